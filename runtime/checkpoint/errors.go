@@ -1,0 +1,64 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Errors that every saver returns, wrapped; test with errors.Is.
+var (
+	ErrConflict = errors.New("the thread has moved on")
+	ErrNotFound = errors.New("not found")
+	ErrClosed   = errors.New("the saver is closed")
+	ErrDamaged  = errors.New("stored data is damaged")
+)
+
+// ConflictError is a refused write: nothing was stored. It is ErrConflict.
+type ConflictError struct {
+	Thread    string
+	Namespace string
+	Want      ID     // the head or fence that the caller named
+	Found     ID     // the one that stands; zero for none
+	Reason    string // "head", "fence", "released", "exists"
+}
+
+func (e *ConflictError) Error() string {
+	where := fmt.Sprintf("thread %q", e.Thread)
+	if e.Namespace != "" {
+		where += fmt.Sprintf(", namespace %q", e.Namespace)
+	}
+	return fmt.Sprintf("checkpoint: %s: %s: the %s is %s, not %s; load it again", where, ErrConflict, e.Reason, e.Found, e.Want)
+}
+
+// Is makes a ConflictError an ErrConflict.
+func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
+
+// BusyError says that another run holds the thread. Nothing was stored. It is ErrConflict.
+type BusyError struct {
+	Thread string
+	Holder string
+	Until  time.Time // when the lease ends unless renewed, on the saver's clock; zero when it ends with its process
+}
+
+func (e *BusyError) Error() string {
+	until := "until that process ends its run"
+	if !e.Until.IsZero() {
+		until = "until " + e.Until.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("checkpoint: thread %q is being run by %q %s; wait for it, or take it over", e.Thread, e.Holder, until)
+}
+
+// Is makes a BusyError an ErrConflict.
+func (e *BusyError) Is(target error) bool { return target == ErrConflict }
+
+// InvalidError is a request that no saver accepts. Nothing was stored.
+type InvalidError struct {
+	Field string // what was wrong: "thread", "namespace", "records" ...
+	Found string
+	Want  string
+}
+
+func (e *InvalidError) Error() string {
+	return fmt.Sprintf("checkpoint: %s: %s; want %s", e.Field, e.Found, e.Want)
+}

@@ -1,0 +1,136 @@
+package checkpoint
+
+import "time"
+
+// Record is one entry of a thread's log: a checkpoint, or the mark that a run was resumed.
+//
+// Records of one namespace are numbered 1, 2, 3 ... by Seq. A record is never changed once stored, but
+// for Prune, which may give the oldest kept record a snapshot in place of its delta.
+//
+// A Record handed to a saver belongs to the saver's caller again when the call returns; savers copy what
+// they keep. A Record that a saver returns may share memory with the saver: it must not be modified.
+type Record struct {
+	ID     ID
+	Seq    uint64 // assigned by the saver: the head's Seq plus one; what a caller sets is ignored
+	Parent ID     // the checkpoint this one was made from; zero for a thread's first
+	Base   ID     // the record whose due tasks this one still has; its own ID when it made them due itself
+	Line   ID     // the newest input, fork or replay record up to here; part of every task's key
+
+	// Commits names the base whose tasks this record's superstep finished; zero for none. Pending writes
+	// of that base count for nothing from here on.
+	Commits ID
+
+	Step   int // superstep number in the thread, from 0 (the empty checkpoint); a resume record repeats its parent's
+	Source Source
+	Node   string // for Update and Fork: the node as which the state was edited, else empty
+
+	Due   []Task   // tasks of the next superstep, in the order in which they merge; stored only when Base == ID
+	Owed  []string // nodes whose routes have yet to be evaluated
+	Joins []Join   // joins that some of their nodes have reached
+	Pass  []string // static stops already answered for: nodes that run now although a run is to stop before or after them
+
+	// Fingerprint is the state schema's. A record whose fingerprint differs from its parent's carries a
+	// snapshot.
+	Fingerprint uint64
+	Graph       string            // the name of the graph that wrote it
+	Meta        map[string]string // the caller's own; nil for none
+	Created     time.Time         // the writer's clock, UTC, to the microsecond; for people, never for order
+
+	// Snapshot says what Payload is: the whole state, or the delta on the state of the record before it
+	// (by Seq). A record whose Parent is not the record just before it always has a snapshot.
+	Snapshot bool
+	Payload  []byte
+}
+
+// Task is one due task.
+type Task struct {
+	Node    string
+	Index   uint32 // the send's number, or 0
+	Payload []byte // a send's payload, encoded; nil for a task without one
+}
+
+// Join is a join that waits: Fired are the nodes that have run since it last let through, in the order
+// of its declaration.
+type Join struct {
+	To    string
+	Fired []string
+}
+
+// Source says what made a record.
+type Source uint8
+
+const (
+	Input  Source = iota + 1 // a run's input: the empty checkpoint that starts a thread, and the input merged
+	Loop                     // a superstep
+	Update                   // an edit at the head (UpdateState): what was due stays due
+	Fork                     // an edit as a node, or at an older checkpoint; a replay
+	Resume                   // a run was taken up again; not a checkpoint: History leaves it out unless asked
+)
+
+// String returns the name used in listings: "input", "loop", "update", "fork", "resume".
+func (s Source) String() string {
+	switch s {
+	case Input:
+		return "input"
+	case Loop:
+		return "loop"
+	case Update:
+		return "update"
+	case Fork:
+		return "fork"
+	case Resume:
+		return "resume"
+	}
+	return "unknown source"
+}
+
+// Write is a pending write: what a task of a superstep that has not committed came to so far.
+//
+// A write is identified by (Base, Task, Kind, Name). Storing a Result again changes nothing: the first
+// one wins. Every other kind is replaced by a later write of the same identity.
+type Write struct {
+	Namespace string
+	Base      ID     // of the record that made the task due
+	Task      string // the task's key: the same on every attempt
+	Kind      Kind
+	Name      string // of a question or answer, when a task asks several; else empty
+	Payload   []byte
+}
+
+// Kind says what a pending write is.
+type Kind uint8
+
+const (
+	Result   Kind = iota + 1 // the task finished; the payload is its update
+	Question                 // the task waits for an answer
+	Answer                   // the answer
+	Failure                  // the task failed; the payload is the error's text
+)
+
+// Status is what a thread's newest run came to.
+type Status uint8
+
+const (
+	Running Status = iota + 1 // a run is under way, or died
+	Waiting                   // for an answer
+	Paused                    // at a static stop, cancelled or drained: Resume goes on
+	Failed                    // a node failed: Resume tries again
+	Done                      // nothing is due
+)
+
+// String returns the name used in listings: "running", "waiting", "paused", "failed", "done".
+func (s Status) String() string {
+	switch s {
+	case Running:
+		return "running"
+	case Waiting:
+		return "waiting"
+	case Paused:
+		return "paused"
+	case Failed:
+		return "failed"
+	case Done:
+		return "done"
+	}
+	return "unknown status"
+}
