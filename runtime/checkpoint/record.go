@@ -29,6 +29,10 @@ type Record struct {
 	Joins []Join   // joins that some of their nodes have reached
 	Pass  []string // static stops already answered for: nodes that run now although a run is to stop before or after them
 
+	// Request is the caller's name for the input that began the run, so that the same request sent again
+	// resumes it; on Input records only, empty for none.
+	Request string
+
 	// Fingerprint is the state schema's. A record whose fingerprint differs from its parent's carries a
 	// snapshot.
 	Fingerprint uint64

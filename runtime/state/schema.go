@@ -15,6 +15,9 @@ type Schema[S, U any] struct {
 	Clone func(S) S
 	// Equal compares deeply; nil and empty differ.
 	Equal func(a, b S) bool
+	// Changed returns the Go names of the fields in which a and b differ, in order of declaration; nil when
+	// they are equal. Strict runs use it to name the field that a node wrote through.
+	Changed func(a, b S) []string
 	// AppendUpdate and DecodeUpdate are the codec of pending writes. Untracked fields are left out.
 	AppendUpdate func(b []byte, u *U) ([]byte, error)
 	DecodeUpdate func(b []byte, u *U) error
