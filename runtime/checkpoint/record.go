@@ -41,7 +41,8 @@ type Record struct {
 	Created     time.Time         // the writer's clock, UTC, to the microsecond; for people, never for order
 
 	// Snapshot says what Payload is: the whole state, or the delta on the state of the record before it
-	// (by Seq). A record whose Parent is not the record just before it always has a snapshot.
+	// (by Seq). Resume records change no state, so a Parent with only those between counts as the record
+	// before; any other Parent needs a snapshot. The writer sees to that; savers do not check it.
 	Snapshot bool
 	Payload  []byte
 }
@@ -109,6 +110,7 @@ const (
 	Question                 // the task waits for an answer
 	Answer                   // the answer
 	Failure                  // the task failed; the payload is the error's text
+	Discard                  // not stored itself: the task's Result and Failure stored before it are removed, so that it runs again
 )
 
 // Status is what a thread's newest run came to.
