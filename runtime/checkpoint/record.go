@@ -41,8 +41,7 @@ type Record struct {
 	Created     time.Time         // the writer's clock, UTC, to the microsecond; for people, never for order
 
 	// Snapshot says what Payload is: the whole state, or the delta on the state of the record before it
-	// (by Seq). Resume records change no state, so a Parent with only those between counts as the record
-	// before; any other Parent needs a snapshot. The writer sees to that; savers do not check it.
+	// (by Seq). A record whose Parent is not the record just before it always has a snapshot.
 	Snapshot bool
 	Payload  []byte
 }
