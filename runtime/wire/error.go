@@ -1,0 +1,193 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ErrUnknownField is the error of stored data that has a struct field, or a member of a union, that the
+// code does not know. Test with errors.Is.
+var ErrUnknownField = errors.New("stored data has something that the code does not know")
+
+// Kind says what was wrong with the data.
+type Kind uint8
+
+const (
+	Mismatch  Kind = iota + 1 // a value of another kind than wanted
+	Range                     // a value of the right kind that does not fit
+	Truncated                 // the data ends too early
+	Trailing                  // the data goes on after its end
+	Unknown                   // a struct field or union member that the code does not know
+	Depth                     // nested deeper than MaxDepth
+	Invalid                   // Cause says what
+)
+
+// Error says what was wrong with data, and where.
+type Error struct {
+	Kind   Kind
+	Path   string // State.Messages[3].ID
+	Offset int    // in bytes
+	Want   string // what should have been there
+	Found  string // what was there
+	Cause  error  // what a method of the type said, else nil
+}
+
+func (e *Error) Error() string {
+	where := e.Path
+	if where == "" {
+		where = "value"
+	}
+	where += ": "
+	switch e.Kind {
+	case Trailing:
+		return fmt.Sprintf("%sdata goes on after its end, at byte %d", where, e.Offset)
+	case Unknown:
+		if e.Want != "" {
+			return fmt.Sprintf("%s%q is no member of %s", where, e.Found, e.Want)
+		}
+		return fmt.Sprintf("%sthe code has no field %q", where, e.Found)
+	case Depth:
+		return fmt.Sprintf("%snested more than %d levels deep", where, MaxDepth)
+	case Invalid:
+		return where + e.Cause.Error()
+	}
+	return fmt.Sprintf("%swant %s, got %s", where, e.Want, e.Found)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Is makes an Error of kind Unknown an ErrUnknownField.
+func (e *Error) Is(target error) bool { return target == ErrUnknownField && e.Kind == Unknown }
+
+// describe names the kind of value that starts with c.
+func describe(c byte) string {
+	switch {
+	case c < 0x80 || c >= 0xe0 || c >= 0xcc && c <= 0xd3:
+		return "int"
+	case c&0xf0 == 0x80 || c == 0xde || c == 0xdf:
+		return "map"
+	case c&0xf0 == 0x90 || c == 0xdc || c == 0xdd:
+		return "array"
+	case c&0xe0 == 0xa0 || c >= 0xd9 && c <= 0xdb:
+		return "string"
+	case c == 0xc0:
+		return "nil"
+	case c == 0xc2 || c == 0xc3:
+		return "bool"
+	case c >= 0xc4 && c <= 0xc6:
+		return "bytes"
+	case c == 0xca || c == 0xcb:
+		return "float"
+	case c == 0xc1:
+		return "the byte 0xc1, which MessagePack does not use"
+	}
+	return "extension"
+}
+
+func formatNumber(bits uint64, negative bool) string {
+	if negative {
+		return strconv.FormatInt(int64(bits), 10)
+	}
+	return strconv.FormatUint(bits, 10)
+}
+
+// path returns the way from the value that s holds to the one that starts at offset, as Go would write
+// it. It is found by reading s again, since most data has no error and should not pay for knowing.
+func path(s string, offset int) string {
+	r := NewStringReader("", s)
+	var b strings.Builder
+	for r.err == nil && r.i < offset {
+		c := r.Peek()
+		switch {
+		case c&0xf0 == 0x80 || c == 0xde || c == 0xdf:
+			if !intoMap(&r, &b, offset) {
+				return b.String()
+			}
+		case c&0xf0 == 0x90 || c == 0xdc || c == 0xdd:
+			if !intoArray(&r, &b, offset) {
+				return b.String()
+			}
+		default:
+			return b.String()
+		}
+		if b.Len() > 200 {
+			return b.String() + "..."
+		}
+	}
+	return b.String()
+}
+
+// intoMap reads to the entry of a map that holds offset and writes its key. It reports whether it found
+// a value that holds offset.
+func intoMap(r *Reader, b *strings.Builder, offset int) bool {
+	for range r.MapLen() {
+		key := keyStep(r.Raw())
+		if r.err != nil || r.i > offset {
+			return false
+		}
+		if holds(r, offset) {
+			b.WriteString(key)
+			return true
+		}
+	}
+	return false
+}
+
+func intoArray(r *Reader, b *strings.Builder, offset int) bool {
+	for i := range r.ArrayLen() {
+		if holds(r, offset) {
+			fmt.Fprintf(b, "[%d]", i)
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether the next value holds offset, and reads past it when it does not. A value that is
+// cut short holds all that is left.
+func holds(r *Reader, offset int) bool {
+	from := r.i
+	if from >= offset {
+		return true
+	}
+	after := *r
+	after.Skip()
+	if after.err != nil || after.i > offset {
+		return true
+	}
+	r.i = after.i
+	return false
+}
+
+// keyStep writes a map key as a step of a path.
+func keyStep(raw string) string {
+	r := NewStringReader("", raw)
+	if c := r.Peek(); c&0xe0 == 0xa0 || c >= 0xd9 && c <= 0xdb {
+		if key := r.Str(); isName(key) {
+			return "." + key
+		} else {
+			if len(key) > 40 {
+				key = key[:40] + "..."
+			}
+			return "[" + strconv.Quote(key) + "]"
+		}
+	}
+	if v := r.Int64(); r.err == nil {
+		return "[" + strconv.FormatInt(v, 10) + "]"
+	}
+	return "[" + describe(NewStringReader("", raw).s[0]) + "]"
+}
+
+// isName reports whether key could be the name of a field.
+func isName(key string) bool {
+	for i, c := range []byte(key) {
+		letter := c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return key != "" && len(key) <= 40
+}
