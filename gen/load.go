@@ -1,0 +1,270 @@
+package gen
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// source is one loaded package.
+type source struct {
+	pkg        *packages.Package
+	dir        string
+	outputs    []string // the files in it that graphgen wrote, absolute
+	directives []directive
+}
+
+// loadMode leaves NeedDeps out: dependencies come from export data, which is what makes a load take tens of
+// milliseconds and not seconds. An Overlay would throw all export data away, so there is none; our own output is
+// made to vanish by the parser instead.
+const loadMode = packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedTypes |
+	packages.NeedSyntax | packages.NeedModule
+
+// load loads all packages at once and sorts them by path.
+func load(ctx context.Context, cfg Config) ([]*source, error) {
+	hook := new(parseHook)
+	pkgs, err := packages.Load(&packages.Config{
+		Context:   ctx,
+		Mode:      loadMode,
+		Dir:       cfg.Dir,
+		Env:       cfg.Env,
+		ParseFile: hook.parse,
+	}, cfg.Patterns...)
+	if err != nil {
+		return nil, fmt.Errorf("gen: load %s: %w", strings.Join(cfg.Patterns, " "), err)
+	}
+	if len(pkgs) == 0 {
+		return nil, fmt.Errorf("gen: %s: no packages", strings.Join(cfg.Patterns, " "))
+	}
+	slices.SortFunc(pkgs, func(a, b *packages.Package) int { return strings.Compare(a.ID, b.ID) })
+	sources := make([]*source, len(pkgs))
+	for i, pkg := range pkgs {
+		sources[i] = newSource(cfg, pkg, hook)
+	}
+	return sources, nil
+}
+
+func newSource(cfg Config, pkg *packages.Package, hook *parseHook) *source {
+	src := &source{pkg: pkg, dir: cfg.Dir}
+	if len(pkg.GoFiles) > 0 {
+		src.dir = filepath.Dir(pkg.GoFiles[0])
+	}
+	for _, name := range pkg.GoFiles {
+		if hook.isOutput(name) {
+			src.outputs = append(src.outputs, name)
+		}
+	}
+	for _, file := range pkg.Syntax {
+		src.directives = append(src.directives, readDirectives(pkg.Fset, file)...)
+	}
+	slices.SortStableFunc(src.directives, func(a, b directive) int {
+		if c := strings.Compare(a.pos.Filename, b.pos.Filename); c != 0 {
+			return c
+		}
+		return a.pos.Offset - b.pos.Offset
+	})
+	return src
+}
+
+// parseHook parses what the type checker needs to see and no more. The zero hook is ready; go/packages calls it from
+// several goroutines.
+type parseHook struct {
+	mu      sync.Mutex
+	outputs map[string]bool
+}
+
+func (h *parseHook) isOutput(filename string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.outputs[filename]
+}
+
+// parse reduces graphgen's own output to its package clause, so that what is stale or even damaged in it cannot matter, and
+// drops all function bodies, so that code which uses what is yet to be generated type-checks.
+func (h *parseHook) parse(fset *token.FileSet, filename string, src []byte) (*ast.File, error) {
+	if isOutput(src) {
+		h.mu.Lock()
+		if h.outputs == nil {
+			h.outputs = make(map[string]bool)
+		}
+		h.outputs[filename] = true
+		h.mu.Unlock()
+		return parser.ParseFile(fset, filename, src, parser.PackageClauseOnly)
+	}
+	file, err := parser.ParseFile(fset, filename, src, parser.ParseComments|parser.AllErrors|parser.SkipObjectResolution)
+	if file == nil {
+		return nil, err
+	}
+	for _, decl := range file.Decls {
+		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Body != nil {
+			fn.Body = panics(fn.Body)
+		}
+	}
+	return file, err
+}
+
+// panics returns a body at the place of body that satisfies every signature: { panic(0) }.
+func panics(body *ast.BlockStmt) *ast.BlockStmt {
+	at := body.Lbrace
+	call := &ast.CallExpr{
+		Fun:    &ast.Ident{NamePos: at, Name: "panic"},
+		Lparen: at,
+		Args:   []ast.Expr{&ast.BasicLit{ValuePos: at, Kind: token.INT, Value: "0"}},
+		Rparen: at,
+	}
+	return &ast.BlockStmt{Lbrace: at, List: []ast.Stmt{&ast.ExprStmt{X: call}}, Rbrace: body.Rbrace}
+}
+
+// isOutput reports whether graphgen wrote a file with this content.
+func isOutput(src []byte) bool { return bytes.HasPrefix(src, []byte(Header)) }
+
+// orphans returns the outputs that none of the units writes.
+func (src *source) orphans(units []*unit) []File {
+	var files []File
+	for _, name := range src.outputs {
+		if !slices.ContainsFunc(units, func(u *unit) bool { return u.output == name }) {
+			files = append(files, File{Path: name, Orphan: true})
+		}
+	}
+	return files
+}
+
+// report adds the compiler's errors that are the user's to mend: all but those that come of names which units declare.
+func (src *source) report(units []*unit, diags *diagnostics) {
+	for _, e := range src.pkg.Errors {
+		// The go command also compiles the package; what it says then begins with "# " and repeats the type errors.
+		if e.Kind == packages.TypeError || e.Kind == packages.ListError && strings.HasPrefix(e.Msg, "# ") {
+			continue
+		}
+		diags.add(position(e.Pos), "", "%s", e.Msg)
+	}
+	later := src.declaredLater(units)
+	for _, e := range src.pkg.TypeErrors {
+		if e.Soft || src.tolerated(e, later) {
+			continue
+		}
+		diags.add(e.Fset.Position(e.Pos), "", "%s", e.Msg)
+	}
+}
+
+// declaredLater returns the names that the units are going to declare.
+func (src *source) declaredLater(units []*unit) map[string]bool {
+	names := make(map[string]bool)
+	for _, u := range units {
+		for _, t := range u.types {
+			for _, name := range generatedNames(t.name) {
+				names[name] = true
+			}
+		}
+	}
+	return names
+}
+
+// tolerated reports whether a type error goes away once the code is generated, or is in a place that cannot
+// matter to a state: the value of a package variable.
+func (src *source) tolerated(e types.Error, later map[string]bool) bool {
+	if name, ok := strings.CutPrefix(e.Msg, "undefined: "); ok {
+		if pkg, sel, ok := strings.Cut(name, "."); ok {
+			return src.importDeclares(pkg, sel)
+		}
+		return later[name] || src.inInitializer(e.Pos)
+	}
+	if strings.Contains(e.Msg, "missing method AppendWire") || strings.Contains(e.Msg, "missing method DecodeWire") {
+		return true
+	}
+	return src.inInitializer(e.Pos)
+}
+
+// importDeclares reports whether an imported package has the type for which graphgen would declare sel there: its own
+// output may be missing too.
+func (src *source) importDeclares(pkgName, sel string) bool {
+	for _, imp := range src.pkg.Types.Imports() {
+		if imp.Name() != pkgName {
+			continue
+		}
+		for _, suffix := range []string{"Update", "Schema"} {
+			base, ok := strings.CutSuffix(sel, suffix)
+			if ok && isStruct(imp.Scope().Lookup(base)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isStruct(obj types.Object) bool {
+	if _, ok := obj.(*types.TypeName); !ok {
+		return false
+	}
+	_, ok := obj.Type().Underlying().(*types.Struct)
+	return ok
+}
+
+// inInitializer reports whether pos is in the value of a package-level variable.
+func (src *source) inInitializer(pos token.Pos) bool {
+	for _, file := range src.pkg.Syntax {
+		if pos < file.FileStart || pos > file.FileEnd {
+			continue
+		}
+		for _, decl := range file.Decls {
+			if gen, ok := decl.(*ast.GenDecl); ok && gen.Tok == token.VAR && inValues(gen, pos) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func inValues(decl *ast.GenDecl, pos token.Pos) bool {
+	for _, spec := range decl.Specs {
+		for _, value := range spec.(*ast.ValueSpec).Values {
+			if value.Pos() <= pos && pos < value.End() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// position parses file:line:col as go/packages gives it.
+func position(s string) token.Position {
+	var pos token.Position
+	if s == "" || s == "-" {
+		return pos
+	}
+	numbers := make([]int, 0, 2)
+	for len(numbers) < 2 {
+		i := strings.LastIndexByte(s, ':')
+		if i < 0 {
+			break
+		}
+		n, err := strconv.Atoi(s[i+1:])
+		if err != nil {
+			break
+		}
+		numbers, s = append(numbers, n), s[:i]
+	}
+	pos.Filename = s
+	switch len(numbers) {
+	case 2:
+		pos.Line, pos.Column = numbers[1], numbers[0]
+	case 1:
+		pos.Line = numbers[0]
+	}
+	return pos
+}
+
+// errNoTypes tells that no package asked for anything.
+var errNoTypes = errors.New("gen: no package asks for generated code; mark a struct with //graphgen:state or name it with -type")

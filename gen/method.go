@@ -1,0 +1,279 @@
+package gen
+
+import (
+	"go/types"
+	"strings"
+)
+
+// hasWire reports whether t is written and read by methods AppendWire and DecodeWire: its own, or those that graphgen
+// is going to give it in another package. What it gives to types of this package is made of the same helpers
+// that a state uses, so those are taken apart.
+func (r *resolver) hasWire(t *types.Named) bool {
+	obj := t.Obj()
+	if obj.Pkg() == nil || types.IsInterface(t) {
+		return false
+	}
+	if obj.Pkg() != r.src.pkg.Types && r.marked[obj.Pkg().Path()+"."+obj.Name()] {
+		return true
+	}
+	return isMethod(t, "AppendWire", bytesType, bytesType, errorType) && isMethod(t, "DecodeWire", bytesType, errorType)
+}
+
+// marshalKind returns by which of the encoding package's pairs of methods a value of type t or *t can be stored, and
+// kindInvalid when by none.
+func marshalKind(t types.Type) kind {
+	named, ok := types.Unalias(t).(*types.Named)
+	switch {
+	case !ok || types.IsInterface(t):
+		return kindInvalid
+	case isMethod(named, "MarshalBinary", nil, bytesType, errorType) && isMethod(named, "UnmarshalBinary", bytesType, errorType):
+		return kindBinary
+	case isMethod(named, "MarshalText", nil, bytesType, errorType) && isMethod(named, "UnmarshalText", bytesType, errorType):
+		return kindText
+	}
+	return kindInvalid
+}
+
+// methodOf returns the signature of the exported method of *t that is called name, or nil.
+func methodOf(t *types.Named, name string) *types.Signature {
+	sel := types.NewMethodSet(types.NewPointer(t)).Lookup(nil, name)
+	if sel == nil {
+		return nil
+	}
+	return sel.Obj().Type().(*types.Signature)
+}
+
+// The types that methods of codecs take and return.
+var (
+	bytesType = types.NewSlice(types.Typ[types.Uint8])
+	errorType = types.Universe.Lookup("error").Type()
+)
+
+// isMethod reports whether *t has a method that takes a value of type param, or nothing when that is nil, and
+// returns results.
+func isMethod(t *types.Named, name string, param types.Type, results ...types.Type) bool {
+	sig := methodOf(t, name)
+	if sig == nil || sig.Variadic() || sig.Results().Len() != len(results) {
+		return false
+	}
+	for i, want := range results {
+		if !types.Identical(sig.Results().At(i).Type(), want) {
+			return false
+		}
+	}
+	if param == nil {
+		return sig.Params().Len() == 0
+	}
+	return sig.Params().Len() == 1 && types.Identical(sig.Params().At(0).Type(), param)
+}
+
+// isLock reports whether t is made to be locked or counted in place, so that copying it is a mistake.
+func isLock(t *types.Named) bool {
+	obj := t.Obj()
+	if obj.Pkg() == nil || types.IsInterface(t) {
+		return false
+	}
+	switch obj.Pkg().Path() {
+	case "sync":
+		return true // all structs of sync must not be copied
+	case "sync/atomic":
+		return true
+	}
+	// go vet's rule: methods Lock and Unlock on the pointer, of the type itself and not of what it embeds.
+	set := types.NewMethodSet(types.NewPointer(t))
+	for _, name := range []string{"Lock", "Unlock"} {
+		sel := set.Lookup(obj.Pkg(), name)
+		if sel == nil || len(sel.Index()) != 1 {
+			return false
+		}
+		if sig := sel.Obj().Type().(*types.Signature); sig.Params().Len() != 0 || sig.Results().Len() != 0 {
+			return false
+		}
+	}
+	return types.NewMethodSet(t).Lookup(obj.Pkg(), "Lock") == nil
+}
+
+// lockIn returns a lock that a value of type t holds by value, or nil.
+func lockIn(t types.Type, seen []types.Type) types.Type {
+	for _, s := range seen {
+		if types.Identical(s, t) {
+			return nil
+		}
+	}
+	seen = append(seen, t)
+	if named, ok := types.Unalias(t).(*types.Named); ok && isLock(named) {
+		return named
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Array:
+		return lockIn(u.Elem(), seen)
+	case *types.Struct:
+		for i := range u.NumFields() {
+			if lock := lockIn(u.Field(i).Type(), seen); lock != nil {
+				return lock
+			}
+		}
+	}
+	return nil
+}
+
+// isImmutable reports whether values of t may be shared although they hold pointers, since no method of theirs
+// changes what is pointed to.
+func isImmutable(t *types.Named) bool {
+	if t.Obj().Pkg() == nil {
+		return false
+	}
+	switch t.Obj().Pkg().Path() + "." + t.Obj().Name() {
+	case "net/netip.Addr", "net/netip.AddrPort", "net/netip.Prefix", "time.Time":
+		return true
+	}
+	return false
+}
+
+// pointless reports whether a value of type t holds nothing that can be written through, so that assigning it is
+// cloning it.
+func pointless(t types.Type, seen []types.Type) bool {
+	for _, s := range seen {
+		if types.Identical(s, t) {
+			return true
+		}
+	}
+	seen = append(seen, t)
+	if named, ok := types.Unalias(t).(*types.Named); ok && isImmutable(named) {
+		return true
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		return u.Kind() != types.UnsafePointer
+	case *types.Array:
+		return pointless(u.Elem(), seen)
+	case *types.Struct:
+		for i := range u.NumFields() {
+			if !pointless(u.Field(i).Type(), seen) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// reachable reports whether t can be stored by what it is made of: whether all that is in it can be named and
+// written by code of this package.
+func (r *resolver) reachable(t types.Type, seen []types.Type) bool {
+	for _, s := range seen {
+		if types.Identical(s, t) {
+			return true
+		}
+	}
+	seen = append(seen, t)
+	foreign := false
+	if named, ok := types.Unalias(t).(*types.Named); ok {
+		obj := named.Obj()
+		foreign = obj.Pkg() != nil && obj.Pkg() != r.src.pkg.Types
+		switch {
+		case isImmutable(named), r.hasWire(named), r.unions[obj] != nil:
+			return true
+		case isLock(named) || foreign && (!obj.Exported() || !mayImport(r.src.pkg.PkgPath, obj.Pkg().Path())):
+			return false
+		case len(seen) > 1 && marshalKind(named) != kindInvalid:
+			return true
+		}
+	}
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		return u.Kind() != types.UnsafePointer && u.Kind() != types.Uintptr
+	case *types.Pointer:
+		return r.reachable(u.Elem(), seen)
+	case *types.Slice:
+		return r.reachable(u.Elem(), seen)
+	case *types.Array:
+		return r.reachable(u.Elem(), seen)
+	case *types.Map:
+		return keyFault(u.Key()) == "" && r.reachable(u.Elem(), seen)
+	case *types.Struct:
+		return r.reachableFields(u, foreign, seen)
+	}
+	return false
+}
+
+func (r *resolver) reachableFields(u *types.Struct, foreign bool, seen []types.Type) bool {
+	for i := range u.NumFields() {
+		f := u.Field(i)
+		if t, _ := parseTag(u.Tag(i)); t.skip || f.Name() == "_" && !foreign {
+			continue
+		}
+		if foreign && !f.Exported() || !r.reachable(f.Type(), seen) {
+			return false
+		}
+	}
+	return true
+}
+
+// keyFault returns why a map with keys of type t cannot be stored, or "".
+func keyFault(t types.Type) string {
+	key, ok := t.Underlying().(*types.Basic)
+	switch {
+	case ok && key.Info()&(types.IsFloat|types.IsComplex) != 0:
+		return "is a float: NaN equals nothing, so entries could not be found again; use a string or an integer"
+	case !ok || key.Info()&(types.IsString|types.IsInteger|types.IsBoolean) == 0 || key.Kind() == types.Uintptr:
+		return "is not a string, an integer or a bool; use one of them as the key"
+	}
+	return ""
+}
+
+// isByte reports whether t is byte itself: a slice of it is written as binary.
+func isByte(t types.Type) bool {
+	basic, ok := types.Unalias(t).(*types.Basic)
+	return ok && basic.Kind() == types.Uint8
+}
+
+// markedPayloads returns the types, as path.Name, to which graphgen gives AppendWire and DecodeWire in any of the loaded
+// packages. Their methods cannot be seen in the sources, since generated files are not read.
+func markedPayloads(pkgs []*source) map[string]bool {
+	marked := make(map[string]bool)
+	for _, src := range pkgs {
+		for _, d := range src.directives {
+			names := d.types
+			if d.verb == "payload" && d.name != "" {
+				names = []string{d.name}
+			} else if d.verb != "generate" {
+				continue
+			}
+			for i, name := range names {
+				obj, ok := src.pkg.Types.Scope().Lookup(name).(*types.TypeName)
+				if ok && src.role(obj, i == 0 && d.verb == "generate") == rolePayload {
+					marked[src.pkg.PkgPath+"."+name] = true
+				}
+			}
+		}
+	}
+	return marked
+}
+
+// identOf returns what helpers for t are called after: Message, ListOfMessage, MapOfStringToFact. Different types may come
+// to the same; see uniqueIdents.
+func identOf(t types.Type) string {
+	switch t := types.Unalias(t).(type) {
+	case *types.Named:
+		var b strings.Builder
+		b.WriteString(upperFirst(t.Obj().Name()))
+		for i := range t.TypeArgs().Len() {
+			b.WriteString("Of" + identOf(t.TypeArgs().At(i)))
+		}
+		return b.String()
+	case *types.Basic:
+		return upperFirst(t.Name())
+	case *types.Pointer:
+		return "PointerTo" + identOf(t.Elem())
+	case *types.Slice:
+		return "ListOf" + identOf(t.Elem())
+	case *types.Array:
+		return "ArrayOf" + identOf(t.Elem())
+	case *types.Map:
+		return "MapOf" + identOf(t.Key()) + "To" + identOf(t.Elem())
+	case *types.Struct:
+		return "Struct"
+	}
+	return "Value"
+}

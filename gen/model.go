@@ -1,0 +1,320 @@
+package gen
+
+import (
+	"go/types"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+)
+
+// model is one file to emit: everything about its types, checked, so that emitting asks the type checker nothing.
+type model struct {
+	pkg     *types.Package
+	pkgPath string
+	helper  string // the unexported type that helpers are methods of
+	targets []*target
+	types   []*typ // all that helpers may be needed for, parts before what holds them
+}
+
+// target is one type that the file is for.
+type target struct {
+	name        string
+	role        role
+	typ         *typ // payloads
+	named       *types.Named
+	fields      []*field // states: in order, without blank ones
+	migrate     bool     // states: has a method Migrate
+	fingerprint uint64   // states
+}
+
+// field is one field of a state.
+type field struct {
+	name    string // in Go
+	wire    string
+	was     []string
+	reducer string
+	typ     *typ
+	key     *keyPath // upsert
+	fn      string   // reduce: the function
+	in      *typ     // reduce: its second parameter
+	elem    *typ     // append, upsert, union: of the slice
+}
+
+// keyPath is how an upserted element says what it is called.
+type keyPath struct {
+	selector string // ID, or ID() for a method
+	typ      *typ
+	nilable  bool // the element is a pointer or an interface, and may be nil
+}
+
+// stored reports whether the field is part of what is stored.
+func (f *field) stored() bool { return f.reducer != "untracked" }
+
+// buildModel checks the types of a unit and returns what to emit. When diags has faults the model may be incomplete.
+func buildModel(src *source, u *unit, units []*unit, marked map[string]bool, diags *diagnostics) *model {
+	r := &resolver{src: src, diags: diags, marked: marked, tags: tagPositions(src.pkg.Syntax), bad: make(map[*typ]bool)}
+	r.states = stateNames(units)
+	r.readUnions()
+	m := &model{pkg: src.pkg.Types, pkgPath: src.pkg.PkgPath, helper: helperName(u.types[0].name)}
+	r.checkNames(u, units)
+	for _, t := range u.types {
+		if tgt := r.target(t); tgt != nil {
+			m.targets = append(m.targets, tgt)
+		}
+	}
+	m.types = r.all
+	settle(m.types)
+	uniqueIdents(m.types)
+	for _, t := range m.targets {
+		if t.role == roleState {
+			r.checkSettled(t)
+			t.fingerprint = fingerprint(t)
+		}
+	}
+	return m
+}
+
+// stateNames returns the names of all states that are generated for in the package.
+func stateNames(units []*unit) map[string]bool {
+	names := make(map[string]bool)
+	for _, u := range units {
+		for _, t := range u.types {
+			if t.role == roleState {
+				names[t.name] = true
+			}
+		}
+	}
+	return names
+}
+
+// target checks one type of the unit and returns nil when nothing more can be said about it.
+func (r *resolver) target(t unitType) *target {
+	named, ok := t.obj.Type().(*types.Named)
+	switch {
+	case t.obj.IsAlias():
+		r.diags.add(t.pos, t.name, "is an alias of %s, which graphgen cannot add to; name the type itself, or declare type %s %s",
+			r.show(types.Unalias(t.obj.Type())), t.name, r.show(types.Unalias(t.obj.Type())))
+		return nil
+	case !ok:
+		return nil // does not type-check, and that is reported
+	case named.TypeParams().Len() > 0:
+		r.diags.add(t.pos, t.name, "has type parameters; declare the type that the graph uses, as in type %sOfInt %s[int]", t.name, t.name)
+		return nil
+	}
+	tgt := &target{name: t.name, role: t.role, named: named}
+	if t.role == rolePayload {
+		r.payload(tgt, t)
+		return tgt
+	}
+	st, ok := named.Underlying().(*types.Struct)
+	if !ok {
+		r.diags.add(t.pos, t.name, "is %s, not a struct; a state is a struct whose fields have reducers", article(named.Underlying()))
+		return nil
+	}
+	names := make(map[string]string)
+	for i := range st.NumFields() {
+		if st.Field(i).Name() == "_" {
+			continue
+		}
+		if f := r.stateField(t.name, st.Field(i), st.Tag(i), names); f != nil {
+			tgt.fields = append(tgt.fields, f)
+		}
+	}
+	tgt.migrate = r.checkMigrate(t, named)
+	return tgt
+}
+
+// payload checks a type that gets AppendWire and DecodeWire.
+func (r *resolver) payload(tgt *target, t unitType) {
+	at := place{pos: t.pos, subject: t.name}
+	switch tgt.named.Underlying().(type) {
+	case *types.Interface, *types.Pointer:
+		r.diags.add(t.pos, t.name, "is %s, which cannot have methods; name a struct that holds it", article(tgt.named.Underlying()))
+		return
+	}
+	for _, name := range []string{"AppendWire", "DecodeWire"} {
+		obj, index, _ := types.LookupFieldOrMethod(tgt.named, true, r.src.pkg.Types, name)
+		if obj != nil && len(index) == 1 {
+			r.diags.add(r.src.pkg.Fset.Position(obj.Pos()), t.name+"."+name, "graphgen declares a method of this name for %s (%s); rename it, or take %s out of -type",
+				t.name, shortPos(r.diags.dir, t.pos), t.name)
+			return
+		}
+	}
+	tgt.typ = r.resolve(tgt.named, at)
+}
+
+// stateField checks one field of a state. It returns nil when the field is of no use to the emitters.
+func (r *resolver) stateField(owner string, f *types.Var, raw string, names map[string]string) *field {
+	at := r.placeOf(f, owner)
+	tagAt := r.tagPlace(f, at)
+	t, faults := parseTag(raw)
+	for _, fault := range faults {
+		r.fault(tagAt, f.Type(), "%s", fault)
+	}
+	if t.skip {
+		r.fault(tagAt, f.Type(), `"-" leaves the field out of the update, so that nothing could ever set it; tag it untracked, or keep it beside the nodes`)
+		return nil
+	}
+	if !f.Exported() && f.Pkg() != r.src.pkg.Types {
+		r.fault(at, f.Type(), "is an unexported field of package %s, which code of package %s cannot reach; declare the struct here", f.Pkg().Name(), r.src.pkg.Name)
+		return nil
+	}
+	res := &field{name: f.Name(), wire: t.name, was: t.was, reducer: t.reducer, fn: t.fn}
+	if res.wire == "" {
+		res.wire = f.Name()
+	}
+	if res.reducer == "" {
+		res.reducer = "replace"
+	}
+	r.claim(names, res.name, res.wire, res.was, tagAt, f.Type())
+	if len(faults) > 0 {
+		return nil
+	}
+	r.checkOptions(res, t, tagAt, f.Type())
+	if res.reducer == "untracked" {
+		res.typ = r.untracked(f.Type(), at)
+		return res
+	}
+	before := len(r.diags.list)
+	res.typ = r.resolve(f.Type(), at)
+	if len(r.diags.list) == before && res.typ.kind != kindInvalid {
+		r.checkReducer(res, t, f.Type(), tagAt)
+	}
+	return res
+}
+
+// untracked takes the type of a field that is never stored.
+func (r *resolver) untracked(t types.Type, at place) *typ {
+	if lock := lockIn(t, nil); lock != nil {
+		what := "is"
+		if !types.Identical(lock, t) {
+			what = "holds"
+		}
+		r.fault(at, t, "type %%T %s the lock %s, which must not be copied, and a state is; use a pointer to %%T", what, r.show(lock))
+	}
+	if basic, ok := types.Unalias(t).(*types.Basic); ok && basic.Kind() == types.Invalid {
+		r.fault(at, t, "uses a type that is not declared, or that graphgen generates; a state cannot hold what is generated from it")
+	}
+	return &typ{kind: kindOpaque, typ: t, ident: identOf(t)}
+}
+
+// checkMigrate reports whether the state has the method Migrate that stored states of an older shape are given to.
+func (r *resolver) checkMigrate(t unitType, named *types.Named) bool {
+	obj, index, _ := types.LookupFieldOrMethod(named, true, r.src.pkg.Types, "Migrate")
+	method, ok := obj.(*types.Func)
+	if !ok || len(index) != 1 {
+		return false
+	}
+	sig := method.Signature()
+	_, pointer := sig.Recv().Type().(*types.Pointer)
+	if pointer && !sig.Variadic() && sig.Params().Len() == 1 && isOld(sig.Params().At(0).Type()) &&
+		sig.Results().Len() == 1 && types.Identical(sig.Results().At(0).Type(), errorType) {
+		return true
+	}
+	r.diags.add(r.src.pkg.Fset.Position(method.Pos()), t.name+".Migrate", "has the signature %s, but graphgen calls "+
+		"func (s *%s) Migrate(from *state.Old) error with stored states of another shape; change it, or rename it", r.show(sig), t.name)
+	return false
+}
+
+// isOld reports whether t is *state.Old.
+func isOld(t types.Type) bool {
+	p, ok := types.Unalias(t).(*types.Pointer)
+	if !ok {
+		return false
+	}
+	named, ok := types.Unalias(p.Elem()).(*types.Named)
+	return ok && named.Obj().Name() == "Old" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == statePath
+}
+
+// checkNames reports what the package declares under names that graphgen needs.
+func (r *resolver) checkNames(u *unit, units []*unit) {
+	scope := r.src.pkg.Types.Scope()
+	for i, t := range u.types {
+		var names []string
+		if t.role == roleState {
+			names = append(names, t.name+"Update", t.name+"Schema")
+		}
+		if i == 0 {
+			names = append(names, helperName(t.name))
+		}
+		for _, name := range names {
+			if obj := scope.Lookup(name); obj != nil {
+				r.diags.add(r.src.pkg.Fset.Position(obj.Pos()), name, "graphgen declares this name for %s (%s); rename it", t.name, shortPos(r.diags.dir, t.pos))
+			}
+		}
+		if other := sharedType(u, units, t.name); other != "" {
+			r.diags.add(t.pos, t.name, "is generated into two files, %s and %s; name it on one go:generate line", filepath.Base(other), filepath.Base(u.output))
+		}
+	}
+	for _, name := range predeclared {
+		if obj := scope.Lookup(name); obj != nil {
+			r.diags.add(r.src.pkg.Fset.Position(obj.Pos()), name, "hides what Go declares under this name, which generated code needs; rename it")
+		}
+	}
+}
+
+// sharedType returns the output of a unit before u that has the type name too, or "".
+func sharedType(u *unit, units []*unit, name string) string {
+	for _, other := range units {
+		if other == u {
+			return ""
+		}
+		if slices.ContainsFunc(other.types, func(t unitType) bool { return t.name == name }) {
+			return other.output
+		}
+	}
+	return ""
+}
+
+// The packages of the runtime that generated code stands on.
+const (
+	statePath = "github.com/graphgen-go/graphgen/runtime/state"
+	wirePath  = "github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// predeclared are the names of Go that generated code uses.
+var predeclared = []string{
+	"append", "bool", "byte", "cap", "clear", "complex128", "complex64", "copy", "error", "false", "float32", "float64", "int", "int16", "int32",
+	"int64", "int8", "len", "make", "new", "nil", "rune", "string", "true", "uint", "uint16", "uint32", "uint64", "uint8",
+}
+
+// uniqueIdents makes the names of helpers differ where types differ.
+func uniqueIdents(all []*typ) {
+	taken := make(map[string]bool)
+	for _, t := range all {
+		ident := t.ident
+		for n := 2; taken[ident]; n++ {
+			ident = t.ident + strconv.Itoa(n)
+		}
+		taken[ident] = true
+		t.ident = ident
+	}
+}
+
+// article writes an underlying type with its article.
+func article(t types.Type) string {
+	switch t.(type) {
+	case *types.Interface:
+		return "an interface"
+	case *types.Pointer:
+		return "a pointer"
+	case *types.Slice:
+		return "a slice"
+	case *types.Map:
+		return "a map"
+	case *types.Array:
+		return "an array"
+	case *types.Signature:
+		return "a func"
+	case *types.Chan:
+		return "a channel"
+	}
+	return "of type " + t.String()
+}
+
+func upperFirst(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(first)) + s[size:]
+}

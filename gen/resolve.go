@@ -1,0 +1,380 @@
+package gen
+
+import (
+	"fmt"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"golang.org/x/tools/go/types/typeutil"
+)
+
+// resolver turns types of the type checker into typs, and reports what cannot be part of a state.
+type resolver struct {
+	src    *source
+	diags  *diagnostics
+	unions map[*types.TypeName]*unionDecl
+	marked map[string]bool // payload types of all loaded packages, as path.Name
+	tags   map[token.Pos]token.Pos
+	states map[string]bool // names of this package's states
+	known  typeutil.Map    // types.Type -> *typ
+	all    []*typ
+	bad    map[*typ]bool
+}
+
+// place is where a type is used: what a fault in it is reported at.
+type place struct {
+	pos     token.Position
+	subject string // State.Messages
+	path    string // the way from the subject to the type, for types of other packages: .Transport[]
+}
+
+func (at place) into(step string) place {
+	at.path += step
+	return at
+}
+
+// fault reports that a type cannot be at a place.
+func (r *resolver) fault(at place, t types.Type, format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	if at.path != "" {
+		message = "in " + strings.TrimPrefix(at.path, ".") + ": " + message
+	}
+	r.diags.add(at.pos, at.subject, "%s", strings.ReplaceAll(message, "%T", r.show(t)))
+}
+
+// show writes a type as the user's package would.
+func (r *resolver) show(t types.Type) string {
+	return types.TypeString(t, func(p *types.Package) string {
+		if p == r.src.pkg.Types {
+			return ""
+		}
+		return p.Name()
+	})
+}
+
+// resolve returns the typ of t. When t cannot be stored it reports why and returns a typ of kindInvalid.
+func (r *resolver) resolve(t types.Type, at place) *typ {
+	if known, ok := r.known.At(t).(*typ); ok {
+		if r.bad[known] {
+			r.again(known, t, at)
+		}
+		return known
+	}
+	res := &typ{typ: t}
+	r.known.Set(t, res) // before looking inside, since t may hold itself
+	faults := len(r.diags.list)
+	r.fill(res, t, at)
+	if len(r.diags.list) > faults {
+		r.bad[res] = true
+	}
+	if res.kind != kindInvalid {
+		r.all = append(r.all, res)
+	}
+	return res
+}
+
+// again reports a type that was found faulty elsewhere also where it is used now, when it was reported at its
+// use and not at the declaration of a field.
+func (r *resolver) again(known *typ, t types.Type, at place) {
+	if known.kind == kindInvalid {
+		r.fill(&typ{typ: t}, t, at)
+	}
+}
+
+// fill finds out what t is. Order matters: a codec of the type's own wins, then what is known by name, then what
+// the type is made of, and last what it can marshal itself to.
+func (r *resolver) fill(res *typ, t types.Type, at place) {
+	t = types.Unalias(t)
+	res.ident = identOf(t)
+	named, _ := t.(*types.Named)
+	if named != nil {
+		obj := named.Obj()
+		res.named = true
+		res.foreign = obj.Pkg() != r.src.pkg.Types
+		switch {
+		case r.fillKnown(res, named, at):
+			return
+		case r.hasWire(named):
+			r.fillOpaque(res, kindWire, named, at)
+			return
+		}
+		if k := marshalKind(named); k != kindInvalid && !r.reachable(named, nil) {
+			r.fillOpaque(res, k, named, at)
+			return
+		}
+		if res.foreign && !r.nameable(named, at) {
+			return
+		}
+	}
+	r.fillUnderlying(res, t, at)
+}
+
+// nameable reports whether this package can name the foreign type t, and faults it when not.
+func (r *resolver) nameable(t *types.Named, at place) bool {
+	obj := t.Obj()
+	if obj.Pkg() == nil {
+		return true
+	}
+	if !obj.Exported() {
+		r.fault(at, t, "type %%T is not exported, so code of package %s cannot name it; give the type around it the methods "+
+			"MarshalBinary and UnmarshalBinary, or tag the field untracked", r.src.pkg.Name)
+		return false
+	}
+	if !mayImport(r.src.pkg.PkgPath, obj.Pkg().Path()) {
+		r.fault(at, t, "type %%T is of the internal package %s, which package %s cannot import; give the type around it the "+
+			"methods MarshalBinary and UnmarshalBinary, or tag the field untracked", obj.Pkg().Path(), r.src.pkg.Name)
+		return false
+	}
+	return true
+}
+
+// mayImport reports whether Go's rule about internal packages lets importer import path.
+func mayImport(importer, path string) bool {
+	parent, _, found := cutLast("/"+path+"/", "/internal/")
+	if !found {
+		return true
+	}
+	return strings.HasPrefix("/"+importer+"/", parent+"/")
+}
+
+// cutLast cuts s around the last sep.
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// fillKnown takes the types that are known by name. It reports whether t is one.
+func (r *resolver) fillKnown(res *typ, t *types.Named, at place) bool {
+	obj := t.Obj()
+	if obj.Pkg() == nil {
+		if obj.Name() == "error" {
+			r.fault(at, t, "type error cannot be stored: an error has no codec; store its text in a string, or tag the field untracked")
+			return true
+		}
+		return false
+	}
+	switch obj.Pkg().Path() + "." + obj.Name() {
+	case "time.Time":
+		res.kind = kindTime
+		return true
+	case "reflect.Value", "reflect.Type":
+		r.fault(at, t, "type %%T cannot be stored; tag the field untracked, or remove it")
+		return true
+	}
+	if isLock(t) {
+		r.fault(at, t, "type %%T is a lock, which must not be copied, and a state is; keep it beside the nodes, not in the state")
+		return true
+	}
+	return false
+}
+
+// fillOpaque takes a type that is stored by methods of its own.
+func (r *resolver) fillOpaque(res *typ, k kind, t *types.Named, at place) {
+	if lock := lockIn(t, nil); lock != nil {
+		r.fault(at, t, "type %%T holds the lock %s, which must not be copied, and a state is; use a pointer to %%T", r.show(lock))
+		return
+	}
+	if res.foreign && !r.nameable(t, at) {
+		return
+	}
+	res.kind = k
+	res.pointless = isImmutable(t) || pointless(t, nil)
+	res.clones = isMethod(t, "Clone", nil, t)
+	res.equals = isMethod(t, "Equal", t, types.Typ[types.Bool])
+}
+
+// fillUnderlying takes a type by what it is made of.
+func (r *resolver) fillUnderlying(res *typ, t types.Type, at place) {
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		r.fillBasic(res, u, t, at)
+	case *types.Pointer:
+		r.fillPointer(res, u, t, at)
+	case *types.Slice:
+		if isByte(u.Elem()) {
+			res.kind = kindBytes
+			return
+		}
+		res.kind = kindSlice
+		res.elem = r.resolve(u.Elem(), at.into("[]"))
+	case *types.Array:
+		res.length = u.Len()
+		if isByte(u.Elem()) {
+			res.kind = kindByteArray
+			return
+		}
+		res.kind = kindArray
+		res.elem = r.resolve(u.Elem(), at.into("[]"))
+	case *types.Map:
+		r.fillMap(res, u, t, at)
+	case *types.Struct:
+		r.fillStruct(res, u, t, at)
+	case *types.Interface:
+		r.fillInterface(res, u, t, at)
+	case *types.Signature:
+		r.fault(at, t, "type %%T is a func, which cannot be stored; tag the field untracked, or keep it beside the nodes")
+	case *types.Chan:
+		r.fault(at, t, "type %%T is a channel, which cannot be stored; tag the field untracked, or keep it beside the nodes")
+	default:
+		r.fault(at, t, "type %%T cannot be stored; tag the field untracked, or remove it")
+	}
+}
+
+func (r *resolver) fillBasic(res *typ, u *types.Basic, t types.Type, at place) {
+	switch u.Kind() {
+	case types.Invalid:
+		// Reported by the type checker, unless it is a name that graphgen is about to declare.
+		r.fault(at, t, "uses a type that is not declared, or that graphgen generates; a state cannot hold what is generated from it")
+	case types.UnsafePointer, types.Uintptr:
+		r.fault(at, t, "type %%T is an address, which means nothing in another process; store what it points to, or tag the field untracked")
+	default:
+		res.kind = kindBasic
+		res.basic = u
+	}
+}
+
+func (r *resolver) fillPointer(res *typ, u *types.Pointer, t types.Type, at place) {
+	switch e := u.Elem().Underlying().(type) {
+	case *types.Pointer:
+		r.fault(at, t, "type %%T is a pointer to a pointer, and stored data cannot say which of them is nil; use %s", r.show(u.Elem()))
+		return
+	case *types.Slice, *types.Map, *types.Interface:
+		if _, isNamed := types.Unalias(u.Elem()).(*types.Named); !isNamed || marshalKind(u.Elem()) == kindInvalid {
+			r.fault(at, t, "type %%T points to what can itself be nil, and stored data cannot say which of them is; use %s", r.show(u.Elem()))
+			return
+		}
+	case *types.Basic:
+		if e.Kind() == types.UnsafePointer {
+			r.fillBasic(res, e, t, at)
+			return
+		}
+	}
+	res.kind = kindPointer
+	res.elem = r.resolve(u.Elem(), at)
+}
+
+func (r *resolver) fillMap(res *typ, u *types.Map, t types.Type, at place) {
+	if fault := keyFault(u.Key()); fault != "" {
+		r.fault(at, t, "map key %s of %%T %s", r.show(u.Key()), fault)
+		return
+	}
+	res.kind = kindMap
+	// A key is written by its underlying kind, whatever methods its type has.
+	res.key = resolveKey(u.Key())
+	res.elem = r.resolve(u.Elem(), at.into("[]"))
+}
+
+// resolveKey returns the typ of a map's key, whose underlying type is basic.
+func resolveKey(t types.Type) *typ {
+	_, named := types.Unalias(t).(*types.Named)
+	u := t.Underlying().(*types.Basic)
+	return &typ{kind: kindBasic, typ: t, named: named, ident: identOf(t), basic: u, pointless: true, strict: true}
+}
+
+func (r *resolver) fillInterface(res *typ, u *types.Interface, t types.Type, at place) {
+	named, _ := t.(*types.Named)
+	if named != nil {
+		if decl := r.unions[named.Obj()]; decl != nil {
+			res.kind = kindUnion
+			r.fillUnion(res, decl)
+			return
+		}
+	}
+	if named == nil && u.Empty() {
+		r.fault(at, t, "type %%T is an open interface, and nothing says what to decode into; declare an interface type and list what it holds "+
+			"with //graphgen:union Name = *A | *B, or use json.RawMessage, or tag the field untracked")
+		return
+	}
+	name := "Name"
+	if named != nil && !res.foreign {
+		name = named.Obj().Name()
+	}
+	r.fault(at, t, "type %%T is an open interface, and nothing says what to decode into; list what it holds with "+
+		"//graphgen:union %s = *A | *B, or tag the field untracked", name)
+}
+
+// fillStruct takes a struct field by field. A fault in a field of this package is reported at the field.
+func (r *resolver) fillStruct(res *typ, u *types.Struct, t types.Type, at place) {
+	res.kind = kindStruct
+	named, _ := t.(*types.Named)
+	if named != nil && res.foreign {
+		for i := range u.NumFields() {
+			if f := u.Field(i); !f.Exported() && f.Name() != "_" {
+				r.fault(at, t, "type %%T has the unexported field %s, which code of package %s cannot reach; give %%T the methods "+
+					"MarshalBinary and UnmarshalBinary, run graphgen -type=...,%s in its package, or tag the field untracked",
+					f.Name(), r.src.pkg.Name, named.Obj().Name())
+				res.kind = kindInvalid
+				return
+			}
+		}
+	}
+	names := make(map[string]string)
+	isState := named != nil && !res.foreign && r.states[named.Obj().Name()]
+	for i := range u.NumFields() {
+		f := u.Field(i)
+		if f.Name() == "_" {
+			continue
+		}
+		in := at.into("." + f.Name())
+		if named != nil && !res.foreign {
+			in = r.placeOf(f, named.Obj().Name())
+		} else if named != nil {
+			in.path = "." + r.show(t) + "." + f.Name()
+		}
+		res.fields = append(res.fields, r.member(f, u.Tag(i), in, names))
+		if tag, _ := parseTag(u.Tag(i)); tag.reducer != "" && !isState && !res.foreign {
+			r.fault(r.tagPlace(f, in), f.Type(), "reducer %q does nothing here, since %s is not a state: only the fields of a state are merged one by one; "+
+				"remove it, or name %s with -type", tag.reducer, r.show(t), r.show(t))
+		}
+	}
+}
+
+// placeOf returns the place of a field that this package declares.
+func (r *resolver) placeOf(f *types.Var, owner string) place {
+	return place{pos: r.src.pkg.Fset.Position(f.Pos()), subject: owner + "." + f.Name()}
+}
+
+// tagPlace is placeOf for what is wrong in a field's tag.
+func (r *resolver) tagPlace(f *types.Var, at place) place {
+	if pos, ok := r.tags[f.Pos()]; ok {
+		at.pos = r.src.pkg.Fset.Position(pos)
+	}
+	return at
+}
+
+// member takes one field of a nested struct. names has the wire names that its earlier fields use.
+func (r *resolver) member(f *types.Var, raw string, at place, names map[string]string) *member {
+	tagAt := r.tagPlace(f, at)
+	t, faults := parseTag(raw)
+	for _, fault := range faults {
+		r.fault(tagAt, f.Type(), "%s", fault)
+	}
+	m := &member{name: f.Name(), wire: t.name, was: t.was, skip: t.skip}
+	if m.wire == "" {
+		m.wire = f.Name()
+	}
+	if t.skip {
+		m.typ = &typ{kind: kindOpaque, typ: f.Type(), pointless: true}
+		return m
+	}
+	r.claim(names, m.name, m.wire, m.was, tagAt, f.Type())
+	m.typ = r.resolve(f.Type(), at)
+	return m
+}
+
+// claim records the wire names of a field and reports those that an earlier field of the struct has.
+func (r *resolver) claim(names map[string]string, field, wire string, was []string, at place, t types.Type) {
+	if other, taken := names[wire]; taken {
+		r.fault(at, t, "wire name %q is also that of field %s; give one of them another with name=", wire, other)
+	}
+	names[wire] = field
+	for _, old := range was {
+		if other, taken := names[old]; taken {
+			r.fault(at, t, "was=%s is also a wire name of field %s; a stored value can only go to one of them", old, other)
+		}
+		names[old] = field
+	}
+}

@@ -1,0 +1,221 @@
+package gen
+
+import (
+	"fmt"
+	"go/token"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// tag is a parsed graph tag. It says what was written; whether that fits the field is checked later.
+type tag struct {
+	present bool     // there is a graph tag
+	skip    bool     // "-"
+	reducer string   // "" when none is named
+	fn      string   // of reduce=
+	key     string   // of key=
+	name    string   // of name=
+	was     []string // of was=, in order
+	hasKey  bool
+}
+
+// reducers are the words that may stand in a tag, in the order in which messages list them.
+var reducers = []string{
+	"replace", "append", "upsert", "last", "first", "sum", "min", "max", "and", "or", "merge", "union", "reduce",
+	"ephemeral", "untracked",
+}
+
+// parseTag parses the whole tag of a struct field, as it is without quotes. All faults are returned.
+func parseTag(raw string) (tag, []string) {
+	value, found, fault := lookupTag(raw, "graph")
+	if fault != "" {
+		return tag{}, []string{fault}
+	}
+	if !found {
+		return tag{}, nil
+	}
+	t := tag{present: true}
+	if value == "-" {
+		t.skip = true
+		return t, nil
+	}
+	var faults []string
+	for i, part := range strings.Split(value, ",") {
+		if part == "" && i == 0 {
+			continue // `graph:",name=x"` and `graph:""` leave the reducer out
+		}
+		if fault := t.set(part); fault != "" {
+			faults = append(faults, fault)
+		}
+	}
+	return t, faults
+}
+
+// set takes one comma-separated part of a tag and returns what is wrong with it.
+func (t *tag) set(part string) string {
+	word, value, hasValue := strings.Cut(part, "=")
+	switch word {
+	case "":
+		return fmt.Sprintf("tag has an empty option %q; remove the comma", part)
+	case "key":
+		if t.hasKey {
+			return "tag has two key= options; keep one"
+		}
+		t.hasKey, t.key = true, value
+		return needName(part, hasValue, value, "an element's field or method, as in key=ID")
+	case "name":
+		if t.name != "" {
+			return "tag has two name= options; keep one"
+		}
+		t.name = value
+		return needWire(part, value)
+	case "was":
+		t.was = append(t.was, value)
+		return needWire(part, value)
+	}
+	return t.setReducer(part, word, value, hasValue)
+}
+
+// setReducer takes a part that is no option.
+func (t *tag) setReducer(part, word, value string, hasValue bool) string {
+	if !isReducer(word) {
+		what := "reducer"
+		if hasValue {
+			what = "option"
+		}
+		return fmt.Sprintf("unknown %s %q; %s", what, part, suggest(word))
+	}
+	if t.reducer != "" {
+		return fmt.Sprintf("tag names two reducers, %q and %q; keep one", t.reducer, word)
+	}
+	t.reducer = word
+	if word == "reduce" {
+		t.fn = value
+		return needName(part, hasValue, value, "a function of this package, as in reduce=merge")
+	}
+	if hasValue {
+		return fmt.Sprintf("reducer %q takes no value, got %q; remove %q", word, value, "="+value)
+	}
+	return ""
+}
+
+func isReducer(word string) bool {
+	for _, r := range reducers {
+		if r == word {
+			return true
+		}
+	}
+	return false
+}
+
+// suggest returns the remedy for an unknown word: what was probably meant, or all there is.
+func suggest(word string) string {
+	words := append(append([]string(nil), reducers...), "key", "name", "was")
+	for _, w := range words {
+		if strings.EqualFold(w, word) || distance(w, strings.ToLower(word)) == 1 {
+			return fmt.Sprintf("did you mean %q?", w)
+		}
+	}
+	return "the reducers are " + strings.Join(reducers[:len(reducers)-3], ", ") +
+		", reduce=func, ephemeral and untracked, the options key=, name= and was="
+}
+
+// distance is 1 when one edit (insert, delete, replace, or swap of neighbours) turns a into b, and larger or 0 otherwise.
+func distance(a, b string) int {
+	if a == b {
+		return 0
+	}
+	i := 0
+	for i < len(a) && i < len(b) && a[i] == b[i] {
+		i++
+	}
+	j := 0
+	for j < len(a)-i && j < len(b)-i && a[len(a)-1-j] == b[len(b)-1-j] {
+		j++
+	}
+	restA, restB := a[i:len(a)-j], b[i:len(b)-j]
+	if len(restA) <= 1 && len(restB) <= 1 {
+		return 1
+	}
+	if len(restA) == 2 && len(restB) == 2 && restA[0] == restB[1] && restA[1] == restB[0] {
+		return 1
+	}
+	return 2
+}
+
+// needName returns what is wrong with the value of an option that must be a Go name.
+func needName(part string, hasValue bool, value, want string) string {
+	switch {
+	case !hasValue || value == "":
+		return fmt.Sprintf("%q needs the name of %s", strings.TrimSuffix(part, "="), want)
+	case !isIdent(value):
+		return fmt.Sprintf("%q: %q is not a Go name; give the name of %s", part, value, want)
+	}
+	return ""
+}
+
+// needWire returns what is wrong with a wire name.
+func needWire(part, value string) string {
+	switch {
+	case value == "":
+		return fmt.Sprintf("%q needs a name in stored data, as in name=msgs", strings.TrimSuffix(part, "="))
+	case !utf8.ValidString(value):
+		return fmt.Sprintf("%q is not valid UTF-8", part)
+	case strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return fmt.Sprintf("%q has a character that does not print; use letters, digits, _ - . /", part)
+	}
+	return ""
+}
+
+// isIdent reports whether s can be the name of something declared in Go.
+func isIdent(s string) bool { return token.IsIdentifier(s) && s != "_" }
+
+// lookupTag finds key in a struct tag as reflect.StructTag does, but says when the tag is malformed or has the key
+// twice, which reflect passes over in silence.
+func lookupTag(raw, key string) (value string, found bool, fault string) {
+	rest := raw
+	for {
+		rest = strings.TrimLeft(rest, " ")
+		if rest == "" {
+			return value, found, ""
+		}
+		name, after, ok := strings.Cut(rest, ":")
+		if !ok || name == "" || strings.ContainsAny(name, " \"") || after == "" || after[0] != '"' {
+			if !strings.Contains(raw, key) {
+				return "", false, "" // not for us, and vet says it
+			}
+			return "", false, fmt.Sprintf("malformed struct tag at %q; want `%s:\"...\"`", clip(rest), key)
+		}
+		quoted, err := strconv.QuotedPrefix(after)
+		if err != nil {
+			return "", false, fmt.Sprintf("malformed struct tag at %q: the quote is not closed", clip(rest))
+		}
+		rest = after[len(quoted):]
+		if name != key {
+			continue
+		}
+		if found {
+			return "", false, fmt.Sprintf("struct tag has two %s: parts; keep one", key)
+		}
+		value, err = strconv.Unquote(quoted)
+		if err != nil {
+			return "", false, fmt.Sprintf("malformed struct tag at %q", clip(after))
+		}
+		found = true
+	}
+}
+
+// clip shortens what a message quotes.
+func clip(s string) string {
+	const most = 40
+	if len(s) <= most {
+		return s
+	}
+	cut := most
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "..."
+}

@@ -1,0 +1,194 @@
+package gen
+
+import (
+	"go/types"
+)
+
+// kind says how a type is written, read, cloned and compared.
+type kind int
+
+const (
+	kindInvalid   kind = iota // reported already
+	kindBasic                 // bool, numbers, strings
+	kindBytes                 // []byte, written as binary
+	kindByteArray             // [N]byte, written as binary
+	kindTime                  // time.Time
+	kindPointer
+	kindSlice
+	kindArray
+	kindMap
+	kindStruct // field by field
+	kindUnion  // closed interface
+	kindWire   // AppendWire and DecodeWire
+	kindBinary // encoding.BinaryMarshaler and BinaryUnmarshaler
+	kindText   // encoding.TextMarshaler and TextUnmarshaler
+	kindOpaque // of an untracked field: never looked into
+)
+
+// typ is a type as the emitters see it. Types that are identical share one typ.
+type typ struct {
+	kind  kind
+	typ   types.Type // as it was first written
+	named bool       // declared with a name, so that conversions are needed
+	ident string     // what helpers for it are called after: Message, ListOfMessage
+
+	basic  *types.Basic // kindBasic: the underlying type
+	elem   *typ         // of pointers, slices, arrays, maps
+	key    *typ         // of maps
+	length int64        // of arrays
+	fields []*member    // of structs, in order
+	alts   []*alternative
+
+	foreign   bool // declared in another package
+	pointless bool // holds nothing that can be written through: assigning is cloning
+	strict    bool // Go's == is what Equal must say
+	fallible  bool // encoding can fail
+	recursive bool // can hold itself
+	clones    bool // kindWire, kindBinary, kindText: has a method Clone that returns its own type
+	equals    bool // the same: has a method Equal
+}
+
+// member is one field of a struct that is written field by field.
+type member struct {
+	name string
+	wire string
+	was  []string
+	typ  *typ
+	skip bool // graph:"-": not stored
+}
+
+// alternative is one type that a closed interface may hold.
+type alternative struct {
+	tag     string
+	pointer bool // the interface holds *elem
+	elem    *typ // what is written
+	typ     types.Type
+}
+
+// children returns the types that t is made of.
+func (t *typ) children() []*typ {
+	var list []*typ
+	if t.key != nil {
+		list = append(list, t.key)
+	}
+	if t.elem != nil {
+		list = append(list, t.elem)
+	}
+	for _, m := range t.fields {
+		list = append(list, m.typ)
+	}
+	for _, a := range t.alts {
+		list = append(list, a.elem)
+	}
+	return list
+}
+
+// settle fills in what follows from the parts of all types: fallible, recursive, pointless, strict. all is in the
+// order in which the types were first seen.
+func settle(all []*typ) {
+	markRecursive(all)
+	for _, t := range all {
+		t.pointless, t.strict = true, true
+	}
+	// What a type may claim can only shrink and what it must admit only grow, so this ends; types that hold themselves
+	// are why it takes more than one pass.
+	for changed := true; changed; {
+		changed = false
+		for i := len(all) - 1; i >= 0; i-- {
+			t := all[i]
+			pointless, strict, fallible := t.judge()
+			if pointless != t.pointless || strict != t.strict || fallible != t.fallible {
+				t.pointless, t.strict, t.fallible = pointless, strict, fallible
+				changed = true
+			}
+		}
+	}
+}
+
+// judge says what follows from the parts of t as they are known.
+func (t *typ) judge() (pointless, strict, fallible bool) {
+	pointless, strict, fallible = true, true, t.recursive
+	switch t.kind {
+	case kindBytes:
+		return false, false, fallible
+	case kindTime:
+		return true, false, fallible // two Times of one instant may differ in zone and monotonic reading
+	case kindUnion:
+		pointless, strict, fallible = false, false, true
+	case kindPointer, kindSlice, kindMap:
+		pointless, strict = false, false
+	case kindWire, kindBinary, kindText:
+		return t.pointless, false, true
+	case kindOpaque:
+		return true, false, false
+	}
+	for _, m := range t.fields {
+		if m.skip {
+			strict = false // what is not stored does not count
+			continue
+		}
+		pointless, strict = pointless && m.typ.pointless, strict && m.typ.strict
+		fallible = fallible || m.typ.fallible
+	}
+	for _, c := range []*typ{t.key, t.elem} {
+		if c != nil {
+			pointless, strict = pointless && c.pointless, strict && c.strict
+			fallible = fallible || c.fallible
+		}
+	}
+	for _, a := range t.alts {
+		fallible = fallible || a.elem.fallible
+	}
+	return pointless, strict, fallible
+}
+
+// markRecursive marks every type that can be reached from itself.
+func markRecursive(all []*typ) {
+	const (
+		unseen = iota
+		open
+		done
+	)
+	// Tarjan's algorithm: a component of several types, or of one that holds itself, is recursive.
+	index := make(map[*typ]int)
+	low := make(map[*typ]int)
+	state := make(map[*typ]int)
+	var stack []*typ
+	var visit func(t *typ)
+	visit = func(t *typ) {
+		index[t] = len(index)
+		low[t] = index[t]
+		state[t] = open
+		stack = append(stack, t)
+		for _, c := range t.children() {
+			switch state[c] {
+			case unseen:
+				visit(c)
+				low[t] = min(low[t], low[c])
+			case open:
+				low[t] = min(low[t], index[c])
+				c.recursive = c.recursive || c == t
+			}
+		}
+		if low[t] != index[t] {
+			return
+		}
+		for i := len(stack) - 1; ; i-- {
+			member := stack[i]
+			state[member] = done
+			if stack[i] == t {
+				alone := i == len(stack)-1
+				for _, m := range stack[i:] {
+					m.recursive = m.recursive || !alone
+				}
+				stack = stack[:i]
+				return
+			}
+		}
+	}
+	for _, t := range all {
+		if state[t] == unseen {
+			visit(t)
+		}
+	}
+}

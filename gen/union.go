@@ -1,0 +1,132 @@
+package gen
+
+import (
+	"go/token"
+	"go/types"
+	"strings"
+)
+
+// unionDecl is one //graphgen:union directive: what an interface may hold.
+type unionDecl struct {
+	pos  token.Position
+	name string
+	alts []types.Type // nil for what is faulty
+}
+
+// readUnions evaluates the union directives of the package.
+func (r *resolver) readUnions() {
+	r.unions = make(map[*types.TypeName]*unionDecl)
+	for _, d := range r.src.directives {
+		if d.verb == "union" && d.fault == "" {
+			r.readUnion(d)
+		}
+	}
+}
+
+func (r *resolver) readUnion(d directive) {
+	subject := directivePrefix[2:] + "union " + d.name
+	named, ok := r.eval(d, d.name).(*types.Named)
+	if !ok || !types.IsInterface(named) {
+		r.diags.add(d.pos, subject, "%s is not an interface type that is declared with a name; write type %s interface { ... } first", d.name, d.name)
+		return
+	}
+	if named.TypeParams().Len() > 0 {
+		r.diags.add(d.pos, subject, "%s has type parameters; a union must be one type", d.name)
+		return
+	}
+	decl := &unionDecl{pos: d.pos, name: d.name}
+	if other := r.unions[named.Obj()]; other != nil {
+		r.diags.add(d.pos, subject, "%s is listed twice, also at %s; keep one list", d.name, shortPos(r.diags.dir, other.pos))
+		return
+	}
+	r.unions[named.Obj()] = decl
+	tags := make(map[string]string)
+	for text := range strings.SplitSeq(d.arg, "|") {
+		text = strings.TrimSpace(text)
+		t, fault := r.alternative(d, text, named)
+		if fault == "" {
+			tag := tagOf(t)
+			if other, taken := tags[tag]; taken {
+				fault = "is stored under the name " + tag + ", and so is " + other + "; declare a type of another name for one of them"
+			}
+			tags[tag] = text
+		}
+		if fault != "" {
+			r.diags.add(d.pos, subject, "%s %s", text, fault)
+			continue
+		}
+		decl.alts = append(decl.alts, t)
+	}
+}
+
+// alternative returns the type that is written as text, or why it cannot be a member of iface.
+func (r *resolver) alternative(d directive, text string, iface *types.Named) (types.Type, string) {
+	t := r.eval(d, text)
+	if t == nil {
+		return nil, "is not a type of this package or of one that this file imports; want *A or A, separated by |"
+	}
+	elem := types.Unalias(t)
+	if p, ok := elem.(*types.Pointer); ok {
+		elem = types.Unalias(p.Elem())
+	}
+	named, ok := elem.(*types.Named)
+	switch {
+	case !ok:
+		return nil, "has no name to be stored under; declare a type for it"
+	case types.IsInterface(elem):
+		return nil, "is an interface itself; list what it holds"
+	case types.Implements(t, iface.Underlying().(*types.Interface)):
+		return t, ""
+	case types.Implements(types.NewPointer(named), iface.Underlying().(*types.Interface)):
+		return nil, "does not implement " + d.name + ", but a pointer to it does; write *" + text
+	}
+	missing, _ := types.MissingMethod(t, iface.Underlying().(*types.Interface), true)
+	what := ""
+	if missing != nil {
+		what = " (missing method " + missing.Name() + ")"
+	}
+	return nil, "does not implement " + d.name + what + "; add the method, or take it out of the list"
+}
+
+// eval returns the type that is written as text where the directive stands, or nil.
+func (r *resolver) eval(d directive, text string) types.Type {
+	tv, err := types.Eval(r.src.pkg.Fset, r.src.pkg.Types, d.at, text)
+	if err != nil || !tv.IsType() {
+		return nil
+	}
+	return types.Unalias(tv.Type)
+}
+
+// tagOf returns the name that a member of a union is stored under: that of its type, without the package, so that data
+// outlives a move.
+func tagOf(t types.Type) string {
+	if p, ok := types.Unalias(t).(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	named := types.Unalias(t).(*types.Named)
+	tag := named.Obj().Name()
+	for i := range named.TypeArgs().Len() {
+		tag += "Of" + identOf(named.TypeArgs().At(i))
+	}
+	return tag
+}
+
+// fillUnion takes the members of a closed interface.
+func (r *resolver) fillUnion(res *typ, decl *unionDecl) {
+	at := place{pos: decl.pos, subject: directivePrefix[2:] + "union " + decl.name}
+	for _, t := range decl.alts {
+		alt := &alternative{tag: tagOf(t), typ: t}
+		elem := t
+		if p, ok := types.Unalias(t).(*types.Pointer); ok {
+			alt.pointer, elem = true, p.Elem()
+		}
+		alt.elem = r.resolve(elem, at)
+		res.alts = append(res.alts, alt)
+	}
+}
+
+// shortPos writes a position for the middle of a message.
+func shortPos(dir string, pos token.Position) string {
+	pos.Filename = relative(dir, pos.Filename)
+	return pos.String()
+}

@@ -1,0 +1,244 @@
+package gen
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// unit is one file to generate: the types it is for, and where it goes.
+type unit struct {
+	types  []unitType
+	output string // absolute
+}
+
+// unitType is one named type of a unit.
+type unitType struct {
+	name string
+	pos  token.Position // of its declaration; of what names it when there is no such type
+	obj  *types.TypeName
+	role role
+}
+
+// role is what a type that graphgen generates for is to a graph.
+type role int
+
+const (
+	roleState   role = iota // gets an update type and a schema
+	rolePayload             // gets AppendWire and DecodeWire
+)
+
+// units returns what to generate in a package: one unit for Config.Types, or else what the package itself asks for.
+func (src *source) units(cfg Config, diags *diagnostics) []*unit {
+	var units []*unit
+	if len(cfg.Types) > 0 {
+		at := token.Position{Filename: src.dir}
+		if len(src.pkg.GoFiles) > 0 {
+			at.Filename = src.pkg.GoFiles[0]
+		}
+		units = append(units, src.newUnit(cfg.Types, cfg.Output, at, diags))
+	} else {
+		units = src.askedUnits(cfg, diags)
+	}
+	for _, d := range src.directives {
+		if d.fault != "" && (len(units) > 0 || d.verb != "generate") {
+			diags.add(d.pos, directivePrefix[2:]+d.verb, "%s", d.fault)
+		}
+	}
+	return slices.DeleteFunc(units, func(u *unit) bool { return len(u.types) == 0 })
+}
+
+// askedUnits returns a unit for every go:generate line that runs graphgen, and one for the marked types that
+// no such line names.
+func (src *source) askedUnits(cfg Config, diags *diagnostics) []*unit {
+	var units []*unit
+	named := make(map[string]bool)
+	for _, d := range src.directives {
+		if d.verb != "generate" {
+			continue
+		}
+		u := src.newUnit(d.types, d.out, d.pos, diags)
+		for _, other := range units {
+			if other.output == u.output {
+				diags.add(d.pos, "go:generate", "two lines write %s; name all types on one, or give one of them -o", filepath.Base(u.output))
+			}
+		}
+		for _, name := range d.types {
+			named[name] = true
+		}
+		units = append(units, u)
+	}
+	var states, payloads []string
+	for _, d := range src.directives {
+		if d.name == "" || d.fault != "" || named[d.name] {
+			continue
+		}
+		switch d.verb {
+		case "state":
+			states = append(states, d.name)
+		case "payload":
+			payloads = append(payloads, d.name)
+		}
+	}
+	if all := append(states, payloads...); len(all) > 0 {
+		units = append(units, src.newUnit(all, cfg.Output, token.Position{}, diags))
+	}
+	return units
+}
+
+// newUnit looks up the named types. Those that are not there are reported at the position of what names them.
+func (src *source) newUnit(names []string, output string, at token.Position, diags *diagnostics) *unit {
+	u := &unit{output: output}
+	if output == "" {
+		u.output = fileName(names[0])
+	}
+	if !filepath.IsAbs(u.output) {
+		u.output = filepath.Join(src.dir, u.output)
+	}
+	for i, name := range names {
+		t := unitType{name: name, pos: at}
+		obj := src.pkg.Types.Scope().Lookup(name)
+		if obj == nil {
+			if src.parsed() {
+				diags.add(at, name, "package %s declares no such type%s", src.pkg.Name, src.similar(name))
+			}
+			continue
+		}
+		t.pos = src.pkg.Fset.Position(obj.Pos())
+		var ok bool
+		if t.obj, ok = obj.(*types.TypeName); !ok {
+			diags.add(t.pos, name, "is a %s, not a type; name a struct type", objectKind(obj))
+			continue
+		}
+		t.role = src.role(t.obj, i == 0)
+		u.types = append(u.types, t)
+	}
+	return u
+}
+
+// fileName returns the file that code for a type goes to when nobody says otherwise: agent_state_graphgen.go.
+func fileName(typeName string) string {
+	var b strings.Builder
+	runes := []rune(typeName)
+	for i, c := range runes {
+		upper := unicode.IsUpper(c)
+		starts := i > 0 && upper && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1]))
+		if starts && runes[i-1] != '_' {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(c))
+	}
+	return strings.TrimLeft(b.String(), "_") + Suffix // the go command passes over files that begin with _
+}
+
+// parsed reports whether all files of the package could be parsed. When not, a missing type says nothing.
+func (src *source) parsed() bool {
+	return !slices.ContainsFunc(src.pkg.Errors, func(e packages.Error) bool { return e.Kind == packages.ParseError })
+}
+
+// role decides what a type is: what its directive says; else a state when it is named first or a field of it has a
+// graph tag with a reducer; else a payload.
+func (src *source) role(obj *types.TypeName, first bool) role {
+	for _, d := range src.directives {
+		if d.name == obj.Name() && d.verb == "state" {
+			return roleState
+		}
+		if d.name == obj.Name() && d.verb == "payload" {
+			return rolePayload
+		}
+	}
+	if first || hasReducer(obj.Type()) {
+		return roleState
+	}
+	return rolePayload
+}
+
+// hasReducer reports whether a field of the struct t names a reducer in its tag.
+func hasReducer(t types.Type) bool {
+	st, ok := t.Underlying().(*types.Struct)
+	if !ok {
+		return false
+	}
+	for i := range st.NumFields() {
+		if parsed, _ := parseTag(st.Tag(i)); parsed.reducer != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// similar returns a hint when a type's name differs only in case.
+func (src *source) similar(name string) string {
+	for _, other := range src.pkg.Types.Scope().Names() {
+		if strings.EqualFold(name, other) {
+			return "; did you mean " + other + "?"
+		}
+	}
+	return "; name a struct type of this package"
+}
+
+func objectKind(obj types.Object) string {
+	switch obj.(type) {
+	case *types.Func:
+		return "function"
+	case *types.Const:
+		return "constant"
+	case *types.Var:
+		return "variable"
+	}
+	return "name"
+}
+
+// generatedNames returns the package-level names that graphgen declares for a state.
+func generatedNames(state string) []string {
+	return []string{state + "Update", state + "Schema", helperName(state)}
+}
+
+// helperName returns the name of the one unexported type that carries what is generated for a type.
+func helperName(name string) string {
+	return "graphgen" + upperFirst(name)
+}
+
+// tagPositions maps the position of each struct field's name to that of its tag.
+func tagPositions(files []*ast.File) map[token.Pos]token.Pos {
+	at := make(map[token.Pos]token.Pos)
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			field, ok := n.(*ast.Field)
+			if !ok || field.Tag == nil {
+				return true
+			}
+			for _, name := range field.Names {
+				at[name.Pos()] = field.Tag.Pos()
+			}
+			if len(field.Names) == 0 {
+				at[embeddedName(field.Type)] = field.Tag.Pos()
+			}
+			return true
+		})
+	}
+	return at
+}
+
+// embeddedName returns the position that go/types gives the field of an embedded type: that of the type's name.
+func embeddedName(x ast.Expr) token.Pos {
+	switch x := x.(type) {
+	case *ast.StarExpr:
+		return embeddedName(x.X)
+	case *ast.SelectorExpr:
+		return x.Sel.Pos()
+	case *ast.IndexExpr:
+		return embeddedName(x.X)
+	case *ast.IndexListExpr:
+		return embeddedName(x.X)
+	case *ast.ParenExpr:
+		return embeddedName(x.X)
+	}
+	return x.Pos()
+}

@@ -1,0 +1,19 @@
+// Package foreign uses types of other packages that cannot be stored.
+package foreign
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/graphgen-go/graphgen/testdata/bad/foreign/other"
+)
+
+//graphgen:state
+type State struct {
+	Hidden   other.Hidden    // want `State.Hidden: type other.Hidden has the unexported field n, which code of package foreign cannot reach; give other.Hidden the methods MarshalBinary and UnmarshalBinary, run graphgen -type=...,Hidden in its package, or tag the field untracked`
+	Deep     other.Deep      // want `in other.Deep.Inner: type other.Hidden has the unexported field n`
+	Nameless other.Nameless  // want `type other.unnamed is not exported, so code of package foreign cannot name it`
+	Secret   other.Secret    // want `type secret.Secret is of the internal package .*/internal/secret, which package foreign cannot import`
+	Builder  strings.Builder // want `type strings.Builder has the unexported field addr`
+	Client   *http.Client    // want `in http.Client.CheckRedirect: type func` `in http.Client.Transport: type http.RoundTripper is an open interface`
+}

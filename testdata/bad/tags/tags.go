@@ -1,0 +1,35 @@
+// Package tags has every mistake that can be made in a graph tag.
+package tags
+
+//graphgen:state
+type State struct {
+	Unknown   string            `graph:"appendd"`               // want `State.Unknown: unknown reducer "appendd"; did you mean "append"\?`
+	Nonsense  string            `graph:"zzz"`                   // want `unknown reducer "zzz"; `
+	Two       []string          `graph:"append,union"`          // want `tag names two reducers, "append" and "union"; keep one`
+	Empty     string            `graph:"last,,name=x"`          // want `empty option`
+	Valued    int               `graph:"sum=3"`                 // want `reducer "sum" takes no value, got "3"; remove "=3"`
+	NoFunc    int               `graph:"reduce"`                // want `needs the name of a function`
+	BadFunc   int               `graph:"reduce=a.b"`            // want `not a Go name`
+	NoName    string            `graph:"name="`                 // want `needs a name in stored data`
+	TwoNames  string            `graph:"name=a,name=b"`         // want `two name= options`
+	Control   string            `graph:"name=a\u0007b"`         // want `does not print`
+	NoWas     string            `graph:"was"`                   // want `needs a name in stored data`
+	TwoKeys   []Item            `graph:"upsert,key=ID,key=ID2"` // want `two key= options`
+	Malformed string            `graph:last`                    // want `malformed struct tag`
+	Open      string            `graph:"last`                   // want `malformed struct tag`
+	Twice     string            `graph:"last" graph:"first"`    // want `two graph: parts`
+	Taken     string            `graph:"name=Other"`
+	Other     string            // want `wire name "Other" is also that of field Taken`
+	Past      string            `graph:"was=Taken2"`
+	Taken2    string            // want `wire name "Taken2" is also that of field Past`
+	Left      string            `graph:"-"`                    // want `"-" leaves the field out of the update`
+	Keyless   []Item            `graph:"upsert"`               // want `"upsert" needs to know what elements are told apart by`
+	StrayKey  []Item            `graph:"append,key=ID"`        // want `key=ID belongs to "upsert", but the reducer is "append"`
+	Stored    chan int          `graph:"untracked,name=stray"` // want `an untracked field is not stored`
+	Option    string            `graph:"last,nmae=x"`          // want `unknown option "nmae=x"; did you mean "name"\?`
+	Case      string            `graph:"Last"`                 // want `did you mean "last"\?`
+	Spaced    map[string]string `graph:"merge, name=x"`        // want `unknown option`
+}
+
+// Item is an element with an id.
+type Item struct{ ID, ID2 string }

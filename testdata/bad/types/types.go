@@ -1,0 +1,48 @@
+// Package types has every type that cannot be stored.
+package types
+
+import (
+	"context"
+	"io"
+	"reflect"
+	"unsafe"
+)
+
+//graphgen:state
+type State struct {
+	Chan      chan int           // want `State.Chan: type chan int is a channel, which cannot be stored; tag the field untracked`
+	Func      func()             // want `type func\(\) is a func`
+	Any       any                // want `type any is an open interface, and nothing says what to decode into`
+	Empty     interface{}        // want `open interface`
+	Reader    io.Reader          // want `type io.Reader is an open interface.*//graphgen:union Name = `
+	Shape     Shape              // want `type Shape is an open interface.*//graphgen:union Shape = `
+	Err       error              // want `an error has no codec; store its text in a string`
+	Context   context.Context    // want `open interface`
+	Address   uintptr            // want `is an address`
+	Unsafe    unsafe.Pointer     // want `is an address`
+	Value     reflect.Value      // want `type reflect.Value cannot be stored`
+	PP        **int              // want `pointer to a pointer.*use \*int`
+	PSlice    *[]int             // want `points to what can itself be nil.*use \[\]int`
+	PMap      *map[string]int    // want `points to what can itself be nil`
+	FloatKey  map[float64]int    // want `map key float64 of map\[float64\]int is a float: NaN`
+	StructKey map[Point]int      // want `map key Point of map\[Point\]int is not a string, an integer or a bool`
+	PtrKey    map[*int]int       // want `map key \*int`
+	List      []chan int         // want `in \[\]: type chan int is a channel`
+	Map       map[string]func()  // want `in \[\]: type func\(\) is a func`
+	Array     [3]any             // want `in \[\]: type any is an open interface`
+	Anonymous struct{ F func() } // want `in F: type func\(\) is a func`
+	Nested    Nested             // the fault is at its field
+	Again     []Nested
+}
+
+// Shape is open: nothing lists what it holds.
+type Shape interface{ Area() float64 }
+
+// Point cannot be a key.
+type Point struct{ X, Y int }
+
+// Nested has a field that cannot be stored.
+type Nested struct {
+	OK   int
+	Done chan struct{} // want `Nested.Done: type chan struct{} is a channel`
+}

@@ -1,0 +1,64 @@
+// Package unions has mistakes in lists of what interfaces hold.
+package unions
+
+import "io"
+
+//graphgen:state
+type State struct {
+	Shape Shape
+}
+
+// Shape is what can be drawn.
+type Shape interface{ draw() }
+
+//graphgen:union Shape = *Circle | Circle2 | Missing | Open | []int | Stranger | *Chan
+// want:-1 `union Shape: Circle2 does not implement Shape, but a pointer to it does; write \*Circle2`
+// want:-2 `Missing is not a type of this package`
+// want:-3 `Open is an interface itself; list what it holds`
+// want:-4 `\[\]int has no name to be stored under; declare a type for it`
+// want:-5 `Stranger does not implement Shape \(missing method draw\)`
+
+//graphgen:union Shape = *Circle
+// want:-1 `Shape is listed twice`
+
+//graphgen:union Circle = *Circle
+// want:-1 `Circle is not an interface type`
+
+//graphgen:union Nowhere = *Circle
+// want:-1 `Nowhere is not an interface type`
+
+//graphgen:union Both = *Circle | Circle
+// want:-1 `Circle is stored under the name Circle, and so is \*Circle`
+
+//graphgen:union Shape
+// want:-1 `graphgen:union: want Name = \*A \| \*B, got "Shape"`
+
+// Both is implemented by a value.
+type Both interface{ both() }
+
+// Circle is a Shape by pointer.
+type Circle struct{}
+
+func (*Circle) draw() {}
+func (Circle) both()  {}
+
+// Circle2 too.
+type Circle2 struct{}
+
+func (*Circle2) draw() {}
+
+// Open is an interface.
+type Open interface {
+	Shape
+	io.Reader
+}
+
+// Stranger is no Shape.
+type Stranger struct{}
+
+// Chan cannot be stored.
+type Chan struct {
+	C chan int // want `Chan.C: type chan int is a channel`
+}
+
+func (*Chan) draw() {}
