@@ -1,4 +1,3 @@
-// Package state is what generated code stands on and what node functions write in updates.
 package state
 
 // Schema is all a graph needs to know of a state S and its update U. graphgen emits one for each state,
@@ -18,7 +17,8 @@ type Schema[S, U any] struct {
 	// Changed returns the Go names of the fields in which a and b differ, in order of declaration; nil when
 	// they are equal. Strict runs use it to name the field that a node wrote through.
 	Changed func(a, b S) []string
-	// AppendUpdate and DecodeUpdate are the codec of pending writes. Untracked fields are left out.
+	// AppendUpdate and DecodeUpdate are the codec of pending writes. Untracked fields are left out. DecodeUpdate
+	// replaces all of u and keeps no reference to b; its errors are *DecodeError.
 	AppendUpdate func(b []byte, u *U) ([]byte, error)
 	DecodeUpdate func(b []byte, u *U) error
 }
@@ -31,43 +31,63 @@ type Options struct {
 
 // Field describes one field of a state.
 type Field struct {
-	Name    string // in Go
-	Wire    string // in stored data
-	Reducer string // as in the tag; "replace" when it has none
-	Type    string // as Go writes it
+	Name    string   // in Go
+	Wire    string   // in stored data
+	Was     []string // wire names that it is also read by
+	Reducer string   // as in the tag; "replace" when it has none
+	Type    string   // as Go writes it
 }
 
 // Live is the state of one run with what must travel beside it: which fields were ever written, key
 // indexes, who wrote a replace field in this superstep, unknown fields read from storage. Generated code
-// implements it. It is not safe for concurrent use; the run that owns it calls it between supersteps.
+// implements it. The run that owns it calls it between supersteps, one call at a time; only View may be called
+// by several goroutines, while nothing else is called.
+//
+// A superstep is: View for its tasks, Merge for each of them in task order, EndStep, then AppendDelta or
+// AppendSnapshot if it is stored.
 type Live[S, U any] interface {
 	// View returns the state as a node sees it: by value, its slices clipped so that the node's own append
-	// copies. What it refers to is shared and valid until the next Merge, unless Share is called.
+	// copies. What it refers to is shared and valid until the next Merge or Apply, unless Share is called. It
+	// allocates nothing.
 	View() S
 
 	// Share tells that the newest View outlives the superstep (a Result, a value event, a subgraph): every list
-	// and map is copied once before it is next written in place.
+	// and map is copied once before what the View sees of it is next written in place.
 	Share()
+
+	// Load replaces everything by s, as if a run had come to it: fields of s that are not zero count as written. It
+	// shares what s refers to, and never writes there. It is not recorded as a change; AppendSnapshot stores it.
+	Load(s S)
 
 	// Merge applies what one task returned. task is its place in the superstep's order. Two tasks that set
 	// one replace field are a *ConflictError; an update that cannot be encoded is a *MergeError. After an error the Live
-	// must be dropped: part of the update may have been applied. A custom reducer's panic passes through.
+	// must be dropped: part of the update may have been applied. A custom reducer's panic passes through. Merge keeps no
+	// reference to u, but shares what its values refer to.
 	Merge(task int, u *U) error
 
-	// EndStep ends a superstep: it forgets who wrote what and clears ephemeral fields that were set before it.
+	// EndStep ends a superstep: it forgets who wrote what and clears ephemeral fields that were set before it. It
+	// comes before the AppendDelta or AppendSnapshot of the superstep, which then has the clearing in it.
+	// For an edit that is no superstep it is not called; AppendDelta and AppendSnapshot forget who wrote what, too.
 	EndStep()
 
-	// AppendDelta appends what changed since the last AppendDelta, AppendSnapshot or Decode, and forgets it.
+	// AppendDelta appends what changed since the last AppendDelta, AppendSnapshot, Decode or Apply, and forgets it. When
+	// nothing changed it appends a delta that says so. It is an error without Options.Record.
 	AppendDelta(b []byte) ([]byte, error)
 
-	// AppendSnapshot appends the whole state, and forgets the changes.
+	// AppendSnapshot appends the whole state, and forgets the changes. Equal states are equal bytes. A value that cannot
+	// be encoded is a *MergeError.
 	AppendSnapshot(b []byte) ([]byte, error)
 
-	// Decode replaces everything by what snapshot and the deltas on it say. It keeps none of the byte slices. Errors are
-	// *DecodeError.
-	Decode(snapshot []byte, deltas ...[]byte) error
+	// Decode replaces everything by what snapshot says. It keeps no reference to it. Errors are *DecodeError; after one the
+	// Live must be dropped.
+	Decode(snapshot []byte) error
 
-	// Sizes returns the bytes of a snapshot if one were made now, and the bytes that deltas since the last snapshot have
-	// displaced: what a chain holds in vain. Both are counted while recording.
+	// Apply applies a delta to what Decode and earlier Apply calls read. It runs no reducer. It keeps no reference to the
+	// delta. Errors are *DecodeError; after one the Live must be dropped. Where the chain was written under another
+	// fingerprint, checkpoint.Fold and one Decode cost less than many Apply calls.
+	Apply(delta []byte) error
+
+	// Sizes returns the bytes of a snapshot if one were made now, and the bytes of values that deltas since the last
+	// snapshot have displaced: what a chain holds in vain. Both are counted while recording, and are 0 otherwise.
 	Sizes() (live, dead int)
 }
