@@ -15,5 +15,5 @@ type State struct {
 	Nameless other.Nameless  // want `type other.unnamed is not exported, so code of package foreign cannot name it`
 	Secret   other.Secret    // want `type secret.Secret is of the internal package .*/internal/secret, which package foreign cannot import`
 	Builder  strings.Builder // want `type strings.Builder has the unexported field addr`
-	Client   *http.Client    // want `in http.Client.CheckRedirect: type func` `in http.Client.Transport: type http.RoundTripper is an open interface`
+	Client   *http.Client    // want `in http.Client.CheckRedirect: type func` `in http.Client.Transport: type http.RoundTripper is an open interface` `http.Client.Jar: type http.CookieJar`
 }
