@@ -1,0 +1,281 @@
+package delta
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// Value is the stored value of one field, taken apart only as far as operations on it need: so many operations on a
+// long list cost no more than the list and what they bring. The zero Value is that of a field that was never
+// written.
+type Value struct {
+	shape shape
+	raw   string            // of shape whole
+	list  []string          // encoded elements
+	table map[string]string // encoded values by encoded keys
+}
+
+type shape int
+
+const (
+	absent shape = iota
+	whole        // not taken apart
+	list
+	table
+)
+
+// NewValue returns the Value that raw encodes.
+func NewValue(raw string) *Value { return &Value{shape: whole, raw: raw} }
+
+// Absent reports whether there is no value.
+func (v *Value) Absent() bool { return v.shape == absent }
+
+// Apply reads an operation and its operand and applies it. What is wrong becomes an error of r.
+func (v *Value) Apply(r *wire.Reader) {
+	at := r.Offset()
+	op := Op(r.Int())
+	if !r.OK() {
+		return
+	}
+	switch op {
+	case Set:
+		*v = Value{shape: whole, raw: r.Raw()}
+	case Append:
+		v.append(r, at)
+	case Put:
+		v.put(r, at)
+	case Delete:
+		v.delete(r, at)
+	case SetAt:
+		v.setAt(r, at)
+	case RemoveAt:
+		v.removeAt(r, at)
+	case Clear:
+		r.Skip()
+		*v = Value{}
+	default:
+		r.Fail(at, ErrOp)
+	}
+}
+
+func (v *Value) append(r *wire.Reader, at int) {
+	v.toList(r, at)
+	for range r.ArrayLen() {
+		v.list = append(v.list, r.Raw())
+	}
+}
+
+func (v *Value) setAt(r *wire.Reader, at int) {
+	v.toList(r, at)
+	r.FixedArray(2)
+	i := r.Int()
+	raw := r.Raw()
+	switch {
+	case !r.OK():
+	case i < 0 || i >= len(v.list):
+		r.Fail(at, ErrIndex)
+	default:
+		v.list[i] = raw
+	}
+}
+
+func (v *Value) removeAt(r *wire.Reader, at int) {
+	v.toList(r, at)
+	indexes := Indexes(r, len(v.list))
+	if r.OK() {
+		v.list = slices.Delete(v.list, len(Without(v.list[:0], v.list, indexes)), len(v.list))
+	}
+}
+
+// Indexes reads the operand of RemoveAt on a list of n elements.
+func Indexes(r *wire.Reader, n int) []int {
+	at := r.Offset()
+	indexes := wire.MakeSlice[int](r, r.ArrayLen())
+	last := -1
+	for range cap(indexes) {
+		i := r.Int()
+		if r.OK() && (i <= last || i >= n) {
+			r.Fail(at, ErrIndex)
+		}
+		indexes = append(indexes, i)
+		last = i
+	}
+	return indexes
+}
+
+// Without appends to dst the elements of list but for those at the ascending indexes. dst may be list[:0].
+func Without[T any](dst, list []T, indexes []int) []T {
+	from := 0
+	for _, i := range indexes {
+		dst = append(dst, list[from:i]...)
+		from = i + 1
+	}
+	return append(dst, list[from:]...)
+}
+
+func (v *Value) put(r *wire.Reader, at int) {
+	v.toTable(r, at)
+	for range r.MapLen() {
+		key := canonical(r.Raw())
+		raw := r.Raw()
+		if !r.OK() {
+			return
+		}
+		v.table[key] = raw
+	}
+}
+
+func (v *Value) delete(r *wire.Reader, at int) {
+	if v.shape != absent && !(v.shape == whole && v.raw == "\xc0") {
+		v.toTable(r, at)
+	}
+	for range r.ArrayLen() {
+		key := r.Raw()
+		if r.OK() {
+			delete(v.table, canonical(key))
+		}
+	}
+}
+
+// toList takes an array apart.
+func (v *Value) toList(r *wire.Reader, at int) {
+	switch {
+	case v.shape == list || !r.OK():
+		return
+	case v.shape == absent || v.shape == whole && v.raw == "\xc0":
+		*v = Value{shape: list}
+		return
+	case v.shape == table || !isArray(v.raw[0]):
+		r.Fail(at, ErrNotList)
+		return
+	}
+	in := wire.NewStringReader("", v.raw)
+	elems := wire.MakeSlice[string](&in, in.ArrayLen())
+	for in.Left() > 0 {
+		elems = append(elems, in.Raw())
+	}
+	*v = Value{shape: list, list: elems}
+}
+
+// toTable takes a map apart.
+func (v *Value) toTable(r *wire.Reader, at int) {
+	switch {
+	case v.shape == table || !r.OK():
+		return
+	case v.shape == absent || v.shape == whole && v.raw == "\xc0":
+		*v = Value{shape: table, table: make(map[string]string)}
+		return
+	case v.shape == list || !isMap(v.raw[0]):
+		r.Fail(at, ErrNotMap)
+		return
+	}
+	in := wire.NewStringReader("", v.raw)
+	entries := wire.MakeMap[string, string](&in, in.MapLen())
+	for in.Left() > 0 {
+		key := canonical(in.Raw())
+		entries[key] = in.Raw()
+	}
+	*v = Value{shape: table, table: entries}
+}
+
+// AppendTo appends the value as it is stored; nothing when it is absent.
+func (v *Value) AppendTo(b []byte) []byte {
+	switch v.shape {
+	case list:
+		b = wire.AppendArrayLen(b, len(v.list))
+		for _, raw := range v.list {
+			b = append(b, raw...)
+		}
+	case table:
+		b = wire.AppendMapLen(b, len(v.table))
+		for _, key := range slices.SortedFunc(maps.Keys(v.table), compareKeys) {
+			b = append(append(b, key...), v.table[key]...)
+		}
+	default:
+		b = append(b, v.raw...)
+	}
+	return b
+}
+
+// Size returns the length of what AppendTo appends.
+func (v *Value) Size() int {
+	switch v.shape {
+	case list:
+		n := wire.SizeLen(len(v.list))
+		for _, raw := range v.list {
+			n += len(raw)
+		}
+		return n
+	case table:
+		n := wire.SizeLen(len(v.table))
+		for key, raw := range v.table {
+			n += len(key) + len(raw)
+		}
+		return n
+	}
+	return len(v.raw)
+}
+
+func isArray(c byte) bool { return c&0xf0 == 0x90 || c == 0xdc || c == 0xdd }
+
+func isMap(c byte) bool { return c&0xf0 == 0x80 || c == 0xde || c == 0xdf }
+
+func isString(c byte) bool { return c&0xe0 == 0xa0 || c >= 0xd9 && c <= 0xdb }
+
+func isInt(c byte) bool { return c < 0x80 || c >= 0xe0 || c >= 0xcc && c <= 0xd3 }
+
+// canonical returns a key in its shortest form, so that one key has one encoding, whoever wrote it.
+func canonical(key string) string {
+	if key == "" {
+		return key
+	}
+	r := wire.NewStringReader("", key)
+	var room [16]byte
+	switch c := key[0]; {
+	case isString(c):
+		if v := r.Str(); wire.SizeString(v) != len(key) {
+			return string(wire.AppendString(nil, v))
+		}
+	case c == 0xcf:
+		return string(wire.AppendUint(room[:0], r.Uint64()))
+	case c >= 0xcc && c <= 0xd3:
+		return string(wire.AppendInt(room[:0], r.Int64()))
+	}
+	return key
+}
+
+// compareKeys orders encoded keys as Go orders what they encode: integers, then strings; others, which are
+// bools, by their code.
+func compareKeys(a, b string) int {
+	switch x, y := a[0], b[0]; {
+	case isInt(x) && isInt(y):
+		return compareInts(a, b)
+	case isString(x) && isString(y):
+		p, q := wire.NewStringReader("", a), wire.NewStringReader("", b)
+		return cmp.Compare(p.Str(), q.Str())
+	}
+	return cmp.Compare(a, b)
+}
+
+func compareInts(a, b string) int {
+	p, q := wire.NewStringReader("", a), wire.NewStringReader("", b)
+	if a[0] == 0xcf || b[0] == 0xcf {
+		// One of them may not fit in an int64. A negative one is less than it.
+		x, y := p.Uint64(), q.Uint64()
+		if !p.OK() || !q.OK() {
+			return cmp.Compare(boolToInt(p.OK()), boolToInt(q.OK()))
+		}
+		return cmp.Compare(x, y)
+	}
+	return cmp.Compare(p.Int64(), q.Int64())
+}
+
+func boolToInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
