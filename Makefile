@@ -1,0 +1,52 @@
+# Everything here needs Go and make only; what else a target wants, it fetches through the go command.
+# `make` alone prints this list.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+
+# A checkout owned by another user must not stop a build: the version control stamp is not needed.
+export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
+
+# The go command's ... skips testdata, so the packages there are named.
+PACKAGES := ./... ./testdata/golden/...
+
+# The race detector is the one thing that needs a C compiler. RACE= tests without it.
+RACE ?= -race
+GOTEST ?= go test
+TOOL := go tool -modfile=tools/go.mod
+
+.PHONY: help
+help: ## Show what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: generate ## Build and run the ticket triage example, in DIR= or an empty temporary folder
+	@go build -o bin/triage ./examples/triage
+	@dir="$(DIR)"; [ -n "$$dir" ] || dir=$$(mktemp -d); bin/triage run -dir "$$dir"
+
+.PHONY: generate
+generate: ## Write all generated code anew
+	@go generate ./...
+	@go run ./cmd/graphgen ./testdata/golden/...
+
+.PHONY: test
+test: ## Run every test under the race detector
+	@if [ "$(RACE)" = -race ] && [ "$$(go env CGO_ENABLED)" != 1 ]; then \
+		echo "make test: the race detector needs a C compiler: install gcc, or test without it: make test RACE=" >&2; exit 1; fi
+	$(GOTEST) $(RACE) -timeout 30m $(PACKAGES)
+
+.PHONY: check
+check: ## Check format, generated code, modules, vet and linters
+	@bad=$$(gofmt -l .); [ -z "$$bad" ] || { echo "gofmt would change:" >&2; echo "$$bad" >&2; exit 1; }
+	go run ./cmd/graphgen -check ./...
+	go run ./cmd/graphgen -check ./testdata/golden/...
+	go mod tidy -diff
+	go -C bench mod tidy -diff
+	go vet $(PACKAGES)
+	go -C bench vet ./...
+	$(TOOL) staticcheck $(PACKAGES)
+	$(TOOL) golangci-lint run
+
+.PHONY: bench
+bench: ## Measure speed beside each baseline; docs/performance.md explains
+	@go -C bench run ./cmd/report

@@ -1,0 +1,20 @@
+//go:build tools
+
+// Package tools lists the programs that check graphgen, each with its reason.
+//
+// They live in a module of their own, so that nobody who uses graphgen gets their 230 requirements. Its go.mod pins the
+// versions, and its tool lines let the go command build and run them from the root of the repository:
+//
+//	go tool -modfile=tools/go.mod staticcheck ./...
+//
+// graphgen itself is a tool line of the main module: go tool graphgen.
+package tools
+
+import (
+	// Many small linters in one pass over the types; .golangci.yml says which and why.
+	_ "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"
+	// The failures of a long test run gathered at its end; .ci/run uses it.
+	_ "gotest.tools/gotestsum"
+	// Its full set of checks at its own version; golangci-lint carries a part of an older one.
+	_ "honnef.co/go/tools/cmd/staticcheck"
+)
