@@ -140,8 +140,8 @@ func (w *Write) check() *InvalidError {
 		return &InvalidError{"Base", "none", "the id of the record that made the task due"}
 	case w.Task == "" || len(w.Task) > MaxNamespace:
 		return &InvalidError{"Task", strconv.Itoa(len(w.Task)) + " bytes", fmt.Sprintf("1 to %d", MaxNamespace)}
-	case w.Kind < Result || w.Kind > Failure:
-		return &InvalidError{"Kind", strconv.Itoa(int(w.Kind)), "Result, Question, Answer or Failure"}
+	case w.Kind < Result || w.Kind > Discard:
+		return &InvalidError{"Kind", strconv.Itoa(int(w.Kind)), "Result, Question, Answer, Failure or Discard"}
 	case len(w.Name) > MaxNamespace:
 		return &InvalidError{"Name", strconv.Itoa(len(w.Name)) + " bytes", fmt.Sprintf("at most %d", MaxNamespace)}
 	}

@@ -20,13 +20,21 @@ type ConflictError struct {
 	Namespace string
 	Want      ID     // the head or fence that the caller named
 	Found     ID     // the one that stands; zero for none
-	Reason    string // "head", "fence", "released", "exists"
+	Reason    string // what stood against it: "head", "fence", "released", or "exists" for an id or thread that is there already
 }
 
 func (e *ConflictError) Error() string {
 	where := fmt.Sprintf("thread %q", e.Thread)
 	if e.Namespace != "" {
 		where += fmt.Sprintf(", namespace %q", e.Namespace)
+	}
+	switch e.Reason {
+	case "fence":
+		return fmt.Sprintf("checkpoint: %s: %s: the run that holds it opened with %s, not %s; open a run of your own", where, ErrConflict, e.Found, e.Want)
+	case "released":
+		return fmt.Sprintf("checkpoint: %s: %s: its version was released; a new run starts an empty one", where, ErrConflict)
+	case "exists":
+		return fmt.Sprintf("checkpoint: %s: %s: %s stands already; load the thread again", where, ErrConflict, e.Found)
 	}
 	return fmt.Sprintf("checkpoint: %s: %s: the %s is %s, not %s; load it again", where, ErrConflict, e.Reason, e.Found, e.Want)
 }
@@ -38,7 +46,7 @@ func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 type BusyError struct {
 	Thread string
 	Holder string
-	Until  time.Time // when the lease ends unless renewed, on the saver's clock; zero when it ends with its process
+	Until  time.Time // when the lease ends unless renewed, on the saver's clock; zero when only its process knows
 }
 
 func (e *BusyError) Error() string {

@@ -90,8 +90,10 @@ func (s Source) String() string {
 
 // Write is a pending write: what a task of a superstep that has not committed came to so far.
 //
-// A write is identified by (Base, Task, Kind, Name). Storing a Result again changes nothing: the first
-// one wins. Every other kind is replaced by a later write of the same identity.
+// A write is identified by (Namespace, Base, Task, Kind, Name). Storing a Result again changes nothing: the
+// first one wins. Every other kind is replaced by a later write of the same identity, which takes its place in
+// the order. A write whose base has been committed is accepted and counts for nothing. The writes of one call
+// are taken in order, so a Discard may be followed by the Result that stands in its stead.
 type Write struct {
 	Namespace string
 	Base      ID     // of the record that made the task due

@@ -37,19 +37,23 @@ type Saver interface {
 	// It fails with an error that is ErrConflict when r.After is not the head's id, the version it was in
 	// is not open any more, or r.Fence is not the thread's fence; with a *BusyError when r.Open is set and
 	// another run's lease lives. It is idempotent by record id: if the records offered already stand after
-	// r.After, it succeeds and changes nothing.
+	// r.After, it succeeds and changes nothing; an opening only while the fence is still its own, and an
+	// Append with Release also when the version that holds the records is the one it released.
 	Append(ctx context.Context, r Append) (Appended, error)
 
 	// PutWrites stores pending writes under the fence, sets the thread's status, and renews or ends the
-	// lease; without writes it does just that. It fails with ErrConflict when the fence is another's.
+	// lease; without writes it does just that. It fails with ErrConflict when the fence is another's. A run
+	// that has ended its lease does not get it back by a later write under its fence, which is stored all
+	// the same; one whose lease expired does, as long as nobody took the thread.
 	PutWrites(ctx context.Context, w PutWrites) error
 
-	// Load returns what restoring a checkpoint takes. A thread that does not exist is an empty Chain and no
-	// error; an At that does not exist is ErrNotFound.
+	// Load returns what restoring a checkpoint takes. A thread without an open version is an empty Chain and
+	// no error; a Version or an At that does not exist is ErrNotFound.
 	Load(ctx context.Context, p Place) (Chain, error)
 
 	// History yields the records of one namespace, newest first, as the query asks, payloads included. It
-	// reads lazily: leaving the loop stops the reading. An error ends it.
+	// reads lazily: leaving the loop stops the reading. An error ends it. It shows the log as it was when the
+	// loop began. What is not there is as for Load: no records, or ErrNotFound.
 	History(ctx context.Context, p Place, q Query) iter.Seq2[Record, error]
 
 	// Threads yields the threads that the query asks for, one for each open version, ordered by thread id
@@ -70,16 +74,18 @@ type Saver interface {
 
 	// Prune removes old records as keep says. What it leaves always loads: the oldest kept record of each
 	// namespace gets a snapshot (made by Fold) in place of its delta, and neither a head nor a record that
-	// has pending writes, or is the base of a kept one, is removed. A thread whose lease lives is a *BusyError.
+	// has pending writes, or is the base of a kept one, is removed; Seq keeps its gaps. A thread whose lease
+	// lives is a *BusyError; one that does not exist is ErrNotFound.
 	Prune(ctx context.Context, thread string, keep Keep) (Pruned, error)
 
 	// Export yields everything one version holds, in an order that Import accepts. Version 0 is the open one.
 	// It is one consistent view of the version. A version that does not exist is ErrNotFound.
 	Export(ctx context.Context, thread string, version int) iter.Seq2[Item, error]
 
-	// Import makes a thread from exported items, whole or not at all: an error from the sequence leaves
-	// nothing behind. A thread that exists with an open version is ErrConflict. Record ids, Seq and writes
-	// are kept; the thread has no lease and gets the status of its Item.
+	// Import makes a thread's next version from exported items, whole or not at all: an error from the
+	// sequence leaves nothing behind. A thread that exists with an open version is ErrConflict. Record ids,
+	// Seq and writes are kept; the version has no fence and no lease, gets the status of its Item, and is
+	// open also when the exported one was released. Items in a wrong order are an *InvalidError.
 	Import(ctx context.Context, thread string, items iter.Seq2[Item, error]) error
 
 	// Close frees what the saver holds. Leases it took end. It waits for calls under way.
@@ -106,7 +112,7 @@ type Append struct {
 	// Fence is the fence the caller holds; ignored on an opening Append.
 	Fence ID
 
-	Status  Status        // the thread's status from here on; zero leaves it
+	Status  Status        // the thread's status from here on; zero leaves it, and is Running for a new version
 	Lease   time.Duration // how long the lease lives from now on the saver's clock; zero for the saver's DefaultLease
 	End     bool          // the run ends with this: the lease is given up
 	Release bool          // with End: the version is released in the same act
@@ -156,7 +162,8 @@ type Chain struct {
 	Head ID
 	// Due are the tasks of the last record's Base, which is not always among Records.
 	Due []Task
-	// Writes are the pending writes of the last record's Base, in the order stored; none once it is committed.
+	// Writes are the pending writes of the last record's Base, in the order first stored; none once it is
+	// committed.
 	Writes []Write
 	// Committed says that a later record commits the last record's Base: running on from here is a replay.
 	Committed bool
@@ -197,7 +204,7 @@ type ThreadQuery struct {
 	Prefix    string    // of the thread id
 	After     string    // only ids that sort after this one (for paging)
 	Limit     int       // at most so many; 0 is all
-	IdleSince time.Time // only threads not updated since, and with no living lease; zero is all
+	IdleSince time.Time // only threads last updated before, and with no living lease; zero is all
 }
 
 // Version is one version of a thread.
@@ -210,10 +217,11 @@ type Version struct {
 	Status   Status
 }
 
-// Keep says what Prune leaves. The zero Keep leaves everything.
+// Keep says what Prune leaves. The zero Keep leaves everything. Last and Since cut the log of each namespace of
+// the open version at one place: records from there on stay. With both set the older of the two places counts.
 type Keep struct {
-	Last     int       // keep the newest so many checkpoints of each namespace of the open version; 0 is all
-	Since    time.Time // keep records created at or after, of the open version; zero is all
+	Last     int       // keep the newest so many checkpoints; 0 says nothing
+	Since    time.Time // keep from the oldest record that was created at or after; zero says nothing
 	Released int       // keep the newest so many released versions; -1 removes them all, 0 keeps them all
 }
 
@@ -224,7 +232,8 @@ type Pruned struct {
 }
 
 // Item is one piece of an exported version: first one with Thread set, then records by namespace in
-// order of Seq, then pending writes. Exactly one field is set.
+// order of Seq, then pending writes in the order stored. Exactly one field is set. What an Item points to may
+// be shared with the saver it came from: it must not be modified.
 type Item struct {
 	Thread *Thread
 	Record *NamespaceRecord
@@ -235,4 +244,21 @@ type Item struct {
 type NamespaceRecord struct {
 	Namespace string
 	Record
+}
+
+// Unfinished reports whether tasks are due, or routes owed, at the chain's last record.
+func (c *Chain) Unfinished() bool {
+	if len(c.Records) == 0 {
+		return false
+	}
+	return len(c.Due) > 0 || len(c.Records[len(c.Records)-1].Owed) > 0
+}
+
+// Next returns the names of the nodes that are due, in order.
+func (c *Chain) Next() []string {
+	var names []string
+	for i := range c.Due {
+		names = append(names, c.Due[i].Node)
+	}
+	return names
 }

@@ -1,0 +1,99 @@
+package ledger
+
+import "github.com/graphgen-go/graphgen/runtime/checkpoint"
+
+// Accept says whether an Append that passed its Check is to be stored in v: nil and false. It is to be answered
+// from what stands, and not stored, when repeated. busy is the error of an opening that does not take over: that of
+// the lease which lives, or nil.
+func (v *Version) Accept(a *checkpoint.Append, busy error) (repeated bool, err error) {
+	if v.Stands(a) && (a.Open == nil || v.Fence == a.Records[0].ID) {
+		return true, nil
+	}
+	switch {
+	case a.Open != nil:
+		if busy != nil && !a.Open.TakeOver {
+			return false, busy
+		}
+	case a.Fence != v.Fence:
+		return false, v.conflict("fence", a.Namespace, a.Fence, v.Fence)
+	}
+	if head := v.headID(a.Namespace); head != a.After {
+		return false, v.conflict("head", a.Namespace, a.After, head)
+	}
+	for i := range a.Records {
+		if _, found := v.where[a.Records[i].ID]; found {
+			return false, v.conflict("exists", a.Namespace, a.After, a.Records[i].ID)
+		}
+	}
+	return false, nil
+}
+
+// Stands reports whether the records offered stand in v where they were to go.
+func (v *Version) Stands(a *checkpoint.Append) bool {
+	at, found := v.where[a.Records[0].ID]
+	if !found || at.namespace != a.Namespace {
+		return false
+	}
+	log := v.logs[a.Namespace]
+	if at.index+len(a.Records) > len(log) || before(log, at.index) != a.After {
+		return false
+	}
+	for i := range a.Records {
+		if log[at.index+i].ID != a.Records[i].ID {
+			return false
+		}
+	}
+	return true
+}
+
+// before returns the id of the entry before log[i], zero for none.
+func before(log []*Entry, i int) checkpoint.ID {
+	if i == 0 {
+		return checkpoint.ID{}
+	}
+	return log[i-1].ID
+}
+
+// AcceptWrites says whether a PutWrites that passed its Check is to be stored in v.
+func (v *Version) AcceptWrites(w *checkpoint.PutWrites) error {
+	if v.Fence.IsZero() || w.Fence != v.Fence {
+		return v.conflict("fence", "", w.Fence, v.Fence)
+	}
+	return nil
+}
+
+func (v *Version) conflict(reason, namespace string, want, found checkpoint.ID) error {
+	return &checkpoint.ConflictError{Thread: v.Thread, Namespace: namespace, Want: want, Found: found, Reason: reason}
+}
+
+// Missing is the conflict of a write to a thread that has no open version; released says that it had one.
+func Missing(thread, namespace string, want checkpoint.ID, reason string, released bool) error {
+	if released {
+		reason = "released"
+	}
+	return &checkpoint.ConflictError{Thread: thread, Namespace: namespace, Want: want, Reason: reason}
+}
+
+// Appended answers an Append whose records stand in v.
+func (v *Version) Appended(a *checkpoint.Append) checkpoint.Appended {
+	out := checkpoint.Appended{Version: v.Number}
+	last := v.where[a.Records[len(a.Records)-1].ID]
+	out.Head = v.logs[a.Namespace][last.index].Seq
+	if a.Open != nil {
+		out.Writes = v.Writes()
+	}
+	return out
+}
+
+// AcceptRelease says whether the open version v may be released by a caller who saw ifHead, zero for any.
+func (v *Version) AcceptRelease(ifHead checkpoint.ID) error {
+	if head := v.headID(""); !ifHead.IsZero() && ifHead != head {
+		return v.conflict("head", "", ifHead, head)
+	}
+	return nil
+}
+
+// Exists is the conflict of an Import into a thread whose open version is v.
+func (v *Version) Exists() error {
+	return v.conflict("exists", "", checkpoint.ID{}, v.headID(""))
+}

@@ -1,0 +1,81 @@
+package ledger
+
+import (
+	"slices"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Normal returns r as every saver gives it back: what is stored with the base only is left out elsewhere, empty is
+// nil, and the time is UTC to the microsecond. It shares r's memory.
+func Normal(r checkpoint.Record) checkpoint.Record {
+	if r.Base != r.ID || len(r.Due) == 0 {
+		r.Due = nil
+	}
+	if len(r.Owed) == 0 {
+		r.Owed = nil
+	}
+	if len(r.Joins) == 0 {
+		r.Joins = nil
+	}
+	if len(r.Pass) == 0 {
+		r.Pass = nil
+	}
+	if len(r.Meta) == 0 {
+		r.Meta = nil
+	}
+	r.Created = Micro(r.Created)
+	return r
+}
+
+// Micro returns t in UTC, to the microsecond, without the monotonic clock.
+func Micro(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond).Round(0) }
+
+// Clone returns r, normal, sharing no memory with it.
+func Clone(r checkpoint.Record) checkpoint.Record {
+	r = Normal(r)
+	r.Payload = cloneBytes(r.Payload)
+	r.Owed = cloneNames(r.Owed)
+	r.Pass = cloneNames(r.Pass)
+	if r.Due != nil {
+		due := make([]checkpoint.Task, len(r.Due))
+		for i, t := range r.Due {
+			t.Payload = cloneBytes(t.Payload)
+			due[i] = t
+		}
+		r.Due = due
+	}
+	if r.Joins != nil {
+		joins := make([]checkpoint.Join, len(r.Joins))
+		for i, j := range r.Joins {
+			joins[i] = checkpoint.Join{To: j.To, Fired: cloneNames(j.Fired)}
+		}
+		r.Joins = joins
+	}
+	if r.Meta != nil {
+		meta := make(map[string]string, len(r.Meta))
+		for k, v := range r.Meta {
+			meta[k] = v
+		}
+		r.Meta = meta
+	}
+	return r
+}
+
+// CloneWrites returns the writes, sharing no memory with them.
+func CloneWrites(writes []checkpoint.Write) []checkpoint.Write {
+	if len(writes) == 0 {
+		return nil
+	}
+	clone := slices.Clip(slices.Clone(writes))
+	for i := range clone {
+		clone[i].Payload = cloneBytes(clone[i].Payload)
+	}
+	return clone
+}
+
+// cloneBytes and cloneNames leave no spare capacity, in which those who share the copy could meet.
+func cloneBytes(b []byte) []byte { return slices.Clip(slices.Clone(b)) }
+
+func cloneNames(s []string) []string { return slices.Clip(slices.Clone(s)) }

@@ -1,0 +1,141 @@
+package ledger
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Event is one change of a version: what an accepted write came to, as it is kept. A version is the sum of its
+// events.
+type Event struct {
+	Namespace string
+	Entries   []*Entry           // with their Seq; belong to the version from then on
+	Writes    []checkpoint.Write // likewise
+	Opens     bool               // Entries[0] becomes the fence
+	Holder    string             // with Opens
+	Ends      bool               // the lease is given up
+	Releases  bool               // the version is released
+	Status    checkpoint.Status  // zero leaves it
+	Time      time.Time          // the saver's clock; with Opens, Ends or Releases
+}
+
+// AppendEvent returns the event of an accepted Append; the entries are the saver's to make, with the Seq that
+// NextSeq returns for the first.
+func AppendEvent(a *checkpoint.Append, entries []*Entry, writes []checkpoint.Write, now time.Time) *Event {
+	e := &Event{
+		Namespace: a.Namespace, Entries: entries, Writes: writes,
+		Ends: a.End, Releases: a.Release, Status: a.Status, Time: now,
+	}
+	if a.Open != nil {
+		e.Opens, e.Holder = true, a.Open.Holder
+	}
+	return e
+}
+
+// NextSeq returns the Seq of the record that follows the head of a namespace.
+func (v *Version) NextSeq(namespace string) uint64 {
+	if e := v.Head(namespace); e != nil {
+		return e.Seq + 1
+	}
+	return 1
+}
+
+// Verify reports why e cannot follow what v holds, or nil. Accepted writes need no Verify: it is for events that
+// were stored or come from elsewhere.
+func (v *Version) Verify(e *Event) error {
+	head, last := v.headID(e.Namespace), v.NextSeq(e.Namespace)-1
+	seen := make(map[checkpoint.ID]bool, len(e.Entries))
+	for _, r := range e.Entries {
+		_, stands := v.where[r.ID]
+		switch {
+		case r.ID.IsZero():
+			return fmt.Errorf("record %d has no id", r.Seq)
+		case stands || seen[r.ID]:
+			return fmt.Errorf("record %d: the id %s stands already", r.Seq, r.ID)
+		case r.Seq <= last:
+			return fmt.Errorf("record %d follows record %d", r.Seq, last)
+		case !r.Snapshot && (head.IsZero() || r.Seq != last+1):
+			return fmt.Errorf("record %d is a delta, and the record before it is not there", r.Seq)
+		case r.Source < checkpoint.Input || r.Source > checkpoint.Resume:
+			return fmt.Errorf("record %d has source %d, which does not exist", r.Seq, r.Source)
+		}
+		head, last, seen[r.ID] = r.ID, r.Seq, true
+	}
+	switch {
+	case e.Opens && (len(e.Entries) == 0 || e.Namespace != ""):
+		return fmt.Errorf("a run opens without a record of the root")
+	case e.Status > checkpoint.Done:
+		return fmt.Errorf("status %d does not exist", e.Status)
+	case !v.Released.IsZero():
+		return fmt.Errorf("the version was released before")
+	}
+	return nil
+}
+
+// Apply makes e part of v. Its cost is that of what e holds, whatever v holds already.
+func (v *Version) Apply(e *Event) {
+	if v.Empty() && len(e.Entries) > 0 {
+		v.Status = checkpoint.Running
+	}
+	for _, entry := range e.Entries {
+		v.add(e.Namespace, entry)
+	}
+	for i := range e.Writes {
+		v.store(&e.Writes[i])
+	}
+	if e.Opens {
+		v.Fence, v.Holder, v.Ended, v.Updated = e.Entries[0].ID, e.Holder, false, e.Time
+	}
+	if e.Ends {
+		v.Ended, v.Updated = true, e.Time
+	}
+	if e.Releases {
+		v.Released = e.Time
+	}
+	if e.Status != 0 {
+		v.Status = e.Status
+	}
+}
+
+// add puts an entry at the end of a log. What the entry commits is over.
+func (v *Version) add(namespace string, e *Entry) {
+	log := v.logs[namespace]
+	v.where[e.ID] = place{namespace: namespace, index: len(log)}
+	v.logs[namespace] = append(log, e)
+	if e.Commits.IsZero() {
+		return
+	}
+	delete(v.pending, e.Commits)
+	if at, found := v.where[e.Commits]; found {
+		at.committed = true
+		v.where[e.Commits] = at
+	}
+}
+
+// store keeps a pending write, or drops what a Discard names.
+func (v *Version) store(w *checkpoint.Write) {
+	if v.where[w.Base].committed {
+		return
+	}
+	writes := v.pending[w.Base]
+	if w.Kind == checkpoint.Discard {
+		delete(writes, identity{namespace: w.Namespace, task: w.Task, name: w.Name, kind: checkpoint.Result})
+		delete(writes, identity{namespace: w.Namespace, task: w.Task, name: w.Name, kind: checkpoint.Failure})
+		return
+	}
+	if writes == nil {
+		writes = make(map[identity]*stored)
+		v.pending[w.Base] = writes
+	}
+	id := identity{w.Namespace, w.Task, w.Name, w.Kind}
+	old, found := writes[id]
+	switch {
+	case !found:
+		v.stores++
+		writes[id] = &stored{Write: *w, order: v.stores}
+	case w.Kind != checkpoint.Result:
+		writes[id] = &stored{Write: *w, order: old.order}
+	}
+}

@@ -1,0 +1,136 @@
+// Package ledger is the commit protocol as plain data: one version of a thread with its fence, its logs and its
+// pending writes, what it accepts and what follows from it. It does no input or output, takes no locks and reads
+// no clock, so that every saver which keeps its index in memory is this and a place for bytes.
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Version is one version of a thread. It is made by New. Its methods must not be called at the same time; what
+// they return may be read while others are called.
+type Version struct {
+	Thread   string
+	Number   int
+	Status   checkpoint.Status
+	Fence    checkpoint.ID // the record that opened the newest run; zero for none
+	Holder   string        // who opened it
+	Ended    bool          // that run has given its lease up, or there was none
+	Updated  time.Time     // when the newest run opened or ended
+	Released time.Time     // zero while open
+
+	logs    map[string][]*Entry // by namespace, oldest first
+	where   map[checkpoint.ID]place
+	pending map[checkpoint.ID]map[identity]*stored // by base
+	stores  uint64                                 // counts the writes ever stored, for their order
+}
+
+// Entry is one record of a log. It is never changed once its log has it. A saver that keeps records elsewhere
+// leaves out of Record all that Headers drops, and says in At and Size where to find it.
+type Entry struct {
+	checkpoint.Record
+	At   int64
+	Size int
+}
+
+// place says where a record stands, and whether its tasks have been committed.
+type place struct {
+	namespace string
+	index     int
+	committed bool
+}
+
+// identity is a pending write's, within its base.
+type identity struct {
+	namespace, task, name string
+	kind                  checkpoint.Kind
+}
+
+type stored struct {
+	checkpoint.Write
+	order uint64
+}
+
+// New returns an empty version.
+func New(thread string, number int) *Version {
+	return &Version{
+		Thread:  thread,
+		Number:  number,
+		Ended:   true,
+		logs:    make(map[string][]*Entry),
+		where:   make(map[checkpoint.ID]place),
+		pending: make(map[checkpoint.ID]map[identity]*stored),
+	}
+}
+
+// Empty reports whether nothing was ever appended.
+func (v *Version) Empty() bool { return len(v.logs) == 0 }
+
+// Head returns the newest record of a namespace, or nil.
+func (v *Version) Head(namespace string) *Entry {
+	log := v.logs[namespace]
+	if len(log) == 0 {
+		return nil
+	}
+	return log[len(log)-1]
+}
+
+func (v *Version) headID(namespace string) checkpoint.ID {
+	if e := v.Head(namespace); e != nil {
+		return e.ID
+	}
+	return checkpoint.ID{}
+}
+
+// Namespaces returns the namespaces that have records, sorted: the root, "", is the first.
+func (v *Version) Namespaces() []string {
+	names := make([]string, 0, len(v.logs))
+	for name := range v.logs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// notFound makes an ErrNotFound that says what is missing where.
+func notFound(thread, format string, args ...any) error {
+	if len(thread) > 64 {
+		thread = thread[:64] + "..."
+	}
+	return fmt.Errorf("checkpoint: thread %q: %s: %w", thread, fmt.Sprintf(format, args...), checkpoint.ErrNotFound)
+}
+
+// NoVersion is the error of a version that does not exist; number 0 stands for the open one.
+func NoVersion(thread string, number int) error {
+	if number == 0 {
+		return notFound(thread, "no open version")
+	}
+	return notFound(thread, "version %d", number)
+}
+
+// NoRecord is the error of a record that does not exist.
+func NoRecord(thread, namespace string, id checkpoint.ID) error {
+	if len(namespace) > 64 {
+		namespace = namespace[:64] + "..."
+	}
+	return notFound(thread, "record %s in namespace %q", id, namespace)
+}
+
+// NoThread is the error of a thread that does not exist.
+func NoThread(thread string) error { return notFound(thread, "no such thread") }
+
+// Absent is what Load and History return for a place in a version that does not exist: nil when nothing in
+// particular was asked for.
+func Absent(p checkpoint.Place) error {
+	switch {
+	case p.Version != 0:
+		return NoVersion(p.Thread, p.Version)
+	case !p.At.IsZero():
+		return NoRecord(p.Thread, p.Namespace, p.At)
+	}
+	return nil
+}

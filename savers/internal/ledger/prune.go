@@ -1,0 +1,145 @@
+package ledger
+
+import (
+	"fmt"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Pruned is a log as a Prune leaves it.
+type Pruned struct {
+	Namespace string
+	Kept      []Kept
+	Removed   int
+}
+
+// Kept is an entry that stays. When Fold has entries it loses its place after the one before it, and its payload
+// becomes the snapshot that they come to.
+type Kept struct {
+	Entry *Entry
+	Fold  []*Entry
+}
+
+// Prune returns what keep leaves of each namespace that loses a record, sorted by name. Nothing is changed.
+func (v *Version) Prune(keep checkpoint.Keep) []Pruned {
+	if keep.Last <= 0 && keep.Since.IsZero() {
+		return nil
+	}
+	needed := v.needed(keep)
+	var pruned []Pruned
+	for _, name := range v.Namespaces() {
+		if p := prune(v.logs[name], name, cut(v.logs[name], keep), needed); p.Removed > 0 {
+			pruned = append(pruned, p)
+		}
+	}
+	return pruned
+}
+
+// needed returns the bases that must stay: those that have pending writes and those of entries that are kept.
+// What is kept for being needed needs its own base too.
+func (v *Version) needed(keep checkpoint.Keep) map[checkpoint.ID]bool {
+	needed := make(map[checkpoint.ID]bool)
+	var need func(id checkpoint.ID)
+	need = func(id checkpoint.ID) {
+		at, found := v.where[id]
+		if !found || needed[id] {
+			return
+		}
+		needed[id] = true
+		need(v.logs[at.namespace][at.index].Base)
+	}
+	for base, writes := range v.pending {
+		if len(writes) > 0 {
+			need(base)
+		}
+	}
+	for _, log := range v.logs {
+		for _, e := range log[cut(log, keep):] {
+			need(e.Base)
+		}
+	}
+	return needed
+}
+
+// cut returns the index of the first entry that keep keeps for its place.
+func cut(log []*Entry, keep checkpoint.Keep) int {
+	first := len(log) - 1 // a head stays, whatever its age
+	if keep.Last > 0 {
+		first = min(first, lastCheckpoints(log, keep.Last))
+	}
+	if !keep.Since.IsZero() {
+		for i, e := range log[:first] {
+			if !e.Created.Before(keep.Since) {
+				return i
+			}
+		}
+	}
+	return first
+}
+
+// lastCheckpoints returns the index of the n-th newest entry that is a checkpoint.
+func lastCheckpoints(log []*Entry, n int) int {
+	for i := len(log) - 1; i >= 0; i-- {
+		if log[i].Source == checkpoint.Resume {
+			continue
+		}
+		if n--; n == 0 {
+			return i
+		}
+	}
+	return 0
+}
+
+func prune(log []*Entry, namespace string, first int, needed map[checkpoint.ID]bool) Pruned {
+	p := Pruned{Namespace: namespace}
+	chain := 0 // where the chain of log[i] starts
+	for i, e := range log {
+		if e.Snapshot {
+			chain = i
+		}
+		if i < first && !needed[e.ID] {
+			p.Removed++
+			continue
+		}
+		kept := Kept{Entry: e}
+		torn := len(p.Kept) == 0 || p.Kept[len(p.Kept)-1].Entry != log[max(i-1, 0)]
+		if torn && !e.Snapshot {
+			kept.Fold = log[chain : i+1]
+		}
+		p.Kept = append(p.Kept, kept)
+	}
+	return p
+}
+
+// Replace puts what Prune left in the place of each log it names; the entries are those kept, in order, with their
+// new snapshots. Where a log was is not changed, so that readers under way still have it.
+func (v *Version) Replace(pruned []Pruned, entries [][]*Entry) {
+	for n, p := range pruned {
+		kept := p.Kept
+		for _, e := range v.logs[p.Namespace] {
+			if len(kept) > 0 && kept[0].Entry == e {
+				kept = kept[1:]
+			} else {
+				delete(v.where, e.ID)
+			}
+		}
+		for i, e := range entries[n] {
+			at := v.where[e.ID]
+			at.index = i
+			v.where[e.ID] = at
+		}
+		v.logs[p.Namespace] = entries[n]
+	}
+}
+
+// Snapshot returns the record that a kept entry becomes: with the state that chain comes to. chain holds the
+// records of Fold, whole.
+func Snapshot(chain []checkpoint.Record) (checkpoint.Record, error) {
+	state, err := checkpoint.FoldChain(chain)
+	if err != nil {
+		return checkpoint.Record{}, fmt.Errorf("prune: %w", err)
+	}
+	r := chain[len(chain)-1]
+	r.Snapshot, r.Payload = true, state
+	return r, nil
+}

@@ -1,0 +1,88 @@
+package ledger
+
+import (
+	"fmt"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Intake checks the order of imported items, one after the other. The zero Intake awaits the first.
+type Intake struct {
+	Thread    checkpoint.Thread // the first item
+	count     int
+	namespace string
+	records   bool // one has come
+	writes    bool
+	done      map[string]bool // namespaces that are over
+}
+
+// Take checks the next item, and keeps the first. The error is an *InvalidError.
+func (in *Intake) Take(item checkpoint.Item) error {
+	n := in.count
+	in.count++
+	bad := func(found, want string) error {
+		return &checkpoint.InvalidError{Field: fmt.Sprintf("items[%d]", n), Found: found, Want: want}
+	}
+	if set(item.Thread != nil)+set(item.Record != nil)+set(item.Write != nil) != 1 {
+		return bad("not one field set", "exactly one of Thread, Record and Write")
+	}
+	switch {
+	case (item.Thread != nil) != (n == 0):
+		return bad("a thread out of place, or none", "one thread, as the first item")
+	case item.Record != nil && in.writes:
+		return bad("a record after a write", "all records before the writes")
+	case item.Thread != nil:
+		if item.Thread.Status > checkpoint.Done {
+			return bad(fmt.Sprintf("status %d", item.Thread.Status), "a status that exists")
+		}
+		in.Thread = *item.Thread
+	case item.Write != nil:
+		if item.Write.Kind < checkpoint.Result || item.Write.Kind > checkpoint.Failure {
+			return bad(fmt.Sprintf("a write of kind %d", item.Write.Kind), "a kind that is stored")
+		}
+		in.writes = true
+	default:
+		return in.record(item.Record, bad)
+	}
+	return nil
+}
+
+// record checks that the records of a namespace come together.
+func (in *Intake) record(r *checkpoint.NamespaceRecord, bad func(found, want string) error) error {
+	if in.records && r.Namespace == in.namespace {
+		return nil
+	}
+	if in.done == nil {
+		in.done = make(map[string]bool)
+	}
+	if in.done[r.Namespace] {
+		return bad("a namespace for the second time", "the records of a namespace one after the other")
+	}
+	in.namespace, in.records, in.done[r.Namespace] = r.Namespace, true, true
+	return nil
+}
+
+// End checks that the items were a thread's.
+func (in *Intake) End() error {
+	if in.count == 0 {
+		return &checkpoint.InvalidError{Field: "items", Found: "none", Want: "a thread, its records and its writes"}
+	}
+	return nil
+}
+
+// Follow makes an event of imported records or writes part of v, when it can follow what v holds. The error is an
+// *InvalidError.
+func (v *Version) Follow(e *Event) error {
+	if err := v.Verify(e); err != nil {
+		return &checkpoint.InvalidError{Field: "items", Found: err.Error(), Want: "a log that loads"}
+	}
+	v.Apply(e)
+	return nil
+}
+
+func set(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,149 @@
+// Package memory is the saver for tests, examples and programs whose threads may end with the process: it keeps
+// everything in the process's memory, and is otherwise a saver like any other, with versions, leases, history and
+// export.
+//
+// What is stored is copied once, on the way in. Leases are on the clock of package time, so tests inside
+// testing/synctest need not wait for one to expire.
+package memory
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// Saver keeps threads in memory. The zero Saver is empty and ready, as is what New returns. All methods may be
+// called at the same time. A Saver must not be copied.
+type Saver struct {
+	calls   sync.RWMutex // held for reading by every call; Close takes it whole
+	closed  bool
+	mu      sync.Mutex // for threads, never held while a thread is waited for
+	threads map[string]*thread
+}
+
+var _ checkpoint.Saver = (*Saver)(nil)
+
+// thread is one thread with its versions, oldest first. Only the last may be open.
+type thread struct {
+	mu       sync.Mutex
+	gone     bool // deleted; look it up again
+	versions []*ledger.Version
+	last     int       // the number of the newest version there ever was
+	until    time.Time // when the lease of the newest run ends, unless that run has ended
+}
+
+// New returns an empty saver.
+func New() *Saver { return new(Saver) }
+
+// begin lets a call in. Every call that it lets in must end.
+func (s *Saver) begin(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("memory: %w", err)
+	}
+	s.calls.RLock()
+	if s.closed {
+		s.calls.RUnlock()
+		return fmt.Errorf("memory: %w", checkpoint.ErrClosed)
+	}
+	return nil
+}
+
+func (s *Saver) end() { s.calls.RUnlock() }
+
+// Close drops all threads. It returns nil.
+func (s *Saver) Close() error {
+	s.calls.Lock()
+	defer s.calls.Unlock()
+	s.closed, s.threads = true, nil
+	return nil
+}
+
+// lock returns a thread, locked, or nil when there is none. With create there always is one.
+func (s *Saver) lock(id string, create bool) *thread {
+	for {
+		s.mu.Lock()
+		t := s.threads[id]
+		if t == nil && create {
+			if s.threads == nil {
+				s.threads = make(map[string]*thread)
+			}
+			t = new(thread)
+			s.threads[id] = t
+		}
+		s.mu.Unlock()
+		if t == nil {
+			return nil
+		}
+		t.mu.Lock()
+		if !t.gone {
+			return t
+		}
+		t.mu.Unlock()
+	}
+}
+
+// open returns the open version, or nil.
+func (t *thread) open() *ledger.Version {
+	if n := len(t.versions); n > 0 && t.versions[n-1].Released.IsZero() {
+		return t.versions[n-1]
+	}
+	return nil
+}
+
+// version returns a version by its number, 0 for the open one, or nil.
+func (t *thread) version(number int) *ledger.Version {
+	if number == 0 {
+		return t.open()
+	}
+	for _, v := range t.versions {
+		if v.Number == number {
+			return v
+		}
+	}
+	return nil
+}
+
+// start adds an empty version.
+func (t *thread) start(id string) *ledger.Version {
+	t.last++
+	v := ledger.New(id, t.last)
+	t.versions = append(t.versions, v)
+	return v
+}
+
+// leased reports whether a run's lease lives.
+func (t *thread) leased(now time.Time) bool {
+	v := t.open()
+	return v != nil && !v.Ended && now.Before(t.until)
+}
+
+// busy returns a *BusyError when a run's lease lives.
+func (t *thread) busy(now time.Time) error {
+	if !t.leased(now) {
+		return nil
+	}
+	v := t.open()
+	return &checkpoint.BusyError{Thread: v.Thread, Holder: v.Holder, Until: t.until}
+}
+
+// renew takes the lease for another while, unless its run has ended.
+func (t *thread) renew(now time.Time, lease time.Duration) {
+	if lease == 0 {
+		lease = checkpoint.DefaultLease
+	}
+	t.until = now.Add(lease)
+}
+
+// describe returns the open version as a Thread.
+func (t *thread) describe(v *ledger.Version, now time.Time) checkpoint.Thread {
+	leased := v == t.open() && t.leased(now)
+	until := time.Time{}
+	if leased {
+		until = t.until
+	}
+	return v.Describe(leased, until, len(t.versions))
+}

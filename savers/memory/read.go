@@ -1,0 +1,237 @@
+package memory
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// Load returns what restoring a checkpoint takes, as [checkpoint.Saver] says.
+func (s *Saver) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+	if err := p.Check(); err != nil {
+		return checkpoint.Chain{}, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return checkpoint.Chain{}, err
+	}
+	defer s.end()
+	t := s.lock(p.Thread, false)
+	if t == nil {
+		return checkpoint.Chain{}, ledger.Absent(p)
+	}
+	defer t.mu.Unlock()
+	v := t.version(p.Version)
+	if v == nil {
+		return checkpoint.Chain{}, ledger.Absent(p)
+	}
+	view, err := v.View(p.Namespace, p.At)
+	if err != nil {
+		return checkpoint.Chain{}, err
+	}
+	chain := view.Chain
+	chain.Records = records(view.Entries)
+	if view.Base != nil {
+		chain.Due = view.Base.Due
+	}
+	chain.Thread = t.describe(v, time.Now())
+	return chain, nil
+}
+
+func records(entries []*ledger.Entry) []checkpoint.Record {
+	if len(entries) == 0 {
+		return nil
+	}
+	all := make([]checkpoint.Record, len(entries))
+	for i, e := range entries {
+		all[i] = e.Record
+	}
+	return all
+}
+
+// History yields records, newest first, as [checkpoint.Saver] says.
+func (s *Saver) History(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+	return func(yield func(checkpoint.Record, error) bool) {
+		log, err := s.log(ctx, p, q.Before)
+		if err != nil {
+			yield(checkpoint.Record{}, err)
+			return
+		}
+		found := 0
+		for _, e := range slices.Backward(log) {
+			if !q.Match(&e.Record) {
+				continue
+			}
+			if err := s.begin(ctx); err != nil {
+				yield(checkpoint.Record{}, err)
+				return
+			}
+			s.end()
+			if found++; !yield(e.Record, nil) || found == q.Limit {
+				return
+			}
+		}
+	}
+}
+
+// log returns a namespace's log up to the record before.
+func (s *Saver) log(ctx context.Context, p checkpoint.Place, before checkpoint.ID) ([]*ledger.Entry, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	p.At = before
+	t := s.lock(p.Thread, false)
+	if t == nil {
+		return nil, ledger.Absent(p)
+	}
+	defer t.mu.Unlock()
+	v := t.version(p.Version)
+	if v == nil {
+		return nil, ledger.Absent(p)
+	}
+	return v.Log(p.Namespace, before)
+}
+
+// Threads yields the threads that have an open version, as [checkpoint.Saver] says.
+func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+	return func(yield func(checkpoint.Thread, error) bool) {
+		ids, err := s.ids(ctx, &q)
+		if err != nil {
+			yield(checkpoint.Thread{}, err)
+			return
+		}
+		found := 0
+		for _, id := range ids {
+			if err := s.begin(ctx); err != nil {
+				yield(checkpoint.Thread{}, err)
+				return
+			}
+			t, ok := s.describe(id, &q)
+			s.end()
+			if !ok {
+				continue
+			}
+			if found++; !yield(t, nil) || found == q.Limit {
+				return
+			}
+		}
+	}
+}
+
+// ids returns the ids that q selects by name, sorted.
+func (s *Saver) ids(ctx context.Context, q *checkpoint.ThreadQuery) ([]string, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	s.mu.Lock()
+	var ids []string
+	for id := range s.threads {
+		if strings.HasPrefix(id, q.Prefix) && id > q.After {
+			ids = append(ids, id)
+		}
+	}
+	s.mu.Unlock()
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// describe returns a thread if it has an open version that q selects.
+func (s *Saver) describe(id string, q *checkpoint.ThreadQuery) (checkpoint.Thread, bool) {
+	t := s.lock(id, false)
+	if t == nil {
+		return checkpoint.Thread{}, false
+	}
+	defer t.mu.Unlock()
+	v, now := t.open(), time.Now()
+	if v == nil {
+		return checkpoint.Thread{}, false
+	}
+	described := t.describe(v, now)
+	return described, ledger.Selects(q, &described, t.leased(now))
+}
+
+// Versions returns a thread's versions, as [checkpoint.Saver] says.
+func (s *Saver) Versions(ctx context.Context, id string) ([]checkpoint.Version, error) {
+	if err := checkpoint.CheckThread(id); err != nil {
+		return nil, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	t := s.lock(id, false)
+	if t == nil {
+		return nil, nil
+	}
+	defer t.mu.Unlock()
+	var all []checkpoint.Version
+	for _, v := range t.versions {
+		all = append(all, v.Listing())
+	}
+	return all, nil
+}
+
+// Export yields all that a version holds, as [checkpoint.Saver] says.
+func (s *Saver) Export(ctx context.Context, id string, version int) iter.Seq2[checkpoint.Item, error] {
+	return func(yield func(checkpoint.Item, error) bool) {
+		items, err := s.items(ctx, id, version)
+		if err != nil {
+			yield(checkpoint.Item{}, err)
+			return
+		}
+		for _, item := range items {
+			if err := s.begin(ctx); err != nil {
+				yield(checkpoint.Item{}, err)
+				return
+			}
+			s.end()
+			if !yield(item, nil) {
+				return
+			}
+		}
+	}
+}
+
+// items returns a version as items. They point to what the saver holds, which never changes.
+func (s *Saver) items(ctx context.Context, id string, version int) ([]checkpoint.Item, error) {
+	if err := (checkpoint.Place{Thread: id, Version: version}).Check(); err != nil {
+		return nil, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	t := s.lock(id, false)
+	if t == nil {
+		return nil, ledger.NoVersion(id, version)
+	}
+	defer t.mu.Unlock()
+	v := t.version(version)
+	if v == nil {
+		return nil, ledger.NoVersion(id, version)
+	}
+	described := t.describe(v, time.Now())
+	items := []checkpoint.Item{{Thread: &described}}
+	for _, namespace := range v.Namespaces() {
+		log, err := v.Log(namespace, checkpoint.ID{})
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range log {
+			items = append(items, checkpoint.Item{Record: &checkpoint.NamespaceRecord{Namespace: namespace, Record: e.Record}})
+		}
+	}
+	for _, w := range v.Writes() {
+		items = append(items, checkpoint.Item{Write: &w})
+	}
+	return items, nil
+}

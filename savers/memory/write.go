@@ -1,0 +1,288 @@
+package memory
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// Append stores records, as [checkpoint.Saver] says.
+func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+	if err := a.Check(); err != nil {
+		return checkpoint.Appended{}, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return checkpoint.Appended{}, err
+	}
+	defer s.end()
+	starts := a.Open != nil && a.After.IsZero()
+	t := s.lock(a.Thread, starts)
+	if t == nil {
+		return checkpoint.Appended{}, missing(&a, nil)
+	}
+	defer t.mu.Unlock()
+	return t.append(&a, starts, time.Now())
+}
+
+// append stores a; starts says that it may start a version.
+func (t *thread) append(a *checkpoint.Append, starts bool, now time.Time) (checkpoint.Appended, error) {
+	if done := t.released(a); done != nil {
+		return done.Appended(a), nil
+	}
+	v := t.open()
+	if v == nil && !starts {
+		return checkpoint.Appended{}, missing(a, t)
+	}
+	if v == nil {
+		v = t.start(a.Thread)
+	}
+	repeated, err := v.Accept(a, t.busy(now))
+	if err != nil {
+		return checkpoint.Appended{}, err
+	}
+	t.renew(now, a.Lease)
+	if !repeated {
+		v.Apply(ledger.AppendEvent(a, entries(v, a), ledger.CloneWrites(a.Writes), now))
+	}
+	return v.Appended(a), nil
+}
+
+// released returns the newest released version if an earlier call of a released it, else nil.
+func (t *thread) released(a *checkpoint.Append) *ledger.Version {
+	n := len(t.versions)
+	if t.open() != nil {
+		n--
+	}
+	if a.Release && n > 0 && t.versions[n-1].Stands(a) {
+		return t.versions[n-1]
+	}
+	return nil
+}
+
+// entries copies the records of a for v.
+func entries(v *ledger.Version, a *checkpoint.Append) []*ledger.Entry {
+	made := make([]*ledger.Entry, len(a.Records))
+	seq := v.NextSeq(a.Namespace)
+	for i := range a.Records {
+		made[i] = &ledger.Entry{Record: ledger.Clone(a.Records[i])}
+		made[i].Seq = seq + uint64(i)
+	}
+	return made
+}
+
+// missing is the conflict of an Append to a thread without an open version; t may be nil.
+func missing(a *checkpoint.Append, t *thread) error {
+	want, reason := a.Fence, "fence"
+	if a.Open != nil {
+		want, reason = a.After, "head"
+	}
+	return ledger.Missing(a.Thread, a.Namespace, want, reason, t != nil && len(t.versions) > 0)
+}
+
+// PutWrites stores pending writes, as [checkpoint.Saver] says.
+func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+	if err := w.Check(); err != nil {
+		return err
+	}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.end()
+	t := s.lock(w.Thread, false)
+	if t == nil {
+		return ledger.Missing(w.Thread, "", w.Fence, "fence", false)
+	}
+	defer t.mu.Unlock()
+	v := t.open()
+	if v == nil {
+		return ledger.Missing(w.Thread, "", w.Fence, "fence", len(t.versions) > 0)
+	}
+	if err := v.AcceptWrites(&w); err != nil {
+		return err
+	}
+	now := time.Now()
+	t.renew(now, w.Lease)
+	v.Apply(&ledger.Event{Writes: ledger.CloneWrites(w.Writes), Status: w.Status, Ends: w.End, Time: now})
+	return nil
+}
+
+// Release closes the open version, as [checkpoint.Saver] says.
+func (s *Saver) Release(ctx context.Context, id string, ifHead checkpoint.ID) (checkpoint.Version, error) {
+	if err := checkpoint.CheckThread(id); err != nil {
+		return checkpoint.Version{}, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return checkpoint.Version{}, err
+	}
+	defer s.end()
+	t := s.lock(id, false)
+	if t == nil {
+		return checkpoint.Version{}, ledger.NoVersion(id, 0)
+	}
+	defer t.mu.Unlock()
+	v, now := t.open(), time.Now()
+	if v == nil {
+		return checkpoint.Version{}, ledger.NoVersion(id, 0)
+	}
+	if err := t.busy(now); err != nil {
+		return checkpoint.Version{}, err
+	}
+	if err := v.AcceptRelease(ifHead); err != nil {
+		return checkpoint.Version{}, err
+	}
+	v.Apply(&ledger.Event{Releases: true, Time: now})
+	return v.Listing(), nil
+}
+
+// Delete removes a thread, as [checkpoint.Saver] says.
+func (s *Saver) Delete(ctx context.Context, id string) error {
+	if err := checkpoint.CheckThread(id); err != nil {
+		return err
+	}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.end()
+	t := s.lock(id, false)
+	if t == nil {
+		return nil
+	}
+	defer t.mu.Unlock()
+	if err := t.busy(time.Now()); err != nil {
+		return err
+	}
+	t.gone = true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.threads, id)
+	return nil
+}
+
+// Prune removes old records and versions, as [checkpoint.Saver] says.
+func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
+	if err := checkpoint.CheckThread(id); err != nil {
+		return checkpoint.Pruned{}, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return checkpoint.Pruned{}, err
+	}
+	defer s.end()
+	t := s.lock(id, false)
+	if t == nil {
+		return checkpoint.Pruned{}, ledger.NoThread(id)
+	}
+	defer t.mu.Unlock()
+	if err := t.busy(time.Now()); err != nil {
+		return checkpoint.Pruned{}, err
+	}
+	var done checkpoint.Pruned
+	if v := t.open(); v != nil {
+		removed, err := prune(v, keep)
+		if err != nil {
+			return checkpoint.Pruned{}, err
+		}
+		done.Records = removed
+	}
+	done.Versions = t.drop(keep.Released)
+	return done, nil
+}
+
+func prune(v *ledger.Version, keep checkpoint.Keep) (int, error) {
+	pruned, removed := v.Prune(keep), 0
+	logs := make([][]*ledger.Entry, len(pruned))
+	for n, p := range pruned {
+		removed += p.Removed
+		for _, kept := range p.Kept {
+			e := kept.Entry
+			if len(kept.Fold) > 0 {
+				r, err := ledger.Snapshot(records(kept.Fold))
+				if err != nil {
+					return 0, err
+				}
+				e = &ledger.Entry{Record: r}
+			}
+			logs[n] = append(logs[n], e)
+		}
+	}
+	v.Replace(pruned, logs)
+	return removed, nil
+}
+
+// drop removes released versions but the newest keep, -1 for none, and returns how many it removed.
+func (t *thread) drop(keep int) int {
+	if keep == 0 {
+		return 0
+	}
+	released := len(t.versions)
+	if t.open() != nil {
+		released--
+	}
+	n := max(released-max(keep, 0), 0)
+	t.versions = append([]*ledger.Version(nil), t.versions[n:]...)
+	return n
+}
+
+// Import makes a thread's next version, as [checkpoint.Saver] says.
+func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoint.Item, error]) error {
+	if err := checkpoint.CheckThread(id); err != nil {
+		return err
+	}
+	v, err := collect(ctx, id, items)
+	if err != nil {
+		return err
+	}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.end()
+	t := s.lock(id, true)
+	defer t.mu.Unlock()
+	if open := t.open(); open != nil {
+		return open.Exists()
+	}
+	t.last++
+	v.Number = t.last
+	t.versions = append(t.versions, v)
+	return nil
+}
+
+// collect makes a version of imported items. It takes no lock: they may come from this very saver.
+func collect(ctx context.Context, id string, items iter.Seq2[checkpoint.Item, error]) (*ledger.Version, error) {
+	v, in := ledger.New(id, 0), ledger.Intake{}
+	for item, err := range items {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = in.Take(item)
+		}
+		if err == nil {
+			err = v.Follow(imported(item))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := in.End(); err != nil {
+		return nil, err
+	}
+	v.Status, v.Updated = in.Thread.Status, in.Thread.Updated
+	return v, nil
+}
+
+// imported returns the event that an item comes to.
+func imported(item checkpoint.Item) *ledger.Event {
+	switch {
+	case item.Record != nil:
+		return &ledger.Event{
+			Namespace: item.Record.Namespace,
+			Entries:   []*ledger.Entry{{Record: ledger.Clone(item.Record.Record)}},
+		}
+	case item.Write != nil:
+		return &ledger.Event{Writes: ledger.CloneWrites([]checkpoint.Write{*item.Write})}
+	}
+	return &ledger.Event{}
+}
