@@ -43,9 +43,11 @@ func (t *thread) append(a *checkpoint.Append, starts bool, now time.Time) (check
 	if err != nil {
 		return checkpoint.Appended{}, err
 	}
-	t.renew(now, a.Lease)
 	if !repeated {
 		v.Apply(ledger.AppendEvent(a, entries(v, a), ledger.CloneWrites(a.Writes), now))
+	}
+	if a.Open != nil || a.Fence == v.Fence {
+		t.renew(now, a.Lease)
 	}
 	return v.Appended(a), nil
 }

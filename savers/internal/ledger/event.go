@@ -18,7 +18,16 @@ type Event struct {
 	Ends      bool               // the lease is given up
 	Releases  bool               // the version is released
 	Status    checkpoint.Status  // zero leaves it
-	Time      time.Time          // the saver's clock; with Opens, Ends or Releases
+	Time      time.Time          // the saver's clock; with Opens, Ends, Releases or Restores
+
+	// Restores sets fence, holder, end and time to what they were: of a version that was written anew.
+	Restores bool
+	Fence    checkpoint.ID
+}
+
+// State returns the event that restores what the logs and the pending writes of v do not say.
+func (v *Version) State() *Event {
+	return &Event{Restores: true, Fence: v.Fence, Holder: v.Holder, Ends: v.Ended, Status: v.Status, Time: v.Updated}
 }
 
 // AppendEvent returns the event of an accepted Append; the entries are the saver's to make, with the Seq that
@@ -85,10 +94,13 @@ func (v *Version) Apply(e *Event) {
 	for i := range e.Writes {
 		v.store(&e.Writes[i])
 	}
+	if e.Restores {
+		v.Fence, v.Holder, v.Ended, v.Updated = e.Fence, e.Holder, e.Ends, e.Time
+	}
 	if e.Opens {
 		v.Fence, v.Holder, v.Ended, v.Updated = e.Entries[0].ID, e.Holder, false, e.Time
 	}
-	if e.Ends {
+	if e.Ends && !e.Restores {
 		v.Ended, v.Updated = true, e.Time
 	}
 	if e.Releases {

@@ -29,12 +29,13 @@ type Version struct {
 	stores  uint64                                 // counts the writes ever stored, for their order
 }
 
-// Entry is one record of a log. It is never changed once its log has it. A saver that keeps records elsewhere
-// leaves out of Record all that Headers drops, and says in At and Size where to find it.
+// Entry is one record of a log. It is never changed once its log has it. A saver that keeps bodies elsewhere has
+// in Record what the protocol needs, and says in the other fields where the rest is.
 type Entry struct {
 	checkpoint.Record
 	At   int64
 	Size int
+	Sum  uint32
 }
 
 // place says where a record stands, and whether its tasks have been committed.

@@ -1,0 +1,468 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// builder writes a version anew, into a file that has no thread's name yet. What is put in is checked as it comes.
+type builder struct {
+	s         *Saver
+	f         *os.File
+	v         *ledger.Version
+	at        int64
+	namespace string
+	records   []checkpoint.Record
+	writes    []checkpoint.Write
+	bytes     int // of what waits to be written
+}
+
+func (s *Saver) newBuilder(thread string) (*builder, error) {
+	f, err := os.CreateTemp(s.dir, "building-*.tmp")
+	if err != nil {
+		return nil, fmt.Errorf("file: %w", err)
+	}
+	b := &builder{s: s, f: f, v: ledger.New(thread, 1)}
+	header, err := appendHeader(nil, thread, 1)
+	if err == nil {
+		err = s.disk.write(f, header, 0)
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.discard())
+	}
+	b.at = int64(len(header))
+	return b, nil
+}
+
+// discard removes the file.
+func (b *builder) discard() error {
+	return errors.Join(b.f.Close(), b.s.remove(b.f.Name()))
+}
+
+// batch is how many bytes the builder writes at once.
+const batch = 1 << 20
+
+func (b *builder) record(namespace string, r checkpoint.Record) error {
+	if namespace != b.namespace {
+		if err := b.flush(); err != nil {
+			return err
+		}
+		b.namespace = namespace
+	}
+	b.records = append(b.records, ledger.Normal(r))
+	b.bytes += len(r.Payload) + 256
+	if b.bytes < batch {
+		return nil
+	}
+	return b.flush()
+}
+
+func (b *builder) write(w checkpoint.Write) error {
+	if len(b.records) > 0 {
+		if err := b.flush(); err != nil {
+			return err
+		}
+	}
+	b.writes = append(b.writes, w)
+	b.bytes += len(w.Payload) + 64
+	if b.bytes < batch {
+		return nil
+	}
+	return b.flush()
+}
+
+// flush writes what waits as one frame.
+func (b *builder) flush() error {
+	if len(b.records) == 0 && len(b.writes) == 0 {
+		return nil
+	}
+	e := &ledger.Event{Namespace: b.namespace, Writes: ledger.CloneWrites(b.writes)}
+	err := b.event(e, b.records)
+	b.records, b.writes, b.bytes = b.records[:0], nil, 0
+	return err
+}
+
+func (b *builder) event(e *ledger.Event, records []checkpoint.Record) error {
+	var before *checkpoint.Record
+	if head := b.v.Head(e.Namespace); head != nil {
+		before = &head.Record
+	}
+	frame, err := appendEvent(nil, e, records, before, b.at)
+	if err != nil {
+		return err
+	}
+	if err := b.v.Follow(e); err != nil {
+		return err
+	}
+	if err := b.s.disk.write(b.f, frame, b.at); err != nil {
+		return fmt.Errorf("file: write %s: %w", b.f.Name(), err)
+	}
+	b.at += int64(len(frame))
+	return nil
+}
+
+// finish writes what remains: the state of the version and its number.
+func (b *builder) finish(state *ledger.Event, number int) error {
+	if err := b.flush(); err != nil {
+		return err
+	}
+	if err := b.event(state, nil); err != nil {
+		return err
+	}
+	header, err := appendHeader(nil, b.v.Thread, number)
+	if err == nil {
+		err = b.s.disk.write(b.f, header, 0)
+	}
+	if err == nil {
+		err = b.s.disk.sync(b.f)
+	}
+	if err != nil {
+		return fmt.Errorf("file: write %s: %w", b.f.Name(), err)
+	}
+	return nil
+}
+
+// place puts the file in the place of v's, whose lock is held.
+func (b *builder) place(v *volume) error {
+	if err := v.move(b.f.Name(), v.path); err != nil {
+		return err
+	}
+	v.drop()
+	return nil
+}
+
+// Prune removes old records and versions, as [checkpoint.Saver] says. The file is written anew beside the old one and
+// takes its place whole.
+func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
+	if err := checkpoint.CheckThread(thread); err != nil {
+		return checkpoint.Pruned{}, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return checkpoint.Pruned{}, err
+	}
+	defer s.calls.Done()
+	v := s.use(thread, baseName(thread), 0)
+	defer s.done(v)
+	unlock, err := s.lockFolder(ctx)
+	if err != nil {
+		return checkpoint.Pruned{}, err
+	}
+	defer unlock()
+	err = v.idle(ctx)
+	if errors.Is(err, errAbsent) {
+		err = ledger.NoThread(thread)
+	}
+	if err != nil {
+		return checkpoint.Pruned{}, err
+	}
+	defer v.unlock()
+	var done checkpoint.Pruned
+	number := v.version().Number
+	if done.Records, err = v.prune(keep); err != nil {
+		return checkpoint.Pruned{}, err
+	}
+	done.Versions, err = v.dropVersions(number, keep.Released)
+	return done, err
+}
+
+// prune writes the file anew without what keep leaves out.
+func (v *volume) prune(keep checkpoint.Keep) (removed int, err error) {
+	if v.v == nil {
+		return 0, nil
+	}
+	plan := make(map[string]ledger.Pruned)
+	for _, p := range v.v.Prune(keep) {
+		plan[p.Namespace] = p
+		removed += p.Removed
+	}
+	if removed == 0 {
+		return 0, nil
+	}
+	b, err := v.s.newBuilder(v.id)
+	if err != nil {
+		return 0, err
+	}
+	err = v.rebuild(b, plan)
+	if err == nil {
+		err = b.finish(v.v.State(), v.v.Number)
+	}
+	if err == nil {
+		err = b.place(v)
+	}
+	if err != nil {
+		return 0, errors.Join(err, b.discard())
+	}
+	return removed, b.f.Close()
+}
+
+// rebuild puts what the plan keeps into b.
+func (v *volume) rebuild(b *builder, plan map[string]ledger.Pruned) error {
+	for _, namespace := range v.v.Namespaces() {
+		log, err := v.v.Log(namespace, checkpoint.ID{})
+		if err != nil {
+			return err
+		}
+		p, pruned := plan[namespace]
+		if !pruned {
+			for _, e := range log {
+				p.Kept = append(p.Kept, ledger.Kept{Entry: e})
+			}
+		}
+		for _, kept := range p.Kept {
+			r, err := v.kept(kept)
+			if err == nil {
+				err = b.record(namespace, r)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	for _, w := range v.v.Writes() {
+		if err := b.write(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// kept reads a record that stays, with its new snapshot if it needs one.
+func (v *volume) kept(kept ledger.Kept) (checkpoint.Record, error) {
+	chain := kept.Fold
+	if len(chain) == 0 {
+		chain = []*ledger.Entry{kept.Entry}
+	}
+	records, err := v.h.records(chain)
+	if err != nil {
+		return checkpoint.Record{}, err
+	}
+	if len(kept.Fold) == 0 {
+		return records[0], nil
+	}
+	return ledger.Snapshot(records)
+}
+
+// dropVersions removes released versions below a number but the newest keep, -1 for none, the oldest first.
+func (v *volume) dropVersions(number, keep int) (removed int, err error) {
+	sp := span{open: number}
+	if keep == 0 {
+		return 0, nil
+	}
+	if err := sp.search(v.s.newVolume(v.id, v.base, 0)); err != nil {
+		return 0, err
+	}
+	for n := sp.oldest; n < number-max(keep, 0); n++ {
+		if err := v.s.remove(v.s.path(v.base, n)); err != nil {
+			return removed, err
+		}
+		removed++
+	}
+	if removed == 0 {
+		return 0, nil
+	}
+	if err := v.s.disk.syncDir(v.s.dir); err != nil {
+		return removed, fmt.Errorf("file: %w", err)
+	}
+	return removed, nil
+}
+
+// Import makes a thread's next version, as [checkpoint.Saver] says. Items are written as they come, so a version of
+// any size takes little memory.
+func (s *Saver) Import(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error {
+	if err := checkpoint.CheckThread(thread); err != nil {
+		return err
+	}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.calls.Done()
+	b, err := s.newBuilder(thread)
+	if err != nil {
+		return err
+	}
+	state, err := b.collect(ctx, items)
+	if err == nil {
+		err = s.install(ctx, b, state)
+	}
+	if err != nil {
+		return errors.Join(err, b.discard())
+	}
+	return b.f.Close()
+}
+
+// collect puts imported items into b and returns the state of the version.
+func (b *builder) collect(ctx context.Context, items iter.Seq2[checkpoint.Item, error]) (*ledger.Event, error) {
+	var in ledger.Intake
+	for item, err := range items {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = in.Take(item)
+		}
+		switch {
+		case err != nil:
+		case item.Record != nil:
+			err = b.record(item.Record.Namespace, item.Record.Record)
+		case item.Write != nil:
+			err = b.write(*item.Write)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	state := &ledger.Event{Restores: true, Ends: true, Status: in.Thread.Status, Time: ledger.Micro(in.Thread.Updated)}
+	return state, in.End()
+}
+
+// install gives b the place of a thread's open version, which must be empty.
+func (s *Saver) install(ctx context.Context, b *builder, state *ledger.Event) error {
+	if err := b.flush(); err != nil {
+		return err
+	}
+	v := s.use(b.v.Thread, baseName(b.v.Thread), 0)
+	defer s.done(v)
+	unlock, err := s.lockFolder(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := v.settleLocked(ctx); err != nil {
+		return err
+	}
+	if err := v.claim(ctx); err != nil {
+		return err
+	}
+	defer v.unlock()
+	version := v.version()
+	if !version.Empty() {
+		return version.Exists()
+	}
+	if err := b.finish(state, version.Number); err != nil {
+		return err
+	}
+	return b.place(v)
+}
+
+// claim locks a thread's file, which it makes if there is none, for writing. Nothing must be left to do.
+func (v *volume) claim(ctx context.Context) error {
+	for {
+		err := v.lock(ctx)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, errAbsent) {
+			return err
+		}
+		if err := v.create(); err != nil {
+			return err
+		}
+	}
+	err := v.refresh(writing)
+	if err != nil {
+		v.unlock()
+	}
+	return err
+}
+
+// Export yields all that a version holds, as [checkpoint.Saver] says.
+func (s *Saver) Export(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.Item, error] {
+	return func(yield func(checkpoint.Item, error) bool) {
+		x, err := s.snapshot(ctx, thread, version)
+		if err != nil {
+			yield(checkpoint.Item{}, err)
+			return
+		}
+		defer x.h.release()
+		if !yield(checkpoint.Item{Thread: &x.thread}, nil) {
+			return
+		}
+		for _, log := range x.logs {
+			for r, err := range s.forward(ctx, x.h, log.entries) {
+				if err != nil {
+					yield(checkpoint.Item{}, err)
+					return
+				}
+				if !yield(checkpoint.Item{Record: &checkpoint.NamespaceRecord{Namespace: log.namespace, Record: r}}, nil) {
+					return
+				}
+			}
+		}
+		for _, w := range x.writes {
+			if !yield(checkpoint.Item{Write: &w}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// snapshot is a version at one moment.
+type snapshot struct {
+	h      *handle
+	thread checkpoint.Thread
+	logs   []namespaceLog
+	writes []checkpoint.Write
+}
+
+type namespaceLog struct {
+	namespace string
+	entries   []*ledger.Entry
+}
+
+func (s *Saver) snapshot(ctx context.Context, thread string, version int) (snapshot, error) {
+	if err := (checkpoint.Place{Thread: thread, Version: version}).Check(); err != nil {
+		return snapshot{}, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return snapshot{}, err
+	}
+	defer s.calls.Done()
+	v, sp, err := s.find(ctx, thread, version)
+	if errors.Is(err, errAbsent) {
+		return snapshot{}, ledger.NoVersion(thread, version)
+	}
+	if err != nil {
+		return snapshot{}, err
+	}
+	defer s.done(v)
+	x := snapshot{writes: v.v.Writes()}
+	if x.thread, err = v.describe(sp.count()); err != nil {
+		return snapshot{}, err
+	}
+	for _, namespace := range v.v.Namespaces() {
+		log, err := v.v.Log(namespace, checkpoint.ID{})
+		if err != nil {
+			return snapshot{}, err
+		}
+		x.logs = append(x.logs, namespaceLog{namespace, log})
+	}
+	x.h = v.h.share()
+	return x, nil
+}
+
+// forward yields the records of a log, oldest first, a handful read at a time.
+func (s *Saver) forward(ctx context.Context, h *handle, log []*ledger.Entry) iter.Seq2[checkpoint.Record, error] {
+	const some = 32
+	return func(yield func(checkpoint.Record, error) bool) {
+		for len(log) > 0 {
+			n := min(some, len(log))
+			records, err := s.fetch(ctx, h, log[:n])
+			if err != nil {
+				yield(checkpoint.Record{}, err)
+				return
+			}
+			for _, r := range records {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			log = log[n:]
+		}
+	}
+}

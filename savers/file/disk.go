@@ -1,0 +1,57 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// disk is what the saver does to files that can fail half-way. Tests put faults in its place.
+type disk struct {
+	write    func(f *os.File, b []byte, at int64) error
+	sync     func(f *os.File) error
+	truncate func(f *os.File, size int64) error
+	rename   func(from, to string) error
+	remove   func(path string) error
+	syncDir  func(path string) error
+}
+
+func realDisk() disk {
+	return disk{
+		write: func(f *os.File, b []byte, at int64) error {
+			_, err := f.WriteAt(b, at)
+			return err
+		},
+		sync:     (*os.File).Sync,
+		truncate: (*os.File).Truncate,
+		rename:   os.Rename,
+		remove:   os.Remove,
+		syncDir:  syncDir,
+	}
+}
+
+// syncDir makes the names in a folder durable. Some file systems cannot and say so; they need not be asked again.
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
+}
+
+// exists reports whether there is a file.
+func exists(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, os.ErrNotExist):
+		return false, nil
+	}
+	return false, fmt.Errorf("file: %w", err)
+}

@@ -1,0 +1,173 @@
+// Package file is the saver for one machine without a server: one folder, in it one append-only file for each
+// version of a thread, with its records in every namespace and its pending writes. Several processes may use the
+// same folder at once.
+//
+// # What is durable
+//
+// One Append or PutWrites is one frame, written and synced before the call returns, and the folder is synced when a
+// file comes, goes or is renamed. A process that dies in the middle leaves at most a frame that runs past the end of
+// the file; the next writer cuts it off, and readers stop before it. A whole frame whose checksum does not match is
+// damage to something that was acknowledged: an error that is [checkpoint.ErrDamaged] and names file and byte.
+//
+// # Who may write
+//
+// The lease of a run is a lock on a file beside the thread's, which the operating system drops when the process dies
+// in whatever way, and which expires like any lease when its run neither writes nor renews it. Single writes
+// exclude each other by a lock on the thread's own file. Readers take no lock. File locks must work between all who
+// use the folder: it belongs on a local disk, not on a network share.
+package file
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Saver keeps threads in a folder. It is made by Open. All methods may be called at the same time, and other Savers,
+// in this process or others, may have the same folder open.
+type Saver struct {
+	dir   string
+	keep  int // open files, leased ones aside
+	disk  disk
+	calls sync.WaitGroup
+
+	mu      sync.Mutex
+	closed  bool
+	volumes map[string]*list.Element // of *volume, by path
+	recent  *list.List               // the most recently used first
+	listed  map[string]listing       // by base name
+}
+
+var _ checkpoint.Saver = (*Saver)(nil)
+
+// Option is an option of Open.
+type Option interface{ apply(*Saver) }
+
+type option func(*Saver)
+
+func (o option) apply(s *Saver) { o(s) }
+
+// OpenFiles sets how many files the Saver keeps open, with an index of each in memory, beside those of runs that it
+// holds the lease of. A file that is not open costs its next use a reading of it whole. The default is 256; less than
+// 1 counts as 1.
+func OpenFiles(n int) Option { return option(func(s *Saver) { s.keep = max(n, 1) }) }
+
+// Open returns a Saver on a folder, which is made if it does not exist. The Saver must be closed. The error says
+// which folder it was about.
+func Open(dir string, opts ...Option) (*Saver, error) {
+	if dir == "" {
+		return nil, errors.New(`file: open: the folder has no name; want a path, such as "."`)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("file: open %s: %w", dir, err)
+	}
+	s := &Saver{
+		dir: abs, keep: 256, disk: realDisk(),
+		volumes: make(map[string]*list.Element), recent: list.New(), listed: make(map[string]listing),
+	}
+	for _, o := range opts {
+		o.apply(s)
+	}
+	if err := s.makeDir(); err != nil {
+		return nil, fmt.Errorf("file: open %s: %w", dir, err)
+	}
+	return s, nil
+}
+
+// makeDir makes the folder, durably.
+func (s *Saver) makeDir() error {
+	info, err := os.Stat(s.dir)
+	switch {
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("%s is a file; want a folder", s.dir)
+	case err == nil:
+		return nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	return s.disk.syncDir(filepath.Dir(s.dir))
+}
+
+// Close ends the leases that the Saver holds and closes its files. It waits for calls under way; an iteration that
+// goes on after it ends with ErrClosed. A second Close does nothing.
+func (s *Saver) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.calls.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for e := s.recent.Front(); e != nil; e = e.Next() {
+		errs = append(errs, e.Value.(*volume).close())
+	}
+	s.recent.Init()
+	clear(s.volumes)
+	return errors.Join(errs...)
+}
+
+// begin lets a call in. Every call that it lets in must end with s.calls.Done.
+func (s *Saver) begin(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("file: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fmt.Errorf("file: %w", checkpoint.ErrClosed)
+	}
+	s.calls.Add(1)
+	return nil
+}
+
+// use returns the volume of a file, locked against other calls of this Saver. It must be given back by done.
+func (s *Saver) use(id, base string, number int) *volume {
+	path := s.path(base, number)
+	s.mu.Lock()
+	e := s.volumes[path]
+	if e == nil {
+		e = s.recent.PushFront(s.newVolume(id, base, number))
+		s.volumes[path] = e
+	} else {
+		s.recent.MoveToFront(e)
+	}
+	v := e.Value.(*volume)
+	v.users++
+	s.mu.Unlock()
+	v.mu.Lock()
+	return v
+}
+
+// done gives a volume back, and closes those that have not been used for the longest time when there are too many.
+func (s *Saver) done(v *volume) {
+	v.mu.Unlock()
+	s.mu.Lock()
+	v.users--
+	var old []*volume
+	for e := s.recent.Back(); e != nil && s.recent.Len() > s.keep; {
+		v, before := e.Value.(*volume), e.Prev()
+		if v.users == 0 && !v.leased.Load() {
+			s.recent.Remove(e)
+			delete(s.volumes, v.path)
+			old = append(old, v)
+		}
+		e = before
+	}
+	s.mu.Unlock()
+	for _, v := range old {
+		v.mu.Lock()
+		v.drop()
+		v.mu.Unlock()
+	}
+}

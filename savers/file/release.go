@@ -1,0 +1,311 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// What takes several steps on files is done under the folder's lock. A release is stored when its frame is: then
+// the file of the next version is made beside, the file gets the version's name, and the next one its place. A
+// deletion is stored when the open version's file has the name of a deleted one: then all files go, that one last.
+// Whoever finds steps that are left, because a process died, does them.
+
+// lockFolder keeps others from taking such steps until the function it returns is called. A call that has a volume
+// may take it, but not the other way round.
+func (s *Saver) lockFolder(ctx context.Context) (func(), error) {
+	f, err := os.OpenFile(filepath.Join(s.dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("file: %w", err)
+	}
+	if err := acquire(ctx, f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { _ = f.Close() }, nil // nothing was written to it
+}
+
+// settle does what is left to do for a thread.
+func (v *volume) settle(ctx context.Context) error {
+	unlock, err := v.s.lockFolder(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return v.settleLocked(ctx)
+}
+
+// settleLocked does what is left to do for a thread, under the folder's lock.
+func (v *volume) settleLocked(ctx context.Context) error {
+	err := v.lock(ctx)
+	if errors.Is(err, errAbsent) {
+		return v.reappear(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	defer v.unlock()
+	if err := v.refresh(writing); err != nil {
+		return err
+	}
+	if v.v == nil || v.v.Released.IsZero() {
+		return nil
+	}
+	return v.retire()
+}
+
+// reappear finishes a deletion, or the last step of a release.
+func (v *volume) reappear(ctx context.Context) error {
+	gone, err := exists(v.s.beside(v.base, goneName))
+	if err != nil {
+		return err
+	}
+	if gone {
+		return v.erase(ctx)
+	}
+	next := v.s.beside(v.base, nextName)
+	if there, err := exists(next); err != nil || !there {
+		return err
+	}
+	return v.move(next, v.path)
+}
+
+// move renames a file, durably.
+func (v *volume) move(from, to string) error {
+	err := v.s.disk.rename(from, to)
+	if err == nil {
+		err = v.s.disk.syncDir(v.s.dir)
+	}
+	if err != nil {
+		return fmt.Errorf("file: %w", err)
+	}
+	return nil
+}
+
+// retire gives the file of a released version the version's name, and puts an empty file for the next version in
+// its place.
+func (v *volume) retire() error {
+	next, number := v.s.beside(v.base, nextName), v.v.Number
+	header, err := appendHeader(nil, v.id, number+1)
+	if err != nil {
+		return err
+	}
+	if err := v.s.writeFile(next, header); err != nil {
+		return err
+	}
+	if err := v.s.disk.rename(v.path, v.s.path(v.base, number)); err != nil {
+		return fmt.Errorf("file: %w", err)
+	}
+	v.drop()
+	return v.move(next, v.path)
+}
+
+// writeFile makes or replaces a file, durably but for its name.
+func (s *Saver) writeFile(path string, b []byte) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("file: %w", err)
+	}
+	err = s.disk.write(f, b, 0)
+	if err == nil {
+		err = s.disk.sync(f)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("file: write %s: %w", path, err)
+	}
+	return nil
+}
+
+// idle locks the open version of a thread for a call that is not a run's, under the folder's lock: what is left to
+// do is done, no lease lives. A thread without a file is errAbsent. It is to be followed by unlock.
+func (v *volume) idle(ctx context.Context) error {
+	if err := v.settleLocked(ctx); err != nil {
+		return err
+	}
+	if err := v.lock(ctx); err != nil {
+		return err
+	}
+	var busy error
+	err := v.refresh(writing)
+	if err == nil {
+		busy, err = v.busy(time.Now())
+	}
+	if err = errors.Join(err, busy); err != nil {
+		v.unlock()
+	}
+	return err
+}
+
+// Release closes the open version, as [checkpoint.Saver] says.
+func (s *Saver) Release(ctx context.Context, thread string, ifHead checkpoint.ID) (checkpoint.Version, error) {
+	if err := checkpoint.CheckThread(thread); err != nil {
+		return checkpoint.Version{}, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return checkpoint.Version{}, err
+	}
+	defer s.calls.Done()
+	v := s.use(thread, baseName(thread), 0)
+	defer s.done(v)
+	unlock, err := s.lockFolder(ctx)
+	if err != nil {
+		return checkpoint.Version{}, err
+	}
+	defer unlock()
+	err = v.idle(ctx)
+	if errors.Is(err, errAbsent) {
+		err = ledger.NoVersion(thread, 0)
+	}
+	if err != nil {
+		return checkpoint.Version{}, err
+	}
+	defer v.unlock()
+	return v.release(ifHead)
+}
+
+func (v *volume) release(ifHead checkpoint.ID) (checkpoint.Version, error) {
+	version := v.version()
+	if version.Empty() {
+		return checkpoint.Version{}, ledger.NoVersion(v.id, 0)
+	}
+	if err := version.AcceptRelease(ifHead); err != nil {
+		return checkpoint.Version{}, err
+	}
+	if err := v.write(&ledger.Event{Releases: true, Time: ledger.Micro(time.Now())}, nil); err != nil {
+		return checkpoint.Version{}, err
+	}
+	released := v.v.Listing()
+	if err := v.lease.end(v); err != nil {
+		return released, err
+	}
+	return released, v.retire()
+}
+
+// Delete removes a thread, as [checkpoint.Saver] says.
+func (s *Saver) Delete(ctx context.Context, thread string) error {
+	if err := checkpoint.CheckThread(thread); err != nil {
+		return err
+	}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.calls.Done()
+	v := s.use(thread, baseName(thread), 0)
+	defer s.done(v)
+	unlock, err := s.lockFolder(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	err = v.idle(ctx)
+	if errors.Is(err, errAbsent) {
+		return nil
+	}
+	if errors.Is(err, checkpoint.ErrDamaged) {
+		err = v.lockDamaged(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	defer v.unlock()
+	err = errors.Join(v.lease.end(v), v.s.remove(s.beside(v.base, nextName)))
+	if err == nil {
+		err = v.move(v.path, s.beside(v.base, goneName))
+	}
+	if err != nil {
+		return err
+	}
+	v.drop()
+	return v.erase(ctx)
+}
+
+// lockDamaged locks a file that cannot be read, to delete it: but not from under a run.
+func (v *volume) lockDamaged(ctx context.Context) error {
+	leased, err := v.leasedElsewhere()
+	if err != nil {
+		return err
+	}
+	if leased {
+		return &checkpoint.BusyError{Thread: v.id}
+	}
+	return v.lock(ctx)
+}
+
+// erase removes the files of a deleted thread, under the folder's lock. The oldest version goes first, so that what
+// is left at any moment is found from its number up.
+func (v *volume) erase(ctx context.Context) error {
+	path := v.s.beside(v.base, goneName)
+	numbers, err := v.numbers(ctx, path)
+	if err != nil {
+		return err
+	}
+	for _, n := range numbers {
+		if err := v.s.remove(v.s.path(v.base, n)); err != nil {
+			return err
+		}
+	}
+	err = v.s.remove(v.s.beside(v.base, leaseName))
+	if err == nil {
+		err = v.s.disk.syncDir(v.s.dir)
+	}
+	if err == nil {
+		err = v.s.remove(path)
+	}
+	if err == nil {
+		err = v.s.disk.syncDir(v.s.dir)
+	}
+	return err
+}
+
+// numbers returns the numbers of the released versions that there are, oldest first, by the number of the last
+// version's file, which is at path. When that cannot be read the folder is.
+func (v *volume) numbers(ctx context.Context, path string) ([]int, error) {
+	last := v.s.newVolume(v.id, v.base, 0)
+	last.path = path
+	defer last.drop()
+	err := last.look(ctx)
+	if errors.Is(err, checkpoint.ErrDamaged) {
+		return v.scanNumbers()
+	}
+	if err != nil || last.v == nil {
+		return nil, err
+	}
+	sp := span{open: last.v.Number}
+	if err := sp.search(v.s.newVolume(v.id, v.base, 0)); err != nil {
+		return nil, err
+	}
+	var numbers []int
+	for n := sp.oldest; n < sp.open; n++ {
+		numbers = append(numbers, n)
+	}
+	return numbers, nil
+}
+
+// scanNumbers finds released versions by their names.
+func (v *volume) scanNumbers() ([]int, error) {
+	entries, err := os.ReadDir(v.s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("file: %w", err)
+	}
+	var numbers []int
+	for _, e := range entries {
+		if n, ok := parseVersion(e.Name(), v.base); ok {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers, nil
+}
+
+// remove removes a file, if it is there.
+func (s *Saver) remove(path string) error {
+	if err := s.disk.remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("file: %w", err)
+	}
+	return nil
+}

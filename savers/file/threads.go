@@ -1,0 +1,216 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// listing is a thread as it was when its file was as info says. A file that has not changed since is not read again
+// to be listed; one that is read is read for this alone.
+type listing struct {
+	info   os.FileInfo
+	id     string
+	open   bool // the file has an open version
+	ended  bool // with a run that gave its lease up
+	thread checkpoint.Thread
+}
+
+// fresh reports whether info is of the file as it was.
+func (l *listing) fresh(info os.FileInfo) bool {
+	return l.info != nil && l.info.Size() == info.Size() && l.info.ModTime().Equal(info.ModTime()) && os.SameFile(l.info, info)
+}
+
+// Threads yields the threads that have an open version, as [checkpoint.Saver] says. It keeps what it found of each
+// file for as long as the file does not change, so only the first listing of a folder reads the files.
+func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+	return func(yield func(checkpoint.Thread, error) bool) {
+		names, err := s.names(ctx, &q)
+		if err != nil {
+			yield(checkpoint.Thread{}, err)
+			return
+		}
+		found := 0
+		for _, name := range names {
+			t, selected, err := s.listed1(ctx, name.base, &q)
+			if err != nil {
+				yield(checkpoint.Thread{}, err)
+				return
+			}
+			if !selected {
+				continue
+			}
+			if found++; !yield(t, nil) || found == q.Limit {
+				return
+			}
+		}
+	}
+}
+
+// name is a thread's id and the base name of its files.
+type name struct{ id, base string }
+
+// names returns the names that q selects, ordered by id.
+func (s *Saver) names(ctx context.Context, q *checkpoint.ThreadQuery) ([]name, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.calls.Done()
+	d, err := os.Open(s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("file: %w", err)
+	}
+	all, err := d.Readdirnames(-1)
+	if err = errors.Join(err, d.Close()); err != nil {
+		return nil, fmt.Errorf("file: %w", err)
+	}
+	var names []name
+	for _, n := range all {
+		base, id, ok := parseName(n)
+		if !ok {
+			continue
+		}
+		if id == "" {
+			l, err := s.listing(ctx, base)
+			if err != nil {
+				return nil, err
+			}
+			id = l.id
+		}
+		if id != "" && strings.HasPrefix(id, q.Prefix) && id > q.After {
+			names = append(names, name{id, base})
+		}
+	}
+	slices.SortFunc(names, func(a, b name) int { return strings.Compare(a.id, b.id) })
+	return names, nil
+}
+
+// listed1 returns one thread, if it has an open version and q selects it.
+func (s *Saver) listed1(ctx context.Context, base string, q *checkpoint.ThreadQuery) (checkpoint.Thread, bool, error) {
+	if err := s.begin(ctx); err != nil {
+		return checkpoint.Thread{}, false, err
+	}
+	defer s.calls.Done()
+	l, err := s.listing(ctx, base)
+	if err != nil || !l.open {
+		return checkpoint.Thread{}, false, err
+	}
+	t, leased := l.thread, false
+	if !l.ended {
+		if leased, t.Lease, err = s.leased(base); err != nil {
+			return checkpoint.Thread{}, false, err
+		}
+	}
+	if !leased {
+		t.Holder = ""
+	}
+	if t.Version > 1 {
+		sp := span{open: t.Version, started: true}
+		if err := sp.search(s.newVolume(l.id, base, 0)); err != nil {
+			return checkpoint.Thread{}, false, err
+		}
+		t.Versions = sp.count()
+	}
+	return t, ledger.Selects(q, &t, leased), nil
+}
+
+// leased says whether the lease of a thread lives, and until when if this Saver holds it.
+func (s *Saver) leased(base string) (bool, time.Time, error) {
+	path := s.path(base, 0)
+	s.mu.Lock()
+	e := s.volumes[path]
+	s.mu.Unlock()
+	if e != nil {
+		if v := e.Value.(*volume); v.leased.Load() {
+			v.mu.Lock()
+			defer v.mu.Unlock()
+			if v.lease.f != nil {
+				return v.lease.alive(time.Now()), v.lease.until, nil
+			}
+		}
+	}
+	leased, err := s.newVolume("", base, 0).leasedElsewhere()
+	return leased, time.Time{}, err
+}
+
+// listing returns what is known of a thread's file, which it reads when it has changed. A file that is gone is a
+// listing without an open version.
+func (s *Saver) listing(ctx context.Context, base string) (listing, error) {
+	path := s.path(base, 0)
+	info, err := os.Stat(path)
+	s.mu.Lock()
+	l := s.listed[base]
+	if errors.Is(err, os.ErrNotExist) {
+		delete(s.listed, base)
+	}
+	s.mu.Unlock()
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return listing{}, nil
+	case err != nil:
+		return listing{}, fmt.Errorf("file: %w", err)
+	case l.fresh(info):
+		return l, nil
+	}
+	v := s.newVolume("", base, 0)
+	defer v.drop()
+	if err := v.look(ctx); err != nil {
+		if errors.Is(err, errAbsent) {
+			err = nil
+		}
+		return listing{}, err
+	}
+	l = listing{info: info, id: v.id}
+	if v.v != nil && !v.v.Empty() && v.v.Released.IsZero() {
+		l.open, l.ended = true, v.v.Ended
+		l.thread = v.v.Describe(true, time.Time{}, 1)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listed[base] = l
+	return l, nil
+}
+
+// Versions returns a thread's versions, as [checkpoint.Saver] says.
+func (s *Saver) Versions(ctx context.Context, thread string) ([]checkpoint.Version, error) {
+	if err := checkpoint.CheckThread(thread); err != nil {
+		return nil, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.calls.Done()
+	base := baseName(thread)
+	v := s.use(thread, base, 0)
+	err := v.look(ctx)
+	if err != nil && !errors.Is(err, errAbsent) {
+		s.done(v)
+		return nil, err
+	}
+	sp, err := v.span(ctx, err == nil)
+	s.done(v)
+	if err != nil {
+		return nil, err
+	}
+	var all []checkpoint.Version
+	for n := sp.oldest; n <= sp.open; n++ {
+		v, _, err := s.find(ctx, thread, n)
+		if errors.Is(err, errAbsent) {
+			continue // the next one, not yet begun, or one that was pruned meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v.v.Listing())
+		s.done(v)
+	}
+	return all, nil
+}

@@ -1,0 +1,429 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// volume is one version's file, and what this Saver knows of it. What it knows is checked against the file before
+// each use, since other processes write to it too.
+type volume struct {
+	s      *Saver
+	id     string // empty when the name is a hash and the header has not been read
+	base   string
+	path   string
+	users  int // guarded by s.mu
+	leased atomic.Bool
+
+	mu     sync.Mutex // held by the one call that uses what follows
+	h      *handle    // nil until opened
+	locked bool
+	v      *ledger.Version // nil when the file has no whole header
+	end    int64           // of the last whole frame
+	last   int64           // where that frame starts
+	head   [frameHead]byte // and its head
+	sure   bool            // all up to end was acknowledged
+	undo   int64           // when not negative: where the file is to be cut off, for want of which nothing can be read
+	lease  lease
+	buf    []byte
+}
+
+func (s *Saver) newVolume(id, base string, number int) *volume {
+	return &volume{s: s, id: id, base: base, path: s.path(base, number), undo: -1}
+}
+
+// handle is an open file that is shared with iterations under way.
+type handle struct {
+	*os.File
+	users atomic.Int32
+}
+
+func (h *handle) share() *handle {
+	h.users.Add(1)
+	return h
+}
+
+// release closes the file when nobody else has it. It was only read, or synced, so closing cannot lose anything.
+func (h *handle) release() {
+	if h.users.Add(-1) == 0 {
+		_ = h.Close()
+	}
+}
+
+// errAbsent says that there is no such file.
+var errAbsent = errors.New("file: absent")
+
+// open opens the file. A folder that may only be read gives a file that may only be read.
+func (v *volume) open() error {
+	f, err := os.OpenFile(v.path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		f, err = os.Open(v.path)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errAbsent
+	case err != nil:
+		return fmt.Errorf("file: %w", err)
+	}
+	v.h = (&handle{File: f}).share()
+	return nil
+}
+
+// current reports whether the file that is open is still the one of its name.
+func (v *volume) current() (bool, error) {
+	mine, err := v.h.Stat()
+	if err != nil {
+		return false, fmt.Errorf("file: %w", err)
+	}
+	now, err := os.Stat(v.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("file: %w", err)
+	}
+	return os.SameFile(mine, now), nil
+}
+
+// drop forgets the file and closes it.
+func (v *volume) drop() {
+	v.forget()
+	v.undo = -1
+	if v.h != nil {
+		v.unlock()
+	}
+	if v.h != nil {
+		v.h.release()
+		v.h = nil
+	}
+}
+
+// forget forgets what was read.
+func (v *volume) forget() { v.v, v.end, v.last, v.sure = nil, 0, 0, false }
+
+// close is for a Saver that closes.
+func (v *volume) close() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	err := v.lease.drop(v)
+	v.drop()
+	return err
+}
+
+// acquire locks an open file, waiting for others as long as ctx lives. Others hold such a lock for one write.
+func acquire(ctx context.Context, f *os.File) error {
+	for wait := 50 * time.Microsecond; ; wait = min(2*wait, 5*time.Millisecond) {
+		ok, err := tryLock(f, true)
+		if err != nil {
+			return fmt.Errorf("file: %w", err)
+		}
+		if ok {
+			return nil
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("file: waiting for the lock of %s: %w", f.Name(), ctx.Err())
+		case <-timer.C:
+		}
+	}
+}
+
+// lock keeps other writers away from the file, until unlock. It returns errAbsent when there is no file.
+func (v *volume) lock(ctx context.Context) error {
+	for {
+		if v.h == nil {
+			if err := v.open(); err != nil {
+				return err
+			}
+		}
+		if err := acquire(ctx, v.h.File); err != nil {
+			return err
+		}
+		v.locked = true
+		same, err := v.current()
+		if same {
+			return nil
+		}
+		v.drop()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// unlock lets other writers in again. Closing the file would do so too, and is what remains when unlocking fails.
+func (v *volume) unlock() {
+	if !v.locked {
+		return
+	}
+	v.locked = false
+	if err := unlock(v.h.File); err != nil {
+		_ = v.h.Close()
+		v.h = nil
+		v.forget()
+	}
+}
+
+// look reads what a reader may see: all whole frames, without a lock. It returns errAbsent when there is no file.
+// What looks damaged may be a write under way: that is for a lock to tell.
+func (v *volume) look(ctx context.Context) error {
+	if v.h != nil {
+		same, err := v.current()
+		if err != nil {
+			return err
+		}
+		if !same {
+			v.drop()
+		}
+	}
+	if v.h == nil {
+		if err := v.open(); err != nil {
+			return err
+		}
+	}
+	err := v.refresh(reading)
+	if !errors.Is(err, checkpoint.ErrDamaged) {
+		return err
+	}
+	if err := v.lock(ctx); err != nil {
+		return err
+	}
+	defer v.unlock()
+	return v.refresh(reading)
+}
+
+// What a refresh is for.
+const (
+	reading = false
+	writing = true
+)
+
+// refresh reads what the file has more than is known, or all of it when what is known does not stand any more.
+// For writing, under the lock, it cuts off what is not a whole frame.
+func (v *volume) refresh(forWriting bool) error {
+	if forWriting && v.undo >= 0 {
+		if err := v.cut(v.undo); err != nil {
+			return err
+		}
+		v.undo = -1
+		v.forget()
+	}
+	info, err := v.h.Stat()
+	if err != nil {
+		return fmt.Errorf("file: %w", err)
+	}
+	size := info.Size()
+	if v.undo >= 0 {
+		size = min(size, v.undo)
+	}
+	if !v.stands(size) {
+		v.forget()
+	}
+	if v.end < size {
+		if err := v.scan(size); err != nil {
+			v.forget()
+			return err
+		}
+		v.sure = false
+	}
+	if !forWriting {
+		return nil
+	}
+	if v.end < size {
+		if err := v.cut(v.end); err != nil {
+			return err
+		}
+	}
+	v.sure = true
+	return nil
+}
+
+// stands reports whether what is known is still the start of a file of some size. Only frames that were never
+// acknowledged are ever taken back, and of those a reader has seen the last one at most.
+func (v *volume) stands(size int64) bool {
+	switch {
+	case v.end == 0:
+		return true
+	case size < v.end:
+		return false
+	case v.sure && size == v.end:
+		return true
+	}
+	var head [frameHead]byte
+	_, err := v.h.ReadAt(head[:], v.last)
+	return err == nil && head == v.head
+}
+
+// cut makes the file end at size.
+func (v *volume) cut(size int64) error {
+	if err := v.s.disk.truncate(v.h.File, size); err != nil {
+		return fmt.Errorf("file: cut off what was not written whole: %w", err)
+	}
+	return nil
+}
+
+// scan reads the frames from the end of what is known to size.
+func (v *volume) scan(size int64) error {
+	if v.end == 0 {
+		whole, err := v.scanMagic(size)
+		if !whole || err != nil {
+			return err
+		}
+	}
+	fr := newFrames(v.path, v.h, max(v.end, int64(len(magic))), size)
+	for {
+		at := fr.at
+		head, payload, err := fr.next()
+		if errors.Is(err, io.EOF) || errors.Is(err, errTorn) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := v.take(at, payload); err != nil {
+			return err
+		}
+		v.last, v.head, v.end = at, head, fr.at
+	}
+}
+
+// scanMagic reports whether the file starts as it must, and whole.
+func (v *volume) scanMagic(size int64) (bool, error) {
+	var start [len(magic)]byte
+	if size < int64(len(magic)) {
+		return false, nil
+	}
+	if _, err := v.h.ReadAt(start[:], 0); err != nil {
+		return false, fmt.Errorf("file: %w", err)
+	}
+	if string(start[:]) == magic {
+		return true, nil
+	}
+	if start != [len(magic)]byte{} {
+		return false, damaged(v.path, 0, "it starts with %q, not with %q", start, magic)
+	}
+	fr := newFrames(v.path, v.h, 0, size)
+	if err := fr.badHead([frameHead]byte{}); !errors.Is(err, errTorn) {
+		return false, err
+	}
+	return false, nil
+}
+
+// take makes a frame's payload part of what is known.
+func (v *volume) take(at int64, payload []byte) error {
+	if v.v == nil {
+		return v.takeHeader(at, payload)
+	}
+	e, err := readEvent(payload, at+frameHead, v.v.Head)
+	if err == nil {
+		err = v.v.Verify(e)
+	}
+	if err != nil {
+		return damaged(v.path, at, "%v", err)
+	}
+	v.v.Apply(e)
+	return nil
+}
+
+func (v *volume) takeHeader(at int64, payload []byte) error {
+	id, number, err := readHeader(payload)
+	switch {
+	case err != nil:
+		return damaged(v.path, at, "%v", err)
+	case v.id != "" && id != v.id, baseName(id) != v.base:
+		return damaged(v.path, at, "it is the file of thread %q, by its header", short(id))
+	}
+	v.id, v.v = id, ledger.New(id, number)
+	return nil
+}
+
+func short(id string) string {
+	if len(id) > 64 {
+		return id[:64] + "..."
+	}
+	return id
+}
+
+// version returns what is known, an empty version when that is nothing.
+func (v *volume) version() *ledger.Version {
+	if v.v == nil {
+		return ledger.New(v.id, 1)
+	}
+	return v.v
+}
+
+// write stores an event, with its records, at the end of the file, durably, or leaves the file as it was. The lock
+// must be held and the volume refreshed.
+func (v *volume) write(e *ledger.Event, records []checkpoint.Record) error {
+	version, b := v.version(), v.buf[:0]
+	var err error
+	if v.v == nil {
+		if b, err = appendHeader(b, v.id, version.Number); err != nil {
+			return err
+		}
+	}
+	frame := len(b)
+	var before *checkpoint.Record
+	if head := version.Head(e.Namespace); head != nil {
+		before = &head.Record
+	}
+	if b, err = appendEvent(b, e, records, before, v.end); err != nil {
+		return err
+	}
+	if cap(b) <= 1<<20 {
+		v.buf = b
+	}
+	if err := v.put(b, v.v == nil); err != nil {
+		return err
+	}
+	version.Apply(e)
+	v.v, v.last, v.end, v.sure = version, v.end+int64(frame), v.end+int64(len(b)), true
+	copy(v.head[:], b[frame:])
+	return nil
+}
+
+// put writes b at the end, and on failure takes back what it wrote of it. fresh says that the file's name may not be
+// durable yet.
+func (v *volume) put(b []byte, fresh bool) error {
+	err := v.s.disk.write(v.h.File, b, v.end)
+	if err == nil {
+		err = v.s.disk.sync(v.h.File)
+	}
+	if err == nil && fresh {
+		err = v.s.disk.syncDir(v.s.dir)
+	}
+	if err == nil {
+		return nil
+	}
+	v.undo = v.end
+	if cut := v.refresh(writing); cut != nil {
+		err = errors.Join(err, cut)
+	}
+	return fmt.Errorf("file: write %s: %w", v.path, err)
+}
+
+// create makes the file, empty, unless there is one by now.
+func (v *volume) create() error {
+	f, err := os.OpenFile(v.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("file: %w", err)
+	}
+	v.drop()
+	v.h = (&handle{File: f}).share()
+	return nil
+}

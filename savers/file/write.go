@@ -1,0 +1,209 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// enter locks the file of a thread's open version for writing, and reads what is new in it. It makes the file when
+// told to; else a thread without one is errAbsent. What was left half-way by a process that died is finished first.
+func (v *volume) enter(ctx context.Context, create bool) error {
+	for {
+		err := v.lock(ctx)
+		switch {
+		case errors.Is(err, errAbsent):
+			again, err := v.appear(ctx, create)
+			if err != nil {
+				return err
+			}
+			if !again {
+				return errAbsent
+			}
+			continue
+		case err != nil:
+			return err
+		}
+		if err := v.refresh(writing); err != nil {
+			v.unlock()
+			return err
+		}
+		if v.v == nil || v.v.Released.IsZero() {
+			return nil
+		}
+		v.unlock()
+		if err := v.settle(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// appear is for a file that is not there: it finishes what took it away, or makes it, and reports whether there is
+// reason to look again.
+func (v *volume) appear(ctx context.Context, create bool) (again bool, err error) {
+	for _, kind := range [...]string{nextName, goneName} {
+		left, err := exists(v.s.beside(v.base, kind))
+		if err != nil {
+			return false, err
+		}
+		if left {
+			return true, v.settle(ctx)
+		}
+	}
+	if !create {
+		return false, nil
+	}
+	return true, v.create()
+}
+
+// Append stores records, as [checkpoint.Saver] says.
+func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+	if err := a.Check(); err != nil {
+		return checkpoint.Appended{}, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return checkpoint.Appended{}, err
+	}
+	defer s.calls.Done()
+	v := s.use(a.Thread, baseName(a.Thread), 0)
+	defer s.done(v)
+	done, err := v.append(ctx, &a)
+	if err != nil && a.Release && errors.Is(err, checkpoint.ErrConflict) {
+		return s.releasedBefore(ctx, &a, v, err)
+	}
+	if err == nil && a.Release {
+		// The release is stored. What remains is to rename, and is done by the next writer if it cannot be done now.
+		_ = v.settle(ctx)
+	}
+	return done, err
+}
+
+func (v *volume) append(ctx context.Context, a *checkpoint.Append) (checkpoint.Appended, error) {
+	err := v.enter(ctx, a.Open != nil && a.After.IsZero())
+	if errors.Is(err, errAbsent) {
+		return checkpoint.Appended{}, v.missing(a)
+	}
+	if err != nil {
+		return checkpoint.Appended{}, err
+	}
+	defer v.unlock()
+	version, now := v.version(), time.Now()
+	if version.Empty() && (a.Open == nil || !a.After.IsZero()) {
+		return checkpoint.Appended{}, v.missing(a)
+	}
+	var busy error
+	if a.Open != nil {
+		if busy, err = v.busy(now); err != nil {
+			return checkpoint.Appended{}, err
+		}
+	}
+	repeated, err := version.Accept(a, busy)
+	if err != nil {
+		return checkpoint.Appended{}, err
+	}
+	if repeated {
+		if a.Open != nil || a.Fence == version.Fence {
+			err = v.hold(a.Lease, now)
+		}
+		return version.Appended(a), err
+	}
+	if err := v.store(a, version, now); err != nil {
+		return checkpoint.Appended{}, err
+	}
+	return v.v.Appended(a), nil
+}
+
+// store writes an accepted Append. The lease follows: who is to have it is what the file says.
+func (v *volume) store(a *checkpoint.Append, version *ledger.Version, now time.Time) error {
+	records := make([]checkpoint.Record, len(a.Records))
+	seq := version.NextSeq(a.Namespace)
+	for i := range a.Records {
+		records[i] = ledger.Normal(a.Records[i])
+		records[i].Seq = seq + uint64(i)
+	}
+	e := ledger.AppendEvent(a, nil, ledger.CloneWrites(a.Writes), ledger.Micro(now))
+	if err := v.write(e, records); err != nil {
+		return err
+	}
+	return v.hold(a.Lease, now)
+}
+
+// hold renews the lease of the run that has the fence, or gives it up when that run has ended.
+func (v *volume) hold(d time.Duration, now time.Time) error {
+	if v.v.Ended {
+		return v.lease.end(v)
+	}
+	if v.lease.f == nil || v.lease.fence != v.v.Fence {
+		if err := v.lease.take(v, v.v.Fence); err != nil {
+			return err
+		}
+	}
+	v.lease.renew(v, now, d)
+	return nil
+}
+
+// missing is the conflict of an Append to a thread without an open version.
+func (v *volume) missing(a *checkpoint.Append) error {
+	want, reason := a.Fence, "fence"
+	if a.Open != nil {
+		want, reason = a.After, "head"
+	}
+	return ledger.Missing(a.Thread, a.Namespace, want, reason, v.v != nil && v.v.Number > 1)
+}
+
+// releasedBefore answers an Append that conflicts, but was stored by an earlier call that released its version.
+func (s *Saver) releasedBefore(ctx context.Context, a *checkpoint.Append, open *volume, conflict error) (checkpoint.Appended, error) {
+	if open.v == nil || open.v.Number < 2 {
+		return checkpoint.Appended{}, conflict
+	}
+	v := s.use(a.Thread, open.base, open.v.Number-1)
+	defer s.done(v)
+	if err := v.look(ctx); err != nil {
+		if errors.Is(err, errAbsent) {
+			err = conflict
+		}
+		return checkpoint.Appended{}, err
+	}
+	if v.v == nil || !v.v.Stands(a) {
+		return checkpoint.Appended{}, conflict
+	}
+	return v.v.Appended(a), nil
+}
+
+// PutWrites stores pending writes, as [checkpoint.Saver] says. One that stores nothing costs no write.
+func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+	if err := w.Check(); err != nil {
+		return err
+	}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.calls.Done()
+	v := s.use(w.Thread, baseName(w.Thread), 0)
+	defer s.done(v)
+	err := v.enter(ctx, false)
+	if errors.Is(err, errAbsent) {
+		return ledger.Missing(w.Thread, "", w.Fence, "fence", false)
+	}
+	if err != nil {
+		return err
+	}
+	defer v.unlock()
+	version, now := v.version(), time.Now()
+	if version.Empty() {
+		return ledger.Missing(w.Thread, "", w.Fence, "fence", version.Number > 1)
+	}
+	if err := version.AcceptWrites(&w); err != nil {
+		return err
+	}
+	if len(w.Writes) > 0 || w.End || w.Status != 0 && w.Status != version.Status {
+		e := &ledger.Event{Writes: ledger.CloneWrites(w.Writes), Status: w.Status, Ends: w.End, Time: ledger.Micro(now)}
+		if err := v.write(e, nil); err != nil {
+			return err
+		}
+	}
+	return v.hold(w.Lease, now)
+}
