@@ -105,7 +105,9 @@ func generate(cfg Config, pkgs []*source) (*Result, error) {
 			}
 			result.Files = append(result.Files, File{Path: u.output, Content: content})
 		}
-		result.Files = append(result.Files, src.orphans(units)...)
+		if len(cfg.Types) == 0 {
+			result.Files = append(result.Files, src.orphans(units)...)
+		}
 	}
 	if result.Packages == 0 && len(result.Files) == 0 {
 		return nil, errNoTypes

@@ -159,14 +159,25 @@ func (src *source) report(units []*unit, diags *diagnostics) {
 	}
 }
 
-// declaredLater returns the names that the units are going to declare.
+// declaredLater returns the names that graphgen declares in the package, for units and for what else there asks for it.
 func (src *source) declaredLater(units []*unit) map[string]bool {
 	names := make(map[string]bool)
+	add := func(typeName string) {
+		for _, name := range generatedNames(typeName) {
+			names[name] = true
+		}
+	}
 	for _, u := range units {
 		for _, t := range u.types {
-			for _, name := range generatedNames(t.name) {
-				names[name] = true
-			}
+			add(t.name)
+		}
+	}
+	for _, d := range src.directives {
+		if d.verb == "state" && d.name != "" {
+			add(d.name)
+		}
+		for _, name := range d.types {
+			add(name)
 		}
 	}
 	return names

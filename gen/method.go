@@ -130,6 +130,11 @@ func isImmutable(t *types.Named) bool {
 	return false
 }
 
+// isTime reports whether t is time.Time.
+func isTime(t *types.Named) bool {
+	return t.Obj().Pkg() != nil && t.Obj().Pkg().Path() == "time" && t.Obj().Name() == "Time"
+}
+
 // pointless reports whether a value of type t holds nothing that can be written through, so that assigning it is
 // cloning it.
 func pointless(t types.Type, seen []types.Type) bool {
@@ -172,7 +177,7 @@ func (r *resolver) reachable(t types.Type, seen []types.Type) bool {
 		obj := named.Obj()
 		foreign = obj.Pkg() != nil && obj.Pkg() != r.src.pkg.Types
 		switch {
-		case isImmutable(named), r.hasWire(named), r.unions[obj] != nil:
+		case isTime(named), r.hasWire(named), r.unions[obj] != nil:
 			return true
 		case isLock(named) || foreign && (!obj.Exported() || !mayImport(r.src.pkg.PkgPath, obj.Pkg().Path())):
 			return false

@@ -15,7 +15,8 @@ type model struct {
 	pkgPath string
 	helper  string // the unexported type that helpers are methods of
 	targets []*target
-	types   []*typ // all that helpers may be needed for, parts before what holds them
+	types   []*typ          // all that helpers may be needed for, parts before what holds them
+	codecs  map[*typ]string // the names of the types that implement state.Codec
 }
 
 // target is one type that the file is for.
@@ -67,6 +68,7 @@ func buildModel(src *source, u *unit, units []*unit, marked map[string]bool, dia
 	m.types = r.all
 	settle(m.types)
 	uniqueIdents(m.types)
+	m.nameCodecs(src.declaredLater(units))
 	for _, t := range m.targets {
 		if t.role == roleState {
 			r.checkSettled(t)

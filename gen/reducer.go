@@ -143,7 +143,7 @@ func (r *resolver) checkFunc(f *field, t types.Type, at place) {
 // checkSettled reports what can be said only once all types are known.
 func (r *resolver) checkSettled(t *target) {
 	for _, f := range t.fields {
-		if f.reducer != "union" || f.elem == nil || f.elem.strict && types.Comparable(f.elem.typ) {
+		if f.reducer != "union" || f.elem == nil || f.elem.byValue && types.Comparable(f.elem.typ) {
 			continue
 		}
 		at := r.fieldPlace(t.named, f.name)

@@ -271,7 +271,7 @@ func (r *resolver) fillMap(res *typ, u *types.Map, t types.Type, at place) {
 func resolveKey(t types.Type) *typ {
 	_, named := types.Unalias(t).(*types.Named)
 	u := t.Underlying().(*types.Basic)
-	return &typ{kind: kindBasic, typ: t, named: named, ident: identOf(t), basic: u, pointless: true, strict: true}
+	return &typ{kind: kindBasic, typ: t, named: named, ident: identOf(t), basic: u, traits: traits{pointless: true, strict: true, byValue: true}}
 }
 
 func (r *resolver) fillInterface(res *typ, u *types.Interface, t types.Type, at place) {
@@ -357,7 +357,7 @@ func (r *resolver) member(f *types.Var, raw string, at place, names map[string]s
 		m.wire = f.Name()
 	}
 	if t.skip {
-		m.typ = &typ{kind: kindOpaque, typ: f.Type(), pointless: true}
+		m.typ = &typ{kind: kindOpaque, typ: f.Type(), traits: traits{pointless: true}}
 		return m
 	}
 	r.claim(names, m.name, m.wire, m.was, tagAt, f.Type())

@@ -39,13 +39,19 @@ type typ struct {
 	fields []*member    // of structs, in order
 	alts   []*alternative
 
+	traits
 	foreign   bool // declared in another package
-	pointless bool // holds nothing that can be written through: assigning is cloning
-	strict    bool // Go's == is what Equal must say
-	fallible  bool // encoding can fail
 	recursive bool // can hold itself
 	clones    bool // kindWire, kindBinary, kindText: has a method Clone that returns its own type
 	equals    bool // the same: has a method Equal
+}
+
+// traits are what a type inherits from its parts.
+type traits struct {
+	pointless bool // holds nothing that can be written through: assigning is cloning
+	strict    bool // Go's == is what Equal must say
+	byValue   bool // Go's == compares what is stored: strict, but for NaN
+	fallible  bool // encoding can fail
 }
 
 // member is one field of a struct that is written field by field.
@@ -88,7 +94,10 @@ func (t *typ) children() []*typ {
 func settle(all []*typ) {
 	markRecursive(all)
 	for _, t := range all {
-		t.pointless, t.strict = true, true
+		t.strict, t.byValue = true, true
+		if t.kind != kindWire && t.kind != kindBinary && t.kind != kindText {
+			t.pointless = true // of those it is known
+		}
 	}
 	// What a type may claim can only shrink and what it must admit only grow, so this ends; types that hold themselves
 	// are why it takes more than one pass.
@@ -96,9 +105,8 @@ func settle(all []*typ) {
 		changed = false
 		for i := len(all) - 1; i >= 0; i-- {
 			t := all[i]
-			pointless, strict, fallible := t.judge()
-			if pointless != t.pointless || strict != t.strict || fallible != t.fallible {
-				t.pointless, t.strict, t.fallible = pointless, strict, fallible
+			if now := t.judge(); now != t.traits {
+				t.traits = now
 				changed = true
 			}
 		}
@@ -106,40 +114,48 @@ func settle(all []*typ) {
 }
 
 // judge says what follows from the parts of t as they are known.
-func (t *typ) judge() (pointless, strict, fallible bool) {
-	pointless, strict, fallible = true, true, t.recursive
+func (t *typ) judge() traits {
+	now := traits{pointless: true, strict: true, byValue: true, fallible: t.recursive}
 	switch t.kind {
+	case kindBasic:
+		now.strict = t.basic.Info()&(types.IsFloat|types.IsComplex) == 0 // NaN is equal to itself in a state
 	case kindBytes:
-		return false, false, fallible
+		now = traits{fallible: now.fallible}
 	case kindTime:
-		return true, false, fallible // two Times of one instant may differ in zone and monotonic reading
+		now = traits{pointless: true, fallible: now.fallible} // two Times of one instant may differ in zone and monotonic reading
 	case kindUnion:
-		pointless, strict, fallible = false, false, true
+		now = traits{fallible: true}
 	case kindPointer, kindSlice, kindMap:
-		pointless, strict = false, false
+		now = traits{fallible: now.fallible}
 	case kindWire, kindBinary, kindText:
-		return t.pointless, false, true
+		return traits{pointless: t.pointless, fallible: true}
 	case kindOpaque:
-		return true, false, false
+		return traits{pointless: true}
 	}
 	for _, m := range t.fields {
 		if m.skip {
-			strict = false // what is not stored does not count
+			now.strict, now.byValue = false, false // what is not stored does not count
 			continue
 		}
-		pointless, strict = pointless && m.typ.pointless, strict && m.typ.strict
-		fallible = fallible || m.typ.fallible
+		now.join(m.typ.traits)
 	}
 	for _, c := range []*typ{t.key, t.elem} {
 		if c != nil {
-			pointless, strict = pointless && c.pointless, strict && c.strict
-			fallible = fallible || c.fallible
+			now.join(c.traits)
 		}
 	}
 	for _, a := range t.alts {
-		fallible = fallible || a.elem.fallible
+		now.join(a.elem.traits)
 	}
-	return pointless, strict, fallible
+	return now
+}
+
+// join takes over what a part imposes on the whole.
+func (now *traits) join(part traits) {
+	now.pointless = now.pointless && part.pointless
+	now.strict = now.strict && part.strict
+	now.byValue = now.byValue && part.byValue
+	now.fallible = now.fallible || part.fallible
 }
 
 // markRecursive marks every type that can be reached from itself.

@@ -1,0 +1,153 @@
+package gen
+
+import (
+	"go/types"
+
+	"github.com/dave/jennifer/jen"
+)
+
+// appendValue writes the statements that append the value x.
+func (e *emitter) appendValue(t *typ, x expr) []jen.Code {
+	if call := e.safeAppend(t, x); call != nil {
+		return []jen.Code{expr(e.n.b).set(call)}
+	}
+	e.errs = true
+	return []jen.Code{
+		jen.List(jen.Id(e.n.b), jen.Id(e.n.err)).Op("=").Add(e.appendCall(t, x)),
+		jen.If(jen.Id(e.n.err).Op("!=").Nil()).Block(jen.Return(jen.Id(e.n.b), jen.Id(e.n.err))),
+	}
+}
+
+// returnAppend writes the statement that appends x and returns.
+func (e *emitter) returnAppend(t *typ, x expr) jen.Code {
+	if call := e.safeAppend(t, x); call != nil {
+		return jen.Return(call, jen.Nil())
+	}
+	return jen.Return(e.appendCall(t, x))
+}
+
+// safeAppend writes the call that appends a value whose encoding cannot fail; nil for others.
+func (e *emitter) safeAppend(t *typ, x expr) *jen.Statement {
+	b := jen.Id(e.n.b)
+	switch t.kind {
+	case kindBasic:
+		codec := basicCodec(t.basic)
+		if isPlain(t, codec.takes) {
+			return wireCall(codec.appender, b, x.code())
+		}
+		return wireCall(codec.appender, b, jen.Id(codec.takes).Call(x.code()))
+	case kindBytes:
+		return wireCall("AppendBytes", b, x.code())
+	case kindByteArray:
+		return wireCall("AppendBytes", b, x.index(":").code())
+	case kindTime:
+		return wireCall("AppendTime", b, x.code())
+	}
+	return nil
+}
+
+// appendCall writes the call that appends x and returns an error too.
+func (e *emitter) appendCall(t *typ, x expr) *jen.Statement {
+	b := jen.Id(e.n.b)
+	switch t.kind {
+	case kindWire:
+		return x.call("AppendWire", b)
+	case kindBinary:
+		return wireCall("AppendBinary", b, x.dot("MarshalBinary").code())
+	case kindText:
+		return wireCall("AppendText", b, x.dot("MarshalText").code())
+	}
+	return e.call(t, "Append", b, x.addr())
+}
+
+// appendBody writes the body of a codec's Append.
+func (e *emitter) appendBody(t *typ) []jen.Code {
+	e.errs = false
+	body := e.appendParts(t)
+	var head []jen.Code
+	if e.counts(t) {
+		head = append(head, jen.If(
+			expr(e.n.err).define(wireCall("AppendDepth", jen.Id(e.n.depth))),
+			jen.Id(e.n.err).Op("!=").Nil(),
+		).Block(jen.Return(jen.Id(e.n.b), jen.Id(e.n.err))), jen.Id(e.n.depth).Op("++"))
+	}
+	if e.errs {
+		head = append(head, jen.Var().Id(e.n.err).Error())
+	}
+	return append(head, body...)
+}
+
+func (e *emitter) appendParts(t *typ) []jen.Code {
+	b, v := expr(e.n.b), expr(e.n.v)
+	ifNil := jen.If(v.deref().code().Op("==").Nil()).Block(jen.Return(wireCall("AppendNil", b.code()), jen.Nil()))
+	done := jen.Return(b.code(), jen.Nil())
+	switch t.kind {
+	case kindStruct:
+		members := t.stored()
+		body := []jen.Code{b.set(wireCall("AppendMapLen", b.code(), jen.Lit(len(members))))}
+		for _, m := range members {
+			body = append(body, b.set(wireCall("AppendString", b.code(), jen.Lit(m.wire))))
+			body = append(body, e.appendValue(m.typ, v.dot(m.name))...)
+		}
+		return append(body, done)
+	case kindPointer:
+		return []jen.Code{ifNil, e.returnAppend(t.elem, v.deref().deref())}
+	case kindSlice:
+		return append([]jen.Code{ifNil}, e.appendElems(t, jen.Len(v.deref().code()), v.deref())...)
+	case kindArray:
+		return e.appendElems(t, jen.Lit(int(t.length)), v)
+	case kindMap:
+		return append([]jen.Code{ifNil}, e.appendMap(t)...)
+	case kindUnion:
+		return e.appendUnion(t)
+	}
+	return []jen.Code{e.returnAppend(t, v.deref())}
+}
+
+// appendElems writes the elements of the slice or array x.
+func (e *emitter) appendElems(t *typ, n jen.Code, x expr) []jen.Code {
+	b := expr(e.n.b)
+	return []jen.Code{
+		b.set(wireCall("AppendArrayLen", b.code(), n)),
+		jen.For(expr(e.n.i).define(jen.Range().Add(x.code()))).Block(e.appendValue(t.elem, x.index(e.n.i))...),
+		jen.Return(b.code(), jen.Nil()),
+	}
+}
+
+// appendMap writes a map in the order of its keys, so that equal maps are equal bytes.
+func (e *emitter) appendMap(t *typ) []jen.Code {
+	b, all := expr(e.n.b), expr(e.n.v).deref()
+	sorted := "SortedKeys"
+	if t.key.basic.Info()&types.IsBoolean != 0 {
+		sorted = "SortedBools"
+	}
+	loop := e.appendValue(t.key, expr(e.n.k))
+	loop = append(loop, expr(e.n.x).define(all.index(e.n.k).code()))
+	loop = append(loop, e.appendValue(t.elem, expr(e.n.x))...)
+	return []jen.Code{
+		b.set(wireCall("AppendMapLen", b.code(), jen.Len(all.code()))),
+		jen.For(jen.List(jen.Id("_"), jen.Id(e.n.k)).Op(":=").Range().Add(wireCall(sorted, all.code()))).Block(loop...),
+		jen.Return(b.code(), jen.Nil()),
+	}
+}
+
+// appendUnion writes a closed interface as a map of one: the member's tag and its value.
+func (e *emitter) appendUnion(t *typ) []jen.Code {
+	b, x := expr(e.n.b), expr(e.n.x)
+	appendNil := jen.Return(wireCall("AppendNil", b.code()), jen.Nil())
+	cases := []jen.Code{jen.Case(jen.Nil()).Block(appendNil)}
+	for _, a := range t.alts {
+		var body []jen.Code
+		value := x
+		if a.pointer {
+			body = append(body, jen.If(x.code().Op("==").Nil()).Block(appendNil))
+			value = x.deref()
+		}
+		body = append(body, b.set(wireCall("AppendTag", b.code(), jen.Lit(a.tag))), e.returnAppend(a.elem, value))
+		cases = append(cases, jen.Case(typeCode(e.m.pkgPath, a.typ)).Block(body...))
+	}
+	return []jen.Code{
+		jen.Switch(x.define(expr(e.n.v).deref().dot("(type)").code())).Block(cases...),
+		jen.Return(b.code(), wireCall("NotMember", jen.Lit(e.show(t)))),
+	}
+}

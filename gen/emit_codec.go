@@ -1,0 +1,193 @@
+package gen
+
+import (
+	"go/types"
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+)
+
+// expr is an expression that can be assigned to, made of names, selectors, indexes and stars.
+type expr string
+
+func (x expr) code() *jen.Statement { return jen.Id(string(x)) }
+
+// operand writes x so that a selector or an index can follow.
+func (x expr) operand() string {
+	if strings.HasPrefix(string(x), "*") {
+		return "(" + string(x) + ")"
+	}
+	return string(x)
+}
+
+func (x expr) dot(name string) expr   { return expr(x.operand() + "." + name) }
+func (x expr) index(name string) expr { return expr(x.operand() + "[" + name + "]") }
+func (x expr) deref() expr            { return "*" + x }
+
+// addr writes the address of x.
+func (x expr) addr() *jen.Statement {
+	if rest, ok := strings.CutPrefix(string(x), "*"); ok {
+		return jen.Id(rest)
+	}
+	return jen.Id("&" + string(x))
+}
+
+// call writes a call of a method of x.
+func (x expr) call(method string, args ...jen.Code) *jen.Statement {
+	return x.dot(method).code().Call(args...)
+}
+
+// set writes an assignment to x.
+func (x expr) set(value jen.Code) *jen.Statement { return x.code().Op("=").Add(value) }
+
+// define writes a declaration of x with a value.
+func (x expr) define(value jen.Code) *jen.Statement { return x.code().Op(":=").Add(value) }
+
+// codec returns the type that implements state.Codec for t, and sees to it that it is emitted.
+func (e *emitter) codec(t *typ) *jen.Statement {
+	switch t.kind {
+	case kindBasic:
+		return jen.Qual(statePath, basicCodec(t.basic).codec).Types(e.typ(t))
+	case kindBytes:
+		return jen.Qual(statePath, "Bytes").Types(e.typ(t))
+	case kindTime:
+		return jen.Qual(statePath, "Time")
+	}
+	return jen.Id(e.codecName(t))
+}
+
+// codecName is codec for types that need code of their own.
+func (e *emitter) codecName(t *typ) string {
+	if !e.needed[t] {
+		e.needed[t] = true
+		e.todo = append(e.todo, t)
+	}
+	return e.m.codecs[t]
+}
+
+// call writes a call of a method of t's codec. Types that hold themselves are told how deep they are.
+func (e *emitter) call(t *typ, method string, args ...jen.Code) *jen.Statement {
+	if t.recursive && method != "Read" {
+		method = strings.ToLower(method)
+		depth := jen.Lit(0)
+		if e.counting {
+			depth = jen.Id(e.n.depth)
+		}
+		args = append(args, depth)
+	}
+	codec := jen.Id(e.codecName(t)).Values()
+	if e.inHeader {
+		codec = jen.Parens(codec)
+	}
+	return codec.Dot(method).Call(args...)
+}
+
+// emitCodec writes the codec of a type.
+func (e *emitter) emitCodec(t *typ) {
+	name := e.m.codecs[t]
+	what := "writes, reads and compares"
+	if e.clones[t] {
+		what = "writes, reads, compares and copies"
+	}
+	e.f.Line()
+	e.f.Commentf("%s %s values of type %s.", name, what, e.show(t))
+	e.f.Type().Id(name).Struct()
+	pointer := jen.Op("*").Add(e.typ(t))
+	bytes := jen.Index().Byte()
+	e.method(t, "Append", []jen.Code{jen.Id(e.n.b).Add(bytes), jen.Id(e.n.v).Add(pointer)}, jen.Params(bytes, jen.Error()), e.appendBody)
+	e.method(t, "Read", []jen.Code{jen.Id(e.n.r).Op("*").Qual(wirePath, "Reader"), jen.Id(e.n.v).Add(pointer)}, jen.Null(), e.readBody)
+	e.method(t, "Equal", []jen.Code{jen.List(jen.Id(e.n.x), jen.Id(e.n.y)).Add(pointer)}, jen.Bool(), e.equalBody)
+	if e.clones[t] {
+		e.method(t, "Clone", []jen.Code{jen.Id(e.n.v).Add(e.typ(t))}, e.typ(t), e.cloneBody)
+	}
+}
+
+// method writes one method of a codec, and for a type that holds itself one more that counts how deep it is.
+func (e *emitter) method(t *typ, name string, params []jen.Code, results *jen.Statement, body func(*typ) []jen.Code) {
+	receiver := jen.Params(jen.Id(e.m.codecs[t]))
+	e.f.Line()
+	if !t.recursive || name == "Read" {
+		e.f.Func().Add(receiver).Id(name).Params(params...).Add(results).Block(body(t)...)
+		return
+	}
+	args := []jen.Code{jen.Id(e.n.v)}
+	switch name {
+	case "Append":
+		args = []jen.Code{jen.Id(e.n.b), jen.Id(e.n.v)}
+	case "Equal":
+		args = []jen.Code{jen.Id(e.n.x), jen.Id(e.n.y)}
+	}
+	e.f.Func().Add(receiver).Id(name).Params(params...).Add(results).Block(jen.Return(e.call(t, name, args...)))
+	e.f.Line()
+	e.counting = true
+	e.f.Func().Add(receiver).Id(strings.ToLower(name)).Params(append(params, jen.Id(e.n.depth).Int())...).Add(results).Block(body(t)...)
+	e.counting = false
+}
+
+// counts reports whether the codec of t is one that checks the depth: all cycles go through a type with a name.
+func (e *emitter) counts(t *typ) bool { return t.recursive && t.named }
+
+// typ writes a type.
+func (e *emitter) typ(t *typ) *jen.Statement { return typeCode(e.m.pkgPath, t.typ) }
+
+// show writes a type for messages and comments.
+func (e *emitter) show(t *typ) string {
+	return types.TypeString(t.typ, func(p *types.Package) string {
+		if p == e.m.pkg {
+			return ""
+		}
+		return p.Name()
+	})
+}
+
+// wireCall writes a call of a function of runtime/wire.
+func wireCall(name string, args ...jen.Code) *jen.Statement {
+	return jen.Qual(wirePath, name).Call(args...)
+}
+
+// basic is how values of a basic type are written and read.
+type basic struct {
+	codec    string // of runtime/state
+	appender string // of runtime/wire
+	takes    string // the type of the appender's parameter
+	reader   string // method of wire.Reader
+	returns  string // the type of its result
+}
+
+func basicCodec(b *types.Basic) basic {
+	name := types.Typ[b.Kind()].Name() // not byte or rune, which are other words for the same
+	info := b.Info()
+	switch {
+	case info&types.IsBoolean != 0:
+		return basic{"Bool", "AppendBool", "bool", "Bool", "bool"}
+	case info&types.IsString != 0:
+		return basic{"Str", "AppendString", "string", "Str", "string"}
+	case info&types.IsFloat != 0:
+		return basic{"Float", "Append" + upperFirst(name), name, upperFirst(name), name}
+	case info&types.IsComplex != 0:
+		return basic{"Complex", "Append" + upperFirst(name), name, upperFirst(name), name}
+	case info&types.IsUnsigned != 0:
+		return basic{"Uint", "AppendUint", "uint64", upperFirst(name), name}
+	}
+	return basic{"Int", "AppendInt", "int64", upperFirst(name), name}
+}
+
+// isPlain reports whether t is the basic type called name itself, so that no conversion is needed.
+func isPlain(t *typ, name string) bool {
+	b, ok := types.Unalias(t.typ).(*types.Basic)
+	return ok && types.Typ[b.Kind()].Name() == name
+}
+
+// stored returns the fields of a struct that are in stored data.
+func (t *typ) stored() []*member {
+	var list []*member
+	for _, m := range t.fields {
+		if !m.skip {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// comparable reports whether == says all that Equal must say.
+func (t *typ) comparable() bool { return t.strict && types.Comparable(t.typ) }

@@ -1,0 +1,79 @@
+package gen
+
+import (
+	"go/token"
+	"go/types"
+	"slices"
+	"strconv"
+)
+
+// names are the identifiers that generated code uses for itself. They are chosen so that none of them hides, or is
+// hidden by, something of the user's package.
+type names struct {
+	b, r, v, out, list, m, n, i, k, x, key, y, depth, err, task, u, s, g, ok, w, opts string
+
+	imports map[string]string // path -> the name that it is imported by
+	given   map[string]string // path -> the package's own name
+}
+
+// wellKnown are the imports of generated code that are not of the user's types, in the order in which they take
+// their names.
+var wellKnown = []struct{ path, name string }{
+	{"cmp", "cmp"},
+	{"maps", "maps"},
+	{"slices", "slices"},
+	{"strings", "strings"},
+	{"time", "time"},
+	{statePath, "state"},
+	{wirePath, "wire"},
+}
+
+// newNames chooses names for code of package pkg that mentions the packages used.
+func newNames(pkg *types.Package, used []*types.Package) *names {
+	taken := make(map[string]bool)
+	for _, name := range pkg.Scope().Names() {
+		taken[name] = true
+	}
+	free := func(name string) string {
+		for n := 2; taken[name] || token.IsKeyword(name) || types.Universe.Lookup(name) != nil; n++ {
+			name = trimNumber(name) + strconv.Itoa(n)
+		}
+		taken[name] = true
+		return name
+	}
+	ns := &names{
+		b: free("b"), r: free("r"), v: free("v"), out: free("out"), list: free("list"), m: free("m"), n: free("n"), i: free("i"),
+		k: free("k"), x: free("x"), key: free("key"), y: free("y"), depth: free("depth"), err: free("err"), task: free("task"), u: free("u"),
+		s: free("s"), g: free("g"), ok: free("ok"), w: free("w"), opts: free("opts"),
+		imports: make(map[string]string), given: make(map[string]string),
+	}
+	for _, w := range wellKnown {
+		ns.imports[w.path], ns.given[w.path] = free(w.name), w.name
+	}
+	used = slices.Clone(used)
+	slices.SortFunc(used, comparePath)
+	for _, p := range used {
+		if p != pkg && ns.imports[p.Path()] == "" {
+			ns.imports[p.Path()], ns.given[p.Path()] = free(p.Name()), p.Name()
+		}
+	}
+	return ns
+}
+
+// trimNumber takes a number off the end of a name.
+func trimNumber(name string) string {
+	for len(name) > 1 && name[len(name)-1] >= '0' && name[len(name)-1] <= '9' {
+		name = name[:len(name)-1]
+	}
+	return name
+}
+
+func comparePath(a, b *types.Package) int {
+	switch {
+	case a.Path() < b.Path():
+		return -1
+	case a.Path() > b.Path():
+		return 1
+	}
+	return 0
+}
