@@ -17,3 +17,5 @@ require (
 	golang.org/x/term v0.47.0 // indirect
 	golang.org/x/tools v0.52.0 // indirect
 )
+
+tool github.com/graphgen-go/graphgen/cmd/graphgen

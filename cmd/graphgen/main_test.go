@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"go/doc/comment"
 	"go/parser"
 	"go/token"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -31,14 +33,31 @@ func TestScripts(t *testing.T) {
 					env.Setenv(name, value)
 				}
 			}
-			env.Setenv("GRAPHGEN", root)
-			sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
-			if err != nil {
-				return err
-			}
-			return os.WriteFile(filepath.Join(env.WorkDir, "go.sum"), sum, 0o644)
+			return writeModule(root, env.WorkDir)
 		},
 	})
+}
+
+// writeModule makes dir a module that uses the one in root, with the same versions of everything else.
+func writeModule(root, dir string) error {
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		return err
+	}
+	const path = "github.com/graphgen-go/graphgen"
+	text := strings.Replace(string(mod), "module "+path, "module example.com/m", 1)
+	if !strings.Contains(text, "\ntool ") {
+		text += "\ntool " + path + "/cmd/graphgen\n"
+	}
+	text += "\nrequire " + path + " v0.0.0\n\nreplace " + path + " => " + root + "\n"
+	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(dir, "go.mod"), []byte(text), 0o644),
+		os.WriteFile(filepath.Join(dir, "go.sum"), sum, 0o644),
+	)
 }
 
 // TestManualIsThePackageDocumentation keeps what -h prints and what go doc prints the same.
