@@ -20,7 +20,12 @@ func NotMember(name string) error { return fmt.Errorf("%s %w", name, ErrNotMembe
 
 // SortedKeys returns the keys of m in their order.
 func SortedKeys[M ~map[K]V, K cmp.Ordered, V any](m M) []K {
-	return slices.Sorted(maps.Keys(m))
+	keys := make([]K, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // SortedBools returns the keys of m, false before true.

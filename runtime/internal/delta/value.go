@@ -93,12 +93,16 @@ func (v *Value) removeAt(r *wire.Reader, at int) {
 // Indexes reads the operand of RemoveAt on a list of n elements.
 func Indexes(r *wire.Reader, n int) []int {
 	at := r.Offset()
-	indexes := wire.MakeSlice[int](r, r.ArrayLen())
+	count := r.ArrayLen()
+	indexes := wire.MakeSlice[int](r, count)
 	last := -1
-	for range cap(indexes) {
+	for range count {
 		i := r.Int()
 		if r.OK() && (i <= last || i >= n) {
 			r.Fail(at, ErrIndex)
+		}
+		if !r.OK() {
+			return nil
 		}
 		indexes = append(indexes, i)
 		last = i

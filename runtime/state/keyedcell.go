@@ -1,0 +1,276 @@
+package state
+
+import (
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/internal/delta"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// scanMost is how long a list may be for its keys to be compared one by one.
+const scanMost = 8
+
+// indexed is a list whose elements are found by a key.
+type indexed[K comparable, T any] struct {
+	ListCell[T]
+	key   func(v *T) K
+	index map[K]int // nil when it is to be made anew
+}
+
+// find returns the index of the element that has key; -1 for none.
+func (c *indexed[K, T]) find(key K) int {
+	list := *c.p
+	if c.index == nil {
+		if len(list) <= scanMost {
+			return slices.IndexFunc(list, func(v T) bool { return c.key(&v) == key })
+		}
+		c.index = make(map[K]int, len(list))
+		for i := range list {
+			c.index[c.key(&list[i])] = i
+		}
+	}
+	if i, ok := c.index[key]; ok {
+		return i
+	}
+	return -1
+}
+
+// put appends the elements whose keys are new. The others take the place of those that have their keys, or are left
+// out when replace is false.
+func (c *indexed[K, T]) put(vals []T, replace bool) {
+	from := 0
+	flush := func(to int) {
+		if from < to {
+			c.append(vals[from:to])
+		}
+		from = to
+	}
+	for i := range vals {
+		key := c.key(&vals[i])
+		at := c.find(key)
+		if at < 0 && c.index == nil {
+			flush(i + 1) // so that find sees it
+			continue
+		}
+		if at < 0 {
+			c.index[key] = len(*c.p) + i - from
+			continue
+		}
+		flush(i)
+		from = i + 1
+		if replace {
+			c.setAt(at, &vals[i])
+		}
+	}
+	flush(len(vals))
+}
+
+// removeKeys removes the elements that have one of keys.
+func (c *indexed[K, T]) removeKeys(keys []K) {
+	var found []int
+	for _, key := range keys {
+		if i := c.find(key); i >= 0 {
+			found = append(found, i)
+		}
+	}
+	slices.Sort(found)
+	c.removeAt(slices.Compact(found))
+	if len(found) > 0 {
+		c.index = nil
+	}
+}
+
+func (c *indexed[K, T]) replaceAll(vals []T) {
+	c.index = nil
+	c.replace(c.distinct(vals))
+}
+
+// distinct returns vals without those whose key comes again later, at whose place the last one stands.
+func (c *indexed[K, T]) distinct(vals []T) []T {
+	seen := make(map[K]int, len(vals))
+	for i := range vals {
+		seen[c.key(&vals[i])] = i
+	}
+	if len(seen) == len(vals) {
+		return vals
+	}
+	kept := make([]T, 0, len(seen))
+	for i := range vals {
+		key := c.key(&vals[i])
+		if last, ok := seen[key]; ok {
+			kept = append(kept, vals[last])
+			delete(seen, key)
+		}
+	}
+	return kept
+}
+
+func (c *indexed[K, T]) read(r *wire.Reader) {
+	c.index = nil
+	c.ListCell.read(r)
+}
+
+func (c *indexed[K, T]) apply(r *wire.Reader, op delta.Op) bool {
+	c.index = nil
+	return c.ListCell.apply(r, op)
+}
+
+func (c *indexed[K, T]) reset() {
+	c.index = nil
+	c.ListCell.reset()
+}
+
+func (c *indexed[K, T]) adopt() {
+	c.index = nil
+	c.ListCell.adopt()
+}
+
+// KeyedField describes a field whose update is a [Keyed].
+type KeyedField[K comparable, T any] struct {
+	Field
+	Elem Codec[T]
+	Keys Codec[K]
+	Key  func(v *T) K // of an element
+}
+
+// KeyedCell is the cell of a [KeyedField].
+type KeyedCell[K comparable, T any] struct{ indexed[K, T] }
+
+// Bind makes c the cell of the field f, whose value is at p.
+func (c *KeyedCell[K, T]) Bind(core *Core, f *KeyedField[K, T], p *[]T) {
+	c.bindList(core, &f.Field, f.Elem, p, c)
+	c.key = f.Key
+}
+
+// Merge applies u, which is not zero.
+func (c *KeyedCell[K, T]) Merge(u *Keyed[K, T]) {
+	if !c.touch(u.rewrites()) {
+		return
+	}
+	c.mergeRun(&u.first)
+	for i := range u.more {
+		c.mergeRun(&u.more[i])
+	}
+}
+
+func (c *KeyedCell[K, T]) mergeRun(run *keyedRun[K, T]) {
+	switch run.op {
+	case opUpsert:
+		c.put(run.vals, true)
+	case opDelete:
+		c.removeKeys(run.keys)
+	case opReplace:
+		c.replaceAll(run.vals)
+	case opClear:
+		c.index = nil
+		c.clear()
+	}
+}
+
+// AppendUpdate writes u, if it changes anything.
+func (f *KeyedField[K, T]) AppendUpdate(w *UpdateWriter, u *Keyed[K, T]) {
+	if u.IsZero() || !w.field(&f.Field, 1+len(u.more)) {
+		return
+	}
+	f.writeRun(w, &u.first)
+	for i := range u.more {
+		f.writeRun(w, &u.more[i])
+	}
+}
+
+func (f *KeyedField[K, T]) writeRun(w *UpdateWriter, run *keyedRun[K, T]) {
+	if run.op == opDelete {
+		writeVals(w, &f.Field, run.op, f.Keys, run.keys)
+		return
+	}
+	writeVals(w, &f.Field, run.op, f.Elem, run.vals)
+}
+
+// ReadUpdate reads what AppendUpdate wrote after the field's name.
+func (f *KeyedField[K, T]) ReadUpdate(r *wire.Reader, u *Keyed[K, T]) {
+	readOps(r, func(o op) bool {
+		switch o {
+		case opUpsert:
+			u.Upsert(readVals(r, f.Elem)...)
+		case opDelete:
+			u.Remove(readVals(r, f.Keys)...)
+		case opReplace:
+			u.Replace(readVals(r, f.Elem)...)
+		case opClear:
+			r.Skip()
+			u.Clear()
+		default:
+			return false
+		}
+		return true
+	})
+}
+
+// EqualUpdate reports whether a and b do the same, by the same operations.
+func (f *KeyedField[K, T]) EqualUpdate(a, b *Keyed[K, T]) bool {
+	equal := func(x, y keyedRun[K, T]) bool {
+		return x.op == y.op && equalVals(f.Elem, x.vals, y.vals) && slices.Equal(x.keys, y.keys)
+	}
+	return equal(a.first, b.first) && slices.EqualFunc(a.more, b.more, equal)
+}
+
+// UniqueField describes a field whose update is a [Unique].
+type UniqueField[T comparable] struct {
+	Field
+	Elem Codec[T]
+}
+
+// UniqueCell is the cell of a [UniqueField].
+type UniqueCell[T comparable] struct{ indexed[T, T] }
+
+// Bind makes c the cell of the field f, whose value is at p.
+func (c *UniqueCell[T]) Bind(core *Core, f *UniqueField[T], p *[]T) {
+	c.bindList(core, &f.Field, f.Elem, p, c)
+	c.key = itself[T]
+}
+
+func itself[T any](v *T) T { return *v }
+
+// Merge applies u, which is not zero.
+func (c *UniqueCell[T]) Merge(u *Unique[T]) {
+	if !c.touch(false) {
+		return
+	}
+	c.mergeRun(&u.first)
+	for i := range u.more {
+		c.mergeRun(&u.more[i])
+	}
+}
+
+func (c *UniqueCell[T]) mergeRun(run *run[T]) {
+	if run.op == opRemove {
+		c.removeKeys(run.vals)
+		return
+	}
+	c.put(run.vals, false)
+}
+
+// AppendUpdate writes u, if it changes anything.
+func (f *UniqueField[T]) AppendUpdate(w *UpdateWriter, u *Unique[T]) {
+	writeRuns(w, &f.Field, f.Elem, (*List[T])(u))
+}
+
+// ReadUpdate reads what AppendUpdate wrote after the field's name.
+func (f *UniqueField[T]) ReadUpdate(r *wire.Reader, u *Unique[T]) {
+	readOps(r, func(o op) bool {
+		switch o {
+		case opAdd:
+			u.Add(readVals(r, f.Elem)...)
+		case opRemove:
+			u.Remove(readVals(r, f.Elem)...)
+		default:
+			return false
+		}
+		return true
+	})
+}
+
+// EqualUpdate reports whether a and b do the same, by the same operations.
+func (f *UniqueField[T]) EqualUpdate(a, b *Unique[T]) bool {
+	return equalRuns(f.Elem, (*List[T])(a), (*List[T])(b))
+}

@@ -1,0 +1,152 @@
+package state
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/internal/delta"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// Old is what a state's Migrate method gets: the stored fields that are not of the type that the code wants. Migrate
+// reads them and sets the state's fields from them; an error it returns is what the run fails with. The other
+// fields of the state are read already. When Migrate returns nil, every field it was offered counts as written.
+//
+// The methods take a field's wire name. It is for Migrate to read; it must not be kept.
+type Old struct {
+	fields []oldField
+}
+
+type oldField struct {
+	name  string
+	cell  cell
+	value *delta.Value
+}
+
+// Names returns the wire names of the fields, in the order in which they were found.
+func (o *Old) Names() []string {
+	names := make([]string, len(o.fields))
+	for i, f := range o.fields {
+		names[i] = f.name
+	}
+	return names
+}
+
+// Raw returns what is stored under a name, as MessagePack, and whether there is anything. The bytes are the
+// caller's.
+func (o *Old) Raw(name string) ([]byte, bool) {
+	if f := o.field(name); f != nil {
+		return f.value.AppendTo(nil), true
+	}
+	return nil, false
+}
+
+// Reader returns a Reader of what is stored under a name, and whether there is anything.
+func (o *Old) Reader(name string) (wire.Reader, bool) {
+	raw, ok := o.Raw(name)
+	return wire.NewReader(name, raw), ok
+}
+
+// String returns the string that is stored under a name; false when there is none, or it is no string.
+func (o *Old) String(name string) (string, bool) {
+	r, ok := o.Reader(name)
+	v := r.Str()
+	return v, ok && r.End() == nil
+}
+
+// Int returns the integer that is stored under a name; false when there is none, or it is no integer that fits.
+func (o *Old) Int(name string) (int64, bool) {
+	r, ok := o.Reader(name)
+	v := r.Int64()
+	return v, ok && r.End() == nil
+}
+
+// Float returns the number that is stored under a name; false when there is none, or it is no number that fits.
+func (o *Old) Float(name string) (float64, bool) {
+	r, ok := o.Reader(name)
+	v := r.Float64()
+	return v, ok && r.End() == nil
+}
+
+// Bool returns the bool that is stored under a name; false when there is none, or it is no bool.
+func (o *Old) Bool(name string) (value, ok bool) {
+	r, ok := o.Reader(name)
+	v := r.Bool()
+	return v, ok && r.End() == nil
+}
+
+func (o *Old) field(name string) *oldField {
+	i := slices.IndexFunc(o.fields, func(f oldField) bool { return f.name == name })
+	if i < 0 {
+		return nil
+	}
+	return &o.fields[i]
+}
+
+// has reports whether a field is an old one. A nil Old has none.
+func (o *Old) has(name string) bool { return o != nil && o.field(name) != nil }
+
+// apply applies the operations of a delta on a field.
+func (o *Old) apply(r *wire.Reader, name string) {
+	f := o.field(name)
+	for range delta.Ops(r) {
+		f.value.Apply(r)
+	}
+}
+
+// keepOld notes that the field of a cell is stored as something else than the code wants.
+func (c *Core) keepOld(name string, cell cell, value *delta.Value) {
+	if c.old == nil {
+		c.old = new(Old)
+	}
+	cell.reset()
+	c.old.fields = append(c.old.fields, oldField{strings.Clone(name), cell, value})
+}
+
+// applyOld makes an old field of one whose operation op, which starts at at and is followed by left-1 others, brought
+// what the code does not want.
+func (c *Core) applyOld(r *wire.Reader, at, left int, name string, cell cell, op delta.Op) {
+	v := new(delta.Value)
+	if cell.base().written && op != delta.Set {
+		raw, err := cell.appendTo(nil)
+		if err != nil {
+			return
+		}
+		v = delta.NewValue(string(raw))
+	}
+	r.Recover(at)
+	for range left {
+		v.Apply(r)
+	}
+	if r.OK() {
+		c.keepOld(name, cell, v)
+	}
+}
+
+// migrated lets the state's Migrate method make what the code wants of old fields, if there are any.
+func (c *Core) migrated() error {
+	if c.old == nil {
+		return nil
+	}
+	c.old.fields = slices.DeleteFunc(c.old.fields, func(f oldField) bool {
+		if f.value.Absent() {
+			f.cell.reset()
+			f.cell.base().written = false
+			return true
+		}
+		return false
+	})
+	if len(c.old.fields) == 0 {
+		c.old = nil
+		return nil
+	}
+	if err := c.migrate(c.old); err != nil {
+		return &DecodeError{Field: c.old.fields[0].cell.base().name, Err: err}
+	}
+	for _, f := range c.old.fields {
+		f.cell.adopt()
+		h := f.cell.base()
+		h.written, h.aged = true, true
+	}
+	return nil
+}
