@@ -1,18 +1,20 @@
 package checkpoint
 
 import (
-	"errors"
 	"fmt"
+
+	"github.com/graphgen-go/graphgen/runtime/internal/delta"
 )
 
 // Fold returns the snapshot that a snapshot and the deltas that follow it come to, in order. It runs no user code
-// and needs no schema. The result may share memory with snapshot when there are no deltas; the arguments are not
+// and needs no schema; its errors are those of damaged data, a *wire.Error at their root. The result may share memory with snapshot when there are no deltas; the arguments are not
 // modified.
 func Fold(snapshot []byte, deltas ...[]byte) ([]byte, error) {
-	if len(deltas) == 0 {
-		return snapshot, nil
+	state, err := delta.Fold(snapshot, deltas...)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: fold: %w", err)
 	}
-	return nil, errors.New("checkpoint: folding of deltas is not built yet")
+	return state, nil
 }
 
 // FoldChain returns the snapshot that the last record of a chain comes to. The chain's first record has a
