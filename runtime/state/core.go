@@ -294,7 +294,7 @@ func (c *Core) find(name string, next *int) cell {
 
 // Apply implements [Live].
 func (c *Core) Apply(d []byte) error {
-	r := delta.NewReader(c.name, d)
+	r := delta.NewReader(c.name+" delta", d)
 	if c.opts.DropUnknown {
 		r.DropUnknown()
 	}
@@ -335,10 +335,9 @@ func (c *Core) applyField(r *wire.Reader, name string, cell cell) {
 		case op == delta.Clear:
 			r.Skip()
 			cell.reset()
-			h.written = false
-			continue
 		case op == delta.Set:
 			cell.read(r)
+			h.written = true
 		case !cell.apply(r, op):
 			c.applyRaw(r, at, cell)
 		}
@@ -348,7 +347,7 @@ func (c *Core) applyField(r *wire.Reader, name string, cell cell) {
 			}
 			return
 		}
-		h.written, h.aged = true, true
+		h.aged = true
 	}
 }
 
@@ -370,11 +369,16 @@ func (c *Core) applyRaw(r *wire.Reader, at int, cell cell) {
 	if !r.OK() {
 		return
 	}
+	if v.Absent() {
+		cell.reset()
+		return
+	}
 	in := wire.NewStringReader(h.name, string(v.AppendTo(nil)))
 	if c.opts.DropUnknown {
 		in.DropUnknown()
 	}
 	cell.read(&in)
+	h.written = true
 	if err := in.End(); err != nil {
 		r.Fail(at, err)
 	}

@@ -22,7 +22,12 @@ func (c *indexed[K, T]) find(key K) int {
 	list := *c.p
 	if c.index == nil {
 		if len(list) <= scanMost {
-			return slices.IndexFunc(list, func(v T) bool { return c.key(&v) == key })
+			for i := range list {
+				if c.key(&list[i]) == key {
+					return i
+				}
+			}
+			return -1
 		}
 		c.index = make(map[K]int, len(list))
 		for i := range list {

@@ -259,24 +259,31 @@ func (c *ListCell[T]) apply(r *wire.Reader, op delta.Op) bool {
 		before := cap(list)
 		if more := c.readMore(r, list); r.OK() {
 			c.owned = c.owned || cap(more) != before
-			c.room = true
+			c.written, c.room = true, true
 			*c.p = more
 		}
 	case delta.SetAt:
 		c.applySetAt(r)
 	case delta.RemoveAt:
-		indexes := delta.Indexes(r, len(*c.p))
-		if !r.OK() || len(indexes) == 0 {
-			break
-		}
-		if c.recording() {
-			c.bytes -= c.sizeAt(indexes)
-		}
-		c.drop(indexes)
+		c.applyRemoveAt(r)
 	default:
 		return false
 	}
 	return true
+}
+
+func (c *ListCell[T]) applyRemoveAt(r *wire.Reader) {
+	if *c.p == nil {
+		r.Fail(r.Offset(), delta.ErrNotList)
+	}
+	indexes := delta.Indexes(r, len(*c.p))
+	if !r.OK() || len(indexes) == 0 {
+		return
+	}
+	if c.recording() {
+		c.bytes -= c.sizeAt(indexes)
+	}
+	c.drop(indexes)
 }
 
 func (c *ListCell[T]) applySetAt(r *wire.Reader) {

@@ -279,6 +279,7 @@ func (c *MapCell[K, V]) apply(r *wire.Reader, op delta.Op) bool {
 	switch op {
 	case delta.Put:
 		m := c.own()
+		c.written = true
 		c.readPairs(r, r.MapLen(), func(key K, value V) {
 			if c.recording() {
 				if old, ok := m[key]; ok {

@@ -14,7 +14,8 @@ import (
 //
 // The methods take a field's wire name. It is for Migrate to read; it must not be kept.
 type Old struct {
-	fields []oldField
+	fields  []oldField
+	changed bool // since Migrate saw them
 }
 
 type oldField struct {
@@ -89,6 +90,7 @@ func (o *Old) has(name string) bool { return o != nil && o.field(name) != nil }
 // apply applies the operations of a delta on a field.
 func (o *Old) apply(r *wire.Reader, name string) {
 	f := o.field(name)
+	o.changed = true
 	for range delta.Ops(r) {
 		f.value.Apply(r)
 	}
@@ -100,6 +102,7 @@ func (c *Core) keepOld(name string, cell cell, value *delta.Value) {
 		c.old = new(Old)
 	}
 	cell.reset()
+	c.old.changed = true
 	c.old.fields = append(c.old.fields, oldField{strings.Clone(name), cell, value})
 }
 
@@ -123,21 +126,18 @@ func (c *Core) applyOld(r *wire.Reader, at, left int, name string, cell cell, op
 	}
 }
 
-// migrated lets the state's Migrate method make what the code wants of old fields, if there are any.
+// migrated lets the state's Migrate method make what the code wants of old fields, if there are any that it has not
+// seen yet.
 func (c *Core) migrated() error {
-	if c.old == nil {
+	if c.old == nil || !c.old.changed {
 		return nil
 	}
-	c.old.fields = slices.DeleteFunc(c.old.fields, func(f oldField) bool {
-		if f.value.Absent() {
-			f.cell.reset()
-			f.cell.base().written = false
-			return true
-		}
-		return false
-	})
+	for _, f := range c.old.fields {
+		f.cell.reset()
+	}
+	c.old.fields = slices.DeleteFunc(c.old.fields, func(f oldField) bool { return f.value.Absent() })
+	c.old.changed = false
 	if len(c.old.fields) == 0 {
-		c.old = nil
 		return nil
 	}
 	if err := c.migrate(c.old); err != nil {

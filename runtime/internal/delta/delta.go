@@ -89,7 +89,7 @@ func Ops(r *wire.Reader) int {
 
 // Fold returns the snapshot that a snapshot and the deltas that follow it come to, in order: the same bytes that
 // the state would be written as. The result may share memory with snapshot when there are no deltas; the arguments
-// are not modified.
+// are not modified. Errors name the delta and have a *wire.Error in them.
 func Fold(snapshot []byte, deltas ...[]byte) ([]byte, error) {
 	if len(deltas) == 0 {
 		return snapshot, nil
@@ -97,12 +97,12 @@ func Fold(snapshot []byte, deltas ...[]byte) ([]byte, error) {
 	size := len(snapshot)
 	fields, err := parse(snapshot)
 	if err != nil {
-		return nil, fmt.Errorf("delta: fold: the snapshot: %w", err)
+		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	for i, d := range deltas {
 		size += len(d)
 		if err := fold(fields, d); err != nil {
-			return nil, fmt.Errorf("delta: fold: delta %d of %d: %w", i+1, len(deltas), err)
+			return nil, fmt.Errorf("delta %d of %d: %w", i+1, len(deltas), err)
 		}
 	}
 	maps.DeleteFunc(fields, func(_ string, v *Value) bool { return v.Absent() })
@@ -152,7 +152,7 @@ func fold(fields map[string]*Value, delta []byte) error {
 }
 
 // Concat returns one delta that does what deltas do one after the other, which it does not check beyond their
-// form. Without any it returns the delta that changes nothing.
+// form. Without any it returns the delta that changes nothing. Errors name the delta.
 func Concat(deltas ...[]byte) ([]byte, error) {
 	type change struct {
 		ops  int
@@ -179,10 +179,10 @@ func Concat(deltas ...[]byte) ([]byte, error) {
 			}
 		}
 		if err := r.End(); err != nil {
-			return nil, fmt.Errorf("delta: join: delta %d of %d: %w", i+1, len(deltas), err)
+			return nil, fmt.Errorf("delta %d of %d: %w", i+1, len(deltas), err)
 		}
 		if r.Dead > math.MaxInt-dead {
-			return nil, fmt.Errorf("delta: join: delta %d of %d: it says that %d bytes are dead, too many to add up", i+1, len(deltas), r.Dead)
+			return nil, fmt.Errorf("delta %d of %d: it says that %d bytes are dead, too many to add up", i+1, len(deltas), r.Dead)
 		}
 		dead += r.Dead
 	}

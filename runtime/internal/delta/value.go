@@ -69,7 +69,7 @@ func (v *Value) append(r *wire.Reader, at int) {
 }
 
 func (v *Value) setAt(r *wire.Reader, at int) {
-	v.toList(r, at)
+	v.mustList(r, at)
 	r.FixedArray(2)
 	i := r.Int()
 	raw := r.Raw()
@@ -83,7 +83,7 @@ func (v *Value) setAt(r *wire.Reader, at int) {
 }
 
 func (v *Value) removeAt(r *wire.Reader, at int) {
-	v.toList(r, at)
+	v.mustList(r, at)
 	indexes := Indexes(r, len(v.list))
 	if r.OK() {
 		v.list = slices.Delete(v.list, len(Without(v.list[:0], v.list, indexes)), len(v.list))
@@ -133,7 +133,7 @@ func (v *Value) put(r *wire.Reader, at int) {
 }
 
 func (v *Value) delete(r *wire.Reader, at int) {
-	if v.shape != absent && !(v.shape == whole && v.raw == "\xc0") {
+	if !v.empty() {
 		v.toTable(r, at)
 	}
 	for range r.ArrayLen() {
@@ -144,12 +144,23 @@ func (v *Value) delete(r *wire.Reader, at int) {
 	}
 }
 
+// empty reports whether there is no value, or nil.
+func (v *Value) empty() bool { return v.shape == absent || v.shape == whole && v.raw == "\xc0" }
+
+// mustList is toList for operations on elements that are there.
+func (v *Value) mustList(r *wire.Reader, at int) {
+	if v.empty() {
+		r.Fail(at, ErrNotList)
+	}
+	v.toList(r, at)
+}
+
 // toList takes an array apart.
 func (v *Value) toList(r *wire.Reader, at int) {
 	switch {
 	case v.shape == list || !r.OK():
 		return
-	case v.shape == absent || v.shape == whole && v.raw == "\xc0":
+	case v.empty():
 		*v = Value{shape: list}
 		return
 	case v.shape == table || !isArray(v.raw[0]):
@@ -169,7 +180,7 @@ func (v *Value) toTable(r *wire.Reader, at int) {
 	switch {
 	case v.shape == table || !r.OK():
 		return
-	case v.shape == absent || v.shape == whole && v.raw == "\xc0":
+	case v.empty():
 		*v = Value{shape: table, table: make(map[string]string)}
 		return
 	case v.shape == list || !isMap(v.raw[0]):
