@@ -1,0 +1,265 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/internal/delta"
+)
+
+// A chain of deltas gets a snapshot when what it holds in vain outgrows the state: restoring then reads at
+// most twice the state and the slack. A record's header counts as so many bytes held in vain.
+const (
+	headerSize   = 48
+	snapshotOver = 64 << 10
+)
+
+// held is what an OnExit run has yet to store: its newest checkpoint, and how it came from the last stored one.
+type held struct {
+	record checkpoint.Record
+	deltas [][]byte
+}
+
+// commit stores where the run stands as one record, as durable as the run asked for.
+func (r *run[S, U]) commit(source checkpoint.Source, o outcome) error {
+	if r.log == nil {
+		return nil
+	}
+	rec, err := r.record(source)
+	if err != nil {
+		return err
+	}
+	if r.opt.durability == OnExit {
+		return r.hold(rec, o)
+	}
+	if err := r.fillPayload(&rec, false); err != nil {
+		return err
+	}
+	if err := r.log.append(r.ctx, rec, nil, o); err != nil {
+		return r.saving("commit", err)
+	}
+	r.base = rec.ID
+	return nil
+}
+
+// record returns the record of where the run stands, all but its payload. It is the base of what is due.
+func (r *run[S, U]) record(source checkpoint.Source) (checkpoint.Record, error) {
+	id, err := checkpoint.NewID()
+	if err != nil {
+		return checkpoint.Record{}, err
+	}
+	rec := checkpoint.Record{
+		ID: id, Parent: r.log.head, Base: id, Line: r.line.id, Commits: r.base,
+		Step: r.step, Source: source,
+		Due: r.dueTasks(), Owed: r.names(r.owed), Joins: r.halfJoins(), Pass: r.names(r.pass),
+		Fingerprint: r.g.schema.Fingerprint, Graph: r.g.name,
+		Created: time.Now().UTC().Truncate(time.Microsecond),
+	}
+	return rec, nil
+}
+
+// fillPayload gives rec the change since the last payload, or the whole state where that must or had better be.
+func (r *run[S, U]) fillPayload(rec *checkpoint.Record, whole bool) (err error) {
+	live, dead := r.live.Sizes()
+	whole = whole || r.stale || dead+r.chained*headerSize > live+snapshotOver
+	b := r.buf[:0]
+	if whole {
+		b, err = r.live.AppendSnapshot(b)
+		r.chained = 0
+	} else {
+		b, err = r.live.AppendDelta(b)
+		r.chained++
+	}
+	if err != nil {
+		return fmt.Errorf("%s: encode the state: %w", where(r.g.name, r.thread, r.step), err)
+	}
+	r.stale = false
+	rec.Snapshot, rec.Payload = whole, b
+	if r.opt.durability == Sync {
+		r.buf = b // the saver is done with it when it returns
+	}
+	return nil
+}
+
+func (r *run[S, U]) dueTasks() []checkpoint.Task {
+	if len(r.due) == 0 {
+		return nil
+	}
+	tasks := make([]checkpoint.Task, len(r.due))
+	for i, n := range r.due {
+		tasks[i].Node = string(r.g.nodes[n].id)
+	}
+	return tasks
+}
+
+func (r *run[S, U]) names(nodes []int) []string {
+	var names []string
+	for _, n := range nodes {
+		names = append(names, string(r.g.nodes[n].id))
+	}
+	return names
+}
+
+// halfJoins are the joins that some of their sources have reached.
+func (r *run[S, U]) halfJoins() []checkpoint.Join {
+	var joins []checkpoint.Join
+	for i, fired := range r.joins {
+		j := checkpoint.Join{To: string(r.g.nodes[r.g.joins[i].to].id)}
+		for k, yes := range fired {
+			if yes {
+				j.Fired = append(j.Fired, string(r.g.nodes[r.g.joins[i].from[k]].id))
+			}
+		}
+		if len(j.Fired) > 0 {
+			joins = append(joins, j)
+		}
+	}
+	return joins
+}
+
+// hold keeps rec, with the change that led to it, for the run's last write; when that is due, it makes it.
+func (r *run[S, U]) hold(rec checkpoint.Record, o outcome) error {
+	d, err := r.live.AppendDelta(nil)
+	if err != nil {
+		return fmt.Errorf("%s: encode the state: %w", where(r.g.name, r.thread, r.step), err)
+	}
+	if r.held == nil {
+		r.held = &held{record: rec}
+	}
+	rec.Commits = r.held.record.Commits // of the last stored record: nothing between is known to anybody
+	r.held.record = rec
+	r.held.deltas = append(r.held.deltas, d)
+	r.base = rec.ID
+	if !o.end {
+		return nil
+	}
+	return r.flush(nil, o)
+}
+
+// flush makes the run's last write: what it holds, and the given writes.
+func (r *run[S, U]) flush(writes []checkpoint.Write, o outcome) error {
+	if r.held == nil {
+		return r.saving("put writes", r.log.put(r.ctx, writes, o))
+	}
+	h := r.held
+	r.held = nil
+	err := r.flushPayload(h)
+	if err != nil {
+		return err
+	}
+	return r.saving("commit", r.log.append(r.ctx, h.record, writes, o))
+}
+
+func (r *run[S, U]) flushPayload(h *held) error {
+	live, dead := r.live.Sizes()
+	if !r.spoiled && dead+r.chained*headerSize > live+snapshotOver {
+		return r.fillPayload(&h.record, true)
+	}
+	payload, err := delta.Concat(h.deltas...)
+	if err != nil {
+		return fmt.Errorf("%s: join the changes of the run: %w", where(r.g.name, r.thread, r.step), err)
+	}
+	h.record.Payload = payload
+	r.chained++
+	return nil
+}
+
+// acknowledge stores the results of the given slots, those of them that have one.
+func (r *run[S, U]) acknowledge(slots []int) error {
+	writes := make([]checkpoint.Write, 0, len(slots))
+	for _, i := range slots {
+		sl := &r.slots[i]
+		if sl.progress != succeeded {
+			continue
+		}
+		w, err := r.resultOf(sl)
+		if err != nil {
+			sl.progress, sl.err = failed, err
+			return r.nodeError(sl, err)
+		}
+		writes = append(writes, w)
+	}
+	if len(writes) == 0 {
+		return nil
+	}
+	if err := r.log.put(r.ctx, writes, outcome{}); err != nil {
+		return r.saving("put writes", err)
+	}
+	for _, i := range slots {
+		r.slots[i].stored = r.slots[i].progress == succeeded
+	}
+	return nil
+}
+
+func (r *run[S, U]) resultOf(sl *slot[U]) (checkpoint.Write, error) {
+	payload, err := r.g.schema.AppendUpdate(nil, &sl.update)
+	return checkpoint.Write{Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Result, Payload: payload}, err
+}
+
+// results are the writes of a superstep that cannot commit: what finished and is not stored, and why the rest
+// failed. A result that cannot be encoded is left out; its node runs again.
+func (r *run[S, U]) results(cause error) []checkpoint.Write {
+	var writes []checkpoint.Write
+	for i := range r.slots {
+		sl := &r.slots[i]
+		if sl.progress == succeeded && !sl.stored {
+			if w, err := r.resultOf(sl); err == nil {
+				writes = append(writes, w)
+			}
+		}
+		if why := r.failureOf(sl, cause); why != nil {
+			writes = append(writes, checkpoint.Write{
+				Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Failure, Payload: []byte(why.Error()),
+			})
+		}
+	}
+	return writes
+}
+
+// failureOf is the error that the task in a slot ended with: its own, or that of merging or leaving its node.
+func (r *run[S, U]) failureOf(sl *slot[U], cause error) error {
+	if sl.progress == failed {
+		return sl.err
+	}
+	id := r.g.nodes[sl.node].id
+	var node *NodeError
+	var route *RouteError
+	var conflict *ConflictError
+	switch {
+	case errors.As(cause, &node) && node.Node == id && sl.progress == succeeded,
+		errors.As(cause, &route) && route.Node == id,
+		errors.As(cause, &conflict) && conflict.Nodes[1] == id:
+		return cause
+	}
+	return nil
+}
+
+// recall gives the tasks of the superstep their acknowledged results.
+func (r *run[S, U]) recall() error {
+	if r.stored == nil {
+		return nil
+	}
+	for i := range r.slots {
+		sl := &r.slots[i]
+		payload, ok := r.stored[r.slotKey(sl)]
+		if !ok {
+			continue
+		}
+		if err := r.g.schema.DecodeUpdate(payload, &sl.update); err != nil {
+			return r.changed(err, "the stored result of node %q", string(r.g.nodes[sl.node].id))
+		}
+		sl.progress, sl.stored = succeeded, true
+	}
+	r.stored = nil
+	return nil
+}
+
+// saving wraps an error of the journal.
+func (r *run[S, U]) saving(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &SaverError{Graph: r.g.name, Thread: r.thread, Step: r.step, Op: op, Err: err}
+}

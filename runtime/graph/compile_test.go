@@ -1,0 +1,195 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+type (
+	work   = teststate.Work
+	update = teststate.WorkUpdate
+)
+
+func newWork() *graph.Builder[work, update] { return graph.New("g", teststate.WorkSchema) }
+
+func idle(context.Context, work) (update, error) { return update{}, nil }
+
+func toEnd(context.Context, work) (graph.Next, error) { return graph.To(graph.End), nil }
+
+func faults(t *testing.T, b *graph.Builder[work, update], opts ...graph.Option) []string {
+	t.Helper()
+	_, err := b.Compile(opts...)
+	var e *graph.CompileError
+	if !errors.As(err, &e) {
+		t.Fatalf("Compile: got %v, want a *CompileError", err)
+	}
+	return e.Faults
+}
+
+func TestCompileReportsEveryFault(t *testing.T) {
+	tests := []struct {
+		name  string
+		build func(b *graph.Builder[work, update])
+		opts  []graph.Option
+		want  []string
+	}{
+		{"nothing", func(*graph.Builder[work, update]) {}, nil,
+			[]string{`nothing leaves Start; add an edge from graph.Start to the node that comes first`}},
+		{"names", func(b *graph.Builder[work, update]) {
+			b.Node("", idle)
+			b.Node("__a", idle)
+			b.Node("a", idle)
+			b.Node("a", idle)
+			b.Node("b", nil)
+		}, nil, []string{
+			`a node has an empty id`,
+			`node "__a": ids that begin with two underscores are reserved`,
+			`node "a" is declared twice`,
+			`node "b" has no function`,
+		}},
+		{"edges", func(b *graph.Builder[work, update]) {
+			b.Node("a", idle)
+			b.Edge("x", "a")
+			b.Edge("a", "y")
+			b.Edge("a", graph.Start)
+			b.Edge(graph.End, "a")
+			b.Edge("a", graph.End)
+			b.Edge("a", graph.End)
+		}, nil, []string{
+			`edge x -> a: no node "x"`,
+			`edge a -> y: no node "y"`,
+			`edge a -> Start: nothing leads to Start; name the node that comes first`,
+			`edge End -> a: nothing leaves End`,
+			`edge a -> End is declared twice`,
+		}},
+		{"routes", func(b *graph.Builder[work, update]) {
+			b.Node("a", idle)
+			b.Route("a", toEnd)
+			b.Route("a", toEnd, "x", graph.End, graph.End)
+			b.Route("y", nil, "a")
+		}, nil, []string{
+			`route from a declares no targets; list every node it may return, and End if it may end`,
+			`route from a: no node "x"`,
+			`route from a declares End twice`,
+			`route from a is declared twice; one function chooses all that follows a node`,
+			`route from y: no node "y"`,
+			`route from y has no function`,
+		}},
+		{"joins", func(b *graph.Builder[work, update]) {
+			b.Node("a", idle)
+			b.Node("b", idle)
+			b.Join([]graph.ID{"a"}, "b")
+			b.Join([]graph.ID{"a", "a"}, "b")
+			b.Join([]graph.ID{"a", graph.Start}, "b")
+			b.Join([]graph.ID{"a", "b"}, graph.End)
+			b.Join([]graph.ID{"a", "x"}, "y")
+		}, nil, []string{
+			`join of [a] -> b: a join waits for at least two nodes; use Edge for one`,
+			`join of [a a] -> b names a twice`,
+			`join of [a Start] -> b: Start has always run; leave it out`,
+			`join of [a b] -> End: a join leads to a node; branches end by themselves`,
+			`join of [a x] -> y: no node "y"`,
+			`join of [a x] -> y: no node "x"`,
+		}},
+		{"paths", func(b *graph.Builder[work, update]) {
+			b.Node("a", idle)
+			b.Node("lonely", idle)
+			b.Node("unreached", idle)
+			b.Node("dead", idle)
+			b.Edge(graph.Start, "a")
+			b.Edge("a", "dead")
+			b.Edge("a", graph.End)
+			b.Edge("unreached", graph.End)
+			b.Node("late", idle)
+			b.Edge("late", graph.End)
+			b.Join([]graph.ID{"a", "unreached"}, "late")
+		}, nil, []string{
+			`node "lonely" is never reached and leads nowhere; wire it in or take it out`,
+			`node "unreached" is never reached; add an edge or a route target to it`,
+			`node "dead" leads nowhere; add an edge to graph.End`,
+			`node "late" is never reached; add an edge or a route target to it`,
+			`the join to late can never fire: unreached is never reached`,
+		}},
+		{"endless", func(b *graph.Builder[work, update]) {
+			b.Node("a", idle)
+			b.Node("b", idle)
+			b.Edge(graph.Start, "a")
+			b.Edge("a", "b")
+			b.Edge("b", "a")
+		}, nil, []string{
+			`from Start no path leads to End, so a run that gets there never finishes`,
+			`from a no path leads to End, so a run that gets there never finishes`,
+			`from b no path leads to End, so a run that gets there never finishes`,
+		}},
+		{"options", func(b *graph.Builder[work, update]) {
+			b.Node("a", idle, graph.Timeout(-1), graph.Retry(graph.Backoff{Attempts: -1}))
+			b.Edge(graph.Start, "a")
+			b.Edge("a", graph.End)
+		}, []graph.Option{graph.MaxSteps(0), graph.Concurrency(0), graph.InterruptBefore("x", graph.End), graph.BeforeRoute()}, []string{
+			`InterruptBefore: no node "x"`,
+			`InterruptBefore: End is not a node`,
+			`BeforeRoute without InterruptAfter has nothing to stop`,
+			`a graph that stops for people needs a Saver: without one nothing can be resumed`,
+			`MaxSteps is 0; want at least 1`,
+			`Concurrency is 0; want at least 1`,
+			`node "a": its Timeout is -1ns; want more than 0`,
+			`node "a": its Retry has -1 attempts; want at least 1`,
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			b := newWork()
+			test.build(b)
+			if diff := cmp.Diff(test.want, faults(t, b, test.opts...)); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCompileErrorNamesTheGraph(t *testing.T) {
+	_, err := newWork().Compile()
+	if err == nil || !strings.HasPrefix(err.Error(), "graph: g does not compile:\nnothing leaves Start") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCompileWithoutASchema(t *testing.T) {
+	b := graph.New[work, update]("g", nil)
+	b.Node("a", idle)
+	b.Edge(graph.Start, "a")
+	b.Edge("a", graph.End)
+	if got := faults(t, b); len(got) != 1 || !strings.HasPrefix(got[0], "the graph has no schema") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestAGraphDoesNotChangeWithItsBuilder(t *testing.T) {
+	b := newWork()
+	b.Node("a", func(context.Context, work) (update, error) {
+		var u update
+		u.Log.Append("a")
+		return u, nil
+	})
+	b.Edge(graph.Start, "a")
+	b.Edge("a", graph.End)
+	app, err := b.Compile(graph.Saver(memory.New()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Node("b", idle)
+	b.Edge("a", "b")
+	b.Edge("b", graph.End)
+	res, err := app.Run(t.Context(), update{})
+	if err != nil || res.Steps != 1 {
+		t.Errorf("got %d steps, %v; want 1", res.Steps, err)
+	}
+}

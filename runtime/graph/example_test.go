@@ -1,0 +1,147 @@
+package graph_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
+	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// A graph of two nodes, run on a thread that is kept in memory.
+func Example() {
+	b := graph.New("greeting", teststate.WorkSchema)
+	b.Node("greet", func(_ context.Context, s teststate.Work) (teststate.WorkUpdate, error) {
+		var u teststate.WorkUpdate
+		u.Log.Append("hello, " + s.Status)
+		return u, nil
+	})
+	b.Node("shout", func(_ context.Context, s teststate.Work) (teststate.WorkUpdate, error) {
+		var u teststate.WorkUpdate
+		u.Log.Append(strings.ToUpper(s.Log[len(s.Log)-1]))
+		return u, nil
+	})
+	b.Edge(graph.Start, "greet")
+	b.Edge("greet", "shout")
+	b.Edge("shout", graph.End)
+	app, err := b.Compile(graph.Saver(memory.New()))
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	res, err := app.Thread("t-1").Invoke(context.Background(), teststate.WorkUpdate{Status: state.Set("world")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Status, res.State.Log)
+	// Output: finished [hello, world HELLO, WORLD]
+}
+
+// A run stops for a person, who edits the state, and goes on.
+func ExampleInterruptBefore() {
+	b := graph.New("refunds", teststate.WorkSchema)
+	b.Node("propose", func(context.Context, teststate.Work) (teststate.WorkUpdate, error) {
+		return teststate.WorkUpdate{Status: state.Set("refund 40")}, nil
+	})
+	b.Node("pay", func(_ context.Context, s teststate.Work) (teststate.WorkUpdate, error) {
+		return teststate.WorkUpdate{Log: state.Append("paid: " + s.Status)}, nil
+	})
+	b.Edge(graph.Start, "propose")
+	b.Edge("propose", "pay")
+	b.Edge("pay", graph.End)
+	app, err := b.Compile(graph.Saver(memory.New()), graph.InterruptBefore("pay"))
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	ctx, t := context.Background(), app.Thread("case-7")
+	res, err := t.Invoke(ctx, teststate.WorkUpdate{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Status, "before", res.Next)
+
+	// IfHead: nobody else has decided meanwhile.
+	edit := teststate.WorkUpdate{Status: state.Set("refund 25")}
+	if _, err := t.UpdateState(ctx, edit, "", graph.IfHead(res.Checkpoint)); err != nil {
+		log.Fatal(err)
+	}
+	res, err = t.Resume(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Status, res.State.Log)
+	// Output:
+	// paused before [pay]
+	// finished [paid: refund 25]
+}
+
+// The history of a thread, newest first.
+func ExampleThread_History() {
+	b := graph.New("count", teststate.WorkSchema)
+	b.Node("add", func(context.Context, teststate.Work) (teststate.WorkUpdate, error) {
+		return teststate.WorkUpdate{Count: state.Add(1)}, nil
+	})
+	b.Edge(graph.Start, "add")
+	b.Route("add", func(_ context.Context, s teststate.Work) (graph.Next, error) {
+		if s.Count < 3 {
+			return graph.To("add"), nil
+		}
+		return graph.To(graph.End), nil
+	}, "add", graph.End)
+	app, err := b.Compile(graph.Saver(memory.New()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, t := context.Background(), app.Thread("t-1")
+	if _, err := t.Invoke(ctx, teststate.WorkUpdate{}); err != nil {
+		log.Fatal(err)
+	}
+	for snap, err := range t.History(ctx, checkpoint.Query{Limit: 3}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(snap.Step, snap.Source, snap.State.Count, snap.Next)
+	}
+	// Output:
+	// 4 loop 3 []
+	// 3 loop 2 [add]
+	// 2 loop 1 [add]
+}
+
+// What a run does can be watched while it does it.
+func ExampleThread_Stream() {
+	b := graph.New("stream", teststate.WorkSchema)
+	for _, id := range []graph.ID{"one", "two"} {
+		b.Node(id, func(context.Context, teststate.Work) (teststate.WorkUpdate, error) {
+			return teststate.WorkUpdate{Log: state.Append(string(id))}, nil
+		})
+	}
+	b.Edge(graph.Start, "one")
+	b.Edge("one", "two")
+	b.Edge("two", graph.End)
+	app, err := b.Compile(graph.Saver(memory.New()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for e, err := range app.Thread("t-1").Stream(context.Background(), teststate.WorkUpdate{}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		switch e.Kind {
+		case graph.EventUpdate:
+			fmt.Println(e.Node, e.Update)
+		case graph.EventEnd:
+			fmt.Println(e.Result.Status)
+		}
+	}
+	// Output:
+	// one WorkUpdate{Log: append [one]}
+	// two WorkUpdate{Log: append [two]}
+	// finished
+}

@@ -1,0 +1,239 @@
+package graph
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
+)
+
+// execute runs the tasks of the superstep that have no result yet, and reports those that failed.
+func (r *run[S, U]) execute() error {
+	r.todo = r.todo[:0]
+	for i := range r.slots {
+		if r.slots[i].progress == waiting {
+			r.todo = append(r.todo, i)
+		}
+	}
+	if len(r.todo) == 0 {
+		return nil
+	}
+	if r.due[0] == start {
+		return fmt.Errorf("%s: the input of the run is not stored: %w", where(r.g.name, r.thread, r.step), checkpoint.ErrDamaged)
+	}
+	if r.ctx.Err() != nil {
+		return r.cancelled()
+	}
+	var saving error
+	if len(r.todo) == 1 {
+		if r.solo == nil {
+			r.solo = task.New(r.ctx, r.key)
+		}
+		r.perform(r.solo, &r.slots[r.todo[0]])
+	} else {
+		saving = r.fanOut()
+	}
+	unfinished, err := r.failures()
+	switch {
+	case err != nil && saving != nil:
+		return errors.Join(err, saving)
+	case err != nil || saving != nil:
+		return cmp.Or(err, saving)
+	case unfinished:
+		return r.cancelled()
+	}
+	return nil
+}
+
+// failures joins the errors of the failed tasks, in task order. unfinished tells of tasks that were cancelled.
+func (r *run[S, U]) failures() (unfinished bool, err error) {
+	var errs []error
+	for i := range r.slots {
+		switch sl := &r.slots[i]; sl.progress {
+		case failed:
+			errs = append(errs, r.nodeError(sl, sl.err))
+		case waiting:
+			unfinished = true
+		}
+	}
+	if len(errs) == 1 {
+		return unfinished, errs[0]
+	}
+	return unfinished, errors.Join(errs...)
+}
+
+// perform runs one task, as often as its node's Retry allows.
+func (r *run[S, U]) perform(ctx *task.Context, sl *slot[U]) {
+	n := &r.g.nodes[sl.node]
+	for sl.attempt = 1; ; sl.attempt++ {
+		ctx.Aim(Task{
+			Graph: r.g.name, Thread: r.thread, Node: string(n.id), Step: r.step + 1, Attempt: sl.attempt,
+		})
+		r.attempt(ctx, n, sl)
+		ctx.Finish()
+		switch {
+		case sl.err == nil:
+			sl.progress = succeeded
+			return
+		case ctx.Err() != nil && errors.Is(sl.err, ctx.Err()):
+			return // cancelled: neither a result nor a failure
+		case !n.retry.again(sl.attempt, sl.err):
+			sl.progress = failed
+			return
+		case !rest(ctx, n.retry.pause(sl.attempt+1)):
+			return
+		}
+	}
+}
+
+// attempt calls the node once. A panic or Goexit in it becomes the slot's error; Goexit goes on to end the
+// goroutine all the same.
+func (r *run[S, U]) attempt(ctx context.Context, n *node[S, U], sl *slot[U]) {
+	if n.timeout > 0 {
+		c, cancel := context.WithTimeout(ctx, n.timeout)
+		defer cancel()
+		ctx = c
+	}
+	sl.err = ErrGoexit
+	defer func() {
+		if v := recover(); v != nil {
+			sl.err = newPanic(v)
+		}
+		if sl.err == ErrGoexit { //nolint:errorlint // set above, and by nothing that a node returns
+			sl.progress = failed
+		}
+	}()
+	if !r.g.opt.strict {
+		sl.update, sl.err = n.run(ctx, r.live.View())
+		return
+	}
+	given := r.g.schema.Clone(r.live.View())
+	sl.update, sl.err = n.run(ctx, given)
+	if err := r.mutated(given); err != nil {
+		sl.err = errors.Join(sl.err, err)
+	}
+}
+
+// again reports whether a node that failed is to be run again.
+func (b Backoff) again(attempt int, err error) bool {
+	var mutation *MutationError
+	var p *PanicError
+	if attempt >= b.Attempts || errors.As(err, &p) || errors.As(err, &mutation) {
+		return false
+	}
+	return b.Unless == nil || !b.Unless(err)
+}
+
+// rest waits for d, and reports whether ctx let it.
+func rest(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func newPanic(v any) *PanicError { return &PanicError{Value: v, Stack: debug.Stack()} }
+
+// fanOut is the tasks of one superstep that run at the same time.
+type fanOut[S, U any] struct {
+	r      *run[S, U]
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	taken  atomic.Int64 // of r.todo
+	done   chan int     // slots that succeeded or failed, to be stored while others run; nil when nothing is
+	wg     sync.WaitGroup
+}
+
+// errSibling cancels the tasks beside one that failed.
+var errSibling = errors.New("a node of the same superstep failed")
+
+// fanOut runs the tasks of r.todo on at most as many goroutines as the run may use. The results of those that
+// finish while others still run are stored at once; the error is the saver's.
+func (r *run[S, U]) fanOut() error {
+	f := &fanOut[S, U]{r: r}
+	f.ctx, f.cancel = context.WithCancelCause(r.ctx)
+	defer f.cancel(nil)
+	if r.log != nil && r.opt.durability != OnExit {
+		f.done = make(chan int, len(r.todo))
+	}
+	for range min(r.opt.concurrency, len(r.todo)) {
+		f.wg.Add(1)
+		go f.work()
+	}
+	err := f.collect()
+	f.wg.Wait()
+	return err
+}
+
+// work runs tasks until none is left.
+func (f *fanOut[S, U]) work() {
+	ctx := task.New(f.ctx, f.r.key)
+	for {
+		i := int(f.taken.Add(1)) - 1
+		if i >= len(f.r.todo) {
+			break
+		}
+		f.one(ctx, f.r.todo[i])
+	}
+	f.wg.Done()
+}
+
+// one runs one task. If its node ends the goroutine by Goexit, another one does the rest of the work.
+func (f *fanOut[S, U]) one(ctx *task.Context, i int) {
+	returned := false
+	sl := &f.r.slots[i]
+	defer func() {
+		if sl.progress == failed {
+			f.cancel(errSibling)
+		}
+		if f.done != nil {
+			f.done <- i
+		}
+		if !returned {
+			go f.work()
+		}
+	}()
+	if f.ctx.Err() == nil {
+		f.r.perform(ctx, sl)
+	}
+	returned = true
+}
+
+// collect stores results while other tasks still run, as many at a time as have finished meanwhile. What
+// finishes last goes with the commit.
+func (f *fanOut[S, U]) collect() error {
+	if f.done == nil {
+		return nil
+	}
+	var batch []int
+	for left := len(f.r.todo); left > 0; {
+		batch = append(batch[:0], <-f.done)
+		for more := true; more; {
+			select {
+			case i := <-f.done:
+				batch = append(batch, i)
+			default:
+				more = false
+			}
+		}
+		if left -= len(batch); left == 0 {
+			break
+		}
+		if err := f.r.acknowledge(batch); err != nil {
+			f.cancel(err)
+			return err
+		}
+	}
+	return nil
+}

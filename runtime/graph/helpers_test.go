@@ -1,0 +1,81 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/state"
+)
+
+type (
+	app    = graph.Graph[work, update]
+	thread = graph.Thread[work, update]
+	result = graph.Result[work]
+)
+
+var errBroken = errors.New("it broke")
+
+// say is a node that logs its name.
+func say(name string) func(context.Context, work) (update, error) {
+	return func(context.Context, work) (update, error) { return logged(name), nil }
+}
+
+func logged(lines ...string) update {
+	var u update
+	u.Log.Append(lines...)
+	return u
+}
+
+// choose is a route that always chooses the same.
+func choose(first graph.ID, more ...graph.ID) func(context.Context, work) (graph.Next, error) {
+	return func(context.Context, work) (graph.Next, error) { return graph.To(first, more...), nil }
+}
+
+// chain builds Start -> ids... -> End of nodes that log their names.
+func chain(ids ...graph.ID) *graph.Builder[work, update] {
+	b := newWork()
+	from := graph.Start
+	for _, id := range ids {
+		b.Node(id, say(string(id)))
+		b.Edge(from, id)
+		from = id
+	}
+	b.Edge(from, graph.End)
+	return b
+}
+
+func compile(t testing.TB, b *graph.Builder[work, update], opts ...graph.Option) *app {
+	t.Helper()
+	g, err := b.Compile(opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// done checks that a run ended without error, and how.
+func done(t testing.TB, want graph.Status) func(result, error) result {
+	return func(res result, err error) result {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("got error %v, want the run %s", err, want)
+		}
+		if res.Status != want {
+			t.Fatalf("got the run %s, due %v; want it %s", res.Status, res.Next, want)
+		}
+		return res
+	}
+}
+
+func same(t testing.TB, what string, got, want any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+var input = update{Count: state.Add(1)}

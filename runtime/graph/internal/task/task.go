@@ -1,0 +1,80 @@
+// Package task is the context in which a node runs. It is apart from package graph so that graphtest can
+// make one without a run.
+package task
+
+import (
+	"context"
+	"sync"
+)
+
+// Task is one execution of a node in a superstep. See graph.Task, which is this type.
+type Task struct {
+	Graph   string
+	Thread  string
+	Node    string
+	Step    int
+	Index   int
+	Attempt int
+	Key     string
+}
+
+// Context is the context of a task. One serves a run's tasks one after another: it is aimed at each, so
+// that a step of one task allocates nothing. Its parent never changes.
+//
+// A goroutine that a node left behind may still ask it for the task; the lock makes that safe, and the
+// answer is then no.
+type Context struct {
+	context.Context
+
+	mu     sync.Mutex
+	task   Task
+	key    func(t *Task) string // makes the key when it is first asked for
+	active bool
+}
+
+// New returns a context under parent that is not aimed at a task yet. key makes a task's key.
+func New(parent context.Context, key func(t *Task) string) *Context {
+	return &Context{Context: parent, key: key}
+}
+
+// Aim makes t the task that Current reports.
+func (c *Context) Aim(t Task) {
+	c.mu.Lock()
+	c.task, c.active = t, true
+	c.mu.Unlock()
+}
+
+// Finish ends the task: from here on Current reports none.
+func (c *Context) Finish() {
+	c.mu.Lock()
+	c.active = false
+	c.mu.Unlock()
+}
+
+// contextKey is what a Context answers to with itself.
+type contextKey struct{}
+
+// Value implements context.Context.
+func (c *Context) Value(key any) any {
+	if _, ok := key.(contextKey); ok {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// Current returns the task that runs under ctx, and false when none does.
+func Current(ctx context.Context) (Task, bool) {
+	c, ok := ctx.Value(contextKey{}).(*Context)
+	if !ok {
+		return Task{}, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.active {
+		return Task{}, false
+	}
+	if c.task.Key == "" && c.key != nil {
+		c.task.Key = c.key(&c.task)
+	}
+	return c.task, true
+}

@@ -1,0 +1,32 @@
+// Package teststate has the states that the tests of package graph run on.
+package teststate
+
+import "slices"
+
+//go:generate go tool graphgen -type=Pair,Work
+
+// Pair is the state of the example that every account of checkpoints begins with.
+type Pair struct {
+	Foo string
+	Bar []string `graph:"append"`
+}
+
+// Work has a field for each way in which a superstep can merge.
+type Work struct {
+	Log    []string          `graph:"append"`
+	Facts  map[string]string `graph:"merge"`
+	Count  int               `graph:"sum"`
+	Status string
+	Last   string   `graph:"last"`
+	Best   int      `graph:"max"`
+	Draft  string   `graph:"ephemeral"`
+	Stack  []string `graph:"reduce=push"`
+}
+
+// push is a custom reducer. It panics on "boom".
+func push(old []string, in string) []string {
+	if in == "boom" {
+		panic("the reducer broke")
+	}
+	return append(slices.Clone(old), in)
+}

@@ -1,0 +1,293 @@
+package graph
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Option is an option of Compile.
+type Option interface{ compile(*options) }
+
+// NodeOption is an option of one node.
+type NodeOption interface{ node(*nodeOptions) }
+
+// InvokeOption is an option of Thread.Invoke and Thread.Stream.
+type InvokeOption interface{ invoke(*runOptions) }
+
+// ResumeOption is an option of Thread.Resume and Thread.ResumeStream.
+type ResumeOption interface{ resume(*runOptions) }
+
+// UpdateOption is an option of Thread.UpdateState and Thread.Release.
+type UpdateOption interface{ update(*runOptions) }
+
+// RunOption is an option of every call that runs nodes.
+type RunOption interface {
+	InvokeOption
+	ResumeOption
+}
+
+// LimitOption is an option of Compile that a single run can override.
+type LimitOption interface {
+	Option
+	RunOption
+}
+
+// HeadOption is an option of the calls that go on from a checkpoint.
+type HeadOption interface {
+	ResumeOption
+	UpdateOption
+}
+
+// ThreadOption is an option of every call that opens a thread.
+type ThreadOption interface {
+	RunOption
+	UpdateOption
+}
+
+// options are those of a compiled graph.
+type options struct {
+	saver         checkpoint.Saver
+	before, after []ID
+	beforeRoute   bool
+	strict        bool
+	dropUnknown   bool
+	releaseOnDone bool
+	holder        string
+	lease         time.Duration
+	saverTimeout  time.Duration
+	limits
+}
+
+// limits are what both Compile and a run can set.
+type limits struct {
+	maxSteps    int
+	concurrency int
+	durability  Durability
+}
+
+// runOptions are those of one call on a thread.
+type runOptions struct {
+	limits
+	takeOver bool
+	wait     bool
+	abandon  bool
+	request  string
+	rerun    []ID
+	ifHead   checkpoint.ID
+	events   EventKind
+}
+
+type nodeOptions struct {
+	retry   Backoff
+	timeout time.Duration
+}
+
+func defaults() options {
+	return options{
+		holder:       processName(),
+		lease:        checkpoint.DefaultLease,
+		saverTimeout: 10 * time.Second,
+		limits:       limits{maxSteps: 1000, concurrency: 64, durability: Sync},
+	}
+}
+
+// processName is the default holder: who runs, as people tell processes apart.
+func processName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	return fmt.Sprintf("%s pid %d (%s)", host, os.Getpid(), filepath.Base(os.Args[0]))
+}
+
+type compileOption func(*options)
+
+func (f compileOption) compile(o *options) { f(o) }
+
+// Saver stores the graph's checkpoints in s. Without it a graph can only Run. The caller closes s, after
+// the last run.
+func Saver(s checkpoint.Saver) Option { return compileOption(func(o *options) { o.saver = s }) }
+
+// InterruptBefore stops a run when one of nodes is about to run, whatever else is due beside it. Resume
+// goes on and runs it.
+func InterruptBefore(nodes ...ID) Option {
+	return compileOption(func(o *options) { o.before = append(o.before, nodes...) })
+}
+
+// InterruptAfter stops a run when the superstep in which one of nodes ran has committed. What comes next is
+// decided already; with BeforeRoute it is not.
+func InterruptAfter(nodes ...ID) Option {
+	return compileOption(func(o *options) { o.after = append(o.after, nodes...) })
+}
+
+// BeforeRoute makes InterruptAfter stop before the node's route is asked: Resume asks it, on the state as
+// it is then, which a person may have edited.
+func BeforeRoute() Option { return compileOption(func(o *options) { o.beforeRoute = true }) }
+
+// Strict gives every node and route a deep copy of the state, fails the run when one of them wrote to what
+// it was given, naming the field, and when a run ends with a join half reached. It costs O(state) a task: it is for tests.
+func Strict() Option { return compileOption(func(o *options) { o.strict = true }) }
+
+// DropUnknown accepts that stored nested fields which the code does not have are lost, instead of refusing
+// the thread with ErrGraphChanged.
+func DropUnknown() Option { return compileOption(func(o *options) { o.dropUnknown = true }) }
+
+// ReleaseOnDone releases the thread's version in the commit that finishes a run, so that the next input starts
+// empty.
+func ReleaseOnDone() Option { return compileOption(func(o *options) { o.releaseOnDone = true }) }
+
+// Holder names who runs, in the *checkpoint.BusyError that others get. The default is host, process id and
+// program.
+func Holder(name string) Option { return compileOption(func(o *options) { o.holder = name }) }
+
+// Lease sets how long a run that died keeps others from its thread; a living run renews it. The default is
+// checkpoint.DefaultLease. Savers whose lease is a lock give it up at once when the process dies.
+func Lease(d time.Duration) Option { return compileOption(func(o *options) { o.lease = d }) }
+
+// SaverTimeout bounds one call of the saver. The default is 10 seconds. Saver calls do not end with the
+// caller's context, so that a cancelled run still stores what it finished.
+func SaverTimeout(d time.Duration) Option {
+	return compileOption(func(o *options) { o.saverTimeout = d })
+}
+
+type limitOption func(*limits)
+
+func (f limitOption) compile(o *options)   { f(&o.limits) }
+func (f limitOption) invoke(o *runOptions) { f(&o.limits) }
+func (f limitOption) resume(o *runOptions) { f(&o.limits) }
+
+// MaxSteps bounds the supersteps of one call; the default is 1000. A run that has committed so many and has
+// more to do fails with a *MaxStepsError and can be resumed.
+func MaxSteps(n int) LimitOption { return limitOption(func(l *limits) { l.maxSteps = n }) }
+
+// Concurrency bounds how many tasks of a superstep run at once; the default is 64.
+func Concurrency(n int) LimitOption { return limitOption(func(l *limits) { l.concurrency = n }) }
+
+// Durability says when a superstep is stored. It is an option itself: Compile(Saver(s), Async).
+type Durability uint8
+
+const (
+	// Sync, the default, commits a superstep before the next one starts: what finished is never run again.
+	Sync Durability = iota + 1
+	// Async queues commits to a writer beside the run, in order, at most asyncQueue of them, and waits for
+	// them before the run returns. A crash may lose, and Resume run again, what was queued.
+	Async
+	// OnExit stores the opening of a run and what it came to in the end; supersteps between are not in the
+	// history, and a crash loses them.
+	OnExit
+)
+
+func (d Durability) compile(o *options)   { o.limits.durability = d }
+func (d Durability) invoke(o *runOptions) { o.durability = d }
+func (d Durability) resume(o *runOptions) { o.durability = d }
+
+type threadOption func(*runOptions)
+
+func (f threadOption) invoke(o *runOptions) { f(o) }
+func (f threadOption) resume(o *runOptions) { f(o) }
+func (f threadOption) update(o *runOptions) { f(o) }
+
+// TakeOver opens the thread although another run's lease lives. That run finds out at its next write. A saver whose
+// lease is a lock cannot take it from a living process: the error is then still a *checkpoint.BusyError.
+func TakeOver() ThreadOption { return threadOption(func(o *runOptions) { o.takeOver = true }) }
+
+// Wait waits, until ctx ends, while another run holds the thread, instead of failing with a
+// *checkpoint.BusyError.
+func Wait() ThreadOption { return threadOption(func(o *runOptions) { o.wait = true }) }
+
+type invokeOption func(*runOptions)
+
+func (f invokeOption) invoke(o *runOptions) { f(o) }
+
+// Abandon lets input start a thread anew, on its last state, although an earlier run left something due.
+// What was due stays in the history.
+func Abandon() InvokeOption { return invokeOption(func(o *runOptions) { o.abandon = true }) }
+
+// RequestID names the input. The same request sent again while its run is unfinished resumes that run
+// instead of failing with ErrUnfinished, so that a caller that died after sending can send again.
+func RequestID(id string) InvokeOption { return invokeOption(func(o *runOptions) { o.request = id }) }
+
+type resumeOption func(*runOptions)
+
+func (f resumeOption) resume(o *runOptions) { f(o) }
+
+// Rerun drops the stored results of nodes in the superstep that could not commit, so that they run again:
+// after a node that led to a conflict was mended.
+func Rerun(nodes ...ID) ResumeOption {
+	return resumeOption(func(o *runOptions) { o.rerun = append(o.rerun, nodes...) })
+}
+
+type headOption func(*runOptions)
+
+func (f headOption) resume(o *runOptions) { f(o) }
+func (f headOption) update(o *runOptions) { f(o) }
+
+// IfHead makes the call fail with an error that is checkpoint.ErrConflict when the thread's newest record is not id:
+// when somebody moved the thread since the caller looked.
+func IfHead(id checkpoint.ID) HeadOption {
+	return headOption(func(o *runOptions) { o.ifHead = id })
+}
+
+// Events chooses what a stream yields beside the EventEnd it ends with. The default is EventUpdate.
+func Events(kinds EventKind) RunOption {
+	return threadOption(func(o *runOptions) { o.events = kinds })
+}
+
+type nodeOption func(*nodeOptions)
+
+func (f nodeOption) node(o *nodeOptions) { f(o) }
+
+// Timeout cancels the context of an attempt of the node after d, and waits for the node to return: Go cannot
+// stop a goroutine, and nothing else of the thread runs beside one that has not returned. The attempt then
+// failed, unless it returned a result all the same.
+func Timeout(d time.Duration) NodeOption { return nodeOption(func(o *nodeOptions) { o.timeout = d }) }
+
+// Retry runs a failed node again. Panics are not retried, nor is a node whose run was cancelled.
+func Retry(b Backoff) NodeOption { return nodeOption(func(o *nodeOptions) { o.retry = b }) }
+
+// Backoff says how often and after what pause a node is run again.
+type Backoff struct {
+	// Attempts is how often the node runs at most, the first time included. 0 and 1 are no retry.
+	Attempts int
+	// Base is the pause before the second attempt; each later pause is twice the one before. The default is
+	// 100 ms.
+	Base time.Duration
+	// Max bounds a pause. The default is 30 s.
+	Max time.Duration
+	// Unless reports errors that no retry can mend; nil is none.
+	Unless func(error) bool
+}
+
+// pause returns how long to wait before the given attempt, counted from 1.
+func (b Backoff) pause(attempt int) time.Duration {
+	base, limit := b.Base, b.Max
+	if base <= 0 {
+		base = 100 * time.Millisecond
+	}
+	if limit <= 0 {
+		limit = 30 * time.Second
+	}
+	d := base
+	for range attempt - 2 {
+		if d >= limit/2 {
+			return limit
+		}
+		d *= 2
+	}
+	return min(d, limit)
+}
+
+// running returns the options of a run: the graph's limits, overridden by the call's.
+func running[O any](l limits, opts []O, apply func(O, *runOptions)) runOptions {
+	o := runOptions{limits: l, events: EventUpdate}
+	for _, opt := range opts {
+		apply(opt, &o)
+	}
+	o.rerun = slices.Clone(o.rerun)
+	return o
+}

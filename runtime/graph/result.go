@@ -1,0 +1,68 @@
+package graph
+
+import (
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Result is what a run came to. Beside an error it holds what was committed before.
+type Result[S any] struct {
+	// State is the newest committed state. It is the caller's to keep and to read; lists, maps and pointers in
+	// it may be shared with others, so writing through them needs a Clone.
+	State  S
+	Status Status
+	// Next are the nodes that are due: what Resume will run. Nil when the run finished.
+	Next []ID
+	// Checkpoint is the thread's newest record; zero for Run. IfHead takes it.
+	Checkpoint checkpoint.ID
+	// Steps is how many supersteps this call committed.
+	Steps int
+	// Unjoined are the nodes whose joins were only partly reached when the run finished; an error under Strict.
+	Unjoined []ID
+}
+
+// Status says how a run ended.
+type Status uint8
+
+const (
+	// Finished: nothing is due any more.
+	Finished Status = iota + 1
+	// Paused: at a stop, or because of the error beside the Result. Resume goes on.
+	Paused
+)
+
+// String returns "finished" or "paused".
+func (s Status) String() string {
+	switch s {
+	case Finished:
+		return "finished"
+	case Paused:
+		return "paused"
+	}
+	return "no status"
+}
+
+// Snapshot is a thread at one checkpoint.
+type Snapshot[S any] struct {
+	// State is shared as in Result.
+	State      S
+	Checkpoint checkpoint.ID
+	Parent     checkpoint.ID // the checkpoint it was made from; zero for the first
+	Step       int           // from 0, the empty checkpoint
+	Source     checkpoint.Source
+	Node       ID   // the node as which the state was edited, else empty
+	Next       []ID // what was due
+	Tasks      []TaskState
+	Created    time.Time
+
+	// Status is the thread's, when this is its head; else zero.
+	Status checkpoint.Status
+}
+
+// TaskState is what is stored of a due task whose superstep has not committed.
+type TaskState struct {
+	Node     ID
+	Finished bool   // its result is stored: Resume does not run it again
+	Failure  string // why it failed last; empty when it did not
+}

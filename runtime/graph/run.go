@@ -1,0 +1,308 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
+	"github.com/graphgen-go/graphgen/runtime/state"
+)
+
+// run is one call that runs nodes: the state, what is due, and the journal it is written to. One goroutine
+// owns it; workers are lent slots of it.
+type run[S, U any] struct {
+	g      *Graph[S, U]
+	thread string
+	opt    runOptions
+	ctx    context.Context
+	log    *journal // nil for a run that stores nothing
+	live   state.Live[S, U]
+
+	position
+	input  *U                // the result of Start, until its superstep is settled
+	stored map[string][]byte // acknowledged results by task key, for the first superstep after an opening
+	line   struct {          // part of every task's key
+		sync.Mutex // a run without a journal makes it when a node first asks for its key
+		id         checkpoint.ID
+	}
+
+	slots []slot[U]     // one for each due task
+	todo  []int         // those that have to be run
+	solo  *task.Context // of tasks that run alone
+	next  []int         // the due list in the making
+	marks []bool        // by node: is in next
+
+	chained int    // records since the last snapshot
+	stale   bool   // the newest record has another fingerprint
+	buf     []byte // for payloads
+	held    *held  // what an OnExit run has yet to store
+
+	stopAfter bool              // a node with InterruptAfter has just run
+	steps     int               // supersteps committed, that of Start left out
+	status    checkpoint.Status // what the run ended on; zero while it goes on
+	ending    error             // why it ended though more is due, when that is an error
+	spoiled   bool              // live is not the state of a checkpoint any more
+	yield     func(Event[S, U], error) bool
+	left      bool // nobody takes events any more
+}
+
+// position is where a thread stands, beside its state. Nodes are given by number.
+type position struct {
+	base  checkpoint.ID // the record that made the tasks due
+	step  int           // of the newest checkpoint
+	due   []int
+	owed  []int    // nodes whose routes have yet to be asked
+	joins [][]bool // by join and source: has run since the join last let through
+	pass  []int    // due nodes that run although a run stops before them: the stop has been answered
+}
+
+// slot is one task of the superstep under way.
+type slot[U any] struct {
+	node     int
+	attempt  int
+	progress progress
+	stored   bool // the result is acknowledged
+	update   U
+	err      error
+}
+
+type progress uint8
+
+const (
+	waiting   progress = iota // not run yet, or cancelled
+	succeeded                 // update holds
+	failed                    // err holds
+)
+
+// Run runs the graph on in from an empty state, without a thread: nothing is stored, whatever Saver the graph
+// has, and no stop for people holds it. The error is a *NodeError, *RouteError, *ConflictError or
+// *MaxStepsError, several of them joined, or wraps ctx's. The Result beside an error has the state of the last
+// whole superstep, or none when the error came of merging or of a route.
+func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[S], error) {
+	r := &run[S, U]{g: g, ctx: ctx, opt: running(g.opt.limits, opts, RunOption.invoke)}
+	r.live = g.schema.New(state.Options{})
+	r.enter(&in, 0)
+	err := r.loop()
+	return r.result(), err
+}
+
+// enter makes in the result of Start, which is the only task due. step is that of the checkpoint before.
+func (r *run[S, U]) enter(in *U, step int) {
+	r.input = in
+	r.position = position{step: step, due: []int{start}, joins: newJoins(r.g.joins)}
+}
+
+// loop runs supersteps until the run ends, for whatever reason.
+func (r *run[S, U]) loop() error {
+	if len(r.owed) > 0 && r.status == 0 {
+		if err := r.payRoutes(); err != nil {
+			return r.giveUp(err)
+		}
+	}
+	for r.status == 0 {
+		if err := r.superstep(); err != nil {
+			return r.giveUp(err)
+		}
+	}
+	return r.ending
+}
+
+// superstep runs what is due and commits what that comes to.
+func (r *run[S, U]) superstep() error {
+	r.fill()
+	if err := r.recall(); err != nil {
+		return err
+	}
+	if err := r.execute(); err != nil {
+		return err
+	}
+	source := r.source()
+	if err := r.settle(); err != nil {
+		return err
+	}
+	o := r.decide()
+	if err := r.commit(source, o); err != nil {
+		r.slots, r.spoiled = r.slots[:0], true // what it came to may be stored or not: Resume finds out
+		return err
+	}
+	r.status = o.status
+	if !r.publish() && r.status == 0 {
+		return r.giveUp(nil)
+	}
+	return nil
+}
+
+// source is what the superstep under way makes: the input merged, or a step of the loop.
+func (r *run[S, U]) source() checkpoint.Source {
+	if r.due[0] == start {
+		return checkpoint.Input
+	}
+	return checkpoint.Loop
+}
+
+// fill makes a slot for every due task.
+func (r *run[S, U]) fill() {
+	if cap(r.slots) < len(r.due) {
+		r.slots = make([]slot[U], len(r.due))
+	}
+	r.slots = r.slots[:len(r.due)]
+	for i, n := range r.due {
+		r.slots[i] = slot[U]{node: n}
+	}
+	if r.input != nil {
+		r.slots[0].update, r.slots[0].progress = *r.input, succeeded
+		r.input = nil
+	}
+}
+
+// settle merges what the tasks returned, in their order, and finds out what is due next. After an error the
+// state is of no use any more.
+func (r *run[S, U]) settle() error {
+	r.spoiled = true
+	for i := range r.slots {
+		if err := r.merge(i); err != nil {
+			return err
+		}
+	}
+	r.live.EndStep()
+	r.owed, r.pass, r.stopAfter = nil, nil, false
+	for i := range r.slots {
+		if err := r.leave(r.slots[i].node); err != nil {
+			return err
+		}
+	}
+	if r.due[0] != start {
+		r.steps++
+	}
+	r.step++
+	r.turn()
+	r.spoiled = false
+	return nil
+}
+
+// merge merges the update of one task. A reducer's panic is the task's failure.
+func (r *run[S, U]) merge(i int) (err error) {
+	sl := &r.slots[i]
+	defer func() {
+		if v := recover(); v != nil {
+			err = r.nodeError(sl, newPanic(v))
+		}
+	}()
+	err = r.live.Merge(i, &sl.update)
+	if err == nil {
+		return nil
+	}
+	var conflict *state.ConflictError
+	if !errors.As(err, &conflict) {
+		return r.nodeError(sl, err)
+	}
+	e := &ConflictError{Graph: r.g.name, Thread: r.thread, Step: r.step + 1, Field: conflict.Field}
+	for k, t := range conflict.Tasks {
+		e.Nodes[k] = r.g.nodes[r.slots[t].node].id
+	}
+	return e
+}
+
+// decide says what becomes of the run once the superstep that has just been settled is committed.
+func (r *run[S, U]) decide() outcome {
+	switch {
+	case len(r.due) == 0 && len(r.owed) == 0:
+		if unjoined := r.unjoined(); r.g.opt.strict && len(unjoined) > 0 {
+			r.ending = &UnjoinedError{Graph: r.g.name, Thread: r.thread, Joins: unjoined}
+		}
+		return outcome{checkpoint.Done, true}
+	case r.stops():
+		return outcome{checkpoint.Paused, true}
+	case r.steps >= r.opt.maxSteps:
+		r.ending = &MaxStepsError{Graph: r.g.name, Thread: r.thread, Max: r.opt.maxSteps, Next: r.dueIDs()}
+		return outcome{checkpoint.Paused, true}
+	case r.ctx.Err() != nil:
+		r.ending = r.cancelled()
+		return outcome{checkpoint.Paused, true}
+	}
+	return outcome{}
+}
+
+// stops reports whether a stop for people holds the run where it stands.
+func (r *run[S, U]) stops() bool {
+	if r.log == nil {
+		return false
+	}
+	return r.stopAfter || slices.ContainsFunc(r.due, func(n int) bool {
+		return r.g.nodes[n].before && !slices.Contains(r.pass, n)
+	})
+}
+
+// giveUp ends a run whose superstep cannot commit: it stores what its tasks finished and says that the run is
+// over. cause is why; nil when nobody listens any more.
+func (r *run[S, U]) giveUp(cause error) error {
+	r.status = checkpoint.Paused
+	if r.spoiled || slices.ContainsFunc(r.slots, func(sl slot[U]) bool { return sl.progress == failed }) {
+		r.status = checkpoint.Failed
+	}
+	if r.log == nil {
+		return cause
+	}
+	if errors.Is(cause, checkpoint.ErrConflict) {
+		r.log.close() // another run has the thread: nothing may be written
+		return cause
+	}
+	err := r.flush(r.results(cause), outcome{r.status, true})
+	if err == nil {
+		return cause
+	}
+	if cause == nil {
+		return err
+	}
+	return errors.Join(cause, err)
+}
+
+// cancelled is the error of a run whose context ended.
+func (r *run[S, U]) cancelled() error {
+	var lost *SaverError
+	cause := context.Cause(r.ctx)
+	if errors.As(cause, &lost) {
+		return lost
+	}
+	err := fmt.Errorf("%s: stopped: %w", where(r.g.name, r.thread, r.step+1), r.ctx.Err())
+	if cause != r.ctx.Err() { //nolint:errorlint // whether it is the very same error
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
+}
+
+// result is what the run came to.
+func (r *run[S, U]) result() Result[S] {
+	res := Result[S]{Status: Paused, Next: r.dueIDs(), Steps: r.steps}
+	if !r.spoiled {
+		res.State = r.live.View()
+		r.live.Share()
+	}
+	if r.log != nil {
+		res.Checkpoint = r.log.head
+	}
+	if r.status == checkpoint.Done {
+		res.Status, res.Unjoined = Finished, r.unjoined()
+	}
+	return res
+}
+
+// dueIDs are the ids of the due nodes; nil for none.
+func (r *run[S, U]) dueIDs() []ID {
+	var ids []ID
+	for _, n := range r.due {
+		ids = append(ids, r.g.nodes[n].id)
+	}
+	return ids
+}
+
+func (r *run[S, U]) nodeError(sl *slot[U], err error) error {
+	return &NodeError{
+		Graph: r.g.name, Thread: r.thread, Step: r.step + 1,
+		Node: r.g.nodes[sl.node].id, Attempt: max(sl.attempt, 1), Err: err,
+	}
+}

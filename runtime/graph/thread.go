@@ -1,0 +1,184 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Thread is a named line of runs: a handle, a small value without state or lock. Any number of handles on one
+// thread may be used at once, in any process; the saver lets one run at a time through.
+type Thread[S, U any] struct {
+	g  *Graph[S, U]
+	id string
+	at checkpoint.ID // zero is the head
+}
+
+// Thread returns a handle on the thread called id. It touches no storage: a thread begins with its first input.
+func (g *Graph[S, U]) Thread(id string) Thread[S, U] { return Thread[S, U]{g: g, id: id} }
+
+// At returns the thread as seen from one of its checkpoints: State reads that one, Resume and UpdateState go on
+// from there. What they append becomes the thread's head; nothing that is stored changes.
+func (t Thread[S, U]) At(id checkpoint.ID) Thread[S, U] {
+	t.at = id
+	return t
+}
+
+// Invoke merges in into the thread's state and runs the graph from Start until nothing is due or a run has to
+// stop. Input for a thread on which something is still due fails with ErrUnfinished, unless Abandon or
+// RequestID say otherwise; one that another run holds with a *checkpoint.BusyError, before any node runs.
+//
+// The error is otherwise as for Run, or a *SaverError. Whatever it is, what was committed stays so, and Resume
+// goes on from there.
+func (t Thread[S, U]) Invoke(ctx context.Context, in U, opts ...InvokeOption) (Result[S], error) {
+	return t.drive(ctx, running(t.g.opt.limits, opts, InvokeOption.invoke), nil, &in)
+}
+
+// Resume goes on with a thread that was stopped, failed or died: only tasks whose results are not stored run. A
+// thread on which nothing is due is Finished: nothing is run and nothing stored. From an older checkpoint (At)
+// it is a replay: what came after that checkpoint is run again, on a branch of its own.
+//
+// A thread that does not exist is checkpoint.ErrNotFound; one that needs nodes or fields which the code does not
+// have is ErrGraphChanged. Other errors are as for Invoke.
+func (t Thread[S, U]) Resume(ctx context.Context, opts ...ResumeOption) (Result[S], error) {
+	return t.drive(ctx, running(t.g.opt.limits, opts, ResumeOption.resume), nil, nil)
+}
+
+// drive opens a run on in, or on what is due when in is nil, and runs it to its end.
+func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[S, U], error) bool, in *U) (res Result[S], err error) {
+	if t.g.opt.saver == nil {
+		return res, t.fail("%w; compile it with graph.Saver, or use Run", ErrNoSaver)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var r *run[S, U]
+	ended := false
+	defer func() {
+		if !ended && r != nil {
+			r.abort() // the goroutine is going away: Goexit in a node, or a panic of the stream's consumer
+		}
+	}()
+	err = t.contend(ctx, o, func() error {
+		r = &run[S, U]{g: t.g, thread: t.id, ctx: ctx, opt: o, yield: yield}
+		r.log = t.journal(o, func(err error) { cancel(t.saverError("keep the lease", err)) })
+		if in != nil {
+			return r.openInput(t.at, in)
+		}
+		return r.openResume(t.at)
+	})
+	if err != nil {
+		ended = true
+		return res, err
+	}
+	if len(r.slots) > 0 && !r.publish() && r.status == 0 { // the input was merged with the opening
+		err = r.giveUp(nil)
+	} else {
+		err = r.loop()
+	}
+	ended = true
+	res = r.result()
+	if r.spoiled {
+		err = errors.Join(err, r.reload(&res))
+	}
+	return res, err
+}
+
+// journal returns a journal that has not been opened.
+func (t Thread[S, U]) journal(o runOptions, lost func(error)) *journal {
+	return &journal{
+		saver: t.g.opt.saver, thread: t.id, lease: t.g.opt.lease, timeout: t.g.opt.saverTimeout,
+		durability: o.durability, release: t.g.opt.releaseOnDone, lost: lost,
+	}
+}
+
+// openings is how often a call loads the thread anew after another one was faster.
+const openings = 8
+
+// contend calls open until it has opened the thread, or fails for another reason than that somebody else was
+// faster. While another run holds the thread it waits, when the caller asked for that.
+func (t Thread[S, U]) contend(ctx context.Context, o runOptions, open func() error) error {
+	pause := 5 * time.Millisecond
+	for try := 1; ; {
+		err := open()
+		var busy *checkpoint.BusyError
+		switch {
+		case errors.As(err, &busy):
+			if !o.wait {
+				return err
+			}
+			if !rest(ctx, pause) {
+				return errors.Join(ctx.Err(), err)
+			}
+			pause = min(2*pause, 500*time.Millisecond)
+		case errors.Is(err, checkpoint.ErrConflict) && o.ifHead.IsZero() && try < openings:
+			try++
+		default:
+			return err
+		}
+	}
+}
+
+// UpdateState merges u into the state and stores the result as a checkpoint, whose id it returns.
+//
+// With as empty it is an edit at the head: what is due stays due, with the results that are stored. Otherwise it
+// is as if that node had returned u: what follows the node is due, on a branch of its own. From an older
+// checkpoint (At) it is a fork; as may be empty there too, and what was due then is due again.
+//
+// Nodes do not run; routes may. The thread must not be held by a run (*checkpoint.BusyError). Errors are as for
+// Resume.
+func (t Thread[S, U]) UpdateState(ctx context.Context, u U, as ID, opts ...UpdateOption) (checkpoint.ID, error) {
+	if t.g.opt.saver == nil {
+		return checkpoint.ID{}, t.fail("%w; compile it with graph.Saver", ErrNoSaver)
+	}
+	n := start
+	if as != "" {
+		var ok bool
+		if n, ok = t.g.index[as]; !ok || n == end {
+			return checkpoint.ID{}, t.fail("UpdateState: no node %q", string(as))
+		}
+	}
+	o := running(t.g.opt.limits, opts, UpdateOption.update)
+	var r *run[S, U]
+	err := t.contend(ctx, o, func() error {
+		r = &run[S, U]{g: t.g, thread: t.id, ctx: ctx, opt: o}
+		r.log = t.journal(o, nil)
+		return r.openUpdate(t.at, &u, n, as != "")
+	})
+	if err != nil {
+		return checkpoint.ID{}, err
+	}
+	return r.log.head, nil
+}
+
+// Release closes the thread's open version and returns it: it stays readable, and the next input starts on an
+// empty state. It fails with a *checkpoint.BusyError while a run holds the thread, and with
+// checkpoint.ErrNotFound when there is no open version. Of the options only IfHead and Wait mean something.
+func (t Thread[S, U]) Release(ctx context.Context, opts ...UpdateOption) (v checkpoint.Version, err error) {
+	if t.g.opt.saver == nil {
+		return v, t.fail("%w; compile it with graph.Saver", ErrNoSaver)
+	}
+	o := running(t.g.opt.limits, opts, UpdateOption.update)
+	err = t.contend(ctx, o, func() error {
+		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.g.opt.saverTimeout)
+		defer cancel()
+		v, err = t.g.opt.saver.Release(call, t.id, o.ifHead)
+		return t.saverError("release", err)
+	})
+	return v, err
+}
+
+// fail begins an error of a call on a thread.
+func (t Thread[S, U]) fail(format string, args ...any) error {
+	return fmt.Errorf("%s: "+format, append([]any{where(t.g.name, t.id, -1)}, args...)...)
+}
+
+// saverError wraps an error of the saver.
+func (t Thread[S, U]) saverError(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &SaverError{Graph: t.g.name, Thread: t.id, Step: -1, Op: op, Err: err}
+}
