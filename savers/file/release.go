@@ -136,7 +136,10 @@ func (v *volume) idle(ctx context.Context) error {
 	if err == nil {
 		busy, err = v.busy(time.Now())
 	}
-	if err = errors.Join(err, busy); err != nil {
+	if err == nil {
+		err = busy
+	}
+	if err != nil {
 		v.unlock()
 	}
 	return err

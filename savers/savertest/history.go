@@ -1,0 +1,153 @@
+package savertest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// past makes a thread of one input, n supersteps and a resume record after each fifth, and returns all records,
+// oldest first.
+func past(t testing.TB, s checkpoint.Saver, n int) []checkpoint.Record {
+	t.Helper()
+	a := opening(t, "t", checkpoint.ID{})
+	r, _ := tryBegin(t, s, a)
+	all := []checkpoint.Record{a.Records[0]}
+	for i := range n {
+		next := r.next("")
+		rec := &next.Records[0]
+		rec.Due = []checkpoint.Task{{Node: "even"}, {Node: fmt.Sprint("n", i)}}
+		if i%2 == 1 {
+			rec.Due[0].Node = "odd"
+		}
+		r.append(next)
+		all = append(all, *rec)
+		if i%5 == 4 {
+			next := r.next("")
+			rec := &next.Records[0]
+			rec.Source, rec.Base, rec.Commits, rec.Due = checkpoint.Resume, all[len(all)-1].ID, checkpoint.ID{}, nil
+			r.append(next)
+			all = append(all, *rec)
+		}
+	}
+	for i := range all {
+		all[i].Seq = uint64(i + 1)
+	}
+	return all
+}
+
+// pick returns the records that ok picks, newest first.
+func pick(all []checkpoint.Record, ok func(r checkpoint.Record) bool) []checkpoint.Record {
+	var picked []checkpoint.Record
+	for _, r := range slices.Backward(all) {
+		if ok(r) {
+			picked = append(picked, r)
+		}
+	}
+	return picked
+}
+
+// wantRecords fails unless got are the records wanted, in order and whole.
+func wantRecords(t testing.TB, what string, got, want []checkpoint.Record) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: got %d records, want %d", what, len(got), len(want))
+		return
+	}
+	for i := range got {
+		if d := differ(got[i], want[i]); d != "" {
+			t.Errorf("%s: record %d: %s", what, i, d)
+			return
+		}
+	}
+}
+
+func isCheckpoint(r checkpoint.Record) bool { return r.Source != checkpoint.Resume }
+
+func testHistoryOrder(t testing.TB, place Storage) {
+	s := open(t, place)
+	all := past(t, s, 100)
+	wantRecords(t, "history", history(t, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{}), pick(all, isCheckpoint))
+	wantRecords(t, "history of version 1", history(t, s, checkpoint.Place{Thread: "t", Version: 1}, checkpoint.Query{}), pick(all, isCheckpoint))
+	if got := history(t, s, checkpoint.Place{Thread: "t", Namespace: "child"}, checkpoint.Query{}); len(got) != 0 {
+		t.Errorf("history of a namespace that is not there: got %d records, want none", len(got))
+	}
+}
+
+func testHistoryFilters(t testing.TB, place Storage) {
+	s := open(t, place)
+	all := past(t, s, 20)
+	from, to := all[5].Created, all[15].Created
+	for name, c := range map[string]struct {
+		q  checkpoint.Query
+		ok func(r checkpoint.Record) bool
+	}{
+		"resume records": {
+			checkpoint.Query{Sources: []checkpoint.Source{checkpoint.Resume}},
+			func(r checkpoint.Record) bool { return r.Source == checkpoint.Resume },
+		},
+		"two sources": {
+			checkpoint.Query{Sources: []checkpoint.Source{checkpoint.Resume, checkpoint.Input}},
+			func(r checkpoint.Record) bool { return r.Source != checkpoint.Loop },
+		},
+		"a step":  {checkpoint.Query{Step: 3, HasStep: true}, func(r checkpoint.Record) bool { return r.Step == 3 }},
+		"step 0":  {checkpoint.Query{HasStep: true}, func(r checkpoint.Record) bool { return r.Step == 0 }},
+		"a node":  {checkpoint.Query{Node: "odd"}, func(r checkpoint.Record) bool { return len(r.Due) > 0 && r.Due[0].Node == "odd" }},
+		"no node": {checkpoint.Query{Node: "none"}, func(r checkpoint.Record) bool { return false }},
+		"since":   {checkpoint.Query{Since: from}, func(r checkpoint.Record) bool { return isCheckpoint(r) && !r.Created.Before(from) }},
+		"until":   {checkpoint.Query{Until: to}, func(r checkpoint.Record) bool { return isCheckpoint(r) && r.Created.Before(to) }},
+		"between": {checkpoint.Query{Since: from, Until: to}, func(r checkpoint.Record) bool {
+			return isCheckpoint(r) && !r.Created.Before(from) && r.Created.Before(to)
+		}},
+		"too late": {checkpoint.Query{Since: to.Add(time.Hour)}, func(r checkpoint.Record) bool { return false }},
+	} {
+		want := pick(all, c.ok)
+		wantRecords(t, name, history(t, s, checkpoint.Place{Thread: "t"}, c.q), want)
+		c.q.Limit = 2
+		wantRecords(t, name+", at most 2", history(t, s, checkpoint.Place{Thread: "t"}, c.q), want[:min(2, len(want))])
+	}
+}
+
+func testHistoryPages(t testing.TB, place Storage) {
+	s := open(t, place)
+	all := past(t, s, 50)
+	want := pick(all, isCheckpoint)
+	var got []checkpoint.Record
+	q := checkpoint.Query{Limit: 7}
+	for range len(want) {
+		page := history(t, s, checkpoint.Place{Thread: "t"}, q)
+		got = append(got, page...)
+		if len(page) < q.Limit {
+			break
+		}
+		q.Before = page[len(page)-1].ID
+	}
+	wantRecords(t, "pages of 7", got, want)
+	if got := history(t, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{Before: all[0].ID}); len(got) != 0 {
+		t.Errorf("before the oldest: got %d records, want none", len(got))
+	}
+	_, err := collect(s.History(t.Context(), checkpoint.Place{Thread: "t"}, checkpoint.Query{Before: newID(t)}))
+	wantErr(t, "before an unknown record", err, checkpoint.ErrNotFound)
+	_, err = collect(s.History(t.Context(), checkpoint.Place{Thread: "t", Namespace: "child"}, checkpoint.Query{Before: all[3].ID}))
+	wantErr(t, "before a record of another namespace", err, checkpoint.ErrNotFound)
+}
+
+func testHistoryStops(t testing.TB, place Storage) {
+	s := open(t, place)
+	past(t, s, 100)
+	for range 3 {
+		for _, err := range s.History(t.Context(), checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The loop may use the saver, and see what it sees.
+			if n := len(history(t, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{Limit: 3})); n != 3 {
+				t.Errorf("history inside history: got %d records, want 3", n)
+			}
+			break
+		}
+	}
+}

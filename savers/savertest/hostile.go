@@ -1,0 +1,301 @@
+package savertest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// hostile returns names that something between a saver and its storage could take for something else.
+func hostile() []string {
+	names := []string{
+		"../", "..", ".", "/", "//", "/etc/passwd", "a/../b", "C:\\x", "CON", "nul", "\x00", "a\x00b", "'", "\"", "`", "';--",
+		"%", "_", "*", "?", "{", "}", "{}", "a}b", "{a", "[", "]", "%s", "%00", "%2f", "$1", "${x}", "\n", "a\nb", "\r\n", "\t", " ",
+		"a ", " a", "\xff", "\xc3\x28", "\xed\xa0\x80", "é", "e\u0301", "A", "a", "Aa", "aA", "ß", "SS", "ı", "I", "\u202e", "😀",
+		"a-v1", "a-v2", "-v1", "-", "~", "a.saver", "thread-a", ".saver", "a:b", "a;b", "a|b", "<a>", "a,b", "a=b", "a&b", "#", "@",
+		"a\\", "\\", "null", "NULL", "0", "-1", "true",
+	}
+	for _, n := range []int{100, 128, 200, 255, 256, 1 << 10, 4 << 10, checkpoint.MaxThread - 1, checkpoint.MaxThread} {
+		names = append(names, strings.Repeat("x", n), strings.Repeat("x", n-1)+"y", strings.Repeat("X", n))
+	}
+	return append(names, strings.Repeat("\xff", checkpoint.MaxThread))
+}
+
+func testHostileNames(t testing.TB, place Storage) {
+	s, ctx := open(t, place), t.Context()
+	names := hostile()
+	runs := make(map[string]*run)
+	for _, name := range names {
+		r := begin(t, s, name, checkpoint.ID{})
+		r.commit(name)
+		r.put(checkpoint.Write{Namespace: name, Base: r.heads[name], Task: name, Kind: checkpoint.Question, Name: name, Payload: []byte("q")})
+		r.end()
+		runs[name] = r
+	}
+	for name, r := range runs {
+		wantHead(t, s, name, "", r.heads[""])
+		chain := load(t, s, checkpoint.Place{Thread: name, Namespace: name})
+		if chain.Head != r.heads[name] || chain.Thread.ID != name || len(chain.Writes) != 1 || chain.Writes[0].Task != name || chain.Writes[0].Name != name {
+			t.Errorf("thread %.40q: its namespace of that name has head %s, thread %.40q and %d writes; want %s and 1",
+				name, chain.Head, chain.Thread.ID, len(chain.Writes), r.heads[name])
+		}
+	}
+	got := threads(t, s, checkpoint.ThreadQuery{})
+	if len(got) != len(runs) {
+		t.Errorf("threads: got %d, want %d", len(got), len(runs))
+	}
+	for i := range got {
+		if i > 0 && got[i-1].ID >= got[i].ID {
+			t.Errorf("threads: %.40q comes before %.40q", got[i-1].ID, got[i].ID)
+		}
+		if r := runs[got[i].ID]; r == nil || got[i].Head != r.heads[""] {
+			t.Errorf("thread %.40q is listed, and was not made, or has another head", got[i].ID)
+		}
+	}
+	for _, name := range names {
+		if got := threads(t, s, checkpoint.ThreadQuery{Prefix: name, Limit: 1}); len(got) != 1 || got[0].ID != name {
+			t.Errorf("threads with prefix %.40q: got %d, want that name first", name, len(got))
+		}
+	}
+	for i, name := range names {
+		var err error
+		if i%2 == 0 {
+			_, err = s.Release(ctx, name, runs[name].heads[""])
+		} else {
+			err = s.Delete(ctx, name)
+		}
+		if err != nil {
+			t.Errorf("release or delete %.40q: %v", name, err)
+		}
+		if versions, err := s.Versions(ctx, name); err != nil || len(versions) != (i+1)%2 {
+			t.Errorf("versions of %.40q: got %+v, %v; want %d", name, versions, err, (i+1)%2)
+		}
+	}
+	if got := threads(t, s, checkpoint.ThreadQuery{}); len(got) != 0 {
+		t.Errorf("threads, when all are released or deleted: got %d, want none", len(got))
+	}
+}
+
+func testLarge(t testing.TB, place Storage) {
+	s := open(t, place)
+	size := 16 << 20
+	if testing.Short() {
+		size = 1 << 20
+	}
+	large := func(seed byte) []byte {
+		b := make([]byte, size)
+		for i := range b {
+			b[i] = byte(i>>12) ^ byte(i)*31 ^ seed
+		}
+		return b
+	}
+	a := opening(t, "t", checkpoint.ID{})
+	a.Records[0].Payload = large(1)
+	a.Records[0].Due[0].Payload = large(2)
+	r, _ := tryBegin(t, s, a)
+	w := r.write("a", checkpoint.Result, "", "")
+	w.Payload = large(3)
+	r.put(w)
+	same := func(what string, got []byte, seed byte) {
+		t.Helper()
+		if !bytes.Equal(got, large(seed)) {
+			t.Errorf("%s: got %d bytes, not the %d that were stored", what, len(got), size)
+		}
+	}
+	chain := load(t, s, checkpoint.Place{Thread: "t"})
+	same("payload", last(t, chain).Payload, 1)
+	if len(chain.Due) != 1 || len(chain.Writes) != 1 {
+		t.Fatalf("got %d due and %d writes, want one of each", len(chain.Due), len(chain.Writes))
+	}
+	same("due", chain.Due[0].Payload, 2)
+	same("write", chain.Writes[0].Payload, 3)
+	r.commit("")
+	chain = load(t, s, checkpoint.Place{Thread: "t"})
+	if len(chain.Records) != 2 {
+		t.Fatalf("got a chain of %d, want 2", len(chain.Records))
+	}
+	same("payload of the chain's start", chain.Records[0].Payload, 1)
+
+	// Many small things in one act.
+	many := r.next("")
+	for i := range 10_000 {
+		many.Records[0].Due = append(many.Records[0].Due, checkpoint.Task{Node: "send", Index: uint32(i), Payload: []byte{byte(i)}})
+	}
+	r.append(many)
+	var writes []checkpoint.Write
+	for i := range 10_000 {
+		writes = append(writes, r.write(fmt.Sprint(i), checkpoint.Result, "", "r"))
+	}
+	r.put(writes...)
+	chain = load(t, s, checkpoint.Place{Thread: "t"})
+	if len(chain.Due) != 10_001 || len(chain.Writes) != 10_000 || chain.Writes[9_999].Task != "9999" {
+		t.Errorf("got %d due and %d writes, want 10001 and 10000 in order", len(chain.Due), len(chain.Writes))
+	}
+}
+
+func testCancelled(t testing.TB, place Storage) {
+	s := open(t, place)
+	r := begin(t, s, "t", checkpoint.ID{})
+	ctx, cancel := context.WithCancel(t.Context())
+	for i, err := range each(ctx, s, r, func() { cancel() }) {
+		wantErr(t, i, err, context.Canceled)
+	}
+	expired, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	for i, err := range each(expired, s, r, func() {}) {
+		wantErr(t, i, err, context.DeadlineExceeded)
+	}
+	wantHead(t, s, "t", "", r.heads[""])
+	r.commit("")
+	iterated, stop := context.WithCancel(t.Context())
+	defer stop()
+	var err error
+	for _, err = range s.History(iterated, checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
+		stop()
+	}
+	if err != nil {
+		wantErr(t, "a history whose context ends in the loop", err, context.Canceled)
+	}
+}
+
+// each calls every method with ctx, and returns their errors by name.
+func each(ctx context.Context, s checkpoint.Saver, r *run, before func()) map[string]error {
+	next := r.next("")
+	open := opening(r.t, "new", checkpoint.ID{})
+	items, err := collect(s.Export(context.WithoutCancel(ctx), "t", 0))
+	if err != nil {
+		items = []checkpoint.Item{{Thread: &checkpoint.Thread{}}}
+	}
+	before()
+	errs := make(map[string]error)
+	_, errs["append"] = s.Append(ctx, next)
+	_, errs["opening"] = s.Append(ctx, open)
+	errs["put"] = s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: r.fence})
+	_, errs["load"] = s.Load(ctx, checkpoint.Place{Thread: "t"})
+	_, errs["history"] = collect(s.History(ctx, checkpoint.Place{Thread: "t"}, checkpoint.Query{}))
+	_, errs["threads"] = collect(s.Threads(ctx, checkpoint.ThreadQuery{}))
+	_, errs["versions"] = s.Versions(ctx, "t")
+	_, errs["release"] = s.Release(ctx, "t", checkpoint.ID{})
+	errs["delete"] = s.Delete(ctx, "t")
+	_, errs["prune"] = s.Prune(ctx, "t", checkpoint.Keep{Last: 1})
+	_, errs["export"] = collect(s.Export(ctx, "t", 0))
+	errs["import"] = s.Import(ctx, "new", func(yield func(checkpoint.Item, error) bool) {
+		for _, item := range items {
+			if !yield(item, nil) {
+				return
+			}
+		}
+	})
+	return errs
+}
+
+func testClosed(t testing.TB, place Storage) {
+	s, err := place.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := begin(t, s, "t", checkpoint.ID{})
+	r.commit("")
+	for _, err = range s.History(t.Context(), checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
+		if err == nil {
+			if err := s.Close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		}
+	}
+	if err != nil {
+		wantErr(t, "a history that goes on after close", err, checkpoint.ErrClosed)
+	}
+	for name, err := range each(t.Context(), s, r, func() {}) {
+		wantErr(t, name, err, checkpoint.ErrClosed)
+	}
+	if err := s.Close(); err != nil {
+		t.Errorf("close again: %v", err)
+	}
+}
+
+func testReload(t testing.TB, place Storage) {
+	if !place.Shared {
+		return
+	}
+	s, err := place.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rich(t, s, "t")
+	other := memory.New()
+	if err := checkpoint.Copy(t.Context(), s, "t", 0, other, "t"); err != nil {
+		t.Fatal(err)
+	}
+	held := begin(t, s, "held", checkpoint.ID{})
+	if err := s.Close(); err != nil {
+		t.Fatalf("close: %v", err)
+	}
+	s = open(t, place)
+	wantSame(t, s, "t", other, checkpoint.Place{Thread: "t"})
+	_, done := tryBegin(t, s, opening(t, "t", r.heads[""]))
+	if len(done.Writes) != 5 {
+		t.Errorf("writes of a run after the restart: got\n%swant 5", names(done.Writes))
+	}
+	begin(t, s, "held", held.fence) // its lease ended with the saver that took it
+}
+
+func testShared(t testing.TB, place Storage) {
+	if !place.Shared {
+		return
+	}
+	a, b := open(t, place), open(t, place)
+	r := begin(t, a, "t", checkpoint.ID{})
+	holder := load(t, a, checkpoint.Place{Thread: "t"}).Thread.Holder
+	_, err := b.Append(t.Context(), opening(t, "t", r.fence))
+	wantBusy(t, "an opening by the other saver", err, "t", holder)
+	if got := load(t, b, checkpoint.Place{Thread: "t"}).Thread.Holder; got != holder {
+		t.Errorf("holder, seen by the other saver: got %q, want %q", got, holder)
+	}
+	if got := threads(t, b, checkpoint.ThreadQuery{IdleSince: time.Now().Add(time.Hour)}); len(got) != 0 {
+		t.Errorf("idle threads, seen by the other saver: got %+v, want none", got)
+	}
+	wantBusy(t, "delete by the other saver", b.Delete(t.Context(), "t"), "t", holder)
+	for range 3 {
+		r.commit("")
+		r.put(r.write("a", checkpoint.Result, "", "r"))
+		wantHead(t, b, "t", "", r.heads[""])
+		if got := len(load(t, b, checkpoint.Place{Thread: "t"}).Writes); got != 1 {
+			t.Errorf("writes, seen by the other saver: got %d, want 1", got)
+		}
+	}
+	take := opening(t, "t", r.heads[""])
+	take.Open.TakeOver = true
+	other, _ := tryBegin(t, b, take)
+	_, err = a.Append(t.Context(), r.next(""))
+	wantConflict(t, "an append of the run that was taken over by the other saver", err)
+	_, err = a.Append(t.Context(), opening(t, "t", other.fence))
+	wantBusy(t, "an opening under the other saver's lease", err, "t", take.Open.Holder)
+	other.commit("")
+	other.end()
+	r = begin(t, a, "t", other.heads[""])
+	r.end()
+	if _, err := b.Release(t.Context(), "t", r.fence); err != nil {
+		t.Fatalf("release by the other saver: %v", err)
+	}
+	if chain := load(t, a, checkpoint.Place{Thread: "t"}); len(chain.Records) != 0 {
+		t.Errorf("after the other saver's release: got %d records, want none", len(chain.Records))
+	}
+	r = begin(t, a, "t", checkpoint.ID{})
+	wantVersions(t, b, "t", 1, 2)
+	r.end()
+	if err := b.Delete(t.Context(), "t"); err != nil {
+		t.Fatalf("delete by the other saver: %v", err)
+	}
+	if got := threads(t, a, checkpoint.ThreadQuery{}); len(got) != 0 {
+		t.Errorf("threads after the other saver's delete: got %+v, want none", got)
+	}
+	begin(t, a, "t", checkpoint.ID{})
+	wantHead(t, b, "t", "child", checkpoint.ID{})
+}

@@ -1,0 +1,258 @@
+package savertest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+func testBusy(t testing.TB, place Storage) {
+	s, ctx := open(t, place), t.Context()
+	a := opening(t, "t", checkpoint.ID{})
+	a.Open.Holder = "host 1, process 2: \"name\"\n"
+	r, _ := tryBegin(t, s, a)
+	for name, after := range map[string]checkpoint.ID{"the head": r.fence, "a head that is old": {}} {
+		_, err := s.Append(ctx, opening(t, "t", after))
+		wantBusy(t, "an opening after "+name, err, "t", a.Open.Holder)
+	}
+	_, err := s.Release(ctx, "t", checkpoint.ID{})
+	wantBusy(t, "release", err, "t", a.Open.Holder)
+	wantBusy(t, "delete", s.Delete(ctx, "t"), "t", a.Open.Holder)
+	_, err = s.Prune(ctx, "t", checkpoint.Keep{Last: 1})
+	wantBusy(t, "prune", err, "t", a.Open.Holder)
+	wantHead(t, s, "t", "", r.fence)
+	for _, thread := range []checkpoint.Thread{load(t, s, checkpoint.Place{Thread: "t"}).Thread, threads(t, s, checkpoint.ThreadQuery{})[0]} {
+		if thread.Holder != a.Open.Holder {
+			t.Errorf("holder: got %q, want %q", thread.Holder, a.Open.Holder)
+		}
+	}
+	r.commit("")
+	begin(t, s, "another", checkpoint.ID{})
+}
+
+func testTakeOver(t testing.TB, place Storage) {
+	s := open(t, place)
+	old := begin(t, s, "t", checkpoint.ID{})
+	a := opening(t, "t", old.fence)
+	a.Open.TakeOver, a.Open.Holder = true, "the new one"
+	r, _ := tryBegin(t, s, a)
+	_, err := s.Append(t.Context(), opening(t, "t", r.fence))
+	wantBusy(t, "an opening after a take-over", err, "t", "the new one")
+	_, err = s.Append(t.Context(), old.next(""))
+	wantConflict(t, "an append of the old run", err)
+	r.commit("")
+	r.end()
+	begin(t, s, "t", r.heads[""])
+}
+
+func testExpiry(t testing.TB, place Storage) {
+	s := open(t, place)
+	a := opening(t, "t", checkpoint.ID{})
+	a.Lease = time.Millisecond
+	old, _ := tryBegin(t, s, a)
+	var r *run
+	next := opening(t, "t", old.fence)
+	until(t, "the lease expired", func() bool {
+		_, err := s.Append(t.Context(), next)
+		if err != nil && !errors.As(err, new(*checkpoint.BusyError)) {
+			t.Fatalf("an opening: got %v, want success or a *BusyError", err)
+		}
+		return err == nil
+	})
+	r = &run{t: t, s: s, thread: "t", fence: next.Records[0].ID, heads: map[string]checkpoint.ID{"": next.Records[0].ID}}
+	_, err := s.Append(t.Context(), old.next(""))
+	wantConflict(t, "an append of the run whose lease expired", err)
+	_, err = s.Append(t.Context(), opening(t, "t", r.fence))
+	wantBusy(t, "an opening under the new lease", err, "t", next.Open.Holder)
+	r.commit("")
+}
+
+func testRenewal(t testing.TB, place Storage) {
+	s := open(t, place)
+	busy := func(r *run) bool {
+		_, err := s.Append(t.Context(), opening(t, r.thread, newID(t))) // refused in any case: the head is another
+		return errors.As(err, new(*checkpoint.BusyError))
+	}
+	for name, renew := range map[string]func(r *run, lease time.Duration){
+		"a put of nothing": func(r *run, lease time.Duration) { r.putWith(checkpoint.PutWrites{Lease: lease}) },
+		"a put": func(r *run, lease time.Duration) {
+			r.putWith(checkpoint.PutWrites{Lease: lease, Writes: []checkpoint.Write{r.write("a", checkpoint.Result, "", "")}})
+		},
+		"an append": func(r *run, lease time.Duration) {
+			a := r.next("")
+			a.Lease = lease
+			r.append(a)
+		},
+		"an append to a child": func(r *run, lease time.Duration) {
+			a := r.next("child")
+			a.Lease = lease
+			r.append(a)
+		},
+	} {
+		a := opening(t, name, checkpoint.ID{})
+		r, _ := tryBegin(t, s, a)
+		renew(r, time.Millisecond)
+		until(t, "a lease shortened by "+name+" expired", func() bool { return !busy(r) })
+		renew(r, time.Hour) // nobody took the thread: the run goes on
+		if !busy(r) {
+			t.Errorf("%s did not renew the lease", name)
+		}
+	}
+	a := opening(t, "default", checkpoint.ID{})
+	a.Lease = 0
+	if r, _ := tryBegin(t, s, a); !busy(r) {
+		t.Error("a lease of zero does not live, want DefaultLease")
+	}
+}
+
+func testEnd(t testing.TB, place Storage) {
+	s := open(t, place)
+	r := begin(t, s, "t", checkpoint.ID{})
+	r.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Waiting})
+	r.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Waiting}) // sent again
+	if got := load(t, s, checkpoint.Place{Thread: "t"}).Thread; got.Status != checkpoint.Waiting || got.Holder != "" {
+		t.Errorf("after the run: got status %s, holder %q; want waiting, none", got.Status, got.Holder)
+	}
+	r.putWith(checkpoint.PutWrites{}) // a renewal that comes too late gives nobody a lease
+	second := begin(t, s, "t", r.fence)
+	a := second.next("")
+	a.End, a.Status = true, checkpoint.Done
+	second.append(a)
+	third := opening(t, "t", second.heads[""])
+	third.End = true
+	last, _ := tryBegin(t, s, third)
+	if got := threads(t, s, checkpoint.ThreadQuery{})[0]; got.Status != checkpoint.Done || got.Holder != "" || got.Head != last.fence {
+		t.Errorf("after the third run: got %+v, want done, no holder, head %s", got, last.fence)
+	}
+	begin(t, s, "t", last.heads[""])
+}
+
+func testZombie(t testing.TB, place Storage) {
+	s := open(t, place)
+	zombie := begin(t, s, "t", checkpoint.ID{})
+	zombie.commit("")
+	zombie.commit("child")
+	a := opening(t, "t", zombie.heads[""])
+	a.Open.TakeOver = true
+	r, _ := tryBegin(t, s, a)
+	refused := func(when string) {
+		t.Helper()
+		for _, namespace := range []string{"", "child", "a new child"} {
+			_, err := s.Append(t.Context(), zombie.next(namespace))
+			wantConflict(t, fmt.Sprintf("%s, an append to namespace %q", when, namespace), err)
+			next := zombie.next(namespace)
+			next.After = load(t, s, checkpoint.Place{Thread: "t", Namespace: namespace}).Head
+			next.Records[0].Parent, next.Records[0].Snapshot = next.After, true
+			_, err = s.Append(t.Context(), next)
+			wantConflict(t, fmt.Sprintf("%s, an append after the head of namespace %q", when, namespace), err)
+		}
+		for name, w := range map[string]checkpoint.PutWrites{
+			"a result": {Writes: []checkpoint.Write{zombie.write("a", checkpoint.Result, "", "r")}},
+			"an end":   {End: true}, "a status": {Status: checkpoint.Failed}, "a renewal": {},
+		} {
+			w.Thread, w.Fence = "t", zombie.fence
+			wantConflict(t, when+", "+name, s.PutWrites(t.Context(), w))
+		}
+	}
+	refused("while another runs")
+	if got := load(t, s, checkpoint.Place{Thread: "t"}).Thread; got.Holder != a.Open.Holder || got.Status != checkpoint.Running {
+		t.Errorf("the thread after the zombie's writes: got holder %q, status %s; want %q, running", got.Holder, got.Status, a.Open.Holder)
+	}
+	r.heads["child"] = zombie.heads["child"]
+	r.commit("child") // the new run has what the old one left
+	r.commit("")
+	r.end()
+	refused("when the other has ended")
+	wantHead(t, s, "t", "", r.heads[""])
+	wantHead(t, s, "t", "child", r.heads["child"])
+	wantHead(t, s, "t", "a new child", checkpoint.ID{})
+}
+
+// testWriters lets many writers append to one thread at the same time. Whoever is told that it did must find its
+// record in its place, and no other record may be there.
+func testWriters(t testing.TB, place Storage) {
+	savers := []checkpoint.Saver{open(t, place)}
+	if place.Shared {
+		savers = append(savers, open(t, place))
+	}
+	const writers, each = 8, 6
+	var mu sync.Mutex
+	won := make(map[checkpoint.ID]checkpoint.ID) // after which record each was appended
+	r := begin(t, savers[0], "t", checkpoint.ID{})
+	r.end()
+	var all sync.WaitGroup
+	for n := range writers {
+		s := savers[n%len(savers)]
+		all.Go(func() {
+			for wins := 0; wins < each; {
+				chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+				if err != nil {
+					t.Errorf("load: %v", err)
+					return
+				}
+				a := opening(t, "t", chain.Head)
+				a.End = true
+				_, err = s.Append(t.Context(), a)
+				if errors.Is(err, checkpoint.ErrConflict) {
+					continue
+				}
+				if err != nil {
+					t.Errorf("append: %v", err)
+					return
+				}
+				wins++
+				mu.Lock()
+				won[a.Records[0].ID] = chain.Head
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	got := history(t, savers[0], checkpoint.Place{Thread: "t"}, checkpoint.Query{})
+	if len(got) != writers*each+1 || len(won) != writers*each {
+		t.Fatalf("got %d records, and %d that were acknowledged; want %d and %d", len(got), len(won), writers*each+1, writers*each)
+	}
+	for i, rec := range got[:len(got)-1] {
+		if after := won[rec.ID]; after != got[i+1].ID {
+			t.Errorf("record %d was appended after %s, and stands after %s", rec.Seq, after, got[i+1].ID)
+		}
+		if rec.Seq != uint64(len(got)-i) {
+			t.Errorf("record %d from the end has seq %d, want %d", i, rec.Seq, len(got)-i)
+		}
+	}
+}
+
+func testSameFence(t testing.TB, place Storage) {
+	s := open(t, place)
+	r := begin(t, s, "t", checkpoint.ID{})
+	for range 10 {
+		const writers = 8
+		appends := make([]checkpoint.Append, writers)
+		for i := range appends {
+			appends[i] = r.next("")
+		}
+		errs := make([]error, writers)
+		var all sync.WaitGroup
+		for i := range writers {
+			all.Go(func() { _, errs[i] = s.Append(t.Context(), appends[i]) })
+		}
+		all.Wait()
+		winner := checkpoint.ID{}
+		for i, err := range errs {
+			switch {
+			case err != nil:
+				wantConflict(t, "an append that lost", err)
+			case !winner.IsZero():
+				t.Error("two appends after one head succeeded, want one")
+			default:
+				winner = appends[i].Records[0].ID
+			}
+		}
+		wantHead(t, s, "t", "", winner)
+		r.heads[""] = winner
+	}
+}

@@ -1,0 +1,211 @@
+package savertest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+func testWrites(t testing.TB, place Storage) {
+	s := open(t, place)
+	r := begin(t, s, "t", checkpoint.ID{})
+	want := []checkpoint.Write{
+		r.write("a", checkpoint.Result, "", "update"),
+		r.write("b", checkpoint.Question, "first", "q1"),
+		r.write("b", checkpoint.Question, "second", "q2"),
+		r.write("b", checkpoint.Answer, "first", "a1"),
+		r.write("c", checkpoint.Failure, "", "it broke"),
+		r.write("a\x00\xff", checkpoint.Result, "n\x00", "\x00\xff"),
+		{Namespace: "", Base: r.heads[""], Task: "nothing", Kind: checkpoint.Result},
+	}
+	r.put(want[:2]...)
+	r.put(want[2:]...)
+	r.put()
+	chain := load(t, s, checkpoint.Place{Thread: "t"})
+	wantWrites(t, "writes", chain.Writes, want...)
+	wantHead(t, s, "t", "", r.fence)
+	if chain.Committed {
+		t.Error("the base of pending writes is committed, want not")
+	}
+
+	// A resume record names the same base, and so has its writes and what is due.
+	a := r.next("")
+	a.Records[0].Base, a.Records[0].Commits, a.Records[0].Source = r.fence, checkpoint.ID{}, checkpoint.Resume
+	r.append(a)
+	chain = load(t, s, checkpoint.Place{Thread: "t"})
+	wantWrites(t, "writes after a resume record", chain.Writes, want...)
+	if len(chain.Due) != 1 || chain.Due[0].Node != "first" {
+		t.Errorf("due after a resume record: got %v, want that of its base", chain.Due)
+	}
+}
+
+func testReplace(t testing.TB, place Storage) {
+	s := open(t, place)
+	r := begin(t, s, "t", checkpoint.ID{})
+	for n := range 3 {
+		payload := fmt.Sprint(n)
+		r.put(
+			r.write("a", checkpoint.Result, "", payload),
+			r.write("b", checkpoint.Question, "q", payload),
+			r.write("b", checkpoint.Answer, "q", payload),
+			r.write("c", checkpoint.Failure, "", payload),
+		)
+	}
+	wantWrites(t, "writes put three times", load(t, s, checkpoint.Place{Thread: "t"}).Writes,
+		r.write("a", checkpoint.Result, "", "0"),
+		r.write("b", checkpoint.Question, "q", "2"),
+		r.write("b", checkpoint.Answer, "q", "2"),
+		r.write("c", checkpoint.Failure, "", "2"))
+}
+
+func testDiscard(t testing.TB, place Storage) {
+	s := open(t, place)
+	r := begin(t, s, "t", checkpoint.ID{})
+	r.commit("child")
+	inChild := checkpoint.Write{Namespace: "child", Base: r.heads["child"], Task: "a", Kind: checkpoint.Result, Payload: []byte("child")}
+	question := r.write("a", checkpoint.Question, "", "q")
+	other := r.write("other", checkpoint.Result, "", "r")
+	r.put(r.write("a", checkpoint.Result, "", "old"), r.write("a", checkpoint.Failure, "", "f"), question, other, inChild)
+	r.put(r.write("a", checkpoint.Discard, "", ""))
+	wantWrites(t, "writes after a discard", load(t, s, checkpoint.Place{Thread: "t"}).Writes, question, other)
+	wantWrites(t, "a child's writes after a discard in the root", load(t, s, checkpoint.Place{Thread: "t", Namespace: "child"}).Writes, inChild)
+
+	result := r.write("a", checkpoint.Result, "", "new")
+	r.put(result)
+	r.put(r.write("nobody", checkpoint.Discard, "", ""))
+	wantWrites(t, "a result after a discard", load(t, s, checkpoint.Place{Thread: "t"}).Writes, question, other, result)
+
+	r.end()
+	a := opening(t, "t", r.heads[""])
+	a.Records[0].Base, a.Records[0].Source = r.heads[""], checkpoint.Resume
+	newest := r.write("a", checkpoint.Result, "", "newest")
+	a.Writes = []checkpoint.Write{
+		r.write("a", checkpoint.Discard, "", ""), newest, r.write("other", checkpoint.Discard, "", ""),
+	}
+	_, done := tryBegin(t, s, a)
+	for _, w := range []checkpoint.Write{question, newest, inChild} {
+		if !contains(done.Writes, w) {
+			t.Errorf("writes of an opening that discards: got\n%swant among them\n%s", names(done.Writes), names([]checkpoint.Write{w}))
+		}
+	}
+	if len(done.Writes) != 3 {
+		t.Errorf("writes of an opening that discards: got\n%swant 3", names(done.Writes))
+	}
+}
+
+func testCommit(t testing.TB, place Storage) {
+	s := open(t, place)
+	r := begin(t, s, "t", checkpoint.ID{})
+	old := r.write("a", checkpoint.Result, "", "r")
+	question := r.write("b", checkpoint.Question, "", "q")
+	r.put(old, question)
+
+	// A fork leaves the other line's writes where they are.
+	fork := r.next("")
+	fork.Records[0].Source, fork.Records[0].Commits, fork.Records[0].Snapshot = checkpoint.Fork, checkpoint.ID{}, true
+	r.append(fork)
+	wantWrites(t, "writes of the fork", load(t, s, checkpoint.Place{Thread: "t"}).Writes)
+	wantWrites(t, "writes of the line left", load(t, s, checkpoint.Place{Thread: "t", At: r.fence}).Writes, old, question)
+	if got := load(t, s, checkpoint.Place{Thread: "t"}).Thread.Questions; len(got) != 1 {
+		t.Errorf("open questions: got %d, want 1", len(got))
+	}
+
+	r.put(r.write("a", checkpoint.Result, "", "of the fork"))
+	back := r.next("")
+	back.Records[0].Parent, back.Records[0].Commits, back.Records[0].Snapshot = r.fence, r.fence, true
+	r.append(back)
+	chain := load(t, s, checkpoint.Place{Thread: "t", At: r.fence})
+	wantWrites(t, "writes of a committed base", chain.Writes)
+	if !chain.Committed {
+		t.Error("a base that a record commits is not committed")
+	}
+	forked := load(t, s, checkpoint.Place{Thread: "t", At: fork.Records[0].ID})
+	if len(forked.Writes) != 1 || forked.Committed {
+		t.Errorf("the fork: got %d writes, committed %t; want 1, false", len(forked.Writes), forked.Committed)
+	}
+	r.put(old, question) // too late: accepted, and for nothing
+	wantWrites(t, "writes put to a committed base", load(t, s, checkpoint.Place{Thread: "t", At: r.fence}).Writes)
+	if got := load(t, s, checkpoint.Place{Thread: "t"}).Thread.Questions; len(got) != 0 {
+		t.Errorf("open questions of a committed base: got %d, want none", len(got))
+	}
+	r.end()
+	_, done := tryBegin(t, s, opening(t, "t", r.heads[""]))
+	wantWrites(t, "writes of the next opening", done.Writes, forked.Writes...)
+}
+
+func testOpeningWrites(t testing.TB, place Storage) {
+	s := open(t, place)
+	r := begin(t, s, "t", checkpoint.ID{})
+	r.commit("child")
+	r.commit("child/of child")
+	stands := []checkpoint.Write{
+		r.write("a", checkpoint.Result, "", "r"),
+		{Namespace: "child", Base: r.heads["child"], Task: "c", Kind: checkpoint.Question, Payload: []byte("q")},
+		{Namespace: "child/of child", Base: r.heads["child/of child"], Task: "d", Kind: checkpoint.Failure, Payload: []byte("f")},
+	}
+	for _, w := range stands {
+		r.put(w)
+	}
+	r.end()
+	a := opening(t, "t", r.heads[""])
+	a.Records[0].Base, a.Records[0].Source = r.fence, checkpoint.Resume
+	answer := checkpoint.Write{Namespace: "child", Base: r.heads["child"], Task: "c", Kind: checkpoint.Answer, Payload: []byte("yes")}
+	a.Writes = []checkpoint.Write{answer}
+	_, done := tryBegin(t, s, a)
+	if done.Head != 2 || done.Version != 1 {
+		t.Errorf("opening: got head %d of version %d, want 2 of 1", done.Head, done.Version)
+	}
+	wantWrites(t, "writes of an opening", done.Writes, append(stands, answer)...)
+	wantWrites(t, "a child's writes", load(t, s, checkpoint.Place{Thread: "t", Namespace: "child"}).Writes, stands[1], answer)
+}
+
+// testTakeOverRace stores results while another run takes the fence: each result that was acknowledged must be among
+// those that the opening returns.
+func testTakeOverRace(t testing.TB, place Storage) {
+	s := open(t, place)
+	rounds := 50
+	if testing.Short() {
+		rounds = 10
+	}
+	for round := range rounds {
+		thread := fmt.Sprint("race ", round)
+		r := begin(t, s, thread, checkpoint.ID{})
+		started, acked := make(chan bool, 1), 0
+		var writer sync.WaitGroup
+		writer.Go(func() {
+			for i := range 100_000 {
+				err := s.PutWrites(t.Context(), checkpoint.PutWrites{
+					Thread: thread, Fence: r.fence, Lease: time.Hour,
+					Writes: []checkpoint.Write{r.write(fmt.Sprint(i), checkpoint.Result, "", "r")},
+				})
+				if errors.Is(err, checkpoint.ErrConflict) {
+					return
+				}
+				if err != nil {
+					t.Errorf("put: %v", err)
+					return
+				}
+				if acked++; acked == 3 {
+					started <- true
+				}
+			}
+			t.Error("the writer was never refused, want a conflict after the take-over")
+		})
+		<-started
+		a := opening(t, thread, r.fence)
+		a.Open.TakeOver = true
+		a.Records[0].Base, a.Records[0].Source = r.fence, checkpoint.Resume
+		_, done := tryBegin(t, s, a)
+		writer.Wait()
+		if len(done.Writes) != acked {
+			t.Errorf("round %d: the opening returned %d writes, %d had been acknowledged", round, len(done.Writes), acked)
+		}
+		if got := len(load(t, s, checkpoint.Place{Thread: thread}).Writes); got != len(done.Writes) {
+			t.Errorf("round %d: %d writes stand, the opening returned %d", round, got, len(done.Writes))
+		}
+	}
+}
