@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"go/types"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -16,9 +17,8 @@ type emitter struct {
 	f *jen.File
 	n *names
 
-	needed map[*typ]bool // types whose codec is used
-	clones map[*typ]bool // those of them that are copied
-	todo   []*typ        // of needed, those not looked at yet
+	needed map[*typ]map[string]bool // the methods of codecs that are called
+	needs  int                      // how many they are
 
 	errs     bool // the function being written needs a variable for errors
 	counting bool // the function being written knows how deep it is
@@ -27,31 +27,60 @@ type emitter struct {
 
 // emit returns the file that a model stands for.
 func emit(m *model) ([]byte, error) {
-	e := &emitter{m: m, needed: make(map[*typ]bool), clones: make(map[*typ]bool)}
-	e.n = newNames(m.pkg, m.packages())
-	e.settleCodecs()
+	e := &emitter{m: m, n: newNames(m.pkg, m.packages()), needed: make(map[*typ]map[string]bool)}
+	// Which methods a codec needs is known when all that calls them is written: so everything is written until nothing
+	// new is needed, and only the last time counts.
+	for needs := -1; needs != e.needs; {
+		needs = e.needs
+		e.emitFile()
+	}
+	var out bytes.Buffer
+	if err := e.f.Render(&out); err != nil {
+		return nil, fmt.Errorf("gen: package %s: what was generated is not Go, which is a mistake of graphgen's: %.200s", m.pkgPath, err)
+	}
+	return groupImports(out.Bytes()), nil
+}
+
+// emitFile writes the file as far as it is known what it needs.
+func (e *emitter) emitFile() {
 	e.f = e.newFile()
 	e.f.HeaderComment(Header)
-	e.f.Comment("If this does not compile, the code was generated for a newer version of graphgen than the one in go.mod: update it there.")
+	e.f.Comment("If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.")
 	e.f.Const().Id("_").Op("=").Qual(wirePath, "IsAtLeastVersion0_1")
-	for _, t := range m.targets {
+	for _, t := range e.m.targets {
 		if t.role == roleState {
 			e.emitState(t)
 		} else {
 			e.emitPayload(t)
 		}
 	}
-	for _, t := range m.types {
-		if e.needed[t] {
+	for _, t := range e.m.types {
+		if len(e.needed[t]) > 0 {
 			e.emitCodec(t)
 		}
 	}
-	e.emitGuards()
-	var out bytes.Buffer
-	if err := e.f.Render(&out); err != nil {
-		return nil, fmt.Errorf("gen: package %s: what was generated is not Go, which is a mistake of graphgen's: %.200s", m.pkgPath, err)
+}
+
+// groupImports puts a blank line between the imports of the standard library and the others.
+func groupImports(src []byte) []byte {
+	head, rest, ok := bytes.Cut(src, []byte("\nimport (\n"))
+	block, tail, closed := bytes.Cut(rest, []byte("\n)\n"))
+	if !ok || !closed {
+		return src
 	}
-	return out.Bytes(), nil
+	var std, other [][]byte
+	for _, line := range bytes.Split(block, []byte("\n")) {
+		if _, path, _ := bytes.Cut(line, []byte(`"`)); bytes.Contains(bytes.SplitN(path, []byte("/"), 2)[0], []byte(".")) {
+			other = append(other, line)
+		} else {
+			std = append(std, line)
+		}
+	}
+	if len(std) == 0 || len(other) == 0 {
+		return src
+	}
+	groups := append(append(std, nil), other...)
+	return slices.Concat(head, []byte("\nimport (\n"), bytes.Join(groups, []byte("\n")), []byte("\n)\n"), tail)
 }
 
 // newFile returns an empty file that knows by which names to import.
@@ -65,28 +94,6 @@ func (e *emitter) newFile() *jen.File {
 		}
 	}
 	return f
-}
-
-// settleCodecs finds out which codecs are needed before any is written, since a codec's methods depend on whether it is
-// copied. It is a rehearsal: everything is written once for nothing.
-func (e *emitter) settleCodecs() {
-	e.f = e.newFile()
-	for _, t := range e.m.targets {
-		if t.role == roleState {
-			e.emitState(t)
-		} else {
-			e.emitPayload(t)
-		}
-	}
-	for again := true; again; {
-		before := len(e.needed) + len(e.clones)
-		for _, t := range e.m.types {
-			if e.needed[t] {
-				e.emitCodec(t)
-			}
-		}
-		again = len(e.needed)+len(e.clones) > before
-	}
 }
 
 // emitPayload writes the methods that make a type a payload.
@@ -133,34 +140,19 @@ func (e *emitter) payloadRead(t *typ, x expr) jen.Code {
 	return e.call(t, "Read", expr(e.n.r).addr(), x.addr())
 }
 
-// emitGuards writes conversions that do not compile once a struct is not what it was when the code was generated.
-func (e *emitter) emitGuards() {
-	var guards []jen.Code
-	seen := make(map[types.Type]bool)
-	guard := func(t types.Type) {
-		named, ok := types.Unalias(t).(*types.Named)
-		if !ok || seen[named] {
-			return
-		}
-		seen[named] = true
-		if st, ok := named.Underlying().(*types.Struct); ok && spellable(st, e.m.pkg) {
-			guards = append(guards, jen.Id("_").Op("=").Add(typeCode(e.m.pkgPath, st)).Call(typeCode(e.m.pkgPath, t).Values()))
-		}
+// emitGuard writes a conversion that does not compile once a struct is not what it was when the code was generated.
+func (e *emitter) emitGuard(t types.Type) {
+	named, ok := types.Unalias(t).(*types.Named)
+	if !ok {
+		return
 	}
-	for _, t := range e.m.targets {
-		guard(t.named)
-	}
-	for _, t := range e.m.types {
-		if e.needed[t] && t.kind == kindStruct {
-			guard(t.typ)
-		}
-	}
-	if len(guards) == 0 {
+	st, ok := named.Underlying().(*types.Struct)
+	if !ok || !spellable(st, e.m.pkg) {
 		return
 	}
 	e.f.Line()
-	e.f.Comment("If one of these does not compile, the type has changed since graphgen ran: run go generate.")
-	e.f.Var().Defs(guards...)
+	e.f.Commentf("If this does not compile, %s has changed since graphgen ran: run go generate.", named.Obj().Name())
+	e.f.Var().Id("_").Op("=").Add(typeCode(e.m.pkgPath, st)).Call(typeCode(e.m.pkgPath, t).Values())
 }
 
 // spellable reports whether code of package pkg can write out the struct so that it is identical.
@@ -204,22 +196,19 @@ func (m *model) packages() []*types.Package {
 	return list
 }
 
-// nameCodecs gives every type the name of its codec. other are the names that graphgen declares in the package otherwise.
-func (m *model) nameCodecs(other map[string]bool) {
+// nameCodecs gives every type the name of its codec. taken are names that graphgen declares in the package otherwise.
+func (m *model) nameCodecs(prefix string, taken map[string]bool) {
 	m.codecs = make(map[*typ]string)
-	taken := make(map[string]bool)
+	taken = maps.Clone(taken)
 	for _, t := range m.targets {
-		taken[fieldsVar(t)] = true
+		for _, part := range statePartNames {
+			taken[helperName(t.name)+part] = true
+		}
 	}
 	for _, t := range m.types {
-		base := m.helper + t.ident
-		if len(m.targets) > 0 && m.targets[0].typ == t {
-			m.codecs[t] = m.helper // a payload is its unit's helper itself
-			continue
-		}
-		name := base
-		for n := 2; taken[name] || other[name] || m.pkg.Scope().Lookup(name) != nil; n++ {
-			name = base + "_" + strconv.Itoa(n)
+		name := prefix + t.ident
+		for n := 2; taken[name] || m.pkg.Scope().Lookup(name) != nil; n++ {
+			name = prefix + t.ident + strconv.Itoa(n)
 		}
 		taken[name] = true
 		m.codecs[t] = name

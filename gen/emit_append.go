@@ -80,16 +80,9 @@ func (e *emitter) appendBody(t *typ) []jen.Code {
 func (e *emitter) appendParts(t *typ) []jen.Code {
 	b, v := expr(e.n.b), expr(e.n.v)
 	ifNil := jen.If(v.deref().code().Op("==").Nil()).Block(jen.Return(wireCall("AppendNil", b.code()), jen.Nil()))
-	done := jen.Return(b.code(), jen.Nil())
 	switch t.kind {
 	case kindStruct:
-		members := t.stored()
-		body := []jen.Code{b.set(wireCall("AppendMapLen", b.code(), jen.Lit(len(members))))}
-		for _, m := range members {
-			body = append(body, b.set(wireCall("AppendString", b.code(), jen.Lit(m.wire))))
-			body = append(body, e.appendValue(m.typ, v.dot(m.name))...)
-		}
-		return append(body, done)
+		return e.appendStruct(t)
 	case kindPointer:
 		return []jen.Code{ifNil, e.returnAppend(t.elem, v.deref().deref())}
 	case kindSlice:
@@ -102,6 +95,52 @@ func (e *emitter) appendParts(t *typ) []jen.Code {
 		return e.appendUnion(t)
 	}
 	return []jen.Code{e.returnAppend(t, v.deref())}
+}
+
+// appendStruct writes a struct as a map. Its head and the names are the same for all values, so they are constants.
+func (e *emitter) appendStruct(t *typ) []jen.Code {
+	b := expr(e.n.b)
+	members := t.stored()
+	head := string(appendHead(nil, len(members), 0x80, 0xde, 0xdf))
+	if len(members) == 0 {
+		return []jen.Code{jen.Return(jen.Append(b.code(), jen.Lit(head).Op("...")), jen.Nil())}
+	}
+	var body []jen.Code
+	for i, m := range members {
+		body = append(body, b.set(jen.Append(b.code(), jen.Lit(head+encodeName(m.wire)).Op("..."))))
+		head = ""
+		x := expr(e.n.v).dot(m.name)
+		if i == len(members)-1 {
+			return append(body, e.returnAppend(m.typ, x))
+		}
+		body = append(body, e.appendValue(m.typ, x)...)
+	}
+	return body
+}
+
+// encodeName returns a wire name as MessagePack.
+func encodeName(name string) string {
+	if n := len(name); n >= 32 && n < 256 {
+		return string([]byte{0xd9, byte(n)}) + name
+	}
+	head := appendHead(nil, len(name), 0xa0, 0xda, 0xdb)
+	return string(head) + name
+}
+
+// appendHead appends the head of a map or string of length n: fix is the short form's code, for lengths below 16, or
+// 32 of strings.
+func appendHead(b []byte, n int, fix, code16, code32 byte) []byte {
+	most := 16
+	if fix == 0xa0 {
+		most = 32
+	}
+	switch {
+	case n < most:
+		return append(b, fix|byte(n))
+	case n < 1<<16:
+		return append(b, code16, byte(n>>8), byte(n))
+	}
+	return append(b, code32, byte(n>>24), byte(n>>16), byte(n>>8), byte(n))
 }
 
 // appendElems writes the elements of the slice or array x.
@@ -122,8 +161,12 @@ func (e *emitter) appendMap(t *typ) []jen.Code {
 		sorted = "SortedBools"
 	}
 	loop := e.appendValue(t.key, expr(e.n.k))
-	loop = append(loop, expr(e.n.x).define(all.index(e.n.k).code()))
-	loop = append(loop, e.appendValue(t.elem, expr(e.n.x))...)
+	if e.safeAppend(t.elem, all) != nil && t.elem.kind != kindByteArray {
+		loop = append(loop, e.appendValue(t.elem, all.index(e.n.k))...)
+	} else {
+		loop = append(loop, expr(e.n.x).define(all.index(e.n.k).code())) // an entry has no address
+		loop = append(loop, e.appendValue(t.elem, expr(e.n.x))...)
+	}
 	return []jen.Code{
 		b.set(wireCall("AppendMapLen", b.code(), jen.Len(all.code()))),
 		jen.For(jen.List(jen.Id("_"), jen.Id(e.n.k)).Op(":=").Range().Add(wireCall(sorted, all.code()))).Block(loop...),

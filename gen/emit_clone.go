@@ -2,12 +2,6 @@ package gen
 
 import "github.com/dave/jennifer/jen"
 
-// needClone sees to it that the codec of t gets a method Clone.
-func (e *emitter) needClone(t *typ) {
-	e.codecName(t)
-	e.clones[t] = true
-}
-
 // cloneExpr writes an expression for a deep copy of x, which is x itself when there is nothing to copy.
 func (e *emitter) cloneExpr(t *typ, x expr) jen.Code {
 	if t.pointless {
@@ -29,7 +23,6 @@ func (e *emitter) cloneExpr(t *typ, x expr) jen.Code {
 			return x.call("Clone")
 		}
 	}
-	e.needClone(t)
 	return e.call(t, "Clone", x.code())
 }
 

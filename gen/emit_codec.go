@@ -53,29 +53,32 @@ func (e *emitter) codec(t *typ) *jen.Statement {
 	case kindTime:
 		return jen.Qual(statePath, "Time")
 	}
-	return jen.Id(e.codecName(t))
-}
-
-// codecName is codec for types that need code of their own.
-func (e *emitter) codecName(t *typ) string {
-	if !e.needed[t] {
-		e.needed[t] = true
-		e.todo = append(e.todo, t)
+	for _, method := range []string{"Append", "Read", "Equal"} {
+		e.need(t, method)
 	}
-	return e.m.codecs[t]
+	return jen.Id(e.m.codecs[t])
 }
 
-// call writes a call of a method of t's codec. Types that hold themselves are told how deep they are.
+// need sees to it that the codec of t is emitted and has a method.
+func (e *emitter) need(t *typ, method string) {
+	if e.needed[t] == nil {
+		e.needed[t] = make(map[string]bool)
+	}
+	if !e.needed[t][method] {
+		e.needed[t][method] = true
+		e.needs++
+	}
+}
+
+// call writes a call of a method of t's codec. Types that hold themselves are told how deep they are, by methods whose
+// names begin in lower case.
 func (e *emitter) call(t *typ, method string, args ...jen.Code) *jen.Statement {
-	if t.recursive && method != "Read" {
+	if t.recursive && method != "Read" && e.counting {
 		method = strings.ToLower(method)
-		depth := jen.Lit(0)
-		if e.counting {
-			depth = jen.Id(e.n.depth)
-		}
-		args = append(args, depth)
+		args = append(args, jen.Id(e.n.depth))
 	}
-	codec := jen.Id(e.codecName(t)).Values()
+	e.need(t, method)
+	codec := jen.Id(e.m.codecs[t]).Values()
 	if e.inHeader {
 		codec = jen.Parens(codec)
 	}
@@ -85,43 +88,53 @@ func (e *emitter) call(t *typ, method string, args ...jen.Code) *jen.Statement {
 // emitCodec writes the codec of a type.
 func (e *emitter) emitCodec(t *typ) {
 	name := e.m.codecs[t]
-	what := "writes, reads and compares"
-	if e.clones[t] {
-		what = "writes, reads, compares and copies"
-	}
 	e.f.Line()
-	e.f.Commentf("%s %s values of type %s.", name, what, e.show(t))
+	e.f.Commentf("%s is the codec of %s.", name, e.show(t))
+	if t.recursive {
+		e.f.Comment("It counts how deep it is, since such values can hold others of their type.")
+	}
 	e.f.Type().Id(name).Struct()
 	pointer := jen.Op("*").Add(e.typ(t))
 	bytes := jen.Index().Byte()
 	e.method(t, "Append", []jen.Code{jen.Id(e.n.b).Add(bytes), jen.Id(e.n.v).Add(pointer)}, jen.Params(bytes, jen.Error()), e.appendBody)
 	e.method(t, "Read", []jen.Code{jen.Id(e.n.r).Op("*").Qual(wirePath, "Reader"), jen.Id(e.n.v).Add(pointer)}, jen.Null(), e.readBody)
-	e.method(t, "Equal", []jen.Code{jen.List(jen.Id(e.n.x), jen.Id(e.n.y)).Add(pointer)}, jen.Bool(), e.equalBody)
-	if e.clones[t] {
-		e.method(t, "Clone", []jen.Code{jen.Id(e.n.v).Add(e.typ(t))}, e.typ(t), e.cloneBody)
+	e.method(t, "Equal", []jen.Code{jen.List(jen.Id(e.n.a), jen.Id(e.n.b)).Add(pointer)}, jen.Bool(), e.equalBody)
+	e.method(t, "Clone", []jen.Code{jen.Id(e.n.v).Add(e.typ(t))}, e.typ(t), e.cloneBody)
+	if t.kind == kindStruct {
+		e.emitGuard(t.typ)
 	}
 }
 
-// method writes one method of a codec, and for a type that holds itself one more that counts how deep it is.
+// method writes one method of a codec if it is needed, and for a type that holds itself the one that counts how deep it
+// is.
 func (e *emitter) method(t *typ, name string, params []jen.Code, results *jen.Statement, body func(*typ) []jen.Code) {
-	receiver := jen.Params(jen.Id(e.m.codecs[t]))
-	e.f.Line()
+	receiver := jen.Id(e.m.codecs[t])
 	if !t.recursive || name == "Read" {
-		e.f.Func().Add(receiver).Id(name).Params(params...).Add(results).Block(body(t)...)
+		if e.needed[t][name] {
+			e.f.Line()
+			e.f.Func().Params(receiver).Id(name).Params(params...).Add(results).Block(body(t)...)
+		}
 		return
 	}
-	args := []jen.Code{jen.Id(e.n.v)}
-	switch name {
-	case "Append":
-		args = []jen.Code{jen.Id(e.n.b), jen.Id(e.n.v)}
-	case "Equal":
-		args = []jen.Code{jen.Id(e.n.x), jen.Id(e.n.y)}
+	counting := strings.ToLower(name)
+	if e.needed[t][name] {
+		e.need(t, counting)
+		args := []jen.Code{jen.Id(e.n.v), jen.Lit(0)}
+		switch name {
+		case "Append":
+			args = []jen.Code{jen.Id(e.n.b), jen.Id(e.n.v), jen.Lit(0)}
+		case "Equal":
+			args = []jen.Code{jen.Id(e.n.a), jen.Id(e.n.b), jen.Lit(0)}
+		}
+		e.f.Line()
+		e.f.Func().Params(jen.Id(e.n.c).Add(receiver)).Id(name).Params(params...).Add(results).Add(block(jen.Return(expr(e.n.c).call(counting, args...))))
 	}
-	e.f.Func().Add(receiver).Id(name).Params(params...).Add(results).Block(jen.Return(e.call(t, name, args...)))
-	e.f.Line()
-	e.counting = true
-	e.f.Func().Add(receiver).Id(strings.ToLower(name)).Params(append(params, jen.Id(e.n.depth).Int())...).Add(results).Block(body(t)...)
-	e.counting = false
+	if e.needed[t][counting] {
+		e.counting = true
+		e.f.Line()
+		e.f.Func().Params(receiver).Id(counting).Params(append(params, jen.Id(e.n.depth).Int())...).Add(results).Block(body(t)...)
+		e.counting = false
+	}
 }
 
 // counts reports whether the codec of t is one that checks the depth: all cycles go through a type with a name.

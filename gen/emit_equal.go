@@ -62,12 +62,15 @@ func (e *emitter) equalCall(t *typ, x, y expr) *jen.Statement {
 
 // equalBody writes the body of a codec's Equal. Nil and empty differ.
 func (e *emitter) equalBody(t *typ) []jen.Code {
-	x, y := expr(e.n.x), expr(e.n.y)
+	x, y := expr(e.n.a), expr(e.n.b)
 	px, py := x.deref(), y.deref()
 	no := jen.Return(jen.False())
 	var body []jen.Code
 	if e.counts(t) {
-		body = append(body, jen.If(jen.Id(e.n.depth).Op(">=").Qual(wirePath, "MaxDepth")).Block(no), jen.Id(e.n.depth).Op("++"))
+		body = append(body,
+			jen.If(x.code().Op("==").Add(y.code()).Op("||").Id(e.n.depth).Op(">=").Qual(wirePath, "MaxDepth")).Block(
+				jen.Return(x.code().Op("==").Add(y.code()))),
+			jen.Id(e.n.depth).Op("++"))
 	}
 	over := func(x, y expr) jen.Code {
 		return jen.For(expr(e.n.i).define(jen.Range().Add(x.code()))).Block(
@@ -77,6 +80,9 @@ func (e *emitter) equalBody(t *typ) []jen.Code {
 		Len(px.code()).Op("!=").Len(py.code())).Block(no)
 	switch t.kind {
 	case kindStruct:
+		if t.comparable() {
+			return append(body, jen.Return(px.code().Op("==").Add(py.code())))
+		}
 		return append(body, jen.Return(e.allEqual(t.stored())))
 	case kindPointer:
 		return append(body,
@@ -114,14 +120,14 @@ func (e *emitter) allEqual(members []*member) *jen.Statement {
 		if n > 0 {
 			all.Op("&&").Line()
 		}
-		all.Add(e.equalExpr(m.typ, expr(e.n.x).dot(m.name), expr(e.n.y).dot(m.name)))
+		all.Add(e.equalExpr(m.typ, expr(e.n.a).dot(m.name), expr(e.n.b).dot(m.name)))
 	}
 	return all
 }
 
 // equalUnion compares what two closed interfaces hold.
 func (e *emitter) equalUnion(t *typ) []jen.Code {
-	y, v, out, ok := expr(e.n.y).deref(), expr(e.n.v), expr(e.n.out), jen.Id(e.n.ok)
+	y, v, out, ok := expr(e.n.b).deref(), expr(e.n.v), expr(e.n.out), jen.Id(e.n.ok)
 	var cases []jen.Code
 	for _, a := range t.alts {
 		typ := typeCode(e.m.pkgPath, a.typ)
@@ -137,7 +143,7 @@ func (e *emitter) equalUnion(t *typ) []jen.Code {
 		cases = append(cases, jen.Case(typ).Block(body...))
 	}
 	return []jen.Code{
-		jen.Switch(v.define(expr(e.n.x).deref().dot("(type)").code())).Block(cases...),
+		jen.Switch(v.define(expr(e.n.a).deref().dot("(type)").code())).Block(cases...),
 		jen.Return(y.code().Op("==").Nil()),
 	}
 }

@@ -78,11 +78,7 @@ func (e *emitter) readStruct(t *typ) jen.Code {
 	r, key := expr(e.n.r), expr(e.n.key)
 	var cases []jen.Code
 	for _, m := range t.stored() {
-		names := []jen.Code{jen.Lit(m.wire)}
-		for _, old := range m.was {
-			names = append(names, jen.Lit(old))
-		}
-		cases = append(cases, jen.Case(names...).Block(e.readValue(m.typ, expr(e.n.v).dot(m.name))))
+		cases = append(cases, jen.Case(wireNames(m.wire, m.was)...).Block(e.readValue(m.typ, expr(e.n.v).dot(m.name))))
 	}
 	cases = append(cases, jen.Default().Block(r.call("Unknown", key.code())))
 	return jen.For(jen.Range().Add(r.call("MapLen"))).Block(jen.Switch(key.define(r.call("Key")), key.code()).Block(cases...))

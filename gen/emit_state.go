@@ -13,8 +13,10 @@ import (
 func (e *emitter) emitState(t *target) {
 	e.emitUpdate(t)
 	e.emitSchema(t)
+	e.emitGuard(t.named)
 	e.emitFields(t)
 	e.emitLive(t)
+	e.emitFuncs(t)
 }
 
 // fieldsVar returns the name of the variable that describes the fields of a state.
@@ -74,20 +76,22 @@ func (e *emitter) typeArgs(f *field) (update, cell []jen.Code) {
 func (e *emitter) emitUpdate(t *target) {
 	name := t.name + "Update"
 	var fields, changes []jen.Code
+	f, u, v := expr(e.n.f), expr(e.n.u), expr(e.n.v)
 	same := jen.Null()
-	for i, f := range t.fields {
-		args, _ := e.typeArgs(f)
-		fields = append(fields, jen.Id(f.name).Add(stateType(f.fieldKind(), args...)))
+	for i, field := range t.fields {
+		args, _ := e.typeArgs(field)
+		fields = append(fields, jen.Id(field.name).Add(stateType(field.fieldKind(), args...)))
 		changes = append(changes, jen.Line().Add(stateType("FieldChange").Values(
-			jen.Id("Field").Op(":").Lit(f.name),
-			jen.Id("Change").Op(":").Id("&"+e.n.u+"."+f.name))))
+			jen.Id("Field").Op(":").Lit(field.name),
+			jen.Id("Change").Op(":").Add(u.dot(field.name).addr()))))
 		if i > 0 {
 			same.Op("&&").Line()
 		}
-		same.Id(fieldsVar(t)).Dot(f.name).Dot("EqualUpdate").Call(jen.Id("&"+e.n.u+"."+f.name), jen.Id("&"+e.n.x+"."+f.name))
+		same.Add(f.dot(field.name).call("EqualUpdate", u.dot(field.name).addr(), v.dot(field.name).addr()))
 	}
+	body := []jen.Code{f.define(jen.Op("&").Id(fieldsVar(t))), jen.Return(same)}
 	if len(t.fields) == 0 {
-		same = jen.True()
+		body = []jen.Code{jen.Return(jen.True())}
 	} else {
 		changes = append(changes, jen.Line())
 	}
@@ -103,8 +107,8 @@ func (e *emitter) emitUpdate(t *target) {
 	}
 	if !t.has("Equal") {
 		e.f.Line()
-		e.f.Commentf("Equal reports whether %s and %s do the same, by the same operations.", e.n.u, e.n.x)
-		e.f.Func().Params(jen.Id(e.n.u).Id(name)).Id("Equal").Params(jen.Id(e.n.x).Id(name)).Bool().Block(jen.Return(same))
+		e.f.Commentf("Equal reports whether %s and %s change the same in the same way.", e.n.u, e.n.v)
+		e.f.Func().Params(jen.Id(e.n.u).Id(name)).Id("Equal").Params(jen.Id(e.n.v).Id(name)).Bool().Block(body...)
 	}
 }
 
@@ -115,36 +119,52 @@ func (t *target) has(name string) bool {
 
 // emitSchema writes the variable that graphs are built with.
 func (e *emitter) emitSchema(t *target) {
-	s, u := jen.Id(t.name), jen.Id(t.name+"Update")
-	bytes := jen.Index().Byte()
-	var descriptions []jen.Code
+	var descriptions, functions []jen.Code
 	for _, f := range t.fields {
 		descriptions = append(descriptions, jen.Line().Id(fieldsVar(t)).Dot(f.name).Dot("Field"))
 	}
 	if len(descriptions) > 0 {
 		descriptions = append(descriptions, jen.Line())
 	}
-	part := func(name string, value jen.Code) jen.Code { return jen.Line().Id(name).Op(":").Add(value) }
+	for _, part := range schemaFuncs {
+		functions = append(functions, jen.Line().Id(part).Op(":").Id(helperName(t.name)+part))
+	}
+	parts := []jen.Code{
+		jen.Line().Id("Name").Op(":").Lit(t.name),
+		jen.Line().Id("Fingerprint").Op(":").Id(fmt.Sprintf("%#016x", t.fingerprint)),
+		jen.Line().Id("Fields").Op(":").Index().Add(stateType("Field")).Values(descriptions...),
+	}
 	e.f.Line()
-	e.f.Commentf("%sSchema is all that a graph needs to know of %s.", t.name, t.name)
-	e.f.Var().Id(t.name+"Schema").Op("=").Op("&").Add(stateType("Schema", s, u)).Values(
-		part("Name", jen.Lit(t.name)),
-		part("Fingerprint", jen.Id(fmt.Sprintf("%#016x", t.fingerprint))),
-		part("Fields", jen.Index().Add(stateType("Field")).Values(descriptions...)),
-		part("New", jen.Func().Params(jen.Id(e.n.opts).Add(stateType("Options"))).Add(stateType("Live", s, u)).Block(e.newBody(t)...)),
-		part("Clone", jen.Func().Params(jen.Id(e.n.s).Add(s)).Add(s).Block(e.stateClone(t)...)),
-		part("Equal", jen.Func().Params(jen.List(jen.Id(e.n.x), jen.Id(e.n.y)).Add(s)).Bool().Block(jen.Return(e.allEqual(t.members())))),
-		part("Changed", jen.Func().Params(jen.List(jen.Id(e.n.x), jen.Id(e.n.y)).Add(s)).Index().String().Block(e.changedBody(t)...)),
-		part("AppendUpdate", jen.Func().Params(jen.Id(e.n.b).Add(bytes), jen.Id(e.n.u).Op("*").Add(u)).Params(bytes, jen.Error()).
-			Block(e.appendUpdateBody(t)...)),
-		part("DecodeUpdate", jen.Func().Params(jen.Id(e.n.b).Add(bytes), jen.Id(e.n.u).Op("*").Add(u)).Error().
-			Block(e.decodeUpdateBody(t)...)),
-		jen.Line(),
-	)
+	e.f.Commentf("%sSchema is what a graph needs to know of %s: graph.New(name, %sSchema).", t.name, t.name, t.name)
+	e.f.Var().Id(t.name + "Schema").Op("=").Op("&").Add(stateType("Schema", jen.Id(t.name), jen.Id(t.name+"Update"))).
+		Values(append(append(parts, functions...), jen.Line())...)
 }
 
-// members returns the fields of a state that are stored as those of a struct.
-func (t *target) members() []*member {
+// schemaFuncs are the fields of state.Schema that are functions.
+var schemaFuncs = []string{"New", "Clone", "Equal", "Changed", "AppendUpdate", "DecodeUpdate"}
+
+// emitFuncs writes the functions of the schema but for New.
+func (e *emitter) emitFuncs(t *target) {
+	helper, name, update := helperName(t.name), jen.Id(t.name), jen.Id(t.name+"Update")
+	bytes := jen.Index().Byte()
+	pair := jen.List(jen.Id(e.n.a), jen.Id(e.n.b)).Add(name)
+	e.f.Line()
+	e.f.Func().Id(helper + "Clone").Params(jen.Id(e.n.s).Add(name)).Add(name).Block(e.stateClone(t)...)
+	e.f.Line()
+	e.f.Func().Id(helper + "Equal").Params(pair).Bool().Block(
+		jen.Return(jen.Id(helper+"Changed").Call(jen.Id(e.n.a), jen.Id(e.n.b)).Op("==").Nil()))
+	e.f.Line()
+	e.f.Func().Id(helper + "Changed").Params(pair).Index().String().Block(e.changedBody(t)...)
+	e.f.Line()
+	e.f.Func().Id(helper+"AppendUpdate").Params(jen.Id(e.n.b).Add(bytes), jen.Id(e.n.u).Op("*").Add(update)).Params(bytes, jen.Error()).
+		Block(e.appendUpdateBody(t)...)
+	e.f.Line()
+	e.f.Func().Id(helper+"DecodeUpdate").Params(jen.Id(e.n.b).Add(bytes), jen.Id(e.n.u).Op("*").Add(update)).Error().
+		Block(e.decodeUpdateBody(t)...)
+}
+
+// stored returns the fields of a state that are stored, as members of a struct.
+func (t *target) stored() []*member {
 	var list []*member
 	for _, f := range t.fields {
 		if f.stored() {
@@ -154,63 +174,64 @@ func (t *target) members() []*member {
 	return list
 }
 
-func (e *emitter) newBody(t *target) []jen.Code {
-	return []jen.Code{
-		jen.Id(e.n.g).Op(":=").New(jen.Id(helperName(t.name))),
-		jen.Id(e.n.g).Dot("init").Call(jen.Id(e.n.opts)),
-		jen.Return(jen.Id(e.n.g)),
-	}
-}
-
 func (e *emitter) stateClone(t *target) []jen.Code {
 	var body []jen.Code
-	for _, m := range t.members() {
+	for _, m := range t.stored() {
 		body = append(body, e.cloneInto(m.typ, expr(e.n.s).dot(m.name))...)
 	}
 	return append(body, jen.Return(jen.Id(e.n.s)))
 }
 
 func (e *emitter) changedBody(t *target) []jen.Code {
-	body := []jen.Code{jen.Var().Id(e.n.list).Index().String()}
-	for _, m := range t.members() {
-		body = append(body, jen.If(e.differExpr(m.typ, expr(e.n.x).dot(m.name), expr(e.n.y).dot(m.name))).Block(
-			expr(e.n.list).set(jen.Append(jen.Id(e.n.list), jen.Lit(m.name)))))
+	list := expr(e.n.names)
+	body := []jen.Code{jen.Var().Id(e.n.names).Index().String()}
+	for _, m := range t.stored() {
+		body = append(body, jen.If(e.differExpr(m.typ, expr(e.n.a).dot(m.name), expr(e.n.b).dot(m.name))).Block(
+			list.set(jen.Append(list.code(), jen.Lit(m.name)))))
 	}
-	return append(body, jen.Return(jen.Id(e.n.list)))
+	return append(body, jen.Return(list.code()))
 }
 
 func (e *emitter) appendUpdateBody(t *target) []jen.Code {
-	w := expr(e.n.w)
+	w, f, u := expr(e.n.w), expr(e.n.f), expr(e.n.u)
 	body := []jen.Code{w.define(jen.Qual(statePath, "NewUpdateWriter").Call(jen.Id(e.n.b)))}
-	for _, f := range t.fields {
-		if f.stored() {
-			body = append(body, jen.Id(fieldsVar(t)).Dot(f.name).Dot("AppendUpdate").Call(w.addr(), jen.Id("&"+e.n.u+"."+f.name)))
-		}
+	stored := t.stored()
+	if len(stored) > 0 {
+		body = append(body, f.define(jen.Op("&").Id(fieldsVar(t))))
+	}
+	for _, m := range stored {
+		body = append(body, f.dot(m.name).call("AppendUpdate", w.addr(), u.dot(m.name).addr()))
 	}
 	return append(body, jen.Return(w.call("End")))
 }
 
 func (e *emitter) decodeUpdateBody(t *target) []jen.Code {
-	r, key := expr(e.n.r), expr(e.n.key)
+	r, f, u, key := expr(e.n.r), expr(e.n.f), expr(e.n.u), expr(e.n.key)
+	body := []jen.Code{
+		u.deref().set(jen.Id(t.name + "Update").Values()),
+		r.define(wireCall("NewReader", jen.Lit(t.name+"Update"), jen.Id(e.n.b))),
+	}
+	stored := t.stored()
+	if len(stored) > 0 {
+		body = append(body, f.define(jen.Op("&").Id(fieldsVar(t))))
+	}
 	var cases []jen.Code
-	for _, f := range t.fields {
-		if !f.stored() {
-			continue
-		}
-		names := []jen.Code{jen.Lit(f.wire)}
-		for _, old := range f.was {
-			names = append(names, jen.Lit(old))
-		}
-		cases = append(cases, jen.Case(names...).Block(
-			jen.Id(fieldsVar(t)).Dot(f.name).Dot("ReadUpdate").Call(r.addr(), jen.Id("&"+e.n.u+"."+f.name))))
+	for _, m := range stored {
+		cases = append(cases, jen.Case(wireNames(m.wire, m.was)...).Block(f.dot(m.name).call("ReadUpdate", r.addr(), u.dot(m.name).addr())))
 	}
 	cases = append(cases, jen.Default().Block(r.call("Unknown", key.code())))
-	return []jen.Code{
-		expr(e.n.u).deref().set(jen.Id(t.name + "Update").Values()),
-		r.define(wireCall("NewReader", jen.Lit(t.name+"Update"), jen.Id(e.n.b))),
+	return append(body,
 		jen.For(jen.Range().Add(r.call("MapLen"))).Block(jen.Switch(key.define(r.call("Key")), key.code()).Block(cases...)),
-		jen.Return(jen.Qual(statePath, "UpdateError").Call(r.addr())),
+		jen.Return(jen.Qual(statePath, "UpdateError").Call(r.addr())))
+}
+
+// wireNames writes the names that a field is read by.
+func wireNames(name string, was []string) []jen.Code {
+	list := []jen.Code{jen.Lit(name)}
+	for _, old := range was {
+		list = append(list, jen.Lit(old))
 	}
+	return list
 }
 
 // emitFields writes the variable that describes the fields.
@@ -226,8 +247,16 @@ func (e *emitter) emitFields(t *target) {
 		values = append(values, jen.Line())
 	}
 	e.f.Line()
-	e.f.Commentf("%s describes the fields of %s.", fieldsVar(t), t.name)
+	e.f.Commentf("%s says how each field of %s is merged and stored. It is never written to.", fieldsVar(t), t.name)
 	e.f.Var().Id(fieldsVar(t)).Op("=").Struct(types...).Values(values...)
+}
+
+// tag returns the reducer as the tag has it.
+func (f *field) tag() string {
+	if f.reducer == "reduce" {
+		return "reduce=" + f.fn
+	}
+	return f.reducer
 }
 
 // description writes the parts of a field's description.
@@ -240,7 +269,7 @@ func (e *emitter) description(f *field) []jen.Code {
 		}
 		parts = append(parts, jen.Id("Was").Op(":").Index().String().Values(was...))
 	}
-	parts = append(parts, jen.Id("Reducer").Op(":").Lit(f.reducer), jen.Id("Type").Op(":").Lit(e.show(f.typ)))
+	parts = append(parts, jen.Id("Reducer").Op(":").Lit(f.tag()), jen.Id("Type").Op(":").Lit(e.show(f.typ)))
 	list := []jen.Code{jen.Line().Id("Field").Op(":").Add(stateType("Field").Values(parts...))}
 	part := func(name string, value jen.Code) { list = append(list, jen.Line().Id(name).Op(":").Add(value)) }
 	codec := func(name string, t *typ) { part(name, e.codec(t).Values()) }
@@ -298,7 +327,15 @@ func (e *emitter) keyFunc(f *field) jen.Code {
 		selector = elem
 	}
 	return jen.Func().Params(jen.Id(e.n.v).Op("*").Add(e.typ(f.elem))).Add(e.typ(f.key.typ)).
-		Block(append(body, jen.Return(selector.dot(f.key.selector).code()))...)
+		Add(block(append(body, jen.Return(selector.dot(f.key.selector).code()))...))
+}
+
+// block writes the body of a function, on one line when it is one statement.
+func block(body ...jen.Code) *jen.Statement {
+	if len(body) == 1 {
+		return jen.Custom(jen.Options{Open: "{ ", Close: " }"}, body...)
+	}
+	return jen.Block(body...)
 }
 
 // emitLive writes the type that holds one run's state.
@@ -310,48 +347,47 @@ func (e *emitter) emitLive(t *target) {
 		cells = append(cells, jen.Id(f.name).Add(stateType(f.fieldKind()+"Cell", args...)))
 	}
 	e.f.Line()
-	e.f.Commentf("%s is the %s of one run, with what must travel beside it.", helper, t.name)
-	e.f.Type().Id(helper).Struct(
-		stateType("Core"),
-		jen.Id("state").Id(t.name),
-		jen.Id("cells").Struct(cells...),
-	)
-	receiver := jen.Params(jen.Id(e.n.g).Op("*").Id(helper))
-	g := expr(e.n.g)
+	e.f.Commentf("%s is the %s of one run.", helper, t.name)
+	e.f.Type().Id(helper).Struct(stateType("Core"), jen.Id("s").Id(t.name), jen.Id("f").Struct(cells...))
 	e.f.Line()
-	e.f.Func().Add(receiver).Id("init").Params(jen.Id(e.n.opts).Add(stateType("Options"))).Block(e.initBody(t)...)
+	e.f.Commentf("%sNew binds the fields in order of their wire names.", helper)
+	e.f.Func().Id(helper + "New").Params(jen.Id(e.n.opts).Add(stateType("Options"))).
+		Add(stateType("Live", jen.Id(t.name), jen.Id(t.name+"Update"))).Block(e.newBody(t)...)
+	l := expr(e.n.l)
+	receiver := jen.Params(jen.Id(e.n.l).Op("*").Id(helper))
 	e.f.Line()
-	e.f.Comment("View implements state.Live.")
+	e.f.Comment("View returns the state with its slices clipped.")
 	e.f.Func().Add(receiver).Id("View").Params().Id(t.name).Block(e.viewBody(t)...)
 	e.f.Line()
-	e.f.Comment("Load implements state.Live.")
-	e.f.Func().Add(receiver).Id("Load").Params(jen.Id(e.n.s).Id(t.name)).Block(
-		g.dot("state").set(jen.Id(e.n.s)),
-		g.call("Adopt"))
+	e.f.Commentf("Load replaces the state by %s.", e.n.s)
+	e.f.Func().Add(receiver).Id("Load").Params(jen.Id(e.n.s).Id(t.name)).Block(l.dot("s").set(jen.Id(e.n.s)), l.call("Adopt"))
 	e.f.Line()
-	e.f.Comment("Merge implements state.Live.")
+	e.f.Commentf("Merge applies %s.", e.n.u)
 	e.f.Func().Add(receiver).Id("Merge").Params(jen.Id(e.n.task).Int(), jen.Id(e.n.u).Op("*").Id(t.name+"Update")).Error().Block(e.mergeBody(t)...)
 }
 
-// initBody binds the cells in order of their wire names, as Core wants them.
-func (e *emitter) initBody(t *target) []jen.Code {
-	g := expr(e.n.g)
-	body := []jen.Code{g.call("Init", jen.Lit(t.name), jen.Id(e.n.opts), jen.Lit(len(t.fields)))}
+// newBody binds the cells in order of their wire names, as Core wants them.
+func (e *emitter) newBody(t *target) []jen.Code {
+	l, f := expr(e.n.l), expr(e.n.f)
+	body := []jen.Code{l.define(jen.New(jen.Id(helperName(t.name))))}
+	if len(t.fields) > 0 {
+		body = append(body, f.define(jen.Op("&").Id(fieldsVar(t))))
+	}
+	body = append(body, l.call("Init", jen.Lit(t.name), jen.Id(e.n.opts), jen.Lit(len(t.fields))))
+	if t.migrate {
+		body = append(body, l.call("OnMigrate", l.dot("s").dot("Migrate").code()))
+	}
 	fields := slices.Clone(t.fields)
 	slices.SortFunc(fields, func(a, b *field) int { return strings.Compare(a.wire, b.wire) })
-	for _, f := range fields {
-		body = append(body, g.dot("cells").dot(f.name).call("Bind",
-			g.dot("Core").addr(), jen.Id("&"+fieldsVar(t)+"."+f.name), e.slotPointer(f)))
+	for _, field := range fields {
+		body = append(body, l.dot("f").dot(field.name).call("Bind", l.dot("Core").addr(), f.dot(field.name).addr(), e.slotPointer(field)))
 	}
-	if t.migrate {
-		body = append(body, g.call("OnMigrate", g.dot("state").dot("Migrate").code()))
-	}
-	return body
+	return append(body, jen.Return(l.code()))
 }
 
 // slotPointer writes the pointer to a field's value, as the type that its cell works on.
 func (e *emitter) slotPointer(f *field) jen.Code {
-	pointer := expr(e.n.g).dot("state").dot(f.name).addr()
+	pointer := expr(e.n.l).dot("s").dot(f.name).addr()
 	if _, named := types.Unalias(f.typ.typ).(*types.Named); !named {
 		return pointer
 	}
@@ -366,21 +402,22 @@ func (e *emitter) slotPointer(f *field) jen.Code {
 
 func (e *emitter) viewBody(t *target) []jen.Code {
 	s := expr(e.n.s)
-	body := []jen.Code{s.define(expr(e.n.g).dot("state").code())}
+	body := []jen.Code{s.define(expr(e.n.l).dot("s").code())}
 	for _, f := range t.fields {
 		if _, ok := f.typ.typ.Underlying().(*types.Slice); ok {
-			body = append(body, s.dot(f.name).set(jen.Qual("slices", "Clip").Call(s.dot(f.name).code())))
+			x := s.dot(f.name)
+			body = append(body, x.set(jen.Qual("slices", "Clip").Call(x.code())))
 		}
 	}
 	return append(body, jen.Return(s.code()))
 }
 
 func (e *emitter) mergeBody(t *target) []jen.Code {
-	g, u := expr(e.n.g), expr(e.n.u)
-	body := []jen.Code{g.call("Begin", jen.Id(e.n.task))}
+	l, u := expr(e.n.l), expr(e.n.u)
+	body := []jen.Code{l.call("Begin", jen.Id(e.n.task))}
 	for _, f := range t.fields {
-		body = append(body, jen.If(jen.Op("!").Add(u.dot(f.name).call("IsZero"))).Block(
-			g.dot("cells").dot(f.name).call("Merge", u.dot(f.name).addr())))
+		x := u.dot(f.name)
+		body = append(body, jen.If(jen.Op("!").Add(x.call("IsZero"))).Block(l.dot("f").dot(f.name).call("Merge", x.addr())))
 	}
-	return append(body, jen.Return(g.call("End")))
+	return append(body, jen.Return(l.call("End")))
 }

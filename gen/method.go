@@ -2,6 +2,7 @@ package gen
 
 import (
 	"go/types"
+	"strconv"
 	"strings"
 )
 
@@ -256,8 +257,8 @@ func markedPayloads(pkgs []*source) map[string]bool {
 	return marked
 }
 
-// identOf returns what helpers for t are called after: Message, ListOfMessage, MapOfStringToFact. Different types may come
-// to the same; see uniqueIdents.
+// identOf returns what helpers for t are called after: Message, SliceOfMessage, MapOfStringToFact. Different types may come
+// to the same; see nameCodecs.
 func identOf(t types.Type) string {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:
@@ -272,9 +273,9 @@ func identOf(t types.Type) string {
 	case *types.Pointer:
 		return "PointerTo" + identOf(t.Elem())
 	case *types.Slice:
-		return "ListOf" + identOf(t.Elem())
+		return "SliceOf" + identOf(t.Elem())
 	case *types.Array:
-		return "ArrayOf" + identOf(t.Elem())
+		return "ArrayOf" + strconv.FormatInt(t.Len(), 10) + identOf(t.Elem())
 	case *types.Map:
 		return "MapOf" + identOf(t.Key()) + "To" + identOf(t.Elem())
 	case *types.Struct:

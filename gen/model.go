@@ -4,7 +4,6 @@ import (
 	"go/types"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"unicode"
 	"unicode/utf8"
 )
@@ -67,8 +66,7 @@ func buildModel(src *source, u *unit, units []*unit, marked map[string]bool, dia
 	}
 	m.types = r.all
 	settle(m.types)
-	uniqueIdents(m.types)
-	m.nameCodecs(src.declaredLater(units))
+	m.nameCodecs(src.codecPrefix(u), src.declaredLater(units))
 	for _, t := range m.targets {
 		if t.role == roleState {
 			r.checkSettled(t)
@@ -280,19 +278,6 @@ const (
 var predeclared = []string{
 	"append", "bool", "byte", "cap", "clear", "complex128", "complex64", "copy", "error", "false", "float32", "float64", "int", "int16", "int32",
 	"int64", "int8", "len", "make", "new", "nil", "rune", "string", "true", "uint", "uint16", "uint32", "uint64", "uint8",
-}
-
-// uniqueIdents makes the names of helpers differ where types differ.
-func uniqueIdents(all []*typ) {
-	taken := make(map[string]bool)
-	for _, t := range all {
-		ident := t.ident
-		for n := 2; taken[ident]; n++ {
-			ident = t.ident + strconv.Itoa(n)
-		}
-		taken[ident] = true
-		t.ident = ident
-	}
 }
 
 // article writes an underlying type with its article.

@@ -30,7 +30,7 @@ type typ struct {
 	kind  kind
 	typ   types.Type // as it was first written
 	named bool       // declared with a name, so that conversions are needed
-	ident string     // what helpers for it are called after: Message, ListOfMessage
+	ident string     // what helpers for it are called after: Message, SliceOfMessage
 
 	basic  *types.Basic // kindBasic: the underlying type
 	elem   *typ         // of pointers, slices, arrays, maps

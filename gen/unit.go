@@ -197,12 +197,33 @@ func objectKind(obj types.Object) string {
 
 // generatedNames returns the package-level names that graphgen declares for a state.
 func generatedNames(state string) []string {
-	return []string{state + "Update", state + "Schema", helperName(state)}
+	names := []string{state + "Update", state + "Schema"}
+	for _, part := range statePartNames {
+		names = append(names, helperName(state)+part)
+	}
+	return names
 }
+
+// statePartNames end the names of what belongs to a state: its Live, and the functions of its schema.
+var statePartNames = []string{"", "Fields", "New", "Clone", "Equal", "Changed", "AppendUpdate", "DecodeUpdate"}
 
 // helperName returns the name of the one unexported type that carries what is generated for a type.
 func helperName(name string) string {
 	return "graphgen" + upperFirst(name)
+}
+
+// codecPrefix returns what the names of a unit's codecs begin with. The first unit of a package has the short one; two
+// units may need codecs for the same type.
+func (src *source) codecPrefix(u *unit) string {
+	for _, d := range src.directives {
+		if d.verb == "generate" && d.types[0] != u.types[0].name {
+			return helperName(u.types[0].name) + "Codec"
+		}
+		if d.verb == "generate" {
+			break
+		}
+	}
+	return "graphgenCodec"
 }
 
 // tagPositions maps the position of each struct field's name to that of its tag.

@@ -124,12 +124,12 @@ func path(s string, offset int) string {
 // a value that holds offset.
 func intoMap(r *Reader, b *strings.Builder, offset int) bool {
 	for range r.MapLen() {
-		key := keyStep(r.Raw())
+		raw := r.Raw()
 		if r.err != nil || r.i > offset {
 			return false
 		}
 		if holds(r, offset) {
-			b.WriteString(key)
+			b.WriteString(keyStep(raw))
 			return true
 		}
 	}

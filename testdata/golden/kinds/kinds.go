@@ -13,11 +13,12 @@ import (
 	"github.com/graphgen-go/graphgen/testdata/golden/kinds/other"
 )
 
-//go:generate go tool graphgen -type=Doc
+//go:generate go tool graphgen -type=State,Doc
+
+// State has all kinds as fields that are replaced.
+type State Doc
 
 // Doc has all kinds.
-//
-//graphgen:payload
 type Doc struct {
 	Bool       bool
 	Int        int
@@ -96,7 +97,6 @@ type Doc struct {
 	Text    Text
 
 	hidden int
-	Skip   func() `graph:"-"`
 	Wired  string `graph:"name=wire name,was=Old"`
 	Empty  struct{}
 	Nope   []struct{}
@@ -116,6 +116,7 @@ type (
 type Name struct {
 	First, Last string
 	Nicks       []string
+	OnChange    func() `graph:"-"` // not stored
 }
 
 // Embedded is embedded by pointer.

@@ -4,14 +4,15 @@ package reducers
 
 import (
 	"cmp"
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If this does not compile, the code was generated for a newer version of graphgen than the one in go.mod: update it there.
+// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
 const _ = wire.IsAtLeastVersion0_1
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
@@ -49,23 +50,24 @@ func (u StateUpdate) String() string {
 	)
 }
 
-// Equal reports whether u and x do the same, by the same operations.
-func (u StateUpdate) Equal(x StateUpdate) bool {
-	return graphgenStateFields.ID.EqualUpdate(&u.ID, &x.ID) &&
-		graphgenStateFields.Messages.EqualUpdate(&u.Messages, &x.Messages) &&
-		graphgenStateFields.Query.EqualUpdate(&u.Query, &x.Query) &&
-		graphgenStateFields.Status.EqualUpdate(&u.Status, &x.Status) &&
-		graphgenStateFields.Step.EqualUpdate(&u.Step, &x.Step) &&
-		graphgenStateFields.Tokens.EqualUpdate(&u.Tokens, &x.Tokens) &&
-		graphgenStateFields.Done.EqualUpdate(&u.Done, &x.Done) &&
-		graphgenStateFields.Started.EqualUpdate(&u.Started, &x.Started) &&
-		graphgenStateFields.Facts.EqualUpdate(&u.Facts, &x.Facts) &&
-		graphgenStateFields.Counts.EqualUpdate(&u.Counts, &x.Counts) &&
-		graphgenStateFields.Vector.EqualUpdate(&u.Vector, &x.Vector) &&
-		graphgenStateFields.Plan.EqualUpdate(&u.Plan, &x.Plan)
+// Equal reports whether u and v change the same in the same way.
+func (u StateUpdate) Equal(v StateUpdate) bool {
+	f := &graphgenStateFields
+	return f.ID.EqualUpdate(&u.ID, &v.ID) &&
+		f.Messages.EqualUpdate(&u.Messages, &v.Messages) &&
+		f.Query.EqualUpdate(&u.Query, &v.Query) &&
+		f.Status.EqualUpdate(&u.Status, &v.Status) &&
+		f.Step.EqualUpdate(&u.Step, &v.Step) &&
+		f.Tokens.EqualUpdate(&u.Tokens, &v.Tokens) &&
+		f.Done.EqualUpdate(&u.Done, &v.Done) &&
+		f.Started.EqualUpdate(&u.Started, &v.Started) &&
+		f.Facts.EqualUpdate(&u.Facts, &v.Facts) &&
+		f.Counts.EqualUpdate(&u.Counts, &v.Counts) &&
+		f.Vector.EqualUpdate(&u.Vector, &v.Vector) &&
+		f.Plan.EqualUpdate(&u.Plan, &v.Plan)
 }
 
-// StateSchema is all that a graph needs to know of State.
+// StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &state.Schema[State, StateUpdate]{
 	Name:        "State",
 	Fingerprint: 0xbe4271f188bea3c2,
@@ -83,127 +85,31 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 		graphgenStateFields.Vector.Field,
 		graphgenStateFields.Plan.Field,
 	},
-	New: func(opts state.Options) state.Live[State, StateUpdate] {
-		g := new(graphgenState)
-		g.init(opts)
-		return g
-	},
-	Clone: func(s State) State {
-		s.Messages = graphgenStateListOfMessage{}.Clone(s.Messages)
-		s.Facts = maps.Clone(s.Facts)
-		s.Counts = maps.Clone(s.Counts)
-		s.Vector = slices.Clone(s.Vector)
-		s.Plan = graphgenStatePointerToPlan{}.clone(s.Plan, 0)
-		return s
-	},
-	Equal: func(x, y State) bool {
-		return x.ID == y.ID &&
-			graphgenStateListOfMessage{}.Equal(&x.Messages, &y.Messages) &&
-			x.Query == y.Query &&
-			x.Status == y.Status &&
-			x.Step == y.Step &&
-			x.Tokens == y.Tokens &&
-			x.Done == y.Done &&
-			x.Started.Equal(y.Started) &&
-			graphgenStateMapOfStringToFact{}.Equal(&x.Facts, &y.Facts) &&
-			wire.SameMap(x.Counts, y.Counts) &&
-			graphgenStateListOfFloat64{}.Equal(&x.Vector, &y.Vector) &&
-			graphgenStatePointerToPlan{}.equal(&x.Plan, &y.Plan, 0)
-	},
-	Changed: func(x, y State) []string {
-		var list []string
-		if x.ID != y.ID {
-			list = append(list, "ID")
-		}
-		if !(graphgenStateListOfMessage{}).Equal(&x.Messages, &y.Messages) {
-			list = append(list, "Messages")
-		}
-		if x.Query != y.Query {
-			list = append(list, "Query")
-		}
-		if x.Status != y.Status {
-			list = append(list, "Status")
-		}
-		if x.Step != y.Step {
-			list = append(list, "Step")
-		}
-		if x.Tokens != y.Tokens {
-			list = append(list, "Tokens")
-		}
-		if x.Done != y.Done {
-			list = append(list, "Done")
-		}
-		if !x.Started.Equal(y.Started) {
-			list = append(list, "Started")
-		}
-		if !(graphgenStateMapOfStringToFact{}).Equal(&x.Facts, &y.Facts) {
-			list = append(list, "Facts")
-		}
-		if !wire.SameMap(x.Counts, y.Counts) {
-			list = append(list, "Counts")
-		}
-		if !(graphgenStateListOfFloat64{}).Equal(&x.Vector, &y.Vector) {
-			list = append(list, "Vector")
-		}
-		if !(graphgenStatePointerToPlan{}).equal(&x.Plan, &y.Plan, 0) {
-			list = append(list, "Plan")
-		}
-		return list
-	},
-	AppendUpdate: func(b []byte, u *StateUpdate) ([]byte, error) {
-		w := state.NewUpdateWriter(b)
-		graphgenStateFields.ID.AppendUpdate(&w, &u.ID)
-		graphgenStateFields.Messages.AppendUpdate(&w, &u.Messages)
-		graphgenStateFields.Query.AppendUpdate(&w, &u.Query)
-		graphgenStateFields.Status.AppendUpdate(&w, &u.Status)
-		graphgenStateFields.Step.AppendUpdate(&w, &u.Step)
-		graphgenStateFields.Tokens.AppendUpdate(&w, &u.Tokens)
-		graphgenStateFields.Done.AppendUpdate(&w, &u.Done)
-		graphgenStateFields.Started.AppendUpdate(&w, &u.Started)
-		graphgenStateFields.Facts.AppendUpdate(&w, &u.Facts)
-		graphgenStateFields.Counts.AppendUpdate(&w, &u.Counts)
-		graphgenStateFields.Vector.AppendUpdate(&w, &u.Vector)
-		graphgenStateFields.Plan.AppendUpdate(&w, &u.Plan)
-		return w.End()
-	},
-	DecodeUpdate: func(b []byte, u *StateUpdate) error {
-		*u = StateUpdate{}
-		r := wire.NewReader("StateUpdate", b)
-		for range r.MapLen() {
-			switch key := r.Key(); key {
-			case "ID":
-				graphgenStateFields.ID.ReadUpdate(&r, &u.ID)
-			case "Messages":
-				graphgenStateFields.Messages.ReadUpdate(&r, &u.Messages)
-			case "Query":
-				graphgenStateFields.Query.ReadUpdate(&r, &u.Query)
-			case "Status":
-				graphgenStateFields.Status.ReadUpdate(&r, &u.Status)
-			case "Step":
-				graphgenStateFields.Step.ReadUpdate(&r, &u.Step)
-			case "Tokens":
-				graphgenStateFields.Tokens.ReadUpdate(&r, &u.Tokens)
-			case "Done":
-				graphgenStateFields.Done.ReadUpdate(&r, &u.Done)
-			case "Started":
-				graphgenStateFields.Started.ReadUpdate(&r, &u.Started)
-			case "Facts":
-				graphgenStateFields.Facts.ReadUpdate(&r, &u.Facts)
-			case "Counts":
-				graphgenStateFields.Counts.ReadUpdate(&r, &u.Counts)
-			case "Vector":
-				graphgenStateFields.Vector.ReadUpdate(&r, &u.Vector)
-			case "Plan":
-				graphgenStateFields.Plan.ReadUpdate(&r, &u.Plan)
-			default:
-				r.Unknown(key)
-			}
-		}
-		return state.UpdateError(&r)
-	},
+	New:          graphgenStateNew,
+	Clone:        graphgenStateClone,
+	Equal:        graphgenStateEqual,
+	Changed:      graphgenStateChanged,
+	AppendUpdate: graphgenStateAppendUpdate,
+	DecodeUpdate: graphgenStateDecodeUpdate,
 }
 
-// graphgenStateFields describes the fields of State.
+// If this does not compile, State has changed since graphgen ran: run go generate.
+var _ = struct {
+	ID       [16]byte
+	Messages []Message
+	Query    string
+	Status   Status
+	Step     int
+	Tokens   int64
+	Done     bool
+	Started  time.Time
+	Facts    map[string]Fact
+	Counts   map[string]int64
+	Vector   []float64
+	Plan     *Plan
+}(State{})
+
+// graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
 	ID       state.ValueField[[16]byte]
 	Messages state.KeyedField[string, Message]
@@ -220,15 +126,13 @@ var graphgenStateFields = struct {
 }{
 	ID: state.ValueField[[16]byte]{
 		Field: state.Field{Name: "ID", Wire: "ID", Reducer: "replace", Type: "[16]byte"},
-		Codec: graphgenStateArrayOfByte{},
+		Codec: graphgenCodecArrayOf16Byte{},
 	},
 	Messages: state.KeyedField[string, Message]{
 		Field: state.Field{Name: "Messages", Wire: "Messages", Reducer: "upsert", Type: "[]Message"},
-		Elem:  graphgenStateMessage{},
+		Elem:  graphgenCodecMessage{},
 		Keys:  state.Str[string]{},
-		Key: func(v *Message) string {
-			return v.ID
-		},
+		Key:   func(v *Message) string { return v.ID },
 	},
 	Query: state.ValueField[string]{
 		Field: state.Field{Name: "Query", Wire: "Query", Reducer: "replace", Type: "string"},
@@ -256,7 +160,7 @@ var graphgenStateFields = struct {
 	Facts: state.MapField[string, Fact]{
 		Field:   state.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]Fact"},
 		Keys:    state.Str[string]{},
-		Values:  graphgenStateFact{},
+		Values:  graphgenCodecFact{},
 		Compare: cmp.Compare[string],
 	},
 	Counts: state.MapField[string, int64]{
@@ -267,20 +171,20 @@ var graphgenStateFields = struct {
 	},
 	Vector: state.ValueField[[]float64]{
 		Field: state.Field{Name: "Vector", Wire: "Vector", Reducer: "replace", Type: "[]float64"},
-		Codec: graphgenStateListOfFloat64{},
+		Codec: graphgenCodecSliceOfFloat64{},
 		Copy:  slices.Clone[[]float64],
 	},
 	Plan: state.ValueField[*Plan]{
 		Field: state.Field{Name: "Plan", Wire: "Plan", Reducer: "replace", Type: "*Plan"},
-		Codec: graphgenStatePointerToPlan{},
+		Codec: graphgenCodecPointerToPlan{},
 	},
 }
 
-// graphgenState is the State of one run, with what must travel beside it.
+// graphgenState is the State of one run.
 type graphgenState struct {
 	state.Core
-	state State
-	cells struct {
+	s State
+	f struct {
 		ID       state.ValueCell[[16]byte]
 		Messages state.KeyedCell[string, Message]
 		Query    state.ValueCell[string]
@@ -296,76 +200,189 @@ type graphgenState struct {
 	}
 }
 
-func (g *graphgenState) init(opts state.Options) {
-	g.Init("State", opts, 12)
-	g.cells.Counts.Bind(&g.Core, &graphgenStateFields.Counts, &g.state.Counts)
-	g.cells.Done.Bind(&g.Core, &graphgenStateFields.Done, &g.state.Done)
-	g.cells.Facts.Bind(&g.Core, &graphgenStateFields.Facts, &g.state.Facts)
-	g.cells.ID.Bind(&g.Core, &graphgenStateFields.ID, &g.state.ID)
-	g.cells.Messages.Bind(&g.Core, &graphgenStateFields.Messages, &g.state.Messages)
-	g.cells.Plan.Bind(&g.Core, &graphgenStateFields.Plan, &g.state.Plan)
-	g.cells.Query.Bind(&g.Core, &graphgenStateFields.Query, &g.state.Query)
-	g.cells.Started.Bind(&g.Core, &graphgenStateFields.Started, &g.state.Started)
-	g.cells.Status.Bind(&g.Core, &graphgenStateFields.Status, &g.state.Status)
-	g.cells.Step.Bind(&g.Core, &graphgenStateFields.Step, &g.state.Step)
-	g.cells.Tokens.Bind(&g.Core, &graphgenStateFields.Tokens, &g.state.Tokens)
-	g.cells.Vector.Bind(&g.Core, &graphgenStateFields.Vector, &g.state.Vector)
+// graphgenStateNew binds the fields in order of their wire names.
+func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
+	l := new(graphgenState)
+	f := &graphgenStateFields
+	l.Init("State", opts, 12)
+	l.f.Counts.Bind(&l.Core, &f.Counts, &l.s.Counts)
+	l.f.Done.Bind(&l.Core, &f.Done, &l.s.Done)
+	l.f.Facts.Bind(&l.Core, &f.Facts, &l.s.Facts)
+	l.f.ID.Bind(&l.Core, &f.ID, &l.s.ID)
+	l.f.Messages.Bind(&l.Core, &f.Messages, &l.s.Messages)
+	l.f.Plan.Bind(&l.Core, &f.Plan, &l.s.Plan)
+	l.f.Query.Bind(&l.Core, &f.Query, &l.s.Query)
+	l.f.Started.Bind(&l.Core, &f.Started, &l.s.Started)
+	l.f.Status.Bind(&l.Core, &f.Status, &l.s.Status)
+	l.f.Step.Bind(&l.Core, &f.Step, &l.s.Step)
+	l.f.Tokens.Bind(&l.Core, &f.Tokens, &l.s.Tokens)
+	l.f.Vector.Bind(&l.Core, &f.Vector, &l.s.Vector)
+	return l
 }
 
-// View implements state.Live.
-func (g *graphgenState) View() State {
-	s := g.state
+// View returns the state with its slices clipped.
+func (l *graphgenState) View() State {
+	s := l.s
 	s.Messages = slices.Clip(s.Messages)
 	s.Vector = slices.Clip(s.Vector)
 	return s
 }
 
-// Load implements state.Live.
-func (g *graphgenState) Load(s State) {
-	g.state = s
-	g.Adopt()
+// Load replaces the state by s.
+func (l *graphgenState) Load(s State) {
+	l.s = s
+	l.Adopt()
 }
 
-// Merge implements state.Live.
-func (g *graphgenState) Merge(task int, u *StateUpdate) error {
-	g.Begin(task)
+// Merge applies u.
+func (l *graphgenState) Merge(task int, u *StateUpdate) error {
+	l.Begin(task)
 	if !u.ID.IsZero() {
-		g.cells.ID.Merge(&u.ID)
+		l.f.ID.Merge(&u.ID)
 	}
 	if !u.Messages.IsZero() {
-		g.cells.Messages.Merge(&u.Messages)
+		l.f.Messages.Merge(&u.Messages)
 	}
 	if !u.Query.IsZero() {
-		g.cells.Query.Merge(&u.Query)
+		l.f.Query.Merge(&u.Query)
 	}
 	if !u.Status.IsZero() {
-		g.cells.Status.Merge(&u.Status)
+		l.f.Status.Merge(&u.Status)
 	}
 	if !u.Step.IsZero() {
-		g.cells.Step.Merge(&u.Step)
+		l.f.Step.Merge(&u.Step)
 	}
 	if !u.Tokens.IsZero() {
-		g.cells.Tokens.Merge(&u.Tokens)
+		l.f.Tokens.Merge(&u.Tokens)
 	}
 	if !u.Done.IsZero() {
-		g.cells.Done.Merge(&u.Done)
+		l.f.Done.Merge(&u.Done)
 	}
 	if !u.Started.IsZero() {
-		g.cells.Started.Merge(&u.Started)
+		l.f.Started.Merge(&u.Started)
 	}
 	if !u.Facts.IsZero() {
-		g.cells.Facts.Merge(&u.Facts)
+		l.f.Facts.Merge(&u.Facts)
 	}
 	if !u.Counts.IsZero() {
-		g.cells.Counts.Merge(&u.Counts)
+		l.f.Counts.Merge(&u.Counts)
 	}
 	if !u.Vector.IsZero() {
-		g.cells.Vector.Merge(&u.Vector)
+		l.f.Vector.Merge(&u.Vector)
 	}
 	if !u.Plan.IsZero() {
-		g.cells.Plan.Merge(&u.Plan)
+		l.f.Plan.Merge(&u.Plan)
 	}
-	return g.End()
+	return l.End()
+}
+
+func graphgenStateClone(s State) State {
+	s.Messages = graphgenCodecSliceOfMessage{}.Clone(s.Messages)
+	s.Facts = maps.Clone(s.Facts)
+	s.Counts = maps.Clone(s.Counts)
+	s.Vector = slices.Clone(s.Vector)
+	s.Plan = graphgenCodecPointerToPlan{}.Clone(s.Plan)
+	return s
+}
+
+func graphgenStateEqual(a, b State) bool {
+	return graphgenStateChanged(a, b) == nil
+}
+
+func graphgenStateChanged(a, b State) []string {
+	var names []string
+	if a.ID != b.ID {
+		names = append(names, "ID")
+	}
+	if !(graphgenCodecSliceOfMessage{}).Equal(&a.Messages, &b.Messages) {
+		names = append(names, "Messages")
+	}
+	if a.Query != b.Query {
+		names = append(names, "Query")
+	}
+	if a.Status != b.Status {
+		names = append(names, "Status")
+	}
+	if a.Step != b.Step {
+		names = append(names, "Step")
+	}
+	if a.Tokens != b.Tokens {
+		names = append(names, "Tokens")
+	}
+	if a.Done != b.Done {
+		names = append(names, "Done")
+	}
+	if !a.Started.Equal(b.Started) {
+		names = append(names, "Started")
+	}
+	if !(graphgenCodecMapOfStringToFact{}).Equal(&a.Facts, &b.Facts) {
+		names = append(names, "Facts")
+	}
+	if !wire.SameMap(a.Counts, b.Counts) {
+		names = append(names, "Counts")
+	}
+	if !(graphgenCodecSliceOfFloat64{}).Equal(&a.Vector, &b.Vector) {
+		names = append(names, "Vector")
+	}
+	if !(graphgenCodecPointerToPlan{}).Equal(&a.Plan, &b.Plan) {
+		names = append(names, "Plan")
+	}
+	return names
+}
+
+func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
+	w := state.NewUpdateWriter(b)
+	f := &graphgenStateFields
+	f.ID.AppendUpdate(&w, &u.ID)
+	f.Messages.AppendUpdate(&w, &u.Messages)
+	f.Query.AppendUpdate(&w, &u.Query)
+	f.Status.AppendUpdate(&w, &u.Status)
+	f.Step.AppendUpdate(&w, &u.Step)
+	f.Tokens.AppendUpdate(&w, &u.Tokens)
+	f.Done.AppendUpdate(&w, &u.Done)
+	f.Started.AppendUpdate(&w, &u.Started)
+	f.Facts.AppendUpdate(&w, &u.Facts)
+	f.Counts.AppendUpdate(&w, &u.Counts)
+	f.Vector.AppendUpdate(&w, &u.Vector)
+	f.Plan.AppendUpdate(&w, &u.Plan)
+	return w.End()
+}
+
+func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
+	*u = StateUpdate{}
+	r := wire.NewReader("StateUpdate", b)
+	f := &graphgenStateFields
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "ID":
+			f.ID.ReadUpdate(&r, &u.ID)
+		case "Messages":
+			f.Messages.ReadUpdate(&r, &u.Messages)
+		case "Query":
+			f.Query.ReadUpdate(&r, &u.Query)
+		case "Status":
+			f.Status.ReadUpdate(&r, &u.Status)
+		case "Step":
+			f.Step.ReadUpdate(&r, &u.Step)
+		case "Tokens":
+			f.Tokens.ReadUpdate(&r, &u.Tokens)
+		case "Done":
+			f.Done.ReadUpdate(&r, &u.Done)
+		case "Started":
+			f.Started.ReadUpdate(&r, &u.Started)
+		case "Facts":
+			f.Facts.ReadUpdate(&r, &u.Facts)
+		case "Counts":
+			f.Counts.ReadUpdate(&r, &u.Counts)
+		case "Vector":
+			f.Vector.ReadUpdate(&r, &u.Vector)
+		case "Plan":
+			f.Plan.ReadUpdate(&r, &u.Plan)
+		default:
+			r.Unknown(key)
+		}
+	}
+	return state.UpdateError(&r)
 }
 
 // EverythingUpdate is what a node changes of Everything: each field says what becomes of the field of that name.
@@ -421,32 +438,33 @@ func (u EverythingUpdate) String() string {
 	)
 }
 
-// Equal reports whether u and x do the same, by the same operations.
-func (u EverythingUpdate) Equal(x EverythingUpdate) bool {
-	return graphgenEverythingFields.Set.EqualUpdate(&u.Set, &x.Set) &&
-		graphgenEverythingFields.Vector.EqualUpdate(&u.Vector, &x.Vector) &&
-		graphgenEverythingFields.Labels.EqualUpdate(&u.Labels, &x.Labels) &&
-		graphgenEverythingFields.Last.EqualUpdate(&u.Last, &x.Last) &&
-		graphgenEverythingFields.First.EqualUpdate(&u.First, &x.First) &&
-		graphgenEverythingFields.Sum.EqualUpdate(&u.Sum, &x.Sum) &&
-		graphgenEverythingFields.Ratio.EqualUpdate(&u.Ratio, &x.Ratio) &&
-		graphgenEverythingFields.Min.EqualUpdate(&u.Min, &x.Min) &&
-		graphgenEverythingFields.Max.EqualUpdate(&u.Max, &x.Max) &&
-		graphgenEverythingFields.And.EqualUpdate(&u.And, &x.And) &&
-		graphgenEverythingFields.Or.EqualUpdate(&u.Or, &x.Or) &&
-		graphgenEverythingFields.Log.EqualUpdate(&u.Log, &x.Log) &&
-		graphgenEverythingFields.Docs.EqualUpdate(&u.Docs, &x.Docs) &&
-		graphgenEverythingFields.Messages.EqualUpdate(&u.Messages, &x.Messages) &&
-		graphgenEverythingFields.Tags.EqualUpdate(&u.Tags, &x.Tags) &&
-		graphgenEverythingFields.Facts.EqualUpdate(&u.Facts, &x.Facts) &&
-		graphgenEverythingFields.Votes.EqualUpdate(&u.Votes, &x.Votes) &&
-		graphgenEverythingFields.Ranks.EqualUpdate(&u.Ranks, &x.Ranks) &&
-		graphgenEverythingFields.Plan.EqualUpdate(&u.Plan, &x.Plan) &&
-		graphgenEverythingFields.Draft.EqualUpdate(&u.Draft, &x.Draft) &&
-		graphgenEverythingFields.Cache.EqualUpdate(&u.Cache, &x.Cache)
+// Equal reports whether u and v change the same in the same way.
+func (u EverythingUpdate) Equal(v EverythingUpdate) bool {
+	f := &graphgenEverythingFields
+	return f.Set.EqualUpdate(&u.Set, &v.Set) &&
+		f.Vector.EqualUpdate(&u.Vector, &v.Vector) &&
+		f.Labels.EqualUpdate(&u.Labels, &v.Labels) &&
+		f.Last.EqualUpdate(&u.Last, &v.Last) &&
+		f.First.EqualUpdate(&u.First, &v.First) &&
+		f.Sum.EqualUpdate(&u.Sum, &v.Sum) &&
+		f.Ratio.EqualUpdate(&u.Ratio, &v.Ratio) &&
+		f.Min.EqualUpdate(&u.Min, &v.Min) &&
+		f.Max.EqualUpdate(&u.Max, &v.Max) &&
+		f.And.EqualUpdate(&u.And, &v.And) &&
+		f.Or.EqualUpdate(&u.Or, &v.Or) &&
+		f.Log.EqualUpdate(&u.Log, &v.Log) &&
+		f.Docs.EqualUpdate(&u.Docs, &v.Docs) &&
+		f.Messages.EqualUpdate(&u.Messages, &v.Messages) &&
+		f.Tags.EqualUpdate(&u.Tags, &v.Tags) &&
+		f.Facts.EqualUpdate(&u.Facts, &v.Facts) &&
+		f.Votes.EqualUpdate(&u.Votes, &v.Votes) &&
+		f.Ranks.EqualUpdate(&u.Ranks, &v.Ranks) &&
+		f.Plan.EqualUpdate(&u.Plan, &v.Plan) &&
+		f.Draft.EqualUpdate(&u.Draft, &v.Draft) &&
+		f.Cache.EqualUpdate(&u.Cache, &v.Cache)
 }
 
-// EverythingSchema is all that a graph needs to know of Everything.
+// EverythingSchema is what a graph needs to know of Everything: graph.New(name, EverythingSchema).
 var EverythingSchema = &state.Schema[Everything, EverythingUpdate]{
 	Name:        "Everything",
 	Fingerprint: 0x448780f26f4815f8,
@@ -473,188 +491,40 @@ var EverythingSchema = &state.Schema[Everything, EverythingUpdate]{
 		graphgenEverythingFields.Draft.Field,
 		graphgenEverythingFields.Cache.Field,
 	},
-	New: func(opts state.Options) state.Live[Everything, EverythingUpdate] {
-		g := new(graphgenEverything)
-		g.init(opts)
-		return g
-	},
-	Clone: func(s Everything) Everything {
-		s.Vector = slices.Clone(s.Vector)
-		s.Labels = maps.Clone(s.Labels)
-		s.Log = slices.Clone(s.Log)
-		s.Docs = graphgenStateListOfDoc{}.Clone(s.Docs)
-		s.Messages = graphgenStateListOfMessage{}.Clone(s.Messages)
-		s.Tags = slices.Clone(s.Tags)
-		s.Facts = maps.Clone(s.Facts)
-		s.Votes = maps.Clone(s.Votes)
-		s.Ranks = maps.Clone(s.Ranks)
-		s.Plan = graphgenStatePointerToPlan{}.clone(s.Plan, 0)
-		return s
-	},
-	Equal: func(x, y Everything) bool {
-		return x.Set == y.Set &&
-			graphgenStateListOfFloat64{}.Equal(&x.Vector, &y.Vector) &&
-			wire.SameMap(x.Labels, y.Labels) &&
-			x.Last == y.Last &&
-			x.First == y.First &&
-			x.Sum == y.Sum &&
-			wire.SameFloat(x.Ratio, y.Ratio) &&
-			x.Min == y.Min &&
-			x.Max == y.Max &&
-			x.And == y.And &&
-			x.Or == y.Or &&
-			wire.SameSlice(x.Log, y.Log) &&
-			graphgenStateListOfDoc{}.Equal(&x.Docs, &y.Docs) &&
-			graphgenStateListOfMessage{}.Equal(&x.Messages, &y.Messages) &&
-			wire.SameSlice(x.Tags, y.Tags) &&
-			graphgenStateMapOfStringToFact{}.Equal(&x.Facts, &y.Facts) &&
-			wire.SameMap(x.Votes, y.Votes) &&
-			wire.SameMap(x.Ranks, y.Ranks) &&
-			graphgenStatePointerToPlan{}.equal(&x.Plan, &y.Plan, 0) &&
-			x.Draft == y.Draft
-	},
-	Changed: func(x, y Everything) []string {
-		var list []string
-		if x.Set != y.Set {
-			list = append(list, "Set")
-		}
-		if !(graphgenStateListOfFloat64{}).Equal(&x.Vector, &y.Vector) {
-			list = append(list, "Vector")
-		}
-		if !wire.SameMap(x.Labels, y.Labels) {
-			list = append(list, "Labels")
-		}
-		if x.Last != y.Last {
-			list = append(list, "Last")
-		}
-		if x.First != y.First {
-			list = append(list, "First")
-		}
-		if x.Sum != y.Sum {
-			list = append(list, "Sum")
-		}
-		if !wire.SameFloat(x.Ratio, y.Ratio) {
-			list = append(list, "Ratio")
-		}
-		if x.Min != y.Min {
-			list = append(list, "Min")
-		}
-		if x.Max != y.Max {
-			list = append(list, "Max")
-		}
-		if x.And != y.And {
-			list = append(list, "And")
-		}
-		if x.Or != y.Or {
-			list = append(list, "Or")
-		}
-		if !wire.SameSlice(x.Log, y.Log) {
-			list = append(list, "Log")
-		}
-		if !(graphgenStateListOfDoc{}).Equal(&x.Docs, &y.Docs) {
-			list = append(list, "Docs")
-		}
-		if !(graphgenStateListOfMessage{}).Equal(&x.Messages, &y.Messages) {
-			list = append(list, "Messages")
-		}
-		if !wire.SameSlice(x.Tags, y.Tags) {
-			list = append(list, "Tags")
-		}
-		if !(graphgenStateMapOfStringToFact{}).Equal(&x.Facts, &y.Facts) {
-			list = append(list, "Facts")
-		}
-		if !wire.SameMap(x.Votes, y.Votes) {
-			list = append(list, "Votes")
-		}
-		if !wire.SameMap(x.Ranks, y.Ranks) {
-			list = append(list, "Ranks")
-		}
-		if !(graphgenStatePointerToPlan{}).equal(&x.Plan, &y.Plan, 0) {
-			list = append(list, "Plan")
-		}
-		if x.Draft != y.Draft {
-			list = append(list, "Draft")
-		}
-		return list
-	},
-	AppendUpdate: func(b []byte, u *EverythingUpdate) ([]byte, error) {
-		w := state.NewUpdateWriter(b)
-		graphgenEverythingFields.Set.AppendUpdate(&w, &u.Set)
-		graphgenEverythingFields.Vector.AppendUpdate(&w, &u.Vector)
-		graphgenEverythingFields.Labels.AppendUpdate(&w, &u.Labels)
-		graphgenEverythingFields.Last.AppendUpdate(&w, &u.Last)
-		graphgenEverythingFields.First.AppendUpdate(&w, &u.First)
-		graphgenEverythingFields.Sum.AppendUpdate(&w, &u.Sum)
-		graphgenEverythingFields.Ratio.AppendUpdate(&w, &u.Ratio)
-		graphgenEverythingFields.Min.AppendUpdate(&w, &u.Min)
-		graphgenEverythingFields.Max.AppendUpdate(&w, &u.Max)
-		graphgenEverythingFields.And.AppendUpdate(&w, &u.And)
-		graphgenEverythingFields.Or.AppendUpdate(&w, &u.Or)
-		graphgenEverythingFields.Log.AppendUpdate(&w, &u.Log)
-		graphgenEverythingFields.Docs.AppendUpdate(&w, &u.Docs)
-		graphgenEverythingFields.Messages.AppendUpdate(&w, &u.Messages)
-		graphgenEverythingFields.Tags.AppendUpdate(&w, &u.Tags)
-		graphgenEverythingFields.Facts.AppendUpdate(&w, &u.Facts)
-		graphgenEverythingFields.Votes.AppendUpdate(&w, &u.Votes)
-		graphgenEverythingFields.Ranks.AppendUpdate(&w, &u.Ranks)
-		graphgenEverythingFields.Plan.AppendUpdate(&w, &u.Plan)
-		graphgenEverythingFields.Draft.AppendUpdate(&w, &u.Draft)
-		return w.End()
-	},
-	DecodeUpdate: func(b []byte, u *EverythingUpdate) error {
-		*u = EverythingUpdate{}
-		r := wire.NewReader("EverythingUpdate", b)
-		for range r.MapLen() {
-			switch key := r.Key(); key {
-			case "Set":
-				graphgenEverythingFields.Set.ReadUpdate(&r, &u.Set)
-			case "Vector":
-				graphgenEverythingFields.Vector.ReadUpdate(&r, &u.Vector)
-			case "Labels":
-				graphgenEverythingFields.Labels.ReadUpdate(&r, &u.Labels)
-			case "Last":
-				graphgenEverythingFields.Last.ReadUpdate(&r, &u.Last)
-			case "First":
-				graphgenEverythingFields.First.ReadUpdate(&r, &u.First)
-			case "Sum":
-				graphgenEverythingFields.Sum.ReadUpdate(&r, &u.Sum)
-			case "Ratio":
-				graphgenEverythingFields.Ratio.ReadUpdate(&r, &u.Ratio)
-			case "Min":
-				graphgenEverythingFields.Min.ReadUpdate(&r, &u.Min)
-			case "Max":
-				graphgenEverythingFields.Max.ReadUpdate(&r, &u.Max)
-			case "And":
-				graphgenEverythingFields.And.ReadUpdate(&r, &u.And)
-			case "Or":
-				graphgenEverythingFields.Or.ReadUpdate(&r, &u.Or)
-			case "Log":
-				graphgenEverythingFields.Log.ReadUpdate(&r, &u.Log)
-			case "docs", "old_docs", "papers":
-				graphgenEverythingFields.Docs.ReadUpdate(&r, &u.Docs)
-			case "Messages":
-				graphgenEverythingFields.Messages.ReadUpdate(&r, &u.Messages)
-			case "Tags":
-				graphgenEverythingFields.Tags.ReadUpdate(&r, &u.Tags)
-			case "Facts":
-				graphgenEverythingFields.Facts.ReadUpdate(&r, &u.Facts)
-			case "Votes":
-				graphgenEverythingFields.Votes.ReadUpdate(&r, &u.Votes)
-			case "Ranks":
-				graphgenEverythingFields.Ranks.ReadUpdate(&r, &u.Ranks)
-			case "Plan":
-				graphgenEverythingFields.Plan.ReadUpdate(&r, &u.Plan)
-			case "Draft":
-				graphgenEverythingFields.Draft.ReadUpdate(&r, &u.Draft)
-			default:
-				r.Unknown(key)
-			}
-		}
-		return state.UpdateError(&r)
-	},
+	New:          graphgenEverythingNew,
+	Clone:        graphgenEverythingClone,
+	Equal:        graphgenEverythingEqual,
+	Changed:      graphgenEverythingChanged,
+	AppendUpdate: graphgenEverythingAppendUpdate,
+	DecodeUpdate: graphgenEverythingDecodeUpdate,
 }
 
-// graphgenEverythingFields describes the fields of Everything.
+// If this does not compile, Everything has changed since graphgen ran: run go generate.
+var _ = struct {
+	Set      string
+	Vector   []float64
+	Labels   map[string]string
+	Last     Status
+	First    string
+	Sum      int64
+	Ratio    float32
+	Min      int
+	Max      string
+	And      bool
+	Or       bool
+	Log      []string
+	Docs     []Doc
+	Messages []Message
+	Tags     []Status
+	Facts    map[string]Fact
+	Votes    map[bool]int
+	Ranks    map[int8]string
+	Plan     *Plan
+	Draft    string
+	Cache    *Cache
+}(Everything{})
+
+// graphgenEverythingFields says how each field of Everything is merged and stored. It is never written to.
 var graphgenEverythingFields = struct {
 	Set      state.ValueField[string]
 	Vector   state.ValueField[[]float64]
@@ -684,12 +554,12 @@ var graphgenEverythingFields = struct {
 	},
 	Vector: state.ValueField[[]float64]{
 		Field: state.Field{Name: "Vector", Wire: "Vector", Reducer: "replace", Type: "[]float64"},
-		Codec: graphgenStateListOfFloat64{},
+		Codec: graphgenCodecSliceOfFloat64{},
 		Copy:  slices.Clone[[]float64],
 	},
 	Labels: state.ValueField[map[string]string]{
 		Field: state.Field{Name: "Labels", Wire: "Labels", Reducer: "replace", Type: "map[string]string"},
-		Codec: graphgenStateMapOfStringToString{},
+		Codec: graphgenCodecMapOfStringToString{},
 		Copy:  maps.Clone[map[string]string],
 	},
 	Last: state.ValueField[Status]{
@@ -728,15 +598,13 @@ var graphgenEverythingFields = struct {
 	},
 	Docs: state.ListField[Doc]{
 		Field: state.Field{Name: "Docs", Wire: "docs", Was: []string{"old_docs", "papers"}, Reducer: "append", Type: "[]Doc"},
-		Elem:  graphgenStateDoc{},
+		Elem:  graphgenCodecDoc{},
 	},
 	Messages: state.KeyedField[string, Message]{
 		Field: state.Field{Name: "Messages", Wire: "Messages", Reducer: "upsert", Type: "[]Message"},
-		Elem:  graphgenStateMessage{},
+		Elem:  graphgenCodecMessage{},
 		Keys:  state.Str[string]{},
-		Key: func(v *Message) string {
-			return v.ID
-		},
+		Key:   func(v *Message) string { return v.ID },
 	},
 	Tags: state.UniqueField[Status]{
 		Field: state.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]Status"},
@@ -745,7 +613,7 @@ var graphgenEverythingFields = struct {
 	Facts: state.MapField[string, Fact]{
 		Field:   state.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]Fact"},
 		Keys:    state.Str[string]{},
-		Values:  graphgenStateFact{},
+		Values:  graphgenCodecFact{},
 		Compare: cmp.Compare[string],
 	},
 	Votes: state.MapField[bool, int]{
@@ -761,9 +629,9 @@ var graphgenEverythingFields = struct {
 		Compare: cmp.Compare[int8],
 	},
 	Plan: state.ReduceField[*Plan, PlanEdit]{
-		Field:  state.Field{Name: "Plan", Wire: "Plan", Reducer: "reduce", Type: "*Plan"},
-		Codec:  graphgenStatePointerToPlan{},
-		Input:  graphgenStatePlanEdit{},
+		Field:  state.Field{Name: "Plan", Wire: "Plan", Reducer: "reduce=editPlan", Type: "*Plan"},
+		Codec:  graphgenCodecPointerToPlan{},
+		Input:  graphgenCodecPlanEdit{},
 		Reduce: editPlan,
 	},
 	Draft: state.ValueField[string]{
@@ -775,11 +643,11 @@ var graphgenEverythingFields = struct {
 	},
 }
 
-// graphgenEverything is the Everything of one run, with what must travel beside it.
+// graphgenEverything is the Everything of one run.
 type graphgenEverything struct {
 	state.Core
-	state Everything
-	cells struct {
+	s Everything
+	f struct {
 		Set      state.ValueCell[string]
 		Vector   state.ValueCell[[]float64]
 		Labels   state.ValueCell[map[string]string]
@@ -804,35 +672,39 @@ type graphgenEverything struct {
 	}
 }
 
-func (g *graphgenEverything) init(opts state.Options) {
-	g.Init("Everything", opts, 21)
-	g.cells.And.Bind(&g.Core, &graphgenEverythingFields.And, &g.state.And)
-	g.cells.Cache.Bind(&g.Core, &graphgenEverythingFields.Cache, &g.state.Cache)
-	g.cells.Draft.Bind(&g.Core, &graphgenEverythingFields.Draft, &g.state.Draft)
-	g.cells.Facts.Bind(&g.Core, &graphgenEverythingFields.Facts, &g.state.Facts)
-	g.cells.First.Bind(&g.Core, &graphgenEverythingFields.First, &g.state.First)
-	g.cells.Labels.Bind(&g.Core, &graphgenEverythingFields.Labels, &g.state.Labels)
-	g.cells.Last.Bind(&g.Core, &graphgenEverythingFields.Last, &g.state.Last)
-	g.cells.Log.Bind(&g.Core, &graphgenEverythingFields.Log, &g.state.Log)
-	g.cells.Max.Bind(&g.Core, &graphgenEverythingFields.Max, &g.state.Max)
-	g.cells.Messages.Bind(&g.Core, &graphgenEverythingFields.Messages, &g.state.Messages)
-	g.cells.Min.Bind(&g.Core, &graphgenEverythingFields.Min, &g.state.Min)
-	g.cells.Or.Bind(&g.Core, &graphgenEverythingFields.Or, &g.state.Or)
-	g.cells.Plan.Bind(&g.Core, &graphgenEverythingFields.Plan, &g.state.Plan)
-	g.cells.Ranks.Bind(&g.Core, &graphgenEverythingFields.Ranks, &g.state.Ranks)
-	g.cells.Ratio.Bind(&g.Core, &graphgenEverythingFields.Ratio, &g.state.Ratio)
-	g.cells.Set.Bind(&g.Core, &graphgenEverythingFields.Set, &g.state.Set)
-	g.cells.Sum.Bind(&g.Core, &graphgenEverythingFields.Sum, &g.state.Sum)
-	g.cells.Tags.Bind(&g.Core, &graphgenEverythingFields.Tags, &g.state.Tags)
-	g.cells.Vector.Bind(&g.Core, &graphgenEverythingFields.Vector, &g.state.Vector)
-	g.cells.Votes.Bind(&g.Core, &graphgenEverythingFields.Votes, &g.state.Votes)
-	g.cells.Docs.Bind(&g.Core, &graphgenEverythingFields.Docs, &g.state.Docs)
-	g.OnMigrate(g.state.Migrate)
+// graphgenEverythingNew binds the fields in order of their wire names.
+func graphgenEverythingNew(opts state.Options) state.Live[Everything, EverythingUpdate] {
+	l := new(graphgenEverything)
+	f := &graphgenEverythingFields
+	l.Init("Everything", opts, 21)
+	l.OnMigrate(l.s.Migrate)
+	l.f.And.Bind(&l.Core, &f.And, &l.s.And)
+	l.f.Cache.Bind(&l.Core, &f.Cache, &l.s.Cache)
+	l.f.Draft.Bind(&l.Core, &f.Draft, &l.s.Draft)
+	l.f.Facts.Bind(&l.Core, &f.Facts, &l.s.Facts)
+	l.f.First.Bind(&l.Core, &f.First, &l.s.First)
+	l.f.Labels.Bind(&l.Core, &f.Labels, &l.s.Labels)
+	l.f.Last.Bind(&l.Core, &f.Last, &l.s.Last)
+	l.f.Log.Bind(&l.Core, &f.Log, &l.s.Log)
+	l.f.Max.Bind(&l.Core, &f.Max, &l.s.Max)
+	l.f.Messages.Bind(&l.Core, &f.Messages, &l.s.Messages)
+	l.f.Min.Bind(&l.Core, &f.Min, &l.s.Min)
+	l.f.Or.Bind(&l.Core, &f.Or, &l.s.Or)
+	l.f.Plan.Bind(&l.Core, &f.Plan, &l.s.Plan)
+	l.f.Ranks.Bind(&l.Core, &f.Ranks, &l.s.Ranks)
+	l.f.Ratio.Bind(&l.Core, &f.Ratio, &l.s.Ratio)
+	l.f.Set.Bind(&l.Core, &f.Set, &l.s.Set)
+	l.f.Sum.Bind(&l.Core, &f.Sum, &l.s.Sum)
+	l.f.Tags.Bind(&l.Core, &f.Tags, &l.s.Tags)
+	l.f.Vector.Bind(&l.Core, &f.Vector, &l.s.Vector)
+	l.f.Votes.Bind(&l.Core, &f.Votes, &l.s.Votes)
+	l.f.Docs.Bind(&l.Core, &f.Docs, &l.s.Docs)
+	return l
 }
 
-// View implements state.Live.
-func (g *graphgenEverything) View() Everything {
-	s := g.state
+// View returns the state with its slices clipped.
+func (l *graphgenEverything) View() Everything {
+	s := l.s
 	s.Vector = slices.Clip(s.Vector)
 	s.Log = slices.Clip(s.Log)
 	s.Docs = slices.Clip(s.Docs)
@@ -841,91 +713,253 @@ func (g *graphgenEverything) View() Everything {
 	return s
 }
 
-// Load implements state.Live.
-func (g *graphgenEverything) Load(s Everything) {
-	g.state = s
-	g.Adopt()
+// Load replaces the state by s.
+func (l *graphgenEverything) Load(s Everything) {
+	l.s = s
+	l.Adopt()
 }
 
-// Merge implements state.Live.
-func (g *graphgenEverything) Merge(task int, u *EverythingUpdate) error {
-	g.Begin(task)
+// Merge applies u.
+func (l *graphgenEverything) Merge(task int, u *EverythingUpdate) error {
+	l.Begin(task)
 	if !u.Set.IsZero() {
-		g.cells.Set.Merge(&u.Set)
+		l.f.Set.Merge(&u.Set)
 	}
 	if !u.Vector.IsZero() {
-		g.cells.Vector.Merge(&u.Vector)
+		l.f.Vector.Merge(&u.Vector)
 	}
 	if !u.Labels.IsZero() {
-		g.cells.Labels.Merge(&u.Labels)
+		l.f.Labels.Merge(&u.Labels)
 	}
 	if !u.Last.IsZero() {
-		g.cells.Last.Merge(&u.Last)
+		l.f.Last.Merge(&u.Last)
 	}
 	if !u.First.IsZero() {
-		g.cells.First.Merge(&u.First)
+		l.f.First.Merge(&u.First)
 	}
 	if !u.Sum.IsZero() {
-		g.cells.Sum.Merge(&u.Sum)
+		l.f.Sum.Merge(&u.Sum)
 	}
 	if !u.Ratio.IsZero() {
-		g.cells.Ratio.Merge(&u.Ratio)
+		l.f.Ratio.Merge(&u.Ratio)
 	}
 	if !u.Min.IsZero() {
-		g.cells.Min.Merge(&u.Min)
+		l.f.Min.Merge(&u.Min)
 	}
 	if !u.Max.IsZero() {
-		g.cells.Max.Merge(&u.Max)
+		l.f.Max.Merge(&u.Max)
 	}
 	if !u.And.IsZero() {
-		g.cells.And.Merge(&u.And)
+		l.f.And.Merge(&u.And)
 	}
 	if !u.Or.IsZero() {
-		g.cells.Or.Merge(&u.Or)
+		l.f.Or.Merge(&u.Or)
 	}
 	if !u.Log.IsZero() {
-		g.cells.Log.Merge(&u.Log)
+		l.f.Log.Merge(&u.Log)
 	}
 	if !u.Docs.IsZero() {
-		g.cells.Docs.Merge(&u.Docs)
+		l.f.Docs.Merge(&u.Docs)
 	}
 	if !u.Messages.IsZero() {
-		g.cells.Messages.Merge(&u.Messages)
+		l.f.Messages.Merge(&u.Messages)
 	}
 	if !u.Tags.IsZero() {
-		g.cells.Tags.Merge(&u.Tags)
+		l.f.Tags.Merge(&u.Tags)
 	}
 	if !u.Facts.IsZero() {
-		g.cells.Facts.Merge(&u.Facts)
+		l.f.Facts.Merge(&u.Facts)
 	}
 	if !u.Votes.IsZero() {
-		g.cells.Votes.Merge(&u.Votes)
+		l.f.Votes.Merge(&u.Votes)
 	}
 	if !u.Ranks.IsZero() {
-		g.cells.Ranks.Merge(&u.Ranks)
+		l.f.Ranks.Merge(&u.Ranks)
 	}
 	if !u.Plan.IsZero() {
-		g.cells.Plan.Merge(&u.Plan)
+		l.f.Plan.Merge(&u.Plan)
 	}
 	if !u.Draft.IsZero() {
-		g.cells.Draft.Merge(&u.Draft)
+		l.f.Draft.Merge(&u.Draft)
 	}
 	if !u.Cache.IsZero() {
-		g.cells.Cache.Merge(&u.Cache)
+		l.f.Cache.Merge(&u.Cache)
 	}
-	return g.End()
+	return l.End()
+}
+
+func graphgenEverythingClone(s Everything) Everything {
+	s.Vector = slices.Clone(s.Vector)
+	s.Labels = maps.Clone(s.Labels)
+	s.Log = slices.Clone(s.Log)
+	s.Docs = graphgenCodecSliceOfDoc{}.Clone(s.Docs)
+	s.Messages = graphgenCodecSliceOfMessage{}.Clone(s.Messages)
+	s.Tags = slices.Clone(s.Tags)
+	s.Facts = maps.Clone(s.Facts)
+	s.Votes = maps.Clone(s.Votes)
+	s.Ranks = maps.Clone(s.Ranks)
+	s.Plan = graphgenCodecPointerToPlan{}.Clone(s.Plan)
+	return s
+}
+
+func graphgenEverythingEqual(a, b Everything) bool {
+	return graphgenEverythingChanged(a, b) == nil
+}
+
+func graphgenEverythingChanged(a, b Everything) []string {
+	var names []string
+	if a.Set != b.Set {
+		names = append(names, "Set")
+	}
+	if !(graphgenCodecSliceOfFloat64{}).Equal(&a.Vector, &b.Vector) {
+		names = append(names, "Vector")
+	}
+	if !wire.SameMap(a.Labels, b.Labels) {
+		names = append(names, "Labels")
+	}
+	if a.Last != b.Last {
+		names = append(names, "Last")
+	}
+	if a.First != b.First {
+		names = append(names, "First")
+	}
+	if a.Sum != b.Sum {
+		names = append(names, "Sum")
+	}
+	if !wire.SameFloat(a.Ratio, b.Ratio) {
+		names = append(names, "Ratio")
+	}
+	if a.Min != b.Min {
+		names = append(names, "Min")
+	}
+	if a.Max != b.Max {
+		names = append(names, "Max")
+	}
+	if a.And != b.And {
+		names = append(names, "And")
+	}
+	if a.Or != b.Or {
+		names = append(names, "Or")
+	}
+	if !wire.SameSlice(a.Log, b.Log) {
+		names = append(names, "Log")
+	}
+	if !(graphgenCodecSliceOfDoc{}).Equal(&a.Docs, &b.Docs) {
+		names = append(names, "Docs")
+	}
+	if !(graphgenCodecSliceOfMessage{}).Equal(&a.Messages, &b.Messages) {
+		names = append(names, "Messages")
+	}
+	if !wire.SameSlice(a.Tags, b.Tags) {
+		names = append(names, "Tags")
+	}
+	if !(graphgenCodecMapOfStringToFact{}).Equal(&a.Facts, &b.Facts) {
+		names = append(names, "Facts")
+	}
+	if !wire.SameMap(a.Votes, b.Votes) {
+		names = append(names, "Votes")
+	}
+	if !wire.SameMap(a.Ranks, b.Ranks) {
+		names = append(names, "Ranks")
+	}
+	if !(graphgenCodecPointerToPlan{}).Equal(&a.Plan, &b.Plan) {
+		names = append(names, "Plan")
+	}
+	if a.Draft != b.Draft {
+		names = append(names, "Draft")
+	}
+	return names
+}
+
+func graphgenEverythingAppendUpdate(b []byte, u *EverythingUpdate) ([]byte, error) {
+	w := state.NewUpdateWriter(b)
+	f := &graphgenEverythingFields
+	f.Set.AppendUpdate(&w, &u.Set)
+	f.Vector.AppendUpdate(&w, &u.Vector)
+	f.Labels.AppendUpdate(&w, &u.Labels)
+	f.Last.AppendUpdate(&w, &u.Last)
+	f.First.AppendUpdate(&w, &u.First)
+	f.Sum.AppendUpdate(&w, &u.Sum)
+	f.Ratio.AppendUpdate(&w, &u.Ratio)
+	f.Min.AppendUpdate(&w, &u.Min)
+	f.Max.AppendUpdate(&w, &u.Max)
+	f.And.AppendUpdate(&w, &u.And)
+	f.Or.AppendUpdate(&w, &u.Or)
+	f.Log.AppendUpdate(&w, &u.Log)
+	f.Docs.AppendUpdate(&w, &u.Docs)
+	f.Messages.AppendUpdate(&w, &u.Messages)
+	f.Tags.AppendUpdate(&w, &u.Tags)
+	f.Facts.AppendUpdate(&w, &u.Facts)
+	f.Votes.AppendUpdate(&w, &u.Votes)
+	f.Ranks.AppendUpdate(&w, &u.Ranks)
+	f.Plan.AppendUpdate(&w, &u.Plan)
+	f.Draft.AppendUpdate(&w, &u.Draft)
+	return w.End()
+}
+
+func graphgenEverythingDecodeUpdate(b []byte, u *EverythingUpdate) error {
+	*u = EverythingUpdate{}
+	r := wire.NewReader("EverythingUpdate", b)
+	f := &graphgenEverythingFields
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Set":
+			f.Set.ReadUpdate(&r, &u.Set)
+		case "Vector":
+			f.Vector.ReadUpdate(&r, &u.Vector)
+		case "Labels":
+			f.Labels.ReadUpdate(&r, &u.Labels)
+		case "Last":
+			f.Last.ReadUpdate(&r, &u.Last)
+		case "First":
+			f.First.ReadUpdate(&r, &u.First)
+		case "Sum":
+			f.Sum.ReadUpdate(&r, &u.Sum)
+		case "Ratio":
+			f.Ratio.ReadUpdate(&r, &u.Ratio)
+		case "Min":
+			f.Min.ReadUpdate(&r, &u.Min)
+		case "Max":
+			f.Max.ReadUpdate(&r, &u.Max)
+		case "And":
+			f.And.ReadUpdate(&r, &u.And)
+		case "Or":
+			f.Or.ReadUpdate(&r, &u.Or)
+		case "Log":
+			f.Log.ReadUpdate(&r, &u.Log)
+		case "docs", "old_docs", "papers":
+			f.Docs.ReadUpdate(&r, &u.Docs)
+		case "Messages":
+			f.Messages.ReadUpdate(&r, &u.Messages)
+		case "Tags":
+			f.Tags.ReadUpdate(&r, &u.Tags)
+		case "Facts":
+			f.Facts.ReadUpdate(&r, &u.Facts)
+		case "Votes":
+			f.Votes.ReadUpdate(&r, &u.Votes)
+		case "Ranks":
+			f.Ranks.ReadUpdate(&r, &u.Ranks)
+		case "Plan":
+			f.Plan.ReadUpdate(&r, &u.Plan)
+		case "Draft":
+			f.Draft.ReadUpdate(&r, &u.Draft)
+		default:
+			r.Unknown(key)
+		}
+	}
+	return state.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
 func (v *Doc) AppendWire(b []byte) ([]byte, error) {
-	return graphgenStateDoc{}.Append(b, v)
+	return graphgenCodecDoc{}.Append(b, v)
 }
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *Doc) DecodeWire(b []byte) error {
 	r := wire.NewReader("Doc", b)
 	var out Doc
-	graphgenStateDoc{}.Read(&r, &out)
+	graphgenCodecDoc{}.Read(&r, &out)
 	if err := r.End(); err != nil {
 		return err
 	}
@@ -933,36 +967,34 @@ func (v *Doc) DecodeWire(b []byte) error {
 	return nil
 }
 
-// graphgenStateArrayOfByte writes, reads and compares values of type [16]byte.
-type graphgenStateArrayOfByte struct{}
+// graphgenCodecArrayOf16Byte is the codec of [16]byte.
+type graphgenCodecArrayOf16Byte struct{}
 
-func (graphgenStateArrayOfByte) Append(b []byte, v *[16]byte) ([]byte, error) {
+func (graphgenCodecArrayOf16Byte) Append(b []byte, v *[16]byte) ([]byte, error) {
 	return wire.AppendBytes(b, (*v)[:]), nil
 }
 
-func (graphgenStateArrayOfByte) Read(r *wire.Reader, v *[16]byte) {
+func (graphgenCodecArrayOf16Byte) Read(r *wire.Reader, v *[16]byte) {
 	r.FixedBytes((*v)[:])
 }
 
-func (graphgenStateArrayOfByte) Equal(x, y *[16]byte) bool {
-	return *x == *y
+func (graphgenCodecArrayOf16Byte) Equal(a, b *[16]byte) bool {
+	return *a == *b
 }
 
-// graphgenStateToolCall writes, reads, compares and copies values of type ToolCall.
-type graphgenStateToolCall struct{}
+// graphgenCodecToolCall is the codec of ToolCall.
+type graphgenCodecToolCall struct{}
 
-func (graphgenStateToolCall) Append(b []byte, v *ToolCall) ([]byte, error) {
-	b = wire.AppendMapLen(b, 3)
-	b = wire.AppendString(b, "ID")
+func (graphgenCodecToolCall) Append(b []byte, v *ToolCall) ([]byte, error) {
+	b = append(b, "\x83\xa2ID"...)
 	b = wire.AppendString(b, v.ID)
-	b = wire.AppendString(b, "Tool")
+	b = append(b, "\xa4Tool"...)
 	b = wire.AppendString(b, v.Tool)
-	b = wire.AppendString(b, "Args")
-	b = wire.AppendBytes(b, v.Args)
-	return b, nil
+	b = append(b, "\xa4Args"...)
+	return wire.AppendBytes(b, v.Args), nil
 }
 
-func (graphgenStateToolCall) Read(r *wire.Reader, v *ToolCall) {
+func (graphgenCodecToolCall) Read(r *wire.Reader, v *ToolCall) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "ID":
@@ -977,28 +1009,35 @@ func (graphgenStateToolCall) Read(r *wire.Reader, v *ToolCall) {
 	}
 }
 
-func (graphgenStateToolCall) Equal(x, y *ToolCall) bool {
-	return x.ID == y.ID &&
-		x.Tool == y.Tool &&
-		wire.SameSlice(x.Args, y.Args)
+func (graphgenCodecToolCall) Equal(a, b *ToolCall) bool {
+	return a.ID == b.ID &&
+		a.Tool == b.Tool &&
+		wire.SameSlice(a.Args, b.Args)
 }
 
-func (graphgenStateToolCall) Clone(v ToolCall) ToolCall {
+func (graphgenCodecToolCall) Clone(v ToolCall) ToolCall {
 	v.Args = slices.Clone(v.Args)
 	return v
 }
 
-// graphgenStateListOfToolCall writes, reads, compares and copies values of type []ToolCall.
-type graphgenStateListOfToolCall struct{}
+// If this does not compile, ToolCall has changed since graphgen ran: run go generate.
+var _ = struct {
+	ID   string
+	Tool string
+	Args []byte
+}(ToolCall{})
 
-func (graphgenStateListOfToolCall) Append(b []byte, v *[]ToolCall) ([]byte, error) {
+// graphgenCodecSliceOfToolCall is the codec of []ToolCall.
+type graphgenCodecSliceOfToolCall struct{}
+
+func (graphgenCodecSliceOfToolCall) Append(b []byte, v *[]ToolCall) ([]byte, error) {
 	var err error
 	if *v == nil {
 		return wire.AppendNil(b), nil
 	}
 	b = wire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b, err = graphgenStateToolCall{}.Append(b, &(*v)[i])
+		b, err = graphgenCodecToolCall{}.Append(b, &(*v)[i])
 		if err != nil {
 			return b, err
 		}
@@ -1006,7 +1045,7 @@ func (graphgenStateListOfToolCall) Append(b []byte, v *[]ToolCall) ([]byte, erro
 	return b, nil
 }
 
-func (graphgenStateListOfToolCall) Read(r *wire.Reader, v *[]ToolCall) {
+func (graphgenCodecSliceOfToolCall) Read(r *wire.Reader, v *[]ToolCall) {
 	if r.Nil() {
 		return
 	}
@@ -1014,7 +1053,7 @@ func (graphgenStateListOfToolCall) Read(r *wire.Reader, v *[]ToolCall) {
 	list := wire.MakeSlice[ToolCall](r, n)
 	for i := range n {
 		list = append(list, ToolCall{})
-		graphgenStateToolCall{}.Read(r, &list[i])
+		graphgenCodecToolCall{}.Read(r, &list[i])
 		if !r.OK() {
 			return
 		}
@@ -1022,49 +1061,43 @@ func (graphgenStateListOfToolCall) Read(r *wire.Reader, v *[]ToolCall) {
 	*v = list
 }
 
-func (graphgenStateListOfToolCall) Equal(x, y *[]ToolCall) bool {
-	if (*x == nil) != (*y == nil) || len(*x) != len(*y) {
+func (graphgenCodecSliceOfToolCall) Equal(a, b *[]ToolCall) bool {
+	if (*a == nil) != (*b == nil) || len(*a) != len(*b) {
 		return false
 	}
-	for i := range *x {
-		if !(graphgenStateToolCall{}).Equal(&(*x)[i], &(*y)[i]) {
+	for i := range *a {
+		if !(graphgenCodecToolCall{}).Equal(&(*a)[i], &(*b)[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-func (graphgenStateListOfToolCall) Clone(v []ToolCall) []ToolCall {
+func (graphgenCodecSliceOfToolCall) Clone(v []ToolCall) []ToolCall {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i] = graphgenStateToolCall{}.Clone(v[i])
+		v[i] = graphgenCodecToolCall{}.Clone(v[i])
 	}
 	return v
 }
 
-// graphgenStateMessage writes, reads, compares and copies values of type Message.
-type graphgenStateMessage struct{}
+// graphgenCodecMessage is the codec of Message.
+type graphgenCodecMessage struct{}
 
-func (graphgenStateMessage) Append(b []byte, v *Message) ([]byte, error) {
-	var err error
-	b = wire.AppendMapLen(b, 5)
-	b = wire.AppendString(b, "ID")
+func (graphgenCodecMessage) Append(b []byte, v *Message) ([]byte, error) {
+	b = append(b, "\x85\xa2ID"...)
 	b = wire.AppendString(b, v.ID)
-	b = wire.AppendString(b, "Role")
+	b = append(b, "\xa4Role"...)
 	b = wire.AppendString(b, string(v.Role))
-	b = wire.AppendString(b, "Text")
+	b = append(b, "\xa4Text"...)
 	b = wire.AppendString(b, v.Text)
-	b = wire.AppendString(b, "At")
+	b = append(b, "\xa2At"...)
 	b = wire.AppendTime(b, v.At)
-	b = wire.AppendString(b, "Calls")
-	b, err = graphgenStateListOfToolCall{}.Append(b, &v.Calls)
-	if err != nil {
-		return b, err
-	}
-	return b, nil
+	b = append(b, "\xa5Calls"...)
+	return graphgenCodecSliceOfToolCall{}.Append(b, &v.Calls)
 }
 
-func (graphgenStateMessage) Read(r *wire.Reader, v *Message) {
+func (graphgenCodecMessage) Read(r *wire.Reader, v *Message) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "ID":
@@ -1076,95 +1109,71 @@ func (graphgenStateMessage) Read(r *wire.Reader, v *Message) {
 		case "At":
 			v.At = r.Time()
 		case "Calls":
-			graphgenStateListOfToolCall{}.Read(r, &v.Calls)
+			graphgenCodecSliceOfToolCall{}.Read(r, &v.Calls)
 		default:
 			r.Unknown(key)
 		}
 	}
 }
 
-func (graphgenStateMessage) Equal(x, y *Message) bool {
-	return x.ID == y.ID &&
-		x.Role == y.Role &&
-		x.Text == y.Text &&
-		x.At.Equal(y.At) &&
-		graphgenStateListOfToolCall{}.Equal(&x.Calls, &y.Calls)
+func (graphgenCodecMessage) Equal(a, b *Message) bool {
+	return a.ID == b.ID &&
+		a.Role == b.Role &&
+		a.Text == b.Text &&
+		a.At.Equal(b.At) &&
+		graphgenCodecSliceOfToolCall{}.Equal(&a.Calls, &b.Calls)
 }
 
-func (graphgenStateMessage) Clone(v Message) Message {
-	v.Calls = graphgenStateListOfToolCall{}.Clone(v.Calls)
+func (graphgenCodecMessage) Clone(v Message) Message {
+	v.Calls = graphgenCodecSliceOfToolCall{}.Clone(v.Calls)
 	return v
 }
 
-// graphgenStateListOfMessage writes, reads, compares and copies values of type []Message.
-type graphgenStateListOfMessage struct{}
+// If this does not compile, Message has changed since graphgen ran: run go generate.
+var _ = struct {
+	ID    string
+	Role  Status
+	Text  string
+	At    time.Time
+	Calls []ToolCall
+}(Message{})
 
-func (graphgenStateListOfMessage) Append(b []byte, v *[]Message) ([]byte, error) {
-	var err error
-	if *v == nil {
-		return wire.AppendNil(b), nil
-	}
-	b = wire.AppendArrayLen(b, len(*v))
-	for i := range *v {
-		b, err = graphgenStateMessage{}.Append(b, &(*v)[i])
-		if err != nil {
-			return b, err
-		}
-	}
-	return b, nil
-}
+// graphgenCodecSliceOfMessage is the codec of []Message.
+type graphgenCodecSliceOfMessage struct{}
 
-func (graphgenStateListOfMessage) Read(r *wire.Reader, v *[]Message) {
-	if r.Nil() {
-		return
-	}
-	n := r.ArrayLen()
-	list := wire.MakeSlice[Message](r, n)
-	for i := range n {
-		list = append(list, Message{})
-		graphgenStateMessage{}.Read(r, &list[i])
-		if !r.OK() {
-			return
-		}
-	}
-	*v = list
-}
-
-func (graphgenStateListOfMessage) Equal(x, y *[]Message) bool {
-	if (*x == nil) != (*y == nil) || len(*x) != len(*y) {
+func (graphgenCodecSliceOfMessage) Equal(a, b *[]Message) bool {
+	if (*a == nil) != (*b == nil) || len(*a) != len(*b) {
 		return false
 	}
-	for i := range *x {
-		if !(graphgenStateMessage{}).Equal(&(*x)[i], &(*y)[i]) {
+	for i := range *a {
+		if !(graphgenCodecMessage{}).Equal(&(*a)[i], &(*b)[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-func (graphgenStateListOfMessage) Clone(v []Message) []Message {
+func (graphgenCodecSliceOfMessage) Clone(v []Message) []Message {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i] = graphgenStateMessage{}.Clone(v[i])
+		v[i] = graphgenCodecMessage{}.Clone(v[i])
 	}
 	return v
 }
 
-// graphgenStateFact writes, reads and compares values of type Fact.
-type graphgenStateFact struct{}
+// graphgenCodecFact is the codec of Fact.
+type graphgenCodecFact struct{}
 
-func (graphgenStateFact) Append(b []byte, v *Fact) ([]byte, error) {
-	b = wire.AppendMapLen(b, 3)
-	b = wire.AppendString(b, "Source")
+func (graphgenCodecFact) Append(b []byte, v *Fact) ([]byte, error) {
+	b = append(b, "\x83\xa6Source"...)
 	b = wire.AppendString(b, v.Source)
-	b = wire.AppendString(b, "Text")
+	b = append(b, "\xa4Text"...)
 	b = wire.AppendString(b, v.Text)
-	b = wire.AppendString(b, "Score")
-	b = wire.AppendFloat64(b, v.Score)
-	return b, nil
+	b = append(b, "\xa5Score"...)
+	return wire.AppendFloat64(b, v.Score), nil
 }
 
-func (graphgenStateFact) Read(r *wire.Reader, v *Fact) {
+func (graphgenCodecFact) Read(r *wire.Reader, v *Fact) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Source":
@@ -1179,67 +1188,39 @@ func (graphgenStateFact) Read(r *wire.Reader, v *Fact) {
 	}
 }
 
-func (graphgenStateFact) Equal(x, y *Fact) bool {
-	return x.Source == y.Source &&
-		x.Text == y.Text &&
-		wire.SameFloat(x.Score, y.Score)
+func (graphgenCodecFact) Equal(a, b *Fact) bool {
+	return a.Source == b.Source &&
+		a.Text == b.Text &&
+		wire.SameFloat(a.Score, b.Score)
 }
 
-// graphgenStateMapOfStringToFact writes, reads and compares values of type map[string]Fact.
-type graphgenStateMapOfStringToFact struct{}
+// If this does not compile, Fact has changed since graphgen ran: run go generate.
+var _ = struct {
+	Source string
+	Text   string
+	Score  float64
+}(Fact{})
 
-func (graphgenStateMapOfStringToFact) Append(b []byte, v *map[string]Fact) ([]byte, error) {
-	var err error
-	if *v == nil {
-		return wire.AppendNil(b), nil
-	}
-	b = wire.AppendMapLen(b, len(*v))
-	for _, k := range wire.SortedKeys(*v) {
-		b = wire.AppendString(b, k)
-		x := (*v)[k]
-		b, err = graphgenStateFact{}.Append(b, &x)
-		if err != nil {
-			return b, err
-		}
-	}
-	return b, nil
-}
+// graphgenCodecMapOfStringToFact is the codec of map[string]Fact.
+type graphgenCodecMapOfStringToFact struct{}
 
-func (graphgenStateMapOfStringToFact) Read(r *wire.Reader, v *map[string]Fact) {
-	if r.Nil() {
-		return
-	}
-	n := r.MapLen()
-	m := wire.MakeMap[string, Fact](r, n)
-	for range n {
-		k := r.Str()
-		var x Fact
-		graphgenStateFact{}.Read(r, &x)
-		if !r.OK() {
-			return
-		}
-		m[k] = x
-	}
-	*v = m
-}
-
-func (graphgenStateMapOfStringToFact) Equal(x, y *map[string]Fact) bool {
-	if (*x == nil) != (*y == nil) || len(*x) != len(*y) {
+func (graphgenCodecMapOfStringToFact) Equal(a, b *map[string]Fact) bool {
+	if (*a == nil) != (*b == nil) || len(*a) != len(*b) {
 		return false
 	}
-	for k, v := range *x {
-		out, ok := (*y)[k]
-		if !ok || !(graphgenStateFact{}).Equal(&v, &out) {
+	for k, v := range *a {
+		out, ok := (*b)[k]
+		if !ok || !(graphgenCodecFact{}).Equal(&v, &out) {
 			return false
 		}
 	}
 	return true
 }
 
-// graphgenStateListOfFloat64 writes, reads and compares values of type []float64.
-type graphgenStateListOfFloat64 struct{}
+// graphgenCodecSliceOfFloat64 is the codec of []float64.
+type graphgenCodecSliceOfFloat64 struct{}
 
-func (graphgenStateListOfFloat64) Append(b []byte, v *[]float64) ([]byte, error) {
+func (graphgenCodecSliceOfFloat64) Append(b []byte, v *[]float64) ([]byte, error) {
 	if *v == nil {
 		return wire.AppendNil(b), nil
 	}
@@ -1250,7 +1231,7 @@ func (graphgenStateListOfFloat64) Append(b []byte, v *[]float64) ([]byte, error)
 	return b, nil
 }
 
-func (graphgenStateListOfFloat64) Read(r *wire.Reader, v *[]float64) {
+func (graphgenCodecSliceOfFloat64) Read(r *wire.Reader, v *[]float64) {
 	if r.Nil() {
 		return
 	}
@@ -1265,22 +1246,22 @@ func (graphgenStateListOfFloat64) Read(r *wire.Reader, v *[]float64) {
 	*v = list
 }
 
-func (graphgenStateListOfFloat64) Equal(x, y *[]float64) bool {
-	if (*x == nil) != (*y == nil) || len(*x) != len(*y) {
+func (graphgenCodecSliceOfFloat64) Equal(a, b *[]float64) bool {
+	if (*a == nil) != (*b == nil) || len(*a) != len(*b) {
 		return false
 	}
-	for i := range *x {
-		if !wire.SameFloat((*x)[i], (*y)[i]) {
+	for i := range *a {
+		if !wire.SameFloat((*a)[i], (*b)[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-// graphgenStateListOfString writes, reads and compares values of type []string.
-type graphgenStateListOfString struct{}
+// graphgenCodecSliceOfString is the codec of []string.
+type graphgenCodecSliceOfString struct{}
 
-func (graphgenStateListOfString) Append(b []byte, v *[]string) ([]byte, error) {
+func (graphgenCodecSliceOfString) Append(b []byte, v *[]string) ([]byte, error) {
 	if *v == nil {
 		return wire.AppendNil(b), nil
 	}
@@ -1291,7 +1272,7 @@ func (graphgenStateListOfString) Append(b []byte, v *[]string) ([]byte, error) {
 	return b, nil
 }
 
-func (graphgenStateListOfString) Read(r *wire.Reader, v *[]string) {
+func (graphgenCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
 	if r.Nil() {
 		return
 	}
@@ -1306,40 +1287,28 @@ func (graphgenStateListOfString) Read(r *wire.Reader, v *[]string) {
 	*v = list
 }
 
-func (graphgenStateListOfString) Equal(x, y *[]string) bool {
-	return wire.SameSlice(*x, *y)
-}
+// graphgenCodecPlan is the codec of Plan.
+// It counts how deep it is, since such values can hold others of their type.
+type graphgenCodecPlan struct{}
 
-// graphgenStatePlan writes, reads, compares and copies values of type Plan.
-type graphgenStatePlan struct{}
-
-func (graphgenStatePlan) Append(b []byte, v *Plan) ([]byte, error) {
-	return graphgenStatePlan{}.append(b, v, 0)
-}
-
-func (graphgenStatePlan) append(b []byte, v *Plan, depth int) ([]byte, error) {
+func (graphgenCodecPlan) append(b []byte, v *Plan, depth int) ([]byte, error) {
 	if err := wire.AppendDepth(depth); err != nil {
 		return b, err
 	}
 	depth++
 	var err error
-	b = wire.AppendMapLen(b, 3)
-	b = wire.AppendString(b, "Goal")
+	b = append(b, "\x83\xa4Goal"...)
 	b = wire.AppendString(b, v.Goal)
-	b = wire.AppendString(b, "Steps")
-	b, err = graphgenStateListOfString{}.Append(b, &v.Steps)
+	b = append(b, "\xa5Steps"...)
+	b, err = graphgenCodecSliceOfString{}.Append(b, &v.Steps)
 	if err != nil {
 		return b, err
 	}
-	b = wire.AppendString(b, "Next")
-	b, err = graphgenStatePointerToPlan{}.append(b, &v.Next, depth)
-	if err != nil {
-		return b, err
-	}
-	return b, nil
+	b = append(b, "\xa4Next"...)
+	return graphgenCodecPointerToPlan{}.append(b, &v.Next, depth)
 }
 
-func (graphgenStatePlan) Read(r *wire.Reader, v *Plan) {
+func (graphgenCodecPlan) Read(r *wire.Reader, v *Plan) {
 	if !r.Enter() {
 		return
 	}
@@ -1349,105 +1318,100 @@ func (graphgenStatePlan) Read(r *wire.Reader, v *Plan) {
 		case "Goal":
 			v.Goal = r.Str()
 		case "Steps":
-			graphgenStateListOfString{}.Read(r, &v.Steps)
+			graphgenCodecSliceOfString{}.Read(r, &v.Steps)
 		case "Next":
-			graphgenStatePointerToPlan{}.Read(r, &v.Next)
+			graphgenCodecPointerToPlan{}.Read(r, &v.Next)
 		default:
 			r.Unknown(key)
 		}
 	}
 }
 
-func (graphgenStatePlan) Equal(x, y *Plan) bool {
-	return graphgenStatePlan{}.equal(x, y, 0)
-}
-
-func (graphgenStatePlan) equal(x, y *Plan, depth int) bool {
-	if depth >= wire.MaxDepth {
-		return false
+func (graphgenCodecPlan) equal(a, b *Plan, depth int) bool {
+	if a == b || depth >= wire.MaxDepth {
+		return a == b
 	}
 	depth++
-	return x.Goal == y.Goal &&
-		wire.SameSlice(x.Steps, y.Steps) &&
-		graphgenStatePointerToPlan{}.equal(&x.Next, &y.Next, depth)
+	return a.Goal == b.Goal &&
+		wire.SameSlice(a.Steps, b.Steps) &&
+		graphgenCodecPointerToPlan{}.equal(&a.Next, &b.Next, depth)
 }
 
-func (graphgenStatePlan) Clone(v Plan) Plan {
-	return graphgenStatePlan{}.clone(v, 0)
-}
-
-func (graphgenStatePlan) clone(v Plan, depth int) Plan {
+func (graphgenCodecPlan) clone(v Plan, depth int) Plan {
 	if depth >= wire.MaxDepth {
 		return v
 	}
 	depth++
 	v.Steps = slices.Clone(v.Steps)
-	v.Next = graphgenStatePointerToPlan{}.clone(v.Next, depth)
+	v.Next = graphgenCodecPointerToPlan{}.clone(v.Next, depth)
 	return v
 }
 
-// graphgenStatePointerToPlan writes, reads, compares and copies values of type *Plan.
-type graphgenStatePointerToPlan struct{}
+// If this does not compile, Plan has changed since graphgen ran: run go generate.
+var _ = struct {
+	Goal  string
+	Steps []string
+	Next  *Plan
+}(Plan{})
 
-func (graphgenStatePointerToPlan) Append(b []byte, v **Plan) ([]byte, error) {
-	return graphgenStatePointerToPlan{}.append(b, v, 0)
+// graphgenCodecPointerToPlan is the codec of *Plan.
+// It counts how deep it is, since such values can hold others of their type.
+type graphgenCodecPointerToPlan struct{}
+
+func (c graphgenCodecPointerToPlan) Append(b []byte, v **Plan) ([]byte, error) {
+	return c.append(b, v, 0)
 }
 
-func (graphgenStatePointerToPlan) append(b []byte, v **Plan, depth int) ([]byte, error) {
+func (graphgenCodecPointerToPlan) append(b []byte, v **Plan, depth int) ([]byte, error) {
 	if *v == nil {
 		return wire.AppendNil(b), nil
 	}
-	return graphgenStatePlan{}.append(b, *v, depth)
+	return graphgenCodecPlan{}.append(b, *v, depth)
 }
 
-func (graphgenStatePointerToPlan) Read(r *wire.Reader, v **Plan) {
+func (graphgenCodecPointerToPlan) Read(r *wire.Reader, v **Plan) {
 	if r.Nil() {
 		return
 	}
 	*v = new(Plan)
-	graphgenStatePlan{}.Read(r, *v)
+	graphgenCodecPlan{}.Read(r, *v)
 }
 
-func (graphgenStatePointerToPlan) Equal(x, y **Plan) bool {
-	return graphgenStatePointerToPlan{}.equal(x, y, 0)
-}
+func (c graphgenCodecPointerToPlan) Equal(a, b **Plan) bool { return c.equal(a, b, 0) }
 
-func (graphgenStatePointerToPlan) equal(x, y **Plan, depth int) bool {
-	if *x == nil || *y == nil {
-		return *x == *y
+func (graphgenCodecPointerToPlan) equal(a, b **Plan, depth int) bool {
+	if *a == nil || *b == nil {
+		return *a == *b
 	}
-	return graphgenStatePlan{}.equal(*x, *y, depth)
+	return graphgenCodecPlan{}.equal(*a, *b, depth)
 }
 
-func (graphgenStatePointerToPlan) Clone(v *Plan) *Plan {
-	return graphgenStatePointerToPlan{}.clone(v, 0)
-}
+func (c graphgenCodecPointerToPlan) Clone(v *Plan) *Plan { return c.clone(v, 0) }
 
-func (graphgenStatePointerToPlan) clone(v *Plan, depth int) *Plan {
+func (graphgenCodecPointerToPlan) clone(v *Plan, depth int) *Plan {
 	if v == nil {
 		return nil
 	}
-	x := graphgenStatePlan{}.clone(*v, depth)
+	x := graphgenCodecPlan{}.clone(*v, depth)
 	return &x
 }
 
-// graphgenStateMapOfStringToString writes, reads and compares values of type map[string]string.
-type graphgenStateMapOfStringToString struct{}
+// graphgenCodecMapOfStringToString is the codec of map[string]string.
+type graphgenCodecMapOfStringToString struct{}
 
-func (graphgenStateMapOfStringToString) Append(b []byte, v *map[string]string) ([]byte, error) {
+func (graphgenCodecMapOfStringToString) Append(b []byte, v *map[string]string) ([]byte, error) {
 	if *v == nil {
 		return wire.AppendNil(b), nil
 	}
 	b = wire.AppendMapLen(b, len(*v))
 	for _, k := range wire.SortedKeys(*v) {
 		b = wire.AppendString(b, k)
-		x := (*v)[k]
-		b = wire.AppendString(b, x)
+		b = wire.AppendString(b, (*v)[k])
 	}
 	return b, nil
 }
 
-func (graphgenStateMapOfStringToString) Read(r *wire.Reader, v *map[string]string) {
+func (graphgenCodecMapOfStringToString) Read(r *wire.Reader, v *map[string]string) {
 	if r.Nil() {
 		return
 	}
@@ -1463,116 +1427,83 @@ func (graphgenStateMapOfStringToString) Read(r *wire.Reader, v *map[string]strin
 	*v = m
 }
 
-func (graphgenStateMapOfStringToString) Equal(x, y *map[string]string) bool {
-	return wire.SameMap(*x, *y)
+func (graphgenCodecMapOfStringToString) Equal(a, b *map[string]string) bool {
+	return wire.SameMap(*a, *b)
 }
 
-// graphgenStateDoc writes, reads, compares and copies values of type Doc.
-type graphgenStateDoc struct{}
+// graphgenCodecDoc is the codec of Doc.
+type graphgenCodecDoc struct{}
 
-func (graphgenStateDoc) Append(b []byte, v *Doc) ([]byte, error) {
-	var err error
-	b = wire.AppendMapLen(b, 2)
-	b = wire.AppendString(b, "Title")
+func (graphgenCodecDoc) Append(b []byte, v *Doc) ([]byte, error) {
+	b = append(b, "\x82\xa5Title"...)
 	b = wire.AppendString(b, v.Title)
-	b = wire.AppendString(b, "Pages")
-	b, err = graphgenStateListOfString{}.Append(b, &v.Pages)
-	if err != nil {
-		return b, err
-	}
-	return b, nil
+	b = append(b, "\xa5Pages"...)
+	return graphgenCodecSliceOfString{}.Append(b, &v.Pages)
 }
 
-func (graphgenStateDoc) Read(r *wire.Reader, v *Doc) {
+func (graphgenCodecDoc) Read(r *wire.Reader, v *Doc) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Title":
 			v.Title = r.Str()
 		case "Pages":
-			graphgenStateListOfString{}.Read(r, &v.Pages)
+			graphgenCodecSliceOfString{}.Read(r, &v.Pages)
 		default:
 			r.Unknown(key)
 		}
 	}
 }
 
-func (graphgenStateDoc) Equal(x, y *Doc) bool {
-	return x.Title == y.Title &&
-		wire.SameSlice(x.Pages, y.Pages)
+func (graphgenCodecDoc) Equal(a, b *Doc) bool {
+	return a.Title == b.Title &&
+		wire.SameSlice(a.Pages, b.Pages)
 }
 
-func (graphgenStateDoc) Clone(v Doc) Doc {
+func (graphgenCodecDoc) Clone(v Doc) Doc {
 	v.Pages = slices.Clone(v.Pages)
 	return v
 }
 
-// graphgenStateListOfDoc writes, reads, compares and copies values of type []Doc.
-type graphgenStateListOfDoc struct{}
+// If this does not compile, Doc has changed since graphgen ran: run go generate.
+var _ = struct {
+	Title string
+	Pages []string
+}(Doc{})
 
-func (graphgenStateListOfDoc) Append(b []byte, v *[]Doc) ([]byte, error) {
-	var err error
-	if *v == nil {
-		return wire.AppendNil(b), nil
-	}
-	b = wire.AppendArrayLen(b, len(*v))
-	for i := range *v {
-		b, err = graphgenStateDoc{}.Append(b, &(*v)[i])
-		if err != nil {
-			return b, err
-		}
-	}
-	return b, nil
-}
+// graphgenCodecSliceOfDoc is the codec of []Doc.
+type graphgenCodecSliceOfDoc struct{}
 
-func (graphgenStateListOfDoc) Read(r *wire.Reader, v *[]Doc) {
-	if r.Nil() {
-		return
-	}
-	n := r.ArrayLen()
-	list := wire.MakeSlice[Doc](r, n)
-	for i := range n {
-		list = append(list, Doc{})
-		graphgenStateDoc{}.Read(r, &list[i])
-		if !r.OK() {
-			return
-		}
-	}
-	*v = list
-}
-
-func (graphgenStateListOfDoc) Equal(x, y *[]Doc) bool {
-	if (*x == nil) != (*y == nil) || len(*x) != len(*y) {
+func (graphgenCodecSliceOfDoc) Equal(a, b *[]Doc) bool {
+	if (*a == nil) != (*b == nil) || len(*a) != len(*b) {
 		return false
 	}
-	for i := range *x {
-		if !(graphgenStateDoc{}).Equal(&(*x)[i], &(*y)[i]) {
+	for i := range *a {
+		if !(graphgenCodecDoc{}).Equal(&(*a)[i], &(*b)[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-func (graphgenStateListOfDoc) Clone(v []Doc) []Doc {
+func (graphgenCodecSliceOfDoc) Clone(v []Doc) []Doc {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i] = graphgenStateDoc{}.Clone(v[i])
+		v[i] = graphgenCodecDoc{}.Clone(v[i])
 	}
 	return v
 }
 
-// graphgenStatePlanEdit writes, reads and compares values of type PlanEdit.
-type graphgenStatePlanEdit struct{}
+// graphgenCodecPlanEdit is the codec of PlanEdit.
+type graphgenCodecPlanEdit struct{}
 
-func (graphgenStatePlanEdit) Append(b []byte, v *PlanEdit) ([]byte, error) {
-	b = wire.AppendMapLen(b, 2)
-	b = wire.AppendString(b, "Goal")
+func (graphgenCodecPlanEdit) Append(b []byte, v *PlanEdit) ([]byte, error) {
+	b = append(b, "\x82\xa4Goal"...)
 	b = wire.AppendString(b, v.Goal)
-	b = wire.AppendString(b, "Step")
-	b = wire.AppendString(b, v.Step)
-	return b, nil
+	b = append(b, "\xa4Step"...)
+	return wire.AppendString(b, v.Step), nil
 }
 
-func (graphgenStatePlanEdit) Read(r *wire.Reader, v *PlanEdit) {
+func (graphgenCodecPlanEdit) Read(r *wire.Reader, v *PlanEdit) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Goal":
@@ -1585,78 +1516,12 @@ func (graphgenStatePlanEdit) Read(r *wire.Reader, v *PlanEdit) {
 	}
 }
 
-func (graphgenStatePlanEdit) Equal(x, y *PlanEdit) bool {
-	return x.Goal == y.Goal &&
-		x.Step == y.Step
+func (graphgenCodecPlanEdit) Equal(a, b *PlanEdit) bool {
+	return *a == *b
 }
 
-// If one of these does not compile, the type has changed since graphgen ran: run go generate.
-var (
-	_ = struct {
-		ID       [16]byte
-		Messages []Message
-		Query    string
-		Status   Status
-		Step     int
-		Tokens   int64
-		Done     bool
-		Started  time.Time
-		Facts    map[string]Fact
-		Counts   map[string]int64
-		Vector   []float64
-		Plan     *Plan
-	}(State{})
-	_ = struct {
-		Set      string
-		Vector   []float64
-		Labels   map[string]string
-		Last     Status
-		First    string
-		Sum      int64
-		Ratio    float32
-		Min      int
-		Max      string
-		And      bool
-		Or       bool
-		Log      []string
-		Docs     []Doc
-		Messages []Message
-		Tags     []Status
-		Facts    map[string]Fact
-		Votes    map[bool]int
-		Ranks    map[int8]string
-		Plan     *Plan
-		Draft    string
-		Cache    *Cache
-	}(Everything{})
-	_ = struct {
-		Title string
-		Pages []string
-	}(Doc{})
-	_ = struct {
-		ID   string
-		Tool string
-		Args []byte
-	}(ToolCall{})
-	_ = struct {
-		ID    string
-		Role  Status
-		Text  string
-		At    time.Time
-		Calls []ToolCall
-	}(Message{})
-	_ = struct {
-		Source string
-		Text   string
-		Score  float64
-	}(Fact{})
-	_ = struct {
-		Goal  string
-		Steps []string
-		Next  *Plan
-	}(Plan{})
-	_ = struct {
-		Goal string
-		Step string
-	}(PlanEdit{})
-)
+// If this does not compile, PlanEdit has changed since graphgen ran: run go generate.
+var _ = struct {
+	Goal string
+	Step string
+}(PlanEdit{})

@@ -15,7 +15,8 @@ import (
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
 const _ = wire.IsAtLeastVersion0_1
 
-// StateUpdate is what a node changes of a State. The zero StateUpdate changes nothing.
+// StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
+// The zero StateUpdate changes nothing.
 type StateUpdate struct {
 	ID       state.Value[[16]byte]
 	Messages state.Keyed[string, Message]
@@ -69,7 +70,7 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &state.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0x5d2c9a41e07b36f8,
+	Fingerprint: 0xbe4271f188bea3c2,
 	Fields: []state.Field{
 		graphgenStateFields.ID.Field,
 		graphgenStateFields.Messages.Field,
@@ -93,24 +94,22 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 }
 
 // If this does not compile, State has changed since graphgen ran: run go generate.
-var _ = func(s State) {
-	_ = struct {
-		ID       [16]byte
-		Messages []Message
-		Query    string
-		Status   Status
-		Step     int
-		Tokens   int64
-		Done     bool
-		Started  time.Time
-		Facts    map[string]Fact
-		Counts   map[string]int64
-		Vector   []float64
-		Plan     *Plan
-	}(s)
-}
+var _ = struct {
+	ID       [16]byte
+	Messages []Message
+	Query    string
+	Status   Status
+	Step     int
+	Tokens   int64
+	Done     bool
+	Started  time.Time
+	Facts    map[string]Fact
+	Counts   map[string]int64
+	Vector   []float64
+	Plan     *Plan
+}(State{})
 
-// graphgenStateFields says how each field of a State is merged and stored. It is never written to.
+// graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
 	ID       state.ValueField[[16]byte]
 	Messages state.KeyedField[string, Message]
@@ -203,7 +202,8 @@ type graphgenState struct {
 
 // graphgenStateNew binds the fields in order of their wire names.
 func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
-	l, f := new(graphgenState), &graphgenStateFields
+	l := new(graphgenState)
+	f := &graphgenStateFields
 	l.Init("State", opts, 12)
 	l.f.Counts.Bind(&l.Core, &f.Counts, &l.s.Counts)
 	l.f.Done.Bind(&l.Core, &f.Done, &l.s.Done)
@@ -285,7 +285,9 @@ func graphgenStateClone(s State) State {
 	return s
 }
 
-func graphgenStateEqual(a, b State) bool { return graphgenStateChanged(a, b) == nil }
+func graphgenStateEqual(a, b State) bool {
+	return graphgenStateChanged(a, b) == nil
+}
 
 func graphgenStateChanged(a, b State) []string {
 	var names []string
@@ -316,7 +318,7 @@ func graphgenStateChanged(a, b State) []string {
 	if !(graphgenCodecMapOfStringToFact{}).Equal(&a.Facts, &b.Facts) {
 		names = append(names, "Facts")
 	}
-	if !(graphgenCodecMapOfStringToInt64{}).Equal(&a.Counts, &b.Counts) {
+	if !wire.SameMap(a.Counts, b.Counts) {
 		names = append(names, "Counts")
 	}
 	if !(graphgenCodecSliceOfFloat64{}).Equal(&a.Vector, &b.Vector) {
@@ -329,7 +331,8 @@ func graphgenStateChanged(a, b State) []string {
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w, f := state.NewUpdateWriter(b), &graphgenStateFields
+	w := state.NewUpdateWriter(b)
+	f := &graphgenStateFields
 	f.ID.AppendUpdate(&w, &u.ID)
 	f.Messages.AppendUpdate(&w, &u.Messages)
 	f.Query.AppendUpdate(&w, &u.Query)
@@ -347,9 +350,10 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 
 func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	*u = StateUpdate{}
-	r, f := wire.NewReader("StateUpdate", b), &graphgenStateFields
+	r := wire.NewReader("StateUpdate", b)
+	f := &graphgenStateFields
 	for range r.MapLen() {
-		switch name := r.Key(); name {
+		switch key := r.Key(); key {
 		case "ID":
 			f.ID.ReadUpdate(&r, &u.ID)
 		case "Messages":
@@ -375,13 +379,14 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 		case "Plan":
 			f.Plan.ReadUpdate(&r, &u.Plan)
 		default:
-			r.Unknown(name)
+			r.Unknown(key)
 		}
 	}
 	return state.UpdateError(&r)
 }
 
-// EverythingUpdate is what a node changes of an Everything. The zero EverythingUpdate changes nothing.
+// EverythingUpdate is what a node changes of Everything: each field says what becomes of the field of that name.
+// The zero EverythingUpdate changes nothing.
 type EverythingUpdate struct {
 	Set      state.Value[string]
 	Vector   state.Value[[]float64]
@@ -462,7 +467,7 @@ func (u EverythingUpdate) Equal(v EverythingUpdate) bool {
 // EverythingSchema is what a graph needs to know of Everything: graph.New(name, EverythingSchema).
 var EverythingSchema = &state.Schema[Everything, EverythingUpdate]{
 	Name:        "Everything",
-	Fingerprint: 0x81b4f0c26d9e735a,
+	Fingerprint: 0x448780f26f4815f8,
 	Fields: []state.Field{
 		graphgenEverythingFields.Set.Field,
 		graphgenEverythingFields.Vector.Field,
@@ -495,33 +500,31 @@ var EverythingSchema = &state.Schema[Everything, EverythingUpdate]{
 }
 
 // If this does not compile, Everything has changed since graphgen ran: run go generate.
-var _ = func(s Everything) {
-	_ = struct {
-		Set      string
-		Vector   []float64
-		Labels   map[string]string
-		Last     Status
-		First    string
-		Sum      int64
-		Ratio    float32
-		Min      int
-		Max      string
-		And      bool
-		Or       bool
-		Log      []string
-		Docs     []Doc
-		Messages []Message
-		Tags     []Status
-		Facts    map[string]Fact
-		Votes    map[bool]int
-		Ranks    map[int8]string
-		Plan     *Plan
-		Draft    string
-		Cache    *Cache
-	}(s)
-}
+var _ = struct {
+	Set      string
+	Vector   []float64
+	Labels   map[string]string
+	Last     Status
+	First    string
+	Sum      int64
+	Ratio    float32
+	Min      int
+	Max      string
+	And      bool
+	Or       bool
+	Log      []string
+	Docs     []Doc
+	Messages []Message
+	Tags     []Status
+	Facts    map[string]Fact
+	Votes    map[bool]int
+	Ranks    map[int8]string
+	Plan     *Plan
+	Draft    string
+	Cache    *Cache
+}(Everything{})
 
-// graphgenEverythingFields says how each field of an Everything is merged and stored. It is never written to.
+// graphgenEverythingFields says how each field of Everything is merged and stored. It is never written to.
 var graphgenEverythingFields = struct {
 	Set      state.ValueField[string]
 	Vector   state.ValueField[[]float64]
@@ -671,7 +674,8 @@ type graphgenEverything struct {
 
 // graphgenEverythingNew binds the fields in order of their wire names.
 func graphgenEverythingNew(opts state.Options) state.Live[Everything, EverythingUpdate] {
-	l, f := new(graphgenEverything), &graphgenEverythingFields
+	l := new(graphgenEverything)
+	f := &graphgenEverythingFields
 	l.Init("Everything", opts, 21)
 	l.OnMigrate(l.s.Migrate)
 	l.f.And.Bind(&l.Core, &f.And, &l.s.And)
@@ -798,7 +802,9 @@ func graphgenEverythingClone(s Everything) Everything {
 	return s
 }
 
-func graphgenEverythingEqual(a, b Everything) bool { return graphgenEverythingChanged(a, b) == nil }
+func graphgenEverythingEqual(a, b Everything) bool {
+	return graphgenEverythingChanged(a, b) == nil
+}
 
 func graphgenEverythingChanged(a, b Everything) []string {
 	var names []string
@@ -808,7 +814,7 @@ func graphgenEverythingChanged(a, b Everything) []string {
 	if !(graphgenCodecSliceOfFloat64{}).Equal(&a.Vector, &b.Vector) {
 		names = append(names, "Vector")
 	}
-	if !(graphgenCodecMapOfStringToString{}).Equal(&a.Labels, &b.Labels) {
+	if !wire.SameMap(a.Labels, b.Labels) {
 		names = append(names, "Labels")
 	}
 	if a.Last != b.Last {
@@ -820,7 +826,7 @@ func graphgenEverythingChanged(a, b Everything) []string {
 	if a.Sum != b.Sum {
 		names = append(names, "Sum")
 	}
-	if !(state.Float[float32]{}).Equal(&a.Ratio, &b.Ratio) {
+	if !wire.SameFloat(a.Ratio, b.Ratio) {
 		names = append(names, "Ratio")
 	}
 	if a.Min != b.Min {
@@ -835,7 +841,7 @@ func graphgenEverythingChanged(a, b Everything) []string {
 	if a.Or != b.Or {
 		names = append(names, "Or")
 	}
-	if !(graphgenCodecSliceOfString{}).Equal(&a.Log, &b.Log) {
+	if !wire.SameSlice(a.Log, b.Log) {
 		names = append(names, "Log")
 	}
 	if !(graphgenCodecSliceOfDoc{}).Equal(&a.Docs, &b.Docs) {
@@ -844,16 +850,16 @@ func graphgenEverythingChanged(a, b Everything) []string {
 	if !(graphgenCodecSliceOfMessage{}).Equal(&a.Messages, &b.Messages) {
 		names = append(names, "Messages")
 	}
-	if !(graphgenCodecSliceOfStatus{}).Equal(&a.Tags, &b.Tags) {
+	if !wire.SameSlice(a.Tags, b.Tags) {
 		names = append(names, "Tags")
 	}
 	if !(graphgenCodecMapOfStringToFact{}).Equal(&a.Facts, &b.Facts) {
 		names = append(names, "Facts")
 	}
-	if !(graphgenCodecMapOfBoolToInt{}).Equal(&a.Votes, &b.Votes) {
+	if !wire.SameMap(a.Votes, b.Votes) {
 		names = append(names, "Votes")
 	}
-	if !(graphgenCodecMapOfInt8ToString{}).Equal(&a.Ranks, &b.Ranks) {
+	if !wire.SameMap(a.Ranks, b.Ranks) {
 		names = append(names, "Ranks")
 	}
 	if !(graphgenCodecPointerToPlan{}).Equal(&a.Plan, &b.Plan) {
@@ -866,7 +872,8 @@ func graphgenEverythingChanged(a, b Everything) []string {
 }
 
 func graphgenEverythingAppendUpdate(b []byte, u *EverythingUpdate) ([]byte, error) {
-	w, f := state.NewUpdateWriter(b), &graphgenEverythingFields
+	w := state.NewUpdateWriter(b)
+	f := &graphgenEverythingFields
 	f.Set.AppendUpdate(&w, &u.Set)
 	f.Vector.AppendUpdate(&w, &u.Vector)
 	f.Labels.AppendUpdate(&w, &u.Labels)
@@ -892,9 +899,10 @@ func graphgenEverythingAppendUpdate(b []byte, u *EverythingUpdate) ([]byte, erro
 
 func graphgenEverythingDecodeUpdate(b []byte, u *EverythingUpdate) error {
 	*u = EverythingUpdate{}
-	r, f := wire.NewReader("EverythingUpdate", b), &graphgenEverythingFields
+	r := wire.NewReader("EverythingUpdate", b)
+	f := &graphgenEverythingFields
 	for range r.MapLen() {
-		switch name := r.Key(); name {
+		switch key := r.Key(); key {
 		case "Set":
 			f.Set.ReadUpdate(&r, &u.Set)
 		case "Vector":
@@ -936,41 +944,142 @@ func graphgenEverythingDecodeUpdate(b []byte, u *EverythingUpdate) error {
 		case "Draft":
 			f.Draft.ReadUpdate(&r, &u.Draft)
 		default:
-			r.Unknown(name)
+			r.Unknown(key)
 		}
 	}
 	return state.UpdateError(&r)
 }
 
-// AppendWire appends v to b.
-func (v *Doc) AppendWire(b []byte) ([]byte, error) { return graphgenCodecDoc{}.Append(b, v) }
-
-// DecodeWire sets v to what b holds.
-func (v *Doc) DecodeWire(b []byte) error {
-	r := wire.NewReader("Doc", b)
-	*v = Doc{}
-	graphgenCodecDoc{}.Read(&r, v)
-	return r.End()
+// AppendWire appends the value to b as MessagePack and returns the extended slice.
+func (v *Doc) AppendWire(b []byte) ([]byte, error) {
+	return graphgenCodecDoc{}.Append(b, v)
 }
 
-// If this does not compile, Doc has changed since graphgen ran: run go generate.
-var _ = func(s Doc) {
-	_ = struct {
-		Title string
-		Pages []string
-	}(s)
+// DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
+func (v *Doc) DecodeWire(b []byte) error {
+	r := wire.NewReader("Doc", b)
+	var out Doc
+	graphgenCodecDoc{}.Read(&r, &out)
+	if err := r.End(); err != nil {
+		return err
+	}
+	*v = out
+	return nil
 }
 
 // graphgenCodecArrayOf16Byte is the codec of [16]byte.
 type graphgenCodecArrayOf16Byte struct{}
 
 func (graphgenCodecArrayOf16Byte) Append(b []byte, v *[16]byte) ([]byte, error) {
-	return wire.AppendBytes(b, v[:]), nil
+	return wire.AppendBytes(b, (*v)[:]), nil
 }
 
-func (graphgenCodecArrayOf16Byte) Read(r *wire.Reader, v *[16]byte) { r.FixedBytes(v[:]) }
+func (graphgenCodecArrayOf16Byte) Read(r *wire.Reader, v *[16]byte) {
+	r.FixedBytes((*v)[:])
+}
 
-func (graphgenCodecArrayOf16Byte) Equal(a, b *[16]byte) bool { return *a == *b }
+func (graphgenCodecArrayOf16Byte) Equal(a, b *[16]byte) bool {
+	return *a == *b
+}
+
+// graphgenCodecToolCall is the codec of ToolCall.
+type graphgenCodecToolCall struct{}
+
+func (graphgenCodecToolCall) Append(b []byte, v *ToolCall) ([]byte, error) {
+	b = append(b, "\x83\xa2ID"...)
+	b = wire.AppendString(b, v.ID)
+	b = append(b, "\xa4Tool"...)
+	b = wire.AppendString(b, v.Tool)
+	b = append(b, "\xa4Args"...)
+	return wire.AppendBytes(b, v.Args), nil
+}
+
+func (graphgenCodecToolCall) Read(r *wire.Reader, v *ToolCall) {
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "ID":
+			v.ID = r.Str()
+		case "Tool":
+			v.Tool = r.Str()
+		case "Args":
+			v.Args = r.Bytes()
+		default:
+			r.Unknown(key)
+		}
+	}
+}
+
+func (graphgenCodecToolCall) Equal(a, b *ToolCall) bool {
+	return a.ID == b.ID &&
+		a.Tool == b.Tool &&
+		wire.SameSlice(a.Args, b.Args)
+}
+
+func (graphgenCodecToolCall) Clone(v ToolCall) ToolCall {
+	v.Args = slices.Clone(v.Args)
+	return v
+}
+
+// If this does not compile, ToolCall has changed since graphgen ran: run go generate.
+var _ = struct {
+	ID   string
+	Tool string
+	Args []byte
+}(ToolCall{})
+
+// graphgenCodecSliceOfToolCall is the codec of []ToolCall.
+type graphgenCodecSliceOfToolCall struct{}
+
+func (graphgenCodecSliceOfToolCall) Append(b []byte, v *[]ToolCall) ([]byte, error) {
+	var err error
+	if *v == nil {
+		return wire.AppendNil(b), nil
+	}
+	b = wire.AppendArrayLen(b, len(*v))
+	for i := range *v {
+		b, err = graphgenCodecToolCall{}.Append(b, &(*v)[i])
+		if err != nil {
+			return b, err
+		}
+	}
+	return b, nil
+}
+
+func (graphgenCodecSliceOfToolCall) Read(r *wire.Reader, v *[]ToolCall) {
+	if r.Nil() {
+		return
+	}
+	n := r.ArrayLen()
+	list := wire.MakeSlice[ToolCall](r, n)
+	for i := range n {
+		list = append(list, ToolCall{})
+		graphgenCodecToolCall{}.Read(r, &list[i])
+		if !r.OK() {
+			return
+		}
+	}
+	*v = list
+}
+
+func (graphgenCodecSliceOfToolCall) Equal(a, b *[]ToolCall) bool {
+	if (*a == nil) != (*b == nil) || len(*a) != len(*b) {
+		return false
+	}
+	for i := range *a {
+		if !(graphgenCodecToolCall{}).Equal(&(*a)[i], &(*b)[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (graphgenCodecSliceOfToolCall) Clone(v []ToolCall) []ToolCall {
+	v = slices.Clone(v)
+	for i := range v {
+		v[i] = graphgenCodecToolCall{}.Clone(v[i])
+	}
+	return v
+}
 
 // graphgenCodecMessage is the codec of Message.
 type graphgenCodecMessage struct{}
@@ -990,7 +1099,7 @@ func (graphgenCodecMessage) Append(b []byte, v *Message) ([]byte, error) {
 
 func (graphgenCodecMessage) Read(r *wire.Reader, v *Message) {
 	for range r.MapLen() {
-		switch name := r.Key(); name {
+		switch key := r.Key(); key {
 		case "ID":
 			v.ID = r.Str()
 		case "Role":
@@ -1002,7 +1111,7 @@ func (graphgenCodecMessage) Read(r *wire.Reader, v *Message) {
 		case "Calls":
 			graphgenCodecSliceOfToolCall{}.Read(r, &v.Calls)
 		default:
-			r.Unknown(name)
+			r.Unknown(key)
 		}
 	}
 }
@@ -1021,119 +1130,19 @@ func (graphgenCodecMessage) Clone(v Message) Message {
 }
 
 // If this does not compile, Message has changed since graphgen ran: run go generate.
-var _ = func(s Message) {
-	_ = struct {
-		ID    string
-		Role  Status
-		Text  string
-		At    time.Time
-		Calls []ToolCall
-	}(s)
-}
-
-// graphgenCodecSliceOfToolCall is the codec of []ToolCall.
-type graphgenCodecSliceOfToolCall struct{}
-
-func (graphgenCodecSliceOfToolCall) Append(b []byte, v *[]ToolCall) ([]byte, error) {
-	if *v == nil {
-		return wire.AppendNil(b), nil
-	}
-	b = wire.AppendArrayLen(b, len(*v))
-	for i := range *v {
-		var err error
-		if b, err = (graphgenCodecToolCall{}).Append(b, &(*v)[i]); err != nil {
-			return b, err
-		}
-	}
-	return b, nil
-}
-
-func (graphgenCodecSliceOfToolCall) Read(r *wire.Reader, v *[]ToolCall) {
-	if r.Nil() {
-		*v = nil
-		return
-	}
-	n := r.ArrayLen()
-	*v = wire.MakeSlice[ToolCall](r, n)
-	for i := 0; i < n && r.OK(); i++ {
-		*v = append(*v, ToolCall{})
-		graphgenCodecToolCall{}.Read(r, &(*v)[i])
-	}
-}
-
-func (graphgenCodecSliceOfToolCall) Equal(a, b *[]ToolCall) bool {
-	if len(*a) != len(*b) || (*a == nil) != (*b == nil) {
-		return false
-	}
-	for i := range *a {
-		if !(graphgenCodecToolCall{}).Equal(&(*a)[i], &(*b)[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func (graphgenCodecSliceOfToolCall) Clone(v []ToolCall) []ToolCall {
-	v = slices.Clone(v)
-	for i := range v {
-		v[i] = graphgenCodecToolCall{}.Clone(v[i])
-	}
-	return v
-}
-
-// graphgenCodecToolCall is the codec of ToolCall.
-type graphgenCodecToolCall struct{}
-
-func (graphgenCodecToolCall) Append(b []byte, v *ToolCall) ([]byte, error) {
-	b = append(b, "\x83\xa2ID"...)
-	b = wire.AppendString(b, v.ID)
-	b = append(b, "\xa4Tool"...)
-	b = wire.AppendString(b, v.Tool)
-	b = append(b, "\xa4Args"...)
-	b = wire.AppendBytes(b, v.Args)
-	return b, nil
-}
-
-func (graphgenCodecToolCall) Read(r *wire.Reader, v *ToolCall) {
-	for range r.MapLen() {
-		switch name := r.Key(); name {
-		case "ID":
-			v.ID = r.Str()
-		case "Tool":
-			v.Tool = r.Str()
-		case "Args":
-			v.Args = r.Bytes()
-		default:
-			r.Unknown(name)
-		}
-	}
-}
-
-func (graphgenCodecToolCall) Equal(a, b *ToolCall) bool {
-	return a.ID == b.ID &&
-		a.Tool == b.Tool &&
-		state.Bytes[[]byte]{}.Equal(&a.Args, &b.Args)
-}
-
-func (graphgenCodecToolCall) Clone(v ToolCall) ToolCall {
-	v.Args = slices.Clone(v.Args)
-	return v
-}
-
-// If this does not compile, ToolCall has changed since graphgen ran: run go generate.
-var _ = func(s ToolCall) {
-	_ = struct {
-		ID   string
-		Tool string
-		Args []byte
-	}(s)
-}
+var _ = struct {
+	ID    string
+	Role  Status
+	Text  string
+	At    time.Time
+	Calls []ToolCall
+}(Message{})
 
 // graphgenCodecSliceOfMessage is the codec of []Message.
 type graphgenCodecSliceOfMessage struct{}
 
 func (graphgenCodecSliceOfMessage) Equal(a, b *[]Message) bool {
-	if len(*a) != len(*b) || (*a == nil) != (*b == nil) {
+	if (*a == nil) != (*b == nil) || len(*a) != len(*b) {
 		return false
 	}
 	for i := range *a {
@@ -1161,13 +1170,12 @@ func (graphgenCodecFact) Append(b []byte, v *Fact) ([]byte, error) {
 	b = append(b, "\xa4Text"...)
 	b = wire.AppendString(b, v.Text)
 	b = append(b, "\xa5Score"...)
-	b = wire.AppendFloat64(b, v.Score)
-	return b, nil
+	return wire.AppendFloat64(b, v.Score), nil
 }
 
 func (graphgenCodecFact) Read(r *wire.Reader, v *Fact) {
 	for range r.MapLen() {
-		switch name := r.Key(); name {
+		switch key := r.Key(); key {
 		case "Source":
 			v.Source = r.Str()
 		case "Text":
@@ -1175,7 +1183,7 @@ func (graphgenCodecFact) Read(r *wire.Reader, v *Fact) {
 		case "Score":
 			v.Score = r.Float64()
 		default:
-			r.Unknown(name)
+			r.Unknown(key)
 		}
 	}
 }
@@ -1183,78 +1191,30 @@ func (graphgenCodecFact) Read(r *wire.Reader, v *Fact) {
 func (graphgenCodecFact) Equal(a, b *Fact) bool {
 	return a.Source == b.Source &&
 		a.Text == b.Text &&
-		state.Float[float64]{}.Equal(&a.Score, &b.Score)
+		wire.SameFloat(a.Score, b.Score)
 }
 
 // If this does not compile, Fact has changed since graphgen ran: run go generate.
-var _ = func(s Fact) {
-	_ = struct {
-		Source string
-		Text   string
-		Score  float64
-	}(s)
-}
+var _ = struct {
+	Source string
+	Text   string
+	Score  float64
+}(Fact{})
 
 // graphgenCodecMapOfStringToFact is the codec of map[string]Fact.
 type graphgenCodecMapOfStringToFact struct{}
 
 func (graphgenCodecMapOfStringToFact) Equal(a, b *map[string]Fact) bool {
-	return (*a == nil) == (*b == nil) && maps.EqualFunc(*a, *b, func(x, y Fact) bool {
-		return graphgenCodecFact{}.Equal(&x, &y)
-	})
-}
-
-// graphgenCodecMapOfStringToInt64 is the codec of map[string]int64.
-type graphgenCodecMapOfStringToInt64 struct{}
-
-func (graphgenCodecMapOfStringToInt64) Equal(a, b *map[string]int64) bool {
-	return (*a == nil) == (*b == nil) && maps.Equal(*a, *b)
-}
-
-// graphgenCodecMapOfBoolToInt is the codec of map[bool]int.
-type graphgenCodecMapOfBoolToInt struct{}
-
-func (graphgenCodecMapOfBoolToInt) Equal(a, b *map[bool]int) bool {
-	return (*a == nil) == (*b == nil) && maps.Equal(*a, *b)
-}
-
-// graphgenCodecMapOfInt8ToString is the codec of map[int8]string.
-type graphgenCodecMapOfInt8ToString struct{}
-
-func (graphgenCodecMapOfInt8ToString) Equal(a, b *map[int8]string) bool {
-	return (*a == nil) == (*b == nil) && maps.Equal(*a, *b)
-}
-
-// graphgenCodecMapOfStringToString is the codec of map[string]string.
-type graphgenCodecMapOfStringToString struct{}
-
-func (graphgenCodecMapOfStringToString) Append(b []byte, v *map[string]string) ([]byte, error) {
-	if *v == nil {
-		return wire.AppendNil(b), nil
+	if (*a == nil) != (*b == nil) || len(*a) != len(*b) {
+		return false
 	}
-	b = wire.AppendMapLen(b, len(*v))
-	for _, key := range wire.SortedKeys(*v) {
-		b = wire.AppendString(b, key)
-		b = wire.AppendString(b, (*v)[key])
+	for k, v := range *a {
+		out, ok := (*b)[k]
+		if !ok || !(graphgenCodecFact{}).Equal(&v, &out) {
+			return false
+		}
 	}
-	return b, nil
-}
-
-func (graphgenCodecMapOfStringToString) Read(r *wire.Reader, v *map[string]string) {
-	if r.Nil() {
-		*v = nil
-		return
-	}
-	n := r.MapLen()
-	*v = wire.MakeMap[string, string](r, n)
-	for i := 0; i < n && r.OK(); i++ {
-		key := r.Str()
-		(*v)[key] = r.Str()
-	}
-}
-
-func (graphgenCodecMapOfStringToString) Equal(a, b *map[string]string) bool {
-	return (*a == nil) == (*b == nil) && maps.Equal(*a, *b)
+	return true
 }
 
 // graphgenCodecSliceOfFloat64 is the codec of []float64.
@@ -1265,28 +1225,37 @@ func (graphgenCodecSliceOfFloat64) Append(b []byte, v *[]float64) ([]byte, error
 		return wire.AppendNil(b), nil
 	}
 	b = wire.AppendArrayLen(b, len(*v))
-	for _, x := range *v {
-		b = wire.AppendFloat64(b, x)
+	for i := range *v {
+		b = wire.AppendFloat64(b, (*v)[i])
 	}
 	return b, nil
 }
 
 func (graphgenCodecSliceOfFloat64) Read(r *wire.Reader, v *[]float64) {
 	if r.Nil() {
-		*v = nil
 		return
 	}
 	n := r.ArrayLen()
-	*v = wire.MakeSlice[float64](r, n)
-	for i := 0; i < n && r.OK(); i++ {
-		*v = append(*v, r.Float64())
+	list := wire.MakeSlice[float64](r, n)
+	for range n {
+		list = append(list, r.Float64())
+		if !r.OK() {
+			return
+		}
 	}
+	*v = list
 }
 
 func (graphgenCodecSliceOfFloat64) Equal(a, b *[]float64) bool {
-	return (*a == nil) == (*b == nil) && slices.EqualFunc(*a, *b, func(x, y float64) bool {
-		return state.Float[float64]{}.Equal(&x, &y)
-	})
+	if (*a == nil) != (*b == nil) || len(*a) != len(*b) {
+		return false
+	}
+	for i := range *a {
+		if !wire.SameFloat((*a)[i], (*b)[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // graphgenCodecSliceOfString is the codec of []string.
@@ -1297,33 +1266,169 @@ func (graphgenCodecSliceOfString) Append(b []byte, v *[]string) ([]byte, error) 
 		return wire.AppendNil(b), nil
 	}
 	b = wire.AppendArrayLen(b, len(*v))
-	for _, x := range *v {
-		b = wire.AppendString(b, x)
+	for i := range *v {
+		b = wire.AppendString(b, (*v)[i])
 	}
 	return b, nil
 }
 
 func (graphgenCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
 	if r.Nil() {
-		*v = nil
 		return
 	}
 	n := r.ArrayLen()
-	*v = wire.MakeSlice[string](r, n)
-	for i := 0; i < n && r.OK(); i++ {
-		*v = append(*v, r.Str())
+	list := wire.MakeSlice[string](r, n)
+	for range n {
+		list = append(list, r.Str())
+		if !r.OK() {
+			return
+		}
+	}
+	*v = list
+}
+
+// graphgenCodecPlan is the codec of Plan.
+// It counts how deep it is, since such values can hold others of their type.
+type graphgenCodecPlan struct{}
+
+func (graphgenCodecPlan) append(b []byte, v *Plan, depth int) ([]byte, error) {
+	if err := wire.AppendDepth(depth); err != nil {
+		return b, err
+	}
+	depth++
+	var err error
+	b = append(b, "\x83\xa4Goal"...)
+	b = wire.AppendString(b, v.Goal)
+	b = append(b, "\xa5Steps"...)
+	b, err = graphgenCodecSliceOfString{}.Append(b, &v.Steps)
+	if err != nil {
+		return b, err
+	}
+	b = append(b, "\xa4Next"...)
+	return graphgenCodecPointerToPlan{}.append(b, &v.Next, depth)
+}
+
+func (graphgenCodecPlan) Read(r *wire.Reader, v *Plan) {
+	if !r.Enter() {
+		return
+	}
+	defer r.Leave()
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Goal":
+			v.Goal = r.Str()
+		case "Steps":
+			graphgenCodecSliceOfString{}.Read(r, &v.Steps)
+		case "Next":
+			graphgenCodecPointerToPlan{}.Read(r, &v.Next)
+		default:
+			r.Unknown(key)
+		}
 	}
 }
 
-func (graphgenCodecSliceOfString) Equal(a, b *[]string) bool {
-	return (*a == nil) == (*b == nil) && slices.Equal(*a, *b)
+func (graphgenCodecPlan) equal(a, b *Plan, depth int) bool {
+	if a == b || depth >= wire.MaxDepth {
+		return a == b
+	}
+	depth++
+	return a.Goal == b.Goal &&
+		wire.SameSlice(a.Steps, b.Steps) &&
+		graphgenCodecPointerToPlan{}.equal(&a.Next, &b.Next, depth)
 }
 
-// graphgenCodecSliceOfStatus is the codec of []Status.
-type graphgenCodecSliceOfStatus struct{}
+func (graphgenCodecPlan) clone(v Plan, depth int) Plan {
+	if depth >= wire.MaxDepth {
+		return v
+	}
+	depth++
+	v.Steps = slices.Clone(v.Steps)
+	v.Next = graphgenCodecPointerToPlan{}.clone(v.Next, depth)
+	return v
+}
 
-func (graphgenCodecSliceOfStatus) Equal(a, b *[]Status) bool {
-	return (*a == nil) == (*b == nil) && slices.Equal(*a, *b)
+// If this does not compile, Plan has changed since graphgen ran: run go generate.
+var _ = struct {
+	Goal  string
+	Steps []string
+	Next  *Plan
+}(Plan{})
+
+// graphgenCodecPointerToPlan is the codec of *Plan.
+// It counts how deep it is, since such values can hold others of their type.
+type graphgenCodecPointerToPlan struct{}
+
+func (c graphgenCodecPointerToPlan) Append(b []byte, v **Plan) ([]byte, error) {
+	return c.append(b, v, 0)
+}
+
+func (graphgenCodecPointerToPlan) append(b []byte, v **Plan, depth int) ([]byte, error) {
+	if *v == nil {
+		return wire.AppendNil(b), nil
+	}
+	return graphgenCodecPlan{}.append(b, *v, depth)
+}
+
+func (graphgenCodecPointerToPlan) Read(r *wire.Reader, v **Plan) {
+	if r.Nil() {
+		return
+	}
+	*v = new(Plan)
+	graphgenCodecPlan{}.Read(r, *v)
+}
+
+func (c graphgenCodecPointerToPlan) Equal(a, b **Plan) bool { return c.equal(a, b, 0) }
+
+func (graphgenCodecPointerToPlan) equal(a, b **Plan, depth int) bool {
+	if *a == nil || *b == nil {
+		return *a == *b
+	}
+	return graphgenCodecPlan{}.equal(*a, *b, depth)
+}
+
+func (c graphgenCodecPointerToPlan) Clone(v *Plan) *Plan { return c.clone(v, 0) }
+
+func (graphgenCodecPointerToPlan) clone(v *Plan, depth int) *Plan {
+	if v == nil {
+		return nil
+	}
+	x := graphgenCodecPlan{}.clone(*v, depth)
+	return &x
+}
+
+// graphgenCodecMapOfStringToString is the codec of map[string]string.
+type graphgenCodecMapOfStringToString struct{}
+
+func (graphgenCodecMapOfStringToString) Append(b []byte, v *map[string]string) ([]byte, error) {
+	if *v == nil {
+		return wire.AppendNil(b), nil
+	}
+	b = wire.AppendMapLen(b, len(*v))
+	for _, k := range wire.SortedKeys(*v) {
+		b = wire.AppendString(b, k)
+		b = wire.AppendString(b, (*v)[k])
+	}
+	return b, nil
+}
+
+func (graphgenCodecMapOfStringToString) Read(r *wire.Reader, v *map[string]string) {
+	if r.Nil() {
+		return
+	}
+	n := r.MapLen()
+	m := wire.MakeMap[string, string](r, n)
+	for range n {
+		k := r.Str()
+		m[k] = r.Str()
+		if !r.OK() {
+			return
+		}
+	}
+	*v = m
+}
+
+func (graphgenCodecMapOfStringToString) Equal(a, b *map[string]string) bool {
+	return wire.SameMap(*a, *b)
 }
 
 // graphgenCodecDoc is the codec of Doc.
@@ -1338,20 +1443,20 @@ func (graphgenCodecDoc) Append(b []byte, v *Doc) ([]byte, error) {
 
 func (graphgenCodecDoc) Read(r *wire.Reader, v *Doc) {
 	for range r.MapLen() {
-		switch name := r.Key(); name {
+		switch key := r.Key(); key {
 		case "Title":
 			v.Title = r.Str()
 		case "Pages":
 			graphgenCodecSliceOfString{}.Read(r, &v.Pages)
 		default:
-			r.Unknown(name)
+			r.Unknown(key)
 		}
 	}
 }
 
 func (graphgenCodecDoc) Equal(a, b *Doc) bool {
 	return a.Title == b.Title &&
-		graphgenCodecSliceOfString{}.Equal(&a.Pages, &b.Pages)
+		wire.SameSlice(a.Pages, b.Pages)
 }
 
 func (graphgenCodecDoc) Clone(v Doc) Doc {
@@ -1359,11 +1464,17 @@ func (graphgenCodecDoc) Clone(v Doc) Doc {
 	return v
 }
 
+// If this does not compile, Doc has changed since graphgen ran: run go generate.
+var _ = struct {
+	Title string
+	Pages []string
+}(Doc{})
+
 // graphgenCodecSliceOfDoc is the codec of []Doc.
 type graphgenCodecSliceOfDoc struct{}
 
 func (graphgenCodecSliceOfDoc) Equal(a, b *[]Doc) bool {
-	if len(*a) != len(*b) || (*a == nil) != (*b == nil) {
+	if (*a == nil) != (*b == nil) || len(*a) != len(*b) {
 		return false
 	}
 	for i := range *a {
@@ -1389,135 +1500,28 @@ func (graphgenCodecPlanEdit) Append(b []byte, v *PlanEdit) ([]byte, error) {
 	b = append(b, "\x82\xa4Goal"...)
 	b = wire.AppendString(b, v.Goal)
 	b = append(b, "\xa4Step"...)
-	b = wire.AppendString(b, v.Step)
-	return b, nil
+	return wire.AppendString(b, v.Step), nil
 }
 
 func (graphgenCodecPlanEdit) Read(r *wire.Reader, v *PlanEdit) {
 	for range r.MapLen() {
-		switch name := r.Key(); name {
+		switch key := r.Key(); key {
 		case "Goal":
 			v.Goal = r.Str()
 		case "Step":
 			v.Step = r.Str()
 		default:
-			r.Unknown(name)
+			r.Unknown(key)
 		}
 	}
 }
 
-func (graphgenCodecPlanEdit) Equal(a, b *PlanEdit) bool { return *a == *b }
+func (graphgenCodecPlanEdit) Equal(a, b *PlanEdit) bool {
+	return *a == *b
+}
 
 // If this does not compile, PlanEdit has changed since graphgen ran: run go generate.
-var _ = func(s PlanEdit) {
-	_ = struct {
-		Goal string
-		Step string
-	}(s)
-}
-
-// graphgenCodecPointerToPlan is the codec of *Plan. It counts how deep it is, since a Plan can hold others.
-type graphgenCodecPointerToPlan struct{}
-
-func (x graphgenCodecPointerToPlan) Append(b []byte, v **Plan) ([]byte, error) {
-	return x.append(b, v, 0)
-}
-
-func (graphgenCodecPointerToPlan) append(b []byte, v **Plan, depth int) ([]byte, error) {
-	if *v == nil {
-		return wire.AppendNil(b), nil
-	}
-	return graphgenCodecPlan{}.append(b, *v, depth)
-}
-
-func (graphgenCodecPointerToPlan) Read(r *wire.Reader, v **Plan) {
-	if r.Nil() {
-		*v = nil
-		return
-	}
-	*v = new(Plan)
-	graphgenCodecPlan{}.Read(r, *v)
-}
-
-func (x graphgenCodecPointerToPlan) Equal(a, b **Plan) bool { return x.equal(a, b, 0) }
-
-func (graphgenCodecPointerToPlan) equal(a, b **Plan, depth int) bool {
-	if *a == nil || *b == nil {
-		return *a == *b
-	}
-	return graphgenCodecPlan{}.equal(*a, *b, depth)
-}
-
-func (x graphgenCodecPointerToPlan) Clone(v *Plan) *Plan { return x.clone(v, 0) }
-
-func (graphgenCodecPointerToPlan) clone(v *Plan, depth int) *Plan {
-	if v == nil {
-		return nil
-	}
-	c := graphgenCodecPlan{}.clone(*v, depth)
-	return &c
-}
-
-// graphgenCodecPlan is the codec of Plan. It counts how deep it is, since a Plan can hold others.
-type graphgenCodecPlan struct{}
-
-func (graphgenCodecPlan) append(b []byte, v *Plan, depth int) ([]byte, error) {
-	if err := wire.AppendDepth(depth); err != nil {
-		return b, err
-	}
-	b = append(b, "\x83\xa4Goal"...)
-	b = wire.AppendString(b, v.Goal)
-	b = append(b, "\xa5Steps"...)
-	b, err := graphgenCodecSliceOfString{}.Append(b, &v.Steps)
-	if err != nil {
-		return b, err
-	}
-	b = append(b, "\xa4Next"...)
-	return graphgenCodecPointerToPlan{}.append(b, &v.Next, depth+1)
-}
-
-func (graphgenCodecPlan) Read(r *wire.Reader, v *Plan) {
-	if !r.Enter() {
-		return
-	}
-	for range r.MapLen() {
-		switch name := r.Key(); name {
-		case "Goal":
-			v.Goal = r.Str()
-		case "Steps":
-			graphgenCodecSliceOfString{}.Read(r, &v.Steps)
-		case "Next":
-			graphgenCodecPointerToPlan{}.Read(r, &v.Next)
-		default:
-			r.Unknown(name)
-		}
-	}
-	r.Leave()
-}
-
-func (graphgenCodecPlan) equal(a, b *Plan, depth int) bool {
-	if a == b || wire.AppendDepth(depth) != nil {
-		return a == b
-	}
-	return a.Goal == b.Goal &&
-		graphgenCodecSliceOfString{}.Equal(&a.Steps, &b.Steps) &&
-		graphgenCodecPointerToPlan{}.equal(&a.Next, &b.Next, depth+1)
-}
-
-func (graphgenCodecPlan) clone(v Plan, depth int) Plan {
-	if wire.AppendDepth(depth) != nil {
-		return v
-	}
-	v.Steps = slices.Clone(v.Steps)
-	v.Next = graphgenCodecPointerToPlan{}.clone(v.Next, depth+1)
-	return v
-}
-
-// If this does not compile, Plan has changed since graphgen ran: run go generate.
-var _ = func(s Plan) {
-	_ = struct {
-		Goal  string
-		Steps []string
-		Next  *Plan
-	}(s)
-}
+var _ = struct {
+	Goal string
+	Step string
+}(PlanEdit{})

@@ -1,0 +1,201 @@
+package goldentest
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// rounds is how many random values a property is tried on.
+const rounds = 100
+
+// Payload checks the codec of a payload type on random values.
+func Payload[T any, P wire.Generated[T]](t *testing.T, prepare func(f *Filler)) {
+	t.Helper()
+	codec[T]{
+		name:   reflect.TypeFor[T]().Name(),
+		encode: func(v T) ([]byte, error) { return P(&v).AppendWire(nil) },
+		decode: func(b []byte) (v T, err error) { err = P(&v).DecodeWire(b); return v, err },
+	}.check(t, prepare)
+}
+
+// State checks what is generated for a state on random values: the codec, Clone, Equal and Changed.
+func State[S, U any](t *testing.T, schema *state.Schema[S, U], prepare func(f *Filler)) {
+	t.Helper()
+	codec[S]{
+		name: schema.Name,
+		encode: func(s S) ([]byte, error) {
+			live := schema.New(state.Options{Record: true})
+			live.Load(s)
+			return live.AppendSnapshot(nil)
+		},
+		decode: func(b []byte) (S, error) {
+			live := schema.New(state.Options{Record: true})
+			err := live.Decode(b)
+			return live.View(), err
+		},
+		equal: schema.Equal,
+	}.check(t, prepare)
+	each(t, prepare, func(t *testing.T, f *Filler) { checkClone(t, schema, f) })
+}
+
+// each runs check with many seeds and stops at the first that fails.
+func each(t *testing.T, prepare func(f *Filler), check func(t *testing.T, f *Filler)) {
+	t.Helper()
+	for seed := range uint64(rounds) {
+		f := New(seed)
+		if prepare != nil {
+			prepare(f)
+		}
+		if check(t, f); t.Failed() {
+			t.Fatalf("with seed %d", seed)
+		}
+	}
+}
+
+// codec is how values of one type are written and read.
+type codec[T any] struct {
+	name   string
+	encode func(v T) ([]byte, error)
+	decode func(b []byte) (T, error)
+	equal  func(a, b T) bool // nil when there is none
+}
+
+func (c codec[T]) check(t *testing.T, prepare func(f *Filler)) {
+	t.Helper()
+	each(t, prepare, func(t *testing.T, f *Filler) {
+		var v T
+		Fill(f, &v)
+		b, err := c.encode(v)
+		if err != nil {
+			t.Fatalf("%s: encode %+v: %v", c.name, v, err)
+		}
+		c.checkRoundTrip(t, v, b)
+		c.checkInterop(t, v, b)
+		if f.Rand.IntN(20) == 0 {
+			c.checkPrefixes(t, b)
+		}
+	})
+}
+
+func (c codec[T]) checkRoundTrip(t *testing.T, v T, b []byte) {
+	t.Helper()
+	got, err := c.decode(b)
+	if err != nil {
+		t.Fatalf("%s: decode what was encoded: %v", c.name, err)
+	}
+	if !reflect.DeepEqual(got, v) {
+		t.Errorf("%s: decoded\n%+v\nwant\n%+v", c.name, got, v)
+	}
+	if c.equal != nil && !c.equal(got, v) {
+		t.Errorf("%s: Equal says that what was decoded differs from\n%+v", c.name, v)
+	}
+	again, err := c.encode(got)
+	if err != nil || !bytes.Equal(again, b) {
+		t.Errorf("%s: encoding again gives other bytes (%v)\ngot  %x\nwant %x", c.name, err, again, b)
+	}
+}
+
+// checkInterop has an independent library read the bytes and write them again its own way.
+func (c codec[T]) checkInterop(t *testing.T, v T, b []byte) {
+	t.Helper()
+	decoder := msgpack.NewDecoder(bytes.NewReader(b))
+	decoder.SetMapDecoder(func(d *msgpack.Decoder) (any, error) { return d.DecodeUntypedMap() })
+	tree, err := decoder.DecodeInterface()
+	if err != nil {
+		t.Fatalf("%s: the other library cannot read %x: %v", c.name, b, err)
+	}
+	var other bytes.Buffer
+	encoder := msgpack.NewEncoder(&other) // not the shortest form of integers, and maps in any order
+	if err := encoder.Encode(tree); err != nil {
+		t.Fatalf("%s: the other library cannot write %v: %v", c.name, tree, err)
+	}
+	got, err := c.decode(other.Bytes())
+	if err != nil {
+		t.Fatalf("%s: decode what the other library wrote: %v", c.name, err)
+	}
+	if !reflect.DeepEqual(got, v) {
+		t.Errorf("%s: by way of the other library\n%+v\nwant\n%+v", c.name, got, v)
+	}
+}
+
+// checkPrefixes checks that data which was cut short is never taken for whole.
+func (c codec[T]) checkPrefixes(t *testing.T, b []byte) {
+	t.Helper()
+	for n := range len(b) {
+		if _, err := c.decode(b[:n]); err == nil {
+			t.Fatalf("%s: %d of %d bytes decode without an error: %x", c.name, n, len(b), b[:n])
+		}
+	}
+	if _, err := c.decode(append(bytes.Clone(b), 0xc0)); err == nil {
+		t.Errorf("%s: a byte after the end is no error", c.name)
+	}
+}
+
+// checkClone checks that writing through a clone changes nothing, and that Equal and Changed see what differs.
+func checkClone[S, U any](t *testing.T, schema *state.Schema[S, U], f *Filler) {
+	t.Helper()
+	var s S
+	Fill(f, &s)
+	want := DeepCopy(s)
+	clone := schema.Clone(s)
+	if !schema.Equal(clone, s) || !reflect.DeepEqual(clone, s) {
+		t.Errorf("%s: Clone returned\n%+v\nwant\n%+v", schema.Name, clone, s)
+	}
+	if changed := schema.Changed(s, clone); changed != nil {
+		t.Errorf("%s: Changed(s, Clone(s)) = %q, want nil", schema.Name, changed)
+	}
+	Scramble(&clone)
+	if !reflect.DeepEqual(s, want) {
+		t.Errorf("%s: writing through a clone changed the original to\n%+v\nwant\n%+v", schema.Name, s, want)
+	}
+	checkChanged(t, schema, s, f)
+}
+
+// checkChanged changes one field after the other and expects Changed to name just that.
+func checkChanged[S, U any](t *testing.T, schema *state.Schema[S, U], s S, f *Filler) {
+	t.Helper()
+	for _, field := range schema.Fields {
+		other := DeepCopy(s)
+		v := open(reflect.ValueOf(&other).Elem().FieldByName(field.Name))
+		f.fill(v, 0)
+		was := open(reflect.ValueOf(&s).Elem().FieldByName(field.Name))
+		if field.Reducer == "untracked" {
+			continue
+		}
+		same := reflect.DeepEqual(v.Interface(), was.Interface())
+		want := fmt.Sprint([]string{field.Name})
+		if same {
+			want = fmt.Sprint([]string(nil))
+		}
+		if got := fmt.Sprint(schema.Changed(s, other)); got != want {
+			t.Errorf("%s: Changed after a change of %s = %s, want %s", schema.Name, field.Name, got, want)
+		}
+		if got := schema.Equal(s, other); got != same {
+			t.Errorf("%s: Equal after a change of %s = %v, want %v", schema.Name, field.Name, got, same)
+		}
+	}
+}
+
+// Bytes returns random values of a payload type, encoded, to start fuzzing from.
+func Bytes[T any, P wire.Generated[T]](n int, prepare func(f *Filler)) [][]byte {
+	var list [][]byte
+	for seed := range uint64(n) {
+		f := New(seed)
+		if prepare != nil {
+			prepare(f)
+		}
+		var v T
+		Fill(f, &v)
+		if b, err := P(&v).AppendWire(nil); err == nil {
+			list = append(list, b)
+		}
+	}
+	return list
+}
