@@ -33,7 +33,9 @@ func TestRunReturnsTheUpdateAndTheMergedState(t *testing.T) {
 var errNo = errors.New("no")
 
 func TestRunReturnsTheNodesError(t *testing.T) {
-	node := func(context.Context, teststate.Work) (teststate.WorkUpdate, error) { return teststate.WorkUpdate{}, errNo }
+	node := func(context.Context, teststate.Work) (teststate.WorkUpdate, error) {
+		return teststate.WorkUpdate{}, errNo
+	}
 	_, got, err := graphtest.Run(t, teststate.WorkSchema, node, teststate.Work{Count: 3})
 	if !errors.Is(err, errNo) || got.Count != 3 {
 		t.Errorf("got %v, %v; want errNo and the state as it was", got, err)
