@@ -1,0 +1,45 @@
+#!/bin/sh
+# Installs the servers that tests need and this machine does not have: Redis, MariaDB and PostgreSQL. Tests start
+# and stop servers of their own, so no service has to run. It ends with 0 when nothing is missing any more, and says
+# what to do otherwise.
+set -eu
+
+# Servers are often in folders that are on root's path only.
+PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+for dir in /usr/lib/postgresql/*/bin /opt/homebrew/opt/postgresql*/bin /usr/local/opt/postgresql*/bin; do
+	[ -x "$dir/initdb" ] && PATH="$PATH:$dir"
+done
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+missing() {
+	have redis-server || echo redis-server
+	{ have mariadbd && have mariadb-install-db; } || echo mariadb-server
+	{ have postgres && have initdb; } || echo postgresql
+}
+
+packages=$(missing)
+[ -z "$packages" ] && exit 0
+
+root=
+if [ "$(id -u)" != 0 ]; then
+	have sudo && sudo -n true 2>/dev/null && root="sudo -n"
+fi
+if have apt-get && { [ "$(id -u)" = 0 ] || [ -n "$root" ]; }; then
+	echo "installing for the tests:" $packages
+	# shellcheck disable=SC2086 # both are lists of words
+	$root env DEBIAN_FRONTEND=noninteractive apt-get update -q >/dev/null
+	$root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $packages >/dev/null
+	packages=$(missing)
+	[ -z "$packages" ] && exit 0
+fi
+
+echo "The tests need servers that are not here:" $packages >&2
+cat >&2 <<'END'
+Install them; no service needs to run. Debian, Ubuntu: apt-get install redis-server mariadb-server postgresql
+macOS: brew install redis mariadb postgresql
+Most tests can use running servers instead (compose.yaml starts all three): set GRAPHGEN_TEST_REDIS_ADDR,
+GRAPHGEN_TEST_MYSQL_DSN and GRAPHGEN_TEST_POSTGRES_DSN; those that kill a server cannot.
+Or leave out every test that needs one: go test -short ./...
+END
+exit 1
