@@ -128,7 +128,7 @@ func journey(l *ledger) *graph.Builder[work, update] {
 // travel does what a caller does that dies and comes back: it begins the thread, or resumes it, until the run
 // stops or finishes.
 func travel(t *testing.T, s checkpoint.Saver, l *ledger, opts ...graph.Option) (result, error) {
-	opts = append([]graph.Option{graph.Saver(s), graph.InterruptBefore("send")}, opts...)
+	opts = append([]graph.Option{graph.Saver(s), graph.InterruptBefore("send"), graph.Strict()}, opts...)
 	th := compile(t, journey(l), opts...).Thread("t")
 	res, err := th.Resume(t.Context(), graph.TakeOver())
 	if errors.Is(err, checkpoint.ErrNotFound) {
@@ -181,8 +181,10 @@ func acknowledged(t *testing.T, s checkpoint.Saver, l *ledger) map[string]int {
 	return kept
 }
 
+var durabilities = map[string]graph.Durability{"sync": graph.Sync, "async": graph.Async, "on exit": graph.OnExit}
+
 func TestEveryCrashPointOnTheMemorySaver(t *testing.T) {
-	for name, d := range map[string]graph.Durability{"sync": graph.Sync, "async": graph.Async, "on exit": graph.OnExit} {
+	for name, d := range durabilities {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			whole := new(ledger)
@@ -256,28 +258,33 @@ func checkRecovery(t *testing.T, what string, s checkpoint.Saver, l *ledger, wan
 }
 
 // TestEveryTornWriteOnTheFileSaver cuts the thread's file short in every write that a run makes, at several
-// places of the write.
+// places of the write: at its start, where nothing of it was written, and up to just before its end.
 func TestEveryTornWriteOnTheFileSaver(t *testing.T) {
-	whole := new(ledger)
-	want, _ := arrive(t, memory.New(), whole)
-	points := 0
-	for left := 1; tearAll(t, want, left, &points); left++ {
-	}
-	t.Logf("%d torn writes", points)
-	if points < 50 {
-		t.Errorf("only %d torn writes, want them all", points)
+	for name, d := range durabilities {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want, _ := arrive(t, memory.New(), new(ledger), d)
+			points := 0
+			for left := 1; tearAll(t, want, d, left, &points); left++ {
+			}
+			t.Logf("%d torn writes", points)
+			if points < 36 {
+				t.Errorf("only %d torn writes, want them all", points)
+			}
+		})
 	}
 }
 
 // tearAll crashes at one call with each of several cuts, and reports whether the run came to that call.
-func tearAll(t *testing.T, want result, left int, points *int) bool {
+func tearAll(t *testing.T, want result, d graph.Durability, left int, points *int) bool {
+	t.Helper()
 	for _, cut := range []float64{0, 0.01, 0.1, 0.5, 0.9, 0.99} {
 		what := fmt.Sprintf("crash at call %d, torn at %v of the write", left, cut)
 		dir, l := t.TempDir(), new(ledger)
 		inner := openFile(t, dir)
 		var before int64
 		dying := &crashing{Saver: inner, left: left, after: true, hook: func() { before = size(t, dir) }}
-		died := dies(t, what, dying, l, graph.Sync)
+		died := dies(t, what, dying, l, d)
 		if err := inner.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -287,7 +294,7 @@ func tearAll(t *testing.T, want result, left int, points *int) bool {
 		tear(t, dir, before, cut)
 		*points++
 		again := openFile(t, dir)
-		checkRecovery(t, what, again, l, want, graph.Sync)
+		checkRecovery(t, what, again, l, want, d)
 		if err := again.Close(); err != nil {
 			t.Fatal(err)
 		}

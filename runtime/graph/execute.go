@@ -34,7 +34,7 @@ func (r *run[S, U]) execute() error {
 	var saving error
 	if len(r.todo) == 1 {
 		if r.solo == nil {
-			r.solo = task.New(r.ctx, r.key)
+			r.solo = r.taskContext(r.ctx)
 		}
 		r.perform(r.solo, &r.slots[r.todo[0]])
 	} else {
@@ -50,6 +50,11 @@ func (r *run[S, U]) execute() error {
 		return r.cancelled()
 	}
 	return nil
+}
+
+// taskContext returns a context for tasks of the run, one after the other.
+func (r *run[S, U]) taskContext(parent context.Context) *task.Context {
+	return task.New(parent, Task{Graph: r.g.name, Thread: r.thread}, r.key)
 }
 
 // failures joins the errors of the failed tasks, in task order. unfinished tells of tasks that were cancelled.
@@ -73,9 +78,7 @@ func (r *run[S, U]) failures() (unfinished bool, err error) {
 func (r *run[S, U]) perform(ctx *task.Context, sl *slot[U]) {
 	n := &r.g.nodes[sl.node]
 	for sl.attempt = 1; ; sl.attempt++ {
-		ctx.Aim(Task{
-			Graph: r.g.name, Thread: r.thread, Node: string(n.id), Step: r.step + 1, Attempt: sl.attempt,
-		})
+		ctx.Aim(string(n.id), r.step+1, sl.attempt)
 		r.attempt(ctx, n, sl)
 		ctx.Finish()
 		switch {
@@ -178,7 +181,7 @@ func (r *run[S, U]) fanOut() error {
 
 // work runs tasks until none is left.
 func (f *fanOut[S, U]) work() {
-	ctx := task.New(f.ctx, f.r.key)
+	ctx := f.r.taskContext(f.ctx)
 	for {
 		i := int(f.taken.Add(1)) - 1
 		if i >= len(f.r.todo) {

@@ -2,13 +2,10 @@ package graph
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // openInput begins a run with input: it loads the thread, merges in, and takes the thread with the records of
@@ -157,121 +154,6 @@ func (r *run[S, U]) discards() ([]checkpoint.Write, error) {
 	return writes, nil
 }
 
-// replay runs what was due at an older checkpoint again, as a branch: a fork that changes nothing, taken up at
-// once.
-func (r *run[S, U]) replay(c *checkpoint.Chain) error {
-	if err := r.restore(c); err != nil {
-		return err
-	}
-	if err := r.place(c); err != nil {
-		return err
-	}
-	fork, err := r.forkRecord(c)
-	if err != nil {
-		return err
-	}
-	if len(r.due) == 0 && len(r.owed) == 0 {
-		return r.opened([]checkpoint.Record{fork}, nil, outcome{checkpoint.Done, true})
-	}
-	o := outcome{status: checkpoint.Running}
-	if !r.stops() {
-		return r.opened([]checkpoint.Record{fork}, nil, o)
-	}
-	// A stop at that checkpoint holds the replay too. The resume record says that it has been seen.
-	mark, err := r.record(checkpoint.Resume)
-	if err != nil {
-		return err
-	}
-	mark.Parent, mark.Base, mark.Commits, mark.Due = fork.ID, fork.ID, checkpoint.ID{}, nil
-	r.buf = nil
-	if err := r.fillPayload(&mark, false); err != nil {
-		return err
-	}
-	return r.opened([]checkpoint.Record{fork, mark}, nil, outcome{checkpoint.Paused, true})
-}
-
-// forkRecord is a record that goes on from c's checkpoint on a line of its own.
-func (r *run[S, U]) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
-	if len(r.due) > 0 && r.due[0] == start {
-		return checkpoint.Record{}, fmt.Errorf("%s: the input was not merged yet at that checkpoint, and is not kept: go on from the next one, or give another input by UpdateState as graph.Start",
-			where(r.g.name, r.thread, r.step))
-	}
-	rec, err := r.record(checkpoint.Fork)
-	if err != nil {
-		return rec, err
-	}
-	parent := c.Records[len(c.Records)-1].ID
-	rec.Parent, rec.Line, rec.Commits = parent, rec.ID, checkpoint.ID{}
-	r.line.id, r.base = rec.ID, rec.ID
-	return rec, r.fillPayload(&rec, parent != c.Head)
-}
-
-// openUpdate stores an edit: at the head, from an older checkpoint, or as node n.
-func (r *run[S, U]) openUpdate(at checkpoint.ID, u *U, n int, asNode bool) error {
-	c, err := r.load(at)
-	if err != nil {
-		return err
-	}
-	if len(c.Records) == 0 {
-		return fmt.Errorf("%s: %w; begin it with Invoke", where(r.g.name, r.thread, -1), checkpoint.ErrNotFound)
-	}
-	if err := r.restore(&c); err != nil {
-		return err
-	}
-	if asNode {
-		return r.updateAs(&c, u, n)
-	}
-	if err := r.place(&c); err != nil {
-		return err
-	}
-	r.slots = []slot[U]{{node: start, progress: succeeded, update: *u}}
-	if err := r.merge(0); err != nil {
-		return err
-	}
-	r.slots = nil
-	if !at.IsZero() && at != c.Head {
-		rec, err := r.forkRecord(&c)
-		if err != nil {
-			return err
-		}
-		return r.opened([]checkpoint.Record{rec}, nil, r.rests())
-	}
-	rec, err := r.record(checkpoint.Update)
-	if err != nil {
-		return err
-	}
-	rec.Base, rec.Commits, rec.Due = r.base, checkpoint.ID{}, nil
-	if err := r.fillPayload(&rec, false); err != nil {
-		return err
-	}
-	return r.opened([]checkpoint.Record{rec}, nil, outcome{end: true})
-}
-
-// updateAs stores u as what node n came to: a superstep of its own. Joins begin anew.
-func (r *run[S, U]) updateAs(c *checkpoint.Chain, u *U, n int) error {
-	step := r.step
-	r.position = position{step: step, due: []int{n}, joins: newJoins(r.g.joins)}
-	r.slots = []slot[U]{{node: n, progress: succeeded, update: *u}}
-	if err := r.settle(); err != nil {
-		return err
-	}
-	r.slots = nil
-	rec, err := r.forkRecord(c)
-	if err != nil {
-		return err
-	}
-	rec.Node = string(r.g.nodes[n].id)
-	return r.opened([]checkpoint.Record{rec}, nil, r.rests())
-}
-
-// rests is the outcome of a fork: nothing runs.
-func (r *run[S, U]) rests() outcome {
-	if len(r.due) == 0 && len(r.owed) == 0 {
-		return outcome{checkpoint.Done, true}
-	}
-	return outcome{checkpoint.Paused, true}
-}
-
 // opened makes the opening Append, and takes note of the results that are stored already.
 func (r *run[S, U]) opened(records []checkpoint.Record, writes []checkpoint.Write, o outcome) error {
 	if o.status == 0 && !o.end {
@@ -338,109 +220,6 @@ func (r *run[S, U]) repeats(c *checkpoint.Chain) (bool, error) {
 		return false, err
 	}
 	return first.Records[len(first.Records)-1].Request == r.opt.request, nil
-}
-
-// restore makes the run's state that of the chain's last record.
-func (r *run[S, U]) restore(c *checkpoint.Chain) error {
-	r.live = r.g.schema.New(state.Options{Record: true, DropUnknown: r.g.opt.dropUnknown})
-	r.step = -1
-	if len(c.Records) == 0 {
-		return nil
-	}
-	if err := fold(r.live, c.Records); err != nil {
-		return r.changed(err, "its state")
-	}
-	last := &c.Records[len(c.Records)-1]
-	r.step, r.base, r.line.id = last.Step, last.Base, last.Line
-	r.chained = len(c.Records) - 1
-	r.stale = last.Fingerprint != r.g.schema.Fingerprint
-	r.joins = newJoins(r.g.joins)
-	return nil
-}
-
-// fold applies records to live, in the order of the log.
-func fold[S, U any](live state.Live[S, U], records []checkpoint.Record) error {
-	for i := range records {
-		rec := &records[i]
-		apply := live.Apply
-		if rec.Snapshot {
-			apply = live.Decode
-		}
-		if err := apply(rec.Payload); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// place finds the stored tasks, routes and joins in the graph as it is now.
-func (r *run[S, U]) place(c *checkpoint.Chain) error {
-	last := &c.Records[len(c.Records)-1]
-	due := make([]string, len(c.Due))
-	for i, t := range c.Due {
-		due[i] = t.Node
-	}
-	var missing []string
-	r.due = r.numbers(due, &missing)
-	r.owed = r.numbers(last.Owed, &missing)
-	r.pass = r.numbers(last.Pass, &missing)
-	for _, j := range last.Joins {
-		if !r.placeJoin(j) {
-			missing = append(missing, j.To)
-		}
-	}
-	if len(missing) > 0 {
-		slices.Sort(missing)
-		return fmt.Errorf("%s: %w: it waits at %q, which the graph does not have; bring it back, or send the thread elsewhere by UpdateState as another node",
-			where(r.g.name, r.thread, r.step), ErrGraphChanged, slices.Compact(missing))
-	}
-	return nil
-}
-
-func (r *run[S, U]) numbers(names []string, missing *[]string) []int {
-	var numbers []int
-	for _, name := range names {
-		n, ok := r.g.index[ID(name)]
-		if !ok {
-			*missing = append(*missing, name)
-		}
-		numbers = append(numbers, n)
-	}
-	return numbers
-}
-
-// placeJoin takes up a half-reached join. Two joins to one node are told apart by their sources.
-func (r *run[S, U]) placeJoin(stored checkpoint.Join) bool {
-	for i, j := range r.g.joins {
-		if string(r.g.nodes[j.to].id) != stored.To {
-			continue
-		}
-		fired := make([]bool, len(j.from))
-		found := 0
-		for k, n := range j.from {
-			if slices.Contains(stored.Fired, string(r.g.nodes[n].id)) {
-				fired[k] = true
-				found++
-			}
-		}
-		if found == len(stored.Fired) && found < len(fired) && !slices.Contains(r.joins[i], true) {
-			r.joins[i] = fired
-			return true
-		}
-	}
-	return false
-}
-
-// changed wraps an error of decoding what: data that the code does not have a place for is ErrGraphChanged.
-func (r *run[S, U]) changed(err error, what string, args ...any) error {
-	return decodeError(r.g.name, r.thread, err, fmt.Sprintf(what, args...))
-}
-
-func decodeError(graph, thread string, err error, what string) error {
-	if errors.Is(err, wire.ErrUnknownField) {
-		return fmt.Errorf("%s: %s: %w: %w; use the code that wrote it, or graph.DropUnknown to lose it", where(graph, thread, -1), what, ErrGraphChanged, err)
-	}
-	return fmt.Errorf("%s: %s: %w", where(graph, thread, -1), what, err)
 }
 
 // reload gives a result the thread's stored state, where the run's own is of no use.

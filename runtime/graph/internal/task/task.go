@@ -32,15 +32,17 @@ type Context struct {
 	active bool
 }
 
-// New returns a context under parent that is not aimed at a task yet. key makes a task's key.
-func New(parent context.Context, key func(t *Task) string) *Context {
-	return &Context{Context: parent, key: key}
+// New returns a context under parent that is not aimed at a task yet. The tasks will be those of the run that of
+// describes. key makes a task's key.
+func New(parent context.Context, of Task, key func(t *Task) string) *Context {
+	return &Context{Context: parent, task: of, key: key}
 }
 
-// Aim makes t the task that Current reports.
-func (c *Context) Aim(t Task) {
+// Aim makes the given attempt of a node the task that Current reports.
+func (c *Context) Aim(node string, step, attempt int) {
 	c.mu.Lock()
-	c.task, c.active = t, true
+	c.task.Node, c.task.Step, c.task.Attempt, c.task.Key = node, step, attempt, ""
+	c.active = true
 	c.mu.Unlock()
 }
 

@@ -1,0 +1,122 @@
+package graph
+
+import (
+	"fmt"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// replay runs what was due at an older checkpoint again, as a branch: a fork that changes nothing, taken up at
+// once.
+func (r *run[S, U]) replay(c *checkpoint.Chain) error {
+	if err := r.restore(c); err != nil {
+		return err
+	}
+	if err := r.place(c); err != nil {
+		return err
+	}
+	fork, err := r.forkRecord(c)
+	if err != nil {
+		return err
+	}
+	if len(r.due) == 0 && len(r.owed) == 0 {
+		return r.opened([]checkpoint.Record{fork}, nil, outcome{checkpoint.Done, true})
+	}
+	o := outcome{status: checkpoint.Running}
+	if !r.stops() {
+		return r.opened([]checkpoint.Record{fork}, nil, o)
+	}
+	// A stop at that checkpoint holds the replay too. The resume record says that it has been seen.
+	mark, err := r.record(checkpoint.Resume)
+	if err != nil {
+		return err
+	}
+	mark.Parent, mark.Base, mark.Commits, mark.Due = fork.ID, fork.ID, checkpoint.ID{}, nil
+	r.buf = nil
+	if err := r.fillPayload(&mark, false); err != nil {
+		return err
+	}
+	return r.opened([]checkpoint.Record{fork, mark}, nil, outcome{checkpoint.Paused, true})
+}
+
+// forkRecord is a record that goes on from c's checkpoint on a line of its own.
+func (r *run[S, U]) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
+	if len(r.due) > 0 && r.due[0] == start {
+		return checkpoint.Record{}, fmt.Errorf("%s: the input was not merged yet at that checkpoint, and is not kept: go on from the next one, or give another input by UpdateState as graph.Start",
+			where(r.g.name, r.thread, r.step))
+	}
+	rec, err := r.record(checkpoint.Fork)
+	if err != nil {
+		return rec, err
+	}
+	parent := c.Records[len(c.Records)-1].ID
+	rec.Parent, rec.Line, rec.Commits = parent, rec.ID, checkpoint.ID{}
+	r.line.id, r.base = rec.ID, rec.ID
+	return rec, r.fillPayload(&rec, parent != c.Head)
+}
+
+// openUpdate stores an edit: at the head, from an older checkpoint, or as node n.
+func (r *run[S, U]) openUpdate(at checkpoint.ID, u *U, n int, asNode bool) error {
+	c, err := r.load(at)
+	if err != nil {
+		return err
+	}
+	if len(c.Records) == 0 {
+		return fmt.Errorf("%s: %w; begin it with Invoke", where(r.g.name, r.thread, -1), checkpoint.ErrNotFound)
+	}
+	if err := r.restore(&c); err != nil {
+		return err
+	}
+	if asNode {
+		return r.updateAs(&c, u, n)
+	}
+	if err := r.place(&c); err != nil {
+		return err
+	}
+	r.slots = []slot[U]{{node: start, progress: succeeded, update: *u}}
+	if err := r.merge(0); err != nil {
+		return err
+	}
+	r.slots = nil
+	if !at.IsZero() && at != c.Head {
+		rec, err := r.forkRecord(&c)
+		if err != nil {
+			return err
+		}
+		return r.opened([]checkpoint.Record{rec}, nil, r.rests())
+	}
+	rec, err := r.record(checkpoint.Update)
+	if err != nil {
+		return err
+	}
+	rec.Base, rec.Commits, rec.Due = r.base, checkpoint.ID{}, nil
+	if err := r.fillPayload(&rec, false); err != nil {
+		return err
+	}
+	return r.opened([]checkpoint.Record{rec}, nil, outcome{end: true})
+}
+
+// updateAs stores u as what node n came to: a superstep of its own. Joins begin anew.
+func (r *run[S, U]) updateAs(c *checkpoint.Chain, u *U, n int) error {
+	step := r.step
+	r.position = position{step: step, due: []int{n}, joins: newJoins(r.g.joins)}
+	r.slots = []slot[U]{{node: n, progress: succeeded, update: *u}}
+	if err := r.settle(); err != nil {
+		return err
+	}
+	r.slots = nil
+	rec, err := r.forkRecord(c)
+	if err != nil {
+		return err
+	}
+	rec.Node = string(r.g.nodes[n].id)
+	return r.opened([]checkpoint.Record{rec}, nil, r.rests())
+}
+
+// rests is the outcome of a fork: nothing runs.
+func (r *run[S, U]) rests() outcome {
+	if len(r.due) == 0 && len(r.owed) == 0 {
+		return outcome{checkpoint.Done, true}
+	}
+	return outcome{checkpoint.Paused, true}
+}

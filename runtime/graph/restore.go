@@ -1,0 +1,114 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// restore makes the run's state that of the chain's last record.
+func (r *run[S, U]) restore(c *checkpoint.Chain) error {
+	r.live = r.g.schema.New(state.Options{Record: true, DropUnknown: r.g.opt.dropUnknown})
+	r.step = -1
+	if len(c.Records) == 0 {
+		return nil
+	}
+	if err := fold(r.live, c.Records); err != nil {
+		return r.changed(err, "its state")
+	}
+	last := &c.Records[len(c.Records)-1]
+	r.step, r.base, r.line.id = last.Step, last.Base, last.Line
+	r.chained = len(c.Records) - 1
+	r.stale = last.Fingerprint != r.g.schema.Fingerprint
+	r.joins = newJoins(r.g.joins)
+	return nil
+}
+
+// fold applies records to live, in the order of the log.
+func fold[S, U any](live state.Live[S, U], records []checkpoint.Record) error {
+	for i := range records {
+		rec := &records[i]
+		apply := live.Apply
+		if rec.Snapshot {
+			apply = live.Decode
+		}
+		if err := apply(rec.Payload); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place finds the stored tasks, routes and joins in the graph as it is now.
+func (r *run[S, U]) place(c *checkpoint.Chain) error {
+	last := &c.Records[len(c.Records)-1]
+	due := make([]string, len(c.Due))
+	for i, t := range c.Due {
+		due[i] = t.Node
+	}
+	var missing []string
+	r.due = r.numbers(due, &missing)
+	r.owed = r.numbers(last.Owed, &missing)
+	r.pass = r.numbers(last.Pass, &missing)
+	for _, j := range last.Joins {
+		if !r.placeJoin(j) {
+			missing = append(missing, j.To)
+		}
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		return fmt.Errorf("%s: %w: it waits at %q, which the graph does not have; bring it back, or send the thread elsewhere by UpdateState as another node",
+			where(r.g.name, r.thread, r.step), ErrGraphChanged, slices.Compact(missing))
+	}
+	return nil
+}
+
+func (r *run[S, U]) numbers(names []string, missing *[]string) []int {
+	var numbers []int
+	for _, name := range names {
+		n, ok := r.g.index[ID(name)]
+		if !ok {
+			*missing = append(*missing, name)
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers
+}
+
+// placeJoin takes up a half-reached join. Two joins to one node are told apart by their sources.
+func (r *run[S, U]) placeJoin(stored checkpoint.Join) bool {
+	for i, j := range r.g.joins {
+		if string(r.g.nodes[j.to].id) != stored.To {
+			continue
+		}
+		fired := make([]bool, len(j.from))
+		found := 0
+		for k, n := range j.from {
+			if slices.Contains(stored.Fired, string(r.g.nodes[n].id)) {
+				fired[k] = true
+				found++
+			}
+		}
+		if found == len(stored.Fired) && found < len(fired) && !slices.Contains(r.joins[i], true) {
+			r.joins[i] = fired
+			return true
+		}
+	}
+	return false
+}
+
+// changed wraps an error of decoding what: data that the code does not have a place for is ErrGraphChanged.
+func (r *run[S, U]) changed(err error, what string, args ...any) error {
+	return decodeError(r.g.name, r.thread, err, fmt.Sprintf(what, args...))
+}
+
+func decodeError(graph, thread string, err error, what string) error {
+	if errors.Is(err, wire.ErrUnknownField) {
+		return fmt.Errorf("%s: %s: %w: %w; use the code that wrote it, or graph.DropUnknown to lose it", where(graph, thread, -1), what, ErrGraphChanged, err)
+	}
+	return fmt.Errorf("%s: %s: %w", where(graph, thread, -1), what, err)
+}
