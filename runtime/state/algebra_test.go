@@ -1,0 +1,518 @@
+package state_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/internal/delta"
+	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+	ref "github.com/graphgen-go/graphgen/testdata/golden/reference"
+)
+
+type live = state.Live[ref.Everything, ref.EverythingUpdate]
+
+func newLive(opts state.Options) live { return ref.EverythingSchema.New(opts) }
+
+// dice makes random updates out of few words, so that they often meet.
+type dice struct{ *rand.Rand }
+
+func (d dice) word() string { return string(rune('a' + d.IntN(12))) }
+
+func (d dice) words() []string {
+	words := make([]string, d.IntN(4))
+	for i := range words {
+		words[i] = d.word()
+	}
+	return words
+}
+
+func (d dice) message() ref.Message {
+	m := ref.Message{ID: d.word(), Role: ref.Status(d.word()), At: time.Unix(d.Int64N(3), d.Int64N(2)).UTC()}
+	m.Text = string(bytes.Repeat([]byte("x"), d.IntN(40)))
+	if d.IntN(2) == 0 {
+		m.Calls = []ref.ToolCall{{ID: d.word(), Args: []byte(d.word())}, {Tool: d.word()}}
+	}
+	return m
+}
+
+func (d dice) messages() []ref.Message {
+	list := make([]ref.Message, d.IntN(12))
+	for i := range list {
+		list[i] = d.message()
+	}
+	return list
+}
+
+func (d dice) doc() ref.Doc { return ref.Doc{Title: d.word(), Pages: d.words()} }
+
+func (d dice) fact() ref.Fact { return ref.Fact{Source: d.word(), Score: d.NormFloat64()} }
+
+func (d dice) facts() map[string]ref.Fact {
+	m := make(map[string]ref.Fact)
+	for range d.IntN(20) {
+		m[d.word()+d.word()] = d.fact()
+	}
+	return m
+}
+
+// update makes an update. A task that is alone in its superstep may do what is a conflict otherwise.
+func (d dice) update(alone bool) ref.EverythingUpdate {
+	var u ref.EverythingUpdate
+	for range 1 + d.IntN(6) {
+		d.scalar(&u, alone)
+		d.collection(&u, alone)
+	}
+	return u
+}
+
+func (d dice) scalar(u *ref.EverythingUpdate, alone bool) {
+	switch d.IntN(16) {
+	case 0:
+		u.Last.Set(ref.Status(d.word()))
+	case 1:
+		u.First.Set(d.word())
+	case 2:
+		u.Sum.Add(d.Int64N(1000) - 500)
+	case 3:
+		u.Ratio.Add(d.Float32())
+	case 4:
+		u.Min.Offer(d.IntN(300) - 100)
+	case 5:
+		u.Max.Offer(d.word())
+	case 6:
+		u.And.And(d.IntN(3) > 0)
+	case 7:
+		u.Or.Or(d.IntN(3) == 0)
+	case 8:
+		u.Plan.Reduce(ref.PlanEdit{Goal: d.word()})
+	case 9:
+		u.Plan.Reduce(ref.PlanEdit{Step: d.word()})
+	}
+	if !alone {
+		return
+	}
+	switch d.IntN(12) {
+	case 0:
+		u.Set.Set(d.word())
+	case 1:
+		u.Vector.Set([]float64{d.Float64(), 1})
+	case 2:
+		u.Labels.Set(map[string]string{d.word(): d.word(), d.word(): ""})
+	case 3:
+		u.Draft.Set(d.word())
+	case 4:
+		u.Vector.Set(nil)
+	}
+}
+
+func (d dice) collection(u *ref.EverythingUpdate, alone bool) {
+	switch d.IntN(16) {
+	case 0, 1:
+		u.Log.Append(d.words()...)
+	case 2:
+		u.Log.Remove(d.word())
+	case 3:
+		u.Docs.Append(d.doc(), d.doc())
+	case 4:
+		u.Docs.Remove(d.doc())
+	case 5, 6:
+		u.Messages.Upsert(d.messages()...)
+	case 7:
+		u.Messages.Remove(d.words()...)
+	case 8, 9:
+		for _, w := range d.words() {
+			u.Tags.Add(ref.Status(w), ref.Status(d.word()))
+		}
+	case 10:
+		u.Tags.Remove(ref.Status(d.word()))
+	case 11:
+		u.Facts.Put(d.word(), d.fact())
+	case 12:
+		u.Facts.Merge(d.facts())
+	case 13:
+		u.Facts.Delete(d.words()...)
+	case 14:
+		u.Votes.Put(d.IntN(2) == 0, d.IntN(300))
+	case 15:
+		u.Ranks.Merge(map[int8]string{int8(d.IntN(300)): d.word(), -3: d.word()})
+		u.Ranks.Delete(int8(d.IntN(300)))
+	}
+	if !alone {
+		return
+	}
+	switch d.IntN(24) {
+	case 0:
+		u.Log.Replace(d.words()...)
+	case 1:
+		u.Log.Clear()
+	case 2:
+		u.Messages.Replace(d.messages()...)
+	case 3:
+		u.Messages.Clear()
+	case 4:
+		u.Facts.Replace(d.facts())
+	case 5:
+		u.Facts.Replace(nil)
+	case 6:
+		u.Docs.Clear()
+	}
+}
+
+// replicas are Lives that must all come to the same state, each by another way.
+type replicas struct {
+	t         *testing.T
+	recorded  live // merges, and appends deltas
+	snapped   live // merges, and appends snapshots
+	plain     live // merges updates that were written and read, and records nothing
+	applied   live // reads the deltas
+	seed      []byte
+	deltas    [][]byte
+	book      ledger
+	kept      []ref.Everything // views that were shared
+	keptClone []ref.Everything
+}
+
+func newReplicas(t *testing.T, seed []byte) *replicas {
+	r := &replicas{t: t, seed: seed, book: newLedger(t, seed)}
+	for _, p := range []struct {
+		live *live
+		opts state.Options
+	}{
+		{&r.recorded, state.Options{Record: true}}, {&r.snapped, state.Options{Record: true}},
+		{&r.plain, state.Options{}}, {&r.applied, state.Options{Record: true}},
+	} {
+		*p.live = newLive(p.opts)
+		if err := (*p.live).Decode(seed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// merge merges an update everywhere.
+func (r *replicas) merge(task int, u ref.EverythingUpdate) {
+	r.t.Helper()
+	b, err := ref.EverythingSchema.AppendUpdate(nil, &u)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var read ref.EverythingUpdate
+	if err := ref.EverythingSchema.DecodeUpdate(b, &read); err != nil {
+		r.t.Fatalf("decode of %v: %v", u, err)
+	}
+	if !u.Equal(read) || !read.Equal(u) {
+		r.t.Fatalf("update read back: got %v, want %v", read, u)
+	}
+	again, err := ref.EverythingSchema.AppendUpdate(nil, &read)
+	if err != nil || !bytes.Equal(again, b) {
+		r.t.Fatalf("update written again: got %x, want %x (%v)", again, b, err)
+	}
+	if err := r.plain.Merge(task, &read); err != nil {
+		r.t.Fatal(err)
+	}
+	for _, l := range []live{r.recorded, r.snapped} {
+		if err := l.Merge(task, &u); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// endStep ends a superstep and compares everything with everything.
+func (r *replicas) endStep() {
+	r.t.Helper()
+	for _, l := range []live{r.recorded, r.snapped, r.plain} {
+		l.EndStep()
+	}
+	d, err := r.recorded.AppendDelta(nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.deltas = append(r.deltas, d)
+	snapshot, err := r.snapped.AppendSnapshot(nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := r.applied.Apply(d); err != nil {
+		r.t.Fatal(err)
+	}
+	want := r.snapped.View()
+	for name, l := range map[string]live{"recorded": r.recorded, "plain": r.plain, "applied": r.applied} {
+		if diff := ref.EverythingSchema.Changed(want, l.View()); diff != nil {
+			r.t.Fatalf("%s differs in %v (-snapped +%s):\n%s", name, diff, name, cmp.Diff(want, l.View()))
+		}
+	}
+	folded, err := checkpoint.Fold(r.seed, r.deltas...)
+	if err != nil || !bytes.Equal(folded, snapshot) {
+		r.t.Fatalf("folded: %v\n got %x\nwant %x", err, folded, snapshot)
+	}
+	r.checkSizes(d, len(snapshot))
+}
+
+// checkSizes compares what Lives say of their sizes with what was written.
+func (r *replicas) checkSizes(d []byte, size int) {
+	r.t.Helper()
+	if told, want := r.book.apply(d); told != want {
+		r.t.Fatalf("the delta says that %d bytes are dead, want %d; it is %x", told, want, d)
+	}
+	for name, l := range map[string]live{"recorded": r.recorded, "applied": r.applied} {
+		if live, dead := l.Sizes(); live != size || dead != r.book.dead {
+			r.t.Fatalf("%s: Sizes() = %d, %d, want %d, %d", name, live, dead, size, r.book.dead)
+		}
+	}
+	if live, dead := r.snapped.Sizes(); live != size || dead != 0 {
+		r.t.Fatalf("after a snapshot: Sizes() = %d, %d, want %d, 0", live, dead, size)
+	}
+}
+
+// look does what a node may do to its view, and sometimes keeps the view.
+func (r *replicas) look(keep bool) {
+	v := r.recorded.View()
+	_ = append(v.Log, "scribble")
+	_ = append(v.Messages, ref.Message{ID: "scribble"})
+	_ = append(v.Tags, "scribble")
+	_ = append(v.Docs, ref.Doc{Title: "scribble"})
+	_ = append(v.Vector, 99)
+	if keep {
+		r.recorded.Share()
+		r.kept = append(r.kept, v)
+		r.keptClone = append(r.keptClone, ref.EverythingSchema.Clone(v))
+	}
+}
+
+// finish checks what can only be checked at the end.
+func (r *replicas) finish() {
+	r.t.Helper()
+	for i, v := range r.kept {
+		if diff := ref.EverythingSchema.Changed(v, r.keptClone[i]); diff != nil {
+			r.t.Errorf("shared view %d was written to in %v", i, diff)
+		}
+	}
+	joined, err := delta.Concat(r.deltas...)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	l := newLive(state.Options{Record: true})
+	if err := l.Decode(r.seed); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := l.Apply(joined); err != nil {
+		r.t.Fatal(err)
+	}
+	gotLive, gotDead := l.Sizes()
+	wantLive, wantDead := r.recorded.Sizes()
+	if gotLive != wantLive || gotDead != wantDead {
+		r.t.Errorf("after the joined delta Sizes() = %d, %d, want %d, %d", gotLive, gotDead, wantLive, wantDead)
+	}
+	got, err := l.AppendSnapshot(nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	want, err := r.recorded.AppendSnapshot(nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		r.t.Errorf("the joined delta comes to other bytes:\n got %x\nwant %x", got, want)
+	}
+	decoded := newLive(state.Options{})
+	if err := decoded.Decode(want); err != nil {
+		r.t.Fatal(err)
+	}
+	if diff := ref.EverythingSchema.Changed(decoded.View(), r.recorded.View()); diff != nil {
+		r.t.Errorf("the decoded snapshot differs in %v", diff)
+	}
+}
+
+func TestEveryWayToAStateComesToTheSame(t *testing.T) {
+	// The seed has fields that the code does not have, before, between and after those that it has.
+	seed := wire.AppendMapLen(nil, 4)
+	seed = wire.AppendInt(wire.AppendString(seed, "Aardvark"), 1)
+	seed = wire.AppendString(wire.AppendArrayLen(wire.AppendString(seed, "Log"), 1), "seed")
+	seed = wire.AppendNil(wire.AppendString(seed, "Mz"))
+	seed = wire.AppendMapLen(wire.AppendString(seed, "zebra"), 0)
+	for n := range uint64(60) {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			d := dice{rand.New(rand.NewPCG(n, 1))}
+			from := []byte{0x80}
+			if n%2 == 0 {
+				from = seed
+			}
+			r := newReplicas(t, from)
+			for range 40 {
+				tasks := 1 + d.IntN(3)
+				for task := range tasks {
+					r.look(d.IntN(4) == 0)
+					r.merge(task, d.update(tasks == 1))
+				}
+				r.endStep()
+			}
+			r.finish()
+		})
+	}
+}
+
+func TestLongListsCostWhatTheyHold(t *testing.T) {
+	l := newLive(state.Options{Record: true})
+	var deltas [][]byte
+	for i := range 1000 {
+		var u ref.EverythingUpdate
+		u.Log.Append(fmt.Sprint(i))
+		if err := l.Merge(0, &u); err != nil {
+			t.Fatal(err)
+		}
+		d, err := l.AppendDelta(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(d) > 20 {
+			t.Fatalf("delta %d of one appended number has %d bytes, want at most 20", i, len(d))
+		}
+		deltas = append(deltas, d)
+	}
+	if _, dead := l.Sizes(); dead != 0 {
+		t.Errorf("appending made %d bytes dead, want 0", dead)
+	}
+	folded, err := checkpoint.Fold([]byte{0x80}, deltas...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := l.AppendSnapshot(nil)
+	if err != nil || !bytes.Equal(folded, want) {
+		t.Errorf("1000 folded appends differ from the snapshot (%v)", err)
+	}
+}
+
+// ledger reads deltas by their description in the package's documentation, as simply as it can be done, to know how many
+// bytes they displace.
+type ledger struct {
+	t      *testing.T
+	fields map[string]string
+	dead   int
+}
+
+func newLedger(t *testing.T, snapshot []byte) ledger {
+	l := ledger{t: t, fields: make(map[string]string)}
+	r := wire.NewReader("", snapshot)
+	for range r.MapLen() {
+		name := r.Str()
+		l.fields[name] = r.Raw()
+	}
+	if err := r.End(); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// apply returns the dead bytes that the delta tells and those that it makes.
+func (l *ledger) apply(d []byte) (told, made int) {
+	r := wire.NewReader("", d)
+	r.FixedArray(2)
+	told = r.Int()
+	for range r.MapLen() {
+		name := r.Str()
+		for range r.ArrayLen() / 2 {
+			n := 0
+			l.fields[name], n = l.op(r.Int(), l.fields[name], r.Raw())
+			made += n
+			if l.fields[name] == "" {
+				delete(l.fields, name)
+			}
+		}
+	}
+	if err := r.End(); err != nil {
+		l.t.Fatal(err)
+	}
+	l.dead += made
+	return told, made
+}
+
+// op returns what an operation makes of a value, and the bytes that it displaces.
+func (l *ledger) op(op int, old, operand string) (value string, dead int) {
+	in := wire.NewStringReader("", operand)
+	switch op {
+	case 0: // set
+		return operand, len(old)
+	case 6: // clear
+		return "", len(old)
+	case 2, 3: // put, delete
+		return l.table(op, old, &in)
+	}
+	list := elements(old, 1)
+	switch op {
+	case 1: // append
+		list = append(list, elements(operand, 1)...)
+	case 4: // set at
+		in.ArrayLen()
+		i := in.Int()
+		dead = len(list[i])
+		list[i] = in.Raw()
+	case 5: // remove at
+		for n := range in.ArrayLen() {
+			i := in.Int() - n
+			dead += len(list[i])
+			list = slices.Delete(list, i, i+1)
+		}
+	}
+	b := wire.AppendArrayLen(nil, len(list))
+	for _, raw := range list {
+		b = append(b, raw...)
+	}
+	return string(b), dead
+}
+
+func (l *ledger) table(op int, old string, in *wire.Reader) (value string, dead int) {
+	list := elements(old, 2)
+	drop := func(key string) {
+		for i := 0; i < len(list); i += 2 {
+			if list[i] == key {
+				dead += len(list[i]) + len(list[i+1])
+				list = slices.Delete(list, i, i+2)
+				return
+			}
+		}
+	}
+	if op == 3 {
+		for range in.ArrayLen() {
+			drop(in.Raw())
+		}
+	} else {
+		for range in.MapLen() {
+			key := in.Raw()
+			drop(key)
+			list = append(list, key, in.Raw())
+		}
+	}
+	b := wire.AppendMapLen(nil, len(list)/2)
+	for _, raw := range list {
+		b = append(b, raw...)
+	}
+	return string(b), dead
+}
+
+// elements returns the encoded elements of an array, or the keys and values of a map.
+func elements(raw string, each int) []string {
+	if raw == "" || raw == "\xc0" {
+		return nil
+	}
+	r := wire.NewStringReader("", raw)
+	n := 0
+	if each == 1 {
+		n = r.ArrayLen()
+	} else {
+		n = 2 * r.MapLen()
+	}
+	list := make([]string, n)
+	for i := range list {
+		list[i] = r.Raw()
+	}
+	return list
+}
