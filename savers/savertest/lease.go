@@ -172,58 +172,67 @@ func testZombie(t testing.TB, place Storage) {
 	wantHead(t, s, "t", "a new child", checkpoint.ID{})
 }
 
-// testWriters lets many writers append to one thread at the same time. Whoever is told that it did must find its
-// record in its place, and no other record may be there.
+// testWriters lets many writers append after the same head at the same time, round after round. Whoever is told that
+// it did must find its record in its place, and no other record may be there.
 func testWriters(t testing.TB, place Storage) {
 	savers := []checkpoint.Saver{open(t, place)}
 	if place.Shared {
 		savers = append(savers, open(t, place))
 	}
-	const writers, each = 8, 6
-	var mu sync.Mutex
-	won := make(map[checkpoint.ID]checkpoint.ID) // after which record each was appended
+	const writers, rounds = 8, 12
 	r := begin(t, savers[0], "t", checkpoint.ID{})
 	r.end()
-	var all sync.WaitGroup
+	want := []checkpoint.ID{r.fence}
+	for range rounds {
+		winners := race(t, savers, writers)
+		if len(winners) != 1 {
+			t.Fatalf("%d openings after one head succeeded, want one", len(winners))
+		}
+		want = append(want, winners[0])
+	}
+	got := history(t, savers[0], checkpoint.Place{Thread: "t"}, checkpoint.Query{})
+	if len(got) != len(want) {
+		t.Fatalf("got %d records, want the %d that were acknowledged", len(got), len(want))
+	}
+	for i, rec := range got {
+		seq := len(got) - i
+		if rec.Seq != uint64(seq) || rec.ID != want[seq-1] {
+			t.Errorf("record %d from the end: got %s with seq %d, want %s", i, rec.ID, rec.Seq, want[seq-1])
+		}
+	}
+}
+
+// race lets writers open runs after the same head, all at once, and returns those that did.
+func race(t testing.TB, savers []checkpoint.Saver, writers int) (winners []checkpoint.ID) {
+	t.Helper()
+	var mu sync.Mutex
+	var loaded, all sync.WaitGroup
+	loaded.Add(writers)
 	for n := range writers {
 		s := savers[n%len(savers)]
 		all.Go(func() {
-			for wins := 0; wins < each; {
-				chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
-				if err != nil {
-					t.Errorf("load: %v", err)
-					return
-				}
-				a := opening(t, "t", chain.Head)
-				a.End = true
-				_, err = s.Append(t.Context(), a)
-				if errors.Is(err, checkpoint.ErrConflict) {
-					continue
-				}
-				if err != nil {
-					t.Errorf("append: %v", err)
-					return
-				}
-				wins++
+			chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+			loaded.Done()
+			loaded.Wait()
+			if err != nil {
+				t.Errorf("load: %v", err)
+				return
+			}
+			a := opening(t, "t", chain.Head)
+			a.End = true
+			_, err = s.Append(t.Context(), a)
+			switch {
+			case err == nil:
 				mu.Lock()
-				won[a.Records[0].ID] = chain.Head
+				winners = append(winners, a.Records[0].ID)
 				mu.Unlock()
+			case !errors.Is(err, checkpoint.ErrConflict):
+				t.Errorf("an append that lost: got %v, want a conflict", err)
 			}
 		})
 	}
 	all.Wait()
-	got := history(t, savers[0], checkpoint.Place{Thread: "t"}, checkpoint.Query{})
-	if len(got) != writers*each+1 || len(won) != writers*each {
-		t.Fatalf("got %d records, and %d that were acknowledged; want %d and %d", len(got), len(won), writers*each+1, writers*each)
-	}
-	for i, rec := range got[:len(got)-1] {
-		if after := won[rec.ID]; after != got[i+1].ID {
-			t.Errorf("record %d was appended after %s, and stands after %s", rec.Seq, after, got[i+1].ID)
-		}
-		if rec.Seq != uint64(len(got)-i) {
-			t.Errorf("record %d from the end has seq %d, want %d", i, rec.Seq, len(got)-i)
-		}
-	}
+	return winners
 }
 
 func testSameFence(t testing.TB, place Storage) {

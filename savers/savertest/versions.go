@@ -212,7 +212,7 @@ func testDelete(t testing.TB, place Storage) {
 
 func testThreads(t testing.TB, place Storage) {
 	s := open(t, place)
-	names := []string{"b", "a", "a/1", "a-v1", "A", "\x00", "\xff", "zz", "a/2", "é"}
+	names := []string{"b", "a", "a/1", "a-v1", "A", "Z", "\x00", "\xff", "zz", "a/2", "é"}
 	for _, name := range names {
 		begin(t, s, name, checkpoint.ID{}).end()
 	}
@@ -220,12 +220,12 @@ func testThreads(t testing.TB, place Storage) {
 		q    checkpoint.ThreadQuery
 		want string
 	}{
-		"all":          {checkpoint.ThreadQuery{}, "\x00 A a a-v1 a/1 a/2 b zz é \xff"},
+		"all":          {checkpoint.ThreadQuery{}, "\x00 A Z a a-v1 a/1 a/2 b zz é \xff"},
 		"a prefix":     {checkpoint.ThreadQuery{Prefix: "a"}, "a a-v1 a/1 a/2"},
 		"no such":      {checkpoint.ThreadQuery{Prefix: "%"}, ""},
 		"after":        {checkpoint.ThreadQuery{After: "a/1"}, "a/2 b zz é \xff"},
 		"after nobody": {checkpoint.ThreadQuery{After: "a0"}, "b zz é \xff"},
-		"limit":        {checkpoint.ThreadQuery{Limit: 3}, "\x00 A a"},
+		"limit":        {checkpoint.ThreadQuery{Limit: 4}, "\x00 A Z a"},
 		"a page":       {checkpoint.ThreadQuery{Prefix: "a", After: "a", Limit: 2}, "a-v1 a/1"},
 	} {
 		var got []string

@@ -177,6 +177,7 @@ func testTakeOverRace(t testing.TB, place Storage) {
 		started, acked := make(chan bool, 1), 0
 		var writer sync.WaitGroup
 		writer.Go(func() {
+			defer close(started)
 			for i := range 100_000 {
 				err := s.PutWrites(t.Context(), checkpoint.PutWrites{
 					Thread: thread, Fence: r.fence, Lease: time.Hour,

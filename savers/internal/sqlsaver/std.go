@@ -1,0 +1,162 @@
+package sqlsaver
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+)
+
+// Std is a DB on database/sql. Statements are prepared once a connection and kept.
+type Std struct {
+	Write *sql.DB // runs what writes
+	Read  *sql.DB // runs transactions that only read, and queries outside of one; may be the same
+	// Reading are the options of a transaction that reads.
+	Reading sql.TxOptions
+	// PlaceWith runs a prepared statement for Place; nil for one that ends with RETURNING version, seq.
+	PlaceWith func(ctx context.Context, st *sql.Stmt, args []any) (version int, seq uint64, stored bool, err error)
+
+	mu       sync.Mutex
+	prepared map[place]*sql.Stmt
+}
+
+var _ DB = (*Std)(nil)
+
+// place says where a statement was prepared.
+type place struct {
+	db   *sql.DB
+	text string
+}
+
+// prepare returns the prepared statement of a text. Texts are few: they never hold data.
+func (s *Std) prepare(ctx context.Context, db *sql.DB, text string) (*sql.Stmt, error) {
+	at := place{db, text}
+	s.mu.Lock()
+	st := s.prepared[at]
+	s.mu.Unlock()
+	if st != nil {
+		return st, nil
+	}
+	made, err := db.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st := s.prepared[at]; st != nil { // another call was faster
+		return st, made.Close()
+	}
+	if s.prepared == nil {
+		s.prepared = make(map[place]*sql.Stmt)
+	}
+	s.prepared[at] = made
+	return made, nil
+}
+
+// Exec runs a statement in a transaction of its own.
+func (s *Std) Exec(ctx context.Context, text string, args ...any) (int64, error) {
+	st, err := s.prepare(ctx, s.Write, text)
+	if err != nil {
+		return 0, err
+	}
+	return found(st.ExecContext(ctx, args...))
+}
+
+func found(r sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
+// Query runs a statement that reads.
+func (s *Std) Query(ctx context.Context, text string, args ...any) (Rows, error) {
+	st, err := s.prepare(ctx, s.Read, text)
+	if err != nil {
+		return nil, err
+	}
+	return st.QueryContext(ctx, args...)
+}
+
+// Place runs the statement of a commit.
+func (s *Std) Place(ctx context.Context, text string, args ...any) (version int, seq uint64, stored bool, err error) {
+	st, err := s.prepare(ctx, s.Write, text)
+	if err != nil {
+		return 0, 0, false, err
+	}
+	if s.PlaceWith != nil {
+		return s.PlaceWith(ctx, st, args)
+	}
+	err = st.QueryRowContext(ctx, args...).Scan(&version, &seq)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, 0, false, nil
+	}
+	return version, seq, err == nil, err
+}
+
+// Begin starts a transaction.
+func (s *Std) Begin(ctx context.Context, writes bool) (Tx, error) {
+	db, opts := s.Write, (*sql.TxOptions)(nil)
+	if !writes {
+		db, opts = s.Read, &s.Reading
+	}
+	tx, err := db.BeginTx(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &stdTx{s: s, db: db, tx: tx}, nil
+}
+
+// Close closes the statements and the databases.
+func (s *Std) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, st := range s.prepared {
+		errs = append(errs, st.Close())
+	}
+	s.prepared = nil
+	errs = append(errs, s.Write.Close())
+	if s.Read != s.Write {
+		errs = append(errs, s.Read.Close())
+	}
+	return errors.Join(errs...)
+}
+
+type stdTx struct {
+	s  *Std
+	db *sql.DB
+	tx *sql.Tx
+}
+
+// bind returns a kept statement for use in the transaction. A text that is not prepared yet is prepared by the
+// transaction's own connection: another one may not be free.
+func (t *stdTx) bind(ctx context.Context, text string) (*sql.Stmt, error) {
+	t.s.mu.Lock()
+	st := t.s.prepared[place{t.db, text}]
+	t.s.mu.Unlock()
+	if st == nil {
+		return t.tx.PrepareContext(ctx, text)
+	}
+	return t.tx.StmtContext(ctx, st), nil
+}
+
+func (t *stdTx) Exec(ctx context.Context, text string, args ...any) (int64, error) {
+	st, err := t.bind(ctx, text)
+	if err != nil {
+		return 0, err
+	}
+	return found(st.ExecContext(ctx, args...))
+}
+
+func (t *stdTx) Query(ctx context.Context, text string, args ...any) (Rows, error) {
+	st, err := t.bind(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return st.QueryContext(ctx, args...)
+}
+
+func (t *stdTx) Commit(context.Context) error { return t.tx.Commit() }
+
+func (t *stdTx) Rollback(context.Context) { _ = t.tx.Rollback() } // a lost connection has rolled it back

@@ -1,0 +1,807 @@
+package savertest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/memory"
+	"github.com/graphgen-go/graphgen/savers/savertest"
+)
+
+// recorder is a testing.TB that remembers failures instead of failing.
+type recorder struct {
+	testing.TB
+	mu       sync.Mutex
+	failures []string
+	cleanups []func()
+}
+
+func (r *recorder) Errorf(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failures = append(r.failures, fmt.Sprintf(format, args...))
+}
+func (r *recorder) Error(args ...any) { r.Errorf("%s", fmt.Sprint(args...)) }
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
+	runtime.Goexit()
+}
+func (r *recorder) Fatal(args ...any) { r.Fatalf("%s", fmt.Sprint(args...)) }
+func (r *recorder) Cleanup(f func())  { r.cleanups = append(r.cleanups, f) }
+func (r *recorder) Helper()           {}
+
+// failuresOf runs one case of the suite and returns how it failed.
+func failuresOf(t *testing.T, name string, place savertest.Storage) []string {
+	t.Helper()
+	i := slices.IndexFunc(savertest.Cases(), func(c savertest.Case) bool { return c.Name == name })
+	if i < 0 {
+		t.Fatalf("the suite has no case %q", name)
+	}
+	r := &recorder{TB: t}
+	var done sync.WaitGroup
+	done.Go(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				r.Errorf("panic: %v", p)
+			}
+			for _, f := range slices.Backward(r.cleanups) {
+				f()
+			}
+		}()
+		savertest.Cases()[i].Test(r, place)
+	})
+	done.Wait()
+	return r.failures
+}
+
+// broken is a saver that breaks one rule: what is not nil stands in for the method of that name.
+type broken struct {
+	checkpoint.Saver
+	append_  func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error)
+	put      func(ctx context.Context, w checkpoint.PutWrites) error
+	load     func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error)
+	history  func(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error]
+	threads  func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error]
+	versions func(ctx context.Context, thread string) ([]checkpoint.Version, error)
+	release  func(ctx context.Context, thread string, ifHead checkpoint.ID) (checkpoint.Version, error)
+	delete_  func(ctx context.Context, thread string) error
+	prune    func(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error)
+	export   func(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.Item, error]
+	import_  func(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error
+	close_   func() error
+}
+
+func (b *broken) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+	if b.append_ != nil {
+		return b.append_(ctx, a)
+	}
+	return b.Saver.Append(ctx, a)
+}
+
+func (b *broken) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+	if b.put != nil {
+		return b.put(ctx, w)
+	}
+	return b.Saver.PutWrites(ctx, w)
+}
+
+func (b *broken) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+	if b.load != nil {
+		return b.load(ctx, p)
+	}
+	return b.Saver.Load(ctx, p)
+}
+
+func (b *broken) History(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+	if b.history != nil {
+		return b.history(ctx, p, q)
+	}
+	return b.Saver.History(ctx, p, q)
+}
+
+func (b *broken) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+	if b.threads != nil {
+		return b.threads(ctx, q)
+	}
+	return b.Saver.Threads(ctx, q)
+}
+
+func (b *broken) Versions(ctx context.Context, thread string) ([]checkpoint.Version, error) {
+	if b.versions != nil {
+		return b.versions(ctx, thread)
+	}
+	return b.Saver.Versions(ctx, thread)
+}
+
+func (b *broken) Release(ctx context.Context, thread string, ifHead checkpoint.ID) (checkpoint.Version, error) {
+	if b.release != nil {
+		return b.release(ctx, thread, ifHead)
+	}
+	return b.Saver.Release(ctx, thread, ifHead)
+}
+
+func (b *broken) Delete(ctx context.Context, thread string) error {
+	if b.delete_ != nil {
+		return b.delete_(ctx, thread)
+	}
+	return b.Saver.Delete(ctx, thread)
+}
+
+func (b *broken) Prune(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
+	if b.prune != nil {
+		return b.prune(ctx, thread, keep)
+	}
+	return b.Saver.Prune(ctx, thread, keep)
+}
+
+func (b *broken) Export(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.Item, error] {
+	if b.export != nil {
+		return b.export(ctx, thread, version)
+	}
+	return b.Saver.Export(ctx, thread, version)
+}
+
+func (b *broken) Import(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error {
+	if b.import_ != nil {
+		return b.import_(ctx, thread, items)
+	}
+	return b.Saver.Import(ctx, thread, items)
+}
+
+func (b *broken) Close() error {
+	if b.close_ != nil {
+		return b.close_()
+	}
+	return b.Saver.Close()
+}
+
+// breaks lists savers that break one rule each, and the case that must find out.
+var breaks = []struct {
+	rule, found string
+	by          func(b *broken)
+}{
+	{"compares heads", "a wrong head is a conflict", func(b *broken) {
+		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			if chain, err := b.Saver.Load(ctx, checkpoint.Place{Thread: a.Thread, Namespace: a.Namespace}); err == nil {
+				a.After, a.Records[0].Parent = chain.Head, chain.Head
+			}
+			return b.Saver.Append(ctx, a)
+		}
+	}},
+	{"compares heads of children", "a wrong head is a conflict", func(b *broken) {
+		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			if chain, err := b.Saver.Load(ctx, checkpoint.Place{Thread: a.Thread, Namespace: a.Namespace}); err == nil && a.Namespace != "" {
+				a.After, a.Records[0].Parent = chain.Head, chain.Head
+			}
+			return b.Saver.Append(ctx, a)
+		}
+	}},
+	{"fences children", "a run that lost its fence is refused everywhere", func(b *broken) {
+		fence := rememberFence(b)
+		inner := b.append_
+		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			if a.Namespace != "" {
+				a.Fence = fence(a.Thread)
+			}
+			return inner(ctx, a)
+		}
+	}},
+	{"fences pending writes", "a run that lost its fence is refused everywhere", func(b *broken) {
+		fence := rememberFence(b)
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+			w.Fence = fence(w.Thread)
+			return b.Saver.PutWrites(ctx, w)
+		}
+	}},
+	{"fences renewals", "a run that lost its fence is refused everywhere", func(b *broken) {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+			if len(w.Writes) == 0 && !w.End && w.Status == 0 {
+				return nil
+			}
+			return b.Saver.PutWrites(ctx, w)
+		}
+	}},
+	{"keeps others out", "a lease keeps others out", func(b *broken) {
+		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			if a.Open != nil {
+				a.Open = &checkpoint.Opening{Holder: a.Open.Holder, TakeOver: true}
+			}
+			return b.Saver.Append(ctx, a)
+		}
+	}},
+	{"names the holder", "a lease keeps others out", func(b *broken) {
+		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			if a.Open != nil {
+				a.Open = &checkpoint.Opening{TakeOver: a.Open.TakeOver}
+			}
+			return b.Saver.Append(ctx, a)
+		}
+	}},
+	{"lets take over", "a lease is taken over", func(b *broken) {
+		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			if a.Open != nil {
+				a.Open = &checkpoint.Opening{Holder: a.Open.Holder}
+			}
+			return b.Saver.Append(ctx, a)
+		}
+	}},
+	{"renews by an append", "a lease is renewed by every write", func(b *broken) {
+		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			if a.Open == nil {
+				a.Lease = 1
+			}
+			return b.Saver.Append(ctx, a)
+		}
+	}},
+	{"renews by a put of nothing", "a lease is renewed by every write", func(b *broken) {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+			if len(w.Writes) == 0 && !w.End {
+				w.Lease = 1
+			}
+			return b.Saver.PutWrites(ctx, w)
+		}
+	}},
+	{"ends a lease with a put", "a lease ends with its run", func(b *broken) {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+			w.End = false
+			return b.Saver.PutWrites(ctx, w)
+		}
+	}},
+	{"ends a lease with an append", "a lease ends with its run", func(b *broken) {
+		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			a.End = a.End && a.Release
+			return b.Saver.Append(ctx, a)
+		}
+	}},
+	{"sets the status", "a lease ends with its run", func(b *broken) {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+			w.Status = 0
+			return b.Saver.PutWrites(ctx, w)
+		}
+	}},
+	{"reads writes once it has the fence", "an opening reads writes after it took the fence", func(b *broken) {
+		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			before, err := b.Saver.Load(ctx, checkpoint.Place{Thread: a.Thread})
+			if err != nil {
+				return checkpoint.Appended{}, err
+			}
+			for range 100 {
+				runtime.Gosched()
+			}
+			done, err := b.Saver.Append(ctx, a)
+			if a.Open != nil {
+				done.Writes = before.Writes
+			}
+			return done, err
+		}
+	}},
+	{"returns the writes that stand", "an opening returns what stands", func(b *broken) {
+		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			done, err := b.Saver.Append(ctx, a)
+			done.Writes = nil
+			return done, err
+		}
+	}},
+	{"returns the writes of children", "an opening returns what stands", func(b *broken) {
+		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			done, err := b.Saver.Append(ctx, a)
+			done.Writes = slices.DeleteFunc(done.Writes, func(w checkpoint.Write) bool { return w.Namespace != "" })
+			return done, err
+		}
+	}},
+	{"stores writes with an append", "an opening returns what stands", func(b *broken) {
+		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			a.Writes = nil
+			return b.Saver.Append(ctx, a)
+		}
+	}},
+	{"keeps the first result", "a result is final and the rest is replaced", func(b *broken) {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+			var writes []checkpoint.Write
+			for _, one := range w.Writes {
+				if discard := one; one.Kind == checkpoint.Result {
+					discard.Kind = checkpoint.Discard
+					writes = append(writes, discard)
+				}
+				writes = append(writes, one)
+			}
+			w.Writes = writes
+			return b.Saver.PutWrites(ctx, w)
+		}
+	}},
+	{"replaces questions", "a result is final and the rest is replaced", func(b *broken) {
+		seen := make(map[string]bool)
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+			w.Writes = slices.DeleteFunc(slices.Clone(w.Writes), func(one checkpoint.Write) bool {
+				key := fmt.Sprint(one.Base, one.Task, one.Kind, one.Name)
+				again := seen[key]
+				seen[key] = true
+				return again
+			})
+			return b.Saver.PutWrites(ctx, w)
+		}
+	}},
+	{"discards", "a discard drops what a task came to", func(b *broken) {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+			w.Writes = slices.DeleteFunc(slices.Clone(w.Writes), func(one checkpoint.Write) bool { return one.Kind == checkpoint.Discard })
+			return b.Saver.PutWrites(ctx, w)
+		}
+	}},
+	{"keeps names of questions apart", "pending writes of a task", func(b *broken) {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+			w.Writes = slices.Clone(w.Writes)
+			for i := range w.Writes {
+				w.Writes[i].Name = ""
+			}
+			return b.Saver.PutWrites(ctx, w)
+		}
+	}},
+	{"drops writes at the commit", "pending writes go with the commit", func(b *broken) {
+		var all []checkpoint.Write
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+			all = append(all, w.Writes...)
+			return b.Saver.PutWrites(ctx, w)
+		}
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			chain, err := b.Saver.Load(ctx, p)
+			if n := len(chain.Records); n > 0 {
+				chain.Writes = slices.DeleteFunc(slices.Clone(all), func(w checkpoint.Write) bool { return w.Base != chain.Records[n-1].Base })
+			}
+			return chain, err
+		}
+	}},
+	{"tells what is committed", "pending writes go with the commit", func(b *broken) {
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			chain, err := b.Saver.Load(ctx, p)
+			chain.Committed = false
+			return chain, err
+		}
+	}},
+	{"copies what it is given", "what the caller gave may be changed", func(b *broken) {
+		given := make(map[checkpoint.ID]checkpoint.Record)
+		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			for _, r := range a.Records {
+				given[r.ID] = r
+			}
+			return b.Saver.Append(ctx, a)
+		}
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			chain, err := b.Saver.Load(ctx, p)
+			for i := range chain.Records {
+				chain.Records[i].Payload = given[chain.Records[i].ID].Payload
+			}
+			return chain, err
+		}
+	}},
+	{"starts a chain with the nearest snapshot", "a chain starts with a snapshot", func(b *broken) {
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			chain, err := b.Saver.Load(ctx, p)
+			if n := len(chain.Records); n > 0 {
+				chain.Records = chain.Records[n-1:]
+			}
+			return chain, err
+		}
+	}},
+	{"numbers records", "a chain starts with a snapshot", func(b *broken) {
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			chain, err := b.Saver.Load(ctx, p)
+			for i := range chain.Records {
+				chain.Records[i].Seq--
+			}
+			return chain, err
+		}
+	}},
+	{"returns what is due", "pending writes of a task", func(b *broken) {
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			chain, err := b.Saver.Load(ctx, p)
+			if n := len(chain.Records); n > 0 {
+				chain.Due = chain.Records[n-1].Due
+			}
+			return chain, err
+		}
+	}},
+	{"looks for ids", "every checkpoint loads by its id", func(b *broken) {
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			p.At = checkpoint.ID{}
+			return b.Saver.Load(ctx, p)
+		}
+	}},
+	{"appends whole or not at all", "an append of many records is whole", func(b *broken) {
+		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			done, err := b.Saver.Append(ctx, a)
+			if err != nil && len(a.Records) > 1 {
+				a.Records = a.Records[:1]
+				return b.Saver.Append(ctx, a)
+			}
+			return done, err
+		}
+	}},
+	{"takes an append again", "an append sent again changes nothing", func(b *broken) { b.append_ = refuseAgain(b, false) }},
+	{"takes an opening again", "an opening sent again changes nothing", func(b *broken) { b.append_ = refuseAgain(b, true) }},
+	{"takes a releasing append again", "the last write of a run releases", func(b *broken) { b.append_ = refuseAgain(b, false) }},
+	{"uses an id once", "an id is used once", func(b *broken) {
+		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			done, err := b.Saver.Append(ctx, a)
+			var conflict *checkpoint.ConflictError
+			if errors.As(err, &conflict) && conflict.Reason == "exists" {
+				return done, nil
+			}
+			return done, err
+		}
+	}},
+	{"orders history", "history is newest first", func(b *broken) {
+		b.history = func(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+			var all []checkpoint.Record
+			for r, err := range b.Saver.History(ctx, p, q) {
+				if err != nil {
+					break
+				}
+				all = append(all, r)
+			}
+			slices.Reverse(all)
+			return sequence(all)
+		}
+	}},
+	{"hides resume records", "history is newest first", changedQuery(func(q *checkpoint.Query) { q.Sources = []checkpoint.Source{1, 2, 3, 4, 5} })},
+	{"filters by source", "history filters", changedQuery(func(q *checkpoint.Query) { q.Sources = nil })},
+	{"filters by step", "history filters", changedQuery(func(q *checkpoint.Query) { q.HasStep = false })},
+	{"filters by step 0", "history filters", changedQuery(func(q *checkpoint.Query) { q.HasStep = q.Step != 0 })},
+	{"filters by node", "history filters", changedQuery(func(q *checkpoint.Query) { q.Node = "" })},
+	{"filters since", "history filters", changedQuery(func(q *checkpoint.Query) { q.Since = q.Until })},
+	{"filters until", "history filters", changedQuery(func(q *checkpoint.Query) { q.Until = q.Since })},
+	{"limits history", "history filters", changedQuery(func(q *checkpoint.Query) { q.Limit = 0 })},
+	{"pages history", "history in pages", changedQuery(func(q *checkpoint.Query) { q.Before = checkpoint.ID{} })},
+	{"compares the head of a release", "a release checks the head and the lease", func(b *broken) {
+		b.release = func(ctx context.Context, thread string, _ checkpoint.ID) (checkpoint.Version, error) {
+			return b.Saver.Release(ctx, thread, checkpoint.ID{})
+		}
+	}},
+	{"starts empty after a release", "a release starts an empty version", func(b *broken) {
+		b.release = func(ctx context.Context, thread string, ifHead checkpoint.ID) (checkpoint.Version, error) {
+			v, err := b.Versions(ctx, thread)
+			if err != nil || len(v) == 0 {
+				return checkpoint.Version{}, err
+			}
+			return v[len(v)-1], nil
+		}
+	}},
+	{"deletes versions", "delete removes all versions", func(b *broken) {
+		b.delete_ = func(ctx context.Context, thread string) error {
+			_, err := b.Saver.Release(ctx, thread, checkpoint.ID{})
+			return err
+		}
+	}},
+	{"deletes", "a head of another version is a conflict", func(b *broken) {
+		b.delete_ = func(ctx context.Context, thread string) error { return nil }
+	}},
+	{"respects a lease when it deletes", "a lease keeps others out", func(b *broken) {
+		fence := rememberFence(b)
+		b.delete_ = func(ctx context.Context, thread string) error {
+			if err := b.PutWrites(ctx, checkpoint.PutWrites{Thread: thread, Fence: fence(thread), End: true}); err != nil {
+				return err
+			}
+			return b.Saver.Delete(ctx, thread)
+		}
+	}},
+	{"lists by prefix", "threads are listed by id", changedThreads(func(q *checkpoint.ThreadQuery) { q.Prefix = "" })},
+	{"lists after", "threads are listed by id", changedThreads(func(q *checkpoint.ThreadQuery) { q.After = "" })},
+	{"limits a list", "threads are listed by id", changedThreads(func(q *checkpoint.ThreadQuery) { q.Limit = 0 })},
+	{"lists by status", "threads are listed by what they wait for", changedThreads(func(q *checkpoint.ThreadQuery) { q.Status = 0 })},
+	{"lists idle threads", "threads are listed by what they wait for", changedThreads(func(q *checkpoint.ThreadQuery) { q.IdleSince = q.IdleSince.Add(-1e15) })},
+	{"lists in order", "threads are listed by id", func(b *broken) {
+		b.threads = func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+			var all []checkpoint.Thread
+			for t, err := range b.Saver.Threads(ctx, q) {
+				if err != nil {
+					break
+				}
+				all = append(all, t)
+			}
+			slices.SortFunc(all, func(a, b checkpoint.Thread) int { return strings.Compare(strings.ToLower(a.ID), strings.ToLower(b.ID)) })
+			return sequence(all)
+		}
+	}},
+	{"leaves out answered questions", "threads are listed by what they wait for", func(b *broken) {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+			w.Writes = slices.DeleteFunc(slices.Clone(w.Writes), func(one checkpoint.Write) bool { return one.Kind == checkpoint.Answer })
+			return b.Saver.PutWrites(ctx, w)
+		}
+	}},
+	{"exports writes", "a copy resumes", func(b *broken) {
+		b.export = changedItems(b, func(item checkpoint.Item) bool { return item.Write == nil })
+	}},
+	{"exports children", "a copy resumes", func(b *broken) {
+		b.export = changedItems(b, func(item checkpoint.Item) bool { return item.Record == nil || item.Record.Namespace == "" })
+	}},
+	{"imports whole", "an import is whole or not at all", func(b *broken) {
+		b.import_ = func(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error {
+			var broke error
+			err := b.Saver.Import(ctx, thread, func(yield func(checkpoint.Item, error) bool) {
+				for item, err := range items {
+					if err != nil {
+						broke = err
+						return
+					}
+					if !yield(item, nil) {
+						return
+					}
+				}
+			})
+			return errors.Join(err, broke)
+		}
+	}},
+	{"imports in order", "an import must be in order", func(b *broken) {
+		b.import_ = func(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error {
+			if err := b.Saver.Import(ctx, thread, items); !errors.As(err, new(*checkpoint.InvalidError)) {
+				return err
+			}
+			return nil
+		}
+	}},
+	{"prunes", "prune keeps what loads", func(b *broken) {
+		b.prune = func(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
+			return checkpoint.Pruned{}, nil
+		}
+	}},
+	{"prunes no more than told", "prune keeps what loads", func(b *broken) {
+		b.prune = func(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
+			keep.Last = (keep.Last + 1) / 2
+			return b.Saver.Prune(ctx, thread, keep)
+		}
+	}},
+	{"prunes released versions", "prune removes released versions", func(b *broken) {
+		b.prune = func(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
+			keep.Released = 0
+			return b.Saver.Prune(ctx, thread, keep)
+		}
+	}},
+	{"keeps needed records", "prune keeps what is needed", func(b *broken) {
+		// Forgets which records have pending writes, by forgetting the writes.
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+			w.Writes = nil
+			return b.Saver.PutWrites(ctx, w)
+		}
+	}},
+	{"tells case", "hostile names", changedNames(strings.ToLower)},
+	{"does not cut names", "hostile names", changedNames(func(s string) string { return s[:min(len(s), 255)] })},
+	{"does not end names at NUL", "hostile names", changedNames(func(s string) string { head, _, _ := strings.Cut(s, "\x00"); return head + "!" })},
+	{"does not trim names", "hostile names", changedNames(func(s string) string { return strings.TrimRight(s, " ") + "!" })},
+	{"does not repair names", "hostile names", changedNames(func(s string) string { return strings.ToValidUTF8(s, "?") })},
+	{"keeps namespaces apart", "threads and namespaces are apart", func(b *broken) {
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			p.Namespace = strings.ToLower(p.Namespace)
+			return b.Saver.Load(ctx, p)
+		}
+	}},
+	{"checks names", "what no saver accepts", func(b *broken) {
+		b.delete_ = func(ctx context.Context, thread string) error {
+			if err := b.Saver.Delete(ctx, thread); !errors.As(err, new(*checkpoint.InvalidError)) {
+				return err
+			}
+			return nil
+		}
+	}},
+	{"minds its context", "a cancelled context", func(b *broken) {
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			return b.Saver.Load(context.WithoutCancel(ctx), p)
+		}
+	}},
+	{"says that it is closed", "use after close", func(b *broken) {
+		b.versions = func(ctx context.Context, thread string) ([]checkpoint.Version, error) {
+			v, err := b.Saver.Versions(ctx, thread)
+			if errors.Is(err, checkpoint.ErrClosed) {
+				return nil, nil
+			}
+			return v, err
+		}
+	}},
+	{"closes", "use after close", func(b *broken) { b.close_ = func() error { return nil } }},
+	{"says what is not there", "a thread that does not exist", func(b *broken) {
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			chain, err := b.Saver.Load(ctx, p)
+			if errors.Is(err, checkpoint.ErrNotFound) {
+				return chain, nil
+			}
+			return chain, err
+		}
+	}},
+	{"stores large payloads", "large payloads", func(b *broken) {
+		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			for i := range a.Records {
+				a.Records[i].Payload = a.Records[i].Payload[:min(len(a.Records[i].Payload), 64<<10)]
+			}
+			return b.Saver.Append(ctx, a)
+		}
+	}},
+	{"lets one of many win", "one of many writers wins each place", func(b *broken) {
+		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			done, err := b.Saver.Append(ctx, a)
+			if errors.As(err, new(*checkpoint.ConflictError)) {
+				return done, nil // it was told that it had won
+			}
+			return done, err
+		}
+	}},
+	{"lets one of many under a fence win", "one of many appends under a fence wins", func(b *broken) {
+		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			done, err := b.Saver.Append(ctx, a)
+			if errors.As(err, new(*checkpoint.ConflictError)) {
+				return done, nil
+			}
+			return done, err
+		}
+	}},
+	{"loads released versions", "a release starts an empty version", func(b *broken) {
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			p.Version = 0
+			return b.Saver.Load(ctx, p)
+		}
+	}},
+	{"stops history with its loop", "history stops with its loop", func(b *broken) {
+		b.history = func(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+			return func(yield func(checkpoint.Record, error) bool) {
+				for r, err := range b.Saver.History(ctx, p, q) {
+					yield(r, err)
+				}
+			}
+		}
+	}},
+}
+
+// rememberFence makes b remember the newest fence of each thread.
+func rememberFence(b *broken) func(thread string) checkpoint.ID {
+	fences := make(map[string]checkpoint.ID)
+	b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		done, err := b.Saver.Append(ctx, a)
+		if err == nil && a.Open != nil {
+			fences[a.Thread] = a.Records[0].ID
+		}
+		return done, err
+	}
+	return func(thread string) checkpoint.ID { return fences[thread] }
+}
+
+// refuseAgain refuses appends, or openings, that it has seen.
+func refuseAgain(b *broken, openings bool) func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+	seen := make(map[checkpoint.ID]bool)
+	return func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		id := a.Records[0].ID
+		if (a.Open != nil) == openings && seen[id] {
+			return checkpoint.Appended{}, &checkpoint.ConflictError{Thread: a.Thread, Reason: "head"}
+		}
+		seen[id] = true
+		return b.Saver.Append(ctx, a)
+	}
+}
+
+func sequence[V any](all []V) iter.Seq2[V, error] {
+	return func(yield func(V, error) bool) {
+		for _, v := range all {
+			if !yield(v, nil) {
+				return
+			}
+		}
+	}
+}
+
+func changedQuery(change func(q *checkpoint.Query)) func(b *broken) {
+	return func(b *broken) {
+		b.history = func(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+			change(&q)
+			return b.Saver.History(ctx, p, q)
+		}
+	}
+}
+
+func changedThreads(change func(q *checkpoint.ThreadQuery)) func(b *broken) {
+	return func(b *broken) {
+		b.threads = func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+			change(&q)
+			return b.Saver.Threads(ctx, q)
+		}
+	}
+}
+
+func changedItems(b *broken, keep func(item checkpoint.Item) bool) func(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.Item, error] {
+	return func(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.Item, error] {
+		return func(yield func(checkpoint.Item, error) bool) {
+			for item, err := range b.Saver.Export(ctx, thread, version) {
+				if (err != nil || keep(item)) && !yield(item, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// changedNames makes a saver that stores threads under other names.
+func changedNames(change func(string) string) func(b *broken) {
+	return func(b *broken) {
+		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			a.Thread = change(a.Thread)
+			return b.Saver.Append(ctx, a)
+		}
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+			w.Thread = change(w.Thread)
+			return b.Saver.PutWrites(ctx, w)
+		}
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			asked := p.Thread
+			p.Thread = change(p.Thread)
+			chain, err := b.Saver.Load(ctx, p)
+			chain.Thread.ID = asked
+			return chain, err
+		}
+	}
+}
+
+func memoryPlace(by func(b *broken)) savertest.Storage {
+	return savertest.Storage{Open: func() (checkpoint.Saver, error) {
+		b := &broken{Saver: memory.New()}
+		if by != nil {
+			by(b)
+		}
+		return b, nil
+	}}
+}
+
+func TestBrokenSaversFail(t *testing.T) {
+	for _, c := range breaks {
+		t.Run(c.rule, func(t *testing.T) {
+			t.Parallel()
+			if failures := failuresOf(t, c.found, memoryPlace(c.by)); len(failures) == 0 {
+				t.Errorf("a saver that breaks this rule passes %q", c.found)
+			} else {
+				t.Logf("found: %.300s", failures[0])
+			}
+		})
+	}
+}
+
+// The same cases must pass with the wrapper alone, or the test above says nothing.
+func TestWholeSaverPassesThroughTheWrapper(t *testing.T) {
+	for _, c := range breaks {
+		if failures := failuresOf(t, c.found, memoryPlace(nil)); len(failures) > 0 {
+			t.Errorf("%q: %s", c.found, failures[0])
+		}
+	}
+}
+
+// A saver that loses one field of its records fails, whichever field it is.
+func TestLostFieldsAreFound(t *testing.T) {
+	for _, field := range []string{
+		"Line", "Commits", "Step", "Node", "Due", "Owed", "Joins", "Pass", "Request", "Fingerprint", "Graph", "Meta", "Created", "Payload",
+	} {
+		failures := failuresOf(t, "a record comes back as it was stored", memoryPlace(func(b *broken) {
+			b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+				a.Records = slices.Clone(a.Records)
+				for i := range a.Records {
+					reflect.ValueOf(&a.Records[i]).Elem().FieldByName(field).SetZero()
+				}
+				return b.Saver.Append(ctx, a)
+			}
+		}))
+		if len(failures) == 0 {
+			t.Errorf("a saver that loses %s passes", field)
+		}
+	}
+}
+
+// Savers that say they share a place must do so.
+func TestSaversThatDoNotShareFail(t *testing.T) {
+	for _, name := range []string{"a new saver finds all of it", "two savers share one place"} {
+		place := savertest.Storage{Shared: true, Open: func() (checkpoint.Saver, error) { return memory.New(), nil }}
+		if failures := failuresOf(t, name, place); len(failures) == 0 {
+			t.Errorf("%q: two savers of their own pass as one", name)
+		}
+	}
+}
