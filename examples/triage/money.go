@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Money is an amount in the smallest unit of its currency: cents, grosze, or whole yen. Zero is no money.
+type Money struct {
+	Currency string `json:"currency"` // ISO 4217
+	Minor    int64  `json:"minor"`
+}
+
+// String writes the amount with its code, which every language reads: "EUR 349.90", "JPY 12800".
+func (m Money) String() string {
+	if digits(m.Currency) == 0 {
+		return fmt.Sprintf("%s %d", m.Currency, m.Minor)
+	}
+	return fmt.Sprintf("%s %d.%02d", m.Currency, m.Minor/100, m.Minor%100)
+}
+
+// currencies are the signs that customers write, each with its code. Longer signs that end in a shorter one come first.
+var currencies = []struct{ sign, code string }{
+	{"US$", "USD"}, {"R$", "BRL"}, {"$", "USD"}, {"€", "EUR"}, {"£", "GBP"}, {"¥", "JPY"}, {"円", "JPY"}, {"₺", "TRY"},
+	{"zł", "PLN"}, {"TL", "TRY"}, {"EUR", "EUR"}, {"USD", "USD"}, {"GBP", "GBP"}, {"JPY", "JPY"}, {"TRY", "TRY"},
+	{"PLN", "PLN"}, {"BRL", "BRL"}, {"CHF", "CHF"},
+}
+
+// digits is how many places a currency has after the point.
+func digits(currency string) int {
+	if currency == "JPY" {
+		return 0
+	}
+	return 2
+}
+
+// amount matches a number beside a currency sign: groups of three parted by a point, comma, apostrophe or any of the
+// spaces in use, and two decimals or none.
+var amount = func() *regexp.Regexp {
+	var signs []string
+	for _, c := range currencies {
+		signs = append(signs, regexp.QuoteMeta(c.sign))
+	}
+	sign := `(` + strings.Join(signs, "|") + `)`
+	number := `(\d{1,3}(?:[.,'’ \x{00a0}\x{202f}]\d{3})+(?:[.,]\d{2})?|\d+(?:[.,]\d{2})?)`
+	gap := `[ \x{00a0}\x{202f}]?`
+	return regexp.MustCompile(sign + gap + number + `\b|\b` + number + gap + sign)
+}()
+
+// findMoney returns the amounts that text names, in order, each once.
+func findMoney(text string) []Money {
+	var found []Money
+	for _, m := range amount.FindAllStringSubmatch(text, -1) {
+		sign, number := m[1], m[2]
+		if sign == "" {
+			number, sign = m[3], m[4]
+		}
+		if money, ok := toMoney(sign, number); ok && !slices.Contains(found, money) {
+			found = append(found, money)
+		}
+	}
+	return found
+}
+
+// toMoney reads a number as people of many countries write it. A point or comma with exactly two digits behind it
+// parts the decimals; every other mark parts thousands.
+func toMoney(sign, number string) (Money, bool) {
+	var m Money
+	for _, c := range currencies {
+		if c.sign == sign {
+			m.Currency = c.code
+			break
+		}
+	}
+	whole, cents := number, ""
+	if i := strings.LastIndexAny(number, ".,"); i >= 0 && len(number)-i == 3 {
+		whole, cents = number[:i], number[i+1:]
+	}
+	whole = strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, whole)
+	if digits(m.Currency) == 0 {
+		cents = ""
+	} else if cents == "" {
+		cents = "00"
+	}
+	minor, err := strconv.ParseInt(whole+cents, 10, 64)
+	m.Minor = minor
+	return m, err == nil && minor > 0
+}

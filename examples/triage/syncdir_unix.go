@@ -1,0 +1,17 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"os"
+)
+
+// syncDir forces the names in a folder to the disk.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
