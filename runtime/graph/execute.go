@@ -34,7 +34,8 @@ func (r *run[S, U]) execute() error {
 	var saving error
 	if len(r.todo) == 1 {
 		if r.solo == nil {
-			r.solo = r.taskContext(r.ctx)
+			r.solo = new(task.Context)
+			r.solo.Init(r.ctx, r.runTask(), r.key)
 		}
 		r.perform(r.solo, &r.slots[r.todo[0]])
 	} else {
@@ -52,10 +53,8 @@ func (r *run[S, U]) execute() error {
 	return nil
 }
 
-// taskContext returns a context for tasks of the run, one after the other.
-func (r *run[S, U]) taskContext(parent context.Context) *task.Context {
-	return task.New(parent, Task{Graph: r.g.name, Thread: r.thread}, r.key)
-}
+// runTask is what the tasks of the run have in common.
+func (r *run[S, U]) runTask() Task { return Task{Graph: r.g.name, Thread: r.thread} }
 
 // failures joins the errors of the failed tasks, in task order. unfinished tells of tasks that were cancelled.
 func (r *run[S, U]) failures() (unfinished bool, err error) {
@@ -170,9 +169,12 @@ func (r *run[S, U]) fanOut() error {
 	if r.log != nil && r.opt.durability != OnExit {
 		f.done = make(chan int, len(r.todo))
 	}
-	for range min(r.opt.concurrency, len(r.todo)) {
-		f.wg.Add(1)
-		go f.work()
+	workers := make([]task.Context, min(r.opt.concurrency, len(r.todo)))
+	key := r.key
+	f.wg.Add(len(workers))
+	for i := range workers {
+		workers[i].Init(f.ctx, r.runTask(), key)
+		go f.work(&workers[i])
 	}
 	err := f.collect()
 	f.wg.Wait()
@@ -180,8 +182,7 @@ func (r *run[S, U]) fanOut() error {
 }
 
 // work runs tasks until none is left.
-func (f *fanOut[S, U]) work() {
-	ctx := f.r.taskContext(f.ctx)
+func (f *fanOut[S, U]) work(ctx *task.Context) {
 	for {
 		i := int(f.taken.Add(1)) - 1
 		if i >= len(f.r.todo) {
@@ -204,7 +205,9 @@ func (f *fanOut[S, U]) one(ctx *task.Context, i int) {
 			f.done <- i
 		}
 		if !returned {
-			go f.work()
+			heir := new(task.Context)
+			heir.Init(f.ctx, f.r.runTask(), f.r.key)
+			go f.work(heir)
 		}
 	}()
 	if f.ctx.Err() == nil {

@@ -14,7 +14,8 @@ import (
 // Context returns a context under parent in which [graph.CurrentTask] reports t. A Key or Attempt that t leaves
 // out is "key of <node>" or 1.
 func Context(parent context.Context, t graph.Task) context.Context {
-	ctx := task.New(parent, t, func(*graph.Task) string { return cmp.Or(t.Key, "key of "+t.Node) })
+	ctx := new(task.Context)
+	ctx.Init(parent, t, func(*graph.Task) string { return cmp.Or(t.Key, "key of "+t.Node) })
 	ctx.Aim(t.Node, t.Step, max(t.Attempt, 1))
 	return ctx
 }

@@ -32,10 +32,10 @@ type Context struct {
 	active bool
 }
 
-// New returns a context under parent that is not aimed at a task yet. The tasks will be those of the run that of
-// describes. key makes a task's key.
-func New(parent context.Context, of Task, key func(t *Task) string) *Context {
-	return &Context{Context: parent, task: of, key: key}
+// Init makes c, which must be zero, a context under parent that is not aimed at a task yet. Its tasks will be those
+// of the run that of describes. key makes a task's key.
+func (c *Context) Init(parent context.Context, of Task, key func(t *Task) string) {
+	c.Context, c.task, c.key = parent, of, key
 }
 
 // Aim makes the given attempt of a node the task that Current reports.
