@@ -55,7 +55,7 @@ func (f *field) stored() bool { return f.reducer != "untracked" }
 // buildModel checks the types of a unit and returns what to emit. When diags has faults the model may be incomplete.
 func buildModel(src *source, u *unit, units []*unit, marked map[string]bool, diags *diagnostics) *model {
 	r := &resolver{src: src, diags: diags, marked: marked, tags: tagPositions(src.pkg.Syntax), bad: make(map[*typ]bool)}
-	r.states = stateNames(units)
+	r.states = src.stateNames(units)
 	r.readUnions()
 	m := &model{pkg: src.pkg.Types, pkgPath: src.pkg.PkgPath, helper: helperName(u.types[0].name)}
 	r.checkNames(u, units)
@@ -76,14 +76,21 @@ func buildModel(src *source, u *unit, units []*unit, marked map[string]bool, dia
 	return m
 }
 
-// stateNames returns the names of all states that are generated for in the package.
-func stateNames(units []*unit) map[string]bool {
+// stateNames returns the names of all states in the package: those of units, and those that other runs generate for.
+func (src *source) stateNames(units []*unit) map[string]bool {
 	names := make(map[string]bool)
 	for _, u := range units {
 		for _, t := range u.types {
-			if t.role == roleState {
-				names[t.name] = true
-			}
+			names[t.name] = names[t.name] || t.role == roleState
+		}
+	}
+	for _, d := range src.directives {
+		if d.verb == "state" {
+			names[d.name] = true
+		}
+		for i, name := range d.types {
+			obj, ok := src.pkg.Types.Scope().Lookup(name).(*types.TypeName)
+			names[name] = names[name] || ok && src.role(obj, i == 0) == roleState
 		}
 	}
 	return names

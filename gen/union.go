@@ -63,7 +63,7 @@ func (r *resolver) readUnion(d directive) {
 func (r *resolver) alternative(d directive, text string, iface *types.Named) (types.Type, string) {
 	t := r.eval(d, text)
 	if t == nil {
-		return nil, "is not a type of this package or of one that this file imports; want *A or A, separated by |"
+		return nil, "is not a type of this package or of one that it imports; want *A or A, separated by |"
 	}
 	elem := types.Unalias(t)
 	if p, ok := elem.(*types.Pointer); ok {
@@ -91,10 +91,33 @@ func (r *resolver) alternative(d directive, text string, iface *types.Named) (ty
 // eval returns the type that is written as text where the directive stands, or nil.
 func (r *resolver) eval(d directive, text string) types.Type {
 	tv, err := types.Eval(r.src.pkg.Fset, r.src.pkg.Types, d.at, text)
-	if err != nil || !tv.IsType() {
+	if err == nil && tv.IsType() {
+		return types.Unalias(tv.Type)
+	}
+	name, pointer := strings.CutPrefix(text, "*")
+	obj := r.imported(strings.TrimSpace(name))
+	if obj == nil {
 		return nil
 	}
-	return types.Unalias(tv.Type)
+	if pointer {
+		return types.NewPointer(types.Unalias(obj.Type()))
+	}
+	return types.Unalias(obj.Type())
+}
+
+// imported returns the type that is written as pkg.Name, of any package that this one imports. An import for a directive
+// alone must be a blank one, which Eval does not see.
+func (r *resolver) imported(text string) *types.TypeName {
+	pkgName, name, ok := strings.Cut(text, ".")
+	if !ok {
+		return nil
+	}
+	for _, imp := range r.src.pkg.Types.Imports() {
+		if obj, ok := imp.Scope().Lookup(name).(*types.TypeName); ok && imp.Name() == pkgName && obj.Exported() {
+			return obj
+		}
+	}
+	return nil
 }
 
 // tagOf returns the name that a member of a union is stored under: that of its type, without the package, so that data

@@ -1,0 +1,158 @@
+package gen_test
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/gen"
+)
+
+var goldenDir = filepath.Join("..", "testdata", "golden")
+
+// generate returns what graphgen makes of packages that have no faults.
+func generate(t testing.TB, cfg gen.Config) *gen.Result {
+	t.Helper()
+	result, err := gen.Generate(t.Context(), cfg)
+	if err != nil {
+		t.Fatalf("Generate: %v", err)
+	}
+	for _, d := range result.Diagnostics {
+		t.Errorf("unexpected diagnostic: %s", d)
+	}
+	if len(result.Diagnostics) > 0 {
+		t.FailNow()
+	}
+	return result
+}
+
+// TestGoldenFilesAreUpToDate generates all golden packages in one run and expects the files that are checked in.
+func TestGoldenFilesAreUpToDate(t *testing.T) {
+	result := generate(t, gen.Config{Dir: goldenDir, Patterns: []string{"./..."}})
+	if len(result.Files) < 12 {
+		t.Errorf("generated %d files, want at least 12: are all packages found?", len(result.Files))
+	}
+	for _, file := range result.Files {
+		diff, err := file.Diff(goldenDir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(diff) > 0 {
+			t.Errorf("%s is stale; run go run ./cmd/graphgen ./testdata/golden/...\n%s", file.Path, diff)
+		}
+	}
+}
+
+// TestOnePackageAloneGivesTheSame generates each golden package by itself, as go generate does, and once more by naming its
+// types, and expects what one run over all of them gives.
+func TestOnePackageAloneGivesTheSame(t *testing.T) {
+	all := generate(t, gen.Config{Dir: goldenDir, Patterns: []string{"./..."}})
+	want := make(map[string][]byte)
+	for _, file := range all.Files {
+		want[file.Path] = file.Content
+	}
+	runs := []gen.Config{
+		{Dir: filepath.Join(goldenDir, "foreign")},
+		{Dir: filepath.Join(goldenDir, "foreign"), Types: []string{"State"}},
+		{Dir: filepath.Join(goldenDir, "unions"), Types: []string{"State", "Envelope"}},
+		{Dir: filepath.Join(goldenDir, "multi"), Types: []string{"First"}},
+		{Dir: filepath.Join(goldenDir, "multi"), Types: []string{"SecondState", "Payload"}, Output: "second_graphgen.go"},
+		{Dir: filepath.Join(goldenDir, "multi"), Types: []string{"Marked"}},
+		{Dir: filepath.Join(goldenDir, "collisions"), Types: []string{"State", "b"}},
+	}
+	for _, cfg := range runs {
+		for _, file := range generate(t, cfg).Files {
+			if !bytes.Equal(file.Content, want[file.Path]) {
+				t.Errorf("%s differs when generated alone with types %q", file.Path, cfg.Types)
+			}
+		}
+	}
+}
+
+// TestGeneratedFilesHaveTheirManners checks what every generated file promises: the header that tools look for, and no
+// reflection.
+func TestGeneratedFilesHaveTheirManners(t *testing.T) {
+	for _, file := range generate(t, gen.Config{Dir: goldenDir, Patterns: []string{"./..."}}).Files {
+		fset := token.NewFileSet()
+		parsed, err := parser.ParseFile(fset, file.Path, file.Content, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ast.IsGenerated(parsed) {
+			t.Errorf("%s does not have the header of generated files", file.Path)
+		}
+		for _, imp := range parsed.Imports {
+			if path := strings.Trim(imp.Path.Value, `"`); path == "reflect" || path == "unsafe" || path == "fmt" {
+				t.Errorf("%s imports %s", file.Path, path)
+			}
+		}
+		if bytes.Contains(file.Content, []byte("\r")) || !bytes.HasSuffix(file.Content, []byte("}\n")) && !bytes.HasSuffix(file.Content, []byte(")\n")) {
+			t.Errorf("%s does not end in one newline", file.Path)
+		}
+	}
+}
+
+// TestOutputDoesNotDependOnOldOutput damages what was generated before: it must not matter.
+func TestOutputDoesNotDependOnOldOutput(t *testing.T) {
+	dir := copyPackage(t, filepath.Join(goldenDir, "keys"))
+	want := generate(t, gen.Config{Dir: dir}).Files[0]
+	if err := os.WriteFile(want.Path, []byte(gen.Header+"\n\npackage keys\n\nfunc {"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got := generate(t, gen.Config{Dir: dir}).Files[0]
+	if !bytes.Equal(got.Content, want.Content) {
+		t.Error("output differs when an old file is damaged")
+	}
+}
+
+// copyPackage copies the sources of a package that imports nothing but the standard library into a module of its own that
+// uses this one.
+func copyPackage(t testing.TB, from string) string {
+	t.Helper()
+	dir := t.TempDir()
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if filepath.Ext(entry.Name()) != ".go" || strings.HasSuffix(entry.Name(), "_test.go") {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(from, entry.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, entry.Name()), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod := "module example.com/m\n\ngo 1.26\n\nrequire github.com/graphgen-go/graphgen v0.0.0\n\n" +
+		"replace github.com/graphgen-go/graphgen => " + root + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// BenchmarkGenerate measures generation for one package, the go command included.
+func BenchmarkGenerate(b *testing.B) {
+	for b.Loop() {
+		generate(b, gen.Config{Dir: filepath.Join(goldenDir, "reference")})
+	}
+}
+
+// BenchmarkGenerateAll measures one run over all golden packages.
+func BenchmarkGenerateAll(b *testing.B) {
+	for b.Loop() {
+		generate(b, gen.Config{Dir: goldenDir, Patterns: []string{"./..."}})
+	}
+}

@@ -1,0 +1,15 @@
+package reference_test
+
+import (
+	"testing"
+
+	"github.com/graphgen-go/graphgen/testdata/golden/goldentest"
+	. "github.com/graphgen-go/graphgen/testdata/golden/reference"
+)
+
+func TestStatesTravel(t *testing.T) {
+	goldentest.State(t, StateSchema, nil)
+	goldentest.State(t, EverythingSchema, nil)
+}
+
+func TestPayloadTravels(t *testing.T) { goldentest.Payload[Doc](t, nil) }
