@@ -96,6 +96,7 @@ func Cases() []Case {
 		{"an import must be in order", testImportOrder},
 		{"prune keeps what loads", testPrune},
 		{"prune keeps what is needed", testPruneNeeded},
+		{"prune folds what it cuts", testPruneFolds},
 		{"prune removes released versions", testPruneReleased},
 
 		{"hostile names", testHostileNames},

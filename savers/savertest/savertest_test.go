@@ -571,6 +571,24 @@ var breaks = []struct {
 			return b.Saver.PutWrites(ctx, w)
 		}
 	}},
+	{"folds what it cuts", "prune folds what it cuts", func(b *broken) {
+		first, pruned := make(map[checkpoint.ID][]byte), false
+		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			first[a.Records[0].ID] = slices.Clone(a.Records[0].Payload)
+			return b.Saver.Append(ctx, a)
+		}
+		b.prune = func(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
+			pruned = true
+			return b.Saver.Prune(ctx, thread, keep)
+		}
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			chain, err := b.Saver.Load(ctx, p)
+			if pruned && len(chain.Records) > 0 {
+				chain.Records[0].Payload = first[chain.Records[0].ID]
+			}
+			return chain, err
+		}
+	}},
 	{"tells case", "hostile names", changedNames(strings.ToLower)},
 	{"does not cut names", "hostile names", changedNames(func(s string) string { return s[:min(len(s), 255)] })},
 	{"does not end names at NUL", "hostile names", changedNames(func(s string) string { head, _, _ := strings.Cut(s, "\x00"); return head + "!" })},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
@@ -306,6 +307,89 @@ func testPruneNeeded(t testing.TB, place Storage) {
 	if want := []checkpoint.ID{edit.Records[0].ID, base, left}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("history: got %v, want %v", got, want)
 	}
+}
+
+// logSnapshot and logDelta are a state with one list and a change that appends to it, as generated code writes them.
+func logSnapshot(elements ...string) []byte {
+	b := wire.AppendString(wire.AppendMapLen(nil, 1), "log")
+	return appendList(b, elements)
+}
+
+func logDelta(elements ...string) []byte {
+	const opAppend = 1
+	b := wire.AppendInt(wire.AppendArrayLen(nil, 2), 0)
+	b = wire.AppendString(wire.AppendMapLen(b, 1), "log")
+	return appendList(wire.AppendInt(wire.AppendArrayLen(b, 2), opAppend), elements)
+}
+
+func appendList(b []byte, elements []string) []byte {
+	b = wire.AppendArrayLen(b, len(elements))
+	for _, e := range elements {
+		b = wire.AppendString(b, e)
+	}
+	return b
+}
+
+func testPruneFolds(t testing.TB, place Storage) {
+	s, ctx := open(t, place), t.Context()
+	a := opening(t, "t", checkpoint.ID{})
+	a.Records[0].Payload = logSnapshot()
+	r, _ := tryBegin(t, s, a)
+	ids := []checkpoint.ID{r.fence}
+	for i := range 20 {
+		for _, namespace := range []string{"", "child"} {
+			a := r.next(namespace)
+			a.Records[0].Payload = logDelta(fmt.Sprint(i))
+			if a.Records[0].Snapshot {
+				a.Records[0].Payload = logSnapshot(fmt.Sprint(i))
+			}
+			if namespace == "" && i == 4 { // a record that must stay, in the middle of what goes
+				a.Writes = []checkpoint.Write{{Base: a.Records[0].ID, Task: "left", Kind: checkpoint.Result}}
+			}
+			if namespace == "" && i == 5 {
+				a.Records[0].Commits = checkpoint.ID{}
+			}
+			r.append(a)
+		}
+		ids = append(ids, r.heads[""])
+	}
+	r.end()
+	state := func(namespace string, at checkpoint.ID) string {
+		t.Helper()
+		chain := load(t, s, checkpoint.Place{Thread: "t", Namespace: namespace, At: at})
+		folded, err := checkpoint.FoldChain(chain.Records)
+		if err != nil {
+			t.Fatalf("fold: %v", err)
+		}
+		return string(folded)
+	}
+	child := state("child", checkpoint.ID{})
+	var want []string
+	for _, id := range ids {
+		want = append(want, state("", id))
+	}
+	if _, err := s.Prune(ctx, "t", checkpoint.Keep{Last: 5}); err != nil {
+		t.Fatal(err)
+	}
+	for i, id := range ids {
+		if i != 5 && i < len(ids)-5 {
+			continue
+		}
+		if got := state("", id); got != want[i] {
+			t.Errorf("state of record %d after a prune: got %q, want %q", i+1, got, want[i])
+		}
+	}
+	if got := state("child", checkpoint.ID{}); got != child {
+		t.Errorf("state of the child after a prune: got %q, want %q", got, child)
+	}
+	if n := len(history(t, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{})); n != 6 {
+		t.Errorf("history after a prune: got %d records, want 6", n)
+	}
+	next := begin(t, s, "t", r.heads[""])
+	a = next.next("")
+	a.Records[0].Payload = logDelta("x")
+	a.Records[0].Snapshot = false
+	next.append(a)
 }
 
 func testPruneReleased(t testing.TB, place Storage) {
