@@ -244,7 +244,7 @@ func (c *Core) readField(r *wire.Reader, at int, name string, cell cell) {
 		r.Skip() // it was stored once; now it is what a run makes for itself
 	default:
 		cell.read(r)
-		if !r.OK() && c.migrate != nil {
+		if c.migratable(r) {
 			r.Recover(from)
 			c.keepOld(name, cell, delta.NewValue(r.Raw()))
 			return
@@ -342,7 +342,7 @@ func (c *Core) applyField(r *wire.Reader, name string, cell cell) {
 			c.applyRaw(r, at, cell)
 		}
 		if !r.OK() {
-			if c.migrate != nil {
+			if c.migratable(r) {
 				c.applyOld(r, at, n-i, name, cell, op)
 			}
 			return

@@ -80,7 +80,9 @@ func TestReducersMergeWhatTheySay(t *testing.T) {
 			func(u *ref.EverythingUpdate) {
 				u.Docs.Append(ref.Doc{Title: "a", Pages: []string{"1"}}, ref.Doc{Title: "a", Pages: []string{}}, ref.Doc{Title: "a"})
 			},
-			func(u *ref.EverythingUpdate) { u.Docs.Remove(ref.Doc{Title: "a", Pages: []string{"1"}}, ref.Doc{Title: "a"}) },
+			func(u *ref.EverythingUpdate) {
+				u.Docs.Remove(ref.Doc{Title: "a", Pages: []string{"1"}}, ref.Doc{Title: "a"})
+			},
 		}, ref.Everything{Docs: []ref.Doc{{Title: "a", Pages: []string{}}}}},
 		{"upsert replaces in place and appends the rest", []up{
 			func(u *ref.EverythingUpdate) {
@@ -113,7 +115,10 @@ func TestReducersMergeWhatTheySay(t *testing.T) {
 			func(u *ref.EverythingUpdate) { u.Votes.Put(true, 5); u.Votes.Replace(map[bool]int{false: 2}) },
 		}, ref.Everything{Votes: map[bool]int{false: 2}}},
 		{"reduce calls the function for each", []up{
-			func(u *ref.EverythingUpdate) { u.Plan.Reduce(ref.PlanEdit{Goal: "g"}); u.Plan.Reduce(ref.PlanEdit{Step: "1"}) },
+			func(u *ref.EverythingUpdate) {
+				u.Plan.Reduce(ref.PlanEdit{Goal: "g"})
+				u.Plan.Reduce(ref.PlanEdit{Step: "1"})
+			},
 			func(u *ref.EverythingUpdate) { u.Plan.Reduce(ref.PlanEdit{Step: "2"}) },
 		}, ref.Everything{Plan: &ref.Plan{Goal: "g", Steps: []string{"1", "2"}}}},
 		{"untracked is kept in memory", []up{

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -94,6 +95,16 @@ func (o *Old) apply(r *wire.Reader, name string) {
 	for range delta.Ops(r) {
 		f.value.Apply(r)
 	}
+}
+
+// migratable reports whether r failed at a value that is not of the type that the code wants, and the state has a
+// method Migrate.
+func (c *Core) migratable(r *wire.Reader) bool {
+	var err *wire.Error
+	if c.migrate == nil || !errors.As(r.Err(), &err) {
+		return false
+	}
+	return err.Kind == wire.Mismatch || err.Kind == wire.Range || err.Kind == wire.Invalid
 }
 
 // keepOld notes that the field of a cell is stored as something else than the code wants.
