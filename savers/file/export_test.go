@@ -1,0 +1,91 @@
+package file
+
+import (
+	"bytes"
+	"os"
+)
+
+// Faults makes a Saver's disk fail. Before each step it calls fail with the step's name, and fails with its error
+// unless that is nil; a write that fails has written its first half.
+func Faults(s *Saver, fail func(step string) error) {
+	real := s.disk
+	s.disk = disk{
+		write: func(f *os.File, b []byte, at int64) error {
+			if err := fail("write"); err != nil {
+				return errorsFirst(err, real.write(f, b[:len(b)/2], at))
+			}
+			return real.write(f, b, at)
+		},
+		sync: func(f *os.File) error {
+			if err := fail("sync"); err != nil {
+				return err
+			}
+			return real.sync(f)
+		},
+		truncate: func(f *os.File, size int64) error {
+			if err := fail("truncate"); err != nil {
+				return err
+			}
+			return real.truncate(f, size)
+		},
+		rename: func(from, to string) error {
+			if err := fail("rename"); err != nil {
+				return err
+			}
+			return real.rename(from, to)
+		},
+		remove: func(path string) error {
+			if err := fail("remove"); err != nil {
+				return err
+			}
+			return real.remove(path)
+		},
+		syncDir: func(path string) error {
+			if err := fail("syncDir"); err != nil {
+				return err
+			}
+			return real.syncDir(path)
+		},
+	}
+}
+
+func errorsFirst(first, second error) error {
+	if first != nil {
+		return first
+	}
+	return second
+}
+
+// Written counts the bytes that a Saver writes.
+func Written(s *Saver, n *int) {
+	write := s.disk.write
+	s.disk.write = func(f *os.File, b []byte, at int64) error {
+		*n += len(b)
+		return write(f, b, at)
+	}
+}
+
+// BaseName and ParseName are how files are named.
+func BaseName(id string) string { return baseName(id) }
+
+func ParseName(name string) (base, id string, ok bool) { return parseName(name) }
+
+// ReadFrames reads a file's frames as a scan does.
+func ReadFrames(b []byte) (n int, err error) {
+	fr := newFrames("fuzz", bytes.NewReader(b), 0, int64(len(b)))
+	for ; ; n++ {
+		if _, _, err := fr.next(); err != nil {
+			return n, err
+		}
+	}
+}
+
+// ErrTorn is what ReadFrames returns for a last frame that is not whole.
+var ErrTorn = errTorn
+
+// OpenVolumes returns how many files a Saver has open.
+func OpenVolumes(s *Saver) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.volumes)
+}

@@ -1,0 +1,453 @@
+package file_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/file"
+)
+
+func open(t testing.TB, dir string) *file.Saver {
+	t.Helper()
+	s, err := file.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+func newID(t testing.TB) checkpoint.ID {
+	t.Helper()
+	id, err := checkpoint.NewID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+var created = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+
+// opening is an opening Append of one snapshot.
+func opening(t testing.TB, thread string, after checkpoint.ID) checkpoint.Append {
+	id := newID(t)
+	return checkpoint.Append{
+		Thread: thread, After: after, Open: &checkpoint.Opening{Holder: "the test"}, Status: checkpoint.Running,
+		Records: []checkpoint.Record{{
+			ID: id, Parent: after, Base: id, Line: id, Source: checkpoint.Input, Created: created, Snapshot: true,
+			Payload: []byte("\x80"), Due: []checkpoint.Task{{Node: "first"}},
+		}},
+	}
+}
+
+// step is an Append of one superstep after another Append's last record.
+func step(t testing.TB, before checkpoint.Append, fence checkpoint.ID) checkpoint.Append {
+	last := before.Records[len(before.Records)-1]
+	id := newID(t)
+	return checkpoint.Append{
+		Thread: before.Thread, After: last.ID, Fence: fence,
+		Records: []checkpoint.Record{{
+			ID: id, Parent: last.ID, Base: id, Line: last.Line, Commits: last.Base, Step: last.Step + 1, Source: checkpoint.Loop,
+			Created: last.Created.Add(time.Second), Due: []checkpoint.Task{{Node: "node"}},
+			Payload: fmt.Appendf(nil, "payload %d", last.Step+1), Snapshot: true,
+		}},
+	}
+}
+
+// contents returns all that a saver shows of its threads, as text that is equal for equal contents.
+func contents(t testing.TB, s checkpoint.Saver) (string, error) {
+	t.Helper()
+	var b strings.Builder
+	for thread, err := range s.Threads(t.Context(), checkpoint.ThreadQuery{}) {
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "listed %s %d %s %s %d\n", thread.ID, thread.Version, thread.Status, thread.Head, len(thread.Questions))
+	}
+	for _, id := range []string{"t", "other"} {
+		versions, err := s.Versions(t.Context(), id)
+		if err != nil {
+			return "", err
+		}
+		for _, v := range versions {
+			fmt.Fprintf(&b, "version %d of %s, released %t, %s\n", v.Number, id, !v.Released.IsZero(), v.Status)
+			for item, err := range s.Export(t.Context(), id, v.Number) {
+				if err != nil {
+					return "", err
+				}
+				if item.Record != nil {
+					fmt.Fprintf(&b, "%q %+v\n", item.Record.Namespace, item.Record.Record)
+				}
+				if item.Write != nil {
+					fmt.Fprintf(&b, "%+v\n", *item.Write)
+				}
+			}
+		}
+	}
+	return b.String(), nil
+}
+
+func mustContents(t testing.TB, s checkpoint.Saver) string {
+	t.Helper()
+	text, err := contents(t, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func mustAppend(t testing.TB, s checkpoint.Saver, a checkpoint.Append) {
+	t.Helper()
+	if _, err := s.Append(t.Context(), a); err != nil {
+		t.Fatalf("append: %v", err)
+	}
+}
+
+func result(base checkpoint.ID, task string) []checkpoint.Write {
+	return []checkpoint.Write{
+		{Base: base, Task: task, Kind: checkpoint.Result, Payload: []byte("result of " + task)},
+		{Base: base, Task: task, Kind: checkpoint.Question, Name: "q", Payload: []byte("question")},
+	}
+}
+
+const threadFile = "thread-t.saver"
+
+// small makes a thread of three frames after the header and returns its last write as a function that can be made
+// again on a copy, and the contents before and after that.
+func small(t testing.TB) (whole []byte, lastFrame int, again func(s checkpoint.Saver) error, before, after string) {
+	t.Helper()
+	dir := t.TempDir()
+	s := open(t, dir)
+	a := opening(t, "t", checkpoint.ID{})
+	mustAppend(t, s, a)
+	fence := a.Records[0].ID
+	if err := s.PutWrites(t.Context(), checkpoint.PutWrites{Thread: "t", Fence: fence, Writes: result(fence, "a")}); err != nil {
+		t.Fatal(err)
+	}
+	before = mustContents(t, s)
+	start, err := os.ReadFile(filepath.Join(dir, threadFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := step(t, a, fence)
+	mustAppend(t, s, next)
+	after = mustContents(t, s)
+	if whole, err = os.ReadFile(filepath.Join(dir, threadFile)); err != nil {
+		t.Fatal(err)
+	}
+	again = func(s checkpoint.Saver) error {
+		_, err := s.Append(t.Context(), next)
+		return err
+	}
+	return whole, len(start), again, before, after
+}
+
+// place writes a file for thread t into a new folder and opens a saver on it.
+func place(t testing.TB, b []byte) (*file.Saver, string) {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, threadFile)
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return open(t, dir), path
+}
+
+func TestTornLastFrameIsAsIfItHadNotBeen(t *testing.T) {
+	whole, lastFrame, again, before, after := small(t)
+	for cut := lastFrame; cut < len(whole); cut++ {
+		for name, b := range map[string][]byte{
+			"cut":             whole[:cut],
+			"zeros to an end": append(bytes.Clone(whole[:lastFrame]), make([]byte, cut-lastFrame)...),
+		} {
+			s, path := place(t, b)
+			if got := mustContents(t, s); got != before {
+				t.Fatalf("%s at %d: got\n%s\nwant\n%s", name, cut, got, before)
+			}
+			if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, b) {
+				t.Fatalf("%s at %d: a reader changed the file", name, cut)
+			}
+			if err := again(s); err != nil {
+				t.Fatalf("%s at %d: append: %v", name, cut, err)
+			}
+			if got := mustContents(t, s); got != after {
+				t.Fatalf("%s at %d, append again: got\n%s\nwant\n%s", name, cut, got, after)
+			}
+			if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, whole) {
+				t.Fatalf("%s at %d: the file is not what it would be without the cut", name, cut)
+			}
+		}
+	}
+}
+
+func TestTornFirstWriteIsNoThread(t *testing.T) {
+	whole, _, _, _, _ := small(t)
+	header := 8 + 12 + 1 + 4 + len("t")
+	for cut := range header {
+		s, _ := place(t, whole[:cut])
+		if got := mustContents(t, s); got != "" {
+			t.Fatalf("cut at %d: got %q, want no thread", cut, got)
+		}
+		mustAppend(t, s, opening(t, "t", checkpoint.ID{}))
+	}
+}
+
+func TestDamageIsFound(t *testing.T) {
+	whole, _, again, _, after := small(t)
+	for at := range whole {
+		for bit := range 8 {
+			b := bytes.Clone(whole)
+			b[at] ^= 1 << bit
+			s, path := place(t, b)
+			_, err := contents(t, s)
+			if !errors.Is(err, checkpoint.ErrDamaged) || !strings.Contains(err.Error(), path) {
+				t.Fatalf("bit %d of byte %d: reading: got %v, want an ErrDamaged that names %s", bit, at, err, path)
+			}
+			if err := again(s); !errors.Is(err, checkpoint.ErrDamaged) {
+				t.Fatalf("bit %d of byte %d: writing: got %v, want an ErrDamaged", bit, at, err)
+			}
+			if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, b) {
+				t.Fatalf("bit %d of byte %d: a damaged file was changed", bit, at)
+			}
+		}
+	}
+	s, _ := place(t, whole)
+	if got := mustContents(t, s); got != after {
+		t.Fatalf("undamaged: got\n%s\nwant\n%s", got, after)
+	}
+}
+
+func TestDamagedThreadCanBeDeleted(t *testing.T) {
+	whole, _, _, _, _ := small(t)
+	whole[len(whole)-1] ^= 1
+	s, _ := place(t, whole)
+	if err := s.Delete(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, s, opening(t, "t", checkpoint.ID{}))
+}
+
+func TestDamageUnderAnOpenFileIsFound(t *testing.T) {
+	whole, _, _, _, _ := small(t)
+	s, path := place(t, whole)
+	mustContents(t, s)
+	at := bytes.Index(whole, []byte("payload 1"))
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte{'P'}, int64(at)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"}); !errors.Is(err, checkpoint.ErrDamaged) {
+		t.Errorf("load: got %v, want an ErrDamaged", err)
+	}
+}
+
+func TestFileOfAnotherThreadIsDamage(t *testing.T) {
+	whole, _, _, _, _ := small(t)
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "thread-other.saver"), whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, dir)
+	if _, err := s.Load(t.Context(), checkpoint.Place{Thread: "other"}); !errors.Is(err, checkpoint.ErrDamaged) {
+		t.Errorf("load: got %v, want an ErrDamaged", err)
+	}
+}
+
+// act is one call of the story that the fault tests tell.
+type act struct {
+	name string
+	call func(ctx context.Context, s checkpoint.Saver) error
+}
+
+// story is a life of two threads: runs, writes, a release, a fork of a second version, a copy, a prune, a deletion.
+func story(t testing.TB) []act {
+	first := opening(t, "t", checkpoint.ID{})
+	fence := first.Records[0].ID
+	second := step(t, first, fence)
+	third := step(t, second, fence)
+	third.End, third.Status = true, checkpoint.Done
+	appends := func(a checkpoint.Append) func(ctx context.Context, s checkpoint.Saver) error {
+		return func(ctx context.Context, s checkpoint.Saver) error {
+			_, err := s.Append(ctx, a)
+			return err
+		}
+	}
+	later := opening(t, "t", checkpoint.ID{})
+	last := step(t, later, later.Records[0].ID)
+	last.End, last.Release = true, true
+	final := opening(t, "t", checkpoint.ID{})
+	final.End = true
+	return []act{
+		{"open", appends(first)},
+		{"put", func(ctx context.Context, s checkpoint.Saver) error {
+			return s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: fence, Writes: result(fence, "a")})
+		}},
+		{"commit", appends(second)},
+		{"commit and end", appends(third)},
+		{"copy", func(ctx context.Context, s checkpoint.Saver) error {
+			err := checkpoint.Copy(ctx, s, "t", 1, s, "other")
+			if errors.Is(err, checkpoint.ErrConflict) {
+				return nil // it was done
+			}
+			return err
+		}},
+		{"prune", func(ctx context.Context, s checkpoint.Saver) error {
+			_, err := s.Prune(ctx, "t", checkpoint.Keep{Last: 2})
+			return err
+		}},
+		{"release", func(ctx context.Context, s checkpoint.Saver) error {
+			_, err := s.Release(ctx, "t", third.Records[0].ID)
+			if errors.Is(err, checkpoint.ErrNotFound) {
+				return nil
+			}
+			return err
+		}},
+		{"open the second version", appends(later)},
+		{"end with a release", appends(last)},
+		{"open the third version", appends(final)},
+		{"prune versions", func(ctx context.Context, s checkpoint.Saver) error {
+			_, err := s.Prune(ctx, "t", checkpoint.Keep{Released: 1})
+			return err
+		}},
+		{"delete", func(ctx context.Context, s checkpoint.Saver) error { return s.Delete(ctx, "other") }},
+	}
+}
+
+// tell tells the story on a folder without faults and returns the contents after each act.
+func tell(t testing.TB, acts []act) []string {
+	s := open(t, t.TempDir())
+	var after []string
+	for _, a := range acts {
+		if err := a.call(t.Context(), s); err != nil {
+			t.Fatalf("%s: %v", a.name, err)
+		}
+		after = append(after, mustContents(t, s))
+	}
+	return after
+}
+
+// Each step on the disk fails once, in every way and at every place: the act says so, and succeeds when it is called
+// again, or had succeeded after all.
+func TestEveryStepOnTheDiskMayFail(t *testing.T) {
+	acts := story(t)
+	want := tell(t, acts)
+	for _, double := range []bool{false, true} {
+		for n := 1; ; n++ {
+			dir := t.TempDir()
+			s := open(t, dir)
+			count, failed := 0, ""
+			file.Faults(s, func(step string) error {
+				if count++; count == n || double && count == n+1 {
+					failed = step
+					return &os.PathError{Op: step, Path: "disk", Err: syscall.ENOSPC}
+				}
+				return nil
+			})
+			for i, a := range acts {
+				err := a.call(t.Context(), s)
+				for tries := 0; err != nil; tries++ {
+					if !errors.Is(err, syscall.ENOSPC) || tries == 3 {
+						t.Fatalf("fault %d (%s, double %t): %s: %v", n, failed, double, a.name, err)
+					}
+					err = a.call(t.Context(), s)
+				}
+				if got := mustContents(t, s); got != want[i] {
+					t.Fatalf("fault %d (%s, double %t): after %s: got\n%s\nwant\n%s", n, failed, double, a.name, got, want[i])
+				}
+			}
+			if got := mustContents(t, open(t, dir)); got != want[len(want)-1] {
+				t.Fatalf("fault %d (%s, double %t): opened again: got\n%s\nwant\n%s", n, failed, double, got, want[len(want)-1])
+			}
+			if failed == "" {
+				t.Logf("%d faults", n-1)
+				break
+			}
+		}
+	}
+}
+
+// From each step on the disk on everything fails, as when the process dies there: another saver finds all that was
+// acknowledged, nothing half done, and can go on.
+func TestEveryStepOnTheDiskMayBeTheLast(t *testing.T) {
+	acts := story(t)
+	want := tell(t, acts)
+	for n := 1; ; n++ {
+		dir := t.TempDir()
+		s := open(t, dir)
+		count, died := 0, ""
+		file.Faults(s, func(step string) error {
+			if count++; count >= n {
+				if died == "" {
+					died = step
+				}
+				return syscall.EIO
+			}
+			return nil
+		})
+		i := 0
+		for i < len(acts) && acts[i].call(t.Context(), s) == nil && died == "" {
+			i++
+		}
+		if died == "" {
+			t.Logf("%d places", n-1)
+			return
+		}
+		_ = s.Close()
+		s = open(t, dir)
+		before := ""
+		if i > 0 {
+			before = want[i-1]
+		}
+		// The act that was under way has happened or not: prune and delete may also have removed some of what they were to.
+		if got := mustContents(t, s); i < len(acts) && got != before && got != want[i] && acts[i].name != "prune versions" {
+			t.Fatalf("dead at step %d (%s) of %s: got\n%s\nwant what was before\n%s\nor after\n%s", n, died, acts[i].name, got, before, want[i])
+		}
+		for ; i < len(acts); i++ {
+			if err := acts[i].call(t.Context(), s); err != nil {
+				t.Fatalf("dead at step %d (%s): %s: %v", n, died, acts[i].name, err)
+			}
+			if got := mustContents(t, s); got != want[i] {
+				t.Fatalf("dead at step %d (%s): after %s: got\n%s\nwant\n%s", n, died, acts[i].name, got, want[i])
+			}
+		}
+	}
+}
+
+func TestLeftoversDoNotStay(t *testing.T) {
+	acts := story(t)
+	dir := t.TempDir()
+	s := open(t, dir)
+	for _, a := range acts {
+		if err := a.call(t.Context(), s); err != nil {
+			t.Fatalf("%s: %v", a.name, err)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if want := "graphgen.lock thread-t-v2.saver thread-t.saver"; strings.Join(got, " ") != want {
+		t.Errorf("files: got %q, want %q", got, want)
+	}
+}
