@@ -46,7 +46,7 @@ func load(ctx context.Context, cfg Config) ([]*source, error) {
 		return nil, fmt.Errorf("gen: load %s: %w", strings.Join(cfg.Patterns, " "), err)
 	}
 	if len(pkgs) == 0 {
-		return nil, fmt.Errorf("gen: %s: no packages", strings.Join(cfg.Patterns, " "))
+		return nil, whyNone(ctx, cfg)
 	}
 	slices.SortFunc(pkgs, func(a, b *packages.Package) int { return strings.Compare(a.ID, b.ID) })
 	sources := make([]*source, len(pkgs))
@@ -54,6 +54,17 @@ func load(ctx context.Context, cfg Config) ([]*source, error) {
 		sources[i] = newSource(cfg, pkg, hook)
 	}
 	return sources, nil
+}
+
+// whyNone returns why the go command listed no packages. Asked for types it says nothing when go.mod must be updated; asked
+// for names it does.
+func whyNone(ctx context.Context, cfg Config) error {
+	patterns := strings.Join(cfg.Patterns, " ")
+	_, err := packages.Load(&packages.Config{Context: ctx, Mode: packages.NeedName | packages.NeedFiles, Dir: cfg.Dir, Env: cfg.Env}, cfg.Patterns...)
+	if err != nil {
+		return fmt.Errorf("gen: load %s: %w", patterns, err)
+	}
+	return fmt.Errorf("gen: %s: no packages; name a folder or an import path with Go files", patterns)
 }
 
 func newSource(cfg Config, pkg *packages.Package, hook *parseHook) *source {
