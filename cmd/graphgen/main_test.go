@@ -6,7 +6,9 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -27,6 +29,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+		Cmds:                map[string]func(ts *testscript.TestScript, neg bool, args []string){"status": status},
 		Setup: func(env *testscript.Env) error {
 			for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOFLAGS", "GOPROXY", "GOTOOLCHAIN", "HOME"} {
 				if value, ok := os.LookupEnv(name); ok {
@@ -36,6 +39,20 @@ func TestScripts(t *testing.T) {
 			return writeModule(root, env.WorkDir)
 		},
 	})
+}
+
+// status runs a command and fails unless it exits with the status that is its first argument.
+func status(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%v exits with %d (%v), want %d", args[1:], got, err, want)
+	}
 }
 
 // writeModule makes dir a module that uses the one in root, with the same versions of everything else.
