@@ -49,4 +49,4 @@ check: ## Check format, generated code, modules, vet and linters
 
 .PHONY: bench
 bench: ## Measure speed beside each baseline; docs/performance.md explains
-	@go -C bench run ./cmd/report
+	@go -C bench run ./report

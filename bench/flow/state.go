@@ -1,0 +1,20 @@
+// Package flow has the states of the graphs whose running is measured.
+package flow
+
+//go:generate go tool graphgen -type=Counter,Conversation
+
+// Counter is a state that costs next to nothing.
+type Counter struct {
+	N int `graph:"sum"`
+}
+
+// Conversation is a state that grows by a message a step.
+type Conversation struct {
+	Step     int
+	Messages []Message `graph:"append"`
+}
+
+// Message is one message.
+type Message struct {
+	ID, Role, Text string
+}

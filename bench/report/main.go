@@ -1,0 +1,190 @@
+// Report runs the benchmarks and prints, as Markdown, what each took beside its baseline.
+//
+//	go -C bench run ./report [-rounds 7] [-time 200ms]
+//
+// Each round runs every benchmark once, so that a machine which is slower for a while is slower for both sides. A figure is
+// the median of the rounds, a ratio the median of the ratios of each round.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// line compares a figure with another one of the same round.
+type line struct {
+	what   string
+	bench  string // the figure's, and its unit
+	unit   string
+	base   string  // what it is compared with
+	beside string  // the unit of that
+	limit  float64 // what the ratio, or the difference, should not exceed; 0 for a mere comparison
+	minus  bool    // compare by difference
+}
+
+// lines are the rows of the report.
+var lines = []line{
+	{what: "a step of a chain of 100, beside calls and merges", bench: "Chain/graphgen", unit: "ns/step", base: "Chain/baseline_calls_and_merges", limit: 100, minus: true},
+	{what: "a step of a chain of 100, beside calls alone", bench: "Chain/graphgen", unit: "ns/step", base: "Chain/calls_alone", limit: 100, minus: true},
+	{what: "fan-out of 100, beside goroutines and a WaitGroup", bench: "Fan/graphgen", unit: "ns/op", base: "Fan/baseline_goroutines_and_a_WaitGroup", limit: 1.5},
+	{what: "encode, beside a hand-written codec", bench: "Encode/graphgen", unit: "ns/op", base: "Encode/baseline_hand-written", limit: 1.15},
+	{what: "encode: tinylib/msgp", bench: "Encode/tinylib_msgp", unit: "ns/op", base: "Encode/baseline_hand-written"},
+	{what: "encode: vmihailenco/msgpack", bench: "Encode/vmihailenco_msgpack", unit: "ns/op", base: "Encode/baseline_hand-written"},
+	{what: "decode, beside a hand-written codec", bench: "Decode/graphgen", unit: "ns/op", base: "Decode/baseline_hand-written", limit: 1.15},
+	{what: "decode: tinylib/msgp", bench: "Decode/tinylib_msgp", unit: "ns/op", base: "Decode/baseline_hand-written"},
+	{what: "decode: vmihailenco/msgpack", bench: "Decode/vmihailenco_msgpack", unit: "ns/op", base: "Decode/baseline_hand-written"},
+	{what: "clone, beside a hand-written one", bench: "Clone/graphgen", unit: "ns/op", base: "Clone/baseline_hand-written", limit: 1.15},
+	{what: "step 1,000 beside step 10, memory saver: time", bench: "Growth/memory", unit: "ns/step-1000", base: "Growth/memory", beside: "ns/step-10", limit: 1.2},
+	{what: "the same: bytes stored", bench: "Growth/memory", unit: "stored-B/step-1000", base: "Growth/memory", beside: "stored-B/step-10", limit: 1.2},
+	{what: "the same: allocations", bench: "Growth/memory", unit: "allocs/step-1000", base: "Growth/memory", beside: "allocs/step-10", limit: 1.2},
+	{what: "step 1,000 beside step 10, file saver: time", bench: "Growth/file", unit: "ns/step-1000", base: "Growth/file", beside: "ns/step-10", limit: 1.2},
+	{what: "the same: bytes stored", bench: "Growth/file", unit: "stored-B/step-1000", base: "Growth/file", beside: "stored-B/step-10", limit: 1.2},
+	{what: "the same: allocations", bench: "Growth/file", unit: "allocs/step-1000", base: "Growth/file", beside: "allocs/step-10", limit: 1.2},
+	{what: "a step with the file saver, beside write and fsync", bench: "Step/graphgen_file_saver", unit: "ns/op", base: "Step/baseline_write_and_fsync", limit: 1.3},
+}
+
+// round has the figures of one run of all benchmarks, by benchmark and unit.
+type round map[string]map[string]float64
+
+func main() {
+	rounds := flag.Int("rounds", 7, "how often to run everything")
+	each := flag.String("time", "200ms", "how long to run each benchmark in a round")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := report(ctx, *rounds, *each)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "report:", err)
+		os.Exit(1)
+	}
+}
+
+func report(ctx context.Context, rounds int, each string) error {
+	dir, err := os.MkdirTemp("", "graphgen-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	test := filepath.Join(dir, "bench.test")
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-o", test, "github.com/graphgen-go/graphgen/bench")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("build: %w", err)
+	}
+	var all []round
+	machine := ""
+	for n := range rounds {
+		fmt.Fprintf(os.Stderr, "\rround %d of %d", n+1, rounds)
+		run := exec.CommandContext(ctx, test, "-test.run=^$", "-test.bench=.", "-test.benchtime="+each)
+		run.Stderr = os.Stderr
+		out, err := run.Output()
+		if err != nil {
+			return fmt.Errorf("round %d: %w\n%s", n+1, err, out)
+		}
+		r, cpu := parse(out)
+		all, machine = append(all, r), cpu
+	}
+	fmt.Fprintln(os.Stderr)
+	fmt.Printf("%s, %d cores, %s/%s, %s; median of %d rounds\n\n", machine, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), rounds)
+	fmt.Println("| what | figure | beside | ratio | target | |\n|---|---:|---:|---:|---:|---|")
+	for _, l := range lines {
+		if err := l.write(all); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parse reads what a test binary prints.
+func parse(out []byte) (r round, cpu string) {
+	r = make(round)
+	for in := bufio.NewScanner(bytes.NewReader(out)); in.Scan(); {
+		if c, ok := strings.CutPrefix(in.Text(), "cpu: "); ok {
+			cpu = c
+		}
+		name, rest, ok := strings.Cut(in.Text(), " ")
+		name, isBench := strings.CutPrefix(name, "Benchmark")
+		if !ok || !isBench {
+			continue
+		}
+		if i := strings.LastIndexByte(name, '-'); i > 0 {
+			name = name[:i] // the number of cores
+		}
+		words := strings.Fields(rest)
+		r[name] = make(map[string]float64)
+		for i := 1; i+1 < len(words); i += 2 {
+			if v, err := strconv.ParseFloat(words[i], 64); err == nil {
+				r[name][words[i+1]] = v
+			}
+		}
+	}
+	return r, cpu
+}
+
+// write prints a row.
+func (l line) write(all []round) error {
+	if l.beside == "" {
+		l.beside = l.unit
+	}
+	var figures, bases, compared []float64
+	for _, r := range all {
+		v, ok1 := r[l.bench][l.unit]
+		base, ok2 := r[l.base][l.beside]
+		if !ok1 || !ok2 {
+			return fmt.Errorf("no figure for %q: %s of %s, or %s of %s", l.what, l.unit, l.bench, l.beside, l.base)
+		}
+		figures, bases = append(figures, v), append(bases, base)
+		if l.minus {
+			compared = append(compared, v-base)
+		} else {
+			compared = append(compared, v/base)
+		}
+	}
+	got := median(compared)
+	ratio, target, verdict := fmt.Sprintf("%.2f", got), "", ""
+	if l.minus {
+		ratio = fmt.Sprintf("+%.0f ns", got)
+	}
+	if l.limit > 0 {
+		target, verdict = fmt.Sprintf("%.2f", l.limit), "met"
+		if l.minus {
+			target = fmt.Sprintf("+%.0f ns", l.limit)
+		}
+		if got > l.limit {
+			verdict = "**missed**"
+		}
+	}
+	fmt.Printf("| %s | %s | %s | %s | %s | %s |\n", l.what, amount(median(figures), l.unit), amount(median(bases), l.beside), ratio, target, verdict)
+	return nil
+}
+
+// amount writes a figure with its unit.
+func amount(v float64, unit string) string {
+	switch {
+	case strings.HasPrefix(unit, "stored-B"):
+		return fmt.Sprintf("%.0f B", v)
+	case strings.HasPrefix(unit, "allocs"):
+		return fmt.Sprintf("%.1f", v)
+	case v >= 10_000:
+		return fmt.Sprintf("%.1f µs", v/1000)
+	case v >= 1000:
+		return fmt.Sprintf("%.2f µs", v/1000)
+	}
+	return fmt.Sprintf("%.1f ns", v)
+}
+
+func median(v []float64) float64 {
+	slices.Sort(v)
+	return v[len(v)/2]
+}
