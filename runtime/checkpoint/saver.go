@@ -254,11 +254,13 @@ func (c *Chain) Unfinished() bool {
 	return len(c.Due) > 0 || len(c.Records[len(c.Records)-1].Owed) > 0
 }
 
-// Next returns the names of the nodes that are due, in order.
+// Next returns the names of the nodes that are due, in order, each once.
 func (c *Chain) Next() []string {
 	var names []string
 	for i := range c.Due {
-		names = append(names, c.Due[i].Node)
+		if i == 0 || c.Due[i].Node != c.Due[i-1].Node {
+			names = append(names, c.Due[i].Node)
+		}
 	}
 	return names
 }

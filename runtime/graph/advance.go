@@ -8,9 +8,20 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// leave follows everything that leads out of node n, which has just run.
-func (r *run[S, U]) leave(n int) error {
+// leave follows everything that leads out of the node of a slot, which has just run. Edges, joins and routes are left
+// once, however many tasks the node had; what a node chose itself counts for each task.
+func (r *run[S, U]) leave(i int) error {
+	sl := &r.slots[i]
+	n := sl.node
 	from := &r.g.nodes[n]
+	if from.routes {
+		if err := r.choose(from, sl.next); err != nil {
+			return r.nodeError(sl, err)
+		}
+	}
+	if i > 0 && r.slots[i-1].node == n {
+		return nil
+	}
 	for _, to := range from.edges {
 		r.mark(to)
 	}
@@ -35,17 +46,44 @@ func (r *run[S, U]) mark(n int) {
 	}
 	if n != end && !r.marks[n] {
 		r.marks[n] = true
-		r.next = append(r.next, n)
+		r.next = append(r.next, due{node: n})
 	}
 }
 
-// turn makes what was marked due, in order of declaration.
+// wait keeps the deferred tasks due that did not run.
+func (r *run[S, U]) wait() {
+	for _, d := range r.due {
+		if r.g.nodes[d.node].defers {
+			r.keep(d)
+		}
+	}
+}
+
+// keep makes due next what is due now.
+func (r *run[S, U]) keep(d due) {
+	if d.sent == nil {
+		r.mark(d.node)
+		return
+	}
+	r.next = append(r.next, d)
+}
+
+// turn makes what was marked and sent due: nodes in order of declaration, sends to one node in the order in which they
+// were made.
 func (r *run[S, U]) turn() {
 	if len(r.next) > 1 {
-		slices.Sort(r.next)
+		slices.SortStableFunc(r.next, func(a, b due) int { return a.node - b.node })
 	}
-	for _, n := range r.next {
-		r.marks[n] = false
+	for i := range r.next {
+		d := &r.next[i]
+		if d.sent == nil {
+			r.marks[d.node] = false
+			continue
+		}
+		d.index = 0
+		if i > 0 && r.next[i-1].node == d.node {
+			d.index = r.next[i-1].index + 1
+		}
 	}
 	r.due, r.next = r.next, r.due[:0]
 }
@@ -96,27 +134,68 @@ func (r *run[S, U]) follow(n, step int) error {
 	return nil
 }
 
+// choose makes due what a route or a node chose.
 func (r *run[S, U]) choose(from *node[S, U], next Next) error {
-	if next.first == "" {
-		return errors.New("it chose nothing; return graph.To(graph.End) to finish")
+	if err := from.allows(&r.g.nodes, next); err != nil {
+		return err
 	}
 	if err := r.chooseOne(from, next.first); err != nil {
 		return err
 	}
-	for _, id := range next.more {
-		if err := r.chooseOne(from, id); err != nil {
+	for _, t := range next.more {
+		if err := r.chooseOne(from, t); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *run[S, U]) chooseOne(from *node[S, U], id ID) error {
-	i := slices.Index(from.targets, id)
-	if i < 0 {
-		return fmt.Errorf("it chose %q, which it does not declare; declared are %v", string(id), from.targets)
+func (r *run[S, U]) chooseOne(from *node[S, U], t target) error {
+	n := from.to[slices.Index(from.targets, t.id)]
+	if t.sent == nil {
+		r.mark(n)
+		return nil
 	}
-	r.mark(from.to[i])
+	d := due{node: n, sent: t.sent}
+	if r.log != nil {
+		raw, err := t.sent.appendWire(nil)
+		if err != nil {
+			return fmt.Errorf("what it sends to %q cannot be stored: %w", string(t.id), err)
+		}
+		d.raw = raw
+	}
+	r.next = append(r.next, d)
+	return nil
+}
+
+// allows reports what is wrong with a choice.
+func (n *node[S, U]) allows(nodes *[]node[S, U], next Next) error {
+	if next.first.id == "" {
+		return errors.New("it chose nothing; return graph.To(graph.End) to finish")
+	}
+	if err := n.allowsOne(*nodes, next.first); err != nil {
+		return err
+	}
+	for _, t := range next.more {
+		if err := n.allowsOne(*nodes, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *node[S, U]) allowsOne(nodes []node[S, U], t target) error {
+	i := slices.Index(n.targets, t.id)
+	if i < 0 {
+		return fmt.Errorf("it chose %q, which it does not declare; declared are %v", string(t.id), n.targets)
+	}
+	takes := n.to[i] != end && nodes[n.to[i]].decode != nil
+	switch {
+	case takes && t.sent == nil:
+		return fmt.Errorf("it chose %q without sending anything; use the Send of its Sender", string(t.id))
+	case !takes && t.sent != nil:
+		return fmt.Errorf("it sent to %q, which takes nothing; use graph.To", string(t.id))
+	}
 	return nil
 }
 
@@ -149,8 +228,8 @@ func (r *run[S, U]) mutated(given S) error {
 // payRoutes asks the routes that an InterruptAfter with BeforeRoute left open, and commits what they chose
 // before any of it starts. The state is unchanged and so is the step.
 func (r *run[S, U]) payRoutes() error {
-	for _, n := range r.due {
-		r.mark(n)
+	for _, d := range r.due {
+		r.keep(d)
 	}
 	for _, n := range r.owed {
 		if err := r.follow(n, r.step); err != nil {
@@ -191,5 +270,5 @@ func (r *run[S, U]) lineID() (checkpoint.ID, error) {
 
 // slotKey is the key of the task in a slot.
 func (r *run[S, U]) slotKey(sl *slot[U]) string {
-	return taskKey(r.line.id, "", r.step+1, r.g.nodes[sl.node].id, 0)
+	return taskKey(r.line.id, "", r.step+1, r.g.nodes[sl.node].id, sl.index)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // Builder collects the nodes and edges of a graph over state S, whose updates are U. Its methods never
@@ -19,10 +20,22 @@ type Builder[S, U any] struct {
 }
 
 type nodeDecl[S, U any] struct {
-	id   ID
-	run  func(context.Context, S) (U, error)
-	opts nodeOptions
+	id      ID
+	calls   calls[S, U]
+	targets []ID // of a node that routes
+	opts    nodeOptions
 }
+
+// calls is how a node is run: one of the functions is set.
+type calls[S, U any] struct {
+	plain   func(context.Context, S) (U, error)
+	routing func(context.Context, S) (U, Next, error)
+	task    func(context.Context, S, payload) (U, Next, error)
+	decode  func([]byte) (payload, error) // what is sent to a task node
+	routes  bool                          // the Next that the node returns counts
+}
+
+func (c *calls[S, U]) none() bool { return c.plain == nil && c.routing == nil && c.task == nil }
 
 type edgeDecl struct{ from, to ID }
 
@@ -48,12 +61,52 @@ func New[S, U any](name string, schema *state.Schema[S, U]) *Builder[S, U] {
 // f runs once in each superstep that makes the node due, on any goroutine, at the same time as other nodes
 // that are due. The order of declaration is the order in which the updates of one superstep merge.
 func (b *Builder[S, U]) Node(id ID, f func(ctx context.Context, s S) (U, error), opts ...NodeOption) ID {
-	d := nodeDecl[S, U]{id: id, run: f}
+	b.add(id, calls[S, U]{plain: f}, nil, opts)
+	return id
+}
+
+// RoutingNode adds a node that chooses what runs next itself, among targets, which may include End, and returns id. It
+// is for what depends on the node's own work; its edges fire beside what it chose. Its choice is stored with its
+// update: it is not asked again.
+func (b *Builder[S, U]) RoutingNode(id ID, f func(ctx context.Context, s S) (U, Next, error), targets []ID, opts ...NodeOption) ID {
+	b.add(id, calls[S, U]{routing: f, routes: true}, targets, opts)
+	return id
+}
+
+// TaskNode adds a node that runs once for each send to it, with what was sent, all sends of a superstep at the same
+// time. Only a Next reaches it: Sender.Send in a route or a routing node. Sends merge in the order in which they were
+// made. In needs a codec: name it to graphgen with -type, or take one of wire's.
+//
+// TaskNode is a function because a method has no type parameters of its own.
+func TaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID, f func(ctx context.Context, s S, in In) (U, error), opts ...NodeOption) Sender[In] {
+	c := calls[S, U]{decode: unwrap[In, P]}
+	if f != nil {
+		c.task = func(ctx context.Context, s S, p payload) (U, Next, error) {
+			u, err := f(ctx, s, p.(*sent[In, P]).in)
+			return u, Next{}, err
+		}
+	}
+	b.add(id, c, nil, opts)
+	return Sender[In]{ID: id, wrap: wrap[In, P]}
+}
+
+// RoutingTaskNode adds a task node whose tasks choose what runs next, each for itself, as a RoutingNode does: sends that
+// send.
+func RoutingTaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID, f func(ctx context.Context, s S, in In) (U, Next, error), targets []ID, opts ...NodeOption) Sender[In] {
+	c := calls[S, U]{decode: unwrap[In, P], routes: true}
+	if f != nil {
+		c.task = func(ctx context.Context, s S, p payload) (U, Next, error) { return f(ctx, s, p.(*sent[In, P]).in) }
+	}
+	b.add(id, c, targets, opts)
+	return Sender[In]{ID: id, wrap: wrap[In, P]}
+}
+
+func (b *Builder[S, U]) add(id ID, c calls[S, U], targets []ID, opts []NodeOption) {
+	d := nodeDecl[S, U]{id: id, calls: c, targets: targets}
 	for _, o := range opts {
 		o.node(&d.opts)
 	}
 	b.nodes = append(b.nodes, d)
-	return id
 }
 
 // Edge makes to run in the superstep after from. Several edges out of one node run their targets in

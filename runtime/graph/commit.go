@@ -88,8 +88,8 @@ func (r *run[S, U]) dueTasks() []checkpoint.Task {
 		return nil
 	}
 	tasks := make([]checkpoint.Task, len(r.due))
-	for i, n := range r.due {
-		tasks[i].Node = string(r.g.nodes[n].id)
+	for i, d := range r.due {
+		tasks[i] = checkpoint.Task{Node: string(r.g.nodes[d.node].id), Index: uint32(d.index), Payload: d.raw}
 	}
 	return tasks
 }
@@ -193,8 +193,12 @@ func (r *run[S, U]) acknowledge(slots []int) error {
 	return nil
 }
 
+// resultOf is the write of a task's result: its update and, of a node that routes, what it chose.
 func (r *run[S, U]) resultOf(sl *slot[U]) (checkpoint.Write, error) {
 	payload, err := r.g.schema.AppendUpdate(nil, &sl.update)
+	if err == nil && r.g.nodes[sl.node].routes {
+		payload, err = appendChoice(payload, sl.next)
+	}
 	return checkpoint.Write{Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Result, Payload: payload}, err
 }
 
@@ -228,9 +232,9 @@ func (r *run[S, U]) failureOf(sl *slot[U], cause error) error {
 	var route *RouteError
 	var conflict *ConflictError
 	switch {
-	case errors.As(cause, &node) && node.Node == id && sl.progress == succeeded,
-		errors.As(cause, &route) && route.Node == id,
-		errors.As(cause, &conflict) && conflict.Nodes[1] == id:
+	case errors.As(cause, &node) && node.Node == id && node.Index == sl.index && sl.progress == succeeded,
+		errors.As(cause, &route) && route.Node == id && sl.index == 0,
+		errors.As(cause, &conflict) && conflict.Nodes[1] == id && conflict.Indexes[1] == sl.index:
 		return cause
 	}
 	return nil
@@ -247,13 +251,24 @@ func (r *run[S, U]) recall() error {
 		if !ok {
 			continue
 		}
-		if err := r.g.schema.DecodeUpdate(payload, &sl.update); err != nil {
+		if err := r.readResult(sl, payload); err != nil {
 			return r.changed(err, "the stored result of node %q", string(r.g.nodes[sl.node].id))
 		}
 		sl.progress, sl.stored = succeeded, true
 	}
 	r.stored = nil
 	return nil
+}
+
+// readResult reads what resultOf wrote.
+func (r *run[S, U]) readResult(sl *slot[U], payload []byte) (err error) {
+	n := &r.g.nodes[sl.node]
+	if n.routes {
+		if payload, sl.next, err = r.readChoice(n, payload); err != nil {
+			return err
+		}
+	}
+	return r.g.schema.DecodeUpdate(payload, &sl.update)
 }
 
 // saving wraps an error of the journal.

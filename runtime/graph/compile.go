@@ -17,6 +17,7 @@ type Graph[S, U any] struct {
 	nodes  []node[S, U] // in order of declaration, behind Start
 	index  map[ID]int
 	joins  []join
+	defers bool // some node does
 	opt    options
 }
 
@@ -28,8 +29,8 @@ const (
 
 // node is a declared node with all that leaves it, by number.
 type node[S, U any] struct {
+	calls[S, U]
 	id      ID
-	run     func(context.Context, S) (U, error)
 	retry   Backoff
 	timeout time.Duration
 	edges   []int
@@ -37,6 +38,7 @@ type node[S, U any] struct {
 	targets []ID
 	to      []int // targets, by number
 	joins   []arrival
+	defers  bool // it runs when nothing else is due
 	before  bool // a run stops when it is due
 	after   bool // a run stops when it has run
 }
@@ -102,11 +104,14 @@ func (c *compiler[S, U]) addNodes() {
 		case taken:
 			c.fault("node %q is declared twice", string(d.id))
 			continue
-		case d.run == nil:
+		case d.calls.none():
 			c.fault("node %q has no function", string(d.id))
 		}
 		c.g.index[d.id] = len(c.g.nodes)
-		c.g.nodes = append(c.g.nodes, node[S, U]{id: d.id, run: d.run, retry: d.opts.retry, timeout: d.opts.timeout})
+		c.g.nodes = append(c.g.nodes, node[S, U]{
+			calls: d.calls, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, defers: d.opts.defers,
+		})
+		c.g.defers = c.g.defers || d.opts.defers
 	}
 }
 
@@ -149,40 +154,65 @@ func (c *compiler[S, U]) addEdges() {
 		seen[e] = true
 		from, ok1 := c.source(what, e.from)
 		to, ok2 := c.target(what, e.to)
+		if ok2 && c.takesSends(what, to) {
+			continue
+		}
 		if ok1 && ok2 {
 			c.g.nodes[from].edges = append(c.g.nodes[from].edges, to)
 		}
 	}
 }
 
+// takesSends reports, as a fault of what, that node n takes what only a send has.
+func (c *compiler[S, U]) takesSends(what string, n int) bool {
+	if n == end || c.g.nodes[n].decode == nil {
+		return false
+	}
+	c.fault("%s: %s takes an input, so only a send reaches it", what, c.g.nodes[n].id)
+	return true
+}
+
 func (c *compiler[S, U]) addRoutes() {
+	for _, d := range c.b.nodes {
+		if n, ok := c.g.index[d.id]; ok && d.calls.routes {
+			c.g.nodes[n].targets, c.g.nodes[n].to = c.targets(fmt.Sprintf("routing node %q", string(d.id)), d.targets)
+		}
+	}
 	for _, r := range c.b.routes {
 		what := fmt.Sprintf("route from %s", r.from)
 		from, ok := c.source(what, r.from)
 		if r.choose == nil {
 			c.fault("%s has no function", what)
 		}
-		if len(r.targets) == 0 {
-			c.fault("%s declares no targets; list every node it may return, and End if it may end", what)
-		}
-		var to []int
-		for i, id := range r.targets {
-			if slices.Contains(r.targets[:i], id) {
-				c.fault("%s declares %s twice", what, id)
-				continue
-			}
-			n, _ := c.target(what, id)
-			to = append(to, n)
-		}
+		targets, to := c.targets(what, r.targets)
 		if !ok {
 			continue
 		}
-		if n := &c.g.nodes[from]; n.route != nil {
+		switch n := &c.g.nodes[from]; {
+		case n.routes:
+			c.fault("%s: the node chooses what follows it itself", what)
+		case n.route != nil:
 			c.fault("%s is declared twice; one function chooses all that follows a node", what)
-		} else {
-			n.route, n.targets, n.to = r.choose, slices.Clone(r.targets), to
+		default:
+			n.route, n.targets, n.to = r.choose, targets, to
 		}
 	}
+}
+
+// targets looks up what a route or routing node may choose.
+func (c *compiler[S, U]) targets(what string, ids []ID) (targets []ID, to []int) {
+	if len(ids) == 0 {
+		c.fault("%s declares no targets; list every node it may return, and End if it may end", what)
+	}
+	for i, id := range ids {
+		if slices.Contains(ids[:i], id) {
+			c.fault("%s declares %s twice", what, id)
+			continue
+		}
+		n, _ := c.target(what, id)
+		targets, to = append(targets, id), append(to, n)
+	}
+	return targets, to
 }
 
 func (c *compiler[S, U]) addJoins() {
@@ -191,6 +221,9 @@ func (c *compiler[S, U]) addJoins() {
 		to, ok := c.target(what, j.to)
 		if to == end && ok {
 			c.fault("%s: a join leads to a node; branches end by themselves", what)
+			ok = false
+		}
+		if ok && c.takesSends(what, to) {
 			ok = false
 		}
 		if len(j.from) < 2 {
@@ -261,14 +294,14 @@ func (c *compiler[S, U]) checkOptions() {
 // checkPaths finds what no run can reach, joins that can never fire, and nodes from which no run can end.
 func (c *compiler[S, U]) checkPaths() {
 	g := c.g
-	if s := &g.nodes[start]; len(s.edges) == 0 && s.route == nil {
+	if s := &g.nodes[start]; len(s.edges)+len(s.to) == 0 {
 		c.fault("nothing leaves Start; add an edge from graph.Start to the node that comes first")
 		return
 	}
 	reached := c.reachable()
 	for i := range g.nodes[1:] {
 		n := &g.nodes[i+1]
-		leaves := len(n.edges) > 0 || n.route != nil || len(n.joins) > 0
+		leaves := len(n.edges)+len(n.to)+len(n.joins) > 0
 		switch {
 		case !reached[i+1] && !leaves:
 			c.fault("node %q is never reached and leads nowhere; wire it in or take it out", string(n.id))

@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -35,12 +36,13 @@ type NodeError struct {
 	Thread  string // empty for Run
 	Step    int    // of the superstep: 0 is the empty checkpoint, 1 the input, 2 the first nodes of a new thread
 	Node    ID
+	Index   int // of the send that the task was of, else 0
 	Attempt int // from 1
 	Err     error
 }
 
 func (e *NodeError) Error() string {
-	what := fmt.Sprintf("node %q", e.Node.String())
+	what := "node " + taskName(e.Node, e.Index)
 	if e.Attempt > 1 {
 		what += fmt.Sprintf(", attempt %d", e.Attempt)
 	}
@@ -71,16 +73,25 @@ func (e *RouteError) Unwrap() error { return e.Err }
 // replace field, or one replaced a list that the other added to. Nothing of the superstep was committed. Mend a
 // node, or give the field another reducer ("last"); then Resume with Rerun for both nodes.
 type ConflictError struct {
-	Graph  string
-	Thread string
-	Step   int
-	Field  string
-	Nodes  [2]ID
+	Graph   string
+	Thread  string
+	Step    int
+	Field   string
+	Nodes   [2]ID
+	Indexes [2]int // of the sends that the tasks were of, else 0
 }
 
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("%s: nodes %q and %q both set %s in one superstep; let one of them set it, or give the field a reducer such as last",
-		where(e.Graph, e.Thread, e.Step), string(e.Nodes[0]), string(e.Nodes[1]), e.Field)
+	return fmt.Sprintf("%s: nodes %s and %s both set %s in one superstep; let one of them set it, or give the field a reducer such as last",
+		where(e.Graph, e.Thread, e.Step), taskName(e.Nodes[0], e.Indexes[0]), taskName(e.Nodes[1], e.Indexes[1]), e.Field)
+}
+
+// taskName writes a task for people: its node, and which send it was of unless that was the first or none.
+func taskName(node ID, index int) string {
+	if index == 0 {
+		return strconv.Quote(node.String())
+	}
+	return fmt.Sprintf("%q (send %d)", node.String(), index)
 }
 
 // MutationError says that a node or route wrote to the state it was given. Only Strict runs look for it.

@@ -25,7 +25,7 @@ func (r *run[S, U]) execute() error {
 	if len(r.todo) == 0 {
 		return nil
 	}
-	if r.due[0] == start {
+	if r.due[0].node == start {
 		return fmt.Errorf("%s: the input of the run is not stored: %w", where(r.g.name, r.thread, r.step), checkpoint.ErrDamaged)
 	}
 	if r.ctx.Err() != nil {
@@ -77,7 +77,7 @@ func (r *run[S, U]) failures() (unfinished bool, err error) {
 func (r *run[S, U]) perform(ctx *task.Context, sl *slot[U]) {
 	n := &r.g.nodes[sl.node]
 	for sl.attempt = 1; ; sl.attempt++ {
-		ctx.Aim(string(n.id), r.step+1, sl.attempt)
+		ctx.Aim(string(n.id), sl.index, r.step+1, sl.attempt)
 		r.attempt(ctx, n, sl)
 		ctx.Finish()
 		switch {
@@ -112,14 +112,32 @@ func (r *run[S, U]) attempt(ctx context.Context, n *node[S, U], sl *slot[U]) {
 			sl.progress = failed
 		}
 	}()
-	if !r.g.opt.strict {
-		sl.update, sl.err = n.run(ctx, r.live.View())
-		return
+	switch {
+	case r.g.opt.strict:
+		given := r.g.schema.Clone(r.live.View())
+		n.callTask(ctx, given, sl)
+		if err := r.mutated(given); err != nil {
+			sl.err = errors.Join(sl.err, err)
+		}
+	case n.plain != nil: // the others cost a copy of the state more
+		sl.update, sl.err = n.plain(ctx, r.live.View())
+	default:
+		n.callTask(ctx, r.live.View(), sl)
 	}
-	given := r.g.schema.Clone(r.live.View())
-	sl.update, sl.err = n.run(ctx, given)
-	if err := r.mutated(given); err != nil {
-		sl.err = errors.Join(sl.err, err)
+	if sl.err == nil && n.routes {
+		sl.err = n.allows(&r.g.nodes, sl.next)
+	}
+}
+
+// callTask calls the function that the node has.
+func (n *node[S, U]) callTask(ctx context.Context, s S, sl *slot[U]) {
+	switch {
+	case n.plain != nil:
+		sl.update, sl.err = n.plain(ctx, s)
+	case n.routing != nil:
+		sl.update, sl.next, sl.err = n.routing(ctx, s)
+	default:
+		sl.update, sl.next, sl.err = n.task(ctx, s, sl.sent)
 	}
 }
 

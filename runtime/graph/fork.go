@@ -41,7 +41,7 @@ func (r *run[S, U]) replay(c *checkpoint.Chain) error {
 
 // forkRecord is a record that goes on from c's checkpoint on a line of its own.
 func (r *run[S, U]) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
-	if len(r.due) > 0 && r.due[0] == start {
+	if len(r.due) > 0 && r.due[0].node == start {
 		return checkpoint.Record{}, fmt.Errorf("%s: the input was not merged yet at that checkpoint, and is not kept: go on from the next one, or give another input by UpdateState as graph.Start",
 			where(r.g.name, r.thread, r.step))
 	}
@@ -73,7 +73,7 @@ func (r *run[S, U]) openUpdate(at checkpoint.ID, u *U, n int, asNode bool) error
 	if err := r.place(&c); err != nil {
 		return err
 	}
-	r.slots = []slot[U]{{node: start, progress: succeeded, update: *u}}
+	r.slots = []slot[U]{{due: due{node: start}, progress: succeeded, update: *u}}
 	if err := r.merge(0); err != nil {
 		return err
 	}
@@ -98,9 +98,13 @@ func (r *run[S, U]) openUpdate(at checkpoint.ID, u *U, n int, asNode bool) error
 
 // updateAs stores u as what node n came to: a superstep of its own. Joins begin anew.
 func (r *run[S, U]) updateAs(c *checkpoint.Chain, u *U, n int) error {
+	if r.g.nodes[n].routes {
+		return fmt.Errorf("%s: UpdateState as node %q: it chooses itself what follows it, which an update does not say; edit as another node",
+			where(r.g.name, r.thread, r.step), string(r.g.nodes[n].id))
+	}
 	step := r.step
-	r.position = position{step: step, due: []int{n}, joins: newJoins(r.g.joins)}
-	r.slots = []slot[U]{{node: n, progress: succeeded, update: *u}}
+	r.position = position{step: step, due: []due{{node: n}}, joins: newJoins(r.g.joins)}
+	r.slots = []slot[U]{{due: due{node: n}, progress: succeeded, update: *u}}
 	if err := r.settle(); err != nil {
 		return err
 	}

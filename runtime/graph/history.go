@@ -47,8 +47,10 @@ func (t Thread[S, U]) snapshot(rec *checkpoint.Record, due []checkpoint.Task, li
 		Node: ID(rec.Node), Created: rec.Created,
 	}
 	live.Share()
-	for _, task := range due {
-		s.Next = append(s.Next, ID(task.Node))
+	for i, task := range due {
+		if i == 0 || task.Node != due[i-1].Node {
+			s.Next = append(s.Next, ID(task.Node))
+		}
 	}
 	return s
 }
@@ -58,7 +60,7 @@ func taskStates(rec *checkpoint.Record, due []checkpoint.Task, writes []checkpoi
 	var states []TaskState
 	for _, d := range due {
 		key := taskKey(rec.Line, "", rec.Step+1, ID(d.Node), int(d.Index))
-		s := TaskState{Node: ID(d.Node)}
+		s := TaskState{Node: ID(d.Node), Index: int(d.Index)}
 		for _, w := range writes {
 			switch {
 			case w.Task != key || w.Base != rec.Base:

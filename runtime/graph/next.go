@@ -1,5 +1,7 @@
 package graph
 
+import "github.com/graphgen-go/graphgen/runtime/wire"
+
 // ID names a node of a graph. Untyped constants convert; declare constants for the ids that routes, tests
 // and tools name. Ids that begin with two underscores are reserved.
 type ID string
@@ -22,12 +24,69 @@ func (id ID) String() string {
 	return string(id)
 }
 
-// Next is what a route chose: the nodes to run in the next superstep. Make one with To. The zero Next is an
-// error of the route that returned it, so that a forgotten case is never taken for the end.
+// Next is what a route or a routing node chose: the tasks of the next superstep. To and Sender.Send make one,
+// Add joins several. The zero Next is an error of who returned it, so that a forgotten case, or a loop over
+// nothing, is never taken for the end.
 type Next struct {
-	first ID // inline, so that To with one target allocates nothing
-	more  []ID
+	first target // inline, so that To with one target allocates nothing
+	more  []target
 }
 
-// To returns a Next of the given targets. To(End) ends the branch. A target named twice runs once.
-func To(first ID, more ...ID) Next { return Next{first: first, more: more} }
+// target is one thing to do next: a node, with what is sent to it if that is a task node.
+type target struct {
+	id   ID
+	sent payload
+}
+
+// To returns a Next of the given nodes. To(End) ends the branch. A node named twice runs once.
+func To(first ID, more ...ID) Next {
+	n := Next{first: target{id: first}}
+	for _, id := range more {
+		n.more = append(n.more, target{id: id})
+	}
+	return n
+}
+
+// Add adds what m chose, after what n has. Adding the zero Next changes nothing.
+func (n *Next) Add(m Next) {
+	if m.first.id == "" {
+		return
+	}
+	if n.first.id == "" {
+		*n = m
+		return
+	}
+	n.more = append(append(n.more, m.first), m.more...)
+}
+
+// Sender sends to a task node: each send is one task of the next superstep. TaskNode and RoutingTaskNode return it.
+type Sender[In any] struct {
+	ID   ID // of the node: for targets of routes, joins and edges
+	wrap func(In) payload
+}
+
+// Send returns a Next of one task of the node, which gets in. Several are joined by Next.Add; they run, and merge,
+// in that order. in is stored with the checkpoint, so it must not be changed after.
+func (s Sender[In]) Send(in In) Next {
+	if s.wrap == nil {
+		return To(s.ID) // of no node: the error says so
+	}
+	return Next{first: target{s.ID, s.wrap(in)}}
+}
+
+// payload is what a send carries, of a type that its node knows.
+type payload interface {
+	appendWire(b []byte) ([]byte, error)
+}
+
+// sent is the payload of type In.
+type sent[In any, P wire.Generated[In]] struct{ in In }
+
+func (s *sent[In, P]) appendWire(b []byte) ([]byte, error) { return P(&s.in).AppendWire(b) }
+
+func wrap[In any, P wire.Generated[In]](in In) payload { return &sent[In, P]{in} }
+
+func unwrap[In any, P wire.Generated[In]](b []byte) (payload, error) {
+	s := new(sent[In, P])
+	return s, P(&s.in).DecodeWire(b)
+}

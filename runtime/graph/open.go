@@ -73,7 +73,7 @@ func (r *run[S, U]) inputRecord(empty bool) (checkpoint.Record, error) {
 
 // openRouted opens with the input stored, but not merged; the loop does the rest.
 func (r *run[S, U]) openRouted(first checkpoint.Record, in *U) error {
-	sl := slot[U]{node: start, update: *in}
+	sl := slot[U]{due: due{node: start}, update: *in}
 	w, err := r.resultOf(&sl)
 	if err != nil {
 		return r.nodeError(&sl, err)
@@ -130,7 +130,7 @@ func (r *run[S, U]) resume(c *checkpoint.Chain) error {
 func (r *run[S, U]) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	last := &c.Records[len(c.Records)-1]
 	if c.Thread.Status == checkpoint.Paused && last.Source != checkpoint.Fork {
-		r.pass = slices.DeleteFunc(slices.Clone(r.due), func(n int) bool { return !r.g.nodes[n].before })
+		r.pass = r.stopped()
 	}
 	rec, err := r.record(checkpoint.Resume)
 	if err != nil {
@@ -140,16 +140,33 @@ func (r *run[S, U]) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error)
 	return rec, r.fillPayload(&rec, false)
 }
 
+// stopped are the nodes about to run that a run stops before.
+func (r *run[S, U]) stopped() []int {
+	var nodes []int
+	for _, d := range r.now() {
+		if r.g.nodes[d.node].before && !slices.Contains(nodes, d.node) {
+			nodes = append(nodes, d.node)
+		}
+	}
+	return nodes
+}
+
 // discards drop the stored results of the nodes that are to run again.
 func (r *run[S, U]) discards() ([]checkpoint.Write, error) {
 	var writes []checkpoint.Write
 	for _, id := range r.opt.rerun {
-		n, ok := r.g.index[id]
-		if !ok || !slices.Contains(r.due, n) || n == start {
+		found := false
+		for _, d := range r.due {
+			if r.g.nodes[d.node].id != id || d.node == start {
+				continue
+			}
+			found = true
+			sl := slot[U]{due: d}
+			writes = append(writes, checkpoint.Write{Base: r.base, Task: r.slotKey(&sl), Kind: checkpoint.Discard})
+		}
+		if !found {
 			return nil, fmt.Errorf("%s: Rerun: node %q is not due; due are %v", where(r.g.name, r.thread, r.step), string(id), r.dueIDs())
 		}
-		sl := slot[U]{node: n}
-		writes = append(writes, checkpoint.Write{Base: r.base, Task: r.slotKey(&sl), Kind: checkpoint.Discard})
 	}
 	return writes, nil
 }

@@ -85,6 +85,7 @@ type runOptions struct {
 type nodeOptions struct {
 	retry   Backoff
 	timeout time.Duration
+	defers  bool
 }
 
 func defaults() options {
@@ -246,6 +247,10 @@ func (f nodeOption) node(o *nodeOptions) { f(o) }
 // stop a goroutine, and nothing else of the thread runs beside one that has not returned. The attempt then
 // failed, unless it returned a result all the same.
 func Timeout(d time.Duration) NodeOption { return nodeOption(func(o *nodeOptions) { o.timeout = d }) }
+
+// Deferred lets the node wait, once it is due, until nothing but deferred nodes is: it runs after all branches have
+// come to their end, however long they are.
+func Deferred() NodeOption { return nodeOption(func(o *nodeOptions) { o.defers = true }) }
 
 // Retry runs a failed node again. Panics are not retried, nor is a node whose run was cancelled.
 func Retry(b Backoff) NodeOption { return nodeOption(func(o *nodeOptions) { o.retry = b }) }

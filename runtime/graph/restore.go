@@ -46,12 +46,20 @@ func fold[S, U any](live state.Live[S, U], records []checkpoint.Record) error {
 // place finds the stored tasks, routes and joins in the graph as it is now.
 func (r *run[S, U]) place(c *checkpoint.Chain) error {
 	last := &c.Records[len(c.Records)-1]
-	due := make([]string, len(c.Due))
-	for i, t := range c.Due {
-		due[i] = t.Node
-	}
 	var missing []string
-	r.due = r.numbers(due, &missing)
+	r.due = make([]due, 0, len(c.Due))
+	for _, t := range c.Due {
+		n, ok := r.g.index[ID(t.Node)]
+		if !ok {
+			missing = append(missing, t.Node)
+			continue
+		}
+		d, err := r.placeTask(n, t)
+		if err != nil {
+			return r.changed(err, "what was sent to node %q", t.Node)
+		}
+		r.due = append(r.due, d)
+	}
 	r.owed = r.numbers(last.Owed, &missing)
 	r.pass = r.numbers(last.Pass, &missing)
 	for _, j := range last.Joins {
@@ -65,6 +73,18 @@ func (r *run[S, U]) place(c *checkpoint.Chain) error {
 			where(r.g.name, r.thread, r.step), ErrGraphChanged, slices.Compact(missing))
 	}
 	return nil
+}
+
+// placeTask takes up a stored task of node n.
+func (r *run[S, U]) placeTask(n int, t checkpoint.Task) (d due, err error) {
+	d = due{node: n, index: int(t.Index), raw: t.Payload}
+	switch takes := n != end && r.g.nodes[n].decode != nil; {
+	case t.Payload != nil:
+		d.sent, err = r.unwrap(ID(t.Node), t.Payload)
+	case takes:
+		err = fmt.Errorf("%w: it is a task node now, and nothing was sent to it", ErrGraphChanged)
+	}
+	return d, err
 }
 
 func (r *run[S, U]) numbers(names []string, missing *[]string) []int {

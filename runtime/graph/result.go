@@ -12,7 +12,8 @@ type Result[S any] struct {
 	// it may be shared with others, so writing through them needs a Clone.
 	State  S
 	Status Status
-	// Next are the nodes that are due: what Resume will run. Nil when the run finished.
+	// Next are the nodes that are due, each once, however much was sent to it: what Resume will run. Nil when the run
+	// finished.
 	Next []ID
 	// Checkpoint is the thread's newest record; zero for Run. IfHead takes it.
 	Checkpoint checkpoint.ID
@@ -52,7 +53,7 @@ type Snapshot[S any] struct {
 	Step       int           // from 0, the empty checkpoint
 	Source     checkpoint.Source
 	Node       ID   // the node as which the state was edited, else empty
-	Next       []ID // what was due
+	Next       []ID // the nodes that were due, each once
 	Tasks      []TaskState
 	Created    time.Time
 
@@ -63,6 +64,7 @@ type Snapshot[S any] struct {
 // TaskState is what is stored of a due task whose superstep has not committed.
 type TaskState struct {
 	Node     ID
+	Index    int    // of the send that the task is of, else 0
 	Finished bool   // its result is stored: Resume does not run it again
 	Failure  string // why it failed last; empty when it did not
 }

@@ -33,8 +33,9 @@ type run[S, U any] struct {
 	slots []slot[U]     // one for each due task
 	todo  []int         // those that have to be run
 	solo  *task.Context // of tasks that run alone
-	next  []int         // the due list in the making
-	marks []bool        // by node: is in next
+	next  []due         // the due list in the making
+	marks []bool        // by node: is in next, without being sent to
+	ready []due         // what runs now: due without the deferred nodes, unless nothing else is due
 
 	chained int    // records since the last snapshot
 	stale   bool   // the newest record has another fingerprint
@@ -54,19 +55,28 @@ type run[S, U any] struct {
 type position struct {
 	base  checkpoint.ID // the record that made the tasks due
 	step  int           // of the newest checkpoint
-	due   []int
+	due   []due
 	owed  []int    // nodes whose routes have yet to be asked
 	joins [][]bool // by join and source: has run since the join last let through
 	pass  []int    // due nodes that run although a run stops before them: the stop has been answered
 }
 
+// due is a task that has yet to run.
+type due struct {
+	node  int
+	index int     // of a send, among those to the node in one superstep
+	sent  payload // to a task node
+	raw   []byte  // that, encoded; of a run with a journal
+}
+
 // slot is one task of the superstep under way.
 type slot[U any] struct {
-	node     int
+	due
 	attempt  int
 	progress progress
 	stored   bool // the result is acknowledged
 	update   U
+	next     Next // of a node that routes
 	err      error
 }
 
@@ -93,7 +103,7 @@ func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[
 // enter makes in the result of Start, which is the only task due. step is that of the checkpoint before.
 func (r *run[S, U]) enter(in *U, step int) {
 	r.input = in
-	r.position = position{step: step, due: []int{start}, joins: newJoins(r.g.joins)}
+	r.position = position{step: step, due: []due{{node: start}}, joins: newJoins(r.g.joins)}
 }
 
 // loop runs supersteps until the run ends, for whatever reason.
@@ -138,25 +148,43 @@ func (r *run[S, U]) superstep() error {
 
 // source is what the superstep under way makes: the input merged, or a step of the loop.
 func (r *run[S, U]) source() checkpoint.Source {
-	if r.due[0] == start {
+	if r.due[0].node == start {
 		return checkpoint.Input
 	}
 	return checkpoint.Loop
 }
 
-// fill makes a slot for every due task.
+// fill makes a slot for every task that runs now.
 func (r *run[S, U]) fill() {
-	if cap(r.slots) < len(r.due) {
-		r.slots = make([]slot[U], len(r.due))
+	now := r.now()
+	if cap(r.slots) < len(now) {
+		r.slots = make([]slot[U], len(now))
 	}
-	r.slots = r.slots[:len(r.due)]
-	for i, n := range r.due {
-		r.slots[i] = slot[U]{node: n}
+	r.slots = r.slots[:len(now)]
+	for i := range now {
+		r.slots[i] = slot[U]{due: now[i]}
 	}
 	if r.input != nil {
 		r.slots[0].update, r.slots[0].progress = *r.input, succeeded
 		r.input = nil
 	}
+}
+
+// now returns the due tasks without those of deferred nodes, unless there are no others.
+func (r *run[S, U]) now() []due {
+	if !r.g.defers {
+		return r.due
+	}
+	r.ready = r.ready[:0]
+	for _, d := range r.due {
+		if !r.g.nodes[d.node].defers {
+			r.ready = append(r.ready, d)
+		}
+	}
+	if len(r.ready) == 0 {
+		return r.due
+	}
+	return r.ready
 }
 
 // settle merges what the tasks returned, in their order, and finds out what is due next. After an error the
@@ -170,12 +198,15 @@ func (r *run[S, U]) settle() error {
 	}
 	r.live.EndStep()
 	r.owed, r.pass, r.stopAfter = nil, nil, false
+	if len(r.slots) < len(r.due) {
+		r.wait()
+	}
 	for i := range r.slots {
-		if err := r.leave(r.slots[i].node); err != nil {
+		if err := r.leave(i); err != nil {
 			return err
 		}
 	}
-	if r.due[0] != start {
+	if r.due[0].node != start {
 		r.steps++
 	}
 	r.step++
@@ -202,7 +233,7 @@ func (r *run[S, U]) merge(i int) (err error) {
 	}
 	e := &ConflictError{Graph: r.g.name, Thread: r.thread, Step: r.step + 1, Field: conflict.Field}
 	for k, t := range conflict.Tasks {
-		e.Nodes[k] = r.g.nodes[r.slots[t].node].id
+		e.Nodes[k], e.Indexes[k] = r.g.nodes[r.slots[t].node].id, r.slots[t].index
 	}
 	return e
 }
@@ -232,8 +263,8 @@ func (r *run[S, U]) stops() bool {
 	if r.log == nil {
 		return false
 	}
-	return r.stopAfter || slices.ContainsFunc(r.due, func(n int) bool {
-		return r.g.nodes[n].before && !slices.Contains(r.pass, n)
+	return r.stopAfter || slices.ContainsFunc(r.now(), func(d due) bool {
+		return r.g.nodes[d.node].before && !slices.Contains(r.pass, d.node)
 	})
 }
 
@@ -291,11 +322,13 @@ func (r *run[S, U]) result() Result[S] {
 	return res
 }
 
-// dueIDs are the ids of the due nodes; nil for none.
+// dueIDs are the ids of the due nodes, each once; nil for none.
 func (r *run[S, U]) dueIDs() []ID {
 	var ids []ID
-	for _, n := range r.due {
-		ids = append(ids, r.g.nodes[n].id)
+	for i, d := range r.due {
+		if i == 0 || d.node != r.due[i-1].node {
+			ids = append(ids, r.g.nodes[d.node].id)
+		}
 	}
 	return ids
 }
@@ -303,6 +336,6 @@ func (r *run[S, U]) dueIDs() []ID {
 func (r *run[S, U]) nodeError(sl *slot[U], err error) error {
 	return &NodeError{
 		Graph: r.g.name, Thread: r.thread, Step: r.step + 1,
-		Node: r.g.nodes[sl.node].id, Attempt: max(sl.attempt, 1), Err: err,
+		Node: r.g.nodes[sl.node].id, Index: sl.index, Attempt: max(sl.attempt, 1), Err: err,
 	}
 }

@@ -26,6 +26,7 @@ type Event[S, U any] struct {
 	Step       int           // the superstep's number in the thread
 	Checkpoint checkpoint.ID // the superstep's; zero on EventEnd
 	Node       ID            // EventUpdate: whose
+	Index      int           // EventUpdate: of the send that the task was of, else 0
 	Update     U             // EventUpdate; to be read only
 	State      S             // EventValue; shared as in Result
 	Result     *Result[S]    // EventEnd
@@ -72,7 +73,7 @@ func (r *run[S, U]) publish() bool {
 			if done[i].node == start {
 				continue
 			}
-			e.Kind, e.Node, e.Update = EventUpdate, r.g.nodes[done[i].node].id, done[i].update
+			e.Kind, e.Node, e.Index, e.Update = EventUpdate, r.g.nodes[done[i].node].id, done[i].index, done[i].update
 			if !r.yield(e, nil) {
 				return false
 			}

@@ -16,7 +16,7 @@ import (
 func Context(parent context.Context, t graph.Task) context.Context {
 	ctx := new(task.Context)
 	ctx.Init(parent, t, func(*graph.Task) string { return cmp.Or(t.Key, "key of "+t.Node) })
-	ctx.Aim(t.Node, t.Step, max(t.Attempt, 1))
+	ctx.Aim(t.Node, t.Index, t.Step, max(t.Attempt, 1))
 	return ctx
 }
 

@@ -38,10 +38,10 @@ func (c *Context) Init(parent context.Context, of Task, key func(t *Task) string
 	c.Context, c.task, c.key = parent, of, key
 }
 
-// Aim makes the given attempt of a node the task that Current reports.
-func (c *Context) Aim(node string, step, attempt int) {
+// Aim makes the given attempt of a node, on a send of the given index, the task that Current reports.
+func (c *Context) Aim(node string, index, step, attempt int) {
 	c.mu.Lock()
-	c.task.Node, c.task.Step, c.task.Attempt, c.task.Key = node, step, attempt, ""
+	c.task.Node, c.task.Index, c.task.Step, c.task.Attempt, c.task.Key = node, index, step, attempt, ""
 	c.active = true
 	c.mu.Unlock()
 }

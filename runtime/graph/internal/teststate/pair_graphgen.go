@@ -4,13 +4,14 @@ package teststate
 
 import (
 	"cmp"
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
 	"maps"
 	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If this does not compile, the code was generated for a newer version of graphgen than the one in go.mod: update it there.
+// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
 const _ = wire.IsAtLeastVersion0_1
 
 // PairUpdate is what a node changes of Pair: each field says what becomes of the field of that name.
@@ -28,13 +29,14 @@ func (u PairUpdate) String() string {
 	)
 }
 
-// Equal reports whether u and x do the same, by the same operations.
-func (u PairUpdate) Equal(x PairUpdate) bool {
-	return graphgenPairFields.Foo.EqualUpdate(&u.Foo, &x.Foo) &&
-		graphgenPairFields.Bar.EqualUpdate(&u.Bar, &x.Bar)
+// Equal reports whether u and v change the same in the same way.
+func (u PairUpdate) Equal(v PairUpdate) bool {
+	f := &graphgenPairFields
+	return f.Foo.EqualUpdate(&u.Foo, &v.Foo) &&
+		f.Bar.EqualUpdate(&u.Bar, &v.Bar)
 }
 
-// PairSchema is all that a graph needs to know of Pair.
+// PairSchema is what a graph needs to know of Pair: graph.New(name, PairSchema).
 var PairSchema = &state.Schema[Pair, PairUpdate]{
 	Name:        "Pair",
 	Fingerprint: 0xe026d19bfbbac41e,
@@ -42,53 +44,21 @@ var PairSchema = &state.Schema[Pair, PairUpdate]{
 		graphgenPairFields.Foo.Field,
 		graphgenPairFields.Bar.Field,
 	},
-	New: func(opts state.Options) state.Live[Pair, PairUpdate] {
-		g := new(graphgenPair)
-		g.init(opts)
-		return g
-	},
-	Clone: func(s Pair) Pair {
-		s.Bar = slices.Clone(s.Bar)
-		return s
-	},
-	Equal: func(x, y Pair) bool {
-		return x.Foo == y.Foo &&
-			wire.SameSlice(x.Bar, y.Bar)
-	},
-	Changed: func(x, y Pair) []string {
-		var list []string
-		if x.Foo != y.Foo {
-			list = append(list, "Foo")
-		}
-		if !wire.SameSlice(x.Bar, y.Bar) {
-			list = append(list, "Bar")
-		}
-		return list
-	},
-	AppendUpdate: func(b []byte, u *PairUpdate) ([]byte, error) {
-		w := state.NewUpdateWriter(b)
-		graphgenPairFields.Foo.AppendUpdate(&w, &u.Foo)
-		graphgenPairFields.Bar.AppendUpdate(&w, &u.Bar)
-		return w.End()
-	},
-	DecodeUpdate: func(b []byte, u *PairUpdate) error {
-		*u = PairUpdate{}
-		r := wire.NewReader("PairUpdate", b)
-		for range r.MapLen() {
-			switch key := r.Key(); key {
-			case "Foo":
-				graphgenPairFields.Foo.ReadUpdate(&r, &u.Foo)
-			case "Bar":
-				graphgenPairFields.Bar.ReadUpdate(&r, &u.Bar)
-			default:
-				r.Unknown(key)
-			}
-		}
-		return state.UpdateError(&r)
-	},
+	New:          graphgenPairNew,
+	Clone:        graphgenPairClone,
+	Equal:        graphgenPairEqual,
+	Changed:      graphgenPairChanged,
+	AppendUpdate: graphgenPairAppendUpdate,
+	DecodeUpdate: graphgenPairDecodeUpdate,
 }
 
-// graphgenPairFields describes the fields of Pair.
+// If this does not compile, Pair has changed since graphgen ran: run go generate.
+var _ = struct {
+	Foo string
+	Bar []string
+}(Pair{})
+
+// graphgenPairFields says how each field of Pair is merged and stored. It is never written to.
 var graphgenPairFields = struct {
 	Foo state.ValueField[string]
 	Bar state.ListField[string]
@@ -103,45 +73,94 @@ var graphgenPairFields = struct {
 	},
 }
 
-// graphgenPair is the Pair of one run, with what must travel beside it.
+// graphgenPair is the Pair of one run.
 type graphgenPair struct {
 	state.Core
-	state Pair
-	cells struct {
+	s Pair
+	f struct {
 		Foo state.ValueCell[string]
 		Bar state.ListCell[string]
 	}
 }
 
-func (g *graphgenPair) init(opts state.Options) {
-	g.Init("Pair", opts, 2)
-	g.cells.Bar.Bind(&g.Core, &graphgenPairFields.Bar, &g.state.Bar)
-	g.cells.Foo.Bind(&g.Core, &graphgenPairFields.Foo, &g.state.Foo)
+// graphgenPairNew binds the fields in order of their wire names.
+func graphgenPairNew(opts state.Options) state.Live[Pair, PairUpdate] {
+	l := new(graphgenPair)
+	f := &graphgenPairFields
+	l.Init("Pair", opts, 2)
+	l.f.Bar.Bind(&l.Core, &f.Bar, &l.s.Bar)
+	l.f.Foo.Bind(&l.Core, &f.Foo, &l.s.Foo)
+	return l
 }
 
-// View implements state.Live.
-func (g *graphgenPair) View() Pair {
-	s := g.state
+// View returns the state with its slices clipped.
+func (l *graphgenPair) View() Pair {
+	s := l.s
 	s.Bar = slices.Clip(s.Bar)
 	return s
 }
 
-// Load implements state.Live.
-func (g *graphgenPair) Load(s Pair) {
-	g.state = s
-	g.Adopt()
+// Load replaces the state by s.
+func (l *graphgenPair) Load(s Pair) {
+	l.s = s
+	l.Adopt()
 }
 
-// Merge implements state.Live.
-func (g *graphgenPair) Merge(task int, u *PairUpdate) error {
-	g.Begin(task)
+// Merge applies u.
+func (l *graphgenPair) Merge(task int, u *PairUpdate) error {
+	l.Begin(task)
 	if !u.Foo.IsZero() {
-		g.cells.Foo.Merge(&u.Foo)
+		l.f.Foo.Merge(&u.Foo)
 	}
 	if !u.Bar.IsZero() {
-		g.cells.Bar.Merge(&u.Bar)
+		l.f.Bar.Merge(&u.Bar)
 	}
-	return g.End()
+	return l.End()
+}
+
+func graphgenPairClone(s Pair) Pair {
+	s.Bar = slices.Clone(s.Bar)
+	return s
+}
+
+func graphgenPairEqual(a, b Pair) bool {
+	return graphgenPairChanged(a, b) == nil
+}
+
+func graphgenPairChanged(a, b Pair) []string {
+	var names []string
+	if a.Foo != b.Foo {
+		names = append(names, "Foo")
+	}
+	if !wire.SameSlice(a.Bar, b.Bar) {
+		names = append(names, "Bar")
+	}
+	return names
+}
+
+func graphgenPairAppendUpdate(b []byte, u *PairUpdate) ([]byte, error) {
+	w := state.NewUpdateWriter(b)
+	f := &graphgenPairFields
+	f.Foo.AppendUpdate(&w, &u.Foo)
+	f.Bar.AppendUpdate(&w, &u.Bar)
+	return w.End()
+}
+
+func graphgenPairDecodeUpdate(b []byte, u *PairUpdate) error {
+	*u = PairUpdate{}
+	r := wire.NewReader("PairUpdate", b)
+	f := &graphgenPairFields
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Foo":
+			f.Foo.ReadUpdate(&r, &u.Foo)
+		case "Bar":
+			f.Bar.ReadUpdate(&r, &u.Bar)
+		default:
+			r.Unknown(key)
+		}
+	}
+	return state.UpdateError(&r)
 }
 
 // WorkUpdate is what a node changes of Work: each field says what becomes of the field of that name.
@@ -171,19 +190,20 @@ func (u WorkUpdate) String() string {
 	)
 }
 
-// Equal reports whether u and x do the same, by the same operations.
-func (u WorkUpdate) Equal(x WorkUpdate) bool {
-	return graphgenWorkFields.Log.EqualUpdate(&u.Log, &x.Log) &&
-		graphgenWorkFields.Facts.EqualUpdate(&u.Facts, &x.Facts) &&
-		graphgenWorkFields.Count.EqualUpdate(&u.Count, &x.Count) &&
-		graphgenWorkFields.Status.EqualUpdate(&u.Status, &x.Status) &&
-		graphgenWorkFields.Last.EqualUpdate(&u.Last, &x.Last) &&
-		graphgenWorkFields.Best.EqualUpdate(&u.Best, &x.Best) &&
-		graphgenWorkFields.Draft.EqualUpdate(&u.Draft, &x.Draft) &&
-		graphgenWorkFields.Stack.EqualUpdate(&u.Stack, &x.Stack)
+// Equal reports whether u and v change the same in the same way.
+func (u WorkUpdate) Equal(v WorkUpdate) bool {
+	f := &graphgenWorkFields
+	return f.Log.EqualUpdate(&u.Log, &v.Log) &&
+		f.Facts.EqualUpdate(&u.Facts, &v.Facts) &&
+		f.Count.EqualUpdate(&u.Count, &v.Count) &&
+		f.Status.EqualUpdate(&u.Status, &v.Status) &&
+		f.Last.EqualUpdate(&u.Last, &v.Last) &&
+		f.Best.EqualUpdate(&u.Best, &v.Best) &&
+		f.Draft.EqualUpdate(&u.Draft, &v.Draft) &&
+		f.Stack.EqualUpdate(&u.Stack, &v.Stack)
 }
 
-// WorkSchema is all that a graph needs to know of Work.
+// WorkSchema is what a graph needs to know of Work: graph.New(name, WorkSchema).
 var WorkSchema = &state.Schema[Work, WorkUpdate]{
 	Name:        "Work",
 	Fingerprint: 0xd54778d8c8154c5b,
@@ -197,97 +217,27 @@ var WorkSchema = &state.Schema[Work, WorkUpdate]{
 		graphgenWorkFields.Draft.Field,
 		graphgenWorkFields.Stack.Field,
 	},
-	New: func(opts state.Options) state.Live[Work, WorkUpdate] {
-		g := new(graphgenWork)
-		g.init(opts)
-		return g
-	},
-	Clone: func(s Work) Work {
-		s.Log = slices.Clone(s.Log)
-		s.Facts = maps.Clone(s.Facts)
-		s.Stack = slices.Clone(s.Stack)
-		return s
-	},
-	Equal: func(x, y Work) bool {
-		return wire.SameSlice(x.Log, y.Log) &&
-			wire.SameMap(x.Facts, y.Facts) &&
-			x.Count == y.Count &&
-			x.Status == y.Status &&
-			x.Last == y.Last &&
-			x.Best == y.Best &&
-			x.Draft == y.Draft &&
-			wire.SameSlice(x.Stack, y.Stack)
-	},
-	Changed: func(x, y Work) []string {
-		var list []string
-		if !wire.SameSlice(x.Log, y.Log) {
-			list = append(list, "Log")
-		}
-		if !wire.SameMap(x.Facts, y.Facts) {
-			list = append(list, "Facts")
-		}
-		if x.Count != y.Count {
-			list = append(list, "Count")
-		}
-		if x.Status != y.Status {
-			list = append(list, "Status")
-		}
-		if x.Last != y.Last {
-			list = append(list, "Last")
-		}
-		if x.Best != y.Best {
-			list = append(list, "Best")
-		}
-		if x.Draft != y.Draft {
-			list = append(list, "Draft")
-		}
-		if !wire.SameSlice(x.Stack, y.Stack) {
-			list = append(list, "Stack")
-		}
-		return list
-	},
-	AppendUpdate: func(b []byte, u *WorkUpdate) ([]byte, error) {
-		w := state.NewUpdateWriter(b)
-		graphgenWorkFields.Log.AppendUpdate(&w, &u.Log)
-		graphgenWorkFields.Facts.AppendUpdate(&w, &u.Facts)
-		graphgenWorkFields.Count.AppendUpdate(&w, &u.Count)
-		graphgenWorkFields.Status.AppendUpdate(&w, &u.Status)
-		graphgenWorkFields.Last.AppendUpdate(&w, &u.Last)
-		graphgenWorkFields.Best.AppendUpdate(&w, &u.Best)
-		graphgenWorkFields.Draft.AppendUpdate(&w, &u.Draft)
-		graphgenWorkFields.Stack.AppendUpdate(&w, &u.Stack)
-		return w.End()
-	},
-	DecodeUpdate: func(b []byte, u *WorkUpdate) error {
-		*u = WorkUpdate{}
-		r := wire.NewReader("WorkUpdate", b)
-		for range r.MapLen() {
-			switch key := r.Key(); key {
-			case "Log":
-				graphgenWorkFields.Log.ReadUpdate(&r, &u.Log)
-			case "Facts":
-				graphgenWorkFields.Facts.ReadUpdate(&r, &u.Facts)
-			case "Count":
-				graphgenWorkFields.Count.ReadUpdate(&r, &u.Count)
-			case "Status":
-				graphgenWorkFields.Status.ReadUpdate(&r, &u.Status)
-			case "Last":
-				graphgenWorkFields.Last.ReadUpdate(&r, &u.Last)
-			case "Best":
-				graphgenWorkFields.Best.ReadUpdate(&r, &u.Best)
-			case "Draft":
-				graphgenWorkFields.Draft.ReadUpdate(&r, &u.Draft)
-			case "Stack":
-				graphgenWorkFields.Stack.ReadUpdate(&r, &u.Stack)
-			default:
-				r.Unknown(key)
-			}
-		}
-		return state.UpdateError(&r)
-	},
+	New:          graphgenWorkNew,
+	Clone:        graphgenWorkClone,
+	Equal:        graphgenWorkEqual,
+	Changed:      graphgenWorkChanged,
+	AppendUpdate: graphgenWorkAppendUpdate,
+	DecodeUpdate: graphgenWorkDecodeUpdate,
 }
 
-// graphgenWorkFields describes the fields of Work.
+// If this does not compile, Work has changed since graphgen ran: run go generate.
+var _ = struct {
+	Log    []string
+	Facts  map[string]string
+	Count  int
+	Status string
+	Last   string
+	Best   int
+	Draft  string
+	Stack  []string
+}(Work{})
+
+// graphgenWorkFields says how each field of Work is merged and stored. It is never written to.
 var graphgenWorkFields = struct {
 	Log    state.ListField[string]
 	Facts  state.MapField[string, string]
@@ -329,18 +279,18 @@ var graphgenWorkFields = struct {
 		Codec: state.Str[string]{},
 	},
 	Stack: state.ReduceField[[]string, string]{
-		Field:  state.Field{Name: "Stack", Wire: "Stack", Reducer: "reduce", Type: "[]string"},
-		Codec:  graphgenPairListOfString{},
+		Field:  state.Field{Name: "Stack", Wire: "Stack", Reducer: "reduce=push", Type: "[]string"},
+		Codec:  graphgenCodecSliceOfString{},
 		Input:  state.Str[string]{},
 		Reduce: push,
 	},
 }
 
-// graphgenWork is the Work of one run, with what must travel beside it.
+// graphgenWork is the Work of one run.
 type graphgenWork struct {
 	state.Core
-	state Work
-	cells struct {
+	s Work
+	f struct {
 		Log    state.ListCell[string]
 		Facts  state.MapCell[string, string]
 		Count  state.SumCell[int]
@@ -352,66 +302,170 @@ type graphgenWork struct {
 	}
 }
 
-func (g *graphgenWork) init(opts state.Options) {
-	g.Init("Work", opts, 8)
-	g.cells.Best.Bind(&g.Core, &graphgenWorkFields.Best, &g.state.Best)
-	g.cells.Count.Bind(&g.Core, &graphgenWorkFields.Count, &g.state.Count)
-	g.cells.Draft.Bind(&g.Core, &graphgenWorkFields.Draft, &g.state.Draft)
-	g.cells.Facts.Bind(&g.Core, &graphgenWorkFields.Facts, &g.state.Facts)
-	g.cells.Last.Bind(&g.Core, &graphgenWorkFields.Last, &g.state.Last)
-	g.cells.Log.Bind(&g.Core, &graphgenWorkFields.Log, &g.state.Log)
-	g.cells.Stack.Bind(&g.Core, &graphgenWorkFields.Stack, &g.state.Stack)
-	g.cells.Status.Bind(&g.Core, &graphgenWorkFields.Status, &g.state.Status)
+// graphgenWorkNew binds the fields in order of their wire names.
+func graphgenWorkNew(opts state.Options) state.Live[Work, WorkUpdate] {
+	l := new(graphgenWork)
+	f := &graphgenWorkFields
+	l.Init("Work", opts, 8)
+	l.f.Best.Bind(&l.Core, &f.Best, &l.s.Best)
+	l.f.Count.Bind(&l.Core, &f.Count, &l.s.Count)
+	l.f.Draft.Bind(&l.Core, &f.Draft, &l.s.Draft)
+	l.f.Facts.Bind(&l.Core, &f.Facts, &l.s.Facts)
+	l.f.Last.Bind(&l.Core, &f.Last, &l.s.Last)
+	l.f.Log.Bind(&l.Core, &f.Log, &l.s.Log)
+	l.f.Stack.Bind(&l.Core, &f.Stack, &l.s.Stack)
+	l.f.Status.Bind(&l.Core, &f.Status, &l.s.Status)
+	return l
 }
 
-// View implements state.Live.
-func (g *graphgenWork) View() Work {
-	s := g.state
+// View returns the state with its slices clipped.
+func (l *graphgenWork) View() Work {
+	s := l.s
 	s.Log = slices.Clip(s.Log)
 	s.Stack = slices.Clip(s.Stack)
 	return s
 }
 
-// Load implements state.Live.
-func (g *graphgenWork) Load(s Work) {
-	g.state = s
-	g.Adopt()
+// Load replaces the state by s.
+func (l *graphgenWork) Load(s Work) {
+	l.s = s
+	l.Adopt()
 }
 
-// Merge implements state.Live.
-func (g *graphgenWork) Merge(task int, u *WorkUpdate) error {
-	g.Begin(task)
+// Merge applies u.
+func (l *graphgenWork) Merge(task int, u *WorkUpdate) error {
+	l.Begin(task)
 	if !u.Log.IsZero() {
-		g.cells.Log.Merge(&u.Log)
+		l.f.Log.Merge(&u.Log)
 	}
 	if !u.Facts.IsZero() {
-		g.cells.Facts.Merge(&u.Facts)
+		l.f.Facts.Merge(&u.Facts)
 	}
 	if !u.Count.IsZero() {
-		g.cells.Count.Merge(&u.Count)
+		l.f.Count.Merge(&u.Count)
 	}
 	if !u.Status.IsZero() {
-		g.cells.Status.Merge(&u.Status)
+		l.f.Status.Merge(&u.Status)
 	}
 	if !u.Last.IsZero() {
-		g.cells.Last.Merge(&u.Last)
+		l.f.Last.Merge(&u.Last)
 	}
 	if !u.Best.IsZero() {
-		g.cells.Best.Merge(&u.Best)
+		l.f.Best.Merge(&u.Best)
 	}
 	if !u.Draft.IsZero() {
-		g.cells.Draft.Merge(&u.Draft)
+		l.f.Draft.Merge(&u.Draft)
 	}
 	if !u.Stack.IsZero() {
-		g.cells.Stack.Merge(&u.Stack)
+		l.f.Stack.Merge(&u.Stack)
 	}
-	return g.End()
+	return l.End()
 }
 
-// graphgenPairListOfString writes, reads and compares values of type []string.
-type graphgenPairListOfString struct{}
+func graphgenWorkClone(s Work) Work {
+	s.Log = slices.Clone(s.Log)
+	s.Facts = maps.Clone(s.Facts)
+	s.Stack = slices.Clone(s.Stack)
+	return s
+}
 
-func (graphgenPairListOfString) Append(b []byte, v *[]string) ([]byte, error) {
+func graphgenWorkEqual(a, b Work) bool {
+	return graphgenWorkChanged(a, b) == nil
+}
+
+func graphgenWorkChanged(a, b Work) []string {
+	var names []string
+	if !wire.SameSlice(a.Log, b.Log) {
+		names = append(names, "Log")
+	}
+	if !wire.SameMap(a.Facts, b.Facts) {
+		names = append(names, "Facts")
+	}
+	if a.Count != b.Count {
+		names = append(names, "Count")
+	}
+	if a.Status != b.Status {
+		names = append(names, "Status")
+	}
+	if a.Last != b.Last {
+		names = append(names, "Last")
+	}
+	if a.Best != b.Best {
+		names = append(names, "Best")
+	}
+	if a.Draft != b.Draft {
+		names = append(names, "Draft")
+	}
+	if !wire.SameSlice(a.Stack, b.Stack) {
+		names = append(names, "Stack")
+	}
+	return names
+}
+
+func graphgenWorkAppendUpdate(b []byte, u *WorkUpdate) ([]byte, error) {
+	w := state.NewUpdateWriter(b)
+	f := &graphgenWorkFields
+	f.Log.AppendUpdate(&w, &u.Log)
+	f.Facts.AppendUpdate(&w, &u.Facts)
+	f.Count.AppendUpdate(&w, &u.Count)
+	f.Status.AppendUpdate(&w, &u.Status)
+	f.Last.AppendUpdate(&w, &u.Last)
+	f.Best.AppendUpdate(&w, &u.Best)
+	f.Draft.AppendUpdate(&w, &u.Draft)
+	f.Stack.AppendUpdate(&w, &u.Stack)
+	return w.End()
+}
+
+func graphgenWorkDecodeUpdate(b []byte, u *WorkUpdate) error {
+	*u = WorkUpdate{}
+	r := wire.NewReader("WorkUpdate", b)
+	f := &graphgenWorkFields
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Log":
+			f.Log.ReadUpdate(&r, &u.Log)
+		case "Facts":
+			f.Facts.ReadUpdate(&r, &u.Facts)
+		case "Count":
+			f.Count.ReadUpdate(&r, &u.Count)
+		case "Status":
+			f.Status.ReadUpdate(&r, &u.Status)
+		case "Last":
+			f.Last.ReadUpdate(&r, &u.Last)
+		case "Best":
+			f.Best.ReadUpdate(&r, &u.Best)
+		case "Draft":
+			f.Draft.ReadUpdate(&r, &u.Draft)
+		case "Stack":
+			f.Stack.ReadUpdate(&r, &u.Stack)
+		default:
+			r.Unknown(key)
+		}
+	}
+	return state.UpdateError(&r)
+}
+
+// AppendWire appends the value to b as MessagePack and returns the extended slice.
+func (v *Doc) AppendWire(b []byte) ([]byte, error) {
+	return graphgenCodecDoc{}.Append(b, v)
+}
+
+// DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
+func (v *Doc) DecodeWire(b []byte) error {
+	r := wire.NewReader("Doc", b)
+	var out Doc
+	graphgenCodecDoc{}.Read(&r, &out)
+	if err := r.End(); err != nil {
+		return err
+	}
+	*v = out
+	return nil
+}
+
+// graphgenCodecSliceOfString is the codec of []string.
+type graphgenCodecSliceOfString struct{}
+
+func (graphgenCodecSliceOfString) Append(b []byte, v *[]string) ([]byte, error) {
 	if *v == nil {
 		return wire.AppendNil(b), nil
 	}
@@ -422,7 +476,7 @@ func (graphgenPairListOfString) Append(b []byte, v *[]string) ([]byte, error) {
 	return b, nil
 }
 
-func (graphgenPairListOfString) Read(r *wire.Reader, v *[]string) {
+func (graphgenCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
 	if r.Nil() {
 		return
 	}
@@ -437,24 +491,64 @@ func (graphgenPairListOfString) Read(r *wire.Reader, v *[]string) {
 	*v = list
 }
 
-func (graphgenPairListOfString) Equal(x, y *[]string) bool {
-	return wire.SameSlice(*x, *y)
+func (graphgenCodecSliceOfString) Equal(a, b *[]string) bool {
+	return wire.SameSlice(*a, *b)
 }
 
-// If one of these does not compile, the type has changed since graphgen ran: run go generate.
-var (
-	_ = struct {
-		Foo string
-		Bar []string
-	}(Pair{})
-	_ = struct {
-		Log    []string
-		Facts  map[string]string
-		Count  int
-		Status string
-		Last   string
-		Best   int
-		Draft  string
-		Stack  []string
-	}(Work{})
-)
+// graphgenCodecSliceOfInt is the codec of []int.
+type graphgenCodecSliceOfInt struct{}
+
+func (graphgenCodecSliceOfInt) Append(b []byte, v *[]int) ([]byte, error) {
+	if *v == nil {
+		return wire.AppendNil(b), nil
+	}
+	b = wire.AppendArrayLen(b, len(*v))
+	for i := range *v {
+		b = wire.AppendInt(b, int64((*v)[i]))
+	}
+	return b, nil
+}
+
+func (graphgenCodecSliceOfInt) Read(r *wire.Reader, v *[]int) {
+	if r.Nil() {
+		return
+	}
+	n := r.ArrayLen()
+	list := wire.MakeSlice[int](r, n)
+	for range n {
+		list = append(list, r.Int())
+		if !r.OK() {
+			return
+		}
+	}
+	*v = list
+}
+
+// graphgenCodecDoc is the codec of Doc.
+type graphgenCodecDoc struct{}
+
+func (graphgenCodecDoc) Append(b []byte, v *Doc) ([]byte, error) {
+	b = append(b, "\x82\xa4Name"...)
+	b = wire.AppendString(b, v.Name)
+	b = append(b, "\xa5Pages"...)
+	return graphgenCodecSliceOfInt{}.Append(b, &v.Pages)
+}
+
+func (graphgenCodecDoc) Read(r *wire.Reader, v *Doc) {
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Name":
+			v.Name = r.Str()
+		case "Pages":
+			graphgenCodecSliceOfInt{}.Read(r, &v.Pages)
+		default:
+			r.Unknown(key)
+		}
+	}
+}
+
+// If this does not compile, Doc has changed since graphgen ran: run go generate.
+var _ = struct {
+	Name  string
+	Pages []int
+}(Doc{})

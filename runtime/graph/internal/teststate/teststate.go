@@ -3,7 +3,7 @@ package teststate
 
 import "slices"
 
-//go:generate go tool graphgen -type=Pair,Work
+//go:generate go tool graphgen -type=Pair,Work,Doc
 
 // Pair is the state of the example that every account of checkpoints begins with.
 type Pair struct {
@@ -29,4 +29,10 @@ func push(old []string, in string) []string {
 		panic("the reducer broke")
 	}
 	return append(slices.Clone(old), in)
+}
+
+// Doc is what tests send.
+type Doc struct {
+	Name  string
+	Pages []int
 }

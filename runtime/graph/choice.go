@@ -1,0 +1,67 @@
+package graph
+
+import (
+	"fmt"
+
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// The stored result of a node that routes is an array: the update as binary, then each target as an array of its id and
+// what is sent to it, as binary or nil.
+
+// appendChoice returns the result of an encoded update and what its node chose.
+func appendChoice(update []byte, next Next) ([]byte, error) {
+	b := wire.AppendArrayLen(make([]byte, 0, len(update)+64), 2+len(next.more))
+	b = wire.AppendBytes(b, update)
+	b, err := appendTarget(b, next.first)
+	for i := 0; err == nil && i < len(next.more); i++ {
+		b, err = appendTarget(b, next.more[i])
+	}
+	return b, err
+}
+
+func appendTarget(b []byte, t target) ([]byte, error) {
+	b = wire.AppendString(wire.AppendArrayLen(b, 2), string(t.id))
+	if t.sent == nil {
+		return wire.AppendNil(b), nil
+	}
+	raw, err := t.sent.appendWire(nil)
+	return wire.AppendBytes(b, raw), err
+}
+
+// readChoice reads what appendChoice wrote.
+func (r *run[S, U]) readChoice(from *node[S, U], b []byte) (update []byte, next Next, err error) {
+	in := wire.NewReader("result", b)
+	n := in.ArrayLen()
+	update = in.Bytes()
+	for range n - 1 {
+		in.FixedArray(2)
+		id, raw := ID(in.Str()), in.Bytes()
+		if !in.OK() {
+			break
+		}
+		t := target{id: id}
+		if raw != nil {
+			if t.sent, err = r.unwrap(id, raw); err != nil {
+				return nil, next, err
+			}
+		}
+		next.Add(Next{first: t})
+	}
+	if err := in.End(); err != nil {
+		return nil, next, err
+	}
+	if err := from.allows(&r.g.nodes, next); err != nil {
+		return nil, next, fmt.Errorf("%w: %w", ErrGraphChanged, err)
+	}
+	return update, next, nil
+}
+
+// unwrap decodes what was sent to a node.
+func (r *run[S, U]) unwrap(id ID, raw []byte) (payload, error) {
+	n, ok := r.g.index[id]
+	if !ok || n <= start || r.g.nodes[n].decode == nil {
+		return nil, fmt.Errorf("%w: %q is no task node any more", ErrGraphChanged, string(id))
+	}
+	return r.g.nodes[n].decode(raw)
+}
