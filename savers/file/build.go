@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"os"
+	"path/filepath"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
@@ -23,10 +25,21 @@ type builder struct {
 	bytes     int // of what waits to be written
 }
 
+// building is the folder for files that have no thread's name yet. Those that nobody has locked were left by a process
+// that died.
+const building = "building"
+
 func (s *Saver) newBuilder(thread string) (*builder, error) {
-	f, err := os.CreateTemp(s.dir, "building-*.tmp")
-	if err != nil {
+	dir := filepath.Join(s.dir, building)
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("file: %w", err)
+	}
+	if err := s.sweep(dir); err != nil {
+		return nil, err
+	}
+	f, err := createLocked(dir)
+	if err != nil {
+		return nil, err
 	}
 	b := &builder{s: s, f: f, v: ledger.New(thread, 1)}
 	header, err := appendHeader(nil, thread, 1)
@@ -34,10 +47,57 @@ func (s *Saver) newBuilder(thread string) (*builder, error) {
 		err = s.disk.write(f, header, 0)
 	}
 	if err != nil {
-		return nil, errors.Join(err, b.discard())
+		return nil, errors.Join(fmt.Errorf("file: write %s: %w", f.Name(), err), b.discard())
 	}
 	b.at = int64(len(header))
 	return b, nil
+}
+
+// createLocked makes a file in a folder that others sweep.
+func createLocked(dir string) (*os.File, error) {
+	for {
+		f, err := os.CreateTemp(dir, "*.tmp")
+		if err != nil {
+			return nil, fmt.Errorf("file: %w", err)
+		}
+		locked, err := tryLock(f, true)
+		there := false
+		if locked {
+			there, err = exists(f.Name())
+		}
+		if there {
+			return f, nil
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			return nil, fmt.Errorf("file: %w", err)
+		}
+	}
+}
+
+// sweep removes the files that nobody has locked.
+func (s *Saver) sweep(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("file: %w", err)
+	}
+	for _, e := range entries {
+		if err := s.sweepFile(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("file: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Saver) sweepFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	free, err := tryLock(f, true)
+	if free {
+		err = s.disk.remove(path)
+	}
+	return errors.Join(err, f.Close())
 }
 
 // discard removes the file.

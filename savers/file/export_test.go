@@ -80,6 +80,32 @@ func ReadFrames(b []byte) (n int, err error) {
 	}
 }
 
+// FileOf returns a thread's file with frames of these payloads after the header.
+func FileOf(id string, payloads ...[]byte) []byte {
+	b, err := appendHeader(nil, id, 1)
+	for _, p := range payloads {
+		at := len(b)
+		b = append(openFrame(b), p...)
+		err = errorsFirst(err, closeFrame(b, at))
+	}
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// Payloads returns the payloads of the frames of a file, without the header's.
+func Payloads(b []byte) (all [][]byte) {
+	fr := newFrames("test", bytes.NewReader(b), int64(len(magic)), int64(len(b)))
+	for {
+		_, payload, err := fr.next()
+		if err != nil {
+			return all[1:]
+		}
+		all = append(all, bytes.Clone(payload))
+	}
+}
+
 // ErrTorn is what ReadFrames returns for a last frame that is not whole.
 var ErrTorn = errTorn
 

@@ -447,7 +447,17 @@ func TestLeftoversDoNotStay(t *testing.T) {
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	if want := "graphgen.lock thread-t-v2.saver thread-t.saver"; strings.Join(got, " ") != want {
+	leftover := filepath.Join(dir, "building", "left.tmp")
+	if err := os.WriteFile(leftover, []byte("by a process that died"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := checkpoint.Copy(t.Context(), s, "t", 0, s, "other"); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(leftover)); err != nil || len(entries) != 0 {
+		t.Errorf("files that are being built: got %v, %v; want none", entries, err)
+	}
+	if want := "building graphgen.lock thread-t-v2.saver thread-t.saver"; strings.Join(got, " ") != want {
 		t.Errorf("files: got %q, want %q", got, want)
 	}
 }

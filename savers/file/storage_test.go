@@ -1,0 +1,251 @@
+package file_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/file"
+)
+
+func TestWritesAreSyncedBeforeTheyAreAcknowledged(t *testing.T) {
+	s := open(t, t.TempDir())
+	var steps []string
+	file.Faults(s, func(step string) error {
+		steps = append(steps, step)
+		return nil
+	})
+	for i, a := range story(t) {
+		want := map[string]string{
+			"open":                    "write sync syncDir",
+			"put":                     "write sync",
+			"commit":                  "write sync",
+			"commit and end":          "write sync",
+			"copy":                    "write write write write sync rename syncDir",
+			"release":                 "write sync write sync rename rename syncDir",
+			"open the second version": "write sync",
+			"end with a release":      "write sync write sync rename rename syncDir",
+			"open the third version":  "write sync",
+			"prune versions":          "remove syncDir",
+		}[a.name]
+		steps = nil
+		if err := a.call(t.Context(), s); err != nil {
+			t.Fatalf("act %d, %s: %v", i, a.name, err)
+		}
+		if got := strings.Join(steps, " "); want != "" && got != want {
+			t.Errorf("%s: got steps %q, want %q", a.name, got, want)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for id, want := range map[string]string{
+		"plain_1":                "thread-plain_1",
+		"A":                      "thread-%41",
+		"a-v1":                   "thread-a%2dv1",
+		"../x":                   "thread-%2e%2e%2fx",
+		"\x00\xff":               "thread-%00%ff",
+		strings.Repeat("a", 128): "thread-" + strings.Repeat("a", 128),
+	} {
+		got := file.BaseName(id)
+		if got != want {
+			t.Errorf("name of %q: got %q, want %q", id, got, want)
+		}
+		if base, back, ok := file.ParseName(got + ".saver"); !ok || back != id || base != got {
+			t.Errorf("name %q: parsed as %q, %t; want %q", got, back, ok, id)
+		}
+	}
+	for _, id := range []string{strings.Repeat("a", 129), strings.Repeat("\xff", 50)} {
+		if got := file.BaseName(id); !strings.HasPrefix(got, "thread-~") || len(got) != len("thread-~")+64 {
+			t.Errorf("name of an id of %d bytes: got %q, want a hash", len(id), got)
+		}
+	}
+	for _, name := range []string{
+		"", "x", "thread-.saver", "thread-a", "thread-a.lease", "thread-a-v1.saver", "thread-A.saver", "thread-%61.saver",
+		"thread-%4.saver", "thread-%4A.saver", "thread-~00.saver", "thread-a b.saver", "thread-%zz.saver",
+	} {
+		if _, id, ok := file.ParseName(name); ok {
+			t.Errorf("name %q: taken for thread %q, want none", name, id)
+		}
+	}
+}
+
+func TestStrangeFilesAreLeftAlone(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"README", "thread-A.saver", "thread-a copy.saver", "thread-.saver", "thread-x-v1.saver"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("something"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := open(t, dir)
+	mustAppend(t, s, opening(t, "t", checkpoint.ID{}))
+	n := 0
+	for _, err := range s.Threads(t.Context(), checkpoint.ThreadQuery{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 1 {
+		t.Errorf("threads: got %d, want 1", n)
+	}
+}
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	f := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(f, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"", f, filepath.Join(f, "below")} {
+		if s, err := file.Open(dir); err == nil {
+			t.Errorf("open %q: got no error", dir)
+			_ = s.Close()
+		} else if !strings.HasPrefix(err.Error(), "file: open") {
+			t.Errorf("open %q: got %q, want it to start with the package and what it did", dir, err)
+		}
+	}
+	deep := filepath.Join(t.TempDir(), "a", "b")
+	open(t, deep)
+	if info, err := os.Stat(deep); err != nil || !info.IsDir() {
+		t.Errorf("open did not make the folder: %v", err)
+	}
+}
+
+func TestOpenFilesAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	s, err := file.Open(dir, file.OpenFiles(4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	var runs []checkpoint.Append
+	for i := range 20 {
+		a := opening(t, fmt.Sprint("idle ", i), checkpoint.ID{})
+		a.End = true
+		mustAppend(t, s, a)
+		if i < 10 {
+			held := opening(t, fmt.Sprint("held ", i), checkpoint.ID{})
+			held.Lease = time.Hour
+			mustAppend(t, s, held)
+			runs = append(runs, held)
+		}
+	}
+	if got := file.OpenVolumes(s); got > 4+len(runs) {
+		t.Errorf("open files: got %d, want at most 4 beside the %d that are leased", got, len(runs))
+	}
+	for _, a := range runs {
+		mustAppend(t, s, step(t, a, a.Records[0].ID))
+	}
+	for i := range 20 {
+		if chain, err := s.Load(t.Context(), checkpoint.Place{Thread: fmt.Sprint("idle ", i)}); err != nil || len(chain.Records) != 1 {
+			t.Errorf("thread %d: got %d records, %v; want 1", i, len(chain.Records), err)
+		}
+	}
+}
+
+// A step costs what it stores, not what is stored already.
+func TestBytesWrittenAreThoseOfTheStep(t *testing.T) {
+	s := open(t, t.TempDir())
+	written := 0
+	file.Written(s, &written)
+	a := opening(t, "t", checkpoint.ID{})
+	mustAppend(t, s, a)
+	fence := a.Records[0].ID
+	for i := range 2000 {
+		a = step(t, a, fence)
+		a.Records[0].Snapshot = false
+		a.Records[0].Payload = []byte(strings.Repeat("x", 200))
+		written = 0
+		mustAppend(t, s, a)
+		if written > 200+70 {
+			t.Fatalf("step %d of 200 bytes wrote %d, want at most 70 more", i, written)
+		}
+	}
+}
+
+func TestStepAllocatesTheSameWhateverCameBefore(t *testing.T) {
+	s := open(t, t.TempDir())
+	a := opening(t, "t", checkpoint.ID{})
+	mustAppend(t, s, a)
+	fence := a.Records[0].ID
+	measure := func() float64 {
+		return testing.AllocsPerRun(50, func() {
+			a = step(t, a, fence)
+			a.Records[0].Snapshot = false
+			mustAppend(t, s, a)
+		})
+	}
+	early := measure()
+	for range 2000 {
+		a = step(t, a, fence)
+		a.Records[0].Snapshot = false
+		mustAppend(t, s, a)
+	}
+	if late := measure(); late > early+2 {
+		t.Errorf("allocations of a step: %.0f at first, %.0f after 2000 steps; want the same", early, late)
+	}
+}
+
+func TestListingDoesNotReadWhatHasNotChanged(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	for i := range 10 {
+		a := opening(t, fmt.Sprint("thread ", i), checkpoint.ID{})
+		a.End = true
+		mustAppend(t, s, a)
+	}
+	lister := open(t, dir)
+	list := func() (threads []checkpoint.Thread) {
+		for thread, err := range lister.Threads(t.Context(), checkpoint.ThreadQuery{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			threads = append(threads, thread)
+		}
+		return threads
+	}
+	first := list()
+	// A file that was read again would be found damaged.
+	path := filepath.Join(dir, file.BaseName("thread 3")+".saver")
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt([]byte{0xff}, info.Size()-1); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, time.Time{}, info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if second := list(); len(second) != len(first) || len(second) != 10 {
+		t.Errorf("listed %d threads, then %d; want 10 twice", len(first), len(second))
+	}
+}
+
+func TestLeaseFilesGoWithTheirRuns(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	a := opening(t, "t", checkpoint.ID{})
+	mustAppend(t, s, a)
+	lease := filepath.Join(dir, "thread-t.lease")
+	if _, err := os.Stat(lease); err != nil {
+		t.Errorf("under a run: %v", err)
+	}
+	if err := s.PutWrites(t.Context(), checkpoint.PutWrites{Thread: "t", Fence: a.Records[0].ID, End: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(lease); !os.IsNotExist(err) {
+		t.Errorf("after the run: got %v, want no file", err)
+	}
+}
