@@ -12,7 +12,7 @@ import (
 )
 
 // opening returns an opening Append of one empty snapshot after a head.
-func opening(t *testing.T, thread, holder string, after checkpoint.ID) checkpoint.Append {
+func opening(t testing.TB, thread, holder string, after checkpoint.ID) checkpoint.Append {
 	t.Helper()
 	id, err := checkpoint.NewID()
 	if err != nil {

@@ -1,0 +1,63 @@
+package memory_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// steps returns a function that appends one step of 200 bytes to a thread.
+func steps(t testing.TB, s *memory.Saver) func() {
+	first := opening(t, "t", "bench", checkpoint.ID{})
+	if _, err := s.Append(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	fence, payload := first.Records[0].ID, []byte(strings.Repeat("m", 200))
+	a := checkpoint.Append{Thread: "t", Fence: fence, After: fence, Records: first.Records}
+	due := []checkpoint.Task{{Node: "node"}}
+	return func() {
+		id, err := checkpoint.NewID()
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := a.Records[0]
+		a.After = before.ID
+		a.Records[0] = checkpoint.Record{
+			ID: id, Parent: before.ID, Base: id, Line: fence, Commits: before.ID, Step: before.Step + 1, Source: checkpoint.Loop,
+			Due: due, Payload: payload,
+		}
+		if _, err := s.Append(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestStepAllocatesTheSameWhateverCameBefore(t *testing.T) {
+	step := steps(t, memory.New())
+	early := testing.AllocsPerRun(100, step)
+	for range 10_000 {
+		step()
+	}
+	if late := testing.AllocsPerRun(100, step); late > early+1 {
+		t.Errorf("allocations of a step: %.0f at first, %.0f after 10,000 steps; want the same", early, late)
+	}
+}
+
+// An append costs the same at every place in a thread.
+func BenchmarkAppend(b *testing.B) {
+	for _, n := range []int{10, 1_000, 10_000} {
+		b.Run(fmt.Sprint("step=", n), func(b *testing.B) {
+			step := steps(b, memory.New())
+			for range n {
+				step()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				step()
+			}
+		})
+	}
+}
