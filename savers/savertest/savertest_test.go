@@ -271,11 +271,12 @@ var breaks = []struct {
 	{"reads writes once it has the fence", "an opening reads writes after it took the fence", func(b *broken) {
 		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			before, err := b.Saver.Load(ctx, checkpoint.Place{Thread: a.Thread})
+			for now := before; a.Open != nil && a.Open.TakeOver && err == nil && len(now.Writes) == len(before.Writes); {
+				runtime.Gosched() // until the old run has stored one more
+				now, err = b.Saver.Load(ctx, checkpoint.Place{Thread: a.Thread})
+			}
 			if err != nil {
 				return checkpoint.Appended{}, err
-			}
-			for range 100 {
-				runtime.Gosched()
 			}
 			done, err := b.Saver.Append(ctx, a)
 			if a.Open != nil {
