@@ -22,7 +22,7 @@ help: ## Show what can be made
 .PHONY: run
 run: generate ## Build and run the ticket triage example, in DIR= or an empty temporary folder
 	@go build -o bin/triage ./examples/triage
-	@dir="$(DIR)"; [ -n "$$dir" ] || dir=$$(mktemp -d); bin/triage run -dir "$$dir"
+	@dir="$(DIR)"; [ -n "$$dir" ] || dir=$$(mktemp -d); bin/triage run -dir "$$dir" -latency 100ms
 
 .PHONY: generate
 generate: ## Write all generated code anew

@@ -90,6 +90,7 @@ func BenchmarkChain(b *testing.B) {
 }
 
 func perStep(b *testing.B) {
+	b.Helper()
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*width), "ns/step")
 }
 

@@ -10,6 +10,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -70,12 +71,12 @@ func main() {
 	}
 }
 
-func report(ctx context.Context, rounds int, each string) error {
+func report(ctx context.Context, rounds int, each string) (err error) {
 	dir, err := os.MkdirTemp("", "graphgen-bench-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	test := filepath.Join(dir, "bench.test")
 	build := exec.CommandContext(ctx, "go", "test", "-c", "-o", test, "github.com/graphgen-go/graphgen/bench")
 	build.Stderr = os.Stderr

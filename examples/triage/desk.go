@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
@@ -18,11 +19,12 @@ type desk struct {
 	rules   Rules
 	phrases Phrases
 	sources Sources
+	latency time.Duration // that a source takes to answer
 	outbox  outbox
 }
 
 // newDesk reads the rules, the phrases and the sources; what is sent goes to out.
-func newDesk(out outbox) (*desk, error) {
+func newDesk(out outbox, latency time.Duration) (*desk, error) {
 	rules, err := loadRules()
 	if err != nil {
 		return nil, err
@@ -35,7 +37,7 @@ func newDesk(out outbox) (*desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &desk{rules: rules, phrases: phrases, sources: sources, outbox: out}, nil
+	return &desk{rules: rules, phrases: phrases, sources: sources, latency: latency, outbox: out}, nil
 }
 
 // parse makes a ticket of the line.
@@ -67,8 +69,11 @@ func (d *desk) classify(_ context.Context, s State) (StateUpdate, error) {
 }
 
 // askPolicy adds what the house has decided for the ticket's category, and for all that it is about.
-func (d *desk) askPolicy(_ context.Context, s State) (StateUpdate, error) {
+func (d *desk) askPolicy(ctx context.Context, s State) (StateUpdate, error) {
 	var u StateUpdate
+	if err := d.wait(ctx); err != nil {
+		return u, err
+	}
 	policy := d.sources.policies[s.Category]
 	order, own := d.sources.order(s.Ticket)
 	refundable := false
@@ -87,8 +92,11 @@ func (d *desk) askPolicy(_ context.Context, s State) (StateUpdate, error) {
 }
 
 // askCustomer adds what the shop knows about the sender. Nobody in particular is an answer too.
-func (d *desk) askCustomer(_ context.Context, s State) (StateUpdate, error) {
+func (d *desk) askCustomer(ctx context.Context, s State) (StateUpdate, error) {
 	var u StateUpdate
+	if err := d.wait(ctx); err != nil {
+		return u, err
+	}
 	c, known := d.sources.customers[strings.ToLower(s.Ticket.From)]
 	order, own := d.sources.order(s.Ticket)
 	u.Customer.Set(c)
@@ -113,6 +121,21 @@ func (d *desk) askCustomer(_ context.Context, s State) (StateUpdate, error) {
 	}
 	u.Log.Append("customer " + c.Name)
 	return u, nil
+}
+
+// wait waits as long as a source takes to answer.
+func (d *desk) wait(ctx context.Context) error {
+	if d.latency <= 0 {
+		return nil
+	}
+	t := time.NewTimer(d.latency)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // assess decides, with both answers at hand, what would be given back.

@@ -20,7 +20,7 @@ import (
 func testFlow(t *testing.T) (*flow, outbox) {
 	t.Helper()
 	out := outbox{t.TempDir()}
-	d, err := newDesk(out)
+	d, err := newDesk(out, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/gofrs/flock"
 
@@ -24,10 +25,10 @@ type house struct {
 	outbox outbox
 }
 
-// openHouse opens dir, and makes it if need be. The caller closes the house.
-func openHouse(dir string) (*house, error) {
+// openHouse opens dir, and makes it if need be. Its sources take latency to answer. The caller closes the house.
+func openHouse(dir string, latency time.Duration) (*house, error) {
 	out := outbox{filepath.Join(dir, "outbox")}
-	d, err := newDesk(out)
+	d, err := newDesk(out, latency)
 	if err != nil {
 		return nil, err
 	}

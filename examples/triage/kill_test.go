@@ -96,7 +96,7 @@ func killSoon(t *testing.T, cmd *exec.Cmd, lines int, after time.Duration) (thro
 // A ticket is in one of the two, and its log says it was sent once.
 func standings(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	h, err := openHouse(dir)
+	h, err := openHouse(dir, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func decideAll(t *testing.T, dir string, rnd *rand.Rand, whole time.Duration) {
 
 func waitingIn(t *testing.T, dir string) []string {
 	t.Helper()
-	h, err := openHouse(dir)
+	h, err := openHouse(dir, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func waitingIn(t *testing.T, dir string) []string {
 func approved(t *testing.T, dir, id string, after time.Duration) bool {
 	t.Helper()
 	killSoon(t, exec.Command("triage", "approve", "-dir", dir, id), -1, after)
-	h, err := openHouse(dir)
+	h, err := openHouse(dir, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 
 const usage = `Triage works through support tickets.
 
-	triage run [-dir DIR] [-tickets FILE] [-parallel N]
+	triage run [-dir DIR] [-tickets FILE] [-parallel N] [-latency D]
 	triage list [-dir DIR]
 	triage show [-dir DIR] TICKET
 	triage history [-dir DIR] TICKET
@@ -98,8 +98,8 @@ func parse(f *flag.FlagSet, args []string, want int) error {
 }
 
 // inside runs f in an opened folder.
-func inside(dir string, f func(*house) error) (err error) {
-	h, err := openHouse(dir)
+func inside(dir string, latency time.Duration, f func(*house) error) (err error) {
+	h, err := openHouse(dir, latency)
 	if err != nil {
 		return err
 	}
@@ -111,6 +111,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	f, dir := flags("run", stderr)
 	name := f.String("tickets", "", "a `file` of tickets, one JSON object a line (default: those built in)")
 	parallel := f.Int("parallel", 2*runtime.GOMAXPROCS(0), "how many tickets at once")
+	latency := f.Duration("latency", 0, "how long a source takes to answer; for watching")
 	if err := parse(f, args, 0); err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err != nil {
 		return err
 	}
-	return inside(*dir, func(h *house) (err error) {
+	return inside(*dir, *latency, func(h *house) (err error) {
 		unlock, err := h.lock()
 		if err != nil {
 			return err
@@ -181,7 +182,7 @@ func listCommand(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	if err := parse(f, args, 0); err != nil {
 		return err
 	}
-	return inside(*dir, func(h *house) error {
+	return inside(*dir, 0, func(h *house) error {
 		w := table(stdout)
 		fmt.Fprintln(w, "TICKET\tSTANDING\tABOUT\tAT\tSUBJECT")
 		for t, err := range h.saver.Threads(ctx, checkpoint.ThreadQuery{}) {
@@ -203,7 +204,7 @@ func showCommand(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	if err := parse(f, args, 1); err != nil {
 		return err
 	}
-	return inside(*dir, func(h *house) error {
+	return inside(*dir, 0, func(h *house) error {
 		snap, err := h.flow.Thread(f.Arg(0)).State(ctx)
 		if err != nil {
 			return noTicket(f.Arg(0), err)
@@ -217,7 +218,7 @@ func historyCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 	if err := parse(f, args, 1); err != nil {
 		return err
 	}
-	return inside(*dir, func(h *house) error {
+	return inside(*dir, 0, func(h *house) error {
 		t := h.flow.Thread(f.Arg(0))
 		if _, err := t.State(ctx); err != nil {
 			return noTicket(f.Arg(0), err)
@@ -239,7 +240,7 @@ func decideCommand(ctx context.Context, name string, d Decision, args []string, 
 	if err := parse(f, args, 1); err != nil {
 		return err
 	}
-	return inside(*dir, func(h *house) error {
+	return inside(*dir, 0, func(h *house) error {
 		r, err := h.decide(ctx, f.Arg(0), d)
 		if err != nil {
 			return err

@@ -1,0 +1,125 @@
+// Package docs holds the manual to the code.
+package docs
+
+import (
+	"bytes"
+	"fmt"
+	"go/format"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// pages are the Markdown files of the repository, from its root.
+func pages(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, pattern := range []string{"../*.md", "*.md"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, names...)
+	}
+	if len(all) < 7 {
+		t.Fatalf("only %q found", all)
+	}
+	return all
+}
+
+// block is a ```go block of a page.
+type block struct {
+	line   int
+	source string // the file that it is an excerpt of; empty when it is not said to be one
+	code   string
+}
+
+var (
+	fence = regexp.MustCompile("(?ms)^(<!-- from (\\S+) -->\n)?```go\n(.*?)^```$")
+	link  = regexp.MustCompile(`\]\(([^)\x22]+)\)`)
+)
+
+func blocks(page []byte) []block {
+	var all []block
+	for _, m := range fence.FindAllSubmatchIndex(page, -1) {
+		b := block{line: 1 + bytes.Count(page[:m[6]], []byte("\n")), code: string(page[m[6]:m[7]])}
+		if m[4] >= 0 {
+			b.source = string(page[m[4]:m[5]])
+		}
+		all = append(all, b)
+	}
+	return all
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestGoBlocksAreGoAndFormatted(t *testing.T) {
+	n := 0
+	for _, name := range pages(t) {
+		for _, b := range blocks(read(t, name)) {
+			n++
+			if got, err := format.Source([]byte(b.code)); err != nil {
+				t.Errorf("%s:%d: %v", name, b.line, err)
+			} else if string(got) != b.code {
+				t.Errorf("%s:%d: gofmt would write\n%s", name, b.line, got)
+			}
+		}
+	}
+	if n == 0 {
+		t.Error("no blocks found")
+	}
+}
+
+func TestWholeFilesAreOnesThatAreCompiledAndTested(t *testing.T) {
+	n := 0
+	for _, name := range pages(t) {
+		for _, b := range blocks(read(t, name)) {
+			switch {
+			case b.source != "":
+				n++
+				if file := read(t, filepath.Join("..", b.source)); !bytes.Contains(file, []byte(b.code)) {
+					t.Errorf("%s:%d: the block is not in %s as it stands", name, b.line, b.source)
+				}
+			case strings.HasPrefix(b.code, "package ") || strings.Contains(b.code, "\npackage "):
+				t.Errorf("%s:%d: a whole file that is pasted must be one of the repository; say which: <!-- from FILE -->", name, b.line)
+			}
+		}
+	}
+	if n == 0 {
+		t.Error("no block is said to be from a file")
+	}
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	for _, name := range pages(t) {
+		for _, m := range link.FindAllSubmatch(read(t, name), -1) {
+			to, _, _ := strings.Cut(string(m[1]), "#")
+			if to == "" || strings.Contains(to, "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(name), to)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+func TestMakeTargetsThatAreNamedExist(t *testing.T) {
+	makefile := read(t, "../Makefile")
+	for _, name := range pages(t) {
+		for _, m := range regexp.MustCompile("(?m)(?:^    |`)make ([a-z]+)").FindAllSubmatch(read(t, name), -1) {
+			if !bytes.Contains(makefile, fmt.Appendf(nil, "\n%s:", m[1])) {
+				t.Errorf("%s names make %s, which the Makefile does not have", name, m[1])
+			}
+		}
+	}
+}

@@ -1,0 +1,27 @@
+package example_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/graphgen-go/graphgen/docs/example"
+	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+func Example() {
+	ctx := context.Background()
+	app, err := example.NewGraph(memory.New())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	t := app.Thread("t-17")
+	res, err := t.Invoke(ctx, example.StateUpdate{Owner: state.Set("Ada")})
+	fmt.Println(res.Status, res.Next, res.State.Picked, err)
+	res, err = example.Decide(ctx, t)
+	fmt.Println(res.Status, res.State.Status, res.State.Messages[0].Parts[0].(*example.Text).Text, err)
+	// Output:
+	// paused [answer] the customer's adviser <nil>
+	// finished answered approved <nil>
+}

@@ -1,0 +1,84 @@
+// Package example is the code that the manual shows, so that a compiler and tests see it before a reader does.
+package example
+
+import (
+	"strconv"
+
+	"github.com/graphgen-go/graphgen/runtime/state"
+)
+
+//go:generate go tool graphgen -type=State
+
+type State struct {
+	Status   string          // replace: two parallel writers in one superstep are an error
+	Picked   string          `graph:"last"`
+	Owner    string          `graph:"first"`
+	Log      []string        `graph:"append"`
+	Messages []Message       `graph:"upsert,key=ID"`
+	Tags     []string        `graph:"union"`
+	Facts    map[string]Fact `graph:"merge"`
+	Tokens   int64           `graph:"sum"`
+	Cheapest float64         `graph:"min"`
+	Plan     *Plan           `graph:"reduce=editPlan"`
+	Draft    string          `graph:"ephemeral"`
+	Cache    *Cache          `graph:"untracked"`
+	History  []Message       `graph:"append,name=hist,was=old_hist"`
+}
+
+// Message is what somebody said.
+type Message struct {
+	ID    string
+	Parts []Part
+}
+
+//graphgen:union Part = *Text | *Image
+
+type Part interface{ isPart() }
+
+// Text is a part of a message.
+type Text struct{ Text string }
+
+// Image is a part of a message.
+type Image struct{ Name string }
+
+func (*Text) isPart()  {}
+func (*Image) isPart() {}
+
+// Fact is what was found out.
+type Fact struct {
+	Source, Text string
+}
+
+// Plan is what is to be done.
+type Plan struct {
+	Steps []string
+}
+
+// PlanEdit adds a step to a plan.
+type PlanEdit struct {
+	Step string
+}
+
+func editPlan(old *Plan, in PlanEdit) *Plan {
+	next := new(Plan)
+	if old != nil {
+		next.Steps = append(next.Steps, old.Steps...)
+	}
+	next.Steps = append(next.Steps, in.Step)
+	return next
+}
+
+// Cache is what a run keeps in memory.
+type Cache struct{ Hits int }
+
+// Migrate reads a price that used to be text.
+func (s *State) Migrate(from *state.Old) error {
+	if old, ok := from.String("Cheapest"); ok {
+		price, err := strconv.ParseFloat(old, 64)
+		if err != nil {
+			return err
+		}
+		s.Cheapest = price
+	}
+	return nil
+}
