@@ -17,6 +17,7 @@ type Reader struct {
 	s     string // what can still be read, from i on; empty after an error, so that fast paths need not ask
 	i     int
 	depth int
+	spare int // bytes that may still be allocated before what they are for is read
 	drop  bool
 	root  string
 	whole string // the input, to find the path of an error in
@@ -27,7 +28,7 @@ type Reader struct {
 func NewReader(root string, b []byte) Reader { return NewStringReader(root, string(b)) }
 
 // NewStringReader returns a Reader of s, which it shares. root is as for NewReader.
-func NewStringReader(root, s string) Reader { return Reader{s: s, whole: s, root: root} }
+func NewStringReader(root, s string) Reader { return Reader{s: s, whole: s, root: root, spare: 1024 + 8*len(s)} }
 
 // DropUnknown makes the Reader skip struct fields that the code does not know, instead of failing.
 func (r *Reader) DropUnknown() { r.drop = true }
@@ -648,10 +649,12 @@ func MakeMap[K comparable, V any](r *Reader, n int) map[K]V {
 	return make(map[K]V, room(r, n, int(unsafe.Sizeof(*new(K))+unsafe.Sizeof(*new(V)))))
 }
 
-// room bounds n so that n things of size bytes stay in proportion to what is left to read.
+// room bounds n so that all that is allocated ahead of reading stays in proportion to the input: lengths that lie may be
+// nested, each in the first element of the one before.
 func room(r *Reader, n, size int) int {
-	if most := 1024 + 8*r.Left(); n*size > most && size > 0 {
-		return most / size
+	if size > 0 {
+		n = min(n, r.spare/size)
 	}
+	r.spare -= n * size
 	return n
 }

@@ -182,20 +182,3 @@ func checkChanged[S, U any](t *testing.T, schema *state.Schema[S, U], s S, f *Fi
 		}
 	}
 }
-
-// Bytes returns random values of a payload type, encoded, to start fuzzing from.
-func Bytes[T any, P wire.Generated[T]](n int, prepare func(f *Filler)) [][]byte {
-	var list [][]byte
-	for seed := range uint64(n) {
-		f := New(seed)
-		if prepare != nil {
-			prepare(f)
-		}
-		var v T
-		Fill(f, &v)
-		if b, err := P(&v).AppendWire(nil); err == nil {
-			list = append(list, b)
-		}
-	}
-	return list
-}

@@ -99,3 +99,5 @@ func TestUpdateTravels(t *testing.T) {
 		t.Error("Equal of an update that was cut short and the whole one = true")
 	}
 }
+
+func FuzzState(f *testing.F) { goldentest.FuzzState(f, StateSchema, nil) }

@@ -76,3 +76,6 @@ func TestCycleIsAnError(t *testing.T) {
 		t.Error("Clone of a cycle is not a copy")
 	}
 }
+
+func FuzzNode(f *testing.F)  { goldentest.FuzzPayload[Node](f, prepare) }
+func FuzzState(f *testing.F) { goldentest.FuzzState(f, StateSchema, prepare) }

@@ -13,3 +13,5 @@ func TestStatesTravel(t *testing.T) {
 }
 
 func TestPayloadTravels(t *testing.T) { goldentest.Payload[Doc](t, nil) }
+
+func FuzzEverything(f *testing.F) { goldentest.FuzzState(f, EverythingSchema, nil) }

@@ -110,3 +110,6 @@ func TestUpsertByMethodOfInterface(t *testing.T) {
 		t.Errorf("got %v, want the new a, and nil", got)
 	}
 }
+
+func FuzzEnvelope(f *testing.F) { goldentest.FuzzPayload[Envelope](f, prepare) }
+func FuzzState(f *testing.F)    { goldentest.FuzzState(f, StateSchema, prepare) }

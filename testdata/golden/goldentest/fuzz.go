@@ -1,0 +1,116 @@
+package goldentest
+
+import (
+	"bytes"
+	"runtime/metrics"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// FuzzPayload feeds any bytes to the codec of a payload. It must not panic, must allocate in proportion to what it is given,
+// and what it makes of bytes that it takes must travel unchanged.
+func FuzzPayload[T any, P wire.Generated[T]](f *testing.F, prepare func(f *Filler)) {
+	for _, b := range seeds[T](prepare, func(v T) ([]byte, error) { return P(&v).AppendWire(nil) }) {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var v, again T
+		if bounded(t, len(b), func() error { return P(&v).DecodeWire(b) }) != nil {
+			return
+		}
+		once, err := P(&v).AppendWire(nil)
+		if err != nil {
+			return // a union's typed nil, or a time that its type cannot write
+		}
+		if err := P(&again).DecodeWire(once); err != nil {
+			t.Fatalf("decode what was encoded: %v", err)
+		}
+		if twice, err := P(&again).AppendWire(nil); err != nil || !bytes.Equal(once, twice) {
+			t.Errorf("encoding is not stable (%v)\n%x\n%x", err, once, twice)
+		}
+	})
+}
+
+// FuzzState feeds any bytes to a state as a snapshot, as a delta on nothing and as an update.
+func FuzzState[S, U any](f *testing.F, schema *state.Schema[S, U], prepare func(f *Filler)) {
+	for _, b := range seeds(prepare, func(s S) ([]byte, error) {
+		live := schema.New(state.Options{})
+		live.Load(s)
+		return live.AppendSnapshot(nil)
+	}) {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		live := schema.New(state.Options{Record: true})
+		if bounded(t, len(b), func() error { return live.Decode(b) }) == nil {
+			checkStable(t, schema, live)
+		}
+		live = schema.New(state.Options{Record: true})
+		_ = bounded(t, len(b), func() error { return live.Apply(b) }) // any error will do; it must not panic
+		var u, again U
+		if bounded(t, len(b), func() error { return schema.DecodeUpdate(b, &u) }) != nil {
+			return
+		}
+		if once, err := schema.AppendUpdate(nil, &u); err == nil {
+			if err := schema.DecodeUpdate(once, &again); err != nil {
+				t.Errorf("decode an update that was encoded: %v", err)
+			}
+		}
+	})
+}
+
+// checkStable checks that a state which was read is written as bytes that read as the same state.
+func checkStable[S, U any](t *testing.T, schema *state.Schema[S, U], live state.Live[S, U]) {
+	t.Helper()
+	once, err := live.AppendSnapshot(nil)
+	if err != nil {
+		return
+	}
+	again := schema.New(state.Options{})
+	if err := again.Decode(once); err != nil {
+		t.Fatalf("decode what was encoded: %v", err)
+	}
+	if !schema.Equal(live.View(), again.View()) {
+		t.Errorf("the state differs after a round trip: %q", schema.Changed(live.View(), again.View()))
+	}
+	if twice, err := again.AppendSnapshot(nil); err != nil || !bytes.Equal(once, twice) {
+		t.Errorf("encoding is not stable (%v)\n%x\n%x", err, once, twice)
+	}
+}
+
+// seeds returns small random values, encoded.
+func seeds[T any](prepare func(f *Filler), encode func(v T) ([]byte, error)) [][]byte {
+	var list [][]byte
+	for seed := range uint64(40) {
+		f := New(seed)
+		if prepare != nil {
+			prepare(f)
+		}
+		var v T
+		Fill(f, &v)
+		if b, err := encode(v); err == nil && len(b) < 4096 {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// bounded runs decode on n bytes and fails when it allocates out of proportion to them.
+func bounded(t *testing.T, n int, decode func() error) error {
+	t.Helper()
+	before := allocated()
+	err := decode()
+	if used, most := allocated()-before, uint64(1<<17+2048*n); used > most {
+		t.Errorf("decoding %d bytes allocates %d, want at most %d", n, used, most)
+	}
+	return err
+}
+
+// allocated returns how many bytes were ever allocated.
+func allocated() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
