@@ -28,7 +28,9 @@ type Reader struct {
 func NewReader(root string, b []byte) Reader { return NewStringReader(root, string(b)) }
 
 // NewStringReader returns a Reader of s, which it shares. root is as for NewReader.
-func NewStringReader(root, s string) Reader { return Reader{s: s, whole: s, root: root, spare: 1024 + 8*len(s)} }
+func NewStringReader(root, s string) Reader {
+	return Reader{s: s, whole: s, root: root, spare: 1024 + 8*len(s)}
+}
 
 // DropUnknown makes the Reader skip struct fields that the code does not know, instead of failing.
 func (r *Reader) DropUnknown() { r.drop = true }
