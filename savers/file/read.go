@@ -19,7 +19,7 @@ type span struct {
 	started      bool
 }
 
-func (sp span) count() int {
+func (sp *span) count() int {
 	if sp.started {
 		return sp.open - sp.oldest + 1
 	}

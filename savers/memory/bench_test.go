@@ -10,10 +10,11 @@ import (
 )
 
 // steps returns a function that appends one step of 200 bytes to a thread.
-func steps(t testing.TB, s *memory.Saver) func() {
-	first := opening(t, "t", "bench", checkpoint.ID{})
-	if _, err := s.Append(t.Context(), first); err != nil {
-		t.Fatal(err)
+func steps(tb testing.TB, s *memory.Saver) func() {
+	tb.Helper()
+	first := opening(tb, "t", "bench", checkpoint.ID{})
+	if _, err := s.Append(tb.Context(), first); err != nil {
+		tb.Fatal(err)
 	}
 	fence, payload := first.Records[0].ID, []byte(strings.Repeat("m", 200))
 	a := checkpoint.Append{Thread: "t", Fence: fence, After: fence, Records: first.Records}
@@ -21,7 +22,7 @@ func steps(t testing.TB, s *memory.Saver) func() {
 	return func() {
 		id, err := checkpoint.NewID()
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		before := a.Records[0]
 		a.After = before.ID
@@ -29,8 +30,8 @@ func steps(t testing.TB, s *memory.Saver) func() {
 			ID: id, Parent: before.ID, Base: id, Line: fence, Commits: before.ID, Step: before.Step + 1, Source: checkpoint.Loop,
 			Due: due, Payload: payload,
 		}
-		if _, err := s.Append(t.Context(), a); err != nil {
-			t.Fatal(err)
+		if _, err := s.Append(tb.Context(), a); err != nil {
+			tb.Fatal(err)
 		}
 	}
 }

@@ -12,11 +12,11 @@ import (
 )
 
 // opening returns an opening Append of one empty snapshot after a head.
-func opening(t testing.TB, thread, holder string, after checkpoint.ID) checkpoint.Append {
-	t.Helper()
+func opening(tb testing.TB, thread, holder string, after checkpoint.ID) checkpoint.Append {
+	tb.Helper()
 	id, err := checkpoint.NewID()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return checkpoint.Append{
 		Thread: thread, After: after, Open: &checkpoint.Opening{Holder: holder},
@@ -40,7 +40,7 @@ func TestLeaseExpiresOnTheClock(t *testing.T) {
 		if want := time.Now().Add(checkpoint.DefaultLease); !busy.Until.Equal(want) {
 			t.Errorf("the lease ends at %v, want %v", busy.Until, want)
 		}
-		time.Sleep(checkpoint.DefaultLease)
+		<-time.After(checkpoint.DefaultLease)
 		if _, err := s.Append(ctx, second); err != nil {
 			t.Fatalf("opening after the lease: %v", err)
 		}

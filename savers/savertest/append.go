@@ -1,3 +1,4 @@
+//nolint:thelper // a case is a test, not a helper: its lines are those a failure points to
 package savertest
 
 import (
@@ -10,55 +11,55 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-func testAbsent(t testing.TB, place Storage) {
-	s, ctx := open(t, place), t.Context()
-	chain := load(t, s, checkpoint.Place{Thread: "none"})
+func testAbsent(tb testing.TB, place Storage) {
+	s, ctx := open(tb, place), tb.Context()
+	chain := load(tb, s, checkpoint.Place{Thread: "none"})
 	if len(chain.Records) != 0 || !chain.Head.IsZero() || len(chain.Due) != 0 || len(chain.Writes) != 0 {
-		t.Errorf("load: got %+v, want an empty chain", chain)
+		tb.Errorf("load: got %+v, want an empty chain", chain)
 	}
-	_, err := s.Load(ctx, checkpoint.Place{Thread: "none", At: newID(t)})
-	wantErr(t, "load at an id", err, checkpoint.ErrNotFound)
+	_, err := s.Load(ctx, checkpoint.Place{Thread: "none", At: newID(tb)})
+	wantErr(tb, "load at an id", err, checkpoint.ErrNotFound)
 	_, err = s.Load(ctx, checkpoint.Place{Thread: "none", Version: 1})
-	wantErr(t, "load a version", err, checkpoint.ErrNotFound)
-	if all := history(t, s, checkpoint.Place{Thread: "none"}, checkpoint.Query{}); len(all) != 0 {
-		t.Errorf("history: got %d records, want none", len(all))
+	wantErr(tb, "load a version", err, checkpoint.ErrNotFound)
+	if all := history(tb, s, checkpoint.Place{Thread: "none"}, checkpoint.Query{}); len(all) != 0 {
+		tb.Errorf("history: got %d records, want none", len(all))
 	}
 	_, err = collect(s.History(ctx, checkpoint.Place{Thread: "none", Version: 2}, checkpoint.Query{}))
-	wantErr(t, "history of a version", err, checkpoint.ErrNotFound)
-	if all := threads(t, s, checkpoint.ThreadQuery{}); len(all) != 0 {
-		t.Errorf("threads: got %d, want none", len(all))
+	wantErr(tb, "history of a version", err, checkpoint.ErrNotFound)
+	if all := threads(tb, s, checkpoint.ThreadQuery{}); len(all) != 0 {
+		tb.Errorf("threads: got %d, want none", len(all))
 	}
 	versions, err := s.Versions(ctx, "none")
 	if err != nil || len(versions) != 0 {
-		t.Errorf("versions: got %v, %v; want none", versions, err)
+		tb.Errorf("versions: got %v, %v; want none", versions, err)
 	}
 	_, err = s.Release(ctx, "none", checkpoint.ID{})
-	wantErr(t, "release", err, checkpoint.ErrNotFound)
+	wantErr(tb, "release", err, checkpoint.ErrNotFound)
 	if err := s.Delete(ctx, "none"); err != nil {
-		t.Errorf("delete: got %v, want no error", err)
+		tb.Errorf("delete: got %v, want no error", err)
 	}
 	_, err = s.Prune(ctx, "none", checkpoint.Keep{Last: 1})
-	wantErr(t, "prune", err, checkpoint.ErrNotFound)
+	wantErr(tb, "prune", err, checkpoint.ErrNotFound)
 	_, err = collect(s.Export(ctx, "none", 0))
-	wantErr(t, "export", err, checkpoint.ErrNotFound)
-	wantConflict(t, "put writes", s.PutWrites(ctx, checkpoint.PutWrites{Thread: "none", Fence: newID(t)}))
-	a := opening(t, "none", newID(t))
+	wantErr(tb, "export", err, checkpoint.ErrNotFound)
+	wantConflict(tb, "put writes", s.PutWrites(ctx, checkpoint.PutWrites{Thread: "none", Fence: newID(tb)}))
+	a := opening(tb, "none", newID(tb))
 	_, err = s.Append(ctx, a)
-	wantConflict(t, "an opening after a head that is not there", err)
-	a.Open, a.After, a.Fence = nil, checkpoint.ID{}, newID(t)
+	wantConflict(tb, "an opening after a head that is not there", err)
+	a.Open, a.After, a.Fence = nil, checkpoint.ID{}, newID(tb)
 	a.Records[0].Parent = checkpoint.ID{}
 	_, err = s.Append(ctx, a)
-	wantConflict(t, "an append without an opening", err)
-	if all := threads(t, s, checkpoint.ThreadQuery{}); len(all) != 0 {
-		t.Errorf("threads after refused writes: got %d, want none", len(all))
+	wantConflict(tb, "an append without an opening", err)
+	if all := threads(tb, s, checkpoint.ThreadQuery{}); len(all) != 0 {
+		tb.Errorf("threads after refused writes: got %d, want none", len(all))
 	}
 }
 
 // full returns a record that has something in every field.
-func full(t testing.TB) checkpoint.Record {
-	id := newID(t)
+func full(tb testing.TB) checkpoint.Record {
+	id := newID(tb)
 	return checkpoint.Record{
-		ID: id, Parent: newID(t), Base: id, Line: newID(t), Commits: newID(t), Step: 7, Source: checkpoint.Input, Node: "as",
+		ID: id, Parent: newID(tb), Base: id, Line: newID(tb), Commits: newID(tb), Step: 7, Source: checkpoint.Input, Node: "as",
 		Due: []checkpoint.Task{
 			{Node: "plain"}, {Node: "send", Index: 1, Payload: []byte("payload")}, {Node: "send", Index: 4e9, Payload: []byte{}},
 		},
@@ -71,55 +72,55 @@ func full(t testing.TB) checkpoint.Record {
 	}
 }
 
-func testRecord(t testing.TB, place Storage) {
-	s := open(t, place)
-	a := opening(t, "t", checkpoint.ID{})
-	a.Records[0] = full(t)
-	r, done := tryBegin(t, s, a)
+func testRecord(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	a := opening(tb, "t", checkpoint.ID{})
+	a.Records[0] = full(tb)
+	r, done := tryBegin(tb, s, a)
 	if done.Version != 1 || done.Head != 1 || len(done.Writes) != 0 {
-		t.Errorf("appended: got %+v, want version 1, head 1, no writes", done)
+		tb.Errorf("appended: got %+v, want version 1, head 1, no writes", done)
 	}
 	want := a.Records[0]
 	want.Seq = 1
-	if d := differ(last(t, load(t, s, checkpoint.Place{Thread: "t"})), want); d != "" {
-		t.Errorf("full record: %s", d)
+	if d := differ(last(tb, load(tb, s, checkpoint.Place{Thread: "t"})), want); d != "" {
+		tb.Errorf("full record: %s", d)
 	}
 
 	next := r.next("")
 	rec := &next.Records[0]
 	rec.Base, rec.Commits = r.heads[""], checkpoint.ID{} // so what is due belongs to the record before
-	rec.Fingerprint, rec.Graph, rec.Step, rec.Line = 3, "another graph", 0, newID(t)
+	rec.Fingerprint, rec.Graph, rec.Step, rec.Line = 3, "another graph", 0, newID(tb)
 	rec.Created = created.Add(-time.Hour).In(time.FixedZone("east", 3600)).Add(789 * time.Nanosecond)
 	rec.Due, rec.Meta, rec.Payload = []checkpoint.Task{{Node: "not its own"}}, map[string]string{}, nil
 	r.append(next)
 	want = *rec
 	want.Seq, want.Due, want.Meta, want.Created = 2, nil, nil, created.Add(-time.Hour)
-	chain := load(t, s, checkpoint.Place{Thread: "t"})
-	if d := differ(last(t, chain), want); d != "" {
-		t.Errorf("record with another's base: %s", d)
+	chain := load(tb, s, checkpoint.Place{Thread: "t"})
+	if d := differ(last(tb, chain), want); d != "" {
+		tb.Errorf("record with another's base: %s", d)
 	}
 	if len(chain.Due) != 3 || chain.Due[1].Index != 1 || string(chain.Due[1].Payload) != "payload" {
-		t.Errorf("due: got %v, want those of the base", chain.Due)
+		tb.Errorf("due: got %v, want those of the base", chain.Due)
 	}
 	if due := chain.Due; len(due) == 3 && (due[0].Payload != nil || due[2].Payload == nil) {
-		t.Errorf("due payloads: got %#v and %#v, want nil and empty, as stored", due[0].Payload, due[2].Payload)
+		tb.Errorf("due payloads: got %#v and %#v, want nil and empty, as stored", due[0].Payload, due[2].Payload)
 	}
-	all := history(t, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{})
+	all := history(tb, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{})
 	if len(all) != 2 {
-		t.Fatalf("history: got %d records, want 2", len(all))
+		tb.Fatalf("history: got %d records, want 2", len(all))
 	}
 	if d := differ(all[0], want); d != "" {
-		t.Errorf("record in history: %s", d)
+		tb.Errorf("record in history: %s", d)
 	}
 }
 
-func testCopies(t testing.TB, place Storage) {
-	s := open(t, place)
-	a := opening(t, "t", checkpoint.ID{})
-	a.Records[0] = full(t)
+func testCopies(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	a := opening(tb, "t", checkpoint.ID{})
+	a.Records[0] = full(tb)
 	a.Records[0].Due[1].Payload = []byte("payload")
 	a.Writes = []checkpoint.Write{{Base: a.Records[0].ID, Task: "task", Kind: checkpoint.Answer, Payload: []byte("answer")}}
-	r, _ := tryBegin(t, s, a)
+	r, _ := tryBegin(tb, s, a)
 	put := r.write("task", checkpoint.Question, "", "question")
 	r.put(put)
 	rec := &a.Records[0]
@@ -127,48 +128,48 @@ func testCopies(t testing.TB, place Storage) {
 		clear(b)
 	}
 	rec.Due[0].Node, rec.Owed[0], rec.Pass[0], rec.Joins[0].Fired[0], rec.Meta["user"] = "x", "x", "x", "x", "x"
-	chain := load(t, s, checkpoint.Place{Thread: "t"})
-	got := last(t, chain)
+	chain := load(tb, s, checkpoint.Place{Thread: "t"})
+	got := last(tb, chain)
 	if string(got.Payload) != "state\x00\xff" || got.Due[0].Node != "plain" || string(got.Due[1].Payload) != "payload" ||
 		got.Owed[0] != "route one" || got.Pass[0] != "stop" || got.Joins[0].Fired[0] != "a" || got.Meta["user"] != "someone" {
-		t.Errorf("the record changed with what the caller gave: %+v", got)
+		tb.Errorf("the record changed with what the caller gave: %+v", got)
 	}
-	wantWrites(t, "writes after the caller changed what it gave", chain.Writes,
+	wantWrites(tb, "writes after the caller changed what it gave", chain.Writes,
 		r.write("task", checkpoint.Answer, "", "answer"), r.write("task", checkpoint.Question, "", "question"))
 }
 
-func testChain(t testing.TB, place Storage) {
-	s := open(t, place)
-	r := begin(t, s, "t", checkpoint.ID{})
+func testChain(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
 	all := []checkpoint.ID{r.fence}
 	for i := range 6 {
 		a := r.next("")
 		a.Records[0].Snapshot = i == 2
 		if got := r.append(a); got.Head != uint64(i+2) || got.Version != 1 {
-			t.Errorf("append %d: got version %d and head %d, want 1 and %d", i+2, got.Version, got.Head, i+2)
+			tb.Errorf("append %d: got version %d and head %d, want 1 and %d", i+2, got.Version, got.Head, i+2)
 		}
 		all = append(all, r.heads[""])
 	}
 	for i, first := range []int{0, 0, 0, 3, 3, 3, 3} {
-		chain := load(t, s, checkpoint.Place{Thread: "t", At: all[i]})
+		chain := load(tb, s, checkpoint.Place{Thread: "t", At: all[i]})
 		if got, want := fmt.Sprint(ids(chain.Records)), fmt.Sprint(all[first:i+1]); got != want {
-			t.Errorf("chain of record %d: got %v, want %v", i+1, got, want)
+			tb.Errorf("chain of record %d: got %v, want %v", i+1, got, want)
 			continue
 		}
 		for n, rec := range chain.Records {
 			if want := uint64(first + n + 1); rec.Seq != want || rec.Snapshot != (n == 0) {
-				t.Errorf("chain of record %d: got seq %d, snapshot %t; want %d and a snapshot first", i+1, rec.Seq, rec.Snapshot, want)
+				tb.Errorf("chain of record %d: got seq %d, snapshot %t; want %d and a snapshot first", i+1, rec.Seq, rec.Snapshot, want)
 			}
 		}
 		if committed := i < len(all)-1; chain.Committed != committed || chain.Head != all[len(all)-1] {
-			t.Errorf("chain of record %d: committed %t, head %s; want %t, %s", i+1, chain.Committed, chain.Head, committed, all[len(all)-1])
+			tb.Errorf("chain of record %d: committed %t, head %s; want %t, %s", i+1, chain.Committed, chain.Head, committed, all[len(all)-1])
 		}
 	}
 }
 
-func testByID(t testing.TB, place Storage) {
-	s := open(t, place)
-	r := begin(t, s, "t", checkpoint.ID{})
+func testByID(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
 	first := r.heads[""]
 	second := r.commit("")
 	child := r.commit("child")
@@ -177,29 +178,29 @@ func testByID(t testing.TB, place Storage) {
 	a.Records[0].Parent, a.Records[0].Source, a.Records[0].Snapshot = first, checkpoint.Fork, true
 	a.Records[0].Node = "as"
 	r.append(a)
-	got := last(t, load(t, s, checkpoint.Place{Thread: "t"}))
+	got := last(tb, load(tb, s, checkpoint.Place{Thread: "t"}))
 	if got.Parent != first || got.Seq != 3 || got.Node != "as" {
-		t.Errorf("fork: got parent %s, seq %d, node %q; want %s, 3, \"as\"", got.Parent, got.Seq, got.Node, first)
+		tb.Errorf("fork: got parent %s, seq %d, node %q; want %s, 3, \"as\"", got.Parent, got.Seq, got.Node, first)
 	}
-	if got := last(t, load(t, s, checkpoint.Place{Thread: "t", At: second})); got.ID != second || got.Parent != first {
-		t.Errorf("at %s: got %s with parent %s, want parent %s", second, got.ID, got.Parent, first)
+	if got := last(tb, load(tb, s, checkpoint.Place{Thread: "t", At: second})); got.ID != second || got.Parent != first {
+		tb.Errorf("at %s: got %s with parent %s, want parent %s", second, got.ID, got.Parent, first)
 	}
-	_, err := s.Load(t.Context(), checkpoint.Place{Thread: "t", At: child})
-	wantErr(t, "a child's record in the root", err, checkpoint.ErrNotFound)
-	_, err = s.Load(t.Context(), checkpoint.Place{Thread: "t", At: newID(t)})
-	wantErr(t, "an unknown id", err, checkpoint.ErrNotFound)
-	_, err = s.Load(t.Context(), checkpoint.Place{Thread: "t", Version: 2})
-	wantErr(t, "a version to come", err, checkpoint.ErrNotFound)
-	if got := last(t, load(t, s, checkpoint.Place{Thread: "t", Version: 1, Namespace: "child", At: child})); got.ID != child || got.Seq != 1 {
-		t.Errorf("child: got %s seq %d, want %s seq 1", got.ID, got.Seq, child)
+	_, err := s.Load(tb.Context(), checkpoint.Place{Thread: "t", At: child})
+	wantErr(tb, "a child's record in the root", err, checkpoint.ErrNotFound)
+	_, err = s.Load(tb.Context(), checkpoint.Place{Thread: "t", At: newID(tb)})
+	wantErr(tb, "an unknown id", err, checkpoint.ErrNotFound)
+	_, err = s.Load(tb.Context(), checkpoint.Place{Thread: "t", Version: 2})
+	wantErr(tb, "a version to come", err, checkpoint.ErrNotFound)
+	if got := last(tb, load(tb, s, checkpoint.Place{Thread: "t", Version: 1, Namespace: "child", At: child})); got.ID != child || got.Seq != 1 {
+		tb.Errorf("child: got %s seq %d, want %s seq 1", got.ID, got.Seq, child)
 	}
 }
 
-func testMany(t testing.TB, place Storage) {
-	s := open(t, place)
-	a := opening(t, "t", checkpoint.ID{})
+func testMany(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	a := opening(tb, "t", checkpoint.ID{})
 	for range 4 {
-		before, id := a.Records[len(a.Records)-1].ID, newID(t)
+		before, id := a.Records[len(a.Records)-1].ID, newID(tb)
 		a.Records = append(a.Records, checkpoint.Record{
 			ID: id, Parent: before, Base: id, Line: a.Records[0].ID, Commits: before, Source: checkpoint.Loop, Created: created,
 			Payload: []byte("delta"),
@@ -210,16 +211,16 @@ func testMany(t testing.TB, place Storage) {
 		{Base: a.Records[0].ID, Task: "over", Kind: checkpoint.Result},
 		{Base: a.Records[4].ID, Task: "stands", Kind: checkpoint.Result, Payload: []byte("r")},
 	}
-	r, done := tryBegin(t, s, a)
+	r, done := tryBegin(tb, s, a)
 	if done.Head != 5 {
-		t.Errorf("head: got %d, want 5", done.Head)
+		tb.Errorf("head: got %d, want 5", done.Head)
 	}
-	wantWrites(t, "writes of the opening", done.Writes, r.write("stands", checkpoint.Result, "", "r"))
-	chain := load(t, s, checkpoint.Place{Thread: "t"})
+	wantWrites(tb, "writes of the opening", done.Writes, r.write("stands", checkpoint.Result, "", "r"))
+	chain := load(tb, s, checkpoint.Place{Thread: "t"})
 	if len(chain.Records) != 5 || chain.Records[4].Seq != 5 {
-		t.Fatalf("chain: got %d records, want 5", len(chain.Records))
+		tb.Fatalf("chain: got %d records, want 5", len(chain.Records))
 	}
-	wantWrites(t, "writes loaded", chain.Writes, r.write("stands", checkpoint.Result, "", "r"))
+	wantWrites(tb, "writes loaded", chain.Writes, r.write("stands", checkpoint.Result, "", "r"))
 
 	// One that cannot be stored stores nothing.
 	bad := r.next("")
@@ -227,20 +228,20 @@ func testMany(t testing.TB, place Storage) {
 	second.ID, second.Parent = a.Records[2].ID, bad.Records[0].ID
 	bad.Records = append(bad.Records, second)
 	bad.Writes = []checkpoint.Write{r.write("refused", checkpoint.Result, "", "")}
-	_, err := s.Append(t.Context(), bad)
-	wantConflict(t, "two records, of which the second has an id that stands", err)
-	wantHead(t, s, "t", "", r.heads[""])
-	wantWrites(t, "writes after a refused append", load(t, s, checkpoint.Place{Thread: "t"}).Writes, chain.Writes...)
+	_, err := s.Append(tb.Context(), bad)
+	wantConflict(tb, "two records, of which the second has an id that stands", err)
+	wantHead(tb, s, "t", "", r.heads[""])
+	wantWrites(tb, "writes after a refused append", load(tb, s, checkpoint.Place{Thread: "t"}).Writes, chain.Writes...)
 }
 
-func testWrongHead(t testing.TB, place Storage) {
-	s := open(t, place)
-	r := begin(t, s, "t", checkpoint.ID{})
+func testWrongHead(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
 	first, child := r.heads[""], r.commit("child")
 	r.commit("")
 	head := r.commit("")
 	for name, after := range map[string]checkpoint.ID{
-		"none": {}, "an older record": first, "an unknown record": newID(t), "a child's head": child,
+		"none": {}, "an older record": first, "an unknown record": newID(tb), "a child's head": child,
 	} {
 		for _, opens := range []bool{false, true} {
 			a := r.next("")
@@ -248,102 +249,102 @@ func testWrongHead(t testing.TB, place Storage) {
 			if opens {
 				a.Open = &checkpoint.Opening{TakeOver: true}
 			}
-			_, err := s.Append(t.Context(), a)
-			wantConflict(t, fmt.Sprintf("after %s, opening %t", name, opens), err)
+			_, err := s.Append(tb.Context(), a)
+			wantConflict(tb, fmt.Sprintf("after %s, opening %t", name, opens), err)
 		}
 	}
 	a := r.next("child")
 	a.After, a.Records[0].Parent, a.Records[0].Snapshot = head, head, true
-	_, err := s.Append(t.Context(), a)
-	wantConflict(t, "the root's head in a child", err)
-	wantHead(t, s, "t", "", head)
-	wantHead(t, s, "t", "child", child)
+	_, err := s.Append(tb.Context(), a)
+	wantConflict(tb, "the root's head in a child", err)
+	wantHead(tb, s, "t", "", head)
+	wantHead(tb, s, "t", "child", child)
 	r.commit("") // and the run goes on
 	r.commit("child")
 }
 
-func testSameID(t testing.TB, place Storage) {
-	s := open(t, place)
-	r := begin(t, s, "t", checkpoint.ID{})
+func testSameID(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
 	first := r.heads[""]
 	r.commit("")
 	a := r.next("")
 	a.Records[0].ID = first
-	_, err := s.Append(t.Context(), a)
-	wantConflict(t, "an id of the same log", err)
+	_, err := s.Append(tb.Context(), a)
+	wantConflict(tb, "an id of the same log", err)
 	a = r.next("child")
 	a.Records[0].ID = first
-	_, err = s.Append(t.Context(), a)
-	wantConflict(t, "an id of another namespace", err)
-	wantHead(t, s, "t", "child", checkpoint.ID{})
+	_, err = s.Append(tb.Context(), a)
+	wantConflict(tb, "an id of another namespace", err)
+	wantHead(tb, s, "t", "child", checkpoint.ID{})
 }
 
-func testRepeat(t testing.TB, place Storage) {
-	s := open(t, place)
-	r := begin(t, s, "t", checkpoint.ID{})
+func testRepeat(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
 	a := r.next("")
 	second := r.next("").Records[0]
 	second.Parent = a.Records[0].ID
 	a.Records = append(a.Records, second)
 	first := r.append(a)
 	r.put(r.write("task", checkpoint.Result, "", "r"))
-	again, err := s.Append(t.Context(), a)
+	again, err := s.Append(tb.Context(), a)
 	if err != nil || again.Version != first.Version || again.Head != first.Head {
-		t.Errorf("sent again: got %+v, %v; want %+v", again, err, first)
+		tb.Errorf("sent again: got %+v, %v; want %+v", again, err, first)
 	}
-	wantHead(t, s, "t", "", second.ID)
-	wantWrites(t, "writes after an append sent again", load(t, s, checkpoint.Place{Thread: "t"}).Writes, r.write("task", checkpoint.Result, "", "r"))
+	wantHead(tb, s, "t", "", second.ID)
+	wantWrites(tb, "writes after an append sent again", load(tb, s, checkpoint.Place{Thread: "t"}).Writes, r.write("task", checkpoint.Result, "", "r"))
 
 	half := a
 	half.Records = a.Records[:1]
-	if _, err := s.Append(t.Context(), half); err != nil {
-		t.Errorf("its first record sent again: %v", err)
+	if _, err := s.Append(tb.Context(), half); err != nil {
+		tb.Errorf("its first record sent again: %v", err)
 	}
 	longer := a
 	longer.Records = append(a.Records[:2:2], r.next("").Records[0])
 	longer.Records[2].Parent, longer.Records[2].Commits = second.ID, second.ID
-	_, err = s.Append(t.Context(), longer)
-	wantConflict(t, "more records than stand", err)
+	_, err = s.Append(tb.Context(), longer)
+	wantConflict(tb, "more records than stand", err)
 	moved := a
 	moved.Records = []checkpoint.Record{second}
 	moved.Records[0].Parent = a.After
-	_, err = s.Append(t.Context(), moved)
-	wantConflict(t, "a record that stands, at another place", err)
+	_, err = s.Append(tb.Context(), moved)
+	wantConflict(tb, "a record that stands, at another place", err)
 
 	r.commit("")
-	if _, err := s.Append(t.Context(), a); err != nil {
-		t.Errorf("sent again when more has followed: %v", err)
+	if _, err := s.Append(tb.Context(), a); err != nil {
+		tb.Errorf("sent again when more has followed: %v", err)
 	}
-	if n := len(history(t, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{})); n != 4 {
-		t.Errorf("history: got %d records, want 4", n)
+	if n := len(history(tb, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{})); n != 4 {
+		tb.Errorf("history: got %d records, want 4", n)
 	}
 }
 
-func testRepeatOpening(t testing.TB, place Storage) {
-	s := open(t, place)
-	a := opening(t, "t", checkpoint.ID{})
+func testRepeatOpening(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	a := opening(tb, "t", checkpoint.ID{})
 	a.Writes = []checkpoint.Write{{Base: a.Records[0].ID, Task: "asks", Kind: checkpoint.Answer, Payload: []byte("yes")}}
-	r, first := tryBegin(t, s, a)
-	again, err := s.Append(t.Context(), a)
+	r, first := tryBegin(tb, s, a)
+	again, err := s.Append(tb.Context(), a)
 	if err != nil || again.Head != first.Head {
-		t.Errorf("sent again: got %+v, %v; want %+v", again, err, first)
+		tb.Errorf("sent again: got %+v, %v; want %+v", again, err, first)
 	}
-	wantWrites(t, "writes of an opening sent again", again.Writes, first.Writes...)
+	wantWrites(tb, "writes of an opening sent again", again.Writes, first.Writes...)
 	r.commit("") // the fence is still its own
 
-	other := opening(t, "t", r.heads[""])
+	other := opening(tb, "t", r.heads[""])
 	other.Open.TakeOver = true
-	tryBegin(t, s, other)
-	if _, err := s.Append(t.Context(), a); err == nil {
-		t.Error("an opening sent again after another took the fence: got no error, want a conflict")
+	tryBegin(tb, s, other)
+	if _, err := s.Append(tb.Context(), a); err == nil {
+		tb.Error("an opening sent again after another took the fence: got no error, want a conflict")
 	} else {
-		wantErr(t, "an opening sent again after another took the fence", err, checkpoint.ErrConflict)
+		wantErr(tb, "an opening sent again after another took the fence", err, checkpoint.ErrConflict)
 	}
 }
 
-func testInvalid(t testing.TB, place Storage) {
-	s, ctx := open(t, place), t.Context()
-	r := begin(t, s, "t", checkpoint.ID{})
+func testInvalid(tb testing.TB, place Storage) {
+	s, ctx := open(tb, place), tb.Context()
+	r := begin(tb, s, "t", checkpoint.ID{})
 	long := strings.Repeat("x", checkpoint.MaxThread+1)
 	for name, change := range map[string]func(*checkpoint.Append){
 		"an empty thread":       func(a *checkpoint.Append) { a.Thread = "" },
@@ -367,34 +368,34 @@ func testInvalid(t testing.TB, place Storage) {
 		a := r.next("")
 		change(&a)
 		_, err := s.Append(ctx, a)
-		wantInvalid(t, name, err)
+		wantInvalid(tb, name, err)
 	}
-	wantInvalid(t, "put to a long thread", s.PutWrites(ctx, checkpoint.PutWrites{Thread: long, Fence: r.fence}))
-	wantInvalid(t, "put without a fence", s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t"}))
+	wantInvalid(tb, "put to a long thread", s.PutWrites(ctx, checkpoint.PutWrites{Thread: long, Fence: r.fence}))
+	wantInvalid(tb, "put without a fence", s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t"}))
 	for _, id := range []string{"", long} {
 		_, err := s.Load(ctx, checkpoint.Place{Thread: id})
-		wantInvalid(t, "load", err)
+		wantInvalid(tb, "load", err)
 		_, err = collect(s.History(ctx, checkpoint.Place{Thread: id}, checkpoint.Query{}))
-		wantInvalid(t, "history", err)
+		wantInvalid(tb, "history", err)
 		_, err = s.Versions(ctx, id)
-		wantInvalid(t, "versions", err)
+		wantInvalid(tb, "versions", err)
 		_, err = s.Release(ctx, id, checkpoint.ID{})
-		wantInvalid(t, "release", err)
-		wantInvalid(t, "delete", s.Delete(ctx, id))
+		wantInvalid(tb, "release", err)
+		wantInvalid(tb, "delete", s.Delete(ctx, id))
 		_, err = s.Prune(ctx, id, checkpoint.Keep{})
-		wantInvalid(t, "prune", err)
+		wantInvalid(tb, "prune", err)
 		_, err = collect(s.Export(ctx, id, 0))
-		wantInvalid(t, "export", err)
-		wantInvalid(t, "import", s.Import(ctx, id, s.Export(ctx, "t", 0)))
+		wantInvalid(tb, "export", err)
+		wantInvalid(tb, "import", s.Import(ctx, id, s.Export(ctx, "t", 0)))
 	}
 	_, err := s.Load(ctx, checkpoint.Place{Thread: "t", Version: -1})
-	wantInvalid(t, "version -1", err)
-	wantHead(t, s, "t", "", r.heads[""])
+	wantInvalid(tb, "version -1", err)
+	wantHead(tb, s, "t", "", r.heads[""])
 }
 
-func testApart(t testing.TB, place Storage) {
-	s := open(t, place)
-	a, b := begin(t, s, "a", checkpoint.ID{}), begin(t, s, "b", checkpoint.ID{})
+func testApart(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	a, b := begin(tb, s, "a", checkpoint.ID{}), begin(tb, s, "b", checkpoint.ID{})
 	spaces := []string{"", "c", "c/d", "C", "b"}
 	for range 3 {
 		for _, namespace := range spaces {
@@ -402,25 +403,25 @@ func testApart(t testing.TB, place Storage) {
 		}
 	}
 	b.commit("c")
-	wantConflict(t, "a fence of another thread", s.PutWrites(t.Context(), checkpoint.PutWrites{Thread: "b", Fence: a.fence}))
+	wantConflict(tb, "a fence of another thread", s.PutWrites(tb.Context(), checkpoint.PutWrites{Thread: "b", Fence: a.fence}))
 	next := b.next("")
 	next.Fence = a.fence
-	_, err := s.Append(t.Context(), next)
-	wantConflict(t, "an append under another thread's fence", err)
+	_, err := s.Append(tb.Context(), next)
+	wantConflict(tb, "an append under another thread's fence", err)
 	for _, namespace := range spaces {
-		wantHead(t, s, "a", namespace, a.heads[namespace])
-		for _, r := range history(t, s, checkpoint.Place{Thread: "a", Namespace: namespace}, checkpoint.Query{Sources: []checkpoint.Source{checkpoint.Loop}}) {
+		wantHead(tb, s, "a", namespace, a.heads[namespace])
+		for _, r := range history(tb, s, checkpoint.Place{Thread: "a", Namespace: namespace}, checkpoint.Query{Sources: []checkpoint.Source{checkpoint.Loop}}) {
 			if !bytes.HasPrefix(r.Payload, []byte(namespace)) {
-				t.Errorf("namespace %q has a record of another, with payload %q", namespace, r.Payload)
+				tb.Errorf("namespace %q has a record of another, with payload %q", namespace, r.Payload)
 			}
 		}
-		if got := last(t, load(t, s, checkpoint.Place{Thread: "a", Namespace: namespace})).Seq; namespace != "" && got != 3 {
-			t.Errorf("namespace %q: head has seq %d, want 3", namespace, got)
+		if got := last(tb, load(tb, s, checkpoint.Place{Thread: "a", Namespace: namespace})).Seq; namespace != "" && got != 3 {
+			tb.Errorf("namespace %q: head has seq %d, want 3", namespace, got)
 		}
 	}
-	wantHead(t, s, "b", "", b.fence)
-	wantHead(t, s, "b", "c/d", checkpoint.ID{})
-	if chain := load(t, s, checkpoint.Place{Thread: "b", Namespace: "none"}); chain.Thread.ID != "b" || len(chain.Records) != 0 {
-		t.Errorf("a namespace that is not there: got thread %q and %d records, want b and none", chain.Thread.ID, len(chain.Records))
+	wantHead(tb, s, "b", "", b.fence)
+	wantHead(tb, s, "b", "c/d", checkpoint.ID{})
+	if chain := load(tb, s, checkpoint.Place{Thread: "b", Namespace: "none"}); chain.Thread.ID != "b" || len(chain.Records) != 0 {
+		tb.Errorf("a namespace that is not there: got thread %q and %d records, want b and none", chain.Thread.ID, len(chain.Records))
 	}
 }

@@ -15,25 +15,25 @@ import (
 )
 
 // open opens a saver on a place and closes it with the test.
-func open(t testing.TB, place Storage) checkpoint.Saver {
-	t.Helper()
+func open(tb testing.TB, place Storage) checkpoint.Saver {
+	tb.Helper()
 	s, err := place.Open()
 	if err != nil {
-		t.Fatalf("open: %v", err)
+		tb.Fatalf("open: %v", err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := s.Close(); err != nil {
-			t.Errorf("close: %v", err)
+			tb.Errorf("close: %v", err)
 		}
 	})
 	return s
 }
 
-func newID(t testing.TB) checkpoint.ID {
-	t.Helper()
+func newID(tb testing.TB) checkpoint.ID {
+	tb.Helper()
 	id, err := checkpoint.NewID()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return id
 }
@@ -43,7 +43,7 @@ var created = time.Date(2026, 11, 21, 10, 0, 0, 123456000, time.UTC)
 
 // run is a run on a thread: its fence, and the head of each namespace as the run knows it.
 type run struct {
-	t      testing.TB
+	tb     testing.TB
 	s      checkpoint.Saver
 	thread string
 	fence  checkpoint.ID
@@ -52,16 +52,16 @@ type run struct {
 }
 
 // begin opens a run after a head with one snapshot, holding the lease for an hour.
-func begin(t testing.TB, s checkpoint.Saver, thread string, after checkpoint.ID) *run {
-	t.Helper()
-	r, _ := tryBegin(t, s, opening(t, thread, after))
+func begin(tb testing.TB, s checkpoint.Saver, thread string, after checkpoint.ID) *run {
+	tb.Helper()
+	r, _ := tryBegin(tb, s, opening(tb, thread, after))
 	return r
 }
 
 // opening is an opening Append of one snapshot.
-func opening(t testing.TB, thread string, after checkpoint.ID) checkpoint.Append {
-	t.Helper()
-	id := newID(t)
+func opening(tb testing.TB, thread string, after checkpoint.ID) checkpoint.Append {
+	tb.Helper()
+	id := newID(tb)
 	return checkpoint.Append{
 		Thread: thread, After: after, Open: &checkpoint.Opening{Holder: "holder of " + id.String()}, Lease: time.Hour,
 		Records: []checkpoint.Record{{
@@ -71,23 +71,23 @@ func opening(t testing.TB, thread string, after checkpoint.ID) checkpoint.Append
 	}
 }
 
-func tryBegin(t testing.TB, s checkpoint.Saver, a checkpoint.Append) (*run, checkpoint.Appended) {
-	t.Helper()
-	done, err := s.Append(t.Context(), a)
+func tryBegin(tb testing.TB, s checkpoint.Saver, a checkpoint.Append) (*run, checkpoint.Appended) {
+	tb.Helper()
+	done, err := s.Append(tb.Context(), a)
 	if err != nil {
-		t.Fatalf("open a run on %.40q after %s: %v", a.Thread, a.After, err)
+		tb.Fatalf("open a run on %.40q after %s: %v", a.Thread, a.After, err)
 	}
 	head := a.Records[len(a.Records)-1].ID
 	return &run{
-		t: t, s: s, thread: a.Thread, fence: a.Records[0].ID, heads: map[string]checkpoint.ID{"": head},
+		tb: tb, s: s, thread: a.Thread, fence: a.Records[0].ID, heads: map[string]checkpoint.ID{"": head},
 	}, done
 }
 
 // next is an Append of one superstep that follows the head of a namespace: a delta, or a snapshot where a delta
 // cannot be.
 func (r *run) next(namespace string) checkpoint.Append {
-	r.t.Helper()
-	id, head := newID(r.t), r.heads[namespace]
+	r.tb.Helper()
+	id, head := newID(r.tb), r.heads[namespace]
 	r.step++
 	return checkpoint.Append{
 		Thread: r.thread, Namespace: namespace, After: head, Fence: r.fence, Lease: time.Hour,
@@ -101,10 +101,10 @@ func (r *run) next(namespace string) checkpoint.Append {
 
 // append sends a and moves the head.
 func (r *run) append(a checkpoint.Append) checkpoint.Appended {
-	r.t.Helper()
-	done, err := r.s.Append(r.t.Context(), a)
+	r.tb.Helper()
+	done, err := r.s.Append(r.tb.Context(), a)
 	if err != nil {
-		r.t.Fatalf("append to %.40q after %s: %v", a.Thread, a.After, err)
+		r.tb.Fatalf("append to %.40q after %s: %v", a.Thread, a.After, err)
 	}
 	r.heads[a.Namespace] = a.Records[len(a.Records)-1].ID
 	return done
@@ -112,31 +112,31 @@ func (r *run) append(a checkpoint.Append) checkpoint.Appended {
 
 // commit appends one superstep to a namespace and returns its id.
 func (r *run) commit(namespace string) checkpoint.ID {
-	r.t.Helper()
+	r.tb.Helper()
 	r.append(r.next(namespace))
 	return r.heads[namespace]
 }
 
 // put stores pending writes.
 func (r *run) put(writes ...checkpoint.Write) {
-	r.t.Helper()
+	r.tb.Helper()
 	r.putWith(checkpoint.PutWrites{Writes: writes})
 }
 
 func (r *run) putWith(w checkpoint.PutWrites) {
-	r.t.Helper()
+	r.tb.Helper()
 	w.Thread, w.Fence = r.thread, r.fence
 	if w.Lease == 0 {
 		w.Lease = time.Hour
 	}
-	if err := r.s.PutWrites(r.t.Context(), w); err != nil {
-		r.t.Fatalf("put writes to %.40q: %v", r.thread, err)
+	if err := r.s.PutWrites(r.tb.Context(), w); err != nil {
+		r.tb.Fatalf("put writes to %.40q: %v", r.thread, err)
 	}
 }
 
 // end ends the run.
 func (r *run) end() {
-	r.t.Helper()
+	r.tb.Helper()
 	r.putWith(checkpoint.PutWrites{End: true})
 }
 
@@ -145,11 +145,11 @@ func (r *run) write(task string, kind checkpoint.Kind, name, payload string) che
 	return checkpoint.Write{Base: r.heads[""], Task: task, Kind: kind, Name: name, Payload: []byte(payload)}
 }
 
-func load(t testing.TB, s checkpoint.Saver, p checkpoint.Place) checkpoint.Chain {
-	t.Helper()
-	chain, err := s.Load(t.Context(), p)
+func load(tb testing.TB, s checkpoint.Saver, p checkpoint.Place) checkpoint.Chain {
+	tb.Helper()
+	chain, err := s.Load(tb.Context(), p)
 	if err != nil {
-		t.Fatalf("load %s: %v", describe(p), err)
+		tb.Fatalf("load %s: %v", describe(p), err)
 	}
 	return chain
 }
@@ -159,59 +159,59 @@ func describe(p checkpoint.Place) string {
 }
 
 // last returns the checkpoint that a chain ends with.
-func last(t testing.TB, c checkpoint.Chain) checkpoint.Record {
-	t.Helper()
+func last(tb testing.TB, c checkpoint.Chain) checkpoint.Record {
+	tb.Helper()
 	if len(c.Records) == 0 {
-		t.Fatal("the chain is empty, want records")
+		tb.Fatal("the chain is empty, want records")
 	}
 	return c.Records[len(c.Records)-1]
 }
 
 // wantHead fails unless the namespace's head is want.
-func wantHead(t testing.TB, s checkpoint.Saver, thread, namespace string, want checkpoint.ID) {
-	t.Helper()
-	chain := load(t, s, checkpoint.Place{Thread: thread, Namespace: namespace})
+func wantHead(tb testing.TB, s checkpoint.Saver, thread, namespace string, want checkpoint.ID) {
+	tb.Helper()
+	chain := load(tb, s, checkpoint.Place{Thread: thread, Namespace: namespace})
 	if chain.Head != want {
-		t.Errorf("head of %.40q, namespace %.40q: got %s, want %s", thread, namespace, chain.Head, want)
+		tb.Errorf("head of %.40q, namespace %.40q: got %s, want %s", thread, namespace, chain.Head, want)
 	}
-	if !want.IsZero() && last(t, chain).ID != want {
-		t.Errorf("chain of %.40q, namespace %.40q ends with %s, want the head, %s", thread, namespace, last(t, chain).ID, want)
+	if !want.IsZero() && last(tb, chain).ID != want {
+		tb.Errorf("chain of %.40q, namespace %.40q ends with %s, want the head, %s", thread, namespace, last(tb, chain).ID, want)
 	}
 }
 
 // wantConflict fails unless err is a *ConflictError.
-func wantConflict(t testing.TB, what string, err error) {
-	t.Helper()
+func wantConflict(tb testing.TB, what string, err error) {
+	tb.Helper()
 	var conflict *checkpoint.ConflictError
 	if !errors.Is(err, checkpoint.ErrConflict) || !errors.As(err, &conflict) {
-		t.Errorf("%s: got %v, want a *ConflictError", what, err)
+		tb.Errorf("%s: got %v, want a *ConflictError", what, err)
 	}
 }
 
 // wantBusy fails unless err is a *BusyError that names holder.
-func wantBusy(t testing.TB, what string, err error, thread, holder string) {
-	t.Helper()
+func wantBusy(tb testing.TB, what string, err error, thread, holder string) {
+	tb.Helper()
 	var busy *checkpoint.BusyError
 	switch {
 	case !errors.Is(err, checkpoint.ErrConflict) || !errors.As(err, &busy):
-		t.Errorf("%s: got %v, want a *BusyError", what, err)
+		tb.Errorf("%s: got %v, want a *BusyError", what, err)
 	case busy.Thread != thread || busy.Holder != holder:
-		t.Errorf("%s: busy with thread %.40q held by %q, want %.40q held by %q", what, busy.Thread, busy.Holder, thread, holder)
+		tb.Errorf("%s: busy with thread %.40q held by %q, want %.40q held by %q", what, busy.Thread, busy.Holder, thread, holder)
 	}
 }
 
-func wantErr(t testing.TB, what string, err, want error) {
-	t.Helper()
+func wantErr(tb testing.TB, what string, err, want error) {
+	tb.Helper()
 	if !errors.Is(err, want) {
-		t.Errorf("%s: got %v, want an error that is %q", what, err, want)
+		tb.Errorf("%s: got %v, want an error that is %q", what, err, want)
 	}
 }
 
-func wantInvalid(t testing.TB, what string, err error) {
-	t.Helper()
+func wantInvalid(tb testing.TB, what string, err error) {
+	tb.Helper()
 	var invalid *checkpoint.InvalidError
 	if !errors.As(err, &invalid) {
-		t.Errorf("%s: got %v, want an *InvalidError", what, err)
+		tb.Errorf("%s: got %v, want an *InvalidError", what, err)
 	}
 }
 
@@ -227,20 +227,20 @@ func collect[V any](seq iter.Seq2[V, error]) ([]V, error) {
 	return all, nil
 }
 
-func history(t testing.TB, s checkpoint.Saver, p checkpoint.Place, q checkpoint.Query) []checkpoint.Record {
-	t.Helper()
-	all, err := collect(s.History(t.Context(), p, q))
+func history(tb testing.TB, s checkpoint.Saver, p checkpoint.Place, q checkpoint.Query) []checkpoint.Record {
+	tb.Helper()
+	all, err := collect(s.History(tb.Context(), p, q))
 	if err != nil {
-		t.Fatalf("history of %s: %v", describe(p), err)
+		tb.Fatalf("history of %s: %v", describe(p), err)
 	}
 	return all
 }
 
-func threads(t testing.TB, s checkpoint.Saver, q checkpoint.ThreadQuery) []checkpoint.Thread {
-	t.Helper()
-	all, err := collect(s.Threads(t.Context(), q))
+func threads(tb testing.TB, s checkpoint.Saver, q checkpoint.ThreadQuery) []checkpoint.Thread {
+	tb.Helper()
+	all, err := collect(s.Threads(tb.Context(), q))
 	if err != nil {
-		t.Fatalf("threads %+v: %v", q, err)
+		tb.Fatalf("threads %+v: %v", q, err)
 	}
 	return all
 }
@@ -254,9 +254,9 @@ func ids(records []checkpoint.Record) []checkpoint.ID {
 }
 
 // until calls ok until it reports true. It is for what a clock brings about: how long is not what is tested.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+func until(tb testing.TB, what string, ok func() bool) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), 30*time.Second)
 	defer cancel()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -264,7 +264,7 @@ func until(t testing.TB, what string, ok func() bool) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("%s: not so after 30s", what)
+			tb.Fatalf("%s: not so after 30s", what)
 		}
 	}
 }
@@ -285,10 +285,10 @@ func differ(got, want checkpoint.Record) string {
 }
 
 // wantWrites fails unless got are the writes wanted, in order.
-func wantWrites(t testing.TB, what string, got []checkpoint.Write, want ...checkpoint.Write) {
-	t.Helper()
+func wantWrites(tb testing.TB, what string, got []checkpoint.Write, want ...checkpoint.Write) {
+	tb.Helper()
 	if g, w := names(got), names(want); g != w {
-		t.Errorf("%s: got\n%swant\n%s", what, g, w)
+		tb.Errorf("%s: got\n%swant\n%s", what, g, w)
 	}
 }
 

@@ -1,3 +1,4 @@
+//nolint:thelper // a case is a test, not a helper: its lines are those a failure points to
 package savertest
 
 import (
@@ -11,10 +12,10 @@ import (
 
 // past makes a thread of one input, n supersteps and a resume record after each fifth, and returns all records,
 // oldest first.
-func past(t testing.TB, s checkpoint.Saver, n int) []checkpoint.Record {
-	t.Helper()
-	a := opening(t, "t", checkpoint.ID{})
-	r, _ := tryBegin(t, s, a)
+func past(tb testing.TB, s checkpoint.Saver, n int) []checkpoint.Record {
+	tb.Helper()
+	a := opening(tb, "t", checkpoint.ID{})
+	r, _ := tryBegin(tb, s, a)
 	all := []checkpoint.Record{a.Records[0]}
 	for i := range n {
 		next := r.next("")
@@ -51,15 +52,15 @@ func pick(all []checkpoint.Record, ok func(r checkpoint.Record) bool) []checkpoi
 }
 
 // wantRecords fails unless got are the records wanted, in order and whole.
-func wantRecords(t testing.TB, what string, got, want []checkpoint.Record) {
-	t.Helper()
+func wantRecords(tb testing.TB, what string, got, want []checkpoint.Record) {
+	tb.Helper()
 	if len(got) != len(want) {
-		t.Errorf("%s: got %d records, want %d", what, len(got), len(want))
+		tb.Errorf("%s: got %d records, want %d", what, len(got), len(want))
 		return
 	}
 	for i := range got {
 		if d := differ(got[i], want[i]); d != "" {
-			t.Errorf("%s: record %d: %s", what, i, d)
+			tb.Errorf("%s: record %d: %s", what, i, d)
 			return
 		}
 	}
@@ -67,19 +68,19 @@ func wantRecords(t testing.TB, what string, got, want []checkpoint.Record) {
 
 func isCheckpoint(r checkpoint.Record) bool { return r.Source != checkpoint.Resume }
 
-func testHistoryOrder(t testing.TB, place Storage) {
-	s := open(t, place)
-	all := past(t, s, 100)
-	wantRecords(t, "history", history(t, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{}), pick(all, isCheckpoint))
-	wantRecords(t, "history of version 1", history(t, s, checkpoint.Place{Thread: "t", Version: 1}, checkpoint.Query{}), pick(all, isCheckpoint))
-	if got := history(t, s, checkpoint.Place{Thread: "t", Namespace: "child"}, checkpoint.Query{}); len(got) != 0 {
-		t.Errorf("history of a namespace that is not there: got %d records, want none", len(got))
+func testHistoryOrder(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	all := past(tb, s, 100)
+	wantRecords(tb, "history", history(tb, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{}), pick(all, isCheckpoint))
+	wantRecords(tb, "history of version 1", history(tb, s, checkpoint.Place{Thread: "t", Version: 1}, checkpoint.Query{}), pick(all, isCheckpoint))
+	if got := history(tb, s, checkpoint.Place{Thread: "t", Namespace: "child"}, checkpoint.Query{}); len(got) != 0 {
+		tb.Errorf("history of a namespace that is not there: got %d records, want none", len(got))
 	}
 }
 
-func testHistoryFilters(t testing.TB, place Storage) {
-	s := open(t, place)
-	all := past(t, s, 20)
+func testHistoryFilters(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	all := past(tb, s, 20)
 	from, to := all[5].Created, all[15].Created
 	for name, c := range map[string]struct {
 		q  checkpoint.Query
@@ -105,47 +106,47 @@ func testHistoryFilters(t testing.TB, place Storage) {
 		"too late": {checkpoint.Query{Since: to.Add(time.Hour)}, func(r checkpoint.Record) bool { return false }},
 	} {
 		want := pick(all, c.ok)
-		wantRecords(t, name, history(t, s, checkpoint.Place{Thread: "t"}, c.q), want)
+		wantRecords(tb, name, history(tb, s, checkpoint.Place{Thread: "t"}, c.q), want)
 		c.q.Limit = 2
-		wantRecords(t, name+", at most 2", history(t, s, checkpoint.Place{Thread: "t"}, c.q), want[:min(2, len(want))])
+		wantRecords(tb, name+", at most 2", history(tb, s, checkpoint.Place{Thread: "t"}, c.q), want[:min(2, len(want))])
 	}
 }
 
-func testHistoryPages(t testing.TB, place Storage) {
-	s := open(t, place)
-	all := past(t, s, 50)
+func testHistoryPages(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	all := past(tb, s, 50)
 	want := pick(all, isCheckpoint)
 	var got []checkpoint.Record
 	q := checkpoint.Query{Limit: 7}
-	for range len(want) {
-		page := history(t, s, checkpoint.Place{Thread: "t"}, q)
+	for range want {
+		page := history(tb, s, checkpoint.Place{Thread: "t"}, q)
 		got = append(got, page...)
 		if len(page) < q.Limit {
 			break
 		}
 		q.Before = page[len(page)-1].ID
 	}
-	wantRecords(t, "pages of 7", got, want)
-	if got := history(t, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{Before: all[0].ID}); len(got) != 0 {
-		t.Errorf("before the oldest: got %d records, want none", len(got))
+	wantRecords(tb, "pages of 7", got, want)
+	if got := history(tb, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{Before: all[0].ID}); len(got) != 0 {
+		tb.Errorf("before the oldest: got %d records, want none", len(got))
 	}
-	_, err := collect(s.History(t.Context(), checkpoint.Place{Thread: "t"}, checkpoint.Query{Before: newID(t)}))
-	wantErr(t, "before an unknown record", err, checkpoint.ErrNotFound)
-	_, err = collect(s.History(t.Context(), checkpoint.Place{Thread: "t", Namespace: "child"}, checkpoint.Query{Before: all[3].ID}))
-	wantErr(t, "before a record of another namespace", err, checkpoint.ErrNotFound)
+	_, err := collect(s.History(tb.Context(), checkpoint.Place{Thread: "t"}, checkpoint.Query{Before: newID(tb)}))
+	wantErr(tb, "before an unknown record", err, checkpoint.ErrNotFound)
+	_, err = collect(s.History(tb.Context(), checkpoint.Place{Thread: "t", Namespace: "child"}, checkpoint.Query{Before: all[3].ID}))
+	wantErr(tb, "before a record of another namespace", err, checkpoint.ErrNotFound)
 }
 
-func testHistoryStops(t testing.TB, place Storage) {
-	s := open(t, place)
-	past(t, s, 100)
+func testHistoryStops(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	past(tb, s, 100)
 	for range 3 {
-		for _, err := range s.History(t.Context(), checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
+		for _, err := range s.History(tb.Context(), checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
 			if err != nil {
-				t.Fatal(err)
+				tb.Fatal(err)
 			}
 			// The loop may use the saver, and see what it sees.
-			if n := len(history(t, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{Limit: 3})); n != 3 {
-				t.Errorf("history inside history: got %d records, want 3", n)
+			if n := len(history(tb, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{Limit: 3})); n != 3 {
+				tb.Errorf("history inside history: got %d records, want 3", n)
 			}
 			break
 		}

@@ -1,3 +1,4 @@
+//nolint:thelper // a case is a test, not a helper: its lines are those a failure points to
 package savertest
 
 import (
@@ -27,40 +28,40 @@ func hostile() []string {
 	return append(names, strings.Repeat("\xff", checkpoint.MaxThread))
 }
 
-func testHostileNames(t testing.TB, place Storage) {
-	s, ctx := open(t, place), t.Context()
+func testHostileNames(tb testing.TB, place Storage) {
+	s, ctx := open(tb, place), tb.Context()
 	names := hostile()
 	runs := make(map[string]*run)
 	for _, name := range names {
-		r := begin(t, s, name, checkpoint.ID{})
+		r := begin(tb, s, name, checkpoint.ID{})
 		r.commit(name)
 		r.put(checkpoint.Write{Namespace: name, Base: r.heads[name], Task: name, Kind: checkpoint.Question, Name: name, Payload: []byte("q")})
 		r.end()
 		runs[name] = r
 	}
 	for name, r := range runs {
-		wantHead(t, s, name, "", r.heads[""])
-		chain := load(t, s, checkpoint.Place{Thread: name, Namespace: name})
+		wantHead(tb, s, name, "", r.heads[""])
+		chain := load(tb, s, checkpoint.Place{Thread: name, Namespace: name})
 		if chain.Head != r.heads[name] || chain.Thread.ID != name || len(chain.Writes) != 1 || chain.Writes[0].Task != name || chain.Writes[0].Name != name {
-			t.Errorf("thread %.40q: its namespace of that name has head %s, thread %.40q and %d writes; want %s and 1",
+			tb.Errorf("thread %.40q: its namespace of that name has head %s, thread %.40q and %d writes; want %s and 1",
 				name, chain.Head, chain.Thread.ID, len(chain.Writes), r.heads[name])
 		}
 	}
-	got := threads(t, s, checkpoint.ThreadQuery{})
+	got := threads(tb, s, checkpoint.ThreadQuery{})
 	if len(got) != len(runs) {
-		t.Errorf("threads: got %d, want %d", len(got), len(runs))
+		tb.Errorf("threads: got %d, want %d", len(got), len(runs))
 	}
 	for i := range got {
 		if i > 0 && got[i-1].ID >= got[i].ID {
-			t.Errorf("threads: %.40q comes before %.40q", got[i-1].ID, got[i].ID)
+			tb.Errorf("threads: %.40q comes before %.40q", got[i-1].ID, got[i].ID)
 		}
 		if r := runs[got[i].ID]; r == nil || got[i].Head != r.heads[""] {
-			t.Errorf("thread %.40q is listed, and was not made, or has another head", got[i].ID)
+			tb.Errorf("thread %.40q is listed, and was not made, or has another head", got[i].ID)
 		}
 	}
 	for _, name := range names {
-		if got := threads(t, s, checkpoint.ThreadQuery{Prefix: name, Limit: 1}); len(got) != 1 || got[0].ID != name {
-			t.Errorf("threads with prefix %.40q: got %d, want that name first", name, len(got))
+		if got := threads(tb, s, checkpoint.ThreadQuery{Prefix: name, Limit: 1}); len(got) != 1 || got[0].ID != name {
+			tb.Errorf("threads with prefix %.40q: got %d, want that name first", name, len(got))
 		}
 	}
 	for i, name := range names {
@@ -71,19 +72,19 @@ func testHostileNames(t testing.TB, place Storage) {
 			err = s.Delete(ctx, name)
 		}
 		if err != nil {
-			t.Errorf("release or delete %.40q: %v", name, err)
+			tb.Errorf("release or delete %.40q: %v", name, err)
 		}
 		if versions, err := s.Versions(ctx, name); err != nil || len(versions) != (i+1)%2 {
-			t.Errorf("versions of %.40q: got %+v, %v; want %d", name, versions, err, (i+1)%2)
+			tb.Errorf("versions of %.40q: got %+v, %v; want %d", name, versions, err, (i+1)%2)
 		}
 	}
-	if got := threads(t, s, checkpoint.ThreadQuery{}); len(got) != 0 {
-		t.Errorf("threads, when all are released or deleted: got %d, want none", len(got))
+	if got := threads(tb, s, checkpoint.ThreadQuery{}); len(got) != 0 {
+		tb.Errorf("threads, when all are released or deleted: got %d, want none", len(got))
 	}
 }
 
-func testLarge(t testing.TB, place Storage) {
-	s := open(t, place)
+func testLarge(tb testing.TB, place Storage) {
+	s := open(tb, place)
 	size := 16 << 20
 	if testing.Short() {
 		size = 1 << 20
@@ -95,30 +96,30 @@ func testLarge(t testing.TB, place Storage) {
 		}
 		return b
 	}
-	a := opening(t, "t", checkpoint.ID{})
+	a := opening(tb, "t", checkpoint.ID{})
 	a.Records[0].Payload = large(1)
 	a.Records[0].Due[0].Payload = large(2)
-	r, _ := tryBegin(t, s, a)
+	r, _ := tryBegin(tb, s, a)
 	w := r.write("a", checkpoint.Result, "", "")
 	w.Payload = large(3)
 	r.put(w)
 	same := func(what string, got []byte, seed byte) {
-		t.Helper()
+		tb.Helper()
 		if !bytes.Equal(got, large(seed)) {
-			t.Errorf("%s: got %d bytes, not the %d that were stored", what, len(got), size)
+			tb.Errorf("%s: got %d bytes, not the %d that were stored", what, len(got), size)
 		}
 	}
-	chain := load(t, s, checkpoint.Place{Thread: "t"})
-	same("payload", last(t, chain).Payload, 1)
+	chain := load(tb, s, checkpoint.Place{Thread: "t"})
+	same("payload", last(tb, chain).Payload, 1)
 	if len(chain.Due) != 1 || len(chain.Writes) != 1 {
-		t.Fatalf("got %d due and %d writes, want one of each", len(chain.Due), len(chain.Writes))
+		tb.Fatalf("got %d due and %d writes, want one of each", len(chain.Due), len(chain.Writes))
 	}
 	same("due", chain.Due[0].Payload, 2)
 	same("write", chain.Writes[0].Payload, 3)
 	r.commit("")
-	chain = load(t, s, checkpoint.Place{Thread: "t"})
+	chain = load(tb, s, checkpoint.Place{Thread: "t"})
 	if len(chain.Records) != 2 {
-		t.Fatalf("got a chain of %d, want 2", len(chain.Records))
+		tb.Fatalf("got a chain of %d, want 2", len(chain.Records))
 	}
 	same("payload of the chain's start", chain.Records[0].Payload, 1)
 
@@ -133,41 +134,41 @@ func testLarge(t testing.TB, place Storage) {
 		writes = append(writes, r.write(fmt.Sprint(i), checkpoint.Result, "", "r"))
 	}
 	r.put(writes...)
-	chain = load(t, s, checkpoint.Place{Thread: "t"})
+	chain = load(tb, s, checkpoint.Place{Thread: "t"})
 	if len(chain.Due) != 10_001 || len(chain.Writes) != 10_000 || chain.Writes[9_999].Task != "9999" {
-		t.Errorf("got %d due and %d writes, want 10001 and 10000 in order", len(chain.Due), len(chain.Writes))
+		tb.Errorf("got %d due and %d writes, want 10001 and 10000 in order", len(chain.Due), len(chain.Writes))
 	}
 }
 
-func testCancelled(t testing.TB, place Storage) {
-	s := open(t, place)
-	r := begin(t, s, "t", checkpoint.ID{})
-	ctx, cancel := context.WithCancel(t.Context())
+func testCancelled(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
+	ctx, cancel := context.WithCancel(tb.Context())
 	for i, err := range each(ctx, s, r, func() { cancel() }) {
-		wantErr(t, i, err, context.Canceled)
+		wantErr(tb, i, err, context.Canceled)
 	}
-	expired, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	expired, cancel := context.WithDeadline(tb.Context(), time.Unix(0, 0))
 	defer cancel()
 	for i, err := range each(expired, s, r, func() {}) {
-		wantErr(t, i, err, context.DeadlineExceeded)
+		wantErr(tb, i, err, context.DeadlineExceeded)
 	}
-	wantHead(t, s, "t", "", r.heads[""])
+	wantHead(tb, s, "t", "", r.heads[""])
 	r.commit("")
-	iterated, stop := context.WithCancel(t.Context())
+	iterated, stop := context.WithCancel(tb.Context())
 	defer stop()
 	var err error
 	for _, err = range s.History(iterated, checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
 		stop()
 	}
 	if err != nil {
-		wantErr(t, "a history whose context ends in the loop", err, context.Canceled)
+		wantErr(tb, "a history whose context ends in the loop", err, context.Canceled)
 	}
 }
 
 // each calls every method with ctx, and returns their errors by name.
 func each(ctx context.Context, s checkpoint.Saver, r *run, before func()) map[string]error {
 	next := r.next("")
-	open := opening(r.t, "new", checkpoint.ID{})
+	open := opening(r.tb, "new", checkpoint.ID{})
 	items, err := collect(s.Export(context.WithoutCancel(ctx), "t", 0))
 	if err != nil {
 		items = []checkpoint.Item{{Thread: &checkpoint.Thread{}}}
@@ -195,107 +196,107 @@ func each(ctx context.Context, s checkpoint.Saver, r *run, before func()) map[st
 	return errs
 }
 
-func testClosed(t testing.TB, place Storage) {
+func testClosed(tb testing.TB, place Storage) {
 	s, err := place.Open()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	r := begin(t, s, "t", checkpoint.ID{})
+	r := begin(tb, s, "t", checkpoint.ID{})
 	r.commit("")
-	for _, err = range s.History(t.Context(), checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
+	for _, err = range s.History(tb.Context(), checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
 		if err == nil {
 			if err := s.Close(); err != nil {
-				t.Errorf("close: %v", err)
+				tb.Errorf("close: %v", err)
 			}
 		}
 	}
 	if err != nil {
-		wantErr(t, "a history that goes on after close", err, checkpoint.ErrClosed)
+		wantErr(tb, "a history that goes on after close", err, checkpoint.ErrClosed)
 	}
-	for name, err := range each(t.Context(), s, r, func() {}) {
-		wantErr(t, name, err, checkpoint.ErrClosed)
+	for name, err := range each(tb.Context(), s, r, func() {}) {
+		wantErr(tb, name, err, checkpoint.ErrClosed)
 	}
 	if err := s.Close(); err != nil {
-		t.Errorf("close again: %v", err)
+		tb.Errorf("close again: %v", err)
 	}
 }
 
-func testReload(t testing.TB, place Storage) {
+func testReload(tb testing.TB, place Storage) {
 	if !place.Shared {
 		return
 	}
 	s, err := place.Open()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	r := rich(t, s, "t")
+	r := rich(tb, s, "t")
 	other := memory.New()
-	if err := checkpoint.Copy(t.Context(), s, "t", 0, other, "t"); err != nil {
-		t.Fatal(err)
+	if err := checkpoint.Copy(tb.Context(), s, "t", 0, other, "t"); err != nil {
+		tb.Fatal(err)
 	}
-	held := begin(t, s, "held", checkpoint.ID{})
+	held := begin(tb, s, "held", checkpoint.ID{})
 	if err := s.Close(); err != nil {
-		t.Fatalf("close: %v", err)
+		tb.Fatalf("close: %v", err)
 	}
-	s = open(t, place)
-	wantSame(t, s, "t", other, checkpoint.Place{Thread: "t"})
-	_, done := tryBegin(t, s, opening(t, "t", r.heads[""]))
+	s = open(tb, place)
+	wantSame(tb, s, "t", other, checkpoint.Place{Thread: "t"})
+	_, done := tryBegin(tb, s, opening(tb, "t", r.heads[""]))
 	if len(done.Writes) != 5 {
-		t.Errorf("writes of a run after the restart: got\n%swant 5", names(done.Writes))
+		tb.Errorf("writes of a run after the restart: got\n%swant 5", names(done.Writes))
 	}
-	begin(t, s, "held", held.fence) // its lease ended with the saver that took it
+	begin(tb, s, "held", held.fence) // its lease ended with the saver that took it
 }
 
-func testShared(t testing.TB, place Storage) {
+func testShared(tb testing.TB, place Storage) {
 	if !place.Shared {
 		return
 	}
-	a, b := open(t, place), open(t, place)
-	r := begin(t, a, "t", checkpoint.ID{})
-	holder := load(t, a, checkpoint.Place{Thread: "t"}).Thread.Holder
-	_, err := b.Append(t.Context(), opening(t, "t", r.fence))
-	wantBusy(t, "an opening by the other saver", err, "t", holder)
-	if got := load(t, b, checkpoint.Place{Thread: "t"}).Thread.Holder; got != holder {
-		t.Errorf("holder, seen by the other saver: got %q, want %q", got, holder)
+	a, b := open(tb, place), open(tb, place)
+	r := begin(tb, a, "t", checkpoint.ID{})
+	holder := load(tb, a, checkpoint.Place{Thread: "t"}).Thread.Holder
+	_, err := b.Append(tb.Context(), opening(tb, "t", r.fence))
+	wantBusy(tb, "an opening by the other saver", err, "t", holder)
+	if got := load(tb, b, checkpoint.Place{Thread: "t"}).Thread.Holder; got != holder {
+		tb.Errorf("holder, seen by the other saver: got %q, want %q", got, holder)
 	}
-	if got := threads(t, b, checkpoint.ThreadQuery{IdleSince: time.Now().Add(time.Hour)}); len(got) != 0 {
-		t.Errorf("idle threads, seen by the other saver: got %+v, want none", got)
+	if got := threads(tb, b, checkpoint.ThreadQuery{IdleSince: time.Now().Add(time.Hour)}); len(got) != 0 {
+		tb.Errorf("idle threads, seen by the other saver: got %+v, want none", got)
 	}
-	wantBusy(t, "delete by the other saver", b.Delete(t.Context(), "t"), "t", holder)
+	wantBusy(tb, "delete by the other saver", b.Delete(tb.Context(), "t"), "t", holder)
 	for range 3 {
 		r.commit("")
 		r.put(r.write("a", checkpoint.Result, "", "r"))
-		wantHead(t, b, "t", "", r.heads[""])
-		if got := len(load(t, b, checkpoint.Place{Thread: "t"}).Writes); got != 1 {
-			t.Errorf("writes, seen by the other saver: got %d, want 1", got)
+		wantHead(tb, b, "t", "", r.heads[""])
+		if got := len(load(tb, b, checkpoint.Place{Thread: "t"}).Writes); got != 1 {
+			tb.Errorf("writes, seen by the other saver: got %d, want 1", got)
 		}
 	}
-	take := opening(t, "t", r.heads[""])
+	take := opening(tb, "t", r.heads[""])
 	take.Open.TakeOver = true
-	other, _ := tryBegin(t, b, take)
-	_, err = a.Append(t.Context(), r.next(""))
-	wantConflict(t, "an append of the run that was taken over by the other saver", err)
-	_, err = a.Append(t.Context(), opening(t, "t", other.fence))
-	wantBusy(t, "an opening under the other saver's lease", err, "t", take.Open.Holder)
+	other, _ := tryBegin(tb, b, take)
+	_, err = a.Append(tb.Context(), r.next(""))
+	wantConflict(tb, "an append of the run that was taken over by the other saver", err)
+	_, err = a.Append(tb.Context(), opening(tb, "t", other.fence))
+	wantBusy(tb, "an opening under the other saver's lease", err, "t", take.Open.Holder)
 	other.commit("")
 	other.end()
-	r = begin(t, a, "t", other.heads[""])
+	r = begin(tb, a, "t", other.heads[""])
 	r.end()
-	if _, err := b.Release(t.Context(), "t", r.fence); err != nil {
-		t.Fatalf("release by the other saver: %v", err)
+	if _, err := b.Release(tb.Context(), "t", r.fence); err != nil {
+		tb.Fatalf("release by the other saver: %v", err)
 	}
-	if chain := load(t, a, checkpoint.Place{Thread: "t"}); len(chain.Records) != 0 {
-		t.Errorf("after the other saver's release: got %d records, want none", len(chain.Records))
+	if chain := load(tb, a, checkpoint.Place{Thread: "t"}); len(chain.Records) != 0 {
+		tb.Errorf("after the other saver's release: got %d records, want none", len(chain.Records))
 	}
-	r = begin(t, a, "t", checkpoint.ID{})
-	wantVersions(t, b, "t", 1, 2)
+	r = begin(tb, a, "t", checkpoint.ID{})
+	wantVersions(tb, b, "t", 1, 2)
 	r.end()
-	if err := b.Delete(t.Context(), "t"); err != nil {
-		t.Fatalf("delete by the other saver: %v", err)
+	if err := b.Delete(tb.Context(), "t"); err != nil {
+		tb.Fatalf("delete by the other saver: %v", err)
 	}
-	if got := threads(t, a, checkpoint.ThreadQuery{}); len(got) != 0 {
-		t.Errorf("threads after the other saver's delete: got %+v, want none", got)
+	if got := threads(tb, a, checkpoint.ThreadQuery{}); len(got) != 0 {
+		tb.Errorf("threads after the other saver's delete: got %+v, want none", got)
 	}
-	begin(t, a, "t", checkpoint.ID{})
-	wantHead(t, b, "t", "child", checkpoint.ID{})
+	begin(tb, a, "t", checkpoint.ID{})
+	wantHead(tb, b, "t", "child", checkpoint.ID{})
 }

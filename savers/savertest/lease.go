@@ -1,3 +1,4 @@
+//nolint:thelper // a case is a test, not a helper: its lines are those a failure points to
 package savertest
 
 import (
@@ -10,71 +11,71 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-func testBusy(t testing.TB, place Storage) {
-	s, ctx := open(t, place), t.Context()
-	a := opening(t, "t", checkpoint.ID{})
+func testBusy(tb testing.TB, place Storage) {
+	s, ctx := open(tb, place), tb.Context()
+	a := opening(tb, "t", checkpoint.ID{})
 	a.Open.Holder = "host 1, process 2: \"name\"\n"
-	r, _ := tryBegin(t, s, a)
+	r, _ := tryBegin(tb, s, a)
 	for name, after := range map[string]checkpoint.ID{"the head": r.fence, "a head that is old": {}} {
-		_, err := s.Append(ctx, opening(t, "t", after))
-		wantBusy(t, "an opening after "+name, err, "t", a.Open.Holder)
+		_, err := s.Append(ctx, opening(tb, "t", after))
+		wantBusy(tb, "an opening after "+name, err, "t", a.Open.Holder)
 	}
 	_, err := s.Release(ctx, "t", checkpoint.ID{})
-	wantBusy(t, "release", err, "t", a.Open.Holder)
-	wantBusy(t, "delete", s.Delete(ctx, "t"), "t", a.Open.Holder)
+	wantBusy(tb, "release", err, "t", a.Open.Holder)
+	wantBusy(tb, "delete", s.Delete(ctx, "t"), "t", a.Open.Holder)
 	_, err = s.Prune(ctx, "t", checkpoint.Keep{Last: 1})
-	wantBusy(t, "prune", err, "t", a.Open.Holder)
-	wantHead(t, s, "t", "", r.fence)
-	for _, thread := range []checkpoint.Thread{load(t, s, checkpoint.Place{Thread: "t"}).Thread, threads(t, s, checkpoint.ThreadQuery{})[0]} {
+	wantBusy(tb, "prune", err, "t", a.Open.Holder)
+	wantHead(tb, s, "t", "", r.fence)
+	for _, thread := range []checkpoint.Thread{load(tb, s, checkpoint.Place{Thread: "t"}).Thread, threads(tb, s, checkpoint.ThreadQuery{})[0]} {
 		if thread.Holder != a.Open.Holder {
-			t.Errorf("holder: got %q, want %q", thread.Holder, a.Open.Holder)
+			tb.Errorf("holder: got %q, want %q", thread.Holder, a.Open.Holder)
 		}
 	}
 	r.commit("")
-	begin(t, s, "another", checkpoint.ID{})
+	begin(tb, s, "another", checkpoint.ID{})
 }
 
-func testTakeOver(t testing.TB, place Storage) {
-	s := open(t, place)
-	old := begin(t, s, "t", checkpoint.ID{})
-	a := opening(t, "t", old.fence)
+func testTakeOver(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	old := begin(tb, s, "t", checkpoint.ID{})
+	a := opening(tb, "t", old.fence)
 	a.Open.TakeOver, a.Open.Holder = true, "the new one"
-	r, _ := tryBegin(t, s, a)
-	_, err := s.Append(t.Context(), opening(t, "t", r.fence))
-	wantBusy(t, "an opening after a take-over", err, "t", "the new one")
-	_, err = s.Append(t.Context(), old.next(""))
-	wantConflict(t, "an append of the old run", err)
+	r, _ := tryBegin(tb, s, a)
+	_, err := s.Append(tb.Context(), opening(tb, "t", r.fence))
+	wantBusy(tb, "an opening after a take-over", err, "t", "the new one")
+	_, err = s.Append(tb.Context(), old.next(""))
+	wantConflict(tb, "an append of the old run", err)
 	r.commit("")
 	r.end()
-	begin(t, s, "t", r.heads[""])
+	begin(tb, s, "t", r.heads[""])
 }
 
-func testExpiry(t testing.TB, place Storage) {
-	s := open(t, place)
-	a := opening(t, "t", checkpoint.ID{})
+func testExpiry(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	a := opening(tb, "t", checkpoint.ID{})
 	a.Lease = time.Millisecond
-	old, _ := tryBegin(t, s, a)
+	old, _ := tryBegin(tb, s, a)
 	var r *run
-	next := opening(t, "t", old.fence)
-	until(t, "the lease expired", func() bool {
-		_, err := s.Append(t.Context(), next)
+	next := opening(tb, "t", old.fence)
+	until(tb, "the lease expired", func() bool {
+		_, err := s.Append(tb.Context(), next)
 		if err != nil && !errors.As(err, new(*checkpoint.BusyError)) {
-			t.Fatalf("an opening: got %v, want success or a *BusyError", err)
+			tb.Fatalf("an opening: got %v, want success or a *BusyError", err)
 		}
 		return err == nil
 	})
-	r = &run{t: t, s: s, thread: "t", fence: next.Records[0].ID, heads: map[string]checkpoint.ID{"": next.Records[0].ID}}
-	_, err := s.Append(t.Context(), old.next(""))
-	wantConflict(t, "an append of the run whose lease expired", err)
-	_, err = s.Append(t.Context(), opening(t, "t", r.fence))
-	wantBusy(t, "an opening under the new lease", err, "t", next.Open.Holder)
+	r = &run{tb: tb, s: s, thread: "t", fence: next.Records[0].ID, heads: map[string]checkpoint.ID{"": next.Records[0].ID}}
+	_, err := s.Append(tb.Context(), old.next(""))
+	wantConflict(tb, "an append of the run whose lease expired", err)
+	_, err = s.Append(tb.Context(), opening(tb, "t", r.fence))
+	wantBusy(tb, "an opening under the new lease", err, "t", next.Open.Holder)
 	r.commit("")
 }
 
-func testRenewal(t testing.TB, place Storage) {
-	s := open(t, place)
+func testRenewal(tb testing.TB, place Storage) {
+	s := open(tb, place)
 	busy := func(r *run) bool {
-		_, err := s.Append(t.Context(), opening(t, r.thread, newID(t))) // refused in any case: the head is another
+		_, err := s.Append(tb.Context(), opening(tb, r.thread, newID(tb))) // refused in any case: the head is another
 		return errors.As(err, new(*checkpoint.BusyError))
 	}
 	for name, renew := range map[string]func(r *run, lease time.Duration){
@@ -93,141 +94,141 @@ func testRenewal(t testing.TB, place Storage) {
 			r.append(a)
 		},
 	} {
-		a := opening(t, name, checkpoint.ID{})
-		r, _ := tryBegin(t, s, a)
+		a := opening(tb, name, checkpoint.ID{})
+		r, _ := tryBegin(tb, s, a)
 		renew(r, time.Millisecond)
-		until(t, "a lease shortened by "+name+" expired", func() bool { return !busy(r) })
+		until(tb, "a lease shortened by "+name+" expired", func() bool { return !busy(r) })
 		renew(r, time.Hour) // nobody took the thread: the run goes on
 		if !busy(r) {
-			t.Errorf("%s did not renew the lease", name)
+			tb.Errorf("%s did not renew the lease", name)
 		}
 	}
-	a := opening(t, "default", checkpoint.ID{})
+	a := opening(tb, "default", checkpoint.ID{})
 	a.Lease = 0
-	if r, _ := tryBegin(t, s, a); !busy(r) {
-		t.Error("a lease of zero does not live, want DefaultLease")
+	if r, _ := tryBegin(tb, s, a); !busy(r) {
+		tb.Error("a lease of zero does not live, want DefaultLease")
 	}
 }
 
-func testEnd(t testing.TB, place Storage) {
-	s := open(t, place)
-	r := begin(t, s, "t", checkpoint.ID{})
+func testEnd(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
 	r.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Waiting})
 	r.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Waiting}) // sent again
-	if got := load(t, s, checkpoint.Place{Thread: "t"}).Thread; got.Status != checkpoint.Waiting || got.Holder != "" {
-		t.Errorf("after the run: got status %s, holder %q; want waiting, none", got.Status, got.Holder)
+	if got := load(tb, s, checkpoint.Place{Thread: "t"}).Thread; got.Status != checkpoint.Waiting || got.Holder != "" {
+		tb.Errorf("after the run: got status %s, holder %q; want waiting, none", got.Status, got.Holder)
 	}
 	r.putWith(checkpoint.PutWrites{}) // a renewal that comes too late gives nobody a lease
-	second := begin(t, s, "t", r.fence)
+	second := begin(tb, s, "t", r.fence)
 	a := second.next("")
 	a.End, a.Status = true, checkpoint.Done
 	second.append(a)
-	third := opening(t, "t", second.heads[""])
+	third := opening(tb, "t", second.heads[""])
 	third.End = true
-	last, _ := tryBegin(t, s, third)
-	if got := threads(t, s, checkpoint.ThreadQuery{})[0]; got.Status != checkpoint.Done || got.Holder != "" || got.Head != last.fence {
-		t.Errorf("after the third run: got %+v, want done, no holder, head %s", got, last.fence)
+	last, _ := tryBegin(tb, s, third)
+	if got := threads(tb, s, checkpoint.ThreadQuery{})[0]; got.Status != checkpoint.Done || got.Holder != "" || got.Head != last.fence {
+		tb.Errorf("after the third run: got %+v, want done, no holder, head %s", got, last.fence)
 	}
-	begin(t, s, "t", last.heads[""])
+	begin(tb, s, "t", last.heads[""])
 }
 
-func testZombie(t testing.TB, place Storage) {
-	s := open(t, place)
-	zombie := begin(t, s, "t", checkpoint.ID{})
+func testZombie(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	zombie := begin(tb, s, "t", checkpoint.ID{})
 	zombie.commit("")
 	zombie.commit("child")
-	a := opening(t, "t", zombie.heads[""])
+	a := opening(tb, "t", zombie.heads[""])
 	a.Open.TakeOver = true
-	r, _ := tryBegin(t, s, a)
+	r, _ := tryBegin(tb, s, a)
 	refused := func(when string) {
-		t.Helper()
+		tb.Helper()
 		for _, namespace := range []string{"", "child", "a new child"} {
-			_, err := s.Append(t.Context(), zombie.next(namespace))
-			wantConflict(t, fmt.Sprintf("%s, an append to namespace %q", when, namespace), err)
+			_, err := s.Append(tb.Context(), zombie.next(namespace))
+			wantConflict(tb, fmt.Sprintf("%s, an append to namespace %q", when, namespace), err)
 			next := zombie.next(namespace)
-			next.After = load(t, s, checkpoint.Place{Thread: "t", Namespace: namespace}).Head
+			next.After = load(tb, s, checkpoint.Place{Thread: "t", Namespace: namespace}).Head
 			next.Records[0].Parent, next.Records[0].Snapshot = next.After, true
-			_, err = s.Append(t.Context(), next)
-			wantConflict(t, fmt.Sprintf("%s, an append after the head of namespace %q", when, namespace), err)
+			_, err = s.Append(tb.Context(), next)
+			wantConflict(tb, fmt.Sprintf("%s, an append after the head of namespace %q", when, namespace), err)
 		}
 		for name, w := range map[string]checkpoint.PutWrites{
 			"a result": {Writes: []checkpoint.Write{zombie.write("a", checkpoint.Result, "", "r")}},
 			"an end":   {End: true}, "a status": {Status: checkpoint.Failed}, "a renewal": {},
 		} {
 			w.Thread, w.Fence = "t", zombie.fence
-			wantConflict(t, when+", "+name, s.PutWrites(t.Context(), w))
+			wantConflict(tb, when+", "+name, s.PutWrites(tb.Context(), w))
 		}
 	}
 	refused("while another runs")
-	if got := load(t, s, checkpoint.Place{Thread: "t"}).Thread; got.Holder != a.Open.Holder || got.Status != checkpoint.Running {
-		t.Errorf("the thread after the zombie's writes: got holder %q, status %s; want %q, running", got.Holder, got.Status, a.Open.Holder)
+	if got := load(tb, s, checkpoint.Place{Thread: "t"}).Thread; got.Holder != a.Open.Holder || got.Status != checkpoint.Running {
+		tb.Errorf("the thread after the zombie's writes: got holder %q, status %s; want %q, running", got.Holder, got.Status, a.Open.Holder)
 	}
 	r.heads["child"] = zombie.heads["child"]
 	r.commit("child") // the new run has what the old one left
 	r.commit("")
 	r.end()
 	refused("when the other has ended")
-	wantHead(t, s, "t", "", r.heads[""])
-	wantHead(t, s, "t", "child", r.heads["child"])
-	wantHead(t, s, "t", "a new child", checkpoint.ID{})
+	wantHead(tb, s, "t", "", r.heads[""])
+	wantHead(tb, s, "t", "child", r.heads["child"])
+	wantHead(tb, s, "t", "a new child", checkpoint.ID{})
 }
 
 // testWriters lets many writers append after the same head at the same time, round after round. Whoever is told that
 // it did must find its record in its place, and no other record may be there.
-func testWriters(t testing.TB, place Storage) {
-	savers := []checkpoint.Saver{open(t, place)}
+func testWriters(tb testing.TB, place Storage) {
+	savers := []checkpoint.Saver{open(tb, place)}
 	if place.Shared {
-		savers = append(savers, open(t, place))
+		savers = append(savers, open(tb, place))
 	}
 	const writers, rounds = 8, 12
-	r := begin(t, savers[0], "t", checkpoint.ID{})
+	r := begin(tb, savers[0], "t", checkpoint.ID{})
 	r.end()
 	want := []checkpoint.ID{r.fence}
 	for range rounds {
-		winners := race(t, savers, writers)
+		winners := race(tb, savers, writers)
 		if len(winners) != 1 {
-			t.Fatalf("%d openings after one head succeeded, want one", len(winners))
+			tb.Fatalf("%d openings after one head succeeded, want one", len(winners))
 		}
 		want = append(want, winners[0])
 	}
-	got := history(t, savers[0], checkpoint.Place{Thread: "t"}, checkpoint.Query{})
+	got := history(tb, savers[0], checkpoint.Place{Thread: "t"}, checkpoint.Query{})
 	if len(got) != len(want) {
-		t.Fatalf("got %d records, want the %d that were acknowledged", len(got), len(want))
+		tb.Fatalf("got %d records, want the %d that were acknowledged", len(got), len(want))
 	}
 	for i, rec := range got {
 		seq := len(got) - i
 		if rec.Seq != uint64(seq) || rec.ID != want[seq-1] {
-			t.Errorf("record %d from the end: got %s with seq %d, want %s", i, rec.ID, rec.Seq, want[seq-1])
+			tb.Errorf("record %d from the end: got %s with seq %d, want %s", i, rec.ID, rec.Seq, want[seq-1])
 		}
 	}
 }
 
 // race lets writers open runs after the same head, all at once, and returns those that did.
-func race(t testing.TB, savers []checkpoint.Saver, writers int) (winners []checkpoint.ID) {
-	t.Helper()
+func race(tb testing.TB, savers []checkpoint.Saver, writers int) (winners []checkpoint.ID) {
+	tb.Helper()
 	var mu sync.Mutex
 	var loaded, all sync.WaitGroup
 	loaded.Add(writers)
 	for n := range writers {
 		s := savers[n%len(savers)]
 		all.Go(func() {
-			chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+			chain, err := s.Load(tb.Context(), checkpoint.Place{Thread: "t"})
 			loaded.Done()
 			loaded.Wait()
 			if err != nil {
-				t.Errorf("load: %v", err)
+				tb.Errorf("load: %v", err)
 				return
 			}
-			a := opening(t, "t", chain.Head)
+			a := opening(tb, "t", chain.Head)
 			a.End = true
-			_, err = s.Append(t.Context(), a)
+			_, err = s.Append(tb.Context(), a)
 			switch {
 			case err == nil:
 				mu.Lock()
 				winners = append(winners, a.Records[0].ID)
 				mu.Unlock()
 			case !errors.Is(err, checkpoint.ErrConflict):
-				t.Errorf("an append that lost: got %v, want a conflict", err)
+				tb.Errorf("an append that lost: got %v, want a conflict", err)
 			}
 		})
 	}
@@ -235,9 +236,9 @@ func race(t testing.TB, savers []checkpoint.Saver, writers int) (winners []check
 	return winners
 }
 
-func testSameFence(t testing.TB, place Storage) {
-	s := open(t, place)
-	r := begin(t, s, "t", checkpoint.ID{})
+func testSameFence(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
 	for range 10 {
 		const writers = 8
 		appends := make([]checkpoint.Append, writers)
@@ -247,21 +248,21 @@ func testSameFence(t testing.TB, place Storage) {
 		errs := make([]error, writers)
 		var all sync.WaitGroup
 		for i := range writers {
-			all.Go(func() { _, errs[i] = s.Append(t.Context(), appends[i]) })
+			all.Go(func() { _, errs[i] = s.Append(tb.Context(), appends[i]) })
 		}
 		all.Wait()
 		winner := checkpoint.ID{}
 		for i, err := range errs {
 			switch {
 			case err != nil:
-				wantConflict(t, "an append that lost", err)
+				wantConflict(tb, "an append that lost", err)
 			case !winner.IsZero():
-				t.Error("two appends after one head succeeded, want one")
+				tb.Error("two appends after one head succeeded, want one")
 			default:
 				winner = appends[i].Records[0].ID
 			}
 		}
-		wantHead(t, s, "t", "", winner)
+		wantHead(tb, s, "t", "", winner)
 		r.heads[""] = winner
 	}
 }

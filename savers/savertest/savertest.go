@@ -2,8 +2,8 @@
 // here, and a saver is one when Run passes.
 //
 //	func TestSaver(t *testing.T) {
-//		savertest.Run(t, func(t testing.TB) savertest.Storage {
-//			dir := t.TempDir()
+//		savertest.Run(t, func(tb testing.TB) savertest.Storage {
+//			dir := tb.TempDir()
 //			return savertest.Storage{
 //				Shared: true,
 //				Open:   func() (checkpoint.Saver, error) { return file.Open(dir) },
@@ -32,7 +32,8 @@ type Storage struct {
 // subtest's own; what has to be undone is for t.Cleanup. Under -short payloads are smaller and rounds fewer.
 //
 // Leases are awaited on the saver's own clock, a few milliseconds each, so it must run.
-func Run(t *testing.T, open func(t testing.TB) Storage) {
+func Run(t *testing.T, open func(tb testing.TB) Storage) {
+	t.Helper()
 	for _, c := range Cases() {
 		t.Run(c.Name, func(t *testing.T) { c.Test(t, open(t)) })
 	}
@@ -41,7 +42,7 @@ func Run(t *testing.T, open func(t testing.TB) Storage) {
 // Case is one promise and its test.
 type Case struct {
 	Name string
-	Test func(t testing.TB, place Storage)
+	Test func(tb testing.TB, place Storage)
 }
 
 // Cases returns what Run runs, for those who want to run some of it, or in another way.

@@ -66,23 +66,23 @@ func failuresOf(t *testing.T, name string, place savertest.Storage) []string {
 // broken is a saver that breaks one rule: what is not nil stands in for the method of that name.
 type broken struct {
 	checkpoint.Saver
-	append_  func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error)
+	appends  func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error)
 	put      func(ctx context.Context, w checkpoint.PutWrites) error
 	load     func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error)
 	history  func(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error]
 	threads  func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error]
 	versions func(ctx context.Context, thread string) ([]checkpoint.Version, error)
 	release  func(ctx context.Context, thread string, ifHead checkpoint.ID) (checkpoint.Version, error)
-	delete_  func(ctx context.Context, thread string) error
+	deletes  func(ctx context.Context, thread string) error
 	prune    func(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error)
 	export   func(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.Item, error]
-	import_  func(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error
-	close_   func() error
+	imports  func(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error
+	closes   func() error
 }
 
 func (b *broken) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
-	if b.append_ != nil {
-		return b.append_(ctx, a)
+	if b.appends != nil {
+		return b.appends(ctx, a)
 	}
 	return b.Saver.Append(ctx, a)
 }
@@ -130,8 +130,8 @@ func (b *broken) Release(ctx context.Context, thread string, ifHead checkpoint.I
 }
 
 func (b *broken) Delete(ctx context.Context, thread string) error {
-	if b.delete_ != nil {
-		return b.delete_(ctx, thread)
+	if b.deletes != nil {
+		return b.deletes(ctx, thread)
 	}
 	return b.Saver.Delete(ctx, thread)
 }
@@ -151,15 +151,15 @@ func (b *broken) Export(ctx context.Context, thread string, version int) iter.Se
 }
 
 func (b *broken) Import(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error {
-	if b.import_ != nil {
-		return b.import_(ctx, thread, items)
+	if b.imports != nil {
+		return b.imports(ctx, thread, items)
 	}
 	return b.Saver.Import(ctx, thread, items)
 }
 
 func (b *broken) Close() error {
-	if b.close_ != nil {
-		return b.close_()
+	if b.closes != nil {
+		return b.closes()
 	}
 	return b.Saver.Close()
 }
@@ -170,7 +170,7 @@ var breaks = []struct {
 	by          func(b *broken)
 }{
 	{"compares heads", "a wrong head is a conflict", func(b *broken) {
-		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			if chain, err := b.Saver.Load(ctx, checkpoint.Place{Thread: a.Thread, Namespace: a.Namespace}); err == nil {
 				a.After, a.Records[0].Parent = chain.Head, chain.Head
 			}
@@ -178,7 +178,7 @@ var breaks = []struct {
 		}
 	}},
 	{"compares heads of children", "a wrong head is a conflict", func(b *broken) {
-		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			if chain, err := b.Saver.Load(ctx, checkpoint.Place{Thread: a.Thread, Namespace: a.Namespace}); err == nil && a.Namespace != "" {
 				a.After, a.Records[0].Parent = chain.Head, chain.Head
 			}
@@ -187,8 +187,8 @@ var breaks = []struct {
 	}},
 	{"fences children", "a run that lost its fence is refused everywhere", func(b *broken) {
 		fence := rememberFence(b)
-		inner := b.append_
-		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		inner := b.appends
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			if a.Namespace != "" {
 				a.Fence = fence(a.Thread)
 			}
@@ -211,7 +211,7 @@ var breaks = []struct {
 		}
 	}},
 	{"keeps others out", "a lease keeps others out", func(b *broken) {
-		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			if a.Open != nil {
 				a.Open = &checkpoint.Opening{Holder: a.Open.Holder, TakeOver: true}
 			}
@@ -219,7 +219,7 @@ var breaks = []struct {
 		}
 	}},
 	{"names the holder", "a lease keeps others out", func(b *broken) {
-		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			if a.Open != nil {
 				a.Open = &checkpoint.Opening{TakeOver: a.Open.TakeOver}
 			}
@@ -227,7 +227,7 @@ var breaks = []struct {
 		}
 	}},
 	{"lets take over", "a lease is taken over", func(b *broken) {
-		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			if a.Open != nil {
 				a.Open = &checkpoint.Opening{Holder: a.Open.Holder}
 			}
@@ -235,7 +235,7 @@ var breaks = []struct {
 		}
 	}},
 	{"renews by an append", "a lease is renewed by every write", func(b *broken) {
-		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			if a.Open == nil {
 				a.Lease = 1
 			}
@@ -257,7 +257,7 @@ var breaks = []struct {
 		}
 	}},
 	{"ends a lease with an append", "a lease ends with its run", func(b *broken) {
-		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			a.End = a.End && a.Release
 			return b.Saver.Append(ctx, a)
 		}
@@ -269,7 +269,7 @@ var breaks = []struct {
 		}
 	}},
 	{"reads writes once it has the fence", "an opening reads writes after it took the fence", func(b *broken) {
-		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			before, err := b.Saver.Load(ctx, checkpoint.Place{Thread: a.Thread})
 			for now := before; a.Open != nil && a.Open.TakeOver && err == nil && len(now.Writes) == len(before.Writes); {
 				runtime.Gosched() // until the old run has stored one more
@@ -286,21 +286,21 @@ var breaks = []struct {
 		}
 	}},
 	{"returns the writes that stand", "an opening returns what stands", func(b *broken) {
-		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			done, err := b.Saver.Append(ctx, a)
 			done.Writes = nil
 			return done, err
 		}
 	}},
 	{"returns the writes of children", "an opening returns what stands", func(b *broken) {
-		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			done, err := b.Saver.Append(ctx, a)
 			done.Writes = slices.DeleteFunc(done.Writes, func(w checkpoint.Write) bool { return w.Namespace != "" })
 			return done, err
 		}
 	}},
 	{"stores writes with an append", "an opening returns what stands", func(b *broken) {
-		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			a.Writes = nil
 			return b.Saver.Append(ctx, a)
 		}
@@ -369,7 +369,7 @@ var breaks = []struct {
 	}},
 	{"copies what it is given", "what the caller gave may be changed", func(b *broken) {
 		given := make(map[checkpoint.ID]checkpoint.Record)
-		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			for _, r := range a.Records {
 				given[r.ID] = r
 			}
@@ -417,7 +417,7 @@ var breaks = []struct {
 		}
 	}},
 	{"appends whole or not at all", "an append of many records is whole", func(b *broken) {
-		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			done, err := b.Saver.Append(ctx, a)
 			if err != nil && len(a.Records) > 1 {
 				a.Records = a.Records[:1]
@@ -426,11 +426,11 @@ var breaks = []struct {
 			return done, err
 		}
 	}},
-	{"takes an append again", "an append sent again changes nothing", func(b *broken) { b.append_ = refuseAgain(b, false) }},
-	{"takes an opening again", "an opening sent again changes nothing", func(b *broken) { b.append_ = refuseAgain(b, true) }},
-	{"takes a releasing append again", "the last write of a run releases", func(b *broken) { b.append_ = refuseAgain(b, false) }},
+	{"takes an append again", "an append sent again changes nothing", func(b *broken) { b.appends = refuseAgain(b, false) }},
+	{"takes an opening again", "an opening sent again changes nothing", func(b *broken) { b.appends = refuseAgain(b, true) }},
+	{"takes a releasing append again", "the last write of a run releases", func(b *broken) { b.appends = refuseAgain(b, false) }},
 	{"uses an id once", "an id is used once", func(b *broken) {
-		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			done, err := b.Saver.Append(ctx, a)
 			var conflict *checkpoint.ConflictError
 			if errors.As(err, &conflict) && conflict.Reason == "exists" {
@@ -476,17 +476,17 @@ var breaks = []struct {
 		}
 	}},
 	{"deletes versions", "delete removes all versions", func(b *broken) {
-		b.delete_ = func(ctx context.Context, thread string) error {
+		b.deletes = func(ctx context.Context, thread string) error {
 			_, err := b.Saver.Release(ctx, thread, checkpoint.ID{})
 			return err
 		}
 	}},
 	{"deletes", "a head of another version is a conflict", func(b *broken) {
-		b.delete_ = func(ctx context.Context, thread string) error { return nil }
+		b.deletes = func(ctx context.Context, thread string) error { return nil }
 	}},
 	{"respects a lease when it deletes", "a lease keeps others out", func(b *broken) {
 		fence := rememberFence(b)
-		b.delete_ = func(ctx context.Context, thread string) error {
+		b.deletes = func(ctx context.Context, thread string) error {
 			if err := b.PutWrites(ctx, checkpoint.PutWrites{Thread: thread, Fence: fence(thread), End: true}); err != nil {
 				return err
 			}
@@ -524,7 +524,7 @@ var breaks = []struct {
 		b.export = changedItems(b, func(item checkpoint.Item) bool { return item.Record == nil || item.Record.Namespace == "" })
 	}},
 	{"imports whole", "an import is whole or not at all", func(b *broken) {
-		b.import_ = func(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error {
+		b.imports = func(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error {
 			var broke error
 			err := b.Saver.Import(ctx, thread, func(yield func(checkpoint.Item, error) bool) {
 				for item, err := range items {
@@ -541,7 +541,7 @@ var breaks = []struct {
 		}
 	}},
 	{"imports in order", "an import must be in order", func(b *broken) {
-		b.import_ = func(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error {
+		b.imports = func(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error {
 			if err := b.Saver.Import(ctx, thread, items); !errors.As(err, new(*checkpoint.InvalidError)) {
 				return err
 			}
@@ -574,7 +574,7 @@ var breaks = []struct {
 	}},
 	{"folds what it cuts", "prune folds what it cuts", func(b *broken) {
 		first, pruned := make(map[checkpoint.ID][]byte), false
-		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			first[a.Records[0].ID] = slices.Clone(a.Records[0].Payload)
 			return b.Saver.Append(ctx, a)
 		}
@@ -602,7 +602,7 @@ var breaks = []struct {
 		}
 	}},
 	{"checks names", "what no saver accepts", func(b *broken) {
-		b.delete_ = func(ctx context.Context, thread string) error {
+		b.deletes = func(ctx context.Context, thread string) error {
 			if err := b.Saver.Delete(ctx, thread); !errors.As(err, new(*checkpoint.InvalidError)) {
 				return err
 			}
@@ -623,7 +623,7 @@ var breaks = []struct {
 			return v, err
 		}
 	}},
-	{"closes", "use after close", func(b *broken) { b.close_ = func() error { return nil } }},
+	{"closes", "use after close", func(b *broken) { b.closes = func() error { return nil } }},
 	{"says what is not there", "a thread that does not exist", func(b *broken) {
 		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
@@ -634,7 +634,7 @@ var breaks = []struct {
 		}
 	}},
 	{"stores large payloads", "large payloads", func(b *broken) {
-		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			for i := range a.Records {
 				a.Records[i].Payload = a.Records[i].Payload[:min(len(a.Records[i].Payload), 64<<10)]
 			}
@@ -642,7 +642,7 @@ var breaks = []struct {
 		}
 	}},
 	{"lets one of many win", "one of many writers wins each place", func(b *broken) {
-		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			done, err := b.Saver.Append(ctx, a)
 			if errors.As(err, new(*checkpoint.ConflictError)) {
 				return done, nil // it was told that it had won
@@ -651,7 +651,7 @@ var breaks = []struct {
 		}
 	}},
 	{"lets one of many under a fence win", "one of many appends under a fence wins", func(b *broken) {
-		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			done, err := b.Saver.Append(ctx, a)
 			if errors.As(err, new(*checkpoint.ConflictError)) {
 				return done, nil
@@ -679,7 +679,7 @@ var breaks = []struct {
 // rememberFence makes b remember the newest fence of each thread.
 func rememberFence(b *broken) func(thread string) checkpoint.ID {
 	fences := make(map[string]checkpoint.ID)
-	b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+	b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 		done, err := b.Saver.Append(ctx, a)
 		if err == nil && a.Open != nil {
 			fences[a.Thread] = a.Records[0].ID
@@ -745,7 +745,7 @@ func changedItems(b *broken, keep func(item checkpoint.Item) bool) func(ctx cont
 // changedNames makes a saver that stores threads under other names.
 func changedNames(change func(string) string) func(b *broken) {
 	return func(b *broken) {
-		b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			a.Thread = change(a.Thread)
 			return b.Saver.Append(ctx, a)
 		}
@@ -801,7 +801,7 @@ func TestLostFieldsAreFound(t *testing.T) {
 		"Line", "Commits", "Step", "Node", "Due", "Owed", "Joins", "Pass", "Request", "Fingerprint", "Graph", "Meta", "Created", "Payload",
 	} {
 		failures := failuresOf(t, "a record comes back as it was stored", memoryPlace(func(b *broken) {
-			b.append_ = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 				a.Records = slices.Clone(a.Records)
 				for i := range a.Records {
 					reflect.ValueOf(&a.Records[i]).Elem().FieldByName(field).SetZero()

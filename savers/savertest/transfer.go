@@ -1,3 +1,4 @@
+//nolint:thelper // a case is a test, not a helper: its lines are those a failure points to
 package savertest
 
 import (
@@ -14,12 +15,12 @@ import (
 
 // rich makes a thread with two namespaces, a fork, resume records and pending writes of two bases, and returns its
 // ended run.
-func rich(t testing.TB, s checkpoint.Saver, thread string) *run {
-	t.Helper()
-	a := opening(t, thread, checkpoint.ID{})
-	a.Records[0] = full(t)
+func rich(tb testing.TB, s checkpoint.Saver, thread string) *run {
+	tb.Helper()
+	a := opening(tb, thread, checkpoint.ID{})
+	a.Records[0] = full(tb)
 	a.Records[0].Parent, a.Records[0].Commits = checkpoint.ID{}, checkpoint.ID{}
-	r, _ := tryBegin(t, s, a)
+	r, _ := tryBegin(tb, s, a)
 	for range 5 {
 		r.commit("")
 		r.commit("child")
@@ -36,103 +37,103 @@ func rich(t testing.TB, s checkpoint.Saver, thread string) *run {
 }
 
 // wantSame fails unless a thread of one saver holds what a thread of another does.
-func wantSame(t testing.TB, got checkpoint.Saver, gotThread string, want checkpoint.Saver, p checkpoint.Place) {
-	t.Helper()
+func wantSame(tb testing.TB, got checkpoint.Saver, gotThread string, want checkpoint.Saver, p checkpoint.Place) {
+	tb.Helper()
 	all := checkpoint.Query{Sources: []checkpoint.Source{1, 2, 3, 4, 5}}
 	for _, namespace := range []string{"", "child", "none"} {
 		from := checkpoint.Place{Thread: p.Thread, Version: p.Version, Namespace: namespace}
 		to := checkpoint.Place{Thread: gotThread, Namespace: namespace}
-		records := history(t, want, from, all)
-		wantRecords(t, "copy of namespace "+namespace, history(t, got, to, all), records)
+		records := history(tb, want, from, all)
+		wantRecords(tb, "copy of namespace "+namespace, history(tb, got, to, all), records)
 		for _, r := range records {
 			from.At, to.At = r.ID, r.ID
-			w, g := load(t, want, from), load(t, got, to)
-			wantRecords(t, fmt.Sprintf("chain of record %d of namespace %q", r.Seq, namespace), g.Records, w.Records)
-			wantWrites(t, fmt.Sprintf("writes of record %d of namespace %q", r.Seq, namespace), g.Writes, w.Writes...)
+			w, g := load(tb, want, from), load(tb, got, to)
+			wantRecords(tb, fmt.Sprintf("chain of record %d of namespace %q", r.Seq, namespace), g.Records, w.Records)
+			wantWrites(tb, fmt.Sprintf("writes of record %d of namespace %q", r.Seq, namespace), g.Writes, w.Writes...)
 			if g.Head != w.Head || g.Committed != w.Committed || len(g.Due) != len(w.Due) {
-				t.Errorf("record %d of namespace %q: got %+v, want %+v", r.Seq, namespace, g, w)
+				tb.Errorf("record %d of namespace %q: got %+v, want %+v", r.Seq, namespace, g, w)
 			}
 		}
 	}
-	w, g := load(t, want, p).Thread, load(t, got, checkpoint.Place{Thread: gotThread}).Thread
-	wantWrites(t, "questions of a copy", g.Questions, w.Questions...)
+	w, g := load(tb, want, p).Thread, load(tb, got, checkpoint.Place{Thread: gotThread}).Thread
+	wantWrites(tb, "questions of a copy", g.Questions, w.Questions...)
 	if g.Status != w.Status || g.Head != w.Head || g.Step != w.Step || g.Holder != "" {
-		t.Errorf("copied thread: got %+v, want %+v", g, w)
+		tb.Errorf("copied thread: got %+v, want %+v", g, w)
 	}
 }
 
-func testCopy(t testing.TB, place Storage) {
-	s, other, ctx := open(t, place), memory.New(), t.Context()
-	r := rich(t, s, "t")
+func testCopy(tb testing.TB, place Storage) {
+	s, other, ctx := open(tb, place), memory.New(), tb.Context()
+	r := rich(tb, s, "t")
 	hop := func(from checkpoint.Saver, thread string, to checkpoint.Saver, as string) {
-		t.Helper()
+		tb.Helper()
 		if err := checkpoint.Copy(ctx, from, thread, 0, to, as); err != nil {
-			t.Fatalf("copy to %q: %v", as, err)
+			tb.Fatalf("copy to %q: %v", as, err)
 		}
-		wantSame(t, to, as, s, checkpoint.Place{Thread: "t"})
+		wantSame(tb, to, as, s, checkpoint.Place{Thread: "t"})
 	}
 	hop(s, "t", other, "outside")
 	hop(other, "outside", s, "back")
 	hop(s, "back", s, "within")
-	wantErr(t, "a copy onto an open version", checkpoint.Copy(ctx, s, "t", 0, s, "within"), checkpoint.ErrConflict)
-	wantErr(t, "a copy onto itself", checkpoint.Copy(ctx, s, "t", 0, s, "t"), checkpoint.ErrConflict)
-	wantErr(t, "a copy of nothing", checkpoint.Copy(ctx, s, "none", 0, s, "new"), checkpoint.ErrNotFound)
+	wantErr(tb, "a copy onto an open version", checkpoint.Copy(ctx, s, "t", 0, s, "within"), checkpoint.ErrConflict)
+	wantErr(tb, "a copy onto itself", checkpoint.Copy(ctx, s, "t", 0, s, "t"), checkpoint.ErrConflict)
+	wantErr(tb, "a copy of nothing", checkpoint.Copy(ctx, s, "none", 0, s, "new"), checkpoint.ErrNotFound)
 
 	_, err := s.Append(ctx, checkpoint.Append{
 		Thread: "back", After: r.heads[""], Fence: r.fence, Records: r.next("").Records,
 	})
-	wantConflict(t, "the original's fence in the copy", err)
-	a := opening(t, "back", r.heads[""])
+	wantConflict(tb, "the original's fence in the copy", err)
+	a := opening(tb, "back", r.heads[""])
 	a.Records[0].Base, a.Records[0].Source = r.heads[""], checkpoint.Resume
-	copied, done := tryBegin(t, s, a)
+	copied, done := tryBegin(tb, s, a)
 	if len(done.Writes) != 5 {
-		t.Errorf("writes of a run on the copy: got\n%swant the 5 of the original", names(done.Writes))
+		tb.Errorf("writes of a run on the copy: got\n%swant the 5 of the original", names(done.Writes))
 	}
 	copied.heads["child"] = r.heads["child"]
 	copied.commit("")
 	copied.commit("child")
-	wantHead(t, s, "t", "", r.heads[""])
-	wantHead(t, s, "within", "", r.heads[""])
+	wantHead(tb, s, "t", "", r.heads[""])
+	wantHead(tb, s, "within", "", r.heads[""])
 
 	// A run that holds the original does not disturb the copy, nor the copy the run.
-	running := begin(t, s, "t", r.heads[""])
+	running := begin(tb, s, "t", r.heads[""])
 	if err := checkpoint.Copy(ctx, s, "t", 0, s, "of a run"); err != nil {
-		t.Fatalf("copy of a thread that runs: %v", err)
+		tb.Fatalf("copy of a thread that runs: %v", err)
 	}
 	running.commit("")
-	begin(t, s, "of a run", running.fence)
+	begin(tb, s, "of a run", running.fence)
 }
 
-func testCopyReleased(t testing.TB, place Storage) {
-	s, ctx := open(t, place), t.Context()
-	r := rich(t, s, "t")
+func testCopyReleased(tb testing.TB, place Storage) {
+	s, ctx := open(tb, place), tb.Context()
+	r := rich(tb, s, "t")
 	if _, err := s.Release(ctx, "t", checkpoint.ID{}); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	begin(t, s, "t", checkpoint.ID{}).end()
+	begin(tb, s, "t", checkpoint.ID{}).end()
 	if err := checkpoint.Copy(ctx, s, "t", 1, s, "copy"); err != nil {
-		t.Fatalf("copy: %v", err)
+		tb.Fatalf("copy: %v", err)
 	}
-	wantSame(t, s, "copy", s, checkpoint.Place{Thread: "t", Version: 1})
-	begin(t, s, "copy", r.heads[""]).end() // it is open
-	wantErr(t, "version 3", checkpoint.Copy(ctx, s, "t", 3, s, "new"), checkpoint.ErrNotFound)
+	wantSame(tb, s, "copy", s, checkpoint.Place{Thread: "t", Version: 1})
+	begin(tb, s, "copy", r.heads[""]).end() // it is open
+	wantErr(tb, "version 3", checkpoint.Copy(ctx, s, "t", 3, s, "new"), checkpoint.ErrNotFound)
 
 	// An import goes on with the numbers of the versions that are there.
 	if _, err := s.Release(ctx, "copy", checkpoint.ID{}); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := checkpoint.Copy(ctx, s, "t", 1, s, "copy"); err != nil {
-		t.Fatalf("copy onto a released thread: %v", err)
+		tb.Fatalf("copy onto a released thread: %v", err)
 	}
-	wantVersions(t, s, "copy", 1, 2)
+	wantVersions(tb, s, "copy", 1, 2)
 }
 
-func testImportFails(t testing.TB, place Storage) {
-	s, ctx := open(t, place), t.Context()
-	rich(t, s, "t")
+func testImportFails(tb testing.TB, place Storage) {
+	s, ctx := open(tb, place), tb.Context()
+	rich(tb, s, "t")
 	items, err := collect(s.Export(ctx, "t", 0))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	broken := errors.New("the source broke")
 	for n := range items {
@@ -144,31 +145,31 @@ func testImportFails(t testing.TB, place Storage) {
 			}
 			yield(checkpoint.Item{}, broken)
 		})
-		wantErr(t, fmt.Sprintf("an import that breaks after %d items", n), err, broken)
+		wantErr(tb, fmt.Sprintf("an import that breaks after %d items", n), err, broken)
 	}
-	if chain := load(t, s, checkpoint.Place{Thread: "new"}); len(chain.Records) != 0 {
-		t.Errorf("load: got %d records, want none", len(chain.Records))
+	if chain := load(tb, s, checkpoint.Place{Thread: "new"}); len(chain.Records) != 0 {
+		tb.Errorf("load: got %d records, want none", len(chain.Records))
 	}
-	if all := threads(t, s, checkpoint.ThreadQuery{Prefix: "new"}); len(all) != 0 {
-		t.Errorf("threads: got %+v, want none", all)
+	if all := threads(tb, s, checkpoint.ThreadQuery{Prefix: "new"}); len(all) != 0 {
+		tb.Errorf("threads: got %+v, want none", all)
 	}
-	begin(t, s, "new", checkpoint.ID{})
-	wantVersions(t, s, "new", 1)
+	begin(tb, s, "new", checkpoint.ID{})
+	wantVersions(tb, s, "new", 1)
 	// The loop over an export may end early.
 	for _, err := range s.Export(ctx, "t", 0) {
 		if err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 		break
 	}
 }
 
-func testImportOrder(t testing.TB, place Storage) {
-	s, ctx := open(t, place), t.Context()
-	rich(t, s, "t")
+func testImportOrder(tb testing.TB, place Storage) {
+	s, ctx := open(tb, place), tb.Context()
+	rich(tb, s, "t")
 	items, err := collect(s.Export(ctx, "t", 0))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	seq := func(items ...checkpoint.Item) iter.Seq2[checkpoint.Item, error] {
 		return func(yield func(checkpoint.Item, error) bool) {
@@ -191,20 +192,20 @@ func testImportOrder(t testing.TB, place Storage) {
 		"records out of order":      {thread, record, items[3], next},
 		"a record after the writes": {thread, record, write, next},
 	} {
-		wantInvalid(t, name, s.Import(ctx, "new", seq(items...)))
+		wantInvalid(tb, name, s.Import(ctx, "new", seq(items...)))
 	}
-	if all := threads(t, s, checkpoint.ThreadQuery{Prefix: "new"}); len(all) != 0 {
-		t.Errorf("threads after refused imports: got %+v, want none", all)
+	if all := threads(tb, s, checkpoint.ThreadQuery{Prefix: "new"}); len(all) != 0 {
+		tb.Errorf("threads after refused imports: got %+v, want none", all)
 	}
 	if err := s.Import(ctx, "new", seq(items...)); err != nil {
-		t.Errorf("import in order: %v", err)
+		tb.Errorf("import in order: %v", err)
 	}
 }
 
 // snapshots makes a thread of n checkpoints, each with a snapshot, after an input, and ends its run.
-func snapshots(t testing.TB, s checkpoint.Saver, thread string, namespaces []string, n int) *run {
-	t.Helper()
-	r := begin(t, s, thread, checkpoint.ID{})
+func snapshots(tb testing.TB, s checkpoint.Saver, thread string, namespaces []string, n int) *run {
+	tb.Helper()
+	r := begin(tb, s, thread, checkpoint.ID{})
 	for i := range n {
 		for _, namespace := range namespaces {
 			a := r.next(namespace)
@@ -217,8 +218,8 @@ func snapshots(t testing.TB, s checkpoint.Saver, thread string, namespaces []str
 	return r
 }
 
-func testPrune(t testing.TB, place Storage) {
-	s, ctx := open(t, place), t.Context()
+func testPrune(tb testing.TB, place Storage) {
+	s, ctx := open(tb, place), tb.Context()
 	all := checkpoint.Query{Sources: []checkpoint.Source{1, 2, 3, 4, 5}}
 	for name, c := range map[string]struct {
 		keep        checkpoint.Keep
@@ -234,39 +235,39 @@ func testPrune(t testing.TB, place Storage) {
 		"last 6 or since":     {checkpoint.Keep{Last: 6, Since: created.Add(17 * time.Hour)}, 6, 6},
 		"released, when none": {checkpoint.Keep{Released: -1}, 21, 20},
 	} {
-		r := snapshots(t, s, name, []string{"", "child"}, 20)
+		r := snapshots(tb, s, name, []string{"", "child"}, 20)
 		for range 2 { // the second time there is nothing left to do
 			root := checkpoint.Place{Thread: name}
 			child := checkpoint.Place{Thread: name, Namespace: "child"}
-			before := [2][]checkpoint.Record{history(t, s, root, all), history(t, s, child, all)}
+			before := [2][]checkpoint.Record{history(tb, s, root, all), history(tb, s, child, all)}
 			removed, err := s.Prune(ctx, name, c.keep)
 			if err != nil {
-				t.Fatalf("%s: %v", name, err)
+				tb.Fatalf("%s: %v", name, err)
 			}
 			if want := len(before[0]) - c.root + len(before[1]) - c.child; removed.Records != want || removed.Versions != 0 {
-				t.Errorf("%s: removed %+v, want %d records", name, removed, want)
+				tb.Errorf("%s: removed %+v, want %d records", name, removed, want)
 			}
-			wantRecords(t, name+", root", history(t, s, root, all), before[0][:c.root])
-			wantRecords(t, name+", child", history(t, s, child, all), before[1][:c.child])
+			wantRecords(tb, name+", root", history(tb, s, root, all), before[0][:c.root])
+			wantRecords(tb, name+", child", history(tb, s, child, all), before[1][:c.child])
 			for _, gone := range before[0][c.root:] {
 				_, err := s.Load(ctx, checkpoint.Place{Thread: name, At: gone.ID})
-				wantErr(t, name+", a pruned record", err, checkpoint.ErrNotFound)
+				wantErr(tb, name+", a pruned record", err, checkpoint.ErrNotFound)
 			}
 		}
-		next := begin(t, s, name, r.heads[""])
+		next := begin(tb, s, name, r.heads[""])
 		next.heads["child"] = r.heads["child"]
 		next.commit("child")
-		if got := last(t, load(t, s, checkpoint.Place{Thread: name})).Seq; got != 22 {
-			t.Errorf("%s: the next record has seq %d, want 22", name, got)
+		if got := last(tb, load(tb, s, checkpoint.Place{Thread: name})).Seq; got != 22 {
+			tb.Errorf("%s: the next record has seq %d, want 22", name, got)
 		}
 	}
 }
 
-func testPruneNeeded(t testing.TB, place Storage) {
-	s, ctx := open(t, place), t.Context()
-	r := begin(t, s, "t", checkpoint.ID{})
+func testPruneNeeded(tb testing.TB, place Storage) {
+	s, ctx := open(tb, place), tb.Context()
+	r := begin(tb, s, "t", checkpoint.ID{})
 	snapshot := func(source checkpoint.Source, commits bool) checkpoint.ID {
-		t.Helper()
+		tb.Helper()
 		a := r.next("")
 		a.Records[0].Snapshot, a.Records[0].Source = true, source
 		if !commits {
@@ -295,17 +296,17 @@ func testPruneNeeded(t testing.TB, place Storage) {
 	r.end()
 	removed, err := s.Prune(ctx, "t", checkpoint.Keep{Last: 1})
 	if err != nil || removed.Records != 5 {
-		t.Fatalf("prune: got %+v, %v; want 5 of 8 records removed", removed, err)
+		tb.Fatalf("prune: got %+v, %v; want 5 of 8 records removed", removed, err)
 	}
-	chain := load(t, s, checkpoint.Place{Thread: "t"})
-	wantWrites(t, "writes of the head", chain.Writes, result)
+	chain := load(tb, s, checkpoint.Place{Thread: "t"})
+	wantWrites(tb, "writes of the head", chain.Writes, result)
 	if len(chain.Due) != 1 || chain.Due[0].Node != "node" {
-		t.Errorf("due: got %v, want that of the base", chain.Due)
+		tb.Errorf("due: got %v, want that of the base", chain.Due)
 	}
-	wantWrites(t, "writes of the line left", load(t, s, checkpoint.Place{Thread: "t", At: left}).Writes, question)
-	got := ids(history(t, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{}))
+	wantWrites(tb, "writes of the line left", load(tb, s, checkpoint.Place{Thread: "t", At: left}).Writes, question)
+	got := ids(history(tb, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{}))
 	if want := []checkpoint.ID{edit.Records[0].ID, base, left}; fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("history: got %v, want %v", got, want)
+		tb.Errorf("history: got %v, want %v", got, want)
 	}
 }
 
@@ -330,11 +331,11 @@ func appendList(b []byte, elements []string) []byte {
 	return b
 }
 
-func testPruneFolds(t testing.TB, place Storage) {
-	s, ctx := open(t, place), t.Context()
-	a := opening(t, "t", checkpoint.ID{})
+func testPruneFolds(tb testing.TB, place Storage) {
+	s, ctx := open(tb, place), tb.Context()
+	a := opening(tb, "t", checkpoint.ID{})
 	a.Records[0].Payload = logSnapshot()
-	r, _ := tryBegin(t, s, a)
+	r, _ := tryBegin(tb, s, a)
 	ids := []checkpoint.ID{r.fence}
 	for i := range 20 {
 		for _, namespace := range []string{"", "child"} {
@@ -355,11 +356,11 @@ func testPruneFolds(t testing.TB, place Storage) {
 	}
 	r.end()
 	state := func(namespace string, at checkpoint.ID) string {
-		t.Helper()
-		chain := load(t, s, checkpoint.Place{Thread: "t", Namespace: namespace, At: at})
+		tb.Helper()
+		chain := load(tb, s, checkpoint.Place{Thread: "t", Namespace: namespace, At: at})
 		folded, err := checkpoint.FoldChain(chain.Records)
 		if err != nil {
-			t.Fatalf("fold: %v", err)
+			tb.Fatalf("fold: %v", err)
 		}
 		return string(folded)
 	}
@@ -369,64 +370,64 @@ func testPruneFolds(t testing.TB, place Storage) {
 		want = append(want, state("", id))
 	}
 	if _, err := s.Prune(ctx, "t", checkpoint.Keep{Last: 5}); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	for i, id := range ids {
 		if i != 5 && i < len(ids)-5 {
 			continue
 		}
 		if got := state("", id); got != want[i] {
-			t.Errorf("state of record %d after a prune: got %q, want %q", i+1, got, want[i])
+			tb.Errorf("state of record %d after a prune: got %q, want %q", i+1, got, want[i])
 		}
 	}
 	if got := state("child", checkpoint.ID{}); got != child {
-		t.Errorf("state of the child after a prune: got %q, want %q", got, child)
+		tb.Errorf("state of the child after a prune: got %q, want %q", got, child)
 	}
-	if n := len(history(t, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{})); n != 6 {
-		t.Errorf("history after a prune: got %d records, want 6", n)
+	if n := len(history(tb, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{})); n != 6 {
+		tb.Errorf("history after a prune: got %d records, want 6", n)
 	}
-	next := begin(t, s, "t", r.heads[""])
+	next := begin(tb, s, "t", r.heads[""])
 	a = next.next("")
 	a.Records[0].Payload = logDelta("x")
 	a.Records[0].Snapshot = false
 	next.append(a)
 }
 
-func testPruneReleased(t testing.TB, place Storage) {
-	s, ctx := open(t, place), t.Context()
+func testPruneReleased(tb testing.TB, place Storage) {
+	s, ctx := open(tb, place), tb.Context()
 	for range 4 {
-		begin(t, s, "t", checkpoint.ID{}).end()
+		begin(tb, s, "t", checkpoint.ID{}).end()
 		if _, err := s.Release(ctx, "t", checkpoint.ID{}); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
-	begin(t, s, "t", checkpoint.ID{}).end()
+	begin(tb, s, "t", checkpoint.ID{}).end()
 	prune := func(keep, removed int, left ...int) {
-		t.Helper()
+		tb.Helper()
 		got, err := s.Prune(ctx, "t", checkpoint.Keep{Released: keep})
 		if err != nil || got.Versions != removed || got.Records != 0 {
-			t.Errorf("keep %d: got %+v, %v; want %d versions removed", keep, got, err, removed)
+			tb.Errorf("keep %d: got %+v, %v; want %d versions removed", keep, got, err, removed)
 		}
-		wantVersions(t, s, "t", left...)
-		if got := load(t, s, checkpoint.Place{Thread: "t"}).Thread.Versions; got != len(left) {
-			t.Errorf("keep %d: the thread has %d versions, want %d", keep, got, len(left))
+		wantVersions(tb, s, "t", left...)
+		if got := load(tb, s, checkpoint.Place{Thread: "t"}).Thread.Versions; got != len(left) {
+			tb.Errorf("keep %d: the thread has %d versions, want %d", keep, got, len(left))
 		}
 	}
 	prune(0, 0, 1, 2, 3, 4, 5)
 	prune(9, 0, 1, 2, 3, 4, 5)
 	prune(2, 2, 3, 4, 5)
 	_, err := s.Load(ctx, checkpoint.Place{Thread: "t", Version: 2})
-	wantErr(t, "a version that was pruned", err, checkpoint.ErrNotFound)
-	if chain := load(t, s, checkpoint.Place{Thread: "t", Version: 3}); len(chain.Records) != 1 {
-		t.Errorf("a version that was kept: got %d records, want 1", len(chain.Records))
+	wantErr(tb, "a version that was pruned", err, checkpoint.ErrNotFound)
+	if chain := load(tb, s, checkpoint.Place{Thread: "t", Version: 3}); len(chain.Records) != 1 {
+		tb.Errorf("a version that was kept: got %d records, want 1", len(chain.Records))
 	}
 	prune(-1, 2, 5)
 	if _, err := s.Release(ctx, "t", checkpoint.ID{}); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if _, err := s.Prune(ctx, "t", checkpoint.Keep{Released: -1}); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	begin(t, s, "t", checkpoint.ID{})
-	wantVersions(t, s, "t", 6) // a number is not used again
+	begin(tb, s, "t", checkpoint.ID{})
+	wantVersions(tb, s, "t", 6) // a number is not used again
 }

@@ -1,3 +1,4 @@
+//nolint:thelper // a case is a test, not a helper: its lines are those a failure points to
 package savertest
 
 import (
@@ -10,9 +11,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-func testWrites(t testing.TB, place Storage) {
-	s := open(t, place)
-	r := begin(t, s, "t", checkpoint.ID{})
+func testWrites(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
 	want := []checkpoint.Write{
 		r.write("a", checkpoint.Result, "", "update"),
 		r.write("b", checkpoint.Question, "first", "q1"),
@@ -25,27 +26,27 @@ func testWrites(t testing.TB, place Storage) {
 	r.put(want[:2]...)
 	r.put(want[2:]...)
 	r.put()
-	chain := load(t, s, checkpoint.Place{Thread: "t"})
-	wantWrites(t, "writes", chain.Writes, want...)
-	wantHead(t, s, "t", "", r.fence)
+	chain := load(tb, s, checkpoint.Place{Thread: "t"})
+	wantWrites(tb, "writes", chain.Writes, want...)
+	wantHead(tb, s, "t", "", r.fence)
 	if chain.Committed {
-		t.Error("the base of pending writes is committed, want not")
+		tb.Error("the base of pending writes is committed, want not")
 	}
 
 	// A resume record names the same base, and so has its writes and what is due.
 	a := r.next("")
 	a.Records[0].Base, a.Records[0].Commits, a.Records[0].Source = r.fence, checkpoint.ID{}, checkpoint.Resume
 	r.append(a)
-	chain = load(t, s, checkpoint.Place{Thread: "t"})
-	wantWrites(t, "writes after a resume record", chain.Writes, want...)
+	chain = load(tb, s, checkpoint.Place{Thread: "t"})
+	wantWrites(tb, "writes after a resume record", chain.Writes, want...)
 	if len(chain.Due) != 1 || chain.Due[0].Node != "first" {
-		t.Errorf("due after a resume record: got %v, want that of its base", chain.Due)
+		tb.Errorf("due after a resume record: got %v, want that of its base", chain.Due)
 	}
 }
 
-func testReplace(t testing.TB, place Storage) {
-	s := open(t, place)
-	r := begin(t, s, "t", checkpoint.ID{})
+func testReplace(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
 	for n := range 3 {
 		payload := fmt.Sprint(n)
 		r.put(
@@ -55,51 +56,51 @@ func testReplace(t testing.TB, place Storage) {
 			r.write("c", checkpoint.Failure, "", payload),
 		)
 	}
-	wantWrites(t, "writes put three times", load(t, s, checkpoint.Place{Thread: "t"}).Writes,
+	wantWrites(tb, "writes put three times", load(tb, s, checkpoint.Place{Thread: "t"}).Writes,
 		r.write("a", checkpoint.Result, "", "0"),
 		r.write("b", checkpoint.Question, "q", "2"),
 		r.write("b", checkpoint.Answer, "q", "2"),
 		r.write("c", checkpoint.Failure, "", "2"))
 }
 
-func testDiscard(t testing.TB, place Storage) {
-	s := open(t, place)
-	r := begin(t, s, "t", checkpoint.ID{})
+func testDiscard(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
 	r.commit("child")
 	inChild := checkpoint.Write{Namespace: "child", Base: r.heads["child"], Task: "a", Kind: checkpoint.Result, Payload: []byte("child")}
 	question := r.write("a", checkpoint.Question, "", "q")
 	other := r.write("other", checkpoint.Result, "", "r")
 	r.put(r.write("a", checkpoint.Result, "", "old"), r.write("a", checkpoint.Failure, "", "f"), question, other, inChild)
 	r.put(r.write("a", checkpoint.Discard, "", ""))
-	wantWrites(t, "writes after a discard", load(t, s, checkpoint.Place{Thread: "t"}).Writes, question, other)
-	wantWrites(t, "a child's writes after a discard in the root", load(t, s, checkpoint.Place{Thread: "t", Namespace: "child"}).Writes, inChild)
+	wantWrites(tb, "writes after a discard", load(tb, s, checkpoint.Place{Thread: "t"}).Writes, question, other)
+	wantWrites(tb, "a child's writes after a discard in the root", load(tb, s, checkpoint.Place{Thread: "t", Namespace: "child"}).Writes, inChild)
 
 	result := r.write("a", checkpoint.Result, "", "new")
 	r.put(result)
 	r.put(r.write("nobody", checkpoint.Discard, "", ""))
-	wantWrites(t, "a result after a discard", load(t, s, checkpoint.Place{Thread: "t"}).Writes, question, other, result)
+	wantWrites(tb, "a result after a discard", load(tb, s, checkpoint.Place{Thread: "t"}).Writes, question, other, result)
 
 	r.end()
-	a := opening(t, "t", r.heads[""])
+	a := opening(tb, "t", r.heads[""])
 	a.Records[0].Base, a.Records[0].Source = r.heads[""], checkpoint.Resume
 	newest := r.write("a", checkpoint.Result, "", "newest")
 	a.Writes = []checkpoint.Write{
 		r.write("a", checkpoint.Discard, "", ""), newest, r.write("other", checkpoint.Discard, "", ""),
 	}
-	_, done := tryBegin(t, s, a)
+	_, done := tryBegin(tb, s, a)
 	for _, w := range []checkpoint.Write{question, newest, inChild} {
 		if !contains(done.Writes, w) {
-			t.Errorf("writes of an opening that discards: got\n%swant among them\n%s", names(done.Writes), names([]checkpoint.Write{w}))
+			tb.Errorf("writes of an opening that discards: got\n%swant among them\n%s", names(done.Writes), names([]checkpoint.Write{w}))
 		}
 	}
 	if len(done.Writes) != 3 {
-		t.Errorf("writes of an opening that discards: got\n%swant 3", names(done.Writes))
+		tb.Errorf("writes of an opening that discards: got\n%swant 3", names(done.Writes))
 	}
 }
 
-func testCommit(t testing.TB, place Storage) {
-	s := open(t, place)
-	r := begin(t, s, "t", checkpoint.ID{})
+func testCommit(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
 	old := r.write("a", checkpoint.Result, "", "r")
 	question := r.write("b", checkpoint.Question, "", "q")
 	r.put(old, question)
@@ -108,38 +109,38 @@ func testCommit(t testing.TB, place Storage) {
 	fork := r.next("")
 	fork.Records[0].Source, fork.Records[0].Commits, fork.Records[0].Snapshot = checkpoint.Fork, checkpoint.ID{}, true
 	r.append(fork)
-	wantWrites(t, "writes of the fork", load(t, s, checkpoint.Place{Thread: "t"}).Writes)
-	wantWrites(t, "writes of the line left", load(t, s, checkpoint.Place{Thread: "t", At: r.fence}).Writes, old, question)
-	if got := load(t, s, checkpoint.Place{Thread: "t"}).Thread.Questions; len(got) != 1 {
-		t.Errorf("open questions: got %d, want 1", len(got))
+	wantWrites(tb, "writes of the fork", load(tb, s, checkpoint.Place{Thread: "t"}).Writes)
+	wantWrites(tb, "writes of the line left", load(tb, s, checkpoint.Place{Thread: "t", At: r.fence}).Writes, old, question)
+	if got := load(tb, s, checkpoint.Place{Thread: "t"}).Thread.Questions; len(got) != 1 {
+		tb.Errorf("open questions: got %d, want 1", len(got))
 	}
 
 	r.put(r.write("a", checkpoint.Result, "", "of the fork"))
 	back := r.next("")
 	back.Records[0].Parent, back.Records[0].Commits, back.Records[0].Snapshot = r.fence, r.fence, true
 	r.append(back)
-	chain := load(t, s, checkpoint.Place{Thread: "t", At: r.fence})
-	wantWrites(t, "writes of a committed base", chain.Writes)
+	chain := load(tb, s, checkpoint.Place{Thread: "t", At: r.fence})
+	wantWrites(tb, "writes of a committed base", chain.Writes)
 	if !chain.Committed {
-		t.Error("a base that a record commits is not committed")
+		tb.Error("a base that a record commits is not committed")
 	}
-	forked := load(t, s, checkpoint.Place{Thread: "t", At: fork.Records[0].ID})
+	forked := load(tb, s, checkpoint.Place{Thread: "t", At: fork.Records[0].ID})
 	if len(forked.Writes) != 1 || forked.Committed {
-		t.Errorf("the fork: got %d writes, committed %t; want 1, false", len(forked.Writes), forked.Committed)
+		tb.Errorf("the fork: got %d writes, committed %t; want 1, false", len(forked.Writes), forked.Committed)
 	}
 	r.put(old, question) // too late: accepted, and for nothing
-	wantWrites(t, "writes put to a committed base", load(t, s, checkpoint.Place{Thread: "t", At: r.fence}).Writes)
-	if got := load(t, s, checkpoint.Place{Thread: "t"}).Thread.Questions; len(got) != 0 {
-		t.Errorf("open questions of a committed base: got %d, want none", len(got))
+	wantWrites(tb, "writes put to a committed base", load(tb, s, checkpoint.Place{Thread: "t", At: r.fence}).Writes)
+	if got := load(tb, s, checkpoint.Place{Thread: "t"}).Thread.Questions; len(got) != 0 {
+		tb.Errorf("open questions of a committed base: got %d, want none", len(got))
 	}
 	r.end()
-	_, done := tryBegin(t, s, opening(t, "t", r.heads[""]))
-	wantWrites(t, "writes of the next opening", done.Writes, forked.Writes...)
+	_, done := tryBegin(tb, s, opening(tb, "t", r.heads[""]))
+	wantWrites(tb, "writes of the next opening", done.Writes, forked.Writes...)
 }
 
-func testOpeningWrites(t testing.TB, place Storage) {
-	s := open(t, place)
-	r := begin(t, s, "t", checkpoint.ID{})
+func testOpeningWrites(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
 	r.commit("child")
 	r.commit("child/of child")
 	stands := []checkpoint.Write{
@@ -151,35 +152,35 @@ func testOpeningWrites(t testing.TB, place Storage) {
 		r.put(w)
 	}
 	r.end()
-	a := opening(t, "t", r.heads[""])
+	a := opening(tb, "t", r.heads[""])
 	a.Records[0].Base, a.Records[0].Source = r.fence, checkpoint.Resume
 	answer := checkpoint.Write{Namespace: "child", Base: r.heads["child"], Task: "c", Kind: checkpoint.Answer, Payload: []byte("yes")}
 	a.Writes = []checkpoint.Write{answer}
-	_, done := tryBegin(t, s, a)
+	_, done := tryBegin(tb, s, a)
 	if done.Head != 2 || done.Version != 1 {
-		t.Errorf("opening: got head %d of version %d, want 2 of 1", done.Head, done.Version)
+		tb.Errorf("opening: got head %d of version %d, want 2 of 1", done.Head, done.Version)
 	}
-	wantWrites(t, "writes of an opening", done.Writes, append(stands, answer)...)
-	wantWrites(t, "a child's writes", load(t, s, checkpoint.Place{Thread: "t", Namespace: "child"}).Writes, stands[1], answer)
+	wantWrites(tb, "writes of an opening", done.Writes, append(stands, answer)...)
+	wantWrites(tb, "a child's writes", load(tb, s, checkpoint.Place{Thread: "t", Namespace: "child"}).Writes, stands[1], answer)
 }
 
 // testTakeOverRace stores results while another run takes the fence: each result that was acknowledged must be among
 // those that the opening returns.
-func testTakeOverRace(t testing.TB, place Storage) {
-	s := open(t, place)
+func testTakeOverRace(tb testing.TB, place Storage) {
+	s := open(tb, place)
 	rounds := 50
 	if testing.Short() {
 		rounds = 10
 	}
 	for round := range rounds {
 		thread := fmt.Sprint("race ", round)
-		r := begin(t, s, thread, checkpoint.ID{})
+		r := begin(tb, s, thread, checkpoint.ID{})
 		started, acked := make(chan bool, 1), 0
 		var writer sync.WaitGroup
 		writer.Go(func() {
 			defer close(started)
 			for i := range 100_000 {
-				err := s.PutWrites(t.Context(), checkpoint.PutWrites{
+				err := s.PutWrites(tb.Context(), checkpoint.PutWrites{
 					Thread: thread, Fence: r.fence, Lease: time.Hour,
 					Writes: []checkpoint.Write{r.write(fmt.Sprint(i), checkpoint.Result, "", "r")},
 				})
@@ -187,26 +188,26 @@ func testTakeOverRace(t testing.TB, place Storage) {
 					return
 				}
 				if err != nil {
-					t.Errorf("put: %v", err)
+					tb.Errorf("put: %v", err)
 					return
 				}
 				if acked++; acked == 3 {
 					started <- true
 				}
 			}
-			t.Error("the writer was never refused, want a conflict after the take-over")
+			tb.Error("the writer was never refused, want a conflict after the take-over")
 		})
 		<-started
-		a := opening(t, thread, r.fence)
+		a := opening(tb, thread, r.fence)
 		a.Open.TakeOver = true
 		a.Records[0].Base, a.Records[0].Source = r.fence, checkpoint.Resume
-		_, done := tryBegin(t, s, a)
+		_, done := tryBegin(tb, s, a)
 		writer.Wait()
 		if len(done.Writes) != acked {
-			t.Errorf("round %d: the opening returned %d writes, %d had been acknowledged", round, len(done.Writes), acked)
+			tb.Errorf("round %d: the opening returned %d writes, %d had been acknowledged", round, len(done.Writes), acked)
 		}
-		if got := len(load(t, s, checkpoint.Place{Thread: thread}).Writes); got != len(done.Writes) {
-			t.Errorf("round %d: %d writes stand, the opening returned %d", round, got, len(done.Writes))
+		if got := len(load(tb, s, checkpoint.Place{Thread: thread}).Writes); got != len(done.Writes) {
+			tb.Errorf("round %d: %d writes stand, the opening returned %d", round, got, len(done.Writes))
 		}
 	}
 }
