@@ -213,6 +213,13 @@ func (r *run[S, U]) results(cause error) []checkpoint.Write {
 				writes = append(writes, w)
 			}
 		}
+		if sl.progress == asking {
+			for _, o := range sl.asks.Open() {
+				writes = append(writes, checkpoint.Write{
+					Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Question, Name: o.Place, Payload: o.Payload,
+				})
+			}
+		}
 		if why := r.failureOf(sl, cause); why != nil {
 			writes = append(writes, checkpoint.Write{
 				Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Failure, Payload: []byte(why.Error()),
@@ -242,6 +249,10 @@ func (r *run[S, U]) failureOf(sl *slot[U], cause error) error {
 
 // recall gives the tasks of the superstep their acknowledged results.
 func (r *run[S, U]) recall() error {
+	for i := range r.slots {
+		r.mayAsk(&r.slots[i])
+	}
+	r.asked = nil
 	if r.stored == nil {
 		return nil
 	}

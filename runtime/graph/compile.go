@@ -39,8 +39,10 @@ type node[S, U any] struct {
 	to      []int // targets, by number
 	joins   []arrival
 	defers  bool // it runs when nothing else is due
-	before  bool // a run stops when it is due
-	after   bool // a run stops when it has run
+
+	questions []askable
+	before    bool // a run stops when it is due
+	after     bool // a run stops when it has run
 }
 
 // join is a node that waits for all of from.
@@ -110,6 +112,7 @@ func (c *compiler[S, U]) addNodes() {
 		c.g.index[d.id] = len(c.g.nodes)
 		c.g.nodes = append(c.g.nodes, node[S, U]{
 			calls: d.calls, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, defers: d.opts.defers,
+			questions: d.opts.questions,
 		})
 		c.g.defers = c.g.defers || d.opts.defers
 	}
@@ -285,8 +288,23 @@ func (c *compiler[S, U]) checkOptions() {
 		if n.opts.timeout < 0 {
 			c.fault("node %q: its Timeout is %s; want more than 0", string(n.id), n.opts.timeout)
 		}
+		if len(n.opts.questions) > 0 && o.saver == nil {
+			c.fault("node %q asks questions, which needs a Saver: without one nothing can be resumed", string(n.id))
+		}
+		c.checkQuestions(n.id, n.opts.questions)
 		if n.opts.retry.Attempts < 0 {
 			c.fault("node %q: its Retry has %d attempts; want at least 1", string(n.id), n.opts.retry.Attempts)
+		}
+	}
+}
+
+func (c *compiler[S, U]) checkQuestions(id ID, questions []askable) {
+	for i, q := range questions {
+		if q.name == "" || strings.ContainsAny(q.name, ":#/") {
+			c.fault("node %q: question %q: a name is not empty and has none of : # and /", string(id), q.name)
+		}
+		if slices.ContainsFunc(questions[:i], func(p askable) bool { return p.name == q.name }) {
+			c.fault("node %q lists question %q twice", string(id), q.name)
 		}
 	}
 }

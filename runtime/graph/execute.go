@@ -78,9 +78,16 @@ func (r *run[S, U]) perform(ctx *task.Context, sl *slot[U]) {
 	n := &r.g.nodes[sl.node]
 	for sl.attempt = 1; ; sl.attempt++ {
 		ctx.Aim(string(n.id), sl.index, r.step+1, sl.attempt)
+		if sl.asks != nil {
+			sl.asks.Restart()
+			ctx.Asking(sl.asks)
+		}
 		r.attempt(ctx, n, sl)
 		ctx.Finish()
 		switch {
+		case sl.asks != nil && len(sl.asks.Open()) > 0:
+			sl.progress, sl.err = asking, nil // whatever it returned
+			return
 		case sl.err == nil:
 			sl.progress = succeeded
 			return

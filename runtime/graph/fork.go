@@ -9,6 +9,9 @@ import (
 // replay runs what was due at an older checkpoint again, as a branch: a fork that changes nothing, taken up at
 // once.
 func (r *run[S, U]) replay(c *checkpoint.Chain) error {
+	if len(r.opt.answers) > 0 {
+		return r.answerError(r.opt.answers[0].id, "a replay asks anew; answer what it asks")
+	}
 	if err := r.restore(c); err != nil {
 		return err
 	}

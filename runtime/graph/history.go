@@ -33,6 +33,9 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	s := t.snapshot(last, c.Due, live)
 	if !c.Committed {
 		s.Tasks = taskStates(last, c.Due, c.Writes)
+		if s.Waiting, err = waitingOf(checkpoint.OpenQuestions(c.Writes)); err != nil {
+			return none, t.saverError("load", err)
+		}
 	}
 	if last.ID == c.Head {
 		s.Status = c.Thread.Status

@@ -56,6 +56,7 @@ func (r *run[S, U]) openInput(at checkpoint.ID, in *U) error {
 	if err := r.fillPayload(&second, false); err != nil {
 		return err
 	}
+	r.entered = true
 	return r.opened([]checkpoint.Record{first, second}, nil, o)
 }
 
@@ -103,12 +104,26 @@ func (r *run[S, U]) resume(c *checkpoint.Chain) error {
 		return err
 	}
 	if !c.Unfinished() {
+		if len(r.opt.answers) > 0 {
+			return r.answerError(r.opt.answers[0].id, "the thread is finished")
+		}
 		r.status = checkpoint.Done
 		r.log.head = c.Head
 		return nil
 	}
 	if err := r.place(c); err != nil {
 		return err
+	}
+	writes, err := r.checkAnswers(c.Writes)
+	if err != nil {
+		return err
+	}
+	r.gather(append(slices.Clone(c.Writes), writes...))
+	stuck := r.stuck() && len(r.opt.rerun) == 0
+	if stuck && len(writes) == 0 {
+		r.fill()
+		r.status = checkpoint.Waiting
+		return r.recall()
 	}
 	rec, err := r.resumeRecord(c)
 	if err != nil {
@@ -119,10 +134,17 @@ func (r *run[S, U]) resume(c *checkpoint.Chain) error {
 		return err
 	}
 	o := outcome{status: checkpoint.Running}
-	if r.stops() {
+	switch {
+	case stuck:
+		o = outcome{checkpoint.Waiting, true}
+	case r.stops():
 		o = outcome{checkpoint.Paused, true}
 	}
-	return r.opened([]checkpoint.Record{rec}, discards, o)
+	if err := r.opened([]checkpoint.Record{rec}, append(writes, discards...), o); err != nil || !stuck {
+		return err
+	}
+	r.fill()
+	return r.recall()
 }
 
 // resumeRecord is the record of a run taken up again. Resuming a thread that stopped for people answers its
@@ -187,14 +209,7 @@ func (r *run[S, U]) opened(records []checkpoint.Record, writes []checkpoint.Writ
 	if o.end {
 		r.status = o.status
 	}
-	for _, w := range stand {
-		if w.Base == r.base && w.Namespace == "" && w.Kind == checkpoint.Result {
-			if r.stored == nil {
-				r.stored = make(map[string][]byte)
-			}
-			r.stored[w.Task] = w.Payload
-		}
-	}
+	r.gather(stand)
 	return nil
 }
 

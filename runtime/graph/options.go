@@ -78,14 +78,16 @@ type runOptions struct {
 	abandon  bool
 	request  string
 	rerun    []ID
+	answers  []answer
 	ifHead   checkpoint.ID
 	events   EventKind
 }
 
 type nodeOptions struct {
-	retry   Backoff
-	timeout time.Duration
-	defers  bool
+	retry     Backoff
+	timeout   time.Duration
+	defers    bool
+	questions []askable
 }
 
 func defaults() options {

@@ -12,6 +12,8 @@ type Result[S any] struct {
 	// it may be shared with others, so writing through them needs a Clone.
 	State  S
 	Status Status
+	// Waiting are the questions that wait for an answer, in task order; they may be there beside an error, too.
+	Waiting []Waiting
 	// Next are the nodes that are due, each once, however much was sent to it: what Resume will run. Nil when the run
 	// finished.
 	Next []ID
@@ -29,15 +31,19 @@ type Status uint8
 const (
 	// Finished: nothing is due any more.
 	Finished Status = iota + 1
+	// Asked: at least one node waits for an answer, and nothing else can run. Resume with an answer goes on.
+	Asked
 	// Paused: at a stop, or because of the error beside the Result. Resume goes on.
 	Paused
 )
 
-// String returns "finished" or "paused".
+// String returns "finished", "asked" or "paused".
 func (s Status) String() string {
 	switch s {
 	case Finished:
 		return "finished"
+	case Asked:
+		return "asked"
 	case Paused:
 		return "paused"
 	}
@@ -55,6 +61,7 @@ type Snapshot[S any] struct {
 	Node       ID   // the node as which the state was edited, else empty
 	Next       []ID // the nodes that were due, each once
 	Tasks      []TaskState
+	Waiting    []Waiting // the questions of its tasks that have no answer
 	Created    time.Time
 
 	// Status is the thread's, when this is its head; else zero.

@@ -23,9 +23,11 @@ type run[S, U any] struct {
 	live   state.Live[S, U]
 
 	position
-	input  *U                // the result of Start, until its superstep is settled
-	stored map[string][]byte // acknowledged results by task key, for the first superstep after an opening
-	line   struct {          // part of every task's key
+	input   *U                // the result of Start, until its superstep is settled
+	entered bool              // the input was merged and committed with the opening, and is yet to be published
+	stored  map[string][]byte // acknowledged results by task key, for the first superstep after an opening
+	asked   map[string]*asked // likewise what tasks asked
+	line    struct {          // part of every task's key
 		sync.Mutex // a run without a journal makes it when a node first asks for its key
 		id         checkpoint.ID
 	}
@@ -76,7 +78,8 @@ type slot[U any] struct {
 	progress progress
 	stored   bool // the result is acknowledged
 	update   U
-	next     Next // of a node that routes
+	next     Next       // of a node that routes
+	asks     *task.Asks // of a node that asks
 	err      error
 }
 
@@ -86,6 +89,7 @@ const (
 	waiting   progress = iota // not run yet, or cancelled
 	succeeded                 // update holds
 	failed                    // err holds
+	asking                    // asks has open questions
 )
 
 // Run runs the graph on in from an empty state, without a thread: nothing is stored, whatever Saver the graph
@@ -129,6 +133,9 @@ func (r *run[S, U]) superstep() error {
 	}
 	if err := r.execute(); err != nil {
 		return err
+	}
+	if r.has(asking) {
+		return r.giveUp(nil)
 	}
 	source := r.source()
 	if err := r.settle(); err != nil {
@@ -271,9 +278,13 @@ func (r *run[S, U]) stops() bool {
 // giveUp ends a run whose superstep cannot commit: it stores what its tasks finished and says that the run is
 // over. cause is why; nil when nobody listens any more.
 func (r *run[S, U]) giveUp(cause error) error {
-	r.status = checkpoint.Paused
-	if r.spoiled || slices.ContainsFunc(r.slots, func(sl slot[U]) bool { return sl.progress == failed }) {
+	switch {
+	case r.spoiled || r.has(failed):
 		r.status = checkpoint.Failed
+	case cause == nil && r.has(asking):
+		r.status = checkpoint.Waiting
+	default:
+		r.status = checkpoint.Paused
 	}
 	if r.log == nil {
 		return cause
@@ -290,6 +301,16 @@ func (r *run[S, U]) giveUp(cause error) error {
 		return err
 	}
 	return errors.Join(cause, err)
+}
+
+// has reports whether a task of the superstep has come so far.
+func (r *run[S, U]) has(p progress) bool {
+	for i := range r.slots {
+		if r.slots[i].progress == p {
+			return true
+		}
+	}
+	return false
 }
 
 // cancelled is the error of a run whose context ended.
@@ -316,9 +337,13 @@ func (r *run[S, U]) result() Result[S] {
 	if r.log != nil {
 		res.Checkpoint = r.log.head
 	}
-	if r.status == checkpoint.Done {
+	switch r.status {
+	case checkpoint.Done:
 		res.Status, res.Unjoined = Finished, r.unjoined()
+	case checkpoint.Waiting:
+		res.Status = Asked
 	}
+	res.Waiting = r.waiting()
 	return res
 }
 

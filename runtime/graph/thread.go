@@ -73,7 +73,7 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[
 		ended = true
 		return res, err
 	}
-	if len(r.slots) > 0 && !r.publish() && r.status == 0 { // the input was merged with the opening
+	if r.entered && !r.publish() && r.status == 0 {
 		err = r.giveUp(nil)
 	} else {
 		err = r.loop()

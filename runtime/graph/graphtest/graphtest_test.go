@@ -3,12 +3,14 @@ package graphtest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/graph/graphtest"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 func TestRunReturnsTheUpdateAndTheMergedState(t *testing.T) {
@@ -73,5 +75,36 @@ func TestContext(t *testing.T) {
 	want := graph.Task{Node: "n", Step: 4, Attempt: 1, Key: "key of n"}
 	if got := graph.CurrentTask(ctx); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+var size = graph.NewQuestion[wire.String, wire.Int]("size")
+
+func ask(ctx context.Context, _ teststate.Work) (teststate.WorkUpdate, error) {
+	var u teststate.WorkUpdate
+	for _, what := range []wire.String{"shoe", "hat"} {
+		n, err := size.Ask(ctx, what)
+		if err != nil {
+			return u, err
+		}
+		u.Log.Append(fmt.Sprint(what, n))
+	}
+	n, err := size.AskAs(ctx, "last", "sock")
+	u.Log.Append(fmt.Sprint("sock", n))
+	return u, err
+}
+
+func TestRunAnswersWhatTheNodeAsks(t *testing.T) {
+	_, got, err := graphtest.Run(t, teststate.WorkSchema, ask, teststate.Work{},
+		size.Answer(graph.Waiting{}, 40), size.Answer(graph.Waiting{}, 7), size.Answer(graph.Waiting{ID: "last"}, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"shoe40", "hat7", "sock3"}; !slices.Equal(got.Log, want) {
+		t.Errorf("got %q, want %q", got.Log, want)
+	}
+	_, _, err = graphtest.Run(t, teststate.WorkSchema, ask, teststate.Work{}, size.Answer(graph.Waiting{}, 40))
+	if !errors.Is(err, graph.ErrWaiting) {
+		t.Errorf("a question without an answer: got %v, want ErrWaiting", err)
 	}
 }

@@ -29,6 +29,7 @@ type Context struct {
 	mu     sync.Mutex
 	task   Task
 	key    func(t *Task) string // makes the key when it is first asked for
+	asks   *Asks                // nil for a task that must not ask
 	active bool
 }
 
@@ -43,6 +44,13 @@ func (c *Context) Aim(node string, index, step, attempt int) {
 	c.mu.Lock()
 	c.task.Node, c.task.Index, c.task.Step, c.task.Attempt, c.task.Key = node, index, step, attempt, ""
 	c.active = true
+	c.mu.Unlock()
+}
+
+// Asking gives the next tasks what they may ask and were answered; nil for none.
+func (c *Context) Asking(a *Asks) {
+	c.mu.Lock()
+	c.asks = a
 	c.mu.Unlock()
 }
 

@@ -1,0 +1,119 @@
+package task
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+)
+
+// Errors of Ask. See graph.ErrWaiting and graph.ErrNotAskable, which are these.
+var (
+	ErrWaiting    = errors.New("the node waits for an answer")
+	ErrNotAskable = errors.New("a question was asked where none can be")
+)
+
+// Asks are the questions of one task and what was answered to them. A node may ask from several goroutines.
+type Asks struct {
+	mu       sync.Mutex
+	Declared []string                                     // the questions that the node lists; nil for any
+	Stored   map[string][]byte                            // asked before, by place
+	Answers  map[string][]byte                            // by place
+	Wrap     func(question string, payload []byte) []byte // nil for none
+	ordinals map[string]int                               // by question: how often it was asked in this attempt
+	open     []Asked
+}
+
+// Asked is a question without an answer.
+type Asked struct {
+	Place   string // what tells it from the task's other questions
+	Payload []byte // wrapped
+}
+
+// Open returns the questions that have no answer: those of the newest attempt, and before one those stored.
+func (a *Asks) Open() []Asked {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.open
+}
+
+// Restart forgets what was asked: the node runs again.
+func (a *Asks) Restart() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.open, a.ordinals = nil, nil
+}
+
+// Hold makes the stored questions that have no answer the open ones, in the order of places.
+func (a *Asks) Hold(places []string) {
+	for _, place := range places {
+		if _, answered := a.Answers[place]; !answered {
+			a.open = append(a.open, Asked{place, a.Stored[place]})
+		}
+	}
+}
+
+// Ask asks on behalf of the task that runs under ctx, and returns the answer. as is the name of the place, when the
+// node gives one; else the place is the ordinal of the question's calls.
+func Ask(ctx context.Context, question, as string, payload []byte) ([]byte, error) {
+	c, ok := ctx.Value(contextKey{}).(*Context)
+	if !ok {
+		return nil, fmt.Errorf("%w: question %q needs the context of a node", ErrNotAskable, question)
+	}
+	c.mu.Lock()
+	asks, active := c.asks, c.active
+	c.mu.Unlock()
+	switch {
+	case !active:
+		return nil, fmt.Errorf("%w: question %q: the node has returned", ErrNotAskable, question)
+	case asks == nil:
+		return nil, fmt.Errorf("%w: question %q: list it among the options of the node, and run it on a thread", ErrNotAskable, question)
+	}
+	return asks.ask(question, as, payload)
+}
+
+func (a *Asks) ask(question, as string, payload []byte) ([]byte, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	declared := a.Declared == nil
+	for _, name := range a.Declared {
+		declared = declared || name == question
+	}
+	if !declared {
+		return nil, fmt.Errorf("%w: question %q: list it among the options of the node", ErrNotAskable, question)
+	}
+	place := a.place(question, as)
+	if a.Wrap != nil {
+		payload = a.Wrap(question, payload)
+	}
+	if before, ok := a.Stored[place]; ok && !bytes.Equal(before, payload) {
+		return nil, fmt.Errorf("%w: question %q asks something else than it did before at %q; a node has to ask the same until it is done", ErrNotAskable, question, place)
+	}
+	if answer, ok := a.Answers[place]; ok {
+		return answer, nil
+	}
+	for _, o := range a.open {
+		if o.Place == place {
+			return nil, fmt.Errorf("%w: question %q is asked twice as %q; give each a name of its own", ErrNotAskable, question, place)
+		}
+	}
+	a.open = append(a.open, Asked{place, payload})
+	return nil, ErrWaiting
+}
+
+// place returns what tells a question from the task's others.
+func (a *Asks) place(question, as string) string {
+	if as != "" {
+		return question + ":" + as
+	}
+	if a.ordinals == nil {
+		a.ordinals = make(map[string]int)
+	}
+	a.ordinals[question]++
+	if n := a.ordinals[question]; n > 1 {
+		return question + "#" + strconv.Itoa(n)
+	}
+	return question
+}

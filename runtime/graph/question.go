@@ -1,0 +1,358 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// Errors of questions; test with errors.Is.
+var (
+	// ErrWaiting: what Ask returns while there is no answer. The node returns it, or any other error: it runs again
+	// when it was answered.
+	ErrWaiting = task.ErrWaiting
+	// ErrNotAskable: a question that the node does not list, outside of a node, without a thread, or another one than
+	// was asked at the same place before.
+	ErrNotAskable = task.ErrNotAskable
+	// ErrNotAsked: an answer to what the thread does not ask, or does not ask any more.
+	ErrNotAsked = errors.New("the thread does not ask that")
+)
+
+// Question is a question of type Q that nodes ask, and whose answer is of type A. It is declared once, as a
+// variable; nodes list it among their options, ask by it, and it makes the answers.
+type Question[Q, A any] struct {
+	name     string
+	question codec[Q]
+	answer   codec[A]
+}
+
+// codec is the codec of a payload, found when the question was declared.
+type codec[T any] struct {
+	append func(b []byte, v *T) ([]byte, error)
+	decode func(b []byte, v *T) error
+}
+
+func codecOf[T any, P wire.Generated[T]]() codec[T] {
+	return codec[T]{
+		append: func(b []byte, v *T) ([]byte, error) { return P(v).AppendWire(b) },
+		decode: func(b []byte, v *T) error { return P(v).DecodeWire(b) },
+	}
+}
+
+// NewQuestion declares a question. The name is stored with what is asked: it must stay the same as long as threads wait,
+// and differ from those of the graph's other questions. Q and A need codecs: name them to graphgen with -type, or take
+// wire.String, wire.Bool or wire.Int.
+func NewQuestion[Q, A any, PQ wire.Generated[Q], PA wire.Generated[A]](name string) Question[Q, A] {
+	return Question[Q, A]{name: name, question: codecOf[Q, PQ](), answer: codecOf[A, PA]()}
+}
+
+// askable is a question as a node lists it.
+type askable struct {
+	name  string
+	check func(answer []byte) error
+}
+
+func (q Question[Q, A]) node(o *nodeOptions) {
+	o.questions = append(o.questions, askable{q.name, func(b []byte) error { return q.answer.decode(b, new(A)) }})
+}
+
+// Ask asks v on behalf of the node that runs under ctx, and returns the answer. While there is none, the error is
+// ErrWaiting: the node is to return, and it runs again from its top when all that it asked was answered. Until then its
+// superstep waits, with the results of the nodes beside it stored.
+//
+// A node that asks several times must ask the same, in the same order, each time it runs: the n-th call of a question
+// gets the answer of its n-th call. Calls at the same time need AskAs.
+func (q Question[Q, A]) Ask(ctx context.Context, v Q) (A, error) { return q.AskAs(ctx, "", v) }
+
+// AskAs is Ask with a name that tells this question from others of its kind in one node, instead of the order of the
+// calls.
+func (q Question[Q, A]) AskAs(ctx context.Context, as string, v Q) (A, error) {
+	var a A
+	payload, err := q.question.append(nil, &v)
+	if err != nil {
+		return a, fmt.Errorf("graph: question %q cannot be stored: %w", q.name, err)
+	}
+	answer, err := task.Ask(ctx, q.name, as, payload)
+	if err != nil {
+		return a, err
+	}
+	if err := q.answer.decode(answer, &a); err != nil {
+		return a, fmt.Errorf("graph: the answer to question %q: %w: %w", q.name, ErrGraphChanged, err)
+	}
+	return a, nil
+}
+
+// Of returns what w asks. It is an error, ErrNotAsked, when w is another question, and one of the codec when it is of
+// another type by now.
+func (q Question[Q, A]) Of(w Waiting) (Q, error) {
+	var v Q
+	if w.Question != q.name {
+		return v, fmt.Errorf("graph: %w: %q is asked, not %q", ErrNotAsked, w.Question, q.name)
+	}
+	err := q.question.decode(w.Payload, &v)
+	return v, err
+}
+
+// Answer returns the answer a to w, for Resume. It is w's question that must be answered: an answer to another
+// question is an error of Resume.
+func (q Question[Q, A]) Answer(w Waiting, a A) ResumeOption {
+	payload, err := q.answer.append(nil, &a)
+	return answer{id: w.ID, question: q.name, payload: payload, err: err}
+}
+
+// AnswerBytes returns the answer to the question of the given id, as it came from elsewhere: MessagePack of the answer's
+// type. Resume checks it before anything runs.
+func AnswerBytes(id string, payload []byte) ResumeOption { return answer{id: id, payload: payload} }
+
+// answer is an answer to one question. It is a ResumeOption.
+type answer struct {
+	id       string
+	question string // empty when it is not known
+	payload  []byte
+	err      error
+}
+
+// Encoded returns the answer as it is stored. Package graphtest gives it to a node under test.
+func (a answer) Encoded() (id, question string, payload []byte, err error) {
+	return a.id, a.question, a.payload, a.err
+}
+
+func (a answer) resume(o *runOptions) { o.answers = append(o.answers, a) }
+
+// Waiting is a question that a thread waits to have answered.
+type Waiting struct {
+	ID       string // of the question: the same until it is answered, in every process
+	Question string // its name
+	Node     ID     // that asked
+	Index    int    // of the send that the node's task is of, else 0
+	Payload  []byte // what it asks, encoded; Question.Of decodes it
+}
+
+// Questions returns what a listed thread waits for: what Threads of a saver yields has it, without reading any state.
+func Questions(t checkpoint.Thread) ([]Waiting, error) { return waitingOf(t.Questions) }
+
+// A stored question is an array: the node, the index of the send, the question's name, what it asks as binary. It is
+// identified by its task's key and by its place among what the task asks, which make its id.
+
+func wrapQuestion(node ID, index int) func(question string, payload []byte) []byte {
+	return func(question string, payload []byte) []byte {
+		b := wire.AppendArrayLen(nil, 4)
+		b = wire.AppendString(b, string(node))
+		b = wire.AppendInt(b, int64(index))
+		b = wire.AppendString(b, question)
+		return wire.AppendBytes(b, payload)
+	}
+}
+
+func readWaiting(key, place string, payload []byte) (Waiting, error) {
+	r := wire.NewReader("question", payload)
+	r.FixedArray(4)
+	w := Waiting{ID: key + "/" + place, Node: ID(r.Str()), Index: r.Int(), Question: r.Str(), Payload: r.Bytes()}
+	if err := r.End(); err != nil {
+		return Waiting{}, fmt.Errorf("graph: question %s: %w: %w", w.ID, checkpoint.ErrDamaged, err)
+	}
+	return w, nil
+}
+
+// waitingOf reads the questions among writes.
+func waitingOf(writes []checkpoint.Write) ([]Waiting, error) {
+	var all []Waiting
+	for i := range writes {
+		if writes[i].Kind != checkpoint.Question {
+			continue
+		}
+		w, err := readWaiting(writes[i].Task, writes[i].Name, writes[i].Payload)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+// asked is what is stored of one task's questions.
+type asked struct {
+	places    []string // in the order stored
+	questions map[string][]byte
+	answers   map[string][]byte
+}
+
+// open reports whether the task still waits.
+func (a *asked) open() bool {
+	for _, place := range a.places {
+		if _, ok := a.answers[place]; !ok {
+			return true
+		}
+	}
+	return false
+}
+
+// gather sorts the pending writes of the run's base by what they are.
+func (r *run[S, U]) gather(writes []checkpoint.Write) {
+	r.stored, r.asked = nil, nil
+	for _, w := range writes {
+		if w.Base != r.base || w.Namespace != "" {
+			continue
+		}
+		switch w.Kind {
+		case checkpoint.Result:
+			if r.stored == nil {
+				r.stored = make(map[string][]byte)
+			}
+			r.stored[w.Task] = w.Payload
+		case checkpoint.Question, checkpoint.Answer:
+			r.gatherAsked(w)
+		}
+	}
+}
+
+func (r *run[S, U]) gatherAsked(w checkpoint.Write) {
+	if r.asked == nil {
+		r.asked = make(map[string]*asked)
+	}
+	a := r.asked[w.Task]
+	if a == nil {
+		a = &asked{questions: make(map[string][]byte), answers: make(map[string][]byte)}
+		r.asked[w.Task] = a
+	}
+	if w.Kind == checkpoint.Answer {
+		a.answers[w.Name] = w.Payload
+		return
+	}
+	if _, again := a.questions[w.Name]; !again {
+		a.places = append(a.places, w.Name)
+	}
+	a.questions[w.Name] = w.Payload
+}
+
+// mayAsk gives a task what it may ask, and holds it back when it still waits.
+func (r *run[S, U]) mayAsk(sl *slot[U]) {
+	n := &r.g.nodes[sl.node]
+	if len(n.questions) == 0 || r.log == nil {
+		return
+	}
+	sl.asks = &task.Asks{Wrap: wrapQuestion(n.id, sl.index)}
+	for _, q := range n.questions {
+		sl.asks.Declared = append(sl.asks.Declared, q.name)
+	}
+	before := r.asked[r.slotKey(sl)]
+	if before == nil {
+		return
+	}
+	sl.asks.Stored, sl.asks.Answers = before.questions, before.answers
+	if before.open() {
+		sl.asks.Hold(before.places)
+		sl.progress = asking
+	}
+}
+
+// checkAnswers turns the caller's answers into writes, once it is sure that they answer what the thread asks.
+func (r *run[S, U]) checkAnswers(writes []checkpoint.Write) ([]checkpoint.Write, error) {
+	var answers []checkpoint.Write
+	open := checkpoint.OpenQuestions(writes)
+	for i, a := range r.opt.answers {
+		for _, b := range r.opt.answers[:i] {
+			if a.id == b.id {
+				return nil, r.answerError(a.id, "it is answered twice in one call")
+			}
+		}
+		q, err := r.findQuestion(open, writes, a)
+		if err != nil {
+			return nil, err
+		}
+		answers = append(answers, checkpoint.Write{
+			Base: q.Base, Task: q.Task, Name: q.Name, Kind: checkpoint.Answer, Payload: a.payload,
+		})
+	}
+	return answers, nil
+}
+
+func (r *run[S, U]) findQuestion(open, all []checkpoint.Write, a answer) (q checkpoint.Write, err error) {
+	if a.err != nil {
+		return q, r.answerError(a.id, "the answer cannot be stored: %w", a.err)
+	}
+	for _, q := range open {
+		if q.Task+"/"+q.Name == a.id {
+			return q, r.checkAnswer(q, a)
+		}
+	}
+	for _, q := range all {
+		if q.Kind == checkpoint.Question && q.Task+"/"+q.Name == a.id {
+			return q, r.answerError(a.id, "it has been answered")
+		}
+	}
+	if len(open) == 0 {
+		return q, r.answerError(a.id, "nothing is asked")
+	}
+	ids := make([]string, len(open))
+	for i, q := range open {
+		ids[i] = q.Task + "/" + q.Name
+	}
+	return q, r.answerError(a.id, "asked are %s", strings.Join(ids, ", "))
+}
+
+// checkAnswer checks an answer by the question that the asking node lists.
+func (r *run[S, U]) checkAnswer(q checkpoint.Write, a answer) error {
+	w, err := readWaiting(q.Task, q.Name, q.Payload)
+	if err != nil {
+		return err
+	}
+	if a.question != "" && a.question != w.Question {
+		return r.answerError(a.id, "question %q is asked, and the answer is to question %q", w.Question, a.question)
+	}
+	n, ok := r.g.index[w.Node]
+	if !ok || n <= start {
+		return fmt.Errorf("%s: %w: node %q, which asked %s, is gone", where(r.g.name, r.thread, r.step), ErrGraphChanged, string(w.Node), a.id)
+	}
+	for _, known := range r.g.nodes[n].questions {
+		if known.name != w.Question {
+			continue
+		}
+		if err := known.check(a.payload); err != nil {
+			return r.answerError(a.id, "the answer is of another type: %w", err)
+		}
+		return nil
+	}
+	return fmt.Errorf("%s: %w: node %q does not list question %q any more", where(r.g.name, r.thread, r.step), ErrGraphChanged, string(w.Node), w.Question)
+}
+
+func (r *run[S, U]) answerError(id, format string, args ...any) error {
+	return fmt.Errorf("%s: answer to %q: %w: "+format, append([]any{where(r.g.name, r.thread, r.step), id, ErrNotAsked}, args...)...)
+}
+
+// stuck reports whether nothing can run: what is due waits for answers, or has its result.
+func (r *run[S, U]) stuck() bool {
+	waits := false
+	for _, d := range r.now() {
+		key := r.slotKey(&slot[U]{due: d})
+		if a := r.asked[key]; a != nil && a.open() {
+			waits = true
+		} else if _, ok := r.stored[key]; !ok {
+			return false
+		}
+	}
+	return waits
+}
+
+// waiting is what the run waits for.
+func (r *run[S, U]) waiting() []Waiting {
+	var all []Waiting
+	for i := range r.slots {
+		sl := &r.slots[i]
+		if sl.progress != asking {
+			continue
+		}
+		key := r.slotKey(sl)
+		for _, o := range sl.asks.Open() {
+			if w, err := readWaiting(key, o.Place, o.Payload); err == nil { // wrapped, or read before
+				all = append(all, w)
+			}
+		}
+	}
+	return all
+}

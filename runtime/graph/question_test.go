@@ -1,0 +1,381 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+var (
+	refund = graph.NewQuestion[doc, wire.Bool]("refund")
+	amount = graph.NewQuestion[wire.String, wire.Int]("amount")
+)
+
+// asker is a graph whose node asks for a refund beside one that does not ask.
+func asker(ran *counter) *graph.Builder[work, update] {
+	b := newWork()
+	b.Node("ask", func(ctx context.Context, s work) (update, error) {
+		ran.add("ask")
+		ok, err := refund.Ask(ctx, doc{Name: "shoes", Pages: []int{s.Count}})
+		if err != nil {
+			return logged("never merged"), fmt.Errorf("ask: %w", err)
+		}
+		return logged(fmt.Sprint("answer ", ok)), nil
+	}, refund, graph.Retry(graph.Backoff{Attempts: 3}))
+	b.Node("beside", func(context.Context, work) (update, error) { ran.add("beside"); return logged("beside"), nil })
+	for _, id := range []graph.ID{"ask", "beside"} {
+		b.Edge(graph.Start, id)
+		b.Edge(id, graph.End)
+	}
+	return b
+}
+
+func TestANodeAsksAndGoesOnWithTheAnswer(t *testing.T) {
+	for _, d := range []graph.Durability{graph.Sync, graph.Async, graph.OnExit} {
+		for _, ok := range []wire.Bool{true, false} {
+			var ran counter
+			th, s := newThread(t, asker(&ran), d)
+			res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
+			if len(res.Waiting) != 1 {
+				t.Fatalf("got %d questions, want 1", len(res.Waiting))
+			}
+			w := res.Waiting[0]
+			same(t, "question", w.Question, "refund")
+			same(t, "node", w.Node, graph.ID("ask"))
+			q, err := refund.Of(w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, "asked", q, doc{Name: "shoes", Pages: []int{1}})
+			same(t, "due", res.Next, []graph.ID{"ask", "beside"})
+
+			listed := waitingThreads(t, s)
+			same(t, "listed", listed, res.Waiting)
+			snap, err := th.State(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, "seen from outside", snap.Waiting, res.Waiting)
+			same(t, "status", snap.Status, checkpoint.Waiting)
+
+			// In another process, days later.
+			th = compile(t, asker(&ran), graph.Saver(s), d).Thread("t")
+			res = done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(w, ok)))
+			same(t, "log", res.State.Log, []string{fmt.Sprint("answer ", ok), "beside"})
+			same(t, "runs", ran.counts(), map[string]int{"ask": 2, "beside": 1})
+			same(t, "listed", len(waitingThreads(t, s)), 0)
+		}
+	}
+}
+
+// waitingThreads is what the threads that wait ask.
+func waitingThreads(t *testing.T, s checkpoint.Saver) []graph.Waiting {
+	t.Helper()
+	var all []graph.Waiting
+	for th, err := range s.Threads(t.Context(), checkpoint.ThreadQuery{Status: checkpoint.Waiting}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ws, err := graph.Questions(th)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, ws...)
+	}
+	return all
+}
+
+func TestResumingWithoutAnAnswerStoresAndRunsNothing(t *testing.T) {
+	var ran counter
+	s := &counting{Saver: memory.New()}
+	th := compile(t, asker(&ran), graph.Saver(s)).Thread("t")
+	first := done(t, graph.Asked)(th.Invoke(t.Context(), input))
+	before := s.appends.Load() + s.puts.Load()
+	res := done(t, graph.Asked)(th.Resume(t.Context()))
+	same(t, "questions", res.Waiting, first.Waiting)
+	same(t, "writes", s.appends.Load()+s.puts.Load(), before)
+	same(t, "runs", ran.counts(), map[string]int{"ask": 1, "beside": 1})
+	if _, err := th.Invoke(t.Context(), input); !errors.Is(err, graph.ErrUnfinished) {
+		t.Errorf("input on a thread that waits: got %v, want ErrUnfinished", err)
+	}
+}
+
+func TestWrongAnswersAreRefusedBeforeAnythingRuns(t *testing.T) {
+	var ran counter
+	th, _ := newThread(t, asker(&ran))
+	w := done(t, graph.Asked)(th.Invoke(t.Context(), input)).Waiting[0]
+	unknown := w
+	unknown.ID = "nobody/refund"
+	str := wire.String("x")
+	notABool, err := str.AppendWire(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		answers []graph.ResumeOption
+		want    string
+	}{
+		"wrong id":         {[]graph.ResumeOption{refund.Answer(unknown, true)}, "asked are " + w.ID},
+		"another question": {[]graph.ResumeOption{amount.Answer(w, 3)}, `question "refund" is asked, and the answer is to question "amount"`},
+		"wrong bytes":      {[]graph.ResumeOption{graph.AnswerBytes(w.ID, notABool)}, "the answer is of another type"},
+		"no bytes":         {[]graph.ResumeOption{graph.AnswerBytes(w.ID, nil)}, "the answer is of another type"},
+		"twice":            {[]graph.ResumeOption{refund.Answer(w, true), refund.Answer(w, false)}, "answered twice in one call"},
+	} {
+		_, err := th.Resume(t.Context(), test.answers...)
+		if !errors.Is(err, graph.ErrNotAsked) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want ErrNotAsked: %s", name, err, test.want)
+		}
+	}
+	same(t, "runs", ran.counts(), map[string]int{"ask": 1, "beside": 1})
+	yes := wire.Bool(true)
+	raw, err := yes.AppendWire(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done(t, graph.Finished)(th.Resume(t.Context(), graph.AnswerBytes(w.ID, raw)))
+	if _, err := th.Resume(t.Context(), refund.Answer(w, true)); !errors.Is(err, graph.ErrNotAsked) {
+		t.Errorf("an answer to a finished thread: got %v, want ErrNotAsked", err)
+	}
+}
+
+// twice asks two questions of each kind, one after the other, and two at once.
+func twice(ran *counter) *graph.Builder[work, update] {
+	b := newWork()
+	b.Node("ask", func(ctx context.Context, _ work) (update, error) {
+		ran.add("ask")
+		one, err := amount.Ask(ctx, "one")
+		if err != nil {
+			return update{}, err
+		}
+		two, err := amount.Ask(ctx, "two")
+		if err != nil {
+			return update{}, err
+		}
+		var wg sync.WaitGroup
+		var got [2]wire.Bool
+		var errs [2]error
+		for i, as := range []string{"left", "right"} {
+			wg.Go(func() { got[i], errs[i] = refund.AskAs(ctx, as, doc{Name: as}) })
+		}
+		wg.Wait()
+		if err := errors.Join(errs[:]...); err != nil {
+			return update{}, err
+		}
+		return logged(fmt.Sprint(one, two, got)), nil
+	}, amount, refund)
+	b.Edge(graph.Start, "ask")
+	b.Edge("ask", graph.End)
+	return b
+}
+
+func TestSeveralQuestionsInOneNode(t *testing.T) {
+	var ran counter
+	th, s := newThread(t, twice(&ran))
+	again := func() thread { return compile(t, twice(&ran), graph.Saver(s)).Thread("t") }
+	res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
+	res = done(t, graph.Asked)(again().Resume(t.Context(), amount.Answer(res.Waiting[0], 1)))
+	res = done(t, graph.Asked)(again().Resume(t.Context(), amount.Answer(res.Waiting[0], 0)))
+	if len(res.Waiting) != 2 {
+		t.Fatalf("got %d questions, want 2", len(res.Waiting))
+	}
+	slices.SortFunc(res.Waiting, func(a, b graph.Waiting) int { return strings.Compare(b.ID, a.ID) }) // right first
+	left, right := res.Waiting[1], res.Waiting[0]
+	same(t, "runs", ran.counts()["ask"], 3)
+	res = done(t, graph.Asked)(again().Resume(t.Context(), refund.Answer(right, true)))
+	same(t, "runs while one is open", ran.counts()["ask"], 3)
+	same(t, "open", res.Waiting, []graph.Waiting{left})
+	if _, err := again().Resume(t.Context(), refund.Answer(right, false)); !errors.Is(err, graph.ErrNotAsked) || !strings.Contains(err.Error(), "it has been answered") {
+		t.Errorf("a second answer: got %v, want ErrNotAsked", err)
+	}
+	res = done(t, graph.Finished)(again().Resume(t.Context(), refund.Answer(left, false)))
+	same(t, "log", res.State.Log, []string{"1 0 [false true]"})
+	same(t, "runs", ran.counts()["ask"], 4)
+}
+
+func TestAReRunThatAsksSomethingElse(t *testing.T) {
+	b := newWork()
+	runs := 0
+	b.Node("ask", func(ctx context.Context, _ work) (update, error) {
+		runs++
+		_, err := amount.AskAs(ctx, "fixed", "a")
+		if err != nil && runs > 1 {
+			return update{}, err
+		}
+		_, err = amount.Ask(ctx, wire.String(fmt.Sprint("run ", runs)))
+		return update{}, err
+	}, amount)
+	b.Edge(graph.Start, "ask")
+	b.Edge("ask", graph.End)
+	th, _ := newThread(t, b)
+	res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
+	_, err := th.Resume(t.Context(), amount.Answer(res.Waiting[0], 1), amount.Answer(res.Waiting[1], 2))
+	if !errors.Is(err, graph.ErrNotAskable) || !strings.Contains(err.Error(), "asks something else") {
+		t.Errorf("got %v, want ErrNotAskable", err)
+	}
+}
+
+func TestQuestionsThatCannotBeAsked(t *testing.T) {
+	ask := func(ctx context.Context, _ work) (update, error) {
+		_, err := refund.Ask(ctx, doc{})
+		return update{}, err
+	}
+	b := newWork()
+	b.Node("ask", ask)
+	b.Edge(graph.Start, "ask")
+	b.Edge("ask", graph.End)
+	th, _ := newThread(t, b)
+	if _, err := th.Invoke(t.Context(), input); !errors.Is(err, graph.ErrNotAskable) {
+		t.Errorf("a question that is not listed: got %v, want ErrNotAskable", err)
+	}
+	if _, err := refund.Ask(t.Context(), doc{}); !errors.Is(err, graph.ErrNotAskable) {
+		t.Errorf("outside of a node: got %v, want ErrNotAskable", err)
+	}
+	g := compile(t, asker(new(counter)), graph.Saver(memory.New()))
+	if _, err := g.Run(t.Context(), input); !errors.Is(err, graph.ErrNotAskable) {
+		t.Errorf("without a thread: got %v, want ErrNotAskable", err)
+	}
+	b = newWork()
+	b.Node("ask", ask, refund, refund, graph.NewQuestion[doc, doc]("a/b"))
+	b.Edge(graph.Start, "ask")
+	b.Edge("ask", graph.End)
+	same(t, "faults", faults(t, b), []string{
+		`node "ask" asks questions, which needs a Saver: without one nothing can be resumed`,
+		`node "ask" lists question "refund" twice`,
+		`node "ask": question "a/b": a name is not empty and has none of : # and /`,
+	})
+}
+
+func TestAQuestionBesideAFailure(t *testing.T) {
+	var broken = true
+	b := asker(new(counter))
+	b.Node("bad", func(context.Context, work) (update, error) {
+		if broken {
+			return update{}, errBroken
+		}
+		return logged("mended"), nil
+	})
+	b.Edge(graph.Start, "bad")
+	b.Edge("bad", graph.End)
+	th, _ := newThread(t, b, graph.Concurrency(1))
+	res, err := th.Invoke(t.Context(), input)
+	if !errors.Is(err, errBroken) {
+		t.Fatalf("got %v, want errBroken", err)
+	}
+	if len(res.Waiting) != 1 {
+		t.Fatalf("got %d questions beside the error, want 1", len(res.Waiting))
+	}
+	broken = false
+	res = done(t, graph.Asked)(th.Resume(t.Context()))
+	res = done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(res.Waiting[0], true)))
+	same(t, "log", res.State.Log, []string{"answer true", "beside", "mended"})
+}
+
+func TestQuestionsInSendsAndLoops(t *testing.T) {
+	b := newWork()
+	var each graph.Sender[doc]
+	each = graph.TaskNode(b, "each", func(ctx context.Context, _ work, d doc) (update, error) {
+		n, err := amount.Ask(ctx, wire.String(d.Name))
+		return logged(fmt.Sprint(d.Name, n)), err
+	}, amount)
+	b.Node("again", func(context.Context, work) (update, error) { return logged("again"), nil })
+	send := func(context.Context, work) (graph.Next, error) {
+		next := each.Send(doc{Name: "a"})
+		next.Add(each.Send(doc{Name: "b"}))
+		return next, nil
+	}
+	b.Route(graph.Start, send, "each")
+	b.Edge("each", "again")
+	b.Route("again", func(ctx context.Context, s work) (graph.Next, error) {
+		if len(s.Log) < 6 {
+			return send(ctx, s)
+		}
+		return graph.To(graph.End), nil
+	}, "each", graph.End)
+	th, _ := newThread(t, b)
+	res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
+	ids := map[string]bool{}
+	for round := range 2 {
+		if len(res.Waiting) != 2 || res.Waiting[1].Index != 1 {
+			t.Fatalf("got questions %+v, want one of each send", res.Waiting)
+		}
+		ids[res.Waiting[0].ID], ids[res.Waiting[1].ID] = true, true
+		b := amount.Answer(res.Waiting[1], wire.Int(10*round+2))
+		res = done(t, graph.Asked)(th.Resume(t.Context(), b)) // one at a time, in any order
+		res2, err := th.Resume(t.Context(), amount.Answer(res.Waiting[0], wire.Int(10*round+1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res = res2
+	}
+	same(t, "status", res.Status, graph.Finished)
+	same(t, "log", res.State.Log, []string{"a1", "b2", "again", "a11", "b12", "again"})
+	same(t, "ids", len(ids), 4)
+}
+
+func TestAnAnswerSurvivesEveryCrash(t *testing.T) {
+	for name, d := range durabilities {
+		for left, more := 1, true; more; left++ {
+			more = false
+			for _, after := range []bool{false, true} {
+				what := fmt.Sprintf("%s, crash at call %d, after it was made %t", name, left, after)
+				s := memory.New()
+				var ran counter
+				w := done(t, graph.Asked)(compile(t, asker(&ran), graph.Saver(s), d).Thread("t").Invoke(t.Context(), input)).Waiting[0]
+				dying := &crashing{Saver: s, left: left, after: after}
+				_, err := compile(t, asker(&ran), graph.Saver(dying), d).Thread("t").Resume(t.Context(), refund.Answer(w, true))
+				if err == nil {
+					continue
+				}
+				more = true
+				th := compile(t, asker(&ran), graph.Saver(s), d, graph.Strict()).Thread("t")
+				res, err := th.Resume(t.Context(), graph.TakeOver())
+				if err == nil && res.Status == graph.Asked { // the answer was lost with the process, and nobody was told otherwise
+					res, err = th.Resume(t.Context(), refund.Answer(res.Waiting[0], true))
+				}
+				if err != nil || res.Status != graph.Finished {
+					t.Fatalf("%s: got %v, %v", what, res.Status, err)
+				}
+				same(t, what, res.State.Log, []string{"answer true", "beside"})
+				same(t, what+": runs beside", ran.counts()["beside"], 1)
+			}
+		}
+	}
+}
+
+func TestAnEditKeepsTheQuestion(t *testing.T) {
+	var ran counter
+	th, _ := newThread(t, asker(&ran))
+	w := done(t, graph.Asked)(th.Invoke(t.Context(), input)).Waiting[0]
+	if _, err := th.UpdateState(t.Context(), logged("edit"), ""); err != nil {
+		t.Fatal(err)
+	}
+	res := done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(w, true)))
+	same(t, "log", res.State.Log, []string{"edit", "answer true", "beside"})
+	same(t, "runs", ran.counts(), map[string]int{"ask": 2, "beside": 1})
+}
+
+func TestAReplayAsksAnew(t *testing.T) {
+	var ran counter
+	th, _ := newThread(t, asker(&ran))
+	first := done(t, graph.Asked)(th.Invoke(t.Context(), input))
+	done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(first.Waiting[0], true)))
+	at := th.At(first.Checkpoint)
+	if _, err := at.Resume(t.Context(), refund.Answer(first.Waiting[0], true)); !errors.Is(err, graph.ErrNotAsked) {
+		t.Errorf("an answer to a replay: got %v, want ErrNotAsked", err)
+	}
+	res := done(t, graph.Asked)(at.Resume(t.Context()))
+	if res.Waiting[0].ID == first.Waiting[0].ID {
+		t.Error("the replay asks with the id of the first line")
+	}
+	res = done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(res.Waiting[0], false)))
+	same(t, "log", res.State.Log, []string{"answer false", "beside"})
+}
