@@ -46,6 +46,7 @@ check: ## Check format, generated code, modules, vet and linters
 	go -C bench vet ./...
 	$(TOOL) staticcheck $(PACKAGES)
 	$(TOOL) golangci-lint run
+	cd bench && go tool -modfile=../tools/go.mod golangci-lint run
 
 .PHONY: bench
 bench: ## Measure speed beside each baseline; docs/performance.md explains
