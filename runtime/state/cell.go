@@ -1,14 +1,9 @@
 package state
 
-import "github.com/graphgen-go/graphgen/runtime/wire"
-
 // Cell is what the cells of all fields have in common.
 type Cell struct {
 	core      *Core
-	name      string // in Go
-	wire      string
-	was       []string
-	nameSize  int // of the encoded wire name
+	field     *Field
 	written   bool
 	aged      bool // what an ephemeral field has was there when the superstep began
 	untracked bool
@@ -26,7 +21,7 @@ func (h *Cell) base() *Cell { return h }
 
 // bind makes h the head of the field f, whose cell is x, and adds that to core.
 func (h *Cell) bind(core *Core, f *Field, x cell) {
-	*h = Cell{core: core, name: f.Name, wire: f.Wire, was: f.Was, nameSize: wire.SizeString(f.Wire)}
+	h.core, h.field = core, f
 	core.cells = append(core.cells, x)
 }
 
@@ -58,12 +53,12 @@ func (h *Cell) touch(rewrite bool) bool {
 }
 
 func (h *Cell) conflict(other int) bool {
-	h.core.fail(&ConflictError{Field: h.name, Tasks: [2]int{other, h.core.task}})
+	h.core.fail(&ConflictError{Field: h.field.Name, Tasks: [2]int{other, h.core.task}})
 	return false
 }
 
 // failed notes that a value of the field cannot be encoded.
-func (h *Cell) failed(err error) { h.core.fail(&MergeError{Field: h.name, Err: err}) }
+func (h *Cell) failed(err error) { h.core.fail(&MergeError{Field: h.field.Name, Err: err}) }
 
 // encodedSize returns how many bytes v takes.
 func encodedSize[T any](h *Cell, codec Codec[T], v *T) int {

@@ -122,7 +122,7 @@ func (c *Core) AppendDelta(b []byte) ([]byte, error) {
 	b = wire.AppendMapLen(wire.AppendInt(append(b, 0x92), int64(c.fresh)), changed)
 	for _, cell := range c.cells {
 		if h := cell.base(); h.ops > 0 {
-			b = wire.AppendArrayLen(wire.AppendString(b, h.wire), 2*h.ops)
+			b = wire.AppendArrayLen(wire.AppendString(b, h.field.Wire), 2*h.ops)
 			b = append(b, h.log...)
 		}
 	}
@@ -148,12 +148,12 @@ func (c *Core) AppendSnapshot(b []byte) ([]byte, error) {
 		if !h.stored() {
 			continue
 		}
-		for len(rest) > 0 && rest[0].name < h.wire {
+		for len(rest) > 0 && rest[0].name < h.field.Wire {
 			b, rest = rest[0].appendTo(b), rest[1:]
 		}
 		var err error
-		if b, err = cell.appendTo(wire.AppendString(b, h.wire)); err != nil {
-			return b, &MergeError{Field: h.name, Err: err}
+		if b, err = cell.appendTo(wire.AppendString(b, h.field.Wire)); err != nil {
+			return b, &MergeError{Field: h.field.Name, Err: err}
 		}
 	}
 	for _, u := range rest {
@@ -185,7 +185,7 @@ func (c *Core) Sizes() (live, dead int) {
 	n := len(c.unknown)
 	for _, cell := range c.cells {
 		if h := cell.base(); h.stored() {
-			live += h.nameSize + cell.size()
+			live += wire.SizeString(h.field.Wire) + cell.size()
 			n++
 		}
 	}
@@ -244,7 +244,7 @@ func (c *Core) readField(r *wire.Reader, at int, name string, cell cell) {
 		r.Skip() // it was stored once; now it is what a run makes for itself
 	default:
 		cell.read(r)
-		if c.migratable(r) {
+		if !r.OK() && c.migratable(r) {
 			r.Recover(from)
 			c.keepOld(name, cell, delta.NewValue(r.Raw()))
 			return
@@ -274,18 +274,18 @@ func (c *Core) findUnknown(name string) (int, bool) {
 // order, as a rule.
 func (c *Core) find(name string, next *int) cell {
 	for i := *next; i < len(c.cells) && i < *next+2; i++ {
-		if c.cells[i].base().wire == name {
+		if c.cells[i].base().field.Wire == name {
 			*next = i + 1
 			return c.cells[i]
 		}
 	}
-	i, ok := slices.BinarySearchFunc(c.cells, name, func(x cell, name string) int { return cmp.Compare(x.base().wire, name) })
+	i, ok := slices.BinarySearchFunc(c.cells, name, func(x cell, name string) int { return cmp.Compare(x.base().field.Wire, name) })
 	if ok {
 		*next = i + 1
 		return c.cells[i]
 	}
 	for _, cell := range c.cells {
-		if slices.Contains(cell.base().was, name) {
+		if slices.Contains(cell.base().field.Was, name) {
 			return cell
 		}
 	}
@@ -373,7 +373,7 @@ func (c *Core) applyRaw(r *wire.Reader, at int, cell cell) {
 		cell.reset()
 		return
 	}
-	in := wire.NewStringReader(h.name, string(v.AppendTo(nil)))
+	in := wire.NewStringReader(h.field.Name, string(v.AppendTo(nil)))
 	if c.opts.DropUnknown {
 		in.DropUnknown()
 	}
@@ -404,7 +404,7 @@ func (c *Core) decodeError(err error) error {
 	field := topField(err)
 	next := 0
 	if cell := c.find(field, &next); cell != nil {
-		field = cell.base().name
+		field = cell.base().field.Name
 	}
 	return decodeError(field, err)
 }

@@ -229,14 +229,15 @@ func (c *ListCell[T]) read(r *wire.Reader) {
 func (c *ListCell[T]) readMore(r *wire.Reader, list []T) []T {
 	n := r.ArrayLen()
 	from := r.Offset()
+	before := len(list)
 	if list == nil {
 		list = wire.MakeSlice[T](r, n)
-	}
-	before := len(list)
-	for range n {
-		if !r.OK() {
-			break
+		for i := 0; i < cap(list) && i < n && r.OK(); i++ {
+			list = list[:i+1] // new memory, which is zero
+			c.elem.Read(r, &list[i])
 		}
+	}
+	for len(list)-before < n && r.OK() {
 		list = append(list, *new(T))
 		c.elem.Read(r, &list[len(list)-1])
 	}

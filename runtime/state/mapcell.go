@@ -19,10 +19,11 @@ type MapField[K comparable, V any] struct {
 // MapCell is the cell of a [MapField].
 type MapCell[K comparable, V any] struct {
 	Cell
-	def   *MapField[K, V]
-	p     *map[K]V
-	bytes int  // encoded length of the entries, while recording
-	owned bool // the map was made here, and no view that lasts has it: write in place
+	def    *MapField[K, V]
+	p      *map[K]V
+	bytes  int       // encoded length of the entries, while recording
+	owned  bool      // the map was made here, and no view that lasts has it: write in place
+	sorter sorter[K] // nil when the keys' codec is none
 
 	keys  []K          // to sort in
 	pairs []pair[K, V] // to sort in
@@ -33,6 +34,7 @@ type MapCell[K comparable, V any] struct {
 func (c *MapCell[K, V]) Bind(core *Core, f *MapField[K, V], p *map[K]V) {
 	c.bind(core, &f.Field, c)
 	c.def, c.p = f, p
+	c.sorter, _ = f.Keys.(sorter[K])
 }
 
 // Merge applies u, which is not zero.
@@ -154,7 +156,7 @@ func (c *MapCell[K, V]) delete(keys []K) {
 	if len(present) == 0 {
 		return
 	}
-	slices.SortFunc(present, c.def.Compare)
+	c.sort(present)
 	present = slices.Compact(present)
 	m := c.own()
 	if c.recording() {
@@ -210,7 +212,7 @@ func (c *MapCell[K, V]) appendTo(b []byte) ([]byte, error) {
 	for key := range m {
 		keys = append(keys, key)
 	}
-	slices.SortFunc(keys, c.def.Compare)
+	c.sort(keys)
 	c.keys = keys
 	for i := range keys {
 		var err error
@@ -225,6 +227,14 @@ func (c *MapCell[K, V]) appendTo(b []byte) ([]byte, error) {
 	c.entry = pair[K, V]{}
 	clear(keys)
 	return b, nil
+}
+
+func (c *MapCell[K, V]) sort(keys []K) {
+	if c.sorter != nil {
+		c.sorter.sort(keys)
+		return
+	}
+	slices.SortFunc(keys, c.def.Compare)
 }
 
 func (c *MapCell[K, V]) size() int {
@@ -245,7 +255,13 @@ func (c *MapCell[K, V]) read(r *wire.Reader) {
 	n := r.MapLen()
 	m := wire.MakeMap[K, V](r, n)
 	from := r.Offset()
-	c.readPairs(r, n, func(key K, value V) { m[key] = value })
+	for range n {
+		if !c.readEntry(r) {
+			break
+		}
+		m[c.entry.key] = c.entry.value
+	}
+	c.entry = pair[K, V]{}
 	*c.p = m
 	c.bytes = r.Offset() - from
 	if r.OK() && c.recording() && (c.core.opts.DropUnknown || len(m) < n) {
@@ -253,18 +269,12 @@ func (c *MapCell[K, V]) read(r *wire.Reader) {
 	}
 }
 
-// readPairs reads n entries.
-func (c *MapCell[K, V]) readPairs(r *wire.Reader, n int, put func(key K, value V)) {
-	for range n {
-		c.entry = pair[K, V]{}
-		c.def.Keys.Read(r, &c.entry.key)
-		c.def.Values.Read(r, &c.entry.value)
-		if !r.OK() {
-			break
-		}
-		put(c.entry.key, c.entry.value)
-	}
+// readEntry reads one entry into c.entry and reports whether there was one.
+func (c *MapCell[K, V]) readEntry(r *wire.Reader) bool {
 	c.entry = pair[K, V]{}
+	c.def.Keys.Read(r, &c.entry.key)
+	c.def.Values.Read(r, &c.entry.value)
+	return r.OK()
 }
 
 // measure counts the encoded length of all entries.
@@ -278,17 +288,7 @@ func (c *MapCell[K, V]) measure() {
 func (c *MapCell[K, V]) apply(r *wire.Reader, op delta.Op) bool {
 	switch op {
 	case delta.Put:
-		m := c.own()
-		c.written = true
-		c.readPairs(r, r.MapLen(), func(key K, value V) {
-			if c.recording() {
-				if old, ok := m[key]; ok {
-					c.bytes -= c.sizeOf(key, old)
-				}
-				c.bytes += c.sizeOf(key, value)
-			}
-			m[key] = value
-		})
+		c.applyPut(r)
 	case delta.Delete:
 		keys := readVals(r, c.def.Keys)
 		if !r.OK() || *c.p == nil {
@@ -305,6 +305,25 @@ func (c *MapCell[K, V]) apply(r *wire.Reader, op delta.Op) bool {
 		return false
 	}
 	return true
+}
+
+func (c *MapCell[K, V]) applyPut(r *wire.Reader) {
+	m := c.own()
+	c.written = true
+	for range r.MapLen() {
+		if !c.readEntry(r) {
+			break
+		}
+		key, value := c.entry.key, c.entry.value
+		if c.recording() {
+			if old, ok := m[key]; ok {
+				c.bytes -= c.sizeOf(key, old)
+			}
+			c.bytes += c.sizeOf(key, value)
+		}
+		m[key] = value
+	}
+	c.entry = pair[K, V]{}
 }
 
 func (c *MapCell[K, V]) reset() {

@@ -152,7 +152,7 @@ func (c *Core) migrated() error {
 		return nil
 	}
 	if err := c.migrate(c.old); err != nil {
-		return &DecodeError{Field: c.old.fields[0].cell.base().name, Err: err}
+		return &DecodeError{Field: c.old.fields[0].cell.base().field.Name, Err: err}
 	}
 	for _, f := range c.old.fields {
 		f.cell.adopt()

@@ -169,8 +169,13 @@ func (r *Reader) bits(at, size int) (uint64, bool) {
 	if len(r.s)-r.i < at+size {
 		return 0, false
 	}
+	s := r.s[r.i+at : r.i+at+size]
+	if size == 8 {
+		return uint64(s[7]) | uint64(s[6])<<8 | uint64(s[5])<<16 | uint64(s[4])<<24 |
+			uint64(s[3])<<32 | uint64(s[2])<<40 | uint64(s[1])<<48 | uint64(s[0])<<56, true
+	}
 	var v uint64
-	for _, c := range []byte(r.s[r.i+at : r.i+at+size]) {
+	for _, c := range []byte(s) {
 		v = v<<8 | uint64(c)
 	}
 	return v, true
@@ -331,13 +336,19 @@ func (r *Reader) FixedArray(n int) bool {
 
 // Str reads a string. It shares the Reader's copy of the input.
 func (r *Reader) Str() string {
-	if r.i < len(r.s) {
-		if c := r.s[r.i]; c&0xe0 == 0xa0 {
-			from := r.i + 1
-			if to := from + int(c&0x1f); to <= len(r.s) {
-				r.i = to
-				return r.s[from:to]
-			}
+	if r.i+1 < len(r.s) {
+		from, n := r.i+1, 0
+		switch c := r.s[r.i]; {
+		case c&0xe0 == 0xa0:
+			n = int(c & 0x1f)
+		case c == 0xd9:
+			from, n = r.i+2, int(r.s[r.i+1])
+		default:
+			return r.longString()
+		}
+		if to := from + n; to <= len(r.s) {
+			r.i = to
+			return r.s[from:to]
 		}
 	}
 	return r.longString()
