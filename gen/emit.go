@@ -36,7 +36,8 @@ func emit(m *model) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	if err := e.f.Render(&out); err != nil {
-		return nil, fmt.Errorf("gen: package %s: what was generated is not Go, which is a mistake of graphgen's: %.200s", m.pkgPath, err)
+		// The error has all that was generated in it; its first lines say enough.
+		return nil, fmt.Errorf("gen: package %s: what was generated is not Go, which is a mistake of graphgen's: %s", m.pkgPath, clip(err.Error()))
 	}
 	return groupImports(out.Bytes()), nil
 }

@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -69,7 +70,7 @@ func FuzzSource(f *testing.F) {
 		pkg := check(t, fset, file)
 		src := newSource(Config{Dir: "/m"}, pkg, hook)
 		result, err := generate(Config{Dir: "/m"}, []*source{src})
-		if err == errNoTypes || err == nil && (len(result.Diagnostics) > 0 || hasErrors(pkg)) {
+		if errors.Is(err, errNoTypes) || err == nil && (len(result.Diagnostics) > 0 || hasErrors(pkg)) {
 			return
 		}
 		if err != nil {
@@ -91,14 +92,20 @@ func hasErrors(pkg *packages.Package) bool {
 
 // check type-checks a file as go/packages does.
 func check(t *testing.T, fset *token.FileSet, file *ast.File) *packages.Package {
+	t.Helper()
 	pkg := &packages.Package{ID: "m", Name: file.Name.Name, PkgPath: "m", GoFiles: []string{"/m/state.go"}, Fset: fset, Syntax: []*ast.File{file}}
-	conf := types.Config{Importer: imports(t), Error: func(err error) { pkg.TypeErrors = append(pkg.TypeErrors, err.(types.Error)) }}
+	conf := types.Config{Importer: imports(t), Error: func(err error) {
+		if e := (types.Error{}); errors.As(err, &e) {
+			pkg.TypeErrors = append(pkg.TypeErrors, e)
+		}
+	}}
 	pkg.Types, _ = conf.Check("m", fset, []*ast.File{file}, nil) // errors are in TypeErrors
 	return pkg
 }
 
 // compile type-checks what was generated together with its source, whose bodies may use what is generated.
 func compile(t *testing.T, fset *token.FileSet, text string, generated []File) {
+	t.Helper()
 	file, err := new(parseHook).parse(fset, "/m/state.go", []byte(text))
 	if err != nil {
 		t.Fatal(err)
@@ -112,8 +119,8 @@ func compile(t *testing.T, fset *token.FileSet, text string, generated []File) {
 		files = append(files, parsed)
 	}
 	conf := types.Config{Importer: imports(t), Error: func(err error) {
-		e := err.(types.Error)
-		if strings.HasSuffix(fset.Position(e.Pos).Filename, Suffix) {
+		var e types.Error
+		if errors.As(err, &e) && strings.HasSuffix(fset.Position(e.Pos).Filename, Suffix) {
 			t.Errorf("what was generated does not compile: %v\nof\n%s", err, text)
 		}
 	}}
@@ -122,6 +129,7 @@ func compile(t *testing.T, fset *token.FileSet, text string, generated []File) {
 
 // imports returns an importer of what golden packages and generated code import.
 func imports(t *testing.T) types.Importer {
+	t.Helper()
 	pkgs, err := loadImports()
 	if err != nil {
 		t.Fatal(err)

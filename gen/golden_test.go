@@ -16,17 +16,17 @@ import (
 var goldenDir = filepath.Join("..", "testdata", "golden")
 
 // generate returns what graphgen makes of packages that have no faults.
-func generate(t testing.TB, cfg gen.Config) *gen.Result {
-	t.Helper()
-	result, err := gen.Generate(t.Context(), cfg)
+func generate(tb testing.TB, cfg gen.Config) *gen.Result {
+	tb.Helper()
+	result, err := gen.Generate(tb.Context(), cfg)
 	if err != nil {
-		t.Fatalf("Generate: %v", err)
+		tb.Fatalf("Generate: %v", err)
 	}
 	for _, d := range result.Diagnostics {
-		t.Errorf("unexpected diagnostic: %s", d)
+		tb.Errorf("unexpected diagnostic: %s", d)
 	}
 	if len(result.Diagnostics) > 0 {
-		t.FailNow()
+		tb.FailNow()
 	}
 	return result
 }
@@ -112,12 +112,12 @@ func TestOutputDoesNotDependOnOldOutput(t *testing.T) {
 
 // copyPackage copies the sources of a package that imports nothing but the standard library, without what was generated for
 // it, into a module of its own.
-func copyPackage(t testing.TB, from string) string {
-	t.Helper()
-	dir := t.TempDir()
+func copyPackage(tb testing.TB, from string) string {
+	tb.Helper()
+	dir := tb.TempDir()
 	entries, err := os.ReadDir(from)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	for _, entry := range entries {
 		if filepath.Ext(entry.Name()) != ".go" || strings.HasSuffix(entry.Name(), "_test.go") || strings.HasSuffix(entry.Name(), gen.Suffix) {
@@ -125,15 +125,15 @@ func copyPackage(t testing.TB, from string) string {
 		}
 		content, err := os.ReadFile(filepath.Join(from, entry.Name()))
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, entry.Name()), content, 0o644); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	mod := "module example.com/m\n\ngo 1.26\n"
 	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o644); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return dir
 }

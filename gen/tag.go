@@ -209,7 +209,7 @@ func lookupTag(raw, key string) (value string, found bool, fault string) {
 
 // clip shortens what a message quotes.
 func clip(s string) string {
-	const most = 40
+	const most = 80
 	if len(s) <= most {
 		return s
 	}

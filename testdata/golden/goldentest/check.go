@@ -42,18 +42,18 @@ func State[S, U any](t *testing.T, schema *state.Schema[S, U], prepare func(f *F
 		},
 		equal: schema.Equal,
 	}.check(t, prepare)
-	each(t, prepare, func(t *testing.T, f *Filler) { checkClone(t, schema, f) })
+	each(t, prepare, func(f *Filler) { checkClone(t, schema, f) })
 }
 
 // each runs check with many seeds and stops at the first that fails.
-func each(t *testing.T, prepare func(f *Filler), check func(t *testing.T, f *Filler)) {
+func each(t *testing.T, prepare func(f *Filler), check func(f *Filler)) {
 	t.Helper()
 	for seed := range uint64(rounds) {
-		f := New(seed)
+		f := New(t, seed)
 		if prepare != nil {
 			prepare(f)
 		}
-		if check(t, f); t.Failed() {
+		if check(f); t.Failed() {
 			t.Fatalf("with seed %d", seed)
 		}
 	}
@@ -69,7 +69,7 @@ type codec[T any] struct {
 
 func (c codec[T]) check(t *testing.T, prepare func(f *Filler)) {
 	t.Helper()
-	each(t, prepare, func(t *testing.T, f *Filler) {
+	each(t, prepare, func(f *Filler) {
 		var v T
 		Fill(f, &v)
 		b, err := c.encode(v)
@@ -128,7 +128,7 @@ func (c codec[T]) checkInterop(t *testing.T, v T, b []byte) {
 // checkPrefixes checks that data which was cut short is never taken for whole.
 func (c codec[T]) checkPrefixes(t *testing.T, b []byte) {
 	t.Helper()
-	for n := range len(b) {
+	for n := range b {
 		if _, err := c.decode(b[:n]); err == nil {
 			t.Fatalf("%s: %d of %d bytes decode without an error: %x", c.name, n, len(b), b[:n])
 		}

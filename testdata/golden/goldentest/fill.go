@@ -10,20 +10,23 @@ import (
 	"net/url"
 	"reflect"
 	"strings"
+	"testing"
 	"time"
 	"unsafe"
 )
 
-// Filler makes random values. The zero Filler has no members for interfaces.
+// Filler makes random values.
 type Filler struct {
+	TB   testing.TB
 	Rand *rand.Rand
 	// Custom makes values of types that cannot be filled field by field, and of interfaces.
 	Custom map[reflect.Type]func(f *Filler, depth int) any
 }
 
-// New returns a Filler that makes the same values for the same seed.
-func New(seed uint64) *Filler {
-	f := &Filler{Rand: rand.New(rand.NewPCG(seed, seed)), Custom: make(map[reflect.Type]func(*Filler, int) any)}
+// New returns a Filler that makes the same values for the same seed. It fails tb when it is to make what it cannot.
+func New(tb testing.TB, seed uint64) *Filler {
+	tb.Helper()
+	f := &Filler{TB: tb, Rand: rand.New(rand.NewPCG(seed, seed)), Custom: make(map[reflect.Type]func(*Filler, int) any)}
 	Register(f, func(f *Filler, _ int) time.Time {
 		return time.Unix(f.Rand.Int64N(1<<33), f.Rand.Int64N(1e9)).UTC()
 	})
@@ -38,11 +41,11 @@ func New(seed uint64) *Filler {
 }
 
 // Register sets how values of T are made.
-func Register[T any](f *Filler, make func(f *Filler, depth int) T) {
-	f.Custom[reflect.TypeFor[T]()] = func(f *Filler, depth int) any { return make(f, depth) }
+func Register[T any](f *Filler, create func(f *Filler, depth int) T) {
+	f.Custom[reflect.TypeFor[T]()] = func(f *Filler, depth int) any { return create(f, depth) }
 }
 
-// Fill sets what p points to to something random, except fields with the tag graph:"-" or untracked.
+// Fill gives what p points to a random value, except fields with the tag graph:"-" or untracked.
 func Fill[T any](f *Filler, p *T) { f.fill(reflect.ValueOf(p).Elem(), 0) }
 
 // Of returns a random T, for use in custom functions.
@@ -64,8 +67,8 @@ func (f *Filler) text() string {
 }
 
 func (f *Filler) fill(v reflect.Value, depth int) {
-	if make, ok := f.Custom[v.Type()]; ok {
-		if made := make(f, depth); made != nil {
+	if create, ok := f.Custom[v.Type()]; ok {
+		if made := create(f, depth); made != nil {
 			v.Set(reflect.ValueOf(made))
 		}
 		return
@@ -117,7 +120,7 @@ func (f *Filler) fill(v reflect.Value, depth int) {
 	case reflect.Struct:
 		f.fillStruct(v, depth)
 	default:
-		panic(fmt.Sprintf("goldentest: register how to fill %s", v.Type()))
+		f.TB.Fatalf("goldentest: register how to fill %s", v.Type())
 	}
 }
 

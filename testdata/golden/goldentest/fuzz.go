@@ -12,7 +12,7 @@ import (
 // FuzzPayload feeds any bytes to the codec of a payload. It must not panic, must allocate in proportion to what it is given,
 // and what it makes of bytes that it takes must travel unchanged.
 func FuzzPayload[T any, P wire.Generated[T]](f *testing.F, prepare func(f *Filler)) {
-	for _, b := range seeds[T](prepare, func(v T) ([]byte, error) { return P(&v).AppendWire(nil) }) {
+	for _, b := range seeds[T](f, prepare, func(v T) ([]byte, error) { return P(&v).AppendWire(nil) }) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -35,7 +35,7 @@ func FuzzPayload[T any, P wire.Generated[T]](f *testing.F, prepare func(f *Fille
 
 // FuzzState feeds any bytes to a state as a snapshot, as a delta on nothing and as an update.
 func FuzzState[S, U any](f *testing.F, schema *state.Schema[S, U], prepare func(f *Filler)) {
-	for _, b := range seeds(prepare, func(s S) ([]byte, error) {
+	for _, b := range seeds(f, prepare, func(s S) ([]byte, error) {
 		live := schema.New(state.Options{})
 		live.Load(s)
 		return live.AppendSnapshot(nil)
@@ -81,10 +81,11 @@ func checkStable[S, U any](t *testing.T, schema *state.Schema[S, U], live state.
 }
 
 // seeds returns small random values, encoded.
-func seeds[T any](prepare func(f *Filler), encode func(v T) ([]byte, error)) [][]byte {
+func seeds[T any](tb testing.TB, prepare func(f *Filler), encode func(v T) ([]byte, error)) [][]byte {
+	tb.Helper()
 	var list [][]byte
 	for seed := range uint64(40) {
-		f := New(seed)
+		f := New(tb, seed)
 		if prepare != nil {
 			prepare(f)
 		}

@@ -125,7 +125,7 @@ type Embedded struct{ Note string }
 // Text is stored by its methods, since it holds what cannot be stored.
 type Text struct {
 	value string
-	done  func()
+	Done  func()
 }
 
 // MarshalText implements encoding.TextMarshaler.
