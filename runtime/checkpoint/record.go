@@ -94,6 +94,8 @@ func (s Source) String() string {
 // first one wins. Every other kind is replaced by a later write of the same identity, which takes its place in
 // the order. A write whose base has been committed is accepted and counts for nothing. The writes of one call
 // are taken in order, so a Discard may be followed by the Result that stands in its stead.
+//
+// Savers copy the payloads they are given. A payload that a saver returns must not be modified.
 type Write struct {
 	Namespace string
 	Base      ID     // of the record that made the task due

@@ -96,17 +96,24 @@ func (v *volume) retire() error {
 	if err != nil {
 		return err
 	}
+	to := v.s.path(v.base, number)
+	switch there, err := exists(to); {
+	case err != nil:
+		return err
+	case there:
+		return damaged(to, 0, "there is a file of version %d of thread %q already", number, short(v.id))
+	}
 	if err := v.s.writeFile(next, header); err != nil {
 		return err
 	}
-	if err := v.s.disk.rename(v.path, v.s.path(v.base, number)); err != nil {
+	if err := v.s.disk.rename(v.path, to); err != nil {
 		return fmt.Errorf("file: %w", err)
 	}
 	v.drop()
 	return v.move(next, v.path)
 }
 
-// writeFile makes or replaces a file, durably but for its name.
+// writeFile makes or replaces a file, durably.
 func (s *Saver) writeFile(path string, b []byte) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -116,7 +123,11 @@ func (s *Saver) writeFile(path string, b []byte) error {
 	if err == nil {
 		err = s.disk.sync(f)
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = s.disk.syncDir(s.dir)
+	}
+	if err != nil {
 		return fmt.Errorf("file: write %s: %w", path, err)
 	}
 	return nil

@@ -26,9 +26,9 @@ func TestWritesAreSyncedBeforeTheyAreAcknowledged(t *testing.T) {
 			"commit":                  "write, sync",
 			"commit and end":          "write, sync",
 			"copy":                    "4 writes, sync, rename, syncDir",
-			"release":                 "write, sync, write, sync, 2 renames, syncDir",
+			"release":                 "write, sync, write, sync, syncDir, 2 renames, syncDir",
 			"open the second version": "write, sync",
-			"end with a release":      "write, sync, write, sync, 2 renames, syncDir",
+			"end with a release":      "write, sync, write, sync, syncDir, 2 renames, syncDir",
 			"open the third version":  "write, sync",
 			"prune versions":          "remove, syncDir",
 		}[a.name]
@@ -215,6 +215,12 @@ func TestListingDoesNotReadWhatHasNotChanged(t *testing.T) {
 		a := opening(t, fmt.Sprint("thread ", i), checkpoint.ID{})
 		a.End = true
 		mustAppend(t, s, a)
+	}
+	past := time.Now().Add(-time.Hour)
+	for i := range 10 {
+		if err := os.Chtimes(filepath.Join(dir, file.BaseName(fmt.Sprint("thread ", i))+".saver"), time.Time{}, past); err != nil {
+			t.Fatal(err)
+		}
 	}
 	lister := open(t, dir)
 	list := func() (threads []checkpoint.Thread) {

@@ -24,6 +24,9 @@ type listing struct {
 	thread checkpoint.Thread
 }
 
+// tick is how long two changes of a file may have the same time, and more. What is younger is not remembered.
+const tick = 100 * time.Millisecond
+
 // fresh reports whether info is of the file as it was.
 func (l *listing) fresh(info os.FileInfo) bool {
 	return l.info != nil && l.info.Size() == info.Size() && l.info.ModTime().Equal(info.ModTime()) && os.SameFile(l.info, info)
@@ -40,12 +43,12 @@ func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2
 		}
 		found := 0
 		for _, name := range names {
-			t, selected, err := s.listed1(ctx, name.base, &q)
+			t, ok, err := s.selected(ctx, name.base, &q)
 			if err != nil {
 				yield(checkpoint.Thread{}, err)
 				return
 			}
-			if !selected {
+			if !ok {
 				continue
 			}
 			if found++; !yield(t, nil) || found == q.Limit {
@@ -72,6 +75,7 @@ func (s *Saver) names(ctx context.Context, q *checkpoint.ThreadQuery) ([]name, e
 	if err = errors.Join(err, d.Close()); err != nil {
 		return nil, fmt.Errorf("file: %w", err)
 	}
+	s.forgetListed(len(all))
 	var names []name
 	for _, n := range all {
 		base, id, ok := parseName(n)
@@ -93,8 +97,18 @@ func (s *Saver) names(ctx context.Context, q *checkpoint.ThreadQuery) ([]name, e
 	return names, nil
 }
 
-// listed1 returns one thread, if it has an open version and q selects it.
-func (s *Saver) listed1(ctx context.Context, base string, q *checkpoint.ThreadQuery) (checkpoint.Thread, bool, error) {
+// forgetListed forgets all listings when there are far more than files in the folder: most are of threads that are
+// gone.
+func (s *Saver) forgetListed(files int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.listed) > 2*files+1000 {
+		clear(s.listed)
+	}
+}
+
+// selected returns one thread, if it has an open version and q selects it.
+func (s *Saver) selected(ctx context.Context, base string, q *checkpoint.ThreadQuery) (checkpoint.Thread, bool, error) {
 	if err := s.begin(ctx); err != nil {
 		return checkpoint.Thread{}, false, err
 	}
@@ -173,9 +187,11 @@ func (s *Saver) listing(ctx context.Context, base string) (listing, error) {
 		l.open, l.ended = true, v.v.Ended
 		l.thread = v.v.Describe(true, time.Time{}, 1)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.listed[base] = l
+	if time.Since(info.ModTime()) > tick {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.listed[base] = l
+	}
 	return l, nil
 }
 
