@@ -10,8 +10,10 @@ export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 # The go command's ... skips testdata, so the packages there are named.
 PACKAGES := ./... ./testdata/golden/...
 
-# The race detector is the one thing that needs a C compiler. RACE= tests without it.
+# The race detector is the one thing that needs a C compiler: RACE= tests without it. TESTFLAGS=-short leaves out the tests
+# that need servers; otherwise those that are missing are installed, where that needs nobody's password.
 RACE ?= -race
+TESTFLAGS ?=
 GOTEST ?= go test
 TOOL := go tool -modfile=tools/go.mod
 
@@ -33,7 +35,8 @@ generate: ## Write all generated code anew
 test: ## Run every test under the race detector
 	@if [ "$(RACE)" = -race ] && [ "$$(go env CGO_ENABLED)" != 1 ]; then \
 		echo "make test: the race detector needs a C compiler: install gcc, or test without it: make test RACE=" >&2; exit 1; fi
-	$(GOTEST) $(RACE) -timeout 30m $(PACKAGES)
+	@case " $(TESTFLAGS) " in *" -short "*) ;; *) internal/testenv/install.sh ;; esac
+	$(GOTEST) $(RACE) -timeout 30m $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: check
 check: ## Check format, generated code, modules, vet and linters

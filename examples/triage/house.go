@@ -96,7 +96,7 @@ func (h *house) handle(ctx context.Context, l Line) Report {
 		res, err := t.Invoke(ctx, StateUpdate{Raw: state.Set(l.Raw)})
 		return report(l.ID, res, err)
 	case err != nil:
-		return Report{Ticket: l.ID, Standing: Failed, Err: err}
+		return report(l.ID, graph.Result[State]{}, err)
 	case len(snap.Next) == 0:
 		return Report{Ticket: l.ID, Standing: Finished, State: snap.State}
 	case waits(snap):
