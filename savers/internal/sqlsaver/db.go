@@ -14,6 +14,9 @@ type DB interface {
 	// the row's version and seq. stored is false when there was none to store.
 	Place(ctx context.Context, text string, args ...any) (version int, seq uint64, stored bool, err error)
 
+	// Prepare readies the texts that are going to be run in transactions that only read, and in all others.
+	Prepare(ctx context.Context, reads, writes []string) error
+
 	// Close frees what the database holds.
 	Close() error
 }

@@ -1,3 +1,4 @@
+//nolint:sqlclosecheck,rowserrcheck // statements are kept until Close, and rows are for the caller to close
 package sqlsaver
 
 import (
@@ -26,6 +27,21 @@ var _ DB = (*Std)(nil)
 type place struct {
 	db   *sql.DB
 	text string
+}
+
+// Prepare readies texts, so that a transaction finds them prepared.
+func (s *Std) Prepare(ctx context.Context, reads, writes []string) error {
+	for _, text := range reads {
+		if _, err := s.prepare(ctx, s.Read, text); err != nil {
+			return err
+		}
+	}
+	for _, text := range writes {
+		if _, err := s.prepare(ctx, s.Write, text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // prepare returns the prepared statement of a text. Texts are few: they never hold data.
@@ -87,11 +103,16 @@ func (s *Std) Place(ctx context.Context, text string, args ...any) (version int,
 	if s.PlaceWith != nil {
 		return s.PlaceWith(ctx, st, args)
 	}
-	err = st.QueryRowContext(ctx, args...).Scan(&version, &seq)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, 0, false, nil
+	rows, err := st.QueryContext(ctx, args...)
+	if err != nil {
+		return 0, 0, false, err
 	}
-	return version, seq, err == nil, err
+	// A statement has stored its row for good when it has said that there are no more, not before.
+	err = each(rows, func(rows Rows) error {
+		stored = true
+		return rows.Scan(&version, &seq)
+	})
+	return version, seq, stored && err == nil, err
 }
 
 // Begin starts a transaction.
@@ -129,8 +150,8 @@ type stdTx struct {
 	tx *sql.Tx
 }
 
-// bind returns a kept statement for use in the transaction. A text that is not prepared yet is prepared by the
-// transaction's own connection: another one may not be free.
+// bind returns a prepared statement for use in the transaction. A text that is not among those readied is prepared
+// by the transaction's own connection: another one may not be free.
 func (t *stdTx) bind(ctx context.Context, text string) (*sql.Stmt, error) {
 	t.s.mu.Lock()
 	st := t.s.prepared[place{t.db, text}]

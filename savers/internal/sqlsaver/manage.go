@@ -1,0 +1,307 @@
+package sqlsaver
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// Release closes the open version, as [checkpoint.Saver] says.
+func (s *Saver) Release(ctx context.Context, id string, ifHead checkpoint.ID) (v checkpoint.Version, err error) {
+	if err := checkpoint.CheckThread(id); err != nil {
+		return v, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return v, err
+	}
+	defer s.end()
+	err = s.write(ctx, RolledBack, func(tx Tx) error {
+		v, err = s.releaseIn(ctx, tx, id, ifHead)
+		return err
+	})
+	if err != nil {
+		return checkpoint.Version{}, s.wrap(ctx, "release", err)
+	}
+	return v, nil
+}
+
+func (s *Saver) releaseIn(ctx context.Context, tx Tx, id string, ifHead checkpoint.ID) (v checkpoint.Version, err error) {
+	t, err := s.thread(ctx, tx, stLockThread, id)
+	switch {
+	case err != nil:
+		return v, err
+	case t == nil || t.open == 0:
+		return v, ledger.NoVersion(id, 0)
+	}
+	if err := t.busy(); err != nil {
+		return v, err
+	}
+	root, err := s.root(ctx, tx, spot{thread: t.no, version: int64(t.open)})
+	if err != nil {
+		return v, err
+	}
+	if !ifHead.IsZero() && ifHead != root.ID {
+		return v, t.conflict("head", "", ifHead, root.ID)
+	}
+	var records int64
+	if _, err := one(ctx, tx, s.text[stCountRoot], []any{t.no, int64(t.open)}, &records); err != nil {
+		return v, err
+	}
+	v = checkpoint.Version{
+		Thread: id, Number: t.open, Released: time.UnixMicro(t.now).UTC(), Head: root.ID, Records: int(records), Status: t.status,
+	}
+	if err := s.close(ctx, tx, t); err != nil {
+		return v, err
+	}
+	return v, s.store(ctx, tx, t)
+}
+
+// Delete removes a thread, as [checkpoint.Saver] says.
+func (s *Saver) Delete(ctx context.Context, id string) error {
+	if err := checkpoint.CheckThread(id); err != nil {
+		return err
+	}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.end()
+	return s.wrap(ctx, "delete", s.write(ctx, Lost, func(tx Tx) error {
+		t, err := s.thread(ctx, tx, stLockThread, id)
+		if err != nil || t == nil {
+			return err
+		}
+		if err := t.busy(); err != nil {
+			return err
+		}
+		for st := stDeleteWrites; st <= stDeleteThread; st++ {
+			if _, err := tx.Exec(ctx, s.text[st], t.no); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// Prune removes old records and versions, as [checkpoint.Saver] says.
+func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Keep) (done checkpoint.Pruned, err error) {
+	if err := checkpoint.CheckThread(id); err != nil {
+		return done, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return done, err
+	}
+	defer s.end()
+	err = s.write(ctx, RolledBack, func(tx Tx) error {
+		done, err = s.pruneIn(ctx, tx, id, keep)
+		return err
+	})
+	if err != nil {
+		return checkpoint.Pruned{}, s.wrap(ctx, "prune", err)
+	}
+	return done, nil
+}
+
+func (s *Saver) pruneIn(ctx context.Context, tx Tx, id string, keep checkpoint.Keep) (done checkpoint.Pruned, err error) {
+	t, err := s.thread(ctx, tx, stLockThread, id)
+	switch {
+	case err != nil:
+		return done, err
+	case t == nil:
+		return done, ledger.NoThread(id)
+	}
+	if err := t.busy(); err != nil {
+		return done, err
+	}
+	if t.open != 0 && (keep.Last > 0 || !keep.Since.IsZero()) {
+		if done.Records, err = s.pruneRecords(ctx, tx, t, keep); err != nil {
+			return done, err
+		}
+	}
+	if keep.Released != 0 {
+		if done.Versions, err = s.pruneVersions(ctx, tx, t, keep.Released); err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// pruneVersions removes released versions but the newest keep, -1 for none.
+func (s *Saver) pruneVersions(ctx context.Context, tx Tx, t *thread, keep int) (int, error) {
+	rows, err := tx.Query(ctx, s.text[stNumbers], t.no)
+	if err != nil {
+		return 0, err
+	}
+	var released []int64
+	err = each(rows, func(rows Rows) error {
+		var n int64
+		err := rows.Scan(&n)
+		released = append(released, n)
+		return err
+	})
+	gone := released[:max(len(released)-max(keep, 0), 0)]
+	if err != nil || len(gone) == 0 {
+		return 0, err
+	}
+	for _, n := range gone {
+		for st := stDropVersionWrites; st <= stDropVersion; st++ {
+			if _, err := tx.Exec(ctx, s.text[st], t.no, n); err != nil {
+				return 0, err
+			}
+		}
+	}
+	t.versions -= len(gone)
+	return len(gone), s.store(ctx, tx, t)
+}
+
+// pruneRecords removes old records of the open version. What is to go is decided by package ledger, from all headers.
+func (s *Saver) pruneRecords(ctx context.Context, tx Tx, t *thread, keep checkpoint.Keep) (int, error) {
+	v := ledger.New(t.id, t.open)
+	numbers, err := s.namespaces(ctx, tx, t, t.open)
+	if err != nil {
+		return 0, err
+	}
+	flags := make(map[checkpoint.ID]int64)
+	for name, ns := range numbers {
+		entries, err := s.headers(ctx, tx, spot{t.no, int64(t.open), ns}, flags)
+		if err != nil {
+			return 0, err
+		}
+		if len(entries) > 0 {
+			v.Apply(&ledger.Event{Namespace: name, Entries: entries})
+		}
+	}
+	writes, err := s.writes(ctx, tx, t, t.open)
+	if err != nil {
+		return 0, err
+	}
+	v.Apply(&ledger.Event{Writes: writes})
+	removed := 0
+	for _, p := range v.Prune(keep) {
+		log, err := v.Log(p.Namespace, checkpoint.ID{})
+		if err != nil {
+			return 0, err
+		}
+		pr := pruner{s: s, tx: tx, at: spot{t.no, int64(t.open), numbers[p.Namespace]}, flags: flags}
+		if err := pr.prune(ctx, log, p.Kept); err != nil {
+			return 0, err
+		}
+		removed += p.Removed
+	}
+	return removed, nil
+}
+
+// namespaces returns the numbers of a version's namespaces by name, the root's among them.
+func (s *Saver) namespaces(ctx context.Context, db Runner, t *thread, version int) (map[string]int64, error) {
+	rows, err := db.Query(ctx, s.text[stNamespaces], t.no, int64(version))
+	if err != nil {
+		return nil, err
+	}
+	numbers := map[string]int64{"": 0}
+	err = each(rows, func(rows Rows) error {
+		var n int64
+		var key, rest []byte
+		err := rows.Scan(&n, &key, &rest)
+		numbers[nameOf(key, rest)] = n
+		return err
+	})
+	return numbers, err
+}
+
+// headers returns what pruning has to know of the records of a log, oldest first, and adds their flags by id.
+func (s *Saver) headers(ctx context.Context, tx Tx, at spot, flags map[checkpoint.ID]int64) (log []*ledger.Entry, err error) {
+	rows, err := tx.Query(ctx, s.text[stHeaders], at.thread, at.version, at.ns)
+	if err != nil {
+		return nil, err
+	}
+	err = each(rows, func(rows Rows) error {
+		var seq, f, created int64
+		var id, base []byte
+		if err := rows.Scan(&seq, &id, &f, &created, &base); err != nil {
+			return err
+		}
+		e := &ledger.Entry{Record: checkpoint.Record{
+			Seq: uint64(seq), Source: checkpoint.Source(f & sourceBits), Snapshot: f&isSnapshot != 0, Created: time.UnixMicro(created).UTC(),
+		}}
+		if !setID(&e.ID, id) || !setID(&e.Base, base) {
+			return damagedID(seq)
+		}
+		flags[e.ID] = f
+		log = append(log, e)
+		return nil
+	})
+	return log, err
+}
+
+// pruner prunes one log.
+type pruner struct {
+	s     *Saver
+	tx    Tx
+	at    spot
+	flags map[checkpoint.ID]int64
+}
+
+// prune removes from a log what is not kept. A record that loses the one before it must then say itself what it had
+// from that one; so must one that was committed by the record after it, when that goes.
+func (p *pruner) prune(ctx context.Context, log []*ledger.Entry, kept []ledger.Kept) error {
+	stays := make(map[uint64]*ledger.Kept, len(kept))
+	for i := range kept {
+		stays[kept[i].Entry.Seq] = &kept[i]
+	}
+	for i, e := range log {
+		k := stays[e.Seq]
+		follows := i > 0 && log[i-1].Seq+1 == e.Seq
+		switch {
+		case k == nil && follows && stays[e.Seq-1] != nil && p.flags[e.ID]&commitsBefore != 0:
+			if err := p.exec(ctx, stMarkCommitted, p.at.thread, p.at.version, log[i-1].ID[:]); err != nil {
+				return err
+			}
+		case k != nil && (len(k.Fold) > 0 || follows && stays[e.Seq-1] == nil):
+			if err := p.untie(ctx, k); err != nil {
+				return err
+			}
+		}
+	}
+	for _, e := range log {
+		if stays[e.Seq] == nil {
+			if err := p.exec(ctx, stDeleteRecord, p.at.thread, p.at.version, p.at.ns, int64(e.Seq)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *pruner) exec(ctx context.Context, st statement, args ...any) error {
+	_, err := p.tx.Exec(ctx, p.s.text[st], args...)
+	return err
+}
+
+// untie writes a record so that it stands without the one before it.
+func (p *pruner) untie(ctx context.Context, k *ledger.Kept) error {
+	seq := int64(k.Entry.Seq)
+	first := seq
+	if len(k.Fold) > 0 {
+		first = int64(k.Fold[0].Seq)
+	}
+	at := p.at
+	chain, err := p.s.records(ctx, p.tx, stRange, at.thread, at.version, at.ns, first, seq)
+	if err != nil {
+		return err
+	}
+	if len(chain) == 0 {
+		return fmt.Errorf("record %d has gone: %w", seq, checkpoint.ErrDamaged)
+	}
+	r := chain[len(chain)-1]
+	if len(k.Fold) > 0 {
+		if r, err = ledger.Snapshot(chain); err != nil {
+			return err
+		}
+	}
+	var before checkpoint.ID // none any more
+	flags := flagsOf(&r, before) | p.flags[r.ID]&isCommitted
+	return p.exec(ctx, stSnapshot, flags, optional(r.Parent, flags&parentIsBefore == 0), optional(r.Commits, true), bodyOf(&r),
+		at.thread, at.version, at.ns, seq)
+}

@@ -1,0 +1,304 @@
+package sqlsaver
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/codec"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// Load returns what restoring a checkpoint takes, as [checkpoint.Saver] says.
+func (s *Saver) Load(ctx context.Context, p checkpoint.Place) (chain checkpoint.Chain, err error) {
+	if err := p.Check(); err != nil {
+		return chain, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return chain, err
+	}
+	defer s.end()
+	err = s.read(ctx, func(tx Tx) error {
+		chain, err = s.load(ctx, tx, p)
+		return err
+	})
+	if err != nil {
+		return checkpoint.Chain{}, s.wrap(ctx, "load", err)
+	}
+	return chain, nil
+}
+
+func (s *Saver) load(ctx context.Context, tx Tx, p checkpoint.Place) (chain checkpoint.Chain, err error) {
+	t, v, err := s.version(ctx, tx, p.Thread, p.Version)
+	if err != nil {
+		return chain, err
+	}
+	if v == nil {
+		return chain, ledger.Absent(p)
+	}
+	writes, err := s.writes(ctx, tx, t, v.number)
+	if err != nil {
+		return chain, err
+	}
+	chain.Version = v.number
+	at, err := s.spot(ctx, tx, t, v.number, p.Namespace)
+	if err != nil {
+		return chain, err
+	}
+	root, err := s.root(ctx, tx, at)
+	if err != nil {
+		return chain, err
+	}
+	chain.Thread = describe(t, v, root, writes)
+	last, err := s.place(ctx, tx, at, p, &chain)
+	if err != nil || last == 0 {
+		return chain, err
+	}
+	chain.Records, err = s.records(ctx, tx, stChain, at.thread, at.version, at.ns, last, at.thread, at.version, at.ns, last)
+	if err != nil {
+		return chain, err
+	}
+	if len(chain.Records) == 0 {
+		return chain, fmt.Errorf("record %d has no snapshot before it: %w", last, checkpoint.ErrDamaged)
+	}
+	return chain, s.due(ctx, tx, t, at, &chain, writes)
+}
+
+// root returns what a thread's description says of the root's head.
+func (s *Saver) root(ctx context.Context, tx Tx, at spot) (r checkpoint.Record, err error) {
+	var id []byte
+	var step int64
+	found, err := one(ctx, tx, s.text[stRoot], []any{at.thread, at.version}, &id, &step)
+	if err != nil || !found {
+		return r, err
+	}
+	r.Step = int(step)
+	if !setID(&r.ID, id) {
+		err = fmt.Errorf("the head's id is not 16 bytes long: %w", checkpoint.ErrDamaged)
+	}
+	return r, err
+}
+
+// place sets the chain's head and returns the seq of the checkpoint that is asked for; 0 for none.
+func (s *Saver) place(ctx context.Context, tx Tx, at spot, p checkpoint.Place, chain *checkpoint.Chain) (last int64, err error) {
+	h, err := s.head(ctx, tx, at)
+	if err != nil {
+		return 0, err
+	}
+	chain.Head = h.id
+	if p.At.IsZero() {
+		return h.seq, nil
+	}
+	last, found, err := s.find(ctx, tx, at, p.At)
+	if err == nil && !found {
+		err = ledger.NoRecord(p.Thread, p.Namespace, p.At)
+	}
+	return last, err
+}
+
+// due sets what a chain says of the base of its last record.
+func (s *Saver) due(ctx context.Context, tx Tx, t *thread, at spot, chain *checkpoint.Chain, writes []checkpoint.Write) error {
+	last := &chain.Records[len(chain.Records)-1]
+	var ns, flags int64
+	var next *int64
+	var b []byte
+	found, err := one(ctx, tx, s.text[stBase], []any{t.no, int64(chain.Version), last.Base[:]}, &ns, &flags, &next, &b)
+	if err != nil {
+		return err
+	}
+	if found && ns == at.ns {
+		var r checkpoint.Record
+		body := codec.NewReader(b)
+		body.Body(&r)
+		if err := body.End(); err != nil {
+			return fmt.Errorf("record %s: %w: %w", last.Base, checkpoint.ErrDamaged, err)
+		}
+		chain.Due, chain.Committed = r.Due, isOver(flags, next)
+	}
+	for _, w := range writes {
+		if w.Base == last.Base {
+			chain.Writes = append(chain.Writes, w)
+		}
+	}
+	return nil
+}
+
+// version is one version of a thread.
+type version struct {
+	number   int
+	status   checkpoint.Status
+	updated  int64
+	released int64 // 0 while open
+}
+
+// version returns a version of a thread, 0 for the open one; nil when it does not exist.
+func (s *Saver) version(ctx context.Context, db Runner, id string, number int) (*thread, *version, error) {
+	t, err := s.thread(ctx, db, stThread, id)
+	if err != nil || t == nil {
+		return nil, nil, err
+	}
+	if number == 0 || number == t.open {
+		if t.open == 0 {
+			return t, nil, nil
+		}
+		return t, &version{number: t.open, status: t.status, updated: t.updated}, nil
+	}
+	v, status := &version{number: number}, int64(0)
+	found, err := one(ctx, db, s.text[stVersion], []any{t.no, int64(number)}, &status, &v.updated, &v.released)
+	if err != nil || !found {
+		return t, nil, err
+	}
+	v.status = checkpoint.Status(status)
+	return t, v, nil
+}
+
+// describe returns a version as a Thread.
+func describe(t *thread, v *version, root checkpoint.Record, writes []checkpoint.Write) checkpoint.Thread {
+	d := checkpoint.Thread{
+		ID: t.id, Version: v.number, Status: v.status, Head: root.ID, Step: root.Step,
+		Updated: time.UnixMicro(v.updated).UTC(), Versions: t.versions, Questions: checkpoint.OpenQuestions(writes),
+	}
+	if v.released == 0 && t.leased() {
+		d.Holder, d.Lease = t.holder, time.UnixMicro(t.until).UTC()
+	}
+	return d
+}
+
+// History yields records, newest first, as [checkpoint.Saver] says. It reads them some at a time.
+func (s *Saver) History(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+	return func(yield func(checkpoint.Record, error) bool) {
+		h := history{s: s, p: p, before: q.Before, size: 16}
+		if q.Limit > 0 {
+			h.size = int64(min(max(q.Limit+2, 4), maxPage)) // resume records may be among them
+		}
+		found := 0
+		for !h.done {
+			page, err := h.page(ctx)
+			for i := range page {
+				if !q.Match(&page[i]) {
+					continue
+				}
+				if found++; !yield(page[i], nil) || found == q.Limit {
+					return
+				}
+			}
+			if err != nil {
+				yield(checkpoint.Record{}, err)
+				return
+			}
+		}
+	}
+}
+
+// maxPage is how many records, or threads, are read at a time.
+const maxPage = 256
+
+// history is how far a history has been read.
+type history struct {
+	s      *Saver
+	p      checkpoint.Place
+	before checkpoint.ID
+	at     spot
+	next   int64 // only records with a smaller seq; 0 before the first page
+	size   int64
+	done   bool
+}
+
+// page returns the next records.
+func (h *history) page(ctx context.Context) (page []checkpoint.Record, err error) {
+	if err := h.p.Check(); err != nil {
+		return nil, err
+	}
+	if err := h.s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer h.s.end()
+	if h.next == 0 {
+		err = h.s.read(ctx, func(tx Tx) error { return h.start(ctx, tx) })
+	}
+	if err == nil && !h.done {
+		err = h.s.try(ctx, Lost, func() error {
+			page, err = h.s.records(ctx, h.s.db, stHistory, h.at.thread, h.at.version, h.at.ns, h.next, h.size)
+			return err
+		})
+	}
+	if err != nil || int64(len(page)) < h.size {
+		h.done = true
+	}
+	if len(page) > 0 {
+		h.next = int64(page[len(page)-1].Seq)
+	}
+	h.size = min(2*h.size, maxPage)
+	return page, h.s.wrap(ctx, "history", err)
+}
+
+// start finds where to begin.
+func (h *history) start(ctx context.Context, tx Tx) error {
+	p := h.p
+	p.At = h.before
+	t, v, err := h.s.version(ctx, tx, p.Thread, p.Version)
+	if err != nil {
+		return err
+	}
+	if v == nil {
+		h.done = true
+		return ledger.Absent(p)
+	}
+	h.at, err = h.s.spot(ctx, tx, t, v.number, p.Namespace)
+	if err != nil {
+		return err
+	}
+	var chain checkpoint.Chain
+	h.next, err = h.s.place(ctx, tx, h.at, p, &chain)
+	switch {
+	case err != nil:
+		return err
+	case h.at.ns == unknown:
+		h.done = true
+	case h.before.IsZero():
+		h.next++ // the head is the first
+	}
+	return nil
+}
+
+// Versions returns a thread's versions, as [checkpoint.Saver] says.
+func (s *Saver) Versions(ctx context.Context, id string) (all []checkpoint.Version, err error) {
+	if err := checkpoint.CheckThread(id); err != nil {
+		return nil, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	err = s.try(ctx, Lost, func() error {
+		all = nil
+		rows, err := s.db.Query(ctx, s.text[stVersions], key(id))
+		if err != nil {
+			return err
+		}
+		return each(rows, func(rows Rows) error {
+			v, err := scanVersion(id, rows)
+			all = append(all, v)
+			return err
+		})
+	})
+	return all, s.wrap(ctx, "versions", err)
+}
+
+func scanVersion(id string, rows Rows) (checkpoint.Version, error) {
+	var number, status, released, records int64
+	var head []byte
+	if err := rows.Scan(&number, &status, &released, &records, &head); err != nil {
+		return checkpoint.Version{}, err
+	}
+	v := checkpoint.Version{Thread: id, Number: int(number), Status: checkpoint.Status(status), Records: int(records)}
+	if released > 0 {
+		v.Released = time.UnixMicro(released).UTC()
+	}
+	if !setID(&v.Head, head) {
+		return v, fmt.Errorf("version %d: the head's id is not 16 bytes long: %w", number, checkpoint.ErrDamaged)
+	}
+	return v, nil
+}

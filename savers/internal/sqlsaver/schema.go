@@ -1,0 +1,130 @@
+package sqlsaver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Mode says what opening a saver does about tables.
+type Mode int
+
+// The modes.
+const (
+	Create   Mode = iota // make what is missing, bring what is old up to date
+	Verify               // change nothing: fail unless the tables are there and up to date
+	Recreate             // drop all tables of savers, with all they hold, and make them anew
+)
+
+// tables are those of a saver, in an order in which they can be dropped.
+func tables() []string {
+	return []string{
+		"graph_state", "graph_write", "graph_checkpoint", "graph_line", "graph_namespace", "graph_version", "graph_thread", "graph_schema",
+	}
+}
+
+// Migrate brings a database's tables to the newest version. files has a file of statements for each version, in order,
+// named 0001_what.sql and so on; each leaves a database as it was, or is harmless when it is run again.
+func Migrate(ctx context.Context, db DB, d *Dialect, files fs.FS, mode Mode) error {
+	names, err := fs.Glob(files, "*.sql")
+	if err != nil || len(names) == 0 {
+		return errors.Join(fmt.Errorf("%s: no migrations", d.Name), err)
+	}
+	slices.Sort(names)
+	s := &Saver{db: db, d: d, patience: DefaultPatience}
+	err = s.write(ctx, Lost, func(tx Tx) error {
+		m := migration{tx: tx, d: d, files: files, names: names}
+		return m.locked(ctx, mode)
+	})
+	return s.wrap(ctx, "schema", err)
+}
+
+type migration struct {
+	tx    Tx
+	d     *Dialect
+	files fs.FS
+	names []string
+}
+
+// locked does what mode says while no other process does.
+func (m *migration) locked(ctx context.Context, mode Mode) (err error) {
+	if m.d.LockSchema != "" {
+		if err := m.query(ctx, m.d.LockSchema); err != nil {
+			return err
+		}
+	}
+	if m.d.UnlockSchema != "" {
+		defer func() { err = errors.Join(err, m.query(ctx, m.d.UnlockSchema)) }()
+	}
+	if mode == Recreate {
+		for _, table := range tables() {
+			if err := m.exec(ctx, "DROP TABLE IF EXISTS "+table); err != nil {
+				return err
+			}
+		}
+	}
+	version, err := m.version(ctx)
+	if err != nil {
+		return err
+	}
+	switch last := len(m.names); {
+	case version > last:
+		return fmt.Errorf("the tables are of version %d, and this program knows %d: update the program", version, last)
+	case version < last && mode == Verify:
+		return fmt.Errorf("the tables are of version %d, and this program wants %d: run %s, or open in the mode that creates", version, last, m.names[version])
+	}
+	for ; version < len(m.names); version++ {
+		if err := m.apply(ctx, version); err != nil {
+			return fmt.Errorf("%s: %w", m.names[version], err)
+		}
+	}
+	return nil
+}
+
+// version returns the version of the tables that there are, 0 for none.
+func (m *migration) version(ctx context.Context) (int, error) {
+	var version int64
+	there, err := one(ctx, m.tx, m.d.text(m.d.HasTable), []any{"graph_schema"}, &version)
+	if err == nil && there {
+		_, err = one(ctx, m.tx, "SELECT COALESCE(MAX(version), 0) FROM graph_schema", nil, &version)
+	}
+	if !there {
+		return 0, err
+	}
+	return int(version), err
+}
+
+// apply brings tables of a version to the next.
+func (m *migration) apply(ctx context.Context, version int) error {
+	b, err := fs.ReadFile(m.files, m.names[version])
+	if err != nil {
+		return err
+	}
+	for _, text := range strings.Split(string(b), ";\n") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		if err := m.exec(ctx, text); err != nil {
+			return err
+		}
+	}
+	return m.exec(ctx, "INSERT INTO graph_schema (version) VALUES ("+strconv.Itoa(version+1)+")")
+}
+
+func (m *migration) exec(ctx context.Context, text string) error {
+	_, err := m.tx.Exec(ctx, text)
+	return err
+}
+
+// query runs a statement whose rows do not matter.
+func (m *migration) query(ctx context.Context, text string) error {
+	rows, err := m.tx.Query(ctx, text)
+	if err != nil {
+		return err
+	}
+	return each(rows, func(Rows) error { return nil })
+}

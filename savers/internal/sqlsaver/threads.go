@@ -1,0 +1,207 @@
+package sqlsaver
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Threads yields the threads that have an open version, as [checkpoint.Saver] says: a page at a time, by index.
+func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+	return func(yield func(checkpoint.Thread, error) bool) {
+		l := s.listing(q)
+		for found := 0; !l.done; {
+			page, err := l.page(ctx)
+			for _, t := range page {
+				if found++; !yield(t, nil) || found == q.Limit {
+					return
+				}
+			}
+			if err != nil {
+				yield(checkpoint.Thread{}, err)
+				return
+			}
+		}
+	}
+}
+
+// listing is how far the threads have been listed.
+type listing struct {
+	s        *Saver
+	q        checkpoint.ThreadQuery
+	from, to []byte // keys still to be read: from, up to but without to
+	size     int64
+	kept     []checkpoint.Thread // with long ids that have a beginning in common: their keys are not in order
+	done     bool
+}
+
+func (s *Saver) listing(q checkpoint.ThreadQuery) *listing {
+	l := &listing{s: s, q: q, size: maxPage}
+	prefix, after := beginning(q.Prefix), beginning(q.After)
+	l.from, l.to = prefix, above(prefix)
+	if bytes.Compare(after, prefix) > 0 {
+		l.from = after
+	}
+	if q.Limit > 0 {
+		l.size = int64(min(q.Limit+1, maxPage)) // After may be among them
+	}
+	return l
+}
+
+// beginning returns what of a name is in its key as it is.
+func beginning(name string) []byte { return []byte(name[:min(len(name), plainName)]) }
+
+// above returns a key that is greater than all that start with prefix, and not greater than others that are.
+func above(prefix []byte) []byte {
+	b := bytes.TrimRight(prefix, "\xff")
+	if len(b) == 0 {
+		return bytes.Repeat([]byte{0xff}, longestKey+1)
+	}
+	b = slices.Clone(b)
+	b[len(b)-1]++
+	return b
+}
+
+// page returns the next threads, in the order of their ids.
+func (l *listing) page(ctx context.Context) ([]checkpoint.Thread, error) {
+	if err := l.s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer l.s.end()
+	var rows []row
+	err := l.s.try(ctx, Lost, func() (err error) {
+		if rows, err = l.read(ctx); err != nil {
+			return err
+		}
+		return l.ask(ctx, rows)
+	})
+	if err != nil {
+		l.done = true
+		return nil, l.s.wrap(ctx, "threads", err)
+	}
+	if l.done = int64(len(rows)) < l.size; !l.done {
+		l.from = append(slices.Clone(rows[len(rows)-1].key), 0)
+	}
+	l.size = maxPage
+	return l.order(rows), nil
+}
+
+// row is a thread with its key.
+type row struct {
+	checkpoint.Thread
+	key   []byte
+	asked bool
+}
+
+// read reads the rows of a page.
+func (l *listing) read(ctx context.Context) (page []row, err error) {
+	st, args := stListThreads, []any{l.from, l.to}
+	idle := !l.q.IdleSince.IsZero()
+	switch {
+	case l.q.Status != 0 && idle:
+		st, args = stListStatusIdle, append(args, int64(l.q.Status), ceilMicro(l.q.IdleSince))
+	case l.q.Status != 0:
+		st, args = stListStatus, append(args, int64(l.q.Status))
+	case idle:
+		st, args = stListIdle, append(args, ceilMicro(l.q.IdleSince))
+	}
+	rows, err := l.s.db.Query(ctx, l.s.text[st], append(args, l.size)...)
+	if err != nil {
+		return nil, err
+	}
+	err = each(rows, func(rows Rows) error {
+		r, err := scanThread(rows)
+		page = append(page, r)
+		return err
+	})
+	return page, err
+}
+
+// ceilMicro returns the first microsecond that is not before t.
+func ceilMicro(t time.Time) int64 { return t.Add(time.Microsecond - 1).UnixMicro() }
+
+func scanThread(rows Rows) (r row, err error) {
+	var rest, holder, head []byte
+	var version, versions, status, until, updated, asked, now int64
+	var step *int64
+	err = rows.Scan(&r.key, &rest, &version, &versions, &status, &holder, &until, &updated, &asked, &now, &head, &step)
+	if err != nil {
+		return r, err
+	}
+	t := thread{
+		id: nameOf(r.key, rest), open: int(version), versions: int(versions), holder: string(holder), until: until, now: now,
+	}
+	var root checkpoint.Record
+	if !setID(&root.ID, head) {
+		return r, fmt.Errorf("thread %.64q: the head's id is not 16 bytes long: %w", t.id, checkpoint.ErrDamaged)
+	}
+	if step != nil {
+		root.Step = int(*step)
+	}
+	r.Thread = describe(&t, openVersion(int(version), status, updated), root, nil)
+	r.asked = asked != 0
+	return r, nil
+}
+
+// ask sets the questions of a page by one statement, if any thread may have some.
+func (l *listing) ask(ctx context.Context, page []row) error {
+	if !slices.ContainsFunc(page, func(r row) bool { return r.asked }) {
+		return nil
+	}
+	rows, err := l.s.db.Query(ctx, l.s.text[stQuestions], page[0].key, page[len(page)-1].key)
+	if err != nil {
+		return err
+	}
+	writes := make(map[string][]checkpoint.Write)
+	err = each(rows, func(rows Rows) error {
+		var key, data []byte
+		if err := rows.Scan(&key, &data); err != nil {
+			return err
+		}
+		w, err := decodeWrite(string(key), data)
+		writes[string(key)] = append(writes[string(key)], w)
+		return err
+	})
+	for i := range page {
+		page[i].Questions = checkpoint.OpenQuestions(writes[string(page[i].key)])
+	}
+	return err
+}
+
+// order returns those of a page that the query selects, in the order of their ids. The last may be kept for the next
+// page.
+func (l *listing) order(rows []row) (page []checkpoint.Thread) {
+	for _, r := range rows {
+		if len(l.kept) > 0 && !bytes.Equal(beginning(l.kept[0].ID), beginning(r.ID)) {
+			page = l.flush(page)
+		}
+		switch {
+		case !strings.HasPrefix(r.ID, l.q.Prefix) || r.ID <= l.q.After:
+		case len(r.ID) < plainName:
+			page = append(page, r.Thread)
+		default:
+			l.kept = append(l.kept, r.Thread)
+		}
+	}
+	if l.done {
+		page = l.flush(page)
+	}
+	return page
+}
+
+func (l *listing) flush(page []checkpoint.Thread) []checkpoint.Thread {
+	slices.SortFunc(l.kept, func(a, b checkpoint.Thread) int { return strings.Compare(a.ID, b.ID) })
+	page = append(page, l.kept...)
+	l.kept = nil
+	return page
+}
+
+func openVersion(number int, status, updated int64) *version {
+	return &version{number: number, status: checkpoint.Status(status), updated: updated}
+}

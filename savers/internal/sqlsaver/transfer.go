@@ -1,0 +1,203 @@
+package sqlsaver
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// Export yields all that a version holds, as [checkpoint.Saver] says. It reads the version whole before it yields.
+func (s *Saver) Export(ctx context.Context, id string, version int) iter.Seq2[checkpoint.Item, error] {
+	return func(yield func(checkpoint.Item, error) bool) {
+		items, err := s.items(ctx, id, version)
+		if err != nil {
+			yield(checkpoint.Item{}, err)
+			return
+		}
+		for _, item := range items {
+			err := s.begin(ctx)
+			if err != nil {
+				yield(checkpoint.Item{}, err)
+				return
+			}
+			s.end()
+			if !yield(item, nil) {
+				return
+			}
+		}
+	}
+}
+
+// items returns a version as items.
+func (s *Saver) items(ctx context.Context, id string, number int) (items []checkpoint.Item, err error) {
+	if err := (checkpoint.Place{Thread: id, Version: number}).Check(); err != nil {
+		return nil, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	err = s.read(ctx, func(tx Tx) error {
+		t, v, err := s.version(ctx, tx, id, number)
+		if err != nil {
+			return err
+		}
+		if v == nil {
+			return ledger.NoVersion(id, number)
+		}
+		items, err = s.itemsOf(ctx, tx, t, v)
+		return err
+	})
+	return items, s.wrap(ctx, "export", err)
+}
+
+func (s *Saver) itemsOf(ctx context.Context, tx Tx, t *thread, v *version) ([]checkpoint.Item, error) {
+	writes, err := s.writes(ctx, tx, t, v.number)
+	if err != nil {
+		return nil, err
+	}
+	root, err := s.root(ctx, tx, spot{thread: t.no, version: int64(v.number)})
+	if err != nil {
+		return nil, err
+	}
+	described := describe(t, v, root, writes)
+	items := []checkpoint.Item{{Thread: &described}}
+	numbers, err := s.namespaces(ctx, tx, t, v.number)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		records, err := s.records(ctx, tx, stLog, t.no, int64(v.number), numbers[name])
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range records {
+			items = append(items, checkpoint.Item{Record: &checkpoint.NamespaceRecord{Namespace: name, Record: r}})
+		}
+	}
+	for i := range writes {
+		items = append(items, checkpoint.Item{Write: &writes[i]})
+	}
+	return items, nil
+}
+
+// Import makes a thread's next version, as [checkpoint.Saver] says. It takes all items before it locks anything:
+// they may come from this very saver.
+func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoint.Item, error]) error {
+	if err := checkpoint.CheckThread(id); err != nil {
+		return err
+	}
+	in, err := collect(ctx, id, items)
+	if err != nil {
+		return err
+	}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.end()
+	return s.wrap(ctx, "import", s.write(ctx, RolledBack, func(tx Tx) error { return s.importIn(ctx, tx, id, in) }))
+}
+
+// imported is a version that is going to be stored.
+type imported struct {
+	thread  checkpoint.Thread
+	records []checkpoint.NamespaceRecord
+	writes  []checkpoint.Write
+}
+
+// collect takes imported items and checks them as every saver does.
+func collect(ctx context.Context, id string, items iter.Seq2[checkpoint.Item, error]) (*imported, error) {
+	v, order, in := ledger.New(id, 0), ledger.Intake{}, new(imported)
+	for item, err := range items {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = order.Take(item)
+		}
+		if err == nil {
+			err = in.take(v, item)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	in.thread = order.Thread
+	return in, order.End()
+}
+
+// take keeps an item that is in order, when a log that loads comes of it.
+func (in *imported) take(v *ledger.Version, item checkpoint.Item) error {
+	switch {
+	case item.Record != nil:
+		r := checkpoint.NamespaceRecord{Namespace: item.Record.Namespace, Record: ledger.Clone(item.Record.Record)}
+		in.records = append(in.records, r)
+		head := r.Record
+		head.Payload = nil // the bytes are kept once
+		return v.Follow(&ledger.Event{Namespace: r.Namespace, Entries: []*ledger.Entry{{Record: head}}})
+	case item.Write != nil:
+		in.writes = append(in.writes, ledger.CloneWrites([]checkpoint.Write{*item.Write})...)
+	}
+	return nil
+}
+
+// importIn stores a version.
+func (s *Saver) importIn(ctx context.Context, tx Tx, id string, in *imported) error {
+	t, err := s.thread(ctx, tx, stLockThread, id)
+	if err == nil && t == nil {
+		t, err = s.create(ctx, tx, id)
+	}
+	if err != nil {
+		return err
+	}
+	if t.open != 0 {
+		root, err := s.root(ctx, tx, spot{thread: t.no, version: int64(t.open)})
+		if err != nil {
+			return err
+		}
+		return t.conflict("exists", "", checkpoint.ID{}, root.ID)
+	}
+	if err := s.start(ctx, tx, t); err != nil {
+		return err
+	}
+	if err := s.importRecords(ctx, tx, t, in.records); err != nil {
+		return err
+	}
+	if t.asked, err = s.putWrites(ctx, tx, t, in.writes); err != nil {
+		return err
+	}
+	t.status, t.updated = in.thread.Status, in.thread.Updated.UnixMicro()
+	return s.store(ctx, tx, t)
+}
+
+// importRecords stores logs, one after the other. The records keep their Seq, which may have gaps.
+func (s *Saver) importRecords(ctx context.Context, tx Tx, t *thread, records []checkpoint.NamespaceRecord) error {
+	var l *log
+	name := ""
+	for i := range records {
+		r := &records[i]
+		if l == nil || r.Namespace != name {
+			var err error
+			if l, err = s.log(ctx, tx, t, r.Namespace); err != nil {
+				return err
+			}
+			if name = r.Namespace; l.at.ns == unknown {
+				if err := l.name(ctx, name); err != nil {
+					return err
+				}
+			}
+		}
+		before := l.head.id
+		if l.head.seq+1 != int64(r.Seq) {
+			before = checkpoint.ID{}
+		}
+		if err := l.insert(ctx, &r.Record, before); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package sqlsaver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/codec"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// PutWrites stores pending writes, as [checkpoint.Saver] says.
+func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+	if err := w.Check(); err != nil {
+		return err
+	}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.end()
+	renewed, err := s.renew(ctx, &w)
+	if err == nil && !renewed {
+		err = s.write(ctx, Lost, func(tx Tx) error { return s.putIn(ctx, tx, &w) })
+	}
+	if err == nil && w.End {
+		s.forget(w.Fence)
+	}
+	return s.wrap(ctx, "put writes", err)
+}
+
+// renew stores a PutWrites that only renews the lease and sets the status by one statement. It reports whether there
+// was a run to do so for.
+func (s *Saver) renew(ctx context.Context, w *checkpoint.PutWrites) (renewed bool, err error) {
+	if len(w.Writes) > 0 || w.End {
+		return false, nil
+	}
+	var status any
+	if w.Status != 0 {
+		status = int64(w.Status)
+	}
+	err = s.try(ctx, Lost, func() error {
+		rows, err := s.db.Exec(ctx, s.text[stRenew], status, micro(w.Lease), key(w.Thread), w.Fence[:])
+		renewed = rows > 0
+		return err
+	})
+	return renewed, err
+}
+
+// putIn stores w in a transaction.
+func (s *Saver) putIn(ctx context.Context, tx Tx, w *checkpoint.PutWrites) error {
+	t, err := s.thread(ctx, tx, stLockThread, w.Thread)
+	switch {
+	case err != nil:
+		return err
+	case t == nil || t.open == 0:
+		return ledger.Missing(w.Thread, "", w.Fence, "fence", t != nil && t.versions > 0)
+	case t.fence != w.Fence:
+		return t.conflict("fence", "", w.Fence, t.fence)
+	}
+	asked, err := s.putWrites(ctx, tx, t, w.Writes)
+	if err != nil {
+		return err
+	}
+	t.asked = t.asked || asked
+	if w.Status != 0 {
+		t.status = w.Status
+	}
+	if t.until != 0 {
+		t.until = t.now + micro(w.Lease)
+	}
+	if w.End {
+		t.until, t.updated = 0, t.now
+	}
+	return s.store(ctx, tx, t)
+}
+
+// putWrites stores pending writes, and reports whether a question is among them. Those whose base is committed count
+// for nothing.
+func (s *Saver) putWrites(ctx context.Context, tx Tx, t *thread, writes []checkpoint.Write) (asked bool, err error) {
+	committed := make(map[checkpoint.ID]bool)
+	for i := range writes {
+		w := &writes[i]
+		over, known := committed[w.Base]
+		if !known {
+			if over, err = s.committed(ctx, tx, t, t.open, w.Base); err != nil {
+				return false, err
+			}
+			committed[w.Base] = over
+		}
+		if over {
+			continue
+		}
+		if err := s.putWrite(ctx, tx, t, w); err != nil {
+			return false, err
+		}
+		asked = asked || w.Kind == checkpoint.Question
+	}
+	return asked, nil
+}
+
+func (s *Saver) putWrite(ctx context.Context, tx Tx, t *thread, w *checkpoint.Write) error {
+	st := stPutWrite
+	switch w.Kind {
+	case checkpoint.Discard:
+		_, err := tx.Exec(ctx, s.text[stDiscard], t.no, int64(t.open), w.Base[:], writeKey(w, checkpoint.Result), writeKey(w, checkpoint.Failure))
+		return err
+	case checkpoint.Result:
+		st = stKeepWrite // the first wins
+	}
+	_, err := tx.Exec(ctx, s.text[st], t.no, int64(t.open), w.Base[:], writeKey(w, w.Kind), int64(w.Kind), codec.AppendWrite(nil, w, nil))
+	return err
+}
+
+// writeKey returns the key, within its base, of a write like w of some kind: names may be longer than a key may.
+func writeKey(w *checkpoint.Write, kind checkpoint.Kind) []byte {
+	b := append(make([]byte, 0, 256), byte(kind))
+	for _, name := range [...]string{w.Namespace, w.Task, w.Name} {
+		b = append(binary.AppendUvarint(b, uint64(len(name))), name...)
+	}
+	sum := sha256.Sum256(b)
+	return sum[:16]
+}
+
+// committed reports whether a base is over: its body is not read.
+func (s *Saver) committed(ctx context.Context, db Runner, t *thread, version int, id checkpoint.ID) (bool, error) {
+	var flags int64
+	var next *int64
+	_, err := one(ctx, db, s.text[stCommitted], []any{t.no, int64(version), id[:]}, &flags, &next)
+	return isOver(flags, next), err
+}
+
+// isOver reports whether a record with these flags is committed; next are those of the record after it, nil for none.
+func isOver(flags int64, next *int64) bool {
+	return flags&isCommitted != 0 || next != nil && *next&commitsBefore != 0
+}
+
+// writes returns the pending writes of a version in every namespace, in the order first stored.
+func (s *Saver) writes(ctx context.Context, db Runner, t *thread, version int) ([]checkpoint.Write, error) {
+	rows, err := db.Query(ctx, s.text[stWrites], t.no, int64(version))
+	if err != nil {
+		return nil, err
+	}
+	var all []checkpoint.Write
+	err = each(rows, func(rows Rows) error {
+		var b []byte
+		if err := rows.Scan(&b); err != nil {
+			return err
+		}
+		w, err := decodeWrite(t.id, b)
+		all = append(all, w)
+		return err
+	})
+	return all, err
+}
+
+func decodeWrite(thread string, b []byte) (checkpoint.Write, error) {
+	r := codec.NewReader(b)
+	w := r.Write(nil)
+	if err := r.End(); err != nil {
+		return w, fmt.Errorf("thread %.64q: a pending write: %w: %w", thread, checkpoint.ErrDamaged, err)
+	}
+	return w, nil
+}

@@ -1,0 +1,94 @@
+package sqlite_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/sqlite"
+)
+
+// open opens a saver that closes with the test.
+func open(tb testing.TB, path string, opts ...sqlite.Option) *sqlite.Saver {
+	tb.Helper()
+	s, err := sqlite.Open(path, opts...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			tb.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+// opening is an opening Append of one empty snapshot after a head.
+func opening(thread string, after checkpoint.ID) (checkpoint.Append, error) {
+	id, err := checkpoint.NewID()
+	return checkpoint.Append{
+		Thread: thread, After: after, Open: &checkpoint.Opening{Holder: "test"}, Lease: time.Hour,
+		Records: []checkpoint.Record{{ID: id, Parent: after, Base: id, Line: id, Source: checkpoint.Input, Snapshot: true}},
+	}, err
+}
+
+// next is a commit of one superstep after a head.
+func next(thread string, fence, head checkpoint.ID, payload []byte) (checkpoint.Append, error) {
+	id, err := checkpoint.NewID()
+	return checkpoint.Append{
+		Thread: thread, After: head, Fence: fence, Lease: time.Hour,
+		Records: []checkpoint.Record{{
+			ID: id, Parent: head, Base: id, Line: fence, Commits: head, Source: checkpoint.Loop, Graph: "test",
+			Due: []checkpoint.Task{{Node: "node"}}, Payload: payload, Created: time.Now(),
+		}},
+	}, err
+}
+
+// run is a run that a test drives.
+type run struct {
+	s           checkpoint.Saver
+	thread      string
+	fence, head checkpoint.ID
+}
+
+// begin opens a run after the head that stands, taking the thread over.
+func begin(ctx context.Context, s checkpoint.Saver, thread string) (*run, error) {
+	chain, err := s.Load(ctx, checkpoint.Place{Thread: thread})
+	if err != nil {
+		return nil, err
+	}
+	a, err := opening(thread, chain.Head)
+	if err != nil {
+		return nil, err
+	}
+	a.Open.TakeOver = true
+	_, err = s.Append(ctx, a)
+	return &run{s: s, thread: thread, fence: a.Records[0].ID, head: a.Records[0].ID}, err
+}
+
+// commit stores one superstep and returns its id.
+func (r *run) commit(ctx context.Context, payload []byte) (checkpoint.ID, error) {
+	a, err := next(r.thread, r.fence, r.head, payload)
+	if err != nil {
+		return checkpoint.ID{}, err
+	}
+	if _, err := r.s.Append(ctx, a); err != nil {
+		return checkpoint.ID{}, err
+	}
+	r.head = a.Records[0].ID
+	return r.head, nil
+}
+
+// stored returns the ids of a thread's root, newest first.
+func stored(tb testing.TB, s checkpoint.Saver, thread string) []checkpoint.ID {
+	tb.Helper()
+	var all []checkpoint.ID
+	for r, err := range s.History(tb.Context(), checkpoint.Place{Thread: thread}, checkpoint.Query{}) {
+		if err != nil {
+			tb.Fatalf("history of %q: %v", thread, err)
+		}
+		all = append(all, r.ID)
+	}
+	return all
+}

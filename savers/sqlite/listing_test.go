@@ -1,0 +1,155 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	driverpkg "modernc.org/sqlite"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/sqlite"
+)
+
+// pages counts the pages that connections read from the file.
+type pages struct {
+	mu    sync.Mutex
+	conns []driver.Conn
+}
+
+func (p *pages) wrap(c driver.Connector) driver.Connector {
+	return &counted{Connector: c, p: p}
+}
+
+type counted struct {
+	driver.Connector
+	p *pages
+}
+
+func (c *counted) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err == nil {
+		c.p.mu.Lock()
+		defer c.p.mu.Unlock()
+		c.p.conns = append(c.p.conns, conn)
+	}
+	return conn, err
+}
+
+// read returns how many pages were read since the last call.
+func (p *pages) read(t *testing.T) (n int) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		misses, _, err := c.(driverpkg.DBStatus).Status(driverpkg.DBStatusCacheMiss, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += misses
+	}
+	return n
+}
+
+// manyThreads makes n threads, named in order, of which every hundredth waits for an answer. What would be their
+// states are bytes that cannot be decoded.
+func manyThreads(t *testing.T, path string, n int) {
+	t.Helper()
+	s, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := begin(t.Context(), s, "pattern")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.PutWrites(t.Context(), checkpoint.PutWrites{
+		Thread: "pattern", Fence: r.fence, End: true, Status: checkpoint.Done,
+		Writes: []checkpoint.Write{{Base: r.head, Task: "a", Kind: checkpoint.Question, Payload: []byte("?")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		`CREATE TABLE numbers (n INTEGER PRIMARY KEY)`,
+		fmt.Sprintf(`WITH RECURSIVE c(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM c WHERE n <= %d) INSERT INTO numbers SELECT n FROM c`, n),
+		`INSERT INTO graph_thread SELECT n, CAST(printf('thread-%06d', n - 2) AS BLOB), NULL, 1, 1, 1, iif(n % 100 = 0, 2, status),
+			fence, holder, 0, updated - n * 1000000, iif(n % 100 = 0, 1, 0) FROM numbers, graph_thread WHERE thread_no = 1`,
+		`INSERT INTO graph_version SELECT n, 1, status, updated, 0 FROM numbers, graph_version WHERE thread_no = 1`,
+		`INSERT INTO graph_checkpoint SELECT n, 1, 0, seq, id, line_no, flags, step, created, parent, base, commits,
+			CAST(printf('%.1000c', 'x') AS BLOB) FROM numbers, graph_checkpoint WHERE thread_no = 1`,
+		`INSERT INTO graph_write SELECT n + 1, n, 1, base, write_key, kind, data FROM numbers, graph_write WHERE thread_no = 1 AND n % 100 = 0`,
+		`DROP TABLE numbers`,
+		`DELETE FROM graph_thread WHERE thread_no = 1`,
+		`PRAGMA optimize = 0x10002`, // counts rows, so that the planner knows what is large
+	} {
+		if _, err := db.Exec(text); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPagesOfThreadsAreReadByIndex lists some of very many threads, each with a state that cannot be decoded, and
+// counts what was read of the file.
+func TestPagesOfThreadsAreReadByIndex(t *testing.T) {
+	n := 100_000
+	if testing.Short() {
+		n = 10_000
+	}
+	path := filepath.Join(t.TempDir(), "threads.db")
+	manyThreads(t, path, n)
+	middle := fmt.Sprintf("thread-%06d", n/2-1)
+	for name, c := range map[string]struct {
+		q     checkpoint.ThreadQuery
+		first string
+		found int
+	}{
+		"a page in the middle": {checkpoint.ThreadQuery{After: middle, Limit: 50}, fmt.Sprintf("thread-%06d", n/2), 50},
+		"the first page":       {checkpoint.ThreadQuery{Limit: 50}, "thread-000000", 50},
+		"a prefix":             {checkpoint.ThreadQuery{Prefix: "thread-00999"}, "thread-009990", 10},
+		"those that wait": {
+			checkpoint.ThreadQuery{Status: checkpoint.Waiting, After: middle, Limit: 50}, fmt.Sprintf("thread-%06d", n/2+98), 50,
+		},
+		"no such status": {checkpoint.ThreadQuery{Status: checkpoint.Failed}, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := new(pages)
+			s := open(t, path, sqlite.Readers(1), sqlite.WrapConnector(p.wrap))
+			p.read(t)
+			found := 0
+			for thread, err := range s.Threads(t.Context(), c.q) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if found++; found == 1 && thread.ID != c.first {
+					t.Errorf("the first is %q, want %q", thread.ID, c.first)
+				}
+				if waits := thread.Status == checkpoint.Waiting; waits != (len(thread.Questions) == 1) {
+					t.Errorf("%q is %s and has %d questions", thread.ID, thread.Status, len(thread.Questions))
+				}
+			}
+			if found != c.found {
+				t.Errorf("found %d threads, want %d", found, c.found)
+			}
+			// A thread takes its row, its head's row, and a question's with its base, one page each at most, and
+			// each of these some pages of an index.
+			if got, most := p.read(t), 8*c.found+40; got > most {
+				t.Errorf("read %d pages of the file, want at most %d", got, most)
+			}
+		})
+	}
+}

@@ -1,0 +1,102 @@
+-- The tables of a saver. Ids and names are opaque bytes. Times are microseconds since 1970, in UTC.
+
+CREATE TABLE graph_schema (
+	version INTEGER NOT NULL PRIMARY KEY
+);
+
+-- A thread and its open version; version is 0 when there is none.
+CREATE TABLE graph_thread (
+	thread_no    INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	thread_key   BLOB    NOT NULL,           -- the id, or of an id longer than 200 bytes its beginning and a hash
+	thread_id    BLOB,                       -- such a long id
+	last_version INTEGER NOT NULL,           -- the newest there ever was
+	version      INTEGER NOT NULL,
+	versions     INTEGER NOT NULL,           -- how many there are
+	status       INTEGER NOT NULL,           -- 1 running, 2 waiting, 3 paused, 4 failed, 5 done; 0 without an open version
+	fence        BLOB    NOT NULL,           -- the record that opened the newest run
+	holder       BLOB    NOT NULL,
+	lease_until  INTEGER NOT NULL,           -- 0 when it was given up
+	updated      INTEGER NOT NULL,
+	asked        INTEGER NOT NULL            -- 1 when there may be open questions
+);
+
+CREATE UNIQUE INDEX graph_thread_key ON graph_thread (thread_key);
+
+CREATE INDEX graph_thread_status ON graph_thread (status, thread_key);
+
+CREATE INDEX graph_thread_updated ON graph_thread (updated);
+
+CREATE TABLE graph_version (
+	thread_no INTEGER NOT NULL,
+	number    INTEGER NOT NULL,
+	status    INTEGER NOT NULL,              -- of a released version; graph_thread has the open one's
+	updated   INTEGER NOT NULL,
+	released  INTEGER NOT NULL,              -- 0 while open
+	PRIMARY KEY (thread_no, number)
+) WITHOUT ROWID;
+
+-- The namespaces of subgraphs. The root has number 0, and no row.
+CREATE TABLE graph_namespace (
+	thread_no INTEGER NOT NULL,
+	version   INTEGER NOT NULL,
+	ns_no     INTEGER NOT NULL,
+	ns_key    BLOB    NOT NULL,              -- as graph_thread.thread_key
+	ns_name   BLOB,
+	PRIMARY KEY (thread_no, version, ns_no)
+) WITHOUT ROWID;
+
+CREATE UNIQUE INDEX graph_namespace_key ON graph_namespace (thread_no, version, ns_key);
+
+-- What the records of a run have in common.
+CREATE TABLE graph_line (
+	thread_no   INTEGER NOT NULL,
+	version     INTEGER NOT NULL,
+	line_no     INTEGER NOT NULL,
+	line        BLOB    NOT NULL,
+	fingerprint INTEGER NOT NULL,
+	graph       BLOB    NOT NULL,
+	PRIMARY KEY (thread_no, version, line_no)
+) WITHOUT ROWID;
+
+-- Records. flags: 1 to 5 the source, 8 a snapshot, 16 the parent is the record with the seq before, 32 it commits that
+-- record, 128 it is committed by another than the next one.
+CREATE TABLE graph_checkpoint (
+	thread_no INTEGER NOT NULL,
+	version   INTEGER NOT NULL,
+	ns_no     INTEGER NOT NULL,
+	seq       INTEGER NOT NULL,
+	id        BLOB    NOT NULL,
+	line_no   INTEGER NOT NULL,
+	flags     INTEGER NOT NULL,
+	step      INTEGER NOT NULL,
+	created   INTEGER NOT NULL,
+	parent    BLOB,                          -- when it is not the record with the seq before
+	base      BLOB,                          -- when it is not the record itself
+	commits   BLOB,                          -- when it is not the record with the seq before
+	body      BLOB    NOT NULL,
+	PRIMARY KEY (thread_no, version, ns_no, seq)
+) WITHOUT ROWID;
+
+CREATE UNIQUE INDEX graph_checkpoint_id ON graph_checkpoint (thread_no, version, id);
+
+-- Pending writes. Those whose base is committed count for nothing.
+CREATE TABLE graph_write (
+	write_no  INTEGER NOT NULL PRIMARY KEY,
+	thread_no INTEGER NOT NULL,
+	version   INTEGER NOT NULL,
+	base      BLOB    NOT NULL,
+	write_key BLOB    NOT NULL,              -- of namespace, task, kind and name
+	kind      INTEGER NOT NULL,              -- 1 result, 2 question, 3 answer, 4 failure
+	data      BLOB    NOT NULL
+);
+
+CREATE UNIQUE INDEX graph_write_key ON graph_write (thread_no, version, base, write_key);
+
+-- The state of open versions as JSON, of savers that were told to keep it.
+CREATE TABLE graph_state (
+	thread_no  INTEGER NOT NULL,
+	version    INTEGER NOT NULL,
+	seq        INTEGER NOT NULL,
+	state_json TEXT    NOT NULL,
+	PRIMARY KEY (thread_no, version)
+);

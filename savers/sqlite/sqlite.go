@@ -1,0 +1,205 @@
+// Package sqlite is the saver for one machine: all threads in one SQLite file, which several processes may share. It
+// needs no server and no C compiler.
+//
+// A commit is one statement in the write-ahead log. With [Full], the default, it is on the disk when Append returns,
+// whatever happens to the process, the system or the power. Readers never wait for writers; writers wait for each other,
+// within a process in turn, between processes by trying again for as long as [Busy] says.
+//
+// The file must be on a local disk: SQLite's shared memory does not work over a network.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"modernc.org/sqlite"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
+)
+
+// Saver keeps threads in a SQLite file. It is made by [Open]. All methods may be called at the same time.
+type Saver struct{ *sqlsaver.Saver }
+
+var _ checkpoint.Saver = (*Saver)(nil)
+
+// Option changes how Open opens a file.
+type Option func(*options)
+
+type options struct {
+	synchronous Synchronous
+	busy        time.Duration
+	readers     int
+	maxBytes    int64
+	readable    bool
+	wrap        func(driver.Connector) driver.Connector // of the connections that read; for tests
+}
+
+// Synchronous says when what was written is on the disk.
+type Synchronous int
+
+// The ways to be synchronous.
+const (
+	Full   Synchronous = iota // when the call returns
+	Normal                    // at some later time, in order: a power cut loses the last commits, a killed process nothing
+)
+
+// Durability chooses when what was written is on the disk; without it, Full.
+func Durability(s Synchronous) Option { return func(o *options) { o.synchronous = s } }
+
+// Busy sets how long a call waits for writers in other processes; without it, 10 s. It waits no longer than its context
+// lives.
+func Busy(d time.Duration) Option { return func(o *options) { o.busy = d } }
+
+// Readers sets how many calls may read at the same time; without it, 4. More wait for one that is done.
+func Readers(n int) Option { return func(o *options) { o.readers = n } }
+
+// MaxSize limits the file to so many bytes, rounded down to pages of 4096. What does not fit fails as it does on a full
+// disk: nothing of it is stored, and nothing stored is lost. The write-ahead log beside the file comes on top.
+func MaxSize(bytes int64) Option { return func(o *options) { o.maxBytes = bytes } }
+
+// ReadableState keeps the state of each thread's open version as JSON in graph_state, in step with its newest
+// checkpoint, for people and for SQL. It costs time in proportion to the state at every step, and needs payloads that
+// are neither encrypted nor compressed.
+func ReadableState() Option { return func(o *options) { o.readable = true } }
+
+//go:embed schema/*.sql
+var schema embed.FS
+
+// Schema returns the statements that make the tables, one file a version of them.
+func Schema() fs.FS {
+	files, err := fs.Sub(schema, "schema")
+	if err != nil { // the name is a valid one
+		return schema
+	}
+	return files
+}
+
+// Open opens the saver in the file at path, which is made when it does not exist; its folder must. The saver is to be
+// closed. The error says what is wrong with the file or an option.
+func Open(path string, opts ...Option) (*Saver, error) {
+	o := options{busy: sqlsaver.DefaultPatience, readers: 4}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	switch {
+	case path == "" || path == ":memory:" || strings.ContainsRune(path, 0):
+		return nil, fmt.Errorf("sqlite: open %q: want the path of a file; package savers/memory keeps threads in memory", path)
+	case o.busy <= 0 || o.readers <= 0 || o.maxBytes < 0 || o.synchronous < Full || o.synchronous > Normal:
+		return nil, fmt.Errorf("sqlite: open %q: busy time %v, %d readers, at most %d bytes, synchronous %d: want a time and a number above zero, and Full or Normal",
+			path, o.busy, o.readers, o.maxBytes, o.synchronous)
+	}
+	db, err := connect(path, &o)
+	if err != nil {
+		return nil, fmt.Errorf("sqlite: open %q: %w", path, err)
+	}
+	ctx := context.Background()
+	d := dialect()
+	if err := sqlsaver.Migrate(ctx, db, d, Schema(), sqlsaver.Create); err != nil {
+		return nil, errors.Join(fmt.Errorf("sqlite: open %q: %w", path, err), db.Close())
+	}
+	s, err := sqlsaver.New(ctx, db, d, sqlsaver.Options{Patience: o.busy, Readable: o.readable})
+	if err != nil {
+		return nil, fmt.Errorf("sqlite: open %q: %w", path, err)
+	}
+	return &Saver{s}, nil
+}
+
+// spin is how long SQLite itself waits for a lock. It does not hear of contexts that end, so it is short, and the
+// saver tries again.
+const spin = 50 * time.Millisecond
+
+const pageSize = 4096
+
+// connect makes the pools: one connection that writes, so that writers of this process take turns, and others that
+// read.
+func connect(path string, o *options) (*sqlsaver.Std, error) {
+	name := "file:" + url.PathEscape(path) + "?"
+	q := url.Values{
+		"_busy_timeout": {strconv.FormatInt(spin.Milliseconds(), 10)},
+		"_synchronous":  {[...]string{Full: "FULL", Normal: "NORMAL"}[o.synchronous]},
+		"_dqs":          {"0"},
+		"_foreign_keys": {"0"},
+	}
+	q.Set("_query_only", "1")
+	read, err := pool(name+q.Encode(), o, o.readers)
+	if err != nil {
+		return nil, err
+	}
+	q.Del("_query_only")
+	q.Set("_journal_mode", "WAL")
+	q.Set("_txlock", "immediate")
+	if o.maxBytes > 0 {
+		q.Set("_pragma", "max_page_count("+strconv.FormatInt(max(o.maxBytes/pageSize, 1), 10)+")")
+	}
+	write, err := pool(name+q.Encode(), o, 1)
+	if err != nil {
+		return nil, errors.Join(err, read.Close())
+	}
+	return &sqlsaver.Std{Write: write, Read: read}, nil
+}
+
+func pool(dsn string, o *options, size int) (*sql.DB, error) {
+	c, err := sqlite.NewConnector(dsn)
+	if err != nil {
+		return nil, err
+	}
+	if o.wrap != nil {
+		c = o.wrap(c)
+	}
+	db := sql.OpenDB(c)
+	db.SetMaxOpenConns(size)
+	db.SetMaxIdleConns(size)
+	return db, nil
+}
+
+func dialect() *sqlsaver.Dialect {
+	return &sqlsaver.Dialect{
+		Name:     "sqlite",
+		Now:      "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
+		Bytes:    "?",
+		Number:   "?",
+		Then:     "CROSS JOIN",
+		Seq:      "h.seq + 1",
+		Stored:   "RETURNING version, seq",
+		Skip:     "ON CONFLICT DO NOTHING",
+		Replace:  "ON CONFLICT (thread_no, version, base, write_key) DO UPDATE SET data = excluded.data",
+		State:    "ON CONFLICT (thread_no, version) DO UPDATE SET seq = excluded.seq, state_json = excluded.state_json",
+		HasTable: "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?",
+		Classify: classify,
+	}
+}
+
+// Result codes of SQLite, and extended ones, which have the code in their low byte.
+const (
+	codeBusy       = 5
+	codeLocked     = 6
+	codeFull       = 13
+	codePrimaryKey = 1555
+	codeUnique     = 2067
+)
+
+func classify(err error) sqlsaver.Fault {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return sqlsaver.Other
+	}
+	switch code := e.Code(); {
+	case code == codePrimaryKey || code == codeUnique:
+		return sqlsaver.Duplicate
+	case code&0xff == codeBusy || code&0xff == codeLocked:
+		return sqlsaver.RolledBack
+	case code&0xff == codeFull:
+		return sqlsaver.Full
+	}
+	return sqlsaver.Other
+}
