@@ -1,0 +1,173 @@
+-- Appends records after the head of a namespace: the compare-and-append that everything rests on.
+--
+-- ARGV: flags (o opens, t takes over, e ends, r releases), namespace, after, fence, status or '', lease in
+-- microseconds, holder, uid for a version that starts, ttl in milliseconds or '', thread id, number of records; six
+-- for each record: id, base, commits, '1' for a snapshot, step, bytes; then the writes.
+
+local flags, namespace, after, fence, status = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local opens, ends, releases = has(flags, 'o'), has(flags, 'e'), has(flags, 'r')
+local ttl, count = ARGV[9], tonumber(ARGV[11])
+local records, at = {}, 12
+for i = 1, count do
+	records[i] = {
+		id = ARGV[at], base = ARGV[at + 1], commits = ARGV[at + 2], snapshot = ARGV[at + 3] == '1',
+		step = ARGV[at + 4], bytes = ARGV[at + 5],
+	}
+	at = at + 6
+end
+local now = clock()
+local open, first, last = thread()
+
+-- stands returns the seq of the last record when all stand in version n where they were to go, else nil.
+local function stands(n)
+	local v = int(n) .. ':'
+	local e, l = entry(call('HGET', key, v .. 'i:' .. records[1].id)), log(call('HGET', key, v .. 'n:' .. namespace))
+	if not e or not l or e.k ~= l.k then
+		return nil
+	end
+	for i = 2, count do
+		local other = entry(call('HGET', key, v .. 'i:' .. records[i].id))
+		if not other or other.k ~= e.k or other.seq ~= e.seq + i - 1 then
+			return nil
+		end
+	end
+	local before = call('HGET', key, v .. 'r:' .. e.k .. ':' .. int(e.seq - 1))
+	before = before and string.sub(before, 7, 22) or NONE
+	if before ~= after then
+		return nil
+	end
+	return e.seq + count - 1
+end
+
+local function stored(n, seq, revived)
+	local v = int(n) .. ':'
+	return { 'ok', int(n), int(seq), revived and '1' or '', opens and writes(v, bases(v)) or {} }
+end
+
+local newest = open > 0 and open - 1 or last -- the newest released version
+if releases and newest >= first then
+	local seq = stands(newest)
+	if seq then
+		return stored(newest, seq)
+	end
+end
+if open == 0 and not (opens and after == NONE) then
+	return { 'missing', last >= first and '1' or '' }
+end
+
+local n = open > 0 and open or last + 1
+local v = int(n) .. ':'
+local fields = { v .. 'fence', v .. 'until', v .. 'ended', v .. 'holder', v .. 'rev', v .. 'nk', v .. 'status', v .. 'n:' .. namespace }
+for i = 1, count do
+	fields[8 + i] = v .. 'i:' .. records[i].id
+end
+local m = call('HMGET', key, unpack(fields))
+local held, lease = m[1] or NONE, int(now + tonumber(ARGV[6]))
+
+if m[9] and (not opens or held == records[1].id) then
+	local seq = stands(n)
+	if seq then
+		if opens or fence == held then
+			call('HSET', key, v .. 'until', lease)
+		end
+		return stored(n, seq)
+	end
+end
+if opens then
+	if m[3] ~= '1' and now < (tonumber(m[2]) or 0) and not has(flags, 't') then
+		return { 'busy', m[4] or '', m[2] }
+	end
+elseif held ~= fence then
+	return { 'conflict', 'fence', held }
+end
+local l = log(m[8])
+if (l and l.id or NONE) ~= after then
+	return { 'conflict', 'head', l and l.id or NONE }
+end
+for i = 1, count do
+	if m[8 + i] then
+		return { 'conflict', 'exists', records[i].id }
+	end
+end
+
+-- From here on it is accepted.
+local sets = {}
+local function put(field, value)
+	sets[#sets + 1] = field
+	sets[#sets + 1] = value
+end
+if open == 0 then
+	open, last = n, n
+	put('open', int(n))
+	put('last', int(n))
+	put('first', int(first))
+	put('id', ARGV[10])
+	put(v .. 'uid', ARGV[8])
+end
+local was = m[7]
+if not m[6] then
+	was = nil
+	put(v .. 'status', status ~= '' and status or '1')
+elseif status ~= '' then
+	put(v .. 'status', status)
+end
+if not l then
+	local k = int((tonumber(m[6]) or 0) + 1)
+	l = { k = k, seq = 0, snap = 0, first = 1, count = 0 }
+	put(v .. 'nk', k)
+	put(v .. 'N:' .. k, namespace)
+end
+local placed = {} -- where in sets the entries of these records stand
+for i = 1, count do
+	local r = records[i]
+	l.seq, l.count, l.id, l.step = l.seq + 1, l.count + 1, r.id, r.step
+	if r.snapshot then
+		l.snap = l.seq
+	end
+	put(v .. 'r:' .. l.k .. ':' .. int(l.seq), r.bytes)
+	put(v .. 'i:' .. r.id, r.base .. l.k .. ':' .. int(l.seq) .. ':' .. int(l.snap))
+	placed[r.id] = #sets
+	if r.commits ~= NONE then
+		local here = placed[r.commits]
+		if here then
+			if string.sub(sets[here], -2) ~= ':c' then
+				sets[here] = sets[here] .. ':c'
+			end
+		else
+			local c = call('HMGET', key, v .. 'i:' .. r.commits, v .. 'p:' .. r.commits)
+			local e = entry(c[1])
+			if e and not e.committed then
+				put(v .. 'i:' .. r.commits, c[1] .. ':c')
+			end
+			if c[2] then
+				drop(v, r.commits)
+			end
+		end
+	end
+end
+put(v .. 'n:' .. namespace, l.id .. l.k .. ':' .. int(l.seq) .. ':' .. int(l.snap) .. ':' .. int(l.first) .. ':' .. l.step .. ':' .. int(l.count))
+put(v .. 'rev', int((tonumber(m[5]) or 0) + 1))
+put(v .. 'until', lease)
+if opens then
+	put('stamp', records[1].id)
+	put(v .. 'fence', records[1].id)
+	put(v .. 'holder', ARGV[7])
+	put(v .. 'ended', ends and '1' or '')
+	put(v .. 'updated', int(now))
+elseif ends then
+	put(v .. 'ended', '1')
+	put(v .. 'updated', int(now))
+end
+if releases then
+	put('open', '0')
+	put(v .. 'released', int(now))
+end
+set(sets)
+storeAll(v, at)
+if releases then
+	expire(ttl, DONE, '1', 0, now)
+elseif opens or ends or status ~= '' then
+	local s = call('HMGET', key, v .. 'status', v .. 'ended')
+	expire(ttl, s[1], s[2], tonumber(lease), now)
+end
+return stored(n, l.seq, was == DONE and status ~= '' and status ~= DONE)

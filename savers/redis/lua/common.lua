@@ -1,0 +1,227 @@
+-- What every script shares. A thread is one hash, KEYS[1], so that each script is one atomic step on one key, wherever
+-- that key lives, and a thread expires whole or not at all. Its fields:
+--
+--   id                   the thread's id
+--   open first last      numbers: the open version, 0 for none; the oldest and the newest that there are
+--   stamp                what the index of threads knows the newest run by
+--
+-- and those of version <v>, each with <v>: before it:
+--
+--   uid                  of the version: no other has it, of whatever thread, ever
+--   fence holder until ended status updated released    as the contract says; times in microseconds
+--   rev                  counts the changes
+--   nk                   how many namespaces; they are numbered from 1
+--   n:<namespace>        head id, then number:seq:snapshot:first:step:count of its log. Records first to seq are all
+--                        there, snapshot is where the head's chain starts
+--   N:<number>           the namespace
+--   g:<number>           seqs of records before first that a Prune left, ascending, with commas between
+--   r:<number>:<seq>     a record: four bytes of header length, header, body
+--   i:<id>               of a record: base id, then number:seq:snapshot, and :c when its tasks are committed
+--   ws                   counts the pending writes ever stored, for their order
+--   bases                ids of the bases that have pending writes, one after the other
+--   p:<base>             how many slots the base has used for its pending writes
+--   s:<base><slot>       what names the write in the slot
+--   w:<base><name>       the write: order:slot:, then what it holds
+--
+-- Ids are 16 bytes; the zero id is none.
+
+local key = KEYS[1]
+local NONE = string.rep('\0', 16)
+local DONE = '5'
+local call = redis.call
+
+local function int(n) return string.format('%.0f', n) end
+
+local function clock()
+	local t = call('TIME')
+	return tonumber(t[1]) * 1000000 + tonumber(t[2])
+end
+
+local function has(flags, flag) return string.find(flags, flag, 1, true) ~= nil end
+
+-- thread returns the numbers of the open, the oldest and the newest version.
+local function thread()
+	local t = call('HMGET', key, 'open', 'first', 'last')
+	return tonumber(t[1]) or 0, tonumber(t[2]) or 1, tonumber(t[3]) or 0
+end
+
+-- version returns the number of the version that is asked for, 0 for the open one; nil when it does not exist.
+local function version(number, open, first, last)
+	if number == 0 then
+		number = open
+	end
+	if number == 0 or number < first or number > last then
+		return nil
+	end
+	return number
+end
+
+-- log reads what n:<namespace> holds; nil for none.
+local function log(s)
+	if not s then
+		return nil
+	end
+	local k, seq, snap, first, step, count = string.match(s, '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$', 17)
+	return {
+		id = string.sub(s, 1, 16), k = k, seq = tonumber(seq), snap = tonumber(snap), first = tonumber(first),
+		step = step, count = tonumber(count),
+	}
+end
+
+-- entry reads what i:<id> holds; nil for none.
+local function entry(s)
+	if not s then
+		return nil
+	end
+	local k, seq, snap, c = string.match(s, '^(%d+):(%d+):(%d+)(:?c?)$', 17)
+	return { base = string.sub(s, 1, 16), k = k, seq = tonumber(seq), snap = tonumber(snap), committed = c == ':c' }
+end
+
+-- Calls with many arguments go in portions: a script's stack is limited.
+local PORTION = 2000
+
+local function set(pairs)
+	for i = 1, #pairs, PORTION do
+		call('HSET', key, unpack(pairs, i, math.min(i + PORTION - 1, #pairs)))
+	end
+end
+
+local function del(fields)
+	for i = 1, #fields, PORTION do
+		call('HDEL', key, unpack(fields, i, math.min(i + PORTION - 1, #fields)))
+	end
+end
+
+-- busy returns the answer of a thread whose lease lives, else nil.
+local function busy(v, now)
+	local l = call('HMGET', key, v .. 'until', v .. 'ended', v .. 'holder')
+	if l[2] ~= '1' and now < (tonumber(l[1]) or 0) then
+		return { 'busy', l[3] or '', l[1] }
+	end
+	return nil
+end
+
+-- expire sets when the thread expires: ttl milliseconds after it was done and its lease over, else never.
+local function expire(ttl, status, ended, lease, now)
+	if ttl == '' or status ~= DONE then
+		call('PERSIST', key)
+		return
+	end
+	local from = now
+	if ended ~= '1' then
+		from = lease
+	end
+	call('PEXPIREAT', key, int(math.floor(from / 1000) + tonumber(ttl)))
+end
+
+-- each calls f with the name of every pending write of a base, in the order of the slots.
+local function each(v, base, f)
+	local slots = tonumber(call('HGET', key, v .. 'p:' .. base)) or 0
+	for slot = 1, slots do
+		local name = call('HGET', key, v .. 's:' .. base .. int(slot))
+		if name then
+			f(name, slot)
+		end
+	end
+end
+
+-- bases returns the bases that have pending writes.
+local function bases(v)
+	local all, list = call('HGET', key, v .. 'bases') or '', {}
+	for at = 1, #all, 16 do
+		list[#list + 1] = string.sub(all, at, at + 15)
+	end
+	return list
+end
+
+-- drop removes the pending writes of a base.
+local function drop(v, base)
+	local gone = { v .. 'p:' .. base }
+	each(v, base, function(name, slot)
+		gone[#gone + 1] = v .. 's:' .. base .. int(slot)
+		gone[#gone + 1] = v .. 'w:' .. base .. name
+	end)
+	del(gone)
+	local left = {}
+	for _, other in ipairs(bases(v)) do
+		if other ~= base then
+			left[#left + 1] = other
+		end
+	end
+	call('HSET', key, v .. 'bases', table.concat(left))
+end
+
+-- store keeps a pending write, or removes one. mode: f the first wins, r it replaces, d it goes.
+local function store(v, base, name, mode, value)
+	local field = v .. 'w:' .. base .. name
+	local old = call('HGET', key, field)
+	if mode == 'd' then
+		if old then
+			call('HDEL', key, field, v .. 's:' .. base .. string.match(old, '^%d+:(%d+):'))
+		end
+		return
+	end
+	if old then
+		if mode == 'r' then
+			call('HSET', key, field, string.match(old, '^%d+:%d+:') .. value)
+		end
+		return
+	end
+	local order = call('HINCRBY', key, v .. 'ws', 1)
+	local slot = call('HINCRBY', key, v .. 'p:' .. base, 1)
+	if slot == 1 then
+		call('HSET', key, v .. 'bases', (call('HGET', key, v .. 'bases') or '') .. base)
+	end
+	call('HSET', key, field, int(order) .. ':' .. int(slot) .. ':' .. value, v .. 's:' .. base .. int(slot), name)
+end
+
+-- storeAll takes the writes that start at ARGV[at], four arguments each. Those of a committed base count for nothing.
+local function storeAll(v, at)
+	local over = {}
+	for i = at, #ARGV, 4 do
+		local base = ARGV[i]
+		if over[base] == nil then
+			local e = entry(call('HGET', key, v .. 'i:' .. base))
+			over[base] = e ~= nil and e.committed
+		end
+		if not over[base] then
+			store(v, base, ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
+		end
+	end
+end
+
+-- writes returns pending writes, three values each: base, name and what w: holds.
+local function writes(v, list)
+	local all = {}
+	for _, base in ipairs(list) do
+		each(v, base, function(name)
+			all[#all + 1] = base
+			all[#all + 1] = name
+			all[#all + 1] = call('HGET', key, v .. 'w:' .. base .. name)
+		end)
+	end
+	return all
+end
+
+-- describe returns a version as a thread: its questions, and its answers without what they say, come as writes do.
+local function describe(n, first, last, now)
+	local v = int(n) .. ':'
+	local m = call('HMGET', key, v .. 'status', v .. 'holder', v .. 'until', v .. 'ended', v .. 'updated',
+		v .. 'released', v .. 'n:', v .. 'bases', 'stamp', v .. 'rev')
+	local asked = {}
+	for at = 1, #(m[8] or ''), 16 do
+		local base = string.sub(m[8], at, at + 15)
+		each(v, base, function(name)
+			local kind = string.byte(name)
+			if kind == 2 or kind == 3 then
+				asked[#asked + 1] = base
+				asked[#asked + 1] = name
+				asked[#asked + 1] = kind == 2 and call('HGET', key, v .. 'w:' .. base .. name) or '0:0:'
+			end
+		end)
+	end
+	return {
+		int(n), int(last - first + 1), m[1] or '0', m[2] or '', m[3] or '0', m[4] or '', m[5] or '0', m[6] or '0',
+		m[7] or '', int(now), m[9] or '', m[10] or '0', asked,
+	}
+end

@@ -1,0 +1,35 @@
+-- Makes an imported version the thread's next.
+--
+-- KEYS: the thread, what was staged. ARGV: the version that the staged fields are of, uid, thread id, ttl in
+-- milliseconds or ''.
+
+local staged, uid = KEYS[2], ARGV[2]
+local open, first, last = thread()
+if open > 0 then
+	if call('HGET', key, int(open) .. ':uid') == uid then
+		return { 'ok' } -- asked again
+	end
+	local l = log(call('HGET', key, int(open) .. ':n:'))
+	return { 'conflict', 'exists', l and l.id or NONE }
+end
+if call('EXISTS', staged) == 0 then
+	return { 'gone' }
+end
+local n = last + 1
+local v = int(n) .. ':'
+if call('EXISTS', key) == 0 and v == ARGV[1] .. ':' then
+	call('RENAME', staged, key)
+else
+	local cursor, old = '0', #ARGV[1] + 2
+	repeat
+		local page = call('HSCAN', staged, cursor, 'COUNT', 500)
+		cursor = page[1]
+		for i = 1, #page[2], 2 do
+			call('HSET', key, v .. string.sub(page[2][i], old), page[2][i + 1])
+		end
+	until cursor == '0'
+	call('UNLINK', staged)
+end
+call('HSET', key, 'open', int(n), 'last', int(n), 'first', int(first), 'id', ARGV[3], 'stamp', uid)
+expire(ARGV[4], call('HGET', key, v .. 'status'), '1', 0, clock())
+return { 'ok' }

@@ -1,0 +1,114 @@
+package redis
+
+import (
+	"context"
+	_ "embed" // the scripts are files
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+var (
+	//go:embed lua/common.lua
+	commonLua string
+	//go:embed lua/append.lua
+	appendLua string
+	//go:embed lua/put.lua
+	putLua string
+	//go:embed lua/load.lua
+	loadLua string
+	//go:embed lua/log.lua
+	logLua string
+	//go:embed lua/page.lua
+	pageLua string
+	//go:embed lua/describe.lua
+	describeLua string
+	//go:embed lua/versions.lua
+	versionsLua string
+	//go:embed lua/release.lua
+	releaseLua string
+	//go:embed lua/delete.lua
+	deleteLua string
+	//go:embed lua/whole.lua
+	wholeLua string
+	//go:embed lua/prune.lua
+	pruneLua string
+	//go:embed lua/stage.lua
+	stageLua string
+	//go:embed lua/import.lua
+	importLua string
+	//go:embed lua/end.lua
+	endLua string
+	//go:embed lua/index.lua
+	indexLua string
+	//go:embed lua/list.lua
+	listLua string
+)
+
+// scripts are the scripts with their hashes.
+type scripts struct {
+	append, put, load, log, page, describe, versions, release, delete, whole, prune, stage, importing, end *goredis.Script // on a thread
+	index, list                                                                                            *goredis.Script // on the index
+}
+
+func newScripts() scripts {
+	thread := func(source string) *goredis.Script { return goredis.NewScript(commonLua + source) }
+	return scripts{
+		append: thread(appendLua), put: thread(putLua), load: thread(loadLua), log: thread(logLua), page: thread(pageLua),
+		describe: thread(describeLua), versions: thread(versionsLua), release: thread(releaseLua), delete: thread(deleteLua),
+		whole: thread(wholeLua), prune: thread(pruneLua), stage: thread(stageLua), importing: thread(importLua), end: thread(endLua),
+		index: goredis.NewScript(indexLua), list: goredis.NewScript(listLua),
+	}
+}
+
+// run runs a script, which it sends only when the server does not have it.
+func (s *Saver) run(ctx context.Context, script *goredis.Script, keys []string, args ...any) (*reply, error) {
+	v, err := script.Run(ctx, s.client, keys, args...).Slice()
+	if err != nil {
+		return nil, err
+	}
+	return &reply{values: v}, nil
+}
+
+// call runs a script as one call of the saver.
+func (s *Saver) call(ctx context.Context, what string, script *goredis.Script, keys []string, args ...any) (*reply, error) {
+	got := make(chan *reply, 1)
+	err := s.do(ctx, what, func(ctx context.Context) error {
+		r, err := s.run(ctx, script, keys, args...)
+		if err == nil {
+			got <- r
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return <-got, nil
+}
+
+// both runs a script on the index and then one on a thread. On a single server, or what stands for one, they are sent
+// together and run in that order.
+func (s *Saver) both(ctx context.Context, index, args []any, script *goredis.Script, key string) (*reply, error) {
+	single, ok := s.client.(*goredis.Client)
+	if !ok {
+		return s.oneByOne(ctx, index, args, script, key)
+	}
+	pipe := single.Pipeline()
+	first := pipe.EvalSha(ctx, s.script.index.Hash(), s.indexKeys(), index...)
+	second := pipe.EvalSha(ctx, script.Hash(), []string{key}, args...)
+	_, err := pipe.Exec(ctx)
+	switch {
+	case goredis.HasErrorPrefix(first.Err(), "NOSCRIPT"), goredis.HasErrorPrefix(second.Err(), "NOSCRIPT"):
+		return s.oneByOne(ctx, index, args, script, key)
+	case err != nil:
+		return nil, err
+	}
+	v, err := second.Slice()
+	return &reply{values: v}, err
+}
+
+func (s *Saver) oneByOne(ctx context.Context, index, args []any, script *goredis.Script, key string) (*reply, error) {
+	if _, err := s.run(ctx, s.script.index, s.indexKeys(), index...); err != nil {
+		return nil, err
+	}
+	return s.run(ctx, script, []string{key}, args...)
+}

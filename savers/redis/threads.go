@@ -1,0 +1,251 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"strings"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// listed is a thread in the index that is to leave it, unless a run has opened it since.
+type listed struct {
+	id    string
+	stamp checkpoint.ID // of the newest run, or import, that is known
+	gone  bool          // it has no open version; else it is done
+}
+
+// A run puts its thread in the index and opens it then, by calls that end after seconds. What has been in the index
+// for longer, and has not come true, never will.
+const grace = 600 // seconds
+
+// How many threads that are done wait to be taken out of the index along with the next call to it. More than that are
+// left to those who list.
+const maxOver = 128
+
+// indexArgs returns the arguments of index.lua: a thread to add, or "", and threads to remove.
+func indexArgs(thread string, stamp checkpoint.ID, over []listed) []any {
+	args := make([]any, 0, 2+3*len(over))
+	args = append(args, thread, stamp[:])
+	for i := range over {
+		part := "l"
+		if over[i].gone {
+			part = "a"
+		}
+		args = append(args, over[i].id, over[i].stamp[:], part)
+	}
+	return args
+}
+
+// finished notes a thread that may leave the index.
+func (s *Saver) finished(l listed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.over) < maxOver {
+		l.id = strings.Clone(l.id)
+		s.over = append(s.over, l)
+	}
+}
+
+// takeOver returns the threads that may leave the index, and forgets them: when they do not leave it now, those who
+// list will see to it.
+func (s *Saver) takeOver() []listed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	over := s.over
+	s.over = nil
+	return over
+}
+
+// list puts a thread in the index.
+func (s *Saver) list(ctx context.Context, thread string, stamp checkpoint.ID) error {
+	_, err := s.call(ctx, "index", s.script.index, s.indexKeys(), indexArgs(thread, stamp, nil)...)
+	return err
+}
+
+// unlist takes threads out of the index.
+func (s *Saver) unlist(ctx context.Context, over []listed) error {
+	if len(over) == 0 {
+		return nil
+	}
+	_, err := s.call(ctx, "index", s.script.index, s.indexKeys(), indexArgs("", checkpoint.ID{}, over)...)
+	return err
+}
+
+// Threads yields the threads that have an open version, as [checkpoint.Saver] says. It reads the index by pages, that
+// of all threads when Status is zero or Done and else that of those not done, and looks at each thread it names, but
+// not at its records.
+func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+	return func(yield func(checkpoint.Thread, error) bool) {
+		found, size := 0, firstPage
+		for from, more := rangeFrom(&q), true; more; size = min(size*4, fullPage) {
+			page, err := s.listPage(ctx, &q, from, size)
+			if err != nil {
+				yield(checkpoint.Thread{}, err)
+				return
+			}
+			for i := range page {
+				if !page[i].open || !ledger.Selects(&q, &page[i].Thread, page[i].leased) {
+					continue
+				}
+				if err := s.open(ctx); err != nil {
+					yield(checkpoint.Thread{}, err)
+					return
+				}
+				if found++; !yield(page[i].Thread, nil) || found == q.Limit {
+					return
+				}
+			}
+			if more = len(page) == size; more {
+				from = "(" + page[size-1].ID
+			}
+		}
+	}
+}
+
+// rangeFrom returns where the index is read from, rangeTo where it ends.
+func rangeFrom(q *checkpoint.ThreadQuery) string {
+	switch {
+	case q.After != "" && q.After >= q.Prefix:
+		return "(" + q.After
+	case q.Prefix != "":
+		return "[" + q.Prefix
+	}
+	return "-"
+}
+
+func rangeTo(q *checkpoint.ThreadQuery) string {
+	for last := len(q.Prefix) - 1; last >= 0; last-- {
+		if q.Prefix[last] < 0xff {
+			return "(" + q.Prefix[:last] + string([]byte{q.Prefix[last] + 1})
+		}
+	}
+	return "+"
+}
+
+// candidate is a thread that the index names.
+type candidate struct {
+	described
+	open    bool
+	indexed checkpoint.ID // the stamp in the index
+	age     int64         // of that, in seconds
+}
+
+// listPage reads a page of the index and what it names, and takes out of the index what should not be there.
+func (s *Saver) listPage(ctx context.Context, q *checkpoint.ThreadQuery, from string, size int) ([]candidate, error) {
+	keys := s.indexKeys()
+	index := keys[0]
+	if q.Status != 0 && q.Status != checkpoint.Done {
+		index = keys[1]
+	}
+	r, err := s.call(ctx, "threads", s.script.list, []string{index, keys[2]}, from, rangeTo(q), size)
+	if err != nil {
+		return nil, err
+	}
+	r.text()
+	var page []candidate
+	for r.more() {
+		c := candidate{described: described{Thread: checkpoint.Thread{ID: r.text()}}}
+		c.indexed, c.age = r.id(), r.number()
+		page = append(page, c)
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	if err := s.describeAll(ctx, page); err != nil {
+		return nil, err
+	}
+	var over []listed
+	for i := range page {
+		if c := &page[i]; c.stale() {
+			over = append(over, listed{id: c.ID, stamp: c.indexed, gone: !c.open})
+		}
+	}
+	return page, s.unlist(ctx, over)
+}
+
+// stale reports whether the index should not have the thread among those not done, or at all. A stamp that is not the
+// thread's own is of a run that is about to open it, or of one that could not.
+func (c *candidate) stale() bool {
+	if c.open && c.Status != checkpoint.Done {
+		return false
+	}
+	known := !c.indexed.IsZero() && c.indexed == c.stamp && !c.leased
+	return known || c.age > grace
+}
+
+// describeAll looks at the threads of a page, all at once.
+func (s *Saver) describeAll(ctx context.Context, page []candidate) error {
+	if len(page) == 0 {
+		return nil
+	}
+	keys := make([]string, len(page))
+	for i := range page {
+		keys[i] = s.key(page[i].ID)
+	}
+	got := make(chan []*reply, 1)
+	err := s.do(ctx, "threads", func(ctx context.Context) error {
+		replies, err := s.runAll(ctx, s.script.describe, keys)
+		if err == nil {
+			got <- replies
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i, r := range <-got {
+		c := &page[i]
+		if r.text() == "absent" {
+			c.stamp = r.id()
+		} else {
+			c.described, c.open = r.thread(c.ID), true
+		}
+		if r.err != nil {
+			return fmt.Errorf("redis: threads: thread %q: %w", short(c.ID), r.err)
+		}
+	}
+	return nil
+}
+
+// runAll runs a script on many keys, sent together.
+func (s *Saver) runAll(ctx context.Context, script *goredis.Script, keys []string) ([]*reply, error) {
+	pipe := s.client.Pipeline()
+	commands := make([]*goredis.Cmd, len(keys))
+	for i, key := range keys {
+		commands[i] = pipe.EvalSha(ctx, script.Hash(), []string{key})
+	}
+	_, err := pipe.Exec(ctx)
+	if err != nil && !missing(commands) {
+		return nil, err
+	}
+	replies := make([]*reply, len(keys))
+	for i, c := range commands {
+		var r *reply
+		if goredis.HasErrorPrefix(c.Err(), "NOSCRIPT") {
+			r, err = s.run(ctx, script, []string{keys[i]})
+		} else {
+			r = &reply{}
+			r.values, err = c.Slice()
+		}
+		if err != nil {
+			return nil, err
+		}
+		replies[i] = r
+	}
+	return replies, nil
+}
+
+// missing reports whether some of the commands failed, and only because the server did not have the script.
+func missing(commands []*goredis.Cmd) bool {
+	for _, c := range commands {
+		if c.Err() != nil && !goredis.HasErrorPrefix(c.Err(), "NOSCRIPT") {
+			return false
+		}
+	}
+	return true
+}

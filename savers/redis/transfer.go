@@ -1,0 +1,371 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// whole is all of a version but its records.
+type whole struct {
+	described
+	found  bool   // false when it does not exist
+	exists bool   // false when the thread does not either
+	uid    string // of the version
+	logs   []*wholeLog
+	writes []checkpoint.Write
+}
+
+// wholeLog is a log without its records.
+type wholeLog struct {
+	namespace string
+	head
+	kept []uint64
+}
+
+// walk returns the way through a log, oldest first.
+func (w *whole) walk(l *wholeLog) *walk {
+	return &walk{
+		thread: w.ID, version: strconv.Itoa(w.Version), uid: w.uid, number: l.number,
+		kept: l.kept, first: l.first, end: l.seq + 1,
+	}
+}
+
+func (w *whole) log(namespace string) *wholeLog {
+	for _, l := range w.logs {
+		if l.namespace == namespace {
+			return l
+		}
+	}
+	return nil
+}
+
+// whole reads a version. With free a living lease is a *BusyError; without payloads the writes are names only.
+func (s *Saver) whole(ctx context.Context, thread string, version int, free, payloads bool) (*whole, error) {
+	r, err := s.call(ctx, "read", s.script.whole, []string{s.key(thread)}, version, flag(free), flag(payloads))
+	if err != nil {
+		return nil, err
+	}
+	switch r.text() {
+	case "busy":
+		return nil, busy(thread, r)
+	case "absent":
+		exists := r.text() == "1"
+		return &whole{described: described{Thread: checkpoint.Thread{ID: thread}}, exists: exists}, r.err
+	}
+	w := &whole{found: true, exists: true, uid: r.text()}
+	logs := r.list()
+	for logs.more() {
+		l := &wholeLog{namespace: logs.text()}
+		var errs [2]error
+		l.head, errs[0] = parseHead(logs.text())
+		l.kept, errs[1] = parseSeqs(logs.text())
+		logs.check(errs[0])
+		logs.check(errs[1])
+		w.logs = append(w.logs, l)
+	}
+	r.join(logs)
+	w.writes = r.writes()
+	w.described = r.thread(thread)
+	slices.SortFunc(w.logs, func(a, b *wholeLog) int { return strings.Compare(a.namespace, b.namespace) })
+	return w, r.err
+}
+
+// Export yields all that a version holds, as [checkpoint.Saver] says. Records are read in pages; when some that it has
+// not read yet are pruned or deleted meanwhile, it ends with an error that is ErrConflict.
+func (s *Saver) Export(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.Item, error] {
+	return func(yield func(checkpoint.Item, error) bool) {
+		err := s.export(ctx, thread, version, func(item checkpoint.Item) bool { return yield(item, nil) })
+		if err != nil {
+			yield(checkpoint.Item{}, err)
+		}
+	}
+}
+
+// export hands all items to yield until it returns false.
+func (s *Saver) export(ctx context.Context, thread string, version int, yield func(checkpoint.Item) bool) error {
+	if err := (checkpoint.Place{Thread: thread, Version: version}).Check(); err != nil {
+		return err
+	}
+	w, err := s.whole(ctx, thread, version, false, true)
+	if err != nil {
+		return err
+	}
+	if !w.found {
+		return ledger.NoVersion(thread, version)
+	}
+	if !yield(checkpoint.Item{Thread: &w.Thread}) {
+		return nil
+	}
+	for _, l := range w.logs {
+		for r, err := range s.records(ctx, w.walk(l)) {
+			if err != nil {
+				return err
+			}
+			if !yield(checkpoint.Item{Record: &checkpoint.NamespaceRecord{Namespace: l.namespace, Record: r}}) {
+				return nil
+			}
+		}
+	}
+	for i := range w.writes {
+		if err := s.open(ctx); err != nil {
+			return err
+		}
+		if !yield(checkpoint.Item{Write: &w.writes[i]}) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// How long a part of an import waits for the next before it is taken as abandoned, in milliseconds.
+const stageFor = "3600000"
+
+// Import makes a thread's next version, as [checkpoint.Saver] says. What comes is kept beside the thread until all of
+// it is there; when the process dies before, it goes by itself within an hour.
+func (s *Saver) Import(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error {
+	if err := checkpoint.CheckThread(thread); err != nil {
+		return err
+	}
+	versions, err := s.Versions(ctx, thread)
+	if err != nil {
+		return err
+	}
+	next := 1
+	if n := len(versions); n > 0 {
+		next = versions[n-1].Number + 1
+	}
+	st, err := s.newStage(thread, next)
+	if err != nil {
+		return err
+	}
+	err = st.take(ctx, items)
+	if err == nil {
+		err = st.commit(ctx)
+	}
+	if err != nil && st.begun {
+		// What is left when this fails too goes by itself.
+		_ = s.do(context.WithoutCancel(ctx), "import", func(ctx context.Context) error { return s.client.Unlink(ctx, st.keys[1]).Err() })
+	}
+	return err
+}
+
+// stage is a version on its way in.
+type stage struct {
+	saver   *Saver
+	thread  string
+	keys    []string // the thread's and the stage's
+	begun   bool
+	prefix  string // of the version's fields
+	uid     checkpoint.ID
+	ledger  *ledger.Version // the headers
+	intake  ledger.Intake
+	numbers map[string]int // of namespaces
+	commits map[checkpoint.ID]bool
+	batch   []any
+	size    int
+}
+
+func (s *Saver) newStage(thread string, version int) (*stage, error) {
+	uid, err := checkpoint.NewID()
+	if err != nil {
+		return nil, err
+	}
+	key := s.key(thread)
+	return &stage{
+		saver: s, thread: thread, keys: []string{key, key + ":" + uid.String()}, prefix: strconv.Itoa(version) + ":", uid: uid,
+		ledger: ledger.New(thread, version), numbers: make(map[string]int), commits: make(map[checkpoint.ID]bool),
+	}, nil
+}
+
+// take checks all items and keeps what they hold.
+func (st *stage) take(ctx context.Context, items iter.Seq2[checkpoint.Item, error]) error {
+	for item, err := range items {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = st.intake.Take(item)
+		}
+		if err == nil {
+			err = st.item(ctx, item)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return st.intake.End()
+}
+
+// item keeps a record at once, and a write in the ledger, which knows what it comes to.
+func (st *stage) item(ctx context.Context, item checkpoint.Item) error {
+	switch {
+	case item.Write != nil:
+		return st.ledger.Follow(&ledger.Event{Writes: []checkpoint.Write{*item.Write}})
+	case item.Record == nil:
+		return nil
+	}
+	r := item.Record.Record
+	header := checkpoint.Record{ID: r.ID, Seq: r.Seq, Base: r.Base, Commits: r.Commits, Step: r.Step, Source: r.Source, Snapshot: r.Snapshot}
+	err := st.ledger.Follow(&ledger.Event{Namespace: item.Record.Namespace, Entries: []*ledger.Entry{{Record: header}}})
+	if err != nil {
+		return err
+	}
+	if !r.Commits.IsZero() {
+		st.commits[r.Commits] = true
+	}
+	k, found := st.numbers[item.Record.Namespace]
+	if !found {
+		k = len(st.numbers) + 1
+		st.numbers[strings.Clone(item.Record.Namespace)] = k
+	}
+	return st.put(ctx, fmt.Sprintf("r:%d:%d", k, r.Seq), encodeRecord(r))
+}
+
+// put keeps a field.
+func (st *stage) put(ctx context.Context, field string, value any) error {
+	if len(st.batch) == 0 {
+		st.batch = append(st.batch, stageFor)
+	}
+	st.batch = append(st.batch, st.prefix+field, value)
+	if b, ok := value.([]byte); ok {
+		st.size += len(b)
+	}
+	if st.size > fullBytes || len(st.batch) > 2000 {
+		return st.flush(ctx)
+	}
+	return nil
+}
+
+// flush sends what was put.
+func (st *stage) flush(ctx context.Context) error {
+	if len(st.batch) == 0 {
+		return nil
+	}
+	st.begun = true
+	_, err := st.saver.call(ctx, "import", st.saver.script.stage, st.keys[1:], st.batch...)
+	st.batch, st.size = nil, 0
+	return err
+}
+
+// commit adds what makes the records a version, and makes that the thread's.
+func (st *stage) commit(ctx context.Context) error {
+	for namespace, k := range st.numbers {
+		if err := st.log(ctx, namespace, k); err != nil {
+			return err
+		}
+	}
+	if err := st.writes(ctx); err != nil {
+		return err
+	}
+	fields := []struct {
+		name  string
+		value any
+	}{
+		{"uid", st.uid[:]}, {"status", int(st.intake.Thread.Status)}, {"updated", micro(st.intake.Thread.Updated)},
+		{"ended", "1"}, {"until", "0"}, {"rev", "1"},
+	}
+	if n := len(st.numbers); n > 0 {
+		fields = append(fields, struct {
+			name  string
+			value any
+		}{"nk", n})
+	}
+	for _, f := range fields {
+		if err := st.put(ctx, f.name, f.value); err != nil {
+			return err
+		}
+	}
+	if err := st.flush(ctx); err != nil {
+		return err
+	}
+	if err := st.saver.list(ctx, st.thread, st.uid); err != nil {
+		return err
+	}
+	version := strings.TrimSuffix(st.prefix, ":")
+	r, err := st.saver.call(ctx, "import", st.saver.script.importing, st.keys, version, st.uid[:], st.thread, st.saver.ttl)
+	if err != nil {
+		return err
+	}
+	switch outcome := r.text(); outcome {
+	case "ok":
+		return r.err
+	case "gone":
+		return fmt.Errorf("redis: import: thread %q: what had come in was dropped, because the rest did not come for an hour; import it again", short(st.thread))
+	default:
+		return st.saver.refused(&checkpoint.Append{Thread: st.thread}, outcome, r)
+	}
+}
+
+// log puts what is kept of a log beside its records.
+func (st *stage) log(ctx context.Context, namespace string, k int) error {
+	log, err := st.ledger.Log(namespace, checkpoint.ID{})
+	if err != nil {
+		return err
+	}
+	seqs := make([]uint64, len(log))
+	snap := uint64(0)
+	for i, e := range log {
+		seqs[i] = e.Seq
+		if e.Snapshot {
+			snap = e.Seq
+		}
+		done := ""
+		if st.commits[e.ID] {
+			done = ":c"
+		}
+		value := fmt.Appendf(e.Base[:len(e.Base):len(e.Base)], "%d:%d:%d%s", k, e.Seq, snap, done)
+		if err := st.put(ctx, "i:"+string(e.ID[:]), value); err != nil {
+			return err
+		}
+	}
+	kept, first := split(seqs)
+	last := log[len(log)-1]
+	value := fmt.Appendf(last.ID[:len(last.ID):len(last.ID)], "%d:%d:%d:%d:%d:%d", k, last.Seq, snap, first, last.Step, len(log))
+	if err := st.put(ctx, "n:"+namespace, value); err != nil {
+		return err
+	}
+	if err := st.put(ctx, fmt.Sprintf("g:%d", k), formatSeqs(kept)); err != nil {
+		return err
+	}
+	return st.put(ctx, fmt.Sprintf("N:%d", k), namespace)
+}
+
+// writes puts the pending writes, each in its base's next slot.
+func (st *stage) writes(ctx context.Context) error {
+	slots := make(map[checkpoint.ID]int)
+	var bases []byte
+	all := st.ledger.Writes()
+	for i := range all {
+		w := &all[i]
+		if slots[w.Base]++; slots[w.Base] == 1 {
+			bases = append(bases, w.Base[:]...)
+		}
+		name, base := writeName(w, w.Kind), string(w.Base[:])
+		value := append(fmt.Appendf(nil, "%d:%d:", i+1, slots[w.Base]), encodePayload(w.Payload)...)
+		if err := st.put(ctx, "w:"+base+string(name), value); err != nil {
+			return err
+		}
+		if err := st.put(ctx, "s:"+base+strconv.Itoa(slots[w.Base]), name); err != nil {
+			return err
+		}
+	}
+	for base, n := range slots {
+		if err := st.put(ctx, "p:"+string(base[:]), n); err != nil {
+			return err
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	if err := st.put(ctx, "ws", len(all)); err != nil {
+		return err
+	}
+	return st.put(ctx, "bases", bases)
+}

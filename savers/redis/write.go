@@ -1,0 +1,231 @@
+package redis
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// Append stores records, as [checkpoint.Saver] says.
+func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+	if err := a.Check(); err != nil {
+		return checkpoint.Appended{}, err
+	}
+	args, err := s.appendArgs(&a)
+	if err != nil {
+		return checkpoint.Appended{}, err
+	}
+	var r *reply
+	if a.Open == nil {
+		r, err = s.call(ctx, "append", s.script.append, []string{s.key(a.Thread)}, args...)
+	} else {
+		r, err = s.opening(ctx, &a, args)
+	}
+	if err != nil {
+		return checkpoint.Appended{}, err
+	}
+	return s.appended(ctx, &a, r)
+}
+
+// opening puts the thread in the index and appends.
+func (s *Saver) opening(ctx context.Context, a *checkpoint.Append, args []any) (*reply, error) {
+	over := s.takeOver()
+	index := indexArgs(a.Thread, a.Records[0].ID, over)
+	key, got := s.key(a.Thread), make(chan *reply, 1)
+	err := s.do(ctx, "append", func(ctx context.Context) error {
+		r, err := s.both(ctx, index, args, s.script.append, key)
+		if err == nil {
+			got <- r
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return <-got, nil
+}
+
+// appendArgs returns the arguments of append.lua.
+func (s *Saver) appendArgs(a *checkpoint.Append) ([]any, error) {
+	uid, err := checkpoint.NewID()
+	if err != nil {
+		return nil, err
+	}
+	flags, holder := "", ""
+	if a.Open != nil {
+		flags, holder = "o", a.Open.Holder
+		if a.Open.TakeOver {
+			flags += "t"
+		}
+	}
+	if a.End {
+		flags += "e"
+	}
+	if a.Release {
+		flags += "r"
+	}
+	args := make([]any, 0, 11+6*len(a.Records)+4*len(a.Writes))
+	args = append(args, flags, a.Namespace, a.After[:], a.Fence[:], statusArg(a.Status), leaseArg(a.Lease), holder, uid[:], s.ttl,
+		a.Thread, len(a.Records))
+	for i := range a.Records {
+		r := &a.Records[i]
+		args = append(args, r.ID[:], r.Base[:], r.Commits[:], flag(r.Snapshot), r.Step, encodeRecord(*r))
+	}
+	return writeArgs(args, a.Writes), nil
+}
+
+func statusArg(status checkpoint.Status) any {
+	if status == 0 {
+		return ""
+	}
+	return int(status)
+}
+
+func leaseArg(lease time.Duration) int64 {
+	if lease == 0 {
+		lease = checkpoint.DefaultLease
+	}
+	return lease.Microseconds()
+}
+
+func flag(is bool) string {
+	if is {
+		return "1"
+	}
+	return ""
+}
+
+// appended reads the answer of append.lua.
+func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply) (checkpoint.Appended, error) {
+	switch outcome := r.text(); outcome {
+	case "ok":
+	case "missing":
+		want, reason := a.Fence, "fence"
+		if a.Open != nil {
+			want, reason = a.After, "head"
+		}
+		released := r.text() == "1"
+		s.lost(a.Thread, a.Fence)
+		return checkpoint.Appended{}, ledger.Missing(a.Thread, a.Namespace, want, reason, released)
+	default:
+		return checkpoint.Appended{}, s.refused(a, outcome, r)
+	}
+	done := checkpoint.Appended{Version: r.int(), Head: r.seq()}
+	revived := r.text() == "1"
+	done.Writes = r.writes()
+	if r.err != nil {
+		return checkpoint.Appended{}, r.err
+	}
+	fence := a.Fence
+	if a.Open != nil {
+		fence = a.Records[0].ID
+	}
+	s.held(a.Thread, fence, a.Open != nil, a.End)
+	switch {
+	case a.Release:
+		s.finished(listed{id: a.Thread, stamp: fence, gone: true})
+	case a.End && a.Status == checkpoint.Done:
+		s.finished(listed{id: a.Thread, stamp: fence})
+	case revived:
+		return done, s.list(ctx, a.Thread, fence)
+	}
+	return done, nil
+}
+
+// refused returns the error of a write that was not accepted.
+func (s *Saver) refused(a *checkpoint.Append, outcome string, r *reply) error {
+	if outcome == "busy" {
+		return busy(a.Thread, r)
+	}
+	conflict := &checkpoint.ConflictError{Thread: a.Thread, Namespace: a.Namespace, Want: a.After, Reason: r.text(), Found: r.id()}
+	if conflict.Reason == "fence" {
+		conflict.Want = a.Fence
+		s.lost(a.Thread, a.Fence)
+	}
+	if outcome != "conflict" {
+		r.fail("the outcome %q", outcome)
+	}
+	if r.err != nil {
+		return r.err
+	}
+	return conflict
+}
+
+// busy reads who holds a thread.
+func busy(thread string, r *reply) error {
+	e := &checkpoint.BusyError{Thread: thread, Holder: r.text(), Until: r.time()}
+	if r.err != nil {
+		return r.err
+	}
+	return e
+}
+
+// PutWrites stores pending writes, as [checkpoint.Saver] says.
+func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+	if err := w.Check(); err != nil {
+		return err
+	}
+	flags := ""
+	if w.End {
+		flags = "e"
+	}
+	args := make([]any, 0, 5+4*len(w.Writes))
+	args = writeArgs(append(args, flags, w.Fence[:], statusArg(w.Status), leaseArg(w.Lease), s.ttl), w.Writes)
+	r, err := s.call(ctx, "put writes", s.script.put, []string{s.key(w.Thread)}, args...)
+	if err != nil {
+		return err
+	}
+	switch outcome := r.text(); outcome {
+	case "ok":
+	case "missing":
+		s.lost(w.Thread, w.Fence)
+		return ledger.Missing(w.Thread, "", w.Fence, "fence", r.text() == "1")
+	default:
+		return s.refused(&checkpoint.Append{Thread: w.Thread, Fence: w.Fence}, outcome, r)
+	}
+	revived := r.text() == "1"
+	if r.err != nil {
+		return r.err
+	}
+	s.held(w.Thread, w.Fence, false, w.End)
+	switch {
+	case w.End && w.Status == checkpoint.Done:
+		s.finished(listed{id: w.Thread, stamp: w.Fence})
+	case revived:
+		return s.list(ctx, w.Thread, w.Fence)
+	}
+	return nil
+}
+
+// held notes what a successful write says of the thread's lease.
+func (s *Saver) held(thread string, fence checkpoint.ID, opened, ended bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case ended && s.leases[thread] == fence:
+		delete(s.leases, thread)
+	case opened && !ended:
+		// The caller's string may be part of something large.
+		s.leases[strings.Clone(thread)] = fence
+	}
+}
+
+// lost notes that a run of this saver does not hold the thread any more.
+func (s *Saver) lost(thread string, fence checkpoint.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.leases[thread] == fence {
+		delete(s.leases, thread)
+	}
+}
+
+// micro returns a time as it is kept; the zero time is 0.
+func micro(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
