@@ -35,7 +35,7 @@ type Config struct {
 	// //go:generate lines that run graphgen. Packages with neither are passed over.
 	Types []string
 
-	// Output is the file to write, relative to the package's directory. Empty means the first type's name in lower
+	// Output is the file to write for Types, relative to the package's directory. Empty means the first type's name in lower
 	// snake case and [Suffix].
 	Output string
 
@@ -69,6 +69,9 @@ func Generate(ctx context.Context, cfg Config) (*Result, error) {
 		if slices.Contains(cfg.Types[:i], name) {
 			return nil, fmt.Errorf("gen: type %s is named twice", name)
 		}
+	}
+	if cfg.Output != "" && len(cfg.Types) == 0 {
+		return nil, fmt.Errorf("gen: output %s: say for which types with -type", cfg.Output)
 	}
 	pkgs, err := load(ctx, cfg)
 	if err != nil {

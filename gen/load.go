@@ -166,8 +166,18 @@ func (src *source) report(units []*unit, diags *diagnostics) {
 		if e.Soft || src.tolerated(e, later) {
 			continue
 		}
-		diags.add(e.Fset.Position(e.Pos), "", "%s", e.Msg)
+		diags.add(e.Fset.Position(e.Pos), "", "%s", src.explain(e.Msg))
 	}
+}
+
+// explain says why a package could not be imported, which the go command knows and the type checker does not.
+func (src *source) explain(msg string) string {
+	rest, ok := strings.CutPrefix(msg, "could not import ")
+	path, _, cut := strings.Cut(rest, " (")
+	if imp := src.pkg.Imports[path]; ok && cut && imp != nil && len(imp.Errors) > 0 {
+		return "could not import " + path + ": " + strings.Join(strings.Fields(imp.Errors[0].Msg), " ")
+	}
+	return msg
 }
 
 // declaredLater returns the names that graphgen declares in the package, for units and for what else there asks for it.
@@ -207,6 +217,68 @@ func (src *source) tolerated(e types.Error, later map[string]bool) bool {
 		return true
 	}
 	return src.inInitializer(e.Pos)
+}
+
+// misspelt reports whether a type that is not known at pos follows from an error that is reported already. What it can
+// be otherwise is a name that graphgen is about to declare.
+func (src *source) misspelt(pos token.Position) bool {
+	later := src.declaredLater(nil)
+	reported := false
+	for _, e := range src.pkg.TypeErrors {
+		if e.Soft {
+			continue
+		}
+		at := e.Fset.Position(e.Pos)
+		tolerated := src.tolerated(e, later)
+		if tolerated && at.Filename == pos.Filename && at.Line == pos.Line {
+			return false
+		}
+		reported = reported || !tolerated
+	}
+	return reported
+}
+
+// testNames returns what test files of the package itself declare at their top. Code that is generated must not import
+// anything under such a name.
+func (src *source) testNames() []string {
+	files, err := filepath.Glob(filepath.Join(src.dir, "*_test.go"))
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil || file.Name.Name != src.pkg.Name {
+			continue // what is wrong with a test is for go vet to say
+		}
+		for _, decl := range file.Decls {
+			names = append(names, declared(decl)...)
+		}
+	}
+	return names
+}
+
+// declared returns the names that a declaration adds to the package.
+func declared(decl ast.Decl) []string {
+	var names []string
+	switch decl := decl.(type) {
+	case *ast.FuncDecl:
+		if decl.Recv == nil {
+			names = append(names, decl.Name.Name)
+		}
+	case *ast.GenDecl:
+		for _, spec := range decl.Specs {
+			switch spec := spec.(type) {
+			case *ast.TypeSpec:
+				names = append(names, spec.Name.Name)
+			case *ast.ValueSpec:
+				for _, name := range spec.Names {
+					names = append(names, name.Name)
+				}
+			}
+		}
+	}
+	return names
 }
 
 // importDeclares reports whether an imported package has the type for which graphgen would declare sel there: its own

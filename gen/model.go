@@ -12,7 +12,7 @@ import (
 type model struct {
 	pkg     *types.Package
 	pkgPath string
-	helper  string // the unexported type that helpers are methods of
+	taken   []string // names that tests of the package declare
 	targets []*target
 	types   []*typ          // all that helpers may be needed for, parts before what holds them
 	codecs  map[*typ]string // the names of the types that implement state.Codec
@@ -57,7 +57,7 @@ func buildModel(src *source, u *unit, units []*unit, marked map[string]bool, dia
 	r := &resolver{src: src, diags: diags, marked: marked, tags: tagPositions(src.pkg.Syntax), bad: make(map[*typ]bool)}
 	r.states = src.stateNames(units)
 	r.readUnions()
-	m := &model{pkg: src.pkg.Types, pkgPath: src.pkg.PkgPath, helper: helperName(u.types[0].name)}
+	m := &model{pkg: src.pkg.Types, pkgPath: src.pkg.PkgPath, taken: src.testNames()}
 	r.checkNames(u, units)
 	for _, t := range u.types {
 		if tgt := r.target(t); tgt != nil {
@@ -202,7 +202,7 @@ func (r *resolver) untracked(t types.Type, at place) *typ {
 		r.fault(at, t, "type %%T %s the lock %s, which must not be copied, and a state is; use a pointer to %%T", what, r.show(lock))
 	}
 	if basic, ok := types.Unalias(t).(*types.Basic); ok && basic.Kind() == types.Invalid {
-		r.fault(at, t, "uses a type that is not declared, or that graphgen generates; a state cannot hold what is generated from it")
+		r.fillBasic(new(typ), basic, t, at)
 	}
 	return &typ{kind: kindOpaque, typ: t, ident: identOf(t)}
 }

@@ -28,10 +28,11 @@ var wellKnown = []struct{ path, name string }{
 	{wirePath, "wire"},
 }
 
-// newNames chooses names for code of package pkg that mentions the packages used.
-func newNames(pkg *types.Package, used []*types.Package) *names {
+// newNames chooses names for code of package pkg that mentions the packages used. tests are the names that tests of the
+// package declare.
+func newNames(pkg *types.Package, tests []string, used []*types.Package) *names {
 	taken := make(map[string]bool)
-	for _, name := range pkg.Scope().Names() {
+	for _, name := range append(pkg.Scope().Names(), tests...) {
 		taken[name] = true
 	}
 	free := func(name string) string {

@@ -62,6 +62,10 @@ func (r *resolver) resolve(t types.Type, at place) *typ {
 		return known
 	}
 	res := &typ{typ: t}
+	if basic, ok := types.Unalias(t).(*types.Basic); ok && basic.Kind() == types.Invalid {
+		r.fillBasic(res, basic, t, at) // each is another type, whatever its name would have been
+		return res
+	}
 	r.known.Set(t, res) // before looking inside, since t may hold itself
 	faults := len(r.diags.list)
 	r.fill(res, t, at)
@@ -226,8 +230,10 @@ func (r *resolver) fillUnderlying(res *typ, t types.Type, at place) {
 func (r *resolver) fillBasic(res *typ, u *types.Basic, t types.Type, at place) {
 	switch u.Kind() {
 	case types.Invalid:
-		// Reported by the type checker, unless it is a name that graphgen is about to declare.
-		r.fault(at, t, "uses a type that is not declared, or that graphgen generates; a state cannot hold what is generated from it")
+		if r.src.misspelt(at.pos) {
+			return
+		}
+		r.fault(at, t, "uses a type that graphgen generates; a state cannot hold what is generated from it")
 	case types.UnsafePointer, types.Uintptr:
 		r.fault(at, t, "type %%T is an address, which means nothing in another process; store what it points to, or tag the field untracked")
 	default:

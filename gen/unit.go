@@ -44,7 +44,7 @@ func (src *source) units(cfg Config, diags *diagnostics) []*unit {
 		}
 		units = append(units, src.newUnit(cfg.Types, cfg.Output, at, diags))
 	} else {
-		units = src.askedUnits(cfg, diags)
+		units = src.askedUnits(diags)
 	}
 	for _, d := range src.directives {
 		if d.fault != "" && (len(units) > 0 || d.verb != "generate") {
@@ -56,7 +56,7 @@ func (src *source) units(cfg Config, diags *diagnostics) []*unit {
 
 // askedUnits returns a unit for every go:generate line that runs graphgen, and one for the marked types that
 // no such line names.
-func (src *source) askedUnits(cfg Config, diags *diagnostics) []*unit {
+func (src *source) askedUnits(diags *diagnostics) []*unit {
 	var units []*unit
 	named := make(map[string]bool)
 	for _, d := range src.directives {
@@ -87,7 +87,7 @@ func (src *source) askedUnits(cfg Config, diags *diagnostics) []*unit {
 		}
 	}
 	if all := append(states, payloads...); len(all) > 0 {
-		units = append(units, src.newUnit(all, cfg.Output, token.Position{}, diags))
+		units = append(units, src.newUnit(all, "", token.Position{}, diags))
 	}
 	return units
 }

@@ -3,8 +3,8 @@ package compile
 
 //graphgen:state
 type State struct {
-	A Undeclared  // want `undefined: Undeclared` `State.A: uses a type that is not declared, or that graphgen generates`
-	U StateUpdate // want `State.U: uses a type that is not declared, or that graphgen generates; a state cannot hold what is generated from it`
+	A Undeclared  // want `undefined: Undeclared`
+	U StateUpdate // want `State.U: uses a type that graphgen generates; a state cannot hold what is generated from it`
 }
 
 func node(s State) (StateUpdate, error) { return StateUpdate{}, nil } // declared by graphgen: not a fault
