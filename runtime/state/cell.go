@@ -4,6 +4,7 @@ package state
 type Cell struct {
 	core      *Core
 	field     *Field
+	do        cell // the cell that this is the head of
 	written   bool
 	aged      bool // what an ephemeral field has was there when the superstep began
 	untracked bool
@@ -17,12 +18,10 @@ type Cell struct {
 	rewriter int    // the one that replaced it all; -1 for none
 }
 
-func (h *Cell) base() *Cell { return h }
-
 // bind makes h the head of the field f, whose cell is x, and adds that to core.
 func (h *Cell) bind(core *Core, f *Field, x cell) {
-	h.core, h.field = core, f
-	core.cells = append(core.cells, x)
+	h.core, h.field, h.do = core, f, x
+	core.cells = append(core.cells, h)
 }
 
 // stored reports whether the field has something to store.

@@ -14,7 +14,7 @@ import (
 type Core struct {
 	name    string
 	opts    Options
-	cells   []cell    // in order of wire name
+	cells   []*Cell   // in order of wire name
 	fading  []fader   // ephemeral fields
 	unknown []unknown // in order of wire name
 	migrate func(*Old) error
@@ -36,7 +36,6 @@ type unknown struct {
 
 // cell is what Core asks of the cell of one field.
 type cell interface {
-	base() *Cell
 	appendTo(b []byte) ([]byte, error)      // the value, encoded
 	size() int                              // the length of that, while recording
 	read(r *wire.Reader)                    // replaces the value
@@ -52,7 +51,7 @@ type fader interface{ fade() }
 // Init makes c ready for the cells of a state called name, of which there are n.
 func (c *Core) Init(name string, opts Options, n int) {
 	c.name, c.opts, c.epoch = name, opts, 1
-	c.cells = make([]cell, 0, n)
+	c.cells = make([]*Cell, 0, n)
 }
 
 // OnMigrate says what to call when a stored field is not of the type that the code wants.
@@ -77,10 +76,9 @@ func (c *Core) fail(err error) {
 func (c *Core) Adopt() {
 	c.forget()
 	c.unknown, c.old = nil, nil
-	for _, cell := range c.cells {
-		h := cell.base()
+	for _, h := range c.cells {
 		h.log, h.ops = h.log[:0], 0
-		cell.adopt()
+		h.do.adopt()
 	}
 }
 
@@ -92,8 +90,8 @@ func (c *Core) forget() {
 
 // Share implements [Live].
 func (c *Core) Share() {
-	for _, cell := range c.cells {
-		cell.share()
+	for _, h := range c.cells {
+		h.do.share()
 	}
 }
 
@@ -114,14 +112,14 @@ func (c *Core) AppendDelta(b []byte) ([]byte, error) {
 		return b, errNotRecording
 	}
 	changed := 0
-	for _, cell := range c.cells {
-		if cell.base().ops > 0 {
+	for _, h := range c.cells {
+		if h.ops > 0 {
 			changed++
 		}
 	}
 	b = wire.AppendMapLen(wire.AppendInt(append(b, 0x92), int64(c.fresh)), changed)
-	for _, cell := range c.cells {
-		if h := cell.base(); h.ops > 0 {
+	for _, h := range c.cells {
+		if h.ops > 0 {
 			b = wire.AppendArrayLen(wire.AppendString(b, h.field.Wire), 2*h.ops)
 			b = append(b, h.log...)
 		}
@@ -136,15 +134,14 @@ func (c *Core) AppendSnapshot(b []byte) ([]byte, error) {
 		return b, c.err
 	}
 	n := len(c.unknown)
-	for _, cell := range c.cells {
-		if cell.base().stored() {
+	for _, h := range c.cells {
+		if h.stored() {
 			n++
 		}
 	}
 	b = wire.AppendMapLen(b, n)
 	rest := c.unknown
-	for _, cell := range c.cells {
-		h := cell.base()
+	for _, h := range c.cells {
 		if !h.stored() {
 			continue
 		}
@@ -152,7 +149,7 @@ func (c *Core) AppendSnapshot(b []byte) ([]byte, error) {
 			b, rest = rest[0].appendTo(b), rest[1:]
 		}
 		var err error
-		if b, err = cell.appendTo(wire.AppendString(b, h.field.Wire)); err != nil {
+		if b, err = h.do.appendTo(wire.AppendString(b, h.field.Wire)); err != nil {
 			return b, &MergeError{Field: h.field.Name, Err: err}
 		}
 	}
@@ -168,8 +165,7 @@ func (u unknown) appendTo(b []byte) []byte { return u.value.AppendTo(wire.Append
 
 // stored forgets the changes: they have been told.
 func (c *Core) stored() {
-	for _, cell := range c.cells {
-		h := cell.base()
+	for _, h := range c.cells {
 		h.log, h.ops = h.log[:0], 0
 		h.aged = true
 	}
@@ -183,9 +179,9 @@ func (c *Core) Sizes() (live, dead int) {
 		return 0, 0
 	}
 	n := len(c.unknown)
-	for _, cell := range c.cells {
-		if h := cell.base(); h.stored() {
-			live += wire.SizeString(h.field.Wire) + cell.size()
+	for _, h := range c.cells {
+		if h.stored() {
+			live += wire.SizeString(h.field.Wire) + h.do.size()
 			n++
 		}
 	}
@@ -205,10 +201,9 @@ func (c *Core) displace(n int) {
 func (c *Core) Decode(snapshot []byte) error {
 	c.forget()
 	c.unknown, c.old = nil, nil
-	for _, cell := range c.cells {
-		h := cell.base()
+	for _, h := range c.cells {
 		h.log, h.ops = h.log[:0], 0
-		cell.reset()
+		h.do.reset()
 	}
 	r := wire.NewReader(c.name, snapshot)
 	if c.opts.DropUnknown {
@@ -221,8 +216,8 @@ func (c *Core) Decode(snapshot []byte) error {
 		}
 		at := r.Offset()
 		name := r.Key()
-		if cell := c.find(name, &next); cell != nil {
-			c.readField(&r, at, name, cell)
+		if h := c.find(name, &next); h != nil {
+			c.readField(&r, at, name, h)
 		} else {
 			c.keepUnknown(&r, at, name)
 		}
@@ -234,8 +229,7 @@ func (c *Core) Decode(snapshot []byte) error {
 }
 
 // readField reads the value of a field whose name was read.
-func (c *Core) readField(r *wire.Reader, at int, name string, cell cell) {
-	h := cell.base()
+func (c *Core) readField(r *wire.Reader, at int, name string, h *Cell) {
 	from := r.Offset()
 	switch {
 	case h.written:
@@ -243,10 +237,10 @@ func (c *Core) readField(r *wire.Reader, at int, name string, cell cell) {
 	case h.untracked:
 		r.Skip() // it was stored once; now it is what a run makes for itself
 	default:
-		cell.read(r)
+		h.do.read(r)
 		if !r.OK() && c.migratable(r) {
 			r.Recover(from)
-			c.keepOld(name, cell, delta.NewValue(r.Raw()))
+			c.keepOld(name, h, delta.NewValue(r.Raw()))
 			return
 		}
 		h.written, h.aged = true, true
@@ -272,21 +266,21 @@ func (c *Core) findUnknown(name string) (int, bool) {
 
 // find returns the cell that a wire name belongs to, or nil. next is where the name is most likely found: names come in
 // order, as a rule.
-func (c *Core) find(name string, next *int) cell {
+func (c *Core) find(name string, next *int) *Cell {
 	for i := *next; i < len(c.cells) && i < *next+2; i++ {
-		if c.cells[i].base().field.Wire == name {
+		if c.cells[i].field.Wire == name {
 			*next = i + 1
 			return c.cells[i]
 		}
 	}
-	i, ok := slices.BinarySearchFunc(c.cells, name, func(x cell, name string) int { return cmp.Compare(x.base().field.Wire, name) })
+	i, ok := slices.BinarySearchFunc(c.cells, name, func(h *Cell, name string) int { return cmp.Compare(h.field.Wire, name) })
 	if ok {
 		*next = i + 1
 		return c.cells[i]
 	}
-	for _, cell := range c.cells {
-		if slices.Contains(cell.base().field.Was, name) {
-			return cell
+	for _, h := range c.cells {
+		if slices.Contains(h.field.Was, name) {
+			return h
 		}
 	}
 	return nil
@@ -304,16 +298,16 @@ func (c *Core) Apply(d []byte) error {
 		if !ok {
 			break
 		}
-		cell := c.find(name, &next)
+		h := c.find(name, &next)
 		switch {
-		case cell == nil:
+		case h == nil:
 			c.applyUnknown(&r.Reader, name)
-		case cell.base().untracked:
+		case h.untracked:
 			r.Skip()
 		case c.old.has(name):
 			c.old.apply(&r.Reader, name)
 		default:
-			c.applyField(&r.Reader, name, cell)
+			c.applyField(&r.Reader, name, h)
 		}
 	}
 	if err := r.End(); err != nil {
@@ -324,8 +318,7 @@ func (c *Core) Apply(d []byte) error {
 }
 
 // applyField applies the operations on a field.
-func (c *Core) applyField(r *wire.Reader, name string, cell cell) {
-	h := cell.base()
+func (c *Core) applyField(r *wire.Reader, name string, h *Cell) {
 	n := delta.Ops(r)
 	for i := range n {
 		at := r.Offset()
@@ -334,16 +327,16 @@ func (c *Core) applyField(r *wire.Reader, name string, cell cell) {
 		case !r.OK():
 		case op == delta.Clear:
 			r.Skip()
-			cell.reset()
+			h.do.reset()
 		case op == delta.Set:
-			cell.read(r)
+			h.do.read(r)
 			h.written = true
-		case !cell.apply(r, op):
-			c.applyRaw(r, at, cell)
+		case !h.do.apply(r, op):
+			c.applyRaw(r, at, h)
 		}
 		if !r.OK() {
 			if c.migratable(r) {
-				c.applyOld(r, at, n-i, name, cell, op)
+				c.applyOld(r, at, n-i, name, h, op)
 			}
 			return
 		}
@@ -353,11 +346,10 @@ func (c *Core) applyField(r *wire.Reader, name string, cell cell) {
 
 // applyRaw applies an operation that the field's reducer does not use: another one wrote it, before the code changed. The value
 // is taken through its encoding, where operations follow from what is stored.
-func (c *Core) applyRaw(r *wire.Reader, at int, cell cell) {
-	h := cell.base()
+func (c *Core) applyRaw(r *wire.Reader, at int, h *Cell) {
 	v := new(delta.Value)
 	if h.written {
-		raw, err := cell.appendTo(nil)
+		raw, err := h.do.appendTo(nil)
 		if err != nil {
 			r.Fail(at, err)
 			return
@@ -370,14 +362,14 @@ func (c *Core) applyRaw(r *wire.Reader, at int, cell cell) {
 		return
 	}
 	if v.Absent() {
-		cell.reset()
+		h.do.reset()
 		return
 	}
 	in := wire.NewStringReader(h.field.Name, string(v.AppendTo(nil)))
 	if c.opts.DropUnknown {
 		in.DropUnknown()
 	}
-	cell.read(&in)
+	h.do.read(&in)
 	h.written = true
 	if err := in.End(); err != nil {
 		r.Fail(at, err)
@@ -403,8 +395,8 @@ func (c *Core) applyUnknown(r *wire.Reader, name string) {
 func (c *Core) decodeError(err error) error {
 	field := topField(err)
 	next := 0
-	if cell := c.find(field, &next); cell != nil {
-		field = cell.base().field.Name
+	if h := c.find(field, &next); h != nil {
+		field = h.field.Name
 	}
 	return decodeError(field, err)
 }

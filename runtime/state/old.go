@@ -21,7 +21,7 @@ type Old struct {
 
 type oldField struct {
 	name  string
-	cell  cell
+	cell  *Cell
 	value *delta.Value
 }
 
@@ -108,21 +108,21 @@ func (c *Core) migratable(r *wire.Reader) bool {
 }
 
 // keepOld notes that the field of a cell is stored as something else than the code wants.
-func (c *Core) keepOld(name string, cell cell, value *delta.Value) {
+func (c *Core) keepOld(name string, h *Cell, value *delta.Value) {
 	if c.old == nil {
 		c.old = new(Old)
 	}
-	cell.reset()
+	h.do.reset()
 	c.old.changed = true
-	c.old.fields = append(c.old.fields, oldField{strings.Clone(name), cell, value})
+	c.old.fields = append(c.old.fields, oldField{strings.Clone(name), h, value})
 }
 
 // applyOld makes an old field of one whose operation op, which starts at at and is followed by left-1 others, brought
 // what the code does not want.
-func (c *Core) applyOld(r *wire.Reader, at, left int, name string, cell cell, op delta.Op) {
+func (c *Core) applyOld(r *wire.Reader, at, left int, name string, h *Cell, op delta.Op) {
 	v := new(delta.Value)
-	if cell.base().written && op != delta.Set {
-		raw, err := cell.appendTo(nil)
+	if h.written && op != delta.Set {
+		raw, err := h.do.appendTo(nil)
 		if err != nil {
 			return
 		}
@@ -133,7 +133,7 @@ func (c *Core) applyOld(r *wire.Reader, at, left int, name string, cell cell, op
 		v.Apply(r)
 	}
 	if r.OK() {
-		c.keepOld(name, cell, v)
+		c.keepOld(name, h, v)
 	}
 }
 
@@ -144,7 +144,7 @@ func (c *Core) migrated() error {
 		return nil
 	}
 	for _, f := range c.old.fields {
-		f.cell.reset()
+		f.cell.do.reset()
 	}
 	c.old.fields = slices.DeleteFunc(c.old.fields, func(f oldField) bool { return f.value.Absent() })
 	c.old.changed = false
@@ -152,11 +152,11 @@ func (c *Core) migrated() error {
 		return nil
 	}
 	if err := c.migrate(c.old); err != nil {
-		return &DecodeError{Field: c.old.fields[0].cell.base().field.Name, Err: err}
+		return &DecodeError{Field: c.old.fields[0].cell.field.Name, Err: err}
 	}
 	for _, f := range c.old.fields {
-		f.cell.adopt()
-		h := f.cell.base()
+		f.cell.do.adopt()
+		h := f.cell
 		h.written, h.aged = true, true
 	}
 	return nil
