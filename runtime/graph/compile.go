@@ -10,8 +10,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
-// Graph is a compiled graph: immutable, and safe for any number of runs at once.
+// Graph is a compiled graph. It does not change, and any number of runs may go on at once.
 type Graph[S, U any] struct {
+	runs   runs
 	name   string
 	schema *state.Schema[S, U]
 	nodes  []node[S, U] // in order of declaration, behind Start

@@ -32,7 +32,7 @@ func (r *run[S, U]) execute() error {
 		return r.cancelled()
 	}
 	var saving error
-	if len(r.todo) == 1 {
+	if len(r.todo) == 1 && !r.watched() {
 		if r.solo == nil {
 			r.solo = new(task.Context)
 			r.solo.Init(r.ctx, r.runTask(), r.key)
@@ -47,6 +47,8 @@ func (r *run[S, U]) execute() error {
 		return errors.Join(err, saving)
 	case err != nil || saving != nil:
 		return cmp.Or(err, saving)
+	case unfinished && r.left:
+		return errLeft
 	case unfinished:
 		return r.cancelled()
 	}
@@ -177,8 +179,10 @@ type fanOut[S, U any] struct {
 	r      *run[S, U]
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	taken  atomic.Int64 // of r.todo
-	done   chan int     // slots that succeeded or failed, to be stored while others run; nil when nothing is
+	taken  atomic.Int64     // of r.todo
+	done   chan int         // slots that have ended, one way or another; nil when nobody wants to know
+	events chan Event[S, U] // of tasks under way; nil when nobody listens
+	over   chan struct{}    // closed when nobody takes events any more
 	wg     sync.WaitGroup
 }
 
@@ -191,8 +195,12 @@ func (r *run[S, U]) fanOut() error {
 	f := &fanOut[S, U]{r: r}
 	f.ctx, f.cancel = context.WithCancelCause(r.ctx)
 	defer f.cancel(nil)
-	if r.log != nil && r.opt.durability != OnExit {
+	if r.log != nil && r.opt.durability != OnExit || r.watched() {
 		f.done = make(chan int, len(r.todo))
+	}
+	if r.watched() {
+		f.events, f.over = make(chan Event[S, U]), make(chan struct{})
+		defer close(f.over)
 	}
 	workers := make([]task.Context, min(r.opt.concurrency, len(r.todo)))
 	key := r.key
@@ -226,6 +234,7 @@ func (f *fanOut[S, U]) one(ctx *task.Context, i int) {
 		if sl.progress == failed {
 			f.cancel(errSibling)
 		}
+		f.unwatch(sl)
 		if f.done != nil {
 			f.done <- i
 		}
@@ -236,6 +245,7 @@ func (f *fanOut[S, U]) one(ctx *task.Context, i int) {
 		}
 	}()
 	if f.ctx.Err() == nil {
+		f.watch(ctx, sl)
 		f.r.perform(ctx, sl)
 	}
 	returned = true
@@ -248,23 +258,38 @@ func (f *fanOut[S, U]) collect() error {
 		return nil
 	}
 	var batch []int
+	var saving error
 	for left := len(f.r.todo); left > 0; {
-		batch = append(batch[:0], <-f.done)
-		for more := true; more; {
-			select {
-			case i := <-f.done:
-				batch = append(batch, i)
-			default:
-				more = false
-			}
+		batch = f.ended(batch[:0])
+		if left -= len(batch); left == 0 || saving != nil || f.r.log == nil || f.r.opt.durability == OnExit {
+			continue
 		}
-		if left -= len(batch); left == 0 {
-			break
-		}
-		if err := f.r.acknowledge(batch); err != nil {
-			f.cancel(err)
-			return err
+		if saving = f.r.acknowledge(batch); saving != nil {
+			f.cancel(saving) // and wait for the rest
 		}
 	}
-	return nil
+	return saving
+}
+
+// ended waits for a task to end, and returns it with all that have ended meanwhile. Events are handed on while it
+// waits.
+func (f *fanOut[S, U]) ended(batch []int) []int {
+	for len(batch) == 0 {
+		select {
+		case i := <-f.done:
+			batch = append(batch, i)
+		case e := <-f.events:
+			if !f.r.tell(e) {
+				f.cancel(errLeft)
+			}
+		}
+	}
+	for {
+		select {
+		case i := <-f.done:
+			batch = append(batch, i)
+		default:
+			return batch
+		}
+	}
 }

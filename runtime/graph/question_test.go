@@ -236,6 +236,16 @@ func TestQuestionsThatCannotBeAsked(t *testing.T) {
 	if _, err := th.Invoke(t.Context(), input); !errors.Is(err, graph.ErrNotAskable) {
 		t.Errorf("a question that is not listed: got %v, want ErrNotAskable", err)
 	}
+	b = newWork()
+	b.Node("may", func(ctx context.Context, _ work) (update, error) { return update{}, nil }, refund)
+	b.Node("ask", ask)
+	b.Edge(graph.Start, "may")
+	b.Edge("may", "ask")
+	b.Edge("ask", graph.End)
+	th, _ = newThread(t, b)
+	if _, err := th.Invoke(t.Context(), input); !errors.Is(err, graph.ErrNotAskable) {
+		t.Errorf("a question that the node before lists: got %v, want ErrNotAskable", err)
+	}
 	if _, err := refund.Ask(t.Context(), doc{}); !errors.Is(err, graph.ErrNotAskable) {
 		t.Errorf("outside of a node: got %v, want ErrNotAskable", err)
 	}

@@ -97,6 +97,10 @@ const (
 // *MaxStepsError, several of them joined, or wraps ctx's. The Result beside an error has the state of the last
 // whole superstep, or none when the error came of merging or of a route.
 func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[S], error) {
+	if !g.runs.begin() {
+		return Result[S]{}, fmt.Errorf("graph: %s: %w", g.name, ErrDraining)
+	}
+	defer g.runs.end()
 	r := &run[S, U]{g: g, ctx: ctx, opt: running(g.opt.limits, opts, RunOption.invoke)}
 	r.live = g.schema.New(state.Options{})
 	r.enter(&in, 0)
@@ -260,6 +264,8 @@ func (r *run[S, U]) decide() outcome {
 		return outcome{checkpoint.Paused, true}
 	case r.ctx.Err() != nil:
 		r.ending = r.cancelled()
+		return outcome{checkpoint.Paused, true}
+	case r.log != nil && r.g.runs.stopping():
 		return outcome{checkpoint.Paused, true}
 	}
 	return outcome{}

@@ -5,19 +5,33 @@ import (
 	"iter"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
 // EventKind says what an event is. Kinds can be or-ed, to choose several by Events.
-type EventKind uint8
+type EventKind uint16
 
 const (
 	// EventUpdate: a task's update, once its superstep is committed; in the order in which updates merge.
 	EventUpdate EventKind = 1 << iota
 	// EventValue: the state of a checkpoint, once it is committed; that of the input first.
 	EventValue
+	// EventTaskStart: a task begins.
+	EventTaskStart
+	// EventTaskEnd: a task has ended; Err is why, when it did not succeed. Its superstep is not committed yet.
+	EventTaskEnd
+	// EventCustom: what a node handed to Emit.
+	EventCustom
+	// EventCheckpoint: a superstep was committed.
+	EventCheckpoint
+	// EventQuestion: a node waits for an answer; the run has ended because of that.
+	EventQuestion
 	// EventEnd: the last event of a stream, always yielded; it has the Result, and the error of the run is
 	// yielded beside it.
 	EventEnd
+
+	// EventAll is every kind.
+	EventAll = EventUpdate | EventValue | EventTaskStart | EventTaskEnd | EventCustom | EventCheckpoint | EventQuestion | EventEnd
 )
 
 // Event is one thing that a run did. Which fields are set depends on Kind.
@@ -27,10 +41,20 @@ type Event[S, U any] struct {
 	Checkpoint checkpoint.ID // the superstep's; zero on EventEnd
 	Node       ID            // EventUpdate: whose
 	Index      int           // EventUpdate: of the send that the task was of, else 0
+	Attempt    int           // EventTaskStart, EventTaskEnd, EventCustom: from 1
 	Update     U             // EventUpdate; to be read only
 	State      S             // EventValue; shared as in Result
+	Next       []ID          // EventCheckpoint: the nodes that are due
+	Question   *Waiting      // EventQuestion
+	Custom     any           // EventCustom
+	Err        error         // EventTaskEnd
 	Result     *Result[S]    // EventEnd
 }
+
+// Emit hands v to the stream of the run whose node runs under ctx, as an EventCustom: progress, a token of a model's
+// answer. It waits until the consumer has taken it. Without a stream that asks for EventCustom, or after the node has
+// returned, v is dropped. What an attempt emits is not taken back when it fails; Event.Attempt tells.
+func Emit(ctx context.Context, v any) { task.Emit(ctx, v) }
 
 // Stream is Invoke, with events. The run is under way while the sequence is ranged over, on the same goroutine:
 // a slow consumer slows the run, and nothing is buffered. Leaving the loop ends the run at its newest
@@ -59,6 +83,59 @@ func (t Thread[S, U]) stream(ctx context.Context, o runOptions, in *U) iter.Seq2
 	}
 }
 
+// watched reports whether anybody wants to see tasks while they run.
+func (r *run[S, U]) watched() bool {
+	return r.yield != nil && r.opt.events&(EventTaskStart|EventTaskEnd|EventCustom) != 0
+}
+
+// tell yields e, if the stream has chosen its kind. It reports whether the run is to go on.
+func (r *run[S, U]) tell(e Event[S, U]) bool {
+	if r.yield != nil && !r.left && r.opt.events&e.Kind != 0 {
+		r.left = !r.yield(e, nil)
+	}
+	return !r.left
+}
+
+// watch tells that a task begins, and hands on what it emits.
+func (f *fanOut[S, U]) watch(ctx *task.Context, sl *slot[U]) {
+	if f.events == nil {
+		return
+	}
+	e := f.taskEvent(EventTaskStart, sl)
+	e.Attempt = 1
+	f.send(e)
+	ctx.Emitting(func(v any) {
+		e := f.taskEvent(EventCustom, sl)
+		e.Attempt, e.Custom = CurrentTask(ctx).Attempt, v
+		f.send(e)
+	})
+}
+
+// unwatch tells that a task has ended.
+func (f *fanOut[S, U]) unwatch(sl *slot[U]) {
+	if f.events == nil || sl.attempt == 0 {
+		return
+	}
+	e := f.taskEvent(EventTaskEnd, sl)
+	e.Attempt, e.Err = sl.attempt, sl.err
+	if sl.progress == asking {
+		e.Err = ErrWaiting
+	}
+	f.send(e)
+}
+
+// send hands an event to the run, which takes it when the consumer is ready; not after the superstep is over.
+func (f *fanOut[S, U]) send(e Event[S, U]) {
+	select {
+	case f.events <- e:
+	case <-f.over:
+	}
+}
+
+func (f *fanOut[S, U]) taskEvent(kind EventKind, sl *slot[U]) Event[S, U] {
+	return Event[S, U]{Kind: kind, Step: f.r.step + 1, Node: f.r.g.nodes[sl.node].id, Index: sl.index}
+}
+
 // publish yields what the superstep that has just been committed came to. It reports whether anybody listens.
 // From here on the slots are no tasks of a superstep under way.
 func (r *run[S, U]) publish() bool {
@@ -68,21 +145,28 @@ func (r *run[S, U]) publish() bool {
 		return true
 	}
 	e := Event[S, U]{Step: r.step, Checkpoint: r.base}
-	if r.opt.events&EventUpdate != 0 {
-		for i := range done {
-			if done[i].node == start {
-				continue
-			}
-			e.Kind, e.Node, e.Index, e.Update = EventUpdate, r.g.nodes[done[i].node].id, done[i].index, done[i].update
-			if !r.yield(e, nil) {
-				return false
-			}
+	for i := range done {
+		if done[i].node == start {
+			continue
+		}
+		e.Kind, e.Node, e.Index, e.Update = EventUpdate, r.g.nodes[done[i].node].id, done[i].index, done[i].update
+		if !r.tell(e) {
+			return false
 		}
 	}
 	if r.opt.events&EventValue != 0 {
-		e = Event[S, U]{Kind: EventValue, Step: r.step, Checkpoint: r.base, State: r.live.View()}
+		value := Event[S, U]{Kind: EventValue, Step: r.step, Checkpoint: r.base, State: r.live.View()}
 		r.live.Share()
-		return r.yield(e, nil)
+		if !r.tell(value) {
+			return false
+		}
 	}
-	return true
+	return r.tell(Event[S, U]{Kind: EventCheckpoint, Step: r.step, Checkpoint: r.base, Next: r.dueIDs()})
+}
+
+// publishQuestions yields what the run has come to wait for.
+func (r *run[S, U]) publishQuestions() {
+	for _, w := range r.waiting() {
+		r.tell(Event[S, U]{Kind: EventQuestion, Step: r.step + 1, Checkpoint: r.base, Node: w.Node, Index: w.Index, Question: &w})
+	}
 }

@@ -52,6 +52,10 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[
 	if t.g.opt.saver == nil {
 		return res, t.fail("%w; compile it with graph.Saver, or use Run", ErrNoSaver)
 	}
+	if !t.g.runs.begin() {
+		return res, t.fail("%w", ErrDraining)
+	}
+	defer t.g.runs.end()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var r *run[S, U]
@@ -78,6 +82,7 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[
 	} else {
 		err = r.loop()
 	}
+	r.publishQuestions()
 	ended = true
 	res = r.result()
 	if r.spoiled {

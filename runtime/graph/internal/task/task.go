@@ -30,6 +30,7 @@ type Context struct {
 	task   Task
 	key    func(t *Task) string // makes the key when it is first asked for
 	asks   *Asks                // nil for a task that must not ask
+	emit   func(v any)          // nil when nobody listens
 	active bool
 }
 
@@ -43,11 +44,32 @@ func (c *Context) Init(parent context.Context, of Task, key func(t *Task) string
 func (c *Context) Aim(node string, index, step, attempt int) {
 	c.mu.Lock()
 	c.task.Node, c.task.Index, c.task.Step, c.task.Attempt, c.task.Key = node, index, step, attempt, ""
-	c.active = true
+	c.asks, c.active = nil, true
 	c.mu.Unlock()
 }
 
-// Asking gives the next tasks what they may ask and were answered; nil for none.
+// Emitting makes emit get what the tasks emit from here on. It is called by any goroutine.
+func (c *Context) Emitting(emit func(v any)) {
+	c.mu.Lock()
+	c.emit = emit
+	c.mu.Unlock()
+}
+
+// Emit hands v to who listens to the task that runs under ctx, if anybody does.
+func Emit(ctx context.Context, v any) {
+	c, ok := ctx.Value(contextKey{}).(*Context)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	emit, active := c.emit, c.active
+	c.mu.Unlock()
+	if active && emit != nil {
+		emit(v)
+	}
+}
+
+// Asking gives the task that c is aimed at what it may ask and was answered.
 func (c *Context) Asking(a *Asks) {
 	c.mu.Lock()
 	c.asks = a

@@ -1,0 +1,78 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// ErrDraining: a run on a graph that was told to drain.
+var ErrDraining = errors.New("the graph is draining")
+
+// Drain stops the graph's runs for a shutdown: each stops when the superstep under way has committed, as Paused, and
+// no new one begins; calls fail with ErrDraining. It returns when all runs have ended, or ctx has, with its error.
+// Runs without a thread cannot be taken up again, so they go on to their end. A Graph that has drained stays so.
+func (g *Graph[S, U]) Drain(ctx context.Context) error {
+	select {
+	case <-g.runs.drain():
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("graph: %s: drain: %d runs go on: %w", g.name, g.runs.count(), ctx.Err())
+	}
+}
+
+// runs counts the runs of a graph that are under way. The zero runs has none.
+type runs struct {
+	mu       sync.Mutex
+	n        int
+	draining chan struct{} // closed once no run is left; nil until Drain
+	idle     bool          // draining is closed
+}
+
+// begin counts a run in, unless the graph drains. Every run that it lets in must end.
+func (r *runs) begin() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.draining != nil {
+		return false
+	}
+	r.n++
+	return true
+}
+
+func (r *runs) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.n--
+	r.settle()
+}
+
+func (r *runs) drain() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.draining == nil {
+		r.draining = make(chan struct{})
+	}
+	r.settle()
+	return r.draining
+}
+
+func (r *runs) settle() {
+	if r.draining != nil && r.n == 0 && !r.idle {
+		r.idle = true
+		close(r.draining)
+	}
+}
+
+func (r *runs) stopping() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.draining != nil
+}
+
+func (r *runs) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.n
+}
