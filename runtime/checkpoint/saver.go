@@ -36,7 +36,7 @@ type Saver interface {
 	// Append stores records after the head of one namespace and returns what the opening of a run needs.
 	// It fails with an error that is ErrConflict when r.After is not the head's id, the version it was in
 	// is not open any more, or r.Fence is not the thread's fence; with a *BusyError when r.Open is set and
-	// another run's lease lives. It is idempotent by record id: if the records offered already stand after
+	// another run's lease lives, whatever r.After is. It is idempotent by record id: if the records offered already stand after
 	// r.After, it succeeds and changes nothing; an opening only while the fence is still its own, and an
 	// Append with Release also when the version that holds the records is the one it released.
 	Append(ctx context.Context, r Append) (Appended, error)

@@ -119,3 +119,50 @@ func BenchmarkLoadCold(b *testing.B) {
 		})
 	}
 }
+
+// A listing of a folder: the first reads each file, the next only those that have changed.
+func BenchmarkThreads(b *testing.B) {
+	const threads = 2_000
+	dir := b.TempDir()
+	s, err := file.Open(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	for i := range threads {
+		a := opening(b, fmt.Sprint("thread ", i), checkpoint.ID{})
+		a.End = true
+		mustAppend(b, s, a)
+	}
+	list := func(s checkpoint.Saver) {
+		n := 0
+		for _, err := range s.Threads(b.Context(), checkpoint.ThreadQuery{}) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			n++
+		}
+		if n != threads {
+			b.Fatalf("listed %d threads, want %d", n, threads)
+		}
+	}
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			s, err := file.Open(dir)
+			if err != nil {
+				b.Fatal(err)
+			}
+			list(s)
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/threads, "ns/thread")
+	})
+	b.Run("next", func(b *testing.B) {
+		for b.Loop() {
+			list(s)
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/threads, "ns/thread")
+	})
+}
