@@ -34,6 +34,19 @@ func (e *emitter) cloneInto(t *typ, x expr) []jen.Code {
 	return []jen.Code{x.set(e.cloneExpr(t, x))}
 }
 
+// cloneInPlace is cloneInto for elements, of which there may be many: those of a struct that is not copied whole, but
+// only in the fields that point to something.
+func (e *emitter) cloneInPlace(t *typ, x expr) []jen.Code {
+	if t.kind != kindStruct || t.recursive {
+		return e.cloneInto(t, x)
+	}
+	var body []jen.Code
+	for _, m := range t.stored() {
+		body = append(body, e.cloneInto(m.typ, x.dot(m.name))...)
+	}
+	return body
+}
+
 // cloneBody writes the body of a codec's Clone, whose v is a copy already but for what it points to.
 func (e *emitter) cloneBody(t *typ) []jen.Code {
 	v := expr(e.n.v)
@@ -44,7 +57,7 @@ func (e *emitter) cloneBody(t *typ) []jen.Code {
 			jen.Id(e.n.depth).Op("++"))
 	}
 	over := func(t *typ) jen.Code {
-		return jen.For(expr(e.n.i).define(jen.Range().Add(v.code()))).Block(e.cloneInto(t, v.index(e.n.i))...)
+		return jen.For(expr(e.n.i).define(jen.Range().Add(v.code()))).Block(e.cloneInPlace(t, v.index(e.n.i))...)
 	}
 	switch t.kind {
 	case kindStruct:

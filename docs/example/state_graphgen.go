@@ -637,11 +637,6 @@ func (graphgenCodecMessage) Equal(a, b *Message) bool {
 		graphgenCodecSliceOfPart{}.Equal(&a.Parts, &b.Parts)
 }
 
-func (graphgenCodecMessage) Clone(v Message) Message {
-	v.Parts = graphgenCodecSliceOfPart{}.Clone(v.Parts)
-	return v
-}
-
 // If this does not compile, Message has changed since graphgen ran: run go generate.
 var _ = struct {
 	ID    string
@@ -666,7 +661,7 @@ func (graphgenCodecSliceOfMessage) Equal(a, b *[]Message) bool {
 func (graphgenCodecSliceOfMessage) Clone(v []Message) []Message {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i] = graphgenCodecMessage{}.Clone(v[i])
+		v[i].Parts = graphgenCodecSliceOfPart{}.Clone(v[i].Parts)
 	}
 	return v
 }
