@@ -201,11 +201,6 @@ func (m *model) packages() []*types.Package {
 func (m *model) nameCodecs(prefix string, taken map[string]bool) {
 	m.codecs = make(map[*typ]string)
 	taken = maps.Clone(taken)
-	for _, t := range m.targets {
-		for _, part := range statePartNames {
-			taken[helperName(t.name)+part] = true
-		}
-	}
 	for _, t := range m.types {
 		name := prefix + t.ident
 		for n := 2; taken[name] || m.pkg.Scope().Lookup(name) != nil; n++ {

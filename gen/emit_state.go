@@ -20,7 +20,7 @@ func (e *emitter) emitState(t *target) {
 }
 
 // fieldsVar returns the name of the variable that describes the fields of a state.
-func fieldsVar(t *target) string { return helperName(t.name) + "Fields" }
+func fieldsVar(t *target) string { return t.helper + "Fields" }
 
 // stateType writes a type of runtime/state.
 func stateType(name string, args ...jen.Code) *jen.Statement {
@@ -127,7 +127,7 @@ func (e *emitter) emitSchema(t *target) {
 		descriptions = append(descriptions, jen.Line())
 	}
 	for _, part := range schemaFuncs {
-		functions = append(functions, jen.Line().Id(part).Op(":").Id(helperName(t.name)+part))
+		functions = append(functions, jen.Line().Id(part).Op(":").Id(t.helper+part))
 	}
 	parts := []jen.Code{
 		jen.Line().Id("Name").Op(":").Lit(t.name),
@@ -145,7 +145,7 @@ var schemaFuncs = []string{"New", "Clone", "Equal", "Changed", "AppendUpdate", "
 
 // emitFuncs writes the functions of the schema but for New.
 func (e *emitter) emitFuncs(t *target) {
-	helper, name, update := helperName(t.name), jen.Id(t.name), jen.Id(t.name+"Update")
+	helper, name, update := t.helper, jen.Id(t.name), jen.Id(t.name+"Update")
 	bytes := jen.Index().Byte()
 	pair := jen.List(jen.Id(e.n.a), jen.Id(e.n.b)).Add(name)
 	e.f.Line()
@@ -340,7 +340,7 @@ func block(body ...jen.Code) *jen.Statement {
 
 // emitLive writes the type that holds one run's state.
 func (e *emitter) emitLive(t *target) {
-	helper := helperName(t.name)
+	helper := t.helper
 	var cells []jen.Code
 	for _, f := range t.fields {
 		_, args := e.typeArgs(f)
@@ -369,7 +369,7 @@ func (e *emitter) emitLive(t *target) {
 // newBody binds the cells in order of their wire names, as Core wants them.
 func (e *emitter) newBody(t *target) []jen.Code {
 	l, f := expr(e.n.l), expr(e.n.f)
-	body := []jen.Code{l.define(jen.New(jen.Id(helperName(t.name))))}
+	body := []jen.Code{l.define(jen.New(jen.Id(t.helper)))}
 	if len(t.fields) > 0 {
 		body = append(body, f.define(jen.Op("&").Id(fieldsVar(t))))
 	}

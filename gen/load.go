@@ -183,22 +183,13 @@ func (src *source) explain(msg string) string {
 // declaredLater returns the names that graphgen declares in the package, for units and for what else there asks for it.
 func (src *source) declaredLater(units []*unit) map[string]bool {
 	names := make(map[string]bool)
-	add := func(typeName string) {
-		for _, name := range generatedNames(typeName) {
+	states := src.stateNames(units)
+	for state, ok := range states {
+		if !ok {
+			continue
+		}
+		for _, name := range generatedNames(state, states) {
 			names[name] = true
-		}
-	}
-	for _, u := range units {
-		for _, t := range u.types {
-			add(t.name)
-		}
-	}
-	for _, d := range src.directives {
-		if d.verb == "state" && d.name != "" {
-			add(d.name)
-		}
-		for _, name := range d.types {
-			add(name)
 		}
 	}
 	return names

@@ -22,7 +22,8 @@ type model struct {
 type target struct {
 	name        string
 	role        role
-	typ         *typ // payloads
+	helper      string // states: what names begin with that are generated for it
+	typ         *typ   // payloads
 	named       *types.Named
 	fields      []*field // states: in order, without blank ones
 	migrate     bool     // states: has a method Migrate
@@ -110,7 +111,7 @@ func (r *resolver) target(t unitType) *target {
 		r.diags.add(t.pos, t.name, "has type parameters; declare the type that the graph uses, as in type %sOfInt %s[int]", t.name, t.name)
 		return nil
 	}
-	tgt := &target{name: t.name, role: t.role, named: named}
+	tgt := &target{name: t.name, role: t.role, named: named, helper: helperName(t.name, r.states)}
 	if t.role == rolePayload {
 		r.payload(tgt, t)
 		return tgt
@@ -238,13 +239,10 @@ func isOld(t types.Type) bool {
 // checkNames reports what the package declares under names that graphgen needs.
 func (r *resolver) checkNames(u *unit, units []*unit) {
 	scope := r.src.pkg.Types.Scope()
-	for i, t := range u.types {
+	for _, t := range u.types {
 		var names []string
 		if t.role == roleState {
-			names = append(names, t.name+"Update", t.name+"Schema")
-		}
-		if i == 0 {
-			names = append(names, helperName(t.name))
+			names = generatedNames(t.name, r.states)
 		}
 		for _, name := range names {
 			if obj := scope.Lookup(name); obj != nil {

@@ -295,8 +295,8 @@ func (r *resolver) fillInterface(res *typ, u *types.Interface, t types.Type, at 
 		return
 	}
 	name := "Name"
-	if named != nil && !res.foreign {
-		name = named.Obj().Name()
+	if named != nil {
+		name = r.show(named)
 	}
 	r.fault(at, t, "type %%T is an open interface, and nothing says what to decode into; list what it holds with "+
 		"//graphgen:union %s = *A | *B, or tag the field untracked", name)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/tools/go/packages"
 )
@@ -195,35 +196,41 @@ func objectKind(obj types.Object) string {
 	return "name"
 }
 
-// generatedNames returns the package-level names that graphgen declares for a state.
-func generatedNames(state string) []string {
+// statePartNames end the names of what belongs to a state: its Live, the description of its fields and the functions of its
+// schema.
+var statePartNames = []string{"", "Fields", "New", "Clone", "Equal", "Changed", "AppendUpdate", "DecodeUpdate"}
+
+// generatedNames returns the package-level names that graphgen declares for a state, one of states.
+func generatedNames(state string, states map[string]bool) []string {
 	names := []string{state + "Update", state + "Schema"}
 	for _, part := range statePartNames {
-		names = append(names, helperName(state)+part)
+		names = append(names, helperName(state, states)+part)
 	}
 	return names
 }
 
-// statePartNames end the names of what belongs to a state: its Live, and the functions of its schema.
-var statePartNames = []string{"", "Fields", "New", "Clone", "Equal", "Changed", "AppendUpdate", "DecodeUpdate"}
-
-// helperName returns the name of the one unexported type that carries what is generated for a type.
-func helperName(name string) string {
-	return "graphgen" + upperFirst(name)
+// helperName returns what the names of everything unexported begin with that is generated for a state. It differs for any
+// two of states, even when one is called like a part of the other.
+func helperName(name string, states map[string]bool) string {
+	if first, _ := utf8.DecodeRuneInString(name); !unicode.IsUpper(first) {
+		return "graphgen_" + name
+	}
+	for _, part := range statePartNames[1:] {
+		if states[name+part] {
+			return "graphgen_" + name
+		}
+	}
+	return "graphgen" + name
 }
 
 // codecPrefix returns what the names of a unit's codecs begin with. The first unit of a package has the short one; two
 // units may need codecs for the same type.
 func (src *source) codecPrefix(u *unit) string {
-	for _, d := range src.directives {
-		if d.verb == "generate" && d.types[0] != u.types[0].name {
-			return helperName(u.types[0].name) + "Codec"
-		}
-		if d.verb == "generate" {
-			break
-		}
+	i := slices.IndexFunc(src.directives, func(d directive) bool { return d.verb == "generate" })
+	if i < 0 || src.directives[i].types[0] == u.types[0].name {
+		return "graphgenCodec"
 	}
-	return "graphgenCodec"
+	return "graphgen" + upperFirst(u.types[0].name) + "Codec"
 }
 
 // tagPositions maps the position of each struct field's name to that of its tag.

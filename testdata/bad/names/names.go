@@ -9,3 +9,7 @@ type StateUpdate struct{} // want `StateUpdate: graphgen declares this name for 
 var StateSchema = 1 // want `StateSchema: graphgen declares this name for State`
 
 func graphgenState() {} // want `graphgenState: graphgen declares this name for State`
+
+type graphgenStateFields int // want `graphgenStateFields: graphgen declares this name for State`
+
+const graphgenStateNew = 2 // want `graphgenStateNew: graphgen declares this name for State`

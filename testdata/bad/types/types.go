@@ -14,7 +14,7 @@ type State struct {
 	Func      func()             // want `type func\(\) is a func`
 	Any       any                // want `type any is an open interface, and nothing says what to decode into`
 	Empty     interface{}        // want `open interface`
-	Reader    io.Reader          // want `type io.Reader is an open interface.*//graphgen:union Name = `
+	Reader    io.Reader          // want `type io.Reader is an open interface.*//graphgen:union io.Reader = `
 	Shape     Shape              // want `type Shape is an open interface.*//graphgen:union Shape = `
 	Err       error              // want `an error has no codec; store its text in a string`
 	Context   context.Context    // want `open interface`

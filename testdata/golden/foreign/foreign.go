@@ -25,4 +25,9 @@ type State struct {
 	Level     slog.Level
 	Weekday   time.Weekday
 	Envelopes []unions.Envelope
+	Messages  []unions.Message `graph:"append"`
 }
+
+// What an interface of another package holds is listed where it is used, too.
+//
+//graphgen:union unions.Message = *unions.User | unions.Tool

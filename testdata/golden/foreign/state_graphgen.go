@@ -33,6 +33,7 @@ type StateUpdate struct {
 	Level     state.Value[slog.Level]
 	Weekday   state.Value[time.Weekday]
 	Envelopes state.Value[[]unions.Envelope]
+	Messages  state.List[unions.Message]
 }
 
 // String prints what u changes.
@@ -48,6 +49,7 @@ func (u StateUpdate) String() string {
 		state.FieldChange{Field: "Level", Change: &u.Level},
 		state.FieldChange{Field: "Weekday", Change: &u.Weekday},
 		state.FieldChange{Field: "Envelopes", Change: &u.Envelopes},
+		state.FieldChange{Field: "Messages", Change: &u.Messages},
 	)
 }
 
@@ -63,13 +65,14 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 		f.Header.EqualUpdate(&u.Header, &v.Header) &&
 		f.Level.EqualUpdate(&u.Level, &v.Level) &&
 		f.Weekday.EqualUpdate(&u.Weekday, &v.Weekday) &&
-		f.Envelopes.EqualUpdate(&u.Envelopes, &v.Envelopes)
+		f.Envelopes.EqualUpdate(&u.Envelopes, &v.Envelopes) &&
+		f.Messages.EqualUpdate(&u.Messages, &v.Messages)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &state.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0x601c27a01052a3fe,
+	Fingerprint: 0x977584081b1c0964,
 	Fields: []state.Field{
 		graphgenStateFields.Doc.Field,
 		graphgenStateFields.Docs.Field,
@@ -81,6 +84,7 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 		graphgenStateFields.Level.Field,
 		graphgenStateFields.Weekday.Field,
 		graphgenStateFields.Envelopes.Field,
+		graphgenStateFields.Messages.Field,
 	},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
@@ -102,6 +106,7 @@ var _ = struct {
 	Level     slog.Level
 	Weekday   time.Weekday
 	Envelopes []unions.Envelope
+	Messages  []unions.Message
 }(State{})
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
@@ -116,6 +121,7 @@ var graphgenStateFields = struct {
 	Level     state.ValueField[slog.Level]
 	Weekday   state.ValueField[time.Weekday]
 	Envelopes state.ValueField[[]unions.Envelope]
+	Messages  state.ListField[unions.Message]
 }{
 	Doc: state.ValueField[kinds.Doc]{
 		Field: state.Field{Name: "Doc", Wire: "Doc", Reducer: "replace", Type: "kinds.Doc"},
@@ -161,6 +167,10 @@ var graphgenStateFields = struct {
 		Codec: graphgenCodecSliceOfEnvelope{},
 		Copy:  slices.Clone[[]unions.Envelope],
 	},
+	Messages: state.ListField[unions.Message]{
+		Field: state.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]unions.Message"},
+		Elem:  graphgenCodecMessage{},
+	},
 }
 
 // graphgenState is the State of one run.
@@ -178,6 +188,7 @@ type graphgenState struct {
 		Level     state.ValueCell[slog.Level]
 		Weekday   state.ValueCell[time.Weekday]
 		Envelopes state.ValueCell[[]unions.Envelope]
+		Messages  state.ListCell[unions.Message]
 	}
 }
 
@@ -185,13 +196,14 @@ type graphgenState struct {
 func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
 	l := new(graphgenState)
 	f := &graphgenStateFields
-	l.Init("State", opts, 10)
+	l.Init("State", opts, 11)
 	l.f.ByName.Bind(&l.Core, &f.ByName, &l.s.ByName)
 	l.f.Doc.Bind(&l.Core, &f.Doc, &l.s.Doc)
 	l.f.Docs.Bind(&l.Core, &f.Docs, &l.s.Docs)
 	l.f.Envelopes.Bind(&l.Core, &f.Envelopes, &l.s.Envelopes)
 	l.f.Header.Bind(&l.Core, &f.Header, &l.s.Header)
 	l.f.Level.Bind(&l.Core, &f.Level, &l.s.Level)
+	l.f.Messages.Bind(&l.Core, &f.Messages, &l.s.Messages)
 	l.f.Name.Bind(&l.Core, &f.Name, &l.s.Name)
 	l.f.Null.Bind(&l.Core, &f.Null, &l.s.Null)
 	l.f.Ptr.Bind(&l.Core, &f.Ptr, &l.s.Ptr)
@@ -204,6 +216,7 @@ func (l *graphgenState) View() State {
 	s := l.s
 	s.Docs = slices.Clip(s.Docs)
 	s.Envelopes = slices.Clip(s.Envelopes)
+	s.Messages = slices.Clip(s.Messages)
 	return s
 }
 
@@ -246,6 +259,9 @@ func (l *graphgenState) Merge(task int, u *StateUpdate) error {
 	if !u.Envelopes.IsZero() {
 		l.f.Envelopes.Merge(&u.Envelopes)
 	}
+	if !u.Messages.IsZero() {
+		l.f.Messages.Merge(&u.Messages)
+	}
 	return l.End()
 }
 
@@ -257,6 +273,7 @@ func graphgenStateClone(s State) State {
 	s.Name = graphgenCodecName{}.Clone(s.Name)
 	s.Header = graphgenCodecHeader{}.Clone(s.Header)
 	s.Envelopes = graphgenCodecSliceOfEnvelope{}.Clone(s.Envelopes)
+	s.Messages = graphgenCodecSliceOfMessage{}.Clone(s.Messages)
 	return s
 }
 
@@ -296,6 +313,9 @@ func graphgenStateChanged(a, b State) []string {
 	if !(graphgenCodecSliceOfEnvelope{}).Equal(&a.Envelopes, &b.Envelopes) {
 		names = append(names, "Envelopes")
 	}
+	if !(graphgenCodecSliceOfMessage{}).Equal(&a.Messages, &b.Messages) {
+		names = append(names, "Messages")
+	}
 	return names
 }
 
@@ -312,6 +332,7 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 	f.Level.AppendUpdate(&w, &u.Level)
 	f.Weekday.AppendUpdate(&w, &u.Weekday)
 	f.Envelopes.AppendUpdate(&w, &u.Envelopes)
+	f.Messages.AppendUpdate(&w, &u.Messages)
 	return w.End()
 }
 
@@ -341,6 +362,8 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			f.Weekday.ReadUpdate(&r, &u.Weekday)
 		case "Envelopes":
 			f.Envelopes.ReadUpdate(&r, &u.Envelopes)
+		case "Messages":
+			f.Messages.ReadUpdate(&r, &u.Messages)
 		default:
 			r.Unknown(key)
 		}
@@ -691,6 +714,164 @@ func (graphgenCodecSliceOfEnvelope) Clone(v []unions.Envelope) []unions.Envelope
 	v = slices.Clone(v)
 	for i := range v {
 		v[i] = graphgenCodecEnvelope{}.Clone(v[i])
+	}
+	return v
+}
+
+// graphgenCodecUser is the codec of unions.User.
+type graphgenCodecUser struct{}
+
+func (graphgenCodecUser) Append(b []byte, v *unions.User) ([]byte, error) {
+	b = append(b, "\x82\xa3Key"...)
+	b = wire.AppendString(b, v.Key)
+	b = append(b, "\xa4Text"...)
+	return wire.AppendString(b, v.Text), nil
+}
+
+func (graphgenCodecUser) Read(r *wire.Reader, v *unions.User) {
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Key":
+			v.Key = r.Str()
+		case "Text":
+			v.Text = r.Str()
+		default:
+			r.Unknown(key)
+		}
+	}
+}
+
+// If this does not compile, User has changed since graphgen ran: run go generate.
+var _ = struct {
+	Key  string
+	Text string
+}(unions.User{})
+
+// graphgenCodecTool is the codec of unions.Tool.
+type graphgenCodecTool struct{}
+
+func (graphgenCodecTool) Append(b []byte, v *unions.Tool) ([]byte, error) {
+	b = append(b, "\x82\xa3Key"...)
+	b = wire.AppendString(b, v.Key)
+	b = append(b, "\xa6Output"...)
+	return wire.AppendBytes(b, v.Output), nil
+}
+
+func (graphgenCodecTool) Read(r *wire.Reader, v *unions.Tool) {
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Key":
+			v.Key = r.Str()
+		case "Output":
+			v.Output = r.Bytes()
+		default:
+			r.Unknown(key)
+		}
+	}
+}
+
+func (graphgenCodecTool) Equal(a, b *unions.Tool) bool {
+	return a.Key == b.Key &&
+		wire.SameSlice(a.Output, b.Output)
+}
+
+func (graphgenCodecTool) Clone(v unions.Tool) unions.Tool {
+	v.Output = slices.Clone(v.Output)
+	return v
+}
+
+// If this does not compile, Tool has changed since graphgen ran: run go generate.
+var _ = struct {
+	Key    string
+	Output []byte
+}(unions.Tool{})
+
+// graphgenCodecMessage is the codec of unions.Message.
+type graphgenCodecMessage struct{}
+
+func (graphgenCodecMessage) Append(b []byte, v *unions.Message) ([]byte, error) {
+	switch x := (*v).(type) {
+	case nil:
+		return wire.AppendNil(b), nil
+	case *unions.User:
+		if x == nil {
+			return wire.AppendNil(b), nil
+		}
+		b = wire.AppendTag(b, "User")
+		return graphgenCodecUser{}.Append(b, x)
+	case unions.Tool:
+		b = wire.AppendTag(b, "Tool")
+		return graphgenCodecTool{}.Append(b, &x)
+	}
+	return b, wire.NotMember("unions.Message")
+}
+
+func (graphgenCodecMessage) Read(r *wire.Reader, v *unions.Message) {
+	if r.Nil() {
+		return
+	}
+	n := r.Offset()
+	switch key := r.Tag("unions.Message"); key {
+	case "User":
+		var x unions.User
+		graphgenCodecUser{}.Read(r, &x)
+		*v = &x
+	case "Tool":
+		var x unions.Tool
+		graphgenCodecTool{}.Read(r, &x)
+		*v = x
+	default:
+		r.UnknownTag(n, "unions.Message", key)
+	}
+}
+
+func (graphgenCodecMessage) Equal(a, b *unions.Message) bool {
+	switch v := (*a).(type) {
+	case *unions.User:
+		out, ok := (*b).(*unions.User)
+		if !ok || v == nil || out == nil {
+			return ok && v == out
+		}
+		return *v == *out
+	case unions.Tool:
+		out, ok := (*b).(unions.Tool)
+		return ok && graphgenCodecTool{}.Equal(&v, &out)
+	}
+	return *b == nil
+}
+
+func (graphgenCodecMessage) Clone(v unions.Message) unions.Message {
+	switch x := v.(type) {
+	case *unions.User:
+		if x != nil {
+			y := *x
+			return &y
+		}
+	case unions.Tool:
+		return graphgenCodecTool{}.Clone(x)
+	}
+	return v
+}
+
+// graphgenCodecSliceOfMessage is the codec of []unions.Message.
+type graphgenCodecSliceOfMessage struct{}
+
+func (graphgenCodecSliceOfMessage) Equal(a, b *[]unions.Message) bool {
+	if (*a == nil) != (*b == nil) || len(*a) != len(*b) {
+		return false
+	}
+	for i := range *a {
+		if !(graphgenCodecMessage{}).Equal(&(*a)[i], &(*b)[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (graphgenCodecSliceOfMessage) Clone(v []unions.Message) []unions.Message {
+	v = slices.Clone(v)
+	for i := range v {
+		v[i] = graphgenCodecMessage{}.Clone(v[i])
 	}
 	return v
 }

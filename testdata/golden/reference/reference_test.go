@@ -7,22 +7,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graphgen-go/graphgen/runtime/state"
-	. "github.com/graphgen-go/graphgen/testdata/golden/reference"
+	"github.com/graphgen-go/graphgen/testdata/golden/reference"
 )
 
 func TestStateRoundTrips(t *testing.T) {
-	live := StateSchema.New(state.Options{Record: true})
-	var u StateUpdate
+	live := reference.StateSchema.New(state.Options{Record: true})
+	var u reference.StateUpdate
 	u.ID.Set([16]byte{1, 2, 3})
 	u.Messages.Upsert(
-		Message{ID: "m1", Role: "user", Text: "hello", At: time.Unix(1, 2)},
-		Message{ID: "m2", Role: "agent", Text: "hi", Calls: []ToolCall{{ID: "c1", Tool: "look", Args: []byte("{}")}}},
+		reference.Message{ID: "m1", Role: "user", Text: "hello", At: time.Unix(1, 2)},
+		reference.Message{ID: "m2", Role: "agent", Text: "hi", Calls: []reference.ToolCall{{ID: "c1", Tool: "look", Args: []byte("{}")}}},
 	)
 	u.Status.Set("open")
 	u.Tokens.Add(7)
-	u.Facts.Put("k", Fact{Source: "s", Score: 1.5})
+	u.Facts.Put("k", reference.Fact{Source: "s", Score: 1.5})
 	u.Vector.Set([]float64{1, 2.5})
-	u.Plan.Set(&Plan{Goal: "g", Next: &Plan{Steps: []string{}}})
+	u.Plan.Set(&reference.Plan{Goal: "g", Next: &reference.Plan{Steps: []string{}}})
 	if err := live.Merge(0, &u); err != nil {
 		t.Fatal(err)
 	}
@@ -36,30 +36,30 @@ func TestStateRoundTrips(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	fromSnapshot := StateSchema.New(state.Options{})
+	fromSnapshot := reference.StateSchema.New(state.Options{})
 	if err := fromSnapshot.Decode(snapshot); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(live.View(), fromSnapshot.View()); diff != "" {
 		t.Errorf("decoded snapshot differs (-live +decoded):\n%s", diff)
 	}
-	fromDelta := StateSchema.New(state.Options{})
+	fromDelta := reference.StateSchema.New(state.Options{})
 	if err := fromDelta.Decode([]byte{0x80}); err != nil {
 		t.Fatal(err)
 	}
 	if err := fromDelta.Apply(delta); err != nil {
 		t.Fatal(err)
 	}
-	if !StateSchema.Equal(live.View(), fromDelta.View()) {
-		t.Errorf("delta comes to %v in %v", fromDelta.View(), StateSchema.Changed(live.View(), fromDelta.View()))
+	if !reference.StateSchema.Equal(live.View(), fromDelta.View()) {
+		t.Errorf("delta comes to %v in %v", fromDelta.View(), reference.StateSchema.Changed(live.View(), fromDelta.View()))
 	}
 
-	b, err := StateSchema.AppendUpdate(nil, &u)
+	b, err := reference.StateSchema.AppendUpdate(nil, &u)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var again StateUpdate
-	if err := StateSchema.DecodeUpdate(b, &again); err != nil {
+	var again reference.StateUpdate
+	if err := reference.StateSchema.DecodeUpdate(b, &again); err != nil {
 		t.Fatal(err)
 	}
 	if !u.Equal(again) {
