@@ -181,6 +181,7 @@ type replicas struct {
 }
 
 func newReplicas(t *testing.T, seed []byte) *replicas {
+	t.Helper()
 	r := &replicas{t: t, seed: seed, book: newLedger(t, seed)}
 	for _, p := range []struct {
 		live *live
@@ -400,6 +401,7 @@ type ledger struct {
 }
 
 func newLedger(t *testing.T, snapshot []byte) ledger {
+	t.Helper()
 	l := ledger{t: t, fields: make(map[string]string)}
 	r := wire.NewReader("", snapshot)
 	for range r.MapLen() {
@@ -420,10 +422,10 @@ func (l *ledger) apply(d []byte) (told, made int) {
 	for range r.MapLen() {
 		name := r.Str()
 		for range r.ArrayLen() / 2 {
-			n := 0
-			l.fields[name], n = l.op(r.Int(), l.fields[name], r.Raw())
+			value, n := l.op(r.Int(), l.fields[name], r.Raw())
 			made += n
-			if l.fields[name] == "" {
+			l.fields[name] = value
+			if value == "" {
 				delete(l.fields, name)
 			}
 		}
@@ -504,7 +506,7 @@ func elements(raw string, each int) []string {
 		return nil
 	}
 	r := wire.NewStringReader("", raw)
-	n := 0
+	var n int
 	if each == 1 {
 		n = r.ArrayLen()
 	} else {

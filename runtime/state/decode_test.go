@@ -36,7 +36,7 @@ type (
 // change returns a delta with the operations on one field.
 func change(t *testing.T, field string, ops ...any) []byte {
 	t.Helper()
-	return pack(t, array{0, object{field: array(ops)}})
+	return pack(t, array{0, object{field: ops}})
 }
 
 func decoded(t *testing.T, opts state.Options, snapshot []byte, deltas ...[]byte) live {

@@ -13,6 +13,7 @@ import (
 
 // samples returns a snapshot and two deltas on it, small but of every shape.
 func samples(tb testing.TB) (snapshot []byte, deltas [][]byte) {
+	tb.Helper()
 	l := newLive(state.Options{Record: true})
 	for _, step := range []func(u *ref.EverythingUpdate){
 		func(u *ref.EverythingUpdate) {

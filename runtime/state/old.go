@@ -117,8 +117,8 @@ func (c *Core) keepOld(name string, h *Cell, value *delta.Value) {
 	c.old.fields = append(c.old.fields, oldField{strings.Clone(name), h, value})
 }
 
-// applyOld makes an old field of one whose operation op, which starts at at and is followed by left-1 others, brought
-// what the code does not want.
+// applyOld makes an old field of one whose operation op brought what the code does not want. That starts at byte at; it
+// and what follows it are left operations.
 func (c *Core) applyOld(r *wire.Reader, at, left int, name string, h *Cell, op delta.Op) {
 	v := new(delta.Value)
 	if h.written && op != delta.Set {

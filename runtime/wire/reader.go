@@ -337,7 +337,8 @@ func (r *Reader) FixedArray(n int) bool {
 // Str reads a string. It shares the Reader's copy of the input.
 func (r *Reader) Str() string {
 	if r.i+1 < len(r.s) {
-		from, n := r.i+1, 0
+		from := r.i + 1
+		var n int
 		switch c := r.s[r.i]; {
 		case c&0xe0 == 0xa0:
 			n = int(c & 0x1f)
@@ -420,7 +421,7 @@ func (r *Reader) MapLen() int {
 }
 
 // length reads a head of the family whose short form is fix (0 for none) and whose longer forms are the
-// codes (0 for none). Each of the things counted takes at least least bytes, which must be there.
+// codes (0 for none). Each of the things counted takes least bytes or more, which must be there.
 func (r *Reader) length(want string, fix, code8, code16, code32 byte, least int) int {
 	c := r.Peek()
 	var n uint64

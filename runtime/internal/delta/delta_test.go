@@ -21,15 +21,15 @@ type (
 )
 
 // pack writes a value with another library.
-func pack(t testing.TB, v any) []byte {
-	t.Helper()
+func pack(tb testing.TB, v any) []byte {
+	tb.Helper()
 	var buf bytes.Buffer
 	enc := msgpack.NewEncoder(&buf)
 	enc.SetSortMapKeys(true)
 	enc.UseCompactInts(true)
 	enc.UseCompactFloats(true)
 	if err := enc.Encode(v); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return buf.Bytes()
 }
@@ -44,7 +44,10 @@ func unpack(t *testing.T, b []byte) any {
 }
 
 // change returns a delta with the operations on field f.
-func change(t testing.TB, ops ...any) []byte { return pack(t, array{0, object{"f": array(ops)}}) }
+func change(tb testing.TB, ops ...any) []byte {
+	tb.Helper()
+	return pack(tb, array{0, object{"f": ops}})
+}
 
 func TestOperations(t *testing.T) {
 	absent := object{}
