@@ -52,8 +52,8 @@ type Saver interface {
 	Load(ctx context.Context, p Place) (Chain, error)
 
 	// History yields the records of one namespace, newest first, as the query asks, payloads included. It
-	// reads lazily: leaving the loop stops the reading. An error ends it. It shows the log as it was when the
-	// loop began. What is not there is as for Load: no records, or ErrNotFound.
+	// reads lazily: leaving the loop stops the reading. An error ends it. Records that are
+	// appended after the loop began are not shown. What is not there is as for Load: no records, or ErrNotFound.
 	History(ctx context.Context, p Place, q Query) iter.Seq2[Record, error]
 
 	// Threads yields the threads that the query asks for, one for each open version, ordered by thread id

@@ -465,3 +465,71 @@ func TestLeftoversDoNotStay(t *testing.T) {
 		t.Errorf("files: got %q, want %q", got, want)
 	}
 }
+
+func TestZerosAreWhatWasNeverWritten(t *testing.T) {
+	whole, lastFrame, _, before, _ := small(t)
+	zeros := make([]byte, 100)
+	for name, c := range map[string]struct {
+		file    []byte
+		want    string
+		damaged bool
+	}{
+		"an empty file":                     {nil, "", false},
+		"nothing but zeros":                 {zeros, "", false},
+		"zeros after the last frame":        {append(bytes.Clone(whole[:lastFrame]), zeros...), before, false},
+		"zeros, then something":             {append(bytes.Clone(zeros), 1), "", true},
+		"zeros between frames":              {append(append(bytes.Clone(whole[:lastFrame]), zeros...), whole[lastFrame:]...), "", true},
+		"something that is no thread":       {[]byte("a letter to somebody, with many words"), "", true},
+		"a header of a version to come":     {file.FileOf("t", []byte{0xff}), "", true},
+		"a frame after the header of a lie": {append(file.FileOf("t"), file.FileOf("t")...), "", true},
+	} {
+		s, path := place(t, c.file)
+		got, err := contents(t, s)
+		if c.damaged != errors.Is(err, checkpoint.ErrDamaged) || c.damaged && !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: got %v, want damage %t", name, err, c.damaged)
+		}
+		if !c.damaged && (err != nil || got != c.want) {
+			t.Errorf("%s: got %q, %v; want %q", name, got, err, c.want)
+		}
+	}
+}
+
+// A writer that waits for another's write gives up with its context.
+func TestWaitingForALockEndsWithTheContext(t *testing.T) {
+	dir := t.TempDir()
+	slow, other := open(t, dir), open(t, dir)
+	a := opening(t, "t", checkpoint.ID{})
+	mustAppend(t, slow, a)
+	writing, finish := make(chan bool), make(chan bool)
+	file.Faults(slow, func(step string) error {
+		if step == "sync" {
+			close(writing)
+			<-finish
+		}
+		return nil
+	})
+	done := make(chan error)
+	next := step(t, a, a.Records[0].ID)
+	go func() {
+		_, err := slow.Append(context.WithoutCancel(t.Context()), next)
+		done <- err
+	}()
+	<-writing
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	put := checkpoint.PutWrites{Thread: "t", Fence: a.Records[0].ID, Writes: result(a.Records[0].ID, "a")}
+	if err := other.PutWrites(ctx, put); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("put behind a slow write: got %v, want the context's error", err)
+	}
+	// A reader does not wait.
+	if _, err := other.Load(t.Context(), checkpoint.Place{Thread: "t"}); err != nil {
+		t.Errorf("load beside a slow write: %v", err)
+	}
+	close(finish)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if err := other.PutWrites(t.Context(), put); err != nil {
+		t.Errorf("put after the slow write: %v", err)
+	}
+}

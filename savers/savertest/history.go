@@ -152,3 +152,25 @@ func testHistoryStops(tb testing.TB, place Storage) {
 		}
 	}
 }
+
+func testHistoryFollows(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
+	for range 50 {
+		r.commit("")
+	}
+	seen := 0
+	for rec, err := range s.History(tb.Context(), checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if want := uint64(51 - seen); rec.Seq != want {
+			tb.Fatalf("record %d of the history: got seq %d, want %d", seen, rec.Seq, want)
+		}
+		seen++
+		r.commit("")
+	}
+	if seen != 51 {
+		tb.Errorf("history: got %d records, want the 51 that there were when it began", seen)
+	}
+}

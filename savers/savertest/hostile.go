@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -218,6 +219,52 @@ func testClosed(tb testing.TB, place Storage) {
 	}
 	if err := s.Close(); err != nil {
 		tb.Errorf("close again: %v", err)
+	}
+}
+
+// testCloseWaits closes a saver under calls: each either happened whole, or not at all and says so.
+func testCloseWaits(tb testing.TB, place Storage) {
+	s, err := place.Open()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	const writers = 4
+	acked := make([]checkpoint.ID, writers)
+	var started, all sync.WaitGroup
+	started.Add(writers)
+	for n := range writers {
+		r := begin(tb, s, fmt.Sprint(n), checkpoint.ID{})
+		all.Go(func() {
+			for i := range 20_000 {
+				if i == 3 {
+					started.Done()
+				}
+				a := r.next("")
+				_, err := s.Append(tb.Context(), a)
+				if err != nil {
+					wantErr(tb, "an append while the saver closes", err, checkpoint.ErrClosed)
+					if i < 3 {
+						started.Done()
+					}
+					return
+				}
+				r.heads[""] = a.Records[0].ID
+				acked[n] = a.Records[0].ID
+			}
+			tb.Error("the saver took appends long after it was closed")
+		})
+	}
+	started.Wait()
+	if err := s.Close(); err != nil {
+		tb.Errorf("close: %v", err)
+	}
+	all.Wait()
+	if !place.Shared {
+		return
+	}
+	s = open(tb, place)
+	for n, head := range acked {
+		wantHead(tb, s, fmt.Sprint(n), "", head)
 	}
 }
 

@@ -65,6 +65,7 @@ func Cases() []Case {
 		{"history filters", testHistoryFilters},
 		{"history in pages", testHistoryPages},
 		{"history stops with its loop", testHistoryStops},
+		{"history does not show what follows", testHistoryFollows},
 
 		{"pending writes of a task", testWrites},
 		{"a result is final and the rest is replaced", testReplace},
@@ -93,6 +94,7 @@ func Cases() []Case {
 
 		{"a copy resumes", testCopy},
 		{"a copy of a released version", testCopyReleased},
+		{"an export is one view", testExportView},
 		{"an import is whole or not at all", testImportFails},
 		{"an import must be in order", testImportOrder},
 		{"prune keeps what loads", testPrune},
@@ -104,6 +106,7 @@ func Cases() []Case {
 		{"large payloads", testLarge},
 		{"a cancelled context", testCancelled},
 		{"use after close", testClosed},
+		{"close waits for calls under way", testCloseWaits},
 		{"a new saver finds all of it", testReload},
 		{"two savers share one place", testShared},
 	}

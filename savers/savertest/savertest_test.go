@@ -523,6 +523,48 @@ var breaks = []struct {
 	{"exports children", "a copy resumes", func(b *broken) {
 		b.export = changedItems(b, func(item checkpoint.Item) bool { return item.Record == nil || item.Record.Namespace == "" })
 	}},
+	{"exports one view", "an export is one view", func(b *broken) {
+		b.export = func(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.Item, error] {
+			return func(yield func(checkpoint.Item, error) bool) {
+				n := 0
+				for { // asks anew for each item
+					i := 0
+					for item, err := range b.Saver.Export(ctx, thread, version) {
+						if i++; i > n {
+							if !yield(item, err) || err != nil {
+								return
+							}
+							break
+						}
+					}
+					if i <= n {
+						return
+					}
+					n++
+				}
+			}
+		}
+	}},
+	{"shows no later records", "history does not show what follows", func(b *broken) {
+		b.history = func(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+			return func(yield func(checkpoint.Record, error) bool) {
+				for n := 0; ; n++ { // asks anew for each record
+					var nth []checkpoint.Record
+					for r, err := range b.Saver.History(ctx, p, q) {
+						if err != nil {
+							yield(r, err)
+							return
+						}
+						nth = append(nth, r)
+					}
+					if n == len(nth) || !yield(nth[n], nil) {
+						return
+					}
+				}
+			}
+		}
+	}},
+	{"refuses calls after close", "close waits for calls under way", func(b *broken) { b.closes = func() error { return nil } }},
 	{"imports whole", "an import is whole or not at all", func(b *broken) {
 		b.imports = func(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error {
 			var broke error

@@ -128,6 +128,40 @@ func testCopyReleased(tb testing.TB, place Storage) {
 	wantVersions(tb, s, "copy", 1, 2)
 }
 
+func testExportView(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
+	r.commit("")
+	r.commit("child")
+	put := r.write("a", checkpoint.Result, "", "r")
+	r.put(put)
+	head := r.heads[""]
+	var records int
+	var writes []checkpoint.Write
+	for item, err := range s.Export(tb.Context(), "t", 0) {
+		switch {
+		case err != nil:
+			tb.Fatal(err)
+		case item.Thread != nil:
+			if item.Thread.Head != head {
+				tb.Errorf("head: got %s, want %s", item.Thread.Head, head)
+			}
+			r.commit("") // also commits what was pending
+			r.commit("child")
+			r.commit("another")
+			r.put(r.write("b", checkpoint.Result, "", "r"))
+		case item.Record != nil:
+			records++
+		case item.Write != nil:
+			writes = append(writes, *item.Write)
+		}
+	}
+	if records != 3 {
+		tb.Errorf("export: got %d records, want the 3 that there were when it began", records)
+	}
+	wantWrites(tb, "writes of an export", writes, put)
+}
+
 func testImportFails(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	rich(tb, s, "t")
