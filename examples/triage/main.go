@@ -64,6 +64,8 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		err = decideCommand(ctx, name, Approved, args, stdout, stderr)
 	case "deny":
 		err = decideCommand(ctx, name, Denied, args, stdout, stderr)
+	case "help", "-h", "-help", "--help":
+		fmt.Fprint(stdout, usage)
 	default:
 		fmt.Fprint(stderr, usage)
 		err = errUsage
@@ -97,8 +99,16 @@ func parse(f *flag.FlagSet, args []string, want int) error {
 	return nil
 }
 
-// inside runs f in an opened folder.
-func inside(dir string, latency time.Duration, f func(*house) error) (err error) {
+// inside runs f in a folder that an earlier run has made.
+func inside(dir string, f func(*house) error) error {
+	if _, err := os.Stat(dir); err != nil {
+		return fmt.Errorf("%w; triage run makes the folder, and -dir names another", err)
+	}
+	return openedInside(dir, 0, f)
+}
+
+// openedInside runs f in a folder, which is made if need be.
+func openedInside(dir string, latency time.Duration, f func(*house) error) (err error) {
 	h, err := openHouse(dir, latency)
 	if err != nil {
 		return err
@@ -119,7 +129,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err != nil {
 		return err
 	}
-	return inside(*dir, *latency, func(h *house) (err error) {
+	return openedInside(*dir, *latency, func(h *house) (err error) {
 		unlock, err := h.lock()
 		if err != nil {
 			return err
@@ -182,7 +192,7 @@ func listCommand(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	if err := parse(f, args, 0); err != nil {
 		return err
 	}
-	return inside(*dir, 0, func(h *house) error {
+	return inside(*dir, func(h *house) error {
 		w := table(stdout)
 		fmt.Fprintln(w, "TICKET\tSTANDING\tABOUT\tAT\tSUBJECT")
 		for t, err := range h.saver.Threads(ctx, checkpoint.ThreadQuery{}) {
@@ -204,7 +214,7 @@ func showCommand(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	if err := parse(f, args, 1); err != nil {
 		return err
 	}
-	return inside(*dir, 0, func(h *house) error {
+	return inside(*dir, func(h *house) error {
 		snap, err := h.flow.Thread(f.Arg(0)).State(ctx)
 		if err != nil {
 			return noTicket(f.Arg(0), err)
@@ -218,7 +228,7 @@ func historyCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 	if err := parse(f, args, 1); err != nil {
 		return err
 	}
-	return inside(*dir, 0, func(h *house) error {
+	return inside(*dir, func(h *house) error {
 		t := h.flow.Thread(f.Arg(0))
 		if _, err := t.State(ctx); err != nil {
 			return noTicket(f.Arg(0), err)
@@ -240,7 +250,7 @@ func decideCommand(ctx context.Context, name string, d Decision, args []string, 
 	if err := parse(f, args, 1); err != nil {
 		return err
 	}
-	return inside(*dir, 0, func(h *house) error {
+	return inside(*dir, func(h *house) error {
 		r, err := h.decide(ctx, f.Arg(0), d)
 		if err != nil {
 			return err

@@ -99,7 +99,7 @@ func (o outbox) put(name, task string, v any) (err error) {
 	if err != nil {
 		return fmt.Errorf("outbox: %s: %w", name, err)
 	}
-	if err := os.MkdirAll(o.dir, 0o755); err != nil {
+	if err := o.open(); err != nil {
 		return fmt.Errorf("outbox: %w", err)
 	}
 	part := filepath.Join(o.dir, "."+name+"."+task)
@@ -113,6 +113,17 @@ func (o outbox) put(name, task string, v any) (err error) {
 		return fmt.Errorf("outbox: %w", err)
 	}
 	return nil
+}
+
+// open makes the folder if need be, durably.
+func (o outbox) open() error {
+	if _, err := os.Stat(o.dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(o.dir, 0o755); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(o.dir))
 }
 
 // writeSynced writes a file and forces it to the disk.
