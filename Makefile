@@ -22,7 +22,8 @@ help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: generate ## Build and run the ticket triage example, in DIR= or an empty temporary folder
+run: ## Generate, build and run the ticket triage example, in DIR= or an empty temporary folder
+	@go generate ./examples/triage
 	@go build -o bin/triage ./examples/triage
 	@dir="$(DIR)"; [ -n "$$dir" ] || dir=$$(mktemp -d); bin/triage run -dir "$$dir" -latency 100ms
 
@@ -30,6 +31,7 @@ run: generate ## Build and run the ticket triage example, in DIR= or an empty te
 generate: ## Write all generated code anew
 	@go generate ./...
 	@go run ./cmd/graphgen ./testdata/golden/...
+	@go -C bench generate ./...
 
 .PHONY: test
 test: ## Run every test under the race detector
@@ -43,6 +45,7 @@ check: ## Check format, generated code, modules, vet and linters
 	@bad=$$(gofmt -l .); [ -z "$$bad" ] || { echo "gofmt would change:" >&2; echo "$$bad" >&2; exit 1; }
 	go run ./cmd/graphgen -check ./...
 	go run ./cmd/graphgen -check ./testdata/golden/...
+	go -C bench tool graphgen -check ./...
 	go mod tidy -diff
 	go -C bench mod tidy -diff
 	go vet $(PACKAGES)
