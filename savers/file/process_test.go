@@ -201,7 +201,7 @@ func TestTakeOverFromALivingProcess(t *testing.T) {
 // A writing process is killed at a random moment, round after round on the same folder: all that it was told is
 // stored is found, and the folder can be written on.
 func TestKilledWriterLosesNothing(t *testing.T) {
-	rounds := 40
+	rounds := 20
 	if testing.Short() {
 		rounds = 8
 	}
