@@ -319,10 +319,12 @@ func (c *Core) Apply(d []byte) error {
 
 // applyField applies the operations on a field.
 func (c *Core) applyField(r *wire.Reader, name string, h *Cell) {
+	h.aged = true
 	n := delta.Ops(r)
 	for i := range n {
 		at := r.Offset()
 		op := delta.Op(r.Int())
+		fits := true
 		switch {
 		case !r.OK():
 		case op == delta.Clear:
@@ -331,24 +333,26 @@ func (c *Core) applyField(r *wire.Reader, name string, h *Cell) {
 		case op == delta.Set:
 			h.do.read(r)
 			h.written = true
-		case !h.do.apply(r, op):
-			c.applyRaw(r, at, h)
+		default:
+			fits = h.do.apply(r, op)
 		}
-		if !r.OK() {
-			if c.migratable(r) {
-				c.applyOld(r, at, n-i, name, h, op)
-			}
-			return
+		if fits && r.OK() {
+			continue
 		}
-		h.aged = true
+		if !fits || c.migratable(r) {
+			c.applyRaw(r, at, n-i, name, h, op)
+		}
+		return
 	}
 }
 
-// applyRaw applies an operation that the field's reducer does not use: another one wrote it, before the code changed. The value
-// is taken through its encoding, where operations follow from what is stored.
-func (c *Core) applyRaw(r *wire.Reader, at int, h *Cell) {
+// applyRaw applies an operation that does not fit the field, and those that follow it: left in all, the first of which is op
+// and starts at byte at. They were written before the code changed, when the field had another reducer or type. So its value
+// is taken through its encoding, where operations follow from what is stored. If what comes of it is not of the code's type, it
+// is an old field.
+func (c *Core) applyRaw(r *wire.Reader, at, left int, name string, h *Cell, op delta.Op) {
 	v := new(delta.Value)
-	if h.written {
+	if h.written && op != delta.Set {
 		raw, err := h.do.appendTo(nil)
 		if err != nil {
 			r.Fail(at, err)
@@ -357,12 +361,14 @@ func (c *Core) applyRaw(r *wire.Reader, at int, h *Cell) {
 		v = delta.NewValue(string(raw))
 	}
 	r.Recover(at)
-	v.Apply(r)
+	for range left {
+		v.Apply(r)
+	}
 	if !r.OK() {
 		return
 	}
+	h.do.reset()
 	if v.Absent() {
-		h.do.reset()
 		return
 	}
 	in := wire.NewStringReader(h.field.Name, string(v.AppendTo(nil)))
@@ -371,7 +377,11 @@ func (c *Core) applyRaw(r *wire.Reader, at int, h *Cell) {
 	}
 	h.do.read(&in)
 	h.written = true
-	if err := in.End(); err != nil {
+	if err := in.End(); err == nil {
+		return
+	} else if c.migratable(&in) {
+		c.keepOld(name, h, v)
+	} else {
 		r.Fail(at, err)
 	}
 }

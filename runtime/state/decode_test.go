@@ -223,6 +223,13 @@ func TestADeltaOutlivesAChangedReducer(t *testing.T) {
 	if b, err := l.AppendSnapshot(nil); err != nil || len(b) != size {
 		t.Errorf("Sizes() said %d, the snapshot has %d bytes (%v)", size, len(b), err)
 	}
+	long := []any{delta.Append, array{0}}
+	for i := range 20000 {
+		long = append(long, delta.SetAt, array{0, i})
+	}
+	if err := l.Apply(change(t, "Vector", long...)); err != nil || l.View().Vector[0] != 19999 {
+		t.Errorf("after many operations Vector is %v, %v", l.View().Vector, err)
+	}
 	if err := l.Apply(change(t, "Vector", delta.Append, array{"text"})); err == nil || !strings.Contains(err.Error(), "Vector") {
 		t.Errorf("an appended string in a list of numbers: got %v, want an error of Vector", err)
 	}
@@ -250,6 +257,10 @@ func TestMigrateReadsWhatChangedItsType(t *testing.T) {
 		t.Errorf("after Clear: Sum is %d, %v, want 0", l.View().Sum, err)
 	}
 
+	mended := decoded(t, state.Options{}, pack(t, object{"Sum": 1}), change(t, "Sum", delta.Set, "old", delta.Set, 5))
+	if got := mended.View().Sum; got != 5 {
+		t.Errorf("set to the old type and then to the new: Sum is %d, want 5", got)
+	}
 	fresh := decoded(t, state.Options{}, []byte{0x80}, change(t, "Sum", delta.Set, "8"))
 	if got := fresh.View().Sum; got != 8 {
 		t.Errorf("from a delta alone: Sum is %d, want 8", got)

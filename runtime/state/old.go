@@ -117,26 +117,6 @@ func (c *Core) keepOld(name string, h *Cell, value *delta.Value) {
 	c.old.fields = append(c.old.fields, oldField{strings.Clone(name), h, value})
 }
 
-// applyOld makes an old field of one whose operation op brought what the code does not want. That starts at byte at; it
-// and what follows it are left operations.
-func (c *Core) applyOld(r *wire.Reader, at, left int, name string, h *Cell, op delta.Op) {
-	v := new(delta.Value)
-	if h.written && op != delta.Set {
-		raw, err := h.do.appendTo(nil)
-		if err != nil {
-			return
-		}
-		v = delta.NewValue(string(raw))
-	}
-	r.Recover(at)
-	for range left {
-		v.Apply(r)
-	}
-	if r.OK() {
-		c.keepOld(name, h, v)
-	}
-}
-
 // migrated lets the state's Migrate method make what the code wants of old fields, if there are any that it has not
 // seen yet.
 func (c *Core) migrated() error {
