@@ -67,7 +67,7 @@ func Readers(n int) Option { return func(o *options) { o.readers = n } }
 // disk: nothing of it is stored, and nothing stored is lost. The write-ahead log beside the file comes on top.
 func MaxSize(bytes int64) Option { return func(o *options) { o.maxBytes = bytes } }
 
-// ReadableState keeps the state of each thread's open version as JSON in graph_state, in step with its newest
+// ReadableState keeps the state of each version of a thread as JSON in graph_state, in step with its newest
 // checkpoint, for people and for SQL. It costs time in proportion to the state at every step, and needs payloads that
 // are neither encrypted nor compressed.
 func ReadableState() Option { return func(o *options) { o.readable = true } }

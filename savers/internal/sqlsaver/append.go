@@ -296,7 +296,7 @@ func (l *log) add(ctx context.Context, a *checkpoint.Append) (checkpoint.Appende
 		}
 		l.t.asked = len(checkpoint.OpenQuestions(done.Writes)) > 0
 	}
-	if err := l.state(ctx, a); err != nil {
+	if err := l.putState(ctx, a.Records); err != nil {
 		return done, err
 	}
 	return done, l.settle(ctx, a)

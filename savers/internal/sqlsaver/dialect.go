@@ -24,7 +24,8 @@ type Dialect struct {
 	Classify func(err error) Fault
 
 	// HasTable is a statement that returns a row when the table that is bound to it exists. LockSchema keeps other
-	// processes from changing tables until UnlockSchema, or the transaction's end; both may be empty.
+	// processes from changing tables until UnlockSchema, or the transaction's end, and returns 1 when it does; both
+	// may be empty.
 	HasTable, LockSchema, UnlockSchema string
 }
 

@@ -44,6 +44,8 @@ type Saver struct {
 
 	mu   sync.Mutex
 	runs map[checkpoint.ID]run // by fence: those that this saver opened and that have not ended
+
+	states map[spot]state // of a readable saver, by root
 }
 
 var _ checkpoint.Saver = (*Saver)(nil)
@@ -57,7 +59,7 @@ type run struct {
 type Options struct {
 	// Patience is how long a call that meets locks or deadlocks tries again; zero is DefaultPatience.
 	Patience time.Duration
-	// Readable keeps the state of each open version as JSON in graph_state, in step with the root's head.
+	// Readable keeps the state of each version as JSON in graph_state, in step with the root's head.
 	Readable bool
 }
 
@@ -66,7 +68,7 @@ const DefaultPatience = 10 * time.Second
 
 // New returns a saver on a database that has the tables. It owns db from then on, also when it fails.
 func New(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
-	s := &Saver{db: db, d: d, patience: o.Patience, readable: o.Readable, runs: make(map[checkpoint.ID]run)}
+	s := &Saver{db: db, d: d, patience: o.Patience, readable: o.Readable, runs: make(map[checkpoint.ID]run), states: make(map[spot]state)}
 	if s.patience == 0 {
 		s.patience = DefaultPatience
 	}

@@ -53,8 +53,12 @@ type migration struct {
 // locked does what mode says while no other process does.
 func (m *migration) locked(ctx context.Context, mode Mode) (err error) {
 	if m.d.LockSchema != "" {
-		if err := m.query(ctx, m.d.LockSchema); err != nil {
+		var got int64
+		if _, err := one(ctx, m.tx, m.d.LockSchema, nil, &got); err != nil {
 			return err
+		}
+		if got != 1 {
+			return errors.New("another process is changing the tables: try again when it is done")
 		}
 	}
 	if m.d.UnlockSchema != "" {

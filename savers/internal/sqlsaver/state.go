@@ -2,9 +2,77 @@ package sqlsaver
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// state keeps the readable state in step with the root's head.
-func (l *log) state(ctx context.Context, a *checkpoint.Append) error { return nil }
+// maxStates is how many states a readable saver keeps to go on from. A state that is not kept is folded anew.
+const maxStates = 256
+
+// state is a run's state at a root's head.
+type state struct {
+	head     checkpoint.ID
+	snapshot []byte
+}
+
+// putState keeps the readable state in step with the root's head, which the log has just got from records.
+func (l *log) putState(ctx context.Context, records []checkpoint.Record) error {
+	if !l.s.readable || l.at.ns != 0 {
+		return nil
+	}
+	snapshot, err := l.snapshot(ctx, records)
+	if err != nil {
+		return fmt.Errorf("readable state: %w", err)
+	}
+	text, err := AppendJSON(nil, snapshot)
+	if err != nil {
+		return fmt.Errorf("readable state: payloads must be plain, neither encrypted nor compressed: %w", err)
+	}
+	_, err = l.tx.Exec(ctx, l.s.text[stPutState], l.at.thread, l.at.version, l.head.seq, string(text))
+	return err
+}
+
+// snapshot returns the state at the head: what is kept of the head before, with records, or the whole chain folded.
+func (l *log) snapshot(ctx context.Context, records []checkpoint.Record) (snapshot []byte, err error) {
+	first := &records[0]
+	chain := records
+	kept, found := l.s.kept(l.at)
+	switch {
+	case first.Snapshot:
+	case found && kept.head == first.Parent:
+		before := checkpoint.Record{ID: kept.head, Snapshot: true, Payload: kept.snapshot}
+		chain = append([]checkpoint.Record{before}, records...)
+	default:
+		chain, err = l.s.records(ctx, l.tx, stChain, l.at.thread, l.at.version, l.at.ns, l.head.seq, l.at.thread, l.at.version, l.at.ns, l.head.seq)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if snapshot, err = checkpoint.FoldChain(chain); err != nil {
+		return nil, err
+	}
+	snapshot = append([]byte(nil), snapshot...) // it may be the caller's
+	l.s.keep(l.at, state{head: l.head.id, snapshot: snapshot})
+	return snapshot, nil
+}
+
+func (s *Saver) kept(at spot) (state, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept, found := s.states[at]
+	return kept, found
+}
+
+// keep keeps a state for the next commit. What it is of is never another state, also when the commit fails.
+func (s *Saver) keep(at spot, kept state) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, found := s.states[at]; !found && len(s.states) >= maxStates {
+		for other := range s.states {
+			delete(s.states, other)
+			break
+		}
+	}
+	s.states[at] = kept
+}

@@ -167,6 +167,9 @@ func (s *Saver) importIn(ctx context.Context, tx Tx, id string, in *imported) er
 	if err := s.importRecords(ctx, tx, t, in.records); err != nil {
 		return err
 	}
+	if err := s.importState(ctx, tx, t); err != nil {
+		return err
+	}
 	if t.asked, err = s.putWrites(ctx, tx, t, in.writes); err != nil {
 		return err
 	}
@@ -200,4 +203,20 @@ func (s *Saver) importRecords(ctx context.Context, tx Tx, t *thread, records []c
 		}
 	}
 	return nil
+}
+
+// importState makes the readable state of an imported version.
+func (s *Saver) importState(ctx context.Context, tx Tx, t *thread) error {
+	if !s.readable {
+		return nil
+	}
+	l, err := s.log(ctx, tx, t, "")
+	if err != nil || l.head.seq == 0 {
+		return err
+	}
+	records, err := s.records(ctx, tx, stRange, t.no, int64(t.open), int64(0), l.head.seq, l.head.seq)
+	if err != nil {
+		return err
+	}
+	return l.putState(ctx, records)
 }

@@ -1,0 +1,224 @@
+// Package mysql is the saver on MySQL 8 or MariaDB 10.11 and later: threads in tables that many processes share.
+//
+// A plain commit is one statement and one round trip: an INSERT ... SELECT from the head's row under the unique key.
+// Runs that open, wait or end take a transaction. Leases are on the server's clock. A commit is as durable as the
+// server makes it: innodb_flush_log_at_trx_commit=1 and sync_binlog=1 for one that survives a power cut.
+//
+// Connections run at READ COMMITTED, which a server whose binlog_format is STATEMENT refuses. A checkpoint must fit in
+// the server's max_allowed_packet.
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
+)
+
+// Saver keeps threads in a database. It is made by [Open]. All methods may be called at the same time.
+type Saver struct{ *sqlsaver.Saver }
+
+var _ checkpoint.Saver = (*Saver)(nil)
+
+// Option changes how Open opens a database.
+type Option func(*options)
+
+type options struct {
+	mode     sqlsaver.Mode
+	patience time.Duration
+	conns    int
+	readable bool
+}
+
+// VerifySchema makes Open change no table: it fails unless they are there and up to date. Without it, Open makes
+// tables that are missing and brings old ones up to date.
+func VerifySchema() Option { return func(o *options) { o.mode = sqlsaver.Verify } }
+
+// RecreateSchema makes Open drop the tables, with all threads in them, and make them anew.
+func RecreateSchema() Option { return func(o *options) { o.mode = sqlsaver.Recreate } }
+
+// Patience sets for how long a call is made again that met a deadlock or a lost connection; without it, 10 s. A call is
+// made again only when what it stores cannot be stored twice.
+func Patience(d time.Duration) Option { return func(o *options) { o.patience = d } }
+
+// MaxConns sets how many connections there are at most; without it, 16. Calls that find none wait.
+func MaxConns(n int) Option { return func(o *options) { o.conns = n } }
+
+// ReadableState keeps the state of each version of a thread as JSON in graph_state.state_json, in step with its newest
+// checkpoint: JSON_EXTRACT(state_json, '$.Status') is the field Status. It costs time in proportion to the state at every
+// step, a transaction instead of one statement, and needs payloads that are neither encrypted nor compressed.
+func ReadableState() Option { return func(o *options) { o.readable = true } }
+
+//go:embed schema/*.sql
+var schema embed.FS
+
+// Schema returns the statements that make the tables, one file a version of them, for those who run migrations
+// themselves. Each file ends with its version in graph_schema: INSERT INTO graph_schema (version) VALUES (1) is what
+// Open adds after the first.
+func Schema() fs.FS {
+	files, err := fs.Sub(schema, "schema")
+	if err != nil { // the name is a valid one
+		return schema
+	}
+	return files
+}
+
+// Open opens the saver in the database that dsn names, user:password@tcp(host:3306)/database, as
+// github.com/go-sql-driver/mysql reads it. The saver is to be closed. The error says what is wrong with the DSN, the
+// server or the tables; ctx bounds only the opening.
+func Open(ctx context.Context, dsn string, opts ...Option) (*Saver, error) {
+	o := options{patience: sqlsaver.DefaultPatience, conns: 16}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if o.patience <= 0 || o.conns <= 0 {
+		return nil, fmt.Errorf("mysql: open: patience %v, %d connections: want more than zero", o.patience, o.conns)
+	}
+	db, err := connect(dsn, &o)
+	if err != nil {
+		return nil, fmt.Errorf("mysql: open: %w", err)
+	}
+	d := dialect()
+	if err := sqlsaver.Migrate(ctx, db, d, Schema(), o.mode); err != nil {
+		return nil, errors.Join(fmt.Errorf("mysql: open: %w", err), db.Close())
+	}
+	s, err := sqlsaver.New(ctx, db, d, sqlsaver.Options{Patience: o.patience, Readable: o.readable})
+	if err != nil {
+		return nil, fmt.Errorf("mysql: open: %w", err)
+	}
+	return &Saver{s}, nil
+}
+
+// connect makes the pool.
+func connect(dsn string, o *options) (*sqlsaver.Std, error) {
+	config, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, err // it does not show the DSN, which has a password
+	}
+	if config.DBName == "" {
+		return nil, errors.New("the DSN names no database: want user:password@tcp(host:3306)/database")
+	}
+	config.ClientFoundRows = true // rows that a statement found, changed or not
+	config.InterpolateParams = false
+	config.MultiStatements = false
+	c, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(&connector{c})
+	db.SetMaxOpenConns(o.conns)
+	db.SetMaxIdleConns(o.conns)
+	return &sqlsaver.Std{
+		Write: db, Read: db, PlaceWith: place,
+		Reading: sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
+	}, nil
+}
+
+// connector sets what every connection needs.
+type connector struct{ driver.Connector }
+
+// Connect makes a connection whose transactions see what is committed when each statement begins, and lock rows but
+// not the gaps between them: the unique keys keep rows out.
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	exec, ok := conn.(driver.ExecerContext)
+	if !ok {
+		return nil, errors.Join(errors.New("the driver's connections run no statements"), conn.Close())
+	}
+	if _, err := exec.ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// versionUnit is what a version counts in the number that place gets for version and seq.
+const versionUnit = 1 << 40
+
+// place runs the statement of a commit. Where there is no RETURNING, LAST_INSERT_ID says in the same reply what was
+// stored.
+func place(ctx context.Context, st *sql.Stmt, args []any) (version int, seq uint64, stored bool, err error) {
+	r, err := st.ExecContext(ctx, args...)
+	if err != nil {
+		return 0, 0, false, err
+	}
+	rows, err := r.RowsAffected()
+	if err != nil || rows == 0 {
+		return 0, 0, false, err
+	}
+	id, err := r.LastInsertId()
+	if err != nil {
+		return 0, 0, false, err
+	}
+	return int(id / versionUnit), uint64(id % versionUnit), true, nil
+}
+
+func dialect() *sqlsaver.Dialect {
+	return &sqlsaver.Dialect{
+		Name:         "mysql",
+		Now:          "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
+		Lock:         "FOR UPDATE",
+		Share:        "LOCK IN SHARE MODE",
+		Bytes:        "CAST(? AS BINARY)",
+		Number:       "CAST(? AS SIGNED)",
+		Then:         "STRAIGHT_JOIN",
+		Seq:          fmt.Sprintf("LAST_INSERT_ID(h.version * %d + h.seq + 1) - h.version * %[1]d", versionUnit),
+		Skip:         "ON DUPLICATE KEY UPDATE kind = VALUES(kind)",
+		Replace:      "ON DUPLICATE KEY UPDATE data = VALUES(data)",
+		State:        "ON DUPLICATE KEY UPDATE seq = VALUES(seq), state_json = VALUES(state_json)",
+		HasTable:     "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?",
+		LockSchema:   "SELECT GET_LOCK(CONCAT('graphgen_', MD5(DATABASE())), 30)",
+		UnlockSchema: "SELECT RELEASE_LOCK(CONCAT('graphgen_', MD5(DATABASE())))",
+		Classify:     classify,
+	}
+}
+
+// Error numbers of MySQL and MariaDB.
+const (
+	errDiskFull    = 1021
+	errRecordFull  = 1114
+	errTooMany     = 1040 // connections
+	errShutdown    = 1053
+	errDuplicate   = 1062
+	errLockTimeout = 1205
+	errDeadlock    = 1213
+	errKilled      = 1317
+	errConnKilled  = 1927
+)
+
+func classify(err error) sqlsaver.Fault {
+	var e *mysql.MySQLError
+	if errors.As(err, &e) {
+		switch e.Number {
+		case errDuplicate:
+			return sqlsaver.Duplicate
+		case errLockTimeout, errDeadlock, errTooMany:
+			return sqlsaver.RolledBack
+		case errShutdown, errKilled, errConnKilled:
+			return sqlsaver.Lost
+		case errDiskFull, errRecordFull:
+			return sqlsaver.Full
+		}
+		return sqlsaver.Other
+	}
+	var network net.Error
+	switch {
+	case errors.Is(err, driver.ErrBadConn), errors.Is(err, mysql.ErrInvalidConn), errors.Is(err, sql.ErrConnDone),
+		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &network):
+		return sqlsaver.Lost
+	}
+	return sqlsaver.Other
+}

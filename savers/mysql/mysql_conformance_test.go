@@ -1,0 +1,21 @@
+package mysql_test
+
+import (
+	"testing"
+
+	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/mysql"
+	"github.com/graphgen-go/graphgen/savers/savertest"
+)
+
+func TestConformance(t *testing.T) {
+	savertest.Run(t, func(tb testing.TB) savertest.Storage {
+		tb.Helper()
+		dsn := testenv.MySQL(tb)
+		return savertest.Storage{
+			Shared: true,
+			Open:   func() (checkpoint.Saver, error) { return mysql.Open(tb.Context(), dsn) },
+		}
+	})
+}

@@ -1,0 +1,172 @@
+// Package postgres is the saver on PostgreSQL 13 and later: threads in tables that many processes share.
+//
+// A plain commit is one statement and one round trip. Runs that open, wait or end take a transaction. Leases are on the
+// server's clock. A commit is as durable as the server makes it: synchronous_commit=on, the default, survives a power
+// cut.
+//
+// It works behind a pooler that gives a connection for a transaction only, such as PgBouncer: it leaves nothing in a
+// session, and prepares nothing unless [PrepareStatements] says so.
+package postgres
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
+)
+
+// Saver keeps threads in a database. It is made by [Open]. All methods may be called at the same time.
+type Saver struct{ *sqlsaver.Saver }
+
+var _ checkpoint.Saver = (*Saver)(nil)
+
+// Option changes how Open opens a database.
+type Option func(*options)
+
+type options struct {
+	mode     sqlsaver.Mode
+	patience time.Duration
+	conns    int
+	readable bool
+	prepare  bool
+}
+
+// VerifySchema makes Open change no table: it fails unless they are there and up to date. Without it, Open makes
+// tables that are missing and brings old ones up to date.
+func VerifySchema() Option { return func(o *options) { o.mode = sqlsaver.Verify } }
+
+// RecreateSchema makes Open drop the tables, with all threads in them, and make them anew.
+func RecreateSchema() Option { return func(o *options) { o.mode = sqlsaver.Recreate } }
+
+// Patience sets for how long a call is made again that met a deadlock or a lost connection; without it, 10 s. A call is
+// made again only when what it stores cannot be stored twice.
+func Patience(d time.Duration) Option { return func(o *options) { o.patience = d } }
+
+// MaxConns sets how many connections there are at most; without it, 16. Calls that find none wait.
+func MaxConns(n int) Option { return func(o *options) { o.conns = n } }
+
+// PrepareStatements makes connections keep prepared statements, which saves the server planning each. It is for
+// connections straight to the server, or through a pooler that knows of prepared statements.
+func PrepareStatements() Option { return func(o *options) { o.prepare = true } }
+
+// ReadableState keeps the state of each version of a thread as JSONB in graph_state.state_json, in step with its
+// newest checkpoint: state_json->>'Status' is the field Status. It costs time in proportion to the state at every step,
+// a transaction instead of one statement, and needs payloads that are neither encrypted nor compressed.
+func ReadableState() Option { return func(o *options) { o.readable = true } }
+
+//go:embed schema/*.sql
+var schema embed.FS
+
+// Schema returns the statements that make the tables, one file a version of them, for those who run migrations
+// themselves. Open adds the number of each to graph_schema: so must they.
+func Schema() fs.FS {
+	files, err := fs.Sub(schema, "schema")
+	if err != nil { // the name is a valid one
+		return schema
+	}
+	return files
+}
+
+// Open opens the saver in the database that url names, postgres://user:password@host:5432/database, or in the form of
+// key=value, as pgx reads it; the tables are in the first schema of search_path. The saver is to be closed. The error
+// says what is wrong with the URL, the server or the tables; ctx bounds only the opening.
+func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
+	o := options{patience: sqlsaver.DefaultPatience, conns: 16}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if o.patience <= 0 || o.conns <= 0 || o.conns > 1<<20 {
+		return nil, fmt.Errorf("postgres: open: patience %v, %d connections: want more than zero, and at most %d connections", o.patience, o.conns, 1<<20)
+	}
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: open: %w", err) // it does not show the password
+	}
+	config.MaxConns = int32(o.conns)
+	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	if o.prepare {
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: open: %w", err)
+	}
+	db, d := &db{pool}, dialect()
+	if err := sqlsaver.Migrate(ctx, db, d, Schema(), o.mode); err != nil {
+		return nil, errors.Join(fmt.Errorf("postgres: open: %w", err), db.Close())
+	}
+	s, err := sqlsaver.New(ctx, db, d, sqlsaver.Options{Patience: o.patience, Readable: o.readable})
+	if err != nil {
+		return nil, fmt.Errorf("postgres: open: %w", err)
+	}
+	return &Saver{s}, nil
+}
+
+func dialect() *sqlsaver.Dialect {
+	return &sqlsaver.Dialect{
+		Name:     "postgres",
+		Now:      "CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint)",
+		Lock:     "FOR UPDATE",
+		Share:    "FOR SHARE OF t",
+		Bytes:    "CAST(? AS bytea)",
+		Number:   "CAST(? AS bigint)",
+		Numbered: true,
+		Then:     "JOIN",
+		Seq:      "h.seq + 1",
+		Stored:   " RETURNING version, seq",
+		Skip:     "ON CONFLICT DO NOTHING",
+		Replace:  "ON CONFLICT (thread_no, version, base, write_key) DO UPDATE SET data = excluded.data",
+		State:    "ON CONFLICT (thread_no, version) DO UPDATE SET seq = excluded.seq, state_json = excluded.state_json",
+		HasTable: "SELECT 1 FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = ?",
+		LockSchema: "WITH l AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtext('graphgen ' || current_schema()))) " + //nolint:misspell // it is spelled so
+			"SELECT count(*) FROM l",
+		Classify: classify,
+	}
+}
+
+func classify(err error) sqlsaver.Fault {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return classifyCode(e.Code)
+	}
+	var network net.Error
+	var connect *pgconn.ConnectError
+	switch {
+	case pgconn.SafeToRetry(err): // nothing was sent
+		return sqlsaver.RolledBack
+	case errors.As(err, &connect), errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, net.ErrClosed):
+		return sqlsaver.Lost
+	}
+	return sqlsaver.Other
+}
+
+// classifyCode says what an SQLSTATE means.
+func classifyCode(code string) sqlsaver.Fault {
+	switch code {
+	case "23505": // a unique key stands
+		return sqlsaver.Duplicate
+	case "40001", "40P01", "55P03", "53300": // serial order not possible, deadlock, lock not available, too many connections
+		return sqlsaver.RolledBack
+	case "57P01", "57P02", "57P03": // the server ends, or crashed, or is not up yet
+		return sqlsaver.Lost
+	case "53100": // the disk is full
+		return sqlsaver.Full
+	}
+	if strings.HasPrefix(code, "08") { // of the connection
+		return sqlsaver.Lost
+	}
+	return sqlsaver.Other
+}
