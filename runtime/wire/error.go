@@ -154,7 +154,9 @@ func holds(r *Reader, offset int) bool {
 		return true
 	}
 	after := *r
-	after.Skip()
+	for todo := 1; todo > 0 && after.err == nil && after.i <= offset; todo-- { // as Skip, but no further than offset
+		todo += after.skipHead()
+	}
 	if after.err != nil || after.i > offset {
 		return true
 	}
