@@ -113,7 +113,12 @@ func generate(cfg Config, pkgs []*source) (*Result, error) {
 		}
 	}
 	if result.Packages == 0 && len(result.Files) == 0 {
-		return nil, errNoTypes
+		for _, src := range pkgs {
+			src.reportLoading(diags) // which may be why nothing was found
+		}
+		if diags.empty() {
+			return nil, errNoTypes
+		}
 	}
 	if result.Diagnostics = diags.sorted(); len(result.Diagnostics) > 0 {
 		result.Files = nil

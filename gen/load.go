@@ -9,6 +9,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -34,6 +35,9 @@ const loadMode = packages.NeedName | packages.NeedFiles | packages.NeedImports |
 
 // load loads all packages at once and sorts them by path.
 func load(ctx context.Context, cfg Config) ([]*source, error) {
+	if _, err := os.Stat(cfg.Dir); err != nil {
+		return nil, fmt.Errorf("gen: %w", err) // the go command could not start there, and would say something else
+	}
 	hook := new(parseHook)
 	pkgs, err := packages.Load(&packages.Config{
 		Context:   ctx,
@@ -42,6 +46,9 @@ func load(ctx context.Context, cfg Config) ([]*source, error) {
 		Env:       cfg.Env,
 		ParseFile: hook.parse,
 	}, cfg.Patterns...)
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("gen: load %s: %w", strings.Join(cfg.Patterns, " "), ctx.Err())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("gen: load %s: %w", strings.Join(cfg.Patterns, " "), err)
 	}
@@ -154,19 +161,24 @@ func (src *source) orphans(units []*unit) []File {
 
 // report adds the compiler's errors that are the user's to mend: all but those that come of names which units declare.
 func (src *source) report(units []*unit, diags *diagnostics) {
-	for _, e := range src.pkg.Errors {
-		// The go command also compiles the package; what it says then begins with "# " and repeats the type errors.
-		if e.Kind == packages.TypeError || e.Kind == packages.ListError && strings.HasPrefix(e.Msg, "# ") {
-			continue
-		}
-		diags.add(position(e.Pos), "", "%s", e.Msg)
-	}
+	src.reportLoading(diags)
 	later := src.declaredLater(units)
 	for _, e := range src.pkg.TypeErrors {
 		if e.Soft || src.tolerated(e, later) {
 			continue
 		}
 		diags.add(e.Fset.Position(e.Pos), "", "%s", src.explain(e.Msg))
+	}
+}
+
+// reportLoading adds what the go command and the parser have to say.
+func (src *source) reportLoading(diags *diagnostics) {
+	for _, e := range src.pkg.Errors {
+		// The go command also compiles the package; what it says then begins with "# " and repeats the type errors.
+		if e.Kind == packages.TypeError || e.Kind == packages.ListError && strings.HasPrefix(e.Msg, "# ") {
+			continue
+		}
+		diags.add(position(e.Pos), "", "%s", e.Msg)
 	}
 }
 
