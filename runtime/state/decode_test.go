@@ -133,6 +133,23 @@ func TestUnknownNestedFieldsAreRefusedUnlessDropped(t *testing.T) {
 	}
 }
 
+func TestAFieldThatIsStoredTwiceIsRefused(t *testing.T) {
+	for name, b := range map[string][]byte{
+		"a known field": []byte("\x82\xa3Sum\x01\xa3Sum\x02"), "an unknown one": []byte("\x82\xa3new\x01\xa3new\x02"),
+	} {
+		if err := newLive(state.Options{}).Decode(b); err == nil || !strings.Contains(err.Error(), "second time") {
+			t.Errorf("%s: got %v, want an error that says so", name, err)
+		}
+	}
+}
+
+func TestAnUntrackedFieldThatWasStoredOnceIsLeftOut(t *testing.T) {
+	l := decoded(t, state.Options{Record: true}, pack(t, object{"Cache": object{"Hits": 3}}), change(t, "Cache", delta.Set, 1))
+	if got := snapshotOf(t, l); l.View().Cache != nil || len(got) != 0 {
+		t.Errorf("got %v, written back as %v, want neither", l.View().Cache, got)
+	}
+}
+
 func TestOldNamesAreRead(t *testing.T) {
 	docs := array{object{"Title": "t", "Pages": nil}}
 	for _, name := range []string{"docs", "old_docs", "papers"} {
