@@ -40,16 +40,27 @@ test: ## Run every test under the race detector
 	@case " $(TESTFLAGS) " in *" -short "*) ;; *) internal/testenv/install.sh ;; esac
 	$(GOTEST) $(RACE) -timeout 30m $(TESTFLAGS) $(PACKAGES)
 
-.PHONY: check
-check: ## Check format, generated code, modules, vet and linters
+.PHONY: check check-format check-generated check-modules check-vet check-lint
+check: check-format check-generated check-modules check-vet check-lint ## Check format, generated code, modules, vet and linters
+
+check-format:
 	@bad=$$(gofmt -l .); [ -z "$$bad" ] || { echo "gofmt would change:" >&2; echo "$$bad" >&2; exit 1; }
+
+check-generated:
 	go run ./cmd/graphgen -check ./...
 	go run ./cmd/graphgen -check ./testdata/golden/...
 	go -C bench tool graphgen -check ./...
+
+check-modules:
 	go mod tidy -diff
 	go -C bench mod tidy -diff
+	go -C tools mod tidy -diff
+
+check-vet:
 	go vet $(PACKAGES)
 	go -C bench vet ./...
+
+check-lint:
 	$(TOOL) staticcheck $(PACKAGES)
 	$(TOOL) golangci-lint run
 	cd bench && go tool -modfile=../tools/go.mod golangci-lint run
