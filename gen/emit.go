@@ -21,6 +21,7 @@ type emitter struct {
 	needs  int                      // how many they are
 
 	errs     bool // the function being written needs a variable for errors
+	oks      bool // the function being written needs a variable for whether something was copied
 	counting bool // the function being written knows how deep it is
 	inHeader bool // what is being written stands in the header of an if
 }

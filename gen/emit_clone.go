@@ -26,38 +26,64 @@ func (e *emitter) cloneExpr(t *typ, x expr) jen.Code {
 	return e.call(t, "Clone", x.code())
 }
 
-// cloneInto writes the statement that makes x a deep copy of itself; none when it is one.
+// cloneInto writes the statements that make x a deep copy of itself; none when it is one.
 func (e *emitter) cloneInto(t *typ, x expr) []jen.Code {
-	if t.pointless {
+	switch {
+	case t.pointless:
 		return nil
+	case !e.counting || !t.recursive:
+		return []jen.Code{x.set(e.cloneExpr(t, x))}
 	}
-	return []jen.Code{x.set(e.cloneExpr(t, x))}
+	e.oks = true
+	return []jen.Code{
+		jen.List(x.code(), jen.Id(e.n.ok)).Op("=").Add(e.cloneExpr(t, x)),
+		jen.If(jen.Op("!").Id(e.n.ok)).Block(e.returnClone(jen.Id(e.n.v), false)),
+	}
 }
 
-// cloneInPlace is cloneInto for elements, of which there may be many: those of a struct that is not copied whole, but
-// only in the fields that point to something.
-func (e *emitter) cloneInPlace(t *typ, x expr) []jen.Code {
-	if t.kind != kindStruct || t.recursive {
-		return e.cloneInto(t, x)
+// returnClone writes a return of a Clone. In types that hold themselves it says whether that is a whole copy: beyond
+// wire.MaxDepth nothing is copied, and nobody goes on, since a cycle that branches would take for ever.
+func (e *emitter) returnClone(value jen.Code, whole bool) jen.Code {
+	if e.counting {
+		return jen.Return(value, jen.Lit(whole))
 	}
-	var body []jen.Code
-	for _, m := range t.stored() {
-		body = append(body, e.cloneInto(m.typ, x.dot(m.name))...)
-	}
-	return body
+	return jen.Return(value)
 }
 
-// cloneBody writes the body of a codec's Clone, whose v is a copy already but for what it points to.
+// returnAddress writes the statements that copy x and return the address of the copy.
+func (e *emitter) returnAddress(t *typ, x expr) []jen.Code {
+	y := expr(e.n.y)
+	if e.counting && t.recursive {
+		return []jen.Code{
+			jen.List(y.code(), jen.Id(e.n.ok)).Op(":=").Add(e.cloneExpr(t, x)),
+			jen.Return(y.addr(), jen.Id(e.n.ok)),
+		}
+	}
+	return []jen.Code{y.define(e.cloneExpr(t, x)), e.returnClone(y.addr(), true)}
+}
+
+// cloneBody writes the body of a codec's Clone.
 func (e *emitter) cloneBody(t *typ) []jen.Code {
-	v := expr(e.n.v)
-	var body []jen.Code
+	e.oks = false
+	body := e.cloneParts(t)
+	var head []jen.Code
 	if e.counts(t) {
-		body = append(body,
-			jen.If(jen.Id(e.n.depth).Op(">=").Qual(wirePath, "MaxDepth")).Block(jen.Return(v.code())),
+		head = append(head,
+			jen.If(jen.Id(e.n.depth).Op(">=").Qual(wirePath, "MaxDepth")).Block(e.returnClone(jen.Id(e.n.v), false)),
 			jen.Id(e.n.depth).Op("++"))
 	}
+	if e.oks {
+		head = append(head, jen.Var().Id(e.n.ok).Bool())
+	}
+	return append(head, body...)
+}
+
+// cloneParts copies what v, which is a copy already, points to.
+func (e *emitter) cloneParts(t *typ) []jen.Code {
+	v := expr(e.n.v)
+	var body []jen.Code
 	over := func(t *typ) jen.Code {
-		return jen.For(expr(e.n.i).define(jen.Range().Add(v.code()))).Block(e.cloneInPlace(t, v.index(e.n.i))...)
+		return jen.For(expr(e.n.i).define(jen.Range().Add(v.code()))).Block(e.cloneInto(t, v.index(e.n.i))...)
 	}
 	switch t.kind {
 	case kindStruct:
@@ -69,37 +95,42 @@ func (e *emitter) cloneBody(t *typ) []jen.Code {
 	case kindSlice:
 		body = append(body, v.set(jen.Qual("slices", "Clone").Call(v.code())), over(t.elem))
 	case kindMap:
-		body = append(body, v.set(jen.Qual("maps", "Clone").Call(v.code())),
-			jen.For(jen.List(jen.Id(e.n.k), jen.Id(e.n.x)).Op(":=").Range().Add(v.code())).Block(
-				v.index(e.n.k).set(e.cloneExpr(t.elem, expr(e.n.x)))))
-	case kindPointer:
 		x := expr(e.n.x)
-		return append(body,
-			jen.If(v.code().Op("==").Nil()).Block(jen.Return(jen.Nil())),
-			x.define(e.cloneExpr(t.elem, v.deref())),
-			jen.Return(x.addr()))
+		loop := append(e.cloneInto(t.elem, x), v.index(e.n.k).set(x.code()))
+		body = append(body, v.set(jen.Qual("maps", "Clone").Call(v.code())),
+			jen.For(jen.List(jen.Id(e.n.k), x.code()).Op(":=").Range().Add(v.code())).Block(loop...))
+	case kindPointer:
+		return append([]jen.Code{jen.If(v.code().Op("==").Nil()).Block(e.returnClone(jen.Nil(), true))}, e.returnAddress(t.elem, v.deref())...)
 	case kindUnion:
 		body = append(body, e.cloneUnion(t)...)
 	case kindWire, kindBinary, kindText:
 		return e.cloneByCodec(t)
 	}
-	return append(body, jen.Return(v.code()))
+	return append(body, e.returnClone(v.code(), true))
+}
+
+// cloneWhole returns what a counting clone made, or the value itself when it is nested too deeply to be copied.
+func (e *emitter) cloneWhole(call jen.Code) []jen.Code {
+	out := expr(e.n.out)
+	return []jen.Code{
+		jen.If(jen.List(out.code(), jen.Id(e.n.ok)).Op(":=").Add(call), jen.Id(e.n.ok)).Block(jen.Return(out.code())),
+		jen.Return(jen.Id(e.n.v)).Comment("too deep, or a cycle: it cannot be stored either"),
+	}
 }
 
 // cloneUnion writes a switch that copies what a closed interface holds.
 func (e *emitter) cloneUnion(t *typ) []jen.Code {
-	x, y := expr(e.n.x), expr(e.n.y)
+	x := expr(e.n.x)
 	var cases []jen.Code
 	for _, a := range t.alts {
 		head := jen.Case(typeCode(e.m.pkgPath, a.typ))
 		switch {
 		case a.pointer:
-			cases = append(cases, head.Block(
-				jen.If(x.code().Op("!=").Nil()).Block(
-					y.define(e.cloneExpr(a.elem, x.deref())),
-					jen.Return(y.addr()))))
-		case !a.elem.pointless:
+			cases = append(cases, head.Block(jen.If(x.code().Op("!=").Nil()).Block(e.returnAddress(a.elem, x.deref())...)))
+		case e.counting && a.elem.recursive:
 			cases = append(cases, head.Block(jen.Return(e.cloneExpr(a.elem, x))))
+		case !a.elem.pointless:
+			cases = append(cases, head.Block(e.returnClone(e.cloneExpr(a.elem, x), true)))
 		}
 	}
 	if len(cases) == 0 {

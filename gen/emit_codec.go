@@ -126,8 +126,15 @@ func (e *emitter) method(t *typ, name string, params []jen.Code, results *jen.St
 		case "Equal":
 			args = []jen.Code{jen.Id(e.n.a), jen.Id(e.n.b), jen.Lit(0)}
 		}
+		body := []jen.Code{jen.Return(expr(e.n.c).call(counting, args...))}
+		if name == "Clone" {
+			body = e.cloneWhole(expr(e.n.c).call(counting, args...))
+		}
 		e.f.Line()
-		e.f.Func().Params(jen.Id(e.n.c).Add(receiver)).Id(name).Params(params...).Add(results).Add(block(jen.Return(expr(e.n.c).call(counting, args...))))
+		e.f.Func().Params(jen.Id(e.n.c).Add(receiver)).Id(name).Params(params...).Add(results).Add(block(body...))
+	}
+	if name == "Clone" {
+		results = jen.Params(results, jen.Bool())
 	}
 	if e.needed[t][counting] {
 		e.counting = true

@@ -9,8 +9,8 @@ type Schema[S, U any] struct {
 
 	// New returns an empty run's state.
 	New func(Options) Live[S, U]
-	// Clone returns a deep copy: nothing that can be written through is shared. Below wire.MaxDepth levels of
-	// nesting it shares; such a value cannot be encoded either.
+	// Clone returns a deep copy: nothing that can be written through is shared. A value that is nested more than
+	// wire.MaxDepth levels deep, or is a cycle, is shared; it cannot be encoded either.
 	Clone func(S) S
 	// Equal compares deeply; nil and empty differ.
 	Equal func(a, b S) bool

@@ -391,8 +391,8 @@ func (graphgenCodecPointerToFull) Clone(v *Full) *Full {
 	if v == nil {
 		return nil
 	}
-	x := (*v).Clone()
-	return &x
+	y := (*v).Clone()
+	return &y
 }
 
 // graphgenCodecMapOfStringToPointerToFull is the codec of map[string]*Full.
@@ -414,7 +414,8 @@ func (graphgenCodecMapOfStringToPointerToFull) Equal(a, b *map[string]*Full) boo
 func (graphgenCodecMapOfStringToPointerToFull) Clone(v map[string]*Full) map[string]*Full {
 	v = maps.Clone(v)
 	for k, x := range v {
-		v[k] = graphgenCodecPointerToFull{}.Clone(x)
+		x = graphgenCodecPointerToFull{}.Clone(x)
+		v[k] = x
 	}
 	return v
 }
@@ -536,6 +537,6 @@ func (graphgenCodecPointerToText) Clone(v *Text) *Text {
 	if v == nil {
 		return nil
 	}
-	x := graphgenCodecText{}.Clone(*v)
-	return &x
+	y := graphgenCodecText{}.Clone(*v)
+	return &y
 }

@@ -694,7 +694,8 @@ func (graphgenCodecMapOfStringToV) Equal(a2, b2 *map[string]v) bool {
 func (graphgenCodecMapOfStringToV) Clone(v2 map[string]v) map[string]v {
 	v2 = maps2.Clone(v2)
 	for k2, x2 := range v2 {
-		v2[k2] = graphgenCodecV{}.Clone(x2)
+		x2 = graphgenCodecV{}.Clone(x2)
+		v2[k2] = x2
 	}
 	return v2
 }
@@ -761,8 +762,8 @@ func (graphgenCodecPointerToU) Clone(v2 *u) *u {
 	if v2 == nil {
 		return nil
 	}
-	x2 := graphgenCodecU{}.Clone(*v2)
-	return &x2
+	y2 := graphgenCodecU{}.Clone(*v2)
+	return &y2
 }
 
 // graphgenCodecR is the codec of r.
@@ -1218,8 +1219,7 @@ func (graphgenCodecSliceOfCore) Equal(a2, b2 *[]state3.Core) bool {
 func (graphgenCodecSliceOfCore) Clone(v2 []state3.Core) []state3.Core {
 	v2 = slices2.Clone(v2)
 	for i2 := range v2 {
-		v2[i2].A = slices2.Clone(v2[i2].A)
-		v2[i2].B = maps2.Clone(v2[i2].B)
+		v2[i2] = graphgenCodecCore{}.Clone(v2[i2])
 	}
 	return v2
 }

@@ -446,8 +446,8 @@ func (graphgenCodecPointerToDoc) Clone(v *kinds.Doc) *kinds.Doc {
 	if v == nil {
 		return nil
 	}
-	x := graphgenCodecDoc{}.Clone(*v)
-	return &x
+	y := graphgenCodecDoc{}.Clone(*v)
+	return &y
 }
 
 // graphgenCodecEnvelope is the codec of unions.Envelope.
@@ -492,7 +492,8 @@ func (graphgenCodecMapOfStringToEnvelope) Equal(a, b *map[string]unions.Envelope
 func (graphgenCodecMapOfStringToEnvelope) Clone(v map[string]unions.Envelope) map[string]unions.Envelope {
 	v = maps.Clone(v)
 	for k, x := range v {
-		v[k] = graphgenCodecEnvelope{}.Clone(x)
+		x = graphgenCodecEnvelope{}.Clone(x)
+		v[k] = x
 	}
 	return v
 }
@@ -659,7 +660,8 @@ func (graphgenCodecHeader) Equal(a, b *http.Header) bool {
 func (graphgenCodecHeader) Clone(v http.Header) http.Header {
 	v = maps.Clone(v)
 	for k, x := range v {
-		v[k] = slices.Clone(x)
+		x = slices.Clone(x)
+		v[k] = x
 	}
 	return v
 }

@@ -570,7 +570,7 @@ func (graphgenCodecSliceOfBoxOfItem) Equal(a, b *[]Box[Item]) bool {
 func (graphgenCodecSliceOfBoxOfItem) Clone(v []Box[Item]) []Box[Item] {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i].Value = graphgenCodecItem{}.Clone(v[i].Value)
+		v[i] = graphgenCodecBoxOfItem{}.Clone(v[i])
 	}
 	return v
 }
@@ -604,8 +604,8 @@ func (graphgenCodecPointerToItem) Clone(v *Item) *Item {
 	if v == nil {
 		return nil
 	}
-	x := graphgenCodecItem{}.Clone(*v)
-	return &x
+	y := graphgenCodecItem{}.Clone(*v)
+	return &y
 }
 
 // graphgenCodecPairOfIDOfPointerToItem is the codec of Pair[ID, *Item].
@@ -636,6 +636,11 @@ func (graphgenCodecPairOfIDOfPointerToItem) Equal(a, b *Pair[ID, *Item]) bool {
 		graphgenCodecPointerToItem{}.Equal(&a.Val, &b.Val)
 }
 
+func (graphgenCodecPairOfIDOfPointerToItem) Clone(v Pair[ID, *Item]) Pair[ID, *Item] {
+	v.Val = graphgenCodecPointerToItem{}.Clone(v.Val)
+	return v
+}
+
 // If this does not compile, Pair has changed since graphgen ran: run go generate.
 var _ = struct {
 	Key ID
@@ -660,7 +665,7 @@ func (graphgenCodecSliceOfPairOfIDOfPointerToItem) Equal(a, b *[]Pair[ID, *Item]
 func (graphgenCodecSliceOfPairOfIDOfPointerToItem) Clone(v []Pair[ID, *Item]) []Pair[ID, *Item] {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i].Val = graphgenCodecPointerToItem{}.Clone(v[i].Val)
+		v[i] = graphgenCodecPairOfIDOfPointerToItem{}.Clone(v[i])
 	}
 	return v
 }
@@ -786,7 +791,8 @@ func (graphgenCodecMapOfIDToPairOfIntOfSliceOfBoxOfBool) Equal(a, b *map[ID]Pair
 func (graphgenCodecMapOfIDToPairOfIntOfSliceOfBoxOfBool) Clone(v map[ID]Pair[int, []Box[bool]]) map[ID]Pair[int, []Box[bool]] {
 	v = maps.Clone(v)
 	for k, x := range v {
-		v[k] = graphgenCodecPairOfIntOfSliceOfBoxOfBool{}.Clone(x)
+		x = graphgenCodecPairOfIntOfSliceOfBoxOfBool{}.Clone(x)
+		v[k] = x
 	}
 	return v
 }
@@ -866,6 +872,11 @@ func (graphgenCodecOfOfSliceOfString) Equal(a, b *opt.Of[[]string]) bool {
 		a.OK == b.OK
 }
 
+func (graphgenCodecOfOfSliceOfString) Clone(v opt.Of[[]string]) opt.Of[[]string] {
+	v.Value = slices.Clone(v.Value)
+	return v
+}
+
 // If this does not compile, Of has changed since graphgen ran: run go generate.
 var _ = struct {
 	Value []string
@@ -921,7 +932,7 @@ func (graphgenCodecSliceOfOfOfSliceOfString) Equal(a, b *[]opt.Of[[]string]) boo
 func (graphgenCodecSliceOfOfOfSliceOfString) Clone(v []opt.Of[[]string]) []opt.Of[[]string] {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i].Value = slices.Clone(v[i].Value)
+		v[i] = graphgenCodecOfOfSliceOfString{}.Clone(v[i])
 	}
 	return v
 }
@@ -1010,12 +1021,12 @@ func (graphgenCodecPointerToChainOfInt) equal(a, b **Chain[int], depth int) bool
 	return graphgenCodecChainOfInt{}.equal(*a, *b, depth)
 }
 
-func (graphgenCodecPointerToChainOfInt) clone(v *Chain[int], depth int) *Chain[int] {
+func (graphgenCodecPointerToChainOfInt) clone(v *Chain[int], depth int) (*Chain[int], bool) {
 	if v == nil {
-		return nil
+		return nil, true
 	}
-	x := graphgenCodecChainOfInt{}.clone(*v, depth)
-	return &x
+	y, ok := graphgenCodecChainOfInt{}.clone(*v, depth)
+	return &y, ok
 }
 
 // graphgenCodecChainOfInt is the codec of Chain[int].
@@ -1065,15 +1076,24 @@ func (graphgenCodecChainOfInt) equal(a, b *Chain[int], depth int) bool {
 		graphgenCodecPointerToChainOfInt{}.equal(&a.Next, &b.Next, depth)
 }
 
-func (c graphgenCodecChainOfInt) Clone(v Chain[int]) Chain[int] { return c.clone(v, 0) }
+func (c graphgenCodecChainOfInt) Clone(v Chain[int]) Chain[int] {
+	if out, ok := c.clone(v, 0); ok {
+		return out
+	}
+	return v // too deep, or a cycle: it cannot be stored either
+}
 
-func (graphgenCodecChainOfInt) clone(v Chain[int], depth int) Chain[int] {
+func (graphgenCodecChainOfInt) clone(v Chain[int], depth int) (Chain[int], bool) {
 	if depth >= wire.MaxDepth {
-		return v
+		return v, false
 	}
 	depth++
-	v.Next = graphgenCodecPointerToChainOfInt{}.clone(v.Next, depth)
-	return v
+	var ok bool
+	v.Next, ok = graphgenCodecPointerToChainOfInt{}.clone(v.Next, depth)
+	if !ok {
+		return v, false
+	}
+	return v, true
 }
 
 // If this does not compile, Chain has changed since graphgen ran: run go generate.

@@ -630,8 +630,8 @@ func (graphgenCodecPointerToItem) Clone(v *Item) *Item {
 	if v == nil {
 		return nil
 	}
-	x := *v
-	return &x
+	y := *v
+	return &y
 }
 
 // graphgenCodecSliceOfPointerToItem is the codec of []*Item.
@@ -718,6 +718,11 @@ func (graphgenCodecEmbedding) Equal(a, b *Embedding) bool {
 		wire.SameSlice(a.More, b.More)
 }
 
+func (graphgenCodecEmbedding) Clone(v Embedding) Embedding {
+	v.More = slices.Clone(v.More)
+	return v
+}
+
 // If this does not compile, Embedding has changed since graphgen ran: run go generate.
 var _ = struct {
 	Item
@@ -742,7 +747,7 @@ func (graphgenCodecSliceOfEmbedding) Equal(a, b *[]Embedding) bool {
 func (graphgenCodecSliceOfEmbedding) Clone(v []Embedding) []Embedding {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i].More = slices.Clone(v[i].More)
+		v[i] = graphgenCodecEmbedding{}.Clone(v[i])
 	}
 	return v
 }
@@ -896,7 +901,8 @@ func (graphgenCodecTable) Equal(a, b *Table) bool {
 func (graphgenCodecTable) Clone(v Table) Table {
 	v = maps.Clone(v)
 	for k, x := range v {
-		v[k] = slices.Clone(x)
+		x = slices.Clone(x)
+		v[k] = x
 	}
 	return v
 }

@@ -1883,7 +1883,7 @@ func (graphgenCodecSliceOfName) Equal(a, b *[]Name) bool {
 func (graphgenCodecSliceOfName) Clone(v []Name) []Name {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i].Nicks = slices.Clone(v[i].Nicks)
+		v[i] = graphgenCodecName{}.Clone(v[i])
 	}
 	return v
 }
@@ -2127,8 +2127,8 @@ func (graphgenCodecPointerToName) Clone(v *Name) *Name {
 	if v == nil {
 		return nil
 	}
-	x := graphgenCodecName{}.Clone(*v)
-	return &x
+	y := graphgenCodecName{}.Clone(*v)
+	return &y
 }
 
 // graphgenCodecSliceOfPointerToName is the codec of []*Name.
@@ -2344,7 +2344,8 @@ func (graphgenCodecMapOfRoleToName) Equal(a, b *map[Role]Name) bool {
 func (graphgenCodecMapOfRoleToName) Clone(v map[Role]Name) map[Role]Name {
 	v = maps.Clone(v)
 	for k, x := range v {
-		v[k] = graphgenCodecName{}.Clone(x)
+		x = graphgenCodecName{}.Clone(x)
+		v[k] = x
 	}
 	return v
 }
@@ -2403,7 +2404,8 @@ func (graphgenCodecMapOfInt32ToSliceOfPointerToName) Equal(a, b *map[int32][]*Na
 func (graphgenCodecMapOfInt32ToSliceOfPointerToName) Clone(v map[int32][]*Name) map[int32][]*Name {
 	v = maps.Clone(v)
 	for k, x := range v {
-		v[k] = graphgenCodecSliceOfPointerToName{}.Clone(x)
+		x = graphgenCodecSliceOfPointerToName{}.Clone(x)
+		v[k] = x
 	}
 	return v
 }
@@ -2462,7 +2464,8 @@ func (graphgenCodecMapOfStringToMapOfInt32ToSliceOfPointerToName) Equal(a, b *ma
 func (graphgenCodecMapOfStringToMapOfInt32ToSliceOfPointerToName) Clone(v map[string]map[int32][]*Name) map[string]map[int32][]*Name {
 	v = maps.Clone(v)
 	for k, x := range v {
-		v[k] = graphgenCodecMapOfInt32ToSliceOfPointerToName{}.Clone(x)
+		x = graphgenCodecMapOfInt32ToSliceOfPointerToName{}.Clone(x)
+		v[k] = x
 	}
 	return v
 }
@@ -2640,8 +2643,8 @@ func (graphgenCodecPointerToInt) Clone(v *int) *int {
 	if v == nil {
 		return nil
 	}
-	x := *v
-	return &x
+	y := *v
+	return &y
 }
 
 // graphgenCodecArrayOf2Int is the codec of [2]int.
@@ -2693,8 +2696,8 @@ func (graphgenCodecPointerToArrayOf2Int) Clone(v *[2]int) *[2]int {
 	if v == nil {
 		return nil
 	}
-	x := *v
-	return &x
+	y := *v
+	return &y
 }
 
 // graphgenCodecPointerToTime is the codec of *time.Time.
@@ -2726,8 +2729,8 @@ func (graphgenCodecPointerToTime) Clone(v *time.Time) *time.Time {
 	if v == nil {
 		return nil
 	}
-	x := *v
-	return &x
+	y := *v
+	return &y
 }
 
 // graphgenCodecStruct2 is the codec of struct{A int; B []string}.
@@ -2831,8 +2834,8 @@ func (graphgenCodecPointerToEmbedded) Clone(v *Embedded) *Embedded {
 	if v == nil {
 		return nil
 	}
-	x := *v
-	return &x
+	y := *v
+	return &y
 }
 
 // graphgenCodecPacked is the codec of other.Packed.
@@ -2999,8 +3002,8 @@ func (graphgenCodecPointerToInt2) Clone(v *big.Int) *big.Int {
 	if v == nil {
 		return nil
 	}
-	x := graphgenCodecInt2{}.Clone(*v)
-	return &x
+	y := graphgenCodecInt2{}.Clone(*v)
+	return &y
 }
 
 // graphgenCodecAddr is the codec of netip.Addr.
@@ -3058,8 +3061,8 @@ func (graphgenCodecPointerToURL) Clone(v *url.URL) *url.URL {
 	if v == nil {
 		return nil
 	}
-	x := graphgenCodecURL{}.Clone(*v)
-	return &x
+	y := graphgenCodecURL{}.Clone(*v)
+	return &y
 }
 
 // graphgenCodecText is the codec of Text.

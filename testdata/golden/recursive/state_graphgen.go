@@ -345,12 +345,16 @@ func (graphgenCodecSliceOfPointerToNode) equal(a, b *[]*Node, depth int) bool {
 	return true
 }
 
-func (graphgenCodecSliceOfPointerToNode) clone(v []*Node, depth int) []*Node {
+func (graphgenCodecSliceOfPointerToNode) clone(v []*Node, depth int) ([]*Node, bool) {
+	var ok bool
 	v = slices.Clone(v)
 	for i := range v {
-		v[i] = graphgenCodecPointerToNode{}.clone(v[i], depth)
+		v[i], ok = graphgenCodecPointerToNode{}.clone(v[i], depth)
+		if !ok {
+			return v, false
+		}
 	}
-	return v
+	return v, true
 }
 
 // graphgenCodecMapOfStringToNode is the codec of map[string]Node.
@@ -405,12 +409,17 @@ func (graphgenCodecMapOfStringToNode) equal(a, b *map[string]Node, depth int) bo
 	return true
 }
 
-func (graphgenCodecMapOfStringToNode) clone(v map[string]Node, depth int) map[string]Node {
+func (graphgenCodecMapOfStringToNode) clone(v map[string]Node, depth int) (map[string]Node, bool) {
+	var ok bool
 	v = maps.Clone(v)
 	for k, x := range v {
-		v[k] = graphgenCodecNode{}.clone(x, depth)
+		x, ok = graphgenCodecNode{}.clone(x, depth)
+		if !ok {
+			return v, false
+		}
+		v[k] = x
 	}
-	return v
+	return v, true
 }
 
 // graphgenCodecNode is the codec of Node.
@@ -473,15 +482,25 @@ func (graphgenCodecNode) equal(a, b *Node, depth int) bool {
 		graphgenCodecPointerToNode{}.equal(&a.Next, &b.Next, depth)
 }
 
-func (graphgenCodecNode) clone(v Node, depth int) Node {
+func (graphgenCodecNode) clone(v Node, depth int) (Node, bool) {
 	if depth >= wire.MaxDepth {
-		return v
+		return v, false
 	}
 	depth++
-	v.Children = graphgenCodecSliceOfPointerToNode{}.clone(v.Children, depth)
-	v.ByName = graphgenCodecMapOfStringToNode{}.clone(v.ByName, depth)
-	v.Next = graphgenCodecPointerToNode{}.clone(v.Next, depth)
-	return v
+	var ok bool
+	v.Children, ok = graphgenCodecSliceOfPointerToNode{}.clone(v.Children, depth)
+	if !ok {
+		return v, false
+	}
+	v.ByName, ok = graphgenCodecMapOfStringToNode{}.clone(v.ByName, depth)
+	if !ok {
+		return v, false
+	}
+	v.Next, ok = graphgenCodecPointerToNode{}.clone(v.Next, depth)
+	if !ok {
+		return v, false
+	}
+	return v, true
 }
 
 // If this does not compile, Node has changed since graphgen ran: run go generate.
@@ -524,14 +543,19 @@ func (graphgenCodecPointerToNode) equal(a, b **Node, depth int) bool {
 	return graphgenCodecNode{}.equal(*a, *b, depth)
 }
 
-func (c graphgenCodecPointerToNode) Clone(v *Node) *Node { return c.clone(v, 0) }
-
-func (graphgenCodecPointerToNode) clone(v *Node, depth int) *Node {
-	if v == nil {
-		return nil
+func (c graphgenCodecPointerToNode) Clone(v *Node) *Node {
+	if out, ok := c.clone(v, 0); ok {
+		return out
 	}
-	x := graphgenCodecNode{}.clone(*v, depth)
-	return &x
+	return v // too deep, or a cycle: it cannot be stored either
+}
+
+func (graphgenCodecPointerToNode) clone(v *Node, depth int) (*Node, bool) {
+	if v == nil {
+		return nil, true
+	}
+	y, ok := graphgenCodecNode{}.clone(*v, depth)
+	return &y, ok
 }
 
 // graphgenCodecList is the codec of List.
@@ -597,18 +621,27 @@ func (graphgenCodecList) equal(a, b *List, depth int) bool {
 	return true
 }
 
-func (c graphgenCodecList) Clone(v List) List { return c.clone(v, 0) }
+func (c graphgenCodecList) Clone(v List) List {
+	if out, ok := c.clone(v, 0); ok {
+		return out
+	}
+	return v // too deep, or a cycle: it cannot be stored either
+}
 
-func (graphgenCodecList) clone(v List, depth int) List {
+func (graphgenCodecList) clone(v List, depth int) (List, bool) {
 	if depth >= wire.MaxDepth {
-		return v
+		return v, false
 	}
 	depth++
+	var ok bool
 	v = slices.Clone(v)
 	for i := range v {
-		v[i] = graphgenCodecList{}.clone(v[i], depth)
+		v[i], ok = graphgenCodecList{}.clone(v[i], depth)
+		if !ok {
+			return v, false
+		}
 	}
-	return v
+	return v, true
 }
 
 // graphgenCodecSliceOfList is the codec of []List.
@@ -702,18 +735,28 @@ func (graphgenCodecTree) equal(a, b *Tree, depth int) bool {
 	return true
 }
 
-func (c graphgenCodecTree) Clone(v Tree) Tree { return c.clone(v, 0) }
+func (c graphgenCodecTree) Clone(v Tree) Tree {
+	if out, ok := c.clone(v, 0); ok {
+		return out
+	}
+	return v // too deep, or a cycle: it cannot be stored either
+}
 
-func (graphgenCodecTree) clone(v Tree, depth int) Tree {
+func (graphgenCodecTree) clone(v Tree, depth int) (Tree, bool) {
 	if depth >= wire.MaxDepth {
-		return v
+		return v, false
 	}
 	depth++
+	var ok bool
 	v = maps.Clone(v)
 	for k, x := range v {
-		v[k] = graphgenCodecTree{}.clone(x, depth)
+		x, ok = graphgenCodecTree{}.clone(x, depth)
+		if !ok {
+			return v, false
+		}
+		v[k] = x
 	}
-	return v
+	return v, true
 }
 
 // graphgenCodecMapOfStringToTree is the codec of map[string]Tree.
@@ -735,7 +778,8 @@ func (graphgenCodecMapOfStringToTree) Equal(a, b *map[string]Tree) bool {
 func (graphgenCodecMapOfStringToTree) Clone(v map[string]Tree) map[string]Tree {
 	v = maps.Clone(v)
 	for k, x := range v {
-		v[k] = graphgenCodecTree{}.Clone(x)
+		x = graphgenCodecTree{}.Clone(x)
+		v[k] = x
 	}
 	return v
 }
@@ -787,12 +831,16 @@ func (graphgenCodecSliceOfA) equal(a, b *[]A, depth int) bool {
 	return true
 }
 
-func (graphgenCodecSliceOfA) clone(v []A, depth int) []A {
+func (graphgenCodecSliceOfA) clone(v []A, depth int) ([]A, bool) {
+	var ok bool
 	v = slices.Clone(v)
 	for i := range v {
-		v[i] = graphgenCodecA{}.clone(v[i], depth)
+		v[i], ok = graphgenCodecA{}.clone(v[i], depth)
+		if !ok {
+			return v, false
+		}
 	}
-	return v
+	return v, true
 }
 
 // graphgenCodecB is the codec of B.
@@ -840,13 +888,17 @@ func (graphgenCodecB) equal(a, b *B, depth int) bool {
 		a.Text == b.Text
 }
 
-func (graphgenCodecB) clone(v B, depth int) B {
+func (graphgenCodecB) clone(v B, depth int) (B, bool) {
 	if depth >= wire.MaxDepth {
-		return v
+		return v, false
 	}
 	depth++
-	v.A = graphgenCodecSliceOfA{}.clone(v.A, depth)
-	return v
+	var ok bool
+	v.A, ok = graphgenCodecSliceOfA{}.clone(v.A, depth)
+	if !ok {
+		return v, false
+	}
+	return v, true
 }
 
 // If this does not compile, B has changed since graphgen ran: run go generate.
@@ -881,12 +933,12 @@ func (graphgenCodecPointerToB) equal(a, b **B, depth int) bool {
 	return graphgenCodecB{}.equal(*a, *b, depth)
 }
 
-func (graphgenCodecPointerToB) clone(v *B, depth int) *B {
+func (graphgenCodecPointerToB) clone(v *B, depth int) (*B, bool) {
 	if v == nil {
-		return nil
+		return nil, true
 	}
-	x := graphgenCodecB{}.clone(*v, depth)
-	return &x
+	y, ok := graphgenCodecB{}.clone(*v, depth)
+	return &y, ok
 }
 
 // graphgenCodecA is the codec of A.
@@ -929,15 +981,24 @@ func (graphgenCodecA) equal(a, b *A, depth int) bool {
 	return graphgenCodecPointerToB{}.equal(&a.B, &b.B, depth)
 }
 
-func (c graphgenCodecA) Clone(v A) A { return c.clone(v, 0) }
+func (c graphgenCodecA) Clone(v A) A {
+	if out, ok := c.clone(v, 0); ok {
+		return out
+	}
+	return v // too deep, or a cycle: it cannot be stored either
+}
 
-func (graphgenCodecA) clone(v A, depth int) A {
+func (graphgenCodecA) clone(v A, depth int) (A, bool) {
 	if depth >= wire.MaxDepth {
-		return v
+		return v, false
 	}
 	depth++
-	v.B = graphgenCodecPointerToB{}.clone(v.B, depth)
-	return v
+	var ok bool
+	v.B, ok = graphgenCodecPointerToB{}.clone(v.B, depth)
+	if !ok {
+		return v, false
+	}
+	return v, true
 }
 
 // If this does not compile, A has changed since graphgen ran: run go generate.
@@ -990,13 +1051,17 @@ func (graphgenCodecStep) equal(a, b *Step, depth int) bool {
 		graphgenCodecSliceOfStep{}.equal(&a.Then, &b.Then, depth)
 }
 
-func (graphgenCodecStep) clone(v Step, depth int) Step {
+func (graphgenCodecStep) clone(v Step, depth int) (Step, bool) {
 	if depth >= wire.MaxDepth {
-		return v
+		return v, false
 	}
 	depth++
-	v.Then = graphgenCodecSliceOfStep{}.clone(v.Then, depth)
-	return v
+	var ok bool
+	v.Then, ok = graphgenCodecSliceOfStep{}.clone(v.Then, depth)
+	if !ok {
+		return v, false
+	}
+	return v, true
 }
 
 // If this does not compile, Step has changed since graphgen ran: run go generate.
@@ -1054,14 +1119,23 @@ func (graphgenCodecSliceOfStep) equal(a, b *[]Step, depth int) bool {
 	return true
 }
 
-func (c graphgenCodecSliceOfStep) Clone(v []Step) []Step { return c.clone(v, 0) }
+func (c graphgenCodecSliceOfStep) Clone(v []Step) []Step {
+	if out, ok := c.clone(v, 0); ok {
+		return out
+	}
+	return v // too deep, or a cycle: it cannot be stored either
+}
 
-func (graphgenCodecSliceOfStep) clone(v []Step, depth int) []Step {
+func (graphgenCodecSliceOfStep) clone(v []Step, depth int) ([]Step, bool) {
+	var ok bool
 	v = slices.Clone(v)
 	for i := range v {
-		v[i] = graphgenCodecStep{}.clone(v[i], depth)
+		v[i], ok = graphgenCodecStep{}.clone(v[i], depth)
+		if !ok {
+			return v, false
+		}
 	}
-	return v
+	return v, true
 }
 
 // graphgenCodecAdd is the codec of Add.
@@ -1109,14 +1183,21 @@ func (graphgenCodecAdd) equal(a, b *Add, depth int) bool {
 		graphgenCodecExpr{}.equal(&a.R, &b.R, depth)
 }
 
-func (graphgenCodecAdd) clone(v Add, depth int) Add {
+func (graphgenCodecAdd) clone(v Add, depth int) (Add, bool) {
 	if depth >= wire.MaxDepth {
-		return v
+		return v, false
 	}
 	depth++
-	v.L = graphgenCodecExpr{}.clone(v.L, depth)
-	v.R = graphgenCodecExpr{}.clone(v.R, depth)
-	return v
+	var ok bool
+	v.L, ok = graphgenCodecExpr{}.clone(v.L, depth)
+	if !ok {
+		return v, false
+	}
+	v.R, ok = graphgenCodecExpr{}.clone(v.R, depth)
+	if !ok {
+		return v, false
+	}
+	return v, true
 }
 
 // If this does not compile, Add has changed since graphgen ran: run go generate.
@@ -1161,13 +1242,17 @@ func (graphgenCodecNeg) equal(a, b *Neg, depth int) bool {
 	return graphgenCodecExpr{}.equal(&a.X, &b.X, depth)
 }
 
-func (graphgenCodecNeg) clone(v Neg, depth int) Neg {
+func (graphgenCodecNeg) clone(v Neg, depth int) (Neg, bool) {
 	if depth >= wire.MaxDepth {
-		return v
+		return v, false
 	}
 	depth++
-	v.X = graphgenCodecExpr{}.clone(v.X, depth)
-	return v
+	var ok bool
+	v.X, ok = graphgenCodecExpr{}.clone(v.X, depth)
+	if !ok {
+		return v, false
+	}
+	return v, true
 }
 
 // If this does not compile, Neg has changed since graphgen ran: run go generate.
@@ -1256,21 +1341,26 @@ func (graphgenCodecExpr) equal(a, b *Expr, depth int) bool {
 	return *b == nil
 }
 
-func (c graphgenCodecExpr) Clone(v Expr) Expr { return c.clone(v, 0) }
+func (c graphgenCodecExpr) Clone(v Expr) Expr {
+	if out, ok := c.clone(v, 0); ok {
+		return out
+	}
+	return v // too deep, or a cycle: it cannot be stored either
+}
 
-func (graphgenCodecExpr) clone(v Expr, depth int) Expr {
+func (graphgenCodecExpr) clone(v Expr, depth int) (Expr, bool) {
 	if depth >= wire.MaxDepth {
-		return v
+		return v, false
 	}
 	depth++
 	switch x := v.(type) {
 	case *Add:
 		if x != nil {
-			y := graphgenCodecAdd{}.clone(*x, depth)
-			return &y
+			y, ok := graphgenCodecAdd{}.clone(*x, depth)
+			return &y, ok
 		}
 	case Neg:
 		return graphgenCodecNeg{}.clone(x, depth)
 	}
-	return v
+	return v, true
 }

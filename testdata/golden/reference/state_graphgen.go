@@ -1015,6 +1015,11 @@ func (graphgenCodecToolCall) Equal(a, b *ToolCall) bool {
 		wire.SameSlice(a.Args, b.Args)
 }
 
+func (graphgenCodecToolCall) Clone(v ToolCall) ToolCall {
+	v.Args = slices.Clone(v.Args)
+	return v
+}
+
 // If this does not compile, ToolCall has changed since graphgen ran: run go generate.
 var _ = struct {
 	ID   string
@@ -1071,7 +1076,7 @@ func (graphgenCodecSliceOfToolCall) Equal(a, b *[]ToolCall) bool {
 func (graphgenCodecSliceOfToolCall) Clone(v []ToolCall) []ToolCall {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i].Args = slices.Clone(v[i].Args)
+		v[i] = graphgenCodecToolCall{}.Clone(v[i])
 	}
 	return v
 }
@@ -1119,6 +1124,11 @@ func (graphgenCodecMessage) Equal(a, b *Message) bool {
 		graphgenCodecSliceOfToolCall{}.Equal(&a.Calls, &b.Calls)
 }
 
+func (graphgenCodecMessage) Clone(v Message) Message {
+	v.Calls = graphgenCodecSliceOfToolCall{}.Clone(v.Calls)
+	return v
+}
+
 // If this does not compile, Message has changed since graphgen ran: run go generate.
 var _ = struct {
 	ID    string
@@ -1146,7 +1156,7 @@ func (graphgenCodecSliceOfMessage) Equal(a, b *[]Message) bool {
 func (graphgenCodecSliceOfMessage) Clone(v []Message) []Message {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i].Calls = graphgenCodecSliceOfToolCall{}.Clone(v[i].Calls)
+		v[i] = graphgenCodecMessage{}.Clone(v[i])
 	}
 	return v
 }
@@ -1327,14 +1337,18 @@ func (graphgenCodecPlan) equal(a, b *Plan, depth int) bool {
 		graphgenCodecPointerToPlan{}.equal(&a.Next, &b.Next, depth)
 }
 
-func (graphgenCodecPlan) clone(v Plan, depth int) Plan {
+func (graphgenCodecPlan) clone(v Plan, depth int) (Plan, bool) {
 	if depth >= wire.MaxDepth {
-		return v
+		return v, false
 	}
 	depth++
+	var ok bool
 	v.Steps = slices.Clone(v.Steps)
-	v.Next = graphgenCodecPointerToPlan{}.clone(v.Next, depth)
-	return v
+	v.Next, ok = graphgenCodecPointerToPlan{}.clone(v.Next, depth)
+	if !ok {
+		return v, false
+	}
+	return v, true
 }
 
 // If this does not compile, Plan has changed since graphgen ran: run go generate.
@@ -1376,14 +1390,19 @@ func (graphgenCodecPointerToPlan) equal(a, b **Plan, depth int) bool {
 	return graphgenCodecPlan{}.equal(*a, *b, depth)
 }
 
-func (c graphgenCodecPointerToPlan) Clone(v *Plan) *Plan { return c.clone(v, 0) }
-
-func (graphgenCodecPointerToPlan) clone(v *Plan, depth int) *Plan {
-	if v == nil {
-		return nil
+func (c graphgenCodecPointerToPlan) Clone(v *Plan) *Plan {
+	if out, ok := c.clone(v, 0); ok {
+		return out
 	}
-	x := graphgenCodecPlan{}.clone(*v, depth)
-	return &x
+	return v // too deep, or a cycle: it cannot be stored either
+}
+
+func (graphgenCodecPointerToPlan) clone(v *Plan, depth int) (*Plan, bool) {
+	if v == nil {
+		return nil, true
+	}
+	y, ok := graphgenCodecPlan{}.clone(*v, depth)
+	return &y, ok
 }
 
 // graphgenCodecMapOfStringToString is the codec of map[string]string.
@@ -1449,6 +1468,11 @@ func (graphgenCodecDoc) Equal(a, b *Doc) bool {
 		wire.SameSlice(a.Pages, b.Pages)
 }
 
+func (graphgenCodecDoc) Clone(v Doc) Doc {
+	v.Pages = slices.Clone(v.Pages)
+	return v
+}
+
 // If this does not compile, Doc has changed since graphgen ran: run go generate.
 var _ = struct {
 	Title string
@@ -1473,7 +1497,7 @@ func (graphgenCodecSliceOfDoc) Equal(a, b *[]Doc) bool {
 func (graphgenCodecSliceOfDoc) Clone(v []Doc) []Doc {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i].Pages = slices.Clone(v[i].Pages)
+		v[i] = graphgenCodecDoc{}.Clone(v[i])
 	}
 	return v
 }

@@ -672,16 +672,20 @@ func (graphgenCodecGroup) equal(a, b *Group, depth int) bool {
 	return true
 }
 
-func (graphgenCodecGroup) clone(v Group, depth int) Group {
+func (graphgenCodecGroup) clone(v Group, depth int) (Group, bool) {
 	if depth >= wire.MaxDepth {
-		return v
+		return v, false
 	}
 	depth++
+	var ok bool
 	v = slices.Clone(v)
 	for i := range v {
-		v[i] = graphgenCodecMessage{}.clone(v[i], depth)
+		v[i], ok = graphgenCodecMessage{}.clone(v[i], depth)
+		if !ok {
+			return v, false
+		}
 	}
-	return v
+	return v, true
 }
 
 // graphgenCodecMessage is the codec of Message.
@@ -781,30 +785,35 @@ func (graphgenCodecMessage) equal(a, b *Message, depth int) bool {
 	return *b == nil
 }
 
-func (c graphgenCodecMessage) Clone(v Message) Message { return c.clone(v, 0) }
+func (c graphgenCodecMessage) Clone(v Message) Message {
+	if out, ok := c.clone(v, 0); ok {
+		return out
+	}
+	return v // too deep, or a cycle: it cannot be stored either
+}
 
-func (graphgenCodecMessage) clone(v Message, depth int) Message {
+func (graphgenCodecMessage) clone(v Message, depth int) (Message, bool) {
 	if depth >= wire.MaxDepth {
-		return v
+		return v, false
 	}
 	depth++
 	switch x := v.(type) {
 	case *User:
 		if x != nil {
 			y := *x
-			return &y
+			return &y, true
 		}
 	case *Assistant:
 		if x != nil {
 			y := graphgenCodecAssistant{}.Clone(*x)
-			return &y
+			return &y, true
 		}
 	case Tool:
-		return graphgenCodecTool{}.Clone(x)
+		return graphgenCodecTool{}.Clone(x), true
 	case Group:
 		return graphgenCodecGroup{}.clone(x, depth)
 	}
-	return v
+	return v, true
 }
 
 // graphgenCodecSliceOfMessage is the codec of []Message.
@@ -849,7 +858,8 @@ func (graphgenCodecMapOfStringToMessage) Equal(a, b *map[string]Message) bool {
 func (graphgenCodecMapOfStringToMessage) Clone(v map[string]Message) map[string]Message {
 	v = maps.Clone(v)
 	for k, x := range v {
-		v[k] = graphgenCodecMessage{}.Clone(x)
+		x = graphgenCodecMessage{}.Clone(x)
+		v[k] = x
 	}
 	return v
 }
@@ -1018,6 +1028,6 @@ func (graphgenCodecPointerToEnvelope) Clone(v *Envelope) *Envelope {
 	if v == nil {
 		return nil
 	}
-	x := graphgenCodecEnvelope{}.Clone(*v)
-	return &x
+	y := graphgenCodecEnvelope{}.Clone(*v)
+	return &y
 }
