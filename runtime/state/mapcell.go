@@ -122,6 +122,7 @@ func sortPairs[K comparable, V any](pairs []pair[K, V], compare func(a, b K) int
 		pairs[n] = pairs[i]
 		n++
 	}
+	clear(pairs[n:])
 	return pairs[:n]
 }
 
