@@ -192,4 +192,3 @@ func (c *Core) displace(n int) {
 	c.dead += n
 	c.fresh += n
 }
-
