@@ -128,6 +128,7 @@ func journey(l *ledger) *graph.Builder[work, update] {
 // travel does what a caller does that dies and comes back: it begins the thread, or resumes it, until the run
 // stops or finishes.
 func travel(t *testing.T, s checkpoint.Saver, l *ledger, opts ...graph.Option) (result, error) {
+	t.Helper()
 	opts = append([]graph.Option{graph.Saver(s), graph.InterruptBefore("send"), graph.Strict()}, opts...)
 	th := compile(t, journey(l), opts...).Thread("t")
 	res, err := th.Resume(t.Context(), graph.TakeOver())

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// ErrDraining: a run on a graph that was told to drain.
+// ErrDraining is the error of a run on a graph that was told to drain.
 var ErrDraining = errors.New("the graph is draining")
 
 // Drain stops the graph's runs for a shutdown: each stops when the superstep under way has committed, as Paused, and

@@ -48,33 +48,34 @@ func chain(ids ...graph.ID) *graph.Builder[work, update] {
 	return b
 }
 
-func compile(t testing.TB, b *graph.Builder[work, update], opts ...graph.Option) *app {
-	t.Helper()
+func compile(tb testing.TB, b *graph.Builder[work, update], opts ...graph.Option) *app {
+	tb.Helper()
 	g, err := b.Compile(opts...)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return g
 }
 
 // done checks that a run ended without error, and how.
-func done(t testing.TB, want graph.Status) func(result, error) result {
+func done(tb testing.TB, want graph.Status) func(result, error) result {
+	tb.Helper()
 	return func(res result, err error) result {
-		t.Helper()
+		tb.Helper()
 		if err != nil {
-			t.Fatalf("got error %v, want the run %s", err, want)
+			tb.Fatalf("got error %v, want the run %s", err, want)
 		}
 		if res.Status != want {
-			t.Fatalf("got the run %s, due %v; want it %s", res.Status, res.Next, want)
+			tb.Fatalf("got the run %s, due %v; want it %s", res.Status, res.Next, want)
 		}
 		return res
 	}
 }
 
-func same(t testing.TB, what string, got, want any) {
-	t.Helper()
+func same(tb testing.TB, what string, got, want any) {
+	tb.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
+		tb.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
 

@@ -36,12 +36,13 @@ func (g *gated) node(name string) func(context.Context, work) (update, error) {
 	}
 }
 
-func (g *gated) graph(t testing.TB, name string, opts ...graph.Option) *app {
+func (g *gated) graph(tb testing.TB, name string, opts ...graph.Option) *app {
+	tb.Helper()
 	b := newWork()
 	b.Node("a", g.node(name))
 	b.Edge(graph.Start, "a")
 	b.Edge("a", graph.End)
-	return compile(t, b, append(opts, graph.Holder(name))...)
+	return compile(tb, b, append(opts, graph.Holder(name))...)
 }
 
 // outcome is what a run in the background came to.

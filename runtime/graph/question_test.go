@@ -291,8 +291,7 @@ func TestAQuestionBesideAFailure(t *testing.T) {
 
 func TestQuestionsInSendsAndLoops(t *testing.T) {
 	b := newWork()
-	var each graph.Sender[doc]
-	each = graph.TaskNode(b, "each", func(ctx context.Context, _ work, d doc) (update, error) {
+	each := graph.TaskNode(b, "each", func(ctx context.Context, _ work, d doc) (update, error) {
 		n, err := amount.Ask(ctx, wire.String(d.Name))
 		return logged(fmt.Sprint(d.Name, n)), err
 	}, amount)

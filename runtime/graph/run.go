@@ -296,7 +296,7 @@ func (r *run[S, U]) giveUp(cause error) error {
 		return cause
 	}
 	if errors.Is(cause, checkpoint.ErrConflict) {
-		r.log.close() // another run has the thread: nothing may be written
+		_ = r.log.close() // another run has the thread: what was queued is refused, and nothing more may be written
 		return cause
 	}
 	err := r.flush(r.results(cause), outcome{r.status, true})

@@ -572,7 +572,7 @@ func TestAnEphemeralFieldLivesForOneSuperstep(t *testing.T) {
 
 func TestCurrentTask(t *testing.T) {
 	b := newWork()
-	var left context.Context
+	contexts := map[string]context.Context{}
 	var keys []string
 	for _, id := range []graph.ID{"a", "b"} {
 		b.Node(id, func(ctx context.Context, _ work) (update, error) {
@@ -580,7 +580,7 @@ func TestCurrentTask(t *testing.T) {
 			if task.Graph != "g" || task.Node != string(id) || task.Attempt != 1 || len(task.Key) != 32 {
 				return update{}, fmt.Errorf("got %+v", task)
 			}
-			left, keys = ctx, append(keys, task.Key)
+			contexts[task.Node], keys = ctx, append(keys, task.Key)
 			return update{}, nil
 		})
 	}
@@ -592,7 +592,7 @@ func TestCurrentTask(t *testing.T) {
 	done(t, graph.Finished)(g.Run(t.Context(), input))
 	slices.Sort(keys)
 	same(t, "different keys", len(slices.Compact(keys)), 4)
-	if got := graph.CurrentTask(left); got != (graph.Task{}) {
+	if got := graph.CurrentTask(contexts["b"]); got != (graph.Task{}) {
 		t.Errorf("after the node returned: got %+v, want none", got)
 	}
 	if got := graph.CurrentTask(t.Context()); got != (graph.Task{}) {

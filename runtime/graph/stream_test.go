@@ -111,8 +111,8 @@ func TestAPanicOfTheConsumerLeavesTheThreadResumable(t *testing.T) {
 				t.Error("the panic was swallowed")
 			}
 		}()
-		for range th.Stream(t.Context(), input) {
-			panic("the consumer broke")
+		for _, err := range th.Stream(t.Context(), input) {
+			panic(fmt.Sprint("the consumer broke: ", err))
 		}
 	}()
 	res := done(t, graph.Finished)(th.Resume(t.Context()))
@@ -261,11 +261,14 @@ func TestLeavingAStreamWhileANodeRunsCancelsTheNode(t *testing.T) {
 }
 
 func TestWhatNobodyHearsIsDropped(t *testing.T) {
-	var left context.Context
+	left := make(chan context.Context, 1)
 	b := tokens(func(ctx context.Context, name string) {
 		graph.Emit(ctx, name)
 		if name == "a" {
-			left = ctx
+			select {
+			case left <- ctx:
+			default:
+			}
 		}
 	})
 	th, _ := newThread(t, b)
@@ -275,7 +278,7 @@ func TestWhatNobodyHearsIsDropped(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e.Kind == graph.EventEnd {
-			graph.Emit(left, "too late")
+			graph.Emit(<-left, "too late")
 		}
 	}
 	graph.Emit(t.Context(), "outside")

@@ -19,23 +19,23 @@ import (
 )
 
 // newThread compiles b on a memory saver of its own.
-func newThread(t testing.TB, b *graph.Builder[work, update], opts ...graph.Option) (thread, *memory.Saver) {
-	t.Helper()
+func newThread(tb testing.TB, b *graph.Builder[work, update], opts ...graph.Option) (thread, *memory.Saver) {
+	tb.Helper()
 	s := memory.New()
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := s.Close(); err != nil {
-			t.Errorf("close the saver: %v", err)
+			tb.Errorf("close the saver: %v", err)
 		}
 	})
-	return compile(t, b, append([]graph.Option{graph.Saver(s)}, opts...)...).Thread("t"), s
+	return compile(tb, b, append([]graph.Option{graph.Saver(s)}, opts...)...).Thread("t"), s
 }
 
-func collect[S any](t testing.TB, seq func(func(graph.Snapshot[S], error) bool)) []graph.Snapshot[S] {
-	t.Helper()
+func collect[S any](tb testing.TB, seq func(func(graph.Snapshot[S], error) bool)) []graph.Snapshot[S] {
+	tb.Helper()
 	var all []graph.Snapshot[S]
 	for snap, err := range seq {
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		all = append(all, snap)
 	}
@@ -44,6 +44,7 @@ func collect[S any](t testing.TB, seq func(func(graph.Snapshot[S], error) bool))
 
 // pairGraph is the two-node example: node_a sets foo a and adds a to bar, node_b likewise.
 func pairGraph(t *testing.T, s checkpoint.Saver) *graph.Graph[teststate.Pair, teststate.PairUpdate] {
+	t.Helper()
 	b := graph.New("pair", teststate.PairSchema)
 	for id, v := range map[graph.ID]string{"node_a": "a", "node_b": "b"} {
 		b.Node(id, func(context.Context, teststate.Pair) (teststate.PairUpdate, error) {
@@ -183,7 +184,10 @@ func TestHistoryIsFilteredAndPaged(t *testing.T) {
 	same(t, "step", logs(checkpoint.Query{Step: 2, HasStep: true}), []string{"a"})
 	same(t, "node", logs(checkpoint.Query{Node: "b"}), []string{"a"})
 	n := 0
-	for range th.History(t.Context(), checkpoint.Query{}) {
+	for _, err := range th.History(t.Context(), checkpoint.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		n++
 		break
 	}

@@ -26,7 +26,7 @@ type Work struct {
 // push is a custom reducer. It panics on "boom".
 func push(old []string, in string) []string {
 	if in == "boom" {
-		panic("the reducer broke")
+		panic("the reducer broke") //nolint:forbidigo // tests want a reducer that breaks
 	}
 	return append(slices.Clone(old), in)
 }
