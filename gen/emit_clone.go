@@ -41,6 +41,19 @@ func (e *emitter) cloneInto(t *typ, x expr) []jen.Code {
 	}
 }
 
+// cloneInPlace is cloneInto for elements, of which there may be many: those of a struct that is not copied whole, but
+// only in the fields that point to something.
+func (e *emitter) cloneInPlace(t *typ, x expr) []jen.Code {
+	if t.kind != kindStruct || t.recursive {
+		return e.cloneInto(t, x)
+	}
+	var body []jen.Code
+	for _, m := range t.stored() {
+		body = append(body, e.cloneInto(m.typ, x.dot(m.name))...)
+	}
+	return body
+}
+
 // returnClone writes a return of a Clone. In types that hold themselves it says whether that is a whole copy: beyond
 // wire.MaxDepth nothing is copied, and nobody goes on, since a cycle that branches would take for ever.
 func (e *emitter) returnClone(value jen.Code, whole bool) jen.Code {
@@ -83,7 +96,7 @@ func (e *emitter) cloneParts(t *typ) []jen.Code {
 	v := expr(e.n.v)
 	var body []jen.Code
 	over := func(t *typ) jen.Code {
-		return jen.For(expr(e.n.i).define(jen.Range().Add(v.code()))).Block(e.cloneInto(t, v.index(e.n.i))...)
+		return jen.For(expr(e.n.i).define(jen.Range().Add(v.code()))).Block(e.cloneInPlace(t, v.index(e.n.i))...)
 	}
 	switch t.kind {
 	case kindStruct:

@@ -761,8 +761,8 @@ func (graphgenCodecPointerToPlan) Clone(v *Plan) *Plan {
 	if v == nil {
 		return nil
 	}
-	x := graphgenCodecPlan{}.Clone(*v)
-	return &x
+	y := graphgenCodecPlan{}.Clone(*v)
+	return &y
 }
 
 // graphgenCodecPlanEdit is the codec of PlanEdit.

@@ -1172,8 +1172,8 @@ func (graphgenCodecPointerToReply) Clone(v *Reply) *Reply {
 	if v == nil {
 		return nil
 	}
-	x := graphgenCodecReply{}.Clone(*v)
-	return &x
+	y := graphgenCodecReply{}.Clone(*v)
+	return &y
 }
 
 // graphgenCodecSliceOfString is the codec of []string.

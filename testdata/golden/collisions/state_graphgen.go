@@ -1219,7 +1219,8 @@ func (graphgenCodecSliceOfCore) Equal(a2, b2 *[]state3.Core) bool {
 func (graphgenCodecSliceOfCore) Clone(v2 []state3.Core) []state3.Core {
 	v2 = slices2.Clone(v2)
 	for i2 := range v2 {
-		v2[i2] = graphgenCodecCore{}.Clone(v2[i2])
+		v2[i2].A = slices2.Clone(v2[i2].A)
+		v2[i2].B = maps2.Clone(v2[i2].B)
 	}
 	return v2
 }

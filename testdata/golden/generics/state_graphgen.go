@@ -570,7 +570,7 @@ func (graphgenCodecSliceOfBoxOfItem) Equal(a, b *[]Box[Item]) bool {
 func (graphgenCodecSliceOfBoxOfItem) Clone(v []Box[Item]) []Box[Item] {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i] = graphgenCodecBoxOfItem{}.Clone(v[i])
+		v[i].Value = graphgenCodecItem{}.Clone(v[i].Value)
 	}
 	return v
 }
@@ -636,11 +636,6 @@ func (graphgenCodecPairOfIDOfPointerToItem) Equal(a, b *Pair[ID, *Item]) bool {
 		graphgenCodecPointerToItem{}.Equal(&a.Val, &b.Val)
 }
 
-func (graphgenCodecPairOfIDOfPointerToItem) Clone(v Pair[ID, *Item]) Pair[ID, *Item] {
-	v.Val = graphgenCodecPointerToItem{}.Clone(v.Val)
-	return v
-}
-
 // If this does not compile, Pair has changed since graphgen ran: run go generate.
 var _ = struct {
 	Key ID
@@ -665,7 +660,7 @@ func (graphgenCodecSliceOfPairOfIDOfPointerToItem) Equal(a, b *[]Pair[ID, *Item]
 func (graphgenCodecSliceOfPairOfIDOfPointerToItem) Clone(v []Pair[ID, *Item]) []Pair[ID, *Item] {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i] = graphgenCodecPairOfIDOfPointerToItem{}.Clone(v[i])
+		v[i].Val = graphgenCodecPointerToItem{}.Clone(v[i].Val)
 	}
 	return v
 }
@@ -872,11 +867,6 @@ func (graphgenCodecOfOfSliceOfString) Equal(a, b *opt.Of[[]string]) bool {
 		a.OK == b.OK
 }
 
-func (graphgenCodecOfOfSliceOfString) Clone(v opt.Of[[]string]) opt.Of[[]string] {
-	v.Value = slices.Clone(v.Value)
-	return v
-}
-
 // If this does not compile, Of has changed since graphgen ran: run go generate.
 var _ = struct {
 	Value []string
@@ -932,7 +922,7 @@ func (graphgenCodecSliceOfOfOfSliceOfString) Equal(a, b *[]opt.Of[[]string]) boo
 func (graphgenCodecSliceOfOfOfSliceOfString) Clone(v []opt.Of[[]string]) []opt.Of[[]string] {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i] = graphgenCodecOfOfSliceOfString{}.Clone(v[i])
+		v[i].Value = slices.Clone(v[i].Value)
 	}
 	return v
 }

@@ -718,11 +718,6 @@ func (graphgenCodecEmbedding) Equal(a, b *Embedding) bool {
 		wire.SameSlice(a.More, b.More)
 }
 
-func (graphgenCodecEmbedding) Clone(v Embedding) Embedding {
-	v.More = slices.Clone(v.More)
-	return v
-}
-
 // If this does not compile, Embedding has changed since graphgen ran: run go generate.
 var _ = struct {
 	Item
@@ -747,7 +742,7 @@ func (graphgenCodecSliceOfEmbedding) Equal(a, b *[]Embedding) bool {
 func (graphgenCodecSliceOfEmbedding) Clone(v []Embedding) []Embedding {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i] = graphgenCodecEmbedding{}.Clone(v[i])
+		v[i].More = slices.Clone(v[i].More)
 	}
 	return v
 }

@@ -1883,7 +1883,7 @@ func (graphgenCodecSliceOfName) Equal(a, b *[]Name) bool {
 func (graphgenCodecSliceOfName) Clone(v []Name) []Name {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i] = graphgenCodecName{}.Clone(v[i])
+		v[i].Nicks = slices.Clone(v[i].Nicks)
 	}
 	return v
 }

@@ -192,11 +192,6 @@ func (graphgenCodecItem) Equal(a, b *Item) bool {
 	return wire.SameSlice(a.Tags, b.Tags)
 }
 
-func (graphgenCodecItem) Clone(v Item) Item {
-	v.Tags = slices.Clone(v.Tags)
-	return v
-}
-
 // If this does not compile, Item has changed since graphgen ran: run go generate.
 var _ = struct {
 	Tags []string
@@ -220,7 +215,7 @@ func (graphgenCodecSliceOfItem) Equal(a, b *[]Item) bool {
 func (graphgenCodecSliceOfItem) Clone(v []Item) []Item {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i] = graphgenCodecItem{}.Clone(v[i])
+		v[i].Tags = slices.Clone(v[i].Tags)
 	}
 	return v
 }

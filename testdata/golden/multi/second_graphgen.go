@@ -253,11 +253,6 @@ func (graphgenSecondStateCodecItem) Equal(a, b *Item) bool {
 	return wire.SameSlice(a.Tags, b.Tags)
 }
 
-func (graphgenSecondStateCodecItem) Clone(v Item) Item {
-	v.Tags = slices.Clone(v.Tags)
-	return v
-}
-
 // If this does not compile, Item has changed since graphgen ran: run go generate.
 var _ = struct {
 	Tags []string
@@ -312,7 +307,7 @@ func (graphgenSecondStateCodecSliceOfItem) Equal(a, b *[]Item) bool {
 func (graphgenSecondStateCodecSliceOfItem) Clone(v []Item) []Item {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i] = graphgenSecondStateCodecItem{}.Clone(v[i])
+		v[i].Tags = slices.Clone(v[i].Tags)
 	}
 	return v
 }

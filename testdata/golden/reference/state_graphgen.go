@@ -1015,11 +1015,6 @@ func (graphgenCodecToolCall) Equal(a, b *ToolCall) bool {
 		wire.SameSlice(a.Args, b.Args)
 }
 
-func (graphgenCodecToolCall) Clone(v ToolCall) ToolCall {
-	v.Args = slices.Clone(v.Args)
-	return v
-}
-
 // If this does not compile, ToolCall has changed since graphgen ran: run go generate.
 var _ = struct {
 	ID   string
@@ -1076,7 +1071,7 @@ func (graphgenCodecSliceOfToolCall) Equal(a, b *[]ToolCall) bool {
 func (graphgenCodecSliceOfToolCall) Clone(v []ToolCall) []ToolCall {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i] = graphgenCodecToolCall{}.Clone(v[i])
+		v[i].Args = slices.Clone(v[i].Args)
 	}
 	return v
 }
@@ -1124,11 +1119,6 @@ func (graphgenCodecMessage) Equal(a, b *Message) bool {
 		graphgenCodecSliceOfToolCall{}.Equal(&a.Calls, &b.Calls)
 }
 
-func (graphgenCodecMessage) Clone(v Message) Message {
-	v.Calls = graphgenCodecSliceOfToolCall{}.Clone(v.Calls)
-	return v
-}
-
 // If this does not compile, Message has changed since graphgen ran: run go generate.
 var _ = struct {
 	ID    string
@@ -1156,7 +1146,7 @@ func (graphgenCodecSliceOfMessage) Equal(a, b *[]Message) bool {
 func (graphgenCodecSliceOfMessage) Clone(v []Message) []Message {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i] = graphgenCodecMessage{}.Clone(v[i])
+		v[i].Calls = graphgenCodecSliceOfToolCall{}.Clone(v[i].Calls)
 	}
 	return v
 }
@@ -1468,11 +1458,6 @@ func (graphgenCodecDoc) Equal(a, b *Doc) bool {
 		wire.SameSlice(a.Pages, b.Pages)
 }
 
-func (graphgenCodecDoc) Clone(v Doc) Doc {
-	v.Pages = slices.Clone(v.Pages)
-	return v
-}
-
 // If this does not compile, Doc has changed since graphgen ran: run go generate.
 var _ = struct {
 	Title string
@@ -1497,7 +1482,7 @@ func (graphgenCodecSliceOfDoc) Equal(a, b *[]Doc) bool {
 func (graphgenCodecSliceOfDoc) Clone(v []Doc) []Doc {
 	v = slices.Clone(v)
 	for i := range v {
-		v[i] = graphgenCodecDoc{}.Clone(v[i])
+		v[i].Pages = slices.Clone(v[i].Pages)
 	}
 	return v
 }
