@@ -12,6 +12,8 @@ func TestStatesTravel(t *testing.T) {
 	goldentest.State(t, EverythingSchema, nil)
 }
 
+func TestStateIsAStructToOtherLibraries(t *testing.T) { goldentest.Structs(t, StateSchema) }
+
 func TestPayloadTravels(t *testing.T) { goldentest.Payload[Doc](t, nil) }
 
 func FuzzEverything(f *testing.F) { goldentest.FuzzState(f, EverythingSchema, nil) }

@@ -1,0 +1,42 @@
+package goldentest
+
+import (
+	"testing"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/graphgen-go/graphgen/runtime/state"
+)
+
+// Structs checks that an independent library reads a state's snapshot into the user's own struct, and that what the
+// library writes of it can be read as a snapshot. It is for states of types that the library knows, and whose wire names are
+// those of Go.
+func Structs[S, U any](t *testing.T, schema *state.Schema[S, U]) {
+	t.Helper()
+	each(t, nil, func(f *Filler) {
+		var s S
+		Fill(f, &s)
+		live := schema.New(state.Options{})
+		live.Load(s)
+		b, err := live.AppendSnapshot(nil)
+		if err != nil {
+			t.Fatalf("%s: %v", schema.Name, err)
+		}
+		var theirs S
+		if err := msgpack.Unmarshal(b, &theirs); err != nil {
+			t.Fatalf("%s: the other library cannot read %x: %v", schema.Name, b, err)
+		}
+		if changed := schema.Changed(s, theirs); changed != nil {
+			t.Errorf("%s: the other library reads %q as\n%+v\nwant\n%+v", schema.Name, changed, theirs, s)
+		}
+		if b, err = msgpack.Marshal(s); err != nil {
+			t.Fatalf("%s: the other library cannot write %+v: %v", schema.Name, s, err)
+		}
+		if err := live.Decode(b); err != nil {
+			t.Fatalf("%s: decode what the other library wrote: %v", schema.Name, err)
+		}
+		if changed := schema.Changed(s, live.View()); changed != nil {
+			t.Errorf("%s: %q differ after the other library wrote them:\n%+v\nwant\n%+v", schema.Name, changed, live.View(), s)
+		}
+	})
+}
