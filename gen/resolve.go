@@ -27,6 +27,7 @@ type place struct {
 	pos     token.Position
 	subject string // State.Messages
 	path    string // the way from the subject to the type, for types of other packages: .Transport[]
+	nested  bool   // it is a field of a struct that is no state
 }
 
 func (at place) into(step string) place {
@@ -39,6 +40,9 @@ func (r *resolver) fault(at place, t types.Type, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	if at.path != "" {
 		message = "in " + strings.TrimPrefix(at.path, ".") + ": " + message
+	}
+	if at.nested {
+		message = strings.ReplaceAll(message, "tag the field untracked", `tag the field graph:"-"`)
 	}
 	r.diags.add(at.pos, at.subject, "%s", strings.ReplaceAll(message, "%T", r.show(t)))
 }
@@ -327,6 +331,7 @@ func (r *resolver) fillStruct(res *typ, u *types.Struct, t types.Type, at place)
 		in := at.into("." + f.Name())
 		if named != nil && !res.foreign {
 			in = r.placeOf(f, named.Obj().Name())
+			in.nested = !isState
 		} else if named != nil {
 			in.path = "." + r.show(t) + "." + f.Name()
 		}

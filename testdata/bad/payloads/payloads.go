@@ -2,7 +2,7 @@
 package payloads
 
 //graphgen:payload
-type Doc struct{ C chan int } // want `Doc.C: type chan int is a channel`
+type Doc struct{ C chan int } // want `Doc.C: type chan int is a channel, which cannot be stored; tag the field graph:"-"`
 
 //graphgen:payload
 type Face interface{ M() } // want `Face: is an interface, which cannot have methods; name a struct that holds it`

@@ -44,5 +44,5 @@ type Point struct{ X, Y int }
 // Nested has a field that cannot be stored.
 type Nested struct {
 	OK   int
-	Done chan struct{} // want `Nested.Done: type chan struct{} is a channel`
+	Done chan struct{} // want `Nested.Done: type chan struct{} is a channel, which cannot be stored; tag the field graph:"-", or keep`
 }
