@@ -112,6 +112,7 @@ func connect(dsn string, o *options) (*sqlsaver.Std, error) {
 	config.ClientFoundRows = true // rows that a statement found, changed or not
 	config.InterpolateParams = false
 	config.MultiStatements = false
+	config.Logger = &mysql.NopLogger{} // what it would print, the errors say
 	c, err := mysql.NewConnector(config)
 	if err != nil {
 		return nil, err

@@ -41,6 +41,7 @@ type options struct {
 	conns    int
 	readable bool
 	prepare  bool
+	use      func(*pgxpool.Pool) // gets the pool; for tests
 }
 
 // VerifySchema makes Open change no table: it fails unless they are there and up to date. Without it, Open makes
@@ -103,6 +104,9 @@ func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres: open: %w", err)
 	}
+	if o.use != nil {
+		o.use(pool)
+	}
 	db, d := &db{pool}, dialect()
 	if err := sqlsaver.Migrate(ctx, db, d, Schema(), o.mode); err != nil {
 		return nil, errors.Join(fmt.Errorf("postgres: open: %w", err), db.Close())
@@ -113,6 +117,9 @@ func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 	}
 	return &Saver{s}, nil
 }
+
+// put finds one row when it stored a write.
+const put = "SELECT 1 FROM (SELECT graph_put(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
 
 func dialect() *sqlsaver.Dialect {
 	return &sqlsaver.Dialect{
@@ -133,6 +140,15 @@ func dialect() *sqlsaver.Dialect {
 		LockSchema: "WITH l AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtext('graphgen ' || current_schema()))) " + //nolint:misspell // it is spelled so
 			"SELECT count(*) FROM l",
 		Classify: classify,
+
+		Commit:      "SELECT o_version, o_seq FROM graph_commit(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		CommitChild: "SELECT o_version, o_seq FROM graph_commit(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		Put:         put + "false) AS put) AS p WHERE put",
+		PutFirst:    put + "true) AS put) AS p WHERE put",
+		DropFirst: []string{
+			"DROP FUNCTION IF EXISTS graph_commit", "DROP FUNCTION IF EXISTS graph_put", "DROP FUNCTION IF EXISTS graph_add",
+			"DROP FUNCTION IF EXISTS graph_holds",
+		},
 	}
 }
 

@@ -27,6 +27,12 @@ type Dialect struct {
 	// processes from changing tables until UnlockSchema, or the transaction's end, and returns 1 when it does; both
 	// may be empty.
 	HasTable, LockSchema, UnlockSchema string
+
+	// Commit, CommitChild, Put and PutFirst do what the statements of those names do, with the same values bound in
+	// the same order; empty for those.
+	Commit, CommitChild, Put, PutFirst string
+	// DropFirst are the statements that drop what else there is, before tables are dropped.
+	DropFirst []string
 }
 
 // Fault says what an error of a database means for the call.
@@ -40,6 +46,22 @@ const (
 	Lost                    // the connection broke: a write may have been stored
 	Full                    // there is no room to store anything
 )
+
+// texts returns the statements in the dialect.
+func (d *Dialect) texts() [statements]string {
+	all := texts()
+	for st, text := range map[statement]string{
+		stCommitRoot: d.Commit, stCommitChild: d.CommitChild, stPutOne: d.Put, stKeepOne: d.PutFirst,
+	} {
+		if text != "" {
+			all[st] = text
+		}
+	}
+	for i := range all {
+		all[i] = d.text(all[i])
+	}
+	return all
+}
 
 // text returns a statement in the dialect.
 func (d *Dialect) text(s string) string {

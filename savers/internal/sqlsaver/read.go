@@ -47,23 +47,41 @@ func (s *Saver) load(ctx context.Context, tx Tx, p checkpoint.Place) (chain chec
 	if err != nil {
 		return chain, err
 	}
-	root, err := s.root(ctx, tx, at)
+	h, err := s.head(ctx, tx, at)
 	if err != nil {
 		return chain, err
 	}
+	chain.Head = h.id
+	root := checkpoint.Record{ID: h.id, Step: int(h.step)}
+	if at.ns != 0 {
+		if root, err = s.root(ctx, tx, at); err != nil {
+			return chain, err
+		}
+	}
 	chain.Thread = describe(t, v, root, writes)
-	last, err := s.place(ctx, tx, at, p, &chain)
+	last, err := s.place(ctx, tx, at, p, h)
 	if err != nil || last == 0 {
 		return chain, err
 	}
-	chain.Records, err = s.records(ctx, tx, stChain, at.thread, at.version, at.ns, last, at.thread, at.version, at.ns, last)
+	var flags int64
+	chain.Records, flags, err = s.flagged(ctx, tx, stChain, at.thread, at.version, at.ns, last, at.thread, at.version, at.ns, last)
 	if err != nil {
 		return chain, err
 	}
 	if len(chain.Records) == 0 {
 		return chain, fmt.Errorf("record %d has no snapshot before it: %w", last, checkpoint.ErrDamaged)
 	}
-	return chain, s.due(ctx, tx, t, at, &chain, writes)
+	end := &chain.Records[len(chain.Records)-1]
+	for _, w := range writes {
+		if w.Base == end.Base {
+			chain.Writes = append(chain.Writes, w)
+		}
+	}
+	if end.ID == h.id && end.Base == end.ID { // nothing comes after it
+		chain.Due, chain.Committed = end.Due, isOver(flags, nil)
+		return chain, nil
+	}
+	return chain, s.due(ctx, tx, t, at, &chain)
 }
 
 // root returns what a thread's description says of the root's head.
@@ -81,13 +99,8 @@ func (s *Saver) root(ctx context.Context, tx Tx, at spot) (r checkpoint.Record, 
 	return r, err
 }
 
-// place sets the chain's head and returns the seq of the checkpoint that is asked for; 0 for none.
-func (s *Saver) place(ctx context.Context, tx Tx, at spot, p checkpoint.Place, chain *checkpoint.Chain) (last int64, err error) {
-	h, err := s.head(ctx, tx, at)
-	if err != nil {
-		return 0, err
-	}
-	chain.Head = h.id
+// place returns the seq of the checkpoint that is asked for in a log with a head; 0 for none.
+func (s *Saver) place(ctx context.Context, tx Tx, at spot, p checkpoint.Place, h head) (last int64, err error) {
 	if p.At.IsZero() {
 		return h.seq, nil
 	}
@@ -99,29 +112,22 @@ func (s *Saver) place(ctx context.Context, tx Tx, at spot, p checkpoint.Place, c
 }
 
 // due sets what a chain says of the base of its last record.
-func (s *Saver) due(ctx context.Context, tx Tx, t *thread, at spot, chain *checkpoint.Chain, writes []checkpoint.Write) error {
+func (s *Saver) due(ctx context.Context, tx Tx, t *thread, at spot, chain *checkpoint.Chain) error {
 	last := &chain.Records[len(chain.Records)-1]
 	var ns, flags int64
 	var next *int64
 	var b []byte
 	found, err := one(ctx, tx, s.text[stBase], []any{t.no, int64(chain.Version), last.Base[:]}, &ns, &flags, &next, &b)
-	if err != nil {
+	if err != nil || !found || ns != at.ns {
 		return err
 	}
-	if found && ns == at.ns {
-		var r checkpoint.Record
-		body := codec.NewReader(b)
-		body.Body(&r)
-		if err := body.End(); err != nil {
-			return fmt.Errorf("record %s: %w: %w", last.Base, checkpoint.ErrDamaged, err)
-		}
-		chain.Due, chain.Committed = r.Due, isOver(flags, next)
+	var r checkpoint.Record
+	body := codec.NewReader(b)
+	body.Body(&r)
+	if err := body.End(); err != nil {
+		return fmt.Errorf("record %s: %w: %w", last.Base, checkpoint.ErrDamaged, err)
 	}
-	for _, w := range writes {
-		if w.Base == last.Base {
-			chain.Writes = append(chain.Writes, w)
-		}
-	}
+	chain.Due, chain.Committed = r.Due, isOver(flags, next)
 	return nil
 }
 
@@ -250,8 +256,11 @@ func (h *history) start(ctx context.Context, tx Tx) error {
 	if err != nil {
 		return err
 	}
-	var chain checkpoint.Chain
-	h.next, err = h.s.place(ctx, tx, h.at, p, &chain)
+	head, err := h.s.head(ctx, tx, h.at)
+	if err != nil {
+		return err
+	}
+	h.next, err = h.s.place(ctx, tx, h.at, p, head)
 	switch {
 	case err != nil:
 		return err

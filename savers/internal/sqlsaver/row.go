@@ -63,13 +63,13 @@ func bodyOf(r *checkpoint.Record) []byte {
 	return codec.AppendBody(make([]byte, 0, 64+len(r.Payload)), r)
 }
 
-// scanRecord reads a row that recordColumns selects.
-func scanRecord(rows Rows) (r checkpoint.Record, err error) {
+// scanRecord reads a row that recordColumns selects, and its flags.
+func scanRecord(rows Rows) (r checkpoint.Record, flags int64, err error) {
 	var id, parent, base, commits, body, before, line, graph []byte
-	var seq, flags, step, created, fingerprint int64
+	var seq, step, created, fingerprint int64
 	err = rows.Scan(&seq, &id, &flags, &step, &created, &parent, &base, &commits, &body, &before, &line, &fingerprint, &graph)
 	if err != nil {
-		return r, err
+		return r, flags, err
 	}
 	r = checkpoint.Record{
 		Seq: uint64(seq), Step: int(step), Source: checkpoint.Source(flags & sourceBits), Snapshot: flags&isSnapshot != 0,
@@ -86,14 +86,14 @@ func scanRecord(rows Rows) (r checkpoint.Record, err error) {
 		r.Base = r.ID
 	}
 	if !ok {
-		return r, damagedID(seq)
+		return r, flags, damagedID(seq)
 	}
 	b := codec.NewReader(body)
 	b.Body(&r)
 	if err := b.End(); err != nil {
-		return r, fmt.Errorf("record %d: %w: %w", seq, checkpoint.ErrDamaged, err)
+		return r, flags, fmt.Errorf("record %d: %w: %w", seq, checkpoint.ErrDamaged, err)
 	}
-	return r, nil
+	return r, flags, nil
 }
 
 // setID sets id to what a column holds; nil is the zero id.
@@ -108,17 +108,22 @@ func damagedID(seq int64) error {
 
 // records runs a statement that selects records.
 func (s *Saver) records(ctx context.Context, db Runner, st statement, args ...any) ([]checkpoint.Record, error) {
+	records, _, err := s.flagged(ctx, db, st, args...)
+	return records, err
+}
+
+// flagged runs a statement that selects records, and returns the flags of the last one, too.
+func (s *Saver) flagged(ctx context.Context, db Runner, st statement, args ...any) (all []checkpoint.Record, last int64, err error) {
 	rows, err := db.Query(ctx, s.text[st], args...)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var all []checkpoint.Record
 	err = each(rows, func(rows Rows) error {
-		r, err := scanRecord(rows)
-		all = append(all, r)
+		r, flags, err := scanRecord(rows)
+		all, last = append(all, r), flags
 		return err
 	})
-	return all, err
+	return all, last, err
 }
 
 // thread is a row of graph_thread.
@@ -218,6 +223,7 @@ func (s *Saver) spot(ctx context.Context, db Runner, t *thread, version int, nam
 type head struct {
 	id   checkpoint.ID
 	seq  int64
+	step int64
 	line line
 }
 
@@ -236,7 +242,7 @@ func (s *Saver) head(ctx context.Context, db Runner, at spot) (h head, err error
 	}
 	var id, lineID, graph []byte
 	var fingerprint int64
-	found, err := one(ctx, db, s.text[stHead], []any{at.thread, at.version, at.ns}, &h.seq, &id, &h.line.no, &lineID, &fingerprint, &graph)
+	found, err := one(ctx, db, s.text[stHead], []any{at.thread, at.version, at.ns}, &h.seq, &id, &h.step, &h.line.no, &lineID, &fingerprint, &graph)
 	if err != nil || !found {
 		return head{}, err
 	}

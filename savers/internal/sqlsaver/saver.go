@@ -68,12 +68,9 @@ const DefaultPatience = 10 * time.Second
 
 // New returns a saver on a database that has the tables. It owns db from then on, also when it fails.
 func New(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
-	s := &Saver{db: db, d: d, patience: o.Patience, readable: o.Readable, runs: make(map[checkpoint.ID]run), states: make(map[spot]state)}
+	s := &Saver{db: db, d: d, text: d.texts(), patience: o.Patience, readable: o.Readable, runs: make(map[checkpoint.ID]run), states: make(map[spot]state)}
 	if s.patience == 0 {
 		s.patience = DefaultPatience
-	}
-	for i, text := range texts() {
-		s.text[i] = d.text(text)
 	}
 	if err := db.Prepare(ctx, s.text[:reads], s.text[:]); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: prepare: %w", d.Name, err), db.Close())

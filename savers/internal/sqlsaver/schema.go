@@ -28,7 +28,8 @@ func tables() []string {
 }
 
 // Migrate brings a database's tables to the newest version. files has a file of statements for each version, in order,
-// named 0001_what.sql and so on; each leaves a database as it was, or is harmless when it is run again.
+// named 0001_what.sql and so on, with an empty line after each statement; where statements that change tables are no part
+// of a transaction, each must be harmless when it is run again.
 func Migrate(ctx context.Context, db DB, d *Dialect, files fs.FS, mode Mode) error {
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil || len(names) == 0 {
@@ -36,7 +37,7 @@ func Migrate(ctx context.Context, db DB, d *Dialect, files fs.FS, mode Mode) err
 	}
 	slices.Sort(names)
 	s := &Saver{db: db, d: d, patience: DefaultPatience}
-	err = s.write(ctx, Lost, func(tx Tx) error {
+	err = s.write(ctx, RolledBack, func(tx Tx) error {
 		m := migration{tx: tx, d: d, files: files, names: names}
 		return m.locked(ctx, mode)
 	})
@@ -65,6 +66,11 @@ func (m *migration) locked(ctx context.Context, mode Mode) (err error) {
 		defer func() { err = errors.Join(err, m.query(ctx, m.d.UnlockSchema)) }()
 	}
 	if mode == Recreate {
+		for _, text := range m.d.DropFirst {
+			if err := m.exec(ctx, text); err != nil {
+				return err
+			}
+		}
 		for _, table := range tables() {
 			if err := m.exec(ctx, "DROP TABLE IF EXISTS "+table); err != nil {
 				return err
@@ -108,8 +114,8 @@ func (m *migration) apply(ctx context.Context, version int) error {
 	if err != nil {
 		return err
 	}
-	for _, text := range strings.Split(string(b), ";\n") {
-		if text = strings.TrimSpace(text); text == "" {
+	for _, text := range strings.Split(string(b), ";\n\n") {
+		if text = strings.TrimSuffix(strings.TrimSpace(text), ";"); text == "" {
 			continue
 		}
 		if err := m.exec(ctx, text); err != nil {

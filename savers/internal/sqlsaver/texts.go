@@ -49,6 +49,8 @@ const (
 	stMarkCommitted
 	stPutWrite
 	stKeepWrite
+	stPutOne
+	stKeepOne
 	stDiscard
 	stSweep
 	stLastReleased
@@ -118,6 +120,17 @@ const (
 const nextRecord = `LEFT JOIN graph_checkpoint n ON n.thread_no = c.thread_no AND n.version = c.version AND n.ns_no = c.ns_no AND n.seq = c.seq + 1
 WHERE c.thread_no = ? AND c.version = ? AND c.id = ?`
 
+// A write of a run whose thread's row need not change is stored by one statement likewise.
+const putText = `INSERT INTO graph_write (thread_no, version, base, write_key, kind, data)
+SELECT t.thread_no, t.version, w.base, {bytes}, {number}, {bytes}
+FROM graph_thread t JOIN (SELECT {bytes} AS base) w
+WHERE t.thread_key = ? AND t.fence = ? AND t.status = COALESCE({number}, t.status) AND t.asked >= {number}
+AND (t.lease_until = 0 OR t.lease_until BETWEEN {now} + {number} AND {now} + {number})
+AND NOT EXISTS (SELECT 1 FROM graph_checkpoint b
+	LEFT JOIN graph_checkpoint n ON n.thread_no = b.thread_no AND n.version = b.version AND n.ns_no = b.ns_no AND n.seq = b.seq + 1
+	WHERE b.thread_no = t.thread_no AND b.version = t.version AND b.id = w.base AND ((b.flags & 128) <> 0 OR (n.flags & 32) <> 0))
+{share} `
+
 // A thread is listed from its own row; of its checkpoints only the head's id and step are read, by key.
 const (
 	listText = `SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked, {now}, h.id, h.step
@@ -140,7 +153,7 @@ func texts() [statements]string {
 		stThread:  threadColumns,
 		stVersion: "SELECT status, updated, released FROM graph_version WHERE thread_no = ? AND number = ?",
 		stRecord:  "SELECT ns_no, seq FROM graph_checkpoint " + inVersion + "AND id = ?",
-		stHead: `SELECT c.seq, c.id, l.line_no, l.line, l.fingerprint, l.graph FROM graph_checkpoint c
+		stHead: `SELECT c.seq, c.id, c.step, l.line_no, l.line, l.fingerprint, l.graph FROM graph_checkpoint c
 JOIN graph_line l ON l.thread_no = c.thread_no AND l.version = c.version AND l.line_no = c.line_no
 WHERE c.thread_no = ? AND c.version = ? AND c.ns_no = ? ORDER BY c.seq DESC LIMIT 1`,
 		stCommitted:  "SELECT c.flags, n.flags FROM graph_checkpoint c " + nextRecord,
@@ -192,6 +205,8 @@ lease_until = CASE WHEN lease_until = 0 THEN 0 ELSE {now} + {number} END WHERE t
 		stMarkCommitted:  "UPDATE graph_checkpoint SET flags = flags | 128 " + inVersion + "AND id = ?",
 		stPutWrite:       `INSERT INTO graph_write (thread_no, version, base, write_key, kind, data) VALUES (?, ?, ?, ?, ?, ?) {replace}`,
 		stKeepWrite:      `INSERT INTO graph_write (thread_no, version, base, write_key, kind, data) VALUES (?, ?, ?, ?, ?, ?) {skip}`,
+		stPutOne:         putText + "{replace}",
+		stKeepOne:        putText + "{skip}",
 		stDiscard:        "DELETE FROM graph_write " + inVersion + "AND base = ? AND write_key IN (?, ?)",
 		stSweep:          "DELETE FROM graph_write " + inVersion + "AND {dead}",
 		stLastReleased:   "SELECT number FROM graph_version WHERE thread_no = ? AND released > 0 ORDER BY number DESC LIMIT 1",

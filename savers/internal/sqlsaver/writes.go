@@ -20,8 +20,11 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 		return err
 	}
 	defer s.end()
-	renewed, err := s.renew(ctx, &w)
-	if err == nil && !renewed {
+	done, err := s.renew(ctx, &w)
+	if err == nil && !done {
+		done, err = s.putOne(ctx, &w)
+	}
+	if !done && (err == nil || s.uncertain(err)) {
 		err = s.write(ctx, Lost, func(tx Tx) error { return s.putIn(ctx, tx, &w) })
 	}
 	if err == nil && w.End {
@@ -46,6 +49,28 @@ func (s *Saver) renew(ctx context.Context, w *checkpoint.PutWrites) (renewed boo
 		return err
 	})
 	return renewed, err
+}
+
+// putOne stores a single write by one statement, if nothing else is to change: as commit does.
+func (s *Saver) putOne(ctx context.Context, p *checkpoint.PutWrites) (stored bool, err error) {
+	if len(p.Writes) != 1 || p.End || p.Writes[0].Kind == checkpoint.Discard {
+		return false, nil
+	}
+	w, st, asked := &p.Writes[0], stPutOne, int64(0)
+	switch w.Kind {
+	case checkpoint.Result:
+		st = stKeepOne // the first wins
+	case checkpoint.Question:
+		asked = 1
+	}
+	var status any
+	if p.Status != 0 {
+		status = int64(p.Status)
+	}
+	lease := micro(p.Lease)
+	rows, err := s.db.Exec(ctx, s.text[st], writeKey(w, w.Kind), int64(w.Kind), codec.AppendWrite(nil, w, nil), w.Base[:],
+		key(p.Thread), p.Fence[:], status, asked, lease-lease/4, lease)
+	return rows > 0, err
 }
 
 // putIn stores w in a transaction.

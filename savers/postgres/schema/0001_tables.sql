@@ -100,3 +100,99 @@ CREATE TABLE graph_state (
 	state_json JSONB   NOT NULL,
 	PRIMARY KEY (thread_no, version)
 );
+
+-- The functions below make what is usual one statement with plans that the server keeps, whoever calls. They
+-- do nothing when anything is not as usual; then nothing was stored, and the caller finds out why. What they do is
+-- the protocol's, written once more: package sqlsaver has it whole.
+
+-- graph_holds returns the thread and the version that a run holds, with its row locked as it is: when it has the fence,
+-- and neither status nor lease need to change.
+CREATE FUNCTION graph_holds(p_key bytea, p_fence bytea, p_status bigint, p_least bigint, p_most bigint)
+RETURNS graph_thread LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+	t graph_thread;
+	clock bigint;
+BEGIN
+	SELECT * INTO t FROM graph_thread WHERE thread_key = p_key AND fence = p_fence FOR SHARE;
+	IF NOT FOUND OR t.version = 0 OR t.status <> COALESCE(p_status, t.status) THEN
+		RETURN NULL;
+	END IF;
+	clock := extract(epoch from clock_timestamp()) * 1000000;
+	IF t.lease_until <> 0 AND t.lease_until NOT BETWEEN clock + p_least AND clock + p_most THEN
+		RETURN NULL;
+	END IF;
+	RETURN t;
+END $$;
+
+-- graph_add stores a record after a head that is a base of its own and of the same line.
+CREATE FUNCTION graph_add(
+	p_thread bigint, p_version bigint, p_ns bigint, p_id bytea, p_flags bigint, p_step bigint, p_created bigint, p_body bytea,
+	p_after bytea, p_line bytea, p_fingerprint bigint, p_graph bytea)
+RETURNS bigint LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+	h graph_checkpoint;
+BEGIN
+	SELECT seq, id, base, line_no INTO h.seq, h.id, h.base, h.line_no FROM graph_checkpoint
+	WHERE thread_no = p_thread AND version = p_version AND ns_no = p_ns ORDER BY seq DESC LIMIT 1;
+	IF h.id IS DISTINCT FROM p_after OR h.base IS NOT NULL THEN
+		RETURN NULL;
+	END IF;
+	PERFORM 1 FROM graph_line WHERE thread_no = p_thread AND version = p_version AND line_no = h.line_no
+	AND line = p_line AND fingerprint = p_fingerprint AND graph = p_graph;
+	IF NOT FOUND THEN
+		RETURN NULL;
+	END IF;
+	INSERT INTO graph_checkpoint (thread_no, version, ns_no, seq, id, line_no, flags, step, created, body)
+	VALUES (p_thread, p_version, p_ns, h.seq + 1, p_id, h.line_no, p_flags, p_step, p_created, p_body);
+	RETURN h.seq + 1;
+END $$;
+
+-- graph_commit stores a plain commit and returns where it stands.
+CREATE FUNCTION graph_commit(
+	p_id bytea, p_flags bigint, p_step bigint, p_created bigint, p_body bytea, p_after bytea, p_key bytea, p_fence bytea,
+	p_status bigint, p_least bigint, p_most bigint, p_line bytea, p_fingerprint bigint, p_graph bytea, p_ns bytea DEFAULT NULL)
+RETURNS TABLE (o_version bigint, o_seq bigint) LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+	t graph_thread;
+	n bigint := 0;
+BEGIN
+	t := graph_holds(p_key, p_fence, p_status, p_least, p_most);
+	IF t.thread_no IS NULL THEN
+		RETURN;
+	END IF;
+	IF p_ns IS NOT NULL THEN
+		SELECT ns_no INTO n FROM graph_namespace WHERE thread_no = t.thread_no AND version = t.version AND ns_key = p_ns;
+		IF NOT FOUND THEN
+			RETURN;
+		END IF;
+	END IF;
+	o_version := t.version;
+	o_seq := graph_add(t.thread_no, t.version, n, p_id, p_flags, p_step, p_created, p_body, p_after, p_line, p_fingerprint, p_graph);
+	IF o_seq IS NOT NULL THEN
+		RETURN NEXT;
+	END IF;
+END $$;
+
+-- graph_put stores a pending write of a base that is not committed; p_first says that one which stands already wins.
+CREATE FUNCTION graph_put(
+	p_write bytea, p_kind bigint, p_data bytea, p_base bytea, p_key bytea, p_fence bytea, p_status bigint, p_asked bigint,
+	p_least bigint, p_most bigint, p_first boolean)
+RETURNS boolean LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+	t graph_thread;
+BEGIN
+	t := graph_holds(p_key, p_fence, p_status, p_least, p_most);
+	IF t.thread_no IS NULL OR t.asked < p_asked THEN
+		RETURN false;
+	END IF;
+	PERFORM 1 FROM graph_checkpoint b
+	LEFT JOIN graph_checkpoint n ON n.thread_no = b.thread_no AND n.version = b.version AND n.ns_no = b.ns_no AND n.seq = b.seq + 1
+	WHERE b.thread_no = t.thread_no AND b.version = t.version AND b.id = p_base AND ((b.flags & 128) <> 0 OR (n.flags & 32) <> 0);
+	IF FOUND THEN
+		RETURN true;
+	END IF;
+	INSERT INTO graph_write (thread_no, version, base, write_key, kind, data)
+	VALUES (t.thread_no, t.version, p_base, p_write, p_kind, p_data)
+	ON CONFLICT (thread_no, version, base, write_key) DO UPDATE SET data = excluded.data WHERE NOT p_first;
+	RETURN true;
+END $$;

@@ -1,0 +1,392 @@
+// Package sqltest tests savers on SQL servers beyond what package savertest can: what they cost on the wire, and what
+// they do when connections break and servers die.
+package sqltest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Backend is a saver under test.
+type Backend struct {
+	// Database returns the DSN of a new database.
+	Database func(tb testing.TB) string
+	// Start starts a durable server for one test and returns the DSN of a database on it.
+	Start func(tb testing.TB) (server *testenv.Server, dsn string)
+	// Address returns the host:port in a DSN.
+	Address func(tb testing.TB, dsn string) string
+	// At returns the DSN with another address.
+	At func(tb testing.TB, dsn, address string) string
+	// Open opens a saver that uses at most so many connections.
+	Open func(ctx context.Context, dsn string, conns int) (checkpoint.Saver, error)
+}
+
+// through opens a saver that reaches its server through a proxy.
+func (b *Backend) through(t *testing.T, conns int) (checkpoint.Saver, *testenv.Proxy) {
+	t.Helper()
+	dsn := b.Database(t)
+	proxy := testenv.NewProxy(t, b.Address(t, dsn))
+	return b.open(t, b.At(t, dsn, proxy.Addr), conns), proxy
+}
+
+func (b *Backend) open(t *testing.T, dsn string, conns int) checkpoint.Saver {
+	t.Helper()
+	s, err := b.Open(t.Context(), dsn, conns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+// run is a run that a test drives.
+type run struct {
+	s      checkpoint.Saver
+	thread string
+	fence  checkpoint.ID
+	heads  map[string]checkpoint.ID
+}
+
+// opening opens a run after a head.
+func opening(t *testing.T, s checkpoint.Saver, thread string, after checkpoint.ID) *run {
+	t.Helper()
+	r, err := tryOpening(t.Context(), s, thread, after)
+	if err != nil {
+		t.Fatalf("open a run on %q: %v", thread, err)
+	}
+	return r
+}
+
+func tryOpening(ctx context.Context, s checkpoint.Saver, thread string, after checkpoint.ID) (*run, error) {
+	id, err := checkpoint.NewID()
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.Append(ctx, checkpoint.Append{
+		Thread: thread, After: after, Open: &checkpoint.Opening{Holder: "test", TakeOver: true}, Lease: time.Hour,
+		Records: []checkpoint.Record{{ID: id, Parent: after, Base: id, Line: id, Source: checkpoint.Input, Graph: "test", Snapshot: true}},
+	})
+	return &run{s: s, thread: thread, fence: id, heads: map[string]checkpoint.ID{"": id}}, err
+}
+
+// commit commits a superstep of 200 bytes.
+func (r *run) commit(ctx context.Context, namespace string) error {
+	id, err := checkpoint.NewID()
+	if err != nil {
+		return err
+	}
+	head := r.heads[namespace]
+	_, err = r.s.Append(ctx, checkpoint.Append{
+		Thread: r.thread, Namespace: namespace, After: head, Fence: r.fence, Lease: time.Hour, Status: checkpoint.Running,
+		Records: []checkpoint.Record{{
+			ID: id, Parent: head, Base: id, Line: r.fence, Commits: head, Source: checkpoint.Loop, Graph: "test",
+			Snapshot: head.IsZero(), Payload: make([]byte, 200),
+		}},
+	})
+	if err == nil {
+		r.heads[namespace] = id
+	}
+	return err
+}
+
+// put stores the result of a task of the root's head.
+func (r *run) put(ctx context.Context, task string) error {
+	return r.s.PutWrites(ctx, checkpoint.PutWrites{
+		Thread: r.thread, Fence: r.fence, Lease: time.Hour,
+		Writes: []checkpoint.Write{{Base: r.heads[""], Task: task, Kind: checkpoint.Result, Payload: []byte(task)}},
+	})
+}
+
+// ids returns the ids of a thread's root, oldest first.
+func ids(t *testing.T, s checkpoint.Saver, thread string) (all []checkpoint.ID) {
+	t.Helper()
+	for r, err := range s.History(t.Context(), checkpoint.Place{Thread: thread}, checkpoint.Query{}) {
+		if err != nil {
+			t.Fatalf("history of %q: %v", thread, err)
+		}
+		all = append(all, r.ID)
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// Trips says how many round trips calls may take at most.
+type Trips struct{ Commit, Child, Renew, Put, Open, Load int }
+
+// RoundTrips counts what calls cost on the wire, when their connection has made them before.
+func RoundTrips(t *testing.T, b *Backend, most Trips) {
+	s, proxy := b.through(t, 1)
+	ctx := t.Context()
+	r := opening(t, s, "t", checkpoint.ID{})
+	calls := []struct {
+		name string
+		most int
+		call func() error
+	}{
+		{"a commit", most.Commit, func() error { return r.commit(ctx, "") }},
+		{"a commit of a child", most.Child, func() error { return r.commit(ctx, "child") }},
+		{"a renewal", most.Renew, func() error {
+			return s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: r.fence, Lease: time.Hour})
+		}},
+		{"a put", most.Put, func() error { return r.put(ctx, fmt.Sprint(rand.Int())) }},
+		{"an opening", most.Open, func() (err error) {
+			child := r.heads["child"]
+			r, err = tryOpening(ctx, s, "t", r.heads[""])
+			r.heads["child"] = child
+			return err
+		}},
+		{"a load of the head", most.Load, func() error {
+			_, err := s.Load(ctx, checkpoint.Place{Thread: "t"})
+			return err
+		}},
+	}
+	for range 3 {
+		for _, c := range calls[:4] {
+			if err := c.call(); err != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+		}
+	}
+	for _, c := range calls {
+		var got int
+		for range 2 { // the first may prepare
+			before := proxy.RoundTrips()
+			if err := c.call(); err != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+			got = proxy.RoundTrips() - before
+		}
+		if t.Logf("%s: %d round trips", c.name, got); got > c.most {
+			t.Errorf("%s: %d round trips, want at most %d", c.name, got, c.most)
+		}
+	}
+}
+
+// BrokenConnections cuts connections in the middle of requests and of answers. Every call is to succeed, and what it
+// stores is to be there once.
+func BrokenConnections(t *testing.T, b *Backend) {
+	s, proxy := b.through(t, 2)
+	ctx := t.Context()
+	r := opening(t, s, "t", checkpoint.ID{})
+	want := []checkpoint.ID{r.fence}
+	for round := range 60 {
+		if n := rand.N(120); round%2 == 0 {
+			proxy.CutReply(n * (round % 4) / 2) // every other one is the whole answer
+		} else {
+			proxy.CutRequest(n)
+		}
+		var err error
+		switch round % 5 {
+		case 3:
+			err = r.put(ctx, fmt.Sprint(round))
+		case 4:
+			if r, err = tryOpening(ctx, s, "t", want[len(want)-1]); err == nil {
+				want = append(want, r.fence)
+			}
+		default:
+			if err = r.commit(ctx, ""); err == nil {
+				want = append(want, r.heads[""])
+			}
+		}
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		proxy.Disarm()
+	}
+	if got := ids(t, s, "t"); !slices.Equal(got, want) {
+		t.Errorf("the log has %d records, want the %d that were acknowledged, in order", len(got), len(want))
+	}
+	if proxy.Cuts() < 20 {
+		t.Errorf("%d connections were cut, want most of 60", proxy.Cuts())
+	}
+	t.Logf("%d connections cut, %d records acknowledged, all there once", proxy.Cuts(), len(want))
+}
+
+// KilledServer kills the server while runs commit, and starts it again. Runs go on, and nothing that was acknowledged is
+// lost or there twice.
+func KilledServer(t *testing.T, b *Backend) {
+	server, dsn := b.Start(t)
+	s := b.open(t, dsn, 8)
+	const threads, kills = 4, 3
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	acknowledged := make([][]checkpoint.ID, threads)
+	tick := make(chan struct{}, 1)
+	var all sync.WaitGroup
+	for n := range threads {
+		r := opening(t, s, fmt.Sprint(n), checkpoint.ID{})
+		acknowledged[n] = append(acknowledged[n], r.fence)
+		all.Go(func() {
+			for ctx.Err() == nil {
+				if err := r.commit(context.WithoutCancel(ctx), ""); err != nil {
+					t.Errorf("thread %d: %v", n, err)
+					stop()
+					return
+				}
+				acknowledged[n] = append(acknowledged[n], r.heads[""])
+				select {
+				case tick <- struct{}{}:
+				default:
+				}
+			}
+		})
+	}
+	for range kills {
+		for range 50 + rand.N(50) {
+			select {
+			case <-tick:
+			case <-ctx.Done():
+			}
+		}
+		if err := server.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Restart(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 50 {
+		select {
+		case <-tick:
+		case <-ctx.Done():
+		}
+	}
+	stop()
+	all.Wait()
+	total := 0
+	for n, want := range acknowledged {
+		if got := ids(t, s, fmt.Sprint(n)); !slices.Equal(got, want) {
+			t.Errorf("thread %d has %d records, want the %d that were acknowledged, in order", n, len(got), len(want))
+		}
+		total += len(want)
+	}
+	t.Logf("%d kills, %d records acknowledged, all there once", kills, total)
+}
+
+// ManyThreads lets many runs on threads of their own open, put, commit and end at the same time: none may get in
+// another's way.
+func ManyThreads(t *testing.T, b *Backend) {
+	s := b.open(t, b.Database(t), 16)
+	ctx := t.Context()
+	var all sync.WaitGroup
+	for n := range 16 {
+		all.Go(func() {
+			head := checkpoint.ID{}
+			for turn := range 5 {
+				r, err := tryOpening(ctx, s, fmt.Sprint("thread ", n), head)
+				for step := 0; err == nil && step < 5; step++ {
+					if err = r.put(ctx, fmt.Sprint(step)); err == nil {
+						err = r.commit(ctx, "")
+					}
+					if err == nil {
+						err = r.commit(ctx, fmt.Sprint("child ", turn, step))
+					}
+				}
+				if err == nil {
+					err = s.PutWrites(ctx, checkpoint.PutWrites{Thread: r.thread, Fence: r.fence, End: true, Status: checkpoint.Done})
+				}
+				if err != nil {
+					t.Errorf("thread %d, turn %d: %v", n, turn, err)
+					return
+				}
+				head = r.heads[""]
+			}
+		})
+	}
+	all.Wait()
+	count := 0
+	for thread, err := range s.Threads(ctx, checkpoint.ThreadQuery{Status: checkpoint.Done}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(ids(t, s, thread.ID)); got != 30 {
+			t.Errorf("%s: %d records, want 30", thread.ID, got)
+		}
+		count++
+	}
+	if count != 16 {
+		t.Errorf("%d threads are done, want 16", count)
+	}
+}
+
+// BenchmarkAppend commits one superstep of 200 bytes to a thread that has n; insert does one bare INSERT of as many
+// bytes.
+func BenchmarkAppend(b *testing.B, dsn string, open func(ctx context.Context, dsn string, conns int) (checkpoint.Saver, error), insert func() error) {
+	s, err := open(b.Context(), dsn, 2)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = s.Close() }() // the benchmark is over
+	for _, n := range []int{10, 100, 1000, 10_000} {
+		r, err := tryOpening(b.Context(), s, fmt.Sprint(n), checkpoint.ID{})
+		for i := 0; err == nil && i < n; i++ {
+			err = r.commit(b.Context(), "")
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("append/n=%d", n), func(b *testing.B) {
+			for b.Loop() {
+				if err := r.commit(b.Context(), ""); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("bare insert", func(b *testing.B) {
+		for b.Loop() {
+			if err := insert(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// Exercise makes one call of each kind.
+func Exercise(t *testing.T, s checkpoint.Saver) {
+	ctx := t.Context()
+	for range 3 {
+		r := opening(t, s, "t", checkpoint.ID{})
+		for _, namespace := range []string{"", "child", ""} {
+			if err := r.commit(ctx, namespace); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.put(ctx, "a"); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(ids(t, s, "t")); got != 3 {
+			t.Errorf("%d records, want 3", got)
+		}
+		if _, err := s.Load(ctx, checkpoint.Place{Thread: "t"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: r.fence, End: true}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Prune(ctx, "t", checkpoint.Keep{Released: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Release(ctx, "t", checkpoint.ID{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if versions, err := s.Versions(ctx, "t"); err != nil || len(versions) != 2 {
+		t.Errorf("%d versions, %v; want 2", len(versions), err)
+	}
+	if err := s.Delete(ctx, "t"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,179 @@
+package postgres_test
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
+	"github.com/graphgen-go/graphgen/savers/postgres"
+)
+
+func backend() *sqltest.Backend {
+	return &sqltest.Backend{
+		Database: testenv.Postgres,
+		Start:    start,
+		Address: func(tb testing.TB, dsn string) string {
+			tb.Helper()
+			return parse(tb, dsn).Host
+		},
+		At: func(tb testing.TB, dsn, address string) string {
+			tb.Helper()
+			u := parse(tb, dsn)
+			u.Host = address
+			return u.String()
+		},
+		Open: func(ctx context.Context, dsn string, conns int) (checkpoint.Saver, error) {
+			return postgres.Open(ctx, dsn, postgres.MaxConns(conns))
+		},
+	}
+}
+
+func start(tb testing.TB) (*testenv.Server, string) {
+	tb.Helper()
+	server := testenv.StartPostgres(tb, true)
+	return server, server.DSN
+}
+
+func parse(tb testing.TB, dsn string) *url.URL {
+	tb.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return u
+}
+
+func connect(tb testing.TB, dsn string) *pgx.Conn {
+	tb.Helper()
+	conn, err := pgx.Connect(tb.Context(), dsn)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = conn.Close(context.WithoutCancel(tb.Context())) }) // it was only looked at
+	return conn
+}
+
+func exec(tb testing.TB, dsn string, text string) {
+	tb.Helper()
+	if _, err := connect(tb, dsn).Exec(tb.Context(), text); err != nil {
+		tb.Fatalf("%s: %v", text, err)
+	}
+}
+
+func TestRoundTrips(t *testing.T) {
+	sqltest.RoundTrips(t, backend(), sqltest.Trips{Commit: 1, Child: 1, Renew: 1, Put: 1, Open: 10, Load: 7})
+}
+
+func TestBrokenConnections(t *testing.T) { sqltest.BrokenConnections(t, backend()) }
+
+func TestKilledServer(t *testing.T) { sqltest.KilledServer(t, backend()) }
+
+func TestManyThreads(t *testing.T) { sqltest.ManyThreads(t, backend()) }
+
+func TestSchemaModes(t *testing.T) {
+	ctx, dsn := t.Context(), testenv.Postgres(t)
+	sqltest.SchemaModes(t, sqltest.Modes{
+		Create:   func() (checkpoint.Saver, error) { return postgres.Open(ctx, dsn) },
+		Verify:   func() (checkpoint.Saver, error) { return postgres.Open(ctx, dsn, postgres.VerifySchema()) },
+		Recreate: func() (checkpoint.Saver, error) { return postgres.Open(ctx, dsn, postgres.RecreateSchema()) },
+		Newer:    func() { exec(t, dsn, "INSERT INTO graph_schema (version) VALUES (1000)") },
+	})
+}
+
+func TestReadableState(t *testing.T) {
+	dsn := testenv.Postgres(t)
+	s, err := postgres.Open(t.Context(), dsn, postgres.ReadableState())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := connect(t, dsn)
+	sqltest.ReadableState(t, s, func(thread string) (status string, seq int64) {
+		row := conn.QueryRow(t.Context(), `SELECT s.state_json->>'Status', s.seq FROM graph_state s
+			JOIN graph_thread t ON t.thread_no = s.thread_no AND t.version = s.version WHERE t.thread_key = $1`, []byte(thread))
+		if err := row.Scan(&status, &seq); err != nil {
+			t.Fatal(err)
+		}
+		return status, seq
+	})
+}
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	for dsn, want := range map[string]string{
+		"postgres://user:secret@127.0.0.1:1/threads": "refused",
+		"postgres://user:secret@[::1/threads":        "parse",
+		"mysql://user:secret@127.0.0.1:1/threads":    "parse",
+	} {
+		_, err := postgres.Open(t.Context(), dsn)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: got %v, want an error about %q without the password", dsn, err, want)
+		}
+	}
+}
+
+// TestNothingIsLeftInASession counts what a session keeps between transactions: a pooler gives it to somebody else.
+func TestNothingIsLeftInASession(t *testing.T) {
+	dsn := testenv.Postgres(t)
+	s, err := postgres.Open(t.Context(), dsn, postgres.MaxConns(1), postgres.WithPool(func(pool *pgxpool.Pool) {
+		t.Cleanup(func() {
+			var kept int
+			row := pool.QueryRow(context.WithoutCancel(t.Context()), `SELECT (SELECT count(*) FROM pg_prepared_statements)
+				+ (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid())
+				+ (SELECT count(*) FROM pg_cursors)`)
+			if err := row.Scan(&kept); err != nil || kept > 1 { // the cursor of this very statement may be one
+				t.Errorf("the session keeps %d things, %v; want none", kept, err)
+			}
+			pool.Close()
+		})
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sqltest.Exercise(t, s)
+}
+
+func TestPreparedStatements(t *testing.T) {
+	s, err := postgres.Open(t.Context(), testenv.Postgres(t), postgres.PrepareStatements())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sqltest.Exercise(t, s)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func BenchmarkAppend(b *testing.B) {
+	for name, open := range map[string]func(ctx context.Context, dsn string, conns int) (checkpoint.Saver, error){
+		"exec": backend().Open,
+		"prepared": func(ctx context.Context, dsn string, conns int) (checkpoint.Saver, error) {
+			return postgres.Open(ctx, dsn, postgres.MaxConns(conns), postgres.PrepareStatements())
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			dsn := testenv.Postgres(b)
+			if name == "exec" {
+				dsn += "&default_query_exec_mode=exec"
+			}
+			conn := connect(b, dsn)
+			if _, err := conn.Exec(b.Context(), "CREATE TABLE bare (thread BIGINT, seq BIGINT, id BYTEA, body BYTEA, PRIMARY KEY (thread, seq), UNIQUE (thread, id))"); err != nil {
+				b.Fatal(err)
+			}
+			seq, body := int64(0), make([]byte, 240)
+			sqltest.BenchmarkAppend(b, dsn, open, func() error {
+				seq++
+				id, err := checkpoint.NewID()
+				if err == nil {
+					_, err = conn.Exec(b.Context(), "INSERT INTO bare VALUES (1, $1, $2, $3)", seq, id[:], body)
+				}
+				return err
+			})
+		})
+	}
+}
