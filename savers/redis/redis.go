@@ -54,8 +54,8 @@ type Saver struct {
 	mu     sync.Mutex
 	closed bool
 	calls  sync.WaitGroup
-	leases map[string]checkpoint.ID // threads that runs of this saver hold, with their fences
-	over   []listed                 // threads that are done, to be taken from the index of those that are not
+	leases map[string]lease // by thread, of this saver's runs
+	over   []listed         // threads that are done, to be taken from the index of those that are not
 }
 
 var _ checkpoint.Saver = (*Saver)(nil)
@@ -95,7 +95,7 @@ func CloseClient() Option { return func(s *Saver) { s.owned = true } }
 // Reads go to masters only, whatever the client's options say: a replica may be behind. The client's own retries do no
 // harm.
 func New(client goredis.UniversalClient, options ...Option) (*Saver, error) {
-	s := &Saver{client: client, prefix: "graphgen:", leases: make(map[string]checkpoint.ID), script: newScripts()}
+	s := &Saver{client: client, prefix: "graphgen:", leases: make(map[string]lease), script: newScripts()}
 	for _, o := range options {
 		o(s)
 	}
@@ -131,8 +131,8 @@ func (s *Saver) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	var failed error
-	for thread, fence := range s.leases {
-		_, err := s.run(ctx, s.script.end, []string{s.key(thread)}, fence[:])
+	for thread, l := range s.leases {
+		_, err := s.run(ctx, s.script.end, []string{s.key(thread)}, l.fence[:])
 		failed = errors.Join(failed, err)
 	}
 	if len(s.over) > 0 {

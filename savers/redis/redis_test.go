@@ -32,3 +32,25 @@ func TestSaverOnACluster(t *testing.T) {
 		}}
 	})
 }
+
+// open opens a saver with a prefix of its own on the server that tests share.
+func open(tb testing.TB, options ...redis.Option) *redis.Saver {
+	tb.Helper()
+	addr, prefix := testenv.Redis(tb)
+	return openOn(tb, goredis.NewClient(&goredis.Options{Addr: addr}), append(options, redis.Prefix(prefix))...)
+}
+
+// openOn opens a saver on a server that need not be durable, and closes it and the client with the test.
+func openOn(tb testing.TB, client goredis.UniversalClient, options ...redis.Option) *redis.Saver {
+	tb.Helper()
+	s, err := redis.New(client, append(options, redis.AcceptWeaker(nil), redis.CloseClient())...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return s
+}

@@ -10,6 +10,8 @@ import (
 var (
 	//go:embed lua/common.lua
 	commonLua string
+	//go:embed lua/commit.lua
+	commitLua string
 	//go:embed lua/append.lua
 	appendLua string
 	//go:embed lua/put.lua
@@ -53,7 +55,7 @@ type scripts struct {
 func newScripts() scripts {
 	thread := func(source string) *goredis.Script { return goredis.NewScript(commonLua + source) }
 	return scripts{
-		append: thread(appendLua), put: thread(putLua), load: thread(loadLua), log: thread(logLua), page: thread(pageLua),
+		append: goredis.NewScript(commitLua + commonLua + appendLua), put: thread(putLua), load: thread(loadLua), log: thread(logLua), page: thread(pageLua),
 		describe: thread(describeLua), versions: thread(versionsLua), release: thread(releaseLua), delete: thread(deleteLua),
 		whole: thread(wholeLua), prune: thread(pruneLua), stage: thread(stageLua), importing: thread(importLua), end: thread(endLua),
 		index: goredis.NewScript(indexLua), list: goredis.NewScript(listLua),

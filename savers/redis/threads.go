@@ -61,6 +61,16 @@ func (s *Saver) takeOver() []listed {
 	return over
 }
 
+// relist puts a thread in the index that was done and is not any more, although no run has opened it: a write came
+// late. Its stamp is one that nobody knows, so that what was noted when it was done does not take it out again.
+func (s *Saver) relist(ctx context.Context, thread string) error {
+	stamp, err := checkpoint.NewID()
+	if err != nil {
+		return err
+	}
+	return s.list(ctx, thread, stamp)
+}
+
 // list puts a thread in the index.
 func (s *Saver) list(ctx context.Context, thread string, stamp checkpoint.ID) error {
 	_, err := s.call(ctx, "index", s.script.index, s.indexKeys(), indexArgs(thread, stamp, nil)...)

@@ -50,12 +50,13 @@ func (s *Saver) opening(ctx context.Context, a *checkpoint.Append, args []any) (
 
 // appendArgs returns the arguments of append.lua.
 func (s *Saver) appendArgs(a *checkpoint.Append) ([]any, error) {
-	uid, err := checkpoint.NewID()
-	if err != nil {
-		return nil, err
-	}
+	var uid checkpoint.ID
 	flags, holder := "", ""
 	if a.Open != nil {
+		var err error
+		if uid, err = checkpoint.NewID(); err != nil {
+			return nil, err
+		}
 		flags, holder = "o", a.Open.Holder
 		if a.Open.TakeOver {
 			flags += "t"
@@ -67,9 +68,9 @@ func (s *Saver) appendArgs(a *checkpoint.Append) ([]any, error) {
 	if a.Release {
 		flags += "r"
 	}
-	args := make([]any, 0, 11+6*len(a.Records)+4*len(a.Writes))
+	args := make([]any, 0, 12+6*len(a.Records)+4*len(a.Writes))
 	args = append(args, flags, a.Namespace, a.After[:], a.Fence[:], statusArg(a.Status), leaseArg(a.Lease), holder, uid[:], s.ttl,
-		a.Thread, len(a.Records))
+		a.Thread, s.likely(a.Thread), len(a.Records))
 	for i := range a.Records {
 		r := &a.Records[i]
 		args = append(args, r.ID[:], r.Base[:], r.Commits[:], flag(r.Snapshot), r.Step, encodeRecord(*r))
@@ -123,14 +124,14 @@ func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply) (c
 	if a.Open != nil {
 		fence = a.Records[0].ID
 	}
-	s.held(a.Thread, fence, a.Open != nil, a.End)
+	s.held(a.Thread, lease{fence, done.Version}, a.Open != nil, a.End)
 	switch {
 	case a.Release:
 		s.finished(listed{id: a.Thread, stamp: fence, gone: true})
 	case a.End && a.Status == checkpoint.Done:
 		s.finished(listed{id: a.Thread, stamp: fence})
 	case revived:
-		return done, s.list(ctx, a.Thread, fence)
+		return done, s.relist(ctx, a.Thread)
 	}
 	return done, nil
 }
@@ -190,26 +191,39 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 	if r.err != nil {
 		return r.err
 	}
-	s.held(w.Thread, w.Fence, false, w.End)
+	s.held(w.Thread, lease{fence: w.Fence}, false, w.End)
 	switch {
 	case w.End && w.Status == checkpoint.Done:
 		s.finished(listed{id: w.Thread, stamp: w.Fence})
 	case revived:
-		return s.list(ctx, w.Thread, w.Fence)
+		return s.relist(ctx, w.Thread)
 	}
 	return nil
 }
 
+// lease is what a run of this saver holds.
+type lease struct {
+	fence   checkpoint.ID
+	version int
+}
+
+// likely returns the version of the thread that is open, as far as is known here.
+func (s *Saver) likely(thread string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(s.leases[thread].version, 1)
+}
+
 // held notes what a successful write says of the thread's lease.
-func (s *Saver) held(thread string, fence checkpoint.ID, opened, ended bool) {
+func (s *Saver) held(thread string, l lease, opened, ended bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case ended && s.leases[thread] == fence:
+	case ended && s.leases[thread].fence == l.fence:
 		delete(s.leases, thread)
 	case opened && !ended:
 		// The caller's string may be part of something large.
-		s.leases[strings.Clone(thread)] = fence
+		s.leases[strings.Clone(thread)] = l
 	}
 }
 
@@ -217,7 +231,7 @@ func (s *Saver) held(thread string, fence checkpoint.ID, opened, ended bool) {
 func (s *Saver) lost(thread string, fence checkpoint.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.leases[thread] == fence {
+	if s.leases[thread].fence == fence {
 		delete(s.leases, thread)
 	}
 }

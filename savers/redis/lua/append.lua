@@ -1,13 +1,16 @@
 -- Appends records after the head of a namespace: the compare-and-append that everything rests on.
 --
 -- ARGV: flags (o opens, t takes over, e ends, r releases), namespace, after, fence, status or '', lease in
--- microseconds, holder, uid for a version that starts, ttl in milliseconds or '', thread id, number of records; six
--- for each record: id, base, commits, '1' for a snapshot, step, bytes; then the writes.
+-- microseconds, holder, uid for a version that starts, ttl in milliseconds or '', thread id, number of the version that
+-- is likely open, number of records; six for each record: id, base, commits, '1' for a snapshot, step, bytes; then the
+-- writes.
+--
+-- A call of Redis costs more than all that a script does around it, so what is needed is read at once.
 
 local flags, namespace, after, fence, status = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local opens, ends, releases = has(flags, 'o'), has(flags, 'e'), has(flags, 'r')
-local ttl, count = ARGV[9], tonumber(ARGV[11])
-local records, at = {}, 12
+local ttl, count = ARGV[9], tonumber(ARGV[12])
+local records, at = {}, 13
 for i = 1, count do
 	records[i] = {
 		id = ARGV[at], base = ARGV[at + 1], commits = ARGV[at + 2], snapshot = ARGV[at + 3] == '1',
@@ -16,7 +19,17 @@ for i = 1, count do
 	at = at + 6
 end
 local now = clock()
-local open, first, last = thread()
+
+-- known returns what is stored of a record's id, of the base that it commits, and of that base's pending writes.
+local function known(v, r) return v .. 'i:' .. r.id, v .. 'i:' .. r.commits, v .. 'p:' .. r.commits end
+
+local function read(v)
+	return call('HMGET', key, 'open', 'first', 'last', v .. 'fence', v .. 'until', v .. 'ended', v .. 'holder', v .. 'rev',
+		v .. 'nk', v .. 'status', v .. 'n:' .. namespace, known(v, records[1]))
+end
+
+local m = read(ARGV[11] .. ':')
+local open, first, last = tonumber(m[1]) or 0, tonumber(m[2]) or 1, tonumber(m[3]) or 0
 
 -- stands returns the seq of the last record when all stand in version n where they were to go, else nil.
 local function stands(n)
@@ -57,14 +70,16 @@ end
 
 local n = open > 0 and open or last + 1
 local v = int(n) .. ':'
-local fields = { v .. 'fence', v .. 'until', v .. 'ended', v .. 'holder', v .. 'rev', v .. 'nk', v .. 'status', v .. 'n:' .. namespace }
-for i = 1, count do
-	fields[8 + i] = v .. 'i:' .. records[i].id
+if v ~= ARGV[11] .. ':' then
+	m = read(v)
 end
-local m = call('HMGET', key, unpack(fields))
-local held, lease = m[1] or NONE, int(now + tonumber(ARGV[6]))
+local held, lease = m[4] or NONE, int(now + tonumber(ARGV[6]))
+local found = { { m[12], m[13], m[14] } }
+for i = 2, count do
+	found[i] = call('HMGET', key, known(v, records[i]))
+end
 
-if m[9] and (not opens or held == records[1].id) then
+if m[12] and (not opens or held == records[1].id) then
 	local seq = stands(n)
 	if seq then
 		if opens or fence == held then
@@ -74,18 +89,18 @@ if m[9] and (not opens or held == records[1].id) then
 	end
 end
 if opens then
-	if m[3] ~= '1' and now < (tonumber(m[2]) or 0) and not has(flags, 't') then
-		return { 'busy', m[4] or '', m[2] }
+	if m[6] ~= '1' and now < (tonumber(m[5]) or 0) and not has(flags, 't') then
+		return { 'busy', m[7] or '', m[5] }
 	end
 elseif held ~= fence then
 	return { 'conflict', 'fence', held }
 end
-local l = log(m[8])
+local l = log(m[11])
 if (l and l.id or NONE) ~= after then
 	return { 'conflict', 'head', l and l.id or NONE }
 end
 for i = 1, count do
-	if m[8 + i] then
+	if found[i][1] then
 		return { 'conflict', 'exists', records[i].id }
 	end
 end
@@ -104,15 +119,15 @@ if open == 0 then
 	put('id', ARGV[10])
 	put(v .. 'uid', ARGV[8])
 end
-local was = m[7]
-if not m[6] then
+local was = m[10]
+if not m[9] then
 	was = nil
 	put(v .. 'status', status ~= '' and status or '1')
 elseif status ~= '' then
 	put(v .. 'status', status)
 end
 if not l then
-	local k = int((tonumber(m[6]) or 0) + 1)
+	local k = int((tonumber(m[9]) or 0) + 1)
 	l = { k = k, seq = 0, snap = 0, first = 1, count = 0 }
 	put(v .. 'nk', k)
 	put(v .. 'N:' .. k, namespace)
@@ -129,24 +144,19 @@ for i = 1, count do
 	placed[r.id] = #sets
 	if r.commits ~= NONE then
 		local here = placed[r.commits]
-		if here then
-			if string.sub(sets[here], -2) ~= ':c' then
-				sets[here] = sets[here] .. ':c'
-			end
-		else
-			local c = call('HMGET', key, v .. 'i:' .. r.commits, v .. 'p:' .. r.commits)
-			local e = entry(c[1])
-			if e and not e.committed then
-				put(v .. 'i:' .. r.commits, c[1] .. ':c')
-			end
-			if c[2] then
-				drop(v, r.commits)
-			end
+		local e = entry(found[i][2])
+		if e and not e.committed then
+			put(v .. 'i:' .. r.commits, found[i][2] .. ':c')
+		elseif here and string.sub(sets[here], -2) ~= ':c' then
+			sets[here] = sets[here] .. ':c'
+		end
+		if found[i][3] then
+			drop(v, r.commits)
 		end
 	end
 end
 put(v .. 'n:' .. namespace, l.id .. l.k .. ':' .. int(l.seq) .. ':' .. int(l.snap) .. ':' .. int(l.first) .. ':' .. l.step .. ':' .. int(l.count))
-put(v .. 'rev', int((tonumber(m[5]) or 0) + 1))
+put(v .. 'rev', int((tonumber(m[8]) or 0) + 1))
 put(v .. 'until', lease)
 if opens then
 	put('stamp', records[1].id)
@@ -165,9 +175,8 @@ end
 set(sets)
 storeAll(v, at)
 if releases then
-	expire(ttl, DONE, '1', 0, now)
+	expire(ttl, DONE, '1', now)
 elseif opens or ends or status ~= '' then
-	local s = call('HMGET', key, v .. 'status', v .. 'ended')
-	expire(ttl, s[1], s[2], tonumber(lease), now)
+	expire(ttl, status ~= '' and status or was, (ends or not opens and m[6] == '1') and '1' or '', now)
 end
 return stored(n, l.seq, was == DONE and status ~= '' and status ~= DONE)

@@ -101,17 +101,13 @@ local function busy(v, now)
 	return nil
 end
 
--- expire sets when the thread expires: ttl milliseconds after it was done and its lease over, else never.
-local function expire(ttl, status, ended, lease, now)
-	if ttl == '' or status ~= DONE then
+-- expire sets when the thread expires: ttl milliseconds after it was done and its lease given up, else never.
+local function expire(ttl, status, ended, now)
+	if ttl == '' or status ~= DONE or ended ~= '1' then
 		call('PERSIST', key)
-		return
+	else
+		call('PEXPIREAT', key, int(math.floor(now / 1000) + tonumber(ttl)))
 	end
-	local from = now
-	if ended ~= '1' then
-		from = lease
-	end
-	call('PEXPIREAT', key, int(math.floor(from / 1000) + tonumber(ttl)))
 end
 
 -- each calls f with the name of every pending write of a base, in the order of the slots.

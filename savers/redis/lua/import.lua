@@ -31,5 +31,5 @@ else
 	call('UNLINK', staged)
 end
 call('HSET', key, 'open', int(n), 'last', int(n), 'first', int(first), 'id', ARGV[3], 'stamp', uid)
-expire(ARGV[4], call('HGET', key, v .. 'status'), '1', 0, clock())
+expire(ARGV[4], call('HGET', key, v .. 'status'), '1', clock())
 return { 'ok' }

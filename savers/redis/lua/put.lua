@@ -31,6 +31,6 @@ set(sets)
 storeAll(v, 6)
 if has(flags, 'e') or status ~= '' then
 	local s = call('HMGET', key, v .. 'status', v .. 'ended')
-	expire(ttl, s[1], s[2], lease, now)
+	expire(ttl, s[1], s[2], now)
 end
 return { 'ok', m[3] == DONE and status ~= '' and status ~= DONE and '1' or '' }

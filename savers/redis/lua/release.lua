@@ -27,5 +27,5 @@ if ARGV[1] ~= NONE and ARGV[1] ~= head then
 end
 call('HSET', key, 'open', '0', v .. 'released', int(now), v .. 'releaser', ARGV[3],
 	v .. 'rev', int((tonumber(call('HGET', key, v .. 'rev')) or 0) + 1))
-expire(ARGV[2], DONE, '1', 0, now)
+expire(ARGV[2], DONE, '1', now)
 return released(open)

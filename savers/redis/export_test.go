@@ -1,0 +1,17 @@
+package redis
+
+// What tests from outside reach of the inside: the decoders.
+var (
+	EncodeRecord = encodeRecord
+	DecodeRecord = decodeRecord
+	DecodeHeader = decodeHeader
+	DecodeWrite  = decodeWrite
+	ParseSeqs    = parseSeqs
+	FormatSeqs   = formatSeqs
+)
+
+// ParseHead reads a namespace's head and forgets it.
+func ParseHead(s string) error {
+	_, err := parseHead(s)
+	return err
+}

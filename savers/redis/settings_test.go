@@ -1,0 +1,109 @@
+package redis_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/savers/redis"
+)
+
+func TestNewRefusesAServerThatMayLoseCheckpoints(t *testing.T) {
+	server := testenv.StartRedis(t, true)
+	client := goredis.NewClient(&goredis.Options{Addr: server.Addr})
+	defer client.Close()
+	ctx := t.Context()
+	set := func(name, value string) {
+		t.Helper()
+		if err := client.ConfigSet(ctx, name, value).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := redis.New(client); err != nil {
+		t.Fatalf("a durable server: %v", err)
+	}
+	for _, c := range []struct{ name, value, good string }{
+		{"appendfsync", "everysec", "always"},
+		{"appendfsync", "no", "always"},
+		{"appendonly", "no", "yes"},
+		{"maxmemory-policy", "allkeys-lru", "noeviction"},
+		{"maxmemory-policy", "volatile-ttl", "noeviction"},
+	} {
+		set(c.name, c.value)
+		want := redis.Setting{Server: server.Addr, Name: c.name, Found: c.value, Want: c.good}
+		_, err := redis.New(client)
+		var weak *redis.SettingsError
+		if !errors.As(err, &weak) || len(weak.Settings) != 1 || weak.Settings[0] != want {
+			t.Errorf("%s %s: got %v, want a *SettingsError of %+v", c.name, c.value, err, want)
+		}
+		var reported error
+		if _, err := redis.New(client, redis.AcceptWeaker(func(err error) { reported = err })); err != nil {
+			t.Errorf("%s %s, accepted: %v", c.name, c.value, err)
+		}
+		if weak = nil; !errors.As(reported, &weak) || weak.Settings[0] != want {
+			t.Errorf("%s %s: reported %v, want a *SettingsError of %+v", c.name, c.value, reported, want)
+		}
+		set(c.name, c.good)
+	}
+}
+
+func TestSettingsThatAreNotToldAreReported(t *testing.T) {
+	server := testenv.StartRedis(t, true)
+	client := goredis.NewClient(&goredis.Options{Addr: server.Addr})
+	defer client.Close()
+	if err := client.Do(t.Context(), "ACL", "SETUSER", "app", "on", "nopass", "~*", "+@all", "-config").Err(); err != nil {
+		t.Fatal(err)
+	}
+	app := goredis.NewClient(&goredis.Options{Addr: server.Addr, Username: "app", Password: "any"})
+	defer app.Close()
+	_, err := redis.New(app)
+	var weak *redis.SettingsError
+	if !errors.As(err, &weak) || len(weak.Settings) != 3 || weak.Settings[0].Found != "" {
+		t.Fatalf("got %v, want a *SettingsError of 3 unknown settings", err)
+	}
+	if !strings.Contains(err.Error(), "unknown") || !strings.Contains(err.Error(), "AcceptWeaker") {
+		t.Errorf("the error %q does not say that they are unknown, or what to do", err)
+	}
+	s, err := redis.New(app, redis.AcceptWeaker(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin(t, s, "a").commit()
+}
+
+func TestEveryNodeOfAClusterIsAsked(t *testing.T) {
+	addrs, _ := testenv.RedisCluster(t)
+	client := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: addrs})
+	defer client.Close()
+	_, err := redis.New(client)
+	var weak *redis.SettingsError
+	if !errors.As(err, &weak) {
+		t.Fatalf("got %v, want a *SettingsError", err)
+	}
+	servers := map[string]bool{}
+	for _, s := range weak.Settings {
+		servers[s.Server] = true
+	}
+	if len(servers) != len(addrs) {
+		t.Errorf("settings of %d nodes, want %d: %v", len(servers), len(addrs), err)
+	}
+}
+
+func TestAPrefixWithBracesIsRefused(t *testing.T) {
+	client := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1"})
+	defer client.Close()
+	if _, err := redis.New(client, redis.Prefix("{app}:")); err == nil || !strings.Contains(err.Error(), "braces") {
+		t.Errorf("got %v, want an error that speaks of braces", err)
+	}
+}
+
+func TestAServerThatIsNotThereIsAnError(t *testing.T) {
+	client := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
+	defer client.Close()
+	if _, err := redis.New(client, redis.AcceptWeaker(nil)); err == nil {
+		t.Error("got no error")
+	}
+}
