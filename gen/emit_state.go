@@ -112,9 +112,10 @@ func (e *emitter) emitUpdate(t *target) {
 	}
 }
 
-// has reports whether a state has a field of that name, so that its update cannot have a method of it.
+// has reports whether a state has a field of that name, or its update a method that the user wrote, so that graphgen cannot
+// declare one.
 func (t *target) has(name string) bool {
-	return slices.ContainsFunc(t.fields, func(f *field) bool { return f.name == name })
+	return t.methods[name] || slices.ContainsFunc(t.fields, func(f *field) bool { return f.name == name })
 }
 
 // emitSchema writes the variable that graphs are built with.

@@ -261,6 +261,27 @@ func (src *source) testNames() []string {
 	return names
 }
 
+// methodsOn returns the names of the methods that the package declares on a type which may be yet to be generated.
+func (src *source) methodsOn(typeName string) map[string]bool {
+	methods := make(map[string]bool)
+	for _, file := range src.pkg.Syntax {
+		for _, decl := range file.Decls {
+			fn, ok := decl.(*ast.FuncDecl)
+			if !ok || fn.Recv == nil || len(fn.Recv.List) != 1 {
+				continue
+			}
+			recv := ast.Unparen(fn.Recv.List[0].Type)
+			if star, ok := recv.(*ast.StarExpr); ok {
+				recv = ast.Unparen(star.X)
+			}
+			if name, ok := recv.(*ast.Ident); ok && name.Name == typeName {
+				methods[fn.Name.Name] = true
+			}
+		}
+	}
+	return methods
+}
+
 // declared returns the names that a declaration adds to the package.
 func declared(decl ast.Decl) []string {
 	var names []string

@@ -25,9 +25,10 @@ type target struct {
 	helper      string // states: what names begin with that are generated for it
 	typ         *typ   // payloads
 	named       *types.Named
-	fields      []*field // states: in order, without blank ones
-	migrate     bool     // states: has a method Migrate
-	fingerprint uint64   // states
+	fields      []*field        // states: in order, without blank ones
+	methods     map[string]bool // states: what the package itself declares on the update
+	migrate     bool            // states: has a method Migrate
+	fingerprint uint64          // states
 }
 
 // field is one field of a state.
@@ -131,6 +132,7 @@ func (r *resolver) target(t unitType) *target {
 		}
 	}
 	tgt.migrate = r.checkMigrate(t, named)
+	tgt.methods = r.src.methodsOn(t.name + "Update")
 	return tgt
 }
 

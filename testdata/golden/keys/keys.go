@@ -60,3 +60,6 @@ type (
 	Table map[Kind][]int
 	Point struct{ X, Y float64 }
 )
+
+// String takes the place of the method that graphgen writes.
+func (u *StateUpdate) String() string { return "an update of " + u.ByField.String() }

@@ -88,7 +88,7 @@ func TestUpdateTravels(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !got.Equal(u) || got.String() != u.String() {
-		t.Errorf("got %s\nwant %s", got, u)
+		t.Errorf("got %s\nwant %s", got.String(), u.String())
 	}
 	for n := range b {
 		if err := StateSchema.DecodeUpdate(b[:n], &got); err == nil {
@@ -101,3 +101,11 @@ func TestUpdateTravels(t *testing.T) {
 }
 
 func FuzzState(f *testing.F) { goldentest.FuzzState(f, StateSchema, nil) }
+
+func TestOwnMethodWins(t *testing.T) {
+	var u StateUpdate
+	u.ByField.Upsert(Item{"a", "1"})
+	if got, want := u.String(), "an update of upsert [{ID:a Text:1}]"; got != want {
+		t.Errorf("String() = %q, want %q", got, want)
+	}
+}

@@ -37,30 +37,6 @@ type StateUpdate struct {
 	hidden     state.Keyed[string, item]
 }
 
-// String prints what u changes.
-func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate",
-		state.FieldChange{Field: "ByField", Change: &u.ByField},
-		state.FieldChange{Field: "ByPointer", Change: &u.ByPointer},
-		state.FieldChange{Field: "ByMethod", Change: &u.ByMethod},
-		state.FieldChange{Field: "ByPointerM", Change: &u.ByPointerM},
-		state.FieldChange{Field: "ByAddr", Change: &u.ByAddr},
-		state.FieldChange{Field: "ByEmbedded", Change: &u.ByEmbedded},
-		state.FieldChange{Field: "ByNumber", Change: &u.ByNumber},
-		state.FieldChange{Field: "ByBool", Change: &u.ByBool},
-		state.FieldChange{Field: "ByNamed", Change: &u.ByNamed},
-		state.FieldChange{Field: "Named", Change: &u.Named},
-		state.FieldChange{Field: "Tags", Change: &u.Tags},
-		state.FieldChange{Field: "Points", Change: &u.Points},
-		state.FieldChange{Field: "Ratios", Change: &u.Ratios},
-		state.FieldChange{Field: "Log", Change: &u.Log},
-		state.FieldChange{Field: "Table", Change: &u.Table},
-		state.FieldChange{Field: "Flags", Change: &u.Flags},
-		state.FieldChange{Field: "Bytes", Change: &u.Bytes},
-		state.FieldChange{Field: "hidden", Change: &u.hidden},
-	)
-}
-
 // Equal reports whether u and v change the same in the same way.
 func (u StateUpdate) Equal(v StateUpdate) bool {
 	f := &graphgenStateFields
