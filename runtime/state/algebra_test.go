@@ -3,6 +3,7 @@ package state_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -64,11 +65,11 @@ func (d dice) facts() map[string]ref.Fact {
 }
 
 // update makes an update. A task that is alone in its superstep may do what is a conflict otherwise.
-func (d dice) update(alone bool) ref.EverythingUpdate {
+func (d dice) update(m *model, alone bool) ref.EverythingUpdate {
 	var u ref.EverythingUpdate
 	for range 1 + d.IntN(6) {
 		d.scalar(&u, alone)
-		d.collection(&u, alone)
+		d.collection(&u, m, alone)
 	}
 	return u
 }
@@ -113,57 +114,143 @@ func (d dice) scalar(u *ref.EverythingUpdate, alone bool) {
 	}
 }
 
-func (d dice) collection(u *ref.EverythingUpdate, alone bool) {
+// collection calls an operation of a list or map, and does to m what that should do.
+func (d dice) collection(u *ref.EverythingUpdate, m *model, alone bool) {
 	switch d.IntN(16) {
 	case 0, 1:
-		u.Log.Append(d.words()...)
+		list := d.words()
+		u.Log.Append(list...)
+		m.Log = append(m.Log, list...)
 	case 2:
-		u.Log.Remove(d.word())
+		word := d.word()
+		u.Log.Remove(word)
+		m.Log = without(m.Log, func(w string) bool { return w == word })
 	case 3:
-		u.Docs.Append(d.doc(), d.doc())
+		list := []ref.Doc{d.doc(), d.doc()}
+		u.Docs.Append(list...)
+		m.Docs = append(m.Docs, list...)
 	case 4:
-		u.Docs.Remove(d.doc())
+		doc := d.doc()
+		u.Docs.Remove(doc)
+		m.Docs = without(m.Docs, func(x ref.Doc) bool { return cmp.Equal(x, doc) })
 	case 5, 6:
-		u.Messages.Upsert(d.messages()...)
+		list := d.messages()
+		u.Messages.Upsert(list...)
+		m.upsert(list)
 	case 7:
-		u.Messages.Remove(d.words()...)
+		keys := d.words()
+		u.Messages.Remove(keys...)
+		m.Messages = without(m.Messages, func(x ref.Message) bool { return slices.Contains(keys, x.ID) })
 	case 8, 9:
 		for _, w := range d.words() {
-			u.Tags.Add(ref.Status(w), ref.Status(d.word()))
+			x, y := ref.Status(w), ref.Status(d.word())
+			u.Tags.Add(x, y)
+			m.add(x, y)
 		}
 	case 10:
-		u.Tags.Remove(ref.Status(d.word()))
+		tag := ref.Status(d.word())
+		u.Tags.Remove(tag)
+		m.Tags = without(m.Tags, func(x ref.Status) bool { return x == tag })
 	case 11:
-		u.Facts.Put(d.word(), d.fact())
+		key, fact := d.word(), d.fact()
+		u.Facts.Put(key, fact)
+		merge(&m.Facts, map[string]ref.Fact{key: fact})
 	case 12:
-		u.Facts.Merge(d.facts())
+		facts := d.facts()
+		u.Facts.Merge(facts)
+		merge(&m.Facts, facts)
 	case 13:
-		u.Facts.Delete(d.words()...)
+		for _, key := range d.words() {
+			u.Facts.Delete(key)
+			delete(m.Facts, key)
+		}
 	case 14:
-		u.Votes.Put(d.IntN(2) == 0, d.IntN(300))
+		key, n := d.IntN(2) == 0, d.IntN(300)
+		u.Votes.Put(key, n)
+		merge(&m.Votes, map[bool]int{key: n})
 	case 15:
-		u.Ranks.Merge(map[int8]string{int8(d.IntN(300)): d.word(), -3: d.word()})
-		u.Ranks.Delete(int8(d.IntN(300)))
+		ranks, gone := map[int8]string{int8(d.IntN(300)): d.word(), -3: d.word()}, int8(d.IntN(300))
+		u.Ranks.Merge(ranks)
+		u.Ranks.Delete(gone)
+		merge(&m.Ranks, ranks)
+		delete(m.Ranks, gone)
 	}
-	if !alone {
-		return
+	if alone {
+		d.rewrite(u, m)
 	}
+}
+
+// rewrite calls an operation that only one task of a superstep may call.
+func (d dice) rewrite(u *ref.EverythingUpdate, m *model) {
 	switch d.IntN(24) {
 	case 0:
-		u.Log.Replace(d.words()...)
+		list := d.words()
+		u.Log.Replace(list...)
+		m.Log = append([]string{}, list...)
 	case 1:
 		u.Log.Clear()
+		m.Log = nil
 	case 2:
-		u.Messages.Replace(d.messages()...)
+		list := d.messages()
+		u.Messages.Replace(list...)
+		m.Messages = []ref.Message{}
+		m.upsert(list)
 	case 3:
 		u.Messages.Clear()
+		m.Messages = nil
 	case 4:
-		u.Facts.Replace(d.facts())
+		facts := d.facts()
+		u.Facts.Replace(facts)
+		m.Facts = facts
 	case 5:
 		u.Facts.Replace(nil)
+		m.Facts = map[string]ref.Fact{}
 	case 6:
 		u.Docs.Clear()
+		m.Docs = nil
 	}
+}
+
+// model is what the lists and maps should be, by the simplest code there is.
+type model struct{ ref.Everything }
+
+func (m *model) upsert(list []ref.Message) {
+	for _, msg := range list {
+		i := slices.IndexFunc(m.Messages, func(x ref.Message) bool { return x.ID == msg.ID })
+		if i >= 0 {
+			m.Messages[i] = msg
+		} else {
+			m.Messages = append(m.Messages, msg)
+		}
+	}
+}
+
+func (m *model) add(tags ...ref.Status) {
+	for _, tag := range tags {
+		if !slices.Contains(m.Tags, tag) {
+			m.Tags = append(m.Tags, tag)
+		}
+	}
+}
+
+// check compares the lists and maps of s with the model.
+func (m *model) check(t *testing.T, s ref.Everything) {
+	t.Helper()
+	got := model{ref.Everything{Log: s.Log, Docs: s.Docs, Messages: s.Messages, Tags: s.Tags, Facts: s.Facts, Votes: s.Votes, Ranks: s.Ranks}}
+	if diff := cmp.Diff(m.Everything, got.Everything); diff != "" {
+		t.Fatalf("merged otherwise than it should be (-want +got):\n%s", diff)
+	}
+}
+
+func without[T any](list []T, drop func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(list), drop)
+}
+
+func merge[K comparable, V any](m *map[K]V, entries map[K]V) {
+	if *m == nil && len(entries) > 0 {
+		*m = make(map[K]V)
+	}
+	maps.Copy(*m, entries)
 }
 
 // replicas are Lives that must all come to the same state, each by another way.
@@ -257,6 +344,23 @@ func (r *replicas) endStep() {
 	r.checkSizes(d, len(snapshot))
 }
 
+// change sometimes makes one replica go on from where another is: a run that is resumed.
+func (r *replicas) change(d dice) {
+	r.t.Helper()
+	if d.IntN(4) == 0 {
+		r.recorded, r.applied = r.applied, r.recorded
+	}
+	if d.IntN(4) == 0 {
+		b, err := r.snapped.AppendSnapshot(nil)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if err := r.plain.Decode(b); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
 // checkSizes compares what Lives say of their sizes with what was written.
 func (r *replicas) checkSizes(d []byte, size int) {
 	r.t.Helper()
@@ -348,13 +452,16 @@ func TestEveryWayToAStateComesToTheSame(t *testing.T) {
 				from = seed
 			}
 			r := newReplicas(t, from)
+			want := model{r.plain.View()}
 			for range 40 {
 				tasks := 1 + d.IntN(3)
 				for task := range tasks {
 					r.look(d.IntN(4) == 0)
-					r.merge(task, d.update(tasks == 1))
+					r.merge(task, d.update(&want, tasks == 1))
 				}
 				r.endStep()
+				want.check(t, r.plain.View())
+				r.change(d)
 			}
 			r.finish()
 		})

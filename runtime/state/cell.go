@@ -12,9 +12,8 @@ type Cell struct {
 	log []byte // the operations since the last delta, encoded; only while recording
 	ops int    // how many they are
 
-	epoch    uint64 // the superstep that the tasks below are of
+	epoch    uint64 // the superstep that the tasks below are of; they merge in order
 	first    int    // the first task that wrote the field
-	last     int    // the newest one
 	rewriter int    // the one that replaced it all; -1 for none
 }
 
@@ -41,10 +40,7 @@ func (h *Cell) touch(rewrite bool) bool {
 		return h.conflict(h.rewriter)
 	} else if rewrite && h.first != task {
 		return h.conflict(h.first)
-	} else if rewrite && h.last != task {
-		return h.conflict(h.last)
 	}
-	h.last = task
 	if rewrite {
 		h.rewriter = task
 	}
