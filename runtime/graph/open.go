@@ -92,13 +92,13 @@ func (r *run[S, U]) openResume(at checkpoint.ID) error {
 	if len(c.Records) == 0 {
 		return fmt.Errorf("%s: %w; begin it with Invoke", where(r.g.name, r.thread, -1), checkpoint.ErrNotFound)
 	}
-	if !at.IsZero() && at != c.Head {
-		return r.replay(&c)
+	if c.Committed {
+		return r.replay(&c) // what is due there has been done: it is done again
 	}
 	return r.resume(&c)
 }
 
-// resume goes on from the head.
+// resume goes on from the head, or with a line that was left for another one before what is due there was done.
 func (r *run[S, U]) resume(c *checkpoint.Chain) error {
 	if err := r.restore(c); err != nil {
 		return err
@@ -148,18 +148,18 @@ func (r *run[S, U]) resume(c *checkpoint.Chain) error {
 }
 
 // resumeRecord is the record of a run taken up again. Resuming a thread that stopped for people answers its
-// stop; one that died before it got to stop has yet to.
+// stop; one that died before it got to stop has yet to, and so has a line that was left.
 func (r *run[S, U]) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	last := &c.Records[len(c.Records)-1]
-	if c.Thread.Status == checkpoint.Paused && last.Source != checkpoint.Fork {
+	if c.Thread.Status == checkpoint.Paused && last.Source != checkpoint.Fork && last.ID == c.Head {
 		r.pass = r.stopped()
 	}
 	rec, err := r.record(checkpoint.Resume)
 	if err != nil {
 		return rec, err
 	}
-	rec.Base, rec.Commits, rec.Due = r.base, checkpoint.ID{}, nil
-	return rec, r.fillPayload(&rec, false)
+	rec.Parent, rec.Base, rec.Commits, rec.Due = last.ID, r.base, checkpoint.ID{}, nil
+	return rec, r.fillPayload(&rec, last.ID != c.Head)
 }
 
 // stopped are the nodes about to run that a run stops before.

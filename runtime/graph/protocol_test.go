@@ -313,8 +313,12 @@ func TestAnAbandonedLineCanStillBeResumed(t *testing.T) {
 	}
 	broken.Store(false)
 	done(t, graph.Finished)(th.Invoke(t.Context(), logged("two"), graph.Abandon()))
+	before := ran.counts()["a"]
 	res := done(t, graph.Finished)(th.At(snap.Checkpoint).Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"one", "a", "bad", "c", "end"})
+	same(t, "runs of a, whose result is stored", ran.counts()["a"], before)
+	res = done(t, graph.Finished)(th.Resume(t.Context()))
+	same(t, "the head", res.State.Log, []string{"one", "a", "bad", "c", "end"})
 }
 
 // counting counts saver calls.

@@ -388,3 +388,18 @@ func TestAReplayAsksAnew(t *testing.T) {
 	res = done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(res.Waiting[0], false)))
 	same(t, "log", res.State.Log, []string{"answer false", "beside"})
 }
+
+func TestAQuestionOfAnAbandonedLineCanStillBeAnswered(t *testing.T) {
+	var ran counter
+	th, _ := newThread(t, asker(&ran))
+	first := done(t, graph.Asked)(th.Invoke(t.Context(), logged("one")))
+	second := done(t, graph.Asked)(th.Invoke(t.Context(), logged("two"), graph.Abandon()))
+	if _, err := th.Resume(t.Context(), refund.Answer(first.Waiting[0], true)); !errors.Is(err, graph.ErrNotAsked) {
+		t.Errorf("an answer to the other line: got %v, want ErrNotAsked", err)
+	}
+	res := done(t, graph.Finished)(th.At(first.Checkpoint).Resume(t.Context(), refund.Answer(first.Waiting[0], true)))
+	same(t, "log of the first line", res.State.Log, []string{"one", "answer true", "beside"})
+	res = done(t, graph.Finished)(th.At(second.Checkpoint).Resume(t.Context(), refund.Answer(second.Waiting[0], false)))
+	same(t, "log of the second line", res.State.Log, []string{"one", "two", "answer false", "beside"})
+	same(t, "runs", ran.counts(), map[string]int{"ask": 4, "beside": 2})
+}

@@ -38,8 +38,11 @@ func (t Thread[S, U]) Invoke(ctx context.Context, in U, opts ...InvokeOption) (R
 }
 
 // Resume goes on with a thread that was stopped, failed or died: only tasks whose results are not stored run. A
-// thread on which nothing is due is Finished: nothing is run and nothing stored. From an older checkpoint (At)
-// it is a replay: what came after that checkpoint is run again, on a branch of its own.
+// thread on which nothing is due is Finished: nothing is run and nothing stored.
+//
+// From an older checkpoint (At) it is a replay: what was due there, and has been done since, is run again, on a line of
+// its own. If it has not been done, because the thread went on elsewhere, that line is taken up where it was left, with
+// the results and questions that are stored.
 //
 // A thread that does not exist is checkpoint.ErrNotFound; one that needs nodes or fields which the code does not
 // have is ErrGraphChanged. Other errors are as for Invoke.

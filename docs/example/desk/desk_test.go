@@ -1,0 +1,119 @@
+package desk_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/graphgen-go/graphgen/docs/example/desk"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+func ExampleNewReader() {
+	app, err := desk.NewReader(memory.New())
+	if err != nil {
+		log.Fatal(err)
+	}
+	res, err := app.Thread("t-1").Invoke(context.Background(), desk.StateUpdate{Names: state.Append("b", "a")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, line := range res.State.Log {
+		fmt.Println(line)
+	}
+	// Output:
+	// read b
+	// read a
+	// found A B
+}
+
+func ExampleNewTriage() {
+	app, err := desk.NewTriage()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, order := range []string{"R-1", "A-2"} {
+		res, err := app.Run(context.Background(), desk.StateUpdate{Order: state.Set(order)})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(res.State.Log, res.Steps)
+	}
+	// Output:
+	// [opened R-1] 2
+	// [opened A-2] 1
+}
+
+func ExampleNewRefunds() {
+	ctx, saver := context.Background(), memory.New()
+	app, err := desk.NewRefunds(saver)
+	if err != nil {
+		log.Fatal(err)
+	}
+	t := app.Thread("t-1")
+	res, err := t.Invoke(ctx, desk.StateUpdate{Order: state.Set("A-1")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Status)
+	if err := desk.List(ctx, saver); err != nil {
+		log.Fatal(err)
+	}
+	res, err = desk.Decide(ctx, t, "Ada")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Status, res.State.Log)
+	// Output:
+	// asked
+	// t-1 asks refund at pay
+	// finished [paid, approved by Ada]
+}
+
+func ExampleShow() {
+	app, err := desk.NewWriter(memory.New())
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := desk.Show(context.Background(), app.Thread("t-1"), desk.StateUpdate{Order: state.Set("Ada")}); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// write emits "Dear "
+	// write emits "Ada"
+	// write emits ","
+	// write is stored
+	// finished
+}
+
+func ExampleWhatIf() {
+	ctx := context.Background()
+	app, err := desk.NewWriter(memory.New())
+	if err != nil {
+		log.Fatal(err)
+	}
+	t := app.Thread("t-1")
+	if _, err := t.Invoke(ctx, desk.StateUpdate{Order: state.Set("Ada")}); err != nil {
+		log.Fatal(err)
+	}
+	res, err := desk.WhatIf(ctx, t, "write", desk.StateUpdate{Order: state.Set("Grace")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.State.Log)
+	for snap, err := range t.History(ctx, checkpoint.Query{}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(snap.Step, snap.Source, snap.State.Order, snap.State.Log)
+	}
+	// Output:
+	// [Dear Grace,]
+	// 2 loop Grace [Dear Grace,]
+	// 1 fork Grace []
+	// 2 loop Ada [Dear Ada,]
+	// 1 input Ada []
+	// 0 input  []
+}

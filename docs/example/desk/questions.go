@@ -1,0 +1,68 @@
+package desk
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+var refund = graph.NewQuestion[Refund, Approval]("refund")
+
+// NewRefunds is a graph that asks before it pays.
+func NewRefunds(saver checkpoint.Saver) (*graph.Graph[State, StateUpdate], error) {
+	g := graph.New("refunds", StateSchema)
+	g.Node("pay", pay, refund) // pay may ask this
+	g.Edge(graph.Start, "pay")
+	g.Edge("pay", graph.End)
+	return g.Compile(graph.Saver(saver))
+}
+
+func pay(ctx context.Context, s State) (StateUpdate, error) {
+	answer, err := refund.Ask(ctx, Refund{Order: s.Order, Cents: 4000})
+	if err != nil {
+		return StateUpdate{}, err // nobody has answered yet: pay runs again when somebody has
+	}
+	var u StateUpdate
+	if answer.OK {
+		u.Log.Append("paid, approved by " + answer.By)
+	} else {
+		u.Log.Append("refused by " + answer.By)
+	}
+	return u, nil
+}
+
+// Decide answers what a thread asks.
+func Decide(ctx context.Context, t graph.Thread[State, StateUpdate], by string) (graph.Result[State], error) {
+	snap, err := t.State(ctx)
+	if err != nil {
+		return graph.Result[State]{}, err
+	}
+	var answers []graph.ResumeOption
+	for _, w := range snap.Waiting {
+		asked, err := refund.Of(w)
+		if err != nil {
+			return graph.Result[State]{}, err
+		}
+		answers = append(answers, refund.Answer(w, Approval{OK: asked.Cents < 5000, By: by}))
+	}
+	return t.Resume(ctx, answers...)
+}
+
+// List prints what all threads wait for. No state is read for it.
+func List(ctx context.Context, saver checkpoint.Saver) error {
+	for thread, err := range saver.Threads(ctx, checkpoint.ThreadQuery{Status: checkpoint.Waiting}) {
+		if err != nil {
+			return err
+		}
+		questions, err := graph.Questions(thread)
+		if err != nil {
+			return err
+		}
+		for _, w := range questions {
+			fmt.Println(thread.ID, "asks", w.Question, "at", w.Node)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,28 @@
+package desk
+
+import (
+	"context"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+// BeforeNode returns the newest checkpoint at which a node was due.
+func BeforeNode(ctx context.Context, t graph.Thread[State, StateUpdate], node graph.ID) (checkpoint.ID, error) {
+	for snap, err := range t.History(ctx, checkpoint.Query{Node: string(node), Limit: 1}) {
+		return snap.Checkpoint, err
+	}
+	return checkpoint.ID{}, checkpoint.ErrNotFound
+}
+
+// WhatIf runs a thread again from before a node, with something else in its state. What happened stays in the history.
+func WhatIf(ctx context.Context, t graph.Thread[State, StateUpdate], node graph.ID, edit StateUpdate) (graph.Result[State], error) {
+	at, err := BeforeNode(ctx, t, node)
+	if err != nil {
+		return graph.Result[State]{}, err
+	}
+	if _, err := t.At(at).UpdateState(ctx, edit, ""); err != nil {
+		return graph.Result[State]{}, err
+	}
+	return t.Resume(ctx)
+}
