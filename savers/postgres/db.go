@@ -3,8 +3,10 @@ package postgres
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
@@ -61,31 +63,133 @@ func (d *db) Place(ctx context.Context, text string, args ...any) (version int, 
 	return version, seq, err == nil, err
 }
 
-// Begin starts a transaction.
+// Begin starts a transaction. It sends nothing yet.
 func (d *db) Begin(ctx context.Context, writes bool) (sqlsaver.Tx, error) {
-	o := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	if writes {
-		o = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
-	}
-	t, err := d.pool.BeginTx(ctx, o)
+	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return tx{t}, nil
+	t := &tx{conn: conn, batch: new(pgx.Batch)}
+	if writes {
+		t.batch.Queue("begin isolation level read committed")
+	} else {
+		t.batch.Queue("begin isolation level repeatable read read only")
+	}
+	return t, nil
 }
 
-type tx struct{ tx pgx.Tx }
+// tx is a transaction that sends what can wait together with what cannot: one round trip for all of it.
+type tx struct {
+	conn  *pgxpool.Conn // nil when the transaction is over
+	batch *pgx.Batch    // what has not been sent
+	sent  bool
+}
 
-func (t tx) Exec(ctx context.Context, text string, args ...any) (int64, error) {
-	tag, err := t.tx.Exec(ctx, text, args...)
+// maxQueued is how many statements wait at most.
+const maxQueued = 256
+
+func (t *tx) Later(ctx context.Context, text string, args ...any) error {
+	t.batch.Queue(text, args...)
+	if t.batch.Len() < maxQueued {
+		return nil
+	}
+	results := t.send(ctx)
+	return finish(results, t.skip(results, maxQueued))
+}
+
+// send sends what waits.
+func (t *tx) send(ctx context.Context) pgx.BatchResults {
+	batch := t.batch
+	t.batch, t.sent = new(pgx.Batch), true
+	return t.conn.SendBatch(ctx, batch)
+}
+
+// skip reads n results that do not matter, but for their errors.
+func (t *tx) skip(results pgx.BatchResults, n int) error {
+	for range n {
+		if _, err := results.Exec(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish closes results; the first error counts.
+func finish(results pgx.BatchResults, err error) error {
+	if closed := results.Close(); err == nil {
+		return closed
+	}
+	return err
+}
+
+func (t *tx) Exec(ctx context.Context, text string, args ...any) (int64, error) {
+	tag, err := t.last(ctx, text, args...)
 	return tag.RowsAffected(), err
 }
 
-func (t tx) Query(ctx context.Context, text string, args ...any) (sqlsaver.Rows, error) {
-	return query(t.tx.Query(ctx, text, args...))
+// last sends what waits and a statement after it, and returns what that one did.
+func (t *tx) last(ctx context.Context, text string, args ...any) (tag pgconn.CommandTag, err error) {
+	n := t.batch.Len()
+	t.batch.Queue(text, args...)
+	results := t.send(ctx)
+	if err = t.skip(results, n); err == nil {
+		tag, err = results.Exec()
+	}
+	return tag, finish(results, err)
 }
 
-func (t tx) Commit(ctx context.Context) error { return t.tx.Commit(ctx) }
+func (t *tx) Query(ctx context.Context, text string, args ...any) (sqlsaver.Rows, error) {
+	n := t.batch.Len()
+	t.batch.Queue(text, args...)
+	results := t.send(ctx)
+	err := t.skip(results, n)
+	if err != nil {
+		return nil, finish(results, err)
+	}
+	r, err := results.Query()
+	if err != nil {
+		return nil, finish(results, err)
+	}
+	return batchRows{rows{r}, results}, nil
+}
 
-// Rollback ends the transaction; a connection that cannot say so is closed, which ends it, too.
-func (t tx) Rollback(ctx context.Context) { _ = t.tx.Rollback(ctx) }
+// batchRows are the rows of a batch's last statement.
+type batchRows struct {
+	rows
+	results pgx.BatchResults
+}
+
+func (r batchRows) Close() error { return finish(r.results, r.rows.Close()) }
+
+func (t *tx) Commit(ctx context.Context) error {
+	tag, err := t.last(ctx, "commit")
+	if err != nil {
+		return err
+	}
+	if tag.String() != "COMMIT" {
+		return pgx.ErrTxCommitRollback
+	}
+	t.release()
+	return nil
+}
+
+func (t *tx) release() {
+	t.conn.Release() // closes one whose transaction is not over
+	t.conn = nil
+}
+
+// rollbackTime is how long a rollback may take. The server does it by itself when the connection closes.
+const rollbackTime = time.Second
+
+// Rollback ends the transaction, also when ctx has ended.
+func (t *tx) Rollback(ctx context.Context) {
+	if t.conn == nil {
+		return
+	}
+	if t.sent && !t.conn.Conn().IsClosed() && t.conn.Conn().PgConn().TxStatus() != 'I' {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
+		defer cancel()
+		_, _ = t.conn.Exec(ctx, "rollback") // one that cannot be rolled back is closed
+	}
+	t.release()
+}

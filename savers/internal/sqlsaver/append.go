@@ -2,7 +2,6 @@ package sqlsaver
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
@@ -23,6 +22,9 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 			done, err = s.appendIn(ctx, tx, &a)
 			return err
 		})
+	}
+	if err != nil && s.fault(err) == Duplicate { // under the thread's lock only an id can be
+		err = &checkpoint.ConflictError{Thread: a.Thread, Namespace: a.Namespace, Want: a.After, Found: a.Records[0].ID, Reason: "exists"}
 	}
 	if err != nil {
 		return checkpoint.Appended{}, s.wrap(ctx, "append", err)
@@ -131,8 +133,7 @@ func (s *Saver) start(ctx context.Context, tx Tx, t *thread) error {
 	t.last++
 	t.versions++
 	t.open, t.status, t.fence, t.holder, t.until, t.asked = t.last, checkpoint.Running, checkpoint.ID{}, "", 0, false
-	_, err := tx.Exec(ctx, s.text[stInsertVersion], t.no, int64(t.open), int64(t.status), t.updated)
-	return err
+	return tx.Later(ctx, s.text[stInsertVersion], t.no, int64(t.open), int64(t.status), t.updated)
 }
 
 // missing is the conflict of an Append to a thread without an open version; t may be nil.
@@ -193,11 +194,7 @@ func (l *log) append(ctx context.Context, a *checkpoint.Append) (checkpoint.Appe
 	if err := l.accept(a); err != nil {
 		return checkpoint.Appended{}, err
 	}
-	done, err := l.add(ctx, a)
-	if err != nil && l.s.d.Classify(err) == Duplicate {
-		err = l.t.conflict("exists", a.Namespace, a.After, a.Records[0].ID)
-	}
-	return done, err
+	return l.add(ctx, a)
 }
 
 // accept says whether records that do not stand may be stored.
@@ -286,15 +283,18 @@ func (l *log) add(ctx context.Context, a *checkpoint.Append) (checkpoint.Appende
 		return done, err
 	}
 	l.t.asked = l.t.asked || asked
-	if _, err := l.tx.Exec(ctx, l.s.text[stSweep], l.t.no, int64(l.t.open)); err != nil {
-		return done, err
-	}
+	dead := a.Open == nil && !a.End // now and then, when a commit renews the lease
 	if a.Open != nil {
-		done.Writes, err = l.s.writes(ctx, l.tx, l.t, l.t.open)
+		done.Writes, dead, err = l.s.pending(ctx, l.tx, l.t, l.t.open)
 		if err != nil {
 			return done, err
 		}
 		l.t.asked = len(checkpoint.OpenQuestions(done.Writes)) > 0
+	}
+	if dead {
+		if err := l.tx.Later(ctx, l.s.text[stSweep], l.t.no, int64(l.t.open)); err != nil {
+			return done, err
+		}
 	}
 	if err := l.putState(ctx, a.Records); err != nil {
 		return done, err
@@ -331,8 +331,7 @@ func (l *log) insert(ctx context.Context, r *checkpoint.Record, before checkpoin
 	if r.Commits.IsZero() || r.Commits == before {
 		return nil
 	}
-	_, err := l.tx.Exec(ctx, l.s.text[stMarkCommitted], l.at.thread, l.at.version, r.Commits[:])
-	return err
+	return l.tx.Later(ctx, l.s.text[stMarkCommitted], l.at.thread, l.at.version, r.Commits[:])
 }
 
 // name gives a namespace its number. The root has 0, and no row.
@@ -342,44 +341,20 @@ func (l *log) name(ctx context.Context, namespace string) error {
 		return err
 	}
 	l.at.ns = last + 1
-	_, err := l.tx.Exec(ctx, l.s.text[stInsertNamespace], l.at.thread, l.at.version, l.at.ns, key(namespace), rest(namespace))
-	return err
+	return l.tx.Later(ctx, l.s.text[stInsertNamespace], l.at.thread, l.at.version, l.at.ns, key(namespace), rest(namespace))
 }
 
-// lineOf makes the head's line that of r, which follows it: the same, the version's newest, or a new one.
+// lineUnit is what a namespace counts in the number of a line.
+const lineUnit = 1 << 40
+
+// lineOf makes the head's line that of r, which follows it: the same, or a new one with a number that r alone has.
 func (l *log) lineOf(ctx context.Context, r *checkpoint.Record) error {
-	same := func() bool {
-		h := &l.head.line
-		return h.no != 0 && h.id == r.Line && h.fingerprint == r.Fingerprint && h.graph == r.Graph
-	}
-	if same() {
+	h := &l.head.line
+	if h.no != 0 && h.id == r.Line && h.fingerprint == r.Fingerprint && h.graph == r.Graph {
 		return nil
 	}
-	newest, err := l.s.newestLine(ctx, l.tx, l.at)
-	if err != nil {
-		return err
-	}
-	if l.head.line = newest; same() {
-		return nil
-	}
-	l.head.line = line{no: newest.no + 1, id: r.Line, fingerprint: r.Fingerprint, graph: r.Graph}
-	_, err = l.tx.Exec(ctx, l.s.text[stInsertLine], l.at.thread, l.at.version, l.head.line.no, r.Line[:], int64(r.Fingerprint), []byte(r.Graph))
-	return err
-}
-
-// newestLine returns the line that was stored last in a version; the zero line for none.
-func (s *Saver) newestLine(ctx context.Context, db Runner, at spot) (l line, err error) {
-	var id, graph []byte
-	var fingerprint int64
-	found, err := one(ctx, db, s.text[stLastLine], []any{at.thread, at.version}, &l.no, &id, &fingerprint, &graph)
-	if err != nil || !found {
-		return line{}, err
-	}
-	if !setID(&l.id, id) {
-		return line{}, fmt.Errorf("line %d: an id is not 16 bytes long: %w", l.no, checkpoint.ErrDamaged)
-	}
-	l.fingerprint, l.graph = uint64(fingerprint), string(graph)
-	return l, nil
+	*h = line{no: l.at.ns*lineUnit + int64(r.Seq), id: r.Line, fingerprint: r.Fingerprint, graph: r.Graph}
+	return l.tx.Later(ctx, l.s.text[stInsertLine], l.at.thread, l.at.version, h.no, r.Line[:], int64(r.Fingerprint), []byte(r.Graph))
 }
 
 // settle makes the thread's row what it is after an Append.

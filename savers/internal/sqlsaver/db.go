@@ -29,9 +29,11 @@ type Runner interface {
 	Query(ctx context.Context, text string, args ...any) (Rows, error)
 }
 
-// Tx is a transaction. One that is rolled back after its commit stays committed.
+// Tx is a transaction. One that is rolled back after its commit stays committed. It is for one goroutine.
 type Tx interface {
 	Runner
+	// Later runs a statement before whatever comes next, Commit included; its error may come from there.
+	Later(ctx context.Context, text string, args ...any) error
 	Commit(ctx context.Context) error
 	Rollback(ctx context.Context)
 }

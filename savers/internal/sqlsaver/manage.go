@@ -77,7 +77,7 @@ func (s *Saver) Delete(ctx context.Context, id string) error {
 			return err
 		}
 		for st := stDeleteWrites; st <= stDeleteThread; st++ {
-			if _, err := tx.Exec(ctx, s.text[st], t.no); err != nil {
+			if err := tx.Later(ctx, s.text[st], t.no); err != nil {
 				return err
 			}
 		}
@@ -147,7 +147,7 @@ func (s *Saver) pruneVersions(ctx context.Context, tx Tx, t *thread, keep int) (
 	}
 	for _, n := range gone {
 		for st := stDropVersionWrites; st <= stDropVersion; st++ {
-			if _, err := tx.Exec(ctx, s.text[st], t.no, n); err != nil {
+			if err := tx.Later(ctx, s.text[st], t.no, n); err != nil {
 				return 0, err
 			}
 		}
@@ -275,8 +275,7 @@ func (p *pruner) prune(ctx context.Context, log []*ledger.Entry, kept []ledger.K
 }
 
 func (p *pruner) exec(ctx context.Context, st statement, args ...any) error {
-	_, err := p.tx.Exec(ctx, p.s.text[st], args...)
-	return err
+	return p.tx.Later(ctx, p.s.text[st], args...)
 }
 
 // untie writes a record so that it stands without the one before it.

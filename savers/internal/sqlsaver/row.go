@@ -1,6 +1,7 @@
 package sqlsaver
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -46,11 +47,10 @@ func optional(id checkpoint.ID, store bool) []byte {
 // that is not there. What another record says of it is left out.
 func (s *Saver) insert(ctx context.Context, tx Tx, at spot, r *checkpoint.Record, lineNo int64, before checkpoint.ID) error {
 	flags := flagsOf(r, before)
-	_, err := tx.Exec(ctx, s.text[stInsertRecord], at.thread, at.version, at.ns, int64(r.Seq), r.ID[:], lineNo, flags,
+	return tx.Later(ctx, s.text[stInsertRecord], at.thread, at.version, at.ns, int64(r.Seq), r.ID[:], lineNo, flags,
 		int64(r.Step), ledger.Micro(r.Created).UnixMicro(),
 		optional(r.Parent, flags&parentIsBefore == 0), optional(r.Base, r.Base != r.ID),
 		optional(r.Commits, flags&commitsBefore == 0), bodyOf(r))
-	return err
 }
 
 // bodyOf returns what of a record no column has.
@@ -184,14 +184,13 @@ func (s *Saver) store(ctx context.Context, tx Tx, t *thread) error {
 	if t.asked {
 		asked = 1
 	}
-	_, err := tx.Exec(ctx, s.text[stUpdateThread], int64(t.last), int64(t.open), int64(t.versions), int64(t.status),
-		t.fence[:], []byte(t.holder), t.until, t.updated, asked, t.no)
-	return err
+	return tx.Later(ctx, s.text[stUpdateThread], int64(t.last), int64(t.open), int64(t.versions), int64(t.status),
+		bytes.Clone(t.fence[:]), []byte(t.holder), t.until, t.updated, asked, t.no)
 }
 
 // close makes the open version a released one.
 func (s *Saver) close(ctx context.Context, tx Tx, t *thread) error {
-	_, err := tx.Exec(ctx, s.text[stReleaseVersion], int64(t.status), t.updated, t.now, t.no, int64(t.open))
+	err := tx.Later(ctx, s.text[stReleaseVersion], int64(t.status), t.updated, t.now, t.no, int64(t.open))
 	t.open, t.status, t.fence, t.holder, t.until, t.asked = 0, 0, checkpoint.ID{}, "", 0, false
 	return err
 }

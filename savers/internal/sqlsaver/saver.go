@@ -16,7 +16,7 @@
 //
 // # What is left out
 //
-// A pending write whose base is committed is never returned. Its row goes when a run next changes the thread's row.
+// A pending write whose base is committed is never returned. Its row goes when a run next opens, or renews its lease by a commit.
 package sqlsaver
 
 import (

@@ -170,6 +170,11 @@ func (t *stdTx) Exec(ctx context.Context, text string, args ...any) (int64, erro
 	return found(st.ExecContext(ctx, args...))
 }
 
+func (t *stdTx) Later(ctx context.Context, text string, args ...any) error {
+	_, err := t.Exec(ctx, text, args...)
+	return err
+}
+
 func (t *stdTx) Query(ctx context.Context, text string, args ...any) (Rows, error) {
 	st, err := t.bind(ctx, text)
 	if err != nil {

@@ -18,7 +18,6 @@ const (
 	stHistory
 	stRange
 	stLog
-	stLastLine
 	stLastNamespace
 	stRoot
 	stHeaders
@@ -160,14 +159,13 @@ WHERE c.thread_no = ? AND c.version = ? AND c.ns_no = ? ORDER BY c.seq DESC LIMI
 		stBase:       "SELECT c.ns_no, c.flags, n.flags, c.body FROM graph_checkpoint c " + nextRecord,
 		stNamespace:  "SELECT ns_no FROM graph_namespace " + inVersion + "AND ns_key = ?",
 		stNamespaces: "SELECT ns_no, ns_key, ns_name FROM graph_namespace " + inVersion,
-		stWrites:     "SELECT data FROM graph_write " + inVersion + "AND NOT {dead} ORDER BY write_no",
+		stWrites:     "SELECT CASE WHEN {dead} THEN NULL ELSE data END FROM graph_write " + inVersion + "ORDER BY write_no",
 		stChain: `{record}WHERE c.thread_no = ? AND c.version = ? AND c.ns_no = ? AND c.seq <= ? AND c.seq >= (
 	SELECT s.seq FROM graph_checkpoint s WHERE s.thread_no = ? AND s.version = ? AND s.ns_no = ? AND s.seq <= ? AND (s.flags & 8) <> 0
 	ORDER BY s.seq DESC LIMIT 1) ORDER BY c.seq`,
 		stRange:         "{record}WHERE c.thread_no = ? AND c.version = ? AND c.ns_no = ? AND c.seq BETWEEN ? AND ? ORDER BY c.seq",
 		stHistory:       "{record}WHERE c.thread_no = ? AND c.version = ? AND c.ns_no = ? AND c.seq < ? ORDER BY c.seq DESC LIMIT ?",
 		stLog:           "{record}WHERE c.thread_no = ? AND c.version = ? AND c.ns_no = ? ORDER BY c.seq",
-		stLastLine:      "SELECT line_no, line, fingerprint, graph FROM graph_line " + inVersion + "ORDER BY line_no DESC LIMIT 1",
 		stLastNamespace: "SELECT ns_no FROM graph_namespace " + inVersion + "ORDER BY ns_no DESC LIMIT 1",
 		stRoot:          "SELECT id, step FROM graph_checkpoint " + inVersion + "AND ns_no = 0 ORDER BY seq DESC LIMIT 1",
 		stHeaders: `SELECT c.seq, c.id, c.flags, c.created, COALESCE(c.base, c.id) FROM graph_checkpoint c

@@ -129,13 +129,11 @@ func (s *Saver) putWrite(ctx context.Context, tx Tx, t *thread, w *checkpoint.Wr
 	st := stPutWrite
 	switch w.Kind {
 	case checkpoint.Discard:
-		_, err := tx.Exec(ctx, s.text[stDiscard], t.no, int64(t.open), w.Base[:], writeKey(w, checkpoint.Result), writeKey(w, checkpoint.Failure))
-		return err
+		return tx.Later(ctx, s.text[stDiscard], t.no, int64(t.open), w.Base[:], writeKey(w, checkpoint.Result), writeKey(w, checkpoint.Failure))
 	case checkpoint.Result:
 		st = stKeepWrite // the first wins
 	}
-	_, err := tx.Exec(ctx, s.text[st], t.no, int64(t.open), w.Base[:], writeKey(w, w.Kind), int64(w.Kind), codec.AppendWrite(nil, w, nil))
-	return err
+	return tx.Later(ctx, s.text[st], t.no, int64(t.open), w.Base[:], writeKey(w, w.Kind), int64(w.Kind), codec.AppendWrite(nil, w, nil))
 }
 
 // writeKey returns the key, within its base, of a write like w of some kind: names may be longer than a key may.
@@ -163,21 +161,30 @@ func isOver(flags int64, next *int64) bool {
 
 // writes returns the pending writes of a version in every namespace, in the order first stored.
 func (s *Saver) writes(ctx context.Context, db Runner, t *thread, version int) ([]checkpoint.Write, error) {
+	writes, _, err := s.pending(ctx, db, t, version)
+	return writes, err
+}
+
+// pending returns the pending writes of a version, and whether there are others, whose base is committed.
+func (s *Saver) pending(ctx context.Context, db Runner, t *thread, version int) (all []checkpoint.Write, dead bool, err error) {
 	rows, err := db.Query(ctx, s.text[stWrites], t.no, int64(version))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	var all []checkpoint.Write
 	err = each(rows, func(rows Rows) error {
 		var b []byte
 		if err := rows.Scan(&b); err != nil {
 			return err
 		}
+		if b == nil {
+			dead = true
+			return nil
+		}
 		w, err := decodeWrite(t.id, b)
 		all = append(all, w)
 		return err
 	})
-	return all, err
+	return all, dead, err
 }
 
 func decodeWrite(thread string, b []byte) (checkpoint.Write, error) {
