@@ -22,6 +22,7 @@ func (r *run[S, U]) leave(i int) error {
 	if i > 0 && r.slots[i-1].node == n {
 		return nil
 	}
+	r.next = slices.Grow(r.next, len(from.edges))
 	for _, to := range from.edges {
 		r.mark(to)
 	}
