@@ -23,6 +23,9 @@ func (s *Saver) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain,
 	case "absent":
 		return checkpoint.Chain{}, ledger.Absent(p)
 	case "norecord":
+		if p.At.IsZero() {
+			return checkpoint.Chain{}, fmt.Errorf("redis: load: thread %q: the head has no entry: %w", short(p.Thread), checkpoint.ErrDamaged)
+		}
 		return checkpoint.Chain{}, ledger.NoRecord(p.Thread, p.Namespace, p.At)
 	}
 	chain := checkpoint.Chain{Version: r.int(), Head: r.id()}

@@ -3,8 +3,12 @@ package redis
 import (
 	"context"
 	_ "embed" // the scripts are files
+	"fmt"
+	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
 var (
@@ -66,9 +70,19 @@ func newScripts() scripts {
 func (s *Saver) run(ctx context.Context, script *goredis.Script, keys []string, args ...any) (*reply, error) {
 	v, err := script.Run(ctx, s.client, keys, args...).Slice()
 	if err != nil {
-		return nil, err
+		return nil, damaged(err)
 	}
 	return &reply{values: v}, nil
+}
+
+// damaged makes the error of a script that met what it could not have stored ErrDamaged.
+func damaged(err error) error {
+	text := err.Error()
+	script := strings.Contains(text, "user_script") && (strings.Contains(text, "damaged: ") || strings.Contains(text, "attempt to "))
+	if script || goredis.HasErrorPrefix(err, "WRONGTYPE") {
+		return fmt.Errorf("%w: %w", checkpoint.ErrDamaged, err)
+	}
+	return err
 }
 
 // call runs a script as one call of the saver.
@@ -102,7 +116,7 @@ func (s *Saver) both(ctx context.Context, index, args []any, script *goredis.Scr
 	case goredis.HasErrorPrefix(first.Err(), "NOSCRIPT"), goredis.HasErrorPrefix(second.Err(), "NOSCRIPT"):
 		return s.oneByOne(ctx, index, args, script, key)
 	case err != nil:
-		return nil, err
+		return nil, damaged(err)
 	}
 	v, err := second.Slice()
 	return &reply{values: v}, err

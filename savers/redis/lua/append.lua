@@ -132,6 +132,7 @@ if not l then
 	put(v .. 'nk', k)
 	put(v .. 'N:' .. k, namespace)
 end
+local over = {} -- bases whose pending writes go
 local placed = {} -- where in sets the entries of these records stand
 for i = 1, count do
 	local r = records[i]
@@ -151,7 +152,7 @@ for i = 1, count do
 			sets[here] = sets[here] .. ':c'
 		end
 		if found[i][3] then
-			drop(v, r.commits)
+			over[#over + 1] = r.commits
 		end
 	end
 end
@@ -172,7 +173,11 @@ if releases then
 	put('open', '0')
 	put(v .. 'released', int(now))
 end
+-- What adds comes first: a server that is out of memory refuses it, and would not refuse what removes.
 set(sets)
+for _, base in ipairs(over) do
+	drop(v, base)
+end
 storeAll(v, at)
 if releases then
 	expire(ttl, DONE, '1', now)

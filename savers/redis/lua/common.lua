@@ -62,6 +62,9 @@ local function log(s)
 		return nil
 	end
 	local k, seq, snap, first, step, count = string.match(s, '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$', 17)
+	if not k then
+		error('damaged: the head of a log')
+	end
 	return {
 		id = string.sub(s, 1, 16), k = k, seq = tonumber(seq), snap = tonumber(snap), first = tonumber(first),
 		step = step, count = tonumber(count),
@@ -74,6 +77,9 @@ local function entry(s)
 		return nil
 	end
 	local k, seq, snap, c = string.match(s, '^(%d+):(%d+):(%d+)(:?c?)$', 17)
+	if not k then
+		error('damaged: the entry of a record')
+	end
 	return { base = string.sub(s, 1, 16), k = k, seq = tonumber(seq), snap = tonumber(snap), committed = c == ':c' }
 end
 

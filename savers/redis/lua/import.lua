@@ -17,7 +17,9 @@ if call('EXISTS', staged) == 0 then
 end
 local n = last + 1
 local v = int(n) .. ':'
+local numbers = { 'open', int(n), 'last', int(n), 'first', int(first), 'id', ARGV[3], 'stamp', uid }
 if call('EXISTS', key) == 0 and v == ARGV[1] .. ':' then
+	call('HSET', staged, unpack(numbers)) -- first, as what adds is: see append.lua
 	call('RENAME', staged, key)
 else
 	local cursor, old = '0', #ARGV[1] + 2
@@ -28,8 +30,8 @@ else
 			call('HSET', key, v .. string.sub(page[2][i], old), page[2][i + 1])
 		end
 	until cursor == '0'
+	call('HSET', key, unpack(numbers))
 	call('UNLINK', staged)
 end
-call('HSET', key, 'open', int(n), 'last', int(n), 'first', int(first), 'id', ARGV[3], 'stamp', uid)
 expire(ARGV[4], call('HGET', key, v .. 'status'), '1', clock())
 return { 'ok' }

@@ -101,11 +101,11 @@ end
 local forgotten = 0
 if ARGV[4] ~= '' then
 	local newest = open > 0 and open - 1 or last
-	while first <= newest - tonumber(ARGV[4]) do
-		forget(first)
-		first, forgotten = first + 1, forgotten + 1
+	forgotten = math.max(newest - tonumber(ARGV[4]) - first + 1, 0)
+	call('HSET', key, 'first', int(first + forgotten)) -- first, as what adds is: see append.lua
+	for n = first, first + forgotten - 1 do
+		forget(n)
 	end
-	call('HSET', key, 'first', int(first))
 end
 call('HSET', key, 'pruner', ARGV[5] .. int(forgotten))
 return { 'ok', int(forgotten) }

@@ -1,0 +1,139 @@
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/redis"
+)
+
+func TestDamageIsReported(t *testing.T) {
+	addr, prefix := testenv.Redis(t)
+	client := goredis.NewClient(&goredis.Options{Addr: addr})
+	defer client.Close()
+	s, ctx := openOn(t, goredis.NewClient(&goredis.Options{Addr: addr}), redis.Prefix(prefix)), t.Context()
+	for _, c := range []struct {
+		name   string
+		damage func(key string)
+	}{
+		{"a record cut short", func(key string) {
+			client.HSet(ctx, key, "1:r:1:3", client.HGet(ctx, key, "1:r:1:3").Val()[:9])
+		}},
+		{"a record with bytes too many in its header", func(key string) {
+			r := []byte(client.HGet(ctx, key, "1:r:1:3").Val())
+			r[3]++
+			client.HSet(ctx, key, "1:r:1:3", r)
+		}},
+		{"a record that is not there", func(key string) { client.HDel(ctx, key, "1:r:1:3") }},
+		{"a head that is none", func(key string) { client.HSet(ctx, key, "1:n:", "0123456789abcdef?") }},
+		{"an entry that is none", func(key string) {
+			for field := range client.HGetAll(ctx, key).Val() {
+				if strings.HasPrefix(field, "1:i:") {
+					client.HSet(ctx, key, field, "x")
+				}
+			}
+		}},
+		{"another key in its place", func(key string) {
+			client.Del(ctx, key)
+			client.Set(ctx, key, "text", 0)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := begin(t, s, "a")
+			for range 4 {
+				r.commit()
+			}
+			r.end(checkpoint.Done)
+			keys := keysOf(t, client, prefix)
+			if len(keys) != 1 {
+				t.Fatalf("%d keys, want 1", len(keys))
+			}
+			c.damage(keys[0])
+			if chain, err := s.Load(ctx, checkpoint.Place{Thread: "a"}); !errors.Is(err, checkpoint.ErrDamaged) {
+				t.Errorf("load: got %d records, %v, want ErrDamaged", len(chain.Records), err)
+			}
+			client.Del(ctx, keys[0])
+		})
+	}
+}
+
+// A server without memory refuses a write whole: a script that had removed something before it was refused would have
+// lost it.
+func TestAServerWithoutMemoryRefusesAWriteWhole(t *testing.T) {
+	server := testenv.StartRedis(t, true)
+	client := goredis.NewClient(&goredis.Options{Addr: server.Addr})
+	defer client.Close()
+	s, ctx := openOn(t, goredis.NewClient(&goredis.Options{Addr: server.Addr})), t.Context()
+	for range 2 { // two released versions, and an open one with a pending write
+		r := begin(t, s, "a")
+		r.end(checkpoint.Done)
+		if _, err := s.Release(ctx, "a", checkpoint.ID{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := begin(t, s, "a")
+	for range 4 {
+		r.commit()
+	}
+	write := checkpoint.Write{Base: r.head, Task: "t", Kind: checkpoint.Result, Payload: []byte("kept")}
+	put := checkpoint.PutWrites{Thread: "a", Fence: r.fence, Writes: []checkpoint.Write{write}, End: true, Status: checkpoint.Waiting}
+	if err := s.PutWrites(ctx, put); err != nil {
+		t.Fatal(err)
+	}
+	items := exported(t, s, "a")
+
+	memory := func(limit string) {
+		t.Helper()
+		if err := client.ConfigSet(ctx, "maxmemory", limit).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	memory("1")
+	next := r.next() // commits the base of the pending write
+	for what, f := range map[string]func() error{
+		"append":   func() error { _, err := s.Append(ctx, next); return err },
+		"open":     func() error { _, err := s.Append(ctx, opening(t, "a", r.head)); return err },
+		"put":      func() error { return s.PutWrites(ctx, put) },
+		"release":  func() error { _, err := s.Release(ctx, "a", checkpoint.ID{}); return err },
+		"prune":    func() error { _, err := s.Prune(ctx, "a", checkpoint.Keep{Last: 1, Released: -1}); return err },
+		"versions": func() error { _, err := s.Prune(ctx, "a", checkpoint.Keep{Released: -1}); return err },
+		"import":   func() error { return checkpoint.Copy(ctx, s, "a", 0, s, "b") },
+	} {
+		if err := f(); !goredis.HasErrorPrefix(err, "OOM") {
+			t.Errorf("%s without memory: got %v, want the server's OOM", what, err)
+		}
+	}
+	memory("0")
+	if got := exported(t, s, "a"); got != items {
+		t.Errorf("after the refusals:\n%s", firstDifference(got, items))
+	}
+	if versions, err := s.Versions(ctx, "a"); err != nil || len(versions) != 3 || versions[0].Records != 1 {
+		t.Errorf("after the refusals: versions %+v, %v, want 3", versions, err)
+	}
+	if versions, err := s.Versions(ctx, "b"); err != nil || len(versions) != 0 {
+		t.Errorf("the import left versions %+v, %v", versions, err)
+	}
+	if _, err := s.Append(ctx, next); err != nil {
+		t.Errorf("with memory again: %v", err)
+	}
+}
+
+// exported prints what a thread's open version holds.
+func exported(t *testing.T, s checkpoint.Saver, thread string) string {
+	t.Helper()
+	return all(s.Export(context.Background(), thread, 0), func(i checkpoint.Item) string {
+		switch {
+		case i.Thread != nil:
+			return timeless(*i.Thread)
+		case i.Record != nil:
+			return strings.TrimSpace(outcome(*i.Record, nil))
+		}
+		return outcome(*i.Write, nil)
+	})
+}
