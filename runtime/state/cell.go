@@ -29,6 +29,13 @@ func (h *Cell) stored() bool { return h.written && !h.untracked }
 // recording reports whether changes are to be kept for a delta.
 func (h *Cell) recording() bool { return h.core.opts.Record && !h.untracked }
 
+// forget forgets the operations since the last delta.
+func (h *Cell) forget() {
+	if h.ops > 0 {
+		h.log, h.ops = h.log[:0], 0
+	}
+}
+
 // touch notes that the current task writes the field; rewrite says that nothing of what was there stays. It reports
 // whether the task may: no other task of the superstep wrote it, or neither of them rewrote it all.
 func (h *Cell) touch(rewrite bool) bool {

@@ -73,7 +73,7 @@ func (c *Core) Adopt() {
 	c.forget()
 	c.unknown, c.old = nil, nil
 	for _, h := range c.cells {
-		h.log, h.ops = h.log[:0], 0
+		h.forget()
 		h.do.adopt()
 	}
 }
@@ -162,7 +162,7 @@ func (u unknown) appendTo(b []byte) []byte { return u.value.AppendTo(wire.Append
 // stored forgets the changes: they have been told.
 func (c *Core) stored() {
 	for _, h := range c.cells {
-		h.log, h.ops = h.log[:0], 0
+		h.forget()
 		h.aged = true
 	}
 	c.fresh = 0

@@ -14,8 +14,10 @@ func (c *Core) Decode(snapshot []byte) error {
 	c.forget()
 	c.unknown, c.old = nil, nil
 	for _, h := range c.cells {
-		h.log, h.ops = h.log[:0], 0
-		h.do.reset()
+		h.forget()
+		if h.written {
+			h.do.reset()
+		}
 	}
 	r := wire.NewReader(c.name, snapshot)
 	if c.opts.DropUnknown {
