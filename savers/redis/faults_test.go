@@ -236,6 +236,48 @@ func TestNothingAcknowledgedIsLostWhenTheServerIsKilled(t *testing.T) {
 	t.Logf("%d kills, %d appends acknowledged, 0 lost, %d unknown of which %d had happened", kills, len(want), unknown, happened)
 }
 
+func TestARunGoesOnAfterAFailover(t *testing.T) {
+	place := testenv.StartRedisSentinel(t)
+	client := goredis.NewFailoverClient(&goredis.FailoverOptions{MasterName: place.Name, SentinelAddrs: []string{place.Addr}})
+	s, err := redis.New(client, redis.CloseClient())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	r := begin(t, s, "a")
+	want := []checkpoint.ID{r.head}
+	for range 20 {
+		r.commit()
+		want = append(want, r.head)
+	}
+	// What the replica has acknowledged too is not lost by a failover; what it has not may be.
+	if n, err := client.Wait(t.Context(), 1, 10*time.Second).Result(); err != nil || n != 1 {
+		t.Fatalf("the replica is not in step: %d, %v", n, err)
+	}
+	if err := place.Primary.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	failed := 0
+	for range 20 {
+		a := r.next()
+		for {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			_, err := s.Append(ctx, a)
+			cancel()
+			if err == nil {
+				break
+			}
+			if failed++; errors.Is(err, checkpoint.ErrConflict) || failed == 60 {
+				t.Fatalf("after %d failures: %v", failed, err)
+			}
+		}
+		r.head = a.Records[0].ID
+		want = append(want, r.head)
+	}
+	wantIDs(t, "after the failover", logIDs(t, s, "a"), want)
+	t.Logf("%d appends before and after a failover, 0 lost, %d calls failed meanwhile", len(want), failed)
+}
+
 func TestAnAppendThatIsCutHappensOnce(t *testing.T) {
 	addr, prefix := testenv.Redis(t)
 	proxy := testenv.NewProxy(t, addr)

@@ -1,5 +1,5 @@
 // Package redis is the saver for threads that many processes share on a Redis server: one server, one with replicas
-// behind sentinels, or a cluster. It needs Redis 6.2 or what speaks its protocol and runs its scripts.
+// behind sentinels, or a cluster. It is tested with Redis 7; what speaks its protocol and runs its scripts will do.
 //
 //	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"}) // github.com/redis/go-redis/v9
 //	saver, err := graphgenredis.New(client)
@@ -88,7 +88,7 @@ func AcceptWeaker(report func(error)) Option {
 // CloseClient makes Close close the client too. Unless set, the client stays its maker's.
 func CloseClient() Option { return func(s *Saver) { s.owned = true } }
 
-// New returns a saver on what client is connected to. It asks the server how it keeps what it acknowledges: unless
+// New returns a saver on what client, a *redis.Client or a *redis.ClusterClient, is connected to. It asks the server how it keeps what it acknowledges: unless
 // AcceptWeaker is among the options, settings that may lose some are a *SettingsError, as are settings that cannot be
 // read. Other errors are those of the connection. A server that does not answer for 30 seconds is an error.
 //

@@ -58,7 +58,7 @@ func (s *Saver) Delete(ctx context.Context, thread string) error {
 
 // Prune removes old records and versions, as [checkpoint.Saver] says. It reads the headers of the thread's records,
 // works out what goes, and has the server do that in one step if nothing has changed, else it begins again. That step
-// keeps the server busy for about a second for each million records that go.
+// keeps the server busy: some 0.2 seconds for each 100,000 records that go, or 0.3 when they are of released versions.
 func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
 	if err := checkpoint.CheckThread(thread); err != nil {
 		return checkpoint.Pruned{}, err

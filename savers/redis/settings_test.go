@@ -100,6 +100,14 @@ func TestAPrefixWithBracesIsRefused(t *testing.T) {
 	}
 }
 
+func TestARingIsRefused(t *testing.T) {
+	client := goredis.NewRing(&goredis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
+	defer client.Close()
+	if _, err := redis.New(client, redis.AcceptWeaker(nil)); err == nil || !strings.Contains(err.Error(), "Ring") {
+		t.Errorf("got %v, want an error that names the client's type", err)
+	}
+}
+
 func TestAServerThatIsNotThereIsAnError(t *testing.T) {
 	client := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
 	defer client.Close()
