@@ -253,7 +253,7 @@ func (r *run[S, U]) key(t *Task) string {
 	if err != nil {
 		return "" // no randomness; a run with a journal has its line from its records
 	}
-	return taskKey(line, "", t.Step, ID(t.Node), t.Index)
+	return taskKey(line, "", t.Step, r.keyName(ID(t.Node)), t.Index)
 }
 
 func (r *run[S, U]) lineID() (checkpoint.ID, error) {
@@ -269,7 +269,15 @@ func (r *run[S, U]) lineID() (checkpoint.ID, error) {
 	return r.line.id, nil
 }
 
+// keyName is the id that a node's tasks are known by: the one that it had when they became due.
+func (r *run[S, U]) keyName(id ID) ID {
+	if was, ok := r.named[id]; ok {
+		return was
+	}
+	return id
+}
+
 // slotKey is the key of the task in a slot.
 func (r *run[S, U]) slotKey(sl *slot[U]) string {
-	return taskKey(r.line.id, "", r.step+1, r.g.nodes[sl.node].id, sl.index)
+	return taskKey(r.line.id, "", r.step+1, r.keyName(r.g.nodes[sl.node].id), sl.index)
 }

@@ -40,6 +40,9 @@ func (r *run[S, U]) readChoice(from *node[S, U], b []byte) (update []byte, next 
 		if !in.OK() {
 			break
 		}
+		if n, ok := r.g.former[id]; ok {
+			id = r.g.nodes[n].id
+		}
 		t := target{id: id}
 		if raw != nil {
 			if t.sent, err = r.unwrap(id, raw); err != nil {
@@ -59,7 +62,7 @@ func (r *run[S, U]) readChoice(from *node[S, U], b []byte) (update []byte, next 
 
 // unwrap decodes what was sent to a node.
 func (r *run[S, U]) unwrap(id ID, raw []byte) (payload, error) {
-	n, ok := r.g.index[id]
+	n, ok := r.g.find(string(id))
 	if !ok || n <= start || r.g.nodes[n].decode == nil {
 		return nil, fmt.Errorf("%w: %q is no task node any more", ErrGraphChanged, string(id))
 	}

@@ -17,6 +17,7 @@ type Graph[S, U any] struct {
 	schema *state.Schema[S, U]
 	nodes  []node[S, U] // in order of declaration, behind Start
 	index  map[ID]int
+	former map[ID]int // by the ids that nodes had
 	joins  []join
 	defers bool // some node does
 	opt    options
@@ -65,6 +66,7 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 		o.compile(&c.g.opt)
 	}
 	c.addNodes()
+	c.addFormer()
 	c.addEdges()
 	c.addRoutes()
 	c.addJoins()
@@ -117,6 +119,35 @@ func (c *compiler[S, U]) addNodes() {
 		})
 		c.g.defers = c.g.defers || d.opts.defers
 	}
+}
+
+// addFormer takes up the ids that nodes had, once all that they have are known.
+func (c *compiler[S, U]) addFormer() {
+	for _, d := range c.b.nodes {
+		for _, was := range d.opts.was {
+			_, taken := c.g.index[was]
+			_, twice := c.g.former[was]
+			switch {
+			case taken:
+				c.fault("node %q was %q, which is a node of the graph", string(d.id), was.String())
+			case twice:
+				c.fault("node %q was %q, and so was another node", string(d.id), was.String())
+			}
+			if c.g.former == nil {
+				c.g.former = make(map[ID]int)
+			}
+			c.g.former[was] = c.g.index[d.id]
+		}
+	}
+}
+
+// find returns the number of the node that has, or had, the given id.
+func (g *Graph[S, U]) find(id string) (int, bool) {
+	if n, ok := g.index[ID(id)]; ok {
+		return n, true
+	}
+	n, ok := g.former[ID(id)]
+	return n, ok
 }
 
 // lookup returns the number of a node, and reports one that is not there as a fault of what.

@@ -108,7 +108,7 @@ func (t Thread[S, U]) history(ctx context.Context, q checkpoint.Query, yield fun
 		if !rec.Snapshot {
 			continue
 		}
-		if err := h.flush(); err != nil {
+		if err := h.flush(ctx); err != nil {
 			return err
 		}
 	}
@@ -131,7 +131,7 @@ type historian[S, U any] struct {
 }
 
 // flush yields the gathered records that the query selects.
-func (h *historian[S, U]) flush() error {
+func (h *historian[S, U]) flush(ctx context.Context) error {
 	slices.Reverse(h.block)
 	live := h.t.g.schema.New(state.Options{DropUnknown: h.t.g.opt.dropUnknown})
 	var built []Snapshot[S]
@@ -141,7 +141,11 @@ func (h *historian[S, U]) flush() error {
 			return decodeError(h.t.g.name, h.t.id, err, fmt.Sprintf("the state of checkpoint %s", rec.ID))
 		}
 		if h.q.Match(rec) {
-			built = append(built, h.t.snapshot(rec, rec.Due, live))
+			due, err := h.due(ctx, i)
+			if err != nil {
+				return err
+			}
+			built = append(built, h.t.snapshot(rec, due, live))
 		}
 	}
 	h.block = h.block[:0]
@@ -154,4 +158,20 @@ func (h *historian[S, U]) flush() error {
 		}
 	}
 	return nil
+}
+
+// due returns what was due at the i-th record of the block, which is in the order of the log: an edit and a resume leave
+// due what their base made so.
+func (h *historian[S, U]) due(ctx context.Context, i int) ([]checkpoint.Task, error) {
+	rec := &h.block[i]
+	if rec.Base == rec.ID {
+		return rec.Due, nil
+	}
+	for k := range h.block[:i] {
+		if h.block[k].ID == rec.Base {
+			return h.block[k].Due, nil
+		}
+	}
+	c, err := loadChain(ctx, h.t.g, h.t.id, rec.ID)
+	return c.Due, err
 }

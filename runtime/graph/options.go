@@ -88,6 +88,7 @@ type nodeOptions struct {
 	timeout   time.Duration
 	defers    bool
 	questions []askable
+	was       []ID
 }
 
 func defaults() options {
@@ -253,6 +254,12 @@ func Timeout(d time.Duration) NodeOption { return nodeOption(func(o *nodeOptions
 // Deferred lets the node wait, once it is due, until nothing but deferred nodes is: it runs after all branches have
 // come to their end, however long they are.
 func Deferred() NodeOption { return nodeOption(func(o *nodeOptions) { o.defers = true }) }
+
+// Was names ids that the node had: threads that wait at one of them go on here, with the results, questions and keys that
+// their tasks have. Keep a former id listed as long as such threads may exist.
+func Was(ids ...ID) NodeOption {
+	return nodeOption(func(o *nodeOptions) { o.was = append(o.was, ids...) })
+}
 
 // Retry runs a failed node again. Panics are not retried, nor is a node whose run was cancelled.
 func Retry(b Backoff) NodeOption { return nodeOption(func(o *nodeOptions) { o.retry = b }) }

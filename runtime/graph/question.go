@@ -305,7 +305,7 @@ func (r *run[S, U]) checkAnswer(q checkpoint.Write, a answer) error {
 	if a.question != "" && a.question != w.Question {
 		return r.answerError(a.id, "question %q is asked, and the answer is to question %q", w.Question, a.question)
 	}
-	n, ok := r.g.index[w.Node]
+	n, ok := r.g.find(string(w.Node))
 	if !ok || n <= start {
 		return fmt.Errorf("%s: %w: node %q, which asked %s, is gone", where(r.g.name, r.thread, r.step), ErrGraphChanged, string(w.Node), a.id)
 	}

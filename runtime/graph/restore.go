@@ -49,11 +49,12 @@ func (r *run[S, U]) place(c *checkpoint.Chain) error {
 	var missing []string
 	r.due = make([]due, 0, len(c.Due))
 	for _, t := range c.Due {
-		n, ok := r.g.index[ID(t.Node)]
+		n, ok := r.g.find(t.Node)
 		if !ok {
 			missing = append(missing, t.Node)
 			continue
 		}
+		r.keepName(n, t.Node)
 		d, err := r.placeTask(n, t)
 		if err != nil {
 			return r.changed(err, "what was sent to node %q", t.Node)
@@ -69,10 +70,20 @@ func (r *run[S, U]) place(c *checkpoint.Chain) error {
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		return fmt.Errorf("%s: %w: it waits at %q, which the graph does not have; bring it back, or send the thread elsewhere by UpdateState as another node",
+		return fmt.Errorf("%s: %w: it waits at %q, which the graph does not have; bring it back, name it by graph.Was on the node that it is now, or send the thread elsewhere by UpdateState as another node",
 			where(r.g.name, r.thread, r.step), ErrGraphChanged, slices.Compact(missing))
 	}
 	return nil
+}
+
+// keepName notes that the tasks of node n became due when it had another id.
+func (r *run[S, U]) keepName(n int, stored string) {
+	if id := r.g.nodes[n].id; string(id) != stored {
+		if r.named == nil {
+			r.named = make(map[ID]ID)
+		}
+		r.named[id] = ID(stored)
+	}
 }
 
 // placeTask takes up a stored task of node n.
@@ -90,7 +101,7 @@ func (r *run[S, U]) placeTask(n int, t checkpoint.Task) (d due, err error) {
 func (r *run[S, U]) numbers(names []string, missing *[]string) []int {
 	var numbers []int
 	for _, name := range names {
-		n, ok := r.g.index[ID(name)]
+		n, ok := r.g.find(name)
 		if !ok {
 			*missing = append(*missing, name)
 		}
@@ -102,13 +113,14 @@ func (r *run[S, U]) numbers(names []string, missing *[]string) []int {
 // placeJoin takes up a half-reached join. Two joins to one node are told apart by their sources.
 func (r *run[S, U]) placeJoin(stored checkpoint.Join) bool {
 	for i, j := range r.g.joins {
-		if string(r.g.nodes[j.to].id) != stored.To {
+		if to, ok := r.g.find(stored.To); !ok || to != j.to {
 			continue
 		}
 		fired := make([]bool, len(j.from))
 		found := 0
-		for k, n := range j.from {
-			if slices.Contains(stored.Fired, string(r.g.nodes[n].id)) {
+		for _, name := range stored.Fired {
+			n, ok := r.g.find(name)
+			if k := slices.Index(j.from, n); ok && k >= 0 {
 				fired[k] = true
 				found++
 			}

@@ -27,6 +27,7 @@ type run[S, U any] struct {
 	entered bool              // the input was merged and committed with the opening, and is yet to be published
 	stored  map[string][]byte // acknowledged results by task key, for the first superstep after an opening
 	asked   map[string]*asked // likewise what tasks asked
+	named   map[ID]ID         // likewise the ids that nodes had when their tasks became due, of those that had others
 	line    struct {          // part of every task's key
 		sync.Mutex // a run without a journal makes it when a node first asks for its key
 		id         checkpoint.ID
@@ -220,6 +221,7 @@ func (r *run[S, U]) settle() error {
 	if r.due[0].node != start {
 		r.steps++
 	}
+	r.named = nil
 	r.step++
 	r.turn()
 	r.spoiled = false

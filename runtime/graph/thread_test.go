@@ -836,3 +836,61 @@ func TestAGoroutineThatEndsLeavesItsThreadResumable(t *testing.T) {
 	exit.Store(false)
 	done(t, graph.Finished)(th.Resume(t.Context()))
 }
+
+// renamable fails at its second node, which has a name of its own in each of two versions of the graph.
+func renamable(suffix graph.ID, broken bool, ran *counter, keys map[string]bool) *graph.Builder[work, update] {
+	b := newWork()
+	node := func(old graph.ID, fails bool) graph.ID {
+		opts := []graph.NodeOption{}
+		if suffix != "" {
+			opts = append(opts, graph.Was("older "+old, old))
+		}
+		return b.Node(old+suffix, func(ctx context.Context, _ work) (update, error) {
+			ran.add(string(old))
+			keys[graph.CurrentTask(ctx).Key] = true
+			if fails {
+				return update{}, errBroken
+			}
+			return logged(string(old)), nil
+		}, opts...)
+	}
+	a, bad, end := node("a", false), node("bad", broken), node("end", false)
+	slow := b.Node("slow", say("slow"))
+	slower := b.Node("slower", say("slower"))
+	for _, id := range []graph.ID{a, bad, slow} {
+		b.Edge(graph.Start, id)
+	}
+	b.Edge(slow, slower)
+	b.Join([]graph.ID{a, bad, slower}, end)
+	b.Edge(end, graph.End)
+	return b
+}
+
+func TestANodeThatGotAnotherName(t *testing.T) {
+	var ran counter
+	keys := map[string]bool{}
+	th, s := newThread(t, renamable("", true, &ran, keys), graph.Concurrency(1))
+	if _, err := th.Invoke(t.Context(), input); !errors.Is(err, errBroken) {
+		t.Fatalf("got %v, want errBroken", err)
+	}
+	b := renamable(" now", false, &ran, keys)
+	renamed := compile(t, b, graph.Saver(s), graph.InterruptBefore("slower")).Thread("t")
+	done(t, graph.Paused)(renamed.Resume(t.Context()))
+	res := done(t, graph.Finished)(renamed.Resume(t.Context()))
+	same(t, "log", res.State.Log, []string{"a", "bad", "slow", "slower", "end"})
+	same(t, "runs", ran.counts(), map[string]int{"a": 1, "bad": 2, "end": 1})
+	same(t, "keys of a, bad and end", len(keys), 3)
+}
+
+func TestFormerNamesThatAreTaken(t *testing.T) {
+	b := newWork()
+	b.Node("a", idle, graph.Was("b", "old"))
+	b.Node("b", idle, graph.Was("old"))
+	b.Edge(graph.Start, "a")
+	b.Edge("a", "b")
+	b.Edge("b", graph.End)
+	same(t, "faults", faults(t, b), []string{
+		`node "a" was "b", which is a node of the graph`,
+		`node "b" was "old", and so was another node`,
+	})
+}
