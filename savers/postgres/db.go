@@ -73,7 +73,7 @@ func (d *db) Begin(ctx context.Context, writes bool) (sqlsaver.Tx, error) {
 	if writes {
 		t.batch.Queue("begin isolation level read committed")
 	} else {
-		t.batch.Queue("begin isolation level repeatable read read only")
+		t.batch.Queue("begin read only isolation level repeatable read")
 	}
 	return t, nil
 }

@@ -15,6 +15,7 @@ type Modes struct {
 
 // SchemaModes tests what opening does about tables, on a database that has none.
 func SchemaModes(t *testing.T, m Modes) {
+	t.Helper()
 	closed := func(open func() (checkpoint.Saver, error)) error {
 		t.Helper()
 		s, err := open()
@@ -74,6 +75,7 @@ func SchemaModes(t *testing.T, m Modes) {
 // ReadableState tests a saver that keeps states as JSON. status queries what the JSON of a thread has as Status, and the
 // seq that it is of.
 func ReadableState(t *testing.T, s checkpoint.Saver, status func(thread string) (string, int64)) {
+	t.Helper()
 	defer func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)

@@ -127,6 +127,7 @@ type Trips struct{ Commit, Child, Renew, Put, Open, Load int }
 
 // RoundTrips counts what calls cost on the wire, when their connection has made them before.
 func RoundTrips(t *testing.T, b *Backend, most Trips) {
+	t.Helper()
 	s, proxy := b.through(t, 1)
 	ctx := t.Context()
 	r := opening(t, s, "t", checkpoint.ID{})
@@ -177,6 +178,7 @@ func RoundTrips(t *testing.T, b *Backend, most Trips) {
 // BrokenConnections cuts connections in the middle of requests and of answers. Every call is to succeed, and what it
 // stores is to be there once.
 func BrokenConnections(t *testing.T, b *Backend) {
+	t.Helper()
 	s, proxy := b.through(t, 2)
 	ctx := t.Context()
 	r := opening(t, s, "t", checkpoint.ID{})
@@ -217,6 +219,7 @@ func BrokenConnections(t *testing.T, b *Backend) {
 // KilledServer kills the server while runs commit, and starts it again. Runs go on, and nothing that was acknowledged is
 // lost or there twice.
 func KilledServer(t *testing.T, b *Backend) {
+	t.Helper()
 	server, dsn := b.Start(t)
 	s := b.open(t, dsn, 8)
 	const threads, kills = 4, 3
@@ -278,6 +281,7 @@ func KilledServer(t *testing.T, b *Backend) {
 // ManyThreads lets many runs on threads of their own open, put, commit and end at the same time: none may get in
 // another's way.
 func ManyThreads(t *testing.T, b *Backend) {
+	t.Helper()
 	s := b.open(t, b.Database(t), 16)
 	ctx := t.Context()
 	var all sync.WaitGroup
@@ -356,6 +360,7 @@ func BenchmarkAppend(b *testing.B, dsn string, open func(ctx context.Context, ds
 
 // Exercise makes one call of each kind.
 func Exercise(t *testing.T, s checkpoint.Saver) {
+	t.Helper()
 	ctx := t.Context()
 	for range 3 {
 		r := opening(t, s, "t", checkpoint.ID{})

@@ -1,0 +1,127 @@
+package open
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/mysql"
+	"github.com/graphgen-go/graphgen/savers/postgres"
+	"github.com/graphgen-go/graphgen/savers/redis"
+	"github.com/graphgen-go/graphgen/savers/sqlite"
+)
+
+func openSQLite(_ context.Context, s *settings) (checkpoint.Saver, error) {
+	path := s.path()
+	var opts []sqlite.Option
+	if s.one("synchronous", "full", "normal") == "normal" {
+		opts = append(opts, sqlite.Durability(sqlite.Normal))
+	}
+	if d := s.duration("busy"); d > 0 {
+		opts = append(opts, sqlite.Busy(d))
+	}
+	if n := s.number("max_size", 64); n > 0 {
+		opts = append(opts, sqlite.MaxSize(n))
+	}
+	if s.yes("readable_state") {
+		opts = append(opts, sqlite.ReadableState())
+	}
+	if err := s.end(); err != nil {
+		return nil, err
+	}
+	return opened(sqlite.Open(path, opts...))
+}
+
+func openMySQL(ctx context.Context, s *settings) (checkpoint.Saver, error) {
+	var opts []mysql.Option
+	if s.one("schema", "create", "verify") == "verify" {
+		opts = append(opts, mysql.VerifySchema())
+	}
+	if n := s.number("max_conns", 16); n > 0 {
+		opts = append(opts, mysql.MaxConns(int(n)))
+	}
+	if d := s.duration("patience"); d > 0 {
+		opts = append(opts, mysql.Patience(d))
+	}
+	if s.yes("readable_state") {
+		opts = append(opts, mysql.ReadableState())
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	return opened(mysql.Open(ctx, mysqlDSN(s), opts...))
+}
+
+// mysqlDSN returns a URL as the driver's DSN.
+func mysqlDSN(s *settings) string {
+	config := mysqldriver.NewConfig()
+	config.User = s.u.User.Username()
+	config.Passwd, _ = s.u.User.Password()
+	config.Net, config.Addr = "tcp", s.u.Host
+	config.DBName = strings.TrimPrefix(s.u.Path, "/")
+	dsn := config.FormatDSN()
+	if len(s.values) == 0 {
+		return dsn
+	}
+	if strings.Contains(dsn[strings.LastIndexByte(dsn, '/'):], "?") {
+		return dsn + "&" + s.values.Encode()
+	}
+	return dsn + "?" + s.values.Encode()
+}
+
+func openPostgres(ctx context.Context, s *settings) (checkpoint.Saver, error) {
+	var opts []postgres.Option
+	if s.one("schema", "create", "verify") == "verify" {
+		opts = append(opts, postgres.VerifySchema())
+	}
+	if n := s.number("max_conns", 16); n > 0 {
+		opts = append(opts, postgres.MaxConns(int(n)))
+	}
+	if d := s.duration("patience"); d > 0 {
+		opts = append(opts, postgres.Patience(d))
+	}
+	if s.yes("readable_state") {
+		opts = append(opts, postgres.ReadableState())
+	}
+	if s.yes("prepare_statements") {
+		opts = append(opts, postgres.PrepareStatements())
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	u := *s.u
+	u.RawQuery = s.values.Encode()
+	return opened(postgres.Open(ctx, u.String(), opts...))
+}
+
+func openRedis(_ context.Context, s *settings) (checkpoint.Saver, error) {
+	opts := []redis.Option{redis.CloseClient()}
+	if prefix := s.take("prefix"); prefix != "" {
+		opts = append(opts, redis.Prefix(prefix))
+	}
+	if d := s.duration("ttl"); d > 0 {
+		opts = append(opts, redis.TTL(d))
+	}
+	if s.yes("accept_weaker") {
+		opts = append(opts, redis.AcceptWeaker(nil))
+	}
+	u := *s.u
+	u.RawQuery = s.values.Encode()
+	client, err := goredis.ParseURL(u.String())
+	if err != nil {
+		s.err = errors.Join(s.err, s.bad(err.Error()))
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	c := goredis.NewClient(client)
+	saver, err := redis.New(c, opts...)
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return saver, nil
+}

@@ -1,0 +1,99 @@
+package open
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// settings are what a URL says. A setting that is taken is taken out; what is wrong with one is kept for end.
+type settings struct {
+	u      *url.URL
+	values url.Values
+	err    error
+}
+
+// bad is the error of a URL that its saver does not take.
+func (s *settings) bad(reason string) error { return &URLError{URL: s.u.Redacted(), Reason: reason} }
+
+// path takes the path of a file or folder.
+func (s *settings) path() string {
+	path := s.u.Path
+	if s.u.Opaque != "" {
+		opaque, err := url.PathUnescape(s.u.Opaque)
+		if err != nil {
+			s.err = errors.Join(s.err, s.bad(err.Error()))
+		}
+		path = opaque
+	}
+	switch {
+	case s.u.Host != "" && s.u.Host != "localhost":
+		s.err = errors.Join(s.err, s.bad(fmt.Sprintf("%q stands where a host does; want three slashes before a path, or none before a relative one", s.u.Host)))
+	case path == "":
+		s.err = errors.Join(s.err, s.bad("it has no path"))
+	}
+	if volume := strings.TrimPrefix(path, "/"); filepath.VolumeName(volume) != "" {
+		path = volume // /C:/threads
+	}
+	return filepath.FromSlash(path)
+}
+
+// take takes a setting; it is empty when it is not there.
+func (s *settings) take(name string) string {
+	value := s.values.Get(name)
+	if values := s.values[name]; len(values) > 1 || len(values) == 1 && value == "" {
+		s.err = errors.Join(s.err, s.bad(fmt.Sprintf("%s: want one value", name)))
+	}
+	s.values.Del(name)
+	return value
+}
+
+// one takes a setting that is one of some words; it is empty when it is not there.
+func (s *settings) one(name string, words ...string) string {
+	value := s.take(name)
+	if value != "" && !slices.Contains(words, value) {
+		s.wrong(name, value, strings.Join(words, " or "))
+	}
+	return value
+}
+
+func (s *settings) wrong(name, value, want string) {
+	s.err = errors.Join(s.err, s.bad(fmt.Sprintf("%s is %q; want %s", name, value, want)))
+}
+
+// yes takes a setting that is true or false.
+func (s *settings) yes(name string) bool { return s.one(name, "true", "false") == "true" }
+
+// duration takes a length of time above zero; 0 when it is not there.
+func (s *settings) duration(name string) time.Duration {
+	value := s.take(name)
+	d, err := time.ParseDuration(value)
+	if value != "" && (err != nil || d <= 0) {
+		s.wrong(name, value, "a time such as 30s")
+	}
+	return d
+}
+
+// number takes a number above zero; 0 when it is not there.
+func (s *settings) number(name string, bits int) int64 {
+	value := s.take(name)
+	n, err := strconv.ParseInt(value, 10, bits)
+	if value != "" && (err != nil || n <= 0) {
+		s.wrong(name, value, "a number above 0")
+	}
+	return n
+}
+
+// end returns what was wrong with the settings that were taken; those that were not are an error, too.
+func (s *settings) end() error {
+	for _, name := range slices.Sorted(maps.Keys(s.values)) {
+		s.err = errors.Join(s.err, s.bad(fmt.Sprintf("there is no setting %q", name)))
+	}
+	return s.err
+}
