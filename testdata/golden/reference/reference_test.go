@@ -16,7 +16,7 @@ func TestStateRoundTrips(t *testing.T) {
 	u.ID.Set([16]byte{1, 2, 3})
 	u.Messages.Upsert(
 		reference.Message{ID: "m1", Role: "user", Text: "hello", At: time.Unix(1, 2)},
-		reference.Message{ID: "m2", Role: "agent", Text: "hi", Calls: []reference.ToolCall{{ID: "c1", Tool: "look", Args: []byte("{}")}}},
+		reference.Message{ID: "m2", Role: "assistant", Text: "hi", Calls: []reference.ToolCall{{ID: "c1", Tool: "look", Args: []byte("{}")}}},
 	)
 	u.Status.Set("open")
 	u.Tokens.Add(7)

@@ -12,7 +12,7 @@ import (
 
 //go:generate go tool graphgen -type=State,Everything,Doc
 
-// State is a conversation of an agent with tools: 12 fields, and about 15 kB with 50 messages.
+// State is a conversation in which tools are called: 12 fields, and about 15 kB with 50 messages.
 type State struct {
 	ID       [16]byte
 	Messages []Message `graph:"upsert,key=ID"`
