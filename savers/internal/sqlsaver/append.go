@@ -2,6 +2,7 @@ package sqlsaver
 
 import (
 	"context"
+	"errors"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
@@ -27,6 +28,7 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 		err = &checkpoint.ConflictError{Thread: a.Thread, Namespace: a.Namespace, Want: a.After, Found: a.Records[0].ID, Reason: "exists"}
 	}
 	if err != nil {
+		s.lose(a.Fence, err)
 		return checkpoint.Appended{}, s.wrap(ctx, "append", err)
 	}
 	s.remember(&a)
@@ -51,6 +53,14 @@ func (s *Saver) remember(a *checkpoint.Append) {
 		delete(s.runs, a.Fence)
 	} else {
 		s.runs[a.Records[0].ID] = run{thread: a.Thread}
+	}
+}
+
+// lose drops what remember kept of a run that err says has lost its thread.
+func (s *Saver) lose(fence checkpoint.ID, err error) {
+	var conflict *checkpoint.ConflictError
+	if errors.As(err, &conflict) && (conflict.Reason == "fence" || conflict.Reason == "released") {
+		s.forget(fence)
 	}
 }
 

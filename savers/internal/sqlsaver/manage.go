@@ -264,11 +264,21 @@ func (p *pruner) prune(ctx context.Context, log []*ledger.Entry, kept []ledger.K
 			}
 		}
 	}
-	for _, e := range log {
-		if stays[e.Seq] == nil {
-			if err := p.exec(ctx, stDeleteRecord, p.at.thread, p.at.version, p.at.ns, int64(e.Seq)); err != nil {
-				return err
-			}
+	return p.remove(ctx, log, stays)
+}
+
+// remove deletes the records of a log that do not stay, those between two that do together.
+func (p *pruner) remove(ctx context.Context, log []*ledger.Entry, stays map[uint64]*ledger.Kept) error {
+	for i := 0; i < len(log); i++ {
+		if stays[log[i].Seq] != nil {
+			continue
+		}
+		first := log[i].Seq
+		for i+1 < len(log) && stays[log[i+1].Seq] == nil {
+			i++
+		}
+		if err := p.exec(ctx, stRemove, p.at.thread, p.at.version, p.at.ns, int64(first), int64(log[i].Seq)); err != nil {
+			return err
 		}
 	}
 	return nil

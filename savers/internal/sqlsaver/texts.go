@@ -57,7 +57,7 @@ const (
 	stPreceding
 	stReleaseVersion
 	stSnapshot
-	stDeleteRecord
+	stRemove
 	stPutState
 	stDropVersionWrites
 	stDropVersionRecords
@@ -212,7 +212,7 @@ lease_until = CASE WHEN lease_until = 0 THEN 0 ELSE {now} + {number} END WHERE t
 		stPreceding:      "SELECT id FROM graph_checkpoint " + inVersion + "AND ns_no = ? AND seq < ? ORDER BY seq DESC LIMIT 1",
 		stReleaseVersion: "UPDATE graph_version SET status = ?, updated = ?, released = ? WHERE thread_no = ? AND number = ?",
 		stSnapshot:       "UPDATE graph_checkpoint SET flags = ?, parent = ?, commits = ?, body = ? " + inVersion + "AND ns_no = ? AND seq = ?",
-		stDeleteRecord:   "DELETE FROM graph_checkpoint " + inVersion + "AND ns_no = ? AND seq = ?",
+		stRemove:         "DELETE FROM graph_checkpoint " + inVersion + "AND ns_no = ? AND seq BETWEEN ? AND ?",
 		stPutState:       "INSERT INTO graph_state (thread_no, version, seq, state_json) VALUES (?, ?, ?, ?) {state}",
 
 		stDropVersionWrites:     "DELETE FROM graph_write WHERE thread_no = ? AND version = ?",

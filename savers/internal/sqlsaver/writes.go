@@ -30,6 +30,7 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 	if err == nil && w.End {
 		s.forget(w.Fence)
 	}
+	s.lose(w.Fence, err)
 	return s.wrap(ctx, "put writes", err)
 }
 
