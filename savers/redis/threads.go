@@ -92,6 +92,9 @@ func (s *Saver) unlist(ctx context.Context, over []listed) error {
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	return func(yield func(checkpoint.Thread, error) bool) {
 		found, size := 0, firstPage
+		if q.Limit > 0 {
+			size = min(q.Limit, fullPage)
+		}
 		for from, more := rangeFrom(&q), true; more; size = min(size*4, fullPage) {
 			page, err := s.listPage(ctx, &q, from, size)
 			if err != nil {
