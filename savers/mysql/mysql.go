@@ -181,8 +181,8 @@ func dialect() *sqlsaver.Dialect {
 		Replace:      "ON DUPLICATE KEY UPDATE data = VALUES(data)",
 		State:        "ON DUPLICATE KEY UPDATE seq = VALUES(seq), state_json = VALUES(state_json)",
 		HasTable:     "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?",
-		LockSchema:   "SELECT GET_LOCK(CONCAT('graphgen_', MD5(DATABASE())), 30)",
-		UnlockSchema: "SELECT RELEASE_LOCK(CONCAT('graphgen_', MD5(DATABASE())))",
+		LockSchema:   "SELECT GET_LOCK(CONCAT('graphgen_', LEFT(SHA2(DATABASE(), 256), 40)), 30)",
+		UnlockSchema: "SELECT RELEASE_LOCK(CONCAT('graphgen_', LEFT(SHA2(DATABASE(), 256), 40)))",
 		Classify:     classify,
 	}
 }

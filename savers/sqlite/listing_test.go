@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	driverpkg "modernc.org/sqlite"
 
@@ -92,7 +93,6 @@ func manyThreads(t *testing.T, path string, n int) {
 		`INSERT INTO graph_write SELECT n + 1, n, 1, base, write_key, kind, data FROM numbers, graph_write WHERE thread_no = 1 AND n % 100 = 0`,
 		`DROP TABLE numbers`,
 		`DELETE FROM graph_thread WHERE thread_no = 1`,
-		`ANALYZE`, //nolint:misspell // it is spelled so
 	} {
 		if _, err := db.Exec(text); err != nil {
 			t.Fatalf("%s: %v", text, err)
@@ -124,7 +124,14 @@ func TestPagesOfThreadsAreReadByIndex(t *testing.T) {
 		"those that wait": {
 			checkpoint.ThreadQuery{Status: checkpoint.Waiting, After: middle, Limit: 50}, fmt.Sprintf("thread-%06d", n/2+98), 50,
 		},
-		"no such status": {checkpoint.ThreadQuery{Status: checkpoint.Failed}, "", 0},
+		"those that are idle": {
+			checkpoint.ThreadQuery{IdleSince: time.Now().Add(time.Hour), After: middle, Limit: 50}, fmt.Sprintf("thread-%06d", n/2), 50,
+		},
+		"those that wait and are idle": {
+			checkpoint.ThreadQuery{IdleSince: time.Now().Add(time.Hour), Status: checkpoint.Waiting, Limit: 50}, "thread-000098", 50,
+		},
+		"none idle for so long": {checkpoint.ThreadQuery{IdleSince: time.Unix(1, 0), Limit: 50}, "", 0},
+		"no such status":        {checkpoint.ThreadQuery{Status: checkpoint.Failed}, "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := new(pages)

@@ -169,6 +169,7 @@ func dialect() *sqlsaver.Dialect {
 		Bytes:    "?",
 		Number:   "?",
 		Then:     "CROSS JOIN",
+		Free:     "+",
 		Seq:      "h.seq + 1",
 		Stored:   "RETURNING version, seq",
 		Skip:     "ON CONFLICT DO NOTHING",

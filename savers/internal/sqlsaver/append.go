@@ -142,6 +142,7 @@ func (s *Saver) create(ctx context.Context, tx Tx, id string) (*thread, error) {
 func (s *Saver) start(ctx context.Context, tx Tx, t *thread) error {
 	t.last++
 	t.versions++
+	t.updated = t.now
 	t.open, t.status, t.fence, t.holder, t.until, t.asked = t.last, checkpoint.Running, checkpoint.ID{}, "", 0, false
 	return tx.Later(ctx, s.text[stInsertVersion], t.no, int64(t.open), int64(t.status), t.updated)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -188,10 +189,14 @@ func (s *Saver) store(ctx context.Context, tx Tx, t *thread) error {
 		bytes.Clone(t.fence[:]), []byte(t.holder), t.until, t.updated, asked, t.no)
 }
 
+// never is the time of a thread that has no open version.
+const never = math.MaxInt64
+
 // close makes the open version a released one.
 func (s *Saver) close(ctx context.Context, tx Tx, t *thread) error {
 	err := tx.Later(ctx, s.text[stReleaseVersion], int64(t.status), t.updated, t.now, t.no, int64(t.open))
 	t.open, t.status, t.fence, t.holder, t.until, t.asked = 0, 0, checkpoint.ID{}, "", 0, false
+	t.updated = never // it is not among those that are idle
 	return err
 }
 

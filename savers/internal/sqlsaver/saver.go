@@ -72,7 +72,8 @@ func New(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
 	if s.patience == 0 {
 		s.patience = DefaultPatience
 	}
-	if err := db.Prepare(ctx, s.text[:reads], s.text[:]); err != nil {
+	err := s.try(ctx, RolledBack, func() error { return db.Prepare(ctx, s.text[:reads], s.text[:]) })
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: prepare: %w", d.Name, err), db.Close())
 	}
 	return s, nil

@@ -101,15 +101,9 @@ type row struct {
 
 // read reads the rows of a page.
 func (l *listing) read(ctx context.Context) (page []row, err error) {
-	st, args := stListThreads, []any{l.from, l.to}
-	idle := !l.q.IdleSince.IsZero()
-	switch {
-	case l.q.Status != 0 && idle:
-		st, args = stListStatusIdle, append(args, int64(l.q.Status), ceilMicro(l.q.IdleSince))
-	case l.q.Status != 0:
-		st, args = stListStatus, append(args, int64(l.q.Status))
-	case idle:
-		st, args = stListIdle, append(args, ceilMicro(l.q.IdleSince))
+	st, args, err := l.statement(ctx)
+	if err != nil {
+		return nil, err
 	}
 	rows, err := l.s.db.Query(ctx, l.s.text[st], append(args, l.size)...)
 	if err != nil {
@@ -121,6 +115,34 @@ func (l *listing) read(ctx context.Context) (page []row, err error) {
 		return err
 	})
 	return page, err
+}
+
+// fewIdle is how many idle threads are few.
+const fewIdle = 1000
+
+// statement returns the statement that reads a page, and all its arguments but the last. By id many idle threads are
+// found fast, and few by the time of their last runs.
+func (l *listing) statement(ctx context.Context) (st statement, args []any, err error) {
+	args = []any{l.from, l.to}
+	var status any
+	if l.q.Status != 0 {
+		status = int64(l.q.Status)
+	}
+	if l.q.IdleSince.IsZero() {
+		if status == nil {
+			return stListThreads, args, nil
+		}
+		return stListStatus, append(args, status), nil
+	}
+	idle, before := int64(0), ceilMicro(l.q.IdleSince)
+	_, err = one(ctx, l.s.db, l.s.text[stCountIdle], []any{before}, &idle)
+	switch {
+	case idle < fewIdle:
+		return stListFew, append(args, status, before), err
+	case status == nil:
+		return stListIdle, append(args, before), err
+	}
+	return stListStatusIdle, append(args, status, before), err
 }
 
 // ceilMicro returns the first microsecond that is not before t.

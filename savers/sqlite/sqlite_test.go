@@ -1,0 +1,120 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
+	"github.com/graphgen-go/graphgen/savers/sqlite"
+)
+
+func TestDamageIsReported(t *testing.T) {
+	for name, text := range map[string]string{
+		"a body":          "UPDATE graph_checkpoint SET body = x'ff01' WHERE seq = 2",
+		"an id":           "UPDATE graph_checkpoint SET id = x'0102' WHERE seq = 2",
+		"a pending write": "UPDATE graph_write SET data = x'7f'",
+		"no snapshot":     "UPDATE graph_checkpoint SET flags = flags & ~8",
+		"a fence":         "UPDATE graph_thread SET fence = x'00'",
+	} {
+		path := filepath.Join(t.TempDir(), "threads.db")
+		s := open(t, path)
+		r, err := begin(t.Context(), s, "t")
+		if err == nil {
+			_, err = r.commit(t.Context(), []byte("payload"))
+		}
+		if err == nil {
+			err = s.PutWrites(t.Context(), checkpoint.PutWrites{
+				Thread: "t", Fence: r.fence, Writes: []checkpoint.Write{{Base: r.head, Task: "a", Kind: checkpoint.Result}},
+			})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		execute(t, path, text)
+		if _, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"}); !errors.Is(err, checkpoint.ErrDamaged) {
+			t.Errorf("%s: got %v, want damage", name, err)
+		}
+	}
+}
+
+func execute(t *testing.T, path, text string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close() //nolint:errcheck // what counts is how the statement went
+	if _, err := db.Exec(text); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+}
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	dir := t.TempDir()
+	newer := filepath.Join(dir, "newer.db")
+	if err := open(t, newer).Close(); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, newer, "INSERT INTO graph_schema VALUES (1000)")
+	for name, c := range map[string]struct {
+		path string
+		opts []sqlite.Option
+		want string
+	}{
+		"no path":        {"", nil, "path of a file"},
+		"memory":         {":memory:", nil, "savers/memory"},
+		"no folder":      {filepath.Join(dir, "none", "x.db"), nil, "unable to open"},
+		"a folder":       {dir, nil, "unable to open"},
+		"a busy time":    {filepath.Join(dir, "x.db"), []sqlite.Option{sqlite.Busy(-time.Second)}, "above zero"},
+		"newer tables":   {newer, nil, "update the program"},
+		"an unsafe mode": {filepath.Join(dir, "x.db"), []sqlite.Option{sqlite.Durability(7)}, "Full or Normal"},
+	} {
+		s, err := sqlite.Open(c.path, c.opts...)
+		if err == nil {
+			t.Errorf("%s: opened", name)
+			_ = s.Close() // the test has failed
+			continue
+		}
+		if !strings.HasPrefix(err.Error(), "sqlite: ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want an error about %q", name, err, c.want)
+		}
+	}
+}
+
+func TestPathsAreTakenAsTheyAre(t *testing.T) {
+	for _, name := range []string{"a b.db", "100%.db", "what?.db", "#1.db", "a&b=c.db", "%41.db"} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := open(t, path).Close(); err != nil {
+			t.Fatalf("%q: %v", name, err)
+		}
+		if found, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*")); err != nil || len(found) != 1 || found[0] != path {
+			t.Errorf("%q: got the files %q, %v; want it alone", name, found, err)
+		}
+	}
+}
+
+func TestReadableState(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "threads.db")
+	s, err := sqlite.Open(path, sqlite.ReadableState())
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close() //nolint:errcheck // it was only looked at
+	sqltest.ReadableState(t, s, func(thread string) (status string, seq int64) {
+		row := db.QueryRow(`SELECT json_extract(s.state_json, '$.Status'), s.seq FROM graph_state s
+			JOIN graph_thread t ON t.thread_no = s.thread_no AND t.version = s.version WHERE t.thread_key = ?`, []byte(thread))
+		if err := row.Scan(&status, &seq); err != nil {
+			t.Fatal(err)
+		}
+		return status, seq
+	})
+}
