@@ -66,7 +66,9 @@ func BenchmarkAppend(b *testing.B) {
 func BenchmarkAppendBesideBare(b *testing.B) {
 	servers(b, func(b *testing.B, client *goredis.Client, prefix string) {
 		b.Helper()
-		s, ctx := openOn(b, client, redis.Prefix(prefix)), b.Context()
+		s := openOn(b, client, redis.Prefix(prefix))
+		ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
+		defer cancel()
 		r, payload := begin(b, s, fmt.Sprint("beside", b.N)), change(string(make([]byte, 190)))
 		value := redis.EncodeRecord(checkpoint.Record{Payload: payload})
 		var appends, bare []time.Duration

@@ -381,24 +381,46 @@ func TestWhatIsNotAnAppendHappensOnceToo(t *testing.T) {
 	t.Logf("%d cuts", proxy.Cuts())
 }
 
-func TestACancelledCallReturnsAlthoughTheServerDoesNotAnswer(t *testing.T) {
+func TestACallEndsWithItsContextAlthoughTheServerDoesNotAnswer(t *testing.T) {
 	addr, prefix := testenv.Redis(t)
-	proxy := testenv.NewProxy(t, addr)
-	s := openOn(t, goredis.NewClient(&goredis.Options{Addr: proxy.Addr, ReadTimeout: time.Hour}), redis.Prefix(prefix))
-	r := begin(t, s, "a")
-	a := r.next()
-	proxy.Delay(time.Hour)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	if _, err := s.Append(ctx, a); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v, want the context's error", err)
+	for _, c := range []struct {
+		name    string
+		options goredis.Options
+		timeout time.Duration // of the context; 0 cancels it
+	}{
+		{"deadline before the client's timeout", goredis.Options{ReadTimeout: time.Hour}, 20 * time.Millisecond},
+		{"deadline after the client's timeout", goredis.Options{ReadTimeout: 20 * time.Millisecond}, 200 * time.Millisecond},
+		{"the client looks at deadlines", goredis.Options{ReadTimeout: time.Hour, ContextTimeoutEnabled: true}, 20 * time.Millisecond},
+		{"no timeout of the client", goredis.Options{ReadTimeout: -1}, 20 * time.Millisecond},
+		{"cancelled", goredis.Options{ReadTimeout: time.Hour}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			proxy := testenv.NewProxy(t, addr)
+			c.options.Addr = proxy.Addr
+			s := openOn(t, goredis.NewClient(&c.options), redis.Prefix(prefix+c.name))
+			r := begin(t, s, "a")
+			a := r.next()
+			proxy.Delay(time.Hour)
+			ctx, cancel := context.WithCancel(t.Context())
+			want := context.Canceled
+			if c.timeout > 0 {
+				ctx, cancel = context.WithTimeout(t.Context(), c.timeout)
+				want = context.DeadlineExceeded
+			} else {
+				time.AfterFunc(20*time.Millisecond, cancel)
+			}
+			defer cancel()
+			if _, err := s.Append(ctx, a); !errors.Is(err, want) && !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("got %v, want the context's error, or the connection's timeout", err)
+			}
+			proxy.Delay(0)
+			proxy.Cut() // what hangs, hangs no longer
+			if _, err := s.Append(t.Context(), a); err != nil {
+				t.Errorf("the same append again: %v", err)
+			}
+			wantIDs(t, "then", logIDs(t, s, "a"), []checkpoint.ID{r.head, a.Records[0].ID})
+		})
 	}
-	proxy.Delay(0)
-	proxy.Cut() // what hangs, hangs no longer
-	if _, err := s.Append(t.Context(), a); err != nil {
-		t.Errorf("the same append again: %v", err)
-	}
-	wantIDs(t, "then", logIDs(t, s, "a"), []checkpoint.ID{r.head, a.Records[0].ID})
 }
 
 func TestACommitIsOneRoundTrip(t *testing.T) {

@@ -21,6 +21,9 @@
 // noeviction nothing acknowledged is lost by a kill or a power cut of the server. Replicas are asynchronous all the
 // same: a failover may lose the newest commits; a run that goes on after one notices by its fence, and fails.
 //
+// A call ends with its context. When the client's ReadTimeout, 3 seconds unless set, is shorter than what is left of the
+// context's time, a call that is cancelled ends by that timeout at the latest.
+//
 // Every write may be sent twice: records are known by their ids, and other calls by a token. So a write whose answer
 // got lost is tried again, a few times, and happens once.
 package redis
@@ -50,6 +53,9 @@ type Saver struct {
 	weaker bool
 	report func(error)
 	script scripts
+
+	readTimeout time.Duration // the client's; 0 for none
+	exact       bool          // the client ends a call when its context's deadline has come
 
 	mu     sync.Mutex
 	closed bool
@@ -98,6 +104,15 @@ func New(client goredis.UniversalClient, options ...Option) (*Saver, error) {
 	s := &Saver{client: client, prefix: "graphgen:", leases: make(map[string]lease), script: newScripts()}
 	for _, o := range options {
 		o(s)
+	}
+	switch c := client.(type) {
+	case *goredis.Client:
+		s.readTimeout, s.exact = c.Options().ReadTimeout, c.Options().ContextTimeoutEnabled
+	case *goredis.ClusterClient:
+		s.readTimeout, s.exact = c.Options().ReadTimeout, c.Options().ContextTimeoutEnabled
+	default:
+		// A Ring, for one, moves keys to another shard while theirs is down: a thread would be there twice.
+		return nil, fmt.Errorf("redis: a client of type %T; want *redis.Client, for one server or sentinels, or *redis.ClusterClient", client)
 	}
 	if strings.ContainsAny(s.prefix, "{}") {
 		return nil, fmt.Errorf("redis: the prefix %q has braces; choose one without", s.prefix)
@@ -161,8 +176,18 @@ func (s *Saver) open(ctx context.Context) error {
 	return nil
 }
 
+// prompt reports whether a call that the caller's goroutine makes ends soon after ctx does. The client does not look at
+// ctx while it waits for an answer; what ends that is its own timeout.
+func (s *Saver) prompt(ctx context.Context) bool {
+	if ctx.Done() == nil {
+		return true
+	}
+	deadline, ok := ctx.Deadline()
+	return ok && (s.exact || s.readTimeout > 0 && time.Until(deadline) >= s.readTimeout)
+}
+
 // do calls f until it is known how that went. It returns when ctx ends, although the client may still wait for an
-// answer then.
+// answer then; or soon after, when that spares a goroutine, which would cost more than all else that is done here.
 func (s *Saver) do(ctx context.Context, what string, f func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("redis: %s: %w", what, err)
@@ -174,21 +199,32 @@ func (s *Saver) do(ctx context.Context, what string, f func(context.Context) err
 	}
 	s.calls.Add(1)
 	s.mu.Unlock()
-	done := make(chan error, 1)
-	go func() {
-		defer s.calls.Done()
-		done <- again(ctx, f)
-	}()
 	var err error
-	select {
-	case err = <-done:
-	case <-ctx.Done():
-		err = ctx.Err()
+	if s.prompt(ctx) {
+		err = again(ctx, f)
+		s.calls.Done()
+	} else {
+		err = s.beside(ctx, f)
 	}
 	if err != nil {
 		return fmt.Errorf("redis: %s: %w", what, err)
 	}
 	return nil
+}
+
+// beside calls f in a goroutine of its own and returns when ctx ends.
+func (s *Saver) beside(ctx context.Context, f func(context.Context) error) error {
+	done := make(chan error, 1)
+	go func() {
+		defer s.calls.Done()
+		done <- again(ctx, f)
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // again calls f, and calls it again when the server could not be reached or could not answer for now. Whatever f does
