@@ -207,7 +207,7 @@ func (r *run[S, U]) ask(from *node[S, U]) (next Next, err error) {
 			err = newPanic(v)
 		}
 	}()
-	if !r.g.opt.strict {
+	if !r.strict {
 		return from.route(r.ctx, r.live.View())
 	}
 	given := r.g.schema.Clone(r.live.View())
@@ -253,7 +253,7 @@ func (r *run[S, U]) key(t *Task) string {
 	if err != nil {
 		return "" // no randomness; a run with a journal has its line from its records
 	}
-	return taskKey(line, "", t.Step, r.keyName(ID(t.Node)), t.Index)
+	return taskKey(line, r.ns, t.Step, r.keyName(ID(t.Node)), t.Index)
 }
 
 func (r *run[S, U]) lineID() (checkpoint.ID, error) {
@@ -279,5 +279,5 @@ func (r *run[S, U]) keyName(id ID) ID {
 
 // slotKey is the key of the task in a slot.
 func (r *run[S, U]) slotKey(sl *slot[U]) string {
-	return taskKey(r.line.id, "", r.step+1, r.keyName(r.g.nodes[sl.node].id), sl.index)
+	return taskKey(r.line.id, r.ns, r.step+1, r.keyName(r.g.nodes[sl.node].id), sl.index)
 }

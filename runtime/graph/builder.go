@@ -31,11 +31,15 @@ type calls[S, U any] struct {
 	plain   func(context.Context, S) (U, error)
 	routing func(context.Context, S) (U, Next, error)
 	task    func(context.Context, S, payload) (U, Next, error)
+	child   func(context.Context, *run[S, U], *slot[U]) error
+	asks    askables                      // the graph of a subgraph node
 	decode  func([]byte) (payload, error) // what is sent to a task node
 	routes  bool                          // the Next that the node returns counts
 }
 
-func (c *calls[S, U]) none() bool { return c.plain == nil && c.routing == nil && c.task == nil }
+func (c *calls[S, U]) none() bool {
+	return c.plain == nil && c.routing == nil && c.task == nil && c.child == nil
+}
 
 type edgeDecl struct{ from, to ID }
 

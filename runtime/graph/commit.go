@@ -132,8 +132,8 @@ func (r *run[S, U]) hold(rec checkpoint.Record, o outcome) error {
 	r.held.record = rec
 	r.held.deltas = append(r.held.deltas, d)
 	r.base = rec.ID
-	if !o.end {
-		return nil
+	if !o.end || r.ns != "" && o.status == checkpoint.Done {
+		return nil // a subgraph that is done is in the result of its node
 	}
 	return r.flush(nil, o)
 }
@@ -199,7 +199,7 @@ func (r *run[S, U]) resultOf(sl *slot[U]) (checkpoint.Write, error) {
 	if err == nil && r.g.nodes[sl.node].routes {
 		payload, err = appendChoice(payload, sl.next)
 	}
-	return checkpoint.Write{Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Result, Payload: payload}, err
+	return checkpoint.Write{Namespace: r.ns, Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Result, Payload: payload}, err
 }
 
 // results are the writes of a superstep that cannot commit: what finished and is not stored, and why the rest
@@ -213,16 +213,16 @@ func (r *run[S, U]) results(cause error) []checkpoint.Write {
 				writes = append(writes, w)
 			}
 		}
-		if sl.progress == asking {
+		if sl.asks != nil && sl.progress == asking {
 			for _, o := range sl.asks.Open() {
 				writes = append(writes, checkpoint.Write{
-					Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Question, Name: o.Place, Payload: o.Payload,
+					Namespace: r.ns, Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Question, Name: o.Place, Payload: o.Payload,
 				})
 			}
 		}
 		if why := r.failureOf(sl, cause); why != nil {
 			writes = append(writes, checkpoint.Write{
-				Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Failure, Payload: []byte(why.Error()),
+				Namespace: r.ns, Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Failure, Payload: []byte(why.Error()),
 			})
 		}
 	}

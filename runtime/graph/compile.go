@@ -20,6 +20,7 @@ type Graph[S, U any] struct {
 	former map[ID]int // by the ids that nodes had
 	joins  []join
 	defers bool // some node does
+	nests  bool // some node is a subgraph
 	opt    options
 }
 
@@ -118,6 +119,7 @@ func (c *compiler[S, U]) addNodes() {
 			questions: d.opts.questions,
 		})
 		c.g.defers = c.g.defers || d.opts.defers
+		c.g.nests = c.g.nests || d.calls.child != nil
 	}
 }
 
@@ -307,7 +309,7 @@ func (c *compiler[S, U]) checkOptions() {
 	if o.beforeRoute && len(o.after) == 0 {
 		c.fault("BeforeRoute without InterruptAfter has nothing to stop")
 	}
-	if o.saver == nil && len(o.before)+len(o.after) > 0 {
+	if o.saver == nil && !o.nested && len(o.before)+len(o.after) > 0 {
 		c.fault("a graph that stops for people needs a Saver: without one nothing can be resumed")
 	}
 	if o.maxSteps < 1 {
@@ -320,7 +322,7 @@ func (c *compiler[S, U]) checkOptions() {
 		if n.opts.timeout < 0 {
 			c.fault("node %q: its Timeout is %s; want more than 0", string(n.id), n.opts.timeout)
 		}
-		if len(n.opts.questions) > 0 && o.saver == nil {
+		if len(n.opts.questions) > 0 && o.saver == nil && !o.nested {
 			c.fault("node %q asks questions, which needs a Saver: without one nothing can be resumed", string(n.id))
 		}
 		c.checkQuestions(n.id, n.opts.questions)

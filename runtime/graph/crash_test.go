@@ -69,17 +69,18 @@ type ledger struct {
 	mu    sync.Mutex
 	runs  map[string]int
 	steps map[string]int
+	names map[string]string
 }
 
 func (l *ledger) note(ctx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.runs == nil {
-		l.runs, l.steps = map[string]int{}, map[string]int{}
+		l.runs, l.steps, l.names = map[string]int{}, map[string]int{}, map[string]string{}
 	}
 	task := graph.CurrentTask(ctx)
 	l.runs[task.Key]++
-	l.steps[task.Key] = task.Step
+	l.steps[task.Key], l.names[task.Key] = task.Step, task.Node
 }
 
 func (l *ledger) copy() map[string]int {

@@ -87,6 +87,8 @@ func (r *run[S, U]) perform(ctx *task.Context, sl *slot[U]) {
 		r.attempt(ctx, n, sl)
 		ctx.Finish()
 		switch {
+		case sl.progress == asking || sl.progress == stopped: // of a subgraph
+			return
 		case sl.asks != nil && len(sl.asks.Open()) > 0:
 			sl.progress, sl.err = asking, nil // whatever it returned
 			return
@@ -122,7 +124,7 @@ func (r *run[S, U]) attempt(ctx context.Context, n *node[S, U], sl *slot[U]) {
 		}
 	}()
 	switch {
-	case r.g.opt.strict:
+	case r.strict && n.child == nil:
 		given := r.g.schema.Clone(r.live.View())
 		n.callTask(ctx, given, sl)
 		if err := r.mutated(given); err != nil {
@@ -130,6 +132,8 @@ func (r *run[S, U]) attempt(ctx context.Context, n *node[S, U], sl *slot[U]) {
 		}
 	case n.plain != nil: // the others cost a copy of the state more
 		sl.update, sl.err = n.plain(ctx, r.live.View())
+	case n.child != nil:
+		sl.err = n.child(ctx, r, sl)
 	default:
 		n.callTask(ctx, r.live.View(), sl)
 	}

@@ -18,7 +18,7 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	if t.g.opt.saver == nil {
 		return none, t.fail("%w; compile it with graph.Saver", ErrNoSaver)
 	}
-	c, err := loadChain(ctx, t.g, t.id, t.at)
+	c, err := loadChain(ctx, t.g, t.g.opt.saver, checkpoint.Place{Thread: t.id, At: t.at})
 	if err != nil {
 		return none, err
 	}
@@ -33,7 +33,7 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	s := t.snapshot(last, c.Due, live)
 	if !c.Committed {
 		s.Tasks = taskStates(last, c.Due, c.Writes)
-		if s.Waiting, err = waitingOf(checkpoint.OpenQuestions(c.Writes)); err != nil {
+		if s.Waiting, err = waitingOf(openQuestions(&c)); err != nil {
 			return none, t.saverError("load", err)
 		}
 	}
@@ -172,6 +172,6 @@ func (h *historian[S, U]) due(ctx context.Context, i int) ([]checkpoint.Task, er
 			return h.block[k].Due, nil
 		}
 	}
-	c, err := loadChain(ctx, h.t.g, h.t.id, rec.ID)
+	c, err := loadChain(ctx, h.t.g, h.t.g.opt.saver, checkpoint.Place{Thread: h.t.id, At: rec.ID})
 	return c.Due, err
 }

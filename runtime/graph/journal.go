@@ -9,9 +9,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// journal writes one run's records and keeps its lease. It knows where the log stands; what a record says is
-// the run's matter. The run's goroutine calls all its methods; the lease timer has a goroutine of its own.
-type journal struct {
+// session is what a run has of a thread: the fence, the lease, and the order of its writes. Subgraphs write to the
+// session of the run that they are in, from goroutines of their own.
+type session struct {
 	saver      checkpoint.Saver
 	thread     string
 	lease      time.Duration
@@ -21,20 +21,31 @@ type journal struct {
 	lost       func(error) // stops the run's nodes when the lease is lost
 
 	fence checkpoint.ID
-	head  checkpoint.ID // the newest record
-	ended bool          // the lease is given up
-	queue *queue        // of an Async run
+	ended bool // the lease is given up
 	timer leaseTimer
+
+	mu    sync.Mutex // guards queue
+	queue *queue     // of an Async run
 }
 
-// outcome is what a write says of the run beside its records.
+// journal writes the records of one namespace. It knows where the log stands; what a record says is the matter of
+// the run that it belongs to, whose goroutine calls all its methods. The lease timer has a goroutine of its own.
+type journal struct {
+	*session
+	namespace string              // "" for the run itself, else that of a subgraph call
+	head      checkpoint.ID       // the newest record, which may be among first
+	stored    checkpoint.ID       // the newest one before first
+	first     []checkpoint.Record // of a subgraph: records that go with its next write
+}
+
+// outcome is what a write says of the run beside its records. Those of subgraphs say nothing.
 type outcome struct {
 	status checkpoint.Status // zero leaves it
 	end    bool              // the run ends with this write
 }
 
 // saving returns the context of one saver call: the caller's values, but not its cancellation.
-func (j *journal) saving(ctx context.Context) (context.Context, context.CancelFunc) {
+func (j *session) saving(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), j.timeout)
 }
 
@@ -56,34 +67,65 @@ func (j *journal) open(ctx context.Context, o *checkpoint.Opening, records []che
 	return done.Writes, nil
 }
 
+// child returns the journal of a subgraph call.
+func (j *journal) child(namespace string) *journal {
+	return &journal{session: j.session, namespace: namespace}
+}
+
 func (j *journal) releases(o outcome) bool {
 	return o.end && o.status == checkpoint.Done && j.release
 }
 
 // append stores a record, with writes in the same act.
 func (j *journal) append(ctx context.Context, rec checkpoint.Record, writes []checkpoint.Write, o outcome) error {
+	records := append(j.first, rec)
+	if j.namespace != "" {
+		o = outcome{}
+	}
 	a := checkpoint.Append{
-		Thread: j.thread, After: j.head, Records: []checkpoint.Record{rec}, Writes: writes, Fence: j.fence,
+		Thread: j.thread, Namespace: j.namespace, After: j.head, Records: records, Writes: writes, Fence: j.fence,
 		Status: o.status, Lease: j.lease, End: o.end, Release: j.releases(o),
+	}
+	if records[0].ID != rec.ID || j.head == rec.ID {
+		a.After = j.stored // the log is still without those that precede
 	}
 	err := j.write(ctx, o.end, func(call context.Context) error {
 		_, err := j.saver.Append(call, a)
 		return err
 	})
 	if err == nil {
-		j.head = rec.ID
+		j.head, j.first = rec.ID, nil
 	}
 	return err
 }
 
+// precede keeps a record for the next write: that of a subgraph, which opens nothing.
+func (j *journal) precede(rec checkpoint.Record) {
+	if len(j.first) == 0 {
+		j.stored = j.head
+	}
+	j.first, j.head = append(j.first, rec), rec.ID
+}
+
 // put stores pending writes; with none it only says what became of the run.
 func (j *journal) put(ctx context.Context, writes []checkpoint.Write, o outcome) error {
+	if j.namespace != "" {
+		o = outcome{}
+		if len(j.first) > 0 {
+			last := j.first[len(j.first)-1]
+			j.first = j.first[:len(j.first)-1]
+			return j.append(ctx, last, writes, o)
+		}
+		if len(writes) == 0 {
+			return nil
+		}
+	}
 	p := checkpoint.PutWrites{Thread: j.thread, Fence: j.fence, Writes: writes, Status: o.status, Lease: j.lease, End: o.end}
 	return j.write(ctx, o.end, func(call context.Context) error { return j.saver.PutWrites(call, p) })
 }
 
 // write makes one saver call, or queues it. The last write of a run is waited for, and those before it.
-func (j *journal) write(ctx context.Context, last bool, call func(context.Context) error) error {
+func (j *session) write(ctx context.Context, last bool, call func(context.Context) error) error {
 	now := func() error {
 		c, cancel := j.saving(ctx)
 		defer cancel()
@@ -95,10 +137,7 @@ func (j *journal) write(ctx context.Context, last bool, call func(context.Contex
 		if j.durability != Async {
 			return now()
 		}
-		if j.queue == nil {
-			j.queue = newQueue()
-		}
-		return j.queue.add(now)
+		return j.later(now)
 	}
 	err := j.close()
 	if err == nil {
@@ -108,9 +147,20 @@ func (j *journal) write(ctx context.Context, last bool, call func(context.Contex
 	return err
 }
 
+// later queues a call.
+func (j *session) later(call func() error) error {
+	j.mu.Lock()
+	if j.queue == nil {
+		j.queue = newQueue()
+	}
+	q := j.queue
+	j.mu.Unlock()
+	return q.add(call)
+}
+
 // renew extends the lease. A run that finds its lease gone is stopped; any other failure is met again by
 // its next write, which reports it.
-func (j *journal) renew(ctx context.Context) {
+func (j *session) renew(ctx context.Context) {
 	call, cancel := j.saving(ctx)
 	defer cancel()
 	err := j.saver.PutWrites(call, checkpoint.PutWrites{Thread: j.thread, Fence: j.fence, Lease: j.lease})
@@ -119,14 +169,27 @@ func (j *journal) renew(ctx context.Context) {
 	}
 }
 
-// close stops the renewals and waits for queued writes. It does not give up the lease: the run's last write does.
-func (j *journal) close() error {
-	j.timer.stop()
-	if j.queue == nil {
+// settled waits until all that was queued is stored.
+func (j *session) settled() error {
+	j.mu.Lock()
+	q := j.queue
+	j.mu.Unlock()
+	if q == nil {
 		return nil
 	}
+	return q.wait()
+}
+
+// close stops the renewals and waits for queued writes. It does not give up the lease: the run's last write does.
+func (j *session) close() error {
+	j.timer.stop()
+	j.mu.Lock()
 	q := j.queue
 	j.queue = nil
+	j.mu.Unlock()
+	if q == nil {
+		return nil
+	}
 	return q.close()
 }
 
@@ -190,25 +253,35 @@ const asyncQueue = 16
 // queue runs calls one after another on a goroutine of its own. After one fails the rest are dropped: they
 // build on it.
 type queue struct {
-	calls  chan func() error
+	calls  chan queued
 	done   chan struct{}
 	mu     sync.Mutex
 	failed error
 }
 
+// queued is a call, or a mark: done is closed when its turn has come.
+type queued struct {
+	call func() error
+	done chan struct{}
+}
+
 func newQueue() *queue {
-	q := &queue{calls: make(chan func() error, asyncQueue), done: make(chan struct{})}
+	q := &queue{calls: make(chan queued, asyncQueue), done: make(chan struct{})}
 	go q.run()
 	return q
 }
 
 func (q *queue) run() {
 	defer close(q.done)
-	for call := range q.calls {
+	for next := range q.calls {
+		if next.done != nil {
+			close(next.done)
+			continue
+		}
 		if q.err() != nil {
 			continue
 		}
-		if err := call(); err != nil {
+		if err := next.call(); err != nil {
 			q.mu.Lock()
 			q.failed = err
 			q.mu.Unlock()
@@ -227,11 +300,19 @@ func (q *queue) add(call func() error) error {
 	if err := q.err(); err != nil {
 		return err
 	}
-	q.calls <- call
+	q.calls <- queued{call: call}
 	return nil
 }
 
-// close waits for what is queued and returns the first error.
+// wait waits for what is queued so far and returns the first error.
+func (q *queue) wait() error {
+	done := make(chan struct{})
+	q.calls <- queued{done: done}
+	<-done
+	return q.err()
+}
+
+// close waits for what is queued and returns the first error. The queue must not be used after.
 func (q *queue) close() error {
 	close(q.calls)
 	<-q.done

@@ -114,7 +114,9 @@ func (r *run[S, U]) resume(c *checkpoint.Chain) error {
 	if err := r.place(c); err != nil {
 		return err
 	}
-	writes, err := r.checkAnswers(c.Writes)
+	r.resumed = true
+	r.answered = c.Thread.Status == checkpoint.Paused && c.Records[len(c.Records)-1].ID == c.Head
+	writes, err := r.checkAnswers(c)
 	if err != nil {
 		return err
 	}
@@ -152,7 +154,7 @@ func (r *run[S, U]) resume(c *checkpoint.Chain) error {
 func (r *run[S, U]) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	last := &c.Records[len(c.Records)-1]
 	if c.Thread.Status == checkpoint.Paused && last.Source != checkpoint.Fork && last.ID == c.Head {
-		r.pass = r.stopped()
+		r.pass = r.stopsHere()
 	}
 	rec, err := r.record(checkpoint.Resume)
 	if err != nil {
@@ -162,8 +164,8 @@ func (r *run[S, U]) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error)
 	return rec, r.fillPayload(&rec, last.ID != c.Head)
 }
 
-// stopped are the nodes about to run that a run stops before.
-func (r *run[S, U]) stopped() []int {
+// stopsHere are the nodes about to run that a run stops before.
+func (r *run[S, U]) stopsHere() []int {
 	var nodes []int
 	for _, d := range r.now() {
 		if r.g.nodes[d.node].before && !slices.Contains(nodes, d.node) {
@@ -215,7 +217,7 @@ func (r *run[S, U]) opened(records []checkpoint.Record, writes []checkpoint.Writ
 
 // load reads a checkpoint with what leads to it.
 func (r *run[S, U]) load(at checkpoint.ID) (checkpoint.Chain, error) {
-	c, err := loadChain(r.ctx, r.g, r.thread, at)
+	c, err := loadChain(r.ctx, r.g, r.log.saver, checkpoint.Place{Thread: r.thread, At: at})
 	if err != nil {
 		return c, err
 	}
@@ -226,12 +228,12 @@ func (r *run[S, U]) load(at checkpoint.ID) (checkpoint.Chain, error) {
 	return c, nil
 }
 
-func loadChain[S, U any](ctx context.Context, g *Graph[S, U], thread string, at checkpoint.ID) (checkpoint.Chain, error) {
+func loadChain[S, U any](ctx context.Context, g *Graph[S, U], s checkpoint.Saver, p checkpoint.Place) (checkpoint.Chain, error) {
 	call, cancel := context.WithTimeout(ctx, g.opt.saverTimeout)
 	defer cancel()
-	c, err := g.opt.saver.Load(call, checkpoint.Place{Thread: thread, At: at})
+	c, err := s.Load(call, p)
 	if err != nil {
-		return c, &SaverError{Graph: g.name, Thread: thread, Step: -1, Op: "load", Err: err}
+		return c, &SaverError{Graph: g.name, Thread: p.Thread, Step: -1, Op: "load", Err: err}
 	}
 	return c, nil
 }
@@ -247,7 +249,7 @@ func (r *run[S, U]) repeats(c *checkpoint.Chain) (bool, error) {
 			return c.Records[i].Request == r.opt.request, nil
 		}
 	}
-	first, err := loadChain(r.ctx, r.g, r.thread, line)
+	first, err := loadChain(r.ctx, r.g, r.log.saver, checkpoint.Place{Thread: r.thread, At: line})
 	if err != nil {
 		return false, err
 	}

@@ -57,6 +57,7 @@ type options struct {
 	strict        bool
 	dropUnknown   bool
 	releaseOnDone bool
+	nested        bool
 	holder        string
 	lease         time.Duration
 	saverTimeout  time.Duration
@@ -144,6 +145,10 @@ func DropUnknown() Option { return compileOption(func(o *options) { o.dropUnknow
 // ReleaseOnDone releases the thread's version in the commit that finishes a run, so that the next input starts
 // empty.
 func ReleaseOnDone() Option { return compileOption(func(o *options) { o.releaseOnDone = true }) }
+
+// Nested says that the graph is only run as a subgraph: it may stop and ask without a Saver of its own, since it uses
+// that of the graph it is in.
+func Nested() Option { return compileOption(func(o *options) { o.nested = true }) }
 
 // Holder names who runs, in the *checkpoint.BusyError that others get. The default is host, process id and
 // program.

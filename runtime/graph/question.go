@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -128,6 +129,7 @@ func (a answer) resume(o *runOptions) { o.answers = append(o.answers, a) }
 type Waiting struct {
 	ID       string // of the question: the same until it is answered, in every process
 	Question string // its name
+	Path     []ID   // of the subgraph nodes that lead to the asking one; nil when the graph itself asks
 	Node     ID     // that asked
 	Index    int    // of the send that the node's task is of, else 0
 	Payload  []byte // what it asks, encoded; Question.Of decodes it
@@ -136,12 +138,17 @@ type Waiting struct {
 // Questions returns what a listed thread waits for: what Threads of a saver yields has it, without reading any state.
 func Questions(t checkpoint.Thread) ([]Waiting, error) { return waitingOf(t.Questions) }
 
-// A stored question is an array: the node, the index of the send, the question's name, what it asks as binary. It is
-// identified by its task's key and by its place among what the task asks, which make its id.
+// A stored question is an array: the subgraph nodes that lead to the asking one, that node, the index of the send, the
+// question's name, what it asks as binary. It is identified by its task's key and by its place among what the task asks,
+// which make its id.
 
-func wrapQuestion(node ID, index int) func(question string, payload []byte) []byte {
+func wrapQuestion(path []ID, node ID, index int) func(question string, payload []byte) []byte {
 	return func(question string, payload []byte) []byte {
-		b := wire.AppendArrayLen(nil, 4)
+		b := wire.AppendArrayLen(nil, 5)
+		b = wire.AppendArrayLen(b, len(path))
+		for _, id := range path {
+			b = wire.AppendString(b, string(id))
+		}
 		b = wire.AppendString(b, string(node))
 		b = wire.AppendInt(b, int64(index))
 		b = wire.AppendString(b, question)
@@ -151,8 +158,12 @@ func wrapQuestion(node ID, index int) func(question string, payload []byte) []by
 
 func readWaiting(key, place string, payload []byte) (Waiting, error) {
 	r := wire.NewReader("question", payload)
-	r.FixedArray(4)
-	w := Waiting{ID: key + "/" + place, Node: ID(r.Str()), Index: r.Int(), Question: r.Str(), Payload: r.Bytes()}
+	r.FixedArray(5)
+	w := Waiting{ID: key + "/" + place}
+	for range r.ArrayLen() {
+		w.Path = append(w.Path, ID(r.Str()))
+	}
+	w.Node, w.Index, w.Question, w.Payload = ID(r.Str()), r.Int(), r.Str(), r.Bytes()
 	if err := r.End(); err != nil {
 		return Waiting{}, fmt.Errorf("graph: question %s: %w: %w", w.ID, checkpoint.ErrDamaged, err)
 	}
@@ -196,7 +207,7 @@ func (a *asked) open() bool {
 func (r *run[S, U]) gather(writes []checkpoint.Write) {
 	r.stored, r.asked = nil, nil
 	for _, w := range writes {
-		if w.Base != r.base || w.Namespace != "" {
+		if w.Base != r.base || w.Namespace != r.ns {
 			continue
 		}
 		switch w.Kind {
@@ -236,7 +247,7 @@ func (r *run[S, U]) mayAsk(sl *slot[U]) {
 	if len(n.questions) == 0 || r.log == nil {
 		return
 	}
-	sl.asks = &task.Asks{Wrap: wrapQuestion(n.id, sl.index)}
+	sl.asks = &task.Asks{Wrap: wrapQuestion(r.path, n.id, sl.index)}
 	for _, q := range n.questions {
 		sl.asks.Declared = append(sl.asks.Declared, q.name)
 	}
@@ -252,24 +263,42 @@ func (r *run[S, U]) mayAsk(sl *slot[U]) {
 }
 
 // checkAnswers turns the caller's answers into writes, once it is sure that they answer what the thread asks.
-func (r *run[S, U]) checkAnswers(writes []checkpoint.Write) ([]checkpoint.Write, error) {
+func (r *run[S, U]) checkAnswers(c *checkpoint.Chain) ([]checkpoint.Write, error) {
 	var answers []checkpoint.Write
-	open := checkpoint.OpenQuestions(writes)
+	if len(r.opt.answers) == 0 {
+		return nil, nil
+	}
+	open := openQuestions(c)
 	for i, a := range r.opt.answers {
 		for _, b := range r.opt.answers[:i] {
 			if a.id == b.id {
 				return nil, r.answerError(a.id, "it is answered twice in one call")
 			}
 		}
-		q, err := r.findQuestion(open, writes, a)
+		q, err := r.findQuestion(open, c.Writes, a)
 		if err != nil {
 			return nil, err
 		}
 		answers = append(answers, checkpoint.Write{
-			Base: q.Base, Task: q.Task, Name: q.Name, Kind: checkpoint.Answer, Payload: a.payload,
+			Namespace: q.Namespace, Base: q.Base, Task: q.Task, Name: q.Name, Kind: checkpoint.Answer, Payload: a.payload,
 		})
 	}
 	return answers, nil
+}
+
+// openQuestions returns what the tasks that are due ask, and the subgraphs in them, oldest first.
+func openQuestions(c *checkpoint.Chain) []checkpoint.Write {
+	open := checkpoint.OpenQuestions(c.Writes)
+	last := &c.Records[len(c.Records)-1]
+	for _, q := range c.Thread.Questions {
+		task, _, _ := strings.Cut(q.Namespace, "/")
+		if q.Namespace != "" && slices.ContainsFunc(c.Due, func(d checkpoint.Task) bool {
+			return task == taskKey(last.Line, "", last.Step+1, ID(d.Node), int(d.Index))
+		}) {
+			open = append(open, q)
+		}
+	}
+	return open
 }
 
 func (r *run[S, U]) findQuestion(open, all []checkpoint.Write, a answer) (q checkpoint.Write, err error) {
@@ -305,11 +334,11 @@ func (r *run[S, U]) checkAnswer(q checkpoint.Write, a answer) error {
 	if a.question != "" && a.question != w.Question {
 		return r.answerError(a.id, "question %q is asked, and the answer is to question %q", w.Question, a.question)
 	}
-	n, ok := r.g.find(string(w.Node))
-	if !ok || n <= start {
+	questions, ok := r.g.askables(w.Path, w.Node)
+	if !ok {
 		return fmt.Errorf("%s: %w: node %q, which asked %s, is gone", where(r.g.name, r.thread, r.step), ErrGraphChanged, string(w.Node), a.id)
 	}
-	for _, known := range r.g.nodes[n].questions {
+	for _, known := range questions {
 		if known.name != w.Question {
 			continue
 		}
@@ -321,6 +350,29 @@ func (r *run[S, U]) checkAnswer(q checkpoint.Write, a answer) error {
 	return fmt.Errorf("%s: %w: node %q does not list question %q any more", where(r.g.name, r.thread, r.step), ErrGraphChanged, string(w.Node), w.Question)
 }
 
+// askables is a graph as seen by who has an answer for it.
+type askables interface {
+	askables(path []ID, node ID) ([]askable, bool)
+}
+
+// askables returns the questions that a node lists: one of the graph, or of the subgraph that path leads to.
+func (g *Graph[S, U]) askables(path []ID, node ID) ([]askable, bool) {
+	id := node
+	if len(path) > 0 {
+		id = path[0]
+	}
+	n, ok := g.find(string(id))
+	switch {
+	case !ok || n <= start:
+		return nil, false
+	case len(path) == 0:
+		return g.nodes[n].questions, true
+	case g.nodes[n].calls.asks == nil:
+		return nil, false
+	}
+	return g.nodes[n].calls.asks.askables(path[1:], node)
+}
+
 func (r *run[S, U]) answerError(id, format string, args ...any) error {
 	return fmt.Errorf("%s: answer to %q: %w: "+format, append([]any{where(r.g.name, r.thread, r.step), id, ErrNotAsked}, args...)...)
 }
@@ -329,6 +381,9 @@ func (r *run[S, U]) answerError(id, format string, args ...any) error {
 func (r *run[S, U]) stuck() bool {
 	waits := false
 	for _, d := range r.now() {
+		if r.g.nodes[d.node].child != nil {
+			return false // what a subgraph can do, it finds out itself
+		}
 		key := r.slotKey(&slot[U]{due: d})
 		if a := r.asked[key]; a != nil && a.open() {
 			waits = true
@@ -344,7 +399,8 @@ func (r *run[S, U]) waiting() []Waiting {
 	var all []Waiting
 	for i := range r.slots {
 		sl := &r.slots[i]
-		if sl.progress != asking {
+		all = append(all, sl.below...)
+		if sl.progress != asking || sl.asks == nil {
 			continue
 		}
 		key := r.slotKey(sl)

@@ -19,6 +19,7 @@ type run[S, U any] struct {
 	thread string
 	opt    runOptions
 	ctx    context.Context
+	strict bool
 	log    *journal // nil for a run that stores nothing
 	live   state.Live[S, U]
 
@@ -32,6 +33,11 @@ type run[S, U any] struct {
 		sync.Mutex // a run without a journal makes it when a node first asks for its key
 		id         checkpoint.ID
 	}
+
+	ns       string      // of a subgraph call: its namespace
+	path     []ID        // of a subgraph call: the nodes that lead to it
+	stopping func() bool // whether the graph drains; nil for no
+	found
 
 	slots []slot[U]     // one for each due task
 	todo  []int         // those that have to be run
@@ -64,6 +70,12 @@ type position struct {
 	pass  []int    // due nodes that run although a run stops before them: the stop has been answered
 }
 
+// found is what a run takes over from an earlier one, for the subgraphs of its first superstep.
+type found struct {
+	resumed  bool // they may have been begun
+	answered bool // the earlier run stopped for people, and this one goes on
+}
+
 // due is a task that has yet to run.
 type due struct {
 	node  int
@@ -81,6 +93,7 @@ type slot[U any] struct {
 	update   U
 	next     Next       // of a node that routes
 	asks     *task.Asks // of a node that asks
+	below    []Waiting  // what a subgraph waits for
 	err      error
 }
 
@@ -90,7 +103,8 @@ const (
 	waiting   progress = iota // not run yet, or cancelled
 	succeeded                 // update holds
 	failed                    // err holds
-	asking                    // asks has open questions
+	asking                    // asks has open questions, or the subgraph waits for answers
+	stopped                   // the subgraph stopped for people
 )
 
 // Run runs the graph on in from an empty state, without a thread: nothing is stored, whatever Saver the graph
@@ -102,7 +116,7 @@ func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[
 		return Result[S]{}, fmt.Errorf("graph: %s: %w", g.name, ErrDraining)
 	}
 	defer g.runs.end()
-	r := &run[S, U]{g: g, ctx: ctx, opt: running(g.opt.limits, opts, RunOption.invoke)}
+	r := &run[S, U]{g: g, ctx: ctx, strict: g.opt.strict, opt: running(g.opt.limits, opts, RunOption.invoke)}
 	r.live = g.schema.New(state.Options{})
 	r.enter(&in, 0)
 	err := r.loop()
@@ -139,7 +153,7 @@ func (r *run[S, U]) superstep() error {
 	if err := r.execute(); err != nil {
 		return err
 	}
-	if r.has(asking) {
+	if r.has(asking) || r.has(stopped) {
 		return r.giveUp(nil)
 	}
 	source := r.source()
@@ -221,7 +235,7 @@ func (r *run[S, U]) settle() error {
 	if r.due[0].node != start {
 		r.steps++
 	}
-	r.named = nil
+	r.named, r.found = nil, found{resumed: r.resumed && r.opt.durability == OnExit} // supersteps may have run that are not stored
 	r.step++
 	r.turn()
 	r.spoiled = false
@@ -255,7 +269,7 @@ func (r *run[S, U]) merge(i int) (err error) {
 func (r *run[S, U]) decide() outcome {
 	switch {
 	case len(r.due) == 0 && len(r.owed) == 0:
-		if unjoined := r.unjoined(); r.g.opt.strict && len(unjoined) > 0 {
+		if unjoined := r.unjoined(); r.strict && len(unjoined) > 0 {
 			r.ending = &UnjoinedError{Graph: r.g.name, Thread: r.thread, Joins: unjoined}
 		}
 		return outcome{checkpoint.Done, true}
@@ -267,7 +281,7 @@ func (r *run[S, U]) decide() outcome {
 	case r.ctx.Err() != nil:
 		r.ending = r.cancelled()
 		return outcome{checkpoint.Paused, true}
-	case r.log != nil && r.g.runs.stopping():
+	case r.stopping != nil && r.stopping():
 		return outcome{checkpoint.Paused, true}
 	}
 	return outcome{}
@@ -298,6 +312,9 @@ func (r *run[S, U]) giveUp(cause error) error {
 		return cause
 	}
 	if errors.Is(cause, checkpoint.ErrConflict) {
+		if r.ns != "" {
+			return cause
+		}
 		_ = r.log.close() // another run has the thread: what was queued is refused, and nothing more may be written
 		return cause
 	}

@@ -48,6 +48,8 @@ type Event[S, U any] struct {
 	Question   *Waiting      // EventQuestion
 	Custom     any           // EventCustom
 	Err        error         // EventTaskEnd
+	Path       []ID          // of the subgraph nodes that lead to where it happened; nil in the graph itself
+	Child      any           // with a Path: the Event as the subgraph has it, of its types; Update and State are only there
 	Result     *Result[S]    // EventEnd
 }
 
@@ -85,7 +87,7 @@ func (t Thread[S, U]) stream(ctx context.Context, o runOptions, in *U) iter.Seq2
 
 // watched reports whether anybody wants to see tasks while they run.
 func (r *run[S, U]) watched() bool {
-	return r.yield != nil && r.opt.events&(EventTaskStart|EventTaskEnd|EventCustom) != 0
+	return r.yield != nil && (r.g.nests || r.opt.events&(EventTaskStart|EventTaskEnd|EventCustom) != 0)
 }
 
 // tell yields e, if the stream has chosen its kind. It reports whether the run is to go on.
@@ -105,6 +107,10 @@ func (f *fanOut[S, U]) watch(ctx *task.Context, sl *slot[U]) {
 	e.Attempt = 1
 	f.send(e)
 	ctx.Emitting(func(v any) {
+		if inner, ok := v.(relayed); ok {
+			f.send(relay[S, U](f.r.g.nodes[sl.node].id, inner))
+			return
+		}
 		e := f.taskEvent(EventCustom, sl)
 		e.Attempt, e.Custom = CurrentTask(ctx).Attempt, v
 		f.send(e)

@@ -69,7 +69,7 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[
 		}
 	}()
 	err = t.contend(ctx, o, func() error {
-		r = &run[S, U]{g: t.g, thread: t.id, ctx: ctx, opt: o, yield: yield}
+		r = &run[S, U]{g: t.g, thread: t.id, ctx: ctx, strict: t.g.opt.strict, opt: o, yield: yield, stopping: t.g.runs.stopping}
 		r.log = t.journal(o, func(err error) { cancel(t.saverError("keep the lease", err)) })
 		if in != nil {
 			return r.openInput(t.at, in)
@@ -96,10 +96,10 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[
 
 // journal returns a journal that has not been opened.
 func (t Thread[S, U]) journal(o runOptions, lost func(error)) *journal {
-	return &journal{
+	return &journal{session: &session{
 		saver: t.g.opt.saver, thread: t.id, lease: t.g.opt.lease, timeout: t.g.opt.saverTimeout,
 		durability: o.durability, release: t.g.opt.releaseOnDone, lost: lost,
-	}
+	}}
 }
 
 // openings is how often a call loads the thread anew after another one was faster.
@@ -151,7 +151,7 @@ func (t Thread[S, U]) UpdateState(ctx context.Context, u U, as ID, opts ...Updat
 	o := running(t.g.opt.limits, opts, UpdateOption.update)
 	var r *run[S, U]
 	err := t.contend(ctx, o, func() error {
-		r = &run[S, U]{g: t.g, thread: t.id, ctx: ctx, opt: o}
+		r = &run[S, U]{g: t.g, thread: t.id, ctx: ctx, strict: t.g.opt.strict, opt: o}
 		r.log = t.journal(o, nil)
 		return r.openUpdate(t.at, &u, n, as != "")
 	})

@@ -117,3 +117,25 @@ func ExampleWhatIf() {
 	// 1 input Ada []
 	// 0 input  []
 }
+
+func ExampleNewOffice() {
+	ctx, saver := context.Background(), memory.New()
+	app, err := desk.NewOffice(saver)
+	if err != nil {
+		log.Fatal(err)
+	}
+	t := app.Thread("t-1")
+	res, err := t.Invoke(ctx, desk.StateUpdate{Order: state.Set("Grace")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Status, res.Waiting[0].Path, res.Waiting[0].Node)
+	res, err = desk.Decide(ctx, t, "Ada")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Status, res.State.Log)
+	// Output:
+	// asked [letter] write
+	// finished [Dear Grace Yours, Ada]
+}

@@ -1,7 +1,7 @@
 // Package desk has the graphs of the manual's pages on sends, questions, streams and time travel.
 package desk
 
-//go:generate go tool graphgen -type=State,Doc,Refund,Approval
+//go:generate go tool graphgen -type=State,Letter,Doc,Refund,Approval
 
 // State is what the graphs work on.
 type State struct {

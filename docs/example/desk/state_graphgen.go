@@ -210,6 +210,155 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	return state.UpdateError(&r)
 }
 
+// LetterUpdate is what a node changes of Letter: each field says what becomes of the field of that name.
+// The zero LetterUpdate changes nothing.
+type LetterUpdate struct {
+	To    state.Value[string]
+	Lines state.List[string]
+}
+
+// String prints what u changes.
+func (u LetterUpdate) String() string {
+	return state.FormatUpdate("LetterUpdate",
+		state.FieldChange{Field: "To", Change: &u.To},
+		state.FieldChange{Field: "Lines", Change: &u.Lines},
+	)
+}
+
+// Equal reports whether u and v change the same in the same way.
+func (u LetterUpdate) Equal(v LetterUpdate) bool {
+	f := &graphgenLetterFields
+	return f.To.EqualUpdate(&u.To, &v.To) &&
+		f.Lines.EqualUpdate(&u.Lines, &v.Lines)
+}
+
+// LetterSchema is what a graph needs to know of Letter: graph.New(name, LetterSchema).
+var LetterSchema = &state.Schema[Letter, LetterUpdate]{
+	Name:        "Letter",
+	Fingerprint: 0xacea8ea7e27b5920,
+	Fields: []state.Field{
+		graphgenLetterFields.To.Field,
+		graphgenLetterFields.Lines.Field,
+	},
+	New:          graphgenLetterNew,
+	Clone:        graphgenLetterClone,
+	Equal:        graphgenLetterEqual,
+	Changed:      graphgenLetterChanged,
+	AppendUpdate: graphgenLetterAppendUpdate,
+	DecodeUpdate: graphgenLetterDecodeUpdate,
+}
+
+// If this does not compile, Letter has changed since graphgen ran: run go generate.
+var _ = struct {
+	To    string
+	Lines []string
+}(Letter{})
+
+// graphgenLetterFields says how each field of Letter is merged and stored. It is never written to.
+var graphgenLetterFields = struct {
+	To    state.ValueField[string]
+	Lines state.ListField[string]
+}{
+	To: state.ValueField[string]{
+		Field: state.Field{Name: "To", Wire: "To", Reducer: "replace", Type: "string"},
+		Codec: state.Str[string]{},
+	},
+	Lines: state.ListField[string]{
+		Field: state.Field{Name: "Lines", Wire: "Lines", Reducer: "append", Type: "[]string"},
+		Elem:  state.Str[string]{},
+	},
+}
+
+// graphgenLetter is the Letter of one run.
+type graphgenLetter struct {
+	state.Core
+	s Letter
+	f struct {
+		To    state.ValueCell[string]
+		Lines state.ListCell[string]
+	}
+}
+
+// graphgenLetterNew binds the fields in order of their wire names.
+func graphgenLetterNew(opts state.Options) state.Live[Letter, LetterUpdate] {
+	l := new(graphgenLetter)
+	f := &graphgenLetterFields
+	l.Init("Letter", opts, 2)
+	l.f.Lines.Bind(&l.Core, &f.Lines, &l.s.Lines)
+	l.f.To.Bind(&l.Core, &f.To, &l.s.To)
+	return l
+}
+
+// View returns the state with its slices clipped.
+func (l *graphgenLetter) View() Letter {
+	s := l.s
+	s.Lines = slices.Clip(s.Lines)
+	return s
+}
+
+// Load replaces the state by s.
+func (l *graphgenLetter) Load(s Letter) {
+	l.s = s
+	l.Adopt()
+}
+
+// Merge applies u.
+func (l *graphgenLetter) Merge(task int, u *LetterUpdate) error {
+	l.Begin(task)
+	if !u.To.IsZero() {
+		l.f.To.Merge(&u.To)
+	}
+	if !u.Lines.IsZero() {
+		l.f.Lines.Merge(&u.Lines)
+	}
+	return l.End()
+}
+
+func graphgenLetterClone(s Letter) Letter {
+	s.Lines = slices.Clone(s.Lines)
+	return s
+}
+
+func graphgenLetterEqual(a, b Letter) bool {
+	return graphgenLetterChanged(a, b) == nil
+}
+
+func graphgenLetterChanged(a, b Letter) []string {
+	var names []string
+	if a.To != b.To {
+		names = append(names, "To")
+	}
+	if !wire.SameSlice(a.Lines, b.Lines) {
+		names = append(names, "Lines")
+	}
+	return names
+}
+
+func graphgenLetterAppendUpdate(b []byte, u *LetterUpdate) ([]byte, error) {
+	w := state.NewUpdateWriter(b)
+	f := &graphgenLetterFields
+	f.To.AppendUpdate(&w, &u.To)
+	f.Lines.AppendUpdate(&w, &u.Lines)
+	return w.End()
+}
+
+func graphgenLetterDecodeUpdate(b []byte, u *LetterUpdate) error {
+	*u = LetterUpdate{}
+	r := wire.NewReader("LetterUpdate", b)
+	f := &graphgenLetterFields
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "To":
+			f.To.ReadUpdate(&r, &u.To)
+		case "Lines":
+			f.Lines.ReadUpdate(&r, &u.Lines)
+		default:
+			r.Unknown(key)
+		}
+	}
+	return state.UpdateError(&r)
+}
+
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
 func (v *Doc) AppendWire(b []byte) ([]byte, error) {
 	return graphgenCodecDoc{}.Append(b, v)
