@@ -218,7 +218,8 @@ func (f invokeOption) invoke(o *runOptions) { f(o) }
 func Abandon() InvokeOption { return invokeOption(func(o *runOptions) { o.abandon = true }) }
 
 // RequestID names the input. The same request sent again while its run is unfinished resumes that run
-// instead of failing with ErrUnfinished, so that a caller that died after sending can send again.
+// instead of failing with ErrUnfinished, and returns its result when it is finished, so that a caller that died after
+// sending can send again. Only the thread's newest input is compared; a version that was released has none.
 func RequestID(id string) InvokeOption { return invokeOption(func(o *runOptions) { o.request = id }) }
 
 type resumeOption func(*runOptions)
