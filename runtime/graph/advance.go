@@ -140,6 +140,7 @@ func (r *run[S, U]) choose(from *node[S, U], next Next) error {
 	if err := from.allows(&r.g.nodes, next); err != nil {
 		return err
 	}
+	r.next = slices.Grow(r.next, len(next.more)+1)
 	if err := r.chooseOne(from, next.first); err != nil {
 		return err
 	}

@@ -1,0 +1,258 @@
+package bench
+
+import (
+	"context"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/bench/flow"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// many is how many sends, and how many checkpoints, are measured at once.
+const many = 10_000
+
+func compile(b *testing.B, g *graph.Builder[flow.Counter, flow.CounterUpdate], opts ...graph.Option) *graph.Graph[flow.Counter, flow.CounterUpdate] {
+	b.Helper()
+	app, err := g.Compile(opts...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return app
+}
+
+// BenchmarkSends is 10,000 sends in one superstep, eight at a time.
+func BenchmarkSends(b *testing.B) {
+	const workers = 8
+	ctx := context.Background()
+	add := func(_ context.Context, _ flow.Counter, n wire.Int) (flow.CounterUpdate, error) {
+		var u flow.CounterUpdate
+		u.N.Add(int(n))
+		return u, nil
+	}
+	b.Run("baseline workers and a channel", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			l := flow.CounterSchema.New(state.Options{})
+			updates := make([]flow.CounterUpdate, many)
+			next := make(chan int, workers)
+			done := make(chan error, workers)
+			for range workers {
+				go func() {
+					var failed error
+					for i := range next {
+						var err error
+						if updates[i], err = add(ctx, l.View(), 1); err != nil {
+							failed = err
+						}
+					}
+					done <- failed
+				}()
+			}
+			for i := range updates {
+				next <- i
+			}
+			close(next)
+			for range workers {
+				if err := <-done; err != nil {
+					b.Fatal(err)
+				}
+			}
+			for i := range updates {
+				if err := l.Merge(i, &updates[i]); err != nil {
+					b.Fatal(err)
+				}
+			}
+			l.EndStep()
+		}
+		perSend(b)
+	})
+	g := graph.New("sends", flow.CounterSchema)
+	task := graph.TaskNode(g, "add", add)
+	g.Route(graph.Start, func(context.Context, flow.Counter) (graph.Next, error) {
+		var next graph.Next
+		for range many {
+			next.Add(task.Send(1))
+		}
+		return next, nil
+	}, task.ID)
+	g.Edge(task.ID, graph.End)
+	app := compile(b, g, graph.Concurrency(workers))
+	b.Run("graphgen", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if res, err := app.Run(ctx, flow.CounterUpdate{}); err != nil || res.State.N != many {
+				b.Fatal(res.State.N, err)
+			}
+		}
+		perSend(b)
+	})
+}
+
+func perSend(b *testing.B) {
+	b.Helper()
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*many), "ns/send")
+}
+
+// two is a graph of two nodes.
+func two() *graph.Builder[flow.Counter, flow.CounterUpdate] {
+	g := graph.New("two", flow.CounterSchema)
+	g.Node("a", count)
+	g.Node("b", count)
+	g.Edge(graph.Start, "a")
+	g.Edge("a", "b")
+	g.Edge("b", graph.End)
+	return g
+}
+
+// BenchmarkResume is a run that stops once and is resumed, beside one that does not stop.
+func BenchmarkResume(b *testing.B) {
+	ctx := context.Background()
+	threads := func(b *testing.B, run func(t graph.Thread[flow.Counter, flow.CounterUpdate]) error, opts ...graph.Option) {
+		b.Helper()
+		b.ReportAllocs()
+		app := compile(b, two(), append(opts, graph.Saver(memory.New()), graph.ReleaseOnDone())...)
+		for b.Loop() {
+			if err := run(app.Thread("t")); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	invoke := func(t graph.Thread[flow.Counter, flow.CounterUpdate]) error {
+		_, err := t.Invoke(ctx, flow.CounterUpdate{})
+		return err
+	}
+	b.Run("baseline without a stop", func(b *testing.B) { threads(b, invoke) })
+	b.Run("graphgen", func(b *testing.B) {
+		threads(b, func(t graph.Thread[flow.Counter, flow.CounterUpdate]) error {
+			if err := invoke(t); err != nil {
+				return err
+			}
+			_, err := t.Resume(ctx)
+			return err
+		}, graph.InterruptBefore("b"))
+	})
+}
+
+// BenchmarkSubgraph is a chain whose nodes are in a subgraph, beside the same chain without one.
+func BenchmarkSubgraph(b *testing.B) {
+	ctx := context.Background()
+	plain := compile(b, two())
+	g := graph.New("outer", flow.CounterSchema)
+	graph.Subgraph(g, "two", plain,
+		func(context.Context, flow.Counter) (flow.CounterUpdate, error) { return flow.CounterUpdate{}, nil },
+		func(_ context.Context, _, c flow.Counter) (flow.CounterUpdate, error) {
+			return flow.CounterUpdate{N: state.Add(c.N)}, nil
+		})
+	g.Edge(graph.Start, "two")
+	g.Edge("two", graph.End)
+	nested := compile(b, g)
+	for _, run := range []struct {
+		name string
+		app  *graph.Graph[flow.Counter, flow.CounterUpdate]
+	}{{"baseline without a subgraph", plain}, {"graphgen", nested}} {
+		b.Run(run.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if res, err := run.app.Run(ctx, flow.CounterUpdate{}); err != nil || res.State.N != 2 {
+					b.Fatal(res.State.N, err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkStream is a run of 100 supersteps that yields an update each, beside one that nobody watches.
+func BenchmarkStream(b *testing.B) {
+	ctx := context.Background()
+	g := graph.New("loop", flow.CounterSchema)
+	g.Node("count", count)
+	g.Edge(graph.Start, "count")
+	g.Route("count", func(_ context.Context, s flow.Counter) (graph.Next, error) {
+		if s.N < width {
+			return graph.To("count"), nil
+		}
+		return graph.To(graph.End), nil
+	}, "count", graph.End)
+	app := compile(b, g, graph.Saver(memory.New()), graph.ReleaseOnDone())
+	b.Run("baseline without a stream", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := app.Thread("t").Invoke(ctx, flow.CounterUpdate{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	for name, kinds := range map[string]graph.EventKind{"graphgen": graph.EventUpdate, "graphgen, tasks too": graph.EventAll} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, err := range app.Thread("t").Stream(ctx, flow.CounterUpdate{}, graph.Events(kinds)) {
+					if err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkHistory reads the history of 10,000 checkpoints, states included, beside reading the records alone.
+func BenchmarkHistory(b *testing.B) {
+	ctx := context.Background()
+	s := memory.New()
+	g := graph.New("loop", flow.CounterSchema)
+	g.Node("count", count)
+	g.Edge(graph.Start, "count")
+	g.Route("count", func(_ context.Context, s flow.Counter) (graph.Next, error) {
+		if s.N < many {
+			return graph.To("count"), nil
+		}
+		return graph.To(graph.End), nil
+	}, "count", graph.End)
+	t := compile(b, g, graph.Saver(s), graph.MaxSteps(2*many)).Thread("t")
+	if _, err := t.Invoke(ctx, flow.CounterUpdate{}); err != nil {
+		b.Fatal(err)
+	}
+	b.Run("baseline records alone", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			n := 0
+			for _, err := range s.History(ctx, checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
+				if err != nil {
+					b.Fatal(err)
+				}
+				n++
+			}
+			if n < many {
+				b.Fatal(n)
+			}
+		}
+	})
+	b.Run("graphgen", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			n := 0
+			for snap, err := range t.History(ctx, checkpoint.Query{}) {
+				if err != nil || snap.State.N > many {
+					b.Fatal(snap.State.N, err)
+				}
+				n++
+			}
+			if n < many {
+				b.Fatal(n)
+			}
+		}
+	})
+	b.Run("graphgen, the newest", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if snap, err := t.State(ctx); err != nil || snap.State.N != many {
+				b.Fatal(snap.State.N, err)
+			}
+		}
+	})
+}
