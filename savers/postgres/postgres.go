@@ -55,7 +55,11 @@ func RecreateSchema() Option { return func(o *options) { o.mode = sqlsaver.Recre
 // made again only when what it stores cannot be stored twice.
 func Patience(d time.Duration) Option { return func(o *options) { o.patience = d } }
 
-// MaxConns sets how many connections there are at most; without it, 16. Calls that find none wait.
+// defaultConns is how many connections there are at most, when nothing was said.
+const defaultConns = 16
+
+// MaxConns sets how many connections there are at most; without it, pool_max_conns of the URL says so, or it is 16. Calls
+// that find none wait.
 func MaxConns(n int) Option { return func(o *options) { o.conns = n } }
 
 // PrepareStatements makes connections keep prepared statements, which saves the server planning each. It is for
@@ -81,10 +85,10 @@ func Schema() fs.FS {
 }
 
 // Open opens the saver in the database that url names, postgres://user:password@host:5432/database, or in the form of
-// key=value, as pgx reads it; the tables are in the first schema of search_path. The saver is to be closed. The error
+// key=value, as pgx reads it, but for default_query_exec_mode; the tables are in the first schema of search_path. The saver is to be closed. The error
 // says what is wrong with the URL, the server or the tables; ctx bounds only the opening.
 func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
-	o := options{patience: sqlsaver.DefaultPatience, conns: 16}
+	o := options{patience: sqlsaver.DefaultPatience, conns: defaultConns}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -95,7 +99,9 @@ func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres: open: %w", err) // it does not show the password
 	}
-	config.MaxConns = int32(o.conns)
+	if o.conns != defaultConns || !strings.Contains(url, "pool_max_conns") {
+		config.MaxConns = int32(o.conns)
+	}
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	if o.prepare {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement

@@ -45,7 +45,7 @@ func content(t *testing.T, path string) (bytes, pages int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close() //nolint:errcheck // it was only looked at
+	defer db.Close()
 	if err := db.QueryRow("SELECT sum(payload), count(*) FROM dbstat").Scan(&bytes, &pages); err != nil {
 		t.Fatal(err)
 	}

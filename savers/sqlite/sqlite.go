@@ -169,7 +169,6 @@ func dialect() *sqlsaver.Dialect {
 		Bytes:    "?",
 		Number:   "?",
 		Then:     "CROSS JOIN",
-		Free:     "+",
 		Seq:      "h.seq + 1",
 		Stored:   "RETURNING version, seq",
 		Skip:     "ON CONFLICT DO NOTHING",

@@ -48,7 +48,7 @@ func execute(t *testing.T, path, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close() //nolint:errcheck // what counts is how the statement went
+	defer db.Close()
 	if _, err := db.Exec(text); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
@@ -108,7 +108,7 @@ func TestReadableState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close() //nolint:errcheck // it was only looked at
+	defer db.Close()
 	sqltest.ReadableState(t, s, func(thread string) (status string, seq int64) {
 		row := db.QueryRow(`SELECT json_extract(s.state_json, '$.Status'), s.seq FROM graph_state s
 			JOIN graph_thread t ON t.thread_no = s.thread_no AND t.version = s.version WHERE t.thread_key = ?`, []byte(thread))

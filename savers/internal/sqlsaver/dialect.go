@@ -16,7 +16,6 @@ type Dialect struct {
 	Number   string // a bound number, likewise
 	Numbered bool   // bound values are $1, $2 ... and not ?
 	Then     string // JOIN, where the left table is to be read first
-	Free     string // before a column whose index is not to be used
 	Seq      string // the Seq of a row that Place stores after h
 	Stored   string // ends the statement of a commit
 	Skip     string // ends an INSERT that leaves a row which stands already as it is
@@ -69,7 +68,7 @@ func (d *Dialect) text(s string) string {
 	s = strings.NewReplacer(
 		"{now}", d.Now, "{lock}", d.Lock, "{share}", d.Share, "{bytes}", d.Bytes, "{number}", d.Number,
 		"{seq}", d.Seq, "{stored}", d.Stored, "{skip}", d.Skip, "{replace}", d.Replace, "{state}", d.State,
-		"{then}", d.Then, "{free}", d.Free, "{record}", recordColumns, "{dead}", deadBase,
+		"{then}", d.Then, "{record}", recordColumns, "{dead}", deadBase,
 	).Replace(s)
 	if !d.Numbered {
 		return s

@@ -134,20 +134,19 @@ AND NOT EXISTS (SELECT 1 FROM graph_checkpoint b
 
 // A thread is listed from its own row; of its checkpoints only the head's id and step are read, by key.
 const (
-	listColumns = `SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked, {now}, h.id, h.step
-FROM graph_thread t
-LEFT JOIN graph_checkpoint h ON h.thread_no = t.thread_no AND h.version = t.version AND h.ns_no = 0 AND h.seq = (
-	SELECT x.seq FROM graph_checkpoint x WHERE x.thread_no = t.thread_no AND x.version = t.version AND x.ns_no = 0
-	ORDER BY x.seq DESC LIMIT 1)
-`
-	listText   = listColumns + "WHERE t.thread_key >= ? AND t.thread_key < ? AND t.version > 0\n"
+	listSelect = `SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked, {now},
+(SELECT h.id FROM graph_checkpoint h WHERE h.thread_no = t.thread_no AND h.version = t.version AND h.ns_no = 0 ORDER BY h.seq DESC LIMIT 1),
+(SELECT h.step FROM graph_checkpoint h WHERE h.thread_no = t.thread_no AND h.version = t.version AND h.ns_no = 0 ORDER BY h.seq DESC LIMIT 1)
+FROM `
+	listText   = listSelect + "graph_thread t WHERE t.thread_key >= ? AND t.thread_key < ? AND t.version > 0\n"
 	listEnd    = "ORDER BY t.thread_key LIMIT ?"
 	withStatus = "AND t.status = ? "
 	whenIdle   = "AND t.updated < ? AND t.lease_until <= {now} "
 
 	// Few threads that are idle are found by the time of their last run, and put in order.
-	listFew = listColumns + `WHERE {free}t.thread_key >= ? AND {free}t.thread_key < ? AND t.version > 0
-AND {free}t.status = COALESCE({number}, t.status) AND t.updated < ? AND t.lease_until <= {now} ORDER BY {free}t.thread_key LIMIT ?`
+	listFew = listSelect + `(SELECT * FROM graph_thread WHERE updated < ? ORDER BY updated LIMIT 2000) t
+WHERE t.thread_key >= ? AND t.thread_key < ? AND t.version > 0
+AND t.status = COALESCE({number}, t.status) AND t.lease_until <= {now} ORDER BY t.thread_key LIMIT ?`
 	countIdle = "SELECT COUNT(*) FROM (SELECT 1 AS one FROM graph_thread WHERE updated < ? LIMIT 1000) few"
 )
 

@@ -138,7 +138,7 @@ func (l *listing) statement(ctx context.Context) (st statement, args []any, err 
 	_, err = one(ctx, l.s.db, l.s.text[stCountIdle], []any{before}, &idle)
 	switch {
 	case idle < fewIdle:
-		return stListFew, append(args, status, before), err
+		return stListFew, []any{before, l.from, l.to, status}, err
 	case status == nil:
 		return stListIdle, append(args, before), err
 	}

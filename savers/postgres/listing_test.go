@@ -1,0 +1,80 @@
+package postgres_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/postgres"
+)
+
+// TestManyThreadsAreListedInPages lists very many threads whose states cannot be decoded, on a server that has not yet
+// counted its rows.
+func TestManyThreadsAreListedInPages(t *testing.T) {
+	const n = 100_000
+	dsn := testenv.Postgres(t)
+	s, err := postgres.Open(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	id, err := checkpoint.NewID()
+	if err == nil {
+		_, err = s.Append(t.Context(), checkpoint.Append{
+			Thread: "pattern", Open: &checkpoint.Opening{}, End: true, Status: checkpoint.Done,
+			Records: []checkpoint.Record{{ID: id, Base: id, Line: id, Source: checkpoint.Input, Snapshot: true}},
+			Writes:  []checkpoint.Write{{Base: id, Task: "a", Kind: checkpoint.Question}},
+		})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		`INSERT INTO graph_thread (thread_key, last_version, version, versions, status, fence, holder, lease_until, updated, asked)
+			SELECT convert_to('thread-' || lpad((n - 1)::text, 6, '0'), 'UTF8'), 1, 1, 1, CASE WHEN n % 100 = 0 THEN 2 ELSE status END,
+			fence, holder, 0, updated - n * 1000000::bigint, CASE WHEN n % 100 = 0 THEN 1 ELSE 0 END
+			FROM graph_thread, generate_series(1, ` + fmt.Sprint(n) + `) n`,
+		`INSERT INTO graph_checkpoint SELECT t.thread_no, 1, 0, 1, c.id, c.line_no, c.flags, c.step, c.created, NULL, NULL, NULL,
+			convert_to(repeat('x', 1000), 'UTF8') FROM graph_thread t, graph_checkpoint c WHERE t.thread_no > 1`,
+		`INSERT INTO graph_write (thread_no, version, base, write_key, kind, data) SELECT t.thread_no, 1, w.base, w.write_key, 2, w.data
+			FROM graph_thread t, graph_write w WHERE t.asked = 1 AND t.thread_no > 1`,
+		`DELETE FROM graph_thread WHERE thread_no = 1`,
+	} {
+		exec(t, dsn, text)
+	}
+	for name, c := range map[string]struct {
+		q    checkpoint.ThreadQuery
+		want int
+	}{
+		"all":               {checkpoint.ThreadQuery{}, n},
+		"a page":            {checkpoint.ThreadQuery{After: "thread-050000", Limit: 50}, 50},
+		"waiting":           {checkpoint.ThreadQuery{Status: checkpoint.Waiting}, n / 100},
+		"idle":              {checkpoint.ThreadQuery{IdleSince: time.Now().Add(time.Hour), Limit: 50}, 50},
+		"idle very long":    {checkpoint.ThreadQuery{IdleSince: time.Unix(1, 0)}, 0},
+		"waiting and idle":  {checkpoint.ThreadQuery{Status: checkpoint.Waiting, IdleSince: time.Now().Add(time.Hour)}, n / 100},
+		"a prefix":          {checkpoint.ThreadQuery{Prefix: "thread-0123"}, 100},
+		"of no such status": {checkpoint.ThreadQuery{Status: checkpoint.Failed}, 0},
+	} {
+		start, found, last := time.Now(), 0, ""
+		for thread, err := range s.Threads(t.Context(), c.q) {
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if waits := thread.Status == checkpoint.Waiting; waits != (len(thread.Questions) == 1) || thread.ID <= last || thread.Head != id {
+				t.Fatalf("%s: got %+v after %q", name, thread, last)
+			}
+			found++
+			last = thread.ID
+		}
+		if found != c.want {
+			t.Errorf("%s: %d threads, want %d", name, found, c.want)
+		}
+		t.Logf("%s: %d threads in %v", name, found, time.Since(start))
+	}
+}
