@@ -114,6 +114,28 @@ func TestTheIndexIsAHint(t *testing.T) {
 	}
 }
 
+// What was noted of a run that is over must not take out a run that has the same ids: an opening that was sent again
+// after its version was released starts the next one.
+func TestAnOpeningSentAgainAfterItsReleaseIsListed(t *testing.T) {
+	s, ctx := open(t), t.Context()
+	a := opening(t, "a", checkpoint.ID{})
+	for version := 1; version <= 2; version++ {
+		done, err := s.Append(ctx, a)
+		if err != nil || done.Version != version {
+			t.Fatalf("opening: version %d, %v, want %d", done.Version, err, version)
+		}
+		for _, status := range []checkpoint.Status{0, checkpoint.Running} {
+			if got := listThreads(t, s, checkpoint.ThreadQuery{Status: status}); !slices.Equal(got, []string{"a"}) {
+				t.Errorf("version %d, threads with status %d: got %q, want a", version, status, got)
+			}
+		}
+		(&run{tb: t, saver: s, thread: "a", fence: a.Records[0].ID}).end(checkpoint.Waiting)
+		if _, err := s.Release(ctx, "a", checkpoint.ID{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestThreadsArePagedByTheirBytes(t *testing.T) {
 	s := open(t)
 	var want []string

@@ -14,15 +14,12 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	if err := a.Check(); err != nil {
 		return checkpoint.Appended{}, err
 	}
-	args, err := s.appendArgs(&a)
-	if err != nil {
-		return checkpoint.Appended{}, err
-	}
 	var r *reply
+	var err error
 	if a.Open == nil {
-		r, err = s.call(ctx, "append", s.script.append, []string{s.key(a.Thread)}, args...)
+		r, err = s.call(ctx, "append", s.script.append, []string{s.key(a.Thread)}, s.appendArgs(&a, checkpoint.ID{})...)
 	} else {
-		r, err = s.opening(ctx, &a, args)
+		r, err = s.opening(ctx, &a)
 	}
 	if err != nil {
 		return checkpoint.Appended{}, err
@@ -31,11 +28,14 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 }
 
 // opening puts the thread in the index and appends.
-func (s *Saver) opening(ctx context.Context, a *checkpoint.Append, args []any) (*reply, error) {
-	over := s.takeOver()
-	index := indexArgs(a.Thread, a.Records[0].ID, over)
+func (s *Saver) opening(ctx context.Context, a *checkpoint.Append) (*reply, error) {
+	uid, err := checkpoint.NewID()
+	if err != nil {
+		return nil, err
+	}
+	args, index := s.appendArgs(a, uid), indexArgs(a.Thread, uid, s.takeOver())
 	key, got := s.key(a.Thread), make(chan *reply, 1)
-	err := s.do(ctx, "append", func(ctx context.Context) error {
+	err = s.do(ctx, "append", func(ctx context.Context) error {
 		r, err := s.both(ctx, index, args, s.script.append, key)
 		if err == nil {
 			got <- r
@@ -48,15 +48,10 @@ func (s *Saver) opening(ctx context.Context, a *checkpoint.Append, args []any) (
 	return <-got, nil
 }
 
-// appendArgs returns the arguments of append.lua.
-func (s *Saver) appendArgs(a *checkpoint.Append) ([]any, error) {
-	var uid checkpoint.ID
+// appendArgs returns the arguments of append.lua; uid is of this call, when it opens.
+func (s *Saver) appendArgs(a *checkpoint.Append, uid checkpoint.ID) []any {
 	flags, holder := "", ""
 	if a.Open != nil {
-		var err error
-		if uid, err = checkpoint.NewID(); err != nil {
-			return nil, err
-		}
 		flags, holder = "o", a.Open.Holder
 		if a.Open.TakeOver {
 			flags += "t"
@@ -75,7 +70,7 @@ func (s *Saver) appendArgs(a *checkpoint.Append) ([]any, error) {
 		r := &a.Records[i]
 		args = append(args, r.ID[:], r.Base[:], r.Commits[:], flag(r.Snapshot), r.Step, encodeRecord(*r))
 	}
-	return writeArgs(args, a.Writes), nil
+	return writeArgs(args, a.Writes)
 }
 
 func statusArg(status checkpoint.Status) any {
@@ -115,7 +110,7 @@ func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply) (c
 		return checkpoint.Appended{}, s.refused(a, outcome, r)
 	}
 	done := checkpoint.Appended{Version: r.int(), Head: r.seq()}
-	revived := r.text() == "1"
+	revived, stamp := r.text() == "1", r.id()
 	done.Writes = r.writes()
 	if r.err != nil {
 		return checkpoint.Appended{}, r.err
@@ -127,9 +122,9 @@ func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply) (c
 	s.held(a.Thread, lease{fence, done.Version}, a.Open != nil, a.End)
 	switch {
 	case a.Release:
-		s.finished(listed{id: a.Thread, stamp: fence, gone: true})
+		s.finished(listed{id: a.Thread, stamp: stamp, gone: true})
 	case a.End && a.Status == checkpoint.Done:
-		s.finished(listed{id: a.Thread, stamp: fence})
+		s.finished(listed{id: a.Thread, stamp: stamp})
 	case revived:
 		return done, s.relist(ctx, a.Thread)
 	}
@@ -187,14 +182,14 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 	default:
 		return s.refused(&checkpoint.Append{Thread: w.Thread, Fence: w.Fence}, outcome, r)
 	}
-	revived := r.text() == "1"
+	revived, stamp := r.text() == "1", r.id()
 	if r.err != nil {
 		return r.err
 	}
 	s.held(w.Thread, lease{fence: w.Fence}, false, w.End)
 	switch {
 	case w.End && w.Status == checkpoint.Done:
-		s.finished(listed{id: w.Thread, stamp: w.Fence})
+		s.finished(listed{id: w.Thread, stamp: stamp})
 	case revived:
 		return s.relist(ctx, w.Thread)
 	}

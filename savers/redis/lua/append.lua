@@ -1,7 +1,7 @@
 -- Appends records after the head of a namespace: the compare-and-append that everything rests on.
 --
 -- ARGV: flags (o opens, t takes over, e ends, r releases), namespace, after, fence, status or '', lease in
--- microseconds, holder, uid for a version that starts, ttl in milliseconds or '', thread id, number of the version that
+-- microseconds, holder, uid for a version that starts and stamp of a run that opens, ttl in milliseconds or '', thread id, number of the version that
 -- is likely open, number of records; six for each record: id, base, commits, '1' for a snapshot, step, bytes; then the
 -- writes.
 --
@@ -54,7 +54,8 @@ end
 
 local function stored(n, seq, revived)
 	local v = int(n) .. ':'
-	return { 'ok', int(n), int(seq), revived and '1' or '', opens and writes(v, bases(v)) or {} }
+	local stamp = ends and call('HGET', key, 'stamp') or ''
+	return { 'ok', int(n), int(seq), revived and '1' or '', stamp, opens and writes(v, bases(v)) or {} }
 end
 
 local newest = open > 0 and open - 1 or last -- the newest released version
@@ -160,7 +161,7 @@ put(v .. 'n:' .. namespace, l.id .. l.k .. ':' .. int(l.seq) .. ':' .. int(l.sna
 put(v .. 'rev', int((tonumber(m[8]) or 0) + 1))
 put(v .. 'until', lease)
 if opens then
-	put('stamp', records[1].id)
+	put('stamp', ARGV[8])
 	put(v .. 'fence', records[1].id)
 	put(v .. 'holder', ARGV[7])
 	put(v .. 'ended', ends and '1' or '')

@@ -24,6 +24,6 @@ if ARGV[1] == '' and ARGV[5] == '' and ARGV[12] == '1' and #ARGV == 18 then
 			head, ARGV[13] .. number .. ':' .. seq .. ':' .. snap .. ':' .. first .. ':' .. ARGV[17] .. ':' .. string.format('%.0f', count + 1),
 			v .. 'rev', string.format('%.0f', m[7] + 1),
 			v .. 'until', string.format('%.0f', t[1] * 1000000 + t[2] + ARGV[6]))
-		return { 'ok', ARGV[11], seq, '', {} }
+		return { 'ok', ARGV[11], seq, '', '', {} }
 	end
 end

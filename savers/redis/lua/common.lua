@@ -3,7 +3,7 @@
 --
 --   id                   the thread's id
 --   open first last      numbers: the open version, 0 for none; the oldest and the newest that there are
---   stamp                what the index of threads knows the newest run by
+--   stamp                what the index of threads knows the newest run by; no other call made the same
 --
 -- and those of version <v>, each with <v>: before it:
 --

@@ -33,4 +33,4 @@ if has(flags, 'e') or status ~= '' then
 	local s = call('HMGET', key, v .. 'status', v .. 'ended')
 	expire(ttl, s[1], s[2], now)
 end
-return { 'ok', m[3] == DONE and status ~= '' and status ~= DONE and '1' or '' }
+return { 'ok', m[3] == DONE and status ~= '' and status ~= DONE and '1' or '', has(flags, 'e') and call('HGET', key, 'stamp') or '' }
