@@ -9,8 +9,8 @@ import (
 )
 
 // leave follows everything that leads out of the node of a slot, which has just run. Edges, joins and routes are left
-// once, however many tasks the node had; what a node chose itself counts for each task.
-func (r *run[S, U]) leave(i int) error {
+// once, however many tasks the node had, with the first of them; what a node chose itself counts for each task.
+func (r *run[S, U]) leave(i int, first bool) error {
 	sl := &r.slots[i]
 	n := sl.node
 	from := &r.g.nodes[n]
@@ -19,7 +19,7 @@ func (r *run[S, U]) leave(i int) error {
 			return r.nodeError(sl, err)
 		}
 	}
-	if i > 0 && r.slots[i-1].node == n {
+	if !first {
 		return nil
 	}
 	r.next = slices.Grow(r.next, len(from.edges))

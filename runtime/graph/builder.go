@@ -17,6 +17,7 @@ type Builder[S, U any] struct {
 	edges  []edgeDecl
 	routes []routeDecl[S]
 	joins  []joinDecl
+	races  []joinDecl
 }
 
 type nodeDecl[S, U any] struct {
@@ -131,4 +132,11 @@ func (b *Builder[S, U]) Route(from ID, f func(ctx context.Context, s S) (Next, e
 // restarts. A new input empties it. A run that ends with a join half reached names it in Result.Unjoined.
 func (b *Builder[S, U]) Join(from []ID, to ID) {
 	b.joins = append(b.joins, joinDecl{append([]ID(nil), from...), to})
+}
+
+// JoinAny makes to run after the first of from: of their tasks in one superstep, the first to succeed counts. The others
+// are cancelled and waited for, and what they return is dropped, an error too. A failure counts only when none succeeds.
+// Which one was first is stored before the others are cancelled: a resumed run goes on with the same one.
+func (b *Builder[S, U]) JoinAny(from []ID, to ID) {
+	b.races = append(b.races, joinDecl{append([]ID(nil), from...), to})
 }

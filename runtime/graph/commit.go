@@ -266,8 +266,10 @@ func (r *run[S, U]) recall() error {
 			return r.changed(err, "the stored result of node %q", string(r.g.nodes[sl.node].id))
 		}
 		sl.progress, sl.stored = succeeded, true
+		r.finish(i)
 	}
 	r.stored = nil
+	r.endRaces()
 	return nil
 }
 

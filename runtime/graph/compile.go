@@ -21,6 +21,7 @@ type Graph[S, U any] struct {
 	joins  []join
 	defers bool // some node does
 	nests  bool // some node is a subgraph
+	races  int  // how many any-of joins there are
 	opt    options
 }
 
@@ -44,6 +45,7 @@ type node[S, U any] struct {
 	defers  bool // it runs when nothing else is due
 
 	questions []askable
+	race      int  // the any-of join that it leads to, from 1; 0 for none
 	before    bool // a run stops when it is due
 	after     bool // a run stops when it has run
 }
@@ -71,6 +73,7 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	c.addEdges()
 	c.addRoutes()
 	c.addJoins()
+	c.addRaces()
 	c.addStops()
 	c.checkOptions()
 	if len(c.faults) == 0 {
@@ -284,6 +287,35 @@ func (c *compiler[S, U]) addJoins() {
 			}
 		}
 		c.g.joins = append(c.g.joins, made)
+	}
+}
+
+func (c *compiler[S, U]) addRaces() {
+	for _, j := range c.b.races {
+		what := fmt.Sprintf("any-of join of %v -> %s", j.from, j.to)
+		to, ok := c.target(what, j.to)
+		if ok && c.takesSends(what, to) {
+			ok = false
+		}
+		if len(j.from) == 0 {
+			c.fault("%s: it has no nodes to wait for", what)
+		}
+		c.g.races++
+		for i, id := range j.from {
+			from, found := c.source(what, id)
+			switch {
+			case !found:
+			case slices.Contains(j.from[:i], id):
+				c.fault("%s names %s twice", what, id)
+			case from == start:
+				c.fault("%s: Start has always run; leave it out", what)
+			case c.g.nodes[from].race != 0:
+				c.fault("%s: %s leads to another any-of join already", what, id)
+			case ok:
+				c.g.nodes[from].race = c.g.races
+				c.g.nodes[from].edges = append(c.g.nodes[from].edges, to)
+			}
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,9 +39,13 @@ func (r *run[S, U]) execute() error {
 			r.solo.Init(r.ctx, r.runTask(), r.key)
 		}
 		r.perform(r.solo, &r.slots[r.todo[0]])
+		if r.slots[r.todo[0]].progress == succeeded {
+			r.finish(r.todo[0])
+		}
 	} else {
 		saving = r.fanOut()
 	}
+	r.endRaces()
 	unfinished, err := r.failures()
 	switch {
 	case err != nil && saving != nil:
@@ -187,6 +192,7 @@ type fanOut[S, U any] struct {
 	done   chan int         // slots that have ended, one way or another; nil when nobody wants to know
 	events chan Event[S, U] // of tasks under way; nil when nobody listens
 	over   chan struct{}    // closed when nobody takes events any more
+	lanes  []lane           // by race
 	wg     sync.WaitGroup
 }
 
@@ -199,7 +205,8 @@ func (r *run[S, U]) fanOut() error {
 	f := &fanOut[S, U]{r: r}
 	f.ctx, f.cancel = context.WithCancelCause(r.ctx)
 	defer f.cancel(nil)
-	if r.log != nil && r.opt.durability != OnExit || r.watched() {
+	f.startLanes()
+	if r.log != nil && r.opt.durability != OnExit || r.watched() || r.g.races > 0 {
 		f.done = make(chan int, len(r.todo))
 	}
 	if r.watched() {
@@ -234,8 +241,13 @@ func (f *fanOut[S, U]) work(ctx *task.Context) {
 func (f *fanOut[S, U]) one(ctx *task.Context, i int) {
 	returned := false
 	sl := &f.r.slots[i]
+	race := f.r.g.nodes[sl.node].race
+	if race > 0 {
+		ctx = new(task.Context)
+		ctx.Init(f.lanes[race-1].ctx, f.r.runTask(), f.r.key)
+	}
 	defer func() {
-		if sl.progress == failed {
+		if sl.progress == failed && race == 0 {
 			f.cancel(errSibling)
 		}
 		f.unwatch(sl)
@@ -248,7 +260,7 @@ func (f *fanOut[S, U]) one(ctx *task.Context, i int) {
 			go f.work(heir)
 		}
 	}()
-	if f.ctx.Err() == nil {
+	if ctx.Err() == nil {
 		f.watch(ctx, sl)
 		f.r.perform(ctx, sl)
 	}
@@ -265,12 +277,17 @@ func (f *fanOut[S, U]) collect() error {
 	var saving error
 	for left := len(f.r.todo); left > 0; {
 		batch = f.ended(batch[:0])
-		if left -= len(batch); left == 0 || saving != nil || f.r.log == nil || f.r.opt.durability == OnExit {
+		f.sift(batch)
+		if left -= len(batch); left == 0 || saving != nil {
 			continue
 		}
-		if saving = f.r.acknowledge(batch); saving != nil {
-			f.cancel(saving) // and wait for the rest
+		if f.r.log != nil && f.r.opt.durability != OnExit {
+			if saving = f.r.acknowledge(batch); saving != nil {
+				f.cancel(saving) // and wait for the rest
+				continue
+			}
 		}
+		f.callOff()
 	}
 	return saving
 }
@@ -293,6 +310,7 @@ func (f *fanOut[S, U]) ended(batch []int) []int {
 		case i := <-f.done:
 			batch = append(batch, i)
 		default:
+			slices.Sort(batch)
 			return batch
 		}
 	}

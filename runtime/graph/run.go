@@ -39,12 +39,13 @@ type run[S, U any] struct {
 	stopping func() bool // whether the graph drains; nil for no
 	found
 
-	slots []slot[U]     // one for each due task
-	todo  []int         // those that have to be run
-	solo  *task.Context // of tasks that run alone
-	next  []due         // the due list in the making
-	marks []bool        // by node: is in next, without being sent to
-	ready []due         // what runs now: due without the deferred nodes, unless nothing else is due
+	slots   []slot[U]     // one for each due task
+	todo    []int         // those that have to be run
+	solo    *task.Context // of tasks that run alone
+	next    []due         // the due list in the making
+	marks   []bool        // by node: is in next, without being sent to
+	winners []int         // by race: the slot whose result counts, -1 for none yet
+	ready   []due         // what runs now: due without the deferred nodes, unless nothing else is due
 
 	chained int    // records since the last snapshot
 	stale   bool   // the newest record has another fingerprint
@@ -105,6 +106,7 @@ const (
 	failed                    // err holds
 	asking                    // asks has open questions, or the subgraph waits for answers
 	stopped                   // the subgraph stopped for people
+	beaten                    // another task of its race was faster: it counts for nothing
 )
 
 // Run runs the graph on in from an empty state, without a thread: nothing is stored, whatever Saver the graph
@@ -190,6 +192,7 @@ func (r *run[S, U]) fill() {
 	for i := range now {
 		r.slots[i] = slot[U]{due: now[i]}
 	}
+	r.startRaces()
 	if r.input != nil {
 		r.slots[0].update, r.slots[0].progress = *r.input, succeeded
 		r.input = nil
@@ -218,6 +221,9 @@ func (r *run[S, U]) now() []due {
 func (r *run[S, U]) settle() error {
 	r.spoiled = true
 	for i := range r.slots {
+		if r.slots[i].progress == beaten {
+			continue
+		}
 		if err := r.merge(i); err != nil {
 			return err
 		}
@@ -227,10 +233,15 @@ func (r *run[S, U]) settle() error {
 	if len(r.slots) < len(r.due) {
 		r.wait()
 	}
+	left := -1 // the node that was left last
 	for i := range r.slots {
-		if err := r.leave(i); err != nil {
+		if r.slots[i].progress == beaten {
+			continue
+		}
+		if err := r.leave(i, r.slots[i].node != left); err != nil {
 			return err
 		}
+		left = r.slots[i].node
 	}
 	if r.due[0].node != start {
 		r.steps++

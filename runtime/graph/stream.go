@@ -152,7 +152,7 @@ func (r *run[S, U]) publish() bool {
 	}
 	e := Event[S, U]{Step: r.step, Checkpoint: r.base}
 	for i := range done {
-		if done[i].node == start {
+		if done[i].node == start || done[i].progress == beaten {
 			continue
 		}
 		e.Kind, e.Node, e.Index, e.Update = EventUpdate, r.g.nodes[done[i].node].id, done[i].index, done[i].update

@@ -1,0 +1,90 @@
+package graph
+
+import (
+	"context"
+	"errors"
+)
+
+// A race is the tasks of one superstep that lead to one any-of join: the first whose result is acknowledged wins, and
+// the others count for nothing. It is decided by the run's goroutine. A result that is stored decides it for ever, so only
+// the winner's is.
+
+// errBeaten cancels the tasks that lost a race.
+var errBeaten = errors.New("another node of the any-of join was faster")
+
+// lane is the context that the tasks of one race run under.
+type lane struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+// startRaces forgets who won in the superstep before.
+func (r *run[S, U]) startRaces() {
+	if r.g.races == 0 {
+		return
+	}
+	if r.winners == nil {
+		r.winners = make([]int, r.g.races)
+	}
+	for i := range r.winners {
+		r.winners[i] = -1
+	}
+}
+
+// finish takes note that the task in slot i has succeeded. It reports whether its result counts.
+func (r *run[S, U]) finish(i int) bool {
+	race := r.g.nodes[r.slots[i].node].race
+	if race == 0 {
+		return true
+	}
+	if w := &r.winners[race-1]; *w < 0 {
+		*w = i
+	}
+	return r.winners[race-1] == i
+}
+
+// endRaces makes all that lost count for nothing.
+func (r *run[S, U]) endRaces() {
+	if r.g.races == 0 {
+		return
+	}
+	for i := range r.slots {
+		sl := &r.slots[i]
+		race := r.g.nodes[sl.node].race
+		if race > 0 && r.winners[race-1] >= 0 && r.winners[race-1] != i {
+			sl.progress, sl.err, sl.below = beaten, nil, nil
+		}
+	}
+}
+
+// startLanes makes the contexts of the races of a superstep.
+func (f *fanOut[S, U]) startLanes() {
+	if f.r.g.races == 0 {
+		return
+	}
+	f.lanes = make([]lane, f.r.g.races)
+	for i := range f.lanes {
+		f.lanes[i].ctx, f.lanes[i].cancel = context.WithCancelCause(f.ctx)
+	}
+}
+
+// sift decides the races among tasks that have just ended, the first in task order before the others.
+func (f *fanOut[S, U]) sift(batch []int) {
+	if f.r.g.races == 0 {
+		return
+	}
+	for _, i := range batch {
+		if sl := &f.r.slots[i]; sl.progress == succeeded && !f.r.finish(i) {
+			sl.progress = beaten
+		}
+	}
+}
+
+// callOff cancels the tasks of races that are decided; the winners are acknowledged.
+func (f *fanOut[S, U]) callOff() {
+	for i := range f.lanes {
+		if f.r.winners[i] >= 0 {
+			f.lanes[i].cancel(errBeaten)
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// racing is an any-of join of runners, with a node beside them. Each runner runs as run says.
+func racing(run func(ctx context.Context, name string) (update, error), names ...graph.ID) *graph.Builder[work, update] {
+	b := newWork()
+	for _, id := range names {
+		b.Node(id, func(ctx context.Context, _ work) (update, error) { return run(ctx, string(id)) })
+		b.Edge(graph.Start, id)
+	}
+	b.Node("beside", say("beside"))
+	b.Edge(graph.Start, "beside")
+	b.Edge("beside", graph.End)
+	b.JoinAny(names, "after")
+	b.Node("after", say("after"))
+	b.Edge("after", graph.End)
+	return b
+}
+
+// onlyThird waits for the end unless it is the third runner.
+func onlyThird(returned *atomic.Int32) func(ctx context.Context, name string) (update, error) {
+	return func(ctx context.Context, name string) (update, error) {
+		if name != "c" {
+			<-ctx.Done()
+			returned.Add(1)
+			return logged(name), ctx.Err()
+		}
+		return logged(name), nil
+	}
+}
+
+func TestTheFirstOfAnAnyOfJoinCounts(t *testing.T) {
+	var returned atomic.Int32
+	b := racing(onlyThird(&returned), "a", "b", "c")
+	res := done(t, graph.Finished)(compile(t, b).Run(t.Context(), input))
+	same(t, "log", res.State.Log, []string{"c", "beside", "after"})
+	same(t, "waited for", returned.Load(), int32(2))
+	for name, d := range durabilities {
+		th, _ := newThread(t, b, d)
+		res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		same(t, name+": log", res.State.Log, []string{"c", "beside", "after"})
+		var updates []string
+		for e, err := range th.Stream(t.Context(), input) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			updates = append(updates, string(e.Node))
+		}
+		same(t, name+": updates", updates, []string{"c", "beside", "after", ""})
+	}
+}
+
+func TestAFailureInAnAnyOfJoinCountsWhenNobodySucceeds(t *testing.T) {
+	run := func(fails string) func(context.Context, string) (update, error) {
+		return func(_ context.Context, name string) (update, error) {
+			if strings.Contains(fails, name) {
+				return update{}, fmt.Errorf("%s: %w", name, errBroken)
+			}
+			return logged(name), nil
+		}
+	}
+	res := done(t, graph.Finished)(compile(t, racing(run("ac"), "a", "b", "c"), graph.Concurrency(1)).Run(t.Context(), input))
+	same(t, "log", res.State.Log, []string{"b", "beside", "after"})
+	_, err := compile(t, racing(run("abc"), "a", "b", "c"), graph.Concurrency(1)).Run(t.Context(), input)
+	if !errors.Is(err, errBroken) || strings.Count(err.Error(), "it broke") != 3 {
+		t.Errorf("got %v, want three failures", err)
+	}
+}
+
+func TestTheWinnerOfAnAnyOfJoinStandsAfterAFailure(t *testing.T) {
+	for name, d := range durabilities {
+		var broken atomic.Bool
+		var returned atomic.Int32
+		broken.Store(true)
+		b := racing(onlyThird(&returned), "a", "b", "c")
+		b.Node("bad", func(context.Context, work) (update, error) {
+			if broken.Load() {
+				return update{}, errBroken
+			}
+			return logged("bad"), nil
+		})
+		b.Edge(graph.Start, "bad")
+		b.Edge("bad", graph.End)
+		b.Join([]graph.ID{"a", "beside"}, "after")
+		th, s := newThread(t, b, d)
+		if _, err := th.Invoke(t.Context(), input); err == nil {
+			t.Fatal("got no error")
+		}
+		snap, err := th.State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var winners int
+		for _, task := range snap.Tasks {
+			if task.Finished && strings.Contains("abc", string(task.Node)) {
+				winners++
+			}
+		}
+		if winners > 1 {
+			t.Errorf("%s: %d results of one race are stored", name, winners)
+		}
+		broken.Store(false)
+		// Now a would win, if c had not.
+		again := racing(func(ctx context.Context, name string) (update, error) {
+			if name != "a" && winners == 0 {
+				<-ctx.Done()
+			}
+			return logged(name), ctx.Err()
+		}, "a", "b", "c")
+		again.Node("bad", say("bad"))
+		again.Edge(graph.Start, "bad")
+		again.Edge("bad", graph.End)
+		again.Join([]graph.ID{"a", "beside"}, "after")
+		res := done(t, graph.Finished)(compile(t, again, graph.Saver(s), d).Thread("t").Resume(t.Context()))
+		want := map[int]string{1: "c beside bad after", 0: "a beside bad after"}[winners]
+		same(t, name+": log", strings.Join(res.State.Log, " "), want)
+	}
+}
+
+func TestARaceIsDecidedOnceWhateverCrashes(t *testing.T) {
+	for name, d := range durabilities {
+		for left, more := 1, true; more; left++ {
+			more = false
+			for _, after := range []bool{false, true} {
+				what := fmt.Sprintf("%s, crash at call %d, after it was made %t", name, left, after)
+				s := memory.New()
+				first := racing(onlyThird(new(atomic.Int32)), "a", "b", "c")
+				_, err := compile(t, first, graph.Saver(&crashing{Saver: s, left: left, after: after}), d).Thread("t").Invoke(t.Context(), input)
+				if err == nil {
+					continue
+				}
+				more = true
+				chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				stored := map[string]bool{}
+				for _, w := range chain.Writes {
+					stored[w.Task] = w.Kind == checkpoint.Result
+				}
+				th := compile(t, racing(onlyThird(new(atomic.Int32)), "a", "b", "c"), graph.Saver(s), d).Thread("t")
+				res, err := th.Resume(t.Context(), graph.TakeOver())
+				if errors.Is(err, checkpoint.ErrNotFound) {
+					res, err = th.Invoke(t.Context(), input)
+				}
+				if err != nil {
+					t.Fatalf("%s: %v", what, err)
+				}
+				same(t, what, res.State.Log, []string{"c", "beside", "after"})
+			}
+		}
+	}
+}
+
+func TestTheFirstSendOfAnAnyOfJoinCounts(t *testing.T) {
+	b := newWork()
+	try := graph.TaskNode(b, "try", func(ctx context.Context, _ work, d doc) (update, error) {
+		if d.Name != "fast" {
+			<-ctx.Done()
+			return update{}, ctx.Err()
+		}
+		return logged(d.Name), nil
+	})
+	b.Route(graph.Start, func(context.Context, work) (graph.Next, error) {
+		next := try.Send(doc{Name: "slow"})
+		next.Add(try.Send(doc{Name: "fast"}))
+		next.Add(try.Send(doc{Name: "slower"}))
+		return next, nil
+	}, "try")
+	b.JoinAny([]graph.ID{"try"}, "after")
+	b.Node("after", say("after"))
+	b.Edge("after", graph.End)
+	th, _ := newThread(t, b, graph.Strict())
+	res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+	same(t, "log", res.State.Log, []string{"fast", "after"})
+}
+
+func TestAQuestionLosesARace(t *testing.T) {
+	b := newWork()
+	b.Node("ask", func(ctx context.Context, _ work) (update, error) {
+		_, err := amount.Ask(ctx, "how much?")
+		return update{}, err
+	}, amount)
+	b.Node("guess", say("guess"))
+	b.Edge(graph.Start, "ask")
+	b.Edge(graph.Start, "guess")
+	b.JoinAny([]graph.ID{"ask", "guess"}, "after")
+	b.Node("after", say("after"))
+	b.Edge("after", graph.End)
+	th, s := newThread(t, b, graph.Concurrency(1))
+	res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+	same(t, "log", res.State.Log, []string{"guess", "after"})
+	same(t, "questions", len(waitingThreads(t, s)), 0)
+}
+
+func TestAnyOfJoinsInCompile(t *testing.T) {
+	b := newWork()
+	b.Node("a", idle)
+	b.Node("b", idle)
+	b.Edge(graph.Start, "a")
+	b.Edge("b", graph.End)
+	b.JoinAny(nil, "b")
+	b.JoinAny([]graph.ID{"a", "a", "x", graph.Start}, "b")
+	b.JoinAny([]graph.ID{"a"}, "b")
+	same(t, "faults", faults(t, b), []string{
+		`any-of join of [] -> b: it has no nodes to wait for`,
+		`any-of join of [a a x Start] -> b names a twice`,
+		`any-of join of [a a x Start] -> b: no node "x"`,
+		`any-of join of [a a x Start] -> b: Start has always run; leave it out`,
+		`any-of join of [a] -> b: a leads to another any-of join already`,
+	})
+}
