@@ -18,6 +18,11 @@ type lane struct {
 	cancel context.CancelCauseFunc
 }
 
+func newLane(parent context.Context) lane {
+	ctx, cancel := context.WithCancelCause(parent)
+	return lane{ctx, cancel}
+}
+
 // startRaces forgets who won in the superstep before.
 func (r *run[S, U]) startRaces() {
 	if r.g.races == 0 {
@@ -64,7 +69,7 @@ func (f *fanOut[S, U]) startLanes() {
 	}
 	f.lanes = make([]lane, f.r.g.races)
 	for i := range f.lanes {
-		f.lanes[i].ctx, f.lanes[i].cancel = context.WithCancelCause(f.ctx)
+		f.lanes[i] = newLane(f.ctx)
 	}
 }
 

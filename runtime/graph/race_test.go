@@ -29,15 +29,24 @@ func racing(run func(ctx context.Context, name string) (update, error), names ..
 	return b
 }
 
-// onlyThird waits for the end unless it is the third runner.
+// onlyThird is a run in which the third runner returns once the two others have begun, which wait for the end.
 func onlyThird(returned *atomic.Int32) func(ctx context.Context, name string) (update, error) {
+	begun := make(chan struct{}, 100)
 	return func(ctx context.Context, name string) (update, error) {
-		if name != "c" {
-			<-ctx.Done()
-			returned.Add(1)
-			return logged(name), ctx.Err()
+		if name == "c" {
+			for range 2 {
+				select {
+				case <-begun:
+				case <-ctx.Done():
+					return update{}, ctx.Err()
+				}
+			}
+			return logged(name), nil
 		}
-		return logged(name), nil
+		begun <- struct{}{}
+		<-ctx.Done()
+		returned.Add(1)
+		return logged(name), ctx.Err()
 	}
 }
 
