@@ -120,6 +120,9 @@ func (r *run[S, U]) attempt(ctx context.Context, n *node[S, U], sl *slot[U]) {
 		ctx = c
 	}
 	sl.err = ErrGoexit
+	if r.observers != nil {
+		defer r.began(ctx, n, sl)()
+	}
 	defer func() {
 		if v := recover(); v != nil {
 			sl.err = newPanic(v)

@@ -58,6 +58,7 @@ type options struct {
 	dropUnknown   bool
 	releaseOnDone bool
 	nested        bool
+	observers     []Observer
 	holder        string
 	lease         time.Duration
 	saverTimeout  time.Duration

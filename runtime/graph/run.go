@@ -15,13 +15,14 @@ import (
 // run is one call that runs nodes: the state, what is due, and the journal it is written to. One goroutine
 // owns it; workers are lent slots of it.
 type run[S, U any] struct {
-	g      *Graph[S, U]
-	thread string
-	opt    runOptions
-	ctx    context.Context
-	strict bool
-	log    *journal // nil for a run that stores nothing
-	live   state.Live[S, U]
+	g         *Graph[S, U]
+	thread    string
+	opt       runOptions
+	ctx       context.Context
+	strict    bool
+	observers []Observer
+	log       *journal // nil for a run that stores nothing
+	live      state.Live[S, U]
 
 	position
 	input   *U                // the result of Start, until its superstep is settled
@@ -118,11 +119,14 @@ func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[
 		return Result[S]{}, fmt.Errorf("graph: %s: %w", g.name, ErrDraining)
 	}
 	defer g.runs.end()
-	r := &run[S, U]{g: g, ctx: ctx, strict: g.opt.strict, opt: running(g.opt.limits, opts, RunOption.invoke)}
+	r := &run[S, U]{g: g, ctx: ctx, strict: g.opt.strict, observers: g.opt.observers, opt: running(g.opt.limits, opts, RunOption.invoke)}
 	r.live = g.schema.New(state.Options{})
 	r.enter(&in, 0)
+	ended := r.watch()
 	err := r.loop()
-	return r.result(), err
+	res := r.result()
+	ended(res.Status, err)
+	return res, err
 }
 
 // enter makes in the result of Start, which is the only task due. step is that of the checkpoint before.

@@ -147,6 +147,9 @@ func (f *fanOut[S, U]) taskEvent(kind EventKind, sl *slot[U]) Event[S, U] {
 func (r *run[S, U]) publish() bool {
 	done := r.slots
 	r.slots = r.slots[:0]
+	if r.observers != nil && r.log != nil {
+		r.notify(r.ctx, Occurrence{Kind: Committed, Step: r.step, Checkpoint: r.base, Next: r.dueIDs()})
+	}
 	if r.yield == nil {
 		return true
 	}

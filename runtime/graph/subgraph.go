@@ -81,8 +81,9 @@ func runChild[S, U, CS, CU any](
 func newChild[S, U, CS, CU any](ctx context.Context, r *run[S, U], sl *slot[U], child *Graph[CS, CU]) *run[CS, CU] {
 	c := &run[CS, CU]{
 		g: child, thread: r.thread, ctx: ctx, strict: r.strict || child.opt.strict, stopping: r.stopping,
-		opt:  runOptions{limits: child.opt.limits, events: r.opt.events},
-		path: append(slices.Clip(r.path), r.g.nodes[sl.node].id),
+		observers: append(slices.Clip(r.observers), child.opt.observers...),
+		opt:       runOptions{limits: child.opt.limits, events: r.opt.events},
+		path:      append(slices.Clip(r.path), r.g.nodes[sl.node].id),
 	}
 	c.opt.durability = r.opt.durability
 	c.live = child.schema.New(state.Options{Record: r.log != nil, DropUnknown: child.opt.dropUnknown})

@@ -69,7 +69,7 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[
 		}
 	}()
 	err = t.contend(ctx, o, func() error {
-		r = &run[S, U]{g: t.g, thread: t.id, ctx: ctx, strict: t.g.opt.strict, opt: o, yield: yield, stopping: t.g.runs.stopping}
+		r = &run[S, U]{g: t.g, thread: t.id, ctx: ctx, strict: t.g.opt.strict, observers: t.g.opt.observers, opt: o, yield: yield, stopping: t.g.runs.stopping}
 		r.log = t.journal(o, func(err error) { cancel(t.saverError("keep the lease", err)) })
 		if in != nil {
 			return r.openInput(t.at, in)
@@ -80,6 +80,7 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[
 		ended = true
 		return res, err
 	}
+	tell := r.watch()
 	if r.entered && !r.publish() && r.status == 0 {
 		err = r.giveUp(nil)
 	} else {
@@ -91,6 +92,7 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[
 	if r.spoiled {
 		err = errors.Join(err, r.reload(&res))
 	}
+	tell(res.Status, err)
 	return res, err
 }
 

@@ -1,0 +1,119 @@
+package graph
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Observer is told what the runs of a graph do, and its subgraphs in them: for logs, metrics and traces. It is called on
+// the goroutines of the runs, which wait for it, and by several at once. ctx is that of the run or of the node; what an
+// Observer starts in it ends with that.
+type Observer interface {
+	Observe(ctx context.Context, o Occurrence)
+}
+
+// Occurrence is one thing that a run did. Which fields are set depends on Kind.
+type Occurrence struct {
+	Kind   OccurrenceKind
+	Graph  string
+	Thread string // empty for Run
+	Path   []ID   // of the subgraph nodes that lead to where it happened; nil in the graph itself
+	Step   int    // the superstep's number in the thread
+
+	Node    ID            // TaskBegan, TaskEnded, TaskStuck
+	Index   int           // likewise: of the send that the task is of, else 0
+	Attempt int           // likewise: from 1
+	Took    time.Duration // TaskEnded, RunEnded; TaskStuck: since it was to end
+
+	Checkpoint checkpoint.ID // Committed
+	Next       []ID          // Committed: the nodes that are due
+
+	Status Status // RunEnded
+	Err    error  // TaskEnded, RunEnded: why it did not succeed
+}
+
+// OccurrenceKind says what happened.
+type OccurrenceKind uint8
+
+const (
+	// RunBegan: a run has opened its thread, and is about to run its first node.
+	RunBegan OccurrenceKind = iota + 1
+	// RunEnded: the run is over.
+	RunEnded
+	// TaskBegan: an attempt of a node begins.
+	TaskBegan
+	// TaskEnded: the attempt has returned.
+	TaskEnded
+	// TaskStuck: a node has not returned although its context ended a while ago, and the run waits for it. It is told once.
+	TaskStuck
+	// Committed: a superstep was stored, or queued to be.
+	Committed
+)
+
+// String returns "run began" and so on.
+func (k OccurrenceKind) String() string {
+	names := [...]string{"", "run began", "run ended", "task began", "task ended", "task stuck", "committed"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return "unknown occurrence"
+}
+
+// Observe has o told what the graph's runs do. There can be several.
+func Observe(o Observer) Option {
+	return compileOption(func(opt *options) { opt.observers = append(opt.observers, o) })
+}
+
+// stuckAfter is how long a node may take to return after its context has ended, before it is called stuck.
+const stuckAfter = 10 * time.Second
+
+// notify tells the observers, if there are any.
+func (r *run[S, U]) notify(ctx context.Context, o Occurrence) {
+	o.Graph, o.Thread, o.Path = r.g.name, r.thread, slices.Clip(r.path)
+	for _, observer := range r.observers {
+		observer.Observe(ctx, o)
+	}
+}
+
+// watch tells that the run begins, and returns what to call when it is over.
+func (r *run[S, U]) watch() func(Status, error) {
+	if r.observers == nil {
+		return func(Status, error) {}
+	}
+	r.notify(r.ctx, Occurrence{Kind: RunBegan, Step: r.step})
+	start := time.Now()
+	return func(status Status, err error) {
+		r.notify(r.ctx, Occurrence{Kind: RunEnded, Step: r.step, Took: time.Since(start), Status: status, Err: err})
+	}
+}
+
+// began tells that an attempt begins, and returns what to call when it has returned.
+func (r *run[S, U]) began(ctx context.Context, n *node[S, U], sl *slot[U]) func() {
+	o := Occurrence{Kind: TaskBegan, Step: r.step + 1, Node: n.id, Index: sl.index, Attempt: sl.attempt}
+	r.notify(ctx, o)
+	start := time.Now()
+	returned := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { r.watchStuck(ctx, o, returned) })
+	return func() {
+		stop()
+		close(returned)
+		ended := o
+		ended.Kind, ended.Took, ended.Err = TaskEnded, time.Since(start), sl.err
+		r.notify(ctx, ended)
+	}
+}
+
+// watchStuck tells of a node that does not return.
+func (r *run[S, U]) watchStuck(ctx context.Context, o Occurrence, returned <-chan struct{}) {
+	t := time.NewTimer(stuckAfter)
+	defer t.Stop()
+	select {
+	case <-returned:
+	case <-t.C:
+		o.Kind, o.Took = TaskStuck, stuckAfter
+		r.notify(ctx, o)
+	}
+}
