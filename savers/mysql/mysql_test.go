@@ -142,3 +142,11 @@ func BenchmarkAppend(b *testing.B) {
 		return err
 	})
 }
+
+func TestCorners(t *testing.T) {
+	s, err := mysql.Open(t.Context(), testenv.MySQL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sqltest.Corners(t, s)
+}

@@ -177,3 +177,11 @@ func BenchmarkAppend(b *testing.B) {
 		})
 	}
 }
+
+func TestCorners(t *testing.T) {
+	s, err := postgres.Open(t.Context(), testenv.Postgres(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sqltest.Corners(t, s)
+}

@@ -118,3 +118,11 @@ func TestReadableState(t *testing.T) {
 		return status, seq
 	})
 }
+
+func TestCorners(t *testing.T) {
+	s, err := sqlite.Open(filepath.Join(t.TempDir(), "threads.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sqltest.Corners(t, s)
+}

@@ -25,7 +25,7 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 		})
 	}
 	if err != nil && s.fault(err) == Duplicate { // under the thread's lock only an id can be
-		err = &checkpoint.ConflictError{Thread: a.Thread, Namespace: a.Namespace, Want: a.After, Found: a.Records[0].ID, Reason: "exists"}
+		err = &checkpoint.ConflictError{Thread: a.Thread, Namespace: a.Namespace, Want: a.After, Found: s.used(ctx, &a), Reason: "exists"}
 	}
 	if err != nil {
 		s.lose(a.Fence, err)
@@ -33,6 +33,26 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	}
 	s.remember(&a)
 	return done, nil
+}
+
+// used returns the first id of records that was used before, for an error: the first of all when it cannot
+// look.
+func (s *Saver) used(ctx context.Context, a *checkpoint.Append) checkpoint.ID {
+	if len(a.Records) == 1 {
+		return a.Records[0].ID
+	}
+	t, err := s.thread(ctx, s.db, stThread, a.Thread)
+	if err != nil || t == nil {
+		return a.Records[0].ID
+	}
+	for i := range a.Records {
+		var ns, seq int64
+		found, err := one(ctx, s.db, s.text[stRecord], []any{t.no, int64(t.open), a.Records[i].ID[:]}, &ns, &seq)
+		if found || err != nil {
+			return a.Records[i].ID
+		}
+	}
+	return a.Records[0].ID
 }
 
 // uncertain reports whether a statement failed so that a transaction may do better: it sees for itself whether the
@@ -169,7 +189,11 @@ func (s *Saver) released(ctx context.Context, tx Tx, t *thread, a *checkpoint.Ap
 	}
 	l := log{s: s, tx: tx, t: t, at: at}
 	last, stands, err := l.stands(ctx, a)
-	return checkpoint.Appended{Version: int(number), Head: last}, stands, err
+	done := checkpoint.Appended{Version: int(number), Head: last}
+	if err == nil && stands && a.Open != nil {
+		done.Writes, err = s.writes(ctx, tx, t, int(number))
+	}
+	return done, stands, err
 }
 
 // log is the log that an Append is for, with the thread's row locked.
@@ -342,7 +366,11 @@ func (l *log) insert(ctx context.Context, r *checkpoint.Record, before checkpoin
 	if r.Commits.IsZero() || r.Commits == before {
 		return nil
 	}
-	return l.tx.Later(ctx, l.s.text[stMarkCommitted], l.at.thread, l.at.version, r.Commits[:])
+	err := l.tx.Later(ctx, l.s.text[stMarkCommitted], l.at.thread, l.at.version, r.Commits[:])
+	if err != nil {
+		return err
+	}
+	return l.tx.Later(ctx, l.s.text[stDropBase], l.at.thread, l.at.version, r.Commits[:]) // the base may not stand here
 }
 
 // name gives a namespace its number. The root has 0, and no row.

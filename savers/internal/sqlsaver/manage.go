@@ -173,6 +173,10 @@ func (s *Saver) pruneRecords(ctx context.Context, tx Tx, t *thread, keep checkpo
 			v.Apply(&ledger.Event{Namespace: name, Entries: entries})
 		}
 	}
+	// A write whose base is committed goes before its base may: nothing would say any more that it counts for nothing.
+	if err := tx.Later(ctx, s.text[stSweep], t.no, int64(t.open)); err != nil {
+		return 0, err
+	}
 	writes, err := s.writes(ctx, tx, t, t.open)
 	if err != nil {
 		return 0, err

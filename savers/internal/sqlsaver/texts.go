@@ -48,6 +48,7 @@ const (
 	stRenew
 	stEndLease
 	stMarkCommitted
+	stDropBase
 	stPutWrite
 	stKeepWrite
 	stPutOne
@@ -208,6 +209,7 @@ WHERE thread_no = ?`,
 		stRenew: `UPDATE graph_thread SET status = COALESCE({number}, status),
 lease_until = CASE WHEN lease_until = 0 THEN 0 ELSE {now} + {number} END WHERE thread_key = ? AND fence = ? AND version > 0`,
 		stEndLease:       "UPDATE graph_thread SET lease_until = 0, updated = {now} WHERE thread_key = ? AND fence = ?",
+		stDropBase:       "DELETE FROM graph_write " + inVersion + "AND base = ?",
 		stMarkCommitted:  "UPDATE graph_checkpoint SET flags = flags | 128 " + inVersion + "AND id = ?",
 		stPutWrite:       `INSERT INTO graph_write (thread_no, version, base, write_key, kind, data) VALUES (?, ?, ?, ?, ?, ?) {replace}`,
 		stKeepWrite:      `INSERT INTO graph_write (thread_no, version, base, write_key, kind, data) VALUES (?, ?, ?, ?, ?, ?) {skip}`,

@@ -1,0 +1,119 @@
+package sqltest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// Corners makes calls of a saver and of the memory saver where tables could easily say something else, and compares
+// what they return. It closes the saver.
+func Corners(t *testing.T, s checkpoint.Saver) {
+	t.Helper()
+	want := memory.New()
+	for name, corner := range map[string]func(t *testing.T, s checkpoint.Saver, ids []checkpoint.ID) string{
+		"prune does not bring committed writes back": pruneCommitted,
+		"a base that does not stand is committed":    commitUnknown,
+		"an opening that released is sent again":     repeatReleased,
+		"an id of some is used":                      useAgain,
+	} {
+		var ids []checkpoint.ID
+		for range 8 {
+			ids = append(ids, newID(t))
+		}
+		if got, want := corner(t, s, ids), corner(t, want, ids); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// record is a snapshot that is a base of its own and commits another.
+func record(id, parent, commits checkpoint.ID) checkpoint.Record {
+	return checkpoint.Record{
+		ID: id, Parent: parent, Base: id, Line: id, Commits: commits, Source: checkpoint.Loop, Snapshot: true, Payload: []byte{0x80},
+	}
+}
+
+// appends makes an Append and fails the test when it fails.
+func appends(t *testing.T, s checkpoint.Saver, a checkpoint.Append) checkpoint.Appended {
+	t.Helper()
+	if a.Lease = time.Hour; a.Open != nil {
+		a.Open.TakeOver = true
+	}
+	done, err := s.Append(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done
+}
+
+// pruneCommitted lets the base of a write be committed and pruned, and asks what an opening returns.
+func pruneCommitted(t *testing.T, s checkpoint.Saver, ids []checkpoint.ID) string {
+	t.Helper()
+	const thread = "prune"
+	var none checkpoint.ID
+	appends(t, s, checkpoint.Append{
+		Thread: thread, Open: &checkpoint.Opening{}, Records: []checkpoint.Record{record(ids[0], none, none)},
+		Writes: []checkpoint.Write{{Base: ids[0], Task: "a", Kind: checkpoint.Question}},
+	})
+	appends(t, s, checkpoint.Append{Thread: thread, After: ids[0], Fence: ids[0], Records: []checkpoint.Record{record(ids[1], ids[0], ids[0])}})
+	appends(t, s, checkpoint.Append{Thread: thread, After: ids[1], Fence: ids[0], End: true, Records: []checkpoint.Record{record(ids[2], ids[1], ids[1])}})
+	pruned, err := s.Prune(t.Context(), thread, checkpoint.Keep{Last: 1})
+	done := appends(t, s, checkpoint.Append{
+		Thread: thread, After: ids[2], Open: &checkpoint.Opening{}, Records: []checkpoint.Record{record(ids[3], ids[2], none)},
+	})
+	return fmt.Sprintf("%+v %v %+v", pruned, err, done)
+}
+
+// commitUnknown stores a write of a base that does not stand, and commits that base.
+func commitUnknown(t *testing.T, s checkpoint.Saver, ids []checkpoint.ID) string {
+	t.Helper()
+	const thread = "unknown"
+	var none checkpoint.ID
+	unknown := ids[7]
+	done := appends(t, s, checkpoint.Append{
+		Thread: thread, Open: &checkpoint.Opening{}, Records: []checkpoint.Record{record(ids[0], none, none)},
+		Writes: []checkpoint.Write{{Base: unknown, Task: "a", Kind: checkpoint.Result}, {Base: ids[0], Task: "b", Kind: checkpoint.Result}},
+	})
+	appends(t, s, checkpoint.Append{Thread: thread, After: ids[0], Fence: ids[0], Records: []checkpoint.Record{record(ids[1], ids[0], unknown)}})
+	again := appends(t, s, checkpoint.Append{
+		Thread: thread, After: ids[1], Open: &checkpoint.Opening{}, Records: []checkpoint.Record{record(ids[2], ids[1], none)},
+	})
+	return fmt.Sprintf("%+v %+v", done, again)
+}
+
+// repeatReleased sends an opening again that ended its run and released its version.
+func repeatReleased(t *testing.T, s checkpoint.Saver, ids []checkpoint.ID) string {
+	t.Helper()
+	a := checkpoint.Append{
+		Thread: "released", Open: &checkpoint.Opening{}, End: true, Release: true,
+		Records: []checkpoint.Record{record(ids[0], checkpoint.ID{}, checkpoint.ID{})},
+		Writes:  []checkpoint.Write{{Base: ids[0], Task: "a", Kind: checkpoint.Question}},
+	}
+	return fmt.Sprintf("%+v %+v", appends(t, s, a), appends(t, s, a))
+}
+
+// useAgain offers three records, of which the second has an id that another namespace has.
+func useAgain(t *testing.T, s checkpoint.Saver, ids []checkpoint.ID) string {
+	t.Helper()
+	const thread = "used"
+	var none checkpoint.ID
+	appends(t, s, checkpoint.Append{Thread: thread, Open: &checkpoint.Opening{}, Records: []checkpoint.Record{record(ids[0], none, none)}})
+	appends(t, s, checkpoint.Append{Thread: thread, Namespace: "child", Fence: ids[0], Records: []checkpoint.Record{record(ids[1], none, none)}})
+	_, err := s.Append(t.Context(), checkpoint.Append{
+		Thread: thread, After: ids[0], Fence: ids[0],
+		Records: []checkpoint.Record{record(ids[2], ids[0], none), record(ids[1], ids[2], none), record(ids[3], ids[1], none)},
+	})
+	var conflict *checkpoint.ConflictError
+	if !errors.As(err, &conflict) {
+		t.Fatalf("got %v, want a conflict", err)
+	}
+	return fmt.Sprintf("%+v", *conflict)
+}
