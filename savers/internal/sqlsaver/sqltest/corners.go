@@ -63,7 +63,9 @@ func pruneCommitted(t *testing.T, s checkpoint.Saver, ids []checkpoint.ID) strin
 		Thread: thread, Open: &checkpoint.Opening{}, Records: []checkpoint.Record{record(ids[0], none, none)},
 		Writes: []checkpoint.Write{{Base: ids[0], Task: "a", Kind: checkpoint.Question}},
 	})
-	appends(t, s, checkpoint.Append{Thread: thread, After: ids[0], Fence: ids[0], Records: []checkpoint.Record{record(ids[1], ids[0], ids[0])}})
+	plain := record(ids[1], ids[0], ids[0])
+	plain.Line = ids[0] // so that one statement stores it, and the write's row stays
+	appends(t, s, checkpoint.Append{Thread: thread, After: ids[0], Fence: ids[0], Records: []checkpoint.Record{plain}})
 	appends(t, s, checkpoint.Append{Thread: thread, After: ids[1], Fence: ids[0], End: true, Records: []checkpoint.Record{record(ids[2], ids[1], ids[1])}})
 	pruned, err := s.Prune(t.Context(), thread, checkpoint.Keep{Last: 1})
 	done := appends(t, s, checkpoint.Append{
