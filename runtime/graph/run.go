@@ -58,6 +58,7 @@ type run[S, U any] struct {
 	status    checkpoint.Status // what the run ended on; zero while it goes on
 	ending    error             // why it ended though more is due, when that is an error
 	spoiled   bool              // live is not the state of a checkpoint any more
+	unsure    bool              // a commit failed, and may be stored all the same
 	yield     func(Event[S, U], error) bool
 	left      bool // nobody takes events any more
 }
@@ -168,7 +169,7 @@ func (r *run[S, U]) superstep() error {
 	}
 	o := r.decide()
 	if err := r.commit(source, o); err != nil {
-		r.slots, r.spoiled = r.slots[:0], true // what it came to may be stored or not: Resume finds out
+		r.slots, r.spoiled, r.unsure = r.slots[:0], true, true // what it came to may be stored or not: Resume finds out
 		return err
 	}
 	r.status = o.status
@@ -333,7 +334,11 @@ func (r *run[S, U]) giveUp(cause error) error {
 		_ = r.log.close() // another run has the thread: what was queued is refused, and nothing more may be written
 		return cause
 	}
-	err := r.flush(r.results(cause), outcome{r.status, true})
+	o := outcome{r.status, true}
+	if r.unsure {
+		o.status = 0 // the commit said what became of the thread, if it is stored
+	}
+	err := r.flush(r.results(cause), o)
 	if err == nil {
 		return cause
 	}
