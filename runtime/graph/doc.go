@@ -22,6 +22,14 @@
 // refer to is shared with the run and with nodes beside it. It may be read until the node returns, and never be
 // written. Changes are returned as an update. Graphs compiled with [Strict], in tests, find nodes that write.
 //
+// # More than nodes and edges
+//
+// Routes choose among declared targets ([Builder.Route]), and so do nodes ([Builder.RoutingNode]). A [TaskNode] runs once
+// for each thing sent to it. Joins wait for several nodes ([Builder.Join]) or for the first of them
+// ([Builder.JoinAny]). A node can ask a person a typed [Question]; the run ends, and goes on when somebody has answered. A
+// graph can be a node of another ([Subgraph]). [Thread.Stream] shows a run as it goes on, and [Thread.At] goes back to any
+// checkpoint.
+//
 // # What is stored, and when
 //
 // With a [Saver], a node whose result was acknowledged is not run again by [Thread.Resume], whatever happened

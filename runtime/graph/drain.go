@@ -12,7 +12,8 @@ var ErrDraining = errors.New("the graph is draining")
 
 // Drain stops the graph's runs for a shutdown: each stops when the superstep under way has committed, as Paused, and
 // no new one begins; calls fail with ErrDraining. It returns when all runs have ended, or ctx has, with its error.
-// Runs without a thread cannot be taken up again, so they go on to their end. A Graph that has drained stays so.
+// Runs without a thread cannot be taken up again, so they go on to their end. A Graph that has drained stays so. A node that
+// calls Drain waits for itself, until ctx ends.
 func (g *Graph[S, U]) Drain(ctx context.Context) error {
 	select {
 	case <-g.runs.drain():
