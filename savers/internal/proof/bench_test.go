@@ -1,0 +1,184 @@
+package proof_test
+
+import (
+	"database/sql"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/memory"
+	"github.com/graphgen-go/graphgen/savers/open"
+)
+
+// bench is where one saver is proved.
+type bench struct {
+	name   string
+	url    string                   // of its storage; "" for memory, which no other process can open
+	via    func(addr string) string // the URL through an address; nil without a server
+	server *testenv.Server
+	seed   uint64
+	soak   time.Duration // for all parts together; 0 for the short form
+	until  time.Time     // of the part under way
+}
+
+// count is what was done and found.
+type count struct {
+	rounds, calls   int // histories, and the calls in them
+	kills, restarts int // of workers and of the server
+	cuts, deadlines int
+	full            int // times that there was no room
+	stopped         int // attempts at a run, in the test's own process, that a fault ended
+	runs            int // runs that were checked from beginning to end
+	races           int // threads that two resumed at once
+	acknowledged    int // checkpoints and results that had to be there, and were
+}
+
+func (c *count) String() string {
+	faults := c.kills + c.restarts + c.cuts + c.deadlines + c.full
+	return fmt.Sprintf("%d faults injected (%d workers killed, %d server restarts, %d connections cut or delayed, %d deadlines, %d times no room), "+
+		"%d attempts ended by them, %d runs and %d acknowledgements checked, %d histories of %d calls linearizable, %d threads resumed by two at once",
+		faults, c.kills, c.restarts, c.cuts, c.deadlines, c.full, c.stopped, c.runs, c.acknowledged, c.rounds, c.calls, c.races)
+}
+
+// part begins a part that takes its share of a soak.
+func (b *bench) part(share float64) {
+	b.until = time.Now().Add(time.Duration(share * float64(b.soak)))
+}
+
+// more counts on, and reports whether the part goes on: at least so often, and in a soak for its share of the time.
+func (b *bench) more(n *int, least int) bool {
+	if *n >= least && !time.Now().Before(b.until) {
+		return false
+	}
+	*n++
+	return true
+}
+
+// threads names the threads of a round.
+func (b *bench) threads(kind string, n int) []string {
+	return []string{fmt.Sprintf("%s %d a", kind, n), fmt.Sprintf("%s %d b", kind, n), fmt.Sprintf("%s %d c", kind, n)}
+}
+
+// open opens the saver on its storage. It closes with the test.
+func (b *bench) open(tb testing.TB) checkpoint.Saver {
+	tb.Helper()
+	return openURL(tb, b.url)
+}
+
+func openURL(tb testing.TB, url string) checkpoint.Saver {
+	tb.Helper()
+	var s checkpoint.Saver = memory.New()
+	if url != "" {
+		var err error
+		if s, err = open.URL(tb.Context(), url); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	tb.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			tb.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+// benches are those of all savers.
+var benches = map[string]func(t *testing.T, b *bench){
+	"memory": func(*testing.T, *bench) {},
+	"file":   func(t *testing.T, b *bench) { b.url = "file://" + t.TempDir() },
+	"sqlite": func(t *testing.T, b *bench) { b.url = "sqlite://" + filepath.Join(t.TempDir(), "threads.db") },
+	"redis": func(t *testing.T, b *bench) {
+		b.server = testenv.StartRedis(t, true)
+		b.via = func(addr string) string { return "redis://" + addr }
+	},
+	"mysql": func(t *testing.T, b *bench) {
+		b.server = testenv.StartMySQL(t, true)
+		b.via = func(addr string) string { return "mysql://root@" + addr + "/proof" }
+		db, err := sql.Open("mysql", b.server.DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if _, err := db.Exec("CREATE DATABASE proof"); err != nil {
+			t.Fatal(err)
+		}
+	},
+	"postgres": func(t *testing.T, b *bench) {
+		b.server = testenv.StartPostgres(t, true)
+		b.via = func(addr string) string { return strings.Replace(b.server.DSN, b.server.Addr, addr, 1) }
+	},
+}
+
+// prove proves every saver.
+func prove(t *testing.T, soak time.Duration) {
+	t.Helper()
+	for name, furnish := range benches {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &bench{name: name, seed: rand.Uint64() >> 16, soak: soak}
+			furnish(t, b)
+			if b.server != nil {
+				b.url = b.via(b.server.Addr)
+			}
+			var c count
+			b.all(t, &c)
+			if !t.Failed() {
+				t.Logf("%s: %s; losses: 0", name, &c)
+			}
+		})
+	}
+}
+
+// all proves all that can happen to the saver.
+func (b *bench) all(t *testing.T, c *count) {
+	t.Helper()
+	for _, p := range []struct {
+		name  string
+		share float64 // of a soak's time
+		with  bool
+		prove func(*testing.T, *bench, *count)
+	}{
+		{"calls from many processes", 0.3, true, proveLinear},
+		{"two resume one thread", 0, true, proveResume},
+		{"deadlines", 0.15, true, proveDeadlines},
+		{"killed workers", 0.2, b.url != "", proveKills},
+		{"no room", 0, b.name == "file" || b.name == "sqlite", proveFull},
+		{"killed server", 0.2, b.server != nil, proveRestarts},
+		{"cut and slow connections", 0.15, b.server != nil, proveCuts},
+	} {
+		if !p.with {
+			continue
+		}
+		t.Run(p.name, func(t *testing.T) {
+			b.part(p.share)
+			begun := time.Now()
+			p.prove(t, b, c)
+			if b.soak > 0 {
+				t.Logf("after %v: %s", time.Since(begun).Round(time.Millisecond), c)
+			}
+		})
+	}
+}
+
+func TestSaversKeepWhatTheyAcknowledge(t *testing.T) { prove(t, 0) }
+
+// TestSoak does the same for as long as GRAPHGEN_SOAK says, and with many more threads resumed by two. Savers take
+// turns by twos, so each gets a third of the time.
+func TestSoak(t *testing.T) {
+	text, set := os.LookupEnv("GRAPHGEN_SOAK")
+	if !set {
+		t.Log("GRAPHGEN_SOAK is not set: TestSaversKeepWhatTheyAcknowledge was all")
+		return
+	}
+	soak, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("GRAPHGEN_SOAK: %v; want a duration such as 10m", err)
+	}
+	prove(t, soak/3)
+}

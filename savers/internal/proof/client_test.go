@@ -1,0 +1,269 @@
+package proof_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// client does random things to threads, one after another, and takes down what came of them.
+type client struct {
+	saver   checkpoint.Saver
+	number  int
+	now     func() int64 // the shared counter, one further at every call
+	threads []string
+	random  *rand.Rand
+	known   map[string]*known
+	ops     []operation
+	stray   int // calls of unknown outcome
+}
+
+// known is what a client thinks of a thread.
+type known struct {
+	head, base string
+	run        *held
+	again      *operation // a call whose outcome is not known
+}
+
+// held is a run that a client thinks it holds.
+type held struct {
+	fence, head, before, child, base string
+}
+
+// long is a lease that does not end by itself.
+const long = time.Hour
+
+// most is how many calls of unknown outcome a client makes on all threads together: each may have happened at any time,
+// which makes a history harder to check.
+const most = 3
+
+// work makes n calls.
+func (c *client) work(n int) []operation {
+	c.known, c.ops, c.stray = make(map[string]*known), nil, 0
+	for range n {
+		name := c.threads[c.random.IntN(len(c.threads))]
+		k := c.known[name]
+		if k == nil {
+			k = new(known)
+			c.known[name] = k
+		}
+		o := c.choose(k)
+		o.Thread, o.Client = name, c.number
+		c.call(&o)
+		c.learn(k, &o)
+		c.ops = append(c.ops, o)
+	}
+	return c.ops
+}
+
+func newID() string {
+	id, err := checkpoint.NewID()
+	if err != nil {
+		return err.Error() // no id, which the next call will say
+	}
+	return id.String()
+}
+
+// choose thinks of a call.
+func (c *client) choose(k *known) operation {
+	if k.again != nil && c.random.IntN(2) == 0 {
+		o := *k.again
+		k.again = nil
+		o.Answer, o.Err = answer{}, ""
+		return o
+	}
+	n := c.random.IntN(100)
+	switch {
+	case n < 15:
+		o := operation{Kind: doLoad}
+		if n < 4 {
+			o.Namespace = "child"
+		}
+		return o
+	case n < 20:
+		return operation{Kind: doVersions}
+	case n < 26:
+		o := operation{Kind: doRelease}
+		if n%2 == 0 {
+			o.After = k.head
+		}
+		return o
+	case k.run == nil || n < 34:
+		return c.opening(k)
+	}
+	return c.running(k.run, n)
+}
+
+func (c *client) opening(k *known) operation {
+	o := operation{Kind: doOpen, ID: newID(), After: k.head, Base: k.base, TakeOver: c.random.IntN(3) > 0}
+	if o.After == "" {
+		o.Base = o.ID
+	}
+	return o
+}
+
+// running thinks of a call of a run.
+func (c *client) running(r *held, n int) operation {
+	switch {
+	case n < 50:
+		task := string(rune('a'+c.random.IntN(4))) + "=" + newID()[30:]
+		return operation{Kind: doPut, Fence: r.fence, Base: r.base, Task: task}
+	case n < 54:
+		return operation{Kind: doPut, Fence: r.fence, End: true}
+	case n < 62:
+		return operation{Kind: doAppend, Namespace: "child", ID: newID(), After: r.child, Fence: r.fence}
+	case n < 68:
+		return operation{Kind: doAppend, ID: newID(), After: r.before, Fence: r.fence, Base: r.base} // behind the head
+	}
+	return operation{Kind: doAppend, ID: newID(), After: r.head, Fence: r.fence, Base: r.base, End: n > 96, Release: n > 98}
+}
+
+// call makes a call and notes when it began, what it answered and when.
+func (c *client) call(o *operation) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if c.stray < most && o.Kind != doLoad && o.Kind != doVersions && c.random.IntN(30) == 0 {
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(c.random.IntN(2000))*time.Microsecond)
+		defer cancel()
+	}
+	o.Call = c.now()
+	err := c.send(ctx, o)
+	o.Return = c.now()
+	if err != nil {
+		o.Answer = answer{Outcome: outcome(err)}
+		o.Err = err.Error()
+	}
+	if o.Answer.Outcome == unknown {
+		c.stray++
+	}
+}
+
+func outcome(err error) string {
+	var held *checkpoint.BusyError
+	switch {
+	case errors.As(err, &held):
+		return busy
+	case errors.Is(err, checkpoint.ErrConflict):
+		return conflict
+	case errors.Is(err, checkpoint.ErrNotFound):
+		return missing
+	case errors.Is(err, context.DeadlineExceeded):
+		return unknown
+	}
+	return "error"
+}
+
+func parse(text string) checkpoint.ID {
+	id, err := checkpoint.ParseID(text)
+	if err != nil {
+		return checkpoint.ID{} // none
+	}
+	return id
+}
+
+func (c *client) send(ctx context.Context, o *operation) error {
+	switch o.Kind {
+	case doOpen, doAppend:
+		return c.sendAppend(ctx, o)
+	case doPut:
+		p := checkpoint.PutWrites{Thread: o.Thread, Fence: parse(o.Fence), Lease: long, End: o.End}
+		if name, _, found := strings.Cut(o.Task, "="); found {
+			p.Writes = []checkpoint.Write{{Base: parse(o.Base), Task: name, Kind: checkpoint.Result, Payload: []byte(o.Task)}}
+		}
+		o.Answer = answer{Outcome: ok}
+		return c.saver.PutWrites(ctx, p)
+	case doLoad:
+		chain, err := c.saver.Load(ctx, checkpoint.Place{Thread: o.Thread, Namespace: o.Namespace})
+		o.Answer = loaded(&chain)
+		return err
+	case doRelease:
+		v, err := c.saver.Release(ctx, o.Thread, parse(o.After))
+		o.Answer = answer{Outcome: ok, Version: v.Number, Seq: uint64(v.Records), Base: v.Head.String()}
+		return err
+	}
+	all, err := c.saver.Versions(ctx, o.Thread)
+	o.Answer = answer{Outcome: ok, Version: len(all)}
+	if n := len(all); n > 0 && all[n-1].Released.IsZero() {
+		o.Answer.Seq = uint64(all[n-1].Records)
+	}
+	return err
+}
+
+func (c *client) sendAppend(ctx context.Context, o *operation) error {
+	id, after := parse(o.ID), parse(o.After)
+	r := checkpoint.Record{ID: id, Parent: after, Base: id, Line: id, Source: checkpoint.Loop, Snapshot: after.IsZero(), Payload: []byte(o.ID)}
+	a := checkpoint.Append{
+		Thread: o.Thread, Namespace: o.Namespace, After: after, Fence: parse(o.Fence), Lease: long, End: o.End, Release: o.Release,
+	}
+	switch {
+	case o.Kind == doOpen:
+		a.Open = &checkpoint.Opening{Holder: o.ID, TakeOver: o.TakeOver}
+		r.Source, r.Base = checkpoint.Resume, parse(o.Base)
+	case o.Namespace == "":
+		r.Commits = parse(o.Base)
+	}
+	a.Records = []checkpoint.Record{r}
+	done, err := c.saver.Append(ctx, a)
+	o.Answer = answer{Outcome: ok, Version: done.Version, Seq: done.Head, Writes: tasks(done.Writes)}
+	return err
+}
+
+// loaded is what a client sees of a chain: all of it, as every log here has one snapshot, its first record.
+func loaded(chain *checkpoint.Chain) answer {
+	a := answer{Outcome: ok}
+	if len(chain.Records) == 0 {
+		return a
+	}
+	for _, r := range chain.Records {
+		a.Log += r.ID.String() + " "
+		if string(r.Payload) != r.ID.String() {
+			a.Log += "with the payload of " + string(r.Payload) + " "
+		}
+	}
+	last := chain.Records[len(chain.Records)-1]
+	a.Version, a.Seq, a.Base = chain.Version, last.Seq, last.Base.String()
+	a.Writes, a.Holder = tasks(chain.Writes), chain.Thread.Holder
+	return a
+}
+
+func tasks(writes []checkpoint.Write) string {
+	var b strings.Builder
+	for _, w := range writes {
+		b.Write(w.Payload)
+		b.WriteByte(' ')
+	}
+	return b.String()
+}
+
+// learn takes note of what an answer says.
+func (c *client) learn(k *known, o *operation) {
+	done := o.Answer.Outcome == ok
+	switch {
+	case o.Answer.Outcome == unknown:
+		if !o.Release && o.Kind != doRelease {
+			again := *o
+			k.again = &again
+		}
+		k.run = nil
+	case o.Kind == doLoad && o.Namespace == "" && done:
+		k.head, k.base = head(o.Answer.Log), o.Answer.Base
+	case o.Kind == doOpen && done:
+		k.head, k.base = o.ID, o.Base
+		k.run = &held{fence: o.ID, head: o.ID, before: o.After, base: o.Base}
+	case k.run == nil || o.Fence != k.run.fence:
+	case o.Kind == doAppend && o.Namespace != "" && done:
+		k.run.child = o.ID
+	case o.Kind == doAppend && o.Namespace == "" && done && o.After == k.run.head:
+		k.run.before, k.run.head, k.run.base = k.run.head, o.ID, o.ID
+		k.head, k.base = o.ID, o.ID
+		if o.Release || o.End && c.random.IntN(2) == 0 {
+			k.run = nil
+		}
+	case o.Answer.Outcome == conflict && c.random.IntN(3) > 0:
+		k.run = nil
+	}
+}

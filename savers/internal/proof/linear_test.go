@@ -1,0 +1,237 @@
+package proof_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// round is one history: what some clients of one process are to do.
+type round struct {
+	Threads []string
+	First   int // the number of the first client
+	Clients int
+	Ops     int // of each client
+	Seed    uint64
+}
+
+// run lets the clients loose.
+func (r round) run(saver checkpoint.Saver, now func() int64) []operation {
+	all := make([][]operation, r.Clients)
+	var clients sync.WaitGroup
+	for i := range all {
+		c := client{
+			saver: saver, number: r.First + i, now: now, threads: r.Threads,
+			random: rand.New(rand.NewPCG(r.Seed, uint64(r.First+i))),
+		}
+		clients.Go(func() { all[i] = c.work(r.Ops) })
+	}
+	clients.Wait()
+	return slices.Concat(all...)
+}
+
+// linear is the work of a process of clients.
+func (j *job) linear(saver checkpoint.Saver) error {
+	shared, err := share(j.Counter)
+	if err != nil {
+		return err
+	}
+	return serve(func(r round) ([]operation, error) { return r.run(saver, shared.now), nil })
+}
+
+// judge fails the test unless the history of every thread is linearizable, and returns how many calls it checked.
+//
+// A reader of the file saver looks for a lease beside the log that another process writes, without keeping it waiting:
+// who holds the thread may be as of a moment before or after the log. No writer goes by that.
+func judge(tb testing.TB, b *bench, what string, ops []operation) (calls int) {
+	tb.Helper()
+	byThread := make(map[string][]operation)
+	for _, o := range ops {
+		o.AnyHolder = b.name == "file"
+		if o.Answer.Outcome == "error" {
+			tb.Errorf("%s: %s of thread %s: %s", what, o.Kind, o.Thread, o.Err)
+		}
+		byThread[o.Thread] = append(byThread[o.Thread], o)
+	}
+	for name, ops := range byThread {
+		if got := linearizable(ops, time.Minute); got != porcupine.Ok {
+			tb.Errorf("%s: the history of thread %s: got %s, want it linearizable\n%s", what, name, got, describe(ops))
+		}
+	}
+	return len(ops)
+}
+
+// proveLinear checks histories of clients in several processes.
+func proveLinear(t *testing.T, b *bench, c *count) {
+	t.Helper()
+	counter := newCounters(t)
+	const processes, clients = 3, 3
+	var all []*process
+	if b.url == "" {
+		shared, err := share(counter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for b.more(&c.rounds, 6) {
+			r := round{Threads: b.threads("linear", c.rounds), Clients: processes * clients, Ops: 40, Seed: b.seed + uint64(c.rounds)}
+			c.calls += judge(t, b, fmt.Sprint("seed ", r.Seed), r.run(b.open(t), shared.now))
+		}
+		return
+	}
+	for range processes {
+		all = append(all, start(t, job{Role: "linear", URL: b.url, Counter: counter}))
+	}
+	for b.more(&c.rounds, 6) {
+		r := round{Threads: b.threads("linear", c.rounds), Clients: clients, Ops: 40, Seed: b.seed + uint64(c.rounds)}
+		for i, p := range all {
+			r.First = i * clients
+			p.ask(t, r)
+		}
+		var ops []operation
+		for _, p := range all {
+			var some []operation
+			p.answer(t, &some)
+			ops = append(ops, some...)
+		}
+		c.calls += judge(t, b, fmt.Sprint("seed ", r.Seed), ops)
+		if t.Failed() {
+			return
+		}
+	}
+	for _, p := range all {
+		p.end(t)
+	}
+}
+
+// headless is a saver that appends wherever the head is.
+type headless struct{ checkpoint.Saver }
+
+func (h headless) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+	chain, err := h.Load(ctx, checkpoint.Place{Thread: a.Thread, Namespace: a.Namespace})
+	if err != nil {
+		return checkpoint.Appended{}, err
+	}
+	if a.Open == nil && len(chain.Records) > 0 {
+		a.Records = slices.Clone(a.Records)
+		a.After, a.Records[0].Parent = chain.Head, chain.Head
+	}
+	return h.Saver.Append(ctx, a)
+}
+
+// forgetful is a saver that acknowledges now and then what it does not store.
+type forgetful struct {
+	checkpoint.Saver
+	puts atomic.Int64
+}
+
+func (f *forgetful) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+	if f.puts.Add(1)%5 == 0 {
+		w.Writes = nil
+	}
+	return f.Saver.PutWrites(ctx, w)
+}
+
+// stale is a saver that shows a thread as it was a while ago.
+type stale struct {
+	checkpoint.Saver
+	mu   sync.Mutex
+	last map[checkpoint.Place]checkpoint.Chain
+	n    int
+}
+
+func (s *stale) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+	chain, err := s.Saver.Load(ctx, p)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.n++
+	if old, seen := s.last[p]; seen && s.n%3 == 0 {
+		return old, err
+	}
+	s.last[p] = chain
+	return chain, err
+}
+
+// unfenced is a saver that lets a run write on which lost its thread to another.
+type unfenced struct {
+	checkpoint.Saver
+	mu    sync.Mutex
+	fence map[string]checkpoint.ID
+}
+
+func (u *unfenced) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if a.Open == nil {
+		a.Fence = u.fence[a.Thread]
+		if a.Fence.IsZero() {
+			a.Fence = a.Records[0].ID
+		}
+	}
+	done, err := u.Saver.Append(ctx, a)
+	if err == nil && a.Open != nil {
+		u.fence[a.Thread] = a.Records[0].ID
+	}
+	return done, err
+}
+
+// What is wrong on purpose has to be found, or else nothing that was found to be right means anything.
+func TestWrongSaversAreNotLinearizable(t *testing.T) {
+	for name, wrap := range map[string]func(checkpoint.Saver) checkpoint.Saver{
+		"appends wherever the head is": func(s checkpoint.Saver) checkpoint.Saver { return headless{s} },
+		"forgets writes":               func(s checkpoint.Saver) checkpoint.Saver { return &forgetful{Saver: s} },
+		"shows what was": func(s checkpoint.Saver) checkpoint.Saver {
+			return &stale{Saver: s, last: make(map[checkpoint.Place]checkpoint.Chain)}
+		},
+		"has no fence": func(s checkpoint.Saver) checkpoint.Saver {
+			return &unfenced{Saver: s, fence: make(map[string]checkpoint.ID)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var clock atomic.Int64
+			r := round{Threads: []string{"t"}, Clients: 4, Ops: 30}
+			for r.Seed = range 50 {
+				if linearizable(r.run(wrap(memory.New()), func() int64 { return clock.Add(1) }), time.Minute) == porcupine.Illegal {
+					return
+				}
+			}
+			t.Errorf("%d histories: got them all linearizable, want one that is not", r.Seed+1)
+		})
+	}
+}
+
+// A call of unknown outcome may have happened at any time, or not at all; it excuses nothing else.
+func TestUnknownOutcomesExcuseThemselvesOnly(t *testing.T) {
+	opening := operation{Kind: doOpen, ID: "1", Base: "1", Call: 1, Return: 2, Answer: answer{Outcome: unknown}}
+	load := func(call int64, log string) operation {
+		o := operation{Client: 1, Kind: doLoad, Call: call, Return: call + 1, Answer: answer{Outcome: ok}}
+		if log != "" {
+			o.Answer = answer{Outcome: ok, Version: 1, Seq: 1, Log: log, Base: "1", Holder: "1"}
+		}
+		return o
+	}
+	for what, c := range map[string]struct {
+		history []operation
+		want    porcupine.CheckResult
+	}{
+		"it happened at once":       {[]operation{opening, load(3, "1 "), load(5, "1 ")}, porcupine.Ok},
+		"it happened later":         {[]operation{opening, load(3, ""), load(5, "1 ")}, porcupine.Ok},
+		"it never happened":         {[]operation{opening, load(3, ""), load(5, "")}, porcupine.Ok},
+		"it happened and did not":   {[]operation{opening, load(3, "1 "), load(5, "")}, porcupine.Illegal},
+		"something else happened":   {[]operation{opening, load(3, "2 ")}, porcupine.Illegal},
+		"it did before it was done": {[]operation{load(-1, "1 "), opening}, porcupine.Illegal},
+	} {
+		if got := linearizable(c.history, time.Minute); got != c.want {
+			t.Errorf("%s: got %s, want %s", what, got, c.want)
+		}
+	}
+}

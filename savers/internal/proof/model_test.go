@@ -1,0 +1,232 @@
+package proof_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// What a client did.
+const (
+	doOpen     = "open"
+	doAppend   = "append"
+	doPut      = "put"
+	doLoad     = "load"
+	doRelease  = "release"
+	doVersions = "versions"
+)
+
+// What came of it.
+const (
+	ok       = "ok"
+	conflict = "conflict"
+	busy     = "busy"
+	missing  = "missing"
+	unknown  = "unknown"
+)
+
+// operation is one call of a saver. Ids are text, "" for none.
+type operation struct {
+	Client       int
+	Call, Return int64 // by the shared counter
+
+	Kind, Thread, Namespace string
+	ID, After, Fence, Base  string
+	Task                    string // of a put, with its payload; "" when it puts nothing
+	TakeOver, End, Release  bool
+	AnyHolder               bool // the Holder of the answer is not compared
+	Answer                  answer
+	Err                     string
+}
+
+// answer is what a call returned, as far as it is compared. Each kind of call fills some of it.
+type answer struct {
+	Outcome string
+	Version int
+	Seq     uint64
+	Log     string // ids, a blank after each
+	Base    string
+	Writes  string // tasks, a blank after each
+	Holder  string
+}
+
+// thread is a thread as the contract has it: the open version and how many there are. Its logs, and the pending
+// writes of its base, are texts, so that threads can be compared.
+type thread struct {
+	versions    int
+	open        bool
+	root, child string
+	fence, base string
+	writes      string
+	holder      string // "" when no lease lives
+}
+
+func head(log string) string {
+	ids := strings.Fields(log)
+	if len(ids) == 0 {
+		return ""
+	}
+	return ids[len(ids)-1]
+}
+
+// stands returns the number of a record that stands in a log after another; 0 when it does not.
+func stands(log, after, id string) uint64 {
+	ids := strings.Fields(log)
+	i := slices.Index(ids, id)
+	if i < 0 || i == 0 && after != "" || i > 0 && ids[i-1] != after {
+		return 0
+	}
+	return uint64(i + 1)
+}
+
+func size(log string) uint64 { return uint64(len(strings.Fields(log))) }
+
+// do returns what a call comes to on a thread, and what the thread is then.
+func (t thread) do(o *operation) (answer, thread) {
+	switch o.Kind {
+	case doOpen:
+		return t.doOpen(o)
+	case doAppend:
+		return t.doAppend(o)
+	case doPut:
+		return t.doPut(o)
+	case doLoad:
+		return t.doLoad(o), t
+	case doRelease:
+		return t.doRelease(o)
+	}
+	a := answer{Outcome: ok, Version: t.versions}
+	if t.open {
+		a.Seq = size(t.root)
+	}
+	return a, t
+}
+
+func (t thread) doOpen(o *operation) (answer, thread) {
+	if n := stands(t.root, o.After, o.ID); t.open && n > 0 && t.fence == o.ID {
+		return answer{Outcome: ok, Version: t.versions, Seq: n, Writes: t.writes}, t
+	}
+	switch {
+	case t.open && t.holder != "" && !o.TakeOver:
+		return answer{Outcome: busy}, t
+	case !t.open && o.After != "", t.open && head(t.root) != o.After:
+		return answer{Outcome: conflict}, t
+	case !t.open:
+		t = thread{versions: t.versions + 1, open: true}
+	}
+	t.root += o.ID + " "
+	t.fence, t.holder, t.base = o.ID, o.ID, o.Base
+	return answer{Outcome: ok, Version: t.versions, Seq: size(t.root), Writes: t.writes}, t
+}
+
+func (t thread) doAppend(o *operation) (answer, thread) {
+	log := &t.root
+	if o.Namespace != "" {
+		log = &t.child
+	}
+	if n := stands(*log, o.After, o.ID); t.open && n > 0 {
+		return answer{Outcome: ok, Version: t.versions, Seq: n}, t
+	}
+	if !t.open || t.fence != o.Fence || head(*log) != o.After {
+		return answer{Outcome: conflict}, t
+	}
+	*log += o.ID + " "
+	a := answer{Outcome: ok, Version: t.versions, Seq: size(*log)}
+	if o.Namespace == "" {
+		t.base, t.writes = o.ID, "" // it commits the base before
+	}
+	if o.End {
+		t.holder = ""
+	}
+	if o.Release {
+		t = thread{versions: t.versions}
+	}
+	return a, t
+}
+
+func (t thread) doPut(o *operation) (answer, thread) {
+	if !t.open || t.fence != o.Fence {
+		return answer{Outcome: conflict}, t
+	}
+	if name, _, _ := strings.Cut(o.Task, "="); o.Task != "" && o.Base == t.base && !strings.Contains(" "+t.writes, " "+name+"=") {
+		t.writes += o.Task + " " // the first result of a task wins
+	}
+	if o.End {
+		t.holder = ""
+	}
+	return answer{Outcome: ok}, t
+}
+
+func (t thread) doLoad(o *operation) answer {
+	log, base, writes := t.root, t.base, t.writes
+	if o.Namespace != "" {
+		log, base, writes = t.child, head(t.child), ""
+	}
+	if !t.open || log == "" {
+		return answer{Outcome: ok}
+	}
+	return answer{Outcome: ok, Version: t.versions, Seq: size(log), Log: log, Base: base, Writes: writes, Holder: t.holder}
+}
+
+func (t thread) doRelease(o *operation) (answer, thread) {
+	switch {
+	case !t.open:
+		return answer{Outcome: missing}, t
+	case t.holder != "":
+		return answer{Outcome: busy}, t
+	case o.After != "" && o.After != head(t.root):
+		return answer{Outcome: conflict}, t
+	}
+	return answer{Outcome: ok, Version: t.versions, Seq: size(t.root), Base: head(t.root)}, thread{versions: t.versions}
+}
+
+// forever is when calls return whose outcome is not known.
+const forever = int64(1) << 62
+
+// linearizable says whether the operations on one thread have an order in which the model answers as the saver did.
+func linearizable(ops []operation, patience time.Duration) porcupine.CheckResult {
+	history := make([]porcupine.Operation, len(ops))
+	for i := range ops {
+		o := &ops[i]
+		history[i] = porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Return: o.Return}
+		if o.Answer.Outcome == unknown {
+			history[i].Return = forever
+		}
+	}
+	return porcupine.CheckOperationsTimeout(porcupine.Model{
+		Init: func() any { return thread{} },
+		Step: func(state, input, _ any) (bool, any) {
+			o := input.(*operation)
+			// A call of unknown outcome that did not happen is put last, where its effect is not seen.
+			want, next := state.(thread).do(o)
+			if o.AnyHolder {
+				want.Holder = o.Answer.Holder
+			}
+			return o.Answer.Outcome == unknown || o.Answer == want, next
+		},
+	}, history, patience)
+}
+
+// describe prints a history, a line for each call in the order in which they returned.
+func describe(ops []operation) string {
+	short := func(ids string) string {
+		fields := strings.Fields(ids)
+		for i, id := range fields {
+			fields[i] = id[max(len(id)-6, 0):]
+		}
+		return strings.Join(fields, " ")
+	}
+	ops = slices.Clone(ops)
+	slices.SortFunc(ops, func(a, b operation) int { return int(a.Return - b.Return) })
+	var b strings.Builder
+	for _, o := range ops {
+		fmt.Fprintf(&b, "%4d..%4d client %d %s%s", o.Call, o.Return, o.Client, o.Kind, map[bool]string{true: " of the child"}[o.Namespace != ""])
+		fmt.Fprintf(&b, " id %s after %s fence %s base %s task %q takeover %t end %t release %t:", short(o.ID), short(o.After), short(o.Fence), short(o.Base), o.Task, o.TakeOver, o.End, o.Release)
+		a := o.Answer
+		fmt.Fprintf(&b, " %s version %d seq %d log [%s] base %s writes %q holder %s %s\n", a.Outcome, a.Version, a.Seq, short(a.Log), short(a.Base), a.Writes, short(a.Holder), o.Err)
+	}
+	return b.String()
+}
