@@ -1,0 +1,183 @@
+package graphhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+// Call is what a request wants.
+type Call[U any] struct {
+	// Thread is which thread it is about. Whether the client may see it is for the caller to have checked.
+	Thread string
+	// After is the checkpoint that the client has; the Last-Event-ID header goes before it. Zero on a GET is none: the
+	// stream begins with the newest checkpoint. A page that was rendered from a checkpoint names that one. A POST does not
+	// look at it: its stream begins where its run does.
+	After checkpoint.ID
+	// Input starts a run on a POST, with the options of Invoke. Nil resumes, with the options of Resume: answers are among
+	// those.
+	Input  *U
+	Invoke []graph.InvokeOption
+	Resume []graph.ResumeOption
+}
+
+// StatusError is an error of a request, for the read function of a Handler to return.
+type StatusError struct {
+	Status int    // of the response
+	Text   string // its body
+}
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("graphhttp: status %d: %s", e.Status, e.Text)
+}
+
+// ErrFailed is the error of an EventEnd made anew for a client that missed the end of a run that failed. Beside it are
+// the texts that the thread keeps.
+var ErrFailed = errors.New("the run failed")
+
+// Status returns the status that answers a request whose run could not be opened because of err: 409 when the thread is
+// not as the client thought (graph.ErrNotAsked, graph.ErrUnfinished, checkpoint.ErrConflict with *checkpoint.BusyError), 404
+// for checkpoint.ErrNotFound, 400 for a *checkpoint.InvalidError, 503 for graph.ErrDraining, that of a *StatusError, and
+// else 500.
+func Status(err error) int {
+	var (
+		own     *StatusError
+		invalid *checkpoint.InvalidError
+	)
+	switch {
+	case errors.As(err, &own):
+		return own.Status
+	case errors.Is(err, graph.ErrNotAsked), errors.Is(err, graph.ErrUnfinished), errors.Is(err, checkpoint.ErrConflict):
+		return http.StatusConflict
+	case errors.Is(err, checkpoint.ErrNotFound):
+		return http.StatusNotFound
+	case errors.As(err, &invalid):
+		return http.StatusBadRequest
+	case errors.Is(err, graph.ErrDraining):
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+// text is the body that goes with Status(err): it names the class of the error, and nothing of what it found.
+func text(err error) string {
+	var own *StatusError
+	if errors.As(err, &own) {
+		return own.Text
+	}
+	for _, known := range []error{graph.ErrNotAsked, graph.ErrUnfinished, graph.ErrDraining, checkpoint.ErrNotFound} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	if busy := (*checkpoint.BusyError)(nil); errors.As(err, &busy) {
+		return "another run holds the thread"
+	}
+	if errors.Is(err, checkpoint.ErrConflict) {
+		return checkpoint.ErrConflict.Error()
+	}
+	return http.StatusText(Status(err))
+}
+
+// Handler returns a handler whose GET follows the thread that read names, and whose POST starts or resumes it and follows
+// that run. An error of read is answered with its Status when it has a *StatusError, else with 400 and its text. A run
+// that could not be opened is answered with Status of the error; what happens later is told in the stream.
+//
+// The run is not tied to the request, but keeps its context's values.
+func (h *Hub[S, U]) Handler(read func(r *http.Request) (Call[U], error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodPost {
+			w.Header().Set("Allow", "GET, POST")
+			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
+			return
+		}
+		c, err := read(r)
+		if err == nil {
+			err = lastEvent(r, &c.After)
+		}
+		if err != nil {
+			refuse(w, badRequest(err))
+			return
+		}
+		select {
+		case <-h.closing:
+			refuse(w, &StatusError{http.StatusServiceUnavailable, "the server is going down"})
+			return
+		default:
+		}
+		if err := h.serve(w, r, c); err != nil {
+			if Status(err) == http.StatusInternalServerError {
+				h.opt.report(c.Thread, err)
+			}
+			refuse(w, err)
+		}
+	})
+}
+
+// lastEvent reads the id that a client continues from.
+func lastEvent(r *http.Request, id *checkpoint.ID) error {
+	s := r.Header.Get("Last-Event-ID")
+	if s == "" {
+		return nil
+	}
+	got, err := checkpoint.ParseID(s)
+	if err != nil {
+		return &StatusError{http.StatusBadRequest, "Last-Event-ID is not the id of a checkpoint"}
+	}
+	*id = got
+	return nil
+}
+
+func badRequest(err error) error {
+	if own := (*StatusError)(nil); errors.As(err, &own) {
+		return err
+	}
+	return &StatusError{http.StatusBadRequest, err.Error()}
+}
+
+func refuse(w http.ResponseWriter, err error) { http.Error(w, text(err), Status(err)) }
+
+// serve answers one request. An error means that nothing has been written.
+func (h *Hub[S, U]) serve(w http.ResponseWriter, r *http.Request, c Call[U]) error {
+	s := &stream[S, U]{hub: h, thread: c.Thread, out: newWriter(w, h.opt.writeTimeout)}
+	if r.Method == http.MethodGet {
+		// The newest checkpoint is looked up before the thread is followed: what is told from then on is that one or later.
+		newest, err := h.newest(r.Context(), c.Thread)
+		if err != nil {
+			return err
+		}
+		s.after, s.from, s.behind = c.After, newest, true
+	}
+	s.follower = h.join(c.Thread)
+	defer h.leave(c.Thread, s.follower)
+	if r.Method == http.MethodPost {
+		if err := h.post(r.Context(), c, s.follower); err != nil {
+			return err
+		}
+	}
+	s.follow(r.Context())
+	return nil
+}
+
+// post starts or resumes a run, which f follows.
+func (h *Hub[S, U]) post(ctx context.Context, c Call[U], f *follower) error {
+	if !h.opt.withClient {
+		ctx = context.WithoutCancel(ctx)
+	}
+	if c.Input != nil {
+		return h.start(c.Thread, f, h.invoke(ctx, c.Thread, *c.Input, c.Invoke))
+	}
+	return h.start(c.Thread, f, h.resume(ctx, c.Thread, c.Resume))
+}
+
+// newest returns the thread's newest checkpoint.
+func (h *Hub[S, U]) newest(ctx context.Context, thread string) (checkpoint.ID, error) {
+	for snap, err := range h.app.Thread(thread).History(ctx, checkpoint.Query{Limit: 1}) {
+		return snap.Checkpoint, err
+	}
+	return checkpoint.ID{}, fmt.Errorf("graphhttp: thread %q: %w", thread, checkpoint.ErrNotFound)
+}

@@ -1,0 +1,404 @@
+package graphhttp_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/graph/graphhttp"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
+	"github.com/graphgen-go/graphgen/savers/file"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+func TestPostFollowsTheRunItStarts(t *testing.T) {
+	writes := node{"writes", func(ctx context.Context, _ work) (update, error) {
+		for _, token := range []string{"Dear", "Ada,\nhow are\r\nyou?"} {
+			graph.Emit(ctx, token)
+		}
+		return logged("writes"), nil
+	}}
+	a := chain(t, memory.New(), say("a"), writes)
+	url := serve(t, a, newHub(a))
+	c := open(t, http.MethodPost, url+"/t?in=x", "")
+	same(t, "events", c.rest(), []string{
+		"checkpoint 1 x next [a]",
+		"update a", "checkpoint 2 x+a next [writes]",
+		"custom Dear", "custom Ada,\nhow are\nyou?",
+		"update writes", "checkpoint 3 x+a+writes next []",
+		"end finished",
+	})
+	if _, err := checkpoint.ParseID(c.last); err != nil {
+		t.Errorf("the last id: %v", err)
+	}
+}
+
+func TestGetBeginsWithTheNewestCheckpoint(t *testing.T) {
+	a := chain(t, memory.New(), say("a"), asking("b"))
+	url := serve(t, a, newHub(a))
+	open(t, http.MethodPost, url+"/t?in=x", "").until("end", "asked")
+	same(t, "events", open(t, http.MethodGet, url+"/t", "").rest(),
+		[]string{"checkpoint 2 x+a next [b]", "question consent", "end asked"})
+}
+
+func TestAnAnswerByPostGoesOnWithTheRun(t *testing.T) {
+	a := chain(t, memory.New(), asking("b"))
+	url := serve(t, a, newHub(a))
+	open(t, http.MethodPost, url+"/t?in=x", "").until("end", "asked")
+	snap, err := a.Thread("t").State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := url + "/t?answer=" + snap.Waiting[0].ID
+	same(t, "events", open(t, http.MethodPost, answer, "").rest(),
+		[]string{"update b", "checkpoint 2 x+b:true next []", "end finished"})
+	if res := request(t, http.MethodPost, answer, ""); res.StatusCode != http.StatusConflict {
+		t.Errorf("the answer given twice: got status %d, want 409", res.StatusCode)
+	}
+}
+
+// Whatever checkpoint a client had, it gets those after it, and as the run told them.
+func TestReplayTellsWhatTheRunTold(t *testing.T) {
+	var nodes []node
+	for i := range 40 { // more than are read at once
+		nodes = append(nodes, say(graph.ID(fmt.Sprint("n", i))))
+	}
+	a := chain(t, memory.New(), nodes...)
+	url := serve(t, a, newHub(a))
+	var told []event
+	for c := open(t, http.MethodPost, url+"/t?in=x", ""); ; {
+		e, ok := c.next()
+		if !ok {
+			break
+		}
+		if e.Name == "checkpoint" {
+			told = append(told, e)
+		}
+	}
+	if len(told) != len(nodes)+1 {
+		t.Fatalf("got %d checkpoints, want %d", len(told), len(nodes)+1)
+	}
+	for i := range told {
+		var again []event
+		c := open(t, http.MethodGet, url+"/t", told[i].ID)
+		for {
+			e, ok := c.next()
+			if !ok || e.Name == "end" {
+				break
+			}
+			again = append(again, e)
+		}
+		same(t, "checkpoints after "+told[i].Data, append([]event{}, again...), append([]event{}, told[i+1:]...))
+	}
+}
+
+func TestReconnectInTheMiddleOfARun(t *testing.T) {
+	entered, pass := make(chan struct{}), make(chan struct{})
+	a := chain(t, memory.New(), say("a"), gated("b", entered, pass), say("c"), gated("d", entered, pass))
+	url := serve(t, a, newHub(a))
+
+	c := open(t, http.MethodPost, url+"/t?in=x", "")
+	c.until("checkpoint", "2 x+a next [b]")
+	<-entered
+	c.close()
+	pass <- struct{}{}
+	<-entered // b and c were committed while nobody looked
+
+	c = open(t, http.MethodGet, url+"/t", c.last)
+	same(t, "events up to now", c.until("checkpoint", "4 x+a+b+c next [d]"),
+		[]string{"checkpoint 3 x+a+b next [c]", "checkpoint 4 x+a+b+c next [d]"})
+	pass <- struct{}{}
+	same(t, "events from here on", c.rest(), []string{"update d", "checkpoint 5 x+a+b+c+d next []", "end finished"})
+}
+
+func TestReconnectAfterARestartOfTheServer(t *testing.T) {
+	dir := t.TempDir()
+	entered, pass := make(chan struct{}), make(chan struct{})
+	first, err := file.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes := []node{say("a"), gated("b", entered, pass), say("c")}
+	a := chain(t, first, nodes...)
+	h := newHub(a)
+	url := serve(t, a, h)
+	c := open(t, http.MethodPost, url+"/t?in=x", "")
+	c.until("checkpoint", "2 x+a next [b]")
+	<-entered
+	h.Close() // cuts the connection
+	c.rest()
+	drained := make(chan error)
+	go func() { drained <- a.Drain(t.Context()) }()
+	pass <- struct{}{}
+	if err := <-drained; err != nil {
+		t.Fatal(err)
+	}
+	if res := request(t, http.MethodGet, url+"/t", c.last); res.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("a request after Close: got status %d, want 503", res.StatusCode)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	second, err := file.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	a = chain(t, second, nodes...)
+	h = newHub(a)
+	url = serve(t, a, h)
+	same(t, "events before it is resumed", open(t, http.MethodGet, url+"/t", c.last).rest()[:1],
+		[]string{"checkpoint 3 x+a+b next [c]"})
+	if err := h.Resume(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	got := open(t, http.MethodGet, url+"/t", c.last).rest()
+	var checkpoints []string
+	for _, e := range got {
+		if strings.HasPrefix(e, "checkpoint") {
+			checkpoints = append(checkpoints, e)
+		}
+	}
+	same(t, "checkpoints", checkpoints, []string{"checkpoint 3 x+a+b next [c]", "checkpoint 4 x+a+b+c next []"})
+	same(t, "the last event", got[len(got)-1], "end finished")
+}
+
+func TestAClientThatMissedTooMuchGetsTheNewest(t *testing.T) {
+	var nodes []node
+	for i := range 6 {
+		nodes = append(nodes, say(graph.ID(fmt.Sprint("n", i))))
+	}
+	a := chain(t, memory.New(), nodes...)
+	url := serve(t, a, newHub(a, graphhttp.Replay(3), graphhttp.Events(graph.EventEnd)))
+	c := open(t, http.MethodPost, url+"/t?in=x", "")
+	e, _ := c.next()
+	c.rest()
+	unknown, err := checkpoint.NewID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{e.ID, unknown.String()} {
+		same(t, "events", open(t, http.MethodGet, url+"/t", id).rest(), []string{"checkpoint 7  next []", "end finished"})
+	}
+}
+
+// A thread may be run by another process: what that stores is found by looking.
+func TestFollowARunOfAnotherProcess(t *testing.T) {
+	entered, pass := make(chan struct{}), make(chan struct{})
+	saver := memory.New()
+	nodes := []node{say("a"), gated("b", entered, pass), say("c")}
+	theirs, ours := chain(t, saver, nodes...), chain(t, saver, nodes...)
+	url := serve(t, ours, newHub(ours, graphhttp.Poll(time.Millisecond)))
+	done := make(chan error)
+	go func() {
+		_, err := theirs.Thread("t").Invoke(t.Context(), logged("x"))
+		done <- err
+	}()
+	<-entered
+	c := open(t, http.MethodGet, url+"/t", "")
+	same(t, "events", c.until("checkpoint", "2 x+a next [b]"), []string{"checkpoint 2 x+a next [b]"})
+	if res := request(t, http.MethodPost, url+"/t", ""); res.StatusCode != http.StatusConflict {
+		t.Errorf("a second run: got status %d, want 409", res.StatusCode)
+	}
+	pass <- struct{}{}
+	same(t, "events", c.rest(), []string{"checkpoint 3 x+a+b next [c]", "checkpoint 4 x+a+b+c next []", "end finished"})
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestManyClientsFollowOneRun(t *testing.T) {
+	entered, pass := make(chan struct{}), make(chan struct{})
+	a := chain(t, memory.New(), gated("a", entered, pass), say("b"))
+	h := newHub(a)
+	url := serve(t, a, h)
+	if err := h.Invoke(t.Context(), "t", logged("x")); err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	var clients []*client
+	for range 5 {
+		c := open(t, http.MethodGet, url+"/t", "")
+		c.until("checkpoint", "1 x next [a]")
+		clients = append(clients, c)
+	}
+	// A second run that is refused disturbs nobody.
+	if err := h.Resume(t.Context(), "t"); graphhttp.Status(err) != http.StatusConflict {
+		t.Errorf("a second run: got %v, want a conflict", err)
+	}
+	close(pass)
+	for _, c := range clients {
+		same(t, "events", c.rest(), []string{"update a", "checkpoint 2 x+a next [b]", "update b", "checkpoint 3 x+a+b next []", "end finished"})
+	}
+}
+
+func TestAFailedRunIsToldToThoseWhoMissedIt(t *testing.T) {
+	a := chain(t, memory.New(), say("a"), failing("b"))
+	url := serve(t, a, newHub(a))
+	live := open(t, http.MethodPost, url+"/t?in=x", "").rest()
+	if got := live[len(live)-1]; !strings.HasPrefix(got, "end paused: ") || !strings.Contains(got, errBroken.Error()) {
+		t.Errorf("the live end: got %q, want the error in it", got)
+	}
+	later := open(t, http.MethodGet, url+"/t", "").rest()
+	want := []string{"checkpoint 2 x+a next [b]", `end paused: graphhttp: thread "t": ` + graphhttp.ErrFailed.Error() + `: node "b": ` + errBroken.Error()}
+	same(t, "events later", later, want)
+}
+
+func TestEventsOfASubgraphHaveNoID(t *testing.T) {
+	child := graph.New("child", teststate.WorkSchema)
+	child.Node("inside", say("inside").f)
+	child.Edge(graph.Start, "inside")
+	child.Edge("inside", graph.End)
+	inner, err := child.Compile(graph.Nested())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := graph.New("work", teststate.WorkSchema)
+	graph.Subgraph(b, "sub", inner,
+		func(context.Context, work) (update, error) { return logged("in"), nil },
+		func(_ context.Context, _, c work) (update, error) { return logged(c.Log...), nil })
+	b.Edge(graph.Start, "sub")
+	b.Edge("sub", graph.End)
+	a, err := b.Compile(graph.Saver(memory.New()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := serve(t, a, newHub(a, graphhttp.Events(graph.EventCheckpoint|graph.EventValue|graph.EventEnd)))
+	c := open(t, http.MethodPost, url+"/t?in=x", "")
+	inside := 0
+	for {
+		e, ok := c.next()
+		if !ok {
+			break
+		}
+		if e.Name == "inner" {
+			inside++
+		}
+		if (e.ID != "") != (e.Name == "checkpoint") {
+			t.Errorf("got id %q on %q", e.ID, e.Name)
+		}
+	}
+	if inside == 0 {
+		t.Error("got no event of the subgraph")
+	}
+	same(t, "events", open(t, http.MethodGet, url+"/t", c.last).rest(), []string{"end finished"})
+}
+
+func TestWhatCannotBeServedIsRefused(t *testing.T) {
+	entered, pass := make(chan struct{}), make(chan struct{})
+	a := chain(t, memory.New(), asking("a"), gated("b", entered, pass))
+	url := serve(t, a, newHub(a))
+	open(t, http.MethodPost, url+"/waits?in=x", "").until("end", "asked")
+
+	for _, tc := range []struct {
+		name, method, path, last string
+		want                     int
+		text                     string
+	}{
+		{"another method", http.MethodPut, "/waits", "", 405, ""},
+		{"an id that is none", http.MethodGet, "/waits", "yesterday", 400, "Last-Event-ID"},
+		{"no such thread", http.MethodGet, "/none", "", 404, "not found"},
+		{"resume of no such thread", http.MethodPost, "/none", "", 404, "not found"},
+		{"no thread", http.MethodPost, "/?in=x", "", 400, ""},
+		{"input for a thread that waits", http.MethodPost, "/waits?in=y", "", 409, "not finished"},
+		{"an answer to nothing", http.MethodPost, "/waits?answer=nobody", "", 409, "does not ask"},
+		{"a request that is refused", http.MethodPost, "/waits?teapot", "", 418, "short and stout"},
+		{"a request that makes no sense", http.MethodPost, "/waits?bad", "", 400, "no such thing"},
+	} {
+		res := request(t, tc.method, url+tc.path, tc.last)
+		if body := readAll(t, res); res.StatusCode != tc.want || !strings.Contains(body, tc.text) {
+			t.Errorf("%s: got %d %q, want %d %q", tc.name, res.StatusCode, body, tc.want, tc.text)
+		}
+	}
+	if err := a.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if res := request(t, http.MethodPost, url+"/other?in=x", ""); res.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("a graph that drains: got status %d, want 503", res.StatusCode)
+	}
+}
+
+func TestWhatCannotBeEncodedEndsTheStreamAndNotTheRun(t *testing.T) {
+	for name, bad := range map[string]func(e graph.Event[work, update]) (graphhttp.Message, error){
+		"an error": func(graph.Event[work, update]) (graphhttp.Message, error) { return graphhttp.Message{}, errBroken },
+		"a panic":  func(graph.Event[work, update]) (graphhttp.Message, error) { panic(errBroken) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			finished := make(chan struct{})
+			last := node{"b", func(context.Context, work) (update, error) { close(finished); return logged("b"), nil }}
+			a := chain(t, memory.New(), say("a"), last)
+			reports := make(chan error, 10)
+			h := graphhttp.New(a, func(e graph.Event[work, update], err error) (graphhttp.Message, error) {
+				if e.Kind == graph.EventCheckpoint && e.Step == 2 {
+					return bad(e)
+				}
+				return encode(e, err)
+			}, graphhttp.Events(told), graphhttp.Report(func(_ string, err error) { reports <- err }))
+			url := serve(t, a, h)
+			got := open(t, http.MethodPost, url+"/t?in=x", "").rest()
+			if e := got[len(got)-1]; !strings.HasPrefix(e, "broken ") {
+				t.Errorf("got %q at the end, want broken", e)
+			}
+			<-finished
+			if err := <-reports; !strings.Contains(err.Error(), errBroken.Error()) {
+				t.Errorf("got report %v, want the encoder's", err)
+			}
+			c := open(t, http.MethodGet, url+"/t", "")
+			c.until("end", "finished")
+		})
+	}
+}
+
+// A saver that fails while a stream reads from it must be reported, and not shown.
+func TestAHistoryThatCannotBeReadBreaksTheStream(t *testing.T) {
+	saver := memory.New()
+	a := chain(t, saver, asking("a"))
+	reports := make(chan error, 10)
+	h := newHub(a, graphhttp.Report(func(_ string, err error) { reports <- err }))
+	url := serve(t, a, h)
+	open(t, http.MethodPost, url+"/t?in=x", "").until("end", "asked")
+	if err := saver.Close(); err != nil {
+		t.Fatal(err)
+	}
+	res := request(t, http.MethodGet, url+"/t", "")
+	if body := readAll(t, res); res.StatusCode != http.StatusInternalServerError || strings.Contains(body, checkpoint.ErrClosed.Error()) {
+		t.Errorf("got %d %q, want 500 and nothing of the cause", res.StatusCode, body)
+	}
+	if err := <-reports; !errors.Is(err, checkpoint.ErrClosed) {
+		t.Errorf("got report %v, want %v", err, checkpoint.ErrClosed)
+	}
+}
+
+func TestIDsAreOfCheckpointsThatAreStored(t *testing.T) {
+	a := chain(t, memory.New(), say("a"), say("b"))
+	url := serve(t, a, newHub(a))
+	c := open(t, http.MethodPost, url+"/t?in=x", "")
+	for {
+		e, ok := c.next()
+		if !ok {
+			return
+		}
+		if e.ID == "" {
+			continue
+		}
+		id, err := checkpoint.ParseID(e.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		snap, err := a.Thread("t").At(id).State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(e.Data, strconv.Itoa(snap.Step)+" ") {
+			t.Errorf("got %q with the id of step %d", e.Data, snap.Step)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package graphhttp
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// writer writes server-sent events, as the HTML standard has them.
+type writer struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration
+	buf     []byte
+}
+
+// goneError: the client takes nothing any more.
+type goneError struct{ err error }
+
+func (e *goneError) Error() string { return "the client is gone: " + e.err.Error() }
+func (e *goneError) Unwrap() error { return e.err }
+
+func newWriter(w http.ResponseWriter, timeout time.Duration) *writer {
+	return &writer{w: w, control: http.NewResponseController(w), timeout: timeout}
+}
+
+// begin sends the header, so that the client knows that it is connected before anything happens.
+func (o *writer) begin() error {
+	h := o.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // proxies that hold responses back are asked not to
+	o.buf = append(o.buf[:0], "retry: 1000\n\n"...)
+	return o.flush()
+}
+
+// comment sends what clients ignore.
+func (o *writer) comment() error {
+	o.buf = append(o.buf[:0], ":\n\n"...)
+	return o.flush()
+}
+
+// send writes messages, all in one go. Those that the encoder left out only move the client's last id.
+func (o *writer) send(ms []message) error {
+	o.buf = o.buf[:0]
+	for i := range ms {
+		o.append(&ms[i])
+	}
+	if len(o.buf) == 0 {
+		return nil
+	}
+	return o.flush()
+}
+
+func (o *writer) append(m *message) {
+	if !m.id.IsZero() {
+		o.buf = append(o.buf, "id: "+m.id.String()+"\n"...)
+	}
+	silent := m.Name == "" && m.Data == nil
+	if silent && m.id.IsZero() {
+		return
+	}
+	if !silent {
+		if m.Name != "" {
+			o.buf = append(o.buf, "event: "+oneLine.Replace(m.Name)+"\n"...)
+		}
+		for line := range bytes.SplitSeq(newlines(m.Data), []byte("\n")) {
+			o.buf = append(o.buf, "data: "...)
+			o.buf = append(append(o.buf, line...), '\n')
+		}
+	}
+	o.buf = append(o.buf, '\n')
+}
+
+// oneLine keeps a name from being read as more fields.
+var oneLine = strings.NewReplacer("\r", " ", "\n", " ")
+
+// newlines returns data with all line ends of the standard as \n: a bare \r would end the field.
+func newlines(data []byte) []byte {
+	if bytes.IndexByte(data, '\r') < 0 {
+		return data
+	}
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
+	return bytes.ReplaceAll(data, []byte("\r"), []byte("\n"))
+}
+
+// flush writes what is in buf.
+func (o *writer) flush() error {
+	err := o.control.SetWriteDeadline(time.Now().Add(o.timeout))
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return &goneError{err}
+	}
+	if _, err := o.w.Write(o.buf); err != nil {
+		return &goneError{err}
+	}
+	if err := o.control.Flush(); err != nil {
+		return &goneError{err}
+	}
+	return nil
+}
