@@ -35,15 +35,15 @@ type count struct {
 	full            int // times that there was no room
 	stopped         int // attempts at a run, in the test's own process, that a fault ended
 	runs            int // runs that were checked from beginning to end
-	races           int // threads that two resumed at once
+	races, busy     int // threads that two resumed at once, and where one was told that it is busy
 	acknowledged    int // checkpoints and results that had to be there, and were
 }
 
 func (c *count) String() string {
 	faults := c.kills + c.restarts + c.cuts + c.deadlines + c.full
 	return fmt.Sprintf("%d faults injected (%d workers killed, %d server restarts, %d connections cut or delayed, %d deadlines, %d times no room), "+
-		"%d attempts ended by them, %d runs and %d acknowledgements checked, %d histories of %d calls linearizable, %d threads resumed by two at once",
-		faults, c.kills, c.restarts, c.cuts, c.deadlines, c.full, c.stopped, c.runs, c.acknowledged, c.rounds, c.calls, c.races)
+		"%d attempts ended by them, %d runs and %d acknowledgements checked, %d histories of %d calls linearizable, %d threads resumed by two at once (one found it busy %d times, else finished)",
+		faults, c.kills, c.restarts, c.cuts, c.deadlines, c.full, c.stopped, c.runs, c.acknowledged, c.rounds, c.calls, c.races, c.busy)
 }
 
 // part begins a part that takes its share of a soak.
@@ -88,37 +88,52 @@ func openURL(tb testing.TB, url string) checkpoint.Saver {
 	return s
 }
 
-// benches are those of all savers.
-var benches = map[string]func(t *testing.T, b *bench){
-	"memory": func(*testing.T, *bench) {},
-	"file":   func(t *testing.T, b *bench) { b.url = "file://" + t.TempDir() },
-	"sqlite": func(t *testing.T, b *bench) { b.url = "sqlite://" + filepath.Join(t.TempDir(), "threads.db") },
-	"redis": func(t *testing.T, b *bench) {
-		b.server = testenv.StartRedis(t, true)
-		b.via = func(addr string) string { return "redis://" + addr }
-	},
-	"mysql": func(t *testing.T, b *bench) {
-		b.server = testenv.StartMySQL(t, true)
-		b.via = func(addr string) string { return "mysql://root@" + addr + "/proof" }
-		db, err := sql.Open("mysql", b.server.DSN)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
-		if _, err := db.Exec("CREATE DATABASE proof"); err != nil {
-			t.Fatal(err)
-		}
-	},
-	"postgres": func(t *testing.T, b *bench) {
-		b.server = testenv.StartPostgres(t, true)
-		b.via = func(addr string) string { return strings.Replace(b.server.DSN, b.server.Addr, addr, 1) }
-	},
+// benches returns what furnishes the bench of each saver.
+func benches() map[string]func(t *testing.T, b *bench) {
+	return map[string]func(t *testing.T, b *bench){
+		"memory": func(*testing.T, *bench) {},
+		"file": func(t *testing.T, b *bench) {
+			t.Helper()
+			b.url = "file://" + t.TempDir()
+		},
+		"sqlite": func(t *testing.T, b *bench) {
+			t.Helper()
+			b.url = "sqlite://" + filepath.Join(t.TempDir(), "threads.db")
+		},
+		"redis": func(t *testing.T, b *bench) {
+			t.Helper()
+			b.server = testenv.StartRedis(t, true)
+			b.via = func(addr string) string { return "redis://" + addr }
+		},
+		"mysql":    furnishMySQL,
+		"postgres": furnishPostgres,
+	}
+}
+
+func furnishMySQL(t *testing.T, b *bench) {
+	t.Helper()
+	b.server = testenv.StartMySQL(t, true)
+	b.via = func(addr string) string { return "mysql://root@" + addr + "/proof" }
+	db, err := sql.Open("mysql", b.server.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("CREATE DATABASE proof"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func furnishPostgres(t *testing.T, b *bench) {
+	t.Helper()
+	b.server = testenv.StartPostgres(t, true)
+	b.via = func(addr string) string { return strings.Replace(b.server.DSN, b.server.Addr, addr, 1) }
 }
 
 // prove proves every saver.
 func prove(t *testing.T, soak time.Duration) {
 	t.Helper()
-	for name, furnish := range benches {
+	for name, furnish := range benches() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := &bench{name: name, seed: rand.Uint64() >> 16, soak: soak}

@@ -185,7 +185,7 @@ func serve[Q, A any](reply func(Q) (A, error)) error {
 
 // counters are numbers that processes share: a page of a file in memory.
 type counters struct {
-	clock, gate *int64
+	clock, gate, back *int64
 }
 
 // newCounters makes the file.
@@ -208,7 +208,8 @@ func share(path string) (counters, error) {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return counters{}, err
 	}
-	return counters{clock: (*int64)(unsafe.Pointer(&page[0])), gate: (*int64)(unsafe.Pointer(&page[64]))}, nil
+	number := func(at int) *int64 { return (*int64)(unsafe.Pointer(&page[at])) }
+	return counters{clock: number(0), gate: number(64), back: number(128)}, nil
 }
 
 // now moves the clock on by one, and returns where it stands.

@@ -43,21 +43,25 @@ const most = 3
 
 // work makes n calls.
 func (c *client) work(n int) []operation {
-	c.known, c.ops, c.stray = make(map[string]*known), nil, 0
 	for range n {
-		name := c.threads[c.random.IntN(len(c.threads))]
-		k := c.known[name]
-		if k == nil {
-			k = new(known)
-			c.known[name] = k
-		}
-		o := c.choose(k)
-		o.Thread, o.Client = name, c.number
-		c.call(&o)
-		c.learn(k, &o)
-		c.ops = append(c.ops, o)
+		c.step()
 	}
 	return c.ops
+}
+
+// step makes one call.
+func (c *client) step() {
+	name := c.threads[c.random.IntN(len(c.threads))]
+	k := c.known[name]
+	if k == nil {
+		k = new(known)
+		c.known[name] = k
+	}
+	o := c.choose(k)
+	o.Thread, o.Client = name, c.number
+	c.call(&o)
+	c.learn(k, &o)
+	c.ops = append(c.ops, o)
 }
 
 func newID() string {

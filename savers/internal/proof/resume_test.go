@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -20,28 +21,51 @@ import (
 type attempt struct {
 	Thread string
 	Gate   int64 // how many have come to the gate when it opens
+	Hold   bool  // the first node is to wait until the other attempt is back: that one finds the thread busy
 }
 
 // outcomeOf is what came of it.
 type outcomeOf struct {
-	Pid   int
 	Steps int
 	Busy  bool
 	Err   string
 }
 
-// pass waits until so many have come to the gate. It turns on the spot, so that all of them leave at once.
-func (c counters) pass(n int64) {
-	atomic.AddInt64(c.gate, 1)
-	for atomic.LoadInt64(c.gate) < n {
-		runtime.Gosched()
-	}
+// racer makes attempts.
+type racer struct {
+	counters
+	g    *app
+	held atomic.Int64 // how many are to be back before the first node returns
 }
 
-func (a attempt) run(g *app, c counters) outcomeOf {
-	c.pass(a.Gate)
-	res, err := g.Thread(a.Thread).Resume(context.Background())
-	o := outcomeOf{Pid: os.Getpid(), Steps: res.Steps}
+func newRacer(s checkpoint.Saver, dir, counter string) (*racer, error) {
+	shared, err := share(counter)
+	if err != nil {
+		return nil, err
+	}
+	r := &racer{counters: shared}
+	r.g, err = buildHeld(s, dir, func() {
+		// Were both to run, neither would come back; then the journal has both.
+		for end := time.Now().Add(10 * time.Second); atomic.LoadInt64(r.back) < r.held.Load() && time.Now().Before(end); {
+			rest(100 * time.Microsecond)
+		}
+	})
+	return r, err
+}
+
+// run makes an attempt as soon as the other one is ready, too. It turns on the spot until then, so that both leave at
+// once.
+func (r *racer) run(a attempt) outcomeOf {
+	if a.Hold {
+		r.held.Store(a.Gate - 1)
+	}
+	atomic.AddInt64(r.gate, 1)
+	for atomic.LoadInt64(r.gate) < a.Gate {
+		runtime.Gosched()
+	}
+	res, err := r.g.Thread(a.Thread).Resume(context.Background())
+	atomic.AddInt64(r.back, 1)
+	o := outcomeOf{Steps: res.Steps}
 	var held *checkpoint.BusyError
 	switch {
 	case errors.As(err, &held):
@@ -56,15 +80,11 @@ func (a attempt) run(g *app, c counters) outcomeOf {
 
 // resume is the work of one of two processes.
 func (j *job) resume(s checkpoint.Saver) error {
-	shared, err := share(j.Counter)
+	r, err := newRacer(s, j.Dir, j.Counter)
 	if err != nil {
 		return err
 	}
-	g, err := build(s, j.Dir)
-	if err != nil {
-		return err
-	}
-	return serve(func(a attempt) (outcomeOf, error) { return a.run(g, shared), nil })
+	return serve(func(a attempt) (outcomeOf, error) { return r.run(a), nil })
 }
 
 // proveResume lets two resume one thread at the same instant, again and again.
@@ -80,9 +100,8 @@ func proveResume(t *testing.T, b *bench, c *count) {
 		t.Fatal(err)
 	}
 	both := two(t, b, s, dir, counter)
-	won := make(map[int]int)
 	for b.more(&c.races, least) {
-		a := attempt{Thread: fmt.Sprint("race-", c.races), Gate: int64(2 * c.races)}
+		a := attempt{Thread: fmt.Sprint("race-", c.races), Gate: int64(2 * c.races), Hold: c.races%2 == 0}
 		res, err := stopping.Thread(a.Thread).Invoke(t.Context(), update{Facts: state.Put("who", "proof")})
 		if err != nil || res.Status != graph.Paused {
 			t.Fatalf("thread %s: got it %s, %v; want it paused", a.Thread, res.Status, err)
@@ -92,11 +111,13 @@ func proveResume(t *testing.T, b *bench, c *count) {
 		if outcomes[1].Steps > 0 {
 			winner = outcomes[1]
 		}
-		loser := outcomes[0].Steps + outcomes[1].Steps - winner.Steps
-		if winner.Steps == 0 || loser != 0 || outcomes[0].Err+outcomes[1].Err != "" {
-			t.Errorf("thread %s: got %+v; want one that ran the thread, and one that found it busy or finished", a.Thread, outcomes)
+		loser, refused := outcomes[0].Steps+outcomes[1].Steps-winner.Steps, outcomes[0].Busy || outcomes[1].Busy
+		if winner.Steps == 0 || winner.Busy || loser != 0 || a.Hold && !refused || outcomes[0].Err+outcomes[1].Err != "" {
+			t.Errorf("%+v: got %+v; want one that ran the thread, and one that found it busy, or finished when it was not held", a, outcomes)
 		}
-		won[winner.Pid]++
+		if refused {
+			c.busy++
+		}
 		if onlyOne(t, dir, a.Thread); t.Failed() {
 			return
 		}
@@ -141,18 +162,14 @@ func two(t *testing.T, b *bench, s checkpoint.Saver, dir, counter string) func(a
 			return out
 		}
 	}
-	shared, err := share(counter)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := build(s, dir)
+	r, err := newRacer(s, dir, counter)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return func(a attempt) (out [2]outcomeOf) {
 		var both sync.WaitGroup
 		for i := range out {
-			both.Go(func() { out[i] = a.run(g, shared) })
+			both.Go(func() { out[i] = r.run(a) })
 		}
 		both.Wait()
 		return out

@@ -37,7 +37,7 @@ func (j journal) note(words ...any) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(fmt.Sprintln(words...))
+	_, err = fmt.Fprintln(f, words...)
 	return errors.Join(err, f.Close())
 }
 
@@ -85,6 +85,11 @@ const spins = 5
 // build returns the graph: two parallel branches of different length that join, then a loop. Each node takes itself
 // down in the journal before anything else.
 func build(s checkpoint.Saver, dir string, opts ...graph.Option) (*app, error) {
+	return buildHeld(s, dir, func() {}, opts...)
+}
+
+// buildHeld returns the graph; its first node, when it has taken itself down, does not return before hold does.
+func buildHeld(s checkpoint.Saver, dir string, hold func(), opts ...graph.Option) (*app, error) {
 	g := graph.New("proof", proof.StateSchema)
 	node := func(id graph.ID) {
 		g.Node(id, func(ctx context.Context, s proof.State) (update, error) {
@@ -93,7 +98,11 @@ func build(s checkpoint.Saver, dir string, opts ...graph.Option) (*app, error) {
 			u.Log.Append(fmt.Sprint(id, len(s.Log)))
 			u.Count.Add(1)
 			u.Facts.Put(string(id), strings.Repeat(string(id), 20))
-			return u, journalOf(dir, task.Thread).note("run", task.Key, task.Step, id, os.Getpid())
+			err := journalOf(dir, task.Thread).note("run", task.Key, task.Step, id, os.Getpid())
+			if id == "begin" {
+				hold()
+			}
+			return u, err
 		})
 	}
 	for _, id := range []graph.ID{"begin", "left", "right", "longer", "spin"} {
@@ -123,8 +132,11 @@ func travel(ctx context.Context, g *app, thread string) (result, error) {
 	return res, err
 }
 
-// arrive travels until the thread is finished, however often a fault stops it, which it counts. It gives up when ctx ends.
+// arrive travels until the thread is finished, however often a fault stops it, which it counts. What no fault explains
+// ends it, and so do some minutes.
 func arrive(ctx context.Context, thread string, try again, stopped *atomic.Int64) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
 	for n := 0; ; n++ {
 		c, cancel, g, err := try(n)
 		if err != nil {
@@ -135,8 +147,10 @@ func arrive(ctx context.Context, thread string, try again, stopped *atomic.Int64
 		if err == nil && res.Status == graph.Finished {
 			return nil
 		}
-		if ctx.Err() != nil || errors.Is(err, checkpoint.ErrDamaged) {
-			return fmt.Errorf("thread %s, attempt %d: %s: %w", thread, n, res.Status, err)
+		var saver *graph.SaverError
+		explained := errors.As(err, &saver) && !errors.Is(err, checkpoint.ErrDamaged) || errors.Is(err, context.DeadlineExceeded)
+		if ctx.Err() != nil || !explained {
+			return fmt.Errorf("thread %s, attempt %d: got it %s with error %w, want it finished", thread, n+1, res.Status, err)
 		}
 		stopped.Add(1)
 		if n > 5 {
