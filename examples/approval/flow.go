@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+// The nodes, as routes and tests name them.
+const (
+	NodeCheck  graph.ID = "check"
+	NodeDecide graph.ID = "decide"
+	NodeOrder  graph.ID = "order"
+	NodeClose  graph.ID = "close"
+)
+
+// From these prices on, in cents, so many people have to approve.
+const (
+	onePrice = 50_00
+	twoPrice = 1000_00
+)
+
+// approve is what approvers are asked.
+var approve = graph.NewQuestion[Purchase, Vote]("approve")
+
+// flow is the way of a request.
+type flow = graph.Graph[State, StateUpdate]
+
+// office has the nodes.
+type office struct {
+	latency time.Duration // of each step of an order; for watching
+}
+
+// newFlow wires the nodes:
+//
+//	check -+- decide -+- order
+//	       |   ^ | |
+//	       |   +-+ +--- close
+//	       +- order
+//
+// decide asks one person at a time, and runs again while it takes more of them.
+func newFlow(o office, saver checkpoint.Saver, opts ...graph.Option) (*flow, error) {
+	g := graph.New("approval", StateSchema)
+	g.Node(NodeCheck, o.check)
+	g.Node(NodeDecide, o.decide, approve)
+	g.Node(NodeOrder, o.order)
+	g.Node(NodeClose, o.close)
+	g.Edge(graph.Start, NodeCheck)
+	g.Route(NodeCheck, o.next, NodeDecide, NodeOrder, NodeClose)
+	g.Route(NodeDecide, o.next, NodeDecide, NodeOrder, NodeClose)
+	g.Edge(NodeOrder, graph.End)
+	g.Edge(NodeClose, graph.End)
+	return g.Compile(append(opts, graph.Saver(saver))...)
+}
+
+func (o office) check(_ context.Context, s State) (StateUpdate, error) {
+	var u StateUpdate
+	switch n := approvers(s.Purchase.Cents); n {
+	case 0:
+		u.Log.Append(fmt.Sprintf("%s costs %s: nobody has to approve it", s.Purchase.Item, price(s.Purchase.Cents)))
+	case 1:
+		u.Log.Append(fmt.Sprintf("%s costs %s: one person has to approve it", s.Purchase.Item, price(s.Purchase.Cents)))
+	default:
+		u.Log.Append(fmt.Sprintf("%s costs %s: %d people have to approve it", s.Purchase.Item, price(s.Purchase.Cents), n))
+	}
+	return u, nil
+}
+
+func (o office) decide(ctx context.Context, s State) (StateUpdate, error) {
+	q := s.Purchase
+	for _, v := range s.Votes {
+		q.Approved = append(slices.Clip(q.Approved), v.By)
+	}
+	vote, err := approve.Ask(ctx, q)
+	if err != nil {
+		return StateUpdate{}, err // nobody has answered yet: decide runs again when somebody has
+	}
+	var u StateUpdate
+	if vote.OK && sameName(vote.By, q.By) {
+		u.Log.Append(vote.By + " cannot approve a request of their own")
+		return u, nil
+	}
+	if vote.OK && slices.ContainsFunc(q.Approved, func(by string) bool { return sameName(by, vote.By) }) {
+		u.Log.Append(vote.By + " has approved it already: somebody else has to")
+		return u, nil
+	}
+	line := vote.By + " denied it"
+	if vote.OK {
+		line = vote.By + " approved it"
+	}
+	if vote.Note != "" {
+		line += ": " + vote.Note
+	}
+	u.Votes.Append(vote)
+	u.Log.Append(line)
+	return u, nil
+}
+
+// next says what comes after the votes that there are.
+func (o office) next(_ context.Context, s State) (graph.Next, error) {
+	for _, v := range s.Votes {
+		if !v.OK {
+			return graph.To(NodeClose), nil
+		}
+	}
+	if len(s.Votes) < approvers(s.Purchase.Cents) {
+		return graph.To(NodeDecide), nil
+	}
+	return graph.To(NodeOrder), nil
+}
+
+// order does what it takes to buy, and tells how far it is.
+func (o office) order(ctx context.Context, s State) (StateUpdate, error) {
+	for _, step := range []string{"asking for offers", "comparing offers", "writing the order"} {
+		graph.Emit(ctx, step)
+		select {
+		case <-time.After(o.latency):
+		case <-ctx.Done():
+			return StateUpdate{}, ctx.Err()
+		}
+	}
+	var u StateUpdate
+	u.Outcome.Set(Ordered)
+	u.Log.Append(s.Purchase.Item + " is ordered")
+	return u, nil
+}
+
+func (o office) close(_ context.Context, s State) (StateUpdate, error) {
+	var u StateUpdate
+	u.Outcome.Set(Denied)
+	u.Log.Append(s.Purchase.Item + " is not bought")
+	return u, nil
+}
+
+// approvers returns how many people have to approve a price.
+func approvers(cents int64) int {
+	switch {
+	case cents >= twoPrice:
+		return 2
+	case cents >= onePrice:
+		return 1
+	}
+	return 0
+}
+
+func sameName(a, b string) bool {
+	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
+}
+
+func price(cents int64) string { return fmt.Sprintf("%d.%02d", cents/100, cents%100) }

@@ -1,0 +1,94 @@
+// Approval is a small service where people ask for purchases and others approve or deny them, in a browser. Requests wait
+// for answers in a folder: stop the service or kill it, start it again, and they still wait.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/graphgen-go/graphgen/savers/file"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// command runs the service until ctx ends, and returns the exit code: 0 stopped, 1 something failed, 2 wrong usage.
+func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	f := flag.NewFlagSet("approval", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	addr := f.String("addr", "127.0.0.1:8080", "the `address` to listen on; port 0 takes a free one")
+	dir := f.String("dir", "approval.data", "the `folder` that keeps requests")
+	latency := f.Duration("latency", 300*time.Millisecond, "how long each step of an order takes; for watching")
+	if err := f.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return 2
+	}
+	if f.NArg() > 0 {
+		fmt.Fprintf(stderr, "approval: unexpected argument %q\n", f.Arg(0))
+		return 2
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", *addr)
+	if err == nil {
+		fmt.Fprintf(stdout, "approval: http://%s\n", l.Addr())
+		err = serve(ctx, l, *dir, office{latency: *latency}, slog.New(slog.NewTextHandler(stderr, nil)))
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "approval: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// grace is how long a shutdown waits for what is under way.
+const grace = 20 * time.Second
+
+// serve serves l, with the requests in dir, until ctx ends. Then it stops runs between two steps, ends streams, and
+// answers what came in before.
+func serve(ctx context.Context, l net.Listener, dir string, o office, log *slog.Logger) (err error) {
+	defer l.Close() //nolint:errcheck // the http.Server has closed it, unless it never came to serve
+	saver, err := file.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, saver.Close()) }()
+	app, err := newFlow(o, saver)
+	if err != nil {
+		return err
+	}
+	s, err := newServer(app, saver, log)
+	if err != nil {
+		return err
+	}
+	if err := s.goOn(ctx); err != nil && ctx.Err() == nil {
+		return errors.Join(err, app.Drain(ctx))
+	}
+	web := &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute}
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(l) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	err = app.Drain(stop)
+	s.hub.Close()
+	return errors.Join(err, web.Shutdown(stop))
+}

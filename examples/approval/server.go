@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/graph/graphhttp"
+	"github.com/graphgen-go/graphgen/runtime/state"
+)
+
+//go:embed web
+var web embed.FS
+
+// server shows requests and takes answers.
+type server struct {
+	app   *flow
+	saver checkpoint.Saver
+	hub   *graphhttp.Hub[State, StateUpdate]
+	pages *template.Template
+	log   *slog.Logger
+}
+
+func newServer(app *flow, saver checkpoint.Saver, log *slog.Logger) (*server, error) {
+	pages, err := template.New("").Funcs(template.FuncMap{"price": price}).ParseFS(web, "web/*.html")
+	if err != nil {
+		return nil, err
+	}
+	s := &server{app: app, saver: saver, pages: pages, log: log}
+	s.hub = graphhttp.New(app, encode,
+		graphhttp.Events(graph.EventValue|graph.EventCustom|graph.EventQuestion|graph.EventEnd),
+		graphhttp.Report(func(thread string, err error) { log.Error("stream", "request", thread, "err", err) }))
+	return s, nil
+}
+
+// handler serves all pages. Nothing that a page of another site sends is taken.
+func (s *server) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", s.list)
+	mux.HandleFunc("POST /requests", s.submit)
+	mux.HandleFunc("GET /requests/{id}", s.show)
+	mux.HandleFunc("POST /requests/{id}/answers", s.answer)
+	mux.Handle("GET /requests/{id}/events", s.hub.Handler(readCall))
+	mux.Handle("GET /web/", http.FileServerFS(web))
+	guarded := http.NewCrossOriginProtection().Handler(mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Security-Policy", "default-src 'self'; frame-ancestors 'none'; form-action 'self'")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+		guarded.ServeHTTP(w, r)
+	})
+}
+
+// goOn takes up what a server that stopped or died has left: a request that waits for a person needs nobody until the
+// answer comes.
+func (s *server) goOn(ctx context.Context) error {
+	for _, status := range []checkpoint.Status{checkpoint.Running, checkpoint.Paused} {
+		for t, err := range s.saver.Threads(ctx, checkpoint.ThreadQuery{Status: status}) {
+			if err != nil {
+				return err
+			}
+			var busy *checkpoint.BusyError
+			if err := s.hub.Resume(context.WithoutCancel(ctx), t.ID); err != nil && !errors.As(err, &busy) {
+				s.log.Error("resume", "request", t.ID, "err", err)
+			}
+		}
+	}
+	return nil
+}
+
+// waiting is a request that waits for somebody, as the list shows it.
+type waiting struct {
+	Request  string
+	Purchase Purchase
+}
+
+// list shows who is asked what. It reads what the saver keeps beside the threads, and no state.
+func (s *server) list(w http.ResponseWriter, r *http.Request) {
+	page := struct {
+		Key     string
+		Waiting []waiting
+	}{Key: strings.ToLower(rand.Text())}
+	for t, err := range s.saver.Threads(r.Context(), checkpoint.ThreadQuery{Status: checkpoint.Waiting}) {
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		questions, err := graph.Questions(t)
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		for _, q := range questions {
+			p, err := approve.Of(q)
+			if err != nil {
+				s.fail(w, r, err)
+				return
+			}
+			page.Waiting = append(page.Waiting, waiting{t.ID, p})
+		}
+	}
+	s.render(w, r, http.StatusOK, "list.html", page)
+}
+
+// keys are what the form names requests by: made by list, so that a form sent twice is one request.
+var keys = regexp.MustCompile(`^[a-z2-7]{26}$`)
+
+// submit starts a request.
+func (s *server) submit(w http.ResponseWriter, r *http.Request) {
+	p, key, err := readPurchase(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	err = s.hub.Invoke(context.WithoutCancel(r.Context()), key, StateUpdate{Purchase: state.Set(p)}, graph.RequestID(key))
+	var busy *checkpoint.BusyError
+	if err != nil && !errors.As(err, &busy) { // busy: the same form, sent before, is being worked on
+		s.fail(w, r, err)
+		return
+	}
+	http.Redirect(w, r, "/requests/"+key, http.StatusSeeOther)
+}
+
+func readPurchase(r *http.Request) (p Purchase, key string, err error) {
+	if key = r.PostFormValue("key"); !keys.MatchString(key) {
+		return p, "", errors.New("the form has no key: load the page again")
+	}
+	p = Purchase{Item: strings.TrimSpace(r.PostFormValue("item")), By: strings.TrimSpace(r.PostFormValue("by"))}
+	if p.Item == "" || p.By == "" {
+		return p, "", errors.New("a request says what is to be bought, and who wants it")
+	}
+	p.Cents, err = readPrice(r.PostFormValue("price"))
+	return p, key, err
+}
+
+// readPrice reads a price such as 12 or 12.50.
+func readPrice(s string) (int64, error) {
+	whole, rest, _ := strings.Cut(strings.TrimSpace(s), ".")
+	units, err := strconv.ParseUint(whole, 10, 32)
+	cents, restErr := strconv.ParseUint((rest + "00")[:2], 10, 8)
+	if err != nil || restErr != nil || len(rest) > 2 {
+		return 0, fmt.Errorf("the price %q is not one: write 12 or 12.50", s)
+	}
+	return int64(units*100 + cents), nil //nolint:gosec // 32 bits times 100 fit
+}
+
+// open is a question as the page shows it.
+type open struct {
+	ID       string
+	Purchase Purchase
+}
+
+// show shows one request.
+func (s *server) show(w http.ResponseWriter, r *http.Request) { s.page(w, r, http.StatusOK, "") }
+
+func (s *server) page(w http.ResponseWriter, r *http.Request, status int, notice string) {
+	id := r.PathValue("id")
+	snap, err := s.app.Thread(id).State(r.Context())
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	page := struct {
+		ID, Notice string
+		State      State
+		Checkpoint checkpoint.ID
+		Status     string
+		Open       []open
+	}{ID: id, Notice: notice, State: snap.State, Checkpoint: snap.Checkpoint, Status: snap.Status.String()}
+	for _, q := range snap.Waiting {
+		p, err := approve.Of(q)
+		if err != nil {
+			s.fail(w, r, err)
+			return
+		}
+		page.Open = append(page.Open, open{q.ID, p})
+	}
+	s.render(w, r, status, "request.html", page)
+}
+
+// answer takes a vote.
+func (s *server) answer(w http.ResponseWriter, r *http.Request) {
+	vote := Vote{By: strings.TrimSpace(r.PostFormValue("by")), Note: strings.TrimSpace(r.PostFormValue("note"))}
+	switch r.PostFormValue("vote") {
+	case "approve":
+		vote.OK = true
+	case "deny":
+	default:
+		http.Error(w, "a vote is to approve or to deny", http.StatusBadRequest)
+		return
+	}
+	if vote.By == "" {
+		http.Error(w, "a vote has a name", http.StatusBadRequest)
+		return
+	}
+	// The question is the one that the page showed. Whether it is still open, only the run can tell: between a look and an
+	// answer somebody else may have decided.
+	asked := graph.Waiting{ID: r.PostFormValue("question"), Question: "approve"}
+	err := s.hub.Resume(context.WithoutCancel(r.Context()), r.PathValue("id"), approve.Answer(asked, vote))
+	switch {
+	case err == nil:
+		http.Redirect(w, r, "/requests/"+r.PathValue("id"), http.StatusSeeOther)
+	case errors.Is(err, graph.ErrNotAsked), errors.Is(err, checkpoint.ErrConflict):
+		s.page(w, r, http.StatusConflict, "This was already decided. Your answer was not counted.")
+	default:
+		s.fail(w, r, err)
+	}
+}
+
+// readCall says what the event stream of a page is about.
+func readCall(r *http.Request) (graphhttp.Call[StateUpdate], error) {
+	c := graphhttp.Call[StateUpdate]{Thread: r.PathValue("id")}
+	if after := r.URL.Query().Get("after"); after != "" {
+		id, err := checkpoint.ParseID(after)
+		if err != nil {
+			return c, errors.New("after is not the id of a checkpoint")
+		}
+		c.After = id
+	}
+	return c, nil
+}
+
+// encode makes of an event what web/request.js reads.
+func encode(e graph.Event[State, StateUpdate], err error) (graphhttp.Message, error) {
+	var name string
+	var v any
+	switch e.Kind {
+	case graph.EventCheckpoint:
+		name, v = "checkpoint", struct {
+			Log     []string `json:"log"`
+			Outcome Outcome  `json:"outcome"`
+		}{e.State.Log, e.State.Outcome}
+	case graph.EventCustom:
+		name, v = "progress", e.Custom
+	case graph.EventQuestion:
+		name, v = "question", e.Question.ID
+	case graph.EventEnd:
+		status := e.Result.Status.String()
+		if err != nil && !errors.Is(err, graph.ErrDraining) {
+			status = "failed" // why is in the server's log: it is nothing for strangers
+		}
+		name, v = "end", status
+	default:
+		return graphhttp.Message{}, nil
+	}
+	data, err := json.Marshal(v)
+	return graphhttp.Message{Name: name, Data: data}, err
+}
+
+func (s *server) render(w http.ResponseWriter, r *http.Request, status int, name string, page any) {
+	var b strings.Builder
+	if err := s.pages.ExecuteTemplate(&b, name, page); err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	if _, err := w.Write([]byte(b.String())); err != nil {
+		s.log.Info("a page was not taken", "path", r.URL.Path, "err", err)
+	}
+}
+
+// fail answers a request that went wrong. The cause is logged and not shown.
+func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	status := graphhttp.Status(err)
+	if status == http.StatusInternalServerError {
+		s.log.Error("request", "path", r.URL.Path, "err", err)
+	}
+	http.Error(w, http.StatusText(status), status)
+}
