@@ -26,6 +26,7 @@ func mariadb(durable bool) kind {
 		run: func(s *Server) []string {
 			args := []string{"mariadbd", "--no-defaults", "--datadir=" + s.path("data"), "--socket=" + s.path("sock"),
 				"--port=" + s.port(0), "--bind-address=127.0.0.1", "--pid-file=" + s.path("pid"),
+				"--tmpdir=" + s.dir, // a server that starts removes the temporary tables of all that share the folder for them
 				"--skip-name-resolve", "--character-set-server=utf8mb4", "--innodb-buffer-pool-size=64M",
 				"--innodb-log-file-size=64M", "--performance-schema=OFF", "--max-connections=300", "--max-allowed-packet=64M"}
 			if durable {
