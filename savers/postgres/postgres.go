@@ -136,6 +136,10 @@ func dialect() *sqlsaver.Dialect {
 		Bytes:    "CAST(? AS bytea)",
 		Number:   "CAST(? AS bigint)",
 		Numbered: true,
+		// A plain join would be by thread alone, and read all for each, until the server has counted the rows.
+		Preceding: `LEFT JOIN LATERAL (SELECT b.id FROM graph_checkpoint b
+	WHERE b.thread_no = c.thread_no AND b.version = c.version AND b.ns_no = c.ns_no AND b.seq < c.seq AND b.seq >= c.seq - 1
+	ORDER BY b.seq DESC LIMIT 1) p ON true`,
 		Then:     "JOIN",
 		Seq:      "h.seq + 1",
 		Stored:   " RETURNING version, seq",

@@ -83,8 +83,11 @@ const (
 const recordColumns = `SELECT c.seq, c.id, c.flags, c.step, c.created, c.parent, c.base, c.commits, c.body, p.id, l.line, l.fingerprint, l.graph
 FROM graph_checkpoint c
 JOIN graph_line l ON l.thread_no = c.thread_no AND l.version = c.version AND l.line_no = c.line_no
-LEFT JOIN graph_checkpoint p ON p.thread_no = c.thread_no AND p.version = c.version AND p.ns_no = c.ns_no AND p.seq = c.seq - 1
+{preceding}
 `
+
+// preceding joins the row before, where the dialect has no other way.
+const preceding = "LEFT JOIN graph_checkpoint p ON p.thread_no = c.thread_no AND p.version = c.version AND p.ns_no = c.ns_no AND p.seq = c.seq - 1"
 
 // deadBase finds the base b of a pending write in graph_write when it has been committed: it says so itself, or the
 // record after it does.
