@@ -1,0 +1,201 @@
+package savers_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// row is a row of the table.
+type row struct {
+	saver, what  string
+	figure, base float64
+	format       string // of a figure
+	limit        float64
+}
+
+// table has the rows of all benchmarks that ran.
+var table []row
+
+// TestMain measures beside a heap of 64 MB, as a server has one, and prints the table.
+func TestMain(m *testing.M) {
+	ballast := make([]byte, 64<<20)
+	code := m.Run()
+	runtime.KeepAlive(ballast)
+	if len(table) > 0 {
+		fmt.Println("\n| saver | what | figure | beside | ratio | target | |\n|---|---|---:|---:|---:|---:|---|")
+	}
+	for _, r := range table {
+		fmt.Println(r)
+	}
+	os.Exit(code)
+}
+
+func (r row) String() string {
+	figure, beside, ratio, target, verdict := fmt.Sprintf(r.format, r.figure), "", "", "", ""
+	if r.base > 0 {
+		beside, ratio = fmt.Sprintf(r.format, r.base), fmt.Sprintf("%.2f", r.figure/r.base)
+	}
+	if r.limit > 0 {
+		target, verdict = fmt.Sprintf("%.2f", r.limit), "met"
+		if r.figure/r.base > r.limit {
+			verdict = "**missed**"
+		}
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s |", r.saver, r.what, figure, beside, ratio, target, verdict)
+}
+
+const (
+	micros = "%.1f µs"
+	bytes  = "%.0f B"
+)
+
+// BenchmarkSavers fills the table. Each round commits step n of four threads and writes as much by the bare driver, in
+// turn, so that all meet the same moments of the machine; figures are medians of all rounds.
+func BenchmarkSavers(b *testing.B) {
+	for _, where := range venues {
+		b.Run(where.name, func(b *testing.B) {
+			v := where.open(b)
+			if v.stored != nil {
+				measureSize(b, where.name, v)
+			}
+			measureAppend(b, where.name, v)
+		})
+	}
+}
+
+// sizeLimits say how much a byte of messages may take, headers and snapshots included.
+var sizeLimits = map[string]float64{"file": 1.6, "sqlite": 1.6}
+
+// measureSize measures what loops of 1,000 steps take, and how long their heads take to load.
+func measureSize(b *testing.B, name string, v *venue) {
+	b.Helper()
+	const steps = 1000
+	for _, l := range []struct {
+		what, thread string
+		run          func(testing.TB, checkpoint.Saver, string, int)
+		size, limit  float64
+	}{
+		{"stored by 1,000 messages of 200 B", "talk", talk, 200, sizeLimits[name]},
+		{"stored by 1,000 texts of 10 kB, each in place of the last", "rewrite", rewrite, 10_000, 0},
+	} {
+		before := must(v.stored())(b)
+		l.run(b, v.saver, l.thread, steps)
+		after := must(v.stored())(b)
+		table = append(table, row{saver: name, what: l.what, figure: float64(after - before), base: steps * l.size, format: bytes, limit: l.limit})
+	}
+}
+
+// lengths are the steps that are measured.
+var lengths = []int{10, 100, 1000, 10_000}
+
+// turn is how many steps are measured on one thread before it is put aside for a new one, while it is short.
+const turn = 10
+
+// measureAppend measures b.N rounds.
+func measureAppend(b *testing.B, name string, v *venue) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
+	defer cancel()
+	written := 0
+	if v.write != nil {
+		for ; written < 1000; written++ {
+			if err := v.write(ctx, written); err != nil {
+				b.Fatal(err)
+			}
+		}
+		measureRead(ctx, b, name, v)
+	}
+	lines, appends, bare := make([]*line, len(lengths)), make([][]time.Duration, len(lengths)), []time.Duration(nil)
+	for round := 0; b.Loop(); round++ {
+		for i, n := range lengths {
+			if lines[i] == nil || n <= 10*turn {
+				lines[i] = must(begin(ctx, v.saver, fmt.Sprintf("step %d, round %d", n, round), n-turn/2))(b)
+			}
+		}
+		for t := range turn {
+			for i := range len(lines) + 1 {
+				at := (i + t) % (len(lines) + 1) // each follows each of the others in turn
+				d, err := v.one(ctx, lines, at, &written)
+				switch {
+				case err != nil:
+					b.Fatal(err)
+				case at < len(lines):
+					appends[at] = append(appends[at], d)
+				case v.write != nil:
+					bare = append(bare, d)
+				}
+			}
+		}
+	}
+	tabulate(b, name, appends, bare)
+}
+
+// one commits the next step of a line, or after the last writes by the bare driver, and returns how long that took.
+func (v *venue) one(ctx context.Context, lines []*line, at int, written *int) (time.Duration, error) {
+	start := time.Now()
+	var err error
+	switch {
+	case at < len(lines):
+		err = lines[at].commit(ctx)
+	case v.write != nil:
+		err = v.write(ctx, *written)
+		*written++
+	}
+	return time.Since(start), err
+}
+
+// tabulate adds the rows of appends.
+func tabulate(b *testing.B, name string, appends [][]time.Duration, bare []time.Duration) {
+	b.Helper()
+	first := median(appends[0])
+	for i, n := range lengths {
+		r := row{saver: name, what: fmt.Sprintf("append of step %d, beside step 10", n), figure: median(appends[i]), base: first, format: micros, limit: 1.2}
+		b.ReportMetric(r.figure, fmt.Sprintf("µs/step-%d", n))
+		if n > lengths[0] {
+			table = append(table, r)
+		}
+	}
+	if bare != nil {
+		r := row{saver: name, what: "append of step 1,000, beside one write by the bare driver", figure: median(appends[2]), base: median(bare), format: micros, limit: 1.25}
+		b.ReportMetric(r.base, "µs/bare")
+		table = append(table, r)
+	}
+}
+
+// measureRead measures the loading of heads: of a thread of messages, beside the bare driver reading as many rows, and
+// of one whose text was written anew each step.
+func measureRead(ctx context.Context, b *testing.B, name string, v *venue) {
+	b.Helper()
+	var messages, text, bare []time.Duration
+	for range 40 {
+		for thread, into := range map[string]*[]time.Duration{"talk": &messages, "rewrite": &text} {
+			start := time.Now()
+			chain, err := v.saver.Load(ctx, checkpoint.Place{Thread: thread})
+			*into = append(*into, time.Since(start))
+			if err != nil || len(chain.Records) == 0 || thread == "talk" && len(chain.Records) < 1000 {
+				b.Fatalf("loaded %d records of %s, %v; want a chain", len(chain.Records), thread, err)
+			}
+		}
+		start := time.Now()
+		n, err := v.read(ctx)
+		bare = append(bare, time.Since(start))
+		if err != nil || n != 1000 {
+			b.Fatalf("read %d rows, %v; want 1000", n, err)
+		}
+	}
+	table = append(table,
+		row{saver: name, what: "load of 1,000 messages, beside 1,000 rows by the bare driver", figure: median(messages), base: median(bare), format: micros},
+		row{saver: name, what: "load of a text written 1,000 times", figure: median(text), format: micros})
+}
+
+func median(d []time.Duration) float64 {
+	slices.Sort(d)
+	return float64(d[len(d)/2]) / float64(time.Microsecond)
+}
