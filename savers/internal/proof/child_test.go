@@ -158,28 +158,44 @@ func (p *process) answer(tb testing.TB, into any) {
 	}
 }
 
-// serve answers requests until there are no more.
+// serve answers requests until there are no more. A process that nobody waits for any more ends at once.
 func serve[Q, A any](reply func(Q) (A, error)) error {
-	in, out := bufio.NewReader(os.Stdin), json.NewEncoder(os.Stdout)
-	for {
-		line, err := in.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return nil
+	var busy atomic.Bool
+	requests, failed := make(chan Q), make(chan error, 1)
+	go func() {
+		defer close(requests)
+		for in := json.NewDecoder(os.Stdin); ; {
+			var q Q
+			err := in.Decode(&q)
+			if err != nil && busy.Load() {
+				os.Exit(1) //nolint:forbidigo // the test is gone
+			}
+			if err != nil {
+				if !errors.Is(err, io.EOF) {
+					failed <- err
+				}
+				return
+			}
+			requests <- q
 		}
-		if err != nil {
-			return err
-		}
-		var q Q
-		if err := json.Unmarshal(line, &q); err != nil {
-			return err
-		}
+	}()
+	out := json.NewEncoder(os.Stdout)
+	for q := range requests {
+		busy.Store(true)
 		a, err := reply(q)
 		if err != nil {
 			return err
 		}
+		busy.Store(false) // who has the answer may leave
 		if err := out.Encode(a); err != nil {
 			return err
 		}
+	}
+	select {
+	case err := <-failed:
+		return err
+	default:
+		return nil
 	}
 }
 
