@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the servers that tests need and this machine does not have: Redis, MariaDB and PostgreSQL. Tests start
-# and stop servers of their own, so no service has to run. It ends with 0 when nothing is missing any more, and says
+# Installs what tests need and this machine does not have: the servers Redis, MariaDB and PostgreSQL, and a browser. Tests
+# start and stop servers of their own, so no service has to run. It ends with 0 when nothing is missing any more, and says
 # what to do otherwise.
 set -eu
 
@@ -16,6 +16,7 @@ missing() {
 	have redis-server || echo redis-server
 	{ have mariadbd && have mariadb-install-db; } || echo mariadb-server
 	{ have postgres && have initdb; } || echo postgresql
+	have chromium || have chromium-browser || have google-chrome || have google-chrome-stable || [ -n "${GRAPHGEN_TEST_BROWSER:-}" ] || echo chromium
 }
 
 packages=$(missing)
@@ -34,10 +35,10 @@ if have apt-get && { [ "$(id -u)" = 0 ] || [ -n "$root" ]; }; then
 	[ -z "$packages" ] && exit 0
 fi
 
-echo "The tests need servers that are not here:" $packages >&2
+echo "The tests need what is not here:" $packages >&2
 cat >&2 <<'END'
-Install them; no service needs to run. Debian, Ubuntu: apt-get install redis-server mariadb-server postgresql
-macOS: brew install redis mariadb postgresql
+Install them; no service needs to run. Debian, Ubuntu: apt-get install redis-server mariadb-server postgresql chromium
+macOS: brew install redis mariadb postgresql, and brew install --cask google-chrome (GRAPHGEN_TEST_BROWSER names its program)
 Most tests can use running servers instead (compose.yaml starts all three): set GRAPHGEN_TEST_REDIS_ADDR,
 GRAPHGEN_TEST_MYSQL_DSN and GRAPHGEN_TEST_POSTGRES_DSN; those that kill a server cannot.
 Or leave out every test that needs one: go test -short ./...
