@@ -1,0 +1,272 @@
+// Timetravel plans a trip within a budget, keeps every step of it, and travels in what it kept: it lists the steps,
+// shows and compares them, runs again from any of them, and goes on from any of them with something else.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/savers/file"
+)
+
+const usage = `Timetravel plans a trip, and travels in what it planned.
+
+	timetravel run [-dir DIR] TRIP city=CITY days=N budget=EUROS
+	timetravel history [-dir DIR] TRIP
+	timetravel show [-dir DIR] TRIP [AT]
+	timetravel diff [-dir DIR] TRIP AT OTHER
+	timetravel replay [-dir DIR] TRIP AT
+	timetravel fork [-dir DIR] [-as NODE] TRIP AT FIELD=VALUE...
+	timetravel resume [-dir DIR] TRIP [AT]
+	timetravel two [-dir DIR]
+
+AT and OTHER are checkpoints: the number or the id in the history. fork edits and stops; resume goes on.
+Fields: city, days, budget, hotel=NAME:EUROS, tag, log.
+`
+
+// errUsage: the command line makes no sense, and the reason has been printed.
+var errUsage = errors.New("usage")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// action is what one command does with a trip and the arguments after it.
+type action struct {
+	min, max int // how many arguments follow the trip
+	do       func(ctx context.Context, t thread, args []string, out io.Writer) error
+}
+
+// command runs one command and returns the exit code: 0 done, 1 something failed, 2 wrong usage.
+func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	name := ""
+	if len(args) > 0 {
+		name, args = args[0], args[1:]
+	}
+	f := flag.NewFlagSet("timetravel "+name, flag.ContinueOnError)
+	f.SetOutput(stderr)
+	dir := f.String("dir", "timetravel.data", "the `folder` that keeps the trips")
+	as := ""
+	if name == "fork" {
+		f.StringVar(&as, "as", "", "edit as if this `node` had written it: what follows the node is due")
+	}
+	const many = 1 << 10
+	actions := map[string]action{
+		"run":     {1, many, run},
+		"history": {0, 0, history},
+		"show":    {0, 1, show},
+		"diff":    {2, 2, diff},
+		"replay":  {1, 1, resume},
+		"fork":    {1, many, fork(&as)},
+		"resume":  {0, 1, resume},
+		"two":     {0, 0, nil},
+	}
+	a, ok := actions[name]
+	if !ok {
+		fmt.Fprint(stderr, usage)
+		return 2
+	}
+	if err := f.Parse(args); err != nil {
+		return 2 // Parse has printed it
+	}
+	err := open(ctx, *dir, a, f.Args(), stdout)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errUsage):
+		fmt.Fprint(stderr, usage)
+		return 2
+	}
+	fmt.Fprintf(stderr, "timetravel %s: %v\n", name, err)
+	return 1
+}
+
+// open opens the folder and does a.
+func open(ctx context.Context, dir string, a action, args []string, out io.Writer) (err error) {
+	if a.do == nil && len(args) != 0 || a.do != nil && (len(args) < 1+a.min || len(args) > 1+a.max) {
+		return errUsage
+	}
+	saver, err := file.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, saver.Close()) }()
+	if a.do == nil {
+		return two(ctx, saver, out)
+	}
+	trip, err := newTrip(saver)
+	if err != nil {
+		return err
+	}
+	return a.do(ctx, trip.Thread(args[0]), args[1:], out)
+}
+
+func run(ctx context.Context, t thread, args []string, out io.Writer) error {
+	in, err := parseEdit(args)
+	if err != nil {
+		return err
+	}
+	res, err := t.Invoke(ctx, in)
+	if err != nil {
+		return err
+	}
+	return writeState(out, res.State, res.Next)
+}
+
+func history(ctx context.Context, t thread, _ []string, out io.Writer) error {
+	number, err := numbers(ctx, t)
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "AT\tFROM\tSTEP\tBY\tNEXT\tTOTAL\tCHECKPOINT")
+	for snap, err := range t.History(ctx, checkpoint.Query{}) {
+		if err != nil {
+			return err
+		}
+		from := "-"
+		if n := number[snap.Parent]; n > 0 {
+			from = fmt.Sprint(n)
+		}
+		by := snap.Source.String()
+		if snap.Node != "" {
+			by += " as " + snap.Node.String()
+		}
+		fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%s\t%d\t%s\n", number[snap.Checkpoint], from, snap.Step, by, names(snap.Next), snap.State.total(), snap.Checkpoint)
+	}
+	return w.Flush()
+}
+
+func show(ctx context.Context, t thread, args []string, out io.Writer) error {
+	t, err := at(ctx, t, args)
+	if err != nil {
+		return err
+	}
+	snap, err := t.State(ctx)
+	if err != nil {
+		return err
+	}
+	return writeState(out, snap.State, snap.Next)
+}
+
+func diff(ctx context.Context, t thread, args []string, out io.Writer) error {
+	var states [2]State
+	for i := range states {
+		from, err := at(ctx, t, args[i:i+1])
+		if err != nil {
+			return err
+		}
+		snap, err := from.State(ctx)
+		if err != nil {
+			return err
+		}
+		states[i] = snap.State
+	}
+	for _, line := range difference(states[0], states[1]) {
+		fmt.Fprintln(out, line)
+	}
+	return nil
+}
+
+// fork edits a checkpoint, as the node that as names by the time it runs. What was there stays.
+func fork(as *string) func(context.Context, thread, []string, io.Writer) error {
+	return func(ctx context.Context, t thread, args []string, out io.Writer) error {
+		edit, err := parseEdit(args[1:])
+		if err != nil {
+			return err
+		}
+		from, err := at(ctx, t, args[:1])
+		if err != nil {
+			return err
+		}
+		id, err := from.UpdateState(ctx, edit, graph.ID(*as))
+		if err != nil {
+			return err
+		}
+		snap, err := t.At(id).State(ctx)
+		if err != nil {
+			return err
+		}
+		return writeState(out, snap.State, snap.Next)
+	}
+}
+
+// resume runs what is due: at the newest checkpoint, or at another. There it takes up a line that was left, or, where
+// other checkpoints follow, runs them again.
+func resume(ctx context.Context, t thread, args []string, out io.Writer) error {
+	t, err := at(ctx, t, args)
+	if err != nil {
+		return err
+	}
+	res, err := t.Resume(ctx)
+	if err != nil {
+		return err
+	}
+	return writeState(out, res.State, res.Next)
+}
+
+// at returns the thread at the checkpoint that args names, if it names any.
+func at(ctx context.Context, t thread, args []string) (thread, error) {
+	if len(args) == 0 {
+		return t, nil
+	}
+	id, err := find(ctx, t, args[0])
+	if err != nil {
+		return t, err
+	}
+	return t.At(id), nil
+}
+
+func writeState(out io.Writer, s State, next []graph.ID) error {
+	for _, f := range fields {
+		if _, err := fmt.Fprintf(out, "%s: %s\n", f, value(s, f)); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(out, "total %d, next %s\n", s.total(), names(next))
+	return err
+}
+
+func names(ids []graph.ID) string {
+	if len(ids) == 0 {
+		return "none"
+	}
+	var s []string
+	for _, id := range ids {
+		s = append(s, id.String())
+	}
+	return strings.Join(s, ",")
+}
+
+// two runs the two nodes on a thread of their own and prints its history.
+func two(ctx context.Context, saver checkpoint.Saver, out io.Writer) error {
+	g, err := newTwo(saver)
+	if err != nil {
+		return err
+	}
+	var in TwoUpdate
+	in.Foo.Set("")
+	t := g.Thread("two")
+	if _, err := t.Invoke(ctx, in); err != nil {
+		return err
+	}
+	for snap, err := range t.History(ctx, checkpoint.Query{}) {
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "foo %q bar %v next %s\n", snap.State.Foo, snap.State.Bar, names(snap.Next))
+	}
+	return nil
+}
