@@ -122,12 +122,13 @@ func buildHeld(s checkpoint.Saver, dir string, hold func(), opts ...graph.Option
 	return g.Compile(append([]graph.Option{graph.Saver(noting{s, dir})}, opts...)...)
 }
 
-// travel begins a thread, or takes it up again, whoever may have held it before.
+// travel begins a thread, or takes it up again, whoever may have held it before. An earlier attempt to begin it may only
+// now come through, so each sends the same request.
 func travel(ctx context.Context, g *app, thread string) (result, error) {
 	t := g.Thread(thread)
 	res, err := t.Resume(ctx, graph.TakeOver())
 	if errors.Is(err, checkpoint.ErrNotFound) {
-		return t.Invoke(ctx, update{Facts: state.Put("who", "proof")}, graph.TakeOver())
+		return t.Invoke(ctx, update{Facts: state.Put("who", "proof")}, graph.TakeOver(), graph.RequestID(thread))
 	}
 	return res, err
 }
