@@ -109,7 +109,9 @@ func RoutingTaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID
 func (b *Builder[S, U]) add(id ID, c calls[S, U], targets []ID, opts []NodeOption) {
 	d := nodeDecl[S, U]{id: id, calls: c, targets: targets}
 	for _, o := range opts {
-		o.node(&d.opts)
+		if o != nil {
+			o.node(&d.opts)
+		}
 	}
 	b.nodes = append(b.nodes, d)
 }

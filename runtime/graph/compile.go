@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
@@ -66,7 +67,9 @@ type arrival struct{ join, source int }
 func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	c := compiler[S, U]{b: b, g: &Graph[S, U]{name: b.name, schema: b.schema, opt: defaults()}}
 	for _, o := range opts {
-		o.compile(&c.g.opt)
+		if o != nil {
+			o.compile(&c.g.opt)
+		}
 	}
 	c.addNodes()
 	c.addFormer()
@@ -344,11 +347,15 @@ func (c *compiler[S, U]) checkOptions() {
 	if o.saver == nil && !o.nested && len(o.before)+len(o.after) > 0 {
 		c.fault("a graph that stops for people needs a Saver: without one nothing can be resumed")
 	}
-	if o.maxSteps < 1 {
-		c.fault("MaxSteps is %d; want at least 1", o.maxSteps)
+	c.faults = append(c.faults, o.limits.check()...)
+	if o.lease < 0 {
+		c.fault("Lease is %s; want more than 0, or 0 for the default", o.lease)
 	}
-	if o.concurrency < 1 {
-		c.fault("Concurrency is %d; want at least 1", o.concurrency)
+	if o.lease == 0 {
+		o.lease = checkpoint.DefaultLease
+	}
+	if o.saverTimeout <= 0 {
+		c.fault("SaverTimeout is %s; want more than 0", o.saverTimeout)
 	}
 	for _, n := range c.b.nodes {
 		if n.opts.timeout < 0 {

@@ -207,14 +207,13 @@ var errSibling = errors.New("a node of the same superstep failed")
 func (r *run[S, U]) fanOut() error {
 	f := &fanOut[S, U]{r: r}
 	f.ctx, f.cancel = context.WithCancelCause(r.ctx)
-	defer f.cancel(nil)
+	defer f.end() // also when the consumer of a stream panics: nothing goes on beside what follows
 	f.startLanes()
 	if r.log != nil && r.opt.durability != OnExit || r.watched() || r.g.races > 0 {
 		f.done = make(chan int, len(r.todo))
 	}
 	if r.watched() {
 		f.events, f.over = make(chan Event[S, U]), make(chan struct{})
-		defer close(f.over)
 	}
 	workers := make([]task.Context, min(r.opt.concurrency, len(r.todo)))
 	key := r.key
@@ -226,6 +225,15 @@ func (r *run[S, U]) fanOut() error {
 	err := f.collect()
 	f.wg.Wait()
 	return err
+}
+
+// end waits until all tasks have returned, without taking events from them any more.
+func (f *fanOut[S, U]) end() {
+	f.cancel(nil)
+	if f.over != nil {
+		close(f.over)
+	}
+	f.wg.Wait()
 }
 
 // work runs tasks until none is left.

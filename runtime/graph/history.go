@@ -15,8 +15,8 @@ import (
 // exist is checkpoint.ErrNotFound. It takes no lease: it can be called while a run goes on.
 func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	var none Snapshot[S]
-	if t.g.opt.saver == nil {
-		return none, t.fail("%w; compile it with graph.Saver", ErrNoSaver)
+	if err := t.ready(); err != nil {
+		return none, err
 	}
 	c, err := loadChain(ctx, t.g, t.g.opt.saver, checkpoint.Place{Thread: t.id, At: t.at})
 	if err != nil {
@@ -92,8 +92,8 @@ func (t Thread[S, U]) History(ctx context.Context, q checkpoint.Query) iter.Seq2
 var errLeft = errors.New("left")
 
 func (t Thread[S, U]) history(ctx context.Context, q checkpoint.Query, yield func(Snapshot[S], error) bool) error {
-	if t.g.opt.saver == nil {
-		return t.fail("%w; compile it with graph.Saver", ErrNoSaver)
+	if err := t.ready(); err != nil {
+		return err
 	}
 	if q.Before.IsZero() {
 		q.Before = t.at

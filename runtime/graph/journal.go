@@ -24,8 +24,9 @@ type session struct {
 	ended bool // the lease is given up
 	timer leaseTimer
 
-	mu    sync.Mutex // guards queue
-	queue *queue     // of an Async run
+	mu       sync.Mutex // guards what follows
+	queue    *queue     // of an Async run
+	reported bool       // an error of the queue has been returned
 }
 
 // journal writes the records of one namespace. It knows where the log stands; what a record says is the matter of
@@ -139,12 +140,28 @@ func (j *session) write(ctx context.Context, last bool, call func(context.Contex
 		}
 		return j.later(now)
 	}
-	err := j.close()
-	if err == nil {
-		err = now()
+	j.mu.Lock()
+	reported := j.reported
+	j.mu.Unlock()
+	if err := j.close(); err != nil || reported {
+		j.letGo(ctx)
+		if reported {
+			return nil
+		}
+		return err
 	}
+	err := now()
 	j.ended = err == nil
 	return err
+}
+
+// letGo gives up the lease after a queued write failed: what the run had to say builds on what is not stored. When that
+// fails too, the lease ends by itself.
+func (j *session) letGo(ctx context.Context) {
+	call, cancel := j.saving(ctx)
+	defer cancel()
+	err := j.saver.PutWrites(call, checkpoint.PutWrites{Thread: j.thread, Fence: j.fence, Lease: j.lease, End: true})
+	j.ended = err == nil
 }
 
 // later queues a call.
@@ -155,7 +172,13 @@ func (j *session) later(call func() error) error {
 	}
 	q := j.queue
 	j.mu.Unlock()
-	return q.add(call)
+	err := q.add(call)
+	if err != nil {
+		j.mu.Lock()
+		j.reported = true
+		j.mu.Unlock()
+	}
+	return err
 }
 
 // renew extends the lease. A run that finds its lease gone is stopped; any other failure is met again by

@@ -1,6 +1,10 @@
 package graph
 
-import "github.com/graphgen-go/graphgen/runtime/wire"
+import (
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
 
 // ID names a node of a graph. Untyped constants convert; declare constants for the ids that routes, tests
 // and tools name. Ids that begin with two underscores are reserved.
@@ -30,6 +34,7 @@ func (id ID) String() string {
 type Next struct {
 	first target // inline, so that To with one target allocates nothing
 	more  []target
+	owner *Next // whose Add may append to more in place; a copy of it may not
 }
 
 // target is one thing to do next: a node, with what is sent to it if that is a task node.
@@ -53,8 +58,11 @@ func (n *Next) Add(m Next) {
 		return
 	}
 	if n.first.id == "" {
-		*n = m
+		n.first, n.more, n.owner = m.first, m.more, m.owner
 		return
+	}
+	if n.owner != n {
+		n.more, n.owner = slices.Clip(n.more), n
 	}
 	n.more = append(append(n.more, m.first), m.more...)
 }

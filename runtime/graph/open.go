@@ -238,22 +238,31 @@ func loadChain[S, U any](ctx context.Context, g *Graph[S, U], s checkpoint.Saver
 	return c, nil
 }
 
-// repeats reports whether the input that began the thread's newest run is the caller's, sent before.
+// repeats reports whether the input that the head goes back to is the caller's, sent before.
 func (r *run[S, U]) repeats(c *checkpoint.Chain) (bool, error) {
 	if r.opt.request == "" || len(c.Records) == 0 {
 		return false, nil
 	}
 	line := c.Records[len(c.Records)-1].Line
-	for i := range c.Records {
-		if c.Records[i].ID == line {
-			return c.Records[i].Request == r.opt.request, nil
+	for chain := c.Records; ; {
+		i := slices.IndexFunc(chain, func(rec checkpoint.Record) bool { return rec.ID == line })
+		if i < 0 {
+			first, err := loadChain(r.ctx, r.g, r.log.saver, checkpoint.Place{Thread: r.thread, At: line})
+			if err != nil {
+				return false, err
+			}
+			chain, i = first.Records, len(first.Records)-1
 		}
+		begun := &chain[i]
+		if begun.Source != checkpoint.Fork {
+			return begun.Request == r.opt.request, nil
+		}
+		parent, err := loadChain(r.ctx, r.g, r.log.saver, checkpoint.Place{Thread: r.thread, At: begun.Parent})
+		if err != nil {
+			return false, err
+		}
+		chain, line = parent.Records, parent.Records[len(parent.Records)-1].Line
 	}
-	first, err := loadChain(r.ctx, r.g, r.log.saver, checkpoint.Place{Thread: r.thread, At: line})
-	if err != nil {
-		return false, err
-	}
-	return first.Records[len(first.Records)-1].Request == r.opt.request, nil
 }
 
 // reload gives a result the thread's stored state, where the run's own is of no use.
@@ -263,7 +272,7 @@ func (r *run[S, U]) reload(res *Result[S]) error {
 	if err != nil {
 		return err
 	}
-	res.State, res.Next = snap.State, snap.Next
+	res.State, res.Next, res.Checkpoint = snap.State, snap.Next, snap.Checkpoint
 	return nil
 }
 

@@ -1,10 +1,12 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -155,7 +157,7 @@ func Nested() Option { return compileOption(func(o *options) { o.nested = true }
 // program.
 func Holder(name string) Option { return compileOption(func(o *options) { o.holder = name }) }
 
-// Lease sets how long a run that died keeps others from its thread; a living run renews it. The default is
+// Lease sets how long a run that died keeps others from its thread; a living run renews it. The default, and 0, is
 // checkpoint.DefaultLease. Savers whose lease is a lock give it up at once when the process dies.
 func Lease(d time.Duration) Option { return compileOption(func(o *options) { o.lease = d }) }
 
@@ -303,12 +305,33 @@ func (b Backoff) pause(attempt int) time.Duration {
 	return min(d, limit)
 }
 
-// running returns the options of a run: the graph's limits, overridden by the call's.
-func running[O any](l limits, opts []O, apply func(O, *runOptions)) runOptions {
+// running returns the options of a run: the graph's limits, overridden by the call's. A limit that allows nothing is an
+// error.
+func running[O comparable](l limits, opts []O, apply func(O, *runOptions)) (runOptions, error) {
 	o := runOptions{limits: l, events: EventUpdate}
+	var none O
 	for _, opt := range opts {
-		apply(opt, &o)
+		if opt != none {
+			apply(opt, &o)
+		}
 	}
 	o.rerun = slices.Clone(o.rerun)
-	return o
+	if faults := o.limits.check(); len(faults) > 0 {
+		return o, errors.New(strings.Join(faults, "; "))
+	}
+	return o, nil
+}
+
+// check returns what is wrong with the limits.
+func (l *limits) check() (faults []string) {
+	if l.maxSteps < 1 {
+		faults = append(faults, fmt.Sprintf("MaxSteps is %d; want at least 1", l.maxSteps))
+	}
+	if l.concurrency < 1 {
+		faults = append(faults, fmt.Sprintf("Concurrency is %d; want at least 1", l.concurrency))
+	}
+	if l.durability < Sync || l.durability > OnExit {
+		faults = append(faults, fmt.Sprintf("Durability is %d; want Sync, Async or OnExit", l.durability))
+	}
+	return faults
 }

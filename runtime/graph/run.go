@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,15 +117,19 @@ const (
 // *MaxStepsError, several of them joined, or wraps ctx's. The Result beside an error has the state of the last
 // whole superstep, or none when the error came of merging or of a route.
 func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[S], error) {
+	o, err := running(g.opt.limits, opts, RunOption.invoke)
+	if err != nil {
+		return Result[S]{}, fmt.Errorf("graph: %s: %w", g.name, err)
+	}
 	if !g.runs.begin() {
 		return Result[S]{}, fmt.Errorf("graph: %s: %w", g.name, ErrDraining)
 	}
 	defer g.runs.end()
-	r := &run[S, U]{g: g, ctx: ctx, strict: g.opt.strict, observers: g.opt.observers, opt: running(g.opt.limits, opts, RunOption.invoke)}
+	r := &run[S, U]{g: g, ctx: ctx, strict: g.opt.strict, observers: g.opt.observers, opt: o}
 	r.live = g.schema.New(state.Options{})
 	r.enter(&in, 0)
 	ended := r.watch()
-	err := r.loop()
+	err = r.loop()
 	res := r.result()
 	ended(res.Status, err)
 	return res, err
@@ -342,6 +347,7 @@ func (r *run[S, U]) giveUp(cause error) error {
 	if err == nil {
 		return cause
 	}
+	r.spoiled = true // what was stored before the error is for the saver to tell
 	if cause == nil {
 		return err
 	}
@@ -361,12 +367,12 @@ func (r *run[S, U]) has(p progress) bool {
 // cancelled is the error of a run whose context ended.
 func (r *run[S, U]) cancelled() error {
 	var lost *SaverError
-	cause := context.Cause(r.ctx)
+	cause := cmp.Or(context.Cause(r.ctx), context.Canceled)
 	if errors.As(cause, &lost) {
 		return lost
 	}
-	err := fmt.Errorf("%s: stopped: %w", where(r.g.name, r.thread, r.step+1), r.ctx.Err())
-	if cause != r.ctx.Err() { //nolint:errorlint // whether it is the very same error
+	err := fmt.Errorf("%s: stopped: %w", where(r.g.name, r.thread, r.step+1), cmp.Or(r.ctx.Err(), context.Canceled))
+	if r.ctx.Err() != nil && cause != r.ctx.Err() { //nolint:errorlint // whether it is the very same error
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
 	return err

@@ -64,16 +64,22 @@ func Emit(ctx context.Context, v any) { task.Emit(ctx, v) }
 //
 // With Async an event may come before its checkpoint is stored.
 func (t Thread[S, U]) Stream(ctx context.Context, in U, opts ...InvokeOption) iter.Seq2[Event[S, U], error] {
-	return t.stream(ctx, running(t.g.opt.limits, opts, InvokeOption.invoke), &in)
+	o, err := calling(t, opts, InvokeOption.invoke)
+	return t.stream(ctx, o, err, &in)
 }
 
 // ResumeStream is Resume, with events. See Stream.
 func (t Thread[S, U]) ResumeStream(ctx context.Context, opts ...ResumeOption) iter.Seq2[Event[S, U], error] {
-	return t.stream(ctx, running(t.g.opt.limits, opts, ResumeOption.resume), nil)
+	o, err := calling(t, opts, ResumeOption.resume)
+	return t.stream(ctx, o, err, nil)
 }
 
-func (t Thread[S, U]) stream(ctx context.Context, o runOptions, in *U) iter.Seq2[Event[S, U], error] {
+func (t Thread[S, U]) stream(ctx context.Context, o runOptions, wrong error, in *U) iter.Seq2[Event[S, U], error] {
 	return func(yield func(Event[S, U], error) bool) {
+		if wrong != nil {
+			yield(Event[S, U]{Kind: EventEnd, Result: new(Result[S])}, wrong)
+			return
+		}
 		left := false
 		res, err := t.drive(ctx, o, func(e Event[S, U], err error) bool {
 			left = !yield(e, err)

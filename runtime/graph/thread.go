@@ -34,7 +34,11 @@ func (t Thread[S, U]) At(id checkpoint.ID) Thread[S, U] {
 // The error is otherwise as for Run, or a *SaverError. Whatever it is, what was committed stays so, and Resume
 // goes on from there.
 func (t Thread[S, U]) Invoke(ctx context.Context, in U, opts ...InvokeOption) (Result[S], error) {
-	return t.drive(ctx, running(t.g.opt.limits, opts, InvokeOption.invoke), nil, &in)
+	o, err := calling(t, opts, InvokeOption.invoke)
+	if err != nil {
+		return Result[S]{}, err
+	}
+	return t.drive(ctx, o, nil, &in)
 }
 
 // Resume goes on with a thread that was stopped, failed or died: only tasks whose results are not stored run. A
@@ -47,14 +51,15 @@ func (t Thread[S, U]) Invoke(ctx context.Context, in U, opts ...InvokeOption) (R
 // A thread that does not exist is checkpoint.ErrNotFound; one that needs nodes or fields which the code does not
 // have is ErrGraphChanged. Other errors are as for Invoke.
 func (t Thread[S, U]) Resume(ctx context.Context, opts ...ResumeOption) (Result[S], error) {
-	return t.drive(ctx, running(t.g.opt.limits, opts, ResumeOption.resume), nil, nil)
+	o, err := calling(t, opts, ResumeOption.resume)
+	if err != nil {
+		return Result[S]{}, err
+	}
+	return t.drive(ctx, o, nil, nil)
 }
 
 // drive opens a run on in, or on what is due when in is nil, and runs it to its end.
 func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[S, U], error) bool, in *U) (res Result[S], err error) {
-	if t.g.opt.saver == nil {
-		return res, t.fail("%w; compile it with graph.Saver, or use Run", ErrNoSaver)
-	}
 	if !t.g.runs.begin() {
 		return res, t.fail("%w", ErrDraining)
 	}
@@ -140,8 +145,9 @@ func (t Thread[S, U]) contend(ctx context.Context, o runOptions, open func() err
 // Nodes do not run; routes may. The thread must not be held by a run (*checkpoint.BusyError). Errors are as for
 // Resume.
 func (t Thread[S, U]) UpdateState(ctx context.Context, u U, as ID, opts ...UpdateOption) (checkpoint.ID, error) {
-	if t.g.opt.saver == nil {
-		return checkpoint.ID{}, t.fail("%w; compile it with graph.Saver", ErrNoSaver)
+	o, err := calling(t, opts, UpdateOption.update)
+	if err != nil {
+		return checkpoint.ID{}, err
 	}
 	n := start
 	if as != "" {
@@ -150,9 +156,8 @@ func (t Thread[S, U]) UpdateState(ctx context.Context, u U, as ID, opts ...Updat
 			return checkpoint.ID{}, t.fail("UpdateState: no node %q", string(as))
 		}
 	}
-	o := running(t.g.opt.limits, opts, UpdateOption.update)
 	var r *run[S, U]
-	err := t.contend(ctx, o, func() error {
+	err = t.contend(ctx, o, func() error {
 		r = &run[S, U]{g: t.g, thread: t.id, ctx: ctx, strict: t.g.opt.strict, opt: o}
 		r.log = t.journal(o, nil)
 		return r.openUpdate(t.at, &u, n, as != "")
@@ -167,10 +172,10 @@ func (t Thread[S, U]) UpdateState(ctx context.Context, u U, as ID, opts ...Updat
 // empty state. It fails with a *checkpoint.BusyError while a run holds the thread, and with
 // checkpoint.ErrNotFound when there is no open version. Of the options only IfHead and Wait mean something.
 func (t Thread[S, U]) Release(ctx context.Context, opts ...UpdateOption) (v checkpoint.Version, err error) {
-	if t.g.opt.saver == nil {
-		return v, t.fail("%w; compile it with graph.Saver", ErrNoSaver)
+	o, err := calling(t, opts, UpdateOption.update)
+	if err != nil {
+		return v, err
 	}
-	o := running(t.g.opt.limits, opts, UpdateOption.update)
 	err = t.contend(ctx, o, func() error {
 		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.g.opt.saverTimeout)
 		defer cancel()
@@ -178,6 +183,29 @@ func (t Thread[S, U]) Release(ctx context.Context, opts ...UpdateOption) (v chec
 		return t.saverError("release", err)
 	})
 	return v, err
+}
+
+// ready reports whether the thread can be used at all.
+func (t Thread[S, U]) ready() error {
+	if t.g == nil {
+		return errors.New("graph: a zero Thread; make it by Graph.Thread")
+	}
+	if t.g.opt.saver == nil {
+		return t.fail("%w; compile it with graph.Saver, or use Run", ErrNoSaver)
+	}
+	return nil
+}
+
+// calling returns the options of a call on t.
+func calling[S, U any, O comparable](t Thread[S, U], opts []O, apply func(O, *runOptions)) (runOptions, error) {
+	if err := t.ready(); err != nil {
+		return runOptions{}, err
+	}
+	o, err := running(t.g.opt.limits, opts, apply)
+	if err != nil {
+		return o, t.fail("%w", err)
+	}
+	return o, nil
 }
 
 // fail begins an error of a call on a thread.

@@ -1,0 +1,195 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+func TestAConsumersPanicWaitsForTheNodesThatRun(t *testing.T) {
+	var running atomic.Int32
+	b := newWork()
+	for _, id := range []graph.ID{"a", "b"} {
+		b.Node(id, func(ctx context.Context, _ work) (update, error) {
+			running.Add(1)
+			defer running.Add(-1)
+			graph.Emit(ctx, "token")
+			<-ctx.Done()
+			return logged(string(id)), ctx.Err()
+		})
+		b.Edge(graph.Start, id)
+		b.Edge(id, graph.End)
+	}
+	th, s := newThread(t, b)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was swallowed")
+			}
+			if n := running.Load(); n != 0 {
+				t.Errorf("the stream returned while %d nodes run", n)
+			}
+		}()
+		for _, err := range th.Stream(t.Context(), input, graph.Events(graph.EventCustom)) {
+			panic(err)
+		}
+	}()
+	chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "holder", chain.Thread.Holder, "")
+}
+
+// stumbling fails the n-th Append, and is well again.
+type stumbling struct {
+	checkpoint.Saver
+	n, at int32
+}
+
+func (s *stumbling) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+	if atomic.AddInt32(&s.n, 1) == s.at {
+		return checkpoint.Appended{}, errBroken
+	}
+	return s.Saver.Append(ctx, a)
+}
+
+func TestAnAsyncRunWhoseWriteFailedGivesItsLeaseUp(t *testing.T) {
+	for at := int32(2); at <= 5; at++ {
+		s := &stumbling{Saver: memory.New(), at: at}
+		th := compile(t, chain("a", "b", "c", "d"), graph.Saver(s), graph.Async).Thread("t")
+		res, err := th.Invoke(t.Context(), input)
+		if !errors.Is(err, errBroken) || strings.Count(err.Error(), errBroken.Error()) != 1 {
+			t.Fatalf("write %d: got %v, want errBroken, once", at, err)
+		}
+		snap, err := th.At(res.Checkpoint).State(t.Context())
+		if err != nil {
+			t.Fatalf("write %d: the checkpoint of the result: %v", at, err)
+		}
+		same(t, "state", res.State, snap.State)
+		same(t, "due", res.Next, snap.Next)
+		res = done(t, graph.Finished)(th.Resume(t.Context()))
+		same(t, "log", res.State.Log, []string{"a", "b", "c", "d"})
+	}
+}
+
+func TestARequestIsNotMergedTwiceAcrossForks(t *testing.T) {
+	th, _ := newThread(t, chain("a", "b"))
+	invoke := func() result {
+		t.Helper()
+		return done(t, graph.Finished)(th.Invoke(t.Context(), logged("in"), graph.RequestID("r1")))
+	}
+	first := invoke()
+	if _, err := th.UpdateState(t.Context(), logged("as a"), "a"); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "after an edit as a node", invoke().State.Log, []string{"in", "a", "b", "as a", "b"})
+	var at checkpoint.ID
+	for _, snap := range collect(t, th.History(t.Context(), checkpoint.Query{Node: "a"})) {
+		if snap.Source == checkpoint.Input {
+			at = snap.Checkpoint
+		}
+	}
+	done(t, graph.Finished)(th.At(at).Resume(t.Context()))
+	same(t, "after a replay", invoke().State.Log, first.State.Log)
+	if _, err := th.At(at).UpdateState(t.Context(), logged("forked"), ""); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "after a fork of a fork", invoke().State.Log, []string{"in", "forked", "a", "b"})
+}
+
+func TestLimitsOfACallAreChecked(t *testing.T) {
+	g := compile(t, forkJoin(), graph.Saver(memory.New()))
+	for want, opt := range map[string]graph.RunOption{
+		"Concurrency is 0; want at least 1":           graph.Concurrency(0),
+		"Concurrency is -1; want at least 1":          graph.Concurrency(-1),
+		"MaxSteps is 0; want at least 1":              graph.MaxSteps(0),
+		"Durability is 9; want Sync, Async or OnExit": graph.Durability(9),
+		"Durability is 0; want Sync, Async or OnExit": graph.Durability(0),
+	} {
+		_, err1 := g.Run(t.Context(), input, opt)
+		_, err2 := g.Thread("t").Invoke(t.Context(), input, opt)
+		_, err3 := g.Thread("t").Resume(t.Context(), opt)
+		var err4 error
+		for _, err := range g.Thread("t").Stream(t.Context(), input, opt) {
+			err4 = err
+		}
+		for i, err := range []error{err1, err2, err3, err4} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("call %d: got %v, want %s", i, err, want)
+			}
+		}
+	}
+	if _, err := g.Thread("t").State(t.Context()); !errors.Is(err, checkpoint.ErrNotFound) {
+		t.Errorf("a refused call left a thread: %v", err)
+	}
+}
+
+func TestCopiesOfANextAreApart(t *testing.T) {
+	b := newWork()
+	for _, id := range []graph.ID{"a", "b", "c", "d", "e"} {
+		b.Node(id, say(string(id)))
+		b.Edge(id, graph.End)
+	}
+	base := graph.To("a", "b", "c")
+	base.Add(graph.To("a"))
+	x, y := base, base
+	x.Add(graph.To("d"))
+	y.Add(graph.To("e"))
+	z := x
+	z.Add(graph.To("e"))
+	for want, next := range map[string]graph.Next{"a b c": base, "a b c d": x, "a b c e": y, "a b c d e": z} {
+		r := newWork()
+		*r = *b
+		r.Route(graph.Start, func(context.Context, work) (graph.Next, error) { return next, nil }, "a", "b", "c", "d", "e")
+		res := done(t, graph.Finished)(compile(t, r).Run(t.Context(), input))
+		same(t, "log", strings.Join(res.State.Log, " "), want)
+	}
+}
+
+func TestZeroAndNilValues(t *testing.T) {
+	var zero thread
+	_, err1 := zero.Invoke(t.Context(), input)
+	_, err2 := zero.Resume(t.Context())
+	_, err3 := zero.UpdateState(t.Context(), input, "")
+	_, err4 := zero.State(t.Context())
+	_, err5 := zero.Release(t.Context())
+	var err6, err7 error
+	for _, err := range zero.Stream(t.Context(), input) {
+		err6 = err
+	}
+	for _, err := range zero.History(t.Context(), checkpoint.Query{}) {
+		err7 = err
+	}
+	for i, err := range []error{err1, err2, err3, err4, err5, err6, err7} {
+		if err == nil || !strings.Contains(err.Error(), "zero Thread") {
+			t.Errorf("call %d: got %v, want an error that says so", i, err)
+		}
+	}
+	b := newWork()
+	b.Node("a", say("a"), nil)
+	b.Edge(graph.Start, "a")
+	b.Edge("a", graph.End)
+	done(t, graph.Finished)(compile(t, b, nil, graph.Saver(memory.New())).Thread("t").Invoke(t.Context(), input, nil))
+	same(t, "faults", faults(t, b, graph.Lease(-1), graph.SaverTimeout(0)), []string{
+		"Lease is -1ns; want more than 0, or 0 for the default",
+		"SaverTimeout is 0s; want more than 0",
+	})
+}
+
+func TestALeaseOfZeroIsTheDefault(t *testing.T) {
+	s, g := &counting{Saver: memory.New()}, newGated()
+	th := g.graph(t, "one", graph.Saver(s), graph.Lease(0)).Thread("t")
+	first := background(func() (result, error) { return th.Invoke(t.Context(), input) })
+	<-g.running
+	close(g.open)
+	o := <-first
+	done(t, graph.Finished)(o.res, o.err)
+	same(t, "renewals", s.puts.Load(), int32(0))
+}
