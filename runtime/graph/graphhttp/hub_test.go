@@ -351,8 +351,10 @@ func TestWhatCannotBeEncodedEndsTheStreamAndNotTheRun(t *testing.T) {
 			if err := <-reports; !strings.Contains(err.Error(), errBroken.Error()) {
 				t.Errorf("got report %v, want the encoder's", err)
 			}
-			c := open(t, http.MethodGet, url+"/t", "")
-			c.until("end", "finished")
+			if err := a.Drain(t.Context()); err != nil { // the run has ended
+				t.Fatal(err)
+			}
+			open(t, http.MethodGet, url+"/t", "").until("end", "finished")
 		})
 	}
 }
