@@ -65,6 +65,14 @@ check-lint:
 	$(TOOL) golangci-lint run
 	cd bench && go tool -modfile=../tools/go.mod golangci-lint run
 
+# How long make soak goes on, in all.
+SOAK ?= 10m
+
+.PHONY: soak
+soak: ## Break servers, disks, processes and connections under running graphs, for SOAK=10m
+	@internal/testenv/install.sh
+	GRAPHGEN_SOAK=$(SOAK) go test -run Soak -count=1 -timeout 120m -v ./savers/internal/proof
+
 .PHONY: bench
 bench: ## Measure speed beside each baseline; docs/performance.md explains
 	@go -C bench run ./report

@@ -204,8 +204,8 @@ func (f threadOption) invoke(o *runOptions) { f(o) }
 func (f threadOption) resume(o *runOptions) { f(o) }
 func (f threadOption) update(o *runOptions) { f(o) }
 
-// TakeOver opens the thread although another run's lease lives. That run finds out at its next write. A saver whose
-// lease is a lock cannot take it from a living process: the error is then still a *checkpoint.BusyError.
+// TakeOver opens the thread although another run's lease lives. That run finds out at its next write, or at its next
+// renewal, which cancels its nodes: until then both may execute.
 func TakeOver() ThreadOption { return threadOption(func(o *runOptions) { o.takeOver = true }) }
 
 // Wait waits, until ctx ends, while another run holds the thread, instead of failing with a
