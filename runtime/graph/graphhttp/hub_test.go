@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -403,4 +405,41 @@ func TestIDsAreOfCheckpointsThatAreStored(t *testing.T) {
 			t.Errorf("got %q with the id of step %d", e.Data, snap.Step)
 		}
 	}
+}
+
+// meddling is a saver where something happens before a history is read for the second time.
+type meddling struct {
+	checkpoint.Saver
+	reads  atomic.Int32
+	before func()
+}
+
+func (m *meddling) History(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+	if m.reads.Add(1) == 2 {
+		m.before()
+	}
+	return m.Saver.History(ctx, p, q)
+}
+
+func TestWhatIsToldWhileTheHistoryIsReadComesOnce(t *testing.T) {
+	entered, pass := make(chan struct{}), make(chan struct{})
+	saver := &meddling{Saver: memory.New()}
+	saver.before = func() { // b is told, and stored, after the client joined and before it reads
+		pass <- struct{}{}
+		<-entered
+	}
+	a := chain(t, saver, gated("a", entered, pass), say("b"), gated("c", entered, pass))
+	h := newHub(a)
+	url := serve(t, a, h)
+	if err := h.Invoke(t.Context(), "t", logged("x")); err != nil {
+		t.Fatal(err)
+	}
+	<-entered
+	c := open(t, http.MethodGet, url+"/t", "")
+	got := c.until("checkpoint", "3 x+a+b next [c]")
+	pass <- struct{}{}
+	same(t, "events", append(got, c.rest()...), []string{
+		"checkpoint 1 x next [a]", "checkpoint 2 x+a next [b]", "checkpoint 3 x+a+b next [c]",
+		"update c", "checkpoint 4 x+a+b+c next []", "end finished",
+	})
 }
