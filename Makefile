@@ -38,7 +38,10 @@ test: ## Run every test under the race detector
 	@if [ "$(RACE)" = -race ] && [ "$$(go env CGO_ENABLED)" != 1 ]; then \
 		echo "make test: the race detector needs a C compiler: install gcc, or test without it: make test RACE=" >&2; exit 1; fi
 	@case " $(TESTFLAGS) " in *" -short "*) ;; *) internal/testenv/install.sh ;; esac
-	$(GOTEST) $(RACE) -timeout 30m $(TESTFLAGS) $(PACKAGES)
+	@tags=; for browser in "$$GRAPHGEN_TEST_BROWSER" chromium chromium-browser google-chrome google-chrome-stable; do \
+		if [ -n "$$browser" ] && command -v "$$browser" >/dev/null; then tags="-tags browser"; fi; done; \
+	if [ -z "$$tags" ]; then echo "make test: there is no Chromium or Chrome: examples/approval is not tested in a browser"; fi; \
+	set -x; $(GOTEST) $(RACE) $$tags -timeout 30m $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: check check-format check-generated check-modules check-vet check-lint
 check: check-format check-generated check-modules check-vet check-lint ## Check format, generated code, modules, vet and linters
@@ -61,7 +64,7 @@ check-vet:
 	go -C bench vet ./...
 
 check-lint:
-	$(TOOL) staticcheck $(PACKAGES)
+	$(TOOL) staticcheck -tags browser $(PACKAGES)
 	$(TOOL) golangci-lint run
 	cd bench && go tool -modfile=../tools/go.mod golangci-lint run
 

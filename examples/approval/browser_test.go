@@ -1,3 +1,7 @@
+//go:build browser
+
+// These tests drive a real browser. make test builds them where there is one.
+
 package main
 
 import (
