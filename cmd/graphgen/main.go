@@ -125,7 +125,11 @@ func (c *command) generate(ctx context.Context) int {
 		return c.fail(err)
 	}
 	for _, d := range result.Diagnostics {
-		c.print(c.stderr, d.String()+"\n")
+		line := d.String()
+		if !d.Pos.IsValid() && d.Pos.Filename == "" {
+			line = "graphgen: " + line // it is about no place in a file: say who says so
+		}
+		c.print(c.stderr, line+"\n")
 	}
 	if len(result.Diagnostics) > 0 {
 		return exitFailed

@@ -55,7 +55,7 @@ type Snapshot[S any] struct {
 	// State is shared as in Result.
 	State      S
 	Checkpoint checkpoint.ID
-	Parent     checkpoint.ID // the checkpoint it was made from; zero for the first
+	Parent     checkpoint.ID // the record it was made from, which may be that of a resume; zero for the first
 	Step       int           // from 0, the empty checkpoint
 	Source     checkpoint.Source
 	Node       ID   // the node as which the state was edited, else empty
