@@ -15,7 +15,7 @@ func (r *run[S, U]) leave(i int, first bool) error {
 	n := sl.node
 	from := &r.g.nodes[n]
 	if from.routes {
-		if err := r.choose(from, sl.next); err != nil {
+		if err := r.choose(from, *sl.next); err != nil {
 			return r.nodeError(sl, err)
 		}
 	}

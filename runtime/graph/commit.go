@@ -197,7 +197,7 @@ func (r *run[S, U]) acknowledge(slots []int) error {
 func (r *run[S, U]) resultOf(sl *slot[U]) (checkpoint.Write, error) {
 	payload, err := r.g.schema.AppendUpdate(nil, &sl.update)
 	if err == nil && r.g.nodes[sl.node].routes {
-		payload, err = appendChoice(payload, sl.next)
+		payload, err = appendChoice(payload, *sl.next)
 	}
 	return checkpoint.Write{Namespace: r.ns, Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Result, Payload: payload}, err
 }
@@ -277,7 +277,8 @@ func (r *run[S, U]) recall() error {
 func (r *run[S, U]) readResult(sl *slot[U], payload []byte) (err error) {
 	n := &r.g.nodes[sl.node]
 	if n.routes {
-		if payload, sl.next, err = r.readChoice(n, payload); err != nil {
+		sl.next = new(Next)
+		if payload, *sl.next, err = r.readChoice(n, payload); err != nil {
 			return err
 		}
 	}

@@ -146,7 +146,7 @@ func (r *run[S, U]) attempt(ctx context.Context, n *node[S, U], sl *slot[U]) {
 		n.callTask(ctx, r.live.View(), sl)
 	}
 	if sl.err == nil && n.routes {
-		sl.err = n.allows(&r.g.nodes, sl.next)
+		sl.err = n.allows(&r.g.nodes, *sl.next)
 	}
 }
 
@@ -156,9 +156,13 @@ func (n *node[S, U]) callTask(ctx context.Context, s S, sl *slot[U]) {
 	case n.plain != nil:
 		sl.update, sl.err = n.plain(ctx, s)
 	case n.routing != nil:
-		sl.update, sl.next, sl.err = n.routing(ctx, s)
+		sl.next = new(Next)
+		sl.update, *sl.next, sl.err = n.routing(ctx, s)
+	case n.routes:
+		sl.next = new(Next)
+		sl.update, *sl.next, sl.err = n.task(ctx, s, sl.sent)
 	default:
-		sl.update, sl.next, sl.err = n.task(ctx, s, sl.sent)
+		sl.update, _, sl.err = n.task(ctx, s, sl.sent)
 	}
 }
 

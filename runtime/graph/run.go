@@ -95,7 +95,7 @@ type slot[U any] struct {
 	progress progress
 	stored   bool // the result is acknowledged
 	update   U
-	next     Next       // of a node that routes
+	next     *Next      // of a node that routes
 	asks     *task.Asks // of a node that asks
 	below    []Waiting  // what a subgraph waits for
 	err      error
