@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs what tests need and this machine does not have: the servers Redis, MariaDB and PostgreSQL, and a browser. Tests
-# start and stop servers of their own, so no service has to run. It ends with 0 when nothing is missing any more, and says
-# what to do otherwise.
+# Installs what tests need and this machine does not have: the servers Redis, MariaDB, PostgreSQL and PgBouncer, and a
+# browser. Tests start and stop servers of their own, so no service has to run. It ends with 0 when nothing is missing
+# any more, and says what to do otherwise.
 set -eu
 
 # Servers are often in folders that are on root's path only.
@@ -16,6 +16,7 @@ missing() {
 	have redis-server || echo redis-server
 	{ have mariadbd && have mariadb-install-db; } || echo mariadb-server
 	{ have postgres && have initdb; } || echo postgresql
+	have pgbouncer || echo pgbouncer
 }
 
 browser() {
@@ -45,10 +46,10 @@ fi
 
 echo "The tests need what is not here:" $packages >&2
 cat >&2 <<'END'
-Install them; no service needs to run. Debian, Ubuntu: apt-get install redis-server mariadb-server postgresql
-macOS: brew install redis mariadb postgresql
-Most tests can use running servers instead (compose.yaml starts all three): set GRAPHGEN_TEST_REDIS_ADDR,
-GRAPHGEN_TEST_MYSQL_DSN and GRAPHGEN_TEST_POSTGRES_DSN; those that kill a server cannot.
+Install them; no service needs to run. Debian, Ubuntu: apt-get install redis-server mariadb-server postgresql pgbouncer
+macOS: brew install redis mariadb postgresql pgbouncer
+Most tests can use running servers instead (compose.yaml starts the first three): set GRAPHGEN_TEST_REDIS_ADDR,
+GRAPHGEN_TEST_MYSQL_DSN, GRAPHGEN_TEST_POSTGRES_DSN and GRAPHGEN_TEST_POSTGRES_POOLER_DSN; those that kill a server cannot.
 Or leave out every test that needs one: go test -short ./...
 END
 exit 1

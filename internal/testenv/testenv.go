@@ -1,11 +1,14 @@
-// Package testenv gives tests the real servers they talk to: MariaDB, PostgreSQL, Redis and a Redis cluster.
+// Package testenv gives tests the real servers they talk to: MariaDB, PostgreSQL, PgBouncer before it, Redis and a Redis
+// cluster.
 //
-// MySQL, Postgres, Redis and RedisCluster share one server among the tests of a binary. It is started when the first
-// test asks for it, in a temporary folder and on a free port, tuned for speed; each test gets a database, schema or
-// key prefix of its own. The variables GRAPHGEN_TEST_MYSQL_DSN, GRAPHGEN_TEST_POSTGRES_DSN and
-// GRAPHGEN_TEST_REDIS_ADDR point at running servers to use instead.
+// MySQL, Postgres, PostgresPooler, Redis and RedisCluster share one server among the tests of a binary. It is started
+// when the first test asks for it, in a temporary folder and on a free port, tuned for speed; each test gets a database,
+// schema or key prefix of its own. The variables GRAPHGEN_TEST_MYSQL_DSN, GRAPHGEN_TEST_POSTGRES_DSN and
+// GRAPHGEN_TEST_REDIS_ADDR point at running servers to use instead, and GRAPHGEN_TEST_POSTGRES_POOLER_DSN at a pooler
+// that has every database of its server.
 //
-// StartMySQL, StartPostgres and StartRedis start a server for one test alone, which may kill it and start it again.
+// StartMySQL, StartPostgres, StartPooler and StartRedis start a server for one test alone, which may kill it and start
+// it again. With GRAPHGEN_TEST_MYSQLD, the path of a mysqld, they and the shared servers are a MySQL and no MariaDB.
 // A [Proxy] stands between a client and any of them, cuts connections and counts round trips.
 //
 // Servers end with the test, or the process, that started them, however that process ends. Under -short every
@@ -24,13 +27,15 @@ import (
 const (
 	mysqlVariable    = "GRAPHGEN_TEST_MYSQL_DSN"
 	postgresVariable = "GRAPHGEN_TEST_POSTGRES_DSN"
+	poolerVariable   = "GRAPHGEN_TEST_POSTGRES_POOLER_DSN"
 	redisVariable    = "GRAPHGEN_TEST_REDIS_ADDR"
 )
 
 // The servers that the tests of this binary share, each started once.
 var (
-	sharedMySQL    = sync.OnceValues(func() (*Server, error) { return start(mariadb(false), 1) })
+	sharedMySQL    = sync.OnceValues(func() (*Server, error) { return start(ownMySQL(false), 1) })
 	sharedPostgres = sync.OnceValues(func() (*Server, error) { return start(postgres(false), 1) })
+	sharedPooler   = sync.OnceValues(startPooler)
 	sharedRedis    = sync.OnceValues(func() (*Server, error) { return start(redis(false), 1) })
 	sharedCluster  = sync.OnceValues(startCluster)
 )
@@ -97,10 +102,10 @@ func RedisCluster(tb testing.TB) (addrs []string, prefix string) {
 	return addrs, prefix
 }
 
-// StartMySQL starts a MariaDB for this test alone. A durable one syncs every commit to disk.
+// StartMySQL starts a MariaDB, or what GRAPHGEN_TEST_MYSQLD names, for this test alone. A durable one syncs every commit to disk.
 func StartMySQL(tb testing.TB, durable bool) *Server {
 	tb.Helper()
-	return own(tb, mariadb(durable))
+	return own(tb, ownMySQL(durable))
 }
 
 // StartPostgres starts a PostgreSQL for this test alone. A durable one syncs every commit to disk.

@@ -329,3 +329,21 @@ func TestProxyCountsRoundTrips(t *testing.T) {
 		t.Errorf("a proxy that refuses let %q through", answer)
 	}
 }
+
+func TestAPoolerGivesAConnectionForOneTransaction(t *testing.T) {
+	ctx, url := t.Context(), testenv.PostgresPooler(t)
+	var pids [2]int
+	for i := range pids {
+		conn, err := pgx.Connect(ctx, url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close(ctx)
+		if err := conn.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeExec).Scan(&pids[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if pids[0] != pids[1] {
+		t.Errorf("two clients that stay connected got processes %d and %d of the server, want one after the other the same", pids[0], pids[1])
+	}
+}

@@ -31,7 +31,7 @@ func (d *db) Close() error {
 // Exec runs a statement in a transaction of its own.
 func (d *db) Exec(ctx context.Context, text string, args ...any) (int64, error) {
 	tag, err := d.pool.Exec(ctx, text, args...)
-	return tag.RowsAffected(), err
+	return tag.RowsAffected(), explain(err)
 }
 
 // Query runs a statement that reads.
@@ -41,7 +41,7 @@ func (d *db) Query(ctx context.Context, text string, args ...any) (sqlsaver.Rows
 
 func query(r pgx.Rows, err error) (sqlsaver.Rows, error) {
 	if err != nil {
-		return nil, err
+		return nil, explain(err)
 	}
 	return rows{r}, nil
 }
@@ -54,13 +54,15 @@ func (r rows) Close() error {
 	return r.Err()
 }
 
+func (r rows) Err() error { return explain(r.Rows.Err()) }
+
 // Place runs the statement of a commit.
 func (d *db) Place(ctx context.Context, text string, args ...any) (version int, seq uint64, stored bool, err error) {
 	err = d.pool.QueryRow(ctx, text, args...).Scan(&version, &seq)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, 0, false, nil
 	}
-	return version, seq, err == nil, err
+	return version, seq, err == nil, explain(err)
 }
 
 // Begin starts a transaction. It sends nothing yet.
@@ -117,9 +119,9 @@ func (t *tx) skip(results pgx.BatchResults, n int) error {
 // finish closes results; the first error counts.
 func finish(results pgx.BatchResults, err error) error {
 	if closed := results.Close(); err == nil {
-		return closed
+		err = closed
 	}
-	return err
+	return explain(err)
 }
 
 func (t *tx) Exec(ctx context.Context, text string, args ...any) (int64, error) {

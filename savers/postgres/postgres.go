@@ -63,7 +63,9 @@ const defaultConns = 16
 func MaxConns(n int) Option { return func(o *options) { o.conns = n } }
 
 // PrepareStatements makes connections keep prepared statements, which saves the server planning each. It is for
-// connections straight to the server, or through a pooler that knows of prepared statements.
+// connections straight to the server, or through a pooler that knows of prepared statements, as PgBouncer does since
+// 1.21 with max_prepared_statements set. Open looks for a pooler that does not, and fails. When the pooler is too busy
+// to be found out, calls fail later, with an error that says so.
 func PrepareStatements() Option { return func(o *options) { o.prepare = true } }
 
 // ReadableState keeps the state of each version of a thread as JSONB in graph_state.state_json, in step with its
@@ -105,6 +107,9 @@ func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	if o.prepare {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheStatement
+		if err := canPrepare(ctx, config.ConnConfig); err != nil {
+			return nil, fmt.Errorf("postgres: open: %w", err)
+		}
 	}
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {

@@ -21,7 +21,8 @@ type bench struct {
 	name   string
 	url    string                   // of its storage; "" for memory, which no other process can open
 	via    func(addr string) string // the URL through an address; nil without a server
-	server *testenv.Server
+	server *testenv.Server          // nil without one
+	front  *testenv.Server          // that clients talk to: the server, or a pooler
 	seed   uint64
 	soak   time.Duration // for all parts together; 0 for the short form
 	until  time.Time     // of the part under way
@@ -105,8 +106,9 @@ func benches() map[string]func(t *testing.T, b *bench) {
 			b.server = testenv.StartRedis(t, true)
 			b.via = func(addr string) string { return "redis://" + addr }
 		},
-		"mysql":    furnishMySQL,
-		"postgres": furnishPostgres,
+		"mysql":                    furnishMySQL,
+		"postgres":                 furnishPostgres,
+		"postgres behind a pooler": furnishPooled,
 	}
 }
 
@@ -130,6 +132,14 @@ func furnishPostgres(t *testing.T, b *bench) {
 	b.via = func(addr string) string { return strings.Replace(b.server.DSN, b.server.Addr, addr, 1) }
 }
 
+// furnishPooled puts a pooler in front of the server.
+func furnishPooled(t *testing.T, b *bench) {
+	t.Helper()
+	b.server = testenv.StartPostgres(t, true)
+	b.front = testenv.StartPooler(t, b.server)
+	b.via = func(addr string) string { return strings.Replace(b.front.DSN, b.front.Addr, addr, 1) }
+}
+
 // prove proves every saver.
 func prove(t *testing.T, soak time.Duration) {
 	t.Helper()
@@ -138,8 +148,11 @@ func prove(t *testing.T, soak time.Duration) {
 			t.Parallel()
 			b := &bench{name: name, seed: rand.Uint64() >> 16, soak: soak}
 			furnish(t, b)
-			if b.server != nil {
-				b.url = b.via(b.server.Addr)
+			if b.front == nil {
+				b.front = b.server
+			}
+			if b.front != nil {
+				b.url = b.via(b.front.Addr)
 			}
 			var c count
 			b.all(t, &c)
@@ -184,7 +197,7 @@ func (b *bench) all(t *testing.T, c *count) {
 func TestSaversKeepWhatTheyAcknowledge(t *testing.T) { prove(t, 0) }
 
 // TestSoak does the same for as long as GRAPHGEN_SOAK says, and with many more threads resumed by two. Savers take
-// turns by twos, so each gets a third of the time.
+// turns by twos where there are two processors, so each gets two shares of the time.
 func TestSoak(t *testing.T) {
 	text, set := os.LookupEnv("GRAPHGEN_SOAK")
 	if !set {
@@ -195,5 +208,5 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Fatalf("GRAPHGEN_SOAK: %v; want a duration such as 10m", err)
 	}
-	prove(t, soak/3)
+	prove(t, 2*soak/time.Duration(len(benches())))
 }

@@ -118,16 +118,20 @@ func proveDeadlines(t *testing.T, b *bench, c *count) {
 	c.deadlines += int(all.stopped.Load()) // those that came too late for a run are none
 }
 
-// proveRestarts kills the server with runs under way, and starts it again.
+// proveRestarts kills the server with runs under way, and starts it again; in turns with what stands in front of it.
 func proveRestarts(t *testing.T, b *bench, c *count) {
 	t.Helper()
 	s, dir := b.open(t), t.TempDir()
 	all := set(t, "restart-", steady(t, s, dir), dir)
 	for b.more(&c.restarts, 4) {
 		rest(randomly(300 * time.Millisecond))
-		err := b.server.Kill()
+		victim := b.server
+		if c.restarts%2 == 0 {
+			victim = b.front
+		}
+		err := victim.Kill()
 		if err == nil {
-			err = b.server.Restart()
+			err = victim.Restart()
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -139,8 +143,8 @@ func proveRestarts(t *testing.T, b *bench, c *count) {
 // proveCuts cuts and slows connections with runs under way.
 func proveCuts(t *testing.T, b *bench, c *count) {
 	t.Helper()
-	proxy, dir := testenv.NewProxy(t, b.server.Addr), t.TempDir()
-	s := openURL(t, b.via(proxy.Addr))
+	proxy, dir := testenv.NewProxy(t, b.front.Addr), t.TempDir()
+	s, direct := openURL(t, b.via(proxy.Addr)), b.open(t)
 	all := set(t, "cut-", steady(t, s, dir), dir)
 	for n := 0; b.more(&n, 40); {
 		rest(randomly(40 * time.Millisecond))
@@ -161,7 +165,7 @@ func proveCuts(t *testing.T, b *bench, c *count) {
 	}
 	proxy.Disarm()
 	c.cuts += proxy.Cuts() // one that was told to cut, and told again before it could, cut once
-	all.finish(t, openURL(t, b.url), c)
+	all.finish(t, direct, c)
 }
 
 // work runs threads in lanes until it is killed, or told to finish the first of each. It says which are finished.

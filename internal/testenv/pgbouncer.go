@@ -1,0 +1,100 @@
+package testenv
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"syscall"
+	"testing"
+)
+
+// pooler is how a PgBouncer is run that gives a connection for one transaction only. It lets anybody in, and has a pool
+// for each database that the PostgreSQL at target has.
+func pooler(target string) kind {
+	return kind{
+		name:  "PgBouncer",
+		needs: []string{"pgbouncer"},
+		users: []string{"postgres", "nobody"},
+		ports: 1,
+		setup: func(s *Server) []string {
+			host, port, _ := net.SplitHostPort(target)
+			// Few connections for many clients, so that each gets now this one, now that one. A server that was away
+			// is asked again after a second and not after fifteen.
+			config := fmt.Sprintf(`[databases]
+* = host=%s port=%s user=postgres
+
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = %s
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 6
+max_client_conn = 500
+server_login_retry = 1
+`, host, port, s.port(0))
+			return []string{"/bin/sh", "-c", `printf %s "$1" >"$2"`, "sh", config, s.path("pgbouncer.ini")}
+		},
+		run: func(s *Server) []string {
+			return []string{"/bin/sh", "-c", keepUp, "sh", find("pgbouncer", nil), s.path("pgbouncer.ini")}
+		},
+		dsn:   func(s *Server) string { return "postgres://postgres@" + s.Addr + "/postgres?sslmode=disable" },
+		ready: connects,
+		end:   syscall.SIGTERM,
+	}
+}
+
+// keepUp runs a program, and again when it ends by itself, as the system does with its services: PgBouncer 1.18 crashes now
+// and then when clients cancel what they asked for. What it is ended with, it hands on as kill -9: the program keeps nothing.
+const keepUp = `
+trap 'kill -9 $pid; exit 0' TERM
+while :; do
+	"$@" &
+	pid=$!
+	wait $pid
+	sleep 0.1
+done
+`
+
+// PostgresPooler returns the URL of a new database, for pgx, through a pooler that gives a connection for one
+// transaction only. It is dropped when the test ends.
+func PostgresPooler(tb testing.TB) string {
+	tb.Helper()
+	if dsn := os.Getenv(poolerVariable); dsn != "" {
+		skipShort(tb)
+		return newPooled(tb, dsn, dsn)
+	}
+	return newPooled(tb, shared(tb, sharedPooler).DSN, shared(tb, sharedPostgres).DSN)
+}
+
+// startPooler starts a pooler before the PostgreSQL that all tests share.
+func startPooler() (*Server, error) {
+	s, err := sharedPostgres()
+	if err != nil {
+		return nil, err
+	}
+	return start(pooler(s.Addr), 1)
+}
+
+// StartPooler starts a PgBouncer before a server that StartPostgres started, for this test alone. It gives a connection
+// for one transaction only.
+func StartPooler(tb testing.TB, s *Server) *Server {
+	tb.Helper()
+	return own(tb, pooler(s.Addr))
+}
+
+// newPooled makes a database for a test, through direct, and returns its URL: behind a pooler no connection has a search
+// path of its own.
+func newPooled(tb testing.TB, dsn, direct string) string {
+	tb.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		tb.Fatalf("testenv: %s: want a URL, postgres://user@host:port/database: %v", poolerVariable, err)
+	}
+	db := name()
+	execPostgres(tb, direct, "CREATE DATABASE "+db)
+	tb.Cleanup(func() { execPostgres(tb, direct, "DROP DATABASE "+db+" WITH (FORCE)") }) // the pooler keeps connections
+	u.Path = "/" + db
+	return u.String()
+}
