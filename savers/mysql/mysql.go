@@ -121,7 +121,7 @@ func connect(dsn string, o *options) (*sqlsaver.Std, error) {
 	db.SetMaxOpenConns(o.conns)
 	db.SetMaxIdleConns(o.conns)
 	return &sqlsaver.Std{
-		Write: db, Read: db, PlaceWith: place,
+		Write: db, Read: db,
 		Reading: sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
 	}, nil
 }
@@ -146,27 +146,6 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
-// versionUnit is what a version counts in the number that place gets for version and seq.
-const versionUnit = 1 << 40
-
-// place runs the statement of a commit. Where there is no RETURNING, LAST_INSERT_ID says in the same reply what was
-// stored.
-func place(ctx context.Context, st *sql.Stmt, args []any) (version int, seq uint64, stored bool, err error) {
-	r, err := st.ExecContext(ctx, args...)
-	if err != nil {
-		return 0, 0, false, err
-	}
-	rows, err := r.RowsAffected()
-	if err != nil || rows == 0 {
-		return 0, 0, false, err
-	}
-	id, err := r.LastInsertId()
-	if err != nil {
-		return 0, 0, false, err
-	}
-	return int(id / versionUnit), uint64(id % versionUnit), true, nil
-}
-
 func dialect() *sqlsaver.Dialect {
 	return &sqlsaver.Dialect{
 		Name:         "mysql",
@@ -176,7 +155,6 @@ func dialect() *sqlsaver.Dialect {
 		Bytes:        "CAST(? AS BINARY)",
 		Number:       "CAST(? AS SIGNED)",
 		Then:         "STRAIGHT_JOIN",
-		Seq:          fmt.Sprintf("LAST_INSERT_ID(h.version * %d + h.seq + 1) - h.version * %[1]d", versionUnit),
 		Skip:         "ON DUPLICATE KEY UPDATE kind = VALUES(kind)",
 		Replace:      "ON DUPLICATE KEY UPDATE data = VALUES(data)",
 		State:        "ON DUPLICATE KEY UPDATE seq = VALUES(seq), state_json = VALUES(state_json)",
@@ -184,6 +162,9 @@ func dialect() *sqlsaver.Dialect {
 		LockSchema:   "SELECT GET_LOCK(CONCAT('graphgen_', LEFT(SHA2(DATABASE(), 256), 40)), 30)",
 		UnlockSchema: "SELECT RELEASE_LOCK(CONCAT('graphgen_', LEFT(SHA2(DATABASE(), 256), 40)))",
 		Classify:     classify,
+		Forms: map[string]string{
+			"drop": "DELETE %[1]s FROM graph_version v STRAIGHT_JOIN %[1]s ON %[1]s.root = v.root WHERE v.thread_no = %[2]s",
+		},
 	}
 }
 

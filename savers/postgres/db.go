@@ -56,15 +56,6 @@ func (r rows) Close() error {
 
 func (r rows) Err() error { return explain(r.Rows.Err()) }
 
-// Place runs the statement of a commit.
-func (d *db) Place(ctx context.Context, text string, args ...any) (version int, seq uint64, stored bool, err error) {
-	err = d.pool.QueryRow(ctx, text, args...).Scan(&version, &seq)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, 0, false, nil
-	}
-	return version, seq, err == nil, explain(err)
-}
-
 // Begin starts a transaction. It sends nothing yet.
 func (d *db) Begin(ctx context.Context, writes bool) (sqlsaver.Tx, error) {
 	conn, err := d.pool.Acquire(ctx)
@@ -138,6 +129,18 @@ func (t *tx) last(ctx context.Context, text string, args ...any) (tag pgconn.Com
 		tag, err = results.Exec()
 	}
 	return tag, finish(results, err)
+}
+
+// Insert runs an INSERT that returns the number of its row.
+func (t *tx) Insert(ctx context.Context, text string, args ...any) (made int64, err error) {
+	rows, err := t.Query(ctx, text, args...)
+	if err != nil {
+		return 0, err
+	}
+	for rows.Next() {
+		err = rows.Scan(&made)
+	}
+	return made, errors.Join(err, rows.Close())
 }
 
 func (t *tx) Query(ctx context.Context, text string, args ...any) (sqlsaver.Rows, error) {

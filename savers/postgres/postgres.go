@@ -140,29 +140,23 @@ func dialect() *sqlsaver.Dialect {
 		Share:    "FOR SHARE OF t",
 		Bytes:    "CAST(? AS bytea)",
 		Number:   "CAST(? AS bigint)",
-		Numbered: true,
-		// A plain join would be by thread alone, and read all for each, until the server has counted the rows.
-		Preceding: `LEFT JOIN LATERAL (SELECT b.id FROM graph_checkpoint b
-	WHERE b.thread_no = c.thread_no AND b.version = c.version AND b.ns_no = c.ns_no AND b.seq < c.seq AND b.seq >= c.seq - 1
-	ORDER BY b.seq DESC LIMIT 1) p ON true`,
+		Mark:     "$",
 		Then:     "JOIN",
-		Seq:      "h.seq + 1",
-		Stored:   " RETURNING version, seq",
 		Skip:     "ON CONFLICT DO NOTHING",
-		Replace:  "ON CONFLICT (thread_no, version, base, write_key) DO UPDATE SET data = excluded.data",
+		Replace:  "ON CONFLICT (root, base, write_key) DO UPDATE SET data = excluded.data",
 		State:    "ON CONFLICT (thread_no, version) DO UPDATE SET seq = excluded.seq, state_json = excluded.state_json",
 		HasTable: "SELECT 1 FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = ?",
 		LockSchema: "WITH l AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtext('graphgen ' || current_schema()))) " + //nolint:misspell // it is spelled so
 			"SELECT count(*) FROM l",
 		Classify: classify,
 
-		Commit:      "SELECT o_version, o_seq FROM graph_commit(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		CommitChild: "SELECT o_version, o_seq FROM graph_commit(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		Put:         put + "false) AS put) AS p WHERE put",
-		PutFirst:    put + "true) AS put) AS p WHERE put",
+		Forms: map[string]string{"made": " RETURNING %[1]s"},
+
+		Commit:   "SELECT 1 FROM (SELECT graph_commit(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) AS stored) AS c WHERE stored",
+		Put:      put + "false) AS put) AS p WHERE put",
+		PutFirst: put + "true) AS put) AS p WHERE put",
 		DropFirst: []string{
-			"DROP FUNCTION IF EXISTS graph_commit", "DROP FUNCTION IF EXISTS graph_put", "DROP FUNCTION IF EXISTS graph_add",
-			"DROP FUNCTION IF EXISTS graph_holds",
+			"DROP FUNCTION IF EXISTS graph_commit", "DROP FUNCTION IF EXISTS graph_put",
 		},
 	}
 }

@@ -168,14 +168,27 @@ func dialect() *sqlsaver.Dialect {
 		Now:      "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
 		Bytes:    "?",
 		Number:   "?",
+		Mark:     "?",
 		Then:     "CROSS JOIN",
-		Seq:      "h.seq + 1",
-		Stored:   "RETURNING version, seq",
 		Skip:     "ON CONFLICT DO NOTHING",
-		Replace:  "ON CONFLICT (thread_no, version, base, write_key) DO UPDATE SET data = excluded.data",
+		Replace:  "ON CONFLICT (root, base, write_key) DO UPDATE SET data = excluded.data",
 		State:    "ON CONFLICT (thread_no, version) DO UPDATE SET seq = excluded.seq, state_json = excluded.state_json",
 		HasTable: "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?",
 		Classify: classify,
+		Forms: map[string]string{
+			"same":   "substr(%[1]s, 3, 6) = substr(%[2]s, 3, 6) AND %[1]s = %[2]s",
+			"log":    "%[1]s.pos BETWEEN %[2]s << 28 AND (%[2]s << 28 | 268435455)",
+			"range":  "%[1]s.pos BETWEEN (%[2]s << 28 | %[3]s) AND (%[2]s << 28 | %[4]s)",
+			"at":     "%[1]s.pos = (%[2]s << 28 | %[3]s)",
+			"next":   "%[1]s.pos = %[2]s.pos + 1",
+			"newer":  "x.pos > h.pos AND x.pos <= (h.pos | 268435455)",
+			"log_no": "%[1]s.pos >> 28",
+			"seq":    "%[1]s.pos & 268435455",
+			"order":  "%[1]s.pos",
+			"key":    "pos",
+			"place":  "%[1]s << 28 | %[2]s",
+			"after":  "%[1]s.pos + 1",
+		},
 	}
 }
 
@@ -185,6 +198,7 @@ const (
 	codeLocked     = 6
 	codeFull       = 13
 	codePrimaryKey = 1555
+	codeTrigger    = 1811 // graph_checkpoint_once
 	codeUnique     = 2067
 )
 
@@ -194,7 +208,7 @@ func classify(err error) sqlsaver.Fault {
 		return sqlsaver.Other
 	}
 	switch code := e.Code(); {
-	case code == codePrimaryKey || code == codeUnique:
+	case code == codePrimaryKey || code == codeUnique || code == codeTrigger:
 		return sqlsaver.Duplicate
 	case code&0xff == codeBusy || code&0xff == codeLocked:
 		return sqlsaver.RolledBack

@@ -3,6 +3,7 @@ package sqlsaver
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
@@ -17,10 +18,10 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 		return checkpoint.Appended{}, err
 	}
 	defer s.end()
-	done, stored, err := s.commit(ctx, &a)
+	done, h, stored, err := s.commit(ctx, &a)
 	if !stored && (err == nil || s.uncertain(err)) {
 		err = s.write(ctx, Lost, func(tx Tx) error {
-			done, err = s.appendIn(ctx, tx, &a)
+			done, h, err = s.appendIn(ctx, tx, &a)
 			return err
 		})
 	}
@@ -31,7 +32,7 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 		s.lose(a.Fence, err)
 		return checkpoint.Appended{}, s.wrap(ctx, "append", err)
 	}
-	s.remember(&a)
+	s.remember(&a, h)
 	return done, nil
 }
 
@@ -47,7 +48,7 @@ func (s *Saver) used(ctx context.Context, a *checkpoint.Append) checkpoint.ID {
 	}
 	for i := range a.Records {
 		var ns, seq int64
-		found, err := one(ctx, s.db, s.text[stRecord], []any{t.no, int64(t.open), a.Records[i].ID[:]}, &ns, &seq)
+		found, err := one(ctx, s.db, s.text[stRecord], []any{t.root, a.Records[i].ID[:]}, &ns, &seq)
 		if found || err != nil {
 			return a.Records[i].ID
 		}
@@ -62,18 +63,31 @@ func (s *Saver) uncertain(err error) bool {
 	return fault == Duplicate || fault == RolledBack || fault == Lost
 }
 
-// remember keeps the leases that are to end with the saver.
-func (s *Saver) remember(a *checkpoint.Append) {
-	if a.Open == nil && !a.End {
-		return
-	}
+// remember keeps what the next commit of a run goes by: where its log's head is. It keeps runs for as long as their
+// leases are to end with the saver.
+func (s *Saver) remember(a *checkpoint.Append, h *held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a.End {
+	if a.End || a.Release {
 		delete(s.runs, a.Fence)
-	} else {
-		s.runs[a.Records[0].ID] = run{thread: a.Thread}
+		return
 	}
+	fence := a.Fence
+	if a.Open != nil {
+		fence = a.Records[0].ID
+		s.runs[fence] = &run{thread: a.Thread, heads: make(map[string]held)}
+	}
+	r := s.runs[fence]
+	if r == nil || h == nil {
+		return
+	}
+	if _, found := r.heads[a.Namespace]; !found && len(r.heads) >= maxHeads {
+		for other := range r.heads {
+			delete(r.heads, other)
+			break
+		}
+	}
+	r.heads[a.Namespace] = *h
 }
 
 // lose drops what remember kept of a run that err says has lost its thread.
@@ -91,59 +105,76 @@ func (s *Saver) forget(fence checkpoint.ID) {
 	delete(s.runs, fence)
 }
 
-// commit stores a by one statement, if it is a plain commit and the run's lease has most of its time to go.
-func (s *Saver) commit(ctx context.Context, a *checkpoint.Append) (done checkpoint.Appended, stored bool, err error) {
+// held returns the head of a namespace as far as a run's own writes say.
+func (s *Saver) held(a *checkpoint.Append) (h held, found bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.runs[a.Fence]; r != nil && r.thread == a.Thread {
+		h, found = r.heads[a.Namespace]
+	}
+	return h, found
+}
+
+// commit stores a by one statement, if it is a plain commit after a head that is known, of the head's line, and the
+// run's lease has most of its time to go.
+func (s *Saver) commit(ctx context.Context, a *checkpoint.Append) (done checkpoint.Appended, next *held, stored bool, err error) {
 	r := &a.Records[0]
 	if s.readable || a.Open != nil || a.End || a.After.IsZero() || len(a.Records) > 1 || len(a.Writes) > 0 ||
 		r.Base != r.ID || r.Parent != a.After || !r.Commits.IsZero() && r.Commits != a.After {
-		return done, false, nil
+		return done, nil, false, nil
+	}
+	h, found := s.held(a)
+	if !found || h.id != a.After || !h.line.is(r) || h.seq >= lastSeq {
+		return done, nil, false, nil
 	}
 	var status any
 	if a.Status != 0 {
 		status = int64(a.Status)
 	}
 	lease := micro(a.Lease)
-	args := []any{
-		r.ID[:], flagsOf(r, a.After), int64(r.Step), ledger.Micro(r.Created).UnixMicro(), bodyOf(r),
-		a.After[:], key(a.Thread), a.Fence[:], status, lease - lease/4, lease,
-		r.Line[:], int64(r.Fingerprint), []byte(r.Graph),
+	args := make([]any, 0, 15)
+	args = append(args, r.ID[:], flagsOf(r, a.After), int64(r.Step), ledger.Micro(r.Created).UnixMicro(), bodyOf(r),
+		h.thread, a.Fence[:], status, lease-lease/4, lease, h.log, h.seq, a.After[:])
+	if s.d.Mark == "" {
+		args = append(args, h.log, h.seq) // of {newer}
 	}
-	st := stCommitRoot
-	if a.Namespace != "" {
-		st, args = stCommitChild, append(args, key(a.Namespace))
+	rows, err := s.db.Exec(ctx, s.text[stCommit], args...)
+	if err != nil || rows == 0 {
+		return done, nil, false, err
 	}
-	version, seq, stored, err := s.db.Place(ctx, s.text[st], args...)
-	return checkpoint.Appended{Version: version, Head: seq}, stored, err
+	h.id, h.seq = r.ID, h.seq+1
+	return checkpoint.Appended{Version: h.version, Head: uint64(h.seq)}, &h, true, nil
 }
 
-// appendIn stores a in a transaction.
-func (s *Saver) appendIn(ctx context.Context, tx Tx, a *checkpoint.Append) (checkpoint.Appended, error) {
+// appendIn stores a in a transaction, and returns the head then.
+func (s *Saver) appendIn(ctx context.Context, tx Tx, a *checkpoint.Append) (checkpoint.Appended, *held, error) {
 	starts := a.Open != nil && a.After.IsZero()
 	t, err := s.thread(ctx, tx, stLockThread, a.Thread)
 	if err == nil && t == nil && starts {
 		t, err = s.create(ctx, tx, a.Thread)
 	}
 	if err != nil {
-		return checkpoint.Appended{}, err
+		return checkpoint.Appended{}, nil, err
 	}
 	if t != nil && a.Release {
 		if done, released, err := s.released(ctx, tx, t, a); err != nil || released {
-			return done, err
+			return done, nil, err
 		}
 	}
+	l := &log{s: s, tx: tx, t: t}
 	switch {
 	case t == nil || t.open == 0 && !starts:
-		return checkpoint.Appended{}, missing(a, t)
+		return checkpoint.Appended{}, nil, missing(a, t)
 	case t.open == 0:
-		if err := s.start(ctx, tx, t); err != nil {
-			return checkpoint.Appended{}, err
-		}
+		err = l.start(ctx)
+	default:
+		err = l.find(ctx, a.Namespace)
 	}
-	l, err := s.log(ctx, tx, t, a.Namespace)
 	if err != nil {
-		return checkpoint.Appended{}, err
+		return checkpoint.Appended{}, nil, err
 	}
-	return l.append(ctx, a)
+	done, err := l.append(ctx, a)
+	return done, &held{thread: t.no, version: done.Version, log: l.at.log, head: l.head}, err
 }
 
 // create makes the row of a thread that has no version yet, and locks it.
@@ -159,12 +190,16 @@ func (s *Saver) create(ctx context.Context, tx Tx, id string) (*thread, error) {
 }
 
 // start makes a thread's next version.
-func (s *Saver) start(ctx context.Context, tx Tx, t *thread) error {
+func (s *Saver) start(ctx context.Context, tx Tx, t *thread) (err error) {
 	t.last++
 	t.versions++
 	t.updated = t.now
 	t.open, t.status, t.fence, t.holder, t.until, t.asked = t.last, checkpoint.Running, checkpoint.ID{}, "", 0, false
-	return tx.Later(ctx, s.text[stInsertVersion], t.no, int64(t.open), int64(t.status), t.updated)
+	t.root, err = tx.Insert(ctx, s.text[stInsertLog], t.no, int64(t.open), key(""), nil)
+	if err != nil {
+		return err
+	}
+	return tx.Later(ctx, s.text[stInsertVersion], t.no, int64(t.open), t.root, int64(t.status), t.updated)
 }
 
 // missing is the conflict of an Append to a thread without an open version; t may be nil.
@@ -178,12 +213,12 @@ func missing(a *checkpoint.Append, t *thread) error {
 
 // released reports whether an earlier call of a released the newest released version, and what it returned.
 func (s *Saver) released(ctx context.Context, tx Tx, t *thread, a *checkpoint.Append) (checkpoint.Appended, bool, error) {
-	var number int64
-	found, err := one(ctx, tx, s.text[stLastReleased], []any{t.no}, &number)
+	var number, root int64
+	found, err := one(ctx, tx, s.text[stLastReleased], []any{t.no}, &number, &root)
 	if err != nil || !found {
 		return checkpoint.Appended{}, false, err
 	}
-	at, err := s.spot(ctx, tx, t, int(number), a.Namespace)
+	at, err := s.spot(ctx, tx, rootOf(t, int(number), root), a.Namespace)
 	if err != nil {
 		return checkpoint.Appended{}, false, err
 	}
@@ -191,7 +226,7 @@ func (s *Saver) released(ctx context.Context, tx Tx, t *thread, a *checkpoint.Ap
 	last, stands, err := l.stands(ctx, a)
 	done := checkpoint.Appended{Version: int(number), Head: last}
 	if err == nil && stands && a.Open != nil {
-		done.Writes, err = s.writes(ctx, tx, t, int(number))
+		done.Writes, err = s.writes(ctx, tx, t.id, root)
 	}
 	return done, stands, err
 }
@@ -205,14 +240,20 @@ type log struct {
 	head head
 }
 
-// log returns a namespace's log in the open version.
-func (s *Saver) log(ctx context.Context, tx Tx, t *thread, namespace string) (*log, error) {
-	at, err := s.spot(ctx, tx, t, t.open, namespace)
-	if err != nil {
-		return nil, err
+// find makes l a namespace's log in the open version.
+func (l *log) find(ctx context.Context, namespace string) (err error) {
+	if l.at, err = l.s.spot(ctx, l.tx, rootOf(l.t, l.t.open, l.t.root), namespace); err != nil {
+		return err
 	}
-	h, err := s.head(ctx, tx, at)
-	return &log{s: s, tx: tx, t: t, at: at, head: h}, err
+	l.head, err = l.s.head(ctx, l.tx, l.at)
+	return err
+}
+
+// start makes the thread's next version, and l its root's log.
+func (l *log) start(ctx context.Context) error {
+	err := l.s.start(ctx, l.tx, l.t)
+	l.at, l.head = rootOf(l.t, l.t.open, l.t.root), head{}
+	return err
 }
 
 // append does what the protocol says, in its order: see ledger.Version.Accept.
@@ -250,7 +291,7 @@ func (l *log) accept(a *checkpoint.Append) error {
 
 // stands reports whether the records offered stand where they were to go, and the seq of the last.
 func (l *log) stands(ctx context.Context, a *checkpoint.Append) (last uint64, stands bool, err error) {
-	if l.at.ns == unknown {
+	if l.at.log == unknown {
 		return 0, false, nil
 	}
 	first, found, err := l.s.find(ctx, l.tx, l.at, a.Records[0].ID)
@@ -259,13 +300,13 @@ func (l *log) stands(ctx context.Context, a *checkpoint.Append) (last uint64, st
 	}
 	var before checkpoint.ID
 	var b []byte
-	if _, err := one(ctx, l.tx, l.s.text[stPreceding], []any{l.at.thread, l.at.version, l.at.ns, first}, &b); err != nil {
+	if _, err := one(ctx, l.tx, l.s.text[stPreceding], []any{l.at.log, first - 1}, &b); err != nil {
 		return 0, false, err
 	}
 	if !setID(&before, b) || before != a.After {
 		return 0, false, nil
 	}
-	rows, err := l.tx.Query(ctx, l.s.text[stFollowing], l.at.thread, l.at.version, l.at.ns, first, int64(len(a.Records)))
+	rows, err := l.tx.Query(ctx, l.s.text[stFollowing], l.at.log, first, int64(lastSeq), int64(len(a.Records)))
 	if err != nil {
 		return 0, false, err
 	}
@@ -294,7 +335,7 @@ func (l *log) repeat(ctx context.Context, a *checkpoint.Append, last uint64) (ch
 	}
 	var err error
 	if a.Open != nil {
-		done.Writes, err = l.s.writes(ctx, l.tx, l.t, l.t.open)
+		done.Writes, err = l.s.writes(ctx, l.tx, l.t.id, l.t.root)
 	}
 	return done, err
 }
@@ -320,14 +361,14 @@ func (l *log) add(ctx context.Context, a *checkpoint.Append) (checkpoint.Appende
 	l.t.asked = l.t.asked || asked
 	dead := a.Open == nil && !a.End // now and then, when a commit renews the lease
 	if a.Open != nil {
-		done.Writes, dead, err = l.s.pending(ctx, l.tx, l.t, l.t.open)
+		done.Writes, dead, err = l.s.pending(ctx, l.tx, l.t.id, l.t.root)
 		if err != nil {
 			return done, err
 		}
 		l.t.asked = len(checkpoint.OpenQuestions(done.Writes)) > 0
 	}
 	if dead {
-		if err := l.tx.Later(ctx, l.s.text[stSweep], l.t.no, int64(l.t.open)); err != nil {
+		if err := l.tx.Later(ctx, l.s.text[stSweep], l.t.root); err != nil {
 			return done, err
 		}
 	}
@@ -339,7 +380,7 @@ func (l *log) add(ctx context.Context, a *checkpoint.Append) (checkpoint.Appende
 
 // addRecords stores the records and moves the head.
 func (l *log) addRecords(ctx context.Context, a *checkpoint.Append) error {
-	if l.at.ns == unknown {
+	if l.at.log == unknown {
 		if err := l.name(ctx, a.Namespace); err != nil {
 			return err
 		}
@@ -366,34 +407,31 @@ func (l *log) insert(ctx context.Context, r *checkpoint.Record, before checkpoin
 	if r.Commits.IsZero() || r.Commits == before {
 		return nil
 	}
-	err := l.tx.Later(ctx, l.s.text[stMarkCommitted], l.at.thread, l.at.version, r.Commits[:])
+	err := l.tx.Later(ctx, l.s.text[stMarkCommitted], l.at.root, r.Commits[:])
 	if err != nil {
 		return err
 	}
-	return l.tx.Later(ctx, l.s.text[stDropBase], l.at.thread, l.at.version, r.Commits[:]) // the base may not stand here
+	return l.tx.Later(ctx, l.s.text[stDropBase], l.at.root, r.Commits[:]) // the base may not stand here
 }
 
-// name gives a namespace its number. The root has 0, and no row.
-func (l *log) name(ctx context.Context, namespace string) error {
-	var last int64
-	if _, err := one(ctx, l.tx, l.s.text[stLastNamespace], []any{l.at.thread, l.at.version}, &last); err != nil {
-		return err
-	}
-	l.at.ns = last + 1
-	return l.tx.Later(ctx, l.s.text[stInsertNamespace], l.at.thread, l.at.version, l.at.ns, key(namespace), rest(namespace))
+// name gives a namespace its log.
+func (l *log) name(ctx context.Context, namespace string) (err error) {
+	l.at.log, err = l.tx.Insert(ctx, l.s.text[stInsertLog], l.at.thread, l.at.version, key(namespace), rest(namespace))
+	return err
 }
 
-// lineUnit is what a namespace counts in the number of a line.
-const lineUnit = 1 << 40
-
-// lineOf makes the head's line that of r, which follows it: the same, or a new one with a number that r alone has.
+// lineOf makes the head's line that of r, which follows it: the same, or a new one with a number that r alone has. In
+// the root's log that is its seq.
 func (l *log) lineOf(ctx context.Context, r *checkpoint.Record) error {
 	h := &l.head.line
-	if h.no != 0 && h.id == r.Line && h.fingerprint == r.Fingerprint && h.graph == r.Graph {
+	if h.is(r) {
 		return nil
 	}
-	*h = line{no: l.at.ns*lineUnit + int64(r.Seq), id: r.Line, fingerprint: r.Fingerprint, graph: r.Graph}
-	return l.tx.Later(ctx, l.s.text[stInsertLine], l.at.thread, l.at.version, h.no, r.Line[:], int64(r.Fingerprint), []byte(r.Graph))
+	*h = line{
+		no: (l.at.log-l.at.root)*(lastSeq+1) + int64(r.Seq), id: r.Line, fingerprint: r.Fingerprint,
+		graph: strings.Clone(r.Graph), // the caller's string may be part of something large
+	}
+	return l.tx.Later(ctx, l.s.text[stInsertLine], l.at.root, h.no, r.Line[:], int64(r.Fingerprint), []byte(r.Graph))
 }
 
 // settle makes the thread's row what it is after an Append.

@@ -10,10 +10,6 @@ type DB interface {
 	// sees what is committed when each of its statements begins.
 	Begin(ctx context.Context, writes bool) (Tx, error)
 
-	// Place runs a statement that stores one row of graph_checkpoint or none, in a transaction of its own, and returns
-	// the row's version and seq. stored is false when there was none to store.
-	Place(ctx context.Context, text string, args ...any) (version int, seq uint64, stored bool, err error)
-
 	// Prepare readies the texts that are going to be run in transactions that only read, and in all others.
 	Prepare(ctx context.Context, reads, writes []string) error
 
@@ -32,6 +28,8 @@ type Runner interface {
 // Tx is a transaction. One that is rolled back after its commit stays committed. It is for one goroutine.
 type Tx interface {
 	Runner
+	// Insert runs an INSERT of one row that ends with {made}, and returns the number that the row was given.
+	Insert(ctx context.Context, text string, args ...any) (int64, error)
 	// Later runs a statement before whatever comes next, Commit included; its error may come from there.
 	Later(ctx context.Context, text string, args ...any) error
 	Commit(ctx context.Context) error

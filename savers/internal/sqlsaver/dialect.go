@@ -1,7 +1,7 @@
 package sqlsaver
 
 import (
-	"cmp"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -9,30 +9,30 @@ import (
 // Dialect is how one kind of database differs from the others. Its strings become parts of statements when a saver
 // is made; they never hold data.
 type Dialect struct {
-	Name      string // of the saver's package: starts the errors
-	Now       string // an expression: the server's clock, in microseconds since 1970
-	Lock      string // ends a SELECT whose row is to be locked for a change
-	Share     string // ends the SELECT of a commit: keeps the thread's row as it is until the commit is done
-	Bytes     string // a bound value of bytes, where no column says what it is
-	Number    string // a bound number, likewise
-	Numbered  bool   // bound values are $1, $2 ... and not ?
-	Preceding string // joins p, the row before c; empty for a plain join
-	Then      string // JOIN, where the left table is to be read first
-	Seq       string // the Seq of a row that Place stores after h
-	Stored    string // ends the statement of a commit
-	Skip      string // ends an INSERT that leaves a row which stands already as it is
-	Replace   string // ends an INSERT into graph_write that gives a row which stands already the new data
-	State     string // ends an INSERT into graph_state that replaces the state
-	Classify  func(err error) Fault
+	Name     string // of the saver's package: starts the errors
+	Now      string // an expression: the server's clock, in microseconds since 1970
+	Lock     string // ends a SELECT whose row is to be locked for a change
+	Share    string // ends the SELECT of a commit: keeps the thread's row as it is until the commit is done
+	Bytes    string // a bound value of bytes, where no column says what it is
+	Number   string // a bound number, likewise
+	Mark     string // begins a bound value with its number, $1 or ?1; empty for ? alone
+	Then     string // JOIN, where the left table is to be read first
+	Skip     string // ends an INSERT that leaves a row which stands already as it is
+	Replace  string // ends an INSERT into graph_write that gives a row which stands already the new data
+	State    string // ends an INSERT into graph_state that replaces the state
+	Classify func(err error) Fault
+
+	// Forms are those of statements that are not as in forms.
+	Forms map[string]string
 
 	// HasTable is a statement that returns a row when the table that is bound to it exists. LockSchema keeps other
 	// processes from changing tables until UnlockSchema, or the transaction's end, and returns 1 when it does; both
 	// may be empty.
 	HasTable, LockSchema, UnlockSchema string
 
-	// Commit, CommitChild, Put and PutFirst do what the statements of those names do, with the same values bound in
+	// Commit, Put and PutFirst do what the statements of those names do, with the same values bound in
 	// the same order; empty for those.
-	Commit, CommitChild, Put, PutFirst string
+	Commit, Put, PutFirst string
 	// DropFirst are the statements that drop what else there is, before tables are dropped.
 	DropFirst []string
 }
@@ -52,9 +52,7 @@ const (
 // texts returns the statements in the dialect.
 func (d *Dialect) texts() [statements]string {
 	all := texts()
-	for st, text := range map[statement]string{
-		stCommitRoot: d.Commit, stCommitChild: d.CommitChild, stPutOne: d.Put, stKeepOne: d.PutFirst,
-	} {
+	for st, text := range map[statement]string{stCommit: d.Commit, stPutOne: d.Put, stKeepOne: d.PutFirst} {
 		if text != "" {
 			all[st] = text
 		}
@@ -65,15 +63,31 @@ func (d *Dialect) texts() [statements]string {
 	return all
 }
 
+// form finds {a form and its words} in a statement.
+var form = regexp.MustCompile(`\{(\w+)((?: [^ {}]+)*)\}`)
+
 // text returns a statement in the dialect.
 func (d *Dialect) text(s string) string {
-	record := strings.ReplaceAll(recordColumns, "{preceding}", cmp.Or(d.Preceding, preceding))
 	s = strings.NewReplacer(
 		"{now}", d.Now, "{lock}", d.Lock, "{share}", d.Share, "{bytes}", d.Bytes, "{number}", d.Number,
-		"{seq}", d.Seq, "{stored}", d.Stored, "{skip}", d.Skip, "{replace}", d.Replace, "{state}", d.State,
-		"{then}", d.Then, "{record}", record, "{dead}", deadBase,
+		"{skip}", d.Skip, "{replace}", d.Replace, "{state}", d.State, "{then}", d.Then, "{dead}", deadBase,
 	).Replace(s)
-	if !d.Numbered {
+	return form.ReplaceAllStringFunc(d.numbered(s), func(found string) string {
+		words := strings.Fields(strings.Trim(found, "{}"))
+		text, special := d.Forms[words[0]]
+		if !special {
+			text = forms[words[0]]
+		}
+		for i, word := range words[1:] {
+			text = strings.ReplaceAll(text, "%["+strconv.Itoa(i+1)+"]s", word)
+		}
+		return text
+	})
+}
+
+// numbered returns a statement with its bound values as the dialect marks them.
+func (d *Dialect) numbered(s string) string {
+	if d.Mark == "" {
 		return s
 	}
 	var b strings.Builder
@@ -83,7 +97,7 @@ func (d *Dialect) text(s string) string {
 		if !found {
 			return b.String()
 		}
-		b.WriteString("$" + strconv.Itoa(n))
+		b.WriteString(d.Mark + strconv.Itoa(n))
 		s = after
 	}
 }

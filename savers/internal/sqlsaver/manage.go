@@ -39,7 +39,7 @@ func (s *Saver) releaseIn(ctx context.Context, tx Tx, id string, ifHead checkpoi
 	if err := t.busy(); err != nil {
 		return v, err
 	}
-	root, err := s.root(ctx, tx, spot{thread: t.no, version: int64(t.open)})
+	root, err := s.root(ctx, tx, t.root)
 	if err != nil {
 		return v, err
 	}
@@ -47,7 +47,7 @@ func (s *Saver) releaseIn(ctx context.Context, tx Tx, id string, ifHead checkpoi
 		return v, t.conflict("head", "", ifHead, root.ID)
 	}
 	var records int64
-	if _, err := one(ctx, tx, s.text[stCountRoot], []any{t.no, int64(t.open)}, &records); err != nil {
+	if _, err := one(ctx, tx, s.text[stCountRoot], []any{t.root}, &records); err != nil {
 		return v, err
 	}
 	v = checkpoint.Version{
@@ -134,20 +134,25 @@ func (s *Saver) pruneVersions(ctx context.Context, tx Tx, t *thread, keep int) (
 	if err != nil {
 		return 0, err
 	}
-	var released []int64
+	var released []spot
 	err = each(rows, func(rows Rows) error {
-		var n int64
-		err := rows.Scan(&n)
-		released = append(released, n)
+		at := spot{thread: t.no}
+		err := rows.Scan(&at.version, &at.root)
+		released = append(released, at)
 		return err
 	})
 	gone := released[:max(len(released)-max(keep, 0), 0)]
 	if err != nil || len(gone) == 0 {
 		return 0, err
 	}
-	for _, n := range gone {
-		for st := stDropVersionWrites; st <= stDropVersion; st++ {
-			if err := tx.Later(ctx, s.text[st], t.no, n); err != nil {
+	for _, at := range gone {
+		for st := stDropVersionWrites; st <= stDropVersionLines; st++ {
+			if err := tx.Later(ctx, s.text[st], at.root); err != nil {
+				return 0, err
+			}
+		}
+		for st := stDropVersionLogs; st <= stDropVersion; st++ {
+			if err := tx.Later(ctx, s.text[st], at.thread, at.version); err != nil {
 				return 0, err
 			}
 		}
@@ -164,8 +169,8 @@ func (s *Saver) pruneRecords(ctx context.Context, tx Tx, t *thread, keep checkpo
 		return 0, err
 	}
 	flags := make(map[checkpoint.ID]int64)
-	for name, ns := range numbers {
-		entries, err := s.headers(ctx, tx, spot{t.no, int64(t.open), ns}, flags)
+	for name, log := range numbers {
+		entries, err := s.headers(ctx, tx, log, flags)
 		if err != nil {
 			return 0, err
 		}
@@ -174,10 +179,10 @@ func (s *Saver) pruneRecords(ctx context.Context, tx Tx, t *thread, keep checkpo
 		}
 	}
 	// A write whose base is committed goes before its base may: nothing would say any more that it counts for nothing.
-	if err := tx.Later(ctx, s.text[stSweep], t.no, int64(t.open)); err != nil {
+	if err := tx.Later(ctx, s.text[stSweep], t.root); err != nil {
 		return 0, err
 	}
-	writes, err := s.writes(ctx, tx, t, t.open)
+	writes, err := s.writes(ctx, tx, t.id, t.root)
 	if err != nil {
 		return 0, err
 	}
@@ -188,7 +193,7 @@ func (s *Saver) pruneRecords(ctx context.Context, tx Tx, t *thread, keep checkpo
 		if err != nil {
 			return 0, err
 		}
-		pr := pruner{s: s, tx: tx, at: spot{t.no, int64(t.open), numbers[p.Namespace]}, flags: flags}
+		pr := pruner{s: s, tx: tx, at: spot{t.no, int64(t.open), t.root, numbers[p.Namespace]}, flags: flags}
 		if err := pr.prune(ctx, log, p.Kept); err != nil {
 			return 0, err
 		}
@@ -197,13 +202,13 @@ func (s *Saver) pruneRecords(ctx context.Context, tx Tx, t *thread, keep checkpo
 	return removed, nil
 }
 
-// namespaces returns the numbers of a version's namespaces by name, the root's among them.
+// namespaces returns the logs of a version's namespaces by name, the root's among them.
 func (s *Saver) namespaces(ctx context.Context, db Runner, t *thread, version int) (map[string]int64, error) {
 	rows, err := db.Query(ctx, s.text[stNamespaces], t.no, int64(version))
 	if err != nil {
 		return nil, err
 	}
-	numbers := map[string]int64{"": 0}
+	numbers := make(map[string]int64)
 	err = each(rows, func(rows Rows) error {
 		var n int64
 		var key, rest []byte
@@ -215,8 +220,8 @@ func (s *Saver) namespaces(ctx context.Context, db Runner, t *thread, version in
 }
 
 // headers returns what pruning has to know of the records of a log, oldest first, and adds their flags by id.
-func (s *Saver) headers(ctx context.Context, tx Tx, at spot, flags map[checkpoint.ID]int64) (log []*ledger.Entry, err error) {
-	rows, err := tx.Query(ctx, s.text[stHeaders], at.thread, at.version, at.ns)
+func (s *Saver) headers(ctx context.Context, tx Tx, number int64, flags map[checkpoint.ID]int64) (log []*ledger.Entry, err error) {
+	rows, err := tx.Query(ctx, s.text[stHeaders], number)
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +264,7 @@ func (p *pruner) prune(ctx context.Context, log []*ledger.Entry, kept []ledger.K
 		follows := i > 0 && log[i-1].Seq+1 == e.Seq
 		switch {
 		case k == nil && follows && stays[e.Seq-1] != nil && p.flags[e.ID]&commitsBefore != 0:
-			if err := p.exec(ctx, stMarkCommitted, p.at.thread, p.at.version, log[i-1].ID[:]); err != nil {
+			if err := p.exec(ctx, stMarkCommitted, p.at.root, log[i-1].ID[:]); err != nil {
 				return err
 			}
 		case k != nil && (len(k.Fold) > 0 || follows && stays[e.Seq-1] == nil):
@@ -281,7 +286,7 @@ func (p *pruner) remove(ctx context.Context, log []*ledger.Entry, stays map[uint
 		for i+1 < len(log) && stays[log[i+1].Seq] == nil {
 			i++
 		}
-		if err := p.exec(ctx, stRemove, p.at.thread, p.at.version, p.at.ns, int64(first), int64(log[i].Seq)); err != nil {
+		if err := p.exec(ctx, stRemove, p.at.log, int64(first), int64(log[i].Seq)); err != nil {
 			return err
 		}
 	}
@@ -299,8 +304,7 @@ func (p *pruner) untie(ctx context.Context, k *ledger.Kept) error {
 	if len(k.Fold) > 0 {
 		first = int64(k.Fold[0].Seq)
 	}
-	at := p.at
-	chain, err := p.s.records(ctx, p.tx, stRange, at.thread, at.version, at.ns, first, seq)
+	chain, _, err := p.s.between(ctx, p.tx, p.at, first, seq, line{})
 	if err != nil {
 		return err
 	}
@@ -316,5 +320,5 @@ func (p *pruner) untie(ctx context.Context, k *ledger.Kept) error {
 	var before checkpoint.ID // none any more
 	flags := flagsOf(&r, before) | p.flags[r.ID]&isCommitted
 	return p.exec(ctx, stSnapshot, flags, optional(r.Parent, flags&parentIsBefore == 0), optional(r.Commits, true), bodyOf(&r),
-		at.thread, at.version, at.ns, seq)
+		p.at.log, seq)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -38,23 +39,23 @@ func (s *Saver) load(ctx context.Context, tx Tx, p checkpoint.Place) (chain chec
 	if v == nil {
 		return chain, ledger.Absent(p)
 	}
-	writes, err := s.writes(ctx, tx, t, v.number)
+	writes, err := s.writes(ctx, tx, t.id, v.root)
 	if err != nil {
 		return chain, err
 	}
 	chain.Version = v.number
-	at, err := s.spot(ctx, tx, t, v.number, p.Namespace)
+	at, err := s.spot(ctx, tx, rootOf(t, v.number, v.root), p.Namespace)
 	if err != nil {
 		return chain, err
 	}
-	h, err := s.head(ctx, tx, at)
+	h, first, err := s.headChain(ctx, tx, at)
 	if err != nil {
 		return chain, err
 	}
 	chain.Head = h.id
 	root := checkpoint.Record{ID: h.id, Step: int(h.step)}
-	if at.ns != 0 {
-		if root, err = s.root(ctx, tx, at); err != nil {
+	if at.log != at.root {
+		if root, err = s.root(ctx, tx, at.root); err != nil {
 			return chain, err
 		}
 	}
@@ -63,14 +64,16 @@ func (s *Saver) load(ctx context.Context, tx Tx, p checkpoint.Place) (chain chec
 	if err != nil || last == 0 {
 		return chain, err
 	}
-	var flags int64
-	chain.Records, flags, err = s.flagged(ctx, tx, stChain, at.thread, at.version, at.ns, last, at.thread, at.version, at.ns, last)
+	if last != h.seq {
+		if first, err = s.snapshotBefore(ctx, tx, at, last); err != nil {
+			return chain, err
+		}
+	}
+	records, all, err := s.chain(ctx, tx, at, first, last, h.line)
 	if err != nil {
 		return chain, err
 	}
-	if len(chain.Records) == 0 {
-		return chain, fmt.Errorf("record %d has no snapshot before it: %w", last, checkpoint.ErrDamaged)
-	}
+	chain.Records = records
 	end := &chain.Records[len(chain.Records)-1]
 	for _, w := range writes {
 		if w.Base == end.Base {
@@ -78,17 +81,17 @@ func (s *Saver) load(ctx context.Context, tx Tx, p checkpoint.Place) (chain chec
 		}
 	}
 	if end.ID == h.id && end.Base == end.ID { // nothing comes after it
-		chain.Due, chain.Committed = end.Due, isOver(flags, nil)
+		chain.Due, chain.Committed = end.Due, isOver(all[len(all)-1].flags, nil)
 		return chain, nil
 	}
-	return chain, s.due(ctx, tx, t, at, &chain)
+	return chain, s.due(ctx, tx, at, &chain)
 }
 
-// root returns what a thread's description says of the root's head.
-func (s *Saver) root(ctx context.Context, tx Tx, at spot) (r checkpoint.Record, err error) {
+// root returns what a thread's description says of the head of a root's log.
+func (s *Saver) root(ctx context.Context, tx Tx, log int64) (r checkpoint.Record, err error) {
 	var id []byte
 	var step int64
-	found, err := one(ctx, tx, s.text[stRoot], []any{at.thread, at.version}, &id, &step)
+	found, err := one(ctx, tx, s.text[stRoot], []any{log}, &id, &step)
 	if err != nil || !found {
 		return r, err
 	}
@@ -112,13 +115,13 @@ func (s *Saver) place(ctx context.Context, tx Tx, at spot, p checkpoint.Place, h
 }
 
 // due sets what a chain says of the base of its last record.
-func (s *Saver) due(ctx context.Context, tx Tx, t *thread, at spot, chain *checkpoint.Chain) error {
+func (s *Saver) due(ctx context.Context, tx Tx, at spot, chain *checkpoint.Chain) error {
 	last := &chain.Records[len(chain.Records)-1]
-	var ns, flags int64
+	var log, flags int64
 	var next *int64
 	var b []byte
-	found, err := one(ctx, tx, s.text[stBase], []any{t.no, int64(chain.Version), last.Base[:]}, &ns, &flags, &next, &b)
-	if err != nil || !found || ns != at.ns {
+	found, err := one(ctx, tx, s.text[stBase], []any{at.root, last.Base[:]}, &log, &flags, &next, &b)
+	if err != nil || !found || log != at.log {
 		return err
 	}
 	var r checkpoint.Record
@@ -134,6 +137,7 @@ func (s *Saver) due(ctx context.Context, tx Tx, t *thread, at spot, chain *check
 // version is one version of a thread.
 type version struct {
 	number   int
+	root     int64 // the log of its root
 	status   checkpoint.Status
 	updated  int64
 	released int64 // 0 while open
@@ -149,10 +153,10 @@ func (s *Saver) version(ctx context.Context, db Runner, id string, number int) (
 		if t.open == 0 {
 			return t, nil, nil
 		}
-		return t, &version{number: t.open, status: t.status, updated: t.updated}, nil
+		return t, &version{number: t.open, root: t.root, status: t.status, updated: t.updated}, nil
 	}
 	v, status := &version{number: number}, int64(0)
-	found, err := one(ctx, db, s.text[stVersion], []any{t.no, int64(number)}, &status, &v.updated, &v.released)
+	found, err := one(ctx, db, s.text[stVersion], []any{t.no, int64(number)}, &v.root, &status, &v.updated, &v.released)
 	if err != nil || !found {
 		return t, nil, err
 	}
@@ -207,6 +211,7 @@ type history struct {
 	p      checkpoint.Place
 	before checkpoint.ID
 	at     spot
+	line   line  // the head's
 	next   int64 // only records with a smaller seq; 0 before the first page
 	size   int64
 	done   bool
@@ -226,7 +231,7 @@ func (h *history) page(ctx context.Context) (page []checkpoint.Record, err error
 	}
 	if err == nil && !h.done {
 		err = h.s.try(ctx, Lost, func() error {
-			page, err = h.s.records(ctx, h.s.db, stHistory, h.at.thread, h.at.version, h.at.ns, h.next, h.size)
+			page, err = h.read(ctx)
 			return err
 		})
 	}
@@ -238,6 +243,18 @@ func (h *history) page(ctx context.Context) (page []checkpoint.Record, err error
 	}
 	h.size = min(2*h.size, maxPage)
 	return page, h.s.wrap(ctx, "history", err)
+}
+
+// read reads a page, and of the record before it what it takes to tell the oldest's parent.
+func (h *history) read(ctx context.Context) ([]checkpoint.Record, error) {
+	all, err := h.s.entries(ctx, h.s.db, stHistory, h.at.log, h.next-1, h.size+1)
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(all)
+	page, err := h.s.records(ctx, h.s.db, h.at, all, max(len(all)-int(h.size), 0), h.line)
+	slices.Reverse(page)
+	return page, err
 }
 
 // start finds where to begin.
@@ -252,7 +269,7 @@ func (h *history) start(ctx context.Context, tx Tx) error {
 		h.done = true
 		return ledger.Absent(p)
 	}
-	h.at, err = h.s.spot(ctx, tx, t, v.number, p.Namespace)
+	h.at, err = h.s.spot(ctx, tx, rootOf(t, v.number, v.root), p.Namespace)
 	if err != nil {
 		return err
 	}
@@ -260,11 +277,12 @@ func (h *history) start(ctx context.Context, tx Tx) error {
 	if err != nil {
 		return err
 	}
+	h.line = head.line
 	h.next, err = h.s.place(ctx, tx, h.at, p, head)
 	switch {
 	case err != nil:
 		return err
-	case h.at.ns == unknown:
+	case h.at.log == unknown:
 		h.done = true
 	case h.before.IsZero():
 		h.next++ // the head is the first

@@ -47,8 +47,11 @@ func optional(id checkpoint.ID, store bool) []byte {
 // insert stores a record with the number of its line; before is the id of the record with the seq before, zero when
 // that is not there. What another record says of it is left out.
 func (s *Saver) insert(ctx context.Context, tx Tx, at spot, r *checkpoint.Record, lineNo int64, before checkpoint.ID) error {
+	if r.Seq > lastSeq {
+		return fmt.Errorf("record %d: a log takes %d records: release the thread, and the next run begins a new one", r.Seq, lastSeq)
+	}
 	flags := flagsOf(r, before)
-	return tx.Later(ctx, s.text[stInsertRecord], at.thread, at.version, at.ns, int64(r.Seq), r.ID[:], lineNo, flags,
+	return tx.Later(ctx, s.text[stInsertRecord], at.log, int64(r.Seq), at.root, r.ID[:], lineNo, flags,
 		int64(r.Step), ledger.Micro(r.Created).UnixMicro(),
 		optional(r.Parent, flags&parentIsBefore == 0), optional(r.Base, r.Base != r.ID),
 		optional(r.Commits, flags&commitsBefore == 0), bodyOf(r))
@@ -64,37 +67,53 @@ func bodyOf(r *checkpoint.Record) []byte {
 	return codec.AppendBody(make([]byte, 0, 64+len(r.Payload)), r)
 }
 
-// scanRecord reads a row that recordColumns selects, and its flags.
-func scanRecord(rows Rows) (r checkpoint.Record, flags int64, err error) {
-	var id, parent, base, commits, body, before, line, graph []byte
-	var seq, step, created, fingerprint int64
-	err = rows.Scan(&seq, &id, &flags, &step, &created, &parent, &base, &commits, &body, &before, &line, &fingerprint, &graph)
-	if err != nil {
-		return r, flags, err
+// entry is a row of graph_checkpoint. Its record lacks what the row of its line and the row before say.
+type entry struct {
+	checkpoint.Record
+	flags, line int64
+	body        []byte
+}
+
+// scanRecord reads a row that recordColumns selects.
+func scanRecord(rows Rows) (e entry, err error) {
+	var id, parent, base, commits []byte
+	var seq, step, created int64
+	if err := rows.Scan(&seq, &id, &e.line, &e.flags, &step, &created, &parent, &base, &commits, &e.body); err != nil {
+		return e, err
 	}
-	r = checkpoint.Record{
-		Seq: uint64(seq), Step: int(step), Source: checkpoint.Source(flags & sourceBits), Snapshot: flags&isSnapshot != 0,
-		Fingerprint: uint64(fingerprint), Graph: string(graph), Created: time.UnixMicro(created).UTC(),
+	e.Record = checkpoint.Record{
+		Seq: uint64(seq), Step: int(step), Source: checkpoint.Source(e.flags & sourceBits), Snapshot: e.flags&isSnapshot != 0,
+		Created: time.UnixMicro(created).UTC(),
 	}
-	ok := setID(&r.ID, id) && setID(&r.Parent, parent) && setID(&r.Base, base) && setID(&r.Commits, commits) && setID(&r.Line, line)
-	if flags&parentIsBefore != 0 {
-		ok = ok && setID(&r.Parent, before)
-	}
-	if flags&commitsBefore != 0 {
-		ok = ok && setID(&r.Commits, before)
+	if !setID(&e.ID, id) || !setID(&e.Parent, parent) || !setID(&e.Base, base) || !setID(&e.Commits, commits) {
+		return e, damagedID(seq)
 	}
 	if base == nil {
-		r.Base = r.ID
+		e.Base = e.ID
 	}
-	if !ok {
-		return r, flags, damagedID(seq)
+	return e, nil
+}
+
+// complete returns the record of an entry; before is the entry before it, in its log, which need not be there.
+func (e *entry) complete(before *entry, l line) (checkpoint.Record, error) {
+	r := e.Record
+	var id checkpoint.ID
+	if before != nil && before.Seq+1 == r.Seq {
+		id = before.ID
 	}
-	b := codec.NewReader(body)
+	if e.flags&parentIsBefore != 0 {
+		r.Parent = id
+	}
+	if e.flags&commitsBefore != 0 {
+		r.Commits = id
+	}
+	r.Line, r.Fingerprint, r.Graph = l.id, l.fingerprint, l.graph
+	b := codec.NewReader(e.body)
 	b.Body(&r)
 	if err := b.End(); err != nil {
-		return r, flags, fmt.Errorf("record %d: %w: %w", seq, checkpoint.ErrDamaged, err)
+		return r, fmt.Errorf("record %d: %w: %w", r.Seq, checkpoint.ErrDamaged, err)
 	}
-	return r, flags, nil
+	return r, nil
 }
 
 // setID sets id to what a column holds; nil is the zero id.
@@ -107,31 +126,102 @@ func damagedID(seq int64) error {
 	return fmt.Errorf("record %d: an id is not 16 bytes long: %w", seq, checkpoint.ErrDamaged)
 }
 
-// records runs a statement that selects records.
-func (s *Saver) records(ctx context.Context, db Runner, st statement, args ...any) ([]checkpoint.Record, error) {
-	records, _, err := s.flagged(ctx, db, st, args...)
-	return records, err
-}
-
-// flagged runs a statement that selects records, and returns the flags of the last one, too.
-func (s *Saver) flagged(ctx context.Context, db Runner, st statement, args ...any) (all []checkpoint.Record, last int64, err error) {
+// entries runs a statement that selects rows of graph_checkpoint.
+func (s *Saver) entries(ctx context.Context, db Runner, st statement, args ...any) (all []entry, err error) {
 	rows, err := db.Query(ctx, s.text[st], args...)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	err = each(rows, func(rows Rows) error {
-		r, flags, err := scanRecord(rows)
-		all, last = append(all, r), flags
+		e, err := scanRecord(rows)
+		all = append(all, e)
 		return err
 	})
-	return all, last, err
+	return all, err
+}
+
+// records returns the records of entries, oldest first, from that with some index on. known is a line that may be theirs.
+func (s *Saver) records(ctx context.Context, db Runner, at spot, all []entry, from int, known line) ([]checkpoint.Record, error) {
+	lines, err := s.lines(ctx, db, at, all[from:], known)
+	if err != nil {
+		return nil, err
+	}
+	records := make([]checkpoint.Record, 0, len(all)-from)
+	for i := from; i < len(all); i++ {
+		var before *entry
+		if i > 0 {
+			before = &all[i-1]
+		}
+		l, found := lines[all[i].line]
+		if !found {
+			return nil, fmt.Errorf("record %d: there is no line %d: %w", all[i].Seq, all[i].line, checkpoint.ErrDamaged)
+		}
+		r, err := all[i].complete(before, l)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, r)
+	}
+	return records, nil
+}
+
+// lines returns the lines of entries by their numbers. It asks for them when known is not the only one.
+func (s *Saver) lines(ctx context.Context, db Runner, at spot, all []entry, known line) (map[int64]line, error) {
+	lines := map[int64]line{known.no: known}
+	first, last := int64(math.MaxInt64), int64(0)
+	for i := range all {
+		if no := all[i].line; no != known.no {
+			first, last = min(first, no), max(last, no)
+		}
+	}
+	if last == 0 {
+		return lines, nil
+	}
+	rows, err := db.Query(ctx, s.text[stLines], at.root, first, last)
+	if err != nil {
+		return nil, err
+	}
+	err = each(rows, func(rows Rows) error {
+		l, err := scanLine(rows)
+		lines[l.no] = l
+		return err
+	})
+	return lines, err
+}
+
+func scanLine(rows Rows) (l line, err error) {
+	var id, graph []byte
+	var fingerprint int64
+	if err := rows.Scan(&l.no, &id, &fingerprint, &graph); err != nil {
+		return l, err
+	}
+	l.fingerprint, l.graph = uint64(fingerprint), string(graph)
+	if !setID(&l.id, id) {
+		return l, fmt.Errorf("line %d: an id is not 16 bytes long: %w", l.no, checkpoint.ErrDamaged)
+	}
+	return l, nil
+}
+
+// between returns the records of a log with a seq from first to last, oldest first, and their flags.
+func (s *Saver) between(ctx context.Context, db Runner, at spot, first, last int64, known line) ([]checkpoint.Record, []entry, error) {
+	all, err := s.entries(ctx, db, stRange, at.log, first-1, last) // with the one before
+	if err != nil || len(all) == 0 {
+		return nil, nil, err
+	}
+	from := 0
+	if all[0].Seq < uint64(first) {
+		from = 1
+	}
+	records, err := s.records(ctx, db, at, all, from, known)
+	return records, all[from:], err
 }
 
 // thread is a row of graph_thread.
 type thread struct {
 	no         int64
 	id         string
-	last, open int // the newest version there ever was, and the open one: 0 for none
+	last, open int   // the newest version there ever was, and the open one: 0 for none
+	root       int64 // the log of the open version's root
 	versions   int
 	status     checkpoint.Status
 	fence      checkpoint.ID
@@ -148,7 +238,7 @@ func (s *Saver) thread(ctx context.Context, db Runner, st statement, id string) 
 	var full, fence, holder []byte
 	var last, open, versions, status, asked int64
 	found, err := one(ctx, db, s.text[st], []any{key(id)},
-		&t.no, &full, &last, &open, &versions, &status, &fence, &holder, &t.until, &t.updated, &asked, &t.now)
+		&t.no, &full, &last, &open, &t.root, &versions, &status, &fence, &holder, &t.until, &t.updated, &asked, &t.now)
 	if err != nil || !found {
 		return nil, err
 	}
@@ -185,7 +275,7 @@ func (s *Saver) store(ctx context.Context, tx Tx, t *thread) error {
 	if t.asked {
 		asked = 1
 	}
-	return tx.Later(ctx, s.text[stUpdateThread], int64(t.last), int64(t.open), int64(t.versions), int64(t.status),
+	return tx.Later(ctx, s.text[stUpdateThread], int64(t.last), int64(t.open), t.root, int64(t.versions), int64(t.status),
 		bytes.Clone(t.fence[:]), []byte(t.holder), t.until, t.updated, asked, t.no)
 }
 
@@ -195,7 +285,7 @@ const never = math.MaxInt64
 // close makes the open version a released one.
 func (s *Saver) close(ctx context.Context, tx Tx, t *thread) error {
 	err := tx.Later(ctx, s.text[stReleaseVersion], int64(t.status), t.updated, t.now, t.no, int64(t.open))
-	t.open, t.status, t.fence, t.holder, t.until, t.asked = 0, 0, checkpoint.ID{}, "", 0, false
+	t.open, t.root, t.status, t.fence, t.holder, t.until, t.asked = 0, 0, 0, checkpoint.ID{}, "", 0, false
 	t.updated = never // it is not among those that are idle
 	return err
 }
@@ -204,21 +294,29 @@ func (s *Saver) close(ctx context.Context, tx Tx, t *thread) error {
 type spot struct {
 	thread  int64
 	version int64
-	ns      int64
+	root    int64 // the log of the version's root
+	log     int64
 }
 
-// unknown is the number of a namespace that has no row.
-const unknown = -1
+// unknown is the number of a namespace's log that is not there.
+const unknown = 0
 
-// spot returns where a namespace's log is; its ns is unknown when it has none.
-func (s *Saver) spot(ctx context.Context, db Runner, t *thread, version int, namespace string) (spot, error) {
-	at := spot{thread: t.no, version: int64(version), ns: 0}
-	if namespace == "" {
+// lastSeq is that of the last record that a log has room for.
+const lastSeq = 1<<28 - 1
+
+// rootOf returns where the log of a version's root is.
+func rootOf(t *thread, version int, root int64) spot {
+	return spot{thread: t.no, version: int64(version), root: root, log: root}
+}
+
+// spot returns where a namespace's log is; its log is unknown when it has none.
+func (s *Saver) spot(ctx context.Context, db Runner, root spot, namespace string) (at spot, err error) {
+	if at = root; namespace == "" {
 		return at, nil
 	}
-	found, err := one(ctx, db, s.text[stNamespace], []any{at.thread, at.version, key(namespace)}, &at.ns)
+	found, err := one(ctx, db, s.text[stNamespace], []any{at.thread, at.version, key(namespace)}, &at.log)
 	if !found {
-		at.ns = unknown
+		at.log = unknown
 	}
 	return at, err
 }
@@ -239,27 +337,69 @@ type line struct {
 	graph       string
 }
 
+// is reports whether l is the line of r.
+func (l *line) is(r *checkpoint.Record) bool {
+	return l.no != 0 && l.id == r.Line && l.fingerprint == r.Fingerprint && l.graph == r.Graph
+}
+
 // head returns the newest record of a log.
 func (s *Saver) head(ctx context.Context, db Runner, at spot) (h head, err error) {
-	if at.ns == unknown {
+	if at.log == unknown {
 		return h, nil
 	}
+	return h, h.read(ctx, db, s.text[stHead], []any{at.log})
+}
+
+// headChain returns the newest record of a log, and the seq of the newest snapshot; 0 for none.
+func (s *Saver) headChain(ctx context.Context, db Runner, at spot) (h head, snapshot int64, err error) {
+	if at.log == unknown {
+		return h, 0, nil
+	}
+	var seq *int64
+	err = h.read(ctx, db, s.text[stHeadChain], []any{at.log, at.log}, &seq)
+	if seq != nil {
+		snapshot = *seq
+	}
+	return h, snapshot, err
+}
+
+// read reads a head, and more columns of its row.
+func (h *head) read(ctx context.Context, db Runner, text string, args []any, more ...any) error {
 	var id, lineID, graph []byte
 	var fingerprint int64
-	found, err := one(ctx, db, s.text[stHead], []any{at.thread, at.version, at.ns}, &h.seq, &id, &h.step, &h.line.no, &lineID, &fingerprint, &graph)
+	columns := append([]any{&h.seq, &id, &h.step, &h.line.no, &lineID, &fingerprint, &graph}, more...)
+	found, err := one(ctx, db, text, args, columns...)
 	if err != nil || !found {
-		return head{}, err
+		return err
 	}
 	h.line.fingerprint, h.line.graph = uint64(fingerprint), string(graph)
 	if !setID(&h.id, id) || !setID(&h.line.id, lineID) {
-		return h, damagedID(h.seq)
+		return damagedID(h.seq)
 	}
-	return h, nil
+	return nil
+}
+
+// snapshotBefore returns the seq of the snapshot that restoring a record begins with; 0 for none.
+func (s *Saver) snapshotBefore(ctx context.Context, db Runner, at spot, seq int64) (first int64, err error) {
+	_, err = one(ctx, db, s.text[stSnapshotBefore], []any{at.log, seq}, &first)
+	return first, err
+}
+
+// chain returns the records from a snapshot to another, as between does; first may be 0, which is damage.
+func (s *Saver) chain(ctx context.Context, db Runner, at spot, first, last int64, known line) ([]checkpoint.Record, []entry, error) {
+	if first == 0 {
+		return nil, nil, fmt.Errorf("record %d has no snapshot before it: %w", last, checkpoint.ErrDamaged)
+	}
+	records, all, err := s.between(ctx, db, at, first, last, known)
+	if err == nil && len(records) == 0 {
+		err = fmt.Errorf("record %d has gone: %w", last, checkpoint.ErrDamaged)
+	}
+	return records, all, err
 }
 
 // find returns the seq of a record in a log.
 func (s *Saver) find(ctx context.Context, db Runner, at spot, id checkpoint.ID) (seq int64, found bool, err error) {
-	var ns int64
-	found, err = one(ctx, db, s.text[stRecord], []any{at.thread, at.version, id[:]}, &ns, &seq)
-	return seq, found && ns == at.ns, err
+	var log int64
+	found, err = one(ctx, db, s.text[stRecord], []any{at.root, id[:]}, &log, &seq)
+	return seq, found && log == at.log, err
 }

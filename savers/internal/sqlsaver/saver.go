@@ -4,15 +4,16 @@
 // # Tables
 //
 // graph_thread has a row for each thread: its open version, with fence, lease and status. graph_version has one for
-// each version. graph_checkpoint has the records, clustered by thread, version, namespace and seq, so that a chain is
-// one range. What the records of a run share (line, fingerprint, graph) is one row of graph_line, and the names of
-// namespaces are rows of graph_namespace. graph_write has the pending writes.
+// each version. graph_log has one for each namespace of a version, the root's first, whose number stands for
+// the version elsewhere. graph_checkpoint has the records, clustered by log and seq, so that a chain is one range. What
+// the records of a run share (line, fingerprint, graph) is one row of graph_line. graph_write has the pending writes.
 //
 // # Locks
 //
 // Every write locks its thread's row: a commit so that it stays as it is, all else to change it. What is read under
 // that lock is true until the transaction ends. A plain commit is one statement that stores its row when all it relies
-// on is so, and nothing otherwise; then a transaction finds out why, and does what is to be done.
+// on is so, and nothing otherwise; then a transaction finds out why, and does what is to be done. A saver remembers where
+// its runs' heads are, so that the statement finds the one it looks at by its key.
 //
 // # What is left out
 //
@@ -43,16 +44,28 @@ type Saver struct {
 	closed bool
 
 	mu   sync.Mutex
-	runs map[checkpoint.ID]run // by fence: those that this saver opened and that have not ended
+	runs map[checkpoint.ID]*run // by fence: those that this saver opened and that have not ended
 
 	states map[spot]state // of a readable saver, by root
 }
 
 var _ checkpoint.Saver = (*Saver)(nil)
 
-// run is a run that holds a lease.
+// run is a run that holds a lease, with the heads that its own writes have made, by namespace.
 type run struct {
 	thread string
+	heads  map[string]held
+}
+
+// maxHeads is how many heads of a run are kept. After one that is not, a commit takes a transaction.
+const maxHeads = 256
+
+// held is a head that a run made, and where it is. The next commit's statement looks whether it still stands.
+type held struct {
+	thread  int64
+	version int
+	log     int64
+	head
 }
 
 // Options are what a back end chooses.
@@ -68,7 +81,7 @@ const DefaultPatience = 10 * time.Second
 
 // New returns a saver on a database that has the tables. It owns db from then on, also when it fails.
 func New(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
-	s := &Saver{db: db, d: d, text: d.texts(), patience: o.Patience, readable: o.Readable, runs: make(map[checkpoint.ID]run), states: make(map[spot]state)}
+	s := &Saver{db: db, d: d, text: d.texts(), patience: o.Patience, readable: o.Readable, runs: make(map[checkpoint.ID]*run), states: make(map[spot]state)}
 	if s.patience == 0 {
 		s.patience = DefaultPatience
 	}

@@ -23,7 +23,7 @@ const (
 // tables are those of a saver, in an order in which they can be dropped.
 func tables() []string {
 	return []string{
-		"graph_state", "graph_write", "graph_checkpoint", "graph_line", "graph_namespace", "graph_version", "graph_thread", "graph_schema",
+		"graph_state", "graph_write", "graph_checkpoint", "graph_line", "graph_log", "graph_version", "graph_thread", "graph_schema",
 	}
 }
 

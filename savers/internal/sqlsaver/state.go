@@ -18,7 +18,7 @@ type state struct {
 
 // putState keeps the readable state in step with the root's head, which the log has just got from records.
 func (l *log) putState(ctx context.Context, records []checkpoint.Record) error {
-	if !l.s.readable || l.at.ns != 0 {
+	if !l.s.readable || l.at.log != l.at.root {
 		return nil
 	}
 	snapshot, err := l.snapshot(ctx, records)
@@ -43,8 +43,11 @@ func (l *log) snapshot(ctx context.Context, records []checkpoint.Record) (snapsh
 		before := checkpoint.Record{ID: kept.head, Snapshot: true, Payload: kept.snapshot}
 		chain = append([]checkpoint.Record{before}, records...)
 	default:
-		chain, err = l.s.records(ctx, l.tx, stChain, l.at.thread, l.at.version, l.at.ns, l.head.seq, l.at.thread, l.at.version, l.at.ns, l.head.seq)
+		first, err := l.s.snapshotBefore(ctx, l.tx, l.at, l.head.seq)
 		if err != nil {
+			return nil, err
+		}
+		if chain, _, err = l.s.chain(ctx, l.tx, l.at, first, l.head.seq, l.head.line); err != nil {
 			return nil, err
 		}
 	}

@@ -14,8 +14,6 @@ type Std struct {
 	Read  *sql.DB // runs transactions that only read, and queries outside of one; may be the same
 	// Reading are the options of a transaction that reads.
 	Reading sql.TxOptions
-	// PlaceWith runs a prepared statement for Place; nil for one that ends with RETURNING version, seq.
-	PlaceWith func(ctx context.Context, st *sql.Stmt, args []any) (version int, seq uint64, stored bool, err error)
 
 	mu       sync.Mutex
 	prepared map[place]*sql.Stmt
@@ -94,27 +92,6 @@ func (s *Std) Query(ctx context.Context, text string, args ...any) (Rows, error)
 	return st.QueryContext(ctx, args...)
 }
 
-// Place runs the statement of a commit.
-func (s *Std) Place(ctx context.Context, text string, args ...any) (version int, seq uint64, stored bool, err error) {
-	st, err := s.prepare(ctx, s.Write, text)
-	if err != nil {
-		return 0, 0, false, err
-	}
-	if s.PlaceWith != nil {
-		return s.PlaceWith(ctx, st, args)
-	}
-	rows, err := st.QueryContext(ctx, args...)
-	if err != nil {
-		return 0, 0, false, err
-	}
-	// A statement has stored its row for good when it has said that there are no more, not before.
-	err = each(rows, func(rows Rows) error {
-		stored = true
-		return rows.Scan(&version, &seq)
-	})
-	return version, seq, stored && err == nil, err
-}
-
 // Begin starts a transaction.
 func (s *Std) Begin(ctx context.Context, writes bool) (Tx, error) {
 	db, opts := s.Write, (*sql.TxOptions)(nil)
@@ -168,6 +145,18 @@ func (t *stdTx) Exec(ctx context.Context, text string, args ...any) (int64, erro
 		return 0, err
 	}
 	return found(st.ExecContext(ctx, args...))
+}
+
+func (t *stdTx) Insert(ctx context.Context, text string, args ...any) (int64, error) {
+	st, err := t.bind(ctx, text)
+	if err != nil {
+		return 0, err
+	}
+	made, err := st.ExecContext(ctx, args...)
+	if err != nil {
+		return 0, err
+	}
+	return made.LastInsertId()
 }
 
 func (t *stdTx) Later(ctx context.Context, text string, args ...any) error {

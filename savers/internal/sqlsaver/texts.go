@@ -9,16 +9,17 @@ const (
 	stVersion
 	stRecord
 	stHead
+	stHeadChain
+	stSnapshotBefore
+	stLines
 	stBase
 	stCommitted
 	stNamespace
 	stNamespaces
 	stWrites
-	stChain
 	stHistory
 	stRange
 	stLog
-	stLastNamespace
 	stRoot
 	stHeaders
 	stNumbers
@@ -37,11 +38,10 @@ const (
 // The statements that write, or lock what is going to be written.
 const (
 	stLockThread = reads + iota
-	stCommitRoot
-	stCommitChild
+	stCommit
 	stInsertThread
 	stInsertVersion
-	stInsertNamespace
+	stInsertLog
 	stInsertLine
 	stInsertRecord
 	stUpdateThread
@@ -65,13 +65,13 @@ const (
 	stDropVersionWrites
 	stDropVersionRecords
 	stDropVersionLines
-	stDropVersionNamespaces
+	stDropVersionLogs
 	stDropVersionState
 	stDropVersion
 	stDeleteWrites
 	stDeleteRecords
 	stDeleteLines
-	stDeleteNamespaces
+	stDeleteLogs
 	stDeleteState
 	stDeleteVersions
 	stDeleteThread
@@ -79,68 +79,75 @@ const (
 	statements // how many there are
 )
 
-// recordColumns are those that scanRecord reads, of a row c of graph_checkpoint, its line l, and the row before, p.
-const recordColumns = `SELECT c.seq, c.id, c.flags, c.step, c.created, c.parent, c.base, c.commits, c.body, p.id, l.line, l.fingerprint, l.graph
-FROM graph_checkpoint c
-JOIN graph_line l ON l.thread_no = c.thread_no AND l.version = c.version AND l.line_no = c.line_no
-{preceding}
-`
+// Statements are written with {names} for what dialects say in their own ways: Dialect has the values, and forms those
+// that take words. A record is found by the number of its log and its seq, and by {root} and id.
 
-// preceding joins the row before, where the dialect has no other way.
-const preceding = "LEFT JOIN graph_checkpoint p ON p.thread_no = c.thread_no AND p.version = c.version AND p.ns_no = c.ns_no AND p.seq = c.seq - 1"
+// forms are how statements refer to the keys of graph_checkpoint, where no dialect has another way.
+var forms = map[string]string{
+	"same":   "%[1]s = %[2]s",                                              // an id and another one
+	"log":    "%[1]s.log_no = %[2]s",                                       // rows of a log
+	"range":  "%[1]s.log_no = %[2]s AND %[1]s.seq BETWEEN %[3]s AND %[4]s", // rows of a log, from a seq to another
+	"next":   "%[1]s.log_no = %[2]s.log_no AND %[1]s.seq = %[2]s.seq + 1",  // the row after another
+	"at":     "%[1]s.log_no = %[2]s AND %[1]s.seq = %[3]s",                 // a row
+	"newer":  "x.log_no = ? AND x.seq > ?",                                 // rows x after the row h that a commit knows
+	"log_no": "%[1]s.log_no",                                               // of a row
+	"seq":    "%[1]s.seq",                                                  // of a row
+	"order":  "%[1]s.seq",                                                  // of rows of a log
+	"key":    "log_no, seq",                                                // the columns
+	"place":  "%[1]s, %[2]s",                                               // their values
+	"after":  "%[1]s.log_no, %[1]s.seq + 1",                                // those of the row after another
+	"made":   "",                                                           // ends an INSERT that gives its row a number
+	"drop":   "DELETE FROM %[1]s WHERE root IN (SELECT root FROM graph_version WHERE thread_no = %[2]s)",
+}
+
+// recordColumns are those that scanRecord reads, of a row c of graph_checkpoint.
+const recordColumns = `SELECT {seq c}, c.id, c.line_no, c.flags, c.step, c.created, c.parent, c.base, c.commits, c.body
+FROM graph_checkpoint c
+`
 
 // deadBase finds the base b of a pending write in graph_write when it has been committed: it says so itself, or the
 // record after it does.
-const deadBase = `EXISTS (SELECT 1 FROM graph_checkpoint b
-LEFT JOIN graph_checkpoint n ON n.thread_no = b.thread_no AND n.version = b.version AND n.ns_no = b.ns_no AND n.seq = b.seq + 1
-WHERE b.thread_no = graph_write.thread_no AND b.version = graph_write.version AND b.id = graph_write.base
-AND ((b.flags & 128) <> 0 OR (n.flags & 32) <> 0))`
+const deadBase = `EXISTS (SELECT 1 FROM graph_checkpoint b LEFT JOIN graph_checkpoint n ON {next n b}
+WHERE b.root = graph_write.root AND {same b.id graph_write.base} AND ((b.flags & 128) <> 0 OR (n.flags & 32) <> 0))`
 
-const threadColumns = `SELECT thread_no, thread_id, last_version, version, versions, status, fence, holder, lease_until, updated, asked, {now}
+const threadColumns = `SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder, lease_until, updated, asked, {now}
 FROM graph_thread WHERE thread_key = ?`
 
-// A commit stores one record after the head that its run knows, when the run holds the fence, the thread's row need
-// not change, and all but the row itself is as it is for the head. Otherwise it stores nothing, and a transaction
-// finds out why.
-const commitText = `INSERT INTO graph_checkpoint
-(thread_no, version, ns_no, seq, id, line_no, flags, step, created, body)
-SELECT h.thread_no, h.version, h.ns_no, {seq}, {bytes}, h.line_no, {number}, {number}, {number}, {bytes}
-FROM graph_thread t
-JOIN graph_checkpoint h ON h.thread_no = t.thread_no AND h.version = t.version AND h.id = ?
-JOIN graph_line l ON l.thread_no = h.thread_no AND l.version = h.version AND l.line_no = h.line_no
-WHERE t.thread_key = ? AND t.fence = ? AND t.status = COALESCE({number}, t.status)
-AND (t.lease_until = 0 OR t.lease_until BETWEEN {now} + {number} AND {now} + {number})
-AND l.line = ? AND l.fingerprint = ? AND l.graph = ? AND h.base IS NULL
-AND NOT EXISTS (SELECT 1 FROM graph_checkpoint x
-	WHERE x.thread_no = h.thread_no AND x.version = h.version AND x.ns_no = h.ns_no AND x.seq > h.seq)
-`
-
+// A head is read with its line.
 const (
-	inRoot  = "AND h.ns_no = 0 {share}{stored}"
-	inChild = `AND h.ns_no = (SELECT n.ns_no FROM graph_namespace n
-	WHERE n.thread_no = h.thread_no AND n.version = h.version AND n.ns_key = ?) {share}{stored}`
+	headColumns = "SELECT {seq c}, c.id, c.step, l.line_no, l.line, l.fingerprint, l.graph"
+	headFrom    = ` FROM graph_checkpoint c {then} graph_line l ON l.root = c.root AND l.line_no = c.line_no
+WHERE {log c ?} ORDER BY {order c} DESC LIMIT 1`
 )
 
+// A commit stores one record after the head that its run knows, when the run holds the fence, the thread's row need
+// not change, and the head is the newest record. Otherwise it stores nothing, and a transaction finds out why.
+const commitText = `INSERT INTO graph_checkpoint ({key}, root, id, line_no, flags, step, created, body)
+SELECT {after h}, h.root, {bytes}, h.line_no, {number}, {number}, {number}, {bytes}
+FROM graph_thread t {then} graph_checkpoint h ON h.root = t.root
+WHERE t.thread_no = ? AND t.fence = ? AND t.status = COALESCE({number}, t.status)
+AND (t.lease_until = 0 OR t.lease_until BETWEEN {now} + {number} AND {now} + {number})
+AND {at h ? ?} AND {same h.id ?} AND h.base IS NULL
+AND NOT EXISTS (SELECT 1 FROM graph_checkpoint x WHERE {newer}) {share}`
+
 // nextRecord finds a record c by its id, and the one after it, n.
-const nextRecord = `LEFT JOIN graph_checkpoint n ON n.thread_no = c.thread_no AND n.version = c.version AND n.ns_no = c.ns_no AND n.seq = c.seq + 1
-WHERE c.thread_no = ? AND c.version = ? AND c.id = ?`
+const nextRecord = "LEFT JOIN graph_checkpoint n ON {next n c} WHERE c.root = ? AND {same c.id ?}"
 
 // A write of a run whose thread's row need not change is stored by one statement likewise.
-const putText = `INSERT INTO graph_write (thread_no, version, base, write_key, kind, data)
-SELECT t.thread_no, t.version, w.base, {bytes}, {number}, {bytes}
+const putText = `INSERT INTO graph_write (root, base, write_key, kind, data)
+SELECT t.root, w.base, {bytes}, {number}, {bytes}
 FROM graph_thread t JOIN (SELECT {bytes} AS base) w
 WHERE t.thread_key = ? AND t.fence = ? AND t.status = COALESCE({number}, t.status) AND t.asked >= {number}
 AND (t.lease_until = 0 OR t.lease_until BETWEEN {now} + {number} AND {now} + {number})
-AND NOT EXISTS (SELECT 1 FROM graph_checkpoint b
-	LEFT JOIN graph_checkpoint n ON n.thread_no = b.thread_no AND n.version = b.version AND n.ns_no = b.ns_no AND n.seq = b.seq + 1
-	WHERE b.thread_no = t.thread_no AND b.version = t.version AND b.id = w.base AND ((b.flags & 128) <> 0 OR (n.flags & 32) <> 0))
+AND NOT EXISTS (SELECT 1 FROM graph_checkpoint b LEFT JOIN graph_checkpoint n ON {next n b}
+	WHERE b.root = t.root AND {same b.id w.base} AND ((b.flags & 128) <> 0 OR (n.flags & 32) <> 0))
 {share} `
 
 // A thread is listed from its own row; of its checkpoints only the head's id and step are read, by key.
 const (
 	listSelect = `SELECT t.thread_key, t.thread_id, t.version, t.versions, t.status, t.holder, t.lease_until, t.updated, t.asked, {now},
-(SELECT h.id FROM graph_checkpoint h WHERE h.thread_no = t.thread_no AND h.version = t.version AND h.ns_no = 0 ORDER BY h.seq DESC LIMIT 1),
-(SELECT h.step FROM graph_checkpoint h WHERE h.thread_no = t.thread_no AND h.version = t.version AND h.ns_no = 0 ORDER BY h.seq DESC LIMIT 1)
+(SELECT h.id FROM graph_checkpoint h WHERE {log h t.root} ORDER BY {order h} DESC LIMIT 1),
+(SELECT h.step FROM graph_checkpoint h WHERE {log h t.root} ORDER BY {order h} DESC LIMIT 1)
 FROM `
 	listText   = listSelect + "graph_thread t WHERE t.thread_key >= ? AND t.thread_key < ? AND t.version > 0\n"
 	listEnd    = "ORDER BY t.thread_key LIMIT ?"
@@ -160,27 +167,24 @@ const inVersion = "WHERE thread_no = ? AND version = ? "
 func texts() [statements]string {
 	return [...]string{
 		stThread:  threadColumns,
-		stVersion: "SELECT status, updated, released FROM graph_version WHERE thread_no = ? AND number = ?",
-		stRecord:  "SELECT ns_no, seq FROM graph_checkpoint " + inVersion + "AND id = ?",
-		stHead: `SELECT c.seq, c.id, c.step, l.line_no, l.line, l.fingerprint, l.graph FROM graph_checkpoint c
-JOIN graph_line l ON l.thread_no = c.thread_no AND l.version = c.version AND l.line_no = c.line_no
-WHERE c.thread_no = ? AND c.version = ? AND c.ns_no = ? ORDER BY c.seq DESC LIMIT 1`,
-		stCommitted:  "SELECT c.flags, n.flags FROM graph_checkpoint c " + nextRecord,
-		stBase:       "SELECT c.ns_no, c.flags, n.flags, c.body FROM graph_checkpoint c " + nextRecord,
-		stNamespace:  "SELECT ns_no FROM graph_namespace " + inVersion + "AND ns_key = ?",
-		stNamespaces: "SELECT ns_no, ns_key, ns_name FROM graph_namespace " + inVersion,
-		stWrites:     "SELECT CASE WHEN {dead} THEN NULL ELSE data END FROM graph_write " + inVersion + "ORDER BY write_no",
-		stChain: `{record}WHERE c.thread_no = ? AND c.version = ? AND c.ns_no = ? AND c.seq <= ? AND c.seq >= (
-	SELECT s.seq FROM graph_checkpoint s WHERE s.thread_no = ? AND s.version = ? AND s.ns_no = ? AND s.seq <= ? AND (s.flags & 8) <> 0
-	ORDER BY s.seq DESC LIMIT 1) ORDER BY c.seq`,
-		stRange:         "{record}WHERE c.thread_no = ? AND c.version = ? AND c.ns_no = ? AND c.seq BETWEEN ? AND ? ORDER BY c.seq",
-		stHistory:       "{record}WHERE c.thread_no = ? AND c.version = ? AND c.ns_no = ? AND c.seq < ? ORDER BY c.seq DESC LIMIT ?",
-		stLog:           "{record}WHERE c.thread_no = ? AND c.version = ? AND c.ns_no = ? ORDER BY c.seq",
-		stLastNamespace: "SELECT ns_no FROM graph_namespace " + inVersion + "ORDER BY ns_no DESC LIMIT 1",
-		stRoot:          "SELECT id, step FROM graph_checkpoint " + inVersion + "AND ns_no = 0 ORDER BY seq DESC LIMIT 1",
-		stHeaders: `SELECT c.seq, c.id, c.flags, c.created, COALESCE(c.base, c.id) FROM graph_checkpoint c
-WHERE c.thread_no = ? AND c.version = ? AND c.ns_no = ? ORDER BY c.seq`,
-		stNumbers:        "SELECT number FROM graph_version WHERE thread_no = ? AND released > 0 ORDER BY number",
+		stVersion: "SELECT root, status, updated, released FROM graph_version WHERE thread_no = ? AND number = ?",
+		stRecord:  "SELECT {log_no c}, {seq c} FROM graph_checkpoint c WHERE c.root = ? AND {same c.id ?}",
+		stHead:    headColumns + headFrom,
+		stHeadChain: headColumns + `, (SELECT {seq s} FROM graph_checkpoint s WHERE {log s ?} AND (s.flags & 8) <> 0 ORDER BY {order s} DESC LIMIT 1)
+` + headFrom,
+		stSnapshotBefore: "SELECT {seq c} FROM graph_checkpoint c WHERE {range c ? 0 ?} AND (c.flags & 8) <> 0 ORDER BY {order c} DESC LIMIT 1",
+		stLines:          "SELECT line_no, line, fingerprint, graph FROM graph_line WHERE root = ? AND line_no BETWEEN ? AND ?",
+		stCommitted:      "SELECT c.flags, n.flags FROM graph_checkpoint c " + nextRecord,
+		stBase:           "SELECT {log_no c}, c.flags, n.flags, c.body FROM graph_checkpoint c " + nextRecord,
+		stNamespace:      "SELECT log_no FROM graph_log " + inVersion + "AND ns_key = ?",
+		stNamespaces:     "SELECT log_no, ns_key, ns_name FROM graph_log " + inVersion,
+		stWrites:         "SELECT CASE WHEN {dead} THEN NULL ELSE data END FROM graph_write WHERE root = ? ORDER BY write_no",
+		stRange:          recordColumns + "WHERE {range c ? ? ?} ORDER BY {order c}",
+		stHistory:        recordColumns + "WHERE {range c ? 0 ?} ORDER BY {order c} DESC LIMIT ?",
+		stLog:            recordColumns + "WHERE {log c ?} ORDER BY {order c}",
+		stRoot:           "SELECT c.id, c.step FROM graph_checkpoint c WHERE {log c ?} ORDER BY {order c} DESC LIMIT 1",
+		stHeaders:        "SELECT {seq c}, c.id, c.flags, c.created, COALESCE(c.base, c.id) FROM graph_checkpoint c WHERE {log c ?} ORDER BY {order c}",
+		stNumbers:        "SELECT number, root FROM graph_version WHERE thread_no = ? AND released > 0 ORDER BY number",
 		stListThreads:    listText + listEnd,
 		stListStatus:     listText + withStatus + listEnd,
 		stListIdle:       listText + whenIdle + listEnd,
@@ -188,58 +192,57 @@ WHERE c.thread_no = ? AND c.version = ? AND c.ns_no = ? ORDER BY c.seq`,
 		stListFew:        listFew,
 		stCountIdle:      countIdle,
 		stQuestions: `SELECT t.thread_key, graph_write.data FROM graph_thread t
-{then} graph_write ON graph_write.thread_no = t.thread_no AND graph_write.version = t.version
+{then} graph_write ON graph_write.root = t.root
 WHERE t.thread_key >= ? AND t.thread_key <= ? AND t.version > 0 AND t.asked = 1 AND graph_write.kind IN (2, 3) AND NOT {dead}
 ORDER BY graph_write.write_no`,
 		stVersions: `SELECT v.number, CASE WHEN v.number = t.version THEN t.status ELSE v.status END, v.released,
-(SELECT COUNT(*) FROM graph_checkpoint c WHERE c.thread_no = v.thread_no AND c.version = v.number AND c.ns_no = 0),
-(SELECT c.id FROM graph_checkpoint c WHERE c.thread_no = v.thread_no AND c.version = v.number AND c.ns_no = 0 ORDER BY c.seq DESC LIMIT 1)
+(SELECT COUNT(*) FROM graph_checkpoint c WHERE {log c v.root}),
+(SELECT c.id FROM graph_checkpoint c WHERE {log c v.root} ORDER BY {order c} DESC LIMIT 1)
 FROM graph_thread t JOIN graph_version v ON v.thread_no = t.thread_no WHERE t.thread_key = ? ORDER BY v.number`,
-		stCountRoot: "SELECT COUNT(*) FROM graph_checkpoint " + inVersion + "AND ns_no = 0",
+		stCountRoot: "SELECT COUNT(*) FROM graph_checkpoint c WHERE {log c ?}",
 
-		stLockThread:  threadColumns + " {lock}",
-		stCommitRoot:  commitText + inRoot,
-		stCommitChild: commitText + inChild,
-		stInsertThread: `INSERT INTO graph_thread (thread_key, thread_id, last_version, version, versions, status, fence, holder, lease_until, updated, asked)
-VALUES (?, ?, 0, 0, 0, 0, ?, ?, 0, 0, 0)`,
-		stInsertVersion:   "INSERT INTO graph_version (thread_no, number, status, updated, released) VALUES (?, ?, ?, ?, 0)",
-		stInsertNamespace: "INSERT INTO graph_namespace (thread_no, version, ns_no, ns_key, ns_name) VALUES (?, ?, ?, ?, ?)",
-		stInsertLine:      "INSERT INTO graph_line (thread_no, version, line_no, line, fingerprint, graph) VALUES (?, ?, ?, ?, ?, ?)",
-		stInsertRecord: `INSERT INTO graph_checkpoint (thread_no, version, ns_no, seq, id, line_no, flags, step, created, parent, base, commits, body)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		stUpdateThread: `UPDATE graph_thread SET last_version = ?, version = ?, versions = ?, status = ?, fence = ?, holder = ?, lease_until = ?, updated = ?, asked = ?
+		stLockThread: threadColumns + " {lock}",
+		stCommit:     commitText,
+		stInsertThread: `INSERT INTO graph_thread (thread_key, thread_id, last_version, version, root, versions, status, fence, holder, lease_until, updated, asked)
+VALUES (?, ?, 0, 0, 0, 0, 0, ?, ?, 0, 0, 0)`,
+		stInsertVersion: "INSERT INTO graph_version (thread_no, number, root, status, updated, released) VALUES (?, ?, ?, ?, ?, 0)",
+		stInsertLog:     "INSERT INTO graph_log (thread_no, version, ns_key, ns_name) VALUES (?, ?, ?, ?){made log_no}",
+		stInsertLine:    "INSERT INTO graph_line (root, line_no, line, fingerprint, graph) VALUES (?, ?, ?, ?, ?)",
+		stInsertRecord: `INSERT INTO graph_checkpoint ({key}, root, id, line_no, flags, step, created, parent, base, commits, body)
+VALUES ({place ? ?}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		stUpdateThread: `UPDATE graph_thread SET last_version = ?, version = ?, root = ?, versions = ?, status = ?, fence = ?, holder = ?, lease_until = ?, updated = ?, asked = ?
 WHERE thread_no = ?`,
 		stRenew: `UPDATE graph_thread SET status = COALESCE({number}, status),
 lease_until = CASE WHEN lease_until = 0 THEN 0 ELSE {now} + {number} END WHERE thread_key = ? AND fence = ? AND version > 0`,
 		stEndLease:       "UPDATE graph_thread SET lease_until = 0, updated = {now} WHERE thread_key = ? AND fence = ?",
-		stDropBase:       "DELETE FROM graph_write " + inVersion + "AND base = ?",
-		stMarkCommitted:  "UPDATE graph_checkpoint SET flags = flags | 128 " + inVersion + "AND id = ?",
-		stPutWrite:       `INSERT INTO graph_write (thread_no, version, base, write_key, kind, data) VALUES (?, ?, ?, ?, ?, ?) {replace}`,
-		stKeepWrite:      `INSERT INTO graph_write (thread_no, version, base, write_key, kind, data) VALUES (?, ?, ?, ?, ?, ?) {skip}`,
+		stDropBase:       "DELETE FROM graph_write WHERE root = ? AND base = ?",
+		stMarkCommitted:  "UPDATE graph_checkpoint SET flags = flags | 128 WHERE root = ? AND {same id ?}",
+		stPutWrite:       "INSERT INTO graph_write (root, base, write_key, kind, data) VALUES (?, ?, ?, ?, ?) {replace}",
+		stKeepWrite:      "INSERT INTO graph_write (root, base, write_key, kind, data) VALUES (?, ?, ?, ?, ?) {skip}",
 		stPutOne:         putText + "{replace}",
 		stKeepOne:        putText + "{skip}",
-		stDiscard:        "DELETE FROM graph_write " + inVersion + "AND base = ? AND write_key IN (?, ?)",
-		stSweep:          "DELETE FROM graph_write " + inVersion + "AND {dead}",
-		stLastReleased:   "SELECT number FROM graph_version WHERE thread_no = ? AND released > 0 ORDER BY number DESC LIMIT 1",
-		stFollowing:      "SELECT id, seq FROM graph_checkpoint " + inVersion + "AND ns_no = ? AND seq >= ? ORDER BY seq LIMIT ?",
-		stPreceding:      "SELECT id FROM graph_checkpoint " + inVersion + "AND ns_no = ? AND seq < ? ORDER BY seq DESC LIMIT 1",
+		stDiscard:        "DELETE FROM graph_write WHERE root = ? AND base = ? AND write_key IN (?, ?)",
+		stSweep:          "DELETE FROM graph_write WHERE root = ? AND {dead}",
+		stLastReleased:   "SELECT number, root FROM graph_version WHERE thread_no = ? AND released > 0 ORDER BY number DESC LIMIT 1",
+		stFollowing:      "SELECT c.id, {seq c} FROM graph_checkpoint c WHERE {range c ? ? ?} ORDER BY {order c} LIMIT ?",
+		stPreceding:      "SELECT c.id FROM graph_checkpoint c WHERE {range c ? 0 ?} ORDER BY {order c} DESC LIMIT 1",
 		stReleaseVersion: "UPDATE graph_version SET status = ?, updated = ?, released = ? WHERE thread_no = ? AND number = ?",
-		stSnapshot:       "UPDATE graph_checkpoint SET flags = ?, parent = ?, commits = ?, body = ? " + inVersion + "AND ns_no = ? AND seq = ?",
-		stRemove:         "DELETE FROM graph_checkpoint " + inVersion + "AND ns_no = ? AND seq BETWEEN ? AND ?",
+		stSnapshot:       "UPDATE graph_checkpoint SET flags = ?, parent = ?, commits = ?, body = ? WHERE {at graph_checkpoint ? ?}",
+		stRemove:         "DELETE FROM graph_checkpoint WHERE {range graph_checkpoint ? ? ?}",
 		stPutState:       "INSERT INTO graph_state (thread_no, version, seq, state_json) VALUES (?, ?, ?, ?) {state}",
 
-		stDropVersionWrites:     "DELETE FROM graph_write WHERE thread_no = ? AND version = ?",
-		stDropVersionRecords:    "DELETE FROM graph_checkpoint WHERE thread_no = ? AND version = ?",
-		stDropVersionLines:      "DELETE FROM graph_line WHERE thread_no = ? AND version = ?",
-		stDropVersionNamespaces: "DELETE FROM graph_namespace WHERE thread_no = ? AND version = ?",
-		stDropVersionState:      "DELETE FROM graph_state WHERE thread_no = ? AND version = ?",
-		stDropVersion:           "DELETE FROM graph_version WHERE thread_no = ? AND number = ?",
-		stDeleteWrites:          "DELETE FROM graph_write WHERE thread_no = ?",
-		stDeleteRecords:         "DELETE FROM graph_checkpoint WHERE thread_no = ?",
-		stDeleteLines:           "DELETE FROM graph_line WHERE thread_no = ?",
-		stDeleteNamespaces:      "DELETE FROM graph_namespace WHERE thread_no = ?",
-		stDeleteState:           "DELETE FROM graph_state WHERE thread_no = ?",
-		stDeleteVersions:        "DELETE FROM graph_version WHERE thread_no = ?",
-		stDeleteThread:          "DELETE FROM graph_thread WHERE thread_no = ?",
+		stDropVersionWrites:  "DELETE FROM graph_write WHERE root = ?",
+		stDropVersionRecords: "DELETE FROM graph_checkpoint WHERE root = ?",
+		stDropVersionLines:   "DELETE FROM graph_line WHERE root = ?",
+		stDropVersionLogs:    "DELETE FROM graph_log WHERE thread_no = ? AND version = ?",
+		stDropVersionState:   "DELETE FROM graph_state WHERE thread_no = ? AND version = ?",
+		stDropVersion:        "DELETE FROM graph_version WHERE thread_no = ? AND number = ?",
+		stDeleteWrites:       "{drop graph_write ?}",
+		stDeleteRecords:      "{drop graph_checkpoint ?}",
+		stDeleteLines:        "{drop graph_line ?}",
+		stDeleteLogs:         "DELETE FROM graph_log WHERE thread_no = ?",
+		stDeleteState:        "DELETE FROM graph_state WHERE thread_no = ?",
+		stDeleteVersions:     "DELETE FROM graph_version WHERE thread_no = ?",
+		stDeleteThread:       "DELETE FROM graph_thread WHERE thread_no = ?",
 	}
 }

@@ -56,11 +56,11 @@ func (s *Saver) items(ctx context.Context, id string, number int) (items []check
 }
 
 func (s *Saver) itemsOf(ctx context.Context, tx Tx, t *thread, v *version) ([]checkpoint.Item, error) {
-	writes, err := s.writes(ctx, tx, t, v.number)
+	writes, err := s.writes(ctx, tx, t.id, v.root)
 	if err != nil {
 		return nil, err
 	}
-	root, err := s.root(ctx, tx, spot{thread: t.no, version: int64(v.number)})
+	root, err := s.root(ctx, tx, v.root)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,11 @@ func (s *Saver) itemsOf(ctx context.Context, tx Tx, t *thread, v *version) ([]ch
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(numbers)) {
-		records, err := s.records(ctx, tx, stLog, t.no, int64(v.number), numbers[name])
+		all, err := s.entries(ctx, tx, stLog, numbers[name])
+		if err != nil {
+			return nil, err
+		}
+		records, err := s.records(ctx, tx, rootOf(t, v.number, v.root), all, 0, line{})
 		if err != nil {
 			return nil, err
 		}
@@ -155,7 +159,7 @@ func (s *Saver) importIn(ctx context.Context, tx Tx, id string, in *imported) er
 		return err
 	}
 	if t.open != 0 {
-		root, err := s.root(ctx, tx, spot{thread: t.no, version: int64(t.open)})
+		root, err := s.root(ctx, tx, t.root)
 		if err != nil {
 			return err
 		}
@@ -184,11 +188,11 @@ func (s *Saver) importRecords(ctx context.Context, tx Tx, t *thread, records []c
 	for i := range records {
 		r := &records[i]
 		if l == nil || r.Namespace != name {
-			var err error
-			if l, err = s.log(ctx, tx, t, r.Namespace); err != nil {
+			l, name = &log{s: s, tx: tx, t: t}, r.Namespace
+			if err := l.find(ctx, name); err != nil {
 				return err
 			}
-			if name = r.Namespace; l.at.ns == unknown {
+			if l.at.log == unknown {
 				if err := l.name(ctx, name); err != nil {
 					return err
 				}
@@ -210,11 +214,11 @@ func (s *Saver) importState(ctx context.Context, tx Tx, t *thread) error {
 	if !s.readable {
 		return nil
 	}
-	l, err := s.log(ctx, tx, t, "")
-	if err != nil || l.head.seq == 0 {
+	l := &log{s: s, tx: tx, t: t}
+	if err := l.find(ctx, ""); err != nil || l.head.seq == 0 {
 		return err
 	}
-	records, err := s.records(ctx, tx, stRange, t.no, int64(t.open), int64(0), l.head.seq, l.head.seq)
+	records, _, err := s.between(ctx, tx, l.at, l.head.seq, l.head.seq, l.head.line)
 	if err != nil {
 		return err
 	}

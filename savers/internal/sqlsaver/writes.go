@@ -110,7 +110,7 @@ func (s *Saver) putWrites(ctx context.Context, tx Tx, t *thread, writes []checkp
 		w := &writes[i]
 		over, known := committed[w.Base]
 		if !known {
-			if over, err = s.committed(ctx, tx, t, t.open, w.Base); err != nil {
+			if over, err = s.committed(ctx, tx, t.root, w.Base); err != nil {
 				return false, err
 			}
 			committed[w.Base] = over
@@ -130,11 +130,11 @@ func (s *Saver) putWrite(ctx context.Context, tx Tx, t *thread, w *checkpoint.Wr
 	st := stPutWrite
 	switch w.Kind {
 	case checkpoint.Discard:
-		return tx.Later(ctx, s.text[stDiscard], t.no, int64(t.open), w.Base[:], writeKey(w, checkpoint.Result), writeKey(w, checkpoint.Failure))
+		return tx.Later(ctx, s.text[stDiscard], t.root, w.Base[:], writeKey(w, checkpoint.Result), writeKey(w, checkpoint.Failure))
 	case checkpoint.Result:
 		st = stKeepWrite // the first wins
 	}
-	return tx.Later(ctx, s.text[st], t.no, int64(t.open), w.Base[:], writeKey(w, w.Kind), int64(w.Kind), codec.AppendWrite(nil, w, nil))
+	return tx.Later(ctx, s.text[st], t.root, w.Base[:], writeKey(w, w.Kind), int64(w.Kind), codec.AppendWrite(nil, w, nil))
 }
 
 // writeKey returns the key, within its base, of a write like w of some kind: names may be longer than a key may.
@@ -148,10 +148,10 @@ func writeKey(w *checkpoint.Write, kind checkpoint.Kind) []byte {
 }
 
 // committed reports whether a base is over: its body is not read.
-func (s *Saver) committed(ctx context.Context, db Runner, t *thread, version int, id checkpoint.ID) (bool, error) {
+func (s *Saver) committed(ctx context.Context, db Runner, root int64, id checkpoint.ID) (bool, error) {
 	var flags int64
 	var next *int64
-	_, err := one(ctx, db, s.text[stCommitted], []any{t.no, int64(version), id[:]}, &flags, &next)
+	_, err := one(ctx, db, s.text[stCommitted], []any{root, id[:]}, &flags, &next)
 	return isOver(flags, next), err
 }
 
@@ -160,15 +160,15 @@ func isOver(flags int64, next *int64) bool {
 	return flags&isCommitted != 0 || next != nil && *next&commitsBefore != 0
 }
 
-// writes returns the pending writes of a version in every namespace, in the order first stored.
-func (s *Saver) writes(ctx context.Context, db Runner, t *thread, version int) ([]checkpoint.Write, error) {
-	writes, _, err := s.pending(ctx, db, t, version)
+// writes returns the pending writes of a version, by its root, in every namespace, in the order first stored.
+func (s *Saver) writes(ctx context.Context, db Runner, thread string, root int64) ([]checkpoint.Write, error) {
+	writes, _, err := s.pending(ctx, db, thread, root)
 	return writes, err
 }
 
 // pending returns the pending writes of a version, and whether there are others, whose base is committed.
-func (s *Saver) pending(ctx context.Context, db Runner, t *thread, version int) (all []checkpoint.Write, dead bool, err error) {
-	rows, err := db.Query(ctx, s.text[stWrites], t.no, int64(version))
+func (s *Saver) pending(ctx context.Context, db Runner, thread string, root int64) (all []checkpoint.Write, dead bool, err error) {
+	rows, err := db.Query(ctx, s.text[stWrites], root)
 	if err != nil {
 		return nil, false, err
 	}
@@ -181,7 +181,7 @@ func (s *Saver) pending(ctx context.Context, db Runner, t *thread, version int) 
 			dead = true
 			return nil
 		}
-		w, err := decodeWrite(t.id, b)
+		w, err := decodeWrite(thread, b)
 		all = append(all, w)
 		return err
 	})

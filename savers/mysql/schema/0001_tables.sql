@@ -12,6 +12,7 @@ CREATE TABLE IF NOT EXISTS graph_thread (
 	thread_id    MEDIUMBLOB     COMMENT 'such a long id',
 	last_version INT            NOT NULL COMMENT 'the newest there ever was',
 	version      INT            NOT NULL,
+	root         BIGINT         NOT NULL COMMENT 'the log of the root of that version',
 	versions     INT            NOT NULL COMMENT 'how many there are',
 	status       SMALLINT       NOT NULL COMMENT '1 running, 2 waiting, 3 paused, 4 failed, 5 done; 0 without an open version',
 	fence        BINARY(16)     NOT NULL COMMENT 'the record that opened the newest run',
@@ -27,64 +28,61 @@ CREATE TABLE IF NOT EXISTS graph_thread (
 CREATE TABLE IF NOT EXISTS graph_version (
 	thread_no BIGINT   NOT NULL,
 	number    INT      NOT NULL,
+	root      BIGINT   NOT NULL COMMENT 'the log of its root',
 	status    SMALLINT NOT NULL COMMENT 'of a released version; graph_thread has that of the open one',
 	updated   BIGINT   NOT NULL,
 	released  BIGINT   NOT NULL COMMENT '0 while open',
 	PRIMARY KEY (thread_no, number)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- The namespaces of subgraphs. The root has number 0, and no row.
-CREATE TABLE IF NOT EXISTS graph_namespace (
+-- The logs of versions: one of the root, whose ns_key is empty, and one for each namespace of a subgraph.
+CREATE TABLE IF NOT EXISTS graph_log (
+	log_no    BIGINT         NOT NULL AUTO_INCREMENT PRIMARY KEY,
 	thread_no BIGINT         NOT NULL,
 	version   INT            NOT NULL,
-	ns_no     BIGINT         NOT NULL,
 	ns_key    VARBINARY(240) NOT NULL COMMENT 'as graph_thread.thread_key',
 	ns_name   MEDIUMBLOB,
-	PRIMARY KEY (thread_no, version, ns_no),
-	UNIQUE KEY graph_namespace_key (thread_no, version, ns_key)
+	UNIQUE KEY graph_log_key (thread_no, version, ns_key)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- What the records of a run have in common.
 CREATE TABLE IF NOT EXISTS graph_line (
-	thread_no   BIGINT     NOT NULL,
-	version     INT        NOT NULL,
+	root        BIGINT     NOT NULL COMMENT 'the log of the root of the version',
 	line_no     BIGINT     NOT NULL,
 	line        BINARY(16) NOT NULL,
 	fingerprint BIGINT     NOT NULL,
 	graph       MEDIUMBLOB NOT NULL,
-	PRIMARY KEY (thread_no, version, line_no)
+	PRIMARY KEY (root, line_no)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- Records. flags: 1 to 5 the source, 8 a snapshot, 16 the parent is the record with the seq before, 32 it commits that
 -- record, 128 it is committed by another than the next one.
 CREATE TABLE IF NOT EXISTS graph_checkpoint (
-	thread_no BIGINT     NOT NULL,
-	version   INT        NOT NULL,
-	ns_no     BIGINT     NOT NULL,
-	seq       BIGINT     NOT NULL,
-	id        BINARY(16) NOT NULL,
-	line_no   BIGINT     NOT NULL,
-	flags     SMALLINT   NOT NULL,
-	step      BIGINT     NOT NULL,
-	created   BIGINT     NOT NULL,
-	parent    BINARY(16) COMMENT 'when it is not the record with the seq before',
-	base      BINARY(16) COMMENT 'when it is not the record itself',
-	commits   BINARY(16) COMMENT 'when it is not the record with the seq before',
-	body      LONGBLOB   NOT NULL,
-	PRIMARY KEY (thread_no, version, ns_no, seq),
-	UNIQUE KEY graph_checkpoint_id (thread_no, version, id)
+	log_no  BIGINT     NOT NULL,
+	seq     BIGINT     NOT NULL,
+	root    BIGINT     NOT NULL COMMENT 'the log of the root of the version',
+	id      BINARY(16) NOT NULL,
+	line_no BIGINT     NOT NULL,
+	flags   SMALLINT   NOT NULL,
+	step    BIGINT     NOT NULL,
+	created BIGINT     NOT NULL,
+	parent  BINARY(16) COMMENT 'when it is not the record with the seq before',
+	base    BINARY(16) COMMENT 'when it is not the record itself',
+	commits BINARY(16) COMMENT 'when it is not the record with the seq before',
+	body    LONGBLOB   NOT NULL,
+	PRIMARY KEY (log_no, seq),
+	UNIQUE KEY graph_checkpoint_id (root, id)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- Pending writes. Those whose base is committed count for nothing.
 CREATE TABLE IF NOT EXISTS graph_write (
 	write_no  BIGINT     NOT NULL AUTO_INCREMENT PRIMARY KEY,
-	thread_no BIGINT     NOT NULL,
-	version   INT        NOT NULL,
+	root      BIGINT     NOT NULL COMMENT 'the log of the root of the version',
 	base      BINARY(16) NOT NULL,
 	write_key BINARY(16) NOT NULL COMMENT 'of namespace, task, kind and name',
 	kind      SMALLINT   NOT NULL COMMENT '1 result, 2 question, 3 answer, 4 failure',
 	data      LONGBLOB   NOT NULL,
-	UNIQUE KEY graph_write_key (thread_no, version, base, write_key)
+	UNIQUE KEY graph_write_key (root, base, write_key)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- The state of versions at their newest checkpoints as JSON, of savers that were told to keep it.

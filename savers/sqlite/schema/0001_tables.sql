@@ -11,6 +11,7 @@ CREATE TABLE graph_thread (
 	thread_id    BLOB,                       -- such a long id
 	last_version INTEGER NOT NULL,           -- the newest there ever was
 	version      INTEGER NOT NULL,
+	root         INTEGER NOT NULL,           -- the log of that version's root
 	versions     INTEGER NOT NULL,           -- how many there are
 	status       INTEGER NOT NULL,           -- 1 running, 2 waiting, 3 paused, 4 failed, 5 done; 0 without an open version
 	fence        BLOB    NOT NULL,           -- the record that opened the newest run
@@ -29,68 +30,72 @@ CREATE INDEX graph_thread_updated ON graph_thread (updated);
 CREATE TABLE graph_version (
 	thread_no INTEGER NOT NULL,
 	number    INTEGER NOT NULL,
+	root      INTEGER NOT NULL,              -- the log of its root
 	status    INTEGER NOT NULL,              -- of a released version; graph_thread has the open one's
 	updated   INTEGER NOT NULL,
 	released  INTEGER NOT NULL,              -- 0 while open
 	PRIMARY KEY (thread_no, number)
 ) WITHOUT ROWID;
 
--- The namespaces of subgraphs. The root has number 0, and no row.
-CREATE TABLE graph_namespace (
+-- The logs of versions: one of the root, whose ns_key is empty, and one for each namespace of a subgraph.
+CREATE TABLE graph_log (
+	log_no    INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
 	thread_no INTEGER NOT NULL,
 	version   INTEGER NOT NULL,
-	ns_no     INTEGER NOT NULL,
 	ns_key    BLOB    NOT NULL,              -- as graph_thread.thread_key
-	ns_name   BLOB,
-	PRIMARY KEY (thread_no, version, ns_no)
-) WITHOUT ROWID;
+	ns_name   BLOB
+);
 
-CREATE UNIQUE INDEX graph_namespace_key ON graph_namespace (thread_no, version, ns_key);
+CREATE UNIQUE INDEX graph_log_key ON graph_log (thread_no, version, ns_key);
 
 -- What the records of a run have in common.
 CREATE TABLE graph_line (
-	thread_no   INTEGER NOT NULL,
-	version     INTEGER NOT NULL,
+	root        INTEGER NOT NULL,            -- the log of the version's root
 	line_no     INTEGER NOT NULL,
 	line        BLOB    NOT NULL,
 	fingerprint INTEGER NOT NULL,
 	graph       BLOB    NOT NULL,
-	PRIMARY KEY (thread_no, version, line_no)
+	PRIMARY KEY (root, line_no)
 ) WITHOUT ROWID;
 
--- Records. flags: 1 to 5 the source, 8 a snapshot, 16 the parent is the record with the seq before, 32 it commits that
--- record, 128 it is committed by another than the next one.
+-- Records. A record's key is log_no << 28 | seq, so that a log is at the end of the tree while it is the newest, where
+-- pages are filled to the last byte. flags: 1 to 5 the source, 8 a snapshot, 16 the parent is the record with the seq
+-- before, 32 it commits that record, 128 it is committed by another than the next one.
 CREATE TABLE graph_checkpoint (
-	thread_no INTEGER NOT NULL,
-	version   INTEGER NOT NULL,
-	ns_no     INTEGER NOT NULL,
-	seq       INTEGER NOT NULL,
-	id        BLOB    NOT NULL,
-	line_no   INTEGER NOT NULL,
-	flags     INTEGER NOT NULL,
-	step      INTEGER NOT NULL,
-	created   INTEGER NOT NULL,
-	parent    BLOB,                          -- when it is not the record with the seq before
-	base      BLOB,                          -- when it is not the record itself
-	commits   BLOB,                          -- when it is not the record with the seq before
-	body      BLOB    NOT NULL,
-	PRIMARY KEY (thread_no, version, ns_no, seq)
-) WITHOUT ROWID;
+	pos     INTEGER NOT NULL PRIMARY KEY,
+	root    INTEGER NOT NULL,                -- the log of the version's root
+	id      BLOB    NOT NULL,
+	line_no INTEGER NOT NULL,
+	flags   INTEGER NOT NULL,
+	step    INTEGER NOT NULL,
+	created INTEGER NOT NULL,
+	parent  BLOB,                            -- when it is not the record with the seq before
+	base    BLOB,                            -- when it is not the record itself
+	commits BLOB,                            -- when it is not the record with the seq before
+	body    BLOB    NOT NULL
+);
 
-CREATE UNIQUE INDEX graph_checkpoint_id ON graph_checkpoint (thread_no, version, id);
+-- Of an id the index has what says its time: that tells ids apart, and puts a new one at the end.
+CREATE INDEX graph_checkpoint_id ON graph_checkpoint (root, substr(id, 3, 6));
+
+-- An id is there once in a version.
+CREATE TRIGGER graph_checkpoint_once BEFORE INSERT ON graph_checkpoint
+WHEN EXISTS (SELECT 1 FROM graph_checkpoint c WHERE c.root = NEW.root AND substr(c.id, 3, 6) = substr(NEW.id, 3, 6) AND c.id = NEW.id)
+BEGIN
+	SELECT RAISE(ABORT, 'the id is used');
+END;
 
 -- Pending writes. Those whose base is committed count for nothing.
 CREATE TABLE graph_write (
 	write_no  INTEGER NOT NULL PRIMARY KEY,
-	thread_no INTEGER NOT NULL,
-	version   INTEGER NOT NULL,
+	root      INTEGER NOT NULL,              -- the log of the version's root
 	base      BLOB    NOT NULL,
 	write_key BLOB    NOT NULL,              -- of namespace, task, kind and name
 	kind      INTEGER NOT NULL,              -- 1 result, 2 question, 3 answer, 4 failure
 	data      BLOB    NOT NULL
 );
 
-CREATE UNIQUE INDEX graph_write_key ON graph_write (thread_no, version, base, write_key);
+CREATE UNIQUE INDEX graph_write_key ON graph_write (root, base, write_key);
 
 -- The state of versions at their newest checkpoints as JSON, of savers that were told to keep it.
 CREATE TABLE graph_state (
