@@ -17,6 +17,7 @@ type Core struct {
 	old     *Old // what was read but is not what the code wants; nil when there is none
 
 	task  int
+	inner bool   // the task is a subgraph, which has merged the update before
 	epoch uint64 // the superstep, counted from 1
 	dead  int    // bytes displaced since the last snapshot
 	fresh int    // those of them that no delta has told yet
@@ -38,6 +39,7 @@ type cell interface {
 	apply(r *wire.Reader, op delta.Op) bool // reads an operand and applies it; false, having read nothing, for an operation of another shape
 	reset()                                 // to what was never written
 	adopt()                                 // takes note of a value that was put from outside
+	mark()                                  // notes that the value was written, though it is what no value is
 	share()
 }
 

@@ -327,6 +327,8 @@ func (c *ListCell[T]) adopt() {
 	}
 }
 
+func (c *ListCell[T]) mark() { c.written = true }
+
 // share gives the elements to a view that lasts. What is appended is past the end of it.
 func (c *ListCell[T]) share() { c.owned = false }
 

@@ -340,6 +340,8 @@ func (c *MapCell[K, V]) adopt() {
 	}
 }
 
+func (c *MapCell[K, V]) mark() { c.written = true }
+
 // share gives the map to a view that lasts.
 func (c *MapCell[K, V]) share() { c.owned = false }
 

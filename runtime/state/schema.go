@@ -40,7 +40,7 @@ type Field struct {
 
 // Live is the state of one run with what must travel beside it: which fields were ever written, key
 // indexes, who wrote a replace field in this superstep, unknown fields read from storage. Generated code
-// implements it. The run that owns it calls it between supersteps, one call at a time; only View may be called
+// implements it, by embedding a [Core]. The run that owns it calls it between supersteps, one call at a time; only View may be called
 // by several goroutines, while nothing else is called.
 //
 // A superstep is: View for its tasks, Merge for each of them in task order, EndStep, then AppendDelta or
@@ -64,6 +64,10 @@ type Live[S, U any] interface {
 	// must be dropped: part of the update may have been applied. A custom reducer's panic passes through. Merge keeps no
 	// reference to u, but shares what its values refer to.
 	Merge(task int, u *U) error
+
+	// Inner says whether what Merge is given from here on is what a subgraph has merged before: what that does to
+	// ephemeral fields is left out, since they have faded there.
+	Inner(inner bool)
 
 	// EndStep ends a superstep: it forgets who wrote what and clears ephemeral fields that were set before it. It
 	// comes before the AppendDelta or AppendSnapshot of the superstep, which then has the clearing in it.
@@ -90,4 +94,6 @@ type Live[S, U any] interface {
 	// Sizes returns the bytes of a snapshot if one were made now, and the bytes of values that deltas since the last
 	// snapshot have displaced: what a chain holds in vain. Both are counted while recording, and are 0 otherwise.
 	Sizes() (live, dead int)
+
+	core() *Core
 }

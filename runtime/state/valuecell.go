@@ -85,6 +85,13 @@ func (c *slot[T]) adopt() {
 	}
 }
 
+func (c *slot[T]) mark() {
+	c.written = true
+	if c.recording() {
+		c.bytes = encodedSize(&c.Cell, c.codec, c.p)
+	}
+}
+
 func (c *slot[T]) share() {}
 
 // ValueField describes a field whose update is a [Value]: its Reducer is replace, last, first, ephemeral or untracked.
@@ -97,8 +104,9 @@ type ValueField[T any] struct {
 // ValueCell is the cell of a [ValueField].
 type ValueCell[T any] struct {
 	slot[T]
-	copy func(v T) T
-	rule rule
+	copy  func(v T) T
+	rule  rule
+	fades bool
 }
 
 type rule int
@@ -119,6 +127,7 @@ func (c *ValueCell[T]) Bind(core *Core, f *ValueField[T], p *T) {
 	case "first":
 		c.rule = ruleFirst
 	case "ephemeral":
+		c.fades = true
 		core.fading = append(core.fading, c)
 	case "untracked":
 		c.rule, c.untracked = ruleLast, true
@@ -128,7 +137,7 @@ func (c *ValueCell[T]) Bind(core *Core, f *ValueField[T], p *T) {
 // Merge applies u, which is not zero.
 func (c *ValueCell[T]) Merge(u *Value[T]) {
 	switch {
-	case c.rule == ruleReplace && !c.touch(true), c.rule == ruleFirst && c.written:
+	case c.fades && c.core.inner, c.rule == ruleReplace && !c.touch(true), c.rule == ruleFirst && c.written:
 		return
 	}
 	if c.copy != nil {
