@@ -37,7 +37,7 @@ type Record struct {
 	// snapshot.
 	Fingerprint uint64
 	Graph       string            // the name of the graph that wrote it
-	Meta        map[string]string // the caller's own; nil for none
+	Meta        map[string]string // what else its writer keeps with it, by name; nil for none
 	Created     time.Time         // the writer's clock, UTC, to the microsecond; for people, never for order
 
 	// Snapshot says what Payload is: the whole state, or the delta on the state of the record before it
@@ -101,7 +101,7 @@ type Write struct {
 	Base      ID     // of the record that made the task due
 	Task      string // the task's key: the same on every attempt
 	Kind      Kind
-	Name      string // of a question or answer, when a task asks several; else empty
+	Name      string // of a question or answer, when a task asks several, and of a part of a result; else empty
 	Payload   []byte
 }
 

@@ -45,7 +45,7 @@ func (r *run[S, U]) mark(n int) {
 	if r.marks == nil {
 		r.marks = make([]bool, len(r.g.nodes))
 	}
-	if n != end && !r.marks[n] {
+	if n > end && !r.marks[n] {
 		r.marks[n] = true
 		r.next = append(r.next, due{node: n})
 	}
@@ -137,7 +137,7 @@ func (r *run[S, U]) follow(n, step int) error {
 
 // choose makes due what a route or a node chose.
 func (r *run[S, U]) choose(from *node[S, U], next Next) error {
-	if err := from.allows(&r.g.nodes, next); err != nil {
+	if err := from.allows(&r.g.nodes, next); err != nil || next.first.id == "" {
 		return err
 	}
 	r.next = slices.Grow(r.next, len(next.more)+1)
@@ -154,6 +154,9 @@ func (r *run[S, U]) choose(from *node[S, U], next Next) error {
 
 func (r *run[S, U]) chooseOne(from *node[S, U], t target) error {
 	n := from.to[slices.Index(from.targets, t.id)]
+	if n == above {
+		return r.sendUp(t.sent.(upward))
+	}
 	if t.sent == nil {
 		r.mark(n)
 		return nil
@@ -172,7 +175,11 @@ func (r *run[S, U]) chooseOne(from *node[S, U], t target) error {
 
 // allows reports what is wrong with a choice.
 func (n *node[S, U]) allows(nodes *[]node[S, U], next Next) error {
-	if next.first.id == "" {
+	switch {
+	case next.first.id != "":
+	case n.child != nil:
+		return nil // the subgraph came to its end
+	default:
 		return errors.New("it chose nothing; return graph.To(graph.End) to finish")
 	}
 	if err := n.allowsOne(*nodes, next.first); err != nil {
@@ -191,8 +198,12 @@ func (n *node[S, U]) allowsOne(nodes []node[S, U], t target) error {
 	if i < 0 {
 		return fmt.Errorf("it chose %q, which it does not declare; declared are %v", string(t.id), n.targets)
 	}
-	takes := n.to[i] != end && nodes[n.to[i]].decode != nil
+	takes := n.to[i] >= start && nodes[n.to[i]].decode != nil
 	switch {
+	case n.to[i] == above:
+		if _, ok := t.sent.(upward); !ok {
+			return errors.New("it chose Parent without saying what that is to do; use graph.ToParent")
+		}
 	case takes && t.sent == nil:
 		return fmt.Errorf("it chose %q without sending anything; use the Send of its Sender", string(t.id))
 	case !takes && t.sent != nil:

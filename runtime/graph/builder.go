@@ -33,7 +33,8 @@ type calls[S, U any] struct {
 	routing func(context.Context, S) (U, Next, error)
 	task    func(context.Context, S, payload) (U, Next, error)
 	child   func(context.Context, *run[S, U], *slot[U]) error
-	asks    askables                      // the graph of a subgraph node
+	sub     subgraph                      // the graph of a subgraph node
+	same    bool                          // that is over the same state
 	decode  func([]byte) (payload, error) // what is sent to a task node
 	routes  bool                          // the Next that the node returns counts
 }
@@ -112,6 +113,9 @@ func (b *Builder[S, U]) add(id ID, c calls[S, U], targets []ID, opts []NodeOptio
 		if o != nil {
 			o.node(&d.opts)
 		}
+	}
+	if c.child != nil && len(d.opts.targets) > 0 {
+		d.targets, d.calls.routes = d.opts.targets, true
 	}
 	b.nodes = append(b.nodes, d)
 }

@@ -31,13 +31,17 @@ func (r *run[S, U]) commit(source checkpoint.Source, o outcome) error {
 	if err != nil {
 		return err
 	}
+	parts, err := r.tellOuter(o)
+	if err != nil {
+		return err
+	}
 	if r.opt.durability == OnExit {
 		return r.hold(rec, o)
 	}
 	if err := r.fillPayload(&rec, false); err != nil {
 		return err
 	}
-	if err := r.log.append(r.ctx, rec, nil, o); err != nil {
+	if err := r.log.append(r.ctx, rec, parts, o); err != nil {
 		return r.saving("commit", err)
 	}
 	r.base = rec.ID
@@ -53,7 +57,7 @@ func (r *run[S, U]) record(source checkpoint.Source) (checkpoint.Record, error) 
 	rec := checkpoint.Record{
 		ID: id, Parent: r.log.head, Base: id, Line: r.line.id, Commits: r.base,
 		Step: r.step, Source: source,
-		Due: r.dueTasks(), Owed: r.names(r.owed), Joins: r.halfJoins(), Pass: r.names(r.pass),
+		Due: r.dueTasks(), Owed: r.names(r.owed), Joins: r.halfJoins(), Pass: r.names(r.pass), Meta: r.meta(),
 		Fingerprint: r.g.schema.Fingerprint, Graph: r.g.name,
 		Created: time.Now().UTC().Truncate(time.Microsecond),
 	}
@@ -132,7 +136,7 @@ func (r *run[S, U]) hold(rec checkpoint.Record, o outcome) error {
 	r.held.record = rec
 	r.held.deltas = append(r.held.deltas, d)
 	r.base = rec.ID
-	if !o.end || r.ns != "" && o.status == checkpoint.Done {
+	if !o.end || r.ns != "" && o.status == checkpoint.Done && !r.keeps {
 		return nil // a subgraph that is done is in the result of its node
 	}
 	return r.flush(nil, o)
@@ -195,7 +199,13 @@ func (r *run[S, U]) acknowledge(slots []int) error {
 
 // resultOf is the write of a task's result: its update and, of a node that routes, what it chose.
 func (r *run[S, U]) resultOf(sl *slot[U]) (checkpoint.Write, error) {
-	payload, err := r.g.schema.AppendUpdate(nil, &sl.update)
+	var payload []byte
+	var err error
+	if r.g.nodes[sl.node].same {
+		payload, err = r.appendChanges(sl.call.changes)
+	} else {
+		payload, err = r.g.schema.AppendUpdate(nil, &sl.update)
+	}
 	if err == nil && r.g.nodes[sl.node].routes {
 		payload, err = appendChoice(payload, *sl.next)
 	}
@@ -212,6 +222,9 @@ func (r *run[S, U]) results(cause error) []checkpoint.Write {
 			if w, err := r.resultOf(sl); err == nil {
 				writes = append(writes, w)
 			}
+		}
+		if sl.call != nil && sl.progress != succeeded && sl.progress != beaten {
+			writes = append(writes, sl.call.parts...)
 		}
 		if sl.asks != nil && sl.progress == asking {
 			for _, o := range sl.asks.Open() {
@@ -282,7 +295,12 @@ func (r *run[S, U]) readResult(sl *slot[U], payload []byte) (err error) {
 			return err
 		}
 	}
-	return r.g.schema.DecodeUpdate(payload, &sl.update)
+	if !n.same {
+		return r.g.schema.DecodeUpdate(payload, &sl.update)
+	}
+	sl.call = new(call[U])
+	sl.call.changes, err = r.readChanges(payload)
+	return err
 }
 
 // saving wraps an error of the journal.

@@ -26,10 +26,11 @@ type Graph[S, U any] struct {
 	opt    options
 }
 
-// start is the place of Start among the nodes, end the number that stands for End.
+// start is the place of Start among the nodes, end the number that stands for End. No node has a negative number.
 const (
 	start = 0
 	end   = -1
+	above = -2 // stands for Parent
 )
 
 // node is a declared node with all that leaves it, by number.
@@ -44,6 +45,8 @@ type node[S, U any] struct {
 	to      []int // targets, by number
 	joins   []arrival
 	defers  bool // it runs when nothing else is due
+
+	remembers bool // it is a subgraph that goes on from its last call
 
 	questions []askable
 	race      int  // the any-of join that it leads to, from 1; 0 for none
@@ -100,7 +103,7 @@ func (c *compiler[S, U]) fault(format string, args ...any) {
 }
 
 func (c *compiler[S, U]) addNodes() {
-	c.g.index = map[ID]int{Start: start, End: end}
+	c.g.index = map[ID]int{Start: start, End: end, Parent: above}
 	c.g.nodes = append(c.g.nodes, node[S, U]{id: Start})
 	if c.b.schema == nil {
 		c.fault("the graph has no schema; pass the variable that graphgen generated, such as StateSchema")
@@ -121,7 +124,7 @@ func (c *compiler[S, U]) addNodes() {
 		}
 		c.g.index[d.id] = len(c.g.nodes)
 		c.g.nodes = append(c.g.nodes, node[S, U]{
-			calls: d.calls, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, defers: d.opts.defers,
+			calls: d.calls, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, defers: d.opts.defers, remembers: d.opts.remembers,
 			questions: d.opts.questions,
 		})
 		c.g.defers = c.g.defers || d.opts.defers
@@ -170,8 +173,8 @@ func (c *compiler[S, U]) lookup(what string, id ID) (int, bool) {
 // source and target look up an end of an edge: nothing leaves End, nothing enters Start.
 func (c *compiler[S, U]) source(what string, id ID) (int, bool) {
 	n, ok := c.lookup(what, id)
-	if ok && n == end {
-		c.fault("%s: nothing leaves End", what)
+	if ok && n < start {
+		c.fault("%s: nothing leaves %s", what, id)
 		return 0, false
 	}
 	return n, ok
@@ -181,6 +184,10 @@ func (c *compiler[S, U]) target(what string, id ID) (int, bool) {
 	n, ok := c.lookup(what, id)
 	if ok && n == start {
 		c.fault("%s: nothing leads to Start; name the node that comes first", what)
+		return 0, false
+	}
+	if ok && n == above {
+		c.fault("%s: only a choice leads to Parent; return graph.ToParent from a route", what)
 		return 0, false
 	}
 	return n, ok
@@ -208,7 +215,7 @@ func (c *compiler[S, U]) addEdges() {
 
 // takesSends reports, as a fault of what, that node n takes what only a send has.
 func (c *compiler[S, U]) takesSends(what string, n int) bool {
-	if n == end || c.g.nodes[n].decode == nil {
+	if n < start || c.g.nodes[n].decode == nil {
 		return false
 	}
 	c.fault("%s: %s takes an input, so only a send reaches it", what, c.g.nodes[n].id)
@@ -252,7 +259,12 @@ func (c *compiler[S, U]) targets(what string, ids []ID) (targets []ID, to []int)
 			c.fault("%s declares %s twice", what, id)
 			continue
 		}
-		n, _ := c.target(what, id)
+		n := above
+		if id != Parent {
+			n, _ = c.target(what, id)
+		} else if !c.g.opt.nested {
+			c.fault("%s leads to Parent, which only a subgraph has; compile it with graph.Nested", what)
+		}
 		targets, to = append(targets, id), append(to, n)
 	}
 	return targets, to
@@ -365,10 +377,33 @@ func (c *compiler[S, U]) checkOptions() {
 			c.fault("node %q asks questions, which needs a Saver: without one nothing can be resumed", string(n.id))
 		}
 		c.checkQuestions(n.id, n.opts.questions)
+		c.checkSubgraph(&n)
 		if n.opts.retry.Attempts < 0 {
 			c.fault("node %q: its Retry has %d attempts; want at least 1", string(n.id), n.opts.retry.Attempts)
 		}
 	}
+}
+
+// checkSubgraph checks the options that only subgraphs have.
+func (c *compiler[S, U]) checkSubgraph(n *nodeDecl[S, U]) {
+	up := n.calls.sub != nil && n.calls.sub.leadsUp()
+	switch {
+	case n.calls.none():
+	case n.calls.sub == nil && len(n.opts.targets) > 0:
+		c.fault("node %q: Targets is for subgraphs; use RoutingNode, or Route", string(n.id))
+	case len(n.opts.targets) > 0 && !up:
+		c.fault("subgraph %q: nothing in it leads to Parent, so it never chooses among its Targets", string(n.id))
+	case up && len(n.opts.targets) == 0:
+		c.fault("subgraph %q leads to Parent; list what it may choose by graph.Targets", string(n.id))
+	}
+	if n.opts.remembers && (n.calls.sub == nil || n.calls.same) && !n.calls.none() {
+		c.fault("node %q: Remember is for subgraphs over a state of their own", string(n.id))
+	}
+}
+
+// leadsUp reports whether something in the graph chooses Parent.
+func (g *Graph[S, U]) leadsUp() bool {
+	return slices.ContainsFunc(g.nodes, func(n node[S, U]) bool { return slices.Contains(n.targets, Parent) })
 }
 
 func (c *compiler[S, U]) checkQuestions(id ID, questions []askable) {
@@ -421,7 +456,7 @@ func (c *compiler[S, U]) reachable() []bool {
 	reached := make([]bool, len(g.nodes))
 	var visit func(n int)
 	visit = func(n int) {
-		if n == end || reached[n] {
+		if n < start || reached[n] {
 			return
 		}
 		reached[n] = true
@@ -454,7 +489,7 @@ func (c *compiler[S, U]) checkEnds() {
 			for _, a := range g.nodes[i].joins {
 				to = append(to, g.joins[a.join].to)
 			}
-			can := slices.ContainsFunc(to, func(n int) bool { return n == end || ends[n] })
+			can := slices.ContainsFunc(to, func(n int) bool { return n < start || ends[n] })
 			if can && !ends[i] {
 				ends[i], changed = true, true
 			}

@@ -32,6 +32,11 @@ func (r *run[S, U]) execute() error {
 	if r.ctx.Err() != nil {
 		return r.cancelled()
 	}
+	if r.g.nests {
+		if err := r.storeBase(); err != nil {
+			return err
+		}
+	}
 	var saving error
 	if len(r.todo) == 1 && !r.watched() {
 		if r.solo == nil {
@@ -145,7 +150,7 @@ func (r *run[S, U]) attempt(ctx context.Context, n *node[S, U], sl *slot[U]) {
 	default:
 		n.callTask(ctx, r.live.View(), sl)
 	}
-	if sl.err == nil && n.routes {
+	if sl.err == nil && n.routes && sl.progress == waiting {
 		sl.err = n.allows(&r.g.nodes, *sl.next)
 	}
 }

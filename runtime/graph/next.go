@@ -10,20 +10,23 @@ import (
 // and tools name. Ids that begin with two underscores are reserved.
 type ID string
 
-// Start and End are where every run begins and where its branches end. Neither is a node: Start has only
-// out-edges, End only in-edges.
+// Start and End are where every run begins and where its branches end. Parent is the graph that a subgraph is in. None is
+// a node: Start has only out-edges, End only in-edges, and only a choice leads to Parent (ToParent).
 const (
-	Start ID = "__start__"
-	End   ID = "__end__"
+	Start  ID = "__start__"
+	End    ID = "__end__"
+	Parent ID = "__parent__"
 )
 
-// String returns the id as people read it: Start and End by these names.
+// String returns the id as people read it: Start, End and Parent by these names.
 func (id ID) String() string {
 	switch id {
 	case Start:
 		return "Start"
 	case End:
 		return "End"
+	case Parent:
+		return "Parent"
 	}
 	return string(id)
 }
@@ -37,7 +40,7 @@ type Next struct {
 	owner *Next // whose Add may append to more in place; a copy of it may not
 }
 
-// target is one thing to do next: a node, with what is sent to it if that is a task node.
+// target is one thing to do next: a node, with what is sent to it if that is a task node, or Parent with what that is to do.
 type target struct {
 	id   ID
 	sent payload

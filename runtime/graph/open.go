@@ -186,7 +186,11 @@ func (r *run[S, U]) discards() ([]checkpoint.Write, error) {
 			}
 			found = true
 			sl := slot[U]{due: d}
-			writes = append(writes, checkpoint.Write{Base: r.base, Task: r.slotKey(&sl), Kind: checkpoint.Discard})
+			w := checkpoint.Write{Base: r.base, Task: r.slotKey(&sl), Kind: checkpoint.Discard}
+			writes = append(writes, w)
+			for w.Name = range r.partial[w.Task] {
+				writes = append(writes, w)
+			}
 		}
 		if !found {
 			return nil, fmt.Errorf("%s: Rerun: node %q is not due; due are %v", where(r.g.name, r.thread, r.step), string(id), r.dueIDs())

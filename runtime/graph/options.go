@@ -93,6 +93,8 @@ type nodeOptions struct {
 	defers    bool
 	questions []askable
 	was       []ID
+	targets   []ID
+	remembers bool
 }
 
 func defaults() options {
@@ -230,7 +232,7 @@ type resumeOption func(*runOptions)
 func (f resumeOption) resume(o *runOptions) { f(o) }
 
 // Rerun drops the stored results of nodes in the superstep that could not commit, so that they run again:
-// after a node that led to a conflict was mended.
+// after a node that led to a conflict was mended. A subgraph among them begins anew.
 func Rerun(nodes ...ID) ResumeOption {
 	return resumeOption(func(o *runOptions) { o.rerun = append(o.rerun, nodes...) })
 }

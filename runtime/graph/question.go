@@ -205,13 +205,17 @@ func (a *asked) open() bool {
 
 // gather sorts the pending writes of the run's base by what they are.
 func (r *run[S, U]) gather(writes []checkpoint.Write) {
-	r.stored, r.asked = nil, nil
+	r.stored, r.partial, r.asked = nil, nil, nil
 	for _, w := range writes {
 		if w.Base != r.base || w.Namespace != r.ns {
 			continue
 		}
 		switch w.Kind {
 		case checkpoint.Result:
+			if w.Name != "" {
+				r.gatherPart(w)
+				continue
+			}
 			if r.stored == nil {
 				r.stored = make(map[string][]byte)
 			}
@@ -220,6 +224,16 @@ func (r *run[S, U]) gather(writes []checkpoint.Write) {
 			r.gatherAsked(w)
 		}
 	}
+}
+
+func (r *run[S, U]) gatherPart(w checkpoint.Write) {
+	if r.partial == nil {
+		r.partial = make(map[string]map[string][]byte)
+	}
+	if r.partial[w.Task] == nil {
+		r.partial[w.Task] = make(map[string][]byte)
+	}
+	r.partial[w.Task][w.Name] = w.Payload
 }
 
 func (r *run[S, U]) gatherAsked(w checkpoint.Write) {
@@ -350,12 +364,14 @@ func (r *run[S, U]) checkAnswer(q checkpoint.Write, a answer) error {
 	return fmt.Errorf("%s: %w: node %q does not list question %q any more", where(r.g.name, r.thread, r.step), ErrGraphChanged, string(w.Node), w.Question)
 }
 
-// askables is a graph as seen by who has an answer for it.
-type askables interface {
+// subgraph is a compiled graph as the one that it is in sees it, whatever its state.
+type subgraph interface {
+	// askables returns the questions that a node lists: one of the graph, or of the subgraph that path leads to.
 	askables(path []ID, node ID) ([]askable, bool)
+	// leadsUp reports whether something in it chooses Parent.
+	leadsUp() bool
 }
 
-// askables returns the questions that a node lists: one of the graph, or of the subgraph that path leads to.
 func (g *Graph[S, U]) askables(path []ID, node ID) ([]askable, bool) {
 	id := node
 	if len(path) > 0 {
@@ -367,10 +383,10 @@ func (g *Graph[S, U]) askables(path []ID, node ID) ([]askable, bool) {
 		return nil, false
 	case len(path) == 0:
 		return g.nodes[n].questions, true
-	case g.nodes[n].calls.asks == nil:
+	case g.nodes[n].sub == nil:
 		return nil, false
 	}
-	return g.nodes[n].calls.asks.askables(path[1:], node)
+	return g.nodes[n].sub.askables(path[1:], node)
 }
 
 func (r *run[S, U]) answerError(id, format string, args ...any) error {
@@ -399,7 +415,9 @@ func (r *run[S, U]) waiting() []Waiting {
 	var all []Waiting
 	for i := range r.slots {
 		sl := &r.slots[i]
-		all = append(all, sl.below...)
+		if sl.call != nil {
+			all = append(all, sl.call.below...)
+		}
 		if sl.progress != asking || sl.asks == nil {
 			continue
 		}

@@ -57,7 +57,7 @@ func (r *run[S, U]) endRaces() {
 		sl := &r.slots[i]
 		race := r.g.nodes[sl.node].race
 		if race > 0 && r.winners[race-1] >= 0 && r.winners[race-1] != i {
-			sl.progress, sl.err, sl.below = beaten, nil, nil
+			sl.progress, sl.err, sl.call = beaten, nil, nil
 		}
 	}
 }

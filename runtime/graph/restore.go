@@ -22,6 +22,7 @@ func (r *run[S, U]) restore(c *checkpoint.Chain) error {
 	}
 	last := &c.Records[len(c.Records)-1]
 	r.step, r.base, r.line.id = last.Step, last.Base, last.Line
+	r.readMeta(last.Meta)
 	r.chained = len(c.Records) - 1
 	r.stale = last.Fingerprint != r.g.schema.Fingerprint
 	r.joins = newJoins(r.g.joins)
@@ -89,7 +90,7 @@ func (r *run[S, U]) keepName(n int, stored string) {
 // placeTask takes up a stored task of node n.
 func (r *run[S, U]) placeTask(n int, t checkpoint.Task) (d due, err error) {
 	d = due{node: n, index: int(t.Index), raw: t.Payload}
-	switch takes := n != end && r.g.nodes[n].decode != nil; {
+	switch takes := n >= start && r.g.nodes[n].decode != nil; {
 	case t.Payload != nil:
 		d.sent, err = r.unwrap(ID(t.Node), t.Payload)
 	case takes:

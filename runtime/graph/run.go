@@ -26,19 +26,26 @@ type run[S, U any] struct {
 	live      state.Live[S, U]
 
 	position
-	input   *U                // the result of Start, until its superstep is settled
-	entered bool              // the input was merged and committed with the opening, and is yet to be published
-	stored  map[string][]byte // acknowledged results by task key, for the first superstep after an opening
-	asked   map[string]*asked // likewise what tasks asked
-	named   map[ID]ID         // likewise the ids that nodes had when their tasks became due, of those that had others
-	line    struct {          // part of every task's key
+	input   *U                           // the result of Start, until its superstep is settled
+	entered bool                         // the input was merged and committed with the opening, and is yet to be published
+	stored  map[string][]byte            // acknowledged results by task key, for the first superstep after an opening
+	partial map[string]map[string][]byte // likewise the parts of results that are not whole, by name
+	asked   map[string]*asked            // likewise what tasks asked
+	named   map[ID]ID                    // likewise the ids that nodes had when their tasks became due, of those that had others
+	line    struct {                     // part of every task's key
 		sync.Mutex // a run without a journal makes it when a node first asks for its key
 		id         checkpoint.ID
 	}
 
 	ns       string      // of a subgraph call: its namespace
 	path     []ID        // of a subgraph call: the nodes that lead to it
+	outer    *outer      // of a subgraph call: what it has to tell; nil for the run itself
+	same     bool        // of a subgraph call: it is over the state of the graph it is in
+	changes  []U         // of such a one: the updates of its supersteps
+	told     int         // how many of those are in parts of the outer result
+	keeps    bool        // of a subgraph call: its next one remembers what this came to
 	stopping func() bool // whether the graph drains; nil for no
+	memory   map[ID]memory
 	found
 
 	slots   []slot[U]     // one for each due task
@@ -97,7 +104,7 @@ type slot[U any] struct {
 	update   U
 	next     *Next      // of a node that routes
 	asks     *task.Asks // of a node that asks
-	below    []Waiting  // what a subgraph waits for
+	call     *call[U]   // of a subgraph node
 	err      error
 }
 
@@ -238,6 +245,8 @@ func (r *run[S, U]) settle() error {
 			return err
 		}
 	}
+	r.keepChanges()
+	r.memorize()
 	r.live.EndStep()
 	r.owed, r.pass, r.stopAfter = nil, nil, false
 	if len(r.slots) < len(r.due) {
@@ -259,6 +268,9 @@ func (r *run[S, U]) settle() error {
 	r.named, r.found = nil, found{resumed: r.resumed && r.opt.durability == OnExit} // supersteps may have run that are not stored
 	r.step++
 	r.turn()
+	if err := r.endsUpward(); err != nil {
+		return err
+	}
 	r.spoiled = false
 	return nil
 }
@@ -271,7 +283,11 @@ func (r *run[S, U]) merge(i int) (err error) {
 			err = r.nodeError(sl, newPanic(v))
 		}
 	}()
-	err = r.live.Merge(i, &sl.update)
+	if r.g.nodes[sl.node].same && sl.call != nil {
+		err = r.mergeAll(i, sl.call.changes)
+	} else {
+		err = r.live.Merge(i, &sl.update)
+	}
 	if err == nil {
 		return nil
 	}
@@ -284,6 +300,18 @@ func (r *run[S, U]) merge(i int) (err error) {
 		e.Nodes[k], e.Indexes[k] = r.g.nodes[r.slots[t].node].id, r.slots[t].index
 	}
 	return e
+}
+
+// mergeAll merges what a subgraph over the same state has merged before.
+func (r *run[S, U]) mergeAll(i int, changes []U) error {
+	r.live.Inner(true)
+	defer r.live.Inner(false)
+	for k := range changes {
+		if err := r.live.Merge(i, &changes[k]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // decide says what becomes of the run once the superstep that has just been settled is committed.

@@ -12,7 +12,8 @@ import (
 type EventKind uint16
 
 const (
-	// EventUpdate: a task's update, once its superstep is committed; in the order in which updates merge.
+	// EventUpdate: a task's update, once its superstep is committed; in the order in which updates merge. A subgraph over
+	// the same state has one for each task in it.
 	EventUpdate EventKind = 1 << iota
 	// EventValue: the state of a checkpoint, once it is committed; that of the input first.
 	EventValue
@@ -164,8 +165,8 @@ func (r *run[S, U]) publish() bool {
 		if done[i].node == start || done[i].progress == beaten {
 			continue
 		}
-		e.Kind, e.Node, e.Index, e.Update = EventUpdate, r.g.nodes[done[i].node].id, done[i].index, done[i].update
-		if !r.tell(e) {
+		e.Kind, e.Node, e.Index = EventUpdate, r.g.nodes[done[i].node].id, done[i].index
+		if !r.publishUpdates(e, &done[i]) {
 			return false
 		}
 	}
@@ -177,6 +178,21 @@ func (r *run[S, U]) publish() bool {
 		}
 	}
 	return r.tell(Event[S, U]{Kind: EventCheckpoint, Step: r.step, Checkpoint: r.base, Next: r.dueIDs()})
+}
+
+// publishUpdates yields what a task returned: of a subgraph over the same state that is what each node in it did.
+func (r *run[S, U]) publishUpdates(e Event[S, U], sl *slot[U]) bool {
+	if !r.g.nodes[sl.node].same || sl.call == nil {
+		e.Update = sl.update
+		return r.tell(e)
+	}
+	for _, u := range sl.call.changes {
+		e.Update = u
+		if !r.tell(e) {
+			return false
+		}
+	}
+	return true
 }
 
 // publishQuestions yields what the run has come to wait for.

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -9,16 +10,34 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
+// Subgraph adds a node that runs child, a graph over the same state, and returns id. The child begins with the state as it
+// is when the node begins, and runs to its end. What its nodes return is then merged again, into the state as it has become
+// beside it: changes come back, not the whole state, so what siblings did stays and nothing is appended twice. Ephemeral
+// fields that it sets stay in it.
+//
+// A call that is stored costs one snapshot of the state. An edit of the thread while the child is stopped does not reach the
+// state that the child works on. All else is as for the function Subgraph.
+func (b *Builder[S, U]) Subgraph(id ID, child *Graph[S, U], opts ...NodeOption) ID {
+	var c calls[S, U]
+	if child != nil {
+		c.sub, c.same = child, true
+		c.child = func(ctx context.Context, r *run[S, U], sl *slot[U]) error { return runSame(ctx, r, sl, child) }
+	}
+	b.add(id, c, nil, opts)
+	return id
+}
+
 // Subgraph adds a node that runs child, a graph over a state of its own, from an empty state to its end, and returns id.
 // in makes the child's input of the state; out makes the node's update of the state, as it was when the node began, and
-// of what the child came to. Both run once, unless a crash comes between.
+// of what the child came to. Both run once, unless a crash comes between. With Remember the child begins with what its
+// last call came to. With Targets it may choose what runs next here.
 //
 // The child keeps checkpoints of its own beside the thread's: a crash, a failure or a stop in it loses none of its work.
 // It stops for people and asks like any graph, and so does the graph that it is in, which is resumed as ever. It runs
 // with its own MaxSteps and Concurrency, and the durability of the run; compile it with Nested. A child that failed goes
-// on where it was when its node is run again, by Retry or by Resume.
+// on where it was when its node is run again, by Retry or by Resume; Rerun has it begin anew.
 //
-// Subgraph is a function because a method has no type parameters of its own.
+// It is a function because a method has no type parameters of its own.
 func Subgraph[S, U, CS, CU any](
 	b *Builder[S, U], id ID, child *Graph[CS, CU],
 	in func(ctx context.Context, s S) (CU, error),
@@ -27,17 +46,46 @@ func Subgraph[S, U, CS, CU any](
 ) ID {
 	var c calls[S, U]
 	if child != nil && in != nil && out != nil {
-		c.asks = child
+		c.sub = child
 		c.child = func(ctx context.Context, r *run[S, U], sl *slot[U]) error {
-			return runChild(ctx, r, sl, child, in, out)
+			return runMapped(ctx, r, sl, child, in, out)
 		}
 	}
 	b.add(id, c, nil, opts)
 	return id
 }
 
-// runChild runs a subgraph on behalf of the task in sl, and leaves there what it came to.
-func runChild[S, U, CS, CU any](
+// call is what the task of a subgraph node came to, beside its update.
+type call[U any] struct {
+	below    []Waiting          // what it waits for
+	changes  []U                // of a graph over the same state: the updates of its nodes, in the order in which they merged
+	parts    []checkpoint.Write // of a run that stores nothing until it ends: what takes the call up again
+	snapshot []byte             // of a run that stores nothing: the state that is remembered
+}
+
+// runSame runs a subgraph over the same state on behalf of the task in sl, and leaves there what it came to.
+func runSame[S, U any](ctx context.Context, r *run[S, U], sl *slot[U], child *Graph[S, U]) error {
+	c := newChild(ctx, r, sl, child)
+	c.same = true
+	begun, err := takeUp(r, sl, c)
+	if err != nil {
+		return err
+	}
+	if !begun {
+		c.live = state.Fork(r.g.schema, r.live, c.stateOptions())
+		if err := c.begin(new(U)); err != nil {
+			return err
+		}
+	}
+	done, err := runOn(r, sl, c)
+	if done {
+		sl.call.changes = c.changes
+	}
+	return err
+}
+
+// runMapped runs a subgraph over a state of its own.
+func runMapped[S, U, CS, CU any](
 	ctx context.Context, r *run[S, U], sl *slot[U], child *Graph[CS, CU],
 	in func(context.Context, S) (CU, error), out func(context.Context, S, CS) (U, error),
 ) error {
@@ -52,23 +100,18 @@ func runChild[S, U, CS, CU any](
 	}
 	if !begun {
 		input, err := in(ctx, s)
+		if err == nil {
+			err = recollect(r, sl, c)
+		}
+		if err == nil {
+			err = c.begin(&input)
+		}
 		if err != nil {
 			return err
 		}
-		if err := c.begin(&input); err != nil {
-			return err
-		}
 	}
-	if err := c.loop(); err != nil {
-		sl.below = c.waiting()
-		return err
-	}
-	switch sl.below = c.waiting(); c.status {
-	case checkpoint.Waiting:
-		sl.progress = asking
-	case checkpoint.Paused:
-		sl.progress = stopped
-	default:
+	done, err := runOn(r, sl, c)
+	if done {
 		sl.update, err = out(ctx, s, c.live.View())
 	}
 	if r.strict && err == nil {
@@ -77,37 +120,91 @@ func runChild[S, U, CS, CU any](
 	return err
 }
 
+// runOn runs a subgraph as far as it gets, and leaves in sl what became of it. It reports whether the subgraph came to
+// its end.
+func runOn[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (done bool, err error) {
+	err = c.loop()
+	sl.call = &call[U]{below: c.waiting()}
+	if err != nil || c.status != checkpoint.Done {
+		sl.call.parts = c.outer.parts
+		switch {
+		case err != nil:
+		case c.status == checkpoint.Waiting:
+			sl.progress = asking
+		default:
+			sl.progress = stopped
+		}
+		return false, err
+	}
+	if c.keeps && c.log == nil {
+		if sl.call.snapshot, err = c.live.AppendSnapshot(nil); err != nil {
+			return false, err
+		}
+	}
+	if r.g.nodes[sl.node].routes {
+		sl.next, err = r.received(c.outer.next)
+	}
+	return err == nil, err
+}
+
 // newChild returns the run of a subgraph, which has yet to find out where it stands.
 func newChild[S, U, CS, CU any](ctx context.Context, r *run[S, U], sl *slot[U], child *Graph[CS, CU]) *run[CS, CU] {
+	n := &r.g.nodes[sl.node]
 	c := &run[CS, CU]{
 		g: child, thread: r.thread, ctx: ctx, strict: r.strict || child.opt.strict, stopping: r.stopping,
 		observers: append(slices.Clip(r.observers), child.opt.observers...),
 		opt:       runOptions{limits: child.opt.limits, events: r.opt.events},
-		path:      append(slices.Clip(r.path), r.g.nodes[sl.node].id),
+		path:      append(slices.Clip(r.path), n.id),
+		outer:     new(outer),
+		keeps:     n.remembers,
 	}
 	c.opt.durability = r.opt.durability
-	c.live = child.schema.New(state.Options{Record: r.log != nil, DropUnknown: child.opt.dropUnknown})
 	if r.yield != nil {
 		c.yield = func(e Event[CS, CU], _ error) bool {
 			task.Emit(ctx, relayed(e))
 			return true // who listens to the run tells it by its context when nobody does any more
 		}
 	}
-	if r.log == nil {
-		return c
+	if r.log != nil {
+		key := r.slotKey(sl)
+		c.ns = childNamespace(r.ns, key)
+		c.outer.part = checkpoint.Write{Namespace: r.ns, Base: r.base, Task: key, Kind: checkpoint.Result}
+		c.log, c.line.id = r.log.child(c.ns), r.line.id
+		c.found = r.found
+		c.resumed, c.answered = r.resumed || sl.attempt > 1, r.answered && sl.attempt == 1
 	}
-	c.ns = r.slotKey(sl)
-	if r.ns != "" {
-		c.ns = r.ns + "/" + c.ns
-	}
-	c.log, c.line.id = r.log.child(c.ns), r.line.id
-	c.found = r.found
-	c.resumed, c.answered = r.resumed || sl.attempt > 1, r.answered && sl.attempt == 1
+	c.live = child.schema.New(c.stateOptions())
 	return c
 }
 
+// childNamespace is where the checkpoints of the subgraph call are that the task with the given key makes.
+func childNamespace(namespace, key string) string {
+	if namespace == "" {
+		return key
+	}
+	return namespace + "/" + key
+}
+
+func (r *run[S, U]) stateOptions() state.Options {
+	return state.Options{Record: r.log != nil, DropUnknown: r.g.opt.dropUnknown}
+}
+
+// storeBase stores the record that made the tasks due, if it is not yet, before a subgraph among them stores parts of its
+// task's result: those belong to it.
+func (r *run[S, U]) storeBase() error {
+	if r.log == nil || len(r.log.first) == 0 || r.opt.durability == OnExit {
+		return nil
+	}
+	for _, i := range r.todo {
+		if n := &r.g.nodes[r.slots[i].node]; n.same || n.child != nil && n.routes {
+			return r.saving("commit", r.log.put(r.ctx, nil, outcome{}))
+		}
+	}
+	return nil
+}
+
 // takeUp loads what an earlier run, or an earlier attempt, of the task left of its subgraph. It reports whether there
-// is anything.
+// is anything to go on with.
 func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, error) {
 	if c.log == nil || !c.resumed {
 		return false, nil
@@ -120,18 +217,64 @@ func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, 
 		return false, err
 	}
 	c.log.head = chain.Head
+	n := &r.g.nodes[sl.node]
+	parts, err := r.partsOf(sl, c.same || n.routes)
+	if err != nil {
+		return false, err
+	}
+	anew := sl.attempt == 1 && slices.Contains(r.opt.rerun, n.id)
+	if !anew && c.same {
+		anew, err = c.collect(&chain, parts)
+	}
+	if err != nil || anew {
+		last := &chain.Records[len(chain.Records)-1]
+		c.step, c.base = last.Step, last.Base // a new beginning after it
+		return false, err
+	}
 	if err := c.restore(&chain); err != nil {
 		return false, err
 	}
-	if !chain.Unfinished() {
-		c.status = checkpoint.Done
-		return true, nil
+	if chain.Unfinished() {
+		if err := c.place(&chain); err != nil {
+			return false, err
+		}
+		c.gather(chain.Writes) // whole: the run holds the fence
+		return true, c.goOn(&chain)
 	}
-	if err := c.place(&chain); err != nil {
-		return false, err
+	c.status = checkpoint.Done
+	if choice, ok := parts[partNext]; ok && n.routes {
+		_, c.outer.next, err = r.readChoice(n, choice)
 	}
-	c.gather(chain.Writes) // whole: the run holds the fence
-	return true, c.goOn(&chain)
+	return true, err
+}
+
+// partsOf returns what is stored of the result of a subgraph's task while that is not whole, by name; some says that there
+// may be something.
+func (r *run[S, U]) partsOf(sl *slot[U], some bool) (map[string][]byte, error) {
+	key := r.slotKey(sl)
+	if sl.attempt == 1 || !some {
+		return r.partial[key], nil
+	}
+	parts := maps.Clone(r.partial[key])
+	if parts == nil {
+		parts = make(map[string][]byte)
+	}
+	add := func(writes []checkpoint.Write) {
+		for _, w := range writes {
+			if w.Base == r.base && w.Task == key && w.Kind == checkpoint.Result {
+				parts[w.Name] = w.Payload
+			}
+		}
+	}
+	if r.opt.durability == OnExit {
+		if sl.call != nil {
+			add(sl.call.parts)
+		}
+		return parts, nil
+	}
+	chain, err := loadChain(r.ctx, r.g, r.log.saver, checkpoint.Place{Thread: r.thread, Namespace: r.ns})
+	add(chain.Writes)
+	return parts, err
 }
 
 // goOn marks that a subgraph is taken up again. The mark is stored with the next thing that is.
@@ -158,18 +301,20 @@ func (r *run[S, U]) goOn(c *checkpoint.Chain) error {
 
 // begin merges the input of a subgraph. Its first checkpoint is stored with the next thing that is.
 func (r *run[S, U]) begin(in *U) error {
-	before := r.found
-	r.enter(in, 0)
+	before, left := r.found, r.base
+	r.enter(in, r.step)
 	r.fill()
 	if err := r.settle(); err != nil {
 		return err
 	}
 	r.found = before // of what is due now: subgraphs in it may have stored more than this one
 	r.slots = r.slots[:0]
-	r.status = r.decide().status
+	o := r.decide()
+	r.status = o.status
 	if r.log == nil {
 		return nil
 	}
+	r.base = left // what was due there counts for nothing any more
 	rec, err := r.record(checkpoint.Input)
 	if err != nil {
 		return err
@@ -180,10 +325,14 @@ func (r *run[S, U]) begin(in *U) error {
 	r.buf = nil // the record is kept
 	r.base = rec.ID
 	r.log.precede(rec)
-	if r.status != 0 {
-		return r.flush(nil, outcome{})
+	if r.status == 0 {
+		return nil
 	}
-	return nil
+	parts, err := r.tellOuter(o)
+	if err != nil {
+		return err
+	}
+	return r.flush(parts, outcome{})
 }
 
 // relayed is an event of a subgraph on its way to who listens to the run.

@@ -152,7 +152,7 @@ func (t Thread[S, U]) UpdateState(ctx context.Context, u U, as ID, opts ...Updat
 	n := start
 	if as != "" {
 		var ok bool
-		if n, ok = t.g.index[as]; !ok || n == end {
+		if n, ok = t.g.index[as]; !ok || n < start {
 			return checkpoint.ID{}, t.fail("UpdateState: no node %q", string(as))
 		}
 	}

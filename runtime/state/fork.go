@@ -4,8 +4,8 @@ import "slices"
 
 // Fork returns a Live that goes on from what from has come to, apart from it: a subgraph works on one. What both have is
 // shared until either writes it, so forking costs nothing for what is not written; while recording it is measured once.
-// from.Share has to be called first, and nothing of from but View may be called at the same time. Ephemeral fields count
-// as set in the superstep before: the fork's next one sees them.
+// from must not be written while the fork is in use; several forks of it may be used at the same time. Ephemeral fields
+// count as set in the superstep before: the fork's next one sees them.
 func Fork[S, U any](schema *Schema[S, U], from Live[S, U], opts Options) Live[S, U] {
 	live := schema.New(opts)
 	live.Load(from.View())

@@ -42,7 +42,6 @@ func TestAForkGoesOnAsTheWholeWould(t *testing.T) {
 				}
 				from.EndStep()
 			}
-			from.Share()
 			before := ref.EverythingSchema.Clone(from.View())
 			recorded := state.Fork(ref.EverythingSchema, from, state.Options{Record: true})
 			plain := state.Fork(ref.EverythingSchema, from, state.Options{})
@@ -82,7 +81,6 @@ func TestAForkSeesWhatIsEphemeralAndUntracked(t *testing.T) {
 	from := newLive(state.Options{})
 	cache := new(ref.Cache)
 	merged(t, from, func(u *ref.EverythingUpdate) { u.Draft.Set("d"); u.Cache.Set(cache) })
-	from.Share()
 	fork := state.Fork(ref.EverythingSchema, from, state.Options{})
 	fork.EndStep()
 	if got := fork.View(); got.Draft != "d" || got.Cache != cache {

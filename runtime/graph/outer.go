@@ -1,0 +1,200 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// The result of a subgraph's task comes about in parts, each stored in the same act as the subgraph's own checkpoint: the
+// updates of each superstep, when it is over the same state, named by the step; and where it sends the graph that it is
+// in. They are Results with a name, of the task. Once the result itself is stored, they count for nothing.
+
+// partNext names the part that says where the subgraph sends the graph that it is in.
+const partNext = "next"
+
+// outer is what a subgraph's run has to tell the graph that it is in.
+type outer struct {
+	part  checkpoint.Write   // what every part begins with
+	next  Next               // where it sends that graph; zero for nowhere
+	parts []checkpoint.Write // of an OnExit run: for the outer run to store, should the subgraph not come to its end
+}
+
+// ToParent returns a Next that ends a subgraph and has the graph that it is in do next, instead of what follows the
+// subgraph's node by a route; edges of that node fire as ever. The route or routing node that returns it declares Parent
+// among its targets, and the subgraph's node lists next's targets in Targets. Nothing else may be due in the subgraph by
+// then. It works its way up: next may be a ToParent again.
+func ToParent(next Next) Next { return Next{first: target{Parent, upward{next}}} }
+
+// Targets lists what a subgraph may choose by ToParent: nodes of the graph that it is added to, and End. It makes the
+// subgraph's node one that routes.
+func Targets(ids ...ID) NodeOption {
+	return nodeOption(func(o *nodeOptions) { o.targets = append(o.targets, ids...) })
+}
+
+// upward is what Parent is to do. To a subgraph the payloads of its sends are bytes.
+type upward struct{ next Next }
+
+func (u upward) appendWire(b []byte) ([]byte, error) { return appendTargets(b, nil, u.next) }
+
+// stored is what is sent to a node of an outer graph, as it was stored.
+type stored []byte
+
+func (s stored) appendWire(b []byte) ([]byte, error) { return append(b, s...), nil }
+
+// readUpward reads what a stored choice has Parent do.
+func readUpward(b []byte) (payload, error) {
+	var u upward
+	_, err := readTargets(b, false, func(id ID, raw []byte) error {
+		t := target{id: id}
+		if raw != nil {
+			t.sent = stored(raw)
+		}
+		u.next.Add(Next{first: t})
+		return nil
+	})
+	return u, err
+}
+
+// received returns what a subgraph chose for this graph, with the payloads as its nodes take them.
+func (r *run[S, U]) received(next Next) (*Next, error) {
+	if next.first.id == "" {
+		return new(Next), nil
+	}
+	got := new(Next)
+	for i := -1; i < len(next.more); i++ {
+		t := next.first
+		if i >= 0 {
+			t = next.more[i]
+		}
+		if raw, ok := t.sent.(stored); ok {
+			var err error
+			if t.sent, err = r.unwrap(t.id, raw); err != nil {
+				return nil, err
+			}
+		}
+		got.Add(Next{first: t})
+	}
+	return got, nil
+}
+
+// sendUp takes note of what a route or node has the outer graph do.
+func (r *run[S, U]) sendUp(u upward) error {
+	switch {
+	case r.outer == nil:
+		return errors.New("it chose Parent, and the graph is in no other")
+	case u.next.first.id == "":
+		return errors.New("it has Parent do nothing; return graph.To(graph.End) to finish")
+	}
+	r.outer.next.Add(u.next)
+	return nil
+}
+
+// endsUpward reports an error when the subgraph sends the outer graph on while it has something to do itself.
+func (r *run[S, U]) endsUpward() error {
+	if r.outer == nil || r.outer.next.first.id == "" || len(r.due)+len(r.owed) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: it sends its Parent on, while %v is due in it; end or join its branches first", where(r.g.name, r.thread, r.step), r.dueIDs())
+}
+
+// keepChanges keeps the updates of the superstep that has just been merged, in a subgraph over the same state.
+func (r *run[S, U]) keepChanges() {
+	if !r.same || r.due[0].node == start {
+		return
+	}
+	for i := range r.slots {
+		switch sl := &r.slots[i]; {
+		case sl.progress == beaten:
+		case r.g.nodes[sl.node].same:
+			r.changes = append(r.changes, sl.call.changes...)
+		default:
+			r.changes = append(r.changes, sl.update)
+		}
+	}
+}
+
+// tellOuter returns the parts of the outer task's result that the commit under way has to store with it.
+func (r *run[S, U]) tellOuter(o outcome) ([]checkpoint.Write, error) {
+	if r.outer == nil || r.log == nil {
+		return nil, nil
+	}
+	var parts []checkpoint.Write
+	if r.told < len(r.changes) {
+		w := r.outer.part
+		w.Name = strconv.Itoa(r.step)
+		var err error
+		if w.Payload, err = r.appendChanges(r.changes[r.told:]); err != nil {
+			return nil, err
+		}
+		r.told = len(r.changes)
+		parts = append(parts, w)
+	}
+	if r.outer.next.first.id != "" && o.status == checkpoint.Done {
+		w := r.outer.part
+		w.Name = partNext
+		var err error
+		if w.Payload, err = appendChoice(nil, r.outer.next); err != nil {
+			return nil, fmt.Errorf("what it has Parent do cannot be stored: %w", err)
+		}
+		parts = append(parts, w)
+	}
+	if r.opt.durability == OnExit {
+		r.outer.parts = append(r.outer.parts, parts...)
+		return nil, nil
+	}
+	return parts, nil
+}
+
+// collect takes up the changes of a subgraph over the same state that are stored in parts. It reports whether the subgraph
+// has to begin anew, because they were dropped.
+func (r *run[S, U]) collect(c *checkpoint.Chain, parts map[string][]byte) (anew bool, err error) {
+	last := &c.Records[len(c.Records)-1]
+	from := last.Step
+	for parts[strconv.Itoa(from)] != nil {
+		from--
+	}
+	for step := from + 1; step <= last.Step; step++ {
+		changes, err := r.readChanges(parts[strconv.Itoa(step)])
+		if err != nil {
+			return false, r.changed(err, "what a subgraph changed in step %d", step)
+		}
+		r.changes = append(r.changes, changes...)
+	}
+	r.told = len(r.changes)
+	first := &c.Records[0]
+	justBegun := first.ID == last.Base && first.Source == checkpoint.Input
+	return from == last.Step && !justBegun, nil
+}
+
+// appendChanges and readChanges are the codec of several updates: an array of them, as binary.
+func (r *run[S, U]) appendChanges(changes []U) ([]byte, error) {
+	b := wire.AppendArrayLen(nil, len(changes))
+	var one []byte
+	for i := range changes {
+		var err error
+		if one, err = r.g.schema.AppendUpdate(one[:0], &changes[i]); err != nil {
+			return nil, err
+		}
+		b = wire.AppendBytes(b, one)
+	}
+	return b, nil
+}
+
+func (r *run[S, U]) readChanges(b []byte) ([]U, error) {
+	in := wire.NewReader("changes", b)
+	changes := make([]U, in.ArrayLen())
+	for i := range changes {
+		one := in.Bytes()
+		if !in.OK() {
+			break
+		}
+		if err := r.g.schema.DecodeUpdate(one, &changes[i]); err != nil {
+			return nil, err
+		}
+	}
+	return changes, in.End()
+}

@@ -1,0 +1,102 @@
+package graph
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Remember has a subgraph over a state of its own begin each call with what its last call in the thread came to, also in
+// an earlier run, instead of an empty state; its input is merged into that. A fork or replay of the thread finds it as it
+// was at that checkpoint. A thread's new version begins without.
+//
+// A call then costs one load, and one snapshot of the subgraph's state. With OnExit it stores what the call came to, too.
+func Remember() NodeOption { return nodeOption(func(o *nodeOptions) { o.remembers = true }) }
+
+// memoryOf is the prefix of the name, in a record's Meta, under which the namespace of a subgraph's newest call is; the
+// id of its node follows.
+const memoryOf = "memory:"
+
+// memory is what the newest finished call of a subgraph that remembers left.
+type memory struct {
+	namespace string // of its checkpoints
+	snapshot  []byte // of its state, in a run that stores nothing
+}
+
+// memorize takes note of the calls that the superstep just merged has in it.
+func (r *run[S, U]) memorize() {
+	for i := range r.slots {
+		sl := &r.slots[i]
+		n := &r.g.nodes[sl.node]
+		if !n.remembers || sl.progress == beaten || !sl.stored && sl.attempt == 0 {
+			continue
+		}
+		if r.memory == nil {
+			r.memory = make(map[ID]memory)
+		}
+		if r.log == nil {
+			r.memory[n.id] = memory{snapshot: sl.call.snapshot}
+			continue
+		}
+		r.memory[n.id] = memory{namespace: childNamespace(r.ns, r.slotKey(sl))}
+	}
+}
+
+// meta is what a record says beside where the run stands.
+func (r *run[S, U]) meta() map[string]string {
+	if len(r.memory) == 0 {
+		return nil
+	}
+	meta := make(map[string]string, len(r.memory))
+	for id, m := range r.memory {
+		meta[memoryOf+string(id)] = m.namespace
+	}
+	return meta
+}
+
+// readMeta takes up what meta wrote.
+func (r *run[S, U]) readMeta(meta map[string]string) {
+	r.memory = nil
+	for name, namespace := range meta {
+		id, ok := strings.CutPrefix(name, memoryOf)
+		if !ok {
+			continue
+		}
+		if n, ok := r.g.find(id); ok && n > start {
+			id = string(r.g.nodes[n].id)
+		}
+		if r.memory == nil {
+			r.memory = make(map[ID]memory)
+		}
+		r.memory[ID(id)] = memory{namespace: namespace}
+	}
+}
+
+// recollect gives a subgraph that begins the state that its last call came to.
+func recollect[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) error {
+	id := r.g.nodes[sl.node].id
+	m, ok := r.memory[id]
+	if !ok || !c.keeps {
+		return nil
+	}
+	if c.log == nil {
+		return c.live.Decode(m.snapshot)
+	}
+	if err := r.log.settled(); err != nil {
+		return r.saving("load", err)
+	}
+	chain, err := loadChain(r.ctx, c.g, c.log.saver, checkpoint.Place{Thread: c.thread, Namespace: m.namespace})
+	if err != nil {
+		return err
+	}
+	if len(chain.Records) == 0 {
+		return fmt.Errorf("%s: what subgraph %q remembers is not stored: %w", where(r.g.name, r.thread, r.step), string(id), checkpoint.ErrDamaged)
+	}
+	before := c.position // where it begins
+	if err := c.restore(&chain); err != nil {
+		return err
+	}
+	c.position, c.line.id, c.chained, c.stale = before, r.line.id, 0, false
+	return nil
+}

@@ -1,0 +1,506 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// steps is a chain of nodes over work that log their names and count.
+func steps(l *ledger, names ...graph.ID) *graph.Builder[work, update] {
+	b := newWork()
+	from := graph.Start
+	for _, id := range names {
+		b.Node(id, step(l, string(id)))
+		b.Edge(from, id)
+		from = id
+	}
+	b.Edge(from, graph.End)
+	return b
+}
+
+func step(l *ledger, name string) func(context.Context, work) (update, error) {
+	return func(ctx context.Context, _ work) (update, error) {
+		if l != nil {
+			l.note(ctx)
+		}
+		u := logged(name)
+		u.Count.Add(1)
+		u.Stack.Reduce(name)
+		return u, nil
+	}
+}
+
+// beside is before -> sub -> after, with a node beside sub; sub is a graph over the same state.
+func beside(l *ledger, child *app, opts ...graph.NodeOption) *graph.Builder[work, update] {
+	b := newWork()
+	for _, id := range []graph.ID{"before", "beside", "after"} {
+		b.Node(id, step(l, string(id)))
+	}
+	b.Subgraph("sub", child, opts...)
+	b.Edge(graph.Start, "before")
+	b.Edge("before", "beside")
+	b.Edge("before", "sub")
+	b.Join([]graph.ID{"beside", "sub"}, "after")
+	b.Edge("after", graph.End)
+	return b
+}
+
+// wantLog checks what was logged, and that all that goes with it was done as often.
+func wantLog(t *testing.T, what string, s work, want string) {
+	t.Helper()
+	same(t, what+": log", strings.Join(s.Log, ", "), want)
+	same(t, what+": stack", strings.Join(s.Stack, ", "), want)
+	same(t, what+": count", s.Count, len(s.Log)+1)
+}
+
+// ranOnce checks that no task ran twice.
+func ranOnce(t *testing.T, what string, l *ledger) {
+	t.Helper()
+	for key, n := range l.copy() {
+		if n > 1 {
+			t.Errorf("%s: %s ran %d times", what, l.names[key], n)
+		}
+	}
+}
+
+func TestASubgraphOverTheSameStateGivesBackChanges(t *testing.T) {
+	child := compile(t, steps(nil, "a", "b"), graph.Nested())
+	res := done(t, graph.Finished)(compile(t, beside(nil, child), graph.Strict()).Run(t.Context(), input))
+	wantLog(t, "run", res.State, "before, beside, a, b, after")
+	same(t, "steps", res.Steps, 3)
+	for name, d := range durabilities {
+		th, s := newThread(t, beside(nil, child), d, graph.Strict())
+		res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		wantLog(t, name, res.State, "before, beside, a, b, after")
+		snap, err := compile(t, beside(nil, child), graph.Saver(s)).Thread("t").State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, name+": stored", snap.State, res.State)
+	}
+}
+
+func TestASubgraphOverTheSameStateSeesWhatItsParentHas(t *testing.T) {
+	inner := newWork()
+	inner.Node("read", func(_ context.Context, s work) (update, error) {
+		u := logged("draft " + s.Draft + " " + s.Facts["k"])
+		u.Draft.Set("inner")
+		u.Best.Offer(-5) // written, though less than the zero value: it counts only if nobody wrote
+		u.Facts.Put("k", "changed")
+		return u, nil
+	})
+	inner.Node("again", func(_ context.Context, s work) (update, error) {
+		u := logged("then " + s.Draft)
+		u.Draft.Set("left")
+		return u, nil
+	})
+	inner.Edge(graph.Start, "read")
+	inner.Edge("read", "again")
+	inner.Edge("again", graph.End)
+	child := compile(t, inner, graph.Nested())
+	b := newWork()
+	b.Node("set", func(context.Context, work) (update, error) {
+		var u update
+		u.Draft.Set("outer")
+		u.Best.Offer(0)
+		u.Facts.Put("k", "v")
+		return u, nil
+	})
+	b.Node("look", func(_ context.Context, s work) (update, error) {
+		return logged("look " + s.Facts["k"]), nil
+	})
+	b.Subgraph("sub", child)
+	b.Node("end", func(_ context.Context, s work) (update, error) {
+		return logged(fmt.Sprint("end ", s.Draft, s.Facts["k"], s.Best)), nil
+	})
+	b.Edge(graph.Start, "set")
+	b.Edge("set", "look")
+	b.Edge("set", "sub")
+	b.Join([]graph.ID{"look", "sub"}, "end")
+	b.Edge("end", graph.End)
+	want := []string{"look v", "draft outer v", "then inner", "end changed0"}
+	res := done(t, graph.Finished)(compile(t, b, graph.Strict()).Run(t.Context(), update{}))
+	same(t, "run", res.State.Log, want)
+	for name, d := range durabilities {
+		th, _ := newThread(t, b, d)
+		same(t, name, done(t, graph.Finished)(th.Invoke(t.Context(), update{})).State.Log, want)
+	}
+}
+
+func TestASubgraphOverTheSameStateConflictsAsANode(t *testing.T) {
+	inner := newWork()
+	for _, id := range []graph.ID{"one", "two"} {
+		inner.Node(id, func(context.Context, work) (update, error) {
+			var u update
+			u.Status.Set(string(id))
+			return u, nil
+		})
+	}
+	inner.Edge(graph.Start, "one")
+	inner.Edge("one", "two") // one after the other they may both set it
+	inner.Edge("two", graph.End)
+	child := compile(t, inner, graph.Nested())
+	b := newWork()
+	b.Subgraph("sub", child)
+	b.Edge(graph.Start, "sub")
+	b.Edge("sub", graph.End)
+	th, _ := newThread(t, b)
+	same(t, "status", done(t, graph.Finished)(th.Invoke(t.Context(), input)).State.Status, "two")
+
+	b.Node("other", func(context.Context, work) (update, error) {
+		var u update
+		u.Status.Set("other")
+		return u, nil
+	})
+	b.Edge(graph.Start, "other")
+	b.Edge("other", graph.End)
+	th, _ = newThread(t, b)
+	_, err := th.Invoke(t.Context(), input)
+	var conflict *graph.ConflictError
+	if !errors.As(err, &conflict) || conflict.Field != "Status" || conflict.Nodes != [2]graph.ID{"sub", "other"} {
+		t.Errorf("got %v, want a conflict of sub and other over Status", err)
+	}
+}
+
+func TestAFailureInASubgraphOverTheSameState(t *testing.T) {
+	for _, retry := range []bool{false, true} {
+		for name, d := range durabilities {
+			what := fmt.Sprint(name, ", retried ", retry)
+			l := new(ledger)
+			var broken atomic.Int32
+			broken.Store(2)
+			inner := steps(l, "a")
+			inner.Node("bad", func(context.Context, work) (update, error) {
+				if broken.Add(-1) >= 0 {
+					return update{}, errBroken
+				}
+				return step(nil, "bad")(nil, work{})
+			})
+			inner.Node("c", step(l, "c"))
+			inner.Edge("a", "bad")
+			inner.Edge("bad", "c")
+			inner.Edge("c", graph.End)
+			var opts []graph.NodeOption
+			if retry {
+				opts = append(opts, graph.Retry(graph.Backoff{Attempts: 3, Base: 1}))
+			}
+			th, _ := newThread(t, beside(l, compile(t, inner, graph.Nested()), opts...), d, graph.Concurrency(1))
+			res, err := th.Invoke(t.Context(), input)
+			for !retry && err != nil {
+				var e *graph.NodeError
+				if !errors.As(err, &e) || e.Node != "sub" || !errors.Is(err, errBroken) {
+					t.Fatalf("%s: got %v, want the failure of sub", what, err)
+				}
+				res, err = th.Resume(t.Context())
+			}
+			wantLog(t, what, done(t, graph.Finished)(res, err).State, "before, beside, a, bad, c, after")
+			ranOnce(t, what, l)
+		}
+	}
+}
+
+// deepSame is a graph over work with branches, a loop, a join, a stop, a question, and so many graphs like it in it.
+func deepSame(t *testing.T, l *ledger, depth int, prefix string) *app {
+	t.Helper()
+	name := func(id graph.ID) string { return prefix + string(id) }
+	b := newWork()
+	for _, id := range []graph.ID{"a", "left", "joined", "end"} {
+		b.Node(id, step(l, name(id)))
+	}
+	b.Node("ask", func(ctx context.Context, s work) (update, error) {
+		n, err := amount.Ask(ctx, "how much?")
+		if err != nil {
+			return update{}, err
+		}
+		return step(l, fmt.Sprint(name("ask"), n))(ctx, s)
+	}, amount)
+	b.Edge(graph.Start, "a")
+	b.Edge(graph.Start, "left")
+	b.Edge("a", "ask")
+	b.Join([]graph.ID{"left", "ask"}, "joined")
+	b.Edge("joined", "end")
+	if depth > 0 {
+		b.Subgraph("deep", deepSame(t, l, depth-1, prefix+"d."))
+		b.Edge(graph.Start, "deep")
+		b.Edge("deep", graph.End)
+	}
+	b.Edge("end", graph.End)
+	return compile(t, b, graph.Nested(), graph.InterruptBefore("joined"))
+}
+
+// sameTravel goes on until the thread is finished, answering what it asks.
+func sameTravel(t *testing.T, s checkpoint.Saver, l *ledger, d graph.Durability) (result, error) {
+	t.Helper()
+	th := compile(t, beside(l, deepSame(t, l, 1, "")), graph.Saver(s), d, graph.Concurrency(1), graph.Strict()).Thread("t")
+	res, err := th.Resume(t.Context(), graph.TakeOver())
+	if errors.Is(err, checkpoint.ErrNotFound) {
+		res, err = th.Invoke(t.Context(), input, graph.TakeOver())
+	}
+	for err == nil && res.Status != graph.Finished {
+		opts := []graph.ResumeOption{graph.TakeOver()}
+		for _, w := range res.Waiting {
+			opts = append(opts, amount.Answer(w, 3))
+		}
+		res, err = th.Resume(t.Context(), opts...)
+	}
+	return res, err
+}
+
+func TestEveryCrashPointWithSubgraphsOverTheSameState(t *testing.T) {
+	const want = "before, beside, a, left, d.a, d.left, d.ask3, d.joined, d.end, ask3, joined, end, after"
+	for name, d := range durabilities {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			points := 0
+			for left, more := 1, true; more; left++ {
+				more = false
+				for _, after := range []bool{false, true} {
+					what := fmt.Sprintf("crash at call %d, after it was made %t", left, after)
+					s, l := memory.New(), new(ledger)
+					_, err := sameTravel(t, &crashing{Saver: s, left: left, after: after}, l, d)
+					if err == nil {
+						continue
+					}
+					if !errors.Is(err, errCrash) {
+						t.Fatalf("%s: got %v", what, err)
+					}
+					more = true
+					points++
+					res, err := sameTravel(t, s, l, d)
+					if err != nil {
+						t.Fatalf("%s: after the crash: %v", what, err)
+					}
+					wantLog(t, what, res.State, want)
+					for key, n := range l.copy() {
+						if n > 2 {
+							t.Errorf("%s: %s ran %d times for one crash", what, l.names[key], n)
+						}
+					}
+				}
+			}
+			t.Logf("%d crash points", points)
+			if points < 40 {
+				t.Errorf("only %d crash points, want them all", points)
+			}
+		})
+	}
+}
+
+// TestNothingFinishedRunsAgainInASubgraphOverTheSameState stops often, and is resumed elsewhere each time.
+func TestNothingFinishedRunsAgainInASubgraphOverTheSameState(t *testing.T) {
+	for name, d := range durabilities {
+		l, s := new(ledger), memory.New()
+		for range 20 {
+			th := compile(t, beside(l, deepSame(t, l, 1, "")), graph.Saver(s), d).Thread("t")
+			res, err := th.Resume(t.Context())
+			if errors.Is(err, checkpoint.ErrNotFound) {
+				res, err = th.Invoke(t.Context(), input)
+			}
+			for _, w := range res.Waiting {
+				res, err = th.Resume(t.Context(), amount.Answer(w, 3))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Status == graph.Finished {
+				wantLog(t, name, res.State, "before, beside, a, left, d.a, d.left, d.ask3, d.joined, d.end, ask3, joined, end, after")
+				break
+			}
+		}
+		ranOnce(t, name, l)
+	}
+}
+
+func TestAStreamShowsEachUpdateOfASubgraphOverTheSameState(t *testing.T) {
+	th, _ := newThread(t, beside(nil, compile(t, steps(nil, "a", "b"), graph.Nested())))
+	var got []string
+	for e, err := range th.Stream(t.Context(), input) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Kind == graph.EventUpdate && e.Path == nil {
+			got = append(got, fmt.Sprint(e.Node, " ", e.Update.Log))
+		}
+	}
+	same(t, "updates", got, []string{"before append [before]", "beside append [beside]", "sub append [a]", "sub append [b]", "after append [after]"})
+}
+
+// knowing fails a test when a write belongs to a record that is not stored.
+type knowing struct {
+	checkpoint.Saver
+	t  *testing.T
+	mu sync.Mutex
+	of map[checkpoint.ID]bool
+}
+
+func (k *knowing) check(writes []checkpoint.Write) {
+	for _, w := range writes {
+		if !k.of[w.Base] {
+			k.t.Errorf("write %q %q of task %s in %q belongs to a record that is not stored", w.Kind, w.Name, w.Task, w.Namespace)
+		}
+	}
+}
+
+func (k *knowing) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+	k.mu.Lock()
+	for _, r := range a.Records {
+		k.of[r.ID] = true
+	}
+	k.check(a.Writes)
+	k.mu.Unlock()
+	return k.Saver.Append(ctx, a)
+}
+
+func (k *knowing) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+	k.mu.Lock()
+	k.check(w.Writes)
+	k.mu.Unlock()
+	return k.Saver.PutWrites(ctx, w)
+}
+
+func TestWhatASubgraphStoresBelongsToStoredRecords(t *testing.T) {
+	for name, d := range durabilities {
+		asks := newWork()
+		asks.Node("a", say("a"))
+		asks.Node("ask", func(ctx context.Context, _ work) (update, error) {
+			n, err := amount.Ask(ctx, "how much?")
+			return logged(fmt.Sprint(n)), err
+		}, amount)
+		asks.Edge(graph.Start, "a")
+		asks.Edge("a", "ask")
+		asks.Edge("ask", graph.End)
+		child := compile(t, asks, graph.Nested())
+		for range 3 {
+			b := newWork()
+			b.Subgraph("deep", child)
+			b.Edge(graph.Start, "deep")
+			b.Edge("deep", graph.End)
+			child = compile(t, b, graph.Nested())
+		}
+		b := newWork()
+		b.Subgraph("sub", child)
+		b.Edge(graph.Start, "sub")
+		b.Edge("sub", graph.End)
+		s := &knowing{Saver: memory.New(), t: t, of: map[checkpoint.ID]bool{}}
+		res := done(t, graph.Asked)(compile(t, b, graph.Saver(s), d).Thread("t").Invoke(t.Context(), input))
+		res = done(t, graph.Finished)(compile(t, b, graph.Saver(s), d).Thread("t").Resume(t.Context(), amount.Answer(res.Waiting[0], 5)))
+		same(t, name+": log", res.State.Log, []string{"a", "5"})
+	}
+}
+
+// clash is a graph whose subgraph, over the same state or one of its own, asks and then sets what another node sets, until
+// mend is called.
+func clash(t *testing.T, own bool) (b *graph.Builder[work, update], mend func()) {
+	t.Helper()
+	mended := false
+	b = newWork()
+	b.Node("other", func(context.Context, work) (update, error) {
+		var u update
+		u.Status.Set("other")
+		return u, nil
+	})
+	if own {
+		inner := asking(nil)
+		inner.Node("last", func(context.Context, pair) (pairUpdate, error) {
+			return pairUpdate{Bar: state.Append(fmt.Sprint("mended ", mended))}, nil
+		})
+		inner.Edge("b", "last")
+		inner.Edge("last", graph.End)
+		graph.Subgraph(b, "sub", compilePair(t, inner), toPair, func(_ context.Context, _ work, p pair) (update, error) {
+			u := logged(p.Bar...)
+			if p.Bar[len(p.Bar)-1] == "mended false" {
+				u.Status.Set("clash")
+			}
+			return u, nil
+		})
+	} else {
+		inner := newWork()
+		inner.Node("ask", func(ctx context.Context, _ work) (update, error) {
+			n, err := amount.Ask(ctx, "how much?")
+			return logged(fmt.Sprint(n)), err
+		}, amount)
+		inner.Node("last", func(context.Context, work) (update, error) {
+			u := logged(fmt.Sprint("mended ", mended))
+			if !mended {
+				u.Status.Set("clash")
+			}
+			return u, nil
+		})
+		inner.Edge(graph.Start, "ask")
+		inner.Edge("ask", "last")
+		inner.Edge("last", graph.End)
+		b.Subgraph("sub", compile(t, inner, graph.Nested()))
+	}
+	b.Edge(graph.Start, "other")
+	b.Edge(graph.Start, "sub")
+	b.Edge("other", graph.End)
+	b.Edge("sub", graph.End)
+	return b, func() { mended = true }
+}
+
+func TestRerunBeginsASubgraphAnew(t *testing.T) {
+	for name, d := range durabilities {
+		for _, own := range []bool{false, true} {
+			what := fmt.Sprint(name, ", state of its own ", own)
+			b, mend := clash(t, own)
+			th, s := newThread(t, b, d)
+			res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
+			var conflict *graph.ConflictError
+			if _, err := th.Resume(t.Context(), amount.Answer(res.Waiting[0], 1)); !errors.As(err, &conflict) {
+				t.Fatalf("%s: got %v, want a conflict", what, err)
+			}
+			mend()
+			if _, err := th.Resume(t.Context()); !errors.As(err, &conflict) {
+				t.Fatalf("%s: resumed: got %v, want the conflict again", what, err)
+			}
+			res = done(t, graph.Asked)(th.Resume(t.Context(), graph.Rerun("sub")))
+			same(t, what+": questions", len(res.Waiting), 1)
+			same(t, what+": questions listed", waitingThreads(t, s), res.Waiting)
+			res = done(t, graph.Finished)(th.Resume(t.Context(), amount.Answer(res.Waiting[0], 2)))
+			same(t, what+": last", res.State.Log[len(res.State.Log)-1], "mended true")
+			same(t, what+": status", res.State.Status, "other")
+		}
+	}
+}
+
+func TestRerunWhileASubgraphAsksDropsItsQuestion(t *testing.T) {
+	for _, own := range []bool{false, true} {
+		b, _ := clash(t, own)
+		th, s := newThread(t, b)
+		first := done(t, graph.Asked)(th.Invoke(t.Context(), input)).Waiting
+		again := done(t, graph.Asked)(th.Resume(t.Context(), graph.Rerun("sub"))).Waiting
+		same(t, "questions", len(again), 1)
+		same(t, "questions listed", waitingThreads(t, s), again)
+		if first[0].ID == again[0].ID {
+			t.Errorf("state of its own %t: it asks the old question", own)
+		}
+	}
+}
+
+// TestACrashDoesNotForgetThatASubgraphRunsAgain dies right after the Append that opens the run.
+func TestACrashDoesNotForgetThatASubgraphRunsAgain(t *testing.T) {
+	b, mend := clash(t, false)
+	th, s := newThread(t, b)
+	res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
+	if _, err := th.Resume(t.Context(), amount.Answer(res.Waiting[0], 1)); err == nil {
+		t.Fatal("got no conflict")
+	}
+	mend()
+	dying := compile(t, b, graph.Saver(&crashing{Saver: s, left: 2, after: true})).Thread("t")
+	if _, err := dying.Resume(t.Context(), graph.Rerun("sub")); !errors.Is(err, errCrash) {
+		t.Fatalf("got %v, want the crash", err)
+	}
+	res = done(t, graph.Asked)(th.Resume(t.Context(), graph.TakeOver()))
+	res = done(t, graph.Finished)(th.Resume(t.Context(), amount.Answer(res.Waiting[0], 2)))
+	same(t, "log", res.State.Log, []string{"2", "mended true"})
+}
