@@ -1,0 +1,213 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// escalating is a graph over work whose last node has its parent do next.
+func escalating(t *testing.T, l *ledger, next func() graph.Next) *app {
+	t.Helper()
+	b := newWork()
+	b.Node("a", step(l, "a"))
+	b.RoutingNode("up", func(ctx context.Context, s work) (update, graph.Next, error) {
+		u, err := step(l, "up")(ctx, s)
+		return u, graph.ToParent(next()), err
+	}, []graph.ID{graph.Parent, graph.End})
+	b.Edge(graph.Start, "a")
+	b.Edge("a", "up")
+	return compile(t, b, graph.Nested())
+}
+
+// escalated is a graph with a subgraph that chooses what runs next: it, a task node, or both.
+func escalated(t *testing.T, l *ledger, depth int) *graph.Builder[work, update] {
+	t.Helper()
+	b := newWork()
+	worker := graph.TaskNode(b, "worker", func(ctx context.Context, s work, d teststate.Doc) (update, error) {
+		return step(l, "work "+d.Name)(ctx, s)
+	})
+	b.Node("person", step(l, "person"))
+	next := func() graph.Next {
+		n := graph.To("person")
+		n.Add(worker.Send(teststate.Doc{Name: "one"}))
+		n.Add(worker.Send(teststate.Doc{Name: "two"}))
+		return n
+	}
+	child := escalating(t, l, func() graph.Next {
+		n := next()
+		for range depth {
+			n = graph.ToParent(n)
+		}
+		return n
+	})
+	for range depth {
+		m := newWork()
+		m.Subgraph("deep", child, graph.Targets(graph.Parent))
+		m.Edge(graph.Start, "deep")
+		child = compile(t, m, graph.Nested())
+	}
+	b.Subgraph("sub", child, graph.Targets("person", "worker", graph.End))
+	b.Edge(graph.Start, "sub")
+	b.Edge("worker", graph.End)
+	b.Edge("person", graph.End)
+	return b
+}
+
+func TestASubgraphSendsItsParentOn(t *testing.T) {
+	for _, depth := range []int{0, 1, 2} {
+		res := done(t, graph.Finished)(compile(t, escalated(t, nil, depth), graph.Strict()).Run(t.Context(), input))
+		wantLog(t, "run", res.State, "a, up, work one, work two, person")
+		for name, d := range durabilities {
+			th, _ := newThread(t, escalated(t, nil, depth), d, graph.Strict())
+			res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+			wantLog(t, fmt.Sprint(name, ", depth ", depth), res.State, "a, up, work one, work two, person")
+		}
+	}
+}
+
+func TestEveryCrashPointOfASubgraphThatSendsItsParentOn(t *testing.T) {
+	for name, d := range durabilities {
+		points := 0
+		for left, more := 1, true; more; left++ {
+			more = false
+			for _, after := range []bool{false, true} {
+				what := fmt.Sprintf("%s: crash at call %d, after it was made %t", name, left, after)
+				s, l := memory.New(), new(ledger)
+				go1 := func(s checkpoint.Saver) (result, error) {
+					th := compile(t, escalated(t, l, 1), graph.Saver(s), d, graph.Concurrency(1)).Thread("t")
+					res, err := th.Resume(t.Context(), graph.TakeOver())
+					if errors.Is(err, checkpoint.ErrNotFound) {
+						res, err = th.Invoke(t.Context(), input, graph.TakeOver())
+					}
+					return res, err
+				}
+				if _, err := go1(&crashing{Saver: s, left: left, after: after}); err == nil {
+					continue
+				} else if !errors.Is(err, errCrash) {
+					t.Fatalf("%s: got %v", what, err)
+				}
+				more = true
+				points++
+				wantLog(t, what, done(t, graph.Finished)(go1(s)).State, "a, up, work one, work two, person")
+				for key, n := range l.copy() {
+					if n > 2 {
+						t.Errorf("%s: %s ran %d times for one crash", what, l.names[key], n)
+					}
+				}
+			}
+		}
+		t.Logf("%s: %d crash points", name, points)
+	}
+}
+
+func TestASubgraphOverAnotherStateSendsItsParentOn(t *testing.T) {
+	for name, d := range durabilities {
+		inner := pairs(nil, "a")
+		inner.Route("a", func(_ context.Context, p pair) (graph.Next, error) {
+			if p.Foo == "given 0" {
+				return graph.ToParent(graph.To("again")), nil
+			}
+			return graph.To(graph.End), nil // which leaves it to the edges of the node
+		}, graph.Parent, graph.End)
+		b := newWork()
+		graph.Subgraph(b, "sub", compilePair(t, inner), toPair, fromPair, graph.Targets("again"))
+		b.Node("again", say("again"))
+		b.Node("beside", say("beside"))
+		b.Edge(graph.Start, "sub")
+		b.Edge("sub", "beside")
+		b.Edge("again", "sub")
+		b.Edge("beside", graph.End)
+		th, _ := newThread(t, b, d)
+		res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		same(t, name+": log", strings.Join(res.State.Log, ", "), "given 0 0 a, again, beside, given 3 3 a, beside")
+	}
+}
+
+func TestWhatASubgraphMayNotHaveItsParentDo(t *testing.T) {
+	for name, c := range map[string]struct {
+		next    graph.Next
+		targets []graph.ID
+		want    string
+	}{
+		"what is not listed":  {graph.ToParent(graph.To("other")), []graph.ID{graph.End}, `it chose "other", which it does not declare; declared are [End]`},
+		"nothing":             {graph.ToParent(graph.Next{}), []graph.ID{graph.End}, "it has Parent do nothing"},
+		"Parent as a node":    {graph.To(graph.Parent), []graph.ID{graph.End}, "use graph.ToParent"},
+		"a Parent of nothing": {graph.ToParent(graph.ToParent(graph.To("x"))), []graph.ID{graph.Parent}, "the graph is in no other"},
+	} {
+		inner := newWork()
+		inner.Node("a", say("a"))
+		inner.Route("a", func(context.Context, work) (graph.Next, error) { return c.next, nil }, graph.Parent)
+		inner.Edge(graph.Start, "a")
+		b := newWork()
+		b.Node("other", say("other"))
+		b.Subgraph("sub", compile(t, inner, graph.Nested()), graph.Targets(c.targets...))
+		b.Edge(graph.Start, "sub")
+		b.Edge(graph.Start, "other")
+		b.Edge("other", graph.End)
+		b.Edge("sub", graph.End)
+		var opts []graph.Option
+		if c.targets[0] == graph.Parent {
+			opts = append(opts, graph.Nested())
+		}
+		_, err := compile(t, b, opts...).Run(t.Context(), input)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestASubgraphEndsBeforeItsParentGoesOn(t *testing.T) {
+	inner := newWork()
+	inner.Node("a", say("a"))
+	inner.Node("b", say("b"))
+	inner.Route("a", func(context.Context, work) (graph.Next, error) { return graph.ToParent(graph.To(graph.End)), nil }, graph.Parent)
+	inner.Edge(graph.Start, "a")
+	inner.Edge("a", "b")
+	inner.Edge("b", graph.End)
+	b := newWork()
+	b.Subgraph("sub", compile(t, inner, graph.Nested()), graph.Targets(graph.End))
+	b.Edge(graph.Start, "sub")
+	_, err := compile(t, b).Run(t.Context(), input)
+	if err == nil || !strings.Contains(err.Error(), "it sends its Parent on, while [b] is due in it") {
+		t.Errorf("got %v, want an error that names b", err)
+	}
+}
+
+func TestParentInCompile(t *testing.T) {
+	up := newWork()
+	up.Node("a", say("a"))
+	up.Route("a", choose(graph.Parent), graph.Parent)
+	up.Edge(graph.Start, "a")
+	same(t, "not nested", faults(t, up), []string{"route from a leads to Parent, which only a subgraph has; compile it with graph.Nested"})
+	child := compile(t, up, graph.Nested())
+
+	b := newWork()
+	b.Subgraph("up", child)
+	b.Subgraph("plain", compile(t, chain("x"), graph.Nested()), graph.Targets(graph.End))
+	b.Subgraph("memory", compile(t, chain("x"), graph.Nested()), graph.Remember())
+	b.Node("node", say("node"), graph.Targets(graph.End), graph.Remember())
+	b.Node("edge", say("edge"))
+	for _, id := range []graph.ID{"up", "plain", "memory", "node", "edge"} {
+		b.Edge(graph.Start, id)
+		b.Edge(id, graph.End)
+	}
+	b.Edge("edge", graph.Parent)
+	b.Edge(graph.Parent, "edge")
+	same(t, "faults", faults(t, b), []string{
+		"edge edge -> Parent: only a choice leads to Parent; return graph.ToParent from a route",
+		"edge Parent -> edge: nothing leaves Parent",
+		`subgraph "up" leads to Parent; list what it may choose by graph.Targets`,
+		`subgraph "plain": nothing in it leads to Parent, so it never chooses among its Targets`,
+		`node "memory": Remember is for subgraphs over a state of their own`,
+		`node "node": Targets is for subgraphs; use RoutingNode, or Route`,
+		`node "node": Remember is for subgraphs over a state of their own`,
+	})
+}
