@@ -13,6 +13,8 @@ var (
 	ErrUnfinished = errors.New("the thread is not finished")
 	// ErrGraphChanged: a stored thread needs a node or a field that the code does not have.
 	ErrGraphChanged = errors.New("the graph has changed")
+	// ErrInside: a call that runs, edits or releases, on a Thread that Inside returned.
+	ErrInside = errors.New("the thread is seen from inside a subgraph")
 	// ErrNoSaver: a call that needs stored checkpoints, on a graph compiled without a Saver.
 	ErrNoSaver = errors.New("the graph has no saver")
 	// ErrGoexit: a node ended its goroutine with runtime.Goexit instead of returning.

@@ -18,7 +18,7 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	if err := t.ready(); err != nil {
 		return none, err
 	}
-	c, err := loadChain(ctx, t.g, t.g.opt.saver, checkpoint.Place{Thread: t.id, At: t.at})
+	c, err := loadChain(ctx, t.g, t.saver(), t.place(t.at))
 	if err != nil {
 		return none, err
 	}
@@ -32,12 +32,16 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	last := &c.Records[len(c.Records)-1]
 	s := t.snapshot(last, c.Due, live)
 	if !c.Committed {
-		s.Tasks = taskStates(last, c.Due, c.Writes)
-		if s.Waiting, err = waitingOf(openQuestions(&c)); err != nil {
+		s.Tasks = taskStates(t.namespace(), last, c.Due, c.Writes)
+		if s.Waiting, err = waitingOf(openQuestions(t.namespace(), &c)); err != nil {
 			return none, t.saverError("load", err)
 		}
 	}
-	if last.ID == c.Head {
+	switch {
+	case last.ID != c.Head:
+	case t.inside != nil && !c.Unfinished():
+		s.Status = checkpoint.Done // whatever its thread does
+	default:
 		s.Status = c.Thread.Status
 	}
 	return s, nil
@@ -51,23 +55,27 @@ func (t Thread[S, U]) snapshot(rec *checkpoint.Record, due []checkpoint.Task, li
 	}
 	live.Share()
 	for i, task := range due {
-		if i == 0 || task.Node != due[i-1].Node {
-			s.Next = append(s.Next, ID(task.Node))
+		if i > 0 && task.Node == due[i-1].Node {
+			continue
+		}
+		s.Next = append(s.Next, ID(task.Node))
+		if n, ok := t.g.find(task.Node); ok && n > start && t.g.nodes[n].sub != nil {
+			s.Calls = append(s.Calls, t.call(rec, task))
 		}
 	}
 	return s
 }
 
 // taskStates says of each due task what is stored of it.
-func taskStates(rec *checkpoint.Record, due []checkpoint.Task, writes []checkpoint.Write) []TaskState {
+func taskStates(namespace string, rec *checkpoint.Record, due []checkpoint.Task, writes []checkpoint.Write) []TaskState {
 	var states []TaskState
 	for _, d := range due {
-		key := taskKey(rec.Line, "", rec.Step+1, ID(d.Node), int(d.Index))
+		key := taskKey(rec.Line, namespace, rec.Step+1, ID(d.Node), int(d.Index))
 		s := TaskState{Node: ID(d.Node), Index: int(d.Index)}
 		for _, w := range writes {
 			switch {
 			case w.Task != key || w.Base != rec.Base:
-			case w.Kind == checkpoint.Result:
+			case w.Kind == checkpoint.Result && w.Name == "":
 				s.Finished = true
 			case w.Kind == checkpoint.Failure:
 				s.Failure = string(w.Payload)
@@ -100,7 +108,7 @@ func (t Thread[S, U]) history(ctx context.Context, q checkpoint.Query, yield fun
 	}
 	h := historian[S, U]{t: t, q: q, yield: yield}
 	all := checkpoint.Query{Before: q.Before, Sources: everySource}
-	for rec, err := range t.g.opt.saver.History(ctx, checkpoint.Place{Thread: t.id}, all) {
+	for rec, err := range t.saver().History(ctx, t.place(checkpoint.ID{}), all) {
 		if err != nil {
 			return t.saverError("history", err)
 		}
@@ -172,6 +180,6 @@ func (h *historian[S, U]) due(ctx context.Context, i int) ([]checkpoint.Task, er
 			return h.block[k].Due, nil
 		}
 	}
-	c, err := loadChain(ctx, h.t.g, h.t.g.opt.saver, checkpoint.Place{Thread: h.t.id, At: rec.ID})
+	c, err := loadChain(ctx, h.t.g, h.t.saver(), h.t.place(rec.ID))
 	return c.Due, err
 }

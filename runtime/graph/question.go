@@ -282,7 +282,7 @@ func (r *run[S, U]) checkAnswers(c *checkpoint.Chain) ([]checkpoint.Write, error
 	if len(r.opt.answers) == 0 {
 		return nil, nil
 	}
-	open := openQuestions(c)
+	open := openQuestions(r.ns, c)
 	for i, a := range r.opt.answers {
 		for _, b := range r.opt.answers[:i] {
 			if a.id == b.id {
@@ -300,14 +300,16 @@ func (r *run[S, U]) checkAnswers(c *checkpoint.Chain) ([]checkpoint.Write, error
 	return answers, nil
 }
 
-// openQuestions returns what the tasks that are due ask, and the subgraphs in them, oldest first.
-func openQuestions(c *checkpoint.Chain) []checkpoint.Write {
+// openQuestions returns what the tasks that are due in a namespace ask, and the subgraphs in them, oldest first.
+func openQuestions(namespace string, c *checkpoint.Chain) []checkpoint.Write {
 	open := checkpoint.OpenQuestions(c.Writes)
 	last := &c.Records[len(c.Records)-1]
+	within := childNamespace(namespace, "")
 	for _, q := range c.Thread.Questions {
-		task, _, _ := strings.Cut(q.Namespace, "/")
-		if q.Namespace != "" && slices.ContainsFunc(c.Due, func(d checkpoint.Task) bool {
-			return task == taskKey(last.Line, "", last.Step+1, ID(d.Node), int(d.Index))
+		below, ok := strings.CutPrefix(q.Namespace, within)
+		task, _, _ := strings.Cut(below, "/")
+		if ok && task != "" && slices.ContainsFunc(c.Due, func(d checkpoint.Task) bool {
+			return task == taskKey(last.Line, namespace, last.Step+1, ID(d.Node), int(d.Index))
 		}) {
 			open = append(open, q)
 		}

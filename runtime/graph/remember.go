@@ -24,8 +24,8 @@ type memory struct {
 	snapshot  []byte // of its state, in a run that stores nothing
 }
 
-// memorize takes note of the calls that the superstep just merged has in it.
-func (r *run[S, U]) memorize() {
+// memorise takes note of the calls that the superstep just merged has in it.
+func (r *run[S, U]) memorise() {
 	for i := range r.slots {
 		sl := &r.slots[i]
 		n := &r.g.nodes[sl.node]

@@ -61,11 +61,18 @@ type Snapshot[S any] struct {
 	Node       ID   // the node as which the state was edited, else empty
 	Next       []ID // the nodes that were due, each once
 	Tasks      []TaskState
+	Calls      []Call    // the subgraphs among Next
 	Waiting    []Waiting // the questions of its tasks that have no answer
 	Created    time.Time
 
 	// Status is the thread's, when this is its head; else zero.
 	Status checkpoint.Status
+}
+
+// Call is one call of a subgraph: that of the superstep after the checkpoint which lists it. Inside opens it.
+type Call struct {
+	Node      ID     // of the subgraph
+	Namespace string // where its checkpoints are, in the thread
 }
 
 // TaskState is what is stored of a due task whose superstep has not committed.

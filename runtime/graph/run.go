@@ -246,7 +246,7 @@ func (r *run[S, U]) settle() error {
 		}
 	}
 	r.keepChanges()
-	r.memorize()
+	r.memorise()
 	r.live.EndStep()
 	r.owed, r.pass, r.stopAfter = nil, nil, false
 	if len(r.slots) < len(r.due) {

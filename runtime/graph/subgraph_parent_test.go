@@ -194,16 +194,16 @@ func TestParentInCompile(t *testing.T) {
 	b.Subgraph("plain", compile(t, chain("x"), graph.Nested()), graph.Targets(graph.End))
 	b.Subgraph("memory", compile(t, chain("x"), graph.Nested()), graph.Remember())
 	b.Node("node", say("node"), graph.Targets(graph.End), graph.Remember())
-	b.Node("edge", say("edge"))
-	for _, id := range []graph.ID{"up", "plain", "memory", "node", "edge"} {
+	b.Node("x", say("x"))
+	for _, id := range []graph.ID{"up", "plain", "memory", "node", "x"} {
 		b.Edge(graph.Start, id)
 		b.Edge(id, graph.End)
 	}
-	b.Edge("edge", graph.Parent)
-	b.Edge(graph.Parent, "edge")
+	b.Edge("x", graph.Parent)
+	b.Edge(graph.Parent, "x")
 	same(t, "faults", faults(t, b), []string{
-		"edge edge -> Parent: only a choice leads to Parent; return graph.ToParent from a route",
-		"edge Parent -> edge: nothing leaves Parent",
+		"edge x -> Parent: only a choice leads to Parent; return graph.ToParent from a route",
+		"edge Parent -> x: nothing leaves Parent",
 		`subgraph "up" leads to Parent; list what it may choose by graph.Targets`,
 		`subgraph "plain": nothing in it leads to Parent, so it never chooses among its Targets`,
 		`node "memory": Remember is for subgraphs over a state of their own`,

@@ -12,9 +12,10 @@ import (
 // Thread is a named line of runs: a handle, a small value without state or lock. Any number of handles on one
 // thread may be used at once, in any process; the saver lets one run at a time through.
 type Thread[S, U any] struct {
-	g  *Graph[S, U]
-	id string
-	at checkpoint.ID // zero is the head
+	g      *Graph[S, U]
+	id     string
+	at     checkpoint.ID // zero is the head
+	inside *inside       // of a subgraph call in the thread
 }
 
 // Thread returns a handle on the thread called id. It touches no storage: a thread begins with its first input.
@@ -190,7 +191,7 @@ func (t Thread[S, U]) ready() error {
 	if t.g == nil {
 		return errors.New("graph: a zero Thread; make it by Graph.Thread")
 	}
-	if t.g.opt.saver == nil {
+	if t.saver() == nil {
 		return t.fail("%w; compile it with graph.Saver, or use Run", ErrNoSaver)
 	}
 	return nil
@@ -200,6 +201,9 @@ func (t Thread[S, U]) ready() error {
 func calling[S, U any, O comparable](t Thread[S, U], opts []O, apply func(O, *runOptions)) (runOptions, error) {
 	if err := t.ready(); err != nil {
 		return runOptions{}, err
+	}
+	if t.inside != nil {
+		return runOptions{}, t.fail("%w: what runs in a subgraph is its thread's to resume, edit and release", ErrInside)
 	}
 	o, err := running(t.g.opt.limits, opts, apply)
 	if err != nil {

@@ -13,7 +13,10 @@ func Fork[S, U any](schema *Schema[S, U], from Live[S, U], opts Options) Live[S,
 	return live
 }
 
+// core is how Fork gets at what is behind a Live, whatever its state.
 func (c *Core) core() *Core { return c }
+
+var _ interface{ core() *Core } = (*Core)(nil)
 
 // follow takes over from the Core of another Live of the same state what Load cannot know.
 func (c *Core) follow(from *Core) {

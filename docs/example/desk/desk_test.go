@@ -135,7 +135,39 @@ func ExampleNewOffice() {
 		log.Fatal(err)
 	}
 	fmt.Println(res.Status, res.State.Log)
+	lines, err := desk.Tree(ctx, t)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, line := range lines {
+		fmt.Println(line)
+	}
 	// Output:
 	// asked [letter] write
 	// finished [Dear Grace Yours, Ada]
+	// step 2, next []
+	// step 1, next [letter]
+	//   letter: step 2, next []
+	//   letter: step 1, next [write]
+	// step 0, next [Start]
+}
+
+func ExampleNewCounter() {
+	app, err := desk.NewCounter()
+	if err != nil {
+		log.Fatal(err)
+	}
+	var in desk.StateUpdate
+	in.Order.Set("17")
+	for range 2 {
+		res, err := app.Run(context.Background(), in)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(res.State.Log)
+		in.Found.Put("17", "a lamp")
+	}
+	// Output:
+	// [looked for 17 person has it]
+	// [looked for 17 reply has it]
 }

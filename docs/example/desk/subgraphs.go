@@ -2,6 +2,7 @@ package desk
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -43,4 +44,62 @@ func NewOffice(saver checkpoint.Saver) (*graph.Graph[State, StateUpdate], error)
 	g.Edge(graph.Start, "letter")
 	g.Edge("letter", graph.End)
 	return g.Compile(graph.Saver(saver))
+}
+
+// newChecks is a graph over the state of the graph that it is to be a node of, and chooses what runs there next.
+func newChecks() (*graph.Graph[State, StateUpdate], error) {
+	g := graph.New("checks", StateSchema)
+	g.Node("look", func(_ context.Context, s State) (StateUpdate, error) {
+		return StateUpdate{Log: state.Append("looked for " + s.Order)}, nil
+	})
+	g.Route("look", func(_ context.Context, s State) (graph.Next, error) {
+		if s.Found[s.Order] == "" {
+			return graph.ToParent(graph.To("person")), nil
+		}
+		return graph.ToParent(graph.To("reply")), nil
+	}, graph.Parent)
+	g.Edge(graph.Start, "look")
+	return g.Compile(graph.Nested())
+}
+
+// NewCounter is a graph with a subgraph over its own state.
+func NewCounter() (*graph.Graph[State, StateUpdate], error) {
+	checks, err := newChecks()
+	if err != nil {
+		return nil, err
+	}
+	g := graph.New("counter", StateSchema)
+	g.Subgraph("checks", checks, graph.Targets("person", "reply"))
+	for _, id := range []graph.ID{"person", "reply"} {
+		g.Node(id, func(_ context.Context, s State) (StateUpdate, error) {
+			return StateUpdate{Log: state.Append(string(id) + " has it")}, nil
+		})
+		g.Edge(id, graph.End)
+	}
+	g.Edge(graph.Start, "checks")
+	return g.Compile()
+}
+
+// Tree returns a line for each checkpoint of a thread of NewOffice, newest first, and for those of its letters.
+func Tree(ctx context.Context, t graph.Thread[State, StateUpdate]) ([]string, error) {
+	letters, err := newLetters()
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for snap, err := range t.History(ctx, checkpoint.Query{}) {
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, fmt.Sprintf("step %d, next %v", snap.Step, snap.Next))
+		for _, call := range snap.Calls {
+			for snap, err := range graph.Inside(t, call, letters).History(ctx, checkpoint.Query{}) {
+				if err != nil {
+					return nil, err
+				}
+				lines = append(lines, fmt.Sprintf("  %s: step %d, next %v", call.Node, snap.Step, snap.Next))
+			}
+		}
+	}
+	return lines, nil
 }

@@ -1,0 +1,50 @@
+package graph
+
+import (
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// inside says that a Thread is seen from a subgraph call in it.
+type inside struct {
+	namespace string
+	saver     checkpoint.Saver // of the outer graph
+}
+
+// Inside returns t as child sees it, the graph that made call: State and History show the checkpoints of that call, and
+// the calls in them. The call comes from a Snapshot of t, which may itself be inside another. A call that has not begun, or
+// stored nothing yet, is checkpoint.ErrNotFound, and has no history. What runs there is the thread's to resume: everything
+// else is ErrInside.
+//
+// It is a function because a method has no type parameters of its own.
+func Inside[S, U, CS, CU any](t Thread[S, U], call Call, child *Graph[CS, CU]) Thread[CS, CU] {
+	in := &inside{namespace: call.Namespace}
+	if t.g != nil {
+		in.saver = t.saver()
+	}
+	return Thread[CS, CU]{g: child, id: t.id, inside: in}
+}
+
+// call is that of the subgraph which a task due at rec runs.
+func (t Thread[S, U]) call(rec *checkpoint.Record, due checkpoint.Task) Call {
+	key := taskKey(rec.Line, t.namespace(), rec.Step+1, ID(due.Node), int(due.Index))
+	return Call{Node: ID(due.Node), Namespace: childNamespace(t.namespace(), key)}
+}
+
+func (t Thread[S, U]) namespace() string {
+	if t.inside == nil {
+		return ""
+	}
+	return t.inside.namespace
+}
+
+func (t Thread[S, U]) saver() checkpoint.Saver {
+	if t.inside == nil {
+		return t.g.opt.saver
+	}
+	return t.inside.saver
+}
+
+// place is where the checkpoint at is; zero is the newest.
+func (t Thread[S, U]) place(at checkpoint.ID) checkpoint.Place {
+	return checkpoint.Place{Thread: t.id, Namespace: t.namespace(), At: at}
+}

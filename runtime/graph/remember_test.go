@@ -1,0 +1,134 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// diary is a loop around a subgraph that remembers: it is called until there are three lines.
+func diary(t *testing.T, l *ledger, opts ...graph.Option) *graph.Builder[work, update] {
+	t.Helper()
+	inner := pairs(l, "a", "b")
+	b := newWork()
+	graph.Subgraph(b, "sub", compilePair(t, inner, opts...),
+		func(_ context.Context, s work) (pairUpdate, error) {
+			return pairUpdate{Bar: state.Append(fmt.Sprint("call ", len(s.Log)))}, nil
+		},
+		func(_ context.Context, _ work, p pair) (update, error) { return logged(strings.Join(p.Bar, " ")), nil },
+		graph.Remember())
+	b.Route("sub", func(_ context.Context, s work) (graph.Next, error) {
+		if len(s.Log)%3 != 0 {
+			return graph.To("sub"), nil
+		}
+		return graph.To(graph.End), nil
+	}, "sub", graph.End)
+	b.Edge(graph.Start, "sub")
+	return b
+}
+
+var diaryLines = []string{"call 0 a b", "call 0 a b call 1 a b", "call 0 a b call 1 a b call 2 a b"}
+
+func TestASubgraphRemembersItsLastCall(t *testing.T) {
+	res := done(t, graph.Finished)(compile(t, diary(t, nil)).Run(t.Context(), input))
+	same(t, "run", res.State.Log, diaryLines)
+	for name, d := range durabilities {
+		th, s := newThread(t, diary(t, nil), d, graph.Strict())
+		res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		same(t, name, res.State.Log, diaryLines)
+		th = compile(t, diary(t, nil), graph.Saver(s), d).Thread("t") // elsewhere
+		res = done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		same(t, name+": a second input", res.State.Log[3], diaryLines[2]+" call 3 a b")
+		if _, err := th.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		res = done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		same(t, name+": a new version", res.State.Log, diaryLines)
+	}
+}
+
+func TestAReplayFindsWhatASubgraphRememberedThen(t *testing.T) {
+	for name, d := range durabilities {
+		if d == graph.OnExit {
+			continue // it has no checkpoints between
+		}
+		th, _ := newThread(t, diary(t, nil), d)
+		done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		var ids []checkpoint.ID
+		for snap, err := range th.History(t.Context(), checkpoint.Query{Sources: []checkpoint.Source{checkpoint.Loop}}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, snap.Checkpoint)
+		}
+		slices.Reverse(ids)
+		res := done(t, graph.Finished)(th.At(ids[0]).Resume(t.Context())) // after the first call
+		same(t, name+": replay", res.State.Log, diaryLines)
+		id, err := th.At(ids[1]).UpdateState(t.Context(), logged("edit"), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		res = done(t, graph.Finished)(th.At(id).Resume(t.Context()))
+		same(t, name+": fork", res.State.Log[3], "call 0 a b call 1 a b call 3 a b")
+	}
+}
+
+func TestEveryCrashPointOfASubgraphThatRemembers(t *testing.T) {
+	for name, d := range durabilities {
+		points := 0
+		for left, more := 1, true; more; left++ {
+			more = false
+			for _, after := range []bool{false, true} {
+				what := fmt.Sprintf("%s: crash at call %d, after it was made %t", name, left, after)
+				s, l := memory.New(), new(ledger)
+				travel := func(s checkpoint.Saver) (res result, err error) {
+					th := compile(t, diary(t, l, graph.InterruptBefore("b")), graph.Saver(s), d).Thread("t")
+					for err == nil && res.Status != graph.Finished {
+						res, err = th.Resume(t.Context(), graph.TakeOver())
+						if errors.Is(err, checkpoint.ErrNotFound) {
+							res, err = th.Invoke(t.Context(), input, graph.TakeOver())
+						}
+					}
+					return res, err
+				}
+				if _, err := travel(&crashing{Saver: s, left: left, after: after}); err == nil {
+					continue
+				} else if !errors.Is(err, errCrash) {
+					t.Fatalf("%s: got %v", what, err)
+				}
+				more = true
+				points++
+				res, err := travel(s)
+				same(t, what, done(t, graph.Finished)(res, err).State.Log, diaryLines)
+				for key, n := range l.copy() {
+					if n > 2 {
+						t.Errorf("%s: %s ran %d times for one crash", what, l.names[key], n)
+					}
+				}
+			}
+		}
+		t.Logf("%s: %d crash points", name, points)
+	}
+}
+
+func TestAPrunedThreadRemembers(t *testing.T) {
+	th, s := newThread(t, diary(t, nil))
+	done(t, graph.Finished)(th.Invoke(t.Context(), input))
+	if _, err := s.Prune(t.Context(), "t", checkpoint.Keep{Last: 1}); err != nil {
+		t.Fatal(err)
+	}
+	to := memory.New()
+	if err := checkpoint.Copy(t.Context(), s, "t", 0, to, "t"); err != nil {
+		t.Fatal(err)
+	}
+	res := done(t, graph.Finished)(compile(t, diary(t, nil), graph.Saver(to)).Thread("t").Invoke(t.Context(), input))
+	same(t, "log", res.State.Log[3], diaryLines[2]+" call 3 a b")
+}
