@@ -12,6 +12,7 @@ import (
 // emitState writes all that is generated for a state.
 func (e *emitter) emitState(t *target) {
 	e.emitUpdate(t)
+	e.emitDiff(t)
 	e.emitSchema(t)
 	e.emitGuard(t.named)
 	e.emitFields(t)
@@ -75,15 +76,12 @@ func (e *emitter) typeArgs(f *field) (update, cell []jen.Code) {
 // emitUpdate writes the type of updates and its methods.
 func (e *emitter) emitUpdate(t *target) {
 	name := t.name + "Update"
-	var fields, changes []jen.Code
+	var fields []jen.Code
 	f, u, v := expr(e.n.f), expr(e.n.u), expr(e.n.v)
 	same := jen.Null()
 	for i, field := range t.fields {
 		args, _ := e.typeArgs(field)
 		fields = append(fields, jen.Id(field.name).Add(stateType(field.fieldKind(), args...)))
-		changes = append(changes, jen.Line().Add(stateType("FieldChange").Values(
-			jen.Id("Field").Op(":").Lit(field.name),
-			jen.Id("Change").Op(":").Add(u.dot(field.name).addr()))))
 		if i > 0 {
 			same.Op("&&").Line()
 		}
@@ -92,8 +90,6 @@ func (e *emitter) emitUpdate(t *target) {
 	body := []jen.Code{f.define(jen.Op("&").Id(fieldsVar(t))), jen.Return(same)}
 	if len(t.fields) == 0 {
 		body = []jen.Code{jen.Return(jen.True())}
-	} else {
-		changes = append(changes, jen.Line())
 	}
 	e.f.Line()
 	e.f.Commentf("%s is what a node changes of %s: each field says what becomes of the field of that name.", name, t.name)
@@ -103,7 +99,7 @@ func (e *emitter) emitUpdate(t *target) {
 		e.f.Line()
 		e.f.Commentf("String prints what %s changes.", e.n.u)
 		e.f.Func().Params(jen.Id(e.n.u).Id(name)).Id("String").Params().String().Block(
-			jen.Return(jen.Qual(statePath, "FormatUpdate").Call(append([]jen.Code{jen.Lit(name)}, changes...)...)))
+			jen.Return(jen.Qual(statePath, "FormatUpdate").Call(jen.Lit(name), jen.Id(t.helper+"Writes").Call(u.addr()).Op("..."))))
 	}
 	if !t.has("Equal") {
 		e.f.Line()
@@ -142,20 +138,24 @@ func (e *emitter) emitSchema(t *target) {
 }
 
 // schemaFuncs are the fields of state.Schema that are functions.
-var schemaFuncs = []string{"New", "Clone", "Equal", "Changed", "AppendUpdate", "DecodeUpdate"}
+var schemaFuncs = []string{"New", "Clone", "Equal", "Changed", "Writes", "AppendUpdate", "DecodeUpdate"}
 
 // emitFuncs writes the functions of the schema but for New.
 func (e *emitter) emitFuncs(t *target) {
-	helper, name, update := t.helper, jen.Id(t.name), jen.Id(t.name+"Update")
+	helper, name, update, d := t.helper, jen.Id(t.name), jen.Id(t.name+"Update"), expr(e.n.d)
 	bytes := jen.Index().Byte()
 	pair := jen.List(jen.Id(e.n.a), jen.Id(e.n.b)).Add(name)
 	e.f.Line()
 	e.f.Func().Id(helper + "Clone").Params(jen.Id(e.n.s).Add(name)).Add(name).Block(e.stateClone(t)...)
 	e.f.Line()
-	e.f.Func().Id(helper + "Equal").Params(pair).Bool().Block(
-		jen.Return(jen.Id(helper+"Changed").Call(jen.Id(e.n.a), jen.Id(e.n.b)).Op("==").Nil()))
+	e.f.Func().Id(helper + "Equal").Params(pair).Bool().Block(jen.Return(e.allEqual(t.stored())))
 	e.f.Line()
-	e.f.Func().Id(helper + "Changed").Params(pair).Index().String().Block(e.changedBody(t)...)
+	e.f.Func().Id(helper+"Changed").Params(pair).Index().String().Block(
+		d.define(jen.Id(t.name+"DiffOf").Call(jen.Id(e.n.a), jen.Id(e.n.b))),
+		jen.Return(jen.Qual(statePath, "FieldNames").Call(jen.Id(helper+"Changes").Call(d.addr()))))
+	e.f.Line()
+	e.f.Func().Id(helper + "Writes").Params(jen.Id(e.n.u).Op("*").Add(update)).Index().Add(stateType("FieldChange")).
+		Block(e.changesBody(expr(e.n.u), t.fields))
 	e.f.Line()
 	e.f.Func().Id(helper+"AppendUpdate").Params(jen.Id(e.n.b).Add(bytes), jen.Id(e.n.u).Op("*").Add(update)).Params(bytes, jen.Error()).
 		Block(e.appendUpdateBody(t)...)
@@ -181,16 +181,6 @@ func (e *emitter) stateClone(t *target) []jen.Code {
 		body = append(body, e.cloneInto(m.typ, expr(e.n.s).dot(m.name))...)
 	}
 	return append(body, jen.Return(jen.Id(e.n.s)))
-}
-
-func (e *emitter) changedBody(t *target) []jen.Code {
-	list := expr(e.n.names)
-	body := []jen.Code{jen.Var().Id(e.n.names).Index().String()}
-	for _, m := range t.stored() {
-		body = append(body, jen.If(e.differExpr(m.typ, expr(e.n.a).dot(m.name), expr(e.n.b).dot(m.name))).Block(
-			list.set(jen.Append(list.code(), jen.Lit(m.name)))))
-	}
-	return append(body, jen.Return(list.code()))
 }
 
 func (e *emitter) appendUpdateBody(t *target) []jen.Code {

@@ -27,6 +27,7 @@ type target struct {
 	named       *types.Named
 	fields      []*field        // states: in order, without blank ones
 	methods     map[string]bool // states: what the package itself declares on the update
+	diffMethods map[string]bool // states: and on the diff
 	migrate     bool            // states: has a method Migrate
 	fingerprint uint64          // states
 }
@@ -133,6 +134,7 @@ func (r *resolver) target(t unitType) *target {
 	}
 	tgt.migrate = r.checkMigrate(t, named)
 	tgt.methods = r.src.methodsOn(t.name + "Update")
+	tgt.diffMethods = r.src.methodsOn(t.name + "Diff")
 	return tgt
 }
 

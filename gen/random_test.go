@@ -42,8 +42,8 @@ type writer struct {
 
 // nastyNames are what generated code calls things, and what it imports.
 var nastyNames = []string{
-	"a", "b", "c", "f", "g", "i", "k", "l", "m", "n", "r", "s", "u", "v", "w", "x", "y", "ok", "err", "key", "list", "out", "names", "task", "opts", "depth",
-	"state", "wire", "slices", "maps", "cmp", "String", "Equal", "Clone", "Core", "Init", "Merge", "View", "Load", "Fields", "New", "Codec", "Éte", "ß",
+	"a", "b", "c", "f", "g", "i", "k", "l", "m", "n", "r", "s", "u", "v", "w", "x", "y", "ok", "err", "key", "list", "out", "names", "task", "opts", "depth", "d", "before", "after",
+	"state", "wire", "slices", "maps", "cmp", "String", "Equal", "Clone", "Core", "Init", "Merge", "View", "Load", "Fields", "New", "Codec", "IsZero", "Changes", "Writes", "Éte", "ß",
 	"SliceOfString", "StateFields", "graphgenCodecA", "graphgenStateX", "CodecB",
 }
 

@@ -198,11 +198,11 @@ func objectKind(obj types.Object) string {
 
 // statePartNames end the names of what belongs to a state: its Live, the description of its fields and the functions of its
 // schema.
-var statePartNames = []string{"", "Fields", "New", "Clone", "Equal", "Changed", "AppendUpdate", "DecodeUpdate"}
+var statePartNames = append([]string{"", "Fields", "Changes"}, schemaFuncs...)
 
 // generatedNames returns the package-level names that graphgen declares for a state, one of states.
 func generatedNames(state string, states map[string]bool) []string {
-	names := []string{state + "Update", state + "Schema"}
+	names := []string{state + "Update", state + "Schema", state + "Diff", state + "DiffOf"}
 	for _, part := range statePartNames {
 		names = append(names, helperName(state, states)+part)
 	}

@@ -20,15 +20,49 @@ type CounterUpdate struct {
 
 // String prints what u changes.
 func (u CounterUpdate) String() string {
-	return state.FormatUpdate("CounterUpdate",
-		state.FieldChange{Field: "N", Change: &u.N},
-	)
+	return state.FormatUpdate("CounterUpdate", graphgenCounterWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
 func (u CounterUpdate) Equal(v CounterUpdate) bool {
 	f := &graphgenCounterFields
 	return f.N.EqualUpdate(&u.N, &v.N)
+}
+
+// CounterDiff is how two values of Counter differ: each field says how the field of that name does.
+// The zero CounterDiff says that they do not.
+type CounterDiff struct {
+	N state.Change[int]
+}
+
+// CounterDiffOf returns what became of before in after, with which it shares memory.
+func CounterDiffOf(before, after Counter) CounterDiff {
+	var d CounterDiff
+	if before.N != after.N {
+		d.N = state.Changed(before.N, after.N)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d CounterDiff) IsZero() bool {
+	return graphgenCounterChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d CounterDiff) Changes() []state.FieldChange {
+	return graphgenCounterChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d CounterDiff) String() string {
+	return state.FormatDiff(graphgenCounterChanges(&d))
+}
+
+func graphgenCounterChanges(d *CounterDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "N", Change: &d.N},
+	)
 }
 
 // CounterSchema is what a graph needs to know of Counter: graph.New(name, CounterSchema).
@@ -42,6 +76,7 @@ var CounterSchema = &state.Schema[Counter, CounterUpdate]{
 	Clone:        graphgenCounterClone,
 	Equal:        graphgenCounterEqual,
 	Changed:      graphgenCounterChanged,
+	Writes:       graphgenCounterWrites,
 	AppendUpdate: graphgenCounterAppendUpdate,
 	DecodeUpdate: graphgenCounterDecodeUpdate,
 }
@@ -105,15 +140,18 @@ func graphgenCounterClone(s Counter) Counter {
 }
 
 func graphgenCounterEqual(a, b Counter) bool {
-	return graphgenCounterChanged(a, b) == nil
+	return a.N == b.N
 }
 
 func graphgenCounterChanged(a, b Counter) []string {
-	var names []string
-	if a.N != b.N {
-		names = append(names, "N")
-	}
-	return names
+	d := CounterDiffOf(a, b)
+	return state.FieldNames(graphgenCounterChanges(&d))
+}
+
+func graphgenCounterWrites(u *CounterUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "N", Change: &u.N},
+	)
 }
 
 func graphgenCounterAppendUpdate(b []byte, u *CounterUpdate) ([]byte, error) {
@@ -147,10 +185,7 @@ type ConversationUpdate struct {
 
 // String prints what u changes.
 func (u ConversationUpdate) String() string {
-	return state.FormatUpdate("ConversationUpdate",
-		state.FieldChange{Field: "Step", Change: &u.Step},
-		state.FieldChange{Field: "Messages", Change: &u.Messages},
-	)
+	return state.FormatUpdate("ConversationUpdate", graphgenConversationWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -158,6 +193,47 @@ func (u ConversationUpdate) Equal(v ConversationUpdate) bool {
 	f := &graphgenConversationFields
 	return f.Step.EqualUpdate(&u.Step, &v.Step) &&
 		f.Messages.EqualUpdate(&u.Messages, &v.Messages)
+}
+
+// ConversationDiff is how two values of Conversation differ: each field says how the field of that name does.
+// The zero ConversationDiff says that they do not.
+type ConversationDiff struct {
+	Step     state.Change[int]
+	Messages state.ListChange[Message]
+}
+
+// ConversationDiffOf returns what became of before in after, with which it shares memory.
+func ConversationDiffOf(before, after Conversation) ConversationDiff {
+	var d ConversationDiff
+	if before.Step != after.Step {
+		d.Step = state.Changed(before.Step, after.Step)
+	}
+	if !wire.SameSlice(before.Messages, after.Messages) {
+		d.Messages = graphgenConversationFields.Messages.Diff(before.Messages, after.Messages)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d ConversationDiff) IsZero() bool {
+	return graphgenConversationChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d ConversationDiff) Changes() []state.FieldChange {
+	return graphgenConversationChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d ConversationDiff) String() string {
+	return state.FormatDiff(graphgenConversationChanges(&d))
+}
+
+func graphgenConversationChanges(d *ConversationDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Step", Change: &d.Step},
+		state.FieldChange{Field: "Messages", Change: &d.Messages},
+	)
 }
 
 // ConversationSchema is what a graph needs to know of Conversation: graph.New(name, ConversationSchema).
@@ -172,6 +248,7 @@ var ConversationSchema = &state.Schema[Conversation, ConversationUpdate]{
 	Clone:        graphgenConversationClone,
 	Equal:        graphgenConversationEqual,
 	Changed:      graphgenConversationChanged,
+	Writes:       graphgenConversationWrites,
 	AppendUpdate: graphgenConversationAppendUpdate,
 	DecodeUpdate: graphgenConversationDecodeUpdate,
 }
@@ -248,18 +325,20 @@ func graphgenConversationClone(s Conversation) Conversation {
 }
 
 func graphgenConversationEqual(a, b Conversation) bool {
-	return graphgenConversationChanged(a, b) == nil
+	return a.Step == b.Step &&
+		wire.SameSlice(a.Messages, b.Messages)
 }
 
 func graphgenConversationChanged(a, b Conversation) []string {
-	var names []string
-	if a.Step != b.Step {
-		names = append(names, "Step")
-	}
-	if !wire.SameSlice(a.Messages, b.Messages) {
-		names = append(names, "Messages")
-	}
-	return names
+	d := ConversationDiffOf(a, b)
+	return state.FieldNames(graphgenConversationChanges(&d))
+}
+
+func graphgenConversationWrites(u *ConversationUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Step", Change: &u.Step},
+		state.FieldChange{Field: "Messages", Change: &u.Messages},
+	)
 }
 
 func graphgenConversationAppendUpdate(b []byte, u *ConversationUpdate) ([]byte, error) {

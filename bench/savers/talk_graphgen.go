@@ -21,10 +21,7 @@ type TalkUpdate struct {
 
 // String prints what u changes.
 func (u TalkUpdate) String() string {
-	return state.FormatUpdate("TalkUpdate",
-		state.FieldChange{Field: "Step", Change: &u.Step},
-		state.FieldChange{Field: "Messages", Change: &u.Messages},
-	)
+	return state.FormatUpdate("TalkUpdate", graphgenTalkWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -32,6 +29,47 @@ func (u TalkUpdate) Equal(v TalkUpdate) bool {
 	f := &graphgenTalkFields
 	return f.Step.EqualUpdate(&u.Step, &v.Step) &&
 		f.Messages.EqualUpdate(&u.Messages, &v.Messages)
+}
+
+// TalkDiff is how two values of Talk differ: each field says how the field of that name does.
+// The zero TalkDiff says that they do not.
+type TalkDiff struct {
+	Step     state.Change[int]
+	Messages state.ListChange[string]
+}
+
+// TalkDiffOf returns what became of before in after, with which it shares memory.
+func TalkDiffOf(before, after Talk) TalkDiff {
+	var d TalkDiff
+	if before.Step != after.Step {
+		d.Step = state.Changed(before.Step, after.Step)
+	}
+	if !wire.SameSlice(before.Messages, after.Messages) {
+		d.Messages = graphgenTalkFields.Messages.Diff(before.Messages, after.Messages)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d TalkDiff) IsZero() bool {
+	return graphgenTalkChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d TalkDiff) Changes() []state.FieldChange {
+	return graphgenTalkChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d TalkDiff) String() string {
+	return state.FormatDiff(graphgenTalkChanges(&d))
+}
+
+func graphgenTalkChanges(d *TalkDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Step", Change: &d.Step},
+		state.FieldChange{Field: "Messages", Change: &d.Messages},
+	)
 }
 
 // TalkSchema is what a graph needs to know of Talk: graph.New(name, TalkSchema).
@@ -46,6 +84,7 @@ var TalkSchema = &state.Schema[Talk, TalkUpdate]{
 	Clone:        graphgenTalkClone,
 	Equal:        graphgenTalkEqual,
 	Changed:      graphgenTalkChanged,
+	Writes:       graphgenTalkWrites,
 	AppendUpdate: graphgenTalkAppendUpdate,
 	DecodeUpdate: graphgenTalkDecodeUpdate,
 }
@@ -122,18 +161,20 @@ func graphgenTalkClone(s Talk) Talk {
 }
 
 func graphgenTalkEqual(a, b Talk) bool {
-	return graphgenTalkChanged(a, b) == nil
+	return a.Step == b.Step &&
+		wire.SameSlice(a.Messages, b.Messages)
 }
 
 func graphgenTalkChanged(a, b Talk) []string {
-	var names []string
-	if a.Step != b.Step {
-		names = append(names, "Step")
-	}
-	if !wire.SameSlice(a.Messages, b.Messages) {
-		names = append(names, "Messages")
-	}
-	return names
+	d := TalkDiffOf(a, b)
+	return state.FieldNames(graphgenTalkChanges(&d))
+}
+
+func graphgenTalkWrites(u *TalkUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Step", Change: &u.Step},
+		state.FieldChange{Field: "Messages", Change: &u.Messages},
+	)
 }
 
 func graphgenTalkAppendUpdate(b []byte, u *TalkUpdate) ([]byte, error) {
@@ -170,10 +211,7 @@ type PageUpdate struct {
 
 // String prints what u changes.
 func (u PageUpdate) String() string {
-	return state.FormatUpdate("PageUpdate",
-		state.FieldChange{Field: "Step", Change: &u.Step},
-		state.FieldChange{Field: "Text", Change: &u.Text},
-	)
+	return state.FormatUpdate("PageUpdate", graphgenPageWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -181,6 +219,47 @@ func (u PageUpdate) Equal(v PageUpdate) bool {
 	f := &graphgenPageFields
 	return f.Step.EqualUpdate(&u.Step, &v.Step) &&
 		f.Text.EqualUpdate(&u.Text, &v.Text)
+}
+
+// PageDiff is how two values of Page differ: each field says how the field of that name does.
+// The zero PageDiff says that they do not.
+type PageDiff struct {
+	Step state.Change[int]
+	Text state.Change[string]
+}
+
+// PageDiffOf returns what became of before in after, with which it shares memory.
+func PageDiffOf(before, after Page) PageDiff {
+	var d PageDiff
+	if before.Step != after.Step {
+		d.Step = state.Changed(before.Step, after.Step)
+	}
+	if before.Text != after.Text {
+		d.Text = state.Changed(before.Text, after.Text)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d PageDiff) IsZero() bool {
+	return graphgenPageChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d PageDiff) Changes() []state.FieldChange {
+	return graphgenPageChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d PageDiff) String() string {
+	return state.FormatDiff(graphgenPageChanges(&d))
+}
+
+func graphgenPageChanges(d *PageDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Step", Change: &d.Step},
+		state.FieldChange{Field: "Text", Change: &d.Text},
+	)
 }
 
 // PageSchema is what a graph needs to know of Page: graph.New(name, PageSchema).
@@ -195,6 +274,7 @@ var PageSchema = &state.Schema[Page, PageUpdate]{
 	Clone:        graphgenPageClone,
 	Equal:        graphgenPageEqual,
 	Changed:      graphgenPageChanged,
+	Writes:       graphgenPageWrites,
 	AppendUpdate: graphgenPageAppendUpdate,
 	DecodeUpdate: graphgenPageDecodeUpdate,
 }
@@ -269,18 +349,20 @@ func graphgenPageClone(s Page) Page {
 }
 
 func graphgenPageEqual(a, b Page) bool {
-	return graphgenPageChanged(a, b) == nil
+	return a.Step == b.Step &&
+		a.Text == b.Text
 }
 
 func graphgenPageChanged(a, b Page) []string {
-	var names []string
-	if a.Step != b.Step {
-		names = append(names, "Step")
-	}
-	if a.Text != b.Text {
-		names = append(names, "Text")
-	}
-	return names
+	d := PageDiffOf(a, b)
+	return state.FieldNames(graphgenPageChanges(&d))
+}
+
+func graphgenPageWrites(u *PageUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Step", Change: &u.Step},
+		state.FieldChange{Field: "Text", Change: &u.Text},
+	)
 }
 
 func graphgenPageAppendUpdate(b []byte, u *PageUpdate) ([]byte, error) {

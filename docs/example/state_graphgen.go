@@ -34,21 +34,7 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate",
-		state.FieldChange{Field: "Status", Change: &u.Status},
-		state.FieldChange{Field: "Picked", Change: &u.Picked},
-		state.FieldChange{Field: "Owner", Change: &u.Owner},
-		state.FieldChange{Field: "Log", Change: &u.Log},
-		state.FieldChange{Field: "Messages", Change: &u.Messages},
-		state.FieldChange{Field: "Tags", Change: &u.Tags},
-		state.FieldChange{Field: "Facts", Change: &u.Facts},
-		state.FieldChange{Field: "Tokens", Change: &u.Tokens},
-		state.FieldChange{Field: "Cheapest", Change: &u.Cheapest},
-		state.FieldChange{Field: "Plan", Change: &u.Plan},
-		state.FieldChange{Field: "Draft", Change: &u.Draft},
-		state.FieldChange{Field: "Cache", Change: &u.Cache},
-		state.FieldChange{Field: "History", Change: &u.History},
-	)
+	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -67,6 +53,98 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 		f.Draft.EqualUpdate(&u.Draft, &v.Draft) &&
 		f.Cache.EqualUpdate(&u.Cache, &v.Cache) &&
 		f.History.EqualUpdate(&u.History, &v.History)
+}
+
+// StateDiff is how two values of State differ: each field says how the field of that name does.
+// The zero StateDiff says that they do not.
+// Untracked fields are not compared.
+type StateDiff struct {
+	Status   state.Change[string]
+	Picked   state.Change[string]
+	Owner    state.Change[string]
+	Log      state.ListChange[string]
+	Messages state.KeyedChange[Message]
+	Tags     state.ListChange[string]
+	Facts    state.MapChange[string, Fact]
+	Tokens   state.Change[int64]
+	Cheapest state.Change[float64]
+	Plan     state.Change[*Plan]
+	Draft    state.Change[string]
+	History  state.ListChange[Message]
+}
+
+// StateDiffOf returns what became of before in after, with which it shares memory.
+func StateDiffOf(before, after State) StateDiff {
+	var d StateDiff
+	if before.Status != after.Status {
+		d.Status = state.Changed(before.Status, after.Status)
+	}
+	if before.Picked != after.Picked {
+		d.Picked = state.Changed(before.Picked, after.Picked)
+	}
+	if before.Owner != after.Owner {
+		d.Owner = state.Changed(before.Owner, after.Owner)
+	}
+	if !wire.SameSlice(before.Log, after.Log) {
+		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
+	}
+	if !(graphgenCodecSliceOfMessage{}).Equal(&before.Messages, &after.Messages) {
+		d.Messages = graphgenStateFields.Messages.Diff(before.Messages, after.Messages)
+	}
+	if !wire.SameSlice(before.Tags, after.Tags) {
+		d.Tags = graphgenStateFields.Tags.Diff(before.Tags, after.Tags)
+	}
+	if !wire.SameMap(before.Facts, after.Facts) {
+		d.Facts = graphgenStateFields.Facts.Diff(before.Facts, after.Facts)
+	}
+	if before.Tokens != after.Tokens {
+		d.Tokens = state.Changed(before.Tokens, after.Tokens)
+	}
+	if !wire.SameFloat(before.Cheapest, after.Cheapest) {
+		d.Cheapest = state.Changed(before.Cheapest, after.Cheapest)
+	}
+	if !(graphgenCodecPointerToPlan{}).Equal(&before.Plan, &after.Plan) {
+		d.Plan = state.Changed(before.Plan, after.Plan)
+	}
+	if before.Draft != after.Draft {
+		d.Draft = state.Changed(before.Draft, after.Draft)
+	}
+	if !(graphgenCodecSliceOfMessage{}).Equal(&before.History, &after.History) {
+		d.History = graphgenStateFields.History.Diff(before.History, after.History)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateDiff) IsZero() bool {
+	return graphgenStateChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateDiff) Changes() []state.FieldChange {
+	return graphgenStateChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateDiff) String() string {
+	return state.FormatDiff(graphgenStateChanges(&d))
+}
+
+func graphgenStateChanges(d *StateDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Status", Change: &d.Status},
+		state.FieldChange{Field: "Picked", Change: &d.Picked},
+		state.FieldChange{Field: "Owner", Change: &d.Owner},
+		state.FieldChange{Field: "Log", Change: &d.Log},
+		state.FieldChange{Field: "Messages", Change: &d.Messages},
+		state.FieldChange{Field: "Tags", Change: &d.Tags},
+		state.FieldChange{Field: "Facts", Change: &d.Facts},
+		state.FieldChange{Field: "Tokens", Change: &d.Tokens},
+		state.FieldChange{Field: "Cheapest", Change: &d.Cheapest},
+		state.FieldChange{Field: "Plan", Change: &d.Plan},
+		state.FieldChange{Field: "Draft", Change: &d.Draft},
+		state.FieldChange{Field: "History", Change: &d.History},
+	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
@@ -92,6 +170,7 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 	Clone:        graphgenStateClone,
 	Equal:        graphgenStateEqual,
 	Changed:      graphgenStateChanged,
+	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
 }
@@ -303,48 +382,41 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return graphgenStateChanged(a, b) == nil
+	return a.Status == b.Status &&
+		a.Picked == b.Picked &&
+		a.Owner == b.Owner &&
+		wire.SameSlice(a.Log, b.Log) &&
+		graphgenCodecSliceOfMessage{}.Equal(&a.Messages, &b.Messages) &&
+		wire.SameSlice(a.Tags, b.Tags) &&
+		wire.SameMap(a.Facts, b.Facts) &&
+		a.Tokens == b.Tokens &&
+		wire.SameFloat(a.Cheapest, b.Cheapest) &&
+		graphgenCodecPointerToPlan{}.Equal(&a.Plan, &b.Plan) &&
+		a.Draft == b.Draft &&
+		graphgenCodecSliceOfMessage{}.Equal(&a.History, &b.History)
 }
 
 func graphgenStateChanged(a, b State) []string {
-	var names []string
-	if a.Status != b.Status {
-		names = append(names, "Status")
-	}
-	if a.Picked != b.Picked {
-		names = append(names, "Picked")
-	}
-	if a.Owner != b.Owner {
-		names = append(names, "Owner")
-	}
-	if !wire.SameSlice(a.Log, b.Log) {
-		names = append(names, "Log")
-	}
-	if !(graphgenCodecSliceOfMessage{}).Equal(&a.Messages, &b.Messages) {
-		names = append(names, "Messages")
-	}
-	if !wire.SameSlice(a.Tags, b.Tags) {
-		names = append(names, "Tags")
-	}
-	if !wire.SameMap(a.Facts, b.Facts) {
-		names = append(names, "Facts")
-	}
-	if a.Tokens != b.Tokens {
-		names = append(names, "Tokens")
-	}
-	if !wire.SameFloat(a.Cheapest, b.Cheapest) {
-		names = append(names, "Cheapest")
-	}
-	if !(graphgenCodecPointerToPlan{}).Equal(&a.Plan, &b.Plan) {
-		names = append(names, "Plan")
-	}
-	if a.Draft != b.Draft {
-		names = append(names, "Draft")
-	}
-	if !(graphgenCodecSliceOfMessage{}).Equal(&a.History, &b.History) {
-		names = append(names, "History")
-	}
-	return names
+	d := StateDiffOf(a, b)
+	return state.FieldNames(graphgenStateChanges(&d))
+}
+
+func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Status", Change: &u.Status},
+		state.FieldChange{Field: "Picked", Change: &u.Picked},
+		state.FieldChange{Field: "Owner", Change: &u.Owner},
+		state.FieldChange{Field: "Log", Change: &u.Log},
+		state.FieldChange{Field: "Messages", Change: &u.Messages},
+		state.FieldChange{Field: "Tags", Change: &u.Tags},
+		state.FieldChange{Field: "Facts", Change: &u.Facts},
+		state.FieldChange{Field: "Tokens", Change: &u.Tokens},
+		state.FieldChange{Field: "Cheapest", Change: &u.Cheapest},
+		state.FieldChange{Field: "Plan", Change: &u.Plan},
+		state.FieldChange{Field: "Draft", Change: &u.Draft},
+		state.FieldChange{Field: "Cache", Change: &u.Cache},
+		state.FieldChange{Field: "History", Change: &u.History},
+	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {

@@ -23,12 +23,7 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate",
-		state.FieldChange{Field: "Purchase", Change: &u.Purchase},
-		state.FieldChange{Field: "Votes", Change: &u.Votes},
-		state.FieldChange{Field: "Log", Change: &u.Log},
-		state.FieldChange{Field: "Outcome", Change: &u.Outcome},
-	)
+	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -38,6 +33,57 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 		f.Votes.EqualUpdate(&u.Votes, &v.Votes) &&
 		f.Log.EqualUpdate(&u.Log, &v.Log) &&
 		f.Outcome.EqualUpdate(&u.Outcome, &v.Outcome)
+}
+
+// StateDiff is how two values of State differ: each field says how the field of that name does.
+// The zero StateDiff says that they do not.
+type StateDiff struct {
+	Purchase state.Change[Purchase]
+	Votes    state.ListChange[Vote]
+	Log      state.ListChange[string]
+	Outcome  state.Change[Outcome]
+}
+
+// StateDiffOf returns what became of before in after, with which it shares memory.
+func StateDiffOf(before, after State) StateDiff {
+	var d StateDiff
+	if !(graphgenCodecPurchase{}).Equal(&before.Purchase, &after.Purchase) {
+		d.Purchase = state.Changed(before.Purchase, after.Purchase)
+	}
+	if !wire.SameSlice(before.Votes, after.Votes) {
+		d.Votes = graphgenStateFields.Votes.Diff(before.Votes, after.Votes)
+	}
+	if !wire.SameSlice(before.Log, after.Log) {
+		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
+	}
+	if before.Outcome != after.Outcome {
+		d.Outcome = state.Changed(before.Outcome, after.Outcome)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateDiff) IsZero() bool {
+	return graphgenStateChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateDiff) Changes() []state.FieldChange {
+	return graphgenStateChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateDiff) String() string {
+	return state.FormatDiff(graphgenStateChanges(&d))
+}
+
+func graphgenStateChanges(d *StateDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Purchase", Change: &d.Purchase},
+		state.FieldChange{Field: "Votes", Change: &d.Votes},
+		state.FieldChange{Field: "Log", Change: &d.Log},
+		state.FieldChange{Field: "Outcome", Change: &d.Outcome},
+	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
@@ -54,6 +100,7 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 	Clone:        graphgenStateClone,
 	Equal:        graphgenStateEqual,
 	Changed:      graphgenStateChanged,
+	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
 }
@@ -155,24 +202,24 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return graphgenStateChanged(a, b) == nil
+	return graphgenCodecPurchase{}.Equal(&a.Purchase, &b.Purchase) &&
+		wire.SameSlice(a.Votes, b.Votes) &&
+		wire.SameSlice(a.Log, b.Log) &&
+		a.Outcome == b.Outcome
 }
 
 func graphgenStateChanged(a, b State) []string {
-	var names []string
-	if !(graphgenCodecPurchase{}).Equal(&a.Purchase, &b.Purchase) {
-		names = append(names, "Purchase")
-	}
-	if !wire.SameSlice(a.Votes, b.Votes) {
-		names = append(names, "Votes")
-	}
-	if !wire.SameSlice(a.Log, b.Log) {
-		names = append(names, "Log")
-	}
-	if a.Outcome != b.Outcome {
-		names = append(names, "Outcome")
-	}
-	return names
+	d := StateDiffOf(a, b)
+	return state.FieldNames(graphgenStateChanges(&d))
+}
+
+func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Purchase", Change: &u.Purchase},
+		state.FieldChange{Field: "Votes", Change: &u.Votes},
+		state.FieldChange{Field: "Log", Change: &u.Log},
+		state.FieldChange{Field: "Outcome", Change: &u.Outcome},
+	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {

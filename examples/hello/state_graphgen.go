@@ -23,12 +23,7 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate",
-		state.FieldChange{Field: "Name", Change: &u.Name},
-		state.FieldChange{Field: "Draft", Change: &u.Draft},
-		state.FieldChange{Field: "Tries", Change: &u.Tries},
-		state.FieldChange{Field: "Log", Change: &u.Log},
-	)
+	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -38,6 +33,57 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 		f.Draft.EqualUpdate(&u.Draft, &v.Draft) &&
 		f.Tries.EqualUpdate(&u.Tries, &v.Tries) &&
 		f.Log.EqualUpdate(&u.Log, &v.Log)
+}
+
+// StateDiff is how two values of State differ: each field says how the field of that name does.
+// The zero StateDiff says that they do not.
+type StateDiff struct {
+	Name  state.Change[string]
+	Draft state.Change[string]
+	Tries state.Change[int]
+	Log   state.ListChange[string]
+}
+
+// StateDiffOf returns what became of before in after, with which it shares memory.
+func StateDiffOf(before, after State) StateDiff {
+	var d StateDiff
+	if before.Name != after.Name {
+		d.Name = state.Changed(before.Name, after.Name)
+	}
+	if before.Draft != after.Draft {
+		d.Draft = state.Changed(before.Draft, after.Draft)
+	}
+	if before.Tries != after.Tries {
+		d.Tries = state.Changed(before.Tries, after.Tries)
+	}
+	if !wire.SameSlice(before.Log, after.Log) {
+		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateDiff) IsZero() bool {
+	return graphgenStateChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateDiff) Changes() []state.FieldChange {
+	return graphgenStateChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateDiff) String() string {
+	return state.FormatDiff(graphgenStateChanges(&d))
+}
+
+func graphgenStateChanges(d *StateDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Name", Change: &d.Name},
+		state.FieldChange{Field: "Draft", Change: &d.Draft},
+		state.FieldChange{Field: "Tries", Change: &d.Tries},
+		state.FieldChange{Field: "Log", Change: &d.Log},
+	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
@@ -54,6 +100,7 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 	Clone:        graphgenStateClone,
 	Equal:        graphgenStateEqual,
 	Changed:      graphgenStateChanged,
+	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
 }
@@ -152,24 +199,24 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return graphgenStateChanged(a, b) == nil
+	return a.Name == b.Name &&
+		a.Draft == b.Draft &&
+		a.Tries == b.Tries &&
+		wire.SameSlice(a.Log, b.Log)
 }
 
 func graphgenStateChanged(a, b State) []string {
-	var names []string
-	if a.Name != b.Name {
-		names = append(names, "Name")
-	}
-	if a.Draft != b.Draft {
-		names = append(names, "Draft")
-	}
-	if a.Tries != b.Tries {
-		names = append(names, "Tries")
-	}
-	if !wire.SameSlice(a.Log, b.Log) {
-		names = append(names, "Log")
-	}
-	return names
+	d := StateDiffOf(a, b)
+	return state.FieldNames(graphgenStateChanges(&d))
+}
+
+func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Name", Change: &u.Name},
+		state.FieldChange{Field: "Draft", Change: &u.Draft},
+		state.FieldChange{Field: "Tries", Change: &u.Tries},
+		state.FieldChange{Field: "Log", Change: &u.Log},
+	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {

@@ -30,17 +30,7 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate",
-		state.FieldChange{Field: "Question", Change: &u.Question},
-		state.FieldChange{Field: "Plan", Change: &u.Plan},
-		state.FieldChange{Field: "Verdict", Change: &u.Verdict},
-		state.FieldChange{Field: "Messages", Change: &u.Messages},
-		state.FieldChange{Field: "Observations", Change: &u.Observations},
-		state.FieldChange{Field: "Asked", Change: &u.Asked},
-		state.FieldChange{Field: "Rounds", Change: &u.Rounds},
-		state.FieldChange{Field: "Searches", Change: &u.Searches},
-		state.FieldChange{Field: "Report", Change: &u.Report},
-	)
+	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -55,6 +45,82 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 		f.Rounds.EqualUpdate(&u.Rounds, &v.Rounds) &&
 		f.Searches.EqualUpdate(&u.Searches, &v.Searches) &&
 		f.Report.EqualUpdate(&u.Report, &v.Report)
+}
+
+// StateDiff is how two values of State differ: each field says how the field of that name does.
+// The zero StateDiff says that they do not.
+type StateDiff struct {
+	Question     state.Change[string]
+	Plan         state.Change[Plan]
+	Verdict      state.Change[Verdict]
+	Messages     state.ListChange[Message]
+	Observations state.KeyedChange[Observation]
+	Asked        state.ListChange[string]
+	Rounds       state.Change[int]
+	Searches     state.Change[int]
+	Report       state.Change[string]
+}
+
+// StateDiffOf returns what became of before in after, with which it shares memory.
+func StateDiffOf(before, after State) StateDiff {
+	var d StateDiff
+	if before.Question != after.Question {
+		d.Question = state.Changed(before.Question, after.Question)
+	}
+	if !(graphgenCodecPlan{}).Equal(&before.Plan, &after.Plan) {
+		d.Plan = state.Changed(before.Plan, after.Plan)
+	}
+	if before.Verdict != after.Verdict {
+		d.Verdict = state.Changed(before.Verdict, after.Verdict)
+	}
+	if !(graphgenCodecSliceOfMessage{}).Equal(&before.Messages, &after.Messages) {
+		d.Messages = graphgenStateFields.Messages.Diff(before.Messages, after.Messages)
+	}
+	if !wire.SameSlice(before.Observations, after.Observations) {
+		d.Observations = graphgenStateFields.Observations.Diff(before.Observations, after.Observations)
+	}
+	if !wire.SameSlice(before.Asked, after.Asked) {
+		d.Asked = graphgenStateFields.Asked.Diff(before.Asked, after.Asked)
+	}
+	if before.Rounds != after.Rounds {
+		d.Rounds = state.Changed(before.Rounds, after.Rounds)
+	}
+	if before.Searches != after.Searches {
+		d.Searches = state.Changed(before.Searches, after.Searches)
+	}
+	if before.Report != after.Report {
+		d.Report = state.Changed(before.Report, after.Report)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateDiff) IsZero() bool {
+	return graphgenStateChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateDiff) Changes() []state.FieldChange {
+	return graphgenStateChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateDiff) String() string {
+	return state.FormatDiff(graphgenStateChanges(&d))
+}
+
+func graphgenStateChanges(d *StateDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Question", Change: &d.Question},
+		state.FieldChange{Field: "Plan", Change: &d.Plan},
+		state.FieldChange{Field: "Verdict", Change: &d.Verdict},
+		state.FieldChange{Field: "Messages", Change: &d.Messages},
+		state.FieldChange{Field: "Observations", Change: &d.Observations},
+		state.FieldChange{Field: "Asked", Change: &d.Asked},
+		state.FieldChange{Field: "Rounds", Change: &d.Rounds},
+		state.FieldChange{Field: "Searches", Change: &d.Searches},
+		state.FieldChange{Field: "Report", Change: &d.Report},
+	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
@@ -76,6 +142,7 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 	Clone:        graphgenStateClone,
 	Equal:        graphgenStateEqual,
 	Changed:      graphgenStateChanged,
+	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
 }
@@ -236,39 +303,34 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return graphgenStateChanged(a, b) == nil
+	return a.Question == b.Question &&
+		graphgenCodecPlan{}.Equal(&a.Plan, &b.Plan) &&
+		a.Verdict == b.Verdict &&
+		graphgenCodecSliceOfMessage{}.Equal(&a.Messages, &b.Messages) &&
+		wire.SameSlice(a.Observations, b.Observations) &&
+		wire.SameSlice(a.Asked, b.Asked) &&
+		a.Rounds == b.Rounds &&
+		a.Searches == b.Searches &&
+		a.Report == b.Report
 }
 
 func graphgenStateChanged(a, b State) []string {
-	var names []string
-	if a.Question != b.Question {
-		names = append(names, "Question")
-	}
-	if !(graphgenCodecPlan{}).Equal(&a.Plan, &b.Plan) {
-		names = append(names, "Plan")
-	}
-	if a.Verdict != b.Verdict {
-		names = append(names, "Verdict")
-	}
-	if !(graphgenCodecSliceOfMessage{}).Equal(&a.Messages, &b.Messages) {
-		names = append(names, "Messages")
-	}
-	if !wire.SameSlice(a.Observations, b.Observations) {
-		names = append(names, "Observations")
-	}
-	if !wire.SameSlice(a.Asked, b.Asked) {
-		names = append(names, "Asked")
-	}
-	if a.Rounds != b.Rounds {
-		names = append(names, "Rounds")
-	}
-	if a.Searches != b.Searches {
-		names = append(names, "Searches")
-	}
-	if a.Report != b.Report {
-		names = append(names, "Report")
-	}
-	return names
+	d := StateDiffOf(a, b)
+	return state.FieldNames(graphgenStateChanges(&d))
+}
+
+func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Question", Change: &u.Question},
+		state.FieldChange{Field: "Plan", Change: &u.Plan},
+		state.FieldChange{Field: "Verdict", Change: &u.Verdict},
+		state.FieldChange{Field: "Messages", Change: &u.Messages},
+		state.FieldChange{Field: "Observations", Change: &u.Observations},
+		state.FieldChange{Field: "Asked", Change: &u.Asked},
+		state.FieldChange{Field: "Rounds", Change: &u.Rounds},
+		state.FieldChange{Field: "Searches", Change: &u.Searches},
+		state.FieldChange{Field: "Report", Change: &u.Report},
+	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
@@ -328,12 +390,7 @@ type PaperUpdate struct {
 
 // String prints what u changes.
 func (u PaperUpdate) String() string {
-	return state.FormatUpdate("PaperUpdate",
-		state.FieldChange{Field: "Title", Change: &u.Title},
-		state.FieldChange{Field: "Observations", Change: &u.Observations},
-		state.FieldChange{Field: "Sections", Change: &u.Sections},
-		state.FieldChange{Field: "Text", Change: &u.Text},
-	)
+	return state.FormatUpdate("PaperUpdate", graphgenPaperWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -343,6 +400,57 @@ func (u PaperUpdate) Equal(v PaperUpdate) bool {
 		f.Observations.EqualUpdate(&u.Observations, &v.Observations) &&
 		f.Sections.EqualUpdate(&u.Sections, &v.Sections) &&
 		f.Text.EqualUpdate(&u.Text, &v.Text)
+}
+
+// PaperDiff is how two values of Paper differ: each field says how the field of that name does.
+// The zero PaperDiff says that they do not.
+type PaperDiff struct {
+	Title        state.Change[string]
+	Observations state.Change[[]Observation]
+	Sections     state.MapChange[string, string]
+	Text         state.Change[string]
+}
+
+// PaperDiffOf returns what became of before in after, with which it shares memory.
+func PaperDiffOf(before, after Paper) PaperDiff {
+	var d PaperDiff
+	if before.Title != after.Title {
+		d.Title = state.Changed(before.Title, after.Title)
+	}
+	if !wire.SameSlice(before.Observations, after.Observations) {
+		d.Observations = state.Changed(before.Observations, after.Observations)
+	}
+	if !wire.SameMap(before.Sections, after.Sections) {
+		d.Sections = graphgenPaperFields.Sections.Diff(before.Sections, after.Sections)
+	}
+	if before.Text != after.Text {
+		d.Text = state.Changed(before.Text, after.Text)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d PaperDiff) IsZero() bool {
+	return graphgenPaperChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d PaperDiff) Changes() []state.FieldChange {
+	return graphgenPaperChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d PaperDiff) String() string {
+	return state.FormatDiff(graphgenPaperChanges(&d))
+}
+
+func graphgenPaperChanges(d *PaperDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Title", Change: &d.Title},
+		state.FieldChange{Field: "Observations", Change: &d.Observations},
+		state.FieldChange{Field: "Sections", Change: &d.Sections},
+		state.FieldChange{Field: "Text", Change: &d.Text},
+	)
 }
 
 // PaperSchema is what a graph needs to know of Paper: graph.New(name, PaperSchema).
@@ -359,6 +467,7 @@ var PaperSchema = &state.Schema[Paper, PaperUpdate]{
 	Clone:        graphgenPaperClone,
 	Equal:        graphgenPaperEqual,
 	Changed:      graphgenPaperChanged,
+	Writes:       graphgenPaperWrites,
 	AppendUpdate: graphgenPaperAppendUpdate,
 	DecodeUpdate: graphgenPaperDecodeUpdate,
 }
@@ -461,24 +570,24 @@ func graphgenPaperClone(s Paper) Paper {
 }
 
 func graphgenPaperEqual(a, b Paper) bool {
-	return graphgenPaperChanged(a, b) == nil
+	return a.Title == b.Title &&
+		wire.SameSlice(a.Observations, b.Observations) &&
+		wire.SameMap(a.Sections, b.Sections) &&
+		a.Text == b.Text
 }
 
 func graphgenPaperChanged(a, b Paper) []string {
-	var names []string
-	if a.Title != b.Title {
-		names = append(names, "Title")
-	}
-	if !wire.SameSlice(a.Observations, b.Observations) {
-		names = append(names, "Observations")
-	}
-	if !wire.SameMap(a.Sections, b.Sections) {
-		names = append(names, "Sections")
-	}
-	if a.Text != b.Text {
-		names = append(names, "Text")
-	}
-	return names
+	d := PaperDiffOf(a, b)
+	return state.FieldNames(graphgenPaperChanges(&d))
+}
+
+func graphgenPaperWrites(u *PaperUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Title", Change: &u.Title},
+		state.FieldChange{Field: "Observations", Change: &u.Observations},
+		state.FieldChange{Field: "Sections", Change: &u.Sections},
+		state.FieldChange{Field: "Text", Change: &u.Text},
+	)
 }
 
 func graphgenPaperAppendUpdate(b []byte, u *PaperUpdate) ([]byte, error) {

@@ -174,10 +174,16 @@ func diff(ctx context.Context, t thread, args []string, out io.Writer) error {
 		}
 		states[i] = snap.State
 	}
-	for _, line := range difference(states[0], states[1]) {
-		fmt.Fprintln(out, line)
+	d := StateDiffOf(states[0], states[1])
+	if d.IsZero() {
+		return nil
 	}
-	return nil
+	// What differs is typed: d.Booked.Changed has the items that took another's place, before and after.
+	if _, err := fmt.Fprintln(out, d); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(out, "total %d -> %d\n", states[0].total(), states[1].total())
+	return err
 }
 
 // fork edits a checkpoint, as the node that as names by the time it runs. What was there stays.

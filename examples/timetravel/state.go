@@ -1,5 +1,7 @@
 package main
 
+import "fmt"
+
 //go:generate go tool graphgen -type=State,Two
 
 // State is a trip being planned. Each field's tag says how what a node writes is merged.
@@ -23,6 +25,9 @@ type Item struct {
 	Name  string
 	Euros int64
 }
+
+// String is how an item is printed, in differences too.
+func (i Item) String() string { return fmt.Sprintf("%s %s %d", i.Kind, i.Name, i.Euros) }
 
 // total returns what the trip costs.
 func (s *State) total() int64 {

@@ -31,18 +31,7 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate",
-		state.FieldChange{Field: "City", Change: &u.City},
-		state.FieldChange{Field: "Days", Change: &u.Days},
-		state.FieldChange{Field: "Budget", Change: &u.Budget},
-		state.FieldChange{Field: "Booked", Change: &u.Booked},
-		state.FieldChange{Field: "Facts", Change: &u.Facts},
-		state.FieldChange{Field: "Tags", Change: &u.Tags},
-		state.FieldChange{Field: "Tries", Change: &u.Tries},
-		state.FieldChange{Field: "Dear", Change: &u.Dear},
-		state.FieldChange{Field: "Log", Change: &u.Log},
-		state.FieldChange{Field: "Ready", Change: &u.Ready},
-	)
+	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -58,6 +47,87 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 		f.Dear.EqualUpdate(&u.Dear, &v.Dear) &&
 		f.Log.EqualUpdate(&u.Log, &v.Log) &&
 		f.Ready.EqualUpdate(&u.Ready, &v.Ready)
+}
+
+// StateDiff is how two values of State differ: each field says how the field of that name does.
+// The zero StateDiff says that they do not.
+type StateDiff struct {
+	City   state.Change[string]
+	Days   state.Change[int]
+	Budget state.Change[int64]
+	Booked state.KeyedChange[Item]
+	Facts  state.MapChange[string, string]
+	Tags   state.ListChange[string]
+	Tries  state.Change[int]
+	Dear   state.Change[int64]
+	Log    state.ListChange[string]
+	Ready  state.Change[bool]
+}
+
+// StateDiffOf returns what became of before in after, with which it shares memory.
+func StateDiffOf(before, after State) StateDiff {
+	var d StateDiff
+	if before.City != after.City {
+		d.City = state.Changed(before.City, after.City)
+	}
+	if before.Days != after.Days {
+		d.Days = state.Changed(before.Days, after.Days)
+	}
+	if before.Budget != after.Budget {
+		d.Budget = state.Changed(before.Budget, after.Budget)
+	}
+	if !wire.SameSlice(before.Booked, after.Booked) {
+		d.Booked = graphgenStateFields.Booked.Diff(before.Booked, after.Booked)
+	}
+	if !wire.SameMap(before.Facts, after.Facts) {
+		d.Facts = graphgenStateFields.Facts.Diff(before.Facts, after.Facts)
+	}
+	if !wire.SameSlice(before.Tags, after.Tags) {
+		d.Tags = graphgenStateFields.Tags.Diff(before.Tags, after.Tags)
+	}
+	if before.Tries != after.Tries {
+		d.Tries = state.Changed(before.Tries, after.Tries)
+	}
+	if before.Dear != after.Dear {
+		d.Dear = state.Changed(before.Dear, after.Dear)
+	}
+	if !wire.SameSlice(before.Log, after.Log) {
+		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
+	}
+	if before.Ready != after.Ready {
+		d.Ready = state.Changed(before.Ready, after.Ready)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateDiff) IsZero() bool {
+	return graphgenStateChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateDiff) Changes() []state.FieldChange {
+	return graphgenStateChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateDiff) String() string {
+	return state.FormatDiff(graphgenStateChanges(&d))
+}
+
+func graphgenStateChanges(d *StateDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "City", Change: &d.City},
+		state.FieldChange{Field: "Days", Change: &d.Days},
+		state.FieldChange{Field: "Budget", Change: &d.Budget},
+		state.FieldChange{Field: "Booked", Change: &d.Booked},
+		state.FieldChange{Field: "Facts", Change: &d.Facts},
+		state.FieldChange{Field: "Tags", Change: &d.Tags},
+		state.FieldChange{Field: "Tries", Change: &d.Tries},
+		state.FieldChange{Field: "Dear", Change: &d.Dear},
+		state.FieldChange{Field: "Log", Change: &d.Log},
+		state.FieldChange{Field: "Ready", Change: &d.Ready},
+	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
@@ -80,6 +150,7 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 	Clone:        graphgenStateClone,
 	Equal:        graphgenStateEqual,
 	Changed:      graphgenStateChanged,
+	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
 }
@@ -253,42 +324,36 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return graphgenStateChanged(a, b) == nil
+	return a.City == b.City &&
+		a.Days == b.Days &&
+		a.Budget == b.Budget &&
+		wire.SameSlice(a.Booked, b.Booked) &&
+		wire.SameMap(a.Facts, b.Facts) &&
+		wire.SameSlice(a.Tags, b.Tags) &&
+		a.Tries == b.Tries &&
+		a.Dear == b.Dear &&
+		wire.SameSlice(a.Log, b.Log) &&
+		a.Ready == b.Ready
 }
 
 func graphgenStateChanged(a, b State) []string {
-	var names2 []string
-	if a.City != b.City {
-		names2 = append(names2, "City")
-	}
-	if a.Days != b.Days {
-		names2 = append(names2, "Days")
-	}
-	if a.Budget != b.Budget {
-		names2 = append(names2, "Budget")
-	}
-	if !wire.SameSlice(a.Booked, b.Booked) {
-		names2 = append(names2, "Booked")
-	}
-	if !wire.SameMap(a.Facts, b.Facts) {
-		names2 = append(names2, "Facts")
-	}
-	if !wire.SameSlice(a.Tags, b.Tags) {
-		names2 = append(names2, "Tags")
-	}
-	if a.Tries != b.Tries {
-		names2 = append(names2, "Tries")
-	}
-	if a.Dear != b.Dear {
-		names2 = append(names2, "Dear")
-	}
-	if !wire.SameSlice(a.Log, b.Log) {
-		names2 = append(names2, "Log")
-	}
-	if a.Ready != b.Ready {
-		names2 = append(names2, "Ready")
-	}
-	return names2
+	d := StateDiffOf(a, b)
+	return state.FieldNames(graphgenStateChanges(&d))
+}
+
+func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "City", Change: &u.City},
+		state.FieldChange{Field: "Days", Change: &u.Days},
+		state.FieldChange{Field: "Budget", Change: &u.Budget},
+		state.FieldChange{Field: "Booked", Change: &u.Booked},
+		state.FieldChange{Field: "Facts", Change: &u.Facts},
+		state.FieldChange{Field: "Tags", Change: &u.Tags},
+		state.FieldChange{Field: "Tries", Change: &u.Tries},
+		state.FieldChange{Field: "Dear", Change: &u.Dear},
+		state.FieldChange{Field: "Log", Change: &u.Log},
+		state.FieldChange{Field: "Ready", Change: &u.Ready},
+	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
@@ -349,10 +414,7 @@ type TwoUpdate struct {
 
 // String prints what u changes.
 func (u TwoUpdate) String() string {
-	return state.FormatUpdate("TwoUpdate",
-		state.FieldChange{Field: "Foo", Change: &u.Foo},
-		state.FieldChange{Field: "Bar", Change: &u.Bar},
-	)
+	return state.FormatUpdate("TwoUpdate", graphgenTwoWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -360,6 +422,47 @@ func (u TwoUpdate) Equal(v TwoUpdate) bool {
 	f := &graphgenTwoFields
 	return f.Foo.EqualUpdate(&u.Foo, &v.Foo) &&
 		f.Bar.EqualUpdate(&u.Bar, &v.Bar)
+}
+
+// TwoDiff is how two values of Two differ: each field says how the field of that name does.
+// The zero TwoDiff says that they do not.
+type TwoDiff struct {
+	Foo state.Change[string]
+	Bar state.ListChange[string]
+}
+
+// TwoDiffOf returns what became of before in after, with which it shares memory.
+func TwoDiffOf(before, after Two) TwoDiff {
+	var d TwoDiff
+	if before.Foo != after.Foo {
+		d.Foo = state.Changed(before.Foo, after.Foo)
+	}
+	if !wire.SameSlice(before.Bar, after.Bar) {
+		d.Bar = graphgenTwoFields.Bar.Diff(before.Bar, after.Bar)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d TwoDiff) IsZero() bool {
+	return graphgenTwoChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d TwoDiff) Changes() []state.FieldChange {
+	return graphgenTwoChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d TwoDiff) String() string {
+	return state.FormatDiff(graphgenTwoChanges(&d))
+}
+
+func graphgenTwoChanges(d *TwoDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Foo", Change: &d.Foo},
+		state.FieldChange{Field: "Bar", Change: &d.Bar},
+	)
 }
 
 // TwoSchema is what a graph needs to know of Two: graph.New(name, TwoSchema).
@@ -374,6 +477,7 @@ var TwoSchema = &state.Schema[Two, TwoUpdate]{
 	Clone:        graphgenTwoClone,
 	Equal:        graphgenTwoEqual,
 	Changed:      graphgenTwoChanged,
+	Writes:       graphgenTwoWrites,
 	AppendUpdate: graphgenTwoAppendUpdate,
 	DecodeUpdate: graphgenTwoDecodeUpdate,
 }
@@ -450,18 +554,20 @@ func graphgenTwoClone(s Two) Two {
 }
 
 func graphgenTwoEqual(a, b Two) bool {
-	return graphgenTwoChanged(a, b) == nil
+	return a.Foo == b.Foo &&
+		wire.SameSlice(a.Bar, b.Bar)
 }
 
 func graphgenTwoChanged(a, b Two) []string {
-	var names2 []string
-	if a.Foo != b.Foo {
-		names2 = append(names2, "Foo")
-	}
-	if !wire.SameSlice(a.Bar, b.Bar) {
-		names2 = append(names2, "Bar")
-	}
-	return names2
+	d := TwoDiffOf(a, b)
+	return state.FieldNames(graphgenTwoChanges(&d))
+}
+
+func graphgenTwoWrites(u *TwoUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Foo", Change: &u.Foo},
+		state.FieldChange{Field: "Bar", Change: &u.Bar},
+	)
 }
 
 func graphgenTwoAppendUpdate(b []byte, u *TwoUpdate) ([]byte, error) {

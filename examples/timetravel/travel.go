@@ -67,15 +67,6 @@ func numbers(ctx context.Context, t thread) (map[checkpoint.ID]int, error) {
 	return number, nil
 }
 
-// difference returns a line for each field that two states differ in, in order of declaration.
-func difference(a, b State) []string {
-	var lines []string
-	for _, field := range StateSchema.Changed(a, b) {
-		lines = append(lines, fmt.Sprintf("%s: %s -> %s", field, value(a, field), value(b, field)))
-	}
-	return lines
-}
-
 // fields are those of State, as value knows them.
 var fields = [...]string{"City", "Days", "Budget", "Booked", "Facts", "Tags", "Tries", "Dear", "Log", "Ready"}
 
@@ -91,7 +82,7 @@ func value(s State, field string) string {
 	case "Booked":
 		var items []string
 		for _, i := range s.Booked {
-			items = append(items, fmt.Sprintf("%s %s %d", i.Kind, i.Name, i.Euros))
+			items = append(items, i.String())
 		}
 		return list(items)
 	case "Facts":

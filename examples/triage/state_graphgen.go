@@ -47,33 +47,7 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate",
-		state.FieldChange{Field: "Raw", Change: &u.Raw},
-		state.FieldChange{Field: "Ticket", Change: &u.Ticket},
-		state.FieldChange{Field: "Lang", Change: &u.Lang},
-		state.FieldChange{Field: "Category", Change: &u.Category},
-		state.FieldChange{Field: "Labels", Change: &u.Labels},
-		state.FieldChange{Field: "Amounts", Change: &u.Amounts},
-		state.FieldChange{Field: "Urgent", Change: &u.Urgent},
-		state.FieldChange{Field: "Priority", Change: &u.Priority},
-		state.FieldChange{Field: "ReplyHours", Change: &u.ReplyHours},
-		state.FieldChange{Field: "Desk", Change: &u.Desk},
-		state.FieldChange{Field: "Customer", Change: &u.Customer},
-		state.FieldChange{Field: "Order", Change: &u.Order},
-		state.FieldChange{Field: "Policy", Change: &u.Policy},
-		state.FieldChange{Field: "Facts", Change: &u.Facts},
-		state.FieldChange{Field: "Refundable", Change: &u.Refundable},
-		state.FieldChange{Field: "Handover", Change: &u.Handover},
-		state.FieldChange{Field: "Refund", Change: &u.Refund},
-		state.FieldChange{Field: "Decision", Change: &u.Decision},
-		state.FieldChange{Field: "Brief", Change: &u.Brief},
-		state.FieldChange{Field: "Reply", Change: &u.Reply},
-		state.FieldChange{Field: "Tries", Change: &u.Tries},
-		state.FieldChange{Field: "Problems", Change: &u.Problems},
-		state.FieldChange{Field: "Checks", Change: &u.Checks},
-		state.FieldChange{Field: "Outcome", Change: &u.Outcome},
-		state.FieldChange{Field: "Log", Change: &u.Log},
-	)
+	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -104,6 +78,158 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 		f.Checks.EqualUpdate(&u.Checks, &v.Checks) &&
 		f.Outcome.EqualUpdate(&u.Outcome, &v.Outcome) &&
 		f.Log.EqualUpdate(&u.Log, &v.Log)
+}
+
+// StateDiff is how two values of State differ: each field says how the field of that name does.
+// The zero StateDiff says that they do not.
+// Untracked fields are not compared.
+type StateDiff struct {
+	Raw        state.Change[[]byte]
+	Ticket     state.Change[Ticket]
+	Lang       state.Change[string]
+	Category   state.Change[Category]
+	Labels     state.ListChange[Category]
+	Amounts    state.Change[[]Money]
+	Urgent     state.Change[bool]
+	Priority   state.Change[int]
+	ReplyHours state.Change[int]
+	Desk       state.Change[string]
+	Customer   state.Change[Customer]
+	Order      state.Change[Order]
+	Policy     state.Change[Policy]
+	Facts      state.MapChange[string, string]
+	Refundable state.Change[bool]
+	Handover   state.Change[string]
+	Refund     state.Change[Money]
+	Decision   state.Change[Decision]
+	Reply      state.Change[*Reply]
+	Tries      state.Change[int]
+	Problems   state.Change[[]Problem]
+	Checks     state.KeyedChange[Check]
+	Outcome    state.Change[Outcome]
+	Log        state.ListChange[string]
+}
+
+// StateDiffOf returns what became of before in after, with which it shares memory.
+func StateDiffOf(before, after State) StateDiff {
+	var d StateDiff
+	if !wire.SameSlice(before.Raw, after.Raw) {
+		d.Raw = state.Changed(before.Raw, after.Raw)
+	}
+	if !(graphgenCodecTicket{}).Equal(&before.Ticket, &after.Ticket) {
+		d.Ticket = state.Changed(before.Ticket, after.Ticket)
+	}
+	if before.Lang != after.Lang {
+		d.Lang = state.Changed(before.Lang, after.Lang)
+	}
+	if before.Category != after.Category {
+		d.Category = state.Changed(before.Category, after.Category)
+	}
+	if !wire.SameSlice(before.Labels, after.Labels) {
+		d.Labels = graphgenStateFields.Labels.Diff(before.Labels, after.Labels)
+	}
+	if !wire.SameSlice(before.Amounts, after.Amounts) {
+		d.Amounts = state.Changed(before.Amounts, after.Amounts)
+	}
+	if before.Urgent != after.Urgent {
+		d.Urgent = state.Changed(before.Urgent, after.Urgent)
+	}
+	if before.Priority != after.Priority {
+		d.Priority = state.Changed(before.Priority, after.Priority)
+	}
+	if before.ReplyHours != after.ReplyHours {
+		d.ReplyHours = state.Changed(before.ReplyHours, after.ReplyHours)
+	}
+	if before.Desk != after.Desk {
+		d.Desk = state.Changed(before.Desk, after.Desk)
+	}
+	if before.Customer != after.Customer {
+		d.Customer = state.Changed(before.Customer, after.Customer)
+	}
+	if !(graphgenCodecOrder{}).Equal(&before.Order, &after.Order) {
+		d.Order = state.Changed(before.Order, after.Order)
+	}
+	if before.Policy != after.Policy {
+		d.Policy = state.Changed(before.Policy, after.Policy)
+	}
+	if !wire.SameMap(before.Facts, after.Facts) {
+		d.Facts = graphgenStateFields.Facts.Diff(before.Facts, after.Facts)
+	}
+	if before.Refundable != after.Refundable {
+		d.Refundable = state.Changed(before.Refundable, after.Refundable)
+	}
+	if before.Handover != after.Handover {
+		d.Handover = state.Changed(before.Handover, after.Handover)
+	}
+	if before.Refund != after.Refund {
+		d.Refund = state.Changed(before.Refund, after.Refund)
+	}
+	if before.Decision != after.Decision {
+		d.Decision = state.Changed(before.Decision, after.Decision)
+	}
+	if !(graphgenCodecPointerToReply{}).Equal(&before.Reply, &after.Reply) {
+		d.Reply = state.Changed(before.Reply, after.Reply)
+	}
+	if before.Tries != after.Tries {
+		d.Tries = state.Changed(before.Tries, after.Tries)
+	}
+	if !wire.SameSlice(before.Problems, after.Problems) {
+		d.Problems = state.Changed(before.Problems, after.Problems)
+	}
+	if !wire.SameSlice(before.Checks, after.Checks) {
+		d.Checks = graphgenStateFields.Checks.Diff(before.Checks, after.Checks)
+	}
+	if before.Outcome != after.Outcome {
+		d.Outcome = state.Changed(before.Outcome, after.Outcome)
+	}
+	if !wire.SameSlice(before.Log, after.Log) {
+		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateDiff) IsZero() bool {
+	return graphgenStateChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateDiff) Changes() []state.FieldChange {
+	return graphgenStateChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateDiff) String() string {
+	return state.FormatDiff(graphgenStateChanges(&d))
+}
+
+func graphgenStateChanges(d *StateDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Raw", Change: &d.Raw},
+		state.FieldChange{Field: "Ticket", Change: &d.Ticket},
+		state.FieldChange{Field: "Lang", Change: &d.Lang},
+		state.FieldChange{Field: "Category", Change: &d.Category},
+		state.FieldChange{Field: "Labels", Change: &d.Labels},
+		state.FieldChange{Field: "Amounts", Change: &d.Amounts},
+		state.FieldChange{Field: "Urgent", Change: &d.Urgent},
+		state.FieldChange{Field: "Priority", Change: &d.Priority},
+		state.FieldChange{Field: "ReplyHours", Change: &d.ReplyHours},
+		state.FieldChange{Field: "Desk", Change: &d.Desk},
+		state.FieldChange{Field: "Customer", Change: &d.Customer},
+		state.FieldChange{Field: "Order", Change: &d.Order},
+		state.FieldChange{Field: "Policy", Change: &d.Policy},
+		state.FieldChange{Field: "Facts", Change: &d.Facts},
+		state.FieldChange{Field: "Refundable", Change: &d.Refundable},
+		state.FieldChange{Field: "Handover", Change: &d.Handover},
+		state.FieldChange{Field: "Refund", Change: &d.Refund},
+		state.FieldChange{Field: "Decision", Change: &d.Decision},
+		state.FieldChange{Field: "Reply", Change: &d.Reply},
+		state.FieldChange{Field: "Tries", Change: &d.Tries},
+		state.FieldChange{Field: "Problems", Change: &d.Problems},
+		state.FieldChange{Field: "Checks", Change: &d.Checks},
+		state.FieldChange{Field: "Outcome", Change: &d.Outcome},
+		state.FieldChange{Field: "Log", Change: &d.Log},
+	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
@@ -141,6 +267,7 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 	Clone:        graphgenStateClone,
 	Equal:        graphgenStateEqual,
 	Changed:      graphgenStateChanged,
+	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
 }
@@ -489,84 +616,65 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return graphgenStateChanged(a, b) == nil
+	return wire.SameSlice(a.Raw, b.Raw) &&
+		graphgenCodecTicket{}.Equal(&a.Ticket, &b.Ticket) &&
+		a.Lang == b.Lang &&
+		a.Category == b.Category &&
+		wire.SameSlice(a.Labels, b.Labels) &&
+		wire.SameSlice(a.Amounts, b.Amounts) &&
+		a.Urgent == b.Urgent &&
+		a.Priority == b.Priority &&
+		a.ReplyHours == b.ReplyHours &&
+		a.Desk == b.Desk &&
+		a.Customer == b.Customer &&
+		graphgenCodecOrder{}.Equal(&a.Order, &b.Order) &&
+		a.Policy == b.Policy &&
+		wire.SameMap(a.Facts, b.Facts) &&
+		a.Refundable == b.Refundable &&
+		a.Handover == b.Handover &&
+		a.Refund == b.Refund &&
+		a.Decision == b.Decision &&
+		graphgenCodecPointerToReply{}.Equal(&a.Reply, &b.Reply) &&
+		a.Tries == b.Tries &&
+		wire.SameSlice(a.Problems, b.Problems) &&
+		wire.SameSlice(a.Checks, b.Checks) &&
+		a.Outcome == b.Outcome &&
+		wire.SameSlice(a.Log, b.Log)
 }
 
 func graphgenStateChanged(a, b State) []string {
-	var names []string
-	if !wire.SameSlice(a.Raw, b.Raw) {
-		names = append(names, "Raw")
-	}
-	if !(graphgenCodecTicket{}).Equal(&a.Ticket, &b.Ticket) {
-		names = append(names, "Ticket")
-	}
-	if a.Lang != b.Lang {
-		names = append(names, "Lang")
-	}
-	if a.Category != b.Category {
-		names = append(names, "Category")
-	}
-	if !wire.SameSlice(a.Labels, b.Labels) {
-		names = append(names, "Labels")
-	}
-	if !wire.SameSlice(a.Amounts, b.Amounts) {
-		names = append(names, "Amounts")
-	}
-	if a.Urgent != b.Urgent {
-		names = append(names, "Urgent")
-	}
-	if a.Priority != b.Priority {
-		names = append(names, "Priority")
-	}
-	if a.ReplyHours != b.ReplyHours {
-		names = append(names, "ReplyHours")
-	}
-	if a.Desk != b.Desk {
-		names = append(names, "Desk")
-	}
-	if a.Customer != b.Customer {
-		names = append(names, "Customer")
-	}
-	if !(graphgenCodecOrder{}).Equal(&a.Order, &b.Order) {
-		names = append(names, "Order")
-	}
-	if a.Policy != b.Policy {
-		names = append(names, "Policy")
-	}
-	if !wire.SameMap(a.Facts, b.Facts) {
-		names = append(names, "Facts")
-	}
-	if a.Refundable != b.Refundable {
-		names = append(names, "Refundable")
-	}
-	if a.Handover != b.Handover {
-		names = append(names, "Handover")
-	}
-	if a.Refund != b.Refund {
-		names = append(names, "Refund")
-	}
-	if a.Decision != b.Decision {
-		names = append(names, "Decision")
-	}
-	if !(graphgenCodecPointerToReply{}).Equal(&a.Reply, &b.Reply) {
-		names = append(names, "Reply")
-	}
-	if a.Tries != b.Tries {
-		names = append(names, "Tries")
-	}
-	if !wire.SameSlice(a.Problems, b.Problems) {
-		names = append(names, "Problems")
-	}
-	if !wire.SameSlice(a.Checks, b.Checks) {
-		names = append(names, "Checks")
-	}
-	if a.Outcome != b.Outcome {
-		names = append(names, "Outcome")
-	}
-	if !wire.SameSlice(a.Log, b.Log) {
-		names = append(names, "Log")
-	}
-	return names
+	d := StateDiffOf(a, b)
+	return state.FieldNames(graphgenStateChanges(&d))
+}
+
+func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Raw", Change: &u.Raw},
+		state.FieldChange{Field: "Ticket", Change: &u.Ticket},
+		state.FieldChange{Field: "Lang", Change: &u.Lang},
+		state.FieldChange{Field: "Category", Change: &u.Category},
+		state.FieldChange{Field: "Labels", Change: &u.Labels},
+		state.FieldChange{Field: "Amounts", Change: &u.Amounts},
+		state.FieldChange{Field: "Urgent", Change: &u.Urgent},
+		state.FieldChange{Field: "Priority", Change: &u.Priority},
+		state.FieldChange{Field: "ReplyHours", Change: &u.ReplyHours},
+		state.FieldChange{Field: "Desk", Change: &u.Desk},
+		state.FieldChange{Field: "Customer", Change: &u.Customer},
+		state.FieldChange{Field: "Order", Change: &u.Order},
+		state.FieldChange{Field: "Policy", Change: &u.Policy},
+		state.FieldChange{Field: "Facts", Change: &u.Facts},
+		state.FieldChange{Field: "Refundable", Change: &u.Refundable},
+		state.FieldChange{Field: "Handover", Change: &u.Handover},
+		state.FieldChange{Field: "Refund", Change: &u.Refund},
+		state.FieldChange{Field: "Decision", Change: &u.Decision},
+		state.FieldChange{Field: "Brief", Change: &u.Brief},
+		state.FieldChange{Field: "Reply", Change: &u.Reply},
+		state.FieldChange{Field: "Tries", Change: &u.Tries},
+		state.FieldChange{Field: "Problems", Change: &u.Problems},
+		state.FieldChange{Field: "Checks", Change: &u.Checks},
+		state.FieldChange{Field: "Outcome", Change: &u.Outcome},
+		state.FieldChange{Field: "Log", Change: &u.Log},
+	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {

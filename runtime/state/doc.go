@@ -20,6 +20,16 @@
 // [Set], [Append], [Put] and [Add] make operation sets for literals in inputs and tests. [Apply] merges an update
 // in a test.
 //
+// # Comparing states
+//
+// graphgen also makes a type of what differs between two states, with a field for each field that is stored:
+//
+//	reducer           diff
+//	append, union     [ListChange]
+//	upsert            [KeyedChange]
+//	merge             [MapChange]
+//	all others        [Change]
+//
 // # What is stored
 //
 // A snapshot is a MessagePack map of the fields that were ever written, by wire name, in bytewise order of the names.
@@ -33,6 +43,9 @@
 // Everything below [Schema], [Live] and the operation sets is for generated code. For a state S that is, in this order:
 //
 //   - the type SUpdate, a struct of operation sets, with String ([FormatUpdate]) and Equal;
+//   - the type SDiff, a struct with a [Change], [ListChange], [KeyedChange] or [MapChange] for each field that is stored, with IsZero,
+//     Changes and String ([FormatDiff]), and the function SDiffOf: it compares each field, and asks the field's description how those that
+//     differ do;
 //   - the variable SSchema, and a conversion of S that stops compiling when S changes;
 //   - the variable graphgenSFields, a struct that describes each field once: how it is called, merged, written, read and
 //     compared ([ListField] and its like). Its methods write, read and compare updates;

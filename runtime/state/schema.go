@@ -17,6 +17,9 @@ type Schema[S, U any] struct {
 	// Changed returns the Go names of the fields in which a and b differ, in order of declaration; nil when
 	// they are equal. Strict runs use it to name the field that a node wrote through.
 	Changed func(a, b S) []string
+	// Writes returns the fields that u changes, each with what is done to it, in order of declaration; nil when u
+	// changes nothing. What it returns refers to u.
+	Writes func(u *U) []FieldChange
 	// AppendUpdate and DecodeUpdate are the codec of pending writes. Untracked fields are left out. DecodeUpdate
 	// replaces all of u and keeps no reference to b; its errors are *DecodeError.
 	AppendUpdate func(b []byte, u *U) ([]byte, error)

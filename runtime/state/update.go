@@ -151,16 +151,37 @@ func equalVals[T any](codec Codec[T], a, b []T) bool {
 	return true
 }
 
-// Change is what an update does to one field.
-type Change interface {
-	IsZero() bool
-	String() string
+// FieldChange is what becomes of one field: what an update does to it, or how it differs between two states.
+type FieldChange struct {
+	Field  string // in Go
+	Change interface {
+		IsZero() bool
+		String() string
+	}
 }
 
-// FieldChange is a Change with the name of its field in Go.
-type FieldChange struct {
-	Field  string
-	Change Change
+// Changes returns those of all that change something, in their order; nil when there are none. It is for generated code, and
+// takes all for itself.
+func Changes(all ...FieldChange) []FieldChange {
+	var changes []FieldChange
+	for _, c := range all {
+		if !c.Change.IsZero() {
+			if changes == nil {
+				changes = all[:0]
+			}
+			changes = append(changes, c)
+		}
+	}
+	return changes
+}
+
+// FieldNames returns the Go names of the fields that change; nil when there are none.
+func FieldNames(changes []FieldChange) []string {
+	var names []string
+	for _, c := range changes {
+		names = append(names, c.Field)
+	}
+	return names
 }
 
 // FormatUpdate prints an update by what it changes, for the String methods of generated code:
@@ -169,12 +190,11 @@ func FormatUpdate(name string, changes ...FieldChange) string {
 	var b strings.Builder
 	b.WriteString(name)
 	b.WriteByte('{')
-	sep := ""
-	for _, c := range changes {
-		if !c.Change.IsZero() {
-			b.WriteString(sep + c.Field + ": " + c.Change.String())
-			sep = ", "
+	for i, c := range Changes(changes...) {
+		if i > 0 {
+			b.WriteString(", ")
 		}
+		b.WriteString(c.Field + ": " + c.Change.String())
 	}
 	b.WriteByte('}')
 	return b.String()

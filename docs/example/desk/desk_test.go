@@ -118,6 +118,36 @@ func ExampleWhatIf() {
 	// 0 input  []
 }
 
+func ExampleBetween() {
+	ctx := context.Background()
+	app, err := desk.NewReader(memory.New())
+	if err != nil {
+		log.Fatal(err)
+	}
+	t := app.Thread("t-1")
+	res, err := t.Invoke(ctx, desk.StateUpdate{Names: state.Append("b", "a")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	start, err := desk.BeforeNode(ctx, t, "read")
+	if err != nil {
+		log.Fatal(err)
+	}
+	diff, err := desk.Between(ctx, t, start, res.Checkpoint)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for name, text := range diff.Found.Added {
+		fmt.Println(name, "was found:", text)
+	}
+	fmt.Println(diff)
+	// Unordered output:
+	// a was found: A
+	// b was found: B
+	// Found: add map[a:A b:B]
+	// Log: append [read b read a found A B]
+}
+
 func ExampleNewOffice() {
 	ctx, saver := context.Background(), memory.New()
 	app, err := desk.NewOffice(saver)

@@ -25,12 +25,7 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate",
-		state.FieldChange{Field: "Order", Change: &u.Order},
-		state.FieldChange{Field: "Names", Change: &u.Names},
-		state.FieldChange{Field: "Found", Change: &u.Found},
-		state.FieldChange{Field: "Log", Change: &u.Log},
-	)
+	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -40,6 +35,57 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 		f.Names.EqualUpdate(&u.Names, &v.Names) &&
 		f.Found.EqualUpdate(&u.Found, &v.Found) &&
 		f.Log.EqualUpdate(&u.Log, &v.Log)
+}
+
+// StateDiff is how two values of State differ: each field says how the field of that name does.
+// The zero StateDiff says that they do not.
+type StateDiff struct {
+	Order state.Change[string]
+	Names state.ListChange[string]
+	Found state.MapChange[string, string]
+	Log   state.ListChange[string]
+}
+
+// StateDiffOf returns what became of before in after, with which it shares memory.
+func StateDiffOf(before, after State) StateDiff {
+	var d StateDiff
+	if before.Order != after.Order {
+		d.Order = state.Changed(before.Order, after.Order)
+	}
+	if !wire.SameSlice(before.Names, after.Names) {
+		d.Names = graphgenStateFields.Names.Diff(before.Names, after.Names)
+	}
+	if !wire.SameMap(before.Found, after.Found) {
+		d.Found = graphgenStateFields.Found.Diff(before.Found, after.Found)
+	}
+	if !wire.SameSlice(before.Log, after.Log) {
+		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateDiff) IsZero() bool {
+	return graphgenStateChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateDiff) Changes() []state.FieldChange {
+	return graphgenStateChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateDiff) String() string {
+	return state.FormatDiff(graphgenStateChanges(&d))
+}
+
+func graphgenStateChanges(d *StateDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Order", Change: &d.Order},
+		state.FieldChange{Field: "Names", Change: &d.Names},
+		state.FieldChange{Field: "Found", Change: &d.Found},
+		state.FieldChange{Field: "Log", Change: &d.Log},
+	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
@@ -56,6 +102,7 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 	Clone:        graphgenStateClone,
 	Equal:        graphgenStateEqual,
 	Changed:      graphgenStateChanged,
+	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
 }
@@ -159,24 +206,24 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return graphgenStateChanged(a, b) == nil
+	return a.Order == b.Order &&
+		wire.SameSlice(a.Names, b.Names) &&
+		wire.SameMap(a.Found, b.Found) &&
+		wire.SameSlice(a.Log, b.Log)
 }
 
 func graphgenStateChanged(a, b State) []string {
-	var names []string
-	if a.Order != b.Order {
-		names = append(names, "Order")
-	}
-	if !wire.SameSlice(a.Names, b.Names) {
-		names = append(names, "Names")
-	}
-	if !wire.SameMap(a.Found, b.Found) {
-		names = append(names, "Found")
-	}
-	if !wire.SameSlice(a.Log, b.Log) {
-		names = append(names, "Log")
-	}
-	return names
+	d := StateDiffOf(a, b)
+	return state.FieldNames(graphgenStateChanges(&d))
+}
+
+func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Order", Change: &u.Order},
+		state.FieldChange{Field: "Names", Change: &u.Names},
+		state.FieldChange{Field: "Found", Change: &u.Found},
+		state.FieldChange{Field: "Log", Change: &u.Log},
+	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
@@ -219,10 +266,7 @@ type LetterUpdate struct {
 
 // String prints what u changes.
 func (u LetterUpdate) String() string {
-	return state.FormatUpdate("LetterUpdate",
-		state.FieldChange{Field: "To", Change: &u.To},
-		state.FieldChange{Field: "Lines", Change: &u.Lines},
-	)
+	return state.FormatUpdate("LetterUpdate", graphgenLetterWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -230,6 +274,47 @@ func (u LetterUpdate) Equal(v LetterUpdate) bool {
 	f := &graphgenLetterFields
 	return f.To.EqualUpdate(&u.To, &v.To) &&
 		f.Lines.EqualUpdate(&u.Lines, &v.Lines)
+}
+
+// LetterDiff is how two values of Letter differ: each field says how the field of that name does.
+// The zero LetterDiff says that they do not.
+type LetterDiff struct {
+	To    state.Change[string]
+	Lines state.ListChange[string]
+}
+
+// LetterDiffOf returns what became of before in after, with which it shares memory.
+func LetterDiffOf(before, after Letter) LetterDiff {
+	var d LetterDiff
+	if before.To != after.To {
+		d.To = state.Changed(before.To, after.To)
+	}
+	if !wire.SameSlice(before.Lines, after.Lines) {
+		d.Lines = graphgenLetterFields.Lines.Diff(before.Lines, after.Lines)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d LetterDiff) IsZero() bool {
+	return graphgenLetterChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d LetterDiff) Changes() []state.FieldChange {
+	return graphgenLetterChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d LetterDiff) String() string {
+	return state.FormatDiff(graphgenLetterChanges(&d))
+}
+
+func graphgenLetterChanges(d *LetterDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "To", Change: &d.To},
+		state.FieldChange{Field: "Lines", Change: &d.Lines},
+	)
 }
 
 // LetterSchema is what a graph needs to know of Letter: graph.New(name, LetterSchema).
@@ -244,6 +329,7 @@ var LetterSchema = &state.Schema[Letter, LetterUpdate]{
 	Clone:        graphgenLetterClone,
 	Equal:        graphgenLetterEqual,
 	Changed:      graphgenLetterChanged,
+	Writes:       graphgenLetterWrites,
 	AppendUpdate: graphgenLetterAppendUpdate,
 	DecodeUpdate: graphgenLetterDecodeUpdate,
 }
@@ -320,18 +406,20 @@ func graphgenLetterClone(s Letter) Letter {
 }
 
 func graphgenLetterEqual(a, b Letter) bool {
-	return graphgenLetterChanged(a, b) == nil
+	return a.To == b.To &&
+		wire.SameSlice(a.Lines, b.Lines)
 }
 
 func graphgenLetterChanged(a, b Letter) []string {
-	var names []string
-	if a.To != b.To {
-		names = append(names, "To")
-	}
-	if !wire.SameSlice(a.Lines, b.Lines) {
-		names = append(names, "Lines")
-	}
-	return names
+	d := LetterDiffOf(a, b)
+	return state.FieldNames(graphgenLetterChanges(&d))
+}
+
+func graphgenLetterWrites(u *LetterUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "To", Change: &u.To},
+		state.FieldChange{Field: "Lines", Change: &u.Lines},
+	)
 }
 
 func graphgenLetterAppendUpdate(b []byte, u *LetterUpdate) ([]byte, error) {

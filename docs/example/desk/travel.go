@@ -26,3 +26,16 @@ func WhatIf(ctx context.Context, t graph.Thread[State, StateUpdate], node graph.
 	}
 	return t.Resume(ctx)
 }
+
+// Between returns what became of a thread's state from one checkpoint to another.
+func Between(ctx context.Context, t graph.Thread[State, StateUpdate], from, to checkpoint.ID) (StateDiff, error) {
+	before, err := t.At(from).State(ctx)
+	if err != nil {
+		return StateDiff{}, err
+	}
+	after, err := t.At(to).State(ctx)
+	if err != nil {
+		return StateDiff{}, err
+	}
+	return StateDiffOf(before.State, after.State), nil
+}

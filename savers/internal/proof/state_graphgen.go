@@ -24,11 +24,7 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate",
-		state.FieldChange{Field: "Log", Change: &u.Log},
-		state.FieldChange{Field: "Count", Change: &u.Count},
-		state.FieldChange{Field: "Facts", Change: &u.Facts},
-	)
+	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -37,6 +33,52 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 	return f.Log.EqualUpdate(&u.Log, &v.Log) &&
 		f.Count.EqualUpdate(&u.Count, &v.Count) &&
 		f.Facts.EqualUpdate(&u.Facts, &v.Facts)
+}
+
+// StateDiff is how two values of State differ: each field says how the field of that name does.
+// The zero StateDiff says that they do not.
+type StateDiff struct {
+	Log   state.ListChange[string]
+	Count state.Change[int64]
+	Facts state.MapChange[string, string]
+}
+
+// StateDiffOf returns what became of before in after, with which it shares memory.
+func StateDiffOf(before, after State) StateDiff {
+	var d StateDiff
+	if !wire.SameSlice(before.Log, after.Log) {
+		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
+	}
+	if before.Count != after.Count {
+		d.Count = state.Changed(before.Count, after.Count)
+	}
+	if !wire.SameMap(before.Facts, after.Facts) {
+		d.Facts = graphgenStateFields.Facts.Diff(before.Facts, after.Facts)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateDiff) IsZero() bool {
+	return graphgenStateChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateDiff) Changes() []state.FieldChange {
+	return graphgenStateChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateDiff) String() string {
+	return state.FormatDiff(graphgenStateChanges(&d))
+}
+
+func graphgenStateChanges(d *StateDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Log", Change: &d.Log},
+		state.FieldChange{Field: "Count", Change: &d.Count},
+		state.FieldChange{Field: "Facts", Change: &d.Facts},
+	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
@@ -52,6 +94,7 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 	Clone:        graphgenStateClone,
 	Equal:        graphgenStateEqual,
 	Changed:      graphgenStateChanged,
+	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
 }
@@ -142,21 +185,22 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return graphgenStateChanged(a, b) == nil
+	return wire.SameSlice(a.Log, b.Log) &&
+		a.Count == b.Count &&
+		wire.SameMap(a.Facts, b.Facts)
 }
 
 func graphgenStateChanged(a, b State) []string {
-	var names []string
-	if !wire.SameSlice(a.Log, b.Log) {
-		names = append(names, "Log")
-	}
-	if a.Count != b.Count {
-		names = append(names, "Count")
-	}
-	if !wire.SameMap(a.Facts, b.Facts) {
-		names = append(names, "Facts")
-	}
-	return names
+	d := StateDiffOf(a, b)
+	return state.FieldNames(graphgenStateChanges(&d))
+}
+
+func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Log", Change: &u.Log},
+		state.FieldChange{Field: "Count", Change: &u.Count},
+		state.FieldChange{Field: "Facts", Change: &u.Facts},
+	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {

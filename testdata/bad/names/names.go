@@ -13,3 +13,11 @@ func graphgenState() {} // want `graphgenState: graphgen declares this name for 
 type graphgenStateFields int // want `graphgenStateFields: graphgen declares this name for State`
 
 const graphgenStateNew = 2 // want `graphgenStateNew: graphgen declares this name for State`
+
+func StateDiff() {} // want `StateDiff: graphgen declares this name for State`
+
+var StateDiffOf = 3 // want `StateDiffOf: graphgen declares this name for State`
+
+type graphgenStateWrites int // want `graphgenStateWrites: graphgen declares this name for State`
+
+var graphgenStateChanges = 4 // want `graphgenStateChanges: graphgen declares this name for State`

@@ -29,16 +29,7 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state2.FormatUpdate("StateUpdate",
-		state2.FieldChange{Field: "Plain", Change: &u.Plain},
-		state2.FieldChange{Field: "Full", Change: &u.Full},
-		state2.FieldChange{Field: "Plains", Change: &u.Plains},
-		state2.FieldChange{Field: "Fulls", Change: &u.Fulls},
-		state2.FieldChange{Field: "Binary", Change: &u.Binary},
-		state2.FieldChange{Field: "Text", Change: &u.Text},
-		state2.FieldChange{Field: "Tags", Change: &u.Tags},
-		state2.FieldChange{Field: "Pointer", Change: &u.Pointer},
-	)
+	return state2.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -52,6 +43,77 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 		f.Text.EqualUpdate(&u.Text, &v.Text) &&
 		f.Tags.EqualUpdate(&u.Tags, &v.Tags) &&
 		f.Pointer.EqualUpdate(&u.Pointer, &v.Pointer)
+}
+
+// StateDiff is how two values of State differ: each field says how the field of that name does.
+// The zero StateDiff says that they do not.
+type StateDiff struct {
+	Plain   state2.Change[Plain]
+	Full    state2.Change[Full]
+	Plains  state2.ListChange[Plain]
+	Fulls   state2.MapChange[string, *Full]
+	Binary  state2.Change[Binary]
+	Text    state2.Change[[]Text]
+	Tags    state2.ListChange[string]
+	Pointer state2.Change[*Text]
+}
+
+// StateDiffOf returns what became of before in after, with which it shares memory.
+func StateDiffOf(before, after State) StateDiff {
+	var d StateDiff
+	if !wire.SameBytes(wire.Marshal(before.Plain.AppendWire), wire.Marshal(after.Plain.AppendWire)) {
+		d.Plain = state2.Changed(before.Plain, after.Plain)
+	}
+	if !before.Full.Equal(after.Full) {
+		d.Full = state2.Changed(before.Full, after.Full)
+	}
+	if !(graphgenCodecSliceOfPlain{}).Equal(&before.Plains, &after.Plains) {
+		d.Plains = graphgenStateFields.Plains.Diff(before.Plains, after.Plains)
+	}
+	if !(graphgenCodecMapOfStringToPointerToFull{}).Equal(&before.Fulls, &after.Fulls) {
+		d.Fulls = graphgenStateFields.Fulls.Diff(before.Fulls, after.Fulls)
+	}
+	if !wire.SameBytes(before.Binary.MarshalBinary, after.Binary.MarshalBinary) {
+		d.Binary = state2.Changed(before.Binary, after.Binary)
+	}
+	if !(graphgenCodecSliceOfText{}).Equal(&before.Text, &after.Text) {
+		d.Text = state2.Changed(before.Text, after.Text)
+	}
+	if !wire.SameSlice(before.Tags, after.Tags) {
+		d.Tags = graphgenStateFields.Tags.Diff(before.Tags, after.Tags)
+	}
+	if !(graphgenCodecPointerToText{}).Equal(&before.Pointer, &after.Pointer) {
+		d.Pointer = state2.Changed(before.Pointer, after.Pointer)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateDiff) IsZero() bool {
+	return graphgenStateChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateDiff) Changes() []state2.FieldChange {
+	return graphgenStateChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateDiff) String() string {
+	return state2.FormatDiff(graphgenStateChanges(&d))
+}
+
+func graphgenStateChanges(d *StateDiff) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "Plain", Change: &d.Plain},
+		state2.FieldChange{Field: "Full", Change: &d.Full},
+		state2.FieldChange{Field: "Plains", Change: &d.Plains},
+		state2.FieldChange{Field: "Fulls", Change: &d.Fulls},
+		state2.FieldChange{Field: "Binary", Change: &d.Binary},
+		state2.FieldChange{Field: "Text", Change: &d.Text},
+		state2.FieldChange{Field: "Tags", Change: &d.Tags},
+		state2.FieldChange{Field: "Pointer", Change: &d.Pointer},
+	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
@@ -72,6 +134,7 @@ var StateSchema = &state2.Schema[State, StateUpdate]{
 	Clone:        graphgenStateClone,
 	Equal:        graphgenStateEqual,
 	Changed:      graphgenStateChanged,
+	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
 }
@@ -226,36 +289,32 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return graphgenStateChanged(a, b) == nil
+	return wire.SameBytes(wire.Marshal(a.Plain.AppendWire), wire.Marshal(b.Plain.AppendWire)) &&
+		a.Full.Equal(b.Full) &&
+		graphgenCodecSliceOfPlain{}.Equal(&a.Plains, &b.Plains) &&
+		graphgenCodecMapOfStringToPointerToFull{}.Equal(&a.Fulls, &b.Fulls) &&
+		wire.SameBytes(a.Binary.MarshalBinary, b.Binary.MarshalBinary) &&
+		graphgenCodecSliceOfText{}.Equal(&a.Text, &b.Text) &&
+		wire.SameSlice(a.Tags, b.Tags) &&
+		graphgenCodecPointerToText{}.Equal(&a.Pointer, &b.Pointer)
 }
 
 func graphgenStateChanged(a, b State) []string {
-	var names []string
-	if !wire.SameBytes(wire.Marshal(a.Plain.AppendWire), wire.Marshal(b.Plain.AppendWire)) {
-		names = append(names, "Plain")
-	}
-	if !a.Full.Equal(b.Full) {
-		names = append(names, "Full")
-	}
-	if !(graphgenCodecSliceOfPlain{}).Equal(&a.Plains, &b.Plains) {
-		names = append(names, "Plains")
-	}
-	if !(graphgenCodecMapOfStringToPointerToFull{}).Equal(&a.Fulls, &b.Fulls) {
-		names = append(names, "Fulls")
-	}
-	if !wire.SameBytes(a.Binary.MarshalBinary, b.Binary.MarshalBinary) {
-		names = append(names, "Binary")
-	}
-	if !(graphgenCodecSliceOfText{}).Equal(&a.Text, &b.Text) {
-		names = append(names, "Text")
-	}
-	if !wire.SameSlice(a.Tags, b.Tags) {
-		names = append(names, "Tags")
-	}
-	if !(graphgenCodecPointerToText{}).Equal(&a.Pointer, &b.Pointer) {
-		names = append(names, "Pointer")
-	}
-	return names
+	d := StateDiffOf(a, b)
+	return state2.FieldNames(graphgenStateChanges(&d))
+}
+
+func graphgenStateWrites(u *StateUpdate) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "Plain", Change: &u.Plain},
+		state2.FieldChange{Field: "Full", Change: &u.Full},
+		state2.FieldChange{Field: "Plains", Change: &u.Plains},
+		state2.FieldChange{Field: "Fulls", Change: &u.Fulls},
+		state2.FieldChange{Field: "Binary", Change: &u.Binary},
+		state2.FieldChange{Field: "Text", Change: &u.Text},
+		state2.FieldChange{Field: "Tags", Change: &u.Tags},
+		state2.FieldChange{Field: "Pointer", Change: &u.Pointer},
+	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {

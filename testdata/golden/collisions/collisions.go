@@ -32,12 +32,15 @@ type State struct {
 	Share   []k        `graph:"union"`
 	Fields  Fields
 	EndStep map[k]list `graph:"merge"`
+	Changes d
+	before  after
 }
 
 type (
 	a    struct{ b, c []int }
 	b    struct{ a *b }
 	c    string
+	d    struct{ after, before []int }
 	e    struct{ err, r, v string }
 	k    int
 	l    []out
@@ -52,6 +55,9 @@ type (
 	x    struct{ m m }
 	y    float64
 	list struct{ depth y }
+
+	before struct{ d *d }
+	after  struct{ a []before }
 
 	// Codec and Fields end names of helpers.
 	Codec  struct{ OK w }

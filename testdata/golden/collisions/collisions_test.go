@@ -6,7 +6,7 @@ import (
 	"github.com/graphgen-go/graphgen/testdata/golden/goldentest"
 )
 
-func TestStateTravels(t *testing.T) { goldentest.State(t, StateSchema, nil) }
+func TestStateTravels(t *testing.T) { goldentest.State(t, StateSchema, StateDiffOf, nil) }
 
 func TestPayloadTravels(t *testing.T) { goldentest.Payload[b](t, nil) }
 

@@ -38,12 +38,140 @@ type StateUpdate struct {
 	Share   state2.Unique[k]
 	Fields  state2.Value[Fields]
 	EndStep state2.Map[k, list]
+	Changes state2.Value[d]
+	before  state2.Value[after]
+}
+
+// StateDiff is how two values of State differ: each field says how the field of that name does.
+// The zero StateDiff says that they do not.
+type StateDiff struct {
+	String  state2.Change[string]
+	Equal   state2.ListChange[e]
+	Clone   state2.Change[map[string]v]
+	Core    state2.Change[int]
+	Init    state2.Change[bool]
+	View    state2.Change[*u]
+	Load    state2.Change[s]
+	Merge   state2.KeyedChange[r]
+	Begin   state2.Change[a]
+	End     state2.Change[l]
+	f       state2.Change[string]
+	s       state2.Change[int]
+	Field   state2.Change[x]
+	Adopt   state2.Change[state3.Core]
+	IsZero  state2.Change[k]
+	Codec   state2.Change[Codec]
+	Foreign state2.ListChange[state3.Core]
+	Share   state2.ListChange[k]
+	Fields  state2.Change[Fields]
+	EndStep state2.MapChange[k, list]
+	Changes state2.Change[d]
+	before  state2.Change[after]
+}
+
+// StateDiffOf returns what became of before2 in after2, with which it shares memory.
+func StateDiffOf(before2, after2 State) StateDiff {
+	var d2 StateDiff
+	if before2.String != after2.String {
+		d2.String = state2.Changed(before2.String, after2.String)
+	}
+	if !wire.SameSlice(before2.Equal, after2.Equal) {
+		d2.Equal = graphgenStateFields.Equal.Diff(before2.Equal, after2.Equal)
+	}
+	if !(graphgenCodecMapOfStringToV{}).Equal(&before2.Clone, &after2.Clone) {
+		d2.Clone = state2.Changed(before2.Clone, after2.Clone)
+	}
+	if before2.Core != after2.Core {
+		d2.Core = state2.Changed(before2.Core, after2.Core)
+	}
+	if before2.Init != after2.Init {
+		d2.Init = state2.Changed(before2.Init, after2.Init)
+	}
+	if !(graphgenCodecPointerToU{}).Equal(&before2.View, &after2.View) {
+		d2.View = state2.Changed(before2.View, after2.View)
+	}
+	if before2.Load != after2.Load {
+		d2.Load = state2.Changed(before2.Load, after2.Load)
+	}
+	if !wire.SameSlice(before2.Merge, after2.Merge) {
+		d2.Merge = graphgenStateFields.Merge.Diff(before2.Merge, after2.Merge)
+	}
+	if !(graphgenCodecA{}).Equal(&before2.Begin, &after2.Begin) {
+		d2.Begin = state2.Changed(before2.Begin, after2.Begin)
+	}
+	if !wire.SameSlice(before2.End, after2.End) {
+		d2.End = state2.Changed(before2.End, after2.End)
+	}
+	if before2.f != after2.f {
+		d2.f = state2.Changed(before2.f, after2.f)
+	}
+	if before2.s != after2.s {
+		d2.s = state2.Changed(before2.s, after2.s)
+	}
+	if !(graphgenCodecX{}).Equal(&before2.Field, &after2.Field) {
+		d2.Field = state2.Changed(before2.Field, after2.Field)
+	}
+	if !(graphgenCodecCore{}).Equal(&before2.Adopt, &after2.Adopt) {
+		d2.Adopt = state2.Changed(before2.Adopt, after2.Adopt)
+	}
+	if before2.IsZero != after2.IsZero {
+		d2.IsZero = state2.Changed(before2.IsZero, after2.IsZero)
+	}
+	if before2.Codec != after2.Codec {
+		d2.Codec = state2.Changed(before2.Codec, after2.Codec)
+	}
+	if !(graphgenCodecSliceOfCore{}).Equal(&before2.Foreign, &after2.Foreign) {
+		d2.Foreign = graphgenStateFields.Foreign.Diff(before2.Foreign, after2.Foreign)
+	}
+	if !wire.SameSlice(before2.Share, after2.Share) {
+		d2.Share = graphgenStateFields.Share.Diff(before2.Share, after2.Share)
+	}
+	if !(graphgenCodecFields{}).Equal(&before2.Fields, &after2.Fields) {
+		d2.Fields = state2.Changed(before2.Fields, after2.Fields)
+	}
+	if !(graphgenCodecMapOfKToList{}).Equal(&before2.EndStep, &after2.EndStep) {
+		d2.EndStep = graphgenStateFields.EndStep.Diff(before2.EndStep, after2.EndStep)
+	}
+	if !(graphgenCodecD{}).Equal(&before2.Changes, &after2.Changes) {
+		d2.Changes = state2.Changed(before2.Changes, after2.Changes)
+	}
+	if !(graphgenCodecAfter{}).Equal(&before2.before, &after2.before) {
+		d2.before = state2.Changed(before2.before, after2.before)
+	}
+	return d2
+}
+
+func graphgenStateChanges(d2 *StateDiff) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "String", Change: &d2.String},
+		state2.FieldChange{Field: "Equal", Change: &d2.Equal},
+		state2.FieldChange{Field: "Clone", Change: &d2.Clone},
+		state2.FieldChange{Field: "Core", Change: &d2.Core},
+		state2.FieldChange{Field: "Init", Change: &d2.Init},
+		state2.FieldChange{Field: "View", Change: &d2.View},
+		state2.FieldChange{Field: "Load", Change: &d2.Load},
+		state2.FieldChange{Field: "Merge", Change: &d2.Merge},
+		state2.FieldChange{Field: "Begin", Change: &d2.Begin},
+		state2.FieldChange{Field: "End", Change: &d2.End},
+		state2.FieldChange{Field: "f", Change: &d2.f},
+		state2.FieldChange{Field: "s", Change: &d2.s},
+		state2.FieldChange{Field: "Field", Change: &d2.Field},
+		state2.FieldChange{Field: "Adopt", Change: &d2.Adopt},
+		state2.FieldChange{Field: "IsZero", Change: &d2.IsZero},
+		state2.FieldChange{Field: "Codec", Change: &d2.Codec},
+		state2.FieldChange{Field: "Foreign", Change: &d2.Foreign},
+		state2.FieldChange{Field: "Share", Change: &d2.Share},
+		state2.FieldChange{Field: "Fields", Change: &d2.Fields},
+		state2.FieldChange{Field: "EndStep", Change: &d2.EndStep},
+		state2.FieldChange{Field: "Changes", Change: &d2.Changes},
+		state2.FieldChange{Field: "before", Change: &d2.before},
+	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &state2.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0xc1371cbb4a1d6248,
+	Fingerprint: 0x11d72ce421969327,
 	Fields: []state2.Field{
 		graphgenStateFields.String.Field,
 		graphgenStateFields.Equal.Field,
@@ -65,11 +193,14 @@ var StateSchema = &state2.Schema[State, StateUpdate]{
 		graphgenStateFields.Share.Field,
 		graphgenStateFields.Fields.Field,
 		graphgenStateFields.EndStep.Field,
+		graphgenStateFields.Changes.Field,
+		graphgenStateFields.before.Field,
 	},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
 	Equal:        graphgenStateEqual,
 	Changed:      graphgenStateChanged,
+	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
 }
@@ -96,6 +227,8 @@ var _ = struct {
 	Share   []k
 	Fields  Fields
 	EndStep map[k]list
+	Changes d
+	before  after
 }(State{})
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
@@ -120,6 +253,8 @@ var graphgenStateFields = struct {
 	Share   state2.UniqueField[k]
 	Fields  state2.ValueField[Fields]
 	EndStep state2.MapField[k, list]
+	Changes state2.ValueField[d]
+	before  state2.ValueField[after]
 }{
 	String: state2.ValueField[string]{
 		Field: state2.Field{Name: "String", Wire: "String", Reducer: "replace", Type: "string"},
@@ -207,6 +342,14 @@ var graphgenStateFields = struct {
 		Values:  graphgenCodecList{},
 		Compare: cmp.Compare[k],
 	},
+	Changes: state2.ValueField[d]{
+		Field: state2.Field{Name: "Changes", Wire: "Changes", Reducer: "replace", Type: "d"},
+		Codec: graphgenCodecD{},
+	},
+	before: state2.ValueField[after]{
+		Field: state2.Field{Name: "before", Wire: "before", Reducer: "replace", Type: "after"},
+		Codec: graphgenCodecAfter{},
+	},
 }
 
 // graphgenState is the State of one run.
@@ -234,6 +377,8 @@ type graphgenState struct {
 		Share   state2.UniqueCell[k]
 		Fields  state2.ValueCell[Fields]
 		EndStep state2.MapCell[k, list]
+		Changes state2.ValueCell[d]
+		before  state2.ValueCell[after]
 	}
 }
 
@@ -241,9 +386,10 @@ type graphgenState struct {
 func graphgenStateNew(opts2 state2.Options) state2.Live[State, StateUpdate] {
 	l2 := new(graphgenState)
 	f2 := &graphgenStateFields
-	l2.Init("State", opts2, 20)
+	l2.Init("State", opts2, 22)
 	l2.f.Adopt.Bind(&l2.Core, &f2.Adopt, &l2.s.Adopt)
 	l2.f.Begin.Bind(&l2.Core, &f2.Begin, &l2.s.Begin)
+	l2.f.Changes.Bind(&l2.Core, &f2.Changes, &l2.s.Changes)
 	l2.f.Clone.Bind(&l2.Core, &f2.Clone, &l2.s.Clone)
 	l2.f.Codec.Bind(&l2.Core, &f2.Codec, &l2.s.Codec)
 	l2.f.Core.Bind(&l2.Core, &f2.Core, &l2.s.Core)
@@ -260,6 +406,7 @@ func graphgenStateNew(opts2 state2.Options) state2.Live[State, StateUpdate] {
 	l2.f.Share.Bind(&l2.Core, &f2.Share, &l2.s.Share)
 	l2.f.String.Bind(&l2.Core, &f2.String, &l2.s.String)
 	l2.f.View.Bind(&l2.Core, &f2.View, &l2.s.View)
+	l2.f.before.Bind(&l2.Core, &f2.before, &l2.s.before)
 	l2.f.f.Bind(&l2.Core, &f2.f, &l2.s.f)
 	l2.f.s.Bind(&l2.Core, &f2.s, &l2.s.s)
 	return l2
@@ -345,6 +492,12 @@ func (l2 *graphgenState) Merge(task2 int, u2 *StateUpdate) error {
 	if !u2.EndStep.IsZero() {
 		l2.f.EndStep.Merge(&u2.EndStep)
 	}
+	if !u2.Changes.IsZero() {
+		l2.f.Changes.Merge(&u2.Changes)
+	}
+	if !u2.before.IsZero() {
+		l2.f.before.Merge(&u2.before)
+	}
 	return l2.End()
 }
 
@@ -361,76 +514,66 @@ func graphgenStateClone(s2 State) State {
 	s2.Share = slices2.Clone(s2.Share)
 	s2.Fields = graphgenCodecFields{}.Clone(s2.Fields)
 	s2.EndStep = maps2.Clone(s2.EndStep)
+	s2.Changes = graphgenCodecD{}.Clone(s2.Changes)
+	s2.before = graphgenCodecAfter{}.Clone(s2.before)
 	return s2
 }
 
 func graphgenStateEqual(a2, b2 State) bool {
-	return graphgenStateChanged(a2, b2) == nil
+	return a2.String == b2.String &&
+		wire.SameSlice(a2.Equal, b2.Equal) &&
+		graphgenCodecMapOfStringToV{}.Equal(&a2.Clone, &b2.Clone) &&
+		a2.Core == b2.Core &&
+		a2.Init == b2.Init &&
+		graphgenCodecPointerToU{}.Equal(&a2.View, &b2.View) &&
+		a2.Load == b2.Load &&
+		wire.SameSlice(a2.Merge, b2.Merge) &&
+		graphgenCodecA{}.Equal(&a2.Begin, &b2.Begin) &&
+		wire.SameSlice(a2.End, b2.End) &&
+		a2.f == b2.f &&
+		a2.s == b2.s &&
+		graphgenCodecX{}.Equal(&a2.Field, &b2.Field) &&
+		graphgenCodecCore{}.Equal(&a2.Adopt, &b2.Adopt) &&
+		a2.IsZero == b2.IsZero &&
+		a2.Codec == b2.Codec &&
+		graphgenCodecSliceOfCore{}.Equal(&a2.Foreign, &b2.Foreign) &&
+		wire.SameSlice(a2.Share, b2.Share) &&
+		graphgenCodecFields{}.Equal(&a2.Fields, &b2.Fields) &&
+		graphgenCodecMapOfKToList{}.Equal(&a2.EndStep, &b2.EndStep) &&
+		graphgenCodecD{}.Equal(&a2.Changes, &b2.Changes) &&
+		graphgenCodecAfter{}.Equal(&a2.before, &b2.before)
 }
 
 func graphgenStateChanged(a2, b2 State) []string {
-	var names []string
-	if a2.String != b2.String {
-		names = append(names, "String")
-	}
-	if !wire.SameSlice(a2.Equal, b2.Equal) {
-		names = append(names, "Equal")
-	}
-	if !(graphgenCodecMapOfStringToV{}).Equal(&a2.Clone, &b2.Clone) {
-		names = append(names, "Clone")
-	}
-	if a2.Core != b2.Core {
-		names = append(names, "Core")
-	}
-	if a2.Init != b2.Init {
-		names = append(names, "Init")
-	}
-	if !(graphgenCodecPointerToU{}).Equal(&a2.View, &b2.View) {
-		names = append(names, "View")
-	}
-	if a2.Load != b2.Load {
-		names = append(names, "Load")
-	}
-	if !wire.SameSlice(a2.Merge, b2.Merge) {
-		names = append(names, "Merge")
-	}
-	if !(graphgenCodecA{}).Equal(&a2.Begin, &b2.Begin) {
-		names = append(names, "Begin")
-	}
-	if !wire.SameSlice(a2.End, b2.End) {
-		names = append(names, "End")
-	}
-	if a2.f != b2.f {
-		names = append(names, "f")
-	}
-	if a2.s != b2.s {
-		names = append(names, "s")
-	}
-	if !(graphgenCodecX{}).Equal(&a2.Field, &b2.Field) {
-		names = append(names, "Field")
-	}
-	if !(graphgenCodecCore{}).Equal(&a2.Adopt, &b2.Adopt) {
-		names = append(names, "Adopt")
-	}
-	if a2.IsZero != b2.IsZero {
-		names = append(names, "IsZero")
-	}
-	if a2.Codec != b2.Codec {
-		names = append(names, "Codec")
-	}
-	if !(graphgenCodecSliceOfCore{}).Equal(&a2.Foreign, &b2.Foreign) {
-		names = append(names, "Foreign")
-	}
-	if !wire.SameSlice(a2.Share, b2.Share) {
-		names = append(names, "Share")
-	}
-	if !(graphgenCodecFields{}).Equal(&a2.Fields, &b2.Fields) {
-		names = append(names, "Fields")
-	}
-	if !(graphgenCodecMapOfKToList{}).Equal(&a2.EndStep, &b2.EndStep) {
-		names = append(names, "EndStep")
-	}
-	return names
+	d2 := StateDiffOf(a2, b2)
+	return state2.FieldNames(graphgenStateChanges(&d2))
+}
+
+func graphgenStateWrites(u2 *StateUpdate) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "String", Change: &u2.String},
+		state2.FieldChange{Field: "Equal", Change: &u2.Equal},
+		state2.FieldChange{Field: "Clone", Change: &u2.Clone},
+		state2.FieldChange{Field: "Core", Change: &u2.Core},
+		state2.FieldChange{Field: "Init", Change: &u2.Init},
+		state2.FieldChange{Field: "View", Change: &u2.View},
+		state2.FieldChange{Field: "Load", Change: &u2.Load},
+		state2.FieldChange{Field: "Merge", Change: &u2.Merge},
+		state2.FieldChange{Field: "Begin", Change: &u2.Begin},
+		state2.FieldChange{Field: "End", Change: &u2.End},
+		state2.FieldChange{Field: "f", Change: &u2.f},
+		state2.FieldChange{Field: "s", Change: &u2.s},
+		state2.FieldChange{Field: "Field", Change: &u2.Field},
+		state2.FieldChange{Field: "Adopt", Change: &u2.Adopt},
+		state2.FieldChange{Field: "IsZero", Change: &u2.IsZero},
+		state2.FieldChange{Field: "Codec", Change: &u2.Codec},
+		state2.FieldChange{Field: "Foreign", Change: &u2.Foreign},
+		state2.FieldChange{Field: "Share", Change: &u2.Share},
+		state2.FieldChange{Field: "Fields", Change: &u2.Fields},
+		state2.FieldChange{Field: "EndStep", Change: &u2.EndStep},
+		state2.FieldChange{Field: "Changes", Change: &u2.Changes},
+		state2.FieldChange{Field: "before", Change: &u2.before},
+	)
 }
 
 func graphgenStateAppendUpdate(b2 []byte, u2 *StateUpdate) ([]byte, error) {
@@ -456,6 +599,8 @@ func graphgenStateAppendUpdate(b2 []byte, u2 *StateUpdate) ([]byte, error) {
 	f2.Share.AppendUpdate(&w2, &u2.Share)
 	f2.Fields.AppendUpdate(&w2, &u2.Fields)
 	f2.EndStep.AppendUpdate(&w2, &u2.EndStep)
+	f2.Changes.AppendUpdate(&w2, &u2.Changes)
+	f2.before.AppendUpdate(&w2, &u2.before)
 	return w2.End()
 }
 
@@ -505,6 +650,10 @@ func graphgenStateDecodeUpdate(b2 []byte, u2 *StateUpdate) error {
 			f2.Fields.ReadUpdate(&r2, &u2.Fields)
 		case "EndStep":
 			f2.EndStep.ReadUpdate(&r2, &u2.EndStep)
+		case "Changes":
+			f2.Changes.ReadUpdate(&r2, &u2.Changes)
+		case "before":
+			f2.before.ReadUpdate(&r2, &u2.before)
 		default:
 			r2.Unknown(key2)
 		}
@@ -1312,3 +1461,195 @@ func (graphgenCodecMapOfKToList) Equal(a2, b2 *map[k]list) bool {
 	}
 	return true
 }
+
+// graphgenCodecD is the codec of d.
+type graphgenCodecD struct{}
+
+func (graphgenCodecD) Append(b2 []byte, v2 *d) ([]byte, error) {
+	var err2 error
+	b2 = append(b2, "\x82\xa5after"...)
+	b2, err2 = graphgenCodecSliceOfInt{}.Append(b2, &v2.after)
+	if err2 != nil {
+		return b2, err2
+	}
+	b2 = append(b2, "\xa6before"...)
+	return graphgenCodecSliceOfInt{}.Append(b2, &v2.before)
+}
+
+func (graphgenCodecD) Read(r2 *wire.Reader, v2 *d) {
+	for range r2.MapLen() {
+		switch key2 := r2.Key(); key2 {
+		case "after":
+			graphgenCodecSliceOfInt{}.Read(r2, &v2.after)
+		case "before":
+			graphgenCodecSliceOfInt{}.Read(r2, &v2.before)
+		default:
+			r2.Unknown(key2)
+		}
+	}
+}
+
+func (graphgenCodecD) Equal(a2, b2 *d) bool {
+	return wire.SameSlice(a2.after, b2.after) &&
+		wire.SameSlice(a2.before, b2.before)
+}
+
+func (graphgenCodecD) Clone(v2 d) d {
+	v2.after = slices2.Clone(v2.after)
+	v2.before = slices2.Clone(v2.before)
+	return v2
+}
+
+// If this does not compile, d has changed since graphgen ran: run go generate.
+var _ = struct {
+	after  []int
+	before []int
+}(d{})
+
+// graphgenCodecPointerToD is the codec of *d.
+type graphgenCodecPointerToD struct{}
+
+func (graphgenCodecPointerToD) Append(b2 []byte, v2 **d) ([]byte, error) {
+	if *v2 == nil {
+		return wire.AppendNil(b2), nil
+	}
+	return graphgenCodecD{}.Append(b2, *v2)
+}
+
+func (graphgenCodecPointerToD) Read(r2 *wire.Reader, v2 **d) {
+	if r2.Nil() {
+		return
+	}
+	*v2 = new(d)
+	graphgenCodecD{}.Read(r2, *v2)
+}
+
+func (graphgenCodecPointerToD) Equal(a2, b2 **d) bool {
+	if *a2 == nil || *b2 == nil {
+		return *a2 == *b2
+	}
+	return graphgenCodecD{}.Equal(*a2, *b2)
+}
+
+func (graphgenCodecPointerToD) Clone(v2 *d) *d {
+	if v2 == nil {
+		return nil
+	}
+	y2 := graphgenCodecD{}.Clone(*v2)
+	return &y2
+}
+
+// graphgenCodecBefore is the codec of before.
+type graphgenCodecBefore struct{}
+
+func (graphgenCodecBefore) Append(b2 []byte, v2 *before) ([]byte, error) {
+	b2 = append(b2, "\x81\xa1d"...)
+	return graphgenCodecPointerToD{}.Append(b2, &v2.d)
+}
+
+func (graphgenCodecBefore) Read(r2 *wire.Reader, v2 *before) {
+	for range r2.MapLen() {
+		switch key2 := r2.Key(); key2 {
+		case "d":
+			graphgenCodecPointerToD{}.Read(r2, &v2.d)
+		default:
+			r2.Unknown(key2)
+		}
+	}
+}
+
+func (graphgenCodecBefore) Equal(a2, b2 *before) bool {
+	return graphgenCodecPointerToD{}.Equal(&a2.d, &b2.d)
+}
+
+// If this does not compile, before has changed since graphgen ran: run go generate.
+var _ = struct {
+	d *d
+}(before{})
+
+// graphgenCodecSliceOfBefore is the codec of []before.
+type graphgenCodecSliceOfBefore struct{}
+
+func (graphgenCodecSliceOfBefore) Append(b2 []byte, v2 *[]before) ([]byte, error) {
+	var err2 error
+	if *v2 == nil {
+		return wire.AppendNil(b2), nil
+	}
+	b2 = wire.AppendArrayLen(b2, len(*v2))
+	for i2 := range *v2 {
+		b2, err2 = graphgenCodecBefore{}.Append(b2, &(*v2)[i2])
+		if err2 != nil {
+			return b2, err2
+		}
+	}
+	return b2, nil
+}
+
+func (graphgenCodecSliceOfBefore) Read(r2 *wire.Reader, v2 *[]before) {
+	if r2.Nil() {
+		return
+	}
+	n2 := r2.ArrayLen()
+	list2 := wire.MakeSlice[before](r2, n2)
+	for i2 := range n2 {
+		list2 = append(list2, before{})
+		graphgenCodecBefore{}.Read(r2, &list2[i2])
+		if !r2.OK() {
+			return
+		}
+	}
+	*v2 = list2
+}
+
+func (graphgenCodecSliceOfBefore) Equal(a2, b2 *[]before) bool {
+	if (*a2 == nil) != (*b2 == nil) || len(*a2) != len(*b2) {
+		return false
+	}
+	for i2 := range *a2 {
+		if !(graphgenCodecBefore{}).Equal(&(*a2)[i2], &(*b2)[i2]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (graphgenCodecSliceOfBefore) Clone(v2 []before) []before {
+	v2 = slices2.Clone(v2)
+	for i2 := range v2 {
+		v2[i2].d = graphgenCodecPointerToD{}.Clone(v2[i2].d)
+	}
+	return v2
+}
+
+// graphgenCodecAfter is the codec of after.
+type graphgenCodecAfter struct{}
+
+func (graphgenCodecAfter) Append(b2 []byte, v2 *after) ([]byte, error) {
+	b2 = append(b2, "\x81\xa1a"...)
+	return graphgenCodecSliceOfBefore{}.Append(b2, &v2.a)
+}
+
+func (graphgenCodecAfter) Read(r2 *wire.Reader, v2 *after) {
+	for range r2.MapLen() {
+		switch key2 := r2.Key(); key2 {
+		case "a":
+			graphgenCodecSliceOfBefore{}.Read(r2, &v2.a)
+		default:
+			r2.Unknown(key2)
+		}
+	}
+}
+
+func (graphgenCodecAfter) Equal(a2, b2 *after) bool {
+	return graphgenCodecSliceOfBefore{}.Equal(&a2.a, &b2.a)
+}
+
+func (graphgenCodecAfter) Clone(v2 after) after {
+	v2.a = graphgenCodecSliceOfBefore{}.Clone(v2.a)
+	return v2
+}
+
+// If this does not compile, after has changed since graphgen ran: run go generate.
+var _ = struct {
+	a []before
+}(after{})

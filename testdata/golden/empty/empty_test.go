@@ -8,9 +8,9 @@ import (
 )
 
 func TestStatesTravel(t *testing.T) {
-	goldentest.State(t, StateSchema, nil)
-	goldentest.State(t, UntrackedSchema, nil)
-	goldentest.State(t, BlankSchema, nil)
+	goldentest.State(t, StateSchema, StateDiffOf, nil)
+	goldentest.State(t, UntrackedSchema, UntrackedDiffOf, nil)
+	goldentest.State(t, BlankSchema, BlankDiffOf, nil)
 }
 
 func TestPayloadsTravel(t *testing.T) {

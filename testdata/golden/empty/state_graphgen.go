@@ -16,12 +16,41 @@ type StateUpdate struct{}
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate")
+	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
 func (u StateUpdate) Equal(v StateUpdate) bool {
 	return true
+}
+
+// StateDiff is how two values of State differ: each field says how the field of that name does.
+// The zero StateDiff says that they do not.
+type StateDiff struct{}
+
+// StateDiffOf returns what became of before in after, with which it shares memory.
+func StateDiffOf(before, after State) StateDiff {
+	var d StateDiff
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateDiff) IsZero() bool {
+	return graphgenStateChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateDiff) Changes() []state.FieldChange {
+	return graphgenStateChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateDiff) String() string {
+	return state.FormatDiff(graphgenStateChanges(&d))
+}
+
+func graphgenStateChanges(d *StateDiff) []state.FieldChange {
+	return state.Changes()
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
@@ -33,6 +62,7 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 	Clone:        graphgenStateClone,
 	Equal:        graphgenStateEqual,
 	Changed:      graphgenStateChanged,
+	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
 }
@@ -80,12 +110,16 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return graphgenStateChanged(a, b) == nil
+	return true
 }
 
 func graphgenStateChanged(a, b State) []string {
-	var names []string
-	return names
+	d := StateDiffOf(a, b)
+	return state.FieldNames(graphgenStateChanges(&d))
+}
+
+func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
+	return state.Changes()
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
@@ -113,15 +147,43 @@ type UntrackedUpdate struct {
 
 // String prints what u changes.
 func (u UntrackedUpdate) String() string {
-	return state.FormatUpdate("UntrackedUpdate",
-		state.FieldChange{Field: "F", Change: &u.F},
-	)
+	return state.FormatUpdate("UntrackedUpdate", graphgenUntrackedWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
 func (u UntrackedUpdate) Equal(v UntrackedUpdate) bool {
 	f := &graphgenUntrackedFields
 	return f.F.EqualUpdate(&u.F, &v.F)
+}
+
+// UntrackedDiff is how two values of Untracked differ: each field says how the field of that name does.
+// The zero UntrackedDiff says that they do not.
+// Untracked fields are not compared.
+type UntrackedDiff struct{}
+
+// UntrackedDiffOf returns what became of before in after, with which it shares memory.
+func UntrackedDiffOf(before, after Untracked) UntrackedDiff {
+	var d UntrackedDiff
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d UntrackedDiff) IsZero() bool {
+	return graphgenUntrackedChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d UntrackedDiff) Changes() []state.FieldChange {
+	return graphgenUntrackedChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d UntrackedDiff) String() string {
+	return state.FormatDiff(graphgenUntrackedChanges(&d))
+}
+
+func graphgenUntrackedChanges(d *UntrackedDiff) []state.FieldChange {
+	return state.Changes()
 }
 
 // UntrackedSchema is what a graph needs to know of Untracked: graph.New(name, UntrackedSchema).
@@ -135,6 +197,7 @@ var UntrackedSchema = &state.Schema[Untracked, UntrackedUpdate]{
 	Clone:        graphgenUntrackedClone,
 	Equal:        graphgenUntrackedEqual,
 	Changed:      graphgenUntrackedChanged,
+	Writes:       graphgenUntrackedWrites,
 	AppendUpdate: graphgenUntrackedAppendUpdate,
 	DecodeUpdate: graphgenUntrackedDecodeUpdate,
 }
@@ -197,12 +260,18 @@ func graphgenUntrackedClone(s Untracked) Untracked {
 }
 
 func graphgenUntrackedEqual(a, b Untracked) bool {
-	return graphgenUntrackedChanged(a, b) == nil
+	return true
 }
 
 func graphgenUntrackedChanged(a, b Untracked) []string {
-	var names []string
-	return names
+	d := UntrackedDiffOf(a, b)
+	return state.FieldNames(graphgenUntrackedChanges(&d))
+}
+
+func graphgenUntrackedWrites(u *UntrackedUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "F", Change: &u.F},
+	)
 }
 
 func graphgenUntrackedAppendUpdate(b []byte, u *UntrackedUpdate) ([]byte, error) {
@@ -281,15 +350,49 @@ type BlankUpdate struct {
 
 // String prints what u changes.
 func (u BlankUpdate) String() string {
-	return state.FormatUpdate("BlankUpdate",
-		state.FieldChange{Field: "A", Change: &u.A},
-	)
+	return state.FormatUpdate("BlankUpdate", graphgenBlankWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
 func (u BlankUpdate) Equal(v BlankUpdate) bool {
 	f := &graphgenBlankFields
 	return f.A.EqualUpdate(&u.A, &v.A)
+}
+
+// BlankDiff is how two values of Blank differ: each field says how the field of that name does.
+// The zero BlankDiff says that they do not.
+type BlankDiff struct {
+	A state.Change[int]
+}
+
+// BlankDiffOf returns what became of before in after, with which it shares memory.
+func BlankDiffOf(before, after Blank) BlankDiff {
+	var d BlankDiff
+	if before.A != after.A {
+		d.A = state.Changed(before.A, after.A)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d BlankDiff) IsZero() bool {
+	return graphgenBlankChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d BlankDiff) Changes() []state.FieldChange {
+	return graphgenBlankChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d BlankDiff) String() string {
+	return state.FormatDiff(graphgenBlankChanges(&d))
+}
+
+func graphgenBlankChanges(d *BlankDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "A", Change: &d.A},
+	)
 }
 
 // BlankSchema is what a graph needs to know of Blank: graph.New(name, BlankSchema).
@@ -303,6 +406,7 @@ var BlankSchema = &state.Schema[Blank, BlankUpdate]{
 	Clone:        graphgenBlankClone,
 	Equal:        graphgenBlankEqual,
 	Changed:      graphgenBlankChanged,
+	Writes:       graphgenBlankWrites,
 	AppendUpdate: graphgenBlankAppendUpdate,
 	DecodeUpdate: graphgenBlankDecodeUpdate,
 }
@@ -368,15 +472,18 @@ func graphgenBlankClone(s Blank) Blank {
 }
 
 func graphgenBlankEqual(a, b Blank) bool {
-	return graphgenBlankChanged(a, b) == nil
+	return a.A == b.A
 }
 
 func graphgenBlankChanged(a, b Blank) []string {
-	var names []string
-	if a.A != b.A {
-		names = append(names, "A")
-	}
-	return names
+	d := BlankDiffOf(a, b)
+	return state.FieldNames(graphgenBlankChanges(&d))
+}
+
+func graphgenBlankWrites(u *BlankUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "A", Change: &u.A},
+	)
 }
 
 func graphgenBlankAppendUpdate(b []byte, u *BlankUpdate) ([]byte, error) {

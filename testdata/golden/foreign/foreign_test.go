@@ -15,4 +15,4 @@ func prepare(f *goldentest.Filler) {
 	goldentest.Register(f, func(*goldentest.Filler, int) unions.Message { return &unions.User{Key: "k"} })
 }
 
-func TestStateTravels(t *testing.T) { goldentest.State(t, StateSchema, prepare) }
+func TestStateTravels(t *testing.T) { goldentest.State(t, StateSchema, StateDiffOf, prepare) }

@@ -38,19 +38,7 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate",
-		state.FieldChange{Field: "Doc", Change: &u.Doc},
-		state.FieldChange{Field: "Docs", Change: &u.Docs},
-		state.FieldChange{Field: "Ptr", Change: &u.Ptr},
-		state.FieldChange{Field: "ByName", Change: &u.ByName},
-		state.FieldChange{Field: "Name", Change: &u.Name},
-		state.FieldChange{Field: "Null", Change: &u.Null},
-		state.FieldChange{Field: "Header", Change: &u.Header},
-		state.FieldChange{Field: "Level", Change: &u.Level},
-		state.FieldChange{Field: "Weekday", Change: &u.Weekday},
-		state.FieldChange{Field: "Envelopes", Change: &u.Envelopes},
-		state.FieldChange{Field: "Messages", Change: &u.Messages},
-	)
+	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -67,6 +55,92 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 		f.Weekday.EqualUpdate(&u.Weekday, &v.Weekday) &&
 		f.Envelopes.EqualUpdate(&u.Envelopes, &v.Envelopes) &&
 		f.Messages.EqualUpdate(&u.Messages, &v.Messages)
+}
+
+// StateDiff is how two values of State differ: each field says how the field of that name does.
+// The zero StateDiff says that they do not.
+type StateDiff struct {
+	Doc       state.Change[kinds.Doc]
+	Docs      state.ListChange[kinds.Doc]
+	Ptr       state.Change[*kinds.Doc]
+	ByName    state.MapChange[string, unions.Envelope]
+	Name      state.Change[kinds.Name]
+	Null      state.Change[sql.NullString]
+	Header    state.Change[http.Header]
+	Level     state.Change[slog.Level]
+	Weekday   state.Change[time.Weekday]
+	Envelopes state.Change[[]unions.Envelope]
+	Messages  state.ListChange[unions.Message]
+}
+
+// StateDiffOf returns what became of before in after, with which it shares memory.
+func StateDiffOf(before, after State) StateDiff {
+	var d StateDiff
+	if !wire.SameBytes(wire.Marshal(before.Doc.AppendWire), wire.Marshal(after.Doc.AppendWire)) {
+		d.Doc = state.Changed(before.Doc, after.Doc)
+	}
+	if !(graphgenCodecSliceOfDoc{}).Equal(&before.Docs, &after.Docs) {
+		d.Docs = graphgenStateFields.Docs.Diff(before.Docs, after.Docs)
+	}
+	if !(graphgenCodecPointerToDoc{}).Equal(&before.Ptr, &after.Ptr) {
+		d.Ptr = state.Changed(before.Ptr, after.Ptr)
+	}
+	if !(graphgenCodecMapOfStringToEnvelope{}).Equal(&before.ByName, &after.ByName) {
+		d.ByName = graphgenStateFields.ByName.Diff(before.ByName, after.ByName)
+	}
+	if !(graphgenCodecName{}).Equal(&before.Name, &after.Name) {
+		d.Name = state.Changed(before.Name, after.Name)
+	}
+	if before.Null != after.Null {
+		d.Null = state.Changed(before.Null, after.Null)
+	}
+	if !(graphgenCodecHeader{}).Equal(&before.Header, &after.Header) {
+		d.Header = state.Changed(before.Header, after.Header)
+	}
+	if before.Level != after.Level {
+		d.Level = state.Changed(before.Level, after.Level)
+	}
+	if before.Weekday != after.Weekday {
+		d.Weekday = state.Changed(before.Weekday, after.Weekday)
+	}
+	if !(graphgenCodecSliceOfEnvelope{}).Equal(&before.Envelopes, &after.Envelopes) {
+		d.Envelopes = state.Changed(before.Envelopes, after.Envelopes)
+	}
+	if !(graphgenCodecSliceOfMessage{}).Equal(&before.Messages, &after.Messages) {
+		d.Messages = graphgenStateFields.Messages.Diff(before.Messages, after.Messages)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateDiff) IsZero() bool {
+	return graphgenStateChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateDiff) Changes() []state.FieldChange {
+	return graphgenStateChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateDiff) String() string {
+	return state.FormatDiff(graphgenStateChanges(&d))
+}
+
+func graphgenStateChanges(d *StateDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Doc", Change: &d.Doc},
+		state.FieldChange{Field: "Docs", Change: &d.Docs},
+		state.FieldChange{Field: "Ptr", Change: &d.Ptr},
+		state.FieldChange{Field: "ByName", Change: &d.ByName},
+		state.FieldChange{Field: "Name", Change: &d.Name},
+		state.FieldChange{Field: "Null", Change: &d.Null},
+		state.FieldChange{Field: "Header", Change: &d.Header},
+		state.FieldChange{Field: "Level", Change: &d.Level},
+		state.FieldChange{Field: "Weekday", Change: &d.Weekday},
+		state.FieldChange{Field: "Envelopes", Change: &d.Envelopes},
+		state.FieldChange{Field: "Messages", Change: &d.Messages},
+	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
@@ -90,6 +164,7 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 	Clone:        graphgenStateClone,
 	Equal:        graphgenStateEqual,
 	Changed:      graphgenStateChanged,
+	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
 }
@@ -278,45 +353,38 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return graphgenStateChanged(a, b) == nil
+	return wire.SameBytes(wire.Marshal(a.Doc.AppendWire), wire.Marshal(b.Doc.AppendWire)) &&
+		graphgenCodecSliceOfDoc{}.Equal(&a.Docs, &b.Docs) &&
+		graphgenCodecPointerToDoc{}.Equal(&a.Ptr, &b.Ptr) &&
+		graphgenCodecMapOfStringToEnvelope{}.Equal(&a.ByName, &b.ByName) &&
+		graphgenCodecName{}.Equal(&a.Name, &b.Name) &&
+		a.Null == b.Null &&
+		graphgenCodecHeader{}.Equal(&a.Header, &b.Header) &&
+		a.Level == b.Level &&
+		a.Weekday == b.Weekday &&
+		graphgenCodecSliceOfEnvelope{}.Equal(&a.Envelopes, &b.Envelopes) &&
+		graphgenCodecSliceOfMessage{}.Equal(&a.Messages, &b.Messages)
 }
 
 func graphgenStateChanged(a, b State) []string {
-	var names []string
-	if !wire.SameBytes(wire.Marshal(a.Doc.AppendWire), wire.Marshal(b.Doc.AppendWire)) {
-		names = append(names, "Doc")
-	}
-	if !(graphgenCodecSliceOfDoc{}).Equal(&a.Docs, &b.Docs) {
-		names = append(names, "Docs")
-	}
-	if !(graphgenCodecPointerToDoc{}).Equal(&a.Ptr, &b.Ptr) {
-		names = append(names, "Ptr")
-	}
-	if !(graphgenCodecMapOfStringToEnvelope{}).Equal(&a.ByName, &b.ByName) {
-		names = append(names, "ByName")
-	}
-	if !(graphgenCodecName{}).Equal(&a.Name, &b.Name) {
-		names = append(names, "Name")
-	}
-	if a.Null != b.Null {
-		names = append(names, "Null")
-	}
-	if !(graphgenCodecHeader{}).Equal(&a.Header, &b.Header) {
-		names = append(names, "Header")
-	}
-	if a.Level != b.Level {
-		names = append(names, "Level")
-	}
-	if a.Weekday != b.Weekday {
-		names = append(names, "Weekday")
-	}
-	if !(graphgenCodecSliceOfEnvelope{}).Equal(&a.Envelopes, &b.Envelopes) {
-		names = append(names, "Envelopes")
-	}
-	if !(graphgenCodecSliceOfMessage{}).Equal(&a.Messages, &b.Messages) {
-		names = append(names, "Messages")
-	}
-	return names
+	d := StateDiffOf(a, b)
+	return state.FieldNames(graphgenStateChanges(&d))
+}
+
+func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Doc", Change: &u.Doc},
+		state.FieldChange{Field: "Docs", Change: &u.Docs},
+		state.FieldChange{Field: "Ptr", Change: &u.Ptr},
+		state.FieldChange{Field: "ByName", Change: &u.ByName},
+		state.FieldChange{Field: "Name", Change: &u.Name},
+		state.FieldChange{Field: "Null", Change: &u.Null},
+		state.FieldChange{Field: "Header", Change: &u.Header},
+		state.FieldChange{Field: "Level", Change: &u.Level},
+		state.FieldChange{Field: "Weekday", Change: &u.Weekday},
+		state.FieldChange{Field: "Envelopes", Change: &u.Envelopes},
+		state.FieldChange{Field: "Messages", Change: &u.Messages},
+	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {

@@ -34,20 +34,7 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate",
-		state.FieldChange{Field: "Box", Change: &u.Box},
-		state.FieldChange{Field: "Boxes", Change: &u.Boxes},
-		state.FieldChange{Field: "Pairs", Change: &u.Pairs},
-		state.FieldChange{Field: "Table", Change: &u.Table},
-		state.FieldChange{Field: "Maybe", Change: &u.Maybe},
-		state.FieldChange{Field: "Mays", Change: &u.Mays},
-		state.FieldChange{Field: "Set", Change: &u.Set},
-		state.FieldChange{Field: "Chain", Change: &u.Chain},
-		state.FieldChange{Field: "Deep", Change: &u.Deep},
-		state.FieldChange{Field: "Alias", Change: &u.Alias},
-		state.FieldChange{Field: "Number", Change: &u.Number},
-		state.FieldChange{Field: "Grow", Change: &u.Grow},
-	)
+	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -65,6 +52,97 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 		f.Alias.EqualUpdate(&u.Alias, &v.Alias) &&
 		f.Number.EqualUpdate(&u.Number, &v.Number) &&
 		f.Grow.EqualUpdate(&u.Grow, &v.Grow)
+}
+
+// StateDiff is how two values of State differ: each field says how the field of that name does.
+// The zero StateDiff says that they do not.
+type StateDiff struct {
+	Box    state.Change[Box[string]]
+	Boxes  state.ListChange[Box[Item]]
+	Pairs  state.KeyedChange[Pair[ID, *Item]]
+	Table  state.MapChange[ID, Pair[int, []Box[bool]]]
+	Maybe  state.Change[opt.Of[Item]]
+	Mays   state.Change[[]opt.Of[[]string]]
+	Set    state.Change[Set[ID]]
+	Chain  state.Change[Chain[int]]
+	Deep   state.Change[Box[Box[opt.Of[Box[int]]]]]
+	Alias  state.Change[Box[Item]]
+	Number state.Change[Sum]
+	Grow   state.ListChange[float32]
+}
+
+// StateDiffOf returns what became of before in after, with which it shares memory.
+func StateDiffOf(before, after State) StateDiff {
+	var d StateDiff
+	if before.Box != after.Box {
+		d.Box = state.Changed(before.Box, after.Box)
+	}
+	if !(graphgenCodecSliceOfBoxOfItem{}).Equal(&before.Boxes, &after.Boxes) {
+		d.Boxes = graphgenStateFields.Boxes.Diff(before.Boxes, after.Boxes)
+	}
+	if !(graphgenCodecSliceOfPairOfIDOfPointerToItem{}).Equal(&before.Pairs, &after.Pairs) {
+		d.Pairs = graphgenStateFields.Pairs.Diff(before.Pairs, after.Pairs)
+	}
+	if !(graphgenCodecMapOfIDToPairOfIntOfSliceOfBoxOfBool{}).Equal(&before.Table, &after.Table) {
+		d.Table = graphgenStateFields.Table.Diff(before.Table, after.Table)
+	}
+	if !(graphgenCodecOfOfItem{}).Equal(&before.Maybe, &after.Maybe) {
+		d.Maybe = state.Changed(before.Maybe, after.Maybe)
+	}
+	if !(graphgenCodecSliceOfOfOfSliceOfString{}).Equal(&before.Mays, &after.Mays) {
+		d.Mays = state.Changed(before.Mays, after.Mays)
+	}
+	if !wire.SameMap(before.Set, after.Set) {
+		d.Set = state.Changed(before.Set, after.Set)
+	}
+	if !(graphgenCodecChainOfInt{}).Equal(&before.Chain, &after.Chain) {
+		d.Chain = state.Changed(before.Chain, after.Chain)
+	}
+	if before.Deep != after.Deep {
+		d.Deep = state.Changed(before.Deep, after.Deep)
+	}
+	if !(graphgenCodecBoxOfItem{}).Equal(&before.Alias, &after.Alias) {
+		d.Alias = state.Changed(before.Alias, after.Alias)
+	}
+	if before.Number != after.Number {
+		d.Number = state.Changed(before.Number, after.Number)
+	}
+	if !(graphgenCodecVecOfFloat32{}).Equal(&before.Grow, &after.Grow) {
+		d.Grow = graphgenStateFields.Grow.Diff(before.Grow, after.Grow)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateDiff) IsZero() bool {
+	return graphgenStateChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateDiff) Changes() []state.FieldChange {
+	return graphgenStateChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateDiff) String() string {
+	return state.FormatDiff(graphgenStateChanges(&d))
+}
+
+func graphgenStateChanges(d *StateDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Box", Change: &d.Box},
+		state.FieldChange{Field: "Boxes", Change: &d.Boxes},
+		state.FieldChange{Field: "Pairs", Change: &d.Pairs},
+		state.FieldChange{Field: "Table", Change: &d.Table},
+		state.FieldChange{Field: "Maybe", Change: &d.Maybe},
+		state.FieldChange{Field: "Mays", Change: &d.Mays},
+		state.FieldChange{Field: "Set", Change: &d.Set},
+		state.FieldChange{Field: "Chain", Change: &d.Chain},
+		state.FieldChange{Field: "Deep", Change: &d.Deep},
+		state.FieldChange{Field: "Alias", Change: &d.Alias},
+		state.FieldChange{Field: "Number", Change: &d.Number},
+		state.FieldChange{Field: "Grow", Change: &d.Grow},
+	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
@@ -89,6 +167,7 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 	Clone:        graphgenStateClone,
 	Equal:        graphgenStateEqual,
 	Changed:      graphgenStateChanged,
+	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
 }
@@ -292,48 +371,40 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return graphgenStateChanged(a, b) == nil
+	return a.Box == b.Box &&
+		graphgenCodecSliceOfBoxOfItem{}.Equal(&a.Boxes, &b.Boxes) &&
+		graphgenCodecSliceOfPairOfIDOfPointerToItem{}.Equal(&a.Pairs, &b.Pairs) &&
+		graphgenCodecMapOfIDToPairOfIntOfSliceOfBoxOfBool{}.Equal(&a.Table, &b.Table) &&
+		graphgenCodecOfOfItem{}.Equal(&a.Maybe, &b.Maybe) &&
+		graphgenCodecSliceOfOfOfSliceOfString{}.Equal(&a.Mays, &b.Mays) &&
+		wire.SameMap(a.Set, b.Set) &&
+		graphgenCodecChainOfInt{}.Equal(&a.Chain, &b.Chain) &&
+		a.Deep == b.Deep &&
+		graphgenCodecBoxOfItem{}.Equal(&a.Alias, &b.Alias) &&
+		a.Number == b.Number &&
+		graphgenCodecVecOfFloat32{}.Equal(&a.Grow, &b.Grow)
 }
 
 func graphgenStateChanged(a, b State) []string {
-	var names []string
-	if a.Box != b.Box {
-		names = append(names, "Box")
-	}
-	if !(graphgenCodecSliceOfBoxOfItem{}).Equal(&a.Boxes, &b.Boxes) {
-		names = append(names, "Boxes")
-	}
-	if !(graphgenCodecSliceOfPairOfIDOfPointerToItem{}).Equal(&a.Pairs, &b.Pairs) {
-		names = append(names, "Pairs")
-	}
-	if !(graphgenCodecMapOfIDToPairOfIntOfSliceOfBoxOfBool{}).Equal(&a.Table, &b.Table) {
-		names = append(names, "Table")
-	}
-	if !(graphgenCodecOfOfItem{}).Equal(&a.Maybe, &b.Maybe) {
-		names = append(names, "Maybe")
-	}
-	if !(graphgenCodecSliceOfOfOfSliceOfString{}).Equal(&a.Mays, &b.Mays) {
-		names = append(names, "Mays")
-	}
-	if !wire.SameMap(a.Set, b.Set) {
-		names = append(names, "Set")
-	}
-	if !(graphgenCodecChainOfInt{}).Equal(&a.Chain, &b.Chain) {
-		names = append(names, "Chain")
-	}
-	if a.Deep != b.Deep {
-		names = append(names, "Deep")
-	}
-	if !(graphgenCodecBoxOfItem{}).Equal(&a.Alias, &b.Alias) {
-		names = append(names, "Alias")
-	}
-	if a.Number != b.Number {
-		names = append(names, "Number")
-	}
-	if !(graphgenCodecVecOfFloat32{}).Equal(&a.Grow, &b.Grow) {
-		names = append(names, "Grow")
-	}
-	return names
+	d := StateDiffOf(a, b)
+	return state.FieldNames(graphgenStateChanges(&d))
+}
+
+func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Box", Change: &u.Box},
+		state.FieldChange{Field: "Boxes", Change: &u.Boxes},
+		state.FieldChange{Field: "Pairs", Change: &u.Pairs},
+		state.FieldChange{Field: "Table", Change: &u.Table},
+		state.FieldChange{Field: "Maybe", Change: &u.Maybe},
+		state.FieldChange{Field: "Mays", Change: &u.Mays},
+		state.FieldChange{Field: "Set", Change: &u.Set},
+		state.FieldChange{Field: "Chain", Change: &u.Chain},
+		state.FieldChange{Field: "Deep", Change: &u.Deep},
+		state.FieldChange{Field: "Alias", Change: &u.Alias},
+		state.FieldChange{Field: "Number", Change: &u.Number},
+		state.FieldChange{Field: "Grow", Change: &u.Grow},
+	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {

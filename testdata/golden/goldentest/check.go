@@ -25,8 +25,8 @@ func Payload[T any, P wire.Generated[T]](t *testing.T, prepare func(f *Filler)) 
 	}.check(t, prepare)
 }
 
-// State checks what is generated for a state on random values: the codec, Clone, Equal and Changed.
-func State[S, U any](t *testing.T, schema *state.Schema[S, U], prepare func(f *Filler)) {
+// State checks what is generated for a state on random values: the codec, Clone, Equal, Changed and the diff.
+func State[S, U, D any](t *testing.T, schema *state.Schema[S, U], diffOf func(before, after S) D, prepare func(f *Filler)) {
 	t.Helper()
 	codec[S]{
 		name: schema.Name,
@@ -43,6 +43,7 @@ func State[S, U any](t *testing.T, schema *state.Schema[S, U], prepare func(f *F
 		equal: schema.Equal,
 	}.check(t, prepare)
 	each(t, prepare, func(f *Filler) { checkClone(t, schema, f) })
+	each(t, prepare, func(f *Filler) { checkDiff(t, schema, diffOf, f) })
 }
 
 // each runs check with many seeds and stops at the first that fails.

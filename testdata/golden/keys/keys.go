@@ -63,3 +63,6 @@ type (
 
 // String takes the place of the method that graphgen writes.
 func (u *StateUpdate) String() string { return "an update of " + u.ByField.String() }
+
+// IsZero takes the place of the method that graphgen writes.
+func (d *StateDiff) IsZero() bool { return d.ByField.IsZero() }

@@ -8,7 +8,7 @@ import (
 	"github.com/graphgen-go/graphgen/testdata/golden/goldentest"
 )
 
-func TestStateTravels(t *testing.T) { goldentest.State(t, StateSchema, nil) }
+func TestStateTravels(t *testing.T) { goldentest.State(t, StateSchema, StateDiffOf, nil) }
 
 func TestElementsAreFoundByTheirKeys(t *testing.T) {
 	var u StateUpdate

@@ -60,6 +60,122 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 		f.hidden.EqualUpdate(&u.hidden, &v.hidden)
 }
 
+// StateDiff is how two values of State differ: each field says how the field of that name does.
+// The zero StateDiff says that they do not.
+type StateDiff struct {
+	ByField    state.KeyedChange[Item]
+	ByPointer  state.KeyedChange[*Item]
+	ByMethod   state.KeyedChange[Item]
+	ByPointerM state.KeyedChange[*Item]
+	ByAddr     state.KeyedChange[Item]
+	ByEmbedded state.KeyedChange[Embedding]
+	ByNumber   state.KeyedChange[Numbered]
+	ByBool     state.KeyedChange[Numbered]
+	ByNamed    state.KeyedChange[Numbered]
+	Named      state.KeyedChange[Item]
+	Tags       state.ListChange[Kind]
+	Points     state.ListChange[Point]
+	Ratios     state.ListChange[float64]
+	Log        state.ListChange[string]
+	Table      state.MapChange[Kind, []int]
+	Flags      state.MapChange[bool, string]
+	Bytes      state.MapChange[byte, float32]
+	hidden     state.KeyedChange[item]
+}
+
+// StateDiffOf returns what became of before in after, with which it shares memory.
+func StateDiffOf(before, after State) StateDiff {
+	var d StateDiff
+	if !wire.SameSlice(before.ByField, after.ByField) {
+		d.ByField = graphgenStateFields.ByField.Diff(before.ByField, after.ByField)
+	}
+	if !(graphgenCodecSliceOfPointerToItem{}).Equal(&before.ByPointer, &after.ByPointer) {
+		d.ByPointer = graphgenStateFields.ByPointer.Diff(before.ByPointer, after.ByPointer)
+	}
+	if !wire.SameSlice(before.ByMethod, after.ByMethod) {
+		d.ByMethod = graphgenStateFields.ByMethod.Diff(before.ByMethod, after.ByMethod)
+	}
+	if !(graphgenCodecSliceOfPointerToItem{}).Equal(&before.ByPointerM, &after.ByPointerM) {
+		d.ByPointerM = graphgenStateFields.ByPointerM.Diff(before.ByPointerM, after.ByPointerM)
+	}
+	if !wire.SameSlice(before.ByAddr, after.ByAddr) {
+		d.ByAddr = graphgenStateFields.ByAddr.Diff(before.ByAddr, after.ByAddr)
+	}
+	if !(graphgenCodecSliceOfEmbedding{}).Equal(&before.ByEmbedded, &after.ByEmbedded) {
+		d.ByEmbedded = graphgenStateFields.ByEmbedded.Diff(before.ByEmbedded, after.ByEmbedded)
+	}
+	if !wire.SameSlice(before.ByNumber, after.ByNumber) {
+		d.ByNumber = graphgenStateFields.ByNumber.Diff(before.ByNumber, after.ByNumber)
+	}
+	if !wire.SameSlice(before.ByBool, after.ByBool) {
+		d.ByBool = graphgenStateFields.ByBool.Diff(before.ByBool, after.ByBool)
+	}
+	if !wire.SameSlice(before.ByNamed, after.ByNamed) {
+		d.ByNamed = graphgenStateFields.ByNamed.Diff(before.ByNamed, after.ByNamed)
+	}
+	if !wire.SameSlice(before.Named, after.Named) {
+		d.Named = graphgenStateFields.Named.Diff(before.Named, after.Named)
+	}
+	if !wire.SameSlice(before.Tags, after.Tags) {
+		d.Tags = graphgenStateFields.Tags.Diff(before.Tags, after.Tags)
+	}
+	if !(graphgenCodecSliceOfPoint{}).Equal(&before.Points, &after.Points) {
+		d.Points = graphgenStateFields.Points.Diff(before.Points, after.Points)
+	}
+	if !(graphgenCodecSliceOfFloat64{}).Equal(&before.Ratios, &after.Ratios) {
+		d.Ratios = graphgenStateFields.Ratios.Diff(before.Ratios, after.Ratios)
+	}
+	if !wire.SameSlice(before.Log, after.Log) {
+		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
+	}
+	if !(graphgenCodecTable{}).Equal(&before.Table, &after.Table) {
+		d.Table = graphgenStateFields.Table.Diff(before.Table, after.Table)
+	}
+	if !wire.SameMap(before.Flags, after.Flags) {
+		d.Flags = graphgenStateFields.Flags.Diff(before.Flags, after.Flags)
+	}
+	if !(graphgenCodecMapOfByteToFloat32{}).Equal(&before.Bytes, &after.Bytes) {
+		d.Bytes = graphgenStateFields.Bytes.Diff(before.Bytes, after.Bytes)
+	}
+	if !wire.SameSlice(before.hidden, after.hidden) {
+		d.hidden = graphgenStateFields.hidden.Diff(before.hidden, after.hidden)
+	}
+	return d
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateDiff) Changes() []state.FieldChange {
+	return graphgenStateChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateDiff) String() string {
+	return state.FormatDiff(graphgenStateChanges(&d))
+}
+
+func graphgenStateChanges(d *StateDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "ByField", Change: &d.ByField},
+		state.FieldChange{Field: "ByPointer", Change: &d.ByPointer},
+		state.FieldChange{Field: "ByMethod", Change: &d.ByMethod},
+		state.FieldChange{Field: "ByPointerM", Change: &d.ByPointerM},
+		state.FieldChange{Field: "ByAddr", Change: &d.ByAddr},
+		state.FieldChange{Field: "ByEmbedded", Change: &d.ByEmbedded},
+		state.FieldChange{Field: "ByNumber", Change: &d.ByNumber},
+		state.FieldChange{Field: "ByBool", Change: &d.ByBool},
+		state.FieldChange{Field: "ByNamed", Change: &d.ByNamed},
+		state.FieldChange{Field: "Named", Change: &d.Named},
+		state.FieldChange{Field: "Tags", Change: &d.Tags},
+		state.FieldChange{Field: "Points", Change: &d.Points},
+		state.FieldChange{Field: "Ratios", Change: &d.Ratios},
+		state.FieldChange{Field: "Log", Change: &d.Log},
+		state.FieldChange{Field: "Table", Change: &d.Table},
+		state.FieldChange{Field: "Flags", Change: &d.Flags},
+		state.FieldChange{Field: "Bytes", Change: &d.Bytes},
+		state.FieldChange{Field: "hidden", Change: &d.hidden},
+	)
+}
+
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &state.Schema[State, StateUpdate]{
 	Name:        "State",
@@ -88,6 +204,7 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 	Clone:        graphgenStateClone,
 	Equal:        graphgenStateEqual,
 	Changed:      graphgenStateChanged,
+	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
 }
@@ -409,66 +526,52 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return graphgenStateChanged(a, b) == nil
+	return wire.SameSlice(a.ByField, b.ByField) &&
+		graphgenCodecSliceOfPointerToItem{}.Equal(&a.ByPointer, &b.ByPointer) &&
+		wire.SameSlice(a.ByMethod, b.ByMethod) &&
+		graphgenCodecSliceOfPointerToItem{}.Equal(&a.ByPointerM, &b.ByPointerM) &&
+		wire.SameSlice(a.ByAddr, b.ByAddr) &&
+		graphgenCodecSliceOfEmbedding{}.Equal(&a.ByEmbedded, &b.ByEmbedded) &&
+		wire.SameSlice(a.ByNumber, b.ByNumber) &&
+		wire.SameSlice(a.ByBool, b.ByBool) &&
+		wire.SameSlice(a.ByNamed, b.ByNamed) &&
+		wire.SameSlice(a.Named, b.Named) &&
+		wire.SameSlice(a.Tags, b.Tags) &&
+		graphgenCodecSliceOfPoint{}.Equal(&a.Points, &b.Points) &&
+		graphgenCodecSliceOfFloat64{}.Equal(&a.Ratios, &b.Ratios) &&
+		wire.SameSlice(a.Log, b.Log) &&
+		graphgenCodecTable{}.Equal(&a.Table, &b.Table) &&
+		wire.SameMap(a.Flags, b.Flags) &&
+		graphgenCodecMapOfByteToFloat32{}.Equal(&a.Bytes, &b.Bytes) &&
+		wire.SameSlice(a.hidden, b.hidden)
 }
 
 func graphgenStateChanged(a, b State) []string {
-	var names []string
-	if !wire.SameSlice(a.ByField, b.ByField) {
-		names = append(names, "ByField")
-	}
-	if !(graphgenCodecSliceOfPointerToItem{}).Equal(&a.ByPointer, &b.ByPointer) {
-		names = append(names, "ByPointer")
-	}
-	if !wire.SameSlice(a.ByMethod, b.ByMethod) {
-		names = append(names, "ByMethod")
-	}
-	if !(graphgenCodecSliceOfPointerToItem{}).Equal(&a.ByPointerM, &b.ByPointerM) {
-		names = append(names, "ByPointerM")
-	}
-	if !wire.SameSlice(a.ByAddr, b.ByAddr) {
-		names = append(names, "ByAddr")
-	}
-	if !(graphgenCodecSliceOfEmbedding{}).Equal(&a.ByEmbedded, &b.ByEmbedded) {
-		names = append(names, "ByEmbedded")
-	}
-	if !wire.SameSlice(a.ByNumber, b.ByNumber) {
-		names = append(names, "ByNumber")
-	}
-	if !wire.SameSlice(a.ByBool, b.ByBool) {
-		names = append(names, "ByBool")
-	}
-	if !wire.SameSlice(a.ByNamed, b.ByNamed) {
-		names = append(names, "ByNamed")
-	}
-	if !wire.SameSlice(a.Named, b.Named) {
-		names = append(names, "Named")
-	}
-	if !wire.SameSlice(a.Tags, b.Tags) {
-		names = append(names, "Tags")
-	}
-	if !(graphgenCodecSliceOfPoint{}).Equal(&a.Points, &b.Points) {
-		names = append(names, "Points")
-	}
-	if !(graphgenCodecSliceOfFloat64{}).Equal(&a.Ratios, &b.Ratios) {
-		names = append(names, "Ratios")
-	}
-	if !wire.SameSlice(a.Log, b.Log) {
-		names = append(names, "Log")
-	}
-	if !(graphgenCodecTable{}).Equal(&a.Table, &b.Table) {
-		names = append(names, "Table")
-	}
-	if !wire.SameMap(a.Flags, b.Flags) {
-		names = append(names, "Flags")
-	}
-	if !(graphgenCodecMapOfByteToFloat32{}).Equal(&a.Bytes, &b.Bytes) {
-		names = append(names, "Bytes")
-	}
-	if !wire.SameSlice(a.hidden, b.hidden) {
-		names = append(names, "hidden")
-	}
-	return names
+	d := StateDiffOf(a, b)
+	return state.FieldNames(graphgenStateChanges(&d))
+}
+
+func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "ByField", Change: &u.ByField},
+		state.FieldChange{Field: "ByPointer", Change: &u.ByPointer},
+		state.FieldChange{Field: "ByMethod", Change: &u.ByMethod},
+		state.FieldChange{Field: "ByPointerM", Change: &u.ByPointerM},
+		state.FieldChange{Field: "ByAddr", Change: &u.ByAddr},
+		state.FieldChange{Field: "ByEmbedded", Change: &u.ByEmbedded},
+		state.FieldChange{Field: "ByNumber", Change: &u.ByNumber},
+		state.FieldChange{Field: "ByBool", Change: &u.ByBool},
+		state.FieldChange{Field: "ByNamed", Change: &u.ByNamed},
+		state.FieldChange{Field: "Named", Change: &u.Named},
+		state.FieldChange{Field: "Tags", Change: &u.Tags},
+		state.FieldChange{Field: "Points", Change: &u.Points},
+		state.FieldChange{Field: "Ratios", Change: &u.Ratios},
+		state.FieldChange{Field: "Log", Change: &u.Log},
+		state.FieldChange{Field: "Table", Change: &u.Table},
+		state.FieldChange{Field: "Flags", Change: &u.Flags},
+		state.FieldChange{Field: "Bytes", Change: &u.Bytes},
+		state.FieldChange{Field: "hidden", Change: &u.hidden},
+	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {

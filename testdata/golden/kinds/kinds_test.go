@@ -13,7 +13,7 @@ func prepare(f *goldentest.Filler) {
 }
 
 func TestDocTravels(t *testing.T)   { goldentest.Payload[Doc](t, prepare) }
-func TestStateTravels(t *testing.T) { goldentest.State(t, StateSchema, prepare) }
+func TestStateTravels(t *testing.T) { goldentest.State(t, StateSchema, StateDiffOf, prepare) }
 
 func FuzzDoc(f *testing.F)   { goldentest.FuzzPayload[Doc](f, prepare) }
 func FuzzState(f *testing.F) { goldentest.FuzzState(f, StateSchema, prepare) }

@@ -171,6 +171,380 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 		f.Nope.EqualUpdate(&u.Nope, &v.Nope)
 }
 
+// StateDiff is how two values of State differ: each field says how the field of that name does.
+// The zero StateDiff says that they do not.
+type StateDiff struct {
+	Bool       state.Change[bool]
+	Int        state.Change[int]
+	Int8       state.Change[int8]
+	Int16      state.Change[int16]
+	Int32      state.Change[int32]
+	Int64      state.Change[int64]
+	Uint       state.Change[uint]
+	Uint8      state.Change[uint8]
+	Uint16     state.Change[uint16]
+	Uint32     state.Change[uint32]
+	Uint64     state.Change[uint64]
+	Float32    state.Change[float32]
+	Float64    state.Change[float64]
+	Complex64  state.Change[complex64]
+	Complex128 state.Change[complex128]
+	String     state.Change[string]
+	Rune       state.Change[int32]
+	Byte       state.Change[uint8]
+	Flag       state.Change[Flag]
+	Level      state.Change[Level]
+	Ratio      state.Change[Ratio]
+	Role       state.Change[Role]
+	Bytes      state.Change[[]byte]
+	Blob       state.Change[Blob]
+	Raw        state.Change[json.RawMessage]
+	Hash       state.Change[[4]byte]
+	ID         state.Change[uuid.UUID]
+	Time       state.Change[time.Time]
+	Duration   state.Change[time.Duration]
+	Month      state.Change[time.Month]
+	Strings    state.Change[[]string]
+	Roles      state.Change[Roles]
+	Matrix     state.Change[[][]float64]
+	Names      state.Change[[]Name]
+	Grid       state.Change[[2][3]int8]
+	Points     state.Change[[2]other.Point]
+	Times      state.Change[[]time.Time]
+	Blobs      state.Change[[][]byte]
+	Pointers   state.Change[[]*Name]
+	Counts     state.Change[map[string]int]
+	ByLevel    state.Change[map[Level]string]
+	ByFlag     state.Change[map[bool]int]
+	ByRole     state.Change[map[Role]Name]
+	Deep       state.Change[map[string]map[int32][]*Name]
+	Times2     state.Change[map[string]time.Time]
+	Set        state.Change[map[uint16]struct{}]
+	HashByID   state.Change[map[string][4]byte]
+	Ptr        state.Change[*int]
+	PtrName    state.Change[*Name]
+	PtrArray   state.Change[*[2]int]
+	PtrTime    state.Change[*time.Time]
+	Nested     state.Change[Name]
+	Anonymous  state.Change[struct {
+		A int
+		B []string
+	}]
+	Name     state.Change[Name]
+	Embedded state.Change[*Embedded]
+	Celsius  state.Change[other.Celsius]
+	Point    state.Change[other.Point]
+	Packed   state.Change[other.Packed]
+	Packeds  state.Change[[]other.Packed]
+	ByPack   state.Change[map[string]other.Packed]
+	Big      state.Change[big.Int]
+	BigPtr   state.Change[*big.Int]
+	Addr     state.Change[netip.Addr]
+	URL      state.Change[*url.URL]
+	Text     state.Change[Text]
+	hidden   state.Change[int]
+	Wired    state.Change[string]
+	Empty    state.Change[struct{}]
+	Nope     state.Change[[]struct{}]
+}
+
+// StateDiffOf returns what became of before in after, with which it shares memory.
+func StateDiffOf(before, after State) StateDiff {
+	var d StateDiff
+	if before.Bool != after.Bool {
+		d.Bool = state.Changed(before.Bool, after.Bool)
+	}
+	if before.Int != after.Int {
+		d.Int = state.Changed(before.Int, after.Int)
+	}
+	if before.Int8 != after.Int8 {
+		d.Int8 = state.Changed(before.Int8, after.Int8)
+	}
+	if before.Int16 != after.Int16 {
+		d.Int16 = state.Changed(before.Int16, after.Int16)
+	}
+	if before.Int32 != after.Int32 {
+		d.Int32 = state.Changed(before.Int32, after.Int32)
+	}
+	if before.Int64 != after.Int64 {
+		d.Int64 = state.Changed(before.Int64, after.Int64)
+	}
+	if before.Uint != after.Uint {
+		d.Uint = state.Changed(before.Uint, after.Uint)
+	}
+	if before.Uint8 != after.Uint8 {
+		d.Uint8 = state.Changed(before.Uint8, after.Uint8)
+	}
+	if before.Uint16 != after.Uint16 {
+		d.Uint16 = state.Changed(before.Uint16, after.Uint16)
+	}
+	if before.Uint32 != after.Uint32 {
+		d.Uint32 = state.Changed(before.Uint32, after.Uint32)
+	}
+	if before.Uint64 != after.Uint64 {
+		d.Uint64 = state.Changed(before.Uint64, after.Uint64)
+	}
+	if !wire.SameFloat(before.Float32, after.Float32) {
+		d.Float32 = state.Changed(before.Float32, after.Float32)
+	}
+	if !wire.SameFloat(before.Float64, after.Float64) {
+		d.Float64 = state.Changed(before.Float64, after.Float64)
+	}
+	if !wire.SameFloat(before.Complex64, after.Complex64) {
+		d.Complex64 = state.Changed(before.Complex64, after.Complex64)
+	}
+	if !wire.SameFloat(before.Complex128, after.Complex128) {
+		d.Complex128 = state.Changed(before.Complex128, after.Complex128)
+	}
+	if before.String != after.String {
+		d.String = state.Changed(before.String, after.String)
+	}
+	if before.Rune != after.Rune {
+		d.Rune = state.Changed(before.Rune, after.Rune)
+	}
+	if before.Byte != after.Byte {
+		d.Byte = state.Changed(before.Byte, after.Byte)
+	}
+	if before.Flag != after.Flag {
+		d.Flag = state.Changed(before.Flag, after.Flag)
+	}
+	if before.Level != after.Level {
+		d.Level = state.Changed(before.Level, after.Level)
+	}
+	if !wire.SameFloat(before.Ratio, after.Ratio) {
+		d.Ratio = state.Changed(before.Ratio, after.Ratio)
+	}
+	if before.Role != after.Role {
+		d.Role = state.Changed(before.Role, after.Role)
+	}
+	if !wire.SameSlice(before.Bytes, after.Bytes) {
+		d.Bytes = state.Changed(before.Bytes, after.Bytes)
+	}
+	if !wire.SameSlice(before.Blob, after.Blob) {
+		d.Blob = state.Changed(before.Blob, after.Blob)
+	}
+	if !wire.SameSlice(before.Raw, after.Raw) {
+		d.Raw = state.Changed(before.Raw, after.Raw)
+	}
+	if before.Hash != after.Hash {
+		d.Hash = state.Changed(before.Hash, after.Hash)
+	}
+	if before.ID != after.ID {
+		d.ID = state.Changed(before.ID, after.ID)
+	}
+	if !before.Time.Equal(after.Time) {
+		d.Time = state.Changed(before.Time, after.Time)
+	}
+	if before.Duration != after.Duration {
+		d.Duration = state.Changed(before.Duration, after.Duration)
+	}
+	if before.Month != after.Month {
+		d.Month = state.Changed(before.Month, after.Month)
+	}
+	if !wire.SameSlice(before.Strings, after.Strings) {
+		d.Strings = state.Changed(before.Strings, after.Strings)
+	}
+	if !wire.SameSlice(before.Roles, after.Roles) {
+		d.Roles = state.Changed(before.Roles, after.Roles)
+	}
+	if !(graphgenCodecSliceOfSliceOfFloat64{}).Equal(&before.Matrix, &after.Matrix) {
+		d.Matrix = state.Changed(before.Matrix, after.Matrix)
+	}
+	if !(graphgenCodecSliceOfName{}).Equal(&before.Names, &after.Names) {
+		d.Names = state.Changed(before.Names, after.Names)
+	}
+	if before.Grid != after.Grid {
+		d.Grid = state.Changed(before.Grid, after.Grid)
+	}
+	if !(graphgenCodecArrayOf2Point{}).Equal(&before.Points, &after.Points) {
+		d.Points = state.Changed(before.Points, after.Points)
+	}
+	if !(graphgenCodecSliceOfTime{}).Equal(&before.Times, &after.Times) {
+		d.Times = state.Changed(before.Times, after.Times)
+	}
+	if !(graphgenCodecSliceOfSliceOfByte{}).Equal(&before.Blobs, &after.Blobs) {
+		d.Blobs = state.Changed(before.Blobs, after.Blobs)
+	}
+	if !(graphgenCodecSliceOfPointerToName{}).Equal(&before.Pointers, &after.Pointers) {
+		d.Pointers = state.Changed(before.Pointers, after.Pointers)
+	}
+	if !wire.SameMap(before.Counts, after.Counts) {
+		d.Counts = state.Changed(before.Counts, after.Counts)
+	}
+	if !wire.SameMap(before.ByLevel, after.ByLevel) {
+		d.ByLevel = state.Changed(before.ByLevel, after.ByLevel)
+	}
+	if !wire.SameMap(before.ByFlag, after.ByFlag) {
+		d.ByFlag = state.Changed(before.ByFlag, after.ByFlag)
+	}
+	if !(graphgenCodecMapOfRoleToName{}).Equal(&before.ByRole, &after.ByRole) {
+		d.ByRole = state.Changed(before.ByRole, after.ByRole)
+	}
+	if !(graphgenCodecMapOfStringToMapOfInt32ToSliceOfPointerToName{}).Equal(&before.Deep, &after.Deep) {
+		d.Deep = state.Changed(before.Deep, after.Deep)
+	}
+	if !(graphgenCodecMapOfStringToTime{}).Equal(&before.Times2, &after.Times2) {
+		d.Times2 = state.Changed(before.Times2, after.Times2)
+	}
+	if !wire.SameMap(before.Set, after.Set) {
+		d.Set = state.Changed(before.Set, after.Set)
+	}
+	if !wire.SameMap(before.HashByID, after.HashByID) {
+		d.HashByID = state.Changed(before.HashByID, after.HashByID)
+	}
+	if !(graphgenCodecPointerToInt{}).Equal(&before.Ptr, &after.Ptr) {
+		d.Ptr = state.Changed(before.Ptr, after.Ptr)
+	}
+	if !(graphgenCodecPointerToName{}).Equal(&before.PtrName, &after.PtrName) {
+		d.PtrName = state.Changed(before.PtrName, after.PtrName)
+	}
+	if !(graphgenCodecPointerToArrayOf2Int{}).Equal(&before.PtrArray, &after.PtrArray) {
+		d.PtrArray = state.Changed(before.PtrArray, after.PtrArray)
+	}
+	if !(graphgenCodecPointerToTime{}).Equal(&before.PtrTime, &after.PtrTime) {
+		d.PtrTime = state.Changed(before.PtrTime, after.PtrTime)
+	}
+	if !(graphgenCodecName{}).Equal(&before.Nested, &after.Nested) {
+		d.Nested = state.Changed(before.Nested, after.Nested)
+	}
+	if !(graphgenCodecStruct2{}).Equal(&before.Anonymous, &after.Anonymous) {
+		d.Anonymous = state.Changed(before.Anonymous, after.Anonymous)
+	}
+	if !(graphgenCodecName{}).Equal(&before.Name, &after.Name) {
+		d.Name = state.Changed(before.Name, after.Name)
+	}
+	if !(graphgenCodecPointerToEmbedded{}).Equal(&before.Embedded, &after.Embedded) {
+		d.Embedded = state.Changed(before.Embedded, after.Embedded)
+	}
+	if !wire.SameFloat(before.Celsius, after.Celsius) {
+		d.Celsius = state.Changed(before.Celsius, after.Celsius)
+	}
+	if !(graphgenCodecPoint{}).Equal(&before.Point, &after.Point) {
+		d.Point = state.Changed(before.Point, after.Point)
+	}
+	if before.Packed != after.Packed {
+		d.Packed = state.Changed(before.Packed, after.Packed)
+	}
+	if !(graphgenCodecSliceOfPacked{}).Equal(&before.Packeds, &after.Packeds) {
+		d.Packeds = state.Changed(before.Packeds, after.Packeds)
+	}
+	if !(graphgenCodecMapOfStringToPacked{}).Equal(&before.ByPack, &after.ByPack) {
+		d.ByPack = state.Changed(before.ByPack, after.ByPack)
+	}
+	if !wire.SameBytes(before.Big.MarshalText, after.Big.MarshalText) {
+		d.Big = state.Changed(before.Big, after.Big)
+	}
+	if !(graphgenCodecPointerToInt2{}).Equal(&before.BigPtr, &after.BigPtr) {
+		d.BigPtr = state.Changed(before.BigPtr, after.BigPtr)
+	}
+	if before.Addr != after.Addr {
+		d.Addr = state.Changed(before.Addr, after.Addr)
+	}
+	if !(graphgenCodecPointerToURL{}).Equal(&before.URL, &after.URL) {
+		d.URL = state.Changed(before.URL, after.URL)
+	}
+	if !wire.SameBytes(before.Text.MarshalText, after.Text.MarshalText) {
+		d.Text = state.Changed(before.Text, after.Text)
+	}
+	if before.hidden != after.hidden {
+		d.hidden = state.Changed(before.hidden, after.hidden)
+	}
+	if before.Wired != after.Wired {
+		d.Wired = state.Changed(before.Wired, after.Wired)
+	}
+	if before.Empty != after.Empty {
+		d.Empty = state.Changed(before.Empty, after.Empty)
+	}
+	if !wire.SameSlice(before.Nope, after.Nope) {
+		d.Nope = state.Changed(before.Nope, after.Nope)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateDiff) IsZero() bool {
+	return graphgenStateChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateDiff) Changes() []state.FieldChange {
+	return graphgenStateChanges(&d)
+}
+
+func graphgenStateChanges(d *StateDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Bool", Change: &d.Bool},
+		state.FieldChange{Field: "Int", Change: &d.Int},
+		state.FieldChange{Field: "Int8", Change: &d.Int8},
+		state.FieldChange{Field: "Int16", Change: &d.Int16},
+		state.FieldChange{Field: "Int32", Change: &d.Int32},
+		state.FieldChange{Field: "Int64", Change: &d.Int64},
+		state.FieldChange{Field: "Uint", Change: &d.Uint},
+		state.FieldChange{Field: "Uint8", Change: &d.Uint8},
+		state.FieldChange{Field: "Uint16", Change: &d.Uint16},
+		state.FieldChange{Field: "Uint32", Change: &d.Uint32},
+		state.FieldChange{Field: "Uint64", Change: &d.Uint64},
+		state.FieldChange{Field: "Float32", Change: &d.Float32},
+		state.FieldChange{Field: "Float64", Change: &d.Float64},
+		state.FieldChange{Field: "Complex64", Change: &d.Complex64},
+		state.FieldChange{Field: "Complex128", Change: &d.Complex128},
+		state.FieldChange{Field: "String", Change: &d.String},
+		state.FieldChange{Field: "Rune", Change: &d.Rune},
+		state.FieldChange{Field: "Byte", Change: &d.Byte},
+		state.FieldChange{Field: "Flag", Change: &d.Flag},
+		state.FieldChange{Field: "Level", Change: &d.Level},
+		state.FieldChange{Field: "Ratio", Change: &d.Ratio},
+		state.FieldChange{Field: "Role", Change: &d.Role},
+		state.FieldChange{Field: "Bytes", Change: &d.Bytes},
+		state.FieldChange{Field: "Blob", Change: &d.Blob},
+		state.FieldChange{Field: "Raw", Change: &d.Raw},
+		state.FieldChange{Field: "Hash", Change: &d.Hash},
+		state.FieldChange{Field: "ID", Change: &d.ID},
+		state.FieldChange{Field: "Time", Change: &d.Time},
+		state.FieldChange{Field: "Duration", Change: &d.Duration},
+		state.FieldChange{Field: "Month", Change: &d.Month},
+		state.FieldChange{Field: "Strings", Change: &d.Strings},
+		state.FieldChange{Field: "Roles", Change: &d.Roles},
+		state.FieldChange{Field: "Matrix", Change: &d.Matrix},
+		state.FieldChange{Field: "Names", Change: &d.Names},
+		state.FieldChange{Field: "Grid", Change: &d.Grid},
+		state.FieldChange{Field: "Points", Change: &d.Points},
+		state.FieldChange{Field: "Times", Change: &d.Times},
+		state.FieldChange{Field: "Blobs", Change: &d.Blobs},
+		state.FieldChange{Field: "Pointers", Change: &d.Pointers},
+		state.FieldChange{Field: "Counts", Change: &d.Counts},
+		state.FieldChange{Field: "ByLevel", Change: &d.ByLevel},
+		state.FieldChange{Field: "ByFlag", Change: &d.ByFlag},
+		state.FieldChange{Field: "ByRole", Change: &d.ByRole},
+		state.FieldChange{Field: "Deep", Change: &d.Deep},
+		state.FieldChange{Field: "Times2", Change: &d.Times2},
+		state.FieldChange{Field: "Set", Change: &d.Set},
+		state.FieldChange{Field: "HashByID", Change: &d.HashByID},
+		state.FieldChange{Field: "Ptr", Change: &d.Ptr},
+		state.FieldChange{Field: "PtrName", Change: &d.PtrName},
+		state.FieldChange{Field: "PtrArray", Change: &d.PtrArray},
+		state.FieldChange{Field: "PtrTime", Change: &d.PtrTime},
+		state.FieldChange{Field: "Nested", Change: &d.Nested},
+		state.FieldChange{Field: "Anonymous", Change: &d.Anonymous},
+		state.FieldChange{Field: "Name", Change: &d.Name},
+		state.FieldChange{Field: "Embedded", Change: &d.Embedded},
+		state.FieldChange{Field: "Celsius", Change: &d.Celsius},
+		state.FieldChange{Field: "Point", Change: &d.Point},
+		state.FieldChange{Field: "Packed", Change: &d.Packed},
+		state.FieldChange{Field: "Packeds", Change: &d.Packeds},
+		state.FieldChange{Field: "ByPack", Change: &d.ByPack},
+		state.FieldChange{Field: "Big", Change: &d.Big},
+		state.FieldChange{Field: "BigPtr", Change: &d.BigPtr},
+		state.FieldChange{Field: "Addr", Change: &d.Addr},
+		state.FieldChange{Field: "URL", Change: &d.URL},
+		state.FieldChange{Field: "Text", Change: &d.Text},
+		state.FieldChange{Field: "hidden", Change: &d.hidden},
+		state.FieldChange{Field: "Wired", Change: &d.Wired},
+		state.FieldChange{Field: "Empty", Change: &d.Empty},
+		state.FieldChange{Field: "Nope", Change: &d.Nope},
+	)
+}
+
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &state.Schema[State, StateUpdate]{
 	Name:        "State",
@@ -250,6 +624,7 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 	Clone:        graphgenStateClone,
 	Equal:        graphgenStateEqual,
 	Changed:      graphgenStateChanged,
+	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
 }
@@ -1139,219 +1514,154 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return graphgenStateChanged(a, b) == nil
+	return a.Bool == b.Bool &&
+		a.Int == b.Int &&
+		a.Int8 == b.Int8 &&
+		a.Int16 == b.Int16 &&
+		a.Int32 == b.Int32 &&
+		a.Int64 == b.Int64 &&
+		a.Uint == b.Uint &&
+		a.Uint8 == b.Uint8 &&
+		a.Uint16 == b.Uint16 &&
+		a.Uint32 == b.Uint32 &&
+		a.Uint64 == b.Uint64 &&
+		wire.SameFloat(a.Float32, b.Float32) &&
+		wire.SameFloat(a.Float64, b.Float64) &&
+		wire.SameFloat(a.Complex64, b.Complex64) &&
+		wire.SameFloat(a.Complex128, b.Complex128) &&
+		a.String == b.String &&
+		a.Rune == b.Rune &&
+		a.Byte == b.Byte &&
+		a.Flag == b.Flag &&
+		a.Level == b.Level &&
+		wire.SameFloat(a.Ratio, b.Ratio) &&
+		a.Role == b.Role &&
+		wire.SameSlice(a.Bytes, b.Bytes) &&
+		wire.SameSlice(a.Blob, b.Blob) &&
+		wire.SameSlice(a.Raw, b.Raw) &&
+		a.Hash == b.Hash &&
+		a.ID == b.ID &&
+		a.Time.Equal(b.Time) &&
+		a.Duration == b.Duration &&
+		a.Month == b.Month &&
+		wire.SameSlice(a.Strings, b.Strings) &&
+		wire.SameSlice(a.Roles, b.Roles) &&
+		graphgenCodecSliceOfSliceOfFloat64{}.Equal(&a.Matrix, &b.Matrix) &&
+		graphgenCodecSliceOfName{}.Equal(&a.Names, &b.Names) &&
+		a.Grid == b.Grid &&
+		graphgenCodecArrayOf2Point{}.Equal(&a.Points, &b.Points) &&
+		graphgenCodecSliceOfTime{}.Equal(&a.Times, &b.Times) &&
+		graphgenCodecSliceOfSliceOfByte{}.Equal(&a.Blobs, &b.Blobs) &&
+		graphgenCodecSliceOfPointerToName{}.Equal(&a.Pointers, &b.Pointers) &&
+		wire.SameMap(a.Counts, b.Counts) &&
+		wire.SameMap(a.ByLevel, b.ByLevel) &&
+		wire.SameMap(a.ByFlag, b.ByFlag) &&
+		graphgenCodecMapOfRoleToName{}.Equal(&a.ByRole, &b.ByRole) &&
+		graphgenCodecMapOfStringToMapOfInt32ToSliceOfPointerToName{}.Equal(&a.Deep, &b.Deep) &&
+		graphgenCodecMapOfStringToTime{}.Equal(&a.Times2, &b.Times2) &&
+		wire.SameMap(a.Set, b.Set) &&
+		wire.SameMap(a.HashByID, b.HashByID) &&
+		graphgenCodecPointerToInt{}.Equal(&a.Ptr, &b.Ptr) &&
+		graphgenCodecPointerToName{}.Equal(&a.PtrName, &b.PtrName) &&
+		graphgenCodecPointerToArrayOf2Int{}.Equal(&a.PtrArray, &b.PtrArray) &&
+		graphgenCodecPointerToTime{}.Equal(&a.PtrTime, &b.PtrTime) &&
+		graphgenCodecName{}.Equal(&a.Nested, &b.Nested) &&
+		graphgenCodecStruct2{}.Equal(&a.Anonymous, &b.Anonymous) &&
+		graphgenCodecName{}.Equal(&a.Name, &b.Name) &&
+		graphgenCodecPointerToEmbedded{}.Equal(&a.Embedded, &b.Embedded) &&
+		wire.SameFloat(a.Celsius, b.Celsius) &&
+		graphgenCodecPoint{}.Equal(&a.Point, &b.Point) &&
+		a.Packed == b.Packed &&
+		graphgenCodecSliceOfPacked{}.Equal(&a.Packeds, &b.Packeds) &&
+		graphgenCodecMapOfStringToPacked{}.Equal(&a.ByPack, &b.ByPack) &&
+		wire.SameBytes(a.Big.MarshalText, b.Big.MarshalText) &&
+		graphgenCodecPointerToInt2{}.Equal(&a.BigPtr, &b.BigPtr) &&
+		a.Addr == b.Addr &&
+		graphgenCodecPointerToURL{}.Equal(&a.URL, &b.URL) &&
+		wire.SameBytes(a.Text.MarshalText, b.Text.MarshalText) &&
+		a.hidden == b.hidden &&
+		a.Wired == b.Wired &&
+		a.Empty == b.Empty &&
+		wire.SameSlice(a.Nope, b.Nope)
 }
 
 func graphgenStateChanged(a, b State) []string {
-	var names []string
-	if a.Bool != b.Bool {
-		names = append(names, "Bool")
-	}
-	if a.Int != b.Int {
-		names = append(names, "Int")
-	}
-	if a.Int8 != b.Int8 {
-		names = append(names, "Int8")
-	}
-	if a.Int16 != b.Int16 {
-		names = append(names, "Int16")
-	}
-	if a.Int32 != b.Int32 {
-		names = append(names, "Int32")
-	}
-	if a.Int64 != b.Int64 {
-		names = append(names, "Int64")
-	}
-	if a.Uint != b.Uint {
-		names = append(names, "Uint")
-	}
-	if a.Uint8 != b.Uint8 {
-		names = append(names, "Uint8")
-	}
-	if a.Uint16 != b.Uint16 {
-		names = append(names, "Uint16")
-	}
-	if a.Uint32 != b.Uint32 {
-		names = append(names, "Uint32")
-	}
-	if a.Uint64 != b.Uint64 {
-		names = append(names, "Uint64")
-	}
-	if !wire.SameFloat(a.Float32, b.Float32) {
-		names = append(names, "Float32")
-	}
-	if !wire.SameFloat(a.Float64, b.Float64) {
-		names = append(names, "Float64")
-	}
-	if !wire.SameFloat(a.Complex64, b.Complex64) {
-		names = append(names, "Complex64")
-	}
-	if !wire.SameFloat(a.Complex128, b.Complex128) {
-		names = append(names, "Complex128")
-	}
-	if a.String != b.String {
-		names = append(names, "String")
-	}
-	if a.Rune != b.Rune {
-		names = append(names, "Rune")
-	}
-	if a.Byte != b.Byte {
-		names = append(names, "Byte")
-	}
-	if a.Flag != b.Flag {
-		names = append(names, "Flag")
-	}
-	if a.Level != b.Level {
-		names = append(names, "Level")
-	}
-	if !wire.SameFloat(a.Ratio, b.Ratio) {
-		names = append(names, "Ratio")
-	}
-	if a.Role != b.Role {
-		names = append(names, "Role")
-	}
-	if !wire.SameSlice(a.Bytes, b.Bytes) {
-		names = append(names, "Bytes")
-	}
-	if !wire.SameSlice(a.Blob, b.Blob) {
-		names = append(names, "Blob")
-	}
-	if !wire.SameSlice(a.Raw, b.Raw) {
-		names = append(names, "Raw")
-	}
-	if a.Hash != b.Hash {
-		names = append(names, "Hash")
-	}
-	if a.ID != b.ID {
-		names = append(names, "ID")
-	}
-	if !a.Time.Equal(b.Time) {
-		names = append(names, "Time")
-	}
-	if a.Duration != b.Duration {
-		names = append(names, "Duration")
-	}
-	if a.Month != b.Month {
-		names = append(names, "Month")
-	}
-	if !wire.SameSlice(a.Strings, b.Strings) {
-		names = append(names, "Strings")
-	}
-	if !wire.SameSlice(a.Roles, b.Roles) {
-		names = append(names, "Roles")
-	}
-	if !(graphgenCodecSliceOfSliceOfFloat64{}).Equal(&a.Matrix, &b.Matrix) {
-		names = append(names, "Matrix")
-	}
-	if !(graphgenCodecSliceOfName{}).Equal(&a.Names, &b.Names) {
-		names = append(names, "Names")
-	}
-	if a.Grid != b.Grid {
-		names = append(names, "Grid")
-	}
-	if !(graphgenCodecArrayOf2Point{}).Equal(&a.Points, &b.Points) {
-		names = append(names, "Points")
-	}
-	if !(graphgenCodecSliceOfTime{}).Equal(&a.Times, &b.Times) {
-		names = append(names, "Times")
-	}
-	if !(graphgenCodecSliceOfSliceOfByte{}).Equal(&a.Blobs, &b.Blobs) {
-		names = append(names, "Blobs")
-	}
-	if !(graphgenCodecSliceOfPointerToName{}).Equal(&a.Pointers, &b.Pointers) {
-		names = append(names, "Pointers")
-	}
-	if !wire.SameMap(a.Counts, b.Counts) {
-		names = append(names, "Counts")
-	}
-	if !wire.SameMap(a.ByLevel, b.ByLevel) {
-		names = append(names, "ByLevel")
-	}
-	if !wire.SameMap(a.ByFlag, b.ByFlag) {
-		names = append(names, "ByFlag")
-	}
-	if !(graphgenCodecMapOfRoleToName{}).Equal(&a.ByRole, &b.ByRole) {
-		names = append(names, "ByRole")
-	}
-	if !(graphgenCodecMapOfStringToMapOfInt32ToSliceOfPointerToName{}).Equal(&a.Deep, &b.Deep) {
-		names = append(names, "Deep")
-	}
-	if !(graphgenCodecMapOfStringToTime{}).Equal(&a.Times2, &b.Times2) {
-		names = append(names, "Times2")
-	}
-	if !wire.SameMap(a.Set, b.Set) {
-		names = append(names, "Set")
-	}
-	if !wire.SameMap(a.HashByID, b.HashByID) {
-		names = append(names, "HashByID")
-	}
-	if !(graphgenCodecPointerToInt{}).Equal(&a.Ptr, &b.Ptr) {
-		names = append(names, "Ptr")
-	}
-	if !(graphgenCodecPointerToName{}).Equal(&a.PtrName, &b.PtrName) {
-		names = append(names, "PtrName")
-	}
-	if !(graphgenCodecPointerToArrayOf2Int{}).Equal(&a.PtrArray, &b.PtrArray) {
-		names = append(names, "PtrArray")
-	}
-	if !(graphgenCodecPointerToTime{}).Equal(&a.PtrTime, &b.PtrTime) {
-		names = append(names, "PtrTime")
-	}
-	if !(graphgenCodecName{}).Equal(&a.Nested, &b.Nested) {
-		names = append(names, "Nested")
-	}
-	if !(graphgenCodecStruct2{}).Equal(&a.Anonymous, &b.Anonymous) {
-		names = append(names, "Anonymous")
-	}
-	if !(graphgenCodecName{}).Equal(&a.Name, &b.Name) {
-		names = append(names, "Name")
-	}
-	if !(graphgenCodecPointerToEmbedded{}).Equal(&a.Embedded, &b.Embedded) {
-		names = append(names, "Embedded")
-	}
-	if !wire.SameFloat(a.Celsius, b.Celsius) {
-		names = append(names, "Celsius")
-	}
-	if !(graphgenCodecPoint{}).Equal(&a.Point, &b.Point) {
-		names = append(names, "Point")
-	}
-	if a.Packed != b.Packed {
-		names = append(names, "Packed")
-	}
-	if !(graphgenCodecSliceOfPacked{}).Equal(&a.Packeds, &b.Packeds) {
-		names = append(names, "Packeds")
-	}
-	if !(graphgenCodecMapOfStringToPacked{}).Equal(&a.ByPack, &b.ByPack) {
-		names = append(names, "ByPack")
-	}
-	if !wire.SameBytes(a.Big.MarshalText, b.Big.MarshalText) {
-		names = append(names, "Big")
-	}
-	if !(graphgenCodecPointerToInt2{}).Equal(&a.BigPtr, &b.BigPtr) {
-		names = append(names, "BigPtr")
-	}
-	if a.Addr != b.Addr {
-		names = append(names, "Addr")
-	}
-	if !(graphgenCodecPointerToURL{}).Equal(&a.URL, &b.URL) {
-		names = append(names, "URL")
-	}
-	if !wire.SameBytes(a.Text.MarshalText, b.Text.MarshalText) {
-		names = append(names, "Text")
-	}
-	if a.hidden != b.hidden {
-		names = append(names, "hidden")
-	}
-	if a.Wired != b.Wired {
-		names = append(names, "Wired")
-	}
-	if a.Empty != b.Empty {
-		names = append(names, "Empty")
-	}
-	if !wire.SameSlice(a.Nope, b.Nope) {
-		names = append(names, "Nope")
-	}
-	return names
+	d := StateDiffOf(a, b)
+	return state.FieldNames(graphgenStateChanges(&d))
+}
+
+func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Bool", Change: &u.Bool},
+		state.FieldChange{Field: "Int", Change: &u.Int},
+		state.FieldChange{Field: "Int8", Change: &u.Int8},
+		state.FieldChange{Field: "Int16", Change: &u.Int16},
+		state.FieldChange{Field: "Int32", Change: &u.Int32},
+		state.FieldChange{Field: "Int64", Change: &u.Int64},
+		state.FieldChange{Field: "Uint", Change: &u.Uint},
+		state.FieldChange{Field: "Uint8", Change: &u.Uint8},
+		state.FieldChange{Field: "Uint16", Change: &u.Uint16},
+		state.FieldChange{Field: "Uint32", Change: &u.Uint32},
+		state.FieldChange{Field: "Uint64", Change: &u.Uint64},
+		state.FieldChange{Field: "Float32", Change: &u.Float32},
+		state.FieldChange{Field: "Float64", Change: &u.Float64},
+		state.FieldChange{Field: "Complex64", Change: &u.Complex64},
+		state.FieldChange{Field: "Complex128", Change: &u.Complex128},
+		state.FieldChange{Field: "String", Change: &u.String},
+		state.FieldChange{Field: "Rune", Change: &u.Rune},
+		state.FieldChange{Field: "Byte", Change: &u.Byte},
+		state.FieldChange{Field: "Flag", Change: &u.Flag},
+		state.FieldChange{Field: "Level", Change: &u.Level},
+		state.FieldChange{Field: "Ratio", Change: &u.Ratio},
+		state.FieldChange{Field: "Role", Change: &u.Role},
+		state.FieldChange{Field: "Bytes", Change: &u.Bytes},
+		state.FieldChange{Field: "Blob", Change: &u.Blob},
+		state.FieldChange{Field: "Raw", Change: &u.Raw},
+		state.FieldChange{Field: "Hash", Change: &u.Hash},
+		state.FieldChange{Field: "ID", Change: &u.ID},
+		state.FieldChange{Field: "Time", Change: &u.Time},
+		state.FieldChange{Field: "Duration", Change: &u.Duration},
+		state.FieldChange{Field: "Month", Change: &u.Month},
+		state.FieldChange{Field: "Strings", Change: &u.Strings},
+		state.FieldChange{Field: "Roles", Change: &u.Roles},
+		state.FieldChange{Field: "Matrix", Change: &u.Matrix},
+		state.FieldChange{Field: "Names", Change: &u.Names},
+		state.FieldChange{Field: "Grid", Change: &u.Grid},
+		state.FieldChange{Field: "Points", Change: &u.Points},
+		state.FieldChange{Field: "Times", Change: &u.Times},
+		state.FieldChange{Field: "Blobs", Change: &u.Blobs},
+		state.FieldChange{Field: "Pointers", Change: &u.Pointers},
+		state.FieldChange{Field: "Counts", Change: &u.Counts},
+		state.FieldChange{Field: "ByLevel", Change: &u.ByLevel},
+		state.FieldChange{Field: "ByFlag", Change: &u.ByFlag},
+		state.FieldChange{Field: "ByRole", Change: &u.ByRole},
+		state.FieldChange{Field: "Deep", Change: &u.Deep},
+		state.FieldChange{Field: "Times2", Change: &u.Times2},
+		state.FieldChange{Field: "Set", Change: &u.Set},
+		state.FieldChange{Field: "HashByID", Change: &u.HashByID},
+		state.FieldChange{Field: "Ptr", Change: &u.Ptr},
+		state.FieldChange{Field: "PtrName", Change: &u.PtrName},
+		state.FieldChange{Field: "PtrArray", Change: &u.PtrArray},
+		state.FieldChange{Field: "PtrTime", Change: &u.PtrTime},
+		state.FieldChange{Field: "Nested", Change: &u.Nested},
+		state.FieldChange{Field: "Anonymous", Change: &u.Anonymous},
+		state.FieldChange{Field: "Name", Change: &u.Name},
+		state.FieldChange{Field: "Embedded", Change: &u.Embedded},
+		state.FieldChange{Field: "Celsius", Change: &u.Celsius},
+		state.FieldChange{Field: "Point", Change: &u.Point},
+		state.FieldChange{Field: "Packed", Change: &u.Packed},
+		state.FieldChange{Field: "Packeds", Change: &u.Packeds},
+		state.FieldChange{Field: "ByPack", Change: &u.ByPack},
+		state.FieldChange{Field: "Big", Change: &u.Big},
+		state.FieldChange{Field: "BigPtr", Change: &u.BigPtr},
+		state.FieldChange{Field: "Addr", Change: &u.Addr},
+		state.FieldChange{Field: "URL", Change: &u.URL},
+		state.FieldChange{Field: "Text", Change: &u.Text},
+		state.FieldChange{Field: "hidden", Change: &u.hidden},
+		state.FieldChange{Field: "Wired", Change: &u.Wired},
+		state.FieldChange{Field: "Empty", Change: &u.Empty},
+		state.FieldChange{Field: "Nope", Change: &u.Nope},
+	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {

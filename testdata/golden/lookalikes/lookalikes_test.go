@@ -7,11 +7,11 @@ import (
 )
 
 func TestAllStatesTravel(t *testing.T) {
-	goldentest.State(t, StateSchema, nil)
-	goldentest.State(t, StateFieldsSchema, nil)
-	goldentest.State(t, StateNewSchema, nil)
-	goldentest.State(t, stateSchema, nil)
-	goldentest.State(t, CodecSchema, nil)
-	goldentest.State(t, CodecItemSchema, nil)
-	goldentest.State(t, StateUpdatedSchema, nil)
+	goldentest.State(t, StateSchema, StateDiffOf, nil)
+	goldentest.State(t, StateFieldsSchema, StateFieldsDiffOf, nil)
+	goldentest.State(t, StateNewSchema, StateNewDiffOf, nil)
+	goldentest.State(t, stateSchema, stateDiffOf, nil)
+	goldentest.State(t, CodecSchema, CodecDiffOf, nil)
+	goldentest.State(t, CodecItemSchema, CodecItemDiffOf, nil)
+	goldentest.State(t, StateUpdatedSchema, StateUpdatedDiffOf, nil)
 }

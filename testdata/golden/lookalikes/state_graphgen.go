@@ -21,10 +21,7 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state2.FormatUpdate("StateUpdate",
-		state2.FieldChange{Field: "Item", Change: &u.Item},
-		state2.FieldChange{Field: "fields", Change: &u.fields},
-	)
+	return state2.FormatUpdate("StateUpdate", graphgen_StateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -32,6 +29,47 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 	f := &graphgen_StateFields
 	return f.Item.EqualUpdate(&u.Item, &v.Item) &&
 		f.fields.EqualUpdate(&u.fields, &v.fields)
+}
+
+// StateDiff is how two values of State differ: each field says how the field of that name does.
+// The zero StateDiff says that they do not.
+type StateDiff struct {
+	Item   state2.Change[Item]
+	fields state2.Change[fields]
+}
+
+// StateDiffOf returns what became of before in after, with which it shares memory.
+func StateDiffOf(before, after State) StateDiff {
+	var d StateDiff
+	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
+		d.Item = state2.Changed(before.Item, after.Item)
+	}
+	if !(graphgenCodecFields2{}).Equal(&before.fields, &after.fields) {
+		d.fields = state2.Changed(before.fields, after.fields)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateDiff) IsZero() bool {
+	return graphgen_StateChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateDiff) Changes() []state2.FieldChange {
+	return graphgen_StateChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateDiff) String() string {
+	return state2.FormatDiff(graphgen_StateChanges(&d))
+}
+
+func graphgen_StateChanges(d *StateDiff) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "Item", Change: &d.Item},
+		state2.FieldChange{Field: "fields", Change: &d.fields},
+	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
@@ -46,6 +84,7 @@ var StateSchema = &state2.Schema[State, StateUpdate]{
 	Clone:        graphgen_StateClone,
 	Equal:        graphgen_StateEqual,
 	Changed:      graphgen_StateChanged,
+	Writes:       graphgen_StateWrites,
 	AppendUpdate: graphgen_StateAppendUpdate,
 	DecodeUpdate: graphgen_StateDecodeUpdate,
 }
@@ -122,18 +161,20 @@ func graphgen_StateClone(s State) State {
 }
 
 func graphgen_StateEqual(a, b State) bool {
-	return graphgen_StateChanged(a, b) == nil
+	return graphgenCodecItem2{}.Equal(&a.Item, &b.Item) &&
+		graphgenCodecFields2{}.Equal(&a.fields, &b.fields)
 }
 
 func graphgen_StateChanged(a, b State) []string {
-	var names []string
-	if !(graphgenCodecItem2{}).Equal(&a.Item, &b.Item) {
-		names = append(names, "Item")
-	}
-	if !(graphgenCodecFields2{}).Equal(&a.fields, &b.fields) {
-		names = append(names, "fields")
-	}
-	return names
+	d := StateDiffOf(a, b)
+	return state2.FieldNames(graphgen_StateChanges(&d))
+}
+
+func graphgen_StateWrites(u *StateUpdate) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "Item", Change: &u.Item},
+		state2.FieldChange{Field: "fields", Change: &u.fields},
+	)
 }
 
 func graphgen_StateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
@@ -169,15 +210,49 @@ type StateFieldsUpdate struct {
 
 // String prints what u changes.
 func (u StateFieldsUpdate) String() string {
-	return state2.FormatUpdate("StateFieldsUpdate",
-		state2.FieldChange{Field: "Item", Change: &u.Item},
-	)
+	return state2.FormatUpdate("StateFieldsUpdate", graphgenStateFieldsWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
 func (u StateFieldsUpdate) Equal(v StateFieldsUpdate) bool {
 	f := &graphgenStateFieldsFields
 	return f.Item.EqualUpdate(&u.Item, &v.Item)
+}
+
+// StateFieldsDiff is how two values of StateFields differ: each field says how the field of that name does.
+// The zero StateFieldsDiff says that they do not.
+type StateFieldsDiff struct {
+	Item state2.Change[Item]
+}
+
+// StateFieldsDiffOf returns what became of before in after, with which it shares memory.
+func StateFieldsDiffOf(before, after StateFields) StateFieldsDiff {
+	var d StateFieldsDiff
+	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
+		d.Item = state2.Changed(before.Item, after.Item)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateFieldsDiff) IsZero() bool {
+	return graphgenStateFieldsChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateFieldsDiff) Changes() []state2.FieldChange {
+	return graphgenStateFieldsChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateFieldsDiff) String() string {
+	return state2.FormatDiff(graphgenStateFieldsChanges(&d))
+}
+
+func graphgenStateFieldsChanges(d *StateFieldsDiff) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "Item", Change: &d.Item},
+	)
 }
 
 // StateFieldsSchema is what a graph needs to know of StateFields: graph.New(name, StateFieldsSchema).
@@ -191,6 +266,7 @@ var StateFieldsSchema = &state2.Schema[StateFields, StateFieldsUpdate]{
 	Clone:        graphgenStateFieldsClone,
 	Equal:        graphgenStateFieldsEqual,
 	Changed:      graphgenStateFieldsChanged,
+	Writes:       graphgenStateFieldsWrites,
 	AppendUpdate: graphgenStateFieldsAppendUpdate,
 	DecodeUpdate: graphgenStateFieldsDecodeUpdate,
 }
@@ -255,15 +331,18 @@ func graphgenStateFieldsClone(s StateFields) StateFields {
 }
 
 func graphgenStateFieldsEqual(a, b StateFields) bool {
-	return graphgenStateFieldsChanged(a, b) == nil
+	return graphgenCodecItem2{}.Equal(&a.Item, &b.Item)
 }
 
 func graphgenStateFieldsChanged(a, b StateFields) []string {
-	var names []string
-	if !(graphgenCodecItem2{}).Equal(&a.Item, &b.Item) {
-		names = append(names, "Item")
-	}
-	return names
+	d := StateFieldsDiffOf(a, b)
+	return state2.FieldNames(graphgenStateFieldsChanges(&d))
+}
+
+func graphgenStateFieldsWrites(u *StateFieldsUpdate) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "Item", Change: &u.Item},
+	)
 }
 
 func graphgenStateFieldsAppendUpdate(b []byte, u *StateFieldsUpdate) ([]byte, error) {
@@ -296,15 +375,49 @@ type StateNewUpdate struct {
 
 // String prints what u changes.
 func (u StateNewUpdate) String() string {
-	return state2.FormatUpdate("StateNewUpdate",
-		state2.FieldChange{Field: "Item", Change: &u.Item},
-	)
+	return state2.FormatUpdate("StateNewUpdate", graphgenStateNewWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
 func (u StateNewUpdate) Equal(v StateNewUpdate) bool {
 	f := &graphgenStateNewFields
 	return f.Item.EqualUpdate(&u.Item, &v.Item)
+}
+
+// StateNewDiff is how two values of StateNew differ: each field says how the field of that name does.
+// The zero StateNewDiff says that they do not.
+type StateNewDiff struct {
+	Item state2.Change[Item]
+}
+
+// StateNewDiffOf returns what became of before in after, with which it shares memory.
+func StateNewDiffOf(before, after StateNew) StateNewDiff {
+	var d StateNewDiff
+	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
+		d.Item = state2.Changed(before.Item, after.Item)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateNewDiff) IsZero() bool {
+	return graphgenStateNewChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateNewDiff) Changes() []state2.FieldChange {
+	return graphgenStateNewChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateNewDiff) String() string {
+	return state2.FormatDiff(graphgenStateNewChanges(&d))
+}
+
+func graphgenStateNewChanges(d *StateNewDiff) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "Item", Change: &d.Item},
+	)
 }
 
 // StateNewSchema is what a graph needs to know of StateNew: graph.New(name, StateNewSchema).
@@ -318,6 +431,7 @@ var StateNewSchema = &state2.Schema[StateNew, StateNewUpdate]{
 	Clone:        graphgenStateNewClone,
 	Equal:        graphgenStateNewEqual,
 	Changed:      graphgenStateNewChanged,
+	Writes:       graphgenStateNewWrites,
 	AppendUpdate: graphgenStateNewAppendUpdate,
 	DecodeUpdate: graphgenStateNewDecodeUpdate,
 }
@@ -382,15 +496,18 @@ func graphgenStateNewClone(s StateNew) StateNew {
 }
 
 func graphgenStateNewEqual(a, b StateNew) bool {
-	return graphgenStateNewChanged(a, b) == nil
+	return graphgenCodecItem2{}.Equal(&a.Item, &b.Item)
 }
 
 func graphgenStateNewChanged(a, b StateNew) []string {
-	var names []string
-	if !(graphgenCodecItem2{}).Equal(&a.Item, &b.Item) {
-		names = append(names, "Item")
-	}
-	return names
+	d := StateNewDiffOf(a, b)
+	return state2.FieldNames(graphgenStateNewChanges(&d))
+}
+
+func graphgenStateNewWrites(u *StateNewUpdate) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "Item", Change: &u.Item},
+	)
 }
 
 func graphgenStateNewAppendUpdate(b []byte, u *StateNewUpdate) ([]byte, error) {
@@ -423,15 +540,49 @@ type stateUpdate struct {
 
 // String prints what u changes.
 func (u stateUpdate) String() string {
-	return state2.FormatUpdate("stateUpdate",
-		state2.FieldChange{Field: "Item", Change: &u.Item},
-	)
+	return state2.FormatUpdate("stateUpdate", graphgen_stateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
 func (u stateUpdate) Equal(v stateUpdate) bool {
 	f := &graphgen_stateFields
 	return f.Item.EqualUpdate(&u.Item, &v.Item)
+}
+
+// stateDiff is how two values of state differ: each field says how the field of that name does.
+// The zero stateDiff says that they do not.
+type stateDiff struct {
+	Item state2.Change[Item]
+}
+
+// stateDiffOf returns what became of before in after, with which it shares memory.
+func stateDiffOf(before, after state) stateDiff {
+	var d stateDiff
+	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
+		d.Item = state2.Changed(before.Item, after.Item)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d stateDiff) IsZero() bool {
+	return graphgen_stateChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d stateDiff) Changes() []state2.FieldChange {
+	return graphgen_stateChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d stateDiff) String() string {
+	return state2.FormatDiff(graphgen_stateChanges(&d))
+}
+
+func graphgen_stateChanges(d *stateDiff) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "Item", Change: &d.Item},
+	)
 }
 
 // stateSchema is what a graph needs to know of state: graph.New(name, stateSchema).
@@ -445,6 +596,7 @@ var stateSchema = &state2.Schema[state, stateUpdate]{
 	Clone:        graphgen_stateClone,
 	Equal:        graphgen_stateEqual,
 	Changed:      graphgen_stateChanged,
+	Writes:       graphgen_stateWrites,
 	AppendUpdate: graphgen_stateAppendUpdate,
 	DecodeUpdate: graphgen_stateDecodeUpdate,
 }
@@ -509,15 +661,18 @@ func graphgen_stateClone(s state) state {
 }
 
 func graphgen_stateEqual(a, b state) bool {
-	return graphgen_stateChanged(a, b) == nil
+	return graphgenCodecItem2{}.Equal(&a.Item, &b.Item)
 }
 
 func graphgen_stateChanged(a, b state) []string {
-	var names []string
-	if !(graphgenCodecItem2{}).Equal(&a.Item, &b.Item) {
-		names = append(names, "Item")
-	}
-	return names
+	d := stateDiffOf(a, b)
+	return state2.FieldNames(graphgen_stateChanges(&d))
+}
+
+func graphgen_stateWrites(u *stateUpdate) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "Item", Change: &u.Item},
+	)
 }
 
 func graphgen_stateAppendUpdate(b []byte, u *stateUpdate) ([]byte, error) {
@@ -550,15 +705,49 @@ type CodecUpdate struct {
 
 // String prints what u changes.
 func (u CodecUpdate) String() string {
-	return state2.FormatUpdate("CodecUpdate",
-		state2.FieldChange{Field: "Item", Change: &u.Item},
-	)
+	return state2.FormatUpdate("CodecUpdate", graphgenCodecWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
 func (u CodecUpdate) Equal(v CodecUpdate) bool {
 	f := &graphgenCodecFields
 	return f.Item.EqualUpdate(&u.Item, &v.Item)
+}
+
+// CodecDiff is how two values of Codec differ: each field says how the field of that name does.
+// The zero CodecDiff says that they do not.
+type CodecDiff struct {
+	Item state2.Change[Item]
+}
+
+// CodecDiffOf returns what became of before in after, with which it shares memory.
+func CodecDiffOf(before, after Codec) CodecDiff {
+	var d CodecDiff
+	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
+		d.Item = state2.Changed(before.Item, after.Item)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d CodecDiff) IsZero() bool {
+	return graphgenCodecChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d CodecDiff) Changes() []state2.FieldChange {
+	return graphgenCodecChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d CodecDiff) String() string {
+	return state2.FormatDiff(graphgenCodecChanges(&d))
+}
+
+func graphgenCodecChanges(d *CodecDiff) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "Item", Change: &d.Item},
+	)
 }
 
 // CodecSchema is what a graph needs to know of Codec: graph.New(name, CodecSchema).
@@ -572,6 +761,7 @@ var CodecSchema = &state2.Schema[Codec, CodecUpdate]{
 	Clone:        graphgenCodecClone,
 	Equal:        graphgenCodecEqual,
 	Changed:      graphgenCodecChanged,
+	Writes:       graphgenCodecWrites,
 	AppendUpdate: graphgenCodecAppendUpdate,
 	DecodeUpdate: graphgenCodecDecodeUpdate,
 }
@@ -636,15 +826,18 @@ func graphgenCodecClone(s Codec) Codec {
 }
 
 func graphgenCodecEqual(a, b Codec) bool {
-	return graphgenCodecChanged(a, b) == nil
+	return graphgenCodecItem2{}.Equal(&a.Item, &b.Item)
 }
 
 func graphgenCodecChanged(a, b Codec) []string {
-	var names []string
-	if !(graphgenCodecItem2{}).Equal(&a.Item, &b.Item) {
-		names = append(names, "Item")
-	}
-	return names
+	d := CodecDiffOf(a, b)
+	return state2.FieldNames(graphgenCodecChanges(&d))
+}
+
+func graphgenCodecWrites(u *CodecUpdate) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "Item", Change: &u.Item},
+	)
 }
 
 func graphgenCodecAppendUpdate(b []byte, u *CodecUpdate) ([]byte, error) {
@@ -677,15 +870,49 @@ type CodecItemUpdate struct {
 
 // String prints what u changes.
 func (u CodecItemUpdate) String() string {
-	return state2.FormatUpdate("CodecItemUpdate",
-		state2.FieldChange{Field: "Item", Change: &u.Item},
-	)
+	return state2.FormatUpdate("CodecItemUpdate", graphgenCodecItemWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
 func (u CodecItemUpdate) Equal(v CodecItemUpdate) bool {
 	f := &graphgenCodecItemFields
 	return f.Item.EqualUpdate(&u.Item, &v.Item)
+}
+
+// CodecItemDiff is how two values of CodecItem differ: each field says how the field of that name does.
+// The zero CodecItemDiff says that they do not.
+type CodecItemDiff struct {
+	Item state2.Change[Item]
+}
+
+// CodecItemDiffOf returns what became of before in after, with which it shares memory.
+func CodecItemDiffOf(before, after CodecItem) CodecItemDiff {
+	var d CodecItemDiff
+	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
+		d.Item = state2.Changed(before.Item, after.Item)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d CodecItemDiff) IsZero() bool {
+	return graphgenCodecItemChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d CodecItemDiff) Changes() []state2.FieldChange {
+	return graphgenCodecItemChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d CodecItemDiff) String() string {
+	return state2.FormatDiff(graphgenCodecItemChanges(&d))
+}
+
+func graphgenCodecItemChanges(d *CodecItemDiff) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "Item", Change: &d.Item},
+	)
 }
 
 // CodecItemSchema is what a graph needs to know of CodecItem: graph.New(name, CodecItemSchema).
@@ -699,6 +926,7 @@ var CodecItemSchema = &state2.Schema[CodecItem, CodecItemUpdate]{
 	Clone:        graphgenCodecItemClone,
 	Equal:        graphgenCodecItemEqual,
 	Changed:      graphgenCodecItemChanged,
+	Writes:       graphgenCodecItemWrites,
 	AppendUpdate: graphgenCodecItemAppendUpdate,
 	DecodeUpdate: graphgenCodecItemDecodeUpdate,
 }
@@ -763,15 +991,18 @@ func graphgenCodecItemClone(s CodecItem) CodecItem {
 }
 
 func graphgenCodecItemEqual(a, b CodecItem) bool {
-	return graphgenCodecItemChanged(a, b) == nil
+	return graphgenCodecItem2{}.Equal(&a.Item, &b.Item)
 }
 
 func graphgenCodecItemChanged(a, b CodecItem) []string {
-	var names []string
-	if !(graphgenCodecItem2{}).Equal(&a.Item, &b.Item) {
-		names = append(names, "Item")
-	}
-	return names
+	d := CodecItemDiffOf(a, b)
+	return state2.FieldNames(graphgenCodecItemChanges(&d))
+}
+
+func graphgenCodecItemWrites(u *CodecItemUpdate) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "Item", Change: &u.Item},
+	)
 }
 
 func graphgenCodecItemAppendUpdate(b []byte, u *CodecItemUpdate) ([]byte, error) {
@@ -804,15 +1035,49 @@ type StateUpdatedUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdatedUpdate) String() string {
-	return state2.FormatUpdate("StateUpdatedUpdate",
-		state2.FieldChange{Field: "Item", Change: &u.Item},
-	)
+	return state2.FormatUpdate("StateUpdatedUpdate", graphgenStateUpdatedWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
 func (u StateUpdatedUpdate) Equal(v StateUpdatedUpdate) bool {
 	f := &graphgenStateUpdatedFields
 	return f.Item.EqualUpdate(&u.Item, &v.Item)
+}
+
+// StateUpdatedDiff is how two values of StateUpdated differ: each field says how the field of that name does.
+// The zero StateUpdatedDiff says that they do not.
+type StateUpdatedDiff struct {
+	Item state2.Change[Item]
+}
+
+// StateUpdatedDiffOf returns what became of before in after, with which it shares memory.
+func StateUpdatedDiffOf(before, after StateUpdated) StateUpdatedDiff {
+	var d StateUpdatedDiff
+	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
+		d.Item = state2.Changed(before.Item, after.Item)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateUpdatedDiff) IsZero() bool {
+	return graphgenStateUpdatedChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateUpdatedDiff) Changes() []state2.FieldChange {
+	return graphgenStateUpdatedChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateUpdatedDiff) String() string {
+	return state2.FormatDiff(graphgenStateUpdatedChanges(&d))
+}
+
+func graphgenStateUpdatedChanges(d *StateUpdatedDiff) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "Item", Change: &d.Item},
+	)
 }
 
 // StateUpdatedSchema is what a graph needs to know of StateUpdated: graph.New(name, StateUpdatedSchema).
@@ -826,6 +1091,7 @@ var StateUpdatedSchema = &state2.Schema[StateUpdated, StateUpdatedUpdate]{
 	Clone:        graphgenStateUpdatedClone,
 	Equal:        graphgenStateUpdatedEqual,
 	Changed:      graphgenStateUpdatedChanged,
+	Writes:       graphgenStateUpdatedWrites,
 	AppendUpdate: graphgenStateUpdatedAppendUpdate,
 	DecodeUpdate: graphgenStateUpdatedDecodeUpdate,
 }
@@ -890,15 +1156,18 @@ func graphgenStateUpdatedClone(s StateUpdated) StateUpdated {
 }
 
 func graphgenStateUpdatedEqual(a, b StateUpdated) bool {
-	return graphgenStateUpdatedChanged(a, b) == nil
+	return graphgenCodecItem2{}.Equal(&a.Item, &b.Item)
 }
 
 func graphgenStateUpdatedChanged(a, b StateUpdated) []string {
-	var names []string
-	if !(graphgenCodecItem2{}).Equal(&a.Item, &b.Item) {
-		names = append(names, "Item")
-	}
-	return names
+	d := StateUpdatedDiffOf(a, b)
+	return state2.FieldNames(graphgenStateUpdatedChanges(&d))
+}
+
+func graphgenStateUpdatedWrites(u *StateUpdatedUpdate) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "Item", Change: &u.Item},
+	)
 }
 
 func graphgenStateUpdatedAppendUpdate(b []byte, u *StateUpdatedUpdate) ([]byte, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/graphgen-go/graphgen/testdata/golden/goldentest"
 )
 
-func TestNewTravels(t *testing.T) { goldentest.State(t, NewSchema, nil) }
+func TestNewTravels(t *testing.T) { goldentest.State(t, NewSchema, NewDiffOf, nil) }
 
 // stored returns what version 1 stores of s.
 func stored(t *testing.T, s Old) []byte {

@@ -23,12 +23,7 @@ type NewUpdate struct {
 
 // String prints what u changes.
 func (u NewUpdate) String() string {
-	return state.FormatUpdate("NewUpdate",
-		state.FieldChange{Field: "Words", Change: &u.Words},
-		state.FieldChange{Field: "Name", Change: &u.Name},
-		state.FieldChange{Field: "Author", Change: &u.Author},
-		state.FieldChange{Field: "Count", Change: &u.Count},
-	)
+	return state.FormatUpdate("NewUpdate", graphgenNewWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -38,6 +33,57 @@ func (u NewUpdate) Equal(v NewUpdate) bool {
 		f.Name.EqualUpdate(&u.Name, &v.Name) &&
 		f.Author.EqualUpdate(&u.Author, &v.Author) &&
 		f.Count.EqualUpdate(&u.Count, &v.Count)
+}
+
+// NewDiff is how two values of New differ: each field says how the field of that name does.
+// The zero NewDiff says that they do not.
+type NewDiff struct {
+	Words  state.ListChange[string]
+	Name   state.Change[string]
+	Author state.Change[NewAuthor]
+	Count  state.Change[int]
+}
+
+// NewDiffOf returns what became of before in after, with which it shares memory.
+func NewDiffOf(before, after New) NewDiff {
+	var d NewDiff
+	if !wire.SameSlice(before.Words, after.Words) {
+		d.Words = graphgenNewFields.Words.Diff(before.Words, after.Words)
+	}
+	if before.Name != after.Name {
+		d.Name = state.Changed(before.Name, after.Name)
+	}
+	if before.Author != after.Author {
+		d.Author = state.Changed(before.Author, after.Author)
+	}
+	if before.Count != after.Count {
+		d.Count = state.Changed(before.Count, after.Count)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d NewDiff) IsZero() bool {
+	return graphgenNewChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d NewDiff) Changes() []state.FieldChange {
+	return graphgenNewChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d NewDiff) String() string {
+	return state.FormatDiff(graphgenNewChanges(&d))
+}
+
+func graphgenNewChanges(d *NewDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Words", Change: &d.Words},
+		state.FieldChange{Field: "Name", Change: &d.Name},
+		state.FieldChange{Field: "Author", Change: &d.Author},
+		state.FieldChange{Field: "Count", Change: &d.Count},
+	)
 }
 
 // NewSchema is what a graph needs to know of New: graph.New(name, NewSchema).
@@ -54,6 +100,7 @@ var NewSchema = &state.Schema[New, NewUpdate]{
 	Clone:        graphgenNewClone,
 	Equal:        graphgenNewEqual,
 	Changed:      graphgenNewChanged,
+	Writes:       graphgenNewWrites,
 	AppendUpdate: graphgenNewAppendUpdate,
 	DecodeUpdate: graphgenNewDecodeUpdate,
 }
@@ -153,24 +200,24 @@ func graphgenNewClone(s New) New {
 }
 
 func graphgenNewEqual(a, b New) bool {
-	return graphgenNewChanged(a, b) == nil
+	return wire.SameSlice(a.Words, b.Words) &&
+		a.Name == b.Name &&
+		a.Author == b.Author &&
+		a.Count == b.Count
 }
 
 func graphgenNewChanged(a, b New) []string {
-	var names []string
-	if !wire.SameSlice(a.Words, b.Words) {
-		names = append(names, "Words")
-	}
-	if a.Name != b.Name {
-		names = append(names, "Name")
-	}
-	if a.Author != b.Author {
-		names = append(names, "Author")
-	}
-	if a.Count != b.Count {
-		names = append(names, "Count")
-	}
-	return names
+	d := NewDiffOf(a, b)
+	return state.FieldNames(graphgenNewChanges(&d))
+}
+
+func graphgenNewWrites(u *NewUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Words", Change: &u.Words},
+		state.FieldChange{Field: "Name", Change: &u.Name},
+		state.FieldChange{Field: "Author", Change: &u.Author},
+		state.FieldChange{Field: "Count", Change: &u.Count},
+	)
 }
 
 func graphgenNewAppendUpdate(b []byte, u *NewUpdate) ([]byte, error) {

@@ -21,12 +21,7 @@ type OldUpdate struct {
 
 // String prints what u changes.
 func (u OldUpdate) String() string {
-	return state.FormatUpdate("OldUpdate",
-		state.FieldChange{Field: "Words", Change: &u.Words},
-		state.FieldChange{Field: "Title", Change: &u.Title},
-		state.FieldChange{Field: "Author", Change: &u.Author},
-		state.FieldChange{Field: "Gone", Change: &u.Gone},
-	)
+	return state.FormatUpdate("OldUpdate", graphgenOldWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -36,6 +31,57 @@ func (u OldUpdate) Equal(v OldUpdate) bool {
 		f.Title.EqualUpdate(&u.Title, &v.Title) &&
 		f.Author.EqualUpdate(&u.Author, &v.Author) &&
 		f.Gone.EqualUpdate(&u.Gone, &v.Gone)
+}
+
+// OldDiff is how two values of Old differ: each field says how the field of that name does.
+// The zero OldDiff says that they do not.
+type OldDiff struct {
+	Words  state.Change[string]
+	Title  state.Change[string]
+	Author state.Change[Author]
+	Gone   state.Change[int]
+}
+
+// OldDiffOf returns what became of before in after, with which it shares memory.
+func OldDiffOf(before, after Old) OldDiff {
+	var d OldDiff
+	if before.Words != after.Words {
+		d.Words = state.Changed(before.Words, after.Words)
+	}
+	if before.Title != after.Title {
+		d.Title = state.Changed(before.Title, after.Title)
+	}
+	if before.Author != after.Author {
+		d.Author = state.Changed(before.Author, after.Author)
+	}
+	if before.Gone != after.Gone {
+		d.Gone = state.Changed(before.Gone, after.Gone)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d OldDiff) IsZero() bool {
+	return graphgenOldChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d OldDiff) Changes() []state.FieldChange {
+	return graphgenOldChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d OldDiff) String() string {
+	return state.FormatDiff(graphgenOldChanges(&d))
+}
+
+func graphgenOldChanges(d *OldDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Words", Change: &d.Words},
+		state.FieldChange{Field: "Title", Change: &d.Title},
+		state.FieldChange{Field: "Author", Change: &d.Author},
+		state.FieldChange{Field: "Gone", Change: &d.Gone},
+	)
 }
 
 // OldSchema is what a graph needs to know of Old: graph.New(name, OldSchema).
@@ -52,6 +98,7 @@ var OldSchema = &state.Schema[Old, OldUpdate]{
 	Clone:        graphgenOldClone,
 	Equal:        graphgenOldEqual,
 	Changed:      graphgenOldChanged,
+	Writes:       graphgenOldWrites,
 	AppendUpdate: graphgenOldAppendUpdate,
 	DecodeUpdate: graphgenOldDecodeUpdate,
 }
@@ -148,24 +195,24 @@ func graphgenOldClone(s Old) Old {
 }
 
 func graphgenOldEqual(a, b Old) bool {
-	return graphgenOldChanged(a, b) == nil
+	return a.Words == b.Words &&
+		a.Title == b.Title &&
+		a.Author == b.Author &&
+		a.Gone == b.Gone
 }
 
 func graphgenOldChanged(a, b Old) []string {
-	var names []string
-	if a.Words != b.Words {
-		names = append(names, "Words")
-	}
-	if a.Title != b.Title {
-		names = append(names, "Title")
-	}
-	if a.Author != b.Author {
-		names = append(names, "Author")
-	}
-	if a.Gone != b.Gone {
-		names = append(names, "Gone")
-	}
-	return names
+	d := OldDiffOf(a, b)
+	return state.FieldNames(graphgenOldChanges(&d))
+}
+
+func graphgenOldWrites(u *OldUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Words", Change: &u.Words},
+		state.FieldChange{Field: "Title", Change: &u.Title},
+		state.FieldChange{Field: "Author", Change: &u.Author},
+		state.FieldChange{Field: "Gone", Change: &u.Gone},
+	)
 }
 
 func graphgenOldAppendUpdate(b []byte, u *OldUpdate) ([]byte, error) {

@@ -20,15 +20,49 @@ type FirstUpdate struct {
 
 // String prints what u changes.
 func (u FirstUpdate) String() string {
-	return state.FormatUpdate("FirstUpdate",
-		state.FieldChange{Field: "Items", Change: &u.Items},
-	)
+	return state.FormatUpdate("FirstUpdate", graphgenFirstWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
 func (u FirstUpdate) Equal(v FirstUpdate) bool {
 	f := &graphgenFirstFields
 	return f.Items.EqualUpdate(&u.Items, &v.Items)
+}
+
+// FirstDiff is how two values of First differ: each field says how the field of that name does.
+// The zero FirstDiff says that they do not.
+type FirstDiff struct {
+	Items state.ListChange[Item]
+}
+
+// FirstDiffOf returns what became of before in after, with which it shares memory.
+func FirstDiffOf(before, after First) FirstDiff {
+	var d FirstDiff
+	if !(graphgenCodecSliceOfItem{}).Equal(&before.Items, &after.Items) {
+		d.Items = graphgenFirstFields.Items.Diff(before.Items, after.Items)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d FirstDiff) IsZero() bool {
+	return graphgenFirstChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d FirstDiff) Changes() []state.FieldChange {
+	return graphgenFirstChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d FirstDiff) String() string {
+	return state.FormatDiff(graphgenFirstChanges(&d))
+}
+
+func graphgenFirstChanges(d *FirstDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Items", Change: &d.Items},
+	)
 }
 
 // FirstSchema is what a graph needs to know of First: graph.New(name, FirstSchema).
@@ -42,6 +76,7 @@ var FirstSchema = &state.Schema[First, FirstUpdate]{
 	Clone:        graphgenFirstClone,
 	Equal:        graphgenFirstEqual,
 	Changed:      graphgenFirstChanged,
+	Writes:       graphgenFirstWrites,
 	AppendUpdate: graphgenFirstAppendUpdate,
 	DecodeUpdate: graphgenFirstDecodeUpdate,
 }
@@ -107,15 +142,18 @@ func graphgenFirstClone(s First) First {
 }
 
 func graphgenFirstEqual(a, b First) bool {
-	return graphgenFirstChanged(a, b) == nil
+	return graphgenCodecSliceOfItem{}.Equal(&a.Items, &b.Items)
 }
 
 func graphgenFirstChanged(a, b First) []string {
-	var names []string
-	if !(graphgenCodecSliceOfItem{}).Equal(&a.Items, &b.Items) {
-		names = append(names, "Items")
-	}
-	return names
+	d := FirstDiffOf(a, b)
+	return state.FieldNames(graphgenFirstChanges(&d))
+}
+
+func graphgenFirstWrites(u *FirstUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Items", Change: &u.Items},
+	)
 }
 
 func graphgenFirstAppendUpdate(b []byte, u *FirstUpdate) ([]byte, error) {

@@ -20,15 +20,49 @@ type MarkedUpdate struct {
 
 // String prints what u changes.
 func (u MarkedUpdate) String() string {
-	return state.FormatUpdate("MarkedUpdate",
-		state.FieldChange{Field: "Item", Change: &u.Item},
-	)
+	return state.FormatUpdate("MarkedUpdate", graphgenMarkedWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
 func (u MarkedUpdate) Equal(v MarkedUpdate) bool {
 	f := &graphgenMarkedFields
 	return f.Item.EqualUpdate(&u.Item, &v.Item)
+}
+
+// MarkedDiff is how two values of Marked differ: each field says how the field of that name does.
+// The zero MarkedDiff says that they do not.
+type MarkedDiff struct {
+	Item state.Change[Item]
+}
+
+// MarkedDiffOf returns what became of before in after, with which it shares memory.
+func MarkedDiffOf(before, after Marked) MarkedDiff {
+	var d MarkedDiff
+	if !(graphgenMarkedCodecItem{}).Equal(&before.Item, &after.Item) {
+		d.Item = state.Changed(before.Item, after.Item)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d MarkedDiff) IsZero() bool {
+	return graphgenMarkedChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d MarkedDiff) Changes() []state.FieldChange {
+	return graphgenMarkedChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d MarkedDiff) String() string {
+	return state.FormatDiff(graphgenMarkedChanges(&d))
+}
+
+func graphgenMarkedChanges(d *MarkedDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Item", Change: &d.Item},
+	)
 }
 
 // MarkedSchema is what a graph needs to know of Marked: graph.New(name, MarkedSchema).
@@ -42,6 +76,7 @@ var MarkedSchema = &state.Schema[Marked, MarkedUpdate]{
 	Clone:        graphgenMarkedClone,
 	Equal:        graphgenMarkedEqual,
 	Changed:      graphgenMarkedChanged,
+	Writes:       graphgenMarkedWrites,
 	AppendUpdate: graphgenMarkedAppendUpdate,
 	DecodeUpdate: graphgenMarkedDecodeUpdate,
 }
@@ -106,15 +141,18 @@ func graphgenMarkedClone(s Marked) Marked {
 }
 
 func graphgenMarkedEqual(a, b Marked) bool {
-	return graphgenMarkedChanged(a, b) == nil
+	return graphgenMarkedCodecItem{}.Equal(&a.Item, &b.Item)
 }
 
 func graphgenMarkedChanged(a, b Marked) []string {
-	var names []string
-	if !(graphgenMarkedCodecItem{}).Equal(&a.Item, &b.Item) {
-		names = append(names, "Item")
-	}
-	return names
+	d := MarkedDiffOf(a, b)
+	return state.FieldNames(graphgenMarkedChanges(&d))
+}
+
+func graphgenMarkedWrites(u *MarkedUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Item", Change: &u.Item},
+	)
 }
 
 func graphgenMarkedAppendUpdate(b []byte, u *MarkedUpdate) ([]byte, error) {

@@ -7,8 +7,8 @@ import (
 )
 
 func TestAllTypesTravel(t *testing.T) {
-	goldentest.State(t, FirstSchema, nil)
-	goldentest.State(t, SecondStateSchema, nil)
-	goldentest.State(t, MarkedSchema, nil)
+	goldentest.State(t, FirstSchema, FirstDiffOf, nil)
+	goldentest.State(t, SecondStateSchema, SecondStateDiffOf, nil)
+	goldentest.State(t, MarkedSchema, MarkedDiffOf, nil)
 	goldentest.Payload[Payload](t, nil)
 }

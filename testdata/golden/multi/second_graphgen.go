@@ -22,11 +22,7 @@ type SecondStateUpdate struct {
 
 // String prints what u changes.
 func (u SecondStateUpdate) String() string {
-	return state.FormatUpdate("SecondStateUpdate",
-		state.FieldChange{Field: "Items", Change: &u.Items},
-		state.FieldChange{Field: "First", Change: &u.First},
-		state.FieldChange{Field: "Extra", Change: &u.Extra},
-	)
+	return state.FormatUpdate("SecondStateUpdate", graphgenSecondStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -35,6 +31,52 @@ func (u SecondStateUpdate) Equal(v SecondStateUpdate) bool {
 	return f.Items.EqualUpdate(&u.Items, &v.Items) &&
 		f.First.EqualUpdate(&u.First, &v.First) &&
 		f.Extra.EqualUpdate(&u.Extra, &v.Extra)
+}
+
+// SecondStateDiff is how two values of SecondState differ: each field says how the field of that name does.
+// The zero SecondStateDiff says that they do not.
+type SecondStateDiff struct {
+	Items state.ListChange[Item]
+	First state.Change[First]
+	Extra state.Change[Payload]
+}
+
+// SecondStateDiffOf returns what became of before in after, with which it shares memory.
+func SecondStateDiffOf(before, after SecondState) SecondStateDiff {
+	var d SecondStateDiff
+	if !(graphgenSecondStateCodecSliceOfItem{}).Equal(&before.Items, &after.Items) {
+		d.Items = graphgenSecondStateFields.Items.Diff(before.Items, after.Items)
+	}
+	if !(graphgenSecondStateCodecFirst{}).Equal(&before.First, &after.First) {
+		d.First = state.Changed(before.First, after.First)
+	}
+	if !(graphgenSecondStateCodecPayload{}).Equal(&before.Extra, &after.Extra) {
+		d.Extra = state.Changed(before.Extra, after.Extra)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d SecondStateDiff) IsZero() bool {
+	return graphgenSecondStateChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d SecondStateDiff) Changes() []state.FieldChange {
+	return graphgenSecondStateChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d SecondStateDiff) String() string {
+	return state.FormatDiff(graphgenSecondStateChanges(&d))
+}
+
+func graphgenSecondStateChanges(d *SecondStateDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Items", Change: &d.Items},
+		state.FieldChange{Field: "First", Change: &d.First},
+		state.FieldChange{Field: "Extra", Change: &d.Extra},
+	)
 }
 
 // SecondStateSchema is what a graph needs to know of SecondState: graph.New(name, SecondStateSchema).
@@ -50,6 +92,7 @@ var SecondStateSchema = &state.Schema[SecondState, SecondStateUpdate]{
 	Clone:        graphgenSecondStateClone,
 	Equal:        graphgenSecondStateEqual,
 	Changed:      graphgenSecondStateChanged,
+	Writes:       graphgenSecondStateWrites,
 	AppendUpdate: graphgenSecondStateAppendUpdate,
 	DecodeUpdate: graphgenSecondStateDecodeUpdate,
 }
@@ -139,21 +182,22 @@ func graphgenSecondStateClone(s SecondState) SecondState {
 }
 
 func graphgenSecondStateEqual(a, b SecondState) bool {
-	return graphgenSecondStateChanged(a, b) == nil
+	return graphgenSecondStateCodecSliceOfItem{}.Equal(&a.Items, &b.Items) &&
+		graphgenSecondStateCodecFirst{}.Equal(&a.First, &b.First) &&
+		graphgenSecondStateCodecPayload{}.Equal(&a.Extra, &b.Extra)
 }
 
 func graphgenSecondStateChanged(a, b SecondState) []string {
-	var names []string
-	if !(graphgenSecondStateCodecSliceOfItem{}).Equal(&a.Items, &b.Items) {
-		names = append(names, "Items")
-	}
-	if !(graphgenSecondStateCodecFirst{}).Equal(&a.First, &b.First) {
-		names = append(names, "First")
-	}
-	if !(graphgenSecondStateCodecPayload{}).Equal(&a.Extra, &b.Extra) {
-		names = append(names, "Extra")
-	}
-	return names
+	d := SecondStateDiffOf(a, b)
+	return state.FieldNames(graphgenSecondStateChanges(&d))
+}
+
+func graphgenSecondStateWrites(u *SecondStateUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Items", Change: &u.Items},
+		state.FieldChange{Field: "First", Change: &u.First},
+		state.FieldChange{Field: "Extra", Change: &u.Extra},
+	)
 }
 
 func graphgenSecondStateAppendUpdate(b []byte, u *SecondStateUpdate) ([]byte, error) {

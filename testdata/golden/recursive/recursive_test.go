@@ -25,7 +25,7 @@ func prepare(f *goldentest.Filler) {
 	})
 }
 
-func TestStateTravels(t *testing.T) { goldentest.State(t, StateSchema, prepare) }
+func TestStateTravels(t *testing.T) { goldentest.State(t, StateSchema, StateDiffOf, prepare) }
 func TestNodeTravels(t *testing.T)  { goldentest.Payload[Node](t, prepare) }
 
 // chain returns n nodes in a row.

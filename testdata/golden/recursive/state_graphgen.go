@@ -28,15 +28,7 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate",
-		state.FieldChange{Field: "Root", Change: &u.Root},
-		state.FieldChange{Field: "Lists", Change: &u.Lists},
-		state.FieldChange{Field: "Trees", Change: &u.Trees},
-		state.FieldChange{Field: "A", Change: &u.A},
-		state.FieldChange{Field: "Steps", Change: &u.Steps},
-		state.FieldChange{Field: "Sum", Change: &u.Sum},
-		state.FieldChange{Field: "Last", Change: &u.Last},
-	)
+	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -49,6 +41,72 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 		f.Steps.EqualUpdate(&u.Steps, &v.Steps) &&
 		f.Sum.EqualUpdate(&u.Sum, &v.Sum) &&
 		f.Last.EqualUpdate(&u.Last, &v.Last)
+}
+
+// StateDiff is how two values of State differ: each field says how the field of that name does.
+// The zero StateDiff says that they do not.
+type StateDiff struct {
+	Root  state.Change[*Node]
+	Lists state.ListChange[List]
+	Trees state.MapChange[string, Tree]
+	A     state.Change[A]
+	Steps state.KeyedChange[Step]
+	Sum   state.Change[Expr]
+	Last  state.Change[*Node]
+}
+
+// StateDiffOf returns what became of before in after, with which it shares memory.
+func StateDiffOf(before, after State) StateDiff {
+	var d StateDiff
+	if !(graphgenCodecPointerToNode{}).Equal(&before.Root, &after.Root) {
+		d.Root = state.Changed(before.Root, after.Root)
+	}
+	if !(graphgenCodecSliceOfList{}).Equal(&before.Lists, &after.Lists) {
+		d.Lists = graphgenStateFields.Lists.Diff(before.Lists, after.Lists)
+	}
+	if !(graphgenCodecMapOfStringToTree{}).Equal(&before.Trees, &after.Trees) {
+		d.Trees = graphgenStateFields.Trees.Diff(before.Trees, after.Trees)
+	}
+	if !(graphgenCodecA{}).Equal(&before.A, &after.A) {
+		d.A = state.Changed(before.A, after.A)
+	}
+	if !(graphgenCodecSliceOfStep{}).Equal(&before.Steps, &after.Steps) {
+		d.Steps = graphgenStateFields.Steps.Diff(before.Steps, after.Steps)
+	}
+	if !(graphgenCodecExpr{}).Equal(&before.Sum, &after.Sum) {
+		d.Sum = state.Changed(before.Sum, after.Sum)
+	}
+	if !(graphgenCodecPointerToNode{}).Equal(&before.Last, &after.Last) {
+		d.Last = state.Changed(before.Last, after.Last)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateDiff) IsZero() bool {
+	return graphgenStateChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateDiff) Changes() []state.FieldChange {
+	return graphgenStateChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateDiff) String() string {
+	return state.FormatDiff(graphgenStateChanges(&d))
+}
+
+func graphgenStateChanges(d *StateDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Root", Change: &d.Root},
+		state.FieldChange{Field: "Lists", Change: &d.Lists},
+		state.FieldChange{Field: "Trees", Change: &d.Trees},
+		state.FieldChange{Field: "A", Change: &d.A},
+		state.FieldChange{Field: "Steps", Change: &d.Steps},
+		state.FieldChange{Field: "Sum", Change: &d.Sum},
+		state.FieldChange{Field: "Last", Change: &d.Last},
+	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
@@ -68,6 +126,7 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 	Clone:        graphgenStateClone,
 	Equal:        graphgenStateEqual,
 	Changed:      graphgenStateChanged,
+	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
 }
@@ -212,33 +271,30 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return graphgenStateChanged(a, b) == nil
+	return graphgenCodecPointerToNode{}.Equal(&a.Root, &b.Root) &&
+		graphgenCodecSliceOfList{}.Equal(&a.Lists, &b.Lists) &&
+		graphgenCodecMapOfStringToTree{}.Equal(&a.Trees, &b.Trees) &&
+		graphgenCodecA{}.Equal(&a.A, &b.A) &&
+		graphgenCodecSliceOfStep{}.Equal(&a.Steps, &b.Steps) &&
+		graphgenCodecExpr{}.Equal(&a.Sum, &b.Sum) &&
+		graphgenCodecPointerToNode{}.Equal(&a.Last, &b.Last)
 }
 
 func graphgenStateChanged(a, b State) []string {
-	var names []string
-	if !(graphgenCodecPointerToNode{}).Equal(&a.Root, &b.Root) {
-		names = append(names, "Root")
-	}
-	if !(graphgenCodecSliceOfList{}).Equal(&a.Lists, &b.Lists) {
-		names = append(names, "Lists")
-	}
-	if !(graphgenCodecMapOfStringToTree{}).Equal(&a.Trees, &b.Trees) {
-		names = append(names, "Trees")
-	}
-	if !(graphgenCodecA{}).Equal(&a.A, &b.A) {
-		names = append(names, "A")
-	}
-	if !(graphgenCodecSliceOfStep{}).Equal(&a.Steps, &b.Steps) {
-		names = append(names, "Steps")
-	}
-	if !(graphgenCodecExpr{}).Equal(&a.Sum, &b.Sum) {
-		names = append(names, "Sum")
-	}
-	if !(graphgenCodecPointerToNode{}).Equal(&a.Last, &b.Last) {
-		names = append(names, "Last")
-	}
-	return names
+	d := StateDiffOf(a, b)
+	return state.FieldNames(graphgenStateChanges(&d))
+}
+
+func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Root", Change: &u.Root},
+		state.FieldChange{Field: "Lists", Change: &u.Lists},
+		state.FieldChange{Field: "Trees", Change: &u.Trees},
+		state.FieldChange{Field: "A", Change: &u.A},
+		state.FieldChange{Field: "Steps", Change: &u.Steps},
+		state.FieldChange{Field: "Sum", Change: &u.Sum},
+		state.FieldChange{Field: "Last", Change: &u.Last},
+	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {

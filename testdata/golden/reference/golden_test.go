@@ -8,8 +8,8 @@ import (
 )
 
 func TestStatesTravel(t *testing.T) {
-	goldentest.State(t, StateSchema, nil)
-	goldentest.State(t, EverythingSchema, nil)
+	goldentest.State(t, StateSchema, StateDiffOf, nil)
+	goldentest.State(t, EverythingSchema, EverythingDiffOf, nil)
 }
 
 func TestStateIsAStructToOtherLibraries(t *testing.T) { goldentest.Structs(t, StateSchema) }

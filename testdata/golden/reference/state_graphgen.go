@@ -34,20 +34,7 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate",
-		state.FieldChange{Field: "ID", Change: &u.ID},
-		state.FieldChange{Field: "Messages", Change: &u.Messages},
-		state.FieldChange{Field: "Query", Change: &u.Query},
-		state.FieldChange{Field: "Status", Change: &u.Status},
-		state.FieldChange{Field: "Step", Change: &u.Step},
-		state.FieldChange{Field: "Tokens", Change: &u.Tokens},
-		state.FieldChange{Field: "Done", Change: &u.Done},
-		state.FieldChange{Field: "Started", Change: &u.Started},
-		state.FieldChange{Field: "Facts", Change: &u.Facts},
-		state.FieldChange{Field: "Counts", Change: &u.Counts},
-		state.FieldChange{Field: "Vector", Change: &u.Vector},
-		state.FieldChange{Field: "Plan", Change: &u.Plan},
-	)
+	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -65,6 +52,97 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 		f.Counts.EqualUpdate(&u.Counts, &v.Counts) &&
 		f.Vector.EqualUpdate(&u.Vector, &v.Vector) &&
 		f.Plan.EqualUpdate(&u.Plan, &v.Plan)
+}
+
+// StateDiff is how two values of State differ: each field says how the field of that name does.
+// The zero StateDiff says that they do not.
+type StateDiff struct {
+	ID       state.Change[[16]byte]
+	Messages state.KeyedChange[Message]
+	Query    state.Change[string]
+	Status   state.Change[Status]
+	Step     state.Change[int]
+	Tokens   state.Change[int64]
+	Done     state.Change[bool]
+	Started  state.Change[time.Time]
+	Facts    state.MapChange[string, Fact]
+	Counts   state.MapChange[string, int64]
+	Vector   state.Change[[]float64]
+	Plan     state.Change[*Plan]
+}
+
+// StateDiffOf returns what became of before in after, with which it shares memory.
+func StateDiffOf(before, after State) StateDiff {
+	var d StateDiff
+	if before.ID != after.ID {
+		d.ID = state.Changed(before.ID, after.ID)
+	}
+	if !(graphgenCodecSliceOfMessage{}).Equal(&before.Messages, &after.Messages) {
+		d.Messages = graphgenStateFields.Messages.Diff(before.Messages, after.Messages)
+	}
+	if before.Query != after.Query {
+		d.Query = state.Changed(before.Query, after.Query)
+	}
+	if before.Status != after.Status {
+		d.Status = state.Changed(before.Status, after.Status)
+	}
+	if before.Step != after.Step {
+		d.Step = state.Changed(before.Step, after.Step)
+	}
+	if before.Tokens != after.Tokens {
+		d.Tokens = state.Changed(before.Tokens, after.Tokens)
+	}
+	if before.Done != after.Done {
+		d.Done = state.Changed(before.Done, after.Done)
+	}
+	if !before.Started.Equal(after.Started) {
+		d.Started = state.Changed(before.Started, after.Started)
+	}
+	if !(graphgenCodecMapOfStringToFact{}).Equal(&before.Facts, &after.Facts) {
+		d.Facts = graphgenStateFields.Facts.Diff(before.Facts, after.Facts)
+	}
+	if !wire.SameMap(before.Counts, after.Counts) {
+		d.Counts = graphgenStateFields.Counts.Diff(before.Counts, after.Counts)
+	}
+	if !(graphgenCodecSliceOfFloat64{}).Equal(&before.Vector, &after.Vector) {
+		d.Vector = state.Changed(before.Vector, after.Vector)
+	}
+	if !(graphgenCodecPointerToPlan{}).Equal(&before.Plan, &after.Plan) {
+		d.Plan = state.Changed(before.Plan, after.Plan)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateDiff) IsZero() bool {
+	return graphgenStateChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateDiff) Changes() []state.FieldChange {
+	return graphgenStateChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateDiff) String() string {
+	return state.FormatDiff(graphgenStateChanges(&d))
+}
+
+func graphgenStateChanges(d *StateDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "ID", Change: &d.ID},
+		state.FieldChange{Field: "Messages", Change: &d.Messages},
+		state.FieldChange{Field: "Query", Change: &d.Query},
+		state.FieldChange{Field: "Status", Change: &d.Status},
+		state.FieldChange{Field: "Step", Change: &d.Step},
+		state.FieldChange{Field: "Tokens", Change: &d.Tokens},
+		state.FieldChange{Field: "Done", Change: &d.Done},
+		state.FieldChange{Field: "Started", Change: &d.Started},
+		state.FieldChange{Field: "Facts", Change: &d.Facts},
+		state.FieldChange{Field: "Counts", Change: &d.Counts},
+		state.FieldChange{Field: "Vector", Change: &d.Vector},
+		state.FieldChange{Field: "Plan", Change: &d.Plan},
+	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
@@ -89,6 +167,7 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 	Clone:        graphgenStateClone,
 	Equal:        graphgenStateEqual,
 	Changed:      graphgenStateChanged,
+	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
 }
@@ -286,48 +365,40 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return graphgenStateChanged(a, b) == nil
+	return a.ID == b.ID &&
+		graphgenCodecSliceOfMessage{}.Equal(&a.Messages, &b.Messages) &&
+		a.Query == b.Query &&
+		a.Status == b.Status &&
+		a.Step == b.Step &&
+		a.Tokens == b.Tokens &&
+		a.Done == b.Done &&
+		a.Started.Equal(b.Started) &&
+		graphgenCodecMapOfStringToFact{}.Equal(&a.Facts, &b.Facts) &&
+		wire.SameMap(a.Counts, b.Counts) &&
+		graphgenCodecSliceOfFloat64{}.Equal(&a.Vector, &b.Vector) &&
+		graphgenCodecPointerToPlan{}.Equal(&a.Plan, &b.Plan)
 }
 
 func graphgenStateChanged(a, b State) []string {
-	var names []string
-	if a.ID != b.ID {
-		names = append(names, "ID")
-	}
-	if !(graphgenCodecSliceOfMessage{}).Equal(&a.Messages, &b.Messages) {
-		names = append(names, "Messages")
-	}
-	if a.Query != b.Query {
-		names = append(names, "Query")
-	}
-	if a.Status != b.Status {
-		names = append(names, "Status")
-	}
-	if a.Step != b.Step {
-		names = append(names, "Step")
-	}
-	if a.Tokens != b.Tokens {
-		names = append(names, "Tokens")
-	}
-	if a.Done != b.Done {
-		names = append(names, "Done")
-	}
-	if !a.Started.Equal(b.Started) {
-		names = append(names, "Started")
-	}
-	if !(graphgenCodecMapOfStringToFact{}).Equal(&a.Facts, &b.Facts) {
-		names = append(names, "Facts")
-	}
-	if !wire.SameMap(a.Counts, b.Counts) {
-		names = append(names, "Counts")
-	}
-	if !(graphgenCodecSliceOfFloat64{}).Equal(&a.Vector, &b.Vector) {
-		names = append(names, "Vector")
-	}
-	if !(graphgenCodecPointerToPlan{}).Equal(&a.Plan, &b.Plan) {
-		names = append(names, "Plan")
-	}
-	return names
+	d := StateDiffOf(a, b)
+	return state.FieldNames(graphgenStateChanges(&d))
+}
+
+func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "ID", Change: &u.ID},
+		state.FieldChange{Field: "Messages", Change: &u.Messages},
+		state.FieldChange{Field: "Query", Change: &u.Query},
+		state.FieldChange{Field: "Status", Change: &u.Status},
+		state.FieldChange{Field: "Step", Change: &u.Step},
+		state.FieldChange{Field: "Tokens", Change: &u.Tokens},
+		state.FieldChange{Field: "Done", Change: &u.Done},
+		state.FieldChange{Field: "Started", Change: &u.Started},
+		state.FieldChange{Field: "Facts", Change: &u.Facts},
+		state.FieldChange{Field: "Counts", Change: &u.Counts},
+		state.FieldChange{Field: "Vector", Change: &u.Vector},
+		state.FieldChange{Field: "Plan", Change: &u.Plan},
+	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
@@ -413,29 +484,7 @@ type EverythingUpdate struct {
 
 // String prints what u changes.
 func (u EverythingUpdate) String() string {
-	return state.FormatUpdate("EverythingUpdate",
-		state.FieldChange{Field: "Set", Change: &u.Set},
-		state.FieldChange{Field: "Vector", Change: &u.Vector},
-		state.FieldChange{Field: "Labels", Change: &u.Labels},
-		state.FieldChange{Field: "Last", Change: &u.Last},
-		state.FieldChange{Field: "First", Change: &u.First},
-		state.FieldChange{Field: "Sum", Change: &u.Sum},
-		state.FieldChange{Field: "Ratio", Change: &u.Ratio},
-		state.FieldChange{Field: "Min", Change: &u.Min},
-		state.FieldChange{Field: "Max", Change: &u.Max},
-		state.FieldChange{Field: "And", Change: &u.And},
-		state.FieldChange{Field: "Or", Change: &u.Or},
-		state.FieldChange{Field: "Log", Change: &u.Log},
-		state.FieldChange{Field: "Docs", Change: &u.Docs},
-		state.FieldChange{Field: "Messages", Change: &u.Messages},
-		state.FieldChange{Field: "Tags", Change: &u.Tags},
-		state.FieldChange{Field: "Facts", Change: &u.Facts},
-		state.FieldChange{Field: "Votes", Change: &u.Votes},
-		state.FieldChange{Field: "Ranks", Change: &u.Ranks},
-		state.FieldChange{Field: "Plan", Change: &u.Plan},
-		state.FieldChange{Field: "Draft", Change: &u.Draft},
-		state.FieldChange{Field: "Cache", Change: &u.Cache},
-	)
+	return state.FormatUpdate("EverythingUpdate", graphgenEverythingWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -462,6 +511,138 @@ func (u EverythingUpdate) Equal(v EverythingUpdate) bool {
 		f.Plan.EqualUpdate(&u.Plan, &v.Plan) &&
 		f.Draft.EqualUpdate(&u.Draft, &v.Draft) &&
 		f.Cache.EqualUpdate(&u.Cache, &v.Cache)
+}
+
+// EverythingDiff is how two values of Everything differ: each field says how the field of that name does.
+// The zero EverythingDiff says that they do not.
+// Untracked fields are not compared.
+type EverythingDiff struct {
+	Set      state.Change[string]
+	Vector   state.Change[[]float64]
+	Labels   state.Change[map[string]string]
+	Last     state.Change[Status]
+	First    state.Change[string]
+	Sum      state.Change[int64]
+	Ratio    state.Change[float32]
+	Min      state.Change[int]
+	Max      state.Change[string]
+	And      state.Change[bool]
+	Or       state.Change[bool]
+	Log      state.ListChange[string]
+	Docs     state.ListChange[Doc]
+	Messages state.KeyedChange[Message]
+	Tags     state.ListChange[Status]
+	Facts    state.MapChange[string, Fact]
+	Votes    state.MapChange[bool, int]
+	Ranks    state.MapChange[int8, string]
+	Plan     state.Change[*Plan]
+	Draft    state.Change[string]
+}
+
+// EverythingDiffOf returns what became of before in after, with which it shares memory.
+func EverythingDiffOf(before, after Everything) EverythingDiff {
+	var d EverythingDiff
+	if before.Set != after.Set {
+		d.Set = state.Changed(before.Set, after.Set)
+	}
+	if !(graphgenCodecSliceOfFloat64{}).Equal(&before.Vector, &after.Vector) {
+		d.Vector = state.Changed(before.Vector, after.Vector)
+	}
+	if !wire.SameMap(before.Labels, after.Labels) {
+		d.Labels = state.Changed(before.Labels, after.Labels)
+	}
+	if before.Last != after.Last {
+		d.Last = state.Changed(before.Last, after.Last)
+	}
+	if before.First != after.First {
+		d.First = state.Changed(before.First, after.First)
+	}
+	if before.Sum != after.Sum {
+		d.Sum = state.Changed(before.Sum, after.Sum)
+	}
+	if !wire.SameFloat(before.Ratio, after.Ratio) {
+		d.Ratio = state.Changed(before.Ratio, after.Ratio)
+	}
+	if before.Min != after.Min {
+		d.Min = state.Changed(before.Min, after.Min)
+	}
+	if before.Max != after.Max {
+		d.Max = state.Changed(before.Max, after.Max)
+	}
+	if before.And != after.And {
+		d.And = state.Changed(before.And, after.And)
+	}
+	if before.Or != after.Or {
+		d.Or = state.Changed(before.Or, after.Or)
+	}
+	if !wire.SameSlice(before.Log, after.Log) {
+		d.Log = graphgenEverythingFields.Log.Diff(before.Log, after.Log)
+	}
+	if !(graphgenCodecSliceOfDoc{}).Equal(&before.Docs, &after.Docs) {
+		d.Docs = graphgenEverythingFields.Docs.Diff(before.Docs, after.Docs)
+	}
+	if !(graphgenCodecSliceOfMessage{}).Equal(&before.Messages, &after.Messages) {
+		d.Messages = graphgenEverythingFields.Messages.Diff(before.Messages, after.Messages)
+	}
+	if !wire.SameSlice(before.Tags, after.Tags) {
+		d.Tags = graphgenEverythingFields.Tags.Diff(before.Tags, after.Tags)
+	}
+	if !(graphgenCodecMapOfStringToFact{}).Equal(&before.Facts, &after.Facts) {
+		d.Facts = graphgenEverythingFields.Facts.Diff(before.Facts, after.Facts)
+	}
+	if !wire.SameMap(before.Votes, after.Votes) {
+		d.Votes = graphgenEverythingFields.Votes.Diff(before.Votes, after.Votes)
+	}
+	if !wire.SameMap(before.Ranks, after.Ranks) {
+		d.Ranks = graphgenEverythingFields.Ranks.Diff(before.Ranks, after.Ranks)
+	}
+	if !(graphgenCodecPointerToPlan{}).Equal(&before.Plan, &after.Plan) {
+		d.Plan = state.Changed(before.Plan, after.Plan)
+	}
+	if before.Draft != after.Draft {
+		d.Draft = state.Changed(before.Draft, after.Draft)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d EverythingDiff) IsZero() bool {
+	return graphgenEverythingChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d EverythingDiff) Changes() []state.FieldChange {
+	return graphgenEverythingChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d EverythingDiff) String() string {
+	return state.FormatDiff(graphgenEverythingChanges(&d))
+}
+
+func graphgenEverythingChanges(d *EverythingDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Set", Change: &d.Set},
+		state.FieldChange{Field: "Vector", Change: &d.Vector},
+		state.FieldChange{Field: "Labels", Change: &d.Labels},
+		state.FieldChange{Field: "Last", Change: &d.Last},
+		state.FieldChange{Field: "First", Change: &d.First},
+		state.FieldChange{Field: "Sum", Change: &d.Sum},
+		state.FieldChange{Field: "Ratio", Change: &d.Ratio},
+		state.FieldChange{Field: "Min", Change: &d.Min},
+		state.FieldChange{Field: "Max", Change: &d.Max},
+		state.FieldChange{Field: "And", Change: &d.And},
+		state.FieldChange{Field: "Or", Change: &d.Or},
+		state.FieldChange{Field: "Log", Change: &d.Log},
+		state.FieldChange{Field: "Docs", Change: &d.Docs},
+		state.FieldChange{Field: "Messages", Change: &d.Messages},
+		state.FieldChange{Field: "Tags", Change: &d.Tags},
+		state.FieldChange{Field: "Facts", Change: &d.Facts},
+		state.FieldChange{Field: "Votes", Change: &d.Votes},
+		state.FieldChange{Field: "Ranks", Change: &d.Ranks},
+		state.FieldChange{Field: "Plan", Change: &d.Plan},
+		state.FieldChange{Field: "Draft", Change: &d.Draft},
+	)
 }
 
 // EverythingSchema is what a graph needs to know of Everything: graph.New(name, EverythingSchema).
@@ -495,6 +676,7 @@ var EverythingSchema = &state.Schema[Everything, EverythingUpdate]{
 	Clone:        graphgenEverythingClone,
 	Equal:        graphgenEverythingEqual,
 	Changed:      graphgenEverythingChanged,
+	Writes:       graphgenEverythingWrites,
 	AppendUpdate: graphgenEverythingAppendUpdate,
 	DecodeUpdate: graphgenEverythingDecodeUpdate,
 }
@@ -803,72 +985,57 @@ func graphgenEverythingClone(s Everything) Everything {
 }
 
 func graphgenEverythingEqual(a, b Everything) bool {
-	return graphgenEverythingChanged(a, b) == nil
+	return a.Set == b.Set &&
+		graphgenCodecSliceOfFloat64{}.Equal(&a.Vector, &b.Vector) &&
+		wire.SameMap(a.Labels, b.Labels) &&
+		a.Last == b.Last &&
+		a.First == b.First &&
+		a.Sum == b.Sum &&
+		wire.SameFloat(a.Ratio, b.Ratio) &&
+		a.Min == b.Min &&
+		a.Max == b.Max &&
+		a.And == b.And &&
+		a.Or == b.Or &&
+		wire.SameSlice(a.Log, b.Log) &&
+		graphgenCodecSliceOfDoc{}.Equal(&a.Docs, &b.Docs) &&
+		graphgenCodecSliceOfMessage{}.Equal(&a.Messages, &b.Messages) &&
+		wire.SameSlice(a.Tags, b.Tags) &&
+		graphgenCodecMapOfStringToFact{}.Equal(&a.Facts, &b.Facts) &&
+		wire.SameMap(a.Votes, b.Votes) &&
+		wire.SameMap(a.Ranks, b.Ranks) &&
+		graphgenCodecPointerToPlan{}.Equal(&a.Plan, &b.Plan) &&
+		a.Draft == b.Draft
 }
 
 func graphgenEverythingChanged(a, b Everything) []string {
-	var names []string
-	if a.Set != b.Set {
-		names = append(names, "Set")
-	}
-	if !(graphgenCodecSliceOfFloat64{}).Equal(&a.Vector, &b.Vector) {
-		names = append(names, "Vector")
-	}
-	if !wire.SameMap(a.Labels, b.Labels) {
-		names = append(names, "Labels")
-	}
-	if a.Last != b.Last {
-		names = append(names, "Last")
-	}
-	if a.First != b.First {
-		names = append(names, "First")
-	}
-	if a.Sum != b.Sum {
-		names = append(names, "Sum")
-	}
-	if !wire.SameFloat(a.Ratio, b.Ratio) {
-		names = append(names, "Ratio")
-	}
-	if a.Min != b.Min {
-		names = append(names, "Min")
-	}
-	if a.Max != b.Max {
-		names = append(names, "Max")
-	}
-	if a.And != b.And {
-		names = append(names, "And")
-	}
-	if a.Or != b.Or {
-		names = append(names, "Or")
-	}
-	if !wire.SameSlice(a.Log, b.Log) {
-		names = append(names, "Log")
-	}
-	if !(graphgenCodecSliceOfDoc{}).Equal(&a.Docs, &b.Docs) {
-		names = append(names, "Docs")
-	}
-	if !(graphgenCodecSliceOfMessage{}).Equal(&a.Messages, &b.Messages) {
-		names = append(names, "Messages")
-	}
-	if !wire.SameSlice(a.Tags, b.Tags) {
-		names = append(names, "Tags")
-	}
-	if !(graphgenCodecMapOfStringToFact{}).Equal(&a.Facts, &b.Facts) {
-		names = append(names, "Facts")
-	}
-	if !wire.SameMap(a.Votes, b.Votes) {
-		names = append(names, "Votes")
-	}
-	if !wire.SameMap(a.Ranks, b.Ranks) {
-		names = append(names, "Ranks")
-	}
-	if !(graphgenCodecPointerToPlan{}).Equal(&a.Plan, &b.Plan) {
-		names = append(names, "Plan")
-	}
-	if a.Draft != b.Draft {
-		names = append(names, "Draft")
-	}
-	return names
+	d := EverythingDiffOf(a, b)
+	return state.FieldNames(graphgenEverythingChanges(&d))
+}
+
+func graphgenEverythingWrites(u *EverythingUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Set", Change: &u.Set},
+		state.FieldChange{Field: "Vector", Change: &u.Vector},
+		state.FieldChange{Field: "Labels", Change: &u.Labels},
+		state.FieldChange{Field: "Last", Change: &u.Last},
+		state.FieldChange{Field: "First", Change: &u.First},
+		state.FieldChange{Field: "Sum", Change: &u.Sum},
+		state.FieldChange{Field: "Ratio", Change: &u.Ratio},
+		state.FieldChange{Field: "Min", Change: &u.Min},
+		state.FieldChange{Field: "Max", Change: &u.Max},
+		state.FieldChange{Field: "And", Change: &u.And},
+		state.FieldChange{Field: "Or", Change: &u.Or},
+		state.FieldChange{Field: "Log", Change: &u.Log},
+		state.FieldChange{Field: "Docs", Change: &u.Docs},
+		state.FieldChange{Field: "Messages", Change: &u.Messages},
+		state.FieldChange{Field: "Tags", Change: &u.Tags},
+		state.FieldChange{Field: "Facts", Change: &u.Facts},
+		state.FieldChange{Field: "Votes", Change: &u.Votes},
+		state.FieldChange{Field: "Ranks", Change: &u.Ranks},
+		state.FieldChange{Field: "Plan", Change: &u.Plan},
+		state.FieldChange{Field: "Draft", Change: &u.Draft},
+		state.FieldChange{Field: "Cache", Change: &u.Cache},
+	)
 }
 
 func graphgenEverythingAppendUpdate(b []byte, u *EverythingUpdate) ([]byte, error) {

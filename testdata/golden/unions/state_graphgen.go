@@ -30,16 +30,7 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate",
-		state.FieldChange{Field: "Messages", Change: &u.Messages},
-		state.FieldChange{Field: "ByID", Change: &u.ByID},
-		state.FieldChange{Field: "Named", Change: &u.Named},
-		state.FieldChange{Field: "Last", Change: &u.Last},
-		state.FieldChange{Field: "Part", Change: &u.Part},
-		state.FieldChange{Field: "Value", Change: &u.Value},
-		state.FieldChange{Field: "Nested", Change: &u.Nested},
-		state.FieldChange{Field: "Pointer", Change: &u.Pointer},
-	)
+	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -53,6 +44,77 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 		f.Value.EqualUpdate(&u.Value, &v.Value) &&
 		f.Nested.EqualUpdate(&u.Nested, &v.Nested) &&
 		f.Pointer.EqualUpdate(&u.Pointer, &v.Pointer)
+}
+
+// StateDiff is how two values of State differ: each field says how the field of that name does.
+// The zero StateDiff says that they do not.
+type StateDiff struct {
+	Messages state.ListChange[Message]
+	ByID     state.KeyedChange[Message]
+	Named    state.MapChange[string, Message]
+	Last     state.Change[Message]
+	Part     state.Change[Part]
+	Value    state.Change[Value]
+	Nested   state.Change[[2]Message]
+	Pointer  state.Change[*Envelope]
+}
+
+// StateDiffOf returns what became of before in after, with which it shares memory.
+func StateDiffOf(before, after State) StateDiff {
+	var d StateDiff
+	if !(graphgenCodecSliceOfMessage{}).Equal(&before.Messages, &after.Messages) {
+		d.Messages = graphgenStateFields.Messages.Diff(before.Messages, after.Messages)
+	}
+	if !(graphgenCodecSliceOfMessage{}).Equal(&before.ByID, &after.ByID) {
+		d.ByID = graphgenStateFields.ByID.Diff(before.ByID, after.ByID)
+	}
+	if !(graphgenCodecMapOfStringToMessage{}).Equal(&before.Named, &after.Named) {
+		d.Named = graphgenStateFields.Named.Diff(before.Named, after.Named)
+	}
+	if !(graphgenCodecMessage{}).Equal(&before.Last, &after.Last) {
+		d.Last = state.Changed(before.Last, after.Last)
+	}
+	if !(graphgenCodecPart{}).Equal(&before.Part, &after.Part) {
+		d.Part = state.Changed(before.Part, after.Part)
+	}
+	if !(graphgenCodecValue{}).Equal(&before.Value, &after.Value) {
+		d.Value = state.Changed(before.Value, after.Value)
+	}
+	if !(graphgenCodecArrayOf2Message{}).Equal(&before.Nested, &after.Nested) {
+		d.Nested = state.Changed(before.Nested, after.Nested)
+	}
+	if !(graphgenCodecPointerToEnvelope{}).Equal(&before.Pointer, &after.Pointer) {
+		d.Pointer = state.Changed(before.Pointer, after.Pointer)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateDiff) IsZero() bool {
+	return graphgenStateChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateDiff) Changes() []state.FieldChange {
+	return graphgenStateChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateDiff) String() string {
+	return state.FormatDiff(graphgenStateChanges(&d))
+}
+
+func graphgenStateChanges(d *StateDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Messages", Change: &d.Messages},
+		state.FieldChange{Field: "ByID", Change: &d.ByID},
+		state.FieldChange{Field: "Named", Change: &d.Named},
+		state.FieldChange{Field: "Last", Change: &d.Last},
+		state.FieldChange{Field: "Part", Change: &d.Part},
+		state.FieldChange{Field: "Value", Change: &d.Value},
+		state.FieldChange{Field: "Nested", Change: &d.Nested},
+		state.FieldChange{Field: "Pointer", Change: &d.Pointer},
+	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
@@ -73,6 +135,7 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 	Clone:        graphgenStateClone,
 	Equal:        graphgenStateEqual,
 	Changed:      graphgenStateChanged,
+	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
 }
@@ -232,36 +295,32 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return graphgenStateChanged(a, b) == nil
+	return graphgenCodecSliceOfMessage{}.Equal(&a.Messages, &b.Messages) &&
+		graphgenCodecSliceOfMessage{}.Equal(&a.ByID, &b.ByID) &&
+		graphgenCodecMapOfStringToMessage{}.Equal(&a.Named, &b.Named) &&
+		graphgenCodecMessage{}.Equal(&a.Last, &b.Last) &&
+		graphgenCodecPart{}.Equal(&a.Part, &b.Part) &&
+		graphgenCodecValue{}.Equal(&a.Value, &b.Value) &&
+		graphgenCodecArrayOf2Message{}.Equal(&a.Nested, &b.Nested) &&
+		graphgenCodecPointerToEnvelope{}.Equal(&a.Pointer, &b.Pointer)
 }
 
 func graphgenStateChanged(a, b State) []string {
-	var names []string
-	if !(graphgenCodecSliceOfMessage{}).Equal(&a.Messages, &b.Messages) {
-		names = append(names, "Messages")
-	}
-	if !(graphgenCodecSliceOfMessage{}).Equal(&a.ByID, &b.ByID) {
-		names = append(names, "ByID")
-	}
-	if !(graphgenCodecMapOfStringToMessage{}).Equal(&a.Named, &b.Named) {
-		names = append(names, "Named")
-	}
-	if !(graphgenCodecMessage{}).Equal(&a.Last, &b.Last) {
-		names = append(names, "Last")
-	}
-	if !(graphgenCodecPart{}).Equal(&a.Part, &b.Part) {
-		names = append(names, "Part")
-	}
-	if !(graphgenCodecValue{}).Equal(&a.Value, &b.Value) {
-		names = append(names, "Value")
-	}
-	if !(graphgenCodecArrayOf2Message{}).Equal(&a.Nested, &b.Nested) {
-		names = append(names, "Nested")
-	}
-	if !(graphgenCodecPointerToEnvelope{}).Equal(&a.Pointer, &b.Pointer) {
-		names = append(names, "Pointer")
-	}
-	return names
+	d := StateDiffOf(a, b)
+	return state.FieldNames(graphgenStateChanges(&d))
+}
+
+func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Messages", Change: &u.Messages},
+		state.FieldChange{Field: "ByID", Change: &u.ByID},
+		state.FieldChange{Field: "Named", Change: &u.Named},
+		state.FieldChange{Field: "Last", Change: &u.Last},
+		state.FieldChange{Field: "Part", Change: &u.Part},
+		state.FieldChange{Field: "Value", Change: &u.Value},
+		state.FieldChange{Field: "Nested", Change: &u.Nested},
+		state.FieldChange{Field: "Pointer", Change: &u.Pointer},
+	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {

@@ -41,7 +41,7 @@ func prepare(f *goldentest.Filler) {
 	})
 }
 
-func TestStateTravels(t *testing.T)    { goldentest.State(t, StateSchema, prepare) }
+func TestStateTravels(t *testing.T)    { goldentest.State(t, StateSchema, StateDiffOf, prepare) }
 func TestEnvelopeTravels(t *testing.T) { goldentest.Payload[Envelope](t, prepare) }
 
 func TestMemberIsWrittenUnderItsName(t *testing.T) {

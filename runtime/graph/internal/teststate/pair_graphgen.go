@@ -23,10 +23,7 @@ type PairUpdate struct {
 
 // String prints what u changes.
 func (u PairUpdate) String() string {
-	return state.FormatUpdate("PairUpdate",
-		state.FieldChange{Field: "Foo", Change: &u.Foo},
-		state.FieldChange{Field: "Bar", Change: &u.Bar},
-	)
+	return state.FormatUpdate("PairUpdate", graphgenPairWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -34,6 +31,47 @@ func (u PairUpdate) Equal(v PairUpdate) bool {
 	f := &graphgenPairFields
 	return f.Foo.EqualUpdate(&u.Foo, &v.Foo) &&
 		f.Bar.EqualUpdate(&u.Bar, &v.Bar)
+}
+
+// PairDiff is how two values of Pair differ: each field says how the field of that name does.
+// The zero PairDiff says that they do not.
+type PairDiff struct {
+	Foo state.Change[string]
+	Bar state.ListChange[string]
+}
+
+// PairDiffOf returns what became of before in after, with which it shares memory.
+func PairDiffOf(before, after Pair) PairDiff {
+	var d PairDiff
+	if before.Foo != after.Foo {
+		d.Foo = state.Changed(before.Foo, after.Foo)
+	}
+	if !wire.SameSlice(before.Bar, after.Bar) {
+		d.Bar = graphgenPairFields.Bar.Diff(before.Bar, after.Bar)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d PairDiff) IsZero() bool {
+	return graphgenPairChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d PairDiff) Changes() []state.FieldChange {
+	return graphgenPairChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d PairDiff) String() string {
+	return state.FormatDiff(graphgenPairChanges(&d))
+}
+
+func graphgenPairChanges(d *PairDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Foo", Change: &d.Foo},
+		state.FieldChange{Field: "Bar", Change: &d.Bar},
+	)
 }
 
 // PairSchema is what a graph needs to know of Pair: graph.New(name, PairSchema).
@@ -48,6 +86,7 @@ var PairSchema = &state.Schema[Pair, PairUpdate]{
 	Clone:        graphgenPairClone,
 	Equal:        graphgenPairEqual,
 	Changed:      graphgenPairChanged,
+	Writes:       graphgenPairWrites,
 	AppendUpdate: graphgenPairAppendUpdate,
 	DecodeUpdate: graphgenPairDecodeUpdate,
 }
@@ -124,18 +163,20 @@ func graphgenPairClone(s Pair) Pair {
 }
 
 func graphgenPairEqual(a, b Pair) bool {
-	return graphgenPairChanged(a, b) == nil
+	return a.Foo == b.Foo &&
+		wire.SameSlice(a.Bar, b.Bar)
 }
 
 func graphgenPairChanged(a, b Pair) []string {
-	var names []string
-	if a.Foo != b.Foo {
-		names = append(names, "Foo")
-	}
-	if !wire.SameSlice(a.Bar, b.Bar) {
-		names = append(names, "Bar")
-	}
-	return names
+	d := PairDiffOf(a, b)
+	return state.FieldNames(graphgenPairChanges(&d))
+}
+
+func graphgenPairWrites(u *PairUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Foo", Change: &u.Foo},
+		state.FieldChange{Field: "Bar", Change: &u.Bar},
+	)
 }
 
 func graphgenPairAppendUpdate(b []byte, u *PairUpdate) ([]byte, error) {
@@ -178,16 +219,7 @@ type WorkUpdate struct {
 
 // String prints what u changes.
 func (u WorkUpdate) String() string {
-	return state.FormatUpdate("WorkUpdate",
-		state.FieldChange{Field: "Log", Change: &u.Log},
-		state.FieldChange{Field: "Facts", Change: &u.Facts},
-		state.FieldChange{Field: "Count", Change: &u.Count},
-		state.FieldChange{Field: "Status", Change: &u.Status},
-		state.FieldChange{Field: "Last", Change: &u.Last},
-		state.FieldChange{Field: "Best", Change: &u.Best},
-		state.FieldChange{Field: "Draft", Change: &u.Draft},
-		state.FieldChange{Field: "Stack", Change: &u.Stack},
-	)
+	return state.FormatUpdate("WorkUpdate", graphgenWorkWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -201,6 +233,77 @@ func (u WorkUpdate) Equal(v WorkUpdate) bool {
 		f.Best.EqualUpdate(&u.Best, &v.Best) &&
 		f.Draft.EqualUpdate(&u.Draft, &v.Draft) &&
 		f.Stack.EqualUpdate(&u.Stack, &v.Stack)
+}
+
+// WorkDiff is how two values of Work differ: each field says how the field of that name does.
+// The zero WorkDiff says that they do not.
+type WorkDiff struct {
+	Log    state.ListChange[string]
+	Facts  state.MapChange[string, string]
+	Count  state.Change[int]
+	Status state.Change[string]
+	Last   state.Change[string]
+	Best   state.Change[int]
+	Draft  state.Change[string]
+	Stack  state.Change[[]string]
+}
+
+// WorkDiffOf returns what became of before in after, with which it shares memory.
+func WorkDiffOf(before, after Work) WorkDiff {
+	var d WorkDiff
+	if !wire.SameSlice(before.Log, after.Log) {
+		d.Log = graphgenWorkFields.Log.Diff(before.Log, after.Log)
+	}
+	if !wire.SameMap(before.Facts, after.Facts) {
+		d.Facts = graphgenWorkFields.Facts.Diff(before.Facts, after.Facts)
+	}
+	if before.Count != after.Count {
+		d.Count = state.Changed(before.Count, after.Count)
+	}
+	if before.Status != after.Status {
+		d.Status = state.Changed(before.Status, after.Status)
+	}
+	if before.Last != after.Last {
+		d.Last = state.Changed(before.Last, after.Last)
+	}
+	if before.Best != after.Best {
+		d.Best = state.Changed(before.Best, after.Best)
+	}
+	if before.Draft != after.Draft {
+		d.Draft = state.Changed(before.Draft, after.Draft)
+	}
+	if !wire.SameSlice(before.Stack, after.Stack) {
+		d.Stack = state.Changed(before.Stack, after.Stack)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d WorkDiff) IsZero() bool {
+	return graphgenWorkChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d WorkDiff) Changes() []state.FieldChange {
+	return graphgenWorkChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d WorkDiff) String() string {
+	return state.FormatDiff(graphgenWorkChanges(&d))
+}
+
+func graphgenWorkChanges(d *WorkDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Log", Change: &d.Log},
+		state.FieldChange{Field: "Facts", Change: &d.Facts},
+		state.FieldChange{Field: "Count", Change: &d.Count},
+		state.FieldChange{Field: "Status", Change: &d.Status},
+		state.FieldChange{Field: "Last", Change: &d.Last},
+		state.FieldChange{Field: "Best", Change: &d.Best},
+		state.FieldChange{Field: "Draft", Change: &d.Draft},
+		state.FieldChange{Field: "Stack", Change: &d.Stack},
+	)
 }
 
 // WorkSchema is what a graph needs to know of Work: graph.New(name, WorkSchema).
@@ -221,6 +324,7 @@ var WorkSchema = &state.Schema[Work, WorkUpdate]{
 	Clone:        graphgenWorkClone,
 	Equal:        graphgenWorkEqual,
 	Changed:      graphgenWorkChanged,
+	Writes:       graphgenWorkWrites,
 	AppendUpdate: graphgenWorkAppendUpdate,
 	DecodeUpdate: graphgenWorkDecodeUpdate,
 }
@@ -370,36 +474,32 @@ func graphgenWorkClone(s Work) Work {
 }
 
 func graphgenWorkEqual(a, b Work) bool {
-	return graphgenWorkChanged(a, b) == nil
+	return wire.SameSlice(a.Log, b.Log) &&
+		wire.SameMap(a.Facts, b.Facts) &&
+		a.Count == b.Count &&
+		a.Status == b.Status &&
+		a.Last == b.Last &&
+		a.Best == b.Best &&
+		a.Draft == b.Draft &&
+		wire.SameSlice(a.Stack, b.Stack)
 }
 
 func graphgenWorkChanged(a, b Work) []string {
-	var names []string
-	if !wire.SameSlice(a.Log, b.Log) {
-		names = append(names, "Log")
-	}
-	if !wire.SameMap(a.Facts, b.Facts) {
-		names = append(names, "Facts")
-	}
-	if a.Count != b.Count {
-		names = append(names, "Count")
-	}
-	if a.Status != b.Status {
-		names = append(names, "Status")
-	}
-	if a.Last != b.Last {
-		names = append(names, "Last")
-	}
-	if a.Best != b.Best {
-		names = append(names, "Best")
-	}
-	if a.Draft != b.Draft {
-		names = append(names, "Draft")
-	}
-	if !wire.SameSlice(a.Stack, b.Stack) {
-		names = append(names, "Stack")
-	}
-	return names
+	d := WorkDiffOf(a, b)
+	return state.FieldNames(graphgenWorkChanges(&d))
+}
+
+func graphgenWorkWrites(u *WorkUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Log", Change: &u.Log},
+		state.FieldChange{Field: "Facts", Change: &u.Facts},
+		state.FieldChange{Field: "Count", Change: &u.Count},
+		state.FieldChange{Field: "Status", Change: &u.Status},
+		state.FieldChange{Field: "Last", Change: &u.Last},
+		state.FieldChange{Field: "Best", Change: &u.Best},
+		state.FieldChange{Field: "Draft", Change: &u.Draft},
+		state.FieldChange{Field: "Stack", Change: &u.Stack},
+	)
 }
 
 func graphgenWorkAppendUpdate(b []byte, u *WorkUpdate) ([]byte, error) {

@@ -1,0 +1,97 @@
+package gen
+
+import (
+	"slices"
+
+	"github.com/dave/jennifer/jen"
+)
+
+// emitDiff writes the type of what two states differ in, the function that makes one, and its methods.
+func (e *emitter) emitDiff(t *target) {
+	name := t.name + "Diff"
+	state, diff := jen.Id(t.name), jen.Id(name)
+	var fields []jen.Code
+	for _, f := range t.fields {
+		if f.stored() {
+			fields = append(fields, jen.Id(f.name).Add(e.changeType(f)))
+		}
+	}
+	e.f.Line()
+	e.f.Commentf("%s is how two values of %s differ: each field says how the field of that name does.", name, t.name)
+	e.f.Commentf("The zero %s says that they do not.", name)
+	if len(fields) < len(t.fields) {
+		e.f.Comment("Untracked fields are not compared.")
+	}
+	e.f.Type().Id(name).Struct(fields...)
+	e.f.Line()
+	e.f.Commentf("%sOf returns what became of %s in %s, with which it shares memory.", name, e.n.before, e.n.after)
+	e.f.Func().Id(name + "Of").Params(jen.List(jen.Id(e.n.before), jen.Id(e.n.after)).Add(state)).Add(diff).Block(e.diffBody(t)...)
+	changes := jen.Id(t.helper + "Changes").Call(expr(e.n.d).addr())
+	method := func(method, comment string, result, body *jen.Statement) {
+		if t.diffHas(method) {
+			return
+		}
+		e.f.Line()
+		e.f.Comment(comment)
+		e.f.Func().Params(jen.Id(e.n.d).Add(diff)).Id(method).Params().Add(result).Block(jen.Return(body))
+	}
+	list := jen.Index().Add(stateType("FieldChange"))
+	method("IsZero", "IsZero reports whether nothing differs.", jen.Bool(), jen.Add(changes).Op("==").Nil())
+	method("Changes", "Changes returns the fields that differ, in order of declaration; nil when there are none.", list, changes)
+	method("String", "String prints the fields that differ, each on a line.", jen.String(), jen.Qual(statePath, "FormatDiff").Call(changes))
+	e.f.Line()
+	e.f.Func().Id(t.helper + "Changes").Params(jen.Id(e.n.d).Op("*").Add(diff)).Add(list).Block(
+		e.changesBody(expr(e.n.d), slices.DeleteFunc(slices.Clone(t.fields), func(f *field) bool { return !f.stored() })))
+}
+
+// diffHas reports whether a diff has a field of that name, or a method that the user wrote, so that graphgen cannot declare
+// one.
+func (t *target) diffHas(name string) bool {
+	return t.diffMethods[name] || slices.ContainsFunc(t.fields, func(f *field) bool { return f.name == name && f.stored() })
+}
+
+// changeType writes the type of a field of a diff.
+func (e *emitter) changeType(f *field) *jen.Statement {
+	switch f.fieldKind() {
+	case "List", "Unique":
+		return stateType("ListChange", e.typ(f.elem))
+	case "Keyed":
+		return stateType("KeyedChange", e.typ(f.elem))
+	case "Map":
+		return stateType("MapChange", e.typ(f.typ.key), e.typ(f.typ.elem))
+	}
+	return stateType("Change", e.typ(f.typ))
+}
+
+// diffBody compares the fields, and says how they differ of those that do.
+func (e *emitter) diffBody(t *target) []jen.Code {
+	d := expr(e.n.d)
+	body := []jen.Code{jen.Var().Id(e.n.d).Id(t.name + "Diff")}
+	for _, f := range t.fields {
+		if !f.stored() {
+			continue
+		}
+		before, after := expr(e.n.before).dot(f.name), expr(e.n.after).dot(f.name)
+		change := jen.Qual(statePath, "Changed").Call(before.code(), after.code())
+		switch f.fieldKind() {
+		case "List", "Unique", "Keyed", "Map":
+			change = expr(fieldsVar(t)).dot(f.name).call("Diff", before.code(), after.code())
+		}
+		body = append(body, jen.If(e.differExpr(f.typ, before, after)).Block(d.dot(f.name).set(change)))
+	}
+	return append(body, jen.Return(d.code()))
+}
+
+// changesBody returns those of fields that change something in x.
+func (e *emitter) changesBody(x expr, fields []*field) *jen.Statement {
+	var changes []jen.Code
+	for _, f := range fields {
+		changes = append(changes, jen.Line().Add(stateType("FieldChange").Values(
+			jen.Id("Field").Op(":").Lit(f.name),
+			jen.Id("Change").Op(":").Add(x.dot(f.name).addr()))))
+	}
+	if len(changes) > 0 {
+		changes = append(changes, jen.Line())
+	}
+	return jen.Return(jen.Qual(statePath, "Changes").Call(changes...))
+}
