@@ -68,8 +68,8 @@ func (c ListChange[T]) String() string {
 }
 
 // KeyedChange is how a list whose elements have keys differs between two states, by key. The zero KeyedChange says that it
-// does not. Finding it takes time in proportion to the lists, and memory for what differs; for an index of what is left of
-// Before, too, when elements were removed or moved.
+// does not. Finding it takes time in proportion to the lists, and memory for what differs: for an index of Before, too, between the first
+// and the last place at which other keys stand, when elements both went and came there.
 //
 // Keys are taken to stand for one element each, as updates keep them. Of a list from outside in which one stands twice only
 // Before and After are to be relied on.
@@ -173,13 +173,21 @@ func (f *KeyedField[K, T]) Diff(before, after []T) KeyedChange[T] {
 		c.compare(f.Elem, &before[at], &after[at])
 		at++
 	}
+	was, is := len(before), len(after) // and from here on
+	for was > at && is > at && f.Key(&before[was-1]) == f.Key(&after[is-1]) {
+		was, is = was-1, is-1
+	}
 	switch {
-	case at == len(before):
-		c.Added = after[at:len(after):len(after)]
-	case at == len(after):
-		c.Removed = before[at:len(before):len(before)]
+	case at == was:
+		c.Added = after[at:is:is]
+	case at == is:
+		c.Removed = before[at:was:was]
 	default:
-		f.diffRest(&c, before[at:], after[at:])
+		f.diffMiddle(&c, before[at:was], after[at:is])
+	}
+	c.Moved = c.Moved || len(c.Added) > 0 && is < len(after)
+	for i := range after[is:] {
+		c.compare(f.Elem, &before[was+i], &after[is+i])
 	}
 	return c
 }
@@ -191,8 +199,8 @@ func (c *KeyedChange[T]) compare(elem Codec[T], before, after *T) {
 	}
 }
 
-// diffRest adds how the ends of two lists differ, which begin with other keys.
-func (f *KeyedField[K, T]) diffRest(c *KeyedChange[T], before, after []T) {
+// diffMiddle adds how two lists differ that begin and end with other keys.
+func (f *KeyedField[K, T]) diffMiddle(c *KeyedChange[T], before, after []T) {
 	index := make(map[K]int, len(before)) // where a key is in before; negative once after has it, too
 	for i := range before {
 		index[f.Key(&before[i])] = i

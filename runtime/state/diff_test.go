@@ -127,6 +127,8 @@ func TestElementsWithKeysAreToldApartByThem(t *testing.T) {
 		{"abc", "acb", "", "", "", true},
 		{"abc", "abxc", "", "", "x", true},
 		{"abc", "xabc", "", "", "x", true},
+		{"abcde", "aDE", "bc", "de", "", false},
+		{"abcde", "axDe", "bc", "d", "x", true},
 		{"abcd", "dA", "bc", "a", "", true},
 		{"", "abc", "", "", "abc", false},
 		{"abc", "", "abc", "", "", false},
@@ -353,6 +355,7 @@ func TestADiffAllocatesForWhatDiffersOnly(t *testing.T) {
 		{"an appended element", other(func(s *ref.Everything) { s.Log = append(s.Log, "x") }), 0},
 		{"a removed element", other(func(s *ref.Everything) { s.Log = slices.Delete(s.Log, 3, 4) }), 0},
 		{"a message that is added", other(func(s *ref.Everything) { s.Messages = append(s.Messages, ref.Message{ID: "x"}) }), 0},
+		{"a message that is removed", other(func(s *ref.Everything) { s.Messages = slices.Delete(s.Messages, 3, 4) }), 0},
 		{"a message that is changed", other(func(s *ref.Everything) { s.Messages[5].Text = "x" }), 1},
 		{"an entry", other(func(s *ref.Everything) { s.Facts["x"] = ref.Fact{} }), 4},
 	}
