@@ -177,10 +177,10 @@ func (f *KeyedField[K, T]) Diff(before, after []T) KeyedChange[T] {
 	for was > at && is > at && f.Key(&before[was-1]) == f.Key(&after[is-1]) {
 		was, is = was-1, is-1
 	}
-	switch {
-	case at == was:
+	switch at {
+	case was:
 		c.Added = after[at:is:is]
-	case at == is:
+	case is:
 		c.Removed = before[at:was:was]
 	default:
 		f.diffMiddle(&c, before[at:was], after[at:is])
