@@ -150,10 +150,15 @@ func BenchmarkSubgraph(b *testing.B) {
 	g.Edge(graph.Start, "two")
 	g.Edge("two", graph.End)
 	nested := compile(b, g)
+	s := graph.New("outer", flow.CounterSchema)
+	s.Subgraph("two", plain)
+	s.Edge(graph.Start, "two")
+	s.Edge("two", graph.End)
+	same := compile(b, s)
 	for _, run := range []struct {
 		name string
 		app  *graph.Graph[flow.Counter, flow.CounterUpdate]
-	}{{"baseline without a subgraph", plain}, {"graphgen", nested}} {
+	}{{"baseline without a subgraph", plain}, {"graphgen", nested}, {"graphgen, same state", same}} {
 		b.Run(run.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -42,6 +42,7 @@ var lines = []line{
 	{what: "one of 10,000 sends, beside eight workers and a channel", bench: "Sends/graphgen", unit: "ns/send", base: "Sends/baseline_workers_and_a_channel"},
 	{what: "a run that stops and is resumed, beside one that does not stop", bench: "Resume/graphgen", unit: "ns/op", base: "Resume/baseline_without_a_stop"},
 	{what: "a run of two nodes in a subgraph, beside the two alone", bench: "Subgraph/graphgen", unit: "ns/op", base: "Subgraph/baseline_without_a_subgraph"},
+	{what: "the same, with a subgraph over the same state", bench: "Subgraph/graphgen,_same_state", unit: "ns/op", base: "Subgraph/baseline_without_a_subgraph"},
 	{what: "100 supersteps with a stream of updates, beside none", bench: "Stream/graphgen", unit: "ns/op", base: "Stream/baseline_without_a_stream"},
 	{what: "the same, with a stream of everything", bench: "Stream/graphgen,_tasks_too", unit: "ns/op", base: "Stream/baseline_without_a_stream"},
 	{what: "a history of 10,000 checkpoints, beside its records alone", bench: "History/graphgen", unit: "ns/op", base: "History/baseline_records_alone"},

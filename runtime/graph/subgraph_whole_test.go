@@ -164,7 +164,7 @@ func TestMaxStepsOfASubgraphIsAnErrorOfItsNode(t *testing.T) {
 			}
 			th, _ := newThread(t, b, d)
 			res, err := th.Invoke(t.Context(), input)
-			for tries := 0; tries < 2; tries++ {
+			for range 2 {
 				var node *graph.NodeError
 				var steps *graph.MaxStepsError
 				if !errors.As(err, &node) || node.Node != "sub" || !errors.As(err, &steps) || steps.Max != 1 {
