@@ -1,0 +1,228 @@
+package graphmodel
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// Types of the graphs.
+type (
+	App    = graph.Graph[State, StateUpdate]
+	Thread = graph.Thread[State, StateUpdate]
+	Result = graph.Result[State]
+)
+
+// questions are what nodes ask, in turns.
+var questions = [...]graph.Question[wire.String, wire.Int]{
+	graph.NewQuestion[wire.String, wire.Int]("even"),
+	graph.NewQuestion[wire.String, wire.Int]("odd"),
+}
+
+// Build makes the graph, whose nodes do what they do to w. opts are those of Compile; a subgraph gets the limits among them.
+func (s *Spec) Build(w *World, opts ...graph.Option) (*App, error) {
+	b := &building{spec: s, world: w, opts: opts, g: graph.New("model", StateSchema), senders: map[int]graph.Sender[Job]{}}
+	for i := range s.Nodes {
+		if err := b.node(i); err != nil {
+			return nil, err
+		}
+	}
+	b.edges()
+	return b.g.Compile(append(b.stops(), opts...)...)
+}
+
+type building struct {
+	spec    *Spec
+	world   *World
+	opts    []graph.Option
+	g       *graph.Builder[State, StateUpdate]
+	senders map[int]graph.Sender[Job]
+}
+
+func (b *building) node(i int) error {
+	n := &b.spec.Nodes[i]
+	id, opts := graph.ID(n.Name), b.options(n)
+	switch n.Kind {
+	case Plain:
+		b.g.Node(id, func(ctx context.Context, view State) (StateUpdate, error) {
+			u, _, err := b.run(ctx, i, view, Job{})
+			return u, err
+		}, opts...)
+	case Routing:
+		b.g.RoutingNode(id, func(ctx context.Context, view State) (StateUpdate, graph.Next, error) {
+			return b.run(ctx, i, view, Job{})
+		}, b.ids(n.Targets), opts...)
+	case Task:
+		b.senders[i] = graph.TaskNode(b.g, id, func(ctx context.Context, view State, in Job) (StateUpdate, error) {
+			u, _, err := b.run(ctx, i, view, in)
+			return u, err
+		}, opts...)
+	case RoutingTask:
+		b.senders[i] = graph.RoutingTaskNode(b.g, id, func(ctx context.Context, view State, in Job) (StateUpdate, graph.Next, error) {
+			return b.run(ctx, i, view, in)
+		}, b.ids(n.Targets), opts...)
+	case Sub:
+		return b.sub(i, opts)
+	}
+	return nil
+}
+
+func (b *building) options(n *Node) []graph.NodeOption {
+	opts := []graph.NodeOption{graph.Retry(graph.Backoff{Attempts: n.Retry, Base: 1})}
+	if n.Asks > 0 {
+		opts = append(opts, questions[0], questions[1])
+	}
+	if n.Deferred {
+		opts = append(opts, graph.Deferred())
+	}
+	if n.Late {
+		opts = append(opts, graph.Timeout(time.Minute)) // the other way to call a node
+	}
+	return opts
+}
+
+// run is what a node does.
+func (b *building) run(ctx context.Context, i int, view State, job Job) (u StateUpdate, next graph.Next, err error) {
+	n, t := &b.spec.Nodes[i], graph.CurrentTask(ctx)
+	b.world.begin(t, view.Space)
+	d := doing{node: i, index: t.Index, job: job}
+	if !n.Late {
+		err = b.world.fail(t.Key, n)
+	}
+	if err == nil {
+		d.answers, err = b.ask(ctx, d, view)
+	}
+	if err == nil && n.Late {
+		err = b.world.fail(t.Key, n)
+	}
+	if err != nil {
+		return update([]change{{what: addLog, text: "of a failed attempt"}}), next, err
+	}
+	d.mended = b.world.isMended()
+	u = update(b.spec.does(d, view))
+	if n.routes() {
+		next = b.next(b.spec.chooses(d, view))
+	}
+	return u, next, nil
+}
+
+// ask asks what the node asks, and returns the answers once it has them all.
+func (b *building) ask(ctx context.Context, d doing, view State) (answers []int64, err error) {
+	n := &b.spec.Nodes[d.node]
+	for k := range n.Asks {
+		as := ""
+		if n.Named {
+			as = fmt.Sprint("n", k)
+		}
+		a, e := questions[k%2].AskAs(ctx, as, wire.String(b.spec.asking(d, k, view)))
+		if e != nil && !n.AtOnce {
+			return nil, e
+		}
+		if e != nil {
+			err = e
+		}
+		answers = append(answers, int64(a))
+	}
+	return answers, err
+}
+
+// sub adds a subgraph.
+func (b *building) sub(i int, opts []graph.NodeOption) error {
+	n := &b.spec.Nodes[i]
+	var limits []graph.Option
+	for _, o := range b.opts {
+		if l, ok := o.(graph.LimitOption); ok {
+			limits = append(limits, l)
+		}
+	}
+	child, err := n.Child.Build(b.world, append(limits, graph.Nested())...)
+	if err != nil {
+		return fmt.Errorf("subgraph %s: %w", n.Name, err)
+	}
+	graph.Subgraph(b.g, graph.ID(n.Name), child,
+		func(ctx context.Context, view State) (StateUpdate, error) {
+			space := graph.CurrentTask(ctx).Key
+			if view.Space != "" {
+				space = view.Space + "/" + space
+			}
+			return update(b.spec.entering(i, view, space)), nil
+		},
+		func(ctx context.Context, view, child State) (StateUpdate, error) {
+			b.world.begin(graph.CurrentTask(ctx), view.Space)
+			return update(b.spec.leaving(i, view, child)), nil
+		}, opts...)
+	return nil
+}
+
+func (b *building) next(picks []pick) graph.Next {
+	var next graph.Next
+	for _, p := range picks {
+		if p.sent {
+			next.Add(b.senders[p.node].Send(p.job))
+			continue
+		}
+		next.Add(graph.To(graph.ID(b.spec.name(p.node))))
+	}
+	return next
+}
+
+func (b *building) ids(nodes []int) []graph.ID {
+	var ids []graph.ID
+	for _, n := range nodes {
+		ids = append(ids, graph.ID(b.spec.name(n)))
+	}
+	return ids
+}
+
+func (b *building) edges() {
+	s := b.spec
+	for _, to := range s.Entry {
+		b.g.Edge(graph.Start, graph.ID(s.name(to)))
+	}
+	if s.EntryRoute != nil {
+		b.route(Start, 0)
+	}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		for _, to := range n.Edges {
+			b.g.Edge(graph.ID(n.Name), graph.ID(s.name(to)))
+		}
+		if len(n.Targets) > 0 && !n.routes() {
+			b.route(i, n.Astray)
+		}
+	}
+	for _, f := range s.Joins {
+		b.g.Join(b.ids(f.From), graph.ID(s.name(f.To)))
+	}
+	for _, f := range s.Races {
+		b.g.JoinAny(b.ids(f.From), graph.ID(s.name(f.To)))
+	}
+}
+
+func (b *building) route(from, astray int) {
+	b.g.Route(graph.ID(b.spec.name(from)), func(_ context.Context, view State) (graph.Next, error) {
+		if err := b.world.stray(from, astray, view); err != nil {
+			return graph.Next{}, err
+		}
+		return b.next(b.spec.chooses(doing{node: from}, view)), nil
+	}, b.ids(b.spec.targets(from))...)
+}
+
+func (b *building) stops() (opts []graph.Option) {
+	for i := range b.spec.Nodes {
+		n := &b.spec.Nodes[i]
+		if n.Before {
+			opts = append(opts, graph.InterruptBefore(graph.ID(n.Name)))
+		}
+		if n.After {
+			opts = append(opts, graph.InterruptAfter(graph.ID(n.Name)))
+		}
+	}
+	if b.spec.BeforeRoute {
+		opts = append(opts, graph.BeforeRoute())
+	}
+	return opts
+}

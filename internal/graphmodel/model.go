@@ -1,0 +1,579 @@
+package graphmodel
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Model is a thread on which a Spec runs, by the rules alone.
+type Model struct {
+	*machine
+	Trace  []Point // the checkpoints, oldest first
+	inputs int
+	edits  int
+	lines  int
+}
+
+// Point is a checkpoint.
+type Point struct {
+	Step  int
+	State State
+	Next  []string
+	at    position
+}
+
+// Outcome is what a call comes to.
+type Outcome struct {
+	Status   string // "finished", "asked" or "paused"
+	Failed   string // why a superstep did not commit, and who it was; empty when nothing failed
+	Waiting  []string
+	Next     []string
+	Unjoined []string
+	State    State // the newest committed one
+
+	rerun    []string // the nodes whose results have to go
+	panicked bool
+}
+
+// fate is what outlives a process, as World is.
+type fate struct {
+	mended bool
+	fails  map[string]int
+	astray map[uint64]int
+}
+
+// position is where a machine stands between two supersteps. It is a value.
+type position struct {
+	state merged
+	step  int
+	due   []task
+	owed  []int
+	joins [][]bool
+}
+
+// task is one that is due.
+type task struct {
+	node  int
+	index int
+	sent  bool
+	job   Job
+}
+
+// machine runs one graph: that of the thread, or of one call of a subgraph.
+type machine struct {
+	spec *Spec
+	fate *fate
+	name string // what tells its tasks from those of others
+	position
+	pass   []int            // nodes whose stop was answered
+	slots  map[string]*slot // of the superstep under way
+	status string           // what the newest run came to: "" for one under way
+	commit func()           // called when a superstep is
+	done   bool
+}
+
+// slot is what is known of a task of the superstep under way.
+type slot struct {
+	task
+	ended    bool
+	changes  []change
+	picks    []pick
+	asked    []string         // questions, in the order asked
+	answers  map[string]int64 // by question
+	child    *machine
+	failed   bool // in this run, as are those that follow
+	panicked bool
+	asking   bool
+	stopped  bool
+	beaten   bool
+	below    []string
+}
+
+// NewModel returns an empty thread.
+func NewModel(s *Spec) *Model {
+	m := &Model{machine: &machine{spec: s, fate: &fate{fails: map[string]int{}, astray: map[uint64]int{}}}}
+	m.step = -1
+	m.commit = func() { m.Trace = append(m.Trace, m.point()) }
+	return m
+}
+
+func (m *machine) point() Point {
+	return Point{Step: m.step, State: m.state.State, Next: m.next(), at: m.position}
+}
+
+// Invoke gives the thread its next input.
+func (m *Model) Invoke() Outcome {
+	m.inputs++
+	m.line()
+	m.enter(m.step + 1)
+	m.Trace = append(m.Trace, m.point())
+	m.slots[slotName(task{node: Start})].changes = m.spec.input(m.inputs)
+	return m.loop(false)
+}
+
+// line begins a line of its own: its tasks are others.
+func (m *Model) line() {
+	m.lines++
+	m.name = fmt.Sprint("line ", m.lines)
+	m.pass, m.slots, m.status, m.done = nil, nil, "", false
+}
+
+// enter makes Start due at a step, and done.
+func (m *machine) enter(step int) {
+	m.position = position{state: m.state, step: step, due: []task{{node: Start}}, joins: m.noJoins()}
+	m.slots = map[string]*slot{slotName(task{node: Start}): {task: task{node: Start}, ended: true}}
+}
+
+func (m *machine) noJoins() [][]bool {
+	var joins [][]bool
+	for _, f := range m.spec.Joins {
+		joins = append(joins, make([]bool, len(f.From)))
+	}
+	return joins
+}
+
+// Resume takes the thread up, with answers to some questions and the results of some nodes dropped. With again it was left
+// for another line, or made by a fork: its stop has not been answered.
+func (m *Model) Resume(answers []string, rerun []string, again bool) Outcome {
+	if m.done {
+		return m.outcome("finished")
+	}
+	for _, q := range answers {
+		m.answer(q)
+	}
+	for _, sl := range m.slots {
+		if slices.Contains(rerun, m.spec.name(sl.node)) {
+			sl.ended = false // its questions, answers and subgraph stay
+		}
+	}
+	return m.goOn(m.status == "paused" && !again)
+}
+
+// answer gives the answer to a question, wherever it was asked.
+func (m *machine) answer(q string) bool {
+	for _, sl := range m.slots {
+		if slices.Contains(sl.asked, q) {
+			if sl.answers == nil {
+				sl.answers = map[string]int64{}
+			}
+			sl.answers[q] = answering(q)
+			return true
+		}
+		if sl.child != nil && sl.child.answer(q) {
+			return true
+		}
+	}
+	return false
+}
+
+// pay asks the routes that are owed.
+func (m *machine) pay() (out Outcome, ok bool) {
+	next := &following{machine: m, tasks: slices.Clone(m.due)}
+	for _, n := range m.owed {
+		if !next.route(n) {
+			return m.fails("route "+m.spec.name(n), nil), false
+		}
+	}
+	m.due, m.owed = next.turn(), nil
+	if len(m.due) == 0 {
+		m.done = true
+		return m.outcome("finished"), false
+	}
+	if m.stops() {
+		return m.ends("paused"), false
+	}
+	return out, true
+}
+
+// loop runs supersteps. answered says that those of subgraphs which stopped are to go on.
+func (m *machine) loop(answered bool) Outcome {
+	for {
+		stop, out := m.superstep(answered)
+		if out != nil {
+			return *out
+		}
+		answered = false
+		switch {
+		case len(m.due) == 0 && len(m.owed) == 0:
+			m.done = true
+			return m.outcome("finished")
+		case stop || m.stops():
+			return m.ends("paused")
+		}
+	}
+}
+
+// superstep runs what is due; stop says that a run is to stop after one of its nodes. With an outcome it did not commit.
+func (m *machine) superstep(answered bool) (stop bool, out *Outcome) {
+	now := m.now()
+	slots := m.slotsOf(now)
+	failed := m.execute(slots, answered)
+	m.race(slots)
+	if len(failed) > 0 {
+		o := m.fails("node "+failed[0], slots)
+		o.panicked = slices.ContainsFunc(slots, func(sl *slot) bool { return sl.failed && !sl.beaten && sl.panicked })
+		return false, &o
+	}
+	for _, status := range []string{"asked", "paused"} {
+		for _, sl := range slots {
+			if !sl.beaten && (status == "asked" && sl.asking || status == "paused" && sl.stopped) {
+				o := m.ends(status)
+				o.Waiting = waiting(slots)
+				return false, &o
+			}
+		}
+	}
+	return m.settle(slots)
+}
+
+// now are the due tasks without the deferred ones, unless there are no others.
+func (m *machine) now() []task {
+	var now []task
+	for _, t := range m.due {
+		if t.node == Start || !m.spec.Nodes[t.node].Deferred {
+			now = append(now, t)
+		}
+	}
+	if now == nil {
+		return m.due
+	}
+	return now
+}
+
+func slotName(t task) string { return fmt.Sprintf("%d.%d", t.node, t.index) }
+
+// slotsOf takes up what is known of tasks.
+func (m *machine) slotsOf(now []task) []*slot {
+	var slots []*slot
+	if m.slots == nil {
+		m.slots = map[string]*slot{}
+	}
+	for _, t := range now {
+		sl := m.slots[slotName(t)]
+		if sl == nil {
+			sl = &slot{task: t}
+			m.slots[slotName(t)] = sl
+		}
+		sl.failed, sl.asking, sl.stopped, sl.beaten, sl.below = false, false, false, false, nil
+		slots = append(slots, sl)
+	}
+	return slots
+}
+
+// execute runs the tasks that have no result, one after another, until one fails; it returns who failed.
+func (m *machine) execute(slots []*slot, answered bool) (failed []string) {
+	m.race(slots)
+	for _, sl := range slots {
+		sl.asking = !sl.ended && len(sl.open()) > 0
+	}
+	fatal := false
+	for _, sl := range slots {
+		if sl.ended || sl.beaten || sl.asking || fatal {
+			continue
+		}
+		m.perform(sl, answered)
+		m.race(slots)
+		fatal = sl.failed && m.raceOf(sl.node) < 0
+	}
+	for _, sl := range slots {
+		if sl.failed && !sl.beaten {
+			failed = append(failed, fmt.Sprintf("%s.%d", m.spec.name(sl.node), sl.index))
+		}
+	}
+	return failed
+}
+
+// open are the questions of a task without an answer.
+func (sl *slot) open() []string {
+	var open []string
+	for _, q := range sl.asked {
+		if _, ok := sl.answers[q]; !ok {
+			open = append(open, q)
+		}
+	}
+	return open
+}
+
+// raceOf is the any-of join that a node leads to; -1 for none.
+func (m *machine) raceOf(node int) int {
+	return slices.IndexFunc(m.spec.Races, func(f Fan) bool { return slices.Contains(f.From, node) })
+}
+
+// race makes the tasks count for nothing that lost.
+func (m *machine) race(slots []*slot) {
+	for _, winner := range slots {
+		race := m.raceOf(winner.node)
+		if race < 0 || !winner.ended {
+			continue
+		}
+		for _, sl := range slots {
+			if sl != winner && m.raceOf(sl.node) == race {
+				sl.beaten, sl.ended, sl.failed, sl.asking, sl.stopped = true, false, false, false, false
+			}
+		}
+	}
+}
+
+// waiting are the open questions, in task order.
+func waiting(slots []*slot) (all []string) {
+	for _, sl := range slots {
+		if sl.beaten {
+			continue
+		}
+		all = append(all, sl.below...)
+		if sl.asking && sl.child == nil {
+			all = append(all, sl.open()...)
+		}
+	}
+	return all
+}
+
+// perform runs one task, as often as its node is to be tried.
+func (m *machine) perform(sl *slot, answered bool) {
+	n := &m.spec.Nodes[sl.node]
+	key := fmt.Sprintf("%s/%d/%s", m.name, m.step+1, slotName(sl.task))
+	for attempt := 1; ; attempt++ {
+		var final bool
+		if n.Kind == Sub {
+			final = m.performChild(sl, key, answered && attempt == 1)
+		} else {
+			final = m.attempt(sl, n, key)
+		}
+		if !sl.failed || final || attempt >= n.Retry {
+			return
+		}
+		sl.failed = false
+	}
+}
+
+// attempt runs a node once. final says that a failure is not to be tried again.
+func (m *machine) attempt(sl *slot, n *Node, key string) (final bool) {
+	breaks := m.fate.fails[key] < n.Fails
+	if breaks && !n.Late {
+		m.fate.fails[key]++
+		sl.failed = true
+		sl.panicked = n.Panics
+		return n.Panics
+	}
+	d := doing{node: sl.node, index: sl.index, job: sl.job, mended: m.fate.mended}
+	for k := range n.Asks {
+		q := m.spec.asking(d, k, m.state.State)
+		if !slices.Contains(sl.asked, q) {
+			sl.asked = append(sl.asked, q)
+		}
+		if _, ok := sl.answers[q]; !ok {
+			sl.asking = true
+			if !n.AtOnce {
+				return true
+			}
+		}
+		d.answers = append(d.answers, answering(q))
+	}
+	if sl.asking {
+		return true
+	}
+	if breaks {
+		m.fate.fails[key]++
+		sl.failed = true
+		sl.panicked = n.Panics
+		return n.Panics
+	}
+	sl.ended, sl.changes = true, m.spec.does(d, m.state.State)
+	if n.routes() {
+		sl.picks = m.spec.chooses(d, m.state.State)
+	}
+	return true
+}
+
+// performChild runs, or goes on with, a subgraph.
+func (m *machine) performChild(sl *slot, key string, answered bool) (final bool) {
+	n := &m.spec.Nodes[sl.node]
+	c := sl.child
+	var out Outcome
+	if c == nil {
+		c = &machine{spec: n.Child, fate: m.fate, name: key, commit: func() {}}
+		sl.child = c
+		c.enter(0)
+		c.slots[slotName(task{node: Start})].changes = m.spec.entering(sl.node, m.state.State, "")
+		out = c.loop(false)
+	} else {
+		if !c.done {
+			out = c.goOn(answered)
+		}
+	}
+	sl.below = out.Waiting
+	switch {
+	case c.done:
+		sl.ended, sl.changes = true, m.spec.leaving(sl.node, m.state.State, c.state.State)
+	case out.Failed != "":
+		sl.failed = true
+		sl.panicked = out.panicked
+		return out.panicked
+	case out.Status == "asked":
+		sl.asking = true
+	default:
+		sl.stopped = true
+	}
+	return true
+}
+
+// goOn takes the graph up. With answered the newest run stopped for people, and that has been answered.
+func (m *machine) goOn(answered bool) Outcome {
+	if answered {
+		m.pass = m.stopsHere()
+	}
+	m.status = ""
+	if m.stops() {
+		return m.ends("paused")
+	}
+	if len(m.owed) > 0 {
+		if out, ok := m.pay(); !ok {
+			return out
+		}
+	}
+	return m.loop(answered)
+}
+
+// settle merges what the tasks changed, and finds out what is due next.
+func (m *machine) settle(slots []*slot) (stop bool, out *Outcome) {
+	state, step := m.state, new(superstep)
+	fails := func(why string, nodes ...string) (bool, *Outcome) {
+		o := m.fails(why, nil)
+		o.rerun = nodes
+		return false, &o
+	}
+	for i, sl := range slots {
+		if sl.beaten {
+			continue
+		}
+		switch c := state.merge(step, i, sl.changes); {
+		case c == nil:
+		case c.other < 0:
+			return fails(fmt.Sprintf("node %s.%d", m.spec.name(sl.node), sl.index), m.spec.name(sl.node))
+		default:
+			a, b := m.spec.name(slots[c.other].node), m.spec.name(sl.node)
+			return fails(fmt.Sprintf("conflict %s %s", a, b), a, b)
+		}
+	}
+	state.end(step)
+	next := &following{machine: m, view: &state}
+	for _, t := range m.due {
+		if _, ran := m.slots[slotName(t)]; !ran {
+			next.add(t)
+		}
+	}
+	for _, j := range m.joins {
+		next.joins = append(next.joins, slices.Clone(j))
+	}
+	left := map[int]bool{}
+	for _, sl := range slots {
+		if sl.beaten {
+			continue
+		}
+		if !next.leave(sl, !left[sl.node]) {
+			return fails("route " + m.spec.name(sl.node))
+		}
+		left[sl.node] = true
+	}
+	m.position = position{state: state, step: m.step + 1, due: next.turn(), owed: next.owed, joins: next.joins}
+	m.slots, m.pass = nil, nil
+	m.commit()
+	return next.stop, nil
+}
+
+// stops reports whether a stop holds what is about to run.
+func (m *machine) stops() bool {
+	return slices.ContainsFunc(m.stopsHere(), func(n int) bool { return !slices.Contains(m.pass, n) })
+}
+
+func (m *machine) stopsHere() (nodes []int) {
+	for _, t := range m.now() {
+		if t.node >= 0 && m.spec.Nodes[t.node].Before {
+			nodes = append(nodes, t.node)
+		}
+	}
+	return nodes
+}
+
+// next are the names of the nodes that are due.
+func (m *machine) next() (names []string) {
+	for i, t := range m.due {
+		if i == 0 || m.due[i-1].node != t.node {
+			names = append(names, m.spec.name(t.node))
+		}
+	}
+	return names
+}
+
+func (m *machine) outcome(status string) Outcome {
+	o := Outcome{Status: status, Next: m.next(), State: m.state.State}
+	if status == "finished" {
+		for i, fired := range m.joins {
+			if slices.Contains(fired, true) {
+				o.Unjoined = append(o.Unjoined, m.spec.name(m.spec.Joins[i].To))
+			}
+		}
+	}
+	return o
+}
+
+// ends ends a run that goes on later.
+func (m *machine) ends(status string) Outcome {
+	m.status = status
+	return m.outcome(status)
+}
+
+// fails ends a run whose superstep does not commit.
+func (m *machine) fails(why string, slots []*slot) Outcome {
+	m.status = "failed"
+	o := m.outcome("paused")
+	o.Failed, o.Waiting = why, waiting(slots)
+	return o
+}
+
+// Edit changes the state at the head: what is due stays due.
+func (m *Model) Edit() {
+	m.edits++
+	m.state.merge(new(superstep), 0, m.spec.edit(m.edits))
+	m.Trace = append(m.Trace, m.point())
+}
+
+// Fork goes on from the given checkpoint on a line of its own, with an edit or without. It has not run anything.
+func (m *Model) Fork(at int, edit bool) {
+	m.line()
+	m.position = m.Trace[at].at
+	if edit {
+		m.edits++
+		m.state.merge(new(superstep), 0, m.spec.edit(m.edits))
+	}
+	m.done = len(m.due) == 0 && len(m.owed) == 0
+	m.Trace = append(m.Trace, m.point())
+}
+
+// ForkAs goes on from the given checkpoint as if a node had made an edit. It reports whether its route answered; else
+// nothing has changed.
+func (m *Model) ForkAs(at, node int) bool {
+	before := *m.machine
+	m.line()
+	m.position = m.Trace[at].at
+	m.due, m.owed, m.joins = []task{{node: node}}, nil, m.noJoins()
+	m.edits++
+	sl := &slot{task: task{node: node}, ended: true, changes: m.spec.edit(m.edits)}
+	m.slots = map[string]*slot{slotName(sl.task): sl}
+	if _, out := m.settle([]*slot{sl}); out != nil {
+		*m.machine = before
+		m.edits--
+		return false
+	}
+	m.done = len(m.due) == 0 && len(m.owed) == 0
+	return true
+}
+
+// Left is a line that was left for another one.
+type Left struct{ machine machine }
+
+// Leave returns the line that the thread is on, for Return.
+func (m *Model) Leave() *Left { return &Left{*m.machine} }
+
+// Return makes a line that was left the thread's again.
+func (m *Model) Return(l *Left) { *m.machine = l.machine }

@@ -1,0 +1,352 @@
+package graphmodel
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// Spec is a random graph. Nodes are given by their number; End stands for graph.End, and Start for graph.Start.
+type Spec struct {
+	Seed        uint64
+	Nodes       []Node
+	Entry       []int // edges out of Start
+	EntryRoute  []int // what the route from Start chooses among; nil for no route
+	Joins       []Fan
+	Races       []Fan // any-of joins
+	BeforeRoute bool
+	Limit       int64 // loops end when State.Count has come to this
+
+	// Exact says that what a run comes to depends on which attempts fail: a crash that uses one up changes the result.
+	Exact bool
+}
+
+// End and Start stand for those of package graph.
+const (
+	End   = -1
+	Start = -2
+)
+
+// Fan is a join or any-of join.
+type Fan struct {
+	From []int
+	To   int
+}
+
+// Kind is how a node is declared.
+type Kind int
+
+// The kinds of nodes.
+const (
+	Plain Kind = iota
+	Routing
+	Task
+	RoutingTask
+	Sub
+)
+
+// Node is one node of a Spec.
+type Node struct {
+	Name     string
+	Kind     Kind
+	Edges    []int
+	Targets  []int // what its route, or it itself, chooses among
+	Deferred bool
+	Before   bool // a run stops before it
+	After    bool
+
+	Asks    int  // how many questions
+	AtOnce  bool // it asks them all before it looks at an answer
+	Named   bool // each has a name of its own
+	Fails   int  // how many attempts of each of its tasks fail
+	Panics  bool // when it fails
+	Late    bool // it fails once it has its answers
+	Retry   int  // attempts
+	Astray  int  // how often its route fails in one state
+	Owner   bool // it is the one that changes Notes in all ways, and sets Draft
+	Clashes int  // 1, 2: they set Text, both of them until the world is mended
+	Booms   bool // it breaks the reducer until the world is mended
+	Child   *Spec
+}
+
+// takes reports whether the node takes what is sent.
+func (n *Node) takes() bool { return n.Kind == Task || n.Kind == RoutingTask }
+
+// routes reports whether the node chooses itself what follows.
+func (n *Node) routes() bool { return n.Kind == Routing || n.Kind == RoutingTask }
+
+// Draw returns the graph of a seed.
+func Draw(seed uint64) *Spec {
+	d := &drawing{rand: rand.New(rand.NewPCG(seed, 0)), Spec: &Spec{Seed: seed}}
+	d.draw(2 + d.rand.IntN(8))
+	return d.Spec
+}
+
+// drawing is a Spec in the making.
+type drawing struct {
+	*Spec
+	rand  *rand.Rand
+	depth int
+}
+
+func (d *drawing) chance(percent int) bool { return d.rand.IntN(100) < percent }
+
+func (d *drawing) draw(n int) {
+	d.Limit = int64(3 + d.rand.IntN(12))
+	for i := range n {
+		d.Nodes = append(d.Nodes, d.node(i))
+	}
+	d.enter()
+	for i := 1; i < n; i++ {
+		d.reach(i)
+	}
+	for i := range n {
+		d.link(i)
+	}
+	d.fans()
+	d.stops()
+	d.faults()
+	for i := range d.Nodes {
+		d.leave(i)
+	}
+}
+
+// node draws what a node is.
+func (d *drawing) node(i int) Node {
+	n := Node{Name: string(rune('a' + i))}
+	switch p := d.rand.IntN(100); {
+	case i > 0 && p < 12:
+		n.Kind = Task
+	case i > 0 && p < 22:
+		n.Kind = RoutingTask
+	case p < 34:
+		n.Kind = Routing
+	case p < 46 && d.depth < 2:
+		n.Kind = Sub
+		child := &drawing{Spec: &Spec{Seed: d.rand.Uint64() >> 8}, depth: d.depth + 1}
+		child.rand = rand.New(rand.NewPCG(child.Seed, uint64(child.depth)))
+		child.draw(1 + child.rand.IntN(3))
+		n.Child = child.Spec
+		d.Exact = d.Exact || child.Exact
+	}
+	n.Deferred = d.chance(10)
+	n.Before = d.chance(10)
+	n.After = d.chance(10)
+	n.Retry = d.rand.IntN(3)
+	return n
+}
+
+// enter draws what leaves Start.
+func (d *drawing) enter() {
+	d.Entry = []int{0}
+	if d.chance(20) {
+		d.Entry, d.EntryRoute = nil, []int{0}
+	}
+}
+
+// reach gives node i a way to it from one before it.
+func (d *drawing) reach(i int) {
+	if d.chance(20) {
+		switch {
+		case d.EntryRoute != nil:
+			d.EntryRoute = append(d.EntryRoute, i)
+			return
+		case !d.Nodes[i].takes():
+			d.Entry = append(d.Entry, i)
+			return
+		}
+	}
+	from := &d.Nodes[d.rand.IntN(i)]
+	if d.Nodes[i].takes() || d.chance(40) {
+		from.Targets = append(from.Targets, i)
+		return
+	}
+	from.Edges = append(from.Edges, i)
+}
+
+// link draws more edges forward, and more choices in all directions.
+func (d *drawing) link(i int) {
+	n := &d.Nodes[i]
+	for to := i + 1; to < len(d.Nodes); to++ {
+		if d.chance(10) && !d.Nodes[to].takes() && !slices.Contains(n.Edges, to) {
+			n.Edges = append(n.Edges, to)
+		}
+	}
+	if len(n.Targets) == 0 && !n.routes() {
+		return
+	}
+	for to := range d.Nodes {
+		if d.chance(20) && !slices.Contains(n.Targets, to) {
+			n.Targets = append(n.Targets, to)
+		}
+	}
+}
+
+// leave gives node i a way to the end that is open when loops have to end.
+func (d *drawing) leave(i int) {
+	n := &d.Nodes[i]
+	if len(n.Targets) > 0 || n.routes() {
+		n.Targets = append(n.Targets, End)
+		return
+	}
+	if len(n.Edges) == 0 {
+		n.Edges = append(n.Edges, End)
+	}
+}
+
+// fans draws joins and any-of joins.
+func (d *drawing) fans() {
+	if d.chance(35) {
+		if f, ok := d.fan(2, func(int) bool { return true }); ok {
+			d.Joins = append(d.Joins, f)
+		}
+	}
+	raced := func(i int) bool {
+		return slices.ContainsFunc(d.Races, func(f Fan) bool { return slices.Contains(f.From, i) })
+	}
+	for d.chance(20) {
+		f, ok := d.fan(1, func(i int) bool { return !raced(i) })
+		if !ok {
+			return
+		}
+		d.Races = append(d.Races, f)
+		for _, i := range f.From { // an edge to the same node is one edge
+			n := &d.Nodes[i]
+			n.Edges = slices.DeleteFunc(n.Edges, func(to int) bool { return to == f.To })
+		}
+	}
+}
+
+// fan draws sources and a target behind all of them.
+func (d *drawing) fan(least int, free func(int) bool) (f Fan, ok bool) {
+	f.To = d.rand.IntN(len(d.Nodes))
+	if d.Nodes[f.To].takes() {
+		return f, false
+	}
+	for i := range f.To {
+		if free(i) && d.chance(60) {
+			f.From = append(f.From, i)
+		}
+	}
+	return f, len(f.From) >= least
+}
+
+func (d *drawing) stops() {
+	after := false
+	for i := range d.Nodes {
+		after = after || d.Nodes[i].After
+	}
+	d.BeforeRoute = after && d.chance(50)
+}
+
+// faults draws who asks and fails.
+func (d *drawing) faults() {
+	wild := len(d.Races) > 0 && d.chance(25)
+	d.Exact = d.Exact || wild
+	clashes := 0
+	for i := range d.Nodes {
+		n := &d.Nodes[i]
+		if n.Kind == Plain && d.chance(25) && !slices.ContainsFunc(d.Nodes[:i], func(o Node) bool { return o.Owner }) {
+			n.Owner = true
+		}
+		if d.depth == 0 && d.chance(12) && len(n.Targets) > 0 && !n.routes() {
+			n.Astray = 1 + d.rand.IntN(2)
+		}
+		if d.depth == 0 && n.Kind == Plain && d.chance(25) && clashes < 2 {
+			clashes++
+			n.Clashes = clashes
+		}
+		n.Booms = d.depth == 0 && n.Kind != Sub && d.chance(3)
+		if raced := slices.ContainsFunc(d.Races, func(f Fan) bool { return slices.Contains(f.From, i) }); raced && !wild {
+			if n.Child != nil {
+				n.Child.tame()
+			}
+			continue
+		}
+		if n.Kind == Sub {
+			continue
+		}
+		if d.chance(18) {
+			n.Asks, n.AtOnce, n.Named = 1+d.rand.IntN(3), d.chance(50), d.chance(30)
+		}
+		if d.chance(18) {
+			n.Fails, n.Panics, n.Late = 1+d.rand.IntN(2), d.chance(30), d.chance(50)
+		}
+	}
+}
+
+// tame takes out what makes a difference to a race that the graph is in: stops, questions and failures.
+func (s *Spec) tame() {
+	s.BeforeRoute = false
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		n.Before, n.After, n.Asks, n.Fails = false, false, 0, 0
+		if n.Child != nil {
+			n.Child.tame()
+		}
+	}
+}
+
+// name is how people and package graph call node i.
+func (s *Spec) name(i int) string {
+	switch i {
+	case End:
+		return "__end__"
+	case Start:
+		return "__start__"
+	}
+	return s.Nodes[i].Name
+}
+
+// targets are what node i, or Start, chooses among.
+func (s *Spec) targets(i int) []int {
+	if i == Start {
+		return s.EntryRoute
+	}
+	return s.Nodes[i].Targets
+}
+
+// racy reports whether the graph, or one in it, has an any-of join: then tasks must run in order.
+func (s *Spec) racy() bool {
+	return len(s.Races) > 0 || slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Child != nil && n.Child.racy() })
+}
+
+// joinsBelow reports whether a subgraph has joins.
+func (s *Spec) joinsBelow() bool {
+	return slices.ContainsFunc(s.Nodes, func(n Node) bool {
+		return n.Child != nil && (len(n.Child.Joins) > 0 || n.Child.joinsBelow())
+	})
+}
+
+// String prints the graph, a line for each node.
+func (s *Spec) String() string { return s.text("") }
+
+func (s *Spec) text(indent string) string {
+	out := fmt.Sprintf("%sseed %d: entry %v route %v, joins %v, races %v, before route %t, limit %d, exact %t\n",
+		indent, s.Seed, s.Entry, s.EntryRoute, s.Joins, s.Races, s.BeforeRoute, s.Limit, s.Exact)
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		out += fmt.Sprintf("%s  %s %s -> %v, chooses %v,", indent, n.Name, n.Kind, n.Edges, n.Targets)
+		for _, f := range []struct {
+			is   bool
+			name string
+		}{
+			{n.Deferred, "deferred"}, {n.Before, "before"}, {n.After, "after"}, {n.AtOnce, "at once"}, {n.Named, "named"},
+			{n.Panics, "panics"}, {n.Late, "late"}, {n.Owner, "owner"}, {n.Booms, "booms"},
+		} {
+			if f.is {
+				out += " " + f.name
+			}
+		}
+		out += fmt.Sprintf(" asks %d, fails %d, attempts %d, astray %d, clashes %d\n", n.Asks, n.Fails, n.Retry, n.Astray, n.Clashes)
+		if n.Child != nil {
+			out += n.Child.text(indent + "    ")
+		}
+	}
+	return out
+}
+
+// String names the kind.
+func (k Kind) String() string {
+	return [...]string{"plain", "routing", "task", "routing task", "subgraph"}[k]
+}
