@@ -48,6 +48,7 @@ func (r *run[S, U]) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 		return checkpoint.Record{}, fmt.Errorf("%s: the input was not merged yet at that checkpoint, and is not kept: go on from the next one, or give another input by UpdateState as graph.Start",
 			where(r.g.name, r.thread, r.step))
 	}
+	r.pass = nil // a stop that was answered on the line left behind holds the new one
 	rec, err := r.record(checkpoint.Fork)
 	if err != nil {
 		return rec, err
