@@ -55,3 +55,37 @@ func TestAStopThatWasAnsweredHoldsAReplayAllTheSame(t *testing.T) {
 	snaps := collect(t, th.History(t.Context(), checkpoint.Query{}))
 	same(t, "checkpoints", len(snaps), 8)
 }
+
+func TestAQuestionOfWhoLostARaceHoldsNothing(t *testing.T) {
+	var bBroken, routeBroken atomic.Bool
+	bBroken.Store(true)
+	routeBroken.Store(true)
+	b := newWork()
+	b.Node("a", func(ctx context.Context, _ work) (update, error) {
+		_, err := refund.Ask(ctx, doc{Name: "shoes"})
+		return logged("a"), err
+	}, refund)
+	b.Node("b", failing("b", &bBroken))
+	b.Node("after", say("after"))
+	b.Edge(graph.Start, "a")
+	b.Edge(graph.Start, "b")
+	b.JoinAny([]graph.ID{"a", "b"}, "after")
+	b.Route("after", func(context.Context, work) (graph.Next, error) { return graph.To(graph.End), nil }, graph.End)
+	b.Route("b", func(context.Context, work) (graph.Next, error) {
+		if routeBroken.Load() {
+			return graph.Next{}, errBroken
+		}
+		return graph.To(graph.End), nil
+	}, graph.End)
+	th, _ := newThread(t, b, graph.Concurrency(1))
+	if _, err := th.Invoke(t.Context(), input); !errors.Is(err, errBroken) {
+		t.Fatalf("got %v, want b to fail", err)
+	}
+	bBroken.Store(false)
+	if _, err := th.Resume(t.Context()); !errors.Is(err, errBroken) {
+		t.Fatalf("got %v, want the route of b to fail", err)
+	}
+	routeBroken.Store(false)
+	res := done(t, graph.Finished)(th.Resume(t.Context())) // a lost to b, whose result is stored
+	same(t, "log", res.State.Log, []string{"b", "after"})
+}

@@ -395,21 +395,36 @@ func (r *run[S, U]) answerError(id, format string, args ...any) error {
 	return fmt.Errorf("%s: answer to %q: %w: "+format, append([]any{where(r.g.name, r.thread, r.step), id, ErrNotAsked}, args...)...)
 }
 
-// stuck reports whether nothing can run: what is due waits for answers, or has its result.
+// stuck reports whether nothing can run: what is due waits for answers, has its result, or lost a race to one that has.
 func (r *run[S, U]) stuck() bool {
 	waits := false
-	for _, d := range r.now() {
-		if r.g.nodes[d.node].child != nil {
-			return false // what a subgraph can do, it finds out itself
-		}
+	now := r.now()
+	for _, d := range now {
 		key := r.slotKey(&slot[U]{due: d})
-		if a := r.asked[key]; a != nil && a.open() {
+		_, done := r.stored[key]
+		switch a := r.asked[key]; {
+		case done, r.lost(d, now):
+		case r.g.nodes[d.node].child != nil:
+			return false // what a subgraph can do, it finds out itself
+		case a != nil && a.open():
 			waits = true
-		} else if _, ok := r.stored[key]; !ok {
+		default:
 			return false
 		}
 	}
 	return waits
+}
+
+// lost reports whether the result of another task in the race of d is stored.
+func (r *run[S, U]) lost(d due, now []due) bool {
+	race := r.g.nodes[d.node].race
+	return race > 0 && slices.ContainsFunc(now, func(o due) bool {
+		if r.g.nodes[o.node].race != race {
+			return false
+		}
+		_, stored := r.stored[r.slotKey(&slot[U]{due: o})]
+		return stored
+	})
 }
 
 // waiting is what the run waits for.
