@@ -20,6 +20,13 @@ const (
 type held struct {
 	record checkpoint.Record
 	deltas [][]byte
+	last   *lastWrite // nil until it has been tried
+}
+
+// lastWrite is what an OnExit run stores with its newest checkpoint. Tried again, it must be the same.
+type lastWrite struct {
+	writes  []checkpoint.Write
+	outcome outcome
 }
 
 // commit stores where the run stands as one record, as durable as the run asked for.
@@ -148,12 +155,17 @@ func (r *run[S, U]) flush(writes []checkpoint.Write, o outcome) error {
 		return r.saving("put writes", r.log.put(r.ctx, writes, o))
 	}
 	h := r.held
-	r.held = nil
-	err := r.flushPayload(h)
-	if err != nil {
-		return err
+	if h.last == nil {
+		if err := r.flushPayload(h); err != nil {
+			return err
+		}
+		h.last = &lastWrite{writes, o}
 	}
-	return r.saving("commit", r.log.append(r.ctx, h.record, writes, o))
+	if err := r.log.append(r.ctx, h.record, h.last.writes, h.last.outcome); err != nil {
+		return r.saving("commit", err)
+	}
+	r.held = nil
+	return nil
 }
 
 func (r *run[S, U]) flushPayload(h *held) error {

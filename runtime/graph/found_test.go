@@ -3,11 +3,14 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
 // What random graphs found, and hostile readers: one small graph each.
@@ -88,4 +91,110 @@ func TestAQuestionOfWhoLostARaceHoldsNothing(t *testing.T) {
 	routeBroken.Store(false)
 	res := done(t, graph.Finished)(th.Resume(t.Context())) // a lost to b, whose result is stored
 	same(t, "log", res.State.Log, []string{"b", "after"})
+}
+
+// tripping fails the n-th write, and is well again. The opening is the first. strays counts what was stored of tasks that
+// no stored record makes due.
+type tripping struct {
+	checkpoint.Saver
+	n, at  int32
+	known  map[checkpoint.ID]bool
+	strays int
+}
+
+func (s *tripping) fails() bool { return atomic.AddInt32(&s.n, 1) == s.at }
+
+func (s *tripping) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+	if s.fails() {
+		return checkpoint.Appended{}, errBroken
+	}
+	for i := range a.Records {
+		s.known[a.Records[i].ID] = true
+	}
+	s.see(a.Writes)
+	return s.Saver.Append(ctx, a)
+}
+
+func (s *tripping) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+	if s.fails() {
+		return errBroken
+	}
+	s.see(w.Writes)
+	return s.Saver.PutWrites(ctx, w)
+}
+
+func (s *tripping) see(writes []checkpoint.Write) {
+	for i := range writes {
+		if !s.known[writes[i].Base] {
+			s.strays++
+		}
+	}
+}
+
+// What a run has to say in the end is said again, the very same, when it could not be stored at first.
+func TestTheLastWriteIsTriedAgainAsItWas(t *testing.T) {
+	b := newWork()
+	b.Node("first", say("first"))
+	b.Node("ask", func(ctx context.Context, _ work) (update, error) {
+		_, err := refund.Ask(ctx, doc{Name: "shoes"})
+		return logged("ask"), err
+	}, refund)
+	b.Node("beside", say("beside"))
+	b.Edge(graph.Start, "first")
+	b.Edge("first", "ask")
+	b.Edge("first", "beside")
+	b.Edge("ask", graph.End)
+	b.Edge("beside", graph.End)
+	for name, at := range map[string]int32{"sync": 3, "async": 2, "on exit": 2} {
+		s := memory.New()
+		trip := &tripping{Saver: s, at: at, known: map[checkpoint.ID]bool{}}
+		g := compile(t, b, graph.Saver(trip), graph.Concurrency(1), durabilities[name])
+		if _, err := g.Thread("t").Invoke(t.Context(), input); !errors.Is(err, errBroken) {
+			t.Fatalf("%s: got %v, want the failure of the saver", name, err)
+		}
+		same(t, name+": writes of tasks that are not due", trip.strays, 0)
+		snap, err := g.Thread("t").State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "async" { // the commit that it builds on is lost
+			same(t, name+": due", snap.Next, []graph.ID{"first"})
+			continue
+		}
+		same(t, name+": log", snap.State.Log, []string{"first"})
+		same(t, name+": status", snap.Status, checkpoint.Waiting)
+		same(t, name+": questions", len(snap.Waiting), 1)
+		same(t, name+": tasks", snap.Tasks, []graph.TaskState{{Node: "ask"}, {Node: "beside", Finished: true}})
+		same(t, name+": listed", len(waitingThreads(t, s)), 1)
+	}
+}
+
+// An OnExit run that dies when its subgraph has stored something, and the run itself nothing, is gone back on by a Sync one.
+func TestASubgraphIsAheadOfARunThatWasLost(t *testing.T) {
+	l := new(ledger)
+	build := func() *graph.Builder[work, update] {
+		inner := pairs(l, "a")
+		inner.Node("ask", func(ctx context.Context, _ pair) (pairUpdate, error) {
+			ok, err := refund.Ask(ctx, doc{Name: "shoes"})
+			return pairUpdate{Bar: state.Append(fmt.Sprint(ok))}, err
+		}, refund)
+		inner.Edge("a", "ask")
+		inner.Edge("ask", graph.End)
+		return around(t, nil, compilePair(t, inner))
+	}
+	s := memory.New()
+	dying := &crashing{Saver: s, left: 4} // after Load, the opening, and what the subgraph stores
+	_, err := compile(t, build(), graph.Saver(dying), graph.OnExit).Thread("t").Invoke(t.Context(), input)
+	if !errors.Is(err, errCrash) {
+		t.Fatalf("got %v, want the crash", err)
+	}
+	th := compile(t, build(), graph.Saver(s)).Thread("t")
+	res := done(t, graph.Asked)(th.Resume(t.Context(), graph.TakeOver()))
+	res = done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(res.Waiting[0], true)))
+	same(t, "log", res.State.Log, []string{"before", "beside", "given 1 1 a+true", "after"})
+	for key, n := range l.copy() {
+		if n != 1 {
+			t.Errorf("%s ran %d times, want once: its result is stored", l.names[key], n)
+		}
+	}
 }

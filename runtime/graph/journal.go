@@ -148,6 +148,9 @@ func (j *session) write(ctx context.Context, last bool, call func(context.Contex
 		if reported {
 			return nil
 		}
+		j.mu.Lock()
+		j.reported = true // tried again, it is still not to be stored
+		j.mu.Unlock()
 		return err
 	}
 	err := now()

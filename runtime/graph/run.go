@@ -265,7 +265,7 @@ func (r *run[S, U]) settle() error {
 	if r.due[0].node != start {
 		r.steps++
 	}
-	r.named, r.found = nil, found{resumed: r.resumed && r.opt.durability == OnExit} // supersteps may have run that are not stored
+	r.named, r.found = nil, found{resumed: r.resumed} // an OnExit run may have been here before, and stored of it what its subgraphs did
 	r.step++
 	r.turn()
 	if err := r.endsUpward(); err != nil {
@@ -350,6 +350,7 @@ func (r *run[S, U]) stops() bool {
 // over. cause is why; nil when nobody listens any more.
 func (r *run[S, U]) giveUp(cause error) error {
 	switch {
+	case r.status != 0: // it was tried before, and could not be stored
 	case r.spoiled || r.has(failed):
 		r.status = checkpoint.Failed
 	case cause == nil && r.has(asking):

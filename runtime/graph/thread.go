@@ -95,6 +95,9 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[
 	r.publishQuestions()
 	ended = true
 	res = r.result()
+	if err != nil && res.Status == Asked {
+		res.Status = Paused // whether the questions are stored is not known
+	}
 	if r.spoiled {
 		err = errors.Join(err, r.reload(&res))
 	}
