@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
@@ -197,4 +198,28 @@ func TestASubgraphIsAheadOfARunThatWasLost(t *testing.T) {
 			t.Errorf("%s ran %d times, want once: its result is stored", l.names[key], n)
 		}
 	}
+}
+
+func TestTheFirstWriteOfASubgraphIsTriedAgainWithItsRecord(t *testing.T) {
+	inner := graph.New("inner", teststate.PairSchema)
+	inner.Node("ask", func(ctx context.Context, _ pair) (pairUpdate, error) {
+		_, err := refund.Ask(ctx, doc{Name: "shoes"})
+		return pairUpdate{Bar: state.Append("asked")}, err
+	}, refund)
+	inner.Node("a", pairNode(nil, "a"))
+	for _, id := range []graph.ID{"ask", "a"} {
+		inner.Edge(graph.Start, id)
+		inner.Edge(id, graph.End)
+	}
+	s := memory.New()
+	trip := &tripping{Saver: s, at: 4, known: map[checkpoint.ID]bool{}} // after the opening, before and beside
+	child := compilePair(t, inner, graph.Concurrency(1))
+	th := compile(t, around(t, nil, child), graph.Saver(trip), graph.Concurrency(1)).Thread("t")
+	if _, err := th.Invoke(t.Context(), input); !errors.Is(err, errBroken) {
+		t.Fatalf("got %v, want the failure of the saver", err)
+	}
+	same(t, "writes of tasks that are not due", trip.strays, 0)
+	res := done(t, graph.Asked)(th.Resume(t.Context()))
+	res = done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(res.Waiting[0], true)))
+	same(t, "log", res.State.Log, []string{"before", "beside", "given 1 1 asked+a", "after"})
 }

@@ -37,6 +37,7 @@ type journal struct {
 	head      checkpoint.ID       // the newest record, which may be among first
 	stored    checkpoint.ID       // the newest one before first
 	first     []checkpoint.Record // of a subgraph: records that go with its next write
+	tried     bool                // first may be stored, with other writes than those it goes with now
 }
 
 // outcome is what a write says of the run beside its records. Those of subgraphs say nothing.
@@ -112,10 +113,16 @@ func (j *journal) precede(rec checkpoint.Record) {
 func (j *journal) put(ctx context.Context, writes []checkpoint.Write, o outcome) error {
 	if j.namespace != "" {
 		o = outcome{}
-		if len(j.first) > 0 {
-			last := j.first[len(j.first)-1]
-			j.first = j.first[:len(j.first)-1]
-			return j.append(ctx, last, writes, o)
+		if n := len(j.first); n > 0 {
+			last, before := j.first[n-1], j.tried
+			j.first, j.tried = j.first[:n-1], true
+			if err := j.append(ctx, last, writes, o); err != nil {
+				j.first = j.first[:n]
+				return err
+			}
+			if !before {
+				return nil // else they may have been stored with other writes
+			}
 		}
 		if len(writes) == 0 {
 			return nil
