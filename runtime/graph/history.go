@@ -142,7 +142,7 @@ type historian[S, U any] struct {
 func (h *historian[S, U]) flush(ctx context.Context) error {
 	slices.Reverse(h.block)
 	live := h.t.g.schema.New(state.Options{DropUnknown: h.t.g.opt.dropUnknown})
-	var built []Snapshot[S]
+	built := make([]Snapshot[S], 0, len(h.block))
 	for i := range h.block {
 		rec := &h.block[i]
 		if err := fold(live, h.block[i:i+1]); err != nil {

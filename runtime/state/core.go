@@ -9,6 +9,7 @@ import (
 // fields to it in order of their wire names.
 type Core struct {
 	name    string
+	deltas  string // what its deltas are called in messages
 	opts    Options
 	cells   []*Cell   // in order of wire name
 	fading  []fader   // ephemeral fields

@@ -102,7 +102,10 @@ func (c *Core) find(name string, next *int) *Cell {
 
 // Apply implements [Live].
 func (c *Core) Apply(d []byte) error {
-	r := delta.NewReader(c.name+" delta", d)
+	if c.deltas == "" {
+		c.deltas = c.name + " delta" // once, and not for each of a long chain
+	}
+	r := delta.NewReader(c.deltas, d)
 	if c.opts.DropUnknown {
 		r.DropUnknown()
 	}
