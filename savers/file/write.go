@@ -94,6 +94,11 @@ func (v *volume) append(ctx context.Context, a *checkpoint.Append) (checkpoint.A
 	if version.Empty() && (a.Open == nil || !a.After.IsZero()) {
 		return checkpoint.Appended{}, v.missing(a)
 	}
+	if version.Empty() && a.Release { // an opening: an earlier call may have begun a version with it, and released it
+		if done, err := v.s.releasedBefore(ctx, a, v, errNew); !errors.Is(err, errNew) {
+			return done, err
+		}
+	}
 	var busy error
 	if a.Open != nil {
 		if busy, err = v.busy(now); err != nil {
@@ -153,6 +158,9 @@ func (v *volume) missing(a *checkpoint.Append) error {
 	}
 	return ledger.Missing(a.Thread, a.Namespace, want, reason, v.v != nil && v.v.Number > 1)
 }
+
+// errNew says that an Append is not one that released its version before.
+var errNew = errors.New("not released before")
 
 // releasedBefore answers an Append that conflicts, but was stored by an earlier call that released its version.
 func (s *Saver) releasedBefore(ctx context.Context, a *checkpoint.Append, open *volume, conflict error) (checkpoint.Appended, error) {

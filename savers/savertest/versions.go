@@ -128,7 +128,10 @@ func testReleaseAtEnd(tb testing.TB, place Storage) {
 	// All of a run in one act.
 	b := opening(tb, "at once", checkpoint.ID{})
 	b.End, b.Release = true, true
-	tryBegin(tb, s, b)
+	_, first = tryBegin(tb, s, b)
+	if again, err = s.Append(tb.Context(), b); err != nil || again.Version != first.Version || again.Head != first.Head {
+		tb.Errorf("a run in one act, sent again: got %+v, %v; want %+v", again, err, first)
+	}
 	begin(tb, s, "at once", checkpoint.ID{})
 	wantVersions(tb, s, "at once", 1, 2)
 }
