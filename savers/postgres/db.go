@@ -3,6 +3,8 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,8 +21,29 @@ type db struct {
 
 var _ sqlsaver.DB = (*db)(nil)
 
-// Prepare does nothing: behind a pooler a connection need not be the one that prepared.
-func (d *db) Prepare(context.Context, []string, []string) error { return nil }
+// Prepare lets the server look at all statements, in one round trip, so that tables which are not as they should be are
+// found when the saver is opened. It keeps none: behind a pooler a connection need not be the one that prepared.
+func (d *db) Prepare(ctx context.Context, _, all []string) error {
+	conn, err := d.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	p := conn.Conn().PgConn().StartPipeline(ctx)
+	for _, text := range all {
+		p.SendPrepare("", text, nil)
+	}
+	err = p.Sync()
+	for i := 0; i < len(all) && err == nil; i++ {
+		_, err = p.GetResults()
+	}
+	err = errors.Join(err, p.Close())
+	var e *pgconn.PgError
+	if errors.As(err, &e) && strings.HasPrefix(e.Code, "42") { // what a statement names is not there, or of another type
+		err = fmt.Errorf("the tables are not those that this program made: %w; compare them with the files of Schema", err)
+	}
+	return err
+}
 
 // Close closes the pool.
 func (d *db) Close() error {

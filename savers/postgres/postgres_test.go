@@ -87,6 +87,41 @@ func TestSchemaModes(t *testing.T) {
 	})
 }
 
+// TestVerifyComparesTables opens savers on tables that somebody has changed.
+func TestVerifyComparesTables(t *testing.T) {
+	for change, want := range map[string]string{
+		"ALTER TABLE graph_thread DROP COLUMN asked":                           "asked",
+		"ALTER TABLE graph_thread ALTER COLUMN status TYPE text":               "bigint and text",
+		"ALTER TABLE graph_state RENAME TO other":                              "graph_state",
+		"ALTER TABLE graph_checkpoint RENAME COLUMN body TO payload":           "body",
+		"DROP FUNCTION graph_put":                                              "graph_put",
+		"ALTER TABLE graph_thread ADD COLUMN more BIGINT NOT NULL DEFAULT 0":   "", // theirs to add
+		"CREATE INDEX graph_thread_more ON graph_thread (versions, thread_no)": "",
+	} {
+		ctx, dsn := t.Context(), testenv.Postgres(t)
+		s, err := postgres.Open(ctx, dsn)
+		if err == nil {
+			err = s.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		exec(t, dsn, change)
+		s, err = postgres.Open(ctx, dsn, postgres.VerifySchema())
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%s: got %v, want no error", change, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "Schema")):
+			t.Errorf("%s: got %v, want an error that names %s and says what to compare", change, err, want)
+		}
+		if err == nil {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 func TestReadableState(t *testing.T) {
 	dsn := testenv.Postgres(t)
 	s, err := postgres.Open(t.Context(), dsn, postgres.ReadableState())
