@@ -31,7 +31,8 @@ type Storage struct {
 // Run tests a saver, one subtest for each promise. It calls open for each of them, which returns a place of the
 // subtest's own; what has to be undone is for t.Cleanup. Under -short payloads are smaller and rounds fewer.
 //
-// Leases are awaited on the saver's own clock, a few milliseconds each, so it must run.
+// Leases are awaited on the saver's own clock, a few milliseconds each, so it must run. One subtest makes random calls;
+// when it fails it prints a seed, and makes the same calls again with SAVERTEST_SEED set to it.
 func Run(t *testing.T, open func(tb testing.TB) Storage) {
 	t.Helper()
 	for _, c := range Cases() {
@@ -101,6 +102,8 @@ func Cases() []Case {
 		{"prune keeps what is needed", testPruneNeeded},
 		{"prune folds what it cuts", testPruneFolds},
 		{"prune removes released versions", testPruneReleased},
+
+		{"random calls do what they do in memory", testModel},
 
 		{"hostile names", testHostileNames},
 		{"large payloads", testLarge},

@@ -837,6 +837,47 @@ func TestWholeSaverPassesThroughTheWrapper(t *testing.T) {
 	}
 }
 
+// Random calls alone find most of what is broken.
+func TestRandomCallsFindBrokenSavers(t *testing.T) {
+	const name = "random calls do what they do in memory"
+	found := 0
+	for _, c := range breaks {
+		if c.found == "an opening reads writes after it took the fence" {
+			continue // it waits for what only another run does
+		}
+		if len(failuresOf(t, name, memoryPlace(c.by))) > 0 {
+			found++
+		}
+	}
+	if t.Logf("%d of %d", found, len(breaks)); found < len(breaks)/2 {
+		t.Errorf("%d of %d broken savers fail %q, want most", found, len(breaks), name)
+	}
+	if failures := failuresOf(t, name, memoryPlace(nil)); len(failures) > 0 {
+		t.Errorf("through the wrapper alone: %s", failures[0])
+	}
+}
+
+// A seed makes the same random calls again.
+func TestRandomCallsCanBeRepeated(t *testing.T) {
+	var failures []string
+	for _, seed := range []string{"7", "7", "8", "nonsense"} {
+		t.Setenv("SAVERTEST_SEED", seed)
+		failures = append(failures, strings.Join(failuresOf(t, "random calls do what they do in memory", memoryPlace(func(b *broken) {
+			b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+				done, err := b.Saver.Append(ctx, a)
+				done.Head += uint64(len(done.Writes))
+				return done, err
+			}
+		})), "\n"))
+	}
+	if failures[0] != failures[1] || failures[0] == failures[2] || !strings.Contains(failures[0], "SAVERTEST_SEED=7") {
+		t.Errorf("with seeds 7, 7 and 8: got\n%s, want the same twice, then another, with the seed", strings.Join(failures[:3], "\n"))
+	}
+	if !strings.Contains(failures[3], "want a number") {
+		t.Errorf("with a seed that is none: got %q, want an error that says so", failures[3])
+	}
+}
+
 // A saver that loses one field of its records fails, whichever field it is.
 func TestLostFieldsAreFound(t *testing.T) {
 	for _, field := range []string{

@@ -1,0 +1,308 @@
+package savertest
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// seedVariable sets what the random calls are made from, to see a failure again.
+const seedVariable = "SAVERTEST_SEED"
+
+// How many calls testModel makes on one saver, how often it starts anew, and after how many calls it reads everything.
+const (
+	modelCalls  = 150
+	modelRounds = 3
+	modelReads  = 15
+)
+
+// testModel makes the same random calls of the saver and of a memory saver, sensible ones and wrong ones, and compares
+// every answer and, now and then, all that can be read.
+func testModel(tb testing.TB, place Storage) {
+	tb.Helper()
+	seed := modelSeed(tb)
+	rounds := modelRounds
+	if testing.Short() {
+		rounds = 1
+	}
+	// One saver is opened, and each round has threads of its own: opening a place anew would be another test's.
+	s, model := open(tb, place), memory.New()
+	for round := range rounds {
+		m := newModeller(tb, s, model, round, seed)
+		for i := range modelCalls {
+			what, got, want := m.call()
+			if whole := i == modelCalls-1; got == want && (i%modelReads == 0 || whole) {
+				got, want = firstDifference(m.read(s, whole), m.read(model, whole))
+			}
+			if got != want {
+				tb.Fatalf("round %d, after call %d, %s:\n got %s\nwant %s\n%s=%d does it again", round, i, what, got, want, seedVariable, seed)
+			}
+		}
+	}
+}
+
+// modelSeed returns the seed that was asked for, or a new one.
+func modelSeed(tb testing.TB) uint64 {
+	tb.Helper()
+	text := os.Getenv(seedVariable)
+	if text == "" {
+		return rand.Uint64()
+	}
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		tb.Fatalf("%s: %v, want a number", seedVariable, err)
+	}
+	return seed
+}
+
+// modeller thinks of calls.
+type modeller struct {
+	tb         testing.TB
+	random     *rand.Rand
+	got, want  checkpoint.Saver
+	prefix     string // of the threads
+	threads    []string
+	namespaces []string
+	tasks      []string
+	ids        map[string][]checkpoint.ID // made for records, by thread
+	bases      map[string][]checkpoint.ID // of those, the ones that are a base of their own
+	baseOf     map[checkpoint.ID]checkpoint.ID
+	where      map[checkpoint.ID]string // their namespaces
+	committed  map[checkpoint.ID]bool   // by a record that was made; nobody makes it a base any more
+	fences     map[string][]checkpoint.ID
+	step       int
+	last       *checkpoint.Append
+}
+
+func newModeller(tb testing.TB, got, want checkpoint.Saver, round int, seed uint64) *modeller {
+	tb.Helper()
+	prefix := fmt.Sprint("round ", round, " ")
+	return &modeller{
+		tb: tb, got: got, want: want, random: rand.New(rand.NewPCG(seed, uint64(round))),
+		prefix:     prefix,
+		threads:    []string{prefix + "a", prefix + "a{}\x00", prefix + "b"},
+		namespaces: []string{"", "k", "child\xff"},
+		tasks:      []string{"one", "two"},
+		ids:        make(map[string][]checkpoint.ID),
+		bases:      make(map[string][]checkpoint.ID),
+		baseOf:     make(map[checkpoint.ID]checkpoint.ID),
+		where:      make(map[checkpoint.ID]string),
+		committed:  make(map[checkpoint.ID]bool),
+		fences:     make(map[string][]checkpoint.ID),
+	}
+}
+
+func oneOf[V any](m *modeller, from []V) (v V) {
+	if len(from) == 0 {
+		return v
+	}
+	return from[m.random.IntN(len(from))]
+}
+
+// recent picks mostly the newest.
+func recent[V any](m *modeller, from []V) (v V) {
+	if n := len(from); n > 0 && m.random.IntN(4) > 0 {
+		return from[n-1]
+	}
+	return oneOf(m, from)
+}
+
+func (m *modeller) often() bool { return m.random.IntN(4) > 0 }
+func (m *modeller) rare() bool  { return m.random.IntN(8) == 0 }
+
+// call makes one call of both savers, and returns what it was and what they answered.
+func (m *modeller) call() (what, got, want string) {
+	ctx, thread := m.tb.Context(), oneOf(m, m.threads)
+	each := func(what string, f func(s checkpoint.Saver) (any, error)) (string, string, string) {
+		return what, answered(f(m.got)), answered(f(m.want))
+	}
+	switch n := m.random.IntN(22); {
+	case n >= 20:
+		read := m.reading(thread)
+		return each("read "+thread, func(s checkpoint.Saver) (any, error) { return read(s), nil })
+	case n < 11:
+		a := m.append(thread)
+		return each(appendText(a), func(s checkpoint.Saver) (any, error) { return s.Append(ctx, a) })
+	case n < 15:
+		w := checkpoint.PutWrites{
+			Thread: thread, Fence: recent(m, m.fences[thread]), Writes: m.writes(thread), Lease: time.Hour,
+			Status: m.status(), End: m.rare(),
+		}
+		return each(fmt.Sprintf("put %+v", w), func(s checkpoint.Saver) (any, error) { return nil, s.PutWrites(ctx, w) })
+	case n == 15:
+		head := checkpoint.ID{}
+		if m.rare() {
+			head = recent(m, m.ids[thread])
+		}
+		return each("release "+thread, func(s checkpoint.Saver) (any, error) {
+			v, err := s.Release(ctx, thread, head)
+			v.Released = time.Time{}
+			return v, err
+		})
+	case n == 16:
+		keep := m.keep()
+		return each(fmt.Sprintf("prune %s %+v", thread, keep), func(s checkpoint.Saver) (any, error) { return s.Prune(ctx, thread, keep) })
+	case n == 17 && m.rare():
+		return each("delete "+thread, func(s checkpoint.Saver) (any, error) { return nil, s.Delete(ctx, thread) })
+	case n == 18:
+		to := oneOf(m, m.threads)
+		m.ids[to] = append(m.ids[to], m.ids[thread]...)
+		m.bases[to] = append(m.bases[to], m.bases[thread]...)
+		return each(fmt.Sprintf("copy %s to %s", thread, to), func(s checkpoint.Saver) (any, error) {
+			return nil, checkpoint.Copy(ctx, s, thread, 0, s, to)
+		})
+	}
+	w := checkpoint.PutWrites{Thread: thread, Fence: recent(m, m.fences[thread]), End: true, Status: m.status()}
+	return each("end "+thread, func(s checkpoint.Saver) (any, error) { return nil, s.PutWrites(ctx, w) })
+}
+
+func appendText(a checkpoint.Append) string {
+	open := a.Open
+	if a.Open = nil; open == nil {
+		return fmt.Sprintf("append %+v", a)
+	}
+	return fmt.Sprintf("append %+v that opens %+v", a, *open)
+}
+
+// reading thinks of something to ask for.
+func (m *modeller) reading(thread string) func(s checkpoint.Saver) string {
+	ctx := m.tb.Context()
+	if m.random.IntN(3) == 0 {
+		q := checkpoint.ThreadQuery{Prefix: m.prefix, After: oneOf(m, m.threads), Limit: m.random.IntN(3)}
+		if m.rare() {
+			q.Status = m.status()
+		}
+		return func(s checkpoint.Saver) string { return every(s.Threads(ctx, q), timeless) }
+	}
+	q := checkpoint.Query{Limit: m.random.IntN(5), HasStep: m.rare(), Step: m.random.IntN(m.step + 1)}
+	if m.rare() {
+		q.Before = recent(m, m.ids[thread])
+	}
+	if !m.often() {
+		q.Sources = []checkpoint.Source{checkpoint.Source(1 + m.random.IntN(5)), checkpoint.Loop}
+	}
+	if !m.often() {
+		q.Node = oneOf(m, m.tasks)
+	}
+	if m.rare() {
+		q.Since = m.created(m.random.IntN(m.step + 1))
+	}
+	if m.rare() {
+		q.Until = m.created(m.random.IntN(m.step + 1))
+	}
+	p := checkpoint.Place{Thread: thread, Namespace: oneOf(m, m.namespaces)}
+	return func(s checkpoint.Saver) string {
+		return every(s.History(ctx, p, q), func(r checkpoint.Record) string { return fmt.Sprintf("%+v", r) })
+	}
+}
+
+func (m *modeller) status() checkpoint.Status {
+	return checkpoint.Status(m.random.IntN(int(checkpoint.Done) + 1))
+}
+
+func (m *modeller) keep() checkpoint.Keep {
+	keep := checkpoint.Keep{Last: m.random.IntN(5), Released: m.random.IntN(4) - 1}
+	if m.rare() {
+		keep.Since = m.created(m.random.IntN(m.step + 1))
+	}
+	return keep
+}
+
+// append makes up an Append that mostly fits what stands, or gives the last one again.
+func (m *modeller) append(thread string) checkpoint.Append {
+	if m.last != nil && m.rare() {
+		return *m.last
+	}
+	root := load(m.tb, m.want, checkpoint.Place{Thread: thread})
+	a := checkpoint.Append{Thread: thread, Lease: time.Hour, Status: m.status(), Fence: recent(m, m.fences[thread]), After: root.Head}
+	if m.random.IntN(3) == 0 || len(root.Records) == 0 {
+		a.Open = &checkpoint.Opening{Holder: "holder of " + thread, TakeOver: m.random.IntN(2) == 0}
+	} else {
+		a.Namespace = oneOf(m, m.namespaces)
+		a.After = load(m.tb, m.want, checkpoint.Place{Thread: thread, Namespace: a.Namespace}).Head
+	}
+	if m.rare() {
+		a.After = oneOf(m, m.ids[thread])
+	}
+	before := a.After
+	for range 1 + m.random.IntN(3) {
+		r := m.record(thread, a.Namespace, before)
+		a.Records = append(a.Records, r)
+		before = r.ID
+	}
+	a.Writes = m.writes(thread)
+	a.End = m.rare()
+	a.Release = a.End && m.rare()
+	if a.Open != nil {
+		a.Fence = checkpoint.ID{}
+		m.fences[thread] = append(m.fences[thread], a.Records[0].ID)
+	}
+	m.last = &a
+	return a
+}
+
+func (m *modeller) created(step int) time.Time {
+	return created.Add(time.Duration(step) * time.Second)
+}
+
+// id returns a new id, the same for the same seed.
+func (m *modeller) id() (id checkpoint.ID) {
+	binary.BigEndian.PutUint64(id[:8], m.random.Uint64())
+	binary.BigEndian.PutUint64(id[8:], m.random.Uint64())
+	return id
+}
+
+func (m *modeller) record(thread, namespace string, before checkpoint.ID) checkpoint.Record {
+	id := m.id()
+	if old := oneOf(m, m.ids[thread]); m.random.IntN(40) == 0 && !old.IsZero() && m.where[old] == namespace && !m.committed[old] {
+		id = old
+	}
+	m.step++
+	r := checkpoint.Record{
+		ID: id, Parent: before, Base: id, Line: id, Step: m.step, Source: checkpoint.Source(1 + m.random.IntN(5)), Created: m.created(m.step),
+		Due: []checkpoint.Task{{Node: oneOf(m, m.tasks)}}, Graph: "g", Fingerprint: 7,
+	}
+	if base := recent(m, m.bases[thread]); m.rare() && !base.IsZero() && m.where[base] == namespace && !m.committed[base] {
+		r.Base = base
+	}
+	if m.often() {
+		r.Commits = m.baseOf[before]
+	}
+	m.committed[r.Commits] = true
+	if r.Snapshot = before.IsZero() || m.rare(); r.Snapshot {
+		r.Payload = logSnapshot(fmt.Sprint(m.step))
+	} else {
+		r.Payload = logDelta(fmt.Sprint(m.step))
+	}
+	m.ids[thread] = append(m.ids[thread], id)
+	m.baseOf[id], m.where[id] = r.Base, namespace
+	if r.Base == id {
+		m.bases[thread] = append(m.bases[thread], id)
+	}
+	return r
+}
+
+func (m *modeller) writes(thread string) []checkpoint.Write {
+	var writes []checkpoint.Write
+	for range m.random.IntN(4) {
+		w := checkpoint.Write{
+			Namespace: oneOf(m, m.namespaces), Base: recent(m, m.bases[thread]), Task: oneOf(m, m.tasks),
+			Kind: checkpoint.Kind(1 + m.random.IntN(5)), Payload: fmt.Append(nil, m.random.IntN(1000)),
+		}
+		if w.Base.IsZero() {
+			continue
+		}
+		if w.Kind == checkpoint.Question || w.Kind == checkpoint.Answer {
+			w.Name = oneOf(m, m.tasks)
+		}
+		writes = append(writes, w)
+	}
+	return writes
+}

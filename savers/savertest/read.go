@@ -1,0 +1,135 @@
+package savertest
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// answered prints what a call came to.
+func answered(v any, err error) string {
+	if err != nil {
+		return "error: " + kindOf(err)
+	}
+	return fmt.Sprintf("%+v", v)
+}
+
+// kindOf prints what can be told of an error by its type.
+func kindOf(err error) string {
+	var conflict *checkpoint.ConflictError
+	var busy *checkpoint.BusyError
+	var invalid *checkpoint.InvalidError
+	switch {
+	case errors.As(err, &conflict):
+		if conflict.Found.IsZero() { // there is no version: not every saver knows whether there ever was one
+			conflict = &checkpoint.ConflictError{Thread: conflict.Thread, Namespace: conflict.Namespace, Want: conflict.Want}
+		}
+		return fmt.Sprintf("conflict %+v", *conflict)
+	case errors.As(err, &busy):
+		return fmt.Sprintf("busy %q %q", busy.Thread, busy.Holder)
+	case errors.As(err, &invalid):
+		return fmt.Sprintf("invalid %+v", *invalid)
+	case errors.Is(err, checkpoint.ErrNotFound):
+		return "not found"
+	}
+	return err.Error()
+}
+
+// read prints all that can be read of the round's threads, but for the times of the saver's clock; what released versions
+// hold only when it is to be the whole.
+func (m *modeller) read(s checkpoint.Saver, whole bool) string {
+	var b strings.Builder
+	ctx := m.tb.Context()
+	for status := range checkpoint.Done + 1 {
+		fmt.Fprintf(&b, "threads with status %d: %s\n", status, every(s.Threads(ctx, checkpoint.ThreadQuery{Prefix: m.prefix, Status: status}), timeless))
+	}
+	for _, thread := range m.threads {
+		versions, err := s.Versions(ctx, thread)
+		if err != nil {
+			fmt.Fprintf(&b, "%q versions: %s\n", thread, kindOf(err))
+		}
+		m.readVersion(&b, s, thread, 0)
+		for _, v := range versions {
+			open := v.Released.IsZero()
+			v.Released = time.Time{}
+			fmt.Fprintf(&b, "%q version %+v open %t\n", thread, v, open)
+			if whole {
+				m.readVersion(&b, s, thread, v.Number)
+			}
+		}
+	}
+	return b.String()
+}
+
+func (m *modeller) readVersion(b *strings.Builder, s checkpoint.Saver, thread string, version int) {
+	ctx := m.tb.Context()
+	for _, namespace := range m.namespaces {
+		p := checkpoint.Place{Thread: thread, Version: version, Namespace: namespace}
+		fmt.Fprintf(b, "%+v: %s\n", p, answered(loaded(s.Load(ctx, p))))
+		q := checkpoint.Query{Sources: []checkpoint.Source{1, 2, 3, 4, 5}}
+		for r, err := range s.History(ctx, p, q) {
+			fmt.Fprintf(b, "%+v record: %s\n", p, answered(r, err))
+			if err == nil && r.Seq%3 == 0 {
+				at := p
+				at.At = r.ID
+				fmt.Fprintf(b, "%+v: %s\n", at, answered(loaded(s.Load(ctx, at))))
+			}
+		}
+	}
+	fmt.Fprintf(b, "%q version %d export: %s\n", thread, version, every(s.Export(ctx, thread, version), func(i checkpoint.Item) string {
+		switch {
+		case i.Thread != nil:
+			return timeless(*i.Thread)
+		case i.Record != nil:
+			return fmt.Sprintf("%+v", *i.Record)
+		}
+		return fmt.Sprintf("%+v", *i.Write)
+	}))
+}
+
+func loaded(c checkpoint.Chain, err error) (any, error) {
+	return fmt.Sprint(c.Version, c.Records, c.Head, c.Due, c.Writes, c.Committed, " ", timeless(c.Thread)), err
+}
+
+// timeless prints a thread without the times of the saver's clock.
+func timeless(t checkpoint.Thread) string {
+	t.Updated = time.Time{}
+	if !t.Lease.IsZero() {
+		t.Lease = time.Unix(1, 0).UTC()
+	}
+	return fmt.Sprintf("%+v", t)
+}
+
+// every prints what a sequence yields, a line each.
+func every[V any](seq iter.Seq2[V, error], show func(V) string) string {
+	var b strings.Builder
+	for v, err := range seq {
+		if err != nil {
+			return b.String() + "error: " + kindOf(err)
+		}
+		b.WriteString("\n\t" + show(v))
+	}
+	return b.String()
+}
+
+// firstDifference returns the first lines in which two texts differ; both are empty when they do not.
+func firstDifference(got, want string) (gotLine, wantLine string) {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range max(len(g), len(w)) {
+		gotLine, wantLine = "nothing", "nothing"
+		if i < len(g) {
+			gotLine = g[i]
+		}
+		if i < len(w) {
+			wantLine = w[i]
+		}
+		if gotLine != wantLine {
+			return gotLine, wantLine
+		}
+	}
+	return "", ""
+}
