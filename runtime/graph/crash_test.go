@@ -259,6 +259,44 @@ func checkRecovery(t *testing.T, what string, s checkpoint.Saver, l *ledger, wan
 	}
 }
 
+// everyCrashPoint makes a journey once for each call of the saver that it makes, and crashes there, before the call and after
+// it. The journey is then made again, on what is stored, to its end; check sees what it came to. No task may run more than
+// twice for one crash.
+func everyCrashPoint(t *testing.T, travel func(s checkpoint.Saver, l *ledger) (result, error), check func(what string, res result)) {
+	t.Helper()
+	points := 0
+	for left, more := 1, true; more; left++ {
+		more = false
+		for _, after := range []bool{false, true} {
+			what := fmt.Sprintf("crash at call %d, after it was made %t", left, after)
+			s, l := memory.New(), new(ledger)
+			_, err := travel(&crashing{Saver: s, left: left, after: after}, l)
+			if err == nil {
+				continue
+			}
+			if !errors.Is(err, errCrash) {
+				t.Fatalf("%s: got %v", what, err)
+			}
+			more = true
+			points++
+			res, err := travel(s, l)
+			if err != nil {
+				t.Fatalf("%s: after the crash: %v", what, err)
+			}
+			check(what, res)
+			for key, n := range l.copy() {
+				if n > 2 {
+					t.Errorf("%s: %s ran %d times for one crash", what, l.names[key], n)
+				}
+			}
+		}
+	}
+	t.Logf("%d crash points", points)
+	if points < 8 {
+		t.Errorf("only %d crash points, want them all", points)
+	}
+}
+
 // TestEveryTornWriteOnTheFileSaver cuts the thread's file short in every write that a run makes, at several
 // places of the write: at its start, where nothing of it was written, and up to just before its end.
 func TestEveryTornWriteOnTheFileSaver(t *testing.T) {

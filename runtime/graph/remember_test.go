@@ -2,7 +2,6 @@ package graph_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,39 +82,12 @@ func TestAReplayFindsWhatASubgraphRememberedThen(t *testing.T) {
 
 func TestEveryCrashPointOfASubgraphThatRemembers(t *testing.T) {
 	for name, d := range durabilities {
-		points := 0
-		for left, more := 1, true; more; left++ {
-			more = false
-			for _, after := range []bool{false, true} {
-				what := fmt.Sprintf("%s: crash at call %d, after it was made %t", name, left, after)
-				s, l := memory.New(), new(ledger)
-				travel := func(s checkpoint.Saver) (res result, err error) {
-					th := compile(t, diary(t, l, graph.InterruptBefore("b")), graph.Saver(s), d).Thread("t")
-					for err == nil && res.Status != graph.Finished {
-						res, err = th.Resume(t.Context(), graph.TakeOver())
-						if errors.Is(err, checkpoint.ErrNotFound) {
-							res, err = th.Invoke(t.Context(), input, graph.TakeOver())
-						}
-					}
-					return res, err
-				}
-				if _, err := travel(&crashing{Saver: s, left: left, after: after}); err == nil {
-					continue
-				} else if !errors.Is(err, errCrash) {
-					t.Fatalf("%s: got %v", what, err)
-				}
-				more = true
-				points++
-				res, err := travel(s)
-				same(t, what, done(t, graph.Finished)(res, err).State.Log, diaryLines)
-				for key, n := range l.copy() {
-					if n > 2 {
-						t.Errorf("%s: %s ran %d times for one crash", what, l.names[key], n)
-					}
-				}
-			}
-		}
-		t.Logf("%s: %d crash points", name, points)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			everyCrashPoint(t, func(s checkpoint.Saver, l *ledger) (result, error) {
+				return travelOf(t, diary(t, l, graph.InterruptBefore("b")), s, d)
+			}, func(what string, res result) { same(t, what, res.State.Log, diaryLines) })
+		})
 	}
 }
 

@@ -2,7 +2,6 @@ package graph_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,7 +9,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
-	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
 // escalating is a graph over work whose last node has its parent do next.
@@ -75,36 +73,11 @@ func TestASubgraphSendsItsParentOn(t *testing.T) {
 
 func TestEveryCrashPointOfASubgraphThatSendsItsParentOn(t *testing.T) {
 	for name, d := range durabilities {
-		points := 0
-		for left, more := 1, true; more; left++ {
-			more = false
-			for _, after := range []bool{false, true} {
-				what := fmt.Sprintf("%s: crash at call %d, after it was made %t", name, left, after)
-				s, l := memory.New(), new(ledger)
-				go1 := func(s checkpoint.Saver) (result, error) {
-					th := compile(t, escalated(t, l, 1), graph.Saver(s), d, graph.Concurrency(1)).Thread("t")
-					res, err := th.Resume(t.Context(), graph.TakeOver())
-					if errors.Is(err, checkpoint.ErrNotFound) {
-						res, err = th.Invoke(t.Context(), input, graph.TakeOver())
-					}
-					return res, err
-				}
-				if _, err := go1(&crashing{Saver: s, left: left, after: after}); err == nil {
-					continue
-				} else if !errors.Is(err, errCrash) {
-					t.Fatalf("%s: got %v", what, err)
-				}
-				more = true
-				points++
-				wantLog(t, what, done(t, graph.Finished)(go1(s)).State, "a, up, work one, work two, person")
-				for key, n := range l.copy() {
-					if n > 2 {
-						t.Errorf("%s: %s ran %d times for one crash", what, l.names[key], n)
-					}
-				}
-			}
-		}
-		t.Logf("%s: %d crash points", name, points)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			everyCrashPoint(t, func(s checkpoint.Saver, l *ledger) (result, error) { return travelOf(t, escalated(t, l, 1), s, d) },
+				func(what string, res result) { wantLog(t, what, res.State, "a, up, work one, work two, person") })
+		})
 	}
 }
 

@@ -238,60 +238,17 @@ func deepSame(t *testing.T, l *ledger, depth int, prefix string) *app {
 	return compile(t, b, graph.Nested(), graph.InterruptBefore("joined"))
 }
 
-// sameTravel goes on until the thread is finished, answering what it asks.
-func sameTravel(t *testing.T, s checkpoint.Saver, l *ledger, d graph.Durability) (result, error) {
-	t.Helper()
-	th := compile(t, beside(l, deepSame(t, l, 1, "")), graph.Saver(s), d, graph.Concurrency(1), graph.Strict()).Thread("t")
-	res, err := th.Resume(t.Context(), graph.TakeOver())
-	if errors.Is(err, checkpoint.ErrNotFound) {
-		res, err = th.Invoke(t.Context(), input, graph.TakeOver())
-	}
-	for err == nil && res.Status != graph.Finished {
-		opts := []graph.ResumeOption{graph.TakeOver()}
-		for _, w := range res.Waiting {
-			opts = append(opts, amount.Answer(w, 3))
-		}
-		res, err = th.Resume(t.Context(), opts...)
-	}
-	return res, err
-}
+// deepSameLog is what a journey around two of them comes to.
+const deepSameLog = "before, beside, a, left, d.a, d.left, d.ask7, d.joined, d.end, ask7, joined, end, after"
 
 func TestEveryCrashPointWithSubgraphsOverTheSameState(t *testing.T) {
-	const want = "before, beside, a, left, d.a, d.left, d.ask3, d.joined, d.end, ask3, joined, end, after"
 	for name, d := range durabilities {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			points := 0
-			for left, more := 1, true; more; left++ {
-				more = false
-				for _, after := range []bool{false, true} {
-					what := fmt.Sprintf("crash at call %d, after it was made %t", left, after)
-					s, l := memory.New(), new(ledger)
-					_, err := sameTravel(t, &crashing{Saver: s, left: left, after: after}, l, d)
-					if err == nil {
-						continue
-					}
-					if !errors.Is(err, errCrash) {
-						t.Fatalf("%s: got %v", what, err)
-					}
-					more = true
-					points++
-					res, err := sameTravel(t, s, l, d)
-					if err != nil {
-						t.Fatalf("%s: after the crash: %v", what, err)
-					}
-					wantLog(t, what, res.State, want)
-					for key, n := range l.copy() {
-						if n > 2 {
-							t.Errorf("%s: %s ran %d times for one crash", what, l.names[key], n)
-						}
-					}
-				}
-			}
-			t.Logf("%d crash points", points)
-			if points < 40 {
-				t.Errorf("only %d crash points, want them all", points)
-			}
+			everyCrashPoint(t, func(s checkpoint.Saver, l *ledger) (result, error) {
+				return travelOf(t, beside(l, deepSame(t, l, 1, "")), s, d)
+			},
+				func(what string, res result) { wantLog(t, what, res.State, deepSameLog) })
 		})
 	}
 }
@@ -307,13 +264,13 @@ func TestNothingFinishedRunsAgainInASubgraphOverTheSameState(t *testing.T) {
 				res, err = th.Invoke(t.Context(), input)
 			}
 			for _, w := range res.Waiting {
-				res, err = th.Resume(t.Context(), amount.Answer(w, 3))
+				res, err = th.Resume(t.Context(), amount.Answer(w, 7))
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			if res.Status == graph.Finished {
-				wantLog(t, name, res.State, "before, beside, a, left, d.a, d.left, d.ask3, d.joined, d.end, ask3, joined, end, after")
+				wantLog(t, name, res.State, deepSameLog)
 				break
 			}
 		}

@@ -284,38 +284,13 @@ func deepTravel(t *testing.T, s checkpoint.Saver, l *ledger, d graph.Durability)
 }
 
 func TestEveryCrashPointWithSubgraphs(t *testing.T) {
-	const want = "before, beside, given 1: 3 1 a+left+b+joined, after"
 	for name, d := range durabilities {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			points := 0
-			for left, more := 1, true; more; left++ {
-				more = false
-				for _, after := range []bool{false, true} {
-					what := fmt.Sprintf("crash at call %d, after it was made %t", left, after)
-					s, l := memory.New(), new(ledger)
-					_, err := deepTravel(t, &crashing{Saver: s, left: left, after: after}, l, d)
-					if err == nil {
-						continue
-					}
-					if !errors.Is(err, errCrash) {
-						t.Fatalf("%s: got %v", what, err)
-					}
-					more = true
-					points++
-					res, err := deepTravel(t, s, l, d)
-					if err != nil {
-						t.Fatalf("%s: after the crash: %v", what, err)
-					}
-					same(t, what, strings.Join(res.State.Log, ", "), want)
-					for key, n := range l.copy() {
-						if n > 2 {
-							t.Errorf("%s: %s ran %d times for one crash", what, l.names[key], n)
-						}
-					}
-				}
-			}
-			t.Logf("%d crash points", points)
+			everyCrashPoint(t, func(s checkpoint.Saver, l *ledger) (result, error) { return deepTravel(t, s, l, d) },
+				func(what string, res result) {
+					same(t, what, strings.Join(res.State.Log, ", "), "before, beside, given 1: 3 1 a+left+b+joined, after")
+				})
 		})
 	}
 }

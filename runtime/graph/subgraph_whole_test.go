@@ -124,31 +124,9 @@ func TestEveryCrashPointOfTheWholeLanguageInASubgraph(t *testing.T) {
 			t.Parallel()
 			stops := []graph.Option{graph.InterruptBefore("joined"), graph.InterruptAfter("again"), graph.BeforeRoute()}
 			want := done(t, graph.Finished)(travelOf(t, language(nil), memory.New(), append(stops, d)...)).State
-			points := 0
-			for left, more := 1, true; more; left++ {
-				more = false
-				for _, after := range []bool{false, true} {
-					what := fmt.Sprintf("crash at call %d, after it was made %t", left, after)
-					s, l := memory.New(), new(ledger)
-					b := wrapped(t, language(l), 1, stops...)
-					_, err := travelOf(t, b, &crashing{Saver: s, left: left, after: after}, d)
-					if err == nil {
-						continue
-					}
-					if !errors.Is(err, errCrash) {
-						t.Fatalf("%s: got %v", what, err)
-					}
-					more = true
-					points++
-					same(t, what, done(t, graph.Finished)(travelOf(t, b, s, d)).State, want)
-					for key, n := range l.copy() {
-						if n > 2 {
-							t.Errorf("%s: %s ran %d times for one crash", what, l.names[key], n)
-						}
-					}
-				}
-			}
-			t.Logf("%d crash points", points)
+			everyCrashPoint(t, func(s checkpoint.Saver, l *ledger) (result, error) {
+				return travelOf(t, wrapped(t, language(l), 1, stops...), s, d)
+			}, func(what string, res result) { same(t, what, res.State, want) })
 		})
 	}
 }
