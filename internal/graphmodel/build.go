@@ -9,10 +9,12 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// Types of the graphs.
 type (
-	App    = graph.Graph[State, StateUpdate]
+	// App is a graph that Build made.
+	App = graph.Graph[State, StateUpdate]
+	// Thread is a thread of one.
 	Thread = graph.Thread[State, StateUpdate]
+	// Result is what a run of one came to.
 	Result = graph.Result[State]
 )
 

@@ -8,7 +8,9 @@ import (
 // Model is a thread on which a Spec runs, by the rules alone.
 type Model struct {
 	*machine
-	Trace  []Point // the checkpoints, oldest first
+	Trace  []Point      // the checkpoints, in the order made
+	base   int          // the Point that made due what is
+	over   map[int]bool // the bases whose tasks are done
 	inputs int
 	edits  int
 	lines  int
@@ -20,6 +22,7 @@ type Point struct {
 	State State
 	Next  []string
 	at    position
+	base  int // the Point that made due what is due here
 }
 
 // Outcome is what a call comes to.
@@ -93,12 +96,19 @@ type slot struct {
 func NewModel(s *Spec) *Model {
 	m := &Model{machine: &machine{spec: s, fate: &fate{fails: map[string]int{}, astray: map[uint64]int{}}}}
 	m.step = -1
-	m.commit = func() { m.Trace = append(m.Trace, m.point()) }
+	m.over = map[int]bool{}
+	m.commit = func() { m.over[m.base] = true; m.made() }
 	return m
 }
 
-func (m *machine) point() Point {
-	return Point{Step: m.step, State: m.state.State, Next: m.next(), at: m.position}
+func (m *Model) point() Point {
+	return Point{Step: m.step, State: m.state.State, Next: m.next(), at: m.position, base: m.base}
+}
+
+// made takes down a checkpoint that makes tasks due.
+func (m *Model) made() {
+	m.base = len(m.Trace)
+	m.Trace = append(m.Trace, m.point())
 }
 
 // Invoke gives the thread its next input.
@@ -106,7 +116,7 @@ func (m *Model) Invoke() Outcome {
 	m.inputs++
 	m.line()
 	m.enter(m.step + 1)
-	m.Trace = append(m.Trace, m.point())
+	m.made()
 	m.slots[slotName(task{node: Start})].changes = m.spec.input(m.inputs)
 	return m.loop(false)
 }
@@ -499,7 +509,7 @@ func (m *machine) stopsHere() (nodes []int) {
 func (m *machine) next() (names []string) {
 	for i, t := range m.due {
 		if i == 0 || m.due[i-1].node != t.node {
-			names = append(names, m.spec.name(t.node))
+			names = append(names, m.spec.shown(t.node))
 		}
 	}
 	return names
@@ -517,7 +527,7 @@ func (m *machine) outcome(status string) Outcome {
 	return o
 }
 
-// ends ends a run that goes on later.
+// ends says that a run is over and goes on later.
 func (m *machine) ends(status string) Outcome {
 	m.status = status
 	return m.outcome(status)
@@ -547,21 +557,22 @@ func (m *Model) Fork(at int, edit bool) {
 		m.state.merge(new(superstep), 0, m.spec.edit(m.edits))
 	}
 	m.done = len(m.due) == 0 && len(m.owed) == 0
-	m.Trace = append(m.Trace, m.point())
+	m.made()
 }
 
 // ForkAs goes on from the given checkpoint as if a node had made an edit. It reports whether its route answered; else
 // nothing has changed.
 func (m *Model) ForkAs(at, node int) bool {
 	before := *m.machine
+	base := m.base
 	m.line()
 	m.position = m.Trace[at].at
-	m.due, m.owed, m.joins = []task{{node: node}}, nil, m.noJoins()
+	m.due, m.owed, m.joins, m.base = []task{{node: node}}, nil, m.noJoins(), -1
 	m.edits++
 	sl := &slot{task: task{node: node}, ended: true, changes: m.spec.edit(m.edits)}
 	m.slots = map[string]*slot{slotName(sl.task): sl}
 	if _, out := m.settle([]*slot{sl}); out != nil {
-		*m.machine = before
+		*m.machine, m.base = before, base
 		m.edits--
 		return false
 	}
@@ -569,11 +580,13 @@ func (m *Model) ForkAs(at, node int) bool {
 	return true
 }
 
-// Left is a line that was left for another one.
-type Left struct{ machine machine }
+// left is a line that was left for another one.
+type left struct {
+	machine machine
+	base    int
+}
 
-// Leave returns the line that the thread is on, for Return.
-func (m *Model) Leave() *Left { return &Left{*m.machine} }
+func (m *Model) leave() left { return left{*m.machine, m.base} }
 
-// Return makes a line that was left the thread's again.
-func (m *Model) Return(l *Left) { *m.machine = l.machine }
+// take makes a line that was left the thread's again.
+func (m *Model) take(l left) { *m.machine, m.base = l.machine, l.base }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -19,8 +20,9 @@ type Pair struct {
 	Thread Thread
 	spec   *Spec
 	rand   *rand.Rand
-	calls  int
 	said   []string // the calls so far
+	whole  bool     // all checkpoints are stored
+	last   checkpoint.ID
 }
 
 // NewPair returns a thread called name on s, and its Model.
@@ -41,27 +43,31 @@ func NewPair(spec *Spec, s checkpoint.Saver, name string, opts ...graph.Option) 
 }
 
 // most is how many calls a thread takes at most; one that needs more does not come to its end.
-const most = 400
+const most = 1000
 
 // Run gives the thread an input, and resumes it until it is finished.
 func (p *Pair) Run(ctx context.Context) error {
-	want := p.Model.Invoke()
-	d := p.durability()
-	res, err := p.Thread.Invoke(ctx, update(p.spec.input(p.Model.inputs)), d)
-	if err := p.compare(ctx, fmt.Sprintf("invoke %d", d), want, res, err); err != nil {
+	out, err := p.invoke(ctx)
+	if err != nil {
 		return err
 	}
-	return p.Finish(ctx, want, false)
+	return p.Finish(ctx, out, false)
+}
+
+func (p *Pair) invoke(ctx context.Context) (Outcome, error) {
+	want, d := p.Model.Invoke(), p.durability()
+	res, err := p.Thread.Invoke(ctx, update(p.spec.input(p.Model.inputs)), d, graph.Abandon())
+	return want, p.compare(ctx, fmt.Sprintf("invoke %d", d), want, res, err)
 }
 
 // Finish resumes the thread until it is finished. again says that its line was forked, or left.
 func (p *Pair) Finish(ctx context.Context, out Outcome, again bool) error {
-	for out.Status != "finished" {
-		if p.calls++; p.calls > most {
+	for calls := 0; out.Status != "finished"; calls++ {
+		if calls > most {
 			return fmt.Errorf("the thread is not finished after %d calls", most)
 		}
 		var err error
-		if out, err = p.step(ctx, out, again); err != nil {
+		if out, err = p.step(ctx, p.Thread, out, again); err != nil {
 			return err
 		}
 		again = false
@@ -70,12 +76,12 @@ func (p *Pair) Finish(ctx context.Context, out Outcome, again bool) error {
 }
 
 // step resumes the thread once, on both sides.
-func (p *Pair) step(ctx context.Context, out Outcome, again bool) (Outcome, error) {
+func (p *Pair) step(ctx context.Context, at Thread, out Outcome, again bool) (Outcome, error) {
 	if len(out.rerun) > 0 {
 		p.World.Mend()
 		p.Model.fate.mended = true
 	}
-	if len(out.Waiting) == 0 && p.rand.IntN(6) == 0 && !p.Model.asks() {
+	if !again && len(out.Waiting) == 0 && p.rand.IntN(6) == 0 && !p.Model.asks() {
 		if err := p.edit(ctx); err != nil {
 			return out, err
 		}
@@ -91,17 +97,20 @@ func (p *Pair) step(ctx context.Context, out Outcome, again bool) (Outcome, erro
 	for _, id := range out.rerun {
 		opts = append(opts, graph.Rerun(graph.ID(id)))
 	}
-	given, err := p.answers(ctx, answers)
+	given, err := p.answers(ctx, at, answers)
 	if err != nil {
 		return out, err
 	}
 	want := p.Model.Resume(answers, out.rerun, again)
-	res, err := p.Thread.Resume(ctx, append(opts, given...)...)
+	res, err := at.Resume(ctx, append(opts, given...)...)
 	return want, p.compare(ctx, fmt.Sprintf("resume %d with answers %q, rerun %q", d, answers, out.rerun), want, res, err)
 }
 
 // durability draws one for a call.
 func (p *Pair) durability() graph.Durability {
+	if p.whole {
+		return []graph.Durability{graph.Sync, graph.Async}[p.rand.IntN(2)]
+	}
 	return []graph.Durability{graph.Sync, graph.Sync, graph.Async, graph.OnExit}[p.rand.IntN(4)]
 }
 
@@ -130,11 +139,11 @@ func (p *Pair) edit(ctx context.Context) error {
 }
 
 // answers finds the questions that a thread asks, and answers them.
-func (p *Pair) answers(ctx context.Context, texts []string) (opts []graph.ResumeOption, err error) {
+func (p *Pair) answers(ctx context.Context, at Thread, texts []string) (opts []graph.ResumeOption, err error) {
 	if len(texts) == 0 {
 		return nil, nil
 	}
-	snap, err := p.Thread.State(ctx)
+	snap, err := at.State(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +164,7 @@ func (p *Pair) answers(ctx context.Context, texts []string) (opts []graph.Resume
 
 // compare compares what a call came to.
 func (p *Pair) compare(ctx context.Context, what string, want Outcome, res Result, err error) error {
-	p.said = append(p.said, what)
+	p.said, p.last = append(p.said, what), res.Checkpoint
 	if failed := failure(err); failed != want.Failed {
 		return fmt.Errorf("%s: got the failure %q of error %w, want %q", what, failed, err, want.Failed)
 	}
@@ -198,12 +207,18 @@ func (m *machine) tasks() (text string) {
 	return text
 }
 
-// differ returns an error when two texts are not the same.
+// differ returns an error when two texts are not the same, with the first line that is not.
 func differ(what, got, want string) error {
 	if got == want {
 		return nil
 	}
-	return fmt.Errorf("%s:\n got %s\nwant %s", what, got, want)
+	a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return fmt.Errorf("%s, line %d of %d and %d:\n got %s\nwant %s", what, i+1, len(a), len(b), a[i], b[i])
+		}
+	}
+	return fmt.Errorf("%s: got %d lines, want %d:\n got %s\nwant %s", what, len(a), len(b), got, want)
 }
 
 // failure is what an Outcome says of an error.
@@ -237,5 +252,5 @@ func questionOf(w graph.Waiting) (text string, q int, err error) {
 
 func answerTo(text string) wire.Int { return wire.Int(answering(text)) }
 
-// Said returns the calls so far, for a report.
-func (p *Pair) Said() []string { return p.said }
+// Said returns the newest calls, for a report.
+func (p *Pair) Said() string { return strings.Join(p.said[max(len(p.said)-20, 0):], "\n") }

@@ -298,12 +298,31 @@ func (s *Spec) name(i int) string {
 	return s.Nodes[i].Name
 }
 
+// shown is how an ID prints.
+func (s *Spec) shown(i int) string {
+	if i == Start {
+		return "Start"
+	}
+	return s.name(i)
+}
+
 // targets are what node i, or Start, chooses among.
 func (s *Spec) targets(i int) []int {
 	if i == Start {
 		return s.EntryRoute
 	}
 	return s.Nodes[i].Targets
+}
+
+// Stormy reports whether the graph comes to the same whatever happens on the way. Those that are Exact do not, nor do
+// those where a fault in a subgraph makes it lose a race.
+func (s *Spec) Stormy() bool {
+	for _, f := range s.Races {
+		if slices.ContainsFunc(f.From, func(i int) bool { return s.Nodes[i].Kind == Sub }) {
+			return false
+		}
+	}
+	return !s.Exact && !slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Child != nil && !n.Child.Stormy() })
 }
 
 // racy reports whether the graph, or one in it, has an any-of join: then tasks must run in order.

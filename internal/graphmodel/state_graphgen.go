@@ -36,23 +36,7 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate",
-		state.FieldChange{Field: "Log", Change: &u.Log},
-		state.FieldChange{Field: "Count", Change: &u.Count},
-		state.FieldChange{Field: "Last", Change: &u.Last},
-		state.FieldChange{Field: "First", Change: &u.First},
-		state.FieldChange{Field: "Best", Change: &u.Best},
-		state.FieldChange{Field: "Low", Change: &u.Low},
-		state.FieldChange{Field: "Any", Change: &u.Any},
-		state.FieldChange{Field: "Facts", Change: &u.Facts},
-		state.FieldChange{Field: "Tags", Change: &u.Tags},
-		state.FieldChange{Field: "Items", Change: &u.Items},
-		state.FieldChange{Field: "Draft", Change: &u.Draft},
-		state.FieldChange{Field: "Text", Change: &u.Text},
-		state.FieldChange{Field: "Notes", Change: &u.Notes},
-		state.FieldChange{Field: "Stack", Change: &u.Stack},
-		state.FieldChange{Field: "Space", Change: &u.Space},
-	)
+	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -73,6 +57,112 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 		f.Notes.EqualUpdate(&u.Notes, &v.Notes) &&
 		f.Stack.EqualUpdate(&u.Stack, &v.Stack) &&
 		f.Space.EqualUpdate(&u.Space, &v.Space)
+}
+
+// StateDiff is how two values of State differ: each field says how the field of that name does.
+// The zero StateDiff says that they do not.
+type StateDiff struct {
+	Log   state.ListChange[string]
+	Count state.Change[int64]
+	Last  state.Change[string]
+	First state.Change[string]
+	Best  state.Change[int64]
+	Low   state.Change[int64]
+	Any   state.Change[bool]
+	Facts state.MapChange[string, string]
+	Tags  state.ListChange[string]
+	Items state.KeyedChange[Item]
+	Draft state.Change[string]
+	Text  state.Change[string]
+	Notes state.ListChange[string]
+	Stack state.Change[[]string]
+	Space state.Change[string]
+}
+
+// StateDiffOf returns what became of before in after, with which it shares memory.
+func StateDiffOf(before, after State) StateDiff {
+	var d StateDiff
+	if !wire.SameSlice(before.Log, after.Log) {
+		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
+	}
+	if before.Count != after.Count {
+		d.Count = state.Changed(before.Count, after.Count)
+	}
+	if before.Last != after.Last {
+		d.Last = state.Changed(before.Last, after.Last)
+	}
+	if before.First != after.First {
+		d.First = state.Changed(before.First, after.First)
+	}
+	if before.Best != after.Best {
+		d.Best = state.Changed(before.Best, after.Best)
+	}
+	if before.Low != after.Low {
+		d.Low = state.Changed(before.Low, after.Low)
+	}
+	if before.Any != after.Any {
+		d.Any = state.Changed(before.Any, after.Any)
+	}
+	if !wire.SameMap(before.Facts, after.Facts) {
+		d.Facts = graphgenStateFields.Facts.Diff(before.Facts, after.Facts)
+	}
+	if !wire.SameSlice(before.Tags, after.Tags) {
+		d.Tags = graphgenStateFields.Tags.Diff(before.Tags, after.Tags)
+	}
+	if !wire.SameSlice(before.Items, after.Items) {
+		d.Items = graphgenStateFields.Items.Diff(before.Items, after.Items)
+	}
+	if before.Draft != after.Draft {
+		d.Draft = state.Changed(before.Draft, after.Draft)
+	}
+	if before.Text != after.Text {
+		d.Text = state.Changed(before.Text, after.Text)
+	}
+	if !wire.SameSlice(before.Notes, after.Notes) {
+		d.Notes = graphgenStateFields.Notes.Diff(before.Notes, after.Notes)
+	}
+	if !wire.SameSlice(before.Stack, after.Stack) {
+		d.Stack = state.Changed(before.Stack, after.Stack)
+	}
+	if before.Space != after.Space {
+		d.Space = state.Changed(before.Space, after.Space)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateDiff) IsZero() bool {
+	return graphgenStateChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateDiff) Changes() []state.FieldChange {
+	return graphgenStateChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateDiff) String() string {
+	return state.FormatDiff(graphgenStateChanges(&d))
+}
+
+func graphgenStateChanges(d *StateDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Log", Change: &d.Log},
+		state.FieldChange{Field: "Count", Change: &d.Count},
+		state.FieldChange{Field: "Last", Change: &d.Last},
+		state.FieldChange{Field: "First", Change: &d.First},
+		state.FieldChange{Field: "Best", Change: &d.Best},
+		state.FieldChange{Field: "Low", Change: &d.Low},
+		state.FieldChange{Field: "Any", Change: &d.Any},
+		state.FieldChange{Field: "Facts", Change: &d.Facts},
+		state.FieldChange{Field: "Tags", Change: &d.Tags},
+		state.FieldChange{Field: "Items", Change: &d.Items},
+		state.FieldChange{Field: "Draft", Change: &d.Draft},
+		state.FieldChange{Field: "Text", Change: &d.Text},
+		state.FieldChange{Field: "Notes", Change: &d.Notes},
+		state.FieldChange{Field: "Stack", Change: &d.Stack},
+		state.FieldChange{Field: "Space", Change: &d.Space},
+	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
@@ -100,6 +190,7 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 	Clone:        graphgenStateClone,
 	Equal:        graphgenStateEqual,
 	Changed:      graphgenStateChanged,
+	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
 }
@@ -272,8 +363,8 @@ func (l *graphgenState) Load(s State) {
 }
 
 // Merge applies u.
-func (l *graphgenState) Merge(task int, u *StateUpdate) error {
-	l.Begin(task)
+func (l *graphgenState) Merge(task2 int, u *StateUpdate) error {
+	l.Begin(task2)
 	if !u.Log.IsZero() {
 		l.f.Log.Merge(&u.Log)
 	}
@@ -333,57 +424,46 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return graphgenStateChanged(a, b) == nil
+	return wire.SameSlice(a.Log, b.Log) &&
+		a.Count == b.Count &&
+		a.Last == b.Last &&
+		a.First == b.First &&
+		a.Best == b.Best &&
+		a.Low == b.Low &&
+		a.Any == b.Any &&
+		wire.SameMap(a.Facts, b.Facts) &&
+		wire.SameSlice(a.Tags, b.Tags) &&
+		wire.SameSlice(a.Items, b.Items) &&
+		a.Draft == b.Draft &&
+		a.Text == b.Text &&
+		wire.SameSlice(a.Notes, b.Notes) &&
+		wire.SameSlice(a.Stack, b.Stack) &&
+		a.Space == b.Space
 }
 
 func graphgenStateChanged(a, b State) []string {
-	var names []string
-	if !wire.SameSlice(a.Log, b.Log) {
-		names = append(names, "Log")
-	}
-	if a.Count != b.Count {
-		names = append(names, "Count")
-	}
-	if a.Last != b.Last {
-		names = append(names, "Last")
-	}
-	if a.First != b.First {
-		names = append(names, "First")
-	}
-	if a.Best != b.Best {
-		names = append(names, "Best")
-	}
-	if a.Low != b.Low {
-		names = append(names, "Low")
-	}
-	if a.Any != b.Any {
-		names = append(names, "Any")
-	}
-	if !wire.SameMap(a.Facts, b.Facts) {
-		names = append(names, "Facts")
-	}
-	if !wire.SameSlice(a.Tags, b.Tags) {
-		names = append(names, "Tags")
-	}
-	if !wire.SameSlice(a.Items, b.Items) {
-		names = append(names, "Items")
-	}
-	if a.Draft != b.Draft {
-		names = append(names, "Draft")
-	}
-	if a.Text != b.Text {
-		names = append(names, "Text")
-	}
-	if !wire.SameSlice(a.Notes, b.Notes) {
-		names = append(names, "Notes")
-	}
-	if !wire.SameSlice(a.Stack, b.Stack) {
-		names = append(names, "Stack")
-	}
-	if a.Space != b.Space {
-		names = append(names, "Space")
-	}
-	return names
+	d := StateDiffOf(a, b)
+	return state.FieldNames(graphgenStateChanges(&d))
+}
+
+func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Log", Change: &u.Log},
+		state.FieldChange{Field: "Count", Change: &u.Count},
+		state.FieldChange{Field: "Last", Change: &u.Last},
+		state.FieldChange{Field: "First", Change: &u.First},
+		state.FieldChange{Field: "Best", Change: &u.Best},
+		state.FieldChange{Field: "Low", Change: &u.Low},
+		state.FieldChange{Field: "Any", Change: &u.Any},
+		state.FieldChange{Field: "Facts", Change: &u.Facts},
+		state.FieldChange{Field: "Tags", Change: &u.Tags},
+		state.FieldChange{Field: "Items", Change: &u.Items},
+		state.FieldChange{Field: "Draft", Change: &u.Draft},
+		state.FieldChange{Field: "Text", Change: &u.Text},
+		state.FieldChange{Field: "Notes", Change: &u.Notes},
+		state.FieldChange{Field: "Stack", Change: &u.Stack},
+		state.FieldChange{Field: "Space", Change: &u.Space},
+	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {

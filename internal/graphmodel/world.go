@@ -129,6 +129,7 @@ type watch struct {
 }
 
 func (s *watch) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+	s.w.discard(a.Writes)
 	done, err := s.Saver.Append(ctx, a)
 	if err != nil {
 		return done, err
@@ -158,10 +159,18 @@ func (s *watch) PutWrites(ctx context.Context, p checkpoint.PutWrites) error {
 
 func (w *World) note(writes []checkpoint.Write) {
 	for i := range writes {
-		switch writes[i].Kind {
-		case checkpoint.Result:
+		if writes[i].Kind == checkpoint.Result {
 			w.results[writes[i].Task] = true
-		case checkpoint.Discard:
+		}
+	}
+}
+
+// discard forgets results that are to go, and may be gone also when the answer to that gets lost.
+func (w *World) discard(writes []checkpoint.Write) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range writes {
+		if writes[i].Kind == checkpoint.Discard {
 			delete(w.results, writes[i].Task)
 		}
 	}

@@ -1,0 +1,323 @@
+package graphmodel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+// ErrFault is what a saver's call returns that did not happen, or whose answer was lost.
+var ErrFault = errors.New("a fault of the saver")
+
+// Alone runs the model to its end, and returns its checkpoints: what every run of the graph has to come to, whatever
+// happens on the way. It must not be asked of a Spec that is Exact.
+func (s *Spec) Alone() []Point {
+	m := NewModel(s)
+	for out := m.Invoke(); out.Status != "finished"; {
+		if len(out.rerun) > 0 {
+			m.fate.mended = true
+		}
+		out = m.Resume(out.Waiting, out.rerun, false)
+	}
+	return m.Trace
+}
+
+// Storm runs a graph on a thread to its end, while things go wrong: processes die at a call of the saver, answers get lost,
+// runs are cancelled, drained and left by who listens, and come to the end of their steps. Each time a graph made anew goes on.
+type Storm struct {
+	Spec       *Spec
+	World      *World
+	Saver      checkpoint.Saver // the storage, in which all is well
+	Thread     string
+	Durability graph.Durability // zero for one drawn for each call
+
+	// Calls, when set, is how many calls of the saver the first process makes until it dies, and no other fault happens;
+	// Lost says that the last of them is made, and its answer lost.
+	Calls int
+	Lost  bool
+
+	Died  bool // a process did
+	rand  *rand.Rand
+	calls int
+	said  []string
+	rerun []string
+}
+
+// Said returns the newest calls, for a report.
+func (s *Storm) Said() string { return strings.Join(s.said[max(len(s.said)-30, 0):], "\n") }
+
+func (s *Storm) chance(percent int) bool {
+	return s.Calls == 0 && s.calls < calm && s.rand.IntN(100) < percent
+}
+
+// calm is how many calls of a thread go on until nothing goes wrong any more.
+const calm = 100
+
+// Run runs the storm. seed says what happens.
+func (s *Storm) Run(ctx context.Context, seed uint64) error {
+	s.rand = rand.New(rand.NewPCG(s.Spec.Seed, seed))
+	for {
+		finished, err := s.process(ctx)
+		if err != nil || finished {
+			return err
+		}
+	}
+}
+
+// process is what happens until a process dies.
+func (s *Storm) process(ctx context.Context) (finished bool, err error) {
+	broken := &faulty{Saver: s.Saver, left: -1}
+	switch {
+	case s.Calls > 0 && !s.Died:
+		broken.left, broken.lost = s.Calls, s.Lost
+	case s.chance(50):
+		broken.left, broken.lost = 1+s.rand.IntN(12), s.chance(50)
+	case s.chance(30):
+		broken.flaky = rand.New(rand.NewPCG(s.rand.Uint64(), 0))
+	}
+	opts := []graph.Option{graph.Saver(s.World.Watch(broken)), graph.Concurrency(1)}
+	if !s.Spec.racy() && s.chance(70) {
+		opts = append(opts, graph.Concurrency(2+s.rand.IntN(3)))
+	}
+	if s.chance(20) {
+		opts = append(opts, graph.MaxSteps(1+s.rand.IntN(3)))
+	}
+	app, err := s.Spec.Build(s.World, opts...)
+	if err != nil {
+		return false, err
+	}
+	for !broken.dead() && (s.Calls > 0 || s.rand.IntN(4) > 0) {
+		if s.calls++; s.calls > most {
+			return false, fmt.Errorf("the thread is not finished after %d calls", most)
+		}
+		if finished, err = s.call(ctx, app); err != nil || finished {
+			return finished, err
+		}
+	}
+	s.said = append(s.said, "the process ends")
+	s.Died = s.Died || broken.dead()
+	return false, nil
+}
+
+// call begins or resumes the thread once, and judges what that comes to.
+func (s *Storm) call(ctx context.Context, app *App) (finished bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var drained sync.WaitGroup
+	defer drained.Wait()
+	if s.chance(30) {
+		what := cancel
+		if s.chance(30) {
+			what = func() { drained.Go(func() { _ = app.Drain(ctx) }) } // the error is that ctx ended first
+		}
+		at := s.World.Ran() + 1 + s.rand.IntN(6)
+		var once sync.Once
+		s.World.hook(func(n int) {
+			if n >= at {
+				once.Do(what)
+			}
+		})
+	}
+	res, err := s.drive(ctx, app.Thread(s.Thread))
+	s.World.hook(nil)
+	cancel()
+	s.said = append(s.said, fmt.Sprintf("%s with %d log lines: %.200v", res.Status, len(res.State.Log), err))
+	if err = s.judge(err); err != nil {
+		return false, err
+	}
+	return res.Status == graph.Finished, nil
+}
+
+// hook sets the Hook, while nothing runs.
+func (w *World) hook(f func(int)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Hook = f
+}
+
+// drive makes the call: on a stream or not.
+func (s *Storm) drive(ctx context.Context, t Thread) (Result, error) {
+	d := s.Durability
+	if d == 0 {
+		d = graph.Durability(1 + s.rand.IntN(3))
+	}
+	stream := s.chance(30)
+	resume := []graph.ResumeOption{d, graph.TakeOver(), graph.Events(graph.EventAll)}
+	snap, err := t.State(ctx)
+	if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
+		return Result{}, err
+	}
+	if err != nil {
+		in := update(s.Spec.input(1))
+		opts := []graph.InvokeOption{d, graph.TakeOver(), graph.RequestID("one"), graph.Events(graph.EventAll)}
+		if stream {
+			return s.listen(t.Stream(ctx, in, opts...))
+		}
+		return t.Invoke(ctx, in, opts...)
+	}
+	for i, w := range snap.Waiting {
+		text, q, err := questionOf(w)
+		if err != nil {
+			return Result{}, err
+		}
+		if i == 0 || s.rand.IntN(3) > 0 {
+			resume = append(resume, questions[q].Answer(w, answerTo(text)))
+		}
+	}
+	for _, id := range s.rerun {
+		resume = append(resume, graph.Rerun(graph.ID(id)))
+	}
+	s.rerun = nil
+	if stream {
+		return s.listen(t.ResumeStream(ctx, resume...))
+	}
+	return t.Resume(ctx, resume...)
+}
+
+// listen takes events until it has enough, or there are no more.
+func (s *Storm) listen(events func(func(graph.Event[State, StateUpdate], error) bool)) (res Result, err error) {
+	left := -1
+	if s.chance(50) {
+		left = s.rand.IntN(20)
+	}
+	for e, oops := range events {
+		if e.Result != nil {
+			return *e.Result, oops
+		}
+		if left--; left == 0 {
+			break
+		}
+	}
+	return res, nil
+}
+
+// judge returns err unless it is of those that have to be expected, and draws the consequences of that.
+func (s *Storm) judge(err error) error {
+	var conflict *graph.ConflictError
+	var node *graph.NodeError
+	var steps *graph.MaxStepsError
+	var thrown *graph.PanicError
+	if errors.As(err, &conflict) {
+		s.World.Mend()
+		s.rerun = []string{string(conflict.Nodes[0]), string(conflict.Nodes[1])}
+		return nil
+	}
+	if errors.As(err, &node) && errors.As(err, &thrown) && !errors.Is(thrown, ErrBroken) {
+		s.World.Mend()
+		s.rerun = []string{string(node.Node)}
+		return nil
+	}
+	switch {
+	case err == nil, errors.As(err, &steps), errors.Is(err, ErrBroken),
+		strings.Contains(err.Error(), "is not due"), // a Rerun, of nodes whose superstep was lost
+		errors.Is(err, ErrFault), errors.Is(err, context.Canceled), errors.Is(err, graph.ErrDraining):
+		return nil
+	}
+	return err
+}
+
+// Check compares what is stored with what the model came to. With whole all of its checkpoints have to be there, each once;
+// else some may be missing between the first and the last.
+func (s *Storm) Check(ctx context.Context, want []Point, whole bool) error {
+	app, err := s.Spec.Build(s.World, graph.Saver(s.Saver))
+	if err != nil {
+		return err
+	}
+	t := app.Thread(s.Thread)
+	snap, err := t.State(ctx)
+	if err != nil {
+		return err
+	}
+	var got []string
+	for snap, err := range t.History(ctx, checkpoint.Query{}) {
+		if err != nil {
+			return fmt.Errorf("history: %w", err)
+		}
+		got = append(got, fmt.Sprintln(snap.Step, Text(snap.State), snap.Next))
+	}
+	slices.Reverse(got)
+	var lines []string
+	for i, pt := range want {
+		line := fmt.Sprintln(pt.Step, Text(pt.State), pt.Next)
+		if !whole && i > 0 && i < len(want)-1 && (len(lines) >= len(got) || got[len(lines)] != line) {
+			continue
+		}
+		lines = append(lines, line)
+	}
+	var faults error
+	if f := s.World.Faults(); f != nil {
+		faults = errors.New(strings.Join(f, "\n"))
+	}
+	return errors.Join(faults,
+		differ("state", Text(snap.State), Text(want[len(want)-1].State)),
+		differ("status", snap.Status.String(), checkpoint.Done.String()),
+		differ("history", strings.Join(got, ""), strings.Join(lines, "")),
+	)
+}
+
+// faulty is a saver some of whose calls fail.
+type faulty struct {
+	checkpoint.Saver
+	mu    sync.Mutex
+	left  int        // calls until the process dies, the last one included; negative for never
+	lost  bool       // that one is made, and its answer lost
+	flaky *rand.Rand // each call may fail
+}
+
+func (f *faulty) dead() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.left == 0
+}
+
+// call makes a call, or not.
+func (f *faulty) call(do func() error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	lost := f.lost
+	switch {
+	case f.left == 0:
+		return ErrFault
+	case f.flaky != nil:
+		if n := f.flaky.IntN(100); n >= 20 {
+			return do()
+		} else {
+			lost = n < 10
+		}
+	default:
+		if f.left--; f.left != 0 {
+			return do()
+		}
+	}
+	if lost {
+		_ = do() // its answer is lost
+	}
+	return ErrFault
+}
+
+func (f *faulty) Append(ctx context.Context, r checkpoint.Append) (a checkpoint.Appended, err error) {
+	err = f.call(func() error { a, err = f.Saver.Append(ctx, r); return err })
+	if err != nil {
+		a = checkpoint.Appended{}
+	}
+	return a, err
+}
+
+func (f *faulty) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
+	return f.call(func() error { return f.Saver.PutWrites(ctx, w) })
+}
+
+func (f *faulty) Load(ctx context.Context, p checkpoint.Place) (c checkpoint.Chain, err error) {
+	err = f.call(func() error { c, err = f.Saver.Load(ctx, p); return err })
+	if err != nil {
+		c = checkpoint.Chain{}
+	}
+	return c, err
+}

@@ -1,0 +1,166 @@
+package graphmodel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+// Travel runs the thread to its end, and goes back from there so often: it replays, forks, edits as nodes, gives more
+// input, leaves lines before they are finished and takes them up again. After each, the history has to be that of the
+// model, and what was in it before has to be there as it was.
+func (p *Pair) Travel(ctx context.Context, rounds int) error {
+	p.whole = true
+	if err := p.Run(ctx); err != nil {
+		return err
+	}
+	before, err := p.history(ctx)
+	for range rounds {
+		if err != nil {
+			return err
+		}
+		if err := p.trip(ctx, before); err != nil {
+			return err
+		}
+		var after []graph.Snapshot[State]
+		if after, err = p.history(ctx); err == nil {
+			for i := range before {
+				err = errors.Join(err, differ(fmt.Sprintf("checkpoint %d, from before", i), described(after[i]), described(before[i])))
+			}
+		}
+		before = after
+	}
+	return err
+}
+
+// described prints all of a snapshot that stays the same.
+func described(s graph.Snapshot[State]) string {
+	return fmt.Sprint(s.Checkpoint, s.Parent, s.Step, s.Source, s.Node, s.Next, Text(s.State), s.Created)
+}
+
+// history returns the checkpoints, oldest first, when they are those of the model.
+func (p *Pair) history(ctx context.Context) ([]graph.Snapshot[State], error) {
+	snaps := make([]graph.Snapshot[State], len(p.Model.Trace))
+	var got, want strings.Builder
+	i := len(snaps)
+	for snap, err := range p.Thread.History(ctx, checkpoint.Query{}) {
+		if err != nil {
+			return nil, fmt.Errorf("history: %w", err)
+		}
+		if i--; i >= 0 {
+			snaps[i] = snap
+		}
+		fmt.Fprintln(&got, snap.Step, Text(snap.State), snap.Next)
+	}
+	for i := range p.Model.Trace {
+		pt := p.Model.Trace[len(snaps)-1-i]
+		fmt.Fprintln(&want, pt.Step, Text(pt.State), pt.Next)
+	}
+	return snaps, differ("history", got.String(), want.String())
+}
+
+// trip goes back once, or on.
+func (p *Pair) trip(ctx context.Context, snaps []graph.Snapshot[State]) error {
+	out, again, err := p.set(ctx, snaps)
+	if err != nil {
+		return err
+	}
+	if p.rand.IntN(3) > 0 || out.Status == "finished" {
+		return p.Finish(ctx, out, again)
+	}
+	if p.rand.IntN(2) == 0 { // a little further
+		if out, err = p.step(ctx, p.Thread, out, again); err != nil || out.Status == "finished" {
+			return err
+		}
+	}
+	line, at := p.Model.leave(), p.Thread.At(p.last)
+	p.said = append(p.said, "leave the line")
+	if snaps, err = p.history(ctx); err != nil {
+		return err
+	}
+	other, again, err := p.set(ctx, snaps)
+	if err == nil {
+		err = p.Finish(ctx, other, again)
+	}
+	if err != nil {
+		return err
+	}
+	p.said = append(p.said, "take up the line")
+	p.Model.take(line)
+	if out, err = p.step(ctx, at, out, true); err != nil {
+		return err
+	}
+	return p.Finish(ctx, out, false)
+}
+
+// set begins a line: by an input, a replay, a fork, or an edit as a node. again says that what it came to was not a run's.
+func (p *Pair) set(ctx context.Context, snaps []graph.Snapshot[State]) (out Outcome, again bool, err error) {
+	for {
+		k := p.rand.IntN(len(snaps))
+		pt := &p.Model.Trace[k]
+		starts, ends := len(pt.Next) == 1 && pt.Next[0] == "Start", len(pt.at.due)+len(pt.at.owed) == 0
+		at := p.Thread.At(snaps[k].Checkpoint)
+		switch p.rand.IntN(4) {
+		case 0:
+			out, err = p.invoke(ctx)
+			return out, false, err
+		case 1:
+			if starts || ends || !p.Model.over[pt.base] {
+				continue
+			}
+			p.Model.Fork(k, false)
+			want := p.Model.goOn(false)
+			res, err := at.Resume(ctx, p.durability())
+			return want, false, p.compare(ctx, fmt.Sprint("replay ", k), want, res, err)
+		case 2:
+			if starts || k == len(snaps)-1 {
+				continue
+			}
+			p.Model.Fork(k, true)
+			return p.forked(ctx, at, fmt.Sprint("fork ", k), "")
+		default:
+			node := p.rand.IntN(len(p.spec.Nodes)+1) - 1
+			if node < 0 {
+				node = Start
+			} else if p.spec.Nodes[node].routes() {
+				continue
+			}
+			return p.as(ctx, at, k, node)
+		}
+	}
+}
+
+// forked edits a checkpoint, as the model has done already.
+func (p *Pair) forked(ctx context.Context, at Thread, what, as string) (out Outcome, again bool, err error) {
+	p.said = append(p.said, what)
+	if p.last, err = at.UpdateState(ctx, update(p.spec.edit(p.Model.edits)), graph.ID(as)); err != nil {
+		return out, false, fmt.Errorf("%s: %w", what, err)
+	}
+	snap, err := p.Thread.State(ctx)
+	if err != nil {
+		return out, false, err
+	}
+	out = p.Model.outcome("paused")
+	if p.Model.done {
+		out = p.Model.outcome("finished")
+	}
+	return out, true, errors.Join(
+		differ(what+": state", Text(snap.State), Text(out.State)),
+		differ(what+": due", fmt.Sprint(snap.Next), fmt.Sprint(out.Next)),
+	)
+}
+
+// as edits a checkpoint as a node, whose route may fail for a while.
+func (p *Pair) as(ctx context.Context, at Thread, k, node int) (out Outcome, again bool, err error) {
+	what := fmt.Sprintf("fork %d as %s", k, p.spec.name(node))
+	for !p.Model.ForkAs(k, node) {
+		if _, err := at.UpdateState(ctx, update(p.spec.edit(p.Model.edits+1)), graph.ID(p.spec.name(node))); failure(err) == "" {
+			return out, false, fmt.Errorf("%s: got error %w, want that of the route", what, err)
+		}
+	}
+	return p.forked(ctx, at, what, p.spec.name(node))
+}
