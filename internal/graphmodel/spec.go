@@ -315,14 +315,18 @@ func (s *Spec) targets(i int) []int {
 }
 
 // Stormy reports whether the graph comes to the same whatever happens on the way. Those that are Exact do not, nor do
-// those where a fault in a subgraph makes it lose a race.
-func (s *Spec) Stormy() bool {
+// those where a fault in a subgraph makes it lose a race. With lost supersteps may be taken back, so that nodes which were
+// mended since run in them.
+func (s *Spec) Stormy(lost bool) bool {
+	if lost && slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Clashes == 2 || n.Booms }) {
+		return false
+	}
 	for _, f := range s.Races {
 		if slices.ContainsFunc(f.From, func(i int) bool { return s.Nodes[i].Kind == Sub }) {
 			return false
 		}
 	}
-	return !s.Exact && !slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Child != nil && !n.Child.Stormy() })
+	return !s.Exact && !slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Child != nil && !n.Child.Stormy(lost) })
 }
 
 // racy reports whether the graph, or one in it, has an any-of join: then tasks must run in order.

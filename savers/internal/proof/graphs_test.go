@@ -1,0 +1,51 @@
+package proof_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/internal/graphmodel"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+// proveGraphs runs random graphs, which have to come to the same as on any other saver: with replays, forks and lines that
+// are left, and in a storm. Every feature of the language is in one or another of them.
+func proveGraphs(t *testing.T, b *bench, c *count) {
+	t.Helper()
+	s := b.open(t)
+	for n := range uint64(graphs) {
+		seed := b.seed + n
+		spec := graphmodel.Draw(seed)
+		p, err := graphmodel.NewPair(spec, s, fmt.Sprint("travels ", seed))
+		if err == nil {
+			err = p.Travel(t.Context(), 2)
+		}
+		if err != nil {
+			t.Fatalf("graph %d: %v\n%v\nafter\n%s", seed, err, spec, p.Said())
+		}
+		if f := p.World.Faults(); f != nil {
+			t.Fatalf("graph %d: %s\n%v", seed, strings.Join(f, "\n"), spec)
+		}
+		c.graphs++
+		if !spec.Stormy(true) {
+			continue
+		}
+		want := spec.Alone()
+		for _, d := range []graph.Durability{graph.Sync, graph.Async, graph.OnExit} {
+			storm := graphmodel.Storm{
+				Spec: spec, World: graphmodel.NewWorld(), Saver: s, Thread: fmt.Sprintf("storm %d %d", seed, d), Durability: d,
+			}
+			err := storm.Run(t.Context(), uint64(d))
+			err = errors.Join(err, storm.Check(t.Context(), want, d != graph.OnExit))
+			if err != nil {
+				t.Fatalf("graph %d in a storm, durability %d: %v\n%v\nafter\n%s", seed, d, err, spec, storm.Said())
+			}
+			c.graphs++
+		}
+	}
+}
+
+// graphs is how many random graphs each saver runs.
+const graphs = 12
