@@ -18,6 +18,11 @@
 // The nodes of a graph, and what it gets acknowledged by its saver, are written to a journal beside it, in the order in
 // which they happen: a task that runs after its result was acknowledged, and an acknowledged checkpoint that is not in
 // the history exactly once, are losses.
+//
+// # Random graphs
+//
+// Graphs that package graphmodel draws run on each saver, travel in time and are run in storms, and have to come to what
+// that package's model says: the same on every saver.
 package proof
 
 //go:generate go tool graphgen -type=State
