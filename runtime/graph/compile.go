@@ -52,6 +52,8 @@ type node[S, U any] struct {
 	race      int  // the any-of join that it leads to, from 1; 0 for none
 	before    bool // a run stops when it is due
 	after     bool // a run stops when it has run
+
+	writes []string // the fields that it declares; nil when it does not say
 }
 
 // join is a node that waits for all of from.
@@ -65,7 +67,8 @@ type arrival struct{ join, source int }
 
 // Compile checks the graph and makes it runnable. The error is a *CompileError with every fault there is:
 // names that are unknown, reserved or taken, nodes that are never reached or lead nowhere, routes without
-// targets, a missing start, joins that cannot fire, options that contradict each other. The Builder can be
+// targets, a missing start, joins that cannot fire, options that contradict each other, nodes that always run
+// together and by their Writes set one field. The Builder can be
 // changed and compiled again; the Graph does not change with it.
 func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	c := compiler[S, U]{b: b, g: &Graph[S, U]{name: b.name, schema: b.schema, opt: defaults()}}
@@ -82,8 +85,12 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	c.addRaces()
 	c.addStops()
 	c.checkOptions()
+	c.checkWrites()
 	if len(c.faults) == 0 {
 		c.checkPaths()
+	}
+	if len(c.faults) == 0 {
+		c.checkParallel()
 	}
 	if len(c.faults) > 0 {
 		return nil, &CompileError{Graph: b.name, Faults: c.faults}
@@ -125,7 +132,7 @@ func (c *compiler[S, U]) addNodes() {
 		c.g.index[d.id] = len(c.g.nodes)
 		c.g.nodes = append(c.g.nodes, node[S, U]{
 			calls: d.calls, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, defers: d.opts.defers, remembers: d.opts.remembers,
-			questions: d.opts.questions,
+			questions: d.opts.questions, writes: d.opts.writes,
 		})
 		c.g.defers = c.g.defers || d.opts.defers
 		c.g.nests = c.g.nests || d.calls.child != nil

@@ -150,6 +150,9 @@ func (r *run[S, U]) attempt(ctx context.Context, n *node[S, U], sl *slot[U]) {
 	default:
 		n.callTask(ctx, r.live.View(), sl)
 	}
+	if r.strict && sl.err == nil {
+		sl.err = n.keepsToWrites(r.g.schema, sl)
+	}
 	if sl.err == nil && n.routes && sl.progress == waiting {
 		sl.err = n.allows(&r.g.nodes, *sl.next)
 	}
@@ -174,8 +177,9 @@ func (n *node[S, U]) callTask(ctx context.Context, s S, sl *slot[U]) {
 // again reports whether a node that failed is to be run again.
 func (b Backoff) again(attempt int, err error) bool {
 	var mutation *MutationError
+	var undeclared *UndeclaredError
 	var p *PanicError
-	if attempt >= b.Attempts || errors.As(err, &p) || errors.As(err, &mutation) {
+	if attempt >= b.Attempts || errors.As(err, &p) || errors.As(err, &mutation) || errors.As(err, &undeclared) {
 		return false
 	}
 	return b.Unless == nil || !b.Unless(err)

@@ -95,6 +95,7 @@ type nodeOptions struct {
 	was       []ID
 	targets   []ID
 	remembers bool
+	writes    []string // nil when it does not say
 }
 
 func defaults() options {
@@ -140,7 +141,8 @@ func InterruptAfter(nodes ...ID) Option {
 func BeforeRoute() Option { return compileOption(func(o *options) { o.beforeRoute = true }) }
 
 // Strict gives every node and route a deep copy of the state, fails the run when one of them wrote to what
-// it was given, naming the field, and when a run ends with a join half reached. It costs O(state) a task: it is for tests.
+// it was given, naming the field, when an update changes what its node's Writes does not name, and when a run ends with a join
+// half reached. It costs O(state) a task: it is for tests.
 func Strict() Option { return compileOption(func(o *options) { o.strict = true }) }
 
 // DropUnknown accepts that stored nested fields which the code does not have are lost, instead of refusing
