@@ -187,6 +187,9 @@ func (s *Saver) records(ctx context.Context, w *walk) iter.Seq2[checkpoint.Recor
 	}
 }
 
+// errMadeAnew says that records have gone while they were read.
+var errMadeAnew = fmt.Errorf("was pruned, deleted or made anew while its records were read; read them again: %w", checkpoint.ErrConflict)
+
 // page reads up to n records from the at-th on, at least one.
 func (s *Saver) page(ctx context.Context, w *walk, at, n, enough int, decode func(string, uint64) (checkpoint.Record, error)) ([]checkpoint.Record, error) {
 	args := make([]any, 0, 5+n)
@@ -203,7 +206,7 @@ func (s *Saver) pageOf(ctx context.Context, w *walk, at int, args []any, decode 
 		return nil, err
 	}
 	if r.text() == "gone" {
-		return nil, fmt.Errorf("redis: thread %q was pruned, deleted or made anew while its records were read; read them again: %w", short(w.thread), checkpoint.ErrConflict)
+		return nil, fmt.Errorf("redis: thread %q %w", short(w.thread), errMadeAnew)
 	}
 	var page []checkpoint.Record
 	for r.more() {

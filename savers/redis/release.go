@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -65,14 +66,14 @@ func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Keep) 
 	}
 	for range 10 {
 		done, changed, err := s.prune(ctx, thread, keep)
-		if err != nil || !changed {
+		if !changed {
 			return done, err
 		}
 	}
 	return checkpoint.Pruned{}, fmt.Errorf("redis: prune: thread %q changes all the time; try again: %w", short(thread), checkpoint.ErrConflict)
 }
 
-// prune tries it once; changed says that the thread did meanwhile.
+// prune tries it once; changed says that the thread did meanwhile, with whatever error.
 func (s *Saver) prune(ctx context.Context, thread string, keep checkpoint.Keep) (done checkpoint.Pruned, changed bool, err error) {
 	whole, err := s.whole(ctx, thread, 0, true, false)
 	if err != nil {
@@ -83,7 +84,7 @@ func (s *Saver) prune(ctx context.Context, thread string, keep checkpoint.Keep) 
 	}
 	args, removed, err := s.pruneArgs(ctx, whole, keep)
 	if err != nil {
-		return done, false, err
+		return done, errors.Is(err, errMadeAnew), err
 	}
 	r, err := s.call(ctx, "prune", s.script.prune, []string{s.key(thread)}, args...)
 	if err != nil {
