@@ -109,19 +109,38 @@ func openRedis(_ context.Context, s *settings) (checkpoint.Saver, error) {
 	if s.yes("accept_weaker") {
 		opts = append(opts, redis.AcceptWeaker(nil))
 	}
-	u := *s.u
-	u.RawQuery = s.values.Encode()
-	client, err := goredis.ParseURL(u.String())
+	c, err := redisClient(s)
 	if err != nil {
-		s.err = errors.Join(s.err, s.bad(err.Error()))
+		return nil, err
 	}
-	if s.err != nil {
-		return nil, s.err
-	}
-	c := goredis.NewClient(client)
 	saver, err := redis.New(c, opts...)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return saver, nil
+}
+
+// redisClient returns the client that a URL names: of one server, or of a cluster.
+func redisClient(s *settings) (goredis.UniversalClient, error) {
+	cluster := s.yes("cluster")
+	u := *s.u
+	u.RawQuery = s.values.Encode()
+	var one *goredis.Options
+	var many *goredis.ClusterOptions
+	var err error
+	if cluster {
+		many, err = goredis.ParseClusterURL(u.String())
+	} else {
+		one, err = goredis.ParseURL(u.String())
+	}
+	if err != nil {
+		s.err = errors.Join(s.err, s.bad(err.Error()))
+	}
+	switch {
+	case s.err != nil:
+		return nil, s.err
+	case cluster:
+		return goredis.NewClusterClient(many), nil
+	}
+	return goredis.NewClient(one), nil
 }

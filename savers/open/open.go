@@ -5,6 +5,7 @@
 //	file:///var/lib/app/threads                      package savers/file, a folder
 //	sqlite:///var/lib/app/threads.db                 package savers/sqlite, a file
 //	redis://user:password@host:6379/0                package savers/redis; rediss:// for TLS
+//	redis://host:6379/?cluster=true&addr=host2:6379  the same, on a cluster
 //	mysql://user:password@host:3306/database         package savers/mysql
 //	postgres://user:password@host:5432/database      package savers/postgres
 //

@@ -80,6 +80,12 @@ func TestRedis(t *testing.T) {
 	remembers(t, "redis://"+addr+"/0?accept_weaker=true&ttl=1h&prefix="+url.QueryEscape(prefix), true)
 }
 
+func TestRedisCluster(t *testing.T) {
+	addrs, prefix := testenv.RedisCluster(t)
+	q := url.Values{"cluster": {"true"}, "accept_weaker": {"true"}, "prefix": {prefix}, "addr": addrs[1:]}
+	remembers(t, "redis://"+addrs[0]+"?"+q.Encode(), true)
+}
+
 func TestMySQL(t *testing.T) {
 	config, err := mysqldriver.ParseDSN(testenv.MySQL(t))
 	if err != nil {
