@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -107,6 +108,12 @@ func benches() map[string]func(t *testing.T, b *bench) {
 			t.Helper()
 			b.server = testenv.StartRedis(t, true)
 			b.via = func(addr string) string { return "redis://" + addr }
+		},
+		"redis cluster": func(t *testing.T, b *bench) { // whose nodes are not killed: they keep nothing
+			t.Helper()
+			addrs, prefix := testenv.RedisCluster(t)
+			q := url.Values{"cluster": {"true"}, "accept_weaker": {"true"}, "prefix": {prefix}, "addr": addrs[1:]}
+			b.url = "redis://" + addrs[0] + "?" + q.Encode()
 		},
 		"mysql":                    furnishMySQL,
 		"postgres":                 furnishPostgres,

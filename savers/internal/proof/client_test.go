@@ -1,13 +1,16 @@
 package proof_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // client does random things to threads, one after another, and takes down what came of them.
@@ -88,15 +91,21 @@ func (c *client) choose(k *known) operation {
 			o.Namespace = "child"
 		}
 		return o
-	case n < 20:
+	case n < 18:
 		return operation{Kind: doVersions}
-	case n < 26:
+	case n < 20:
+		return operation{Kind: doDelete}
+	case n < 23:
+		return operation{Kind: doPrune}
+	case n < 25:
+		return operation{Kind: doImport, After: newID(), ID: newID(), Task: "a=" + newID()[30:]}
+	case n < 30:
 		o := operation{Kind: doRelease}
 		if n%2 == 0 {
 			o.After = k.head
 		}
 		return o
-	case k.run == nil || n < 34:
+	case k.run == nil || n < 38:
 		return c.opening(k)
 	}
 	return c.running(k.run, n)
@@ -116,14 +125,14 @@ func (c *client) running(r *held, n int) operation {
 	case n < 50:
 		task := string(rune('a'+c.random.IntN(4))) + "=" + newID()[30:]
 		return operation{Kind: doPut, Fence: r.fence, Base: r.base, Task: task}
-	case n < 54:
+	case n < 57:
 		return operation{Kind: doPut, Fence: r.fence, End: true}
-	case n < 62:
+	case n < 64:
 		return operation{Kind: doAppend, Namespace: "child", ID: newID(), After: r.child, Fence: r.fence}
-	case n < 68:
+	case n < 69:
 		return operation{Kind: doAppend, ID: newID(), After: r.before, Fence: r.fence, Base: r.base} // behind the head
 	}
-	return operation{Kind: doAppend, ID: newID(), After: r.head, Fence: r.fence, Base: r.base, End: n > 96, Release: n > 98}
+	return operation{Kind: doAppend, ID: newID(), After: r.head, Fence: r.fence, Base: r.base, End: n > 87, Release: n > 96}
 }
 
 // call makes a call and notes when it began, what it answered and when.
@@ -180,6 +189,9 @@ func (c *client) send(ctx context.Context, o *operation) error {
 		}
 		o.Answer = answer{Outcome: ok}
 		return c.saver.PutWrites(ctx, p)
+	case doDelete, doImport, doPrune:
+		o.Answer = answer{Outcome: ok}
+		return c.sendWhole(ctx, o)
 	case doLoad:
 		chain, err := c.saver.Load(ctx, checkpoint.Place{Thread: o.Thread, Namespace: o.Namespace})
 		o.Answer = loaded(&chain)
@@ -197,9 +209,46 @@ func (c *client) send(ctx context.Context, o *operation) error {
 	return err
 }
 
+// sendWhole sends what is done to a thread as a whole.
+func (c *client) sendWhole(ctx context.Context, o *operation) error {
+	switch o.Kind {
+	case doDelete:
+		return c.saver.Delete(ctx, o.Thread)
+	case doPrune:
+		_, err := c.saver.Prune(ctx, o.Thread, checkpoint.Keep{Last: 1 + c.random.IntN(2)})
+		return err
+	}
+	return c.saver.Import(ctx, o.Thread, func(yield func(checkpoint.Item, error) bool) {
+		first, last := record(checkpoint.ID{}, parse(o.After)), record(parse(o.After), parse(o.ID))
+		first.Seq, last.Seq, last.Commits = 1, 2, first.ID
+		write := checkpoint.Write{Base: last.ID, Task: "a", Kind: checkpoint.Result, Payload: []byte(o.Task)}
+		_ = yield(checkpoint.Item{Thread: &checkpoint.Thread{ID: o.Thread, Status: checkpoint.Running}}, nil) &&
+			yield(checkpoint.Item{Record: &checkpoint.NamespaceRecord{Record: first}}, nil) &&
+			yield(checkpoint.Item{Record: &checkpoint.NamespaceRecord{Record: last}}, nil) &&
+			yield(checkpoint.Item{Write: &write}, nil)
+	})
+}
+
+// record returns a record that is a base of its own. Its state is its id.
+func record(after, id checkpoint.ID) checkpoint.Record {
+	r := checkpoint.Record{ID: id, Parent: after, Base: id, Line: id, Source: checkpoint.Loop, Snapshot: after.IsZero()}
+	r.Payload = payload(&r)
+	return r
+}
+
+// payload returns the payload that a record has to have: the state, or the change that makes it.
+func payload(r *checkpoint.Record) []byte {
+	if r.Snapshot {
+		return wire.AppendString(wire.AppendString(wire.AppendMapLen(nil, 1), "id"), r.ID.String())
+	}
+	b := wire.AppendInt(wire.AppendArrayLen(nil, 2), 0)
+	b = wire.AppendString(wire.AppendMapLen(b, 1), "id")
+	return wire.AppendString(wire.AppendInt(wire.AppendArrayLen(b, 2), 0), r.ID.String())
+}
+
 func (c *client) sendAppend(ctx context.Context, o *operation) error {
-	id, after := parse(o.ID), parse(o.After)
-	r := checkpoint.Record{ID: id, Parent: after, Base: id, Line: id, Source: checkpoint.Loop, Snapshot: after.IsZero(), Payload: []byte(o.ID)}
+	after := parse(o.After)
+	r := record(after, parse(o.ID))
 	a := checkpoint.Append{
 		Thread: o.Thread, Namespace: o.Namespace, After: after, Fence: parse(o.Fence), Lease: long, End: o.End, Release: o.Release,
 	}
@@ -216,7 +265,8 @@ func (c *client) sendAppend(ctx context.Context, o *operation) error {
 	return err
 }
 
-// loaded is what a client sees of a chain: all of it, as every log here has one snapshot, its first record.
+// loaded is what a client sees of a chain: all of it, as every log here has one snapshot, its first record, until it is
+// pruned.
 func loaded(chain *checkpoint.Chain) answer {
 	a := answer{Outcome: ok}
 	if len(chain.Records) == 0 {
@@ -224,8 +274,8 @@ func loaded(chain *checkpoint.Chain) answer {
 	}
 	for _, r := range chain.Records {
 		a.Log += r.ID.String() + " "
-		if string(r.Payload) != r.ID.String() {
-			a.Log += "with the payload of " + string(r.Payload) + " "
+		if !bytes.Equal(r.Payload, payload(&r)) {
+			a.Log += fmt.Sprintf("with the payload %x ", r.Payload)
 		}
 	}
 	last := chain.Records[len(chain.Records)-1]
@@ -248,13 +298,17 @@ func (c *client) learn(k *known, o *operation) {
 	done := o.Answer.Outcome == ok
 	switch {
 	case o.Answer.Outcome == unknown:
-		if !o.Release && o.Kind != doRelease {
+		if !o.Release && (o.Kind == doOpen || o.Kind == doAppend || o.Kind == doPut) {
 			again := *o
 			k.again = &again
 		}
 		k.run = nil
 	case o.Kind == doLoad && o.Namespace == "" && done:
 		k.head, k.base = head(o.Answer.Log), o.Answer.Base
+	case o.Kind == doDelete && done:
+		*k = known{}
+	case o.Kind == doImport && done:
+		k.head, k.base = o.ID, o.ID
 	case o.Kind == doOpen && done:
 		k.head, k.base = o.ID, o.Base
 		k.run = &held{fence: o.ID, head: o.ID, before: o.After, base: o.Base}

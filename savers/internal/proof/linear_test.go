@@ -3,6 +3,7 @@ package proof_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -215,6 +216,61 @@ func (u *unfenced) PutWrites(ctx context.Context, w checkpoint.PutWrites) error 
 	return u.Saver.PutWrites(ctx, w)
 }
 
+// undying is a saver that does not delete what it says it deletes.
+type undying struct{ checkpoint.Saver }
+
+func (u undying) Delete(ctx context.Context, thread string) error {
+	for t, err := range u.Threads(ctx, checkpoint.ThreadQuery{Prefix: thread}) {
+		if err == nil && t.Holder != "" {
+			err = &checkpoint.BusyError{Thread: thread}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// careless is a saver that imports without what is pending.
+type careless struct{ checkpoint.Saver }
+
+func (c careless) Import(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error {
+	return c.Saver.Import(ctx, thread, func(yield func(checkpoint.Item, error) bool) {
+		for item, err := range items {
+			if item.Write == nil && !yield(item, err) {
+				return
+			}
+		}
+	})
+}
+
+// greedy is a saver whose prune takes what is pending, too.
+type greedy struct{ checkpoint.Saver }
+
+func (g greedy) Prune(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
+	done, err := g.Saver.Prune(ctx, thread, keep)
+	if err != nil {
+		return done, err
+	}
+	var items []checkpoint.Item
+	for item, err := range g.Export(ctx, thread, 0) {
+		if err != nil {
+			return done, nil // it has no open version
+		}
+		items = append(items, item)
+	}
+	if _, err = g.Release(ctx, thread, checkpoint.ID{}); err == nil {
+		err = careless(g).Import(ctx, thread, func(yield func(checkpoint.Item, error) bool) {
+			for _, item := range items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+		})
+	}
+	return done, err
+}
+
 // What is wrong on purpose has to be found, or else nothing that was found to be right means anything.
 func TestWrongSaversAreNotLinearizable(t *testing.T) {
 	for name, wrap := range map[string]func(checkpoint.Saver) checkpoint.Saver{
@@ -223,6 +279,9 @@ func TestWrongSaversAreNotLinearizable(t *testing.T) {
 		"shows what was": func(s checkpoint.Saver) checkpoint.Saver {
 			return &stale{Saver: s, last: make(map[checkpoint.Place]checkpoint.Chain)}
 		},
+		"deletes nothing":               func(s checkpoint.Saver) checkpoint.Saver { return undying{s} },
+		"imports nothing that pends":    func(s checkpoint.Saver) checkpoint.Saver { return careless{s} },
+		"prunes what pends into a copy": func(s checkpoint.Saver) checkpoint.Saver { return greedy{s} },
 		"has no fence": func(s checkpoint.Saver) checkpoint.Saver {
 			return &unfenced{Saver: s, fence: make(map[string]checkpoint.ID)}
 		},
@@ -239,6 +298,30 @@ func TestWrongSaversAreNotLinearizable(t *testing.T) {
 			}
 			t.Errorf("%d histories: got them all linearizable, want one that is not", r.Seed+1)
 		})
+	}
+}
+
+// Every kind of call must succeed now and then, or else nothing that is said of it means anything.
+func TestHistoriesHaveEveryKindOfCall(t *testing.T) {
+	done := make(map[string]int)
+	short := 0
+	for seed := range uint64(50) {
+		for _, o := range (round{Threads: []string{"t"}, Clients: 4, Ops: 30, Seed: seed}).takeTurns(memory.New()) {
+			if o.Answer.Outcome == ok {
+				done[o.Kind]++
+			}
+			if o.Kind == doLoad && o.Answer.Seq > size(o.Answer.Log) {
+				short++
+			}
+		}
+	}
+	for _, kind := range []string{doOpen, doAppend, doPut, doLoad, doRelease, doVersions, doDelete, doImport, doPrune} {
+		if done[kind] < 5 {
+			t.Errorf("%s: %d calls succeeded, want more", kind, done[kind])
+		}
+	}
+	if t.Log(done, short, "loads of a pruned log"); short == 0 {
+		t.Error("no load shows that a prune took anything")
 	}
 }
 

@@ -17,6 +17,9 @@ const (
 	doLoad     = "load"
 	doRelease  = "release"
 	doVersions = "versions"
+	doDelete   = "delete"
+	doImport   = "import"
+	doPrune    = "prune"
 )
 
 // What came of it.
@@ -62,6 +65,7 @@ type thread struct {
 	fence, base string
 	writes      string
 	holder      string // "" when no lease lives
+	pruned      bool   // old records may have gone; the logs have them still
 }
 
 func head(log string) string {
@@ -97,6 +101,13 @@ func (t thread) do(o *operation) (answer, thread) {
 		return t.doLoad(o), t
 	case doRelease:
 		return t.doRelease(o)
+	case doDelete, doPrune:
+		return t.doRemove(o)
+	case doImport:
+		if t.open {
+			return answer{Outcome: conflict}, t
+		}
+		return answer{Outcome: ok}, thread{versions: t.versions + 1, open: true, root: o.After + " " + o.ID + " ", base: o.ID, writes: o.Task + " "}
 	}
 	a := answer{Outcome: ok, Version: t.versions}
 	if t.open {
@@ -183,6 +194,62 @@ func (t thread) doRelease(o *operation) (answer, thread) {
 	return answer{Outcome: ok, Version: t.versions, Seq: size(t.root), Base: head(t.root)}, thread{versions: t.versions}
 }
 
+// doRemove deletes the thread, after which there is none, or prunes it, which changes neither heads nor what is pending.
+func (t thread) doRemove(o *operation) (answer, thread) {
+	switch {
+	case t.holder != "":
+		return answer{Outcome: busy}, t
+	case o.Kind == doDelete:
+		return answer{Outcome: ok}, thread{}
+	case t.versions == 0:
+		return answer{Outcome: missing}, t
+	}
+	t.pruned = t.open
+	return answer{Outcome: ok}, t
+}
+
+// allows reports whether a thread may answer so. Of one that was pruned it is not said which of the records before a head
+// are there: what is shown is of the log, in its order, up to the head, and an append that is sent again may not be known
+// any more.
+func (t thread) allows(o *operation, want answer) bool {
+	got := o.Answer
+	if o.AnyHolder {
+		want.Holder = got.Holder
+	}
+	if got == want || !t.pruned {
+		return got == want
+	}
+	switch o.Kind {
+	case doLoad:
+		if head(got.Log) != head(want.Log) || !within(got.Log, want.Log) {
+			return false
+		}
+		got.Log = want.Log
+	case doVersions, doRelease:
+		if got.Seq == 0 || got.Seq > want.Seq {
+			return false
+		}
+		got.Seq = want.Seq
+	case doOpen, doAppend:
+		_, next := t.do(o)
+		return want.Outcome == ok && next == t && got.Outcome == conflict && o.ID != head(t.root) && o.ID != head(t.child)
+	}
+	return got == want
+}
+
+// within reports whether a log has all of some, in their order.
+func within(some, log string) bool {
+	ids := strings.Fields(log)
+	for _, id := range strings.Fields(some) {
+		i := slices.Index(ids, id)
+		if i < 0 {
+			return false
+		}
+		ids = ids[i+1:]
+	}
+	return true
+}
+
 // forever is when calls return whose outcome is not known.
 const forever = int64(1) << 62
 
@@ -201,11 +268,9 @@ func linearizable(ops []operation, patience time.Duration) porcupine.CheckResult
 		Step: func(state, input, _ any) (bool, any) {
 			o := input.(*operation)
 			// A call of unknown outcome that did not happen is put last, where its effect is not seen.
-			want, next := state.(thread).do(o)
-			if o.AnyHolder {
-				want.Holder = o.Answer.Holder
-			}
-			return o.Answer.Outcome == unknown || o.Answer == want, next
+			before := state.(thread)
+			want, next := before.do(o)
+			return o.Answer.Outcome == unknown || before.allows(o, want), next
 		},
 	}, history, patience)
 }

@@ -11,7 +11,8 @@
 // Clients in several processes do random things to a few threads. When each call began and ended is told by one counter
 // that all of the processes share, so that no clock has to be trusted. Package porcupine then looks for an order of the
 // calls in which a plain model of a thread answers the same. A call whose outcome is not known, because its context
-// ended, may have happened at any time since, or never.
+// ended, may have happened at any time since, or never. Of a thread that was pruned the model says only that its heads,
+// and what is pending, are as they were, and that what is left of a log is of it.
 //
 // # Faults
 //
