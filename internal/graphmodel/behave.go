@@ -36,7 +36,6 @@ const (
 	replaceNotes
 	clearNotes
 	pushStack
-	setSpace
 )
 
 // doing is what one task is about.
@@ -91,6 +90,7 @@ type pick struct {
 	node int // or End
 	sent bool
 	job  Job
+	up   []pick // with Parent: what the graph around it is to do
 }
 
 // chooses returns what a route, or a node that routes, chooses. Once Count has come to the limit it goes forward only.
@@ -98,26 +98,37 @@ func (s *Spec) chooses(d doing, view State) []pick {
 	r := rand.New(rand.NewPCG(hash(s.Seed, "next", d.node, d.index, d.job, Text(view)), 2))
 	var open []int
 	for _, to := range s.targets(d.node) {
-		if view.Count < s.Limit || to == End || to > d.node {
+		if view.Count < s.Limit || to == End || to == Parent || to > d.node {
 			open = append(open, to)
 		}
 	}
 	var picks []pick
 	for i := range 1 + r.IntN(3) {
-		p := pick{node: open[r.IntN(len(open))]}
-		if p.node != End && s.Nodes[p.node].takes() {
-			p.sent, p.job = true, Job{fmt.Sprintf("%s.%d/%d", s.name(d.node), d.index, i), r.IntN(10)}
+		p := s.picked(r, open[r.IntN(len(open))], fmt.Sprintf("%s.%d/%d", s.name(d.node), d.index, i))
+		if p.node == Parent {
+			ups := s.outer.Nodes[s.place].Ups
+			for range 1 + r.IntN(2) {
+				p.up = append(p.up, s.outer.picked(r, ups[r.IntN(len(ups))], p.job.Name))
+			}
 		}
 		picks = append(picks, p)
 	}
 	return picks
 }
 
-// entering is what a subgraph begins with; space is the namespace of the call.
-func (s *Spec) entering(node int, view State, space string) []change {
+// picked is a choice of a node, with something to send if it takes that.
+func (s *Spec) picked(r *rand.Rand, node int, name string) pick {
+	p := pick{node: node}
+	if node >= 0 && s.Nodes[node].takes() {
+		p.sent, p.job = true, Job{name, r.IntN(10)}
+	}
+	return p
+}
+
+// entering is what a subgraph begins with.
+func (s *Spec) entering(node int, view State) []change {
 	return []change{
 		{what: addLog, text: fmt.Sprintf("in %08x", uint32(hash(s.Seed, "in", node, Text(view))))},
-		{what: setSpace, text: space},
 		{what: setDraft, text: "given"},
 	}
 }
@@ -219,7 +230,5 @@ func (c change) addOther(u *StateUpdate) {
 		u.Notes.Clear()
 	case pushStack:
 		u.Stack.Reduce(c.text)
-	case setSpace:
-		u.Space.Set(c.text)
 	}
 }

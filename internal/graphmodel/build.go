@@ -25,8 +25,10 @@ var questions = [...]graph.Question[wire.String, wire.Int]{
 }
 
 // Build makes the graph, whose nodes do what they do to w. opts are those of Compile; a subgraph gets the limits among them.
-func (s *Spec) Build(w *World, opts ...graph.Option) (*App, error) {
-	b := &building{spec: s, world: w, opts: opts, g: graph.New("model", StateSchema), senders: map[int]graph.Sender[Job]{}}
+func (s *Spec) Build(w *World, opts ...graph.Option) (*App, error) { return s.build(w, nil, opts) }
+
+func (s *Spec) build(w *World, outer *building, opts []graph.Option) (*App, error) {
+	b := &building{spec: s, world: w, outer: outer, opts: opts, g: graph.New("model", StateSchema), senders: map[int]graph.Sender[Job]{}}
 	for i := range s.Nodes {
 		if err := b.node(i); err != nil {
 			return nil, err
@@ -39,6 +41,7 @@ func (s *Spec) Build(w *World, opts ...graph.Option) (*App, error) {
 type building struct {
 	spec    *Spec
 	world   *World
+	outer   *building // of a subgraph
 	opts    []graph.Option
 	g       *graph.Builder[State, StateUpdate]
 	senders map[int]graph.Sender[Job]
@@ -89,7 +92,7 @@ func (b *building) options(n *Node) []graph.NodeOption {
 // run is what a node does.
 func (b *building) run(ctx context.Context, i int, view State, job Job) (u StateUpdate, next graph.Next, err error) {
 	n, t := &b.spec.Nodes[i], graph.CurrentTask(ctx)
-	b.world.begin(t, view.Space)
+	b.world.begin(t)
 	d := doing{node: i, index: t.Index, job: job}
 	if !n.Late {
 		err = b.world.fail(t.Key, n)
@@ -140,20 +143,26 @@ func (b *building) sub(i int, opts []graph.NodeOption) error {
 			limits = append(limits, l)
 		}
 	}
-	child, err := n.Child.Build(b.world, append(limits, graph.Nested())...)
+	child, err := n.Child.build(b.world, b, append(limits, graph.Nested()))
 	if err != nil {
 		return fmt.Errorf("subgraph %s: %w", n.Name, err)
 	}
+	if n.Up {
+		opts = append(opts, graph.Targets(b.ids(n.Ups)...))
+	}
+	if n.Recalls {
+		opts = append(opts, graph.Remember())
+	}
+	if n.Same {
+		b.g.Subgraph(graph.ID(n.Name), child, opts...)
+		return nil
+	}
 	graph.Subgraph(b.g, graph.ID(n.Name), child,
-		func(ctx context.Context, view State) (StateUpdate, error) {
-			space := graph.CurrentTask(ctx).Key
-			if view.Space != "" {
-				space = view.Space + "/" + space
-			}
-			return update(b.spec.entering(i, view, space)), nil
+		func(_ context.Context, view State) (StateUpdate, error) {
+			return update(b.spec.entering(i, view)), nil
 		},
 		func(ctx context.Context, view, child State) (StateUpdate, error) {
-			b.world.begin(graph.CurrentTask(ctx), view.Space)
+			b.world.begin(graph.CurrentTask(ctx))
 			return update(b.spec.leaving(i, view, child)), nil
 		}, opts...)
 	return nil
@@ -162,7 +171,11 @@ func (b *building) sub(i int, opts []graph.NodeOption) error {
 func (b *building) next(picks []pick) graph.Next {
 	var next graph.Next
 	for _, p := range picks {
-		if p.sent {
+		switch {
+		case p.node == Parent:
+			next.Add(graph.ToParent(b.outer.next(p.up)))
+			continue
+		case p.sent:
 			next.Add(b.senders[p.node].Send(p.job))
 			continue
 		}

@@ -9,6 +9,7 @@ type following struct {
 	tasks []task
 	owed  []int
 	joins [][]bool
+	ups   []pick
 	stop  bool // a run is to stop after one of the nodes
 }
 
@@ -28,7 +29,11 @@ func (f *following) to(node int) {
 
 func (f *following) take(picks []pick) {
 	for _, p := range picks {
-		if p.node != End {
+		switch p.node {
+		case End:
+		case Parent:
+			f.ups = append(f.ups, p.up...)
+		default:
 			f.add(task{node: p.node, sent: p.sent, job: p.job})
 		}
 	}

@@ -32,7 +32,6 @@ type State struct {
 	Text  string
 	Notes []string `graph:"append"`
 	Stack []string `graph:"reduce=push"`
-	Space string   `graph:"last"` // of a subgraph: the namespace of the call; not part of what is compared
 }
 
 // Item is an element of a keyed list.
@@ -60,7 +59,6 @@ func push(old []string, in string) []string {
 
 // Text writes a state down, so that equal states are equal texts. An empty list and none are the same.
 func Text(s State) string {
-	s.Space = ""
 	return fmt.Sprintf("%+v", s)
 }
 

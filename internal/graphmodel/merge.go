@@ -21,6 +21,16 @@ type superstep struct {
 // conflict says that a task cannot be merged: with the task at other, or because its reducer breaks when that is negative.
 type conflict struct{ other int }
 
+// mergeAll applies several updates of one task.
+func (m *merged) mergeAll(step *superstep, task int, updates [][]change) *conflict {
+	for _, changes := range updates {
+		if c := m.merge(step, task, changes); c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
 // merge applies what the task at the given place of the superstep changes.
 func (m *merged) merge(step *superstep, task int, changes []change) *conflict {
 	last := -1 // of several Sets of one field in an update the last counts
@@ -78,8 +88,6 @@ func (m *merged) apply(c change) {
 		}
 	case setAny:
 		m.Any = m.Any || c.number > 0
-	case setSpace:
-		m.Space = c.text
 	case pushStack:
 		m.Stack = with(m.Stack, c.text)
 	default:

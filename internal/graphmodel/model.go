@@ -2,6 +2,7 @@ package graphmodel
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -47,11 +48,18 @@ type fate struct {
 
 // position is where a machine stands between two supersteps. It is a value.
 type position struct {
+	state    merged
+	step     int
+	due      []task
+	owed     []int
+	joins    [][]bool
+	recalled map[int]recalled // what subgraphs remember, by node
+}
+
+// recalled is what the last call of a subgraph came to.
+type recalled struct {
 	state merged
-	step  int
-	due   []task
-	owed  []int
-	joins [][]bool
+	below map[int]recalled
 }
 
 // task is one that is due.
@@ -73,13 +81,16 @@ type machine struct {
 	status string           // what the newest run came to: "" for one under way
 	commit func()           // called when a superstep is
 	done   bool
+
+	changes [][]change // of a subgraph over the same state: those of its tasks, in the order in which they merged
+	ups     []pick     // what it has the graph around it do
 }
 
 // slot is what is known of a task of the superstep under way.
 type slot struct {
 	task
 	ended    bool
-	changes  []change
+	changes  [][]change // of a subgraph over the same state several updates, else one
 	picks    []pick
 	asked    []string         // questions, in the order asked
 	answers  map[string]int64 // by question
@@ -117,7 +128,7 @@ func (m *Model) Invoke() Outcome {
 	m.line()
 	m.enter(m.step + 1)
 	m.made()
-	m.slots[slotName(task{node: Start})].changes = m.spec.input(m.inputs)
+	m.slots[slotName(task{node: Start})].changes = [][]change{m.spec.input(m.inputs)}
 	return m.loop(false)
 }
 
@@ -130,7 +141,7 @@ func (m *Model) line() {
 
 // enter makes Start due at a step, and done.
 func (m *machine) enter(step int) {
-	m.position = position{state: m.state, step: step, due: []task{{node: Start}}, joins: m.noJoins()}
+	m.position = position{state: m.state, step: step, due: []task{{node: Start}}, joins: m.noJoins(), recalled: m.recalled}
 	m.slots = map[string]*slot{slotName(task{node: Start}): {task: task{node: Start}, ended: true}}
 }
 
@@ -184,7 +195,7 @@ func (m *machine) pay() (out Outcome, ok bool) {
 			return m.fails("route "+m.spec.name(n), nil), false
 		}
 	}
-	m.due, m.owed = next.turn(), nil
+	m.due, m.owed, m.ups = next.turn(), nil, append(m.ups, next.ups...)
 	if len(m.due) == 0 {
 		m.done = true
 		return m.outcome("finished"), false
@@ -388,7 +399,7 @@ func (m *machine) attempt(sl *slot, n *Node, key string) (final bool) {
 		sl.panicked = n.Panics
 		return n.Panics
 	}
-	sl.ended, sl.changes = true, m.spec.does(d, m.state.State)
+	sl.ended, sl.changes = true, [][]change{m.spec.does(d, m.state.State)}
 	if n.routes() {
 		sl.picks = m.spec.chooses(d, m.state.State)
 	}
@@ -403,8 +414,16 @@ func (m *machine) performChild(sl *slot, key string, answered bool) (final bool)
 	if c == nil {
 		c = &machine{spec: n.Child, fate: m.fate, name: key, commit: func() {}}
 		sl.child = c
+		if r, ok := m.recalled[sl.node]; ok {
+			c.state, c.recalled = r.state, r.below
+		}
+		if n.Same {
+			c.state = m.state
+		}
 		c.enter(0)
-		c.slots[slotName(task{node: Start})].changes = m.spec.entering(sl.node, m.state.State, "")
+		if !n.Same {
+			c.slots[slotName(task{node: Start})].changes = [][]change{m.spec.entering(sl.node, m.state.State)}
+		}
 		out = c.loop(false)
 	} else {
 		if !c.done {
@@ -414,7 +433,10 @@ func (m *machine) performChild(sl *slot, key string, answered bool) (final bool)
 	sl.below = out.Waiting
 	switch {
 	case c.done:
-		sl.ended, sl.changes = true, m.spec.leaving(sl.node, m.state.State, c.state.State)
+		sl.ended, sl.picks, sl.changes = true, c.ups, c.changes
+		if !n.Same {
+			sl.changes = [][]change{m.spec.leaving(sl.node, m.state.State, c.state.State)}
+		}
 	case out.Failed != "":
 		sl.failed = true
 		sl.panicked = out.panicked
@@ -456,7 +478,7 @@ func (m *machine) settle(slots []*slot) (stop bool, out *Outcome) {
 		if sl.beaten {
 			continue
 		}
-		switch c := state.merge(step, i, sl.changes); {
+		switch c := state.mergeAll(step, i, sl.changes); {
 		case c == nil:
 		case c.other < 0:
 			return fails(fmt.Sprintf("node %s.%d", m.spec.name(sl.node), sl.index), m.spec.name(sl.node))
@@ -465,7 +487,9 @@ func (m *machine) settle(slots []*slot) (stop bool, out *Outcome) {
 			return fails(fmt.Sprintf("conflict %s %s", a, b), a, b)
 		}
 	}
-	state.end(step)
+	if m.due[0].node != Start || len(slots[0].changes) > 0 { // else a subgraph over the same state begins
+		state.end(step)
+	}
 	next := &following{machine: m, view: &state}
 	for _, t := range m.due {
 		if _, ran := m.slots[slotName(t)]; !ran {
@@ -485,10 +509,31 @@ func (m *machine) settle(slots []*slot) (stop bool, out *Outcome) {
 		}
 		left[sl.node] = true
 	}
-	m.position = position{state: state, step: m.step + 1, due: next.turn(), owed: next.owed, joins: next.joins}
+	m.remember(slots)
+	m.ups = append(m.ups, next.ups...)
+	m.position = position{state: state, step: m.step + 1, due: next.turn(), owed: next.owed, joins: next.joins, recalled: m.recalled}
 	m.slots, m.pass = nil, nil
 	m.commit()
 	return next.stop, nil
+}
+
+// remember keeps what the superstep that is merged leaves for others: what its subgraphs came to, and its changes.
+func (m *machine) remember(slots []*slot) {
+	for _, sl := range slots {
+		if sl.beaten {
+			continue
+		}
+		for _, changes := range sl.changes {
+			m.changes = append(m.changes, slices.DeleteFunc(slices.Clone(changes), func(c change) bool { return c.what == setDraft }))
+		}
+		if sl.child != nil && m.spec.Nodes[sl.node].Recalls {
+			m.recalled = maps.Clone(m.recalled)
+			if m.recalled == nil {
+				m.recalled = map[int]recalled{}
+			}
+			m.recalled[sl.node] = recalled{sl.child.state, sl.child.recalled}
+		}
+	}
 }
 
 // stops reports whether a stop holds what is about to run.
@@ -569,7 +614,7 @@ func (m *Model) ForkAs(at, node int) bool {
 	m.position = m.Trace[at].at
 	m.due, m.owed, m.joins, m.base = []task{{node: node}}, nil, m.noJoins(), -1
 	m.edits++
-	sl := &slot{task: task{node: node}, ended: true, changes: m.spec.edit(m.edits)}
+	sl := &slot{task: task{node: node}, ended: true, changes: [][]change{m.spec.edit(m.edits)}}
 	m.slots = map[string]*slot{slotName(sl.task): sl}
 	if _, out := m.settle([]*slot{sl}); out != nil {
 		*m.machine, m.base = before, base

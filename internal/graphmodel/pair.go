@@ -164,7 +164,7 @@ func (p *Pair) answers(ctx context.Context, at Thread, texts []string) (opts []g
 
 // compare compares what a call came to.
 func (p *Pair) compare(ctx context.Context, what string, want Outcome, res Result, err error) error {
-	p.said, p.last = append(p.said, what), res.Checkpoint
+	p.said, p.last = append(p.said, fmt.Sprintf("%s: %s %q, due %v", what, want.Status, want.Failed, want.Next)), res.Checkpoint
 	if failed := failure(err); failed != want.Failed {
 		return fmt.Errorf("%s: got the failure %q of error %w, want %q", what, failed, err, want.Failed)
 	}

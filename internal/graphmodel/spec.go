@@ -17,14 +17,18 @@ type Spec struct {
 	BeforeRoute bool
 	Limit       int64 // loops end when State.Count has come to this
 
+	outer *Spec // of a subgraph that sends it on: where it is a node
+	place int   // and which
+
 	// Exact says that what a run comes to depends on which attempts fail: a crash that uses one up changes the result.
 	Exact bool
 }
 
-// End and Start stand for those of package graph.
+// End, Start and Parent stand for those of package graph.
 const (
-	End   = -1
-	Start = -2
+	End    = -1
+	Start  = -2
+	Parent = -3
 )
 
 // Fan is a join or any-of join.
@@ -67,6 +71,10 @@ type Node struct {
 	Clashes int  // 1, 2: they set Text, both of them until the world is mended
 	Booms   bool // it breaks the reducer until the world is mended
 	Child   *Spec
+	Same    bool  // the child is over the same state
+	Recalls bool  // it remembers
+	Up      bool  // the child chooses what follows, among
+	Ups     []int // these
 }
 
 // takes reports whether the node takes what is sent.
@@ -87,6 +95,7 @@ type drawing struct {
 	*Spec
 	rand  *rand.Rand
 	depth int
+	same  bool // as the state of the graph around it
 }
 
 func (d *drawing) chance(percent int) bool { return d.rand.IntN(100) < percent }
@@ -122,18 +131,48 @@ func (d *drawing) node(i int) Node {
 	case p < 34:
 		n.Kind = Routing
 	case p < 46 && d.depth < 2:
-		n.Kind = Sub
-		child := &drawing{Spec: &Spec{Seed: d.rand.Uint64() >> 8}, depth: d.depth + 1}
-		child.rand = rand.New(rand.NewPCG(child.Seed, uint64(child.depth)))
-		child.draw(1 + child.rand.IntN(3))
-		n.Child = child.Spec
-		d.Exact = d.Exact || child.Exact
+		d.sub(&n, i)
 	}
 	n.Deferred = d.chance(10)
 	n.Before = d.chance(10)
 	n.After = d.chance(10)
 	n.Retry = d.rand.IntN(3)
 	return n
+}
+
+// sub draws a subgraph.
+func (d *drawing) sub(n *Node, i int) {
+	n.Kind, n.Same, n.Up = Sub, d.chance(35), d.chance(30)
+	n.Recalls = !n.Same && d.chance(35)
+	child := &drawing{Spec: &Spec{Seed: d.rand.Uint64() >> 8}, depth: d.depth + 1, same: n.Same}
+	child.rand = rand.New(rand.NewPCG(child.Seed, uint64(child.depth)))
+	if n.Up {
+		child.outer, child.place = d.Spec, i
+		child.drawChain(1 + child.rand.IntN(3))
+	} else {
+		child.draw(1 + child.rand.IntN(3))
+	}
+	n.Child = child.Spec
+	d.Exact = d.Exact || child.Exact
+}
+
+// drawChain draws a subgraph of which nothing is due when its last node chooses what the graph around it is to do.
+func (d *drawing) drawChain(n int) {
+	d.Limit = int64(3 + d.rand.IntN(12))
+	for i := range n {
+		d.Nodes = append(d.Nodes, Node{Name: string(rune('a' + i)), Before: d.chance(15), After: d.chance(15), Retry: d.rand.IntN(3)})
+		if i < n-1 {
+			d.Nodes[i].Edges = []int{i + 1}
+		}
+	}
+	last := &d.Nodes[n-1]
+	if d.chance(50) {
+		last.Kind = Routing
+	}
+	last.Targets = []int{Parent, End}
+	d.Entry = []int{0}
+	d.stops()
+	d.faults()
 }
 
 // enter draws what leaves Start.
@@ -157,7 +196,11 @@ func (d *drawing) reach(i int) {
 		}
 	}
 	from := &d.Nodes[d.rand.IntN(i)]
-	if d.Nodes[i].takes() || d.chance(40) {
+	if from.Up && (d.Nodes[i].takes() || d.chance(50)) {
+		from.Ups = append(from.Ups, i)
+		return
+	}
+	if d.Nodes[i].takes() || !from.Up && d.chance(40) {
 		from.Targets = append(from.Targets, i)
 		return
 	}
@@ -170,6 +213,11 @@ func (d *drawing) link(i int) {
 	for to := i + 1; to < len(d.Nodes); to++ {
 		if d.chance(10) && !d.Nodes[to].takes() && !slices.Contains(n.Edges, to) {
 			n.Edges = append(n.Edges, to)
+		}
+	}
+	for to := i + 1; n.Up && to < len(d.Nodes); to++ {
+		if d.chance(20) && !slices.Contains(n.Ups, to) {
+			n.Ups = append(n.Ups, to)
 		}
 	}
 	if len(n.Targets) == 0 && !n.routes() {
@@ -185,6 +233,10 @@ func (d *drawing) link(i int) {
 // leave gives node i a way to the end that is open when loops have to end.
 func (d *drawing) leave(i int) {
 	n := &d.Nodes[i]
+	if n.Up {
+		n.Ups = append(n.Ups, End)
+		return
+	}
 	if len(n.Targets) > 0 || n.routes() {
 		n.Targets = append(n.Targets, End)
 		return
@@ -246,7 +298,7 @@ func (d *drawing) faults() {
 	clashes := 0
 	for i := range d.Nodes {
 		n := &d.Nodes[i]
-		if n.Kind == Plain && d.chance(25) && !slices.ContainsFunc(d.Nodes[:i], func(o Node) bool { return o.Owner }) {
+		if n.Kind == Plain && !d.same && d.chance(25) && !slices.ContainsFunc(d.Nodes[:i], func(o Node) bool { return o.Owner }) {
 			n.Owner = true
 		}
 		if d.depth == 0 && d.chance(12) && len(n.Targets) > 0 && !n.routes() {
@@ -294,6 +346,8 @@ func (s *Spec) name(i int) string {
 		return "__end__"
 	case Start:
 		return "__start__"
+	case Parent:
+		return "__parent__"
 	}
 	return s.Nodes[i].Name
 }
@@ -355,13 +409,13 @@ func (s *Spec) text(indent string) string {
 			name string
 		}{
 			{n.Deferred, "deferred"}, {n.Before, "before"}, {n.After, "after"}, {n.AtOnce, "at once"}, {n.Named, "named"},
-			{n.Panics, "panics"}, {n.Late, "late"}, {n.Owner, "owner"}, {n.Booms, "booms"},
+			{n.Panics, "panics"}, {n.Late, "late"}, {n.Owner, "owner"}, {n.Booms, "booms"}, {n.Same, "same state"}, {n.Recalls, "remembers"},
 		} {
 			if f.is {
 				out += " " + f.name
 			}
 		}
-		out += fmt.Sprintf(" asks %d, fails %d, attempts %d, astray %d, clashes %d\n", n.Asks, n.Fails, n.Retry, n.Astray, n.Clashes)
+		out += fmt.Sprintf(" asks %d, fails %d, attempts %d, astray %d, clashes %d, ups %v\n", n.Asks, n.Fails, n.Retry, n.Astray, n.Clashes, n.Ups)
 		if n.Child != nil {
 			out += n.Child.text(indent + "    ")
 		}

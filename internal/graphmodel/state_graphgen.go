@@ -31,7 +31,6 @@ type StateUpdate struct {
 	Text  state.Value[string]
 	Notes state.List[string]
 	Stack state.Reduce[string]
-	Space state.Value[string]
 }
 
 // String prints what u changes.
@@ -55,8 +54,7 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 		f.Draft.EqualUpdate(&u.Draft, &v.Draft) &&
 		f.Text.EqualUpdate(&u.Text, &v.Text) &&
 		f.Notes.EqualUpdate(&u.Notes, &v.Notes) &&
-		f.Stack.EqualUpdate(&u.Stack, &v.Stack) &&
-		f.Space.EqualUpdate(&u.Space, &v.Space)
+		f.Stack.EqualUpdate(&u.Stack, &v.Stack)
 }
 
 // StateDiff is how two values of State differ: each field says how the field of that name does.
@@ -76,7 +74,6 @@ type StateDiff struct {
 	Text  state.Change[string]
 	Notes state.ListChange[string]
 	Stack state.Change[[]string]
-	Space state.Change[string]
 }
 
 // StateDiffOf returns what became of before in after, with which it shares memory.
@@ -124,9 +121,6 @@ func StateDiffOf(before, after State) StateDiff {
 	if !wire.SameSlice(before.Stack, after.Stack) {
 		d.Stack = state.Changed(before.Stack, after.Stack)
 	}
-	if before.Space != after.Space {
-		d.Space = state.Changed(before.Space, after.Space)
-	}
 	return d
 }
 
@@ -161,14 +155,13 @@ func graphgenStateChanges(d *StateDiff) []state.FieldChange {
 		state.FieldChange{Field: "Text", Change: &d.Text},
 		state.FieldChange{Field: "Notes", Change: &d.Notes},
 		state.FieldChange{Field: "Stack", Change: &d.Stack},
-		state.FieldChange{Field: "Space", Change: &d.Space},
 	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &state.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0xa1ab55bee763a2b6,
+	Fingerprint: 0xd922a9a78de9df03,
 	Fields: []state.Field{
 		graphgenStateFields.Log.Field,
 		graphgenStateFields.Count.Field,
@@ -184,7 +177,6 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 		graphgenStateFields.Text.Field,
 		graphgenStateFields.Notes.Field,
 		graphgenStateFields.Stack.Field,
-		graphgenStateFields.Space.Field,
 	},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
@@ -211,7 +203,6 @@ var _ = struct {
 	Text  string
 	Notes []string
 	Stack []string
-	Space string
 }(State{})
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
@@ -230,7 +221,6 @@ var graphgenStateFields = struct {
 	Text  state.ValueField[string]
 	Notes state.ListField[string]
 	Stack state.ReduceField[[]string, string]
-	Space state.ValueField[string]
 }{
 	Log: state.ListField[string]{
 		Field: state.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
@@ -293,10 +283,6 @@ var graphgenStateFields = struct {
 		Input:  state.Str[string]{},
 		Reduce: push,
 	},
-	Space: state.ValueField[string]{
-		Field: state.Field{Name: "Space", Wire: "Space", Reducer: "last", Type: "string"},
-		Codec: state.Str[string]{},
-	},
 }
 
 // graphgenState is the State of one run.
@@ -318,7 +304,6 @@ type graphgenState struct {
 		Text  state.ValueCell[string]
 		Notes state.ListCell[string]
 		Stack state.ReduceCell[[]string, string]
-		Space state.ValueCell[string]
 	}
 }
 
@@ -326,7 +311,7 @@ type graphgenState struct {
 func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
 	l := new(graphgenState)
 	f := &graphgenStateFields
-	l.Init("State", opts, 15)
+	l.Init("State", opts, 14)
 	l.f.Any.Bind(&l.Core, &f.Any, &l.s.Any)
 	l.f.Best.Bind(&l.Core, &f.Best, &l.s.Best)
 	l.f.Count.Bind(&l.Core, &f.Count, &l.s.Count)
@@ -338,7 +323,6 @@ func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
 	l.f.Log.Bind(&l.Core, &f.Log, &l.s.Log)
 	l.f.Low.Bind(&l.Core, &f.Low, &l.s.Low)
 	l.f.Notes.Bind(&l.Core, &f.Notes, &l.s.Notes)
-	l.f.Space.Bind(&l.Core, &f.Space, &l.s.Space)
 	l.f.Stack.Bind(&l.Core, &f.Stack, &l.s.Stack)
 	l.f.Tags.Bind(&l.Core, &f.Tags, &l.s.Tags)
 	l.f.Text.Bind(&l.Core, &f.Text, &l.s.Text)
@@ -407,9 +391,6 @@ func (l *graphgenState) Merge(task2 int, u *StateUpdate) error {
 	if !u.Stack.IsZero() {
 		l.f.Stack.Merge(&u.Stack)
 	}
-	if !u.Space.IsZero() {
-		l.f.Space.Merge(&u.Space)
-	}
 	return l.End()
 }
 
@@ -437,8 +418,7 @@ func graphgenStateEqual(a, b State) bool {
 		a.Draft == b.Draft &&
 		a.Text == b.Text &&
 		wire.SameSlice(a.Notes, b.Notes) &&
-		wire.SameSlice(a.Stack, b.Stack) &&
-		a.Space == b.Space
+		wire.SameSlice(a.Stack, b.Stack)
 }
 
 func graphgenStateChanged(a, b State) []string {
@@ -462,7 +442,6 @@ func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
 		state.FieldChange{Field: "Text", Change: &u.Text},
 		state.FieldChange{Field: "Notes", Change: &u.Notes},
 		state.FieldChange{Field: "Stack", Change: &u.Stack},
-		state.FieldChange{Field: "Space", Change: &u.Space},
 	)
 }
 
@@ -483,7 +462,6 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 	f.Text.AppendUpdate(&w, &u.Text)
 	f.Notes.AppendUpdate(&w, &u.Notes)
 	f.Stack.AppendUpdate(&w, &u.Stack)
-	f.Space.AppendUpdate(&w, &u.Space)
 	return w.End()
 }
 
@@ -521,8 +499,6 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			f.Notes.ReadUpdate(&r, &u.Notes)
 		case "Stack":
 			f.Stack.ReadUpdate(&r, &u.Stack)
-		case "Space":
-			f.Space.ReadUpdate(&r, &u.Space)
 		default:
 			r.Unknown(key)
 		}

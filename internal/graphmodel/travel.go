@@ -18,6 +18,9 @@ func (p *Pair) Travel(ctx context.Context, rounds int) error {
 	if err := p.Run(ctx); err != nil {
 		return err
 	}
+	if n := p.World.Unended(); n > 0 && !p.spec.racy() {
+		return fmt.Errorf("%d tasks ran of whose end nothing was acknowledged", n)
+	}
 	before, err := p.history(ctx)
 	for range rounds {
 		if err != nil {
@@ -126,7 +129,7 @@ func (p *Pair) set(ctx context.Context, snaps []graph.Snapshot[State]) (out Outc
 			node := p.rand.IntN(len(p.spec.Nodes)+1) - 1
 			if node < 0 {
 				node = Start
-			} else if p.spec.Nodes[node].routes() {
+			} else if p.spec.Nodes[node].routes() || p.spec.Nodes[node].Up {
 				continue
 			}
 			return p.as(ctx, at, k, node)

@@ -2,6 +2,9 @@ package graphmodel
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync"
@@ -18,26 +21,20 @@ type World struct {
 	// Hook, when set, is called before each task and route with how many there have been.
 	Hook func(n int)
 
-	mu        sync.Mutex
-	ran       int
-	fails     map[string]int // by task key
-	astray    map[uint64]int // by node and state
-	mended    bool
-	line      checkpoint.ID
-	results   map[string]bool // acknowledged, by task key
-	committed map[place]int   // the newest acknowledged step
-	faults    []string        // what must not have happened
-}
-
-// place is a log on one line.
-type place struct {
-	line      checkpoint.ID
-	namespace string
+	mu     sync.Mutex
+	ran    int
+	fails  map[string]int // by task key
+	astray map[uint64]int // by node and state
+	mended bool
+	ended  map[string]bool            // tasks whose end was acknowledged, by key
+	tasks  map[string]bool            // those that ran
+	bases  map[checkpoint.ID][]string // the keys of the tasks that a record makes due
+	faults []string                   // what must not have happened
 }
 
 // NewWorld returns a World in which nothing has happened.
 func NewWorld() *World {
-	return &World{fails: map[string]int{}, astray: map[uint64]int{}, results: map[string]bool{}, committed: map[place]int{}}
+	return &World{fails: map[string]int{}, astray: map[uint64]int{}, ended: map[string]bool{}, tasks: map[string]bool{}, bases: map[checkpoint.ID][]string{}}
 }
 
 // Mend makes the nodes well that led to conflicts or broke a reducer.
@@ -61,17 +58,27 @@ func (w *World) Ran() int {
 	return w.ran
 }
 
-// begin takes down that a task runs, in the given namespace.
-func (w *World) begin(t graph.Task, namespace string) {
+// begin takes down that a task runs.
+func (w *World) begin(t graph.Task) {
 	w.mu.Lock()
-	if t.Key == "" {
-		w.faults = append(w.faults, fmt.Sprintf("task %s.%d of step %d has no key", t.Node, t.Index, t.Step))
+	if w.ended[t.Key] {
+		w.faults = append(w.faults, fmt.Sprintf("task %s.%d of step %d ran again, though its end was acknowledged", t.Node, t.Index, t.Step))
 	}
-	if w.results[t.Key] || w.committed[place{w.line, namespace}] >= t.Step {
-		w.faults = append(w.faults, fmt.Sprintf("task %s.%d of step %d in %q ran again; its result was acknowledged: %t", t.Node, t.Index, t.Step, namespace, w.results[t.Key]))
-	}
+	w.tasks[t.Key] = true
 	w.mu.Unlock()
 	w.count()
+}
+
+// Unended returns how many tasks ran whose end was never acknowledged.
+func (w *World) Unended() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key := range w.tasks {
+		if !w.ended[key] {
+			n++
+		}
+	}
+	return n
 }
 
 func (w *World) count() {
@@ -130,18 +137,20 @@ type watch struct {
 
 func (s *watch) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 	s.w.discard(a.Writes)
+	s.w.know(a.Namespace, a.Records)
 	done, err := s.Saver.Append(ctx, a)
 	if err != nil {
 		return done, err
 	}
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
-	if a.Open != nil {
-		s.w.line = a.Records[len(a.Records)-1].Line
-	}
 	for i := range a.Records {
-		at := place{a.Records[i].Line, a.Namespace}
-		s.w.committed[at] = max(s.w.committed[at], a.Records[i].Step)
+		if a.Records[i].Source == checkpoint.Resume {
+			continue // routes that were owed have answered: what was due is due
+		}
+		for _, key := range s.w.bases[a.Records[i].Commits] {
+			s.w.ended[key] = true
+		}
 	}
 	s.w.note(a.Writes)
 	return done, nil
@@ -157,10 +166,32 @@ func (s *watch) PutWrites(ctx context.Context, p checkpoint.PutWrites) error {
 	return err
 }
 
+// know takes down which tasks records make due. Deferred ones among them may not run; then their keys are never used.
+func (w *World) know(namespace string, records []checkpoint.Record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range records {
+		r := &records[i]
+		for _, t := range r.Due {
+			w.bases[r.ID] = append(w.bases[r.ID], taskKey(r.Line, namespace, r.Step+1, t.Node, uint64(t.Index)))
+		}
+	}
+}
+
+// taskKey is what graph.CurrentTask has as Key: it has to stay so, or stored threads run their tasks again.
+func taskKey(line checkpoint.ID, namespace string, step int, node string, index uint64) string {
+	b := append([]byte(nil), line[:]...)
+	b = append(binary.AppendUvarint(b, uint64(len(namespace))), namespace...)
+	b = binary.AppendUvarint(b, uint64(step))
+	b = append(binary.AppendUvarint(b, uint64(len(node))), node...)
+	sum := sha256.Sum256(binary.AppendUvarint(b, index))
+	return hex.EncodeToString(sum[:16])
+}
+
 func (w *World) note(writes []checkpoint.Write) {
 	for i := range writes {
-		if writes[i].Kind == checkpoint.Result {
-			w.results[writes[i].Task] = true
+		if writes[i].Kind == checkpoint.Result && writes[i].Name == "" { // those with a name are parts of one
+			w.ended[writes[i].Task] = true
 		}
 	}
 }
@@ -171,7 +202,7 @@ func (w *World) discard(writes []checkpoint.Write) {
 	defer w.mu.Unlock()
 	for i := range writes {
 		if writes[i].Kind == checkpoint.Discard {
-			delete(w.results, writes[i].Task)
+			delete(w.ended, writes[i].Task)
 		}
 	}
 }

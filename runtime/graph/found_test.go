@@ -230,3 +230,31 @@ func TestTheFirstWriteOfASubgraphIsTriedAgainWithItsRecord(t *testing.T) {
 	res = done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(res.Waiting[0], true)))
 	same(t, "log", res.State.Log, []string{"before", "beside", "given 1 1 asked+a", "after"})
 }
+
+// A subgraph over the same state that fails twice in one OnExit run keeps what it did before, for the next run.
+func TestASubgraphThatIsTriedAgainOnExitKeepsItsChanges(t *testing.T) {
+	var ran counter
+	fails := 2
+	inner := newWork()
+	inner.Node("a", func(context.Context, work) (update, error) { ran.add("a"); return logged("a"), nil })
+	inner.Node("bad", func(context.Context, work) (update, error) {
+		if fails--; fails >= 0 {
+			return update{}, errBroken
+		}
+		return logged("bad"), nil
+	})
+	inner.Edge(graph.Start, "a")
+	inner.Edge("a", "bad")
+	inner.Edge("bad", graph.End)
+	b := newWork()
+	b.Subgraph("sub", compile(t, inner, graph.Nested()), graph.Retry(graph.Backoff{Attempts: 2, Base: 1}))
+	b.Edge(graph.Start, "sub")
+	b.Edge("sub", graph.End)
+	th, _ := newThread(t, b)
+	if _, err := th.Invoke(t.Context(), input, graph.OnExit); !errors.Is(err, errBroken) {
+		t.Fatalf("got %v, want bad to fail", err)
+	}
+	res := done(t, graph.Finished)(th.Resume(t.Context()))
+	same(t, "log", res.State.Log, []string{"a", "bad"})
+	same(t, "runs", ran.counts(), map[string]int{"a": 1})
+}

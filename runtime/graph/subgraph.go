@@ -124,9 +124,12 @@ func runMapped[S, U, CS, CU any](
 // its end.
 func runOn[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (done bool, err error) {
 	err = c.loop()
+	before := sl.call // of an earlier attempt
 	sl.call = &call[U]{below: c.waiting()}
 	if err != nil || c.status != checkpoint.Done {
-		sl.call.parts = c.outer.parts
+		if sl.call.parts = c.outer.parts; before != nil {
+			sl.call.parts = append(slices.Clip(before.parts), c.outer.parts...)
+		}
 		switch {
 		case err != nil:
 		case c.status == checkpoint.Waiting:
