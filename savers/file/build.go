@@ -224,6 +224,9 @@ func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Keep) 
 	defer v.unlock()
 	var done checkpoint.Pruned
 	number := v.version().Number
+	if number == 1 && v.version().Empty() { // somebody is about to begin the thread
+		return done, ledger.NoThread(thread)
+	}
 	if done.Records, err = v.prune(keep); err != nil {
 		return checkpoint.Pruned{}, err
 	}
