@@ -8,9 +8,14 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
+// mostProven is how many nodes a graph may have for Compile to look at what they write: it keeps four bytes for each two of
+// them meanwhile.
+const mostProven = 4096
+
 // Writes declares which fields of the state the node's updates may change, by their Go names; none at all says that it
 // changes nothing. Compile then refuses a graph in which two nodes that always run in one superstep declare one field
-// that only one task may set: a conflict in every such run in which both do. Strict runs hold the node to it.
+// that only one task may set: a conflict in every such run in which both do. (In graphs of more than 4,096 nodes it does not look.) Strict runs hold the
+// node to it.
 //
 // The names are strings, since Compile knows the fields and refuses others; a node that does not declare what it writes is not
 // looked at. Of a subgraph node it is the fields that come back from it.
@@ -92,9 +97,6 @@ func (c *compiler[S, U]) checkWrites() {
 	}
 }
 
-// pair is two nodes that are certain to run in one superstep, by number.
-type pair [2]int
-
 // checkParallel reports nodes that are certain to run in one superstep and that declare a field which only one task of it may
 // set.
 //
@@ -105,30 +107,43 @@ type pair [2]int
 func (c *compiler[S, U]) checkParallel() {
 	g := c.g
 	var writers []int
+	if len(g.nodes) > mostProven {
+		return
+	}
 	for i := range g.nodes {
 		if len(g.nodes[i].writes) > 0 {
 			writers = append(writers, i)
 		}
 	}
-	var from map[pair]pair
+	var m *meetings
 	for i, a := range writers {
 		for _, b := range writers[i+1:] {
 			fields := c.contested(a, b)
 			if len(fields) == 0 {
 				continue
 			}
-			if from == nil {
-				from = c.certain()
+			if m == nil {
+				m = newMeetings(c.always())
 			}
-			if _, ok := from[pair{a, b}]; !ok {
+			origin, first, second := m.ways(a, b)
+			if first == nil {
 				continue
 			}
-			origin, ways := c.ways(from, pair{a, b})
-			c.fault("nodes %q and %q both write %s, which only one task may set, and always run in one superstep after %s (%s); "+
+			c.fault("nodes %q and %q both write %s, which only one task may set, and always run in one superstep after %s (%s, %s); "+
 				"let one of them write it, or give the field a reducer such as last",
-				string(g.nodes[a].id), string(g.nodes[b].id), strings.Join(fields, ", "), origin, ways)
+				string(g.nodes[a].id), string(g.nodes[b].id), strings.Join(fields, ", "), g.nodes[origin].id, c.way(origin, first), c.way(origin, second))
 		}
 	}
+}
+
+// way writes how a node is come to: x -> y -> a.
+func (c *compiler[S, U]) way(origin int, nodes []int) string {
+	var b strings.Builder
+	b.WriteString(c.g.nodes[origin].id.String())
+	for _, n := range nodes {
+		b.WriteString(" -> " + c.g.nodes[n].id.String())
+	}
+	return b.String()
 }
 
 // contested returns the fields that both nodes declare and only one task may set.
@@ -141,32 +156,6 @@ func (c *compiler[S, U]) contested(a, b int) []string {
 		}
 	}
 	return fields
-}
-
-// certain returns the pairs of nodes that are certain to run in one superstep, each with the pair that leads to it. It
-// walks two ways at once, from each node, and finds the shortest first.
-func (c *compiler[S, U]) certain() map[pair]pair {
-	next := c.always()
-	from := make(map[pair]pair)
-	var queue []pair
-	for i := range c.g.nodes {
-		queue = append(queue, pair{i, i})
-	}
-	for len(queue) > 0 {
-		at := queue[0]
-		queue = queue[1:]
-		for _, a := range next[at[0]] {
-			for _, b := range next[at[1]] {
-				to := pair{a, b}
-				if _, seen := from[to]; a == b || seen {
-					continue
-				}
-				from[to] = at
-				queue = append(queue, to)
-			}
-		}
-	}
-	return from
 }
 
 // always returns for each node those that are certain to run right after it.
@@ -183,13 +172,56 @@ func (c *compiler[S, U]) always() [][]int {
 	return next
 }
 
-// ways writes from where and how two nodes come to run in one superstep: x and x -> a, x -> b.
-func (c *compiler[S, U]) ways(from map[pair]pair, p pair) (origin ID, ways string) {
-	name := func(n int) string { return c.g.nodes[n].id.String() }
-	first, second := name(p[0]), name(p[1])
-	for p[0] != p[1] {
-		p = from[p]
-		first, second = name(p[0])+" -> "+first, name(p[1])+" -> "+second
+// meetings are the pairs of nodes that are certain to run in one superstep. A pair is the number of the one node times the count
+// of nodes, and the number of the other, which is greater.
+type meetings struct {
+	next [][]int // what is certain to run right after each node
+	from []int32 // by pair: the pair before it on the shortest ways, and 1 more; 0 when the two do not meet
+}
+
+// newMeetings walks two ways at once, from each node.
+func newMeetings(next [][]int) *meetings {
+	n := len(next)
+	m := &meetings{next: next, from: make([]int32, n*n)}
+	var queue []int32
+	for i := range n {
+		queue = append(queue, int32(i*n+i))
 	}
-	return c.g.nodes[p[0]].id, first + ", " + second
+	for len(queue) > 0 {
+		at := queue[0]
+		queue = queue[1:]
+		for _, a := range next[int(at)/n] {
+			for _, b := range next[int(at)%n] {
+				to := m.pair(a, b)
+				if a != b && m.from[to] == 0 {
+					m.from[to] = at + 1
+					queue = append(queue, to)
+				}
+			}
+		}
+	}
+	return m
+}
+
+func (m *meetings) pair(a, b int) int32 { return int32(min(a, b)*len(m.next) + max(a, b)) }
+
+// ways returns the node from which two others come to run in one superstep, and the ways that lead to them; no ways when they
+// do not.
+func (m *meetings) ways(a, b int) (origin int, first, second []int) {
+	n := len(m.next)
+	for a != b {
+		before := int(m.from[m.pair(a, b)]) - 1
+		if before < 0 {
+			return 0, nil, nil
+		}
+		first, second = append(first, a), append(second, b)
+		x, y := before/n, before%n
+		if !slices.Contains(m.next[x], a) || !slices.Contains(m.next[y], b) {
+			x, y = y, x // the two ways change sides in a pair
+		}
+		a, b = x, y
+	}
+	slices.Reverse(first)
+	slices.Reverse(second)
+	return a, first, second
 }

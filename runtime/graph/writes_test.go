@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -247,6 +248,26 @@ func TestCompileProvesWhatRunsComeTo(t *testing.T) {
 	}
 	if refused < graphs/10 || refused > graphs*9/10 {
 		t.Errorf("%d of %d graphs are refused, which proves little", refused, graphs)
+	}
+}
+
+func TestCompileProvesNothingOfHugeGraphs(t *testing.T) {
+	for _, nodes := range []int{4095, 4096} { // and Start
+		b := newWork()
+		writers(b, "a", "b")
+		edges(b, graph.Start, "a", graph.End)
+		edges(b, graph.Start, "b", graph.End)
+		var targets []graph.ID
+		for i := range nodes - 2 {
+			id := graph.ID(strconv.Itoa(i))
+			idlers(b, id)
+			b.Edge(id, graph.End)
+			targets = append(targets, id)
+		}
+		b.Route(graph.Start, choose("0"), targets...)
+		if _, err := b.Compile(); (err != nil) != (nodes == 4095) {
+			t.Errorf("%d nodes: got %v", nodes, err)
+		}
 	}
 }
 

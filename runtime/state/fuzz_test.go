@@ -59,7 +59,7 @@ func samples(tb testing.TB) (snapshot []byte, deltas [][]byte) {
 }
 
 // FuzzStored reads arbitrary bytes as a snapshot and two deltas: nothing may panic, and what is accepted comes to the same
-// with types and without.
+// with types and without. The diff of what was read before and after leads from the one to the other.
 func FuzzStored(f *testing.F) {
 	snapshot, deltas := samples(f)
 	f.Add(snapshot, deltas[0], deltas[1], false)
@@ -72,9 +72,11 @@ func FuzzStored(f *testing.F) {
 		if l.Decode(snapshot) != nil {
 			return
 		}
+		before := ref.EverythingSchema.Clone(l.View())
 		if l.Apply(first) != nil || l.Apply(second) != nil {
 			return
 		}
+		checkDecoded(t, before, l.View())
 		size, _ := l.Sizes()
 		want, err := l.AppendSnapshot(nil)
 		if err != nil {

@@ -1,7 +1,7 @@
 // Package lookalikes has states whose names are parts of the names that are generated for others.
 package lookalikes
 
-//go:generate go tool graphgen -type=State,StateFields,StateNew,state,Codec,CodecItem,StateUpdated
+//go:generate go tool graphgen -type=State,StateFields,StateNew,state,Codec,CodecItem,StateUpdated,StateChanges,Diff
 
 // State would like to have graphgenStateFields for itself.
 type State struct {
@@ -35,6 +35,16 @@ type CodecItem struct {
 
 // StateUpdated is nearly an update.
 type StateUpdated struct {
+	Item Item `graph:"last"`
+}
+
+// StateChanges would be graphgenStateChanges.
+type StateChanges struct {
+	Item Item `graph:"last"`
+}
+
+// Diff has the diff DiffDiff.
+type Diff struct {
 	Item Item `graph:"last"`
 }
 

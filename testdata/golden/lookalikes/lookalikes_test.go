@@ -14,4 +14,6 @@ func TestAllStatesTravel(t *testing.T) {
 	goldentest.State(t, CodecSchema, CodecDiffOf, nil)
 	goldentest.State(t, CodecItemSchema, CodecItemDiffOf, nil)
 	goldentest.State(t, StateUpdatedSchema, StateUpdatedDiffOf, nil)
+	goldentest.State(t, StateChangesSchema, StateChangesDiffOf, nil)
+	goldentest.State(t, DiffSchema, DiffDiffOf, nil)
 }

@@ -1192,6 +1192,336 @@ func graphgenStateUpdatedDecodeUpdate(b []byte, u *StateUpdatedUpdate) error {
 	return state2.UpdateError(&r)
 }
 
+// StateChangesUpdate is what a node changes of StateChanges: each field says what becomes of the field of that name.
+// The zero StateChangesUpdate changes nothing.
+type StateChangesUpdate struct {
+	Item state2.Value[Item]
+}
+
+// String prints what u changes.
+func (u StateChangesUpdate) String() string {
+	return state2.FormatUpdate("StateChangesUpdate", graphgenStateChangesWrites(&u)...)
+}
+
+// Equal reports whether u and v change the same in the same way.
+func (u StateChangesUpdate) Equal(v StateChangesUpdate) bool {
+	f := &graphgenStateChangesFields
+	return f.Item.EqualUpdate(&u.Item, &v.Item)
+}
+
+// StateChangesDiff is how two values of StateChanges differ: each field says how the field of that name does.
+// The zero StateChangesDiff says that they do not.
+type StateChangesDiff struct {
+	Item state2.Change[Item]
+}
+
+// StateChangesDiffOf returns what became of before in after, with which it shares memory.
+func StateChangesDiffOf(before, after StateChanges) StateChangesDiff {
+	var d StateChangesDiff
+	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
+		d.Item = state2.Changed(before.Item, after.Item)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d StateChangesDiff) IsZero() bool {
+	return graphgenStateChangesChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d StateChangesDiff) Changes() []state2.FieldChange {
+	return graphgenStateChangesChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d StateChangesDiff) String() string {
+	return state2.FormatDiff(graphgenStateChangesChanges(&d))
+}
+
+func graphgenStateChangesChanges(d *StateChangesDiff) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "Item", Change: &d.Item},
+	)
+}
+
+// StateChangesSchema is what a graph needs to know of StateChanges: graph.New(name, StateChangesSchema).
+var StateChangesSchema = &state2.Schema[StateChanges, StateChangesUpdate]{
+	Name:        "StateChanges",
+	Fingerprint: 0xc3b162aae3bd23d8,
+	Fields: []state2.Field{
+		graphgenStateChangesFields.Item.Field,
+	},
+	New:          graphgenStateChangesNew,
+	Clone:        graphgenStateChangesClone,
+	Equal:        graphgenStateChangesEqual,
+	Changed:      graphgenStateChangesChanged,
+	Writes:       graphgenStateChangesWrites,
+	AppendUpdate: graphgenStateChangesAppendUpdate,
+	DecodeUpdate: graphgenStateChangesDecodeUpdate,
+}
+
+// If this does not compile, StateChanges has changed since graphgen ran: run go generate.
+var _ = struct {
+	Item Item
+}(StateChanges{})
+
+// graphgenStateChangesFields says how each field of StateChanges is merged and stored. It is never written to.
+var graphgenStateChangesFields = struct {
+	Item state2.ValueField[Item]
+}{
+	Item: state2.ValueField[Item]{
+		Field: state2.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
+		Codec: graphgenCodecItem2{},
+	},
+}
+
+// graphgenStateChanges is the StateChanges of one run.
+type graphgenStateChanges struct {
+	state2.Core
+	s StateChanges
+	f struct {
+		Item state2.ValueCell[Item]
+	}
+}
+
+// graphgenStateChangesNew binds the fields in order of their wire names.
+func graphgenStateChangesNew(opts state2.Options) state2.Live[StateChanges, StateChangesUpdate] {
+	l := new(graphgenStateChanges)
+	f := &graphgenStateChangesFields
+	l.Init("StateChanges", opts, 1)
+	l.f.Item.Bind(&l.Core, &f.Item, &l.s.Item)
+	return l
+}
+
+// View returns the state with its slices clipped.
+func (l *graphgenStateChanges) View() StateChanges {
+	s := l.s
+	return s
+}
+
+// Load replaces the state by s.
+func (l *graphgenStateChanges) Load(s StateChanges) {
+	l.s = s
+	l.Adopt()
+}
+
+// Merge applies u.
+func (l *graphgenStateChanges) Merge(task int, u *StateChangesUpdate) error {
+	l.Begin(task)
+	if !u.Item.IsZero() {
+		l.f.Item.Merge(&u.Item)
+	}
+	return l.End()
+}
+
+func graphgenStateChangesClone(s StateChanges) StateChanges {
+	s.Item = graphgenCodecItem2{}.Clone(s.Item)
+	return s
+}
+
+func graphgenStateChangesEqual(a, b StateChanges) bool {
+	return graphgenCodecItem2{}.Equal(&a.Item, &b.Item)
+}
+
+func graphgenStateChangesChanged(a, b StateChanges) []string {
+	d := StateChangesDiffOf(a, b)
+	return state2.FieldNames(graphgenStateChangesChanges(&d))
+}
+
+func graphgenStateChangesWrites(u *StateChangesUpdate) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "Item", Change: &u.Item},
+	)
+}
+
+func graphgenStateChangesAppendUpdate(b []byte, u *StateChangesUpdate) ([]byte, error) {
+	w := state2.NewUpdateWriter(b)
+	f := &graphgenStateChangesFields
+	f.Item.AppendUpdate(&w, &u.Item)
+	return w.End()
+}
+
+func graphgenStateChangesDecodeUpdate(b []byte, u *StateChangesUpdate) error {
+	*u = StateChangesUpdate{}
+	r := wire.NewReader("StateChangesUpdate", b)
+	f := &graphgenStateChangesFields
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Item":
+			f.Item.ReadUpdate(&r, &u.Item)
+		default:
+			r.Unknown(key)
+		}
+	}
+	return state2.UpdateError(&r)
+}
+
+// DiffUpdate is what a node changes of Diff: each field says what becomes of the field of that name.
+// The zero DiffUpdate changes nothing.
+type DiffUpdate struct {
+	Item state2.Value[Item]
+}
+
+// String prints what u changes.
+func (u DiffUpdate) String() string {
+	return state2.FormatUpdate("DiffUpdate", graphgenDiffWrites(&u)...)
+}
+
+// Equal reports whether u and v change the same in the same way.
+func (u DiffUpdate) Equal(v DiffUpdate) bool {
+	f := &graphgenDiffFields
+	return f.Item.EqualUpdate(&u.Item, &v.Item)
+}
+
+// DiffDiff is how two values of Diff differ: each field says how the field of that name does.
+// The zero DiffDiff says that they do not.
+type DiffDiff struct {
+	Item state2.Change[Item]
+}
+
+// DiffDiffOf returns what became of before in after, with which it shares memory.
+func DiffDiffOf(before, after Diff) DiffDiff {
+	var d DiffDiff
+	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
+		d.Item = state2.Changed(before.Item, after.Item)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d DiffDiff) IsZero() bool {
+	return graphgenDiffChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d DiffDiff) Changes() []state2.FieldChange {
+	return graphgenDiffChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d DiffDiff) String() string {
+	return state2.FormatDiff(graphgenDiffChanges(&d))
+}
+
+func graphgenDiffChanges(d *DiffDiff) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "Item", Change: &d.Item},
+	)
+}
+
+// DiffSchema is what a graph needs to know of Diff: graph.New(name, DiffSchema).
+var DiffSchema = &state2.Schema[Diff, DiffUpdate]{
+	Name:        "Diff",
+	Fingerprint: 0xc3b162aae3bd23d8,
+	Fields: []state2.Field{
+		graphgenDiffFields.Item.Field,
+	},
+	New:          graphgenDiffNew,
+	Clone:        graphgenDiffClone,
+	Equal:        graphgenDiffEqual,
+	Changed:      graphgenDiffChanged,
+	Writes:       graphgenDiffWrites,
+	AppendUpdate: graphgenDiffAppendUpdate,
+	DecodeUpdate: graphgenDiffDecodeUpdate,
+}
+
+// If this does not compile, Diff has changed since graphgen ran: run go generate.
+var _ = struct {
+	Item Item
+}(Diff{})
+
+// graphgenDiffFields says how each field of Diff is merged and stored. It is never written to.
+var graphgenDiffFields = struct {
+	Item state2.ValueField[Item]
+}{
+	Item: state2.ValueField[Item]{
+		Field: state2.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
+		Codec: graphgenCodecItem2{},
+	},
+}
+
+// graphgenDiff is the Diff of one run.
+type graphgenDiff struct {
+	state2.Core
+	s Diff
+	f struct {
+		Item state2.ValueCell[Item]
+	}
+}
+
+// graphgenDiffNew binds the fields in order of their wire names.
+func graphgenDiffNew(opts state2.Options) state2.Live[Diff, DiffUpdate] {
+	l := new(graphgenDiff)
+	f := &graphgenDiffFields
+	l.Init("Diff", opts, 1)
+	l.f.Item.Bind(&l.Core, &f.Item, &l.s.Item)
+	return l
+}
+
+// View returns the state with its slices clipped.
+func (l *graphgenDiff) View() Diff {
+	s := l.s
+	return s
+}
+
+// Load replaces the state by s.
+func (l *graphgenDiff) Load(s Diff) {
+	l.s = s
+	l.Adopt()
+}
+
+// Merge applies u.
+func (l *graphgenDiff) Merge(task int, u *DiffUpdate) error {
+	l.Begin(task)
+	if !u.Item.IsZero() {
+		l.f.Item.Merge(&u.Item)
+	}
+	return l.End()
+}
+
+func graphgenDiffClone(s Diff) Diff {
+	s.Item = graphgenCodecItem2{}.Clone(s.Item)
+	return s
+}
+
+func graphgenDiffEqual(a, b Diff) bool {
+	return graphgenCodecItem2{}.Equal(&a.Item, &b.Item)
+}
+
+func graphgenDiffChanged(a, b Diff) []string {
+	d := DiffDiffOf(a, b)
+	return state2.FieldNames(graphgenDiffChanges(&d))
+}
+
+func graphgenDiffWrites(u *DiffUpdate) []state2.FieldChange {
+	return state2.Changes(
+		state2.FieldChange{Field: "Item", Change: &u.Item},
+	)
+}
+
+func graphgenDiffAppendUpdate(b []byte, u *DiffUpdate) ([]byte, error) {
+	w := state2.NewUpdateWriter(b)
+	f := &graphgenDiffFields
+	f.Item.AppendUpdate(&w, &u.Item)
+	return w.End()
+}
+
+func graphgenDiffDecodeUpdate(b []byte, u *DiffUpdate) error {
+	*u = DiffUpdate{}
+	r := wire.NewReader("DiffUpdate", b)
+	f := &graphgenDiffFields
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Item":
+			f.Item.ReadUpdate(&r, &u.Item)
+		default:
+			r.Unknown(key)
+		}
+	}
+	return state2.UpdateError(&r)
+}
+
 // graphgenCodecSliceOfString is the codec of []string.
 type graphgenCodecSliceOfString struct{}
 
