@@ -253,6 +253,7 @@ func (r *run[S, U]) payRoutes() error {
 	r.owed = nil
 	o := r.decide()
 	if err := r.commit(checkpoint.Resume, o); err != nil {
+		r.spoiled, r.unsure = true, true
 		return err
 	}
 	r.status = o.status

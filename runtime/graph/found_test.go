@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -257,4 +259,111 @@ func TestASubgraphThatIsTriedAgainOnExitKeepsItsChanges(t *testing.T) {
 	res := done(t, graph.Finished)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"a", "bad"})
 	same(t, "runs", ran.counts(), map[string]int{"a": 1})
+}
+
+// A node that runs another thread may find that one held. That says nothing of its own thread.
+func TestAConflictThatANodeMetIsAFailureOfTheNode(t *testing.T) {
+	var broken atomic.Bool
+	broken.Store(true)
+	b := newWork()
+	b.Node("beside", say("beside"))
+	b.Node("calls", func(context.Context, work) (update, error) {
+		if broken.Load() {
+			return update{}, fmt.Errorf("the other thread: %w", &checkpoint.BusyError{Thread: "other", Holder: "somebody"})
+		}
+		return logged("calls"), nil
+	})
+	for _, id := range []graph.ID{"beside", "calls"} {
+		b.Edge(graph.Start, id)
+		b.Edge(id, graph.End)
+	}
+	for name, d := range durabilities {
+		broken.Store(true)
+		th, _ := newThread(t, b, d, graph.Concurrency(1))
+		var node *graph.NodeError
+		if _, err := th.Invoke(t.Context(), input); !errors.As(err, &node) || node.Node != "calls" {
+			t.Fatalf("%s: got %v, want calls to fail", name, err)
+		}
+		snap, err := th.State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, name+": status", snap.Status, checkpoint.Failed)
+		same(t, name+": beside is finished", snap.Tasks[0].Finished, true)
+		broken.Store(false)
+		res := done(t, graph.Finished)(th.Resume(t.Context()))
+		same(t, name+": log", res.State.Log, []string{"beside", "calls"})
+	}
+}
+
+func TestARequestOfWhichTheRecordWasPrunedIsNotKnown(t *testing.T) {
+	th, s := newThread(t, chain("a", "b", "c"))
+	invoke := func(id string) result {
+		t.Helper()
+		return done(t, graph.Finished)(th.Invoke(t.Context(), input, graph.RequestID(id)))
+	}
+	first := invoke("r1")
+	if _, err := s.Prune(t.Context(), "t", checkpoint.Keep{Last: 1}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "log", len(invoke("r2").State.Log), 2*len(first.State.Log))
+	if _, err := th.UpdateState(t.Context(), update{}, "a"); err != nil { // a line that goes back to what is pruned
+		t.Fatal(err)
+	}
+	done(t, graph.Finished)(th.Resume(t.Context()))
+	if _, err := s.Prune(t.Context(), "t", checkpoint.Keep{Last: 1}); err != nil {
+		t.Fatal(err)
+	}
+	invoke("r3")
+}
+
+func TestACallThatWaitsForAThreadDoesNotHoldADrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, g := memory.New(), newGated()
+		holder := background(func() (result, error) {
+			return g.graph(t, "holder", graph.Saver(s)).Thread("t").Invoke(t.Context(), input)
+		})
+		<-g.running
+		app := g.graph(t, "waits", graph.Saver(s))
+		waits := background(func() (result, error) {
+			return app.Thread("t").Resume(t.Context(), graph.Wait())
+		})
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := app.Drain(ctx); err != nil {
+			t.Errorf("got %v, want the drain done", err)
+		}
+		close(g.open)
+		<-holder
+		if o := <-waits; !errors.Is(o.err, graph.ErrDraining) {
+			t.Errorf("got %v, want ErrDraining", o.err)
+		}
+	})
+}
+
+func TestAnOwedRouteThatFailsIsAFailureOfTheThread(t *testing.T) {
+	var broken atomic.Bool
+	broken.Store(true)
+	b := newWork()
+	b.Node("a", say("a"))
+	b.Edge(graph.Start, "a")
+	b.Route("a", func(context.Context, work) (graph.Next, error) {
+		if broken.Load() {
+			return graph.Next{}, errBroken
+		}
+		return graph.To(graph.End), nil
+	}, graph.End)
+	th, _ := newThread(t, b, graph.InterruptAfter("a"), graph.BeforeRoute())
+	done(t, graph.Paused)(th.Invoke(t.Context(), input))
+	if _, err := th.Resume(t.Context()); !errors.Is(err, errBroken) {
+		t.Fatalf("got %v, want the route to fail", err)
+	}
+	snap, err := th.State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "status", snap.Status, checkpoint.Failed)
+	broken.Store(false)
+	done(t, graph.Finished)(th.Resume(t.Context()))
 }

@@ -27,6 +27,7 @@ type session struct {
 	mu       sync.Mutex // guards what follows
 	queue    *queue     // of an Async run
 	reported bool       // an error of the queue has been returned
+	gone     bool       // a write was refused: another run has the thread
 }
 
 // journal writes the records of one namespace. It knows where the log stands; what a record says is the matter of
@@ -139,6 +140,7 @@ func (j *session) write(ctx context.Context, last bool, call func(context.Contex
 		defer cancel()
 		err := call(c)
 		j.timer.written()
+		j.refused(err)
 		return err
 	}
 	if !last {
@@ -197,9 +199,28 @@ func (j *session) renew(ctx context.Context) {
 	call, cancel := j.saving(ctx)
 	defer cancel()
 	err := j.saver.PutWrites(call, checkpoint.PutWrites{Thread: j.thread, Fence: j.fence, Lease: j.lease})
-	if errors.Is(err, checkpoint.ErrConflict) {
+	if j.refused(err) {
 		j.lost(err)
 	}
+}
+
+// refused takes note of a write that was refused because another run has the thread, and reports whether err is that.
+func (j *session) refused(err error) bool {
+	if !errors.Is(err, checkpoint.ErrConflict) {
+		return false
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.gone = true
+	return true
+}
+
+// lostThread reports whether another run has the thread. An error that is ErrConflict does not say so: it may be a node's,
+// of another thread.
+func (j *session) lostThread() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.gone
 }
 
 // settled waits until all that was queued is stored.

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -252,6 +253,9 @@ func (r *run[S, U]) repeats(c *checkpoint.Chain) (bool, error) {
 		i := slices.IndexFunc(chain, func(rec checkpoint.Record) bool { return rec.ID == line })
 		if i < 0 {
 			first, err := loadChain(r.ctx, r.g, r.log.saver, checkpoint.Place{Thread: r.thread, At: line})
+			if errors.Is(err, checkpoint.ErrNotFound) {
+				return false, nil // it was pruned
+			}
 			if err != nil {
 				return false, err
 			}
@@ -262,6 +266,9 @@ func (r *run[S, U]) repeats(c *checkpoint.Chain) (bool, error) {
 			return begun.Request == r.opt.request, nil
 		}
 		parent, err := loadChain(r.ctx, r.g, r.log.saver, checkpoint.Place{Thread: r.thread, At: begun.Parent})
+		if errors.Is(err, checkpoint.ErrNotFound) {
+			return false, nil
+		}
 		if err != nil {
 			return false, err
 		}

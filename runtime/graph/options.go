@@ -226,7 +226,8 @@ func Abandon() InvokeOption { return invokeOption(func(o *runOptions) { o.abando
 
 // RequestID names the input. The same request sent again while its run is unfinished resumes that run
 // instead of failing with ErrUnfinished, and returns its result when it is finished, so that a caller that died after
-// sending can send again. Only the thread's newest input is compared; a version that was released has none.
+// sending can send again. Only the thread's newest input is compared; a version that was released has none, and one whose
+// record was pruned is not known.
 func RequestID(id string) InvokeOption { return invokeOption(func(o *runOptions) { o.request = id }) }
 
 type resumeOption func(*runOptions)

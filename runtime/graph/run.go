@@ -152,6 +152,9 @@ func (r *run[S, U]) enter(in *U, step int) {
 func (r *run[S, U]) loop() error {
 	if len(r.owed) > 0 && r.status == 0 {
 		if err := r.payRoutes(); err != nil {
+			if !r.unsure {
+				r.status = checkpoint.Failed
+			}
 			return r.giveUp(err)
 		}
 	}
@@ -361,7 +364,7 @@ func (r *run[S, U]) giveUp(cause error) error {
 	if r.log == nil {
 		return cause
 	}
-	if errors.Is(cause, checkpoint.ErrConflict) {
+	if r.log.lostThread() {
 		if r.ns != "" {
 			return cause
 		}

@@ -75,6 +75,9 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[
 		}
 	}()
 	err = t.contend(ctx, o, func() error {
+		if t.g.runs.stopping() {
+			return t.fail("%w", ErrDraining) // it waited for the thread until now
+		}
 		r = &run[S, U]{g: t.g, thread: t.id, ctx: ctx, strict: t.g.opt.strict, observers: t.g.opt.observers, opt: o, yield: yield, stopping: t.g.runs.stopping}
 		r.log = t.journal(o, func(err error) { cancel(t.saverError("keep the lease", err)) })
 		if in != nil {
