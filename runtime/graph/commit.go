@@ -43,6 +43,9 @@ func (r *run[S, U]) commit(source checkpoint.Source, o outcome) error {
 		return err
 	}
 	if r.opt.durability == OnExit {
+		if err := r.sayNext(&rec, o); err != nil {
+			return err
+		}
 		return r.hold(rec, o)
 	}
 	if err := r.fillPayload(&rec, false); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -366,4 +367,31 @@ func TestAnOwedRouteThatFailsIsAFailureOfTheThread(t *testing.T) {
 	same(t, "status", snap.Status, checkpoint.Failed)
 	broken.Store(false)
 	done(t, graph.Finished)(th.Resume(t.Context()))
+}
+
+// An OnExit run that dies when a subgraph that remembers is at its end, and the run itself has stored nothing.
+func TestWhereARememberingSubgraphSendsItsParentOutlivesACrash(t *testing.T) {
+	for _, up := range []bool{true, false} {
+		inner := pairs(nil, "a")
+		inner.RoutingNode("on", func(context.Context, pair) (pairUpdate, graph.Next, error) {
+			if up {
+				return pairUpdate{}, graph.ToParent(graph.To("chosen")), nil
+			}
+			return pairUpdate{}, graph.To(graph.End), nil
+		}, []graph.ID{graph.Parent, graph.End})
+		inner.Edge("a", "on")
+		b := newWork()
+		graph.Subgraph(b, "sub", compilePair(t, inner), toPair, fromPair, graph.Remember(), graph.Targets("chosen"))
+		b.Node("chosen", say("chosen"))
+		b.Edge(graph.Start, "sub")
+		b.Edge("sub", graph.End)
+		b.Edge("chosen", graph.End)
+		s := memory.New()
+		dying := &crashing{Saver: s, left: 4} // after Load, the opening, and what the subgraph stores
+		if _, err := compile(t, b, graph.Saver(dying), graph.OnExit).Thread("t").Invoke(t.Context(), input); !errors.Is(err, errCrash) {
+			t.Fatalf("got %v, want the crash", err)
+		}
+		res := done(t, graph.Finished)(compile(t, b, graph.Saver(s)).Thread("t").Resume(t.Context(), graph.TakeOver()))
+		same(t, "chosen", slices.Contains(res.State.Log, "chosen"), up)
+	}
 }

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -147,6 +148,38 @@ func (r *run[S, U]) tellOuter(o outcome) ([]checkpoint.Write, error) {
 		return nil, nil
 	}
 	return parts, nil
+}
+
+// metaNext is the name, in a record's Meta, of what partNext says, in hex.
+const metaNext = "next"
+
+// sayNext has the last record of a subgraph that remembers say where it sends the graph that it is in. With OnExit the record
+// is stored before the task's result, whose parts belong to a record that may not be.
+func (r *run[S, U]) sayNext(rec *checkpoint.Record, o outcome) error {
+	if !r.keeps || r.outer.next.first.id == "" || o.status != checkpoint.Done {
+		return nil
+	}
+	choice, err := appendChoice(nil, r.outer.next)
+	if err != nil {
+		return fmt.Errorf("what it has Parent do cannot be stored: %w", err)
+	}
+	if rec.Meta == nil {
+		rec.Meta = make(map[string]string, 1)
+	}
+	rec.Meta[metaNext] = hex.EncodeToString(choice)
+	return nil
+}
+
+// saidNext returns what a finished subgraph has the outer graph do, as it is stored; nil for nothing.
+func saidNext(last *checkpoint.Record, parts map[string][]byte) ([]byte, error) {
+	if choice, ok := parts[partNext]; ok {
+		return choice, nil
+	}
+	choice, err := hex.DecodeString(last.Meta[metaNext])
+	if err != nil {
+		return nil, fmt.Errorf("record %s: what follows a subgraph: %w: %w", last.ID, checkpoint.ErrDamaged, err)
+	}
+	return choice, nil
 }
 
 // collect takes up the changes of a subgraph over the same state that are stored in parts. It reports whether the subgraph

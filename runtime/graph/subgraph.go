@@ -245,7 +245,8 @@ func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, 
 		return true, c.goOn(&chain)
 	}
 	c.status = checkpoint.Done
-	if choice, ok := parts[partNext]; ok && n.routes {
+	choice, err := saidNext(&chain.Records[len(chain.Records)-1], parts)
+	if err == nil && len(choice) > 0 && n.routes {
 		_, c.outer.next, err = r.readChoice(n, choice)
 	}
 	return true, err
