@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
@@ -25,10 +26,14 @@ var questions = [...]graph.Question[wire.String, wire.Int]{
 }
 
 // Build makes the graph, whose nodes do what they do to w. opts are those of Compile; a subgraph gets the limits among them.
-func (s *Spec) Build(w *World, opts ...graph.Option) (*App, error) { return s.build(w, nil, opts) }
+func (s *Spec) Build(w *World, opts ...graph.Option) (*App, error) {
+	return s.build(w, StateSchema, nil, opts)
+}
 
-func (s *Spec) build(w *World, outer *building, opts []graph.Option) (*App, error) {
-	b := &building{spec: s, world: w, outer: outer, opts: opts, g: graph.New("model", StateSchema), senders: map[int]graph.Sender[Job]{}}
+// build makes the graph over a state that only differs from State in name.
+func (s *Spec) build(w *World, schema *state.Schema[State, StateUpdate], outer *building, opts []graph.Option) (*App, error) {
+	b := &building{spec: s, world: w, schema: schema, outer: outer, opts: opts, senders: map[int]graph.Sender[Job]{}}
+	b.g = graph.New("model", schema)
 	for i := range s.Nodes {
 		if err := b.node(i); err != nil {
 			return nil, err
@@ -41,6 +46,7 @@ func (s *Spec) build(w *World, outer *building, opts []graph.Option) (*App, erro
 type building struct {
 	spec    *Spec
 	world   *World
+	schema  *state.Schema[State, StateUpdate]
 	outer   *building // of a subgraph
 	opts    []graph.Option
 	g       *graph.Builder[State, StateUpdate]
@@ -143,7 +149,7 @@ func (b *building) sub(i int, opts []graph.NodeOption) error {
 			limits = append(limits, l)
 		}
 	}
-	child, err := n.Child.build(b.world, b, append(limits, graph.Nested()))
+	child, err := n.Child.build(b.world, b.schema, b, append(limits, graph.Nested()))
 	if err != nil {
 		return fmt.Errorf("subgraph %s: %w", n.Name, err)
 	}

@@ -30,7 +30,8 @@ func (s *Spec) Alone() []Point {
 }
 
 // Storm runs a graph on a thread to its end, while things go wrong: processes die at a call of the saver, answers get lost,
-// runs are cancelled, drained and left by who listens, and come to the end of their steps. Each time a graph made anew goes on.
+// runs are cancelled, drained and left by who listens, and come to the end of their steps; threads are edited and taken up by
+// another version of the code. Each time a graph made anew goes on.
 type Storm struct {
 	Spec       *Spec
 	World      *World
@@ -89,7 +90,11 @@ func (s *Storm) process(ctx context.Context) (finished bool, err error) {
 	if s.chance(20) {
 		opts = append(opts, graph.MaxSteps(1+s.rand.IntN(3)))
 	}
-	app, err := s.Spec.Build(s.World, opts...)
+	schema := *StateSchema
+	if s.chance(30) {
+		schema.Fingerprint++ // another version of the code
+	}
+	app, err := s.Spec.build(s.World, &schema, nil, opts)
 	if err != nil {
 		return false, err
 	}
@@ -147,6 +152,12 @@ func (s *Storm) drive(ctx context.Context, t Thread) (Result, error) {
 	d := s.Durability
 	if d == 0 {
 		d = graph.Durability(1 + s.rand.IntN(3))
+	}
+	if s.chance(10) { // an edit that changes nothing
+		_, err := t.UpdateState(ctx, StateUpdate{}, "", graph.TakeOver())
+		if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
+			return Result{}, err
+		}
 	}
 	stream := s.chance(30)
 	resume := []graph.ResumeOption{d, graph.TakeOver(), graph.Events(graph.EventAll)}
@@ -239,6 +250,9 @@ func (s *Storm) Check(ctx context.Context, want []Point, whole bool) error {
 	for snap, err := range t.History(ctx, checkpoint.Query{}) {
 		if err != nil {
 			return fmt.Errorf("history: %w", err)
+		}
+		if snap.Source == checkpoint.Update {
+			continue // it changed nothing
 		}
 		got = append(got, fmt.Sprintln(snap.Step, Text(snap.State), snap.Next))
 	}

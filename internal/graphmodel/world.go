@@ -29,12 +29,13 @@ type World struct {
 	ended  map[string]bool            // tasks whose end was acknowledged, by key
 	tasks  map[string]bool            // those that ran
 	bases  map[checkpoint.ID][]string // the keys of the tasks that a record makes due
+	prints map[checkpoint.ID]uint64   // the schemas of records
 	faults []string                   // what must not have happened
 }
 
 // NewWorld returns a World in which nothing has happened.
 func NewWorld() *World {
-	return &World{fails: map[string]int{}, astray: map[uint64]int{}, ended: map[string]bool{}, tasks: map[string]bool{}, bases: map[checkpoint.ID][]string{}}
+	return &World{fails: map[string]int{}, astray: map[uint64]int{}, ended: map[string]bool{}, tasks: map[string]bool{}, bases: map[checkpoint.ID][]string{}, prints: map[checkpoint.ID]uint64{}}
 }
 
 // Mend makes the nodes well that led to conflicts or broke a reducer.
@@ -172,6 +173,10 @@ func (w *World) know(namespace string, records []checkpoint.Record) {
 	defer w.mu.Unlock()
 	for i := range records {
 		r := &records[i]
+		if before, ok := w.prints[r.Parent]; ok && before != r.Fingerprint && !r.Snapshot {
+			w.faults = append(w.faults, fmt.Sprintf("a %s record of step %d changes the schema, and is no snapshot", r.Source, r.Step))
+		}
+		w.prints[r.ID] = r.Fingerprint
 		for _, t := range r.Due {
 			w.bases[r.ID] = append(w.bases[r.ID], taskKey(r.Line, namespace, r.Step+1, t.Node, uint64(t.Index)))
 		}

@@ -395,3 +395,28 @@ func TestWhereARememberingSubgraphSendsItsParentOutlivesACrash(t *testing.T) {
 		same(t, "chosen", slices.Contains(res.State.Log, "chosen"), up)
 	}
 }
+
+// What an owed route chose is stored in a record that History does not show. A line that was left behind it is taken up there;
+// at the checkpoint before it, it is replayed, and the route asked again.
+func TestALineIsTakenUpAtTheCheckpointOfItsResult(t *testing.T) {
+	asked := 0
+	b := newWork()
+	b.Node("a", say("a"))
+	b.Node("b", say("b"))
+	b.Edge(graph.Start, "a")
+	b.Route("a", func(context.Context, work) (graph.Next, error) { asked++; return graph.To("b"), nil }, "b")
+	b.Edge("b", graph.End)
+	th, _ := newThread(t, b, graph.InterruptAfter("a"), graph.BeforeRoute(), graph.InterruptBefore("b"))
+	owed := done(t, graph.Paused)(th.Invoke(t.Context(), input)).Checkpoint
+	left := done(t, graph.Paused)(th.Resume(t.Context())).Checkpoint
+	same(t, "route asked", asked, 1)
+	done(t, graph.Paused)(th.Invoke(t.Context(), input, graph.Abandon()))
+
+	res := done(t, graph.Paused)(th.At(left).Resume(t.Context()))
+	same(t, "due", res.Next, []graph.ID{"b"})
+	same(t, "route asked", asked, 1)
+	res = done(t, graph.Finished)(th.Resume(t.Context()))
+	same(t, "log", res.State.Log, []string{"a", "b"})
+	done(t, graph.Paused)(th.At(owed).Resume(t.Context()))
+	same(t, "route asked for the replay", asked, 2)
+}

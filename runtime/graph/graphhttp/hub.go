@@ -114,9 +114,18 @@ func (h *Hub[S, U]) start(thread string, f *follower, events sequence[S, U]) err
 // run takes the events of a run to its end.
 func (h *Hub[S, U]) run(thread string, run uint64, events sequence[S, U], opened chan<- error) {
 	var value graph.Event[S, U] // the newest EventValue of the graph itself: it goes with its checkpoint
-	first := true
+	first, ended := true, false
+	defer func() {
+		if !ended { // a route or an encoder ends the goroutine
+			h.abandon(thread)
+			if first {
+				opened <- fmt.Errorf("graphhttp: thread %q: %w", thread, graph.ErrGoexit)
+			}
+		}
+	}()
 	for e, err := range events {
-		if first && e.Kind == graph.EventEnd && err != nil {
+		ended = e.Kind == graph.EventEnd
+		if first && ended && err != nil {
 			h.abandon(thread)
 			opened <- err
 			return
