@@ -20,7 +20,8 @@ const (
 type held struct {
 	record checkpoint.Record
 	deltas [][]byte
-	last   *lastWrite // nil until it has been tried
+	parts  []checkpoint.Write // of the outer result, which are true once the record is stored
+	last   *lastWrite         // nil until it has been tried
 }
 
 // lastWrite is what an OnExit run stores with its newest checkpoint. Tried again, it must be the same.
@@ -46,7 +47,7 @@ func (r *run[S, U]) commit(source checkpoint.Source, o outcome) error {
 		if err := r.sayNext(&rec, o); err != nil {
 			return err
 		}
-		return r.hold(rec, o)
+		return r.hold(rec, parts, o)
 	}
 	if err := r.fillPayload(&rec, false); err != nil {
 		return err
@@ -134,7 +135,7 @@ func (r *run[S, U]) halfJoins() []checkpoint.Join {
 }
 
 // hold keeps rec, with the change that led to it, for the run's last write; when that is due, it makes it.
-func (r *run[S, U]) hold(rec checkpoint.Record, o outcome) error {
+func (r *run[S, U]) hold(rec checkpoint.Record, parts []checkpoint.Write, o outcome) error {
 	d, err := r.live.AppendDelta(nil)
 	if err != nil {
 		return fmt.Errorf("%s: encode the state: %w", where(r.g.name, r.thread, r.step), err)
@@ -145,6 +146,7 @@ func (r *run[S, U]) hold(rec checkpoint.Record, o outcome) error {
 	rec.Commits = r.held.record.Commits // of the last stored record: nothing between is known to anybody
 	r.held.record = rec
 	r.held.deltas = append(r.held.deltas, d)
+	r.held.parts = append(r.held.parts, parts...)
 	r.base = rec.ID
 	if !o.end || r.ns != "" && o.status == checkpoint.Done && !r.keeps {
 		return nil // a subgraph that is done is in the result of its node
@@ -166,6 +168,9 @@ func (r *run[S, U]) flush(writes []checkpoint.Write, o outcome) error {
 	}
 	if err := r.log.append(r.ctx, h.record, h.last.writes, h.last.outcome); err != nil {
 		return r.saving("commit", err)
+	}
+	if r.outer != nil {
+		r.outer.parts = h.parts
 	}
 	r.held = nil
 	return nil

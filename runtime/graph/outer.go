@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -21,7 +22,7 @@ const partNext = "next"
 type outer struct {
 	part  checkpoint.Write   // what every part begins with
 	next  Next               // where it sends that graph; zero for nowhere
-	parts []checkpoint.Write // of an OnExit run: for the outer run to store, should the subgraph not come to its end
+	parts []checkpoint.Write // of an OnExit run: for the outer run to store with what it comes to, now that their checkpoint is stored
 }
 
 // ToParent returns a Next that ends a subgraph and has the graph that it is in do next, instead of what follows the
@@ -124,14 +125,14 @@ func (r *run[S, U]) tellOuter(o outcome) ([]checkpoint.Write, error) {
 		return nil, nil
 	}
 	var parts []checkpoint.Write
-	if r.told < len(r.changes) {
+	if r.same && r.told.step < r.step { // also of a step that changed nothing: a gap would be the beginning
 		w := r.outer.part
 		w.Name = strconv.Itoa(r.step)
 		var err error
-		if w.Payload, err = r.appendChanges(r.changes[r.told:]); err != nil {
-			return nil, err
+		if w.Payload, err = r.appendChanges(r.changes[r.told.changes:]); err != nil {
+			return nil, fmt.Errorf("%s: encode what its nodes returned: %w", where(r.g.name, r.thread, r.step), err)
 		}
-		r.told = len(r.changes)
+		r.told.changes, r.told.step = len(r.changes), r.step
 		parts = append(parts, w)
 	}
 	if r.outer.next.first.id != "" && o.status == checkpoint.Done {
@@ -139,13 +140,9 @@ func (r *run[S, U]) tellOuter(o outcome) ([]checkpoint.Write, error) {
 		w.Name = partNext
 		var err error
 		if w.Payload, err = appendChoice(nil, r.outer.next); err != nil {
-			return nil, fmt.Errorf("what it has Parent do cannot be stored: %w", err)
+			return nil, fmt.Errorf("%s: what it has Parent do cannot be stored: %w", where(r.g.name, r.thread, r.step), err)
 		}
 		parts = append(parts, w)
-	}
-	if r.opt.durability == OnExit {
-		r.outer.parts = append(r.outer.parts, parts...)
-		return nil, nil
 	}
 	return parts, nil
 }
@@ -197,10 +194,27 @@ func (r *run[S, U]) collect(c *checkpoint.Chain, parts map[string][]byte) (anew 
 		}
 		r.changes = append(r.changes, changes...)
 	}
-	r.told = len(r.changes)
-	first := &c.Records[0]
-	justBegun := first.ID == last.Base && first.Source == checkpoint.Input
-	return from == last.Step && !justBegun, nil
+	r.told.changes, r.told.step = len(r.changes), last.Step
+	if from < last.Step {
+		return false, nil
+	}
+	begun, err := r.justBegun(c, last.Base)
+	return !begun, err
+}
+
+// justBegun reports whether what is due in the subgraph is what its input made due.
+func (r *run[S, U]) justBegun(c *checkpoint.Chain, base checkpoint.ID) (bool, error) {
+	is := func(rec checkpoint.Record) bool { return rec.ID == base }
+	records := c.Records
+	if !slices.ContainsFunc(records, is) { // taken up since, and with a snapshot
+		chain, err := loadChain(r.ctx, r.g, r.log.saver, checkpoint.Place{Thread: r.thread, Namespace: r.ns, At: base})
+		if err != nil {
+			return false, err
+		}
+		records = chain.Records
+	}
+	i := slices.IndexFunc(records, is)
+	return i >= 0 && records[i].Source == checkpoint.Input, nil
 }
 
 // appendChanges and readChanges are the codec of several updates: an array of them, as binary.

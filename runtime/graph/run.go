@@ -37,12 +37,14 @@ type run[S, U any] struct {
 		id         checkpoint.ID
 	}
 
-	ns       string      // of a subgraph call: its namespace
-	path     []ID        // of a subgraph call: the nodes that lead to it
-	outer    *outer      // of a subgraph call: what it has to tell; nil for the run itself
-	same     bool        // of a subgraph call: it is over the state of the graph it is in
-	changes  []U         // of such a one: the updates of its supersteps
-	told     int         // how many of those are in parts of the outer result
+	ns      string   // of a subgraph call: its namespace
+	path    []ID     // of a subgraph call: the nodes that lead to it
+	outer   *outer   // of a subgraph call: what it has to tell; nil for the run itself
+	same    bool     // of a subgraph call: it is over the state of the graph it is in
+	changes []U      // of such a one: the updates of its supersteps
+	told    struct { // what of those is in parts of the outer result
+		changes, step int
+	}
 	keeps    bool        // of a subgraph call: its next one remembers what this came to
 	stopping func() bool // whether the graph drains; nil for no
 	memory   map[ID]memory

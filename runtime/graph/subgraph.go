@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -112,7 +113,9 @@ func runMapped[S, U, CS, CU any](
 	}
 	done, err := runOn(r, sl, c)
 	if done {
-		sl.update, err = out(ctx, s, c.live.View())
+		if sl.update, err = out(ctx, s, c.live.View()); err != nil {
+			err = keep(sl, c, err)
+		}
 	}
 	if r.strict && err == nil {
 		err = r.mutated(s)
@@ -144,10 +147,28 @@ func runOn[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (done bo
 			return false, err
 		}
 	}
-	if r.g.nodes[sl.node].routes {
+	if n := &r.g.nodes[sl.node]; n.routes {
 		sl.next, err = r.received(c.outer.next)
+		if err == nil {
+			err = n.allows(&r.g.nodes, *sl.next)
+		}
 	}
-	return err == nil, err
+	if err != nil {
+		return false, keep(sl, c, err)
+	}
+	return true, nil
+}
+
+// keep stores what a subgraph that came to its end has yet to store, since err keeps its node from a result.
+func keep[U, CS, CU any](sl *slot[U], c *run[CS, CU], err error) error {
+	if c.held == nil {
+		return err
+	}
+	if lost := c.flush(nil, outcome{}); lost != nil {
+		return errors.Join(err, lost)
+	}
+	sl.call.parts = append(slices.Clip(sl.call.parts), c.outer.parts...)
+	return err
 }
 
 // newChild returns the run of a subgraph, which has yet to find out where it stands.
@@ -327,7 +348,7 @@ func (r *run[S, U]) begin(in *U) error {
 		return err
 	}
 	r.buf = nil // the record is kept
-	r.base = rec.ID
+	r.base, r.told.step = rec.ID, r.step
 	r.log.precede(rec)
 	if r.status == 0 {
 		return nil
@@ -335,6 +356,9 @@ func (r *run[S, U]) begin(in *U) error {
 	parts, err := r.tellOuter(o)
 	if err != nil {
 		return err
+	}
+	if r.opt.durability == OnExit {
+		r.outer.parts, parts = parts, nil
 	}
 	return r.flush(parts, outcome{})
 }
