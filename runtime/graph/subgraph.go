@@ -129,10 +129,11 @@ func runOn[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (done bo
 	err = c.loop()
 	before := sl.call // of an earlier attempt
 	sl.call = &call[U]{below: c.waiting()}
+	if before != nil {
+		sl.call.parts = before.parts
+	}
 	if err != nil || c.status != checkpoint.Done {
-		if sl.call.parts = c.outer.parts; before != nil {
-			sl.call.parts = append(slices.Clip(before.parts), c.outer.parts...)
-		}
+		sl.call.parts = append(slices.Clip(sl.call.parts), c.outer.parts...)
 		switch {
 		case err != nil:
 		case c.status == checkpoint.Waiting:
