@@ -89,6 +89,7 @@ func only(child *app, opts ...graph.NodeOption) *graph.Builder[work, update] {
 
 // twoFaults is a graph that fails twice, at different nodes.
 func twoFaults(t *testing.T, y *tally) *app {
+	t.Helper()
 	b := newWork()
 	b.Node("a", counted(y, "a"))
 	b.Node("b", brittle(y, "b", 1))
