@@ -251,6 +251,9 @@ func (r *run[S, U]) payRoutes() error {
 	}
 	r.turn()
 	r.owed = nil
+	if err := r.endsUpward(); err != nil {
+		return err
+	}
 	o := r.decide()
 	if err := r.commit(checkpoint.Resume, o); err != nil {
 		r.spoiled, r.unsure = true, true

@@ -61,7 +61,8 @@ func readUpward(b []byte) (payload, error) {
 	return u, err
 }
 
-// received returns what a subgraph chose for this graph, with the payloads as its nodes take them.
+// received returns what a subgraph chose for this graph, with the ids that its nodes have and the payloads as they take them:
+// it may have been stored before the graph changed.
 func (r *run[S, U]) received(next Next) (*Next, error) {
 	if next.first.id == "" {
 		return new(Next), nil
@@ -71,6 +72,9 @@ func (r *run[S, U]) received(next Next) (*Next, error) {
 		t := next.first
 		if i >= 0 {
 			t = next.more[i]
+		}
+		if n, ok := r.g.former[t.id]; ok {
+			t.id = r.g.nodes[n].id
 		}
 		if raw, ok := t.sent.(stored); ok {
 			var err error
@@ -150,15 +154,15 @@ func (r *run[S, U]) tellOuter(o outcome) ([]checkpoint.Write, error) {
 // metaNext is the name, in a record's Meta, of what partNext says, in hex.
 const metaNext = "next"
 
-// sayNext has the last record of a subgraph that remembers say where it sends the graph that it is in. With OnExit the record
-// is stored before the task's result, whose parts belong to a record that may not be.
+// sayNext has the last record of a subgraph over a state of its own say where it sends the graph that it is in. With OnExit
+// the record is stored before the task's result, whose parts belong to a record that may not be.
 func (r *run[S, U]) sayNext(rec *checkpoint.Record, o outcome) error {
-	if !r.keeps || r.outer.next.first.id == "" || o.status != checkpoint.Done {
+	if r.outer == nil || r.same || r.outer.next.first.id == "" || o.status != checkpoint.Done {
 		return nil
 	}
 	choice, err := appendChoice(nil, r.outer.next)
 	if err != nil {
-		return fmt.Errorf("what it has Parent do cannot be stored: %w", err)
+		return fmt.Errorf("%s: what it has Parent do cannot be stored: %w", where(r.g.name, r.thread, r.step), err)
 	}
 	if rec.Meta == nil {
 		rec.Meta = make(map[string]string, 1)

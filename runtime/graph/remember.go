@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -20,8 +21,9 @@ const memoryOf = "memory:"
 
 // memory is what the newest finished call of a subgraph that remembers left.
 type memory struct {
-	namespace string // of its checkpoints
-	snapshot  []byte // of its state, in a run that stores nothing
+	namespace string        // of its checkpoints
+	snapshot  []byte        // of its state, in a run that stores nothing
+	inner     map[ID]memory // likewise, of what the subgraphs in it remember
 }
 
 // memorise takes note of the calls that the superstep just merged has in it.
@@ -36,7 +38,7 @@ func (r *run[S, U]) memorise() {
 			r.memory = make(map[ID]memory)
 		}
 		if r.log == nil {
-			r.memory[n.id] = memory{snapshot: sl.call.snapshot}
+			r.memory[n.id] = sl.call.memory
 			continue
 		}
 		r.memory[n.id] = memory{namespace: childNamespace(r.ns, r.slotKey(sl))}
@@ -81,6 +83,7 @@ func recollect[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) erro
 		return nil
 	}
 	if c.log == nil {
+		c.memory = maps.Clone(m.inner)
 		return c.live.Decode(m.snapshot)
 	}
 	if err := r.log.settled(); err != nil {

@@ -58,10 +58,17 @@ func Subgraph[S, U, CS, CU any](
 
 // call is what the task of a subgraph node came to, beside its update.
 type call[U any] struct {
-	below    []Waiting          // what it waits for
-	changes  []U                // of a graph over the same state: the updates of its nodes, in the order in which they merged
-	parts    []checkpoint.Write // of a run that stores nothing until it ends: what takes the call up again
-	snapshot []byte             // of a run that stores nothing: the state that is remembered
+	below   []Waiting          // what it waits for
+	changes []U                // of a graph over the same state: the updates of its nodes, in the order in which they merged
+	parts   []checkpoint.Write // of a run that stores nothing until it ends: what takes the call up again
+	memory  memory             // of a run that stores nothing: what is remembered
+	log     *journal           // of a run that stores: that of the attempt
+	begun   bool               // an attempt before that stored where it began
+}
+
+// hasBegun reports whether an attempt of this run stored where it began.
+func (c *call[U]) hasBegun() bool {
+	return c != nil && (c.begun || c.log != nil && len(c.log.first) == 0)
 }
 
 // runSame runs a subgraph over the same state on behalf of the task in sl, and leaves there what it came to.
@@ -126,9 +133,10 @@ func runMapped[S, U, CS, CU any](
 // runOn runs a subgraph as far as it gets, and leaves in sl what became of it. It reports whether the subgraph came to
 // its end.
 func runOn[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (done bool, err error) {
-	err = c.loop()
 	before := sl.call // of an earlier attempt
-	sl.call = &call[U]{below: c.waiting()}
+	begun := before.hasBegun()
+	err = c.loop()
+	sl.call = &call[U]{below: c.waiting(), log: c.log, begun: begun}
 	if before != nil {
 		sl.call.parts = before.parts
 	}
@@ -144,7 +152,8 @@ func runOn[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (done bo
 		return false, err
 	}
 	if c.keeps && c.log == nil {
-		if sl.call.snapshot, err = c.live.AppendSnapshot(nil); err != nil {
+		sl.call.memory.inner = c.memory
+		if sl.call.memory.snapshot, err = c.live.AppendSnapshot(nil); err != nil {
 			return false, err
 		}
 	}
@@ -247,7 +256,7 @@ func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, 
 	if err != nil {
 		return false, err
 	}
-	anew := sl.attempt == 1 && slices.Contains(r.opt.rerun, n.id)
+	anew := slices.Contains(r.opt.rerun, n.id) && !sl.call.hasBegun()
 	if !anew && c.same {
 		anew, err = c.collect(&chain, parts)
 	}

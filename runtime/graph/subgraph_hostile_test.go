@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
@@ -322,4 +323,162 @@ func mixed(t *testing.T, y *tally) *graph.Builder[work, update] {
 	}, "begin", "end")
 	b.Edge("end", graph.End)
 	return b
+}
+
+func TestARenamedNodeIsWhatASubgraphSentItsParentTo(t *testing.T) {
+	for depth := range 3 {
+		build := func(person graph.ID, opts ...graph.NodeOption) *graph.Builder[work, update] {
+			up := newWork()
+			up.Node("a", say("a"))
+			up.Route("a", func(context.Context, work) (graph.Next, error) {
+				n := graph.To(person)
+				for range depth + 1 {
+					n = graph.ToParent(n)
+				}
+				return n, nil
+			}, graph.Parent)
+			up.Edge(graph.Start, "a")
+			child := compile(t, up, graph.Nested())
+			for range depth {
+				m := newWork()
+				m.Subgraph("deep", child, graph.Targets(graph.Parent))
+				m.Edge(graph.Start, "deep")
+				child = compile(t, m, graph.Nested())
+			}
+			b := newWork()
+			b.Subgraph("sub", child, graph.Targets(person))
+			b.Node(person, say("has it"), opts...)
+			b.Edge(graph.Start, "sub")
+			b.Edge(person, graph.End)
+			return b
+		}
+		for left := range 20 {
+			what := fmt.Sprintf("depth %d, crash at call %d", depth, left)
+			s := memory.New()
+			_, err := compile(t, build("person"), graph.Saver(&crashing{Saver: s, left: 1 + left/2, after: left%2 == 1})).Thread("t").Invoke(t.Context(), input)
+			if err == nil {
+				break
+			}
+			th := compile(t, build("human", graph.Was("person")), graph.Saver(s)).Thread("t")
+			res, err := th.Resume(t.Context(), graph.TakeOver())
+			if errors.Is(err, checkpoint.ErrNotFound) {
+				continue
+			}
+			same(t, what, done(t, graph.Finished)(res, err).State.Log, []string{"a", "has it"})
+		}
+	}
+}
+
+func TestASubgraphThatOwesARouteEndsBeforeItsParentGoesOn(t *testing.T) {
+	inner := newWork()
+	inner.Node("a", say("a"))
+	inner.Node("b", say("b"))
+	inner.Route("a", func(context.Context, work) (graph.Next, error) { return graph.ToParent(graph.To(graph.End)), nil }, graph.Parent)
+	inner.Edge(graph.Start, "a")
+	inner.Edge("a", "b")
+	inner.Edge("b", graph.End)
+	b := newWork()
+	b.Subgraph("sub", compile(t, inner, graph.Nested(), graph.InterruptAfter("a"), graph.BeforeRoute()), graph.Targets(graph.End))
+	b.Edge(graph.Start, "sub")
+	th, _ := newThread(t, b)
+	done(t, graph.Paused)(th.Invoke(t.Context(), input))
+	if _, err := th.Resume(t.Context()); err == nil || !strings.Contains(err.Error(), "it sends its Parent on, while [b] is due in it") {
+		t.Errorf("got %v, want an error that names b", err)
+	}
+}
+
+func TestASubgraphThatRemembersInOneThatDoes(t *testing.T) {
+	middle := graph.New("middle", teststate.PairSchema)
+	graph.Subgraph(middle, "deep", compilePair(t, pairs(nil, "d")),
+		func(context.Context, pair) (pairUpdate, error) { return pairUpdate{}, nil },
+		func(_ context.Context, _, c pair) (pairUpdate, error) {
+			return pairUpdate{Foo: state.Set(strings.Join(c.Bar, ""))}, nil
+		}, graph.Remember())
+	middle.Edge(graph.Start, "deep")
+	middle.Edge("deep", graph.End)
+	b := newWork()
+	graph.Subgraph(b, "sub", compilePair(t, middle),
+		func(context.Context, work) (pairUpdate, error) { return pairUpdate{}, nil },
+		func(_ context.Context, _ work, p pair) (update, error) { return logged(p.Foo), nil }, graph.Remember())
+	b.Route("sub", func(_ context.Context, s work) (graph.Next, error) {
+		if len(s.Log) < 3 {
+			return graph.To("sub"), nil
+		}
+		return graph.To(graph.End), nil
+	}, "sub", graph.End)
+	b.Edge(graph.Start, "sub")
+	want := []string{"d", "dd", "ddd"}
+	same(t, "run", done(t, graph.Finished)(compile(t, b).Run(t.Context(), input)).State.Log, want)
+	for name, d := range durabilities {
+		th, _ := newThread(t, b, d)
+		same(t, name, done(t, graph.Finished)(th.Invoke(t.Context(), input)).State.Log, want)
+	}
+}
+
+func TestRerunBeginsASubgraphAnewWhenItsInputFailsAtFirst(t *testing.T) {
+	for name, d := range durabilities {
+		calls, broken := 0, true
+		b := newWork()
+		graph.Subgraph(b, "sub", compilePair(t, pairs(nil, "a")),
+			func(context.Context, work) (pairUpdate, error) {
+				if calls++; calls == 2 {
+					return pairUpdate{}, errBroken
+				}
+				return pairUpdate{Foo: state.Set(fmt.Sprint("call ", calls))}, nil
+			},
+			func(_ context.Context, _ work, p pair) (update, error) { return logged(p.Foo), nil },
+			graph.Retry(graph.Backoff{Attempts: 2, Base: 1}))
+		b.Route("sub", func(context.Context, work) (graph.Next, error) {
+			if broken {
+				return graph.Next{}, errBroken
+			}
+			return graph.To(graph.End), nil
+		}, graph.End)
+		b.Edge(graph.Start, "sub")
+		th, _ := newThread(t, b, d)
+		if _, err := th.Invoke(t.Context(), input); !errors.Is(err, errBroken) {
+			t.Fatalf("%s: got %v, want errBroken", name, err)
+		}
+		broken = false
+		res := done(t, graph.Finished)(th.Resume(t.Context(), graph.Rerun("sub")))
+		same(t, name, res.State.Log, []string{"call 3"})
+	}
+}
+
+// TestARunThatLostItsThreadDoesNotRetryASubgraph: once another run has the thread, a subgraph is not tried again.
+func TestARunThatLostItsThreadDoesNotRetryASubgraph(t *testing.T) {
+	for _, kind := range []string{"own", "same"} {
+		s := memory.New()
+		y := new(tally)
+		stolen := false
+		steal := func() {
+			y.add("node")
+			if stolen {
+				return
+			}
+			stolen = true
+			th := compile(t, chain("sub"), graph.Saver(s)).Thread("t")
+			if _, err := th.UpdateState(t.Context(), logged("thief"), "", graph.TakeOver()); err != nil {
+				t.Error(err)
+			}
+		}
+		b := newWork()
+		retry := graph.Retry(graph.Backoff{Attempts: 5, Base: 1})
+		if kind == "own" {
+			inner := graph.New("inner", teststate.PairSchema)
+			inner.Node("a", func(context.Context, pair) (pairUpdate, error) { steal(); return pairUpdate{}, nil })
+			inner.Edge(graph.Start, "a")
+			inner.Edge("a", graph.End)
+			graph.Subgraph(b, "sub", compilePair(t, inner), toPair, fromPair, retry)
+		} else {
+			inner := newWork()
+			inner.Node("a", func(context.Context, work) (update, error) { steal(); return update{}, nil })
+			b.Subgraph("sub", compile(t, line(inner, "a"), graph.Nested()), retry)
+		}
+		_, err := compile(t, line(b, "sub"), graph.Saver(s)).Thread("t").Invoke(t.Context(), input)
+		if !errors.Is(err, checkpoint.ErrConflict) {
+			t.Fatalf("%s: got %v, want ErrConflict", kind, err)
+		}
+		same(t, kind+": runs of the node", y.copy()["node"], 1)
+	}
 }
