@@ -255,7 +255,7 @@ func (r *run[S, U]) payRoutes() error {
 		return err
 	}
 	o := r.decide()
-	if err := r.commit(checkpoint.Resume, o); err != nil {
+	if err := r.commit(checkpoint.Resume, nil, o); err != nil {
 		r.spoiled, r.unsure = true, true
 		return err
 	}

@@ -21,6 +21,7 @@ type held struct {
 	record checkpoint.Record
 	deltas [][]byte
 	parts  []checkpoint.Write // of the outer result, which are true once the record is stored
+	writes []checkpoint.Write // that go with the record
 	last   *lastWrite         // nil until it has been tried
 }
 
@@ -30,8 +31,8 @@ type lastWrite struct {
 	outcome outcome
 }
 
-// commit stores where the run stands as one record, as durable as the run asked for.
-func (r *run[S, U]) commit(source checkpoint.Source, o outcome) error {
+// commit stores where the run stands as one record, with writes in the same act, as durable as the run asked for.
+func (r *run[S, U]) commit(source checkpoint.Source, writes []checkpoint.Write, o outcome) error {
 	if r.log == nil {
 		return nil
 	}
@@ -47,12 +48,12 @@ func (r *run[S, U]) commit(source checkpoint.Source, o outcome) error {
 		if err := r.sayNext(&rec, o); err != nil {
 			return err
 		}
-		return r.hold(rec, parts, o)
+		return r.hold(rec, parts, writes, o)
 	}
 	if err := r.fillPayload(&rec, false); err != nil {
 		return err
 	}
-	if err := r.log.append(r.ctx, rec, parts, o); err != nil {
+	if err := r.log.append(r.ctx, rec, append(parts, writes...), o); err != nil {
 		return r.saving("commit", err)
 	}
 	r.base = rec.ID
@@ -135,7 +136,7 @@ func (r *run[S, U]) halfJoins() []checkpoint.Join {
 }
 
 // hold keeps rec, with the change that led to it, for the run's last write; when that is due, it makes it.
-func (r *run[S, U]) hold(rec checkpoint.Record, parts []checkpoint.Write, o outcome) error {
+func (r *run[S, U]) hold(rec checkpoint.Record, parts, writes []checkpoint.Write, o outcome) error {
 	d, err := r.live.AppendDelta(nil)
 	if err != nil {
 		return fmt.Errorf("%s: encode the state: %w", where(r.g.name, r.thread, r.step), err)
@@ -147,6 +148,7 @@ func (r *run[S, U]) hold(rec checkpoint.Record, parts []checkpoint.Write, o outc
 	r.held.record = rec
 	r.held.deltas = append(r.held.deltas, d)
 	r.held.parts = append(r.held.parts, parts...)
+	r.held.writes = append(r.held.writes, writes...)
 	r.base = rec.ID
 	if !o.end || r.ns != "" && o.status == checkpoint.Done && !r.keeps {
 		return nil // a subgraph that is done is in the result of its node
@@ -164,7 +166,7 @@ func (r *run[S, U]) flush(writes []checkpoint.Write, o outcome) error {
 		if err := r.flushPayload(h); err != nil {
 			return err
 		}
-		h.last = &lastWrite{writes, o}
+		h.last = &lastWrite{append(writes, h.writes...), o}
 	}
 	if err := r.log.append(r.ctx, h.record, h.last.writes, h.last.outcome); err != nil {
 		return r.saving("commit", err)

@@ -38,6 +38,7 @@ type journal struct {
 	head      checkpoint.ID       // the newest record, which may be among first
 	stored    checkpoint.ID       // the newest one before first
 	first     []checkpoint.Record // of a subgraph: records that go with its next write
+	along     []checkpoint.Write  // that go with first
 	tried     bool                // first may be stored, with other writes than those it goes with now
 }
 
@@ -82,6 +83,7 @@ func (j *journal) releases(o outcome) bool {
 // append stores a record, with writes in the same act.
 func (j *journal) append(ctx context.Context, rec checkpoint.Record, writes []checkpoint.Write, o outcome) error {
 	records := append(j.first, rec)
+	writes = append(writes, j.along...)
 	if j.namespace != "" {
 		o = outcome{}
 	}
@@ -97,7 +99,7 @@ func (j *journal) append(ctx context.Context, rec checkpoint.Record, writes []ch
 		return err
 	})
 	if err == nil {
-		j.head, j.first = rec.ID, nil
+		j.head, j.first, j.along = rec.ID, nil, nil
 	}
 	return err
 }

@@ -57,8 +57,19 @@ func (r *run[S, U]) endRaces() {
 		sl := &r.slots[i]
 		race := r.g.nodes[sl.node].race
 		if race > 0 && r.winners[race-1] >= 0 && r.winners[race-1] != i {
+			r.silence(sl)
 			sl.progress, sl.err, sl.call = beaten, nil, nil
 		}
+	}
+}
+
+// silence takes note of a subgraph that is to count for nothing, and may have asked.
+func (r *run[S, U]) silence(sl *slot[U]) {
+	if r.log == nil || r.g.nodes[sl.node].child == nil {
+		return
+	}
+	if r.resumed || sl.call != nil && len(sl.call.below) > 0 {
+		r.silenced = append(r.silenced, childNamespace(r.ns, r.slotKey(sl)))
 	}
 }
 

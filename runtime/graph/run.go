@@ -50,13 +50,14 @@ type run[S, U any] struct {
 	memory   map[ID]memory
 	found
 
-	slots   []slot[U]     // one for each due task
-	todo    []int         // those that have to be run
-	solo    *task.Context // of tasks that run alone
-	next    []due         // the due list in the making
-	marks   []bool        // by node: is in next, without being sent to
-	winners []int         // by race: the slot whose result counts, -1 for none yet
-	ready   []due         // what runs now: due without the deferred nodes, unless nothing else is due
+	slots    []slot[U]     // one for each due task
+	todo     []int         // those that have to be run
+	solo     *task.Context // of tasks that run alone
+	next     []due         // the due list in the making
+	marks    []bool        // by node: is in next, without being sent to
+	winners  []int         // by race: the slot whose result counts, -1 for none yet
+	silenced []string      // namespaces of subgraphs that lost one, and may have open questions
+	ready    []due         // what runs now: due without the deferred nodes, unless nothing else is due
 
 	chained int    // records since the last snapshot
 	stale   bool   // the newest record has another fingerprint
@@ -181,11 +182,15 @@ func (r *run[S, U]) superstep() error {
 		return r.giveUp(nil)
 	}
 	source := r.source()
+	withdrawn, err := r.withdraw()
+	if err != nil {
+		return err
+	}
 	if err := r.settle(); err != nil {
 		return err
 	}
 	o := r.decide()
-	if err := r.commit(source, o); err != nil {
+	if err := r.commit(source, withdrawn, o); err != nil {
 		r.slots, r.spoiled, r.unsure = r.slots[:0], true, true // what it came to may be stored or not: Resume finds out
 		return err
 	}

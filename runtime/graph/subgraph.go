@@ -62,6 +62,7 @@ type call[U any] struct {
 	changes []U                // of a graph over the same state: the updates of its nodes, in the order in which they merged
 	parts   []checkpoint.Write // of a run that stores nothing until it ends: what takes the call up again
 	memory  memory             // of a run that stores nothing: what is remembered
+	along   []checkpoint.Write // what its first record was to be stored with
 	log     *journal           // of a run that stores: that of the attempt
 	begun   bool               // an attempt before that stored where it began
 }
@@ -156,6 +157,9 @@ func runOn[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (done bo
 		if sl.call.memory.snapshot, err = c.live.AppendSnapshot(nil); err != nil {
 			return false, err
 		}
+	}
+	if c.log != nil {
+		sl.call.along = c.log.along // of an OnExit run, which has nothing to store of it
 	}
 	if n := &r.g.nodes[sl.node]; n.routes {
 		sl.next, err = r.received(c.outer.next)
@@ -263,6 +267,7 @@ func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, 
 	if err != nil || anew {
 		last := &chain.Records[len(chain.Records)-1]
 		c.step, c.base = last.Step, last.Base // a new beginning after it
+		c.log.along = withdrawn(chain.Thread.Questions, c.ns, false)
 		return false, err
 	}
 	if err := c.restore(&chain); err != nil {

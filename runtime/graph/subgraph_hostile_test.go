@@ -482,3 +482,80 @@ func TestARunThatLostItsThreadDoesNotRetryASubgraph(t *testing.T) {
 		same(t, kind+": runs of the node", y.copy()["node"], 1)
 	}
 }
+
+// TestWhatASubgraphThatBeganAnewAskedBefore: the questions of what a subgraph began before it began anew are not the
+// thread's any more, at any depth.
+func TestWhatASubgraphThatBeganAnewAskedBefore(t *testing.T) {
+	for name, d := range durabilities {
+		for depth := range 3 {
+			what := fmt.Sprint(name, ", depth ", depth)
+			child := compilePair(t, asking(nil))
+			for range depth {
+				child = nest(t, child)
+			}
+			th, s := newThread(t, around(t, nil, child), d)
+			old := done(t, graph.Asked)(th.Invoke(t.Context(), input)).Waiting
+			res := done(t, graph.Asked)(th.Resume(t.Context(), graph.Rerun("sub")))
+			if len(res.Waiting) != 1 || res.Waiting[0].ID == old[0].ID {
+				t.Fatalf("%s: asked %v, then %v; want one of its own each", what, old, res.Waiting)
+			}
+			snap, err := th.State(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, what+": waiting", snap.Waiting, res.Waiting)
+			same(t, what+": listed", waitingThreads(t, s), res.Waiting)
+			if _, err := th.Resume(t.Context(), amount.Answer(old[0], 1)); !errors.Is(err, graph.ErrNotAsked) {
+				t.Errorf("%s: the answer to the old question: got %v, want ErrNotAsked", what, err)
+			}
+			done(t, graph.Finished)(th.Resume(t.Context(), amount.Answer(res.Waiting[0], 1)))
+			same(t, what+": listed in the end", len(waitingThreads(t, s)), 0)
+		}
+	}
+}
+
+func TestWhatASubgraphAskedThatLostARace(t *testing.T) {
+	for name, d := range durabilities {
+		for depth := range 3 {
+			what := fmt.Sprint(name, ", depth ", depth)
+			inner := newWork()
+			inner.Node("a", say("a"))
+			inner.Node("ask", func(ctx context.Context, _ work) (update, error) {
+				n, err := amount.Ask(ctx, "how much?")
+				return logged(fmt.Sprint(n)), err
+			}, amount)
+			child := compile(t, line(inner, "a", "ask"), graph.Nested())
+			for range depth {
+				child = compile(t, only(child), graph.Nested())
+			}
+			var broken atomic.Bool
+			broken.Store(true)
+			b := newWork()
+			b.Subgraph("sub", child)
+			b.Node("fast", func(context.Context, work) (update, error) {
+				if broken.Load() {
+					return update{}, errBroken
+				}
+				return logged("fast"), nil
+			})
+			b.Node("end", func(ctx context.Context, _ work) (update, error) {
+				sure, err := refund.Ask(ctx, doc{Name: "sure?"})
+				return logged(fmt.Sprint("sure ", sure)), err
+			}, refund)
+			b.Edge(graph.Start, "sub")
+			b.Edge(graph.Start, "fast")
+			b.JoinAny([]graph.ID{"sub", "fast"}, "end")
+			b.Edge("end", graph.End)
+			th, s := newThread(t, b, d)
+			if _, err := th.Invoke(t.Context(), input); !errors.Is(err, errBroken) {
+				t.Fatalf("%s: got %v, want errBroken", what, err)
+			}
+			broken.Store(false)
+			res := done(t, graph.Asked)(th.Resume(t.Context()))
+			same(t, what+": nodes that ask", len(res.Waiting), 1)
+			same(t, what+": listed", waitingThreads(t, s), res.Waiting)
+			res = done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(res.Waiting[0], true)))
+			same(t, what, res.State.Log, []string{"fast", "sure true"})
+		}
+	}
+}

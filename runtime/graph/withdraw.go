@@ -1,0 +1,52 @@
+package graph
+
+import (
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// What a subgraph asked is stored in its own namespace, and outlives the superstep of the node that it is. When its call
+// counts for nothing any more, its open questions are withdrawn: they get an answer that nobody reads.
+
+// withdrawn returns the writes that withdraw the open questions within a namespace, and with whole those in it.
+func withdrawn(open []checkpoint.Write, namespace string, whole bool) []checkpoint.Write {
+	var writes []checkpoint.Write
+	for _, q := range open {
+		if strings.HasPrefix(q.Namespace, namespace+"/") || whole && q.Namespace == namespace {
+			q.Kind, q.Payload = checkpoint.Answer, wire.AppendNil(nil)
+			writes = append(writes, q)
+		}
+	}
+	return writes
+}
+
+// withdraw returns the writes that withdraw what subgraphs of this superstep asked whose calls lost a race or began anew.
+func (r *run[S, U]) withdraw() ([]checkpoint.Write, error) {
+	if !r.g.nests || r.log == nil {
+		return nil, nil
+	}
+	var writes []checkpoint.Write
+	for i := range r.slots {
+		if c := r.slots[i].call; c != nil {
+			writes = append(writes, c.along...)
+		}
+	}
+	if len(r.silenced) == 0 {
+		return writes, nil
+	}
+	beaten := r.silenced
+	r.silenced = nil
+	if err := r.log.settled(); err != nil {
+		return nil, r.saving("load", err)
+	}
+	c, err := loadChain(r.ctx, r.g, r.log.saver, checkpoint.Place{Thread: r.thread})
+	if err != nil {
+		return nil, err
+	}
+	for _, namespace := range beaten {
+		writes = append(writes, withdrawn(c.Thread.Questions, namespace, true)...)
+	}
+	return writes, nil
+}
