@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -44,18 +45,23 @@ type Storm struct {
 	Calls int
 	Lost  bool
 
-	Died  bool // a process did
-	rand  *rand.Rand
-	calls int
-	said  []string
-	rerun []string
+	// TakenOver, when set, is the task of the first process in the middle of which another process takes the thread over and
+	// brings it to its end; the first one then goes on, and has to find out. No other fault happens.
+	TakenOver int
+
+	Died   bool // a process did
+	rand   *rand.Rand
+	calls  int
+	diedAt int // the call during which the thread was taken over
+	said   []string
+	rerun  []string
 }
 
 // Said returns the newest calls, for a report.
 func (s *Storm) Said() string { return strings.Join(s.said[max(len(s.said)-30, 0):], "\n") }
 
 func (s *Storm) chance(percent int) bool {
-	return s.Calls == 0 && s.calls < calm && s.rand.IntN(100) < percent
+	return s.Calls == 0 && s.TakenOver == 0 && s.calls < calm && s.rand.IntN(100) < percent
 }
 
 // calm is how many calls of a thread go on until nothing goes wrong any more.
@@ -98,7 +104,7 @@ func (s *Storm) process(ctx context.Context) (finished bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	for !broken.dead() && (s.Calls > 0 || s.rand.IntN(4) > 0) {
+	for !broken.dead() && (s.Calls > 0 || s.TakenOver > 0 || s.rand.IntN(4) > 0) {
 		if s.calls++; s.calls > most {
 			return false, fmt.Errorf("the thread is not finished after %d calls", most)
 		}
@@ -130,14 +136,52 @@ func (s *Storm) call(ctx context.Context, app *App) (finished bool, err error) {
 			}
 		})
 	}
+	taken := func() error { return nil }
+	if s.TakenOver > 0 && !s.Died {
+		taken = s.takeOver(ctx)
+	}
 	res, err := s.drive(ctx, app.Thread(s.Thread))
 	s.World.hook(nil)
+	if s.Died && !errors.Is(err, checkpoint.ErrConflict) && s.TakenOver > 0 && s.calls == s.diedAt {
+		return false, fmt.Errorf("a run that was taken over came to %s, %w; want it to be told", res.Status, err)
+	}
+	if err := taken(); err != nil {
+		return false, err
+	}
 	cancel()
 	s.said = append(s.said, fmt.Sprintf("%s with %d log lines: %.200v", res.Status, len(res.State.Log), err))
 	if err = s.judge(err); err != nil {
 		return false, err
 	}
 	return res.Status == graph.Finished, nil
+}
+
+// takeOver has another process take over when the task comes. It returns what to call when the run is over, for the error of
+// that process.
+func (s *Storm) takeOver(ctx context.Context) func() error {
+	var oops error
+	s.World.hook(func(n int) {
+		if n != s.TakenOver {
+			return
+		}
+		s.Died, s.diedAt = true, s.calls
+		other := &Storm{Spec: s.Spec, World: s.World.heir(), Saver: s.Saver, Thread: s.Thread, Durability: s.Durability, Calls: 1 << 30}
+		if oops = other.Run(ctx, 1); oops == nil && other.World.Faults() != nil {
+			oops = errors.New(strings.Join(other.World.Faults(), "\n"))
+		}
+	})
+	return func() error { return oops }
+}
+
+// heir returns the world as a process sees it that takes over: what was acknowledged stays so.
+func (w *World) heir() *World {
+	h := NewWorld()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.Copy(h.ended, w.ended)
+	maps.Copy(h.bases, w.bases)
+	maps.Copy(h.prints, w.prints)
+	return h
 }
 
 // hook sets the Hook, while nothing runs.
@@ -227,6 +271,7 @@ func (s *Storm) judge(err error) error {
 	}
 	switch {
 	case err == nil, errors.As(err, &steps), errors.Is(err, ErrBroken),
+		s.TakenOver > 0 && errors.Is(err, checkpoint.ErrConflict),
 		strings.Contains(err.Error(), "is not due"), // a Rerun, of nodes whose superstep was lost
 		errors.Is(err, ErrFault), errors.Is(err, context.Canceled), errors.Is(err, graph.ErrDraining):
 		return nil

@@ -107,7 +107,7 @@ func (r *run[S, U]) perform(ctx *task.Context, sl *slot[U]) {
 			return
 		case ctx.Err() != nil && errors.Is(sl.err, ctx.Err()):
 			return // cancelled: neither a result nor a failure
-		case !n.retry.again(sl.attempt, sl.err) || r.log != nil && r.log.lostThread():
+		case !n.retry.again(sl.attempt, sl.err) || r.log != nil && r.log.lostThread() != nil:
 			sl.progress = failed
 			return
 		case !rest(ctx, n.retry.pause(sl.attempt+1)):

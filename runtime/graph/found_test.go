@@ -420,3 +420,36 @@ func TestALineIsTakenUpAtTheCheckpointOfItsResult(t *testing.T) {
 	done(t, graph.Paused)(th.At(owed).Resume(t.Context()))
 	same(t, "route asked for the replay", asked, 2)
 }
+
+// An Async run finds out that it was taken over while it has something to ask.
+func TestARunThatWasTakenOverAsksNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New()
+		var other thread
+		taken := false
+		b := newWork()
+		b.Node("first", func(ctx context.Context, _ work) (update, error) {
+			if !taken {
+				taken = true
+				if _, err := other.UpdateState(ctx, update{}, "", graph.TakeOver()); err != nil {
+					return update{}, err
+				}
+			}
+			return logged("first"), nil
+		})
+		b.Node("ask", func(ctx context.Context, _ work) (update, error) {
+			synctest.Wait() // until the commit of first has been refused
+			_, err := refund.Ask(ctx, doc{Name: "shoes"})
+			return update{}, err
+		}, refund)
+		b.Edge(graph.Start, "first")
+		b.Edge("first", "ask")
+		b.Edge("ask", graph.End)
+		g := compile(t, b, graph.Saver(s), graph.Async)
+		other = g.Thread("t")
+		res, err := g.Thread("t").Invoke(t.Context(), input)
+		if !errors.Is(err, checkpoint.ErrConflict) || res.Status != graph.Paused {
+			t.Errorf("got it %s, %v; want it to find out that it was taken over", res.Status, err)
+		}
+	})
+}

@@ -27,7 +27,7 @@ type session struct {
 	mu       sync.Mutex // guards what follows
 	queue    *queue     // of an Async run
 	reported bool       // an error of the queue has been returned
-	gone     bool       // a write was refused: another run has the thread
+	gone     error      // why a write was refused: another run has the thread
 }
 
 // journal writes the records of one namespace. It knows where the log stands; what a record says is the matter of
@@ -213,13 +213,13 @@ func (j *session) refused(err error) bool {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.gone = true
+	j.gone = err
 	return true
 }
 
-// lostThread reports whether another run has the thread. An error that is ErrConflict does not say so: it may be a node's,
-// of another thread.
-func (j *session) lostThread() bool {
+// lostThread returns the error that told that another run has the thread; nil while none does. An error of a node that is
+// ErrConflict does not say so: it may be of another thread.
+func (j *session) lostThread() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.gone

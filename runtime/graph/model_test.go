@@ -61,7 +61,7 @@ func told(err error, said string) error {
 
 func TestRandomGraphsRunByTheRules(t *testing.T) {
 	t.Parallel()
-	drawn(t, 250, func(spec *graphmodel.Spec) error {
+	drawn(t, 150, func(spec *graphmodel.Spec) error {
 		p, err := graphmodel.NewPair(spec, memory.New(), "t")
 		if err != nil {
 			return err
@@ -73,7 +73,7 @@ func TestRandomGraphsRunByTheRules(t *testing.T) {
 
 func TestRandomGraphsTravelInTime(t *testing.T) {
 	t.Parallel()
-	drawn(t, 40, func(spec *graphmodel.Spec) error {
+	drawn(t, 25, func(spec *graphmodel.Spec) error {
 		p, err := graphmodel.NewPair(spec, memory.New(), "t")
 		if err != nil {
 			return err
@@ -124,7 +124,7 @@ func TestRandomGraphsComeToTheSameInAStorm(t *testing.T) {
 func TestRandomGraphsComeToTheSameWhereverTheyDie(t *testing.T) {
 	t.Parallel()
 	points := 0
-	drawn(t, 9, func(spec *graphmodel.Spec) error {
+	drawn(t, 6, func(spec *graphmodel.Spec) error {
 		if !spec.Stormy(true) {
 			return nil
 		}
@@ -145,4 +145,26 @@ func TestRandomGraphsComeToTheSameWhereverTheyDie(t *testing.T) {
 		return nil
 	})
 	t.Logf("%d deaths", points)
+}
+
+func TestRandomGraphsThatAreTakenOverComeToTheSame(t *testing.T) {
+	t.Parallel()
+	taken := 0
+	drawn(t, 15, func(spec *graphmodel.Spec) error {
+		if !spec.Stormy(true) {
+			return nil
+		}
+		want := spec.Alone()
+		for name, d := range durabilities {
+			for at, died := 1, true; died; at++ {
+				var err error
+				if died, err = storm(t, graphmodel.Storm{Spec: spec, Durability: d, TakenOver: at}, want); err != nil {
+					return fmt.Errorf("%s, taken over in task %d: %w", name, at, err)
+				}
+				taken++
+			}
+		}
+		return nil
+	})
+	t.Logf("%d runs taken over", taken)
 }

@@ -371,11 +371,13 @@ func (r *run[S, U]) giveUp(cause error) error {
 	if r.log == nil {
 		return cause
 	}
-	if r.log.lostThread() {
-		if r.ns != "" {
-			return cause
+	if lost := r.log.lostThread(); lost != nil {
+		if r.ns == "" {
+			_ = r.log.close() // another run has the thread: what was queued is refused, and nothing more may be written
 		}
-		_ = r.log.close() // another run has the thread: what was queued is refused, and nothing more may be written
+		if !errors.Is(cause, checkpoint.ErrConflict) {
+			cause = errors.Join(cause, r.saving("keep the thread", lost))
+		}
 		return cause
 	}
 	o := outcome{r.status, true}
