@@ -113,9 +113,11 @@ type head struct {
 	id     checkpoint.ID
 	number string // of the namespace
 	seq    uint64
-	first  uint64 // records from here to seq are all there
-	step   int
-	count  int
+	// snapshot is the seq where the head's chain starts.
+	snapshot uint64
+	first    uint64 // records from here to seq are all there
+	step     int
+	count    int
 }
 
 // parseHead reads what is kept of a namespace; "" is one that has no records.
@@ -141,7 +143,7 @@ func parseHead(s string) (h head, err error) {
 	if n[4] > math.MaxInt || n[5] > math.MaxInt {
 		return h, fmt.Errorf("a namespace's head: %w: a number that is too large", errMalformed)
 	}
-	h.seq, h.first, h.step, h.count = n[1], n[3], int(n[4]), int(n[5])
+	h.seq, h.snapshot, h.first, h.step, h.count = n[1], n[2], n[3], int(n[4]), int(n[5])
 	return h, nil
 }
 

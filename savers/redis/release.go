@@ -113,7 +113,10 @@ func (s *Saver) pruneArgs(ctx context.Context, w *whole, keep checkpoint.Keep) (
 	if w.found {
 		version = w.Version
 	}
-	args := []any{version, w.uid, w.rev, released, token[:]}
+	args := []any{version, w.uid, w.rev, released, token[:], len(w.logs)}
+	for _, l := range w.logs {
+		args = append(args, l.namespace, l.format(l.id))
+	}
 	if !w.found || keep.Last <= 0 && keep.Since.IsZero() {
 		return args, 0, nil
 	}

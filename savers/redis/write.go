@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -14,8 +13,15 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	if err := a.Check(); err != nil {
 		return checkpoint.Appended{}, err
 	}
+	if p, ok := s.plain(&a); ok {
+		stored, err := s.commit(ctx, &a, p)
+		if err != nil || stored {
+			return checkpoint.Appended{Version: p.version, Head: p.seq}, err
+		}
+	}
 	var r *reply
 	var err error
+	since := time.Now()
 	if a.Open == nil {
 		r, err = s.call(ctx, "append", s.script.append, []string{s.key(a.Thread)}, s.appendArgs(&a, checkpoint.ID{})...)
 	} else {
@@ -24,7 +30,7 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	if err != nil {
 		return checkpoint.Appended{}, err
 	}
-	return s.appended(ctx, &a, r)
+	return s.appended(ctx, &a, r, since)
 }
 
 // opening puts the thread in the index and appends.
@@ -94,8 +100,8 @@ func flag(is bool) string {
 	return ""
 }
 
-// appended reads the answer of append.lua.
-func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply) (checkpoint.Appended, error) {
+// appended reads the answer of append.lua, which was called after since.
+func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply, since time.Time) (checkpoint.Appended, error) {
 	switch outcome := r.text(); outcome {
 	case "ok":
 	case "missing":
@@ -112,14 +118,21 @@ func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply) (c
 	done := checkpoint.Appended{Version: r.int(), Head: r.seq()}
 	revived, stamp := r.text() == "1", r.id()
 	done.Writes = r.writes()
+	stored := r.text()
+	h, err := parseHead(stored)
+	r.check(err)
 	if r.err != nil {
 		return checkpoint.Appended{}, r.err
 	}
-	fence := a.Fence
-	if a.Open != nil {
-		fence = a.Records[0].ID
+	if a.Open != nil && !a.End {
+		s.opened(a.Thread, lease{fence: a.Records[0].ID, version: done.Version, renewed: since, length: leaseArg(a.Lease)}, done.Writes)
 	}
-	s.held(a.Thread, lease{fence, done.Version}, a.Open != nil, a.End)
+	if last := &a.Records[len(a.Records)-1]; h.id == last.ID { // else it was there already, and others are after it
+		s.keep(a, known{head: stored, entry: h.entry(last), id: h.id})
+	}
+	if a.Open == nil {
+		s.renewed(a.Thread, a.Fence, leaseArg(a.Lease), since, a.End, a.Writes)
+	}
 	switch {
 	case a.Release:
 		s.finished(listed{id: a.Thread, stamp: stamp, gone: true})
@@ -170,6 +183,7 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 	}
 	args := make([]any, 0, 5+4*len(w.Writes))
 	args = writeArgs(append(args, flags, w.Fence[:], statusArg(w.Status), leaseArg(w.Lease), s.ttl), w.Writes)
+	since := time.Now()
 	r, err := s.call(ctx, "put writes", s.script.put, []string{s.key(w.Thread)}, args...)
 	if err != nil {
 		return err
@@ -186,7 +200,7 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 	if r.err != nil {
 		return r.err
 	}
-	s.held(w.Thread, lease{fence: w.Fence}, false, w.End)
+	s.renewed(w.Thread, w.Fence, leaseArg(w.Lease), since, w.End, w.Writes)
 	switch {
 	case w.End && w.Status == checkpoint.Done:
 		s.finished(listed{id: w.Thread, stamp: stamp})
@@ -194,41 +208,6 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 		return s.relist(ctx, w.Thread)
 	}
 	return nil
-}
-
-// lease is what a run of this saver holds.
-type lease struct {
-	fence   checkpoint.ID
-	version int
-}
-
-// likely returns the version of the thread that is open, as far as is known here.
-func (s *Saver) likely(thread string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return max(s.leases[thread].version, 1)
-}
-
-// held notes what a successful write says of the thread's lease.
-func (s *Saver) held(thread string, l lease, opened, ended bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case ended && s.leases[thread].fence == l.fence:
-		delete(s.leases, thread)
-	case opened && !ended:
-		// The caller's string may be part of something large.
-		s.leases[strings.Clone(thread)] = l
-	}
-}
-
-// lost notes that a run of this saver does not hold the thread any more.
-func (s *Saver) lost(thread string, fence checkpoint.ID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.leases[thread].fence == fence {
-		delete(s.leases, thread)
-	}
 }
 
 // micro returns a time as it is kept; the zero time is 0.

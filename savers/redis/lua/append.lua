@@ -55,7 +55,7 @@ end
 local function stored(n, seq, revived)
 	local v = int(n) .. ':'
 	local stamp = ends and call('HGET', key, 'stamp') or ''
-	return { 'ok', int(n), int(seq), revived and '1' or '', stamp, opens and writes(v, bases(v)) or {} }
+	return { 'ok', int(n), int(seq), revived and '1' or '', stamp, opens and writes(v, bases(v)) or {}, call('HGET', key, v .. 'n:' .. namespace) or '' }
 end
 
 local newest = open > 0 and open - 1 or last -- the newest released version

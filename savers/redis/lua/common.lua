@@ -8,8 +8,9 @@
 -- and those of version <v>, each with <v>: before it:
 --
 --   uid                  of the version: no other has it, of whatever thread, ever
---   fence holder until ended status updated released    as the contract says; times in microseconds
---   rev                  counts the changes
+--   fence holder until ended status updated released    as the contract says; times in microseconds; until is not moved
+--                        by each commit, but by one after a quarter of the lease
+--   rev                  counts the changes, but for plain commits
 --   nk                   how many namespaces; they are numbered from 1
 --   n:<namespace>        head id, then number:seq:snapshot:first:step:count of its log. Records first to seq are all
 --                        there, snapshot is where the head's chain starts

@@ -1,7 +1,7 @@
 -- Makes a Prune happen that was worked out on what stood, if that still stands.
 --
 -- ARGV: version, 0 when none is open, its uid, its rev, how many released versions to keep or '', a token of this
--- call; then for each log: namespace, number, first, snapshot, count, seqs before first, how many removed and for each
+-- call; how many logs there are and for each namespace and head; then for each log that changes: namespace, number, first, snapshot, count, seqs before first, how many removed and for each
 -- seq and id, how many with a new snapshot and for each seq and bytes, how many in another chain than before and for
 -- each id and where that chain starts.
 
@@ -32,6 +32,12 @@ local at = 6
 local function take()
 	at = at + 1
 	return ARGV[at - 1]
+end
+for _ = 1, tonumber(take()) do
+	local namespace, head = take(), take()
+	if call('HGET', key, v .. 'n:' .. namespace) ~= head then
+		return { 'changed' }
+	end
 end
 while at <= #ARGV do
 	local namespace, k = take(), take()
