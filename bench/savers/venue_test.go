@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -43,6 +44,7 @@ var venues = []struct {
 	open func(tb testing.TB) *venue
 }{
 	{"memory", openMemory},
+	{"a slice and a map", openBare},
 	{"file", openFile},
 	{"sqlite", func(tb testing.TB) *venue { tb.Helper(); return openSQLite(tb, "FULL") }},
 	{"sqlite, Normal", func(tb testing.TB) *venue {
@@ -80,6 +82,31 @@ func closes[T interface{ Close() error }](tb testing.TB, c T) T {
 }
 
 func openMemory(testing.TB) *venue { return &venue{saver: memory.New()} }
+
+// bare is what memory is to be beside: it copies payloads into slices, and puts the ids into maps. Whatever it does not
+// have, panics.
+type bare struct {
+	checkpoint.Saver
+	logs map[string]*bareLog
+}
+
+type bareLog struct {
+	payloads [][]byte
+	where    map[checkpoint.ID]int
+}
+
+func openBare(testing.TB) *venue { return &venue{saver: &bare{logs: make(map[string]*bareLog)}} }
+
+// Append adds one record.
+func (b *bare) Append(_ context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+	if a.Open != nil {
+		b.logs[a.Thread] = &bareLog{where: make(map[checkpoint.ID]int)}
+	}
+	l, r := b.logs[a.Thread], &a.Records[0]
+	l.where[r.ID] = len(l.payloads)
+	l.payloads = append(l.payloads, slices.Clone(r.Payload))
+	return checkpoint.Appended{}, nil
+}
 
 func openFile(tb testing.TB) *venue {
 	tb.Helper()

@@ -150,3 +150,16 @@ func TestCorners(t *testing.T) {
 	}
 	sqltest.Corners(t, s)
 }
+
+func TestAHeadThatASaverKnowsMayBeNoneAnyMore(t *testing.T) {
+	dsn := testenv.MySQL(t)
+	first, err := mysql.Open(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := mysql.Open(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sqltest.TwoSavers(t, first, other)
+}

@@ -220,3 +220,16 @@ func TestCorners(t *testing.T) {
 	}
 	sqltest.Corners(t, s)
 }
+
+func TestAHeadThatASaverKnowsMayBeNoneAnyMore(t *testing.T) {
+	dsn := testenv.Postgres(t)
+	first, err := postgres.Open(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := postgres.Open(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sqltest.TwoSavers(t, first, other)
+}

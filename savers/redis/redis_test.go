@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/internal/testenv"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
 	"github.com/graphgen-go/graphgen/savers/redis"
 	"github.com/graphgen-go/graphgen/savers/savertest"
 )
@@ -53,4 +54,17 @@ func openOn(tb testing.TB, client goredis.UniversalClient, options ...redis.Opti
 		}
 	})
 	return s
+}
+
+func TestAHeadThatASaverKnowsMayBeNoneAnyMore(t *testing.T) {
+	addr, prefix := testenv.Redis(t)
+	var savers [2]checkpoint.Saver
+	for i := range savers {
+		s, err := redis.New(goredis.NewClient(&goredis.Options{Addr: addr}), redis.Prefix(prefix), redis.AcceptWeaker(nil), redis.CloseClient())
+		if err != nil {
+			t.Fatal(err)
+		}
+		savers[i] = s
+	}
+	sqltest.TwoSavers(t, savers[0], savers[1])
 }

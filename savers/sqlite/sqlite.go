@@ -181,7 +181,6 @@ func dialect() *sqlsaver.Dialect {
 			"range":  "%[1]s.pos BETWEEN (%[2]s << 28 | %[3]s) AND (%[2]s << 28 | %[4]s)",
 			"at":     "%[1]s.pos = (%[2]s << 28 | %[3]s)",
 			"next":   "%[1]s.pos = %[2]s.pos + 1",
-			"newer":  "x.pos > h.pos AND x.pos <= (h.pos | 268435455)",
 			"log_no": "%[1]s.pos >> 28",
 			"seq":    "%[1]s.pos & 268435455",
 			"order":  "%[1]s.pos",

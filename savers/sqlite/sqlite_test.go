@@ -126,3 +126,16 @@ func TestCorners(t *testing.T) {
 	}
 	sqltest.Corners(t, s)
 }
+
+func TestAHeadThatASaverKnowsMayBeNoneAnyMore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "threads.db")
+	first, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sqltest.TwoSavers(t, first, other)
+}

@@ -114,21 +114,27 @@ func (v *Version) Apply(e *Event) {
 // add puts an entry at the end of a log. What the entry commits is over.
 func (v *Version) add(namespace string, e *Entry) {
 	log := v.logs[namespace]
-	v.where[e.ID] = place{namespace: namespace, index: len(log)}
+	e.place = place{namespace: namespace, index: len(log)}
+	v.where[e.ID] = e
 	v.logs[namespace] = append(log, e)
 	if e.Commits.IsZero() {
 		return
 	}
 	delete(v.pending, e.Commits)
-	if at, found := v.where[e.Commits]; found {
-		at.committed = true
-		v.where[e.Commits] = at
+	base := (*Entry)(nil)
+	if len(log) > 0 && log[len(log)-1].ID == e.Commits {
+		base = log[len(log)-1] // as most do; and that one is at hand
+	} else {
+		base = v.where[e.Commits]
+	}
+	if base != nil {
+		base.committed = true
 	}
 }
 
 // store keeps a pending write, or drops what a Discard names.
 func (v *Version) store(w *checkpoint.Write) {
-	if v.where[w.Base].committed {
+	if base := v.where[w.Base]; base != nil && base.committed {
 		return
 	}
 	writes := v.pending[w.Base]

@@ -24,18 +24,20 @@ type Version struct {
 	Released time.Time     // zero while open
 
 	logs    map[string][]*Entry // by namespace, oldest first
-	where   map[checkpoint.ID]place
+	where   map[checkpoint.ID]*Entry
 	pending map[checkpoint.ID]map[identity]*stored // by base
 	stores  uint64                                 // counts the writes ever stored, for their order
 }
 
-// Entry is one record of a log. It is never changed once its log has it. A saver that keeps bodies elsewhere has
+// Entry is one record of a log. What it exports is never changed once its log has it. A saver that keeps bodies elsewhere has
 // in Record what the protocol needs, and says in the other fields where the rest is.
 type Entry struct {
 	checkpoint.Record
 	At   int64
 	Size int
 	Sum  uint32
+
+	place // the version's
 }
 
 // place says where a record stands, and whether its tasks have been committed.
@@ -63,7 +65,7 @@ func New(thread string, number int) *Version {
 		Number:  number,
 		Ended:   true,
 		logs:    make(map[string][]*Entry),
-		where:   make(map[checkpoint.ID]place),
+		where:   make(map[checkpoint.ID]*Entry),
 		pending: make(map[checkpoint.ID]map[identity]*stored),
 	}
 }

@@ -124,9 +124,9 @@ func (v *Version) Replace(pruned []Pruned, entries [][]*Entry) {
 			}
 		}
 		for i, e := range entries[n] {
-			at := v.where[e.ID]
-			at.index = i
-			v.where[e.ID] = at
+			e.place = v.where[e.ID].place // of the entry that it replaces, if it is another
+			e.index = i
+			v.where[e.ID] = e
 		}
 		v.logs[p.Namespace] = entries[n]
 	}

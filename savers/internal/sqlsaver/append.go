@@ -132,13 +132,8 @@ func (s *Saver) commit(ctx context.Context, a *checkpoint.Append) (done checkpoi
 		status = int64(a.Status)
 	}
 	lease := micro(a.Lease)
-	args := make([]any, 0, 15)
-	args = append(args, r.ID[:], flagsOf(r, a.After), int64(r.Step), ledger.Micro(r.Created).UnixMicro(), bodyOf(r),
+	rows, err := s.db.Exec(ctx, s.text[stCommit], r.ID[:], flagsOf(r, a.After), int64(r.Step), ledger.Micro(r.Created).UnixMicro(), bodyOf(r),
 		h.thread, a.Fence[:], status, lease-lease/4, lease, h.log, h.seq, a.After[:])
-	if s.d.Mark == "" {
-		args = append(args, h.log, h.seq) // of {newer}
-	}
-	rows, err := s.db.Exec(ctx, s.text[stCommit], args...)
 	if err != nil || rows == 0 {
 		return done, nil, false, err
 	}

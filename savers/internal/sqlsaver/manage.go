@@ -263,8 +263,8 @@ func (p *pruner) prune(ctx context.Context, log []*ledger.Entry, kept []ledger.K
 		k := stays[e.Seq]
 		follows := i > 0 && log[i-1].Seq+1 == e.Seq
 		switch {
-		case k == nil && follows && stays[e.Seq-1] != nil && p.flags[e.ID]&commitsBefore != 0:
-			if err := p.exec(ctx, stMarkCommitted, p.at.root, log[i-1].ID[:]); err != nil {
+		case k == nil && follows && stays[e.Seq-1] != nil:
+			if err := p.leave(ctx, log[i-1], e); err != nil {
 				return err
 			}
 		case k != nil && (len(k.Fold) > 0 || follows && stays[e.Seq-1] == nil):
@@ -274,6 +274,16 @@ func (p *pruner) prune(ctx context.Context, log []*ledger.Entry, kept []ledger.K
 		}
 	}
 	return p.remove(ctx, log, stays)
+}
+
+// leave marks a record that stays with what the one after it, which goes, said of it.
+func (p *pruner) leave(ctx context.Context, stays, goes *ledger.Entry) error {
+	if p.flags[goes.ID]&commitsBefore != 0 {
+		if err := p.exec(ctx, stMarkCommitted, p.at.root, stays.ID[:]); err != nil {
+			return err
+		}
+	}
+	return p.exec(ctx, stMarkFollowed, p.at.log, int64(stays.Seq))
 }
 
 // remove deletes the records of a log that do not stay, those between two that do together.
@@ -318,7 +328,7 @@ func (p *pruner) untie(ctx context.Context, k *ledger.Kept) error {
 		}
 	}
 	var before checkpoint.ID // none any more
-	flags := flagsOf(&r, before) | p.flags[r.ID]&isCommitted
+	flags := flagsOf(&r, before) | p.flags[r.ID]&(isCommitted|isFollowed)
 	return p.exec(ctx, stSnapshot, flags, optional(r.Parent, flags&parentIsBefore == 0), optional(r.Commits, true), bodyOf(&r),
 		p.at.log, seq)
 }

@@ -17,6 +17,7 @@ const (
 	isSnapshot     = 8
 	parentIsBefore = 16  // the parent is the record with the seq before, which stands, or there is none
 	commitsBefore  = 32  // the record commits that record
+	isFollowed     = 64  // the record with the seq after has gone
 	isCommitted    = 128 // another record than the next one commits this one
 	sourceBits     = 7
 )

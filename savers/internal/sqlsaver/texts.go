@@ -48,6 +48,7 @@ const (
 	stRenew
 	stEndLease
 	stMarkCommitted
+	stMarkFollowed
 	stDropBase
 	stPutWrite
 	stKeepWrite
@@ -89,7 +90,6 @@ var forms = map[string]string{
 	"range":  "%[1]s.log_no = %[2]s AND %[1]s.seq BETWEEN %[3]s AND %[4]s", // rows of a log, from a seq to another
 	"next":   "%[1]s.log_no = %[2]s.log_no AND %[1]s.seq = %[2]s.seq + 1",  // the row after another
 	"at":     "%[1]s.log_no = %[2]s AND %[1]s.seq = %[3]s",                 // a row
-	"newer":  "x.log_no = ? AND x.seq > ?",                                 // rows x after the row h that a commit knows
 	"log_no": "%[1]s.log_no",                                               // of a row
 	"seq":    "%[1]s.seq",                                                  // of a row
 	"order":  "%[1]s.seq",                                                  // of rows of a log
@@ -121,14 +121,15 @@ WHERE {log c ?} ORDER BY {order c} DESC LIMIT 1`
 )
 
 // A commit stores one record after the head that its run knows, when the run holds the fence, the thread's row need
-// not change, and the head is the newest record. Otherwise it stores nothing, and a transaction finds out why.
+// not change, and the head is there. When another record is after it, that has the key, or has gone and left a flag. A look
+// at what is newer would say the same, but makes MySQL and MariaDB put the new row in a temporary table on the disk first.
+// Otherwise it stores nothing, and a transaction finds out why.
 const commitText = `INSERT INTO graph_checkpoint ({key}, root, id, line_no, flags, step, created, body)
 SELECT {after h}, h.root, {bytes}, h.line_no, {number}, {number}, {number}, {bytes}
 FROM graph_thread t {then} graph_checkpoint h ON h.root = t.root
 WHERE t.thread_no = ? AND t.fence = ? AND t.status = COALESCE({number}, t.status)
-AND (t.lease_until = 0 OR t.lease_until BETWEEN {now} + {number} AND {now} + {number})
-AND {at h ? ?} AND {same h.id ?} AND h.base IS NULL
-AND NOT EXISTS (SELECT 1 FROM graph_checkpoint x WHERE {newer}) {share}`
+AND (t.lease_until = 0 OR t.lease_until - {now} BETWEEN {number} AND {number})
+AND {at h ? ?} AND {same h.id ?} AND h.base IS NULL AND (h.flags & 64) = 0 {share}`
 
 // nextRecord finds a record c by its id, and the one after it, n.
 const nextRecord = "LEFT JOIN graph_checkpoint n ON {next n c} WHERE c.root = ? AND {same c.id ?}"
@@ -138,7 +139,7 @@ const putText = `INSERT INTO graph_write (root, base, write_key, kind, data)
 SELECT t.root, w.base, {bytes}, {number}, {bytes}
 FROM graph_thread t JOIN (SELECT {bytes} AS base) w
 WHERE t.thread_key = ? AND t.fence = ? AND t.status = COALESCE({number}, t.status) AND t.asked >= {number}
-AND (t.lease_until = 0 OR t.lease_until BETWEEN {now} + {number} AND {now} + {number})
+AND (t.lease_until = 0 OR t.lease_until - {now} BETWEEN {number} AND {number})
 AND NOT EXISTS (SELECT 1 FROM graph_checkpoint b LEFT JOIN graph_checkpoint n ON {next n b}
 	WHERE b.root = t.root AND {same b.id w.base} AND ((b.flags & 128) <> 0 OR (n.flags & 32) <> 0))
 {share} `
@@ -217,6 +218,7 @@ lease_until = CASE WHEN lease_until = 0 THEN 0 ELSE {now} + {number} END WHERE t
 		stEndLease:       "UPDATE graph_thread SET lease_until = 0, updated = {now} WHERE thread_key = ? AND fence = ?",
 		stDropBase:       "DELETE FROM graph_write WHERE root = ? AND base = ?",
 		stMarkCommitted:  "UPDATE graph_checkpoint SET flags = flags | 128 WHERE root = ? AND {same id ?}",
+		stMarkFollowed:   "UPDATE graph_checkpoint SET flags = flags | 64 WHERE {at graph_checkpoint ? ?}",
 		stPutWrite:       "INSERT INTO graph_write (root, base, write_key, kind, data) VALUES (?, ?, ?, ?, ?) {replace}",
 		stKeepWrite:      "INSERT INTO graph_write (root, base, write_key, kind, data) VALUES (?, ?, ?, ?, ?) {skip}",
 		stPutOne:         putText + "{replace}",

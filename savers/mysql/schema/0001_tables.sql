@@ -56,7 +56,7 @@ CREATE TABLE IF NOT EXISTS graph_line (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- Records. flags: 1 to 5 the source, 8 a snapshot, 16 the parent is the record with the seq before, 32 it commits that
--- record, 128 it is committed by another than the next one.
+-- record, 64 the record with the seq after has gone, 128 it is committed by another than the next one.
 CREATE TABLE IF NOT EXISTS graph_checkpoint (
 	log_no  BIGINT     NOT NULL,
 	seq     BIGINT     NOT NULL,

@@ -59,7 +59,7 @@ CREATE TABLE graph_line (
 );
 
 -- Records. flags: 1 to 5 the source, 8 a snapshot, 16 the parent is the record with the seq before, 32 it commits that
--- record, 128 it is committed by another than the next one.
+-- record, 64 the record with the seq after has gone, 128 it is committed by another than the next one.
 CREATE TABLE graph_checkpoint (
 	log_no  BIGINT  NOT NULL,
 	seq     BIGINT  NOT NULL,
@@ -125,8 +125,7 @@ BEGIN
 	END IF;
 	INSERT INTO graph_checkpoint (log_no, seq, root, id, line_no, flags, step, created, body)
 	SELECT p_log, p_seq + 1, t_root, p_id, h.line_no, p_flags, p_step, p_created, p_body FROM graph_checkpoint h
-	WHERE h.log_no = p_log AND h.seq = p_seq AND h.id = p_after AND h.root = t_root AND h.base IS NULL
-	AND NOT EXISTS (SELECT 1 FROM graph_checkpoint x WHERE x.log_no = p_log AND x.seq > p_seq);
+	WHERE h.log_no = p_log AND h.seq = p_seq AND h.id = p_after AND h.root = t_root AND h.base IS NULL AND (h.flags & 64) = 0;
 	RETURN FOUND;
 END $$;
 

@@ -60,7 +60,8 @@ CREATE TABLE graph_line (
 
 -- Records. A record's key is log_no << 28 | seq, so that a log is at the end of the tree while it is the newest, where
 -- pages are filled to the last byte. flags: 1 to 5 the source, 8 a snapshot, 16 the parent is the record with the seq
--- before, 32 it commits that record, 128 it is committed by another than the next one.
+-- before, 32 it commits that record, 64 the record with the seq after has gone, 128 it is committed by another than the
+-- next one.
 CREATE TABLE graph_checkpoint (
 	pos     INTEGER NOT NULL PRIMARY KEY,
 	root    INTEGER NOT NULL,                -- the log of the version's root

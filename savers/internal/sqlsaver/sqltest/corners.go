@@ -119,3 +119,85 @@ func useAgain(t *testing.T, s checkpoint.Saver, ids []checkpoint.ID) string {
 	}
 	return fmt.Sprintf("%+v", *conflict)
 }
+
+// TwoSavers lets a run go on by another saver than the one that knows its heads, or another run take its thread over. What
+// the first saver then offers after a head that it knows must be refused. It closes both.
+func TwoSavers(t *testing.T, first, other checkpoint.Saver) {
+	t.Helper()
+	for name, late := range map[string]func(t *testing.T, first, other checkpoint.Saver, ids []checkpoint.ID) checkpoint.Append{
+		"records after it have gone": staleHead, "its run has lost the thread": zombieChild, "its run has gone on": movedHead,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var ids []checkpoint.ID
+			for range 5 {
+				ids = append(ids, newID(t))
+			}
+			a := late(t, first, other, ids)
+			if done, err := first.Append(t.Context(), a); !errors.Is(err, checkpoint.ErrConflict) {
+				t.Errorf("got %+v, %v; want a conflict", done, err)
+			}
+		})
+	}
+	for _, s := range []checkpoint.Saver{first, other} {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// following is a commit of record n after record n-1.
+func following(thread, namespace string, ids []checkpoint.ID, n int) checkpoint.Append {
+	var none checkpoint.ID
+	a := checkpoint.Append{Thread: thread, Namespace: namespace, Fence: ids[0], Lease: time.Hour, Records: []checkpoint.Record{record(ids[n], none, none)}}
+	if namespace == "" || n > 1 {
+		a.After, a.Records[0].Parent, a.Records[0].Commits = ids[n-1], ids[n-1], ids[n-1]
+	}
+	a.Records[0].Line = ids[0]
+	return a
+}
+
+// opens opens a run with record 0 on a new thread.
+func opens(t *testing.T, s checkpoint.Saver, thread string, ids []checkpoint.ID) {
+	t.Helper()
+	var none checkpoint.ID
+	appends(t, s, checkpoint.Append{Thread: thread, Open: &checkpoint.Opening{}, Records: []checkpoint.Record{record(ids[0], none, none)}})
+}
+
+func staleHead(t *testing.T, first, other checkpoint.Saver, ids []checkpoint.ID) checkpoint.Append {
+	t.Helper()
+	const thread = "stale"
+	opens(t, first, thread, ids)
+	appends(t, first, following(thread, "", ids, 1))
+	appends(t, other, following(thread, "", ids, 2))
+	last := following(thread, "", ids, 3)
+	last.End, last.Records[0].Base = true, ids[1]
+	appends(t, other, last)
+	if pruned, err := other.Prune(t.Context(), thread, checkpoint.Keep{Last: 1}); err != nil || pruned.Records != 2 {
+		t.Fatalf("prune: %+v, %v; want 2 records to go", pruned, err)
+	}
+	ids[2] = ids[4]
+	return following(thread, "", ids, 2)
+}
+
+func movedHead(t *testing.T, first, other checkpoint.Saver, ids []checkpoint.ID) checkpoint.Append {
+	t.Helper()
+	const thread = "moved"
+	opens(t, first, thread, ids)
+	appends(t, first, following(thread, "", ids, 1))
+	appends(t, other, following(thread, "", ids, 2))
+	ids[2] = ids[4]
+	return following(thread, "", ids, 2)
+}
+
+// zombieChild is a child's, whose head nobody moves.
+func zombieChild(t *testing.T, first, other checkpoint.Saver, ids []checkpoint.ID) checkpoint.Append {
+	t.Helper()
+	const thread = "zombie"
+	opens(t, first, thread, ids)
+	appends(t, first, following(thread, "child", ids, 1))
+	appends(t, first, following(thread, "child", ids, 2))
+	appends(t, other, checkpoint.Append{
+		Thread: thread, After: ids[0], Open: &checkpoint.Opening{}, Records: []checkpoint.Record{record(ids[4], ids[0], checkpoint.ID{})},
+	})
+	return following(thread, "child", ids, 3)
+}
