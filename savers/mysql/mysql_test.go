@@ -163,3 +163,43 @@ func TestAHeadThatASaverKnowsMayBeNoneAnyMore(t *testing.T) {
 	}
 	sqltest.TwoSavers(t, first, other)
 }
+
+// TestARunMakesNoTemporaryTables runs what a run and its readers do, on a server of its own, and asks the server how many
+// temporary tables it made for it on the disk.
+func TestARunMakesNoTemporaryTables(t *testing.T) {
+	config, err := driver.ParseDSN(testenv.StartMySQL(t, false).DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("mysql", config.FormatDSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "CREATE DATABASE threads"); err != nil {
+		t.Fatal(err)
+	}
+	config.DBName = "threads"
+	s, err := mysql.Open(t.Context(), config.FormatDSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := func() (n int) {
+		t.Helper()
+		var name string
+		if err := db.QueryRowContext(t.Context(), "SHOW GLOBAL STATUS LIKE 'Created_tmp_disk_tables'").Scan(&name, &n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	made()
+	asking := -made() + made()
+	before := made()
+	sqltest.Exercise(t, s)
+	if got := made() - before - asking; got != 0 {
+		t.Errorf("%d temporary tables on the disk, want none", got)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}

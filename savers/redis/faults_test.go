@@ -389,7 +389,7 @@ func TestACallEndsWithItsContextAlthoughTheServerDoesNotAnswer(t *testing.T) {
 		timeout time.Duration // of the context; 0 cancels it
 	}{
 		{"deadline before the client's timeout", goredis.Options{ReadTimeout: time.Hour}, 20 * time.Millisecond},
-		{"deadline after the client's timeout", goredis.Options{ReadTimeout: 20 * time.Millisecond}, 200 * time.Millisecond},
+		{"deadline after the client's timeout", goredis.Options{ReadTimeout: 200 * time.Millisecond}, 500 * time.Millisecond},
 		{"the client looks at deadlines", goredis.Options{ReadTimeout: time.Hour, ContextTimeoutEnabled: true}, 20 * time.Millisecond},
 		{"no timeout of the client", goredis.Options{ReadTimeout: -1}, 20 * time.Millisecond},
 		{"cancelled", goredis.Options{ReadTimeout: time.Hour}, 0},

@@ -180,6 +180,7 @@ func dialect() *sqlsaver.Dialect {
 			"log":    "%[1]s.pos BETWEEN %[2]s << 28 AND (%[2]s << 28 | 268435455)",
 			"range":  "%[1]s.pos BETWEEN (%[2]s << 28 | %[3]s) AND (%[2]s << 28 | %[4]s)",
 			"at":     "%[1]s.pos = (%[2]s << 28 | %[3]s)",
+			"newest": "%[1]s.pos = (SELECT MAX(x.pos) FROM graph_checkpoint x WHERE x.pos BETWEEN %[2]s << 28 AND (%[3]s << 28 | 268435455))",
 			"next":   "%[1]s.pos = %[2]s.pos + 1",
 			"log_no": "%[1]s.pos >> 28",
 			"seq":    "%[1]s.pos & 268435455",

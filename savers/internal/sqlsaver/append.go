@@ -18,7 +18,7 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 		return checkpoint.Appended{}, err
 	}
 	defer s.end()
-	done, h, stored, err := s.commit(ctx, &a)
+	done, h, stored, err := s.plain(ctx, &a)
 	if !stored && (err == nil || s.uncertain(err)) {
 		err = s.write(ctx, Lost, func(tx Tx) error {
 			done, h, err = s.appendIn(ctx, tx, &a)
@@ -115,11 +115,11 @@ func (s *Saver) held(a *checkpoint.Append) (h held, found bool) {
 	return h, found
 }
 
-// commit stores a by one statement, if it is a plain commit after a head that is known, of the head's line, and the
-// run's lease has most of its time to go.
-func (s *Saver) commit(ctx context.Context, a *checkpoint.Append) (done checkpoint.Appended, next *held, stored bool, err error) {
+// plain stores a, if it is a commit that has nothing to change but the log, after a head that is known and of that head's
+// line: by one statement while the run's lease has most of its time to go, by two when the run ends with it.
+func (s *Saver) plain(ctx context.Context, a *checkpoint.Append) (done checkpoint.Appended, next *held, stored bool, err error) {
 	r := &a.Records[0]
-	if s.readable || a.Open != nil || a.End || a.After.IsZero() || len(a.Records) > 1 || len(a.Writes) > 0 ||
+	if s.readable || a.Open != nil || a.Release || a.After.IsZero() || len(a.Records) > 1 || len(a.Writes) > 0 ||
 		r.Base != r.ID || r.Parent != a.After || !r.Commits.IsZero() && r.Commits != a.After {
 		return done, nil, false, nil
 	}
@@ -127,18 +127,53 @@ func (s *Saver) commit(ctx context.Context, a *checkpoint.Append) (done checkpoi
 	if !found || h.id != a.After || !h.line.is(r) || h.seq >= lastSeq {
 		return done, nil, false, nil
 	}
-	var status any
-	if a.Status != 0 {
-		status = int64(a.Status)
+	if a.End {
+		err = s.write(ctx, RolledBack, func(tx Tx) error { return s.commitLast(ctx, tx, a, &h) })
+	} else {
+		err = s.commit(ctx, s.db, a, &h)
 	}
-	lease := micro(a.Lease)
-	rows, err := s.db.Exec(ctx, s.text[stCommit], r.ID[:], flagsOf(r, a.After), int64(r.Step), ledger.Micro(r.Created).UnixMicro(), bodyOf(r),
-		h.thread, a.Fence[:], status, lease-lease/4, lease, h.log, h.seq, a.After[:])
-	if err != nil || rows == 0 {
+	switch {
+	case errors.Is(err, errOther):
+		return done, nil, false, nil
+	case err != nil:
 		return done, nil, false, err
 	}
 	h.id, h.seq = r.ID, h.seq+1
 	return checkpoint.Appended{Version: h.version, Head: uint64(h.seq)}, &h, true, nil
+}
+
+// errOther is the error of a plain commit that is none: something is not as the run knows it.
+var errOther = errors.New("something is not as it was")
+
+// commit stores a plain commit after h, when all is as it says.
+func (s *Saver) commit(ctx context.Context, db Runner, a *checkpoint.Append, h *held) error {
+	r, lease := &a.Records[0], micro(a.Lease)
+	rows, err := db.Exec(ctx, s.text[stCommit], r.ID[:], flagsOf(r, a.After), int64(r.Step), ledger.Micro(r.Created).UnixMicro(), bodyOf(r),
+		h.thread, a.Fence[:], optionalStatus(a.Status), lease-lease/4, lease, h.log, h.seq, a.After[:])
+	if err == nil && rows == 0 {
+		err = errOther
+	}
+	return err
+}
+
+// commitLast ends the run and stores a plain commit after h, or neither.
+func (s *Saver) commitLast(ctx context.Context, tx Tx, a *checkpoint.Append, h *held) error {
+	rows, err := tx.Exec(ctx, s.text[stEnd], optionalStatus(a.Status), key(a.Thread), a.Fence[:])
+	if err == nil && rows == 0 {
+		err = errOther
+	}
+	if err != nil {
+		return err
+	}
+	return s.commit(ctx, tx, a, h)
+}
+
+// optionalStatus is a status as a value to bind, nil when it stays.
+func optionalStatus(status checkpoint.Status) any {
+	if status == 0 {
+		return nil
+	}
+	return int64(status)
 }
 
 // appendIn stores a in a transaction, and returns the head then.
@@ -233,6 +268,7 @@ type log struct {
 	t    *thread
 	at   spot
 	head head
+	made bool // by this Append
 }
 
 // find makes l a namespace's log in the open version.
@@ -247,7 +283,7 @@ func (l *log) find(ctx context.Context, namespace string) (err error) {
 // start makes the thread's next version, and l its root's log.
 func (l *log) start(ctx context.Context) error {
 	err := l.s.start(ctx, l.tx, l.t)
-	l.at, l.head = rootOf(l.t, l.t.open, l.t.root), head{}
+	l.at, l.head, l.made = rootOf(l.t, l.t.open, l.t.root), head{}, true
 	return err
 }
 
@@ -355,7 +391,7 @@ func (l *log) add(ctx context.Context, a *checkpoint.Append) (checkpoint.Appende
 	}
 	l.t.asked = l.t.asked || asked
 	dead := a.Open == nil && !a.End // now and then, when a commit renews the lease
-	if a.Open != nil {
+	if a.Open != nil && (!l.made || asked || len(a.Writes) > 0) {
 		done.Writes, dead, err = l.s.pending(ctx, l.tx, l.t.id, l.t.root)
 		if err != nil {
 			return done, err

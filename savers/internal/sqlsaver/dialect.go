@@ -72,7 +72,7 @@ func (d *Dialect) text(s string) string {
 		"{now}", d.Now, "{lock}", d.Lock, "{share}", d.Share, "{bytes}", d.Bytes, "{number}", d.Number,
 		"{skip}", d.Skip, "{replace}", d.Replace, "{state}", d.State, "{then}", d.Then, "{dead}", deadBase,
 	).Replace(s)
-	return form.ReplaceAllStringFunc(d.numbered(s), func(found string) string {
+	s = form.ReplaceAllStringFunc(d.numbered(s), func(found string) string {
 		words := strings.Fields(strings.Trim(found, "{}"))
 		text, special := d.Forms[words[0]]
 		if !special {
@@ -83,7 +83,14 @@ func (d *Dialect) text(s string) string {
 		}
 		return text
 	})
+	if d.Mark == "" {
+		return again.ReplaceAllString(s, "?")
+	}
+	return again.ReplaceAllStringFunc(s, func(found string) string { return d.Mark + found[1:] })
 }
+
+// again finds a value that is bound once more.
+var again = regexp.MustCompile(`@\d+`)
 
 // numbered returns a statement with its bound values as the dialect marks them.
 func (d *Dialect) numbered(s string) string {

@@ -348,7 +348,7 @@ func (s *Saver) head(ctx context.Context, db Runner, at spot) (h head, err error
 	if at.log == unknown {
 		return h, nil
 	}
-	return h, h.read(ctx, db, s.text[stHead], []any{at.log})
+	return h, h.read(ctx, db, s.text[stHead], []any{at.log, at.log})
 }
 
 // headChain returns the newest record of a log, and the seq of the newest snapshot; 0 for none.
@@ -357,7 +357,7 @@ func (s *Saver) headChain(ctx context.Context, db Runner, at spot) (h head, snap
 		return h, 0, nil
 	}
 	var seq *int64
-	err = h.read(ctx, db, s.text[stHeadChain], []any{at.log, at.log}, &seq)
+	err = h.read(ctx, db, s.text[stHeadChain], []any{at.log, at.log, at.log}, &seq)
 	if seq != nil {
 		snapshot = *seq
 	}

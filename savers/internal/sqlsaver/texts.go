@@ -46,6 +46,7 @@ const (
 	stInsertRecord
 	stUpdateThread
 	stRenew
+	stEnd
 	stEndLease
 	stMarkCommitted
 	stMarkFollowed
@@ -80,6 +81,7 @@ const (
 	statements // how many there are
 )
 
+// Values are bound to ? in order; @4 is the fourth once more, which a dialect without numbers binds once more at its place.
 // Statements are written with {names} for what dialects say in their own ways: Dialect has the values, and forms those
 // that take words. A record is found by the number of its log and its seq, and by {root} and id.
 
@@ -88,15 +90,16 @@ var forms = map[string]string{
 	"same":   "%[1]s = %[2]s",                                              // an id and another one
 	"log":    "%[1]s.log_no = %[2]s",                                       // rows of a log
 	"range":  "%[1]s.log_no = %[2]s AND %[1]s.seq BETWEEN %[3]s AND %[4]s", // rows of a log, from a seq to another
-	"next":   "%[1]s.log_no = %[2]s.log_no AND %[1]s.seq = %[2]s.seq + 1",  // the row after another
-	"at":     "%[1]s.log_no = %[2]s AND %[1]s.seq = %[3]s",                 // a row
-	"log_no": "%[1]s.log_no",                                               // of a row
-	"seq":    "%[1]s.seq",                                                  // of a row
-	"order":  "%[1]s.seq",                                                  // of rows of a log
-	"key":    "log_no, seq",                                                // the columns
-	"place":  "%[1]s, %[2]s",                                               // their values
-	"after":  "%[1]s.log_no, %[1]s.seq + 1",                                // those of the row after another
-	"made":   "",                                                           // ends an INSERT that gives its row a number
+	"newest": "%[1]s.log_no = %[2]s AND %[1]s.seq = (SELECT MAX(x.seq) FROM graph_checkpoint x WHERE x.log_no = %[3]s)",
+	"next":   "%[1]s.log_no = %[2]s.log_no AND %[1]s.seq = %[2]s.seq + 1", // the row after another
+	"at":     "%[1]s.log_no = %[2]s AND %[1]s.seq = %[3]s",                // a row
+	"log_no": "%[1]s.log_no",                                              // of a row
+	"seq":    "%[1]s.seq",                                                 // of a row
+	"order":  "%[1]s.seq",                                                 // of rows of a log
+	"key":    "log_no, seq",                                               // the columns
+	"place":  "%[1]s, %[2]s",                                              // their values
+	"after":  "%[1]s.log_no, %[1]s.seq + 1",                               // those of the row after another
+	"made":   "",                                                          // ends an INSERT that gives its row a number
 	"drop":   "DELETE FROM %[1]s WHERE root IN (SELECT root FROM graph_version WHERE thread_no = %[2]s)",
 }
 
@@ -113,11 +116,10 @@ WHERE b.root = graph_write.root AND {same b.id graph_write.base} AND ((b.flags &
 const threadColumns = `SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder, lease_until, updated, asked, {now}
 FROM graph_thread WHERE thread_key = ?`
 
-// A head is read with its line.
+// A head is read with its line. To put it in order and take the first, MariaDB would make a table on the disk.
 const (
 	headColumns = "SELECT {seq c}, c.id, c.step, l.line_no, l.line, l.fingerprint, l.graph"
-	headFrom    = ` FROM graph_checkpoint c {then} graph_line l ON l.root = c.root AND l.line_no = c.line_no
-WHERE {log c ?} ORDER BY {order c} DESC LIMIT 1`
+	headFrom    = ` FROM graph_checkpoint c {then} graph_line l ON l.root = c.root AND l.line_no = c.line_no WHERE {newest c ? ?}`
 )
 
 // A commit stores one record after the head that its run knows, when the run holds the fence, the thread's row need
@@ -135,13 +137,12 @@ AND {at h ? ?} AND {same h.id ?} AND h.base IS NULL AND (h.flags & 64) = 0 {shar
 const nextRecord = "LEFT JOIN graph_checkpoint n ON {next n c} WHERE c.root = ? AND {same c.id ?}"
 
 // A write of a run whose thread's row need not change is stored by one statement likewise.
-const putText = `INSERT INTO graph_write (root, base, write_key, kind, data)
-SELECT t.root, w.base, {bytes}, {number}, {bytes}
-FROM graph_thread t JOIN (SELECT {bytes} AS base) w
+const putText = `INSERT INTO graph_write (root, write_key, kind, data, base)
+SELECT t.root, {bytes}, {number}, {bytes}, {bytes} FROM graph_thread t
 WHERE t.thread_key = ? AND t.fence = ? AND t.status = COALESCE({number}, t.status) AND t.asked >= {number}
 AND (t.lease_until = 0 OR t.lease_until - {now} BETWEEN {number} AND {number})
 AND NOT EXISTS (SELECT 1 FROM graph_checkpoint b LEFT JOIN graph_checkpoint n ON {next n b}
-	WHERE b.root = t.root AND {same b.id w.base} AND ((b.flags & 128) <> 0 OR (n.flags & 32) <> 0))
+	WHERE b.root = t.root AND {same b.id @4} AND ((b.flags & 128) <> 0 OR (n.flags & 32) <> 0))
 {share} `
 
 // A thread is listed from its own row; of its checkpoints only the head's id and step are read, by key.
@@ -215,6 +216,7 @@ VALUES ({place ? ?}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 WHERE thread_no = ?`,
 		stRenew: `UPDATE graph_thread SET status = COALESCE({number}, status),
 lease_until = CASE WHEN lease_until = 0 THEN 0 ELSE {now} + {number} END WHERE thread_key = ? AND fence = ? AND version > 0`,
+		stEnd:            "UPDATE graph_thread SET status = COALESCE({number}, status), lease_until = 0, updated = {now} WHERE thread_key = ? AND fence = ? AND version > 0",
 		stEndLease:       "UPDATE graph_thread SET lease_until = 0, updated = {now} WHERE thread_key = ? AND fence = ?",
 		stDropBase:       "DELETE FROM graph_write WHERE root = ? AND base = ?",
 		stMarkCommitted:  "UPDATE graph_checkpoint SET flags = flags | 128 WHERE root = ? AND {same id ?}",

@@ -34,18 +34,18 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 	return s.wrap(ctx, "put writes", err)
 }
 
-// renew stores a PutWrites that only renews the lease and sets the status by one statement. It reports whether there
+// renew stores a PutWrites that only renews the lease, or ends it, and sets the status by one statement. It reports whether there
 // was a run to do so for.
 func (s *Saver) renew(ctx context.Context, w *checkpoint.PutWrites) (renewed bool, err error) {
-	if len(w.Writes) > 0 || w.End {
+	if len(w.Writes) > 0 {
 		return false, nil
 	}
-	var status any
-	if w.Status != 0 {
-		status = int64(w.Status)
+	st, args := stRenew, []any{optionalStatus(w.Status), micro(w.Lease), key(w.Thread), w.Fence[:]}
+	if w.End {
+		st, args = stEnd, []any{optionalStatus(w.Status), key(w.Thread), w.Fence[:]}
 	}
 	err = s.try(ctx, Lost, func() error {
-		rows, err := s.db.Exec(ctx, s.text[stRenew], status, micro(w.Lease), key(w.Thread), w.Fence[:])
+		rows, err := s.db.Exec(ctx, s.text[st], args...)
 		renewed = rows > 0
 		return err
 	})
@@ -64,13 +64,15 @@ func (s *Saver) putOne(ctx context.Context, p *checkpoint.PutWrites) (stored boo
 	case checkpoint.Question:
 		asked = 1
 	}
-	var status any
-	if p.Status != 0 {
-		status = int64(p.Status)
-	}
 	lease := micro(p.Lease)
-	rows, err := s.db.Exec(ctx, s.text[st], writeKey(w, w.Kind), int64(w.Kind), codec.AppendWrite(nil, w, nil), w.Base[:],
-		key(p.Thread), p.Fence[:], status, asked, lease-lease/4, lease)
+	args := []any{
+		writeKey(w, w.Kind), int64(w.Kind), codec.AppendWrite(nil, w, nil), w.Base[:],
+		key(p.Thread), p.Fence[:], optionalStatus(p.Status), asked, lease - lease/4, lease,
+	}
+	if s.d.Mark == "" {
+		args = append(args, w.Base[:]) // @4
+	}
+	rows, err := s.db.Exec(ctx, s.text[st], args...)
 	return rows > 0, err
 }
 
