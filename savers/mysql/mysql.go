@@ -162,6 +162,7 @@ func dialect() *sqlsaver.Dialect {
 		LockSchema:   "SELECT GET_LOCK(CONCAT('graphgen_', LEFT(SHA2(DATABASE(), 256), 40)), 30)",
 		UnlockSchema: "SELECT RELEASE_LOCK(CONCAT('graphgen_', LEFT(SHA2(DATABASE(), 256), 40)))",
 		Classify:     classify,
+		Together:     true,
 		Forms: map[string]string{
 			"drop": "DELETE %[1]s FROM graph_version v STRAIGHT_JOIN %[1]s ON %[1]s.root = v.root WHERE v.thread_no = %[2]s",
 		},

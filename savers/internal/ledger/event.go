@@ -121,13 +121,9 @@ func (v *Version) add(namespace string, e *Entry) {
 		return
 	}
 	delete(v.pending, e.Commits)
-	base := (*Entry)(nil)
-	if len(log) > 0 && log[len(log)-1].ID == e.Commits {
-		base = log[len(log)-1] // as most do; and that one is at hand
-	} else {
-		base = v.where[e.Commits]
-	}
-	if base != nil {
+	if n := len(log); n > 0 && log[n-1].ID == e.Commits { // as it mostly is, and that one is at hand
+		log[n-1].committed = true
+	} else if base := v.where[e.Commits]; base != nil {
 		base.committed = true
 	}
 }

@@ -22,6 +22,9 @@ type Dialect struct {
 	State    string // ends an INSERT into graph_state that replaces the state
 	Classify func(err error) Fault
 
+	// Together says that a statement costs a round trip: rows are stored many at a time.
+	Together bool
+
 	// Forms are those of statements that are not as in forms.
 	Forms map[string]string
 
@@ -59,6 +62,23 @@ func (d *Dialect) texts() [statements]string {
 	}
 	for i := range all {
 		all[i] = d.text(all[i])
+	}
+	return all
+}
+
+// many returns the statements that store many pending writes at once, by how many; nil for none.
+func (d *Dialect) many() map[statement]map[int]string {
+	if !d.Together {
+		return nil
+	}
+	all, one := make(map[statement]map[int]string), texts()
+	for _, st := range [...]statement{stPutWrite, stKeepWrite} {
+		before, after, _ := strings.Cut(one[st], "VALUES ")
+		row, _, _ := strings.Cut(after, ")")
+		all[st] = make(map[int]string)
+		for _, rows := range [...]int{mostTogether, fewTogether} {
+			all[st][rows] = d.text(before + "VALUES " + strings.Repeat(row+"), ", rows-1) + after)
+		}
 	}
 	return all
 }

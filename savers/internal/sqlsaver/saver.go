@@ -25,7 +25,9 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,6 +39,7 @@ type Saver struct {
 	db       DB
 	d        *Dialect
 	text     [statements]string
+	many     map[statement]map[int]string // statements for so many rows
 	patience time.Duration
 	readable bool
 
@@ -81,11 +84,15 @@ const DefaultPatience = 10 * time.Second
 
 // New returns a saver on a database that has the tables. It owns db from then on, also when it fails.
 func New(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
-	s := &Saver{db: db, d: d, text: d.texts(), patience: o.Patience, readable: o.Readable, runs: make(map[checkpoint.ID]*run), states: make(map[spot]state)}
+	s := &Saver{db: db, d: d, text: d.texts(), many: d.many(), patience: o.Patience, readable: o.Readable, runs: make(map[checkpoint.ID]*run), states: make(map[spot]state)}
 	if s.patience == 0 {
 		s.patience = DefaultPatience
 	}
-	err := s.try(ctx, RolledBack, func() error { return db.Prepare(ctx, s.text[:reads], s.text[:]) })
+	writes := slices.Clone(s.text[:])
+	for _, many := range s.many {
+		writes = slices.AppendSeq(writes, maps.Values(many))
+	}
+	err := s.try(ctx, RolledBack, func() error { return db.Prepare(ctx, s.text[:reads], writes) })
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: prepare: %w", d.Name, err), db.Close())
 	}

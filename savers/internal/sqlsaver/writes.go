@@ -108,6 +108,7 @@ func (s *Saver) putIn(ctx context.Context, tx Tx, w *checkpoint.PutWrites) error
 // for nothing.
 func (s *Saver) putWrites(ctx context.Context, tx Tx, t *thread, writes []checkpoint.Write) (asked bool, err error) {
 	committed := make(map[checkpoint.ID]bool)
+	b := batch{s: s, tx: tx}
 	for i := range writes {
 		w := &writes[i]
 		over, known := committed[w.Base]
@@ -120,23 +121,76 @@ func (s *Saver) putWrites(ctx context.Context, tx Tx, t *thread, writes []checkp
 		if over {
 			continue
 		}
-		if err := s.putWrite(ctx, tx, t, w); err != nil {
+		if err := s.putWrite(ctx, &b, t, w); err != nil {
 			return false, err
 		}
 		asked = asked || w.Kind == checkpoint.Question
 	}
-	return asked, nil
+	return asked, b.flush(ctx)
 }
 
-func (s *Saver) putWrite(ctx context.Context, tx Tx, t *thread, w *checkpoint.Write) error {
+func (s *Saver) putWrite(ctx context.Context, b *batch, t *thread, w *checkpoint.Write) error {
 	st := stPutWrite
 	switch w.Kind {
 	case checkpoint.Discard:
-		return tx.Later(ctx, s.text[stDiscard], t.root, w.Base[:], writeKey(w, checkpoint.Result), writeKey(w, checkpoint.Failure))
+		if err := b.flush(ctx); err != nil {
+			return err
+		}
+		return b.tx.Later(ctx, s.text[stDiscard], t.root, w.Base[:], writeKey(w, checkpoint.Result), writeKey(w, checkpoint.Failure))
 	case checkpoint.Result:
 		st = stKeepWrite // the first wins
 	}
-	return tx.Later(ctx, s.text[st], t.root, w.Base[:], writeKey(w, w.Kind), int64(w.Kind), codec.AppendWrite(nil, w, nil))
+	return b.add(ctx, st, t.root, w.Base[:], writeKey(w, w.Kind), int64(w.Kind), codec.AppendWrite(nil, w, nil))
+}
+
+// batch are rows of graph_write that are stored together, where a statement costs a round trip.
+type batch struct {
+	s    *Saver
+	tx   Tx
+	st   statement
+	args []any
+	size int // of the data
+}
+
+const (
+	writeValues  = 5       // of a row, of which the last is the data
+	mostTogether = 16      // rows of a statement
+	fewTogether  = 4       // likewise
+	maxTogether  = 1 << 18 // bytes of data that wait: a statement has to fit where its longest row does
+)
+
+// add adds a row. It stores those before it when it cannot be stored with them.
+func (b *batch) add(ctx context.Context, st statement, args ...any) error {
+	data, _ := args[writeValues-1].([]byte)
+	if b.st != st || b.size+len(data) > maxTogether {
+		if err := b.flush(ctx); err != nil {
+			return err
+		}
+	}
+	b.st, b.args, b.size = st, append(b.args, args...), b.size+len(data)
+	return nil
+}
+
+// flush stores the rows.
+func (b *batch) flush(ctx context.Context) error {
+	args := b.args
+	for len(args) > 0 {
+		text, n := b.s.text[b.st], 1
+		if many := b.s.many[b.st]; many != nil {
+			for _, rows := range [...]int{mostTogether, fewTogether} {
+				if len(args) >= rows*writeValues {
+					text, n = many[rows], rows
+					break
+				}
+			}
+		}
+		if err := b.tx.Later(ctx, text, args[:n*writeValues]...); err != nil {
+			return err
+		}
+		args = args[n*writeValues:]
+	}
+	b.args, b.size = nil, 0
+	return nil
 }
 
 // writeKey returns the key, within its base, of a write like w of some kind: names may be longer than a key may.

@@ -156,7 +156,7 @@ func following(thread, namespace string, ids []checkpoint.ID, n int) checkpoint.
 	return a
 }
 
-// opens opens a run with record 0 on a new thread.
+// opens begins a run with record 0 on a new thread.
 func opens(t *testing.T, s checkpoint.Saver, thread string, ids []checkpoint.ID) {
 	t.Helper()
 	var none checkpoint.ID

@@ -123,7 +123,7 @@ func ids(t *testing.T, s checkpoint.Saver, thread string) (all []checkpoint.ID) 
 }
 
 // Trips says how many round trips calls may take at most.
-type Trips struct{ Commit, Child, Renew, Put, Open, Load int }
+type Trips struct{ Commit, Child, Renew, Put, Many, Open, Load int }
 
 // RoundTrips counts what calls cost on the wire, when their connection has made them before.
 func RoundTrips(t *testing.T, b *Backend, most Trips) {
@@ -142,6 +142,13 @@ func RoundTrips(t *testing.T, b *Backend, most Trips) {
 			return s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: r.fence, Lease: time.Hour})
 		}},
 		{"a put", most.Put, func() error { return r.put(ctx, fmt.Sprint(rand.Int())) }},
+		{"a put of a hundred", most.Many, func() error {
+			w := checkpoint.PutWrites{Thread: "t", Fence: r.fence, Lease: time.Hour}
+			for n := range 100 {
+				w.Writes = append(w.Writes, checkpoint.Write{Base: r.heads[""], Task: fmt.Sprint(n), Kind: checkpoint.Result})
+			}
+			return s.PutWrites(ctx, w)
+		}},
 		{"an opening", most.Open, func() (err error) {
 			child := r.heads["child"]
 			r, err = tryOpening(ctx, s, "t", r.heads[""])
