@@ -204,29 +204,45 @@ func (s *Saver) Versions(ctx context.Context, thread string) ([]checkpoint.Versi
 		return nil, err
 	}
 	defer s.calls.Done()
-	base := baseName(thread)
-	v := s.use(thread, base, 0)
-	err := v.look(ctx)
+	var all []checkpoint.Version
+	for range 10 { // a file that somebody has taken away is gone every time
+		var changed bool
+		var err error
+		if all, changed, err = s.versions(ctx, thread); err != nil || !changed {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// versions looks for them one after another; changed says that one was not there any more: pruned, or deleted with all
+// others.
+func (s *Saver) versions(ctx context.Context, thread string) (all []checkpoint.Version, changed bool, err error) {
+	v := s.use(thread, baseName(thread), 0)
+	err = v.look(ctx)
 	if err != nil && !errors.Is(err, errAbsent) {
 		s.done(v)
-		return nil, err
+		return nil, false, err
 	}
 	sp, err := v.span(ctx, err == nil)
 	s.done(v)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	var all []checkpoint.Version
 	for n := sp.oldest; n <= sp.open; n++ {
 		v, _, err := s.find(ctx, thread, n)
+		if errors.Is(err, errAbsent) && n == sp.open && !sp.started {
+			break // it is not begun yet
+		}
 		if errors.Is(err, errAbsent) {
-			continue // the next one, not yet begun, or one that was pruned meanwhile
+			changed = true
+			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		all = append(all, v.v.Listing())
 		s.done(v)
 	}
-	return all, nil
+	return all, changed, nil
 }

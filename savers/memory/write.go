@@ -177,6 +177,9 @@ func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Keep) (che
 		return checkpoint.Pruned{}, ledger.NoThread(id)
 	}
 	defer t.mu.Unlock()
+	if t.last == 0 { // somebody is about to begin the thread
+		return checkpoint.Pruned{}, ledger.NoThread(id)
+	}
 	if err := t.busy(time.Now()); err != nil {
 		return checkpoint.Pruned{}, err
 	}
