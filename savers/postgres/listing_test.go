@@ -10,20 +10,14 @@ import (
 	"github.com/graphgen-go/graphgen/savers/postgres"
 )
 
-// TestManyThreadsAreListedInPages lists very many threads whose states cannot be decoded, on a server that has not yet
-// counted its rows.
-func TestManyThreadsAreListedInPages(t *testing.T) {
-	const n = 100_000
-	dsn := testenv.Postgres(t)
+// fillThreads makes n threads, of which every hundredth waits, and returns the id that all their heads have. Their states
+// cannot be decoded.
+func fillThreads(t *testing.T, dsn string, n int) checkpoint.ID {
+	t.Helper()
 	s, err := postgres.Open(t.Context(), dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
 	id, err := checkpoint.NewID()
 	if err == nil {
 		_, err = s.Append(t.Context(), checkpoint.Append{
@@ -31,6 +25,9 @@ func TestManyThreadsAreListedInPages(t *testing.T) {
 			Records: []checkpoint.Record{{ID: id, Base: id, Line: id, Source: checkpoint.Input, Snapshot: true}},
 			Writes:  []checkpoint.Write{{Base: id, Task: "a", Kind: checkpoint.Question}},
 		})
+	}
+	if err == nil {
+		err = s.Close()
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -48,6 +45,24 @@ func TestManyThreadsAreListedInPages(t *testing.T) {
 	} {
 		exec(t, dsn, text)
 	}
+	return id
+}
+
+// TestManyThreadsAreListedInPages lists very many threads whose states cannot be decoded, on a server that has not yet
+// counted its rows.
+func TestManyThreadsAreListedInPages(t *testing.T) {
+	const n = 100_000
+	dsn := testenv.Postgres(t)
+	id := fillThreads(t, dsn, n)
+	s, err := postgres.Open(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	for name, c := range map[string]struct {
 		q    checkpoint.ThreadQuery
 		want int

@@ -155,6 +155,8 @@ func dialect() *sqlsaver.Dialect {
 		Commit:   "SELECT 1 FROM (SELECT graph_commit(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) AS stored) AS c WHERE stored",
 		Put:      put + "false) AS put) AS p WHERE put",
 		PutFirst: put + "true) AS put) AS p WHERE put",
+		// A server that has not yet counted the rows would read and sort all threads for each page of them.
+		ByIndex: []string{"SET LOCAL enable_seqscan = off", "SET LOCAL enable_bitmapscan = off", "SET LOCAL jit = off"},
 		DropFirst: []string{
 			"DROP FUNCTION IF EXISTS graph_commit", "DROP FUNCTION IF EXISTS graph_put",
 		},

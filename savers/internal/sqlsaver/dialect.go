@@ -36,6 +36,9 @@ type Dialect struct {
 	// Commit, Put and PutFirst do what the statements of those names do, with the same values bound in
 	// the same order; empty for those.
 	Commit, Put, PutFirst string
+	// ByIndex are statements that make what follows in the same transaction read by index, whatever the server thinks of
+	// its tables; none where it does so by itself.
+	ByIndex []string
 	// DropFirst are the statements that drop what else there is, before tables are dropped.
 	DropFirst []string
 }

@@ -30,6 +30,8 @@ const (
 	stListFew
 	stCountIdle
 	stQuestions
+	stQuestionsStatus
+	stQuestionsFew
 	stVersions
 	stCountRoot
 	reads // how many there are
@@ -157,10 +159,18 @@ FROM `
 	whenIdle   = "AND t.updated < ? AND t.lease_until <= {now} "
 
 	// Few threads that are idle are found by the time of their last run, and put in order.
-	listFew = listSelect + `(SELECT * FROM graph_thread WHERE updated < ? ORDER BY updated LIMIT 2000) t
-WHERE t.thread_key >= ? AND t.thread_key < ? AND t.version > 0
+	few     = "(SELECT * FROM graph_thread WHERE updated < ? ORDER BY updated LIMIT 2000) t "
+	listFew = listSelect + few + `WHERE t.thread_key >= ? AND t.thread_key < ? AND t.version > 0
 AND t.status = COALESCE({number}, t.status) AND t.lease_until <= {now} ORDER BY t.thread_key LIMIT ?`
 	countIdle = "SELECT COUNT(*) FROM (SELECT 1 AS one FROM graph_thread WHERE updated < ? LIMIT 1000) few"
+
+	// The questions of a page are found from its threads, by the index that found these: between the first and the last
+	// may be very many that the page has not.
+	questions = "SELECT t.thread_key, graph_write.data FROM "
+	askedIn   = `{then} graph_write ON graph_write.root = t.root
+WHERE t.thread_key >= ? AND t.thread_key <= ? AND t.version > 0 AND t.asked = 1 AND graph_write.kind IN (2, 3) AND NOT {dead}
+`
+	inOrder = "ORDER BY graph_write.write_no"
 )
 
 const inVersion = "WHERE thread_no = ? AND version = ? "
@@ -174,29 +184,28 @@ func texts() [statements]string {
 		stHead:    headColumns + headFrom,
 		stHeadChain: headColumns + `, (SELECT {seq s} FROM graph_checkpoint s WHERE {log s ?} AND (s.flags & 8) <> 0 ORDER BY {order s} DESC LIMIT 1)
 ` + headFrom,
-		stSnapshotBefore: "SELECT {seq c} FROM graph_checkpoint c WHERE {range c ? 0 ?} AND (c.flags & 8) <> 0 ORDER BY {order c} DESC LIMIT 1",
-		stLines:          "SELECT line_no, line, fingerprint, graph FROM graph_line WHERE root = ? AND line_no BETWEEN ? AND ?",
-		stCommitted:      "SELECT c.flags, n.flags FROM graph_checkpoint c " + nextRecord,
-		stBase:           "SELECT {log_no c}, c.flags, n.flags, c.body FROM graph_checkpoint c " + nextRecord,
-		stNamespace:      "SELECT log_no FROM graph_log " + inVersion + "AND ns_key = ?",
-		stNamespaces:     "SELECT log_no, ns_key, ns_name FROM graph_log " + inVersion,
-		stWrites:         "SELECT CASE WHEN {dead} THEN NULL ELSE data END FROM graph_write WHERE root = ? ORDER BY write_no",
-		stRange:          recordColumns + "WHERE {range c ? ? ?} ORDER BY {order c}",
-		stHistory:        recordColumns + "WHERE {range c ? 0 ?} ORDER BY {order c} DESC LIMIT ?",
-		stLog:            recordColumns + "WHERE {log c ?} ORDER BY {order c}",
-		stRoot:           "SELECT c.id, c.step FROM graph_checkpoint c WHERE {log c ?} ORDER BY {order c} DESC LIMIT 1",
-		stHeaders:        "SELECT {seq c}, c.id, c.flags, c.created, COALESCE(c.base, c.id) FROM graph_checkpoint c WHERE {log c ?} ORDER BY {order c}",
-		stNumbers:        "SELECT number, root FROM graph_version WHERE thread_no = ? AND released > 0 ORDER BY number",
-		stListThreads:    listText + listEnd,
-		stListStatus:     listText + withStatus + listEnd,
-		stListIdle:       listText + whenIdle + listEnd,
-		stListStatusIdle: listText + withStatus + whenIdle + listEnd,
-		stListFew:        listFew,
-		stCountIdle:      countIdle,
-		stQuestions: `SELECT t.thread_key, graph_write.data FROM graph_thread t
-{then} graph_write ON graph_write.root = t.root
-WHERE t.thread_key >= ? AND t.thread_key <= ? AND t.version > 0 AND t.asked = 1 AND graph_write.kind IN (2, 3) AND NOT {dead}
-ORDER BY graph_write.write_no`,
+		stSnapshotBefore:  "SELECT {seq c} FROM graph_checkpoint c WHERE {range c ? 0 ?} AND (c.flags & 8) <> 0 ORDER BY {order c} DESC LIMIT 1",
+		stLines:           "SELECT line_no, line, fingerprint, graph FROM graph_line WHERE root = ? AND line_no BETWEEN ? AND ?",
+		stCommitted:       "SELECT c.flags, n.flags FROM graph_checkpoint c " + nextRecord,
+		stBase:            "SELECT {log_no c}, c.flags, n.flags, c.body FROM graph_checkpoint c " + nextRecord,
+		stNamespace:       "SELECT log_no FROM graph_log " + inVersion + "AND ns_key = ?",
+		stNamespaces:      "SELECT log_no, ns_key, ns_name FROM graph_log " + inVersion,
+		stWrites:          "SELECT CASE WHEN {dead} THEN NULL ELSE data END FROM graph_write WHERE root = ? ORDER BY write_no",
+		stRange:           recordColumns + "WHERE {range c ? ? ?} ORDER BY {order c}",
+		stHistory:         recordColumns + "WHERE {range c ? 0 ?} ORDER BY {order c} DESC LIMIT ?",
+		stLog:             recordColumns + "WHERE {log c ?} ORDER BY {order c}",
+		stRoot:            "SELECT c.id, c.step FROM graph_checkpoint c WHERE {log c ?} ORDER BY {order c} DESC LIMIT 1",
+		stHeaders:         "SELECT {seq c}, c.id, c.flags, c.created, COALESCE(c.base, c.id) FROM graph_checkpoint c WHERE {log c ?} ORDER BY {order c}",
+		stNumbers:         "SELECT number, root FROM graph_version WHERE thread_no = ? AND released > 0 ORDER BY number",
+		stListThreads:     listText + listEnd,
+		stListStatus:      listText + withStatus + listEnd,
+		stListIdle:        listText + whenIdle + listEnd,
+		stListStatusIdle:  listText + withStatus + whenIdle + listEnd,
+		stListFew:         listFew,
+		stCountIdle:       countIdle,
+		stQuestions:       questions + "graph_thread t " + askedIn + inOrder,
+		stQuestionsStatus: questions + "graph_thread t " + askedIn + withStatus + inOrder,
+		stQuestionsFew:    questions + few + askedIn + inOrder,
 		stVersions: `SELECT v.number, CASE WHEN v.number = t.version THEN t.status ELSE v.status END, v.released,
 (SELECT COUNT(*) FROM graph_checkpoint c WHERE {log c v.root}),
 (SELECT c.id FROM graph_checkpoint c WHERE {log c v.root} ORDER BY {order c} DESC LIMIT 1)

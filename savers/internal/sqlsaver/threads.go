@@ -37,6 +37,7 @@ type listing struct {
 	q        checkpoint.ThreadQuery
 	from, to []byte // keys still to be read: from, up to but without to
 	size     int64
+	few      bool                // the page was read by the time of the last runs
 	kept     []checkpoint.Thread // with long ids that have a beginning in common: their keys are not in order
 	done     bool
 }
@@ -75,11 +76,11 @@ func (l *listing) page(ctx context.Context) ([]checkpoint.Thread, error) {
 	}
 	defer l.s.end()
 	var rows []row
-	err := l.s.try(ctx, Lost, func() (err error) {
-		if rows, err = l.read(ctx); err != nil {
+	err := l.s.list(ctx, func(db Runner) (err error) {
+		if rows, err = l.read(ctx, db); err != nil {
 			return err
 		}
-		return l.ask(ctx, rows)
+		return l.ask(ctx, db, rows)
 	})
 	if err != nil {
 		l.done = true
@@ -92,6 +93,21 @@ func (l *listing) page(ctx context.Context) ([]checkpoint.Thread, error) {
 	return l.order(rows), nil
 }
 
+// list runs f, in a transaction when the dialect has something to say first.
+func (s *Saver) list(ctx context.Context, f func(db Runner) error) error {
+	if len(s.d.ByIndex) == 0 {
+		return s.try(ctx, Lost, func() error { return f(s.db) })
+	}
+	return s.read(ctx, func(tx Tx) error {
+		for _, text := range s.d.ByIndex {
+			if err := tx.Later(ctx, text); err != nil {
+				return err
+			}
+		}
+		return f(tx)
+	})
+}
+
 // row is a thread with its key.
 type row struct {
 	checkpoint.Thread
@@ -100,12 +116,12 @@ type row struct {
 }
 
 // read reads the rows of a page.
-func (l *listing) read(ctx context.Context) (page []row, err error) {
-	st, args, err := l.statement(ctx)
+func (l *listing) read(ctx context.Context, db Runner) (page []row, err error) {
+	st, args, err := l.statement(ctx, db)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := l.s.db.Query(ctx, l.s.text[st], append(args, l.size)...)
+	rows, err := db.Query(ctx, l.s.text[st], append(args, l.size)...)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +138,7 @@ const fewIdle = 1000
 
 // statement returns the statement that reads a page, and all its arguments but the last. By id many idle threads are
 // found fast, and few by the time of their last runs.
-func (l *listing) statement(ctx context.Context) (st statement, args []any, err error) {
+func (l *listing) statement(ctx context.Context, db Runner) (st statement, args []any, err error) {
 	args = []any{l.from, l.to}
 	var status any
 	if l.q.Status != 0 {
@@ -135,9 +151,9 @@ func (l *listing) statement(ctx context.Context) (st statement, args []any, err 
 		return stListStatus, append(args, status), nil
 	}
 	idle, before := int64(0), ceilMicro(l.q.IdleSince)
-	_, err = one(ctx, l.s.db, l.s.text[stCountIdle], []any{before}, &idle)
-	switch {
-	case idle < fewIdle:
+	_, err = one(ctx, db, l.s.text[stCountIdle], []any{before}, &idle)
+	switch l.few = idle < fewIdle; {
+	case l.few:
 		return stListFew, []any{before, l.from, l.to, status}, err
 	case status == nil:
 		return stListIdle, append(args, before), err
@@ -172,11 +188,18 @@ func scanThread(rows Rows) (r row, err error) {
 }
 
 // ask sets the questions of a page by one statement, if any thread may have some.
-func (l *listing) ask(ctx context.Context, page []row) error {
+func (l *listing) ask(ctx context.Context, db Runner, page []row) error {
 	if !slices.ContainsFunc(page, func(r row) bool { return r.asked }) {
 		return nil
 	}
-	rows, err := l.s.db.Query(ctx, l.s.text[stQuestions], page[0].key, page[len(page)-1].key)
+	st, args := stQuestions, []any{page[0].key, page[len(page)-1].key}
+	switch {
+	case l.few:
+		st, args = stQuestionsFew, append([]any{ceilMicro(l.q.IdleSince)}, args...)
+	case l.q.Status != 0:
+		st, args = stQuestionsStatus, append(args, int64(l.q.Status))
+	}
+	rows, err := db.Query(ctx, l.s.text[st], args...)
 	if err != nil {
 		return err
 	}

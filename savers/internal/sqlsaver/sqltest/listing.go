@@ -1,0 +1,88 @@
+package sqltest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Listing is a database with N threads, thread-000000 and so on, all idle, of which every hundredth waits for an answer;
+// later ones have been idle for longer.
+type Listing struct {
+	N int
+	// Open opens a saver on it.
+	Open func() (checkpoint.Saver, error)
+	// Read closes a saver that Open opened and returns how many rows and index entries the server has ever read in its tables.
+	Read func(s checkpoint.Saver) int
+}
+
+// query is one that selects some threads.
+type query struct {
+	checkpoint.ThreadQuery
+	found int
+}
+
+func (l *Listing) queries() map[string]query {
+	later, middle := time.Now().Add(time.Hour), fmt.Sprintf("thread-%06d", l.N/2)
+	last := time.Now().Add(-time.Duration(l.N-100) * time.Second) // of some hundred, which end the list
+	return map[string]query{
+		"a page":                 {checkpoint.ThreadQuery{Limit: 50}, 50},
+		"a page in the middle":   {checkpoint.ThreadQuery{Limit: 50, After: middle}, 50},
+		"a prefix":               {checkpoint.ThreadQuery{Prefix: "thread-0099"}, 100},
+		"waiting":                {checkpoint.ThreadQuery{Status: checkpoint.Waiting, Limit: 50}, 50},
+		"waiting, a page":        {checkpoint.ThreadQuery{Status: checkpoint.Waiting, Limit: 50, After: middle}, 50},
+		"waiting with a prefix":  {checkpoint.ThreadQuery{Status: checkpoint.Waiting, Prefix: "thread-009"}, 10},
+		"failed, of which none":  {checkpoint.ThreadQuery{Status: checkpoint.Failed}, 0},
+		"idle":                   {checkpoint.ThreadQuery{IdleSince: later, Limit: 50}, 50},
+		"idle, a page":           {checkpoint.ThreadQuery{IdleSince: later, Limit: 50, After: middle}, 50},
+		"idle, the last few":     {checkpoint.ThreadQuery{IdleSince: last, Limit: 50}, 50},
+		"idle for too long":      {checkpoint.ThreadQuery{IdleSince: time.Unix(1, 0)}, 0},
+		"waiting and idle":       {checkpoint.ThreadQuery{IdleSince: later, Status: checkpoint.Waiting, Limit: 50}, 50},
+		"failed and idle: none":  {checkpoint.ThreadQuery{IdleSince: later, Status: checkpoint.Failed}, 0},
+		"waiting, the last idle": {checkpoint.ThreadQuery{IdleSince: last, Status: checkpoint.Waiting, Limit: 1}, 1},
+	}
+}
+
+// ByIndex lists threads in all ways and counts what the server reads for it: by how many there are to list, not by how
+// many threads there are.
+func (l *Listing) ByIndex(t *testing.T) {
+	t.Helper()
+	open := func() checkpoint.Saver {
+		s, err := l.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	before := l.Read(open())
+	now := l.Read(open())
+	opening := now - before
+	for name, q := range l.queries() {
+		s, before := open(), now
+		found := 0
+		for thread, err := range s.Threads(t.Context(), q.ThreadQuery) {
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if waits := thread.Status == checkpoint.Waiting; waits != (len(thread.Questions) == 1) {
+				t.Errorf("%s: %q is %s and has %d questions", name, thread.ID, thread.Status, len(thread.Questions))
+			}
+			found++
+		}
+		if found != q.found {
+			t.Errorf("%s: %d threads, want %d", name, found, q.found)
+		}
+		// A thread takes its row, its head's twice, and a question's with its base and what follows, and the entries of the
+		// indexes that lead there. Up to a thousand idle ones are counted first, as rows of a table made for it by some.
+		now = l.Read(s)
+		read, most := now-before-opening, 16*(found+2)
+		if !q.IdleSince.IsZero() {
+			most += 2100
+		}
+		if t.Logf("%s: %d threads, %d rows and entries read", name, found, read); read > most {
+			t.Errorf("%s: %d threads of %d: %d rows and entries read, want at most %d", name, found, l.N, read, most)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package mysql_test
+
+import (
+	"database/sql"
+	"fmt"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
+	"github.com/graphgen-go/graphgen/savers/mysql"
+)
+
+// TestThreadsAreListedByIndex lists threads on a server of its own, which counts what it reads, before and after it has
+// looked at its tables.
+func TestThreadsAreListedByIndex(t *testing.T) {
+	const n = 20_000
+	_, dsn := start(t)
+	fillThreads(t, dsn, n)
+	db, own := database(t, dsn), 0
+	l := &sqltest.Listing{
+		N:    n,
+		Open: func() (checkpoint.Saver, error) { return mysql.Open(t.Context(), dsn, mysql.MaxConns(1)) },
+		Read: func(s checkpoint.Saver) (read int) {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			read = rowsRead(t, db) - own
+			again := rowsRead(t, db) - own // asking reads, too
+			own += 2 * (again - read)
+			return read
+		},
+	}
+	t.Run("as it is", l.ByIndex)
+	exec(t, dsn, "ANALYZE TABLE graph_thread, graph_checkpoint, graph_write") //nolint:misspell // it is spelled so
+	t.Run("counted", l.ByIndex)
+}
+
+// rowsRead returns how many rows and entries of indexes the server has read.
+func rowsRead(t *testing.T, db *sql.DB) (read int) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "SHOW GLOBAL STATUS LIKE 'Handler_read_%'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		var n int
+		if err := rows.Scan(&name, &n); err != nil {
+			t.Fatal(err)
+		}
+		read += n
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
+// fillThreads makes n threads, of which every hundredth waits. Their states cannot be decoded.
+func fillThreads(t *testing.T, dsn string, n int) {
+	t.Helper()
+	s, err := mysql.Open(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := checkpoint.NewID()
+	if err == nil {
+		_, err = s.Append(t.Context(), checkpoint.Append{
+			Thread: "pattern", Open: &checkpoint.Opening{}, End: true, Status: checkpoint.Done,
+			Records: []checkpoint.Record{{ID: id, Base: id, Line: id, Source: checkpoint.Input, Snapshot: true}},
+			Writes:  []checkpoint.Write{{Base: id, Task: "a", Kind: checkpoint.Question}},
+		})
+	}
+	if err == nil {
+		err = s.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	digits := "(SELECT 0 d"
+	for d := range 9 {
+		digits += fmt.Sprint(" UNION ALL SELECT ", d+1)
+	}
+	digits += ")"
+	exec(t, dsn,
+		"CREATE TABLE numbers (n BIGINT NOT NULL PRIMARY KEY)",
+		fmt.Sprintf(`INSERT INTO numbers SELECT 1 + a.d + 10 * b.d + 100 * c.d + 1000 * e.d + 10000 * f.d n
+			FROM %[1]s a, %[1]s b, %[1]s c, %[1]s e, %[1]s f HAVING n <= %d`, digits, n),
+		`INSERT INTO graph_thread (thread_key, last_version, version, root, versions, status, fence, holder, lease_until, updated, asked)
+			SELECT CONCAT('thread-', LPAD(n - 1, 6, '0')), 1, 1, root + n, 1, IF(n % 100 = 0, 2, status), fence, holder, 0,
+			updated - n * 1000000, n % 100 = 0 FROM graph_thread, numbers`,
+		`INSERT INTO graph_checkpoint SELECT t.root, c.seq, t.root, c.id, c.line_no, c.flags, c.step, c.created, c.parent, c.base, c.commits,
+			REPEAT('x', 200) FROM graph_thread t, graph_checkpoint c WHERE t.thread_key <> 'pattern'`,
+		`INSERT INTO graph_write (root, base, write_key, kind, data) SELECT t.root, w.base, w.write_key, 2, w.data
+			FROM graph_thread t, graph_write w WHERE t.asked = 1 AND t.thread_key <> 'pattern'`,
+		"DELETE FROM graph_thread WHERE thread_key = 'pattern'",
+		"DROP TABLE numbers",
+	)
+}

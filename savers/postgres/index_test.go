@@ -1,0 +1,57 @@
+package postgres_test
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
+	"github.com/graphgen-go/graphgen/savers/postgres"
+)
+
+// TestThreadsAreListedByIndex lists threads on a server that has not counted its rows yet, and on one that has.
+func TestThreadsAreListedByIndex(t *testing.T) {
+	const n = 20_000
+	dsn := testenv.Postgres(t)
+	fillThreads(t, dsn, n)
+	conn := connect(t, dsn)
+	var version int
+	if err := conn.QueryRow(t.Context(), "SELECT CAST(current_setting('server_version_num') AS integer)").Scan(&version); err != nil {
+		t.Fatal(err)
+	}
+	if version < 150_000 {
+		t.Logf("version %d cannot be made to tell at once what it has read", version)
+		return
+	}
+	var pool *pgxpool.Pool
+	l := &sqltest.Listing{
+		N: n,
+		Open: func() (checkpoint.Saver, error) {
+			return postgres.Open(t.Context(), dsn, postgres.VerifySchema(), postgres.MaxConns(1),
+				postgres.WithPool(func(p *pgxpool.Pool) { pool = p }))
+		},
+		Read: func(s checkpoint.Saver) (read int) {
+			// What the session has read is told before it is ready for the next statement.
+			if _, err := pool.Exec(t.Context(), "SELECT pg_stat_force_next_flush()"); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			row := conn.QueryRow(t.Context(), `SELECT CAST((SELECT sum(seq_tup_read) FROM pg_stat_user_tables WHERE schemaname = current_schema())
+				+ (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE schemaname = current_schema()) AS bigint)`)
+			if err := row.Scan(&read); err != nil {
+				t.Fatal(err)
+			}
+			return read
+		},
+	}
+	for name, statement := range map[string]string{"not counted": "SELECT 1", "counted": "ANALYZE"} { //nolint:misspell // it is spelled so
+		t.Run(name, func(t *testing.T) {
+			exec(t, dsn, statement)
+			l.ByIndex(t)
+		})
+	}
+}
