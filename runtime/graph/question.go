@@ -136,6 +136,7 @@ type Waiting struct {
 }
 
 // Questions returns what a listed thread waits for: what Threads of a saver yields has it, without reading any state.
+// What lines ask that were left (Abandon, a fork) is among it, since they can be taken up; Snapshot.Waiting is of one line.
 func Questions(t checkpoint.Thread) ([]Waiting, error) { return waitingOf(t.Questions) }
 
 // A stored question is an array: the subgraph nodes that lead to the asking one, that node, the index of the send, the
