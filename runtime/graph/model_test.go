@@ -104,7 +104,7 @@ func storm(t *testing.T, s graphmodel.Storm, want []graphmodel.Point) (died bool
 
 func TestRandomGraphsComeToTheSameInAStorm(t *testing.T) {
 	t.Parallel()
-	drawn(t, 150, func(spec *graphmodel.Spec) error {
+	drawn(t, 80, func(spec *graphmodel.Spec) error {
 		if !spec.Stormy(false) {
 			return nil
 		}
@@ -124,7 +124,7 @@ func TestRandomGraphsComeToTheSameInAStorm(t *testing.T) {
 func TestRandomGraphsComeToTheSameWhereverTheyDie(t *testing.T) {
 	t.Parallel()
 	points := 0
-	drawn(t, 6, func(spec *graphmodel.Spec) error {
+	drawn(t, 4, func(spec *graphmodel.Spec) error {
 		if !spec.Stormy(true) {
 			return nil
 		}
