@@ -36,6 +36,9 @@ func (r *run[S, U]) execute() error {
 		if err := r.storeBase(); err != nil {
 			return err
 		}
+		if r.yield != nil && r.opt.events&EventValue != 0 {
+			r.live.Share() // a subgraph's states, which are shown, have parts of this one
+		}
 	}
 	var saving error
 	if len(r.todo) == 1 && !r.watched() {

@@ -25,6 +25,9 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	if len(c.Records) == 0 {
 		return none, t.fail("%w", checkpoint.ErrNotFound)
 	}
+	if err := t.made(&c.Records[len(c.Records)-1]); err != nil {
+		return none, err
+	}
 	live := t.g.schema.New(state.Options{DropUnknown: t.g.opt.dropUnknown})
 	if err := fold(live, c.Records); err != nil {
 		return none, decodeError(t.g.name, t.id, err, "its state")
@@ -145,6 +148,9 @@ func (h *historian[S, U]) flush(ctx context.Context) error {
 	built := make([]Snapshot[S], 0, len(h.block))
 	for i := range h.block {
 		rec := &h.block[i]
+		if err := h.t.made(rec); err != nil {
+			return err
+		}
 		if err := fold(live, h.block[i:i+1]); err != nil {
 			return decodeError(h.t.g.name, h.t.id, err, fmt.Sprintf("the state of checkpoint %s", rec.ID))
 		}

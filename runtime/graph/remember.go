@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -60,13 +61,17 @@ func (r *run[S, U]) meta() map[string]string {
 // readMeta takes up what meta wrote.
 func (r *run[S, U]) readMeta(meta map[string]string) {
 	r.memory = nil
-	for name, namespace := range meta {
+	for _, name := range slices.Sorted(maps.Keys(meta)) {
+		namespace := meta[name]
 		id, ok := strings.CutPrefix(name, memoryOf)
 		if !ok {
 			continue
 		}
-		if n, ok := r.g.find(id); ok && n > start {
+		if n, ok := r.g.former[ID(id)]; ok {
 			id = string(r.g.nodes[n].id)
+			if _, own := meta[memoryOf+id]; own {
+				continue // it became another node, which has a memory of its own
+			}
 		}
 		if r.memory == nil {
 			r.memory = make(map[ID]memory)

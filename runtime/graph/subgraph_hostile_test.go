@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +17,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/savers/memory"
+	"github.com/graphgen-go/graphgen/savers/open"
 )
 
 // tally counts how often nodes returned a result, by name.
@@ -253,31 +256,14 @@ func TestARunThatDiedIsResumedWithAnotherDurability(t *testing.T) {
 			for left := range 100 {
 				what := fmt.Sprintf("%s, then %s, crash at call %d", name, name2, left)
 				s := memory.New()
-				travel := func(s checkpoint.Saver, d graph.Durability) (res result, err error) {
-					th := compile(t, mixed(t, nil), graph.Saver(s), d).Thread("t")
-					for range 30 {
-						if err != nil || res.Status == graph.Finished {
-							break
-						}
-						var opts []graph.ResumeOption
-						for _, w := range res.Waiting {
-							opts = append(opts, amount.Answer(w, 3))
-						}
-						res, err = th.Resume(t.Context(), append(opts, graph.TakeOver())...)
-						if errors.Is(err, checkpoint.ErrNotFound) {
-							res, err = th.Invoke(t.Context(), input, graph.TakeOver())
-						}
-					}
-					return res, err
-				}
-				_, err := travel(&crashing{Saver: s, left: 1 + left/2, after: left%2 == 1}, d)
+				_, err := mixedTravel(t, &crashing{Saver: s, left: 1 + left/2, after: left%2 == 1}, "t", d)
 				if err == nil {
 					break
 				}
 				if !errors.Is(err, errCrash) {
 					t.Fatalf("%s: got %v", what, err)
 				}
-				res, err := travel(s, d2)
+				res, err := mixedTravel(t, s, "t", d2)
 				if err != nil {
 					t.Fatalf("%s: after the crash: %v", what, err)
 				}
@@ -556,6 +542,228 @@ func TestWhatASubgraphAskedThatLostARace(t *testing.T) {
 			same(t, what+": listed", waitingThreads(t, s), res.Waiting)
 			res = done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(res.Waiting[0], true)))
 			same(t, what, res.State.Log, []string{"fast", "sure true"})
+		}
+	}
+}
+
+// TestSubgraphsOfEachKindOnEverySaver has a run die at many places, and another go on, and looks who is asked.
+func TestSubgraphsOfEachKindOnEverySaver(t *testing.T) {
+	savers := map[string]func(testing.TB) string{
+		"memory": func(testing.TB) string { return "memory:" },
+		"file":   func(tb testing.TB) string { tb.Helper(); return "file:" + tb.TempDir() },
+		"sqlite": func(tb testing.TB) string { tb.Helper(); return "sqlite:" + filepath.Join(tb.TempDir(), "threads.db") },
+	}
+	for name, url := range savers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := open.URL(t.Context(), url(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			kindsOn(t, s)
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func kindsOn(t *testing.T, s checkpoint.Saver) {
+	t.Helper()
+	for left := range 40 {
+		id := fmt.Sprint("crash at call ", left)
+		if _, err := mixedTravel(t, &crashing{Saver: s, left: 1 + left/2, after: left%2 == 1}, id, graph.Sync); err != nil && !errors.Is(err, errCrash) {
+			t.Fatalf("%s: got %v", id, err)
+		}
+		res := done(t, graph.Finished)(mixedTravel(t, s, id, graph.Sync))
+		same(t, id, strings.Join(res.State.Log, ", "), mixedLog)
+	}
+	th := compile(t, around(t, nil, nest(t, compilePair(t, asking(nil)))), graph.Saver(s)).Thread("asked")
+	done(t, graph.Asked)(th.Invoke(t.Context(), input))
+	res := done(t, graph.Asked)(th.Resume(t.Context(), graph.Rerun("sub")))
+	same(t, "listed", waitingThreads(t, s), res.Waiting)
+	done(t, graph.Finished)(th.Resume(t.Context(), amount.Answer(res.Waiting[0], 1)))
+}
+
+// mixedTravel goes on until the thread is finished, answering what it asks.
+func mixedTravel(t *testing.T, s checkpoint.Saver, id string, d graph.Durability) (res result, err error) {
+	t.Helper()
+	th := compile(t, mixed(t, nil), graph.Saver(s), d).Thread(id)
+	for range 30 {
+		if err != nil || res.Status == graph.Finished {
+			break
+		}
+		opts := []graph.ResumeOption{graph.TakeOver()}
+		for _, w := range res.Waiting {
+			opts = append(opts, amount.Answer(w, 3))
+		}
+		res, err = th.Resume(t.Context(), opts...)
+		if errors.Is(err, checkpoint.ErrNotFound) {
+			res, err = th.Invoke(t.Context(), input, graph.TakeOver())
+		}
+	}
+	return res, err
+}
+
+// changedWork returns a Builder over a schema that has changed since, as far as its fingerprint tells.
+func changedWork() *graph.Builder[work, update] {
+	changed := *teststate.WorkSchema
+	changed.Fingerprint++
+	return graph.New("g", &changed)
+}
+
+func TestASubgraphThatAskedFirstGoesOnAfterItsSchemaChanged(t *testing.T) {
+	for name, d := range durabilities {
+		y := new(tally)
+		build := func(newWork func() *graph.Builder[work, update]) *graph.Builder[work, update] {
+			inner := newWork()
+			inner.Node("beside", counted(y, "beside"))
+			inner.Node("ask", func(ctx context.Context, _ work) (update, error) {
+				one, err := amount.AskAs(ctx, "one", "one?")
+				if err != nil {
+					return update{}, err
+				}
+				two, err := amount.AskAs(ctx, "two", "two?")
+				return logged(fmt.Sprint(one, two)), err
+			}, amount)
+			for _, id := range []graph.ID{"beside", "ask"} {
+				inner.Edge(graph.Start, id)
+				inner.Edge(id, graph.End)
+			}
+			b := newWork()
+			b.Subgraph("sub", compile(t, inner, graph.Nested()))
+			return line(b, "sub")
+		}
+		s := memory.New()
+		res := done(t, graph.Asked)(compile(t, build(newWork), graph.Saver(s), d).Thread("t").Invoke(t.Context(), input))
+		th := compile(t, build(changedWork), graph.Saver(s), d).Thread("t")
+		res = done(t, graph.Asked)(th.Resume(t.Context(), amount.Answer(res.Waiting[0], 1)))
+		res = done(t, graph.Finished)(th.Resume(t.Context(), amount.Answer(res.Waiting[0], 2)))
+		same(t, name, res.State.Log, []string{"beside", "1 2"})
+		y.once(t, name, "beside")
+	}
+}
+
+func TestWhatAStreamShowedOfASubgraphStays(t *testing.T) {
+	b := newWork()
+	put := func(id graph.ID) {
+		b.Node(id, func(context.Context, work) (update, error) {
+			var u update
+			u.Facts.Put(string(id), "v")
+			return u, nil
+		})
+	}
+	put("first")
+	b.Subgraph("sub", compile(t, steps(nil, "x"), graph.Nested()))
+	put("second")
+	b.Edge(graph.Start, "first")
+	for _, id := range []graph.ID{"sub", "second"} {
+		b.Edge("first", id)
+		b.Edge(id, graph.End)
+	}
+	th, s := newThread(t, b, graph.InterruptBefore("sub"))
+	done(t, graph.Paused)(th.Invoke(t.Context(), input))
+	th = compile(t, b, graph.Saver(s)).Thread("t")
+	var seen []work
+	for e, err := range th.ResumeStream(t.Context(), graph.Events(graph.EventValue)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if child, ok := e.Child.(graph.Event[work, update]); ok && e.Kind == graph.EventValue {
+			seen = append(seen, child.State)
+		}
+	}
+	if len(seen) == 0 {
+		t.Fatal("the stream showed no state of the subgraph")
+	}
+	for _, state := range seen {
+		same(t, "facts", state.Facts, map[string]string{"first": "v"})
+	}
+}
+
+// TestTwoNodesThatRememberedBecomeOne: the one that kept its id goes on with its own memory.
+func TestTwoNodesThatRememberedBecomeOne(t *testing.T) {
+	sub := func(b *graph.Builder[work, update], id graph.ID, opts ...graph.NodeOption) {
+		graph.Subgraph(b, id, compilePair(t, pairs(nil, "a")),
+			func(context.Context, work) (pairUpdate, error) {
+				return pairUpdate{Bar: state.Append("of " + string(id))}, nil
+			},
+			func(_ context.Context, _ work, p pair) (update, error) { return logged(strings.Join(p.Bar, " ")), nil },
+			append(opts, graph.Remember())...)
+	}
+	for range 20 {
+		b := newWork()
+		sub(b, "one")
+		sub(b, "two")
+		th, s := newThread(t, line(b, "one", "two"))
+		done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		b = newWork()
+		sub(b, "two", graph.Was("one"))
+		res := done(t, graph.Finished)(compile(t, line(b, "two"), graph.Saver(s)).Thread("t").Invoke(t.Context(), input))
+		same(t, "log", res.State.Log[2], "of two a of two a")
+	}
+}
+
+func TestInsideWithAnotherGraph(t *testing.T) {
+	child := compilePair(t, pairs(nil, "a"))
+	th, _ := newThread(t, around(t, nil, child))
+	done(t, graph.Finished)(th.Invoke(t.Context(), input))
+	for snap, err := range th.History(t.Context(), checkpoint.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, call := range snap.Calls {
+			in := graph.Inside(th, call, compile(t, chain("a"), graph.Nested()))
+			if snap, err := in.State(t.Context()); !errors.Is(err, graph.ErrGraphChanged) {
+				t.Errorf("State: got %+v, %v; want ErrGraphChanged", snap, err)
+			}
+			for snap, err := range in.History(t.Context(), checkpoint.Query{}) {
+				if !errors.Is(err, graph.ErrGraphChanged) {
+					t.Errorf("History: got %+v, %v; want ErrGraphChanged", snap, err)
+				}
+			}
+		}
+	}
+}
+
+// TestManySubgraphsAtOnce has many subgraphs of one superstep work on one state, two of them deep.
+func TestManySubgraphsAtOnce(t *testing.T) {
+	for name, d := range durabilities {
+		const wide = 60
+		b := newWork()
+		b.Node("before", func(ctx context.Context, s work) (update, error) {
+			u, err := step(nil, "before")(ctx, s)
+			u.Facts.Put("k", "v")
+			return u, err
+		})
+		b.Edge(graph.Start, "before")
+		want := []string{"before"}
+		for i := range wide {
+			id := graph.ID(fmt.Sprint("sub", i))
+			inner := newWork()
+			inner.Subgraph("deep", compile(t, steps(nil, id+"a", id+"b"), graph.Nested()))
+			inner.Node("fact", func(_ context.Context, s work) (update, error) {
+				var u update
+				u.Facts.Put(string(id), s.Facts["k"])
+				return u, nil
+			})
+			b.Subgraph(id, compile(t, line(inner, "deep", "fact"), graph.Nested()))
+			b.Edge("before", id)
+			b.Edge(id, graph.End)
+			want = append(want, string(id)+"a", string(id)+"b")
+		}
+		before := runtime.NumGoroutine()
+		th, s := newThread(t, b, d)
+		res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		wantLog(t, name, res.State, strings.Join(want, ", "))
+		same(t, name+": facts", len(res.State.Facts), wide+1)
+		snap, err := compile(t, b, graph.Saver(s)).Thread("t").State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, name+": stored", snap.State, res.State)
+		if n := runtime.NumGoroutine(); n > before {
+			t.Errorf("%s: %d goroutines, %d before", name, n, before)
 		}
 	}
 }
