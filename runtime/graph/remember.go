@@ -11,7 +11,8 @@ import (
 
 // Remember has a subgraph over a state of its own begin each call with what its last call in the thread came to, also in
 // an earlier run, instead of an empty state; its input is merged into that. A fork or replay of the thread finds it as it
-// was at that checkpoint. A thread's new version begins without.
+// was at that checkpoint. A thread's new version begins without. In a graph that is a subgraph itself the memory lasts as long as
+// that one's: for one call, unless it remembers too.
 //
 // A call then costs one load, and one snapshot of the subgraph's state. With OnExit it stores what the call came to, too.
 func Remember() NodeOption { return nodeOption(func(o *nodeOptions) { o.remembers = true }) }

@@ -767,3 +767,28 @@ func TestManySubgraphsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestAMemoryLastsAsLongAsTheCallThatItIsIn(t *testing.T) {
+	inner := newWork()
+	graph.Subgraph(inner, "deep", compilePair(t, pairs(nil, "d")),
+		func(context.Context, work) (pairUpdate, error) { return pairUpdate{}, nil },
+		func(_ context.Context, _ work, p pair) (update, error) { return logged(strings.Join(p.Bar, "")), nil }, graph.Remember())
+	inner.Route("deep", func(_ context.Context, s work) (graph.Next, error) {
+		if len(s.Log)%2 == 1 {
+			return graph.To("deep"), nil
+		}
+		return graph.To(graph.End), nil
+	}, "deep", graph.End)
+	inner.Edge(graph.Start, "deep")
+	child := compile(t, inner, graph.Nested())
+	b := newWork()
+	b.Subgraph("one", child)
+	b.Subgraph("two", child)
+	line(b, "one", "two")
+	want := []string{"d", "dd", "d", "dd"}
+	same(t, "run", done(t, graph.Finished)(compile(t, b).Run(t.Context(), input)).State.Log, want)
+	for name, d := range durabilities {
+		th, _ := newThread(t, b, d)
+		same(t, name, done(t, graph.Finished)(th.Invoke(t.Context(), input)).State.Log, want)
+	}
+}
