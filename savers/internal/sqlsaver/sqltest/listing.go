@@ -75,9 +75,10 @@ func (l *Listing) ByIndex(t *testing.T) {
 			t.Errorf("%s: %d threads, want %d", name, found, q.found)
 		}
 		// A thread takes its row, its head's twice, and a question's with its base and what follows, and the entries of the
-		// indexes that lead there. Up to a thousand idle ones are counted first, as rows of a table made for it by some.
+		// indexes that lead there, some of which MySQL 8.0 reads twice until it has counted its rows. Up to a thousand idle
+		// ones are counted first, as rows of a table made for it by some.
 		now = l.Read(s)
-		read, most := now-before-opening, 16*(found+2)
+		read, most := now-before-opening, 24*(found+2)
 		if !q.IdleSince.IsZero() {
 			most += 2100
 		}
