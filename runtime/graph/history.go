@@ -28,7 +28,7 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	if err := t.made(&c.Records[len(c.Records)-1]); err != nil {
 		return none, err
 	}
-	live := t.g.schema.New(state.Options{DropUnknown: t.g.opt.dropUnknown})
+	live := t.g.schema.New(state.Options{DropUnknown: t.dropUnknown()})
 	if err := fold(live, c.Records); err != nil {
 		return none, decodeError(t.g.name, t.id, err, "its state")
 	}
@@ -144,7 +144,7 @@ type historian[S, U any] struct {
 // flush yields the gathered records that the query selects.
 func (h *historian[S, U]) flush(ctx context.Context) error {
 	slices.Reverse(h.block)
-	live := h.t.g.schema.New(state.Options{DropUnknown: h.t.g.opt.dropUnknown})
+	live := h.t.g.schema.New(state.Options{DropUnknown: h.t.dropUnknown()})
 	built := make([]Snapshot[S], 0, len(h.block))
 	for i := range h.block {
 		rec := &h.block[i]

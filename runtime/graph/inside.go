@@ -1,13 +1,12 @@
 package graph
 
-import (
-	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-)
+import "github.com/graphgen-go/graphgen/runtime/checkpoint"
 
 // inside says that a Thread is seen from a subgraph call in it.
 type inside struct {
-	namespace string
-	saver     checkpoint.Saver // of the outer graph
+	namespace   string
+	saver       checkpoint.Saver // of the outer graph
+	dropUnknown bool             // as that says
 }
 
 // Inside returns t as child sees it, the graph that made call: State and History show the checkpoints of that call, and
@@ -19,7 +18,7 @@ type inside struct {
 func Inside[S, U, CS, CU any](t Thread[S, U], call Call, child *Graph[CS, CU]) Thread[CS, CU] {
 	in := &inside{namespace: call.Namespace}
 	if t.g != nil {
-		in.saver = t.saver()
+		in.saver, in.dropUnknown = t.saver(), t.dropUnknown()
 	}
 	return Thread[CS, CU]{g: child, id: t.id, inside: in}
 }
@@ -51,6 +50,10 @@ func (t Thread[S, U]) saver() checkpoint.Saver {
 		return t.g.opt.saver
 	}
 	return t.inside.saver
+}
+
+func (t Thread[S, U]) dropUnknown() bool {
+	return t.g.opt.dropUnknown || t.inside != nil && t.inside.dropUnknown
 }
 
 // place is where the checkpoint at is; zero is the newest.

@@ -146,7 +146,7 @@ func BeforeRoute() Option { return compileOption(func(o *options) { o.beforeRout
 func Strict() Option { return compileOption(func(o *options) { o.strict = true }) }
 
 // DropUnknown accepts that stored nested fields which the code does not have are lost, instead of refusing
-// the thread with ErrGraphChanged.
+// the thread with ErrGraphChanged. Its subgraphs do too.
 func DropUnknown() Option { return compileOption(func(o *options) { o.dropUnknown = true }) }
 
 // ReleaseOnDone releases the thread's version in the commit that finishes a run, so that the next input starts

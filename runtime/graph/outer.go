@@ -20,7 +20,9 @@ const partNext = "next"
 
 // outer is what a subgraph's run has to tell the graph that it is in.
 type outer struct {
-	part  checkpoint.Write   // what every part begins with
+	part        checkpoint.Write // what every part begins with
+	dropUnknown bool             // as that graph says
+
 	next  Next               // where it sends that graph; zero for nowhere
 	parts []checkpoint.Write // of an OnExit run: for the outer run to store with what it comes to, now that their checkpoint is stored
 }

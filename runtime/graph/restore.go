@@ -12,7 +12,7 @@ import (
 
 // restore makes the run's state that of the chain's last record.
 func (r *run[S, U]) restore(c *checkpoint.Chain) error {
-	r.live = r.g.schema.New(state.Options{Record: true, DropUnknown: r.g.opt.dropUnknown})
+	r.live = r.g.schema.New(state.Options{Record: true, DropUnknown: r.dropUnknown()})
 	r.step = -1
 	if len(c.Records) == 0 {
 		return nil

@@ -193,7 +193,7 @@ func newChild[S, U, CS, CU any](ctx context.Context, r *run[S, U], sl *slot[U], 
 		observers: append(slices.Clip(r.observers), child.opt.observers...),
 		opt:       runOptions{limits: child.opt.limits, events: r.opt.events},
 		path:      append(slices.Clip(r.path), n.id),
-		outer:     new(outer),
+		outer:     &outer{dropUnknown: r.dropUnknown()},
 		keeps:     n.remembers,
 	}
 	c.opt.durability = r.opt.durability
@@ -223,8 +223,13 @@ func childNamespace(namespace, key string) string {
 	return namespace + "/" + key
 }
 
+// dropUnknown reports whether the graph, or one that it is in, accepts that unknown fields are lost.
+func (r *run[S, U]) dropUnknown() bool {
+	return r.g.opt.dropUnknown || r.outer != nil && r.outer.dropUnknown
+}
+
 func (r *run[S, U]) stateOptions() state.Options {
-	return state.Options{Record: r.log != nil, DropUnknown: r.g.opt.dropUnknown}
+	return state.Options{Record: r.log != nil, DropUnknown: r.dropUnknown()}
 }
 
 // storeBase stores the record that made the tasks due, if it is not yet, before a subgraph among them stores parts of its
