@@ -88,7 +88,11 @@ func TaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID, f fun
 	c := calls[S, U]{decode: unwrap[In, P]}
 	if f != nil {
 		c.task = func(ctx context.Context, s S, p payload) (U, Next, error) {
-			u, err := f(ctx, s, p.(*sent[In, P]).in)
+			in, err := received[In, P](p)
+			if err != nil {
+				return *new(U), Next{}, err
+			}
+			u, err := f(ctx, s, in)
 			return u, Next{}, err
 		}
 	}
@@ -101,7 +105,13 @@ func TaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID, f fun
 func RoutingTaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID, f func(ctx context.Context, s S, in In) (U, Next, error), targets []ID, opts ...NodeOption) Sender[In] {
 	c := calls[S, U]{decode: unwrap[In, P], routes: true}
 	if f != nil {
-		c.task = func(ctx context.Context, s S, p payload) (U, Next, error) { return f(ctx, s, p.(*sent[In, P]).in) }
+		c.task = func(ctx context.Context, s S, p payload) (U, Next, error) {
+			in, err := received[In, P](p)
+			if err != nil {
+				return *new(U), Next{}, err
+			}
+			return f(ctx, s, in)
+		}
 	}
 	b.add(id, c, targets, opts)
 	return Sender[In]{ID: id, wrap: wrap[In, P]}

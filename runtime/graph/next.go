@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/wire"
@@ -88,6 +89,7 @@ func (s Sender[In]) Send(in In) Next {
 // payload is what a send carries, of a type that its node knows.
 type payload interface {
 	appendWire(b []byte) ([]byte, error)
+	of() string // its type, for messages
 }
 
 // sent is the payload of type In.
@@ -95,7 +97,19 @@ type sent[In any, P wire.Generated[In]] struct{ in In }
 
 func (s *sent[In, P]) appendWire(b []byte) ([]byte, error) { return P(&s.in).AppendWire(b) }
 
+func (s *sent[In, P]) of() string { return fmt.Sprintf("%T", s.in) }
+
 func wrap[In any, P wire.Generated[In]](in In) payload { return &sent[In, P]{in} }
+
+// received returns what a task node was sent. A Sender of another graph, whose node of that id takes something else, may have
+// sent it.
+func received[In any, P wire.Generated[In]](p payload) (in In, err error) {
+	s, ok := p.(*sent[In, P])
+	if !ok {
+		return in, fmt.Errorf("it was sent a %s, and takes a %s; send with the Sender of this very node", p.of(), new(sent[In, P]).of())
+	}
+	return s.in, nil
+}
 
 func unwrap[In any, P wire.Generated[In]](b []byte) (payload, error) {
 	s := new(sent[In, P])

@@ -49,6 +49,10 @@ type stored []byte
 
 func (s stored) appendWire(b []byte) ([]byte, error) { return append(b, s...), nil }
 
+func (u upward) of() string { return "choice for Parent" }
+
+func (s stored) of() string { return "stored payload" }
+
 // readUpward reads what a stored choice has Parent do.
 func readUpward(b []byte) (payload, error) {
 	var u upward
@@ -63,9 +67,9 @@ func readUpward(b []byte) (payload, error) {
 	return u, err
 }
 
-// received returns what a subgraph chose for this graph, with the ids that its nodes have and the payloads as they take them:
+// fromBelow returns what a subgraph chose for this graph, with the ids that its nodes have and the payloads as they take them:
 // it may have been stored before the graph changed.
-func (r *run[S, U]) received(next Next) (*Next, error) {
+func (r *run[S, U]) fromBelow(next Next) (*Next, error) {
 	if next.first.id == "" {
 		return new(Next), nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
@@ -389,4 +390,26 @@ func TestAStreamNamesSends(t *testing.T) {
 		}
 	}
 	same(t, "updates", got, []string{"list0", "fetch0", "fetch1", "report0"})
+}
+
+func TestASenderOfAnotherGraphIsRefused(t *testing.T) {
+	other := graph.TaskNode(newWork(), "read", func(context.Context, work, wire.String) (update, error) { return update{}, nil })
+	for _, routing := range []bool{false, true} {
+		b := newWork()
+		b.Route(graph.Start, func(context.Context, work) (graph.Next, error) { return other.Send("x"), nil }, "read")
+		if routing {
+			graph.RoutingTaskNode(b, "read", func(context.Context, work, teststate.Doc) (update, graph.Next, error) {
+				return update{}, graph.To(graph.End), nil
+			}, []graph.ID{graph.End})
+		} else {
+			graph.TaskNode(b, "read", func(context.Context, work, teststate.Doc) (update, error) { return update{}, nil })
+			b.Edge("read", graph.End)
+		}
+		_, err := compile(t, b).Run(t.Context(), input)
+		var node *graph.NodeError
+		const want = "it was sent a wire.String, and takes a teststate.Doc; send with the Sender of this very node"
+		if !errors.As(err, &node) || !strings.Contains(err.Error(), want) {
+			t.Errorf("routing %t: got %v, want a *NodeError: %s", routing, err, want)
+		}
+	}
 }

@@ -162,7 +162,7 @@ func runOn[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (done bo
 		sl.call.along = c.log.along // of an OnExit run, which has nothing to store of it
 	}
 	if n := &r.g.nodes[sl.node]; n.routes {
-		sl.next, err = r.received(c.outer.next)
+		sl.next, err = r.fromBelow(c.outer.next)
 		if err == nil {
 			err = n.allows(&r.g.nodes, *sl.next)
 		}
