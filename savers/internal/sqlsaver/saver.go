@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -213,10 +214,21 @@ func (s *Saver) wrap(ctx context.Context, what string, err error) error {
 		return nil
 	case errors.As(err, new(*checkpoint.InvalidError)), errors.Is(err, checkpoint.ErrConflict), errors.Is(err, checkpoint.ErrNotFound):
 		return err
-	case ctx.Err() != nil && !errors.Is(err, ctx.Err()): // drivers have words of their own for a context that ended
-		return fmt.Errorf("%s: %s: %w: %w", s.d.Name, what, ctx.Err(), err)
+	}
+	if over := ended(ctx, err); over != nil && !errors.Is(err, over) { // drivers have words of their own for it
+		return fmt.Errorf("%s: %s: %w: %w", s.d.Name, what, over, err)
 	}
 	return fmt.Errorf("%s: %s: %w", s.d.Name, what, err)
+}
+
+// ended returns why ctx has ended, or nil. A connection that has the deadline of ctx may notice that it has passed before
+// the timer of ctx does.
+func ended(ctx context.Context, err error) error {
+	deadline, has := ctx.Deadline()
+	if ctx.Err() == nil && has && errors.Is(err, os.ErrDeadlineExceeded) && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
 }
 
 // Names up to plainName bytes are keys as they are. Of longer ones the key is so much of the name and a hash of all:
