@@ -113,7 +113,7 @@ const (
 	Question                 // the task waits for an answer
 	Answer                   // the answer
 	Failure                  // the task failed; the payload is the error's text
-	Discard                  // not stored itself: the task's Result and Failure stored before it are removed, so that it runs again
+	Discard                  // not stored itself: the task's Result and Failure of its Name stored before it are removed, so that it runs again
 )
 
 // Status is what a thread's newest run came to.

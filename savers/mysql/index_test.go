@@ -64,20 +64,7 @@ func fillThreads(t *testing.T, dsn string, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := checkpoint.NewID()
-	if err == nil {
-		_, err = s.Append(t.Context(), checkpoint.Append{
-			Thread: "pattern", Open: &checkpoint.Opening{}, End: true, Status: checkpoint.Done,
-			Records: []checkpoint.Record{{ID: id, Base: id, Line: id, Source: checkpoint.Input, Snapshot: true}},
-			Writes:  []checkpoint.Write{{Base: id, Task: "a", Kind: checkpoint.Question}},
-		})
-	}
-	if err == nil {
-		err = s.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	sqltest.Pattern(t, s)
 	digits := "(SELECT 0 d"
 	for d := range 9 {
 		digits += fmt.Sprint(" UNION ALL SELECT ", d+1)

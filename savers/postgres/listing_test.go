@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/internal/testenv"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
 	"github.com/graphgen-go/graphgen/savers/postgres"
 )
 
@@ -18,20 +19,7 @@ func fillThreads(t *testing.T, dsn string, n int) checkpoint.ID {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := checkpoint.NewID()
-	if err == nil {
-		_, err = s.Append(t.Context(), checkpoint.Append{
-			Thread: "pattern", Open: &checkpoint.Opening{}, End: true, Status: checkpoint.Done,
-			Records: []checkpoint.Record{{ID: id, Base: id, Line: id, Source: checkpoint.Input, Snapshot: true}},
-			Writes:  []checkpoint.Write{{Base: id, Task: "a", Kind: checkpoint.Question}},
-		})
-	}
-	if err == nil {
-		err = s.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := sqltest.Pattern(t, s)
 	for _, text := range []string{
 		`INSERT INTO graph_thread (thread_key, last_version, version, root, versions, status, fence, holder, lease_until, updated, asked)
 			SELECT convert_to('thread-' || lpad((n - 1)::text, 6, '0'), 'UTF8'), 1, 1, n + 1, 1, CASE WHEN n % 100 = 0 THEN 2 ELSE status END,

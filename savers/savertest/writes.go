@@ -70,8 +70,11 @@ func testDiscard(tb testing.TB, place Storage) {
 	inChild := checkpoint.Write{Namespace: "child", Base: r.heads["child"], Task: "a", Kind: checkpoint.Result, Payload: []byte("child")}
 	question := r.write("a", checkpoint.Question, "", "q")
 	other := r.write("other", checkpoint.Result, "", "r")
-	r.put(r.write("a", checkpoint.Result, "", "old"), r.write("a", checkpoint.Failure, "", "f"), question, other, inChild)
+	part := r.write("a", checkpoint.Result, "2", "part")
+	r.put(r.write("a", checkpoint.Result, "", "old"), r.write("a", checkpoint.Failure, "", "f"), question, other, inChild, part)
 	r.put(r.write("a", checkpoint.Discard, "", ""))
+	wantWrites(tb, "writes after a discard without a name", load(tb, s, checkpoint.Place{Thread: "t"}).Writes, question, other, part)
+	r.put(r.write("a", checkpoint.Discard, "2", ""))
 	wantWrites(tb, "writes after a discard", load(tb, s, checkpoint.Place{Thread: "t"}).Writes, question, other)
 	wantWrites(tb, "a child's writes after a discard in the root", load(tb, s, checkpoint.Place{Thread: "t", Namespace: "child"}).Writes, inChild)
 

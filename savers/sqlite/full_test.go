@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graphgen-go/graphgen/internal/testenv"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
@@ -57,7 +58,7 @@ func TestSizeLimitLosesNothing(t *testing.T) {
 }
 
 func TestFullDiskLosesNothing(t *testing.T) {
-	dir, ok := smallDisk(t)
+	dir, ok := testenv.SmallDisk(t)
 	if !ok {
 		t.Log("this process may not mount a file system: TestSizeLimitLosesNothing stands for this test")
 		return

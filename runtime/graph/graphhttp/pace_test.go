@@ -242,3 +242,39 @@ func TestAConnectionThatBreaksEndsTheStreamOnly(t *testing.T) {
 		same(t, "status", snap.Status, checkpoint.Done)
 	})
 }
+
+// timed is a pipe that has deadlines, and fails when one is not d away.
+type timed struct {
+	*pipe
+	t *testing.T
+	d time.Duration
+	n *int
+}
+
+func (p timed) SetWriteDeadline(at time.Time) error {
+	if got := time.Until(at); got != p.d {
+		p.t.Errorf("a write has %v, want %v", got, p.d)
+	}
+	*p.n++
+	return nil
+}
+
+func TestAWriteIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for d, opts := range map[time.Duration][]graphhttp.Option{
+			30 * time.Second: nil,
+			5 * time.Second:  {graphhttp.WriteTimeout(5 * time.Second)},
+		} {
+			pass := make(chan struct{})
+			close(pass)
+			a := chain(t, memory.New(), gated("a", make(chan struct{}, 1), pass))
+			n := 0
+			w := timed{&pipe{header: http.Header{}}, t, d, &n}
+			r := httptest.NewRequest(http.MethodPost, "/t?in=x", nil).WithContext(t.Context())
+			newHub(a, opts...).Handler(read(a)).ServeHTTP(w, r)
+			if n == 0 {
+				t.Errorf("timeout %v: no write had a deadline", d)
+			}
+		}
+	})
+}

@@ -316,7 +316,7 @@ func proveLimit(t *testing.T, b *bench, c *count) {
 // proveDisk fills a disk under runs, and makes room again.
 func proveDisk(t *testing.T, b *bench, c *count) {
 	t.Helper()
-	disk, mounted := smallDisk(t)
+	disk, mounted := testenv.SmallDisk(t)
 	if !mounted {
 		t.Log("this process may not mount a file system: limited files stand for a small disk")
 		return

@@ -18,6 +18,27 @@ type Listing struct {
 	Read func(s checkpoint.Saver) int
 }
 
+// Pattern makes one thread that waits for an answer, of which a test makes many rows, and returns the id of its head. It
+// closes s.
+func Pattern(tb testing.TB, s checkpoint.Saver) checkpoint.ID {
+	tb.Helper()
+	id, err := checkpoint.NewID()
+	if err == nil {
+		_, err = s.Append(tb.Context(), checkpoint.Append{
+			Thread: "pattern", Open: &checkpoint.Opening{}, End: true, Status: checkpoint.Done,
+			Records: []checkpoint.Record{{ID: id, Base: id, Line: id, Source: checkpoint.Input, Snapshot: true}},
+			Writes:  []checkpoint.Write{{Base: id, Task: "a", Kind: checkpoint.Question}},
+		})
+	}
+	if err == nil {
+		err = s.Close()
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return id
+}
+
 // query is one that selects some threads.
 type query struct {
 	checkpoint.ThreadQuery

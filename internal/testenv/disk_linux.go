@@ -1,0 +1,27 @@
+package testenv
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+)
+
+// SmallDisk returns a folder with room for 8 MB, a file system of its own, where the system lets the test have one; it
+// goes with the test. Elsewhere ok is false.
+func SmallDisk(tb testing.TB) (dir string, ok bool) {
+	tb.Helper()
+	dir = tb.TempDir()
+	err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m")
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) {
+		return "", false
+	}
+	if err != nil {
+		tb.Fatalf("mount: %v", err)
+	}
+	tb.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			tb.Errorf("unmount: %v", err)
+		}
+	})
+	return dir, true
+}
