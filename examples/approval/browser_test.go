@@ -11,11 +11,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -237,7 +239,8 @@ func TestInABrowser(t *testing.T) {
 		t.Errorf("the title: got %s", got)
 	}
 
-	// The server restarts under the open page; the list still has the request; the first person approves.
+	// The server restarts under the open page, as soon as that has its script; the list still has the request; the first person approves.
+	b.await(`events`)
 	s.stop()
 	s = start(t, dir, s.addr, office{})
 	back := b.open(s.url)
@@ -255,7 +258,7 @@ func TestInABrowser(t *testing.T) {
 	b.await(`document.querySelector("form.question").textContent.includes("Grace says yes")`)
 
 	// Two people answer the same question: the one whose page is not up to date is told.
-	b.await(`events.readyState !== undefined`) // the script has run
+	b.await(`events`) // it may have loaded itself again
 	b.do(`events.close()`)
 	question := field(t, questionField, s.get(path))
 	if status, body := s.vote(path, question, "approve", "Edsger"); status != http.StatusOK {
@@ -273,6 +276,53 @@ func TestInABrowser(t *testing.T) {
 	b.tab = stale
 	b.await(`document.getElementById("status").textContent === "ordered" && !document.querySelector("form.question")`)
 	b.await(`events.readyState === EventSource.CLOSED`)
+}
+
+// away waits, in a server's place, until a page asks for events, and answers as a proxy does whose server is away.
+func away(t *testing.T, addr string) {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan struct{})
+	var once sync.Once
+	proxy := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "the server is away", http.StatusBadGateway)
+		if strings.HasSuffix(r.URL.Path, "/events") {
+			once.Do(func() { close(asked) })
+		}
+	})}
+	served := make(chan error, 1)
+	go func() { served <- proxy.Serve(l) }()
+	select {
+	case <-asked:
+	case <-time.After(20 * time.Second):
+		t.Error("the page did not ask for events")
+	}
+	if err := proxy.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		t.Error(err)
+	}
+}
+
+func TestABadGatewayIsNotTheEndOfAPage(t *testing.T) {
+	b := openBrowser(t)
+	dir := t.TempDir()
+	s := start(t, dir, "", office{})
+	path := s.ask("A chair", "300", "Ada")
+	question := field(t, questionField, s.settled(path))
+	b.open(s.url + path)
+	b.await(`events`)
+	s.stop()
+	away(t, s.addr)
+	s = start(t, dir, s.addr, office{})
+	if status, body := s.vote(path, question, "approve", "Grace"); status != http.StatusOK {
+		t.Fatalf("the answer: got status %d: %s", status, body)
+	}
+	b.await(logged("A chair is ordered"))
 }
 
 func TestProgressInABrowser(t *testing.T) {

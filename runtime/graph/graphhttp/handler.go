@@ -87,6 +87,9 @@ func text(err error) string {
 // that run. An error of read is answered with its Status when it has a *StatusError, else with 400 and its text. A run
 // that could not be opened is answered with Status of the error; what happens later is told in the stream.
 //
+// An EventSource connects again when its connection breaks, but gives up for good on a status other than 200: a page that is
+// to outlive a proxy's 502 has to open another when one is CLOSED.
+//
 // The run is not tied to the request, but keeps its context's values.
 func (h *Hub[S, U]) Handler(read func(r *http.Request) (Call[U], error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -105,7 +108,7 @@ func (h *Hub[S, U]) Handler(read func(r *http.Request) (Call[U], error)) http.Ha
 		}
 		select {
 		case <-h.closing:
-			refuse(w, &StatusError{http.StatusServiceUnavailable, "the server is going down"})
+			h.turnAway(w, r)
 			return
 		default:
 		}
@@ -116,6 +119,16 @@ func (h *Hub[S, U]) Handler(read func(r *http.Request) (Call[U], error)) http.Ha
 			refuse(w, err)
 		}
 	})
+}
+
+// turnAway answers a request that came after Close. An EventSource gives up for good on any status but 200, and connects
+// again to a stream that ends.
+func (h *Hub[S, U]) turnAway(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet {
+		_ = newWriter(w, h.opt.writeTimeout).begin() // who is gone already will connect again as well
+		return
+	}
+	refuse(w, &StatusError{http.StatusServiceUnavailable, "the server is going down"})
 }
 
 // lastEvent reads the id that a client continues from.

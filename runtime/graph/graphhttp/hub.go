@@ -74,8 +74,9 @@ func (h *Hub[S, U]) Resume(ctx context.Context, thread string, opts ...graph.Res
 	return h.start(thread, nil, h.resume(ctx, thread, opts))
 }
 
-// Close ends all streams, as if the connections had broken: clients connect again, to the server's successor. Later requests
-// to handlers are answered with 503. Runs go on; graph.Graph.Drain ends them, best before. A second Close does nothing.
+// Close ends all streams, as if the connections had broken: clients connect again, to the server's successor. A later GET gets
+// a stream that ends at once, for the same reason; a later POST is answered with 503. Runs go on; graph.Graph.Drain ends them,
+// best before. A second Close does nothing.
 //
 // http.Server.Shutdown waits for streams, so call Close before it, or by RegisterOnShutdown.
 func (h *Hub[S, U]) Close() {

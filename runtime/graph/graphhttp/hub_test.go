@@ -142,8 +142,9 @@ func TestReconnectAfterARestartOfTheServer(t *testing.T) {
 	if err := <-drained; err != nil {
 		t.Fatal(err)
 	}
-	if res := request(t, http.MethodGet, url+"/t", c.last); res.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("a request after Close: got status %d, want 503", res.StatusCode)
+	same(t, "events after Close", open(t, http.MethodGet, url+"/t", c.last).rest(), []string(nil)) // a 503 ends an EventSource
+	if res := request(t, http.MethodPost, url+"/t", ""); res.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("a run after Close: got status %d, want 503", res.StatusCode)
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
