@@ -54,12 +54,23 @@ func NewQuestion[Q, A any, PQ wire.Generated[Q], PA wire.Generated[A]](name stri
 
 // askable is a question as a node lists it.
 type askable struct {
-	name  string
-	check func(answer []byte) error
+	name    string
+	check   func(answer []byte) error
+	restate func(asked []byte) ([]byte, error) // what was asked, as the code would store it now
 }
 
 func (q Question[Q, A]) node(o *nodeOptions) {
-	o.questions = append(o.questions, askable{q.name, func(b []byte) error { return q.answer.decode(b, new(A)) }})
+	o.questions = append(o.questions, askable{
+		name:  q.name,
+		check: func(b []byte) error { return q.answer.decode(b, new(A)) },
+		restate: func(b []byte) ([]byte, error) {
+			var v Q
+			if err := q.question.decode(b, &v); err != nil {
+				return nil, err
+			}
+			return q.question.append(nil, &v)
+		},
+	})
 }
 
 // Ask asks v on behalf of the node that runs under ctx, and returns the answer. While there is none, the error is
@@ -67,7 +78,9 @@ func (q Question[Q, A]) node(o *nodeOptions) {
 // superstep waits, with the results of the nodes beside it stored.
 //
 // A node that asks several times must ask the same, in the same order, each time it runs: the n-th call of a question
-// gets the answer of its n-th call. Calls at the same time need AskAs.
+// gets the answer of its n-th call. Calls at the same time need AskAs. So v must not hold what differs from one time to the
+// next, such as the time of day: what it asked before and asks no more is ErrNotAskable. Fields that Q got since then may be
+// there as long as they are zero.
 func (q Question[Q, A]) Ask(ctx context.Context, v Q) (A, error) { return q.AskAs(ctx, "", v) }
 
 // AskAs is Ask with a name that tells this question from others of its kind in one node, instead of the order of the
@@ -270,11 +283,34 @@ func (r *run[S, U]) mayAsk(sl *slot[U]) {
 	if before == nil {
 		return
 	}
-	sl.asks.Stored, sl.asks.Answers = before.questions, before.answers
+	sl.asks.Stored, sl.asks.Answers = r.restated(sl, before.questions), before.answers
 	if before.open() {
 		sl.asks.Hold(before.places)
 		sl.progress = asking
 	}
+}
+
+// restated is what a task asked before, as it would be stored now: its node may have another name since then, and what it
+// asks fields that it did not have. What cannot be read stays as it is, and is found to be something else when asked again.
+func (r *run[S, U]) restated(sl *slot[U], stored map[string][]byte) map[string][]byte {
+	n := &r.g.nodes[sl.node]
+	now := make(map[string][]byte, len(stored))
+	for place, b := range stored {
+		now[place] = b
+		w, err := readWaiting("", place, b)
+		if err != nil {
+			continue
+		}
+		for _, known := range n.questions {
+			if known.name != w.Question {
+				continue
+			}
+			if payload, err := known.restate(w.Payload); err == nil {
+				now[place] = wrapQuestion(r.path, n.id, sl.index)(w.Question, payload)
+			}
+		}
+	}
+	return now
 }
 
 // checkAnswers turns the caller's answers into writes, once it is sure that they answer what the thread asks.

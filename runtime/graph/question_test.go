@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
@@ -402,4 +403,51 @@ func TestAQuestionOfAnAbandonedLineCanStillBeAnswered(t *testing.T) {
 	res = done(t, graph.Finished)(th.At(second.Checkpoint).Resume(t.Context(), refund.Answer(second.Waiting[0], false)))
 	same(t, "log of the second line", res.State.Log, []string{"one", "two", "answer false", "beside"})
 	same(t, "runs", ran.counts(), map[string]int{"ask": 4, "beside": 2})
+}
+
+// renamedAsker is a graph whose node asks in a subgraph, and names that one release gave to all of it.
+func renamedAsker(tb testing.TB, sub, node graph.ID, asks func(context.Context) error, q graph.NodeOption, was ...graph.ID) *graph.Builder[work, update] {
+	tb.Helper()
+	var subWas, nodeWas []graph.NodeOption
+	if len(was) > 0 {
+		subWas, nodeWas = []graph.NodeOption{graph.Was(was[0])}, []graph.NodeOption{graph.Was(was[1])}
+	}
+	inner := newWork()
+	inner.Node(node, func(ctx context.Context, _ work) (update, error) {
+		return logged("done"), asks(ctx)
+	}, append(nodeWas, q)...)
+	inner.Edge(graph.Start, node)
+	inner.Edge(node, graph.End)
+	b := newWork()
+	b.Subgraph(sub, compile(tb, inner, graph.Nested()), subWas...)
+	b.Edge(graph.Start, sub)
+	b.Edge(sub, graph.End)
+	return b
+}
+
+func TestANodeThatGotAnotherNameIsAnswered(t *testing.T) {
+	older := func(ctx context.Context) error {
+		_, err := refund.Ask(ctx, doc{Name: "shoes", Pages: []int{1}})
+		return err
+	}
+	newer := graph.NewQuestion[teststate.NewerDoc, wire.Bool]("refund")
+	for name, urgent := range map[string]bool{"asking the same": false, "asking more": true} {
+		t.Run(name, func(t *testing.T) {
+			th, s := newThread(t, renamedAsker(t, "desk", "ask", older, refund))
+			res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
+			b := renamedAsker(t, "counter", "decide", func(ctx context.Context) error {
+				_, err := newer.Ask(ctx, teststate.NewerDoc{Title: "shoes", Pages: []int{1}, Urgent: urgent})
+				return err
+			}, newer, "desk", "ask")
+			th = compile(t, b, graph.Saver(s)).Thread("t")
+			res, err := th.Resume(t.Context(), newer.Answer(res.Waiting[0], true))
+			if urgent {
+				if !errors.Is(err, graph.ErrNotAskable) {
+					t.Errorf("got %v, want an ErrNotAskable", err)
+				}
+				return
+			}
+			same(t, "log", done(t, graph.Finished)(res, err).State.Log, []string{"done"})
+		})
+	}
 }

@@ -89,7 +89,7 @@ func (a *Asks) ask(question, as string, payload []byte) ([]byte, error) {
 		payload = a.Wrap(question, payload)
 	}
 	if before, ok := a.Stored[place]; ok && !bytes.Equal(before, payload) {
-		return nil, fmt.Errorf("%w: question %q asks something else than it did before at %q; a node has to ask the same until it is done", ErrNotAskable, question, place)
+		return nil, fmt.Errorf("%w: question %q asks something else than it did before at %q; a node has to ask the same until it is done; to have it ask anew, edit the thread as the node before it", ErrNotAskable, question, place)
 	}
 	if answer, ok := a.Answers[place]; ok {
 		return answer, nil

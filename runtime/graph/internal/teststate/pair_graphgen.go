@@ -562,6 +562,23 @@ func (v *Doc) DecodeWire(b []byte) error {
 	return nil
 }
 
+// AppendWire appends the value to b as MessagePack and returns the extended slice.
+func (v *NewerDoc) AppendWire(b []byte) ([]byte, error) {
+	return graphgenCodecNewerDoc{}.Append(b, v)
+}
+
+// DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
+func (v *NewerDoc) DecodeWire(b []byte) error {
+	r := wire.NewReader("NewerDoc", b)
+	var out NewerDoc
+	graphgenCodecNewerDoc{}.Read(&r, &out)
+	if err := r.End(); err != nil {
+		return err
+	}
+	*v = out
+	return nil
+}
+
 // graphgenCodecSliceOfString is the codec of []string.
 type graphgenCodecSliceOfString struct{}
 
@@ -652,3 +669,41 @@ var _ = struct {
 	Name  string
 	Pages []int
 }(Doc{})
+
+// graphgenCodecNewerDoc is the codec of NewerDoc.
+type graphgenCodecNewerDoc struct{}
+
+func (graphgenCodecNewerDoc) Append(b []byte, v *NewerDoc) ([]byte, error) {
+	var err error
+	b = append(b, "\x83\xa5Title"...)
+	b = wire.AppendString(b, v.Title)
+	b = append(b, "\xa5Pages"...)
+	b, err = graphgenCodecSliceOfInt{}.Append(b, &v.Pages)
+	if err != nil {
+		return b, err
+	}
+	b = append(b, "\xa6Urgent"...)
+	return wire.AppendBool(b, v.Urgent), nil
+}
+
+func (graphgenCodecNewerDoc) Read(r *wire.Reader, v *NewerDoc) {
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Title", "Name":
+			v.Title = r.Str()
+		case "Pages":
+			graphgenCodecSliceOfInt{}.Read(r, &v.Pages)
+		case "Urgent":
+			v.Urgent = r.Bool()
+		default:
+			r.Unknown(key)
+		}
+	}
+}
+
+// If this does not compile, NewerDoc has changed since graphgen ran: run go generate.
+var _ = struct {
+	Title  string
+	Pages  []int
+	Urgent bool
+}(NewerDoc{})

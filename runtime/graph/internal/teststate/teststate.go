@@ -3,7 +3,7 @@ package teststate
 
 import "slices"
 
-//go:generate go tool graphgen -type=Pair,Work,Doc
+//go:generate go tool graphgen -type=Pair,Work,Doc,NewerDoc
 
 // Pair is the state of the example that every account of checkpoints begins with.
 type Pair struct {
@@ -35,4 +35,11 @@ func push(old []string, in string) []string {
 type Doc struct {
 	Name  string
 	Pages []int
+}
+
+// NewerDoc is a Doc of a later release.
+type NewerDoc struct {
+	Title  string `graph:"was=Name"`
+	Pages  []int
+	Urgent bool
 }
