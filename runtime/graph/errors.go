@@ -11,7 +11,7 @@ import (
 var (
 	// ErrUnfinished: input for a thread on which something is still due.
 	ErrUnfinished = errors.New("the thread is not finished")
-	// ErrGraphChanged: a stored thread needs a node or a field that the code does not have.
+	// ErrGraphChanged: a stored thread needs a node or a field that the code does not have, or holds one of another type.
 	ErrGraphChanged = errors.New("the graph has changed")
 	// ErrInside: a call that runs, edits or releases, on a Thread that Inside returned.
 	ErrInside = errors.New("the thread is seen from inside a subgraph")

@@ -143,5 +143,9 @@ func decodeError(graph, thread string, err error, what string) error {
 	if errors.Is(err, wire.ErrUnknownField) {
 		return fmt.Errorf("%s: %s: %w: %w; use the code that wrote it, or graph.DropUnknown to lose it", where(graph, thread, -1), what, ErrGraphChanged, err)
 	}
+	var at *wire.Error
+	if errors.As(err, &at) && (at.Kind == wire.Mismatch || at.Kind == wire.Range) {
+		return fmt.Errorf("%s: %s: %w: %w; use the code that wrote it, or let the state's Migrate read old fields, or Rerun drop old results", where(graph, thread, -1), what, ErrGraphChanged, err)
+	}
 	return fmt.Errorf("%s: %s: %w", where(graph, thread, -1), what, err)
 }

@@ -740,6 +740,49 @@ func TestAnEditAsANodeStopsBeforeWhatFollows(t *testing.T) {
 	same(t, "log", res.State.Log, []string{"a", "as a", "b"})
 }
 
+func TestAStateThatTheCodeCannotReadSaysWhatToDo(t *testing.T) {
+	s := memory.New()
+	older := graph.New("pair", teststate.PairSchema)
+	older.Node("a", func(context.Context, teststate.Pair) (teststate.PairUpdate, error) {
+		return teststate.PairUpdate{Foo: state.Set("text")}, nil
+	})
+	older.Edge(graph.Start, "a")
+	older.Edge("a", graph.End)
+	app, err := older.Compile(graph.Saver(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := app.Thread("t").Invoke(t.Context(), teststate.PairUpdate{}); err != nil {
+		t.Fatal(err)
+	}
+	newer := graph.New("pair", teststate.NewerPairSchema)
+	newer.Node("a", func(context.Context, teststate.NewerPair) (teststate.NewerPairUpdate, error) {
+		return teststate.NewerPairUpdate{}, nil
+	})
+	newer.Edge(graph.Start, "a")
+	newer.Edge("a", graph.End)
+	changed, err := newer.Compile(graph.Saver(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	th := changed.Thread("t")
+	_, invoked := th.Invoke(t.Context(), teststate.NewerPairUpdate{})
+	_, read := th.State(t.Context())
+	var listed error
+	for _, err := range th.History(t.Context(), checkpoint.Query{}) {
+		listed = err
+	}
+	_, edited := th.UpdateState(t.Context(), teststate.NewerPairUpdate{}, "a")
+	for call, err := range map[string]error{"Invoke": invoked, "State": read, "History": listed, "UpdateState": edited} {
+		if !errors.Is(err, graph.ErrGraphChanged) || !strings.Contains(err.Error(), "Foo") || !strings.Contains(err.Error(), "Migrate") {
+			t.Errorf("%s: got %v, want an ErrGraphChanged that names Foo and Migrate", call, err)
+		}
+	}
+	if _, err := app.Thread("t").State(t.Context()); err != nil {
+		t.Errorf("the older code: %v", err)
+	}
+}
+
 func TestAGraphThatChanged(t *testing.T) {
 	th, s := newThread(t, chain("a", "b"), graph.InterruptBefore("b"))
 	done(t, graph.Paused)(th.Invoke(t.Context(), input))

@@ -579,6 +579,196 @@ func (v *NewerDoc) DecodeWire(b []byte) error {
 	return nil
 }
 
+// NewerPairUpdate is what a node changes of NewerPair: each field says what becomes of the field of that name.
+// The zero NewerPairUpdate changes nothing.
+type NewerPairUpdate struct {
+	Foo state.Value[int8]
+	Bar state.List[string]
+}
+
+// String prints what u changes.
+func (u NewerPairUpdate) String() string {
+	return state.FormatUpdate("NewerPairUpdate", graphgenNewerPairWrites(&u)...)
+}
+
+// Equal reports whether u and v change the same in the same way.
+func (u NewerPairUpdate) Equal(v NewerPairUpdate) bool {
+	f := &graphgenNewerPairFields
+	return f.Foo.EqualUpdate(&u.Foo, &v.Foo) &&
+		f.Bar.EqualUpdate(&u.Bar, &v.Bar)
+}
+
+// NewerPairDiff is how two values of NewerPair differ: each field says how the field of that name does.
+// The zero NewerPairDiff says that they do not.
+type NewerPairDiff struct {
+	Foo state.Change[int8]
+	Bar state.ListChange[string]
+}
+
+// NewerPairDiffOf returns what became of before in after, with which it shares memory.
+func NewerPairDiffOf(before, after NewerPair) NewerPairDiff {
+	var d NewerPairDiff
+	if before.Foo != after.Foo {
+		d.Foo = state.Changed(before.Foo, after.Foo)
+	}
+	if !wire.SameSlice(before.Bar, after.Bar) {
+		d.Bar = graphgenNewerPairFields.Bar.Diff(before.Bar, after.Bar)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d NewerPairDiff) IsZero() bool {
+	return graphgenNewerPairChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d NewerPairDiff) Changes() []state.FieldChange {
+	return graphgenNewerPairChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d NewerPairDiff) String() string {
+	return state.FormatDiff(graphgenNewerPairChanges(&d))
+}
+
+func graphgenNewerPairChanges(d *NewerPairDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Foo", Change: &d.Foo},
+		state.FieldChange{Field: "Bar", Change: &d.Bar},
+	)
+}
+
+// NewerPairSchema is what a graph needs to know of NewerPair: graph.New(name, NewerPairSchema).
+var NewerPairSchema = &state.Schema[NewerPair, NewerPairUpdate]{
+	Name:        "NewerPair",
+	Fingerprint: 0x03ad6bf2804a5d16,
+	Fields: []state.Field{
+		graphgenNewerPairFields.Foo.Field,
+		graphgenNewerPairFields.Bar.Field,
+	},
+	New:          graphgenNewerPairNew,
+	Clone:        graphgenNewerPairClone,
+	Equal:        graphgenNewerPairEqual,
+	Changed:      graphgenNewerPairChanged,
+	Writes:       graphgenNewerPairWrites,
+	AppendUpdate: graphgenNewerPairAppendUpdate,
+	DecodeUpdate: graphgenNewerPairDecodeUpdate,
+}
+
+// If this does not compile, NewerPair has changed since graphgen ran: run go generate.
+var _ = struct {
+	Foo int8
+	Bar []string
+}(NewerPair{})
+
+// graphgenNewerPairFields says how each field of NewerPair is merged and stored. It is never written to.
+var graphgenNewerPairFields = struct {
+	Foo state.ValueField[int8]
+	Bar state.ListField[string]
+}{
+	Foo: state.ValueField[int8]{
+		Field: state.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "int8"},
+		Codec: state.Int[int8]{},
+	},
+	Bar: state.ListField[string]{
+		Field: state.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
+		Elem:  state.Str[string]{},
+	},
+}
+
+// graphgenNewerPair is the NewerPair of one run.
+type graphgenNewerPair struct {
+	state.Core
+	s NewerPair
+	f struct {
+		Foo state.ValueCell[int8]
+		Bar state.ListCell[string]
+	}
+}
+
+// graphgenNewerPairNew binds the fields in order of their wire names.
+func graphgenNewerPairNew(opts state.Options) state.Live[NewerPair, NewerPairUpdate] {
+	l := new(graphgenNewerPair)
+	f := &graphgenNewerPairFields
+	l.Init("NewerPair", opts, 2)
+	l.f.Bar.Bind(&l.Core, &f.Bar, &l.s.Bar)
+	l.f.Foo.Bind(&l.Core, &f.Foo, &l.s.Foo)
+	return l
+}
+
+// View returns the state with its slices clipped.
+func (l *graphgenNewerPair) View() NewerPair {
+	s := l.s
+	s.Bar = slices.Clip(s.Bar)
+	return s
+}
+
+// Load replaces the state by s.
+func (l *graphgenNewerPair) Load(s NewerPair) {
+	l.s = s
+	l.Adopt()
+}
+
+// Merge applies u.
+func (l *graphgenNewerPair) Merge(task int, u *NewerPairUpdate) error {
+	l.Begin(task)
+	if !u.Foo.IsZero() {
+		l.f.Foo.Merge(&u.Foo)
+	}
+	if !u.Bar.IsZero() {
+		l.f.Bar.Merge(&u.Bar)
+	}
+	return l.End()
+}
+
+func graphgenNewerPairClone(s NewerPair) NewerPair {
+	s.Bar = slices.Clone(s.Bar)
+	return s
+}
+
+func graphgenNewerPairEqual(a, b NewerPair) bool {
+	return a.Foo == b.Foo &&
+		wire.SameSlice(a.Bar, b.Bar)
+}
+
+func graphgenNewerPairChanged(a, b NewerPair) []string {
+	d := NewerPairDiffOf(a, b)
+	return state.FieldNames(graphgenNewerPairChanges(&d))
+}
+
+func graphgenNewerPairWrites(u *NewerPairUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Foo", Change: &u.Foo},
+		state.FieldChange{Field: "Bar", Change: &u.Bar},
+	)
+}
+
+func graphgenNewerPairAppendUpdate(b []byte, u *NewerPairUpdate) ([]byte, error) {
+	w := state.NewUpdateWriter(b)
+	f := &graphgenNewerPairFields
+	f.Foo.AppendUpdate(&w, &u.Foo)
+	f.Bar.AppendUpdate(&w, &u.Bar)
+	return w.End()
+}
+
+func graphgenNewerPairDecodeUpdate(b []byte, u *NewerPairUpdate) error {
+	*u = NewerPairUpdate{}
+	r := wire.NewReader("NewerPairUpdate", b)
+	f := &graphgenNewerPairFields
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Foo":
+			f.Foo.ReadUpdate(&r, &u.Foo)
+		case "Bar":
+			f.Bar.ReadUpdate(&r, &u.Bar)
+		default:
+			r.Unknown(key)
+		}
+	}
+	return state.UpdateError(&r)
+}
+
 // graphgenCodecSliceOfString is the codec of []string.
 type graphgenCodecSliceOfString struct{}
 

@@ -3,7 +3,7 @@ package teststate
 
 import "slices"
 
-//go:generate go tool graphgen -type=Pair,Work,Doc,NewerDoc
+//go:generate go tool graphgen -type=Pair,Work,Doc,NewerDoc,NewerPair
 
 // Pair is the state of the example that every account of checkpoints begins with.
 type Pair struct {
@@ -42,4 +42,10 @@ type NewerDoc struct {
 	Title  string `graph:"was=Name"`
 	Pages  []int
 	Urgent bool
+}
+
+// NewerPair is a Pair of a later release, which cannot read what is stored.
+type NewerPair struct {
+	Foo int8
+	Bar []string `graph:"append"`
 }
