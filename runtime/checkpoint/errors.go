@@ -34,6 +34,9 @@ func (e *ConflictError) Error() string {
 	case "released":
 		return fmt.Sprintf("checkpoint: %s: %s: its version was released; a new run starts an empty one", where, ErrConflict)
 	case "exists":
+		if e.Want.IsZero() { // nothing was to stand there
+			return fmt.Sprintf("checkpoint: %s: %s: it has an open version, whose head is %s; release or delete that first, or go on with it", where, ErrConflict, e.Found)
+		}
 		return fmt.Sprintf("checkpoint: %s: %s: %s stands already; load the thread again", where, ErrConflict, e.Found)
 	}
 	return fmt.Sprintf("checkpoint: %s: %s: the %s is %s, not %s; load it again", where, ErrConflict, e.Reason, e.Found, e.Want)

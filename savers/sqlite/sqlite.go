@@ -17,6 +17,8 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -98,6 +100,9 @@ func Open(path string, opts ...Option) (*Saver, error) {
 		return nil, fmt.Errorf("sqlite: open %q: busy time %v, %d readers, at most %d bytes, synchronous %d: want a time and a number above zero, and Full or Normal",
 			path, o.busy, o.readers, o.maxBytes, o.synchronous)
 	}
+	if err := checkPath(path); err != nil {
+		return nil, fmt.Errorf("sqlite: open %q: %w", path, err)
+	}
 	db, err := connect(path, &o)
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: open %q: %w", path, err)
@@ -112,6 +117,17 @@ func Open(path string, opts ...Option) (*Saver, error) {
 		return nil, fmt.Errorf("sqlite: open %q: %w", path, err)
 	}
 	return &Saver{s}, nil
+}
+
+// checkPath finds what SQLite would only say of that it is "unable to open database file".
+func checkPath(path string) error {
+	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("its folder does not exist; make it first: %w", err)
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return errors.New("it is a folder; name a file in it")
+	}
+	return nil
 }
 
 // spin is how long SQLite itself waits for a lock. It does not hear of contexts that end, so it is short, and the

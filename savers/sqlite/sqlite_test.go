@@ -68,8 +68,8 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}{
 		"no path":        {"", nil, "path of a file"},
 		"memory":         {":memory:", nil, "savers/memory"},
-		"no folder":      {filepath.Join(dir, "none", "x.db"), nil, "unable to open"},
-		"a folder":       {dir, nil, "unable to open"},
+		"no folder":      {filepath.Join(dir, "none", "x.db"), nil, "make it first"},
+		"a folder":       {dir, nil, "name a file in it"},
 		"a busy time":    {filepath.Join(dir, "x.db"), []sqlite.Option{sqlite.Busy(-time.Second)}, "above zero"},
 		"newer tables":   {newer, nil, "update the program"},
 		"an unsafe mode": {filepath.Join(dir, "x.db"), []sqlite.Option{sqlite.Durability(7)}, "Full or Normal"},
