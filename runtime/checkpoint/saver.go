@@ -173,7 +173,7 @@ type Chain struct {
 
 // Query selects records of a history. The zero Query selects every checkpoint.
 type Query struct {
-	Limit   int       // at most so many; 0 is all
+	Limit   int       // at most so many; less than 1 is all
 	Before  ID        // only records older than this one (for paging); zero starts at the head. Unknown: ErrNotFound
 	Sources []Source  // only these; nil is every one but Resume
 	Step    int       // with HasStep: only this step
@@ -203,7 +203,7 @@ type ThreadQuery struct {
 	Status    Status    // zero is any
 	Prefix    string    // of the thread id
 	After     string    // only ids that sort after this one (for paging)
-	Limit     int       // at most so many; 0 is all
+	Limit     int       // at most so many; less than 1 is all
 	IdleSince time.Time // only threads last updated before, and with no living lease; zero is all
 }
 
@@ -220,9 +220,9 @@ type Version struct {
 // Keep says what Prune leaves. The zero Keep leaves everything. Last and Since cut the log of each namespace of
 // the open version at one place: records from there on stay. With both set the older of the two places counts.
 type Keep struct {
-	Last     int       // keep the newest so many checkpoints; 0 says nothing
+	Last     int       // keep the newest so many checkpoints; less than 1 says nothing
 	Since    time.Time // keep from the oldest record that was created at or after; zero says nothing
-	Released int       // keep the newest so many released versions; -1 removes them all, 0 keeps them all
+	Released int       // keep the newest so many released versions; 0 keeps them all, less than 0 removes them all
 }
 
 // Pruned counts what Prune removed.
