@@ -54,7 +54,7 @@ func findBrowser(t *testing.T) string {
 // openBrowser starts a browser, which ends with the test.
 func openBrowser(t *testing.T) *browser {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute) // it is told to end, after the test
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Minute) // it is told to end, after the test
 	t.Cleanup(cancel)
 	args := []string{"--headless", "--remote-debugging-pipe", "--user-data-dir=" + t.TempDir(), "--no-first-run", "--disable-gpu",
 		"--disable-dev-shm-usage", "--disable-extensions", "--disable-background-networking", "--disable-crash-reporter", "--log-level=3"}
@@ -72,7 +72,7 @@ func openBrowser(t *testing.T) *browser {
 	}
 	var said bytes.Buffer
 	cmd.ExtraFiles, cmd.Stderr = []*os.File{theirIn, theirOut}, &said
-	cmd.WaitDelay = 10 * time.Second
+	cmd.WaitDelay = time.Minute
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("the browser does not start: %v", err)
 	}
@@ -185,7 +185,7 @@ func (b *browser) do(script string) string {
 // page promised is not told when it goes.
 func (b *browser) await(condition string) {
 	b.t.Helper()
-	patience := time.NewTimer(20 * time.Second)
+	patience := time.NewTimer(2 * time.Minute)
 	defer patience.Stop()
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
@@ -297,7 +297,7 @@ func away(t *testing.T, addr string) {
 	go func() { served <- proxy.Serve(l) }()
 	select {
 	case <-asked:
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Error("the page did not ask for events")
 	}
 	if err := proxy.Shutdown(t.Context()); err != nil {
@@ -327,7 +327,8 @@ func TestABadGatewayIsNotTheEndOfAPage(t *testing.T) {
 
 func TestProgressInABrowser(t *testing.T) {
 	b := openBrowser(t)
-	s := start(t, t.TempDir(), "", office{latency: time.Second}) // the page connects again within one
+	o, pass := stepwise()
+	s := start(t, t.TempDir(), "", o)
 	path := s.ask("A chair", "300", "Ada")
 	question := field(t, questionField, s.settled(path))
 	b.open(s.url + path)
@@ -338,7 +339,12 @@ func TestProgressInABrowser(t *testing.T) {
 	if status, body := s.vote(path, question, "approve", "Grace"); status != http.StatusOK {
 		t.Fatalf("the answer: got status %d: %s", status, body)
 	}
-	b.await(`seen.includes("writing the order")`)
+	b.await(logged("Grace approved it")) // it has joined
+	for _, step := range []string{"comparing offers", "writing the order"} {
+		pass()
+		b.await(`seen.includes(` + strconv.Quote(step) + `)`)
+	}
+	pass()
 	b.await(`document.getElementById("status").textContent === "ordered"`)
 	b.await(logged("A chair is ordered"))
 }

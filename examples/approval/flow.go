@@ -33,7 +33,19 @@ type flow = graph.Graph[State, StateUpdate]
 
 // office has the nodes.
 type office struct {
-	latency time.Duration // of each step of an order; for watching
+	pause func(ctx context.Context) error // after each step of an order; nil for none
+}
+
+// latency is a pause of so long, for watching.
+func latency(d time.Duration) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		select {
+		case <-time.After(d):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // newFlow wires the nodes:
@@ -118,10 +130,11 @@ func (o office) next(_ context.Context, s State) (graph.Next, error) {
 func (o office) order(ctx context.Context, s State) (StateUpdate, error) {
 	for _, step := range []string{"asking for offers", "comparing offers", "writing the order"} {
 		graph.Emit(ctx, step)
-		select {
-		case <-time.After(o.latency):
-		case <-ctx.Done():
-			return StateUpdate{}, ctx.Err()
+		if o.pause == nil {
+			continue
+		}
+		if err := o.pause(ctx); err != nil {
+			return StateUpdate{}, err
 		}
 	}
 	var u StateUpdate

@@ -32,7 +32,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f.SetOutput(stderr)
 	addr := f.String("addr", "127.0.0.1:8080", "the `address` to listen on; port 0 takes a free one")
 	dir := f.String("dir", "approval.data", "the `folder` that keeps requests")
-	latency := f.Duration("latency", 300*time.Millisecond, "how long each step of an order takes; for watching")
+	slow := f.Duration("latency", 300*time.Millisecond, "how long each step of an order takes; for watching")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0
@@ -46,7 +46,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", *addr)
 	if err == nil {
 		fmt.Fprintf(stdout, "approval: http://%s\n", l.Addr())
-		err = serve(ctx, l, *dir, office{latency: *latency}, slog.New(slog.NewTextHandler(stderr, nil)))
+		err = serve(ctx, l, *dir, office{pause: latency(*slow)}, slog.New(slog.NewTextHandler(stderr, nil)))
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "approval: %v\n", err)

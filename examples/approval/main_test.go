@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -74,10 +73,17 @@ func TestAServiceThatWasKilledGoesOn(t *testing.T) {
 // A shutdown in the middle of a run stops it between two steps, and the next start goes on.
 func TestAShutdownLosesNothing(t *testing.T) {
 	dir := t.TempDir()
-	s := start(t, dir, "", office{latency: 100 * time.Millisecond})
+	o, pass := stepwise()
+	s := start(t, dir, "", o)
 	path := s.ask("Tea", "3", "Ada")
-	s.events(path, "").until(`progress "comparing offers"`)
-	s.stop()
+	w := s.events(path, "") // from here on nothing is missed
+	pass()
+	w.until(`progress "comparing offers"`)
+	done := make(chan struct{})
+	go func() { defer close(done); s.stop() }()
+	pass() // a node that runs is waited for
+	pass()
+	<-done
 	s = start(t, dir, "", office{})
 	same(t, "log", lines(s.settled(path)), []string{"Tea costs 3.00: nobody has to approve it", "Tea is ordered"})
 }

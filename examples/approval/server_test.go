@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -51,6 +50,21 @@ func start(t *testing.T, dir, addr string, o office) *service {
 	})
 	t.Cleanup(s.stop)
 	return s
+}
+
+// stepwise returns an office whose orders take a step each time pass is called, so that tests see what they wait for however
+// slow the machine is.
+func stepwise() (o office, pass func()) {
+	steps := make(chan struct{})
+	pause := func(ctx context.Context) error {
+		select {
+		case <-steps:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return office{pause: pause}, func() { steps <- struct{}{} }
 }
 
 // do sends a request and returns the answer's status and body, with redirects followed.
@@ -323,9 +337,14 @@ func TestAFormSentTwiceIsOneRequest(t *testing.T) {
 }
 
 func TestProgressIsShownWhileItHappens(t *testing.T) {
-	s := start(t, t.TempDir(), "", office{latency: 50 * time.Millisecond})
-	w := s.events(s.ask("Tea", "3", "Ada"), "")
+	o, pass := stepwise()
+	s := start(t, t.TempDir(), "", o)
+	w := s.events(s.ask("Tea", "3", "Ada"), "") // from here on nothing is missed
+	pass()
+	w.until(`progress "comparing offers"`)
+	pass()
 	w.until(`progress "writing the order"`)
+	pass()
 	same(t, "the rest", w.rest(), []string{
 		`checkpoint {"log":["Tea costs 3.00: nobody has to approve it","Tea is ordered"],"outcome":"ordered"}`, `end "finished"`,
 	})

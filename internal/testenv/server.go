@@ -40,7 +40,7 @@ type kind struct {
 }
 
 // How long a server may take to answer, or to end.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // start makes a server and starts it. A free port may be taken by somebody else before the server has it: then
 // another is tried, a few times.
@@ -108,7 +108,7 @@ func (s *Server) Restart() error {
 		return fmt.Errorf("testenv: %s runs already: Kill it first", s.kind.name)
 	}
 	// What the kernel still frees of the killed one, a port or shared memory, may stand in the way for a moment.
-	for deadline := time.Now().Add(patience / 4); ; pause(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience / 2); ; pause(50 * time.Millisecond) {
 		if err := s.serve(); err == nil || time.Now().After(deadline) {
 			return err
 		}
@@ -131,10 +131,14 @@ func (s *Server) serve() error {
 	s.guard.watch(cmd.Process.Pid)
 	for {
 		answer := s.kind.ready(s)
-		if answer == nil {
+		alive := s.child.alive()
+		if answer == nil && alive {
 			return nil
 		}
-		if !s.child.alive() || time.Now().After(deadline) {
+		if answer == nil {
+			answer = errors.New("it has ended, and somebody else answers at its address")
+		}
+		if !alive || time.Now().After(deadline) {
 			return fmt.Errorf("testenv: %s does not answer: %w\n%s", cmd, answer, tail(s.log()))
 		}
 		pause(3 * time.Millisecond)

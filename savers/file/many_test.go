@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/file"
@@ -130,8 +129,7 @@ func TestManySaversOnOneFolder(t *testing.T) {
 		rounds = 40
 	}
 	dir := t.TempDir()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
+	ctx := t.Context()
 	c := &crowd{t: t, follow: make(map[string]checkpoint.ID), count: make(map[string]int)}
 	var workers sync.WaitGroup
 	for i := range 3 {

@@ -257,7 +257,7 @@ func TestARunGoesOnAfterAFailover(t *testing.T) {
 	if err := place.Primary.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	failed := 0
+	failed, end := 0, time.Now().Add(5*time.Minute)
 	for range 20 {
 		a := r.next()
 		for {
@@ -267,7 +267,7 @@ func TestARunGoesOnAfterAFailover(t *testing.T) {
 			if err == nil {
 				break
 			}
-			if failed++; errors.Is(err, checkpoint.ErrConflict) || failed == 60 {
+			if failed++; errors.Is(err, checkpoint.ErrConflict) || time.Now().After(end) {
 				t.Fatalf("after %d failures: %v", failed, err)
 			}
 		}
@@ -389,7 +389,7 @@ func TestACallEndsWithItsContextAlthoughTheServerDoesNotAnswer(t *testing.T) {
 		timeout time.Duration // of the context; 0 cancels it
 	}{
 		{"deadline before the client's timeout", goredis.Options{ReadTimeout: time.Hour}, 20 * time.Millisecond},
-		{"deadline after the client's timeout", goredis.Options{ReadTimeout: 200 * time.Millisecond}, 500 * time.Millisecond},
+		{"deadline after the client's timeout", goredis.Options{ReadTimeout: time.Second}, 1500 * time.Millisecond},
 		{"the client looks at deadlines", goredis.Options{ReadTimeout: time.Hour, ContextTimeoutEnabled: true}, 20 * time.Millisecond},
 		{"no timeout of the client", goredis.Options{ReadTimeout: -1}, 20 * time.Millisecond},
 		{"cancelled", goredis.Options{ReadTimeout: time.Hour}, 0},

@@ -253,10 +253,13 @@ func ids(records []checkpoint.Record) []checkpoint.ID {
 	return all
 }
 
+// patience is how long until waits for what is only a matter of time, on a machine that has much else to do.
+const patience = 2 * time.Minute
+
 // until calls ok until it reports true. It is for what a clock brings about: how long is not what is tested.
 func until(tb testing.TB, what string, ok func() bool) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(tb.Context(), patience)
 	defer cancel()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -264,7 +267,7 @@ func until(tb testing.TB, what string, ok func() bool) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			tb.Fatalf("%s: not so after 30s", what)
+			tb.Fatalf("%s: not so after %v", what, patience)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/sqlite"
@@ -41,7 +42,7 @@ func child(path, thread, count string) error {
 	if _, err := fmt.Sscan(count, &n); err != nil {
 		return err
 	}
-	s, err := sqlite.Open(path)
+	s, err := sqlite.Open(path, sqlite.Busy(5*time.Minute)) // other processes take turns with this one, on a busy machine too
 	if err != nil {
 		return err
 	}

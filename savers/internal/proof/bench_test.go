@@ -102,7 +102,7 @@ func benches() map[string]func(t *testing.T, b *bench) {
 		},
 		"sqlite": func(t *testing.T, b *bench) {
 			t.Helper()
-			b.url = "sqlite://" + filepath.Join(t.TempDir(), "threads.db")
+			b.url = "sqlite://" + filepath.Join(t.TempDir(), "threads.db") + "?busy=" + patience.String()
 		},
 		"redis": func(t *testing.T, b *bench) {
 			t.Helper()

@@ -175,7 +175,7 @@ func (j *job) work(s checkpoint.Saver) error {
 		fmt.Fprintln(os.Stderr, "nobody is there any more", err)
 		os.Exit(1) //nolint:forbidigo // the test is gone
 	}()
-	g, err := build(s, j.Dir)
+	g, err := build(s, j.Dir, graph.SaverTimeout(patience))
 	if err != nil {
 		return err
 	}
@@ -330,8 +330,8 @@ func proveDisk(t *testing.T, b *bench, c *count) {
 		if err := fill(disk + "/ballast"); err != nil {
 			t.Fatal(err)
 		}
-		for n := 0; all.stopped.Load() == before; n++ {
-			if rest(time.Millisecond); n > 30_000 {
+		for end := time.Now().Add(patience); all.stopped.Load() == before; rest(time.Millisecond) {
+			if time.Now().After(end) {
 				t.Fatal("no run has met the full disk")
 			}
 		}

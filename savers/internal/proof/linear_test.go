@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/anishathalye/porcupine"
 
@@ -87,7 +86,7 @@ func judge(tb testing.TB, b *bench, what string, ops []operation) (calls int) {
 		byThread[o.Thread] = append(byThread[o.Thread], o)
 	}
 	for name, ops := range byThread {
-		if got := linearizable(ops, time.Minute); got != porcupine.Ok {
+		if got := linearizable(ops); got != porcupine.Ok {
 			tb.Errorf("%s: the history of thread %s: got %s, want it linearizable\n%s", what, name, got, describe(ops))
 		}
 	}
@@ -289,10 +288,10 @@ func TestWrongSaversAreNotLinearizable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := round{Threads: []string{"t"}, Clients: 4, Ops: 30}
 			for r.Seed = range 50 {
-				if got := linearizable(r.takeTurns(memory.New()), time.Minute); got != porcupine.Ok {
+				if got := linearizable(r.takeTurns(memory.New())); got != porcupine.Ok {
 					t.Fatalf("seed %d: got the memory saver %s, want it linearizable", r.Seed, got)
 				}
-				if linearizable(r.takeTurns(wrap(memory.New())), time.Minute) == porcupine.Illegal {
+				if linearizable(r.takeTurns(wrap(memory.New()))) == porcupine.Illegal {
 					return
 				}
 			}
@@ -346,7 +345,7 @@ func TestUnknownOutcomesExcuseThemselvesOnly(t *testing.T) {
 		"something else happened":   {[]operation{opening, load(3, "2 ")}, porcupine.Illegal},
 		"it did before it was done": {[]operation{load(-1, "1 "), opening}, porcupine.Illegal},
 	} {
-		if got := linearizable(c.history, time.Minute); got != c.want {
+		if got := linearizable(c.history); got != c.want {
 			t.Errorf("%s: got %s, want %s", what, got, c.want)
 		}
 	}

@@ -253,8 +253,11 @@ func within(some, log string) bool {
 // forever is when calls return whose outcome is not known.
 const forever = int64(1) << 62
 
+// patience bounds what only waits for an end that comes, on a machine that has much else to do.
+const patience = 5 * time.Minute
+
 // linearizable says whether the operations on one thread have an order in which the model answers as the saver did.
-func linearizable(ops []operation, patience time.Duration) porcupine.CheckResult {
+func linearizable(ops []operation) porcupine.CheckResult {
 	history := make([]porcupine.Operation, len(ops))
 	for i := range ops {
 		o := &ops[i]

@@ -46,10 +46,10 @@ func newRacer(s checkpoint.Saver, dir, counter string) (*racer, error) {
 	r := &racer{counters: shared}
 	r.g, err = buildHeld(s, dir, func() {
 		// Were both to run, neither would come back; then the journal has both.
-		for end := time.Now().Add(10 * time.Second); atomic.LoadInt64(r.back) < r.held.Load() && time.Now().Before(end); {
+		for end := time.Now().Add(patience); atomic.LoadInt64(r.back) < r.held.Load() && time.Now().Before(end); {
 			rest(100 * time.Microsecond)
 		}
-	})
+	}, graph.SaverTimeout(patience))
 	return r, err
 }
 

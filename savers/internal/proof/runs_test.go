@@ -136,7 +136,7 @@ func travel(ctx context.Context, g *app, thread string) (result, error) {
 // arrive travels until the thread is finished, however often a fault stops it, which it counts. What no fault explains
 // ends it, and so do some minutes.
 func arrive(ctx context.Context, thread string, try again, stopped *atomic.Int64) error {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for n := 0; ; n++ {
 		c, cancel, g, err := try(n)
