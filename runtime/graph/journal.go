@@ -24,10 +24,10 @@ type session struct {
 	ended bool // the lease is given up
 	timer leaseTimer
 
-	mu       sync.Mutex // guards what follows
-	queue    *queue     // of an Async run
-	reported bool       // an error of the queue has been returned
-	gone     error      // why a write was refused: another run has the thread
+	mu     sync.Mutex // guards what follows
+	queue  *queue     // of an Async run
+	broken error      // of the queue: what was queued after it is not stored, nor is anything that builds on it
+	gone   error      // why a write was refused: another run has the thread
 }
 
 // journal writes the records of one namespace. It knows where the log stands; what a record says is the matter of
@@ -151,17 +151,9 @@ func (j *session) write(ctx context.Context, last bool, call func(context.Contex
 		}
 		return j.later(now)
 	}
-	j.mu.Lock()
-	reported := j.reported
-	j.mu.Unlock()
-	if err := j.close(); err != nil || reported {
+	_ = j.close() // what it says stays in broken: tried again, the write is still not to be stored
+	if err := j.brokenBy(); err != nil {
 		j.letGo(ctx)
-		if reported {
-			return nil
-		}
-		j.mu.Lock()
-		j.reported = true // tried again, it is still not to be stored
-		j.mu.Unlock()
 		return err
 	}
 	err := now()
@@ -172,6 +164,9 @@ func (j *session) write(ctx context.Context, last bool, call func(context.Contex
 // letGo gives up the lease after a queued write failed: what the run had to say builds on what is not stored. When that
 // fails too, the lease ends by itself.
 func (j *session) letGo(ctx context.Context) {
+	if j.ended {
+		return
+	}
 	call, cancel := j.saving(ctx)
 	defer cancel()
 	err := j.saver.PutWrites(call, checkpoint.PutWrites{Thread: j.thread, Fence: j.fence, Lease: j.lease, End: true})
@@ -186,13 +181,24 @@ func (j *session) later(call func() error) error {
 	}
 	q := j.queue
 	j.mu.Unlock()
-	err := q.add(call)
+	return j.breaks(q.add(call))
+}
+
+// breaks takes note of an error of the queue, and returns it.
+func (j *session) breaks(err error) error {
 	if err != nil {
 		j.mu.Lock()
-		j.reported = true
+		j.broken = err
 		j.mu.Unlock()
 	}
 	return err
+}
+
+// brokenBy returns the error of a queued write that the run has come to know of; nil for none.
+func (j *session) brokenBy() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.broken
 }
 
 // renew extends the lease. A run that finds its lease gone is stopped; any other failure is met again by
@@ -246,7 +252,7 @@ func (j *session) close() error {
 	if q == nil {
 		return nil
 	}
-	return q.close()
+	return j.breaks(q.close())
 }
 
 // leaseTimer renews a lease while no write of the run does. The zero leaseTimer does nothing.

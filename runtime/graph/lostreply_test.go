@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -43,4 +45,54 @@ func TestALastCommitWhoseAnswerIsLostKeepsItsStatus(t *testing.T) {
 		res := done(t, graph.Finished)(again.Resume(t.Context()))
 		same(t, "log", res.State.Log, []string{"a", "b"})
 	}
+}
+
+// noChildren fails what subgraphs append.
+type noChildren struct{ checkpoint.Saver }
+
+func (n noChildren) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+	if a.Namespace != "" {
+		return checkpoint.Appended{}, errCrash
+	}
+	return n.Saver.Append(ctx, a)
+}
+
+// slow is say, a second later.
+func slow(name string, seconds int) func(context.Context, work) (update, error) {
+	return func(context.Context, work) (update, error) {
+		time.Sleep(time.Duration(seconds) * time.Second) // in a bubble
+		return logged(name), nil
+	}
+}
+
+// A subgraph that loses a race is the one that is told that an Async run's queue broke. What the run ends on cannot be stored
+// all the same, and the run says so.
+func TestABrokenQueueIsToldByTheRunThoughItsSubgraphWasTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		child := newWork()
+		for _, id := range []graph.ID{"x", "y", "z"} {
+			child.Node(id, slow(string(id), 1))
+		}
+		b := newWork()
+		b.Subgraph("sub", compile(t, line(child, "x", "y", "z"), graph.Nested()))
+		b.Node("plain", slow("plain", 10))
+		b.Edge(graph.Start, "sub")
+		b.Edge(graph.Start, "plain")
+		b.JoinAny([]graph.ID{"sub", "plain"}, "after")
+		b.Node("after", say("after"))
+		b.Edge("after", graph.End)
+		s := memory.New()
+		th := compile(t, b, graph.Saver(noChildren{s}), graph.InterruptBefore("after"), graph.Async).Thread("t")
+		res, err := th.Invoke(t.Context(), input)
+		if !errors.Is(err, errCrash) {
+			t.Errorf("got %v and the run %s, want the write that failed", err, res.Status)
+		}
+		snap, err := th.State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "checkpoint", res.Checkpoint, snap.Checkpoint)
+		same(t, "due", res.Next, snap.Next)
+		done(t, graph.Paused)(compile(t, b, graph.Saver(s), graph.InterruptBefore("after")).Thread("t").Resume(t.Context()))
+	})
 }

@@ -389,8 +389,11 @@ func (r *run[S, U]) giveUp(cause error) error {
 		return cause
 	}
 	r.spoiled = true // what was stored before the error is for the saver to tell
-	if cause == nil {
+	switch broken := r.log.brokenBy(); {
+	case cause == nil:
 		return err
+	case broken != nil && errors.Is(cause, broken):
+		return cause // it says so already
 	}
 	return errors.Join(cause, err)
 }
