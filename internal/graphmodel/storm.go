@@ -39,6 +39,7 @@ type Storm struct {
 	Saver      checkpoint.Saver // the storage, in which all is well
 	Thread     string
 	Durability graph.Durability // zero for one drawn for each call
+	Options    []graph.Option   // of every process
 
 	// Calls, when set, is how many calls of the saver the first process makes until it dies, and no other fault happens;
 	// Lost says that the last of them is made, and its answer lost.
@@ -53,12 +54,17 @@ type Storm struct {
 	rand   *rand.Rand
 	calls  int
 	diedAt int // the call during which the thread was taken over
-	said   []string
+	diary  *diary
 	rerun  []string
 }
 
-// Said returns the newest calls, for a report.
-func (s *Storm) Said() string { return strings.Join(s.said[max(len(s.said)-30, 0):], "\n") }
+// Said returns the newest calls, and what they did to the storage, for a report.
+func (s *Storm) Said() string {
+	if s.diary == nil {
+		return ""
+	}
+	return s.diary.last(200)
+}
 
 func (s *Storm) chance(percent int) bool {
 	return s.Calls == 0 && s.TakenOver == 0 && s.calls < calm && s.rand.IntN(100) < percent
@@ -70,8 +76,14 @@ const calm = 100
 // Run runs the storm. seed says what happens.
 func (s *Storm) Run(ctx context.Context, seed uint64) error {
 	s.rand = rand.New(rand.NewPCG(s.Spec.Seed, seed))
+	if s.diary == nil {
+		s.diary = new(diary)
+	}
 	for {
 		finished, err := s.process(ctx)
+		if err != nil {
+			s.tell(ctx)
+		}
 		if err != nil || finished {
 			return err
 		}
@@ -80,7 +92,7 @@ func (s *Storm) Run(ctx context.Context, seed uint64) error {
 
 // process is what happens until a process dies.
 func (s *Storm) process(ctx context.Context) (finished bool, err error) {
-	broken := &faulty{Saver: s.Saver, left: -1}
+	broken := &faulty{Saver: &told{s.Saver, s.diary}, left: -1, diary: s.diary}
 	switch {
 	case s.Calls > 0 && !s.Died:
 		broken.left, broken.lost = s.Calls, s.Lost
@@ -89,7 +101,7 @@ func (s *Storm) process(ctx context.Context) (finished bool, err error) {
 	case s.chance(30):
 		broken.flaky = rand.New(rand.NewPCG(s.rand.Uint64(), 0))
 	}
-	opts := []graph.Option{graph.Saver(s.World.Watch(broken)), graph.Concurrency(1)}
+	opts := append(slices.Clone(s.Options), graph.Saver(s.World.Watch(broken)), graph.Concurrency(1))
 	if !s.Spec.racy() && s.chance(70) {
 		opts = append(opts, graph.Concurrency(2+s.rand.IntN(3)))
 	}
@@ -104,6 +116,7 @@ func (s *Storm) process(ctx context.Context) (finished bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	s.diary.note("a process: dies after %d calls, the last one lost: %t; flaky: %t; schema %x", broken.left, broken.lost, broken.flaky != nil, schema.Fingerprint)
 	for !broken.dead() && (s.Calls > 0 || s.TakenOver > 0 || s.rand.IntN(4) > 0) {
 		if s.calls++; s.calls > most {
 			return false, fmt.Errorf("the thread is not finished after %d calls", most)
@@ -112,7 +125,7 @@ func (s *Storm) process(ctx context.Context) (finished bool, err error) {
 			return finished, err
 		}
 	}
-	s.said = append(s.said, "the process ends")
+	s.diary.note("the process ends")
 	s.Died = s.Died || broken.dead()
 	return false, nil
 }
@@ -124,15 +137,19 @@ func (s *Storm) call(ctx context.Context, app *App) (finished bool, err error) {
 	var drained sync.WaitGroup
 	defer drained.Wait()
 	if s.chance(30) {
-		what := cancel
+		what, name := cancel, "cancelled"
 		if s.chance(30) {
+			name = "drained"
 			what = func() { drained.Go(func() { _ = app.Drain(ctx) }) } // the error is that ctx ended first
 		}
 		at := s.World.Ran() + 1 + s.rand.IntN(6)
 		var once sync.Once
 		s.World.hook(func(n int) {
 			if n >= at {
-				once.Do(what)
+				once.Do(func() {
+					s.diary.note("  %s before task or route %d", name, n)
+					what()
+				})
 			}
 		})
 	}
@@ -149,7 +166,7 @@ func (s *Storm) call(ctx context.Context, app *App) (finished bool, err error) {
 		return false, err
 	}
 	cancel()
-	s.said = append(s.said, fmt.Sprintf("%s with %d log lines: %.200v", res.Status, len(res.State.Log), err))
+	s.diary.note("%s at %s with %d log lines: %.200v", res.Status, s.diary.name(res.Checkpoint), len(res.State.Log), err)
 	if err = s.judge(err); err != nil {
 		return false, err
 	}
@@ -165,7 +182,8 @@ func (s *Storm) takeOver(ctx context.Context) func() error {
 			return
 		}
 		s.Died, s.diedAt = true, s.calls
-		other := &Storm{Spec: s.Spec, World: s.World.heir(), Saver: s.Saver, Thread: s.Thread, Durability: s.Durability, Calls: 1 << 30}
+		other := &Storm{Spec: s.Spec, World: s.World.heir(), Saver: s.Saver, Thread: s.Thread, Durability: s.Durability, Calls: 1 << 30, diary: s.diary}
+		s.diary.note("  another process takes over")
 		if oops = other.Run(ctx, 1); oops == nil && other.World.Faults() != nil {
 			oops = errors.New(strings.Join(other.World.Faults(), "\n"))
 		}
@@ -198,12 +216,14 @@ func (s *Storm) drive(ctx context.Context, t Thread) (Result, error) {
 		d = graph.Durability(1 + s.rand.IntN(3))
 	}
 	if s.chance(10) { // an edit that changes nothing
+		s.diary.note("an edit")
 		_, err := t.UpdateState(ctx, StateUpdate{}, "", graph.TakeOver())
 		if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
 			return Result{}, err
 		}
 	}
 	stream := s.chance(30)
+	s.diary.note("a call, durability %d, on a stream: %t", d, stream)
 	resume := []graph.ResumeOption{d, graph.TakeOver(), graph.Events(graph.EventAll)}
 	snap, err := t.State(ctx)
 	if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
@@ -314,11 +334,20 @@ func (s *Storm) Check(ctx context.Context, want []Point, whole bool) error {
 	if f := s.World.Faults(); f != nil {
 		faults = errors.New(strings.Join(f, "\n"))
 	}
-	return errors.Join(faults,
+	err = errors.Join(faults,
 		differ("state", Text(snap.State), Text(want[len(want)-1].State)),
 		differ("status", snap.Status.String(), checkpoint.Done.String()),
 		differ("history", strings.Join(got, ""), strings.Join(lines, "")),
 	)
+	if err != nil {
+		s.tell(ctx)
+	}
+	return err
+}
+
+// tell takes down what is stored, for the report of a storm that ended wrongly.
+func (s *Storm) tell(ctx context.Context) {
+	s.diary.note("what is stored: %s", s.diary.all(ctx, s.Saver, s.Thread))
 }
 
 // faulty is a saver some of whose calls fail.
@@ -328,6 +357,7 @@ type faulty struct {
 	left  int        // calls until the process dies, the last one included; negative for never
 	lost  bool       // that one is made, and its answer lost
 	flaky *rand.Rand // each call may fail
+	diary *diary
 }
 
 func (f *faulty) dead() bool {
@@ -343,6 +373,7 @@ func (f *faulty) call(do func() error) error {
 	lost := f.lost
 	switch {
 	case f.left == 0:
+		f.diary.note("  a call of a dead process")
 		return ErrFault
 	case f.flaky != nil:
 		if n := f.flaky.IntN(100); n >= 20 {
@@ -356,7 +387,10 @@ func (f *faulty) call(do func() error) error {
 		}
 	}
 	if lost {
-		_ = do() // its answer is lost
+		_ = do()
+		f.diary.note("  and the answer is lost")
+	} else {
+		f.diary.note("  a call that does not happen")
 	}
 	return ErrFault
 }
