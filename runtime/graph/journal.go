@@ -38,7 +38,8 @@ type journal struct {
 	head      checkpoint.ID       // the newest record, which may be among first
 	stored    checkpoint.ID       // the newest one before first
 	first     []checkpoint.Record // of a subgraph: records that go with its next write
-	along     []checkpoint.Write  // that go with first
+	along     []checkpoint.Write  // that go with first: they withdraw what was asked before a subgraph began anew
+	spared    func(string) bool   // whether what is asked in a namespace is not to be withdrawn; with along
 	tried     bool                // first may be stored, with other writes than those it goes with now
 }
 
@@ -83,7 +84,11 @@ func (j *journal) releases(o outcome) bool {
 // append stores a record, with writes in the same act.
 func (j *journal) append(ctx context.Context, rec checkpoint.Record, writes []checkpoint.Write, o outcome) error {
 	records := append(j.first, rec)
-	writes = append(writes, j.along...)
+	for _, w := range j.along {
+		if !j.spared(w.Namespace) {
+			writes = append(writes, w)
+		}
+	}
 	if j.namespace != "" {
 		o = outcome{}
 	}

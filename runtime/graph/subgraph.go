@@ -272,7 +272,7 @@ func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, 
 	if err != nil || anew {
 		last := &chain.Records[len(chain.Records)-1]
 		c.step, c.base = last.Step, last.Base // a new beginning after it
-		c.log.along = withdrawn(chain.Thread.Questions, c.ns, false)
+		c.log.along, c.log.spared = withdrawn(chain.Thread.Questions, c.ns, false), c.isDue
 		return false, err
 	}
 	if err := c.restore(&chain); err != nil {

@@ -500,6 +500,44 @@ func TestWhatASubgraphThatBeganAnewAskedBefore(t *testing.T) {
 	}
 }
 
+// TestASubgraphThatBeganAnewInVainAsksTheSame: a run has a subgraph begin anew and dies, when what is deeper in it has asked
+// already. The next run has it begin anew again, and that question is its own.
+func TestASubgraphThatBeganAnewInVainAsksTheSame(t *testing.T) {
+	for name, d := range durabilities {
+		for depth := range 3 {
+			for left, more := 1, true; more; left++ {
+				more = false
+				for _, after := range []bool{false, true} {
+					what := fmt.Sprintf("%s, depth %d, crash at call %d, after it was made %t", name, depth, left, after)
+					child := compilePair(t, asking(nil))
+					for range depth {
+						child = nest(t, child)
+					}
+					s := memory.New()
+					th := compile(t, around(t, nil, child), graph.Saver(s), d).Thread("t")
+					done(t, graph.Asked)(th.Invoke(t.Context(), input))
+					dying := compile(t, around(t, nil, child), graph.Saver(&crashing{Saver: s, left: left, after: after}), d).Thread("t")
+					if _, err := dying.Resume(t.Context(), graph.Rerun("sub")); err == nil {
+						continue
+					}
+					more = true
+					res := done(t, graph.Asked)(th.Resume(t.Context(), graph.Rerun("sub"), graph.TakeOver()))
+					if len(res.Waiting) != 1 {
+						t.Fatalf("%s: it waits for %v, want one question", what, res.Waiting)
+					}
+					snap, err := th.State(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					same(t, what+": waiting", snap.Waiting, res.Waiting)
+					same(t, what+": listed", waitingThreads(t, s), res.Waiting)
+					done(t, graph.Finished)(th.Resume(t.Context(), amount.Answer(res.Waiting[0], 1)))
+				}
+			}
+		}
+	}
+}
+
 func TestWhatASubgraphAskedThatLostARace(t *testing.T) {
 	for name, d := range durabilities {
 		for depth := range 3 {

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -20,6 +21,18 @@ func withdrawn(open []checkpoint.Write, namespace string, whole bool) []checkpoi
 		}
 	}
 	return writes
+}
+
+// isDue reports whether a namespace is of a subgraph that is due, or of one in it. Where a run began anew in vain, so that it
+// does so again, that subgraph may have asked already: it is taken up there, and goes on asking.
+func (r *run[S, U]) isDue(namespace string) bool {
+	return slices.ContainsFunc(r.due, func(d due) bool {
+		if r.g.nodes[d.node].child == nil {
+			return false
+		}
+		call := childNamespace(r.ns, r.slotKey(&slot[U]{due: d}))
+		return namespace == call || strings.HasPrefix(namespace, call+"/")
+	})
 }
 
 // withdraw returns the writes that withdraw what subgraphs of this superstep asked whose calls lost a race or began anew.
