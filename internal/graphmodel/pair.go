@@ -57,7 +57,7 @@ func (p *Pair) Run(ctx context.Context) error {
 func (p *Pair) invoke(ctx context.Context) (Outcome, error) {
 	want, d := p.Model.Invoke(), p.durability()
 	res, err := p.Thread.Invoke(ctx, update(p.spec.input(p.Model.inputs)), d, graph.Abandon())
-	return want, p.compare(ctx, fmt.Sprintf("invoke %d", d), want, res, err)
+	return want, p.compare(ctx, fmt.Sprintf("invoke %s", d), want, res, err)
 }
 
 // Finish resumes the thread until it is finished. again says that its line was forked, or left.
@@ -103,7 +103,7 @@ func (p *Pair) step(ctx context.Context, at Thread, out Outcome, again bool) (Ou
 	}
 	want := p.Model.Resume(answers, out.rerun, again)
 	res, err := at.Resume(ctx, append(opts, given...)...)
-	return want, p.compare(ctx, fmt.Sprintf("resume %d with answers %q, rerun %q", d, answers, out.rerun), want, res, err)
+	return want, p.compare(ctx, fmt.Sprintf("resume %s with answers %q, rerun %q", d, answers, out.rerun), want, res, err)
 }
 
 // durability draws one for a call.

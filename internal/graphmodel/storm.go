@@ -223,7 +223,7 @@ func (s *Storm) drive(ctx context.Context, t Thread) (Result, error) {
 		}
 	}
 	stream := s.chance(30)
-	s.diary.note("a call, durability %d, on a stream: %t", d, stream)
+	s.diary.note("a call, %s, on a stream: %t", d, stream)
 	resume := []graph.ResumeOption{d, graph.TakeOver(), graph.Events(graph.EventAll)}
 	snap, err := t.State(ctx)
 	if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {

@@ -47,6 +47,30 @@ func TestALastCommitWhoseAnswerIsLostKeepsItsStatus(t *testing.T) {
 	}
 }
 
+// What an owed route chose is the run's last commit here. Its answer is lost: the thread is done, and stays so.
+func TestAnOwedRouteWhoseLastCommitIsLostLeavesTheThreadDone(t *testing.T) {
+	for name, d := range durabilities {
+		b := newWork()
+		b.Node("a", say("a"))
+		b.Edge(graph.Start, "a")
+		b.Route("a", choose(graph.End), graph.End)
+		s := memory.New()
+		opts := []graph.Option{d, graph.InterruptAfter("a"), graph.BeforeRoute()}
+		th := compile(t, b, append(opts, graph.Saver(s))...).Thread("t")
+		done(t, graph.Paused)(th.Invoke(t.Context(), input))
+		if _, err := compile(t, b, append(opts, graph.Saver(losing{s}))...).Thread("t").Resume(t.Context()); !errors.Is(err, errCrash) {
+			t.Fatalf("%s: got %v, want the lost answer", name, err)
+		}
+		done(t, graph.Finished)(th.Resume(t.Context()))
+		snap, err := th.State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, name+": status", snap.Status.String(), checkpoint.Done.String())
+		same(t, name+": log", snap.State.Log, []string{"a"})
+	}
+}
+
 // noChildren fails what subgraphs append.
 type noChildren struct{ checkpoint.Saver }
 

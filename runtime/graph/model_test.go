@@ -109,12 +109,12 @@ func TestRandomGraphsComeToTheSameInAStorm(t *testing.T) {
 			return nil
 		}
 		want := spec.Alone()
-		for _, d := range []graph.Durability{0, graph.Sync, graph.Async, graph.OnExit} { // 0 is a mixture
+		for _, d := range []graph.Durability{0, graph.Sync, graph.Async, graph.OnExit} { // 0, no durability, is a mixture
 			if !spec.Stormy(d != graph.Sync) {
 				continue
 			}
 			if _, err := storm(t, graphmodel.Storm{Spec: spec, Durability: d}, want); err != nil {
-				return fmt.Errorf("durability %d: %w", d, err)
+				return fmt.Errorf("%s: %w", d, err)
 			}
 		}
 		return nil

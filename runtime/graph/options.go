@@ -198,6 +198,19 @@ const (
 	OnExit
 )
 
+// String returns "sync", "async" or "on exit".
+func (d Durability) String() string {
+	switch d {
+	case Sync:
+		return "sync"
+	case Async:
+		return "async"
+	case OnExit:
+		return "on exit"
+	}
+	return "no durability"
+}
+
 func (d Durability) compile(o *options)   { o.limits.durability = d }
 func (d Durability) invoke(o *runOptions) { o.durability = d }
 func (d Durability) resume(o *runOptions) { o.durability = d }

@@ -937,3 +937,10 @@ func TestFormerNamesThatAreTaken(t *testing.T) {
 		`node "b" was "old", and so was another node`,
 	})
 }
+
+func TestDurabilitiesPrintAsTheirNames(t *testing.T) {
+	for want, d := range durabilities {
+		same(t, want, d.String(), want)
+	}
+	same(t, "none", graph.Durability(0).String(), "no durability")
+}

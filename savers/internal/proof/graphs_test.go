@@ -39,12 +39,12 @@ func proveGraphs(t *testing.T, b *bench, c *count) {
 		want := spec.Alone()
 		for _, d := range []graph.Durability{graph.Sync, graph.Async, graph.OnExit} {
 			storm := graphmodel.Storm{
-				Spec: spec, World: graphmodel.NewWorld(), Saver: s, Thread: fmt.Sprintf("storm %d %d", seed, d), Durability: d,
+				Spec: spec, World: graphmodel.NewWorld(), Saver: s, Thread: fmt.Sprintf("storm %d %s", seed, d), Durability: d,
 			}
 			err := storm.Run(t.Context(), uint64(d))
 			err = errors.Join(err, storm.Check(t.Context(), want, d != graph.OnExit))
 			if err != nil {
-				t.Fatalf("graph %d in a storm, durability %d: %v\n%v\nafter\n%s", seed, d, err, spec, storm.Said())
+				t.Fatalf("graph %d in a storm, %s: %v\n%v\nafter\n%s", seed, d, err, spec, storm.Said())
 			}
 			c.graphs++
 		}
