@@ -3,7 +3,12 @@ package desk_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
 
 	"github.com/graphgen-go/graphgen/docs/example/desk"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -200,4 +205,32 @@ func ExampleNewCounter() {
 	// Output:
 	// [looked for 17 person has it]
 	// [looked for 17 reply has it]
+}
+
+func TestRunsOverHTTP(t *testing.T) {
+	app, err := desk.NewWriter(memory.New())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := desk.NewServer(app, func(thread string, err error) { t.Errorf("%s: %v", thread, err) })
+	s := httptest.NewServer(server.Handler)
+	defer s.Close()
+	for _, c := range []struct{ method, query, want string }{
+		{http.MethodPost, "?order=Ada", `data: "Dear "`},
+		{http.MethodGet, "", `data: ["Dear Ada,"]`},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), c.method, s.URL+"/runs/t-1"+c.query, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil || !strings.Contains(string(body), c.want) || !strings.Contains(string(body), `data: "finished"`) {
+			t.Errorf("%s: got %s, %v; want %s in it, and the end", c.method, body, err, c.want)
+		}
+	}
 }

@@ -12,7 +12,9 @@
 // later, from the history. Other events have no id: updates, what tasks do and emit. They are told to who listens when
 // they happen, those of a superstep that has not committed may come again, and they are not told later. A client that has to
 // be sure of something reads it from checkpoints. The last event is an EventEnd, after an EventQuestion for each question
-// that waits.
+// that waits. A client that has got what it came for closes its EventSource then, which would otherwise connect again and be
+// told the end again. A stream that cannot go on, since the saver does not answer or an event cannot be encoded, ends with an
+// event called broken, and the client connects again after five seconds.
 //
 // # Runs do not wait for clients
 //

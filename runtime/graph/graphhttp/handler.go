@@ -84,17 +84,25 @@ func text(err error) string {
 }
 
 // Handler returns a handler whose GET follows the thread that read names, and whose POST starts or resumes it and follows
-// that run. An error of read is answered with its Status when it has a *StatusError, else with 400 and its text. A run
-// that could not be opened is answered with Status of the error; what happens later is told in the stream.
+// that run; HEAD says what a GET would be answered with. An error of read is answered with Status of it when it has a
+// *StatusError or comes of a graph or saver, else with 400 and its text. A run that could not be opened is answered with
+// Status of the error; what happens later is told in the stream.
 //
-// An EventSource connects again when its connection breaks, but gives up for good on a status other than 200: a page that is
-// to outlive a proxy's 502 has to open another when one is CLOSED.
+// An EventSource connects again when its connection breaks, but gives up for good on a status other than 200. So a GET that
+// fails for no reason of the client's, because the saver does not answer, gets a stream of one event called broken, which has
+// the client connect again after five seconds. A GET for a thread that does not exist is a 404: start the thread first. A page
+// that is to outlive a proxy's 502 has to open another EventSource when one is CLOSED, and one that does not close its own on
+// an EventEnd gets the end again and again.
+//
+// Streams outlive the server's ReadTimeout and WriteTimeout. The ResponseWriter must be able to flush: middleware that wraps it
+// has to have the method Unwrap, as http.ResponseController wants it, and http.TimeoutHandler cannot be there at all. Where it
+// cannot, the request is answered with 500, nothing is run, and Report is told why.
 //
 // The run is not tied to the request, but keeps its context's values.
 func (h *Hub[S, U]) Handler(read func(r *http.Request) (Call[U], error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodPost {
-			w.Header().Set("Allow", "GET, POST")
+		if r.Method != http.MethodGet && r.Method != http.MethodPost && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD, POST")
 			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
 			return
 		}
@@ -103,7 +111,7 @@ func (h *Hub[S, U]) Handler(read func(r *http.Request) (Call[U], error)) http.Ha
 			err = lastEvent(r, &c.After)
 		}
 		if err != nil {
-			refuse(w, badRequest(err))
+			h.fail(w, r, c.Thread, badRequest(err))
 			return
 		}
 		select {
@@ -113,12 +121,32 @@ func (h *Hub[S, U]) Handler(read func(r *http.Request) (Call[U], error)) http.Ha
 		default:
 		}
 		if err := h.serve(w, r, c); err != nil {
-			if Status(err) == http.StatusInternalServerError {
-				h.opt.report(c.Thread, err)
-			}
-			refuse(w, err)
+			h.fail(w, r, c.Thread, err)
 		}
 	})
+}
+
+// errCannotFlush: events would wait for the end of the stream.
+var errCannotFlush = errors.New("graphhttp: the ResponseWriter cannot flush: middleware that wraps it has to have Unwrap or Flush, " +
+	"and http.TimeoutHandler has neither")
+
+// fail answers a request of which nothing was answered yet. One that fails for no reason of the client's is to come again, which
+// an EventSource does when it gets a stream.
+func (h *Hub[S, U]) fail(w http.ResponseWriter, r *http.Request, thread string, err error) {
+	if Status(err) != http.StatusInternalServerError {
+		refuse(w, err)
+		return
+	}
+	if r.Context().Err() == nil { // a client that left is no news
+		h.opt.report(thread, err)
+	}
+	if r.Method != http.MethodGet || errors.Is(err, errCannotFlush) || !canFlush(w) {
+		refuse(w, err)
+		return
+	}
+	if out := newWriter(w, h.opt.writeTimeout); out.begin() == nil {
+		_ = out.send(broken) // who is gone already will connect again as well
+	}
 }
 
 // turnAway answers a request that came after Close. An EventSource gives up for good on any status but 200, and connects
@@ -145,8 +173,9 @@ func lastEvent(r *http.Request, id *checkpoint.ID) error {
 	return nil
 }
 
+// badRequest returns an error of read as one that has a status: its own, that of a call which read made, or 400.
 func badRequest(err error) error {
-	if own := (*StatusError)(nil); errors.As(err, &own) {
+	if failed := (*graph.SaverError)(nil); errors.As(err, &failed) || Status(err) != http.StatusInternalServerError {
 		return err
 	}
 	return &StatusError{http.StatusBadRequest, err.Error()}
@@ -156,12 +185,19 @@ func refuse(w http.ResponseWriter, err error) { http.Error(w, text(err), Status(
 
 // serve answers one request. An error means that nothing has been written.
 func (h *Hub[S, U]) serve(w http.ResponseWriter, r *http.Request, c Call[U]) error {
+	if !canFlush(w) {
+		return errCannotFlush
+	}
 	s := &stream[S, U]{hub: h, thread: c.Thread, out: newWriter(w, h.opt.writeTimeout)}
-	if r.Method == http.MethodGet {
+	if r.Method != http.MethodPost {
 		// The newest checkpoint is looked up before the thread is followed: what is told from then on is that one or later.
 		newest, err := h.newest(r.Context(), c.Thread)
 		if err != nil {
 			return err
+		}
+		if r.Method == http.MethodHead {
+			s.out.header()
+			return nil
 		}
 		s.after, s.from, s.behind = c.After, newest, true
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -307,6 +309,8 @@ func TestWhatCannotBeServedIsRefused(t *testing.T) {
 		text                     string
 	}{
 		{"another method", http.MethodPut, "/waits", "", 405, ""},
+		{"a look at the header", http.MethodHead, "/waits", "", 200, ""},
+		{"a look at the header of none", http.MethodHead, "/none", "", 404, ""},
 		{"an id that is none", http.MethodGet, "/waits", "yesterday", 400, "Last-Event-ID"},
 		{"no such thread", http.MethodGet, "/none", "", 404, "not found"},
 		{"resume of no such thread", http.MethodPost, "/none", "", 404, "not found"},
@@ -362,23 +366,167 @@ func TestWhatCannotBeEncodedEndsTheStreamAndNotTheRun(t *testing.T) {
 	}
 }
 
-// A saver that fails while a stream reads from it must be reported, and not shown.
-func TestAHistoryThatCannotBeReadBreaksTheStream(t *testing.T) {
-	saver := memory.New()
+// failing is a saver that cannot be read while it is broken.
+type failingSaver struct {
+	checkpoint.Saver
+	broken atomic.Bool
+}
+
+func (s *failingSaver) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+	if s.broken.Load() {
+		return checkpoint.Chain{}, errBroken
+	}
+	return s.Saver.Load(ctx, p)
+}
+
+func (s *failingSaver) History(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+	if s.broken.Load() {
+		return func(yield func(checkpoint.Record, error) bool) { yield(checkpoint.Record{}, errBroken) }
+	}
+	return s.Saver.History(ctx, p, q)
+}
+
+// A saver that fails for a while must be reported, not shown, and not be the end of an EventSource, which gives up on a 500.
+func TestASaverThatFailsIsNotTheEndOfAPage(t *testing.T) {
+	saver := &failingSaver{Saver: memory.New()}
 	a := chain(t, saver, asking("a"))
 	reports := make(chan error, 10)
 	h := newHub(a, graphhttp.Report(func(_ string, err error) { reports <- err }))
-	url := serve(t, a, h)
-	open(t, http.MethodPost, url+"/t?in=x", "").until("end", "asked")
-	if err := saver.Close(); err != nil {
-		t.Fatal(err)
+	looks := h.Handler(func(r *http.Request) (call, error) { // it reads the thread itself
+		c, err := read(a)(r)
+		if err == nil {
+			_, err = a.Thread(c.Thread).State(r.Context())
+		}
+		return c, err
+	})
+	for name, handler := range map[string]http.Handler{"the stream's own look": h.Handler(read(a)), "a look before": looks} {
+		saver.broken.Store(false)
+		s := httptest.NewServer(handler)
+		defer s.Close()
+		first := open(t, http.MethodPost, serve(t, a, h)+"/"+url.PathEscape(name)+"?in=x", "")
+		first.until("end", "asked")
+		at := s.URL + "/" + url.PathEscape(name)
+
+		saver.broken.Store(true)
+		want := "retry: 1000\n\nretry: 5000\nevent: broken\ndata: the stream broke off; connect again\n\n"
+		res := request(t, http.MethodGet, at, first.last)
+		if body := readAll(t, res); res.StatusCode != http.StatusOK || body != want {
+			t.Errorf("%s: GET: got %d %q, want 200 %q", name, res.StatusCode, body, want)
+		}
+		if err := <-reports; !errors.Is(err, errBroken) {
+			t.Errorf("%s: got report %v, want %v", name, err, errBroken)
+		}
+		for _, method := range []string{http.MethodHead, http.MethodPost} {
+			res := request(t, method, at, "")
+			if body := readAll(t, res); res.StatusCode != http.StatusInternalServerError || strings.Contains(body, errBroken.Error()) {
+				t.Errorf("%s: %s: got %d %q, want 500 and nothing of the cause", name, method, res.StatusCode, body)
+			}
+			<-reports
+		}
+
+		saver.broken.Store(false)
+		open(t, http.MethodGet, at, first.last).until("end", "asked")
 	}
-	res := request(t, http.MethodGet, url+"/t", "")
-	if body := readAll(t, res); res.StatusCode != http.StatusInternalServerError || strings.Contains(body, checkpoint.ErrClosed.Error()) {
-		t.Errorf("got %d %q, want 500 and nothing of the cause", res.StatusCode, body)
+	if res := request(t, http.MethodGet, serve(t, a, h)+"/none", ""); res.StatusCode != http.StatusNotFound {
+		t.Errorf("no such thread: got status %d, want 404", res.StatusCode)
 	}
-	if err := <-reports; !errors.Is(err, checkpoint.ErrClosed) {
-		t.Errorf("got report %v, want %v", err, checkpoint.ErrClosed)
+}
+
+func TestAThreadThatReadDoesNotFind(t *testing.T) {
+	a := chain(t, memory.New(), asking("a"))
+	s := httptest.NewServer(newHub(a).Handler(func(r *http.Request) (call, error) {
+		_, err := a.Thread("none").State(r.Context())
+		return call{Thread: "none"}, err
+	}))
+	defer s.Close()
+	if res := request(t, http.MethodGet, s.URL, ""); res.StatusCode != http.StatusNotFound {
+		t.Errorf("got status %d, want 404", res.StatusCode)
+	}
+}
+
+// A client that leaves while the saver is asked is no fault of the saver's.
+func TestAClientThatLeftIsNotReported(t *testing.T) {
+	saver := memory.New()
+	a := chain(t, saver, asking("a"))
+	h := newHub(a, graphhttp.Report(func(_ string, err error) { t.Errorf("got report %v", err) }))
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	r := httptest.NewRequest(http.MethodGet, "/t", nil).WithContext(ctx)
+	h.Handler(read(a)).ServeHTTP(httptest.NewRecorder(), r)
+}
+
+// wrapped hides what a ResponseWriter can do.
+type wrapped struct{ http.ResponseWriter }
+
+// unwrapping lets it be found.
+type unwrapping struct{ wrapped }
+
+func (w unwrapping) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func TestAResponseThatCannotBeFlushedIsRefusedBeforeAnythingRuns(t *testing.T) {
+	a := chain(t, memory.New(), say("a"))
+	reports := make(chan error, 10)
+	stream := newHub(a, graphhttp.Report(func(_ string, err error) { reports <- err })).Handler(read(a))
+	for name, tc := range map[string]struct {
+		handler http.Handler
+		want    int
+	}{
+		"middleware":           {http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { stream.ServeHTTP(wrapped{w}, r) }), 500},
+		"a timeout":            {http.TimeoutHandler(stream, time.Hour, ""), 500},
+		"middleware with care": {http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { stream.ServeHTTP(unwrapping{wrapped{w}}, r) }), 200},
+	} {
+		s := httptest.NewServer(tc.handler)
+		defer s.Close()
+		thread := url.PathEscape(name)
+		res := request(t, http.MethodPost, s.URL+"/"+thread+"?in=x", "")
+		body := readAll(t, res)
+		if res.StatusCode != tc.want {
+			t.Errorf("%s: got %d %q, want %d", name, res.StatusCode, body, tc.want)
+		}
+		_, err := a.Thread(name).State(t.Context())
+		if ran := err == nil; ran != (tc.want == 200) {
+			t.Errorf("%s: the run began: %t", name, ran)
+		}
+		if tc.want == 500 {
+			if err := <-reports; !strings.Contains(err.Error(), "Unwrap") {
+				t.Errorf("%s: got report %v, want it to say what is missing", name, err)
+			}
+		}
+	}
+}
+
+// A server's timeouts are for requests that are answered once.
+func TestAStreamOutlivesTheServersTimeouts(t *testing.T) {
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		entered, pass := make(chan struct{}), make(chan struct{})
+		a := chain(t, memory.New(), gated("a", entered, pass))
+		h := newHub(a, graphhttp.Heartbeat(20*time.Millisecond), graphhttp.EndWithClient())
+		s := httptest.NewUnstartedServer(h.Handler(read(a)))
+		s.Config.ReadHeaderTimeout = time.Minute // a slow machine is not what is tested
+		s.Config.ReadTimeout, s.Config.WriteTimeout = 100*time.Millisecond, 100*time.Millisecond
+		s.Start()
+		defer s.Close()
+		var c *client
+		if method == http.MethodPost {
+			c = open(t, method, s.URL+"/t?in=x", "")
+			<-entered
+		} else {
+			if err := h.Invoke(t.Context(), "t", logged("x")); err != nil {
+				t.Fatal(err)
+			}
+			<-entered
+			c = open(t, method, s.URL+"/t", "")
+		}
+		for beats := 0; beats < 20; { // four times as long as the server allows a request
+			if !c.lines.Scan() {
+				t.Fatalf("%s: the stream ended after %d heartbeats", method, beats)
+			}
+			if c.lines.Text() == ":" {
+				beats++
+			}
+		}
+		pass <- struct{}{}
+		c.until("end", "finished")
 	}
 }
 

@@ -39,7 +39,8 @@ func Poll(d time.Duration) Option {
 	return option(func(o *options) { o.poll = max(d, time.Millisecond) })
 }
 
-// WriteTimeout bounds one write to a client; the stream ends when it takes longer. The default is 30 seconds.
+// WriteTimeout bounds how long a client may take for 64 KiB, or for less when there is less to write; the stream ends when it
+// takes longer. The default is 30 seconds.
 func WriteTimeout(d time.Duration) Option {
 	return option(func(o *options) { o.writeTimeout = max(d, time.Millisecond) })
 }

@@ -278,3 +278,34 @@ func TestAWriteIsBounded(t *testing.T) {
 		}
 	})
 }
+
+// measured is a pipe that takes note of how much is written at once.
+type measured struct {
+	timed
+	most *int
+}
+
+func (p measured) Write(b []byte) (int, error) {
+	*p.most = max(*p.most, len(b))
+	return p.timed.Write(b)
+}
+
+// A large state is written in pieces, each with a time of its own, so that a slow client gets it at last.
+func TestALargeEventIsWrittenInPieces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = 1 << 20
+		a := chain(t, memory.New(), node{"a", func(context.Context, work) (update, error) {
+			return logged(strings.Repeat("x", size)), nil
+		}})
+		var writes, most int
+		p := &pipe{header: http.Header{}}
+		r := httptest.NewRequest(http.MethodPost, "/t?in=x", nil).WithContext(t.Context())
+		newHub(a, graphhttp.Buffer(4*size)).Handler(read(a)).ServeHTTP(measured{timed{p, t, 30 * time.Second, &writes}, &most}, r)
+		if got := p.data("checkpoint"); len(got) != 2 || len(got[1]) < size {
+			t.Errorf("got %d checkpoints, want 2, the second with the large state", len(got))
+		}
+		if most > 64<<10 || writes < size/(64<<10) {
+			t.Errorf("got writes of up to %d bytes, and %d deadlines; want at most 64 KiB, each with its own", most, writes)
+		}
+	})
+}

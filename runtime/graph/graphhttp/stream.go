@@ -63,7 +63,7 @@ func (s *stream[S, U]) follow(ctx context.Context) {
 }
 
 // broken tells a client that the stream ends for a reason that is not the run's. It will connect again.
-var broken = []message{{Message: Message{Name: "broken", Data: []byte("the stream broke off; connect again")}}}
+var broken = []message{{broken: true, Message: Message{Name: "broken", Data: []byte("the stream broke off; connect again")}}}
 
 // live writes what the run told.
 func (s *stream[S, U]) live() error {

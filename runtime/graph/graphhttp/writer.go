@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -26,12 +27,32 @@ func newWriter(w http.ResponseWriter, timeout time.Duration) *writer {
 	return &writer{w: w, control: http.NewResponseController(w), timeout: timeout}
 }
 
-// begin sends the header, so that the client knows that it is connected before anything happens.
-func (o *writer) begin() error {
+// canFlush reports whether what is written to w can be sent at once, as http.ResponseController finds it out, but without
+// doing it.
+func canFlush(w http.ResponseWriter) bool {
+	for {
+		switch t := w.(type) {
+		case interface{ FlushError() error }, http.Flusher:
+			return true
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = t.Unwrap()
+		default:
+			return false
+		}
+	}
+}
+
+// header sets the header of a stream.
+func (o *writer) header() {
 	h := o.w.Header()
 	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // proxies that hold responses back are asked not to
+	h.Set("Cache-Control", "no-store, no-transform") // what compresses holds events back until there is enough of them
+	h.Set("X-Accel-Buffering", "no")                 // proxies that hold responses back are asked not to
+}
+
+// begin sends the header, so that the client knows that it is connected before anything happens.
+func (o *writer) begin() error {
+	o.header()
 	o.buf = append(o.buf[:0], "retry: 1000\n\n"...)
 	return o.flush()
 }
@@ -63,6 +84,9 @@ func (o *writer) append(m *message) {
 		return
 	}
 	if !silent {
+		if m.broken { // what went wrong may take a while, and all clients come again
+			o.buf = append(o.buf, "retry: 5000\n"...)
+		}
 		if m.Name != "" {
 			o.buf = append(o.buf, "event: "+oneLine.Replace(m.Name)+"\n"...)
 		}
@@ -86,17 +110,25 @@ func newlines(data []byte) []byte {
 	return bytes.ReplaceAll(data, []byte("\r"), []byte("\n"))
 }
 
+// piece is how much a client has to take within the timeout: one that is slow gets large states too, in pieces.
+const piece = 64 << 10
+
 // flush writes what is in buf.
 func (o *writer) flush() error {
-	err := o.control.SetWriteDeadline(time.Now().Add(o.timeout))
-	if err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return &goneError{err}
+	for b := range slices.Chunk(o.buf, piece) {
+		err := o.control.SetWriteDeadline(time.Now().Add(o.timeout))
+		if err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return &goneError{err}
+		}
+		if _, err := o.w.Write(b); err != nil {
+			return &goneError{err}
+		}
+		if err := o.control.Flush(); err != nil {
+			return &goneError{err}
+		}
 	}
-	if _, err := o.w.Write(o.buf); err != nil {
-		return &goneError{err}
-	}
-	if err := o.control.Flush(); err != nil {
-		return &goneError{err}
+	if cap(o.buf) > 16*piece {
+		o.buf = nil // one large state is not kept for as long as the stream lives
 	}
 	return nil
 }

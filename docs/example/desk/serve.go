@@ -1,0 +1,49 @@
+package desk
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/graph/graphhttp"
+	"github.com/graphgen-go/graphgen/runtime/state"
+)
+
+// NewServer serves runs at /runs/{id}: POST starts one or goes on with it, GET follows it. Drain the graph before Shutdown.
+func NewServer(app *graph.Graph[State, StateUpdate], report func(thread string, err error)) *http.Server {
+	hub := graphhttp.New(app, encode, graphhttp.Report(report))
+	mux := http.NewServeMux()
+	mux.Handle("/runs/{id}", hub.Handler(func(r *http.Request) (graphhttp.Call[StateUpdate], error) {
+		c := graphhttp.Call[StateUpdate]{Thread: r.PathValue("id")}
+		if order := r.FormValue("order"); order != "" {
+			c.Input = &StateUpdate{Order: state.Set(order)}
+		}
+		return c, nil
+	}))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	server.RegisterOnShutdown(hub.Close) // streams end, and clients connect to the successor
+	return server
+}
+
+// encode says what clients get of an event.
+func encode(e graph.Event[State, StateUpdate], err error) (graphhttp.Message, error) {
+	var name string
+	var v any
+	switch e.Kind {
+	case graph.EventCustom:
+		name, v = "token", e.Custom
+	case graph.EventCheckpoint:
+		name, v = "checkpoint", e.State.Log
+	case graph.EventEnd:
+		name, v = "end", e.Result.Status.String()
+		if err != nil && !errors.Is(err, graph.ErrDraining) {
+			v = "failed" // why is for the log, not for strangers
+		}
+	default:
+		return graphhttp.Message{}, nil // not sent
+	}
+	data, err := json.Marshal(v)
+	return graphhttp.Message{Name: name, Data: data}, err
+}
