@@ -77,6 +77,7 @@ type machine struct {
 	name string // what tells its tasks from those of others
 	position
 	pass   []int            // nodes whose stop was answered
+	halted bool             // it stopped, and nobody has answered that
 	slots  map[string]*slot // of the superstep under way
 	status string           // what the newest run came to: "" for one under way
 	commit func()           // called when a superstep is
@@ -129,14 +130,14 @@ func (m *Model) Invoke() Outcome {
 	m.enter(m.step + 1)
 	m.made()
 	m.slots[slotName(task{node: Start})].changes = [][]change{m.spec.input(m.inputs)}
-	return m.loop(false)
+	return m.loop()
 }
 
 // line begins a line of its own: its tasks are others.
 func (m *Model) line() {
 	m.lines++
 	m.name = fmt.Sprint("line ", m.lines)
-	m.pass, m.slots, m.status, m.done = nil, nil, "", false
+	m.pass, m.halted, m.slots, m.status, m.done = nil, false, nil, "", false
 }
 
 // enter makes Start due at a step, and done.
@@ -167,7 +168,12 @@ func (m *Model) Resume(answers []string, rerun []string, again bool) Outcome {
 			sl.ended = false // its questions, answers and subgraph stay
 		}
 	}
-	return m.goOn(m.status == "paused" && !again)
+	m.halted = false // at the top it is the call that stopped, and this is another one
+	if m.status == "paused" && !again {
+		m.pass = m.stopsHere()
+		m.letPass()
+	}
+	return m.goOn()
 }
 
 // answer gives the answer to a question, wherever it was asked.
@@ -201,34 +207,33 @@ func (m *machine) pay() (out Outcome, ok bool) {
 		return m.outcome("finished"), false
 	}
 	if m.stops() {
-		return m.ends("paused"), false
+		return m.halts(), false
 	}
 	return out, true
 }
 
-// loop runs supersteps. answered says that those of subgraphs which stopped are to go on.
-func (m *machine) loop(answered bool) Outcome {
+// loop runs supersteps.
+func (m *machine) loop() Outcome {
 	for {
-		stop, out := m.superstep(answered)
+		stop, out := m.superstep()
 		if out != nil {
 			return *out
 		}
-		answered = false
 		switch {
 		case len(m.due) == 0 && len(m.owed) == 0:
 			m.done = true
 			return m.outcome("finished")
 		case stop || m.stops():
-			return m.ends("paused")
+			return m.halts()
 		}
 	}
 }
 
 // superstep runs what is due; stop says that a run is to stop after one of its nodes. With an outcome it did not commit.
-func (m *machine) superstep(answered bool) (stop bool, out *Outcome) {
+func (m *machine) superstep() (stop bool, out *Outcome) {
 	now := m.now()
 	slots := m.slotsOf(now)
-	failed := m.execute(slots, answered)
+	failed := m.execute(slots)
 	m.race(slots)
 	if len(failed) > 0 {
 		o := m.fails("node "+failed[0], slots)
@@ -282,7 +287,7 @@ func (m *machine) slotsOf(now []task) []*slot {
 }
 
 // execute runs the tasks that have no result, one after another, until one fails; it returns who failed.
-func (m *machine) execute(slots []*slot, answered bool) (failed []string) {
+func (m *machine) execute(slots []*slot) (failed []string) {
 	m.race(slots)
 	for _, sl := range slots {
 		sl.asking = !sl.ended && len(sl.open()) > 0
@@ -292,7 +297,7 @@ func (m *machine) execute(slots []*slot, answered bool) (failed []string) {
 		if sl.ended || sl.beaten || sl.asking || fatal {
 			continue
 		}
-		m.perform(sl, answered)
+		m.perform(sl)
 		m.race(slots)
 		fatal = sl.failed && m.raceOf(sl.node) < 0
 	}
@@ -350,13 +355,13 @@ func waiting(slots []*slot) (all []string) {
 }
 
 // perform runs one task, as often as its node is to be tried.
-func (m *machine) perform(sl *slot, answered bool) {
+func (m *machine) perform(sl *slot) {
 	n := &m.spec.Nodes[sl.node]
 	key := fmt.Sprintf("%s/%d/%s", m.name, m.step+1, slotName(sl.task))
 	for attempt := 1; ; attempt++ {
 		var final bool
 		if n.Kind == Sub {
-			final = m.performChild(sl, key, answered && attempt == 1)
+			final = m.performChild(sl, key)
 		} else {
 			final = m.attempt(sl, n, key)
 		}
@@ -407,7 +412,7 @@ func (m *machine) attempt(sl *slot, n *Node, key string) (final bool) {
 }
 
 // performChild runs, or goes on with, a subgraph.
-func (m *machine) performChild(sl *slot, key string, answered bool) (final bool) {
+func (m *machine) performChild(sl *slot, key string) (final bool) {
 	n := &m.spec.Nodes[sl.node]
 	c := sl.child
 	var out Outcome
@@ -424,10 +429,10 @@ func (m *machine) performChild(sl *slot, key string, answered bool) (final bool)
 		if !n.Same {
 			c.slots[slotName(task{node: Start})].changes = [][]change{m.spec.entering(sl.node, m.state.State)}
 		}
-		out = c.loop(false)
+		out = c.loop()
 	} else {
 		if !c.done {
-			out = c.goOn(answered)
+			out = c.goOn()
 		}
 	}
 	sl.below = out.Waiting
@@ -449,21 +454,32 @@ func (m *machine) performChild(sl *slot, key string, answered bool) (final bool)
 	return true
 }
 
-// goOn takes the graph up. With answered the newest run stopped for people, and that has been answered.
-func (m *machine) goOn(answered bool) Outcome {
-	if answered {
-		m.pass = m.stopsHere()
+// letPass answers the stops of the subgraphs under way.
+func (m *machine) letPass() {
+	for _, sl := range m.slots {
+		c := sl.child
+		if c == nil {
+			continue
+		}
+		if c.halted {
+			c.pass, c.halted = c.stopsHere(), false
+		}
+		c.letPass()
 	}
+}
+
+// goOn takes the graph up.
+func (m *machine) goOn() Outcome {
 	m.status = ""
-	if m.stops() {
-		return m.ends("paused")
+	if m.halted || m.stops() {
+		return m.halts()
 	}
 	if len(m.owed) > 0 {
 		if out, ok := m.pay(); !ok {
 			return out
 		}
 	}
-	return m.loop(answered)
+	return m.loop()
 }
 
 // settle merges what the tasks changed, and finds out what is due next.
@@ -534,6 +550,12 @@ func (m *machine) remember(slots []*slot) {
 			m.recalled[sl.node] = recalled{sl.child.state, sl.child.recalled}
 		}
 	}
+}
+
+// halts ends a run at a stop, which holds a subgraph until it is answered.
+func (m *machine) halts() Outcome {
+	m.halted = true
+	return m.ends("paused")
 }
 
 // stops reports whether a stop holds what is about to run.

@@ -116,7 +116,7 @@ func (p *Pair) set(ctx context.Context, snaps []graph.Snapshot[State]) (out Outc
 				continue
 			}
 			p.Model.Fork(k, false)
-			want := p.Model.goOn(false)
+			want := p.Model.goOn()
 			res, err := at.Resume(ctx, p.durability())
 			return want, false, p.compare(ctx, fmt.Sprint("replay ", k), want, res, err)
 		case 2:

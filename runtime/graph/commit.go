@@ -20,6 +20,7 @@ const (
 type held struct {
 	record checkpoint.Record
 	deltas [][]byte
+	whole  []byte             // the state itself: of a subgraph that was stored under another schema
 	parts  []checkpoint.Write // of the outer result, which are true once the record is stored
 	writes []checkpoint.Write // that go with the record
 	last   *lastWrite         // nil until it has been tried
@@ -44,6 +45,7 @@ func (r *run[S, U]) commit(source checkpoint.Source, writes []checkpoint.Write, 
 	if err != nil {
 		return err
 	}
+	writes = append(writes, r.halts(rec.ID, o)...)
 	if r.opt.durability == OnExit {
 		if err := r.sayNext(&rec, o); err != nil {
 			return err
@@ -137,18 +139,19 @@ func (r *run[S, U]) halfJoins() []checkpoint.Join {
 
 // hold keeps rec, with the change that led to it, for the run's last write; when that is due, it makes it.
 func (r *run[S, U]) hold(rec checkpoint.Record, parts, writes []checkpoint.Write, o outcome) error {
-	d, err := r.live.AppendDelta(nil)
-	if err != nil {
-		return fmt.Errorf("%s: encode the state: %w", where(r.g.name, r.thread, r.step), err)
-	}
 	if r.held == nil {
 		r.held = &held{record: rec}
 	}
 	rec.Commits = r.held.record.Commits // of the last stored record: nothing between is known to anybody
 	r.held.record = rec
-	r.held.deltas = append(r.held.deltas, d)
+	if err := r.holdPayload(r.held); err != nil {
+		return fmt.Errorf("%s: encode the state: %w", where(r.g.name, r.thread, r.step), err)
+	}
 	r.held.parts = append(r.held.parts, parts...)
 	r.held.writes = append(r.held.writes, writes...)
+	if r.outer != nil && r.outer.stored {
+		r.held.writes = append(r.held.writes, parts...)
+	}
 	r.base = rec.ID
 	if !o.end || r.ns != "" && o.status == checkpoint.Done && !r.keeps {
 		return nil // a subgraph that is done is in the result of its node
@@ -178,7 +181,22 @@ func (r *run[S, U]) flush(writes []checkpoint.Write, o outcome) error {
 	return nil
 }
 
+func (r *run[S, U]) holdPayload(h *held) (err error) {
+	if r.stale {
+		h.whole, err = r.live.AppendSnapshot(nil)
+		return err
+	}
+	d, err := r.live.AppendDelta(nil)
+	h.deltas = append(h.deltas, d)
+	return err
+}
+
 func (r *run[S, U]) flushPayload(h *held) error {
+	if h.whole != nil {
+		h.record.Snapshot, h.record.Payload = true, h.whole
+		r.stale, r.chained = false, 0
+		return nil
+	}
 	live, dead := r.live.Sizes()
 	if !r.spoiled && dead+r.chained*headerSize > live+snapshotOver {
 		return r.fillPayload(&h.record, true)

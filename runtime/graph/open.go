@@ -116,10 +116,12 @@ func (r *run[S, U]) resume(c *checkpoint.Chain) error {
 		return err
 	}
 	r.resumed = true
-	r.answered = c.Thread.Status == checkpoint.Paused && c.Records[len(c.Records)-1].ID == c.Head
 	writes, err := r.checkAnswers(c)
 	if err != nil {
 		return err
+	}
+	if paused(c) {
+		writes = append(writes, letPass(c)...)
 	}
 	r.gather(append(slices.Clone(c.Writes), writes...))
 	stuck := r.stuck() && len(r.opt.rerun) == 0
@@ -154,7 +156,7 @@ func (r *run[S, U]) resume(c *checkpoint.Chain) error {
 // stop; one that died before it got to stop has yet to, and so has a line that was left.
 func (r *run[S, U]) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	last := &c.Records[len(c.Records)-1]
-	if c.Thread.Status == checkpoint.Paused && last.Source != checkpoint.Fork && last.ID == c.Head {
+	if paused(c) && last.Source != checkpoint.Fork {
 		r.pass = r.stopsHere()
 	}
 	rec, err := r.record(checkpoint.Resume)
@@ -163,6 +165,11 @@ func (r *run[S, U]) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error)
 	}
 	rec.Parent, rec.Base, rec.Commits, rec.Due = last.ID, r.base, checkpoint.ID{}, nil
 	return rec, r.fillPayload(&rec, last.ID != c.Head)
+}
+
+// paused reports whether the thread is to go on from its head, where it stopped and people could see that.
+func paused(c *checkpoint.Chain) bool {
+	return c.Thread.Status == checkpoint.Paused && c.Records[len(c.Records)-1].ID == c.Head
 }
 
 // stopsHere are the nodes about to run that a run stops before.

@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -21,6 +20,7 @@ const partNext = "next"
 // outer is what a subgraph's run has to tell the graph that it is in.
 type outer struct {
 	part        checkpoint.Write // what every part begins with
+	stored      bool             // the record that parts belong to is stored
 	dropUnknown bool             // as that graph says
 
 	next  Next               // where it sends that graph; zero for nowhere
@@ -205,26 +205,7 @@ func (r *run[S, U]) collect(c *checkpoint.Chain, parts map[string][]byte) (anew 
 		r.changes = append(r.changes, changes...)
 	}
 	r.told.changes, r.told.step = len(r.changes), last.Step
-	if from < last.Step {
-		return false, nil
-	}
-	begun, err := r.justBegun(c, last.Base)
-	return !begun, err
-}
-
-// justBegun reports whether what is due in the subgraph is what its input made due.
-func (r *run[S, U]) justBegun(c *checkpoint.Chain, base checkpoint.ID) (bool, error) {
-	is := func(rec checkpoint.Record) bool { return rec.ID == base }
-	records := c.Records
-	if !slices.ContainsFunc(records, is) { // taken up since, and with a snapshot
-		chain, err := loadChain(r.ctx, r.g, r.log.saver, checkpoint.Place{Thread: r.thread, Namespace: r.ns, At: base})
-		if err != nil {
-			return false, err
-		}
-		records = chain.Records
-	}
-	i := slices.IndexFunc(records, is)
-	return i >= 0 && records[i].Source == checkpoint.Input, nil
+	return from == last.Step && last.Source != checkpoint.Input, nil
 }
 
 // appendChanges and readChanges are the codec of several updates: an array of them, as binary.

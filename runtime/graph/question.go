@@ -188,7 +188,7 @@ func readWaiting(key, place string, payload []byte) (Waiting, error) {
 func waitingOf(writes []checkpoint.Write) ([]Waiting, error) {
 	var all []Waiting
 	for i := range writes {
-		if writes[i].Kind != checkpoint.Question {
+		if writes[i].Kind != checkpoint.Question || writes[i].Task == haltTask {
 			continue
 		}
 		w, err := readWaiting(writes[i].Task, writes[i].Name, writes[i].Payload)
@@ -337,9 +337,15 @@ func (r *run[S, U]) checkAnswers(c *checkpoint.Chain) ([]checkpoint.Write, error
 	return answers, nil
 }
 
-// openQuestions returns what the tasks that are due in a namespace ask, and the subgraphs in them, oldest first.
+// openQuestions returns what the tasks that are due in a namespace ask, and then what the subgraphs in them do.
 func openQuestions(namespace string, c *checkpoint.Chain) []checkpoint.Write {
-	open := checkpoint.OpenQuestions(c.Writes)
+	open := append(checkpoint.OpenQuestions(c.Writes), openBelow(namespace, c)...)
+	return slices.DeleteFunc(open, func(q checkpoint.Write) bool { return q.Task == haltTask })
+}
+
+// openBelow returns the open questions, and stops, of the subgraphs that are due in a namespace, oldest first.
+func openBelow(namespace string, c *checkpoint.Chain) []checkpoint.Write {
+	var open []checkpoint.Write
 	last := &c.Records[len(c.Records)-1]
 	within := childNamespace(namespace, "")
 	for _, q := range c.Thread.Questions {

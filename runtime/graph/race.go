@@ -63,12 +63,12 @@ func (r *run[S, U]) endRaces() {
 	}
 }
 
-// silence takes note of a subgraph that is to count for nothing, and may have asked.
+// silence takes note of a subgraph that is to count for nothing, and may have asked or stopped.
 func (r *run[S, U]) silence(sl *slot[U]) {
 	if r.log == nil || r.g.nodes[sl.node].child == nil {
 		return
 	}
-	if r.resumed || sl.call != nil && len(sl.call.below) > 0 {
+	if r.resumed || sl.call != nil && sl.call.open {
 		r.silenced = append(r.silenced, childNamespace(r.ns, r.slotKey(sl)))
 	}
 }

@@ -48,7 +48,7 @@ type run[S, U any] struct {
 	keeps    bool        // of a subgraph call: its next one remembers what this came to
 	stopping func() bool // whether the graph drains; nil for no
 	memory   map[ID]memory
-	found
+	resumed  bool // subgraphs may have been begun before
 
 	slots    []slot[U]     // one for each due task
 	todo     []int         // those that have to be run
@@ -82,12 +82,6 @@ type position struct {
 	owed  []int    // nodes whose routes have yet to be asked
 	joins [][]bool // by join and source: has run since the join last let through
 	pass  []int    // due nodes that run although a run stops before them: the stop has been answered
-}
-
-// found is what a run takes over from an earlier one, for the subgraphs of its first superstep.
-type found struct {
-	resumed  bool // they may have been begun
-	answered bool // the earlier run stopped for people, and this one goes on
 }
 
 // due is a task that has yet to run.
@@ -275,7 +269,7 @@ func (r *run[S, U]) settle() error {
 	if r.due[0].node != start {
 		r.steps++
 	}
-	r.named, r.found = nil, found{resumed: r.resumed} // an OnExit run may have been here before, and stored of it what its subgraphs did
+	r.named = nil // r.resumed stays: an OnExit run may have been here before, and stored of it what its subgraphs did
 	r.step++
 	r.turn()
 	if err := r.endsUpward(); err != nil {

@@ -65,6 +65,7 @@ type call[U any] struct {
 	along   []checkpoint.Write // what its first record was to be stored with
 	log     *journal           // of a run that stores: that of the attempt
 	begun   bool               // an attempt before that stored where it began
+	open    bool               // it or one in it has asked, or stopped for people
 }
 
 // hasBegun reports whether an attempt of this run stored where it began.
@@ -137,7 +138,7 @@ func runOn[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (done bo
 	before := sl.call // of an earlier attempt
 	begun := before.hasBegun()
 	err = c.loop()
-	sl.call = &call[U]{below: c.waiting(), log: c.log, begun: begun}
+	sl.call = &call[U]{below: c.waiting(), log: c.log, begun: begun, open: c.open()}
 	if before != nil {
 		sl.call.parts = before.parts
 	}
@@ -206,10 +207,10 @@ func newChild[S, U, CS, CU any](ctx context.Context, r *run[S, U], sl *slot[U], 
 	if r.log != nil {
 		key := r.slotKey(sl)
 		c.ns = childNamespace(r.ns, key)
+		c.outer.stored = r.held == nil && len(r.log.first) == 0
 		c.outer.part = checkpoint.Write{Namespace: r.ns, Base: r.base, Task: key, Kind: checkpoint.Result}
 		c.log, c.line.id = r.log.child(c.ns), r.line.id
-		c.found = r.found
-		c.resumed, c.answered = r.resumed || sl.attempt > 1, r.answered && sl.attempt == 1
+		c.resumed = r.resumed || sl.attempt > 1
 	}
 	c.live = child.schema.New(c.stateOptions())
 	return c
@@ -283,7 +284,7 @@ func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, 
 			return false, err
 		}
 		c.gather(chain.Writes) // whole: the run holds the fence
-		return true, c.goOn(&chain)
+		return true, c.goOn()
 	}
 	c.status = checkpoint.Done
 	choice, err := saidNext(&chain.Records[len(chain.Records)-1], parts)
@@ -322,37 +323,14 @@ func (r *run[S, U]) partsOf(sl *slot[U], some bool) (map[string][]byte, error) {
 	return parts, err
 }
 
-// goOn marks that a subgraph is taken up again. The mark is stored with the next thing that is.
-func (r *run[S, U]) goOn(c *checkpoint.Chain) error {
-	if r.answered {
-		r.pass = r.stopsHere()
-	}
-	rec, err := r.record(checkpoint.Resume)
-	if err != nil {
-		return err
-	}
-	rec.Parent, rec.Base, rec.Commits, rec.Due = c.Head, r.base, checkpoint.ID{}, nil
-	if err := r.fillPayload(&rec, false); err != nil {
-		return err
-	}
-	r.buf = nil // the record is kept
-	r.log.precede(rec)
-	if r.stops() {
-		r.status = checkpoint.Paused
-		return r.flush(nil, outcome{})
-	}
-	return nil
-}
-
 // begin merges the input of a subgraph. Its first checkpoint is stored with the next thing that is.
 func (r *run[S, U]) begin(in *U) error {
-	before, left := r.found, r.base
+	left := r.base
 	r.enter(in, r.step)
 	r.fill()
 	if err := r.settle(); err != nil {
 		return err
 	}
-	r.found = before // of what is due now: subgraphs in it may have stored more than this one
 	r.slots = r.slots[:0]
 	o := r.decide()
 	r.status = o.status
@@ -380,7 +358,7 @@ func (r *run[S, U]) begin(in *U) error {
 	if r.opt.durability == OnExit {
 		r.outer.parts, parts = parts, nil
 	}
-	return r.flush(parts, outcome{})
+	return r.flush(append(parts, r.halts(r.base, o)...), outcome{})
 }
 
 // relayed is an event of a subgraph on its way to who listens to the run.

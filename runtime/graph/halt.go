@@ -1,0 +1,62 @@
+package graph
+
+import (
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// A stop for people in a subgraph is stored as a question of the subgraph's own, in the same act as the checkpoint at which it
+// stops: the Resume that lets it pass answers it, in the act that opens its run. So a stop is made until somebody could see it, and
+// never again once it was let pass, wherever the process dies. At the top there is no need: the act that stores the checkpoint
+// says that the thread is paused, and the record of the Resume which stops it passes.
+
+// haltTask is the task that such a question is of. The key of a task is longer.
+const haltTask = "stop"
+
+// halts returns the question of a subgraph whose stop is stored with base; none where there is no stop.
+func (r *run[S, U]) halts(base checkpoint.ID, o outcome) []checkpoint.Write {
+	if r.ns == "" || o.status != checkpoint.Paused || !r.stops() {
+		return nil
+	}
+	return []checkpoint.Write{{Namespace: r.ns, Base: base, Task: haltTask, Kind: checkpoint.Question}}
+}
+
+// letPass returns the answers to the stops in the subgraphs that are due.
+func letPass(c *checkpoint.Chain) []checkpoint.Write {
+	var writes []checkpoint.Write
+	for _, q := range openBelow("", c) {
+		if q.Task == haltTask {
+			q.Kind, q.Payload = checkpoint.Answer, wire.AppendNil(nil)
+			writes = append(writes, q)
+		}
+	}
+	return writes
+}
+
+// goOn finds out whether a stop holds a subgraph that is taken up again.
+func (r *run[S, U]) goOn() error {
+	o := outcome{status: checkpoint.Paused}
+	switch halt := r.asked[haltTask]; {
+	case halt != nil && !halt.open():
+		r.pass = r.stopsHere()
+	case halt != nil:
+		r.status = o.status
+	case r.stops(): // the graph had no such stop before
+		r.status = o.status
+		return r.flush(r.halts(r.base, o), outcome{})
+	}
+	return nil
+}
+
+// open reports whether the run, or a subgraph in it, has asked or stopped for people.
+func (r *run[S, U]) open() bool {
+	if r.status == checkpoint.Paused && r.stops() {
+		return true
+	}
+	for i := range r.slots {
+		if sl := &r.slots[i]; sl.progress == asking || sl.progress == stopped || sl.call != nil && sl.call.open {
+			return true
+		}
+	}
+	return false
+}

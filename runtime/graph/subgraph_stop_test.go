@@ -1,0 +1,281 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// inside puts b into graphs that have it as their only node, so many deep: over a state of their own or over the same.
+func inside(t *testing.T, b *graph.Builder[work, update], depth int, own bool, opts ...graph.Option) (*graph.Builder[work, update], []graph.Option) {
+	t.Helper()
+	for range depth {
+		child := compile(t, b, append(opts, graph.Nested())...)
+		opts = nil
+		b = newWork()
+		if own {
+			graph.Subgraph(b, "sub", child,
+				func(context.Context, work) (update, error) { return update{}, nil },
+				func(_ context.Context, _ work, s work) (update, error) { return logged(s.Log...), nil })
+		} else {
+			b.Subgraph("sub", child)
+		}
+		line(b, "sub")
+	}
+	return b, opts
+}
+
+// eachDepth calls test for graphs at the top and in others, up to two deep, of either kind, with each durability.
+func eachDepth(t *testing.T, test func(t *testing.T, what string, depth int, own bool, d graph.Durability)) {
+	t.Helper()
+	for name, d := range durabilities {
+		for depth := range 3 {
+			for _, own := range []bool{false, true} {
+				if depth == 0 && own {
+					continue
+				}
+				test(t, fmt.Sprintf("%s, depth %d, state of its own %t", name, depth, own), depth, own, d)
+			}
+		}
+	}
+}
+
+// stops are the ways in which a graph of a, b and c stops for people between a and b.
+var stops = map[string][]graph.Option{
+	"before":           {graph.InterruptBefore("b")},
+	"after":            {graph.InterruptAfter("a")},
+	"after, route due": {graph.InterruptAfter("a"), graph.BeforeRoute()},
+	"after and before": {graph.InterruptAfter("a"), graph.InterruptBefore("b")},
+}
+
+// stopping is a, b and c one after the other, with a route behind a.
+func stopping() *graph.Builder[work, update] {
+	b := chain("a", "b", "c")
+	b.Route("a", choose("b"), "b")
+	return b
+}
+
+// threadOf describes the thread t; its version is 0 when there is none.
+func threadOf(t *testing.T, s checkpoint.Saver) checkpoint.Thread {
+	t.Helper()
+	c, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Thread.Version = c.Version
+	return c.Thread
+}
+
+// crashes makes a call once for each call of the saver that it makes, on a thread of its own that prepare made, and crashes
+// there, before the call of the saver and after it. check sees what is stored then.
+func crashes(t *testing.T, what string, least int,
+	prepare func(s checkpoint.Saver), call func(s checkpoint.Saver) error, check func(what string, s checkpoint.Saver),
+) {
+	t.Helper()
+	points := 0
+	for left, more := 1, true; more; left++ {
+		more = false
+		for _, after := range []bool{false, true} {
+			what := fmt.Sprintf("%s, crash at call %d, after it was made %t", what, left, after)
+			s := memory.New()
+			prepare(s)
+			err := call(&crashing{Saver: s, left: left, after: after})
+			if err == nil {
+				continue
+			}
+			if !errors.Is(err, errCrash) {
+				t.Fatalf("%s: got %v", what, err)
+			}
+			more = true
+			points++
+			check(what, s)
+		}
+	}
+	if points < least {
+		t.Errorf("%s: %d crash points, want %d and more", what, points, least)
+	}
+}
+
+// TestAStopThatWasLetPassIsNotMadeAgain dies everywhere in the Resume that lets a run pass a stop.
+func TestAStopThatWasLetPassIsNotMadeAgain(t *testing.T) {
+	for name, opts := range stops {
+		eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
+			t.Helper()
+			on := func(s checkpoint.Saver) thread {
+				b, opts := inside(t, stopping(), depth, own, opts...)
+				return compile(t, b, append(opts, graph.Saver(s), d)...).Thread("t")
+			}
+			crashes(t, fmt.Sprint(what, ", ", name), 5,
+				func(s checkpoint.Saver) { done(t, graph.Paused)(on(s).Invoke(t.Context(), input)) },
+				func(s checkpoint.Saver) error { _, err := on(s).Resume(t.Context()); return err },
+				func(what string, s checkpoint.Saver) {
+					res, err := on(s).Resume(t.Context(), graph.TakeOver())
+					if err != nil || res.Status != graph.Finished {
+						t.Fatalf("%s: got %s, %v; want it to pass", what, res.Status, err)
+					}
+					same(t, what, strings.Join(res.State.Log, ", "), "a, b, c")
+				})
+		})
+	}
+}
+
+// TestAStopThatNobodySawIsMade dies everywhere on the way to a stop.
+func TestAStopThatNobodySawIsMade(t *testing.T) {
+	for name, opts := range stops {
+		eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
+			t.Helper()
+			on := func(s checkpoint.Saver) thread {
+				b, opts := inside(t, stopping(), depth, own, opts...)
+				return compile(t, b, append(opts, graph.Saver(s), d)...).Thread("t")
+			}
+			crashes(t, fmt.Sprint(what, ", ", name), 3,
+				func(checkpoint.Saver) {},
+				func(s checkpoint.Saver) error { _, err := on(s).Invoke(t.Context(), input); return err },
+				func(what string, s checkpoint.Saver) {
+					th := on(s)
+					if thread := threadOf(t, s); thread.Version == 0 {
+						done(t, graph.Paused)(th.Invoke(t.Context(), input))
+					} else if thread.Status != checkpoint.Paused {
+						res, err := th.Resume(t.Context(), graph.TakeOver())
+						if err != nil || res.Status != graph.Paused {
+							t.Fatalf("%s: got %s, %v; want the stop", what, res.Status, err)
+						}
+					}
+					same(t, what+": status", threadOf(t, s).Status, checkpoint.Paused)
+					res := done(t, graph.Finished)(th.Resume(t.Context()))
+					same(t, what, strings.Join(res.State.Log, ", "), "a, b, c")
+				})
+		})
+	}
+}
+
+// TestTheStopAfterOneThatWasLetPass dies everywhere in the Resume between two stops: the second one is made once.
+func TestTheStopAfterOneThatWasLetPass(t *testing.T) {
+	eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
+		t.Helper()
+		on := func(s checkpoint.Saver) thread {
+			b, opts := inside(t, stopping(), depth, own, graph.InterruptBefore("b", "c"))
+			return compile(t, b, append(opts, graph.Saver(s), d)...).Thread("t")
+		}
+		var before checkpoint.ID
+		crashes(t, what, 5,
+			func(s checkpoint.Saver) {
+				done(t, graph.Paused)(on(s).Invoke(t.Context(), input))
+				before = threadOf(t, s).Head
+			},
+			func(s checkpoint.Saver) error { _, err := on(s).Resume(t.Context()); return err },
+			func(what string, s checkpoint.Saver) {
+				th, want, got := on(s), 1, 0
+				if threadOf(t, s).Head == before { // the Resume came to nothing: the first stop holds the thread
+					want = 2
+				}
+				if threadOf(t, s).Status == checkpoint.Paused {
+					got++
+				}
+				var res result
+				for res.Status != graph.Finished && got < 9 {
+					var err error
+					if res, err = th.Resume(t.Context(), graph.TakeOver()); err != nil {
+						t.Fatalf("%s: %v", what, err)
+					}
+					if res.Status == graph.Paused {
+						got++
+					}
+				}
+				same(t, what+": stops", got, want)
+				same(t, what, strings.Join(res.State.Log, ", "), "a, b, c")
+			})
+	})
+}
+
+// asksTwice asks "one?" and "two?", in one node or in one after the other, between a and c.
+func asksTwice(apart bool) *graph.Builder[work, update] {
+	b := chain("a")
+	b.Node("one", func(ctx context.Context, _ work) (update, error) {
+		one, err := amount.AskAs(ctx, "one", "one?")
+		if err != nil || apart {
+			return logged(fmt.Sprint(one)), err
+		}
+		two, err := amount.AskAs(ctx, "two", "two?")
+		return logged(fmt.Sprint(one), fmt.Sprint(two)), err
+	}, amount)
+	b.Edge("a", "one")
+	b.Node("c", say("c"))
+	b.Edge("c", graph.End)
+	if !apart {
+		b.Edge("one", "c")
+		return b
+	}
+	b.Node("two", func(ctx context.Context, _ work) (update, error) {
+		two, err := amount.Ask(ctx, "two?")
+		return logged(fmt.Sprint(two)), err
+	}, amount)
+	b.Edge("one", "two")
+	b.Edge("two", "c")
+	return b
+}
+
+// TestAnAnswerIsNotAskedForAgain dies everywhere in the Resume that has the first or the second of two answers.
+func TestAnAnswerIsNotAskedForAgain(t *testing.T) {
+	eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
+		t.Helper()
+		for _, apart := range []bool{false, true} {
+			for answered := range 2 {
+				answerOnce(t, fmt.Sprint(what, ", asked apart ", apart, ", answers before ", answered), answered, func(s checkpoint.Saver) thread {
+					b, opts := inside(t, asksTwice(apart), depth, own)
+					return compile(t, b, append(opts, graph.Saver(s), d)...).Thread("t")
+				})
+			}
+		}
+	})
+}
+
+// answerOnce checks that of a thread's two questions none is asked again that a Resume had the answer to, once that was taken
+// up. So many are answered before.
+func answerOnce(t *testing.T, what string, answered int, on func(checkpoint.Saver) thread) {
+	t.Helper()
+	answers := map[wire.String]wire.Int{"one?": 1, "two?": 2}
+	next := func(res result) (wire.String, graph.ResumeOption) {
+		if len(res.Waiting) != 1 {
+			t.Fatalf("%s: got %d questions, want 1", what, len(res.Waiting))
+		}
+		q, err := amount.Of(res.Waiting[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q, amount.Answer(res.Waiting[0], answers[q])
+	}
+	var before checkpoint.ID
+	var asked wire.String
+	var answer graph.ResumeOption
+	crashes(t, what, 3,
+		func(s checkpoint.Saver) {
+			res := done(t, graph.Asked)(on(s).Invoke(t.Context(), input))
+			for range answered {
+				_, first := next(res)
+				res = done(t, graph.Asked)(on(s).Resume(t.Context(), first))
+			}
+			before = threadOf(t, s).Head
+			asked, answer = next(res)
+		},
+		func(s checkpoint.Saver) error { _, err := on(s).Resume(t.Context(), answer); return err },
+		func(what string, s checkpoint.Saver) {
+			th, taken, left := on(s), threadOf(t, s).Head != before, 2-answered
+			res, err := th.Resume(t.Context(), graph.TakeOver())
+			for err == nil && res.Status == graph.Asked {
+				q, answer := next(res)
+				if left--; left < 0 || taken && q == asked {
+					t.Fatalf("%s: %q is asked again", what, q)
+				}
+				res, err = th.Resume(t.Context(), answer)
+			}
+			same(t, what, done(t, graph.Finished)(res, err).State.Log, []string{"a", "1", "2", "c"})
+		})
+}
