@@ -134,7 +134,7 @@ func (r *run[S, U]) resume(c *checkpoint.Chain) error {
 	if err != nil {
 		return err
 	}
-	discards, err := r.discards()
+	discards, err := r.discards(c, rec.ID)
 	if err != nil {
 		return err
 	}
@@ -183,8 +183,8 @@ func (r *run[S, U]) stopsHere() []int {
 	return nodes
 }
 
-// discards drop the stored results of the nodes that are to run again.
-func (r *run[S, U]) discards() ([]checkpoint.Write, error) {
+// discards drop the stored results of the nodes that are to run again. Subgraphs begin anew, on the line of the given record.
+func (r *run[S, U]) discards(c *checkpoint.Chain, line checkpoint.ID) ([]checkpoint.Write, error) {
 	var writes []checkpoint.Write
 	for _, id := range r.opt.rerun {
 		found := false
@@ -196,8 +196,8 @@ func (r *run[S, U]) discards() ([]checkpoint.Write, error) {
 			sl := slot[U]{due: d}
 			w := checkpoint.Write{Base: r.base, Task: r.slotKey(&sl), Kind: checkpoint.Discard}
 			writes = append(writes, w)
-			for w.Name = range r.partial[w.Task] {
-				writes = append(writes, w)
+			if r.g.nodes[d.node].child != nil {
+				writes = append(append(writes, newLine(w, line)...), withdrawn(c.Thread.Questions, w.Task, true)...)
 			}
 		}
 		if !found {

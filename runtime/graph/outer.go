@@ -12,10 +12,35 @@ import (
 
 // The result of a subgraph's task comes about in parts, each stored in the same act as the subgraph's own checkpoint: the
 // updates of each superstep, when it is over the same state, named by the step; and where it sends the graph that it is
-// in. They are Results with a name, of the task. Once the result itself is stored, they count for nothing.
+// in. They are Results with a name, of the task. Once the result itself is stored, they count for nothing. A subgraph that begins
+// anew does so at a later step, so the parts of what it began before are never taken for its own.
 
-// partNext names the part that says where the subgraph sends the graph that it is in.
-const partNext = "next"
+const (
+	// partNext begins the name of the part that says where the subgraph sends the graph that it is in; its last step follows.
+	partNext = "next "
+	// partLine names what a Rerun stores: the line on which the subgraph runs. What is stored of it on another one counts for nothing.
+	partLine = "line"
+)
+
+// newLine returns the writes that give the call of the task in w, a Discard, a line of its own.
+func newLine(w checkpoint.Write, id checkpoint.ID) []checkpoint.Write {
+	w.Name = partLine
+	line := w
+	line.Kind, line.Payload = checkpoint.Result, id[:]
+	return []checkpoint.Write{w, line}
+}
+
+// lineOf returns the line on which the call of the given task runs: that of this run, unless it was to begin anew.
+func (r *run[S, U]) lineOf(key string) (line checkpoint.ID, err error) {
+	stored, ok := r.partial[key][partLine]
+	if !ok {
+		return r.line.id, nil
+	}
+	if copy(line[:], stored) != len(line) || len(stored) != len(line) {
+		return line, r.changed(checkpoint.ErrDamaged, "the line on which a subgraph began anew")
+	}
+	return line, nil
+}
 
 // outer is what a subgraph's run has to tell the graph that it is in.
 type outer struct {
@@ -147,7 +172,7 @@ func (r *run[S, U]) tellOuter(o outcome) ([]checkpoint.Write, error) {
 	}
 	if r.outer.next.first.id != "" && o.status == checkpoint.Done {
 		w := r.outer.part
-		w.Name = partNext
+		w.Name = partNext + strconv.Itoa(r.step)
 		var err error
 		if w.Payload, err = appendChoice(nil, r.outer.next); err != nil {
 			return nil, fmt.Errorf("%s: what it has Parent do cannot be stored: %w", where(r.g.name, r.thread, r.step), err)
@@ -179,7 +204,7 @@ func (r *run[S, U]) sayNext(rec *checkpoint.Record, o outcome) error {
 
 // saidNext returns what a finished subgraph has the outer graph do, as it is stored; nil for nothing.
 func saidNext(last *checkpoint.Record, parts map[string][]byte) ([]byte, error) {
-	if choice, ok := parts[partNext]; ok {
+	if choice, ok := parts[partNext+strconv.Itoa(last.Step)]; ok {
 		return choice, nil
 	}
 	choice, err := hex.DecodeString(last.Meta[metaNext])

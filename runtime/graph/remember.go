@@ -102,10 +102,10 @@ func recollect[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) erro
 	if len(chain.Records) == 0 {
 		return fmt.Errorf("%s: what subgraph %q remembers is not stored: %w", where(r.g.name, r.thread, r.step), string(id), checkpoint.ErrDamaged)
 	}
-	before := c.position // where it begins
+	before, line := c.position, c.line.id // where it begins
 	if err := c.restore(&chain); err != nil {
 		return err
 	}
-	c.position, c.line.id, c.chained, c.stale = before, r.line.id, 0, false
+	c.position, c.line.id, c.chained, c.stale = before, line, 0, false
 	return nil
 }

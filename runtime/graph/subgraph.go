@@ -63,14 +63,7 @@ type call[U any] struct {
 	parts   []checkpoint.Write // of a run that stores nothing until it ends: what takes the call up again
 	memory  memory             // of a run that stores nothing: what is remembered
 	along   []checkpoint.Write // what its first record was to be stored with
-	log     *journal           // of a run that stores: that of the attempt
-	begun   bool               // an attempt before that stored where it began
 	open    bool               // it or one in it has asked, or stopped for people
-}
-
-// hasBegun reports whether an attempt of this run stored where it began.
-func (c *call[U]) hasBegun() bool {
-	return c != nil && (c.begun || c.log != nil && len(c.log.first) == 0)
 }
 
 // runSame runs a subgraph over the same state on behalf of the task in sl, and leaves there what it came to.
@@ -136,9 +129,8 @@ func runMapped[S, U, CS, CU any](
 // its end.
 func runOn[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (done bool, err error) {
 	before := sl.call // of an earlier attempt
-	begun := before.hasBegun()
 	err = c.loop()
-	sl.call = &call[U]{below: c.waiting(), log: c.log, begun: begun, open: c.open()}
+	sl.call = &call[U]{below: c.waiting(), open: c.open()}
 	if before != nil {
 		sl.call.parts = before.parts
 	}
@@ -253,6 +245,11 @@ func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, 
 	if c.log == nil || !c.resumed {
 		return false, nil
 	}
+	line, err := r.lineOf(r.slotKey(sl))
+	if err != nil {
+		return false, err
+	}
+	c.line.id = line
 	if err := r.log.settled(); err != nil {
 		return false, r.saving("load", err)
 	}
@@ -266,12 +263,12 @@ func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, 
 	if err != nil {
 		return false, err
 	}
-	anew := slices.Contains(r.opt.rerun, n.id) && !sl.call.hasBegun()
+	last := &chain.Records[len(chain.Records)-1]
+	anew := last.Line != c.line.id
 	if !anew && c.same {
 		anew, err = c.collect(&chain, parts)
 	}
 	if err != nil || anew {
-		last := &chain.Records[len(chain.Records)-1]
 		c.step, c.base = last.Step, last.Base // a new beginning after it
 		c.log.along, c.log.spared = withdrawn(chain.Thread.Questions, c.ns, false), c.isDue
 		return false, err
@@ -287,7 +284,7 @@ func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, 
 		return true, c.goOn()
 	}
 	c.status = checkpoint.Done
-	choice, err := saidNext(&chain.Records[len(chain.Records)-1], parts)
+	choice, err := saidNext(last, parts)
 	if err == nil && len(choice) > 0 && n.routes {
 		_, c.outer.next, err = r.readChoice(n, choice)
 	}

@@ -444,20 +444,49 @@ func TestRerunWhileASubgraphAsksDropsItsQuestion(t *testing.T) {
 	}
 }
 
-// TestACrashDoesNotForgetThatASubgraphRunsAgain dies right after the Append that opens the run.
+// TestACrashDoesNotForgetThatASubgraphRunsAgain dies everywhere in a Resume with Rerun, and in a second one.
 func TestACrashDoesNotForgetThatASubgraphRunsAgain(t *testing.T) {
-	b, mend := clash(t, false)
-	th, s := newThread(t, b)
-	res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
-	if _, err := th.Resume(t.Context(), amount.Answer(res.Waiting[0], 1)); err == nil {
-		t.Fatal("got no conflict")
+	for name, d := range durabilities {
+		for _, own := range []bool{false, true} {
+			for again := range 2 {
+				what := fmt.Sprintf("%s, state of its own %t, begun anew before %d", name, own, again)
+				b, mend := clash(t, own)
+				mend()
+				broken, _ := clash(t, own)
+				on := func(s checkpoint.Saver) thread { return compile(t, b, graph.Saver(s), d).Thread("t") }
+				var before checkpoint.ID
+				crashes(t, what, 3,
+					func(s checkpoint.Saver) {
+						th := compile(t, broken, graph.Saver(s), d).Thread("t")
+						res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
+						var conflict *graph.ConflictError
+						if _, err := th.Resume(t.Context(), amount.Answer(res.Waiting[0], 1)); !errors.As(err, &conflict) {
+							t.Fatalf("%s: got %v, want a conflict", what, err)
+						}
+						for range again {
+							done(t, graph.Asked)(on(s).Resume(t.Context(), graph.Rerun("sub")))
+						}
+						before = threadOf(t, s).Head
+					},
+					func(s checkpoint.Saver) error { _, err := on(s).Resume(t.Context(), graph.Rerun("sub")); return err },
+					func(what string, s checkpoint.Saver) {
+						if threadOf(t, s).Head == before {
+							return // the Rerun came to nothing
+						}
+						snap, err := on(s).State(t.Context())
+						if err != nil {
+							t.Fatal(err)
+						}
+						res := done(t, graph.Asked)(on(s).Resume(t.Context(), graph.TakeOver()))
+						if len(snap.Waiting) > 0 {
+							same(t, what+": questions right after the crash", snap.Waiting, res.Waiting)
+						}
+						same(t, what+": questions", waitingThreads(t, s), res.Waiting)
+						res = done(t, graph.Finished)(on(s).Resume(t.Context(), amount.Answer(res.Waiting[0], 2)))
+						same(t, what, res.State.Log[len(res.State.Log)-1], "mended true")
+						same(t, what+": questions in the end", len(waitingThreads(t, s)), 0)
+					})
+			}
+		}
 	}
-	mend()
-	dying := compile(t, b, graph.Saver(&crashing{Saver: s, left: 2, after: true})).Thread("t")
-	if _, err := dying.Resume(t.Context(), graph.Rerun("sub")); !errors.Is(err, errCrash) {
-		t.Fatalf("got %v, want the crash", err)
-	}
-	res = done(t, graph.Asked)(th.Resume(t.Context(), graph.TakeOver()))
-	res = done(t, graph.Finished)(th.Resume(t.Context(), amount.Answer(res.Waiting[0], 2)))
-	same(t, "log", res.State.Log, []string{"2", "mended true"})
 }
