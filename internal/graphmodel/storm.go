@@ -46,11 +46,15 @@ type Storm struct {
 	Calls int
 	Lost  bool
 
+	// Hiccup, when set with Calls, is how many calls fail from that one on, all of them as Lost says; then the storage is well
+	// again, and the process lives.
+	Hiccup int
+
 	// TakenOver, when set, is the task of the first process in the middle of which another process takes the thread over and
 	// brings it to its end; the first one then goes on, and has to find out. No other fault happens.
 	TakenOver int
 
-	Died   bool // a process did
+	Died   bool // a process did, or it had its hiccup
 	rand   *rand.Rand
 	calls  int
 	diedAt int // the call during which the thread was taken over
@@ -95,7 +99,8 @@ func (s *Storm) process(ctx context.Context) (finished bool, err error) {
 	broken := &faulty{Saver: &told{s.Saver, s.diary}, left: -1, diary: s.diary}
 	switch {
 	case s.Calls > 0 && !s.Died:
-		broken.left, broken.lost = s.Calls, s.Lost
+		broken.left, broken.lost, broken.hiccup = s.Calls, s.Lost, s.Hiccup
+		defer func() { s.Died = s.Died || broken.failed() }()
 	case s.chance(50):
 		broken.left, broken.lost = 1+s.rand.IntN(12), s.chance(50)
 	case s.chance(30):
@@ -116,7 +121,8 @@ func (s *Storm) process(ctx context.Context) (finished bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	s.diary.note("a process: dies after %d calls, the last one lost: %t; flaky: %t; schema %x", broken.left, broken.lost, broken.flaky != nil, schema.Fingerprint)
+	s.diary.note("a process: call %d fails and %d after it (-1: all), made all the same: %t; flaky: %t; schema %x",
+		broken.left, broken.hiccup-1, broken.lost, broken.flaky != nil, schema.Fingerprint)
 	for !broken.dead() && (s.Calls > 0 || s.TakenOver > 0 || s.rand.IntN(4) > 0) {
 		if s.calls++; s.calls > most {
 			return false, fmt.Errorf("the thread is not finished after %d calls", most)
@@ -167,10 +173,34 @@ func (s *Storm) call(ctx context.Context, app *App) (finished bool, err error) {
 	}
 	cancel()
 	s.diary.note("%s at %s with %d log lines: %.200v", res.Status, s.diary.name(res.Checkpoint), len(res.State.Log), err)
-	if err = s.judge(err); err != nil {
+	oops := s.agrees(context.WithoutCancel(ctx), res, err == nil)
+	if err = errors.Join(s.judge(err), oops); err != nil {
 		return false, err
 	}
 	return res.Status == graph.Finished, nil
+}
+
+// agrees looks whether what is stored agrees with itself, and with what a call came to, of which well says that it had no
+// error: people find threads by their status.
+func (s *Storm) agrees(ctx context.Context, res Result, well bool) error {
+	c, err := s.Saver.Load(ctx, checkpoint.Place{Thread: s.Thread})
+	if err != nil {
+		return fmt.Errorf("load after a call: %w", err)
+	}
+	status := c.Thread.Status
+	switch {
+	case len(c.Records) == 0:
+		return nil
+	case (status == checkpoint.Done) == c.Unfinished():
+		return fmt.Errorf("the thread is stored as %s; %v is due, and routes of %v owed", status, c.Next(), c.Records[len(c.Records)-1].Owed)
+	case !well || res.Status == 0:
+		return nil
+	case res.Checkpoint != c.Head:
+		return fmt.Errorf("the call came to %s %s; stored is %s", res.Status, s.diary.name(res.Checkpoint), s.diary.name(c.Head))
+	case res.Status == graph.Paused && status != checkpoint.Paused:
+		return fmt.Errorf("the call came to %s; the thread is stored as %s", res.Status, status)
+	}
+	return nil
 }
 
 // takeOver has another process take over when the task comes. It returns what to call when the run is over, for the error of
@@ -358,6 +388,16 @@ type faulty struct {
 	lost  bool       // that one is made, and its answer lost
 	flaky *rand.Rand // each call may fail
 	diary *diary
+
+	hiccup int // calls that fail, that one included, before all is well again; zero for a process that dies
+	struck bool
+}
+
+// failed reports whether a call has failed.
+func (f *faulty) failed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.struck
 }
 
 func (f *faulty) dead() bool {
@@ -384,6 +424,14 @@ func (f *faulty) call(do func() error) error {
 	default:
 		if f.left--; f.left != 0 {
 			return do()
+		}
+		f.struck = true
+		if f.hiccup > 0 {
+			if f.hiccup--; f.hiccup > 0 {
+				f.left = 1
+			} else {
+				f.left = -1
+			}
 		}
 	}
 	if lost {

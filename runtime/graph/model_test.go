@@ -147,6 +147,35 @@ func TestRandomGraphsComeToTheSameWhereverTheyDie(t *testing.T) {
 	t.Logf("%d deaths", points)
 }
 
+// TestRandomGraphsComeToTheSameWhicheverCallFails: a call or two of the saver fail, or lose their answers, and the run has to
+// say what it came to all the same.
+func TestRandomGraphsComeToTheSameWhicheverCallFails(t *testing.T) {
+	t.Parallel()
+	points := 0
+	drawn(t, 4, func(spec *graphmodel.Spec) error {
+		if !spec.Stormy(true) {
+			return nil
+		}
+		want := spec.Alone()
+		for _, d := range durabilities {
+			for calls, failed := 1, true; failed; calls++ {
+				failed = false
+				for how := range 4 {
+					s := graphmodel.Storm{Spec: spec, Durability: d, Calls: calls, Hiccup: 1 + how/2, Lost: how%2 > 0}
+					one, err := storm(t, s, want)
+					if err != nil {
+						return fmt.Errorf("%s, %d calls fail from call %d on, after they were made: %t: %w", d, s.Hiccup, calls, s.Lost, err)
+					}
+					failed = failed || one
+					points++
+				}
+			}
+		}
+		return nil
+	})
+	t.Logf("%d hiccups", points)
+}
+
 func TestRandomGraphsThatAreTakenOverComeToTheSame(t *testing.T) {
 	t.Parallel()
 	taken := 0
