@@ -119,6 +119,16 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
+func TestStatusesHaveNames(t *testing.T) {
+	var got []string
+	for s := range checkpoint.Done + 2 {
+		got = append(got, s.String())
+	}
+	if want := "no status, running, waiting, paused, failed, done, unknown status"; strings.Join(got, ", ") != want {
+		t.Errorf("got %q, want %s", got, want)
+	}
+}
+
 func TestIDs(t *testing.T) {
 	seen := make(map[checkpoint.ID]bool)
 	for range 1000 {

@@ -127,9 +127,12 @@ const (
 	Done                      // nothing is due
 )
 
-// String returns the name used in listings: "running", "waiting", "paused", "failed", "done".
+// String returns the name used in listings: "running", "waiting", "paused", "failed", "done"; and "no status" for
+// zero, as the snapshots of a history have it.
 func (s Status) String() string {
 	switch s {
+	case 0:
+		return "no status"
 	case Running:
 		return "running"
 	case Waiting:

@@ -12,7 +12,8 @@ import (
 )
 
 // State returns the thread at its head, or at the checkpoint that At names. A thread or checkpoint that does not
-// exist is checkpoint.ErrNotFound. It takes no lease: it can be called while a run goes on.
+// exist is checkpoint.ErrNotFound, one that holds what the code cannot read ErrGraphChanged; others are a *SaverError. It takes
+// no lease: it can be called while a run goes on.
 func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	var none Snapshot[S]
 	if err := t.ready(); err != nil {
@@ -90,7 +91,8 @@ func taskStates(namespace string, rec *checkpoint.Record, due []checkpoint.Task,
 }
 
 // History yields the thread's checkpoints, newest first, as q asks; with At only those older than that one.
-// Records are read as the loop asks for them, back to one snapshot at a time. An error ends the sequence.
+// Records are read as the loop asks for them, back to one snapshot at a time. An error, as of State, ends the sequence; a thread
+// that does not exist has no checkpoints, and is no error.
 func (t Thread[S, U]) History(ctx context.Context, q checkpoint.Query) iter.Seq2[Snapshot[S], error] {
 	return func(yield func(Snapshot[S], error) bool) {
 		if err := t.history(ctx, q, yield); err != nil && !errors.Is(err, errLeft) {

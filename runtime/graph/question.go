@@ -119,8 +119,9 @@ func (q Question[Q, A]) Answer(w Waiting, a A) ResumeOption {
 	return answer{id: w.ID, question: q.name, payload: payload, err: err}
 }
 
-// AnswerBytes returns the answer to the question of the given id, as it came from elsewhere: MessagePack of the answer's
-// type. Resume checks it before anything runs.
+// AnswerBytes returns the answer to the question of the given id (Waiting.ID), as it came from elsewhere: MessagePack of the
+// answer's type, as its method AppendWire writes it. Resume checks it before anything runs; one that cannot be read is an
+// ErrNotAsked. What comes as JSON or a form is better decoded into the answer's type and given to Question.Answer.
 func AnswerBytes(id string, payload []byte) ResumeOption { return answer{id: id, payload: payload} }
 
 // answer is an answer to one question. It is a ResumeOption.

@@ -50,21 +50,24 @@ func (s Status) String() string {
 	return "no status"
 }
 
-// Snapshot is a thread at one checkpoint.
+// Snapshot is a thread at one checkpoint. Thread.State and Thread.History return it; History leaves Tasks, Waiting and Status
+// out, which are not part of the checkpoint.
 type Snapshot[S any] struct {
 	// State is shared as in Result.
 	State      S
 	Checkpoint checkpoint.ID
-	Parent     checkpoint.ID // the record it was made from, which may be that of a resume; zero for the first
-	Step       int           // from 0, the empty checkpoint
-	Source     checkpoint.Source
-	Node       ID   // the node as which the state was edited, else empty
-	Next       []ID // the nodes that were due, each once
-	Tasks      []TaskState
-	Calls      []Call    // the subgraphs among Next
-	Waiting    []Waiting // the questions of its tasks that have no answer
-	Created    time.Time
+	Parent     checkpoint.ID     // the record it was made from, which may be that of a resume; zero for the first
+	Step       int               // the superstep's number in the thread, from 0, the empty checkpoint
+	Source     checkpoint.Source // what made it
+	Node       ID                // the node as which the state was edited, else empty
+	Next       []ID              // the nodes that were due, each once; nil when nothing was
+	Calls      []Call            // the subgraphs among Next
+	Created    time.Time         // by the clock of the process that wrote it, in UTC
 
+	// Tasks has what is stored of each task that is due, in the order in which they merge; nil when their superstep has committed.
+	Tasks []TaskState
+	// Waiting are the questions of those tasks that have no answer, oldest first.
+	Waiting []Waiting
 	// Status is the thread's, when this is its head; else zero.
 	Status checkpoint.Status
 }

@@ -149,6 +149,9 @@ func (t Thread[S, U]) contend(ctx context.Context, o runOptions, open func() err
 // is as if that node had returned u: what follows the node is due, on a branch of its own. From an older
 // checkpoint (At) it is a fork; as may be empty there too, and what was due then is due again.
 //
+// as may be Start: u is then another input. It may not be a node that chooses what follows (RoutingNode, Targets), since u does
+// not say what it would have chosen.
+//
 // Nodes do not run; routes may. The thread must not be held by a run (*checkpoint.BusyError). Errors are as for
 // Resume.
 func (t Thread[S, U]) UpdateState(ctx context.Context, u U, as ID, opts ...UpdateOption) (checkpoint.ID, error) {

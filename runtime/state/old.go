@@ -11,9 +11,12 @@ import (
 
 // Old is what a state's Migrate method gets: the stored fields that are not of the type that the code wants. Migrate
 // reads them and sets the state's fields from them; an error it returns is what the run fails with. The other
-// fields of the state are read already. When Migrate returns nil, every field it was offered counts as written.
+// fields of the state are read already. When Migrate returns nil, every field it was offered counts as written. One that it
+// did not read, or only tried to as something else than it is, is an error, so that nothing is lost that nobody thought of: who
+// means to lose a field reads it by Raw.
 //
-// The methods take a field's wire name. It is for Migrate to read; it must not be kept.
+// The methods take the name that a field is stored under: its wire name, or one of those that it had before. An Old is for
+// Migrate to read; it must not be kept.
 type Old struct {
 	fields  []oldField
 	changed bool // since Migrate saw them
@@ -23,9 +26,10 @@ type oldField struct {
 	name  string
 	cell  *Cell
 	value *delta.Value
+	read  bool // by Migrate, this time
 }
 
-// Names returns the wire names of the fields, in the order in which they were found.
+// Names returns the names that the fields are stored under, in the order in which they were found.
 func (o *Old) Names() []string {
 	names := make([]string, len(o.fields))
 	for i, f := range o.fields {
@@ -38,6 +42,7 @@ func (o *Old) Names() []string {
 // caller's.
 func (o *Old) Raw(name string) ([]byte, bool) {
 	if f := o.field(name); f != nil {
+		f.read = true
 		return f.value.AppendTo(nil), true
 	}
 	return nil, false
@@ -49,32 +54,37 @@ func (o *Old) Reader(name string) (wire.Reader, bool) {
 	return wire.NewReader(name, raw), ok
 }
 
+// basic reads a basic value, which counts as read when it is one.
+func basic[T any](o *Old, name string, read func(r *wire.Reader) T) (v T, ok bool) {
+	f := o.field(name)
+	if f == nil {
+		return v, false
+	}
+	r := wire.NewReader(name, f.value.AppendTo(nil))
+	v = read(&r)
+	ok = r.End() == nil
+	f.read = f.read || ok
+	return v, ok
+}
+
 // String returns the string that is stored under a name; false when there is none, or it is no string.
 func (o *Old) String(name string) (string, bool) {
-	r, ok := o.Reader(name)
-	v := r.Str()
-	return v, ok && r.End() == nil
+	return basic(o, name, (*wire.Reader).Str)
 }
 
 // Int returns the integer that is stored under a name; false when there is none, or it is no integer that fits.
 func (o *Old) Int(name string) (int64, bool) {
-	r, ok := o.Reader(name)
-	v := r.Int64()
-	return v, ok && r.End() == nil
+	return basic(o, name, (*wire.Reader).Int64)
 }
 
 // Float returns the number that is stored under a name; false when there is none, or it is no number that fits.
 func (o *Old) Float(name string) (float64, bool) {
-	r, ok := o.Reader(name)
-	v := r.Float64()
-	return v, ok && r.End() == nil
+	return basic(o, name, (*wire.Reader).Float64)
 }
 
 // Bool returns the bool that is stored under a name; false when there is none, or it is no bool.
 func (o *Old) Bool(name string) (value, ok bool) {
-	r, ok := o.Reader(name)
-	v := r.Bool()
-	return v, ok && r.End() == nil
+	return basic(o, name, (*wire.Reader).Bool)
 }
 
 func (o *Old) field(name string) *oldField {
@@ -114,7 +124,7 @@ func (c *Core) keepOld(name string, h *Cell, value *delta.Value) {
 	}
 	h.do.reset()
 	c.old.changed = true
-	c.old.fields = append(c.old.fields, oldField{strings.Clone(name), h, value})
+	c.old.fields = append(c.old.fields, oldField{name: strings.Clone(name), cell: h, value: value})
 }
 
 // migrated lets the state's Migrate method make what the code wants of old fields, if there are any that it has not
@@ -131,8 +141,18 @@ func (c *Core) migrated() error {
 	if len(c.old.fields) == 0 {
 		return nil
 	}
+	for i := range c.old.fields {
+		c.old.fields[i].read = false
+	}
 	if err := c.migrate(c.old); err != nil {
 		return &DecodeError{Field: c.old.fields[0].cell.field.Name, Err: err}
+	}
+	for _, f := range c.old.fields {
+		if !f.read {
+			return &DecodeError{Field: f.cell.field.Name, Err: &wire.Error{
+				Kind: wire.Mismatch, Path: c.name + "." + f.name, Want: f.cell.field.Type, Found: "another type, and Migrate did not read it",
+			}}
+		}
 	}
 	for _, f := range c.old.fields {
 		f.cell.do.adopt()

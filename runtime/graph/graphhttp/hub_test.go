@@ -421,7 +421,9 @@ func TestASaverThatFailsIsNotTheEndOfAPage(t *testing.T) {
 			if body := readAll(t, res); res.StatusCode != http.StatusInternalServerError || strings.Contains(body, errBroken.Error()) {
 				t.Errorf("%s: %s: got %d %q, want 500 and nothing of the cause", name, method, res.StatusCode, body)
 			}
-			<-reports
+			if err := <-reports; !errors.Is(err, errBroken) {
+				t.Errorf("%s: %s: got report %v, want %v", name, method, err, errBroken)
+			}
 		}
 
 		saver.broken.Store(false)

@@ -1,0 +1,52 @@
+package example
+
+import (
+	"context"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+// NewOrder is a graph that takes back what it did when the money does not come.
+func NewOrder(saver checkpoint.Saver, charge func(context.Context, State) error) (*graph.Graph[State, StateUpdate], error) {
+	const attempts = 3
+	g := graph.New("order", StateSchema)
+	g.Node("reserve", note("reserved"))
+	g.Node("charge", func(ctx context.Context, s State) (StateUpdate, error) {
+		var u StateUpdate
+		err := charge(ctx, s)
+		switch {
+		case err == nil:
+			u.Status.Set("paid")
+		case ctx.Err() != nil || graph.CurrentTask(ctx).Attempt < attempts:
+			return u, err // cancelled, or to be tried again
+		default: // the last word: not a failure of the run, but what the graph goes on with
+			u.Status.Set("refused")
+			u.Log.Append("charge: " + err.Error())
+		}
+		return u, nil
+	}, graph.Retry(graph.Backoff{Attempts: attempts}))
+	g.Node("ship", note("shipped"))
+	g.Node("release", note("released"))
+
+	g.Edge(graph.Start, "reserve")
+	g.Edge("reserve", "charge")
+	g.Route("charge", func(_ context.Context, s State) (graph.Next, error) {
+		if s.Status == "refused" {
+			return graph.To("release"), nil
+		}
+		return graph.To("ship"), nil
+	}, "ship", "release")
+	g.Edge("ship", graph.End)
+	g.Edge("release", graph.End)
+	return g.Compile(graph.Saver(saver))
+}
+
+// note is a node that writes a line.
+func note(line string) func(context.Context, State) (StateUpdate, error) {
+	return func(context.Context, State) (StateUpdate, error) {
+		var u StateUpdate
+		u.Log.Append(line)
+		return u, nil
+	}
+}
