@@ -124,11 +124,13 @@ func (r *run[S, U]) resume(c *checkpoint.Chain) error {
 		writes = append(writes, letPass(c)...)
 	}
 	r.gather(append(slices.Clone(c.Writes), writes...))
-	stuck := r.stuck() && len(r.opt.rerun) == 0
-	if stuck && len(writes) == 0 {
-		r.fill()
+	stuck, err := r.stuck(c, len(writes) == 0)
+	if err != nil {
+		return err
+	}
+	if stuck && len(writes) == 0 && listed(c) {
 		r.status = checkpoint.Waiting
-		return r.recall()
+		return r.recallStuck()
 	}
 	rec, err := r.resumeRecord(c)
 	if err != nil {
@@ -148,8 +150,7 @@ func (r *run[S, U]) resume(c *checkpoint.Chain) error {
 	if err := r.opened([]checkpoint.Record{rec}, append(writes, discards...), o); err != nil || !stuck {
 		return err
 	}
-	r.fill()
-	return r.recall()
+	return r.recallStuck()
 }
 
 // resumeRecord is the record of a run taken up again. Resuming a thread that stopped for people answers its

@@ -416,6 +416,8 @@ type subgraph interface {
 	askables(path []ID, node ID) ([]askable, bool)
 	// leadsUp reports whether something in it chooses Parent.
 	leadsUp() bool
+	// holds reports whether a call of it, on a line, can do nothing before somebody answers or lets it pass, and what it waits for.
+	holds(ctx context.Context, j *journal, line checkpoint.ID, path []ID) (below []Waiting, held bool, err error)
 }
 
 func (g *Graph[S, U]) askables(path []ID, node ID) ([]askable, bool) {
@@ -437,26 +439,6 @@ func (g *Graph[S, U]) askables(path []ID, node ID) ([]askable, bool) {
 
 func (r *run[S, U]) answerError(id, format string, args ...any) error {
 	return fmt.Errorf("%s: answer to %q: %w: "+format, append([]any{where(r.g.name, r.thread, r.step), id, ErrNotAsked}, args...)...)
-}
-
-// stuck reports whether nothing can run: what is due waits for answers, has its result, or lost a race to one that has.
-func (r *run[S, U]) stuck() bool {
-	waits := false
-	now := r.now()
-	for _, d := range now {
-		key := r.slotKey(&slot[U]{due: d})
-		_, done := r.stored[key]
-		switch a := r.asked[key]; {
-		case done, r.lost(d, now):
-		case r.g.nodes[d.node].child != nil:
-			return false // what a subgraph can do, it finds out itself
-		case a != nil && a.open():
-			waits = true
-		default:
-			return false
-		}
-	}
-	return waits
 }
 
 // lost reports whether the result of another task in the race of d is stored.

@@ -31,6 +31,7 @@ type run[S, U any] struct {
 	stored  map[string][]byte            // acknowledged results by task key, for the first superstep after an opening
 	partial map[string]map[string][]byte // likewise the parts of results that are not whole, by name
 	asked   map[string]*asked            // likewise what tasks asked
+	below   map[string][]Waiting         // likewise what subgraphs wait for, of a run that cannot go on
 	named   map[ID]ID                    // likewise the ids that nodes had when their tasks became due, of those that had others
 	line    struct {                     // part of every task's key
 		sync.Mutex // a run without a journal makes it when a node first asks for its key

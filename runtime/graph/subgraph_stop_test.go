@@ -279,3 +279,62 @@ func answerOnce(t *testing.T, what string, answered int, on func(checkpoint.Save
 			same(t, what, done(t, graph.Finished)(res, err).State.Log, []string{"a", "1", "2", "c"})
 		})
 }
+
+// TestResumingWithoutAnAnswerStoresNothing: whatever asks, wherever it is, and beside what.
+func TestResumingWithoutAnAnswerStoresNothing(t *testing.T) {
+	eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
+		t.Helper()
+		b := newWork()
+		for _, id := range []graph.ID{"two", "one"} {
+			b.Node(id, func(ctx context.Context, _ work) (update, error) {
+				n, err := amount.Ask(ctx, wire.String(id))
+				return logged(fmt.Sprint(id, n)), err
+			}, amount)
+			b.Edge(graph.Start, id)
+			b.Edge(id, graph.End)
+		}
+		b.Subgraph("deep", compile(t, asksTwice(true), graph.Nested()))
+		b.Subgraph("stops", compile(t, stopping(), graph.Nested(), graph.InterruptAfter("a")))
+		b.Node("beside", say("beside"))
+		for _, id := range []graph.ID{"deep", "stops", "beside"} {
+			b.Edge(graph.Start, id)
+			b.Edge(id, graph.End)
+		}
+		b, _ = inside(t, b, depth, own)
+		s := &counting{Saver: memory.New()}
+		th := compile(t, b, graph.Saver(s), d).Thread("t")
+		first := done(t, graph.Asked)(th.Invoke(t.Context(), input))
+		same(t, what+": questions", len(first.Waiting), 3)
+		before := s.appends.Load() + s.puts.Load()
+		for range 3 {
+			res := done(t, graph.Asked)(compile(t, b, graph.Saver(s), d).Thread("t").Resume(t.Context()))
+			same(t, what+": questions", res.Waiting, first.Waiting)
+			same(t, what+": due", res.Next, first.Next)
+			same(t, what+": state", res.State, first.State)
+		}
+		same(t, what+": writes", s.appends.Load()+s.puts.Load(), before)
+		same(t, what+": status", threadOf(t, s).Status, checkpoint.Waiting)
+	})
+}
+
+// TestAThreadThatWaitsIsListedWhereverItsRunDied: what a subgraph asked is stored before the thread waits.
+func TestAThreadThatWaitsIsListedWhereverItsRunDied(t *testing.T) {
+	eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
+		t.Helper()
+		on := func(s checkpoint.Saver) thread {
+			b, opts := inside(t, asksTwice(false), depth, own)
+			return compile(t, b, append(opts, graph.Saver(s), d)...).Thread("t")
+		}
+		crashes(t, what, 3,
+			func(checkpoint.Saver) {},
+			func(s checkpoint.Saver) error { _, err := on(s).Invoke(t.Context(), input); return err },
+			func(what string, s checkpoint.Saver) {
+				if threadOf(t, s).Version == 0 {
+					return
+				}
+				res := done(t, graph.Asked)(on(s).Resume(t.Context(), graph.TakeOver()))
+				same(t, what, waitingThreads(t, s), res.Waiting)
+				done(t, graph.Asked)(on(s).Resume(t.Context())) // nobody holds it
+			})
+	})
+}

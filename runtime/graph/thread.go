@@ -43,7 +43,8 @@ func (t Thread[S, U]) Invoke(ctx context.Context, in U, opts ...InvokeOption) (R
 }
 
 // Resume goes on with a thread that was stopped, failed or died: only tasks whose results are not stored run. A
-// thread on which nothing is due is Finished: nothing is run and nothing stored.
+// thread on which nothing is due is Finished: nothing is run and nothing stored. Nor is it on one that waits for answers, when
+// none is given.
 //
 // From an older checkpoint (At) it is a replay: what was due there, and has been done since, is run again, on a line of
 // its own. If it has not been done, because the thread went on elsewhere, that line is taken up where it was left, with

@@ -1,0 +1,125 @@
+package graph
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// A Resume of which nothing can come stores nothing: whether it can is read before the run opens, also in subgraphs that have
+// asked. Others find out themselves what they can do.
+
+// listed reports whether a thread that waits is stored as one that does: a run that dies may leave what a subgraph asked, and not
+// that. To a line that was left it does not matter.
+func listed(c *checkpoint.Chain) bool {
+	return c.Thread.Status == checkpoint.Waiting || c.Records[len(c.Records)-1].ID != c.Head
+}
+
+// stuck reports whether nothing can run before somebody answers. inside says whether to look into subgraphs; else none is stuck
+// that has a subgraph due.
+func (r *run[S, U]) stuck(c *checkpoint.Chain, inside bool) (bool, error) {
+	if len(r.opt.rerun) > 0 {
+		return false, nil
+	}
+	held, waits, err := r.holds(c, inside)
+	return held && waits, err
+}
+
+// holds reports whether all that is due waits for answers, has its result, lost a race to one that has, or is a subgraph that
+// stops for people or of which the same can be said; and whether any of it waits for answers.
+func (r *run[S, U]) holds(c *checkpoint.Chain, inside bool) (held, waits bool, err error) {
+	now := r.now()
+	for _, d := range now {
+		sl := slot[U]{due: d}
+		key := r.slotKey(&sl)
+		_, done := r.stored[key]
+		switch a := r.asked[key]; {
+		case done, r.lost(d, now):
+		case r.g.nodes[d.node].sub != nil:
+			below, in, err := r.holdsIn(c, &sl, inside)
+			if err != nil || !in {
+				return false, false, err
+			}
+			held, waits = true, waits || len(below) > 0
+		case a != nil && a.open():
+			held, waits = true, true
+		default:
+			return false, false, nil
+		}
+	}
+	return held, waits, nil
+}
+
+// holdsIn reports whether the subgraph call of a task can do nothing before somebody answers or lets it pass a stop, and what it
+// waits for.
+func (r *run[S, U]) holdsIn(c *checkpoint.Chain, sl *slot[U], inside bool) (below []Waiting, held bool, err error) {
+	n := &r.g.nodes[sl.node]
+	key := r.slotKey(sl)
+	namespace := childNamespace(r.ns, key)
+	if !inside || !slices.ContainsFunc(c.Thread.Questions, func(q checkpoint.Write) bool {
+		return q.Namespace == namespace || strings.HasPrefix(q.Namespace, namespace+"/")
+	}) {
+		return nil, false, nil
+	}
+	line, err := r.lineOf(key)
+	if err != nil {
+		return nil, false, err
+	}
+	below, held, err = n.sub.holds(r.ctx, r.log.child(namespace), line, append(slices.Clip(r.path), n.id))
+	if r.below == nil {
+		r.below = make(map[string][]Waiting)
+	}
+	r.below[key] = below
+	return below, held, err
+}
+
+// holds is that of a run, of a call of the graph in another one. It only reads.
+func (g *Graph[S, U]) holds(ctx context.Context, j *journal, line checkpoint.ID, path []ID) (below []Waiting, held bool, err error) {
+	r := &run[S, U]{g: g, thread: j.thread, ns: j.namespace, path: path, ctx: ctx, log: j}
+	c, err := loadChain(ctx, g, j.saver, checkpoint.Place{Thread: j.thread, Namespace: j.namespace})
+	if err != nil || !c.Unfinished() {
+		return nil, false, err
+	}
+	last := &c.Records[len(c.Records)-1]
+	r.step, r.base, r.line.id, r.joins = last.Step, last.Base, last.Line, newJoins(g.joins)
+	if r.line.id != line {
+		return nil, false, nil // it begins anew
+	}
+	if err := r.place(&c); err != nil {
+		return nil, false, nil //nolint:nilerr // the run says what is wrong
+	}
+	r.gather(c.Writes)
+	switch halt := r.asked[haltTask]; {
+	case halt != nil && halt.open():
+		return nil, true, nil
+	case halt != nil:
+		r.pass = r.stopsHere()
+	}
+	if r.stops() || len(r.owed) > 0 {
+		return nil, false, nil
+	}
+	if held, _, err = r.holds(&c, true); !held || err != nil {
+		return nil, false, err
+	}
+	if err := r.recallStuck(); err != nil {
+		return nil, false, nil //nolint:nilerr // the run says what is wrong
+	}
+	return r.waiting(), true, nil
+}
+
+// recallStuck gives the tasks of a superstep that holds what is known of them.
+func (r *run[S, U]) recallStuck() error {
+	r.fill()
+	if err := r.recall(); err != nil {
+		return err
+	}
+	for i := range r.slots {
+		sl := &r.slots[i]
+		if below := r.below[r.slotKey(sl)]; below != nil && sl.progress == waiting {
+			sl.call = &call[U]{below: below}
+		}
+	}
+	return nil
+}
