@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -26,16 +27,17 @@ type World struct {
 	fails  map[string]int // by task key
 	astray map[uint64]int // by node and state
 	mended bool
-	ended  map[string]bool            // tasks whose end was acknowledged, by key
-	tasks  map[string]bool            // those that ran
-	bases  map[checkpoint.ID][]string // the keys of the tasks that a record makes due
-	prints map[checkpoint.ID]uint64   // the schemas of records
-	faults []string                   // what must not have happened
+	ended  map[string]bool                      // tasks whose end was acknowledged, by key
+	tasks  map[string]bool                      // those that ran
+	bases  map[checkpoint.ID][]string           // the keys of the tasks that a record makes due
+	prints map[checkpoint.ID]uint64             // the schemas of records
+	offers map[checkpoint.ID][]checkpoint.Write // with a record, each time that it was
+	faults []string                             // what must not have happened
 }
 
 // NewWorld returns a World in which nothing has happened.
 func NewWorld() *World {
-	return &World{fails: map[string]int{}, astray: map[uint64]int{}, ended: map[string]bool{}, tasks: map[string]bool{}, bases: map[checkpoint.ID][]string{}, prints: map[checkpoint.ID]uint64{}}
+	return &World{fails: map[string]int{}, astray: map[uint64]int{}, ended: map[string]bool{}, tasks: map[string]bool{}, bases: map[checkpoint.ID][]string{}, prints: map[checkpoint.ID]uint64{}, offers: map[checkpoint.ID][]checkpoint.Write{}}
 }
 
 // Mend makes the nodes well that led to conflicts or broke a reducer.
@@ -139,6 +141,7 @@ type watch struct {
 func (s *watch) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 	s.w.discard(a.Writes)
 	s.w.know(a.Namespace, a.Records)
+	sure := s.w.offer(a.Records[0].ID, a.Writes)
 	done, err := s.Saver.Append(ctx, a)
 	if err != nil {
 		return done, err
@@ -153,8 +156,22 @@ func (s *watch) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 			s.w.ended[key] = true
 		}
 	}
-	s.w.note(a.Writes)
+	s.w.note(sure)
 	return done, nil
+}
+
+// offer takes down what is to be stored with a record, and returns what was each time that the record was offered: an Append
+// that is made again changes nothing when it had happened, so that what it has more is not stored.
+func (w *World) offer(record checkpoint.ID, writes []checkpoint.Write) []checkpoint.Write {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if before, again := w.offers[record]; again {
+		writes = slices.DeleteFunc(slices.Clone(writes), func(x checkpoint.Write) bool {
+			return !slices.ContainsFunc(before, func(y checkpoint.Write) bool { return x.Task == y.Task && x.Kind == y.Kind && x.Name == y.Name })
+		})
+	}
+	w.offers[record] = slices.Clone(writes)
+	return w.offers[record]
 }
 
 func (s *watch) PutWrites(ctx context.Context, p checkpoint.PutWrites) error {
