@@ -54,13 +54,16 @@ func (u *Keyed[K, T]) Clear() { *u = Keyed[K, T]{first: keyedRun[K, T]{op: opCle
 func (u *Keyed[K, T]) IsZero() bool { return u.first.op == opNone }
 
 // String says what u does.
-func (u Keyed[K, T]) String() string {
-	if u.IsZero() {
+func (u Keyed[K, T]) String() string { return formatOps(u.IsZero(), u.first, u.more) }
+
+// formatOps says what operations do, in order.
+func formatOps[R interface{ write(b *strings.Builder) }](none bool, first R, more []R) string {
+	if none {
 		return ""
 	}
 	var b strings.Builder
-	u.first.write(&b)
-	for _, run := range u.more {
+	first.write(&b)
+	for _, run := range more {
 		b.WriteString("; ")
 		run.write(&b)
 	}

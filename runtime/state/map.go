@@ -73,18 +73,7 @@ func (u *Map[K, V]) Replace(m map[K]V) {
 func (u *Map[K, V]) IsZero() bool { return u.first.op == opNone }
 
 // String says what u does.
-func (u Map[K, V]) String() string {
-	if u.IsZero() {
-		return ""
-	}
-	var b strings.Builder
-	u.first.write(&b)
-	for _, run := range u.more {
-		b.WriteString("; ")
-		run.write(&b)
-	}
-	return b.String()
-}
+func (u Map[K, V]) String() string { return formatOps(u.IsZero(), u.first, u.more) }
 
 func (run mapRun[K, V]) write(b *strings.Builder) {
 	if run.op == opDelete {

@@ -66,13 +66,7 @@ var schema embed.FS
 // Schema returns the statements that make the tables, one file a version of them, for those who run migrations
 // themselves. Each file ends with its version in graph_schema: INSERT INTO graph_schema (version) VALUES (1) is what
 // Open adds after the first.
-func Schema() fs.FS {
-	files, err := fs.Sub(schema, "schema")
-	if err != nil { // the name is a valid one
-		return schema
-	}
-	return files
-}
+func Schema() fs.FS { return sqlsaver.Files(schema) }
 
 // Open opens the saver in the database that dsn names, user:password@tcp(host:3306)/database, as
 // github.com/go-sql-driver/mysql reads it. The saver is to be closed. The error says what is wrong with the DSN, the

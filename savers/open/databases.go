@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
 	goredis "github.com/redis/go-redis/v9"
@@ -36,20 +37,25 @@ func openSQLite(_ context.Context, s *settings) (checkpoint.Saver, error) {
 	return opened(sqlite.Open(path, opts...))
 }
 
-func openMySQL(ctx context.Context, s *settings) (checkpoint.Saver, error) {
-	var opts []mysql.Option
+// tables returns the options that savers on a server's tables have alike.
+func tables[O any](s *settings, verify func() O, conns func(int) O, patience func(time.Duration) O, readable func() O) (opts []O) {
 	if s.one("schema", "create", "verify") == "verify" {
-		opts = append(opts, mysql.VerifySchema())
+		opts = append(opts, verify())
 	}
 	if n := s.number("max_conns", 16); n > 0 {
-		opts = append(opts, mysql.MaxConns(int(n)))
+		opts = append(opts, conns(int(n)))
 	}
 	if d := s.duration("patience"); d > 0 {
-		opts = append(opts, mysql.Patience(d))
+		opts = append(opts, patience(d))
 	}
 	if s.yes("readable_state") {
-		opts = append(opts, mysql.ReadableState())
+		opts = append(opts, readable())
 	}
+	return opts
+}
+
+func openMySQL(ctx context.Context, s *settings) (checkpoint.Saver, error) {
+	opts := tables(s, mysql.VerifySchema, mysql.MaxConns, mysql.Patience, mysql.ReadableState)
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -74,19 +80,7 @@ func mysqlDSN(s *settings) string {
 }
 
 func openPostgres(ctx context.Context, s *settings) (checkpoint.Saver, error) {
-	var opts []postgres.Option
-	if s.one("schema", "create", "verify") == "verify" {
-		opts = append(opts, postgres.VerifySchema())
-	}
-	if n := s.number("max_conns", 16); n > 0 {
-		opts = append(opts, postgres.MaxConns(int(n)))
-	}
-	if d := s.duration("patience"); d > 0 {
-		opts = append(opts, postgres.Patience(d))
-	}
-	if s.yes("readable_state") {
-		opts = append(opts, postgres.ReadableState())
-	}
+	opts := tables(s, postgres.VerifySchema, postgres.MaxConns, postgres.Patience, postgres.ReadableState)
 	if s.yes("prepare_statements") {
 		opts = append(opts, postgres.PrepareStatements())
 	}

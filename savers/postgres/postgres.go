@@ -78,13 +78,7 @@ var schema embed.FS
 
 // Schema returns the statements that make the tables, one file a version of them, for those who run migrations
 // themselves. Open adds the number of each to graph_schema: so must they.
-func Schema() fs.FS {
-	files, err := fs.Sub(schema, "schema")
-	if err != nil { // the name is a valid one
-		return schema
-	}
-	return files
-}
+func Schema() fs.FS { return sqlsaver.Files(schema) }
 
 // Open opens the saver in the database that url names, postgres://user:password@host:5432/database, or in the form of
 // key=value, as pgx reads it, but for default_query_exec_mode; the tables are in the first schema of search_path. The saver is to be closed. The error

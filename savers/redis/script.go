@@ -87,9 +87,14 @@ func damaged(err error) error {
 
 // call runs a script as one call of the saver.
 func (s *Saver) call(ctx context.Context, what string, script *goredis.Script, keys []string, args ...any) (*reply, error) {
+	return s.asked(ctx, what, func(ctx context.Context) (*reply, error) { return s.run(ctx, script, keys, args...) })
+}
+
+// asked makes one call of the saver, as do does, and returns what the server answered.
+func (s *Saver) asked(ctx context.Context, what string, ask func(ctx context.Context) (*reply, error)) (*reply, error) {
 	got := make(chan *reply, 1)
 	err := s.do(ctx, what, func(ctx context.Context) error {
-		r, err := s.run(ctx, script, keys, args...)
+		r, err := ask(ctx)
 		if err == nil {
 			got <- r
 		}

@@ -40,18 +40,9 @@ func (s *Saver) opening(ctx context.Context, a *checkpoint.Append) (*reply, erro
 		return nil, err
 	}
 	args, index := s.appendArgs(a, uid), indexArgs(a.Thread, uid, s.takeOver())
-	key, got := s.key(a.Thread), make(chan *reply, 1)
-	err = s.do(ctx, "append", func(ctx context.Context) error {
-		r, err := s.both(ctx, index, args, s.script.append, key)
-		if err == nil {
-			got <- r
-		}
-		return err
+	return s.asked(ctx, "append", func(ctx context.Context) (*reply, error) {
+		return s.both(ctx, index, args, s.script.append, s.key(a.Thread))
 	})
-	if err != nil {
-		return nil, err
-	}
-	return <-got, nil
 }
 
 // appendArgs returns the arguments of append.lua; uid is of this call, when it opens.

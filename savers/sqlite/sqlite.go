@@ -78,13 +78,7 @@ func ReadableState() Option { return func(o *options) { o.readable = true } }
 var schema embed.FS
 
 // Schema returns the statements that make the tables, one file a version of them.
-func Schema() fs.FS {
-	files, err := fs.Sub(schema, "schema")
-	if err != nil { // the name is a valid one
-		return schema
-	}
-	return files
-}
+func Schema() fs.FS { return sqlsaver.Files(schema) }
 
 // Open opens the saver in the file at path, which is made when it does not exist; its folder must. The saver is to be
 // closed. The error says what is wrong with the file or an option.

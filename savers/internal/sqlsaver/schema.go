@@ -2,6 +2,7 @@ package sqlsaver
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,6 +26,15 @@ func tables() []string {
 	return []string{
 		"graph_state", "graph_write", "graph_checkpoint", "graph_line", "graph_log", "graph_version", "graph_thread", "graph_schema",
 	}
+}
+
+// Files returns what Migrate takes of what a saver embeds: the folder schema.
+func Files(embedded embed.FS) fs.FS {
+	files, err := fs.Sub(embedded, "schema")
+	if err != nil { // the name is a valid one
+		return embedded
+	}
+	return files
 }
 
 // Migrate brings a database's tables to the newest version. files has a file of statements for each version, in order,
