@@ -3,12 +3,14 @@ package graph_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
+	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
 // escalating is a graph over work whose last node has its parent do next.
@@ -183,4 +185,108 @@ func TestParentInCompile(t *testing.T) {
 		`node "node": Targets is for subgraphs; use RoutingNode, or Route`,
 		`node "node": Remember is for subgraphs over a state of their own`,
 	})
+}
+
+// busy is a graph of which much is under way when the node sub chooses what runs next: a deferred node, a race that sub is in, a
+// join that waits for that, and a longer branch. What sub chooses leads to another race, and to the deferred node. The rival of
+// sub is declared before it, and wins, or after it.
+func busy(l *ledger, rivalFirst bool, sub func(b *graph.Builder[work, update], next func() graph.Next)) *graph.Builder[work, update] {
+	b := newWork()
+	worker := graph.TaskNode(b, "worker", func(ctx context.Context, s work, d teststate.Doc) (update, error) {
+		return step(l, "work "+d.Name)(ctx, s)
+	})
+	nodes := func(ids ...graph.ID) {
+		for _, id := range ids {
+			b.Node(id, step(l, string(id)))
+		}
+	}
+	nodes("begin", "long")
+	if rivalFirst {
+		nodes("rival")
+	}
+	sub(b, func() graph.Next {
+		n := graph.To("x", "y", "last")
+		n.Add(worker.Send(teststate.Doc{Name: "one"}))
+		n.Add(worker.Send(teststate.Doc{Name: "two"}))
+		return n
+	})
+	if !rivalFirst {
+		nodes("rival")
+	}
+	nodes("won", "longer", "both", "x", "y", "first")
+	b.Node("last", step(l, "last"), graph.Deferred())
+	b.Edge(graph.Start, "begin")
+	for _, id := range []graph.ID{"long", "sub", "rival", "last"} {
+		b.Edge("begin", id)
+	}
+	b.Edge("long", "longer")
+	b.JoinAny([]graph.ID{"sub", "rival"}, "won")
+	b.Join([]graph.ID{"longer", "won"}, "both")
+	b.JoinAny([]graph.ID{"x", "y"}, "first")
+	for _, id := range []graph.ID{"both", "first", "worker", "last"} {
+		b.Edge(id, graph.End)
+	}
+	return b
+}
+
+// busyTargets are what sub may choose.
+var busyTargets = []graph.ID{"x", "y", "last", "worker", graph.End}
+
+// asNode makes sub a node, asSame and asOwn subgraphs, so many deep.
+func asNode(b *graph.Builder[work, update], next func() graph.Next) {
+	b.RoutingNode("sub", func(context.Context, work) (update, graph.Next, error) { return logged("a", "up"), next(), nil }, busyTargets)
+}
+
+func asSame(t *testing.T, l *ledger, depth int) func(*graph.Builder[work, update], func() graph.Next) {
+	t.Helper()
+	return func(b *graph.Builder[work, update], next func() graph.Next) {
+		child := escalating(t, l, func() graph.Next {
+			n := next()
+			for range depth {
+				n = graph.ToParent(n)
+			}
+			return n
+		})
+		for range depth {
+			m := newWork()
+			m.Subgraph("deep", child, graph.Targets(graph.Parent))
+			m.Edge(graph.Start, "deep")
+			child = compile(t, m, graph.Nested())
+		}
+		b.Subgraph("sub", child, graph.Targets(busyTargets...))
+	}
+}
+
+func asOwn(t *testing.T) func(*graph.Builder[work, update], func() graph.Next) {
+	t.Helper()
+	return func(b *graph.Builder[work, update], next func() graph.Next) {
+		inner := pairs(nil, "a", "up")
+		inner.Route("up", func(context.Context, pair) (graph.Next, error) { return graph.ToParent(next()), nil }, graph.Parent)
+		graph.Subgraph(b, "sub", compilePair(t, inner), toPair,
+			func(_ context.Context, _ work, p pair) (update, error) { return logged(p.Bar...), nil }, graph.Targets(busyTargets...))
+	}
+}
+
+// TestASubgraphSendsABusyParentOn: as a node in its place would.
+func TestASubgraphSendsABusyParentOn(t *testing.T) {
+	for _, rivalFirst := range []bool{false, true} {
+		want := done(t, graph.Finished)(travelOf(t, busy(nil, rivalFirst, asNode), memory.New())).State.Log
+		if chose := slices.Contains(want, "work two"); chose == rivalFirst {
+			t.Fatalf("as a node it comes to %q", want)
+		}
+		for name, d := range durabilities {
+			for kind, sub := range map[string]func(*ledger) func(*graph.Builder[work, update], func() graph.Next){
+				"same":       func(l *ledger) func(*graph.Builder[work, update], func() graph.Next) { return asSame(t, l, 0) },
+				"same, deep": func(l *ledger) func(*graph.Builder[work, update], func() graph.Next) { return asSame(t, l, 1) },
+				"own":        func(*ledger) func(*graph.Builder[work, update], func() graph.Next) { return asOwn(t) },
+			} {
+				t.Run(fmt.Sprintf("%s, %s, rival first %t", name, kind, rivalFirst), func(t *testing.T) {
+					t.Parallel()
+					everyCrashPoint(t, func(s checkpoint.Saver, l *ledger) (result, error) {
+						return travelOf(t, busy(l, rivalFirst, sub(l)), s, d)
+					}, func(what string, res result) { same(t, what, res.State.Log, want) })
+				})
+			}
+		}
+	}
 }
