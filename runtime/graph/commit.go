@@ -316,7 +316,7 @@ func (r *run[S, U]) recall() error {
 			continue
 		}
 		if err := r.readResult(sl, payload); err != nil {
-			return r.changed(err, "the stored result of node %q", string(r.g.nodes[sl.node].id))
+			return r.resultChanged(err, "the stored result of node %q", string(r.g.nodes[sl.node].id))
 		}
 		sl.progress, sl.stored = succeeded, true
 		r.finish(i)

@@ -225,7 +225,7 @@ func (r *run[S, U]) collect(c *checkpoint.Chain, parts map[string][]byte) (anew 
 	for step := from + 1; step <= last.Step; step++ {
 		changes, err := r.readChanges(parts[strconv.Itoa(step)])
 		if err != nil {
-			return false, r.changed(err, "what a subgraph changed in step %d", step)
+			return false, r.resultChanged(err, "what a subgraph changed in step %d", step)
 		}
 		r.changes = append(r.changes, changes...)
 	}

@@ -139,6 +139,15 @@ func (r *run[S, U]) changed(err error, what string, args ...any) error {
 	return decodeError(r.g.name, r.thread, err, fmt.Sprintf(what, args...))
 }
 
+// resultChanged is changed for a stored update, whose fields cannot be dropped one by one.
+func (r *run[S, U]) resultChanged(err error, what string, args ...any) error {
+	if errors.Is(err, wire.ErrUnknownField) {
+		return fmt.Errorf("%s: "+what+": %w: %w; use the code that wrote it, or graph.Rerun to have the node of the thread run anew",
+			append(append([]any{where(r.g.name, r.thread, -1)}, args...), ErrGraphChanged, err)...)
+	}
+	return r.changed(err, what, args...)
+}
+
 func decodeError(graph, thread string, err error, what string) error {
 	if errors.Is(err, wire.ErrUnknownField) {
 		return fmt.Errorf("%s: %s: %w: %w; use the code that wrote it, or graph.DropUnknown to lose it", where(graph, thread, -1), what, ErrGraphChanged, err)

@@ -4,10 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
+	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/savers/memory"
 	ref "github.com/graphgen-go/graphgen/testdata/golden/reference"
 )
@@ -77,4 +81,187 @@ func TestSubgraphsDropWhatTheirParentDrops(t *testing.T) {
 	same(t, "inside", in.State.Messages, []ref.Message{{ID: "1"}})
 	res := done(t, graph.Finished)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"1 "})
+}
+
+// TestSubgraphsOverTheSameStateDropWhatTheirParentDrops: what a subgraph dropped of its own copy is still there in the state around it.
+func TestSubgraphsOverTheSameStateDropWhatTheirParentDrops(t *testing.T) {
+	var seen []ref.Message
+	node := func(s ref.Everything) (u ref.EverythingUpdate, err error) {
+		seen = s.Messages
+		return u, nil
+	}
+	inner := graph.New("inner", ref.EverythingSchema)
+	inner.Node("a", func(_ context.Context, s ref.Everything) (ref.EverythingUpdate, error) { return node(s) })
+	inner.Node("b", func(_ context.Context, s ref.Everything) (ref.EverythingUpdate, error) { return node(s) })
+	inner.Edge(graph.Start, "a")
+	inner.Edge("a", "b")
+	inner.Edge("b", graph.End)
+	child, err := inner.Compile(graph.Nested(), graph.InterruptBefore("b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := func(s checkpoint.Saver, opts ...graph.Option) graph.Thread[ref.Everything, ref.EverythingUpdate] {
+		b := graph.New("outer", ref.EverythingSchema)
+		b.Subgraph("sub", child)
+		b.Edge(graph.Start, "sub")
+		b.Edge("sub", graph.End)
+		app, err := b.Compile(append(opts, graph.Saver(s))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return app.Thread("t")
+	}
+	for name, d := range durabilities {
+		s := memory.New()
+		var in ref.EverythingUpdate
+		in.Messages.Upsert(ref.Message{ID: "1", Role: "user"})
+		if _, err := on(s, d).Invoke(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := on(newer{s}, d).Resume(t.Context()); !errors.Is(err, graph.ErrGraphChanged) {
+			t.Fatalf("%s: got %v, want ErrGraphChanged", name, err)
+		}
+		res, err := on(newer{s}, d, graph.DropUnknown()).Resume(t.Context())
+		if err != nil || res.Status != graph.Finished {
+			t.Fatalf("%s: got %s, %v; want it finished", name, res.Status, err)
+		}
+		same(t, name+": seen in the subgraph", seen, []ref.Message{{ID: "1"}})
+		same(t, name+": in the state around it", res.State.Messages, []ref.Message{{ID: "1", Role: "user"}})
+	}
+}
+
+// release is a graph as two releases of the code have it: over Pair, and over WiderPair, which has a field more. A subgraph of a,
+// b and c over the same state is between begin and end, and stops before b and before c. What a node changes says does.
+func release[S, U any](t *testing.T, schema *state.Schema[S, U], does func(node graph.ID, s S) U, s checkpoint.Saver, opts ...graph.Option) graph.Thread[S, U] {
+	t.Helper()
+	chain := func(b *graph.Builder[S, U], ids ...graph.ID) *graph.Builder[S, U] {
+		from := graph.Start
+		for _, id := range ids {
+			if id != "sub" {
+				b.Node(id, func(_ context.Context, s S) (U, error) { return does(id, s), nil })
+			}
+			b.Edge(from, id)
+			from = id
+		}
+		b.Edge(from, graph.End)
+		return b
+	}
+	child, err := chain(graph.New("inner", schema), "a", "b", "c").Compile(graph.Nested(), graph.InterruptBefore("b", "c"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := graph.New("outer", schema)
+	b.Subgraph("sub", child)
+	app, err := chain(b, "begin", "sub", "end").Compile(append(opts, graph.Saver(s))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return app.Thread("t")
+}
+
+// older and wider are the thread t of the two releases. With more the later one's node of that name writes the field that the
+// earlier one does not have; c says what it sees of it.
+func older(t *testing.T, s checkpoint.Saver, opts ...graph.Option) graph.Thread[pair, pairUpdate] {
+	t.Helper()
+	return release(t, teststate.PairSchema, func(node graph.ID, _ pair) pairUpdate { return pairUpdate{Bar: state.Append(string(node))} }, s, opts...)
+}
+
+func wider(t *testing.T, s checkpoint.Saver, more graph.ID, opts ...graph.Option) graph.Thread[teststate.WiderPair, teststate.WiderPairUpdate] {
+	t.Helper()
+	return release(t, teststate.WiderPairSchema, func(node graph.ID, s teststate.WiderPair) (u teststate.WiderPairUpdate) {
+		u.Bar.Append(string(node))
+		switch node {
+		case "begin", more:
+			u.More.Append("of " + string(node))
+		case "c":
+			u.Bar.Append(fmt.Sprint("saw ", s.More))
+		}
+		return u
+	}, s, opts...)
+}
+
+// TestASubgraphCarriesFieldsThatTheCodeDoesNotHave has releases take turns in a subgraph over the same state.
+func TestASubgraphCarriesFieldsThatTheCodeDoesNotHave(t *testing.T) {
+	for name, d := range durabilities {
+		for _, drop := range []bool{false, true} { // which is of nested fields
+			what := fmt.Sprint(name, ", nested ones dropped ", drop)
+			opts := []graph.Option{d}
+			if drop {
+				opts = append(opts, graph.DropUnknown())
+			}
+			s := memory.New()
+			if _, err := wider(t, s, "", d).Invoke(t.Context(), teststate.WiderPairUpdate{}); err != nil {
+				t.Fatal(err)
+			}
+			res, err := older(t, s, opts...).Resume(t.Context())
+			if err != nil || res.Status != graph.Paused {
+				t.Fatalf("%s: got %s, %v; want it to stop before c", what, res.Status, err)
+			}
+			last, err := wider(t, s, "", d).Resume(t.Context())
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			want := teststate.WiderPair{Bar: []string{"begin", "a", "b", "c", "saw [of begin]", "end"}, More: []string{"of begin"}}
+			same(t, what, last.State, want)
+
+			s = memory.New()
+			if _, err := wider(t, s, "", d).Invoke(t.Context(), teststate.WiderPairUpdate{}); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if res, err = older(t, s, opts...).Resume(t.Context()); err != nil {
+					t.Fatalf("%s: %v", what, err)
+				}
+			}
+			same(t, what+": status", res.Status, graph.Finished)
+			snap, err := wider(t, s, "", d).State(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			want.Bar = []string{"begin", "a", "b", "c", "end"}
+			same(t, what+": what the older release came to", snap.State, want)
+		}
+	}
+}
+
+// TestWhatASubgraphChangedThatTheCodeDoesNotHave: a change of such a field cannot be merged, so the code that has it goes on, or the
+// subgraph begins anew.
+func TestWhatASubgraphChangedThatTheCodeDoesNotHave(t *testing.T) {
+	for name, d := range durabilities {
+		s := memory.New()
+		if _, err := wider(t, s, "a", d).Invoke(t.Context(), teststate.WiderPairUpdate{}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := older(t, s, d, graph.DropUnknown()).Resume(t.Context())
+		if !errors.Is(err, graph.ErrGraphChanged) || !strings.Contains(err.Error(), "More") || !strings.Contains(err.Error(), "graph.Rerun") {
+			t.Fatalf("%s: got %v, want ErrGraphChanged that names More and Rerun", name, err)
+		}
+		if err := checkpoint.Copy(t.Context(), s, "t", 0, s, "copy"); err != nil {
+			t.Fatal(err)
+		}
+		var last graph.Result[teststate.WiderPair]
+		for _, want := range []graph.Status{graph.Paused, graph.Finished} { // the stop before b was let pass, though in vain
+			if last, err = wider(t, s, "a", d).Resume(t.Context()); err != nil || last.Status != want {
+				t.Fatalf("%s: got %s, %v; want it %s", name, last.Status, err, want)
+			}
+		}
+		same(t, name, last.State, teststate.WiderPair{
+			Bar:  []string{"begin", "a", "b", "c", "saw [of begin of a]", "end"},
+			More: []string{"of begin", "of a"},
+		})
+		if err := s.Delete(t.Context(), "t"); err != nil {
+			t.Fatal(err)
+		}
+		if err := checkpoint.Copy(t.Context(), s, "copy", 0, s, "t"); err != nil {
+			t.Fatal(err)
+		}
+		res, err := older(t, s, d).Resume(t.Context(), graph.Rerun("sub"))
+		for err == nil && res.Status == graph.Paused {
+			res, err = older(t, s, d).Resume(t.Context())
+		}
+		if err != nil {
+			t.Fatalf("%s: begun anew: %v", name, err)
+		}
+		same(t, name+": begun anew", res.State.Bar, []string{"begin", "a", "b", "c", "end"})
+	}
 }

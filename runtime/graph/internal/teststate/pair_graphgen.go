@@ -769,6 +769,222 @@ func graphgenNewerPairDecodeUpdate(b []byte, u *NewerPairUpdate) error {
 	return state.UpdateError(&r)
 }
 
+// WiderPairUpdate is what a node changes of WiderPair: each field says what becomes of the field of that name.
+// The zero WiderPairUpdate changes nothing.
+type WiderPairUpdate struct {
+	Foo  state.Value[string]
+	Bar  state.List[string]
+	More state.List[string]
+}
+
+// String prints what u changes.
+func (u WiderPairUpdate) String() string {
+	return state.FormatUpdate("WiderPairUpdate", graphgenWiderPairWrites(&u)...)
+}
+
+// Equal reports whether u and v change the same in the same way.
+func (u WiderPairUpdate) Equal(v WiderPairUpdate) bool {
+	f := &graphgenWiderPairFields
+	return f.Foo.EqualUpdate(&u.Foo, &v.Foo) &&
+		f.Bar.EqualUpdate(&u.Bar, &v.Bar) &&
+		f.More.EqualUpdate(&u.More, &v.More)
+}
+
+// WiderPairDiff is how two values of WiderPair differ: each field says how the field of that name does.
+// The zero WiderPairDiff says that they do not.
+type WiderPairDiff struct {
+	Foo  state.Change[string]
+	Bar  state.ListChange[string]
+	More state.ListChange[string]
+}
+
+// WiderPairDiffOf returns what became of before in after, with which it shares memory.
+func WiderPairDiffOf(before, after WiderPair) WiderPairDiff {
+	var d WiderPairDiff
+	if before.Foo != after.Foo {
+		d.Foo = state.Changed(before.Foo, after.Foo)
+	}
+	if !wire.SameSlice(before.Bar, after.Bar) {
+		d.Bar = graphgenWiderPairFields.Bar.Diff(before.Bar, after.Bar)
+	}
+	if !wire.SameSlice(before.More, after.More) {
+		d.More = graphgenWiderPairFields.More.Diff(before.More, after.More)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d WiderPairDiff) IsZero() bool {
+	return graphgenWiderPairChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d WiderPairDiff) Changes() []state.FieldChange {
+	return graphgenWiderPairChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d WiderPairDiff) String() string {
+	return state.FormatDiff(graphgenWiderPairChanges(&d))
+}
+
+func graphgenWiderPairChanges(d *WiderPairDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Foo", Change: &d.Foo},
+		state.FieldChange{Field: "Bar", Change: &d.Bar},
+		state.FieldChange{Field: "More", Change: &d.More},
+	)
+}
+
+// WiderPairSchema is what a graph needs to know of WiderPair: graph.New(name, WiderPairSchema).
+var WiderPairSchema = &state.Schema[WiderPair, WiderPairUpdate]{
+	Name:        "WiderPair",
+	Fingerprint: 0x45d6b915a85c97d6,
+	Fields: []state.Field{
+		graphgenWiderPairFields.Foo.Field,
+		graphgenWiderPairFields.Bar.Field,
+		graphgenWiderPairFields.More.Field,
+	},
+	New:          graphgenWiderPairNew,
+	Clone:        graphgenWiderPairClone,
+	Equal:        graphgenWiderPairEqual,
+	Changed:      graphgenWiderPairChanged,
+	Writes:       graphgenWiderPairWrites,
+	AppendUpdate: graphgenWiderPairAppendUpdate,
+	DecodeUpdate: graphgenWiderPairDecodeUpdate,
+}
+
+// If this does not compile, WiderPair has changed since graphgen ran: run go generate.
+var _ = struct {
+	Foo  string
+	Bar  []string
+	More []string
+}(WiderPair{})
+
+// graphgenWiderPairFields says how each field of WiderPair is merged and stored. It is never written to.
+var graphgenWiderPairFields = struct {
+	Foo  state.ValueField[string]
+	Bar  state.ListField[string]
+	More state.ListField[string]
+}{
+	Foo: state.ValueField[string]{
+		Field: state.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "string"},
+		Codec: state.Str[string]{},
+	},
+	Bar: state.ListField[string]{
+		Field: state.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
+		Elem:  state.Str[string]{},
+	},
+	More: state.ListField[string]{
+		Field: state.Field{Name: "More", Wire: "More", Reducer: "append", Type: "[]string"},
+		Elem:  state.Str[string]{},
+	},
+}
+
+// graphgenWiderPair is the WiderPair of one run.
+type graphgenWiderPair struct {
+	state.Core
+	s WiderPair
+	f struct {
+		Foo  state.ValueCell[string]
+		Bar  state.ListCell[string]
+		More state.ListCell[string]
+	}
+}
+
+// graphgenWiderPairNew binds the fields in order of their wire names.
+func graphgenWiderPairNew(opts state.Options) state.Live[WiderPair, WiderPairUpdate] {
+	l := new(graphgenWiderPair)
+	f := &graphgenWiderPairFields
+	l.Init("WiderPair", opts, 3)
+	l.f.Bar.Bind(&l.Core, &f.Bar, &l.s.Bar)
+	l.f.Foo.Bind(&l.Core, &f.Foo, &l.s.Foo)
+	l.f.More.Bind(&l.Core, &f.More, &l.s.More)
+	return l
+}
+
+// View returns the state with its slices clipped.
+func (l *graphgenWiderPair) View() WiderPair {
+	s := l.s
+	s.Bar = slices.Clip(s.Bar)
+	s.More = slices.Clip(s.More)
+	return s
+}
+
+// Load replaces the state by s.
+func (l *graphgenWiderPair) Load(s WiderPair) {
+	l.s = s
+	l.Adopt()
+}
+
+// Merge applies u.
+func (l *graphgenWiderPair) Merge(task int, u *WiderPairUpdate) error {
+	l.Begin(task)
+	if !u.Foo.IsZero() {
+		l.f.Foo.Merge(&u.Foo)
+	}
+	if !u.Bar.IsZero() {
+		l.f.Bar.Merge(&u.Bar)
+	}
+	if !u.More.IsZero() {
+		l.f.More.Merge(&u.More)
+	}
+	return l.End()
+}
+
+func graphgenWiderPairClone(s WiderPair) WiderPair {
+	s.Bar = slices.Clone(s.Bar)
+	s.More = slices.Clone(s.More)
+	return s
+}
+
+func graphgenWiderPairEqual(a, b WiderPair) bool {
+	return a.Foo == b.Foo &&
+		wire.SameSlice(a.Bar, b.Bar) &&
+		wire.SameSlice(a.More, b.More)
+}
+
+func graphgenWiderPairChanged(a, b WiderPair) []string {
+	d := WiderPairDiffOf(a, b)
+	return state.FieldNames(graphgenWiderPairChanges(&d))
+}
+
+func graphgenWiderPairWrites(u *WiderPairUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Foo", Change: &u.Foo},
+		state.FieldChange{Field: "Bar", Change: &u.Bar},
+		state.FieldChange{Field: "More", Change: &u.More},
+	)
+}
+
+func graphgenWiderPairAppendUpdate(b []byte, u *WiderPairUpdate) ([]byte, error) {
+	w := state.NewUpdateWriter(b)
+	f := &graphgenWiderPairFields
+	f.Foo.AppendUpdate(&w, &u.Foo)
+	f.Bar.AppendUpdate(&w, &u.Bar)
+	f.More.AppendUpdate(&w, &u.More)
+	return w.End()
+}
+
+func graphgenWiderPairDecodeUpdate(b []byte, u *WiderPairUpdate) error {
+	*u = WiderPairUpdate{}
+	r := wire.NewReader("WiderPairUpdate", b)
+	f := &graphgenWiderPairFields
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Foo":
+			f.Foo.ReadUpdate(&r, &u.Foo)
+		case "Bar":
+			f.Bar.ReadUpdate(&r, &u.Bar)
+		case "More":
+			f.More.ReadUpdate(&r, &u.More)
+		default:
+			r.Unknown(key)
+		}
+	}
+	return state.UpdateError(&r)
+}
+
 // graphgenCodecSliceOfString is the codec of []string.
 type graphgenCodecSliceOfString struct{}
 

@@ -3,7 +3,7 @@ package teststate
 
 import "slices"
 
-//go:generate go tool graphgen -type=Pair,Work,Doc,NewerDoc,NewerPair
+//go:generate go tool graphgen -type=Pair,Work,Doc,NewerDoc,NewerPair,WiderPair
 
 // Pair is the state of the example that every account of checkpoints begins with.
 type Pair struct {
@@ -48,4 +48,11 @@ type NewerDoc struct {
 type NewerPair struct {
 	Foo int8
 	Bar []string `graph:"append"`
+}
+
+// WiderPair is a Pair of a later release, with a field that the others carry along.
+type WiderPair struct {
+	Foo  string
+	Bar  []string `graph:"append"`
+	More []string `graph:"append"`
 }
