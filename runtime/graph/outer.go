@@ -45,7 +45,7 @@ func (r *run[S, U]) lineOf(key string) (line checkpoint.ID, err error) {
 // outer is what a subgraph's run has to tell the graph that it is in.
 type outer struct {
 	part        checkpoint.Write // what every part begins with
-	stored      bool             // the record that parts belong to is stored
+	stored      bool             // of an OnExit run: the record that parts belong to is stored
 	dropUnknown bool             // as that graph says
 
 	next  Next               // where it sends that graph; zero for nowhere

@@ -199,7 +199,8 @@ func newChild[S, U, CS, CU any](ctx context.Context, r *run[S, U], sl *slot[U], 
 	if r.log != nil {
 		key := r.slotKey(sl)
 		c.ns = childNamespace(r.ns, key)
-		c.outer.stored = r.held == nil && len(r.log.first) == 0
+		// Without OnExit siblings of the call may be on their way to the storage, and the beginning of r with them.
+		c.outer.stored = r.opt.durability == OnExit && r.held == nil && len(r.log.first) == 0
 		c.outer.part = checkpoint.Write{Namespace: r.ns, Base: r.base, Task: key, Kind: checkpoint.Result}
 		c.log, c.line.id = r.log.child(c.ns), r.line.id
 		c.resumed = r.resumed || sl.attempt > 1

@@ -500,6 +500,24 @@ func TestWhatASubgraphThatBeganAnewAskedBefore(t *testing.T) {
 	}
 }
 
+// TestASubgraphBeginsWhileItsSiblingsAreStored, in a subgraph whose own beginning is stored with the first of them. What there is
+// to see, the race detector sees.
+func TestASubgraphBeginsWhileItsSiblingsAreStored(t *testing.T) {
+	for name, d := range durabilities {
+		middle := newWork()
+		middle.Node("a", say("a"))
+		graph.Subgraph(middle, "deep", compilePair(t, pairs(nil, "x", "y")), toPair, fromPair)
+		middle.Node("b", say("b"))
+		for _, id := range []graph.ID{"a", "deep", "b"} {
+			middle.Edge(graph.Start, id)
+			middle.Edge(id, graph.End)
+		}
+		th, _ := newThread(t, only(compile(t, middle, graph.Nested(), graph.Concurrency(1))), d)
+		res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		same(t, name, res.State.Log, []string{"a", "given 0 0 x+y", "b"})
+	}
+}
+
 // TestASubgraphThatBeganAnewInVainAsksTheSame: a run has a subgraph begin anew and dies, when what is deeper in it has asked
 // already. The next run has it begin anew again, and that question is its own.
 func TestASubgraphThatBeganAnewInVainAsksTheSame(t *testing.T) {
