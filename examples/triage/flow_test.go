@@ -153,7 +153,7 @@ func TestBothSourcesAnswerInOneSuperstep(t *testing.T) {
 		steps = append(steps, join(snap.Next))
 	}
 	slices.Reverse(steps)
-	want := []string{string(graph.Start), "parse", "classify", "policy, customer", "assess", "draft", "check", "draft", "check", "refund"}
+	want := []string{graph.Start.String(), "parse", "classify", "policy, customer", "assess", "draft", "check", "draft", "check", "refund"}
 	if !slices.Equal(steps, want) {
 		t.Errorf("what was due, step by step:\n got %q\nwant %q", steps, want)
 	}

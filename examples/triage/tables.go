@@ -146,7 +146,7 @@ func writeCheckpoint(w io.Writer, snap graph.Snapshot[State]) {
 func join[T ~string](words []T) string {
 	s := make([]string, len(words))
 	for i, w := range words {
-		s[i] = string(w)
+		s[i] = fmt.Sprint(w) // an ID of a node as people read it
 	}
 	return strings.Join(s, ", ")
 }

@@ -8,10 +8,15 @@ import (
 
 // Errors that every saver returns, wrapped; test with errors.Is.
 var (
+	// ErrConflict: a write that builds on what is no longer so, or on a thread that another run holds. Nothing was stored. A
+	// *ConflictError or *BusyError says what stood against it.
 	ErrConflict = errors.New("the thread has moved on")
+	// ErrNotFound: a thread, version or checkpoint that does not exist.
 	ErrNotFound = errors.New("not found")
-	ErrClosed   = errors.New("the saver is closed")
-	ErrDamaged  = errors.New("stored data is damaged")
+	// ErrClosed: a call after Close.
+	ErrClosed = errors.New("the saver is closed")
+	// ErrDamaged: stored bytes that are not what was stored. What they belong to is neither read nor changed.
+	ErrDamaged = errors.New("stored data is damaged")
 )
 
 // ConflictError is a refused write: nothing was stored. It is ErrConflict.
