@@ -284,6 +284,7 @@ func Deferred() NodeOption { return nodeOption(func(o *nodeOptions) { o.defers =
 
 // Was names ids that the node had: threads that wait at one of them go on here, with the results, questions and keys that
 // their tasks have. Keep a former id listed as long as such threads may exist.
+// Snapshots name nodes as they were stored.
 func Was(ids ...ID) NodeOption {
 	return nodeOption(func(o *nodeOptions) { o.was = append(o.was, ids...) })
 }

@@ -149,11 +149,15 @@ func (r *run[S, U]) resultChanged(err error, what string, args ...any) error {
 }
 
 func decodeError(graph, thread string, err error, what string) error {
+	var at *wire.Error
+	known := errors.As(err, &at)
+	if known && at.Kind == wire.Unknown && at.Want != "" { // a member of a union, which cannot be left out
+		return fmt.Errorf("%s: %s: %w: %w; use the code that wrote it, or keep a member of that name", where(graph, thread, -1), what, ErrGraphChanged, err)
+	}
 	if errors.Is(err, wire.ErrUnknownField) {
 		return fmt.Errorf("%s: %s: %w: %w; use the code that wrote it, or graph.DropUnknown to lose it", where(graph, thread, -1), what, ErrGraphChanged, err)
 	}
-	var at *wire.Error
-	if errors.As(err, &at) && (at.Kind == wire.Mismatch || at.Kind == wire.Range) {
+	if known && (at.Kind == wire.Mismatch || at.Kind == wire.Range) {
 		return fmt.Errorf("%s: %s: %w: %w; use the code that wrote it, or let the state's Migrate read old fields, or Rerun drop old results", where(graph, thread, -1), what, ErrGraphChanged, err)
 	}
 	return fmt.Errorf("%s: %s: %w", where(graph, thread, -1), what, err)

@@ -783,6 +783,39 @@ func TestAStateThatTheCodeCannotReadSaysWhatToDo(t *testing.T) {
 	}
 }
 
+func TestAMemberOfAUnionThatIsGone(t *testing.T) {
+	s := memory.New()
+	older := graph.New("mixed", teststate.MixedSchema)
+	older.Node("a", func(context.Context, teststate.Mixed) (teststate.MixedUpdate, error) {
+		return teststate.MixedUpdate{Parts: state.Append[teststate.Part](&teststate.Doc{Name: "d"}, &teststate.Note{Text: "n"})}, nil
+	})
+	older.Edge(graph.Start, "a")
+	older.Edge("a", graph.End)
+	app, err := older.Compile(graph.Saver(s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := app.Thread("t").Invoke(t.Context(), teststate.MixedUpdate{}); err != nil {
+		t.Fatal(err)
+	}
+	newer := graph.New("mixed", teststate.NewerMixedSchema)
+	newer.Node("a", func(context.Context, teststate.NewerMixed) (teststate.NewerMixedUpdate, error) {
+		return teststate.NewerMixedUpdate{}, nil
+	})
+	newer.Edge(graph.Start, "a")
+	newer.Edge("a", graph.End)
+	for name, opts := range map[string][]graph.Option{"as it is": nil, "dropping what is unknown": {graph.DropUnknown()}} {
+		changed, err := newer.Compile(append(opts, graph.Saver(s))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = changed.Thread("t").State(t.Context())
+		if !errors.Is(err, graph.ErrGraphChanged) || !strings.Contains(err.Error(), `"Note"`) || !strings.Contains(err.Error(), "keep a member") {
+			t.Errorf("%s: got %v, want an ErrGraphChanged that names Note and what to do", name, err)
+		}
+	}
+}
+
 func TestAGraphThatChanged(t *testing.T) {
 	th, s := newThread(t, chain("a", "b"), graph.InterruptBefore("b"))
 	done(t, graph.Paused)(th.Invoke(t.Context(), input))

@@ -985,6 +985,338 @@ func graphgenWiderPairDecodeUpdate(b []byte, u *WiderPairUpdate) error {
 	return state.UpdateError(&r)
 }
 
+// MixedUpdate is what a node changes of Mixed: each field says what becomes of the field of that name.
+// The zero MixedUpdate changes nothing.
+type MixedUpdate struct {
+	Parts state.List[Part]
+}
+
+// String prints what u changes.
+func (u MixedUpdate) String() string {
+	return state.FormatUpdate("MixedUpdate", graphgenMixedWrites(&u)...)
+}
+
+// Equal reports whether u and v change the same in the same way.
+func (u MixedUpdate) Equal(v MixedUpdate) bool {
+	f := &graphgenMixedFields
+	return f.Parts.EqualUpdate(&u.Parts, &v.Parts)
+}
+
+// MixedDiff is how two values of Mixed differ: each field says how the field of that name does.
+// The zero MixedDiff says that they do not.
+type MixedDiff struct {
+	Parts state.ListChange[Part]
+}
+
+// MixedDiffOf returns what became of before in after, with which it shares memory.
+func MixedDiffOf(before, after Mixed) MixedDiff {
+	var d MixedDiff
+	if !(graphgenCodecSliceOfPart{}).Equal(&before.Parts, &after.Parts) {
+		d.Parts = graphgenMixedFields.Parts.Diff(before.Parts, after.Parts)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d MixedDiff) IsZero() bool {
+	return graphgenMixedChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d MixedDiff) Changes() []state.FieldChange {
+	return graphgenMixedChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d MixedDiff) String() string {
+	return state.FormatDiff(graphgenMixedChanges(&d))
+}
+
+func graphgenMixedChanges(d *MixedDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Parts", Change: &d.Parts},
+	)
+}
+
+// MixedSchema is what a graph needs to know of Mixed: graph.New(name, MixedSchema).
+var MixedSchema = &state.Schema[Mixed, MixedUpdate]{
+	Name:        "Mixed",
+	Fingerprint: 0x52936d02b2ef0e16,
+	Fields: []state.Field{
+		graphgenMixedFields.Parts.Field,
+	},
+	New:          graphgenMixedNew,
+	Clone:        graphgenMixedClone,
+	Equal:        graphgenMixedEqual,
+	Changed:      graphgenMixedChanged,
+	Writes:       graphgenMixedWrites,
+	AppendUpdate: graphgenMixedAppendUpdate,
+	DecodeUpdate: graphgenMixedDecodeUpdate,
+}
+
+// If this does not compile, Mixed has changed since graphgen ran: run go generate.
+var _ = struct {
+	Parts []Part
+}(Mixed{})
+
+// graphgenMixedFields says how each field of Mixed is merged and stored. It is never written to.
+var graphgenMixedFields = struct {
+	Parts state.ListField[Part]
+}{
+	Parts: state.ListField[Part]{
+		Field: state.Field{Name: "Parts", Wire: "Parts", Reducer: "append", Type: "[]Part"},
+		Elem:  graphgenCodecPart{},
+	},
+}
+
+// graphgenMixed is the Mixed of one run.
+type graphgenMixed struct {
+	state.Core
+	s Mixed
+	f struct {
+		Parts state.ListCell[Part]
+	}
+}
+
+// graphgenMixedNew binds the fields in order of their wire names.
+func graphgenMixedNew(opts state.Options) state.Live[Mixed, MixedUpdate] {
+	l := new(graphgenMixed)
+	f := &graphgenMixedFields
+	l.Init("Mixed", opts, 1)
+	l.f.Parts.Bind(&l.Core, &f.Parts, &l.s.Parts)
+	return l
+}
+
+// View returns the state with its slices clipped.
+func (l *graphgenMixed) View() Mixed {
+	s := l.s
+	s.Parts = slices.Clip(s.Parts)
+	return s
+}
+
+// Load replaces the state by s.
+func (l *graphgenMixed) Load(s Mixed) {
+	l.s = s
+	l.Adopt()
+}
+
+// Merge applies u.
+func (l *graphgenMixed) Merge(task int, u *MixedUpdate) error {
+	l.Begin(task)
+	if !u.Parts.IsZero() {
+		l.f.Parts.Merge(&u.Parts)
+	}
+	return l.End()
+}
+
+func graphgenMixedClone(s Mixed) Mixed {
+	s.Parts = graphgenCodecSliceOfPart{}.Clone(s.Parts)
+	return s
+}
+
+func graphgenMixedEqual(a, b Mixed) bool {
+	return graphgenCodecSliceOfPart{}.Equal(&a.Parts, &b.Parts)
+}
+
+func graphgenMixedChanged(a, b Mixed) []string {
+	d := MixedDiffOf(a, b)
+	return state.FieldNames(graphgenMixedChanges(&d))
+}
+
+func graphgenMixedWrites(u *MixedUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Parts", Change: &u.Parts},
+	)
+}
+
+func graphgenMixedAppendUpdate(b []byte, u *MixedUpdate) ([]byte, error) {
+	w := state.NewUpdateWriter(b)
+	f := &graphgenMixedFields
+	f.Parts.AppendUpdate(&w, &u.Parts)
+	return w.End()
+}
+
+func graphgenMixedDecodeUpdate(b []byte, u *MixedUpdate) error {
+	*u = MixedUpdate{}
+	r := wire.NewReader("MixedUpdate", b)
+	f := &graphgenMixedFields
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Parts":
+			f.Parts.ReadUpdate(&r, &u.Parts)
+		default:
+			r.Unknown(key)
+		}
+	}
+	return state.UpdateError(&r)
+}
+
+// NewerMixedUpdate is what a node changes of NewerMixed: each field says what becomes of the field of that name.
+// The zero NewerMixedUpdate changes nothing.
+type NewerMixedUpdate struct {
+	Parts state.List[NewerPart]
+}
+
+// String prints what u changes.
+func (u NewerMixedUpdate) String() string {
+	return state.FormatUpdate("NewerMixedUpdate", graphgenNewerMixedWrites(&u)...)
+}
+
+// Equal reports whether u and v change the same in the same way.
+func (u NewerMixedUpdate) Equal(v NewerMixedUpdate) bool {
+	f := &graphgenNewerMixedFields
+	return f.Parts.EqualUpdate(&u.Parts, &v.Parts)
+}
+
+// NewerMixedDiff is how two values of NewerMixed differ: each field says how the field of that name does.
+// The zero NewerMixedDiff says that they do not.
+type NewerMixedDiff struct {
+	Parts state.ListChange[NewerPart]
+}
+
+// NewerMixedDiffOf returns what became of before in after, with which it shares memory.
+func NewerMixedDiffOf(before, after NewerMixed) NewerMixedDiff {
+	var d NewerMixedDiff
+	if !(graphgenCodecSliceOfNewerPart{}).Equal(&before.Parts, &after.Parts) {
+		d.Parts = graphgenNewerMixedFields.Parts.Diff(before.Parts, after.Parts)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d NewerMixedDiff) IsZero() bool {
+	return graphgenNewerMixedChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d NewerMixedDiff) Changes() []state.FieldChange {
+	return graphgenNewerMixedChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d NewerMixedDiff) String() string {
+	return state.FormatDiff(graphgenNewerMixedChanges(&d))
+}
+
+func graphgenNewerMixedChanges(d *NewerMixedDiff) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Parts", Change: &d.Parts},
+	)
+}
+
+// NewerMixedSchema is what a graph needs to know of NewerMixed: graph.New(name, NewerMixedSchema).
+var NewerMixedSchema = &state.Schema[NewerMixed, NewerMixedUpdate]{
+	Name:        "NewerMixed",
+	Fingerprint: 0x5f27e0950a38e0c3,
+	Fields: []state.Field{
+		graphgenNewerMixedFields.Parts.Field,
+	},
+	New:          graphgenNewerMixedNew,
+	Clone:        graphgenNewerMixedClone,
+	Equal:        graphgenNewerMixedEqual,
+	Changed:      graphgenNewerMixedChanged,
+	Writes:       graphgenNewerMixedWrites,
+	AppendUpdate: graphgenNewerMixedAppendUpdate,
+	DecodeUpdate: graphgenNewerMixedDecodeUpdate,
+}
+
+// If this does not compile, NewerMixed has changed since graphgen ran: run go generate.
+var _ = struct {
+	Parts []NewerPart
+}(NewerMixed{})
+
+// graphgenNewerMixedFields says how each field of NewerMixed is merged and stored. It is never written to.
+var graphgenNewerMixedFields = struct {
+	Parts state.ListField[NewerPart]
+}{
+	Parts: state.ListField[NewerPart]{
+		Field: state.Field{Name: "Parts", Wire: "Parts", Reducer: "append", Type: "[]NewerPart"},
+		Elem:  graphgenCodecNewerPart{},
+	},
+}
+
+// graphgenNewerMixed is the NewerMixed of one run.
+type graphgenNewerMixed struct {
+	state.Core
+	s NewerMixed
+	f struct {
+		Parts state.ListCell[NewerPart]
+	}
+}
+
+// graphgenNewerMixedNew binds the fields in order of their wire names.
+func graphgenNewerMixedNew(opts state.Options) state.Live[NewerMixed, NewerMixedUpdate] {
+	l := new(graphgenNewerMixed)
+	f := &graphgenNewerMixedFields
+	l.Init("NewerMixed", opts, 1)
+	l.f.Parts.Bind(&l.Core, &f.Parts, &l.s.Parts)
+	return l
+}
+
+// View returns the state with its slices clipped.
+func (l *graphgenNewerMixed) View() NewerMixed {
+	s := l.s
+	s.Parts = slices.Clip(s.Parts)
+	return s
+}
+
+// Load replaces the state by s.
+func (l *graphgenNewerMixed) Load(s NewerMixed) {
+	l.s = s
+	l.Adopt()
+}
+
+// Merge applies u.
+func (l *graphgenNewerMixed) Merge(task int, u *NewerMixedUpdate) error {
+	l.Begin(task)
+	if !u.Parts.IsZero() {
+		l.f.Parts.Merge(&u.Parts)
+	}
+	return l.End()
+}
+
+func graphgenNewerMixedClone(s NewerMixed) NewerMixed {
+	s.Parts = graphgenCodecSliceOfNewerPart{}.Clone(s.Parts)
+	return s
+}
+
+func graphgenNewerMixedEqual(a, b NewerMixed) bool {
+	return graphgenCodecSliceOfNewerPart{}.Equal(&a.Parts, &b.Parts)
+}
+
+func graphgenNewerMixedChanged(a, b NewerMixed) []string {
+	d := NewerMixedDiffOf(a, b)
+	return state.FieldNames(graphgenNewerMixedChanges(&d))
+}
+
+func graphgenNewerMixedWrites(u *NewerMixedUpdate) []state.FieldChange {
+	return state.Changes(
+		state.FieldChange{Field: "Parts", Change: &u.Parts},
+	)
+}
+
+func graphgenNewerMixedAppendUpdate(b []byte, u *NewerMixedUpdate) ([]byte, error) {
+	w := state.NewUpdateWriter(b)
+	f := &graphgenNewerMixedFields
+	f.Parts.AppendUpdate(&w, &u.Parts)
+	return w.End()
+}
+
+func graphgenNewerMixedDecodeUpdate(b []byte, u *NewerMixedUpdate) error {
+	*u = NewerMixedUpdate{}
+	r := wire.NewReader("NewerMixedUpdate", b)
+	f := &graphgenNewerMixedFields
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Parts":
+			f.Parts.ReadUpdate(&r, &u.Parts)
+		default:
+			r.Unknown(key)
+		}
+	}
+	return state.UpdateError(&r)
+}
+
 // graphgenCodecSliceOfString is the codec of []string.
 type graphgenCodecSliceOfString struct{}
 
@@ -1070,6 +1402,16 @@ func (graphgenCodecDoc) Read(r *wire.Reader, v *Doc) {
 	}
 }
 
+func (graphgenCodecDoc) Equal(a, b *Doc) bool {
+	return a.Name == b.Name &&
+		wire.SameSlice(a.Pages, b.Pages)
+}
+
+func (graphgenCodecDoc) Clone(v Doc) Doc {
+	v.Pages = slices.Clone(v.Pages)
+	return v
+}
+
 // If this does not compile, Doc has changed since graphgen ran: run go generate.
 var _ = struct {
 	Name  string
@@ -1113,3 +1455,204 @@ var _ = struct {
 	Pages  []int
 	Urgent bool
 }(NewerDoc{})
+
+// graphgenCodecNote is the codec of Note.
+type graphgenCodecNote struct{}
+
+func (graphgenCodecNote) Append(b []byte, v *Note) ([]byte, error) {
+	b = append(b, "\x81\xa4Text"...)
+	return wire.AppendString(b, v.Text), nil
+}
+
+func (graphgenCodecNote) Read(r *wire.Reader, v *Note) {
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Text":
+			v.Text = r.Str()
+		default:
+			r.Unknown(key)
+		}
+	}
+}
+
+// If this does not compile, Note has changed since graphgen ran: run go generate.
+var _ = struct {
+	Text string
+}(Note{})
+
+// graphgenCodecPart is the codec of Part.
+type graphgenCodecPart struct{}
+
+func (graphgenCodecPart) Append(b []byte, v *Part) ([]byte, error) {
+	switch x := (*v).(type) {
+	case nil:
+		return wire.AppendNil(b), nil
+	case *Doc:
+		if x == nil {
+			return wire.AppendNil(b), nil
+		}
+		b = wire.AppendTag(b, "Doc")
+		return graphgenCodecDoc{}.Append(b, x)
+	case *Note:
+		if x == nil {
+			return wire.AppendNil(b), nil
+		}
+		b = wire.AppendTag(b, "Note")
+		return graphgenCodecNote{}.Append(b, x)
+	}
+	return b, wire.NotMember("Part")
+}
+
+func (graphgenCodecPart) Read(r *wire.Reader, v *Part) {
+	if r.Nil() {
+		return
+	}
+	n := r.Offset()
+	switch key := r.Tag("Part"); key {
+	case "Doc":
+		var x Doc
+		graphgenCodecDoc{}.Read(r, &x)
+		*v = &x
+	case "Note":
+		var x Note
+		graphgenCodecNote{}.Read(r, &x)
+		*v = &x
+	default:
+		r.UnknownTag(n, "Part", key)
+	}
+}
+
+func (graphgenCodecPart) Equal(a, b *Part) bool {
+	switch v := (*a).(type) {
+	case *Doc:
+		out, ok := (*b).(*Doc)
+		if !ok || v == nil || out == nil {
+			return ok && v == out
+		}
+		return graphgenCodecDoc{}.Equal(v, out)
+	case *Note:
+		out, ok := (*b).(*Note)
+		if !ok || v == nil || out == nil {
+			return ok && v == out
+		}
+		return *v == *out
+	}
+	return *b == nil
+}
+
+func (graphgenCodecPart) Clone(v Part) Part {
+	switch x := v.(type) {
+	case *Doc:
+		if x != nil {
+			y := graphgenCodecDoc{}.Clone(*x)
+			return &y
+		}
+	case *Note:
+		if x != nil {
+			y := *x
+			return &y
+		}
+	}
+	return v
+}
+
+// graphgenCodecSliceOfPart is the codec of []Part.
+type graphgenCodecSliceOfPart struct{}
+
+func (graphgenCodecSliceOfPart) Equal(a, b *[]Part) bool {
+	if (*a == nil) != (*b == nil) || len(*a) != len(*b) {
+		return false
+	}
+	for i := range *a {
+		if !(graphgenCodecPart{}).Equal(&(*a)[i], &(*b)[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (graphgenCodecSliceOfPart) Clone(v []Part) []Part {
+	v = slices.Clone(v)
+	for i := range v {
+		v[i] = graphgenCodecPart{}.Clone(v[i])
+	}
+	return v
+}
+
+// graphgenCodecNewerPart is the codec of NewerPart.
+type graphgenCodecNewerPart struct{}
+
+func (graphgenCodecNewerPart) Append(b []byte, v *NewerPart) ([]byte, error) {
+	switch x := (*v).(type) {
+	case nil:
+		return wire.AppendNil(b), nil
+	case *Doc:
+		if x == nil {
+			return wire.AppendNil(b), nil
+		}
+		b = wire.AppendTag(b, "Doc")
+		return graphgenCodecDoc{}.Append(b, x)
+	}
+	return b, wire.NotMember("NewerPart")
+}
+
+func (graphgenCodecNewerPart) Read(r *wire.Reader, v *NewerPart) {
+	if r.Nil() {
+		return
+	}
+	n := r.Offset()
+	switch key := r.Tag("NewerPart"); key {
+	case "Doc":
+		var x Doc
+		graphgenCodecDoc{}.Read(r, &x)
+		*v = &x
+	default:
+		r.UnknownTag(n, "NewerPart", key)
+	}
+}
+
+func (graphgenCodecNewerPart) Equal(a, b *NewerPart) bool {
+	switch v := (*a).(type) {
+	case *Doc:
+		out, ok := (*b).(*Doc)
+		if !ok || v == nil || out == nil {
+			return ok && v == out
+		}
+		return graphgenCodecDoc{}.Equal(v, out)
+	}
+	return *b == nil
+}
+
+func (graphgenCodecNewerPart) Clone(v NewerPart) NewerPart {
+	switch x := v.(type) {
+	case *Doc:
+		if x != nil {
+			y := graphgenCodecDoc{}.Clone(*x)
+			return &y
+		}
+	}
+	return v
+}
+
+// graphgenCodecSliceOfNewerPart is the codec of []NewerPart.
+type graphgenCodecSliceOfNewerPart struct{}
+
+func (graphgenCodecSliceOfNewerPart) Equal(a, b *[]NewerPart) bool {
+	if (*a == nil) != (*b == nil) || len(*a) != len(*b) {
+		return false
+	}
+	for i := range *a {
+		if !(graphgenCodecNewerPart{}).Equal(&(*a)[i], &(*b)[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (graphgenCodecSliceOfNewerPart) Clone(v []NewerPart) []NewerPart {
+	v = slices.Clone(v)
+	for i := range v {
+		v[i] = graphgenCodecNewerPart{}.Clone(v[i])
+	}
+	return v
+}

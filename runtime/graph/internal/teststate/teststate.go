@@ -3,7 +3,7 @@ package teststate
 
 import "slices"
 
-//go:generate go tool graphgen -type=Pair,Work,Doc,NewerDoc,NewerPair,WiderPair
+//go:generate go tool graphgen -type=Pair,Work,Doc,NewerDoc,NewerPair,WiderPair,Mixed,NewerMixed
 
 // Pair is the state of the example that every account of checkpoints begins with.
 type Pair struct {
@@ -55,4 +55,30 @@ type WiderPair struct {
 	Foo  string
 	Bar  []string `graph:"append"`
 	More []string `graph:"append"`
+}
+
+// Part is what a Mixed holds.
+//
+//graphgen:union Part = *Doc | *Note
+type Part interface{ part() }
+
+// Note is a Part.
+type Note struct{ Text string }
+
+func (*Doc) part()  {}
+func (*Note) part() {}
+
+// Mixed is a state that holds a closed interface.
+type Mixed struct {
+	Parts []Part `graph:"append"`
+}
+
+// NewerPart is a Part of a later release, which has no notes.
+//
+//graphgen:union NewerPart = *Doc
+type NewerPart interface{ part() }
+
+// NewerMixed is a Mixed of a later release.
+type NewerMixed struct {
+	Parts []NewerPart `graph:"append"`
 }
