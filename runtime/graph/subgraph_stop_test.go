@@ -338,3 +338,29 @@ func TestAThreadThatWaitsIsListedWhereverItsRunDied(t *testing.T) {
 			})
 	})
 }
+
+// TestAStopOfASubgraphThatLostARaceHoldsNobody: nor is anything left of it.
+func TestAStopOfASubgraphThatLostARaceHoldsNobody(t *testing.T) {
+	for name, opts := range stops {
+		eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
+			t.Helper()
+			if depth == 0 {
+				return
+			}
+			b, opts := inside(t, stopping(), depth, own, opts...)
+			race := newWork()
+			race.Subgraph("slow", compile(t, b, append(opts, graph.Nested())...))
+			race.Node("fast", say("fast"))
+			race.Node("won", say("won"))
+			for _, id := range []graph.ID{"slow", "fast"} {
+				race.Edge(graph.Start, id)
+			}
+			race.JoinAny([]graph.ID{"slow", "fast"}, "won")
+			race.Edge("won", graph.End)
+			th, s := newThread(t, race, d, graph.Concurrency(1)) // slow has stopped when fast begins
+			res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+			same(t, fmt.Sprint(what, ", ", name), res.State.Log, []string{"fast", "won"})
+			same(t, fmt.Sprint(what, ", ", name, ": what is open"), len(threadOf(t, s).Questions), 0)
+		})
+	}
+}
