@@ -261,6 +261,9 @@ func (r *run[S, U]) results(cause error) []checkpoint.Write {
 		if sl.progress == succeeded && !sl.stored {
 			if w, err := r.resultOf(sl); err == nil {
 				writes = append(writes, w)
+				if sl.call != nil {
+					writes = append(writes, sl.call.along...)
+				}
 			}
 		}
 		if sl.call != nil && sl.progress != succeeded && sl.progress != beaten {

@@ -62,7 +62,7 @@ type call[U any] struct {
 	changes []U                // of a graph over the same state: the updates of its nodes, in the order in which they merged
 	parts   []checkpoint.Write // of a run that stores nothing until it ends: what takes the call up again
 	memory  memory             // of a run that stores nothing: what is remembered
-	along   []checkpoint.Write // what its first record was to be stored with
+	along   []checkpoint.Write // what withdraws questions, and has not been stored with its records
 	open    bool               // it or one in it has asked, or stopped for people
 }
 
@@ -133,6 +133,7 @@ func runOn[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (done bo
 	sl.call = &call[U]{below: c.waiting(), open: c.open()}
 	if before != nil {
 		sl.call.parts = before.parts
+		sl.call.open = sl.call.open || before.open // this attempt may not have come to what asked in that one
 	}
 	if err != nil || c.status != checkpoint.Done {
 		sl.call.parts = append(slices.Clip(sl.call.parts), c.outer.parts...)
@@ -152,7 +153,7 @@ func runOn[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (done bo
 		}
 	}
 	if c.log != nil {
-		sl.call.along = c.log.along // of an OnExit run, which has nothing to store of it
+		sl.call.along = c.unsaid()
 	}
 	if n := &r.g.nodes[sl.node]; n.routes {
 		sl.next, err = r.fromBelow(c.outer.next)

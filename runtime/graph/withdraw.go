@@ -35,6 +35,21 @@ func (r *run[S, U]) isDue(namespace string) bool {
 	})
 }
 
+// unsaid returns what the run of a subgraph has withdrawn and not stored: with OnExit nothing is stored of one that came to its
+// end, so that the graph around it has to.
+func (r *run[S, U]) unsaid() []checkpoint.Write {
+	writes := r.log.along
+	if r.held == nil {
+		return writes
+	}
+	for _, w := range r.held.writes {
+		if w.Kind == checkpoint.Answer {
+			writes = append(slices.Clip(writes), w)
+		}
+	}
+	return writes
+}
+
 // withdraw returns the writes that withdraw what subgraphs of this superstep asked whose calls lost a race or began anew.
 func (r *run[S, U]) withdraw() ([]checkpoint.Write, error) {
 	if !r.g.nests || r.log == nil {
