@@ -22,6 +22,10 @@ type Spec struct {
 
 	// Exact says that what a run comes to depends on which attempts fail: a crash that uses one up changes the result.
 	Exact bool
+
+	// Patient says that what a run comes to depends on when questions are answered and stops let pass, since what races with
+	// others asks or stops: that has to wait until all that races had its turn.
+	Patient bool
 }
 
 // End, Start and Parent stand for those of package graph.
@@ -153,7 +157,7 @@ func (d *drawing) sub(n *Node, i int) {
 		child.draw(1 + child.rand.IntN(3))
 	}
 	n.Child = child.Spec
-	d.Exact = d.Exact || child.Exact
+	d.Exact, d.Patient = d.Exact || child.Exact, d.Patient || child.Patient
 }
 
 // drawChain draws a subgraph of which nothing is due when its last node chooses what the graph around it is to do.
@@ -293,8 +297,9 @@ func (d *drawing) stops() {
 
 // faults draws who asks and fails.
 func (d *drawing) faults() {
-	wild := len(d.Races) > 0 && d.chance(25)
-	d.Exact = d.Exact || wild
+	patient := len(d.Races) > 0 && d.chance(40)
+	wild := patient && d.chance(50)
+	d.Exact, d.Patient = d.Exact || wild, d.Patient || patient
 	clashes := 0
 	for i := range d.Nodes {
 		n := &d.Nodes[i]
@@ -309,10 +314,11 @@ func (d *drawing) faults() {
 			n.Clashes = clashes
 		}
 		n.Booms = d.depth == 0 && n.Kind != Sub && d.chance(3)
-		if raced := slices.ContainsFunc(d.Races, func(f Fan) bool { return slices.Contains(f.From, i) }); raced && !wild {
-			if n.Child != nil {
-				n.Child.tame()
-			}
+		raced := slices.ContainsFunc(d.Races, func(f Fan) bool { return slices.Contains(f.From, i) })
+		if raced && n.Child != nil && !wild {
+			n.Child.tame(patient)
+		}
+		if raced && !patient {
 			continue
 		}
 		if n.Kind == Sub {
@@ -321,20 +327,23 @@ func (d *drawing) faults() {
 		if d.chance(18) {
 			n.Asks, n.AtOnce, n.Named = 1+d.rand.IntN(3), d.chance(50), d.chance(30)
 		}
-		if d.chance(18) {
+		if d.chance(18) && (wild || !raced) {
 			n.Fails, n.Panics, n.Late = 1+d.rand.IntN(2), d.chance(30), d.chance(50)
 		}
 	}
 }
 
-// tame takes out what makes a difference to a race that the graph is in: stops, questions and failures.
-func (s *Spec) tame() {
-	s.BeforeRoute = false
+// tame takes out what makes a difference to a race that the graph is in: failures, and unless it is patient stops and questions.
+func (s *Spec) tame(patient bool) {
+	s.BeforeRoute = s.BeforeRoute && patient
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		n.Before, n.After, n.Asks, n.Fails = false, false, 0, 0
+		n.Fails = 0
+		if !patient {
+			n.Before, n.After, n.Asks = false, false, 0
+		}
 		if n.Child != nil {
-			n.Child.tame()
+			n.Child.tame(patient)
 		}
 	}
 }
@@ -368,19 +377,21 @@ func (s *Spec) targets(i int) []int {
 	return s.Nodes[i].Targets
 }
 
-// Stormy reports whether the graph comes to the same whatever happens on the way. Those that are Exact do not, nor do
-// those where a fault in a subgraph makes it lose a race. With lost supersteps may be taken back, so that nodes which were
-// mended since run in them.
+// Stormy reports whether the graph comes to the same whatever happens on the way, of what happens in a Storm. Those that are
+// Exact do not. With lost supersteps may be taken back, so that nodes which were mended since run in them.
 func (s *Spec) Stormy(lost bool) bool {
 	if lost && slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Clashes == 2 || n.Booms }) {
 		return false
 	}
-	for _, f := range s.Races {
-		if slices.ContainsFunc(f.From, func(i int) bool { return s.Nodes[i].Kind == Sub }) {
-			return false
-		}
-	}
 	return !s.Exact && !slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Child != nil && !n.Child.Stormy(lost) })
+}
+
+// Rivals reports whether a subgraph takes part in a race, in the graph or in one in it. Whatever keeps it from going on, and not
+// the tasks that it races with, makes it lose: a call of the saver that fails alone, the end of its steps, a drain.
+func (s *Spec) Rivals() bool {
+	return slices.ContainsFunc(s.Races, func(f Fan) bool {
+		return slices.ContainsFunc(f.From, func(i int) bool { return s.Nodes[i].Kind == Sub })
+	}) || slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Child != nil && n.Child.Rivals() })
 }
 
 // racy reports whether the graph, or one in it, has an any-of join: then tasks must run in order.
@@ -399,8 +410,8 @@ func (s *Spec) joinsBelow() bool {
 func (s *Spec) String() string { return s.text("") }
 
 func (s *Spec) text(indent string) string {
-	out := fmt.Sprintf("%sseed %d: entry %v route %v, joins %v, races %v, before route %t, limit %d, exact %t\n",
-		indent, s.Seed, s.Entry, s.EntryRoute, s.Joins, s.Races, s.BeforeRoute, s.Limit, s.Exact)
+	out := fmt.Sprintf("%sseed %d: entry %v route %v, joins %v, races %v, before route %t, limit %d, exact %t, patient %t\n",
+		indent, s.Seed, s.Entry, s.EntryRoute, s.Joins, s.Races, s.BeforeRoute, s.Limit, s.Exact, s.Patient)
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		out += fmt.Sprintf("%s  %s %s -> %v, chooses %v,", indent, n.Name, n.Kind, n.Edges, n.Targets)
