@@ -81,7 +81,7 @@ func (p *Pair) step(ctx context.Context, at Thread, out Outcome, again bool) (Ou
 		p.World.Mend()
 		p.Model.fate.mended = true
 	}
-	if !again && len(out.Waiting) == 0 && p.rand.IntN(6) == 0 && !p.Model.asks() {
+	if (!again || at == p.Thread) && len(out.Waiting) == 0 && p.rand.IntN(6) == 0 && !p.Model.asks() {
 		if err := p.edit(ctx); err != nil {
 			return out, err
 		}

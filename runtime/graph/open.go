@@ -157,7 +157,7 @@ func (r *run[S, U]) resume(c *checkpoint.Chain) error {
 // stop; one that died before it got to stop has yet to, and so has a line that was left.
 func (r *run[S, U]) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	last := &c.Records[len(c.Records)-1]
-	if paused(c) && last.Source != checkpoint.Fork {
+	if paused(c) && !forked(c) {
 		r.pass = r.stopsHere()
 	}
 	rec, err := r.record(checkpoint.Resume)
@@ -171,6 +171,16 @@ func (r *run[S, U]) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error)
 // paused reports whether the thread is to go on from its head, where it stopped and people could see that.
 func paused(c *checkpoint.Chain) bool {
 	return c.Thread.Status == checkpoint.Paused && c.Records[len(c.Records)-1].ID == c.Head
+}
+
+// forked reports whether the thread is where a fork left it, whatever was edited since: no run has come to a stop there.
+func forked(c *checkpoint.Chain) bool {
+	for _, rec := range slices.Backward(c.Records) {
+		if rec.Source != checkpoint.Update {
+			return rec.Source == checkpoint.Fork
+		}
+	}
+	return false
 }
 
 // stopsHere are the nodes about to run that a run stops before.

@@ -977,3 +977,24 @@ func TestDurabilitiesPrintAsTheirNames(t *testing.T) {
 	}
 	same(t, "none", graph.Durability(0).String(), "no durability")
 }
+
+// TestAnEditOfAForkLeavesItsStop: nobody has come to the stop on the new line, however often it was edited.
+func TestAnEditOfAForkLeavesItsStop(t *testing.T) {
+	for _, edits := range []int{1, 2, 3} {
+		th, _ := newThread(t, chain("a", "b"), graph.InterruptBefore("b"))
+		res := done(t, graph.Paused)(th.Invoke(t.Context(), input))
+		done(t, graph.Finished)(th.Resume(t.Context()))
+		at := th.At(res.Checkpoint)
+		for range edits {
+			if _, err := at.UpdateState(t.Context(), logged("edit"), ""); err != nil {
+				t.Fatal(err)
+			}
+			at = th
+		}
+		done(t, graph.Paused)(th.Resume(t.Context()))
+		if _, err := th.UpdateState(t.Context(), logged("edit"), ""); err != nil {
+			t.Fatal(err)
+		}
+		done(t, graph.Finished)(th.Resume(t.Context())) // the stop was seen, and an edit does not make it again
+	}
+}
