@@ -128,23 +128,29 @@ func TestRandomGraphsComeToTheSameWhereverTheyDie(t *testing.T) {
 		if !spec.Stormy(true) {
 			return nil
 		}
-		want := spec.Alone()
-		for name, d := range durabilities {
-			for calls, died := 1, true; died; calls++ {
-				died = false
-				for _, lost := range []bool{false, true} {
-					one, err := storm(t, graphmodel.Storm{Spec: spec, Durability: d, Calls: calls, Lost: lost}, want)
-					if err != nil {
-						return fmt.Errorf("%s, death at call %d, after it was made: %t: %w", name, calls, lost, err)
-					}
-					died = died || one
-					points++
-				}
-			}
-		}
-		return nil
+		return diesEverywhere(t, spec, &points)
 	})
 	t.Logf("%d deaths", points)
+}
+
+// diesEverywhere has a process die at each call of the saver that it makes.
+func diesEverywhere(t *testing.T, spec *graphmodel.Spec, points *int) error {
+	t.Helper()
+	want := spec.Alone()
+	for name, d := range durabilities {
+		for calls, died := 1, true; died; calls++ {
+			died = false
+			for _, lost := range []bool{false, true} {
+				one, err := storm(t, graphmodel.Storm{Spec: spec, Durability: d, Calls: calls, Lost: lost}, want)
+				if err != nil {
+					return fmt.Errorf("%s, death at call %d, after it was made: %t: %w", name, calls, lost, err)
+				}
+				died = died || one
+				*points++
+			}
+		}
+	}
+	return nil
 }
 
 // TestRandomGraphsComeToTheSameWhicheverCallFails: a call or two of the saver fail, or lose their answers, and the run has to
@@ -183,17 +189,43 @@ func TestRandomGraphsThatAreTakenOverComeToTheSame(t *testing.T) {
 		if !spec.Stormy(true) {
 			return nil
 		}
-		want := spec.Alone()
-		for name, d := range durabilities {
-			for at, died := 1, true; died; at++ {
-				var err error
-				if died, err = storm(t, graphmodel.Storm{Spec: spec, Durability: d, TakenOver: at}, want); err != nil {
-					return fmt.Errorf("%s, taken over in task %d: %w", name, at, err)
-				}
-				taken++
-			}
-		}
-		return nil
+		return isTakenOver(t, spec, &taken)
 	})
 	t.Logf("%d runs taken over", taken)
+}
+
+// isTakenOver has a process taken over in each task that it runs.
+func isTakenOver(t *testing.T, spec *graphmodel.Spec, taken *int) error {
+	t.Helper()
+	want := spec.Alone()
+	for name, d := range durabilities {
+		for at, died := 1, true; died; at++ {
+			var err error
+			if died, err = storm(t, graphmodel.Storm{Spec: spec, Durability: d, TakenOver: at}, want); err != nil {
+				return fmt.Errorf("%s, taken over in task %d: %w", name, at, err)
+			}
+			*taken++
+		}
+	}
+	return nil
+}
+
+// TestRandomRacesOfSubgraphsComeToTheSame: few graphs have them, so that the other tests hardly meet one.
+func TestRandomRacesOfSubgraphsComeToTheSame(t *testing.T) {
+	t.Parallel()
+	graphs, deaths, taken := 0, 0, 0
+	drawn(t, 400, func(spec *graphmodel.Spec) error {
+		if !spec.Rivals() || !spec.Stormy(true) {
+			return nil
+		}
+		graphs++
+		want := spec.Alone()
+		for _, d := range []graph.Durability{0, graph.Sync, graph.Async, graph.OnExit} {
+			if _, err := storm(t, graphmodel.Storm{Spec: spec, Durability: d}, want); err != nil {
+				return fmt.Errorf("%s: %w", d, err)
+			}
+		}
+		return errors.Join(diesEverywhere(t, spec, &deaths), isTakenOver(t, spec, &taken))
+	})
+	t.Logf("%d of them; %d deaths, %d runs taken over", graphs, deaths, taken)
 }
