@@ -37,8 +37,8 @@ type Saver interface {
 	// It fails with an error that is ErrConflict when r.After is not the head's id, the version it was in
 	// is not open any more, or r.Fence is not the thread's fence; with a *BusyError when r.Open is set and
 	// another run's lease lives, whatever r.After is. It is idempotent by record id: if the records offered already stand after
-	// r.After, it succeeds and changes nothing; an opening only while the fence is still its own, and an
-	// Append with Release also when the version that holds the records is the one it released.
+	// r.After, it succeeds and changes nothing, also when a Prune has removed any of these but the last; an opening only while
+	// the fence is still its own, and an Append with Release also when the version that holds the records is the one it released.
 	Append(ctx context.Context, r Append) (Appended, error)
 
 	// PutWrites stores pending writes under the fence, sets the thread's status, and renews or ends the

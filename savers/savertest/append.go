@@ -4,6 +4,7 @@ package savertest
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -317,6 +318,54 @@ func testRepeat(tb testing.TB, place Storage) {
 	}
 	if n := len(history(tb, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{})); n != 4 {
 		tb.Errorf("history: got %d records, want 4", n)
+	}
+}
+
+// A Prune may remove what records were appended after, and those of them that newer ones have followed. What the answer was
+// is not known to their writer for that.
+func testRepeatPruned(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	r := begin(tb, s, "t", checkpoint.ID{})
+	for _, namespace := range []string{"", "child"} {
+		before := r.next(namespace)
+		before.Records[0].Snapshot = true
+		r.append(before)
+		a := r.next(namespace)
+		second := r.next(namespace).Records[0]
+		second.Parent, second.Commits = a.Records[0].ID, a.Records[0].ID
+		a.Records = append(a.Records, second)
+		for i := range a.Records {
+			a.Records[i].Snapshot = true
+		}
+		a.End = namespace == "" // else a Prune would be refused
+		first := r.append(a)
+		if namespace != "" {
+			r.end()
+		}
+		for _, keep := range []int{3, 2, 1} {
+			if _, err := s.Prune(tb.Context(), "t", checkpoint.Keep{Last: keep}); err != nil {
+				tb.Fatal(err)
+			}
+			what := fmt.Sprintf("namespace %q, sent again when the last %d are left", namespace, keep)
+			again, err := s.Append(tb.Context(), a)
+			if err != nil || again.Version != first.Version || again.Head != first.Head {
+				tb.Errorf("%s: got %+v, %v; want %+v", what, again, err, first)
+			}
+			wantHead(tb, s, "t", namespace, second.ID)
+			r.end() // one whose run holds the thread has renewed its lease
+			moved := a
+			moved.After = checkpoint.ID{}
+			moved.Records = slices.Clone(a.Records)
+			moved.Records[0].Parent, moved.Records[0].Commits = checkpoint.ID{}, checkpoint.ID{}
+			_, err = s.Append(tb.Context(), moved)
+			wantConflict(tb, what+", as the first", err)
+		}
+		longer := a
+		longer.Records = append(slices.Clone(a.Records), r.next(namespace).Records[0])
+		longer.Records[2].Parent, longer.Records[2].Commits = second.ID, second.ID
+		_, err := s.Append(tb.Context(), longer)
+		wantConflict(tb, "more records than stand", err)
+		r = begin(tb, s, "t", r.heads[""])
 	}
 }
 

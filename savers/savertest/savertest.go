@@ -58,6 +58,7 @@ func Cases() []Case {
 		{"a wrong head is a conflict", testWrongHead},
 		{"an id is used once", testSameID},
 		{"an append sent again changes nothing", testRepeat},
+		{"an append sent again after a prune changes nothing", testRepeatPruned},
 		{"an opening sent again changes nothing", testRepeatOpening},
 		{"what no saver accepts", testInvalid},
 		{"threads and namespaces are apart", testApart},

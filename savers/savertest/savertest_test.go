@@ -427,6 +427,7 @@ var breaks = []struct {
 		}
 	}},
 	{"takes an append again", "an append sent again changes nothing", func(b *broken) { b.appends = refuseAgain(b, false) }},
+	{"knows an append after a prune", "an append sent again after a prune changes nothing", func(b *broken) { b.appends = refuseAgain(b, false) }},
 	{"takes an opening again", "an opening sent again changes nothing", func(b *broken) { b.appends = refuseAgain(b, true) }},
 	{"takes a releasing append again", "the last write of a run releases", func(b *broken) { b.appends = refuseAgain(b, false) }},
 	{"uses an id once", "an id is used once", func(b *broken) {

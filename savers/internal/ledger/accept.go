@@ -28,30 +28,25 @@ func (v *Version) Accept(a *checkpoint.Append, busy error) (repeated bool, err e
 	return false, nil
 }
 
-// Stands reports whether the records offered stand in v where they were to go.
+// Stands reports whether the records offered stand in v where they were to go. Of those before the last, and of the one that
+// they follow, a Prune may have removed some.
 func (v *Version) Stands(a *checkpoint.Append) bool {
-	at, found := v.where[a.Records[0].ID]
-	if !found || at.namespace != a.Namespace {
+	n := uint64(len(a.Records))
+	last, found := v.where[a.Records[n-1].ID]
+	if !found || last.namespace != a.Namespace || last.Seq < n || (last.Seq == n) != a.After.IsZero() {
 		return false
 	}
 	log := v.logs[a.Namespace]
-	if at.index+len(a.Records) > len(log) || before(log, at.index) != a.After {
-		return false
-	}
-	for i := range a.Records {
-		if log[at.index+i].ID != a.Records[i].ID {
+	for i := last.index; i >= 0 && log[i].Seq >= last.Seq-n; i-- {
+		want := a.After
+		if at := log[i].Seq - (last.Seq - n); at > 0 {
+			want = a.Records[at-1].ID
+		}
+		if log[i].ID != want {
 			return false
 		}
 	}
 	return true
-}
-
-// before returns the id of the entry before log[i], zero for none.
-func before(log []*Entry, i int) checkpoint.ID {
-	if i == 0 {
-		return checkpoint.ID{}
-	}
-	return log[i-1].ID
 }
 
 // AcceptWrites says whether a PutWrites that passed its Check is to be stored in v.

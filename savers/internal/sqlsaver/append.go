@@ -320,39 +320,37 @@ func (l *log) accept(a *checkpoint.Append) error {
 	return nil
 }
 
-// stands reports whether the records offered stand where they were to go, and the seq of the last.
+// stands reports whether the records offered stand where they were to go, and the seq of the last. Of those before it, and of
+// the one that they follow, a Prune may have removed some.
 func (l *log) stands(ctx context.Context, a *checkpoint.Append) (last uint64, stands bool, err error) {
 	if l.at.log == unknown {
 		return 0, false, nil
 	}
-	first, found, err := l.s.find(ctx, l.tx, l.at, a.Records[0].ID)
-	if err != nil || !found {
+	n := int64(len(a.Records))
+	end, found, err := l.s.find(ctx, l.tx, l.at, a.Records[n-1].ID)
+	if err != nil || !found || end < n || (end == n) != a.After.IsZero() {
 		return 0, false, err
 	}
-	var before checkpoint.ID
-	var b []byte
-	if _, err := one(ctx, l.tx, l.s.text[stPreceding], []any{l.at.log, first - 1}, &b); err != nil {
-		return 0, false, err
-	}
-	if !setID(&before, b) || before != a.After {
-		return 0, false, nil
-	}
-	rows, err := l.tx.Query(ctx, l.s.text[stFollowing], l.at.log, first, int64(lastSeq), int64(len(a.Records)))
+	rows, err := l.tx.Query(ctx, l.s.text[stIDs], l.at.log, end-n, end)
 	if err != nil {
 		return 0, false, err
 	}
-	n := 0
+	stands = true
 	err = each(rows, func(rows Rows) error {
-		var id checkpoint.ID
-		if err := rows.Scan(&b, &last); err != nil {
+		var b []byte
+		var seq int64
+		if err := rows.Scan(&b, &seq); err != nil {
 			return err
 		}
-		if setID(&id, b) && id == a.Records[n].ID {
-			n++
+		want := a.After
+		if at := seq - (end - n); at > 0 {
+			want = a.Records[at-1].ID
 		}
+		var id checkpoint.ID
+		stands = stands && setID(&id, b) && id == want
 		return nil
 	})
-	return last, n == len(a.Records), err
+	return uint64(end), stands, err
 }
 
 // repeat answers an Append whose records stand.

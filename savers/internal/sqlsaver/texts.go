@@ -60,8 +60,7 @@ const (
 	stDiscard
 	stSweep
 	stLastReleased
-	stFollowing
-	stPreceding
+	stIDs
 	stReleaseVersion
 	stSnapshot
 	stRemove
@@ -237,8 +236,7 @@ lease_until = CASE WHEN lease_until = 0 THEN 0 ELSE {now} + {number} END WHERE t
 		stDiscard:        "DELETE FROM graph_write WHERE root = ? AND base = ? AND write_key IN (?, ?)",
 		stSweep:          "DELETE FROM graph_write WHERE root = ? AND {dead}",
 		stLastReleased:   "SELECT number, root FROM graph_version WHERE thread_no = ? AND released > 0 ORDER BY number DESC LIMIT 1",
-		stFollowing:      "SELECT c.id, {seq c} FROM graph_checkpoint c WHERE {range c ? ? ?} ORDER BY {order c} LIMIT ?",
-		stPreceding:      "SELECT c.id FROM graph_checkpoint c WHERE {range c ? 0 ?} ORDER BY {order c} DESC LIMIT 1",
+		stIDs:            "SELECT c.id, {seq c} FROM graph_checkpoint c WHERE {range c ? ? ?}",
 		stReleaseVersion: "UPDATE graph_version SET status = ?, updated = ?, released = ? WHERE thread_no = ? AND number = ?",
 		stSnapshot:       "UPDATE graph_checkpoint SET flags = ?, parent = ?, commits = ?, body = ? WHERE {at graph_checkpoint ? ?}",
 		stRemove:         "DELETE FROM graph_checkpoint WHERE {range graph_checkpoint ? ? ?}",

@@ -31,25 +31,21 @@ end
 local m = read(ARGV[11] .. ':')
 local open, first, last = tonumber(m[1]) or 0, tonumber(m[2]) or 1, tonumber(m[3]) or 0
 
--- stands returns the seq of the last record when all stand in version n where they were to go, else nil.
+-- stands returns the seq of the last record when it stands in version n where it was to go, else nil. Of the records before it,
+-- and of the one that they follow, a Prune may have removed some.
 local function stands(n)
 	local v = int(n) .. ':'
-	local e, l = entry(call('HGET', key, v .. 'i:' .. records[1].id)), log(call('HGET', key, v .. 'n:' .. namespace))
-	if not e or not l or e.k ~= l.k then
+	local e, l = entry(call('HGET', key, v .. 'i:' .. records[count].id)), log(call('HGET', key, v .. 'n:' .. namespace))
+	if not e or not l or e.k ~= l.k or e.seq < count or (e.seq == count) ~= (after == NONE) then
 		return nil
 	end
-	for i = 2, count do
-		local other = entry(call('HGET', key, v .. 'i:' .. records[i].id))
-		if not other or other.k ~= e.k or other.seq ~= e.seq + i - 1 then
+	for i = 0, count - 1 do
+		local r = call('HGET', key, v .. 'r:' .. e.k .. ':' .. int(e.seq - count + i))
+		if r and string.sub(r, 7, 22) ~= (i == 0 and after or records[i].id) then
 			return nil
 		end
 	end
-	local before = call('HGET', key, v .. 'r:' .. e.k .. ':' .. int(e.seq - 1))
-	before = before and string.sub(before, 7, 22) or NONE
-	if before ~= after then
-		return nil
-	end
-	return e.seq + count - 1
+	return e.seq
 end
 
 local function stored(n, seq, revived)
@@ -80,7 +76,7 @@ for i = 2, count do
 	found[i] = call('HMGET', key, known(v, records[i]))
 end
 
-if m[12] and (not opens or held == records[1].id) then
+if found[count][1] and (not opens or held == records[1].id) then
 	local seq = stands(n)
 	if seq then
 		if opens or fence == held then
