@@ -170,3 +170,37 @@ func TestManySaversOnOneFolder(t *testing.T) {
 		}
 	}
 }
+
+// A release moves two files. Whoever looks in between sees the thread as it was before or as it is after.
+func TestAReleaseIsSeenWhole(t *testing.T) {
+	dir := t.TempDir()
+	writer := open(t, dir)
+	ctx, done := context.WithCancel(t.Context())
+	var readers sync.WaitGroup
+	for range 3 {
+		s := open(t, dir)
+		readers.Go(func() {
+			for seen := 0; ctx.Err() == nil; {
+				all, err := s.Versions(context.WithoutCancel(ctx), "t")
+				if err != nil || len(all) < seen {
+					t.Errorf("versions: got %d, %v, after %d", len(all), err, seen)
+					return
+				}
+				if seen = len(all); seen == 0 {
+					continue
+				}
+				if _, err := s.Load(context.WithoutCancel(ctx), checkpoint.Place{Thread: "t", Version: seen}); err != nil {
+					t.Errorf("load version %d: %v", seen, err)
+					return
+				}
+			}
+		})
+	}
+	for range 100 {
+		a := opening(t, "t", checkpoint.ID{})
+		a.End, a.Release = true, true
+		mustAppend(t, writer, a)
+	}
+	done()
+	readers.Wait()
+}

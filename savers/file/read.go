@@ -28,35 +28,45 @@ func (sp *span) count() int {
 
 // span returns what versions the thread has, whose open version v looked at; found says that it has a file.
 func (v *volume) span(ctx context.Context, found bool) (span, error) {
+	if !found {
+		number, err := v.next(ctx)
+		if err != nil {
+			return span{}, err
+		}
+		if number > 0 {
+			sp := span{oldest: 1, open: number}
+			return sp, sp.search(v)
+		}
+		// It is not there, nor is there one on its way there, unless that has come there in between.
+		if err := v.look(ctx); err != nil && !errors.Is(err, errAbsent) {
+			return span{}, err
+		}
+	}
 	sp := span{oldest: 1, open: 1}
-	switch {
-	case found && v.v != nil:
+	if v.v != nil {
 		sp.open, sp.started = v.v.Number, !v.v.Empty()
 		if !v.v.Released.IsZero() { // and not yet renamed
 			sp.open, sp.started = sp.open+1, false
 		}
-	case !found:
-		next, err := v.next(ctx)
-		if err != nil {
-			return span{}, err
-		}
-		sp.open = next
 	}
 	return sp, sp.search(v)
 }
 
-// next returns the number that the next version is to have when a release was left half-way, else 1.
+// next returns the number that the next version is to have when a release is half-way, 1 for a deletion that is, else 0.
 func (v *volume) next(ctx context.Context) (int, error) {
 	gone, err := exists(v.s.beside(v.base, goneName))
-	if err != nil || gone {
-		return 1, err
+	if err != nil {
+		return 0, err
+	}
+	if gone {
+		return 1, nil
 	}
 	next := v.s.newVolume(v.id, v.base, 0)
 	next.path = v.s.beside(v.base, nextName)
 	err = next.look(ctx)
 	defer next.drop()
 	if errors.Is(err, errAbsent) || err == nil && next.v == nil {
-		return 1, nil
+		return 0, nil
 	}
 	if err != nil {
 		return 0, err
