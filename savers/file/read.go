@@ -26,9 +26,13 @@ func (sp *span) count() int {
 	return sp.open - sp.oldest
 }
 
+// releases is how many may come between a look and the next, one after the other, before a thread is taken for none.
+const releases = 5
+
 // span returns what versions the thread has, whose open version v looked at; found says that it has a file.
 func (v *volume) span(ctx context.Context, found bool) (span, error) {
-	if !found {
+	// When it is not there, nor is there one on its way there, that may have come there in between.
+	for i := 0; i < releases && !found; i++ {
 		number, err := v.next(ctx)
 		if err != nil {
 			return span{}, err
@@ -37,10 +41,10 @@ func (v *volume) span(ctx context.Context, found bool) (span, error) {
 			sp := span{oldest: 1, open: number}
 			return sp, sp.search(v)
 		}
-		// It is not there, nor is there one on its way there, unless that has come there in between.
 		if err := v.look(ctx); err != nil && !errors.Is(err, errAbsent) {
 			return span{}, err
 		}
+		found = v.v != nil
 	}
 	sp := span{oldest: 1, open: 1}
 	if v.v != nil {
