@@ -366,7 +366,7 @@ func TestWhatCannotBeEncodedEndsTheStreamAndNotTheRun(t *testing.T) {
 	}
 }
 
-// failing is a saver that cannot be read while it is broken.
+// failingSaver is a saver that cannot be read while it is broken.
 type failingSaver struct {
 	checkpoint.Saver
 	broken atomic.Bool
