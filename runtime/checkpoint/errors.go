@@ -52,9 +52,10 @@ func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 
 // BusyError says that another run holds the thread. Nothing was stored. It is ErrConflict.
 type BusyError struct {
-	Thread string
-	Holder string
-	Until  time.Time // when the lease ends unless renewed, on the saver's clock; zero when only its process knows
+	Thread  string
+	Holder  string
+	Until   time.Time // when the lease ends unless renewed, on the saver's clock; zero when only its process knows
+	Request string    // the caller's request id, if that run executes this very request; set by package graph, not by savers
 }
 
 func (e *BusyError) Error() string {
@@ -62,7 +63,11 @@ func (e *BusyError) Error() string {
 	if !e.Until.IsZero() {
 		until = "until " + e.Until.UTC().Format(time.RFC3339)
 	}
-	return fmt.Sprintf("checkpoint: thread %q is being run by %q %s; wait for it, or take it over", e.Thread, e.Holder, until)
+	what := "is being run"
+	if e.Request != "" {
+		what = fmt.Sprintf("is executing this very request, %q, run", e.Request)
+	}
+	return fmt.Sprintf("checkpoint: thread %q %s by %q %s; wait for it, or take it over", e.Thread, what, e.Holder, until)
 }
 
 // Is makes a BusyError an ErrConflict.

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -20,7 +19,7 @@ func (r *run[S, U]) openInput(at checkpoint.ID, in *U) error {
 	if err != nil {
 		return err
 	}
-	if again, err := r.repeats(&c); err != nil {
+	if again, err := r.repeats(&c, in); err != nil {
 		return err
 	} else if again {
 		return r.resume(&c)
@@ -36,7 +35,7 @@ func (r *run[S, U]) openInput(at checkpoint.ID, in *U) error {
 			where(r.g.name, r.thread, r.step), ErrUnfinished, c.Next())
 	}
 	r.enter(in, r.step+1)
-	first, err := r.inputRecord(len(c.Records) == 0)
+	first, err := r.inputRecord(in, len(c.Records) == 0)
 	if err != nil {
 		return err
 	}
@@ -62,13 +61,16 @@ func (r *run[S, U]) openInput(at checkpoint.ID, in *U) error {
 }
 
 // inputRecord is the record that makes Start due. Every run with input begins a line of its own.
-func (r *run[S, U]) inputRecord(empty bool) (checkpoint.Record, error) {
+func (r *run[S, U]) inputRecord(in *U, empty bool) (checkpoint.Record, error) {
 	r.base = checkpoint.ID{}
 	rec, err := r.record(checkpoint.Input)
+	if err == nil {
+		err = r.nameRequest(&rec, in)
+	}
 	if err != nil {
 		return rec, err
 	}
-	r.line.id, rec.Line, rec.Request = rec.ID, rec.ID, r.opt.request
+	r.line.id, rec.Line = rec.ID, rec.ID
 	r.base = rec.ID
 	return rec, r.fillPayload(&rec, empty)
 }
@@ -259,39 +261,6 @@ func loadChain[S, U any](ctx context.Context, g *Graph[S, U], s checkpoint.Saver
 		return c, &SaverError{Graph: g.name, Thread: p.Thread, Step: -1, Op: "load", Err: err}
 	}
 	return c, nil
-}
-
-// repeats reports whether the input that the head goes back to is the caller's, sent before.
-func (r *run[S, U]) repeats(c *checkpoint.Chain) (bool, error) {
-	if r.opt.request == "" || len(c.Records) == 0 {
-		return false, nil
-	}
-	line := c.Records[len(c.Records)-1].Line
-	for chain := c.Records; ; {
-		i := slices.IndexFunc(chain, func(rec checkpoint.Record) bool { return rec.ID == line })
-		if i < 0 {
-			first, err := loadChain(r.ctx, r.g, r.log.saver, checkpoint.Place{Thread: r.thread, At: line})
-			if errors.Is(err, checkpoint.ErrNotFound) {
-				return false, nil // it was pruned
-			}
-			if err != nil {
-				return false, err
-			}
-			chain, i = first.Records, len(first.Records)-1
-		}
-		begun := &chain[i]
-		if begun.Source != checkpoint.Fork {
-			return begun.Request == r.opt.request, nil
-		}
-		parent, err := loadChain(r.ctx, r.g, r.log.saver, checkpoint.Place{Thread: r.thread, At: begun.Parent})
-		if errors.Is(err, checkpoint.ErrNotFound) {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-		chain, line = parent.Records, parent.Records[len(parent.Records)-1].Line
-	}
 }
 
 // reload gives a result the thread's stored state, where the run's own is of no use.

@@ -237,12 +237,6 @@ func (f invokeOption) invoke(o *runOptions) { f(o) }
 // What was due stays in the history.
 func Abandon() InvokeOption { return invokeOption(func(o *runOptions) { o.abandon = true }) }
 
-// RequestID names the input. The same request sent again while its run is unfinished resumes that run
-// instead of failing with ErrUnfinished, and returns its result when it is finished, so that a caller that died after
-// sending can send again. Only the thread's newest input is compared; a version that was released has none, and one whose
-// record was pruned is not known.
-func RequestID(id string) InvokeOption { return invokeOption(func(o *runOptions) { o.request = id }) }
-
 type resumeOption func(*runOptions)
 
 func (f resumeOption) resume(o *runOptions) { f(o) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -82,7 +83,7 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[
 		r = &run[S, U]{g: t.g, thread: t.id, ctx: ctx, strict: t.g.opt.strict, observers: t.g.opt.observers, opt: o, yield: yield, stopping: t.g.runs.stopping}
 		r.log = t.journal(o, func(err error) { cancel(t.saverError("keep the lease", err)) })
 		if in != nil {
-			return r.openInput(t.at, in)
+			return r.busyWith(r.openInput(t.at, in), in)
 		}
 		return r.openResume(t.at)
 	})
@@ -117,14 +118,14 @@ func (t Thread[S, U]) journal(o runOptions, lost func(error)) *journal {
 	}}
 }
 
-// openings is how often a call loads the thread anew after another one was faster.
+// openings is how often a call without Wait loads the thread again after another call was faster.
 const openings = 8
 
-// contend calls open until it has opened the thread, or fails for another reason than that somebody else was
-// faster. While another run holds the thread it waits, when the caller asked for that.
+// contend calls open until it has opened the thread or fails for another reason than that another
+// call was faster. With Wait it also waits while another run holds the thread, and ends with ctx.
 func (t Thread[S, U]) contend(ctx context.Context, o runOptions, open func() error) error {
 	pause := 5 * time.Millisecond
-	for try := 1; ; {
+	for try := 1; ; try++ {
 		err := open()
 		var busy *checkpoint.BusyError
 		switch {
@@ -132,15 +133,18 @@ func (t Thread[S, U]) contend(ctx context.Context, o runOptions, open func() err
 			if !o.wait {
 				return err
 			}
-			if !rest(ctx, pause) {
-				return errors.Join(ctx.Err(), err)
+		case errors.Is(err, checkpoint.ErrConflict) && o.ifHead.IsZero():
+			if !o.wait && try >= openings {
+				return err
 			}
-			pause = min(2*pause, 500*time.Millisecond)
-		case errors.Is(err, checkpoint.ErrConflict) && o.ifHead.IsZero() && try < openings:
-			try++
 		default:
 			return err
 		}
+		// Without jitter, calls that met once would meet again at every try.
+		if !rest(ctx, pause/2+rand.N(pause)) {
+			return errors.Join(ctx.Err(), err)
+		}
+		pause = min(2*pause, 500*time.Millisecond)
 	}
 }
 

@@ -1,0 +1,127 @@
+package graph
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// ErrRequestReused is returned by Invoke and Stream if RequestID names a request that the thread
+// has stored with another input. Nothing runs.
+var ErrRequestReused = errors.New("the request id was used with another input")
+
+// RequestID names the input. If the thread's newest input has the same id, Invoke does not start a
+// second run: it resumes an unfinished one, or returns the result of a finished one. So a caller that
+// does not know whether its input arrived can send it again.
+//
+// Another input under that id returns ErrRequestReused: inputs are compared by their encoded bytes,
+// unless the state's schema has changed since. While another run executes the request, the error is a
+// *checkpoint.BusyError whose Request is the id.
+//
+// Only the newest input of the open version is known. An id is forgotten when the next input starts, when
+// the version is released (also by ReleaseOnDone) and when its record is pruned; the request then runs again.
+func RequestID(id string) InvokeOption { return invokeOption(func(o *runOptions) { o.request = id }) }
+
+// metaInput is the name, in the Meta of a record with a request, of a hash of the encoded input.
+const metaInput = "input"
+
+// nameRequest stores in the record of an input which request it is.
+func (r *run[S, U]) nameRequest(rec *checkpoint.Record, in *U) error {
+	if r.opt.request == "" {
+		return nil
+	}
+	sum, err := r.inputSum(in)
+	if err != nil {
+		return err
+	}
+	meta := make(map[string]string, len(rec.Meta)+1)
+	maps.Copy(meta, rec.Meta)
+	meta[metaInput] = sum
+	rec.Request, rec.Meta = r.opt.request, meta
+	return nil
+}
+
+func (r *run[S, U]) inputSum(in *U) (string, error) {
+	b, err := r.g.schema.AppendUpdate(nil, in)
+	if err != nil {
+		return "", fmt.Errorf("%s: encode the input: %w", where(r.g.name, r.thread, r.step), err)
+	}
+	sum := sha256.Sum256(b)
+	return string(sum[:16]), nil
+}
+
+// isRequest reports whether begun, the record of an input, is the caller's request.
+func (r *run[S, U]) isRequest(begun *checkpoint.Record, in *U) (bool, error) {
+	if begun.Request != r.opt.request {
+		return false, nil
+	}
+	stored, ok := begun.Meta[metaInput]
+	if !ok || begun.Fingerprint != r.g.schema.Fingerprint {
+		return true, nil // the same input may have other bytes under another schema
+	}
+	sum, err := r.inputSum(in)
+	if err == nil && sum != stored {
+		err = fmt.Errorf("%s: request %q of %s: %w; give a new input a new id",
+			where(r.g.name, r.thread, begun.Step), r.opt.request, begun.Created.UTC().Format(time.RFC3339), ErrRequestReused)
+	}
+	return err == nil, err
+}
+
+// busyWith returns err. If another run holds the thread for the caller's very request, the error says so.
+func (r *run[S, U]) busyWith(err error, in *U) error {
+	var busy *checkpoint.BusyError
+	if r.opt.request == "" || r.opt.wait || !errors.As(err, &busy) {
+		return err
+	}
+	c, lost := r.load(checkpoint.ID{})
+	if lost != nil {
+		return err
+	}
+	again, other := r.repeats(&c, in)
+	if errors.Is(other, ErrRequestReused) {
+		return other
+	}
+	if again {
+		busy.Request = r.opt.request // a saver makes a new error for each call
+	}
+	return err
+}
+
+// repeats reports whether the newest input of the head's line is in, sent before under the same
+// request id. Another input under that id is ErrRequestReused.
+func (r *run[S, U]) repeats(c *checkpoint.Chain, in *U) (bool, error) {
+	if r.opt.request == "" || len(c.Records) == 0 {
+		return false, nil
+	}
+	line := c.Records[len(c.Records)-1].Line
+	for chain := c.Records; ; {
+		i := slices.IndexFunc(chain, func(rec checkpoint.Record) bool { return rec.ID == line })
+		if i < 0 {
+			first, err := loadChain(r.ctx, r.g, r.log.saver, checkpoint.Place{Thread: r.thread, At: line})
+			if errors.Is(err, checkpoint.ErrNotFound) {
+				return false, nil // it was pruned
+			}
+			if err != nil {
+				return false, err
+			}
+			chain, i = first.Records, len(first.Records)-1
+		}
+		begun := &chain[i]
+		if begun.Source != checkpoint.Fork {
+			return r.isRequest(begun, in)
+		}
+		parent, err := loadChain(r.ctx, r.g, r.log.saver, checkpoint.Place{Thread: r.thread, At: begun.Parent})
+		if errors.Is(err, checkpoint.ErrNotFound) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		chain, line = parent.Records, parent.Records[len(parent.Records)-1].Line
+	}
+}

@@ -1,0 +1,105 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+func TestABusyErrorNamesTheRequestThatRuns(t *testing.T) {
+	b := newWork()
+	began, goOn := make(chan struct{}), make(chan struct{})
+	b.Node("slow", func(context.Context, work) (update, error) {
+		close(began)
+		<-goOn
+		return logged("slow"), nil
+	})
+	b.Edge(graph.Start, "slow")
+	b.Edge("slow", graph.End)
+	th, _ := newThread(t, b, graph.Holder("worker 7"))
+	ended := make(chan error, 1)
+	go func() {
+		_, err := th.Invoke(t.Context(), input, graph.RequestID("r1"))
+		ended <- err
+	}()
+	<-began
+	for _, c := range []struct{ request, want string }{{"r1", "r1"}, {"r2", ""}, {"", ""}} {
+		_, err := th.Invoke(t.Context(), input, graph.RequestID(c.request))
+		var busy *checkpoint.BusyError
+		if !errors.As(err, &busy) {
+			t.Fatalf("request %q: got %v, want a *checkpoint.BusyError", c.request, err)
+		}
+		same(t, "request "+c.request, []string{busy.Request, busy.Holder}, []string{c.want, "worker 7"})
+	}
+	_, err := th.Invoke(t.Context(), logged("other"), graph.RequestID("r1"))
+	if !errors.Is(err, graph.ErrRequestReused) {
+		t.Errorf("another input under the id of the request that runs: got %v, want ErrRequestReused", err)
+	}
+	close(goOn)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestARequestIDBelongsToOneInput(t *testing.T) {
+	for name, d := range durabilities {
+		t.Run(name, func(t *testing.T) {
+			th, _ := newThread(t, chain("a", "b"), d, graph.InterruptBefore("b"))
+			done(t, graph.Paused)(th.Invoke(t.Context(), logged("one"), graph.RequestID("r1")))
+			for _, when := range []string{"unfinished", "finished"} {
+				_, err := th.Invoke(t.Context(), logged("two"), graph.RequestID("r1"))
+				if !errors.Is(err, graph.ErrRequestReused) {
+					t.Errorf("%s: another input under the same id: got %v, want ErrRequestReused", when, err)
+				}
+				_, err = th.Invoke(t.Context(), logged("one"), graph.RequestID("r1"))
+				if err != nil {
+					t.Errorf("%s: the same input: %v", when, err)
+				}
+			}
+		})
+	}
+}
+
+// crowded refuses the first openings, as if other calls had been faster.
+type crowded struct {
+	checkpoint.Saver
+	left atomic.Int32
+}
+
+func (c *crowded) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+	if a.Open != nil && c.left.Add(-1) >= 0 {
+		return checkpoint.Appended{}, &checkpoint.ConflictError{Thread: a.Thread, Want: a.After, Reason: "head"}
+	}
+	return c.Saver.Append(ctx, a)
+}
+
+func TestWaitOutlastsOtherCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &crowded{Saver: memory.New()}
+		th := compile(t, chain("a"), graph.Saver(s)).Thread("t")
+		done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		s.left.Store(100)
+		if _, err := th.UpdateState(t.Context(), logged("edit"), "", graph.Wait()); err != nil {
+			t.Errorf("with Wait, after 100 calls that were faster: got %v, want the edit stored", err)
+		}
+		s.left.Store(100)
+		if _, err := th.UpdateState(t.Context(), logged("edit"), ""); !errors.Is(err, checkpoint.ErrConflict) {
+			t.Errorf("without Wait: got %v, want ErrConflict", err)
+		}
+		same(t, "openings left", s.left.Load(), int32(92))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		s.left.Store(100)
+		_, err := th.UpdateState(ctx, logged("edit"), "", graph.Wait())
+		if !errors.Is(err, checkpoint.ErrConflict) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("with Wait until a deadline: got %v, want ErrConflict and context.DeadlineExceeded", err)
+		}
+	})
+}
