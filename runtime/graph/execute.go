@@ -43,7 +43,7 @@ func (r *run[S, U]) execute() error {
 	var saving error
 	if len(r.todo) == 1 && !r.watched() {
 		if r.solo == nil {
-			r.solo = new(task.Context)
+			r.solo = new(task.Worker)
 			r.solo.Init(r.ctx, r.runTask(), r.key)
 		}
 		r.perform(r.solo, &r.slots[r.todo[0]])
@@ -89,16 +89,14 @@ func (r *run[S, U]) failures() (unfinished bool, err error) {
 }
 
 // perform runs one task, as often as its node's Retry allows.
-func (r *run[S, U]) perform(ctx *task.Context, sl *slot[U]) {
+func (r *run[S, U]) perform(w *task.Worker, sl *slot[U]) {
 	n := &r.g.nodes[sl.node]
+	ctx := w.Parent()
 	for sl.attempt = 1; ; sl.attempt++ {
-		ctx.Aim(string(n.id), sl.index, r.step+1, sl.attempt)
 		if sl.asks != nil {
 			sl.asks.Restart()
-			ctx.Asking(sl.asks)
 		}
-		r.attempt(ctx, n, sl)
-		ctx.Finish()
+		r.attempt(w, n, sl)
 		switch {
 		case sl.progress == asking || sl.progress == stopped: // of a subgraph
 			return
@@ -121,7 +119,9 @@ func (r *run[S, U]) perform(ctx *task.Context, sl *slot[U]) {
 
 // attempt calls the node once. A panic or Goexit in it becomes the slot's error; Goexit goes on to end the
 // goroutine all the same.
-func (r *run[S, U]) attempt(ctx context.Context, n *node[S, U], sl *slot[U]) {
+func (r *run[S, U]) attempt(w *task.Worker, n *node[S, U], sl *slot[U]) {
+	var ctx context.Context = w.Begin(string(n.id), sl.index, r.step+1, sl.attempt, sl.asks)
+	defer w.End()
 	if n.timeout > 0 {
 		c, cancel := context.WithTimeout(ctx, n.timeout)
 		defer cancel()
@@ -231,7 +231,7 @@ func (r *run[S, U]) fanOut() error {
 	if r.watched() {
 		f.events, f.over = make(chan Event[S, U]), make(chan struct{})
 	}
-	workers := make([]task.Context, min(r.opt.concurrency, len(r.todo)))
+	workers := make([]task.Worker, min(r.opt.concurrency, len(r.todo)))
 	key := r.key
 	f.wg.Add(len(workers))
 	for i := range workers {
@@ -253,25 +253,25 @@ func (f *fanOut[S, U]) end() {
 }
 
 // work runs tasks until none is left.
-func (f *fanOut[S, U]) work(ctx *task.Context) {
+func (f *fanOut[S, U]) work(w *task.Worker) {
 	for {
 		i := int(f.taken.Add(1)) - 1
 		if i >= len(f.r.todo) {
 			break
 		}
-		f.one(ctx, f.r.todo[i])
+		f.one(w, f.r.todo[i])
 	}
 	f.wg.Done()
 }
 
 // one runs one task. If its node ends the goroutine by Goexit, another one does the rest of the work.
-func (f *fanOut[S, U]) one(ctx *task.Context, i int) {
+func (f *fanOut[S, U]) one(w *task.Worker, i int) {
 	returned := false
 	sl := &f.r.slots[i]
 	race := f.r.g.nodes[sl.node].race
 	if race > 0 {
-		ctx = new(task.Context)
-		ctx.Init(f.lanes[race-1].ctx, f.r.runTask(), f.r.key)
+		w = new(task.Worker)
+		w.Init(f.lanes[race-1].ctx, f.r.runTask(), f.r.key)
 	}
 	defer func() {
 		if sl.progress == failed && race == 0 {
@@ -282,14 +282,14 @@ func (f *fanOut[S, U]) one(ctx *task.Context, i int) {
 			f.done <- i
 		}
 		if !returned {
-			heir := new(task.Context)
+			heir := new(task.Worker)
 			heir.Init(f.ctx, f.r.runTask(), f.r.key)
 			go f.work(heir)
 		}
 	}()
-	if ctx.Err() == nil {
-		f.watch(ctx, sl)
-		f.r.perform(ctx, sl)
+	if w.Parent().Err() == nil {
+		f.watch(w, sl)
+		f.r.perform(w, sl)
 	}
 	returned = true
 }

@@ -51,14 +51,14 @@ type run[S, U any] struct {
 	memory   map[ID]memory
 	resumed  bool // subgraphs may have been begun before
 
-	slots    []slot[U]     // one for each due task
-	todo     []int         // those that have to be run
-	solo     *task.Context // of tasks that run alone
-	next     []due         // the due list in the making
-	marks    []bool        // by node: is in next, without being sent to
-	winners  []int         // by race: the slot whose result counts, -1 for none yet
-	silenced []string      // namespaces of subgraphs that lost one, and may have open questions
-	ready    []due         // what runs now: due without the deferred nodes, unless nothing else is due
+	slots    []slot[U]    // one for each due task
+	todo     []int        // those that have to be run
+	solo     *task.Worker // runs tasks that run alone
+	next     []due        // the due list in the making
+	marks    []bool       // by node: is in next, without being sent to
+	winners  []int        // by race: the slot whose result counts, -1 for none yet
+	silenced []string     // namespaces of subgraphs that lost one, and may have open questions
+	ready    []due        // what runs now: due without the deferred nodes, unless nothing else is due
 
 	chained int    // records since the last snapshot
 	stale   bool   // the newest record has another fingerprint

@@ -106,20 +106,20 @@ func (r *run[S, U]) tell(e Event[S, U]) bool {
 }
 
 // watch tells that a task begins, and hands on what it emits.
-func (f *fanOut[S, U]) watch(ctx *task.Context, sl *slot[U]) {
+func (f *fanOut[S, U]) watch(w *task.Worker, sl *slot[U]) {
 	if f.events == nil {
 		return
 	}
 	e := f.taskEvent(EventTaskStart, sl)
 	e.Attempt = 1
 	f.send(e)
-	ctx.Emitting(func(v any) {
+	w.Emitting(func(attempt int, v any) {
 		if inner, ok := v.(relayed); ok {
 			f.send(relay[S, U](f.r.g.nodes[sl.node].id, inner))
 			return
 		}
 		e := f.taskEvent(EventCustom, sl)
-		e.Attempt, e.Custom = CurrentTask(ctx).Attempt, v
+		e.Attempt, e.Custom = attempt, v
 		f.send(e)
 	})
 }

@@ -17,8 +17,8 @@ import (
 // tasks, on whatever thread: it is what makes a side effect idempotent. A replay or a fork has keys of its own.
 type Task = task.Task
 
-// CurrentTask returns the task whose node runs under ctx. It is the zero Task when none does: outside of a
-// node, and in what a node left running after it returned.
+// CurrentTask returns the task whose node runs under ctx. It is the zero Task outside of a node, and after the node has
+// returned: a context belongs to one attempt, and is cancelled when the attempt returns.
 func CurrentTask(ctx context.Context) Task {
 	t, _ := task.Current(ctx)
 	return t

@@ -19,11 +19,9 @@ func Context(parent context.Context, t graph.Task) context.Context {
 }
 
 func asking(parent context.Context, t graph.Task, asks *task.Asks) context.Context {
-	ctx := new(task.Context)
-	ctx.Init(parent, t, func(*graph.Task) string { return cmp.Or(t.Key, "key of "+t.Node) })
-	ctx.Aim(t.Node, t.Index, t.Step, max(t.Attempt, 1))
-	ctx.Asking(asks)
-	return ctx
+	w := new(task.Worker)
+	w.Init(parent, t, func(*graph.Task) string { return cmp.Or(t.Key, "key of "+t.Node) })
+	return w.Begin(t.Node, t.Index, t.Step, max(t.Attempt, 1), asks)
 }
 
 // Run runs node on s once, as a graph would: in a context of a task, on a copy of s. It returns the update, and

@@ -62,9 +62,10 @@ func Ask(ctx context.Context, question, as string, payload []byte) ([]byte, erro
 	if !ok {
 		return nil, fmt.Errorf("%w: question %q needs the context of a node", ErrNotAskable, question)
 	}
-	c.mu.Lock()
-	asks, active := c.asks, c.active
-	c.mu.Unlock()
+	w := c.worker
+	w.mu.Lock()
+	asks, active := w.asks, w.current == c
+	w.mu.Unlock()
 	switch {
 	case !active:
 		return nil, fmt.Errorf("%w: question %q: the node has returned", ErrNotAskable, question)

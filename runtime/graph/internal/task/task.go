@@ -5,6 +5,7 @@ package task
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // Task is one execution of a node in a superstep. See graph.Task, which is this type.
@@ -18,41 +19,133 @@ type Task struct {
 	Key     string
 }
 
-// Context is the context of a task. One serves a run's tasks one after another: it is aimed at each, so
-// that a step of one task allocates nothing. Its parent never changes.
-//
-// A goroutine that a node left behind may still ask it for the task; the lock makes that safe, and the
-// answer is then no.
-type Context struct {
-	context.Context
-
-	mu     sync.Mutex
-	task   Task
+// Worker runs attempts one after another, each under a Context of its own. Its parent context never changes.
+// Init makes a zero Worker ready. Begin and End must not be called concurrently.
+type Worker struct {
+	parent context.Context
 	key    func(t *Task) string // makes the key when it is first asked for
-	asks   *Asks                // nil for a task that must not ask
-	emit   func(v any)          // nil when nobody listens
-	active bool
+	free   []Context            // contexts that no attempt has had
+	block  int                  // how many the newest block has
+	first  [firstBlock]Context  // the first block: a short run allocates none
+
+	mu      sync.Mutex
+	emit    func(attempt int, v any) // nil when nobody listens
+	current *Context                 // of the attempt that runs; nil between attempts
+	task    Task                     // of that attempt
+	asks    *Asks                    // nil for a task that must not ask
+	ctx     context.Context          // cancelled when the attempt ends; nil until the attempt asks for it
+	cancel  context.CancelFunc       // of ctx
 }
 
-// Init makes c, which must be zero, a context under parent that is not aimed at a task yet. Its tasks will be those
-// of the run that of describes. key makes a task's key.
-func (c *Context) Init(parent context.Context, of Task, key func(t *Task) string) {
-	c.Context, c.task, c.key = parent, of, key
+// A Context is never used again, because a goroutine that a node left behind may keep it. A worker allocates contexts in
+// blocks, each blockGrowth times as large as the one before: a long run allocates once in largestBlock attempts.
+const (
+	firstBlock   = 8
+	blockGrowth  = 8
+	largestBlock = 512
+)
+
+// Init makes w, which must be zero, a worker under parent. Its tasks will be those of the run that of describes. key
+// makes a task's key.
+func (w *Worker) Init(parent context.Context, of Task, key func(t *Task) string) {
+	w.parent, w.task, w.key = parent, of, key
+	w.free, w.block = w.first[:], firstBlock
 }
 
-// Aim makes the given attempt of a node, on a send of the given index, the task that Current reports.
-func (c *Context) Aim(node string, index, step, attempt int) {
-	c.mu.Lock()
-	c.task.Node, c.task.Index, c.task.Step, c.task.Attempt, c.task.Key = node, index, step, attempt, ""
-	c.asks, c.active = nil, true
-	c.mu.Unlock()
+// Parent returns the context that the attempts run under.
+func (w *Worker) Parent() context.Context { return w.parent }
+
+// Emitting makes emit get what the attempts that begin after the call emit. Any goroutine of the node calls emit.
+func (w *Worker) Emitting(emit func(attempt int, v any)) {
+	w.mu.Lock()
+	w.emit = emit
+	w.mu.Unlock()
 }
 
-// Emitting makes emit get what the tasks emit from here on. It is called by any goroutine.
-func (c *Context) Emitting(emit func(v any)) {
-	c.mu.Lock()
-	c.emit = emit
-	c.mu.Unlock()
+// Begin returns the context of a new attempt of a node, on a send of the given index. asks is nil for a task that must
+// not ask.
+func (w *Worker) Begin(node string, index, step, attempt int, asks *Asks) *Context {
+	if len(w.free) == 0 {
+		w.block = min(w.block*blockGrowth, largestBlock)
+		w.free = make([]Context, w.block)
+	}
+	c := &w.free[0]
+	w.free = w.free[1:]
+	c.worker = w
+	w.mu.Lock()
+	w.current, w.asks = c, asks
+	w.task.Node, w.task.Index, w.task.Step, w.task.Attempt, w.task.Key = node, index, step, attempt, ""
+	w.mu.Unlock()
+	return c
+}
+
+// End ends the attempt and cancels its context: from here on Current reports no task under it.
+func (w *Worker) End() {
+	w.mu.Lock()
+	cancel := w.cancel
+	w.current, w.asks, w.ctx, w.cancel = nil, nil, nil, nil
+	w.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// Context is the context of one attempt. It is safe for concurrent use, also after the attempt has ended: it is
+// cancelled then, and no task runs under it.
+type Context struct{ worker *Worker }
+
+// contextKey is what a Context answers to with itself.
+type contextKey struct{}
+
+// Deadline implements context.Context.
+func (c *Context) Deadline() (time.Time, bool) { return c.worker.parent.Deadline() }
+
+// Done implements context.Context. The first call of an attempt allocates.
+func (c *Context) Done() <-chan struct{} { return c.cancellable().Done() }
+
+// Err implements context.Context.
+func (c *Context) Err() error {
+	w := c.worker
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.current != c:
+		return context.Canceled
+	case w.ctx != nil:
+		return w.ctx.Err()
+	}
+	return w.parent.Err()
+}
+
+// Value implements context.Context.
+func (c *Context) Value(key any) any {
+	if _, ok := key.(contextKey); ok {
+		return c
+	}
+	w := c.worker
+	w.mu.Lock()
+	ctx := w.parent
+	if w.current == c && w.ctx != nil {
+		ctx = w.ctx
+	}
+	w.mu.Unlock()
+	return ctx.Value(key)
+}
+
+// cancellable returns a context that ends with the attempt.
+func (c *Context) cancellable() context.Context {
+	w := c.worker
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.current != c {
+		ctx, cancel := context.WithCancel(w.parent)
+		cancel()
+		return ctx
+	}
+	if w.ctx == nil {
+		w.ctx, w.cancel = context.WithCancel(w.parent)
+	}
+	return w.ctx
 }
 
 // Emit hands v to who listens to the task that runs under ctx, if anybody does.
@@ -61,37 +154,13 @@ func Emit(ctx context.Context, v any) {
 	if !ok {
 		return
 	}
-	c.mu.Lock()
-	emit, active := c.emit, c.active
-	c.mu.Unlock()
+	w := c.worker
+	w.mu.Lock()
+	emit, active, attempt := w.emit, w.current == c, w.task.Attempt
+	w.mu.Unlock()
 	if active && emit != nil {
-		emit(v)
+		emit(attempt, v)
 	}
-}
-
-// Asking gives the task that c is aimed at what it may ask and was answered.
-func (c *Context) Asking(a *Asks) {
-	c.mu.Lock()
-	c.asks = a
-	c.mu.Unlock()
-}
-
-// Finish ends the task: from here on Current reports none.
-func (c *Context) Finish() {
-	c.mu.Lock()
-	c.active = false
-	c.mu.Unlock()
-}
-
-// contextKey is what a Context answers to with itself.
-type contextKey struct{}
-
-// Value implements context.Context.
-func (c *Context) Value(key any) any {
-	if _, ok := key.(contextKey); ok {
-		return c
-	}
-	return c.Context.Value(key)
 }
 
 // Current returns the task that runs under ctx, and false when none does.
@@ -100,13 +169,14 @@ func Current(ctx context.Context) (Task, bool) {
 	if !ok {
 		return Task{}, false
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.active {
+	w := c.worker
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.current != c {
 		return Task{}, false
 	}
-	if c.task.Key == "" && c.key != nil {
-		c.task.Key = c.key(&c.task)
+	if w.task.Key == "" && w.key != nil {
+		w.task.Key = w.key(&w.task)
 	}
-	return c.task, true
+	return w.task, true
 }
