@@ -110,10 +110,11 @@ func (s *Storm) process(ctx context.Context) (finished bool, err error) {
 	case !s.Spec.Rivals() && s.chance(30):
 		broken.flaky = rand.New(rand.NewPCG(s.rand.Uint64(), 0))
 	}
-	opts := append(slices.Clone(s.Options), graph.Saver(s.World.Watch(broken)), graph.Concurrency(1))
+	workers := 1
 	if !s.Spec.racy() && s.chance(70) {
-		opts = append(opts, graph.Concurrency(2+s.rand.IntN(3)))
+		workers = 2 + s.rand.IntN(3)
 	}
+	opts := append(slices.Clone(s.Options), graph.Saver(s.World.Watch(broken)), graph.Concurrency(workers))
 	if !s.Spec.Rivals() && s.chance(20) {
 		opts = append(opts, graph.MaxSteps(1+s.rand.IntN(3)))
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
@@ -86,12 +85,8 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	c.addStops()
 	c.checkOptions()
 	c.checkWrites()
-	if len(c.faults) == 0 {
-		c.checkPaths()
-	}
-	if len(c.faults) == 0 {
-		c.checkParallel()
-	}
+	c.checkPaths()
+	c.checkParallel()
 	if len(c.faults) > 0 {
 		return nil, &CompileError{Graph: b.name, Faults: c.faults}
 	}
@@ -356,160 +351,4 @@ func (c *compiler[S, U]) addStops() {
 			c.g.nodes[n].after = true
 		}
 	}
-}
-
-func (c *compiler[S, U]) checkOptions() {
-	o := &c.g.opt
-	if o.beforeRoute && len(o.after) == 0 {
-		c.fault("BeforeRoute without InterruptAfter has nothing to stop")
-	}
-	if o.saver == nil && !o.nested && len(o.before)+len(o.after) > 0 {
-		c.fault("a graph that stops for people needs a Saver: without one nothing can be resumed")
-	}
-	c.faults = append(c.faults, o.limits.check()...)
-	if o.lease < 0 {
-		c.fault("Lease is %s; want more than 0, or 0 for the default", o.lease)
-	}
-	if o.lease == 0 {
-		o.lease = checkpoint.DefaultLease
-	}
-	if o.saverTimeout <= 0 {
-		c.fault("SaverTimeout is %s; want more than 0", o.saverTimeout)
-	}
-	for _, n := range c.b.nodes {
-		if n.opts.timeout < 0 {
-			c.fault("node %q: its Timeout is %s; want more than 0", string(n.id), n.opts.timeout)
-		}
-		if len(n.opts.questions) > 0 && o.saver == nil && !o.nested {
-			c.fault("node %q asks questions, which needs a Saver: without one nothing can be resumed", string(n.id))
-		}
-		c.checkQuestions(n.id, n.opts.questions)
-		c.checkSubgraph(&n)
-		if n.opts.retry.Attempts < 0 {
-			c.fault("node %q: its Retry has %d attempts; want at least 1", string(n.id), n.opts.retry.Attempts)
-		}
-	}
-}
-
-// checkSubgraph checks the options that only subgraphs have.
-func (c *compiler[S, U]) checkSubgraph(n *nodeDecl[S, U]) {
-	up := n.calls.sub != nil && n.calls.sub.leadsUp()
-	switch {
-	case n.calls.none():
-	case n.calls.sub == nil && len(n.opts.targets) > 0:
-		c.fault("node %q: Targets is for subgraphs; use RoutingNode, or Route", string(n.id))
-	case len(n.opts.targets) > 0 && !up:
-		c.fault("subgraph %q: nothing in it leads to Parent, so it never chooses among its Targets", string(n.id))
-	case up && len(n.opts.targets) == 0:
-		c.fault("subgraph %q leads to Parent; list what it may choose by graph.Targets", string(n.id))
-	}
-	if n.opts.remembers && (n.calls.sub == nil || n.calls.same) && !n.calls.none() {
-		c.fault("node %q: Remember is for subgraphs over a state of their own", string(n.id))
-	}
-}
-
-// leadsUp reports whether something in the graph chooses Parent.
-func (g *Graph[S, U]) leadsUp() bool {
-	return slices.ContainsFunc(g.nodes, func(n node[S, U]) bool { return slices.Contains(n.targets, Parent) })
-}
-
-func (c *compiler[S, U]) checkQuestions(id ID, questions []askable) {
-	for i, q := range questions {
-		if q.name == "" || strings.ContainsAny(q.name, ":#/") {
-			c.fault("node %q: question %q: a name is not empty and has none of : # and /", string(id), q.name)
-		}
-		if slices.ContainsFunc(questions[:i], func(p askable) bool { return p.name == q.name }) {
-			c.fault("node %q lists question %q twice", string(id), q.name)
-		}
-	}
-}
-
-// checkPaths finds what no run can reach, joins that can never fire, and nodes from which no run can end.
-func (c *compiler[S, U]) checkPaths() {
-	g := c.g
-	if s := &g.nodes[start]; len(s.edges)+len(s.to) == 0 {
-		c.fault("nothing leaves Start; add an edge from graph.Start to the node that comes first")
-		return
-	}
-	reached := c.reachable()
-	for i := range g.nodes[1:] {
-		n := &g.nodes[i+1]
-		leaves := len(n.edges)+len(n.to)+len(n.joins) > 0
-		switch {
-		case !reached[i+1] && !leaves:
-			c.fault("node %q is never reached and leads nowhere; wire it in or take it out", string(n.id))
-		case !reached[i+1]:
-			c.fault("node %q is never reached; add an edge or a route target to it", string(n.id))
-		case !leaves:
-			c.fault("node %q leads nowhere; add an edge to graph.End", string(n.id))
-		}
-	}
-	for _, j := range g.joins {
-		for _, from := range j.from {
-			if !reached[from] {
-				c.fault("the join to %s can never fire: %s is never reached", g.nodes[j.to].id, g.nodes[from].id)
-			}
-		}
-	}
-	if len(c.faults) == 0 {
-		c.checkEnds()
-	}
-}
-
-// reachable marks the nodes that some run can get to. A join lets through only when all its sources are
-// reachable, so it is asked again until nothing changes.
-func (c *compiler[S, U]) reachable() []bool {
-	g := c.g
-	reached := make([]bool, len(g.nodes))
-	var visit func(n int)
-	visit = func(n int) {
-		if n < start || reached[n] {
-			return
-		}
-		reached[n] = true
-		for _, to := range g.successors(n) {
-			visit(to)
-		}
-	}
-	visit(start)
-	for changed := true; changed; {
-		changed = false
-		for _, j := range g.joins {
-			all := !slices.ContainsFunc(j.from, func(from int) bool { return !reached[from] })
-			if all && !reached[j.to] {
-				visit(j.to)
-				changed = true
-			}
-		}
-	}
-	return reached
-}
-
-// checkEnds reports nodes from which End cannot be reached: a run that gets there never finishes.
-func (c *compiler[S, U]) checkEnds() {
-	g := c.g
-	ends := make([]bool, len(g.nodes))
-	for changed := true; changed; {
-		changed = false
-		for i := range g.nodes {
-			to := g.successors(i)
-			for _, a := range g.nodes[i].joins {
-				to = append(to, g.joins[a.join].to)
-			}
-			can := slices.ContainsFunc(to, func(n int) bool { return n < start || ends[n] })
-			if can && !ends[i] {
-				ends[i], changed = true, true
-			}
-		}
-	}
-	for i, can := range ends {
-		if !can {
-			c.fault("from %s no path leads to End, so a run that gets there never finishes", g.nodes[i].id)
-		}
-	}
-}
-
-// successors returns where edges and the route of node n lead, joins left out.
-func (g *Graph[S, U]) successors(n int) []int {
-	return slices.Concat(g.nodes[n].edges, g.nodes[n].to)
 }

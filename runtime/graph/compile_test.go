@@ -54,6 +54,7 @@ func TestCompileReportsEveryFault(t *testing.T) {
 			`node "__a": ids that begin with two underscores are reserved`,
 			`node "a" is declared twice`,
 			`node "b" has no function`,
+			`nothing leaves Start; add an edge from graph.Start to the node that comes first`,
 		}},
 		{"edges", func(b *graph.Builder[work, update]) {
 			b.Node("a", idle)
@@ -69,6 +70,7 @@ func TestCompileReportsEveryFault(t *testing.T) {
 			`edge a -> Start: nothing leads to Start; name the node that comes first`,
 			`edge End -> a: nothing leaves End`,
 			`edge a -> End is declared twice`,
+			`nothing leaves Start; add an edge from graph.Start to the node that comes first`,
 		}},
 		{"routes", func(b *graph.Builder[work, update]) {
 			b.Node("a", idle)
@@ -82,6 +84,7 @@ func TestCompileReportsEveryFault(t *testing.T) {
 			`route from a is declared twice; one function chooses all that follows a node`,
 			`route from y: no node "y"`,
 			`route from y has no function`,
+			`nothing leaves Start; add an edge from graph.Start to the node that comes first`,
 		}},
 		{"joins", func(b *graph.Builder[work, update]) {
 			b.Node("a", idle)
@@ -98,6 +101,7 @@ func TestCompileReportsEveryFault(t *testing.T) {
 			`join of [a b] -> End: a join leads to a node; branches end by themselves`,
 			`join of [a x] -> y: no node "y"`,
 			`join of [a x] -> y: no node "x"`,
+			`nothing leaves Start; add an edge from graph.Start to the node that comes first`,
 		}},
 		{"paths", func(b *graph.Builder[work, update]) {
 			b.Node("a", idle)
@@ -117,6 +121,69 @@ func TestCompileReportsEveryFault(t *testing.T) {
 			`node "dead" leads nowhere; add an edge to graph.End`,
 			`node "late" is never reached; add an edge or a route target to it`,
 			`the join to late can never fire: unreached is never reached`,
+		}},
+		{"unknown names, and what has nothing to do with them", func(b *graph.Builder[work, update]) {
+			b.Node("a", idle)
+			b.Node("b", idle)
+			b.Node("c", idle) // after b, which nothing reaches
+			b.Node("dead", idle)
+			b.Node("lonely", idle)
+			b.Node("spin", idle)
+			b.Node("spun", idle)
+			b.Edge(graph.Start, "a")
+			b.Edge(graph.Start, "dead")
+			b.Edge(graph.Start, "spin")
+			b.Edge("spin", "spun")
+			b.Edge("spun", "spin")
+			b.Edge("a", "bb")
+			b.Edge("b", "c")
+			b.Edge("c", graph.End)
+			b.Edge("lonely", graph.End)
+		}, nil, []string{
+			`edge a -> bb: no node "bb"`,
+			`node "b" is never reached; add an edge or a route target to it`,
+			`node "dead" leads nowhere; add an edge to graph.End`,
+			`node "lonely" is never reached; add an edge or a route target to it`,
+			`from spin no path leads to End, so a run that gets there never finishes`,
+			`from spun no path leads to End, so a run that gets there never finishes`,
+		}},
+		{"unknown sources", func(b *graph.Builder[work, update]) {
+			b.Node("a", idle)
+			b.Node("b", idle)
+			b.Node("c", idle)
+			b.Node("d", idle)
+			b.Node("lonely", idle)
+			b.Edge(graph.Start, "a")
+			b.Edge("a", graph.End)
+			b.Edge("x", "b")
+			b.Edge("b", graph.End)
+			b.Route("y", toEnd, "c", "z")
+			b.Edge("c", graph.End)
+			b.Join([]graph.ID{"a", "w"}, "d")
+			b.Edge("d", graph.End)
+		}, nil, []string{
+			`edge x -> b: no node "x"`,
+			`route from y: no node "y"`,
+			`route from y: no node "z"`,
+			`join of [a w] -> d: no node "w"`,
+			`node "lonely" is never reached and leads nowhere; wire it in or take it out`,
+		}},
+		{"a conflict beside an unknown name", func(b *graph.Builder[work, update]) {
+			b.Node("a", idle, graph.Writes("Status"))
+			b.Node("b", idle, graph.Writes("Status"))
+			b.Edge(graph.Start, "a")
+			b.Edge(graph.Start, "b")
+			b.Edge("x", "b")
+			b.Edge("b", "a")
+			b.Edge("a", "y")
+			b.Edge("b", graph.End)
+			b.Edge(graph.End, "b")
+		}, nil, []string{
+			`edge x -> b: no node "x"`,
+			`edge a -> y: no node "y"`,
+			`edge End -> b: nothing leaves End`,
+			`nodes "a" and "b" both write Status, which only one task may set, and always run in one superstep after Start ` +
+				`(Start -> a, Start -> b); let one of them write it, or give the field a reducer such as last`,
 		}},
 		{"endless", func(b *graph.Builder[work, update]) {
 			b.Node("a", idle)
@@ -142,6 +209,49 @@ func TestCompileReportsEveryFault(t *testing.T) {
 			`Concurrency is 0; want at least 1`,
 			`node "a": its Timeout is -1ns; want more than 0`,
 			`node "a": its Retry has -1 attempts; want at least 1`,
+		}},
+		{"options that say nothing", func(b *graph.Builder[work, update]) {
+			b.Node("a", idle, graph.Timeout(0), graph.Retry(graph.Backoff{Attempts: 2, Base: -1}))
+			b.Node("b", idle, graph.Retry(graph.Backoff{Attempts: 2, Max: -1}))
+			b.Edge(graph.Start, "a")
+			b.Edge("a", "b")
+			b.Edge("b", graph.End)
+		}, []graph.Option{graph.Saver(nil), graph.Observe(nil), graph.Observe((*notebook)(nil)), graph.Holder(""), graph.MaxSteps(-1)}, []string{
+			`Saver is nil (<nil>); pass a saver that was opened, or leave the option out`,
+			`Observe is given nil (<nil>); pass an Observer, or leave the option out`,
+			`Observe is given nil (*graph_test.notebook); pass an Observer, or leave the option out`,
+			`Holder is empty; name who runs, or leave the option out`,
+			`MaxSteps is -1; want at least 1`,
+			`node "a": its Timeout is 0s; want more than 0`,
+			`node "a": its Retry has a Base of -1ns; want more than 0, or 0 for the default`,
+			`node "b": its Retry has a Max of -1ns; want more than 0, or 0 for the default`,
+		}},
+		{"a saver that is a nil pointer", func(b *graph.Builder[work, update]) {
+			b.Node("a", idle)
+			b.Edge(graph.Start, "a")
+			b.Edge("a", graph.End)
+		}, []graph.Option{graph.Saver((*memory.Saver)(nil)), graph.InterruptBefore("a")}, []string{
+			`Saver is nil (*memory.Saver); pass a saver that was opened, or leave the option out`,
+		}},
+		{"options set twice", func(b *graph.Builder[work, update]) {
+			b.Node("a", idle, graph.Timeout(1), graph.Retry(graph.Backoff{}), graph.Writes("Log"), graph.Deferred(),
+				graph.Timeout(1), graph.Retry(graph.Backoff{}), graph.Writes("Count"), graph.Deferred(), graph.Timeout(2))
+			b.Edge(graph.Start, "a")
+			b.Edge("a", graph.End)
+		}, []graph.Option{
+			graph.Saver(memory.New()), graph.Async, graph.MaxSteps(1), graph.Concurrency(1), graph.Strict(), graph.Lease(1),
+			graph.Saver(memory.New()), graph.Sync, graph.MaxSteps(2), graph.Concurrency(1), graph.Strict(), graph.Lease(1), graph.Saver(memory.New()),
+		}, []string{
+			`Saver is set twice; set it once`,
+			`Durability is set twice; set it once`,
+			`MaxSteps is set twice; set it once`,
+			`Concurrency is set twice; set it once`,
+			`Strict is set twice; set it once`,
+			`Lease is set twice; set it once`,
+			`node "a": its Timeout is set twice; set it once`,
+			`node "a": its Retry is set twice; set it once`,
+			`node "a": its Writes is set twice; set it once`,
+			`node "a": its Deferred is set twice; set it once`,
 		}},
 	}
 	for _, test := range tests {

@@ -62,7 +62,7 @@ func (k OccurrenceKind) String() string {
 	return "unknown occurrence"
 }
 
-// Observe has o told what the graph's runs do. There can be several.
+// Observe has o told what the graph's runs do. There can be several. A nil o is a fault of Compile.
 func Observe(o Observer) Option {
 	return compileOption(func(opt *options) { opt.observers = append(opt.observers, o) })
 }

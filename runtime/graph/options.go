@@ -12,10 +12,12 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Option is an option of Compile.
+// Option is an option of Compile. An option that holds one value must be given at most once: Compile reports the second
+// as a fault. InterruptBefore, InterruptAfter and Observe add to what was given before.
 type Option interface{ compile(*options) }
 
-// NodeOption is an option of one node.
+// NodeOption is an option of one node. An option that holds one value must be given at most once: Compile reports the
+// second as a fault. Was, Targets and questions add to what was given before.
 type NodeOption interface{ node(*nodeOptions) }
 
 // InvokeOption is an option of Thread.Invoke and Thread.Stream.
@@ -53,6 +55,7 @@ type ThreadOption interface {
 
 // options are those of a compiled graph.
 type options struct {
+	given         given
 	saver         checkpoint.Saver
 	before, after []ID
 	beforeRoute   bool
@@ -88,6 +91,7 @@ type runOptions struct {
 }
 
 type nodeOptions struct {
+	given     given
 	retry     Backoff
 	timeout   time.Duration
 	defers    bool
@@ -96,6 +100,18 @@ type nodeOptions struct {
 	targets   []ID
 	remembers bool
 	writes    []string // nil when it does not say
+}
+
+// given notes which options were set. Compile reports an option with one value that was set twice.
+type given struct{ once, twice []string }
+
+func (g *given) set(name string) {
+	switch {
+	case !slices.Contains(g.once, name):
+		g.once = append(g.once, name)
+	case !slices.Contains(g.twice, name):
+		g.twice = append(g.twice, name)
+	}
 }
 
 func defaults() options {
@@ -120,9 +136,17 @@ type compileOption func(*options)
 
 func (f compileOption) compile(o *options) { f(o) }
 
+// singleOption is an option of Compile that can be given once.
+func singleOption(name string, set func(*options)) Option {
+	return compileOption(func(o *options) {
+		o.given.set(name)
+		set(o)
+	})
+}
+
 // Saver stores the graph's checkpoints in s. Without it a graph can only Run. The caller closes s, after
-// the last run.
-func Saver(s checkpoint.Saver) Option { return compileOption(func(o *options) { o.saver = s }) }
+// the last run. A nil s, or one that holds a nil pointer, is a fault of Compile.
+func Saver(s checkpoint.Saver) Option { return singleOption("Saver", func(o *options) { o.saver = s }) }
 
 // InterruptBefore stops a run when one of nodes is about to run, whatever else is due beside it. Resume
 // goes on and runs it.
@@ -138,51 +162,67 @@ func InterruptAfter(nodes ...ID) Option {
 
 // BeforeRoute makes InterruptAfter stop before the node's route is asked: Resume asks it, on the state as
 // it is then, which a person may have edited.
-func BeforeRoute() Option { return compileOption(func(o *options) { o.beforeRoute = true }) }
+func BeforeRoute() Option {
+	return singleOption("BeforeRoute", func(o *options) { o.beforeRoute = true })
+}
 
 // Strict gives every node and route a deep copy of the state, fails the run when one of them wrote to what
 // it was given, naming the field, when an update changes what its node's Writes does not name, and when a run ends with a join
 // half reached. It costs O(state) a task: it is for tests.
-func Strict() Option { return compileOption(func(o *options) { o.strict = true }) }
+func Strict() Option { return singleOption("Strict", func(o *options) { o.strict = true }) }
 
 // DropUnknown accepts that stored nested fields which the code does not have are lost, instead of refusing
 // the thread with ErrGraphChanged. Its subgraphs do too.
-func DropUnknown() Option { return compileOption(func(o *options) { o.dropUnknown = true }) }
+func DropUnknown() Option {
+	return singleOption("DropUnknown", func(o *options) { o.dropUnknown = true })
+}
 
 // ReleaseOnDone releases the thread's version in the commit that finishes a run, so that the next input starts
 // empty.
-func ReleaseOnDone() Option { return compileOption(func(o *options) { o.releaseOnDone = true }) }
+func ReleaseOnDone() Option {
+	return singleOption("ReleaseOnDone", func(o *options) { o.releaseOnDone = true })
+}
 
 // Nested says that the graph is only run as a subgraph: it may stop and ask without a Saver of its own, since it uses
 // that of the graph it is in.
-func Nested() Option { return compileOption(func(o *options) { o.nested = true }) }
+func Nested() Option { return singleOption("Nested", func(o *options) { o.nested = true }) }
 
 // Holder names who runs, in the *checkpoint.BusyError that others get. The default is host, process id and
-// program.
-func Holder(name string) Option { return compileOption(func(o *options) { o.holder = name }) }
+// program. The name must not be empty.
+func Holder(name string) Option { return singleOption("Holder", func(o *options) { o.holder = name }) }
 
 // Lease sets how long a run that died keeps others from its thread; a living run renews it. The default, and 0, is
 // checkpoint.DefaultLease. Savers whose lease is a lock give it up at once when the process dies.
-func Lease(d time.Duration) Option { return compileOption(func(o *options) { o.lease = d }) }
+func Lease(d time.Duration) Option { return singleOption("Lease", func(o *options) { o.lease = d }) }
 
 // SaverTimeout bounds one call of the saver. The default is 10 seconds. Saver calls do not end with the
 // caller's context, so that a cancelled run still stores what it finished.
 func SaverTimeout(d time.Duration) Option {
-	return compileOption(func(o *options) { o.saverTimeout = d })
+	return singleOption("SaverTimeout", func(o *options) { o.saverTimeout = d })
 }
 
-type limitOption func(*limits)
+// limitOption sets one of the limits.
+type limitOption struct {
+	name string
+	set  func(*limits)
+}
 
-func (f limitOption) compile(o *options)   { f(&o.limits) }
-func (f limitOption) invoke(o *runOptions) { f(&o.limits) }
-func (f limitOption) resume(o *runOptions) { f(&o.limits) }
+func (l limitOption) compile(o *options) {
+	o.given.set(l.name)
+	l.set(&o.limits)
+}
+
+func (l limitOption) invoke(o *runOptions) { l.set(&o.limits) }
+func (l limitOption) resume(o *runOptions) { l.set(&o.limits) }
 
 // MaxSteps bounds the supersteps of one call; the default is 1000. A run that has committed so many and has
 // more to do fails with a *MaxStepsError and can be resumed.
-func MaxSteps(n int) LimitOption { return limitOption(func(l *limits) { l.maxSteps = n }) }
+func MaxSteps(n int) LimitOption { return limitOption{"MaxSteps", func(l *limits) { l.maxSteps = n }} }
 
 // Concurrency bounds how many tasks of a superstep run at once; the default is 64.
-func Concurrency(n int) LimitOption { return limitOption(func(l *limits) { l.concurrency = n }) }
+func Concurrency(n int) LimitOption {
+	return limitOption{"Concurrency", func(l *limits) { l.concurrency = n }}
+}
 
 // Durability says when a superstep is stored. It is an option itself: Compile(Saver(s), Async).
 type Durability uint8
@@ -211,7 +251,11 @@ func (d Durability) String() string {
 	return "no durability"
 }
 
-func (d Durability) compile(o *options)   { o.limits.durability = d }
+func (d Durability) compile(o *options) {
+	o.given.set("Durability")
+	o.limits.durability = d
+}
+
 func (d Durability) invoke(o *runOptions) { o.durability = d }
 func (d Durability) resume(o *runOptions) { o.durability = d }
 
@@ -267,14 +311,26 @@ type nodeOption func(*nodeOptions)
 
 func (f nodeOption) node(o *nodeOptions) { f(o) }
 
+// singleNodeOption is an option of a node that can be given once.
+func singleNodeOption(name string, set func(*nodeOptions)) NodeOption {
+	return nodeOption(func(o *nodeOptions) {
+		o.given.set(name)
+		set(o)
+	})
+}
+
 // Timeout cancels the context of an attempt of the node after d, and waits for the node to return: Go cannot
 // stop a goroutine, and nothing else of the thread runs beside one that has not returned. The attempt then
-// failed, unless it returned a result all the same.
-func Timeout(d time.Duration) NodeOption { return nodeOption(func(o *nodeOptions) { o.timeout = d }) }
+// failed, unless it returned a result all the same. d must be more than 0.
+func Timeout(d time.Duration) NodeOption {
+	return singleNodeOption("Timeout", func(o *nodeOptions) { o.timeout = d })
+}
 
 // Deferred lets the node wait, once it is due, until nothing but deferred nodes is: it runs after all branches have
 // come to their end, however long they are.
-func Deferred() NodeOption { return nodeOption(func(o *nodeOptions) { o.defers = true }) }
+func Deferred() NodeOption {
+	return singleNodeOption("Deferred", func(o *nodeOptions) { o.defers = true })
+}
 
 // Was names ids that the node had: threads that wait at one of them go on here, with the results, questions and keys that
 // their tasks have. Keep a former id listed as long as such threads may exist.
@@ -284,7 +340,9 @@ func Was(ids ...ID) NodeOption {
 }
 
 // Retry runs a failed node again. Panics are not retried, nor is a node whose run was cancelled.
-func Retry(b Backoff) NodeOption { return nodeOption(func(o *nodeOptions) { o.retry = b }) }
+func Retry(b Backoff) NodeOption {
+	return singleNodeOption("Retry", func(o *nodeOptions) { o.retry = b })
+}
 
 // Backoff says how often and after what pause a node is run again.
 type Backoff struct {

@@ -15,7 +15,9 @@ import (
 // that one's: for one call, unless it remembers too.
 //
 // A call then costs one load, and one snapshot of the subgraph's state. With OnExit it stores what the call came to, too.
-func Remember() NodeOption { return nodeOption(func(o *nodeOptions) { o.remembers = true }) }
+func Remember() NodeOption {
+	return singleNodeOption("Remember", func(o *nodeOptions) { o.remembers = true })
+}
 
 // memoryOf is the prefix of the name, in a record's Meta, under which the namespace of a subgraph's newest call is; the
 // id of its node follows.

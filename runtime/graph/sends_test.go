@@ -347,6 +347,12 @@ func TestTaskNodesInCompile(t *testing.T) {
 		`routing node "r" declares no targets; list every node it may return, and End if it may end`,
 		`route from r: the node chooses what follows it itself`,
 		`join of [a r] -> fetch: fetch takes an input, so only a send reaches it`,
+		`node "fetch" leads nowhere; add an edge to graph.End`,
+		`node "nothing" is never reached and leads nowhere; wire it in or take it out`,
+		`node "a" is never reached; add an edge or a route target to it`,
+		`node "r" is never reached; add an edge or a route target to it`,
+		`the join to fetch can never fire: a is never reached`,
+		`the join to fetch can never fire: r is never reached`,
 	})
 }
 

@@ -53,7 +53,10 @@ func TestNothingIsLeftOfARaceInASubgraph(t *testing.T) {
 					b.Edge(then, graph.End)
 				}
 				b, opts := inside(t, b, depth, own, graph.Concurrency(1))
-				th, s := newThread(t, b, append(opts, d, graph.Concurrency(1))...)
+				if depth > 0 {
+					opts = append(opts, graph.Concurrency(1))
+				}
+				th, s := newThread(t, b, append(opts, d)...)
 				res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
 				what := fmt.Sprint(where, ", ", what, ", then ", then)
 				same(t, what, strings.Join(res.State.Log, " "), strings.TrimSpace("fast won "+string(then)))

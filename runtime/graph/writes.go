@@ -20,12 +20,7 @@ const mostProven = 4096
 // The names are strings, since Compile knows the fields and refuses others; a node that does not declare what it writes is not
 // looked at. Of a subgraph node it is the fields that come back from it.
 func Writes(fields ...string) NodeOption {
-	return nodeOption(func(o *nodeOptions) {
-		if o.writes == nil {
-			o.writes = []string{}
-		}
-		o.writes = append(o.writes, fields...)
-	})
+	return singleNodeOption("Writes", func(o *nodeOptions) { o.writes = append([]string{}, fields...) })
 }
 
 // UndeclaredError says that a node's update changes fields that its Writes does not name. Only Strict runs look for it. It is
@@ -107,7 +102,7 @@ func (c *compiler[S, U]) checkWrites() {
 func (c *compiler[S, U]) checkParallel() {
 	g := c.g
 	var writers []int
-	if len(g.nodes) > mostProven {
+	if len(g.nodes) > mostProven || c.b.schema == nil {
 		return
 	}
 	for i := range g.nodes {
@@ -162,11 +157,11 @@ func (c *compiler[S, U]) contested(a, b int) []string {
 func (c *compiler[S, U]) always() [][]int {
 	next := make([][]int, len(c.g.nodes))
 	for _, e := range c.b.edges {
-		to := c.g.index[e.to]
-		if to <= start || c.g.nodes[to].defers || c.g.nodes[to].race > 0 {
+		from, known := c.g.index[e.from]
+		to := c.g.index[e.to] // Start when it is not there
+		if !known || from < start || to <= start || c.g.nodes[to].defers || c.g.nodes[to].race > 0 {
 			continue
 		}
-		from := c.g.index[e.from]
 		next[from] = append(next[from], to)
 	}
 	return next

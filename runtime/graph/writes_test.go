@@ -68,7 +68,7 @@ func TestCompileProvesThatNodesAlwaysSetOneFieldTogether(t *testing.T) {
 			edges(b, graph.Start, "b", graph.End)
 		}, nil},
 		{"an ephemeral field, and several", func(b *graph.Builder[work, update]) {
-			b.Node("a", idle, graph.Writes("Draft"), graph.Writes("Status"))
+			b.Node("a", idle, graph.Writes("Draft", "Status"))
 			b.Node("b", idle, graph.Writes("Draft", "Log", "Status"))
 			edges(b, graph.Start, "a", graph.End)
 			edges(b, graph.Start, "b", graph.End)

@@ -1,0 +1,104 @@
+package graph
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/internal/nilcheck"
+)
+
+// checkOptions reports options that were set twice, that say nothing, or that contradict each other.
+func (c *compiler[S, U]) checkOptions() {
+	o := &c.g.opt
+	for _, name := range o.given.twice {
+		c.fault("%s is set twice; set it once", name)
+	}
+	if o.beforeRoute && len(o.after) == 0 {
+		c.fault("BeforeRoute without InterruptAfter has nothing to stop")
+	}
+	switch saved := slices.Contains(o.given.once, "Saver"); {
+	case saved && nilcheck.Is(o.saver):
+		c.fault("Saver is nil (%T); pass a saver that was opened, or leave the option out", o.saver)
+	case !saved && !o.nested && len(o.before)+len(o.after) > 0:
+		c.fault("a graph that stops for people needs a Saver: without one nothing can be resumed")
+	}
+	for _, observer := range o.observers {
+		if nilcheck.Is(observer) {
+			c.fault("Observe is given nil (%T); pass an Observer, or leave the option out", observer)
+		}
+	}
+	if o.holder == "" {
+		c.fault("Holder is empty; name who runs, or leave the option out")
+	}
+	c.faults = append(c.faults, o.limits.check()...)
+	if o.lease < 0 {
+		c.fault("Lease is %s; want more than 0, or 0 for the default", o.lease)
+	}
+	if o.lease == 0 {
+		o.lease = checkpoint.DefaultLease
+	}
+	if o.saverTimeout <= 0 {
+		c.fault("SaverTimeout is %s; want more than 0", o.saverTimeout)
+	}
+	for i := range c.b.nodes {
+		c.checkNodeOptions(&c.b.nodes[i])
+	}
+}
+
+// checkNodeOptions does so for the options of one node.
+func (c *compiler[S, U]) checkNodeOptions(n *nodeDecl[S, U]) {
+	id, o := string(n.id), &n.opts
+	for _, name := range o.given.twice {
+		c.fault("node %q: its %s is set twice; set it once", id, name)
+	}
+	if o.timeout < 0 || o.timeout == 0 && slices.Contains(o.given.once, "Timeout") {
+		c.fault("node %q: its Timeout is %s; want more than 0", id, o.timeout)
+	}
+	if len(o.questions) > 0 && !slices.Contains(c.g.opt.given.once, "Saver") && !c.g.opt.nested {
+		c.fault("node %q asks questions, which needs a Saver: without one nothing can be resumed", id)
+	}
+	c.checkQuestions(n.id, o.questions)
+	c.checkSubgraph(n)
+	switch b := &o.retry; {
+	case b.Attempts < 0:
+		c.fault("node %q: its Retry has %d attempts; want at least 1", id, b.Attempts)
+	case b.Base < 0:
+		c.fault("node %q: its Retry has a Base of %s; want more than 0, or 0 for the default", id, b.Base)
+	case b.Max < 0:
+		c.fault("node %q: its Retry has a Max of %s; want more than 0, or 0 for the default", id, b.Max)
+	}
+}
+
+// checkSubgraph checks the options that only subgraphs have.
+func (c *compiler[S, U]) checkSubgraph(n *nodeDecl[S, U]) {
+	up := n.calls.sub != nil && n.calls.sub.leadsUp()
+	switch {
+	case n.calls.none():
+	case n.calls.sub == nil && len(n.opts.targets) > 0:
+		c.fault("node %q: Targets is for subgraphs; use RoutingNode, or Route", string(n.id))
+	case len(n.opts.targets) > 0 && !up:
+		c.fault("subgraph %q: nothing in it leads to Parent, so it never chooses among its Targets", string(n.id))
+	case up && len(n.opts.targets) == 0:
+		c.fault("subgraph %q leads to Parent; list what it may choose by graph.Targets", string(n.id))
+	}
+	if n.opts.remembers && (n.calls.sub == nil || n.calls.same) && !n.calls.none() {
+		c.fault("node %q: Remember is for subgraphs over a state of their own", string(n.id))
+	}
+}
+
+// leadsUp reports whether something in the graph chooses Parent.
+func (g *Graph[S, U]) leadsUp() bool {
+	return slices.ContainsFunc(g.nodes, func(n node[S, U]) bool { return slices.Contains(n.targets, Parent) })
+}
+
+func (c *compiler[S, U]) checkQuestions(id ID, questions []askable) {
+	for i, q := range questions {
+		if q.name == "" || strings.ContainsAny(q.name, ":#/") {
+			c.fault("node %q: question %q: a name is not empty and has none of : # and /", string(id), q.name)
+		}
+		if slices.ContainsFunc(questions[:i], func(p askable) bool { return p.name == q.name }) {
+			c.fault("node %q lists question %q twice", string(id), q.name)
+		}
+	}
+}
