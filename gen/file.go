@@ -18,28 +18,44 @@ type File struct {
 	Orphan  bool // written by graphgen once, for types that are gone or no longer ask for it: it should not exist
 }
 
-// Write makes the file on disk what it should be and reports whether that changed anything. It writes a temporary file
-// beside it and renames, so that a reader never sees half of it. It leaves an orphan alone: to delete a file
-// is the user's to decide.
+// Write makes the file on disk what it should be and reports whether that changed anything. It replaces the file in one
+// step, so that a reader never sees half of it, keeps its mode, and writes through a symbolic link. It fails if the
+// file on disk was not written by graphgen or is read-only. It leaves an orphan alone: the user decides whether to delete it.
 func (f File) Write() (changed bool, err error) {
 	if f.Orphan {
 		return false, nil
 	}
-	old, err := os.ReadFile(f.Path)
-	if err == nil && bytes.Equal(old, f.Content) {
-		return false, nil
+	if why := overwriting(f.Path); why != nil {
+		return false, fmt.Errorf("gen: %s %w", f.Path, why)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("gen: %w", err)
+	path, mode := f.Path, fs.FileMode(0o644)
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return false, fmt.Errorf("gen: %w", err)
+		}
+		old, err := os.ReadFile(path)
+		if err != nil {
+			return false, fmt.Errorf("gen: %w", err)
+		}
+		if bytes.Equal(unixLines(old), f.Content) {
+			return false, nil
+		}
+		if mode&0o200 == 0 {
+			return false, fmt.Errorf("gen: %s is read-only and out of date; make it writable", f.Path)
+		}
 	}
-	if err := writeFile(f.Path, f.Content); err != nil {
+	if err := writeFile(path, mode, f.Content); err != nil {
 		return false, fmt.Errorf("gen: write %s: %w", f.Path, err)
 	}
 	return true, nil
 }
 
-// writeFile replaces path by a file of mode 0644 with content.
-func writeFile(path string, content []byte) (err error) {
+// unixLines returns content with the line ends that graphgen writes: git may check a file out with others.
+func unixLines(content []byte) []byte { return bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")) }
+
+// writeFile replaces path by a file with content.
+func writeFile(path string, mode fs.FileMode, content []byte) (err error) {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
@@ -51,7 +67,7 @@ func writeFile(path string, content []byte) (err error) {
 	}()
 	_, err = tmp.Write(content)
 	if err == nil {
-		err = tmp.Chmod(0o644)
+		err = tmp.Chmod(mode)
 	}
 	if err = errors.Join(err, tmp.Close()); err != nil {
 		return err
@@ -67,6 +83,7 @@ func (f File) Diff(dir string) ([]byte, error) {
 	if err != nil && !missing {
 		return nil, fmt.Errorf("gen: %w", err)
 	}
+	old = unixLines(old)
 	name := filepath.ToSlash(relative(dir, f.Path))
 	switch {
 	case f.Orphan:

@@ -35,8 +35,8 @@ type Config struct {
 	// //go:generate lines that run graphgen. Packages with neither are passed over.
 	Types []string
 
-	// Output is the file to write for Types, relative to the package's directory. Empty means the first type's name in lower
-	// snake case and [Suffix].
+	// Output is the file to write for Types, in the package's directory. Empty means the first type's name in lower
+	// snake case and [Suffix]. A file that does not begin with [Header] is never overwritten.
 	Output string
 
 	// Env is the environment of the go command; nil means that of this process.
@@ -98,6 +98,7 @@ func generate(cfg Config, pkgs []*source) (*Result, error) {
 		result.Packages++
 		src.report(units, diags)
 		for _, u := range units {
+			src.checkOutput(u, diags)
 			m := buildModel(src, u, units, marked, diags)
 			if !diags.empty() {
 				continue // everything is checked, but nothing is emitted

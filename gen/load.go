@@ -1,7 +1,6 @@
 package gen
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -143,20 +142,6 @@ func panics(body *ast.BlockStmt) *ast.BlockStmt {
 		Rparen: at,
 	}
 	return &ast.BlockStmt{Lbrace: at, List: []ast.Stmt{&ast.ExprStmt{X: call}}, Rbrace: body.Rbrace}
-}
-
-// isOutput reports whether graphgen wrote a file with this content.
-func isOutput(src []byte) bool { return bytes.HasPrefix(src, []byte(Header)) }
-
-// orphans returns the outputs that none of the units writes.
-func (src *source) orphans(units []*unit) []File {
-	var files []File
-	for _, name := range src.outputs {
-		if !slices.ContainsFunc(units, func(u *unit) bool { return u.output == name }) {
-			files = append(files, File{Path: name, Orphan: true})
-		}
-	}
-	return files
 }
 
 // report adds the compiler's errors that are the user's to mend: all but those that come of names which units declare.

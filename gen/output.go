@@ -1,0 +1,85 @@
+package gen
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// isOutput reports whether graphgen wrote a file with this content.
+func isOutput(src []byte) bool {
+	line, _, _ := bytes.Cut(src, []byte("\n"))
+	return string(bytes.TrimSuffix(line, []byte("\r"))) == Header
+}
+
+// checkOutput reports why the file of a unit cannot be written. Nothing but graphgen's own output is overwritten.
+func (src *source) checkOutput(u *unit, diags *diagnostics) {
+	fault := func(format string, args ...any) {
+		diags.add(token.Position{Filename: u.output}, "", format, args...)
+	}
+	base := filepath.Base(u.output)
+	switch {
+	case filepath.Ext(base) != ".go" || strings.HasPrefix(base, "_") || strings.HasPrefix(base, "."):
+		fault("is not compiled by Go because of its name; a name for -o ends in .go and begins with neither _ nor a dot")
+	case strings.HasSuffix(base, "_test.go"):
+		fault("is compiled for tests only, but %s is declared outside of them; choose a name for -o that does not end in _test.go", u.types[0].name)
+	case !sameDir(filepath.Dir(u.output), src.dir):
+		fault("is not in the folder of package %s, whose types the file extends; -o names a file in %s", src.pkg.Name, relative(diags.dir, src.dir))
+	default:
+		if why := overwriting(u.output); why != nil {
+			fault("%v", why)
+		}
+	}
+}
+
+// sameDir reports whether two paths name one folder.
+func sameDir(a, b string) bool {
+	if a == b {
+		return true
+	}
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
+
+// overwriting returns why the file at path must not be replaced by generated code, or nil.
+func overwriting(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Lstat(path); err == nil {
+			return errors.New("is a symbolic link to a file that does not exist; delete it, or create its target")
+		}
+		return nil
+	case err != nil:
+		return fmt.Errorf("cannot be looked at: %w", err)
+	case !info.Mode().IsRegular():
+		return errors.New("is not a regular file; name a file with -o")
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("cannot be read: %w", err)
+	}
+	if !isOutput(content) {
+		return fmt.Errorf("was not written by graphgen, which overwrites only files that begin with %q; "+
+			"name another file with -o, or delete this one", Header)
+	}
+	return nil
+}
+
+// orphans returns the outputs that none of the units writes.
+func (src *source) orphans(units []*unit) []File {
+	var files []File
+	for _, name := range src.outputs {
+		if !slices.ContainsFunc(units, func(u *unit) bool { return u.output == name }) {
+			files = append(files, File{Path: name, Orphan: true})
+		}
+	}
+	return files
+}
