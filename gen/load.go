@@ -152,7 +152,7 @@ func (src *source) report(units []*unit, diags *diagnostics) {
 		if e.Soft || src.tolerated(e, later) {
 			continue
 		}
-		diags.add(e.Fset.Position(e.Pos), "", "%s", src.explain(e.Msg))
+		diags.add(e.Fset.Position(e.Pos), "", "%s", strings.TrimLeft(src.explain(e.Msg), "\t")) // a tab begins what adds to the error before
 	}
 }
 

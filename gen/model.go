@@ -199,6 +199,9 @@ func (r *resolver) stateField(owner string, f *types.Var, raw string, names map[
 
 // untracked takes the type of a field that is never stored.
 func (r *resolver) untracked(t types.Type, at place) *typ {
+	if r.endless(t, at) {
+		return new(typ)
+	}
 	if lock := lockIn(t, nil); lock != nil {
 		what := "is"
 		if !types.Identical(lock, t) {

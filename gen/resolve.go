@@ -20,6 +20,9 @@ type resolver struct {
 	known  typeutil.Map    // types.Type -> *typ
 	all    []*typ
 	bad    map[*typ]bool
+
+	finite  typeutil.Map          // types that hold nothing endless
+	growing map[*types.Named]bool // generic types that are endless
 }
 
 // place is where a type is used: what a fault in it is reported at.
@@ -68,6 +71,9 @@ func (r *resolver) resolve(t types.Type, at place) *typ {
 	res := &typ{typ: t}
 	if basic, ok := types.Unalias(t).(*types.Basic); ok && basic.Kind() == types.Invalid {
 		r.fillBasic(res, basic, t, at) // each is another type, whatever its name would have been
+		return res
+	}
+	if r.endless(t, at) {
 		return res
 	}
 	r.known.Set(t, res) // before looking inside, since t may hold itself
