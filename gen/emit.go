@@ -142,7 +142,9 @@ func (e *emitter) payloadRead(t *typ, x expr) jen.Code {
 	return e.call(t, "Read", expr(e.n.r).addr(), x.addr())
 }
 
-// emitGuard writes a conversion that does not compile once a struct is not what it was when the code was generated.
+// emitGuard writes an assignment that does not compile once a struct or a tag in it is not what it was when the code was
+// generated. Tags that graphgen does not read count, too, but not in other packages: their authors may change them, and a
+// conversion does not look at tags.
 func (e *emitter) emitGuard(t types.Type) {
 	named, ok := types.Unalias(t).(*types.Named)
 	if !ok {
@@ -154,7 +156,26 @@ func (e *emitter) emitGuard(t types.Type) {
 	}
 	e.f.Line()
 	e.f.Commentf("If this does not compile, %s has changed since graphgen ran: run go generate.", named.Obj().Name())
-	e.f.Var().Id("_").Op("=").Add(typeCode(e.m.pkgPath, st)).Call(typeCode(e.m.pkgPath, t).Values())
+	value := typeCode(e.m.pkgPath, t).Values()
+	if named.Obj().Pkg() == e.m.pkg || hasGraphTag(st) {
+		e.f.Var().Id("_").Add(typeCode(e.m.pkgPath, st)).Op("=").Add(value)
+		return
+	}
+	fields := make([]*types.Var, st.NumFields())
+	for i := range fields {
+		fields[i] = st.Field(i)
+	}
+	e.f.Var().Id("_").Op("=").Add(typeCode(e.m.pkgPath, types.NewStruct(fields, nil))).Call(value)
+}
+
+// hasGraphTag reports whether a field of the struct has a graph tag.
+func hasGraphTag(st *types.Struct) bool {
+	for i := range st.NumFields() {
+		if t, faults := parseTag(st.Tag(i)); t.present || len(faults) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // spellable reports whether code of package pkg can write out the struct so that it is identical.

@@ -121,7 +121,7 @@ func (w *writer) typ(depth int) string {
 	case n == 2:
 		return fmt.Sprintf("[%d]%s", w.rand.IntN(4), w.typ(depth+1))
 	case n == 3:
-		return "struct { A " + w.typ(depth+1) + "; b " + w.typ(depth+1) + " }"
+		return "struct { A " + w.typ(depth+1) + " `json:\"a\"`; b " + w.typ(depth+1) + " }"
 	case n == 4 && len(w.types) > 0:
 		return "*" + w.types[w.rand.IntN(len(w.types))]
 	case n <= 6 && len(w.types) > 0:

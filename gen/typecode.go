@@ -2,6 +2,7 @@ package gen
 
 import (
 	"go/types"
+	"strconv"
 
 	"github.com/dave/jennifer/jen"
 )
@@ -87,18 +88,28 @@ func signatureCode(path string, t *types.Signature) *jen.Statement {
 	return code
 }
 
-// fieldsCode writes the fields of a struct without their tags, which conversions do not look at.
+// fieldsCode writes the fields of a struct with their tags, without which it would be another type.
 func fieldsCode(path string, t *types.Struct) []jen.Code {
 	var list []jen.Code
 	for i := range t.NumFields() {
 		f := t.Field(i)
-		if f.Embedded() {
-			list = append(list, typeCode(path, f.Type()))
-			continue
+		code := typeCode(path, f.Type())
+		if !f.Embedded() {
+			code = jen.Id(f.Name()).Add(code)
 		}
-		list = append(list, jen.Id(f.Name()).Add(typeCode(path, f.Type())))
+		list = append(list, code.Add(tagCode(t.Tag(i))))
 	}
 	return list
+}
+
+func tagCode(tag string) *jen.Statement {
+	switch {
+	case tag == "":
+		return jen.Null()
+	case strconv.CanBackquote(tag):
+		return jen.Id("`" + tag + "`")
+	}
+	return jen.Lit(tag)
 }
 
 func interfaceCode(path string, t *types.Interface) *jen.Statement {

@@ -82,9 +82,9 @@ var CounterSchema = &state.Schema[Counter, CounterUpdate]{
 }
 
 // If this does not compile, Counter has changed since graphgen ran: run go generate.
-var _ = struct {
-	N int
-}(Counter{})
+var _ struct {
+	N int `graph:"sum"`
+} = Counter{}
 
 // graphgenCounterFields says how each field of Counter is merged and stored. It is never written to.
 var graphgenCounterFields = struct {
@@ -254,10 +254,10 @@ var ConversationSchema = &state.Schema[Conversation, ConversationUpdate]{
 }
 
 // If this does not compile, Conversation has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Step     int
-	Messages []Message
-}(Conversation{})
+	Messages []Message `graph:"append"`
+} = Conversation{}
 
 // graphgenConversationFields says how each field of Conversation is merged and stored. It is never written to.
 var graphgenConversationFields = struct {
@@ -398,8 +398,8 @@ func (graphgenCodecMessage) Equal(a, b *Message) bool {
 }
 
 // If this does not compile, Message has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	ID   string
 	Role string
 	Text string
-}(Message{})
+} = Message{}

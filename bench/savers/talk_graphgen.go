@@ -90,10 +90,10 @@ var TalkSchema = &state.Schema[Talk, TalkUpdate]{
 }
 
 // If this does not compile, Talk has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Step     int
-	Messages []string
-}(Talk{})
+	Messages []string `graph:"append"`
+} = Talk{}
 
 // graphgenTalkFields says how each field of Talk is merged and stored. It is never written to.
 var graphgenTalkFields = struct {
@@ -280,10 +280,10 @@ var PageSchema = &state.Schema[Page, PageUpdate]{
 }
 
 // If this does not compile, Page has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Step int
-	Text string
-}(Page{})
+	Text string `graph:"last"`
+} = Page{}
 
 // graphgenPageFields says how each field of Page is merged and stored. It is never written to.
 var graphgenPageFields = struct {

@@ -176,21 +176,21 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 }
 
 // If this does not compile, State has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Status   string
-	Picked   string
-	Owner    string
-	Log      []string
-	Messages []Message
-	Tags     []string
-	Facts    map[string]Fact
-	Tokens   int64
-	Cheapest float64
-	Plan     *Plan
-	Draft    string
-	Cache    *Cache
-	History  []Message
-}(State{})
+	Picked   string          `graph:"last"`
+	Owner    string          `graph:"first"`
+	Log      []string        `graph:"append"`
+	Messages []Message       `graph:"upsert,key=ID"`
+	Tags     []string        `graph:"union"`
+	Facts    map[string]Fact `graph:"merge"`
+	Tokens   int64           `graph:"sum"`
+	Cheapest float64         `graph:"min"`
+	Plan     *Plan           `graph:"reduce=editPlan"`
+	Draft    string          `graph:"ephemeral"`
+	Cache    *Cache          `graph:"untracked"`
+	History  []Message       `graph:"append,name=hist,was=old_hist"`
+} = State{}
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
@@ -523,9 +523,9 @@ func (graphgenCodecText) Read(r *wire.Reader, v *Text) {
 }
 
 // If this does not compile, Text has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Text string
-}(Text{})
+} = Text{}
 
 // graphgenCodecImage is the codec of Image.
 type graphgenCodecImage struct{}
@@ -547,9 +547,9 @@ func (graphgenCodecImage) Read(r *wire.Reader, v *Image) {
 }
 
 // If this does not compile, Image has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Name string
-}(Image{})
+} = Image{}
 
 // graphgenCodecPart is the codec of Part.
 type graphgenCodecPart struct{}
@@ -710,10 +710,10 @@ func (graphgenCodecMessage) Equal(a, b *Message) bool {
 }
 
 // If this does not compile, Message has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	ID    string
 	Parts []Part
-}(Message{})
+} = Message{}
 
 // graphgenCodecSliceOfMessage is the codec of []Message.
 type graphgenCodecSliceOfMessage struct{}
@@ -766,10 +766,10 @@ func (graphgenCodecFact) Equal(a, b *Fact) bool {
 }
 
 // If this does not compile, Fact has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Source string
 	Text   string
-}(Fact{})
+} = Fact{}
 
 // graphgenCodecPlan is the codec of Plan.
 type graphgenCodecPlan struct{}
@@ -800,9 +800,9 @@ func (graphgenCodecPlan) Clone(v Plan) Plan {
 }
 
 // If this does not compile, Plan has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Steps []string
-}(Plan{})
+} = Plan{}
 
 // graphgenCodecPointerToPlan is the codec of *Plan.
 type graphgenCodecPointerToPlan struct{}
@@ -861,6 +861,6 @@ func (graphgenCodecPlanEdit) Equal(a, b *PlanEdit) bool {
 }
 
 // If this does not compile, PlanEdit has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Step string
-}(PlanEdit{})
+} = PlanEdit{}

@@ -106,12 +106,12 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 }
 
 // If this does not compile, State has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Purchase Purchase
-	Votes    []Vote
-	Log      []string
+	Votes    []Vote   `graph:"append"`
+	Log      []string `graph:"append"`
 	Outcome  Outcome
-}(State{})
+} = State{}
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
@@ -360,12 +360,12 @@ func (graphgenCodecPurchase) Clone(v Purchase) Purchase {
 }
 
 // If this does not compile, Purchase has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Item     string
 	Cents    int64
 	By       string
 	Approved []string
-}(Purchase{})
+} = Purchase{}
 
 // graphgenCodecVote is the codec of Vote.
 type graphgenCodecVote struct{}
@@ -399,8 +399,8 @@ func (graphgenCodecVote) Equal(a, b *Vote) bool {
 }
 
 // If this does not compile, Vote has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	OK   bool
 	By   string
 	Note string
-}(Vote{})
+} = Vote{}

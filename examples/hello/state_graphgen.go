@@ -106,12 +106,12 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 }
 
 // If this does not compile, State has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Name  string
 	Draft string
-	Tries int
-	Log   []string
-}(State{})
+	Tries int      `graph:"sum"`
+	Log   []string `graph:"append"`
+} = State{}
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {

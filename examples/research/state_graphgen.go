@@ -148,17 +148,17 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 }
 
 // If this does not compile, State has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Question     string
 	Plan         Plan
 	Verdict      Verdict
-	Messages     []Message
-	Observations []Observation
-	Asked        []string
-	Rounds       int
-	Searches     int
+	Messages     []Message     `graph:"append"`
+	Observations []Observation `graph:"upsert,key=Doc"`
+	Asked        []string      `graph:"union"`
+	Rounds       int           `graph:"sum"`
+	Searches     int           `graph:"sum"`
 	Report       string
-}(State{})
+} = State{}
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
@@ -473,12 +473,12 @@ var PaperSchema = &state.Schema[Paper, PaperUpdate]{
 }
 
 // If this does not compile, Paper has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Title        string
 	Observations []Observation
-	Sections     map[string]string
+	Sections     map[string]string `graph:"merge"`
 	Text         string
-}(Paper{})
+} = Paper{}
 
 // graphgenPaperFields says how each field of Paper is merged and stored. It is never written to.
 var graphgenPaperFields = struct {
@@ -696,10 +696,10 @@ func (graphgenCodecStep) Read(r *wire.Reader, v *Step) {
 }
 
 // If this does not compile, Step has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Query  string
 	Engine Engine
-}(Step{})
+} = Step{}
 
 // graphgenCodecSliceOfStep is the codec of []Step.
 type graphgenCodecSliceOfStep struct{}
@@ -769,10 +769,10 @@ func (graphgenCodecPlan) Clone(v Plan) Plan {
 }
 
 // If this does not compile, Plan has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Title string
 	Steps []Step
-}(Plan{})
+} = Plan{}
 
 // graphgenCodecVerdict is the codec of Verdict.
 type graphgenCodecVerdict struct{}
@@ -802,10 +802,10 @@ func (graphgenCodecVerdict) Equal(a, b *Verdict) bool {
 }
 
 // If this does not compile, Verdict has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	OK  bool
 	Add string
-}(Verdict{})
+} = Verdict{}
 
 // graphgenCodecUser is the codec of User.
 type graphgenCodecUser struct{}
@@ -827,9 +827,9 @@ func (graphgenCodecUser) Read(r *wire.Reader, v *User) {
 }
 
 // If this does not compile, User has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Text string
-}(User{})
+} = User{}
 
 // graphgenCodecAssistant is the codec of Assistant.
 type graphgenCodecAssistant struct{}
@@ -851,9 +851,9 @@ func (graphgenCodecAssistant) Read(r *wire.Reader, v *Assistant) {
 }
 
 // If this does not compile, Assistant has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Text string
-}(Assistant{})
+} = Assistant{}
 
 // graphgenCodecSliceOfString is the codec of []string.
 type graphgenCodecSliceOfString struct{}
@@ -922,10 +922,10 @@ func (graphgenCodecTool) Clone(v Tool) Tool {
 }
 
 // If this does not compile, Tool has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Step  Step
 	Found []string
-}(Tool{})
+} = Tool{}
 
 // graphgenCodecMessage is the codec of Message.
 type graphgenCodecMessage struct{}
@@ -1079,11 +1079,11 @@ func (graphgenCodecObservation) Equal(a, b *Observation) bool {
 }
 
 // If this does not compile, Observation has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Doc   string
 	Query string
 	Text  string
-}(Observation{})
+} = Observation{}
 
 // graphgenCodecSliceOfObservation is the codec of []Observation.
 type graphgenCodecSliceOfObservation struct{}

@@ -156,18 +156,18 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 }
 
 // If this does not compile, State has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	City   string
 	Days   int
 	Budget int64
-	Booked []Item
-	Facts  map[string]string
-	Tags   []string
-	Tries  int
-	Dear   int64
-	Log    []string
+	Booked []Item            `graph:"upsert,key=Kind"`
+	Facts  map[string]string `graph:"merge"`
+	Tags   []string          `graph:"union"`
+	Tries  int               `graph:"sum"`
+	Dear   int64             `graph:"max"`
+	Log    []string          `graph:"append"`
 	Ready  bool
-}(State{})
+} = State{}
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
@@ -483,10 +483,10 @@ var TwoSchema = &state.Schema[Two, TwoUpdate]{
 }
 
 // If this does not compile, Two has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Foo string
-	Bar []string
-}(Two{})
+	Bar []string `graph:"append"`
+} = Two{}
 
 // graphgenTwoFields says how each field of Two is merged and stored. It is never written to.
 var graphgenTwoFields = struct {
@@ -627,8 +627,8 @@ func (graphgenCodecItem) Equal(a, b *Item) bool {
 }
 
 // If this does not compile, Item has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Kind  string
 	Name  string
 	Euros int64
-}(Item{})
+} = Item{}

@@ -273,33 +273,33 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 }
 
 // If this does not compile, State has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Raw        []byte
 	Ticket     Ticket
-	Lang       string
+	Lang       string `graph:"first"`
 	Category   Category
-	Labels     []Category
+	Labels     []Category `graph:"union"`
 	Amounts    []Money
-	Urgent     bool
-	Priority   int
-	ReplyHours int
-	Desk       string
+	Urgent     bool   `graph:"or"`
+	Priority   int    `graph:"max"`
+	ReplyHours int    `graph:"min"`
+	Desk       string `graph:"last"`
 	Customer   Customer
 	Order      Order
 	Policy     Policy
-	Facts      map[string]string
-	Refundable bool
-	Handover   string
+	Facts      map[string]string `graph:"merge"`
+	Refundable bool              `graph:"and"`
+	Handover   string            `graph:"first"`
 	Refund     Money
 	Decision   Decision
-	Brief      *Brief
-	Reply      *Reply
-	Tries      int
-	Problems   []Problem
-	Checks     []Check
+	Brief      *Brief    `graph:"untracked"`
+	Reply      *Reply    `graph:"reduce=editReply"`
+	Tries      int       `graph:"sum"`
+	Problems   []Problem `graph:"ephemeral"`
+	Checks     []Check   `graph:"upsert,key=Kind"`
 	Outcome    Outcome
-	Log        []string
-}(State{})
+	Log        []string `graph:"append"`
+} = State{}
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
@@ -792,10 +792,10 @@ func (graphgenCodecAttachment) Read(r *wire.Reader, v *Attachment) {
 }
 
 // If this does not compile, Attachment has changed since graphgen ran: run go generate.
-var _ = struct {
-	Name  string
-	Bytes int64
-}(Attachment{})
+var _ struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+} = Attachment{}
 
 // graphgenCodecSliceOfAttachment is the codec of []Attachment.
 type graphgenCodecSliceOfAttachment struct{}
@@ -895,16 +895,16 @@ func (graphgenCodecTicket) Clone(v Ticket) Ticket {
 }
 
 // If this does not compile, Ticket has changed since graphgen ran: run go generate.
-var _ = struct {
-	ID          string
-	From        string
-	Lang        string
-	Subject     string
-	Body        string
-	Received    time.Time
-	Order       string
-	Attachments []Attachment
-}(Ticket{})
+var _ struct {
+	ID          string       `json:"id"`
+	From        string       `json:"from"`
+	Lang        string       `json:"lang"`
+	Subject     string       `json:"subject"`
+	Body        string       `json:"body"`
+	Received    time.Time    `json:"received"`
+	Order       string       `json:"order"`
+	Attachments []Attachment `json:"attachments"`
+} = Ticket{}
 
 // graphgenCodecMoney is the codec of Money.
 type graphgenCodecMoney struct{}
@@ -934,10 +934,10 @@ func (graphgenCodecMoney) Equal(a, b *Money) bool {
 }
 
 // If this does not compile, Money has changed since graphgen ran: run go generate.
-var _ = struct {
-	Currency string
-	Minor    int64
-}(Money{})
+var _ struct {
+	Currency string `json:"currency"`
+	Minor    int64  `json:"minor"`
+} = Money{}
 
 // graphgenCodecSliceOfMoney is the codec of []Money.
 type graphgenCodecSliceOfMoney struct{}
@@ -1017,13 +1017,13 @@ func (graphgenCodecCustomer) Equal(a, b *Customer) bool {
 }
 
 // If this does not compile, Customer has changed since graphgen ran: run go generate.
-var _ = struct {
-	Email   string
-	Name    string
-	Plan    string
-	Lang    string
-	Refunds int
-}(Customer{})
+var _ struct {
+	Email   string `json:"email"`
+	Name    string `json:"name"`
+	Plan    string `json:"plan"`
+	Lang    string `json:"lang"`
+	Refunds int    `json:"refunds"`
+} = Customer{}
 
 // graphgenCodecOrder is the codec of Order.
 type graphgenCodecOrder struct{}
@@ -1073,13 +1073,13 @@ func (graphgenCodecOrder) Equal(a, b *Order) bool {
 }
 
 // If this does not compile, Order has changed since graphgen ran: run go generate.
-var _ = struct {
-	ID     string
-	Email  string
-	Total  Money
-	Status string
-	Date   time.Time
-}(Order{})
+var _ struct {
+	ID     string    `json:"id"`
+	Email  string    `json:"email"`
+	Total  Money     `json:"total"`
+	Status string    `json:"status"`
+	Date   time.Time `json:"date"`
+} = Order{}
 
 // graphgenCodecPolicy is the codec of Policy.
 type graphgenCodecPolicy struct{}
@@ -1129,15 +1129,15 @@ func (graphgenCodecPolicy) Equal(a, b *Policy) bool {
 }
 
 // If this does not compile, Policy has changed since graphgen ran: run go generate.
-var _ = struct {
-	Desk       string
-	Priority   int
-	ReplyHours int
-	Refundable bool
-	WindowDays int
-	MaxLength  int
-	CaseNumber bool
-}(Policy{})
+var _ struct {
+	Desk       string `json:"desk"`
+	Priority   int    `json:"priority"`
+	ReplyHours int    `json:"replyHours"`
+	Refundable bool   `json:"refundable"`
+	WindowDays int    `json:"windowDays"`
+	MaxLength  int    `json:"maxLength"`
+	CaseNumber bool   `json:"caseNumber"`
+} = Policy{}
 
 // graphgenCodecSentence is the codec of Sentence.
 type graphgenCodecSentence struct{}
@@ -1163,10 +1163,10 @@ func (graphgenCodecSentence) Read(r *wire.Reader, v *Sentence) {
 }
 
 // If this does not compile, Sentence has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	About string
 	Text  string
-}(Sentence{})
+} = Sentence{}
 
 // graphgenCodecSliceOfSentence is the codec of []Sentence.
 type graphgenCodecSliceOfSentence struct{}
@@ -1245,11 +1245,11 @@ func (graphgenCodecReply) Clone(v Reply) Reply {
 }
 
 // If this does not compile, Reply has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Greeting  string
 	Sentences []Sentence
 	Closing   string
-}(Reply{})
+} = Reply{}
 
 // graphgenCodecPointerToReply is the codec of *Reply.
 type graphgenCodecPointerToReply struct{}
@@ -1367,13 +1367,13 @@ func (graphgenCodecReplyEdit) Equal(a, b *ReplyEdit) bool {
 }
 
 // If this does not compile, ReplyEdit has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Start    *Reply
 	Greeting string
 	Drop     []string
 	First    []Sentence
 	Add      []Sentence
-}(ReplyEdit{})
+} = ReplyEdit{}
 
 // graphgenCodecProblem is the codec of Problem.
 type graphgenCodecProblem struct{}
@@ -1399,10 +1399,10 @@ func (graphgenCodecProblem) Read(r *wire.Reader, v *Problem) {
 }
 
 // If this does not compile, Problem has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Kind  string
 	About string
-}(Problem{})
+} = Problem{}
 
 // graphgenCodecSliceOfProblem is the codec of []Problem.
 type graphgenCodecSliceOfProblem struct{}
@@ -1474,8 +1474,8 @@ func (graphgenCodecCheck) Equal(a, b *Check) bool {
 }
 
 // If this does not compile, Check has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Kind   string
 	Found  int
 	Mended int
-}(Check{})
+} = Check{}

@@ -188,22 +188,22 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 }
 
 // If this does not compile, State has changed since graphgen ran: run go generate.
-var _ = struct {
-	Log   []string
-	Count int64
-	Last  string
-	First string
-	Best  int64
-	Low   int64
-	Any   bool
-	Facts map[string]string
-	Tags  []string
-	Items []Item
-	Draft string
+var _ struct {
+	Log   []string          `graph:"append"`
+	Count int64             `graph:"sum"`
+	Last  string            `graph:"last"`
+	First string            `graph:"first"`
+	Best  int64             `graph:"max"`
+	Low   int64             `graph:"min"`
+	Any   bool              `graph:"or"`
+	Facts map[string]string `graph:"merge"`
+	Tags  []string          `graph:"union"`
+	Items []Item            `graph:"upsert,key=ID"`
+	Draft string            `graph:"ephemeral"`
 	Text  string
-	Notes []string
-	Stack []string
-}(State{})
+	Notes []string `graph:"append"`
+	Stack []string `graph:"reduce=push"`
+} = State{}
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
@@ -601,10 +601,10 @@ func (graphgenCodecItem) Equal(a, b *Item) bool {
 }
 
 // If this does not compile, Item has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	ID    string
 	Value int64
-}(Item{})
+} = Item{}
 
 // graphgenCodecJob is the codec of Job.
 type graphgenCodecJob struct{}
@@ -630,7 +630,7 @@ func (graphgenCodecJob) Read(r *wire.Reader, v *Job) {
 }
 
 // If this does not compile, Job has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Name  string
 	Depth int
-}(Job{})
+} = Job{}

@@ -108,12 +108,12 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 }
 
 // If this does not compile, State has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Order string
-	Names []string
-	Found map[string]string
-	Log   []string
-}(State{})
+	Names []string          `graph:"append"`
+	Found map[string]string `graph:"merge"`
+	Log   []string          `graph:"append"`
+} = State{}
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
@@ -335,10 +335,10 @@ var LetterSchema = &state.Schema[Letter, LetterUpdate]{
 }
 
 // If this does not compile, Letter has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	To    string
-	Lines []string
-}(Letter{})
+	Lines []string `graph:"append"`
+} = Letter{}
 
 // graphgenLetterFields says how each field of Letter is merged and stored. It is never written to.
 var graphgenLetterFields = struct {
@@ -518,9 +518,9 @@ func (graphgenCodecDoc) Read(r *wire.Reader, v *Doc) {
 }
 
 // If this does not compile, Doc has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Name string
-}(Doc{})
+} = Doc{}
 
 // graphgenCodecRefund is the codec of Refund.
 type graphgenCodecRefund struct{}
@@ -546,10 +546,10 @@ func (graphgenCodecRefund) Read(r *wire.Reader, v *Refund) {
 }
 
 // If this does not compile, Refund has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Order string
 	Cents int64
-}(Refund{})
+} = Refund{}
 
 // graphgenCodecApproval is the codec of Approval.
 type graphgenCodecApproval struct{}
@@ -575,7 +575,7 @@ func (graphgenCodecApproval) Read(r *wire.Reader, v *Approval) {
 }
 
 // If this does not compile, Approval has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	OK bool
 	By string
-}(Approval{})
+} = Approval{}

@@ -100,11 +100,11 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 }
 
 // If this does not compile, State has changed since graphgen ran: run go generate.
-var _ = struct {
-	Log   []string
-	Count int64
-	Facts map[string]string
-}(State{})
+var _ struct {
+	Log   []string          `graph:"append"`
+	Count int64             `graph:"sum"`
+	Facts map[string]string `graph:"merge"`
+} = State{}
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {

@@ -140,16 +140,16 @@ var StateSchema = &state2.Schema[State, StateUpdate]{
 }
 
 // If this does not compile, State has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Plain   Plain
 	Full    Full
-	Plains  []Plain
-	Fulls   map[string]*Full
-	Binary  Binary
+	Plains  []Plain          `graph:"append"`
+	Fulls   map[string]*Full `graph:"merge"`
+	Binary  Binary           `graph:"last"`
 	Text    []Text
-	Tags    []string
+	Tags    []string `graph:"append"`
 	Pointer *Text
-}(State{})
+} = State{}
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {

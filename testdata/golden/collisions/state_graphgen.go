@@ -206,30 +206,30 @@ var StateSchema = &state2.Schema[State, StateUpdate]{
 }
 
 // If this does not compile, State has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	String  string
-	Equal   []e
+	Equal   []e `graph:"append"`
 	Clone   map[string]v
 	Core    int
-	Init    bool
+	Init    bool `graph:"or"`
 	View    *u
-	Load    s
-	Merge   []r
+	Load    s   `graph:"last"`
+	Merge   []r `graph:"upsert,key=key"`
 	Begin   a
-	End     l
+	End     l `graph:"reduce=f"`
 	f       string
 	s       int
 	Field   x
 	Adopt   state3.Core
-	IsZero  k
+	IsZero  k `graph:"sum"`
 	Codec   Codec
-	Foreign []state3.Core
-	Share   []k
+	Foreign []state3.Core `graph:"append"`
+	Share   []k           `graph:"union"`
 	Fields  Fields
-	EndStep map[k]list
+	EndStep map[k]list `graph:"merge"`
 	Changes d
 	before  after
-}(State{})
+} = State{}
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
@@ -710,11 +710,11 @@ func (graphgenCodecE) Equal(a2, b2 *e) bool {
 }
 
 // If this does not compile, e has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	err string
 	r   string
 	v   string
-}(e{})
+} = e{}
 
 // graphgenCodecSliceOfC is the codec of []c.
 type graphgenCodecSliceOfC struct{}
@@ -784,10 +784,10 @@ func (graphgenCodecV) Clone(v2 v) v {
 }
 
 // If this does not compile, v has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	x []c
 	y []c
-}(v{})
+} = v{}
 
 // graphgenCodecMapOfStringToV is the codec of map[string]v.
 type graphgenCodecMapOfStringToV struct{}
@@ -878,9 +878,9 @@ func (graphgenCodecU) Clone(v2 u) u {
 }
 
 // If this does not compile, u has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	v v
-}(u{})
+} = u{}
 
 // graphgenCodecPointerToU is the codec of *u.
 type graphgenCodecPointerToU struct{}
@@ -939,9 +939,9 @@ func (graphgenCodecR) Equal(a2, b2 *r) bool {
 }
 
 // If this does not compile, r has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	key n
-}(r{})
+} = r{}
 
 // graphgenCodecSliceOfInt is the codec of []int.
 type graphgenCodecSliceOfInt struct{}
@@ -1011,10 +1011,10 @@ func (graphgenCodecA) Clone(v2 a) a {
 }
 
 // If this does not compile, a has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	b []int
 	c []int
-}(a{})
+} = a{}
 
 // graphgenCodecOut is the codec of out.
 type graphgenCodecOut struct{}
@@ -1040,10 +1040,10 @@ func (graphgenCodecOut) Read(r2 *wire.Reader, v2 *out) {
 }
 
 // If this does not compile, out has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	list string
 	key  string
-}(out{})
+} = out{}
 
 // graphgenCodecL is the codec of l.
 type graphgenCodecL struct{}
@@ -1150,9 +1150,9 @@ func (graphgenCodecB) equal(a2, b2 *b, depth2 int) bool {
 }
 
 // If this does not compile, b has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	a *b
-}(b{})
+} = b{}
 
 // graphgenCodecM is the codec of m.
 type graphgenCodecM struct{}
@@ -1214,9 +1214,9 @@ func (graphgenCodecX) Clone(v2 x) x {
 }
 
 // If this does not compile, x has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	m m
-}(x{})
+} = x{}
 
 // graphgenCodecSliceOfString is the codec of []string.
 type graphgenCodecSliceOfString struct{}
@@ -1346,9 +1346,9 @@ func (graphgenCodecCodec2) Equal(a2, b2 *Codec) bool {
 }
 
 // If this does not compile, Codec has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	OK w
-}(Codec{})
+} = Codec{}
 
 // graphgenCodecSliceOfCore is the codec of []state.Core.
 type graphgenCodecSliceOfCore struct{}
@@ -1413,10 +1413,10 @@ func (graphgenCodecFields) Clone(v2 Fields) Fields {
 }
 
 // If this does not compile, Fields has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	A []int
 	B []int
-}(Fields{})
+} = Fields{}
 
 // graphgenCodecList is the codec of list.
 type graphgenCodecList struct{}
@@ -1442,9 +1442,9 @@ func (graphgenCodecList) Equal(a2, b2 *list) bool {
 }
 
 // If this does not compile, list has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	depth y
-}(list{})
+} = list{}
 
 // graphgenCodecMapOfKToList is the codec of map[k]list.
 type graphgenCodecMapOfKToList struct{}
@@ -1501,10 +1501,10 @@ func (graphgenCodecD) Clone(v2 d) d {
 }
 
 // If this does not compile, d has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	after  []int
 	before []int
-}(d{})
+} = d{}
 
 // graphgenCodecPointerToD is the codec of *d.
 type graphgenCodecPointerToD struct{}
@@ -1563,9 +1563,9 @@ func (graphgenCodecBefore) Equal(a2, b2 *before) bool {
 }
 
 // If this does not compile, before has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	d *d
-}(before{})
+} = before{}
 
 // graphgenCodecSliceOfBefore is the codec of []before.
 type graphgenCodecSliceOfBefore struct{}
@@ -1650,6 +1650,6 @@ func (graphgenCodecAfter) Clone(v2 after) after {
 }
 
 // If this does not compile, after has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	a []before
-}(after{})
+} = after{}

@@ -68,7 +68,7 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 }
 
 // If this does not compile, State has changed since graphgen ran: run go generate.
-var _ = struct{}(State{})
+var _ struct{} = State{}
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct{}{}
@@ -203,9 +203,9 @@ var UntrackedSchema = &state.Schema[Untracked, UntrackedUpdate]{
 }
 
 // If this does not compile, Untracked has changed since graphgen ran: run go generate.
-var _ = struct {
-	F func()
-}(Untracked{})
+var _ struct {
+	F func() `graph:"untracked"`
+} = Untracked{}
 
 // graphgenUntrackedFields says how each field of Untracked is merged and stored. It is never written to.
 var graphgenUntrackedFields = struct {
@@ -412,11 +412,11 @@ var BlankSchema = &state.Schema[Blank, BlankUpdate]{
 }
 
 // If this does not compile, Blank has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	_ int
 	A int
 	_ string
-}(Blank{})
+} = Blank{}
 
 // graphgenBlankFields says how each field of Blank is merged and stored. It is never written to.
 var graphgenBlankFields = struct {
@@ -525,7 +525,7 @@ func (graphgenCodecPayload) Read(r *wire.Reader, v *Payload) {
 }
 
 // If this does not compile, Payload has changed since graphgen ran: run go generate.
-var _ = struct{}(Payload{})
+var _ struct{} = Payload{}
 
 // graphgenCodecList is the codec of List.
 type graphgenCodecList struct{}

@@ -170,19 +170,19 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 }
 
 // If this does not compile, State has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Doc       kinds.Doc
-	Docs      []kinds.Doc
+	Docs      []kinds.Doc `graph:"append"`
 	Ptr       *kinds.Doc
-	ByName    map[string]unions.Envelope
+	ByName    map[string]unions.Envelope `graph:"merge"`
 	Name      kinds.Name
 	Null      sql.NullString
 	Header    http.Header
 	Level     slog.Level
 	Weekday   time.Weekday
 	Envelopes []unions.Envelope
-	Messages  []unions.Message
-}(State{})
+	Messages  []unions.Message `graph:"append"`
+} = State{}
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
@@ -634,12 +634,12 @@ func (graphgenCodecName) Clone(v kinds.Name) kinds.Name {
 }
 
 // If this does not compile, Name has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	First    string
 	Last     string
 	Nicks    []string
-	OnChange func()
-}(kinds.Name{})
+	OnChange func() `graph:"-"`
+} = kinds.Name{}
 
 // graphgenCodecNullString is the codec of sql.NullString.
 type graphgenCodecNullString struct{}

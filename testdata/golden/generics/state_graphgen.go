@@ -173,20 +173,20 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 }
 
 // If this does not compile, State has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Box    Box[string]
-	Boxes  []Box[Item]
-	Pairs  []Pair[ID, *Item]
-	Table  map[ID]Pair[int, []Box[bool]]
+	Boxes  []Box[Item]                   `graph:"append"`
+	Pairs  []Pair[ID, *Item]             `graph:"upsert,key=Key"`
+	Table  map[ID]Pair[int, []Box[bool]] `graph:"merge"`
 	Maybe  opt.Of[Item]
 	Mays   []opt.Of[[]string]
 	Set    Set[ID]
 	Chain  Chain[int]
 	Deep   Box[Box[opt.Of[Box[int]]]]
 	Alias  ItemBox
-	Number Sum
-	Grow   Vec[float32]
-}(State{})
+	Number Sum          `graph:"sum"`
+	Grow   Vec[float32] `graph:"append"`
+} = State{}
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
@@ -507,10 +507,10 @@ func (graphgenCodecBoxOfString) Equal(a, b *Box[string]) bool {
 }
 
 // If this does not compile, Box has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Value string
 	Full  bool
-}(Box[string]{})
+} = Box[string]{}
 
 // graphgenCodecSliceOfString is the codec of []string.
 type graphgenCodecSliceOfString struct{}
@@ -575,10 +575,10 @@ func (graphgenCodecItem) Clone(v Item) Item {
 }
 
 // If this does not compile, Item has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Name string
 	Tags []string
-}(Item{})
+} = Item{}
 
 // graphgenCodecBoxOfItem is the codec of Box[Item].
 type graphgenCodecBoxOfItem struct{}
@@ -618,10 +618,10 @@ func (graphgenCodecBoxOfItem) Clone(v Box[Item]) Box[Item] {
 }
 
 // If this does not compile, Box has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Value Item
 	Full  bool
-}(Box[Item]{})
+} = Box[Item]{}
 
 // graphgenCodecSliceOfBoxOfItem is the codec of []Box[Item].
 type graphgenCodecSliceOfBoxOfItem struct{}
@@ -708,10 +708,10 @@ func (graphgenCodecPairOfIDOfPointerToItem) Equal(a, b *Pair[ID, *Item]) bool {
 }
 
 // If this does not compile, Pair has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Key ID
 	Val *Item
-}(Pair[ID, *Item]{})
+} = Pair[ID, *Item]{}
 
 // graphgenCodecSliceOfPairOfIDOfPointerToItem is the codec of []Pair[ID, *Item].
 type graphgenCodecSliceOfPairOfIDOfPointerToItem struct{}
@@ -760,10 +760,10 @@ func (graphgenCodecBoxOfBool) Read(r *wire.Reader, v *Box[bool]) {
 }
 
 // If this does not compile, Box has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Value bool
 	Full  bool
-}(Box[bool]{})
+} = Box[bool]{}
 
 // graphgenCodecSliceOfBoxOfBool is the codec of []Box[bool].
 type graphgenCodecSliceOfBoxOfBool struct{}
@@ -833,10 +833,10 @@ func (graphgenCodecPairOfIntOfSliceOfBoxOfBool) Clone(v Pair[int, []Box[bool]]) 
 }
 
 // If this does not compile, Pair has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Key int
 	Val []Box[bool]
-}(Pair[int, []Box[bool]]{})
+} = Pair[int, []Box[bool]]{}
 
 // graphgenCodecMapOfIDToPairOfIntOfSliceOfBoxOfBool is the codec of map[ID]Pair[int, []Box[bool]].
 type graphgenCodecMapOfIDToPairOfIntOfSliceOfBoxOfBool struct{}
@@ -1158,10 +1158,10 @@ func (graphgenCodecChainOfInt) clone(v Chain[int], depth int) (Chain[int], bool)
 }
 
 // If this does not compile, Chain has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Value int
 	Next  *Chain[int]
-}(Chain[int]{})
+} = Chain[int]{}
 
 // graphgenCodecBoxOfInt is the codec of Box[int].
 type graphgenCodecBoxOfInt struct{}
@@ -1187,10 +1187,10 @@ func (graphgenCodecBoxOfInt) Read(r *wire.Reader, v *Box[int]) {
 }
 
 // If this does not compile, Box has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Value int
 	Full  bool
-}(Box[int]{})
+} = Box[int]{}
 
 // graphgenCodecOfOfBoxOfInt is the codec of opt.Of[Box[int]].
 type graphgenCodecOfOfBoxOfInt struct{}
@@ -1253,10 +1253,10 @@ func (graphgenCodecBoxOfOfOfBoxOfInt) Read(r *wire.Reader, v *Box[opt.Of[Box[int
 }
 
 // If this does not compile, Box has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Value opt.Of[Box[int]]
 	Full  bool
-}(Box[opt.Of[Box[int]]]{})
+} = Box[opt.Of[Box[int]]]{}
 
 // graphgenCodecBoxOfBoxOfOfOfBoxOfInt is the codec of Box[Box[opt.Of[Box[int]]]].
 type graphgenCodecBoxOfBoxOfOfOfBoxOfInt struct{}
@@ -1290,10 +1290,10 @@ func (graphgenCodecBoxOfBoxOfOfOfBoxOfInt) Equal(a, b *Box[Box[opt.Of[Box[int]]]
 }
 
 // If this does not compile, Box has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Value Box[opt.Of[Box[int]]]
 	Full  bool
-}(Box[Box[opt.Of[Box[int]]]]{})
+} = Box[Box[opt.Of[Box[int]]]]{}
 
 // graphgenCodecVecOfFloat32 is the codec of Vec[float32].
 type graphgenCodecVecOfFloat32 struct{}
@@ -1372,10 +1372,10 @@ func (graphgenCodecBoxOfSliceOfItem) Read(r *wire.Reader, v *Box[[]Item]) {
 }
 
 // If this does not compile, Box has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Value []Item
 	Full  bool
-}(Box[[]Item]{})
+} = Box[[]Item]{}
 
 // graphgenCodecLetter is the codec of Letter.
 type graphgenCodecLetter struct{}
@@ -1397,6 +1397,6 @@ func (graphgenCodecLetter) Read(r *wire.Reader, v *Letter) {
 }
 
 // If this does not compile, Letter has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Content Box[[]Item]
-}(Letter{})
+} = Letter{}

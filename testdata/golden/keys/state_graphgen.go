@@ -210,26 +210,26 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 }
 
 // If this does not compile, State has changed since graphgen ran: run go generate.
-var _ = struct {
-	ByField    []Item
-	ByPointer  []*Item
-	ByMethod   []Item
-	ByPointerM []*Item
-	ByAddr     []Item
-	ByEmbedded []Embedding
-	ByNumber   []Numbered
-	ByBool     []Numbered
-	ByNamed    []Numbered
-	Named      Items
-	Tags       Tags
-	Points     []Point
-	Ratios     []float64
-	Log        Log
-	Table      Table
-	Flags      map[bool]string
-	Bytes      map[byte]float32
-	hidden     []item
-}(State{})
+var _ struct {
+	ByField    []Item           `graph:"upsert,key=ID"`
+	ByPointer  []*Item          `graph:"upsert,key=ID"`
+	ByMethod   []Item           `graph:"upsert,key=Lower"`
+	ByPointerM []*Item          `graph:"upsert,key=Pointer"`
+	ByAddr     []Item           `graph:"upsert,key=Pointer"`
+	ByEmbedded []Embedding      `graph:"upsert,key=ID"`
+	ByNumber   []Numbered       `graph:"upsert,key=N"`
+	ByBool     []Numbered       `graph:"upsert,key=Even"`
+	ByNamed    []Numbered       `graph:"upsert,key=Kind"`
+	Named      Items            `graph:"upsert,key=ID"`
+	Tags       Tags             `graph:"union"`
+	Points     []Point          `graph:"union"`
+	Ratios     []float64        `graph:"union"`
+	Log        Log              `graph:"append"`
+	Table      Table            `graph:"merge"`
+	Flags      map[bool]string  `graph:"merge"`
+	Bytes      map[byte]float32 `graph:"merge"`
+	hidden     []item           `graph:"upsert,key=id"`
+} = State{}
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
@@ -675,10 +675,10 @@ func (graphgenCodecItem) Equal(a, b *Item) bool {
 }
 
 // If this does not compile, Item has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	ID   string
 	Text string
-}(Item{})
+} = Item{}
 
 // graphgenCodecPointerToItem is the codec of *Item.
 type graphgenCodecPointerToItem struct{}
@@ -798,10 +798,10 @@ func (graphgenCodecEmbedding) Equal(a, b *Embedding) bool {
 }
 
 // If this does not compile, Embedding has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Item
 	More []string
-}(Embedding{})
+} = Embedding{}
 
 // graphgenCodecSliceOfEmbedding is the codec of []Embedding.
 type graphgenCodecSliceOfEmbedding struct{}
@@ -854,10 +854,10 @@ func (graphgenCodecNumbered) Equal(a, b *Numbered) bool {
 }
 
 // If this does not compile, Numbered has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	N    uint16
 	Kind Kind
-}(Numbered{})
+} = Numbered{}
 
 // graphgenCodecPoint is the codec of Point.
 type graphgenCodecPoint struct{}
@@ -888,10 +888,10 @@ func (graphgenCodecPoint) Equal(a, b *Point) bool {
 }
 
 // If this does not compile, Point has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	X float64
 	Y float64
-}(Point{})
+} = Point{}
 
 // graphgenCodecSliceOfPoint is the codec of []Point.
 type graphgenCodecSliceOfPoint struct{}
@@ -1025,7 +1025,7 @@ func (graphgenCodecItem2) Equal(a, b *item) bool {
 }
 
 // If this does not compile, item has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	id   string
 	text string
-}(item{})
+} = item{}

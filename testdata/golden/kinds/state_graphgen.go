@@ -630,7 +630,7 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 }
 
 // If this does not compile, State has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Bool       bool
 	Int        int
 	Int8       int8
@@ -700,10 +700,10 @@ var _ = struct {
 	URL     *url.URL
 	Text    Text
 	hidden  int
-	Wired   string
+	Wired   string `graph:"name=wire name,was=Old"`
 	Empty   struct{}
 	Nope    []struct{}
-}(State{})
+} = State{}
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
@@ -2137,12 +2137,12 @@ func (graphgenCodecName) Clone(v Name) Name {
 }
 
 // If this does not compile, Name has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	First    string
 	Last     string
 	Nicks    []string
-	OnChange func()
-}(Name{})
+	OnChange func() `graph:"-"`
+} = Name{}
 
 // graphgenCodecSliceOfName is the codec of []Name.
 type graphgenCodecSliceOfName struct{}
@@ -3111,9 +3111,9 @@ func (graphgenCodecEmbedded) Read(r *wire.Reader, v *Embedded) {
 }
 
 // If this does not compile, Embedded has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Note string
-}(Embedded{})
+} = Embedded{}
 
 // graphgenCodecPointerToEmbedded is the codec of *Embedded.
 type graphgenCodecPointerToEmbedded struct{}
@@ -3834,7 +3834,7 @@ func (graphgenCodecDoc) Read(r *wire.Reader, v *Doc) {
 }
 
 // If this does not compile, Doc has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Bool       bool
 	Int        int
 	Int8       int8
@@ -3904,7 +3904,7 @@ var _ = struct {
 	URL     *url.URL
 	Text    Text
 	hidden  int
-	Wired   string
+	Wired   string `graph:"name=wire name,was=Old"`
 	Empty   struct{}
 	Nope    []struct{}
-}(Doc{})
+} = Doc{}

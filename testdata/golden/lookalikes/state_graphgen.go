@@ -90,10 +90,10 @@ var StateSchema = &state2.Schema[State, StateUpdate]{
 }
 
 // If this does not compile, State has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Item   Item
 	fields fields
-}(State{})
+} = State{}
 
 // graphgen_StateFields says how each field of State is merged and stored. It is never written to.
 var graphgen_StateFields = struct {
@@ -272,9 +272,9 @@ var StateFieldsSchema = &state2.Schema[StateFields, StateFieldsUpdate]{
 }
 
 // If this does not compile, StateFields has changed since graphgen ran: run go generate.
-var _ = struct {
-	Item Item
-}(StateFields{})
+var _ struct {
+	Item Item `graph:"last"`
+} = StateFields{}
 
 // graphgenStateFieldsFields says how each field of StateFields is merged and stored. It is never written to.
 var graphgenStateFieldsFields = struct {
@@ -437,9 +437,9 @@ var StateNewSchema = &state2.Schema[StateNew, StateNewUpdate]{
 }
 
 // If this does not compile, StateNew has changed since graphgen ran: run go generate.
-var _ = struct {
-	Item Item
-}(StateNew{})
+var _ struct {
+	Item Item `graph:"last"`
+} = StateNew{}
 
 // graphgenStateNewFields says how each field of StateNew is merged and stored. It is never written to.
 var graphgenStateNewFields = struct {
@@ -602,9 +602,9 @@ var stateSchema = &state2.Schema[state, stateUpdate]{
 }
 
 // If this does not compile, state has changed since graphgen ran: run go generate.
-var _ = struct {
-	Item Item
-}(state{})
+var _ struct {
+	Item Item `graph:"last"`
+} = state{}
 
 // graphgen_stateFields says how each field of state is merged and stored. It is never written to.
 var graphgen_stateFields = struct {
@@ -767,9 +767,9 @@ var CodecSchema = &state2.Schema[Codec, CodecUpdate]{
 }
 
 // If this does not compile, Codec has changed since graphgen ran: run go generate.
-var _ = struct {
-	Item Item
-}(Codec{})
+var _ struct {
+	Item Item `graph:"last"`
+} = Codec{}
 
 // graphgenCodecFields says how each field of Codec is merged and stored. It is never written to.
 var graphgenCodecFields = struct {
@@ -932,9 +932,9 @@ var CodecItemSchema = &state2.Schema[CodecItem, CodecItemUpdate]{
 }
 
 // If this does not compile, CodecItem has changed since graphgen ran: run go generate.
-var _ = struct {
-	Item Item
-}(CodecItem{})
+var _ struct {
+	Item Item `graph:"last"`
+} = CodecItem{}
 
 // graphgenCodecItemFields says how each field of CodecItem is merged and stored. It is never written to.
 var graphgenCodecItemFields = struct {
@@ -1097,9 +1097,9 @@ var StateUpdatedSchema = &state2.Schema[StateUpdated, StateUpdatedUpdate]{
 }
 
 // If this does not compile, StateUpdated has changed since graphgen ran: run go generate.
-var _ = struct {
-	Item Item
-}(StateUpdated{})
+var _ struct {
+	Item Item `graph:"last"`
+} = StateUpdated{}
 
 // graphgenStateUpdatedFields says how each field of StateUpdated is merged and stored. It is never written to.
 var graphgenStateUpdatedFields = struct {
@@ -1262,9 +1262,9 @@ var StateChangesSchema = &state2.Schema[StateChanges, StateChangesUpdate]{
 }
 
 // If this does not compile, StateChanges has changed since graphgen ran: run go generate.
-var _ = struct {
-	Item Item
-}(StateChanges{})
+var _ struct {
+	Item Item `graph:"last"`
+} = StateChanges{}
 
 // graphgenStateChangesFields says how each field of StateChanges is merged and stored. It is never written to.
 var graphgenStateChangesFields = struct {
@@ -1427,9 +1427,9 @@ var DiffSchema = &state2.Schema[Diff, DiffUpdate]{
 }
 
 // If this does not compile, Diff has changed since graphgen ran: run go generate.
-var _ = struct {
-	Item Item
-}(Diff{})
+var _ struct {
+	Item Item `graph:"last"`
+} = Diff{}
 
 // graphgenDiffFields says how each field of Diff is merged and stored. It is never written to.
 var graphgenDiffFields = struct {
@@ -1580,9 +1580,9 @@ func (graphgenCodecItem2) Clone(v Item) Item {
 }
 
 // If this does not compile, Item has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Tags []string
-}(Item{})
+} = Item{}
 
 // graphgenCodecFields2 is the codec of fields.
 type graphgenCodecFields2 struct{}
@@ -1613,6 +1613,6 @@ func (graphgenCodecFields2) Clone(v fields) fields {
 }
 
 // If this does not compile, fields has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Tags []string
-}(fields{})
+} = fields{}

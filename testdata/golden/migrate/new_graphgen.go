@@ -106,12 +106,12 @@ var NewSchema = &state.Schema[New, NewUpdate]{
 }
 
 // If this does not compile, New has changed since graphgen ran: run go generate.
-var _ = struct {
-	Words  []string
-	Name   string
+var _ struct {
+	Words  []string `graph:"append"`
+	Name   string   `graph:"name=title,was=Title"`
 	Author NewAuthor
-	Count  int
-}(New{})
+	Count  int `graph:"sum"`
+} = New{}
 
 // graphgenNewFields says how each field of New is merged and stored. It is never written to.
 var graphgenNewFields = struct {
@@ -275,6 +275,6 @@ func (graphgenNewCodecNewAuthor) Equal(a, b *NewAuthor) bool {
 }
 
 // If this does not compile, NewAuthor has changed since graphgen ran: run go generate.
-var _ = struct {
-	FullName string
-}(NewAuthor{})
+var _ struct {
+	FullName string `graph:"name=full_name,was=Name"`
+} = NewAuthor{}

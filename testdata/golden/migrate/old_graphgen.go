@@ -104,12 +104,12 @@ var OldSchema = &state.Schema[Old, OldUpdate]{
 }
 
 // If this does not compile, Old has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Words  string
 	Title  string
 	Author Author
 	Gone   int
-}(Old{})
+} = Old{}
 
 // graphgenOldFields says how each field of Old is merged and stored. It is never written to.
 var graphgenOldFields = struct {
@@ -270,6 +270,6 @@ func (graphgenCodecAuthor) Equal(a, b *Author) bool {
 }
 
 // If this does not compile, Author has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Name string
-}(Author{})
+} = Author{}

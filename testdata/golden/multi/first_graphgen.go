@@ -82,9 +82,9 @@ var FirstSchema = &state.Schema[First, FirstUpdate]{
 }
 
 // If this does not compile, First has changed since graphgen ran: run go generate.
-var _ = struct {
-	Items []Item
-}(First{})
+var _ struct {
+	Items []Item `graph:"append"`
+} = First{}
 
 // graphgenFirstFields says how each field of First is merged and stored. It is never written to.
 var graphgenFirstFields = struct {
@@ -231,9 +231,9 @@ func (graphgenCodecItem) Equal(a, b *Item) bool {
 }
 
 // If this does not compile, Item has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Tags []string
-}(Item{})
+} = Item{}
 
 // graphgenCodecSliceOfItem is the codec of []Item.
 type graphgenCodecSliceOfItem struct{}

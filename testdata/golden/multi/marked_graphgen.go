@@ -82,9 +82,9 @@ var MarkedSchema = &state.Schema[Marked, MarkedUpdate]{
 }
 
 // If this does not compile, Marked has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Item Item
-}(Marked{})
+} = Marked{}
 
 // graphgenMarkedFields says how each field of Marked is merged and stored. It is never written to.
 var graphgenMarkedFields = struct {
@@ -235,6 +235,6 @@ func (graphgenMarkedCodecItem) Clone(v Item) Item {
 }
 
 // If this does not compile, Item has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Tags []string
-}(Item{})
+} = Item{}

@@ -98,11 +98,11 @@ var SecondStateSchema = &state.Schema[SecondState, SecondStateUpdate]{
 }
 
 // If this does not compile, SecondState has changed since graphgen ran: run go generate.
-var _ = struct {
-	Items []Item
+var _ struct {
+	Items []Item `graph:"append"`
 	First First
 	Extra Payload
-}(SecondState{})
+} = SecondState{}
 
 // graphgenSecondStateFields says how each field of SecondState is merged and stored. It is never written to.
 var graphgenSecondStateFields = struct {
@@ -298,9 +298,9 @@ func (graphgenSecondStateCodecItem) Equal(a, b *Item) bool {
 }
 
 // If this does not compile, Item has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Tags []string
-}(Item{})
+} = Item{}
 
 // graphgenSecondStateCodecSliceOfItem is the codec of []Item.
 type graphgenSecondStateCodecSliceOfItem struct{}
@@ -385,9 +385,9 @@ func (graphgenSecondStateCodecFirst) Clone(v First) First {
 }
 
 // If this does not compile, First has changed since graphgen ran: run go generate.
-var _ = struct {
-	Items []Item
-}(First{})
+var _ struct {
+	Items []Item `graph:"append"`
+} = First{}
 
 // graphgenSecondStateCodecPayload is the codec of Payload.
 type graphgenSecondStateCodecPayload struct{}
@@ -418,6 +418,6 @@ func (graphgenSecondStateCodecPayload) Clone(v Payload) Payload {
 }
 
 // If this does not compile, Payload has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Items []Item
-}(Payload{})
+} = Payload{}

@@ -132,15 +132,15 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 }
 
 // If this does not compile, State has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Root  *Node
-	Lists []List
-	Trees map[string]Tree
+	Lists []List          `graph:"append"`
+	Trees map[string]Tree `graph:"merge"`
 	A     A
-	Steps []Step
+	Steps []Step `graph:"upsert,key=Name"`
 	Sum   Expr
-	Last  *Node
-}(State{})
+	Last  *Node `graph:"reduce=keepLast"`
+} = State{}
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
@@ -560,12 +560,12 @@ func (graphgenCodecNode) clone(v Node, depth int) (Node, bool) {
 }
 
 // If this does not compile, Node has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Name     string
 	Children []*Node
 	ByName   map[string]Node
 	Next     *Node
-}(Node{})
+} = Node{}
 
 // graphgenCodecPointerToNode is the codec of *Node.
 // It counts how deep it is, since such values can hold others of their type.
@@ -958,10 +958,10 @@ func (graphgenCodecB) clone(v B, depth int) (B, bool) {
 }
 
 // If this does not compile, B has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	A    []A
 	Text string
-}(B{})
+} = B{}
 
 // graphgenCodecPointerToB is the codec of *B.
 // It counts how deep it is, since such values can hold others of their type.
@@ -1058,9 +1058,9 @@ func (graphgenCodecA) clone(v A, depth int) (A, bool) {
 }
 
 // If this does not compile, A has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	B *B
-}(A{})
+} = A{}
 
 // graphgenCodecStep is the codec of Step.
 // It counts how deep it is, since such values can hold others of their type.
@@ -1121,10 +1121,10 @@ func (graphgenCodecStep) clone(v Step, depth int) (Step, bool) {
 }
 
 // If this does not compile, Step has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Name string
 	Then []Step
-}(Step{})
+} = Step{}
 
 // graphgenCodecSliceOfStep is the codec of []Step.
 // It counts how deep it is, since such values can hold others of their type.
@@ -1257,10 +1257,10 @@ func (graphgenCodecAdd) clone(v Add, depth int) (Add, bool) {
 }
 
 // If this does not compile, Add has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	L Expr
 	R Expr
-}(Add{})
+} = Add{}
 
 // graphgenCodecNeg is the codec of Neg.
 // It counts how deep it is, since such values can hold others of their type.
@@ -1312,9 +1312,9 @@ func (graphgenCodecNeg) clone(v Neg, depth int) (Neg, bool) {
 }
 
 // If this does not compile, Neg has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	X Expr
-}(Neg{})
+} = Neg{}
 
 // graphgenCodecExpr is the codec of Expr.
 // It counts how deep it is, since such values can hold others of their type.

@@ -173,20 +173,20 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 }
 
 // If this does not compile, State has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	ID       [16]byte
-	Messages []Message
+	Messages []Message `graph:"upsert,key=ID"`
 	Query    string
-	Status   Status
-	Step     int
-	Tokens   int64
-	Done     bool
-	Started  time.Time
-	Facts    map[string]Fact
-	Counts   map[string]int64
+	Status   Status           `graph:"last"`
+	Step     int              `graph:"max"`
+	Tokens   int64            `graph:"sum"`
+	Done     bool             `graph:"or"`
+	Started  time.Time        `graph:"first"`
+	Facts    map[string]Fact  `graph:"merge"`
+	Counts   map[string]int64 `graph:"merge"`
 	Vector   []float64
 	Plan     *Plan
-}(State{})
+} = State{}
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
@@ -682,29 +682,29 @@ var EverythingSchema = &state.Schema[Everything, EverythingUpdate]{
 }
 
 // If this does not compile, Everything has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Set      string
 	Vector   []float64
 	Labels   map[string]string
-	Last     Status
-	First    string
-	Sum      int64
-	Ratio    float32
-	Min      int
-	Max      string
-	And      bool
-	Or       bool
-	Log      []string
-	Docs     []Doc
-	Messages []Message
-	Tags     []Status
-	Facts    map[string]Fact
-	Votes    map[bool]int
-	Ranks    map[int8]string
-	Plan     *Plan
-	Draft    string
-	Cache    *Cache
-}(Everything{})
+	Last     Status          `graph:"last"`
+	First    string          `graph:"first"`
+	Sum      int64           `graph:"sum"`
+	Ratio    float32         `graph:"sum"`
+	Min      int             `graph:"min"`
+	Max      string          `graph:"max"`
+	And      bool            `graph:"and"`
+	Or       bool            `graph:"or"`
+	Log      []string        `graph:"append"`
+	Docs     []Doc           `graph:"append,name=docs,was=old_docs,was=papers"`
+	Messages []Message       `graph:"upsert,key=ID"`
+	Tags     []Status        `graph:"union"`
+	Facts    map[string]Fact `graph:"merge"`
+	Votes    map[bool]int    `graph:"merge"`
+	Ranks    map[int8]string `graph:"merge"`
+	Plan     *Plan           `graph:"reduce=editPlan"`
+	Draft    string          `graph:"ephemeral"`
+	Cache    *Cache          `graph:"untracked"`
+} = Everything{}
 
 // graphgenEverythingFields says how each field of Everything is merged and stored. It is never written to.
 var graphgenEverythingFields = struct {
@@ -1183,11 +1183,11 @@ func (graphgenCodecToolCall) Equal(a, b *ToolCall) bool {
 }
 
 // If this does not compile, ToolCall has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	ID   string
 	Tool string
 	Args []byte
-}(ToolCall{})
+} = ToolCall{}
 
 // graphgenCodecSliceOfToolCall is the codec of []ToolCall.
 type graphgenCodecSliceOfToolCall struct{}
@@ -1287,13 +1287,13 @@ func (graphgenCodecMessage) Equal(a, b *Message) bool {
 }
 
 // If this does not compile, Message has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	ID    string
 	Role  Status
 	Text  string
 	At    time.Time
 	Calls []ToolCall
-}(Message{})
+} = Message{}
 
 // graphgenCodecSliceOfMessage is the codec of []Message.
 type graphgenCodecSliceOfMessage struct{}
@@ -1352,11 +1352,11 @@ func (graphgenCodecFact) Equal(a, b *Fact) bool {
 }
 
 // If this does not compile, Fact has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Source string
 	Text   string
 	Score  float64
-}(Fact{})
+} = Fact{}
 
 // graphgenCodecMapOfStringToFact is the codec of map[string]Fact.
 type graphgenCodecMapOfStringToFact struct{}
@@ -1509,11 +1509,11 @@ func (graphgenCodecPlan) clone(v Plan, depth int) (Plan, bool) {
 }
 
 // If this does not compile, Plan has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Goal  string
 	Steps []string
 	Next  *Plan
-}(Plan{})
+} = Plan{}
 
 // graphgenCodecPointerToPlan is the codec of *Plan.
 // It counts how deep it is, since such values can hold others of their type.
@@ -1626,10 +1626,10 @@ func (graphgenCodecDoc) Equal(a, b *Doc) bool {
 }
 
 // If this does not compile, Doc has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Title string
 	Pages []string
-}(Doc{})
+} = Doc{}
 
 // graphgenCodecSliceOfDoc is the codec of []Doc.
 type graphgenCodecSliceOfDoc struct{}
@@ -1682,7 +1682,7 @@ func (graphgenCodecPlanEdit) Equal(a, b *PlanEdit) bool {
 }
 
 // If this does not compile, PlanEdit has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Goal string
 	Step string
-}(PlanEdit{})
+} = PlanEdit{}

@@ -141,16 +141,16 @@ var StateSchema = &state.Schema[State, StateUpdate]{
 }
 
 // If this does not compile, State has changed since graphgen ran: run go generate.
-var _ = struct {
-	Messages []Message
-	ByID     []Message
-	Named    map[string]Message
+var _ struct {
+	Messages []Message          `graph:"append"`
+	ByID     []Message          `graph:"upsert,key=ID"`
+	Named    map[string]Message `graph:"merge"`
 	Last     Message
 	Part     Part
-	Value    Value
+	Value    Value `graph:"last"`
 	Nested   [2]Message
 	Pointer  *Envelope
-}(State{})
+} = State{}
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
@@ -407,10 +407,10 @@ func (graphgenCodecUser) Read(r *wire.Reader, v *User) {
 }
 
 // If this does not compile, User has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Key  string
 	Text string
-}(User{})
+} = User{}
 
 // graphgenCodecText is the codec of parts.Text.
 type graphgenCodecText struct{}
@@ -628,10 +628,10 @@ func (graphgenCodecAssistant) Clone(v Assistant) Assistant {
 }
 
 // If this does not compile, Assistant has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Key   string
 	Parts []Part
-}(Assistant{})
+} = Assistant{}
 
 // graphgenCodecTool is the codec of Tool.
 type graphgenCodecTool struct{}
@@ -667,10 +667,10 @@ func (graphgenCodecTool) Clone(v Tool) Tool {
 }
 
 // If this does not compile, Tool has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Key    string
 	Output []byte
-}(Tool{})
+} = Tool{}
 
 // graphgenCodecGroup is the codec of Group.
 // It counts how deep it is, since such values can hold others of their type.
@@ -1054,9 +1054,9 @@ func (graphgenCodecEnvelope) Clone(v Envelope) Envelope {
 }
 
 // If this does not compile, Envelope has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Content Message
-}(Envelope{})
+} = Envelope{}
 
 // graphgenCodecPointerToEnvelope is the codec of *Envelope.
 type graphgenCodecPointerToEnvelope struct{}

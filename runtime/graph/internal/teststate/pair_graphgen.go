@@ -92,10 +92,10 @@ var PairSchema = &state.Schema[Pair, PairUpdate]{
 }
 
 // If this does not compile, Pair has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Foo string
-	Bar []string
-}(Pair{})
+	Bar []string `graph:"append"`
+} = Pair{}
 
 // graphgenPairFields says how each field of Pair is merged and stored. It is never written to.
 var graphgenPairFields = struct {
@@ -330,16 +330,16 @@ var WorkSchema = &state.Schema[Work, WorkUpdate]{
 }
 
 // If this does not compile, Work has changed since graphgen ran: run go generate.
-var _ = struct {
-	Log    []string
-	Facts  map[string]string
-	Count  int
+var _ struct {
+	Log    []string          `graph:"append"`
+	Facts  map[string]string `graph:"merge"`
+	Count  int               `graph:"sum"`
 	Status string
-	Last   string
-	Best   int
-	Draft  string
-	Stack  []string
-}(Work{})
+	Last   string   `graph:"last"`
+	Best   int      `graph:"max"`
+	Draft  string   `graph:"ephemeral"`
+	Stack  []string `graph:"reduce=push"`
+} = Work{}
 
 // graphgenWorkFields says how each field of Work is merged and stored. It is never written to.
 var graphgenWorkFields = struct {
@@ -657,10 +657,10 @@ var NewerPairSchema = &state.Schema[NewerPair, NewerPairUpdate]{
 }
 
 // If this does not compile, NewerPair has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Foo int8
-	Bar []string
-}(NewerPair{})
+	Bar []string `graph:"append"`
+} = NewerPair{}
 
 // graphgenNewerPairFields says how each field of NewerPair is merged and stored. It is never written to.
 var graphgenNewerPairFields = struct {
@@ -855,11 +855,11 @@ var WiderPairSchema = &state.Schema[WiderPair, WiderPairUpdate]{
 }
 
 // If this does not compile, WiderPair has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Foo  string
-	Bar  []string
-	More []string
-}(WiderPair{})
+	Bar  []string `graph:"append"`
+	More []string `graph:"append"`
+} = WiderPair{}
 
 // graphgenWiderPairFields says how each field of WiderPair is merged and stored. It is never written to.
 var graphgenWiderPairFields = struct {
@@ -1055,9 +1055,9 @@ var MixedSchema = &state.Schema[Mixed, MixedUpdate]{
 }
 
 // If this does not compile, Mixed has changed since graphgen ran: run go generate.
-var _ = struct {
-	Parts []Part
-}(Mixed{})
+var _ struct {
+	Parts []Part `graph:"append"`
+} = Mixed{}
 
 // graphgenMixedFields says how each field of Mixed is merged and stored. It is never written to.
 var graphgenMixedFields = struct {
@@ -1221,9 +1221,9 @@ var NewerMixedSchema = &state.Schema[NewerMixed, NewerMixedUpdate]{
 }
 
 // If this does not compile, NewerMixed has changed since graphgen ran: run go generate.
-var _ = struct {
-	Parts []NewerPart
-}(NewerMixed{})
+var _ struct {
+	Parts []NewerPart `graph:"append"`
+} = NewerMixed{}
 
 // graphgenNewerMixedFields says how each field of NewerMixed is merged and stored. It is never written to.
 var graphgenNewerMixedFields = struct {
@@ -1413,10 +1413,10 @@ func (graphgenCodecDoc) Clone(v Doc) Doc {
 }
 
 // If this does not compile, Doc has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Name  string
 	Pages []int
-}(Doc{})
+} = Doc{}
 
 // graphgenCodecNewerDoc is the codec of NewerDoc.
 type graphgenCodecNewerDoc struct{}
@@ -1450,11 +1450,11 @@ func (graphgenCodecNewerDoc) Read(r *wire.Reader, v *NewerDoc) {
 }
 
 // If this does not compile, NewerDoc has changed since graphgen ran: run go generate.
-var _ = struct {
-	Title  string
+var _ struct {
+	Title  string `graph:"was=Name"`
 	Pages  []int
 	Urgent bool
-}(NewerDoc{})
+} = NewerDoc{}
 
 // graphgenCodecNote is the codec of Note.
 type graphgenCodecNote struct{}
@@ -1476,9 +1476,9 @@ func (graphgenCodecNote) Read(r *wire.Reader, v *Note) {
 }
 
 // If this does not compile, Note has changed since graphgen ran: run go generate.
-var _ = struct {
+var _ struct {
 	Text string
-}(Note{})
+} = Note{}
 
 // graphgenCodecPart is the codec of Part.
 type graphgenCodecPart struct{}
