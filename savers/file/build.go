@@ -19,6 +19,7 @@ type builder struct {
 	f         *os.File
 	v         *ledger.Version
 	at        int64
+	salt      uint32
 	namespace string
 	records   []checkpoint.Record
 	writes    []checkpoint.Write
@@ -41,8 +42,8 @@ func (s *Saver) newBuilder(thread string) (*builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{s: s, f: f, v: ledger.New(thread, 1)}
-	header, err := appendHeader(nil, thread, 1)
+	b := &builder{s: s, f: f, v: ledger.New(thread, 1), salt: newSalt()}
+	header, err := appendHeader(nil, thread, 1, b.salt)
 	if err == nil {
 		err = s.disk.write(f, header, 0)
 	}
@@ -153,7 +154,7 @@ func (b *builder) event(e *ledger.Event, records []checkpoint.Record) error {
 	if head := b.v.Head(e.Namespace); head != nil {
 		before = &head.Record
 	}
-	frame, err := appendEvent(nil, e, records, before, b.at)
+	frame, err := appendEvent(nil, e, records, before, b.at, b.salt)
 	if err != nil {
 		return err
 	}
@@ -175,7 +176,7 @@ func (b *builder) finish(state *ledger.Event, number int) error {
 	if err := b.event(state, nil); err != nil {
 		return err
 	}
-	header, err := appendHeader(nil, b.v.Thread, number)
+	header, err := appendHeader(nil, b.v.Thread, number, b.salt)
 	if err == nil {
 		err = b.s.disk.write(b.f, header, 0)
 	}
@@ -193,8 +194,7 @@ func (b *builder) place(v *volume) error {
 	if err := v.move(b.f.Name(), v.path); err != nil {
 		return err
 	}
-	v.drop()
-	return nil
+	return v.reopen(b.at)
 }
 
 // Prune removes old records and versions, as [checkpoint.Saver] says. The file is written anew beside the old one and

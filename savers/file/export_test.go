@@ -49,6 +49,41 @@ func Faults(s *Saver, fail func(step string) error) {
 	}
 }
 
+// Step is one change of the disk.
+type Step struct {
+	Kind string // write, sync, truncate, rename, remove or syncDir
+	File *os.File
+	Data []byte
+	At   int64  // where Data was written, or the new size
+	Path string // of a rename, a removal or a synced folder
+	To   string // of a rename
+}
+
+// Trace makes a Saver sync nothing and calls seen after each change of its disk.
+func Trace(s *Saver, seen func(Step)) {
+	whole := s.disk
+	after := func(err error, step Step) error {
+		if err == nil {
+			seen(step)
+		}
+		return err
+	}
+	s.disk = disk{
+		write: func(f *os.File, b []byte, at int64) error {
+			return after(whole.write(f, b, at), Step{Kind: "write", File: f, Data: b, At: at})
+		},
+		sync: func(f *os.File) error { return after(nil, Step{Kind: "sync", File: f}) },
+		truncate: func(f *os.File, size int64) error {
+			return after(whole.truncate(f, size), Step{Kind: "truncate", File: f, At: size})
+		},
+		rename: func(from, to string) error {
+			return after(whole.rename(from, to), Step{Kind: "rename", Path: from, To: to})
+		},
+		remove:  func(path string) error { return after(whole.remove(path), Step{Kind: "remove", Path: path}) },
+		syncDir: func(path string) error { return after(nil, Step{Kind: "syncDir", Path: path}) },
+	}
+}
+
 func errorsFirst(first, second error) error {
 	if first != nil {
 		return first
@@ -72,7 +107,7 @@ func ParseName(name string) (base, id string, ok bool) { return parseName(name) 
 
 // ReadFrames reads a file's frames as a scan does.
 func ReadFrames(b []byte) (n int, err error) {
-	fr := newFrames("fuzz", bytes.NewReader(b), 0, int64(len(b)))
+	fr := newFrames("fuzz", bytes.NewReader(b), 0, int64(len(b)), 0)
 	for ; ; n++ {
 		if _, _, err := fr.next(); err != nil {
 			return n, err
@@ -82,11 +117,12 @@ func ReadFrames(b []byte) (n int, err error) {
 
 // FileOf returns a thread's file with frames of these payloads after the header.
 func FileOf(id string, payloads ...[]byte) []byte {
-	b, err := appendHeader(nil, id, 1)
+	const salt = 1
+	b, err := appendHeader(nil, id, 1, salt)
 	for _, p := range payloads {
 		at := len(b)
 		b = append(openFrame(b), p...)
-		err = errorsFirst(err, closeFrame(b, at))
+		err = errorsFirst(err, closeFrame(b, at, salt, int64(at)))
 	}
 	if err != nil {
 		panic(err)
@@ -96,7 +132,7 @@ func FileOf(id string, payloads ...[]byte) []byte {
 
 // Payloads returns the payloads of the frames of a file, without the header's.
 func Payloads(b []byte) (all [][]byte) {
-	fr := newFrames("test", bytes.NewReader(b), int64(len(magic)), int64(len(b)))
+	fr := newFrames("test", bytes.NewReader(b), int64(len(magic)), int64(len(b)), 0)
 	for {
 		_, payload, err := fr.next()
 		if err != nil {

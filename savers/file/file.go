@@ -4,10 +4,14 @@
 //
 // # What is durable
 //
-// One Append or PutWrites is one frame, written and synced before the call returns, and the folder is synced when a
-// file comes, goes or is renamed. A process that dies in the middle leaves at most a frame that runs past the end of
-// the file; the next writer cuts it off, and readers stop before it. A whole frame whose checksum does not match is
-// damage to something that was acknowledged: an error that is [checkpoint.ErrDamaged] and names file and byte.
+// An Append or PutWrites is one frame. It is written and synced before the call returns. The folder is synced when a
+// file is created, removed or renamed.
+//
+// A process that dies, or a power cut, leaves at most one bad frame, at the end of the file: any mixture of the old and
+// the new pages. A bad frame that no whole frame follows is torn, as in any write-ahead log. Readers stop before a torn
+// frame, and the next writer cuts it off. A bad frame that a whole frame follows is damage: an error that is
+// [checkpoint.ErrDamaged] and names file and byte. So damage to the last frame of a file, which was acknowledged, is
+// taken for a torn one; damage to any other frame is found.
 //
 // # Who may write
 //

@@ -3,6 +3,7 @@ package file_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -91,15 +92,26 @@ func contents(tb testing.TB, s checkpoint.Saver) (string, error) {
 					return "", err
 				}
 				if item.Record != nil {
+					item.Record.Payload = digest(item.Record.Payload)
 					fmt.Fprintf(&b, "%q %+v\n", item.Record.Namespace, item.Record.Record)
 				}
 				if item.Write != nil {
+					item.Write.Payload = digest(item.Write.Payload)
 					fmt.Fprintf(&b, "%+v\n", *item.Write)
 				}
 			}
 		}
 	}
 	return b.String(), nil
+}
+
+// digest returns something short that is another for another payload.
+func digest(payload []byte) []byte {
+	if len(payload) < 100 {
+		return payload
+	}
+	sum := sha256.Sum256(payload)
+	return sum[:]
 }
 
 func mustContents(tb testing.TB, s checkpoint.Saver) string {
@@ -207,9 +219,10 @@ func TestTornFirstWriteIsNoThread(t *testing.T) {
 	}
 }
 
+// What is damaged in the last frame cannot be told from what was not written whole: see TestBadLastFrameIsTorn.
 func TestDamageIsFound(t *testing.T) {
-	whole, _, again, _, after := small(t)
-	for at := range whole {
+	whole, lastFrame, again, _, after := small(t)
+	for at := range whole[:lastFrame] {
 		for bit := range 8 {
 			b := bytes.Clone(whole)
 			b[at] ^= 1 << bit
@@ -232,14 +245,86 @@ func TestDamageIsFound(t *testing.T) {
 	}
 }
 
-func TestDamagedThreadCanBeDeleted(t *testing.T) {
+func TestBadLastFrameIsTorn(t *testing.T) {
+	whole, lastFrame, again, before, after := small(t)
+	for at := lastFrame; at < len(whole); at++ {
+		b := bytes.Clone(whole)
+		b[at] ^= 0x55
+		s, path := place(t, b)
+		if got := mustContents(t, s); got != before {
+			t.Fatalf("byte %d: got\n%s\nwant\n%s", at, got, before)
+		}
+		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, b) {
+			t.Fatalf("byte %d: a reader changed the file", at)
+		}
+		if err := again(s); err != nil {
+			t.Fatalf("byte %d: append: %v", at, err)
+		}
+		if got := mustContents(t, s); got != after {
+			t.Fatalf("byte %d, append again: got\n%s\nwant\n%s", at, got, after)
+		}
+	}
+}
+
+// A payload may hold what looks like a frame, such as a file of the thread that somebody stored in it.
+func TestPayloadIsNoFrame(t *testing.T) {
 	whole, _, _, _, _ := small(t)
-	whole[len(whole)-1] ^= 1
+	s, path := place(t, whole)
+	chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := mustContents(t, s)
+	other := file.FileOf("t", make([]byte, 100))
+	a := opening(t, "t", chain.Head)
+	a.Open.TakeOver = true
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Records[0].Payload = append(make([]byte, info.Size()), other...)
+	mustAppend(t, s, a)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[info.Size()+30] ^= 1
+	s, _ = place(t, b)
+	if got := mustContents(t, s); got != before {
+		t.Errorf("a torn frame that holds frames: got\n%s\nwant\n%s", got, before)
+	}
+}
+
+func TestDamagedThreadCanBeDeleted(t *testing.T) {
+	whole, lastFrame, _, _, _ := small(t)
+	whole[lastFrame-1] ^= 1
 	s, _ := place(t, whole)
 	if err := s.Delete(t.Context(), "t"); err != nil {
 		t.Fatal(err)
 	}
 	mustAppend(t, s, opening(t, "t", checkpoint.ID{}))
+}
+
+// A power cut may have undone some removals of a Prune and not others.
+func TestDeleteRemovesVersionsThatArePrunedInPart(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	for range 8 {
+		a := opening(t, "t", checkpoint.ID{})
+		a.End, a.Release = true, true
+		mustAppend(t, s, a)
+	}
+	for _, n := range []int{2, 3, 4, 5} {
+		if err := os.Remove(filepath.Join(dir, fmt.Sprintf("thread-t-v%d.saver", n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Delete(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "thread-t*")); err != nil || len(left) > 0 {
+		t.Errorf("after Delete: got %q, %v; want no file", left, err)
+	}
 }
 
 func TestDamageUnderAnOpenFileIsFound(t *testing.T) {
@@ -281,12 +366,24 @@ type act struct {
 // story is a life of two threads: runs, writes, a release, a fork of a second version, a copy, a prune, a deletion.
 func story(tb testing.TB) []act {
 	tb.Helper()
+	return storyOf(tb, 0)
+}
+
+// storyOf is story with payloads that are larger by some bytes.
+func storyOf(tb testing.TB, larger int) []act {
+	tb.Helper()
+	bulk := make([]byte, larger)
+	for i := range bulk {
+		bulk[i] = byte(i * i >> 8)
+	}
+	more := func(payload []byte) []byte { return append(payload, bulk...) }
 	first := opening(tb, "t", checkpoint.ID{})
 	fence := first.Records[0].ID
 	second := step(tb, first, fence)
 	third := step(tb, second, fence)
 	third.End, third.Status = true, checkpoint.Done
 	appends := func(a checkpoint.Append) func(ctx context.Context, s checkpoint.Saver) error {
+		a.Records[0].Payload = more(a.Records[0].Payload)
 		return func(ctx context.Context, s checkpoint.Saver) error {
 			_, err := s.Append(ctx, a)
 			return err
@@ -300,7 +397,9 @@ func story(tb testing.TB) []act {
 	return []act{
 		{"open", appends(first)},
 		{"put", func(ctx context.Context, s checkpoint.Saver) error {
-			return s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: fence, Writes: result(fence, "a")})
+			writes := result(fence, "a")
+			writes[0].Payload = more(writes[0].Payload)
+			return s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: fence, Writes: writes})
 		}},
 		{"commit", appends(second)},
 		{"commit and end", appends(third)},
@@ -477,7 +576,11 @@ func TestZerosAreWhatWasNeverWritten(t *testing.T) {
 		"an empty file":                     {nil, "", false},
 		"nothing but zeros":                 {zeros, "", false},
 		"zeros after the last frame":        {append(bytes.Clone(whole[:lastFrame]), zeros...), before, false},
-		"zeros, then something":             {append(bytes.Clone(zeros), 1), "", true},
+		"zeros, then something":             {append(bytes.Clone(zeros), 1), "", false},
+		"zeros, then a frame":               {append(bytes.Clone(zeros[:8]), whole[8:]...), "", true},
+		"zeros in the header":               {append(append(bytes.Clone(whole[:8]), zeros...), whole[108:]...), "", true},
+		"zeros in the header alone":         {append(bytes.Clone(whole[:8]), zeros[:25]...), "", true},
+		"of a format before":                {append([]byte("ggsaver1"), whole[8:]...), "", true},
 		"zeros between frames":              {append(append(bytes.Clone(whole[:lastFrame]), zeros...), whole[lastFrame:]...), "", true},
 		"something that is no thread":       {[]byte("a letter to somebody, with many words"), "", true},
 		"a header of a version to come":     {file.FileOf("t", []byte{0xff}), "", true},

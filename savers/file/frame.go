@@ -2,6 +2,8 @@ package file
 
 import (
 	"bufio"
+	"bytes"
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,15 +16,18 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// A file is the magic and frames. A frame is the length of its payload, the payload's CRC32C and the CRC32C of
-// those eight bytes, little-endian, and the payload. The length has a checksum of its own because a frame that
-// runs past the end of the file is one that was never acknowledged: a damaged length must not look like that.
-// The first frame is the header; every other is one event.
+// A file is the magic and frames. A frame is a head and a payload. The head is, little-endian, the length of the
+// payload, the salt of the file, the CRC32C of the payload, and the CRC32C of those twelve bytes and the frame's
+// offset. The salt is a random number; so bytes that lie in a file by chance, or that a user stored, are no frame, and
+// a frame of another file or place is none. The first frame is the header; every other is one event.
 const (
-	magic     = "ggsaver1"
-	frameHead = 12
+	magic     = "ggsaver2" // the last digit is the number of the format
+	frameHead = 16
 	maxFrame  = math.MaxUint32
 )
+
+// sector is the least that a disk writes, whole or not at all.
+const sector = 512
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -37,15 +42,36 @@ func damaged(path string, offset int64, format string, args ...any) error {
 // openFrame leaves room for a frame's head; closeFrame fills it in. Between them the payload is appended.
 func openFrame(b []byte) []byte { return append(b, make([]byte, frameHead)...) }
 
-func closeFrame(b []byte, at int) error {
+// closeFrame finishes the frame at b[at:], whose offset in the file is offset.
+func closeFrame(b []byte, at int, salt uint32, offset int64) error {
 	payload := b[at+frameHead:]
 	if uint64(len(payload)) > maxFrame {
 		return fmt.Errorf("file: one write of %d bytes; want less than 4 GiB", len(payload))
 	}
-	binary.LittleEndian.PutUint32(b[at:], uint32(len(payload)))
-	binary.LittleEndian.PutUint32(b[at+4:], sum(payload))
-	binary.LittleEndian.PutUint32(b[at+8:], sum(b[at:at+8]))
+	head := (*[frameHead]byte)(b[at:])
+	binary.LittleEndian.PutUint32(head[:], uint32(len(payload)))
+	binary.LittleEndian.PutUint32(head[4:], salt)
+	binary.LittleEndian.PutUint32(head[8:], sum(payload))
+	binary.LittleEndian.PutUint32(head[12:], headSum(head, offset))
 	return nil
+}
+
+// headSum returns the checksum of a head at an offset.
+func headSum(head *[frameHead]byte, offset int64) uint32 {
+	var place [8]byte
+	binary.LittleEndian.PutUint64(place[:], uint64(offset))
+	return crc32.Update(sum(head[:12]), castagnoli, place[:])
+}
+
+// newSalt returns a random number that is not zero.
+func newSalt() uint32 {
+	var b [4]byte
+	for {
+		_, _ = rand.Read(b[:]) // never fails
+		if salt := binary.LittleEndian.Uint32(b[:]); salt != 0 {
+			return salt
+		}
+	}
 }
 
 // errTorn says that the frames end before the file does: what follows was never acknowledged.
@@ -54,18 +80,21 @@ var errTorn = errors.New("torn")
 // frames reads whole frames one after the other.
 type frames struct {
 	path string
+	f    io.ReaderAt
 	r    *bufio.Reader
-	at   int64 // where the next frame starts
-	size int64 // of the file
+	at   int64  // where the next frame starts
+	size int64  // of the file
+	salt uint32 // of the file; zero until the header was read
 	buf  []byte
 }
 
-func newFrames(path string, f io.ReaderAt, at, size int64) *frames {
-	return &frames{path: path, r: bufio.NewReaderSize(io.NewSectionReader(f, at, size-at), 32<<10), at: at, size: size}
+func newFrames(path string, f io.ReaderAt, at, size int64, salt uint32) *frames {
+	r := bufio.NewReaderSize(io.NewSectionReader(f, at, size-at), 32<<10)
+	return &frames{path: path, f: f, r: r, at: at, size: size, salt: salt}
 }
 
-// next returns the head and the payload of the next frame, valid until the next call. At the end of the file it
-// returns io.EOF, and errTorn when what is left is not a whole frame.
+// next returns the head and the payload of the next frame, valid until the next call. It returns io.EOF at the end of
+// the file, errTorn if no whole frame follows, and ErrDamaged if one follows that is not the next.
 func (fr *frames) next() (head [frameHead]byte, payload []byte, err error) {
 	left := fr.size - fr.at
 	if left == 0 {
@@ -77,8 +106,8 @@ func (fr *frames) next() (head [frameHead]byte, payload []byte, err error) {
 	if _, err := io.ReadFull(fr.r, head[:]); err != nil {
 		return head, nil, fr.read(err)
 	}
-	if binary.LittleEndian.Uint32(head[8:]) != sum(head[:8]) {
-		return head, nil, fr.badHead(head)
+	if !fr.isHead(&head, fr.at) {
+		return head, nil, fr.bad(frameHead, "the checksum of a frame's head does not match")
 	}
 	n := int64(binary.LittleEndian.Uint32(head[:]))
 	if n > left-frameHead {
@@ -91,29 +120,87 @@ func (fr *frames) next() (head [frameHead]byte, payload []byte, err error) {
 	if _, err := io.ReadFull(fr.r, payload); err != nil {
 		return head, nil, fr.read(err)
 	}
-	if binary.LittleEndian.Uint32(head[4:]) != sum(payload) {
-		return head, nil, damaged(fr.path, fr.at, "the checksum of a frame of %d bytes does not match", n)
+	if binary.LittleEndian.Uint32(head[8:]) != sum(payload) {
+		return head, nil, fr.bad(frameHead+n, fmt.Sprintf("the checksum of a frame of %d bytes does not match", n))
 	}
+	fr.salt = binary.LittleEndian.Uint32(head[4:])
 	fr.at += frameHead + n
 	return head, payload, nil
 }
 
-// badHead tells a place that was allotted but never written, which reads as zeros to the end, from damage.
-func (fr *frames) badHead(head [frameHead]byte) error {
-	if head != [frameHead]byte{} {
-		return damaged(fr.path, fr.at, "the checksum of a frame's length does not match")
+// isHead reports whether a head is whole, of this file and at its place.
+func (fr *frames) isHead(head *[frameHead]byte, at int64) bool {
+	salt := binary.LittleEndian.Uint32(head[4:])
+	return salt != 0 && (salt == fr.salt || fr.salt == 0) && binary.LittleEndian.Uint32(head[12:]) == headSum(head, at)
+}
+
+// bad tells a torn end of the file from damage, at a frame whose first n bytes are all in the file. Only the end can be
+// torn: a write is synced before the next one starts. A header that is in one sector with the magic was written with it.
+func (fr *frames) bad(n int64, what string) error {
+	if fr.salt == 0 && fr.at+n <= sector {
+		return damaged(fr.path, fr.at, "%s, in the file's header", what)
 	}
-	for {
-		c, err := fr.r.ReadByte()
-		switch {
-		case err == io.EOF:
-			return errTorn
-		case err != nil:
-			return fr.read(err)
-		case c != 0:
-			return damaged(fr.path, fr.at, "zeros in the place of a frame")
+	at, err := fr.later(fr.at + 1)
+	switch {
+	case err != nil:
+		return err
+	case at < 0:
+		return errTorn
+	}
+	return damaged(fr.path, fr.at, "%s, and a whole frame follows at byte %d", what, at)
+}
+
+// later returns the offset of the first whole frame that starts at from or after it, -1 for none. A frame of this file
+// counts at any place: what was moved was acknowledged too.
+func (fr *frames) later(from int64) (int64, error) {
+	const step = 64 << 10
+	b := make([]byte, min(step+frameHead-1, max(fr.size-from, 0)))
+	for ; from+frameHead <= fr.size; from += step {
+		n, err := fr.f.ReadAt(b[:min(int64(len(b)), fr.size-from)], from)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0, fr.read(err)
+		}
+		for i := fr.candidate(b[:n], 0); i >= 0; i = fr.candidate(b[:n], i+1) {
+			at, head := from+int64(i), (*[frameHead]byte)(b[i:])
+			if fr.salt == 0 && !fr.isHead(head, at) {
+				continue
+			}
+			if whole, err := fr.whole(head, at); whole || err != nil {
+				return at, err
+			}
 		}
 	}
+	return -1, nil
+}
+
+// candidate returns the next place from i in b where a head may be, by its salt if that is known, -1 for none.
+func (fr *frames) candidate(b []byte, i int) int {
+	if fr.salt != 0 && i+frameHead <= len(b) {
+		var salt [4]byte
+		binary.LittleEndian.PutUint32(salt[:], fr.salt)
+		found := bytes.Index(b[i+4:], salt[:])
+		if found < 0 {
+			return -1
+		}
+		i += found
+	}
+	if i+frameHead > len(b) {
+		return -1
+	}
+	return i
+}
+
+// whole reports whether the frame at an offset has the payload that its head says.
+func (fr *frames) whole(head *[frameHead]byte, at int64) (bool, error) {
+	n := int64(binary.LittleEndian.Uint32(head[:]))
+	if n > fr.size-at-frameHead {
+		return false, nil
+	}
+	payload := crc32.New(castagnoli)
+	if _, err := io.Copy(payload, io.NewSectionReader(fr.f, at+frameHead, n)); err != nil {
+		return false, fr.read(err)
+	}
+	return binary.LittleEndian.Uint32(head[8:]) == payload.Sum32(), nil
 }
 
 // read wraps an error of reading. The file may have become shorter meanwhile: then it is read again.
@@ -124,32 +211,24 @@ func (fr *frames) read(err error) error {
 	return fmt.Errorf("file: read %s: %w", fr.path, err)
 }
 
-// headerFormat is the first byte of a header.
-const headerFormat = 1
-
 // appendHeader appends the magic and the header frame of a version.
-func appendHeader(b []byte, id string, number int) ([]byte, error) {
+func appendHeader(b []byte, id string, number int, salt uint32) ([]byte, error) {
 	at := len(b) + len(magic)
 	b = openFrame(append(b, magic...))
-	b = binary.LittleEndian.AppendUint32(append(b, headerFormat), uint32(number))
-	b = append(b, id...)
-	return b, closeFrame(b, at)
+	b = append(binary.LittleEndian.AppendUint32(b, uint32(number)), id...)
+	return b, closeFrame(b, at, salt, int64(len(magic)))
 }
 
 // readHeader reads what follows the magic.
 func readHeader(payload []byte) (id string, number int, err error) {
-	r := codec.NewReader(payload)
-	if format := r.Byte(); format != headerFormat {
-		return "", 0, fmt.Errorf("format %d, which this version of graphgen does not know", format)
-	}
-	if len(payload) < 6 {
+	if len(payload) < 5 {
 		return "", 0, errors.New("a header without an id")
 	}
-	n := binary.LittleEndian.Uint32(payload[1:])
+	n := binary.LittleEndian.Uint32(payload)
 	if n == 0 || n > math.MaxInt32 {
 		return "", 0, fmt.Errorf("version number %d", n)
 	}
-	return string(payload[5:]), int(n), nil
+	return string(payload[4:]), int(n), nil
 }
 
 // What the first byte of an event says.
@@ -167,7 +246,9 @@ const (
 // appendEvent appends one event as a frame. Its records are given whole beside it; their entries, with the places of
 // their bodies, are added to e. before is the header of the record before them, nil for none, and start the offset
 // in the file of b's first byte.
-func appendEvent(b []byte, e *ledger.Event, records []checkpoint.Record, before *checkpoint.Record, start int64) ([]byte, error) {
+func appendEvent(
+	b []byte, e *ledger.Event, records []checkpoint.Record, before *checkpoint.Record, start int64, salt uint32,
+) ([]byte, error) {
 	at := len(b)
 	b = openFrame(b)
 	flags := eventFlags(e, len(records))
@@ -197,7 +278,7 @@ func appendEvent(b []byte, e *ledger.Event, records []checkpoint.Record, before 
 	if flags&evWrites != 0 {
 		b = appendWrites(b, e.Writes)
 	}
-	return b, closeFrame(b, at)
+	return b, closeFrame(b, at, salt, start+int64(at))
 }
 
 func eventFlags(e *ledger.Event, records int) (flags byte) {

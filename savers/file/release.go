@@ -60,18 +60,22 @@ func (v *volume) settleLocked(ctx context.Context) error {
 	return v.retire()
 }
 
-// reappear finishes a deletion, or the last step of a release.
+// reappear finishes a deletion, or the last step of a release. What was done of it may not be durable yet.
 func (v *volume) reappear(ctx context.Context) error {
 	gone, err := exists(v.s.beside(v.base, goneName))
 	if err != nil {
 		return err
 	}
+	next := v.s.beside(v.base, nextName)
+	there, err := exists(next)
+	if err != nil || !there && !gone {
+		return err
+	}
+	if err := v.s.disk.syncDir(v.s.dir); err != nil {
+		return fmt.Errorf("file: %w", err)
+	}
 	if gone {
 		return v.erase(ctx)
-	}
-	next := v.s.beside(v.base, nextName)
-	if there, err := exists(next); err != nil || !there {
-		return err
 	}
 	return v.move(next, v.path)
 }
@@ -92,7 +96,7 @@ func (v *volume) move(from, to string) error {
 // its place.
 func (v *volume) retire() error {
 	next, number := v.s.beside(v.base, nextName), v.v.Number
-	header, err := appendHeader(nil, v.id, number+1)
+	header, err := appendHeader(nil, v.id, number+1, newSalt())
 	if err != nil {
 		return err
 	}
@@ -106,11 +110,14 @@ func (v *volume) retire() error {
 	if err := v.s.writeFile(next, header); err != nil {
 		return err
 	}
-	if err := v.s.disk.rename(v.path, to); err != nil {
-		return fmt.Errorf("file: %w", err)
+	// One after the other: of two renames a power cut might undo the first alone.
+	if err := v.move(v.path, to); err != nil {
+		return err
 	}
-	v.drop()
-	return v.move(next, v.path)
+	if err := v.move(next, v.path); err != nil {
+		return err
+	}
+	return v.reopen(int64(len(header)))
 }
 
 // writeFile makes or replaces a file, durably.
@@ -290,13 +297,15 @@ func (v *volume) numbers(ctx context.Context, path string) ([]int, error) {
 	if err != nil || last.v == nil {
 		return nil, err
 	}
-	sp := span{open: last.v.Number}
-	if err := sp.search(v.s.newVolume(v.id, v.base, 0)); err != nil {
-		return nil, err
-	}
 	var numbers []int
-	for n := sp.oldest; n < sp.open; n++ {
-		numbers = append(numbers, n)
+	for n := 1; n < last.v.Number; n++ { // all: after a power cut a later one may be gone before an earlier one
+		there, err := exists(v.s.path(v.base, n))
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			numbers = append(numbers, n)
+		}
 	}
 	return numbers, nil
 }

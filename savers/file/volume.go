@@ -29,10 +29,11 @@ type volume struct {
 	h      *handle    // nil until opened
 	locked bool
 	v      *ledger.Version // nil when the file has no whole header
+	salt   uint32          // of the file
 	end    int64           // of the last whole frame
 	last   int64           // where that frame starts
 	head   [frameHead]byte // and its head
-	sure   bool            // all up to end was acknowledged
+	synced int64           // up to here the file is durable, and so is its name unless this is 0
 	undo   int64           // when not negative: where the file is to be cut off, for want of which nothing can be read
 	lease  lease
 	buf    []byte
@@ -108,8 +109,18 @@ func (v *volume) drop() {
 	}
 }
 
+// reopen opens the file that has taken the place of this one, and is durable up to size.
+func (v *volume) reopen(size int64) error {
+	v.drop()
+	if err := v.open(); err != nil {
+		return err
+	}
+	v.synced = size
+	return nil
+}
+
 // forget forgets what was read.
-func (v *volume) forget() { v.v, v.end, v.last, v.sure = nil, 0, 0, false }
+func (v *volume) forget() { v.v, v.salt, v.end, v.last, v.synced = nil, 0, 0, 0, 0 }
 
 // close is for a Saver that closes.
 func (v *volume) close() error {
@@ -236,7 +247,6 @@ func (v *volume) refresh(forWriting bool) error {
 			v.forget()
 			return err
 		}
-		v.sure = false
 	}
 	if !forWriting {
 		return nil
@@ -246,7 +256,23 @@ func (v *volume) refresh(forWriting bool) error {
 			return err
 		}
 	}
-	v.sure = true
+	return v.persist()
+}
+
+// persist makes durable what the file holds, for the next write or answer to build on: who wrote it may have died
+// before that.
+func (v *volume) persist() error {
+	if v.end <= v.synced {
+		return nil
+	}
+	err := v.s.disk.sync(v.h.File)
+	if err == nil && v.synced == 0 {
+		err = v.s.disk.syncDir(v.s.dir)
+	}
+	if err != nil {
+		return fmt.Errorf("file: sync %s: %w", v.path, err)
+	}
+	v.synced = v.end
 	return nil
 }
 
@@ -258,7 +284,7 @@ func (v *volume) stands(size int64) bool {
 		return true
 	case size < v.end:
 		return false
-	case v.sure && size == v.end:
+	case v.synced == v.end && size == v.end:
 		return true
 	}
 	var head [frameHead]byte
@@ -282,7 +308,7 @@ func (v *volume) scan(size int64) error {
 			return err
 		}
 	}
-	fr := newFrames(v.path, v.h, max(v.end, int64(len(magic))), size)
+	fr := newFrames(v.path, v.h, max(v.end, int64(len(magic))), size, v.salt)
 	for {
 		at := fr.at
 		head, payload, err := fr.next()
@@ -295,7 +321,7 @@ func (v *volume) scan(size int64) error {
 		if err := v.take(at, payload); err != nil {
 			return err
 		}
-		v.last, v.head, v.end = at, head, fr.at
+		v.last, v.head, v.end, v.salt = at, head, fr.at, fr.salt
 	}
 }
 
@@ -312,13 +338,25 @@ func (v *volume) scanMagic(size int64) (bool, error) {
 		return true, nil
 	}
 	if start != [len(magic)]byte{} {
-		return false, damaged(v.path, 0, "it starts with %q, not with %q", start, magic)
+		return false, v.foreign(start[:])
 	}
-	fr := newFrames(v.path, v.h, 0, size)
-	if err := fr.badHead([frameHead]byte{}); !errors.Is(err, errTorn) {
-		return false, err
+	at, err := newFrames(v.path, v.h, 0, size, 0).later(0)
+	if err == nil && at >= 0 {
+		err = damaged(v.path, 0, "zeros, and a whole frame follows at byte %d", at)
 	}
-	return false, nil
+	if errors.Is(err, errTorn) { // it has become shorter
+		err = nil
+	}
+	return false, err
+}
+
+// foreign returns the error of a file that starts in another way than this version of the package writes.
+func (v *volume) foreign(start []byte) error {
+	if last := len(magic) - 1; string(start[:last]) == magic[:last] && start[last] >= '0' && start[last] <= '9' {
+		return fmt.Errorf("file: %s: it is of format %c, and this version of graphgen reads format %c: %w; delete the thread, "+
+			"or export it by the version that wrote it", v.path, start[last], magic[last], checkpoint.ErrDamaged)
+	}
+	return damaged(v.path, 0, "it starts with %q, not with %q", start, magic)
 }
 
 // take makes a frame's payload part of what is known.
@@ -367,10 +405,11 @@ func (v *volume) version() *ledger.Version {
 // write stores an event, with its records, at the end of the file, durably, or leaves the file as it was. The lock
 // must be held and the volume refreshed.
 func (v *volume) write(e *ledger.Event, records []checkpoint.Record) error {
-	version, b := v.version(), v.buf[:0]
+	version, salt, b := v.version(), v.salt, v.buf[:0]
 	var err error
 	if v.v == nil {
-		if b, err = appendHeader(b, v.id, version.Number); err != nil {
+		salt = newSalt()
+		if b, err = v.writeHeader(b, version.Number, salt); err != nil {
 			return err
 		}
 	}
@@ -379,29 +418,45 @@ func (v *volume) write(e *ledger.Event, records []checkpoint.Record) error {
 	if head := version.Head(e.Namespace); head != nil {
 		before = &head.Record
 	}
-	if b, err = appendEvent(b, e, records, before, v.end); err != nil {
+	if b, err = appendEvent(b, e, records, before, v.end, salt); err != nil {
 		return err
 	}
 	if cap(b) <= 1<<20 {
 		v.buf = b
 	}
-	if err := v.put(b, v.v == nil); err != nil {
+	if err := v.put(b); err != nil {
 		return err
 	}
 	version.Apply(e)
-	v.v, v.last, v.end, v.sure = version, v.end+int64(frame), v.end+int64(len(b)), true
+	v.v, v.salt, v.last, v.end = version, salt, v.end+int64(frame), v.end+int64(len(b))
+	v.synced = v.end
 	copy(v.head[:], b[frame:])
 	return nil
 }
 
-// put writes b at the end, and on failure takes back what it wrote of it. fresh says that the file's name may not be
-// durable yet.
-func (v *volume) put(b []byte, fresh bool) error {
+// writeHeader appends the header to b, to be written with the first event. One that is not in one sector might be torn
+// before an event that is whole, which would be damage: it is written by itself.
+func (v *volume) writeHeader(b []byte, number int, salt uint32) ([]byte, error) {
+	b, err := appendHeader(b, v.id, number, salt)
+	if err != nil || len(b) <= sector {
+		return b, err
+	}
+	if err := v.put(b); err != nil {
+		return nil, err
+	}
+	v.v, v.salt, v.last, v.end = ledger.New(v.id, number), salt, int64(len(magic)), int64(len(b))
+	v.synced = v.end
+	copy(v.head[:], b[len(magic):])
+	return b[:0], nil
+}
+
+// put writes b at the end, and on failure takes back what it wrote of it.
+func (v *volume) put(b []byte) error {
 	err := v.s.disk.write(v.h.File, b, v.end)
 	if err == nil {
 		err = v.s.disk.sync(v.h.File)
 	}
-	if err == nil && fresh {
+	if err == nil && v.synced == 0 { // nor is the file's name durable
 		err = v.s.disk.syncDir(v.s.dir)
 	}
 	if err == nil {
