@@ -234,6 +234,7 @@ func (w *World) heir() *World {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	maps.Copy(h.ended, w.ended)
+	maps.Copy(h.kept, w.kept)
 	maps.Copy(h.bases, w.bases)
 	maps.Copy(h.prints, w.prints)
 	return h

@@ -27,7 +27,8 @@ type World struct {
 	fails  map[string]int // by task key
 	astray map[uint64]int // by node and state
 	mended bool
-	ended  map[string]bool                      // tasks whose end was acknowledged, by key
+	ended  map[string][]checkpoint.ID           // by task key: the records with which the task's end was acknowledged
+	kept   map[checkpoint.ID]kept               // what is known of records
 	tasks  map[string]bool                      // those that ran
 	bases  map[checkpoint.ID][]string           // the keys of the tasks that a record makes due
 	prints map[checkpoint.ID]uint64             // the schemas of records
@@ -35,9 +36,20 @@ type World struct {
 	faults []string                             // what must not have happened
 }
 
+// kept is what is known of a record that was offered to the saver.
+type kept struct {
+	stored bool          // acknowledged
+	begun  int           // the step before the input that the record's log goes back to
+	caller checkpoint.ID // in a subgraph: the record that made the call due; zero in the thread itself
+}
+
 // NewWorld returns a World in which nothing has happened.
 func NewWorld() *World {
-	return &World{fails: map[string]int{}, astray: map[uint64]int{}, ended: map[string]bool{}, tasks: map[string]bool{}, bases: map[checkpoint.ID][]string{}, prints: map[checkpoint.ID]uint64{}, offers: map[checkpoint.ID][]checkpoint.Write{}}
+	return &World{
+		fails: map[string]int{}, astray: map[uint64]int{}, ended: map[string][]checkpoint.ID{},
+		kept: map[checkpoint.ID]kept{}, tasks: map[string]bool{}, bases: map[checkpoint.ID][]string{},
+		prints: map[checkpoint.ID]uint64{}, offers: map[checkpoint.ID][]checkpoint.Write{},
+	}
 }
 
 // Mend makes the nodes well that led to conflicts or broke a reducer.
@@ -64,7 +76,7 @@ func (w *World) Ran() int {
 // begin takes down that a task runs.
 func (w *World) begin(t graph.Task) {
 	w.mu.Lock()
-	if w.ended[t.Key] {
+	if w.hasEnded(t.Key) {
 		w.faults = append(w.faults, fmt.Sprintf("task %s.%d of step %d ran again, though its end was acknowledged", t.Node, t.Index, t.Step))
 	}
 	w.tasks[t.Key] = true
@@ -72,12 +84,23 @@ func (w *World) begin(t graph.Task) {
 	w.count()
 }
 
+// hasEnded reports whether the end of a task is acknowledged for good. What a subgraph stored counts
+// once the record that made its call due is stored too: an OnExit run may lose that one.
+func (w *World) hasEnded(key string) bool {
+	return slices.ContainsFunc(w.ended[key], w.counts)
+}
+
+func (w *World) counts(record checkpoint.ID) bool {
+	k := w.kept[record]
+	return k.stored && (k.caller.IsZero() || w.counts(k.caller))
+}
+
 // Unended returns how many tasks ran whose end was never acknowledged.
 func (w *World) Unended() (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for key := range w.tasks {
-		if !w.ended[key] {
+		if !w.hasEnded(key) {
 			n++
 		}
 	}
@@ -149,11 +172,15 @@ func (s *watch) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
 	for i := range a.Records {
-		if a.Records[i].Source == checkpoint.Resume {
-			continue // routes that were owed have answered: what was due is due
+		rec := &a.Records[i]
+		k := s.w.kept[rec.ID]
+		k.stored = true
+		s.w.kept[rec.ID] = k
+		if rec.Source == checkpoint.Resume || rec.Source == checkpoint.Input {
+			continue // routes that were owed have answered, and what was due is due; or a subgraph begins again
 		}
-		for _, key := range s.w.bases[a.Records[i].Commits] {
-			s.w.ended[key] = true
+		for _, key := range s.w.bases[rec.Commits] {
+			s.w.ended[key] = append(s.w.ended[key], rec.ID)
 		}
 	}
 	s.w.note(sure)
@@ -194,8 +221,16 @@ func (w *World) know(namespace string, records []checkpoint.Record) {
 			w.faults = append(w.faults, fmt.Sprintf("a %s record of step %d changes the schema, and is no snapshot", r.Source, r.Step))
 		}
 		w.prints[r.ID] = r.Fingerprint
+		k := kept{stored: w.kept[r.ID].stored, begun: w.kept[r.Parent].begun}
+		if namespace != "" {
+			copy(k.caller[:], r.Meta["call"])
+			if r.Source == checkpoint.Input {
+				k.begun = r.Step - 1
+			}
+		}
+		w.kept[r.ID] = k
 		for _, t := range r.Due {
-			w.bases[r.ID] = append(w.bases[r.ID], taskKey(r.Line, namespace, r.Step+1, t.Node, uint64(t.Index)))
+			w.bases[r.ID] = append(w.bases[r.ID], taskKey(r.Line, namespace, r.Step+1-k.begun, t.Node, uint64(t.Index)))
 		}
 	}
 }
@@ -213,7 +248,7 @@ func taskKey(line checkpoint.ID, namespace string, step int, node string, index 
 func (w *World) note(writes []checkpoint.Write) {
 	for i := range writes {
 		if writes[i].Kind == checkpoint.Result && writes[i].Name == "" { // those with a name are parts of one
-			w.ended[writes[i].Task] = true
+			w.ended[writes[i].Task] = append(w.ended[writes[i].Task], writes[i].Base)
 		}
 	}
 }

@@ -269,7 +269,7 @@ func (r *run[S, U]) key(t *Task) string {
 	if err != nil {
 		return "" // no randomness; a run with a journal has its line from its records
 	}
-	return taskKey(line, r.ns, t.Step, r.keyName(ID(t.Node)), t.Index)
+	return taskKey(line, r.ns, t.Step-r.line.begun, r.keyName(ID(t.Node)), t.Index)
 }
 
 func (r *run[S, U]) lineID() (checkpoint.ID, error) {
@@ -295,5 +295,5 @@ func (r *run[S, U]) keyName(id ID) ID {
 
 // slotKey is the key of the task in a slot.
 func (r *run[S, U]) slotKey(sl *slot[U]) string {
-	return taskKey(r.line.id, r.ns, r.step+1, r.keyName(r.g.nodes[sl.node].id), sl.index)
+	return taskKey(r.line.id, r.ns, r.step+1-r.line.begun, r.keyName(r.g.nodes[sl.node].id), sl.index)
 }

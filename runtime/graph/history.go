@@ -74,7 +74,7 @@ func (t Thread[S, U]) snapshot(rec *checkpoint.Record, due []checkpoint.Task, li
 func taskStates(namespace string, rec *checkpoint.Record, due []checkpoint.Task, writes []checkpoint.Write) []TaskState {
 	var states []TaskState
 	for _, d := range due {
-		key := taskKey(rec.Line, namespace, rec.Step+1, ID(d.Node), int(d.Index))
+		key := dueKey(rec, namespace, d)
 		s := TaskState{Node: ID(d.Node), Index: int(d.Index)}
 		for _, w := range writes {
 			switch {

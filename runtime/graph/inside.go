@@ -25,7 +25,7 @@ func Inside[S, U, CS, CU any](t Thread[S, U], call Call, child *Graph[CS, CU]) T
 
 // call is that of the subgraph which a task due at rec runs.
 func (t Thread[S, U]) call(rec *checkpoint.Record, due checkpoint.Task) Call {
-	key := taskKey(rec.Line, t.namespace(), rec.Step+1, ID(due.Node), int(due.Index))
+	key := dueKey(rec, t.namespace(), due)
 	return Call{Node: ID(due.Node), Namespace: childNamespace(t.namespace(), key)}
 }
 

@@ -166,8 +166,8 @@ func (j *session) write(ctx context.Context, last bool, call func(context.Contex
 	return err
 }
 
-// letGo gives up the lease after a queued write failed: what the run had to say builds on what is not stored. When that
-// fails too, the lease ends by itself.
+// letGo gives up the lease of a run whose last write failed, or cannot be made because a queued one
+// failed. If this write fails too, the lease ends by itself.
 func (j *session) letGo(ctx context.Context) {
 	if j.ended {
 		return

@@ -353,7 +353,7 @@ func openBelow(namespace string, c *checkpoint.Chain) []checkpoint.Write {
 		below, ok := strings.CutPrefix(q.Namespace, within)
 		task, _, _ := strings.Cut(below, "/")
 		if ok && task != "" && slices.ContainsFunc(c.Due, func(d checkpoint.Task) bool {
-			return task == taskKey(last.Line, namespace, last.Step+1, ID(d.Node), int(d.Index))
+			return task == dueKey(last, namespace, d)
 		}) {
 			open = append(open, q)
 		}
@@ -416,8 +416,8 @@ type subgraph interface {
 	askables(path []ID, node ID) ([]askable, bool)
 	// leadsUp reports whether something in it chooses Parent.
 	leadsUp() bool
-	// holds reports whether a call of it, on a line, can do nothing before somebody answers or lets it pass, and what it waits for.
-	holds(ctx context.Context, j *journal, line checkpoint.ID, path []ID) (below []Waiting, held bool, err error)
+	// holds reports whether a call of it, on a line and made due by base, can do nothing before somebody answers or lets it pass, and what it waits for.
+	holds(ctx context.Context, j *journal, line, base checkpoint.ID, path []ID) (below []Waiting, held bool, err error)
 }
 
 func (g *Graph[S, U]) askables(path []ID, node ID) ([]askable, bool) {

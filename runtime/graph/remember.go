@@ -3,8 +3,6 @@ package graph
 import (
 	"fmt"
 	"maps"
-	"slices"
-	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
@@ -18,10 +16,6 @@ import (
 func Remember() NodeOption {
 	return singleNodeOption("Remember", func(o *nodeOptions) { o.remembers = true })
 }
-
-// memoryOf is the prefix of the name, in a record's Meta, under which the namespace of a subgraph's newest call is; the
-// id of its node follows.
-const memoryOf = "memory:"
 
 // memory is what the newest finished call of a subgraph that remembers left.
 type memory struct {
@@ -49,40 +43,6 @@ func (r *run[S, U]) memorise() {
 	}
 }
 
-// meta is what a record says beside where the run stands.
-func (r *run[S, U]) meta() map[string]string {
-	if len(r.memory) == 0 {
-		return nil
-	}
-	meta := make(map[string]string, len(r.memory))
-	for id, m := range r.memory {
-		meta[memoryOf+string(id)] = m.namespace
-	}
-	return meta
-}
-
-// readMeta takes up what meta wrote.
-func (r *run[S, U]) readMeta(meta map[string]string) {
-	r.memory = nil
-	for _, name := range slices.Sorted(maps.Keys(meta)) {
-		namespace := meta[name]
-		id, ok := strings.CutPrefix(name, memoryOf)
-		if !ok {
-			continue
-		}
-		if n, ok := r.g.former[ID(id)]; ok {
-			id = string(r.g.nodes[n].id)
-			if _, own := meta[memoryOf+id]; own {
-				continue // it became another node, which has a memory of its own
-			}
-		}
-		if r.memory == nil {
-			r.memory = make(map[ID]memory)
-		}
-		r.memory[ID(id)] = memory{namespace: namespace}
-	}
-}
-
 // recollect gives a subgraph that begins the state that its last call came to.
 func recollect[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) error {
 	id := r.g.nodes[sl.node].id
@@ -104,10 +64,10 @@ func recollect[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) erro
 	if len(chain.Records) == 0 {
 		return fmt.Errorf("%s: what subgraph %q remembers is not stored: %w", where(r.g.name, r.thread, r.step), string(id), checkpoint.ErrDamaged)
 	}
-	before, line := c.position, c.line.id // where it begins
+	before, line, begun := c.position, c.line.id, c.line.begun // where it begins
 	if err := c.restore(&chain); err != nil {
 		return err
 	}
-	c.position, c.line.id, c.chained, c.stale = before, line, 0, false
+	c.position, c.line.id, c.line.begun, c.chained, c.stale = before, line, begun, 0, false
 	return nil
 }

@@ -36,6 +36,7 @@ type run[S, U any] struct {
 	line    struct {                     // part of every task's key
 		sync.Mutex // a run without a journal makes it when a node first asks for its key
 		id         checkpoint.ID
+		begun      int // of a subgraph call: keys count steps from here
 	}
 
 	ns      string   // of a subgraph call: its namespace
@@ -382,6 +383,9 @@ func (r *run[S, U]) giveUp(cause error) error {
 	err := r.flush(r.results(cause), o)
 	if err == nil {
 		return cause
+	}
+	if r.ns == "" && r.log.lostThread() == nil {
+		r.log.letGo(r.ctx)
 	}
 	r.spoiled = true // what was stored before the error is for the saver to tell
 	switch broken := r.log.brokenBy(); {

@@ -67,7 +67,7 @@ func (r *run[S, U]) holdsIn(c *checkpoint.Chain, sl *slot[U], inside bool) (belo
 	if err != nil {
 		return nil, false, err
 	}
-	below, held, err = n.sub.holds(r.ctx, r.log.child(namespace), line, append(slices.Clip(r.path), n.id))
+	below, held, err = n.sub.holds(r.ctx, r.log.child(namespace), line, r.base, append(slices.Clip(r.path), n.id))
 	if r.below == nil {
 		r.below = make(map[string][]Waiting)
 	}
@@ -76,15 +76,16 @@ func (r *run[S, U]) holdsIn(c *checkpoint.Chain, sl *slot[U], inside bool) (belo
 }
 
 // holds is that of a run, of a call of the graph in another one. It only reads.
-func (g *Graph[S, U]) holds(ctx context.Context, j *journal, line checkpoint.ID, path []ID) (below []Waiting, held bool, err error) {
+func (g *Graph[S, U]) holds(ctx context.Context, j *journal, line, base checkpoint.ID, path []ID) (below []Waiting, held bool, err error) {
 	r := &run[S, U]{g: g, thread: j.thread, ns: j.namespace, path: path, ctx: ctx, log: j}
 	c, err := loadChain(ctx, g, j.saver, checkpoint.Place{Thread: j.thread, Namespace: j.namespace})
 	if err != nil || !c.Unfinished() {
 		return nil, false, err
 	}
 	last := &c.Records[len(c.Records)-1]
-	r.step, r.base, r.line.id, r.joins = last.Step, last.Base, last.Line, newJoins(g.joins)
-	if r.line.id != line {
+	mark := readCallMark(last.Meta)
+	r.step, r.base, r.line.id, r.line.begun, r.joins = last.Step, last.Base, last.Line, mark.begun, newJoins(g.joins)
+	if r.line.id != line || mark.base != base {
 		return nil, false, nil // it begins anew
 	}
 	if err := r.place(&c); err != nil {

@@ -227,14 +227,14 @@ func (r *run[S, U]) stateOptions() state.Options {
 	return state.Options{Record: r.log != nil, DropUnknown: r.dropUnknown()}
 }
 
-// storeBase stores the record that made the tasks due, if it is not yet, before a subgraph among them stores parts of its
-// task's result: those belong to it.
+// storeBase stores the record that made the tasks due, if it is not stored yet, before a subgraph among
+// them stores anything: the call belongs to that record.
 func (r *run[S, U]) storeBase() error {
 	if r.log == nil || len(r.log.first) == 0 || r.opt.durability == OnExit {
 		return nil
 	}
 	for _, i := range r.todo {
-		if n := &r.g.nodes[r.slots[i].node]; n.same || n.child != nil && n.routes {
+		if r.g.nodes[r.slots[i].node].child != nil {
 			return r.saving("commit", r.log.put(r.ctx, nil, outcome{}))
 		}
 	}
@@ -266,12 +266,12 @@ func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, 
 		return false, err
 	}
 	last := &chain.Records[len(chain.Records)-1]
-	anew := last.Line != c.line.id
+	anew := last.Line != c.line.id || readCallMark(last.Meta).base != r.base
 	if !anew && c.same {
 		anew, err = c.collect(&chain, parts)
 	}
 	if err != nil || anew {
-		c.step, c.base = last.Step, last.Base // a new beginning after it
+		c.step, c.line.begun, c.base = last.Step, last.Step, last.Base // a new beginning after it
 		c.log.along, c.log.spared = withdrawn(chain.Thread.Questions, c.ns, false), c.isDue
 		return false, err
 	}

@@ -24,6 +24,11 @@ func CurrentTask(ctx context.Context) Task {
 	return t
 }
 
+// dueKey returns the key of a task that is due at rec, in a namespace.
+func dueKey(rec *checkpoint.Record, namespace string, t checkpoint.Task) string {
+	return taskKey(rec.Line, namespace, rec.Step+1-readCallMark(rec.Meta).begun, ID(t.Node), int(t.Index))
+}
+
 // taskKey names a task: a hash of what stays the same however often it is tried. Strings are preceded by their
 // length, so that no two tasks hash the same bytes.
 func taskKey(line checkpoint.ID, namespace string, step int, node ID, index int) string {
