@@ -28,7 +28,7 @@ type emitter struct {
 
 // emit returns the file that a model stands for.
 func emit(m *model) ([]byte, error) {
-	e := &emitter{m: m, n: newNames(m.pkg, m.taken, m.packages()), needed: make(map[*typ]map[string]bool)}
+	e := &emitter{m: m, n: newNames(m.pkg, m.packages()), needed: make(map[*typ]map[string]bool)}
 	// Which methods a codec needs is known when all that calls them is written: so everything is written until nothing
 	// new is needed, and only the last time counts.
 	for needs := -1; needs != e.needs; {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,8 +25,13 @@ func FuzzTag(f *testing.F) {
 	} {
 		f.Add(tag)
 	}
+	f.Add(`json:"x" grpah:"upsert,key=ID"`)
 	f.Fuzz(func(t *testing.T, raw string) {
 		parsed, faults := parseTag(raw)
+		if fault := misspeltKey("graph:" + strconv.Quote(raw)); fault != "" {
+			t.Errorf("misspeltKey of graph:%q = %q, want nothing", raw, fault)
+		}
+		misspeltKey(raw)
 		value, found := reflect.StructTag(raw).Lookup("graph")
 		if found && !parsed.present && len(faults) == 0 {
 			t.Errorf("parseTag(%q) finds nothing and no fault, reflect finds %q", raw, value)

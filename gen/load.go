@@ -226,26 +226,6 @@ func (src *source) misspelt(pos token.Position) bool {
 	return reported
 }
 
-// testNames returns what test files of the package itself declare at their top. Code that is generated must not import
-// anything under such a name.
-func (src *source) testNames() []string {
-	files, err := filepath.Glob(filepath.Join(src.dir, "*_test.go"))
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, name := range files {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil || file.Name.Name != src.pkg.Name {
-			continue // what is wrong with a test is for go vet to say
-		}
-		for _, decl := range file.Decls {
-			names = append(names, declared(decl)...)
-		}
-	}
-	return names
-}
-
 // methodsOn returns the names of the methods that the package declares on a type which may be yet to be generated.
 func (src *source) methodsOn(typeName string) map[string]bool {
 	methods := make(map[string]bool)
@@ -265,29 +245,6 @@ func (src *source) methodsOn(typeName string) map[string]bool {
 		}
 	}
 	return methods
-}
-
-// declared returns the names that a declaration adds to the package.
-func declared(decl ast.Decl) []string {
-	var names []string
-	switch decl := decl.(type) {
-	case *ast.FuncDecl:
-		if decl.Recv == nil {
-			names = append(names, decl.Name.Name)
-		}
-	case *ast.GenDecl:
-		for _, spec := range decl.Specs {
-			switch spec := spec.(type) {
-			case *ast.TypeSpec:
-				names = append(names, spec.Name.Name)
-			case *ast.ValueSpec:
-				for _, name := range spec.Names {
-					names = append(names, name.Name)
-				}
-			}
-		}
-	}
-	return names
 }
 
 // importDeclares reports whether an imported package has the type for which graphgen would declare sel there: its own

@@ -12,7 +12,6 @@ import (
 type model struct {
 	pkg     *types.Package
 	pkgPath string
-	taken   []string // names that tests of the package declare
 	targets []*target
 	types   []*typ          // all that helpers may be needed for, parts before what holds them
 	codecs  map[*typ]string // the names of the types that implement state.Codec
@@ -60,7 +59,7 @@ func buildModel(src *source, u *unit, units []*unit, marked map[string]bool, dia
 	r := &resolver{src: src, diags: diags, marked: marked, tags: tagPositions(src.pkg.Syntax), bad: make(map[*typ]bool)}
 	r.states = src.stateNames(units)
 	r.readUnions()
-	m := &model{pkg: src.pkg.Types, pkgPath: src.pkg.PkgPath, taken: src.testNames()}
+	m := &model{pkg: src.pkg.Types, pkgPath: src.pkg.PkgPath}
 	r.checkNames(u, units)
 	for _, t := range u.types {
 		if tgt := r.target(t); tgt != nil {
@@ -165,6 +164,7 @@ func (r *resolver) stateField(owner string, f *types.Var, raw string, names map[
 	for _, fault := range faults {
 		r.fault(tagAt, f.Type(), "%s", fault)
 	}
+	r.checkKey(f, raw, tagAt)
 	if t.skip {
 		r.fault(tagAt, f.Type(), `"-" leaves the field out of the update, so that nothing could ever set it; tag it untracked, or keep it beside the nodes`)
 		return nil

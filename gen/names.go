@@ -17,22 +17,22 @@ type names struct {
 }
 
 // wellKnown are the imports of generated code that are not of the user's types, in the order in which they take
-// their names.
-var wellKnown = []struct{ path, name string }{
-	{"cmp", "cmp"},
-	{"maps", "maps"},
-	{"slices", "slices"},
-	{"strings", "strings"},
-	{"time", "time"},
-	{statePath, "state"},
-	{wirePath, "wire"},
+// their names. Go wants the name of an import to be declared nowhere in the package, not even in its tests, which generated code
+// must not depend on. So the runtime's packages have names that no helper of a test is given.
+var wellKnown = []struct{ path, name, as string }{
+	{"cmp", "cmp", "cmp"},
+	{"maps", "maps", "maps"},
+	{"slices", "slices", "slices"},
+	{"strings", "strings", "strings"},
+	{"time", "time", "time"},
+	{statePath, "state", "graphstate"},
+	{wirePath, "wire", "graphwire"},
 }
 
-// newNames chooses names for code of package pkg that mentions the packages used. tests are the names that tests of the
-// package declare.
-func newNames(pkg *types.Package, tests []string, used []*types.Package) *names {
+// newNames chooses names for code of package pkg that mentions the packages used.
+func newNames(pkg *types.Package, used []*types.Package) *names {
 	taken := make(map[string]bool)
-	for _, name := range append(pkg.Scope().Names(), tests...) {
+	for _, name := range pkg.Scope().Names() {
 		taken[name] = true
 	}
 	free := func(name string) string {
@@ -50,7 +50,7 @@ func newNames(pkg *types.Package, tests []string, used []*types.Package) *names 
 		imports: make(map[string]string), given: make(map[string]string),
 	}
 	for _, w := range wellKnown {
-		ns.imports[w.path], ns.given[w.path] = free(w.name), w.name
+		ns.imports[w.path], ns.given[w.path] = free(w.as), w.name
 	}
 	used = slices.Clone(used)
 	slices.SortFunc(used, comparePath)

@@ -369,6 +369,7 @@ func (r *resolver) member(f *types.Var, raw string, at place, names map[string]s
 	for _, fault := range faults {
 		r.fault(tagAt, f.Type(), "%s", fault)
 	}
+	r.checkKey(f, raw, tagAt)
 	m := &member{name: f.Name(), wire: t.name, was: t.was, skip: t.skip}
 	if m.wire == "" {
 		m.wire = f.Name()
@@ -380,6 +381,16 @@ func (r *resolver) member(f *types.Var, raw string, at place, names map[string]s
 	r.claim(names, m.name, m.wire, m.was, tagAt, f.Type())
 	m.typ = r.resolve(f.Type(), at)
 	return m
+}
+
+// checkKey reports a misspelt tag key of a field that this package declares.
+func (r *resolver) checkKey(f *types.Var, raw string, at place) {
+	if f.Pkg() != r.src.pkg.Types {
+		return
+	}
+	if fault := misspeltKey(raw); fault != "" {
+		r.fault(at, f.Type(), "%s", fault)
+	}
 }
 
 // claim records the wire names of a field and reports those that an earlier field of the struct has.

@@ -5,22 +5,22 @@ package flow
 import (
 	"slices"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // CounterUpdate is what a node changes of Counter: each field says what becomes of the field of that name.
 // The zero CounterUpdate changes nothing.
 type CounterUpdate struct {
-	N state.Sum[int]
+	N graphstate.Sum[int]
 }
 
 // String prints what u changes.
 func (u CounterUpdate) String() string {
-	return state.FormatUpdate("CounterUpdate", graphgenCounterWrites(&u)...)
+	return graphstate.FormatUpdate("CounterUpdate", graphgenCounterWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -32,14 +32,14 @@ func (u CounterUpdate) Equal(v CounterUpdate) bool {
 // CounterDiff is how two values of Counter differ: each field says how the field of that name does.
 // The zero CounterDiff says that they do not.
 type CounterDiff struct {
-	N state.Change[int]
+	N graphstate.Change[int]
 }
 
 // CounterDiffOf returns what became of before in after, with which it shares memory.
 func CounterDiffOf(before, after Counter) CounterDiff {
 	var d CounterDiff
 	if before.N != after.N {
-		d.N = state.Changed(before.N, after.N)
+		d.N = graphstate.Changed(before.N, after.N)
 	}
 	return d
 }
@@ -50,26 +50,26 @@ func (d CounterDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d CounterDiff) Changes() []state.FieldChange {
+func (d CounterDiff) Changes() []graphstate.FieldChange {
 	return graphgenCounterChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d CounterDiff) String() string {
-	return state.FormatDiff(graphgenCounterChanges(&d))
+	return graphstate.FormatDiff(graphgenCounterChanges(&d))
 }
 
-func graphgenCounterChanges(d *CounterDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "N", Change: &d.N},
+func graphgenCounterChanges(d *CounterDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "N", Change: &d.N},
 	)
 }
 
 // CounterSchema is what a graph needs to know of Counter: graph.New(name, CounterSchema).
-var CounterSchema = &state.Schema[Counter, CounterUpdate]{
+var CounterSchema = &graphstate.Schema[Counter, CounterUpdate]{
 	Name:        "Counter",
 	Fingerprint: 0x41f65fcd03eb6b1d,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenCounterFields.N.Field,
 	},
 	New:          graphgenCounterNew,
@@ -88,25 +88,25 @@ var _ struct {
 
 // graphgenCounterFields says how each field of Counter is merged and stored. It is never written to.
 var graphgenCounterFields = struct {
-	N state.SumField[int]
+	N graphstate.SumField[int]
 }{
-	N: state.SumField[int]{
-		Field: state.Field{Name: "N", Wire: "N", Reducer: "sum", Type: "int"},
-		Codec: state.Int[int]{},
+	N: graphstate.SumField[int]{
+		Field: graphstate.Field{Name: "N", Wire: "N", Reducer: "sum", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
 }
 
 // graphgenCounter is the Counter of one run.
 type graphgenCounter struct {
-	state.Core
+	graphstate.Core
 	s Counter
 	f struct {
-		N state.SumCell[int]
+		N graphstate.SumCell[int]
 	}
 }
 
 // graphgenCounterNew binds the fields in order of their wire names.
-func graphgenCounterNew(opts state.Options) state.Live[Counter, CounterUpdate] {
+func graphgenCounterNew(opts graphstate.Options) graphstate.Live[Counter, CounterUpdate] {
 	l := new(graphgenCounter)
 	f := &graphgenCounterFields
 	l.Init("Counter", opts, 1)
@@ -145,17 +145,17 @@ func graphgenCounterEqual(a, b Counter) bool {
 
 func graphgenCounterChanged(a, b Counter) []string {
 	d := CounterDiffOf(a, b)
-	return state.FieldNames(graphgenCounterChanges(&d))
+	return graphstate.FieldNames(graphgenCounterChanges(&d))
 }
 
-func graphgenCounterWrites(u *CounterUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "N", Change: &u.N},
+func graphgenCounterWrites(u *CounterUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "N", Change: &u.N},
 	)
 }
 
 func graphgenCounterAppendUpdate(b []byte, u *CounterUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenCounterFields
 	f.N.AppendUpdate(&w, &u.N)
 	return w.End()
@@ -163,7 +163,7 @@ func graphgenCounterAppendUpdate(b []byte, u *CounterUpdate) ([]byte, error) {
 
 func graphgenCounterDecodeUpdate(b []byte, u *CounterUpdate) error {
 	*u = CounterUpdate{}
-	r := wire.NewReader("CounterUpdate", b)
+	r := graphwire.NewReader("CounterUpdate", b)
 	f := &graphgenCounterFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -173,19 +173,19 @@ func graphgenCounterDecodeUpdate(b []byte, u *CounterUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // ConversationUpdate is what a node changes of Conversation: each field says what becomes of the field of that name.
 // The zero ConversationUpdate changes nothing.
 type ConversationUpdate struct {
-	Step     state.Value[int]
-	Messages state.List[Message]
+	Step     graphstate.Value[int]
+	Messages graphstate.List[Message]
 }
 
 // String prints what u changes.
 func (u ConversationUpdate) String() string {
-	return state.FormatUpdate("ConversationUpdate", graphgenConversationWrites(&u)...)
+	return graphstate.FormatUpdate("ConversationUpdate", graphgenConversationWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -198,17 +198,17 @@ func (u ConversationUpdate) Equal(v ConversationUpdate) bool {
 // ConversationDiff is how two values of Conversation differ: each field says how the field of that name does.
 // The zero ConversationDiff says that they do not.
 type ConversationDiff struct {
-	Step     state.Change[int]
-	Messages state.ListChange[Message]
+	Step     graphstate.Change[int]
+	Messages graphstate.ListChange[Message]
 }
 
 // ConversationDiffOf returns what became of before in after, with which it shares memory.
 func ConversationDiffOf(before, after Conversation) ConversationDiff {
 	var d ConversationDiff
 	if before.Step != after.Step {
-		d.Step = state.Changed(before.Step, after.Step)
+		d.Step = graphstate.Changed(before.Step, after.Step)
 	}
-	if !wire.SameSlice(before.Messages, after.Messages) {
+	if !graphwire.SameSlice(before.Messages, after.Messages) {
 		d.Messages = graphgenConversationFields.Messages.Diff(before.Messages, after.Messages)
 	}
 	return d
@@ -220,27 +220,27 @@ func (d ConversationDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d ConversationDiff) Changes() []state.FieldChange {
+func (d ConversationDiff) Changes() []graphstate.FieldChange {
 	return graphgenConversationChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d ConversationDiff) String() string {
-	return state.FormatDiff(graphgenConversationChanges(&d))
+	return graphstate.FormatDiff(graphgenConversationChanges(&d))
 }
 
-func graphgenConversationChanges(d *ConversationDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Step", Change: &d.Step},
-		state.FieldChange{Field: "Messages", Change: &d.Messages},
+func graphgenConversationChanges(d *ConversationDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Step", Change: &d.Step},
+		graphstate.FieldChange{Field: "Messages", Change: &d.Messages},
 	)
 }
 
 // ConversationSchema is what a graph needs to know of Conversation: graph.New(name, ConversationSchema).
-var ConversationSchema = &state.Schema[Conversation, ConversationUpdate]{
+var ConversationSchema = &graphstate.Schema[Conversation, ConversationUpdate]{
 	Name:        "Conversation",
 	Fingerprint: 0xb384a42612faf546,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenConversationFields.Step.Field,
 		graphgenConversationFields.Messages.Field,
 	},
@@ -261,31 +261,31 @@ var _ struct {
 
 // graphgenConversationFields says how each field of Conversation is merged and stored. It is never written to.
 var graphgenConversationFields = struct {
-	Step     state.ValueField[int]
-	Messages state.ListField[Message]
+	Step     graphstate.ValueField[int]
+	Messages graphstate.ListField[Message]
 }{
-	Step: state.ValueField[int]{
-		Field: state.Field{Name: "Step", Wire: "Step", Reducer: "replace", Type: "int"},
-		Codec: state.Int[int]{},
+	Step: graphstate.ValueField[int]{
+		Field: graphstate.Field{Name: "Step", Wire: "Step", Reducer: "replace", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
-	Messages: state.ListField[Message]{
-		Field: state.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]Message"},
+	Messages: graphstate.ListField[Message]{
+		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]Message"},
 		Elem:  graphgenCodecMessage{},
 	},
 }
 
 // graphgenConversation is the Conversation of one run.
 type graphgenConversation struct {
-	state.Core
+	graphstate.Core
 	s Conversation
 	f struct {
-		Step     state.ValueCell[int]
-		Messages state.ListCell[Message]
+		Step     graphstate.ValueCell[int]
+		Messages graphstate.ListCell[Message]
 	}
 }
 
 // graphgenConversationNew binds the fields in order of their wire names.
-func graphgenConversationNew(opts state.Options) state.Live[Conversation, ConversationUpdate] {
+func graphgenConversationNew(opts graphstate.Options) graphstate.Live[Conversation, ConversationUpdate] {
 	l := new(graphgenConversation)
 	f := &graphgenConversationFields
 	l.Init("Conversation", opts, 2)
@@ -326,23 +326,23 @@ func graphgenConversationClone(s Conversation) Conversation {
 
 func graphgenConversationEqual(a, b Conversation) bool {
 	return a.Step == b.Step &&
-		wire.SameSlice(a.Messages, b.Messages)
+		graphwire.SameSlice(a.Messages, b.Messages)
 }
 
 func graphgenConversationChanged(a, b Conversation) []string {
 	d := ConversationDiffOf(a, b)
-	return state.FieldNames(graphgenConversationChanges(&d))
+	return graphstate.FieldNames(graphgenConversationChanges(&d))
 }
 
-func graphgenConversationWrites(u *ConversationUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Step", Change: &u.Step},
-		state.FieldChange{Field: "Messages", Change: &u.Messages},
+func graphgenConversationWrites(u *ConversationUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Step", Change: &u.Step},
+		graphstate.FieldChange{Field: "Messages", Change: &u.Messages},
 	)
 }
 
 func graphgenConversationAppendUpdate(b []byte, u *ConversationUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenConversationFields
 	f.Step.AppendUpdate(&w, &u.Step)
 	f.Messages.AppendUpdate(&w, &u.Messages)
@@ -351,7 +351,7 @@ func graphgenConversationAppendUpdate(b []byte, u *ConversationUpdate) ([]byte, 
 
 func graphgenConversationDecodeUpdate(b []byte, u *ConversationUpdate) error {
 	*u = ConversationUpdate{}
-	r := wire.NewReader("ConversationUpdate", b)
+	r := graphwire.NewReader("ConversationUpdate", b)
 	f := &graphgenConversationFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -363,7 +363,7 @@ func graphgenConversationDecodeUpdate(b []byte, u *ConversationUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // graphgenCodecMessage is the codec of Message.
@@ -371,14 +371,14 @@ type graphgenCodecMessage struct{}
 
 func (graphgenCodecMessage) Append(b []byte, v *Message) ([]byte, error) {
 	b = append(b, "\x83\xa2ID"...)
-	b = wire.AppendString(b, v.ID)
+	b = graphwire.AppendString(b, v.ID)
 	b = append(b, "\xa4Role"...)
-	b = wire.AppendString(b, v.Role)
+	b = graphwire.AppendString(b, v.Role)
 	b = append(b, "\xa4Text"...)
-	return wire.AppendString(b, v.Text), nil
+	return graphwire.AppendString(b, v.Text), nil
 }
 
-func (graphgenCodecMessage) Read(r *wire.Reader, v *Message) {
+func (graphgenCodecMessage) Read(r *graphwire.Reader, v *Message) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "ID":

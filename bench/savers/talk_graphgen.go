@@ -5,23 +5,23 @@ package savers
 import (
 	"slices"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // TalkUpdate is what a node changes of Talk: each field says what becomes of the field of that name.
 // The zero TalkUpdate changes nothing.
 type TalkUpdate struct {
-	Step     state.Value[int]
-	Messages state.List[string]
+	Step     graphstate.Value[int]
+	Messages graphstate.List[string]
 }
 
 // String prints what u changes.
 func (u TalkUpdate) String() string {
-	return state.FormatUpdate("TalkUpdate", graphgenTalkWrites(&u)...)
+	return graphstate.FormatUpdate("TalkUpdate", graphgenTalkWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -34,17 +34,17 @@ func (u TalkUpdate) Equal(v TalkUpdate) bool {
 // TalkDiff is how two values of Talk differ: each field says how the field of that name does.
 // The zero TalkDiff says that they do not.
 type TalkDiff struct {
-	Step     state.Change[int]
-	Messages state.ListChange[string]
+	Step     graphstate.Change[int]
+	Messages graphstate.ListChange[string]
 }
 
 // TalkDiffOf returns what became of before in after, with which it shares memory.
 func TalkDiffOf(before, after Talk) TalkDiff {
 	var d TalkDiff
 	if before.Step != after.Step {
-		d.Step = state.Changed(before.Step, after.Step)
+		d.Step = graphstate.Changed(before.Step, after.Step)
 	}
-	if !wire.SameSlice(before.Messages, after.Messages) {
+	if !graphwire.SameSlice(before.Messages, after.Messages) {
 		d.Messages = graphgenTalkFields.Messages.Diff(before.Messages, after.Messages)
 	}
 	return d
@@ -56,27 +56,27 @@ func (d TalkDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d TalkDiff) Changes() []state.FieldChange {
+func (d TalkDiff) Changes() []graphstate.FieldChange {
 	return graphgenTalkChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d TalkDiff) String() string {
-	return state.FormatDiff(graphgenTalkChanges(&d))
+	return graphstate.FormatDiff(graphgenTalkChanges(&d))
 }
 
-func graphgenTalkChanges(d *TalkDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Step", Change: &d.Step},
-		state.FieldChange{Field: "Messages", Change: &d.Messages},
+func graphgenTalkChanges(d *TalkDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Step", Change: &d.Step},
+		graphstate.FieldChange{Field: "Messages", Change: &d.Messages},
 	)
 }
 
 // TalkSchema is what a graph needs to know of Talk: graph.New(name, TalkSchema).
-var TalkSchema = &state.Schema[Talk, TalkUpdate]{
+var TalkSchema = &graphstate.Schema[Talk, TalkUpdate]{
 	Name:        "Talk",
 	Fingerprint: 0x368363193960e33c,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenTalkFields.Step.Field,
 		graphgenTalkFields.Messages.Field,
 	},
@@ -97,31 +97,31 @@ var _ struct {
 
 // graphgenTalkFields says how each field of Talk is merged and stored. It is never written to.
 var graphgenTalkFields = struct {
-	Step     state.ValueField[int]
-	Messages state.ListField[string]
+	Step     graphstate.ValueField[int]
+	Messages graphstate.ListField[string]
 }{
-	Step: state.ValueField[int]{
-		Field: state.Field{Name: "Step", Wire: "Step", Reducer: "replace", Type: "int"},
-		Codec: state.Int[int]{},
+	Step: graphstate.ValueField[int]{
+		Field: graphstate.Field{Name: "Step", Wire: "Step", Reducer: "replace", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
-	Messages: state.ListField[string]{
-		Field: state.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Messages: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
 }
 
 // graphgenTalk is the Talk of one run.
 type graphgenTalk struct {
-	state.Core
+	graphstate.Core
 	s Talk
 	f struct {
-		Step     state.ValueCell[int]
-		Messages state.ListCell[string]
+		Step     graphstate.ValueCell[int]
+		Messages graphstate.ListCell[string]
 	}
 }
 
 // graphgenTalkNew binds the fields in order of their wire names.
-func graphgenTalkNew(opts state.Options) state.Live[Talk, TalkUpdate] {
+func graphgenTalkNew(opts graphstate.Options) graphstate.Live[Talk, TalkUpdate] {
 	l := new(graphgenTalk)
 	f := &graphgenTalkFields
 	l.Init("Talk", opts, 2)
@@ -162,23 +162,23 @@ func graphgenTalkClone(s Talk) Talk {
 
 func graphgenTalkEqual(a, b Talk) bool {
 	return a.Step == b.Step &&
-		wire.SameSlice(a.Messages, b.Messages)
+		graphwire.SameSlice(a.Messages, b.Messages)
 }
 
 func graphgenTalkChanged(a, b Talk) []string {
 	d := TalkDiffOf(a, b)
-	return state.FieldNames(graphgenTalkChanges(&d))
+	return graphstate.FieldNames(graphgenTalkChanges(&d))
 }
 
-func graphgenTalkWrites(u *TalkUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Step", Change: &u.Step},
-		state.FieldChange{Field: "Messages", Change: &u.Messages},
+func graphgenTalkWrites(u *TalkUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Step", Change: &u.Step},
+		graphstate.FieldChange{Field: "Messages", Change: &u.Messages},
 	)
 }
 
 func graphgenTalkAppendUpdate(b []byte, u *TalkUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenTalkFields
 	f.Step.AppendUpdate(&w, &u.Step)
 	f.Messages.AppendUpdate(&w, &u.Messages)
@@ -187,7 +187,7 @@ func graphgenTalkAppendUpdate(b []byte, u *TalkUpdate) ([]byte, error) {
 
 func graphgenTalkDecodeUpdate(b []byte, u *TalkUpdate) error {
 	*u = TalkUpdate{}
-	r := wire.NewReader("TalkUpdate", b)
+	r := graphwire.NewReader("TalkUpdate", b)
 	f := &graphgenTalkFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -199,19 +199,19 @@ func graphgenTalkDecodeUpdate(b []byte, u *TalkUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // PageUpdate is what a node changes of Page: each field says what becomes of the field of that name.
 // The zero PageUpdate changes nothing.
 type PageUpdate struct {
-	Step state.Value[int]
-	Text state.Value[string]
+	Step graphstate.Value[int]
+	Text graphstate.Value[string]
 }
 
 // String prints what u changes.
 func (u PageUpdate) String() string {
-	return state.FormatUpdate("PageUpdate", graphgenPageWrites(&u)...)
+	return graphstate.FormatUpdate("PageUpdate", graphgenPageWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -224,18 +224,18 @@ func (u PageUpdate) Equal(v PageUpdate) bool {
 // PageDiff is how two values of Page differ: each field says how the field of that name does.
 // The zero PageDiff says that they do not.
 type PageDiff struct {
-	Step state.Change[int]
-	Text state.Change[string]
+	Step graphstate.Change[int]
+	Text graphstate.Change[string]
 }
 
 // PageDiffOf returns what became of before in after, with which it shares memory.
 func PageDiffOf(before, after Page) PageDiff {
 	var d PageDiff
 	if before.Step != after.Step {
-		d.Step = state.Changed(before.Step, after.Step)
+		d.Step = graphstate.Changed(before.Step, after.Step)
 	}
 	if before.Text != after.Text {
-		d.Text = state.Changed(before.Text, after.Text)
+		d.Text = graphstate.Changed(before.Text, after.Text)
 	}
 	return d
 }
@@ -246,27 +246,27 @@ func (d PageDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d PageDiff) Changes() []state.FieldChange {
+func (d PageDiff) Changes() []graphstate.FieldChange {
 	return graphgenPageChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d PageDiff) String() string {
-	return state.FormatDiff(graphgenPageChanges(&d))
+	return graphstate.FormatDiff(graphgenPageChanges(&d))
 }
 
-func graphgenPageChanges(d *PageDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Step", Change: &d.Step},
-		state.FieldChange{Field: "Text", Change: &d.Text},
+func graphgenPageChanges(d *PageDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Step", Change: &d.Step},
+		graphstate.FieldChange{Field: "Text", Change: &d.Text},
 	)
 }
 
 // PageSchema is what a graph needs to know of Page: graph.New(name, PageSchema).
-var PageSchema = &state.Schema[Page, PageUpdate]{
+var PageSchema = &graphstate.Schema[Page, PageUpdate]{
 	Name:        "Page",
 	Fingerprint: 0x42165cfe67ba9cee,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenPageFields.Step.Field,
 		graphgenPageFields.Text.Field,
 	},
@@ -287,31 +287,31 @@ var _ struct {
 
 // graphgenPageFields says how each field of Page is merged and stored. It is never written to.
 var graphgenPageFields = struct {
-	Step state.ValueField[int]
-	Text state.ValueField[string]
+	Step graphstate.ValueField[int]
+	Text graphstate.ValueField[string]
 }{
-	Step: state.ValueField[int]{
-		Field: state.Field{Name: "Step", Wire: "Step", Reducer: "replace", Type: "int"},
-		Codec: state.Int[int]{},
+	Step: graphstate.ValueField[int]{
+		Field: graphstate.Field{Name: "Step", Wire: "Step", Reducer: "replace", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
-	Text: state.ValueField[string]{
-		Field: state.Field{Name: "Text", Wire: "Text", Reducer: "last", Type: "string"},
-		Codec: state.Str[string]{},
+	Text: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Text", Wire: "Text", Reducer: "last", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
 }
 
 // graphgenPage is the Page of one run.
 type graphgenPage struct {
-	state.Core
+	graphstate.Core
 	s Page
 	f struct {
-		Step state.ValueCell[int]
-		Text state.ValueCell[string]
+		Step graphstate.ValueCell[int]
+		Text graphstate.ValueCell[string]
 	}
 }
 
 // graphgenPageNew binds the fields in order of their wire names.
-func graphgenPageNew(opts state.Options) state.Live[Page, PageUpdate] {
+func graphgenPageNew(opts graphstate.Options) graphstate.Live[Page, PageUpdate] {
 	l := new(graphgenPage)
 	f := &graphgenPageFields
 	l.Init("Page", opts, 2)
@@ -355,18 +355,18 @@ func graphgenPageEqual(a, b Page) bool {
 
 func graphgenPageChanged(a, b Page) []string {
 	d := PageDiffOf(a, b)
-	return state.FieldNames(graphgenPageChanges(&d))
+	return graphstate.FieldNames(graphgenPageChanges(&d))
 }
 
-func graphgenPageWrites(u *PageUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Step", Change: &u.Step},
-		state.FieldChange{Field: "Text", Change: &u.Text},
+func graphgenPageWrites(u *PageUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Step", Change: &u.Step},
+		graphstate.FieldChange{Field: "Text", Change: &u.Text},
 	)
 }
 
 func graphgenPageAppendUpdate(b []byte, u *PageUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenPageFields
 	f.Step.AppendUpdate(&w, &u.Step)
 	f.Text.AppendUpdate(&w, &u.Text)
@@ -375,7 +375,7 @@ func graphgenPageAppendUpdate(b []byte, u *PageUpdate) ([]byte, error) {
 
 func graphgenPageDecodeUpdate(b []byte, u *PageUpdate) error {
 	*u = PageUpdate{}
-	r := wire.NewReader("PageUpdate", b)
+	r := graphwire.NewReader("PageUpdate", b)
 	f := &graphgenPageFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -387,5 +387,5 @@ func graphgenPageDecodeUpdate(b []byte, u *PageUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }

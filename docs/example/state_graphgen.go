@@ -7,34 +7,34 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
 type StateUpdate struct {
-	Status   state.Value[string]
-	Picked   state.Value[string]
-	Owner    state.Value[string]
-	Log      state.List[string]
-	Messages state.Keyed[string, Message]
-	Tags     state.Unique[string]
-	Facts    state.Map[string, Fact]
-	Tokens   state.Sum[int64]
-	Cheapest state.Min[float64]
-	Plan     state.Reduce[PlanEdit]
-	Draft    state.Value[string]
-	Cache    state.Value[*Cache]
-	History  state.List[Message]
+	Status   graphstate.Value[string]
+	Picked   graphstate.Value[string]
+	Owner    graphstate.Value[string]
+	Log      graphstate.List[string]
+	Messages graphstate.Keyed[string, Message]
+	Tags     graphstate.Unique[string]
+	Facts    graphstate.Map[string, Fact]
+	Tokens   graphstate.Sum[int64]
+	Cheapest graphstate.Min[float64]
+	Plan     graphstate.Reduce[PlanEdit]
+	Draft    graphstate.Value[string]
+	Cache    graphstate.Value[*Cache]
+	History  graphstate.List[Message]
 }
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -59,55 +59,55 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 // The zero StateDiff says that they do not.
 // Untracked fields are not compared.
 type StateDiff struct {
-	Status   state.Change[string]
-	Picked   state.Change[string]
-	Owner    state.Change[string]
-	Log      state.ListChange[string]
-	Messages state.KeyedChange[Message]
-	Tags     state.ListChange[string]
-	Facts    state.MapChange[string, Fact]
-	Tokens   state.Change[int64]
-	Cheapest state.Change[float64]
-	Plan     state.Change[*Plan]
-	Draft    state.Change[string]
-	History  state.ListChange[Message]
+	Status   graphstate.Change[string]
+	Picked   graphstate.Change[string]
+	Owner    graphstate.Change[string]
+	Log      graphstate.ListChange[string]
+	Messages graphstate.KeyedChange[Message]
+	Tags     graphstate.ListChange[string]
+	Facts    graphstate.MapChange[string, Fact]
+	Tokens   graphstate.Change[int64]
+	Cheapest graphstate.Change[float64]
+	Plan     graphstate.Change[*Plan]
+	Draft    graphstate.Change[string]
+	History  graphstate.ListChange[Message]
 }
 
 // StateDiffOf returns what became of before in after, with which it shares memory.
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if before.Status != after.Status {
-		d.Status = state.Changed(before.Status, after.Status)
+		d.Status = graphstate.Changed(before.Status, after.Status)
 	}
 	if before.Picked != after.Picked {
-		d.Picked = state.Changed(before.Picked, after.Picked)
+		d.Picked = graphstate.Changed(before.Picked, after.Picked)
 	}
 	if before.Owner != after.Owner {
-		d.Owner = state.Changed(before.Owner, after.Owner)
+		d.Owner = graphstate.Changed(before.Owner, after.Owner)
 	}
-	if !wire.SameSlice(before.Log, after.Log) {
+	if !graphwire.SameSlice(before.Log, after.Log) {
 		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
 	}
 	if !(graphgenCodecSliceOfMessage{}).Equal(&before.Messages, &after.Messages) {
 		d.Messages = graphgenStateFields.Messages.Diff(before.Messages, after.Messages)
 	}
-	if !wire.SameSlice(before.Tags, after.Tags) {
+	if !graphwire.SameSlice(before.Tags, after.Tags) {
 		d.Tags = graphgenStateFields.Tags.Diff(before.Tags, after.Tags)
 	}
-	if !wire.SameMap(before.Facts, after.Facts) {
+	if !graphwire.SameMap(before.Facts, after.Facts) {
 		d.Facts = graphgenStateFields.Facts.Diff(before.Facts, after.Facts)
 	}
 	if before.Tokens != after.Tokens {
-		d.Tokens = state.Changed(before.Tokens, after.Tokens)
+		d.Tokens = graphstate.Changed(before.Tokens, after.Tokens)
 	}
-	if !wire.SameFloat(before.Cheapest, after.Cheapest) {
-		d.Cheapest = state.Changed(before.Cheapest, after.Cheapest)
+	if !graphwire.SameFloat(before.Cheapest, after.Cheapest) {
+		d.Cheapest = graphstate.Changed(before.Cheapest, after.Cheapest)
 	}
 	if !(graphgenCodecPointerToPlan{}).Equal(&before.Plan, &after.Plan) {
-		d.Plan = state.Changed(before.Plan, after.Plan)
+		d.Plan = graphstate.Changed(before.Plan, after.Plan)
 	}
 	if before.Draft != after.Draft {
-		d.Draft = state.Changed(before.Draft, after.Draft)
+		d.Draft = graphstate.Changed(before.Draft, after.Draft)
 	}
 	if !(graphgenCodecSliceOfMessage{}).Equal(&before.History, &after.History) {
 		d.History = graphgenStateFields.History.Diff(before.History, after.History)
@@ -121,37 +121,37 @@ func (d StateDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateDiff) Changes() []state.FieldChange {
+func (d StateDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return state.FormatDiff(graphgenStateChanges(&d))
+	return graphstate.FormatDiff(graphgenStateChanges(&d))
 }
 
-func graphgenStateChanges(d *StateDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Status", Change: &d.Status},
-		state.FieldChange{Field: "Picked", Change: &d.Picked},
-		state.FieldChange{Field: "Owner", Change: &d.Owner},
-		state.FieldChange{Field: "Log", Change: &d.Log},
-		state.FieldChange{Field: "Messages", Change: &d.Messages},
-		state.FieldChange{Field: "Tags", Change: &d.Tags},
-		state.FieldChange{Field: "Facts", Change: &d.Facts},
-		state.FieldChange{Field: "Tokens", Change: &d.Tokens},
-		state.FieldChange{Field: "Cheapest", Change: &d.Cheapest},
-		state.FieldChange{Field: "Plan", Change: &d.Plan},
-		state.FieldChange{Field: "Draft", Change: &d.Draft},
-		state.FieldChange{Field: "History", Change: &d.History},
+func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Status", Change: &d.Status},
+		graphstate.FieldChange{Field: "Picked", Change: &d.Picked},
+		graphstate.FieldChange{Field: "Owner", Change: &d.Owner},
+		graphstate.FieldChange{Field: "Log", Change: &d.Log},
+		graphstate.FieldChange{Field: "Messages", Change: &d.Messages},
+		graphstate.FieldChange{Field: "Tags", Change: &d.Tags},
+		graphstate.FieldChange{Field: "Facts", Change: &d.Facts},
+		graphstate.FieldChange{Field: "Tokens", Change: &d.Tokens},
+		graphstate.FieldChange{Field: "Cheapest", Change: &d.Cheapest},
+		graphstate.FieldChange{Field: "Plan", Change: &d.Plan},
+		graphstate.FieldChange{Field: "Draft", Change: &d.Draft},
+		graphstate.FieldChange{Field: "History", Change: &d.History},
 	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
-var StateSchema = &state.Schema[State, StateUpdate]{
+var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
 	Fingerprint: 0x9f248e8e5af07a39,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenStateFields.Status.Field,
 		graphgenStateFields.Picked.Field,
 		graphgenStateFields.Owner.Field,
@@ -194,102 +194,102 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Status   state.ValueField[string]
-	Picked   state.ValueField[string]
-	Owner    state.ValueField[string]
-	Log      state.ListField[string]
-	Messages state.KeyedField[string, Message]
-	Tags     state.UniqueField[string]
-	Facts    state.MapField[string, Fact]
-	Tokens   state.SumField[int64]
-	Cheapest state.MinField[float64]
-	Plan     state.ReduceField[*Plan, PlanEdit]
-	Draft    state.ValueField[string]
-	Cache    state.ValueField[*Cache]
-	History  state.ListField[Message]
+	Status   graphstate.ValueField[string]
+	Picked   graphstate.ValueField[string]
+	Owner    graphstate.ValueField[string]
+	Log      graphstate.ListField[string]
+	Messages graphstate.KeyedField[string, Message]
+	Tags     graphstate.UniqueField[string]
+	Facts    graphstate.MapField[string, Fact]
+	Tokens   graphstate.SumField[int64]
+	Cheapest graphstate.MinField[float64]
+	Plan     graphstate.ReduceField[*Plan, PlanEdit]
+	Draft    graphstate.ValueField[string]
+	Cache    graphstate.ValueField[*Cache]
+	History  graphstate.ListField[Message]
 }{
-	Status: state.ValueField[string]{
-		Field: state.Field{Name: "Status", Wire: "Status", Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	Status: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Status", Wire: "Status", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Picked: state.ValueField[string]{
-		Field: state.Field{Name: "Picked", Wire: "Picked", Reducer: "last", Type: "string"},
-		Codec: state.Str[string]{},
+	Picked: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Picked", Wire: "Picked", Reducer: "last", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Owner: state.ValueField[string]{
-		Field: state.Field{Name: "Owner", Wire: "Owner", Reducer: "first", Type: "string"},
-		Codec: state.Str[string]{},
+	Owner: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Owner", Wire: "Owner", Reducer: "first", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Log: state.ListField[string]{
-		Field: state.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Log: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
-	Messages: state.KeyedField[string, Message]{
-		Field: state.Field{Name: "Messages", Wire: "Messages", Reducer: "upsert", Type: "[]Message"},
+	Messages: graphstate.KeyedField[string, Message]{
+		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "upsert", Type: "[]Message"},
 		Elem:  graphgenCodecMessage{},
-		Keys:  state.Str[string]{},
+		Keys:  graphstate.Str[string]{},
 		Key:   func(v *Message) string { return v.ID },
 	},
-	Tags: state.UniqueField[string]{
-		Field: state.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Tags: graphstate.UniqueField[string]{
+		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
-	Facts: state.MapField[string, Fact]{
-		Field:   state.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]Fact"},
-		Keys:    state.Str[string]{},
+	Facts: graphstate.MapField[string, Fact]{
+		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]Fact"},
+		Keys:    graphstate.Str[string]{},
 		Values:  graphgenCodecFact{},
 		Compare: cmp.Compare[string],
 	},
-	Tokens: state.SumField[int64]{
-		Field: state.Field{Name: "Tokens", Wire: "Tokens", Reducer: "sum", Type: "int64"},
-		Codec: state.Int[int64]{},
+	Tokens: graphstate.SumField[int64]{
+		Field: graphstate.Field{Name: "Tokens", Wire: "Tokens", Reducer: "sum", Type: "int64"},
+		Codec: graphstate.Int[int64]{},
 	},
-	Cheapest: state.MinField[float64]{
-		Field: state.Field{Name: "Cheapest", Wire: "Cheapest", Reducer: "min", Type: "float64"},
-		Codec: state.Float[float64]{},
+	Cheapest: graphstate.MinField[float64]{
+		Field: graphstate.Field{Name: "Cheapest", Wire: "Cheapest", Reducer: "min", Type: "float64"},
+		Codec: graphstate.Float[float64]{},
 	},
-	Plan: state.ReduceField[*Plan, PlanEdit]{
-		Field:  state.Field{Name: "Plan", Wire: "Plan", Reducer: "reduce=editPlan", Type: "*Plan"},
+	Plan: graphstate.ReduceField[*Plan, PlanEdit]{
+		Field:  graphstate.Field{Name: "Plan", Wire: "Plan", Reducer: "reduce=editPlan", Type: "*Plan"},
 		Codec:  graphgenCodecPointerToPlan{},
 		Input:  graphgenCodecPlanEdit{},
 		Reduce: editPlan,
 	},
-	Draft: state.ValueField[string]{
-		Field: state.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
-		Codec: state.Str[string]{},
+	Draft: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Cache: state.ValueField[*Cache]{
-		Field: state.Field{Name: "Cache", Wire: "Cache", Reducer: "untracked", Type: "*Cache"},
+	Cache: graphstate.ValueField[*Cache]{
+		Field: graphstate.Field{Name: "Cache", Wire: "Cache", Reducer: "untracked", Type: "*Cache"},
 	},
-	History: state.ListField[Message]{
-		Field: state.Field{Name: "History", Wire: "hist", Was: []string{"old_hist"}, Reducer: "append", Type: "[]Message"},
+	History: graphstate.ListField[Message]{
+		Field: graphstate.Field{Name: "History", Wire: "hist", Was: []string{"old_hist"}, Reducer: "append", Type: "[]Message"},
 		Elem:  graphgenCodecMessage{},
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	state.Core
+	graphstate.Core
 	s State
 	f struct {
-		Status   state.ValueCell[string]
-		Picked   state.ValueCell[string]
-		Owner    state.ValueCell[string]
-		Log      state.ListCell[string]
-		Messages state.KeyedCell[string, Message]
-		Tags     state.UniqueCell[string]
-		Facts    state.MapCell[string, Fact]
-		Tokens   state.SumCell[int64]
-		Cheapest state.MinCell[float64]
-		Plan     state.ReduceCell[*Plan, PlanEdit]
-		Draft    state.ValueCell[string]
-		Cache    state.ValueCell[*Cache]
-		History  state.ListCell[Message]
+		Status   graphstate.ValueCell[string]
+		Picked   graphstate.ValueCell[string]
+		Owner    graphstate.ValueCell[string]
+		Log      graphstate.ListCell[string]
+		Messages graphstate.KeyedCell[string, Message]
+		Tags     graphstate.UniqueCell[string]
+		Facts    graphstate.MapCell[string, Fact]
+		Tokens   graphstate.SumCell[int64]
+		Cheapest graphstate.MinCell[float64]
+		Plan     graphstate.ReduceCell[*Plan, PlanEdit]
+		Draft    graphstate.ValueCell[string]
+		Cache    graphstate.ValueCell[*Cache]
+		History  graphstate.ListCell[Message]
 	}
 }
 
 // graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
+func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
 	l := new(graphgenState)
 	f := &graphgenStateFields
 	l.Init("State", opts, 13)
@@ -385,12 +385,12 @@ func graphgenStateEqual(a, b State) bool {
 	return a.Status == b.Status &&
 		a.Picked == b.Picked &&
 		a.Owner == b.Owner &&
-		wire.SameSlice(a.Log, b.Log) &&
+		graphwire.SameSlice(a.Log, b.Log) &&
 		graphgenCodecSliceOfMessage{}.Equal(&a.Messages, &b.Messages) &&
-		wire.SameSlice(a.Tags, b.Tags) &&
-		wire.SameMap(a.Facts, b.Facts) &&
+		graphwire.SameSlice(a.Tags, b.Tags) &&
+		graphwire.SameMap(a.Facts, b.Facts) &&
 		a.Tokens == b.Tokens &&
-		wire.SameFloat(a.Cheapest, b.Cheapest) &&
+		graphwire.SameFloat(a.Cheapest, b.Cheapest) &&
 		graphgenCodecPointerToPlan{}.Equal(&a.Plan, &b.Plan) &&
 		a.Draft == b.Draft &&
 		graphgenCodecSliceOfMessage{}.Equal(&a.History, &b.History)
@@ -398,29 +398,29 @@ func graphgenStateEqual(a, b State) bool {
 
 func graphgenStateChanged(a, b State) []string {
 	d := StateDiffOf(a, b)
-	return state.FieldNames(graphgenStateChanges(&d))
+	return graphstate.FieldNames(graphgenStateChanges(&d))
 }
 
-func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Status", Change: &u.Status},
-		state.FieldChange{Field: "Picked", Change: &u.Picked},
-		state.FieldChange{Field: "Owner", Change: &u.Owner},
-		state.FieldChange{Field: "Log", Change: &u.Log},
-		state.FieldChange{Field: "Messages", Change: &u.Messages},
-		state.FieldChange{Field: "Tags", Change: &u.Tags},
-		state.FieldChange{Field: "Facts", Change: &u.Facts},
-		state.FieldChange{Field: "Tokens", Change: &u.Tokens},
-		state.FieldChange{Field: "Cheapest", Change: &u.Cheapest},
-		state.FieldChange{Field: "Plan", Change: &u.Plan},
-		state.FieldChange{Field: "Draft", Change: &u.Draft},
-		state.FieldChange{Field: "Cache", Change: &u.Cache},
-		state.FieldChange{Field: "History", Change: &u.History},
+func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Status", Change: &u.Status},
+		graphstate.FieldChange{Field: "Picked", Change: &u.Picked},
+		graphstate.FieldChange{Field: "Owner", Change: &u.Owner},
+		graphstate.FieldChange{Field: "Log", Change: &u.Log},
+		graphstate.FieldChange{Field: "Messages", Change: &u.Messages},
+		graphstate.FieldChange{Field: "Tags", Change: &u.Tags},
+		graphstate.FieldChange{Field: "Facts", Change: &u.Facts},
+		graphstate.FieldChange{Field: "Tokens", Change: &u.Tokens},
+		graphstate.FieldChange{Field: "Cheapest", Change: &u.Cheapest},
+		graphstate.FieldChange{Field: "Plan", Change: &u.Plan},
+		graphstate.FieldChange{Field: "Draft", Change: &u.Draft},
+		graphstate.FieldChange{Field: "Cache", Change: &u.Cache},
+		graphstate.FieldChange{Field: "History", Change: &u.History},
 	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Status.AppendUpdate(&w, &u.Status)
 	f.Picked.AppendUpdate(&w, &u.Picked)
@@ -439,7 +439,7 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 
 func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	*u = StateUpdate{}
-	r := wire.NewReader("StateUpdate", b)
+	r := graphwire.NewReader("StateUpdate", b)
 	f := &graphgenStateFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -471,7 +471,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // graphgenCodecSliceOfString is the codec of []string.
@@ -479,21 +479,21 @@ type graphgenCodecSliceOfString struct{}
 
 func (graphgenCodecSliceOfString) Append(b []byte, v *[]string) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendString(b, (*v)[i])
+		b = graphwire.AppendString(b, (*v)[i])
 	}
 	return b, nil
 }
 
-func (graphgenCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
+func (graphgenCodecSliceOfString) Read(r *graphwire.Reader, v *[]string) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[string](r, n)
+	list := graphwire.MakeSlice[string](r, n)
 	for range n {
 		list = append(list, r.Str())
 		if !r.OK() {
@@ -508,10 +508,10 @@ type graphgenCodecText struct{}
 
 func (graphgenCodecText) Append(b []byte, v *Text) ([]byte, error) {
 	b = append(b, "\x81\xa4Text"...)
-	return wire.AppendString(b, v.Text), nil
+	return graphwire.AppendString(b, v.Text), nil
 }
 
-func (graphgenCodecText) Read(r *wire.Reader, v *Text) {
+func (graphgenCodecText) Read(r *graphwire.Reader, v *Text) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Text":
@@ -532,10 +532,10 @@ type graphgenCodecImage struct{}
 
 func (graphgenCodecImage) Append(b []byte, v *Image) ([]byte, error) {
 	b = append(b, "\x81\xa4Name"...)
-	return wire.AppendString(b, v.Name), nil
+	return graphwire.AppendString(b, v.Name), nil
 }
 
-func (graphgenCodecImage) Read(r *wire.Reader, v *Image) {
+func (graphgenCodecImage) Read(r *graphwire.Reader, v *Image) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Name":
@@ -557,24 +557,24 @@ type graphgenCodecPart struct{}
 func (graphgenCodecPart) Append(b []byte, v *Part) ([]byte, error) {
 	switch x := (*v).(type) {
 	case nil:
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	case *Text:
 		if x == nil {
-			return wire.AppendNil(b), nil
+			return graphwire.AppendNil(b), nil
 		}
-		b = wire.AppendTag(b, "Text")
+		b = graphwire.AppendTag(b, "Text")
 		return graphgenCodecText{}.Append(b, x)
 	case *Image:
 		if x == nil {
-			return wire.AppendNil(b), nil
+			return graphwire.AppendNil(b), nil
 		}
-		b = wire.AppendTag(b, "Image")
+		b = graphwire.AppendTag(b, "Image")
 		return graphgenCodecImage{}.Append(b, x)
 	}
-	return b, wire.NotMember("Part")
+	return b, graphwire.NotMember("Part")
 }
 
-func (graphgenCodecPart) Read(r *wire.Reader, v *Part) {
+func (graphgenCodecPart) Read(r *graphwire.Reader, v *Part) {
 	if r.Nil() {
 		return
 	}
@@ -633,9 +633,9 @@ type graphgenCodecSliceOfPart struct{}
 func (graphgenCodecSliceOfPart) Append(b []byte, v *[]Part) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenCodecPart{}.Append(b, &(*v)[i])
 		if err != nil {
@@ -645,12 +645,12 @@ func (graphgenCodecSliceOfPart) Append(b []byte, v *[]Part) ([]byte, error) {
 	return b, nil
 }
 
-func (graphgenCodecSliceOfPart) Read(r *wire.Reader, v *[]Part) {
+func (graphgenCodecSliceOfPart) Read(r *graphwire.Reader, v *[]Part) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[Part](r, n)
+	list := graphwire.MakeSlice[Part](r, n)
 	for i := range n {
 		list = append(list, nil)
 		graphgenCodecPart{}.Read(r, &list[i])
@@ -686,12 +686,12 @@ type graphgenCodecMessage struct{}
 
 func (graphgenCodecMessage) Append(b []byte, v *Message) ([]byte, error) {
 	b = append(b, "\x82\xa2ID"...)
-	b = wire.AppendString(b, v.ID)
+	b = graphwire.AppendString(b, v.ID)
 	b = append(b, "\xa5Parts"...)
 	return graphgenCodecSliceOfPart{}.Append(b, &v.Parts)
 }
 
-func (graphgenCodecMessage) Read(r *wire.Reader, v *Message) {
+func (graphgenCodecMessage) Read(r *graphwire.Reader, v *Message) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "ID":
@@ -743,12 +743,12 @@ type graphgenCodecFact struct{}
 
 func (graphgenCodecFact) Append(b []byte, v *Fact) ([]byte, error) {
 	b = append(b, "\x82\xa6Source"...)
-	b = wire.AppendString(b, v.Source)
+	b = graphwire.AppendString(b, v.Source)
 	b = append(b, "\xa4Text"...)
-	return wire.AppendString(b, v.Text), nil
+	return graphwire.AppendString(b, v.Text), nil
 }
 
-func (graphgenCodecFact) Read(r *wire.Reader, v *Fact) {
+func (graphgenCodecFact) Read(r *graphwire.Reader, v *Fact) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Source":
@@ -779,7 +779,7 @@ func (graphgenCodecPlan) Append(b []byte, v *Plan) ([]byte, error) {
 	return graphgenCodecSliceOfString{}.Append(b, &v.Steps)
 }
 
-func (graphgenCodecPlan) Read(r *wire.Reader, v *Plan) {
+func (graphgenCodecPlan) Read(r *graphwire.Reader, v *Plan) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Steps":
@@ -791,7 +791,7 @@ func (graphgenCodecPlan) Read(r *wire.Reader, v *Plan) {
 }
 
 func (graphgenCodecPlan) Equal(a, b *Plan) bool {
-	return wire.SameSlice(a.Steps, b.Steps)
+	return graphwire.SameSlice(a.Steps, b.Steps)
 }
 
 func (graphgenCodecPlan) Clone(v Plan) Plan {
@@ -809,12 +809,12 @@ type graphgenCodecPointerToPlan struct{}
 
 func (graphgenCodecPointerToPlan) Append(b []byte, v **Plan) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
 	return graphgenCodecPlan{}.Append(b, *v)
 }
 
-func (graphgenCodecPointerToPlan) Read(r *wire.Reader, v **Plan) {
+func (graphgenCodecPointerToPlan) Read(r *graphwire.Reader, v **Plan) {
 	if r.Nil() {
 		return
 	}
@@ -842,10 +842,10 @@ type graphgenCodecPlanEdit struct{}
 
 func (graphgenCodecPlanEdit) Append(b []byte, v *PlanEdit) ([]byte, error) {
 	b = append(b, "\x81\xa4Step"...)
-	return wire.AppendString(b, v.Step), nil
+	return graphwire.AppendString(b, v.Step), nil
 }
 
-func (graphgenCodecPlanEdit) Read(r *wire.Reader, v *PlanEdit) {
+func (graphgenCodecPlanEdit) Read(r *graphwire.Reader, v *PlanEdit) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Step":

@@ -5,25 +5,25 @@ package main
 import (
 	"slices"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
 type StateUpdate struct {
-	Purchase state.Value[Purchase]
-	Votes    state.List[Vote]
-	Log      state.List[string]
-	Outcome  state.Value[Outcome]
+	Purchase graphstate.Value[Purchase]
+	Votes    graphstate.List[Vote]
+	Log      graphstate.List[string]
+	Outcome  graphstate.Value[Outcome]
 }
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -38,26 +38,26 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 // StateDiff is how two values of State differ: each field says how the field of that name does.
 // The zero StateDiff says that they do not.
 type StateDiff struct {
-	Purchase state.Change[Purchase]
-	Votes    state.ListChange[Vote]
-	Log      state.ListChange[string]
-	Outcome  state.Change[Outcome]
+	Purchase graphstate.Change[Purchase]
+	Votes    graphstate.ListChange[Vote]
+	Log      graphstate.ListChange[string]
+	Outcome  graphstate.Change[Outcome]
 }
 
 // StateDiffOf returns what became of before in after, with which it shares memory.
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if !(graphgenCodecPurchase{}).Equal(&before.Purchase, &after.Purchase) {
-		d.Purchase = state.Changed(before.Purchase, after.Purchase)
+		d.Purchase = graphstate.Changed(before.Purchase, after.Purchase)
 	}
-	if !wire.SameSlice(before.Votes, after.Votes) {
+	if !graphwire.SameSlice(before.Votes, after.Votes) {
 		d.Votes = graphgenStateFields.Votes.Diff(before.Votes, after.Votes)
 	}
-	if !wire.SameSlice(before.Log, after.Log) {
+	if !graphwire.SameSlice(before.Log, after.Log) {
 		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
 	}
 	if before.Outcome != after.Outcome {
-		d.Outcome = state.Changed(before.Outcome, after.Outcome)
+		d.Outcome = graphstate.Changed(before.Outcome, after.Outcome)
 	}
 	return d
 }
@@ -68,29 +68,29 @@ func (d StateDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateDiff) Changes() []state.FieldChange {
+func (d StateDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return state.FormatDiff(graphgenStateChanges(&d))
+	return graphstate.FormatDiff(graphgenStateChanges(&d))
 }
 
-func graphgenStateChanges(d *StateDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Purchase", Change: &d.Purchase},
-		state.FieldChange{Field: "Votes", Change: &d.Votes},
-		state.FieldChange{Field: "Log", Change: &d.Log},
-		state.FieldChange{Field: "Outcome", Change: &d.Outcome},
+func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Purchase", Change: &d.Purchase},
+		graphstate.FieldChange{Field: "Votes", Change: &d.Votes},
+		graphstate.FieldChange{Field: "Log", Change: &d.Log},
+		graphstate.FieldChange{Field: "Outcome", Change: &d.Outcome},
 	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
-var StateSchema = &state.Schema[State, StateUpdate]{
+var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
 	Fingerprint: 0x6d3425955a3c0b5f,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenStateFields.Purchase.Field,
 		graphgenStateFields.Votes.Field,
 		graphgenStateFields.Log.Field,
@@ -115,43 +115,43 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Purchase state.ValueField[Purchase]
-	Votes    state.ListField[Vote]
-	Log      state.ListField[string]
-	Outcome  state.ValueField[Outcome]
+	Purchase graphstate.ValueField[Purchase]
+	Votes    graphstate.ListField[Vote]
+	Log      graphstate.ListField[string]
+	Outcome  graphstate.ValueField[Outcome]
 }{
-	Purchase: state.ValueField[Purchase]{
-		Field: state.Field{Name: "Purchase", Wire: "Purchase", Reducer: "replace", Type: "Purchase"},
+	Purchase: graphstate.ValueField[Purchase]{
+		Field: graphstate.Field{Name: "Purchase", Wire: "Purchase", Reducer: "replace", Type: "Purchase"},
 		Codec: graphgenCodecPurchase{},
 	},
-	Votes: state.ListField[Vote]{
-		Field: state.Field{Name: "Votes", Wire: "Votes", Reducer: "append", Type: "[]Vote"},
+	Votes: graphstate.ListField[Vote]{
+		Field: graphstate.Field{Name: "Votes", Wire: "Votes", Reducer: "append", Type: "[]Vote"},
 		Elem:  graphgenCodecVote{},
 	},
-	Log: state.ListField[string]{
-		Field: state.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Log: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
-	Outcome: state.ValueField[Outcome]{
-		Field: state.Field{Name: "Outcome", Wire: "Outcome", Reducer: "replace", Type: "Outcome"},
-		Codec: state.Str[Outcome]{},
+	Outcome: graphstate.ValueField[Outcome]{
+		Field: graphstate.Field{Name: "Outcome", Wire: "Outcome", Reducer: "replace", Type: "Outcome"},
+		Codec: graphstate.Str[Outcome]{},
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	state.Core
+	graphstate.Core
 	s State
 	f struct {
-		Purchase state.ValueCell[Purchase]
-		Votes    state.ListCell[Vote]
-		Log      state.ListCell[string]
-		Outcome  state.ValueCell[Outcome]
+		Purchase graphstate.ValueCell[Purchase]
+		Votes    graphstate.ListCell[Vote]
+		Log      graphstate.ListCell[string]
+		Outcome  graphstate.ValueCell[Outcome]
 	}
 }
 
 // graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
+func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
 	l := new(graphgenState)
 	f := &graphgenStateFields
 	l.Init("State", opts, 4)
@@ -203,27 +203,27 @@ func graphgenStateClone(s State) State {
 
 func graphgenStateEqual(a, b State) bool {
 	return graphgenCodecPurchase{}.Equal(&a.Purchase, &b.Purchase) &&
-		wire.SameSlice(a.Votes, b.Votes) &&
-		wire.SameSlice(a.Log, b.Log) &&
+		graphwire.SameSlice(a.Votes, b.Votes) &&
+		graphwire.SameSlice(a.Log, b.Log) &&
 		a.Outcome == b.Outcome
 }
 
 func graphgenStateChanged(a, b State) []string {
 	d := StateDiffOf(a, b)
-	return state.FieldNames(graphgenStateChanges(&d))
+	return graphstate.FieldNames(graphgenStateChanges(&d))
 }
 
-func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Purchase", Change: &u.Purchase},
-		state.FieldChange{Field: "Votes", Change: &u.Votes},
-		state.FieldChange{Field: "Log", Change: &u.Log},
-		state.FieldChange{Field: "Outcome", Change: &u.Outcome},
+func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Purchase", Change: &u.Purchase},
+		graphstate.FieldChange{Field: "Votes", Change: &u.Votes},
+		graphstate.FieldChange{Field: "Log", Change: &u.Log},
+		graphstate.FieldChange{Field: "Outcome", Change: &u.Outcome},
 	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Purchase.AppendUpdate(&w, &u.Purchase)
 	f.Votes.AppendUpdate(&w, &u.Votes)
@@ -234,7 +234,7 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 
 func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	*u = StateUpdate{}
-	r := wire.NewReader("StateUpdate", b)
+	r := graphwire.NewReader("StateUpdate", b)
 	f := &graphgenStateFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -250,7 +250,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
@@ -260,7 +260,7 @@ func (v *Purchase) AppendWire(b []byte) ([]byte, error) {
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *Purchase) DecodeWire(b []byte) error {
-	r := wire.NewReader("Purchase", b)
+	r := graphwire.NewReader("Purchase", b)
 	var out Purchase
 	graphgenCodecPurchase{}.Read(&r, &out)
 	if err := r.End(); err != nil {
@@ -277,7 +277,7 @@ func (v *Vote) AppendWire(b []byte) ([]byte, error) {
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *Vote) DecodeWire(b []byte) error {
-	r := wire.NewReader("Vote", b)
+	r := graphwire.NewReader("Vote", b)
 	var out Vote
 	graphgenCodecVote{}.Read(&r, &out)
 	if err := r.End(); err != nil {
@@ -292,21 +292,21 @@ type graphgenCodecSliceOfString struct{}
 
 func (graphgenCodecSliceOfString) Append(b []byte, v *[]string) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendString(b, (*v)[i])
+		b = graphwire.AppendString(b, (*v)[i])
 	}
 	return b, nil
 }
 
-func (graphgenCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
+func (graphgenCodecSliceOfString) Read(r *graphwire.Reader, v *[]string) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[string](r, n)
+	list := graphwire.MakeSlice[string](r, n)
 	for range n {
 		list = append(list, r.Str())
 		if !r.OK() {
@@ -321,16 +321,16 @@ type graphgenCodecPurchase struct{}
 
 func (graphgenCodecPurchase) Append(b []byte, v *Purchase) ([]byte, error) {
 	b = append(b, "\x84\xa4Item"...)
-	b = wire.AppendString(b, v.Item)
+	b = graphwire.AppendString(b, v.Item)
 	b = append(b, "\xa5Cents"...)
-	b = wire.AppendInt(b, v.Cents)
+	b = graphwire.AppendInt(b, v.Cents)
 	b = append(b, "\xa2By"...)
-	b = wire.AppendString(b, v.By)
+	b = graphwire.AppendString(b, v.By)
 	b = append(b, "\xa8Approved"...)
 	return graphgenCodecSliceOfString{}.Append(b, &v.Approved)
 }
 
-func (graphgenCodecPurchase) Read(r *wire.Reader, v *Purchase) {
+func (graphgenCodecPurchase) Read(r *graphwire.Reader, v *Purchase) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Item":
@@ -351,7 +351,7 @@ func (graphgenCodecPurchase) Equal(a, b *Purchase) bool {
 	return a.Item == b.Item &&
 		a.Cents == b.Cents &&
 		a.By == b.By &&
-		wire.SameSlice(a.Approved, b.Approved)
+		graphwire.SameSlice(a.Approved, b.Approved)
 }
 
 func (graphgenCodecPurchase) Clone(v Purchase) Purchase {
@@ -372,14 +372,14 @@ type graphgenCodecVote struct{}
 
 func (graphgenCodecVote) Append(b []byte, v *Vote) ([]byte, error) {
 	b = append(b, "\x83\xa2OK"...)
-	b = wire.AppendBool(b, v.OK)
+	b = graphwire.AppendBool(b, v.OK)
 	b = append(b, "\xa2By"...)
-	b = wire.AppendString(b, v.By)
+	b = graphwire.AppendString(b, v.By)
 	b = append(b, "\xa4Note"...)
-	return wire.AppendString(b, v.Note), nil
+	return graphwire.AppendString(b, v.Note), nil
 }
 
-func (graphgenCodecVote) Read(r *wire.Reader, v *Vote) {
+func (graphgenCodecVote) Read(r *graphwire.Reader, v *Vote) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "OK":

@@ -5,25 +5,25 @@ package main
 import (
 	"slices"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
 type StateUpdate struct {
-	Name  state.Value[string]
-	Draft state.Value[string]
-	Tries state.Sum[int]
-	Log   state.List[string]
+	Name  graphstate.Value[string]
+	Draft graphstate.Value[string]
+	Tries graphstate.Sum[int]
+	Log   graphstate.List[string]
 }
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -38,25 +38,25 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 // StateDiff is how two values of State differ: each field says how the field of that name does.
 // The zero StateDiff says that they do not.
 type StateDiff struct {
-	Name  state.Change[string]
-	Draft state.Change[string]
-	Tries state.Change[int]
-	Log   state.ListChange[string]
+	Name  graphstate.Change[string]
+	Draft graphstate.Change[string]
+	Tries graphstate.Change[int]
+	Log   graphstate.ListChange[string]
 }
 
 // StateDiffOf returns what became of before in after, with which it shares memory.
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if before.Name != after.Name {
-		d.Name = state.Changed(before.Name, after.Name)
+		d.Name = graphstate.Changed(before.Name, after.Name)
 	}
 	if before.Draft != after.Draft {
-		d.Draft = state.Changed(before.Draft, after.Draft)
+		d.Draft = graphstate.Changed(before.Draft, after.Draft)
 	}
 	if before.Tries != after.Tries {
-		d.Tries = state.Changed(before.Tries, after.Tries)
+		d.Tries = graphstate.Changed(before.Tries, after.Tries)
 	}
-	if !wire.SameSlice(before.Log, after.Log) {
+	if !graphwire.SameSlice(before.Log, after.Log) {
 		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
 	}
 	return d
@@ -68,29 +68,29 @@ func (d StateDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateDiff) Changes() []state.FieldChange {
+func (d StateDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return state.FormatDiff(graphgenStateChanges(&d))
+	return graphstate.FormatDiff(graphgenStateChanges(&d))
 }
 
-func graphgenStateChanges(d *StateDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Name", Change: &d.Name},
-		state.FieldChange{Field: "Draft", Change: &d.Draft},
-		state.FieldChange{Field: "Tries", Change: &d.Tries},
-		state.FieldChange{Field: "Log", Change: &d.Log},
+func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Name", Change: &d.Name},
+		graphstate.FieldChange{Field: "Draft", Change: &d.Draft},
+		graphstate.FieldChange{Field: "Tries", Change: &d.Tries},
+		graphstate.FieldChange{Field: "Log", Change: &d.Log},
 	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
-var StateSchema = &state.Schema[State, StateUpdate]{
+var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
 	Fingerprint: 0xddc9c9a01ce858d5,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenStateFields.Name.Field,
 		graphgenStateFields.Draft.Field,
 		graphgenStateFields.Tries.Field,
@@ -115,43 +115,43 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Name  state.ValueField[string]
-	Draft state.ValueField[string]
-	Tries state.SumField[int]
-	Log   state.ListField[string]
+	Name  graphstate.ValueField[string]
+	Draft graphstate.ValueField[string]
+	Tries graphstate.SumField[int]
+	Log   graphstate.ListField[string]
 }{
-	Name: state.ValueField[string]{
-		Field: state.Field{Name: "Name", Wire: "Name", Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	Name: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Name", Wire: "Name", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Draft: state.ValueField[string]{
-		Field: state.Field{Name: "Draft", Wire: "Draft", Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	Draft: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Draft", Wire: "Draft", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Tries: state.SumField[int]{
-		Field: state.Field{Name: "Tries", Wire: "Tries", Reducer: "sum", Type: "int"},
-		Codec: state.Int[int]{},
+	Tries: graphstate.SumField[int]{
+		Field: graphstate.Field{Name: "Tries", Wire: "Tries", Reducer: "sum", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
-	Log: state.ListField[string]{
-		Field: state.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Log: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	state.Core
+	graphstate.Core
 	s State
 	f struct {
-		Name  state.ValueCell[string]
-		Draft state.ValueCell[string]
-		Tries state.SumCell[int]
-		Log   state.ListCell[string]
+		Name  graphstate.ValueCell[string]
+		Draft graphstate.ValueCell[string]
+		Tries graphstate.SumCell[int]
+		Log   graphstate.ListCell[string]
 	}
 }
 
 // graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
+func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
 	l := new(graphgenState)
 	f := &graphgenStateFields
 	l.Init("State", opts, 4)
@@ -202,25 +202,25 @@ func graphgenStateEqual(a, b State) bool {
 	return a.Name == b.Name &&
 		a.Draft == b.Draft &&
 		a.Tries == b.Tries &&
-		wire.SameSlice(a.Log, b.Log)
+		graphwire.SameSlice(a.Log, b.Log)
 }
 
 func graphgenStateChanged(a, b State) []string {
 	d := StateDiffOf(a, b)
-	return state.FieldNames(graphgenStateChanges(&d))
+	return graphstate.FieldNames(graphgenStateChanges(&d))
 }
 
-func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Name", Change: &u.Name},
-		state.FieldChange{Field: "Draft", Change: &u.Draft},
-		state.FieldChange{Field: "Tries", Change: &u.Tries},
-		state.FieldChange{Field: "Log", Change: &u.Log},
+func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Name", Change: &u.Name},
+		graphstate.FieldChange{Field: "Draft", Change: &u.Draft},
+		graphstate.FieldChange{Field: "Tries", Change: &u.Tries},
+		graphstate.FieldChange{Field: "Log", Change: &u.Log},
 	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Name.AppendUpdate(&w, &u.Name)
 	f.Draft.AppendUpdate(&w, &u.Draft)
@@ -231,7 +231,7 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 
 func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	*u = StateUpdate{}
-	r := wire.NewReader("StateUpdate", b)
+	r := graphwire.NewReader("StateUpdate", b)
 	f := &graphgenStateFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -247,5 +247,5 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }

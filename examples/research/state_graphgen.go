@@ -7,30 +7,30 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
 type StateUpdate struct {
-	Question     state.Value[string]
-	Plan         state.Value[Plan]
-	Verdict      state.Value[Verdict]
-	Messages     state.List[Message]
-	Observations state.Keyed[string, Observation]
-	Asked        state.Unique[string]
-	Rounds       state.Sum[int]
-	Searches     state.Sum[int]
-	Report       state.Value[string]
+	Question     graphstate.Value[string]
+	Plan         graphstate.Value[Plan]
+	Verdict      graphstate.Value[Verdict]
+	Messages     graphstate.List[Message]
+	Observations graphstate.Keyed[string, Observation]
+	Asked        graphstate.Unique[string]
+	Rounds       graphstate.Sum[int]
+	Searches     graphstate.Sum[int]
+	Report       graphstate.Value[string]
 }
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -50,46 +50,46 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 // StateDiff is how two values of State differ: each field says how the field of that name does.
 // The zero StateDiff says that they do not.
 type StateDiff struct {
-	Question     state.Change[string]
-	Plan         state.Change[Plan]
-	Verdict      state.Change[Verdict]
-	Messages     state.ListChange[Message]
-	Observations state.KeyedChange[Observation]
-	Asked        state.ListChange[string]
-	Rounds       state.Change[int]
-	Searches     state.Change[int]
-	Report       state.Change[string]
+	Question     graphstate.Change[string]
+	Plan         graphstate.Change[Plan]
+	Verdict      graphstate.Change[Verdict]
+	Messages     graphstate.ListChange[Message]
+	Observations graphstate.KeyedChange[Observation]
+	Asked        graphstate.ListChange[string]
+	Rounds       graphstate.Change[int]
+	Searches     graphstate.Change[int]
+	Report       graphstate.Change[string]
 }
 
 // StateDiffOf returns what became of before in after, with which it shares memory.
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if before.Question != after.Question {
-		d.Question = state.Changed(before.Question, after.Question)
+		d.Question = graphstate.Changed(before.Question, after.Question)
 	}
 	if !(graphgenCodecPlan{}).Equal(&before.Plan, &after.Plan) {
-		d.Plan = state.Changed(before.Plan, after.Plan)
+		d.Plan = graphstate.Changed(before.Plan, after.Plan)
 	}
 	if before.Verdict != after.Verdict {
-		d.Verdict = state.Changed(before.Verdict, after.Verdict)
+		d.Verdict = graphstate.Changed(before.Verdict, after.Verdict)
 	}
 	if !(graphgenCodecSliceOfMessage{}).Equal(&before.Messages, &after.Messages) {
 		d.Messages = graphgenStateFields.Messages.Diff(before.Messages, after.Messages)
 	}
-	if !wire.SameSlice(before.Observations, after.Observations) {
+	if !graphwire.SameSlice(before.Observations, after.Observations) {
 		d.Observations = graphgenStateFields.Observations.Diff(before.Observations, after.Observations)
 	}
-	if !wire.SameSlice(before.Asked, after.Asked) {
+	if !graphwire.SameSlice(before.Asked, after.Asked) {
 		d.Asked = graphgenStateFields.Asked.Diff(before.Asked, after.Asked)
 	}
 	if before.Rounds != after.Rounds {
-		d.Rounds = state.Changed(before.Rounds, after.Rounds)
+		d.Rounds = graphstate.Changed(before.Rounds, after.Rounds)
 	}
 	if before.Searches != after.Searches {
-		d.Searches = state.Changed(before.Searches, after.Searches)
+		d.Searches = graphstate.Changed(before.Searches, after.Searches)
 	}
 	if before.Report != after.Report {
-		d.Report = state.Changed(before.Report, after.Report)
+		d.Report = graphstate.Changed(before.Report, after.Report)
 	}
 	return d
 }
@@ -100,34 +100,34 @@ func (d StateDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateDiff) Changes() []state.FieldChange {
+func (d StateDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return state.FormatDiff(graphgenStateChanges(&d))
+	return graphstate.FormatDiff(graphgenStateChanges(&d))
 }
 
-func graphgenStateChanges(d *StateDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Question", Change: &d.Question},
-		state.FieldChange{Field: "Plan", Change: &d.Plan},
-		state.FieldChange{Field: "Verdict", Change: &d.Verdict},
-		state.FieldChange{Field: "Messages", Change: &d.Messages},
-		state.FieldChange{Field: "Observations", Change: &d.Observations},
-		state.FieldChange{Field: "Asked", Change: &d.Asked},
-		state.FieldChange{Field: "Rounds", Change: &d.Rounds},
-		state.FieldChange{Field: "Searches", Change: &d.Searches},
-		state.FieldChange{Field: "Report", Change: &d.Report},
+func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Question", Change: &d.Question},
+		graphstate.FieldChange{Field: "Plan", Change: &d.Plan},
+		graphstate.FieldChange{Field: "Verdict", Change: &d.Verdict},
+		graphstate.FieldChange{Field: "Messages", Change: &d.Messages},
+		graphstate.FieldChange{Field: "Observations", Change: &d.Observations},
+		graphstate.FieldChange{Field: "Asked", Change: &d.Asked},
+		graphstate.FieldChange{Field: "Rounds", Change: &d.Rounds},
+		graphstate.FieldChange{Field: "Searches", Change: &d.Searches},
+		graphstate.FieldChange{Field: "Report", Change: &d.Report},
 	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
-var StateSchema = &state.Schema[State, StateUpdate]{
+var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
 	Fingerprint: 0x030a3ede9dc43824,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenStateFields.Question.Field,
 		graphgenStateFields.Plan.Field,
 		graphgenStateFields.Verdict.Field,
@@ -162,75 +162,75 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Question     state.ValueField[string]
-	Plan         state.ValueField[Plan]
-	Verdict      state.ValueField[Verdict]
-	Messages     state.ListField[Message]
-	Observations state.KeyedField[string, Observation]
-	Asked        state.UniqueField[string]
-	Rounds       state.SumField[int]
-	Searches     state.SumField[int]
-	Report       state.ValueField[string]
+	Question     graphstate.ValueField[string]
+	Plan         graphstate.ValueField[Plan]
+	Verdict      graphstate.ValueField[Verdict]
+	Messages     graphstate.ListField[Message]
+	Observations graphstate.KeyedField[string, Observation]
+	Asked        graphstate.UniqueField[string]
+	Rounds       graphstate.SumField[int]
+	Searches     graphstate.SumField[int]
+	Report       graphstate.ValueField[string]
 }{
-	Question: state.ValueField[string]{
-		Field: state.Field{Name: "Question", Wire: "Question", Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	Question: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Question", Wire: "Question", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Plan: state.ValueField[Plan]{
-		Field: state.Field{Name: "Plan", Wire: "Plan", Reducer: "replace", Type: "Plan"},
+	Plan: graphstate.ValueField[Plan]{
+		Field: graphstate.Field{Name: "Plan", Wire: "Plan", Reducer: "replace", Type: "Plan"},
 		Codec: graphgenCodecPlan{},
 	},
-	Verdict: state.ValueField[Verdict]{
-		Field: state.Field{Name: "Verdict", Wire: "Verdict", Reducer: "replace", Type: "Verdict"},
+	Verdict: graphstate.ValueField[Verdict]{
+		Field: graphstate.Field{Name: "Verdict", Wire: "Verdict", Reducer: "replace", Type: "Verdict"},
 		Codec: graphgenCodecVerdict{},
 	},
-	Messages: state.ListField[Message]{
-		Field: state.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]Message"},
+	Messages: graphstate.ListField[Message]{
+		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]Message"},
 		Elem:  graphgenCodecMessage{},
 	},
-	Observations: state.KeyedField[string, Observation]{
-		Field: state.Field{Name: "Observations", Wire: "Observations", Reducer: "upsert", Type: "[]Observation"},
+	Observations: graphstate.KeyedField[string, Observation]{
+		Field: graphstate.Field{Name: "Observations", Wire: "Observations", Reducer: "upsert", Type: "[]Observation"},
 		Elem:  graphgenCodecObservation{},
-		Keys:  state.Str[string]{},
+		Keys:  graphstate.Str[string]{},
 		Key:   func(v *Observation) string { return v.Doc },
 	},
-	Asked: state.UniqueField[string]{
-		Field: state.Field{Name: "Asked", Wire: "Asked", Reducer: "union", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Asked: graphstate.UniqueField[string]{
+		Field: graphstate.Field{Name: "Asked", Wire: "Asked", Reducer: "union", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
-	Rounds: state.SumField[int]{
-		Field: state.Field{Name: "Rounds", Wire: "Rounds", Reducer: "sum", Type: "int"},
-		Codec: state.Int[int]{},
+	Rounds: graphstate.SumField[int]{
+		Field: graphstate.Field{Name: "Rounds", Wire: "Rounds", Reducer: "sum", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
-	Searches: state.SumField[int]{
-		Field: state.Field{Name: "Searches", Wire: "Searches", Reducer: "sum", Type: "int"},
-		Codec: state.Int[int]{},
+	Searches: graphstate.SumField[int]{
+		Field: graphstate.Field{Name: "Searches", Wire: "Searches", Reducer: "sum", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
-	Report: state.ValueField[string]{
-		Field: state.Field{Name: "Report", Wire: "Report", Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	Report: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Report", Wire: "Report", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	state.Core
+	graphstate.Core
 	s State
 	f struct {
-		Question     state.ValueCell[string]
-		Plan         state.ValueCell[Plan]
-		Verdict      state.ValueCell[Verdict]
-		Messages     state.ListCell[Message]
-		Observations state.KeyedCell[string, Observation]
-		Asked        state.UniqueCell[string]
-		Rounds       state.SumCell[int]
-		Searches     state.SumCell[int]
-		Report       state.ValueCell[string]
+		Question     graphstate.ValueCell[string]
+		Plan         graphstate.ValueCell[Plan]
+		Verdict      graphstate.ValueCell[Verdict]
+		Messages     graphstate.ListCell[Message]
+		Observations graphstate.KeyedCell[string, Observation]
+		Asked        graphstate.UniqueCell[string]
+		Rounds       graphstate.SumCell[int]
+		Searches     graphstate.SumCell[int]
+		Report       graphstate.ValueCell[string]
 	}
 }
 
 // graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
+func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
 	l := new(graphgenState)
 	f := &graphgenStateFields
 	l.Init("State", opts, 9)
@@ -307,8 +307,8 @@ func graphgenStateEqual(a, b State) bool {
 		graphgenCodecPlan{}.Equal(&a.Plan, &b.Plan) &&
 		a.Verdict == b.Verdict &&
 		graphgenCodecSliceOfMessage{}.Equal(&a.Messages, &b.Messages) &&
-		wire.SameSlice(a.Observations, b.Observations) &&
-		wire.SameSlice(a.Asked, b.Asked) &&
+		graphwire.SameSlice(a.Observations, b.Observations) &&
+		graphwire.SameSlice(a.Asked, b.Asked) &&
 		a.Rounds == b.Rounds &&
 		a.Searches == b.Searches &&
 		a.Report == b.Report
@@ -316,25 +316,25 @@ func graphgenStateEqual(a, b State) bool {
 
 func graphgenStateChanged(a, b State) []string {
 	d := StateDiffOf(a, b)
-	return state.FieldNames(graphgenStateChanges(&d))
+	return graphstate.FieldNames(graphgenStateChanges(&d))
 }
 
-func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Question", Change: &u.Question},
-		state.FieldChange{Field: "Plan", Change: &u.Plan},
-		state.FieldChange{Field: "Verdict", Change: &u.Verdict},
-		state.FieldChange{Field: "Messages", Change: &u.Messages},
-		state.FieldChange{Field: "Observations", Change: &u.Observations},
-		state.FieldChange{Field: "Asked", Change: &u.Asked},
-		state.FieldChange{Field: "Rounds", Change: &u.Rounds},
-		state.FieldChange{Field: "Searches", Change: &u.Searches},
-		state.FieldChange{Field: "Report", Change: &u.Report},
+func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Question", Change: &u.Question},
+		graphstate.FieldChange{Field: "Plan", Change: &u.Plan},
+		graphstate.FieldChange{Field: "Verdict", Change: &u.Verdict},
+		graphstate.FieldChange{Field: "Messages", Change: &u.Messages},
+		graphstate.FieldChange{Field: "Observations", Change: &u.Observations},
+		graphstate.FieldChange{Field: "Asked", Change: &u.Asked},
+		graphstate.FieldChange{Field: "Rounds", Change: &u.Rounds},
+		graphstate.FieldChange{Field: "Searches", Change: &u.Searches},
+		graphstate.FieldChange{Field: "Report", Change: &u.Report},
 	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Question.AppendUpdate(&w, &u.Question)
 	f.Plan.AppendUpdate(&w, &u.Plan)
@@ -350,7 +350,7 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 
 func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	*u = StateUpdate{}
-	r := wire.NewReader("StateUpdate", b)
+	r := graphwire.NewReader("StateUpdate", b)
 	f := &graphgenStateFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -376,21 +376,21 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // PaperUpdate is what a node changes of Paper: each field says what becomes of the field of that name.
 // The zero PaperUpdate changes nothing.
 type PaperUpdate struct {
-	Title        state.Value[string]
-	Observations state.Value[[]Observation]
-	Sections     state.Map[string, string]
-	Text         state.Value[string]
+	Title        graphstate.Value[string]
+	Observations graphstate.Value[[]Observation]
+	Sections     graphstate.Map[string, string]
+	Text         graphstate.Value[string]
 }
 
 // String prints what u changes.
 func (u PaperUpdate) String() string {
-	return state.FormatUpdate("PaperUpdate", graphgenPaperWrites(&u)...)
+	return graphstate.FormatUpdate("PaperUpdate", graphgenPaperWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -405,26 +405,26 @@ func (u PaperUpdate) Equal(v PaperUpdate) bool {
 // PaperDiff is how two values of Paper differ: each field says how the field of that name does.
 // The zero PaperDiff says that they do not.
 type PaperDiff struct {
-	Title        state.Change[string]
-	Observations state.Change[[]Observation]
-	Sections     state.MapChange[string, string]
-	Text         state.Change[string]
+	Title        graphstate.Change[string]
+	Observations graphstate.Change[[]Observation]
+	Sections     graphstate.MapChange[string, string]
+	Text         graphstate.Change[string]
 }
 
 // PaperDiffOf returns what became of before in after, with which it shares memory.
 func PaperDiffOf(before, after Paper) PaperDiff {
 	var d PaperDiff
 	if before.Title != after.Title {
-		d.Title = state.Changed(before.Title, after.Title)
+		d.Title = graphstate.Changed(before.Title, after.Title)
 	}
-	if !wire.SameSlice(before.Observations, after.Observations) {
-		d.Observations = state.Changed(before.Observations, after.Observations)
+	if !graphwire.SameSlice(before.Observations, after.Observations) {
+		d.Observations = graphstate.Changed(before.Observations, after.Observations)
 	}
-	if !wire.SameMap(before.Sections, after.Sections) {
+	if !graphwire.SameMap(before.Sections, after.Sections) {
 		d.Sections = graphgenPaperFields.Sections.Diff(before.Sections, after.Sections)
 	}
 	if before.Text != after.Text {
-		d.Text = state.Changed(before.Text, after.Text)
+		d.Text = graphstate.Changed(before.Text, after.Text)
 	}
 	return d
 }
@@ -435,29 +435,29 @@ func (d PaperDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d PaperDiff) Changes() []state.FieldChange {
+func (d PaperDiff) Changes() []graphstate.FieldChange {
 	return graphgenPaperChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d PaperDiff) String() string {
-	return state.FormatDiff(graphgenPaperChanges(&d))
+	return graphstate.FormatDiff(graphgenPaperChanges(&d))
 }
 
-func graphgenPaperChanges(d *PaperDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Title", Change: &d.Title},
-		state.FieldChange{Field: "Observations", Change: &d.Observations},
-		state.FieldChange{Field: "Sections", Change: &d.Sections},
-		state.FieldChange{Field: "Text", Change: &d.Text},
+func graphgenPaperChanges(d *PaperDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Title", Change: &d.Title},
+		graphstate.FieldChange{Field: "Observations", Change: &d.Observations},
+		graphstate.FieldChange{Field: "Sections", Change: &d.Sections},
+		graphstate.FieldChange{Field: "Text", Change: &d.Text},
 	)
 }
 
 // PaperSchema is what a graph needs to know of Paper: graph.New(name, PaperSchema).
-var PaperSchema = &state.Schema[Paper, PaperUpdate]{
+var PaperSchema = &graphstate.Schema[Paper, PaperUpdate]{
 	Name:        "Paper",
 	Fingerprint: 0x859d0470769581a9,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenPaperFields.Title.Field,
 		graphgenPaperFields.Observations.Field,
 		graphgenPaperFields.Sections.Field,
@@ -482,46 +482,46 @@ var _ struct {
 
 // graphgenPaperFields says how each field of Paper is merged and stored. It is never written to.
 var graphgenPaperFields = struct {
-	Title        state.ValueField[string]
-	Observations state.ValueField[[]Observation]
-	Sections     state.MapField[string, string]
-	Text         state.ValueField[string]
+	Title        graphstate.ValueField[string]
+	Observations graphstate.ValueField[[]Observation]
+	Sections     graphstate.MapField[string, string]
+	Text         graphstate.ValueField[string]
 }{
-	Title: state.ValueField[string]{
-		Field: state.Field{Name: "Title", Wire: "Title", Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	Title: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Title", Wire: "Title", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Observations: state.ValueField[[]Observation]{
-		Field: state.Field{Name: "Observations", Wire: "Observations", Reducer: "replace", Type: "[]Observation"},
+	Observations: graphstate.ValueField[[]Observation]{
+		Field: graphstate.Field{Name: "Observations", Wire: "Observations", Reducer: "replace", Type: "[]Observation"},
 		Codec: graphgenCodecSliceOfObservation{},
 		Copy:  slices.Clone[[]Observation],
 	},
-	Sections: state.MapField[string, string]{
-		Field:   state.Field{Name: "Sections", Wire: "Sections", Reducer: "merge", Type: "map[string]string"},
-		Keys:    state.Str[string]{},
-		Values:  state.Str[string]{},
+	Sections: graphstate.MapField[string, string]{
+		Field:   graphstate.Field{Name: "Sections", Wire: "Sections", Reducer: "merge", Type: "map[string]string"},
+		Keys:    graphstate.Str[string]{},
+		Values:  graphstate.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
-	Text: state.ValueField[string]{
-		Field: state.Field{Name: "Text", Wire: "Text", Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	Text: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Text", Wire: "Text", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
 }
 
 // graphgenPaper is the Paper of one run.
 type graphgenPaper struct {
-	state.Core
+	graphstate.Core
 	s Paper
 	f struct {
-		Title        state.ValueCell[string]
-		Observations state.ValueCell[[]Observation]
-		Sections     state.MapCell[string, string]
-		Text         state.ValueCell[string]
+		Title        graphstate.ValueCell[string]
+		Observations graphstate.ValueCell[[]Observation]
+		Sections     graphstate.MapCell[string, string]
+		Text         graphstate.ValueCell[string]
 	}
 }
 
 // graphgenPaperNew binds the fields in order of their wire names.
-func graphgenPaperNew(opts state.Options) state.Live[Paper, PaperUpdate] {
+func graphgenPaperNew(opts graphstate.Options) graphstate.Live[Paper, PaperUpdate] {
 	l := new(graphgenPaper)
 	f := &graphgenPaperFields
 	l.Init("Paper", opts, 4)
@@ -571,27 +571,27 @@ func graphgenPaperClone(s Paper) Paper {
 
 func graphgenPaperEqual(a, b Paper) bool {
 	return a.Title == b.Title &&
-		wire.SameSlice(a.Observations, b.Observations) &&
-		wire.SameMap(a.Sections, b.Sections) &&
+		graphwire.SameSlice(a.Observations, b.Observations) &&
+		graphwire.SameMap(a.Sections, b.Sections) &&
 		a.Text == b.Text
 }
 
 func graphgenPaperChanged(a, b Paper) []string {
 	d := PaperDiffOf(a, b)
-	return state.FieldNames(graphgenPaperChanges(&d))
+	return graphstate.FieldNames(graphgenPaperChanges(&d))
 }
 
-func graphgenPaperWrites(u *PaperUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Title", Change: &u.Title},
-		state.FieldChange{Field: "Observations", Change: &u.Observations},
-		state.FieldChange{Field: "Sections", Change: &u.Sections},
-		state.FieldChange{Field: "Text", Change: &u.Text},
+func graphgenPaperWrites(u *PaperUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Title", Change: &u.Title},
+		graphstate.FieldChange{Field: "Observations", Change: &u.Observations},
+		graphstate.FieldChange{Field: "Sections", Change: &u.Sections},
+		graphstate.FieldChange{Field: "Text", Change: &u.Text},
 	)
 }
 
 func graphgenPaperAppendUpdate(b []byte, u *PaperUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenPaperFields
 	f.Title.AppendUpdate(&w, &u.Title)
 	f.Observations.AppendUpdate(&w, &u.Observations)
@@ -602,7 +602,7 @@ func graphgenPaperAppendUpdate(b []byte, u *PaperUpdate) ([]byte, error) {
 
 func graphgenPaperDecodeUpdate(b []byte, u *PaperUpdate) error {
 	*u = PaperUpdate{}
-	r := wire.NewReader("PaperUpdate", b)
+	r := graphwire.NewReader("PaperUpdate", b)
 	f := &graphgenPaperFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -618,7 +618,7 @@ func graphgenPaperDecodeUpdate(b []byte, u *PaperUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
@@ -628,7 +628,7 @@ func (v *Plan) AppendWire(b []byte) ([]byte, error) {
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *Plan) DecodeWire(b []byte) error {
-	r := wire.NewReader("Plan", b)
+	r := graphwire.NewReader("Plan", b)
 	var out Plan
 	graphgenCodecPlan{}.Read(&r, &out)
 	if err := r.End(); err != nil {
@@ -645,7 +645,7 @@ func (v *Step) AppendWire(b []byte) ([]byte, error) {
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *Step) DecodeWire(b []byte) error {
-	r := wire.NewReader("Step", b)
+	r := graphwire.NewReader("Step", b)
 	var out Step
 	graphgenCodecStep{}.Read(&r, &out)
 	if err := r.End(); err != nil {
@@ -662,7 +662,7 @@ func (v *Verdict) AppendWire(b []byte) ([]byte, error) {
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *Verdict) DecodeWire(b []byte) error {
-	r := wire.NewReader("Verdict", b)
+	r := graphwire.NewReader("Verdict", b)
 	var out Verdict
 	graphgenCodecVerdict{}.Read(&r, &out)
 	if err := r.End(); err != nil {
@@ -677,12 +677,12 @@ type graphgenCodecStep struct{}
 
 func (graphgenCodecStep) Append(b []byte, v *Step) ([]byte, error) {
 	b = append(b, "\x82\xa5Query"...)
-	b = wire.AppendString(b, v.Query)
+	b = graphwire.AppendString(b, v.Query)
 	b = append(b, "\xa6Engine"...)
-	return wire.AppendString(b, string(v.Engine)), nil
+	return graphwire.AppendString(b, string(v.Engine)), nil
 }
 
-func (graphgenCodecStep) Read(r *wire.Reader, v *Step) {
+func (graphgenCodecStep) Read(r *graphwire.Reader, v *Step) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Query":
@@ -707,9 +707,9 @@ type graphgenCodecSliceOfStep struct{}
 func (graphgenCodecSliceOfStep) Append(b []byte, v *[]Step) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenCodecStep{}.Append(b, &(*v)[i])
 		if err != nil {
@@ -719,12 +719,12 @@ func (graphgenCodecSliceOfStep) Append(b []byte, v *[]Step) ([]byte, error) {
 	return b, nil
 }
 
-func (graphgenCodecSliceOfStep) Read(r *wire.Reader, v *[]Step) {
+func (graphgenCodecSliceOfStep) Read(r *graphwire.Reader, v *[]Step) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[Step](r, n)
+	list := graphwire.MakeSlice[Step](r, n)
 	for i := range n {
 		list = append(list, Step{})
 		graphgenCodecStep{}.Read(r, &list[i])
@@ -740,12 +740,12 @@ type graphgenCodecPlan struct{}
 
 func (graphgenCodecPlan) Append(b []byte, v *Plan) ([]byte, error) {
 	b = append(b, "\x82\xa5Title"...)
-	b = wire.AppendString(b, v.Title)
+	b = graphwire.AppendString(b, v.Title)
 	b = append(b, "\xa5Steps"...)
 	return graphgenCodecSliceOfStep{}.Append(b, &v.Steps)
 }
 
-func (graphgenCodecPlan) Read(r *wire.Reader, v *Plan) {
+func (graphgenCodecPlan) Read(r *graphwire.Reader, v *Plan) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Title":
@@ -760,7 +760,7 @@ func (graphgenCodecPlan) Read(r *wire.Reader, v *Plan) {
 
 func (graphgenCodecPlan) Equal(a, b *Plan) bool {
 	return a.Title == b.Title &&
-		wire.SameSlice(a.Steps, b.Steps)
+		graphwire.SameSlice(a.Steps, b.Steps)
 }
 
 func (graphgenCodecPlan) Clone(v Plan) Plan {
@@ -779,12 +779,12 @@ type graphgenCodecVerdict struct{}
 
 func (graphgenCodecVerdict) Append(b []byte, v *Verdict) ([]byte, error) {
 	b = append(b, "\x82\xa2OK"...)
-	b = wire.AppendBool(b, v.OK)
+	b = graphwire.AppendBool(b, v.OK)
 	b = append(b, "\xa3Add"...)
-	return wire.AppendString(b, v.Add), nil
+	return graphwire.AppendString(b, v.Add), nil
 }
 
-func (graphgenCodecVerdict) Read(r *wire.Reader, v *Verdict) {
+func (graphgenCodecVerdict) Read(r *graphwire.Reader, v *Verdict) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "OK":
@@ -812,10 +812,10 @@ type graphgenCodecUser struct{}
 
 func (graphgenCodecUser) Append(b []byte, v *User) ([]byte, error) {
 	b = append(b, "\x81\xa4Text"...)
-	return wire.AppendString(b, v.Text), nil
+	return graphwire.AppendString(b, v.Text), nil
 }
 
-func (graphgenCodecUser) Read(r *wire.Reader, v *User) {
+func (graphgenCodecUser) Read(r *graphwire.Reader, v *User) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Text":
@@ -836,10 +836,10 @@ type graphgenCodecAssistant struct{}
 
 func (graphgenCodecAssistant) Append(b []byte, v *Assistant) ([]byte, error) {
 	b = append(b, "\x81\xa4Text"...)
-	return wire.AppendString(b, v.Text), nil
+	return graphwire.AppendString(b, v.Text), nil
 }
 
-func (graphgenCodecAssistant) Read(r *wire.Reader, v *Assistant) {
+func (graphgenCodecAssistant) Read(r *graphwire.Reader, v *Assistant) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Text":
@@ -860,21 +860,21 @@ type graphgenCodecSliceOfString struct{}
 
 func (graphgenCodecSliceOfString) Append(b []byte, v *[]string) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendString(b, (*v)[i])
+		b = graphwire.AppendString(b, (*v)[i])
 	}
 	return b, nil
 }
 
-func (graphgenCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
+func (graphgenCodecSliceOfString) Read(r *graphwire.Reader, v *[]string) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[string](r, n)
+	list := graphwire.MakeSlice[string](r, n)
 	for range n {
 		list = append(list, r.Str())
 		if !r.OK() {
@@ -898,7 +898,7 @@ func (graphgenCodecTool) Append(b []byte, v *Tool) ([]byte, error) {
 	return graphgenCodecSliceOfString{}.Append(b, &v.Found)
 }
 
-func (graphgenCodecTool) Read(r *wire.Reader, v *Tool) {
+func (graphgenCodecTool) Read(r *graphwire.Reader, v *Tool) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Step":
@@ -913,7 +913,7 @@ func (graphgenCodecTool) Read(r *wire.Reader, v *Tool) {
 
 func (graphgenCodecTool) Equal(a, b *Tool) bool {
 	return a.Step == b.Step &&
-		wire.SameSlice(a.Found, b.Found)
+		graphwire.SameSlice(a.Found, b.Found)
 }
 
 func (graphgenCodecTool) Clone(v Tool) Tool {
@@ -933,30 +933,30 @@ type graphgenCodecMessage struct{}
 func (graphgenCodecMessage) Append(b []byte, v *Message) ([]byte, error) {
 	switch x := (*v).(type) {
 	case nil:
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	case *User:
 		if x == nil {
-			return wire.AppendNil(b), nil
+			return graphwire.AppendNil(b), nil
 		}
-		b = wire.AppendTag(b, "User")
+		b = graphwire.AppendTag(b, "User")
 		return graphgenCodecUser{}.Append(b, x)
 	case *Assistant:
 		if x == nil {
-			return wire.AppendNil(b), nil
+			return graphwire.AppendNil(b), nil
 		}
-		b = wire.AppendTag(b, "Assistant")
+		b = graphwire.AppendTag(b, "Assistant")
 		return graphgenCodecAssistant{}.Append(b, x)
 	case *Tool:
 		if x == nil {
-			return wire.AppendNil(b), nil
+			return graphwire.AppendNil(b), nil
 		}
-		b = wire.AppendTag(b, "Tool")
+		b = graphwire.AppendTag(b, "Tool")
 		return graphgenCodecTool{}.Append(b, x)
 	}
-	return b, wire.NotMember("Message")
+	return b, graphwire.NotMember("Message")
 }
 
-func (graphgenCodecMessage) Read(r *wire.Reader, v *Message) {
+func (graphgenCodecMessage) Read(r *graphwire.Reader, v *Message) {
 	if r.Nil() {
 		return
 	}
@@ -1052,14 +1052,14 @@ type graphgenCodecObservation struct{}
 
 func (graphgenCodecObservation) Append(b []byte, v *Observation) ([]byte, error) {
 	b = append(b, "\x83\xa3Doc"...)
-	b = wire.AppendString(b, v.Doc)
+	b = graphwire.AppendString(b, v.Doc)
 	b = append(b, "\xa5Query"...)
-	b = wire.AppendString(b, v.Query)
+	b = graphwire.AppendString(b, v.Query)
 	b = append(b, "\xa4Text"...)
-	return wire.AppendString(b, v.Text), nil
+	return graphwire.AppendString(b, v.Text), nil
 }
 
-func (graphgenCodecObservation) Read(r *wire.Reader, v *Observation) {
+func (graphgenCodecObservation) Read(r *graphwire.Reader, v *Observation) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Doc":
@@ -1091,9 +1091,9 @@ type graphgenCodecSliceOfObservation struct{}
 func (graphgenCodecSliceOfObservation) Append(b []byte, v *[]Observation) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenCodecObservation{}.Append(b, &(*v)[i])
 		if err != nil {
@@ -1103,12 +1103,12 @@ func (graphgenCodecSliceOfObservation) Append(b []byte, v *[]Observation) ([]byt
 	return b, nil
 }
 
-func (graphgenCodecSliceOfObservation) Read(r *wire.Reader, v *[]Observation) {
+func (graphgenCodecSliceOfObservation) Read(r *graphwire.Reader, v *[]Observation) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[Observation](r, n)
+	list := graphwire.MakeSlice[Observation](r, n)
 	for i := range n {
 		list = append(list, Observation{})
 		graphgenCodecObservation{}.Read(r, &list[i])
@@ -1120,5 +1120,5 @@ func (graphgenCodecSliceOfObservation) Read(r *wire.Reader, v *[]Observation) {
 }
 
 func (graphgenCodecSliceOfObservation) Equal(a, b *[]Observation) bool {
-	return wire.SameSlice(*a, *b)
+	return graphwire.SameSlice(*a, *b)
 }

@@ -7,31 +7,31 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
 type StateUpdate struct {
-	City   state.Value[string]
-	Days   state.Value[int]
-	Budget state.Value[int64]
-	Booked state.Keyed[string, Item]
-	Facts  state.Map[string, string]
-	Tags   state.Unique[string]
-	Tries  state.Sum[int]
-	Dear   state.Max[int64]
-	Log    state.List[string]
-	Ready  state.Value[bool]
+	City   graphstate.Value[string]
+	Days   graphstate.Value[int]
+	Budget graphstate.Value[int64]
+	Booked graphstate.Keyed[string, Item]
+	Facts  graphstate.Map[string, string]
+	Tags   graphstate.Unique[string]
+	Tries  graphstate.Sum[int]
+	Dear   graphstate.Max[int64]
+	Log    graphstate.List[string]
+	Ready  graphstate.Value[bool]
 }
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -52,50 +52,50 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 // StateDiff is how two values of State differ: each field says how the field of that name does.
 // The zero StateDiff says that they do not.
 type StateDiff struct {
-	City   state.Change[string]
-	Days   state.Change[int]
-	Budget state.Change[int64]
-	Booked state.KeyedChange[Item]
-	Facts  state.MapChange[string, string]
-	Tags   state.ListChange[string]
-	Tries  state.Change[int]
-	Dear   state.Change[int64]
-	Log    state.ListChange[string]
-	Ready  state.Change[bool]
+	City   graphstate.Change[string]
+	Days   graphstate.Change[int]
+	Budget graphstate.Change[int64]
+	Booked graphstate.KeyedChange[Item]
+	Facts  graphstate.MapChange[string, string]
+	Tags   graphstate.ListChange[string]
+	Tries  graphstate.Change[int]
+	Dear   graphstate.Change[int64]
+	Log    graphstate.ListChange[string]
+	Ready  graphstate.Change[bool]
 }
 
 // StateDiffOf returns what became of before in after, with which it shares memory.
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if before.City != after.City {
-		d.City = state.Changed(before.City, after.City)
+		d.City = graphstate.Changed(before.City, after.City)
 	}
 	if before.Days != after.Days {
-		d.Days = state.Changed(before.Days, after.Days)
+		d.Days = graphstate.Changed(before.Days, after.Days)
 	}
 	if before.Budget != after.Budget {
-		d.Budget = state.Changed(before.Budget, after.Budget)
+		d.Budget = graphstate.Changed(before.Budget, after.Budget)
 	}
-	if !wire.SameSlice(before.Booked, after.Booked) {
+	if !graphwire.SameSlice(before.Booked, after.Booked) {
 		d.Booked = graphgenStateFields.Booked.Diff(before.Booked, after.Booked)
 	}
-	if !wire.SameMap(before.Facts, after.Facts) {
+	if !graphwire.SameMap(before.Facts, after.Facts) {
 		d.Facts = graphgenStateFields.Facts.Diff(before.Facts, after.Facts)
 	}
-	if !wire.SameSlice(before.Tags, after.Tags) {
+	if !graphwire.SameSlice(before.Tags, after.Tags) {
 		d.Tags = graphgenStateFields.Tags.Diff(before.Tags, after.Tags)
 	}
 	if before.Tries != after.Tries {
-		d.Tries = state.Changed(before.Tries, after.Tries)
+		d.Tries = graphstate.Changed(before.Tries, after.Tries)
 	}
 	if before.Dear != after.Dear {
-		d.Dear = state.Changed(before.Dear, after.Dear)
+		d.Dear = graphstate.Changed(before.Dear, after.Dear)
 	}
-	if !wire.SameSlice(before.Log, after.Log) {
+	if !graphwire.SameSlice(before.Log, after.Log) {
 		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
 	}
 	if before.Ready != after.Ready {
-		d.Ready = state.Changed(before.Ready, after.Ready)
+		d.Ready = graphstate.Changed(before.Ready, after.Ready)
 	}
 	return d
 }
@@ -106,35 +106,35 @@ func (d StateDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateDiff) Changes() []state.FieldChange {
+func (d StateDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return state.FormatDiff(graphgenStateChanges(&d))
+	return graphstate.FormatDiff(graphgenStateChanges(&d))
 }
 
-func graphgenStateChanges(d *StateDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "City", Change: &d.City},
-		state.FieldChange{Field: "Days", Change: &d.Days},
-		state.FieldChange{Field: "Budget", Change: &d.Budget},
-		state.FieldChange{Field: "Booked", Change: &d.Booked},
-		state.FieldChange{Field: "Facts", Change: &d.Facts},
-		state.FieldChange{Field: "Tags", Change: &d.Tags},
-		state.FieldChange{Field: "Tries", Change: &d.Tries},
-		state.FieldChange{Field: "Dear", Change: &d.Dear},
-		state.FieldChange{Field: "Log", Change: &d.Log},
-		state.FieldChange{Field: "Ready", Change: &d.Ready},
+func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "City", Change: &d.City},
+		graphstate.FieldChange{Field: "Days", Change: &d.Days},
+		graphstate.FieldChange{Field: "Budget", Change: &d.Budget},
+		graphstate.FieldChange{Field: "Booked", Change: &d.Booked},
+		graphstate.FieldChange{Field: "Facts", Change: &d.Facts},
+		graphstate.FieldChange{Field: "Tags", Change: &d.Tags},
+		graphstate.FieldChange{Field: "Tries", Change: &d.Tries},
+		graphstate.FieldChange{Field: "Dear", Change: &d.Dear},
+		graphstate.FieldChange{Field: "Log", Change: &d.Log},
+		graphstate.FieldChange{Field: "Ready", Change: &d.Ready},
 	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
-var StateSchema = &state.Schema[State, StateUpdate]{
+var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
 	Fingerprint: 0x19ae90911aa63b8b,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenStateFields.City.Field,
 		graphgenStateFields.Days.Field,
 		graphgenStateFields.Budget.Field,
@@ -171,83 +171,83 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	City   state.ValueField[string]
-	Days   state.ValueField[int]
-	Budget state.ValueField[int64]
-	Booked state.KeyedField[string, Item]
-	Facts  state.MapField[string, string]
-	Tags   state.UniqueField[string]
-	Tries  state.SumField[int]
-	Dear   state.MaxField[int64]
-	Log    state.ListField[string]
-	Ready  state.ValueField[bool]
+	City   graphstate.ValueField[string]
+	Days   graphstate.ValueField[int]
+	Budget graphstate.ValueField[int64]
+	Booked graphstate.KeyedField[string, Item]
+	Facts  graphstate.MapField[string, string]
+	Tags   graphstate.UniqueField[string]
+	Tries  graphstate.SumField[int]
+	Dear   graphstate.MaxField[int64]
+	Log    graphstate.ListField[string]
+	Ready  graphstate.ValueField[bool]
 }{
-	City: state.ValueField[string]{
-		Field: state.Field{Name: "City", Wire: "City", Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	City: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "City", Wire: "City", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Days: state.ValueField[int]{
-		Field: state.Field{Name: "Days", Wire: "Days", Reducer: "replace", Type: "int"},
-		Codec: state.Int[int]{},
+	Days: graphstate.ValueField[int]{
+		Field: graphstate.Field{Name: "Days", Wire: "Days", Reducer: "replace", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
-	Budget: state.ValueField[int64]{
-		Field: state.Field{Name: "Budget", Wire: "Budget", Reducer: "replace", Type: "int64"},
-		Codec: state.Int[int64]{},
+	Budget: graphstate.ValueField[int64]{
+		Field: graphstate.Field{Name: "Budget", Wire: "Budget", Reducer: "replace", Type: "int64"},
+		Codec: graphstate.Int[int64]{},
 	},
-	Booked: state.KeyedField[string, Item]{
-		Field: state.Field{Name: "Booked", Wire: "Booked", Reducer: "upsert", Type: "[]Item"},
+	Booked: graphstate.KeyedField[string, Item]{
+		Field: graphstate.Field{Name: "Booked", Wire: "Booked", Reducer: "upsert", Type: "[]Item"},
 		Elem:  graphgenCodecItem{},
-		Keys:  state.Str[string]{},
+		Keys:  graphstate.Str[string]{},
 		Key:   func(v *Item) string { return v.Kind },
 	},
-	Facts: state.MapField[string, string]{
-		Field:   state.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
-		Keys:    state.Str[string]{},
-		Values:  state.Str[string]{},
+	Facts: graphstate.MapField[string, string]{
+		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
+		Keys:    graphstate.Str[string]{},
+		Values:  graphstate.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
-	Tags: state.UniqueField[string]{
-		Field: state.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Tags: graphstate.UniqueField[string]{
+		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
-	Tries: state.SumField[int]{
-		Field: state.Field{Name: "Tries", Wire: "Tries", Reducer: "sum", Type: "int"},
-		Codec: state.Int[int]{},
+	Tries: graphstate.SumField[int]{
+		Field: graphstate.Field{Name: "Tries", Wire: "Tries", Reducer: "sum", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
-	Dear: state.MaxField[int64]{
-		Field: state.Field{Name: "Dear", Wire: "Dear", Reducer: "max", Type: "int64"},
-		Codec: state.Int[int64]{},
+	Dear: graphstate.MaxField[int64]{
+		Field: graphstate.Field{Name: "Dear", Wire: "Dear", Reducer: "max", Type: "int64"},
+		Codec: graphstate.Int[int64]{},
 	},
-	Log: state.ListField[string]{
-		Field: state.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Log: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
-	Ready: state.ValueField[bool]{
-		Field: state.Field{Name: "Ready", Wire: "Ready", Reducer: "replace", Type: "bool"},
-		Codec: state.Bool[bool]{},
+	Ready: graphstate.ValueField[bool]{
+		Field: graphstate.Field{Name: "Ready", Wire: "Ready", Reducer: "replace", Type: "bool"},
+		Codec: graphstate.Bool[bool]{},
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	state.Core
+	graphstate.Core
 	s State
 	f struct {
-		City   state.ValueCell[string]
-		Days   state.ValueCell[int]
-		Budget state.ValueCell[int64]
-		Booked state.KeyedCell[string, Item]
-		Facts  state.MapCell[string, string]
-		Tags   state.UniqueCell[string]
-		Tries  state.SumCell[int]
-		Dear   state.MaxCell[int64]
-		Log    state.ListCell[string]
-		Ready  state.ValueCell[bool]
+		City   graphstate.ValueCell[string]
+		Days   graphstate.ValueCell[int]
+		Budget graphstate.ValueCell[int64]
+		Booked graphstate.KeyedCell[string, Item]
+		Facts  graphstate.MapCell[string, string]
+		Tags   graphstate.UniqueCell[string]
+		Tries  graphstate.SumCell[int]
+		Dear   graphstate.MaxCell[int64]
+		Log    graphstate.ListCell[string]
+		Ready  graphstate.ValueCell[bool]
 	}
 }
 
 // graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
+func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
 	l := new(graphgenState)
 	f := &graphgenStateFields
 	l.Init("State", opts, 10)
@@ -327,37 +327,37 @@ func graphgenStateEqual(a, b State) bool {
 	return a.City == b.City &&
 		a.Days == b.Days &&
 		a.Budget == b.Budget &&
-		wire.SameSlice(a.Booked, b.Booked) &&
-		wire.SameMap(a.Facts, b.Facts) &&
-		wire.SameSlice(a.Tags, b.Tags) &&
+		graphwire.SameSlice(a.Booked, b.Booked) &&
+		graphwire.SameMap(a.Facts, b.Facts) &&
+		graphwire.SameSlice(a.Tags, b.Tags) &&
 		a.Tries == b.Tries &&
 		a.Dear == b.Dear &&
-		wire.SameSlice(a.Log, b.Log) &&
+		graphwire.SameSlice(a.Log, b.Log) &&
 		a.Ready == b.Ready
 }
 
 func graphgenStateChanged(a, b State) []string {
 	d := StateDiffOf(a, b)
-	return state.FieldNames(graphgenStateChanges(&d))
+	return graphstate.FieldNames(graphgenStateChanges(&d))
 }
 
-func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "City", Change: &u.City},
-		state.FieldChange{Field: "Days", Change: &u.Days},
-		state.FieldChange{Field: "Budget", Change: &u.Budget},
-		state.FieldChange{Field: "Booked", Change: &u.Booked},
-		state.FieldChange{Field: "Facts", Change: &u.Facts},
-		state.FieldChange{Field: "Tags", Change: &u.Tags},
-		state.FieldChange{Field: "Tries", Change: &u.Tries},
-		state.FieldChange{Field: "Dear", Change: &u.Dear},
-		state.FieldChange{Field: "Log", Change: &u.Log},
-		state.FieldChange{Field: "Ready", Change: &u.Ready},
+func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "City", Change: &u.City},
+		graphstate.FieldChange{Field: "Days", Change: &u.Days},
+		graphstate.FieldChange{Field: "Budget", Change: &u.Budget},
+		graphstate.FieldChange{Field: "Booked", Change: &u.Booked},
+		graphstate.FieldChange{Field: "Facts", Change: &u.Facts},
+		graphstate.FieldChange{Field: "Tags", Change: &u.Tags},
+		graphstate.FieldChange{Field: "Tries", Change: &u.Tries},
+		graphstate.FieldChange{Field: "Dear", Change: &u.Dear},
+		graphstate.FieldChange{Field: "Log", Change: &u.Log},
+		graphstate.FieldChange{Field: "Ready", Change: &u.Ready},
 	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.City.AppendUpdate(&w, &u.City)
 	f.Days.AppendUpdate(&w, &u.Days)
@@ -374,7 +374,7 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 
 func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	*u = StateUpdate{}
-	r := wire.NewReader("StateUpdate", b)
+	r := graphwire.NewReader("StateUpdate", b)
 	f := &graphgenStateFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -402,19 +402,19 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // TwoUpdate is what a node changes of Two: each field says what becomes of the field of that name.
 // The zero TwoUpdate changes nothing.
 type TwoUpdate struct {
-	Foo state.Value[string]
-	Bar state.List[string]
+	Foo graphstate.Value[string]
+	Bar graphstate.List[string]
 }
 
 // String prints what u changes.
 func (u TwoUpdate) String() string {
-	return state.FormatUpdate("TwoUpdate", graphgenTwoWrites(&u)...)
+	return graphstate.FormatUpdate("TwoUpdate", graphgenTwoWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -427,17 +427,17 @@ func (u TwoUpdate) Equal(v TwoUpdate) bool {
 // TwoDiff is how two values of Two differ: each field says how the field of that name does.
 // The zero TwoDiff says that they do not.
 type TwoDiff struct {
-	Foo state.Change[string]
-	Bar state.ListChange[string]
+	Foo graphstate.Change[string]
+	Bar graphstate.ListChange[string]
 }
 
 // TwoDiffOf returns what became of before in after, with which it shares memory.
 func TwoDiffOf(before, after Two) TwoDiff {
 	var d TwoDiff
 	if before.Foo != after.Foo {
-		d.Foo = state.Changed(before.Foo, after.Foo)
+		d.Foo = graphstate.Changed(before.Foo, after.Foo)
 	}
-	if !wire.SameSlice(before.Bar, after.Bar) {
+	if !graphwire.SameSlice(before.Bar, after.Bar) {
 		d.Bar = graphgenTwoFields.Bar.Diff(before.Bar, after.Bar)
 	}
 	return d
@@ -449,27 +449,27 @@ func (d TwoDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d TwoDiff) Changes() []state.FieldChange {
+func (d TwoDiff) Changes() []graphstate.FieldChange {
 	return graphgenTwoChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d TwoDiff) String() string {
-	return state.FormatDiff(graphgenTwoChanges(&d))
+	return graphstate.FormatDiff(graphgenTwoChanges(&d))
 }
 
-func graphgenTwoChanges(d *TwoDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Foo", Change: &d.Foo},
-		state.FieldChange{Field: "Bar", Change: &d.Bar},
+func graphgenTwoChanges(d *TwoDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Foo", Change: &d.Foo},
+		graphstate.FieldChange{Field: "Bar", Change: &d.Bar},
 	)
 }
 
 // TwoSchema is what a graph needs to know of Two: graph.New(name, TwoSchema).
-var TwoSchema = &state.Schema[Two, TwoUpdate]{
+var TwoSchema = &graphstate.Schema[Two, TwoUpdate]{
 	Name:        "Two",
 	Fingerprint: 0xe026d19bfbbac41e,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenTwoFields.Foo.Field,
 		graphgenTwoFields.Bar.Field,
 	},
@@ -490,31 +490,31 @@ var _ struct {
 
 // graphgenTwoFields says how each field of Two is merged and stored. It is never written to.
 var graphgenTwoFields = struct {
-	Foo state.ValueField[string]
-	Bar state.ListField[string]
+	Foo graphstate.ValueField[string]
+	Bar graphstate.ListField[string]
 }{
-	Foo: state.ValueField[string]{
-		Field: state.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	Foo: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Bar: state.ListField[string]{
-		Field: state.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Bar: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
 }
 
 // graphgenTwo is the Two of one run.
 type graphgenTwo struct {
-	state.Core
+	graphstate.Core
 	s Two
 	f struct {
-		Foo state.ValueCell[string]
-		Bar state.ListCell[string]
+		Foo graphstate.ValueCell[string]
+		Bar graphstate.ListCell[string]
 	}
 }
 
 // graphgenTwoNew binds the fields in order of their wire names.
-func graphgenTwoNew(opts state.Options) state.Live[Two, TwoUpdate] {
+func graphgenTwoNew(opts graphstate.Options) graphstate.Live[Two, TwoUpdate] {
 	l := new(graphgenTwo)
 	f := &graphgenTwoFields
 	l.Init("Two", opts, 2)
@@ -555,23 +555,23 @@ func graphgenTwoClone(s Two) Two {
 
 func graphgenTwoEqual(a, b Two) bool {
 	return a.Foo == b.Foo &&
-		wire.SameSlice(a.Bar, b.Bar)
+		graphwire.SameSlice(a.Bar, b.Bar)
 }
 
 func graphgenTwoChanged(a, b Two) []string {
 	d := TwoDiffOf(a, b)
-	return state.FieldNames(graphgenTwoChanges(&d))
+	return graphstate.FieldNames(graphgenTwoChanges(&d))
 }
 
-func graphgenTwoWrites(u *TwoUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Foo", Change: &u.Foo},
-		state.FieldChange{Field: "Bar", Change: &u.Bar},
+func graphgenTwoWrites(u *TwoUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Foo", Change: &u.Foo},
+		graphstate.FieldChange{Field: "Bar", Change: &u.Bar},
 	)
 }
 
 func graphgenTwoAppendUpdate(b []byte, u *TwoUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenTwoFields
 	f.Foo.AppendUpdate(&w, &u.Foo)
 	f.Bar.AppendUpdate(&w, &u.Bar)
@@ -580,7 +580,7 @@ func graphgenTwoAppendUpdate(b []byte, u *TwoUpdate) ([]byte, error) {
 
 func graphgenTwoDecodeUpdate(b []byte, u *TwoUpdate) error {
 	*u = TwoUpdate{}
-	r := wire.NewReader("TwoUpdate", b)
+	r := graphwire.NewReader("TwoUpdate", b)
 	f := &graphgenTwoFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -592,7 +592,7 @@ func graphgenTwoDecodeUpdate(b []byte, u *TwoUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // graphgenCodecItem is the codec of Item.
@@ -600,14 +600,14 @@ type graphgenCodecItem struct{}
 
 func (graphgenCodecItem) Append(b []byte, v *Item) ([]byte, error) {
 	b = append(b, "\x83\xa4Kind"...)
-	b = wire.AppendString(b, v.Kind)
+	b = graphwire.AppendString(b, v.Kind)
 	b = append(b, "\xa4Name"...)
-	b = wire.AppendString(b, v.Name)
+	b = graphwire.AppendString(b, v.Name)
 	b = append(b, "\xa5Euros"...)
-	return wire.AppendInt(b, v.Euros), nil
+	return graphwire.AppendInt(b, v.Euros), nil
 }
 
-func (graphgenCodecItem) Read(r *wire.Reader, v *Item) {
+func (graphgenCodecItem) Read(r *graphwire.Reader, v *Item) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Kind":

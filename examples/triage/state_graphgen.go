@@ -8,46 +8,46 @@ import (
 	"slices"
 	"time"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
 type StateUpdate struct {
-	Raw        state.Value[[]byte]
-	Ticket     state.Value[Ticket]
-	Lang       state.Value[string]
-	Category   state.Value[Category]
-	Labels     state.Unique[Category]
-	Amounts    state.Value[[]Money]
-	Urgent     state.Or[bool]
-	Priority   state.Max[int]
-	ReplyHours state.Min[int]
-	Desk       state.Value[string]
-	Customer   state.Value[Customer]
-	Order      state.Value[Order]
-	Policy     state.Value[Policy]
-	Facts      state.Map[string, string]
-	Refundable state.And[bool]
-	Handover   state.Value[string]
-	Refund     state.Value[Money]
-	Decision   state.Value[Decision]
-	Brief      state.Value[*Brief]
-	Reply      state.Reduce[ReplyEdit]
-	Tries      state.Sum[int]
-	Problems   state.Value[[]Problem]
-	Checks     state.Keyed[string, Check]
-	Outcome    state.Value[Outcome]
-	Log        state.List[string]
+	Raw        graphstate.Value[[]byte]
+	Ticket     graphstate.Value[Ticket]
+	Lang       graphstate.Value[string]
+	Category   graphstate.Value[Category]
+	Labels     graphstate.Unique[Category]
+	Amounts    graphstate.Value[[]Money]
+	Urgent     graphstate.Or[bool]
+	Priority   graphstate.Max[int]
+	ReplyHours graphstate.Min[int]
+	Desk       graphstate.Value[string]
+	Customer   graphstate.Value[Customer]
+	Order      graphstate.Value[Order]
+	Policy     graphstate.Value[Policy]
+	Facts      graphstate.Map[string, string]
+	Refundable graphstate.And[bool]
+	Handover   graphstate.Value[string]
+	Refund     graphstate.Value[Money]
+	Decision   graphstate.Value[Decision]
+	Brief      graphstate.Value[*Brief]
+	Reply      graphstate.Reduce[ReplyEdit]
+	Tries      graphstate.Sum[int]
+	Problems   graphstate.Value[[]Problem]
+	Checks     graphstate.Keyed[string, Check]
+	Outcome    graphstate.Value[Outcome]
+	Log        graphstate.List[string]
 }
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -84,105 +84,105 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 // The zero StateDiff says that they do not.
 // Untracked fields are not compared.
 type StateDiff struct {
-	Raw        state.Change[[]byte]
-	Ticket     state.Change[Ticket]
-	Lang       state.Change[string]
-	Category   state.Change[Category]
-	Labels     state.ListChange[Category]
-	Amounts    state.Change[[]Money]
-	Urgent     state.Change[bool]
-	Priority   state.Change[int]
-	ReplyHours state.Change[int]
-	Desk       state.Change[string]
-	Customer   state.Change[Customer]
-	Order      state.Change[Order]
-	Policy     state.Change[Policy]
-	Facts      state.MapChange[string, string]
-	Refundable state.Change[bool]
-	Handover   state.Change[string]
-	Refund     state.Change[Money]
-	Decision   state.Change[Decision]
-	Reply      state.Change[*Reply]
-	Tries      state.Change[int]
-	Problems   state.Change[[]Problem]
-	Checks     state.KeyedChange[Check]
-	Outcome    state.Change[Outcome]
-	Log        state.ListChange[string]
+	Raw        graphstate.Change[[]byte]
+	Ticket     graphstate.Change[Ticket]
+	Lang       graphstate.Change[string]
+	Category   graphstate.Change[Category]
+	Labels     graphstate.ListChange[Category]
+	Amounts    graphstate.Change[[]Money]
+	Urgent     graphstate.Change[bool]
+	Priority   graphstate.Change[int]
+	ReplyHours graphstate.Change[int]
+	Desk       graphstate.Change[string]
+	Customer   graphstate.Change[Customer]
+	Order      graphstate.Change[Order]
+	Policy     graphstate.Change[Policy]
+	Facts      graphstate.MapChange[string, string]
+	Refundable graphstate.Change[bool]
+	Handover   graphstate.Change[string]
+	Refund     graphstate.Change[Money]
+	Decision   graphstate.Change[Decision]
+	Reply      graphstate.Change[*Reply]
+	Tries      graphstate.Change[int]
+	Problems   graphstate.Change[[]Problem]
+	Checks     graphstate.KeyedChange[Check]
+	Outcome    graphstate.Change[Outcome]
+	Log        graphstate.ListChange[string]
 }
 
 // StateDiffOf returns what became of before in after, with which it shares memory.
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
-	if !wire.SameSlice(before.Raw, after.Raw) {
-		d.Raw = state.Changed(before.Raw, after.Raw)
+	if !graphwire.SameSlice(before.Raw, after.Raw) {
+		d.Raw = graphstate.Changed(before.Raw, after.Raw)
 	}
 	if !(graphgenCodecTicket{}).Equal(&before.Ticket, &after.Ticket) {
-		d.Ticket = state.Changed(before.Ticket, after.Ticket)
+		d.Ticket = graphstate.Changed(before.Ticket, after.Ticket)
 	}
 	if before.Lang != after.Lang {
-		d.Lang = state.Changed(before.Lang, after.Lang)
+		d.Lang = graphstate.Changed(before.Lang, after.Lang)
 	}
 	if before.Category != after.Category {
-		d.Category = state.Changed(before.Category, after.Category)
+		d.Category = graphstate.Changed(before.Category, after.Category)
 	}
-	if !wire.SameSlice(before.Labels, after.Labels) {
+	if !graphwire.SameSlice(before.Labels, after.Labels) {
 		d.Labels = graphgenStateFields.Labels.Diff(before.Labels, after.Labels)
 	}
-	if !wire.SameSlice(before.Amounts, after.Amounts) {
-		d.Amounts = state.Changed(before.Amounts, after.Amounts)
+	if !graphwire.SameSlice(before.Amounts, after.Amounts) {
+		d.Amounts = graphstate.Changed(before.Amounts, after.Amounts)
 	}
 	if before.Urgent != after.Urgent {
-		d.Urgent = state.Changed(before.Urgent, after.Urgent)
+		d.Urgent = graphstate.Changed(before.Urgent, after.Urgent)
 	}
 	if before.Priority != after.Priority {
-		d.Priority = state.Changed(before.Priority, after.Priority)
+		d.Priority = graphstate.Changed(before.Priority, after.Priority)
 	}
 	if before.ReplyHours != after.ReplyHours {
-		d.ReplyHours = state.Changed(before.ReplyHours, after.ReplyHours)
+		d.ReplyHours = graphstate.Changed(before.ReplyHours, after.ReplyHours)
 	}
 	if before.Desk != after.Desk {
-		d.Desk = state.Changed(before.Desk, after.Desk)
+		d.Desk = graphstate.Changed(before.Desk, after.Desk)
 	}
 	if before.Customer != after.Customer {
-		d.Customer = state.Changed(before.Customer, after.Customer)
+		d.Customer = graphstate.Changed(before.Customer, after.Customer)
 	}
 	if !(graphgenCodecOrder{}).Equal(&before.Order, &after.Order) {
-		d.Order = state.Changed(before.Order, after.Order)
+		d.Order = graphstate.Changed(before.Order, after.Order)
 	}
 	if before.Policy != after.Policy {
-		d.Policy = state.Changed(before.Policy, after.Policy)
+		d.Policy = graphstate.Changed(before.Policy, after.Policy)
 	}
-	if !wire.SameMap(before.Facts, after.Facts) {
+	if !graphwire.SameMap(before.Facts, after.Facts) {
 		d.Facts = graphgenStateFields.Facts.Diff(before.Facts, after.Facts)
 	}
 	if before.Refundable != after.Refundable {
-		d.Refundable = state.Changed(before.Refundable, after.Refundable)
+		d.Refundable = graphstate.Changed(before.Refundable, after.Refundable)
 	}
 	if before.Handover != after.Handover {
-		d.Handover = state.Changed(before.Handover, after.Handover)
+		d.Handover = graphstate.Changed(before.Handover, after.Handover)
 	}
 	if before.Refund != after.Refund {
-		d.Refund = state.Changed(before.Refund, after.Refund)
+		d.Refund = graphstate.Changed(before.Refund, after.Refund)
 	}
 	if before.Decision != after.Decision {
-		d.Decision = state.Changed(before.Decision, after.Decision)
+		d.Decision = graphstate.Changed(before.Decision, after.Decision)
 	}
 	if !(graphgenCodecPointerToReply{}).Equal(&before.Reply, &after.Reply) {
-		d.Reply = state.Changed(before.Reply, after.Reply)
+		d.Reply = graphstate.Changed(before.Reply, after.Reply)
 	}
 	if before.Tries != after.Tries {
-		d.Tries = state.Changed(before.Tries, after.Tries)
+		d.Tries = graphstate.Changed(before.Tries, after.Tries)
 	}
-	if !wire.SameSlice(before.Problems, after.Problems) {
-		d.Problems = state.Changed(before.Problems, after.Problems)
+	if !graphwire.SameSlice(before.Problems, after.Problems) {
+		d.Problems = graphstate.Changed(before.Problems, after.Problems)
 	}
-	if !wire.SameSlice(before.Checks, after.Checks) {
+	if !graphwire.SameSlice(before.Checks, after.Checks) {
 		d.Checks = graphgenStateFields.Checks.Diff(before.Checks, after.Checks)
 	}
 	if before.Outcome != after.Outcome {
-		d.Outcome = state.Changed(before.Outcome, after.Outcome)
+		d.Outcome = graphstate.Changed(before.Outcome, after.Outcome)
 	}
-	if !wire.SameSlice(before.Log, after.Log) {
+	if !graphwire.SameSlice(before.Log, after.Log) {
 		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
 	}
 	return d
@@ -194,49 +194,49 @@ func (d StateDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateDiff) Changes() []state.FieldChange {
+func (d StateDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return state.FormatDiff(graphgenStateChanges(&d))
+	return graphstate.FormatDiff(graphgenStateChanges(&d))
 }
 
-func graphgenStateChanges(d *StateDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Raw", Change: &d.Raw},
-		state.FieldChange{Field: "Ticket", Change: &d.Ticket},
-		state.FieldChange{Field: "Lang", Change: &d.Lang},
-		state.FieldChange{Field: "Category", Change: &d.Category},
-		state.FieldChange{Field: "Labels", Change: &d.Labels},
-		state.FieldChange{Field: "Amounts", Change: &d.Amounts},
-		state.FieldChange{Field: "Urgent", Change: &d.Urgent},
-		state.FieldChange{Field: "Priority", Change: &d.Priority},
-		state.FieldChange{Field: "ReplyHours", Change: &d.ReplyHours},
-		state.FieldChange{Field: "Desk", Change: &d.Desk},
-		state.FieldChange{Field: "Customer", Change: &d.Customer},
-		state.FieldChange{Field: "Order", Change: &d.Order},
-		state.FieldChange{Field: "Policy", Change: &d.Policy},
-		state.FieldChange{Field: "Facts", Change: &d.Facts},
-		state.FieldChange{Field: "Refundable", Change: &d.Refundable},
-		state.FieldChange{Field: "Handover", Change: &d.Handover},
-		state.FieldChange{Field: "Refund", Change: &d.Refund},
-		state.FieldChange{Field: "Decision", Change: &d.Decision},
-		state.FieldChange{Field: "Reply", Change: &d.Reply},
-		state.FieldChange{Field: "Tries", Change: &d.Tries},
-		state.FieldChange{Field: "Problems", Change: &d.Problems},
-		state.FieldChange{Field: "Checks", Change: &d.Checks},
-		state.FieldChange{Field: "Outcome", Change: &d.Outcome},
-		state.FieldChange{Field: "Log", Change: &d.Log},
+func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Raw", Change: &d.Raw},
+		graphstate.FieldChange{Field: "Ticket", Change: &d.Ticket},
+		graphstate.FieldChange{Field: "Lang", Change: &d.Lang},
+		graphstate.FieldChange{Field: "Category", Change: &d.Category},
+		graphstate.FieldChange{Field: "Labels", Change: &d.Labels},
+		graphstate.FieldChange{Field: "Amounts", Change: &d.Amounts},
+		graphstate.FieldChange{Field: "Urgent", Change: &d.Urgent},
+		graphstate.FieldChange{Field: "Priority", Change: &d.Priority},
+		graphstate.FieldChange{Field: "ReplyHours", Change: &d.ReplyHours},
+		graphstate.FieldChange{Field: "Desk", Change: &d.Desk},
+		graphstate.FieldChange{Field: "Customer", Change: &d.Customer},
+		graphstate.FieldChange{Field: "Order", Change: &d.Order},
+		graphstate.FieldChange{Field: "Policy", Change: &d.Policy},
+		graphstate.FieldChange{Field: "Facts", Change: &d.Facts},
+		graphstate.FieldChange{Field: "Refundable", Change: &d.Refundable},
+		graphstate.FieldChange{Field: "Handover", Change: &d.Handover},
+		graphstate.FieldChange{Field: "Refund", Change: &d.Refund},
+		graphstate.FieldChange{Field: "Decision", Change: &d.Decision},
+		graphstate.FieldChange{Field: "Reply", Change: &d.Reply},
+		graphstate.FieldChange{Field: "Tries", Change: &d.Tries},
+		graphstate.FieldChange{Field: "Problems", Change: &d.Problems},
+		graphstate.FieldChange{Field: "Checks", Change: &d.Checks},
+		graphstate.FieldChange{Field: "Outcome", Change: &d.Outcome},
+		graphstate.FieldChange{Field: "Log", Change: &d.Log},
 	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
-var StateSchema = &state.Schema[State, StateUpdate]{
+var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
 	Fingerprint: 0x013b5ff006c3a750,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenStateFields.Raw.Field,
 		graphgenStateFields.Ticket.Field,
 		graphgenStateFields.Lang.Field,
@@ -303,175 +303,175 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Raw        state.ValueField[[]byte]
-	Ticket     state.ValueField[Ticket]
-	Lang       state.ValueField[string]
-	Category   state.ValueField[Category]
-	Labels     state.UniqueField[Category]
-	Amounts    state.ValueField[[]Money]
-	Urgent     state.OrField[bool]
-	Priority   state.MaxField[int]
-	ReplyHours state.MinField[int]
-	Desk       state.ValueField[string]
-	Customer   state.ValueField[Customer]
-	Order      state.ValueField[Order]
-	Policy     state.ValueField[Policy]
-	Facts      state.MapField[string, string]
-	Refundable state.AndField[bool]
-	Handover   state.ValueField[string]
-	Refund     state.ValueField[Money]
-	Decision   state.ValueField[Decision]
-	Brief      state.ValueField[*Brief]
-	Reply      state.ReduceField[*Reply, ReplyEdit]
-	Tries      state.SumField[int]
-	Problems   state.ValueField[[]Problem]
-	Checks     state.KeyedField[string, Check]
-	Outcome    state.ValueField[Outcome]
-	Log        state.ListField[string]
+	Raw        graphstate.ValueField[[]byte]
+	Ticket     graphstate.ValueField[Ticket]
+	Lang       graphstate.ValueField[string]
+	Category   graphstate.ValueField[Category]
+	Labels     graphstate.UniqueField[Category]
+	Amounts    graphstate.ValueField[[]Money]
+	Urgent     graphstate.OrField[bool]
+	Priority   graphstate.MaxField[int]
+	ReplyHours graphstate.MinField[int]
+	Desk       graphstate.ValueField[string]
+	Customer   graphstate.ValueField[Customer]
+	Order      graphstate.ValueField[Order]
+	Policy     graphstate.ValueField[Policy]
+	Facts      graphstate.MapField[string, string]
+	Refundable graphstate.AndField[bool]
+	Handover   graphstate.ValueField[string]
+	Refund     graphstate.ValueField[Money]
+	Decision   graphstate.ValueField[Decision]
+	Brief      graphstate.ValueField[*Brief]
+	Reply      graphstate.ReduceField[*Reply, ReplyEdit]
+	Tries      graphstate.SumField[int]
+	Problems   graphstate.ValueField[[]Problem]
+	Checks     graphstate.KeyedField[string, Check]
+	Outcome    graphstate.ValueField[Outcome]
+	Log        graphstate.ListField[string]
 }{
-	Raw: state.ValueField[[]byte]{
-		Field: state.Field{Name: "Raw", Wire: "Raw", Reducer: "replace", Type: "[]byte"},
-		Codec: state.Bytes[[]byte]{},
+	Raw: graphstate.ValueField[[]byte]{
+		Field: graphstate.Field{Name: "Raw", Wire: "Raw", Reducer: "replace", Type: "[]byte"},
+		Codec: graphstate.Bytes[[]byte]{},
 		Copy:  slices.Clone[[]byte],
 	},
-	Ticket: state.ValueField[Ticket]{
-		Field: state.Field{Name: "Ticket", Wire: "Ticket", Reducer: "replace", Type: "Ticket"},
+	Ticket: graphstate.ValueField[Ticket]{
+		Field: graphstate.Field{Name: "Ticket", Wire: "Ticket", Reducer: "replace", Type: "Ticket"},
 		Codec: graphgenCodecTicket{},
 	},
-	Lang: state.ValueField[string]{
-		Field: state.Field{Name: "Lang", Wire: "Lang", Reducer: "first", Type: "string"},
-		Codec: state.Str[string]{},
+	Lang: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Lang", Wire: "Lang", Reducer: "first", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Category: state.ValueField[Category]{
-		Field: state.Field{Name: "Category", Wire: "Category", Reducer: "replace", Type: "Category"},
-		Codec: state.Str[Category]{},
+	Category: graphstate.ValueField[Category]{
+		Field: graphstate.Field{Name: "Category", Wire: "Category", Reducer: "replace", Type: "Category"},
+		Codec: graphstate.Str[Category]{},
 	},
-	Labels: state.UniqueField[Category]{
-		Field: state.Field{Name: "Labels", Wire: "Labels", Reducer: "union", Type: "[]Category"},
-		Elem:  state.Str[Category]{},
+	Labels: graphstate.UniqueField[Category]{
+		Field: graphstate.Field{Name: "Labels", Wire: "Labels", Reducer: "union", Type: "[]Category"},
+		Elem:  graphstate.Str[Category]{},
 	},
-	Amounts: state.ValueField[[]Money]{
-		Field: state.Field{Name: "Amounts", Wire: "Amounts", Reducer: "replace", Type: "[]Money"},
+	Amounts: graphstate.ValueField[[]Money]{
+		Field: graphstate.Field{Name: "Amounts", Wire: "Amounts", Reducer: "replace", Type: "[]Money"},
 		Codec: graphgenCodecSliceOfMoney{},
 		Copy:  slices.Clone[[]Money],
 	},
-	Urgent: state.OrField[bool]{
-		Field: state.Field{Name: "Urgent", Wire: "Urgent", Reducer: "or", Type: "bool"},
+	Urgent: graphstate.OrField[bool]{
+		Field: graphstate.Field{Name: "Urgent", Wire: "Urgent", Reducer: "or", Type: "bool"},
 	},
-	Priority: state.MaxField[int]{
-		Field: state.Field{Name: "Priority", Wire: "Priority", Reducer: "max", Type: "int"},
-		Codec: state.Int[int]{},
+	Priority: graphstate.MaxField[int]{
+		Field: graphstate.Field{Name: "Priority", Wire: "Priority", Reducer: "max", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
-	ReplyHours: state.MinField[int]{
-		Field: state.Field{Name: "ReplyHours", Wire: "ReplyHours", Reducer: "min", Type: "int"},
-		Codec: state.Int[int]{},
+	ReplyHours: graphstate.MinField[int]{
+		Field: graphstate.Field{Name: "ReplyHours", Wire: "ReplyHours", Reducer: "min", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
-	Desk: state.ValueField[string]{
-		Field: state.Field{Name: "Desk", Wire: "Desk", Reducer: "last", Type: "string"},
-		Codec: state.Str[string]{},
+	Desk: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Desk", Wire: "Desk", Reducer: "last", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Customer: state.ValueField[Customer]{
-		Field: state.Field{Name: "Customer", Wire: "Customer", Reducer: "replace", Type: "Customer"},
+	Customer: graphstate.ValueField[Customer]{
+		Field: graphstate.Field{Name: "Customer", Wire: "Customer", Reducer: "replace", Type: "Customer"},
 		Codec: graphgenCodecCustomer{},
 	},
-	Order: state.ValueField[Order]{
-		Field: state.Field{Name: "Order", Wire: "Order", Reducer: "replace", Type: "Order"},
+	Order: graphstate.ValueField[Order]{
+		Field: graphstate.Field{Name: "Order", Wire: "Order", Reducer: "replace", Type: "Order"},
 		Codec: graphgenCodecOrder{},
 	},
-	Policy: state.ValueField[Policy]{
-		Field: state.Field{Name: "Policy", Wire: "Policy", Reducer: "replace", Type: "Policy"},
+	Policy: graphstate.ValueField[Policy]{
+		Field: graphstate.Field{Name: "Policy", Wire: "Policy", Reducer: "replace", Type: "Policy"},
 		Codec: graphgenCodecPolicy{},
 	},
-	Facts: state.MapField[string, string]{
-		Field:   state.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
-		Keys:    state.Str[string]{},
-		Values:  state.Str[string]{},
+	Facts: graphstate.MapField[string, string]{
+		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
+		Keys:    graphstate.Str[string]{},
+		Values:  graphstate.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
-	Refundable: state.AndField[bool]{
-		Field: state.Field{Name: "Refundable", Wire: "Refundable", Reducer: "and", Type: "bool"},
+	Refundable: graphstate.AndField[bool]{
+		Field: graphstate.Field{Name: "Refundable", Wire: "Refundable", Reducer: "and", Type: "bool"},
 	},
-	Handover: state.ValueField[string]{
-		Field: state.Field{Name: "Handover", Wire: "Handover", Reducer: "first", Type: "string"},
-		Codec: state.Str[string]{},
+	Handover: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Handover", Wire: "Handover", Reducer: "first", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Refund: state.ValueField[Money]{
-		Field: state.Field{Name: "Refund", Wire: "Refund", Reducer: "replace", Type: "Money"},
+	Refund: graphstate.ValueField[Money]{
+		Field: graphstate.Field{Name: "Refund", Wire: "Refund", Reducer: "replace", Type: "Money"},
 		Codec: graphgenCodecMoney{},
 	},
-	Decision: state.ValueField[Decision]{
-		Field: state.Field{Name: "Decision", Wire: "Decision", Reducer: "replace", Type: "Decision"},
-		Codec: state.Str[Decision]{},
+	Decision: graphstate.ValueField[Decision]{
+		Field: graphstate.Field{Name: "Decision", Wire: "Decision", Reducer: "replace", Type: "Decision"},
+		Codec: graphstate.Str[Decision]{},
 	},
-	Brief: state.ValueField[*Brief]{
-		Field: state.Field{Name: "Brief", Wire: "Brief", Reducer: "untracked", Type: "*Brief"},
+	Brief: graphstate.ValueField[*Brief]{
+		Field: graphstate.Field{Name: "Brief", Wire: "Brief", Reducer: "untracked", Type: "*Brief"},
 	},
-	Reply: state.ReduceField[*Reply, ReplyEdit]{
-		Field:  state.Field{Name: "Reply", Wire: "Reply", Reducer: "reduce=editReply", Type: "*Reply"},
+	Reply: graphstate.ReduceField[*Reply, ReplyEdit]{
+		Field:  graphstate.Field{Name: "Reply", Wire: "Reply", Reducer: "reduce=editReply", Type: "*Reply"},
 		Codec:  graphgenCodecPointerToReply{},
 		Input:  graphgenCodecReplyEdit{},
 		Reduce: editReply,
 	},
-	Tries: state.SumField[int]{
-		Field: state.Field{Name: "Tries", Wire: "Tries", Reducer: "sum", Type: "int"},
-		Codec: state.Int[int]{},
+	Tries: graphstate.SumField[int]{
+		Field: graphstate.Field{Name: "Tries", Wire: "Tries", Reducer: "sum", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
-	Problems: state.ValueField[[]Problem]{
-		Field: state.Field{Name: "Problems", Wire: "Problems", Reducer: "ephemeral", Type: "[]Problem"},
+	Problems: graphstate.ValueField[[]Problem]{
+		Field: graphstate.Field{Name: "Problems", Wire: "Problems", Reducer: "ephemeral", Type: "[]Problem"},
 		Codec: graphgenCodecSliceOfProblem{},
 		Copy:  slices.Clone[[]Problem],
 	},
-	Checks: state.KeyedField[string, Check]{
-		Field: state.Field{Name: "Checks", Wire: "Checks", Reducer: "upsert", Type: "[]Check"},
+	Checks: graphstate.KeyedField[string, Check]{
+		Field: graphstate.Field{Name: "Checks", Wire: "Checks", Reducer: "upsert", Type: "[]Check"},
 		Elem:  graphgenCodecCheck{},
-		Keys:  state.Str[string]{},
+		Keys:  graphstate.Str[string]{},
 		Key:   func(v *Check) string { return v.Kind },
 	},
-	Outcome: state.ValueField[Outcome]{
-		Field: state.Field{Name: "Outcome", Wire: "Outcome", Reducer: "replace", Type: "Outcome"},
-		Codec: state.Str[Outcome]{},
+	Outcome: graphstate.ValueField[Outcome]{
+		Field: graphstate.Field{Name: "Outcome", Wire: "Outcome", Reducer: "replace", Type: "Outcome"},
+		Codec: graphstate.Str[Outcome]{},
 	},
-	Log: state.ListField[string]{
-		Field: state.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Log: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	state.Core
+	graphstate.Core
 	s State
 	f struct {
-		Raw        state.ValueCell[[]byte]
-		Ticket     state.ValueCell[Ticket]
-		Lang       state.ValueCell[string]
-		Category   state.ValueCell[Category]
-		Labels     state.UniqueCell[Category]
-		Amounts    state.ValueCell[[]Money]
-		Urgent     state.OrCell[bool]
-		Priority   state.MaxCell[int]
-		ReplyHours state.MinCell[int]
-		Desk       state.ValueCell[string]
-		Customer   state.ValueCell[Customer]
-		Order      state.ValueCell[Order]
-		Policy     state.ValueCell[Policy]
-		Facts      state.MapCell[string, string]
-		Refundable state.AndCell[bool]
-		Handover   state.ValueCell[string]
-		Refund     state.ValueCell[Money]
-		Decision   state.ValueCell[Decision]
-		Brief      state.ValueCell[*Brief]
-		Reply      state.ReduceCell[*Reply, ReplyEdit]
-		Tries      state.SumCell[int]
-		Problems   state.ValueCell[[]Problem]
-		Checks     state.KeyedCell[string, Check]
-		Outcome    state.ValueCell[Outcome]
-		Log        state.ListCell[string]
+		Raw        graphstate.ValueCell[[]byte]
+		Ticket     graphstate.ValueCell[Ticket]
+		Lang       graphstate.ValueCell[string]
+		Category   graphstate.ValueCell[Category]
+		Labels     graphstate.UniqueCell[Category]
+		Amounts    graphstate.ValueCell[[]Money]
+		Urgent     graphstate.OrCell[bool]
+		Priority   graphstate.MaxCell[int]
+		ReplyHours graphstate.MinCell[int]
+		Desk       graphstate.ValueCell[string]
+		Customer   graphstate.ValueCell[Customer]
+		Order      graphstate.ValueCell[Order]
+		Policy     graphstate.ValueCell[Policy]
+		Facts      graphstate.MapCell[string, string]
+		Refundable graphstate.AndCell[bool]
+		Handover   graphstate.ValueCell[string]
+		Refund     graphstate.ValueCell[Money]
+		Decision   graphstate.ValueCell[Decision]
+		Brief      graphstate.ValueCell[*Brief]
+		Reply      graphstate.ReduceCell[*Reply, ReplyEdit]
+		Tries      graphstate.SumCell[int]
+		Problems   graphstate.ValueCell[[]Problem]
+		Checks     graphstate.KeyedCell[string, Check]
+		Outcome    graphstate.ValueCell[Outcome]
+		Log        graphstate.ListCell[string]
 	}
 }
 
 // graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
+func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
 	l := new(graphgenState)
 	f := &graphgenStateFields
 	l.Init("State", opts, 25)
@@ -616,12 +616,12 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return wire.SameSlice(a.Raw, b.Raw) &&
+	return graphwire.SameSlice(a.Raw, b.Raw) &&
 		graphgenCodecTicket{}.Equal(&a.Ticket, &b.Ticket) &&
 		a.Lang == b.Lang &&
 		a.Category == b.Category &&
-		wire.SameSlice(a.Labels, b.Labels) &&
-		wire.SameSlice(a.Amounts, b.Amounts) &&
+		graphwire.SameSlice(a.Labels, b.Labels) &&
+		graphwire.SameSlice(a.Amounts, b.Amounts) &&
 		a.Urgent == b.Urgent &&
 		a.Priority == b.Priority &&
 		a.ReplyHours == b.ReplyHours &&
@@ -629,56 +629,56 @@ func graphgenStateEqual(a, b State) bool {
 		a.Customer == b.Customer &&
 		graphgenCodecOrder{}.Equal(&a.Order, &b.Order) &&
 		a.Policy == b.Policy &&
-		wire.SameMap(a.Facts, b.Facts) &&
+		graphwire.SameMap(a.Facts, b.Facts) &&
 		a.Refundable == b.Refundable &&
 		a.Handover == b.Handover &&
 		a.Refund == b.Refund &&
 		a.Decision == b.Decision &&
 		graphgenCodecPointerToReply{}.Equal(&a.Reply, &b.Reply) &&
 		a.Tries == b.Tries &&
-		wire.SameSlice(a.Problems, b.Problems) &&
-		wire.SameSlice(a.Checks, b.Checks) &&
+		graphwire.SameSlice(a.Problems, b.Problems) &&
+		graphwire.SameSlice(a.Checks, b.Checks) &&
 		a.Outcome == b.Outcome &&
-		wire.SameSlice(a.Log, b.Log)
+		graphwire.SameSlice(a.Log, b.Log)
 }
 
 func graphgenStateChanged(a, b State) []string {
 	d := StateDiffOf(a, b)
-	return state.FieldNames(graphgenStateChanges(&d))
+	return graphstate.FieldNames(graphgenStateChanges(&d))
 }
 
-func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Raw", Change: &u.Raw},
-		state.FieldChange{Field: "Ticket", Change: &u.Ticket},
-		state.FieldChange{Field: "Lang", Change: &u.Lang},
-		state.FieldChange{Field: "Category", Change: &u.Category},
-		state.FieldChange{Field: "Labels", Change: &u.Labels},
-		state.FieldChange{Field: "Amounts", Change: &u.Amounts},
-		state.FieldChange{Field: "Urgent", Change: &u.Urgent},
-		state.FieldChange{Field: "Priority", Change: &u.Priority},
-		state.FieldChange{Field: "ReplyHours", Change: &u.ReplyHours},
-		state.FieldChange{Field: "Desk", Change: &u.Desk},
-		state.FieldChange{Field: "Customer", Change: &u.Customer},
-		state.FieldChange{Field: "Order", Change: &u.Order},
-		state.FieldChange{Field: "Policy", Change: &u.Policy},
-		state.FieldChange{Field: "Facts", Change: &u.Facts},
-		state.FieldChange{Field: "Refundable", Change: &u.Refundable},
-		state.FieldChange{Field: "Handover", Change: &u.Handover},
-		state.FieldChange{Field: "Refund", Change: &u.Refund},
-		state.FieldChange{Field: "Decision", Change: &u.Decision},
-		state.FieldChange{Field: "Brief", Change: &u.Brief},
-		state.FieldChange{Field: "Reply", Change: &u.Reply},
-		state.FieldChange{Field: "Tries", Change: &u.Tries},
-		state.FieldChange{Field: "Problems", Change: &u.Problems},
-		state.FieldChange{Field: "Checks", Change: &u.Checks},
-		state.FieldChange{Field: "Outcome", Change: &u.Outcome},
-		state.FieldChange{Field: "Log", Change: &u.Log},
+func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Raw", Change: &u.Raw},
+		graphstate.FieldChange{Field: "Ticket", Change: &u.Ticket},
+		graphstate.FieldChange{Field: "Lang", Change: &u.Lang},
+		graphstate.FieldChange{Field: "Category", Change: &u.Category},
+		graphstate.FieldChange{Field: "Labels", Change: &u.Labels},
+		graphstate.FieldChange{Field: "Amounts", Change: &u.Amounts},
+		graphstate.FieldChange{Field: "Urgent", Change: &u.Urgent},
+		graphstate.FieldChange{Field: "Priority", Change: &u.Priority},
+		graphstate.FieldChange{Field: "ReplyHours", Change: &u.ReplyHours},
+		graphstate.FieldChange{Field: "Desk", Change: &u.Desk},
+		graphstate.FieldChange{Field: "Customer", Change: &u.Customer},
+		graphstate.FieldChange{Field: "Order", Change: &u.Order},
+		graphstate.FieldChange{Field: "Policy", Change: &u.Policy},
+		graphstate.FieldChange{Field: "Facts", Change: &u.Facts},
+		graphstate.FieldChange{Field: "Refundable", Change: &u.Refundable},
+		graphstate.FieldChange{Field: "Handover", Change: &u.Handover},
+		graphstate.FieldChange{Field: "Refund", Change: &u.Refund},
+		graphstate.FieldChange{Field: "Decision", Change: &u.Decision},
+		graphstate.FieldChange{Field: "Brief", Change: &u.Brief},
+		graphstate.FieldChange{Field: "Reply", Change: &u.Reply},
+		graphstate.FieldChange{Field: "Tries", Change: &u.Tries},
+		graphstate.FieldChange{Field: "Problems", Change: &u.Problems},
+		graphstate.FieldChange{Field: "Checks", Change: &u.Checks},
+		graphstate.FieldChange{Field: "Outcome", Change: &u.Outcome},
+		graphstate.FieldChange{Field: "Log", Change: &u.Log},
 	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Raw.AppendUpdate(&w, &u.Raw)
 	f.Ticket.AppendUpdate(&w, &u.Ticket)
@@ -709,7 +709,7 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 
 func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	*u = StateUpdate{}
-	r := wire.NewReader("StateUpdate", b)
+	r := graphwire.NewReader("StateUpdate", b)
 	f := &graphgenStateFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -765,7 +765,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // graphgenCodecAttachment is the codec of Attachment.
@@ -773,12 +773,12 @@ type graphgenCodecAttachment struct{}
 
 func (graphgenCodecAttachment) Append(b []byte, v *Attachment) ([]byte, error) {
 	b = append(b, "\x82\xa4Name"...)
-	b = wire.AppendString(b, v.Name)
+	b = graphwire.AppendString(b, v.Name)
 	b = append(b, "\xa5Bytes"...)
-	return wire.AppendInt(b, v.Bytes), nil
+	return graphwire.AppendInt(b, v.Bytes), nil
 }
 
-func (graphgenCodecAttachment) Read(r *wire.Reader, v *Attachment) {
+func (graphgenCodecAttachment) Read(r *graphwire.Reader, v *Attachment) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Name":
@@ -803,9 +803,9 @@ type graphgenCodecSliceOfAttachment struct{}
 func (graphgenCodecSliceOfAttachment) Append(b []byte, v *[]Attachment) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenCodecAttachment{}.Append(b, &(*v)[i])
 		if err != nil {
@@ -815,12 +815,12 @@ func (graphgenCodecSliceOfAttachment) Append(b []byte, v *[]Attachment) ([]byte,
 	return b, nil
 }
 
-func (graphgenCodecSliceOfAttachment) Read(r *wire.Reader, v *[]Attachment) {
+func (graphgenCodecSliceOfAttachment) Read(r *graphwire.Reader, v *[]Attachment) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[Attachment](r, n)
+	list := graphwire.MakeSlice[Attachment](r, n)
 	for i := range n {
 		list = append(list, Attachment{})
 		graphgenCodecAttachment{}.Read(r, &list[i])
@@ -836,24 +836,24 @@ type graphgenCodecTicket struct{}
 
 func (graphgenCodecTicket) Append(b []byte, v *Ticket) ([]byte, error) {
 	b = append(b, "\x88\xa2ID"...)
-	b = wire.AppendString(b, v.ID)
+	b = graphwire.AppendString(b, v.ID)
 	b = append(b, "\xa4From"...)
-	b = wire.AppendString(b, v.From)
+	b = graphwire.AppendString(b, v.From)
 	b = append(b, "\xa4Lang"...)
-	b = wire.AppendString(b, v.Lang)
+	b = graphwire.AppendString(b, v.Lang)
 	b = append(b, "\xa7Subject"...)
-	b = wire.AppendString(b, v.Subject)
+	b = graphwire.AppendString(b, v.Subject)
 	b = append(b, "\xa4Body"...)
-	b = wire.AppendString(b, v.Body)
+	b = graphwire.AppendString(b, v.Body)
 	b = append(b, "\xa8Received"...)
-	b = wire.AppendTime(b, v.Received)
+	b = graphwire.AppendTime(b, v.Received)
 	b = append(b, "\xa5Order"...)
-	b = wire.AppendString(b, v.Order)
+	b = graphwire.AppendString(b, v.Order)
 	b = append(b, "\xabAttachments"...)
 	return graphgenCodecSliceOfAttachment{}.Append(b, &v.Attachments)
 }
 
-func (graphgenCodecTicket) Read(r *wire.Reader, v *Ticket) {
+func (graphgenCodecTicket) Read(r *graphwire.Reader, v *Ticket) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "ID":
@@ -886,7 +886,7 @@ func (graphgenCodecTicket) Equal(a, b *Ticket) bool {
 		a.Body == b.Body &&
 		a.Received.Equal(b.Received) &&
 		a.Order == b.Order &&
-		wire.SameSlice(a.Attachments, b.Attachments)
+		graphwire.SameSlice(a.Attachments, b.Attachments)
 }
 
 func (graphgenCodecTicket) Clone(v Ticket) Ticket {
@@ -911,12 +911,12 @@ type graphgenCodecMoney struct{}
 
 func (graphgenCodecMoney) Append(b []byte, v *Money) ([]byte, error) {
 	b = append(b, "\x82\xa8Currency"...)
-	b = wire.AppendString(b, v.Currency)
+	b = graphwire.AppendString(b, v.Currency)
 	b = append(b, "\xa5Minor"...)
-	return wire.AppendInt(b, v.Minor), nil
+	return graphwire.AppendInt(b, v.Minor), nil
 }
 
-func (graphgenCodecMoney) Read(r *wire.Reader, v *Money) {
+func (graphgenCodecMoney) Read(r *graphwire.Reader, v *Money) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Currency":
@@ -945,9 +945,9 @@ type graphgenCodecSliceOfMoney struct{}
 func (graphgenCodecSliceOfMoney) Append(b []byte, v *[]Money) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenCodecMoney{}.Append(b, &(*v)[i])
 		if err != nil {
@@ -957,12 +957,12 @@ func (graphgenCodecSliceOfMoney) Append(b []byte, v *[]Money) ([]byte, error) {
 	return b, nil
 }
 
-func (graphgenCodecSliceOfMoney) Read(r *wire.Reader, v *[]Money) {
+func (graphgenCodecSliceOfMoney) Read(r *graphwire.Reader, v *[]Money) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[Money](r, n)
+	list := graphwire.MakeSlice[Money](r, n)
 	for i := range n {
 		list = append(list, Money{})
 		graphgenCodecMoney{}.Read(r, &list[i])
@@ -974,7 +974,7 @@ func (graphgenCodecSliceOfMoney) Read(r *wire.Reader, v *[]Money) {
 }
 
 func (graphgenCodecSliceOfMoney) Equal(a, b *[]Money) bool {
-	return wire.SameSlice(*a, *b)
+	return graphwire.SameSlice(*a, *b)
 }
 
 // graphgenCodecCustomer is the codec of Customer.
@@ -982,18 +982,18 @@ type graphgenCodecCustomer struct{}
 
 func (graphgenCodecCustomer) Append(b []byte, v *Customer) ([]byte, error) {
 	b = append(b, "\x85\xa5Email"...)
-	b = wire.AppendString(b, v.Email)
+	b = graphwire.AppendString(b, v.Email)
 	b = append(b, "\xa4Name"...)
-	b = wire.AppendString(b, v.Name)
+	b = graphwire.AppendString(b, v.Name)
 	b = append(b, "\xa4Plan"...)
-	b = wire.AppendString(b, v.Plan)
+	b = graphwire.AppendString(b, v.Plan)
 	b = append(b, "\xa4Lang"...)
-	b = wire.AppendString(b, v.Lang)
+	b = graphwire.AppendString(b, v.Lang)
 	b = append(b, "\xa7Refunds"...)
-	return wire.AppendInt(b, int64(v.Refunds)), nil
+	return graphwire.AppendInt(b, int64(v.Refunds)), nil
 }
 
-func (graphgenCodecCustomer) Read(r *wire.Reader, v *Customer) {
+func (graphgenCodecCustomer) Read(r *graphwire.Reader, v *Customer) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Email":
@@ -1031,21 +1031,21 @@ type graphgenCodecOrder struct{}
 func (graphgenCodecOrder) Append(b []byte, v *Order) ([]byte, error) {
 	var err error
 	b = append(b, "\x85\xa2ID"...)
-	b = wire.AppendString(b, v.ID)
+	b = graphwire.AppendString(b, v.ID)
 	b = append(b, "\xa5Email"...)
-	b = wire.AppendString(b, v.Email)
+	b = graphwire.AppendString(b, v.Email)
 	b = append(b, "\xa5Total"...)
 	b, err = graphgenCodecMoney{}.Append(b, &v.Total)
 	if err != nil {
 		return b, err
 	}
 	b = append(b, "\xa6Status"...)
-	b = wire.AppendString(b, v.Status)
+	b = graphwire.AppendString(b, v.Status)
 	b = append(b, "\xa4Date"...)
-	return wire.AppendTime(b, v.Date), nil
+	return graphwire.AppendTime(b, v.Date), nil
 }
 
-func (graphgenCodecOrder) Read(r *wire.Reader, v *Order) {
+func (graphgenCodecOrder) Read(r *graphwire.Reader, v *Order) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "ID":
@@ -1086,22 +1086,22 @@ type graphgenCodecPolicy struct{}
 
 func (graphgenCodecPolicy) Append(b []byte, v *Policy) ([]byte, error) {
 	b = append(b, "\x87\xa4Desk"...)
-	b = wire.AppendString(b, v.Desk)
+	b = graphwire.AppendString(b, v.Desk)
 	b = append(b, "\xa8Priority"...)
-	b = wire.AppendInt(b, int64(v.Priority))
+	b = graphwire.AppendInt(b, int64(v.Priority))
 	b = append(b, "\xaaReplyHours"...)
-	b = wire.AppendInt(b, int64(v.ReplyHours))
+	b = graphwire.AppendInt(b, int64(v.ReplyHours))
 	b = append(b, "\xaaRefundable"...)
-	b = wire.AppendBool(b, v.Refundable)
+	b = graphwire.AppendBool(b, v.Refundable)
 	b = append(b, "\xaaWindowDays"...)
-	b = wire.AppendInt(b, int64(v.WindowDays))
+	b = graphwire.AppendInt(b, int64(v.WindowDays))
 	b = append(b, "\xa9MaxLength"...)
-	b = wire.AppendInt(b, int64(v.MaxLength))
+	b = graphwire.AppendInt(b, int64(v.MaxLength))
 	b = append(b, "\xaaCaseNumber"...)
-	return wire.AppendBool(b, v.CaseNumber), nil
+	return graphwire.AppendBool(b, v.CaseNumber), nil
 }
 
-func (graphgenCodecPolicy) Read(r *wire.Reader, v *Policy) {
+func (graphgenCodecPolicy) Read(r *graphwire.Reader, v *Policy) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Desk":
@@ -1144,12 +1144,12 @@ type graphgenCodecSentence struct{}
 
 func (graphgenCodecSentence) Append(b []byte, v *Sentence) ([]byte, error) {
 	b = append(b, "\x82\xa5About"...)
-	b = wire.AppendString(b, v.About)
+	b = graphwire.AppendString(b, v.About)
 	b = append(b, "\xa4Text"...)
-	return wire.AppendString(b, v.Text), nil
+	return graphwire.AppendString(b, v.Text), nil
 }
 
-func (graphgenCodecSentence) Read(r *wire.Reader, v *Sentence) {
+func (graphgenCodecSentence) Read(r *graphwire.Reader, v *Sentence) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "About":
@@ -1174,9 +1174,9 @@ type graphgenCodecSliceOfSentence struct{}
 func (graphgenCodecSliceOfSentence) Append(b []byte, v *[]Sentence) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenCodecSentence{}.Append(b, &(*v)[i])
 		if err != nil {
@@ -1186,12 +1186,12 @@ func (graphgenCodecSliceOfSentence) Append(b []byte, v *[]Sentence) ([]byte, err
 	return b, nil
 }
 
-func (graphgenCodecSliceOfSentence) Read(r *wire.Reader, v *[]Sentence) {
+func (graphgenCodecSliceOfSentence) Read(r *graphwire.Reader, v *[]Sentence) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[Sentence](r, n)
+	list := graphwire.MakeSlice[Sentence](r, n)
 	for i := range n {
 		list = append(list, Sentence{})
 		graphgenCodecSentence{}.Read(r, &list[i])
@@ -1208,17 +1208,17 @@ type graphgenCodecReply struct{}
 func (graphgenCodecReply) Append(b []byte, v *Reply) ([]byte, error) {
 	var err error
 	b = append(b, "\x83\xa8Greeting"...)
-	b = wire.AppendString(b, v.Greeting)
+	b = graphwire.AppendString(b, v.Greeting)
 	b = append(b, "\xa9Sentences"...)
 	b, err = graphgenCodecSliceOfSentence{}.Append(b, &v.Sentences)
 	if err != nil {
 		return b, err
 	}
 	b = append(b, "\xa7Closing"...)
-	return wire.AppendString(b, v.Closing), nil
+	return graphwire.AppendString(b, v.Closing), nil
 }
 
-func (graphgenCodecReply) Read(r *wire.Reader, v *Reply) {
+func (graphgenCodecReply) Read(r *graphwire.Reader, v *Reply) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Greeting":
@@ -1235,7 +1235,7 @@ func (graphgenCodecReply) Read(r *wire.Reader, v *Reply) {
 
 func (graphgenCodecReply) Equal(a, b *Reply) bool {
 	return a.Greeting == b.Greeting &&
-		wire.SameSlice(a.Sentences, b.Sentences) &&
+		graphwire.SameSlice(a.Sentences, b.Sentences) &&
 		a.Closing == b.Closing
 }
 
@@ -1256,12 +1256,12 @@ type graphgenCodecPointerToReply struct{}
 
 func (graphgenCodecPointerToReply) Append(b []byte, v **Reply) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
 	return graphgenCodecReply{}.Append(b, *v)
 }
 
-func (graphgenCodecPointerToReply) Read(r *wire.Reader, v **Reply) {
+func (graphgenCodecPointerToReply) Read(r *graphwire.Reader, v **Reply) {
 	if r.Nil() {
 		return
 	}
@@ -1289,21 +1289,21 @@ type graphgenCodecSliceOfString struct{}
 
 func (graphgenCodecSliceOfString) Append(b []byte, v *[]string) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendString(b, (*v)[i])
+		b = graphwire.AppendString(b, (*v)[i])
 	}
 	return b, nil
 }
 
-func (graphgenCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
+func (graphgenCodecSliceOfString) Read(r *graphwire.Reader, v *[]string) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[string](r, n)
+	list := graphwire.MakeSlice[string](r, n)
 	for range n {
 		list = append(list, r.Str())
 		if !r.OK() {
@@ -1324,7 +1324,7 @@ func (graphgenCodecReplyEdit) Append(b []byte, v *ReplyEdit) ([]byte, error) {
 		return b, err
 	}
 	b = append(b, "\xa8Greeting"...)
-	b = wire.AppendString(b, v.Greeting)
+	b = graphwire.AppendString(b, v.Greeting)
 	b = append(b, "\xa4Drop"...)
 	b, err = graphgenCodecSliceOfString{}.Append(b, &v.Drop)
 	if err != nil {
@@ -1339,7 +1339,7 @@ func (graphgenCodecReplyEdit) Append(b []byte, v *ReplyEdit) ([]byte, error) {
 	return graphgenCodecSliceOfSentence{}.Append(b, &v.Add)
 }
 
-func (graphgenCodecReplyEdit) Read(r *wire.Reader, v *ReplyEdit) {
+func (graphgenCodecReplyEdit) Read(r *graphwire.Reader, v *ReplyEdit) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Start":
@@ -1361,9 +1361,9 @@ func (graphgenCodecReplyEdit) Read(r *wire.Reader, v *ReplyEdit) {
 func (graphgenCodecReplyEdit) Equal(a, b *ReplyEdit) bool {
 	return graphgenCodecPointerToReply{}.Equal(&a.Start, &b.Start) &&
 		a.Greeting == b.Greeting &&
-		wire.SameSlice(a.Drop, b.Drop) &&
-		wire.SameSlice(a.First, b.First) &&
-		wire.SameSlice(a.Add, b.Add)
+		graphwire.SameSlice(a.Drop, b.Drop) &&
+		graphwire.SameSlice(a.First, b.First) &&
+		graphwire.SameSlice(a.Add, b.Add)
 }
 
 // If this does not compile, ReplyEdit has changed since graphgen ran: run go generate.
@@ -1380,12 +1380,12 @@ type graphgenCodecProblem struct{}
 
 func (graphgenCodecProblem) Append(b []byte, v *Problem) ([]byte, error) {
 	b = append(b, "\x82\xa4Kind"...)
-	b = wire.AppendString(b, v.Kind)
+	b = graphwire.AppendString(b, v.Kind)
 	b = append(b, "\xa5About"...)
-	return wire.AppendString(b, v.About), nil
+	return graphwire.AppendString(b, v.About), nil
 }
 
-func (graphgenCodecProblem) Read(r *wire.Reader, v *Problem) {
+func (graphgenCodecProblem) Read(r *graphwire.Reader, v *Problem) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Kind":
@@ -1410,9 +1410,9 @@ type graphgenCodecSliceOfProblem struct{}
 func (graphgenCodecSliceOfProblem) Append(b []byte, v *[]Problem) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenCodecProblem{}.Append(b, &(*v)[i])
 		if err != nil {
@@ -1422,12 +1422,12 @@ func (graphgenCodecSliceOfProblem) Append(b []byte, v *[]Problem) ([]byte, error
 	return b, nil
 }
 
-func (graphgenCodecSliceOfProblem) Read(r *wire.Reader, v *[]Problem) {
+func (graphgenCodecSliceOfProblem) Read(r *graphwire.Reader, v *[]Problem) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[Problem](r, n)
+	list := graphwire.MakeSlice[Problem](r, n)
 	for i := range n {
 		list = append(list, Problem{})
 		graphgenCodecProblem{}.Read(r, &list[i])
@@ -1439,7 +1439,7 @@ func (graphgenCodecSliceOfProblem) Read(r *wire.Reader, v *[]Problem) {
 }
 
 func (graphgenCodecSliceOfProblem) Equal(a, b *[]Problem) bool {
-	return wire.SameSlice(*a, *b)
+	return graphwire.SameSlice(*a, *b)
 }
 
 // graphgenCodecCheck is the codec of Check.
@@ -1447,14 +1447,14 @@ type graphgenCodecCheck struct{}
 
 func (graphgenCodecCheck) Append(b []byte, v *Check) ([]byte, error) {
 	b = append(b, "\x83\xa4Kind"...)
-	b = wire.AppendString(b, v.Kind)
+	b = graphwire.AppendString(b, v.Kind)
 	b = append(b, "\xa5Found"...)
-	b = wire.AppendInt(b, int64(v.Found))
+	b = graphwire.AppendInt(b, int64(v.Found))
 	b = append(b, "\xa6Mended"...)
-	return wire.AppendInt(b, int64(v.Mended)), nil
+	return graphwire.AppendInt(b, int64(v.Mended)), nil
 }
 
-func (graphgenCodecCheck) Read(r *wire.Reader, v *Check) {
+func (graphgenCodecCheck) Read(r *graphwire.Reader, v *Check) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Kind":

@@ -7,35 +7,35 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
 type StateUpdate struct {
-	Log   state.List[string]
-	Count state.Sum[int64]
-	Last  state.Value[string]
-	First state.Value[string]
-	Best  state.Max[int64]
-	Low   state.Min[int64]
-	Any   state.Or[bool]
-	Facts state.Map[string, string]
-	Tags  state.Unique[string]
-	Items state.Keyed[string, Item]
-	Draft state.Value[string]
-	Text  state.Value[string]
-	Notes state.List[string]
-	Stack state.Reduce[string]
+	Log   graphstate.List[string]
+	Count graphstate.Sum[int64]
+	Last  graphstate.Value[string]
+	First graphstate.Value[string]
+	Best  graphstate.Max[int64]
+	Low   graphstate.Min[int64]
+	Any   graphstate.Or[bool]
+	Facts graphstate.Map[string, string]
+	Tags  graphstate.Unique[string]
+	Items graphstate.Keyed[string, Item]
+	Draft graphstate.Value[string]
+	Text  graphstate.Value[string]
+	Notes graphstate.List[string]
+	Stack graphstate.Reduce[string]
 }
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -60,66 +60,66 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 // StateDiff is how two values of State differ: each field says how the field of that name does.
 // The zero StateDiff says that they do not.
 type StateDiff struct {
-	Log   state.ListChange[string]
-	Count state.Change[int64]
-	Last  state.Change[string]
-	First state.Change[string]
-	Best  state.Change[int64]
-	Low   state.Change[int64]
-	Any   state.Change[bool]
-	Facts state.MapChange[string, string]
-	Tags  state.ListChange[string]
-	Items state.KeyedChange[Item]
-	Draft state.Change[string]
-	Text  state.Change[string]
-	Notes state.ListChange[string]
-	Stack state.Change[[]string]
+	Log   graphstate.ListChange[string]
+	Count graphstate.Change[int64]
+	Last  graphstate.Change[string]
+	First graphstate.Change[string]
+	Best  graphstate.Change[int64]
+	Low   graphstate.Change[int64]
+	Any   graphstate.Change[bool]
+	Facts graphstate.MapChange[string, string]
+	Tags  graphstate.ListChange[string]
+	Items graphstate.KeyedChange[Item]
+	Draft graphstate.Change[string]
+	Text  graphstate.Change[string]
+	Notes graphstate.ListChange[string]
+	Stack graphstate.Change[[]string]
 }
 
 // StateDiffOf returns what became of before in after, with which it shares memory.
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
-	if !wire.SameSlice(before.Log, after.Log) {
+	if !graphwire.SameSlice(before.Log, after.Log) {
 		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
 	}
 	if before.Count != after.Count {
-		d.Count = state.Changed(before.Count, after.Count)
+		d.Count = graphstate.Changed(before.Count, after.Count)
 	}
 	if before.Last != after.Last {
-		d.Last = state.Changed(before.Last, after.Last)
+		d.Last = graphstate.Changed(before.Last, after.Last)
 	}
 	if before.First != after.First {
-		d.First = state.Changed(before.First, after.First)
+		d.First = graphstate.Changed(before.First, after.First)
 	}
 	if before.Best != after.Best {
-		d.Best = state.Changed(before.Best, after.Best)
+		d.Best = graphstate.Changed(before.Best, after.Best)
 	}
 	if before.Low != after.Low {
-		d.Low = state.Changed(before.Low, after.Low)
+		d.Low = graphstate.Changed(before.Low, after.Low)
 	}
 	if before.Any != after.Any {
-		d.Any = state.Changed(before.Any, after.Any)
+		d.Any = graphstate.Changed(before.Any, after.Any)
 	}
-	if !wire.SameMap(before.Facts, after.Facts) {
+	if !graphwire.SameMap(before.Facts, after.Facts) {
 		d.Facts = graphgenStateFields.Facts.Diff(before.Facts, after.Facts)
 	}
-	if !wire.SameSlice(before.Tags, after.Tags) {
+	if !graphwire.SameSlice(before.Tags, after.Tags) {
 		d.Tags = graphgenStateFields.Tags.Diff(before.Tags, after.Tags)
 	}
-	if !wire.SameSlice(before.Items, after.Items) {
+	if !graphwire.SameSlice(before.Items, after.Items) {
 		d.Items = graphgenStateFields.Items.Diff(before.Items, after.Items)
 	}
 	if before.Draft != after.Draft {
-		d.Draft = state.Changed(before.Draft, after.Draft)
+		d.Draft = graphstate.Changed(before.Draft, after.Draft)
 	}
 	if before.Text != after.Text {
-		d.Text = state.Changed(before.Text, after.Text)
+		d.Text = graphstate.Changed(before.Text, after.Text)
 	}
-	if !wire.SameSlice(before.Notes, after.Notes) {
+	if !graphwire.SameSlice(before.Notes, after.Notes) {
 		d.Notes = graphgenStateFields.Notes.Diff(before.Notes, after.Notes)
 	}
-	if !wire.SameSlice(before.Stack, after.Stack) {
-		d.Stack = state.Changed(before.Stack, after.Stack)
+	if !graphwire.SameSlice(before.Stack, after.Stack) {
+		d.Stack = graphstate.Changed(before.Stack, after.Stack)
 	}
 	return d
 }
@@ -130,39 +130,39 @@ func (d StateDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateDiff) Changes() []state.FieldChange {
+func (d StateDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return state.FormatDiff(graphgenStateChanges(&d))
+	return graphstate.FormatDiff(graphgenStateChanges(&d))
 }
 
-func graphgenStateChanges(d *StateDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Log", Change: &d.Log},
-		state.FieldChange{Field: "Count", Change: &d.Count},
-		state.FieldChange{Field: "Last", Change: &d.Last},
-		state.FieldChange{Field: "First", Change: &d.First},
-		state.FieldChange{Field: "Best", Change: &d.Best},
-		state.FieldChange{Field: "Low", Change: &d.Low},
-		state.FieldChange{Field: "Any", Change: &d.Any},
-		state.FieldChange{Field: "Facts", Change: &d.Facts},
-		state.FieldChange{Field: "Tags", Change: &d.Tags},
-		state.FieldChange{Field: "Items", Change: &d.Items},
-		state.FieldChange{Field: "Draft", Change: &d.Draft},
-		state.FieldChange{Field: "Text", Change: &d.Text},
-		state.FieldChange{Field: "Notes", Change: &d.Notes},
-		state.FieldChange{Field: "Stack", Change: &d.Stack},
+func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Log", Change: &d.Log},
+		graphstate.FieldChange{Field: "Count", Change: &d.Count},
+		graphstate.FieldChange{Field: "Last", Change: &d.Last},
+		graphstate.FieldChange{Field: "First", Change: &d.First},
+		graphstate.FieldChange{Field: "Best", Change: &d.Best},
+		graphstate.FieldChange{Field: "Low", Change: &d.Low},
+		graphstate.FieldChange{Field: "Any", Change: &d.Any},
+		graphstate.FieldChange{Field: "Facts", Change: &d.Facts},
+		graphstate.FieldChange{Field: "Tags", Change: &d.Tags},
+		graphstate.FieldChange{Field: "Items", Change: &d.Items},
+		graphstate.FieldChange{Field: "Draft", Change: &d.Draft},
+		graphstate.FieldChange{Field: "Text", Change: &d.Text},
+		graphstate.FieldChange{Field: "Notes", Change: &d.Notes},
+		graphstate.FieldChange{Field: "Stack", Change: &d.Stack},
 	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
-var StateSchema = &state.Schema[State, StateUpdate]{
+var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
 	Fingerprint: 0xd922a9a78de9df03,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenStateFields.Log.Field,
 		graphgenStateFields.Count.Field,
 		graphgenStateFields.Last.Field,
@@ -207,108 +207,108 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Log   state.ListField[string]
-	Count state.SumField[int64]
-	Last  state.ValueField[string]
-	First state.ValueField[string]
-	Best  state.MaxField[int64]
-	Low   state.MinField[int64]
-	Any   state.OrField[bool]
-	Facts state.MapField[string, string]
-	Tags  state.UniqueField[string]
-	Items state.KeyedField[string, Item]
-	Draft state.ValueField[string]
-	Text  state.ValueField[string]
-	Notes state.ListField[string]
-	Stack state.ReduceField[[]string, string]
+	Log   graphstate.ListField[string]
+	Count graphstate.SumField[int64]
+	Last  graphstate.ValueField[string]
+	First graphstate.ValueField[string]
+	Best  graphstate.MaxField[int64]
+	Low   graphstate.MinField[int64]
+	Any   graphstate.OrField[bool]
+	Facts graphstate.MapField[string, string]
+	Tags  graphstate.UniqueField[string]
+	Items graphstate.KeyedField[string, Item]
+	Draft graphstate.ValueField[string]
+	Text  graphstate.ValueField[string]
+	Notes graphstate.ListField[string]
+	Stack graphstate.ReduceField[[]string, string]
 }{
-	Log: state.ListField[string]{
-		Field: state.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Log: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
-	Count: state.SumField[int64]{
-		Field: state.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int64"},
-		Codec: state.Int[int64]{},
+	Count: graphstate.SumField[int64]{
+		Field: graphstate.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int64"},
+		Codec: graphstate.Int[int64]{},
 	},
-	Last: state.ValueField[string]{
-		Field: state.Field{Name: "Last", Wire: "Last", Reducer: "last", Type: "string"},
-		Codec: state.Str[string]{},
+	Last: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Last", Wire: "Last", Reducer: "last", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	First: state.ValueField[string]{
-		Field: state.Field{Name: "First", Wire: "First", Reducer: "first", Type: "string"},
-		Codec: state.Str[string]{},
+	First: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "First", Wire: "First", Reducer: "first", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Best: state.MaxField[int64]{
-		Field: state.Field{Name: "Best", Wire: "Best", Reducer: "max", Type: "int64"},
-		Codec: state.Int[int64]{},
+	Best: graphstate.MaxField[int64]{
+		Field: graphstate.Field{Name: "Best", Wire: "Best", Reducer: "max", Type: "int64"},
+		Codec: graphstate.Int[int64]{},
 	},
-	Low: state.MinField[int64]{
-		Field: state.Field{Name: "Low", Wire: "Low", Reducer: "min", Type: "int64"},
-		Codec: state.Int[int64]{},
+	Low: graphstate.MinField[int64]{
+		Field: graphstate.Field{Name: "Low", Wire: "Low", Reducer: "min", Type: "int64"},
+		Codec: graphstate.Int[int64]{},
 	},
-	Any: state.OrField[bool]{
-		Field: state.Field{Name: "Any", Wire: "Any", Reducer: "or", Type: "bool"},
+	Any: graphstate.OrField[bool]{
+		Field: graphstate.Field{Name: "Any", Wire: "Any", Reducer: "or", Type: "bool"},
 	},
-	Facts: state.MapField[string, string]{
-		Field:   state.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
-		Keys:    state.Str[string]{},
-		Values:  state.Str[string]{},
+	Facts: graphstate.MapField[string, string]{
+		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
+		Keys:    graphstate.Str[string]{},
+		Values:  graphstate.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
-	Tags: state.UniqueField[string]{
-		Field: state.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Tags: graphstate.UniqueField[string]{
+		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
-	Items: state.KeyedField[string, Item]{
-		Field: state.Field{Name: "Items", Wire: "Items", Reducer: "upsert", Type: "[]Item"},
+	Items: graphstate.KeyedField[string, Item]{
+		Field: graphstate.Field{Name: "Items", Wire: "Items", Reducer: "upsert", Type: "[]Item"},
 		Elem:  graphgenCodecItem{},
-		Keys:  state.Str[string]{},
+		Keys:  graphstate.Str[string]{},
 		Key:   func(v *Item) string { return v.ID },
 	},
-	Draft: state.ValueField[string]{
-		Field: state.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
-		Codec: state.Str[string]{},
+	Draft: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Text: state.ValueField[string]{
-		Field: state.Field{Name: "Text", Wire: "Text", Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	Text: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Text", Wire: "Text", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Notes: state.ListField[string]{
-		Field: state.Field{Name: "Notes", Wire: "Notes", Reducer: "append", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Notes: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Notes", Wire: "Notes", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
-	Stack: state.ReduceField[[]string, string]{
-		Field:  state.Field{Name: "Stack", Wire: "Stack", Reducer: "reduce=push", Type: "[]string"},
+	Stack: graphstate.ReduceField[[]string, string]{
+		Field:  graphstate.Field{Name: "Stack", Wire: "Stack", Reducer: "reduce=push", Type: "[]string"},
 		Codec:  graphgenCodecSliceOfString{},
-		Input:  state.Str[string]{},
+		Input:  graphstate.Str[string]{},
 		Reduce: push,
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	state.Core
+	graphstate.Core
 	s State
 	f struct {
-		Log   state.ListCell[string]
-		Count state.SumCell[int64]
-		Last  state.ValueCell[string]
-		First state.ValueCell[string]
-		Best  state.MaxCell[int64]
-		Low   state.MinCell[int64]
-		Any   state.OrCell[bool]
-		Facts state.MapCell[string, string]
-		Tags  state.UniqueCell[string]
-		Items state.KeyedCell[string, Item]
-		Draft state.ValueCell[string]
-		Text  state.ValueCell[string]
-		Notes state.ListCell[string]
-		Stack state.ReduceCell[[]string, string]
+		Log   graphstate.ListCell[string]
+		Count graphstate.SumCell[int64]
+		Last  graphstate.ValueCell[string]
+		First graphstate.ValueCell[string]
+		Best  graphstate.MaxCell[int64]
+		Low   graphstate.MinCell[int64]
+		Any   graphstate.OrCell[bool]
+		Facts graphstate.MapCell[string, string]
+		Tags  graphstate.UniqueCell[string]
+		Items graphstate.KeyedCell[string, Item]
+		Draft graphstate.ValueCell[string]
+		Text  graphstate.ValueCell[string]
+		Notes graphstate.ListCell[string]
+		Stack graphstate.ReduceCell[[]string, string]
 	}
 }
 
 // graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
+func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
 	l := new(graphgenState)
 	f := &graphgenStateFields
 	l.Init("State", opts, 14)
@@ -405,48 +405,48 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return wire.SameSlice(a.Log, b.Log) &&
+	return graphwire.SameSlice(a.Log, b.Log) &&
 		a.Count == b.Count &&
 		a.Last == b.Last &&
 		a.First == b.First &&
 		a.Best == b.Best &&
 		a.Low == b.Low &&
 		a.Any == b.Any &&
-		wire.SameMap(a.Facts, b.Facts) &&
-		wire.SameSlice(a.Tags, b.Tags) &&
-		wire.SameSlice(a.Items, b.Items) &&
+		graphwire.SameMap(a.Facts, b.Facts) &&
+		graphwire.SameSlice(a.Tags, b.Tags) &&
+		graphwire.SameSlice(a.Items, b.Items) &&
 		a.Draft == b.Draft &&
 		a.Text == b.Text &&
-		wire.SameSlice(a.Notes, b.Notes) &&
-		wire.SameSlice(a.Stack, b.Stack)
+		graphwire.SameSlice(a.Notes, b.Notes) &&
+		graphwire.SameSlice(a.Stack, b.Stack)
 }
 
 func graphgenStateChanged(a, b State) []string {
 	d := StateDiffOf(a, b)
-	return state.FieldNames(graphgenStateChanges(&d))
+	return graphstate.FieldNames(graphgenStateChanges(&d))
 }
 
-func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Log", Change: &u.Log},
-		state.FieldChange{Field: "Count", Change: &u.Count},
-		state.FieldChange{Field: "Last", Change: &u.Last},
-		state.FieldChange{Field: "First", Change: &u.First},
-		state.FieldChange{Field: "Best", Change: &u.Best},
-		state.FieldChange{Field: "Low", Change: &u.Low},
-		state.FieldChange{Field: "Any", Change: &u.Any},
-		state.FieldChange{Field: "Facts", Change: &u.Facts},
-		state.FieldChange{Field: "Tags", Change: &u.Tags},
-		state.FieldChange{Field: "Items", Change: &u.Items},
-		state.FieldChange{Field: "Draft", Change: &u.Draft},
-		state.FieldChange{Field: "Text", Change: &u.Text},
-		state.FieldChange{Field: "Notes", Change: &u.Notes},
-		state.FieldChange{Field: "Stack", Change: &u.Stack},
+func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Log", Change: &u.Log},
+		graphstate.FieldChange{Field: "Count", Change: &u.Count},
+		graphstate.FieldChange{Field: "Last", Change: &u.Last},
+		graphstate.FieldChange{Field: "First", Change: &u.First},
+		graphstate.FieldChange{Field: "Best", Change: &u.Best},
+		graphstate.FieldChange{Field: "Low", Change: &u.Low},
+		graphstate.FieldChange{Field: "Any", Change: &u.Any},
+		graphstate.FieldChange{Field: "Facts", Change: &u.Facts},
+		graphstate.FieldChange{Field: "Tags", Change: &u.Tags},
+		graphstate.FieldChange{Field: "Items", Change: &u.Items},
+		graphstate.FieldChange{Field: "Draft", Change: &u.Draft},
+		graphstate.FieldChange{Field: "Text", Change: &u.Text},
+		graphstate.FieldChange{Field: "Notes", Change: &u.Notes},
+		graphstate.FieldChange{Field: "Stack", Change: &u.Stack},
 	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Log.AppendUpdate(&w, &u.Log)
 	f.Count.AppendUpdate(&w, &u.Count)
@@ -467,7 +467,7 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 
 func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	*u = StateUpdate{}
-	r := wire.NewReader("StateUpdate", b)
+	r := graphwire.NewReader("StateUpdate", b)
 	f := &graphgenStateFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -503,7 +503,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
@@ -513,7 +513,7 @@ func (v *Item) AppendWire(b []byte) ([]byte, error) {
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *Item) DecodeWire(b []byte) error {
-	r := wire.NewReader("Item", b)
+	r := graphwire.NewReader("Item", b)
 	var out Item
 	graphgenCodecItem{}.Read(&r, &out)
 	if err := r.End(); err != nil {
@@ -530,7 +530,7 @@ func (v *Job) AppendWire(b []byte) ([]byte, error) {
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *Job) DecodeWire(b []byte) error {
-	r := wire.NewReader("Job", b)
+	r := graphwire.NewReader("Job", b)
 	var out Job
 	graphgenCodecJob{}.Read(&r, &out)
 	if err := r.End(); err != nil {
@@ -545,21 +545,21 @@ type graphgenCodecSliceOfString struct{}
 
 func (graphgenCodecSliceOfString) Append(b []byte, v *[]string) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendString(b, (*v)[i])
+		b = graphwire.AppendString(b, (*v)[i])
 	}
 	return b, nil
 }
 
-func (graphgenCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
+func (graphgenCodecSliceOfString) Read(r *graphwire.Reader, v *[]string) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[string](r, n)
+	list := graphwire.MakeSlice[string](r, n)
 	for range n {
 		list = append(list, r.Str())
 		if !r.OK() {
@@ -570,7 +570,7 @@ func (graphgenCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
 }
 
 func (graphgenCodecSliceOfString) Equal(a, b *[]string) bool {
-	return wire.SameSlice(*a, *b)
+	return graphwire.SameSlice(*a, *b)
 }
 
 // graphgenCodecItem is the codec of Item.
@@ -578,12 +578,12 @@ type graphgenCodecItem struct{}
 
 func (graphgenCodecItem) Append(b []byte, v *Item) ([]byte, error) {
 	b = append(b, "\x82\xa2ID"...)
-	b = wire.AppendString(b, v.ID)
+	b = graphwire.AppendString(b, v.ID)
 	b = append(b, "\xa5Value"...)
-	return wire.AppendInt(b, v.Value), nil
+	return graphwire.AppendInt(b, v.Value), nil
 }
 
-func (graphgenCodecItem) Read(r *wire.Reader, v *Item) {
+func (graphgenCodecItem) Read(r *graphwire.Reader, v *Item) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "ID":
@@ -611,12 +611,12 @@ type graphgenCodecJob struct{}
 
 func (graphgenCodecJob) Append(b []byte, v *Job) ([]byte, error) {
 	b = append(b, "\x82\xa4Name"...)
-	b = wire.AppendString(b, v.Name)
+	b = graphwire.AppendString(b, v.Name)
 	b = append(b, "\xa5Depth"...)
-	return wire.AppendInt(b, int64(v.Depth)), nil
+	return graphwire.AppendInt(b, int64(v.Depth)), nil
 }
 
-func (graphgenCodecJob) Read(r *wire.Reader, v *Job) {
+func (graphgenCodecJob) Read(r *graphwire.Reader, v *Job) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Name":

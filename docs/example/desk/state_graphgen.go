@@ -7,25 +7,25 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
 type StateUpdate struct {
-	Order state.Value[string]
-	Names state.List[string]
-	Found state.Map[string, string]
-	Log   state.List[string]
+	Order graphstate.Value[string]
+	Names graphstate.List[string]
+	Found graphstate.Map[string, string]
+	Log   graphstate.List[string]
 }
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -40,25 +40,25 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 // StateDiff is how two values of State differ: each field says how the field of that name does.
 // The zero StateDiff says that they do not.
 type StateDiff struct {
-	Order state.Change[string]
-	Names state.ListChange[string]
-	Found state.MapChange[string, string]
-	Log   state.ListChange[string]
+	Order graphstate.Change[string]
+	Names graphstate.ListChange[string]
+	Found graphstate.MapChange[string, string]
+	Log   graphstate.ListChange[string]
 }
 
 // StateDiffOf returns what became of before in after, with which it shares memory.
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if before.Order != after.Order {
-		d.Order = state.Changed(before.Order, after.Order)
+		d.Order = graphstate.Changed(before.Order, after.Order)
 	}
-	if !wire.SameSlice(before.Names, after.Names) {
+	if !graphwire.SameSlice(before.Names, after.Names) {
 		d.Names = graphgenStateFields.Names.Diff(before.Names, after.Names)
 	}
-	if !wire.SameMap(before.Found, after.Found) {
+	if !graphwire.SameMap(before.Found, after.Found) {
 		d.Found = graphgenStateFields.Found.Diff(before.Found, after.Found)
 	}
-	if !wire.SameSlice(before.Log, after.Log) {
+	if !graphwire.SameSlice(before.Log, after.Log) {
 		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
 	}
 	return d
@@ -70,29 +70,29 @@ func (d StateDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateDiff) Changes() []state.FieldChange {
+func (d StateDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return state.FormatDiff(graphgenStateChanges(&d))
+	return graphstate.FormatDiff(graphgenStateChanges(&d))
 }
 
-func graphgenStateChanges(d *StateDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Order", Change: &d.Order},
-		state.FieldChange{Field: "Names", Change: &d.Names},
-		state.FieldChange{Field: "Found", Change: &d.Found},
-		state.FieldChange{Field: "Log", Change: &d.Log},
+func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Order", Change: &d.Order},
+		graphstate.FieldChange{Field: "Names", Change: &d.Names},
+		graphstate.FieldChange{Field: "Found", Change: &d.Found},
+		graphstate.FieldChange{Field: "Log", Change: &d.Log},
 	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
-var StateSchema = &state.Schema[State, StateUpdate]{
+var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
 	Fingerprint: 0x9b4914490f47b9ee,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenStateFields.Order.Field,
 		graphgenStateFields.Names.Field,
 		graphgenStateFields.Found.Field,
@@ -117,45 +117,45 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Order state.ValueField[string]
-	Names state.ListField[string]
-	Found state.MapField[string, string]
-	Log   state.ListField[string]
+	Order graphstate.ValueField[string]
+	Names graphstate.ListField[string]
+	Found graphstate.MapField[string, string]
+	Log   graphstate.ListField[string]
 }{
-	Order: state.ValueField[string]{
-		Field: state.Field{Name: "Order", Wire: "Order", Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	Order: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Order", Wire: "Order", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Names: state.ListField[string]{
-		Field: state.Field{Name: "Names", Wire: "Names", Reducer: "append", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Names: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Names", Wire: "Names", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
-	Found: state.MapField[string, string]{
-		Field:   state.Field{Name: "Found", Wire: "Found", Reducer: "merge", Type: "map[string]string"},
-		Keys:    state.Str[string]{},
-		Values:  state.Str[string]{},
+	Found: graphstate.MapField[string, string]{
+		Field:   graphstate.Field{Name: "Found", Wire: "Found", Reducer: "merge", Type: "map[string]string"},
+		Keys:    graphstate.Str[string]{},
+		Values:  graphstate.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
-	Log: state.ListField[string]{
-		Field: state.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Log: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	state.Core
+	graphstate.Core
 	s State
 	f struct {
-		Order state.ValueCell[string]
-		Names state.ListCell[string]
-		Found state.MapCell[string, string]
-		Log   state.ListCell[string]
+		Order graphstate.ValueCell[string]
+		Names graphstate.ListCell[string]
+		Found graphstate.MapCell[string, string]
+		Log   graphstate.ListCell[string]
 	}
 }
 
 // graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
+func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
 	l := new(graphgenState)
 	f := &graphgenStateFields
 	l.Init("State", opts, 4)
@@ -207,27 +207,27 @@ func graphgenStateClone(s State) State {
 
 func graphgenStateEqual(a, b State) bool {
 	return a.Order == b.Order &&
-		wire.SameSlice(a.Names, b.Names) &&
-		wire.SameMap(a.Found, b.Found) &&
-		wire.SameSlice(a.Log, b.Log)
+		graphwire.SameSlice(a.Names, b.Names) &&
+		graphwire.SameMap(a.Found, b.Found) &&
+		graphwire.SameSlice(a.Log, b.Log)
 }
 
 func graphgenStateChanged(a, b State) []string {
 	d := StateDiffOf(a, b)
-	return state.FieldNames(graphgenStateChanges(&d))
+	return graphstate.FieldNames(graphgenStateChanges(&d))
 }
 
-func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Order", Change: &u.Order},
-		state.FieldChange{Field: "Names", Change: &u.Names},
-		state.FieldChange{Field: "Found", Change: &u.Found},
-		state.FieldChange{Field: "Log", Change: &u.Log},
+func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Order", Change: &u.Order},
+		graphstate.FieldChange{Field: "Names", Change: &u.Names},
+		graphstate.FieldChange{Field: "Found", Change: &u.Found},
+		graphstate.FieldChange{Field: "Log", Change: &u.Log},
 	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Order.AppendUpdate(&w, &u.Order)
 	f.Names.AppendUpdate(&w, &u.Names)
@@ -238,7 +238,7 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 
 func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	*u = StateUpdate{}
-	r := wire.NewReader("StateUpdate", b)
+	r := graphwire.NewReader("StateUpdate", b)
 	f := &graphgenStateFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -254,19 +254,19 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // LetterUpdate is what a node changes of Letter: each field says what becomes of the field of that name.
 // The zero LetterUpdate changes nothing.
 type LetterUpdate struct {
-	To    state.Value[string]
-	Lines state.List[string]
+	To    graphstate.Value[string]
+	Lines graphstate.List[string]
 }
 
 // String prints what u changes.
 func (u LetterUpdate) String() string {
-	return state.FormatUpdate("LetterUpdate", graphgenLetterWrites(&u)...)
+	return graphstate.FormatUpdate("LetterUpdate", graphgenLetterWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -279,17 +279,17 @@ func (u LetterUpdate) Equal(v LetterUpdate) bool {
 // LetterDiff is how two values of Letter differ: each field says how the field of that name does.
 // The zero LetterDiff says that they do not.
 type LetterDiff struct {
-	To    state.Change[string]
-	Lines state.ListChange[string]
+	To    graphstate.Change[string]
+	Lines graphstate.ListChange[string]
 }
 
 // LetterDiffOf returns what became of before in after, with which it shares memory.
 func LetterDiffOf(before, after Letter) LetterDiff {
 	var d LetterDiff
 	if before.To != after.To {
-		d.To = state.Changed(before.To, after.To)
+		d.To = graphstate.Changed(before.To, after.To)
 	}
-	if !wire.SameSlice(before.Lines, after.Lines) {
+	if !graphwire.SameSlice(before.Lines, after.Lines) {
 		d.Lines = graphgenLetterFields.Lines.Diff(before.Lines, after.Lines)
 	}
 	return d
@@ -301,27 +301,27 @@ func (d LetterDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d LetterDiff) Changes() []state.FieldChange {
+func (d LetterDiff) Changes() []graphstate.FieldChange {
 	return graphgenLetterChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d LetterDiff) String() string {
-	return state.FormatDiff(graphgenLetterChanges(&d))
+	return graphstate.FormatDiff(graphgenLetterChanges(&d))
 }
 
-func graphgenLetterChanges(d *LetterDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "To", Change: &d.To},
-		state.FieldChange{Field: "Lines", Change: &d.Lines},
+func graphgenLetterChanges(d *LetterDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "To", Change: &d.To},
+		graphstate.FieldChange{Field: "Lines", Change: &d.Lines},
 	)
 }
 
 // LetterSchema is what a graph needs to know of Letter: graph.New(name, LetterSchema).
-var LetterSchema = &state.Schema[Letter, LetterUpdate]{
+var LetterSchema = &graphstate.Schema[Letter, LetterUpdate]{
 	Name:        "Letter",
 	Fingerprint: 0xacea8ea7e27b5920,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenLetterFields.To.Field,
 		graphgenLetterFields.Lines.Field,
 	},
@@ -342,31 +342,31 @@ var _ struct {
 
 // graphgenLetterFields says how each field of Letter is merged and stored. It is never written to.
 var graphgenLetterFields = struct {
-	To    state.ValueField[string]
-	Lines state.ListField[string]
+	To    graphstate.ValueField[string]
+	Lines graphstate.ListField[string]
 }{
-	To: state.ValueField[string]{
-		Field: state.Field{Name: "To", Wire: "To", Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	To: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "To", Wire: "To", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Lines: state.ListField[string]{
-		Field: state.Field{Name: "Lines", Wire: "Lines", Reducer: "append", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Lines: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Lines", Wire: "Lines", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
 }
 
 // graphgenLetter is the Letter of one run.
 type graphgenLetter struct {
-	state.Core
+	graphstate.Core
 	s Letter
 	f struct {
-		To    state.ValueCell[string]
-		Lines state.ListCell[string]
+		To    graphstate.ValueCell[string]
+		Lines graphstate.ListCell[string]
 	}
 }
 
 // graphgenLetterNew binds the fields in order of their wire names.
-func graphgenLetterNew(opts state.Options) state.Live[Letter, LetterUpdate] {
+func graphgenLetterNew(opts graphstate.Options) graphstate.Live[Letter, LetterUpdate] {
 	l := new(graphgenLetter)
 	f := &graphgenLetterFields
 	l.Init("Letter", opts, 2)
@@ -407,23 +407,23 @@ func graphgenLetterClone(s Letter) Letter {
 
 func graphgenLetterEqual(a, b Letter) bool {
 	return a.To == b.To &&
-		wire.SameSlice(a.Lines, b.Lines)
+		graphwire.SameSlice(a.Lines, b.Lines)
 }
 
 func graphgenLetterChanged(a, b Letter) []string {
 	d := LetterDiffOf(a, b)
-	return state.FieldNames(graphgenLetterChanges(&d))
+	return graphstate.FieldNames(graphgenLetterChanges(&d))
 }
 
-func graphgenLetterWrites(u *LetterUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "To", Change: &u.To},
-		state.FieldChange{Field: "Lines", Change: &u.Lines},
+func graphgenLetterWrites(u *LetterUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "To", Change: &u.To},
+		graphstate.FieldChange{Field: "Lines", Change: &u.Lines},
 	)
 }
 
 func graphgenLetterAppendUpdate(b []byte, u *LetterUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenLetterFields
 	f.To.AppendUpdate(&w, &u.To)
 	f.Lines.AppendUpdate(&w, &u.Lines)
@@ -432,7 +432,7 @@ func graphgenLetterAppendUpdate(b []byte, u *LetterUpdate) ([]byte, error) {
 
 func graphgenLetterDecodeUpdate(b []byte, u *LetterUpdate) error {
 	*u = LetterUpdate{}
-	r := wire.NewReader("LetterUpdate", b)
+	r := graphwire.NewReader("LetterUpdate", b)
 	f := &graphgenLetterFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -444,7 +444,7 @@ func graphgenLetterDecodeUpdate(b []byte, u *LetterUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
@@ -454,7 +454,7 @@ func (v *Doc) AppendWire(b []byte) ([]byte, error) {
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *Doc) DecodeWire(b []byte) error {
-	r := wire.NewReader("Doc", b)
+	r := graphwire.NewReader("Doc", b)
 	var out Doc
 	graphgenCodecDoc{}.Read(&r, &out)
 	if err := r.End(); err != nil {
@@ -471,7 +471,7 @@ func (v *Refund) AppendWire(b []byte) ([]byte, error) {
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *Refund) DecodeWire(b []byte) error {
-	r := wire.NewReader("Refund", b)
+	r := graphwire.NewReader("Refund", b)
 	var out Refund
 	graphgenCodecRefund{}.Read(&r, &out)
 	if err := r.End(); err != nil {
@@ -488,7 +488,7 @@ func (v *Approval) AppendWire(b []byte) ([]byte, error) {
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *Approval) DecodeWire(b []byte) error {
-	r := wire.NewReader("Approval", b)
+	r := graphwire.NewReader("Approval", b)
 	var out Approval
 	graphgenCodecApproval{}.Read(&r, &out)
 	if err := r.End(); err != nil {
@@ -503,10 +503,10 @@ type graphgenCodecDoc struct{}
 
 func (graphgenCodecDoc) Append(b []byte, v *Doc) ([]byte, error) {
 	b = append(b, "\x81\xa4Name"...)
-	return wire.AppendString(b, v.Name), nil
+	return graphwire.AppendString(b, v.Name), nil
 }
 
-func (graphgenCodecDoc) Read(r *wire.Reader, v *Doc) {
+func (graphgenCodecDoc) Read(r *graphwire.Reader, v *Doc) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Name":
@@ -527,12 +527,12 @@ type graphgenCodecRefund struct{}
 
 func (graphgenCodecRefund) Append(b []byte, v *Refund) ([]byte, error) {
 	b = append(b, "\x82\xa5Order"...)
-	b = wire.AppendString(b, v.Order)
+	b = graphwire.AppendString(b, v.Order)
 	b = append(b, "\xa5Cents"...)
-	return wire.AppendInt(b, v.Cents), nil
+	return graphwire.AppendInt(b, v.Cents), nil
 }
 
-func (graphgenCodecRefund) Read(r *wire.Reader, v *Refund) {
+func (graphgenCodecRefund) Read(r *graphwire.Reader, v *Refund) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Order":
@@ -556,12 +556,12 @@ type graphgenCodecApproval struct{}
 
 func (graphgenCodecApproval) Append(b []byte, v *Approval) ([]byte, error) {
 	b = append(b, "\x82\xa2OK"...)
-	b = wire.AppendBool(b, v.OK)
+	b = graphwire.AppendBool(b, v.OK)
 	b = append(b, "\xa2By"...)
-	return wire.AppendString(b, v.By), nil
+	return graphwire.AppendString(b, v.By), nil
 }
 
-func (graphgenCodecApproval) Read(r *wire.Reader, v *Approval) {
+func (graphgenCodecApproval) Read(r *graphwire.Reader, v *Approval) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "OK":

@@ -7,24 +7,24 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
 type StateUpdate struct {
-	Log   state.List[string]
-	Count state.Sum[int64]
-	Facts state.Map[string, string]
+	Log   graphstate.List[string]
+	Count graphstate.Sum[int64]
+	Facts graphstate.Map[string, string]
 }
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -38,21 +38,21 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 // StateDiff is how two values of State differ: each field says how the field of that name does.
 // The zero StateDiff says that they do not.
 type StateDiff struct {
-	Log   state.ListChange[string]
-	Count state.Change[int64]
-	Facts state.MapChange[string, string]
+	Log   graphstate.ListChange[string]
+	Count graphstate.Change[int64]
+	Facts graphstate.MapChange[string, string]
 }
 
 // StateDiffOf returns what became of before in after, with which it shares memory.
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
-	if !wire.SameSlice(before.Log, after.Log) {
+	if !graphwire.SameSlice(before.Log, after.Log) {
 		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
 	}
 	if before.Count != after.Count {
-		d.Count = state.Changed(before.Count, after.Count)
+		d.Count = graphstate.Changed(before.Count, after.Count)
 	}
-	if !wire.SameMap(before.Facts, after.Facts) {
+	if !graphwire.SameMap(before.Facts, after.Facts) {
 		d.Facts = graphgenStateFields.Facts.Diff(before.Facts, after.Facts)
 	}
 	return d
@@ -64,28 +64,28 @@ func (d StateDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateDiff) Changes() []state.FieldChange {
+func (d StateDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return state.FormatDiff(graphgenStateChanges(&d))
+	return graphstate.FormatDiff(graphgenStateChanges(&d))
 }
 
-func graphgenStateChanges(d *StateDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Log", Change: &d.Log},
-		state.FieldChange{Field: "Count", Change: &d.Count},
-		state.FieldChange{Field: "Facts", Change: &d.Facts},
+func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Log", Change: &d.Log},
+		graphstate.FieldChange{Field: "Count", Change: &d.Count},
+		graphstate.FieldChange{Field: "Facts", Change: &d.Facts},
 	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
-var StateSchema = &state.Schema[State, StateUpdate]{
+var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
 	Fingerprint: 0xb7faea2006edc347,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenStateFields.Log.Field,
 		graphgenStateFields.Count.Field,
 		graphgenStateFields.Facts.Field,
@@ -108,39 +108,39 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Log   state.ListField[string]
-	Count state.SumField[int64]
-	Facts state.MapField[string, string]
+	Log   graphstate.ListField[string]
+	Count graphstate.SumField[int64]
+	Facts graphstate.MapField[string, string]
 }{
-	Log: state.ListField[string]{
-		Field: state.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Log: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
-	Count: state.SumField[int64]{
-		Field: state.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int64"},
-		Codec: state.Int[int64]{},
+	Count: graphstate.SumField[int64]{
+		Field: graphstate.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int64"},
+		Codec: graphstate.Int[int64]{},
 	},
-	Facts: state.MapField[string, string]{
-		Field:   state.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
-		Keys:    state.Str[string]{},
-		Values:  state.Str[string]{},
+	Facts: graphstate.MapField[string, string]{
+		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
+		Keys:    graphstate.Str[string]{},
+		Values:  graphstate.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	state.Core
+	graphstate.Core
 	s State
 	f struct {
-		Log   state.ListCell[string]
-		Count state.SumCell[int64]
-		Facts state.MapCell[string, string]
+		Log   graphstate.ListCell[string]
+		Count graphstate.SumCell[int64]
+		Facts graphstate.MapCell[string, string]
 	}
 }
 
 // graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
+func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
 	l := new(graphgenState)
 	f := &graphgenStateFields
 	l.Init("State", opts, 3)
@@ -185,26 +185,26 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return wire.SameSlice(a.Log, b.Log) &&
+	return graphwire.SameSlice(a.Log, b.Log) &&
 		a.Count == b.Count &&
-		wire.SameMap(a.Facts, b.Facts)
+		graphwire.SameMap(a.Facts, b.Facts)
 }
 
 func graphgenStateChanged(a, b State) []string {
 	d := StateDiffOf(a, b)
-	return state.FieldNames(graphgenStateChanges(&d))
+	return graphstate.FieldNames(graphgenStateChanges(&d))
 }
 
-func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Log", Change: &u.Log},
-		state.FieldChange{Field: "Count", Change: &u.Count},
-		state.FieldChange{Field: "Facts", Change: &u.Facts},
+func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Log", Change: &u.Log},
+		graphstate.FieldChange{Field: "Count", Change: &u.Count},
+		graphstate.FieldChange{Field: "Facts", Change: &u.Facts},
 	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Log.AppendUpdate(&w, &u.Log)
 	f.Count.AppendUpdate(&w, &u.Count)
@@ -214,7 +214,7 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 
 func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	*u = StateUpdate{}
-	r := wire.NewReader("StateUpdate", b)
+	r := graphwire.NewReader("StateUpdate", b)
 	f := &graphgenStateFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -228,5 +228,5 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }

@@ -29,6 +29,23 @@ type State struct {
 	Option    string            `graph:"last,nmae=x"`          // want `unknown option "nmae=x"; did you mean "name"\?`
 	Case      string            `graph:"Last"`                 // want `did you mean "last"\?`
 	Spaced    map[string]string `graph:"merge, name=x"`        // want `unknown option`
+
+	KeySwap   []string `grpah:"append"`                          // want `State.KeySwap: unknown tag key "grpah"; did you mean .graph:"append".\?`
+	KeyCase   []string `Graph:"append"`                          // want `unknown tag key "Graph"`
+	KeyShort  []string `json:"x" grap:"nonsense"`                // want `unknown tag key "grap"`
+	KeyTwo    []string `grphs:"append"`                          // want `unknown tag key "grphs"`
+	KeyTool   []string `graphgen:"append"`                       // want `unknown tag key "graphgen"`
+	KeyOther  []Item   `reducer:"upsert,key=ID"`                 // want `unknown tag key "reducer"`
+	KeyBoth   []string `graph:"append" grah:"union"`             // want `unknown tag key "grah"`
+	KeyFine   []string `json:"last" db:"append" grpc:"last" x:y` // not ours to judge
+	KeyQL     []string `graphql:"append" validate:"min=3,max=4"` // nor these
+	KeyColumn []string `yaml:"merge" gorm:"name=x" groups:"sum"` // nor these
+	Inner     Inner
+}
+
+// Inner is no state, and tags in it count as well.
+type Inner struct {
+	A string `grahp:"name=a"` // want `Inner.A: unknown tag key "grahp"; did you mean`
 }
 
 // Item is an element with an id.

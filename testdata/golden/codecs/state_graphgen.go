@@ -7,29 +7,29 @@ import (
 	"maps"
 	"slices"
 
-	state2 "github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
 type StateUpdate struct {
-	Plain   state2.Value[Plain]
-	Full    state2.Value[Full]
-	Plains  state2.List[Plain]
-	Fulls   state2.Map[string, *Full]
-	Binary  state2.Value[Binary]
-	Text    state2.Value[[]Text]
-	Tags    state2.List[string]
-	Pointer state2.Value[*Text]
+	Plain   graphstate.Value[Plain]
+	Full    graphstate.Value[Full]
+	Plains  graphstate.List[Plain]
+	Fulls   graphstate.Map[string, *Full]
+	Binary  graphstate.Value[Binary]
+	Text    graphstate.Value[[]Text]
+	Tags    graphstate.List[string]
+	Pointer graphstate.Value[*Text]
 }
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state2.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -48,24 +48,24 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 // StateDiff is how two values of State differ: each field says how the field of that name does.
 // The zero StateDiff says that they do not.
 type StateDiff struct {
-	Plain   state2.Change[Plain]
-	Full    state2.Change[Full]
-	Plains  state2.ListChange[Plain]
-	Fulls   state2.MapChange[string, *Full]
-	Binary  state2.Change[Binary]
-	Text    state2.Change[[]Text]
-	Tags    state2.ListChange[string]
-	Pointer state2.Change[*Text]
+	Plain   graphstate.Change[Plain]
+	Full    graphstate.Change[Full]
+	Plains  graphstate.ListChange[Plain]
+	Fulls   graphstate.MapChange[string, *Full]
+	Binary  graphstate.Change[Binary]
+	Text    graphstate.Change[[]Text]
+	Tags    graphstate.ListChange[string]
+	Pointer graphstate.Change[*Text]
 }
 
 // StateDiffOf returns what became of before in after, with which it shares memory.
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
-	if !wire.SameBytes(wire.Marshal(before.Plain.AppendWire), wire.Marshal(after.Plain.AppendWire)) {
-		d.Plain = state2.Changed(before.Plain, after.Plain)
+	if !graphwire.SameBytes(graphwire.Marshal(before.Plain.AppendWire), graphwire.Marshal(after.Plain.AppendWire)) {
+		d.Plain = graphstate.Changed(before.Plain, after.Plain)
 	}
 	if !before.Full.Equal(after.Full) {
-		d.Full = state2.Changed(before.Full, after.Full)
+		d.Full = graphstate.Changed(before.Full, after.Full)
 	}
 	if !(graphgenCodecSliceOfPlain{}).Equal(&before.Plains, &after.Plains) {
 		d.Plains = graphgenStateFields.Plains.Diff(before.Plains, after.Plains)
@@ -73,17 +73,17 @@ func StateDiffOf(before, after State) StateDiff {
 	if !(graphgenCodecMapOfStringToPointerToFull{}).Equal(&before.Fulls, &after.Fulls) {
 		d.Fulls = graphgenStateFields.Fulls.Diff(before.Fulls, after.Fulls)
 	}
-	if !wire.SameBytes(before.Binary.MarshalBinary, after.Binary.MarshalBinary) {
-		d.Binary = state2.Changed(before.Binary, after.Binary)
+	if !graphwire.SameBytes(before.Binary.MarshalBinary, after.Binary.MarshalBinary) {
+		d.Binary = graphstate.Changed(before.Binary, after.Binary)
 	}
 	if !(graphgenCodecSliceOfText{}).Equal(&before.Text, &after.Text) {
-		d.Text = state2.Changed(before.Text, after.Text)
+		d.Text = graphstate.Changed(before.Text, after.Text)
 	}
-	if !wire.SameSlice(before.Tags, after.Tags) {
+	if !graphwire.SameSlice(before.Tags, after.Tags) {
 		d.Tags = graphgenStateFields.Tags.Diff(before.Tags, after.Tags)
 	}
 	if !(graphgenCodecPointerToText{}).Equal(&before.Pointer, &after.Pointer) {
-		d.Pointer = state2.Changed(before.Pointer, after.Pointer)
+		d.Pointer = graphstate.Changed(before.Pointer, after.Pointer)
 	}
 	return d
 }
@@ -94,33 +94,33 @@ func (d StateDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateDiff) Changes() []state2.FieldChange {
+func (d StateDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return state2.FormatDiff(graphgenStateChanges(&d))
+	return graphstate.FormatDiff(graphgenStateChanges(&d))
 }
 
-func graphgenStateChanges(d *StateDiff) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "Plain", Change: &d.Plain},
-		state2.FieldChange{Field: "Full", Change: &d.Full},
-		state2.FieldChange{Field: "Plains", Change: &d.Plains},
-		state2.FieldChange{Field: "Fulls", Change: &d.Fulls},
-		state2.FieldChange{Field: "Binary", Change: &d.Binary},
-		state2.FieldChange{Field: "Text", Change: &d.Text},
-		state2.FieldChange{Field: "Tags", Change: &d.Tags},
-		state2.FieldChange{Field: "Pointer", Change: &d.Pointer},
+func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Plain", Change: &d.Plain},
+		graphstate.FieldChange{Field: "Full", Change: &d.Full},
+		graphstate.FieldChange{Field: "Plains", Change: &d.Plains},
+		graphstate.FieldChange{Field: "Fulls", Change: &d.Fulls},
+		graphstate.FieldChange{Field: "Binary", Change: &d.Binary},
+		graphstate.FieldChange{Field: "Text", Change: &d.Text},
+		graphstate.FieldChange{Field: "Tags", Change: &d.Tags},
+		graphstate.FieldChange{Field: "Pointer", Change: &d.Pointer},
 	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
-var StateSchema = &state2.Schema[State, StateUpdate]{
+var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
 	Fingerprint: 0xd4c018245e666375,
-	Fields: []state2.Field{
+	Fields: []graphstate.Field{
 		graphgenStateFields.Plain.Field,
 		graphgenStateFields.Full.Field,
 		graphgenStateFields.Plains.Field,
@@ -153,70 +153,70 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Plain   state2.ValueField[Plain]
-	Full    state2.ValueField[Full]
-	Plains  state2.ListField[Plain]
-	Fulls   state2.MapField[string, *Full]
-	Binary  state2.ValueField[Binary]
-	Text    state2.ValueField[[]Text]
-	Tags    state2.ListField[string]
-	Pointer state2.ValueField[*Text]
+	Plain   graphstate.ValueField[Plain]
+	Full    graphstate.ValueField[Full]
+	Plains  graphstate.ListField[Plain]
+	Fulls   graphstate.MapField[string, *Full]
+	Binary  graphstate.ValueField[Binary]
+	Text    graphstate.ValueField[[]Text]
+	Tags    graphstate.ListField[string]
+	Pointer graphstate.ValueField[*Text]
 }{
-	Plain: state2.ValueField[Plain]{
-		Field: state2.Field{Name: "Plain", Wire: "Plain", Reducer: "replace", Type: "Plain"},
+	Plain: graphstate.ValueField[Plain]{
+		Field: graphstate.Field{Name: "Plain", Wire: "Plain", Reducer: "replace", Type: "Plain"},
 		Codec: graphgenCodecPlain{},
 	},
-	Full: state2.ValueField[Full]{
-		Field: state2.Field{Name: "Full", Wire: "Full", Reducer: "replace", Type: "Full"},
+	Full: graphstate.ValueField[Full]{
+		Field: graphstate.Field{Name: "Full", Wire: "Full", Reducer: "replace", Type: "Full"},
 		Codec: graphgenCodecFull{},
 	},
-	Plains: state2.ListField[Plain]{
-		Field: state2.Field{Name: "Plains", Wire: "Plains", Reducer: "append", Type: "[]Plain"},
+	Plains: graphstate.ListField[Plain]{
+		Field: graphstate.Field{Name: "Plains", Wire: "Plains", Reducer: "append", Type: "[]Plain"},
 		Elem:  graphgenCodecPlain{},
 	},
-	Fulls: state2.MapField[string, *Full]{
-		Field:   state2.Field{Name: "Fulls", Wire: "Fulls", Reducer: "merge", Type: "map[string]*Full"},
-		Keys:    state2.Str[string]{},
+	Fulls: graphstate.MapField[string, *Full]{
+		Field:   graphstate.Field{Name: "Fulls", Wire: "Fulls", Reducer: "merge", Type: "map[string]*Full"},
+		Keys:    graphstate.Str[string]{},
 		Values:  graphgenCodecPointerToFull{},
 		Compare: cmp.Compare[string],
 	},
-	Binary: state2.ValueField[Binary]{
-		Field: state2.Field{Name: "Binary", Wire: "Binary", Reducer: "last", Type: "Binary"},
+	Binary: graphstate.ValueField[Binary]{
+		Field: graphstate.Field{Name: "Binary", Wire: "Binary", Reducer: "last", Type: "Binary"},
 		Codec: graphgenCodecBinary{},
 	},
-	Text: state2.ValueField[[]Text]{
-		Field: state2.Field{Name: "Text", Wire: "Text", Reducer: "replace", Type: "[]Text"},
+	Text: graphstate.ValueField[[]Text]{
+		Field: graphstate.Field{Name: "Text", Wire: "Text", Reducer: "replace", Type: "[]Text"},
 		Codec: graphgenCodecSliceOfText{},
 		Copy:  slices.Clone[[]Text],
 	},
-	Tags: state2.ListField[string]{
-		Field: state2.Field{Name: "Tags", Wire: "Tags", Reducer: "append", Type: "[]string"},
-		Elem:  state2.Str[string]{},
+	Tags: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
-	Pointer: state2.ValueField[*Text]{
-		Field: state2.Field{Name: "Pointer", Wire: "Pointer", Reducer: "replace", Type: "*Text"},
+	Pointer: graphstate.ValueField[*Text]{
+		Field: graphstate.Field{Name: "Pointer", Wire: "Pointer", Reducer: "replace", Type: "*Text"},
 		Codec: graphgenCodecPointerToText{},
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	state2.Core
+	graphstate.Core
 	s State
 	f struct {
-		Plain   state2.ValueCell[Plain]
-		Full    state2.ValueCell[Full]
-		Plains  state2.ListCell[Plain]
-		Fulls   state2.MapCell[string, *Full]
-		Binary  state2.ValueCell[Binary]
-		Text    state2.ValueCell[[]Text]
-		Tags    state2.ListCell[string]
-		Pointer state2.ValueCell[*Text]
+		Plain   graphstate.ValueCell[Plain]
+		Full    graphstate.ValueCell[Full]
+		Plains  graphstate.ListCell[Plain]
+		Fulls   graphstate.MapCell[string, *Full]
+		Binary  graphstate.ValueCell[Binary]
+		Text    graphstate.ValueCell[[]Text]
+		Tags    graphstate.ListCell[string]
+		Pointer graphstate.ValueCell[*Text]
 	}
 }
 
 // graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts state2.Options) state2.Live[State, StateUpdate] {
+func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
 	l := new(graphgenState)
 	f := &graphgenStateFields
 	l.Init("State", opts, 8)
@@ -289,36 +289,36 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return wire.SameBytes(wire.Marshal(a.Plain.AppendWire), wire.Marshal(b.Plain.AppendWire)) &&
+	return graphwire.SameBytes(graphwire.Marshal(a.Plain.AppendWire), graphwire.Marshal(b.Plain.AppendWire)) &&
 		a.Full.Equal(b.Full) &&
 		graphgenCodecSliceOfPlain{}.Equal(&a.Plains, &b.Plains) &&
 		graphgenCodecMapOfStringToPointerToFull{}.Equal(&a.Fulls, &b.Fulls) &&
-		wire.SameBytes(a.Binary.MarshalBinary, b.Binary.MarshalBinary) &&
+		graphwire.SameBytes(a.Binary.MarshalBinary, b.Binary.MarshalBinary) &&
 		graphgenCodecSliceOfText{}.Equal(&a.Text, &b.Text) &&
-		wire.SameSlice(a.Tags, b.Tags) &&
+		graphwire.SameSlice(a.Tags, b.Tags) &&
 		graphgenCodecPointerToText{}.Equal(&a.Pointer, &b.Pointer)
 }
 
 func graphgenStateChanged(a, b State) []string {
 	d := StateDiffOf(a, b)
-	return state2.FieldNames(graphgenStateChanges(&d))
+	return graphstate.FieldNames(graphgenStateChanges(&d))
 }
 
-func graphgenStateWrites(u *StateUpdate) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "Plain", Change: &u.Plain},
-		state2.FieldChange{Field: "Full", Change: &u.Full},
-		state2.FieldChange{Field: "Plains", Change: &u.Plains},
-		state2.FieldChange{Field: "Fulls", Change: &u.Fulls},
-		state2.FieldChange{Field: "Binary", Change: &u.Binary},
-		state2.FieldChange{Field: "Text", Change: &u.Text},
-		state2.FieldChange{Field: "Tags", Change: &u.Tags},
-		state2.FieldChange{Field: "Pointer", Change: &u.Pointer},
+func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Plain", Change: &u.Plain},
+		graphstate.FieldChange{Field: "Full", Change: &u.Full},
+		graphstate.FieldChange{Field: "Plains", Change: &u.Plains},
+		graphstate.FieldChange{Field: "Fulls", Change: &u.Fulls},
+		graphstate.FieldChange{Field: "Binary", Change: &u.Binary},
+		graphstate.FieldChange{Field: "Text", Change: &u.Text},
+		graphstate.FieldChange{Field: "Tags", Change: &u.Tags},
+		graphstate.FieldChange{Field: "Pointer", Change: &u.Pointer},
 	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := state2.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Plain.AppendUpdate(&w, &u.Plain)
 	f.Full.AppendUpdate(&w, &u.Full)
@@ -333,7 +333,7 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 
 func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	*u = StateUpdate{}
-	r := wire.NewReader("StateUpdate", b)
+	r := graphwire.NewReader("StateUpdate", b)
 	f := &graphgenStateFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -357,7 +357,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state2.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // graphgenCodecPlain is the codec of Plain.
@@ -367,17 +367,17 @@ func (graphgenCodecPlain) Append(b []byte, v *Plain) ([]byte, error) {
 	return (*v).AppendWire(b)
 }
 
-func (graphgenCodecPlain) Read(r *wire.Reader, v *Plain) {
+func (graphgenCodecPlain) Read(r *graphwire.Reader, v *Plain) {
 	r.Wire((*v).DecodeWire)
 }
 
 func (graphgenCodecPlain) Equal(a, b *Plain) bool {
-	return wire.SameBytes(wire.Marshal((*a).AppendWire), wire.Marshal((*b).AppendWire))
+	return graphwire.SameBytes(graphwire.Marshal((*a).AppendWire), graphwire.Marshal((*b).AppendWire))
 }
 
 func (graphgenCodecPlain) Clone(v Plain) Plain {
 	var out Plain
-	if !wire.Copy(wire.Marshal(v.AppendWire), out.DecodeWire) {
+	if !graphwire.Copy(graphwire.Marshal(v.AppendWire), out.DecodeWire) {
 		return v // it cannot be stored either
 	}
 	return out
@@ -390,7 +390,7 @@ func (graphgenCodecFull) Append(b []byte, v *Full) ([]byte, error) {
 	return (*v).AppendWire(b)
 }
 
-func (graphgenCodecFull) Read(r *wire.Reader, v *Full) {
+func (graphgenCodecFull) Read(r *graphwire.Reader, v *Full) {
 	r.Wire((*v).DecodeWire)
 }
 
@@ -406,7 +406,7 @@ func (graphgenCodecSliceOfPlain) Equal(a, b *[]Plain) bool {
 		return false
 	}
 	for i := range *a {
-		if !wire.SameBytes(wire.Marshal((*a)[i].AppendWire), wire.Marshal((*b)[i].AppendWire)) {
+		if !graphwire.SameBytes(graphwire.Marshal((*a)[i].AppendWire), graphwire.Marshal((*b)[i].AppendWire)) {
 			return false
 		}
 	}
@@ -426,12 +426,12 @@ type graphgenCodecPointerToFull struct{}
 
 func (graphgenCodecPointerToFull) Append(b []byte, v **Full) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
 	return (**v).AppendWire(b)
 }
 
-func (graphgenCodecPointerToFull) Read(r *wire.Reader, v **Full) {
+func (graphgenCodecPointerToFull) Read(r *graphwire.Reader, v **Full) {
 	if r.Nil() {
 		return
 	}
@@ -483,20 +483,20 @@ func (graphgenCodecMapOfStringToPointerToFull) Clone(v map[string]*Full) map[str
 type graphgenCodecBinary struct{}
 
 func (graphgenCodecBinary) Append(b []byte, v *Binary) ([]byte, error) {
-	return wire.AppendBinary(b, (*v).MarshalBinary)
+	return graphwire.AppendBinary(b, (*v).MarshalBinary)
 }
 
-func (graphgenCodecBinary) Read(r *wire.Reader, v *Binary) {
+func (graphgenCodecBinary) Read(r *graphwire.Reader, v *Binary) {
 	r.Binary((*v).UnmarshalBinary)
 }
 
 func (graphgenCodecBinary) Equal(a, b *Binary) bool {
-	return wire.SameBytes((*a).MarshalBinary, (*b).MarshalBinary)
+	return graphwire.SameBytes((*a).MarshalBinary, (*b).MarshalBinary)
 }
 
 func (graphgenCodecBinary) Clone(v Binary) Binary {
 	var out Binary
-	if !wire.Copy(v.MarshalBinary, out.UnmarshalBinary) {
+	if !graphwire.Copy(v.MarshalBinary, out.UnmarshalBinary) {
 		return v // it cannot be stored either
 	}
 	return out
@@ -507,7 +507,7 @@ type graphgenCodecText struct{}
 
 func (graphgenCodecText) Clone(v Text) Text {
 	var out Text
-	if !wire.Copy(v.MarshalText, out.UnmarshalText) {
+	if !graphwire.Copy(v.MarshalText, out.UnmarshalText) {
 		return v // it cannot be stored either
 	}
 	return out
@@ -519,11 +519,11 @@ type graphgenCodecSliceOfText struct{}
 func (graphgenCodecSliceOfText) Append(b []byte, v *[]Text) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b, err = wire.AppendText(b, (*v)[i].MarshalText)
+		b, err = graphwire.AppendText(b, (*v)[i].MarshalText)
 		if err != nil {
 			return b, err
 		}
@@ -531,12 +531,12 @@ func (graphgenCodecSliceOfText) Append(b []byte, v *[]Text) ([]byte, error) {
 	return b, nil
 }
 
-func (graphgenCodecSliceOfText) Read(r *wire.Reader, v *[]Text) {
+func (graphgenCodecSliceOfText) Read(r *graphwire.Reader, v *[]Text) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[Text](r, n)
+	list := graphwire.MakeSlice[Text](r, n)
 	for i := range n {
 		list = append(list, nil)
 		r.Text(list[i].UnmarshalText)
@@ -552,7 +552,7 @@ func (graphgenCodecSliceOfText) Equal(a, b *[]Text) bool {
 		return false
 	}
 	for i := range *a {
-		if !wire.SameBytes((*a)[i].MarshalText, (*b)[i].MarshalText) {
+		if !graphwire.SameBytes((*a)[i].MarshalText, (*b)[i].MarshalText) {
 			return false
 		}
 	}
@@ -572,12 +572,12 @@ type graphgenCodecPointerToText struct{}
 
 func (graphgenCodecPointerToText) Append(b []byte, v **Text) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	return wire.AppendText(b, (**v).MarshalText)
+	return graphwire.AppendText(b, (**v).MarshalText)
 }
 
-func (graphgenCodecPointerToText) Read(r *wire.Reader, v **Text) {
+func (graphgenCodecPointerToText) Read(r *graphwire.Reader, v **Text) {
 	if r.Nil() {
 		return
 	}
@@ -589,7 +589,7 @@ func (graphgenCodecPointerToText) Equal(a, b **Text) bool {
 	if *a == nil || *b == nil {
 		return *a == *b
 	}
-	return wire.SameBytes((**a).MarshalText, (**b).MarshalText)
+	return graphwire.SameBytes((**a).MarshalText, (**b).MarshalText)
 }
 
 func (graphgenCodecPointerToText) Clone(v *Text) *Text {

@@ -7,172 +7,172 @@ import (
 	maps2 "maps"
 	slices2 "slices"
 
-	state2 "github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
-	state3 "github.com/graphgen-go/graphgen/testdata/golden/collisions/state"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	state2 "github.com/graphgen-go/graphgen/testdata/golden/collisions/state"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
 type StateUpdate struct {
-	String  state2.Value[string]
-	Equal   state2.List[e]
-	Clone   state2.Value[map[string]v]
-	Core    state2.Value[int]
-	Init    state2.Or[bool]
-	View    state2.Value[*u]
-	Load    state2.Value[s]
-	Merge   state2.Keyed[n, r]
-	Begin   state2.Value[a]
-	End     state2.Reduce[b]
-	f       state2.Value[string]
-	s       state2.Value[int]
-	Field   state2.Value[x]
-	Adopt   state2.Value[state3.Core]
-	IsZero  state2.Sum[k]
-	Codec   state2.Value[Codec]
-	Foreign state2.List[state3.Core]
-	Share   state2.Unique[k]
-	Fields  state2.Value[Fields]
-	EndStep state2.Map[k, list]
-	Changes state2.Value[d]
-	before  state2.Value[after]
+	String  graphstate.Value[string]
+	Equal   graphstate.List[e]
+	Clone   graphstate.Value[map[string]v]
+	Core    graphstate.Value[int]
+	Init    graphstate.Or[bool]
+	View    graphstate.Value[*u]
+	Load    graphstate.Value[s]
+	Merge   graphstate.Keyed[n, r]
+	Begin   graphstate.Value[a]
+	End     graphstate.Reduce[b]
+	f       graphstate.Value[string]
+	s       graphstate.Value[int]
+	Field   graphstate.Value[x]
+	Adopt   graphstate.Value[state2.Core]
+	IsZero  graphstate.Sum[k]
+	Codec   graphstate.Value[Codec]
+	Foreign graphstate.List[state2.Core]
+	Share   graphstate.Unique[k]
+	Fields  graphstate.Value[Fields]
+	EndStep graphstate.Map[k, list]
+	Changes graphstate.Value[d]
+	before  graphstate.Value[after]
 }
 
 // StateDiff is how two values of State differ: each field says how the field of that name does.
 // The zero StateDiff says that they do not.
 type StateDiff struct {
-	String  state2.Change[string]
-	Equal   state2.ListChange[e]
-	Clone   state2.Change[map[string]v]
-	Core    state2.Change[int]
-	Init    state2.Change[bool]
-	View    state2.Change[*u]
-	Load    state2.Change[s]
-	Merge   state2.KeyedChange[r]
-	Begin   state2.Change[a]
-	End     state2.Change[l]
-	f       state2.Change[string]
-	s       state2.Change[int]
-	Field   state2.Change[x]
-	Adopt   state2.Change[state3.Core]
-	IsZero  state2.Change[k]
-	Codec   state2.Change[Codec]
-	Foreign state2.ListChange[state3.Core]
-	Share   state2.ListChange[k]
-	Fields  state2.Change[Fields]
-	EndStep state2.MapChange[k, list]
-	Changes state2.Change[d]
-	before  state2.Change[after]
+	String  graphstate.Change[string]
+	Equal   graphstate.ListChange[e]
+	Clone   graphstate.Change[map[string]v]
+	Core    graphstate.Change[int]
+	Init    graphstate.Change[bool]
+	View    graphstate.Change[*u]
+	Load    graphstate.Change[s]
+	Merge   graphstate.KeyedChange[r]
+	Begin   graphstate.Change[a]
+	End     graphstate.Change[l]
+	f       graphstate.Change[string]
+	s       graphstate.Change[int]
+	Field   graphstate.Change[x]
+	Adopt   graphstate.Change[state2.Core]
+	IsZero  graphstate.Change[k]
+	Codec   graphstate.Change[Codec]
+	Foreign graphstate.ListChange[state2.Core]
+	Share   graphstate.ListChange[k]
+	Fields  graphstate.Change[Fields]
+	EndStep graphstate.MapChange[k, list]
+	Changes graphstate.Change[d]
+	before  graphstate.Change[after]
 }
 
 // StateDiffOf returns what became of before2 in after2, with which it shares memory.
 func StateDiffOf(before2, after2 State) StateDiff {
 	var d2 StateDiff
 	if before2.String != after2.String {
-		d2.String = state2.Changed(before2.String, after2.String)
+		d2.String = graphstate.Changed(before2.String, after2.String)
 	}
-	if !wire.SameSlice(before2.Equal, after2.Equal) {
+	if !graphwire.SameSlice(before2.Equal, after2.Equal) {
 		d2.Equal = graphgenStateFields.Equal.Diff(before2.Equal, after2.Equal)
 	}
 	if !(graphgenCodecMapOfStringToV{}).Equal(&before2.Clone, &after2.Clone) {
-		d2.Clone = state2.Changed(before2.Clone, after2.Clone)
+		d2.Clone = graphstate.Changed(before2.Clone, after2.Clone)
 	}
 	if before2.Core != after2.Core {
-		d2.Core = state2.Changed(before2.Core, after2.Core)
+		d2.Core = graphstate.Changed(before2.Core, after2.Core)
 	}
 	if before2.Init != after2.Init {
-		d2.Init = state2.Changed(before2.Init, after2.Init)
+		d2.Init = graphstate.Changed(before2.Init, after2.Init)
 	}
 	if !(graphgenCodecPointerToU{}).Equal(&before2.View, &after2.View) {
-		d2.View = state2.Changed(before2.View, after2.View)
+		d2.View = graphstate.Changed(before2.View, after2.View)
 	}
 	if before2.Load != after2.Load {
-		d2.Load = state2.Changed(before2.Load, after2.Load)
+		d2.Load = graphstate.Changed(before2.Load, after2.Load)
 	}
-	if !wire.SameSlice(before2.Merge, after2.Merge) {
+	if !graphwire.SameSlice(before2.Merge, after2.Merge) {
 		d2.Merge = graphgenStateFields.Merge.Diff(before2.Merge, after2.Merge)
 	}
 	if !(graphgenCodecA{}).Equal(&before2.Begin, &after2.Begin) {
-		d2.Begin = state2.Changed(before2.Begin, after2.Begin)
+		d2.Begin = graphstate.Changed(before2.Begin, after2.Begin)
 	}
-	if !wire.SameSlice(before2.End, after2.End) {
-		d2.End = state2.Changed(before2.End, after2.End)
+	if !graphwire.SameSlice(before2.End, after2.End) {
+		d2.End = graphstate.Changed(before2.End, after2.End)
 	}
 	if before2.f != after2.f {
-		d2.f = state2.Changed(before2.f, after2.f)
+		d2.f = graphstate.Changed(before2.f, after2.f)
 	}
 	if before2.s != after2.s {
-		d2.s = state2.Changed(before2.s, after2.s)
+		d2.s = graphstate.Changed(before2.s, after2.s)
 	}
 	if !(graphgenCodecX{}).Equal(&before2.Field, &after2.Field) {
-		d2.Field = state2.Changed(before2.Field, after2.Field)
+		d2.Field = graphstate.Changed(before2.Field, after2.Field)
 	}
 	if !(graphgenCodecCore{}).Equal(&before2.Adopt, &after2.Adopt) {
-		d2.Adopt = state2.Changed(before2.Adopt, after2.Adopt)
+		d2.Adopt = graphstate.Changed(before2.Adopt, after2.Adopt)
 	}
 	if before2.IsZero != after2.IsZero {
-		d2.IsZero = state2.Changed(before2.IsZero, after2.IsZero)
+		d2.IsZero = graphstate.Changed(before2.IsZero, after2.IsZero)
 	}
 	if before2.Codec != after2.Codec {
-		d2.Codec = state2.Changed(before2.Codec, after2.Codec)
+		d2.Codec = graphstate.Changed(before2.Codec, after2.Codec)
 	}
 	if !(graphgenCodecSliceOfCore{}).Equal(&before2.Foreign, &after2.Foreign) {
 		d2.Foreign = graphgenStateFields.Foreign.Diff(before2.Foreign, after2.Foreign)
 	}
-	if !wire.SameSlice(before2.Share, after2.Share) {
+	if !graphwire.SameSlice(before2.Share, after2.Share) {
 		d2.Share = graphgenStateFields.Share.Diff(before2.Share, after2.Share)
 	}
 	if !(graphgenCodecFields{}).Equal(&before2.Fields, &after2.Fields) {
-		d2.Fields = state2.Changed(before2.Fields, after2.Fields)
+		d2.Fields = graphstate.Changed(before2.Fields, after2.Fields)
 	}
 	if !(graphgenCodecMapOfKToList{}).Equal(&before2.EndStep, &after2.EndStep) {
 		d2.EndStep = graphgenStateFields.EndStep.Diff(before2.EndStep, after2.EndStep)
 	}
 	if !(graphgenCodecD{}).Equal(&before2.Changes, &after2.Changes) {
-		d2.Changes = state2.Changed(before2.Changes, after2.Changes)
+		d2.Changes = graphstate.Changed(before2.Changes, after2.Changes)
 	}
 	if !(graphgenCodecAfter{}).Equal(&before2.before, &after2.before) {
-		d2.before = state2.Changed(before2.before, after2.before)
+		d2.before = graphstate.Changed(before2.before, after2.before)
 	}
 	return d2
 }
 
-func graphgenStateChanges(d2 *StateDiff) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "String", Change: &d2.String},
-		state2.FieldChange{Field: "Equal", Change: &d2.Equal},
-		state2.FieldChange{Field: "Clone", Change: &d2.Clone},
-		state2.FieldChange{Field: "Core", Change: &d2.Core},
-		state2.FieldChange{Field: "Init", Change: &d2.Init},
-		state2.FieldChange{Field: "View", Change: &d2.View},
-		state2.FieldChange{Field: "Load", Change: &d2.Load},
-		state2.FieldChange{Field: "Merge", Change: &d2.Merge},
-		state2.FieldChange{Field: "Begin", Change: &d2.Begin},
-		state2.FieldChange{Field: "End", Change: &d2.End},
-		state2.FieldChange{Field: "f", Change: &d2.f},
-		state2.FieldChange{Field: "s", Change: &d2.s},
-		state2.FieldChange{Field: "Field", Change: &d2.Field},
-		state2.FieldChange{Field: "Adopt", Change: &d2.Adopt},
-		state2.FieldChange{Field: "IsZero", Change: &d2.IsZero},
-		state2.FieldChange{Field: "Codec", Change: &d2.Codec},
-		state2.FieldChange{Field: "Foreign", Change: &d2.Foreign},
-		state2.FieldChange{Field: "Share", Change: &d2.Share},
-		state2.FieldChange{Field: "Fields", Change: &d2.Fields},
-		state2.FieldChange{Field: "EndStep", Change: &d2.EndStep},
-		state2.FieldChange{Field: "Changes", Change: &d2.Changes},
-		state2.FieldChange{Field: "before", Change: &d2.before},
+func graphgenStateChanges(d2 *StateDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "String", Change: &d2.String},
+		graphstate.FieldChange{Field: "Equal", Change: &d2.Equal},
+		graphstate.FieldChange{Field: "Clone", Change: &d2.Clone},
+		graphstate.FieldChange{Field: "Core", Change: &d2.Core},
+		graphstate.FieldChange{Field: "Init", Change: &d2.Init},
+		graphstate.FieldChange{Field: "View", Change: &d2.View},
+		graphstate.FieldChange{Field: "Load", Change: &d2.Load},
+		graphstate.FieldChange{Field: "Merge", Change: &d2.Merge},
+		graphstate.FieldChange{Field: "Begin", Change: &d2.Begin},
+		graphstate.FieldChange{Field: "End", Change: &d2.End},
+		graphstate.FieldChange{Field: "f", Change: &d2.f},
+		graphstate.FieldChange{Field: "s", Change: &d2.s},
+		graphstate.FieldChange{Field: "Field", Change: &d2.Field},
+		graphstate.FieldChange{Field: "Adopt", Change: &d2.Adopt},
+		graphstate.FieldChange{Field: "IsZero", Change: &d2.IsZero},
+		graphstate.FieldChange{Field: "Codec", Change: &d2.Codec},
+		graphstate.FieldChange{Field: "Foreign", Change: &d2.Foreign},
+		graphstate.FieldChange{Field: "Share", Change: &d2.Share},
+		graphstate.FieldChange{Field: "Fields", Change: &d2.Fields},
+		graphstate.FieldChange{Field: "EndStep", Change: &d2.EndStep},
+		graphstate.FieldChange{Field: "Changes", Change: &d2.Changes},
+		graphstate.FieldChange{Field: "before", Change: &d2.before},
 	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
-var StateSchema = &state2.Schema[State, StateUpdate]{
+var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
 	Fingerprint: 0x11d72ce421969327,
-	Fields: []state2.Field{
+	Fields: []graphstate.Field{
 		graphgenStateFields.String.Field,
 		graphgenStateFields.Equal.Field,
 		graphgenStateFields.Clone.Field,
@@ -220,10 +220,10 @@ var _ struct {
 	f       string
 	s       int
 	Field   x
-	Adopt   state3.Core
+	Adopt   state2.Core
 	IsZero  k `graph:"sum"`
 	Codec   Codec
-	Foreign []state3.Core `graph:"append"`
+	Foreign []state2.Core `graph:"append"`
 	Share   []k           `graph:"union"`
 	Fields  Fields
 	EndStep map[k]list `graph:"merge"`
@@ -233,157 +233,157 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	String  state2.ValueField[string]
-	Equal   state2.ListField[e]
-	Clone   state2.ValueField[map[string]v]
-	Core    state2.ValueField[int]
-	Init    state2.OrField[bool]
-	View    state2.ValueField[*u]
-	Load    state2.ValueField[s]
-	Merge   state2.KeyedField[n, r]
-	Begin   state2.ValueField[a]
-	End     state2.ReduceField[l, b]
-	f       state2.ValueField[string]
-	s       state2.ValueField[int]
-	Field   state2.ValueField[x]
-	Adopt   state2.ValueField[state3.Core]
-	IsZero  state2.SumField[k]
-	Codec   state2.ValueField[Codec]
-	Foreign state2.ListField[state3.Core]
-	Share   state2.UniqueField[k]
-	Fields  state2.ValueField[Fields]
-	EndStep state2.MapField[k, list]
-	Changes state2.ValueField[d]
-	before  state2.ValueField[after]
+	String  graphstate.ValueField[string]
+	Equal   graphstate.ListField[e]
+	Clone   graphstate.ValueField[map[string]v]
+	Core    graphstate.ValueField[int]
+	Init    graphstate.OrField[bool]
+	View    graphstate.ValueField[*u]
+	Load    graphstate.ValueField[s]
+	Merge   graphstate.KeyedField[n, r]
+	Begin   graphstate.ValueField[a]
+	End     graphstate.ReduceField[l, b]
+	f       graphstate.ValueField[string]
+	s       graphstate.ValueField[int]
+	Field   graphstate.ValueField[x]
+	Adopt   graphstate.ValueField[state2.Core]
+	IsZero  graphstate.SumField[k]
+	Codec   graphstate.ValueField[Codec]
+	Foreign graphstate.ListField[state2.Core]
+	Share   graphstate.UniqueField[k]
+	Fields  graphstate.ValueField[Fields]
+	EndStep graphstate.MapField[k, list]
+	Changes graphstate.ValueField[d]
+	before  graphstate.ValueField[after]
 }{
-	String: state2.ValueField[string]{
-		Field: state2.Field{Name: "String", Wire: "String", Reducer: "replace", Type: "string"},
-		Codec: state2.Str[string]{},
+	String: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "String", Wire: "String", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Equal: state2.ListField[e]{
-		Field: state2.Field{Name: "Equal", Wire: "Equal", Reducer: "append", Type: "[]e"},
+	Equal: graphstate.ListField[e]{
+		Field: graphstate.Field{Name: "Equal", Wire: "Equal", Reducer: "append", Type: "[]e"},
 		Elem:  graphgenCodecE{},
 	},
-	Clone: state2.ValueField[map[string]v]{
-		Field: state2.Field{Name: "Clone", Wire: "Clone", Reducer: "replace", Type: "map[string]v"},
+	Clone: graphstate.ValueField[map[string]v]{
+		Field: graphstate.Field{Name: "Clone", Wire: "Clone", Reducer: "replace", Type: "map[string]v"},
 		Codec: graphgenCodecMapOfStringToV{},
 		Copy:  maps2.Clone[map[string]v],
 	},
-	Core: state2.ValueField[int]{
-		Field: state2.Field{Name: "Core", Wire: "Core", Reducer: "replace", Type: "int"},
-		Codec: state2.Int[int]{},
+	Core: graphstate.ValueField[int]{
+		Field: graphstate.Field{Name: "Core", Wire: "Core", Reducer: "replace", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
-	Init: state2.OrField[bool]{
-		Field: state2.Field{Name: "Init", Wire: "Init", Reducer: "or", Type: "bool"},
+	Init: graphstate.OrField[bool]{
+		Field: graphstate.Field{Name: "Init", Wire: "Init", Reducer: "or", Type: "bool"},
 	},
-	View: state2.ValueField[*u]{
-		Field: state2.Field{Name: "View", Wire: "View", Reducer: "replace", Type: "*u"},
+	View: graphstate.ValueField[*u]{
+		Field: graphstate.Field{Name: "View", Wire: "View", Reducer: "replace", Type: "*u"},
 		Codec: graphgenCodecPointerToU{},
 	},
-	Load: state2.ValueField[s]{
-		Field: state2.Field{Name: "Load", Wire: "Load", Reducer: "last", Type: "s"},
-		Codec: state2.Str[s]{},
+	Load: graphstate.ValueField[s]{
+		Field: graphstate.Field{Name: "Load", Wire: "Load", Reducer: "last", Type: "s"},
+		Codec: graphstate.Str[s]{},
 	},
-	Merge: state2.KeyedField[n, r]{
-		Field: state2.Field{Name: "Merge", Wire: "Merge", Reducer: "upsert", Type: "[]r"},
+	Merge: graphstate.KeyedField[n, r]{
+		Field: graphstate.Field{Name: "Merge", Wire: "Merge", Reducer: "upsert", Type: "[]r"},
 		Elem:  graphgenCodecR{},
-		Keys:  state2.Int[n]{},
+		Keys:  graphstate.Int[n]{},
 		Key:   func(v2 *r) n { return v2.key },
 	},
-	Begin: state2.ValueField[a]{
-		Field: state2.Field{Name: "Begin", Wire: "Begin", Reducer: "replace", Type: "a"},
+	Begin: graphstate.ValueField[a]{
+		Field: graphstate.Field{Name: "Begin", Wire: "Begin", Reducer: "replace", Type: "a"},
 		Codec: graphgenCodecA{},
 	},
-	End: state2.ReduceField[l, b]{
-		Field:  state2.Field{Name: "End", Wire: "End", Reducer: "reduce=f", Type: "l"},
+	End: graphstate.ReduceField[l, b]{
+		Field:  graphstate.Field{Name: "End", Wire: "End", Reducer: "reduce=f", Type: "l"},
 		Codec:  graphgenCodecL{},
 		Input:  graphgenCodecB{},
 		Reduce: f,
 	},
-	f: state2.ValueField[string]{
-		Field: state2.Field{Name: "f", Wire: "f", Reducer: "replace", Type: "string"},
-		Codec: state2.Str[string]{},
+	f: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "f", Wire: "f", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	s: state2.ValueField[int]{
-		Field: state2.Field{Name: "s", Wire: "s", Reducer: "replace", Type: "int"},
-		Codec: state2.Int[int]{},
+	s: graphstate.ValueField[int]{
+		Field: graphstate.Field{Name: "s", Wire: "s", Reducer: "replace", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
-	Field: state2.ValueField[x]{
-		Field: state2.Field{Name: "Field", Wire: "Field", Reducer: "replace", Type: "x"},
+	Field: graphstate.ValueField[x]{
+		Field: graphstate.Field{Name: "Field", Wire: "Field", Reducer: "replace", Type: "x"},
 		Codec: graphgenCodecX{},
 	},
-	Adopt: state2.ValueField[state3.Core]{
-		Field: state2.Field{Name: "Adopt", Wire: "Adopt", Reducer: "replace", Type: "state.Core"},
+	Adopt: graphstate.ValueField[state2.Core]{
+		Field: graphstate.Field{Name: "Adopt", Wire: "Adopt", Reducer: "replace", Type: "state.Core"},
 		Codec: graphgenCodecCore{},
 	},
-	IsZero: state2.SumField[k]{
-		Field: state2.Field{Name: "IsZero", Wire: "IsZero", Reducer: "sum", Type: "k"},
-		Codec: state2.Int[k]{},
+	IsZero: graphstate.SumField[k]{
+		Field: graphstate.Field{Name: "IsZero", Wire: "IsZero", Reducer: "sum", Type: "k"},
+		Codec: graphstate.Int[k]{},
 	},
-	Codec: state2.ValueField[Codec]{
-		Field: state2.Field{Name: "Codec", Wire: "Codec", Reducer: "replace", Type: "Codec"},
+	Codec: graphstate.ValueField[Codec]{
+		Field: graphstate.Field{Name: "Codec", Wire: "Codec", Reducer: "replace", Type: "Codec"},
 		Codec: graphgenCodecCodec2{},
 	},
-	Foreign: state2.ListField[state3.Core]{
-		Field: state2.Field{Name: "Foreign", Wire: "Foreign", Reducer: "append", Type: "[]state.Core"},
+	Foreign: graphstate.ListField[state2.Core]{
+		Field: graphstate.Field{Name: "Foreign", Wire: "Foreign", Reducer: "append", Type: "[]state.Core"},
 		Elem:  graphgenCodecCore{},
 	},
-	Share: state2.UniqueField[k]{
-		Field: state2.Field{Name: "Share", Wire: "Share", Reducer: "union", Type: "[]k"},
-		Elem:  state2.Int[k]{},
+	Share: graphstate.UniqueField[k]{
+		Field: graphstate.Field{Name: "Share", Wire: "Share", Reducer: "union", Type: "[]k"},
+		Elem:  graphstate.Int[k]{},
 	},
-	Fields: state2.ValueField[Fields]{
-		Field: state2.Field{Name: "Fields", Wire: "Fields", Reducer: "replace", Type: "Fields"},
+	Fields: graphstate.ValueField[Fields]{
+		Field: graphstate.Field{Name: "Fields", Wire: "Fields", Reducer: "replace", Type: "Fields"},
 		Codec: graphgenCodecFields{},
 	},
-	EndStep: state2.MapField[k, list]{
-		Field:   state2.Field{Name: "EndStep", Wire: "EndStep", Reducer: "merge", Type: "map[k]list"},
-		Keys:    state2.Int[k]{},
+	EndStep: graphstate.MapField[k, list]{
+		Field:   graphstate.Field{Name: "EndStep", Wire: "EndStep", Reducer: "merge", Type: "map[k]list"},
+		Keys:    graphstate.Int[k]{},
 		Values:  graphgenCodecList{},
 		Compare: cmp.Compare[k],
 	},
-	Changes: state2.ValueField[d]{
-		Field: state2.Field{Name: "Changes", Wire: "Changes", Reducer: "replace", Type: "d"},
+	Changes: graphstate.ValueField[d]{
+		Field: graphstate.Field{Name: "Changes", Wire: "Changes", Reducer: "replace", Type: "d"},
 		Codec: graphgenCodecD{},
 	},
-	before: state2.ValueField[after]{
-		Field: state2.Field{Name: "before", Wire: "before", Reducer: "replace", Type: "after"},
+	before: graphstate.ValueField[after]{
+		Field: graphstate.Field{Name: "before", Wire: "before", Reducer: "replace", Type: "after"},
 		Codec: graphgenCodecAfter{},
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	state2.Core
+	graphstate.Core
 	s State
 	f struct {
-		String  state2.ValueCell[string]
-		Equal   state2.ListCell[e]
-		Clone   state2.ValueCell[map[string]v]
-		Core    state2.ValueCell[int]
-		Init    state2.OrCell[bool]
-		View    state2.ValueCell[*u]
-		Load    state2.ValueCell[s]
-		Merge   state2.KeyedCell[n, r]
-		Begin   state2.ValueCell[a]
-		End     state2.ReduceCell[l, b]
-		f       state2.ValueCell[string]
-		s       state2.ValueCell[int]
-		Field   state2.ValueCell[x]
-		Adopt   state2.ValueCell[state3.Core]
-		IsZero  state2.SumCell[k]
-		Codec   state2.ValueCell[Codec]
-		Foreign state2.ListCell[state3.Core]
-		Share   state2.UniqueCell[k]
-		Fields  state2.ValueCell[Fields]
-		EndStep state2.MapCell[k, list]
-		Changes state2.ValueCell[d]
-		before  state2.ValueCell[after]
+		String  graphstate.ValueCell[string]
+		Equal   graphstate.ListCell[e]
+		Clone   graphstate.ValueCell[map[string]v]
+		Core    graphstate.ValueCell[int]
+		Init    graphstate.OrCell[bool]
+		View    graphstate.ValueCell[*u]
+		Load    graphstate.ValueCell[s]
+		Merge   graphstate.KeyedCell[n, r]
+		Begin   graphstate.ValueCell[a]
+		End     graphstate.ReduceCell[l, b]
+		f       graphstate.ValueCell[string]
+		s       graphstate.ValueCell[int]
+		Field   graphstate.ValueCell[x]
+		Adopt   graphstate.ValueCell[state2.Core]
+		IsZero  graphstate.SumCell[k]
+		Codec   graphstate.ValueCell[Codec]
+		Foreign graphstate.ListCell[state2.Core]
+		Share   graphstate.UniqueCell[k]
+		Fields  graphstate.ValueCell[Fields]
+		EndStep graphstate.MapCell[k, list]
+		Changes graphstate.ValueCell[d]
+		before  graphstate.ValueCell[after]
 	}
 }
 
 // graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts2 state2.Options) state2.Live[State, StateUpdate] {
+func graphgenStateNew(opts2 graphstate.Options) graphstate.Live[State, StateUpdate] {
 	l2 := new(graphgenState)
 	f2 := &graphgenStateFields
 	l2.Init("State", opts2, 22)
@@ -521,15 +521,15 @@ func graphgenStateClone(s2 State) State {
 
 func graphgenStateEqual(a2, b2 State) bool {
 	return a2.String == b2.String &&
-		wire.SameSlice(a2.Equal, b2.Equal) &&
+		graphwire.SameSlice(a2.Equal, b2.Equal) &&
 		graphgenCodecMapOfStringToV{}.Equal(&a2.Clone, &b2.Clone) &&
 		a2.Core == b2.Core &&
 		a2.Init == b2.Init &&
 		graphgenCodecPointerToU{}.Equal(&a2.View, &b2.View) &&
 		a2.Load == b2.Load &&
-		wire.SameSlice(a2.Merge, b2.Merge) &&
+		graphwire.SameSlice(a2.Merge, b2.Merge) &&
 		graphgenCodecA{}.Equal(&a2.Begin, &b2.Begin) &&
-		wire.SameSlice(a2.End, b2.End) &&
+		graphwire.SameSlice(a2.End, b2.End) &&
 		a2.f == b2.f &&
 		a2.s == b2.s &&
 		graphgenCodecX{}.Equal(&a2.Field, &b2.Field) &&
@@ -537,7 +537,7 @@ func graphgenStateEqual(a2, b2 State) bool {
 		a2.IsZero == b2.IsZero &&
 		a2.Codec == b2.Codec &&
 		graphgenCodecSliceOfCore{}.Equal(&a2.Foreign, &b2.Foreign) &&
-		wire.SameSlice(a2.Share, b2.Share) &&
+		graphwire.SameSlice(a2.Share, b2.Share) &&
 		graphgenCodecFields{}.Equal(&a2.Fields, &b2.Fields) &&
 		graphgenCodecMapOfKToList{}.Equal(&a2.EndStep, &b2.EndStep) &&
 		graphgenCodecD{}.Equal(&a2.Changes, &b2.Changes) &&
@@ -546,38 +546,38 @@ func graphgenStateEqual(a2, b2 State) bool {
 
 func graphgenStateChanged(a2, b2 State) []string {
 	d2 := StateDiffOf(a2, b2)
-	return state2.FieldNames(graphgenStateChanges(&d2))
+	return graphstate.FieldNames(graphgenStateChanges(&d2))
 }
 
-func graphgenStateWrites(u2 *StateUpdate) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "String", Change: &u2.String},
-		state2.FieldChange{Field: "Equal", Change: &u2.Equal},
-		state2.FieldChange{Field: "Clone", Change: &u2.Clone},
-		state2.FieldChange{Field: "Core", Change: &u2.Core},
-		state2.FieldChange{Field: "Init", Change: &u2.Init},
-		state2.FieldChange{Field: "View", Change: &u2.View},
-		state2.FieldChange{Field: "Load", Change: &u2.Load},
-		state2.FieldChange{Field: "Merge", Change: &u2.Merge},
-		state2.FieldChange{Field: "Begin", Change: &u2.Begin},
-		state2.FieldChange{Field: "End", Change: &u2.End},
-		state2.FieldChange{Field: "f", Change: &u2.f},
-		state2.FieldChange{Field: "s", Change: &u2.s},
-		state2.FieldChange{Field: "Field", Change: &u2.Field},
-		state2.FieldChange{Field: "Adopt", Change: &u2.Adopt},
-		state2.FieldChange{Field: "IsZero", Change: &u2.IsZero},
-		state2.FieldChange{Field: "Codec", Change: &u2.Codec},
-		state2.FieldChange{Field: "Foreign", Change: &u2.Foreign},
-		state2.FieldChange{Field: "Share", Change: &u2.Share},
-		state2.FieldChange{Field: "Fields", Change: &u2.Fields},
-		state2.FieldChange{Field: "EndStep", Change: &u2.EndStep},
-		state2.FieldChange{Field: "Changes", Change: &u2.Changes},
-		state2.FieldChange{Field: "before", Change: &u2.before},
+func graphgenStateWrites(u2 *StateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "String", Change: &u2.String},
+		graphstate.FieldChange{Field: "Equal", Change: &u2.Equal},
+		graphstate.FieldChange{Field: "Clone", Change: &u2.Clone},
+		graphstate.FieldChange{Field: "Core", Change: &u2.Core},
+		graphstate.FieldChange{Field: "Init", Change: &u2.Init},
+		graphstate.FieldChange{Field: "View", Change: &u2.View},
+		graphstate.FieldChange{Field: "Load", Change: &u2.Load},
+		graphstate.FieldChange{Field: "Merge", Change: &u2.Merge},
+		graphstate.FieldChange{Field: "Begin", Change: &u2.Begin},
+		graphstate.FieldChange{Field: "End", Change: &u2.End},
+		graphstate.FieldChange{Field: "f", Change: &u2.f},
+		graphstate.FieldChange{Field: "s", Change: &u2.s},
+		graphstate.FieldChange{Field: "Field", Change: &u2.Field},
+		graphstate.FieldChange{Field: "Adopt", Change: &u2.Adopt},
+		graphstate.FieldChange{Field: "IsZero", Change: &u2.IsZero},
+		graphstate.FieldChange{Field: "Codec", Change: &u2.Codec},
+		graphstate.FieldChange{Field: "Foreign", Change: &u2.Foreign},
+		graphstate.FieldChange{Field: "Share", Change: &u2.Share},
+		graphstate.FieldChange{Field: "Fields", Change: &u2.Fields},
+		graphstate.FieldChange{Field: "EndStep", Change: &u2.EndStep},
+		graphstate.FieldChange{Field: "Changes", Change: &u2.Changes},
+		graphstate.FieldChange{Field: "before", Change: &u2.before},
 	)
 }
 
 func graphgenStateAppendUpdate(b2 []byte, u2 *StateUpdate) ([]byte, error) {
-	w2 := state2.NewUpdateWriter(b2)
+	w2 := graphstate.NewUpdateWriter(b2)
 	f2 := &graphgenStateFields
 	f2.String.AppendUpdate(&w2, &u2.String)
 	f2.Equal.AppendUpdate(&w2, &u2.Equal)
@@ -606,7 +606,7 @@ func graphgenStateAppendUpdate(b2 []byte, u2 *StateUpdate) ([]byte, error) {
 
 func graphgenStateDecodeUpdate(b2 []byte, u2 *StateUpdate) error {
 	*u2 = StateUpdate{}
-	r2 := wire.NewReader("StateUpdate", b2)
+	r2 := graphwire.NewReader("StateUpdate", b2)
 	f2 := &graphgenStateFields
 	for range r2.MapLen() {
 		switch key2 := r2.Key(); key2 {
@@ -658,7 +658,7 @@ func graphgenStateDecodeUpdate(b2 []byte, u2 *StateUpdate) error {
 			r2.Unknown(key2)
 		}
 	}
-	return state2.UpdateError(&r2)
+	return graphstate.UpdateError(&r2)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
@@ -668,7 +668,7 @@ func (v2 *b) AppendWire(b2 []byte) ([]byte, error) {
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v2 *b) DecodeWire(b2 []byte) error {
-	r2 := wire.NewReader("b", b2)
+	r2 := graphwire.NewReader("b", b2)
 	var out2 b
 	graphgenCodecB{}.Read(&r2, &out2)
 	if err2 := r2.End(); err2 != nil {
@@ -683,14 +683,14 @@ type graphgenCodecE struct{}
 
 func (graphgenCodecE) Append(b2 []byte, v2 *e) ([]byte, error) {
 	b2 = append(b2, "\x83\xa3err"...)
-	b2 = wire.AppendString(b2, v2.err)
+	b2 = graphwire.AppendString(b2, v2.err)
 	b2 = append(b2, "\xa1r"...)
-	b2 = wire.AppendString(b2, v2.r)
+	b2 = graphwire.AppendString(b2, v2.r)
 	b2 = append(b2, "\xa1v"...)
-	return wire.AppendString(b2, v2.v), nil
+	return graphwire.AppendString(b2, v2.v), nil
 }
 
-func (graphgenCodecE) Read(r2 *wire.Reader, v2 *e) {
+func (graphgenCodecE) Read(r2 *graphwire.Reader, v2 *e) {
 	for range r2.MapLen() {
 		switch key2 := r2.Key(); key2 {
 		case "err":
@@ -721,21 +721,21 @@ type graphgenCodecSliceOfC struct{}
 
 func (graphgenCodecSliceOfC) Append(b2 []byte, v2 *[]c) ([]byte, error) {
 	if *v2 == nil {
-		return wire.AppendNil(b2), nil
+		return graphwire.AppendNil(b2), nil
 	}
-	b2 = wire.AppendArrayLen(b2, len(*v2))
+	b2 = graphwire.AppendArrayLen(b2, len(*v2))
 	for i2 := range *v2 {
-		b2 = wire.AppendString(b2, string((*v2)[i2]))
+		b2 = graphwire.AppendString(b2, string((*v2)[i2]))
 	}
 	return b2, nil
 }
 
-func (graphgenCodecSliceOfC) Read(r2 *wire.Reader, v2 *[]c) {
+func (graphgenCodecSliceOfC) Read(r2 *graphwire.Reader, v2 *[]c) {
 	if r2.Nil() {
 		return
 	}
 	n2 := r2.ArrayLen()
-	list2 := wire.MakeSlice[c](r2, n2)
+	list2 := graphwire.MakeSlice[c](r2, n2)
 	for range n2 {
 		list2 = append(list2, c(r2.Str()))
 		if !r2.OK() {
@@ -759,7 +759,7 @@ func (graphgenCodecV) Append(b2 []byte, v2 *v) ([]byte, error) {
 	return graphgenCodecSliceOfC{}.Append(b2, &v2.y)
 }
 
-func (graphgenCodecV) Read(r2 *wire.Reader, v2 *v) {
+func (graphgenCodecV) Read(r2 *graphwire.Reader, v2 *v) {
 	for range r2.MapLen() {
 		switch key2 := r2.Key(); key2 {
 		case "x":
@@ -773,8 +773,8 @@ func (graphgenCodecV) Read(r2 *wire.Reader, v2 *v) {
 }
 
 func (graphgenCodecV) Equal(a2, b2 *v) bool {
-	return wire.SameSlice(a2.x, b2.x) &&
-		wire.SameSlice(a2.y, b2.y)
+	return graphwire.SameSlice(a2.x, b2.x) &&
+		graphwire.SameSlice(a2.y, b2.y)
 }
 
 func (graphgenCodecV) Clone(v2 v) v {
@@ -795,11 +795,11 @@ type graphgenCodecMapOfStringToV struct{}
 func (graphgenCodecMapOfStringToV) Append(b2 []byte, v2 *map[string]v) ([]byte, error) {
 	var err2 error
 	if *v2 == nil {
-		return wire.AppendNil(b2), nil
+		return graphwire.AppendNil(b2), nil
 	}
-	b2 = wire.AppendMapLen(b2, len(*v2))
-	for _, k2 := range wire.SortedKeys(*v2) {
-		b2 = wire.AppendString(b2, k2)
+	b2 = graphwire.AppendMapLen(b2, len(*v2))
+	for _, k2 := range graphwire.SortedKeys(*v2) {
+		b2 = graphwire.AppendString(b2, k2)
 		x2 := (*v2)[k2]
 		b2, err2 = graphgenCodecV{}.Append(b2, &x2)
 		if err2 != nil {
@@ -809,12 +809,12 @@ func (graphgenCodecMapOfStringToV) Append(b2 []byte, v2 *map[string]v) ([]byte, 
 	return b2, nil
 }
 
-func (graphgenCodecMapOfStringToV) Read(r2 *wire.Reader, v2 *map[string]v) {
+func (graphgenCodecMapOfStringToV) Read(r2 *graphwire.Reader, v2 *map[string]v) {
 	if r2.Nil() {
 		return
 	}
 	n2 := r2.MapLen()
-	m2 := wire.MakeMap[string, v](r2, n2)
+	m2 := graphwire.MakeMap[string, v](r2, n2)
 	for range n2 {
 		k2 := r2.Str()
 		var x2 v
@@ -857,7 +857,7 @@ func (graphgenCodecU) Append(b2 []byte, v2 *u) ([]byte, error) {
 	return graphgenCodecV{}.Append(b2, &v2.v)
 }
 
-func (graphgenCodecU) Read(r2 *wire.Reader, v2 *u) {
+func (graphgenCodecU) Read(r2 *graphwire.Reader, v2 *u) {
 	for range r2.MapLen() {
 		switch key2 := r2.Key(); key2 {
 		case "v":
@@ -887,12 +887,12 @@ type graphgenCodecPointerToU struct{}
 
 func (graphgenCodecPointerToU) Append(b2 []byte, v2 **u) ([]byte, error) {
 	if *v2 == nil {
-		return wire.AppendNil(b2), nil
+		return graphwire.AppendNil(b2), nil
 	}
 	return graphgenCodecU{}.Append(b2, *v2)
 }
 
-func (graphgenCodecPointerToU) Read(r2 *wire.Reader, v2 **u) {
+func (graphgenCodecPointerToU) Read(r2 *graphwire.Reader, v2 **u) {
 	if r2.Nil() {
 		return
 	}
@@ -920,10 +920,10 @@ type graphgenCodecR struct{}
 
 func (graphgenCodecR) Append(b2 []byte, v2 *r) ([]byte, error) {
 	b2 = append(b2, "\x81\xa3key"...)
-	return wire.AppendInt(b2, int64(v2.key)), nil
+	return graphwire.AppendInt(b2, int64(v2.key)), nil
 }
 
-func (graphgenCodecR) Read(r2 *wire.Reader, v2 *r) {
+func (graphgenCodecR) Read(r2 *graphwire.Reader, v2 *r) {
 	for range r2.MapLen() {
 		switch key2 := r2.Key(); key2 {
 		case "key":
@@ -948,21 +948,21 @@ type graphgenCodecSliceOfInt struct{}
 
 func (graphgenCodecSliceOfInt) Append(b2 []byte, v2 *[]int) ([]byte, error) {
 	if *v2 == nil {
-		return wire.AppendNil(b2), nil
+		return graphwire.AppendNil(b2), nil
 	}
-	b2 = wire.AppendArrayLen(b2, len(*v2))
+	b2 = graphwire.AppendArrayLen(b2, len(*v2))
 	for i2 := range *v2 {
-		b2 = wire.AppendInt(b2, int64((*v2)[i2]))
+		b2 = graphwire.AppendInt(b2, int64((*v2)[i2]))
 	}
 	return b2, nil
 }
 
-func (graphgenCodecSliceOfInt) Read(r2 *wire.Reader, v2 *[]int) {
+func (graphgenCodecSliceOfInt) Read(r2 *graphwire.Reader, v2 *[]int) {
 	if r2.Nil() {
 		return
 	}
 	n2 := r2.ArrayLen()
-	list2 := wire.MakeSlice[int](r2, n2)
+	list2 := graphwire.MakeSlice[int](r2, n2)
 	for range n2 {
 		list2 = append(list2, r2.Int())
 		if !r2.OK() {
@@ -986,7 +986,7 @@ func (graphgenCodecA) Append(b2 []byte, v2 *a) ([]byte, error) {
 	return graphgenCodecSliceOfInt{}.Append(b2, &v2.c)
 }
 
-func (graphgenCodecA) Read(r2 *wire.Reader, v2 *a) {
+func (graphgenCodecA) Read(r2 *graphwire.Reader, v2 *a) {
 	for range r2.MapLen() {
 		switch key2 := r2.Key(); key2 {
 		case "b":
@@ -1000,8 +1000,8 @@ func (graphgenCodecA) Read(r2 *wire.Reader, v2 *a) {
 }
 
 func (graphgenCodecA) Equal(a2, b2 *a) bool {
-	return wire.SameSlice(a2.b, b2.b) &&
-		wire.SameSlice(a2.c, b2.c)
+	return graphwire.SameSlice(a2.b, b2.b) &&
+		graphwire.SameSlice(a2.c, b2.c)
 }
 
 func (graphgenCodecA) Clone(v2 a) a {
@@ -1021,12 +1021,12 @@ type graphgenCodecOut struct{}
 
 func (graphgenCodecOut) Append(b2 []byte, v2 *out) ([]byte, error) {
 	b2 = append(b2, "\x82\xa4list"...)
-	b2 = wire.AppendString(b2, v2.list)
+	b2 = graphwire.AppendString(b2, v2.list)
 	b2 = append(b2, "\xa3key"...)
-	return wire.AppendString(b2, v2.key), nil
+	return graphwire.AppendString(b2, v2.key), nil
 }
 
-func (graphgenCodecOut) Read(r2 *wire.Reader, v2 *out) {
+func (graphgenCodecOut) Read(r2 *graphwire.Reader, v2 *out) {
 	for range r2.MapLen() {
 		switch key2 := r2.Key(); key2 {
 		case "list":
@@ -1051,9 +1051,9 @@ type graphgenCodecL struct{}
 func (graphgenCodecL) Append(b2 []byte, v2 *l) ([]byte, error) {
 	var err2 error
 	if *v2 == nil {
-		return wire.AppendNil(b2), nil
+		return graphwire.AppendNil(b2), nil
 	}
-	b2 = wire.AppendArrayLen(b2, len(*v2))
+	b2 = graphwire.AppendArrayLen(b2, len(*v2))
 	for i2 := range *v2 {
 		b2, err2 = graphgenCodecOut{}.Append(b2, &(*v2)[i2])
 		if err2 != nil {
@@ -1063,12 +1063,12 @@ func (graphgenCodecL) Append(b2 []byte, v2 *l) ([]byte, error) {
 	return b2, nil
 }
 
-func (graphgenCodecL) Read(r2 *wire.Reader, v2 *l) {
+func (graphgenCodecL) Read(r2 *graphwire.Reader, v2 *l) {
 	if r2.Nil() {
 		return
 	}
 	n2 := r2.ArrayLen()
-	list2 := wire.MakeSlice[out](r2, n2)
+	list2 := graphwire.MakeSlice[out](r2, n2)
 	for i2 := range n2 {
 		list2 = append(list2, out{})
 		graphgenCodecOut{}.Read(r2, &list2[i2])
@@ -1080,7 +1080,7 @@ func (graphgenCodecL) Read(r2 *wire.Reader, v2 *l) {
 }
 
 func (graphgenCodecL) Equal(a2, b2 *l) bool {
-	return wire.SameSlice(*a2, *b2)
+	return graphwire.SameSlice(*a2, *b2)
 }
 
 // graphgenCodecPointerToB is the codec of *b.
@@ -1089,12 +1089,12 @@ type graphgenCodecPointerToB struct{}
 
 func (graphgenCodecPointerToB) append(b2 []byte, v2 **b, depth2 int) ([]byte, error) {
 	if *v2 == nil {
-		return wire.AppendNil(b2), nil
+		return graphwire.AppendNil(b2), nil
 	}
 	return graphgenCodecB{}.append(b2, *v2, depth2)
 }
 
-func (graphgenCodecPointerToB) Read(r2 *wire.Reader, v2 **b) {
+func (graphgenCodecPointerToB) Read(r2 *graphwire.Reader, v2 **b) {
 	if r2.Nil() {
 		return
 	}
@@ -1116,7 +1116,7 @@ type graphgenCodecB struct{}
 func (c2 graphgenCodecB) Append(b2 []byte, v2 *b) ([]byte, error) { return c2.append(b2, v2, 0) }
 
 func (graphgenCodecB) append(b2 []byte, v2 *b, depth2 int) ([]byte, error) {
-	if err2 := wire.AppendDepth(depth2); err2 != nil {
+	if err2 := graphwire.AppendDepth(depth2); err2 != nil {
 		return b2, err2
 	}
 	depth2++
@@ -1124,7 +1124,7 @@ func (graphgenCodecB) append(b2 []byte, v2 *b, depth2 int) ([]byte, error) {
 	return graphgenCodecPointerToB{}.append(b2, &v2.a, depth2)
 }
 
-func (graphgenCodecB) Read(r2 *wire.Reader, v2 *b) {
+func (graphgenCodecB) Read(r2 *graphwire.Reader, v2 *b) {
 	if !r2.Enter() {
 		return
 	}
@@ -1142,7 +1142,7 @@ func (graphgenCodecB) Read(r2 *wire.Reader, v2 *b) {
 func (c2 graphgenCodecB) Equal(a2, b2 *b) bool { return c2.equal(a2, b2, 0) }
 
 func (graphgenCodecB) equal(a2, b2 *b, depth2 int) bool {
-	if a2 == b2 || depth2 >= wire.MaxDepth {
+	if a2 == b2 || depth2 >= graphwire.MaxDepth {
 		return a2 == b2
 	}
 	depth2++
@@ -1159,22 +1159,22 @@ type graphgenCodecM struct{}
 
 func (graphgenCodecM) Append(b2 []byte, v2 *m) ([]byte, error) {
 	if *v2 == nil {
-		return wire.AppendNil(b2), nil
+		return graphwire.AppendNil(b2), nil
 	}
-	b2 = wire.AppendMapLen(b2, len(*v2))
-	for _, k2 := range wire.SortedKeys(*v2) {
-		b2 = wire.AppendString(b2, k2)
-		b2 = wire.AppendInt(b2, int64((*v2)[k2]))
+	b2 = graphwire.AppendMapLen(b2, len(*v2))
+	for _, k2 := range graphwire.SortedKeys(*v2) {
+		b2 = graphwire.AppendString(b2, k2)
+		b2 = graphwire.AppendInt(b2, int64((*v2)[k2]))
 	}
 	return b2, nil
 }
 
-func (graphgenCodecM) Read(r2 *wire.Reader, v2 *m) {
+func (graphgenCodecM) Read(r2 *graphwire.Reader, v2 *m) {
 	if r2.Nil() {
 		return
 	}
 	n2 := r2.MapLen()
-	m2 := wire.MakeMap[string, int](r2, n2)
+	m2 := graphwire.MakeMap[string, int](r2, n2)
 	for range n2 {
 		k2 := r2.Str()
 		m2[k2] = r2.Int()
@@ -1193,7 +1193,7 @@ func (graphgenCodecX) Append(b2 []byte, v2 *x) ([]byte, error) {
 	return graphgenCodecM{}.Append(b2, &v2.m)
 }
 
-func (graphgenCodecX) Read(r2 *wire.Reader, v2 *x) {
+func (graphgenCodecX) Read(r2 *graphwire.Reader, v2 *x) {
 	for range r2.MapLen() {
 		switch key2 := r2.Key(); key2 {
 		case "m":
@@ -1205,7 +1205,7 @@ func (graphgenCodecX) Read(r2 *wire.Reader, v2 *x) {
 }
 
 func (graphgenCodecX) Equal(a2, b2 *x) bool {
-	return wire.SameMap(a2.m, b2.m)
+	return graphwire.SameMap(a2.m, b2.m)
 }
 
 func (graphgenCodecX) Clone(v2 x) x {
@@ -1223,21 +1223,21 @@ type graphgenCodecSliceOfString struct{}
 
 func (graphgenCodecSliceOfString) Append(b2 []byte, v2 *[]string) ([]byte, error) {
 	if *v2 == nil {
-		return wire.AppendNil(b2), nil
+		return graphwire.AppendNil(b2), nil
 	}
-	b2 = wire.AppendArrayLen(b2, len(*v2))
+	b2 = graphwire.AppendArrayLen(b2, len(*v2))
 	for i2 := range *v2 {
-		b2 = wire.AppendString(b2, (*v2)[i2])
+		b2 = graphwire.AppendString(b2, (*v2)[i2])
 	}
 	return b2, nil
 }
 
-func (graphgenCodecSliceOfString) Read(r2 *wire.Reader, v2 *[]string) {
+func (graphgenCodecSliceOfString) Read(r2 *graphwire.Reader, v2 *[]string) {
 	if r2.Nil() {
 		return
 	}
 	n2 := r2.ArrayLen()
-	list2 := wire.MakeSlice[string](r2, n2)
+	list2 := graphwire.MakeSlice[string](r2, n2)
 	for range n2 {
 		list2 = append(list2, r2.Str())
 		if !r2.OK() {
@@ -1252,22 +1252,22 @@ type graphgenCodecMapOfStringToInt struct{}
 
 func (graphgenCodecMapOfStringToInt) Append(b2 []byte, v2 *map[string]int) ([]byte, error) {
 	if *v2 == nil {
-		return wire.AppendNil(b2), nil
+		return graphwire.AppendNil(b2), nil
 	}
-	b2 = wire.AppendMapLen(b2, len(*v2))
-	for _, k2 := range wire.SortedKeys(*v2) {
-		b2 = wire.AppendString(b2, k2)
-		b2 = wire.AppendInt(b2, int64((*v2)[k2]))
+	b2 = graphwire.AppendMapLen(b2, len(*v2))
+	for _, k2 := range graphwire.SortedKeys(*v2) {
+		b2 = graphwire.AppendString(b2, k2)
+		b2 = graphwire.AppendInt(b2, int64((*v2)[k2]))
 	}
 	return b2, nil
 }
 
-func (graphgenCodecMapOfStringToInt) Read(r2 *wire.Reader, v2 *map[string]int) {
+func (graphgenCodecMapOfStringToInt) Read(r2 *graphwire.Reader, v2 *map[string]int) {
 	if r2.Nil() {
 		return
 	}
 	n2 := r2.MapLen()
-	m2 := wire.MakeMap[string, int](r2, n2)
+	m2 := graphwire.MakeMap[string, int](r2, n2)
 	for range n2 {
 		k2 := r2.Str()
 		m2[k2] = r2.Int()
@@ -1281,7 +1281,7 @@ func (graphgenCodecMapOfStringToInt) Read(r2 *wire.Reader, v2 *map[string]int) {
 // graphgenCodecCore is the codec of state.Core.
 type graphgenCodecCore struct{}
 
-func (graphgenCodecCore) Append(b2 []byte, v2 *state3.Core) ([]byte, error) {
+func (graphgenCodecCore) Append(b2 []byte, v2 *state2.Core) ([]byte, error) {
 	var err2 error
 	b2 = append(b2, "\x82\xa1A"...)
 	b2, err2 = graphgenCodecSliceOfString{}.Append(b2, &v2.A)
@@ -1292,7 +1292,7 @@ func (graphgenCodecCore) Append(b2 []byte, v2 *state3.Core) ([]byte, error) {
 	return graphgenCodecMapOfStringToInt{}.Append(b2, &v2.B)
 }
 
-func (graphgenCodecCore) Read(r2 *wire.Reader, v2 *state3.Core) {
+func (graphgenCodecCore) Read(r2 *graphwire.Reader, v2 *state2.Core) {
 	for range r2.MapLen() {
 		switch key2 := r2.Key(); key2 {
 		case "A":
@@ -1305,12 +1305,12 @@ func (graphgenCodecCore) Read(r2 *wire.Reader, v2 *state3.Core) {
 	}
 }
 
-func (graphgenCodecCore) Equal(a2, b2 *state3.Core) bool {
-	return wire.SameSlice(a2.A, b2.A) &&
-		wire.SameMap(a2.B, b2.B)
+func (graphgenCodecCore) Equal(a2, b2 *state2.Core) bool {
+	return graphwire.SameSlice(a2.A, b2.A) &&
+		graphwire.SameMap(a2.B, b2.B)
 }
 
-func (graphgenCodecCore) Clone(v2 state3.Core) state3.Core {
+func (graphgenCodecCore) Clone(v2 state2.Core) state2.Core {
 	v2.A = slices2.Clone(v2.A)
 	v2.B = maps2.Clone(v2.B)
 	return v2
@@ -1320,17 +1320,17 @@ func (graphgenCodecCore) Clone(v2 state3.Core) state3.Core {
 var _ = struct {
 	A []string
 	B map[string]int
-}(state3.Core{})
+}(state2.Core{})
 
 // graphgenCodecCodec2 is the codec of Codec.
 type graphgenCodecCodec2 struct{}
 
 func (graphgenCodecCodec2) Append(b2 []byte, v2 *Codec) ([]byte, error) {
 	b2 = append(b2, "\x81\xa2OK"...)
-	return wire.AppendBool(b2, bool(v2.OK)), nil
+	return graphwire.AppendBool(b2, bool(v2.OK)), nil
 }
 
-func (graphgenCodecCodec2) Read(r2 *wire.Reader, v2 *Codec) {
+func (graphgenCodecCodec2) Read(r2 *graphwire.Reader, v2 *Codec) {
 	for range r2.MapLen() {
 		switch key2 := r2.Key(); key2 {
 		case "OK":
@@ -1353,7 +1353,7 @@ var _ struct {
 // graphgenCodecSliceOfCore is the codec of []state.Core.
 type graphgenCodecSliceOfCore struct{}
 
-func (graphgenCodecSliceOfCore) Equal(a2, b2 *[]state3.Core) bool {
+func (graphgenCodecSliceOfCore) Equal(a2, b2 *[]state2.Core) bool {
 	if (*a2 == nil) != (*b2 == nil) || len(*a2) != len(*b2) {
 		return false
 	}
@@ -1365,7 +1365,7 @@ func (graphgenCodecSliceOfCore) Equal(a2, b2 *[]state3.Core) bool {
 	return true
 }
 
-func (graphgenCodecSliceOfCore) Clone(v2 []state3.Core) []state3.Core {
+func (graphgenCodecSliceOfCore) Clone(v2 []state2.Core) []state2.Core {
 	v2 = slices2.Clone(v2)
 	for i2 := range v2 {
 		v2[i2].A = slices2.Clone(v2[i2].A)
@@ -1388,7 +1388,7 @@ func (graphgenCodecFields) Append(b2 []byte, v2 *Fields) ([]byte, error) {
 	return graphgenCodecSliceOfInt{}.Append(b2, &v2.B)
 }
 
-func (graphgenCodecFields) Read(r2 *wire.Reader, v2 *Fields) {
+func (graphgenCodecFields) Read(r2 *graphwire.Reader, v2 *Fields) {
 	for range r2.MapLen() {
 		switch key2 := r2.Key(); key2 {
 		case "A":
@@ -1402,8 +1402,8 @@ func (graphgenCodecFields) Read(r2 *wire.Reader, v2 *Fields) {
 }
 
 func (graphgenCodecFields) Equal(a2, b2 *Fields) bool {
-	return wire.SameSlice(a2.A, b2.A) &&
-		wire.SameSlice(a2.B, b2.B)
+	return graphwire.SameSlice(a2.A, b2.A) &&
+		graphwire.SameSlice(a2.B, b2.B)
 }
 
 func (graphgenCodecFields) Clone(v2 Fields) Fields {
@@ -1423,10 +1423,10 @@ type graphgenCodecList struct{}
 
 func (graphgenCodecList) Append(b2 []byte, v2 *list) ([]byte, error) {
 	b2 = append(b2, "\x81\xa5depth"...)
-	return wire.AppendFloat64(b2, float64(v2.depth)), nil
+	return graphwire.AppendFloat64(b2, float64(v2.depth)), nil
 }
 
-func (graphgenCodecList) Read(r2 *wire.Reader, v2 *list) {
+func (graphgenCodecList) Read(r2 *graphwire.Reader, v2 *list) {
 	for range r2.MapLen() {
 		switch key2 := r2.Key(); key2 {
 		case "depth":
@@ -1438,7 +1438,7 @@ func (graphgenCodecList) Read(r2 *wire.Reader, v2 *list) {
 }
 
 func (graphgenCodecList) Equal(a2, b2 *list) bool {
-	return wire.SameFloat(a2.depth, b2.depth)
+	return graphwire.SameFloat(a2.depth, b2.depth)
 }
 
 // If this does not compile, list has changed since graphgen ran: run go generate.
@@ -1476,7 +1476,7 @@ func (graphgenCodecD) Append(b2 []byte, v2 *d) ([]byte, error) {
 	return graphgenCodecSliceOfInt{}.Append(b2, &v2.before)
 }
 
-func (graphgenCodecD) Read(r2 *wire.Reader, v2 *d) {
+func (graphgenCodecD) Read(r2 *graphwire.Reader, v2 *d) {
 	for range r2.MapLen() {
 		switch key2 := r2.Key(); key2 {
 		case "after":
@@ -1490,8 +1490,8 @@ func (graphgenCodecD) Read(r2 *wire.Reader, v2 *d) {
 }
 
 func (graphgenCodecD) Equal(a2, b2 *d) bool {
-	return wire.SameSlice(a2.after, b2.after) &&
-		wire.SameSlice(a2.before, b2.before)
+	return graphwire.SameSlice(a2.after, b2.after) &&
+		graphwire.SameSlice(a2.before, b2.before)
 }
 
 func (graphgenCodecD) Clone(v2 d) d {
@@ -1511,12 +1511,12 @@ type graphgenCodecPointerToD struct{}
 
 func (graphgenCodecPointerToD) Append(b2 []byte, v2 **d) ([]byte, error) {
 	if *v2 == nil {
-		return wire.AppendNil(b2), nil
+		return graphwire.AppendNil(b2), nil
 	}
 	return graphgenCodecD{}.Append(b2, *v2)
 }
 
-func (graphgenCodecPointerToD) Read(r2 *wire.Reader, v2 **d) {
+func (graphgenCodecPointerToD) Read(r2 *graphwire.Reader, v2 **d) {
 	if r2.Nil() {
 		return
 	}
@@ -1547,7 +1547,7 @@ func (graphgenCodecBefore) Append(b2 []byte, v2 *before) ([]byte, error) {
 	return graphgenCodecPointerToD{}.Append(b2, &v2.d)
 }
 
-func (graphgenCodecBefore) Read(r2 *wire.Reader, v2 *before) {
+func (graphgenCodecBefore) Read(r2 *graphwire.Reader, v2 *before) {
 	for range r2.MapLen() {
 		switch key2 := r2.Key(); key2 {
 		case "d":
@@ -1573,9 +1573,9 @@ type graphgenCodecSliceOfBefore struct{}
 func (graphgenCodecSliceOfBefore) Append(b2 []byte, v2 *[]before) ([]byte, error) {
 	var err2 error
 	if *v2 == nil {
-		return wire.AppendNil(b2), nil
+		return graphwire.AppendNil(b2), nil
 	}
-	b2 = wire.AppendArrayLen(b2, len(*v2))
+	b2 = graphwire.AppendArrayLen(b2, len(*v2))
 	for i2 := range *v2 {
 		b2, err2 = graphgenCodecBefore{}.Append(b2, &(*v2)[i2])
 		if err2 != nil {
@@ -1585,12 +1585,12 @@ func (graphgenCodecSliceOfBefore) Append(b2 []byte, v2 *[]before) ([]byte, error
 	return b2, nil
 }
 
-func (graphgenCodecSliceOfBefore) Read(r2 *wire.Reader, v2 *[]before) {
+func (graphgenCodecSliceOfBefore) Read(r2 *graphwire.Reader, v2 *[]before) {
 	if r2.Nil() {
 		return
 	}
 	n2 := r2.ArrayLen()
-	list2 := wire.MakeSlice[before](r2, n2)
+	list2 := graphwire.MakeSlice[before](r2, n2)
 	for i2 := range n2 {
 		list2 = append(list2, before{})
 		graphgenCodecBefore{}.Read(r2, &list2[i2])
@@ -1629,7 +1629,7 @@ func (graphgenCodecAfter) Append(b2 []byte, v2 *after) ([]byte, error) {
 	return graphgenCodecSliceOfBefore{}.Append(b2, &v2.a)
 }
 
-func (graphgenCodecAfter) Read(r2 *wire.Reader, v2 *after) {
+func (graphgenCodecAfter) Read(r2 *graphwire.Reader, v2 *after) {
 	for range r2.MapLen() {
 		switch key2 := r2.Key(); key2 {
 		case "a":

@@ -3,12 +3,12 @@
 package empty
 
 import (
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
@@ -16,7 +16,7 @@ type StateUpdate struct{}
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -40,24 +40,24 @@ func (d StateDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateDiff) Changes() []state.FieldChange {
+func (d StateDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return state.FormatDiff(graphgenStateChanges(&d))
+	return graphstate.FormatDiff(graphgenStateChanges(&d))
 }
 
-func graphgenStateChanges(d *StateDiff) []state.FieldChange {
-	return state.Changes()
+func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
+	return graphstate.Changes()
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
-var StateSchema = &state.Schema[State, StateUpdate]{
+var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:         "State",
 	Fingerprint:  0xcbf29ce484222325,
-	Fields:       []state.Field{},
+	Fields:       []graphstate.Field{},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
 	Equal:        graphgenStateEqual,
@@ -75,13 +75,13 @@ var graphgenStateFields = struct{}{}
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	state.Core
+	graphstate.Core
 	s State
 	f struct{}
 }
 
 // graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
+func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
 	l := new(graphgenState)
 	l.Init("State", opts, 0)
 	return l
@@ -115,39 +115,39 @@ func graphgenStateEqual(a, b State) bool {
 
 func graphgenStateChanged(a, b State) []string {
 	d := StateDiffOf(a, b)
-	return state.FieldNames(graphgenStateChanges(&d))
+	return graphstate.FieldNames(graphgenStateChanges(&d))
 }
 
-func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
-	return state.Changes()
+func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes()
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	return w.End()
 }
 
 func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	*u = StateUpdate{}
-	r := wire.NewReader("StateUpdate", b)
+	r := graphwire.NewReader("StateUpdate", b)
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		default:
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // UntrackedUpdate is what a node changes of Untracked: each field says what becomes of the field of that name.
 // The zero UntrackedUpdate changes nothing.
 type UntrackedUpdate struct {
-	F state.Value[func()]
+	F graphstate.Value[func()]
 }
 
 // String prints what u changes.
 func (u UntrackedUpdate) String() string {
-	return state.FormatUpdate("UntrackedUpdate", graphgenUntrackedWrites(&u)...)
+	return graphstate.FormatUpdate("UntrackedUpdate", graphgenUntrackedWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -173,24 +173,24 @@ func (d UntrackedDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d UntrackedDiff) Changes() []state.FieldChange {
+func (d UntrackedDiff) Changes() []graphstate.FieldChange {
 	return graphgenUntrackedChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d UntrackedDiff) String() string {
-	return state.FormatDiff(graphgenUntrackedChanges(&d))
+	return graphstate.FormatDiff(graphgenUntrackedChanges(&d))
 }
 
-func graphgenUntrackedChanges(d *UntrackedDiff) []state.FieldChange {
-	return state.Changes()
+func graphgenUntrackedChanges(d *UntrackedDiff) []graphstate.FieldChange {
+	return graphstate.Changes()
 }
 
 // UntrackedSchema is what a graph needs to know of Untracked: graph.New(name, UntrackedSchema).
-var UntrackedSchema = &state.Schema[Untracked, UntrackedUpdate]{
+var UntrackedSchema = &graphstate.Schema[Untracked, UntrackedUpdate]{
 	Name:        "Untracked",
 	Fingerprint: 0xcbf29ce484222325,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenUntrackedFields.F.Field,
 	},
 	New:          graphgenUntrackedNew,
@@ -209,24 +209,24 @@ var _ struct {
 
 // graphgenUntrackedFields says how each field of Untracked is merged and stored. It is never written to.
 var graphgenUntrackedFields = struct {
-	F state.ValueField[func()]
+	F graphstate.ValueField[func()]
 }{
-	F: state.ValueField[func()]{
-		Field: state.Field{Name: "F", Wire: "F", Reducer: "untracked", Type: "func()"},
+	F: graphstate.ValueField[func()]{
+		Field: graphstate.Field{Name: "F", Wire: "F", Reducer: "untracked", Type: "func()"},
 	},
 }
 
 // graphgenUntracked is the Untracked of one run.
 type graphgenUntracked struct {
-	state.Core
+	graphstate.Core
 	s Untracked
 	f struct {
-		F state.ValueCell[func()]
+		F graphstate.ValueCell[func()]
 	}
 }
 
 // graphgenUntrackedNew binds the fields in order of their wire names.
-func graphgenUntrackedNew(opts state.Options) state.Live[Untracked, UntrackedUpdate] {
+func graphgenUntrackedNew(opts graphstate.Options) graphstate.Live[Untracked, UntrackedUpdate] {
 	l := new(graphgenUntracked)
 	f := &graphgenUntrackedFields
 	l.Init("Untracked", opts, 1)
@@ -265,30 +265,30 @@ func graphgenUntrackedEqual(a, b Untracked) bool {
 
 func graphgenUntrackedChanged(a, b Untracked) []string {
 	d := UntrackedDiffOf(a, b)
-	return state.FieldNames(graphgenUntrackedChanges(&d))
+	return graphstate.FieldNames(graphgenUntrackedChanges(&d))
 }
 
-func graphgenUntrackedWrites(u *UntrackedUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "F", Change: &u.F},
+func graphgenUntrackedWrites(u *UntrackedUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "F", Change: &u.F},
 	)
 }
 
 func graphgenUntrackedAppendUpdate(b []byte, u *UntrackedUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	return w.End()
 }
 
 func graphgenUntrackedDecodeUpdate(b []byte, u *UntrackedUpdate) error {
 	*u = UntrackedUpdate{}
-	r := wire.NewReader("UntrackedUpdate", b)
+	r := graphwire.NewReader("UntrackedUpdate", b)
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		default:
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
@@ -298,7 +298,7 @@ func (v *Payload) AppendWire(b []byte) ([]byte, error) {
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *Payload) DecodeWire(b []byte) error {
-	r := wire.NewReader("Payload", b)
+	r := graphwire.NewReader("Payload", b)
 	var out Payload
 	graphgenCodecPayload{}.Read(&r, &out)
 	if err := r.End(); err != nil {
@@ -310,12 +310,12 @@ func (v *Payload) DecodeWire(b []byte) error {
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
 func (v *Text) AppendWire(b []byte) ([]byte, error) {
-	return wire.AppendString(b, string(*v)), nil
+	return graphwire.AppendString(b, string(*v)), nil
 }
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *Text) DecodeWire(b []byte) error {
-	r := wire.NewReader("Text", b)
+	r := graphwire.NewReader("Text", b)
 	var out Text
 	out = Text(r.Str())
 	if err := r.End(); err != nil {
@@ -332,7 +332,7 @@ func (v *List) AppendWire(b []byte) ([]byte, error) {
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *List) DecodeWire(b []byte) error {
-	r := wire.NewReader("List", b)
+	r := graphwire.NewReader("List", b)
 	var out List
 	graphgenCodecList{}.Read(&r, &out)
 	if err := r.End(); err != nil {
@@ -345,12 +345,12 @@ func (v *List) DecodeWire(b []byte) error {
 // BlankUpdate is what a node changes of Blank: each field says what becomes of the field of that name.
 // The zero BlankUpdate changes nothing.
 type BlankUpdate struct {
-	A state.Value[int]
+	A graphstate.Value[int]
 }
 
 // String prints what u changes.
 func (u BlankUpdate) String() string {
-	return state.FormatUpdate("BlankUpdate", graphgenBlankWrites(&u)...)
+	return graphstate.FormatUpdate("BlankUpdate", graphgenBlankWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -362,14 +362,14 @@ func (u BlankUpdate) Equal(v BlankUpdate) bool {
 // BlankDiff is how two values of Blank differ: each field says how the field of that name does.
 // The zero BlankDiff says that they do not.
 type BlankDiff struct {
-	A state.Change[int]
+	A graphstate.Change[int]
 }
 
 // BlankDiffOf returns what became of before in after, with which it shares memory.
 func BlankDiffOf(before, after Blank) BlankDiff {
 	var d BlankDiff
 	if before.A != after.A {
-		d.A = state.Changed(before.A, after.A)
+		d.A = graphstate.Changed(before.A, after.A)
 	}
 	return d
 }
@@ -380,26 +380,26 @@ func (d BlankDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d BlankDiff) Changes() []state.FieldChange {
+func (d BlankDiff) Changes() []graphstate.FieldChange {
 	return graphgenBlankChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d BlankDiff) String() string {
-	return state.FormatDiff(graphgenBlankChanges(&d))
+	return graphstate.FormatDiff(graphgenBlankChanges(&d))
 }
 
-func graphgenBlankChanges(d *BlankDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "A", Change: &d.A},
+func graphgenBlankChanges(d *BlankDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "A", Change: &d.A},
 	)
 }
 
 // BlankSchema is what a graph needs to know of Blank: graph.New(name, BlankSchema).
-var BlankSchema = &state.Schema[Blank, BlankUpdate]{
+var BlankSchema = &graphstate.Schema[Blank, BlankUpdate]{
 	Name:        "Blank",
 	Fingerprint: 0x6d9f4a1b3750dbd5,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenBlankFields.A.Field,
 	},
 	New:          graphgenBlankNew,
@@ -420,25 +420,25 @@ var _ struct {
 
 // graphgenBlankFields says how each field of Blank is merged and stored. It is never written to.
 var graphgenBlankFields = struct {
-	A state.ValueField[int]
+	A graphstate.ValueField[int]
 }{
-	A: state.ValueField[int]{
-		Field: state.Field{Name: "A", Wire: "A", Reducer: "replace", Type: "int"},
-		Codec: state.Int[int]{},
+	A: graphstate.ValueField[int]{
+		Field: graphstate.Field{Name: "A", Wire: "A", Reducer: "replace", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
 }
 
 // graphgenBlank is the Blank of one run.
 type graphgenBlank struct {
-	state.Core
+	graphstate.Core
 	s Blank
 	f struct {
-		A state.ValueCell[int]
+		A graphstate.ValueCell[int]
 	}
 }
 
 // graphgenBlankNew binds the fields in order of their wire names.
-func graphgenBlankNew(opts state.Options) state.Live[Blank, BlankUpdate] {
+func graphgenBlankNew(opts graphstate.Options) graphstate.Live[Blank, BlankUpdate] {
 	l := new(graphgenBlank)
 	f := &graphgenBlankFields
 	l.Init("Blank", opts, 1)
@@ -477,17 +477,17 @@ func graphgenBlankEqual(a, b Blank) bool {
 
 func graphgenBlankChanged(a, b Blank) []string {
 	d := BlankDiffOf(a, b)
-	return state.FieldNames(graphgenBlankChanges(&d))
+	return graphstate.FieldNames(graphgenBlankChanges(&d))
 }
 
-func graphgenBlankWrites(u *BlankUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "A", Change: &u.A},
+func graphgenBlankWrites(u *BlankUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "A", Change: &u.A},
 	)
 }
 
 func graphgenBlankAppendUpdate(b []byte, u *BlankUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenBlankFields
 	f.A.AppendUpdate(&w, &u.A)
 	return w.End()
@@ -495,7 +495,7 @@ func graphgenBlankAppendUpdate(b []byte, u *BlankUpdate) ([]byte, error) {
 
 func graphgenBlankDecodeUpdate(b []byte, u *BlankUpdate) error {
 	*u = BlankUpdate{}
-	r := wire.NewReader("BlankUpdate", b)
+	r := graphwire.NewReader("BlankUpdate", b)
 	f := &graphgenBlankFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -505,7 +505,7 @@ func graphgenBlankDecodeUpdate(b []byte, u *BlankUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // graphgenCodecPayload is the codec of Payload.
@@ -515,7 +515,7 @@ func (graphgenCodecPayload) Append(b []byte, v *Payload) ([]byte, error) {
 	return append(b, "\x80"...), nil
 }
 
-func (graphgenCodecPayload) Read(r *wire.Reader, v *Payload) {
+func (graphgenCodecPayload) Read(r *graphwire.Reader, v *Payload) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		default:
@@ -532,21 +532,21 @@ type graphgenCodecList struct{}
 
 func (graphgenCodecList) Append(b []byte, v *List) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendString(b, string((*v)[i]))
+		b = graphwire.AppendString(b, string((*v)[i]))
 	}
 	return b, nil
 }
 
-func (graphgenCodecList) Read(r *wire.Reader, v *List) {
+func (graphgenCodecList) Read(r *graphwire.Reader, v *List) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[Text](r, n)
+	list := graphwire.MakeSlice[Text](r, n)
 	for range n {
 		list = append(list, Text(r.Str()))
 		if !r.OK() {

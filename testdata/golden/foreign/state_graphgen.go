@@ -11,34 +11,34 @@ import (
 	"slices"
 	"time"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/testdata/golden/kinds"
 	"github.com/graphgen-go/graphgen/testdata/golden/unions"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
 type StateUpdate struct {
-	Doc       state.Value[kinds.Doc]
-	Docs      state.List[kinds.Doc]
-	Ptr       state.Value[*kinds.Doc]
-	ByName    state.Map[string, unions.Envelope]
-	Name      state.Value[kinds.Name]
-	Null      state.Value[sql.NullString]
-	Header    state.Value[http.Header]
-	Level     state.Value[slog.Level]
-	Weekday   state.Value[time.Weekday]
-	Envelopes state.Value[[]unions.Envelope]
-	Messages  state.List[unions.Message]
+	Doc       graphstate.Value[kinds.Doc]
+	Docs      graphstate.List[kinds.Doc]
+	Ptr       graphstate.Value[*kinds.Doc]
+	ByName    graphstate.Map[string, unions.Envelope]
+	Name      graphstate.Value[kinds.Name]
+	Null      graphstate.Value[sql.NullString]
+	Header    graphstate.Value[http.Header]
+	Level     graphstate.Value[slog.Level]
+	Weekday   graphstate.Value[time.Weekday]
+	Envelopes graphstate.Value[[]unions.Envelope]
+	Messages  graphstate.List[unions.Message]
 }
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -60,51 +60,51 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 // StateDiff is how two values of State differ: each field says how the field of that name does.
 // The zero StateDiff says that they do not.
 type StateDiff struct {
-	Doc       state.Change[kinds.Doc]
-	Docs      state.ListChange[kinds.Doc]
-	Ptr       state.Change[*kinds.Doc]
-	ByName    state.MapChange[string, unions.Envelope]
-	Name      state.Change[kinds.Name]
-	Null      state.Change[sql.NullString]
-	Header    state.Change[http.Header]
-	Level     state.Change[slog.Level]
-	Weekday   state.Change[time.Weekday]
-	Envelopes state.Change[[]unions.Envelope]
-	Messages  state.ListChange[unions.Message]
+	Doc       graphstate.Change[kinds.Doc]
+	Docs      graphstate.ListChange[kinds.Doc]
+	Ptr       graphstate.Change[*kinds.Doc]
+	ByName    graphstate.MapChange[string, unions.Envelope]
+	Name      graphstate.Change[kinds.Name]
+	Null      graphstate.Change[sql.NullString]
+	Header    graphstate.Change[http.Header]
+	Level     graphstate.Change[slog.Level]
+	Weekday   graphstate.Change[time.Weekday]
+	Envelopes graphstate.Change[[]unions.Envelope]
+	Messages  graphstate.ListChange[unions.Message]
 }
 
 // StateDiffOf returns what became of before in after, with which it shares memory.
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
-	if !wire.SameBytes(wire.Marshal(before.Doc.AppendWire), wire.Marshal(after.Doc.AppendWire)) {
-		d.Doc = state.Changed(before.Doc, after.Doc)
+	if !graphwire.SameBytes(graphwire.Marshal(before.Doc.AppendWire), graphwire.Marshal(after.Doc.AppendWire)) {
+		d.Doc = graphstate.Changed(before.Doc, after.Doc)
 	}
 	if !(graphgenCodecSliceOfDoc{}).Equal(&before.Docs, &after.Docs) {
 		d.Docs = graphgenStateFields.Docs.Diff(before.Docs, after.Docs)
 	}
 	if !(graphgenCodecPointerToDoc{}).Equal(&before.Ptr, &after.Ptr) {
-		d.Ptr = state.Changed(before.Ptr, after.Ptr)
+		d.Ptr = graphstate.Changed(before.Ptr, after.Ptr)
 	}
 	if !(graphgenCodecMapOfStringToEnvelope{}).Equal(&before.ByName, &after.ByName) {
 		d.ByName = graphgenStateFields.ByName.Diff(before.ByName, after.ByName)
 	}
 	if !(graphgenCodecName{}).Equal(&before.Name, &after.Name) {
-		d.Name = state.Changed(before.Name, after.Name)
+		d.Name = graphstate.Changed(before.Name, after.Name)
 	}
 	if before.Null != after.Null {
-		d.Null = state.Changed(before.Null, after.Null)
+		d.Null = graphstate.Changed(before.Null, after.Null)
 	}
 	if !(graphgenCodecHeader{}).Equal(&before.Header, &after.Header) {
-		d.Header = state.Changed(before.Header, after.Header)
+		d.Header = graphstate.Changed(before.Header, after.Header)
 	}
 	if before.Level != after.Level {
-		d.Level = state.Changed(before.Level, after.Level)
+		d.Level = graphstate.Changed(before.Level, after.Level)
 	}
 	if before.Weekday != after.Weekday {
-		d.Weekday = state.Changed(before.Weekday, after.Weekday)
+		d.Weekday = graphstate.Changed(before.Weekday, after.Weekday)
 	}
 	if !(graphgenCodecSliceOfEnvelope{}).Equal(&before.Envelopes, &after.Envelopes) {
-		d.Envelopes = state.Changed(before.Envelopes, after.Envelopes)
+		d.Envelopes = graphstate.Changed(before.Envelopes, after.Envelopes)
 	}
 	if !(graphgenCodecSliceOfMessage{}).Equal(&before.Messages, &after.Messages) {
 		d.Messages = graphgenStateFields.Messages.Diff(before.Messages, after.Messages)
@@ -118,36 +118,36 @@ func (d StateDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateDiff) Changes() []state.FieldChange {
+func (d StateDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return state.FormatDiff(graphgenStateChanges(&d))
+	return graphstate.FormatDiff(graphgenStateChanges(&d))
 }
 
-func graphgenStateChanges(d *StateDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Doc", Change: &d.Doc},
-		state.FieldChange{Field: "Docs", Change: &d.Docs},
-		state.FieldChange{Field: "Ptr", Change: &d.Ptr},
-		state.FieldChange{Field: "ByName", Change: &d.ByName},
-		state.FieldChange{Field: "Name", Change: &d.Name},
-		state.FieldChange{Field: "Null", Change: &d.Null},
-		state.FieldChange{Field: "Header", Change: &d.Header},
-		state.FieldChange{Field: "Level", Change: &d.Level},
-		state.FieldChange{Field: "Weekday", Change: &d.Weekday},
-		state.FieldChange{Field: "Envelopes", Change: &d.Envelopes},
-		state.FieldChange{Field: "Messages", Change: &d.Messages},
+func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Doc", Change: &d.Doc},
+		graphstate.FieldChange{Field: "Docs", Change: &d.Docs},
+		graphstate.FieldChange{Field: "Ptr", Change: &d.Ptr},
+		graphstate.FieldChange{Field: "ByName", Change: &d.ByName},
+		graphstate.FieldChange{Field: "Name", Change: &d.Name},
+		graphstate.FieldChange{Field: "Null", Change: &d.Null},
+		graphstate.FieldChange{Field: "Header", Change: &d.Header},
+		graphstate.FieldChange{Field: "Level", Change: &d.Level},
+		graphstate.FieldChange{Field: "Weekday", Change: &d.Weekday},
+		graphstate.FieldChange{Field: "Envelopes", Change: &d.Envelopes},
+		graphstate.FieldChange{Field: "Messages", Change: &d.Messages},
 	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
-var StateSchema = &state.Schema[State, StateUpdate]{
+var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
 	Fingerprint: 0x977584081b1c0964,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenStateFields.Doc.Field,
 		graphgenStateFields.Docs.Field,
 		graphgenStateFields.Ptr.Field,
@@ -186,89 +186,89 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Doc       state.ValueField[kinds.Doc]
-	Docs      state.ListField[kinds.Doc]
-	Ptr       state.ValueField[*kinds.Doc]
-	ByName    state.MapField[string, unions.Envelope]
-	Name      state.ValueField[kinds.Name]
-	Null      state.ValueField[sql.NullString]
-	Header    state.ValueField[http.Header]
-	Level     state.ValueField[slog.Level]
-	Weekday   state.ValueField[time.Weekday]
-	Envelopes state.ValueField[[]unions.Envelope]
-	Messages  state.ListField[unions.Message]
+	Doc       graphstate.ValueField[kinds.Doc]
+	Docs      graphstate.ListField[kinds.Doc]
+	Ptr       graphstate.ValueField[*kinds.Doc]
+	ByName    graphstate.MapField[string, unions.Envelope]
+	Name      graphstate.ValueField[kinds.Name]
+	Null      graphstate.ValueField[sql.NullString]
+	Header    graphstate.ValueField[http.Header]
+	Level     graphstate.ValueField[slog.Level]
+	Weekday   graphstate.ValueField[time.Weekday]
+	Envelopes graphstate.ValueField[[]unions.Envelope]
+	Messages  graphstate.ListField[unions.Message]
 }{
-	Doc: state.ValueField[kinds.Doc]{
-		Field: state.Field{Name: "Doc", Wire: "Doc", Reducer: "replace", Type: "kinds.Doc"},
+	Doc: graphstate.ValueField[kinds.Doc]{
+		Field: graphstate.Field{Name: "Doc", Wire: "Doc", Reducer: "replace", Type: "kinds.Doc"},
 		Codec: graphgenCodecDoc{},
 	},
-	Docs: state.ListField[kinds.Doc]{
-		Field: state.Field{Name: "Docs", Wire: "Docs", Reducer: "append", Type: "[]kinds.Doc"},
+	Docs: graphstate.ListField[kinds.Doc]{
+		Field: graphstate.Field{Name: "Docs", Wire: "Docs", Reducer: "append", Type: "[]kinds.Doc"},
 		Elem:  graphgenCodecDoc{},
 	},
-	Ptr: state.ValueField[*kinds.Doc]{
-		Field: state.Field{Name: "Ptr", Wire: "Ptr", Reducer: "replace", Type: "*kinds.Doc"},
+	Ptr: graphstate.ValueField[*kinds.Doc]{
+		Field: graphstate.Field{Name: "Ptr", Wire: "Ptr", Reducer: "replace", Type: "*kinds.Doc"},
 		Codec: graphgenCodecPointerToDoc{},
 	},
-	ByName: state.MapField[string, unions.Envelope]{
-		Field:   state.Field{Name: "ByName", Wire: "ByName", Reducer: "merge", Type: "map[string]unions.Envelope"},
-		Keys:    state.Str[string]{},
+	ByName: graphstate.MapField[string, unions.Envelope]{
+		Field:   graphstate.Field{Name: "ByName", Wire: "ByName", Reducer: "merge", Type: "map[string]unions.Envelope"},
+		Keys:    graphstate.Str[string]{},
 		Values:  graphgenCodecEnvelope{},
 		Compare: cmp.Compare[string],
 	},
-	Name: state.ValueField[kinds.Name]{
-		Field: state.Field{Name: "Name", Wire: "Name", Reducer: "replace", Type: "kinds.Name"},
+	Name: graphstate.ValueField[kinds.Name]{
+		Field: graphstate.Field{Name: "Name", Wire: "Name", Reducer: "replace", Type: "kinds.Name"},
 		Codec: graphgenCodecName{},
 	},
-	Null: state.ValueField[sql.NullString]{
-		Field: state.Field{Name: "Null", Wire: "Null", Reducer: "replace", Type: "sql.NullString"},
+	Null: graphstate.ValueField[sql.NullString]{
+		Field: graphstate.Field{Name: "Null", Wire: "Null", Reducer: "replace", Type: "sql.NullString"},
 		Codec: graphgenCodecNullString{},
 	},
-	Header: state.ValueField[http.Header]{
-		Field: state.Field{Name: "Header", Wire: "Header", Reducer: "replace", Type: "http.Header"},
+	Header: graphstate.ValueField[http.Header]{
+		Field: graphstate.Field{Name: "Header", Wire: "Header", Reducer: "replace", Type: "http.Header"},
 		Codec: graphgenCodecHeader{},
 		Copy:  maps.Clone[http.Header],
 	},
-	Level: state.ValueField[slog.Level]{
-		Field: state.Field{Name: "Level", Wire: "Level", Reducer: "replace", Type: "slog.Level"},
-		Codec: state.Int[slog.Level]{},
+	Level: graphstate.ValueField[slog.Level]{
+		Field: graphstate.Field{Name: "Level", Wire: "Level", Reducer: "replace", Type: "slog.Level"},
+		Codec: graphstate.Int[slog.Level]{},
 	},
-	Weekday: state.ValueField[time.Weekday]{
-		Field: state.Field{Name: "Weekday", Wire: "Weekday", Reducer: "replace", Type: "time.Weekday"},
-		Codec: state.Int[time.Weekday]{},
+	Weekday: graphstate.ValueField[time.Weekday]{
+		Field: graphstate.Field{Name: "Weekday", Wire: "Weekday", Reducer: "replace", Type: "time.Weekday"},
+		Codec: graphstate.Int[time.Weekday]{},
 	},
-	Envelopes: state.ValueField[[]unions.Envelope]{
-		Field: state.Field{Name: "Envelopes", Wire: "Envelopes", Reducer: "replace", Type: "[]unions.Envelope"},
+	Envelopes: graphstate.ValueField[[]unions.Envelope]{
+		Field: graphstate.Field{Name: "Envelopes", Wire: "Envelopes", Reducer: "replace", Type: "[]unions.Envelope"},
 		Codec: graphgenCodecSliceOfEnvelope{},
 		Copy:  slices.Clone[[]unions.Envelope],
 	},
-	Messages: state.ListField[unions.Message]{
-		Field: state.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]unions.Message"},
+	Messages: graphstate.ListField[unions.Message]{
+		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]unions.Message"},
 		Elem:  graphgenCodecMessage{},
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	state.Core
+	graphstate.Core
 	s State
 	f struct {
-		Doc       state.ValueCell[kinds.Doc]
-		Docs      state.ListCell[kinds.Doc]
-		Ptr       state.ValueCell[*kinds.Doc]
-		ByName    state.MapCell[string, unions.Envelope]
-		Name      state.ValueCell[kinds.Name]
-		Null      state.ValueCell[sql.NullString]
-		Header    state.ValueCell[http.Header]
-		Level     state.ValueCell[slog.Level]
-		Weekday   state.ValueCell[time.Weekday]
-		Envelopes state.ValueCell[[]unions.Envelope]
-		Messages  state.ListCell[unions.Message]
+		Doc       graphstate.ValueCell[kinds.Doc]
+		Docs      graphstate.ListCell[kinds.Doc]
+		Ptr       graphstate.ValueCell[*kinds.Doc]
+		ByName    graphstate.MapCell[string, unions.Envelope]
+		Name      graphstate.ValueCell[kinds.Name]
+		Null      graphstate.ValueCell[sql.NullString]
+		Header    graphstate.ValueCell[http.Header]
+		Level     graphstate.ValueCell[slog.Level]
+		Weekday   graphstate.ValueCell[time.Weekday]
+		Envelopes graphstate.ValueCell[[]unions.Envelope]
+		Messages  graphstate.ListCell[unions.Message]
 	}
 }
 
 // graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
+func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
 	l := new(graphgenState)
 	f := &graphgenStateFields
 	l.Init("State", opts, 11)
@@ -353,7 +353,7 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return wire.SameBytes(wire.Marshal(a.Doc.AppendWire), wire.Marshal(b.Doc.AppendWire)) &&
+	return graphwire.SameBytes(graphwire.Marshal(a.Doc.AppendWire), graphwire.Marshal(b.Doc.AppendWire)) &&
 		graphgenCodecSliceOfDoc{}.Equal(&a.Docs, &b.Docs) &&
 		graphgenCodecPointerToDoc{}.Equal(&a.Ptr, &b.Ptr) &&
 		graphgenCodecMapOfStringToEnvelope{}.Equal(&a.ByName, &b.ByName) &&
@@ -368,27 +368,27 @@ func graphgenStateEqual(a, b State) bool {
 
 func graphgenStateChanged(a, b State) []string {
 	d := StateDiffOf(a, b)
-	return state.FieldNames(graphgenStateChanges(&d))
+	return graphstate.FieldNames(graphgenStateChanges(&d))
 }
 
-func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Doc", Change: &u.Doc},
-		state.FieldChange{Field: "Docs", Change: &u.Docs},
-		state.FieldChange{Field: "Ptr", Change: &u.Ptr},
-		state.FieldChange{Field: "ByName", Change: &u.ByName},
-		state.FieldChange{Field: "Name", Change: &u.Name},
-		state.FieldChange{Field: "Null", Change: &u.Null},
-		state.FieldChange{Field: "Header", Change: &u.Header},
-		state.FieldChange{Field: "Level", Change: &u.Level},
-		state.FieldChange{Field: "Weekday", Change: &u.Weekday},
-		state.FieldChange{Field: "Envelopes", Change: &u.Envelopes},
-		state.FieldChange{Field: "Messages", Change: &u.Messages},
+func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Doc", Change: &u.Doc},
+		graphstate.FieldChange{Field: "Docs", Change: &u.Docs},
+		graphstate.FieldChange{Field: "Ptr", Change: &u.Ptr},
+		graphstate.FieldChange{Field: "ByName", Change: &u.ByName},
+		graphstate.FieldChange{Field: "Name", Change: &u.Name},
+		graphstate.FieldChange{Field: "Null", Change: &u.Null},
+		graphstate.FieldChange{Field: "Header", Change: &u.Header},
+		graphstate.FieldChange{Field: "Level", Change: &u.Level},
+		graphstate.FieldChange{Field: "Weekday", Change: &u.Weekday},
+		graphstate.FieldChange{Field: "Envelopes", Change: &u.Envelopes},
+		graphstate.FieldChange{Field: "Messages", Change: &u.Messages},
 	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Doc.AppendUpdate(&w, &u.Doc)
 	f.Docs.AppendUpdate(&w, &u.Docs)
@@ -406,7 +406,7 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 
 func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	*u = StateUpdate{}
-	r := wire.NewReader("StateUpdate", b)
+	r := graphwire.NewReader("StateUpdate", b)
 	f := &graphgenStateFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -436,7 +436,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // graphgenCodecDoc is the codec of kinds.Doc.
@@ -446,17 +446,17 @@ func (graphgenCodecDoc) Append(b []byte, v *kinds.Doc) ([]byte, error) {
 	return (*v).AppendWire(b)
 }
 
-func (graphgenCodecDoc) Read(r *wire.Reader, v *kinds.Doc) {
+func (graphgenCodecDoc) Read(r *graphwire.Reader, v *kinds.Doc) {
 	r.Wire((*v).DecodeWire)
 }
 
 func (graphgenCodecDoc) Equal(a, b *kinds.Doc) bool {
-	return wire.SameBytes(wire.Marshal((*a).AppendWire), wire.Marshal((*b).AppendWire))
+	return graphwire.SameBytes(graphwire.Marshal((*a).AppendWire), graphwire.Marshal((*b).AppendWire))
 }
 
 func (graphgenCodecDoc) Clone(v kinds.Doc) kinds.Doc {
 	var out kinds.Doc
-	if !wire.Copy(wire.Marshal(v.AppendWire), out.DecodeWire) {
+	if !graphwire.Copy(graphwire.Marshal(v.AppendWire), out.DecodeWire) {
 		return v // it cannot be stored either
 	}
 	return out
@@ -470,7 +470,7 @@ func (graphgenCodecSliceOfDoc) Equal(a, b *[]kinds.Doc) bool {
 		return false
 	}
 	for i := range *a {
-		if !wire.SameBytes(wire.Marshal((*a)[i].AppendWire), wire.Marshal((*b)[i].AppendWire)) {
+		if !graphwire.SameBytes(graphwire.Marshal((*a)[i].AppendWire), graphwire.Marshal((*b)[i].AppendWire)) {
 			return false
 		}
 	}
@@ -490,12 +490,12 @@ type graphgenCodecPointerToDoc struct{}
 
 func (graphgenCodecPointerToDoc) Append(b []byte, v **kinds.Doc) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
 	return (**v).AppendWire(b)
 }
 
-func (graphgenCodecPointerToDoc) Read(r *wire.Reader, v **kinds.Doc) {
+func (graphgenCodecPointerToDoc) Read(r *graphwire.Reader, v **kinds.Doc) {
 	if r.Nil() {
 		return
 	}
@@ -507,7 +507,7 @@ func (graphgenCodecPointerToDoc) Equal(a, b **kinds.Doc) bool {
 	if *a == nil || *b == nil {
 		return *a == *b
 	}
-	return wire.SameBytes(wire.Marshal((**a).AppendWire), wire.Marshal((**b).AppendWire))
+	return graphwire.SameBytes(graphwire.Marshal((**a).AppendWire), graphwire.Marshal((**b).AppendWire))
 }
 
 func (graphgenCodecPointerToDoc) Clone(v *kinds.Doc) *kinds.Doc {
@@ -525,17 +525,17 @@ func (graphgenCodecEnvelope) Append(b []byte, v *unions.Envelope) ([]byte, error
 	return (*v).AppendWire(b)
 }
 
-func (graphgenCodecEnvelope) Read(r *wire.Reader, v *unions.Envelope) {
+func (graphgenCodecEnvelope) Read(r *graphwire.Reader, v *unions.Envelope) {
 	r.Wire((*v).DecodeWire)
 }
 
 func (graphgenCodecEnvelope) Equal(a, b *unions.Envelope) bool {
-	return wire.SameBytes(wire.Marshal((*a).AppendWire), wire.Marshal((*b).AppendWire))
+	return graphwire.SameBytes(graphwire.Marshal((*a).AppendWire), graphwire.Marshal((*b).AppendWire))
 }
 
 func (graphgenCodecEnvelope) Clone(v unions.Envelope) unions.Envelope {
 	var out unions.Envelope
-	if !wire.Copy(wire.Marshal(v.AppendWire), out.DecodeWire) {
+	if !graphwire.Copy(graphwire.Marshal(v.AppendWire), out.DecodeWire) {
 		return v // it cannot be stored either
 	}
 	return out
@@ -550,7 +550,7 @@ func (graphgenCodecMapOfStringToEnvelope) Equal(a, b *map[string]unions.Envelope
 	}
 	for k, v := range *a {
 		out, ok := (*b)[k]
-		if !ok || !wire.SameBytes(wire.Marshal(v.AppendWire), wire.Marshal(out.AppendWire)) {
+		if !ok || !graphwire.SameBytes(graphwire.Marshal(v.AppendWire), graphwire.Marshal(out.AppendWire)) {
 			return false
 		}
 	}
@@ -571,21 +571,21 @@ type graphgenCodecSliceOfString struct{}
 
 func (graphgenCodecSliceOfString) Append(b []byte, v *[]string) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendString(b, (*v)[i])
+		b = graphwire.AppendString(b, (*v)[i])
 	}
 	return b, nil
 }
 
-func (graphgenCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
+func (graphgenCodecSliceOfString) Read(r *graphwire.Reader, v *[]string) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[string](r, n)
+	list := graphwire.MakeSlice[string](r, n)
 	for range n {
 		list = append(list, r.Str())
 		if !r.OK() {
@@ -600,14 +600,14 @@ type graphgenCodecName struct{}
 
 func (graphgenCodecName) Append(b []byte, v *kinds.Name) ([]byte, error) {
 	b = append(b, "\x83\xa5First"...)
-	b = wire.AppendString(b, v.First)
+	b = graphwire.AppendString(b, v.First)
 	b = append(b, "\xa4Last"...)
-	b = wire.AppendString(b, v.Last)
+	b = graphwire.AppendString(b, v.Last)
 	b = append(b, "\xa5Nicks"...)
 	return graphgenCodecSliceOfString{}.Append(b, &v.Nicks)
 }
 
-func (graphgenCodecName) Read(r *wire.Reader, v *kinds.Name) {
+func (graphgenCodecName) Read(r *graphwire.Reader, v *kinds.Name) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "First":
@@ -625,7 +625,7 @@ func (graphgenCodecName) Read(r *wire.Reader, v *kinds.Name) {
 func (graphgenCodecName) Equal(a, b *kinds.Name) bool {
 	return a.First == b.First &&
 		a.Last == b.Last &&
-		wire.SameSlice(a.Nicks, b.Nicks)
+		graphwire.SameSlice(a.Nicks, b.Nicks)
 }
 
 func (graphgenCodecName) Clone(v kinds.Name) kinds.Name {
@@ -646,12 +646,12 @@ type graphgenCodecNullString struct{}
 
 func (graphgenCodecNullString) Append(b []byte, v *sql.NullString) ([]byte, error) {
 	b = append(b, "\x82\xa6String"...)
-	b = wire.AppendString(b, v.String)
+	b = graphwire.AppendString(b, v.String)
 	b = append(b, "\xa5Valid"...)
-	return wire.AppendBool(b, v.Valid), nil
+	return graphwire.AppendBool(b, v.Valid), nil
 }
 
-func (graphgenCodecNullString) Read(r *wire.Reader, v *sql.NullString) {
+func (graphgenCodecNullString) Read(r *graphwire.Reader, v *sql.NullString) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "String":
@@ -680,11 +680,11 @@ type graphgenCodecHeader struct{}
 func (graphgenCodecHeader) Append(b []byte, v *http.Header) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendMapLen(b, len(*v))
-	for _, k := range wire.SortedKeys(*v) {
-		b = wire.AppendString(b, k)
+	b = graphwire.AppendMapLen(b, len(*v))
+	for _, k := range graphwire.SortedKeys(*v) {
+		b = graphwire.AppendString(b, k)
 		x := (*v)[k]
 		b, err = graphgenCodecSliceOfString{}.Append(b, &x)
 		if err != nil {
@@ -694,12 +694,12 @@ func (graphgenCodecHeader) Append(b []byte, v *http.Header) ([]byte, error) {
 	return b, nil
 }
 
-func (graphgenCodecHeader) Read(r *wire.Reader, v *http.Header) {
+func (graphgenCodecHeader) Read(r *graphwire.Reader, v *http.Header) {
 	if r.Nil() {
 		return
 	}
 	n := r.MapLen()
-	m := wire.MakeMap[string, []string](r, n)
+	m := graphwire.MakeMap[string, []string](r, n)
 	for range n {
 		k := r.Str()
 		var x []string
@@ -718,7 +718,7 @@ func (graphgenCodecHeader) Equal(a, b *http.Header) bool {
 	}
 	for k, v := range *a {
 		out, ok := (*b)[k]
-		if !ok || !wire.SameSlice(v, out) {
+		if !ok || !graphwire.SameSlice(v, out) {
 			return false
 		}
 	}
@@ -740,9 +740,9 @@ type graphgenCodecSliceOfEnvelope struct{}
 func (graphgenCodecSliceOfEnvelope) Append(b []byte, v *[]unions.Envelope) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = (*v)[i].AppendWire(b)
 		if err != nil {
@@ -752,12 +752,12 @@ func (graphgenCodecSliceOfEnvelope) Append(b []byte, v *[]unions.Envelope) ([]by
 	return b, nil
 }
 
-func (graphgenCodecSliceOfEnvelope) Read(r *wire.Reader, v *[]unions.Envelope) {
+func (graphgenCodecSliceOfEnvelope) Read(r *graphwire.Reader, v *[]unions.Envelope) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[unions.Envelope](r, n)
+	list := graphwire.MakeSlice[unions.Envelope](r, n)
 	for i := range n {
 		list = append(list, unions.Envelope{})
 		r.Wire(list[i].DecodeWire)
@@ -773,7 +773,7 @@ func (graphgenCodecSliceOfEnvelope) Equal(a, b *[]unions.Envelope) bool {
 		return false
 	}
 	for i := range *a {
-		if !wire.SameBytes(wire.Marshal((*a)[i].AppendWire), wire.Marshal((*b)[i].AppendWire)) {
+		if !graphwire.SameBytes(graphwire.Marshal((*a)[i].AppendWire), graphwire.Marshal((*b)[i].AppendWire)) {
 			return false
 		}
 	}
@@ -793,12 +793,12 @@ type graphgenCodecUser struct{}
 
 func (graphgenCodecUser) Append(b []byte, v *unions.User) ([]byte, error) {
 	b = append(b, "\x82\xa3Key"...)
-	b = wire.AppendString(b, v.Key)
+	b = graphwire.AppendString(b, v.Key)
 	b = append(b, "\xa4Text"...)
-	return wire.AppendString(b, v.Text), nil
+	return graphwire.AppendString(b, v.Text), nil
 }
 
-func (graphgenCodecUser) Read(r *wire.Reader, v *unions.User) {
+func (graphgenCodecUser) Read(r *graphwire.Reader, v *unions.User) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Key":
@@ -822,12 +822,12 @@ type graphgenCodecTool struct{}
 
 func (graphgenCodecTool) Append(b []byte, v *unions.Tool) ([]byte, error) {
 	b = append(b, "\x82\xa3Key"...)
-	b = wire.AppendString(b, v.Key)
+	b = graphwire.AppendString(b, v.Key)
 	b = append(b, "\xa6Output"...)
-	return wire.AppendBytes(b, v.Output), nil
+	return graphwire.AppendBytes(b, v.Output), nil
 }
 
-func (graphgenCodecTool) Read(r *wire.Reader, v *unions.Tool) {
+func (graphgenCodecTool) Read(r *graphwire.Reader, v *unions.Tool) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Key":
@@ -842,7 +842,7 @@ func (graphgenCodecTool) Read(r *wire.Reader, v *unions.Tool) {
 
 func (graphgenCodecTool) Equal(a, b *unions.Tool) bool {
 	return a.Key == b.Key &&
-		wire.SameSlice(a.Output, b.Output)
+		graphwire.SameSlice(a.Output, b.Output)
 }
 
 func (graphgenCodecTool) Clone(v unions.Tool) unions.Tool {
@@ -862,21 +862,21 @@ type graphgenCodecMessage struct{}
 func (graphgenCodecMessage) Append(b []byte, v *unions.Message) ([]byte, error) {
 	switch x := (*v).(type) {
 	case nil:
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	case *unions.User:
 		if x == nil {
-			return wire.AppendNil(b), nil
+			return graphwire.AppendNil(b), nil
 		}
-		b = wire.AppendTag(b, "User")
+		b = graphwire.AppendTag(b, "User")
 		return graphgenCodecUser{}.Append(b, x)
 	case unions.Tool:
-		b = wire.AppendTag(b, "Tool")
+		b = graphwire.AppendTag(b, "Tool")
 		return graphgenCodecTool{}.Append(b, &x)
 	}
-	return b, wire.NotMember("unions.Message")
+	return b, graphwire.NotMember("unions.Message")
 }
 
-func (graphgenCodecMessage) Read(r *wire.Reader, v *unions.Message) {
+func (graphgenCodecMessage) Read(r *graphwire.Reader, v *unions.Message) {
 	if r.Nil() {
 		return
 	}

@@ -7,34 +7,34 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/testdata/golden/generics/opt"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
 type StateUpdate struct {
-	Box    state.Value[Box[string]]
-	Boxes  state.List[Box[Item]]
-	Pairs  state.Keyed[ID, Pair[ID, *Item]]
-	Table  state.Map[ID, Pair[int, []Box[bool]]]
-	Maybe  state.Value[opt.Of[Item]]
-	Mays   state.Value[[]opt.Of[[]string]]
-	Set    state.Value[Set[ID]]
-	Chain  state.Value[Chain[int]]
-	Deep   state.Value[Box[Box[opt.Of[Box[int]]]]]
-	Alias  state.Value[Box[Item]]
-	Number state.Sum[Sum]
-	Grow   state.List[float32]
+	Box    graphstate.Value[Box[string]]
+	Boxes  graphstate.List[Box[Item]]
+	Pairs  graphstate.Keyed[ID, Pair[ID, *Item]]
+	Table  graphstate.Map[ID, Pair[int, []Box[bool]]]
+	Maybe  graphstate.Value[opt.Of[Item]]
+	Mays   graphstate.Value[[]opt.Of[[]string]]
+	Set    graphstate.Value[Set[ID]]
+	Chain  graphstate.Value[Chain[int]]
+	Deep   graphstate.Value[Box[Box[opt.Of[Box[int]]]]]
+	Alias  graphstate.Value[Box[Item]]
+	Number graphstate.Sum[Sum]
+	Grow   graphstate.List[float32]
 }
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -57,25 +57,25 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 // StateDiff is how two values of State differ: each field says how the field of that name does.
 // The zero StateDiff says that they do not.
 type StateDiff struct {
-	Box    state.Change[Box[string]]
-	Boxes  state.ListChange[Box[Item]]
-	Pairs  state.KeyedChange[Pair[ID, *Item]]
-	Table  state.MapChange[ID, Pair[int, []Box[bool]]]
-	Maybe  state.Change[opt.Of[Item]]
-	Mays   state.Change[[]opt.Of[[]string]]
-	Set    state.Change[Set[ID]]
-	Chain  state.Change[Chain[int]]
-	Deep   state.Change[Box[Box[opt.Of[Box[int]]]]]
-	Alias  state.Change[Box[Item]]
-	Number state.Change[Sum]
-	Grow   state.ListChange[float32]
+	Box    graphstate.Change[Box[string]]
+	Boxes  graphstate.ListChange[Box[Item]]
+	Pairs  graphstate.KeyedChange[Pair[ID, *Item]]
+	Table  graphstate.MapChange[ID, Pair[int, []Box[bool]]]
+	Maybe  graphstate.Change[opt.Of[Item]]
+	Mays   graphstate.Change[[]opt.Of[[]string]]
+	Set    graphstate.Change[Set[ID]]
+	Chain  graphstate.Change[Chain[int]]
+	Deep   graphstate.Change[Box[Box[opt.Of[Box[int]]]]]
+	Alias  graphstate.Change[Box[Item]]
+	Number graphstate.Change[Sum]
+	Grow   graphstate.ListChange[float32]
 }
 
 // StateDiffOf returns what became of before in after, with which it shares memory.
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if before.Box != after.Box {
-		d.Box = state.Changed(before.Box, after.Box)
+		d.Box = graphstate.Changed(before.Box, after.Box)
 	}
 	if !(graphgenCodecSliceOfBoxOfItem{}).Equal(&before.Boxes, &after.Boxes) {
 		d.Boxes = graphgenStateFields.Boxes.Diff(before.Boxes, after.Boxes)
@@ -87,25 +87,25 @@ func StateDiffOf(before, after State) StateDiff {
 		d.Table = graphgenStateFields.Table.Diff(before.Table, after.Table)
 	}
 	if !(graphgenCodecOfOfItem{}).Equal(&before.Maybe, &after.Maybe) {
-		d.Maybe = state.Changed(before.Maybe, after.Maybe)
+		d.Maybe = graphstate.Changed(before.Maybe, after.Maybe)
 	}
 	if !(graphgenCodecSliceOfOfOfSliceOfString{}).Equal(&before.Mays, &after.Mays) {
-		d.Mays = state.Changed(before.Mays, after.Mays)
+		d.Mays = graphstate.Changed(before.Mays, after.Mays)
 	}
-	if !wire.SameMap(before.Set, after.Set) {
-		d.Set = state.Changed(before.Set, after.Set)
+	if !graphwire.SameMap(before.Set, after.Set) {
+		d.Set = graphstate.Changed(before.Set, after.Set)
 	}
 	if !(graphgenCodecChainOfInt{}).Equal(&before.Chain, &after.Chain) {
-		d.Chain = state.Changed(before.Chain, after.Chain)
+		d.Chain = graphstate.Changed(before.Chain, after.Chain)
 	}
 	if before.Deep != after.Deep {
-		d.Deep = state.Changed(before.Deep, after.Deep)
+		d.Deep = graphstate.Changed(before.Deep, after.Deep)
 	}
 	if !(graphgenCodecBoxOfItem{}).Equal(&before.Alias, &after.Alias) {
-		d.Alias = state.Changed(before.Alias, after.Alias)
+		d.Alias = graphstate.Changed(before.Alias, after.Alias)
 	}
 	if before.Number != after.Number {
-		d.Number = state.Changed(before.Number, after.Number)
+		d.Number = graphstate.Changed(before.Number, after.Number)
 	}
 	if !(graphgenCodecVecOfFloat32{}).Equal(&before.Grow, &after.Grow) {
 		d.Grow = graphgenStateFields.Grow.Diff(before.Grow, after.Grow)
@@ -119,37 +119,37 @@ func (d StateDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateDiff) Changes() []state.FieldChange {
+func (d StateDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return state.FormatDiff(graphgenStateChanges(&d))
+	return graphstate.FormatDiff(graphgenStateChanges(&d))
 }
 
-func graphgenStateChanges(d *StateDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Box", Change: &d.Box},
-		state.FieldChange{Field: "Boxes", Change: &d.Boxes},
-		state.FieldChange{Field: "Pairs", Change: &d.Pairs},
-		state.FieldChange{Field: "Table", Change: &d.Table},
-		state.FieldChange{Field: "Maybe", Change: &d.Maybe},
-		state.FieldChange{Field: "Mays", Change: &d.Mays},
-		state.FieldChange{Field: "Set", Change: &d.Set},
-		state.FieldChange{Field: "Chain", Change: &d.Chain},
-		state.FieldChange{Field: "Deep", Change: &d.Deep},
-		state.FieldChange{Field: "Alias", Change: &d.Alias},
-		state.FieldChange{Field: "Number", Change: &d.Number},
-		state.FieldChange{Field: "Grow", Change: &d.Grow},
+func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Box", Change: &d.Box},
+		graphstate.FieldChange{Field: "Boxes", Change: &d.Boxes},
+		graphstate.FieldChange{Field: "Pairs", Change: &d.Pairs},
+		graphstate.FieldChange{Field: "Table", Change: &d.Table},
+		graphstate.FieldChange{Field: "Maybe", Change: &d.Maybe},
+		graphstate.FieldChange{Field: "Mays", Change: &d.Mays},
+		graphstate.FieldChange{Field: "Set", Change: &d.Set},
+		graphstate.FieldChange{Field: "Chain", Change: &d.Chain},
+		graphstate.FieldChange{Field: "Deep", Change: &d.Deep},
+		graphstate.FieldChange{Field: "Alias", Change: &d.Alias},
+		graphstate.FieldChange{Field: "Number", Change: &d.Number},
+		graphstate.FieldChange{Field: "Grow", Change: &d.Grow},
 	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
-var StateSchema = &state.Schema[State, StateUpdate]{
+var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
 	Fingerprint: 0x14ae604c2d3c4d58,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenStateFields.Box.Field,
 		graphgenStateFields.Boxes.Field,
 		graphgenStateFields.Pairs.Field,
@@ -190,97 +190,97 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Box    state.ValueField[Box[string]]
-	Boxes  state.ListField[Box[Item]]
-	Pairs  state.KeyedField[ID, Pair[ID, *Item]]
-	Table  state.MapField[ID, Pair[int, []Box[bool]]]
-	Maybe  state.ValueField[opt.Of[Item]]
-	Mays   state.ValueField[[]opt.Of[[]string]]
-	Set    state.ValueField[Set[ID]]
-	Chain  state.ValueField[Chain[int]]
-	Deep   state.ValueField[Box[Box[opt.Of[Box[int]]]]]
-	Alias  state.ValueField[Box[Item]]
-	Number state.SumField[Sum]
-	Grow   state.ListField[float32]
+	Box    graphstate.ValueField[Box[string]]
+	Boxes  graphstate.ListField[Box[Item]]
+	Pairs  graphstate.KeyedField[ID, Pair[ID, *Item]]
+	Table  graphstate.MapField[ID, Pair[int, []Box[bool]]]
+	Maybe  graphstate.ValueField[opt.Of[Item]]
+	Mays   graphstate.ValueField[[]opt.Of[[]string]]
+	Set    graphstate.ValueField[Set[ID]]
+	Chain  graphstate.ValueField[Chain[int]]
+	Deep   graphstate.ValueField[Box[Box[opt.Of[Box[int]]]]]
+	Alias  graphstate.ValueField[Box[Item]]
+	Number graphstate.SumField[Sum]
+	Grow   graphstate.ListField[float32]
 }{
-	Box: state.ValueField[Box[string]]{
-		Field: state.Field{Name: "Box", Wire: "Box", Reducer: "replace", Type: "Box[string]"},
+	Box: graphstate.ValueField[Box[string]]{
+		Field: graphstate.Field{Name: "Box", Wire: "Box", Reducer: "replace", Type: "Box[string]"},
 		Codec: graphgenCodecBoxOfString{},
 	},
-	Boxes: state.ListField[Box[Item]]{
-		Field: state.Field{Name: "Boxes", Wire: "Boxes", Reducer: "append", Type: "[]Box[Item]"},
+	Boxes: graphstate.ListField[Box[Item]]{
+		Field: graphstate.Field{Name: "Boxes", Wire: "Boxes", Reducer: "append", Type: "[]Box[Item]"},
 		Elem:  graphgenCodecBoxOfItem{},
 	},
-	Pairs: state.KeyedField[ID, Pair[ID, *Item]]{
-		Field: state.Field{Name: "Pairs", Wire: "Pairs", Reducer: "upsert", Type: "[]Pair[ID, *Item]"},
+	Pairs: graphstate.KeyedField[ID, Pair[ID, *Item]]{
+		Field: graphstate.Field{Name: "Pairs", Wire: "Pairs", Reducer: "upsert", Type: "[]Pair[ID, *Item]"},
 		Elem:  graphgenCodecPairOfIDOfPointerToItem{},
-		Keys:  state.Str[ID]{},
+		Keys:  graphstate.Str[ID]{},
 		Key:   func(v *Pair[ID, *Item]) ID { return v.Key },
 	},
-	Table: state.MapField[ID, Pair[int, []Box[bool]]]{
-		Field:   state.Field{Name: "Table", Wire: "Table", Reducer: "merge", Type: "map[ID]Pair[int, []Box[bool]]"},
-		Keys:    state.Str[ID]{},
+	Table: graphstate.MapField[ID, Pair[int, []Box[bool]]]{
+		Field:   graphstate.Field{Name: "Table", Wire: "Table", Reducer: "merge", Type: "map[ID]Pair[int, []Box[bool]]"},
+		Keys:    graphstate.Str[ID]{},
 		Values:  graphgenCodecPairOfIntOfSliceOfBoxOfBool{},
 		Compare: cmp.Compare[ID],
 	},
-	Maybe: state.ValueField[opt.Of[Item]]{
-		Field: state.Field{Name: "Maybe", Wire: "Maybe", Reducer: "replace", Type: "opt.Of[Item]"},
+	Maybe: graphstate.ValueField[opt.Of[Item]]{
+		Field: graphstate.Field{Name: "Maybe", Wire: "Maybe", Reducer: "replace", Type: "opt.Of[Item]"},
 		Codec: graphgenCodecOfOfItem{},
 	},
-	Mays: state.ValueField[[]opt.Of[[]string]]{
-		Field: state.Field{Name: "Mays", Wire: "Mays", Reducer: "replace", Type: "[]opt.Of[[]string]"},
+	Mays: graphstate.ValueField[[]opt.Of[[]string]]{
+		Field: graphstate.Field{Name: "Mays", Wire: "Mays", Reducer: "replace", Type: "[]opt.Of[[]string]"},
 		Codec: graphgenCodecSliceOfOfOfSliceOfString{},
 		Copy:  slices.Clone[[]opt.Of[[]string]],
 	},
-	Set: state.ValueField[Set[ID]]{
-		Field: state.Field{Name: "Set", Wire: "Set", Reducer: "replace", Type: "Set[ID]"},
+	Set: graphstate.ValueField[Set[ID]]{
+		Field: graphstate.Field{Name: "Set", Wire: "Set", Reducer: "replace", Type: "Set[ID]"},
 		Codec: graphgenCodecSetOfID{},
 		Copy:  maps.Clone[Set[ID]],
 	},
-	Chain: state.ValueField[Chain[int]]{
-		Field: state.Field{Name: "Chain", Wire: "Chain", Reducer: "replace", Type: "Chain[int]"},
+	Chain: graphstate.ValueField[Chain[int]]{
+		Field: graphstate.Field{Name: "Chain", Wire: "Chain", Reducer: "replace", Type: "Chain[int]"},
 		Codec: graphgenCodecChainOfInt{},
 	},
-	Deep: state.ValueField[Box[Box[opt.Of[Box[int]]]]]{
-		Field: state.Field{Name: "Deep", Wire: "Deep", Reducer: "replace", Type: "Box[Box[opt.Of[Box[int]]]]"},
+	Deep: graphstate.ValueField[Box[Box[opt.Of[Box[int]]]]]{
+		Field: graphstate.Field{Name: "Deep", Wire: "Deep", Reducer: "replace", Type: "Box[Box[opt.Of[Box[int]]]]"},
 		Codec: graphgenCodecBoxOfBoxOfOfOfBoxOfInt{},
 	},
-	Alias: state.ValueField[Box[Item]]{
-		Field: state.Field{Name: "Alias", Wire: "Alias", Reducer: "replace", Type: "Box[Item]"},
+	Alias: graphstate.ValueField[Box[Item]]{
+		Field: graphstate.Field{Name: "Alias", Wire: "Alias", Reducer: "replace", Type: "Box[Item]"},
 		Codec: graphgenCodecBoxOfItem{},
 	},
-	Number: state.SumField[Sum]{
-		Field: state.Field{Name: "Number", Wire: "Number", Reducer: "sum", Type: "Sum"},
-		Codec: state.Int[Sum]{},
+	Number: graphstate.SumField[Sum]{
+		Field: graphstate.Field{Name: "Number", Wire: "Number", Reducer: "sum", Type: "Sum"},
+		Codec: graphstate.Int[Sum]{},
 	},
-	Grow: state.ListField[float32]{
-		Field: state.Field{Name: "Grow", Wire: "Grow", Reducer: "append", Type: "Vec[float32]"},
-		Elem:  state.Float[float32]{},
+	Grow: graphstate.ListField[float32]{
+		Field: graphstate.Field{Name: "Grow", Wire: "Grow", Reducer: "append", Type: "Vec[float32]"},
+		Elem:  graphstate.Float[float32]{},
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	state.Core
+	graphstate.Core
 	s State
 	f struct {
-		Box    state.ValueCell[Box[string]]
-		Boxes  state.ListCell[Box[Item]]
-		Pairs  state.KeyedCell[ID, Pair[ID, *Item]]
-		Table  state.MapCell[ID, Pair[int, []Box[bool]]]
-		Maybe  state.ValueCell[opt.Of[Item]]
-		Mays   state.ValueCell[[]opt.Of[[]string]]
-		Set    state.ValueCell[Set[ID]]
-		Chain  state.ValueCell[Chain[int]]
-		Deep   state.ValueCell[Box[Box[opt.Of[Box[int]]]]]
-		Alias  state.ValueCell[Box[Item]]
-		Number state.SumCell[Sum]
-		Grow   state.ListCell[float32]
+		Box    graphstate.ValueCell[Box[string]]
+		Boxes  graphstate.ListCell[Box[Item]]
+		Pairs  graphstate.KeyedCell[ID, Pair[ID, *Item]]
+		Table  graphstate.MapCell[ID, Pair[int, []Box[bool]]]
+		Maybe  graphstate.ValueCell[opt.Of[Item]]
+		Mays   graphstate.ValueCell[[]opt.Of[[]string]]
+		Set    graphstate.ValueCell[Set[ID]]
+		Chain  graphstate.ValueCell[Chain[int]]
+		Deep   graphstate.ValueCell[Box[Box[opt.Of[Box[int]]]]]
+		Alias  graphstate.ValueCell[Box[Item]]
+		Number graphstate.SumCell[Sum]
+		Grow   graphstate.ListCell[float32]
 	}
 }
 
 // graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
+func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
 	l := new(graphgenState)
 	f := &graphgenStateFields
 	l.Init("State", opts, 12)
@@ -377,7 +377,7 @@ func graphgenStateEqual(a, b State) bool {
 		graphgenCodecMapOfIDToPairOfIntOfSliceOfBoxOfBool{}.Equal(&a.Table, &b.Table) &&
 		graphgenCodecOfOfItem{}.Equal(&a.Maybe, &b.Maybe) &&
 		graphgenCodecSliceOfOfOfSliceOfString{}.Equal(&a.Mays, &b.Mays) &&
-		wire.SameMap(a.Set, b.Set) &&
+		graphwire.SameMap(a.Set, b.Set) &&
 		graphgenCodecChainOfInt{}.Equal(&a.Chain, &b.Chain) &&
 		a.Deep == b.Deep &&
 		graphgenCodecBoxOfItem{}.Equal(&a.Alias, &b.Alias) &&
@@ -387,28 +387,28 @@ func graphgenStateEqual(a, b State) bool {
 
 func graphgenStateChanged(a, b State) []string {
 	d := StateDiffOf(a, b)
-	return state.FieldNames(graphgenStateChanges(&d))
+	return graphstate.FieldNames(graphgenStateChanges(&d))
 }
 
-func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Box", Change: &u.Box},
-		state.FieldChange{Field: "Boxes", Change: &u.Boxes},
-		state.FieldChange{Field: "Pairs", Change: &u.Pairs},
-		state.FieldChange{Field: "Table", Change: &u.Table},
-		state.FieldChange{Field: "Maybe", Change: &u.Maybe},
-		state.FieldChange{Field: "Mays", Change: &u.Mays},
-		state.FieldChange{Field: "Set", Change: &u.Set},
-		state.FieldChange{Field: "Chain", Change: &u.Chain},
-		state.FieldChange{Field: "Deep", Change: &u.Deep},
-		state.FieldChange{Field: "Alias", Change: &u.Alias},
-		state.FieldChange{Field: "Number", Change: &u.Number},
-		state.FieldChange{Field: "Grow", Change: &u.Grow},
+func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Box", Change: &u.Box},
+		graphstate.FieldChange{Field: "Boxes", Change: &u.Boxes},
+		graphstate.FieldChange{Field: "Pairs", Change: &u.Pairs},
+		graphstate.FieldChange{Field: "Table", Change: &u.Table},
+		graphstate.FieldChange{Field: "Maybe", Change: &u.Maybe},
+		graphstate.FieldChange{Field: "Mays", Change: &u.Mays},
+		graphstate.FieldChange{Field: "Set", Change: &u.Set},
+		graphstate.FieldChange{Field: "Chain", Change: &u.Chain},
+		graphstate.FieldChange{Field: "Deep", Change: &u.Deep},
+		graphstate.FieldChange{Field: "Alias", Change: &u.Alias},
+		graphstate.FieldChange{Field: "Number", Change: &u.Number},
+		graphstate.FieldChange{Field: "Grow", Change: &u.Grow},
 	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Box.AppendUpdate(&w, &u.Box)
 	f.Boxes.AppendUpdate(&w, &u.Boxes)
@@ -427,7 +427,7 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 
 func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	*u = StateUpdate{}
-	r := wire.NewReader("StateUpdate", b)
+	r := graphwire.NewReader("StateUpdate", b)
 	f := &graphgenStateFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -459,7 +459,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
@@ -469,7 +469,7 @@ func (v *Letter) AppendWire(b []byte) ([]byte, error) {
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *Letter) DecodeWire(b []byte) error {
-	r := wire.NewReader("Letter", b)
+	r := graphwire.NewReader("Letter", b)
 	var out Letter
 	graphgenCodecLetter{}.Read(&r, &out)
 	if err := r.End(); err != nil {
@@ -484,12 +484,12 @@ type graphgenCodecBoxOfString struct{}
 
 func (graphgenCodecBoxOfString) Append(b []byte, v *Box[string]) ([]byte, error) {
 	b = append(b, "\x82\xa5Value"...)
-	b = wire.AppendString(b, v.Value)
+	b = graphwire.AppendString(b, v.Value)
 	b = append(b, "\xa4Full"...)
-	return wire.AppendBool(b, v.Full), nil
+	return graphwire.AppendBool(b, v.Full), nil
 }
 
-func (graphgenCodecBoxOfString) Read(r *wire.Reader, v *Box[string]) {
+func (graphgenCodecBoxOfString) Read(r *graphwire.Reader, v *Box[string]) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Value":
@@ -517,21 +517,21 @@ type graphgenCodecSliceOfString struct{}
 
 func (graphgenCodecSliceOfString) Append(b []byte, v *[]string) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendString(b, (*v)[i])
+		b = graphwire.AppendString(b, (*v)[i])
 	}
 	return b, nil
 }
 
-func (graphgenCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
+func (graphgenCodecSliceOfString) Read(r *graphwire.Reader, v *[]string) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[string](r, n)
+	list := graphwire.MakeSlice[string](r, n)
 	for range n {
 		list = append(list, r.Str())
 		if !r.OK() {
@@ -546,12 +546,12 @@ type graphgenCodecItem struct{}
 
 func (graphgenCodecItem) Append(b []byte, v *Item) ([]byte, error) {
 	b = append(b, "\x82\xa4Name"...)
-	b = wire.AppendString(b, v.Name)
+	b = graphwire.AppendString(b, v.Name)
 	b = append(b, "\xa4Tags"...)
 	return graphgenCodecSliceOfString{}.Append(b, &v.Tags)
 }
 
-func (graphgenCodecItem) Read(r *wire.Reader, v *Item) {
+func (graphgenCodecItem) Read(r *graphwire.Reader, v *Item) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Name":
@@ -566,7 +566,7 @@ func (graphgenCodecItem) Read(r *wire.Reader, v *Item) {
 
 func (graphgenCodecItem) Equal(a, b *Item) bool {
 	return a.Name == b.Name &&
-		wire.SameSlice(a.Tags, b.Tags)
+		graphwire.SameSlice(a.Tags, b.Tags)
 }
 
 func (graphgenCodecItem) Clone(v Item) Item {
@@ -591,10 +591,10 @@ func (graphgenCodecBoxOfItem) Append(b []byte, v *Box[Item]) ([]byte, error) {
 		return b, err
 	}
 	b = append(b, "\xa4Full"...)
-	return wire.AppendBool(b, v.Full), nil
+	return graphwire.AppendBool(b, v.Full), nil
 }
 
-func (graphgenCodecBoxOfItem) Read(r *wire.Reader, v *Box[Item]) {
+func (graphgenCodecBoxOfItem) Read(r *graphwire.Reader, v *Box[Item]) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Value":
@@ -651,12 +651,12 @@ type graphgenCodecPointerToItem struct{}
 
 func (graphgenCodecPointerToItem) Append(b []byte, v **Item) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
 	return graphgenCodecItem{}.Append(b, *v)
 }
 
-func (graphgenCodecPointerToItem) Read(r *wire.Reader, v **Item) {
+func (graphgenCodecPointerToItem) Read(r *graphwire.Reader, v **Item) {
 	if r.Nil() {
 		return
 	}
@@ -684,12 +684,12 @@ type graphgenCodecPairOfIDOfPointerToItem struct{}
 
 func (graphgenCodecPairOfIDOfPointerToItem) Append(b []byte, v *Pair[ID, *Item]) ([]byte, error) {
 	b = append(b, "\x82\xa3Key"...)
-	b = wire.AppendString(b, string(v.Key))
+	b = graphwire.AppendString(b, string(v.Key))
 	b = append(b, "\xa3Val"...)
 	return graphgenCodecPointerToItem{}.Append(b, &v.Val)
 }
 
-func (graphgenCodecPairOfIDOfPointerToItem) Read(r *wire.Reader, v *Pair[ID, *Item]) {
+func (graphgenCodecPairOfIDOfPointerToItem) Read(r *graphwire.Reader, v *Pair[ID, *Item]) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Key":
@@ -741,12 +741,12 @@ type graphgenCodecBoxOfBool struct{}
 
 func (graphgenCodecBoxOfBool) Append(b []byte, v *Box[bool]) ([]byte, error) {
 	b = append(b, "\x82\xa5Value"...)
-	b = wire.AppendBool(b, v.Value)
+	b = graphwire.AppendBool(b, v.Value)
 	b = append(b, "\xa4Full"...)
-	return wire.AppendBool(b, v.Full), nil
+	return graphwire.AppendBool(b, v.Full), nil
 }
 
-func (graphgenCodecBoxOfBool) Read(r *wire.Reader, v *Box[bool]) {
+func (graphgenCodecBoxOfBool) Read(r *graphwire.Reader, v *Box[bool]) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Value":
@@ -771,9 +771,9 @@ type graphgenCodecSliceOfBoxOfBool struct{}
 func (graphgenCodecSliceOfBoxOfBool) Append(b []byte, v *[]Box[bool]) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenCodecBoxOfBool{}.Append(b, &(*v)[i])
 		if err != nil {
@@ -783,12 +783,12 @@ func (graphgenCodecSliceOfBoxOfBool) Append(b []byte, v *[]Box[bool]) ([]byte, e
 	return b, nil
 }
 
-func (graphgenCodecSliceOfBoxOfBool) Read(r *wire.Reader, v *[]Box[bool]) {
+func (graphgenCodecSliceOfBoxOfBool) Read(r *graphwire.Reader, v *[]Box[bool]) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[Box[bool]](r, n)
+	list := graphwire.MakeSlice[Box[bool]](r, n)
 	for i := range n {
 		list = append(list, Box[bool]{})
 		graphgenCodecBoxOfBool{}.Read(r, &list[i])
@@ -804,12 +804,12 @@ type graphgenCodecPairOfIntOfSliceOfBoxOfBool struct{}
 
 func (graphgenCodecPairOfIntOfSliceOfBoxOfBool) Append(b []byte, v *Pair[int, []Box[bool]]) ([]byte, error) {
 	b = append(b, "\x82\xa3Key"...)
-	b = wire.AppendInt(b, int64(v.Key))
+	b = graphwire.AppendInt(b, int64(v.Key))
 	b = append(b, "\xa3Val"...)
 	return graphgenCodecSliceOfBoxOfBool{}.Append(b, &v.Val)
 }
 
-func (graphgenCodecPairOfIntOfSliceOfBoxOfBool) Read(r *wire.Reader, v *Pair[int, []Box[bool]]) {
+func (graphgenCodecPairOfIntOfSliceOfBoxOfBool) Read(r *graphwire.Reader, v *Pair[int, []Box[bool]]) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Key":
@@ -824,7 +824,7 @@ func (graphgenCodecPairOfIntOfSliceOfBoxOfBool) Read(r *wire.Reader, v *Pair[int
 
 func (graphgenCodecPairOfIntOfSliceOfBoxOfBool) Equal(a, b *Pair[int, []Box[bool]]) bool {
 	return a.Key == b.Key &&
-		wire.SameSlice(a.Val, b.Val)
+		graphwire.SameSlice(a.Val, b.Val)
 }
 
 func (graphgenCodecPairOfIntOfSliceOfBoxOfBool) Clone(v Pair[int, []Box[bool]]) Pair[int, []Box[bool]] {
@@ -874,10 +874,10 @@ func (graphgenCodecOfOfItem) Append(b []byte, v *opt.Of[Item]) ([]byte, error) {
 		return b, err
 	}
 	b = append(b, "\xa2OK"...)
-	return wire.AppendBool(b, v.OK), nil
+	return graphwire.AppendBool(b, v.OK), nil
 }
 
-func (graphgenCodecOfOfItem) Read(r *wire.Reader, v *opt.Of[Item]) {
+func (graphgenCodecOfOfItem) Read(r *graphwire.Reader, v *opt.Of[Item]) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Value":
@@ -917,10 +917,10 @@ func (graphgenCodecOfOfSliceOfString) Append(b []byte, v *opt.Of[[]string]) ([]b
 		return b, err
 	}
 	b = append(b, "\xa2OK"...)
-	return wire.AppendBool(b, v.OK), nil
+	return graphwire.AppendBool(b, v.OK), nil
 }
 
-func (graphgenCodecOfOfSliceOfString) Read(r *wire.Reader, v *opt.Of[[]string]) {
+func (graphgenCodecOfOfSliceOfString) Read(r *graphwire.Reader, v *opt.Of[[]string]) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Value":
@@ -934,7 +934,7 @@ func (graphgenCodecOfOfSliceOfString) Read(r *wire.Reader, v *opt.Of[[]string]) 
 }
 
 func (graphgenCodecOfOfSliceOfString) Equal(a, b *opt.Of[[]string]) bool {
-	return wire.SameSlice(a.Value, b.Value) &&
+	return graphwire.SameSlice(a.Value, b.Value) &&
 		a.OK == b.OK
 }
 
@@ -950,9 +950,9 @@ type graphgenCodecSliceOfOfOfSliceOfString struct{}
 func (graphgenCodecSliceOfOfOfSliceOfString) Append(b []byte, v *[]opt.Of[[]string]) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenCodecOfOfSliceOfString{}.Append(b, &(*v)[i])
 		if err != nil {
@@ -962,12 +962,12 @@ func (graphgenCodecSliceOfOfOfSliceOfString) Append(b []byte, v *[]opt.Of[[]stri
 	return b, nil
 }
 
-func (graphgenCodecSliceOfOfOfSliceOfString) Read(r *wire.Reader, v *[]opt.Of[[]string]) {
+func (graphgenCodecSliceOfOfOfSliceOfString) Read(r *graphwire.Reader, v *[]opt.Of[[]string]) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[opt.Of[[]string]](r, n)
+	list := graphwire.MakeSlice[opt.Of[[]string]](r, n)
 	for i := range n {
 		list = append(list, opt.Of[[]string]{})
 		graphgenCodecOfOfSliceOfString{}.Read(r, &list[i])
@@ -1005,7 +1005,7 @@ func (graphgenCodecStruct) Append(b []byte, v *struct{}) ([]byte, error) {
 	return append(b, "\x80"...), nil
 }
 
-func (graphgenCodecStruct) Read(r *wire.Reader, v *struct{}) {
+func (graphgenCodecStruct) Read(r *graphwire.Reader, v *struct{}) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		default:
@@ -1020,11 +1020,11 @@ type graphgenCodecSetOfID struct{}
 func (graphgenCodecSetOfID) Append(b []byte, v *Set[ID]) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendMapLen(b, len(*v))
-	for _, k := range wire.SortedKeys(*v) {
-		b = wire.AppendString(b, string(k))
+	b = graphwire.AppendMapLen(b, len(*v))
+	for _, k := range graphwire.SortedKeys(*v) {
+		b = graphwire.AppendString(b, string(k))
 		x := (*v)[k]
 		b, err = graphgenCodecStruct{}.Append(b, &x)
 		if err != nil {
@@ -1034,12 +1034,12 @@ func (graphgenCodecSetOfID) Append(b []byte, v *Set[ID]) ([]byte, error) {
 	return b, nil
 }
 
-func (graphgenCodecSetOfID) Read(r *wire.Reader, v *Set[ID]) {
+func (graphgenCodecSetOfID) Read(r *graphwire.Reader, v *Set[ID]) {
 	if r.Nil() {
 		return
 	}
 	n := r.MapLen()
-	m := wire.MakeMap[ID, struct{}](r, n)
+	m := graphwire.MakeMap[ID, struct{}](r, n)
 	for range n {
 		k := ID(r.Str())
 		var x struct{}
@@ -1053,7 +1053,7 @@ func (graphgenCodecSetOfID) Read(r *wire.Reader, v *Set[ID]) {
 }
 
 func (graphgenCodecSetOfID) Equal(a, b *Set[ID]) bool {
-	return wire.SameMap(*a, *b)
+	return graphwire.SameMap(*a, *b)
 }
 
 // graphgenCodecPointerToChainOfInt is the codec of *Chain[int].
@@ -1062,12 +1062,12 @@ type graphgenCodecPointerToChainOfInt struct{}
 
 func (graphgenCodecPointerToChainOfInt) append(b []byte, v **Chain[int], depth int) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
 	return graphgenCodecChainOfInt{}.append(b, *v, depth)
 }
 
-func (graphgenCodecPointerToChainOfInt) Read(r *wire.Reader, v **Chain[int]) {
+func (graphgenCodecPointerToChainOfInt) Read(r *graphwire.Reader, v **Chain[int]) {
 	if r.Nil() {
 		return
 	}
@@ -1099,17 +1099,17 @@ func (c graphgenCodecChainOfInt) Append(b []byte, v *Chain[int]) ([]byte, error)
 }
 
 func (graphgenCodecChainOfInt) append(b []byte, v *Chain[int], depth int) ([]byte, error) {
-	if err := wire.AppendDepth(depth); err != nil {
+	if err := graphwire.AppendDepth(depth); err != nil {
 		return b, err
 	}
 	depth++
 	b = append(b, "\x82\xa5Value"...)
-	b = wire.AppendInt(b, int64(v.Value))
+	b = graphwire.AppendInt(b, int64(v.Value))
 	b = append(b, "\xa4Next"...)
 	return graphgenCodecPointerToChainOfInt{}.append(b, &v.Next, depth)
 }
 
-func (graphgenCodecChainOfInt) Read(r *wire.Reader, v *Chain[int]) {
+func (graphgenCodecChainOfInt) Read(r *graphwire.Reader, v *Chain[int]) {
 	if !r.Enter() {
 		return
 	}
@@ -1129,7 +1129,7 @@ func (graphgenCodecChainOfInt) Read(r *wire.Reader, v *Chain[int]) {
 func (c graphgenCodecChainOfInt) Equal(a, b *Chain[int]) bool { return c.equal(a, b, 0) }
 
 func (graphgenCodecChainOfInt) equal(a, b *Chain[int], depth int) bool {
-	if a == b || depth >= wire.MaxDepth {
+	if a == b || depth >= graphwire.MaxDepth {
 		return a == b
 	}
 	depth++
@@ -1145,7 +1145,7 @@ func (c graphgenCodecChainOfInt) Clone(v Chain[int]) Chain[int] {
 }
 
 func (graphgenCodecChainOfInt) clone(v Chain[int], depth int) (Chain[int], bool) {
-	if depth >= wire.MaxDepth {
+	if depth >= graphwire.MaxDepth {
 		return v, false
 	}
 	depth++
@@ -1168,12 +1168,12 @@ type graphgenCodecBoxOfInt struct{}
 
 func (graphgenCodecBoxOfInt) Append(b []byte, v *Box[int]) ([]byte, error) {
 	b = append(b, "\x82\xa5Value"...)
-	b = wire.AppendInt(b, int64(v.Value))
+	b = graphwire.AppendInt(b, int64(v.Value))
 	b = append(b, "\xa4Full"...)
-	return wire.AppendBool(b, v.Full), nil
+	return graphwire.AppendBool(b, v.Full), nil
 }
 
-func (graphgenCodecBoxOfInt) Read(r *wire.Reader, v *Box[int]) {
+func (graphgenCodecBoxOfInt) Read(r *graphwire.Reader, v *Box[int]) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Value":
@@ -1203,10 +1203,10 @@ func (graphgenCodecOfOfBoxOfInt) Append(b []byte, v *opt.Of[Box[int]]) ([]byte, 
 		return b, err
 	}
 	b = append(b, "\xa2OK"...)
-	return wire.AppendBool(b, v.OK), nil
+	return graphwire.AppendBool(b, v.OK), nil
 }
 
-func (graphgenCodecOfOfBoxOfInt) Read(r *wire.Reader, v *opt.Of[Box[int]]) {
+func (graphgenCodecOfOfBoxOfInt) Read(r *graphwire.Reader, v *opt.Of[Box[int]]) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Value":
@@ -1236,10 +1236,10 @@ func (graphgenCodecBoxOfOfOfBoxOfInt) Append(b []byte, v *Box[opt.Of[Box[int]]])
 		return b, err
 	}
 	b = append(b, "\xa4Full"...)
-	return wire.AppendBool(b, v.Full), nil
+	return graphwire.AppendBool(b, v.Full), nil
 }
 
-func (graphgenCodecBoxOfOfOfBoxOfInt) Read(r *wire.Reader, v *Box[opt.Of[Box[int]]]) {
+func (graphgenCodecBoxOfOfOfBoxOfInt) Read(r *graphwire.Reader, v *Box[opt.Of[Box[int]]]) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Value":
@@ -1269,10 +1269,10 @@ func (graphgenCodecBoxOfBoxOfOfOfBoxOfInt) Append(b []byte, v *Box[Box[opt.Of[Bo
 		return b, err
 	}
 	b = append(b, "\xa4Full"...)
-	return wire.AppendBool(b, v.Full), nil
+	return graphwire.AppendBool(b, v.Full), nil
 }
 
-func (graphgenCodecBoxOfBoxOfOfOfBoxOfInt) Read(r *wire.Reader, v *Box[Box[opt.Of[Box[int]]]]) {
+func (graphgenCodecBoxOfBoxOfOfOfBoxOfInt) Read(r *graphwire.Reader, v *Box[Box[opt.Of[Box[int]]]]) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Value":
@@ -1303,7 +1303,7 @@ func (graphgenCodecVecOfFloat32) Equal(a, b *Vec[float32]) bool {
 		return false
 	}
 	for i := range *a {
-		if !wire.SameFloat((*a)[i], (*b)[i]) {
+		if !graphwire.SameFloat((*a)[i], (*b)[i]) {
 			return false
 		}
 	}
@@ -1316,9 +1316,9 @@ type graphgenCodecSliceOfItem struct{}
 func (graphgenCodecSliceOfItem) Append(b []byte, v *[]Item) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenCodecItem{}.Append(b, &(*v)[i])
 		if err != nil {
@@ -1328,12 +1328,12 @@ func (graphgenCodecSliceOfItem) Append(b []byte, v *[]Item) ([]byte, error) {
 	return b, nil
 }
 
-func (graphgenCodecSliceOfItem) Read(r *wire.Reader, v *[]Item) {
+func (graphgenCodecSliceOfItem) Read(r *graphwire.Reader, v *[]Item) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[Item](r, n)
+	list := graphwire.MakeSlice[Item](r, n)
 	for i := range n {
 		list = append(list, Item{})
 		graphgenCodecItem{}.Read(r, &list[i])
@@ -1355,10 +1355,10 @@ func (graphgenCodecBoxOfSliceOfItem) Append(b []byte, v *Box[[]Item]) ([]byte, e
 		return b, err
 	}
 	b = append(b, "\xa4Full"...)
-	return wire.AppendBool(b, v.Full), nil
+	return graphwire.AppendBool(b, v.Full), nil
 }
 
-func (graphgenCodecBoxOfSliceOfItem) Read(r *wire.Reader, v *Box[[]Item]) {
+func (graphgenCodecBoxOfSliceOfItem) Read(r *graphwire.Reader, v *Box[[]Item]) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Value":
@@ -1385,7 +1385,7 @@ func (graphgenCodecLetter) Append(b []byte, v *Letter) ([]byte, error) {
 	return graphgenCodecBoxOfSliceOfItem{}.Append(b, &v.Content)
 }
 
-func (graphgenCodecLetter) Read(r *wire.Reader, v *Letter) {
+func (graphgenCodecLetter) Read(r *graphwire.Reader, v *Letter) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Content":

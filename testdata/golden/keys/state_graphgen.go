@@ -7,34 +7,34 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
 type StateUpdate struct {
-	ByField    state.Keyed[string, Item]
-	ByPointer  state.Keyed[string, *Item]
-	ByMethod   state.Keyed[string, Item]
-	ByPointerM state.Keyed[string, *Item]
-	ByAddr     state.Keyed[string, Item]
-	ByEmbedded state.Keyed[string, Embedding]
-	ByNumber   state.Keyed[uint16, Numbered]
-	ByBool     state.Keyed[bool, Numbered]
-	ByNamed    state.Keyed[Kind, Numbered]
-	Named      state.Keyed[string, Item]
-	Tags       state.Unique[Kind]
-	Points     state.Unique[Point]
-	Ratios     state.Unique[float64]
-	Log        state.List[string]
-	Table      state.Map[Kind, []int]
-	Flags      state.Map[bool, string]
-	Bytes      state.Map[byte, float32]
-	hidden     state.Keyed[string, item]
+	ByField    graphstate.Keyed[string, Item]
+	ByPointer  graphstate.Keyed[string, *Item]
+	ByMethod   graphstate.Keyed[string, Item]
+	ByPointerM graphstate.Keyed[string, *Item]
+	ByAddr     graphstate.Keyed[string, Item]
+	ByEmbedded graphstate.Keyed[string, Embedding]
+	ByNumber   graphstate.Keyed[uint16, Numbered]
+	ByBool     graphstate.Keyed[bool, Numbered]
+	ByNamed    graphstate.Keyed[Kind, Numbered]
+	Named      graphstate.Keyed[string, Item]
+	Tags       graphstate.Unique[Kind]
+	Points     graphstate.Unique[Point]
+	Ratios     graphstate.Unique[float64]
+	Log        graphstate.List[string]
+	Table      graphstate.Map[Kind, []int]
+	Flags      graphstate.Map[bool, string]
+	Bytes      graphstate.Map[byte, float32]
+	hidden     graphstate.Keyed[string, item]
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -63,60 +63,60 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 // StateDiff is how two values of State differ: each field says how the field of that name does.
 // The zero StateDiff says that they do not.
 type StateDiff struct {
-	ByField    state.KeyedChange[Item]
-	ByPointer  state.KeyedChange[*Item]
-	ByMethod   state.KeyedChange[Item]
-	ByPointerM state.KeyedChange[*Item]
-	ByAddr     state.KeyedChange[Item]
-	ByEmbedded state.KeyedChange[Embedding]
-	ByNumber   state.KeyedChange[Numbered]
-	ByBool     state.KeyedChange[Numbered]
-	ByNamed    state.KeyedChange[Numbered]
-	Named      state.KeyedChange[Item]
-	Tags       state.ListChange[Kind]
-	Points     state.ListChange[Point]
-	Ratios     state.ListChange[float64]
-	Log        state.ListChange[string]
-	Table      state.MapChange[Kind, []int]
-	Flags      state.MapChange[bool, string]
-	Bytes      state.MapChange[byte, float32]
-	hidden     state.KeyedChange[item]
+	ByField    graphstate.KeyedChange[Item]
+	ByPointer  graphstate.KeyedChange[*Item]
+	ByMethod   graphstate.KeyedChange[Item]
+	ByPointerM graphstate.KeyedChange[*Item]
+	ByAddr     graphstate.KeyedChange[Item]
+	ByEmbedded graphstate.KeyedChange[Embedding]
+	ByNumber   graphstate.KeyedChange[Numbered]
+	ByBool     graphstate.KeyedChange[Numbered]
+	ByNamed    graphstate.KeyedChange[Numbered]
+	Named      graphstate.KeyedChange[Item]
+	Tags       graphstate.ListChange[Kind]
+	Points     graphstate.ListChange[Point]
+	Ratios     graphstate.ListChange[float64]
+	Log        graphstate.ListChange[string]
+	Table      graphstate.MapChange[Kind, []int]
+	Flags      graphstate.MapChange[bool, string]
+	Bytes      graphstate.MapChange[byte, float32]
+	hidden     graphstate.KeyedChange[item]
 }
 
 // StateDiffOf returns what became of before in after, with which it shares memory.
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
-	if !wire.SameSlice(before.ByField, after.ByField) {
+	if !graphwire.SameSlice(before.ByField, after.ByField) {
 		d.ByField = graphgenStateFields.ByField.Diff(before.ByField, after.ByField)
 	}
 	if !(graphgenCodecSliceOfPointerToItem{}).Equal(&before.ByPointer, &after.ByPointer) {
 		d.ByPointer = graphgenStateFields.ByPointer.Diff(before.ByPointer, after.ByPointer)
 	}
-	if !wire.SameSlice(before.ByMethod, after.ByMethod) {
+	if !graphwire.SameSlice(before.ByMethod, after.ByMethod) {
 		d.ByMethod = graphgenStateFields.ByMethod.Diff(before.ByMethod, after.ByMethod)
 	}
 	if !(graphgenCodecSliceOfPointerToItem{}).Equal(&before.ByPointerM, &after.ByPointerM) {
 		d.ByPointerM = graphgenStateFields.ByPointerM.Diff(before.ByPointerM, after.ByPointerM)
 	}
-	if !wire.SameSlice(before.ByAddr, after.ByAddr) {
+	if !graphwire.SameSlice(before.ByAddr, after.ByAddr) {
 		d.ByAddr = graphgenStateFields.ByAddr.Diff(before.ByAddr, after.ByAddr)
 	}
 	if !(graphgenCodecSliceOfEmbedding{}).Equal(&before.ByEmbedded, &after.ByEmbedded) {
 		d.ByEmbedded = graphgenStateFields.ByEmbedded.Diff(before.ByEmbedded, after.ByEmbedded)
 	}
-	if !wire.SameSlice(before.ByNumber, after.ByNumber) {
+	if !graphwire.SameSlice(before.ByNumber, after.ByNumber) {
 		d.ByNumber = graphgenStateFields.ByNumber.Diff(before.ByNumber, after.ByNumber)
 	}
-	if !wire.SameSlice(before.ByBool, after.ByBool) {
+	if !graphwire.SameSlice(before.ByBool, after.ByBool) {
 		d.ByBool = graphgenStateFields.ByBool.Diff(before.ByBool, after.ByBool)
 	}
-	if !wire.SameSlice(before.ByNamed, after.ByNamed) {
+	if !graphwire.SameSlice(before.ByNamed, after.ByNamed) {
 		d.ByNamed = graphgenStateFields.ByNamed.Diff(before.ByNamed, after.ByNamed)
 	}
-	if !wire.SameSlice(before.Named, after.Named) {
+	if !graphwire.SameSlice(before.Named, after.Named) {
 		d.Named = graphgenStateFields.Named.Diff(before.Named, after.Named)
 	}
-	if !wire.SameSlice(before.Tags, after.Tags) {
+	if !graphwire.SameSlice(before.Tags, after.Tags) {
 		d.Tags = graphgenStateFields.Tags.Diff(before.Tags, after.Tags)
 	}
 	if !(graphgenCodecSliceOfPoint{}).Equal(&before.Points, &after.Points) {
@@ -125,62 +125,62 @@ func StateDiffOf(before, after State) StateDiff {
 	if !(graphgenCodecSliceOfFloat64{}).Equal(&before.Ratios, &after.Ratios) {
 		d.Ratios = graphgenStateFields.Ratios.Diff(before.Ratios, after.Ratios)
 	}
-	if !wire.SameSlice(before.Log, after.Log) {
+	if !graphwire.SameSlice(before.Log, after.Log) {
 		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
 	}
 	if !(graphgenCodecTable{}).Equal(&before.Table, &after.Table) {
 		d.Table = graphgenStateFields.Table.Diff(before.Table, after.Table)
 	}
-	if !wire.SameMap(before.Flags, after.Flags) {
+	if !graphwire.SameMap(before.Flags, after.Flags) {
 		d.Flags = graphgenStateFields.Flags.Diff(before.Flags, after.Flags)
 	}
 	if !(graphgenCodecMapOfByteToFloat32{}).Equal(&before.Bytes, &after.Bytes) {
 		d.Bytes = graphgenStateFields.Bytes.Diff(before.Bytes, after.Bytes)
 	}
-	if !wire.SameSlice(before.hidden, after.hidden) {
+	if !graphwire.SameSlice(before.hidden, after.hidden) {
 		d.hidden = graphgenStateFields.hidden.Diff(before.hidden, after.hidden)
 	}
 	return d
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateDiff) Changes() []state.FieldChange {
+func (d StateDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return state.FormatDiff(graphgenStateChanges(&d))
+	return graphstate.FormatDiff(graphgenStateChanges(&d))
 }
 
-func graphgenStateChanges(d *StateDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "ByField", Change: &d.ByField},
-		state.FieldChange{Field: "ByPointer", Change: &d.ByPointer},
-		state.FieldChange{Field: "ByMethod", Change: &d.ByMethod},
-		state.FieldChange{Field: "ByPointerM", Change: &d.ByPointerM},
-		state.FieldChange{Field: "ByAddr", Change: &d.ByAddr},
-		state.FieldChange{Field: "ByEmbedded", Change: &d.ByEmbedded},
-		state.FieldChange{Field: "ByNumber", Change: &d.ByNumber},
-		state.FieldChange{Field: "ByBool", Change: &d.ByBool},
-		state.FieldChange{Field: "ByNamed", Change: &d.ByNamed},
-		state.FieldChange{Field: "Named", Change: &d.Named},
-		state.FieldChange{Field: "Tags", Change: &d.Tags},
-		state.FieldChange{Field: "Points", Change: &d.Points},
-		state.FieldChange{Field: "Ratios", Change: &d.Ratios},
-		state.FieldChange{Field: "Log", Change: &d.Log},
-		state.FieldChange{Field: "Table", Change: &d.Table},
-		state.FieldChange{Field: "Flags", Change: &d.Flags},
-		state.FieldChange{Field: "Bytes", Change: &d.Bytes},
-		state.FieldChange{Field: "hidden", Change: &d.hidden},
+func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "ByField", Change: &d.ByField},
+		graphstate.FieldChange{Field: "ByPointer", Change: &d.ByPointer},
+		graphstate.FieldChange{Field: "ByMethod", Change: &d.ByMethod},
+		graphstate.FieldChange{Field: "ByPointerM", Change: &d.ByPointerM},
+		graphstate.FieldChange{Field: "ByAddr", Change: &d.ByAddr},
+		graphstate.FieldChange{Field: "ByEmbedded", Change: &d.ByEmbedded},
+		graphstate.FieldChange{Field: "ByNumber", Change: &d.ByNumber},
+		graphstate.FieldChange{Field: "ByBool", Change: &d.ByBool},
+		graphstate.FieldChange{Field: "ByNamed", Change: &d.ByNamed},
+		graphstate.FieldChange{Field: "Named", Change: &d.Named},
+		graphstate.FieldChange{Field: "Tags", Change: &d.Tags},
+		graphstate.FieldChange{Field: "Points", Change: &d.Points},
+		graphstate.FieldChange{Field: "Ratios", Change: &d.Ratios},
+		graphstate.FieldChange{Field: "Log", Change: &d.Log},
+		graphstate.FieldChange{Field: "Table", Change: &d.Table},
+		graphstate.FieldChange{Field: "Flags", Change: &d.Flags},
+		graphstate.FieldChange{Field: "Bytes", Change: &d.Bytes},
+		graphstate.FieldChange{Field: "hidden", Change: &d.hidden},
 	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
-var StateSchema = &state.Schema[State, StateUpdate]{
+var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
 	Fingerprint: 0xf6c10d2d27e1b4de,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenStateFields.ByField.Field,
 		graphgenStateFields.ByPointer.Field,
 		graphgenStateFields.ByMethod.Field,
@@ -233,35 +233,35 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	ByField    state.KeyedField[string, Item]
-	ByPointer  state.KeyedField[string, *Item]
-	ByMethod   state.KeyedField[string, Item]
-	ByPointerM state.KeyedField[string, *Item]
-	ByAddr     state.KeyedField[string, Item]
-	ByEmbedded state.KeyedField[string, Embedding]
-	ByNumber   state.KeyedField[uint16, Numbered]
-	ByBool     state.KeyedField[bool, Numbered]
-	ByNamed    state.KeyedField[Kind, Numbered]
-	Named      state.KeyedField[string, Item]
-	Tags       state.UniqueField[Kind]
-	Points     state.UniqueField[Point]
-	Ratios     state.UniqueField[float64]
-	Log        state.ListField[string]
-	Table      state.MapField[Kind, []int]
-	Flags      state.MapField[bool, string]
-	Bytes      state.MapField[byte, float32]
-	hidden     state.KeyedField[string, item]
+	ByField    graphstate.KeyedField[string, Item]
+	ByPointer  graphstate.KeyedField[string, *Item]
+	ByMethod   graphstate.KeyedField[string, Item]
+	ByPointerM graphstate.KeyedField[string, *Item]
+	ByAddr     graphstate.KeyedField[string, Item]
+	ByEmbedded graphstate.KeyedField[string, Embedding]
+	ByNumber   graphstate.KeyedField[uint16, Numbered]
+	ByBool     graphstate.KeyedField[bool, Numbered]
+	ByNamed    graphstate.KeyedField[Kind, Numbered]
+	Named      graphstate.KeyedField[string, Item]
+	Tags       graphstate.UniqueField[Kind]
+	Points     graphstate.UniqueField[Point]
+	Ratios     graphstate.UniqueField[float64]
+	Log        graphstate.ListField[string]
+	Table      graphstate.MapField[Kind, []int]
+	Flags      graphstate.MapField[bool, string]
+	Bytes      graphstate.MapField[byte, float32]
+	hidden     graphstate.KeyedField[string, item]
 }{
-	ByField: state.KeyedField[string, Item]{
-		Field: state.Field{Name: "ByField", Wire: "ByField", Reducer: "upsert", Type: "[]Item"},
+	ByField: graphstate.KeyedField[string, Item]{
+		Field: graphstate.Field{Name: "ByField", Wire: "ByField", Reducer: "upsert", Type: "[]Item"},
 		Elem:  graphgenCodecItem{},
-		Keys:  state.Str[string]{},
+		Keys:  graphstate.Str[string]{},
 		Key:   func(v *Item) string { return v.ID },
 	},
-	ByPointer: state.KeyedField[string, *Item]{
-		Field: state.Field{Name: "ByPointer", Wire: "ByPointer", Reducer: "upsert", Type: "[]*Item"},
+	ByPointer: graphstate.KeyedField[string, *Item]{
+		Field: graphstate.Field{Name: "ByPointer", Wire: "ByPointer", Reducer: "upsert", Type: "[]*Item"},
 		Elem:  graphgenCodecPointerToItem{},
-		Keys:  state.Str[string]{},
+		Keys:  graphstate.Str[string]{},
 		Key: func(v **Item) string {
 			if *v == nil {
 				return ""
@@ -269,16 +269,16 @@ var graphgenStateFields = struct {
 			return (*v).ID
 		},
 	},
-	ByMethod: state.KeyedField[string, Item]{
-		Field: state.Field{Name: "ByMethod", Wire: "ByMethod", Reducer: "upsert", Type: "[]Item"},
+	ByMethod: graphstate.KeyedField[string, Item]{
+		Field: graphstate.Field{Name: "ByMethod", Wire: "ByMethod", Reducer: "upsert", Type: "[]Item"},
 		Elem:  graphgenCodecItem{},
-		Keys:  state.Str[string]{},
+		Keys:  graphstate.Str[string]{},
 		Key:   func(v *Item) string { return v.Lower() },
 	},
-	ByPointerM: state.KeyedField[string, *Item]{
-		Field: state.Field{Name: "ByPointerM", Wire: "ByPointerM", Reducer: "upsert", Type: "[]*Item"},
+	ByPointerM: graphstate.KeyedField[string, *Item]{
+		Field: graphstate.Field{Name: "ByPointerM", Wire: "ByPointerM", Reducer: "upsert", Type: "[]*Item"},
 		Elem:  graphgenCodecPointerToItem{},
-		Keys:  state.Str[string]{},
+		Keys:  graphstate.Str[string]{},
 		Key: func(v **Item) string {
 			if *v == nil {
 				return ""
@@ -286,112 +286,112 @@ var graphgenStateFields = struct {
 			return (*v).Pointer()
 		},
 	},
-	ByAddr: state.KeyedField[string, Item]{
-		Field: state.Field{Name: "ByAddr", Wire: "ByAddr", Reducer: "upsert", Type: "[]Item"},
+	ByAddr: graphstate.KeyedField[string, Item]{
+		Field: graphstate.Field{Name: "ByAddr", Wire: "ByAddr", Reducer: "upsert", Type: "[]Item"},
 		Elem:  graphgenCodecItem{},
-		Keys:  state.Str[string]{},
+		Keys:  graphstate.Str[string]{},
 		Key:   func(v *Item) string { return v.Pointer() },
 	},
-	ByEmbedded: state.KeyedField[string, Embedding]{
-		Field: state.Field{Name: "ByEmbedded", Wire: "ByEmbedded", Reducer: "upsert", Type: "[]Embedding"},
+	ByEmbedded: graphstate.KeyedField[string, Embedding]{
+		Field: graphstate.Field{Name: "ByEmbedded", Wire: "ByEmbedded", Reducer: "upsert", Type: "[]Embedding"},
 		Elem:  graphgenCodecEmbedding{},
-		Keys:  state.Str[string]{},
+		Keys:  graphstate.Str[string]{},
 		Key:   func(v *Embedding) string { return v.ID },
 	},
-	ByNumber: state.KeyedField[uint16, Numbered]{
-		Field: state.Field{Name: "ByNumber", Wire: "ByNumber", Reducer: "upsert", Type: "[]Numbered"},
+	ByNumber: graphstate.KeyedField[uint16, Numbered]{
+		Field: graphstate.Field{Name: "ByNumber", Wire: "ByNumber", Reducer: "upsert", Type: "[]Numbered"},
 		Elem:  graphgenCodecNumbered{},
-		Keys:  state.Uint[uint16]{},
+		Keys:  graphstate.Uint[uint16]{},
 		Key:   func(v *Numbered) uint16 { return v.N },
 	},
-	ByBool: state.KeyedField[bool, Numbered]{
-		Field: state.Field{Name: "ByBool", Wire: "ByBool", Reducer: "upsert", Type: "[]Numbered"},
+	ByBool: graphstate.KeyedField[bool, Numbered]{
+		Field: graphstate.Field{Name: "ByBool", Wire: "ByBool", Reducer: "upsert", Type: "[]Numbered"},
 		Elem:  graphgenCodecNumbered{},
-		Keys:  state.Bool[bool]{},
+		Keys:  graphstate.Bool[bool]{},
 		Key:   func(v *Numbered) bool { return v.Even() },
 	},
-	ByNamed: state.KeyedField[Kind, Numbered]{
-		Field: state.Field{Name: "ByNamed", Wire: "ByNamed", Reducer: "upsert", Type: "[]Numbered"},
+	ByNamed: graphstate.KeyedField[Kind, Numbered]{
+		Field: graphstate.Field{Name: "ByNamed", Wire: "ByNamed", Reducer: "upsert", Type: "[]Numbered"},
 		Elem:  graphgenCodecNumbered{},
-		Keys:  state.Str[Kind]{},
+		Keys:  graphstate.Str[Kind]{},
 		Key:   func(v *Numbered) Kind { return v.Kind },
 	},
-	Named: state.KeyedField[string, Item]{
-		Field: state.Field{Name: "Named", Wire: "Named", Reducer: "upsert", Type: "Items"},
+	Named: graphstate.KeyedField[string, Item]{
+		Field: graphstate.Field{Name: "Named", Wire: "Named", Reducer: "upsert", Type: "Items"},
 		Elem:  graphgenCodecItem{},
-		Keys:  state.Str[string]{},
+		Keys:  graphstate.Str[string]{},
 		Key:   func(v *Item) string { return v.ID },
 	},
-	Tags: state.UniqueField[Kind]{
-		Field: state.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "Tags"},
-		Elem:  state.Str[Kind]{},
+	Tags: graphstate.UniqueField[Kind]{
+		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "Tags"},
+		Elem:  graphstate.Str[Kind]{},
 	},
-	Points: state.UniqueField[Point]{
-		Field: state.Field{Name: "Points", Wire: "Points", Reducer: "union", Type: "[]Point"},
+	Points: graphstate.UniqueField[Point]{
+		Field: graphstate.Field{Name: "Points", Wire: "Points", Reducer: "union", Type: "[]Point"},
 		Elem:  graphgenCodecPoint{},
 	},
-	Ratios: state.UniqueField[float64]{
-		Field: state.Field{Name: "Ratios", Wire: "Ratios", Reducer: "union", Type: "[]float64"},
-		Elem:  state.Float[float64]{},
+	Ratios: graphstate.UniqueField[float64]{
+		Field: graphstate.Field{Name: "Ratios", Wire: "Ratios", Reducer: "union", Type: "[]float64"},
+		Elem:  graphstate.Float[float64]{},
 	},
-	Log: state.ListField[string]{
-		Field: state.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "Log"},
-		Elem:  state.Str[string]{},
+	Log: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "Log"},
+		Elem:  graphstate.Str[string]{},
 	},
-	Table: state.MapField[Kind, []int]{
-		Field:   state.Field{Name: "Table", Wire: "Table", Reducer: "merge", Type: "Table"},
-		Keys:    state.Str[Kind]{},
+	Table: graphstate.MapField[Kind, []int]{
+		Field:   graphstate.Field{Name: "Table", Wire: "Table", Reducer: "merge", Type: "Table"},
+		Keys:    graphstate.Str[Kind]{},
 		Values:  graphgenCodecSliceOfInt{},
 		Compare: cmp.Compare[Kind],
 	},
-	Flags: state.MapField[bool, string]{
-		Field:   state.Field{Name: "Flags", Wire: "Flags", Reducer: "merge", Type: "map[bool]string"},
-		Keys:    state.Bool[bool]{},
-		Values:  state.Str[string]{},
-		Compare: state.CompareBools[bool],
+	Flags: graphstate.MapField[bool, string]{
+		Field:   graphstate.Field{Name: "Flags", Wire: "Flags", Reducer: "merge", Type: "map[bool]string"},
+		Keys:    graphstate.Bool[bool]{},
+		Values:  graphstate.Str[string]{},
+		Compare: graphstate.CompareBools[bool],
 	},
-	Bytes: state.MapField[byte, float32]{
-		Field:   state.Field{Name: "Bytes", Wire: "Bytes", Reducer: "merge", Type: "map[byte]float32"},
-		Keys:    state.Uint[byte]{},
-		Values:  state.Float[float32]{},
+	Bytes: graphstate.MapField[byte, float32]{
+		Field:   graphstate.Field{Name: "Bytes", Wire: "Bytes", Reducer: "merge", Type: "map[byte]float32"},
+		Keys:    graphstate.Uint[byte]{},
+		Values:  graphstate.Float[float32]{},
 		Compare: cmp.Compare[byte],
 	},
-	hidden: state.KeyedField[string, item]{
-		Field: state.Field{Name: "hidden", Wire: "hidden", Reducer: "upsert", Type: "[]item"},
+	hidden: graphstate.KeyedField[string, item]{
+		Field: graphstate.Field{Name: "hidden", Wire: "hidden", Reducer: "upsert", Type: "[]item"},
 		Elem:  graphgenCodecItem2{},
-		Keys:  state.Str[string]{},
+		Keys:  graphstate.Str[string]{},
 		Key:   func(v *item) string { return v.id },
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	state.Core
+	graphstate.Core
 	s State
 	f struct {
-		ByField    state.KeyedCell[string, Item]
-		ByPointer  state.KeyedCell[string, *Item]
-		ByMethod   state.KeyedCell[string, Item]
-		ByPointerM state.KeyedCell[string, *Item]
-		ByAddr     state.KeyedCell[string, Item]
-		ByEmbedded state.KeyedCell[string, Embedding]
-		ByNumber   state.KeyedCell[uint16, Numbered]
-		ByBool     state.KeyedCell[bool, Numbered]
-		ByNamed    state.KeyedCell[Kind, Numbered]
-		Named      state.KeyedCell[string, Item]
-		Tags       state.UniqueCell[Kind]
-		Points     state.UniqueCell[Point]
-		Ratios     state.UniqueCell[float64]
-		Log        state.ListCell[string]
-		Table      state.MapCell[Kind, []int]
-		Flags      state.MapCell[bool, string]
-		Bytes      state.MapCell[byte, float32]
-		hidden     state.KeyedCell[string, item]
+		ByField    graphstate.KeyedCell[string, Item]
+		ByPointer  graphstate.KeyedCell[string, *Item]
+		ByMethod   graphstate.KeyedCell[string, Item]
+		ByPointerM graphstate.KeyedCell[string, *Item]
+		ByAddr     graphstate.KeyedCell[string, Item]
+		ByEmbedded graphstate.KeyedCell[string, Embedding]
+		ByNumber   graphstate.KeyedCell[uint16, Numbered]
+		ByBool     graphstate.KeyedCell[bool, Numbered]
+		ByNamed    graphstate.KeyedCell[Kind, Numbered]
+		Named      graphstate.KeyedCell[string, Item]
+		Tags       graphstate.UniqueCell[Kind]
+		Points     graphstate.UniqueCell[Point]
+		Ratios     graphstate.UniqueCell[float64]
+		Log        graphstate.ListCell[string]
+		Table      graphstate.MapCell[Kind, []int]
+		Flags      graphstate.MapCell[bool, string]
+		Bytes      graphstate.MapCell[byte, float32]
+		hidden     graphstate.KeyedCell[string, item]
 	}
 }
 
 // graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
+func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
 	l := new(graphgenState)
 	f := &graphgenStateFields
 	l.Init("State", opts, 18)
@@ -526,56 +526,56 @@ func graphgenStateClone(s State) State {
 }
 
 func graphgenStateEqual(a, b State) bool {
-	return wire.SameSlice(a.ByField, b.ByField) &&
+	return graphwire.SameSlice(a.ByField, b.ByField) &&
 		graphgenCodecSliceOfPointerToItem{}.Equal(&a.ByPointer, &b.ByPointer) &&
-		wire.SameSlice(a.ByMethod, b.ByMethod) &&
+		graphwire.SameSlice(a.ByMethod, b.ByMethod) &&
 		graphgenCodecSliceOfPointerToItem{}.Equal(&a.ByPointerM, &b.ByPointerM) &&
-		wire.SameSlice(a.ByAddr, b.ByAddr) &&
+		graphwire.SameSlice(a.ByAddr, b.ByAddr) &&
 		graphgenCodecSliceOfEmbedding{}.Equal(&a.ByEmbedded, &b.ByEmbedded) &&
-		wire.SameSlice(a.ByNumber, b.ByNumber) &&
-		wire.SameSlice(a.ByBool, b.ByBool) &&
-		wire.SameSlice(a.ByNamed, b.ByNamed) &&
-		wire.SameSlice(a.Named, b.Named) &&
-		wire.SameSlice(a.Tags, b.Tags) &&
+		graphwire.SameSlice(a.ByNumber, b.ByNumber) &&
+		graphwire.SameSlice(a.ByBool, b.ByBool) &&
+		graphwire.SameSlice(a.ByNamed, b.ByNamed) &&
+		graphwire.SameSlice(a.Named, b.Named) &&
+		graphwire.SameSlice(a.Tags, b.Tags) &&
 		graphgenCodecSliceOfPoint{}.Equal(&a.Points, &b.Points) &&
 		graphgenCodecSliceOfFloat64{}.Equal(&a.Ratios, &b.Ratios) &&
-		wire.SameSlice(a.Log, b.Log) &&
+		graphwire.SameSlice(a.Log, b.Log) &&
 		graphgenCodecTable{}.Equal(&a.Table, &b.Table) &&
-		wire.SameMap(a.Flags, b.Flags) &&
+		graphwire.SameMap(a.Flags, b.Flags) &&
 		graphgenCodecMapOfByteToFloat32{}.Equal(&a.Bytes, &b.Bytes) &&
-		wire.SameSlice(a.hidden, b.hidden)
+		graphwire.SameSlice(a.hidden, b.hidden)
 }
 
 func graphgenStateChanged(a, b State) []string {
 	d := StateDiffOf(a, b)
-	return state.FieldNames(graphgenStateChanges(&d))
+	return graphstate.FieldNames(graphgenStateChanges(&d))
 }
 
-func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "ByField", Change: &u.ByField},
-		state.FieldChange{Field: "ByPointer", Change: &u.ByPointer},
-		state.FieldChange{Field: "ByMethod", Change: &u.ByMethod},
-		state.FieldChange{Field: "ByPointerM", Change: &u.ByPointerM},
-		state.FieldChange{Field: "ByAddr", Change: &u.ByAddr},
-		state.FieldChange{Field: "ByEmbedded", Change: &u.ByEmbedded},
-		state.FieldChange{Field: "ByNumber", Change: &u.ByNumber},
-		state.FieldChange{Field: "ByBool", Change: &u.ByBool},
-		state.FieldChange{Field: "ByNamed", Change: &u.ByNamed},
-		state.FieldChange{Field: "Named", Change: &u.Named},
-		state.FieldChange{Field: "Tags", Change: &u.Tags},
-		state.FieldChange{Field: "Points", Change: &u.Points},
-		state.FieldChange{Field: "Ratios", Change: &u.Ratios},
-		state.FieldChange{Field: "Log", Change: &u.Log},
-		state.FieldChange{Field: "Table", Change: &u.Table},
-		state.FieldChange{Field: "Flags", Change: &u.Flags},
-		state.FieldChange{Field: "Bytes", Change: &u.Bytes},
-		state.FieldChange{Field: "hidden", Change: &u.hidden},
+func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "ByField", Change: &u.ByField},
+		graphstate.FieldChange{Field: "ByPointer", Change: &u.ByPointer},
+		graphstate.FieldChange{Field: "ByMethod", Change: &u.ByMethod},
+		graphstate.FieldChange{Field: "ByPointerM", Change: &u.ByPointerM},
+		graphstate.FieldChange{Field: "ByAddr", Change: &u.ByAddr},
+		graphstate.FieldChange{Field: "ByEmbedded", Change: &u.ByEmbedded},
+		graphstate.FieldChange{Field: "ByNumber", Change: &u.ByNumber},
+		graphstate.FieldChange{Field: "ByBool", Change: &u.ByBool},
+		graphstate.FieldChange{Field: "ByNamed", Change: &u.ByNamed},
+		graphstate.FieldChange{Field: "Named", Change: &u.Named},
+		graphstate.FieldChange{Field: "Tags", Change: &u.Tags},
+		graphstate.FieldChange{Field: "Points", Change: &u.Points},
+		graphstate.FieldChange{Field: "Ratios", Change: &u.Ratios},
+		graphstate.FieldChange{Field: "Log", Change: &u.Log},
+		graphstate.FieldChange{Field: "Table", Change: &u.Table},
+		graphstate.FieldChange{Field: "Flags", Change: &u.Flags},
+		graphstate.FieldChange{Field: "Bytes", Change: &u.Bytes},
+		graphstate.FieldChange{Field: "hidden", Change: &u.hidden},
 	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.ByField.AppendUpdate(&w, &u.ByField)
 	f.ByPointer.AppendUpdate(&w, &u.ByPointer)
@@ -600,7 +600,7 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 
 func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	*u = StateUpdate{}
-	r := wire.NewReader("StateUpdate", b)
+	r := graphwire.NewReader("StateUpdate", b)
 	f := &graphgenStateFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -644,7 +644,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // graphgenCodecItem is the codec of Item.
@@ -652,12 +652,12 @@ type graphgenCodecItem struct{}
 
 func (graphgenCodecItem) Append(b []byte, v *Item) ([]byte, error) {
 	b = append(b, "\x82\xa2ID"...)
-	b = wire.AppendString(b, v.ID)
+	b = graphwire.AppendString(b, v.ID)
 	b = append(b, "\xa4Text"...)
-	return wire.AppendString(b, v.Text), nil
+	return graphwire.AppendString(b, v.Text), nil
 }
 
-func (graphgenCodecItem) Read(r *wire.Reader, v *Item) {
+func (graphgenCodecItem) Read(r *graphwire.Reader, v *Item) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "ID":
@@ -685,12 +685,12 @@ type graphgenCodecPointerToItem struct{}
 
 func (graphgenCodecPointerToItem) Append(b []byte, v **Item) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
 	return graphgenCodecItem{}.Append(b, *v)
 }
 
-func (graphgenCodecPointerToItem) Read(r *wire.Reader, v **Item) {
+func (graphgenCodecPointerToItem) Read(r *graphwire.Reader, v **Item) {
 	if r.Nil() {
 		return
 	}
@@ -741,21 +741,21 @@ type graphgenCodecSliceOfString struct{}
 
 func (graphgenCodecSliceOfString) Append(b []byte, v *[]string) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendString(b, (*v)[i])
+		b = graphwire.AppendString(b, (*v)[i])
 	}
 	return b, nil
 }
 
-func (graphgenCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
+func (graphgenCodecSliceOfString) Read(r *graphwire.Reader, v *[]string) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[string](r, n)
+	list := graphwire.MakeSlice[string](r, n)
 	for range n {
 		list = append(list, r.Str())
 		if !r.OK() {
@@ -779,7 +779,7 @@ func (graphgenCodecEmbedding) Append(b []byte, v *Embedding) ([]byte, error) {
 	return graphgenCodecSliceOfString{}.Append(b, &v.More)
 }
 
-func (graphgenCodecEmbedding) Read(r *wire.Reader, v *Embedding) {
+func (graphgenCodecEmbedding) Read(r *graphwire.Reader, v *Embedding) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Item":
@@ -794,7 +794,7 @@ func (graphgenCodecEmbedding) Read(r *wire.Reader, v *Embedding) {
 
 func (graphgenCodecEmbedding) Equal(a, b *Embedding) bool {
 	return a.Item == b.Item &&
-		wire.SameSlice(a.More, b.More)
+		graphwire.SameSlice(a.More, b.More)
 }
 
 // If this does not compile, Embedding has changed since graphgen ran: run go generate.
@@ -831,12 +831,12 @@ type graphgenCodecNumbered struct{}
 
 func (graphgenCodecNumbered) Append(b []byte, v *Numbered) ([]byte, error) {
 	b = append(b, "\x82\xa1N"...)
-	b = wire.AppendUint(b, uint64(v.N))
+	b = graphwire.AppendUint(b, uint64(v.N))
 	b = append(b, "\xa4Kind"...)
-	return wire.AppendString(b, string(v.Kind)), nil
+	return graphwire.AppendString(b, string(v.Kind)), nil
 }
 
-func (graphgenCodecNumbered) Read(r *wire.Reader, v *Numbered) {
+func (graphgenCodecNumbered) Read(r *graphwire.Reader, v *Numbered) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "N":
@@ -864,12 +864,12 @@ type graphgenCodecPoint struct{}
 
 func (graphgenCodecPoint) Append(b []byte, v *Point) ([]byte, error) {
 	b = append(b, "\x82\xa1X"...)
-	b = wire.AppendFloat64(b, v.X)
+	b = graphwire.AppendFloat64(b, v.X)
 	b = append(b, "\xa1Y"...)
-	return wire.AppendFloat64(b, v.Y), nil
+	return graphwire.AppendFloat64(b, v.Y), nil
 }
 
-func (graphgenCodecPoint) Read(r *wire.Reader, v *Point) {
+func (graphgenCodecPoint) Read(r *graphwire.Reader, v *Point) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "X":
@@ -883,8 +883,8 @@ func (graphgenCodecPoint) Read(r *wire.Reader, v *Point) {
 }
 
 func (graphgenCodecPoint) Equal(a, b *Point) bool {
-	return wire.SameFloat(a.X, b.X) &&
-		wire.SameFloat(a.Y, b.Y)
+	return graphwire.SameFloat(a.X, b.X) &&
+		graphwire.SameFloat(a.Y, b.Y)
 }
 
 // If this does not compile, Point has changed since graphgen ran: run go generate.
@@ -916,7 +916,7 @@ func (graphgenCodecSliceOfFloat64) Equal(a, b *[]float64) bool {
 		return false
 	}
 	for i := range *a {
-		if !wire.SameFloat((*a)[i], (*b)[i]) {
+		if !graphwire.SameFloat((*a)[i], (*b)[i]) {
 			return false
 		}
 	}
@@ -928,21 +928,21 @@ type graphgenCodecSliceOfInt struct{}
 
 func (graphgenCodecSliceOfInt) Append(b []byte, v *[]int) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendInt(b, int64((*v)[i]))
+		b = graphwire.AppendInt(b, int64((*v)[i]))
 	}
 	return b, nil
 }
 
-func (graphgenCodecSliceOfInt) Read(r *wire.Reader, v *[]int) {
+func (graphgenCodecSliceOfInt) Read(r *graphwire.Reader, v *[]int) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[int](r, n)
+	list := graphwire.MakeSlice[int](r, n)
 	for range n {
 		list = append(list, r.Int())
 		if !r.OK() {
@@ -953,7 +953,7 @@ func (graphgenCodecSliceOfInt) Read(r *wire.Reader, v *[]int) {
 }
 
 func (graphgenCodecSliceOfInt) Equal(a, b *[]int) bool {
-	return wire.SameSlice(*a, *b)
+	return graphwire.SameSlice(*a, *b)
 }
 
 // graphgenCodecTable is the codec of Table.
@@ -965,7 +965,7 @@ func (graphgenCodecTable) Equal(a, b *Table) bool {
 	}
 	for k, v := range *a {
 		out, ok := (*b)[k]
-		if !ok || !wire.SameSlice(v, out) {
+		if !ok || !graphwire.SameSlice(v, out) {
 			return false
 		}
 	}
@@ -990,7 +990,7 @@ func (graphgenCodecMapOfByteToFloat32) Equal(a, b *map[byte]float32) bool {
 	}
 	for k, v := range *a {
 		out, ok := (*b)[k]
-		if !ok || !wire.SameFloat(v, out) {
+		if !ok || !graphwire.SameFloat(v, out) {
 			return false
 		}
 	}
@@ -1002,12 +1002,12 @@ type graphgenCodecItem2 struct{}
 
 func (graphgenCodecItem2) Append(b []byte, v *item) ([]byte, error) {
 	b = append(b, "\x82\xa2id"...)
-	b = wire.AppendString(b, v.id)
+	b = graphwire.AppendString(b, v.id)
 	b = append(b, "\xa4text"...)
-	return wire.AppendString(b, v.text), nil
+	return graphwire.AppendString(b, v.text), nil
 }
 
-func (graphgenCodecItem2) Read(r *wire.Reader, v *item) {
+func (graphgenCodecItem2) Read(r *graphwire.Reader, v *item) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "id":

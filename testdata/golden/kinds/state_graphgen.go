@@ -12,89 +12,89 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/testdata/golden/kinds/other"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
 type StateUpdate struct {
-	Bool       state.Value[bool]
-	Int        state.Value[int]
-	Int8       state.Value[int8]
-	Int16      state.Value[int16]
-	Int32      state.Value[int32]
-	Int64      state.Value[int64]
-	Uint       state.Value[uint]
-	Uint8      state.Value[uint8]
-	Uint16     state.Value[uint16]
-	Uint32     state.Value[uint32]
-	Uint64     state.Value[uint64]
-	Float32    state.Value[float32]
-	Float64    state.Value[float64]
-	Complex64  state.Value[complex64]
-	Complex128 state.Value[complex128]
-	String     state.Value[string]
-	Rune       state.Value[int32]
-	Byte       state.Value[uint8]
-	Flag       state.Value[Flag]
-	Level      state.Value[Level]
-	Ratio      state.Value[Ratio]
-	Role       state.Value[Role]
-	Bytes      state.Value[[]byte]
-	Blob       state.Value[Blob]
-	Raw        state.Value[json.RawMessage]
-	Hash       state.Value[[4]byte]
-	ID         state.Value[uuid.UUID]
-	Time       state.Value[time.Time]
-	Duration   state.Value[time.Duration]
-	Month      state.Value[time.Month]
-	Strings    state.Value[[]string]
-	Roles      state.Value[Roles]
-	Matrix     state.Value[[][]float64]
-	Names      state.Value[[]Name]
-	Grid       state.Value[[2][3]int8]
-	Points     state.Value[[2]other.Point]
-	Times      state.Value[[]time.Time]
-	Blobs      state.Value[[][]byte]
-	Pointers   state.Value[[]*Name]
-	Counts     state.Value[map[string]int]
-	ByLevel    state.Value[map[Level]string]
-	ByFlag     state.Value[map[bool]int]
-	ByRole     state.Value[map[Role]Name]
-	Deep       state.Value[map[string]map[int32][]*Name]
-	Times2     state.Value[map[string]time.Time]
-	Set        state.Value[map[uint16]struct{}]
-	HashByID   state.Value[map[string][4]byte]
-	Ptr        state.Value[*int]
-	PtrName    state.Value[*Name]
-	PtrArray   state.Value[*[2]int]
-	PtrTime    state.Value[*time.Time]
-	Nested     state.Value[Name]
-	Anonymous  state.Value[struct {
+	Bool       graphstate.Value[bool]
+	Int        graphstate.Value[int]
+	Int8       graphstate.Value[int8]
+	Int16      graphstate.Value[int16]
+	Int32      graphstate.Value[int32]
+	Int64      graphstate.Value[int64]
+	Uint       graphstate.Value[uint]
+	Uint8      graphstate.Value[uint8]
+	Uint16     graphstate.Value[uint16]
+	Uint32     graphstate.Value[uint32]
+	Uint64     graphstate.Value[uint64]
+	Float32    graphstate.Value[float32]
+	Float64    graphstate.Value[float64]
+	Complex64  graphstate.Value[complex64]
+	Complex128 graphstate.Value[complex128]
+	String     graphstate.Value[string]
+	Rune       graphstate.Value[int32]
+	Byte       graphstate.Value[uint8]
+	Flag       graphstate.Value[Flag]
+	Level      graphstate.Value[Level]
+	Ratio      graphstate.Value[Ratio]
+	Role       graphstate.Value[Role]
+	Bytes      graphstate.Value[[]byte]
+	Blob       graphstate.Value[Blob]
+	Raw        graphstate.Value[json.RawMessage]
+	Hash       graphstate.Value[[4]byte]
+	ID         graphstate.Value[uuid.UUID]
+	Time       graphstate.Value[time.Time]
+	Duration   graphstate.Value[time.Duration]
+	Month      graphstate.Value[time.Month]
+	Strings    graphstate.Value[[]string]
+	Roles      graphstate.Value[Roles]
+	Matrix     graphstate.Value[[][]float64]
+	Names      graphstate.Value[[]Name]
+	Grid       graphstate.Value[[2][3]int8]
+	Points     graphstate.Value[[2]other.Point]
+	Times      graphstate.Value[[]time.Time]
+	Blobs      graphstate.Value[[][]byte]
+	Pointers   graphstate.Value[[]*Name]
+	Counts     graphstate.Value[map[string]int]
+	ByLevel    graphstate.Value[map[Level]string]
+	ByFlag     graphstate.Value[map[bool]int]
+	ByRole     graphstate.Value[map[Role]Name]
+	Deep       graphstate.Value[map[string]map[int32][]*Name]
+	Times2     graphstate.Value[map[string]time.Time]
+	Set        graphstate.Value[map[uint16]struct{}]
+	HashByID   graphstate.Value[map[string][4]byte]
+	Ptr        graphstate.Value[*int]
+	PtrName    graphstate.Value[*Name]
+	PtrArray   graphstate.Value[*[2]int]
+	PtrTime    graphstate.Value[*time.Time]
+	Nested     graphstate.Value[Name]
+	Anonymous  graphstate.Value[struct {
 		A int
 		B []string
 	}]
-	Name     state.Value[Name]
-	Embedded state.Value[*Embedded]
-	Celsius  state.Value[other.Celsius]
-	Point    state.Value[other.Point]
-	Packed   state.Value[other.Packed]
-	Packeds  state.Value[[]other.Packed]
-	ByPack   state.Value[map[string]other.Packed]
-	Big      state.Value[big.Int]
-	BigPtr   state.Value[*big.Int]
-	Addr     state.Value[netip.Addr]
-	URL      state.Value[*url.URL]
-	Text     state.Value[Text]
-	hidden   state.Value[int]
-	Wired    state.Value[string]
-	Empty    state.Value[struct{}]
-	Nope     state.Value[[]struct{}]
+	Name     graphstate.Value[Name]
+	Embedded graphstate.Value[*Embedded]
+	Celsius  graphstate.Value[other.Celsius]
+	Point    graphstate.Value[other.Point]
+	Packed   graphstate.Value[other.Packed]
+	Packeds  graphstate.Value[[]other.Packed]
+	ByPack   graphstate.Value[map[string]other.Packed]
+	Big      graphstate.Value[big.Int]
+	BigPtr   graphstate.Value[*big.Int]
+	Addr     graphstate.Value[netip.Addr]
+	URL      graphstate.Value[*url.URL]
+	Text     graphstate.Value[Text]
+	hidden   graphstate.Value[int]
+	Wired    graphstate.Value[string]
+	Empty    graphstate.Value[struct{}]
+	Nope     graphstate.Value[[]struct{}]
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -174,289 +174,289 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 // StateDiff is how two values of State differ: each field says how the field of that name does.
 // The zero StateDiff says that they do not.
 type StateDiff struct {
-	Bool       state.Change[bool]
-	Int        state.Change[int]
-	Int8       state.Change[int8]
-	Int16      state.Change[int16]
-	Int32      state.Change[int32]
-	Int64      state.Change[int64]
-	Uint       state.Change[uint]
-	Uint8      state.Change[uint8]
-	Uint16     state.Change[uint16]
-	Uint32     state.Change[uint32]
-	Uint64     state.Change[uint64]
-	Float32    state.Change[float32]
-	Float64    state.Change[float64]
-	Complex64  state.Change[complex64]
-	Complex128 state.Change[complex128]
-	String     state.Change[string]
-	Rune       state.Change[int32]
-	Byte       state.Change[uint8]
-	Flag       state.Change[Flag]
-	Level      state.Change[Level]
-	Ratio      state.Change[Ratio]
-	Role       state.Change[Role]
-	Bytes      state.Change[[]byte]
-	Blob       state.Change[Blob]
-	Raw        state.Change[json.RawMessage]
-	Hash       state.Change[[4]byte]
-	ID         state.Change[uuid.UUID]
-	Time       state.Change[time.Time]
-	Duration   state.Change[time.Duration]
-	Month      state.Change[time.Month]
-	Strings    state.Change[[]string]
-	Roles      state.Change[Roles]
-	Matrix     state.Change[[][]float64]
-	Names      state.Change[[]Name]
-	Grid       state.Change[[2][3]int8]
-	Points     state.Change[[2]other.Point]
-	Times      state.Change[[]time.Time]
-	Blobs      state.Change[[][]byte]
-	Pointers   state.Change[[]*Name]
-	Counts     state.Change[map[string]int]
-	ByLevel    state.Change[map[Level]string]
-	ByFlag     state.Change[map[bool]int]
-	ByRole     state.Change[map[Role]Name]
-	Deep       state.Change[map[string]map[int32][]*Name]
-	Times2     state.Change[map[string]time.Time]
-	Set        state.Change[map[uint16]struct{}]
-	HashByID   state.Change[map[string][4]byte]
-	Ptr        state.Change[*int]
-	PtrName    state.Change[*Name]
-	PtrArray   state.Change[*[2]int]
-	PtrTime    state.Change[*time.Time]
-	Nested     state.Change[Name]
-	Anonymous  state.Change[struct {
+	Bool       graphstate.Change[bool]
+	Int        graphstate.Change[int]
+	Int8       graphstate.Change[int8]
+	Int16      graphstate.Change[int16]
+	Int32      graphstate.Change[int32]
+	Int64      graphstate.Change[int64]
+	Uint       graphstate.Change[uint]
+	Uint8      graphstate.Change[uint8]
+	Uint16     graphstate.Change[uint16]
+	Uint32     graphstate.Change[uint32]
+	Uint64     graphstate.Change[uint64]
+	Float32    graphstate.Change[float32]
+	Float64    graphstate.Change[float64]
+	Complex64  graphstate.Change[complex64]
+	Complex128 graphstate.Change[complex128]
+	String     graphstate.Change[string]
+	Rune       graphstate.Change[int32]
+	Byte       graphstate.Change[uint8]
+	Flag       graphstate.Change[Flag]
+	Level      graphstate.Change[Level]
+	Ratio      graphstate.Change[Ratio]
+	Role       graphstate.Change[Role]
+	Bytes      graphstate.Change[[]byte]
+	Blob       graphstate.Change[Blob]
+	Raw        graphstate.Change[json.RawMessage]
+	Hash       graphstate.Change[[4]byte]
+	ID         graphstate.Change[uuid.UUID]
+	Time       graphstate.Change[time.Time]
+	Duration   graphstate.Change[time.Duration]
+	Month      graphstate.Change[time.Month]
+	Strings    graphstate.Change[[]string]
+	Roles      graphstate.Change[Roles]
+	Matrix     graphstate.Change[[][]float64]
+	Names      graphstate.Change[[]Name]
+	Grid       graphstate.Change[[2][3]int8]
+	Points     graphstate.Change[[2]other.Point]
+	Times      graphstate.Change[[]time.Time]
+	Blobs      graphstate.Change[[][]byte]
+	Pointers   graphstate.Change[[]*Name]
+	Counts     graphstate.Change[map[string]int]
+	ByLevel    graphstate.Change[map[Level]string]
+	ByFlag     graphstate.Change[map[bool]int]
+	ByRole     graphstate.Change[map[Role]Name]
+	Deep       graphstate.Change[map[string]map[int32][]*Name]
+	Times2     graphstate.Change[map[string]time.Time]
+	Set        graphstate.Change[map[uint16]struct{}]
+	HashByID   graphstate.Change[map[string][4]byte]
+	Ptr        graphstate.Change[*int]
+	PtrName    graphstate.Change[*Name]
+	PtrArray   graphstate.Change[*[2]int]
+	PtrTime    graphstate.Change[*time.Time]
+	Nested     graphstate.Change[Name]
+	Anonymous  graphstate.Change[struct {
 		A int
 		B []string
 	}]
-	Name     state.Change[Name]
-	Embedded state.Change[*Embedded]
-	Celsius  state.Change[other.Celsius]
-	Point    state.Change[other.Point]
-	Packed   state.Change[other.Packed]
-	Packeds  state.Change[[]other.Packed]
-	ByPack   state.Change[map[string]other.Packed]
-	Big      state.Change[big.Int]
-	BigPtr   state.Change[*big.Int]
-	Addr     state.Change[netip.Addr]
-	URL      state.Change[*url.URL]
-	Text     state.Change[Text]
-	hidden   state.Change[int]
-	Wired    state.Change[string]
-	Empty    state.Change[struct{}]
-	Nope     state.Change[[]struct{}]
+	Name     graphstate.Change[Name]
+	Embedded graphstate.Change[*Embedded]
+	Celsius  graphstate.Change[other.Celsius]
+	Point    graphstate.Change[other.Point]
+	Packed   graphstate.Change[other.Packed]
+	Packeds  graphstate.Change[[]other.Packed]
+	ByPack   graphstate.Change[map[string]other.Packed]
+	Big      graphstate.Change[big.Int]
+	BigPtr   graphstate.Change[*big.Int]
+	Addr     graphstate.Change[netip.Addr]
+	URL      graphstate.Change[*url.URL]
+	Text     graphstate.Change[Text]
+	hidden   graphstate.Change[int]
+	Wired    graphstate.Change[string]
+	Empty    graphstate.Change[struct{}]
+	Nope     graphstate.Change[[]struct{}]
 }
 
 // StateDiffOf returns what became of before in after, with which it shares memory.
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if before.Bool != after.Bool {
-		d.Bool = state.Changed(before.Bool, after.Bool)
+		d.Bool = graphstate.Changed(before.Bool, after.Bool)
 	}
 	if before.Int != after.Int {
-		d.Int = state.Changed(before.Int, after.Int)
+		d.Int = graphstate.Changed(before.Int, after.Int)
 	}
 	if before.Int8 != after.Int8 {
-		d.Int8 = state.Changed(before.Int8, after.Int8)
+		d.Int8 = graphstate.Changed(before.Int8, after.Int8)
 	}
 	if before.Int16 != after.Int16 {
-		d.Int16 = state.Changed(before.Int16, after.Int16)
+		d.Int16 = graphstate.Changed(before.Int16, after.Int16)
 	}
 	if before.Int32 != after.Int32 {
-		d.Int32 = state.Changed(before.Int32, after.Int32)
+		d.Int32 = graphstate.Changed(before.Int32, after.Int32)
 	}
 	if before.Int64 != after.Int64 {
-		d.Int64 = state.Changed(before.Int64, after.Int64)
+		d.Int64 = graphstate.Changed(before.Int64, after.Int64)
 	}
 	if before.Uint != after.Uint {
-		d.Uint = state.Changed(before.Uint, after.Uint)
+		d.Uint = graphstate.Changed(before.Uint, after.Uint)
 	}
 	if before.Uint8 != after.Uint8 {
-		d.Uint8 = state.Changed(before.Uint8, after.Uint8)
+		d.Uint8 = graphstate.Changed(before.Uint8, after.Uint8)
 	}
 	if before.Uint16 != after.Uint16 {
-		d.Uint16 = state.Changed(before.Uint16, after.Uint16)
+		d.Uint16 = graphstate.Changed(before.Uint16, after.Uint16)
 	}
 	if before.Uint32 != after.Uint32 {
-		d.Uint32 = state.Changed(before.Uint32, after.Uint32)
+		d.Uint32 = graphstate.Changed(before.Uint32, after.Uint32)
 	}
 	if before.Uint64 != after.Uint64 {
-		d.Uint64 = state.Changed(before.Uint64, after.Uint64)
+		d.Uint64 = graphstate.Changed(before.Uint64, after.Uint64)
 	}
-	if !wire.SameFloat(before.Float32, after.Float32) {
-		d.Float32 = state.Changed(before.Float32, after.Float32)
+	if !graphwire.SameFloat(before.Float32, after.Float32) {
+		d.Float32 = graphstate.Changed(before.Float32, after.Float32)
 	}
-	if !wire.SameFloat(before.Float64, after.Float64) {
-		d.Float64 = state.Changed(before.Float64, after.Float64)
+	if !graphwire.SameFloat(before.Float64, after.Float64) {
+		d.Float64 = graphstate.Changed(before.Float64, after.Float64)
 	}
-	if !wire.SameFloat(before.Complex64, after.Complex64) {
-		d.Complex64 = state.Changed(before.Complex64, after.Complex64)
+	if !graphwire.SameFloat(before.Complex64, after.Complex64) {
+		d.Complex64 = graphstate.Changed(before.Complex64, after.Complex64)
 	}
-	if !wire.SameFloat(before.Complex128, after.Complex128) {
-		d.Complex128 = state.Changed(before.Complex128, after.Complex128)
+	if !graphwire.SameFloat(before.Complex128, after.Complex128) {
+		d.Complex128 = graphstate.Changed(before.Complex128, after.Complex128)
 	}
 	if before.String != after.String {
-		d.String = state.Changed(before.String, after.String)
+		d.String = graphstate.Changed(before.String, after.String)
 	}
 	if before.Rune != after.Rune {
-		d.Rune = state.Changed(before.Rune, after.Rune)
+		d.Rune = graphstate.Changed(before.Rune, after.Rune)
 	}
 	if before.Byte != after.Byte {
-		d.Byte = state.Changed(before.Byte, after.Byte)
+		d.Byte = graphstate.Changed(before.Byte, after.Byte)
 	}
 	if before.Flag != after.Flag {
-		d.Flag = state.Changed(before.Flag, after.Flag)
+		d.Flag = graphstate.Changed(before.Flag, after.Flag)
 	}
 	if before.Level != after.Level {
-		d.Level = state.Changed(before.Level, after.Level)
+		d.Level = graphstate.Changed(before.Level, after.Level)
 	}
-	if !wire.SameFloat(before.Ratio, after.Ratio) {
-		d.Ratio = state.Changed(before.Ratio, after.Ratio)
+	if !graphwire.SameFloat(before.Ratio, after.Ratio) {
+		d.Ratio = graphstate.Changed(before.Ratio, after.Ratio)
 	}
 	if before.Role != after.Role {
-		d.Role = state.Changed(before.Role, after.Role)
+		d.Role = graphstate.Changed(before.Role, after.Role)
 	}
-	if !wire.SameSlice(before.Bytes, after.Bytes) {
-		d.Bytes = state.Changed(before.Bytes, after.Bytes)
+	if !graphwire.SameSlice(before.Bytes, after.Bytes) {
+		d.Bytes = graphstate.Changed(before.Bytes, after.Bytes)
 	}
-	if !wire.SameSlice(before.Blob, after.Blob) {
-		d.Blob = state.Changed(before.Blob, after.Blob)
+	if !graphwire.SameSlice(before.Blob, after.Blob) {
+		d.Blob = graphstate.Changed(before.Blob, after.Blob)
 	}
-	if !wire.SameSlice(before.Raw, after.Raw) {
-		d.Raw = state.Changed(before.Raw, after.Raw)
+	if !graphwire.SameSlice(before.Raw, after.Raw) {
+		d.Raw = graphstate.Changed(before.Raw, after.Raw)
 	}
 	if before.Hash != after.Hash {
-		d.Hash = state.Changed(before.Hash, after.Hash)
+		d.Hash = graphstate.Changed(before.Hash, after.Hash)
 	}
 	if before.ID != after.ID {
-		d.ID = state.Changed(before.ID, after.ID)
+		d.ID = graphstate.Changed(before.ID, after.ID)
 	}
 	if !before.Time.Equal(after.Time) {
-		d.Time = state.Changed(before.Time, after.Time)
+		d.Time = graphstate.Changed(before.Time, after.Time)
 	}
 	if before.Duration != after.Duration {
-		d.Duration = state.Changed(before.Duration, after.Duration)
+		d.Duration = graphstate.Changed(before.Duration, after.Duration)
 	}
 	if before.Month != after.Month {
-		d.Month = state.Changed(before.Month, after.Month)
+		d.Month = graphstate.Changed(before.Month, after.Month)
 	}
-	if !wire.SameSlice(before.Strings, after.Strings) {
-		d.Strings = state.Changed(before.Strings, after.Strings)
+	if !graphwire.SameSlice(before.Strings, after.Strings) {
+		d.Strings = graphstate.Changed(before.Strings, after.Strings)
 	}
-	if !wire.SameSlice(before.Roles, after.Roles) {
-		d.Roles = state.Changed(before.Roles, after.Roles)
+	if !graphwire.SameSlice(before.Roles, after.Roles) {
+		d.Roles = graphstate.Changed(before.Roles, after.Roles)
 	}
 	if !(graphgenCodecSliceOfSliceOfFloat64{}).Equal(&before.Matrix, &after.Matrix) {
-		d.Matrix = state.Changed(before.Matrix, after.Matrix)
+		d.Matrix = graphstate.Changed(before.Matrix, after.Matrix)
 	}
 	if !(graphgenCodecSliceOfName{}).Equal(&before.Names, &after.Names) {
-		d.Names = state.Changed(before.Names, after.Names)
+		d.Names = graphstate.Changed(before.Names, after.Names)
 	}
 	if before.Grid != after.Grid {
-		d.Grid = state.Changed(before.Grid, after.Grid)
+		d.Grid = graphstate.Changed(before.Grid, after.Grid)
 	}
 	if !(graphgenCodecArrayOf2Point{}).Equal(&before.Points, &after.Points) {
-		d.Points = state.Changed(before.Points, after.Points)
+		d.Points = graphstate.Changed(before.Points, after.Points)
 	}
 	if !(graphgenCodecSliceOfTime{}).Equal(&before.Times, &after.Times) {
-		d.Times = state.Changed(before.Times, after.Times)
+		d.Times = graphstate.Changed(before.Times, after.Times)
 	}
 	if !(graphgenCodecSliceOfSliceOfByte{}).Equal(&before.Blobs, &after.Blobs) {
-		d.Blobs = state.Changed(before.Blobs, after.Blobs)
+		d.Blobs = graphstate.Changed(before.Blobs, after.Blobs)
 	}
 	if !(graphgenCodecSliceOfPointerToName{}).Equal(&before.Pointers, &after.Pointers) {
-		d.Pointers = state.Changed(before.Pointers, after.Pointers)
+		d.Pointers = graphstate.Changed(before.Pointers, after.Pointers)
 	}
-	if !wire.SameMap(before.Counts, after.Counts) {
-		d.Counts = state.Changed(before.Counts, after.Counts)
+	if !graphwire.SameMap(before.Counts, after.Counts) {
+		d.Counts = graphstate.Changed(before.Counts, after.Counts)
 	}
-	if !wire.SameMap(before.ByLevel, after.ByLevel) {
-		d.ByLevel = state.Changed(before.ByLevel, after.ByLevel)
+	if !graphwire.SameMap(before.ByLevel, after.ByLevel) {
+		d.ByLevel = graphstate.Changed(before.ByLevel, after.ByLevel)
 	}
-	if !wire.SameMap(before.ByFlag, after.ByFlag) {
-		d.ByFlag = state.Changed(before.ByFlag, after.ByFlag)
+	if !graphwire.SameMap(before.ByFlag, after.ByFlag) {
+		d.ByFlag = graphstate.Changed(before.ByFlag, after.ByFlag)
 	}
 	if !(graphgenCodecMapOfRoleToName{}).Equal(&before.ByRole, &after.ByRole) {
-		d.ByRole = state.Changed(before.ByRole, after.ByRole)
+		d.ByRole = graphstate.Changed(before.ByRole, after.ByRole)
 	}
 	if !(graphgenCodecMapOfStringToMapOfInt32ToSliceOfPointerToName{}).Equal(&before.Deep, &after.Deep) {
-		d.Deep = state.Changed(before.Deep, after.Deep)
+		d.Deep = graphstate.Changed(before.Deep, after.Deep)
 	}
 	if !(graphgenCodecMapOfStringToTime{}).Equal(&before.Times2, &after.Times2) {
-		d.Times2 = state.Changed(before.Times2, after.Times2)
+		d.Times2 = graphstate.Changed(before.Times2, after.Times2)
 	}
-	if !wire.SameMap(before.Set, after.Set) {
-		d.Set = state.Changed(before.Set, after.Set)
+	if !graphwire.SameMap(before.Set, after.Set) {
+		d.Set = graphstate.Changed(before.Set, after.Set)
 	}
-	if !wire.SameMap(before.HashByID, after.HashByID) {
-		d.HashByID = state.Changed(before.HashByID, after.HashByID)
+	if !graphwire.SameMap(before.HashByID, after.HashByID) {
+		d.HashByID = graphstate.Changed(before.HashByID, after.HashByID)
 	}
 	if !(graphgenCodecPointerToInt{}).Equal(&before.Ptr, &after.Ptr) {
-		d.Ptr = state.Changed(before.Ptr, after.Ptr)
+		d.Ptr = graphstate.Changed(before.Ptr, after.Ptr)
 	}
 	if !(graphgenCodecPointerToName{}).Equal(&before.PtrName, &after.PtrName) {
-		d.PtrName = state.Changed(before.PtrName, after.PtrName)
+		d.PtrName = graphstate.Changed(before.PtrName, after.PtrName)
 	}
 	if !(graphgenCodecPointerToArrayOf2Int{}).Equal(&before.PtrArray, &after.PtrArray) {
-		d.PtrArray = state.Changed(before.PtrArray, after.PtrArray)
+		d.PtrArray = graphstate.Changed(before.PtrArray, after.PtrArray)
 	}
 	if !(graphgenCodecPointerToTime{}).Equal(&before.PtrTime, &after.PtrTime) {
-		d.PtrTime = state.Changed(before.PtrTime, after.PtrTime)
+		d.PtrTime = graphstate.Changed(before.PtrTime, after.PtrTime)
 	}
 	if !(graphgenCodecName{}).Equal(&before.Nested, &after.Nested) {
-		d.Nested = state.Changed(before.Nested, after.Nested)
+		d.Nested = graphstate.Changed(before.Nested, after.Nested)
 	}
 	if !(graphgenCodecStruct2{}).Equal(&before.Anonymous, &after.Anonymous) {
-		d.Anonymous = state.Changed(before.Anonymous, after.Anonymous)
+		d.Anonymous = graphstate.Changed(before.Anonymous, after.Anonymous)
 	}
 	if !(graphgenCodecName{}).Equal(&before.Name, &after.Name) {
-		d.Name = state.Changed(before.Name, after.Name)
+		d.Name = graphstate.Changed(before.Name, after.Name)
 	}
 	if !(graphgenCodecPointerToEmbedded{}).Equal(&before.Embedded, &after.Embedded) {
-		d.Embedded = state.Changed(before.Embedded, after.Embedded)
+		d.Embedded = graphstate.Changed(before.Embedded, after.Embedded)
 	}
-	if !wire.SameFloat(before.Celsius, after.Celsius) {
-		d.Celsius = state.Changed(before.Celsius, after.Celsius)
+	if !graphwire.SameFloat(before.Celsius, after.Celsius) {
+		d.Celsius = graphstate.Changed(before.Celsius, after.Celsius)
 	}
 	if !(graphgenCodecPoint{}).Equal(&before.Point, &after.Point) {
-		d.Point = state.Changed(before.Point, after.Point)
+		d.Point = graphstate.Changed(before.Point, after.Point)
 	}
 	if before.Packed != after.Packed {
-		d.Packed = state.Changed(before.Packed, after.Packed)
+		d.Packed = graphstate.Changed(before.Packed, after.Packed)
 	}
 	if !(graphgenCodecSliceOfPacked{}).Equal(&before.Packeds, &after.Packeds) {
-		d.Packeds = state.Changed(before.Packeds, after.Packeds)
+		d.Packeds = graphstate.Changed(before.Packeds, after.Packeds)
 	}
 	if !(graphgenCodecMapOfStringToPacked{}).Equal(&before.ByPack, &after.ByPack) {
-		d.ByPack = state.Changed(before.ByPack, after.ByPack)
+		d.ByPack = graphstate.Changed(before.ByPack, after.ByPack)
 	}
-	if !wire.SameBytes(before.Big.MarshalText, after.Big.MarshalText) {
-		d.Big = state.Changed(before.Big, after.Big)
+	if !graphwire.SameBytes(before.Big.MarshalText, after.Big.MarshalText) {
+		d.Big = graphstate.Changed(before.Big, after.Big)
 	}
 	if !(graphgenCodecPointerToInt2{}).Equal(&before.BigPtr, &after.BigPtr) {
-		d.BigPtr = state.Changed(before.BigPtr, after.BigPtr)
+		d.BigPtr = graphstate.Changed(before.BigPtr, after.BigPtr)
 	}
 	if before.Addr != after.Addr {
-		d.Addr = state.Changed(before.Addr, after.Addr)
+		d.Addr = graphstate.Changed(before.Addr, after.Addr)
 	}
 	if !(graphgenCodecPointerToURL{}).Equal(&before.URL, &after.URL) {
-		d.URL = state.Changed(before.URL, after.URL)
+		d.URL = graphstate.Changed(before.URL, after.URL)
 	}
-	if !wire.SameBytes(before.Text.MarshalText, after.Text.MarshalText) {
-		d.Text = state.Changed(before.Text, after.Text)
+	if !graphwire.SameBytes(before.Text.MarshalText, after.Text.MarshalText) {
+		d.Text = graphstate.Changed(before.Text, after.Text)
 	}
 	if before.hidden != after.hidden {
-		d.hidden = state.Changed(before.hidden, after.hidden)
+		d.hidden = graphstate.Changed(before.hidden, after.hidden)
 	}
 	if before.Wired != after.Wired {
-		d.Wired = state.Changed(before.Wired, after.Wired)
+		d.Wired = graphstate.Changed(before.Wired, after.Wired)
 	}
 	if before.Empty != after.Empty {
-		d.Empty = state.Changed(before.Empty, after.Empty)
+		d.Empty = graphstate.Changed(before.Empty, after.Empty)
 	}
-	if !wire.SameSlice(before.Nope, after.Nope) {
-		d.Nope = state.Changed(before.Nope, after.Nope)
+	if !graphwire.SameSlice(before.Nope, after.Nope) {
+		d.Nope = graphstate.Changed(before.Nope, after.Nope)
 	}
 	return d
 }
@@ -467,89 +467,89 @@ func (d StateDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateDiff) Changes() []state.FieldChange {
+func (d StateDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateChanges(&d)
 }
 
-func graphgenStateChanges(d *StateDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Bool", Change: &d.Bool},
-		state.FieldChange{Field: "Int", Change: &d.Int},
-		state.FieldChange{Field: "Int8", Change: &d.Int8},
-		state.FieldChange{Field: "Int16", Change: &d.Int16},
-		state.FieldChange{Field: "Int32", Change: &d.Int32},
-		state.FieldChange{Field: "Int64", Change: &d.Int64},
-		state.FieldChange{Field: "Uint", Change: &d.Uint},
-		state.FieldChange{Field: "Uint8", Change: &d.Uint8},
-		state.FieldChange{Field: "Uint16", Change: &d.Uint16},
-		state.FieldChange{Field: "Uint32", Change: &d.Uint32},
-		state.FieldChange{Field: "Uint64", Change: &d.Uint64},
-		state.FieldChange{Field: "Float32", Change: &d.Float32},
-		state.FieldChange{Field: "Float64", Change: &d.Float64},
-		state.FieldChange{Field: "Complex64", Change: &d.Complex64},
-		state.FieldChange{Field: "Complex128", Change: &d.Complex128},
-		state.FieldChange{Field: "String", Change: &d.String},
-		state.FieldChange{Field: "Rune", Change: &d.Rune},
-		state.FieldChange{Field: "Byte", Change: &d.Byte},
-		state.FieldChange{Field: "Flag", Change: &d.Flag},
-		state.FieldChange{Field: "Level", Change: &d.Level},
-		state.FieldChange{Field: "Ratio", Change: &d.Ratio},
-		state.FieldChange{Field: "Role", Change: &d.Role},
-		state.FieldChange{Field: "Bytes", Change: &d.Bytes},
-		state.FieldChange{Field: "Blob", Change: &d.Blob},
-		state.FieldChange{Field: "Raw", Change: &d.Raw},
-		state.FieldChange{Field: "Hash", Change: &d.Hash},
-		state.FieldChange{Field: "ID", Change: &d.ID},
-		state.FieldChange{Field: "Time", Change: &d.Time},
-		state.FieldChange{Field: "Duration", Change: &d.Duration},
-		state.FieldChange{Field: "Month", Change: &d.Month},
-		state.FieldChange{Field: "Strings", Change: &d.Strings},
-		state.FieldChange{Field: "Roles", Change: &d.Roles},
-		state.FieldChange{Field: "Matrix", Change: &d.Matrix},
-		state.FieldChange{Field: "Names", Change: &d.Names},
-		state.FieldChange{Field: "Grid", Change: &d.Grid},
-		state.FieldChange{Field: "Points", Change: &d.Points},
-		state.FieldChange{Field: "Times", Change: &d.Times},
-		state.FieldChange{Field: "Blobs", Change: &d.Blobs},
-		state.FieldChange{Field: "Pointers", Change: &d.Pointers},
-		state.FieldChange{Field: "Counts", Change: &d.Counts},
-		state.FieldChange{Field: "ByLevel", Change: &d.ByLevel},
-		state.FieldChange{Field: "ByFlag", Change: &d.ByFlag},
-		state.FieldChange{Field: "ByRole", Change: &d.ByRole},
-		state.FieldChange{Field: "Deep", Change: &d.Deep},
-		state.FieldChange{Field: "Times2", Change: &d.Times2},
-		state.FieldChange{Field: "Set", Change: &d.Set},
-		state.FieldChange{Field: "HashByID", Change: &d.HashByID},
-		state.FieldChange{Field: "Ptr", Change: &d.Ptr},
-		state.FieldChange{Field: "PtrName", Change: &d.PtrName},
-		state.FieldChange{Field: "PtrArray", Change: &d.PtrArray},
-		state.FieldChange{Field: "PtrTime", Change: &d.PtrTime},
-		state.FieldChange{Field: "Nested", Change: &d.Nested},
-		state.FieldChange{Field: "Anonymous", Change: &d.Anonymous},
-		state.FieldChange{Field: "Name", Change: &d.Name},
-		state.FieldChange{Field: "Embedded", Change: &d.Embedded},
-		state.FieldChange{Field: "Celsius", Change: &d.Celsius},
-		state.FieldChange{Field: "Point", Change: &d.Point},
-		state.FieldChange{Field: "Packed", Change: &d.Packed},
-		state.FieldChange{Field: "Packeds", Change: &d.Packeds},
-		state.FieldChange{Field: "ByPack", Change: &d.ByPack},
-		state.FieldChange{Field: "Big", Change: &d.Big},
-		state.FieldChange{Field: "BigPtr", Change: &d.BigPtr},
-		state.FieldChange{Field: "Addr", Change: &d.Addr},
-		state.FieldChange{Field: "URL", Change: &d.URL},
-		state.FieldChange{Field: "Text", Change: &d.Text},
-		state.FieldChange{Field: "hidden", Change: &d.hidden},
-		state.FieldChange{Field: "Wired", Change: &d.Wired},
-		state.FieldChange{Field: "Empty", Change: &d.Empty},
-		state.FieldChange{Field: "Nope", Change: &d.Nope},
+func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Bool", Change: &d.Bool},
+		graphstate.FieldChange{Field: "Int", Change: &d.Int},
+		graphstate.FieldChange{Field: "Int8", Change: &d.Int8},
+		graphstate.FieldChange{Field: "Int16", Change: &d.Int16},
+		graphstate.FieldChange{Field: "Int32", Change: &d.Int32},
+		graphstate.FieldChange{Field: "Int64", Change: &d.Int64},
+		graphstate.FieldChange{Field: "Uint", Change: &d.Uint},
+		graphstate.FieldChange{Field: "Uint8", Change: &d.Uint8},
+		graphstate.FieldChange{Field: "Uint16", Change: &d.Uint16},
+		graphstate.FieldChange{Field: "Uint32", Change: &d.Uint32},
+		graphstate.FieldChange{Field: "Uint64", Change: &d.Uint64},
+		graphstate.FieldChange{Field: "Float32", Change: &d.Float32},
+		graphstate.FieldChange{Field: "Float64", Change: &d.Float64},
+		graphstate.FieldChange{Field: "Complex64", Change: &d.Complex64},
+		graphstate.FieldChange{Field: "Complex128", Change: &d.Complex128},
+		graphstate.FieldChange{Field: "String", Change: &d.String},
+		graphstate.FieldChange{Field: "Rune", Change: &d.Rune},
+		graphstate.FieldChange{Field: "Byte", Change: &d.Byte},
+		graphstate.FieldChange{Field: "Flag", Change: &d.Flag},
+		graphstate.FieldChange{Field: "Level", Change: &d.Level},
+		graphstate.FieldChange{Field: "Ratio", Change: &d.Ratio},
+		graphstate.FieldChange{Field: "Role", Change: &d.Role},
+		graphstate.FieldChange{Field: "Bytes", Change: &d.Bytes},
+		graphstate.FieldChange{Field: "Blob", Change: &d.Blob},
+		graphstate.FieldChange{Field: "Raw", Change: &d.Raw},
+		graphstate.FieldChange{Field: "Hash", Change: &d.Hash},
+		graphstate.FieldChange{Field: "ID", Change: &d.ID},
+		graphstate.FieldChange{Field: "Time", Change: &d.Time},
+		graphstate.FieldChange{Field: "Duration", Change: &d.Duration},
+		graphstate.FieldChange{Field: "Month", Change: &d.Month},
+		graphstate.FieldChange{Field: "Strings", Change: &d.Strings},
+		graphstate.FieldChange{Field: "Roles", Change: &d.Roles},
+		graphstate.FieldChange{Field: "Matrix", Change: &d.Matrix},
+		graphstate.FieldChange{Field: "Names", Change: &d.Names},
+		graphstate.FieldChange{Field: "Grid", Change: &d.Grid},
+		graphstate.FieldChange{Field: "Points", Change: &d.Points},
+		graphstate.FieldChange{Field: "Times", Change: &d.Times},
+		graphstate.FieldChange{Field: "Blobs", Change: &d.Blobs},
+		graphstate.FieldChange{Field: "Pointers", Change: &d.Pointers},
+		graphstate.FieldChange{Field: "Counts", Change: &d.Counts},
+		graphstate.FieldChange{Field: "ByLevel", Change: &d.ByLevel},
+		graphstate.FieldChange{Field: "ByFlag", Change: &d.ByFlag},
+		graphstate.FieldChange{Field: "ByRole", Change: &d.ByRole},
+		graphstate.FieldChange{Field: "Deep", Change: &d.Deep},
+		graphstate.FieldChange{Field: "Times2", Change: &d.Times2},
+		graphstate.FieldChange{Field: "Set", Change: &d.Set},
+		graphstate.FieldChange{Field: "HashByID", Change: &d.HashByID},
+		graphstate.FieldChange{Field: "Ptr", Change: &d.Ptr},
+		graphstate.FieldChange{Field: "PtrName", Change: &d.PtrName},
+		graphstate.FieldChange{Field: "PtrArray", Change: &d.PtrArray},
+		graphstate.FieldChange{Field: "PtrTime", Change: &d.PtrTime},
+		graphstate.FieldChange{Field: "Nested", Change: &d.Nested},
+		graphstate.FieldChange{Field: "Anonymous", Change: &d.Anonymous},
+		graphstate.FieldChange{Field: "Name", Change: &d.Name},
+		graphstate.FieldChange{Field: "Embedded", Change: &d.Embedded},
+		graphstate.FieldChange{Field: "Celsius", Change: &d.Celsius},
+		graphstate.FieldChange{Field: "Point", Change: &d.Point},
+		graphstate.FieldChange{Field: "Packed", Change: &d.Packed},
+		graphstate.FieldChange{Field: "Packeds", Change: &d.Packeds},
+		graphstate.FieldChange{Field: "ByPack", Change: &d.ByPack},
+		graphstate.FieldChange{Field: "Big", Change: &d.Big},
+		graphstate.FieldChange{Field: "BigPtr", Change: &d.BigPtr},
+		graphstate.FieldChange{Field: "Addr", Change: &d.Addr},
+		graphstate.FieldChange{Field: "URL", Change: &d.URL},
+		graphstate.FieldChange{Field: "Text", Change: &d.Text},
+		graphstate.FieldChange{Field: "hidden", Change: &d.hidden},
+		graphstate.FieldChange{Field: "Wired", Change: &d.Wired},
+		graphstate.FieldChange{Field: "Empty", Change: &d.Empty},
+		graphstate.FieldChange{Field: "Nope", Change: &d.Nope},
 	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
-var StateSchema = &state.Schema[State, StateUpdate]{
+var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
 	Fingerprint: 0x74dbba2e95a10438,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenStateFields.Bool.Field,
 		graphgenStateFields.Int.Field,
 		graphgenStateFields.Int8.Field,
@@ -707,376 +707,376 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Bool       state.ValueField[bool]
-	Int        state.ValueField[int]
-	Int8       state.ValueField[int8]
-	Int16      state.ValueField[int16]
-	Int32      state.ValueField[int32]
-	Int64      state.ValueField[int64]
-	Uint       state.ValueField[uint]
-	Uint8      state.ValueField[uint8]
-	Uint16     state.ValueField[uint16]
-	Uint32     state.ValueField[uint32]
-	Uint64     state.ValueField[uint64]
-	Float32    state.ValueField[float32]
-	Float64    state.ValueField[float64]
-	Complex64  state.ValueField[complex64]
-	Complex128 state.ValueField[complex128]
-	String     state.ValueField[string]
-	Rune       state.ValueField[int32]
-	Byte       state.ValueField[uint8]
-	Flag       state.ValueField[Flag]
-	Level      state.ValueField[Level]
-	Ratio      state.ValueField[Ratio]
-	Role       state.ValueField[Role]
-	Bytes      state.ValueField[[]byte]
-	Blob       state.ValueField[Blob]
-	Raw        state.ValueField[json.RawMessage]
-	Hash       state.ValueField[[4]byte]
-	ID         state.ValueField[uuid.UUID]
-	Time       state.ValueField[time.Time]
-	Duration   state.ValueField[time.Duration]
-	Month      state.ValueField[time.Month]
-	Strings    state.ValueField[[]string]
-	Roles      state.ValueField[Roles]
-	Matrix     state.ValueField[[][]float64]
-	Names      state.ValueField[[]Name]
-	Grid       state.ValueField[[2][3]int8]
-	Points     state.ValueField[[2]other.Point]
-	Times      state.ValueField[[]time.Time]
-	Blobs      state.ValueField[[][]byte]
-	Pointers   state.ValueField[[]*Name]
-	Counts     state.ValueField[map[string]int]
-	ByLevel    state.ValueField[map[Level]string]
-	ByFlag     state.ValueField[map[bool]int]
-	ByRole     state.ValueField[map[Role]Name]
-	Deep       state.ValueField[map[string]map[int32][]*Name]
-	Times2     state.ValueField[map[string]time.Time]
-	Set        state.ValueField[map[uint16]struct{}]
-	HashByID   state.ValueField[map[string][4]byte]
-	Ptr        state.ValueField[*int]
-	PtrName    state.ValueField[*Name]
-	PtrArray   state.ValueField[*[2]int]
-	PtrTime    state.ValueField[*time.Time]
-	Nested     state.ValueField[Name]
-	Anonymous  state.ValueField[struct {
+	Bool       graphstate.ValueField[bool]
+	Int        graphstate.ValueField[int]
+	Int8       graphstate.ValueField[int8]
+	Int16      graphstate.ValueField[int16]
+	Int32      graphstate.ValueField[int32]
+	Int64      graphstate.ValueField[int64]
+	Uint       graphstate.ValueField[uint]
+	Uint8      graphstate.ValueField[uint8]
+	Uint16     graphstate.ValueField[uint16]
+	Uint32     graphstate.ValueField[uint32]
+	Uint64     graphstate.ValueField[uint64]
+	Float32    graphstate.ValueField[float32]
+	Float64    graphstate.ValueField[float64]
+	Complex64  graphstate.ValueField[complex64]
+	Complex128 graphstate.ValueField[complex128]
+	String     graphstate.ValueField[string]
+	Rune       graphstate.ValueField[int32]
+	Byte       graphstate.ValueField[uint8]
+	Flag       graphstate.ValueField[Flag]
+	Level      graphstate.ValueField[Level]
+	Ratio      graphstate.ValueField[Ratio]
+	Role       graphstate.ValueField[Role]
+	Bytes      graphstate.ValueField[[]byte]
+	Blob       graphstate.ValueField[Blob]
+	Raw        graphstate.ValueField[json.RawMessage]
+	Hash       graphstate.ValueField[[4]byte]
+	ID         graphstate.ValueField[uuid.UUID]
+	Time       graphstate.ValueField[time.Time]
+	Duration   graphstate.ValueField[time.Duration]
+	Month      graphstate.ValueField[time.Month]
+	Strings    graphstate.ValueField[[]string]
+	Roles      graphstate.ValueField[Roles]
+	Matrix     graphstate.ValueField[[][]float64]
+	Names      graphstate.ValueField[[]Name]
+	Grid       graphstate.ValueField[[2][3]int8]
+	Points     graphstate.ValueField[[2]other.Point]
+	Times      graphstate.ValueField[[]time.Time]
+	Blobs      graphstate.ValueField[[][]byte]
+	Pointers   graphstate.ValueField[[]*Name]
+	Counts     graphstate.ValueField[map[string]int]
+	ByLevel    graphstate.ValueField[map[Level]string]
+	ByFlag     graphstate.ValueField[map[bool]int]
+	ByRole     graphstate.ValueField[map[Role]Name]
+	Deep       graphstate.ValueField[map[string]map[int32][]*Name]
+	Times2     graphstate.ValueField[map[string]time.Time]
+	Set        graphstate.ValueField[map[uint16]struct{}]
+	HashByID   graphstate.ValueField[map[string][4]byte]
+	Ptr        graphstate.ValueField[*int]
+	PtrName    graphstate.ValueField[*Name]
+	PtrArray   graphstate.ValueField[*[2]int]
+	PtrTime    graphstate.ValueField[*time.Time]
+	Nested     graphstate.ValueField[Name]
+	Anonymous  graphstate.ValueField[struct {
 		A int
 		B []string
 	}]
-	Name     state.ValueField[Name]
-	Embedded state.ValueField[*Embedded]
-	Celsius  state.ValueField[other.Celsius]
-	Point    state.ValueField[other.Point]
-	Packed   state.ValueField[other.Packed]
-	Packeds  state.ValueField[[]other.Packed]
-	ByPack   state.ValueField[map[string]other.Packed]
-	Big      state.ValueField[big.Int]
-	BigPtr   state.ValueField[*big.Int]
-	Addr     state.ValueField[netip.Addr]
-	URL      state.ValueField[*url.URL]
-	Text     state.ValueField[Text]
-	hidden   state.ValueField[int]
-	Wired    state.ValueField[string]
-	Empty    state.ValueField[struct{}]
-	Nope     state.ValueField[[]struct{}]
+	Name     graphstate.ValueField[Name]
+	Embedded graphstate.ValueField[*Embedded]
+	Celsius  graphstate.ValueField[other.Celsius]
+	Point    graphstate.ValueField[other.Point]
+	Packed   graphstate.ValueField[other.Packed]
+	Packeds  graphstate.ValueField[[]other.Packed]
+	ByPack   graphstate.ValueField[map[string]other.Packed]
+	Big      graphstate.ValueField[big.Int]
+	BigPtr   graphstate.ValueField[*big.Int]
+	Addr     graphstate.ValueField[netip.Addr]
+	URL      graphstate.ValueField[*url.URL]
+	Text     graphstate.ValueField[Text]
+	hidden   graphstate.ValueField[int]
+	Wired    graphstate.ValueField[string]
+	Empty    graphstate.ValueField[struct{}]
+	Nope     graphstate.ValueField[[]struct{}]
 }{
-	Bool: state.ValueField[bool]{
-		Field: state.Field{Name: "Bool", Wire: "Bool", Reducer: "replace", Type: "bool"},
-		Codec: state.Bool[bool]{},
+	Bool: graphstate.ValueField[bool]{
+		Field: graphstate.Field{Name: "Bool", Wire: "Bool", Reducer: "replace", Type: "bool"},
+		Codec: graphstate.Bool[bool]{},
 	},
-	Int: state.ValueField[int]{
-		Field: state.Field{Name: "Int", Wire: "Int", Reducer: "replace", Type: "int"},
-		Codec: state.Int[int]{},
+	Int: graphstate.ValueField[int]{
+		Field: graphstate.Field{Name: "Int", Wire: "Int", Reducer: "replace", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
-	Int8: state.ValueField[int8]{
-		Field: state.Field{Name: "Int8", Wire: "Int8", Reducer: "replace", Type: "int8"},
-		Codec: state.Int[int8]{},
+	Int8: graphstate.ValueField[int8]{
+		Field: graphstate.Field{Name: "Int8", Wire: "Int8", Reducer: "replace", Type: "int8"},
+		Codec: graphstate.Int[int8]{},
 	},
-	Int16: state.ValueField[int16]{
-		Field: state.Field{Name: "Int16", Wire: "Int16", Reducer: "replace", Type: "int16"},
-		Codec: state.Int[int16]{},
+	Int16: graphstate.ValueField[int16]{
+		Field: graphstate.Field{Name: "Int16", Wire: "Int16", Reducer: "replace", Type: "int16"},
+		Codec: graphstate.Int[int16]{},
 	},
-	Int32: state.ValueField[int32]{
-		Field: state.Field{Name: "Int32", Wire: "Int32", Reducer: "replace", Type: "int32"},
-		Codec: state.Int[int32]{},
+	Int32: graphstate.ValueField[int32]{
+		Field: graphstate.Field{Name: "Int32", Wire: "Int32", Reducer: "replace", Type: "int32"},
+		Codec: graphstate.Int[int32]{},
 	},
-	Int64: state.ValueField[int64]{
-		Field: state.Field{Name: "Int64", Wire: "Int64", Reducer: "replace", Type: "int64"},
-		Codec: state.Int[int64]{},
+	Int64: graphstate.ValueField[int64]{
+		Field: graphstate.Field{Name: "Int64", Wire: "Int64", Reducer: "replace", Type: "int64"},
+		Codec: graphstate.Int[int64]{},
 	},
-	Uint: state.ValueField[uint]{
-		Field: state.Field{Name: "Uint", Wire: "Uint", Reducer: "replace", Type: "uint"},
-		Codec: state.Uint[uint]{},
+	Uint: graphstate.ValueField[uint]{
+		Field: graphstate.Field{Name: "Uint", Wire: "Uint", Reducer: "replace", Type: "uint"},
+		Codec: graphstate.Uint[uint]{},
 	},
-	Uint8: state.ValueField[uint8]{
-		Field: state.Field{Name: "Uint8", Wire: "Uint8", Reducer: "replace", Type: "uint8"},
-		Codec: state.Uint[uint8]{},
+	Uint8: graphstate.ValueField[uint8]{
+		Field: graphstate.Field{Name: "Uint8", Wire: "Uint8", Reducer: "replace", Type: "uint8"},
+		Codec: graphstate.Uint[uint8]{},
 	},
-	Uint16: state.ValueField[uint16]{
-		Field: state.Field{Name: "Uint16", Wire: "Uint16", Reducer: "replace", Type: "uint16"},
-		Codec: state.Uint[uint16]{},
+	Uint16: graphstate.ValueField[uint16]{
+		Field: graphstate.Field{Name: "Uint16", Wire: "Uint16", Reducer: "replace", Type: "uint16"},
+		Codec: graphstate.Uint[uint16]{},
 	},
-	Uint32: state.ValueField[uint32]{
-		Field: state.Field{Name: "Uint32", Wire: "Uint32", Reducer: "replace", Type: "uint32"},
-		Codec: state.Uint[uint32]{},
+	Uint32: graphstate.ValueField[uint32]{
+		Field: graphstate.Field{Name: "Uint32", Wire: "Uint32", Reducer: "replace", Type: "uint32"},
+		Codec: graphstate.Uint[uint32]{},
 	},
-	Uint64: state.ValueField[uint64]{
-		Field: state.Field{Name: "Uint64", Wire: "Uint64", Reducer: "replace", Type: "uint64"},
-		Codec: state.Uint[uint64]{},
+	Uint64: graphstate.ValueField[uint64]{
+		Field: graphstate.Field{Name: "Uint64", Wire: "Uint64", Reducer: "replace", Type: "uint64"},
+		Codec: graphstate.Uint[uint64]{},
 	},
-	Float32: state.ValueField[float32]{
-		Field: state.Field{Name: "Float32", Wire: "Float32", Reducer: "replace", Type: "float32"},
-		Codec: state.Float[float32]{},
+	Float32: graphstate.ValueField[float32]{
+		Field: graphstate.Field{Name: "Float32", Wire: "Float32", Reducer: "replace", Type: "float32"},
+		Codec: graphstate.Float[float32]{},
 	},
-	Float64: state.ValueField[float64]{
-		Field: state.Field{Name: "Float64", Wire: "Float64", Reducer: "replace", Type: "float64"},
-		Codec: state.Float[float64]{},
+	Float64: graphstate.ValueField[float64]{
+		Field: graphstate.Field{Name: "Float64", Wire: "Float64", Reducer: "replace", Type: "float64"},
+		Codec: graphstate.Float[float64]{},
 	},
-	Complex64: state.ValueField[complex64]{
-		Field: state.Field{Name: "Complex64", Wire: "Complex64", Reducer: "replace", Type: "complex64"},
-		Codec: state.Complex[complex64]{},
+	Complex64: graphstate.ValueField[complex64]{
+		Field: graphstate.Field{Name: "Complex64", Wire: "Complex64", Reducer: "replace", Type: "complex64"},
+		Codec: graphstate.Complex[complex64]{},
 	},
-	Complex128: state.ValueField[complex128]{
-		Field: state.Field{Name: "Complex128", Wire: "Complex128", Reducer: "replace", Type: "complex128"},
-		Codec: state.Complex[complex128]{},
+	Complex128: graphstate.ValueField[complex128]{
+		Field: graphstate.Field{Name: "Complex128", Wire: "Complex128", Reducer: "replace", Type: "complex128"},
+		Codec: graphstate.Complex[complex128]{},
 	},
-	String: state.ValueField[string]{
-		Field: state.Field{Name: "String", Wire: "String", Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	String: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "String", Wire: "String", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Rune: state.ValueField[int32]{
-		Field: state.Field{Name: "Rune", Wire: "Rune", Reducer: "replace", Type: "int32"},
-		Codec: state.Int[int32]{},
+	Rune: graphstate.ValueField[int32]{
+		Field: graphstate.Field{Name: "Rune", Wire: "Rune", Reducer: "replace", Type: "int32"},
+		Codec: graphstate.Int[int32]{},
 	},
-	Byte: state.ValueField[uint8]{
-		Field: state.Field{Name: "Byte", Wire: "Byte", Reducer: "replace", Type: "uint8"},
-		Codec: state.Uint[uint8]{},
+	Byte: graphstate.ValueField[uint8]{
+		Field: graphstate.Field{Name: "Byte", Wire: "Byte", Reducer: "replace", Type: "uint8"},
+		Codec: graphstate.Uint[uint8]{},
 	},
-	Flag: state.ValueField[Flag]{
-		Field: state.Field{Name: "Flag", Wire: "Flag", Reducer: "replace", Type: "Flag"},
-		Codec: state.Bool[Flag]{},
+	Flag: graphstate.ValueField[Flag]{
+		Field: graphstate.Field{Name: "Flag", Wire: "Flag", Reducer: "replace", Type: "Flag"},
+		Codec: graphstate.Bool[Flag]{},
 	},
-	Level: state.ValueField[Level]{
-		Field: state.Field{Name: "Level", Wire: "Level", Reducer: "replace", Type: "Level"},
-		Codec: state.Int[Level]{},
+	Level: graphstate.ValueField[Level]{
+		Field: graphstate.Field{Name: "Level", Wire: "Level", Reducer: "replace", Type: "Level"},
+		Codec: graphstate.Int[Level]{},
 	},
-	Ratio: state.ValueField[Ratio]{
-		Field: state.Field{Name: "Ratio", Wire: "Ratio", Reducer: "replace", Type: "Ratio"},
-		Codec: state.Float[Ratio]{},
+	Ratio: graphstate.ValueField[Ratio]{
+		Field: graphstate.Field{Name: "Ratio", Wire: "Ratio", Reducer: "replace", Type: "Ratio"},
+		Codec: graphstate.Float[Ratio]{},
 	},
-	Role: state.ValueField[Role]{
-		Field: state.Field{Name: "Role", Wire: "Role", Reducer: "replace", Type: "Role"},
-		Codec: state.Str[Role]{},
+	Role: graphstate.ValueField[Role]{
+		Field: graphstate.Field{Name: "Role", Wire: "Role", Reducer: "replace", Type: "Role"},
+		Codec: graphstate.Str[Role]{},
 	},
-	Bytes: state.ValueField[[]byte]{
-		Field: state.Field{Name: "Bytes", Wire: "Bytes", Reducer: "replace", Type: "[]byte"},
-		Codec: state.Bytes[[]byte]{},
+	Bytes: graphstate.ValueField[[]byte]{
+		Field: graphstate.Field{Name: "Bytes", Wire: "Bytes", Reducer: "replace", Type: "[]byte"},
+		Codec: graphstate.Bytes[[]byte]{},
 		Copy:  slices.Clone[[]byte],
 	},
-	Blob: state.ValueField[Blob]{
-		Field: state.Field{Name: "Blob", Wire: "Blob", Reducer: "replace", Type: "Blob"},
-		Codec: state.Bytes[Blob]{},
+	Blob: graphstate.ValueField[Blob]{
+		Field: graphstate.Field{Name: "Blob", Wire: "Blob", Reducer: "replace", Type: "Blob"},
+		Codec: graphstate.Bytes[Blob]{},
 		Copy:  slices.Clone[Blob],
 	},
-	Raw: state.ValueField[json.RawMessage]{
-		Field: state.Field{Name: "Raw", Wire: "Raw", Reducer: "replace", Type: "json.RawMessage"},
-		Codec: state.Bytes[json.RawMessage]{},
+	Raw: graphstate.ValueField[json.RawMessage]{
+		Field: graphstate.Field{Name: "Raw", Wire: "Raw", Reducer: "replace", Type: "json.RawMessage"},
+		Codec: graphstate.Bytes[json.RawMessage]{},
 		Copy:  slices.Clone[json.RawMessage],
 	},
-	Hash: state.ValueField[[4]byte]{
-		Field: state.Field{Name: "Hash", Wire: "Hash", Reducer: "replace", Type: "[4]byte"},
+	Hash: graphstate.ValueField[[4]byte]{
+		Field: graphstate.Field{Name: "Hash", Wire: "Hash", Reducer: "replace", Type: "[4]byte"},
 		Codec: graphgenCodecArrayOf4Byte{},
 	},
-	ID: state.ValueField[uuid.UUID]{
-		Field: state.Field{Name: "ID", Wire: "ID", Reducer: "replace", Type: "uuid.UUID"},
+	ID: graphstate.ValueField[uuid.UUID]{
+		Field: graphstate.Field{Name: "ID", Wire: "ID", Reducer: "replace", Type: "uuid.UUID"},
 		Codec: graphgenCodecUUID{},
 	},
-	Time: state.ValueField[time.Time]{
-		Field: state.Field{Name: "Time", Wire: "Time", Reducer: "replace", Type: "time.Time"},
-		Codec: state.Time{},
+	Time: graphstate.ValueField[time.Time]{
+		Field: graphstate.Field{Name: "Time", Wire: "Time", Reducer: "replace", Type: "time.Time"},
+		Codec: graphstate.Time{},
 	},
-	Duration: state.ValueField[time.Duration]{
-		Field: state.Field{Name: "Duration", Wire: "Duration", Reducer: "replace", Type: "time.Duration"},
-		Codec: state.Int[time.Duration]{},
+	Duration: graphstate.ValueField[time.Duration]{
+		Field: graphstate.Field{Name: "Duration", Wire: "Duration", Reducer: "replace", Type: "time.Duration"},
+		Codec: graphstate.Int[time.Duration]{},
 	},
-	Month: state.ValueField[time.Month]{
-		Field: state.Field{Name: "Month", Wire: "Month", Reducer: "replace", Type: "time.Month"},
-		Codec: state.Int[time.Month]{},
+	Month: graphstate.ValueField[time.Month]{
+		Field: graphstate.Field{Name: "Month", Wire: "Month", Reducer: "replace", Type: "time.Month"},
+		Codec: graphstate.Int[time.Month]{},
 	},
-	Strings: state.ValueField[[]string]{
-		Field: state.Field{Name: "Strings", Wire: "Strings", Reducer: "replace", Type: "[]string"},
+	Strings: graphstate.ValueField[[]string]{
+		Field: graphstate.Field{Name: "Strings", Wire: "Strings", Reducer: "replace", Type: "[]string"},
 		Codec: graphgenCodecSliceOfString{},
 		Copy:  slices.Clone[[]string],
 	},
-	Roles: state.ValueField[Roles]{
-		Field: state.Field{Name: "Roles", Wire: "Roles", Reducer: "replace", Type: "Roles"},
+	Roles: graphstate.ValueField[Roles]{
+		Field: graphstate.Field{Name: "Roles", Wire: "Roles", Reducer: "replace", Type: "Roles"},
 		Codec: graphgenCodecRoles{},
 		Copy:  slices.Clone[Roles],
 	},
-	Matrix: state.ValueField[[][]float64]{
-		Field: state.Field{Name: "Matrix", Wire: "Matrix", Reducer: "replace", Type: "[][]float64"},
+	Matrix: graphstate.ValueField[[][]float64]{
+		Field: graphstate.Field{Name: "Matrix", Wire: "Matrix", Reducer: "replace", Type: "[][]float64"},
 		Codec: graphgenCodecSliceOfSliceOfFloat64{},
 		Copy:  slices.Clone[[][]float64],
 	},
-	Names: state.ValueField[[]Name]{
-		Field: state.Field{Name: "Names", Wire: "Names", Reducer: "replace", Type: "[]Name"},
+	Names: graphstate.ValueField[[]Name]{
+		Field: graphstate.Field{Name: "Names", Wire: "Names", Reducer: "replace", Type: "[]Name"},
 		Codec: graphgenCodecSliceOfName{},
 		Copy:  slices.Clone[[]Name],
 	},
-	Grid: state.ValueField[[2][3]int8]{
-		Field: state.Field{Name: "Grid", Wire: "Grid", Reducer: "replace", Type: "[2][3]int8"},
+	Grid: graphstate.ValueField[[2][3]int8]{
+		Field: graphstate.Field{Name: "Grid", Wire: "Grid", Reducer: "replace", Type: "[2][3]int8"},
 		Codec: graphgenCodecArrayOf2ArrayOf3Int8{},
 	},
-	Points: state.ValueField[[2]other.Point]{
-		Field: state.Field{Name: "Points", Wire: "Points", Reducer: "replace", Type: "[2]other.Point"},
+	Points: graphstate.ValueField[[2]other.Point]{
+		Field: graphstate.Field{Name: "Points", Wire: "Points", Reducer: "replace", Type: "[2]other.Point"},
 		Codec: graphgenCodecArrayOf2Point{},
 	},
-	Times: state.ValueField[[]time.Time]{
-		Field: state.Field{Name: "Times", Wire: "Times", Reducer: "replace", Type: "[]time.Time"},
+	Times: graphstate.ValueField[[]time.Time]{
+		Field: graphstate.Field{Name: "Times", Wire: "Times", Reducer: "replace", Type: "[]time.Time"},
 		Codec: graphgenCodecSliceOfTime{},
 		Copy:  slices.Clone[[]time.Time],
 	},
-	Blobs: state.ValueField[[][]byte]{
-		Field: state.Field{Name: "Blobs", Wire: "Blobs", Reducer: "replace", Type: "[][]byte"},
+	Blobs: graphstate.ValueField[[][]byte]{
+		Field: graphstate.Field{Name: "Blobs", Wire: "Blobs", Reducer: "replace", Type: "[][]byte"},
 		Codec: graphgenCodecSliceOfSliceOfByte{},
 		Copy:  slices.Clone[[][]byte],
 	},
-	Pointers: state.ValueField[[]*Name]{
-		Field: state.Field{Name: "Pointers", Wire: "Pointers", Reducer: "replace", Type: "[]*Name"},
+	Pointers: graphstate.ValueField[[]*Name]{
+		Field: graphstate.Field{Name: "Pointers", Wire: "Pointers", Reducer: "replace", Type: "[]*Name"},
 		Codec: graphgenCodecSliceOfPointerToName{},
 		Copy:  slices.Clone[[]*Name],
 	},
-	Counts: state.ValueField[map[string]int]{
-		Field: state.Field{Name: "Counts", Wire: "Counts", Reducer: "replace", Type: "map[string]int"},
+	Counts: graphstate.ValueField[map[string]int]{
+		Field: graphstate.Field{Name: "Counts", Wire: "Counts", Reducer: "replace", Type: "map[string]int"},
 		Codec: graphgenCodecMapOfStringToInt{},
 		Copy:  maps.Clone[map[string]int],
 	},
-	ByLevel: state.ValueField[map[Level]string]{
-		Field: state.Field{Name: "ByLevel", Wire: "ByLevel", Reducer: "replace", Type: "map[Level]string"},
+	ByLevel: graphstate.ValueField[map[Level]string]{
+		Field: graphstate.Field{Name: "ByLevel", Wire: "ByLevel", Reducer: "replace", Type: "map[Level]string"},
 		Codec: graphgenCodecMapOfLevelToString{},
 		Copy:  maps.Clone[map[Level]string],
 	},
-	ByFlag: state.ValueField[map[bool]int]{
-		Field: state.Field{Name: "ByFlag", Wire: "ByFlag", Reducer: "replace", Type: "map[bool]int"},
+	ByFlag: graphstate.ValueField[map[bool]int]{
+		Field: graphstate.Field{Name: "ByFlag", Wire: "ByFlag", Reducer: "replace", Type: "map[bool]int"},
 		Codec: graphgenCodecMapOfBoolToInt{},
 		Copy:  maps.Clone[map[bool]int],
 	},
-	ByRole: state.ValueField[map[Role]Name]{
-		Field: state.Field{Name: "ByRole", Wire: "ByRole", Reducer: "replace", Type: "map[Role]Name"},
+	ByRole: graphstate.ValueField[map[Role]Name]{
+		Field: graphstate.Field{Name: "ByRole", Wire: "ByRole", Reducer: "replace", Type: "map[Role]Name"},
 		Codec: graphgenCodecMapOfRoleToName{},
 		Copy:  maps.Clone[map[Role]Name],
 	},
-	Deep: state.ValueField[map[string]map[int32][]*Name]{
-		Field: state.Field{Name: "Deep", Wire: "Deep", Reducer: "replace", Type: "map[string]map[int32][]*Name"},
+	Deep: graphstate.ValueField[map[string]map[int32][]*Name]{
+		Field: graphstate.Field{Name: "Deep", Wire: "Deep", Reducer: "replace", Type: "map[string]map[int32][]*Name"},
 		Codec: graphgenCodecMapOfStringToMapOfInt32ToSliceOfPointerToName{},
 		Copy:  maps.Clone[map[string]map[int32][]*Name],
 	},
-	Times2: state.ValueField[map[string]time.Time]{
-		Field: state.Field{Name: "Times2", Wire: "Times2", Reducer: "replace", Type: "map[string]time.Time"},
+	Times2: graphstate.ValueField[map[string]time.Time]{
+		Field: graphstate.Field{Name: "Times2", Wire: "Times2", Reducer: "replace", Type: "map[string]time.Time"},
 		Codec: graphgenCodecMapOfStringToTime{},
 		Copy:  maps.Clone[map[string]time.Time],
 	},
-	Set: state.ValueField[map[uint16]struct{}]{
-		Field: state.Field{Name: "Set", Wire: "Set", Reducer: "replace", Type: "map[uint16]struct{}"},
+	Set: graphstate.ValueField[map[uint16]struct{}]{
+		Field: graphstate.Field{Name: "Set", Wire: "Set", Reducer: "replace", Type: "map[uint16]struct{}"},
 		Codec: graphgenCodecMapOfUint16ToStruct{},
 		Copy:  maps.Clone[map[uint16]struct{}],
 	},
-	HashByID: state.ValueField[map[string][4]byte]{
-		Field: state.Field{Name: "HashByID", Wire: "HashByID", Reducer: "replace", Type: "map[string][4]byte"},
+	HashByID: graphstate.ValueField[map[string][4]byte]{
+		Field: graphstate.Field{Name: "HashByID", Wire: "HashByID", Reducer: "replace", Type: "map[string][4]byte"},
 		Codec: graphgenCodecMapOfStringToArrayOf4Byte{},
 		Copy:  maps.Clone[map[string][4]byte],
 	},
-	Ptr: state.ValueField[*int]{
-		Field: state.Field{Name: "Ptr", Wire: "Ptr", Reducer: "replace", Type: "*int"},
+	Ptr: graphstate.ValueField[*int]{
+		Field: graphstate.Field{Name: "Ptr", Wire: "Ptr", Reducer: "replace", Type: "*int"},
 		Codec: graphgenCodecPointerToInt{},
 	},
-	PtrName: state.ValueField[*Name]{
-		Field: state.Field{Name: "PtrName", Wire: "PtrName", Reducer: "replace", Type: "*Name"},
+	PtrName: graphstate.ValueField[*Name]{
+		Field: graphstate.Field{Name: "PtrName", Wire: "PtrName", Reducer: "replace", Type: "*Name"},
 		Codec: graphgenCodecPointerToName{},
 	},
-	PtrArray: state.ValueField[*[2]int]{
-		Field: state.Field{Name: "PtrArray", Wire: "PtrArray", Reducer: "replace", Type: "*[2]int"},
+	PtrArray: graphstate.ValueField[*[2]int]{
+		Field: graphstate.Field{Name: "PtrArray", Wire: "PtrArray", Reducer: "replace", Type: "*[2]int"},
 		Codec: graphgenCodecPointerToArrayOf2Int{},
 	},
-	PtrTime: state.ValueField[*time.Time]{
-		Field: state.Field{Name: "PtrTime", Wire: "PtrTime", Reducer: "replace", Type: "*time.Time"},
+	PtrTime: graphstate.ValueField[*time.Time]{
+		Field: graphstate.Field{Name: "PtrTime", Wire: "PtrTime", Reducer: "replace", Type: "*time.Time"},
 		Codec: graphgenCodecPointerToTime{},
 	},
-	Nested: state.ValueField[Name]{
-		Field: state.Field{Name: "Nested", Wire: "Nested", Reducer: "replace", Type: "Name"},
+	Nested: graphstate.ValueField[Name]{
+		Field: graphstate.Field{Name: "Nested", Wire: "Nested", Reducer: "replace", Type: "Name"},
 		Codec: graphgenCodecName{},
 	},
-	Anonymous: state.ValueField[struct {
+	Anonymous: graphstate.ValueField[struct {
 		A int
 		B []string
 	}]{
-		Field: state.Field{Name: "Anonymous", Wire: "Anonymous", Reducer: "replace", Type: "struct{A int; B []string}"},
+		Field: graphstate.Field{Name: "Anonymous", Wire: "Anonymous", Reducer: "replace", Type: "struct{A int; B []string}"},
 		Codec: graphgenCodecStruct2{},
 	},
-	Name: state.ValueField[Name]{
-		Field: state.Field{Name: "Name", Wire: "Name", Reducer: "replace", Type: "Name"},
+	Name: graphstate.ValueField[Name]{
+		Field: graphstate.Field{Name: "Name", Wire: "Name", Reducer: "replace", Type: "Name"},
 		Codec: graphgenCodecName{},
 	},
-	Embedded: state.ValueField[*Embedded]{
-		Field: state.Field{Name: "Embedded", Wire: "Embedded", Reducer: "replace", Type: "*Embedded"},
+	Embedded: graphstate.ValueField[*Embedded]{
+		Field: graphstate.Field{Name: "Embedded", Wire: "Embedded", Reducer: "replace", Type: "*Embedded"},
 		Codec: graphgenCodecPointerToEmbedded{},
 	},
-	Celsius: state.ValueField[other.Celsius]{
-		Field: state.Field{Name: "Celsius", Wire: "Celsius", Reducer: "replace", Type: "other.Celsius"},
-		Codec: state.Float[other.Celsius]{},
+	Celsius: graphstate.ValueField[other.Celsius]{
+		Field: graphstate.Field{Name: "Celsius", Wire: "Celsius", Reducer: "replace", Type: "other.Celsius"},
+		Codec: graphstate.Float[other.Celsius]{},
 	},
-	Point: state.ValueField[other.Point]{
-		Field: state.Field{Name: "Point", Wire: "Point", Reducer: "replace", Type: "other.Point"},
+	Point: graphstate.ValueField[other.Point]{
+		Field: graphstate.Field{Name: "Point", Wire: "Point", Reducer: "replace", Type: "other.Point"},
 		Codec: graphgenCodecPoint{},
 	},
-	Packed: state.ValueField[other.Packed]{
-		Field: state.Field{Name: "Packed", Wire: "Packed", Reducer: "replace", Type: "other.Packed"},
+	Packed: graphstate.ValueField[other.Packed]{
+		Field: graphstate.Field{Name: "Packed", Wire: "Packed", Reducer: "replace", Type: "other.Packed"},
 		Codec: graphgenCodecPacked{},
 	},
-	Packeds: state.ValueField[[]other.Packed]{
-		Field: state.Field{Name: "Packeds", Wire: "Packeds", Reducer: "replace", Type: "[]other.Packed"},
+	Packeds: graphstate.ValueField[[]other.Packed]{
+		Field: graphstate.Field{Name: "Packeds", Wire: "Packeds", Reducer: "replace", Type: "[]other.Packed"},
 		Codec: graphgenCodecSliceOfPacked{},
 		Copy:  slices.Clone[[]other.Packed],
 	},
-	ByPack: state.ValueField[map[string]other.Packed]{
-		Field: state.Field{Name: "ByPack", Wire: "ByPack", Reducer: "replace", Type: "map[string]other.Packed"},
+	ByPack: graphstate.ValueField[map[string]other.Packed]{
+		Field: graphstate.Field{Name: "ByPack", Wire: "ByPack", Reducer: "replace", Type: "map[string]other.Packed"},
 		Codec: graphgenCodecMapOfStringToPacked{},
 		Copy:  maps.Clone[map[string]other.Packed],
 	},
-	Big: state.ValueField[big.Int]{
-		Field: state.Field{Name: "Big", Wire: "Big", Reducer: "replace", Type: "big.Int"},
+	Big: graphstate.ValueField[big.Int]{
+		Field: graphstate.Field{Name: "Big", Wire: "Big", Reducer: "replace", Type: "big.Int"},
 		Codec: graphgenCodecInt2{},
 	},
-	BigPtr: state.ValueField[*big.Int]{
-		Field: state.Field{Name: "BigPtr", Wire: "BigPtr", Reducer: "replace", Type: "*big.Int"},
+	BigPtr: graphstate.ValueField[*big.Int]{
+		Field: graphstate.Field{Name: "BigPtr", Wire: "BigPtr", Reducer: "replace", Type: "*big.Int"},
 		Codec: graphgenCodecPointerToInt2{},
 	},
-	Addr: state.ValueField[netip.Addr]{
-		Field: state.Field{Name: "Addr", Wire: "Addr", Reducer: "replace", Type: "netip.Addr"},
+	Addr: graphstate.ValueField[netip.Addr]{
+		Field: graphstate.Field{Name: "Addr", Wire: "Addr", Reducer: "replace", Type: "netip.Addr"},
 		Codec: graphgenCodecAddr{},
 	},
-	URL: state.ValueField[*url.URL]{
-		Field: state.Field{Name: "URL", Wire: "URL", Reducer: "replace", Type: "*url.URL"},
+	URL: graphstate.ValueField[*url.URL]{
+		Field: graphstate.Field{Name: "URL", Wire: "URL", Reducer: "replace", Type: "*url.URL"},
 		Codec: graphgenCodecPointerToURL{},
 	},
-	Text: state.ValueField[Text]{
-		Field: state.Field{Name: "Text", Wire: "Text", Reducer: "replace", Type: "Text"},
+	Text: graphstate.ValueField[Text]{
+		Field: graphstate.Field{Name: "Text", Wire: "Text", Reducer: "replace", Type: "Text"},
 		Codec: graphgenCodecText{},
 	},
-	hidden: state.ValueField[int]{
-		Field: state.Field{Name: "hidden", Wire: "hidden", Reducer: "replace", Type: "int"},
-		Codec: state.Int[int]{},
+	hidden: graphstate.ValueField[int]{
+		Field: graphstate.Field{Name: "hidden", Wire: "hidden", Reducer: "replace", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
-	Wired: state.ValueField[string]{
-		Field: state.Field{Name: "Wired", Wire: "wire name", Was: []string{"Old"}, Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	Wired: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Wired", Wire: "wire name", Was: []string{"Old"}, Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Empty: state.ValueField[struct{}]{
-		Field: state.Field{Name: "Empty", Wire: "Empty", Reducer: "replace", Type: "struct{}"},
+	Empty: graphstate.ValueField[struct{}]{
+		Field: graphstate.Field{Name: "Empty", Wire: "Empty", Reducer: "replace", Type: "struct{}"},
 		Codec: graphgenCodecStruct{},
 	},
-	Nope: state.ValueField[[]struct{}]{
-		Field: state.Field{Name: "Nope", Wire: "Nope", Reducer: "replace", Type: "[]struct{}"},
+	Nope: graphstate.ValueField[[]struct{}]{
+		Field: graphstate.Field{Name: "Nope", Wire: "Nope", Reducer: "replace", Type: "[]struct{}"},
 		Codec: graphgenCodecSliceOfStruct{},
 		Copy:  slices.Clone[[]struct{}],
 	},
@@ -1084,86 +1084,86 @@ var graphgenStateFields = struct {
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	state.Core
+	graphstate.Core
 	s State
 	f struct {
-		Bool       state.ValueCell[bool]
-		Int        state.ValueCell[int]
-		Int8       state.ValueCell[int8]
-		Int16      state.ValueCell[int16]
-		Int32      state.ValueCell[int32]
-		Int64      state.ValueCell[int64]
-		Uint       state.ValueCell[uint]
-		Uint8      state.ValueCell[uint8]
-		Uint16     state.ValueCell[uint16]
-		Uint32     state.ValueCell[uint32]
-		Uint64     state.ValueCell[uint64]
-		Float32    state.ValueCell[float32]
-		Float64    state.ValueCell[float64]
-		Complex64  state.ValueCell[complex64]
-		Complex128 state.ValueCell[complex128]
-		String     state.ValueCell[string]
-		Rune       state.ValueCell[int32]
-		Byte       state.ValueCell[uint8]
-		Flag       state.ValueCell[Flag]
-		Level      state.ValueCell[Level]
-		Ratio      state.ValueCell[Ratio]
-		Role       state.ValueCell[Role]
-		Bytes      state.ValueCell[[]byte]
-		Blob       state.ValueCell[Blob]
-		Raw        state.ValueCell[json.RawMessage]
-		Hash       state.ValueCell[[4]byte]
-		ID         state.ValueCell[uuid.UUID]
-		Time       state.ValueCell[time.Time]
-		Duration   state.ValueCell[time.Duration]
-		Month      state.ValueCell[time.Month]
-		Strings    state.ValueCell[[]string]
-		Roles      state.ValueCell[Roles]
-		Matrix     state.ValueCell[[][]float64]
-		Names      state.ValueCell[[]Name]
-		Grid       state.ValueCell[[2][3]int8]
-		Points     state.ValueCell[[2]other.Point]
-		Times      state.ValueCell[[]time.Time]
-		Blobs      state.ValueCell[[][]byte]
-		Pointers   state.ValueCell[[]*Name]
-		Counts     state.ValueCell[map[string]int]
-		ByLevel    state.ValueCell[map[Level]string]
-		ByFlag     state.ValueCell[map[bool]int]
-		ByRole     state.ValueCell[map[Role]Name]
-		Deep       state.ValueCell[map[string]map[int32][]*Name]
-		Times2     state.ValueCell[map[string]time.Time]
-		Set        state.ValueCell[map[uint16]struct{}]
-		HashByID   state.ValueCell[map[string][4]byte]
-		Ptr        state.ValueCell[*int]
-		PtrName    state.ValueCell[*Name]
-		PtrArray   state.ValueCell[*[2]int]
-		PtrTime    state.ValueCell[*time.Time]
-		Nested     state.ValueCell[Name]
-		Anonymous  state.ValueCell[struct {
+		Bool       graphstate.ValueCell[bool]
+		Int        graphstate.ValueCell[int]
+		Int8       graphstate.ValueCell[int8]
+		Int16      graphstate.ValueCell[int16]
+		Int32      graphstate.ValueCell[int32]
+		Int64      graphstate.ValueCell[int64]
+		Uint       graphstate.ValueCell[uint]
+		Uint8      graphstate.ValueCell[uint8]
+		Uint16     graphstate.ValueCell[uint16]
+		Uint32     graphstate.ValueCell[uint32]
+		Uint64     graphstate.ValueCell[uint64]
+		Float32    graphstate.ValueCell[float32]
+		Float64    graphstate.ValueCell[float64]
+		Complex64  graphstate.ValueCell[complex64]
+		Complex128 graphstate.ValueCell[complex128]
+		String     graphstate.ValueCell[string]
+		Rune       graphstate.ValueCell[int32]
+		Byte       graphstate.ValueCell[uint8]
+		Flag       graphstate.ValueCell[Flag]
+		Level      graphstate.ValueCell[Level]
+		Ratio      graphstate.ValueCell[Ratio]
+		Role       graphstate.ValueCell[Role]
+		Bytes      graphstate.ValueCell[[]byte]
+		Blob       graphstate.ValueCell[Blob]
+		Raw        graphstate.ValueCell[json.RawMessage]
+		Hash       graphstate.ValueCell[[4]byte]
+		ID         graphstate.ValueCell[uuid.UUID]
+		Time       graphstate.ValueCell[time.Time]
+		Duration   graphstate.ValueCell[time.Duration]
+		Month      graphstate.ValueCell[time.Month]
+		Strings    graphstate.ValueCell[[]string]
+		Roles      graphstate.ValueCell[Roles]
+		Matrix     graphstate.ValueCell[[][]float64]
+		Names      graphstate.ValueCell[[]Name]
+		Grid       graphstate.ValueCell[[2][3]int8]
+		Points     graphstate.ValueCell[[2]other.Point]
+		Times      graphstate.ValueCell[[]time.Time]
+		Blobs      graphstate.ValueCell[[][]byte]
+		Pointers   graphstate.ValueCell[[]*Name]
+		Counts     graphstate.ValueCell[map[string]int]
+		ByLevel    graphstate.ValueCell[map[Level]string]
+		ByFlag     graphstate.ValueCell[map[bool]int]
+		ByRole     graphstate.ValueCell[map[Role]Name]
+		Deep       graphstate.ValueCell[map[string]map[int32][]*Name]
+		Times2     graphstate.ValueCell[map[string]time.Time]
+		Set        graphstate.ValueCell[map[uint16]struct{}]
+		HashByID   graphstate.ValueCell[map[string][4]byte]
+		Ptr        graphstate.ValueCell[*int]
+		PtrName    graphstate.ValueCell[*Name]
+		PtrArray   graphstate.ValueCell[*[2]int]
+		PtrTime    graphstate.ValueCell[*time.Time]
+		Nested     graphstate.ValueCell[Name]
+		Anonymous  graphstate.ValueCell[struct {
 			A int
 			B []string
 		}]
-		Name     state.ValueCell[Name]
-		Embedded state.ValueCell[*Embedded]
-		Celsius  state.ValueCell[other.Celsius]
-		Point    state.ValueCell[other.Point]
-		Packed   state.ValueCell[other.Packed]
-		Packeds  state.ValueCell[[]other.Packed]
-		ByPack   state.ValueCell[map[string]other.Packed]
-		Big      state.ValueCell[big.Int]
-		BigPtr   state.ValueCell[*big.Int]
-		Addr     state.ValueCell[netip.Addr]
-		URL      state.ValueCell[*url.URL]
-		Text     state.ValueCell[Text]
-		hidden   state.ValueCell[int]
-		Wired    state.ValueCell[string]
-		Empty    state.ValueCell[struct{}]
-		Nope     state.ValueCell[[]struct{}]
+		Name     graphstate.ValueCell[Name]
+		Embedded graphstate.ValueCell[*Embedded]
+		Celsius  graphstate.ValueCell[other.Celsius]
+		Point    graphstate.ValueCell[other.Point]
+		Packed   graphstate.ValueCell[other.Packed]
+		Packeds  graphstate.ValueCell[[]other.Packed]
+		ByPack   graphstate.ValueCell[map[string]other.Packed]
+		Big      graphstate.ValueCell[big.Int]
+		BigPtr   graphstate.ValueCell[*big.Int]
+		Addr     graphstate.ValueCell[netip.Addr]
+		URL      graphstate.ValueCell[*url.URL]
+		Text     graphstate.ValueCell[Text]
+		hidden   graphstate.ValueCell[int]
+		Wired    graphstate.ValueCell[string]
+		Empty    graphstate.ValueCell[struct{}]
+		Nope     graphstate.ValueCell[[]struct{}]
 	}
 }
 
 // graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
+func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
 	l := new(graphgenState)
 	f := &graphgenStateFields
 	l.Init("State", opts, 69)
@@ -1525,27 +1525,27 @@ func graphgenStateEqual(a, b State) bool {
 		a.Uint16 == b.Uint16 &&
 		a.Uint32 == b.Uint32 &&
 		a.Uint64 == b.Uint64 &&
-		wire.SameFloat(a.Float32, b.Float32) &&
-		wire.SameFloat(a.Float64, b.Float64) &&
-		wire.SameFloat(a.Complex64, b.Complex64) &&
-		wire.SameFloat(a.Complex128, b.Complex128) &&
+		graphwire.SameFloat(a.Float32, b.Float32) &&
+		graphwire.SameFloat(a.Float64, b.Float64) &&
+		graphwire.SameFloat(a.Complex64, b.Complex64) &&
+		graphwire.SameFloat(a.Complex128, b.Complex128) &&
 		a.String == b.String &&
 		a.Rune == b.Rune &&
 		a.Byte == b.Byte &&
 		a.Flag == b.Flag &&
 		a.Level == b.Level &&
-		wire.SameFloat(a.Ratio, b.Ratio) &&
+		graphwire.SameFloat(a.Ratio, b.Ratio) &&
 		a.Role == b.Role &&
-		wire.SameSlice(a.Bytes, b.Bytes) &&
-		wire.SameSlice(a.Blob, b.Blob) &&
-		wire.SameSlice(a.Raw, b.Raw) &&
+		graphwire.SameSlice(a.Bytes, b.Bytes) &&
+		graphwire.SameSlice(a.Blob, b.Blob) &&
+		graphwire.SameSlice(a.Raw, b.Raw) &&
 		a.Hash == b.Hash &&
 		a.ID == b.ID &&
 		a.Time.Equal(b.Time) &&
 		a.Duration == b.Duration &&
 		a.Month == b.Month &&
-		wire.SameSlice(a.Strings, b.Strings) &&
-		wire.SameSlice(a.Roles, b.Roles) &&
+		graphwire.SameSlice(a.Strings, b.Strings) &&
+		graphwire.SameSlice(a.Roles, b.Roles) &&
 		graphgenCodecSliceOfSliceOfFloat64{}.Equal(&a.Matrix, &b.Matrix) &&
 		graphgenCodecSliceOfName{}.Equal(&a.Names, &b.Names) &&
 		a.Grid == b.Grid &&
@@ -1553,14 +1553,14 @@ func graphgenStateEqual(a, b State) bool {
 		graphgenCodecSliceOfTime{}.Equal(&a.Times, &b.Times) &&
 		graphgenCodecSliceOfSliceOfByte{}.Equal(&a.Blobs, &b.Blobs) &&
 		graphgenCodecSliceOfPointerToName{}.Equal(&a.Pointers, &b.Pointers) &&
-		wire.SameMap(a.Counts, b.Counts) &&
-		wire.SameMap(a.ByLevel, b.ByLevel) &&
-		wire.SameMap(a.ByFlag, b.ByFlag) &&
+		graphwire.SameMap(a.Counts, b.Counts) &&
+		graphwire.SameMap(a.ByLevel, b.ByLevel) &&
+		graphwire.SameMap(a.ByFlag, b.ByFlag) &&
 		graphgenCodecMapOfRoleToName{}.Equal(&a.ByRole, &b.ByRole) &&
 		graphgenCodecMapOfStringToMapOfInt32ToSliceOfPointerToName{}.Equal(&a.Deep, &b.Deep) &&
 		graphgenCodecMapOfStringToTime{}.Equal(&a.Times2, &b.Times2) &&
-		wire.SameMap(a.Set, b.Set) &&
-		wire.SameMap(a.HashByID, b.HashByID) &&
+		graphwire.SameMap(a.Set, b.Set) &&
+		graphwire.SameMap(a.HashByID, b.HashByID) &&
 		graphgenCodecPointerToInt{}.Equal(&a.Ptr, &b.Ptr) &&
 		graphgenCodecPointerToName{}.Equal(&a.PtrName, &b.PtrName) &&
 		graphgenCodecPointerToArrayOf2Int{}.Equal(&a.PtrArray, &b.PtrArray) &&
@@ -1569,103 +1569,103 @@ func graphgenStateEqual(a, b State) bool {
 		graphgenCodecStruct2{}.Equal(&a.Anonymous, &b.Anonymous) &&
 		graphgenCodecName{}.Equal(&a.Name, &b.Name) &&
 		graphgenCodecPointerToEmbedded{}.Equal(&a.Embedded, &b.Embedded) &&
-		wire.SameFloat(a.Celsius, b.Celsius) &&
+		graphwire.SameFloat(a.Celsius, b.Celsius) &&
 		graphgenCodecPoint{}.Equal(&a.Point, &b.Point) &&
 		a.Packed == b.Packed &&
 		graphgenCodecSliceOfPacked{}.Equal(&a.Packeds, &b.Packeds) &&
 		graphgenCodecMapOfStringToPacked{}.Equal(&a.ByPack, &b.ByPack) &&
-		wire.SameBytes(a.Big.MarshalText, b.Big.MarshalText) &&
+		graphwire.SameBytes(a.Big.MarshalText, b.Big.MarshalText) &&
 		graphgenCodecPointerToInt2{}.Equal(&a.BigPtr, &b.BigPtr) &&
 		a.Addr == b.Addr &&
 		graphgenCodecPointerToURL{}.Equal(&a.URL, &b.URL) &&
-		wire.SameBytes(a.Text.MarshalText, b.Text.MarshalText) &&
+		graphwire.SameBytes(a.Text.MarshalText, b.Text.MarshalText) &&
 		a.hidden == b.hidden &&
 		a.Wired == b.Wired &&
 		a.Empty == b.Empty &&
-		wire.SameSlice(a.Nope, b.Nope)
+		graphwire.SameSlice(a.Nope, b.Nope)
 }
 
 func graphgenStateChanged(a, b State) []string {
 	d := StateDiffOf(a, b)
-	return state.FieldNames(graphgenStateChanges(&d))
+	return graphstate.FieldNames(graphgenStateChanges(&d))
 }
 
-func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Bool", Change: &u.Bool},
-		state.FieldChange{Field: "Int", Change: &u.Int},
-		state.FieldChange{Field: "Int8", Change: &u.Int8},
-		state.FieldChange{Field: "Int16", Change: &u.Int16},
-		state.FieldChange{Field: "Int32", Change: &u.Int32},
-		state.FieldChange{Field: "Int64", Change: &u.Int64},
-		state.FieldChange{Field: "Uint", Change: &u.Uint},
-		state.FieldChange{Field: "Uint8", Change: &u.Uint8},
-		state.FieldChange{Field: "Uint16", Change: &u.Uint16},
-		state.FieldChange{Field: "Uint32", Change: &u.Uint32},
-		state.FieldChange{Field: "Uint64", Change: &u.Uint64},
-		state.FieldChange{Field: "Float32", Change: &u.Float32},
-		state.FieldChange{Field: "Float64", Change: &u.Float64},
-		state.FieldChange{Field: "Complex64", Change: &u.Complex64},
-		state.FieldChange{Field: "Complex128", Change: &u.Complex128},
-		state.FieldChange{Field: "String", Change: &u.String},
-		state.FieldChange{Field: "Rune", Change: &u.Rune},
-		state.FieldChange{Field: "Byte", Change: &u.Byte},
-		state.FieldChange{Field: "Flag", Change: &u.Flag},
-		state.FieldChange{Field: "Level", Change: &u.Level},
-		state.FieldChange{Field: "Ratio", Change: &u.Ratio},
-		state.FieldChange{Field: "Role", Change: &u.Role},
-		state.FieldChange{Field: "Bytes", Change: &u.Bytes},
-		state.FieldChange{Field: "Blob", Change: &u.Blob},
-		state.FieldChange{Field: "Raw", Change: &u.Raw},
-		state.FieldChange{Field: "Hash", Change: &u.Hash},
-		state.FieldChange{Field: "ID", Change: &u.ID},
-		state.FieldChange{Field: "Time", Change: &u.Time},
-		state.FieldChange{Field: "Duration", Change: &u.Duration},
-		state.FieldChange{Field: "Month", Change: &u.Month},
-		state.FieldChange{Field: "Strings", Change: &u.Strings},
-		state.FieldChange{Field: "Roles", Change: &u.Roles},
-		state.FieldChange{Field: "Matrix", Change: &u.Matrix},
-		state.FieldChange{Field: "Names", Change: &u.Names},
-		state.FieldChange{Field: "Grid", Change: &u.Grid},
-		state.FieldChange{Field: "Points", Change: &u.Points},
-		state.FieldChange{Field: "Times", Change: &u.Times},
-		state.FieldChange{Field: "Blobs", Change: &u.Blobs},
-		state.FieldChange{Field: "Pointers", Change: &u.Pointers},
-		state.FieldChange{Field: "Counts", Change: &u.Counts},
-		state.FieldChange{Field: "ByLevel", Change: &u.ByLevel},
-		state.FieldChange{Field: "ByFlag", Change: &u.ByFlag},
-		state.FieldChange{Field: "ByRole", Change: &u.ByRole},
-		state.FieldChange{Field: "Deep", Change: &u.Deep},
-		state.FieldChange{Field: "Times2", Change: &u.Times2},
-		state.FieldChange{Field: "Set", Change: &u.Set},
-		state.FieldChange{Field: "HashByID", Change: &u.HashByID},
-		state.FieldChange{Field: "Ptr", Change: &u.Ptr},
-		state.FieldChange{Field: "PtrName", Change: &u.PtrName},
-		state.FieldChange{Field: "PtrArray", Change: &u.PtrArray},
-		state.FieldChange{Field: "PtrTime", Change: &u.PtrTime},
-		state.FieldChange{Field: "Nested", Change: &u.Nested},
-		state.FieldChange{Field: "Anonymous", Change: &u.Anonymous},
-		state.FieldChange{Field: "Name", Change: &u.Name},
-		state.FieldChange{Field: "Embedded", Change: &u.Embedded},
-		state.FieldChange{Field: "Celsius", Change: &u.Celsius},
-		state.FieldChange{Field: "Point", Change: &u.Point},
-		state.FieldChange{Field: "Packed", Change: &u.Packed},
-		state.FieldChange{Field: "Packeds", Change: &u.Packeds},
-		state.FieldChange{Field: "ByPack", Change: &u.ByPack},
-		state.FieldChange{Field: "Big", Change: &u.Big},
-		state.FieldChange{Field: "BigPtr", Change: &u.BigPtr},
-		state.FieldChange{Field: "Addr", Change: &u.Addr},
-		state.FieldChange{Field: "URL", Change: &u.URL},
-		state.FieldChange{Field: "Text", Change: &u.Text},
-		state.FieldChange{Field: "hidden", Change: &u.hidden},
-		state.FieldChange{Field: "Wired", Change: &u.Wired},
-		state.FieldChange{Field: "Empty", Change: &u.Empty},
-		state.FieldChange{Field: "Nope", Change: &u.Nope},
+func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Bool", Change: &u.Bool},
+		graphstate.FieldChange{Field: "Int", Change: &u.Int},
+		graphstate.FieldChange{Field: "Int8", Change: &u.Int8},
+		graphstate.FieldChange{Field: "Int16", Change: &u.Int16},
+		graphstate.FieldChange{Field: "Int32", Change: &u.Int32},
+		graphstate.FieldChange{Field: "Int64", Change: &u.Int64},
+		graphstate.FieldChange{Field: "Uint", Change: &u.Uint},
+		graphstate.FieldChange{Field: "Uint8", Change: &u.Uint8},
+		graphstate.FieldChange{Field: "Uint16", Change: &u.Uint16},
+		graphstate.FieldChange{Field: "Uint32", Change: &u.Uint32},
+		graphstate.FieldChange{Field: "Uint64", Change: &u.Uint64},
+		graphstate.FieldChange{Field: "Float32", Change: &u.Float32},
+		graphstate.FieldChange{Field: "Float64", Change: &u.Float64},
+		graphstate.FieldChange{Field: "Complex64", Change: &u.Complex64},
+		graphstate.FieldChange{Field: "Complex128", Change: &u.Complex128},
+		graphstate.FieldChange{Field: "String", Change: &u.String},
+		graphstate.FieldChange{Field: "Rune", Change: &u.Rune},
+		graphstate.FieldChange{Field: "Byte", Change: &u.Byte},
+		graphstate.FieldChange{Field: "Flag", Change: &u.Flag},
+		graphstate.FieldChange{Field: "Level", Change: &u.Level},
+		graphstate.FieldChange{Field: "Ratio", Change: &u.Ratio},
+		graphstate.FieldChange{Field: "Role", Change: &u.Role},
+		graphstate.FieldChange{Field: "Bytes", Change: &u.Bytes},
+		graphstate.FieldChange{Field: "Blob", Change: &u.Blob},
+		graphstate.FieldChange{Field: "Raw", Change: &u.Raw},
+		graphstate.FieldChange{Field: "Hash", Change: &u.Hash},
+		graphstate.FieldChange{Field: "ID", Change: &u.ID},
+		graphstate.FieldChange{Field: "Time", Change: &u.Time},
+		graphstate.FieldChange{Field: "Duration", Change: &u.Duration},
+		graphstate.FieldChange{Field: "Month", Change: &u.Month},
+		graphstate.FieldChange{Field: "Strings", Change: &u.Strings},
+		graphstate.FieldChange{Field: "Roles", Change: &u.Roles},
+		graphstate.FieldChange{Field: "Matrix", Change: &u.Matrix},
+		graphstate.FieldChange{Field: "Names", Change: &u.Names},
+		graphstate.FieldChange{Field: "Grid", Change: &u.Grid},
+		graphstate.FieldChange{Field: "Points", Change: &u.Points},
+		graphstate.FieldChange{Field: "Times", Change: &u.Times},
+		graphstate.FieldChange{Field: "Blobs", Change: &u.Blobs},
+		graphstate.FieldChange{Field: "Pointers", Change: &u.Pointers},
+		graphstate.FieldChange{Field: "Counts", Change: &u.Counts},
+		graphstate.FieldChange{Field: "ByLevel", Change: &u.ByLevel},
+		graphstate.FieldChange{Field: "ByFlag", Change: &u.ByFlag},
+		graphstate.FieldChange{Field: "ByRole", Change: &u.ByRole},
+		graphstate.FieldChange{Field: "Deep", Change: &u.Deep},
+		graphstate.FieldChange{Field: "Times2", Change: &u.Times2},
+		graphstate.FieldChange{Field: "Set", Change: &u.Set},
+		graphstate.FieldChange{Field: "HashByID", Change: &u.HashByID},
+		graphstate.FieldChange{Field: "Ptr", Change: &u.Ptr},
+		graphstate.FieldChange{Field: "PtrName", Change: &u.PtrName},
+		graphstate.FieldChange{Field: "PtrArray", Change: &u.PtrArray},
+		graphstate.FieldChange{Field: "PtrTime", Change: &u.PtrTime},
+		graphstate.FieldChange{Field: "Nested", Change: &u.Nested},
+		graphstate.FieldChange{Field: "Anonymous", Change: &u.Anonymous},
+		graphstate.FieldChange{Field: "Name", Change: &u.Name},
+		graphstate.FieldChange{Field: "Embedded", Change: &u.Embedded},
+		graphstate.FieldChange{Field: "Celsius", Change: &u.Celsius},
+		graphstate.FieldChange{Field: "Point", Change: &u.Point},
+		graphstate.FieldChange{Field: "Packed", Change: &u.Packed},
+		graphstate.FieldChange{Field: "Packeds", Change: &u.Packeds},
+		graphstate.FieldChange{Field: "ByPack", Change: &u.ByPack},
+		graphstate.FieldChange{Field: "Big", Change: &u.Big},
+		graphstate.FieldChange{Field: "BigPtr", Change: &u.BigPtr},
+		graphstate.FieldChange{Field: "Addr", Change: &u.Addr},
+		graphstate.FieldChange{Field: "URL", Change: &u.URL},
+		graphstate.FieldChange{Field: "Text", Change: &u.Text},
+		graphstate.FieldChange{Field: "hidden", Change: &u.hidden},
+		graphstate.FieldChange{Field: "Wired", Change: &u.Wired},
+		graphstate.FieldChange{Field: "Empty", Change: &u.Empty},
+		graphstate.FieldChange{Field: "Nope", Change: &u.Nope},
 	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Bool.AppendUpdate(&w, &u.Bool)
 	f.Int.AppendUpdate(&w, &u.Int)
@@ -1741,7 +1741,7 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 
 func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	*u = StateUpdate{}
-	r := wire.NewReader("StateUpdate", b)
+	r := graphwire.NewReader("StateUpdate", b)
 	f := &graphgenStateFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -1887,7 +1887,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
@@ -1897,7 +1897,7 @@ func (v *Doc) AppendWire(b []byte) ([]byte, error) {
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *Doc) DecodeWire(b []byte) error {
-	r := wire.NewReader("Doc", b)
+	r := graphwire.NewReader("Doc", b)
 	var out Doc
 	graphgenCodecDoc{}.Read(&r, &out)
 	if err := r.End(); err != nil {
@@ -1911,10 +1911,10 @@ func (v *Doc) DecodeWire(b []byte) error {
 type graphgenCodecArrayOf4Byte struct{}
 
 func (graphgenCodecArrayOf4Byte) Append(b []byte, v *[4]byte) ([]byte, error) {
-	return wire.AppendBytes(b, (*v)[:]), nil
+	return graphwire.AppendBytes(b, (*v)[:]), nil
 }
 
-func (graphgenCodecArrayOf4Byte) Read(r *wire.Reader, v *[4]byte) {
+func (graphgenCodecArrayOf4Byte) Read(r *graphwire.Reader, v *[4]byte) {
 	r.FixedBytes((*v)[:])
 }
 
@@ -1926,10 +1926,10 @@ func (graphgenCodecArrayOf4Byte) Equal(a, b *[4]byte) bool {
 type graphgenCodecUUID struct{}
 
 func (graphgenCodecUUID) Append(b []byte, v *uuid.UUID) ([]byte, error) {
-	return wire.AppendBytes(b, (*v)[:]), nil
+	return graphwire.AppendBytes(b, (*v)[:]), nil
 }
 
-func (graphgenCodecUUID) Read(r *wire.Reader, v *uuid.UUID) {
+func (graphgenCodecUUID) Read(r *graphwire.Reader, v *uuid.UUID) {
 	r.FixedBytes((*v)[:])
 }
 
@@ -1942,21 +1942,21 @@ type graphgenCodecSliceOfString struct{}
 
 func (graphgenCodecSliceOfString) Append(b []byte, v *[]string) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendString(b, (*v)[i])
+		b = graphwire.AppendString(b, (*v)[i])
 	}
 	return b, nil
 }
 
-func (graphgenCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
+func (graphgenCodecSliceOfString) Read(r *graphwire.Reader, v *[]string) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[string](r, n)
+	list := graphwire.MakeSlice[string](r, n)
 	for range n {
 		list = append(list, r.Str())
 		if !r.OK() {
@@ -1967,7 +1967,7 @@ func (graphgenCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
 }
 
 func (graphgenCodecSliceOfString) Equal(a, b *[]string) bool {
-	return wire.SameSlice(*a, *b)
+	return graphwire.SameSlice(*a, *b)
 }
 
 // graphgenCodecRoles is the codec of Roles.
@@ -1975,21 +1975,21 @@ type graphgenCodecRoles struct{}
 
 func (graphgenCodecRoles) Append(b []byte, v *Roles) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendString(b, string((*v)[i]))
+		b = graphwire.AppendString(b, string((*v)[i]))
 	}
 	return b, nil
 }
 
-func (graphgenCodecRoles) Read(r *wire.Reader, v *Roles) {
+func (graphgenCodecRoles) Read(r *graphwire.Reader, v *Roles) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[Role](r, n)
+	list := graphwire.MakeSlice[Role](r, n)
 	for range n {
 		list = append(list, Role(r.Str()))
 		if !r.OK() {
@@ -2000,7 +2000,7 @@ func (graphgenCodecRoles) Read(r *wire.Reader, v *Roles) {
 }
 
 func (graphgenCodecRoles) Equal(a, b *Roles) bool {
-	return wire.SameSlice(*a, *b)
+	return graphwire.SameSlice(*a, *b)
 }
 
 // graphgenCodecSliceOfFloat64 is the codec of []float64.
@@ -2008,21 +2008,21 @@ type graphgenCodecSliceOfFloat64 struct{}
 
 func (graphgenCodecSliceOfFloat64) Append(b []byte, v *[]float64) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendFloat64(b, (*v)[i])
+		b = graphwire.AppendFloat64(b, (*v)[i])
 	}
 	return b, nil
 }
 
-func (graphgenCodecSliceOfFloat64) Read(r *wire.Reader, v *[]float64) {
+func (graphgenCodecSliceOfFloat64) Read(r *graphwire.Reader, v *[]float64) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[float64](r, n)
+	list := graphwire.MakeSlice[float64](r, n)
 	for range n {
 		list = append(list, r.Float64())
 		if !r.OK() {
@@ -2037,7 +2037,7 @@ func (graphgenCodecSliceOfFloat64) Equal(a, b *[]float64) bool {
 		return false
 	}
 	for i := range *a {
-		if !wire.SameFloat((*a)[i], (*b)[i]) {
+		if !graphwire.SameFloat((*a)[i], (*b)[i]) {
 			return false
 		}
 	}
@@ -2050,9 +2050,9 @@ type graphgenCodecSliceOfSliceOfFloat64 struct{}
 func (graphgenCodecSliceOfSliceOfFloat64) Append(b []byte, v *[][]float64) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenCodecSliceOfFloat64{}.Append(b, &(*v)[i])
 		if err != nil {
@@ -2062,12 +2062,12 @@ func (graphgenCodecSliceOfSliceOfFloat64) Append(b []byte, v *[][]float64) ([]by
 	return b, nil
 }
 
-func (graphgenCodecSliceOfSliceOfFloat64) Read(r *wire.Reader, v *[][]float64) {
+func (graphgenCodecSliceOfSliceOfFloat64) Read(r *graphwire.Reader, v *[][]float64) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[[]float64](r, n)
+	list := graphwire.MakeSlice[[]float64](r, n)
 	for i := range n {
 		list = append(list, nil)
 		graphgenCodecSliceOfFloat64{}.Read(r, &list[i])
@@ -2103,14 +2103,14 @@ type graphgenCodecName struct{}
 
 func (graphgenCodecName) Append(b []byte, v *Name) ([]byte, error) {
 	b = append(b, "\x83\xa5First"...)
-	b = wire.AppendString(b, v.First)
+	b = graphwire.AppendString(b, v.First)
 	b = append(b, "\xa4Last"...)
-	b = wire.AppendString(b, v.Last)
+	b = graphwire.AppendString(b, v.Last)
 	b = append(b, "\xa5Nicks"...)
 	return graphgenCodecSliceOfString{}.Append(b, &v.Nicks)
 }
 
-func (graphgenCodecName) Read(r *wire.Reader, v *Name) {
+func (graphgenCodecName) Read(r *graphwire.Reader, v *Name) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "First":
@@ -2128,7 +2128,7 @@ func (graphgenCodecName) Read(r *wire.Reader, v *Name) {
 func (graphgenCodecName) Equal(a, b *Name) bool {
 	return a.First == b.First &&
 		a.Last == b.Last &&
-		wire.SameSlice(a.Nicks, b.Nicks)
+		graphwire.SameSlice(a.Nicks, b.Nicks)
 }
 
 func (graphgenCodecName) Clone(v Name) Name {
@@ -2150,9 +2150,9 @@ type graphgenCodecSliceOfName struct{}
 func (graphgenCodecSliceOfName) Append(b []byte, v *[]Name) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenCodecName{}.Append(b, &(*v)[i])
 		if err != nil {
@@ -2162,12 +2162,12 @@ func (graphgenCodecSliceOfName) Append(b []byte, v *[]Name) ([]byte, error) {
 	return b, nil
 }
 
-func (graphgenCodecSliceOfName) Read(r *wire.Reader, v *[]Name) {
+func (graphgenCodecSliceOfName) Read(r *graphwire.Reader, v *[]Name) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[Name](r, n)
+	list := graphwire.MakeSlice[Name](r, n)
 	for i := range n {
 		list = append(list, Name{})
 		graphgenCodecName{}.Read(r, &list[i])
@@ -2202,14 +2202,14 @@ func (graphgenCodecSliceOfName) Clone(v []Name) []Name {
 type graphgenCodecArrayOf3Int8 struct{}
 
 func (graphgenCodecArrayOf3Int8) Append(b []byte, v *[3]int8) ([]byte, error) {
-	b = wire.AppendArrayLen(b, 3)
+	b = graphwire.AppendArrayLen(b, 3)
 	for i := range v {
-		b = wire.AppendInt(b, int64(v[i]))
+		b = graphwire.AppendInt(b, int64(v[i]))
 	}
 	return b, nil
 }
 
-func (graphgenCodecArrayOf3Int8) Read(r *wire.Reader, v *[3]int8) {
+func (graphgenCodecArrayOf3Int8) Read(r *graphwire.Reader, v *[3]int8) {
 	if !r.FixedArray(3) {
 		return
 	}
@@ -2223,7 +2223,7 @@ type graphgenCodecArrayOf2ArrayOf3Int8 struct{}
 
 func (graphgenCodecArrayOf2ArrayOf3Int8) Append(b []byte, v *[2][3]int8) ([]byte, error) {
 	var err error
-	b = wire.AppendArrayLen(b, 2)
+	b = graphwire.AppendArrayLen(b, 2)
 	for i := range v {
 		b, err = graphgenCodecArrayOf3Int8{}.Append(b, &v[i])
 		if err != nil {
@@ -2233,7 +2233,7 @@ func (graphgenCodecArrayOf2ArrayOf3Int8) Append(b []byte, v *[2][3]int8) ([]byte
 	return b, nil
 }
 
-func (graphgenCodecArrayOf2ArrayOf3Int8) Read(r *wire.Reader, v *[2][3]int8) {
+func (graphgenCodecArrayOf2ArrayOf3Int8) Read(r *graphwire.Reader, v *[2][3]int8) {
 	if !r.FixedArray(2) {
 		return
 	}
@@ -2256,12 +2256,12 @@ type graphgenCodecPoint struct{}
 
 func (graphgenCodecPoint) Append(b []byte, v *other.Point) ([]byte, error) {
 	b = append(b, "\x82\xa1X"...)
-	b = wire.AppendFloat64(b, v.X)
+	b = graphwire.AppendFloat64(b, v.X)
 	b = append(b, "\xa1Y"...)
-	return wire.AppendFloat64(b, v.Y), nil
+	return graphwire.AppendFloat64(b, v.Y), nil
 }
 
-func (graphgenCodecPoint) Read(r *wire.Reader, v *other.Point) {
+func (graphgenCodecPoint) Read(r *graphwire.Reader, v *other.Point) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "X":
@@ -2275,8 +2275,8 @@ func (graphgenCodecPoint) Read(r *wire.Reader, v *other.Point) {
 }
 
 func (graphgenCodecPoint) Equal(a, b *other.Point) bool {
-	return wire.SameFloat(a.X, b.X) &&
-		wire.SameFloat(a.Y, b.Y)
+	return graphwire.SameFloat(a.X, b.X) &&
+		graphwire.SameFloat(a.Y, b.Y)
 }
 
 // If this does not compile, Point has changed since graphgen ran: run go generate.
@@ -2290,7 +2290,7 @@ type graphgenCodecArrayOf2Point struct{}
 
 func (graphgenCodecArrayOf2Point) Append(b []byte, v *[2]other.Point) ([]byte, error) {
 	var err error
-	b = wire.AppendArrayLen(b, 2)
+	b = graphwire.AppendArrayLen(b, 2)
 	for i := range v {
 		b, err = graphgenCodecPoint{}.Append(b, &v[i])
 		if err != nil {
@@ -2300,7 +2300,7 @@ func (graphgenCodecArrayOf2Point) Append(b []byte, v *[2]other.Point) ([]byte, e
 	return b, nil
 }
 
-func (graphgenCodecArrayOf2Point) Read(r *wire.Reader, v *[2]other.Point) {
+func (graphgenCodecArrayOf2Point) Read(r *graphwire.Reader, v *[2]other.Point) {
 	if !r.FixedArray(2) {
 		return
 	}
@@ -2323,21 +2323,21 @@ type graphgenCodecSliceOfTime struct{}
 
 func (graphgenCodecSliceOfTime) Append(b []byte, v *[]time.Time) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendTime(b, (*v)[i])
+		b = graphwire.AppendTime(b, (*v)[i])
 	}
 	return b, nil
 }
 
-func (graphgenCodecSliceOfTime) Read(r *wire.Reader, v *[]time.Time) {
+func (graphgenCodecSliceOfTime) Read(r *graphwire.Reader, v *[]time.Time) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[time.Time](r, n)
+	list := graphwire.MakeSlice[time.Time](r, n)
 	for range n {
 		list = append(list, r.Time())
 		if !r.OK() {
@@ -2364,21 +2364,21 @@ type graphgenCodecSliceOfSliceOfByte struct{}
 
 func (graphgenCodecSliceOfSliceOfByte) Append(b []byte, v *[][]byte) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendBytes(b, (*v)[i])
+		b = graphwire.AppendBytes(b, (*v)[i])
 	}
 	return b, nil
 }
 
-func (graphgenCodecSliceOfSliceOfByte) Read(r *wire.Reader, v *[][]byte) {
+func (graphgenCodecSliceOfSliceOfByte) Read(r *graphwire.Reader, v *[][]byte) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[[]byte](r, n)
+	list := graphwire.MakeSlice[[]byte](r, n)
 	for range n {
 		list = append(list, r.Bytes())
 		if !r.OK() {
@@ -2393,7 +2393,7 @@ func (graphgenCodecSliceOfSliceOfByte) Equal(a, b *[][]byte) bool {
 		return false
 	}
 	for i := range *a {
-		if !wire.SameSlice((*a)[i], (*b)[i]) {
+		if !graphwire.SameSlice((*a)[i], (*b)[i]) {
 			return false
 		}
 	}
@@ -2413,12 +2413,12 @@ type graphgenCodecPointerToName struct{}
 
 func (graphgenCodecPointerToName) Append(b []byte, v **Name) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
 	return graphgenCodecName{}.Append(b, *v)
 }
 
-func (graphgenCodecPointerToName) Read(r *wire.Reader, v **Name) {
+func (graphgenCodecPointerToName) Read(r *graphwire.Reader, v **Name) {
 	if r.Nil() {
 		return
 	}
@@ -2447,9 +2447,9 @@ type graphgenCodecSliceOfPointerToName struct{}
 func (graphgenCodecSliceOfPointerToName) Append(b []byte, v *[]*Name) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenCodecPointerToName{}.Append(b, &(*v)[i])
 		if err != nil {
@@ -2459,12 +2459,12 @@ func (graphgenCodecSliceOfPointerToName) Append(b []byte, v *[]*Name) ([]byte, e
 	return b, nil
 }
 
-func (graphgenCodecSliceOfPointerToName) Read(r *wire.Reader, v *[]*Name) {
+func (graphgenCodecSliceOfPointerToName) Read(r *graphwire.Reader, v *[]*Name) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[*Name](r, n)
+	list := graphwire.MakeSlice[*Name](r, n)
 	for i := range n {
 		list = append(list, nil)
 		graphgenCodecPointerToName{}.Read(r, &list[i])
@@ -2500,22 +2500,22 @@ type graphgenCodecMapOfStringToInt struct{}
 
 func (graphgenCodecMapOfStringToInt) Append(b []byte, v *map[string]int) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendMapLen(b, len(*v))
-	for _, k := range wire.SortedKeys(*v) {
-		b = wire.AppendString(b, k)
-		b = wire.AppendInt(b, int64((*v)[k]))
+	b = graphwire.AppendMapLen(b, len(*v))
+	for _, k := range graphwire.SortedKeys(*v) {
+		b = graphwire.AppendString(b, k)
+		b = graphwire.AppendInt(b, int64((*v)[k]))
 	}
 	return b, nil
 }
 
-func (graphgenCodecMapOfStringToInt) Read(r *wire.Reader, v *map[string]int) {
+func (graphgenCodecMapOfStringToInt) Read(r *graphwire.Reader, v *map[string]int) {
 	if r.Nil() {
 		return
 	}
 	n := r.MapLen()
-	m := wire.MakeMap[string, int](r, n)
+	m := graphwire.MakeMap[string, int](r, n)
 	for range n {
 		k := r.Str()
 		m[k] = r.Int()
@@ -2527,7 +2527,7 @@ func (graphgenCodecMapOfStringToInt) Read(r *wire.Reader, v *map[string]int) {
 }
 
 func (graphgenCodecMapOfStringToInt) Equal(a, b *map[string]int) bool {
-	return wire.SameMap(*a, *b)
+	return graphwire.SameMap(*a, *b)
 }
 
 // graphgenCodecMapOfLevelToString is the codec of map[Level]string.
@@ -2535,22 +2535,22 @@ type graphgenCodecMapOfLevelToString struct{}
 
 func (graphgenCodecMapOfLevelToString) Append(b []byte, v *map[Level]string) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendMapLen(b, len(*v))
-	for _, k := range wire.SortedKeys(*v) {
-		b = wire.AppendInt(b, int64(k))
-		b = wire.AppendString(b, (*v)[k])
+	b = graphwire.AppendMapLen(b, len(*v))
+	for _, k := range graphwire.SortedKeys(*v) {
+		b = graphwire.AppendInt(b, int64(k))
+		b = graphwire.AppendString(b, (*v)[k])
 	}
 	return b, nil
 }
 
-func (graphgenCodecMapOfLevelToString) Read(r *wire.Reader, v *map[Level]string) {
+func (graphgenCodecMapOfLevelToString) Read(r *graphwire.Reader, v *map[Level]string) {
 	if r.Nil() {
 		return
 	}
 	n := r.MapLen()
-	m := wire.MakeMap[Level, string](r, n)
+	m := graphwire.MakeMap[Level, string](r, n)
 	for range n {
 		k := Level(r.Int16())
 		m[k] = r.Str()
@@ -2562,7 +2562,7 @@ func (graphgenCodecMapOfLevelToString) Read(r *wire.Reader, v *map[Level]string)
 }
 
 func (graphgenCodecMapOfLevelToString) Equal(a, b *map[Level]string) bool {
-	return wire.SameMap(*a, *b)
+	return graphwire.SameMap(*a, *b)
 }
 
 // graphgenCodecMapOfBoolToInt is the codec of map[bool]int.
@@ -2570,22 +2570,22 @@ type graphgenCodecMapOfBoolToInt struct{}
 
 func (graphgenCodecMapOfBoolToInt) Append(b []byte, v *map[bool]int) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendMapLen(b, len(*v))
-	for _, k := range wire.SortedBools(*v) {
-		b = wire.AppendBool(b, k)
-		b = wire.AppendInt(b, int64((*v)[k]))
+	b = graphwire.AppendMapLen(b, len(*v))
+	for _, k := range graphwire.SortedBools(*v) {
+		b = graphwire.AppendBool(b, k)
+		b = graphwire.AppendInt(b, int64((*v)[k]))
 	}
 	return b, nil
 }
 
-func (graphgenCodecMapOfBoolToInt) Read(r *wire.Reader, v *map[bool]int) {
+func (graphgenCodecMapOfBoolToInt) Read(r *graphwire.Reader, v *map[bool]int) {
 	if r.Nil() {
 		return
 	}
 	n := r.MapLen()
-	m := wire.MakeMap[bool, int](r, n)
+	m := graphwire.MakeMap[bool, int](r, n)
 	for range n {
 		k := r.Bool()
 		m[k] = r.Int()
@@ -2597,7 +2597,7 @@ func (graphgenCodecMapOfBoolToInt) Read(r *wire.Reader, v *map[bool]int) {
 }
 
 func (graphgenCodecMapOfBoolToInt) Equal(a, b *map[bool]int) bool {
-	return wire.SameMap(*a, *b)
+	return graphwire.SameMap(*a, *b)
 }
 
 // graphgenCodecMapOfRoleToName is the codec of map[Role]Name.
@@ -2606,11 +2606,11 @@ type graphgenCodecMapOfRoleToName struct{}
 func (graphgenCodecMapOfRoleToName) Append(b []byte, v *map[Role]Name) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendMapLen(b, len(*v))
-	for _, k := range wire.SortedKeys(*v) {
-		b = wire.AppendString(b, string(k))
+	b = graphwire.AppendMapLen(b, len(*v))
+	for _, k := range graphwire.SortedKeys(*v) {
+		b = graphwire.AppendString(b, string(k))
 		x := (*v)[k]
 		b, err = graphgenCodecName{}.Append(b, &x)
 		if err != nil {
@@ -2620,12 +2620,12 @@ func (graphgenCodecMapOfRoleToName) Append(b []byte, v *map[Role]Name) ([]byte, 
 	return b, nil
 }
 
-func (graphgenCodecMapOfRoleToName) Read(r *wire.Reader, v *map[Role]Name) {
+func (graphgenCodecMapOfRoleToName) Read(r *graphwire.Reader, v *map[Role]Name) {
 	if r.Nil() {
 		return
 	}
 	n := r.MapLen()
-	m := wire.MakeMap[Role, Name](r, n)
+	m := graphwire.MakeMap[Role, Name](r, n)
 	for range n {
 		k := Role(r.Str())
 		var x Name
@@ -2666,11 +2666,11 @@ type graphgenCodecMapOfInt32ToSliceOfPointerToName struct{}
 func (graphgenCodecMapOfInt32ToSliceOfPointerToName) Append(b []byte, v *map[int32][]*Name) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendMapLen(b, len(*v))
-	for _, k := range wire.SortedKeys(*v) {
-		b = wire.AppendInt(b, int64(k))
+	b = graphwire.AppendMapLen(b, len(*v))
+	for _, k := range graphwire.SortedKeys(*v) {
+		b = graphwire.AppendInt(b, int64(k))
 		x := (*v)[k]
 		b, err = graphgenCodecSliceOfPointerToName{}.Append(b, &x)
 		if err != nil {
@@ -2680,12 +2680,12 @@ func (graphgenCodecMapOfInt32ToSliceOfPointerToName) Append(b []byte, v *map[int
 	return b, nil
 }
 
-func (graphgenCodecMapOfInt32ToSliceOfPointerToName) Read(r *wire.Reader, v *map[int32][]*Name) {
+func (graphgenCodecMapOfInt32ToSliceOfPointerToName) Read(r *graphwire.Reader, v *map[int32][]*Name) {
 	if r.Nil() {
 		return
 	}
 	n := r.MapLen()
-	m := wire.MakeMap[int32, []*Name](r, n)
+	m := graphwire.MakeMap[int32, []*Name](r, n)
 	for range n {
 		k := r.Int32()
 		var x []*Name
@@ -2726,11 +2726,11 @@ type graphgenCodecMapOfStringToMapOfInt32ToSliceOfPointerToName struct{}
 func (graphgenCodecMapOfStringToMapOfInt32ToSliceOfPointerToName) Append(b []byte, v *map[string]map[int32][]*Name) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendMapLen(b, len(*v))
-	for _, k := range wire.SortedKeys(*v) {
-		b = wire.AppendString(b, k)
+	b = graphwire.AppendMapLen(b, len(*v))
+	for _, k := range graphwire.SortedKeys(*v) {
+		b = graphwire.AppendString(b, k)
 		x := (*v)[k]
 		b, err = graphgenCodecMapOfInt32ToSliceOfPointerToName{}.Append(b, &x)
 		if err != nil {
@@ -2740,12 +2740,12 @@ func (graphgenCodecMapOfStringToMapOfInt32ToSliceOfPointerToName) Append(b []byt
 	return b, nil
 }
 
-func (graphgenCodecMapOfStringToMapOfInt32ToSliceOfPointerToName) Read(r *wire.Reader, v *map[string]map[int32][]*Name) {
+func (graphgenCodecMapOfStringToMapOfInt32ToSliceOfPointerToName) Read(r *graphwire.Reader, v *map[string]map[int32][]*Name) {
 	if r.Nil() {
 		return
 	}
 	n := r.MapLen()
-	m := wire.MakeMap[string, map[int32][]*Name](r, n)
+	m := graphwire.MakeMap[string, map[int32][]*Name](r, n)
 	for range n {
 		k := r.Str()
 		var x map[int32][]*Name
@@ -2785,22 +2785,22 @@ type graphgenCodecMapOfStringToTime struct{}
 
 func (graphgenCodecMapOfStringToTime) Append(b []byte, v *map[string]time.Time) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendMapLen(b, len(*v))
-	for _, k := range wire.SortedKeys(*v) {
-		b = wire.AppendString(b, k)
-		b = wire.AppendTime(b, (*v)[k])
+	b = graphwire.AppendMapLen(b, len(*v))
+	for _, k := range graphwire.SortedKeys(*v) {
+		b = graphwire.AppendString(b, k)
+		b = graphwire.AppendTime(b, (*v)[k])
 	}
 	return b, nil
 }
 
-func (graphgenCodecMapOfStringToTime) Read(r *wire.Reader, v *map[string]time.Time) {
+func (graphgenCodecMapOfStringToTime) Read(r *graphwire.Reader, v *map[string]time.Time) {
 	if r.Nil() {
 		return
 	}
 	n := r.MapLen()
-	m := wire.MakeMap[string, time.Time](r, n)
+	m := graphwire.MakeMap[string, time.Time](r, n)
 	for range n {
 		k := r.Str()
 		m[k] = r.Time()
@@ -2831,7 +2831,7 @@ func (graphgenCodecStruct) Append(b []byte, v *struct{}) ([]byte, error) {
 	return append(b, "\x80"...), nil
 }
 
-func (graphgenCodecStruct) Read(r *wire.Reader, v *struct{}) {
+func (graphgenCodecStruct) Read(r *graphwire.Reader, v *struct{}) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		default:
@@ -2850,11 +2850,11 @@ type graphgenCodecMapOfUint16ToStruct struct{}
 func (graphgenCodecMapOfUint16ToStruct) Append(b []byte, v *map[uint16]struct{}) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendMapLen(b, len(*v))
-	for _, k := range wire.SortedKeys(*v) {
-		b = wire.AppendUint(b, uint64(k))
+	b = graphwire.AppendMapLen(b, len(*v))
+	for _, k := range graphwire.SortedKeys(*v) {
+		b = graphwire.AppendUint(b, uint64(k))
 		x := (*v)[k]
 		b, err = graphgenCodecStruct{}.Append(b, &x)
 		if err != nil {
@@ -2864,12 +2864,12 @@ func (graphgenCodecMapOfUint16ToStruct) Append(b []byte, v *map[uint16]struct{})
 	return b, nil
 }
 
-func (graphgenCodecMapOfUint16ToStruct) Read(r *wire.Reader, v *map[uint16]struct{}) {
+func (graphgenCodecMapOfUint16ToStruct) Read(r *graphwire.Reader, v *map[uint16]struct{}) {
 	if r.Nil() {
 		return
 	}
 	n := r.MapLen()
-	m := wire.MakeMap[uint16, struct{}](r, n)
+	m := graphwire.MakeMap[uint16, struct{}](r, n)
 	for range n {
 		k := r.Uint16()
 		var x struct{}
@@ -2883,7 +2883,7 @@ func (graphgenCodecMapOfUint16ToStruct) Read(r *wire.Reader, v *map[uint16]struc
 }
 
 func (graphgenCodecMapOfUint16ToStruct) Equal(a, b *map[uint16]struct{}) bool {
-	return wire.SameMap(*a, *b)
+	return graphwire.SameMap(*a, *b)
 }
 
 // graphgenCodecMapOfStringToArrayOf4Byte is the codec of map[string][4]byte.
@@ -2891,23 +2891,23 @@ type graphgenCodecMapOfStringToArrayOf4Byte struct{}
 
 func (graphgenCodecMapOfStringToArrayOf4Byte) Append(b []byte, v *map[string][4]byte) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendMapLen(b, len(*v))
-	for _, k := range wire.SortedKeys(*v) {
-		b = wire.AppendString(b, k)
+	b = graphwire.AppendMapLen(b, len(*v))
+	for _, k := range graphwire.SortedKeys(*v) {
+		b = graphwire.AppendString(b, k)
 		x := (*v)[k]
-		b = wire.AppendBytes(b, x[:])
+		b = graphwire.AppendBytes(b, x[:])
 	}
 	return b, nil
 }
 
-func (graphgenCodecMapOfStringToArrayOf4Byte) Read(r *wire.Reader, v *map[string][4]byte) {
+func (graphgenCodecMapOfStringToArrayOf4Byte) Read(r *graphwire.Reader, v *map[string][4]byte) {
 	if r.Nil() {
 		return
 	}
 	n := r.MapLen()
-	m := wire.MakeMap[string, [4]byte](r, n)
+	m := graphwire.MakeMap[string, [4]byte](r, n)
 	for range n {
 		k := r.Str()
 		var x [4]byte
@@ -2921,7 +2921,7 @@ func (graphgenCodecMapOfStringToArrayOf4Byte) Read(r *wire.Reader, v *map[string
 }
 
 func (graphgenCodecMapOfStringToArrayOf4Byte) Equal(a, b *map[string][4]byte) bool {
-	return wire.SameMap(*a, *b)
+	return graphwire.SameMap(*a, *b)
 }
 
 // graphgenCodecPointerToInt is the codec of *int.
@@ -2929,12 +2929,12 @@ type graphgenCodecPointerToInt struct{}
 
 func (graphgenCodecPointerToInt) Append(b []byte, v **int) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	return wire.AppendInt(b, int64(**v)), nil
+	return graphwire.AppendInt(b, int64(**v)), nil
 }
 
-func (graphgenCodecPointerToInt) Read(r *wire.Reader, v **int) {
+func (graphgenCodecPointerToInt) Read(r *graphwire.Reader, v **int) {
 	if r.Nil() {
 		return
 	}
@@ -2961,14 +2961,14 @@ func (graphgenCodecPointerToInt) Clone(v *int) *int {
 type graphgenCodecArrayOf2Int struct{}
 
 func (graphgenCodecArrayOf2Int) Append(b []byte, v *[2]int) ([]byte, error) {
-	b = wire.AppendArrayLen(b, 2)
+	b = graphwire.AppendArrayLen(b, 2)
 	for i := range v {
-		b = wire.AppendInt(b, int64(v[i]))
+		b = graphwire.AppendInt(b, int64(v[i]))
 	}
 	return b, nil
 }
 
-func (graphgenCodecArrayOf2Int) Read(r *wire.Reader, v *[2]int) {
+func (graphgenCodecArrayOf2Int) Read(r *graphwire.Reader, v *[2]int) {
 	if !r.FixedArray(2) {
 		return
 	}
@@ -2982,12 +2982,12 @@ type graphgenCodecPointerToArrayOf2Int struct{}
 
 func (graphgenCodecPointerToArrayOf2Int) Append(b []byte, v **[2]int) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
 	return graphgenCodecArrayOf2Int{}.Append(b, *v)
 }
 
-func (graphgenCodecPointerToArrayOf2Int) Read(r *wire.Reader, v **[2]int) {
+func (graphgenCodecPointerToArrayOf2Int) Read(r *graphwire.Reader, v **[2]int) {
 	if r.Nil() {
 		return
 	}
@@ -3015,12 +3015,12 @@ type graphgenCodecPointerToTime struct{}
 
 func (graphgenCodecPointerToTime) Append(b []byte, v **time.Time) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	return wire.AppendTime(b, **v), nil
+	return graphwire.AppendTime(b, **v), nil
 }
 
-func (graphgenCodecPointerToTime) Read(r *wire.Reader, v **time.Time) {
+func (graphgenCodecPointerToTime) Read(r *graphwire.Reader, v **time.Time) {
 	if r.Nil() {
 		return
 	}
@@ -3051,12 +3051,12 @@ func (graphgenCodecStruct2) Append(b []byte, v *struct {
 	B []string
 }) ([]byte, error) {
 	b = append(b, "\x82\xa1A"...)
-	b = wire.AppendInt(b, int64(v.A))
+	b = graphwire.AppendInt(b, int64(v.A))
 	b = append(b, "\xa1B"...)
 	return graphgenCodecSliceOfString{}.Append(b, &v.B)
 }
 
-func (graphgenCodecStruct2) Read(r *wire.Reader, v *struct {
+func (graphgenCodecStruct2) Read(r *graphwire.Reader, v *struct {
 	A int
 	B []string
 }) {
@@ -3077,7 +3077,7 @@ func (graphgenCodecStruct2) Equal(a, b *struct {
 	B []string
 }) bool {
 	return a.A == b.A &&
-		wire.SameSlice(a.B, b.B)
+		graphwire.SameSlice(a.B, b.B)
 }
 
 func (graphgenCodecStruct2) Clone(v struct {
@@ -3096,10 +3096,10 @@ type graphgenCodecEmbedded struct{}
 
 func (graphgenCodecEmbedded) Append(b []byte, v *Embedded) ([]byte, error) {
 	b = append(b, "\x81\xa4Note"...)
-	return wire.AppendString(b, v.Note), nil
+	return graphwire.AppendString(b, v.Note), nil
 }
 
-func (graphgenCodecEmbedded) Read(r *wire.Reader, v *Embedded) {
+func (graphgenCodecEmbedded) Read(r *graphwire.Reader, v *Embedded) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Note":
@@ -3120,12 +3120,12 @@ type graphgenCodecPointerToEmbedded struct{}
 
 func (graphgenCodecPointerToEmbedded) Append(b []byte, v **Embedded) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
 	return graphgenCodecEmbedded{}.Append(b, *v)
 }
 
-func (graphgenCodecPointerToEmbedded) Read(r *wire.Reader, v **Embedded) {
+func (graphgenCodecPointerToEmbedded) Read(r *graphwire.Reader, v **Embedded) {
 	if r.Nil() {
 		return
 	}
@@ -3152,10 +3152,10 @@ func (graphgenCodecPointerToEmbedded) Clone(v *Embedded) *Embedded {
 type graphgenCodecPacked struct{}
 
 func (graphgenCodecPacked) Append(b []byte, v *other.Packed) ([]byte, error) {
-	return wire.AppendBinary(b, (*v).MarshalBinary)
+	return graphwire.AppendBinary(b, (*v).MarshalBinary)
 }
 
-func (graphgenCodecPacked) Read(r *wire.Reader, v *other.Packed) {
+func (graphgenCodecPacked) Read(r *graphwire.Reader, v *other.Packed) {
 	r.Binary((*v).UnmarshalBinary)
 }
 
@@ -3169,11 +3169,11 @@ type graphgenCodecSliceOfPacked struct{}
 func (graphgenCodecSliceOfPacked) Append(b []byte, v *[]other.Packed) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b, err = wire.AppendBinary(b, (*v)[i].MarshalBinary)
+		b, err = graphwire.AppendBinary(b, (*v)[i].MarshalBinary)
 		if err != nil {
 			return b, err
 		}
@@ -3181,12 +3181,12 @@ func (graphgenCodecSliceOfPacked) Append(b []byte, v *[]other.Packed) ([]byte, e
 	return b, nil
 }
 
-func (graphgenCodecSliceOfPacked) Read(r *wire.Reader, v *[]other.Packed) {
+func (graphgenCodecSliceOfPacked) Read(r *graphwire.Reader, v *[]other.Packed) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[other.Packed](r, n)
+	list := graphwire.MakeSlice[other.Packed](r, n)
 	for i := range n {
 		list = append(list, other.Packed{})
 		r.Binary(list[i].UnmarshalBinary)
@@ -3215,13 +3215,13 @@ type graphgenCodecMapOfStringToPacked struct{}
 func (graphgenCodecMapOfStringToPacked) Append(b []byte, v *map[string]other.Packed) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendMapLen(b, len(*v))
-	for _, k := range wire.SortedKeys(*v) {
-		b = wire.AppendString(b, k)
+	b = graphwire.AppendMapLen(b, len(*v))
+	for _, k := range graphwire.SortedKeys(*v) {
+		b = graphwire.AppendString(b, k)
 		x := (*v)[k]
-		b, err = wire.AppendBinary(b, x.MarshalBinary)
+		b, err = graphwire.AppendBinary(b, x.MarshalBinary)
 		if err != nil {
 			return b, err
 		}
@@ -3229,12 +3229,12 @@ func (graphgenCodecMapOfStringToPacked) Append(b []byte, v *map[string]other.Pac
 	return b, nil
 }
 
-func (graphgenCodecMapOfStringToPacked) Read(r *wire.Reader, v *map[string]other.Packed) {
+func (graphgenCodecMapOfStringToPacked) Read(r *graphwire.Reader, v *map[string]other.Packed) {
 	if r.Nil() {
 		return
 	}
 	n := r.MapLen()
-	m := wire.MakeMap[string, other.Packed](r, n)
+	m := graphwire.MakeMap[string, other.Packed](r, n)
 	for range n {
 		k := r.Str()
 		var x other.Packed
@@ -3264,20 +3264,20 @@ func (graphgenCodecMapOfStringToPacked) Equal(a, b *map[string]other.Packed) boo
 type graphgenCodecInt2 struct{}
 
 func (graphgenCodecInt2) Append(b []byte, v *big.Int) ([]byte, error) {
-	return wire.AppendText(b, (*v).MarshalText)
+	return graphwire.AppendText(b, (*v).MarshalText)
 }
 
-func (graphgenCodecInt2) Read(r *wire.Reader, v *big.Int) {
+func (graphgenCodecInt2) Read(r *graphwire.Reader, v *big.Int) {
 	r.Text((*v).UnmarshalText)
 }
 
 func (graphgenCodecInt2) Equal(a, b *big.Int) bool {
-	return wire.SameBytes((*a).MarshalText, (*b).MarshalText)
+	return graphwire.SameBytes((*a).MarshalText, (*b).MarshalText)
 }
 
 func (graphgenCodecInt2) Clone(v big.Int) big.Int {
 	var out big.Int
-	if !wire.Copy(v.MarshalText, out.UnmarshalText) {
+	if !graphwire.Copy(v.MarshalText, out.UnmarshalText) {
 		return v // it cannot be stored either
 	}
 	return out
@@ -3288,12 +3288,12 @@ type graphgenCodecPointerToInt2 struct{}
 
 func (graphgenCodecPointerToInt2) Append(b []byte, v **big.Int) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	return wire.AppendText(b, (**v).MarshalText)
+	return graphwire.AppendText(b, (**v).MarshalText)
 }
 
-func (graphgenCodecPointerToInt2) Read(r *wire.Reader, v **big.Int) {
+func (graphgenCodecPointerToInt2) Read(r *graphwire.Reader, v **big.Int) {
 	if r.Nil() {
 		return
 	}
@@ -3305,7 +3305,7 @@ func (graphgenCodecPointerToInt2) Equal(a, b **big.Int) bool {
 	if *a == nil || *b == nil {
 		return *a == *b
 	}
-	return wire.SameBytes((**a).MarshalText, (**b).MarshalText)
+	return graphwire.SameBytes((**a).MarshalText, (**b).MarshalText)
 }
 
 func (graphgenCodecPointerToInt2) Clone(v *big.Int) *big.Int {
@@ -3320,10 +3320,10 @@ func (graphgenCodecPointerToInt2) Clone(v *big.Int) *big.Int {
 type graphgenCodecAddr struct{}
 
 func (graphgenCodecAddr) Append(b []byte, v *netip.Addr) ([]byte, error) {
-	return wire.AppendBinary(b, (*v).MarshalBinary)
+	return graphwire.AppendBinary(b, (*v).MarshalBinary)
 }
 
-func (graphgenCodecAddr) Read(r *wire.Reader, v *netip.Addr) {
+func (graphgenCodecAddr) Read(r *graphwire.Reader, v *netip.Addr) {
 	r.Binary((*v).UnmarshalBinary)
 }
 
@@ -3336,7 +3336,7 @@ type graphgenCodecURL struct{}
 
 func (graphgenCodecURL) Clone(v url.URL) url.URL {
 	var out url.URL
-	if !wire.Copy(v.MarshalBinary, out.UnmarshalBinary) {
+	if !graphwire.Copy(v.MarshalBinary, out.UnmarshalBinary) {
 		return v // it cannot be stored either
 	}
 	return out
@@ -3347,12 +3347,12 @@ type graphgenCodecPointerToURL struct{}
 
 func (graphgenCodecPointerToURL) Append(b []byte, v **url.URL) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	return wire.AppendBinary(b, (**v).MarshalBinary)
+	return graphwire.AppendBinary(b, (**v).MarshalBinary)
 }
 
-func (graphgenCodecPointerToURL) Read(r *wire.Reader, v **url.URL) {
+func (graphgenCodecPointerToURL) Read(r *graphwire.Reader, v **url.URL) {
 	if r.Nil() {
 		return
 	}
@@ -3364,7 +3364,7 @@ func (graphgenCodecPointerToURL) Equal(a, b **url.URL) bool {
 	if *a == nil || *b == nil {
 		return *a == *b
 	}
-	return wire.SameBytes((**a).MarshalBinary, (**b).MarshalBinary)
+	return graphwire.SameBytes((**a).MarshalBinary, (**b).MarshalBinary)
 }
 
 func (graphgenCodecPointerToURL) Clone(v *url.URL) *url.URL {
@@ -3379,20 +3379,20 @@ func (graphgenCodecPointerToURL) Clone(v *url.URL) *url.URL {
 type graphgenCodecText struct{}
 
 func (graphgenCodecText) Append(b []byte, v *Text) ([]byte, error) {
-	return wire.AppendText(b, (*v).MarshalText)
+	return graphwire.AppendText(b, (*v).MarshalText)
 }
 
-func (graphgenCodecText) Read(r *wire.Reader, v *Text) {
+func (graphgenCodecText) Read(r *graphwire.Reader, v *Text) {
 	r.Text((*v).UnmarshalText)
 }
 
 func (graphgenCodecText) Equal(a, b *Text) bool {
-	return wire.SameBytes((*a).MarshalText, (*b).MarshalText)
+	return graphwire.SameBytes((*a).MarshalText, (*b).MarshalText)
 }
 
 func (graphgenCodecText) Clone(v Text) Text {
 	var out Text
-	if !wire.Copy(v.MarshalText, out.UnmarshalText) {
+	if !graphwire.Copy(v.MarshalText, out.UnmarshalText) {
 		return v // it cannot be stored either
 	}
 	return out
@@ -3404,9 +3404,9 @@ type graphgenCodecSliceOfStruct struct{}
 func (graphgenCodecSliceOfStruct) Append(b []byte, v *[]struct{}) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenCodecStruct{}.Append(b, &(*v)[i])
 		if err != nil {
@@ -3416,12 +3416,12 @@ func (graphgenCodecSliceOfStruct) Append(b []byte, v *[]struct{}) ([]byte, error
 	return b, nil
 }
 
-func (graphgenCodecSliceOfStruct) Read(r *wire.Reader, v *[]struct{}) {
+func (graphgenCodecSliceOfStruct) Read(r *graphwire.Reader, v *[]struct{}) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[struct{}](r, n)
+	list := graphwire.MakeSlice[struct{}](r, n)
 	for i := range n {
 		list = append(list, struct{}{})
 		graphgenCodecStruct{}.Read(r, &list[i])
@@ -3433,7 +3433,7 @@ func (graphgenCodecSliceOfStruct) Read(r *wire.Reader, v *[]struct{}) {
 }
 
 func (graphgenCodecSliceOfStruct) Equal(a, b *[]struct{}) bool {
-	return wire.SameSlice(*a, *b)
+	return graphwire.SameSlice(*a, *b)
 }
 
 // graphgenCodecDoc is the codec of Doc.
@@ -3442,65 +3442,65 @@ type graphgenCodecDoc struct{}
 func (graphgenCodecDoc) Append(b []byte, v *Doc) ([]byte, error) {
 	var err error
 	b = append(b, "\xde\x00E\xa4Bool"...)
-	b = wire.AppendBool(b, v.Bool)
+	b = graphwire.AppendBool(b, v.Bool)
 	b = append(b, "\xa3Int"...)
-	b = wire.AppendInt(b, int64(v.Int))
+	b = graphwire.AppendInt(b, int64(v.Int))
 	b = append(b, "\xa4Int8"...)
-	b = wire.AppendInt(b, int64(v.Int8))
+	b = graphwire.AppendInt(b, int64(v.Int8))
 	b = append(b, "\xa5Int16"...)
-	b = wire.AppendInt(b, int64(v.Int16))
+	b = graphwire.AppendInt(b, int64(v.Int16))
 	b = append(b, "\xa5Int32"...)
-	b = wire.AppendInt(b, int64(v.Int32))
+	b = graphwire.AppendInt(b, int64(v.Int32))
 	b = append(b, "\xa5Int64"...)
-	b = wire.AppendInt(b, v.Int64)
+	b = graphwire.AppendInt(b, v.Int64)
 	b = append(b, "\xa4Uint"...)
-	b = wire.AppendUint(b, uint64(v.Uint))
+	b = graphwire.AppendUint(b, uint64(v.Uint))
 	b = append(b, "\xa5Uint8"...)
-	b = wire.AppendUint(b, uint64(v.Uint8))
+	b = graphwire.AppendUint(b, uint64(v.Uint8))
 	b = append(b, "\xa6Uint16"...)
-	b = wire.AppendUint(b, uint64(v.Uint16))
+	b = graphwire.AppendUint(b, uint64(v.Uint16))
 	b = append(b, "\xa6Uint32"...)
-	b = wire.AppendUint(b, uint64(v.Uint32))
+	b = graphwire.AppendUint(b, uint64(v.Uint32))
 	b = append(b, "\xa6Uint64"...)
-	b = wire.AppendUint(b, v.Uint64)
+	b = graphwire.AppendUint(b, v.Uint64)
 	b = append(b, "\xa7Float32"...)
-	b = wire.AppendFloat32(b, v.Float32)
+	b = graphwire.AppendFloat32(b, v.Float32)
 	b = append(b, "\xa7Float64"...)
-	b = wire.AppendFloat64(b, v.Float64)
+	b = graphwire.AppendFloat64(b, v.Float64)
 	b = append(b, "\xa9Complex64"...)
-	b = wire.AppendComplex64(b, v.Complex64)
+	b = graphwire.AppendComplex64(b, v.Complex64)
 	b = append(b, "\xaaComplex128"...)
-	b = wire.AppendComplex128(b, v.Complex128)
+	b = graphwire.AppendComplex128(b, v.Complex128)
 	b = append(b, "\xa6String"...)
-	b = wire.AppendString(b, v.String)
+	b = graphwire.AppendString(b, v.String)
 	b = append(b, "\xa4Rune"...)
-	b = wire.AppendInt(b, int64(v.Rune))
+	b = graphwire.AppendInt(b, int64(v.Rune))
 	b = append(b, "\xa4Byte"...)
-	b = wire.AppendUint(b, uint64(v.Byte))
+	b = graphwire.AppendUint(b, uint64(v.Byte))
 	b = append(b, "\xa4Flag"...)
-	b = wire.AppendBool(b, bool(v.Flag))
+	b = graphwire.AppendBool(b, bool(v.Flag))
 	b = append(b, "\xa5Level"...)
-	b = wire.AppendInt(b, int64(v.Level))
+	b = graphwire.AppendInt(b, int64(v.Level))
 	b = append(b, "\xa5Ratio"...)
-	b = wire.AppendFloat64(b, float64(v.Ratio))
+	b = graphwire.AppendFloat64(b, float64(v.Ratio))
 	b = append(b, "\xa4Role"...)
-	b = wire.AppendString(b, string(v.Role))
+	b = graphwire.AppendString(b, string(v.Role))
 	b = append(b, "\xa5Bytes"...)
-	b = wire.AppendBytes(b, v.Bytes)
+	b = graphwire.AppendBytes(b, v.Bytes)
 	b = append(b, "\xa4Blob"...)
-	b = wire.AppendBytes(b, v.Blob)
+	b = graphwire.AppendBytes(b, v.Blob)
 	b = append(b, "\xa3Raw"...)
-	b = wire.AppendBytes(b, v.Raw)
+	b = graphwire.AppendBytes(b, v.Raw)
 	b = append(b, "\xa4Hash"...)
-	b = wire.AppendBytes(b, v.Hash[:])
+	b = graphwire.AppendBytes(b, v.Hash[:])
 	b = append(b, "\xa2ID"...)
-	b = wire.AppendBytes(b, v.ID[:])
+	b = graphwire.AppendBytes(b, v.ID[:])
 	b = append(b, "\xa4Time"...)
-	b = wire.AppendTime(b, v.Time)
+	b = graphwire.AppendTime(b, v.Time)
 	b = append(b, "\xa8Duration"...)
-	b = wire.AppendInt(b, int64(v.Duration))
+	b = graphwire.AppendInt(b, int64(v.Duration))
 	b = append(b, "\xa5Month"...)
-	b = wire.AppendInt(b, int64(v.Month))
+	b = graphwire.AppendInt(b, int64(v.Month))
 	b = append(b, "\xa7Strings"...)
 	b, err = graphgenCodecSliceOfString{}.Append(b, &v.Strings)
 	if err != nil {
@@ -3627,14 +3627,14 @@ func (graphgenCodecDoc) Append(b []byte, v *Doc) ([]byte, error) {
 		return b, err
 	}
 	b = append(b, "\xa7Celsius"...)
-	b = wire.AppendFloat32(b, float32(v.Celsius))
+	b = graphwire.AppendFloat32(b, float32(v.Celsius))
 	b = append(b, "\xa5Point"...)
 	b, err = graphgenCodecPoint{}.Append(b, &v.Point)
 	if err != nil {
 		return b, err
 	}
 	b = append(b, "\xa6Packed"...)
-	b, err = wire.AppendBinary(b, v.Packed.MarshalBinary)
+	b, err = graphwire.AppendBinary(b, v.Packed.MarshalBinary)
 	if err != nil {
 		return b, err
 	}
@@ -3649,7 +3649,7 @@ func (graphgenCodecDoc) Append(b []byte, v *Doc) ([]byte, error) {
 		return b, err
 	}
 	b = append(b, "\xa3Big"...)
-	b, err = wire.AppendText(b, v.Big.MarshalText)
+	b, err = graphwire.AppendText(b, v.Big.MarshalText)
 	if err != nil {
 		return b, err
 	}
@@ -3659,7 +3659,7 @@ func (graphgenCodecDoc) Append(b []byte, v *Doc) ([]byte, error) {
 		return b, err
 	}
 	b = append(b, "\xa4Addr"...)
-	b, err = wire.AppendBinary(b, v.Addr.MarshalBinary)
+	b, err = graphwire.AppendBinary(b, v.Addr.MarshalBinary)
 	if err != nil {
 		return b, err
 	}
@@ -3669,14 +3669,14 @@ func (graphgenCodecDoc) Append(b []byte, v *Doc) ([]byte, error) {
 		return b, err
 	}
 	b = append(b, "\xa4Text"...)
-	b, err = wire.AppendText(b, v.Text.MarshalText)
+	b, err = graphwire.AppendText(b, v.Text.MarshalText)
 	if err != nil {
 		return b, err
 	}
 	b = append(b, "\xa6hidden"...)
-	b = wire.AppendInt(b, int64(v.hidden))
+	b = graphwire.AppendInt(b, int64(v.hidden))
 	b = append(b, "\xa9wire name"...)
-	b = wire.AppendString(b, v.Wired)
+	b = graphwire.AppendString(b, v.Wired)
 	b = append(b, "\xa5Empty"...)
 	b, err = graphgenCodecStruct{}.Append(b, &v.Empty)
 	if err != nil {
@@ -3686,7 +3686,7 @@ func (graphgenCodecDoc) Append(b []byte, v *Doc) ([]byte, error) {
 	return graphgenCodecSliceOfStruct{}.Append(b, &v.Nope)
 }
 
-func (graphgenCodecDoc) Read(r *wire.Reader, v *Doc) {
+func (graphgenCodecDoc) Read(r *graphwire.Reader, v *Doc) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Bool":

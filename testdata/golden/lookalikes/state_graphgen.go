@@ -5,23 +5,23 @@ package lookalikes
 import (
 	"slices"
 
-	state2 "github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
 type StateUpdate struct {
-	Item   state2.Value[Item]
-	fields state2.Value[fields]
+	Item   graphstate.Value[Item]
+	fields graphstate.Value[fields]
 }
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state2.FormatUpdate("StateUpdate", graphgen_StateWrites(&u)...)
+	return graphstate.FormatUpdate("StateUpdate", graphgen_StateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -34,18 +34,18 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 // StateDiff is how two values of State differ: each field says how the field of that name does.
 // The zero StateDiff says that they do not.
 type StateDiff struct {
-	Item   state2.Change[Item]
-	fields state2.Change[fields]
+	Item   graphstate.Change[Item]
+	fields graphstate.Change[fields]
 }
 
 // StateDiffOf returns what became of before in after, with which it shares memory.
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
-		d.Item = state2.Changed(before.Item, after.Item)
+		d.Item = graphstate.Changed(before.Item, after.Item)
 	}
 	if !(graphgenCodecFields2{}).Equal(&before.fields, &after.fields) {
-		d.fields = state2.Changed(before.fields, after.fields)
+		d.fields = graphstate.Changed(before.fields, after.fields)
 	}
 	return d
 }
@@ -56,27 +56,27 @@ func (d StateDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateDiff) Changes() []state2.FieldChange {
+func (d StateDiff) Changes() []graphstate.FieldChange {
 	return graphgen_StateChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return state2.FormatDiff(graphgen_StateChanges(&d))
+	return graphstate.FormatDiff(graphgen_StateChanges(&d))
 }
 
-func graphgen_StateChanges(d *StateDiff) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "Item", Change: &d.Item},
-		state2.FieldChange{Field: "fields", Change: &d.fields},
+func graphgen_StateChanges(d *StateDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Item", Change: &d.Item},
+		graphstate.FieldChange{Field: "fields", Change: &d.fields},
 	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
-var StateSchema = &state2.Schema[State, StateUpdate]{
+var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
 	Fingerprint: 0x204c192b0deb75ee,
-	Fields: []state2.Field{
+	Fields: []graphstate.Field{
 		graphgen_StateFields.Item.Field,
 		graphgen_StateFields.fields.Field,
 	},
@@ -97,31 +97,31 @@ var _ struct {
 
 // graphgen_StateFields says how each field of State is merged and stored. It is never written to.
 var graphgen_StateFields = struct {
-	Item   state2.ValueField[Item]
-	fields state2.ValueField[fields]
+	Item   graphstate.ValueField[Item]
+	fields graphstate.ValueField[fields]
 }{
-	Item: state2.ValueField[Item]{
-		Field: state2.Field{Name: "Item", Wire: "Item", Reducer: "replace", Type: "Item"},
+	Item: graphstate.ValueField[Item]{
+		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "replace", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
-	fields: state2.ValueField[fields]{
-		Field: state2.Field{Name: "fields", Wire: "fields", Reducer: "replace", Type: "fields"},
+	fields: graphstate.ValueField[fields]{
+		Field: graphstate.Field{Name: "fields", Wire: "fields", Reducer: "replace", Type: "fields"},
 		Codec: graphgenCodecFields2{},
 	},
 }
 
 // graphgen_State is the State of one run.
 type graphgen_State struct {
-	state2.Core
+	graphstate.Core
 	s State
 	f struct {
-		Item   state2.ValueCell[Item]
-		fields state2.ValueCell[fields]
+		Item   graphstate.ValueCell[Item]
+		fields graphstate.ValueCell[fields]
 	}
 }
 
 // graphgen_StateNew binds the fields in order of their wire names.
-func graphgen_StateNew(opts state2.Options) state2.Live[State, StateUpdate] {
+func graphgen_StateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
 	l := new(graphgen_State)
 	f := &graphgen_StateFields
 	l.Init("State", opts, 2)
@@ -167,18 +167,18 @@ func graphgen_StateEqual(a, b State) bool {
 
 func graphgen_StateChanged(a, b State) []string {
 	d := StateDiffOf(a, b)
-	return state2.FieldNames(graphgen_StateChanges(&d))
+	return graphstate.FieldNames(graphgen_StateChanges(&d))
 }
 
-func graphgen_StateWrites(u *StateUpdate) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "Item", Change: &u.Item},
-		state2.FieldChange{Field: "fields", Change: &u.fields},
+func graphgen_StateWrites(u *StateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Item", Change: &u.Item},
+		graphstate.FieldChange{Field: "fields", Change: &u.fields},
 	)
 }
 
 func graphgen_StateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := state2.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgen_StateFields
 	f.Item.AppendUpdate(&w, &u.Item)
 	f.fields.AppendUpdate(&w, &u.fields)
@@ -187,7 +187,7 @@ func graphgen_StateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 
 func graphgen_StateDecodeUpdate(b []byte, u *StateUpdate) error {
 	*u = StateUpdate{}
-	r := wire.NewReader("StateUpdate", b)
+	r := graphwire.NewReader("StateUpdate", b)
 	f := &graphgen_StateFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -199,18 +199,18 @@ func graphgen_StateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state2.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // StateFieldsUpdate is what a node changes of StateFields: each field says what becomes of the field of that name.
 // The zero StateFieldsUpdate changes nothing.
 type StateFieldsUpdate struct {
-	Item state2.Value[Item]
+	Item graphstate.Value[Item]
 }
 
 // String prints what u changes.
 func (u StateFieldsUpdate) String() string {
-	return state2.FormatUpdate("StateFieldsUpdate", graphgenStateFieldsWrites(&u)...)
+	return graphstate.FormatUpdate("StateFieldsUpdate", graphgenStateFieldsWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -222,14 +222,14 @@ func (u StateFieldsUpdate) Equal(v StateFieldsUpdate) bool {
 // StateFieldsDiff is how two values of StateFields differ: each field says how the field of that name does.
 // The zero StateFieldsDiff says that they do not.
 type StateFieldsDiff struct {
-	Item state2.Change[Item]
+	Item graphstate.Change[Item]
 }
 
 // StateFieldsDiffOf returns what became of before in after, with which it shares memory.
 func StateFieldsDiffOf(before, after StateFields) StateFieldsDiff {
 	var d StateFieldsDiff
 	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
-		d.Item = state2.Changed(before.Item, after.Item)
+		d.Item = graphstate.Changed(before.Item, after.Item)
 	}
 	return d
 }
@@ -240,26 +240,26 @@ func (d StateFieldsDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateFieldsDiff) Changes() []state2.FieldChange {
+func (d StateFieldsDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateFieldsChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateFieldsDiff) String() string {
-	return state2.FormatDiff(graphgenStateFieldsChanges(&d))
+	return graphstate.FormatDiff(graphgenStateFieldsChanges(&d))
 }
 
-func graphgenStateFieldsChanges(d *StateFieldsDiff) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "Item", Change: &d.Item},
+func graphgenStateFieldsChanges(d *StateFieldsDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Item", Change: &d.Item},
 	)
 }
 
 // StateFieldsSchema is what a graph needs to know of StateFields: graph.New(name, StateFieldsSchema).
-var StateFieldsSchema = &state2.Schema[StateFields, StateFieldsUpdate]{
+var StateFieldsSchema = &graphstate.Schema[StateFields, StateFieldsUpdate]{
 	Name:        "StateFields",
 	Fingerprint: 0xc3b162aae3bd23d8,
-	Fields: []state2.Field{
+	Fields: []graphstate.Field{
 		graphgenStateFieldsFields.Item.Field,
 	},
 	New:          graphgenStateFieldsNew,
@@ -278,25 +278,25 @@ var _ struct {
 
 // graphgenStateFieldsFields says how each field of StateFields is merged and stored. It is never written to.
 var graphgenStateFieldsFields = struct {
-	Item state2.ValueField[Item]
+	Item graphstate.ValueField[Item]
 }{
-	Item: state2.ValueField[Item]{
-		Field: state2.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
+	Item: graphstate.ValueField[Item]{
+		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
 }
 
 // graphgenStateFields is the StateFields of one run.
 type graphgenStateFields struct {
-	state2.Core
+	graphstate.Core
 	s StateFields
 	f struct {
-		Item state2.ValueCell[Item]
+		Item graphstate.ValueCell[Item]
 	}
 }
 
 // graphgenStateFieldsNew binds the fields in order of their wire names.
-func graphgenStateFieldsNew(opts state2.Options) state2.Live[StateFields, StateFieldsUpdate] {
+func graphgenStateFieldsNew(opts graphstate.Options) graphstate.Live[StateFields, StateFieldsUpdate] {
 	l := new(graphgenStateFields)
 	f := &graphgenStateFieldsFields
 	l.Init("StateFields", opts, 1)
@@ -336,17 +336,17 @@ func graphgenStateFieldsEqual(a, b StateFields) bool {
 
 func graphgenStateFieldsChanged(a, b StateFields) []string {
 	d := StateFieldsDiffOf(a, b)
-	return state2.FieldNames(graphgenStateFieldsChanges(&d))
+	return graphstate.FieldNames(graphgenStateFieldsChanges(&d))
 }
 
-func graphgenStateFieldsWrites(u *StateFieldsUpdate) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "Item", Change: &u.Item},
+func graphgenStateFieldsWrites(u *StateFieldsUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Item", Change: &u.Item},
 	)
 }
 
 func graphgenStateFieldsAppendUpdate(b []byte, u *StateFieldsUpdate) ([]byte, error) {
-	w := state2.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenStateFieldsFields
 	f.Item.AppendUpdate(&w, &u.Item)
 	return w.End()
@@ -354,7 +354,7 @@ func graphgenStateFieldsAppendUpdate(b []byte, u *StateFieldsUpdate) ([]byte, er
 
 func graphgenStateFieldsDecodeUpdate(b []byte, u *StateFieldsUpdate) error {
 	*u = StateFieldsUpdate{}
-	r := wire.NewReader("StateFieldsUpdate", b)
+	r := graphwire.NewReader("StateFieldsUpdate", b)
 	f := &graphgenStateFieldsFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -364,18 +364,18 @@ func graphgenStateFieldsDecodeUpdate(b []byte, u *StateFieldsUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state2.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // StateNewUpdate is what a node changes of StateNew: each field says what becomes of the field of that name.
 // The zero StateNewUpdate changes nothing.
 type StateNewUpdate struct {
-	Item state2.Value[Item]
+	Item graphstate.Value[Item]
 }
 
 // String prints what u changes.
 func (u StateNewUpdate) String() string {
-	return state2.FormatUpdate("StateNewUpdate", graphgenStateNewWrites(&u)...)
+	return graphstate.FormatUpdate("StateNewUpdate", graphgenStateNewWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -387,14 +387,14 @@ func (u StateNewUpdate) Equal(v StateNewUpdate) bool {
 // StateNewDiff is how two values of StateNew differ: each field says how the field of that name does.
 // The zero StateNewDiff says that they do not.
 type StateNewDiff struct {
-	Item state2.Change[Item]
+	Item graphstate.Change[Item]
 }
 
 // StateNewDiffOf returns what became of before in after, with which it shares memory.
 func StateNewDiffOf(before, after StateNew) StateNewDiff {
 	var d StateNewDiff
 	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
-		d.Item = state2.Changed(before.Item, after.Item)
+		d.Item = graphstate.Changed(before.Item, after.Item)
 	}
 	return d
 }
@@ -405,26 +405,26 @@ func (d StateNewDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateNewDiff) Changes() []state2.FieldChange {
+func (d StateNewDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateNewChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateNewDiff) String() string {
-	return state2.FormatDiff(graphgenStateNewChanges(&d))
+	return graphstate.FormatDiff(graphgenStateNewChanges(&d))
 }
 
-func graphgenStateNewChanges(d *StateNewDiff) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "Item", Change: &d.Item},
+func graphgenStateNewChanges(d *StateNewDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Item", Change: &d.Item},
 	)
 }
 
 // StateNewSchema is what a graph needs to know of StateNew: graph.New(name, StateNewSchema).
-var StateNewSchema = &state2.Schema[StateNew, StateNewUpdate]{
+var StateNewSchema = &graphstate.Schema[StateNew, StateNewUpdate]{
 	Name:        "StateNew",
 	Fingerprint: 0xc3b162aae3bd23d8,
-	Fields: []state2.Field{
+	Fields: []graphstate.Field{
 		graphgenStateNewFields.Item.Field,
 	},
 	New:          graphgenStateNewNew,
@@ -443,25 +443,25 @@ var _ struct {
 
 // graphgenStateNewFields says how each field of StateNew is merged and stored. It is never written to.
 var graphgenStateNewFields = struct {
-	Item state2.ValueField[Item]
+	Item graphstate.ValueField[Item]
 }{
-	Item: state2.ValueField[Item]{
-		Field: state2.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
+	Item: graphstate.ValueField[Item]{
+		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
 }
 
 // graphgenStateNew is the StateNew of one run.
 type graphgenStateNew struct {
-	state2.Core
+	graphstate.Core
 	s StateNew
 	f struct {
-		Item state2.ValueCell[Item]
+		Item graphstate.ValueCell[Item]
 	}
 }
 
 // graphgenStateNewNew binds the fields in order of their wire names.
-func graphgenStateNewNew(opts state2.Options) state2.Live[StateNew, StateNewUpdate] {
+func graphgenStateNewNew(opts graphstate.Options) graphstate.Live[StateNew, StateNewUpdate] {
 	l := new(graphgenStateNew)
 	f := &graphgenStateNewFields
 	l.Init("StateNew", opts, 1)
@@ -501,17 +501,17 @@ func graphgenStateNewEqual(a, b StateNew) bool {
 
 func graphgenStateNewChanged(a, b StateNew) []string {
 	d := StateNewDiffOf(a, b)
-	return state2.FieldNames(graphgenStateNewChanges(&d))
+	return graphstate.FieldNames(graphgenStateNewChanges(&d))
 }
 
-func graphgenStateNewWrites(u *StateNewUpdate) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "Item", Change: &u.Item},
+func graphgenStateNewWrites(u *StateNewUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Item", Change: &u.Item},
 	)
 }
 
 func graphgenStateNewAppendUpdate(b []byte, u *StateNewUpdate) ([]byte, error) {
-	w := state2.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenStateNewFields
 	f.Item.AppendUpdate(&w, &u.Item)
 	return w.End()
@@ -519,7 +519,7 @@ func graphgenStateNewAppendUpdate(b []byte, u *StateNewUpdate) ([]byte, error) {
 
 func graphgenStateNewDecodeUpdate(b []byte, u *StateNewUpdate) error {
 	*u = StateNewUpdate{}
-	r := wire.NewReader("StateNewUpdate", b)
+	r := graphwire.NewReader("StateNewUpdate", b)
 	f := &graphgenStateNewFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -529,18 +529,18 @@ func graphgenStateNewDecodeUpdate(b []byte, u *StateNewUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state2.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // stateUpdate is what a node changes of state: each field says what becomes of the field of that name.
 // The zero stateUpdate changes nothing.
 type stateUpdate struct {
-	Item state2.Value[Item]
+	Item graphstate.Value[Item]
 }
 
 // String prints what u changes.
 func (u stateUpdate) String() string {
-	return state2.FormatUpdate("stateUpdate", graphgen_stateWrites(&u)...)
+	return graphstate.FormatUpdate("stateUpdate", graphgen_stateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -552,14 +552,14 @@ func (u stateUpdate) Equal(v stateUpdate) bool {
 // stateDiff is how two values of state differ: each field says how the field of that name does.
 // The zero stateDiff says that they do not.
 type stateDiff struct {
-	Item state2.Change[Item]
+	Item graphstate.Change[Item]
 }
 
 // stateDiffOf returns what became of before in after, with which it shares memory.
 func stateDiffOf(before, after state) stateDiff {
 	var d stateDiff
 	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
-		d.Item = state2.Changed(before.Item, after.Item)
+		d.Item = graphstate.Changed(before.Item, after.Item)
 	}
 	return d
 }
@@ -570,26 +570,26 @@ func (d stateDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d stateDiff) Changes() []state2.FieldChange {
+func (d stateDiff) Changes() []graphstate.FieldChange {
 	return graphgen_stateChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d stateDiff) String() string {
-	return state2.FormatDiff(graphgen_stateChanges(&d))
+	return graphstate.FormatDiff(graphgen_stateChanges(&d))
 }
 
-func graphgen_stateChanges(d *stateDiff) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "Item", Change: &d.Item},
+func graphgen_stateChanges(d *stateDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Item", Change: &d.Item},
 	)
 }
 
 // stateSchema is what a graph needs to know of state: graph.New(name, stateSchema).
-var stateSchema = &state2.Schema[state, stateUpdate]{
+var stateSchema = &graphstate.Schema[state, stateUpdate]{
 	Name:        "state",
 	Fingerprint: 0xc3b162aae3bd23d8,
-	Fields: []state2.Field{
+	Fields: []graphstate.Field{
 		graphgen_stateFields.Item.Field,
 	},
 	New:          graphgen_stateNew,
@@ -608,25 +608,25 @@ var _ struct {
 
 // graphgen_stateFields says how each field of state is merged and stored. It is never written to.
 var graphgen_stateFields = struct {
-	Item state2.ValueField[Item]
+	Item graphstate.ValueField[Item]
 }{
-	Item: state2.ValueField[Item]{
-		Field: state2.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
+	Item: graphstate.ValueField[Item]{
+		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
 }
 
 // graphgen_state is the state of one run.
 type graphgen_state struct {
-	state2.Core
+	graphstate.Core
 	s state
 	f struct {
-		Item state2.ValueCell[Item]
+		Item graphstate.ValueCell[Item]
 	}
 }
 
 // graphgen_stateNew binds the fields in order of their wire names.
-func graphgen_stateNew(opts state2.Options) state2.Live[state, stateUpdate] {
+func graphgen_stateNew(opts graphstate.Options) graphstate.Live[state, stateUpdate] {
 	l := new(graphgen_state)
 	f := &graphgen_stateFields
 	l.Init("state", opts, 1)
@@ -666,17 +666,17 @@ func graphgen_stateEqual(a, b state) bool {
 
 func graphgen_stateChanged(a, b state) []string {
 	d := stateDiffOf(a, b)
-	return state2.FieldNames(graphgen_stateChanges(&d))
+	return graphstate.FieldNames(graphgen_stateChanges(&d))
 }
 
-func graphgen_stateWrites(u *stateUpdate) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "Item", Change: &u.Item},
+func graphgen_stateWrites(u *stateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Item", Change: &u.Item},
 	)
 }
 
 func graphgen_stateAppendUpdate(b []byte, u *stateUpdate) ([]byte, error) {
-	w := state2.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgen_stateFields
 	f.Item.AppendUpdate(&w, &u.Item)
 	return w.End()
@@ -684,7 +684,7 @@ func graphgen_stateAppendUpdate(b []byte, u *stateUpdate) ([]byte, error) {
 
 func graphgen_stateDecodeUpdate(b []byte, u *stateUpdate) error {
 	*u = stateUpdate{}
-	r := wire.NewReader("stateUpdate", b)
+	r := graphwire.NewReader("stateUpdate", b)
 	f := &graphgen_stateFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -694,18 +694,18 @@ func graphgen_stateDecodeUpdate(b []byte, u *stateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state2.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // CodecUpdate is what a node changes of Codec: each field says what becomes of the field of that name.
 // The zero CodecUpdate changes nothing.
 type CodecUpdate struct {
-	Item state2.Value[Item]
+	Item graphstate.Value[Item]
 }
 
 // String prints what u changes.
 func (u CodecUpdate) String() string {
-	return state2.FormatUpdate("CodecUpdate", graphgenCodecWrites(&u)...)
+	return graphstate.FormatUpdate("CodecUpdate", graphgenCodecWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -717,14 +717,14 @@ func (u CodecUpdate) Equal(v CodecUpdate) bool {
 // CodecDiff is how two values of Codec differ: each field says how the field of that name does.
 // The zero CodecDiff says that they do not.
 type CodecDiff struct {
-	Item state2.Change[Item]
+	Item graphstate.Change[Item]
 }
 
 // CodecDiffOf returns what became of before in after, with which it shares memory.
 func CodecDiffOf(before, after Codec) CodecDiff {
 	var d CodecDiff
 	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
-		d.Item = state2.Changed(before.Item, after.Item)
+		d.Item = graphstate.Changed(before.Item, after.Item)
 	}
 	return d
 }
@@ -735,26 +735,26 @@ func (d CodecDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d CodecDiff) Changes() []state2.FieldChange {
+func (d CodecDiff) Changes() []graphstate.FieldChange {
 	return graphgenCodecChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d CodecDiff) String() string {
-	return state2.FormatDiff(graphgenCodecChanges(&d))
+	return graphstate.FormatDiff(graphgenCodecChanges(&d))
 }
 
-func graphgenCodecChanges(d *CodecDiff) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "Item", Change: &d.Item},
+func graphgenCodecChanges(d *CodecDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Item", Change: &d.Item},
 	)
 }
 
 // CodecSchema is what a graph needs to know of Codec: graph.New(name, CodecSchema).
-var CodecSchema = &state2.Schema[Codec, CodecUpdate]{
+var CodecSchema = &graphstate.Schema[Codec, CodecUpdate]{
 	Name:        "Codec",
 	Fingerprint: 0xc3b162aae3bd23d8,
-	Fields: []state2.Field{
+	Fields: []graphstate.Field{
 		graphgenCodecFields.Item.Field,
 	},
 	New:          graphgenCodecNew,
@@ -773,25 +773,25 @@ var _ struct {
 
 // graphgenCodecFields says how each field of Codec is merged and stored. It is never written to.
 var graphgenCodecFields = struct {
-	Item state2.ValueField[Item]
+	Item graphstate.ValueField[Item]
 }{
-	Item: state2.ValueField[Item]{
-		Field: state2.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
+	Item: graphstate.ValueField[Item]{
+		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
 }
 
 // graphgenCodec is the Codec of one run.
 type graphgenCodec struct {
-	state2.Core
+	graphstate.Core
 	s Codec
 	f struct {
-		Item state2.ValueCell[Item]
+		Item graphstate.ValueCell[Item]
 	}
 }
 
 // graphgenCodecNew binds the fields in order of their wire names.
-func graphgenCodecNew(opts state2.Options) state2.Live[Codec, CodecUpdate] {
+func graphgenCodecNew(opts graphstate.Options) graphstate.Live[Codec, CodecUpdate] {
 	l := new(graphgenCodec)
 	f := &graphgenCodecFields
 	l.Init("Codec", opts, 1)
@@ -831,17 +831,17 @@ func graphgenCodecEqual(a, b Codec) bool {
 
 func graphgenCodecChanged(a, b Codec) []string {
 	d := CodecDiffOf(a, b)
-	return state2.FieldNames(graphgenCodecChanges(&d))
+	return graphstate.FieldNames(graphgenCodecChanges(&d))
 }
 
-func graphgenCodecWrites(u *CodecUpdate) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "Item", Change: &u.Item},
+func graphgenCodecWrites(u *CodecUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Item", Change: &u.Item},
 	)
 }
 
 func graphgenCodecAppendUpdate(b []byte, u *CodecUpdate) ([]byte, error) {
-	w := state2.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenCodecFields
 	f.Item.AppendUpdate(&w, &u.Item)
 	return w.End()
@@ -849,7 +849,7 @@ func graphgenCodecAppendUpdate(b []byte, u *CodecUpdate) ([]byte, error) {
 
 func graphgenCodecDecodeUpdate(b []byte, u *CodecUpdate) error {
 	*u = CodecUpdate{}
-	r := wire.NewReader("CodecUpdate", b)
+	r := graphwire.NewReader("CodecUpdate", b)
 	f := &graphgenCodecFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -859,18 +859,18 @@ func graphgenCodecDecodeUpdate(b []byte, u *CodecUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state2.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // CodecItemUpdate is what a node changes of CodecItem: each field says what becomes of the field of that name.
 // The zero CodecItemUpdate changes nothing.
 type CodecItemUpdate struct {
-	Item state2.Value[Item]
+	Item graphstate.Value[Item]
 }
 
 // String prints what u changes.
 func (u CodecItemUpdate) String() string {
-	return state2.FormatUpdate("CodecItemUpdate", graphgenCodecItemWrites(&u)...)
+	return graphstate.FormatUpdate("CodecItemUpdate", graphgenCodecItemWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -882,14 +882,14 @@ func (u CodecItemUpdate) Equal(v CodecItemUpdate) bool {
 // CodecItemDiff is how two values of CodecItem differ: each field says how the field of that name does.
 // The zero CodecItemDiff says that they do not.
 type CodecItemDiff struct {
-	Item state2.Change[Item]
+	Item graphstate.Change[Item]
 }
 
 // CodecItemDiffOf returns what became of before in after, with which it shares memory.
 func CodecItemDiffOf(before, after CodecItem) CodecItemDiff {
 	var d CodecItemDiff
 	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
-		d.Item = state2.Changed(before.Item, after.Item)
+		d.Item = graphstate.Changed(before.Item, after.Item)
 	}
 	return d
 }
@@ -900,26 +900,26 @@ func (d CodecItemDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d CodecItemDiff) Changes() []state2.FieldChange {
+func (d CodecItemDiff) Changes() []graphstate.FieldChange {
 	return graphgenCodecItemChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d CodecItemDiff) String() string {
-	return state2.FormatDiff(graphgenCodecItemChanges(&d))
+	return graphstate.FormatDiff(graphgenCodecItemChanges(&d))
 }
 
-func graphgenCodecItemChanges(d *CodecItemDiff) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "Item", Change: &d.Item},
+func graphgenCodecItemChanges(d *CodecItemDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Item", Change: &d.Item},
 	)
 }
 
 // CodecItemSchema is what a graph needs to know of CodecItem: graph.New(name, CodecItemSchema).
-var CodecItemSchema = &state2.Schema[CodecItem, CodecItemUpdate]{
+var CodecItemSchema = &graphstate.Schema[CodecItem, CodecItemUpdate]{
 	Name:        "CodecItem",
 	Fingerprint: 0xc3b162aae3bd23d8,
-	Fields: []state2.Field{
+	Fields: []graphstate.Field{
 		graphgenCodecItemFields.Item.Field,
 	},
 	New:          graphgenCodecItemNew,
@@ -938,25 +938,25 @@ var _ struct {
 
 // graphgenCodecItemFields says how each field of CodecItem is merged and stored. It is never written to.
 var graphgenCodecItemFields = struct {
-	Item state2.ValueField[Item]
+	Item graphstate.ValueField[Item]
 }{
-	Item: state2.ValueField[Item]{
-		Field: state2.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
+	Item: graphstate.ValueField[Item]{
+		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
 }
 
 // graphgenCodecItem is the CodecItem of one run.
 type graphgenCodecItem struct {
-	state2.Core
+	graphstate.Core
 	s CodecItem
 	f struct {
-		Item state2.ValueCell[Item]
+		Item graphstate.ValueCell[Item]
 	}
 }
 
 // graphgenCodecItemNew binds the fields in order of their wire names.
-func graphgenCodecItemNew(opts state2.Options) state2.Live[CodecItem, CodecItemUpdate] {
+func graphgenCodecItemNew(opts graphstate.Options) graphstate.Live[CodecItem, CodecItemUpdate] {
 	l := new(graphgenCodecItem)
 	f := &graphgenCodecItemFields
 	l.Init("CodecItem", opts, 1)
@@ -996,17 +996,17 @@ func graphgenCodecItemEqual(a, b CodecItem) bool {
 
 func graphgenCodecItemChanged(a, b CodecItem) []string {
 	d := CodecItemDiffOf(a, b)
-	return state2.FieldNames(graphgenCodecItemChanges(&d))
+	return graphstate.FieldNames(graphgenCodecItemChanges(&d))
 }
 
-func graphgenCodecItemWrites(u *CodecItemUpdate) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "Item", Change: &u.Item},
+func graphgenCodecItemWrites(u *CodecItemUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Item", Change: &u.Item},
 	)
 }
 
 func graphgenCodecItemAppendUpdate(b []byte, u *CodecItemUpdate) ([]byte, error) {
-	w := state2.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenCodecItemFields
 	f.Item.AppendUpdate(&w, &u.Item)
 	return w.End()
@@ -1014,7 +1014,7 @@ func graphgenCodecItemAppendUpdate(b []byte, u *CodecItemUpdate) ([]byte, error)
 
 func graphgenCodecItemDecodeUpdate(b []byte, u *CodecItemUpdate) error {
 	*u = CodecItemUpdate{}
-	r := wire.NewReader("CodecItemUpdate", b)
+	r := graphwire.NewReader("CodecItemUpdate", b)
 	f := &graphgenCodecItemFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -1024,18 +1024,18 @@ func graphgenCodecItemDecodeUpdate(b []byte, u *CodecItemUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state2.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // StateUpdatedUpdate is what a node changes of StateUpdated: each field says what becomes of the field of that name.
 // The zero StateUpdatedUpdate changes nothing.
 type StateUpdatedUpdate struct {
-	Item state2.Value[Item]
+	Item graphstate.Value[Item]
 }
 
 // String prints what u changes.
 func (u StateUpdatedUpdate) String() string {
-	return state2.FormatUpdate("StateUpdatedUpdate", graphgenStateUpdatedWrites(&u)...)
+	return graphstate.FormatUpdate("StateUpdatedUpdate", graphgenStateUpdatedWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -1047,14 +1047,14 @@ func (u StateUpdatedUpdate) Equal(v StateUpdatedUpdate) bool {
 // StateUpdatedDiff is how two values of StateUpdated differ: each field says how the field of that name does.
 // The zero StateUpdatedDiff says that they do not.
 type StateUpdatedDiff struct {
-	Item state2.Change[Item]
+	Item graphstate.Change[Item]
 }
 
 // StateUpdatedDiffOf returns what became of before in after, with which it shares memory.
 func StateUpdatedDiffOf(before, after StateUpdated) StateUpdatedDiff {
 	var d StateUpdatedDiff
 	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
-		d.Item = state2.Changed(before.Item, after.Item)
+		d.Item = graphstate.Changed(before.Item, after.Item)
 	}
 	return d
 }
@@ -1065,26 +1065,26 @@ func (d StateUpdatedDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateUpdatedDiff) Changes() []state2.FieldChange {
+func (d StateUpdatedDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateUpdatedChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateUpdatedDiff) String() string {
-	return state2.FormatDiff(graphgenStateUpdatedChanges(&d))
+	return graphstate.FormatDiff(graphgenStateUpdatedChanges(&d))
 }
 
-func graphgenStateUpdatedChanges(d *StateUpdatedDiff) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "Item", Change: &d.Item},
+func graphgenStateUpdatedChanges(d *StateUpdatedDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Item", Change: &d.Item},
 	)
 }
 
 // StateUpdatedSchema is what a graph needs to know of StateUpdated: graph.New(name, StateUpdatedSchema).
-var StateUpdatedSchema = &state2.Schema[StateUpdated, StateUpdatedUpdate]{
+var StateUpdatedSchema = &graphstate.Schema[StateUpdated, StateUpdatedUpdate]{
 	Name:        "StateUpdated",
 	Fingerprint: 0xc3b162aae3bd23d8,
-	Fields: []state2.Field{
+	Fields: []graphstate.Field{
 		graphgenStateUpdatedFields.Item.Field,
 	},
 	New:          graphgenStateUpdatedNew,
@@ -1103,25 +1103,25 @@ var _ struct {
 
 // graphgenStateUpdatedFields says how each field of StateUpdated is merged and stored. It is never written to.
 var graphgenStateUpdatedFields = struct {
-	Item state2.ValueField[Item]
+	Item graphstate.ValueField[Item]
 }{
-	Item: state2.ValueField[Item]{
-		Field: state2.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
+	Item: graphstate.ValueField[Item]{
+		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
 }
 
 // graphgenStateUpdated is the StateUpdated of one run.
 type graphgenStateUpdated struct {
-	state2.Core
+	graphstate.Core
 	s StateUpdated
 	f struct {
-		Item state2.ValueCell[Item]
+		Item graphstate.ValueCell[Item]
 	}
 }
 
 // graphgenStateUpdatedNew binds the fields in order of their wire names.
-func graphgenStateUpdatedNew(opts state2.Options) state2.Live[StateUpdated, StateUpdatedUpdate] {
+func graphgenStateUpdatedNew(opts graphstate.Options) graphstate.Live[StateUpdated, StateUpdatedUpdate] {
 	l := new(graphgenStateUpdated)
 	f := &graphgenStateUpdatedFields
 	l.Init("StateUpdated", opts, 1)
@@ -1161,17 +1161,17 @@ func graphgenStateUpdatedEqual(a, b StateUpdated) bool {
 
 func graphgenStateUpdatedChanged(a, b StateUpdated) []string {
 	d := StateUpdatedDiffOf(a, b)
-	return state2.FieldNames(graphgenStateUpdatedChanges(&d))
+	return graphstate.FieldNames(graphgenStateUpdatedChanges(&d))
 }
 
-func graphgenStateUpdatedWrites(u *StateUpdatedUpdate) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "Item", Change: &u.Item},
+func graphgenStateUpdatedWrites(u *StateUpdatedUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Item", Change: &u.Item},
 	)
 }
 
 func graphgenStateUpdatedAppendUpdate(b []byte, u *StateUpdatedUpdate) ([]byte, error) {
-	w := state2.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenStateUpdatedFields
 	f.Item.AppendUpdate(&w, &u.Item)
 	return w.End()
@@ -1179,7 +1179,7 @@ func graphgenStateUpdatedAppendUpdate(b []byte, u *StateUpdatedUpdate) ([]byte, 
 
 func graphgenStateUpdatedDecodeUpdate(b []byte, u *StateUpdatedUpdate) error {
 	*u = StateUpdatedUpdate{}
-	r := wire.NewReader("StateUpdatedUpdate", b)
+	r := graphwire.NewReader("StateUpdatedUpdate", b)
 	f := &graphgenStateUpdatedFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -1189,18 +1189,18 @@ func graphgenStateUpdatedDecodeUpdate(b []byte, u *StateUpdatedUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state2.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // StateChangesUpdate is what a node changes of StateChanges: each field says what becomes of the field of that name.
 // The zero StateChangesUpdate changes nothing.
 type StateChangesUpdate struct {
-	Item state2.Value[Item]
+	Item graphstate.Value[Item]
 }
 
 // String prints what u changes.
 func (u StateChangesUpdate) String() string {
-	return state2.FormatUpdate("StateChangesUpdate", graphgenStateChangesWrites(&u)...)
+	return graphstate.FormatUpdate("StateChangesUpdate", graphgenStateChangesWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -1212,14 +1212,14 @@ func (u StateChangesUpdate) Equal(v StateChangesUpdate) bool {
 // StateChangesDiff is how two values of StateChanges differ: each field says how the field of that name does.
 // The zero StateChangesDiff says that they do not.
 type StateChangesDiff struct {
-	Item state2.Change[Item]
+	Item graphstate.Change[Item]
 }
 
 // StateChangesDiffOf returns what became of before in after, with which it shares memory.
 func StateChangesDiffOf(before, after StateChanges) StateChangesDiff {
 	var d StateChangesDiff
 	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
-		d.Item = state2.Changed(before.Item, after.Item)
+		d.Item = graphstate.Changed(before.Item, after.Item)
 	}
 	return d
 }
@@ -1230,26 +1230,26 @@ func (d StateChangesDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateChangesDiff) Changes() []state2.FieldChange {
+func (d StateChangesDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateChangesChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateChangesDiff) String() string {
-	return state2.FormatDiff(graphgenStateChangesChanges(&d))
+	return graphstate.FormatDiff(graphgenStateChangesChanges(&d))
 }
 
-func graphgenStateChangesChanges(d *StateChangesDiff) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "Item", Change: &d.Item},
+func graphgenStateChangesChanges(d *StateChangesDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Item", Change: &d.Item},
 	)
 }
 
 // StateChangesSchema is what a graph needs to know of StateChanges: graph.New(name, StateChangesSchema).
-var StateChangesSchema = &state2.Schema[StateChanges, StateChangesUpdate]{
+var StateChangesSchema = &graphstate.Schema[StateChanges, StateChangesUpdate]{
 	Name:        "StateChanges",
 	Fingerprint: 0xc3b162aae3bd23d8,
-	Fields: []state2.Field{
+	Fields: []graphstate.Field{
 		graphgenStateChangesFields.Item.Field,
 	},
 	New:          graphgenStateChangesNew,
@@ -1268,25 +1268,25 @@ var _ struct {
 
 // graphgenStateChangesFields says how each field of StateChanges is merged and stored. It is never written to.
 var graphgenStateChangesFields = struct {
-	Item state2.ValueField[Item]
+	Item graphstate.ValueField[Item]
 }{
-	Item: state2.ValueField[Item]{
-		Field: state2.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
+	Item: graphstate.ValueField[Item]{
+		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
 }
 
 // graphgenStateChanges is the StateChanges of one run.
 type graphgenStateChanges struct {
-	state2.Core
+	graphstate.Core
 	s StateChanges
 	f struct {
-		Item state2.ValueCell[Item]
+		Item graphstate.ValueCell[Item]
 	}
 }
 
 // graphgenStateChangesNew binds the fields in order of their wire names.
-func graphgenStateChangesNew(opts state2.Options) state2.Live[StateChanges, StateChangesUpdate] {
+func graphgenStateChangesNew(opts graphstate.Options) graphstate.Live[StateChanges, StateChangesUpdate] {
 	l := new(graphgenStateChanges)
 	f := &graphgenStateChangesFields
 	l.Init("StateChanges", opts, 1)
@@ -1326,17 +1326,17 @@ func graphgenStateChangesEqual(a, b StateChanges) bool {
 
 func graphgenStateChangesChanged(a, b StateChanges) []string {
 	d := StateChangesDiffOf(a, b)
-	return state2.FieldNames(graphgenStateChangesChanges(&d))
+	return graphstate.FieldNames(graphgenStateChangesChanges(&d))
 }
 
-func graphgenStateChangesWrites(u *StateChangesUpdate) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "Item", Change: &u.Item},
+func graphgenStateChangesWrites(u *StateChangesUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Item", Change: &u.Item},
 	)
 }
 
 func graphgenStateChangesAppendUpdate(b []byte, u *StateChangesUpdate) ([]byte, error) {
-	w := state2.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenStateChangesFields
 	f.Item.AppendUpdate(&w, &u.Item)
 	return w.End()
@@ -1344,7 +1344,7 @@ func graphgenStateChangesAppendUpdate(b []byte, u *StateChangesUpdate) ([]byte, 
 
 func graphgenStateChangesDecodeUpdate(b []byte, u *StateChangesUpdate) error {
 	*u = StateChangesUpdate{}
-	r := wire.NewReader("StateChangesUpdate", b)
+	r := graphwire.NewReader("StateChangesUpdate", b)
 	f := &graphgenStateChangesFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -1354,18 +1354,18 @@ func graphgenStateChangesDecodeUpdate(b []byte, u *StateChangesUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state2.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // DiffUpdate is what a node changes of Diff: each field says what becomes of the field of that name.
 // The zero DiffUpdate changes nothing.
 type DiffUpdate struct {
-	Item state2.Value[Item]
+	Item graphstate.Value[Item]
 }
 
 // String prints what u changes.
 func (u DiffUpdate) String() string {
-	return state2.FormatUpdate("DiffUpdate", graphgenDiffWrites(&u)...)
+	return graphstate.FormatUpdate("DiffUpdate", graphgenDiffWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -1377,14 +1377,14 @@ func (u DiffUpdate) Equal(v DiffUpdate) bool {
 // DiffDiff is how two values of Diff differ: each field says how the field of that name does.
 // The zero DiffDiff says that they do not.
 type DiffDiff struct {
-	Item state2.Change[Item]
+	Item graphstate.Change[Item]
 }
 
 // DiffDiffOf returns what became of before in after, with which it shares memory.
 func DiffDiffOf(before, after Diff) DiffDiff {
 	var d DiffDiff
 	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
-		d.Item = state2.Changed(before.Item, after.Item)
+		d.Item = graphstate.Changed(before.Item, after.Item)
 	}
 	return d
 }
@@ -1395,26 +1395,26 @@ func (d DiffDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d DiffDiff) Changes() []state2.FieldChange {
+func (d DiffDiff) Changes() []graphstate.FieldChange {
 	return graphgenDiffChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d DiffDiff) String() string {
-	return state2.FormatDiff(graphgenDiffChanges(&d))
+	return graphstate.FormatDiff(graphgenDiffChanges(&d))
 }
 
-func graphgenDiffChanges(d *DiffDiff) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "Item", Change: &d.Item},
+func graphgenDiffChanges(d *DiffDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Item", Change: &d.Item},
 	)
 }
 
 // DiffSchema is what a graph needs to know of Diff: graph.New(name, DiffSchema).
-var DiffSchema = &state2.Schema[Diff, DiffUpdate]{
+var DiffSchema = &graphstate.Schema[Diff, DiffUpdate]{
 	Name:        "Diff",
 	Fingerprint: 0xc3b162aae3bd23d8,
-	Fields: []state2.Field{
+	Fields: []graphstate.Field{
 		graphgenDiffFields.Item.Field,
 	},
 	New:          graphgenDiffNew,
@@ -1433,25 +1433,25 @@ var _ struct {
 
 // graphgenDiffFields says how each field of Diff is merged and stored. It is never written to.
 var graphgenDiffFields = struct {
-	Item state2.ValueField[Item]
+	Item graphstate.ValueField[Item]
 }{
-	Item: state2.ValueField[Item]{
-		Field: state2.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
+	Item: graphstate.ValueField[Item]{
+		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
 }
 
 // graphgenDiff is the Diff of one run.
 type graphgenDiff struct {
-	state2.Core
+	graphstate.Core
 	s Diff
 	f struct {
-		Item state2.ValueCell[Item]
+		Item graphstate.ValueCell[Item]
 	}
 }
 
 // graphgenDiffNew binds the fields in order of their wire names.
-func graphgenDiffNew(opts state2.Options) state2.Live[Diff, DiffUpdate] {
+func graphgenDiffNew(opts graphstate.Options) graphstate.Live[Diff, DiffUpdate] {
 	l := new(graphgenDiff)
 	f := &graphgenDiffFields
 	l.Init("Diff", opts, 1)
@@ -1491,17 +1491,17 @@ func graphgenDiffEqual(a, b Diff) bool {
 
 func graphgenDiffChanged(a, b Diff) []string {
 	d := DiffDiffOf(a, b)
-	return state2.FieldNames(graphgenDiffChanges(&d))
+	return graphstate.FieldNames(graphgenDiffChanges(&d))
 }
 
-func graphgenDiffWrites(u *DiffUpdate) []state2.FieldChange {
-	return state2.Changes(
-		state2.FieldChange{Field: "Item", Change: &u.Item},
+func graphgenDiffWrites(u *DiffUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Item", Change: &u.Item},
 	)
 }
 
 func graphgenDiffAppendUpdate(b []byte, u *DiffUpdate) ([]byte, error) {
-	w := state2.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenDiffFields
 	f.Item.AppendUpdate(&w, &u.Item)
 	return w.End()
@@ -1509,7 +1509,7 @@ func graphgenDiffAppendUpdate(b []byte, u *DiffUpdate) ([]byte, error) {
 
 func graphgenDiffDecodeUpdate(b []byte, u *DiffUpdate) error {
 	*u = DiffUpdate{}
-	r := wire.NewReader("DiffUpdate", b)
+	r := graphwire.NewReader("DiffUpdate", b)
 	f := &graphgenDiffFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -1519,7 +1519,7 @@ func graphgenDiffDecodeUpdate(b []byte, u *DiffUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state2.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // graphgenCodecSliceOfString is the codec of []string.
@@ -1527,21 +1527,21 @@ type graphgenCodecSliceOfString struct{}
 
 func (graphgenCodecSliceOfString) Append(b []byte, v *[]string) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendString(b, (*v)[i])
+		b = graphwire.AppendString(b, (*v)[i])
 	}
 	return b, nil
 }
 
-func (graphgenCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
+func (graphgenCodecSliceOfString) Read(r *graphwire.Reader, v *[]string) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[string](r, n)
+	list := graphwire.MakeSlice[string](r, n)
 	for range n {
 		list = append(list, r.Str())
 		if !r.OK() {
@@ -1559,7 +1559,7 @@ func (graphgenCodecItem2) Append(b []byte, v *Item) ([]byte, error) {
 	return graphgenCodecSliceOfString{}.Append(b, &v.Tags)
 }
 
-func (graphgenCodecItem2) Read(r *wire.Reader, v *Item) {
+func (graphgenCodecItem2) Read(r *graphwire.Reader, v *Item) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Tags":
@@ -1571,7 +1571,7 @@ func (graphgenCodecItem2) Read(r *wire.Reader, v *Item) {
 }
 
 func (graphgenCodecItem2) Equal(a, b *Item) bool {
-	return wire.SameSlice(a.Tags, b.Tags)
+	return graphwire.SameSlice(a.Tags, b.Tags)
 }
 
 func (graphgenCodecItem2) Clone(v Item) Item {
@@ -1592,7 +1592,7 @@ func (graphgenCodecFields2) Append(b []byte, v *fields) ([]byte, error) {
 	return graphgenCodecSliceOfString{}.Append(b, &v.Tags)
 }
 
-func (graphgenCodecFields2) Read(r *wire.Reader, v *fields) {
+func (graphgenCodecFields2) Read(r *graphwire.Reader, v *fields) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Tags":
@@ -1604,7 +1604,7 @@ func (graphgenCodecFields2) Read(r *wire.Reader, v *fields) {
 }
 
 func (graphgenCodecFields2) Equal(a, b *fields) bool {
-	return wire.SameSlice(a.Tags, b.Tags)
+	return graphwire.SameSlice(a.Tags, b.Tags)
 }
 
 func (graphgenCodecFields2) Clone(v fields) fields {

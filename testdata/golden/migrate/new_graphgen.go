@@ -5,25 +5,25 @@ package migrate
 import (
 	"slices"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // NewUpdate is what a node changes of New: each field says what becomes of the field of that name.
 // The zero NewUpdate changes nothing.
 type NewUpdate struct {
-	Words  state.List[string]
-	Name   state.Value[string]
-	Author state.Value[NewAuthor]
-	Count  state.Sum[int]
+	Words  graphstate.List[string]
+	Name   graphstate.Value[string]
+	Author graphstate.Value[NewAuthor]
+	Count  graphstate.Sum[int]
 }
 
 // String prints what u changes.
 func (u NewUpdate) String() string {
-	return state.FormatUpdate("NewUpdate", graphgenNewWrites(&u)...)
+	return graphstate.FormatUpdate("NewUpdate", graphgenNewWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -38,26 +38,26 @@ func (u NewUpdate) Equal(v NewUpdate) bool {
 // NewDiff is how two values of New differ: each field says how the field of that name does.
 // The zero NewDiff says that they do not.
 type NewDiff struct {
-	Words  state.ListChange[string]
-	Name   state.Change[string]
-	Author state.Change[NewAuthor]
-	Count  state.Change[int]
+	Words  graphstate.ListChange[string]
+	Name   graphstate.Change[string]
+	Author graphstate.Change[NewAuthor]
+	Count  graphstate.Change[int]
 }
 
 // NewDiffOf returns what became of before in after, with which it shares memory.
 func NewDiffOf(before, after New) NewDiff {
 	var d NewDiff
-	if !wire.SameSlice(before.Words, after.Words) {
+	if !graphwire.SameSlice(before.Words, after.Words) {
 		d.Words = graphgenNewFields.Words.Diff(before.Words, after.Words)
 	}
 	if before.Name != after.Name {
-		d.Name = state.Changed(before.Name, after.Name)
+		d.Name = graphstate.Changed(before.Name, after.Name)
 	}
 	if before.Author != after.Author {
-		d.Author = state.Changed(before.Author, after.Author)
+		d.Author = graphstate.Changed(before.Author, after.Author)
 	}
 	if before.Count != after.Count {
-		d.Count = state.Changed(before.Count, after.Count)
+		d.Count = graphstate.Changed(before.Count, after.Count)
 	}
 	return d
 }
@@ -68,29 +68,29 @@ func (d NewDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d NewDiff) Changes() []state.FieldChange {
+func (d NewDiff) Changes() []graphstate.FieldChange {
 	return graphgenNewChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d NewDiff) String() string {
-	return state.FormatDiff(graphgenNewChanges(&d))
+	return graphstate.FormatDiff(graphgenNewChanges(&d))
 }
 
-func graphgenNewChanges(d *NewDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Words", Change: &d.Words},
-		state.FieldChange{Field: "Name", Change: &d.Name},
-		state.FieldChange{Field: "Author", Change: &d.Author},
-		state.FieldChange{Field: "Count", Change: &d.Count},
+func graphgenNewChanges(d *NewDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Words", Change: &d.Words},
+		graphstate.FieldChange{Field: "Name", Change: &d.Name},
+		graphstate.FieldChange{Field: "Author", Change: &d.Author},
+		graphstate.FieldChange{Field: "Count", Change: &d.Count},
 	)
 }
 
 // NewSchema is what a graph needs to know of New: graph.New(name, NewSchema).
-var NewSchema = &state.Schema[New, NewUpdate]{
+var NewSchema = &graphstate.Schema[New, NewUpdate]{
 	Name:        "New",
 	Fingerprint: 0x1cd287667ebf0d19,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenNewFields.Words.Field,
 		graphgenNewFields.Name.Field,
 		graphgenNewFields.Author.Field,
@@ -115,43 +115,43 @@ var _ struct {
 
 // graphgenNewFields says how each field of New is merged and stored. It is never written to.
 var graphgenNewFields = struct {
-	Words  state.ListField[string]
-	Name   state.ValueField[string]
-	Author state.ValueField[NewAuthor]
-	Count  state.SumField[int]
+	Words  graphstate.ListField[string]
+	Name   graphstate.ValueField[string]
+	Author graphstate.ValueField[NewAuthor]
+	Count  graphstate.SumField[int]
 }{
-	Words: state.ListField[string]{
-		Field: state.Field{Name: "Words", Wire: "Words", Reducer: "append", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Words: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Words", Wire: "Words", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
-	Name: state.ValueField[string]{
-		Field: state.Field{Name: "Name", Wire: "title", Was: []string{"Title"}, Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	Name: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Name", Wire: "title", Was: []string{"Title"}, Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Author: state.ValueField[NewAuthor]{
-		Field: state.Field{Name: "Author", Wire: "Author", Reducer: "replace", Type: "NewAuthor"},
+	Author: graphstate.ValueField[NewAuthor]{
+		Field: graphstate.Field{Name: "Author", Wire: "Author", Reducer: "replace", Type: "NewAuthor"},
 		Codec: graphgenNewCodecNewAuthor{},
 	},
-	Count: state.SumField[int]{
-		Field: state.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int"},
-		Codec: state.Int[int]{},
+	Count: graphstate.SumField[int]{
+		Field: graphstate.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
 }
 
 // graphgenNew is the New of one run.
 type graphgenNew struct {
-	state.Core
+	graphstate.Core
 	s New
 	f struct {
-		Words  state.ListCell[string]
-		Name   state.ValueCell[string]
-		Author state.ValueCell[NewAuthor]
-		Count  state.SumCell[int]
+		Words  graphstate.ListCell[string]
+		Name   graphstate.ValueCell[string]
+		Author graphstate.ValueCell[NewAuthor]
+		Count  graphstate.SumCell[int]
 	}
 }
 
 // graphgenNewNew binds the fields in order of their wire names.
-func graphgenNewNew(opts state.Options) state.Live[New, NewUpdate] {
+func graphgenNewNew(opts graphstate.Options) graphstate.Live[New, NewUpdate] {
 	l := new(graphgenNew)
 	f := &graphgenNewFields
 	l.Init("New", opts, 4)
@@ -200,7 +200,7 @@ func graphgenNewClone(s New) New {
 }
 
 func graphgenNewEqual(a, b New) bool {
-	return wire.SameSlice(a.Words, b.Words) &&
+	return graphwire.SameSlice(a.Words, b.Words) &&
 		a.Name == b.Name &&
 		a.Author == b.Author &&
 		a.Count == b.Count
@@ -208,20 +208,20 @@ func graphgenNewEqual(a, b New) bool {
 
 func graphgenNewChanged(a, b New) []string {
 	d := NewDiffOf(a, b)
-	return state.FieldNames(graphgenNewChanges(&d))
+	return graphstate.FieldNames(graphgenNewChanges(&d))
 }
 
-func graphgenNewWrites(u *NewUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Words", Change: &u.Words},
-		state.FieldChange{Field: "Name", Change: &u.Name},
-		state.FieldChange{Field: "Author", Change: &u.Author},
-		state.FieldChange{Field: "Count", Change: &u.Count},
+func graphgenNewWrites(u *NewUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Words", Change: &u.Words},
+		graphstate.FieldChange{Field: "Name", Change: &u.Name},
+		graphstate.FieldChange{Field: "Author", Change: &u.Author},
+		graphstate.FieldChange{Field: "Count", Change: &u.Count},
 	)
 }
 
 func graphgenNewAppendUpdate(b []byte, u *NewUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenNewFields
 	f.Words.AppendUpdate(&w, &u.Words)
 	f.Name.AppendUpdate(&w, &u.Name)
@@ -232,7 +232,7 @@ func graphgenNewAppendUpdate(b []byte, u *NewUpdate) ([]byte, error) {
 
 func graphgenNewDecodeUpdate(b []byte, u *NewUpdate) error {
 	*u = NewUpdate{}
-	r := wire.NewReader("NewUpdate", b)
+	r := graphwire.NewReader("NewUpdate", b)
 	f := &graphgenNewFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -248,7 +248,7 @@ func graphgenNewDecodeUpdate(b []byte, u *NewUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // graphgenNewCodecNewAuthor is the codec of NewAuthor.
@@ -256,10 +256,10 @@ type graphgenNewCodecNewAuthor struct{}
 
 func (graphgenNewCodecNewAuthor) Append(b []byte, v *NewAuthor) ([]byte, error) {
 	b = append(b, "\x81\xa9full_name"...)
-	return wire.AppendString(b, v.FullName), nil
+	return graphwire.AppendString(b, v.FullName), nil
 }
 
-func (graphgenNewCodecNewAuthor) Read(r *wire.Reader, v *NewAuthor) {
+func (graphgenNewCodecNewAuthor) Read(r *graphwire.Reader, v *NewAuthor) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "full_name", "Name":

@@ -3,25 +3,25 @@
 package migrate
 
 import (
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // OldUpdate is what a node changes of Old: each field says what becomes of the field of that name.
 // The zero OldUpdate changes nothing.
 type OldUpdate struct {
-	Words  state.Value[string]
-	Title  state.Value[string]
-	Author state.Value[Author]
-	Gone   state.Value[int]
+	Words  graphstate.Value[string]
+	Title  graphstate.Value[string]
+	Author graphstate.Value[Author]
+	Gone   graphstate.Value[int]
 }
 
 // String prints what u changes.
 func (u OldUpdate) String() string {
-	return state.FormatUpdate("OldUpdate", graphgenOldWrites(&u)...)
+	return graphstate.FormatUpdate("OldUpdate", graphgenOldWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -36,26 +36,26 @@ func (u OldUpdate) Equal(v OldUpdate) bool {
 // OldDiff is how two values of Old differ: each field says how the field of that name does.
 // The zero OldDiff says that they do not.
 type OldDiff struct {
-	Words  state.Change[string]
-	Title  state.Change[string]
-	Author state.Change[Author]
-	Gone   state.Change[int]
+	Words  graphstate.Change[string]
+	Title  graphstate.Change[string]
+	Author graphstate.Change[Author]
+	Gone   graphstate.Change[int]
 }
 
 // OldDiffOf returns what became of before in after, with which it shares memory.
 func OldDiffOf(before, after Old) OldDiff {
 	var d OldDiff
 	if before.Words != after.Words {
-		d.Words = state.Changed(before.Words, after.Words)
+		d.Words = graphstate.Changed(before.Words, after.Words)
 	}
 	if before.Title != after.Title {
-		d.Title = state.Changed(before.Title, after.Title)
+		d.Title = graphstate.Changed(before.Title, after.Title)
 	}
 	if before.Author != after.Author {
-		d.Author = state.Changed(before.Author, after.Author)
+		d.Author = graphstate.Changed(before.Author, after.Author)
 	}
 	if before.Gone != after.Gone {
-		d.Gone = state.Changed(before.Gone, after.Gone)
+		d.Gone = graphstate.Changed(before.Gone, after.Gone)
 	}
 	return d
 }
@@ -66,29 +66,29 @@ func (d OldDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d OldDiff) Changes() []state.FieldChange {
+func (d OldDiff) Changes() []graphstate.FieldChange {
 	return graphgenOldChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d OldDiff) String() string {
-	return state.FormatDiff(graphgenOldChanges(&d))
+	return graphstate.FormatDiff(graphgenOldChanges(&d))
 }
 
-func graphgenOldChanges(d *OldDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Words", Change: &d.Words},
-		state.FieldChange{Field: "Title", Change: &d.Title},
-		state.FieldChange{Field: "Author", Change: &d.Author},
-		state.FieldChange{Field: "Gone", Change: &d.Gone},
+func graphgenOldChanges(d *OldDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Words", Change: &d.Words},
+		graphstate.FieldChange{Field: "Title", Change: &d.Title},
+		graphstate.FieldChange{Field: "Author", Change: &d.Author},
+		graphstate.FieldChange{Field: "Gone", Change: &d.Gone},
 	)
 }
 
 // OldSchema is what a graph needs to know of Old: graph.New(name, OldSchema).
-var OldSchema = &state.Schema[Old, OldUpdate]{
+var OldSchema = &graphstate.Schema[Old, OldUpdate]{
 	Name:        "Old",
 	Fingerprint: 0x3d3b5c0e6ceabc80,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenOldFields.Words.Field,
 		graphgenOldFields.Title.Field,
 		graphgenOldFields.Author.Field,
@@ -113,43 +113,43 @@ var _ struct {
 
 // graphgenOldFields says how each field of Old is merged and stored. It is never written to.
 var graphgenOldFields = struct {
-	Words  state.ValueField[string]
-	Title  state.ValueField[string]
-	Author state.ValueField[Author]
-	Gone   state.ValueField[int]
+	Words  graphstate.ValueField[string]
+	Title  graphstate.ValueField[string]
+	Author graphstate.ValueField[Author]
+	Gone   graphstate.ValueField[int]
 }{
-	Words: state.ValueField[string]{
-		Field: state.Field{Name: "Words", Wire: "Words", Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	Words: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Words", Wire: "Words", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Title: state.ValueField[string]{
-		Field: state.Field{Name: "Title", Wire: "Title", Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	Title: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Title", Wire: "Title", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Author: state.ValueField[Author]{
-		Field: state.Field{Name: "Author", Wire: "Author", Reducer: "replace", Type: "Author"},
+	Author: graphstate.ValueField[Author]{
+		Field: graphstate.Field{Name: "Author", Wire: "Author", Reducer: "replace", Type: "Author"},
 		Codec: graphgenCodecAuthor{},
 	},
-	Gone: state.ValueField[int]{
-		Field: state.Field{Name: "Gone", Wire: "Gone", Reducer: "replace", Type: "int"},
-		Codec: state.Int[int]{},
+	Gone: graphstate.ValueField[int]{
+		Field: graphstate.Field{Name: "Gone", Wire: "Gone", Reducer: "replace", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
 }
 
 // graphgenOld is the Old of one run.
 type graphgenOld struct {
-	state.Core
+	graphstate.Core
 	s Old
 	f struct {
-		Words  state.ValueCell[string]
-		Title  state.ValueCell[string]
-		Author state.ValueCell[Author]
-		Gone   state.ValueCell[int]
+		Words  graphstate.ValueCell[string]
+		Title  graphstate.ValueCell[string]
+		Author graphstate.ValueCell[Author]
+		Gone   graphstate.ValueCell[int]
 	}
 }
 
 // graphgenOldNew binds the fields in order of their wire names.
-func graphgenOldNew(opts state.Options) state.Live[Old, OldUpdate] {
+func graphgenOldNew(opts graphstate.Options) graphstate.Live[Old, OldUpdate] {
 	l := new(graphgenOld)
 	f := &graphgenOldFields
 	l.Init("Old", opts, 4)
@@ -203,20 +203,20 @@ func graphgenOldEqual(a, b Old) bool {
 
 func graphgenOldChanged(a, b Old) []string {
 	d := OldDiffOf(a, b)
-	return state.FieldNames(graphgenOldChanges(&d))
+	return graphstate.FieldNames(graphgenOldChanges(&d))
 }
 
-func graphgenOldWrites(u *OldUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Words", Change: &u.Words},
-		state.FieldChange{Field: "Title", Change: &u.Title},
-		state.FieldChange{Field: "Author", Change: &u.Author},
-		state.FieldChange{Field: "Gone", Change: &u.Gone},
+func graphgenOldWrites(u *OldUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Words", Change: &u.Words},
+		graphstate.FieldChange{Field: "Title", Change: &u.Title},
+		graphstate.FieldChange{Field: "Author", Change: &u.Author},
+		graphstate.FieldChange{Field: "Gone", Change: &u.Gone},
 	)
 }
 
 func graphgenOldAppendUpdate(b []byte, u *OldUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenOldFields
 	f.Words.AppendUpdate(&w, &u.Words)
 	f.Title.AppendUpdate(&w, &u.Title)
@@ -227,7 +227,7 @@ func graphgenOldAppendUpdate(b []byte, u *OldUpdate) ([]byte, error) {
 
 func graphgenOldDecodeUpdate(b []byte, u *OldUpdate) error {
 	*u = OldUpdate{}
-	r := wire.NewReader("OldUpdate", b)
+	r := graphwire.NewReader("OldUpdate", b)
 	f := &graphgenOldFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -243,7 +243,7 @@ func graphgenOldDecodeUpdate(b []byte, u *OldUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // graphgenCodecAuthor is the codec of Author.
@@ -251,10 +251,10 @@ type graphgenCodecAuthor struct{}
 
 func (graphgenCodecAuthor) Append(b []byte, v *Author) ([]byte, error) {
 	b = append(b, "\x81\xa4Name"...)
-	return wire.AppendString(b, v.Name), nil
+	return graphwire.AppendString(b, v.Name), nil
 }
 
-func (graphgenCodecAuthor) Read(r *wire.Reader, v *Author) {
+func (graphgenCodecAuthor) Read(r *graphwire.Reader, v *Author) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Name":

@@ -5,22 +5,22 @@ package multi
 import (
 	"slices"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // FirstUpdate is what a node changes of First: each field says what becomes of the field of that name.
 // The zero FirstUpdate changes nothing.
 type FirstUpdate struct {
-	Items state.List[Item]
+	Items graphstate.List[Item]
 }
 
 // String prints what u changes.
 func (u FirstUpdate) String() string {
-	return state.FormatUpdate("FirstUpdate", graphgenFirstWrites(&u)...)
+	return graphstate.FormatUpdate("FirstUpdate", graphgenFirstWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -32,7 +32,7 @@ func (u FirstUpdate) Equal(v FirstUpdate) bool {
 // FirstDiff is how two values of First differ: each field says how the field of that name does.
 // The zero FirstDiff says that they do not.
 type FirstDiff struct {
-	Items state.ListChange[Item]
+	Items graphstate.ListChange[Item]
 }
 
 // FirstDiffOf returns what became of before in after, with which it shares memory.
@@ -50,26 +50,26 @@ func (d FirstDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d FirstDiff) Changes() []state.FieldChange {
+func (d FirstDiff) Changes() []graphstate.FieldChange {
 	return graphgenFirstChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d FirstDiff) String() string {
-	return state.FormatDiff(graphgenFirstChanges(&d))
+	return graphstate.FormatDiff(graphgenFirstChanges(&d))
 }
 
-func graphgenFirstChanges(d *FirstDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Items", Change: &d.Items},
+func graphgenFirstChanges(d *FirstDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Items", Change: &d.Items},
 	)
 }
 
 // FirstSchema is what a graph needs to know of First: graph.New(name, FirstSchema).
-var FirstSchema = &state.Schema[First, FirstUpdate]{
+var FirstSchema = &graphstate.Schema[First, FirstUpdate]{
 	Name:        "First",
 	Fingerprint: 0x5258d4d9c5853f31,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenFirstFields.Items.Field,
 	},
 	New:          graphgenFirstNew,
@@ -88,25 +88,25 @@ var _ struct {
 
 // graphgenFirstFields says how each field of First is merged and stored. It is never written to.
 var graphgenFirstFields = struct {
-	Items state.ListField[Item]
+	Items graphstate.ListField[Item]
 }{
-	Items: state.ListField[Item]{
-		Field: state.Field{Name: "Items", Wire: "Items", Reducer: "append", Type: "[]Item"},
+	Items: graphstate.ListField[Item]{
+		Field: graphstate.Field{Name: "Items", Wire: "Items", Reducer: "append", Type: "[]Item"},
 		Elem:  graphgenCodecItem{},
 	},
 }
 
 // graphgenFirst is the First of one run.
 type graphgenFirst struct {
-	state.Core
+	graphstate.Core
 	s First
 	f struct {
-		Items state.ListCell[Item]
+		Items graphstate.ListCell[Item]
 	}
 }
 
 // graphgenFirstNew binds the fields in order of their wire names.
-func graphgenFirstNew(opts state.Options) state.Live[First, FirstUpdate] {
+func graphgenFirstNew(opts graphstate.Options) graphstate.Live[First, FirstUpdate] {
 	l := new(graphgenFirst)
 	f := &graphgenFirstFields
 	l.Init("First", opts, 1)
@@ -147,17 +147,17 @@ func graphgenFirstEqual(a, b First) bool {
 
 func graphgenFirstChanged(a, b First) []string {
 	d := FirstDiffOf(a, b)
-	return state.FieldNames(graphgenFirstChanges(&d))
+	return graphstate.FieldNames(graphgenFirstChanges(&d))
 }
 
-func graphgenFirstWrites(u *FirstUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Items", Change: &u.Items},
+func graphgenFirstWrites(u *FirstUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Items", Change: &u.Items},
 	)
 }
 
 func graphgenFirstAppendUpdate(b []byte, u *FirstUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenFirstFields
 	f.Items.AppendUpdate(&w, &u.Items)
 	return w.End()
@@ -165,7 +165,7 @@ func graphgenFirstAppendUpdate(b []byte, u *FirstUpdate) ([]byte, error) {
 
 func graphgenFirstDecodeUpdate(b []byte, u *FirstUpdate) error {
 	*u = FirstUpdate{}
-	r := wire.NewReader("FirstUpdate", b)
+	r := graphwire.NewReader("FirstUpdate", b)
 	f := &graphgenFirstFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -175,7 +175,7 @@ func graphgenFirstDecodeUpdate(b []byte, u *FirstUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // graphgenCodecSliceOfString is the codec of []string.
@@ -183,21 +183,21 @@ type graphgenCodecSliceOfString struct{}
 
 func (graphgenCodecSliceOfString) Append(b []byte, v *[]string) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendString(b, (*v)[i])
+		b = graphwire.AppendString(b, (*v)[i])
 	}
 	return b, nil
 }
 
-func (graphgenCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
+func (graphgenCodecSliceOfString) Read(r *graphwire.Reader, v *[]string) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[string](r, n)
+	list := graphwire.MakeSlice[string](r, n)
 	for range n {
 		list = append(list, r.Str())
 		if !r.OK() {
@@ -215,7 +215,7 @@ func (graphgenCodecItem) Append(b []byte, v *Item) ([]byte, error) {
 	return graphgenCodecSliceOfString{}.Append(b, &v.Tags)
 }
 
-func (graphgenCodecItem) Read(r *wire.Reader, v *Item) {
+func (graphgenCodecItem) Read(r *graphwire.Reader, v *Item) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Tags":
@@ -227,7 +227,7 @@ func (graphgenCodecItem) Read(r *wire.Reader, v *Item) {
 }
 
 func (graphgenCodecItem) Equal(a, b *Item) bool {
-	return wire.SameSlice(a.Tags, b.Tags)
+	return graphwire.SameSlice(a.Tags, b.Tags)
 }
 
 // If this does not compile, Item has changed since graphgen ran: run go generate.

@@ -5,22 +5,22 @@ package multi
 import (
 	"slices"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // MarkedUpdate is what a node changes of Marked: each field says what becomes of the field of that name.
 // The zero MarkedUpdate changes nothing.
 type MarkedUpdate struct {
-	Item state.Value[Item]
+	Item graphstate.Value[Item]
 }
 
 // String prints what u changes.
 func (u MarkedUpdate) String() string {
-	return state.FormatUpdate("MarkedUpdate", graphgenMarkedWrites(&u)...)
+	return graphstate.FormatUpdate("MarkedUpdate", graphgenMarkedWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -32,14 +32,14 @@ func (u MarkedUpdate) Equal(v MarkedUpdate) bool {
 // MarkedDiff is how two values of Marked differ: each field says how the field of that name does.
 // The zero MarkedDiff says that they do not.
 type MarkedDiff struct {
-	Item state.Change[Item]
+	Item graphstate.Change[Item]
 }
 
 // MarkedDiffOf returns what became of before in after, with which it shares memory.
 func MarkedDiffOf(before, after Marked) MarkedDiff {
 	var d MarkedDiff
 	if !(graphgenMarkedCodecItem{}).Equal(&before.Item, &after.Item) {
-		d.Item = state.Changed(before.Item, after.Item)
+		d.Item = graphstate.Changed(before.Item, after.Item)
 	}
 	return d
 }
@@ -50,26 +50,26 @@ func (d MarkedDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d MarkedDiff) Changes() []state.FieldChange {
+func (d MarkedDiff) Changes() []graphstate.FieldChange {
 	return graphgenMarkedChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d MarkedDiff) String() string {
-	return state.FormatDiff(graphgenMarkedChanges(&d))
+	return graphstate.FormatDiff(graphgenMarkedChanges(&d))
 }
 
-func graphgenMarkedChanges(d *MarkedDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Item", Change: &d.Item},
+func graphgenMarkedChanges(d *MarkedDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Item", Change: &d.Item},
 	)
 }
 
 // MarkedSchema is what a graph needs to know of Marked: graph.New(name, MarkedSchema).
-var MarkedSchema = &state.Schema[Marked, MarkedUpdate]{
+var MarkedSchema = &graphstate.Schema[Marked, MarkedUpdate]{
 	Name:        "Marked",
 	Fingerprint: 0x17ea7c98b343ca07,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenMarkedFields.Item.Field,
 	},
 	New:          graphgenMarkedNew,
@@ -88,25 +88,25 @@ var _ struct {
 
 // graphgenMarkedFields says how each field of Marked is merged and stored. It is never written to.
 var graphgenMarkedFields = struct {
-	Item state.ValueField[Item]
+	Item graphstate.ValueField[Item]
 }{
-	Item: state.ValueField[Item]{
-		Field: state.Field{Name: "Item", Wire: "Item", Reducer: "replace", Type: "Item"},
+	Item: graphstate.ValueField[Item]{
+		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "replace", Type: "Item"},
 		Codec: graphgenMarkedCodecItem{},
 	},
 }
 
 // graphgenMarked is the Marked of one run.
 type graphgenMarked struct {
-	state.Core
+	graphstate.Core
 	s Marked
 	f struct {
-		Item state.ValueCell[Item]
+		Item graphstate.ValueCell[Item]
 	}
 }
 
 // graphgenMarkedNew binds the fields in order of their wire names.
-func graphgenMarkedNew(opts state.Options) state.Live[Marked, MarkedUpdate] {
+func graphgenMarkedNew(opts graphstate.Options) graphstate.Live[Marked, MarkedUpdate] {
 	l := new(graphgenMarked)
 	f := &graphgenMarkedFields
 	l.Init("Marked", opts, 1)
@@ -146,17 +146,17 @@ func graphgenMarkedEqual(a, b Marked) bool {
 
 func graphgenMarkedChanged(a, b Marked) []string {
 	d := MarkedDiffOf(a, b)
-	return state.FieldNames(graphgenMarkedChanges(&d))
+	return graphstate.FieldNames(graphgenMarkedChanges(&d))
 }
 
-func graphgenMarkedWrites(u *MarkedUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Item", Change: &u.Item},
+func graphgenMarkedWrites(u *MarkedUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Item", Change: &u.Item},
 	)
 }
 
 func graphgenMarkedAppendUpdate(b []byte, u *MarkedUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenMarkedFields
 	f.Item.AppendUpdate(&w, &u.Item)
 	return w.End()
@@ -164,7 +164,7 @@ func graphgenMarkedAppendUpdate(b []byte, u *MarkedUpdate) ([]byte, error) {
 
 func graphgenMarkedDecodeUpdate(b []byte, u *MarkedUpdate) error {
 	*u = MarkedUpdate{}
-	r := wire.NewReader("MarkedUpdate", b)
+	r := graphwire.NewReader("MarkedUpdate", b)
 	f := &graphgenMarkedFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -174,7 +174,7 @@ func graphgenMarkedDecodeUpdate(b []byte, u *MarkedUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // graphgenMarkedCodecSliceOfString is the codec of []string.
@@ -182,21 +182,21 @@ type graphgenMarkedCodecSliceOfString struct{}
 
 func (graphgenMarkedCodecSliceOfString) Append(b []byte, v *[]string) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendString(b, (*v)[i])
+		b = graphwire.AppendString(b, (*v)[i])
 	}
 	return b, nil
 }
 
-func (graphgenMarkedCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
+func (graphgenMarkedCodecSliceOfString) Read(r *graphwire.Reader, v *[]string) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[string](r, n)
+	list := graphwire.MakeSlice[string](r, n)
 	for range n {
 		list = append(list, r.Str())
 		if !r.OK() {
@@ -214,7 +214,7 @@ func (graphgenMarkedCodecItem) Append(b []byte, v *Item) ([]byte, error) {
 	return graphgenMarkedCodecSliceOfString{}.Append(b, &v.Tags)
 }
 
-func (graphgenMarkedCodecItem) Read(r *wire.Reader, v *Item) {
+func (graphgenMarkedCodecItem) Read(r *graphwire.Reader, v *Item) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Tags":
@@ -226,7 +226,7 @@ func (graphgenMarkedCodecItem) Read(r *wire.Reader, v *Item) {
 }
 
 func (graphgenMarkedCodecItem) Equal(a, b *Item) bool {
-	return wire.SameSlice(a.Tags, b.Tags)
+	return graphwire.SameSlice(a.Tags, b.Tags)
 }
 
 func (graphgenMarkedCodecItem) Clone(v Item) Item {

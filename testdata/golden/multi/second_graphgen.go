@@ -5,24 +5,24 @@ package multi
 import (
 	"slices"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // SecondStateUpdate is what a node changes of SecondState: each field says what becomes of the field of that name.
 // The zero SecondStateUpdate changes nothing.
 type SecondStateUpdate struct {
-	Items state.List[Item]
-	First state.Value[First]
-	Extra state.Value[Payload]
+	Items graphstate.List[Item]
+	First graphstate.Value[First]
+	Extra graphstate.Value[Payload]
 }
 
 // String prints what u changes.
 func (u SecondStateUpdate) String() string {
-	return state.FormatUpdate("SecondStateUpdate", graphgenSecondStateWrites(&u)...)
+	return graphstate.FormatUpdate("SecondStateUpdate", graphgenSecondStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -36,9 +36,9 @@ func (u SecondStateUpdate) Equal(v SecondStateUpdate) bool {
 // SecondStateDiff is how two values of SecondState differ: each field says how the field of that name does.
 // The zero SecondStateDiff says that they do not.
 type SecondStateDiff struct {
-	Items state.ListChange[Item]
-	First state.Change[First]
-	Extra state.Change[Payload]
+	Items graphstate.ListChange[Item]
+	First graphstate.Change[First]
+	Extra graphstate.Change[Payload]
 }
 
 // SecondStateDiffOf returns what became of before in after, with which it shares memory.
@@ -48,10 +48,10 @@ func SecondStateDiffOf(before, after SecondState) SecondStateDiff {
 		d.Items = graphgenSecondStateFields.Items.Diff(before.Items, after.Items)
 	}
 	if !(graphgenSecondStateCodecFirst{}).Equal(&before.First, &after.First) {
-		d.First = state.Changed(before.First, after.First)
+		d.First = graphstate.Changed(before.First, after.First)
 	}
 	if !(graphgenSecondStateCodecPayload{}).Equal(&before.Extra, &after.Extra) {
-		d.Extra = state.Changed(before.Extra, after.Extra)
+		d.Extra = graphstate.Changed(before.Extra, after.Extra)
 	}
 	return d
 }
@@ -62,28 +62,28 @@ func (d SecondStateDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d SecondStateDiff) Changes() []state.FieldChange {
+func (d SecondStateDiff) Changes() []graphstate.FieldChange {
 	return graphgenSecondStateChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d SecondStateDiff) String() string {
-	return state.FormatDiff(graphgenSecondStateChanges(&d))
+	return graphstate.FormatDiff(graphgenSecondStateChanges(&d))
 }
 
-func graphgenSecondStateChanges(d *SecondStateDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Items", Change: &d.Items},
-		state.FieldChange{Field: "First", Change: &d.First},
-		state.FieldChange{Field: "Extra", Change: &d.Extra},
+func graphgenSecondStateChanges(d *SecondStateDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Items", Change: &d.Items},
+		graphstate.FieldChange{Field: "First", Change: &d.First},
+		graphstate.FieldChange{Field: "Extra", Change: &d.Extra},
 	)
 }
 
 // SecondStateSchema is what a graph needs to know of SecondState: graph.New(name, SecondStateSchema).
-var SecondStateSchema = &state.Schema[SecondState, SecondStateUpdate]{
+var SecondStateSchema = &graphstate.Schema[SecondState, SecondStateUpdate]{
 	Name:        "SecondState",
 	Fingerprint: 0x4d11bbdee15c29f1,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenSecondStateFields.Items.Field,
 		graphgenSecondStateFields.First.Field,
 		graphgenSecondStateFields.Extra.Field,
@@ -106,37 +106,37 @@ var _ struct {
 
 // graphgenSecondStateFields says how each field of SecondState is merged and stored. It is never written to.
 var graphgenSecondStateFields = struct {
-	Items state.ListField[Item]
-	First state.ValueField[First]
-	Extra state.ValueField[Payload]
+	Items graphstate.ListField[Item]
+	First graphstate.ValueField[First]
+	Extra graphstate.ValueField[Payload]
 }{
-	Items: state.ListField[Item]{
-		Field: state.Field{Name: "Items", Wire: "Items", Reducer: "append", Type: "[]Item"},
+	Items: graphstate.ListField[Item]{
+		Field: graphstate.Field{Name: "Items", Wire: "Items", Reducer: "append", Type: "[]Item"},
 		Elem:  graphgenSecondStateCodecItem{},
 	},
-	First: state.ValueField[First]{
-		Field: state.Field{Name: "First", Wire: "First", Reducer: "replace", Type: "First"},
+	First: graphstate.ValueField[First]{
+		Field: graphstate.Field{Name: "First", Wire: "First", Reducer: "replace", Type: "First"},
 		Codec: graphgenSecondStateCodecFirst{},
 	},
-	Extra: state.ValueField[Payload]{
-		Field: state.Field{Name: "Extra", Wire: "Extra", Reducer: "replace", Type: "Payload"},
+	Extra: graphstate.ValueField[Payload]{
+		Field: graphstate.Field{Name: "Extra", Wire: "Extra", Reducer: "replace", Type: "Payload"},
 		Codec: graphgenSecondStateCodecPayload{},
 	},
 }
 
 // graphgenSecondState is the SecondState of one run.
 type graphgenSecondState struct {
-	state.Core
+	graphstate.Core
 	s SecondState
 	f struct {
-		Items state.ListCell[Item]
-		First state.ValueCell[First]
-		Extra state.ValueCell[Payload]
+		Items graphstate.ListCell[Item]
+		First graphstate.ValueCell[First]
+		Extra graphstate.ValueCell[Payload]
 	}
 }
 
 // graphgenSecondStateNew binds the fields in order of their wire names.
-func graphgenSecondStateNew(opts state.Options) state.Live[SecondState, SecondStateUpdate] {
+func graphgenSecondStateNew(opts graphstate.Options) graphstate.Live[SecondState, SecondStateUpdate] {
 	l := new(graphgenSecondState)
 	f := &graphgenSecondStateFields
 	l.Init("SecondState", opts, 3)
@@ -189,19 +189,19 @@ func graphgenSecondStateEqual(a, b SecondState) bool {
 
 func graphgenSecondStateChanged(a, b SecondState) []string {
 	d := SecondStateDiffOf(a, b)
-	return state.FieldNames(graphgenSecondStateChanges(&d))
+	return graphstate.FieldNames(graphgenSecondStateChanges(&d))
 }
 
-func graphgenSecondStateWrites(u *SecondStateUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Items", Change: &u.Items},
-		state.FieldChange{Field: "First", Change: &u.First},
-		state.FieldChange{Field: "Extra", Change: &u.Extra},
+func graphgenSecondStateWrites(u *SecondStateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Items", Change: &u.Items},
+		graphstate.FieldChange{Field: "First", Change: &u.First},
+		graphstate.FieldChange{Field: "Extra", Change: &u.Extra},
 	)
 }
 
 func graphgenSecondStateAppendUpdate(b []byte, u *SecondStateUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenSecondStateFields
 	f.Items.AppendUpdate(&w, &u.Items)
 	f.First.AppendUpdate(&w, &u.First)
@@ -211,7 +211,7 @@ func graphgenSecondStateAppendUpdate(b []byte, u *SecondStateUpdate) ([]byte, er
 
 func graphgenSecondStateDecodeUpdate(b []byte, u *SecondStateUpdate) error {
 	*u = SecondStateUpdate{}
-	r := wire.NewReader("SecondStateUpdate", b)
+	r := graphwire.NewReader("SecondStateUpdate", b)
 	f := &graphgenSecondStateFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -225,7 +225,7 @@ func graphgenSecondStateDecodeUpdate(b []byte, u *SecondStateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
@@ -235,7 +235,7 @@ func (v *Payload) AppendWire(b []byte) ([]byte, error) {
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *Payload) DecodeWire(b []byte) error {
-	r := wire.NewReader("Payload", b)
+	r := graphwire.NewReader("Payload", b)
 	var out Payload
 	graphgenSecondStateCodecPayload{}.Read(&r, &out)
 	if err := r.End(); err != nil {
@@ -250,21 +250,21 @@ type graphgenSecondStateCodecSliceOfString struct{}
 
 func (graphgenSecondStateCodecSliceOfString) Append(b []byte, v *[]string) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendString(b, (*v)[i])
+		b = graphwire.AppendString(b, (*v)[i])
 	}
 	return b, nil
 }
 
-func (graphgenSecondStateCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
+func (graphgenSecondStateCodecSliceOfString) Read(r *graphwire.Reader, v *[]string) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[string](r, n)
+	list := graphwire.MakeSlice[string](r, n)
 	for range n {
 		list = append(list, r.Str())
 		if !r.OK() {
@@ -282,7 +282,7 @@ func (graphgenSecondStateCodecItem) Append(b []byte, v *Item) ([]byte, error) {
 	return graphgenSecondStateCodecSliceOfString{}.Append(b, &v.Tags)
 }
 
-func (graphgenSecondStateCodecItem) Read(r *wire.Reader, v *Item) {
+func (graphgenSecondStateCodecItem) Read(r *graphwire.Reader, v *Item) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Tags":
@@ -294,7 +294,7 @@ func (graphgenSecondStateCodecItem) Read(r *wire.Reader, v *Item) {
 }
 
 func (graphgenSecondStateCodecItem) Equal(a, b *Item) bool {
-	return wire.SameSlice(a.Tags, b.Tags)
+	return graphwire.SameSlice(a.Tags, b.Tags)
 }
 
 // If this does not compile, Item has changed since graphgen ran: run go generate.
@@ -308,9 +308,9 @@ type graphgenSecondStateCodecSliceOfItem struct{}
 func (graphgenSecondStateCodecSliceOfItem) Append(b []byte, v *[]Item) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenSecondStateCodecItem{}.Append(b, &(*v)[i])
 		if err != nil {
@@ -320,12 +320,12 @@ func (graphgenSecondStateCodecSliceOfItem) Append(b []byte, v *[]Item) ([]byte, 
 	return b, nil
 }
 
-func (graphgenSecondStateCodecSliceOfItem) Read(r *wire.Reader, v *[]Item) {
+func (graphgenSecondStateCodecSliceOfItem) Read(r *graphwire.Reader, v *[]Item) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[Item](r, n)
+	list := graphwire.MakeSlice[Item](r, n)
 	for i := range n {
 		list = append(list, Item{})
 		graphgenSecondStateCodecItem{}.Read(r, &list[i])
@@ -364,7 +364,7 @@ func (graphgenSecondStateCodecFirst) Append(b []byte, v *First) ([]byte, error) 
 	return graphgenSecondStateCodecSliceOfItem{}.Append(b, &v.Items)
 }
 
-func (graphgenSecondStateCodecFirst) Read(r *wire.Reader, v *First) {
+func (graphgenSecondStateCodecFirst) Read(r *graphwire.Reader, v *First) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Items":
@@ -397,7 +397,7 @@ func (graphgenSecondStateCodecPayload) Append(b []byte, v *Payload) ([]byte, err
 	return graphgenSecondStateCodecSliceOfItem{}.Append(b, &v.Items)
 }
 
-func (graphgenSecondStateCodecPayload) Read(r *wire.Reader, v *Payload) {
+func (graphgenSecondStateCodecPayload) Read(r *graphwire.Reader, v *Payload) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Items":

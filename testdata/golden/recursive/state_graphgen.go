@@ -7,28 +7,28 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
 type StateUpdate struct {
-	Root  state.Value[*Node]
-	Lists state.List[List]
-	Trees state.Map[string, Tree]
-	A     state.Value[A]
-	Steps state.Keyed[string, Step]
-	Sum   state.Value[Expr]
-	Last  state.Reduce[*Node]
+	Root  graphstate.Value[*Node]
+	Lists graphstate.List[List]
+	Trees graphstate.Map[string, Tree]
+	A     graphstate.Value[A]
+	Steps graphstate.Keyed[string, Step]
+	Sum   graphstate.Value[Expr]
+	Last  graphstate.Reduce[*Node]
 }
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -46,20 +46,20 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 // StateDiff is how two values of State differ: each field says how the field of that name does.
 // The zero StateDiff says that they do not.
 type StateDiff struct {
-	Root  state.Change[*Node]
-	Lists state.ListChange[List]
-	Trees state.MapChange[string, Tree]
-	A     state.Change[A]
-	Steps state.KeyedChange[Step]
-	Sum   state.Change[Expr]
-	Last  state.Change[*Node]
+	Root  graphstate.Change[*Node]
+	Lists graphstate.ListChange[List]
+	Trees graphstate.MapChange[string, Tree]
+	A     graphstate.Change[A]
+	Steps graphstate.KeyedChange[Step]
+	Sum   graphstate.Change[Expr]
+	Last  graphstate.Change[*Node]
 }
 
 // StateDiffOf returns what became of before in after, with which it shares memory.
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if !(graphgenCodecPointerToNode{}).Equal(&before.Root, &after.Root) {
-		d.Root = state.Changed(before.Root, after.Root)
+		d.Root = graphstate.Changed(before.Root, after.Root)
 	}
 	if !(graphgenCodecSliceOfList{}).Equal(&before.Lists, &after.Lists) {
 		d.Lists = graphgenStateFields.Lists.Diff(before.Lists, after.Lists)
@@ -68,16 +68,16 @@ func StateDiffOf(before, after State) StateDiff {
 		d.Trees = graphgenStateFields.Trees.Diff(before.Trees, after.Trees)
 	}
 	if !(graphgenCodecA{}).Equal(&before.A, &after.A) {
-		d.A = state.Changed(before.A, after.A)
+		d.A = graphstate.Changed(before.A, after.A)
 	}
 	if !(graphgenCodecSliceOfStep{}).Equal(&before.Steps, &after.Steps) {
 		d.Steps = graphgenStateFields.Steps.Diff(before.Steps, after.Steps)
 	}
 	if !(graphgenCodecExpr{}).Equal(&before.Sum, &after.Sum) {
-		d.Sum = state.Changed(before.Sum, after.Sum)
+		d.Sum = graphstate.Changed(before.Sum, after.Sum)
 	}
 	if !(graphgenCodecPointerToNode{}).Equal(&before.Last, &after.Last) {
-		d.Last = state.Changed(before.Last, after.Last)
+		d.Last = graphstate.Changed(before.Last, after.Last)
 	}
 	return d
 }
@@ -88,32 +88,32 @@ func (d StateDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateDiff) Changes() []state.FieldChange {
+func (d StateDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return state.FormatDiff(graphgenStateChanges(&d))
+	return graphstate.FormatDiff(graphgenStateChanges(&d))
 }
 
-func graphgenStateChanges(d *StateDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Root", Change: &d.Root},
-		state.FieldChange{Field: "Lists", Change: &d.Lists},
-		state.FieldChange{Field: "Trees", Change: &d.Trees},
-		state.FieldChange{Field: "A", Change: &d.A},
-		state.FieldChange{Field: "Steps", Change: &d.Steps},
-		state.FieldChange{Field: "Sum", Change: &d.Sum},
-		state.FieldChange{Field: "Last", Change: &d.Last},
+func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Root", Change: &d.Root},
+		graphstate.FieldChange{Field: "Lists", Change: &d.Lists},
+		graphstate.FieldChange{Field: "Trees", Change: &d.Trees},
+		graphstate.FieldChange{Field: "A", Change: &d.A},
+		graphstate.FieldChange{Field: "Steps", Change: &d.Steps},
+		graphstate.FieldChange{Field: "Sum", Change: &d.Sum},
+		graphstate.FieldChange{Field: "Last", Change: &d.Last},
 	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
-var StateSchema = &state.Schema[State, StateUpdate]{
+var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
 	Fingerprint: 0xffca2eba40a18081,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenStateFields.Root.Field,
 		graphgenStateFields.Lists.Field,
 		graphgenStateFields.Trees.Field,
@@ -144,44 +144,44 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Root  state.ValueField[*Node]
-	Lists state.ListField[List]
-	Trees state.MapField[string, Tree]
-	A     state.ValueField[A]
-	Steps state.KeyedField[string, Step]
-	Sum   state.ValueField[Expr]
-	Last  state.ReduceField[*Node, *Node]
+	Root  graphstate.ValueField[*Node]
+	Lists graphstate.ListField[List]
+	Trees graphstate.MapField[string, Tree]
+	A     graphstate.ValueField[A]
+	Steps graphstate.KeyedField[string, Step]
+	Sum   graphstate.ValueField[Expr]
+	Last  graphstate.ReduceField[*Node, *Node]
 }{
-	Root: state.ValueField[*Node]{
-		Field: state.Field{Name: "Root", Wire: "Root", Reducer: "replace", Type: "*Node"},
+	Root: graphstate.ValueField[*Node]{
+		Field: graphstate.Field{Name: "Root", Wire: "Root", Reducer: "replace", Type: "*Node"},
 		Codec: graphgenCodecPointerToNode{},
 	},
-	Lists: state.ListField[List]{
-		Field: state.Field{Name: "Lists", Wire: "Lists", Reducer: "append", Type: "[]List"},
+	Lists: graphstate.ListField[List]{
+		Field: graphstate.Field{Name: "Lists", Wire: "Lists", Reducer: "append", Type: "[]List"},
 		Elem:  graphgenCodecList{},
 	},
-	Trees: state.MapField[string, Tree]{
-		Field:   state.Field{Name: "Trees", Wire: "Trees", Reducer: "merge", Type: "map[string]Tree"},
-		Keys:    state.Str[string]{},
+	Trees: graphstate.MapField[string, Tree]{
+		Field:   graphstate.Field{Name: "Trees", Wire: "Trees", Reducer: "merge", Type: "map[string]Tree"},
+		Keys:    graphstate.Str[string]{},
 		Values:  graphgenCodecTree{},
 		Compare: cmp.Compare[string],
 	},
-	A: state.ValueField[A]{
-		Field: state.Field{Name: "A", Wire: "A", Reducer: "replace", Type: "A"},
+	A: graphstate.ValueField[A]{
+		Field: graphstate.Field{Name: "A", Wire: "A", Reducer: "replace", Type: "A"},
 		Codec: graphgenCodecA{},
 	},
-	Steps: state.KeyedField[string, Step]{
-		Field: state.Field{Name: "Steps", Wire: "Steps", Reducer: "upsert", Type: "[]Step"},
+	Steps: graphstate.KeyedField[string, Step]{
+		Field: graphstate.Field{Name: "Steps", Wire: "Steps", Reducer: "upsert", Type: "[]Step"},
 		Elem:  graphgenCodecStep{},
-		Keys:  state.Str[string]{},
+		Keys:  graphstate.Str[string]{},
 		Key:   func(v *Step) string { return v.Name },
 	},
-	Sum: state.ValueField[Expr]{
-		Field: state.Field{Name: "Sum", Wire: "Sum", Reducer: "replace", Type: "Expr"},
+	Sum: graphstate.ValueField[Expr]{
+		Field: graphstate.Field{Name: "Sum", Wire: "Sum", Reducer: "replace", Type: "Expr"},
 		Codec: graphgenCodecExpr{},
 	},
-	Last: state.ReduceField[*Node, *Node]{
-		Field:  state.Field{Name: "Last", Wire: "Last", Reducer: "reduce=keepLast", Type: "*Node"},
+	Last: graphstate.ReduceField[*Node, *Node]{
+		Field:  graphstate.Field{Name: "Last", Wire: "Last", Reducer: "reduce=keepLast", Type: "*Node"},
 		Codec:  graphgenCodecPointerToNode{},
 		Input:  graphgenCodecPointerToNode{},
 		Reduce: keepLast,
@@ -190,21 +190,21 @@ var graphgenStateFields = struct {
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	state.Core
+	graphstate.Core
 	s State
 	f struct {
-		Root  state.ValueCell[*Node]
-		Lists state.ListCell[List]
-		Trees state.MapCell[string, Tree]
-		A     state.ValueCell[A]
-		Steps state.KeyedCell[string, Step]
-		Sum   state.ValueCell[Expr]
-		Last  state.ReduceCell[*Node, *Node]
+		Root  graphstate.ValueCell[*Node]
+		Lists graphstate.ListCell[List]
+		Trees graphstate.MapCell[string, Tree]
+		A     graphstate.ValueCell[A]
+		Steps graphstate.KeyedCell[string, Step]
+		Sum   graphstate.ValueCell[Expr]
+		Last  graphstate.ReduceCell[*Node, *Node]
 	}
 }
 
 // graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
+func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
 	l := new(graphgenState)
 	f := &graphgenStateFields
 	l.Init("State", opts, 7)
@@ -282,23 +282,23 @@ func graphgenStateEqual(a, b State) bool {
 
 func graphgenStateChanged(a, b State) []string {
 	d := StateDiffOf(a, b)
-	return state.FieldNames(graphgenStateChanges(&d))
+	return graphstate.FieldNames(graphgenStateChanges(&d))
 }
 
-func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Root", Change: &u.Root},
-		state.FieldChange{Field: "Lists", Change: &u.Lists},
-		state.FieldChange{Field: "Trees", Change: &u.Trees},
-		state.FieldChange{Field: "A", Change: &u.A},
-		state.FieldChange{Field: "Steps", Change: &u.Steps},
-		state.FieldChange{Field: "Sum", Change: &u.Sum},
-		state.FieldChange{Field: "Last", Change: &u.Last},
+func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Root", Change: &u.Root},
+		graphstate.FieldChange{Field: "Lists", Change: &u.Lists},
+		graphstate.FieldChange{Field: "Trees", Change: &u.Trees},
+		graphstate.FieldChange{Field: "A", Change: &u.A},
+		graphstate.FieldChange{Field: "Steps", Change: &u.Steps},
+		graphstate.FieldChange{Field: "Sum", Change: &u.Sum},
+		graphstate.FieldChange{Field: "Last", Change: &u.Last},
 	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Root.AppendUpdate(&w, &u.Root)
 	f.Lists.AppendUpdate(&w, &u.Lists)
@@ -312,7 +312,7 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 
 func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	*u = StateUpdate{}
-	r := wire.NewReader("StateUpdate", b)
+	r := graphwire.NewReader("StateUpdate", b)
 	f := &graphgenStateFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -334,7 +334,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
@@ -344,7 +344,7 @@ func (v *Node) AppendWire(b []byte) ([]byte, error) {
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *Node) DecodeWire(b []byte) error {
-	r := wire.NewReader("Node", b)
+	r := graphwire.NewReader("Node", b)
 	var out Node
 	graphgenCodecNode{}.Read(&r, &out)
 	if err := r.End(); err != nil {
@@ -361,9 +361,9 @@ type graphgenCodecSliceOfPointerToNode struct{}
 func (graphgenCodecSliceOfPointerToNode) append(b []byte, v *[]*Node, depth int) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenCodecPointerToNode{}.append(b, &(*v)[i], depth)
 		if err != nil {
@@ -373,12 +373,12 @@ func (graphgenCodecSliceOfPointerToNode) append(b []byte, v *[]*Node, depth int)
 	return b, nil
 }
 
-func (graphgenCodecSliceOfPointerToNode) Read(r *wire.Reader, v *[]*Node) {
+func (graphgenCodecSliceOfPointerToNode) Read(r *graphwire.Reader, v *[]*Node) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[*Node](r, n)
+	list := graphwire.MakeSlice[*Node](r, n)
 	for i := range n {
 		list = append(list, nil)
 		graphgenCodecPointerToNode{}.Read(r, &list[i])
@@ -420,11 +420,11 @@ type graphgenCodecMapOfStringToNode struct{}
 func (graphgenCodecMapOfStringToNode) append(b []byte, v *map[string]Node, depth int) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendMapLen(b, len(*v))
-	for _, k := range wire.SortedKeys(*v) {
-		b = wire.AppendString(b, k)
+	b = graphwire.AppendMapLen(b, len(*v))
+	for _, k := range graphwire.SortedKeys(*v) {
+		b = graphwire.AppendString(b, k)
 		x := (*v)[k]
 		b, err = graphgenCodecNode{}.append(b, &x, depth)
 		if err != nil {
@@ -434,12 +434,12 @@ func (graphgenCodecMapOfStringToNode) append(b []byte, v *map[string]Node, depth
 	return b, nil
 }
 
-func (graphgenCodecMapOfStringToNode) Read(r *wire.Reader, v *map[string]Node) {
+func (graphgenCodecMapOfStringToNode) Read(r *graphwire.Reader, v *map[string]Node) {
 	if r.Nil() {
 		return
 	}
 	n := r.MapLen()
-	m := wire.MakeMap[string, Node](r, n)
+	m := graphwire.MakeMap[string, Node](r, n)
 	for range n {
 		k := r.Str()
 		var x Node
@@ -485,13 +485,13 @@ type graphgenCodecNode struct{}
 func (c graphgenCodecNode) Append(b []byte, v *Node) ([]byte, error) { return c.append(b, v, 0) }
 
 func (graphgenCodecNode) append(b []byte, v *Node, depth int) ([]byte, error) {
-	if err := wire.AppendDepth(depth); err != nil {
+	if err := graphwire.AppendDepth(depth); err != nil {
 		return b, err
 	}
 	depth++
 	var err error
 	b = append(b, "\x84\xa4Name"...)
-	b = wire.AppendString(b, v.Name)
+	b = graphwire.AppendString(b, v.Name)
 	b = append(b, "\xa8Children"...)
 	b, err = graphgenCodecSliceOfPointerToNode{}.append(b, &v.Children, depth)
 	if err != nil {
@@ -506,7 +506,7 @@ func (graphgenCodecNode) append(b []byte, v *Node, depth int) ([]byte, error) {
 	return graphgenCodecPointerToNode{}.append(b, &v.Next, depth)
 }
 
-func (graphgenCodecNode) Read(r *wire.Reader, v *Node) {
+func (graphgenCodecNode) Read(r *graphwire.Reader, v *Node) {
 	if !r.Enter() {
 		return
 	}
@@ -528,7 +528,7 @@ func (graphgenCodecNode) Read(r *wire.Reader, v *Node) {
 }
 
 func (graphgenCodecNode) equal(a, b *Node, depth int) bool {
-	if a == b || depth >= wire.MaxDepth {
+	if a == b || depth >= graphwire.MaxDepth {
 		return a == b
 	}
 	depth++
@@ -539,7 +539,7 @@ func (graphgenCodecNode) equal(a, b *Node, depth int) bool {
 }
 
 func (graphgenCodecNode) clone(v Node, depth int) (Node, bool) {
-	if depth >= wire.MaxDepth {
+	if depth >= graphwire.MaxDepth {
 		return v, false
 	}
 	depth++
@@ -577,12 +577,12 @@ func (c graphgenCodecPointerToNode) Append(b []byte, v **Node) ([]byte, error) {
 
 func (graphgenCodecPointerToNode) append(b []byte, v **Node, depth int) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
 	return graphgenCodecNode{}.append(b, *v, depth)
 }
 
-func (graphgenCodecPointerToNode) Read(r *wire.Reader, v **Node) {
+func (graphgenCodecPointerToNode) Read(r *graphwire.Reader, v **Node) {
 	if r.Nil() {
 		return
 	}
@@ -621,15 +621,15 @@ type graphgenCodecList struct{}
 func (c graphgenCodecList) Append(b []byte, v *List) ([]byte, error) { return c.append(b, v, 0) }
 
 func (graphgenCodecList) append(b []byte, v *List, depth int) ([]byte, error) {
-	if err := wire.AppendDepth(depth); err != nil {
+	if err := graphwire.AppendDepth(depth); err != nil {
 		return b, err
 	}
 	depth++
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenCodecList{}.append(b, &(*v)[i], depth)
 		if err != nil {
@@ -639,7 +639,7 @@ func (graphgenCodecList) append(b []byte, v *List, depth int) ([]byte, error) {
 	return b, nil
 }
 
-func (graphgenCodecList) Read(r *wire.Reader, v *List) {
+func (graphgenCodecList) Read(r *graphwire.Reader, v *List) {
 	if !r.Enter() {
 		return
 	}
@@ -648,7 +648,7 @@ func (graphgenCodecList) Read(r *wire.Reader, v *List) {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[List](r, n)
+	list := graphwire.MakeSlice[List](r, n)
 	for i := range n {
 		list = append(list, nil)
 		graphgenCodecList{}.Read(r, &list[i])
@@ -662,7 +662,7 @@ func (graphgenCodecList) Read(r *wire.Reader, v *List) {
 func (c graphgenCodecList) Equal(a, b *List) bool { return c.equal(a, b, 0) }
 
 func (graphgenCodecList) equal(a, b *List, depth int) bool {
-	if a == b || depth >= wire.MaxDepth {
+	if a == b || depth >= graphwire.MaxDepth {
 		return a == b
 	}
 	depth++
@@ -685,7 +685,7 @@ func (c graphgenCodecList) Clone(v List) List {
 }
 
 func (graphgenCodecList) clone(v List, depth int) (List, bool) {
-	if depth >= wire.MaxDepth {
+	if depth >= graphwire.MaxDepth {
 		return v, false
 	}
 	depth++
@@ -730,17 +730,17 @@ type graphgenCodecTree struct{}
 func (c graphgenCodecTree) Append(b []byte, v *Tree) ([]byte, error) { return c.append(b, v, 0) }
 
 func (graphgenCodecTree) append(b []byte, v *Tree, depth int) ([]byte, error) {
-	if err := wire.AppendDepth(depth); err != nil {
+	if err := graphwire.AppendDepth(depth); err != nil {
 		return b, err
 	}
 	depth++
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendMapLen(b, len(*v))
-	for _, k := range wire.SortedKeys(*v) {
-		b = wire.AppendString(b, k)
+	b = graphwire.AppendMapLen(b, len(*v))
+	for _, k := range graphwire.SortedKeys(*v) {
+		b = graphwire.AppendString(b, k)
 		x := (*v)[k]
 		b, err = graphgenCodecTree{}.append(b, &x, depth)
 		if err != nil {
@@ -750,7 +750,7 @@ func (graphgenCodecTree) append(b []byte, v *Tree, depth int) ([]byte, error) {
 	return b, nil
 }
 
-func (graphgenCodecTree) Read(r *wire.Reader, v *Tree) {
+func (graphgenCodecTree) Read(r *graphwire.Reader, v *Tree) {
 	if !r.Enter() {
 		return
 	}
@@ -759,7 +759,7 @@ func (graphgenCodecTree) Read(r *wire.Reader, v *Tree) {
 		return
 	}
 	n := r.MapLen()
-	m := wire.MakeMap[string, Tree](r, n)
+	m := graphwire.MakeMap[string, Tree](r, n)
 	for range n {
 		k := r.Str()
 		var x Tree
@@ -775,7 +775,7 @@ func (graphgenCodecTree) Read(r *wire.Reader, v *Tree) {
 func (c graphgenCodecTree) Equal(a, b *Tree) bool { return c.equal(a, b, 0) }
 
 func (graphgenCodecTree) equal(a, b *Tree, depth int) bool {
-	if a == b || depth >= wire.MaxDepth {
+	if a == b || depth >= graphwire.MaxDepth {
 		return a == b
 	}
 	depth++
@@ -799,7 +799,7 @@ func (c graphgenCodecTree) Clone(v Tree) Tree {
 }
 
 func (graphgenCodecTree) clone(v Tree, depth int) (Tree, bool) {
-	if depth >= wire.MaxDepth {
+	if depth >= graphwire.MaxDepth {
 		return v, false
 	}
 	depth++
@@ -847,9 +847,9 @@ type graphgenCodecSliceOfA struct{}
 func (graphgenCodecSliceOfA) append(b []byte, v *[]A, depth int) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenCodecA{}.append(b, &(*v)[i], depth)
 		if err != nil {
@@ -859,12 +859,12 @@ func (graphgenCodecSliceOfA) append(b []byte, v *[]A, depth int) ([]byte, error)
 	return b, nil
 }
 
-func (graphgenCodecSliceOfA) Read(r *wire.Reader, v *[]A) {
+func (graphgenCodecSliceOfA) Read(r *graphwire.Reader, v *[]A) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[A](r, n)
+	list := graphwire.MakeSlice[A](r, n)
 	for i := range n {
 		list = append(list, A{})
 		graphgenCodecA{}.Read(r, &list[i])
@@ -904,7 +904,7 @@ func (graphgenCodecSliceOfA) clone(v []A, depth int) ([]A, bool) {
 type graphgenCodecB struct{}
 
 func (graphgenCodecB) append(b []byte, v *B, depth int) ([]byte, error) {
-	if err := wire.AppendDepth(depth); err != nil {
+	if err := graphwire.AppendDepth(depth); err != nil {
 		return b, err
 	}
 	depth++
@@ -915,10 +915,10 @@ func (graphgenCodecB) append(b []byte, v *B, depth int) ([]byte, error) {
 		return b, err
 	}
 	b = append(b, "\xa4Text"...)
-	return wire.AppendString(b, v.Text), nil
+	return graphwire.AppendString(b, v.Text), nil
 }
 
-func (graphgenCodecB) Read(r *wire.Reader, v *B) {
+func (graphgenCodecB) Read(r *graphwire.Reader, v *B) {
 	if !r.Enter() {
 		return
 	}
@@ -936,7 +936,7 @@ func (graphgenCodecB) Read(r *wire.Reader, v *B) {
 }
 
 func (graphgenCodecB) equal(a, b *B, depth int) bool {
-	if a == b || depth >= wire.MaxDepth {
+	if a == b || depth >= graphwire.MaxDepth {
 		return a == b
 	}
 	depth++
@@ -945,7 +945,7 @@ func (graphgenCodecB) equal(a, b *B, depth int) bool {
 }
 
 func (graphgenCodecB) clone(v B, depth int) (B, bool) {
-	if depth >= wire.MaxDepth {
+	if depth >= graphwire.MaxDepth {
 		return v, false
 	}
 	depth++
@@ -969,12 +969,12 @@ type graphgenCodecPointerToB struct{}
 
 func (graphgenCodecPointerToB) append(b []byte, v **B, depth int) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
 	return graphgenCodecB{}.append(b, *v, depth)
 }
 
-func (graphgenCodecPointerToB) Read(r *wire.Reader, v **B) {
+func (graphgenCodecPointerToB) Read(r *graphwire.Reader, v **B) {
 	if r.Nil() {
 		return
 	}
@@ -1004,7 +1004,7 @@ type graphgenCodecA struct{}
 func (c graphgenCodecA) Append(b []byte, v *A) ([]byte, error) { return c.append(b, v, 0) }
 
 func (graphgenCodecA) append(b []byte, v *A, depth int) ([]byte, error) {
-	if err := wire.AppendDepth(depth); err != nil {
+	if err := graphwire.AppendDepth(depth); err != nil {
 		return b, err
 	}
 	depth++
@@ -1012,7 +1012,7 @@ func (graphgenCodecA) append(b []byte, v *A, depth int) ([]byte, error) {
 	return graphgenCodecPointerToB{}.append(b, &v.B, depth)
 }
 
-func (graphgenCodecA) Read(r *wire.Reader, v *A) {
+func (graphgenCodecA) Read(r *graphwire.Reader, v *A) {
 	if !r.Enter() {
 		return
 	}
@@ -1030,7 +1030,7 @@ func (graphgenCodecA) Read(r *wire.Reader, v *A) {
 func (c graphgenCodecA) Equal(a, b *A) bool { return c.equal(a, b, 0) }
 
 func (graphgenCodecA) equal(a, b *A, depth int) bool {
-	if a == b || depth >= wire.MaxDepth {
+	if a == b || depth >= graphwire.MaxDepth {
 		return a == b
 	}
 	depth++
@@ -1045,7 +1045,7 @@ func (c graphgenCodecA) Clone(v A) A {
 }
 
 func (graphgenCodecA) clone(v A, depth int) (A, bool) {
-	if depth >= wire.MaxDepth {
+	if depth >= graphwire.MaxDepth {
 		return v, false
 	}
 	depth++
@@ -1069,17 +1069,17 @@ type graphgenCodecStep struct{}
 func (c graphgenCodecStep) Append(b []byte, v *Step) ([]byte, error) { return c.append(b, v, 0) }
 
 func (graphgenCodecStep) append(b []byte, v *Step, depth int) ([]byte, error) {
-	if err := wire.AppendDepth(depth); err != nil {
+	if err := graphwire.AppendDepth(depth); err != nil {
 		return b, err
 	}
 	depth++
 	b = append(b, "\x82\xa4Name"...)
-	b = wire.AppendString(b, v.Name)
+	b = graphwire.AppendString(b, v.Name)
 	b = append(b, "\xa4Then"...)
 	return graphgenCodecSliceOfStep{}.append(b, &v.Then, depth)
 }
 
-func (graphgenCodecStep) Read(r *wire.Reader, v *Step) {
+func (graphgenCodecStep) Read(r *graphwire.Reader, v *Step) {
 	if !r.Enter() {
 		return
 	}
@@ -1099,7 +1099,7 @@ func (graphgenCodecStep) Read(r *wire.Reader, v *Step) {
 func (c graphgenCodecStep) Equal(a, b *Step) bool { return c.equal(a, b, 0) }
 
 func (graphgenCodecStep) equal(a, b *Step, depth int) bool {
-	if a == b || depth >= wire.MaxDepth {
+	if a == b || depth >= graphwire.MaxDepth {
 		return a == b
 	}
 	depth++
@@ -1108,7 +1108,7 @@ func (graphgenCodecStep) equal(a, b *Step, depth int) bool {
 }
 
 func (graphgenCodecStep) clone(v Step, depth int) (Step, bool) {
-	if depth >= wire.MaxDepth {
+	if depth >= graphwire.MaxDepth {
 		return v, false
 	}
 	depth++
@@ -1133,9 +1133,9 @@ type graphgenCodecSliceOfStep struct{}
 func (graphgenCodecSliceOfStep) append(b []byte, v *[]Step, depth int) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenCodecStep{}.append(b, &(*v)[i], depth)
 		if err != nil {
@@ -1145,12 +1145,12 @@ func (graphgenCodecSliceOfStep) append(b []byte, v *[]Step, depth int) ([]byte, 
 	return b, nil
 }
 
-func (graphgenCodecSliceOfStep) Read(r *wire.Reader, v *[]Step) {
+func (graphgenCodecSliceOfStep) Read(r *graphwire.Reader, v *[]Step) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[Step](r, n)
+	list := graphwire.MakeSlice[Step](r, n)
 	for i := range n {
 		list = append(list, Step{})
 		graphgenCodecStep{}.Read(r, &list[i])
@@ -1199,7 +1199,7 @@ func (graphgenCodecSliceOfStep) clone(v []Step, depth int) ([]Step, bool) {
 type graphgenCodecAdd struct{}
 
 func (graphgenCodecAdd) append(b []byte, v *Add, depth int) ([]byte, error) {
-	if err := wire.AppendDepth(depth); err != nil {
+	if err := graphwire.AppendDepth(depth); err != nil {
 		return b, err
 	}
 	depth++
@@ -1213,7 +1213,7 @@ func (graphgenCodecAdd) append(b []byte, v *Add, depth int) ([]byte, error) {
 	return graphgenCodecExpr{}.append(b, &v.R, depth)
 }
 
-func (graphgenCodecAdd) Read(r *wire.Reader, v *Add) {
+func (graphgenCodecAdd) Read(r *graphwire.Reader, v *Add) {
 	if !r.Enter() {
 		return
 	}
@@ -1231,7 +1231,7 @@ func (graphgenCodecAdd) Read(r *wire.Reader, v *Add) {
 }
 
 func (graphgenCodecAdd) equal(a, b *Add, depth int) bool {
-	if a == b || depth >= wire.MaxDepth {
+	if a == b || depth >= graphwire.MaxDepth {
 		return a == b
 	}
 	depth++
@@ -1240,7 +1240,7 @@ func (graphgenCodecAdd) equal(a, b *Add, depth int) bool {
 }
 
 func (graphgenCodecAdd) clone(v Add, depth int) (Add, bool) {
-	if depth >= wire.MaxDepth {
+	if depth >= graphwire.MaxDepth {
 		return v, false
 	}
 	depth++
@@ -1267,7 +1267,7 @@ var _ struct {
 type graphgenCodecNeg struct{}
 
 func (graphgenCodecNeg) append(b []byte, v *Neg, depth int) ([]byte, error) {
-	if err := wire.AppendDepth(depth); err != nil {
+	if err := graphwire.AppendDepth(depth); err != nil {
 		return b, err
 	}
 	depth++
@@ -1275,7 +1275,7 @@ func (graphgenCodecNeg) append(b []byte, v *Neg, depth int) ([]byte, error) {
 	return graphgenCodecExpr{}.append(b, &v.X, depth)
 }
 
-func (graphgenCodecNeg) Read(r *wire.Reader, v *Neg) {
+func (graphgenCodecNeg) Read(r *graphwire.Reader, v *Neg) {
 	if !r.Enter() {
 		return
 	}
@@ -1291,7 +1291,7 @@ func (graphgenCodecNeg) Read(r *wire.Reader, v *Neg) {
 }
 
 func (graphgenCodecNeg) equal(a, b *Neg, depth int) bool {
-	if a == b || depth >= wire.MaxDepth {
+	if a == b || depth >= graphwire.MaxDepth {
 		return a == b
 	}
 	depth++
@@ -1299,7 +1299,7 @@ func (graphgenCodecNeg) equal(a, b *Neg, depth int) bool {
 }
 
 func (graphgenCodecNeg) clone(v Neg, depth int) (Neg, bool) {
-	if depth >= wire.MaxDepth {
+	if depth >= graphwire.MaxDepth {
 		return v, false
 	}
 	depth++
@@ -1323,30 +1323,30 @@ type graphgenCodecExpr struct{}
 func (c graphgenCodecExpr) Append(b []byte, v *Expr) ([]byte, error) { return c.append(b, v, 0) }
 
 func (graphgenCodecExpr) append(b []byte, v *Expr, depth int) ([]byte, error) {
-	if err := wire.AppendDepth(depth); err != nil {
+	if err := graphwire.AppendDepth(depth); err != nil {
 		return b, err
 	}
 	depth++
 	switch x := (*v).(type) {
 	case nil:
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	case Num:
-		b = wire.AppendTag(b, "Num")
-		return wire.AppendInt(b, int64(x)), nil
+		b = graphwire.AppendTag(b, "Num")
+		return graphwire.AppendInt(b, int64(x)), nil
 	case *Add:
 		if x == nil {
-			return wire.AppendNil(b), nil
+			return graphwire.AppendNil(b), nil
 		}
-		b = wire.AppendTag(b, "Add")
+		b = graphwire.AppendTag(b, "Add")
 		return graphgenCodecAdd{}.append(b, x, depth)
 	case Neg:
-		b = wire.AppendTag(b, "Neg")
+		b = graphwire.AppendTag(b, "Neg")
 		return graphgenCodecNeg{}.append(b, &x, depth)
 	}
-	return b, wire.NotMember("Expr")
+	return b, graphwire.NotMember("Expr")
 }
 
-func (graphgenCodecExpr) Read(r *wire.Reader, v *Expr) {
+func (graphgenCodecExpr) Read(r *graphwire.Reader, v *Expr) {
 	if !r.Enter() {
 		return
 	}
@@ -1376,7 +1376,7 @@ func (graphgenCodecExpr) Read(r *wire.Reader, v *Expr) {
 func (c graphgenCodecExpr) Equal(a, b *Expr) bool { return c.equal(a, b, 0) }
 
 func (graphgenCodecExpr) equal(a, b *Expr, depth int) bool {
-	if a == b || depth >= wire.MaxDepth {
+	if a == b || depth >= graphwire.MaxDepth {
 		return a == b
 	}
 	depth++
@@ -1405,7 +1405,7 @@ func (c graphgenCodecExpr) Clone(v Expr) Expr {
 }
 
 func (graphgenCodecExpr) clone(v Expr, depth int) (Expr, bool) {
-	if depth >= wire.MaxDepth {
+	if depth >= graphwire.MaxDepth {
 		return v, false
 	}
 	depth++

@@ -8,33 +8,33 @@ import (
 	"slices"
 	"time"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
 type StateUpdate struct {
-	ID       state.Value[[16]byte]
-	Messages state.Keyed[string, Message]
-	Query    state.Value[string]
-	Status   state.Value[Status]
-	Step     state.Max[int]
-	Tokens   state.Sum[int64]
-	Done     state.Or[bool]
-	Started  state.Value[time.Time]
-	Facts    state.Map[string, Fact]
-	Counts   state.Map[string, int64]
-	Vector   state.Value[[]float64]
-	Plan     state.Value[*Plan]
+	ID       graphstate.Value[[16]byte]
+	Messages graphstate.Keyed[string, Message]
+	Query    graphstate.Value[string]
+	Status   graphstate.Value[Status]
+	Step     graphstate.Max[int]
+	Tokens   graphstate.Sum[int64]
+	Done     graphstate.Or[bool]
+	Started  graphstate.Value[time.Time]
+	Facts    graphstate.Map[string, Fact]
+	Counts   graphstate.Map[string, int64]
+	Vector   graphstate.Value[[]float64]
+	Plan     graphstate.Value[*Plan]
 }
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -57,58 +57,58 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 // StateDiff is how two values of State differ: each field says how the field of that name does.
 // The zero StateDiff says that they do not.
 type StateDiff struct {
-	ID       state.Change[[16]byte]
-	Messages state.KeyedChange[Message]
-	Query    state.Change[string]
-	Status   state.Change[Status]
-	Step     state.Change[int]
-	Tokens   state.Change[int64]
-	Done     state.Change[bool]
-	Started  state.Change[time.Time]
-	Facts    state.MapChange[string, Fact]
-	Counts   state.MapChange[string, int64]
-	Vector   state.Change[[]float64]
-	Plan     state.Change[*Plan]
+	ID       graphstate.Change[[16]byte]
+	Messages graphstate.KeyedChange[Message]
+	Query    graphstate.Change[string]
+	Status   graphstate.Change[Status]
+	Step     graphstate.Change[int]
+	Tokens   graphstate.Change[int64]
+	Done     graphstate.Change[bool]
+	Started  graphstate.Change[time.Time]
+	Facts    graphstate.MapChange[string, Fact]
+	Counts   graphstate.MapChange[string, int64]
+	Vector   graphstate.Change[[]float64]
+	Plan     graphstate.Change[*Plan]
 }
 
 // StateDiffOf returns what became of before in after, with which it shares memory.
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if before.ID != after.ID {
-		d.ID = state.Changed(before.ID, after.ID)
+		d.ID = graphstate.Changed(before.ID, after.ID)
 	}
 	if !(graphgenCodecSliceOfMessage{}).Equal(&before.Messages, &after.Messages) {
 		d.Messages = graphgenStateFields.Messages.Diff(before.Messages, after.Messages)
 	}
 	if before.Query != after.Query {
-		d.Query = state.Changed(before.Query, after.Query)
+		d.Query = graphstate.Changed(before.Query, after.Query)
 	}
 	if before.Status != after.Status {
-		d.Status = state.Changed(before.Status, after.Status)
+		d.Status = graphstate.Changed(before.Status, after.Status)
 	}
 	if before.Step != after.Step {
-		d.Step = state.Changed(before.Step, after.Step)
+		d.Step = graphstate.Changed(before.Step, after.Step)
 	}
 	if before.Tokens != after.Tokens {
-		d.Tokens = state.Changed(before.Tokens, after.Tokens)
+		d.Tokens = graphstate.Changed(before.Tokens, after.Tokens)
 	}
 	if before.Done != after.Done {
-		d.Done = state.Changed(before.Done, after.Done)
+		d.Done = graphstate.Changed(before.Done, after.Done)
 	}
 	if !before.Started.Equal(after.Started) {
-		d.Started = state.Changed(before.Started, after.Started)
+		d.Started = graphstate.Changed(before.Started, after.Started)
 	}
 	if !(graphgenCodecMapOfStringToFact{}).Equal(&before.Facts, &after.Facts) {
 		d.Facts = graphgenStateFields.Facts.Diff(before.Facts, after.Facts)
 	}
-	if !wire.SameMap(before.Counts, after.Counts) {
+	if !graphwire.SameMap(before.Counts, after.Counts) {
 		d.Counts = graphgenStateFields.Counts.Diff(before.Counts, after.Counts)
 	}
 	if !(graphgenCodecSliceOfFloat64{}).Equal(&before.Vector, &after.Vector) {
-		d.Vector = state.Changed(before.Vector, after.Vector)
+		d.Vector = graphstate.Changed(before.Vector, after.Vector)
 	}
 	if !(graphgenCodecPointerToPlan{}).Equal(&before.Plan, &after.Plan) {
-		d.Plan = state.Changed(before.Plan, after.Plan)
+		d.Plan = graphstate.Changed(before.Plan, after.Plan)
 	}
 	return d
 }
@@ -119,37 +119,37 @@ func (d StateDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateDiff) Changes() []state.FieldChange {
+func (d StateDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return state.FormatDiff(graphgenStateChanges(&d))
+	return graphstate.FormatDiff(graphgenStateChanges(&d))
 }
 
-func graphgenStateChanges(d *StateDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "ID", Change: &d.ID},
-		state.FieldChange{Field: "Messages", Change: &d.Messages},
-		state.FieldChange{Field: "Query", Change: &d.Query},
-		state.FieldChange{Field: "Status", Change: &d.Status},
-		state.FieldChange{Field: "Step", Change: &d.Step},
-		state.FieldChange{Field: "Tokens", Change: &d.Tokens},
-		state.FieldChange{Field: "Done", Change: &d.Done},
-		state.FieldChange{Field: "Started", Change: &d.Started},
-		state.FieldChange{Field: "Facts", Change: &d.Facts},
-		state.FieldChange{Field: "Counts", Change: &d.Counts},
-		state.FieldChange{Field: "Vector", Change: &d.Vector},
-		state.FieldChange{Field: "Plan", Change: &d.Plan},
+func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "ID", Change: &d.ID},
+		graphstate.FieldChange{Field: "Messages", Change: &d.Messages},
+		graphstate.FieldChange{Field: "Query", Change: &d.Query},
+		graphstate.FieldChange{Field: "Status", Change: &d.Status},
+		graphstate.FieldChange{Field: "Step", Change: &d.Step},
+		graphstate.FieldChange{Field: "Tokens", Change: &d.Tokens},
+		graphstate.FieldChange{Field: "Done", Change: &d.Done},
+		graphstate.FieldChange{Field: "Started", Change: &d.Started},
+		graphstate.FieldChange{Field: "Facts", Change: &d.Facts},
+		graphstate.FieldChange{Field: "Counts", Change: &d.Counts},
+		graphstate.FieldChange{Field: "Vector", Change: &d.Vector},
+		graphstate.FieldChange{Field: "Plan", Change: &d.Plan},
 	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
-var StateSchema = &state.Schema[State, StateUpdate]{
+var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
 	Fingerprint: 0xbe4271f188bea3c2,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenStateFields.ID.Field,
 		graphgenStateFields.Messages.Field,
 		graphgenStateFields.Query.Field,
@@ -190,97 +190,97 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	ID       state.ValueField[[16]byte]
-	Messages state.KeyedField[string, Message]
-	Query    state.ValueField[string]
-	Status   state.ValueField[Status]
-	Step     state.MaxField[int]
-	Tokens   state.SumField[int64]
-	Done     state.OrField[bool]
-	Started  state.ValueField[time.Time]
-	Facts    state.MapField[string, Fact]
-	Counts   state.MapField[string, int64]
-	Vector   state.ValueField[[]float64]
-	Plan     state.ValueField[*Plan]
+	ID       graphstate.ValueField[[16]byte]
+	Messages graphstate.KeyedField[string, Message]
+	Query    graphstate.ValueField[string]
+	Status   graphstate.ValueField[Status]
+	Step     graphstate.MaxField[int]
+	Tokens   graphstate.SumField[int64]
+	Done     graphstate.OrField[bool]
+	Started  graphstate.ValueField[time.Time]
+	Facts    graphstate.MapField[string, Fact]
+	Counts   graphstate.MapField[string, int64]
+	Vector   graphstate.ValueField[[]float64]
+	Plan     graphstate.ValueField[*Plan]
 }{
-	ID: state.ValueField[[16]byte]{
-		Field: state.Field{Name: "ID", Wire: "ID", Reducer: "replace", Type: "[16]byte"},
+	ID: graphstate.ValueField[[16]byte]{
+		Field: graphstate.Field{Name: "ID", Wire: "ID", Reducer: "replace", Type: "[16]byte"},
 		Codec: graphgenCodecArrayOf16Byte{},
 	},
-	Messages: state.KeyedField[string, Message]{
-		Field: state.Field{Name: "Messages", Wire: "Messages", Reducer: "upsert", Type: "[]Message"},
+	Messages: graphstate.KeyedField[string, Message]{
+		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "upsert", Type: "[]Message"},
 		Elem:  graphgenCodecMessage{},
-		Keys:  state.Str[string]{},
+		Keys:  graphstate.Str[string]{},
 		Key:   func(v *Message) string { return v.ID },
 	},
-	Query: state.ValueField[string]{
-		Field: state.Field{Name: "Query", Wire: "Query", Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	Query: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Query", Wire: "Query", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Status: state.ValueField[Status]{
-		Field: state.Field{Name: "Status", Wire: "Status", Reducer: "last", Type: "Status"},
-		Codec: state.Str[Status]{},
+	Status: graphstate.ValueField[Status]{
+		Field: graphstate.Field{Name: "Status", Wire: "Status", Reducer: "last", Type: "Status"},
+		Codec: graphstate.Str[Status]{},
 	},
-	Step: state.MaxField[int]{
-		Field: state.Field{Name: "Step", Wire: "Step", Reducer: "max", Type: "int"},
-		Codec: state.Int[int]{},
+	Step: graphstate.MaxField[int]{
+		Field: graphstate.Field{Name: "Step", Wire: "Step", Reducer: "max", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
-	Tokens: state.SumField[int64]{
-		Field: state.Field{Name: "Tokens", Wire: "Tokens", Reducer: "sum", Type: "int64"},
-		Codec: state.Int[int64]{},
+	Tokens: graphstate.SumField[int64]{
+		Field: graphstate.Field{Name: "Tokens", Wire: "Tokens", Reducer: "sum", Type: "int64"},
+		Codec: graphstate.Int[int64]{},
 	},
-	Done: state.OrField[bool]{
-		Field: state.Field{Name: "Done", Wire: "Done", Reducer: "or", Type: "bool"},
+	Done: graphstate.OrField[bool]{
+		Field: graphstate.Field{Name: "Done", Wire: "Done", Reducer: "or", Type: "bool"},
 	},
-	Started: state.ValueField[time.Time]{
-		Field: state.Field{Name: "Started", Wire: "Started", Reducer: "first", Type: "time.Time"},
-		Codec: state.Time{},
+	Started: graphstate.ValueField[time.Time]{
+		Field: graphstate.Field{Name: "Started", Wire: "Started", Reducer: "first", Type: "time.Time"},
+		Codec: graphstate.Time{},
 	},
-	Facts: state.MapField[string, Fact]{
-		Field:   state.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]Fact"},
-		Keys:    state.Str[string]{},
+	Facts: graphstate.MapField[string, Fact]{
+		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]Fact"},
+		Keys:    graphstate.Str[string]{},
 		Values:  graphgenCodecFact{},
 		Compare: cmp.Compare[string],
 	},
-	Counts: state.MapField[string, int64]{
-		Field:   state.Field{Name: "Counts", Wire: "Counts", Reducer: "merge", Type: "map[string]int64"},
-		Keys:    state.Str[string]{},
-		Values:  state.Int[int64]{},
+	Counts: graphstate.MapField[string, int64]{
+		Field:   graphstate.Field{Name: "Counts", Wire: "Counts", Reducer: "merge", Type: "map[string]int64"},
+		Keys:    graphstate.Str[string]{},
+		Values:  graphstate.Int[int64]{},
 		Compare: cmp.Compare[string],
 	},
-	Vector: state.ValueField[[]float64]{
-		Field: state.Field{Name: "Vector", Wire: "Vector", Reducer: "replace", Type: "[]float64"},
+	Vector: graphstate.ValueField[[]float64]{
+		Field: graphstate.Field{Name: "Vector", Wire: "Vector", Reducer: "replace", Type: "[]float64"},
 		Codec: graphgenCodecSliceOfFloat64{},
 		Copy:  slices.Clone[[]float64],
 	},
-	Plan: state.ValueField[*Plan]{
-		Field: state.Field{Name: "Plan", Wire: "Plan", Reducer: "replace", Type: "*Plan"},
+	Plan: graphstate.ValueField[*Plan]{
+		Field: graphstate.Field{Name: "Plan", Wire: "Plan", Reducer: "replace", Type: "*Plan"},
 		Codec: graphgenCodecPointerToPlan{},
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	state.Core
+	graphstate.Core
 	s State
 	f struct {
-		ID       state.ValueCell[[16]byte]
-		Messages state.KeyedCell[string, Message]
-		Query    state.ValueCell[string]
-		Status   state.ValueCell[Status]
-		Step     state.MaxCell[int]
-		Tokens   state.SumCell[int64]
-		Done     state.OrCell[bool]
-		Started  state.ValueCell[time.Time]
-		Facts    state.MapCell[string, Fact]
-		Counts   state.MapCell[string, int64]
-		Vector   state.ValueCell[[]float64]
-		Plan     state.ValueCell[*Plan]
+		ID       graphstate.ValueCell[[16]byte]
+		Messages graphstate.KeyedCell[string, Message]
+		Query    graphstate.ValueCell[string]
+		Status   graphstate.ValueCell[Status]
+		Step     graphstate.MaxCell[int]
+		Tokens   graphstate.SumCell[int64]
+		Done     graphstate.OrCell[bool]
+		Started  graphstate.ValueCell[time.Time]
+		Facts    graphstate.MapCell[string, Fact]
+		Counts   graphstate.MapCell[string, int64]
+		Vector   graphstate.ValueCell[[]float64]
+		Plan     graphstate.ValueCell[*Plan]
 	}
 }
 
 // graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
+func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
 	l := new(graphgenState)
 	f := &graphgenStateFields
 	l.Init("State", opts, 12)
@@ -374,35 +374,35 @@ func graphgenStateEqual(a, b State) bool {
 		a.Done == b.Done &&
 		a.Started.Equal(b.Started) &&
 		graphgenCodecMapOfStringToFact{}.Equal(&a.Facts, &b.Facts) &&
-		wire.SameMap(a.Counts, b.Counts) &&
+		graphwire.SameMap(a.Counts, b.Counts) &&
 		graphgenCodecSliceOfFloat64{}.Equal(&a.Vector, &b.Vector) &&
 		graphgenCodecPointerToPlan{}.Equal(&a.Plan, &b.Plan)
 }
 
 func graphgenStateChanged(a, b State) []string {
 	d := StateDiffOf(a, b)
-	return state.FieldNames(graphgenStateChanges(&d))
+	return graphstate.FieldNames(graphgenStateChanges(&d))
 }
 
-func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "ID", Change: &u.ID},
-		state.FieldChange{Field: "Messages", Change: &u.Messages},
-		state.FieldChange{Field: "Query", Change: &u.Query},
-		state.FieldChange{Field: "Status", Change: &u.Status},
-		state.FieldChange{Field: "Step", Change: &u.Step},
-		state.FieldChange{Field: "Tokens", Change: &u.Tokens},
-		state.FieldChange{Field: "Done", Change: &u.Done},
-		state.FieldChange{Field: "Started", Change: &u.Started},
-		state.FieldChange{Field: "Facts", Change: &u.Facts},
-		state.FieldChange{Field: "Counts", Change: &u.Counts},
-		state.FieldChange{Field: "Vector", Change: &u.Vector},
-		state.FieldChange{Field: "Plan", Change: &u.Plan},
+func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "ID", Change: &u.ID},
+		graphstate.FieldChange{Field: "Messages", Change: &u.Messages},
+		graphstate.FieldChange{Field: "Query", Change: &u.Query},
+		graphstate.FieldChange{Field: "Status", Change: &u.Status},
+		graphstate.FieldChange{Field: "Step", Change: &u.Step},
+		graphstate.FieldChange{Field: "Tokens", Change: &u.Tokens},
+		graphstate.FieldChange{Field: "Done", Change: &u.Done},
+		graphstate.FieldChange{Field: "Started", Change: &u.Started},
+		graphstate.FieldChange{Field: "Facts", Change: &u.Facts},
+		graphstate.FieldChange{Field: "Counts", Change: &u.Counts},
+		graphstate.FieldChange{Field: "Vector", Change: &u.Vector},
+		graphstate.FieldChange{Field: "Plan", Change: &u.Plan},
 	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.ID.AppendUpdate(&w, &u.ID)
 	f.Messages.AppendUpdate(&w, &u.Messages)
@@ -421,7 +421,7 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 
 func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	*u = StateUpdate{}
-	r := wire.NewReader("StateUpdate", b)
+	r := graphwire.NewReader("StateUpdate", b)
 	f := &graphgenStateFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -453,38 +453,38 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // EverythingUpdate is what a node changes of Everything: each field says what becomes of the field of that name.
 // The zero EverythingUpdate changes nothing.
 type EverythingUpdate struct {
-	Set      state.Value[string]
-	Vector   state.Value[[]float64]
-	Labels   state.Value[map[string]string]
-	Last     state.Value[Status]
-	First    state.Value[string]
-	Sum      state.Sum[int64]
-	Ratio    state.Sum[float32]
-	Min      state.Min[int]
-	Max      state.Max[string]
-	And      state.And[bool]
-	Or       state.Or[bool]
-	Log      state.List[string]
-	Docs     state.List[Doc]
-	Messages state.Keyed[string, Message]
-	Tags     state.Unique[Status]
-	Facts    state.Map[string, Fact]
-	Votes    state.Map[bool, int]
-	Ranks    state.Map[int8, string]
-	Plan     state.Reduce[PlanEdit]
-	Draft    state.Value[string]
-	Cache    state.Value[*Cache]
+	Set      graphstate.Value[string]
+	Vector   graphstate.Value[[]float64]
+	Labels   graphstate.Value[map[string]string]
+	Last     graphstate.Value[Status]
+	First    graphstate.Value[string]
+	Sum      graphstate.Sum[int64]
+	Ratio    graphstate.Sum[float32]
+	Min      graphstate.Min[int]
+	Max      graphstate.Max[string]
+	And      graphstate.And[bool]
+	Or       graphstate.Or[bool]
+	Log      graphstate.List[string]
+	Docs     graphstate.List[Doc]
+	Messages graphstate.Keyed[string, Message]
+	Tags     graphstate.Unique[Status]
+	Facts    graphstate.Map[string, Fact]
+	Votes    graphstate.Map[bool, int]
+	Ranks    graphstate.Map[int8, string]
+	Plan     graphstate.Reduce[PlanEdit]
+	Draft    graphstate.Value[string]
+	Cache    graphstate.Value[*Cache]
 }
 
 // String prints what u changes.
 func (u EverythingUpdate) String() string {
-	return state.FormatUpdate("EverythingUpdate", graphgenEverythingWrites(&u)...)
+	return graphstate.FormatUpdate("EverythingUpdate", graphgenEverythingWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -517,65 +517,65 @@ func (u EverythingUpdate) Equal(v EverythingUpdate) bool {
 // The zero EverythingDiff says that they do not.
 // Untracked fields are not compared.
 type EverythingDiff struct {
-	Set      state.Change[string]
-	Vector   state.Change[[]float64]
-	Labels   state.Change[map[string]string]
-	Last     state.Change[Status]
-	First    state.Change[string]
-	Sum      state.Change[int64]
-	Ratio    state.Change[float32]
-	Min      state.Change[int]
-	Max      state.Change[string]
-	And      state.Change[bool]
-	Or       state.Change[bool]
-	Log      state.ListChange[string]
-	Docs     state.ListChange[Doc]
-	Messages state.KeyedChange[Message]
-	Tags     state.ListChange[Status]
-	Facts    state.MapChange[string, Fact]
-	Votes    state.MapChange[bool, int]
-	Ranks    state.MapChange[int8, string]
-	Plan     state.Change[*Plan]
-	Draft    state.Change[string]
+	Set      graphstate.Change[string]
+	Vector   graphstate.Change[[]float64]
+	Labels   graphstate.Change[map[string]string]
+	Last     graphstate.Change[Status]
+	First    graphstate.Change[string]
+	Sum      graphstate.Change[int64]
+	Ratio    graphstate.Change[float32]
+	Min      graphstate.Change[int]
+	Max      graphstate.Change[string]
+	And      graphstate.Change[bool]
+	Or       graphstate.Change[bool]
+	Log      graphstate.ListChange[string]
+	Docs     graphstate.ListChange[Doc]
+	Messages graphstate.KeyedChange[Message]
+	Tags     graphstate.ListChange[Status]
+	Facts    graphstate.MapChange[string, Fact]
+	Votes    graphstate.MapChange[bool, int]
+	Ranks    graphstate.MapChange[int8, string]
+	Plan     graphstate.Change[*Plan]
+	Draft    graphstate.Change[string]
 }
 
 // EverythingDiffOf returns what became of before in after, with which it shares memory.
 func EverythingDiffOf(before, after Everything) EverythingDiff {
 	var d EverythingDiff
 	if before.Set != after.Set {
-		d.Set = state.Changed(before.Set, after.Set)
+		d.Set = graphstate.Changed(before.Set, after.Set)
 	}
 	if !(graphgenCodecSliceOfFloat64{}).Equal(&before.Vector, &after.Vector) {
-		d.Vector = state.Changed(before.Vector, after.Vector)
+		d.Vector = graphstate.Changed(before.Vector, after.Vector)
 	}
-	if !wire.SameMap(before.Labels, after.Labels) {
-		d.Labels = state.Changed(before.Labels, after.Labels)
+	if !graphwire.SameMap(before.Labels, after.Labels) {
+		d.Labels = graphstate.Changed(before.Labels, after.Labels)
 	}
 	if before.Last != after.Last {
-		d.Last = state.Changed(before.Last, after.Last)
+		d.Last = graphstate.Changed(before.Last, after.Last)
 	}
 	if before.First != after.First {
-		d.First = state.Changed(before.First, after.First)
+		d.First = graphstate.Changed(before.First, after.First)
 	}
 	if before.Sum != after.Sum {
-		d.Sum = state.Changed(before.Sum, after.Sum)
+		d.Sum = graphstate.Changed(before.Sum, after.Sum)
 	}
-	if !wire.SameFloat(before.Ratio, after.Ratio) {
-		d.Ratio = state.Changed(before.Ratio, after.Ratio)
+	if !graphwire.SameFloat(before.Ratio, after.Ratio) {
+		d.Ratio = graphstate.Changed(before.Ratio, after.Ratio)
 	}
 	if before.Min != after.Min {
-		d.Min = state.Changed(before.Min, after.Min)
+		d.Min = graphstate.Changed(before.Min, after.Min)
 	}
 	if before.Max != after.Max {
-		d.Max = state.Changed(before.Max, after.Max)
+		d.Max = graphstate.Changed(before.Max, after.Max)
 	}
 	if before.And != after.And {
-		d.And = state.Changed(before.And, after.And)
+		d.And = graphstate.Changed(before.And, after.And)
 	}
 	if before.Or != after.Or {
-		d.Or = state.Changed(before.Or, after.Or)
+		d.Or = graphstate.Changed(before.Or, after.Or)
 	}
-	if !wire.SameSlice(before.Log, after.Log) {
+	if !graphwire.SameSlice(before.Log, after.Log) {
 		d.Log = graphgenEverythingFields.Log.Diff(before.Log, after.Log)
 	}
 	if !(graphgenCodecSliceOfDoc{}).Equal(&before.Docs, &after.Docs) {
@@ -584,23 +584,23 @@ func EverythingDiffOf(before, after Everything) EverythingDiff {
 	if !(graphgenCodecSliceOfMessage{}).Equal(&before.Messages, &after.Messages) {
 		d.Messages = graphgenEverythingFields.Messages.Diff(before.Messages, after.Messages)
 	}
-	if !wire.SameSlice(before.Tags, after.Tags) {
+	if !graphwire.SameSlice(before.Tags, after.Tags) {
 		d.Tags = graphgenEverythingFields.Tags.Diff(before.Tags, after.Tags)
 	}
 	if !(graphgenCodecMapOfStringToFact{}).Equal(&before.Facts, &after.Facts) {
 		d.Facts = graphgenEverythingFields.Facts.Diff(before.Facts, after.Facts)
 	}
-	if !wire.SameMap(before.Votes, after.Votes) {
+	if !graphwire.SameMap(before.Votes, after.Votes) {
 		d.Votes = graphgenEverythingFields.Votes.Diff(before.Votes, after.Votes)
 	}
-	if !wire.SameMap(before.Ranks, after.Ranks) {
+	if !graphwire.SameMap(before.Ranks, after.Ranks) {
 		d.Ranks = graphgenEverythingFields.Ranks.Diff(before.Ranks, after.Ranks)
 	}
 	if !(graphgenCodecPointerToPlan{}).Equal(&before.Plan, &after.Plan) {
-		d.Plan = state.Changed(before.Plan, after.Plan)
+		d.Plan = graphstate.Changed(before.Plan, after.Plan)
 	}
 	if before.Draft != after.Draft {
-		d.Draft = state.Changed(before.Draft, after.Draft)
+		d.Draft = graphstate.Changed(before.Draft, after.Draft)
 	}
 	return d
 }
@@ -611,45 +611,45 @@ func (d EverythingDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d EverythingDiff) Changes() []state.FieldChange {
+func (d EverythingDiff) Changes() []graphstate.FieldChange {
 	return graphgenEverythingChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d EverythingDiff) String() string {
-	return state.FormatDiff(graphgenEverythingChanges(&d))
+	return graphstate.FormatDiff(graphgenEverythingChanges(&d))
 }
 
-func graphgenEverythingChanges(d *EverythingDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Set", Change: &d.Set},
-		state.FieldChange{Field: "Vector", Change: &d.Vector},
-		state.FieldChange{Field: "Labels", Change: &d.Labels},
-		state.FieldChange{Field: "Last", Change: &d.Last},
-		state.FieldChange{Field: "First", Change: &d.First},
-		state.FieldChange{Field: "Sum", Change: &d.Sum},
-		state.FieldChange{Field: "Ratio", Change: &d.Ratio},
-		state.FieldChange{Field: "Min", Change: &d.Min},
-		state.FieldChange{Field: "Max", Change: &d.Max},
-		state.FieldChange{Field: "And", Change: &d.And},
-		state.FieldChange{Field: "Or", Change: &d.Or},
-		state.FieldChange{Field: "Log", Change: &d.Log},
-		state.FieldChange{Field: "Docs", Change: &d.Docs},
-		state.FieldChange{Field: "Messages", Change: &d.Messages},
-		state.FieldChange{Field: "Tags", Change: &d.Tags},
-		state.FieldChange{Field: "Facts", Change: &d.Facts},
-		state.FieldChange{Field: "Votes", Change: &d.Votes},
-		state.FieldChange{Field: "Ranks", Change: &d.Ranks},
-		state.FieldChange{Field: "Plan", Change: &d.Plan},
-		state.FieldChange{Field: "Draft", Change: &d.Draft},
+func graphgenEverythingChanges(d *EverythingDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Set", Change: &d.Set},
+		graphstate.FieldChange{Field: "Vector", Change: &d.Vector},
+		graphstate.FieldChange{Field: "Labels", Change: &d.Labels},
+		graphstate.FieldChange{Field: "Last", Change: &d.Last},
+		graphstate.FieldChange{Field: "First", Change: &d.First},
+		graphstate.FieldChange{Field: "Sum", Change: &d.Sum},
+		graphstate.FieldChange{Field: "Ratio", Change: &d.Ratio},
+		graphstate.FieldChange{Field: "Min", Change: &d.Min},
+		graphstate.FieldChange{Field: "Max", Change: &d.Max},
+		graphstate.FieldChange{Field: "And", Change: &d.And},
+		graphstate.FieldChange{Field: "Or", Change: &d.Or},
+		graphstate.FieldChange{Field: "Log", Change: &d.Log},
+		graphstate.FieldChange{Field: "Docs", Change: &d.Docs},
+		graphstate.FieldChange{Field: "Messages", Change: &d.Messages},
+		graphstate.FieldChange{Field: "Tags", Change: &d.Tags},
+		graphstate.FieldChange{Field: "Facts", Change: &d.Facts},
+		graphstate.FieldChange{Field: "Votes", Change: &d.Votes},
+		graphstate.FieldChange{Field: "Ranks", Change: &d.Ranks},
+		graphstate.FieldChange{Field: "Plan", Change: &d.Plan},
+		graphstate.FieldChange{Field: "Draft", Change: &d.Draft},
 	)
 }
 
 // EverythingSchema is what a graph needs to know of Everything: graph.New(name, EverythingSchema).
-var EverythingSchema = &state.Schema[Everything, EverythingUpdate]{
+var EverythingSchema = &graphstate.Schema[Everything, EverythingUpdate]{
 	Name:        "Everything",
 	Fingerprint: 0x448780f26f4815f8,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenEverythingFields.Set.Field,
 		graphgenEverythingFields.Vector.Field,
 		graphgenEverythingFields.Labels.Field,
@@ -708,154 +708,154 @@ var _ struct {
 
 // graphgenEverythingFields says how each field of Everything is merged and stored. It is never written to.
 var graphgenEverythingFields = struct {
-	Set      state.ValueField[string]
-	Vector   state.ValueField[[]float64]
-	Labels   state.ValueField[map[string]string]
-	Last     state.ValueField[Status]
-	First    state.ValueField[string]
-	Sum      state.SumField[int64]
-	Ratio    state.SumField[float32]
-	Min      state.MinField[int]
-	Max      state.MaxField[string]
-	And      state.AndField[bool]
-	Or       state.OrField[bool]
-	Log      state.ListField[string]
-	Docs     state.ListField[Doc]
-	Messages state.KeyedField[string, Message]
-	Tags     state.UniqueField[Status]
-	Facts    state.MapField[string, Fact]
-	Votes    state.MapField[bool, int]
-	Ranks    state.MapField[int8, string]
-	Plan     state.ReduceField[*Plan, PlanEdit]
-	Draft    state.ValueField[string]
-	Cache    state.ValueField[*Cache]
+	Set      graphstate.ValueField[string]
+	Vector   graphstate.ValueField[[]float64]
+	Labels   graphstate.ValueField[map[string]string]
+	Last     graphstate.ValueField[Status]
+	First    graphstate.ValueField[string]
+	Sum      graphstate.SumField[int64]
+	Ratio    graphstate.SumField[float32]
+	Min      graphstate.MinField[int]
+	Max      graphstate.MaxField[string]
+	And      graphstate.AndField[bool]
+	Or       graphstate.OrField[bool]
+	Log      graphstate.ListField[string]
+	Docs     graphstate.ListField[Doc]
+	Messages graphstate.KeyedField[string, Message]
+	Tags     graphstate.UniqueField[Status]
+	Facts    graphstate.MapField[string, Fact]
+	Votes    graphstate.MapField[bool, int]
+	Ranks    graphstate.MapField[int8, string]
+	Plan     graphstate.ReduceField[*Plan, PlanEdit]
+	Draft    graphstate.ValueField[string]
+	Cache    graphstate.ValueField[*Cache]
 }{
-	Set: state.ValueField[string]{
-		Field: state.Field{Name: "Set", Wire: "Set", Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	Set: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Set", Wire: "Set", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Vector: state.ValueField[[]float64]{
-		Field: state.Field{Name: "Vector", Wire: "Vector", Reducer: "replace", Type: "[]float64"},
+	Vector: graphstate.ValueField[[]float64]{
+		Field: graphstate.Field{Name: "Vector", Wire: "Vector", Reducer: "replace", Type: "[]float64"},
 		Codec: graphgenCodecSliceOfFloat64{},
 		Copy:  slices.Clone[[]float64],
 	},
-	Labels: state.ValueField[map[string]string]{
-		Field: state.Field{Name: "Labels", Wire: "Labels", Reducer: "replace", Type: "map[string]string"},
+	Labels: graphstate.ValueField[map[string]string]{
+		Field: graphstate.Field{Name: "Labels", Wire: "Labels", Reducer: "replace", Type: "map[string]string"},
 		Codec: graphgenCodecMapOfStringToString{},
 		Copy:  maps.Clone[map[string]string],
 	},
-	Last: state.ValueField[Status]{
-		Field: state.Field{Name: "Last", Wire: "Last", Reducer: "last", Type: "Status"},
-		Codec: state.Str[Status]{},
+	Last: graphstate.ValueField[Status]{
+		Field: graphstate.Field{Name: "Last", Wire: "Last", Reducer: "last", Type: "Status"},
+		Codec: graphstate.Str[Status]{},
 	},
-	First: state.ValueField[string]{
-		Field: state.Field{Name: "First", Wire: "First", Reducer: "first", Type: "string"},
-		Codec: state.Str[string]{},
+	First: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "First", Wire: "First", Reducer: "first", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Sum: state.SumField[int64]{
-		Field: state.Field{Name: "Sum", Wire: "Sum", Reducer: "sum", Type: "int64"},
-		Codec: state.Int[int64]{},
+	Sum: graphstate.SumField[int64]{
+		Field: graphstate.Field{Name: "Sum", Wire: "Sum", Reducer: "sum", Type: "int64"},
+		Codec: graphstate.Int[int64]{},
 	},
-	Ratio: state.SumField[float32]{
-		Field: state.Field{Name: "Ratio", Wire: "Ratio", Reducer: "sum", Type: "float32"},
-		Codec: state.Float[float32]{},
+	Ratio: graphstate.SumField[float32]{
+		Field: graphstate.Field{Name: "Ratio", Wire: "Ratio", Reducer: "sum", Type: "float32"},
+		Codec: graphstate.Float[float32]{},
 	},
-	Min: state.MinField[int]{
-		Field: state.Field{Name: "Min", Wire: "Min", Reducer: "min", Type: "int"},
-		Codec: state.Int[int]{},
+	Min: graphstate.MinField[int]{
+		Field: graphstate.Field{Name: "Min", Wire: "Min", Reducer: "min", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
-	Max: state.MaxField[string]{
-		Field: state.Field{Name: "Max", Wire: "Max", Reducer: "max", Type: "string"},
-		Codec: state.Str[string]{},
+	Max: graphstate.MaxField[string]{
+		Field: graphstate.Field{Name: "Max", Wire: "Max", Reducer: "max", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	And: state.AndField[bool]{
-		Field: state.Field{Name: "And", Wire: "And", Reducer: "and", Type: "bool"},
+	And: graphstate.AndField[bool]{
+		Field: graphstate.Field{Name: "And", Wire: "And", Reducer: "and", Type: "bool"},
 	},
-	Or: state.OrField[bool]{
-		Field: state.Field{Name: "Or", Wire: "Or", Reducer: "or", Type: "bool"},
+	Or: graphstate.OrField[bool]{
+		Field: graphstate.Field{Name: "Or", Wire: "Or", Reducer: "or", Type: "bool"},
 	},
-	Log: state.ListField[string]{
-		Field: state.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Log: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
-	Docs: state.ListField[Doc]{
-		Field: state.Field{Name: "Docs", Wire: "docs", Was: []string{"old_docs", "papers"}, Reducer: "append", Type: "[]Doc"},
+	Docs: graphstate.ListField[Doc]{
+		Field: graphstate.Field{Name: "Docs", Wire: "docs", Was: []string{"old_docs", "papers"}, Reducer: "append", Type: "[]Doc"},
 		Elem:  graphgenCodecDoc{},
 	},
-	Messages: state.KeyedField[string, Message]{
-		Field: state.Field{Name: "Messages", Wire: "Messages", Reducer: "upsert", Type: "[]Message"},
+	Messages: graphstate.KeyedField[string, Message]{
+		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "upsert", Type: "[]Message"},
 		Elem:  graphgenCodecMessage{},
-		Keys:  state.Str[string]{},
+		Keys:  graphstate.Str[string]{},
 		Key:   func(v *Message) string { return v.ID },
 	},
-	Tags: state.UniqueField[Status]{
-		Field: state.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]Status"},
-		Elem:  state.Str[Status]{},
+	Tags: graphstate.UniqueField[Status]{
+		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]Status"},
+		Elem:  graphstate.Str[Status]{},
 	},
-	Facts: state.MapField[string, Fact]{
-		Field:   state.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]Fact"},
-		Keys:    state.Str[string]{},
+	Facts: graphstate.MapField[string, Fact]{
+		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]Fact"},
+		Keys:    graphstate.Str[string]{},
 		Values:  graphgenCodecFact{},
 		Compare: cmp.Compare[string],
 	},
-	Votes: state.MapField[bool, int]{
-		Field:   state.Field{Name: "Votes", Wire: "Votes", Reducer: "merge", Type: "map[bool]int"},
-		Keys:    state.Bool[bool]{},
-		Values:  state.Int[int]{},
-		Compare: state.CompareBools[bool],
+	Votes: graphstate.MapField[bool, int]{
+		Field:   graphstate.Field{Name: "Votes", Wire: "Votes", Reducer: "merge", Type: "map[bool]int"},
+		Keys:    graphstate.Bool[bool]{},
+		Values:  graphstate.Int[int]{},
+		Compare: graphstate.CompareBools[bool],
 	},
-	Ranks: state.MapField[int8, string]{
-		Field:   state.Field{Name: "Ranks", Wire: "Ranks", Reducer: "merge", Type: "map[int8]string"},
-		Keys:    state.Int[int8]{},
-		Values:  state.Str[string]{},
+	Ranks: graphstate.MapField[int8, string]{
+		Field:   graphstate.Field{Name: "Ranks", Wire: "Ranks", Reducer: "merge", Type: "map[int8]string"},
+		Keys:    graphstate.Int[int8]{},
+		Values:  graphstate.Str[string]{},
 		Compare: cmp.Compare[int8],
 	},
-	Plan: state.ReduceField[*Plan, PlanEdit]{
-		Field:  state.Field{Name: "Plan", Wire: "Plan", Reducer: "reduce=editPlan", Type: "*Plan"},
+	Plan: graphstate.ReduceField[*Plan, PlanEdit]{
+		Field:  graphstate.Field{Name: "Plan", Wire: "Plan", Reducer: "reduce=editPlan", Type: "*Plan"},
 		Codec:  graphgenCodecPointerToPlan{},
 		Input:  graphgenCodecPlanEdit{},
 		Reduce: editPlan,
 	},
-	Draft: state.ValueField[string]{
-		Field: state.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
-		Codec: state.Str[string]{},
+	Draft: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Cache: state.ValueField[*Cache]{
-		Field: state.Field{Name: "Cache", Wire: "Cache", Reducer: "untracked", Type: "*Cache"},
+	Cache: graphstate.ValueField[*Cache]{
+		Field: graphstate.Field{Name: "Cache", Wire: "Cache", Reducer: "untracked", Type: "*Cache"},
 	},
 }
 
 // graphgenEverything is the Everything of one run.
 type graphgenEverything struct {
-	state.Core
+	graphstate.Core
 	s Everything
 	f struct {
-		Set      state.ValueCell[string]
-		Vector   state.ValueCell[[]float64]
-		Labels   state.ValueCell[map[string]string]
-		Last     state.ValueCell[Status]
-		First    state.ValueCell[string]
-		Sum      state.SumCell[int64]
-		Ratio    state.SumCell[float32]
-		Min      state.MinCell[int]
-		Max      state.MaxCell[string]
-		And      state.AndCell[bool]
-		Or       state.OrCell[bool]
-		Log      state.ListCell[string]
-		Docs     state.ListCell[Doc]
-		Messages state.KeyedCell[string, Message]
-		Tags     state.UniqueCell[Status]
-		Facts    state.MapCell[string, Fact]
-		Votes    state.MapCell[bool, int]
-		Ranks    state.MapCell[int8, string]
-		Plan     state.ReduceCell[*Plan, PlanEdit]
-		Draft    state.ValueCell[string]
-		Cache    state.ValueCell[*Cache]
+		Set      graphstate.ValueCell[string]
+		Vector   graphstate.ValueCell[[]float64]
+		Labels   graphstate.ValueCell[map[string]string]
+		Last     graphstate.ValueCell[Status]
+		First    graphstate.ValueCell[string]
+		Sum      graphstate.SumCell[int64]
+		Ratio    graphstate.SumCell[float32]
+		Min      graphstate.MinCell[int]
+		Max      graphstate.MaxCell[string]
+		And      graphstate.AndCell[bool]
+		Or       graphstate.OrCell[bool]
+		Log      graphstate.ListCell[string]
+		Docs     graphstate.ListCell[Doc]
+		Messages graphstate.KeyedCell[string, Message]
+		Tags     graphstate.UniqueCell[Status]
+		Facts    graphstate.MapCell[string, Fact]
+		Votes    graphstate.MapCell[bool, int]
+		Ranks    graphstate.MapCell[int8, string]
+		Plan     graphstate.ReduceCell[*Plan, PlanEdit]
+		Draft    graphstate.ValueCell[string]
+		Cache    graphstate.ValueCell[*Cache]
 	}
 }
 
 // graphgenEverythingNew binds the fields in order of their wire names.
-func graphgenEverythingNew(opts state.Options) state.Live[Everything, EverythingUpdate] {
+func graphgenEverythingNew(opts graphstate.Options) graphstate.Live[Everything, EverythingUpdate] {
 	l := new(graphgenEverything)
 	f := &graphgenEverythingFields
 	l.Init("Everything", opts, 21)
@@ -987,59 +987,59 @@ func graphgenEverythingClone(s Everything) Everything {
 func graphgenEverythingEqual(a, b Everything) bool {
 	return a.Set == b.Set &&
 		graphgenCodecSliceOfFloat64{}.Equal(&a.Vector, &b.Vector) &&
-		wire.SameMap(a.Labels, b.Labels) &&
+		graphwire.SameMap(a.Labels, b.Labels) &&
 		a.Last == b.Last &&
 		a.First == b.First &&
 		a.Sum == b.Sum &&
-		wire.SameFloat(a.Ratio, b.Ratio) &&
+		graphwire.SameFloat(a.Ratio, b.Ratio) &&
 		a.Min == b.Min &&
 		a.Max == b.Max &&
 		a.And == b.And &&
 		a.Or == b.Or &&
-		wire.SameSlice(a.Log, b.Log) &&
+		graphwire.SameSlice(a.Log, b.Log) &&
 		graphgenCodecSliceOfDoc{}.Equal(&a.Docs, &b.Docs) &&
 		graphgenCodecSliceOfMessage{}.Equal(&a.Messages, &b.Messages) &&
-		wire.SameSlice(a.Tags, b.Tags) &&
+		graphwire.SameSlice(a.Tags, b.Tags) &&
 		graphgenCodecMapOfStringToFact{}.Equal(&a.Facts, &b.Facts) &&
-		wire.SameMap(a.Votes, b.Votes) &&
-		wire.SameMap(a.Ranks, b.Ranks) &&
+		graphwire.SameMap(a.Votes, b.Votes) &&
+		graphwire.SameMap(a.Ranks, b.Ranks) &&
 		graphgenCodecPointerToPlan{}.Equal(&a.Plan, &b.Plan) &&
 		a.Draft == b.Draft
 }
 
 func graphgenEverythingChanged(a, b Everything) []string {
 	d := EverythingDiffOf(a, b)
-	return state.FieldNames(graphgenEverythingChanges(&d))
+	return graphstate.FieldNames(graphgenEverythingChanges(&d))
 }
 
-func graphgenEverythingWrites(u *EverythingUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Set", Change: &u.Set},
-		state.FieldChange{Field: "Vector", Change: &u.Vector},
-		state.FieldChange{Field: "Labels", Change: &u.Labels},
-		state.FieldChange{Field: "Last", Change: &u.Last},
-		state.FieldChange{Field: "First", Change: &u.First},
-		state.FieldChange{Field: "Sum", Change: &u.Sum},
-		state.FieldChange{Field: "Ratio", Change: &u.Ratio},
-		state.FieldChange{Field: "Min", Change: &u.Min},
-		state.FieldChange{Field: "Max", Change: &u.Max},
-		state.FieldChange{Field: "And", Change: &u.And},
-		state.FieldChange{Field: "Or", Change: &u.Or},
-		state.FieldChange{Field: "Log", Change: &u.Log},
-		state.FieldChange{Field: "Docs", Change: &u.Docs},
-		state.FieldChange{Field: "Messages", Change: &u.Messages},
-		state.FieldChange{Field: "Tags", Change: &u.Tags},
-		state.FieldChange{Field: "Facts", Change: &u.Facts},
-		state.FieldChange{Field: "Votes", Change: &u.Votes},
-		state.FieldChange{Field: "Ranks", Change: &u.Ranks},
-		state.FieldChange{Field: "Plan", Change: &u.Plan},
-		state.FieldChange{Field: "Draft", Change: &u.Draft},
-		state.FieldChange{Field: "Cache", Change: &u.Cache},
+func graphgenEverythingWrites(u *EverythingUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Set", Change: &u.Set},
+		graphstate.FieldChange{Field: "Vector", Change: &u.Vector},
+		graphstate.FieldChange{Field: "Labels", Change: &u.Labels},
+		graphstate.FieldChange{Field: "Last", Change: &u.Last},
+		graphstate.FieldChange{Field: "First", Change: &u.First},
+		graphstate.FieldChange{Field: "Sum", Change: &u.Sum},
+		graphstate.FieldChange{Field: "Ratio", Change: &u.Ratio},
+		graphstate.FieldChange{Field: "Min", Change: &u.Min},
+		graphstate.FieldChange{Field: "Max", Change: &u.Max},
+		graphstate.FieldChange{Field: "And", Change: &u.And},
+		graphstate.FieldChange{Field: "Or", Change: &u.Or},
+		graphstate.FieldChange{Field: "Log", Change: &u.Log},
+		graphstate.FieldChange{Field: "Docs", Change: &u.Docs},
+		graphstate.FieldChange{Field: "Messages", Change: &u.Messages},
+		graphstate.FieldChange{Field: "Tags", Change: &u.Tags},
+		graphstate.FieldChange{Field: "Facts", Change: &u.Facts},
+		graphstate.FieldChange{Field: "Votes", Change: &u.Votes},
+		graphstate.FieldChange{Field: "Ranks", Change: &u.Ranks},
+		graphstate.FieldChange{Field: "Plan", Change: &u.Plan},
+		graphstate.FieldChange{Field: "Draft", Change: &u.Draft},
+		graphstate.FieldChange{Field: "Cache", Change: &u.Cache},
 	)
 }
 
 func graphgenEverythingAppendUpdate(b []byte, u *EverythingUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenEverythingFields
 	f.Set.AppendUpdate(&w, &u.Set)
 	f.Vector.AppendUpdate(&w, &u.Vector)
@@ -1066,7 +1066,7 @@ func graphgenEverythingAppendUpdate(b []byte, u *EverythingUpdate) ([]byte, erro
 
 func graphgenEverythingDecodeUpdate(b []byte, u *EverythingUpdate) error {
 	*u = EverythingUpdate{}
-	r := wire.NewReader("EverythingUpdate", b)
+	r := graphwire.NewReader("EverythingUpdate", b)
 	f := &graphgenEverythingFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -1114,7 +1114,7 @@ func graphgenEverythingDecodeUpdate(b []byte, u *EverythingUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
@@ -1124,7 +1124,7 @@ func (v *Doc) AppendWire(b []byte) ([]byte, error) {
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *Doc) DecodeWire(b []byte) error {
-	r := wire.NewReader("Doc", b)
+	r := graphwire.NewReader("Doc", b)
 	var out Doc
 	graphgenCodecDoc{}.Read(&r, &out)
 	if err := r.End(); err != nil {
@@ -1138,10 +1138,10 @@ func (v *Doc) DecodeWire(b []byte) error {
 type graphgenCodecArrayOf16Byte struct{}
 
 func (graphgenCodecArrayOf16Byte) Append(b []byte, v *[16]byte) ([]byte, error) {
-	return wire.AppendBytes(b, (*v)[:]), nil
+	return graphwire.AppendBytes(b, (*v)[:]), nil
 }
 
-func (graphgenCodecArrayOf16Byte) Read(r *wire.Reader, v *[16]byte) {
+func (graphgenCodecArrayOf16Byte) Read(r *graphwire.Reader, v *[16]byte) {
 	r.FixedBytes((*v)[:])
 }
 
@@ -1154,14 +1154,14 @@ type graphgenCodecToolCall struct{}
 
 func (graphgenCodecToolCall) Append(b []byte, v *ToolCall) ([]byte, error) {
 	b = append(b, "\x83\xa2ID"...)
-	b = wire.AppendString(b, v.ID)
+	b = graphwire.AppendString(b, v.ID)
 	b = append(b, "\xa4Tool"...)
-	b = wire.AppendString(b, v.Tool)
+	b = graphwire.AppendString(b, v.Tool)
 	b = append(b, "\xa4Args"...)
-	return wire.AppendBytes(b, v.Args), nil
+	return graphwire.AppendBytes(b, v.Args), nil
 }
 
-func (graphgenCodecToolCall) Read(r *wire.Reader, v *ToolCall) {
+func (graphgenCodecToolCall) Read(r *graphwire.Reader, v *ToolCall) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "ID":
@@ -1179,7 +1179,7 @@ func (graphgenCodecToolCall) Read(r *wire.Reader, v *ToolCall) {
 func (graphgenCodecToolCall) Equal(a, b *ToolCall) bool {
 	return a.ID == b.ID &&
 		a.Tool == b.Tool &&
-		wire.SameSlice(a.Args, b.Args)
+		graphwire.SameSlice(a.Args, b.Args)
 }
 
 // If this does not compile, ToolCall has changed since graphgen ran: run go generate.
@@ -1195,9 +1195,9 @@ type graphgenCodecSliceOfToolCall struct{}
 func (graphgenCodecSliceOfToolCall) Append(b []byte, v *[]ToolCall) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenCodecToolCall{}.Append(b, &(*v)[i])
 		if err != nil {
@@ -1207,12 +1207,12 @@ func (graphgenCodecSliceOfToolCall) Append(b []byte, v *[]ToolCall) ([]byte, err
 	return b, nil
 }
 
-func (graphgenCodecSliceOfToolCall) Read(r *wire.Reader, v *[]ToolCall) {
+func (graphgenCodecSliceOfToolCall) Read(r *graphwire.Reader, v *[]ToolCall) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[ToolCall](r, n)
+	list := graphwire.MakeSlice[ToolCall](r, n)
 	for i := range n {
 		list = append(list, ToolCall{})
 		graphgenCodecToolCall{}.Read(r, &list[i])
@@ -1248,18 +1248,18 @@ type graphgenCodecMessage struct{}
 
 func (graphgenCodecMessage) Append(b []byte, v *Message) ([]byte, error) {
 	b = append(b, "\x85\xa2ID"...)
-	b = wire.AppendString(b, v.ID)
+	b = graphwire.AppendString(b, v.ID)
 	b = append(b, "\xa4Role"...)
-	b = wire.AppendString(b, string(v.Role))
+	b = graphwire.AppendString(b, string(v.Role))
 	b = append(b, "\xa4Text"...)
-	b = wire.AppendString(b, v.Text)
+	b = graphwire.AppendString(b, v.Text)
 	b = append(b, "\xa2At"...)
-	b = wire.AppendTime(b, v.At)
+	b = graphwire.AppendTime(b, v.At)
 	b = append(b, "\xa5Calls"...)
 	return graphgenCodecSliceOfToolCall{}.Append(b, &v.Calls)
 }
 
-func (graphgenCodecMessage) Read(r *wire.Reader, v *Message) {
+func (graphgenCodecMessage) Read(r *graphwire.Reader, v *Message) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "ID":
@@ -1323,14 +1323,14 @@ type graphgenCodecFact struct{}
 
 func (graphgenCodecFact) Append(b []byte, v *Fact) ([]byte, error) {
 	b = append(b, "\x83\xa6Source"...)
-	b = wire.AppendString(b, v.Source)
+	b = graphwire.AppendString(b, v.Source)
 	b = append(b, "\xa4Text"...)
-	b = wire.AppendString(b, v.Text)
+	b = graphwire.AppendString(b, v.Text)
 	b = append(b, "\xa5Score"...)
-	return wire.AppendFloat64(b, v.Score), nil
+	return graphwire.AppendFloat64(b, v.Score), nil
 }
 
-func (graphgenCodecFact) Read(r *wire.Reader, v *Fact) {
+func (graphgenCodecFact) Read(r *graphwire.Reader, v *Fact) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Source":
@@ -1348,7 +1348,7 @@ func (graphgenCodecFact) Read(r *wire.Reader, v *Fact) {
 func (graphgenCodecFact) Equal(a, b *Fact) bool {
 	return a.Source == b.Source &&
 		a.Text == b.Text &&
-		wire.SameFloat(a.Score, b.Score)
+		graphwire.SameFloat(a.Score, b.Score)
 }
 
 // If this does not compile, Fact has changed since graphgen ran: run go generate.
@@ -1379,21 +1379,21 @@ type graphgenCodecSliceOfFloat64 struct{}
 
 func (graphgenCodecSliceOfFloat64) Append(b []byte, v *[]float64) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendFloat64(b, (*v)[i])
+		b = graphwire.AppendFloat64(b, (*v)[i])
 	}
 	return b, nil
 }
 
-func (graphgenCodecSliceOfFloat64) Read(r *wire.Reader, v *[]float64) {
+func (graphgenCodecSliceOfFloat64) Read(r *graphwire.Reader, v *[]float64) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[float64](r, n)
+	list := graphwire.MakeSlice[float64](r, n)
 	for range n {
 		list = append(list, r.Float64())
 		if !r.OK() {
@@ -1408,7 +1408,7 @@ func (graphgenCodecSliceOfFloat64) Equal(a, b *[]float64) bool {
 		return false
 	}
 	for i := range *a {
-		if !wire.SameFloat((*a)[i], (*b)[i]) {
+		if !graphwire.SameFloat((*a)[i], (*b)[i]) {
 			return false
 		}
 	}
@@ -1420,21 +1420,21 @@ type graphgenCodecSliceOfString struct{}
 
 func (graphgenCodecSliceOfString) Append(b []byte, v *[]string) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendString(b, (*v)[i])
+		b = graphwire.AppendString(b, (*v)[i])
 	}
 	return b, nil
 }
 
-func (graphgenCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
+func (graphgenCodecSliceOfString) Read(r *graphwire.Reader, v *[]string) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[string](r, n)
+	list := graphwire.MakeSlice[string](r, n)
 	for range n {
 		list = append(list, r.Str())
 		if !r.OK() {
@@ -1449,13 +1449,13 @@ func (graphgenCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
 type graphgenCodecPlan struct{}
 
 func (graphgenCodecPlan) append(b []byte, v *Plan, depth int) ([]byte, error) {
-	if err := wire.AppendDepth(depth); err != nil {
+	if err := graphwire.AppendDepth(depth); err != nil {
 		return b, err
 	}
 	depth++
 	var err error
 	b = append(b, "\x83\xa4Goal"...)
-	b = wire.AppendString(b, v.Goal)
+	b = graphwire.AppendString(b, v.Goal)
 	b = append(b, "\xa5Steps"...)
 	b, err = graphgenCodecSliceOfString{}.Append(b, &v.Steps)
 	if err != nil {
@@ -1465,7 +1465,7 @@ func (graphgenCodecPlan) append(b []byte, v *Plan, depth int) ([]byte, error) {
 	return graphgenCodecPointerToPlan{}.append(b, &v.Next, depth)
 }
 
-func (graphgenCodecPlan) Read(r *wire.Reader, v *Plan) {
+func (graphgenCodecPlan) Read(r *graphwire.Reader, v *Plan) {
 	if !r.Enter() {
 		return
 	}
@@ -1485,17 +1485,17 @@ func (graphgenCodecPlan) Read(r *wire.Reader, v *Plan) {
 }
 
 func (graphgenCodecPlan) equal(a, b *Plan, depth int) bool {
-	if a == b || depth >= wire.MaxDepth {
+	if a == b || depth >= graphwire.MaxDepth {
 		return a == b
 	}
 	depth++
 	return a.Goal == b.Goal &&
-		wire.SameSlice(a.Steps, b.Steps) &&
+		graphwire.SameSlice(a.Steps, b.Steps) &&
 		graphgenCodecPointerToPlan{}.equal(&a.Next, &b.Next, depth)
 }
 
 func (graphgenCodecPlan) clone(v Plan, depth int) (Plan, bool) {
-	if depth >= wire.MaxDepth {
+	if depth >= graphwire.MaxDepth {
 		return v, false
 	}
 	depth++
@@ -1525,12 +1525,12 @@ func (c graphgenCodecPointerToPlan) Append(b []byte, v **Plan) ([]byte, error) {
 
 func (graphgenCodecPointerToPlan) append(b []byte, v **Plan, depth int) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
 	return graphgenCodecPlan{}.append(b, *v, depth)
 }
 
-func (graphgenCodecPointerToPlan) Read(r *wire.Reader, v **Plan) {
+func (graphgenCodecPointerToPlan) Read(r *graphwire.Reader, v **Plan) {
 	if r.Nil() {
 		return
 	}
@@ -1567,22 +1567,22 @@ type graphgenCodecMapOfStringToString struct{}
 
 func (graphgenCodecMapOfStringToString) Append(b []byte, v *map[string]string) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendMapLen(b, len(*v))
-	for _, k := range wire.SortedKeys(*v) {
-		b = wire.AppendString(b, k)
-		b = wire.AppendString(b, (*v)[k])
+	b = graphwire.AppendMapLen(b, len(*v))
+	for _, k := range graphwire.SortedKeys(*v) {
+		b = graphwire.AppendString(b, k)
+		b = graphwire.AppendString(b, (*v)[k])
 	}
 	return b, nil
 }
 
-func (graphgenCodecMapOfStringToString) Read(r *wire.Reader, v *map[string]string) {
+func (graphgenCodecMapOfStringToString) Read(r *graphwire.Reader, v *map[string]string) {
 	if r.Nil() {
 		return
 	}
 	n := r.MapLen()
-	m := wire.MakeMap[string, string](r, n)
+	m := graphwire.MakeMap[string, string](r, n)
 	for range n {
 		k := r.Str()
 		m[k] = r.Str()
@@ -1594,7 +1594,7 @@ func (graphgenCodecMapOfStringToString) Read(r *wire.Reader, v *map[string]strin
 }
 
 func (graphgenCodecMapOfStringToString) Equal(a, b *map[string]string) bool {
-	return wire.SameMap(*a, *b)
+	return graphwire.SameMap(*a, *b)
 }
 
 // graphgenCodecDoc is the codec of Doc.
@@ -1602,12 +1602,12 @@ type graphgenCodecDoc struct{}
 
 func (graphgenCodecDoc) Append(b []byte, v *Doc) ([]byte, error) {
 	b = append(b, "\x82\xa5Title"...)
-	b = wire.AppendString(b, v.Title)
+	b = graphwire.AppendString(b, v.Title)
 	b = append(b, "\xa5Pages"...)
 	return graphgenCodecSliceOfString{}.Append(b, &v.Pages)
 }
 
-func (graphgenCodecDoc) Read(r *wire.Reader, v *Doc) {
+func (graphgenCodecDoc) Read(r *graphwire.Reader, v *Doc) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Title":
@@ -1622,7 +1622,7 @@ func (graphgenCodecDoc) Read(r *wire.Reader, v *Doc) {
 
 func (graphgenCodecDoc) Equal(a, b *Doc) bool {
 	return a.Title == b.Title &&
-		wire.SameSlice(a.Pages, b.Pages)
+		graphwire.SameSlice(a.Pages, b.Pages)
 }
 
 // If this does not compile, Doc has changed since graphgen ran: run go generate.
@@ -1659,12 +1659,12 @@ type graphgenCodecPlanEdit struct{}
 
 func (graphgenCodecPlanEdit) Append(b []byte, v *PlanEdit) ([]byte, error) {
 	b = append(b, "\x82\xa4Goal"...)
-	b = wire.AppendString(b, v.Goal)
+	b = graphwire.AppendString(b, v.Goal)
 	b = append(b, "\xa4Step"...)
-	return wire.AppendString(b, v.Step), nil
+	return graphwire.AppendString(b, v.Step), nil
 }
 
-func (graphgenCodecPlanEdit) Read(r *wire.Reader, v *PlanEdit) {
+func (graphgenCodecPlanEdit) Read(r *graphwire.Reader, v *PlanEdit) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Goal":

@@ -7,30 +7,30 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/testdata/golden/unions/parts"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
 type StateUpdate struct {
-	Messages state.List[Message]
-	ByID     state.Keyed[string, Message]
-	Named    state.Map[string, Message]
-	Last     state.Value[Message]
-	Part     state.Value[Part]
-	Value    state.Value[Value]
-	Nested   state.Value[[2]Message]
-	Pointer  state.Value[*Envelope]
+	Messages graphstate.List[Message]
+	ByID     graphstate.Keyed[string, Message]
+	Named    graphstate.Map[string, Message]
+	Last     graphstate.Value[Message]
+	Part     graphstate.Value[Part]
+	Value    graphstate.Value[Value]
+	Nested   graphstate.Value[[2]Message]
+	Pointer  graphstate.Value[*Envelope]
 }
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return state.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -49,14 +49,14 @@ func (u StateUpdate) Equal(v StateUpdate) bool {
 // StateDiff is how two values of State differ: each field says how the field of that name does.
 // The zero StateDiff says that they do not.
 type StateDiff struct {
-	Messages state.ListChange[Message]
-	ByID     state.KeyedChange[Message]
-	Named    state.MapChange[string, Message]
-	Last     state.Change[Message]
-	Part     state.Change[Part]
-	Value    state.Change[Value]
-	Nested   state.Change[[2]Message]
-	Pointer  state.Change[*Envelope]
+	Messages graphstate.ListChange[Message]
+	ByID     graphstate.KeyedChange[Message]
+	Named    graphstate.MapChange[string, Message]
+	Last     graphstate.Change[Message]
+	Part     graphstate.Change[Part]
+	Value    graphstate.Change[Value]
+	Nested   graphstate.Change[[2]Message]
+	Pointer  graphstate.Change[*Envelope]
 }
 
 // StateDiffOf returns what became of before in after, with which it shares memory.
@@ -72,19 +72,19 @@ func StateDiffOf(before, after State) StateDiff {
 		d.Named = graphgenStateFields.Named.Diff(before.Named, after.Named)
 	}
 	if !(graphgenCodecMessage{}).Equal(&before.Last, &after.Last) {
-		d.Last = state.Changed(before.Last, after.Last)
+		d.Last = graphstate.Changed(before.Last, after.Last)
 	}
 	if !(graphgenCodecPart{}).Equal(&before.Part, &after.Part) {
-		d.Part = state.Changed(before.Part, after.Part)
+		d.Part = graphstate.Changed(before.Part, after.Part)
 	}
 	if !(graphgenCodecValue{}).Equal(&before.Value, &after.Value) {
-		d.Value = state.Changed(before.Value, after.Value)
+		d.Value = graphstate.Changed(before.Value, after.Value)
 	}
 	if !(graphgenCodecArrayOf2Message{}).Equal(&before.Nested, &after.Nested) {
-		d.Nested = state.Changed(before.Nested, after.Nested)
+		d.Nested = graphstate.Changed(before.Nested, after.Nested)
 	}
 	if !(graphgenCodecPointerToEnvelope{}).Equal(&before.Pointer, &after.Pointer) {
-		d.Pointer = state.Changed(before.Pointer, after.Pointer)
+		d.Pointer = graphstate.Changed(before.Pointer, after.Pointer)
 	}
 	return d
 }
@@ -95,33 +95,33 @@ func (d StateDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d StateDiff) Changes() []state.FieldChange {
+func (d StateDiff) Changes() []graphstate.FieldChange {
 	return graphgenStateChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return state.FormatDiff(graphgenStateChanges(&d))
+	return graphstate.FormatDiff(graphgenStateChanges(&d))
 }
 
-func graphgenStateChanges(d *StateDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Messages", Change: &d.Messages},
-		state.FieldChange{Field: "ByID", Change: &d.ByID},
-		state.FieldChange{Field: "Named", Change: &d.Named},
-		state.FieldChange{Field: "Last", Change: &d.Last},
-		state.FieldChange{Field: "Part", Change: &d.Part},
-		state.FieldChange{Field: "Value", Change: &d.Value},
-		state.FieldChange{Field: "Nested", Change: &d.Nested},
-		state.FieldChange{Field: "Pointer", Change: &d.Pointer},
+func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Messages", Change: &d.Messages},
+		graphstate.FieldChange{Field: "ByID", Change: &d.ByID},
+		graphstate.FieldChange{Field: "Named", Change: &d.Named},
+		graphstate.FieldChange{Field: "Last", Change: &d.Last},
+		graphstate.FieldChange{Field: "Part", Change: &d.Part},
+		graphstate.FieldChange{Field: "Value", Change: &d.Value},
+		graphstate.FieldChange{Field: "Nested", Change: &d.Nested},
+		graphstate.FieldChange{Field: "Pointer", Change: &d.Pointer},
 	)
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
-var StateSchema = &state.Schema[State, StateUpdate]{
+var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
 	Fingerprint: 0x8d2190cbd7df8200,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenStateFields.Messages.Field,
 		graphgenStateFields.ByID.Field,
 		graphgenStateFields.Named.Field,
@@ -154,23 +154,23 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Messages state.ListField[Message]
-	ByID     state.KeyedField[string, Message]
-	Named    state.MapField[string, Message]
-	Last     state.ValueField[Message]
-	Part     state.ValueField[Part]
-	Value    state.ValueField[Value]
-	Nested   state.ValueField[[2]Message]
-	Pointer  state.ValueField[*Envelope]
+	Messages graphstate.ListField[Message]
+	ByID     graphstate.KeyedField[string, Message]
+	Named    graphstate.MapField[string, Message]
+	Last     graphstate.ValueField[Message]
+	Part     graphstate.ValueField[Part]
+	Value    graphstate.ValueField[Value]
+	Nested   graphstate.ValueField[[2]Message]
+	Pointer  graphstate.ValueField[*Envelope]
 }{
-	Messages: state.ListField[Message]{
-		Field: state.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]Message"},
+	Messages: graphstate.ListField[Message]{
+		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]Message"},
 		Elem:  graphgenCodecMessage{},
 	},
-	ByID: state.KeyedField[string, Message]{
-		Field: state.Field{Name: "ByID", Wire: "ByID", Reducer: "upsert", Type: "[]Message"},
+	ByID: graphstate.KeyedField[string, Message]{
+		Field: graphstate.Field{Name: "ByID", Wire: "ByID", Reducer: "upsert", Type: "[]Message"},
 		Elem:  graphgenCodecMessage{},
-		Keys:  state.Str[string]{},
+		Keys:  graphstate.Str[string]{},
 		Key: func(v *Message) string {
 			if *v == nil {
 				return ""
@@ -178,52 +178,52 @@ var graphgenStateFields = struct {
 			return (*v).ID()
 		},
 	},
-	Named: state.MapField[string, Message]{
-		Field:   state.Field{Name: "Named", Wire: "Named", Reducer: "merge", Type: "map[string]Message"},
-		Keys:    state.Str[string]{},
+	Named: graphstate.MapField[string, Message]{
+		Field:   graphstate.Field{Name: "Named", Wire: "Named", Reducer: "merge", Type: "map[string]Message"},
+		Keys:    graphstate.Str[string]{},
 		Values:  graphgenCodecMessage{},
 		Compare: cmp.Compare[string],
 	},
-	Last: state.ValueField[Message]{
-		Field: state.Field{Name: "Last", Wire: "Last", Reducer: "replace", Type: "Message"},
+	Last: graphstate.ValueField[Message]{
+		Field: graphstate.Field{Name: "Last", Wire: "Last", Reducer: "replace", Type: "Message"},
 		Codec: graphgenCodecMessage{},
 	},
-	Part: state.ValueField[Part]{
-		Field: state.Field{Name: "Part", Wire: "Part", Reducer: "replace", Type: "Part"},
+	Part: graphstate.ValueField[Part]{
+		Field: graphstate.Field{Name: "Part", Wire: "Part", Reducer: "replace", Type: "Part"},
 		Codec: graphgenCodecPart{},
 	},
-	Value: state.ValueField[Value]{
-		Field: state.Field{Name: "Value", Wire: "Value", Reducer: "last", Type: "Value"},
+	Value: graphstate.ValueField[Value]{
+		Field: graphstate.Field{Name: "Value", Wire: "Value", Reducer: "last", Type: "Value"},
 		Codec: graphgenCodecValue{},
 	},
-	Nested: state.ValueField[[2]Message]{
-		Field: state.Field{Name: "Nested", Wire: "Nested", Reducer: "replace", Type: "[2]Message"},
+	Nested: graphstate.ValueField[[2]Message]{
+		Field: graphstate.Field{Name: "Nested", Wire: "Nested", Reducer: "replace", Type: "[2]Message"},
 		Codec: graphgenCodecArrayOf2Message{},
 	},
-	Pointer: state.ValueField[*Envelope]{
-		Field: state.Field{Name: "Pointer", Wire: "Pointer", Reducer: "replace", Type: "*Envelope"},
+	Pointer: graphstate.ValueField[*Envelope]{
+		Field: graphstate.Field{Name: "Pointer", Wire: "Pointer", Reducer: "replace", Type: "*Envelope"},
 		Codec: graphgenCodecPointerToEnvelope{},
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	state.Core
+	graphstate.Core
 	s State
 	f struct {
-		Messages state.ListCell[Message]
-		ByID     state.KeyedCell[string, Message]
-		Named    state.MapCell[string, Message]
-		Last     state.ValueCell[Message]
-		Part     state.ValueCell[Part]
-		Value    state.ValueCell[Value]
-		Nested   state.ValueCell[[2]Message]
-		Pointer  state.ValueCell[*Envelope]
+		Messages graphstate.ListCell[Message]
+		ByID     graphstate.KeyedCell[string, Message]
+		Named    graphstate.MapCell[string, Message]
+		Last     graphstate.ValueCell[Message]
+		Part     graphstate.ValueCell[Part]
+		Value    graphstate.ValueCell[Value]
+		Nested   graphstate.ValueCell[[2]Message]
+		Pointer  graphstate.ValueCell[*Envelope]
 	}
 }
 
 // graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts state.Options) state.Live[State, StateUpdate] {
+func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
 	l := new(graphgenState)
 	f := &graphgenStateFields
 	l.Init("State", opts, 8)
@@ -307,24 +307,24 @@ func graphgenStateEqual(a, b State) bool {
 
 func graphgenStateChanged(a, b State) []string {
 	d := StateDiffOf(a, b)
-	return state.FieldNames(graphgenStateChanges(&d))
+	return graphstate.FieldNames(graphgenStateChanges(&d))
 }
 
-func graphgenStateWrites(u *StateUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Messages", Change: &u.Messages},
-		state.FieldChange{Field: "ByID", Change: &u.ByID},
-		state.FieldChange{Field: "Named", Change: &u.Named},
-		state.FieldChange{Field: "Last", Change: &u.Last},
-		state.FieldChange{Field: "Part", Change: &u.Part},
-		state.FieldChange{Field: "Value", Change: &u.Value},
-		state.FieldChange{Field: "Nested", Change: &u.Nested},
-		state.FieldChange{Field: "Pointer", Change: &u.Pointer},
+func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Messages", Change: &u.Messages},
+		graphstate.FieldChange{Field: "ByID", Change: &u.ByID},
+		graphstate.FieldChange{Field: "Named", Change: &u.Named},
+		graphstate.FieldChange{Field: "Last", Change: &u.Last},
+		graphstate.FieldChange{Field: "Part", Change: &u.Part},
+		graphstate.FieldChange{Field: "Value", Change: &u.Value},
+		graphstate.FieldChange{Field: "Nested", Change: &u.Nested},
+		graphstate.FieldChange{Field: "Pointer", Change: &u.Pointer},
 	)
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Messages.AppendUpdate(&w, &u.Messages)
 	f.ByID.AppendUpdate(&w, &u.ByID)
@@ -339,7 +339,7 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 
 func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 	*u = StateUpdate{}
-	r := wire.NewReader("StateUpdate", b)
+	r := graphwire.NewReader("StateUpdate", b)
 	f := &graphgenStateFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -363,7 +363,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
@@ -373,7 +373,7 @@ func (v *Envelope) AppendWire(b []byte) ([]byte, error) {
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *Envelope) DecodeWire(b []byte) error {
-	r := wire.NewReader("Envelope", b)
+	r := graphwire.NewReader("Envelope", b)
 	var out Envelope
 	graphgenCodecEnvelope{}.Read(&r, &out)
 	if err := r.End(); err != nil {
@@ -388,12 +388,12 @@ type graphgenCodecUser struct{}
 
 func (graphgenCodecUser) Append(b []byte, v *User) ([]byte, error) {
 	b = append(b, "\x82\xa3Key"...)
-	b = wire.AppendString(b, v.Key)
+	b = graphwire.AppendString(b, v.Key)
 	b = append(b, "\xa4Text"...)
-	return wire.AppendString(b, v.Text), nil
+	return graphwire.AppendString(b, v.Text), nil
 }
 
-func (graphgenCodecUser) Read(r *wire.Reader, v *User) {
+func (graphgenCodecUser) Read(r *graphwire.Reader, v *User) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Key":
@@ -417,10 +417,10 @@ type graphgenCodecText struct{}
 
 func (graphgenCodecText) Append(b []byte, v *parts.Text) ([]byte, error) {
 	b = append(b, "\x81\xa4Text"...)
-	return wire.AppendString(b, v.Text), nil
+	return graphwire.AppendString(b, v.Text), nil
 }
 
-func (graphgenCodecText) Read(r *wire.Reader, v *parts.Text) {
+func (graphgenCodecText) Read(r *graphwire.Reader, v *parts.Text) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Text":
@@ -441,12 +441,12 @@ type graphgenCodecImage struct{}
 
 func (graphgenCodecImage) Append(b []byte, v *parts.Image) ([]byte, error) {
 	b = append(b, "\x82\xa3URL"...)
-	b = wire.AppendString(b, v.URL)
+	b = graphwire.AppendString(b, v.URL)
 	b = append(b, "\xa4Data"...)
-	return wire.AppendBytes(b, v.Data), nil
+	return graphwire.AppendBytes(b, v.Data), nil
 }
 
-func (graphgenCodecImage) Read(r *wire.Reader, v *parts.Image) {
+func (graphgenCodecImage) Read(r *graphwire.Reader, v *parts.Image) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "URL":
@@ -461,7 +461,7 @@ func (graphgenCodecImage) Read(r *wire.Reader, v *parts.Image) {
 
 func (graphgenCodecImage) Equal(a, b *parts.Image) bool {
 	return a.URL == b.URL &&
-		wire.SameSlice(a.Data, b.Data)
+		graphwire.SameSlice(a.Data, b.Data)
 }
 
 func (graphgenCodecImage) Clone(v parts.Image) parts.Image {
@@ -481,21 +481,21 @@ type graphgenCodecPart struct{}
 func (graphgenCodecPart) Append(b []byte, v *Part) ([]byte, error) {
 	switch x := (*v).(type) {
 	case nil:
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	case parts.Text:
-		b = wire.AppendTag(b, "Text")
+		b = graphwire.AppendTag(b, "Text")
 		return graphgenCodecText{}.Append(b, &x)
 	case *parts.Image:
 		if x == nil {
-			return wire.AppendNil(b), nil
+			return graphwire.AppendNil(b), nil
 		}
-		b = wire.AppendTag(b, "Image")
+		b = graphwire.AppendTag(b, "Image")
 		return graphgenCodecImage{}.Append(b, x)
 	}
-	return b, wire.NotMember("Part")
+	return b, graphwire.NotMember("Part")
 }
 
-func (graphgenCodecPart) Read(r *wire.Reader, v *Part) {
+func (graphgenCodecPart) Read(r *graphwire.Reader, v *Part) {
 	if r.Nil() {
 		return
 	}
@@ -546,9 +546,9 @@ type graphgenCodecSliceOfPart struct{}
 func (graphgenCodecSliceOfPart) Append(b []byte, v *[]Part) ([]byte, error) {
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenCodecPart{}.Append(b, &(*v)[i])
 		if err != nil {
@@ -558,12 +558,12 @@ func (graphgenCodecSliceOfPart) Append(b []byte, v *[]Part) ([]byte, error) {
 	return b, nil
 }
 
-func (graphgenCodecSliceOfPart) Read(r *wire.Reader, v *[]Part) {
+func (graphgenCodecSliceOfPart) Read(r *graphwire.Reader, v *[]Part) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[Part](r, n)
+	list := graphwire.MakeSlice[Part](r, n)
 	for i := range n {
 		list = append(list, nil)
 		graphgenCodecPart{}.Read(r, &list[i])
@@ -599,12 +599,12 @@ type graphgenCodecAssistant struct{}
 
 func (graphgenCodecAssistant) Append(b []byte, v *Assistant) ([]byte, error) {
 	b = append(b, "\x82\xa3Key"...)
-	b = wire.AppendString(b, v.Key)
+	b = graphwire.AppendString(b, v.Key)
 	b = append(b, "\xa5Parts"...)
 	return graphgenCodecSliceOfPart{}.Append(b, &v.Parts)
 }
 
-func (graphgenCodecAssistant) Read(r *wire.Reader, v *Assistant) {
+func (graphgenCodecAssistant) Read(r *graphwire.Reader, v *Assistant) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Key":
@@ -638,12 +638,12 @@ type graphgenCodecTool struct{}
 
 func (graphgenCodecTool) Append(b []byte, v *Tool) ([]byte, error) {
 	b = append(b, "\x82\xa3Key"...)
-	b = wire.AppendString(b, v.Key)
+	b = graphwire.AppendString(b, v.Key)
 	b = append(b, "\xa6Output"...)
-	return wire.AppendBytes(b, v.Output), nil
+	return graphwire.AppendBytes(b, v.Output), nil
 }
 
-func (graphgenCodecTool) Read(r *wire.Reader, v *Tool) {
+func (graphgenCodecTool) Read(r *graphwire.Reader, v *Tool) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Key":
@@ -658,7 +658,7 @@ func (graphgenCodecTool) Read(r *wire.Reader, v *Tool) {
 
 func (graphgenCodecTool) Equal(a, b *Tool) bool {
 	return a.Key == b.Key &&
-		wire.SameSlice(a.Output, b.Output)
+		graphwire.SameSlice(a.Output, b.Output)
 }
 
 func (graphgenCodecTool) Clone(v Tool) Tool {
@@ -677,15 +677,15 @@ var _ struct {
 type graphgenCodecGroup struct{}
 
 func (graphgenCodecGroup) append(b []byte, v *Group, depth int) ([]byte, error) {
-	if err := wire.AppendDepth(depth); err != nil {
+	if err := graphwire.AppendDepth(depth); err != nil {
 		return b, err
 	}
 	depth++
 	var err error
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
 		b, err = graphgenCodecMessage{}.append(b, &(*v)[i], depth)
 		if err != nil {
@@ -695,7 +695,7 @@ func (graphgenCodecGroup) append(b []byte, v *Group, depth int) ([]byte, error) 
 	return b, nil
 }
 
-func (graphgenCodecGroup) Read(r *wire.Reader, v *Group) {
+func (graphgenCodecGroup) Read(r *graphwire.Reader, v *Group) {
 	if !r.Enter() {
 		return
 	}
@@ -704,7 +704,7 @@ func (graphgenCodecGroup) Read(r *wire.Reader, v *Group) {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[Message](r, n)
+	list := graphwire.MakeSlice[Message](r, n)
 	for i := range n {
 		list = append(list, nil)
 		graphgenCodecMessage{}.Read(r, &list[i])
@@ -716,7 +716,7 @@ func (graphgenCodecGroup) Read(r *wire.Reader, v *Group) {
 }
 
 func (graphgenCodecGroup) equal(a, b *Group, depth int) bool {
-	if a == b || depth >= wire.MaxDepth {
+	if a == b || depth >= graphwire.MaxDepth {
 		return a == b
 	}
 	depth++
@@ -732,7 +732,7 @@ func (graphgenCodecGroup) equal(a, b *Group, depth int) bool {
 }
 
 func (graphgenCodecGroup) clone(v Group, depth int) (Group, bool) {
-	if depth >= wire.MaxDepth {
+	if depth >= graphwire.MaxDepth {
 		return v, false
 	}
 	depth++
@@ -754,36 +754,36 @@ type graphgenCodecMessage struct{}
 func (c graphgenCodecMessage) Append(b []byte, v *Message) ([]byte, error) { return c.append(b, v, 0) }
 
 func (graphgenCodecMessage) append(b []byte, v *Message, depth int) ([]byte, error) {
-	if err := wire.AppendDepth(depth); err != nil {
+	if err := graphwire.AppendDepth(depth); err != nil {
 		return b, err
 	}
 	depth++
 	switch x := (*v).(type) {
 	case nil:
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	case *User:
 		if x == nil {
-			return wire.AppendNil(b), nil
+			return graphwire.AppendNil(b), nil
 		}
-		b = wire.AppendTag(b, "User")
+		b = graphwire.AppendTag(b, "User")
 		return graphgenCodecUser{}.Append(b, x)
 	case *Assistant:
 		if x == nil {
-			return wire.AppendNil(b), nil
+			return graphwire.AppendNil(b), nil
 		}
-		b = wire.AppendTag(b, "Assistant")
+		b = graphwire.AppendTag(b, "Assistant")
 		return graphgenCodecAssistant{}.Append(b, x)
 	case Tool:
-		b = wire.AppendTag(b, "Tool")
+		b = graphwire.AppendTag(b, "Tool")
 		return graphgenCodecTool{}.Append(b, &x)
 	case Group:
-		b = wire.AppendTag(b, "Group")
+		b = graphwire.AppendTag(b, "Group")
 		return graphgenCodecGroup{}.append(b, &x, depth)
 	}
-	return b, wire.NotMember("Message")
+	return b, graphwire.NotMember("Message")
 }
 
-func (graphgenCodecMessage) Read(r *wire.Reader, v *Message) {
+func (graphgenCodecMessage) Read(r *graphwire.Reader, v *Message) {
 	if !r.Enter() {
 		return
 	}
@@ -817,7 +817,7 @@ func (graphgenCodecMessage) Read(r *wire.Reader, v *Message) {
 func (c graphgenCodecMessage) Equal(a, b *Message) bool { return c.equal(a, b, 0) }
 
 func (graphgenCodecMessage) equal(a, b *Message, depth int) bool {
-	if a == b || depth >= wire.MaxDepth {
+	if a == b || depth >= graphwire.MaxDepth {
 		return a == b
 	}
 	depth++
@@ -852,7 +852,7 @@ func (c graphgenCodecMessage) Clone(v Message) Message {
 }
 
 func (graphgenCodecMessage) clone(v Message, depth int) (Message, bool) {
-	if depth >= wire.MaxDepth {
+	if depth >= graphwire.MaxDepth {
 		return v, false
 	}
 	depth++
@@ -929,21 +929,21 @@ type graphgenCodecValue struct{}
 func (graphgenCodecValue) Append(b []byte, v *Value) ([]byte, error) {
 	switch x := (*v).(type) {
 	case nil:
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	case Number:
-		b = wire.AppendTag(b, "Number")
-		return wire.AppendFloat64(b, float64(x)), nil
+		b = graphwire.AppendTag(b, "Number")
+		return graphwire.AppendFloat64(b, float64(x)), nil
 	case Word:
-		b = wire.AppendTag(b, "Word")
-		return wire.AppendString(b, string(x)), nil
+		b = graphwire.AppendTag(b, "Word")
+		return graphwire.AppendString(b, string(x)), nil
 	case Flag:
-		b = wire.AppendTag(b, "Flag")
-		return wire.AppendBool(b, bool(x)), nil
+		b = graphwire.AppendTag(b, "Flag")
+		return graphwire.AppendBool(b, bool(x)), nil
 	}
-	return b, wire.NotMember("Value")
+	return b, graphwire.NotMember("Value")
 }
 
-func (graphgenCodecValue) Read(r *wire.Reader, v *Value) {
+func (graphgenCodecValue) Read(r *graphwire.Reader, v *Value) {
 	if r.Nil() {
 		return
 	}
@@ -970,7 +970,7 @@ func (graphgenCodecValue) Equal(a, b *Value) bool {
 	switch v := (*a).(type) {
 	case Number:
 		out, ok := (*b).(Number)
-		return ok && wire.SameFloat(v, out)
+		return ok && graphwire.SameFloat(v, out)
 	case Word:
 		out, ok := (*b).(Word)
 		return ok && v == out
@@ -990,7 +990,7 @@ type graphgenCodecArrayOf2Message struct{}
 
 func (graphgenCodecArrayOf2Message) Append(b []byte, v *[2]Message) ([]byte, error) {
 	var err error
-	b = wire.AppendArrayLen(b, 2)
+	b = graphwire.AppendArrayLen(b, 2)
 	for i := range v {
 		b, err = graphgenCodecMessage{}.Append(b, &v[i])
 		if err != nil {
@@ -1000,7 +1000,7 @@ func (graphgenCodecArrayOf2Message) Append(b []byte, v *[2]Message) ([]byte, err
 	return b, nil
 }
 
-func (graphgenCodecArrayOf2Message) Read(r *wire.Reader, v *[2]Message) {
+func (graphgenCodecArrayOf2Message) Read(r *graphwire.Reader, v *[2]Message) {
 	if !r.FixedArray(2) {
 		return
 	}
@@ -1033,7 +1033,7 @@ func (graphgenCodecEnvelope) Append(b []byte, v *Envelope) ([]byte, error) {
 	return graphgenCodecMessage{}.Append(b, &v.Content)
 }
 
-func (graphgenCodecEnvelope) Read(r *wire.Reader, v *Envelope) {
+func (graphgenCodecEnvelope) Read(r *graphwire.Reader, v *Envelope) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Content":
@@ -1063,12 +1063,12 @@ type graphgenCodecPointerToEnvelope struct{}
 
 func (graphgenCodecPointerToEnvelope) Append(b []byte, v **Envelope) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
 	return graphgenCodecEnvelope{}.Append(b, *v)
 }
 
-func (graphgenCodecPointerToEnvelope) Read(r *wire.Reader, v **Envelope) {
+func (graphgenCodecPointerToEnvelope) Read(r *graphwire.Reader, v **Envelope) {
 	if r.Nil() {
 		return
 	}

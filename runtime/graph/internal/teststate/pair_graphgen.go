@@ -7,23 +7,23 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = wire.IsAtLeastVersion0_1
+const _ = graphwire.IsAtLeastVersion0_1
 
 // PairUpdate is what a node changes of Pair: each field says what becomes of the field of that name.
 // The zero PairUpdate changes nothing.
 type PairUpdate struct {
-	Foo state.Value[string]
-	Bar state.List[string]
+	Foo graphstate.Value[string]
+	Bar graphstate.List[string]
 }
 
 // String prints what u changes.
 func (u PairUpdate) String() string {
-	return state.FormatUpdate("PairUpdate", graphgenPairWrites(&u)...)
+	return graphstate.FormatUpdate("PairUpdate", graphgenPairWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -36,17 +36,17 @@ func (u PairUpdate) Equal(v PairUpdate) bool {
 // PairDiff is how two values of Pair differ: each field says how the field of that name does.
 // The zero PairDiff says that they do not.
 type PairDiff struct {
-	Foo state.Change[string]
-	Bar state.ListChange[string]
+	Foo graphstate.Change[string]
+	Bar graphstate.ListChange[string]
 }
 
 // PairDiffOf returns what became of before in after, with which it shares memory.
 func PairDiffOf(before, after Pair) PairDiff {
 	var d PairDiff
 	if before.Foo != after.Foo {
-		d.Foo = state.Changed(before.Foo, after.Foo)
+		d.Foo = graphstate.Changed(before.Foo, after.Foo)
 	}
-	if !wire.SameSlice(before.Bar, after.Bar) {
+	if !graphwire.SameSlice(before.Bar, after.Bar) {
 		d.Bar = graphgenPairFields.Bar.Diff(before.Bar, after.Bar)
 	}
 	return d
@@ -58,27 +58,27 @@ func (d PairDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d PairDiff) Changes() []state.FieldChange {
+func (d PairDiff) Changes() []graphstate.FieldChange {
 	return graphgenPairChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d PairDiff) String() string {
-	return state.FormatDiff(graphgenPairChanges(&d))
+	return graphstate.FormatDiff(graphgenPairChanges(&d))
 }
 
-func graphgenPairChanges(d *PairDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Foo", Change: &d.Foo},
-		state.FieldChange{Field: "Bar", Change: &d.Bar},
+func graphgenPairChanges(d *PairDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Foo", Change: &d.Foo},
+		graphstate.FieldChange{Field: "Bar", Change: &d.Bar},
 	)
 }
 
 // PairSchema is what a graph needs to know of Pair: graph.New(name, PairSchema).
-var PairSchema = &state.Schema[Pair, PairUpdate]{
+var PairSchema = &graphstate.Schema[Pair, PairUpdate]{
 	Name:        "Pair",
 	Fingerprint: 0xe026d19bfbbac41e,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenPairFields.Foo.Field,
 		graphgenPairFields.Bar.Field,
 	},
@@ -99,31 +99,31 @@ var _ struct {
 
 // graphgenPairFields says how each field of Pair is merged and stored. It is never written to.
 var graphgenPairFields = struct {
-	Foo state.ValueField[string]
-	Bar state.ListField[string]
+	Foo graphstate.ValueField[string]
+	Bar graphstate.ListField[string]
 }{
-	Foo: state.ValueField[string]{
-		Field: state.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	Foo: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Bar: state.ListField[string]{
-		Field: state.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Bar: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
 }
 
 // graphgenPair is the Pair of one run.
 type graphgenPair struct {
-	state.Core
+	graphstate.Core
 	s Pair
 	f struct {
-		Foo state.ValueCell[string]
-		Bar state.ListCell[string]
+		Foo graphstate.ValueCell[string]
+		Bar graphstate.ListCell[string]
 	}
 }
 
 // graphgenPairNew binds the fields in order of their wire names.
-func graphgenPairNew(opts state.Options) state.Live[Pair, PairUpdate] {
+func graphgenPairNew(opts graphstate.Options) graphstate.Live[Pair, PairUpdate] {
 	l := new(graphgenPair)
 	f := &graphgenPairFields
 	l.Init("Pair", opts, 2)
@@ -164,23 +164,23 @@ func graphgenPairClone(s Pair) Pair {
 
 func graphgenPairEqual(a, b Pair) bool {
 	return a.Foo == b.Foo &&
-		wire.SameSlice(a.Bar, b.Bar)
+		graphwire.SameSlice(a.Bar, b.Bar)
 }
 
 func graphgenPairChanged(a, b Pair) []string {
 	d := PairDiffOf(a, b)
-	return state.FieldNames(graphgenPairChanges(&d))
+	return graphstate.FieldNames(graphgenPairChanges(&d))
 }
 
-func graphgenPairWrites(u *PairUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Foo", Change: &u.Foo},
-		state.FieldChange{Field: "Bar", Change: &u.Bar},
+func graphgenPairWrites(u *PairUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Foo", Change: &u.Foo},
+		graphstate.FieldChange{Field: "Bar", Change: &u.Bar},
 	)
 }
 
 func graphgenPairAppendUpdate(b []byte, u *PairUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenPairFields
 	f.Foo.AppendUpdate(&w, &u.Foo)
 	f.Bar.AppendUpdate(&w, &u.Bar)
@@ -189,7 +189,7 @@ func graphgenPairAppendUpdate(b []byte, u *PairUpdate) ([]byte, error) {
 
 func graphgenPairDecodeUpdate(b []byte, u *PairUpdate) error {
 	*u = PairUpdate{}
-	r := wire.NewReader("PairUpdate", b)
+	r := graphwire.NewReader("PairUpdate", b)
 	f := &graphgenPairFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -201,25 +201,25 @@ func graphgenPairDecodeUpdate(b []byte, u *PairUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // WorkUpdate is what a node changes of Work: each field says what becomes of the field of that name.
 // The zero WorkUpdate changes nothing.
 type WorkUpdate struct {
-	Log    state.List[string]
-	Facts  state.Map[string, string]
-	Count  state.Sum[int]
-	Status state.Value[string]
-	Last   state.Value[string]
-	Best   state.Max[int]
-	Draft  state.Value[string]
-	Stack  state.Reduce[string]
+	Log    graphstate.List[string]
+	Facts  graphstate.Map[string, string]
+	Count  graphstate.Sum[int]
+	Status graphstate.Value[string]
+	Last   graphstate.Value[string]
+	Best   graphstate.Max[int]
+	Draft  graphstate.Value[string]
+	Stack  graphstate.Reduce[string]
 }
 
 // String prints what u changes.
 func (u WorkUpdate) String() string {
-	return state.FormatUpdate("WorkUpdate", graphgenWorkWrites(&u)...)
+	return graphstate.FormatUpdate("WorkUpdate", graphgenWorkWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -238,42 +238,42 @@ func (u WorkUpdate) Equal(v WorkUpdate) bool {
 // WorkDiff is how two values of Work differ: each field says how the field of that name does.
 // The zero WorkDiff says that they do not.
 type WorkDiff struct {
-	Log    state.ListChange[string]
-	Facts  state.MapChange[string, string]
-	Count  state.Change[int]
-	Status state.Change[string]
-	Last   state.Change[string]
-	Best   state.Change[int]
-	Draft  state.Change[string]
-	Stack  state.Change[[]string]
+	Log    graphstate.ListChange[string]
+	Facts  graphstate.MapChange[string, string]
+	Count  graphstate.Change[int]
+	Status graphstate.Change[string]
+	Last   graphstate.Change[string]
+	Best   graphstate.Change[int]
+	Draft  graphstate.Change[string]
+	Stack  graphstate.Change[[]string]
 }
 
 // WorkDiffOf returns what became of before in after, with which it shares memory.
 func WorkDiffOf(before, after Work) WorkDiff {
 	var d WorkDiff
-	if !wire.SameSlice(before.Log, after.Log) {
+	if !graphwire.SameSlice(before.Log, after.Log) {
 		d.Log = graphgenWorkFields.Log.Diff(before.Log, after.Log)
 	}
-	if !wire.SameMap(before.Facts, after.Facts) {
+	if !graphwire.SameMap(before.Facts, after.Facts) {
 		d.Facts = graphgenWorkFields.Facts.Diff(before.Facts, after.Facts)
 	}
 	if before.Count != after.Count {
-		d.Count = state.Changed(before.Count, after.Count)
+		d.Count = graphstate.Changed(before.Count, after.Count)
 	}
 	if before.Status != after.Status {
-		d.Status = state.Changed(before.Status, after.Status)
+		d.Status = graphstate.Changed(before.Status, after.Status)
 	}
 	if before.Last != after.Last {
-		d.Last = state.Changed(before.Last, after.Last)
+		d.Last = graphstate.Changed(before.Last, after.Last)
 	}
 	if before.Best != after.Best {
-		d.Best = state.Changed(before.Best, after.Best)
+		d.Best = graphstate.Changed(before.Best, after.Best)
 	}
 	if before.Draft != after.Draft {
-		d.Draft = state.Changed(before.Draft, after.Draft)
+		d.Draft = graphstate.Changed(before.Draft, after.Draft)
 	}
-	if !wire.SameSlice(before.Stack, after.Stack) {
-		d.Stack = state.Changed(before.Stack, after.Stack)
+	if !graphwire.SameSlice(before.Stack, after.Stack) {
+		d.Stack = graphstate.Changed(before.Stack, after.Stack)
 	}
 	return d
 }
@@ -284,33 +284,33 @@ func (d WorkDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d WorkDiff) Changes() []state.FieldChange {
+func (d WorkDiff) Changes() []graphstate.FieldChange {
 	return graphgenWorkChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d WorkDiff) String() string {
-	return state.FormatDiff(graphgenWorkChanges(&d))
+	return graphstate.FormatDiff(graphgenWorkChanges(&d))
 }
 
-func graphgenWorkChanges(d *WorkDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Log", Change: &d.Log},
-		state.FieldChange{Field: "Facts", Change: &d.Facts},
-		state.FieldChange{Field: "Count", Change: &d.Count},
-		state.FieldChange{Field: "Status", Change: &d.Status},
-		state.FieldChange{Field: "Last", Change: &d.Last},
-		state.FieldChange{Field: "Best", Change: &d.Best},
-		state.FieldChange{Field: "Draft", Change: &d.Draft},
-		state.FieldChange{Field: "Stack", Change: &d.Stack},
+func graphgenWorkChanges(d *WorkDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Log", Change: &d.Log},
+		graphstate.FieldChange{Field: "Facts", Change: &d.Facts},
+		graphstate.FieldChange{Field: "Count", Change: &d.Count},
+		graphstate.FieldChange{Field: "Status", Change: &d.Status},
+		graphstate.FieldChange{Field: "Last", Change: &d.Last},
+		graphstate.FieldChange{Field: "Best", Change: &d.Best},
+		graphstate.FieldChange{Field: "Draft", Change: &d.Draft},
+		graphstate.FieldChange{Field: "Stack", Change: &d.Stack},
 	)
 }
 
 // WorkSchema is what a graph needs to know of Work: graph.New(name, WorkSchema).
-var WorkSchema = &state.Schema[Work, WorkUpdate]{
+var WorkSchema = &graphstate.Schema[Work, WorkUpdate]{
 	Name:        "Work",
 	Fingerprint: 0xd54778d8c8154c5b,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenWorkFields.Log.Field,
 		graphgenWorkFields.Facts.Field,
 		graphgenWorkFields.Count.Field,
@@ -343,71 +343,71 @@ var _ struct {
 
 // graphgenWorkFields says how each field of Work is merged and stored. It is never written to.
 var graphgenWorkFields = struct {
-	Log    state.ListField[string]
-	Facts  state.MapField[string, string]
-	Count  state.SumField[int]
-	Status state.ValueField[string]
-	Last   state.ValueField[string]
-	Best   state.MaxField[int]
-	Draft  state.ValueField[string]
-	Stack  state.ReduceField[[]string, string]
+	Log    graphstate.ListField[string]
+	Facts  graphstate.MapField[string, string]
+	Count  graphstate.SumField[int]
+	Status graphstate.ValueField[string]
+	Last   graphstate.ValueField[string]
+	Best   graphstate.MaxField[int]
+	Draft  graphstate.ValueField[string]
+	Stack  graphstate.ReduceField[[]string, string]
 }{
-	Log: state.ListField[string]{
-		Field: state.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Log: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
-	Facts: state.MapField[string, string]{
-		Field:   state.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
-		Keys:    state.Str[string]{},
-		Values:  state.Str[string]{},
+	Facts: graphstate.MapField[string, string]{
+		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
+		Keys:    graphstate.Str[string]{},
+		Values:  graphstate.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
-	Count: state.SumField[int]{
-		Field: state.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int"},
-		Codec: state.Int[int]{},
+	Count: graphstate.SumField[int]{
+		Field: graphstate.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
-	Status: state.ValueField[string]{
-		Field: state.Field{Name: "Status", Wire: "Status", Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	Status: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Status", Wire: "Status", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Last: state.ValueField[string]{
-		Field: state.Field{Name: "Last", Wire: "Last", Reducer: "last", Type: "string"},
-		Codec: state.Str[string]{},
+	Last: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Last", Wire: "Last", Reducer: "last", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Best: state.MaxField[int]{
-		Field: state.Field{Name: "Best", Wire: "Best", Reducer: "max", Type: "int"},
-		Codec: state.Int[int]{},
+	Best: graphstate.MaxField[int]{
+		Field: graphstate.Field{Name: "Best", Wire: "Best", Reducer: "max", Type: "int"},
+		Codec: graphstate.Int[int]{},
 	},
-	Draft: state.ValueField[string]{
-		Field: state.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
-		Codec: state.Str[string]{},
+	Draft: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Stack: state.ReduceField[[]string, string]{
-		Field:  state.Field{Name: "Stack", Wire: "Stack", Reducer: "reduce=push", Type: "[]string"},
+	Stack: graphstate.ReduceField[[]string, string]{
+		Field:  graphstate.Field{Name: "Stack", Wire: "Stack", Reducer: "reduce=push", Type: "[]string"},
 		Codec:  graphgenCodecSliceOfString{},
-		Input:  state.Str[string]{},
+		Input:  graphstate.Str[string]{},
 		Reduce: push,
 	},
 }
 
 // graphgenWork is the Work of one run.
 type graphgenWork struct {
-	state.Core
+	graphstate.Core
 	s Work
 	f struct {
-		Log    state.ListCell[string]
-		Facts  state.MapCell[string, string]
-		Count  state.SumCell[int]
-		Status state.ValueCell[string]
-		Last   state.ValueCell[string]
-		Best   state.MaxCell[int]
-		Draft  state.ValueCell[string]
-		Stack  state.ReduceCell[[]string, string]
+		Log    graphstate.ListCell[string]
+		Facts  graphstate.MapCell[string, string]
+		Count  graphstate.SumCell[int]
+		Status graphstate.ValueCell[string]
+		Last   graphstate.ValueCell[string]
+		Best   graphstate.MaxCell[int]
+		Draft  graphstate.ValueCell[string]
+		Stack  graphstate.ReduceCell[[]string, string]
 	}
 }
 
 // graphgenWorkNew binds the fields in order of their wire names.
-func graphgenWorkNew(opts state.Options) state.Live[Work, WorkUpdate] {
+func graphgenWorkNew(opts graphstate.Options) graphstate.Live[Work, WorkUpdate] {
 	l := new(graphgenWork)
 	f := &graphgenWorkFields
 	l.Init("Work", opts, 8)
@@ -474,36 +474,36 @@ func graphgenWorkClone(s Work) Work {
 }
 
 func graphgenWorkEqual(a, b Work) bool {
-	return wire.SameSlice(a.Log, b.Log) &&
-		wire.SameMap(a.Facts, b.Facts) &&
+	return graphwire.SameSlice(a.Log, b.Log) &&
+		graphwire.SameMap(a.Facts, b.Facts) &&
 		a.Count == b.Count &&
 		a.Status == b.Status &&
 		a.Last == b.Last &&
 		a.Best == b.Best &&
 		a.Draft == b.Draft &&
-		wire.SameSlice(a.Stack, b.Stack)
+		graphwire.SameSlice(a.Stack, b.Stack)
 }
 
 func graphgenWorkChanged(a, b Work) []string {
 	d := WorkDiffOf(a, b)
-	return state.FieldNames(graphgenWorkChanges(&d))
+	return graphstate.FieldNames(graphgenWorkChanges(&d))
 }
 
-func graphgenWorkWrites(u *WorkUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Log", Change: &u.Log},
-		state.FieldChange{Field: "Facts", Change: &u.Facts},
-		state.FieldChange{Field: "Count", Change: &u.Count},
-		state.FieldChange{Field: "Status", Change: &u.Status},
-		state.FieldChange{Field: "Last", Change: &u.Last},
-		state.FieldChange{Field: "Best", Change: &u.Best},
-		state.FieldChange{Field: "Draft", Change: &u.Draft},
-		state.FieldChange{Field: "Stack", Change: &u.Stack},
+func graphgenWorkWrites(u *WorkUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Log", Change: &u.Log},
+		graphstate.FieldChange{Field: "Facts", Change: &u.Facts},
+		graphstate.FieldChange{Field: "Count", Change: &u.Count},
+		graphstate.FieldChange{Field: "Status", Change: &u.Status},
+		graphstate.FieldChange{Field: "Last", Change: &u.Last},
+		graphstate.FieldChange{Field: "Best", Change: &u.Best},
+		graphstate.FieldChange{Field: "Draft", Change: &u.Draft},
+		graphstate.FieldChange{Field: "Stack", Change: &u.Stack},
 	)
 }
 
 func graphgenWorkAppendUpdate(b []byte, u *WorkUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenWorkFields
 	f.Log.AppendUpdate(&w, &u.Log)
 	f.Facts.AppendUpdate(&w, &u.Facts)
@@ -518,7 +518,7 @@ func graphgenWorkAppendUpdate(b []byte, u *WorkUpdate) ([]byte, error) {
 
 func graphgenWorkDecodeUpdate(b []byte, u *WorkUpdate) error {
 	*u = WorkUpdate{}
-	r := wire.NewReader("WorkUpdate", b)
+	r := graphwire.NewReader("WorkUpdate", b)
 	f := &graphgenWorkFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -542,7 +542,7 @@ func graphgenWorkDecodeUpdate(b []byte, u *WorkUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
@@ -552,7 +552,7 @@ func (v *Doc) AppendWire(b []byte) ([]byte, error) {
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *Doc) DecodeWire(b []byte) error {
-	r := wire.NewReader("Doc", b)
+	r := graphwire.NewReader("Doc", b)
 	var out Doc
 	graphgenCodecDoc{}.Read(&r, &out)
 	if err := r.End(); err != nil {
@@ -569,7 +569,7 @@ func (v *NewerDoc) AppendWire(b []byte) ([]byte, error) {
 
 // DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
 func (v *NewerDoc) DecodeWire(b []byte) error {
-	r := wire.NewReader("NewerDoc", b)
+	r := graphwire.NewReader("NewerDoc", b)
 	var out NewerDoc
 	graphgenCodecNewerDoc{}.Read(&r, &out)
 	if err := r.End(); err != nil {
@@ -582,13 +582,13 @@ func (v *NewerDoc) DecodeWire(b []byte) error {
 // NewerPairUpdate is what a node changes of NewerPair: each field says what becomes of the field of that name.
 // The zero NewerPairUpdate changes nothing.
 type NewerPairUpdate struct {
-	Foo state.Value[int8]
-	Bar state.List[string]
+	Foo graphstate.Value[int8]
+	Bar graphstate.List[string]
 }
 
 // String prints what u changes.
 func (u NewerPairUpdate) String() string {
-	return state.FormatUpdate("NewerPairUpdate", graphgenNewerPairWrites(&u)...)
+	return graphstate.FormatUpdate("NewerPairUpdate", graphgenNewerPairWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -601,17 +601,17 @@ func (u NewerPairUpdate) Equal(v NewerPairUpdate) bool {
 // NewerPairDiff is how two values of NewerPair differ: each field says how the field of that name does.
 // The zero NewerPairDiff says that they do not.
 type NewerPairDiff struct {
-	Foo state.Change[int8]
-	Bar state.ListChange[string]
+	Foo graphstate.Change[int8]
+	Bar graphstate.ListChange[string]
 }
 
 // NewerPairDiffOf returns what became of before in after, with which it shares memory.
 func NewerPairDiffOf(before, after NewerPair) NewerPairDiff {
 	var d NewerPairDiff
 	if before.Foo != after.Foo {
-		d.Foo = state.Changed(before.Foo, after.Foo)
+		d.Foo = graphstate.Changed(before.Foo, after.Foo)
 	}
-	if !wire.SameSlice(before.Bar, after.Bar) {
+	if !graphwire.SameSlice(before.Bar, after.Bar) {
 		d.Bar = graphgenNewerPairFields.Bar.Diff(before.Bar, after.Bar)
 	}
 	return d
@@ -623,27 +623,27 @@ func (d NewerPairDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d NewerPairDiff) Changes() []state.FieldChange {
+func (d NewerPairDiff) Changes() []graphstate.FieldChange {
 	return graphgenNewerPairChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d NewerPairDiff) String() string {
-	return state.FormatDiff(graphgenNewerPairChanges(&d))
+	return graphstate.FormatDiff(graphgenNewerPairChanges(&d))
 }
 
-func graphgenNewerPairChanges(d *NewerPairDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Foo", Change: &d.Foo},
-		state.FieldChange{Field: "Bar", Change: &d.Bar},
+func graphgenNewerPairChanges(d *NewerPairDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Foo", Change: &d.Foo},
+		graphstate.FieldChange{Field: "Bar", Change: &d.Bar},
 	)
 }
 
 // NewerPairSchema is what a graph needs to know of NewerPair: graph.New(name, NewerPairSchema).
-var NewerPairSchema = &state.Schema[NewerPair, NewerPairUpdate]{
+var NewerPairSchema = &graphstate.Schema[NewerPair, NewerPairUpdate]{
 	Name:        "NewerPair",
 	Fingerprint: 0x03ad6bf2804a5d16,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenNewerPairFields.Foo.Field,
 		graphgenNewerPairFields.Bar.Field,
 	},
@@ -664,31 +664,31 @@ var _ struct {
 
 // graphgenNewerPairFields says how each field of NewerPair is merged and stored. It is never written to.
 var graphgenNewerPairFields = struct {
-	Foo state.ValueField[int8]
-	Bar state.ListField[string]
+	Foo graphstate.ValueField[int8]
+	Bar graphstate.ListField[string]
 }{
-	Foo: state.ValueField[int8]{
-		Field: state.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "int8"},
-		Codec: state.Int[int8]{},
+	Foo: graphstate.ValueField[int8]{
+		Field: graphstate.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "int8"},
+		Codec: graphstate.Int[int8]{},
 	},
-	Bar: state.ListField[string]{
-		Field: state.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Bar: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
 }
 
 // graphgenNewerPair is the NewerPair of one run.
 type graphgenNewerPair struct {
-	state.Core
+	graphstate.Core
 	s NewerPair
 	f struct {
-		Foo state.ValueCell[int8]
-		Bar state.ListCell[string]
+		Foo graphstate.ValueCell[int8]
+		Bar graphstate.ListCell[string]
 	}
 }
 
 // graphgenNewerPairNew binds the fields in order of their wire names.
-func graphgenNewerPairNew(opts state.Options) state.Live[NewerPair, NewerPairUpdate] {
+func graphgenNewerPairNew(opts graphstate.Options) graphstate.Live[NewerPair, NewerPairUpdate] {
 	l := new(graphgenNewerPair)
 	f := &graphgenNewerPairFields
 	l.Init("NewerPair", opts, 2)
@@ -729,23 +729,23 @@ func graphgenNewerPairClone(s NewerPair) NewerPair {
 
 func graphgenNewerPairEqual(a, b NewerPair) bool {
 	return a.Foo == b.Foo &&
-		wire.SameSlice(a.Bar, b.Bar)
+		graphwire.SameSlice(a.Bar, b.Bar)
 }
 
 func graphgenNewerPairChanged(a, b NewerPair) []string {
 	d := NewerPairDiffOf(a, b)
-	return state.FieldNames(graphgenNewerPairChanges(&d))
+	return graphstate.FieldNames(graphgenNewerPairChanges(&d))
 }
 
-func graphgenNewerPairWrites(u *NewerPairUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Foo", Change: &u.Foo},
-		state.FieldChange{Field: "Bar", Change: &u.Bar},
+func graphgenNewerPairWrites(u *NewerPairUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Foo", Change: &u.Foo},
+		graphstate.FieldChange{Field: "Bar", Change: &u.Bar},
 	)
 }
 
 func graphgenNewerPairAppendUpdate(b []byte, u *NewerPairUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenNewerPairFields
 	f.Foo.AppendUpdate(&w, &u.Foo)
 	f.Bar.AppendUpdate(&w, &u.Bar)
@@ -754,7 +754,7 @@ func graphgenNewerPairAppendUpdate(b []byte, u *NewerPairUpdate) ([]byte, error)
 
 func graphgenNewerPairDecodeUpdate(b []byte, u *NewerPairUpdate) error {
 	*u = NewerPairUpdate{}
-	r := wire.NewReader("NewerPairUpdate", b)
+	r := graphwire.NewReader("NewerPairUpdate", b)
 	f := &graphgenNewerPairFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -766,20 +766,20 @@ func graphgenNewerPairDecodeUpdate(b []byte, u *NewerPairUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // WiderPairUpdate is what a node changes of WiderPair: each field says what becomes of the field of that name.
 // The zero WiderPairUpdate changes nothing.
 type WiderPairUpdate struct {
-	Foo  state.Value[string]
-	Bar  state.List[string]
-	More state.List[string]
+	Foo  graphstate.Value[string]
+	Bar  graphstate.List[string]
+	More graphstate.List[string]
 }
 
 // String prints what u changes.
 func (u WiderPairUpdate) String() string {
-	return state.FormatUpdate("WiderPairUpdate", graphgenWiderPairWrites(&u)...)
+	return graphstate.FormatUpdate("WiderPairUpdate", graphgenWiderPairWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -793,21 +793,21 @@ func (u WiderPairUpdate) Equal(v WiderPairUpdate) bool {
 // WiderPairDiff is how two values of WiderPair differ: each field says how the field of that name does.
 // The zero WiderPairDiff says that they do not.
 type WiderPairDiff struct {
-	Foo  state.Change[string]
-	Bar  state.ListChange[string]
-	More state.ListChange[string]
+	Foo  graphstate.Change[string]
+	Bar  graphstate.ListChange[string]
+	More graphstate.ListChange[string]
 }
 
 // WiderPairDiffOf returns what became of before in after, with which it shares memory.
 func WiderPairDiffOf(before, after WiderPair) WiderPairDiff {
 	var d WiderPairDiff
 	if before.Foo != after.Foo {
-		d.Foo = state.Changed(before.Foo, after.Foo)
+		d.Foo = graphstate.Changed(before.Foo, after.Foo)
 	}
-	if !wire.SameSlice(before.Bar, after.Bar) {
+	if !graphwire.SameSlice(before.Bar, after.Bar) {
 		d.Bar = graphgenWiderPairFields.Bar.Diff(before.Bar, after.Bar)
 	}
-	if !wire.SameSlice(before.More, after.More) {
+	if !graphwire.SameSlice(before.More, after.More) {
 		d.More = graphgenWiderPairFields.More.Diff(before.More, after.More)
 	}
 	return d
@@ -819,28 +819,28 @@ func (d WiderPairDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d WiderPairDiff) Changes() []state.FieldChange {
+func (d WiderPairDiff) Changes() []graphstate.FieldChange {
 	return graphgenWiderPairChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d WiderPairDiff) String() string {
-	return state.FormatDiff(graphgenWiderPairChanges(&d))
+	return graphstate.FormatDiff(graphgenWiderPairChanges(&d))
 }
 
-func graphgenWiderPairChanges(d *WiderPairDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Foo", Change: &d.Foo},
-		state.FieldChange{Field: "Bar", Change: &d.Bar},
-		state.FieldChange{Field: "More", Change: &d.More},
+func graphgenWiderPairChanges(d *WiderPairDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Foo", Change: &d.Foo},
+		graphstate.FieldChange{Field: "Bar", Change: &d.Bar},
+		graphstate.FieldChange{Field: "More", Change: &d.More},
 	)
 }
 
 // WiderPairSchema is what a graph needs to know of WiderPair: graph.New(name, WiderPairSchema).
-var WiderPairSchema = &state.Schema[WiderPair, WiderPairUpdate]{
+var WiderPairSchema = &graphstate.Schema[WiderPair, WiderPairUpdate]{
 	Name:        "WiderPair",
 	Fingerprint: 0x45d6b915a85c97d6,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenWiderPairFields.Foo.Field,
 		graphgenWiderPairFields.Bar.Field,
 		graphgenWiderPairFields.More.Field,
@@ -863,37 +863,37 @@ var _ struct {
 
 // graphgenWiderPairFields says how each field of WiderPair is merged and stored. It is never written to.
 var graphgenWiderPairFields = struct {
-	Foo  state.ValueField[string]
-	Bar  state.ListField[string]
-	More state.ListField[string]
+	Foo  graphstate.ValueField[string]
+	Bar  graphstate.ListField[string]
+	More graphstate.ListField[string]
 }{
-	Foo: state.ValueField[string]{
-		Field: state.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "string"},
-		Codec: state.Str[string]{},
+	Foo: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
 	},
-	Bar: state.ListField[string]{
-		Field: state.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	Bar: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
-	More: state.ListField[string]{
-		Field: state.Field{Name: "More", Wire: "More", Reducer: "append", Type: "[]string"},
-		Elem:  state.Str[string]{},
+	More: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "More", Wire: "More", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
 	},
 }
 
 // graphgenWiderPair is the WiderPair of one run.
 type graphgenWiderPair struct {
-	state.Core
+	graphstate.Core
 	s WiderPair
 	f struct {
-		Foo  state.ValueCell[string]
-		Bar  state.ListCell[string]
-		More state.ListCell[string]
+		Foo  graphstate.ValueCell[string]
+		Bar  graphstate.ListCell[string]
+		More graphstate.ListCell[string]
 	}
 }
 
 // graphgenWiderPairNew binds the fields in order of their wire names.
-func graphgenWiderPairNew(opts state.Options) state.Live[WiderPair, WiderPairUpdate] {
+func graphgenWiderPairNew(opts graphstate.Options) graphstate.Live[WiderPair, WiderPairUpdate] {
 	l := new(graphgenWiderPair)
 	f := &graphgenWiderPairFields
 	l.Init("WiderPair", opts, 3)
@@ -940,25 +940,25 @@ func graphgenWiderPairClone(s WiderPair) WiderPair {
 
 func graphgenWiderPairEqual(a, b WiderPair) bool {
 	return a.Foo == b.Foo &&
-		wire.SameSlice(a.Bar, b.Bar) &&
-		wire.SameSlice(a.More, b.More)
+		graphwire.SameSlice(a.Bar, b.Bar) &&
+		graphwire.SameSlice(a.More, b.More)
 }
 
 func graphgenWiderPairChanged(a, b WiderPair) []string {
 	d := WiderPairDiffOf(a, b)
-	return state.FieldNames(graphgenWiderPairChanges(&d))
+	return graphstate.FieldNames(graphgenWiderPairChanges(&d))
 }
 
-func graphgenWiderPairWrites(u *WiderPairUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Foo", Change: &u.Foo},
-		state.FieldChange{Field: "Bar", Change: &u.Bar},
-		state.FieldChange{Field: "More", Change: &u.More},
+func graphgenWiderPairWrites(u *WiderPairUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Foo", Change: &u.Foo},
+		graphstate.FieldChange{Field: "Bar", Change: &u.Bar},
+		graphstate.FieldChange{Field: "More", Change: &u.More},
 	)
 }
 
 func graphgenWiderPairAppendUpdate(b []byte, u *WiderPairUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenWiderPairFields
 	f.Foo.AppendUpdate(&w, &u.Foo)
 	f.Bar.AppendUpdate(&w, &u.Bar)
@@ -968,7 +968,7 @@ func graphgenWiderPairAppendUpdate(b []byte, u *WiderPairUpdate) ([]byte, error)
 
 func graphgenWiderPairDecodeUpdate(b []byte, u *WiderPairUpdate) error {
 	*u = WiderPairUpdate{}
-	r := wire.NewReader("WiderPairUpdate", b)
+	r := graphwire.NewReader("WiderPairUpdate", b)
 	f := &graphgenWiderPairFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -982,18 +982,18 @@ func graphgenWiderPairDecodeUpdate(b []byte, u *WiderPairUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // MixedUpdate is what a node changes of Mixed: each field says what becomes of the field of that name.
 // The zero MixedUpdate changes nothing.
 type MixedUpdate struct {
-	Parts state.List[Part]
+	Parts graphstate.List[Part]
 }
 
 // String prints what u changes.
 func (u MixedUpdate) String() string {
-	return state.FormatUpdate("MixedUpdate", graphgenMixedWrites(&u)...)
+	return graphstate.FormatUpdate("MixedUpdate", graphgenMixedWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -1005,7 +1005,7 @@ func (u MixedUpdate) Equal(v MixedUpdate) bool {
 // MixedDiff is how two values of Mixed differ: each field says how the field of that name does.
 // The zero MixedDiff says that they do not.
 type MixedDiff struct {
-	Parts state.ListChange[Part]
+	Parts graphstate.ListChange[Part]
 }
 
 // MixedDiffOf returns what became of before in after, with which it shares memory.
@@ -1023,26 +1023,26 @@ func (d MixedDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d MixedDiff) Changes() []state.FieldChange {
+func (d MixedDiff) Changes() []graphstate.FieldChange {
 	return graphgenMixedChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d MixedDiff) String() string {
-	return state.FormatDiff(graphgenMixedChanges(&d))
+	return graphstate.FormatDiff(graphgenMixedChanges(&d))
 }
 
-func graphgenMixedChanges(d *MixedDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Parts", Change: &d.Parts},
+func graphgenMixedChanges(d *MixedDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Parts", Change: &d.Parts},
 	)
 }
 
 // MixedSchema is what a graph needs to know of Mixed: graph.New(name, MixedSchema).
-var MixedSchema = &state.Schema[Mixed, MixedUpdate]{
+var MixedSchema = &graphstate.Schema[Mixed, MixedUpdate]{
 	Name:        "Mixed",
 	Fingerprint: 0x52936d02b2ef0e16,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenMixedFields.Parts.Field,
 	},
 	New:          graphgenMixedNew,
@@ -1061,25 +1061,25 @@ var _ struct {
 
 // graphgenMixedFields says how each field of Mixed is merged and stored. It is never written to.
 var graphgenMixedFields = struct {
-	Parts state.ListField[Part]
+	Parts graphstate.ListField[Part]
 }{
-	Parts: state.ListField[Part]{
-		Field: state.Field{Name: "Parts", Wire: "Parts", Reducer: "append", Type: "[]Part"},
+	Parts: graphstate.ListField[Part]{
+		Field: graphstate.Field{Name: "Parts", Wire: "Parts", Reducer: "append", Type: "[]Part"},
 		Elem:  graphgenCodecPart{},
 	},
 }
 
 // graphgenMixed is the Mixed of one run.
 type graphgenMixed struct {
-	state.Core
+	graphstate.Core
 	s Mixed
 	f struct {
-		Parts state.ListCell[Part]
+		Parts graphstate.ListCell[Part]
 	}
 }
 
 // graphgenMixedNew binds the fields in order of their wire names.
-func graphgenMixedNew(opts state.Options) state.Live[Mixed, MixedUpdate] {
+func graphgenMixedNew(opts graphstate.Options) graphstate.Live[Mixed, MixedUpdate] {
 	l := new(graphgenMixed)
 	f := &graphgenMixedFields
 	l.Init("Mixed", opts, 1)
@@ -1120,17 +1120,17 @@ func graphgenMixedEqual(a, b Mixed) bool {
 
 func graphgenMixedChanged(a, b Mixed) []string {
 	d := MixedDiffOf(a, b)
-	return state.FieldNames(graphgenMixedChanges(&d))
+	return graphstate.FieldNames(graphgenMixedChanges(&d))
 }
 
-func graphgenMixedWrites(u *MixedUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Parts", Change: &u.Parts},
+func graphgenMixedWrites(u *MixedUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Parts", Change: &u.Parts},
 	)
 }
 
 func graphgenMixedAppendUpdate(b []byte, u *MixedUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenMixedFields
 	f.Parts.AppendUpdate(&w, &u.Parts)
 	return w.End()
@@ -1138,7 +1138,7 @@ func graphgenMixedAppendUpdate(b []byte, u *MixedUpdate) ([]byte, error) {
 
 func graphgenMixedDecodeUpdate(b []byte, u *MixedUpdate) error {
 	*u = MixedUpdate{}
-	r := wire.NewReader("MixedUpdate", b)
+	r := graphwire.NewReader("MixedUpdate", b)
 	f := &graphgenMixedFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -1148,18 +1148,18 @@ func graphgenMixedDecodeUpdate(b []byte, u *MixedUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // NewerMixedUpdate is what a node changes of NewerMixed: each field says what becomes of the field of that name.
 // The zero NewerMixedUpdate changes nothing.
 type NewerMixedUpdate struct {
-	Parts state.List[NewerPart]
+	Parts graphstate.List[NewerPart]
 }
 
 // String prints what u changes.
 func (u NewerMixedUpdate) String() string {
-	return state.FormatUpdate("NewerMixedUpdate", graphgenNewerMixedWrites(&u)...)
+	return graphstate.FormatUpdate("NewerMixedUpdate", graphgenNewerMixedWrites(&u)...)
 }
 
 // Equal reports whether u and v change the same in the same way.
@@ -1171,7 +1171,7 @@ func (u NewerMixedUpdate) Equal(v NewerMixedUpdate) bool {
 // NewerMixedDiff is how two values of NewerMixed differ: each field says how the field of that name does.
 // The zero NewerMixedDiff says that they do not.
 type NewerMixedDiff struct {
-	Parts state.ListChange[NewerPart]
+	Parts graphstate.ListChange[NewerPart]
 }
 
 // NewerMixedDiffOf returns what became of before in after, with which it shares memory.
@@ -1189,26 +1189,26 @@ func (d NewerMixedDiff) IsZero() bool {
 }
 
 // Changes returns the fields that differ, in order of declaration; nil when there are none.
-func (d NewerMixedDiff) Changes() []state.FieldChange {
+func (d NewerMixedDiff) Changes() []graphstate.FieldChange {
 	return graphgenNewerMixedChanges(&d)
 }
 
 // String prints the fields that differ, each on a line.
 func (d NewerMixedDiff) String() string {
-	return state.FormatDiff(graphgenNewerMixedChanges(&d))
+	return graphstate.FormatDiff(graphgenNewerMixedChanges(&d))
 }
 
-func graphgenNewerMixedChanges(d *NewerMixedDiff) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Parts", Change: &d.Parts},
+func graphgenNewerMixedChanges(d *NewerMixedDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Parts", Change: &d.Parts},
 	)
 }
 
 // NewerMixedSchema is what a graph needs to know of NewerMixed: graph.New(name, NewerMixedSchema).
-var NewerMixedSchema = &state.Schema[NewerMixed, NewerMixedUpdate]{
+var NewerMixedSchema = &graphstate.Schema[NewerMixed, NewerMixedUpdate]{
 	Name:        "NewerMixed",
 	Fingerprint: 0x5f27e0950a38e0c3,
-	Fields: []state.Field{
+	Fields: []graphstate.Field{
 		graphgenNewerMixedFields.Parts.Field,
 	},
 	New:          graphgenNewerMixedNew,
@@ -1227,25 +1227,25 @@ var _ struct {
 
 // graphgenNewerMixedFields says how each field of NewerMixed is merged and stored. It is never written to.
 var graphgenNewerMixedFields = struct {
-	Parts state.ListField[NewerPart]
+	Parts graphstate.ListField[NewerPart]
 }{
-	Parts: state.ListField[NewerPart]{
-		Field: state.Field{Name: "Parts", Wire: "Parts", Reducer: "append", Type: "[]NewerPart"},
+	Parts: graphstate.ListField[NewerPart]{
+		Field: graphstate.Field{Name: "Parts", Wire: "Parts", Reducer: "append", Type: "[]NewerPart"},
 		Elem:  graphgenCodecNewerPart{},
 	},
 }
 
 // graphgenNewerMixed is the NewerMixed of one run.
 type graphgenNewerMixed struct {
-	state.Core
+	graphstate.Core
 	s NewerMixed
 	f struct {
-		Parts state.ListCell[NewerPart]
+		Parts graphstate.ListCell[NewerPart]
 	}
 }
 
 // graphgenNewerMixedNew binds the fields in order of their wire names.
-func graphgenNewerMixedNew(opts state.Options) state.Live[NewerMixed, NewerMixedUpdate] {
+func graphgenNewerMixedNew(opts graphstate.Options) graphstate.Live[NewerMixed, NewerMixedUpdate] {
 	l := new(graphgenNewerMixed)
 	f := &graphgenNewerMixedFields
 	l.Init("NewerMixed", opts, 1)
@@ -1286,17 +1286,17 @@ func graphgenNewerMixedEqual(a, b NewerMixed) bool {
 
 func graphgenNewerMixedChanged(a, b NewerMixed) []string {
 	d := NewerMixedDiffOf(a, b)
-	return state.FieldNames(graphgenNewerMixedChanges(&d))
+	return graphstate.FieldNames(graphgenNewerMixedChanges(&d))
 }
 
-func graphgenNewerMixedWrites(u *NewerMixedUpdate) []state.FieldChange {
-	return state.Changes(
-		state.FieldChange{Field: "Parts", Change: &u.Parts},
+func graphgenNewerMixedWrites(u *NewerMixedUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Parts", Change: &u.Parts},
 	)
 }
 
 func graphgenNewerMixedAppendUpdate(b []byte, u *NewerMixedUpdate) ([]byte, error) {
-	w := state.NewUpdateWriter(b)
+	w := graphstate.NewUpdateWriter(b)
 	f := &graphgenNewerMixedFields
 	f.Parts.AppendUpdate(&w, &u.Parts)
 	return w.End()
@@ -1304,7 +1304,7 @@ func graphgenNewerMixedAppendUpdate(b []byte, u *NewerMixedUpdate) ([]byte, erro
 
 func graphgenNewerMixedDecodeUpdate(b []byte, u *NewerMixedUpdate) error {
 	*u = NewerMixedUpdate{}
-	r := wire.NewReader("NewerMixedUpdate", b)
+	r := graphwire.NewReader("NewerMixedUpdate", b)
 	f := &graphgenNewerMixedFields
 	for range r.MapLen() {
 		switch key := r.Key(); key {
@@ -1314,7 +1314,7 @@ func graphgenNewerMixedDecodeUpdate(b []byte, u *NewerMixedUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return state.UpdateError(&r)
+	return graphstate.UpdateError(&r)
 }
 
 // graphgenCodecSliceOfString is the codec of []string.
@@ -1322,21 +1322,21 @@ type graphgenCodecSliceOfString struct{}
 
 func (graphgenCodecSliceOfString) Append(b []byte, v *[]string) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendString(b, (*v)[i])
+		b = graphwire.AppendString(b, (*v)[i])
 	}
 	return b, nil
 }
 
-func (graphgenCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
+func (graphgenCodecSliceOfString) Read(r *graphwire.Reader, v *[]string) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[string](r, n)
+	list := graphwire.MakeSlice[string](r, n)
 	for range n {
 		list = append(list, r.Str())
 		if !r.OK() {
@@ -1347,7 +1347,7 @@ func (graphgenCodecSliceOfString) Read(r *wire.Reader, v *[]string) {
 }
 
 func (graphgenCodecSliceOfString) Equal(a, b *[]string) bool {
-	return wire.SameSlice(*a, *b)
+	return graphwire.SameSlice(*a, *b)
 }
 
 // graphgenCodecSliceOfInt is the codec of []int.
@@ -1355,21 +1355,21 @@ type graphgenCodecSliceOfInt struct{}
 
 func (graphgenCodecSliceOfInt) Append(b []byte, v *[]int) ([]byte, error) {
 	if *v == nil {
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	}
-	b = wire.AppendArrayLen(b, len(*v))
+	b = graphwire.AppendArrayLen(b, len(*v))
 	for i := range *v {
-		b = wire.AppendInt(b, int64((*v)[i]))
+		b = graphwire.AppendInt(b, int64((*v)[i]))
 	}
 	return b, nil
 }
 
-func (graphgenCodecSliceOfInt) Read(r *wire.Reader, v *[]int) {
+func (graphgenCodecSliceOfInt) Read(r *graphwire.Reader, v *[]int) {
 	if r.Nil() {
 		return
 	}
 	n := r.ArrayLen()
-	list := wire.MakeSlice[int](r, n)
+	list := graphwire.MakeSlice[int](r, n)
 	for range n {
 		list = append(list, r.Int())
 		if !r.OK() {
@@ -1384,12 +1384,12 @@ type graphgenCodecDoc struct{}
 
 func (graphgenCodecDoc) Append(b []byte, v *Doc) ([]byte, error) {
 	b = append(b, "\x82\xa4Name"...)
-	b = wire.AppendString(b, v.Name)
+	b = graphwire.AppendString(b, v.Name)
 	b = append(b, "\xa5Pages"...)
 	return graphgenCodecSliceOfInt{}.Append(b, &v.Pages)
 }
 
-func (graphgenCodecDoc) Read(r *wire.Reader, v *Doc) {
+func (graphgenCodecDoc) Read(r *graphwire.Reader, v *Doc) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Name":
@@ -1404,7 +1404,7 @@ func (graphgenCodecDoc) Read(r *wire.Reader, v *Doc) {
 
 func (graphgenCodecDoc) Equal(a, b *Doc) bool {
 	return a.Name == b.Name &&
-		wire.SameSlice(a.Pages, b.Pages)
+		graphwire.SameSlice(a.Pages, b.Pages)
 }
 
 func (graphgenCodecDoc) Clone(v Doc) Doc {
@@ -1424,17 +1424,17 @@ type graphgenCodecNewerDoc struct{}
 func (graphgenCodecNewerDoc) Append(b []byte, v *NewerDoc) ([]byte, error) {
 	var err error
 	b = append(b, "\x83\xa5Title"...)
-	b = wire.AppendString(b, v.Title)
+	b = graphwire.AppendString(b, v.Title)
 	b = append(b, "\xa5Pages"...)
 	b, err = graphgenCodecSliceOfInt{}.Append(b, &v.Pages)
 	if err != nil {
 		return b, err
 	}
 	b = append(b, "\xa6Urgent"...)
-	return wire.AppendBool(b, v.Urgent), nil
+	return graphwire.AppendBool(b, v.Urgent), nil
 }
 
-func (graphgenCodecNewerDoc) Read(r *wire.Reader, v *NewerDoc) {
+func (graphgenCodecNewerDoc) Read(r *graphwire.Reader, v *NewerDoc) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Title", "Name":
@@ -1461,10 +1461,10 @@ type graphgenCodecNote struct{}
 
 func (graphgenCodecNote) Append(b []byte, v *Note) ([]byte, error) {
 	b = append(b, "\x81\xa4Text"...)
-	return wire.AppendString(b, v.Text), nil
+	return graphwire.AppendString(b, v.Text), nil
 }
 
-func (graphgenCodecNote) Read(r *wire.Reader, v *Note) {
+func (graphgenCodecNote) Read(r *graphwire.Reader, v *Note) {
 	for range r.MapLen() {
 		switch key := r.Key(); key {
 		case "Text":
@@ -1486,24 +1486,24 @@ type graphgenCodecPart struct{}
 func (graphgenCodecPart) Append(b []byte, v *Part) ([]byte, error) {
 	switch x := (*v).(type) {
 	case nil:
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	case *Doc:
 		if x == nil {
-			return wire.AppendNil(b), nil
+			return graphwire.AppendNil(b), nil
 		}
-		b = wire.AppendTag(b, "Doc")
+		b = graphwire.AppendTag(b, "Doc")
 		return graphgenCodecDoc{}.Append(b, x)
 	case *Note:
 		if x == nil {
-			return wire.AppendNil(b), nil
+			return graphwire.AppendNil(b), nil
 		}
-		b = wire.AppendTag(b, "Note")
+		b = graphwire.AppendTag(b, "Note")
 		return graphgenCodecNote{}.Append(b, x)
 	}
-	return b, wire.NotMember("Part")
+	return b, graphwire.NotMember("Part")
 }
 
-func (graphgenCodecPart) Read(r *wire.Reader, v *Part) {
+func (graphgenCodecPart) Read(r *graphwire.Reader, v *Part) {
 	if r.Nil() {
 		return
 	}
@@ -1585,18 +1585,18 @@ type graphgenCodecNewerPart struct{}
 func (graphgenCodecNewerPart) Append(b []byte, v *NewerPart) ([]byte, error) {
 	switch x := (*v).(type) {
 	case nil:
-		return wire.AppendNil(b), nil
+		return graphwire.AppendNil(b), nil
 	case *Doc:
 		if x == nil {
-			return wire.AppendNil(b), nil
+			return graphwire.AppendNil(b), nil
 		}
-		b = wire.AppendTag(b, "Doc")
+		b = graphwire.AppendTag(b, "Doc")
 		return graphgenCodecDoc{}.Append(b, x)
 	}
-	return b, wire.NotMember("NewerPart")
+	return b, graphwire.NotMember("NewerPart")
 }
 
-func (graphgenCodecNewerPart) Read(r *wire.Reader, v *NewerPart) {
+func (graphgenCodecNewerPart) Read(r *graphwire.Reader, v *NewerPart) {
 	if r.Nil() {
 		return
 	}

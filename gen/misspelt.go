@@ -1,0 +1,61 @@
+package gen
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// misspeltKey returns what is wrong with a struct tag that has a key which was probably meant to be graph, or "".
+func misspeltKey(raw string) string {
+	for rest := strings.TrimLeft(raw, " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
+		key, after, ok := strings.Cut(rest, ":")
+		quoted, err := strconv.QuotedPrefix(after)
+		if !ok || err != nil || after[0] != '"' {
+			return "" // malformed, and vet says it
+		}
+		rest = after[len(quoted):]
+		if value, err := strconv.Unquote(quoted); err == nil && meantGraph(key, value) {
+			return fmt.Sprintf("unknown tag key %q; did you mean `graph:%s`?", clip(key), clip(quoted))
+		}
+	}
+	return ""
+}
+
+// meantGraph reports whether a part of a struct tag was meant for graphgen although its key is another. A key that is two edits
+// away may be somebody else's, unless the value makes sense here; any other key is, unless nobody else would write
+// such a value: a reducer with an option.
+func meantGraph(key, value string) bool {
+	const want = "graph"
+	switch {
+	case key == want, key == "graphql", key == "grpc":
+		return false
+	case strings.EqualFold(key, want), distance(key, want) == 1:
+		return true
+	}
+	t, faults := parseTag(want + ":" + strconv.Quote(value))
+	if len(faults) > 0 || t.reducer == "" {
+		return false
+	}
+	return key == "graphgen" || edits(key, want) == 2 || t.hasKey || t.fn != "" || t.name != "" || t.was != nil
+}
+
+// edits returns how many letters must be inserted, deleted or replaced to turn a into b.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}
