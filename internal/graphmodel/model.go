@@ -56,6 +56,15 @@ type position struct {
 	recalled map[int]recalled // what subgraphs remember, by node
 }
 
+// besides reports whether more is due than one task of a node which is due itself.
+func (p *position) besides(node int) bool {
+	nodes := slices.Clone(p.owed)
+	for _, t := range p.due {
+		nodes = append(nodes, t.node)
+	}
+	return len(nodes) > 1 && slices.Contains(nodes, node)
+}
+
 // recalled is what the last call of a subgraph came to.
 type recalled struct {
 	state merged

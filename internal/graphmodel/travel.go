@@ -138,9 +138,9 @@ func (p *Pair) set(ctx context.Context, snaps []graph.Snapshot[State]) (out Outc
 }
 
 // forked edits a checkpoint, as the model has done already.
-func (p *Pair) forked(ctx context.Context, at Thread, what, as string) (out Outcome, again bool, err error) {
+func (p *Pair) forked(ctx context.Context, at Thread, what, as string, opts ...graph.UpdateOption) (out Outcome, again bool, err error) {
 	p.said = append(p.said, what)
-	if p.last, err = at.UpdateState(ctx, update(p.spec.edit(p.Model.edits)), graph.ID(as)); err != nil {
+	if p.last, err = at.UpdateState(ctx, update(p.spec.edit(p.Model.edits)), graph.ID(as), opts...); err != nil {
 		return out, false, fmt.Errorf("%s: %w", what, err)
 	}
 	snap, err := p.Thread.State(ctx)
@@ -160,10 +160,21 @@ func (p *Pair) forked(ctx context.Context, at Thread, what, as string) (out Outc
 // as edits a checkpoint as a node, whose route may fail for a while.
 func (p *Pair) as(ctx context.Context, at Thread, k, node int) (out Outcome, again bool, err error) {
 	what := fmt.Sprintf("fork %d as %s", k, p.spec.name(node))
+	try := func(opts ...graph.UpdateOption) error {
+		_, err := at.UpdateState(ctx, update(p.spec.edit(p.Model.edits+1)), graph.ID(p.spec.name(node)), opts...)
+		return err
+	}
+	var opts []graph.UpdateOption
+	if p.Model.Trace[k].at.besides(node) {
+		if err := try(); !errors.Is(err, graph.ErrUnfinished) {
+			return out, false, fmt.Errorf("%s: got error %w, want ErrUnfinished, since more is due", what, err)
+		}
+		opts = append(opts, graph.Abandon())
+	}
 	for !p.Model.ForkAs(k, node) {
-		if _, err := at.UpdateState(ctx, update(p.spec.edit(p.Model.edits+1)), graph.ID(p.spec.name(node))); failure(err) == "" {
+		if err := try(opts...); failure(err) == "" {
 			return out, false, fmt.Errorf("%s: got error %w, want that of the route", what, err)
 		}
 	}
-	return p.forked(ctx, at, what, p.spec.name(node))
+	return p.forked(ctx, at, what, p.spec.name(node), opts...)
 }

@@ -9,7 +9,7 @@ import (
 
 // Errors of calls, wrapped in what is returned; test with errors.Is.
 var (
-	// ErrUnfinished: input for a thread on which something is still due.
+	// ErrUnfinished: input for a thread on which something is still due, or UpdateState as one of several tasks that are due.
 	ErrUnfinished = errors.New("the thread is not finished")
 	// ErrGraphChanged: a stored thread needs a node or a field that the code does not have, or holds one of another type.
 	ErrGraphChanged = errors.New("the graph has changed")

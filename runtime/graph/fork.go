@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
@@ -100,11 +101,30 @@ func (r *run[S, U]) openUpdate(at checkpoint.ID, u *U, n int, asNode bool) error
 	return r.opened([]checkpoint.Record{rec}, nil, outcome{end: true})
 }
 
+// besides returns what is due, nodes and owed routes, beside one task of node n; nothing when n is not due itself.
+func (r *run[S, U]) besides(c *checkpoint.Chain, n int) []string {
+	var names []string
+	for _, t := range c.Due {
+		names = append(names, t.Node)
+	}
+	names = append(names, c.Records[len(c.Records)-1].Owed...)
+	i := slices.IndexFunc(names, func(name string) bool { m, ok := r.g.find(name); return ok && m == n })
+	if i < 0 {
+		return nil
+	}
+	return slices.Compact(slices.Delete(names, i, i+1))
+}
+
 // updateAs stores u as what node n came to: a superstep of its own. Joins begin anew.
 func (r *run[S, U]) updateAs(c *checkpoint.Chain, u *U, n int) error {
 	if r.g.nodes[n].routes {
 		return fmt.Errorf("%s: UpdateState as node %q: it chooses itself what follows it, which an update does not say; edit as another node",
 			where(r.g.name, r.thread, r.step), string(r.g.nodes[n].id))
+	}
+	if others := r.besides(c, n); len(others) > 0 && !r.opt.abandon {
+		return fmt.Errorf("%s: UpdateState as node %q: %w: %v is due as well, and would be dropped; "+
+			"resume the thread first, edit it without a node, which leaves all that is due, or pass graph.Abandon to drop the rest",
+			where(r.g.name, r.thread, r.step), string(r.g.nodes[n].id), ErrUnfinished, others)
 	}
 	step := r.step
 	r.position = position{step: step, due: []due{{node: n}}, joins: newJoins(r.g.joins)}

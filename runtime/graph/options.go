@@ -47,6 +47,12 @@ type HeadOption interface {
 	UpdateOption
 }
 
+// DropOption is an option of the calls that can drop what is due.
+type DropOption interface {
+	InvokeOption
+	UpdateOption
+}
+
 // ThreadOption is an option of every call that opens a thread.
 type ThreadOption interface {
 	RunOption
@@ -273,13 +279,18 @@ func TakeOver() ThreadOption { return threadOption(func(o *runOptions) { o.takeO
 // *checkpoint.BusyError.
 func Wait() ThreadOption { return threadOption(func(o *runOptions) { o.wait = true }) }
 
+type dropOption func(*runOptions)
+
+func (f dropOption) invoke(o *runOptions) { f(o) }
+func (f dropOption) update(o *runOptions) { f(o) }
+
+// Abandon drops what is due: input starts the thread anew, on its last state, although an earlier run left something due,
+// and UpdateState as one due node drops the others. What was due stays in the history.
+func Abandon() DropOption { return dropOption(func(o *runOptions) { o.abandon = true }) }
+
 type invokeOption func(*runOptions)
 
 func (f invokeOption) invoke(o *runOptions) { f(o) }
-
-// Abandon lets input start a thread anew, on its last state, although an earlier run left something due.
-// What was due stays in the history.
-func Abandon() InvokeOption { return invokeOption(func(o *runOptions) { o.abandon = true }) }
 
 type resumeOption func(*runOptions)
 

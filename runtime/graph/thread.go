@@ -154,6 +154,9 @@ func (t Thread[S, U]) contend(ctx context.Context, o runOptions, open func() err
 // is as if that node had returned u: what follows the node is due, on a branch of its own. From an older
 // checkpoint (At) it is a fork; as may be empty there too, and what was due then is due again.
 //
+// When as is due, alone, it counts as having run. When anything else is due as well, the call would drop that: it fails with
+// ErrUnfinished and stores nothing, unless Abandon says to drop the rest.
+//
 // as may be Start: u is then another input. It may not be a node that chooses what follows (RoutingNode, Targets), since u does
 // not say what it would have chosen.
 //
@@ -185,7 +188,7 @@ func (t Thread[S, U]) UpdateState(ctx context.Context, u U, as ID, opts ...Updat
 
 // Release closes the thread's open version and returns it: it stays readable, and the next input starts on an
 // empty state. It fails with a *checkpoint.BusyError while a run holds the thread, and with
-// checkpoint.ErrNotFound when there is no open version. Of the options only IfHead and Wait mean something.
+// checkpoint.ErrNotFound when there is no open version. Of the options only IfHead and Wait have an effect.
 func (t Thread[S, U]) Release(ctx context.Context, opts ...UpdateOption) (v checkpoint.Version, err error) {
 	o, err := calling(t, opts, UpdateOption.update)
 	if err != nil {
