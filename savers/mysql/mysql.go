@@ -96,12 +96,9 @@ func Open(ctx context.Context, dsn string, opts ...Option) (*Saver, error) {
 
 // connect makes the pool.
 func connect(dsn string, o *options) (*sqlsaver.Std, error) {
-	config, err := mysql.ParseDSN(dsn)
+	config, err := parse(dsn)
 	if err != nil {
-		return nil, err // it does not show the DSN, which has a password
-	}
-	if config.DBName == "" {
-		return nil, errors.New("the DSN names no database: want user:password@tcp(host:3306)/database")
+		return nil, err
 	}
 	config.ClientFoundRows = true // rows that a statement found, changed or not
 	config.InterpolateParams = false

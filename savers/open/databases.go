@@ -3,6 +3,10 @@ package open
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -119,16 +123,9 @@ func redisClient(s *settings) (goredis.UniversalClient, error) {
 	cluster := s.yes("cluster")
 	u := *s.u
 	u.RawQuery = s.values.Encode()
-	var one *goredis.Options
-	var many *goredis.ClusterOptions
-	var err error
-	if cluster {
-		many, err = goredis.ParseClusterURL(u.String())
-	} else {
-		one, err = goredis.ParseURL(u.String())
-	}
+	one, many, err := parseRedis(&u, cluster)
 	if err != nil {
-		s.err = errors.Join(s.err, s.bad(err.Error()))
+		s.err = errors.Join(s.err, s.bad(redisFault(s, cluster)))
 	}
 	switch {
 	case s.err != nil:
@@ -137,4 +134,24 @@ func redisClient(s *settings) (goredis.UniversalClient, error) {
 		return goredis.NewClusterClient(many), nil
 	}
 	return goredis.NewClient(one), nil
+}
+
+func parseRedis(u *url.URL, cluster bool) (one *goredis.Options, many *goredis.ClusterOptions, err error) {
+	if cluster {
+		many, err = goredis.ParseClusterURL(u.String())
+	} else {
+		one, err = goredis.ParseURL(u.String())
+	}
+	return one, many, err
+}
+
+// redisFault says what of a URL the driver does not take. The driver's own error quotes values.
+func redisFault(s *settings, cluster bool) string {
+	for _, name := range slices.Sorted(maps.Keys(s.values)) {
+		alone := url.URL{Scheme: s.u.Scheme, Host: "localhost", RawQuery: url.Values{name: s.values[name]}.Encode()}
+		if _, _, err := parseRedis(&alone, cluster); err != nil {
+			return fmt.Sprintf("there is no setting %q, or it does not take this value", name)
+		}
+	}
+	return "want redis://user:password@host:port/0, where 0 is the number of the database"
 }

@@ -23,11 +23,15 @@
 // The packages say what they mean. Other settings go to the driver of a server, as in tls=true for MySQL and
 // sslmode=verify-full for PostgreSQL; where there is none, they are an error. Who imports this package links the
 // drivers of all savers; to link one, import its saver instead.
+//
+// # Passwords
+//
+// A password stands between the user and the host, percent-encoded: p@ss/word is p%40ss%2Fword. No error shows one. An @
+// that belongs to a setting of a server's URL is %40, too: a bare one there is taken for a password that is not encoded.
 package open
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -40,7 +44,7 @@ import (
 
 // URLError says what is wrong with a URL that names a saver. It never shows a password.
 type URLError struct {
-	URL    string // without its password; empty when it cannot be parsed
+	URL    string // without user, password and settings; empty when what is left could still have some of a password
 	Reason string
 }
 
@@ -54,37 +58,36 @@ func (e *URLError) Error() string {
 // URL opens the saver that a URL names, as the package comment says. It is to be closed. A URL that no saver takes is a
 // *URLError; other errors are those of the saver's package. ctx bounds only the opening.
 func URL(ctx context.Context, rawURL string) (checkpoint.Saver, error) {
-	u, err := url.Parse(rawURL)
+	s, err := parse(rawURL)
 	if err != nil {
-		var parse *url.Error // it shows the whole URL, with its password
-		if errors.As(err, &parse) {
-			err = parse.Err
-		}
-		return nil, &URLError{Reason: "the URL cannot be parsed: " + err.Error()}
+		return nil, err
 	}
 	schemes := schemes()
-	i := slices.IndexFunc(schemes, func(s scheme) bool { return slices.Contains(s.names, u.Scheme) })
+	i := slices.IndexFunc(schemes, func(known scheme) bool { return slices.Contains(known.names, s.u.Scheme) })
 	if i < 0 {
-		return nil, unknownScheme(u, schemes)
+		return nil, unknownScheme(s.u, schemes)
 	}
-	s := settings{u: u, values: u.Query()}
-	return schemes[i].open(ctx, &s)
+	if err := s.misplaced(schemes[i].server); err != nil {
+		return nil, err
+	}
+	return schemes[i].open(ctx, s)
 }
 
-// scheme is a kind of URL and who opens it.
+// scheme is a kind of URL and the function that opens it.
 type scheme struct {
-	names []string
-	open  func(ctx context.Context, s *settings) (checkpoint.Saver, error)
+	names  []string
+	server bool // its URLs name a server, and may have a password
+	open   func(ctx context.Context, s *settings) (checkpoint.Saver, error)
 }
 
 func schemes() []scheme {
 	return []scheme{
-		{[]string{"memory"}, openMemory},
-		{[]string{"file"}, openFile},
-		{[]string{"sqlite"}, openSQLite},
-		{[]string{"redis", "rediss"}, openRedis},
-		{[]string{"mysql"}, openMySQL},
-		{[]string{"postgres", "postgresql"}, openPostgres},
+		{[]string{"memory"}, false, openMemory},
+		{[]string{"file"}, false, openFile},
+		{[]string{"sqlite"}, false, openSQLite},
+		{[]string{"redis", "rediss"}, true, openRedis},
+		{[]string{"mysql"}, true, openMySQL},
+		{[]string{"postgres", "postgresql"}, true, openPostgres},
 	}
 }
 
@@ -94,10 +97,10 @@ func unknownScheme(u *url.URL, schemes []scheme) error {
 		known = append(known, s.names[0]+":")
 	}
 	reason := fmt.Sprintf("no saver has the scheme %q; want one of %s", u.Scheme, strings.Join(known, ", "))
-	if u.Scheme == "" {
-		reason = "it has no scheme; want one of " + strings.Join(known, ", ")
+	if u.Scheme == "" { // a path, or anything
+		return &URLError{Reason: "the URL has no scheme; want one of " + strings.Join(known, ", ")}
 	}
-	return &URLError{URL: u.Redacted(), Reason: reason}
+	return &URLError{URL: shown(u), Reason: reason}
 }
 
 func openMemory(_ context.Context, s *settings) (checkpoint.Saver, error) {

@@ -20,7 +20,7 @@ type settings struct {
 }
 
 // bad is the error of a URL that its saver does not take.
-func (s *settings) bad(reason string) error { return &URLError{URL: s.u.Redacted(), Reason: reason} }
+func (s *settings) bad(reason string) error { return &URLError{URL: shown(s.u), Reason: reason} }
 
 // path takes the path of a file or folder.
 func (s *settings) path() string {
@@ -28,7 +28,7 @@ func (s *settings) path() string {
 	if s.u.Opaque != "" {
 		opaque, err := url.PathUnescape(s.u.Opaque)
 		if err != nil {
-			s.err = errors.Join(s.err, s.bad(err.Error()))
+			s.err = errors.Join(s.err, s.bad("its path: "+fault(err)))
 		}
 		path = opaque
 	}

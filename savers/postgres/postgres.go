@@ -91,9 +91,9 @@ func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 	if o.patience <= 0 || o.conns <= 0 || o.conns > 1<<20 {
 		return nil, fmt.Errorf("postgres: open: patience %v, %d connections: want more than zero, and at most %d connections", o.patience, o.conns, 1<<20)
 	}
-	config, err := pgxpool.ParseConfig(url)
+	config, err := parse(url)
 	if err != nil {
-		return nil, fmt.Errorf("postgres: open: %w", err) // it does not show the password
+		return nil, fmt.Errorf("postgres: open: %w", err)
 	}
 	if o.conns != defaultConns || !strings.Contains(url, "pool_max_conns") {
 		config.MaxConns = int32(o.conns)
