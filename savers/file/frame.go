@@ -35,7 +35,7 @@ func sum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
 // damaged returns an ErrDamaged that says where and what.
 func damaged(path string, offset int64, format string, args ...any) error {
-	return fmt.Errorf("file: %s: at byte %d: %s: %w; restore the file from a copy, or delete the thread",
+	return fmt.Errorf("file: %s: at byte %d: %s: %w; restore the file from a copy, repair or delete the thread",
 		path, offset, fmt.Sprintf(format, args...), checkpoint.ErrDamaged)
 }
 
@@ -140,14 +140,14 @@ func (fr *frames) bad(n int64, what string) error {
 	if fr.salt == 0 && fr.at+n <= sector {
 		return damaged(fr.path, fr.at, "%s, in the file's header", what)
 	}
-	at, err := fr.later(fr.at + 1)
+	at, err := fr.later(fr.at)
 	switch {
 	case err != nil:
 		return err
 	case at < 0:
 		return errTorn
 	}
-	return damaged(fr.path, fr.at, "%s, and a whole frame follows at byte %d", what, at)
+	return damaged(fr.path, fr.at, "%s, and there is a whole frame at byte %d", what, at)
 }
 
 // later returns the offset of the first whole frame that starts at from or after it, -1 for none. A frame of this file

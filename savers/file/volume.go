@@ -342,7 +342,7 @@ func (v *volume) scanMagic(size int64) (bool, error) {
 	}
 	at, err := newFrames(v.path, v.h, 0, size, 0).later(0)
 	if err == nil && at >= 0 {
-		err = damaged(v.path, 0, "zeros, and a whole frame follows at byte %d", at)
+		err = damaged(v.path, 0, "zeros, and there is a whole frame at byte %d", at)
 	}
 	if errors.Is(err, errTorn) { // it has become shorter
 		err = nil
@@ -350,11 +350,14 @@ func (v *volume) scanMagic(size int64) (bool, error) {
 	return false, err
 }
 
+// errFormat says that a file was written by another version of this package.
+var errFormat = errors.New("another format")
+
 // foreign returns the error of a file that starts in another way than this version of the package writes.
 func (v *volume) foreign(start []byte) error {
 	if last := len(magic) - 1; string(start[:last]) == magic[:last] && start[last] >= '0' && start[last] <= '9' {
-		return fmt.Errorf("file: %s: it is of format %c, and this version of graphgen reads format %c: %w; delete the thread, "+
-			"or export it by the version that wrote it", v.path, start[last], magic[last], checkpoint.ErrDamaged)
+		return fmt.Errorf("file: %s: it has format %c, and this version of graphgen reads format %c: %w (%w); delete the "+
+			"thread, or export it by the version that wrote it", v.path, start[last], magic[last], errFormat, checkpoint.ErrDamaged)
 	}
 	return damaged(v.path, 0, "it starts with %q, not with %q", start, magic)
 }
