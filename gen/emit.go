@@ -47,6 +47,9 @@ func emit(m *model) ([]byte, error) {
 func (e *emitter) emitFile() {
 	e.f = e.newFile()
 	e.f.HeaderComment(Header)
+	if e.m.build != "" {
+		e.f.HeaderComment("//go:build " + e.m.build)
+	}
 	e.f.Comment("If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.")
 	e.f.Const().Id("_").Op("=").Qual(wirePath, "IsAtLeastVersion0_1")
 	for _, t := range e.m.targets {

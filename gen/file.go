@@ -15,7 +15,11 @@ import (
 type File struct {
 	Path    string // absolute
 	Content []byte
-	Orphan  bool // written by graphgen once, for types that are gone or no longer ask for it: it should not exist
+
+	States   []string // the types in it that got an update type and a schema
+	Payloads []string // the types in it that got AppendWire and DecodeWire
+
+	Orphan bool // written by graphgen once, for types that are gone or no longer ask for it: it should not exist
 }
 
 // Write makes the file on disk what it should be and reports whether that changed anything. It replaces the file in one

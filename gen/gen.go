@@ -29,8 +29,9 @@ type Config struct {
 	// Patterns name packages as the go command does. Empty means the package in Dir.
 	Patterns []string
 
-	// Types are the names of the types to generate for, of one package. The first is a state; a later one is a state when
-	// one of its fields has a graph tag or it carries //graphgen:state, and a payload otherwise. When Types is empty,
+	// Types are the names of the types to generate for, of one package. A type that carries //graphgen:state or
+	// //graphgen:payload is what that says. Otherwise the first is a state; a later one is a state if the tag of a field
+	// names a reducer, and a payload if not. When Types is empty,
 	// what to generate is read from the packages: types that carry //graphgen:state or //graphgen:payload, and
 	// //go:generate lines that run graphgen. Packages with neither are passed over.
 	Types []string
@@ -107,7 +108,7 @@ func generate(cfg Config, pkgs []*source) (*Result, error) {
 			if err != nil {
 				return nil, err
 			}
-			result.Files = append(result.Files, File{Path: u.output, Content: content})
+			result.Files = append(result.Files, File{Path: u.output, Content: content, States: u.named(roleState), Payloads: u.named(rolePayload)})
 		}
 		if len(cfg.Types) == 0 {
 			result.Files = append(result.Files, src.orphans(units)...)

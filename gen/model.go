@@ -12,6 +12,7 @@ import (
 type model struct {
 	pkg     *types.Package
 	pkgPath string
+	build   string // the condition under which the file is built; empty for none
 	targets []*target
 	types   []*typ          // all that helpers may be needed for, parts before what holds them
 	codecs  map[*typ]string // the names of the types that implement state.Codec
@@ -59,7 +60,7 @@ func buildModel(src *source, u *unit, units []*unit, marked map[string]bool, dia
 	r := &resolver{src: src, diags: diags, marked: marked, tags: tagPositions(src.pkg.Syntax), bad: make(map[*typ]bool)}
 	r.states = src.stateNames(units)
 	r.readUnions()
-	m := &model{pkg: src.pkg.Types, pkgPath: src.pkg.PkgPath}
+	m := &model{pkg: src.pkg.Types, pkgPath: src.pkg.PkgPath, build: u.origin.build}
 	r.checkNames(u, units)
 	for _, t := range u.types {
 		if tgt := r.target(t); tgt != nil {

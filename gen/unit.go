@@ -2,6 +2,7 @@ package gen
 
 import (
 	"go/ast"
+	"go/parser"
 	"go/token"
 	"go/types"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 type unit struct {
 	types  []unitType
 	output string // absolute
+	origin origin // of the types
 }
 
 // unitType is one named type of a unit.
@@ -25,6 +27,17 @@ type unitType struct {
 	pos  token.Position // of its declaration; of what names it when there is no such type
 	obj  *types.TypeName
 	role role
+}
+
+// named returns the names of the types that have a role.
+func (u *unit) named(role role) []string {
+	var names []string
+	for _, t := range u.types {
+		if t.role == role {
+			names = append(names, t.name)
+		}
+	}
+	return names
 }
 
 // role is what a type that graphgen generates for is to a graph.
@@ -75,33 +88,37 @@ func (src *source) askedUnits(diags *diagnostics) []*unit {
 		}
 		units = append(units, u)
 	}
-	var states, payloads []string
-	for _, d := range src.directives {
-		if d.name == "" || d.fault != "" || named[d.name] {
-			continue
-		}
-		switch d.verb {
-		case "state":
-			states = append(states, d.name)
-		case "payload":
-			payloads = append(payloads, d.name)
-		}
-	}
-	if all := append(states, payloads...); len(all) > 0 {
-		units = append(units, src.newUnit(all, "", token.Position{}, diags))
+	for _, names := range src.marked(named) {
+		units = append(units, src.newUnit(names, "", token.Position{}, diags))
 	}
 	return units
+}
+
+// marked returns the types that carry a directive and are not among named: states before payloads, and those apart that
+// are not part of the same builds.
+func (src *source) marked(named map[string]bool) [][]string {
+	var groups [][]string
+	var origins []origin
+	for _, verb := range []string{"state", "payload"} {
+		for _, d := range src.directives {
+			if d.verb != verb || d.name == "" || d.fault != "" || named[d.name] {
+				continue
+			}
+			o := src.originOf(d.at)
+			i := slices.IndexFunc(origins, o.sameBuilds)
+			if i < 0 {
+				i = len(origins)
+				origins, groups = append(origins, o), append(groups, nil)
+			}
+			groups[i] = append(groups[i], d.name)
+		}
+	}
+	return groups
 }
 
 // newUnit looks up the named types. Those that are not there are reported at the position of what names them.
 func (src *source) newUnit(names []string, output string, at token.Position, diags *diagnostics) *unit {
 	u := &unit{output: output}
-	if output == "" {
-		u.output = fileName(names[0])
-	}
-	if !filepath.IsAbs(u.output) {
-		u.output = filepath.Join(src.dir, u.output)
-	}
 	for i, name := range names {
 		t := unitType{name: name, pos: at}
 		obj := src.pkg.Types.Scope().Lookup(name)
@@ -118,13 +135,25 @@ func (src *source) newUnit(names []string, output string, at token.Position, dia
 			continue
 		}
 		t.role = src.role(t.obj, i == 0)
+		o := src.originOf(obj.Pos())
+		if len(u.types) == 0 {
+			u.origin = o
+		} else if !u.origin.sameBuilds(o) {
+			diags.add(t.pos, name, "cannot be generated into one file with %s: %s, and %s; name them on two lines", u.types[0].name, o.describe(), u.origin.describe())
+		}
 		u.types = append(u.types, t)
+	}
+	if output == "" {
+		u.output = u.origin.outputName(names[0])
+	}
+	if !filepath.IsAbs(u.output) {
+		u.output = filepath.Join(src.dir, u.output)
 	}
 	return u
 }
 
-// fileName returns the file that code for a type goes to when nobody says otherwise: agent_state_graphgen.go.
-func fileName(typeName string) string {
+// snake returns a name in lower snake case.
+func snake(typeName string) string {
 	var b strings.Builder
 	runes := []rune(typeName)
 	for i, c := range runes {
@@ -135,7 +164,7 @@ func fileName(typeName string) string {
 		}
 		b.WriteRune(unicode.ToLower(c))
 	}
-	return strings.TrimLeft(b.String(), "_") + Suffix // the go command passes over files that begin with _
+	return b.String()
 }
 
 // parsed reports whether all files of the package could be parsed. When not, a missing type says nothing.
@@ -174,14 +203,34 @@ func hasReducer(t types.Type) bool {
 	return false
 }
 
-// similar returns a hint when a type's name differs only in case.
+// similar returns a hint: a type whose name differs only in case, or the file that declares the type for other builds.
 func (src *source) similar(name string) string {
 	for _, other := range src.pkg.Types.Scope().Names() {
 		if strings.EqualFold(name, other) {
 			return "; did you mean " + other + "?"
 		}
 	}
+	for _, path := range src.pkg.IgnoredFiles {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err == nil && declares(file, name) {
+			return "; it is in " + filepath.Base(path) + ", which this build leaves out: set GOOS, GOARCH or GOFLAGS=-tags=... as the file wants it"
+		}
+	}
 	return "; name a struct type of this package"
+}
+
+// declares reports whether a file declares the type name.
+func declares(file *ast.File, name string) bool {
+	for _, decl := range file.Decls {
+		gen, ok := decl.(*ast.GenDecl)
+		if !ok || gen.Tok != token.TYPE {
+			continue
+		}
+		if slices.ContainsFunc(gen.Specs, func(s ast.Spec) bool { return s.(*ast.TypeSpec).Name.Name == name }) {
+			return true
+		}
+	}
+	return false
 }
 
 func objectKind(obj types.Object) string {
@@ -224,10 +273,12 @@ func helperName(name string, states map[string]bool) string {
 }
 
 // codecPrefix returns what the names of a unit's codecs begin with. The first unit of a package has the short one; two
-// units may need codecs for the same type.
+// units may need codecs for the same type. A unit that is not part of every build is never the first.
 func (src *source) codecPrefix(u *unit) string {
-	i := slices.IndexFunc(src.directives, func(d directive) bool { return d.verb == "generate" })
-	if i < 0 || src.directives[i].types[0] == u.types[0].name {
+	i := slices.IndexFunc(src.directives, func(d directive) bool {
+		return d.verb == "generate" && src.originOf(d.at).build == ""
+	})
+	if u.origin.build == "" && i < 0 || i >= 0 && src.directives[i].types[0] == u.types[0].name {
 		return "graphgenCodec"
 	}
 	return "graphgen" + upperFirst(u.types[0].name) + "Codec"

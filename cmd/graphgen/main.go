@@ -12,15 +12,18 @@
 //
 //	//go:generate go tool graphgen -type=State
 //
-// and go generate. The file goes beside the source and is called after the first type: state_graphgen.go.
+// and go generate. The file goes beside the source and is called after the first type: state_graphgen.go. It is part of
+// the same builds as the source: for a state in state_linux.go it is state_linux_graphgen.go, for one in a test file
+// state_graphgen_test.go. Graphgen prints what it wrote, and overwrites only what it wrote.
 //
 // Flags:
 //
 //	-type State,Doc  the types to generate for; the first is a state, a later one is a state when a field of it names a
-//	                 reducer, and a payload (AppendWire and DecodeWire) otherwise
-//	-o file          the file to write instead, relative to the package
+//	                 reducer, and a payload (AppendWire and DecodeWire) otherwise; //graphgen:state and //graphgen:payload
+//	                 above a type decide instead
+//	-o file          the file to write instead, in the folder of the package
 //	-check           write nothing; print what would change as a diff
-//	-v               say which files were written and which were as they should be
+//	-v               also say which files were as they should be
 //	-version         print the version
 //	-h               print this
 //
@@ -170,13 +173,31 @@ func (c *command) write(result *gen.Result) int {
 		switch {
 		case file.Orphan:
 			c.print(c.stderr, fmt.Sprintf("graphgen: %s: no type asks for this file any more; delete it\n", file.Path))
-		case c.verbose && changed:
-			c.print(c.stderr, fmt.Sprintf("graphgen: wrote %s\n", file.Path))
+		case changed:
+			c.print(c.stderr, fmt.Sprintf("graphgen: wrote %s%s\n", file.Path, contents(file)))
 		case c.verbose:
 			c.print(c.stderr, fmt.Sprintf("graphgen: %s is as it should be\n", file.Path))
 		}
 	}
 	return exitOK
+}
+
+// contents says what a file is about.
+func contents(file gen.File) string {
+	var b strings.Builder
+	for _, part := range []struct {
+		what  string
+		names []string
+		gets  string
+	}{
+		{"state", file.States, "update type, schema"},
+		{"payload", file.Payloads, "AppendWire, DecodeWire"},
+	} {
+		if len(part.names) > 0 {
+			fmt.Fprintf(&b, "; %s %s (%s)", part.what, strings.Join(part.names, ", "), part.gets)
+		}
+	}
+	return strings.Replace(b.String(), ";", ":", 1)
 }
 
 func (c *command) fail(err error) int {
