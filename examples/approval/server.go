@@ -67,6 +67,10 @@ func (s *server) handler() http.Handler {
 func (s *server) goOn(ctx context.Context) error {
 	for _, status := range []checkpoint.Status{checkpoint.Running, checkpoint.Paused} {
 		for t, err := range s.saver.Threads(ctx, checkpoint.ThreadQuery{Status: status}) {
+			if errors.Is(err, checkpoint.ErrDamaged) {
+				s.log.Error("resume", "request", t.ID, "err", err)
+				continue
+			}
 			if err != nil {
 				return err
 			}
@@ -90,8 +94,14 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 	page := struct {
 		Key     string
 		Waiting []waiting
+		Damaged []string
 	}{Key: strings.ToLower(rand.Text())}
 	for t, err := range s.saver.Threads(r.Context(), checkpoint.ThreadQuery{Status: checkpoint.Waiting}) {
+		if errors.Is(err, checkpoint.ErrDamaged) {
+			s.log.Error("list", "request", t.ID, "err", err)
+			page.Damaged = append(page.Damaged, t.ID)
+			continue
+		}
 		if err != nil {
 			s.fail(w, r, err)
 			return

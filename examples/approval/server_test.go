@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -248,6 +250,31 @@ func TestARequestWaitsThroughARestart(t *testing.T) {
 	})
 	if strings.Contains(s.get("/"), "A chair") {
 		t.Error("the list still shows it")
+	}
+}
+
+func TestADamagedRequestDoesNotHideTheOthers(t *testing.T) {
+	dir := t.TempDir()
+	s := start(t, dir, "", office{})
+	for _, item := range []string{"A chair", "A table"} {
+		s.settled(s.ask(item, "300", "Ada"))
+	}
+	s.stop()
+	files, err := filepath.Glob(filepath.Join(dir, "*.saver"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("files: got %q, %v; want two", files, err)
+	}
+	b, err := os.ReadFile(files[0])
+	if err == nil {
+		b[100] ^= 1
+		err = os.WriteFile(files[0], b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := start(t, dir, "", office{}).get("/")
+	if strings.Contains(list, "A chair") == strings.Contains(list, "A table") || !strings.Contains(list, `id="damaged"`) {
+		t.Errorf("the list does not show the other request and the damaged one:\n%s", list)
 	}
 }
 

@@ -195,7 +195,12 @@ func listCommand(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	return inside(*dir, func(h *house) error {
 		w := table(stdout)
 		fmt.Fprintln(w, "TICKET\tSTANDING\tABOUT\tAT\tSUBJECT")
+		var damaged []error
 		for t, err := range h.saver.Threads(ctx, checkpoint.ThreadQuery{}) {
+			if errors.Is(err, checkpoint.ErrDamaged) {
+				damaged = append(damaged, err)
+				continue
+			}
 			if err != nil {
 				return err
 			}
@@ -205,7 +210,7 @@ func listCommand(ctx context.Context, args []string, stdout, stderr io.Writer) e
 			}
 			writeThread(w, t.ID, snap)
 		}
-		return w.Flush()
+		return errors.Join(append(damaged, w.Flush())...)
 	})
 }
 

@@ -57,7 +57,9 @@ type Saver interface {
 	History(ctx context.Context, p Place, q Query) iter.Seq2[Record, error]
 
 	// Threads yields the threads that the query asks for, one for each open version, ordered by thread id
-	// (bytewise).
+	// (bytewise). For a thread that is damaged it yields an error that is ErrDamaged and a Thread with the ID alone,
+	// which is empty if the ID cannot be read, and continues. A damaged thread does not count towards Limit, and may
+	// be one that the query does not select. Any other error ends the iteration.
 	Threads(ctx context.Context, q ThreadQuery) iter.Seq2[Thread, error]
 
 	// Versions returns the thread's versions, oldest first; nil for a thread that does not exist.

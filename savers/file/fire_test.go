@@ -311,6 +311,37 @@ func TestDamagedThreadCanBeDeleted(t *testing.T) {
 	mustAppend(t, s, opening(t, "t", checkpoint.ID{}))
 }
 
+// The id of a thread whose name is a hash is in the header alone: a listing names its file.
+func TestListingNamesTheFileOfADamagedHeader(t *testing.T) {
+	dir, long := t.TempDir(), strings.Repeat("l", 200)
+	s := open(t, dir)
+	for _, id := range []string{"a", long, long + "2"} {
+		mustAppend(t, s, opening(t, id, checkpoint.ID{}))
+	}
+	header, event := file.BaseName(long)+".saver", file.BaseName(long+"2")+".saver"
+	if err := errors.Join(flip(filepath.Join(dir, header), 30), flip(filepath.Join(dir, event), len(file.FileOf(long+"2"))+12)); err != nil {
+		t.Fatal(err)
+	}
+	for after, want := range map[string]string{"": header + " a " + event, "A": "a " + event} {
+		var got []string
+		for thread, err := range s.Threads(t.Context(), checkpoint.ThreadQuery{After: after}) {
+			switch {
+			case err == nil:
+				got = append(got, thread.ID)
+			case strings.Contains(err.Error(), header) && thread.ID == "":
+				got = append(got, header)
+			case strings.Contains(err.Error(), event) && thread.ID == long+"2":
+				got = append(got, event)
+			default:
+				t.Errorf("after %q: got %q, %v", after, thread.ID, err)
+			}
+		}
+		if got := strings.Join(got, " "); got != want {
+			t.Errorf("after %q: got %q, want %q", after, got, want)
+		}
+	}
+}
+
 // A power cut may have undone some removals of a Prune and not others.
 func TestDeleteRemovesVersionsThatArePrunedInPart(t *testing.T) {
 	dir := t.TempDir()

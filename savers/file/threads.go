@@ -44,6 +44,12 @@ func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2
 		found := 0
 		for _, name := range names {
 			t, ok, err := s.selected(ctx, name.base, &q)
+			if errors.Is(err, checkpoint.ErrDamaged) {
+				if !yield(checkpoint.Thread{ID: name.id}, err) {
+					return
+				}
+				continue
+			}
 			if err != nil {
 				yield(checkpoint.Thread{}, err)
 				return
@@ -58,7 +64,7 @@ func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2
 	}
 }
 
-// name is a thread's id and the base name of its files.
+// name is a thread's id and the base name of its files. The id is empty if it is in a header that is damaged.
 type name struct{ id, base string }
 
 // names returns the names that q selects, ordered by id.
@@ -84,10 +90,12 @@ func (s *Saver) names(ctx context.Context, q *checkpoint.ThreadQuery) ([]name, e
 		}
 		if id == "" {
 			l, err := s.listing(ctx, base)
-			if err != nil {
+			if err != nil && !errors.Is(err, checkpoint.ErrDamaged) {
 				return nil, err
 			}
-			id = l.id
+			if id = l.id; id == "" && err != nil && q.After == "" {
+				names = append(names, name{"", base})
+			}
 		}
 		if id != "" && strings.HasPrefix(id, q.Prefix) && id > q.After {
 			names = append(names, name{id, base})
@@ -180,7 +188,7 @@ func (s *Saver) listing(ctx context.Context, base string) (listing, error) {
 		if errors.Is(err, errAbsent) {
 			err = nil
 		}
-		return listing{}, err
+		return listing{id: v.id}, err
 	}
 	l = listing{info: info, id: v.id}
 	if v.v != nil && !v.v.Empty() && v.v.Released.IsZero() {

@@ -16,6 +16,10 @@ func TestConformance(t *testing.T) {
 		return savertest.Storage{
 			Shared: true,
 			Open:   func() (checkpoint.Saver, error) { return mysql.Open(tb.Context(), dsn) },
+			Damage: func(string) error {
+				_, err := database(tb, dsn).ExecContext(tb.Context(), "UPDATE graph_write SET data = x'7f'")
+				return err
+			},
 		}
 	})
 }

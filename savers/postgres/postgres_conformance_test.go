@@ -16,6 +16,10 @@ func TestConformance(t *testing.T) {
 		return savertest.Storage{
 			Shared: true,
 			Open:   func() (checkpoint.Saver, error) { return postgres.Open(tb.Context(), url) },
+			Damage: func(string) error {
+				_, err := connect(tb, url).Exec(tb.Context(), `UPDATE graph_write SET data = '\x7f'`)
+				return err
+			},
 		}
 	})
 }

@@ -10,6 +10,9 @@ var (
 	FormatSeqs   = formatSeqs
 )
 
+// Key returns the key of a thread.
+func Key(prefix, thread string) string { return (&Saver{prefix: prefix}).key(thread) }
+
 // ParseHead reads a namespace's head and forgets it.
 func ParseHead(s string) error {
 	_, err := parseHead(s)

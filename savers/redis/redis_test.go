@@ -16,7 +16,12 @@ func TestSaverOnOneServer(t *testing.T) {
 	savertest.Run(t, func(tb testing.TB) savertest.Storage {
 		tb.Helper()
 		addr, prefix := testenv.Redis(tb)
-		return savertest.Storage{Shared: true, Open: func() (checkpoint.Saver, error) {
+		damage := func(thread string) error {
+			client := goredis.NewClient(&goredis.Options{Addr: addr})
+			defer client.Close()
+			return client.Set(tb.Context(), redis.Key(prefix, thread), "text", 0).Err()
+		}
+		return savertest.Storage{Shared: true, Damage: damage, Open: func() (checkpoint.Saver, error) {
 			client := goredis.NewClient(&goredis.Options{Addr: addr})
 			return redis.New(client, redis.Prefix(prefix), redis.AcceptWeaker(nil), redis.CloseClient())
 		}}

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -102,6 +103,12 @@ func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2
 				return
 			}
 			for i := range page {
+				if err := page[i].damage; err != nil {
+					if !yield(checkpoint.Thread{ID: page[i].ID}, err) {
+						return
+					}
+					continue
+				}
 				if !page[i].open || !ledger.Selects(&q, &page[i].Thread, page[i].leased) {
 					continue
 				}
@@ -146,6 +153,7 @@ type candidate struct {
 	open    bool
 	indexed checkpoint.ID // the stamp in the index
 	age     int64         // of that, in seconds
+	damage  error         // if not nil, only the ID and what the index says are known
 }
 
 // listPage reads a page of the index and what it names, and takes out of the index what should not be there.
@@ -174,7 +182,7 @@ func (s *Saver) listPage(ctx context.Context, q *checkpoint.ThreadQuery, from st
 	}
 	var over []listed
 	for i := range page {
-		if c := &page[i]; c.stale() {
+		if c := &page[i]; c.damage == nil && c.stale() {
 			over = append(over, listed{id: c.ID, stamp: c.indexed, gone: !c.open})
 		}
 	}
@@ -213,13 +221,14 @@ func (s *Saver) describeAll(ctx context.Context, page []candidate) error {
 	}
 	for i, r := range <-got {
 		c := &page[i]
+		id := c.ID
 		if r.text() == "absent" {
 			c.stamp = r.id()
 		} else {
-			c.described, c.open = r.thread(c.ID), true
+			c.described, c.open = r.thread(id), true
 		}
 		if r.err != nil {
-			return fmt.Errorf("redis: threads: thread %q: %w", short(c.ID), r.err)
+			c.ID, c.damage = id, fmt.Errorf("redis: threads: thread %q: %w", short(id), r.err)
 		}
 	}
 	return nil
@@ -233,32 +242,41 @@ func (s *Saver) runAll(ctx context.Context, script *goredis.Script, keys []strin
 		commands[i] = pipe.EvalSha(ctx, script.Hash(), []string{key})
 	}
 	_, err := pipe.Exec(ctx)
-	if err != nil && !missing(commands) {
+	if err != nil && !eachOwn(commands) {
 		return nil, err
 	}
 	replies := make([]*reply, len(keys))
 	for i, c := range commands {
-		var r *reply
-		if goredis.HasErrorPrefix(c.Err(), "NOSCRIPT") {
-			r, err = s.run(ctx, script, []string{keys[i]})
-		} else {
-			r = &reply{}
-			r.values, err = c.Slice()
+		values, err := c.Slice()
+		if goredis.HasErrorPrefix(err, "NOSCRIPT") {
+			values, err = script.Run(ctx, s.client, keys[i:i+1]).Slice()
 		}
-		if err != nil {
+		replies[i] = &reply{values: values, err: damage(err)}
+		if err != nil && replies[i].err == nil {
 			return nil, err
 		}
-		replies[i] = r
 	}
 	return replies, nil
 }
 
-// missing reports whether some of the commands failed, and only because the server did not have the script.
-func missing(commands []*goredis.Cmd) bool {
+// eachOwn reports whether commands failed only for what concerns each of them: the server did not have the script, or
+// what the command reads is damaged.
+func eachOwn(commands []*goredis.Cmd) bool {
 	for _, c := range commands {
-		if c.Err() != nil && !goredis.HasErrorPrefix(c.Err(), "NOSCRIPT") {
+		if err := c.Err(); err != nil && !goredis.HasErrorPrefix(err, "NOSCRIPT") && damage(err) == nil {
 			return false
 		}
 	}
 	return true
+}
+
+// damage returns an error that is ErrDamaged, or nil if err is of another kind.
+func damage(err error) error {
+	if err == nil {
+		return nil
+	}
+	if err = damaged(err); errors.Is(err, checkpoint.ErrDamaged) {
+		return err
+	}
+	return nil
 }

@@ -26,6 +26,10 @@ type Storage struct {
 
 	// Shared says that what one saver stored there every other one finds, also one that is opened later.
 	Shared bool
+
+	// Damage changes what is stored of a thread, without the saver, so that its pending writes or all of it cannot be
+	// read. It is nil if that cannot be done.
+	Damage func(thread string) error
 }
 
 // Run tests a saver, one subtest for each promise. It calls open for each of them, which returns a place of the
@@ -93,6 +97,7 @@ func Cases() []Case {
 
 		{"threads are listed by id", testThreads},
 		{"threads are listed by what they wait for", testThreadsWaiting},
+		{"a damaged thread does not end a listing", testThreadsDamaged},
 
 		{"a copy resumes", testCopy},
 		{"a copy of a released version", testCopyReleased},

@@ -908,3 +908,44 @@ func TestSaversThatDoNotShareFail(t *testing.T) {
 		}
 	}
 }
+
+// rotten is a saver of which one thread is damaged.
+type rotten struct {
+	checkpoint.Saver
+	thread string
+	ends   bool // a listing ends there
+}
+
+func (r *rotten) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
+	return func(yield func(checkpoint.Thread, error) bool) {
+		found, limit := 0, q.Limit
+		q.Limit = 0
+		for t, err := range r.Saver.Threads(ctx, q) {
+			if t.ID == r.thread {
+				if !yield(checkpoint.Thread{ID: t.ID}, checkpoint.ErrDamaged) || r.ends {
+					return
+				}
+				continue
+			}
+			if found++; !yield(t, err) || found == limit {
+				return
+			}
+		}
+	}
+}
+
+func TestAListingThatEndsAtADamagedThreadIsFound(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		s := &rotten{Saver: memory.New(), ends: ends}
+		failures := failuresOf(t, "a damaged thread does not end a listing", savertest.Storage{
+			Open: func() (checkpoint.Saver, error) { return s, nil },
+			Damage: func(thread string) error {
+				s.thread = thread
+				return nil
+			},
+		})
+		if found := len(failures) > 0; found != ends {
+			t.Errorf("ends %t: got %q", ends, failures)
+		}
+	}
+}

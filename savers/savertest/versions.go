@@ -2,6 +2,7 @@
 package savertest
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -211,6 +212,56 @@ func testDelete(tb testing.TB, place Storage) {
 	again.end()
 	if err := s.Delete(ctx, "t"); err != nil {
 		tb.Errorf("delete again: %v", err)
+	}
+}
+
+func testThreadsDamaged(tb testing.TB, place Storage) {
+	if place.Damage == nil {
+		return
+	}
+	s := open(tb, place)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		r := begin(tb, s, name, checkpoint.ID{})
+		if name == "b" {
+			r.put(r.write("first", checkpoint.Question, "q", "question"))
+		}
+		r.commit("")
+		if name == "b" {
+			r.put(r.write("node", checkpoint.Question, "q", "question"))
+		}
+		r.end()
+	}
+	if err := place.Damage("b"); err != nil {
+		tb.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		q    checkpoint.ThreadQuery
+		want string
+	}{
+		"all":        {checkpoint.ThreadQuery{}, "a b! c d"},
+		"a limit":    {checkpoint.ThreadQuery{Limit: 2}, "a b! c"},
+		"a page":     {checkpoint.ThreadQuery{After: "b"}, "c d"},
+		"another":    {checkpoint.ThreadQuery{Prefix: "c"}, "c"},
+		"it":         {checkpoint.ThreadQuery{Prefix: "b", Limit: 1}, "b!"},
+		"idle since": {checkpoint.ThreadQuery{IdleSince: time.Now().Add(time.Hour)}, "a b! c d"},
+	} {
+		var got []string
+		for thread, err := range s.Threads(tb.Context(), c.q) {
+			switch {
+			case err == nil:
+				got = append(got, thread.ID)
+			case errors.Is(err, checkpoint.ErrDamaged):
+				got = append(got, thread.ID+"!")
+			default:
+				tb.Errorf("%s: %v", name, err)
+			}
+		}
+		if got := strings.Join(got, " "); got != c.want {
+			tb.Errorf("%s: got %q, want %q, where ! is ErrDamaged", name, got, c.want)
+		}
+	}
+	for range s.Threads(tb.Context(), checkpoint.ThreadQuery{Prefix: "b"}) {
+		break // the loop may end at the damaged thread, too
 	}
 }
 

@@ -16,6 +16,7 @@ func TestConformance(t *testing.T) {
 		return savertest.Storage{
 			Shared: true,
 			Open:   func() (checkpoint.Saver, error) { return sqlite.Open(path) },
+			Damage: func(string) error { return execute(path, "UPDATE graph_write SET data = x'7f'") },
 		}
 	})
 }

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"database/sql"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -35,23 +36,30 @@ func TestDamageIsReported(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		execute(t, path, text)
+		mustExecute(t, path, text)
 		if _, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"}); !errors.Is(err, checkpoint.ErrDamaged) {
 			t.Errorf("%s: got %v, want damage", name, err)
 		}
 	}
 }
 
-func execute(t *testing.T, path, text string) {
+func mustExecute(t *testing.T, path, text string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+path)
-	if err != nil {
+	if err := execute(path, text); err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	if _, err := db.Exec(text); err != nil {
-		t.Fatalf("%s: %v", text, err)
+}
+
+func execute(path, text string) error {
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		return err
 	}
+	defer db.Close()
+	if _, err = db.Exec(text); err != nil {
+		err = fmt.Errorf("%s: %w", text, err)
+	}
+	return err
 }
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
@@ -60,7 +68,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	if err := open(t, newer).Close(); err != nil {
 		t.Fatal(err)
 	}
-	execute(t, newer, "INSERT INTO graph_schema VALUES (1000)")
+	mustExecute(t, newer, "INSERT INTO graph_schema VALUES (1000)")
 	for name, c := range map[string]struct {
 		path string
 		opts []sqlite.Option

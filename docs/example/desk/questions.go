@@ -2,6 +2,7 @@ package desk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -50,9 +51,14 @@ func Decide(ctx context.Context, t graph.Thread[State, StateUpdate], by string) 
 	return t.Resume(ctx, answers...)
 }
 
-// List prints what all threads wait for. No state is read for it.
+// List prints what all threads wait for. No state is read for it. A damaged thread does not keep the others from being
+// listed.
 func List(ctx context.Context, saver checkpoint.Saver) error {
 	for thread, err := range saver.Threads(ctx, checkpoint.ThreadQuery{Status: checkpoint.Waiting}) {
+		if errors.Is(err, checkpoint.ErrDamaged) {
+			fmt.Println(thread.ID, "is damaged:", err)
+			continue
+		}
 		if err != nil {
 			return err
 		}

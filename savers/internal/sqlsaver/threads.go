@@ -3,6 +3,7 @@ package sqlsaver
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -18,8 +19,14 @@ func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2
 		l := s.listing(q)
 		for found := 0; !l.done; {
 			page, err := l.page(ctx)
-			for _, t := range page {
-				if found++; !yield(t, nil) || found == q.Limit {
+			for _, r := range page {
+				if r.damage != nil {
+					if !yield(checkpoint.Thread{ID: r.ID}, r.damage) {
+						return
+					}
+					continue
+				}
+				if found++; !yield(r.Thread, nil) || found == q.Limit {
 					return
 				}
 			}
@@ -37,8 +44,8 @@ type listing struct {
 	q        checkpoint.ThreadQuery
 	from, to []byte // keys still to be read: from, up to but without to
 	size     int64
-	few      bool                // the page was read by the time of the last runs
-	kept     []checkpoint.Thread // with long ids that have a beginning in common: their keys are not in order
+	few      bool  // the page was read by the time of the last runs
+	kept     []row // with long ids that have a beginning in common: their keys are not in order
 	done     bool
 }
 
@@ -70,7 +77,7 @@ func above(prefix []byte) []byte {
 }
 
 // page returns the next threads, in the order of their ids.
-func (l *listing) page(ctx context.Context) ([]checkpoint.Thread, error) {
+func (l *listing) page(ctx context.Context) ([]row, error) {
 	if err := l.s.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -90,6 +97,9 @@ func (l *listing) page(ctx context.Context) ([]checkpoint.Thread, error) {
 		l.from = append(slices.Clone(rows[len(rows)-1].key), 0)
 	}
 	l.size = maxPage
+	for i := range rows {
+		rows[i].damage = l.s.wrap(ctx, "threads", rows[i].damage)
+	}
 	return l.order(rows), nil
 }
 
@@ -111,8 +121,9 @@ func (s *Saver) list(ctx context.Context, f func(db Runner) error) error {
 // row is a thread with its key.
 type row struct {
 	checkpoint.Thread
-	key   []byte
-	asked bool
+	key    []byte
+	asked  bool
+	damage error // if not nil, the Thread has the ID alone
 }
 
 // read reads the rows of a page.
@@ -127,6 +138,9 @@ func (l *listing) read(ctx context.Context, db Runner) (page []row, err error) {
 	}
 	err = each(rows, func(rows Rows) error {
 		r, err := scanThread(rows)
+		if errors.Is(err, checkpoint.ErrDamaged) {
+			r.damage, err = err, nil
+		}
 		page = append(page, r)
 		return err
 	})
@@ -175,6 +189,7 @@ func scanThread(rows Rows) (r row, err error) {
 	t := thread{
 		id: nameOf(r.key, rest), open: int(version), versions: int(versions), holder: string(holder), until: until, now: now,
 	}
+	r.ID = t.id
 	var root checkpoint.Record
 	if !setID(&root.ID, head) {
 		return r, fmt.Errorf("thread %.64q: the head's id is not 16 bytes long: %w", t.id, checkpoint.ErrDamaged)
@@ -203,25 +218,31 @@ func (l *listing) ask(ctx context.Context, db Runner, page []row) error {
 	if err != nil {
 		return err
 	}
-	writes := make(map[string][]checkpoint.Write)
+	writes, damage := make(map[string][]checkpoint.Write), make(map[string]error)
 	err = each(rows, func(rows Rows) error {
 		var key, data []byte
 		if err := rows.Scan(&key, &data); err != nil {
 			return err
 		}
 		w, err := decodeWrite(string(key), data)
+		if errors.Is(err, checkpoint.ErrDamaged) {
+			damage[string(key)], err = err, nil
+		}
 		writes[string(key)] = append(writes[string(key)], w)
 		return err
 	})
 	for i := range page {
-		page[i].Questions = checkpoint.OpenQuestions(writes[string(page[i].key)])
+		r := &page[i]
+		if r.Questions = checkpoint.OpenQuestions(writes[string(r.key)]); r.damage == nil {
+			r.damage = damage[string(r.key)]
+		}
 	}
 	return err
 }
 
 // order returns those of a page that the query selects, in the order of their ids. The last may be kept for the next
 // page.
-func (l *listing) order(rows []row) (page []checkpoint.Thread) {
+func (l *listing) order(rows []row) (page []row) {
 	for _, r := range rows {
 		if len(l.kept) > 0 && !bytes.Equal(beginning(l.kept[0].ID), beginning(r.ID)) {
 			page = l.flush(page)
@@ -229,9 +250,9 @@ func (l *listing) order(rows []row) (page []checkpoint.Thread) {
 		switch {
 		case !strings.HasPrefix(r.ID, l.q.Prefix) || r.ID <= l.q.After:
 		case len(r.ID) < plainName:
-			page = append(page, r.Thread)
+			page = append(page, r)
 		default:
-			l.kept = append(l.kept, r.Thread)
+			l.kept = append(l.kept, r)
 		}
 	}
 	if l.done {
@@ -240,8 +261,8 @@ func (l *listing) order(rows []row) (page []checkpoint.Thread) {
 	return page
 }
 
-func (l *listing) flush(page []checkpoint.Thread) []checkpoint.Thread {
-	slices.SortFunc(l.kept, func(a, b checkpoint.Thread) int { return strings.Compare(a.ID, b.ID) })
+func (l *listing) flush(page []row) []row {
+	slices.SortFunc(l.kept, func(a, b row) int { return strings.Compare(a.ID, b.ID) })
 	page = append(page, l.kept...)
 	l.kept = nil
 	return page
