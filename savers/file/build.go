@@ -31,14 +31,7 @@ type builder struct {
 const building = "building"
 
 func (s *Saver) newBuilder(thread string) (*builder, error) {
-	dir := filepath.Join(s.dir, building)
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("file: %w", err)
-	}
-	if err := s.sweep(dir); err != nil {
-		return nil, err
-	}
-	f, err := createLocked(dir)
+	f, err := s.newBuilding()
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +45,18 @@ func (s *Saver) newBuilder(thread string) (*builder, error) {
 	}
 	b.at = int64(len(header))
 	return b, nil
+}
+
+// newBuilding makes a file without a thread's name, locked, and removes those that were left.
+func (s *Saver) newBuilding() (*os.File, error) {
+	dir := filepath.Join(s.dir, building)
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("file: %w", err)
+	}
+	if err := s.sweep(dir); err != nil {
+		return nil, err
+	}
+	return createLocked(dir)
 }
 
 // createLocked makes a file in a folder that others sweep.
@@ -399,7 +404,7 @@ func (s *Saver) install(ctx context.Context, b *builder, state *ledger.Event) er
 	if err := v.settleLocked(ctx); err != nil {
 		return err
 	}
-	if err := v.claim(ctx); err != nil {
+	if err := v.vacant(ctx); err != nil {
 		return err
 	}
 	defer v.unlock()
@@ -413,10 +418,10 @@ func (s *Saver) install(ctx context.Context, b *builder, state *ledger.Event) er
 	return b.place(v)
 }
 
-// claim locks a thread's file, which it makes if there is none, for writing. Nothing must be left to do.
-func (v *volume) claim(ctx context.Context) error {
+// vacant locks a thread's file, which it makes if there is none, for writing. Nothing must be left to do.
+func (v *volume) vacant(ctx context.Context) error {
 	for {
-		err := v.lock(ctx)
+		err := v.lockUnder(ctx)
 		if err == nil {
 			break
 		}

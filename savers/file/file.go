@@ -15,10 +15,15 @@
 //
 // # Who may write
 //
-// The lease of a run is a lock on a file beside the thread's, which the operating system drops when the process dies
-// in whatever way, and which expires like any lease when its run neither writes nor renews it. Single writes
-// exclude each other by a lock on the thread's own file. Readers take no lock. File locks must work between all who
-// use the folder: it belongs on a local disk, not on a network share.
+// The lease of a run is a locked file that holds when the lease ends. The operating system drops the lock when the
+// process dies, which frees the thread at once. A process that is stopped keeps the lock; its lease ends all the same.
+// Single writes exclude each other by a lock on the thread's own file. When a stopped process keeps that lock, others
+// replace the file with a copy, and what the stopped process writes to the old file is refused. Readers take no lock.
+//
+// Release, Delete, Prune, Import and Repair, and the renames after a run that releases, also take the folder's lock. A process
+// that is stopped in the middle of one of these holds up the others of the folder until it continues or dies.
+//
+// File locks must work between all who use the folder: it belongs on a local disk, not on a network share.
 package file
 
 import (
@@ -81,6 +86,9 @@ func Open(dir string, opts ...Option) (*Saver, error) {
 		o.apply(s)
 	}
 	if err := s.makeDir(); err != nil {
+		return nil, fmt.Errorf("file: open %s: %w", dir, err)
+	}
+	if err := s.sweepLeases(); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return nil, fmt.Errorf("file: open %s: %w", dir, err)
 	}
 	return s, nil

@@ -597,7 +597,7 @@ func TestLeftoversDoNotStay(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Dir(leftover)); err != nil || len(entries) != 0 {
 		t.Errorf("files that are being built: got %v, %v; want none", entries, err)
 	}
-	if want := "building graphgen.lock thread-t-v2.saver thread-t.saver"; strings.Join(got, " ") != want {
+	if want := "building graphgen.lock leases thread-t-v2.saver thread-t.saver"; strings.Join(got, " ") != want {
 		t.Errorf("files: got %q, want %q", got, want)
 	}
 }

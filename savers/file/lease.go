@@ -1,17 +1,25 @@
 package file
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// lease is a run's hold on a thread: a lock on a file beside the thread's own. That file is only made, locked anew
-// and removed under the lock of the thread's file, so that nobody locks one that has no name any more.
+// leases is the folder of the leases: a file for each fence, which is locked and holds when the lease ends. A fence has
+// one run, so a process that lost its fence can remove or change the file of no other run. Nobody looks at a lease
+// before a frame names its fence: a run takes the lease first, and so holds the thread as soon as its opening is seen.
+const leases = "leases"
+
+// lease is a run's hold on a thread. The lock goes with its process. The end is for a process that is stopped, which
+// keeps its locks; it is not synced, because after a power cut no process holds a lock.
 type lease struct {
 	f     *os.File // nil for none
 	fence checkpoint.ID
@@ -22,26 +30,40 @@ type lease struct {
 // alive reports whether this Saver holds the lease.
 func (l *lease) alive(now time.Time) bool { return l.f != nil && now.Before(l.until) }
 
-// leasedElsewhere reports whether another process, or another Saver, holds the lease of a thread. It takes no lock
-// that a writer could mistake for a lease.
-func (v *volume) leasedElsewhere() (bool, error) {
-	f, err := os.Open(v.s.beside(v.base, leaseName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("file: %w", err)
-	}
-	free, err := tryLock(f, false)
-	if err != nil {
-		err = fmt.Errorf("file: %w", err)
-	}
-	return !free && err == nil, errors.Join(err, f.Close())
+// leasePath returns the path of the lease of a fence.
+func (s *Saver) leasePath(base string, fence checkpoint.ID) string {
+	return filepath.Join(s.dir, leases, base+"-"+fence.String())
 }
 
-// holds says whether a run's lease lives, and until when if that is known.
+// leasedUntil returns when a lease that another process or Saver holds ends, or zero when nobody holds it. It takes no
+// lock that a writer could mistake for a lease.
+func leasedUntil(path string, now time.Time) (until time.Time, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, fmt.Errorf("file: %w", err)
+	}
+	free, err := tryLock(f, false)
+	var end [8]byte
+	if err == nil && !free {
+		if n, _ := f.ReadAt(end[:], 0); n == len(end) { // else its holder has not written it yet, nor what names it
+			until = time.UnixMicro(int64(binary.LittleEndian.Uint64(end[:])))
+		}
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return time.Time{}, fmt.Errorf("file: %w", err)
+	}
+	if !now.Before(until) {
+		until = time.Time{}
+	}
+	return until, nil
+}
+
+// holds says whether a run's lease lives, and until when.
 func (v *volume) holds(now time.Time) (leased bool, until time.Time, err error) {
-	if v.v == nil || v.v.Ended {
+	if v.v == nil || v.v.Ended || v.v.Fence.IsZero() {
 		return false, time.Time{}, nil
 	}
 	if v.lease.f != nil && v.lease.fence == v.v.Fence {
@@ -50,8 +72,8 @@ func (v *volume) holds(now time.Time) (leased bool, until time.Time, err error) 
 		}
 		return false, time.Time{}, nil
 	}
-	leased, err = v.leasedElsewhere()
-	return leased, time.Time{}, err
+	until, err = leasedUntil(v.s.leasePath(v.base, v.v.Fence), now)
+	return !until.IsZero(), until, err
 }
 
 // busy returns a *BusyError, or nil, as busy, when a run's lease lives.
@@ -63,74 +85,82 @@ func (v *volume) busy(now time.Time) (busy, err error) {
 	return &checkpoint.BusyError{Thread: v.id, Holder: v.v.Holder, Until: until}, nil
 }
 
-// take takes the lease for a fence, from whoever has it. The lock of the thread's file must be held, and the caller
-// must know that it may.
-func (l *lease) take(v *volume, fence checkpoint.ID) error {
-	if l.f != nil {
-		mine, err := l.named(v)
-		if err != nil {
-			return err
-		}
-		if mine {
-			l.fence = fence
-			return nil
-		}
-		if err := l.drop(v); err != nil {
-			return err
-		}
-	}
-	path := v.s.beside(v.base, leaseName)
-	for {
+// claim makes the file of a lease and locks it. A call that was sent twice may have locked it before; the last one
+// counts.
+func claim(path string, until time.Time) (*os.File, error) {
+	for try := 0; ; try++ {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if errors.Is(err, fs.ErrNotExist) && try == 0 {
+			if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+				return nil, fmt.Errorf("file: %w", err)
+			}
+			continue
+		}
 		if err != nil {
-			return fmt.Errorf("file: %w", err)
+			return nil, fmt.Errorf("file: %w", err)
 		}
 		ok, err := tryLock(f, true)
 		if ok {
-			l.f, l.fence = f, fence
-			v.leased.Store(true)
-			return nil
+			ok, err = named(f, path)
 		}
-		// Whoever has it keeps its lock, on a file without a name, until it finds out that it lost the fence.
+		if ok {
+			err = writeUntil(f, until)
+		}
+		if ok && err == nil {
+			return f, nil
+		}
 		err = errors.Join(err, f.Close())
-		if err == nil {
-			err = v.s.disk.remove(path)
+		if err == nil && try > claims {
+			err = removeLease(path)
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("file: take over %s: %w", path, err)
+		if err != nil {
+			return nil, fmt.Errorf("file: take the lease: %w", err)
 		}
+		<-time.After(50 * time.Microsecond)
 	}
 }
 
-// named reports whether the file that is locked still has its name.
-func (l *lease) named(v *volume) (bool, error) {
-	mine, err := l.f.Stat()
+// claims is how often a lease is tried whose file is locked: others look at it, for a moment.
+const claims = 100
+
+// named reports whether an open file is the one of a name.
+func named(f *os.File, path string) (bool, error) {
+	mine, err := f.Stat()
 	if err != nil {
-		return false, fmt.Errorf("file: %w", err)
+		return false, err
 	}
-	now, err := os.Stat(v.s.beside(v.base, leaseName))
+	now, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("file: %w", err)
-	}
-	return os.SameFile(mine, now), nil
+	return err == nil && os.SameFile(mine, now), err
 }
 
-// renew lets the lease live for a while from now.
-func (l *lease) renew(v *volume, now time.Time, d time.Duration) {
-	if d == 0 {
-		d = checkpoint.DefaultLease
+func writeUntil(f *os.File, until time.Time) error {
+	_, err := f.WriteAt(binary.LittleEndian.AppendUint64(nil, uint64(until.UnixMicro())), 0)
+	return err
+}
+
+// adopt makes a claimed lease the volume's, in place of the one before.
+func (v *volume) adopt(f *os.File, fence checkpoint.ID, until time.Time) error {
+	err := v.lease.end(v)
+	v.lease.f, v.lease.fence, v.lease.until = f, fence, until
+	v.lease.timer = time.AfterFunc(time.Until(until), v.expire)
+	v.leased.Store(true)
+	return err
+}
+
+// renew lets the lease live until a later time, or an earlier one.
+func (l *lease) renew(until time.Time) error {
+	early := until.Before(l.until)
+	l.until = until
+	if early {
+		l.timer.Reset(time.Until(until))
 	}
-	early := l.timer != nil && now.Add(d).Before(l.until)
-	l.until = now.Add(d)
-	switch {
-	case l.timer == nil:
-		l.timer = time.AfterFunc(d, v.expire)
-	case early:
-		l.timer.Reset(d)
+	if err := writeUntil(l.f, until); err != nil {
+		return fmt.Errorf("file: %w", err)
 	}
+	return nil
 }
 
 // expire drops the lease if it was not renewed; else it looks again later.
@@ -147,19 +177,16 @@ func (v *volume) expire() {
 	_ = v.lease.drop(v) // only closing can fail, and the lock is gone all the same
 }
 
-// end gives the lease up and takes its file away. The lock of the thread's file must be held.
+// end gives the lease up and takes its file away.
 func (l *lease) end(v *volume) error {
 	if l.f == nil {
 		return nil
 	}
-	mine, err := l.named(v)
-	if err == nil && mine {
-		err = os.Remove(v.s.beside(v.base, leaseName))
-	}
+	err := removeLease(v.s.leasePath(v.base, l.fence))
 	return errors.Join(err, l.drop(v))
 }
 
-// drop gives the lease up. The file stays, unlocked, for whoever comes next.
+// drop gives the lease up. The file stays, unlocked: the run may renew.
 func (l *lease) drop(v *volume) error {
 	if l.timer != nil {
 		l.timer.Stop()
@@ -174,4 +201,106 @@ func (l *lease) drop(v *volume) error {
 		return fmt.Errorf("file: %w", err)
 	}
 	return nil
+}
+
+// removeLease removes the file of a lease, if it is there. That need not be durable.
+func removeLease(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("file: %w", err)
+	}
+	return nil
+}
+
+// eachLease calls f with the path of every lease of a thread, or of all threads for an empty base.
+func (s *Saver) eachLease(base string, f func(path string) error) error {
+	dir := filepath.Join(s.dir, leases)
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("file: %w", err)
+	}
+	for _, e := range entries {
+		if base != "" && !strings.HasPrefix(e.Name(), base+"-") {
+			continue
+		}
+		if err := f(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweepLeases removes the leases that nobody has locked: their processes died, or will make them again.
+func (s *Saver) sweepLeases() error {
+	return s.eachLease("", func(path string) error {
+		f, err := os.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		free, err := tryLock(f, false)
+		if free {
+			err = removeLease(path)
+		}
+		return errors.Join(err, f.Close())
+	})
+}
+
+// leasedUnread reports whether any run of a thread holds a lease, for a file that cannot be read.
+func (v *volume) leasedUnread(now time.Time) (leased bool, err error) {
+	err = v.s.eachLease(v.base, func(path string) error {
+		until, err := leasedUntil(path, now)
+		leased = leased || !until.IsZero()
+		return err
+	})
+	return leased, err
+}
+
+// hold is the end of a call that the fence allows: it makes sure that the call counts, and renews the lease of the run,
+// or gives the lease up when the run has ended.
+func (v *volume) hold(d time.Duration, now time.Time) error {
+	if err := v.confirm(); err != nil {
+		return err
+	}
+	if v.v.Ended {
+		return v.lease.end(v)
+	}
+	until := leaseEnd(d, now)
+	if v.lease.f != nil && v.lease.fence == v.v.Fence {
+		return v.lease.renew(until)
+	}
+	f, err := claim(v.s.leasePath(v.base, v.v.Fence), until)
+	if err != nil {
+		return err
+	}
+	return v.adopt(f, v.v.Fence, until)
+}
+
+func leaseEnd(d time.Duration, now time.Time) time.Time {
+	if d == 0 {
+		d = checkpoint.DefaultLease
+	}
+	return now.Add(d)
+}
+
+// storeOpening writes an opening with its lease, which is taken first. The lease of the run before goes with it.
+func (v *volume) storeOpening(a *checkpoint.Append, store func() error, now time.Time) error {
+	fence, before := a.Records[0].ID, v.version().Fence
+	path, until := v.s.leasePath(v.base, fence), leaseEnd(a.Lease, now)
+	f, err := claim(path, until)
+	if err != nil {
+		return err
+	}
+	err = store()
+	if err == nil {
+		err = v.confirm()
+	}
+	if err != nil {
+		return errors.Join(err, removeLease(path), f.Close())
+	}
+	if before != fence && !before.IsZero() {
+		err = removeLease(v.s.leasePath(v.base, before))
+	}
+	return errors.Join(err, v.adopt(f, fence, until))
 }

@@ -13,13 +13,12 @@ import (
 // hexadecimal digits. An escaped id has no '-', so no id's file is another's version. An id whose escaped form is
 // too long for a file name is named by its hash, after a '~'; the file's header has the id.
 const (
-	prefix    = "thread-"
-	suffix    = ".saver"
-	longest   = 128 // bytes of an escaped id
-	nextName  = ".next"
-	leaseName = ".lease"
-	goneName  = ".deleted"
-	lockName  = "graphgen.lock"
+	prefix   = "thread-"
+	suffix   = ".saver"
+	longest  = 128 // bytes of an escaped id
+	nextName = ".next"
+	goneName = ".deleted"
+	lockName = "graphgen.lock"
 )
 
 // baseName returns the name of a thread's files, without what follows it.

@@ -17,7 +17,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/file"
 )
 
-// childEnv tells a copy of the test binary to be another process on a folder: "hold" or "write", and the folder.
+// childEnv tells a copy of the test binary to be another process on a folder: "hold", "write" or one that stops itself, and the folder.
 const childEnv = "GRAPHGEN_FILE_CHILD"
 
 func TestMain(m *testing.M) {
@@ -26,7 +26,11 @@ func TestMain(m *testing.M) {
 		m.Run()
 		return
 	}
-	run := map[string]func(dir string) error{"hold": hold, "write": write}[role]
+	run := map[string]func(dir string) error{
+		"hold": hold, "write": write,
+		"stop-write": stopIn("write"), "stop-sync": stopIn("sync"),
+		"stop-open-write": stopIn("open write"), "stop-open-sync": stopIn("open sync"),
+	}[role]
 	if err := run(dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1) //nolint:forbidigo // this is the main of another process

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
+	"os"
 	"sort"
 	"time"
 
@@ -177,20 +179,55 @@ func (s *Saver) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain,
 }
 
 // view returns what is to be loaded, and the file it is to be read from.
-func (s *Saver) view(ctx context.Context, p checkpoint.Place) (ledger.View, *handle, error) {
+func (s *Saver) view(ctx context.Context, p checkpoint.Place) (view ledger.View, h *handle, err error) {
+	for n := 1; ; n++ {
+		var changed bool
+		if view, h, changed, err = s.tryView(ctx, p); err != nil || !changed || n == looks {
+			return view, h, err
+		}
+		h.release()
+	}
+}
+
+// looks is how often a thread is looked at whose file changes meanwhile.
+const looks = 10
+
+// tryView is view at one moment, unless the file changed: then the run that it is of may have ended before its lease
+// was looked for.
+func (s *Saver) tryView(ctx context.Context, p checkpoint.Place) (view ledger.View, h *handle, changed bool, err error) {
 	v, sp, err := s.find(ctx, p.Thread, p.Version)
 	if err != nil {
-		return ledger.View{}, nil, err
+		return view, nil, false, err
 	}
 	defer s.done(v)
-	view, err := v.v.View(p.Namespace, p.At)
-	if err != nil {
-		return ledger.View{}, nil, err
+	if view, err = v.v.View(p.Namespace, p.At); err != nil {
+		return view, nil, false, err
 	}
 	if view.Chain.Thread, err = v.describe(sp.count()); err != nil {
-		return ledger.View{}, nil, err
+		return view, nil, false, err
 	}
-	return view, v.h.share(), nil
+	if view.Chain.Thread.Holder == "" && !v.v.Ended && v.v.Released.IsZero() {
+		if changed, err = v.changed(); err != nil {
+			return view, nil, false, err
+		}
+	}
+	return view, v.h.share(), changed, nil
+}
+
+// changed reports whether the file has changed since it was read.
+func (v *volume) changed() (bool, error) {
+	info, err := os.Stat(v.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("file: %w", err)
+	}
+	mine, err := v.h.Stat()
+	if err != nil {
+		return false, fmt.Errorf("file: %w", err)
+	}
+	return info.Size() != v.size || !os.SameFile(info, mine), nil
 }
 
 // records reads records whole. Those that stand close to each other are read at once.

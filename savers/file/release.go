@@ -25,7 +25,7 @@ func (s *Saver) lockFolder(ctx context.Context) (func(), error) {
 	if err != nil {
 		return nil, fmt.Errorf("file: %w", err)
 	}
-	if err := acquire(ctx, f); err != nil {
+	if err := poll(ctx, f, func() error { return nil }); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return func() { _ = f.Close() }, nil // nothing was written to it
@@ -43,7 +43,7 @@ func (v *volume) settle(ctx context.Context) error {
 
 // settleLocked does what is left to do for a thread, under the folder's lock.
 func (v *volume) settleLocked(ctx context.Context) error {
-	err := v.lock(ctx)
+	err := v.lockUnder(ctx)
 	if errors.Is(err, errAbsent) {
 		return v.reappear(ctx)
 	}
@@ -146,7 +146,7 @@ func (v *volume) idle(ctx context.Context) error {
 	if err := v.settleLocked(ctx); err != nil {
 		return err
 	}
-	if err := v.lock(ctx); err != nil {
+	if err := v.lockUnder(ctx); err != nil {
 		return err
 	}
 	var busy error
@@ -248,14 +248,14 @@ func (s *Saver) Delete(ctx context.Context, thread string) error {
 
 // lockDamaged locks a file that cannot be read, to delete it: but not from under a run.
 func (v *volume) lockDamaged(ctx context.Context) error {
-	leased, err := v.leasedElsewhere()
+	leased, err := v.leasedUnread(time.Now())
 	if err != nil {
 		return err
 	}
 	if leased {
 		return &checkpoint.BusyError{Thread: v.id}
 	}
-	return v.lock(ctx)
+	return v.lockUnder(ctx)
 }
 
 // erase removes the files of a deleted thread, under the folder's lock. The oldest version goes first, so that what
@@ -271,7 +271,7 @@ func (v *volume) erase(ctx context.Context) error {
 			return err
 		}
 	}
-	err = v.s.remove(v.s.beside(v.base, leaseName))
+	err = v.s.eachLease(v.base, removeLease)
 	if err == nil {
 		err = v.s.disk.syncDir(v.s.dir)
 	}

@@ -46,7 +46,7 @@ func (s *Saver) Repair(ctx context.Context, thread string, version int) (Repaire
 	if version == 0 {
 		err = v.lockDamaged(ctx)
 	} else {
-		err = v.lock(ctx)
+		err = v.lockUnder(ctx)
 	}
 	if errors.Is(err, errAbsent) {
 		return Repaired{}, ledger.NoVersion(thread, version)

@@ -262,7 +262,7 @@ func TestLeaseFilesGoWithTheirRuns(t *testing.T) {
 	s := open(t, dir)
 	a := opening(t, "t", checkpoint.ID{})
 	mustAppend(t, s, a)
-	lease := filepath.Join(dir, "thread-t.lease")
+	lease := filepath.Join(dir, "leases", "thread-t-"+a.Records[0].ID.String())
 	if _, err := os.Stat(lease); err != nil {
 		t.Errorf("under a run: %v", err)
 	}

@@ -21,6 +21,7 @@ type listing struct {
 	id     string
 	open   bool // the file has an open version
 	ended  bool // with a run that gave its lease up
+	fence  checkpoint.ID
 	thread checkpoint.Thread
 }
 
@@ -127,7 +128,7 @@ func (s *Saver) selected(ctx context.Context, base string, q *checkpoint.ThreadQ
 	}
 	t, leased := l.thread, false
 	if !l.ended {
-		if leased, t.Lease, err = s.leased(base); err != nil {
+		if leased, t.Lease, err = s.leased(base, l.fence); err != nil {
 			return checkpoint.Thread{}, false, err
 		}
 	}
@@ -144,8 +145,8 @@ func (s *Saver) selected(ctx context.Context, base string, q *checkpoint.ThreadQ
 	return t, ledger.Selects(q, &t, leased), nil
 }
 
-// leased says whether the lease of a thread lives, and until when if this Saver holds it.
-func (s *Saver) leased(base string) (bool, time.Time, error) {
+// leased says whether the lease of a fence lives, and until when.
+func (s *Saver) leased(base string, fence checkpoint.ID) (bool, time.Time, error) {
 	path := s.path(base, 0)
 	s.mu.Lock()
 	e := s.volumes[path]
@@ -154,13 +155,13 @@ func (s *Saver) leased(base string) (bool, time.Time, error) {
 		if v := e.Value.(*volume); v.leased.Load() {
 			v.mu.Lock()
 			defer v.mu.Unlock()
-			if v.lease.f != nil {
+			if v.lease.f != nil && v.lease.fence == fence {
 				return v.lease.alive(time.Now()), v.lease.until, nil
 			}
 		}
 	}
-	leased, err := s.newVolume("", base, 0).leasedElsewhere()
-	return leased, time.Time{}, err
+	until, err := leasedUntil(s.leasePath(base, fence), time.Now())
+	return !until.IsZero(), until, err
 }
 
 // listing returns what is known of a thread's file, which it reads when it has changed. A file that is gone is a
@@ -192,7 +193,7 @@ func (s *Saver) listing(ctx context.Context, base string) (listing, error) {
 	}
 	l = listing{info: info, id: v.id}
 	if v.v != nil && !v.v.Empty() && v.v.Released.IsZero() {
-		l.open, l.ended = true, v.v.Ended
+		l.open, l.ended, l.fence = true, v.v.Ended, v.v.Fence
 		l.thread = v.v.Describe(true, time.Time{}, 1)
 	}
 	if time.Since(info.ModTime()) > tick {

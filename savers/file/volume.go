@@ -33,6 +33,7 @@ type volume struct {
 	end    int64           // of the last whole frame
 	last   int64           // where that frame starts
 	head   [frameHead]byte // and its head
+	size   int64           // of the file when it was last read
 	synced int64           // up to here the file is durable, and so is its name unless this is 0
 	undo   int64           // when not negative: where the file is to be cut off, for want of which nothing can be read
 	lease  lease
@@ -80,22 +81,6 @@ func (v *volume) open() error {
 	return nil
 }
 
-// current reports whether the file that is open is still the one of its name.
-func (v *volume) current() (bool, error) {
-	mine, err := v.h.Stat()
-	if err != nil {
-		return false, fmt.Errorf("file: %w", err)
-	}
-	now, err := os.Stat(v.path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("file: %w", err)
-	}
-	return os.SameFile(mine, now), nil
-}
-
 // drop forgets the file and closes it.
 func (v *volume) drop() {
 	v.forget()
@@ -131,8 +116,9 @@ func (v *volume) close() error {
 	return err
 }
 
-// acquire locks an open file, waiting for others as long as ctx lives. Others hold such a lock for one write.
-func acquire(ctx context.Context, f *os.File) error {
+// poll locks an open file, waiting for others as long as ctx lives and blocked, which is called after every try that
+// fails, returns nil.
+func poll(ctx context.Context, f *os.File, blocked func() error) error {
 	for wait := 50 * time.Microsecond; ; wait = min(2*wait, 5*time.Millisecond) {
 		ok, err := tryLock(f, true)
 		if err != nil {
@@ -140,6 +126,9 @@ func acquire(ctx context.Context, f *os.File) error {
 		}
 		if ok {
 			return nil
+		}
+		if err := blocked(); err != nil {
+			return err
 		}
 		timer := time.NewTimer(wait)
 		select {
@@ -153,22 +142,50 @@ func acquire(ctx context.Context, f *os.File) error {
 
 // lock keeps other writers away from the file, until unlock. It returns errAbsent when there is no file.
 func (v *volume) lock(ctx context.Context) error {
+	return v.lockWith(ctx, func() error {
+		unlock, err := v.s.lockFolder(ctx)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		return v.unblock()
+	})
+}
+
+// lockUnder is lock under the folder's lock.
+func (v *volume) lockUnder(ctx context.Context) error { return v.lockWith(ctx, v.unblock) }
+
+func (v *volume) lockWith(ctx context.Context, unblock func() error) error {
 	for {
 		if v.h == nil {
 			if err := v.open(); err != nil {
 				return err
 			}
 		}
-		if err := acquire(ctx, v.h.File); err != nil {
-			return err
+		err := v.wait(ctx)
+		if err == nil {
+			v.locked = true
+			var same, isSealed bool
+			same, isSealed, err = v.standing()
+			switch {
+			case err == nil && same && !isSealed:
+				return nil
+			case err == nil && same:
+				v.unlock()
+				err = errStuck
+			case err == nil:
+				err = errReplaced
+			}
 		}
-		v.locked = true
-		same, err := v.current()
-		if same {
-			return nil
-		}
-		v.drop()
-		if err != nil {
+		switch {
+		case errors.Is(err, errReplaced):
+			v.drop()
+		case errors.Is(err, errStuck) && v.h != nil:
+			if err := unblock(); err != nil {
+				return err
+			}
+		case !errors.Is(err, errStuck):
+			v.unlock()
 			return err
 		}
 	}
@@ -236,6 +253,7 @@ func (v *volume) refresh(forWriting bool) error {
 		return fmt.Errorf("file: %w", err)
 	}
 	size := info.Size()
+	v.size = size
 	if v.undo >= 0 {
 		size = min(size, v.undo)
 	}

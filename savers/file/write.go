@@ -81,7 +81,15 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	return done, err
 }
 
-func (v *volume) append(ctx context.Context, a *checkpoint.Append) (checkpoint.Appended, error) {
+func (v *volume) append(ctx context.Context, a *checkpoint.Append) (done checkpoint.Appended, err error) {
+	err = v.counting(func() error {
+		done, err = v.tryAppend(ctx, a)
+		return err
+	})
+	return done, err
+}
+
+func (v *volume) tryAppend(ctx context.Context, a *checkpoint.Append) (checkpoint.Appended, error) {
 	err := v.enter(ctx, a.Open != nil && a.After.IsZero())
 	if errors.Is(err, errAbsent) {
 		return checkpoint.Appended{}, v.missing(a)
@@ -112,6 +120,8 @@ func (v *volume) append(ctx context.Context, a *checkpoint.Append) (checkpoint.A
 	if repeated {
 		if a.Open != nil || a.Fence == version.Fence {
 			err = v.hold(a.Lease, now)
+		} else {
+			err = v.confirm()
 		}
 		return version.Appended(a), err
 	}
@@ -121,7 +131,7 @@ func (v *volume) append(ctx context.Context, a *checkpoint.Append) (checkpoint.A
 	return v.v.Appended(a), nil
 }
 
-// store writes an accepted Append. The lease follows: who is to have it is what the file says.
+// store writes an accepted Append, with its lease.
 func (v *volume) store(a *checkpoint.Append, version *ledger.Version, now time.Time) error {
 	records := make([]checkpoint.Record, len(a.Records))
 	seq := version.NextSeq(a.Namespace)
@@ -130,24 +140,13 @@ func (v *volume) store(a *checkpoint.Append, version *ledger.Version, now time.T
 		records[i].Seq = seq + uint64(i)
 	}
 	e := ledger.AppendEvent(a, nil, ledger.CloneWrites(a.Writes), ledger.Micro(now))
+	if a.Open != nil && !a.End {
+		return v.storeOpening(a, func() error { return v.write(e, records) }, now)
+	}
 	if err := v.write(e, records); err != nil {
 		return err
 	}
 	return v.hold(a.Lease, now)
-}
-
-// hold renews the lease of the run that has the fence, or gives it up when that run has ended.
-func (v *volume) hold(d time.Duration, now time.Time) error {
-	if v.v.Ended {
-		return v.lease.end(v)
-	}
-	if v.lease.f == nil || v.lease.fence != v.v.Fence {
-		if err := v.lease.take(v, v.v.Fence); err != nil {
-			return err
-		}
-	}
-	v.lease.renew(v, now, d)
-	return nil
 }
 
 // missing is the conflict of an Append to a thread without an open version.
@@ -192,6 +191,10 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 	defer s.calls.Done()
 	v := s.use(w.Thread, baseName(w.Thread), 0)
 	defer s.done(v)
+	return v.counting(func() error { return v.putWrites(ctx, &w) })
+}
+
+func (v *volume) putWrites(ctx context.Context, w *checkpoint.PutWrites) error {
 	err := v.enter(ctx, false)
 	if errors.Is(err, errAbsent) {
 		return ledger.Missing(w.Thread, "", w.Fence, "fence", false)
@@ -204,7 +207,7 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 	if version.Empty() {
 		return ledger.Missing(w.Thread, "", w.Fence, "fence", version.Number > 1)
 	}
-	if err := version.AcceptWrites(&w); err != nil {
+	if err := version.AcceptWrites(w); err != nil {
 		return err
 	}
 	if len(w.Writes) > 0 || w.End || w.Status != 0 && w.Status != version.Status {

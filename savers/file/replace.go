@@ -1,0 +1,186 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// A process that is stopped keeps the lock of a thread's file for as long as it stays so. Others then replace the file:
+// they seal it, so that nothing written to it is acknowledged any more, copy its whole frames to a new file and give
+// that one the name. Whoever has written to a file makes sure, before it returns, that the file was neither sealed nor
+// replaced; else the call is made again, on the new file, where the fence and the head decide. All that changes names
+// is done under the folder's lock.
+
+// stuck is how long a lock is kept, and its file stays as it is, before its holder is taken to be stopped. A holder
+// that was only slow makes its call again.
+const stuck = 2 * time.Second
+
+// unsealed and sealed are the modes of a file. The mode is the file's own, whatever it is called.
+const (
+	unsealed fs.FileMode = 0o600
+	sealed   fs.FileMode = 0o700
+)
+
+// errReplaced says that a file was sealed or replaced: what the caller did with it does not count.
+var errReplaced = errors.New("file: the thread's file was replaced")
+
+// errStuck says that the lock of a file does not become free.
+var errStuck = errors.New("file: the thread's file is locked by a process that does nothing")
+
+// standing reports whether the file that is open is still the one of its name, and whether it is sealed.
+func (v *volume) standing() (same, isSealed bool, err error) {
+	mine, err := v.h.Stat()
+	if err != nil {
+		return false, false, fmt.Errorf("file: %w", err)
+	}
+	now, err := os.Stat(v.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, false, nil
+	case err != nil:
+		return false, false, fmt.Errorf("file: %w", err)
+	}
+	return os.SameFile(mine, now), mine.Mode().Perm() == sealed, nil
+}
+
+// current reports whether the file that is open is still the one of its name.
+func (v *volume) current() (bool, error) {
+	same, _, err := v.standing()
+	return same, err
+}
+
+// confirm returns errReplaced unless what was written under the lock, and read under it, counts.
+func (v *volume) confirm() error {
+	same, isSealed, err := v.standing()
+	if err == nil && (!same || isSealed) {
+		err = errReplaced
+	}
+	return err
+}
+
+// counting makes a call again for as long as its file is replaced under it.
+func (v *volume) counting(call func() error) error {
+	for {
+		err := call()
+		if !errors.Is(err, errReplaced) {
+			return err
+		}
+		v.drop()
+	}
+}
+
+// wait locks the file, waiting for others as long as ctx lives. It returns errReplaced when the name is another file's
+// and errStuck when the one that has the lock does nothing.
+func (v *volume) wait(ctx context.Context) error {
+	var last os.FileInfo
+	var since time.Time
+	return poll(ctx, v.h.File, func() error {
+		info, err := os.Stat(v.path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return errReplaced
+		case err != nil:
+			return fmt.Errorf("file: %w", err)
+		case last == nil:
+			mine, err := v.h.Stat()
+			if err != nil {
+				return fmt.Errorf("file: %w", err)
+			}
+			last, since = mine, time.Now()
+		}
+		switch {
+		case !os.SameFile(info, last):
+			return errReplaced
+		case info.Size() != last.Size() || !info.ModTime().Equal(last.ModTime()):
+			last, since = info, time.Now()
+		case time.Since(since) >= stuck:
+			return errStuck
+		}
+		return nil
+	})
+}
+
+// unblock makes a file that is stuck, or was left sealed, one that can be locked. It needs the folder's lock.
+func (v *volume) unblock() error {
+	same, isSealed, err := v.standing()
+	if err != nil {
+		return err
+	}
+	if !same {
+		v.drop()
+		return nil
+	}
+	ok, err := tryLock(v.h.File, true)
+	switch {
+	case err != nil:
+		return fmt.Errorf("file: %w", err)
+	case !ok:
+		return v.replace()
+	}
+	v.locked = true
+	if isSealed { // nobody is in the middle of a write, nor of replacing the file
+		err = v.h.Chmod(unsealed)
+	}
+	v.unlock()
+	if err != nil {
+		return fmt.Errorf("file: %w", err)
+	}
+	return nil
+}
+
+// replace puts a copy of the whole frames in the place of a file whose lock another process keeps.
+func (v *volume) replace() error {
+	if err := v.h.Chmod(sealed); err != nil {
+		return fmt.Errorf("file: %w", err)
+	}
+	f, err := v.s.newBuilding()
+	if err != nil {
+		return err
+	}
+	if err = v.copyTo(f); err == nil {
+		err = v.move(f.Name(), v.path)
+	}
+	if err != nil {
+		return errors.Join(err, f.Close(), v.s.remove(f.Name()))
+	}
+	v.drop()
+	return f.Close() // it is synced
+}
+
+// copyTo copies the whole frames to a file, durably.
+func (v *volume) copyTo(f *os.File) error {
+	b, size := make([]byte, batch), int64(0)
+	for {
+		n, err := v.h.ReadAt(b, size)
+		if n > 0 {
+			if err := v.s.disk.write(f, b[:n], size); err != nil {
+				return fmt.Errorf("file: write %s: %w", f.Name(), err)
+			}
+			size += int64(n)
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("file: read %s: %w", v.path, err)
+		}
+	}
+	written := v.s.newVolume(v.id, v.base, 0)
+	written.h = (&handle{File: f}).share()
+	if err := written.refresh(reading); err != nil {
+		return err
+	}
+	err := v.s.disk.truncate(f, written.end)
+	if err == nil {
+		err = v.s.disk.sync(f)
+	}
+	if err != nil {
+		return fmt.Errorf("file: write %s: %w", f.Name(), err)
+	}
+	return nil
+}
