@@ -70,8 +70,7 @@ func (d *diary) record(r *checkpoint.Record) string {
 }
 
 func (d *diary) write(w *checkpoint.Write) string {
-	kind := [...]string{checkpoint.Result: "result", checkpoint.Question: "question", checkpoint.Answer: "answer", checkpoint.Failure: "failure", checkpoint.Discard: "discard"}
-	text := fmt.Sprintf("%s %q of task %.8s in %.8q, base %s", kind[w.Kind], w.Name, w.Task, w.Namespace, d.name(w.Base))
+	text := fmt.Sprintf("%s %q of task %.8s in %.8q, base %s", w.Kind, w.Name, w.Task, w.Namespace, d.name(w.Base))
 	if w.Kind == checkpoint.Failure {
 		text += fmt.Sprintf(": %.100q", w.Payload)
 	}

@@ -116,6 +116,23 @@ const (
 	Discard                  // not stored itself: the task's Result and Failure of its Name stored before it are removed, so that it runs again
 )
 
+// String returns "result", "question", "answer", "failure" or "discard".
+func (k Kind) String() string {
+	switch k {
+	case Result:
+		return "result"
+	case Question:
+		return "question"
+	case Answer:
+		return "answer"
+	case Failure:
+		return "failure"
+	case Discard:
+		return "discard"
+	}
+	return "unknown kind"
+}
+
 // Status is what a thread's newest run came to.
 type Status uint8
 

@@ -1,0 +1,397 @@
+package graph_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// Each file in testdata/protocol is the transcript of one scenario: every saver call that a graph makes, with
+// what it stores and what it reads. A change of the commit protocol, or of what is stored, shows as a change
+// of these files. Rewrite them with
+//
+//	go test ./runtime/graph -run Transcripts -rewrite
+var rewrite = flag.Bool("rewrite", false, "rewrite the transcripts in testdata/protocol")
+
+// transcript writes down what happens on one thread. Ids and task keys have short names in it.
+type transcript struct {
+	mu    sync.Mutex
+	b     strings.Builder
+	ids   map[checkpoint.ID]string
+	keys  []string          // of tasks, as they were heard of
+	tasks map[string]string // by key, of those that ran
+	seen  map[string]int    // by what a task is called
+}
+
+func (tr *transcript) printf(format string, args ...any) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	fmt.Fprintf(&tr.b, format+"\n", args...)
+}
+
+// id returns the name of a record: r1 is the first that was heard of.
+func (tr *transcript) id(id checkpoint.ID) string {
+	if id.IsZero() {
+		return "none"
+	}
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	if tr.ids[id] == "" {
+		tr.ids[id] = fmt.Sprint("r", len(tr.ids)+1)
+	}
+	return tr.ids[id]
+}
+
+// task returns what stands for a task key until the end, when text knows what ran under it.
+func (tr *transcript) task(key string) string {
+	if len(key) < 32 {
+		return key
+	}
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	if !slices.Contains(tr.keys, key) {
+		tr.keys = append(tr.keys, key)
+	}
+	return key
+}
+
+// text returns the transcript with a name for each task key: the node that ran under it and its step.
+func (tr *transcript) text() string {
+	var names []string
+	for i, key := range tr.keys {
+		name, ok := tr.tasks[key]
+		if !ok {
+			name = fmt.Sprint("task", i+1)
+		}
+		names = append(names, key, name)
+	}
+	return strings.NewReplacer(names...).Replace(tr.b.String())
+}
+
+// namespace returns the names of the tasks that a namespace is made of.
+func (tr *transcript) namespace(ns string) string {
+	if ns == "" {
+		return "root"
+	}
+	parts := strings.Split(ns, "/")
+	for i := range parts {
+		parts[i] = tr.task(parts[i])
+	}
+	return strings.Join(parts, "/")
+}
+
+func (tr *transcript) record(r *checkpoint.Record) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "    record %s: %s step %d", tr.id(r.ID), r.Source, r.Step)
+	for _, link := range []struct {
+		name string
+		id   checkpoint.ID
+	}{{"parent", r.Parent}, {"base", r.Base}, {"line", r.Line}, {"commits", r.Commits}} {
+		if !link.id.IsZero() && link.id != r.ID {
+			fmt.Fprintf(&b, ", %s %s", link.name, tr.id(link.id))
+		}
+	}
+	if r.Node != "" {
+		fmt.Fprintf(&b, ", as %s", r.Node)
+	}
+	if r.Request != "" {
+		fmt.Fprintf(&b, ", request %q", r.Request)
+	}
+	for _, t := range r.Due {
+		fmt.Fprintf(&b, "\n      due %s", t.Node)
+		if t.Payload != nil {
+			fmt.Fprintf(&b, "[%d] %s", t.Index, tr.payload(t.Payload))
+		}
+	}
+	if len(r.Owed) > 0 {
+		fmt.Fprintf(&b, "\n      pending routes %v", r.Owed)
+	}
+	if len(r.Pass) > 0 {
+		fmt.Fprintf(&b, "\n      cleared stops %v", r.Pass)
+	}
+	for _, j := range r.Joins {
+		fmt.Fprintf(&b, "\n      join to %s, reached by %v", j.To, j.Fired)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Meta)) {
+		fmt.Fprintf(&b, "\n      meta %s %s", name, tr.meta(name, r.Meta[name]))
+	}
+	kind := "delta"
+	if r.Snapshot {
+		kind = "snapshot"
+	}
+	fmt.Fprintf(&b, "\n      %s %s", kind, tr.payload(r.Payload))
+	return b.String()
+}
+
+// meta describes a value of Meta; the ids and hashes in it differ from one run to the next.
+func (tr *transcript) meta(name, value string) string {
+	switch {
+	case name == "call" && len(value) > 16:
+		return fmt.Sprintf("of %s, begun at %d", tr.id(checkpoint.ID([]byte(value[:16]))), value[16])
+	case strings.HasPrefix(name, "memory:"):
+		return tr.namespace(value)
+	case name == "input":
+		return fmt.Sprintf("hash of %d bytes", len(value))
+	}
+	return fmt.Sprintf("%q", value)
+}
+
+func (tr *transcript) write(w *checkpoint.Write) string {
+	text := fmt.Sprintf("    %s of %s", w.Kind, tr.task(w.Task))
+	if w.Name != "" {
+		text += fmt.Sprintf(" named %q", w.Name)
+	}
+	if w.Namespace != "" {
+		text += " in " + tr.namespace(w.Namespace)
+	}
+	text += ", base " + tr.id(w.Base)
+	switch {
+	case w.Kind == checkpoint.Failure:
+		text += fmt.Sprintf(": %s", strings.SplitN(string(w.Payload), "\n", 2)[0])
+	case w.Name == "line" && len(w.Payload) == 16:
+		text += ": " + tr.id(checkpoint.ID(w.Payload))
+	case len(w.Payload) > 0:
+		text += ": " + tr.payload(w.Payload)
+	}
+	return text
+}
+
+// payload describes MessagePack, one value after another.
+func (tr *transcript) payload(b []byte) string {
+	values, err := decodeAll(b)
+	if err != nil {
+		return fmt.Sprintf("%q", b)
+	}
+	return strings.Join(values, " ")
+}
+
+func decodeAll(b []byte) (values []string, err error) {
+	d := msgpack.NewDecoder(bytes.NewReader(b))
+	d.SetMapDecoder(func(d *msgpack.Decoder) (any, error) { return d.DecodeUntypedMap() })
+	for {
+		v, err := d.DecodeInterface()
+		if errors.Is(err, io.EOF) && len(values) > 0 {
+			return values, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, describe(v))
+	}
+}
+
+func describe(v any) string {
+	switch v := v.(type) {
+	case string:
+		return fmt.Sprintf("%q", v)
+	case []byte:
+		if inner, err := decodeAll(v); err == nil {
+			return "<" + strings.Join(inner, " ") + ">"
+		}
+		return fmt.Sprintf("<%q>", v)
+	case []any:
+		parts := make([]string, len(v))
+		for i := range v {
+			parts[i] = describe(v[i])
+		}
+		return "[" + strings.Join(parts, " ") + "]"
+	case map[any]any:
+		parts := make([]string, 0, len(v))
+		for k, e := range v {
+			parts = append(parts, describe(k)+":"+describe(e))
+		}
+		slices.Sort(parts)
+		return "{" + strings.Join(parts, " ") + "}"
+	}
+	return fmt.Sprint(v)
+}
+
+// transcribed is a saver that writes its calls down.
+type transcribed struct {
+	checkpoint.Saver
+	tr *transcript
+}
+
+func (s *transcribed) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+	c, err := s.Saver.Load(ctx, p)
+	at := "the head"
+	if !p.At.IsZero() {
+		at = s.tr.id(p.At)
+	}
+	s.tr.printf("  Load %s at %s: %d records, head %s, %s%s", s.tr.namespace(p.Namespace), at, len(c.Records), s.tr.id(c.Head), c.Thread.Status, failed(err))
+	return c, err
+}
+
+func (s *transcribed) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+	lines := []string{fmt.Sprintf("  Append to %s after %s", s.tr.namespace(a.Namespace), s.tr.id(a.After)) + says(a.Status, a.End)}
+	if a.Open != nil {
+		lines[0] += ", opening"
+	}
+	if a.Release {
+		lines[0] += ", release"
+	}
+	for i := range a.Records {
+		lines = append(lines, s.tr.record(&a.Records[i]))
+	}
+	for i := range a.Writes {
+		lines = append(lines, s.tr.write(&a.Writes[i]))
+	}
+	done, err := s.Saver.Append(ctx, a)
+	if n := len(done.Writes); n > 0 {
+		lines = append(lines, fmt.Sprintf("    -> %d pending writes", n))
+	}
+	s.tr.printf("%s%s", strings.Join(lines, "\n"), failed(err))
+	return done, err
+}
+
+func (s *transcribed) PutWrites(ctx context.Context, p checkpoint.PutWrites) error {
+	lines := []string{"  PutWrites" + says(p.Status, p.End)}
+	for i := range p.Writes {
+		lines = append(lines, s.tr.write(&p.Writes[i]))
+	}
+	err := s.Saver.PutWrites(ctx, p)
+	s.tr.printf("%s%s", strings.Join(lines, "\n"), failed(err))
+	return err
+}
+
+func says(status checkpoint.Status, end bool) (text string) {
+	if status != 0 {
+		text += ", status " + status.String()
+	}
+	if end {
+		text += ", end"
+	}
+	return text
+}
+
+func failed(err error) string {
+	if err != nil {
+		return ": " + err.Error()
+	}
+	return ""
+}
+
+// scene is one thread whose saver calls are written down.
+type scene struct {
+	*transcript
+	t     *testing.T
+	d     graph.Durability
+	saver *transcribed
+}
+
+// node is a node that takes some time, so that nodes end in a known order, logs its name, and makes its task known.
+func (sc *scene) node(name string, d time.Duration) func(context.Context, work) (update, error) {
+	return func(ctx context.Context, _ work) (update, error) {
+		sc.runs(ctx)
+		time.Sleep(d)
+		return logged(name), nil
+	}
+}
+
+// runs makes the task of ctx known by its node and step.
+func (sc *scene) runs(ctx context.Context) {
+	task := graph.CurrentTask(ctx)
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	name := fmt.Sprintf("%s@%d", task.Node, task.Step)
+	if task.Index > 0 {
+		name += fmt.Sprintf("[%d]", task.Index)
+	}
+	if sc.tasks[task.Key] != "" {
+		return
+	}
+	if sc.seen[name]++; sc.seen[name] > 1 {
+		name += fmt.Sprintf("#%d", sc.seen[name])
+	}
+	sc.tasks[task.Key] = name
+}
+
+func (sc *scene) thread(b *graph.Builder[work, update], opts ...graph.Option) thread {
+	return compile(sc.t, b, append([]graph.Option{graph.Saver(sc.saver), sc.d}, opts...)...).Thread("t")
+}
+
+// did writes down what a call returned.
+func (sc *scene) did(what string) func(result, error) result {
+	return func(res result, err error) result {
+		if err != nil {
+			sc.printf("%s: error: %s\n", what, strings.SplitN(err.Error(), "\n", 2)[0])
+			return res
+		}
+		sc.printf("%s: %s at %s, next %v, waiting for %d, log %v\n", what, res.Status, sc.id(res.Checkpoint), res.Next, len(res.Waiting), res.State.Log)
+		return res
+	}
+}
+
+func (sc *scene) edited(what string) func(checkpoint.ID, error) checkpoint.ID {
+	return func(id checkpoint.ID, err error) checkpoint.ID {
+		sc.printf("%s: %s%s\n", what, sc.id(id), failed(err))
+		return id
+	}
+}
+
+func TestTranscripts(t *testing.T) {
+	for name, play := range scenes {
+		t.Run(name, func(t *testing.T) {
+			var got strings.Builder
+			for _, d := range []graph.Durability{graph.Sync, graph.Async, graph.OnExit} {
+				synctest.Test(t, func(t *testing.T) {
+					tr := &transcript{ids: map[checkpoint.ID]string{}, tasks: map[string]string{}, seen: map[string]int{}}
+					s := memory.New()
+					play(&scene{transcript: tr, t: t, d: d, saver: &transcribed{s, tr}})
+					fmt.Fprintf(&got, "== %s\n\n%s", d, tr.text())
+					if err := s.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			checkTranscript(t, filepath.Join("testdata", "protocol", name+".txt"), got.String())
+		})
+	}
+}
+
+func checkTranscript(t *testing.T, path, got string) {
+	t.Helper()
+	if *rewrite {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v; make it by go test ./runtime/graph -run Transcripts -rewrite", err)
+	}
+	if got != string(want) {
+		same(t, path+" differs; if that is meant, go test ./runtime/graph -run Transcripts -rewrite", strings.Split(got, "\n"), strings.Split(string(want), "\n"))
+	}
+}
+
+func TestEachTranscriptHasAScene(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "protocol", "*.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if name := strings.TrimSuffix(filepath.Base(f), ".txt"); scenes[name] == nil {
+			t.Errorf("%s: no scene has this name; remove the file", f)
+		}
+	}
+}
