@@ -88,7 +88,9 @@ func readTargets(b []byte, updates bool, each func(id ID, raw []byte) error) (up
 			return nil, err
 		}
 	}
-	return update, in.End()
+	err = in.End()
+	in.Framed()
+	return update, classed(err)
 }
 
 // unwrap decodes what was sent to a node, or what Parent is to do.

@@ -11,7 +11,8 @@ import (
 var (
 	// ErrUnfinished: input for a thread on which something is still due, or UpdateState as one of several tasks that are due.
 	ErrUnfinished = errors.New("the thread is not finished")
-	// ErrGraphChanged: a stored thread needs a node or a field that the code does not have, or holds one of another type.
+	// ErrGraphChanged: a stored thread needs a node or a field that the code does not have, or holds one of another type. Stored
+	// bytes that no code wrote are checkpoint.ErrDamaged instead: an error of reading them is one of the two.
 	ErrGraphChanged = errors.New("the graph has changed")
 	// ErrInside: a call that runs, edits or releases, on a Thread that Inside returned.
 	ErrInside = errors.New("the thread is seen from inside a subgraph")

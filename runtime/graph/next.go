@@ -113,5 +113,5 @@ func received[In any, P wire.Generated[In]](p payload) (in In, err error) {
 
 func unwrap[In any, P wire.Generated[In]](b []byte) (payload, error) {
 	s := new(sent[In, P])
-	return s, P(&s.in).DecodeWire(b)
+	return s, payloadError(b, P(&s.in).DecodeWire(b))
 }

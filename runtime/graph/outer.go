@@ -259,5 +259,7 @@ func (r *run[S, U]) readChanges(b []byte) ([]U, error) {
 			return nil, err
 		}
 	}
-	return changes, in.End()
+	err := in.End()
+	in.Framed()
+	return changes, err
 }

@@ -96,20 +96,22 @@ func (q Question[Q, A]) AskAs(ctx context.Context, as string, v Q) (A, error) {
 		return a, err
 	}
 	if err := q.answer.decode(answer, &a); err != nil {
-		return a, fmt.Errorf("graph: the answer to question %q: %w: %w", q.name, ErrGraphChanged, err)
+		return a, fmt.Errorf("graph: the answer to question %q: %w", q.name, payloadError(answer, err))
 	}
 	return a, nil
 }
 
-// Of returns what w asks. It is an error, ErrNotAsked, when w is another question, and one of the codec when it is of
-// another type by now.
+// Of returns what w asks. It returns ErrNotAsked if w is another question, ErrGraphChanged if it was stored as another
+// type, and checkpoint.ErrDamaged if it is not as it was stored.
 func (q Question[Q, A]) Of(w Waiting) (Q, error) {
 	var v Q
 	if w.Question != q.name {
 		return v, fmt.Errorf("graph: %w: %q is asked, not %q", ErrNotAsked, w.Question, q.name)
 	}
-	err := q.question.decode(w.Payload, &v)
-	return v, err
+	if err := q.question.decode(w.Payload, &v); err != nil {
+		return v, fmt.Errorf("graph: question %s: %w", w.ID, payloadError(w.Payload, err))
+	}
+	return v, nil
 }
 
 // Answer returns the answer a to w, for Resume. It is w's question that must be answered: an answer to another
@@ -284,34 +286,49 @@ func (r *run[S, U]) mayAsk(sl *slot[U]) {
 	if before == nil {
 		return
 	}
-	sl.asks.Stored, sl.asks.Answers = r.restated(sl, before.questions), before.answers
+	r.restate(sl, before.questions)
+	sl.asks.Answers = before.answers
 	if before.open() {
 		sl.asks.Hold(before.places)
 		sl.progress = asking
 	}
 }
 
-// restated is what a task asked before, as it would be stored now: its node may have another name since then, and what it
-// asks fields that it did not have. What cannot be read stays as it is, and is found to be something else when asked again.
-func (r *run[S, U]) restated(sl *slot[U], stored map[string][]byte) map[string][]byte {
-	n := &r.g.nodes[sl.node]
-	now := make(map[string][]byte, len(stored))
+// restate gives a task what it asked before, as it would be stored now: its node may have another name since then, and what it
+// asks fields that it did not have. What cannot be read stays as it is, with the reason.
+func (r *run[S, U]) restate(sl *slot[U], stored map[string][]byte) {
+	a := sl.asks
+	a.Stored = make(map[string][]byte, len(stored))
 	for place, b := range stored {
-		now[place] = b
-		w, err := readWaiting("", place, b)
+		now, err := r.restated(sl, place, b)
+		a.Stored[place] = now
 		if err != nil {
-			continue
-		}
-		for _, known := range n.questions {
-			if known.name != w.Question {
-				continue
+			a.Stored[place] = b
+			if a.Unread == nil {
+				a.Unread = make(map[string]error)
 			}
-			if payload, err := known.restate(w.Payload); err == nil {
-				now[place] = wrapQuestion(r.path, n.id, sl.index)(w.Question, payload)
-			}
+			a.Unread[place] = err
 		}
 	}
-	return now
+}
+
+func (r *run[S, U]) restated(sl *slot[U], place string, b []byte) ([]byte, error) {
+	w, err := readWaiting(r.slotKey(sl), place, b)
+	if err != nil {
+		return nil, err
+	}
+	n := &r.g.nodes[sl.node]
+	for _, known := range n.questions {
+		if known.name != w.Question {
+			continue
+		}
+		payload, err := known.restate(w.Payload)
+		if err != nil {
+			return nil, payloadError(w.Payload, err)
+		}
+		b = wrapQuestion(r.path, n.id, sl.index)(w.Question, payload)
+	}
+	return b, nil
 }
 
 // checkAnswers turns the caller's answers into writes, once it is sure that they answer what the thread asks.

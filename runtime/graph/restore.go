@@ -134,7 +134,7 @@ func (r *run[S, U]) placeJoin(stored checkpoint.Join) bool {
 	return false
 }
 
-// changed wraps an error of decoding what: data that the code does not have a place for is ErrGraphChanged.
+// changed wraps an error of decoding what.
 func (r *run[S, U]) changed(err error, what string, args ...any) error {
 	return decodeError(r.g.name, r.thread, err, fmt.Sprintf(what, args...))
 }
@@ -142,23 +142,41 @@ func (r *run[S, U]) changed(err error, what string, args ...any) error {
 // resultChanged is changed for a stored update, whose fields cannot be dropped one by one.
 func (r *run[S, U]) resultChanged(err error, what string, args ...any) error {
 	if errors.Is(err, wire.ErrUnknownField) {
-		return fmt.Errorf("%s: "+what+": %w: %w; use the code that wrote it, or graph.Rerun to have the node of the thread run anew",
-			append(append([]any{where(r.g.name, r.thread, -1)}, args...), ErrGraphChanged, err)...)
+		return fmt.Errorf("%s: "+what+": %w; use the code that wrote it, or graph.Rerun to run the node of the thread again",
+			append(append([]any{where(r.g.name, r.thread, -1)}, args...), classed(err))...)
 	}
 	return r.changed(err, what, args...)
 }
 
+// decodeError returns an error of decoding what, with its class and what to do about it.
 func decodeError(graph, thread string, err error, what string) error {
+	classed := classed(err)
+	remedy := ""
 	var at *wire.Error
-	known := errors.As(err, &at)
-	if known && at.Kind == wire.Unknown && at.Want != "" { // a member of a union, which cannot be left out
-		return fmt.Errorf("%s: %s: %w: %w; use the code that wrote it, or keep a member of that name", where(graph, thread, -1), what, ErrGraphChanged, err)
+	switch {
+	case errors.Is(classed, checkpoint.ErrDamaged):
+	case errors.As(err, &at) && at.Kind == wire.Unknown && at.Want != "": // a member of a union, which cannot be left out
+		remedy = "; use the code that wrote it, or keep a member of that name"
+	case errors.Is(err, wire.ErrUnknownField):
+		remedy = "; use the code that wrote it, or graph.DropUnknown to lose it"
+	case at != nil:
+		remedy = "; use the code that wrote it, or let the state's Migrate read old fields, or Rerun drop old results"
 	}
-	if errors.Is(err, wire.ErrUnknownField) {
-		return fmt.Errorf("%s: %s: %w: %w; use the code that wrote it, or graph.DropUnknown to lose it", where(graph, thread, -1), what, ErrGraphChanged, err)
-	}
-	if known && (at.Kind == wire.Mismatch || at.Kind == wire.Range) {
-		return fmt.Errorf("%s: %s: %w: %w; use the code that wrote it, or let the state's Migrate read old fields, or Rerun drop old results", where(graph, thread, -1), what, ErrGraphChanged, err)
-	}
-	return fmt.Errorf("%s: %s: %w", where(graph, thread, -1), what, err)
+	return fmt.Errorf("%s: %s: %w%s", where(graph, thread, -1), what, classed, remedy)
 }
+
+// classed returns an error of decoding what is stored with its class: checkpoint.ErrDamaged if no code wrote such bytes,
+// ErrGraphChanged if code with other types may have. An error that has one of them stays as it is.
+func classed(err error) error {
+	var at *wire.Error
+	switch {
+	case err == nil || errors.Is(err, ErrGraphChanged) || errors.Is(err, checkpoint.ErrDamaged):
+		return err
+	case errors.As(err, &at) && at.Malformed():
+		return fmt.Errorf("%w: %w", checkpoint.ErrDamaged, err)
+	}
+	return fmt.Errorf("%w: %w", ErrGraphChanged, err)
+}
+
+// payloadError returns what the DecodeWire method of a payload said of the stored bytes b, with its class.
+func payloadError(b []byte, err error) error { return classed(wire.Explain("payload", b, err)) }

@@ -24,16 +24,21 @@ func (c *Core) Decode(snapshot []byte) error {
 		r.DropUnknown()
 	}
 	next := 0
-	for range r.MapLen() {
-		if !r.OK() {
-			break
-		}
+	n := r.MapLen()
+	r.Framed()
+	for range n {
 		at := r.Offset()
 		name := r.Key()
+		if !r.Framed() {
+			break
+		}
 		if h := c.find(name, &next); h != nil {
 			c.readField(&r, at, name, h)
 		} else {
 			c.keepUnknown(&r, at, name)
+		}
+		if !r.OK() {
+			break
 		}
 	}
 	if err := r.End(); err != nil {
@@ -47,7 +52,7 @@ func (c *Core) readField(r *wire.Reader, at int, name string, h *Cell) {
 	from := r.Offset()
 	switch {
 	case h.written:
-		r.Fail(at, errTwice)
+		r.Damage(at, errTwice)
 	case h.untracked:
 		r.Skip() // it was stored once; now it is what a run makes for itself
 	default:
@@ -65,7 +70,7 @@ func (c *Core) readField(r *wire.Reader, at int, name string, h *Cell) {
 func (c *Core) keepUnknown(r *wire.Reader, at int, name string) {
 	i, twice := c.findUnknown(name)
 	if twice {
-		r.Fail(at, errTwice)
+		r.Damage(at, errTwice)
 		return
 	}
 	raw := r.Raw()

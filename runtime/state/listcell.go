@@ -275,7 +275,7 @@ func (c *ListCell[T]) apply(r *wire.Reader, op delta.Op) bool {
 
 func (c *ListCell[T]) applyRemoveAt(r *wire.Reader) {
 	if *c.p == nil {
-		r.Fail(r.Offset(), delta.ErrNotList)
+		r.Damage(r.Offset(), delta.ErrNotList)
 	}
 	indexes := delta.Indexes(r, len(*c.p))
 	if !r.OK() || len(indexes) == 0 {
@@ -291,11 +291,11 @@ func (c *ListCell[T]) applySetAt(r *wire.Reader) {
 	at := r.Offset()
 	r.FixedArray(2)
 	i := r.Int()
-	if !r.OK() {
+	if !r.Framed() {
 		return
 	}
 	if i < 0 || i >= len(*c.p) {
-		r.Fail(at, delta.ErrIndex)
+		r.Damage(at, delta.ErrIndex)
 		return
 	}
 	elem := &c.own()[i]

@@ -104,7 +104,10 @@ func readOps(r *wire.Reader, read func(o op) bool) {
 	at := r.Offset()
 	n := r.ArrayLen()
 	if n%2 != 0 {
-		r.Fail(at, errOdd)
+		r.Damage(at, errOdd)
+	}
+	if !r.Framed() {
+		return
 	}
 	for range n / 2 {
 		at := r.Offset()

@@ -21,7 +21,8 @@ const (
 	Trailing                  // the data goes on after its end
 	Unknown                   // a struct field or union member that the code does not know
 	Depth                     // nested deeper than MaxDepth
-	Invalid                   // Cause says what
+	Invalid                   // a value that a method of its type refused; Cause says why
+	Damaged                   // well-formed, but not as anything is stored; Cause says what
 )
 
 // Error says what was wrong with data, and where.
@@ -32,6 +33,37 @@ type Error struct {
 	Want   string // what should have been there
 	Found  string // what was there
 	Cause  error  // what a method of the type said, else nil
+
+	placed  bool // Path and garbled say what they will
+	garbled bool // the input is no MessagePack, or its frame is wrong
+}
+
+// Malformed reports whether no code wrote such data: it is no MessagePack, or not in the form in which things are
+// stored. Otherwise the data is what code with other types may have written.
+func (e *Error) Malformed() bool {
+	switch e.Kind {
+	case Truncated, Trailing, Depth, Damaged:
+		return true
+	}
+	var inner *Error
+	return e.garbled || errors.As(e.Cause, &inner) && inner.Malformed()
+}
+
+// Explain returns err, which the DecodeWire method of the type root returned for b, as an error that has an [*Error]
+// in it.
+func Explain(root string, b []byte, err error) error {
+	var at *Error
+	if err == nil || errors.As(err, &at) {
+		return err
+	}
+	return &Error{Kind: Invalid, Path: root, Cause: err, garbled: !wellFormed(string(b))}
+}
+
+// wellFormed reports whether s is exactly one MessagePack value.
+func wellFormed(s string) bool {
+	r := Reader{s: s}
+	r.Skip()
+	return r.err == nil && r.i == len(s)
 }
 
 func (e *Error) Error() string {
@@ -50,7 +82,7 @@ func (e *Error) Error() string {
 		return fmt.Sprintf("%sthe code has no field %q", where, e.Found)
 	case Depth:
 		return fmt.Sprintf("%snested more than %d levels deep", where, MaxDepth)
-	case Invalid:
+	case Invalid, Damaged:
 		return where + e.Cause.Error()
 	}
 	return fmt.Sprintf("%swant %s, got %s", where, e.Want, e.Found)

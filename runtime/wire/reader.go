@@ -57,8 +57,10 @@ func (r *Reader) Err() error {
 	if r.err == nil {
 		return nil
 	}
-	if r.err.Path == "" {
+	if !r.err.placed {
+		r.err.placed = true
 		r.err.Path = r.root + path(r.whole, r.err.Offset)
+		r.err.garbled = r.err.garbled || !wellFormed(r.whole)
 	}
 	return r.err
 }
@@ -71,6 +73,23 @@ func (r *Reader) Fail(offset int, err error) {
 	r.i = offset
 	r.fail(Invalid, "", "")
 	r.err.Cause = err
+}
+
+// Damage makes err the Reader's error, as Fail does, and says that the data is not as anything is stored.
+func (r *Reader) Damage(offset int, err error) {
+	if r.err == nil {
+		r.Fail(offset, err)
+		r.err.Kind = Damaged
+	}
+}
+
+// Framed says that what was read up to here is of the form in which things are stored, and not of any code's types: an error in
+// it is one of malformed data. It reports whether there is none.
+func (r *Reader) Framed() bool {
+	if r.err != nil {
+		r.err.garbled = true
+	}
+	return r.err == nil
 }
 
 // Recover takes the Reader back to a value that starts at offset and could not be read, and forgets the

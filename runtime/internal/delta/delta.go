@@ -59,9 +59,10 @@ func NewReader(root string, b []byte) Reader {
 	at := r.Offset()
 	r.Dead = r.Int()
 	if r.Dead < 0 {
-		r.Fail(at, ErrNegative)
+		r.Damage(at, ErrNegative)
 	}
 	r.left = r.MapLen()
+	r.Framed()
 	return r
 }
 
@@ -73,7 +74,7 @@ func (r *Reader) Next() (name string, ok bool) {
 	}
 	r.left--
 	name = r.Key()
-	return name, r.OK()
+	return name, r.Framed()
 }
 
 // Ops reads the head of a field's operations and returns how many there are.
@@ -81,7 +82,9 @@ func Ops(r *wire.Reader) int {
 	at := r.Offset()
 	n := r.ArrayLen()
 	if n%2 != 0 {
-		r.Fail(at, ErrOdd)
+		r.Damage(at, ErrOdd)
+	}
+	if !r.Framed() {
 		return 0
 	}
 	return n / 2
@@ -122,7 +125,7 @@ func parse(snapshot []byte) (map[string]*Value, error) {
 		at := r.Offset()
 		name := r.Key()
 		if _, twice := fields[name]; twice {
-			r.Fail(at, ErrTwice)
+			r.Damage(at, ErrTwice)
 		}
 		fields[name] = NewValue(r.Raw())
 		if !r.OK() {

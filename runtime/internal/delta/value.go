@@ -35,9 +35,12 @@ func (v *Value) Absent() bool { return v.shape == absent }
 
 // Apply reads an operation and its operand and applies it. What is wrong becomes an error of r.
 func (v *Value) Apply(r *wire.Reader) {
+	if !r.OK() {
+		return
+	}
 	at := r.Offset()
 	op := Op(r.Int())
-	if !r.OK() {
+	if !r.Framed() {
 		return
 	}
 	switch op {
@@ -63,7 +66,9 @@ func (v *Value) Apply(r *wire.Reader) {
 
 func (v *Value) append(r *wire.Reader, at int) {
 	v.toList(r, at)
-	for range r.ArrayLen() {
+	n := r.ArrayLen()
+	r.Framed()
+	for range n {
 		v.list = append(v.list, r.Raw())
 	}
 }
@@ -74,9 +79,9 @@ func (v *Value) setAt(r *wire.Reader, at int) {
 	i := r.Int()
 	raw := r.Raw()
 	switch {
-	case !r.OK():
+	case !r.Framed():
 	case i < 0 || i >= len(v.list):
-		r.Fail(at, ErrIndex)
+		r.Damage(at, ErrIndex)
 	default:
 		v.list[i] = raw
 	}
@@ -94,14 +99,15 @@ func (v *Value) removeAt(r *wire.Reader, at int) {
 func Indexes(r *wire.Reader, n int) []int {
 	at := r.Offset()
 	count := r.ArrayLen()
+	r.Framed()
 	indexes := wire.MakeSlice[int](r, count)
 	last := -1
 	for range count {
 		i := r.Int()
 		if r.OK() && (i <= last || i >= n) {
-			r.Fail(at, ErrIndex)
+			r.Damage(at, ErrIndex)
 		}
-		if !r.OK() {
+		if !r.Framed() {
 			return nil
 		}
 		indexes = append(indexes, i)
@@ -122,7 +128,9 @@ func Without[T any](dst, list []T, indexes []int) []T {
 
 func (v *Value) put(r *wire.Reader, at int) {
 	v.toTable(r, at)
-	for range r.MapLen() {
+	n := r.MapLen()
+	r.Framed()
+	for range n {
 		key := canonical(r.Raw())
 		raw := r.Raw()
 		if !r.OK() {
@@ -136,7 +144,9 @@ func (v *Value) delete(r *wire.Reader, at int) {
 	if !v.empty() {
 		v.toTable(r, at)
 	}
-	for range r.ArrayLen() {
+	n := r.ArrayLen()
+	r.Framed()
+	for range n {
 		key := r.Raw()
 		if r.OK() {
 			delete(v.table, canonical(key))
@@ -150,7 +160,7 @@ func (v *Value) empty() bool { return v.shape == absent || v.shape == whole && v
 // mustList is toList for operations on elements that are there.
 func (v *Value) mustList(r *wire.Reader, at int) {
 	if v.empty() {
-		r.Fail(at, ErrNotList)
+		r.Damage(at, ErrNotList)
 	}
 	v.toList(r, at)
 }
@@ -164,7 +174,7 @@ func (v *Value) toList(r *wire.Reader, at int) {
 		*v = Value{shape: list}
 		return
 	case v.shape == table || !isArray(v.raw[0]):
-		r.Fail(at, ErrNotList)
+		r.Damage(at, ErrNotList)
 		return
 	}
 	in := wire.NewStringReader("", v.raw)
@@ -184,7 +194,7 @@ func (v *Value) toTable(r *wire.Reader, at int) {
 		*v = Value{shape: table, table: make(map[string]string)}
 		return
 	case v.shape == list || !isMap(v.raw[0]):
-		r.Fail(at, ErrNotMap)
+		r.Damage(at, ErrNotMap)
 		return
 	}
 	in := wire.NewStringReader("", v.raw)

@@ -20,6 +20,7 @@ type Asks struct {
 	mu       sync.Mutex
 	Declared []string                                     // the questions that the node lists; nil for any
 	Stored   map[string][]byte                            // asked before, by place
+	Unread   map[string]error                             // by place: why what was asked before cannot be read; nil for none
 	Answers  map[string][]byte                            // by place
 	Wrap     func(question string, payload []byte) []byte // nil for none
 	ordinals map[string]int                               // by question: how often it was asked in this attempt
@@ -90,6 +91,9 @@ func (a *Asks) ask(question, as string, payload []byte) ([]byte, error) {
 		payload = a.Wrap(question, payload)
 	}
 	if before, ok := a.Stored[place]; ok && !bytes.Equal(before, payload) {
+		if err := a.Unread[place]; err != nil {
+			return nil, fmt.Errorf("%w: question %q: what was asked before at %q: %w", ErrNotAskable, question, place, err)
+		}
 		return nil, fmt.Errorf("%w: question %q asks something else than it did before at %q; a node has to ask the same until it is done; to have it ask anew, edit the thread as the node before it", ErrNotAskable, question, place)
 	}
 	if answer, ok := a.Answers[place]; ok {
