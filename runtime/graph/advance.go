@@ -163,7 +163,7 @@ func (r *run[S, U]) chooseOne(from *node[S, U], t target) error {
 	}
 	d := due{node: n, sent: t.sent}
 	if r.log != nil {
-		raw, err := t.sent.appendWire(nil)
+		raw, err := appendSent(t.sent)
 		if err != nil {
 			return fmt.Errorf("what it sends to %q cannot be stored: %w", string(t.id), err)
 		}
@@ -256,8 +256,7 @@ func (r *run[S, U]) payRoutes() error {
 	}
 	o := r.decide()
 	if err := r.commit(checkpoint.Resume, nil, o); err != nil {
-		r.spoiled, r.unsure = true, true
-		return err
+		return r.uncommitted(err)
 	}
 	r.status = o.status
 	return nil

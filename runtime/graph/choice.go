@@ -42,7 +42,7 @@ func appendTarget(b []byte, t target) ([]byte, error) {
 	if t.sent == nil {
 		return wire.AppendNil(b), nil
 	}
-	raw, err := t.sent.appendWire(nil)
+	raw, err := appendSent(t.sent)
 	return wire.AppendBytes(b, raw), err
 }
 
@@ -94,7 +94,8 @@ func readTargets(b []byte, updates bool, each func(id ID, raw []byte) error) (up
 }
 
 // unwrap decodes what was sent to a node, or what Parent is to do.
-func (r *run[S, U]) unwrap(id ID, raw []byte) (payload, error) {
+func (r *run[S, U]) unwrap(id ID, raw []byte) (_ payload, err error) {
+	defer rescue(&err)
 	if id == Parent {
 		return readUpward(raw)
 	}

@@ -83,15 +83,11 @@ func (r *run[S, U]) fillPayload(rec *checkpoint.Record, whole bool) (err error) 
 	live, dead := r.live.Sizes()
 	whole = whole || r.stale || dead+r.chained*headerSize > live+snapshotOver
 	b := r.buf[:0]
-	if whole {
-		b, err = r.live.AppendSnapshot(b)
-		r.chained = 0
-	} else {
-		b, err = r.live.AppendDelta(b)
-		r.chained++
-	}
-	if err != nil {
+	if b, err = appendState(r.live, b, whole); err != nil {
 		return fmt.Errorf("%s: encode the state: %w", where(r.g.name, r.thread, r.step), err)
+	}
+	if r.chained++; whole {
+		r.chained = 0
 	}
 	r.stale = false
 	rec.Snapshot, rec.Payload = whole, b
@@ -139,14 +135,15 @@ func (r *run[S, U]) halfJoins() []checkpoint.Join {
 
 // hold keeps rec, with the change that led to it, for the run's last write; when that is due, it makes it.
 func (r *run[S, U]) hold(rec checkpoint.Record, parts, writes []checkpoint.Write, o outcome) error {
-	if r.held == nil {
-		r.held = &held{record: rec}
+	h := r.held
+	if h == nil {
+		h = &held{record: rec}
 	}
-	rec.Commits = r.held.record.Commits // of the last stored record: nothing between is known to anybody
-	r.held.record = rec
-	if err := r.holdPayload(r.held); err != nil {
+	if err := r.holdPayload(h); err != nil { // what is held stays as it was
 		return fmt.Errorf("%s: encode the state: %w", where(r.g.name, r.thread, r.step), err)
 	}
+	rec.Commits = h.record.Commits // of the last stored record: nothing between is known to anybody
+	h.record, r.held = rec, h
 	r.held.parts = append(r.held.parts, parts...)
 	r.held.writes = append(r.held.writes, writes...)
 	if r.outer != nil && r.outer.stored {
@@ -181,14 +178,17 @@ func (r *run[S, U]) flush(writes []checkpoint.Write, o outcome) error {
 	return nil
 }
 
-func (r *run[S, U]) holdPayload(h *held) (err error) {
-	if r.stale {
-		h.whole, err = r.live.AppendSnapshot(nil)
+func (r *run[S, U]) holdPayload(h *held) error {
+	b, err := appendState(r.live, nil, r.stale)
+	switch {
+	case err != nil:
 		return err
+	case r.stale:
+		h.whole = b
+	default:
+		h.deltas = append(h.deltas, b)
 	}
-	d, err := r.live.AppendDelta(nil)
-	h.deltas = append(h.deltas, d)
-	return err
+	return nil
 }
 
 func (r *run[S, U]) flushPayload(h *held) error {
@@ -238,9 +238,9 @@ func (r *run[S, U]) acknowledge(slots []int) error {
 }
 
 // resultOf is the write of a task's result: its update and, of a node that routes, what it chose.
-func (r *run[S, U]) resultOf(sl *slot[U]) (checkpoint.Write, error) {
+func (r *run[S, U]) resultOf(sl *slot[U]) (w checkpoint.Write, err error) {
+	defer rescue(&err)
 	var payload []byte
-	var err error
 	if r.g.nodes[sl.node].same {
 		payload, err = r.appendChanges(sl.call.changes)
 	} else {
@@ -331,6 +331,7 @@ func (r *run[S, U]) recall() error {
 
 // readResult reads what resultOf wrote.
 func (r *run[S, U]) readResult(sl *slot[U], payload []byte) (err error) {
+	defer rescue(&err)
 	n := &r.g.nodes[sl.node]
 	if n.routes {
 		sl.next = new(Next)

@@ -18,8 +18,8 @@ var (
 	ErrInside = errors.New("the thread is seen from inside a subgraph")
 	// ErrNoSaver: a call that needs stored checkpoints, on a graph compiled without a Saver.
 	ErrNoSaver = errors.New("the graph has no saver")
-	// ErrGoexit: a node ended its goroutine with runtime.Goexit instead of returning.
-	ErrGoexit = errors.New("the node called runtime.Goexit")
+	// ErrGoexit is the error of a node, or of an Observer, that called runtime.Goexit instead of returning.
+	ErrGoexit = errors.New("it called runtime.Goexit")
 )
 
 // CompileError is everything that is wrong with a graph, in the order of declaration.
@@ -117,7 +117,8 @@ func (e *UnjoinedError) Error() string {
 	return fmt.Sprintf("%s: the run ended while the join to %v waited for the rest of its nodes; see that all of them run, or none", where(e.Graph, e.Thread, -1), e.Joins)
 }
 
-// PanicError is a panic of a node, a route or a reducer.
+// PanicError is a panic of code that the run called: a node, a route, a reducer, a codec, an Observer, an Unless. The
+// error that wraps it names the place.
 type PanicError struct {
 	Value any
 	Stack []byte // of the goroutine that panicked, as debug.Stack prints it

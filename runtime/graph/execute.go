@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -108,7 +107,7 @@ func (r *run[S, U]) perform(w *task.Worker, sl *slot[U]) {
 			return
 		case ctx.Err() != nil && errors.Is(sl.err, ctx.Err()):
 			return // cancelled: neither a result nor a failure
-		case !n.retry.again(sl.attempt, sl.err) || r.log != nil && r.log.lostThread() != nil:
+		case r.log != nil && r.log.lostThread() != nil || !retries(&n.retry, sl):
 			sl.progress = failed
 			return
 		case !rest(ctx, n.retry.pause(sl.attempt+1)):
@@ -128,15 +127,17 @@ func (r *run[S, U]) attempt(w *task.Worker, n *node[S, U], sl *slot[U]) {
 		ctx = c
 	}
 	sl.err = ErrGoexit
+	defer func() {
+		if sl.err == ErrGoexit { //nolint:errorlint // set above, and by nothing that a node returns
+			sl.progress = failed
+		}
+	}()
 	if r.observers != nil {
 		defer r.began(ctx, n, sl)()
 	}
 	defer func() {
 		if v := recover(); v != nil {
 			sl.err = newPanic(v)
-		}
-		if sl.err == ErrGoexit { //nolint:errorlint // set above, and by nothing that a node returns
-			sl.progress = failed
 		}
 	}()
 	switch {
@@ -177,15 +178,27 @@ func (n *node[S, U]) callTask(ctx context.Context, s S, sl *slot[U]) {
 	}
 }
 
-// again reports whether a node that failed is to be run again.
-func (b Backoff) again(attempt int, err error) bool {
+// retries reports whether the node of a task that failed runs again. A panic of Unless joins the task's error.
+func retries[U any](b *Backoff, sl *slot[U]) (again bool) {
 	var mutation *MutationError
 	var undeclared *UndeclaredError
 	var p *PanicError
-	if attempt >= b.Attempts || errors.As(err, &p) || errors.As(err, &mutation) || errors.As(err, &undeclared) {
+	if sl.attempt >= b.Attempts || errors.As(sl.err, &p) || errors.As(sl.err, &mutation) || errors.As(sl.err, &undeclared) {
 		return false
 	}
-	return b.Unless == nil || !b.Unless(err)
+	if b.Unless == nil {
+		return true
+	}
+	sl.progress = failed // as it stays if Unless ends the goroutine
+	defer func() {
+		if v := recover(); v != nil {
+			sl.err = fmt.Errorf("%w; the Unless of its Retry: %w", sl.err, newPanic(v))
+		}
+	}()
+	if again = !b.Unless(sl.err); again {
+		sl.progress = waiting
+	}
+	return again
 }
 
 // rest waits for d, and reports whether ctx let it.
@@ -199,8 +212,6 @@ func rest(ctx context.Context, d time.Duration) bool {
 		return false
 	}
 }
-
-func newPanic(v any) *PanicError { return &PanicError{Value: v, Stack: debug.Stack()} }
 
 // fanOut is the tasks of one superstep that run at the same time.
 type fanOut[S, U any] struct {

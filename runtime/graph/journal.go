@@ -145,7 +145,7 @@ func (j *session) write(ctx context.Context, last bool, call func(context.Contex
 	now := func() error {
 		c, cancel := j.saving(ctx)
 		defer cancel()
-		err := call(c)
+		err := guarded(c, call)
 		j.timer.written()
 		j.refused(err)
 		return err
@@ -211,7 +211,9 @@ func (j *session) brokenBy() error {
 func (j *session) renew(ctx context.Context) {
 	call, cancel := j.saving(ctx)
 	defer cancel()
-	err := j.saver.PutWrites(call, checkpoint.PutWrites{Thread: j.thread, Fence: j.fence, Lease: j.lease})
+	err := guarded(call, func(ctx context.Context) error {
+		return j.saver.PutWrites(ctx, checkpoint.PutWrites{Thread: j.thread, Fence: j.fence, Lease: j.lease})
+	})
 	if j.refused(err) {
 		j.lost(err)
 	}

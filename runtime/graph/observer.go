@@ -2,7 +2,10 @@ package graph
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -11,6 +14,8 @@ import (
 // Observer is told what the runs of a graph do, and its subgraphs in them: for logs, metrics and traces. It is called on
 // the goroutines of the runs, which wait for it, and by several at once. ctx is that of the run or of the node; what an
 // Observer starts in it ends with that.
+//
+// An Observer that panics ends the run with an error at the next checkpoint. What the nodes did is stored.
 type Observer interface {
 	Observe(ctx context.Context, o Occurrence)
 }
@@ -70,12 +75,66 @@ func Observe(o Observer) Option {
 // stuckAfter is how long a node may take to return after its context has ended, before it is called stuck.
 const stuckAfter = 10 * time.Second
 
-// notify tells the observers, if there are any.
+// notify calls the observers, if there are any.
 func (r *run[S, U]) notify(ctx context.Context, o Occurrence) {
 	o.Graph, o.Thread, o.Path = r.g.name, r.thread, slices.Clip(r.path)
 	for _, observer := range r.observers {
-		observer.Observe(ctx, o)
+		r.observing.call(ctx, observer, o)
 	}
+}
+
+// observing is what went wrong in the observers of a run and of its subgraphs. The zero observing is nothing.
+type observing struct {
+	mu  sync.Mutex
+	err error // the first panic of an observer
+}
+
+// call calls an observer, and keeps the first panic of any.
+func (f *observing) call(ctx context.Context, observer Observer, o Occurrence) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		var err error = ErrGoexit
+		if v := recover(); v != nil {
+			err = newPanic(v)
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.err == nil {
+			f.err = fmt.Errorf("%s: observer %T, at %q: %w", where(o.Graph, o.Thread, o.Step), observer, o.Kind, err)
+		}
+	}()
+	observer.Observe(ctx, o)
+	returned = true
+}
+
+// observing returns where the panics of the observers of one run are kept; nil if it can have none.
+func (g *Graph[S, U]) observing() *observing {
+	if g.opt.observers == nil && !g.nests {
+		return nil
+	}
+	return new(observing)
+}
+
+// failed returns the first panic of an observer as an error; nil for none.
+func (f *observing) failed() error {
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
+
+// join returns err, the error of a run, with the first panic of an observer.
+func (f *observing) join(err error) error {
+	panicked := f.failed()
+	if panicked == nil || errors.Is(err, panicked) {
+		return err
+	}
+	return errors.Join(err, panicked)
 }
 
 // watch tells that the run begins, and returns what to call when it is over.

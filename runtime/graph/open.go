@@ -280,6 +280,10 @@ func (r *run[S, U]) abort() {
 		_ = r.log.close()
 		return
 	}
+	defer func() {
+		_ = r.log.close()
+		r.log.letGo(r.ctx) // if what follows did not
+	}()
 	_, err := r.failures()
 	_ = r.giveUp(err) // there is nobody to tell
 }

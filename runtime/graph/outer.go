@@ -234,11 +234,11 @@ func (r *run[S, U]) collect(c *checkpoint.Chain, parts map[string][]byte) (anew 
 }
 
 // appendChanges and readChanges are the codec of several updates: an array of them, as binary.
-func (r *run[S, U]) appendChanges(changes []U) ([]byte, error) {
+func (r *run[S, U]) appendChanges(changes []U) (_ []byte, err error) {
+	defer rescue(&err)
 	b := wire.AppendArrayLen(nil, len(changes))
 	var one []byte
 	for i := range changes {
-		var err error
 		if one, err = r.g.schema.AppendUpdate(one[:0], &changes[i]); err != nil {
 			return nil, err
 		}

@@ -40,8 +40,14 @@ type codec[T any] struct {
 
 func codecOf[T any, P wire.Generated[T]]() codec[T] {
 	return codec[T]{
-		append: func(b []byte, v *T) ([]byte, error) { return P(v).AppendWire(b) },
-		decode: func(b []byte, v *T) error { return P(v).DecodeWire(b) },
+		append: func(b []byte, v *T) (_ []byte, err error) {
+			defer rescue(&err)
+			return P(v).AppendWire(b)
+		},
+		decode: func(b []byte, v *T) (err error) {
+			defer rescue(&err)
+			return P(v).DecodeWire(b)
+		},
 	}
 }
 

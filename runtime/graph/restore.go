@@ -30,7 +30,8 @@ func (r *run[S, U]) restore(c *checkpoint.Chain) error {
 }
 
 // fold applies records to live, in the order of the log.
-func fold[S, U any](live state.Live[S, U], records []checkpoint.Record) error {
+func fold[S, U any](live state.Live[S, U], records []checkpoint.Record) (err error) {
+	defer rescue(&err)
 	for i := range records {
 		rec := &records[i]
 		apply := live.Apply

@@ -22,7 +22,8 @@ type run[S, U any] struct {
 	ctx       context.Context
 	strict    bool
 	observers []Observer
-	log       *journal // nil for a run that stores nothing
+	observing *observing // shared with subgraphs; nil for a run that nobody observes
+	log       *journal   // nil for a run that stores nothing
 	live      state.Live[S, U]
 
 	position
@@ -73,6 +74,7 @@ type run[S, U any] struct {
 	spoiled   bool              // live is not the state of a checkpoint any more
 	unsure    bool              // a commit failed, and may be stored all the same
 	yield     func(Event[S, U], error) bool
+	telling   bool // yield runs
 	left      bool // nobody takes events any more
 }
 
@@ -131,14 +133,14 @@ func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[
 		return Result[S]{}, fmt.Errorf("graph: %s: %w", g.name, ErrDraining)
 	}
 	defer g.runs.end()
-	r := &run[S, U]{g: g, ctx: ctx, strict: g.opt.strict, observers: g.opt.observers, opt: o}
+	r := &run[S, U]{g: g, ctx: ctx, strict: g.opt.strict, observers: g.opt.observers, observing: g.observing(), opt: o}
 	r.live = g.schema.New(state.Options{})
 	r.enter(&in, 0)
 	ended := r.watch()
 	err = r.loop()
 	res := r.result()
 	ended(res.Status, err)
-	return res, err
+	return res, r.observing.join(err)
 }
 
 // enter makes in the result of Start, which is the only task due. step is that of the checkpoint before.
@@ -160,6 +162,11 @@ func (r *run[S, U]) loop() error {
 	for r.status == 0 {
 		if err := r.superstep(); err != nil {
 			return r.giveUp(err)
+		}
+		if r.status == 0 && r.outer == nil {
+			if err := r.observing.failed(); err != nil {
+				return r.giveUp(err)
+			}
 		}
 	}
 	return r.ending
@@ -187,14 +194,21 @@ func (r *run[S, U]) superstep() error {
 	}
 	o := r.decide()
 	if err := r.commit(source, withdrawn, o); err != nil {
-		r.slots, r.spoiled, r.unsure = r.slots[:0], true, true // what it came to may be stored or not: Resume finds out
-		return err
+		r.slots = r.slots[:0]
+		return r.uncommitted(err)
 	}
 	r.status = o.status
 	if !r.publish() && r.status == 0 {
 		return r.giveUp(nil)
 	}
 	return nil
+}
+
+// uncommitted notes that a commit failed because of err, which it returns.
+func (r *run[S, U]) uncommitted(err error) error {
+	var saver *SaverError
+	r.spoiled, r.unsure = true, errors.As(err, &saver) // the saver may have stored it; Resume reconciles that
+	return err
 }
 
 // source is what the superstep under way makes: the input merged, or a step of the loop.

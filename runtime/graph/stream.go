@@ -100,7 +100,9 @@ func (r *run[S, U]) watched() bool {
 // tell yields e, if the stream has chosen its kind. It reports whether the run is to go on.
 func (r *run[S, U]) tell(e Event[S, U]) bool {
 	if r.yield != nil && !r.left && r.opt.events&e.Kind != 0 {
+		r.telling = true
 		r.left = !r.yield(e, nil)
+		r.telling = false
 	}
 	return !r.left
 }

@@ -184,11 +184,11 @@ func newChild[S, U, CS, CU any](ctx context.Context, r *run[S, U], sl *slot[U], 
 	n := &r.g.nodes[sl.node]
 	c := &run[CS, CU]{
 		g: child, thread: r.thread, ctx: ctx, strict: r.strict || child.opt.strict, stopping: r.stopping,
-		observers: append(slices.Clip(r.observers), child.opt.observers...),
-		opt:       runOptions{limits: child.opt.limits, events: r.opt.events},
-		path:      append(slices.Clip(r.path), n.id),
-		outer:     &outer{dropUnknown: r.dropUnknown()},
-		keeps:     n.remembers,
+		observers: append(slices.Clip(r.observers), child.opt.observers...), observing: r.observing,
+		opt:   runOptions{limits: child.opt.limits, events: r.opt.events},
+		path:  append(slices.Clip(r.path), n.id),
+		outer: &outer{dropUnknown: r.dropUnknown()},
+		keeps: n.remembers,
 	}
 	c.opt.durability = r.opt.durability
 	if r.yield != nil {

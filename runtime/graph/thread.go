@@ -72,15 +72,22 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[
 	var r *run[S, U]
 	ended := false
 	defer func() {
-		if !ended && r != nil {
-			r.abort() // the goroutine is going away: Goexit in a node, or a panic of the stream's consumer
+		if ended || r == nil {
+			return
 		}
+		if !r.telling { // a panic of the stream's consumer is for its own goroutine, which this is
+			if v := recover(); v != nil {
+				err = t.fail("%w", newPanic(v))
+			}
+		}
+		r.abort() // also when the goroutine goes away by Goexit
 	}()
 	err = t.contend(ctx, o, func() error {
 		if t.g.runs.stopping() {
 			return t.fail("%w", ErrDraining) // it waited for the thread until now
 		}
-		r = &run[S, U]{g: t.g, thread: t.id, ctx: ctx, strict: t.g.opt.strict, observers: t.g.opt.observers, opt: o, yield: yield, stopping: t.g.runs.stopping}
+		r = &run[S, U]{g: t.g, thread: t.id, ctx: ctx, strict: t.g.opt.strict, opt: o, yield: yield, stopping: t.g.runs.stopping}
+		r.observers, r.observing = t.g.opt.observers, t.g.observing()
 		r.log = t.journal(o, func(err error) { cancel(t.saverError("keep the lease", err)) })
 		if in != nil {
 			return r.busyWith(r.openInput(t.at, in), in)
@@ -107,7 +114,7 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[
 		err = errors.Join(err, r.reload(&res))
 	}
 	tell(res.Status, err)
-	return res, err
+	return res, r.observing.join(err)
 }
 
 // journal returns a journal that has not been opened.

@@ -6,7 +6,9 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/graph/graphhttp"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
@@ -44,5 +46,37 @@ func TestARouteThatEndsItsGoroutineEndsTheRun(t *testing.T) {
 			want = want[1:]
 		}
 		same(t, "events", words, want)
+	}
+}
+
+// What the caller's functions do on the goroutine of a run is not the end of the process, nor of the thread's other runs.
+func TestAnEncoderThatEndsItsGoroutineAtTheEndLeavesNoRunBehind(t *testing.T) {
+	a := chain(t, memory.New(), say("a"))
+	at := graph.EventEnd
+	h := graphhttp.New(a, func(e graph.Event[work, update], _ error) (graphhttp.Message, error) {
+		if e.Kind == at {
+			at = 0
+			runtime.Goexit()
+		}
+		return graphhttp.Message{Name: "event"}, nil
+	})
+	base := serve(t, a, h)
+	if err := h.Invoke(t.Context(), "t", logged("in")); err != nil {
+		t.Fatal(err)
+	}
+	open(t, "GET", base+"/t", "").rest() // ends only when no run is under way
+}
+
+func TestAReportThatPanicsIsDropped(t *testing.T) {
+	a := chain(t, memory.New(), say("a"))
+	h := graphhttp.New(a, func(graph.Event[work, update], error) (graphhttp.Message, error) {
+		return graphhttp.Message{}, errBroken
+	}, graphhttp.Report(func(string, error) { panic("bang") }))
+	base := serve(t, a, h)
+	open(t, "POST", base+"/t?in=x", "").rest()
+	for s, err := range a.Thread("t").History(t.Context(), checkpoint.Query{Limit: 1}) {
+		if err != nil || s.Next != nil {
+			t.Errorf("got what is due %v, and %v, want the run finished", s.Next, err)
+		}
 	}
 }

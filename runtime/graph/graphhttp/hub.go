@@ -59,6 +59,11 @@ func New[S, U any](app *graph.Graph[S, U], encode Encoder[S, U], opts ...Option)
 	for _, o := range opts {
 		o.set(&h.opt)
 	}
+	report := h.opt.report
+	h.opt.report = func(thread string, err error) {
+		defer func() { _ = recover() }() // there is nobody to report it to, and the run goes on
+		report(thread, err)
+	}
 	return h
 }
 
@@ -115,19 +120,20 @@ func (h *Hub[S, U]) start(thread string, f *follower, events sequence[S, U]) err
 // run takes the events of a run to its end.
 func (h *Hub[S, U]) run(thread string, run uint64, events sequence[S, U], opened chan<- error) {
 	var value graph.Event[S, U] // the newest EventValue of the graph itself: it goes with its checkpoint
-	first, ended := true, false
+	first, counted := true, true
 	defer func() {
-		if !ended { // a route or an encoder ends the goroutine
-			h.abandon(thread)
-			if first {
-				opened <- fmt.Errorf("graphhttp: thread %q: %w", thread, graph.ErrGoexit)
-			}
+		if !counted {
+			return
+		}
+		h.abandon(thread) // a route or an encoder ends the goroutine
+		if first {
+			opened <- fmt.Errorf("graphhttp: thread %q: %w", thread, graph.ErrGoexit)
 		}
 	}()
 	for e, err := range events {
-		ended = e.Kind == graph.EventEnd
-		if first && ended && err != nil {
+		if first && e.Kind == graph.EventEnd && err != nil {
 			h.abandon(thread)
+			counted = false
 			opened <- err
 			return
 		}
@@ -140,6 +146,7 @@ func (h *Hub[S, U]) run(thread string, run uint64, events sequence[S, U], opened
 			m := h.message(thread, e, err)
 			m.run, m.end = run, true
 			h.end(thread, m)
+			counted = false
 		case e.Kind == graph.EventValue && e.Path == nil:
 			value = e
 		case e.Kind == graph.EventCheckpoint && e.Path == nil:

@@ -59,7 +59,7 @@ func EndWithClient() Option { return option(func(o *options) { o.withClient = tr
 
 // Report hands f what went wrong inside: a history that cannot be read, an event that cannot be encoded, a run that could
 // not be opened for reasons the client has no part in. Clients are told only that something did. f is called from many
-// goroutines.
+// goroutines; a panic of f is dropped.
 func Report(f func(thread string, err error)) Option {
 	return option(func(o *options) { o.report = f })
 }

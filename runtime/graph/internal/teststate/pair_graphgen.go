@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate/fuse"
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
@@ -1317,6 +1318,241 @@ func graphgenNewerMixedDecodeUpdate(b []byte, u *NewerMixedUpdate) error {
 	return graphstate.UpdateError(&r)
 }
 
+// FragileUpdate is what a node changes of Fragile: each field says what becomes of the field of that name.
+// The zero FragileUpdate changes nothing.
+type FragileUpdate struct {
+	Log   graphstate.List[string]
+	Fuse  graphstate.Value[fuse.Fuse]
+	Stack graphstate.Reduce[string]
+}
+
+// String prints what u changes.
+func (u FragileUpdate) String() string {
+	return graphstate.FormatUpdate("FragileUpdate", graphgenFragileWrites(&u)...)
+}
+
+// Equal reports whether u and v change the same in the same way.
+func (u FragileUpdate) Equal(v FragileUpdate) bool {
+	f := &graphgenFragileFields
+	return f.Log.EqualUpdate(&u.Log, &v.Log) &&
+		f.Fuse.EqualUpdate(&u.Fuse, &v.Fuse) &&
+		f.Stack.EqualUpdate(&u.Stack, &v.Stack)
+}
+
+// FragileDiff is how two values of Fragile differ: each field says how the field of that name does.
+// The zero FragileDiff says that they do not.
+type FragileDiff struct {
+	Log   graphstate.ListChange[string]
+	Fuse  graphstate.Change[fuse.Fuse]
+	Stack graphstate.Change[[]string]
+}
+
+// FragileDiffOf returns what became of before in after, with which it shares memory.
+func FragileDiffOf(before, after Fragile) FragileDiff {
+	var d FragileDiff
+	if !graphwire.SameSlice(before.Log, after.Log) {
+		d.Log = graphgenFragileFields.Log.Diff(before.Log, after.Log)
+	}
+	if before.Fuse != after.Fuse {
+		d.Fuse = graphstate.Changed(before.Fuse, after.Fuse)
+	}
+	if !graphwire.SameSlice(before.Stack, after.Stack) {
+		d.Stack = graphstate.Changed(before.Stack, after.Stack)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d FragileDiff) IsZero() bool {
+	return graphgenFragileChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d FragileDiff) Changes() []graphstate.FieldChange {
+	return graphgenFragileChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d FragileDiff) String() string {
+	return graphstate.FormatDiff(graphgenFragileChanges(&d))
+}
+
+func graphgenFragileChanges(d *FragileDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Log", Change: &d.Log},
+		graphstate.FieldChange{Field: "Fuse", Change: &d.Fuse},
+		graphstate.FieldChange{Field: "Stack", Change: &d.Stack},
+	)
+}
+
+// FragileSchema is what a graph needs to know of Fragile: graph.New(name, FragileSchema).
+var FragileSchema = &graphstate.Schema[Fragile, FragileUpdate]{
+	Name:        "Fragile",
+	Fingerprint: 0xf8a59f9338f993be,
+	Fields: []graphstate.Field{
+		graphgenFragileFields.Log.Field,
+		graphgenFragileFields.Fuse.Field,
+		graphgenFragileFields.Stack.Field,
+	},
+	New:          graphgenFragileNew,
+	Clone:        graphgenFragileClone,
+	Equal:        graphgenFragileEqual,
+	Changed:      graphgenFragileChanged,
+	Writes:       graphgenFragileWrites,
+	AppendUpdate: graphgenFragileAppendUpdate,
+	DecodeUpdate: graphgenFragileDecodeUpdate,
+}
+
+// If this does not compile, Fragile has changed since graphgen ran: run go generate.
+var _ struct {
+	Log   []string  `graph:"append"`
+	Fuse  fuse.Fuse `graph:"last"`
+	Stack []string  `graph:"reduce=push"`
+} = Fragile{}
+
+// graphgenFragileFields says how each field of Fragile is merged and stored. It is never written to.
+var graphgenFragileFields = struct {
+	Log   graphstate.ListField[string]
+	Fuse  graphstate.ValueField[fuse.Fuse]
+	Stack graphstate.ReduceField[[]string, string]
+}{
+	Log: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
+	},
+	Fuse: graphstate.ValueField[fuse.Fuse]{
+		Field: graphstate.Field{Name: "Fuse", Wire: "Fuse", Reducer: "last", Type: "fuse.Fuse"},
+		Codec: graphgenCodecFuse{},
+	},
+	Stack: graphstate.ReduceField[[]string, string]{
+		Field:  graphstate.Field{Name: "Stack", Wire: "Stack", Reducer: "reduce=push", Type: "[]string"},
+		Codec:  graphgenCodecSliceOfString{},
+		Input:  graphstate.Str[string]{},
+		Reduce: push,
+	},
+}
+
+// graphgenFragile is the Fragile of one run.
+type graphgenFragile struct {
+	graphstate.Core
+	s Fragile
+	f struct {
+		Log   graphstate.ListCell[string]
+		Fuse  graphstate.ValueCell[fuse.Fuse]
+		Stack graphstate.ReduceCell[[]string, string]
+	}
+}
+
+// graphgenFragileNew binds the fields in order of their wire names.
+func graphgenFragileNew(opts graphstate.Options) graphstate.Live[Fragile, FragileUpdate] {
+	l := new(graphgenFragile)
+	f := &graphgenFragileFields
+	l.Init("Fragile", opts, 3)
+	l.f.Fuse.Bind(&l.Core, &f.Fuse, &l.s.Fuse)
+	l.f.Log.Bind(&l.Core, &f.Log, &l.s.Log)
+	l.f.Stack.Bind(&l.Core, &f.Stack, &l.s.Stack)
+	return l
+}
+
+// View returns the state with its slices clipped.
+func (l *graphgenFragile) View() Fragile {
+	s := l.s
+	s.Log = slices.Clip(s.Log)
+	s.Stack = slices.Clip(s.Stack)
+	return s
+}
+
+// Load replaces the state by s.
+func (l *graphgenFragile) Load(s Fragile) {
+	l.s = s
+	l.Adopt()
+}
+
+// Merge applies u.
+func (l *graphgenFragile) Merge(task int, u *FragileUpdate) error {
+	l.Begin(task)
+	if !u.Log.IsZero() {
+		l.f.Log.Merge(&u.Log)
+	}
+	if !u.Fuse.IsZero() {
+		l.f.Fuse.Merge(&u.Fuse)
+	}
+	if !u.Stack.IsZero() {
+		l.f.Stack.Merge(&u.Stack)
+	}
+	return l.End()
+}
+
+func graphgenFragileClone(s Fragile) Fragile {
+	s.Log = slices.Clone(s.Log)
+	s.Stack = slices.Clone(s.Stack)
+	return s
+}
+
+func graphgenFragileEqual(a, b Fragile) bool {
+	return graphwire.SameSlice(a.Log, b.Log) &&
+		a.Fuse == b.Fuse &&
+		graphwire.SameSlice(a.Stack, b.Stack)
+}
+
+func graphgenFragileChanged(a, b Fragile) []string {
+	d := FragileDiffOf(a, b)
+	return graphstate.FieldNames(graphgenFragileChanges(&d))
+}
+
+func graphgenFragileWrites(u *FragileUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Log", Change: &u.Log},
+		graphstate.FieldChange{Field: "Fuse", Change: &u.Fuse},
+		graphstate.FieldChange{Field: "Stack", Change: &u.Stack},
+	)
+}
+
+func graphgenFragileAppendUpdate(b []byte, u *FragileUpdate) ([]byte, error) {
+	w := graphstate.NewUpdateWriter(b)
+	f := &graphgenFragileFields
+	f.Log.AppendUpdate(&w, &u.Log)
+	f.Fuse.AppendUpdate(&w, &u.Fuse)
+	f.Stack.AppendUpdate(&w, &u.Stack)
+	return w.End()
+}
+
+func graphgenFragileDecodeUpdate(b []byte, u *FragileUpdate) error {
+	*u = FragileUpdate{}
+	r := graphwire.NewReader("FragileUpdate", b)
+	f := &graphgenFragileFields
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Log":
+			f.Log.ReadUpdate(&r, &u.Log)
+		case "Fuse":
+			f.Fuse.ReadUpdate(&r, &u.Fuse)
+		case "Stack":
+			f.Stack.ReadUpdate(&r, &u.Stack)
+		default:
+			r.Unknown(key)
+		}
+	}
+	return graphstate.UpdateError(&r)
+}
+
+// AppendWire appends the value to b as MessagePack and returns the extended slice.
+func (v *Mine) AppendWire(b []byte) ([]byte, error) {
+	return graphgenCodecMine{}.Append(b, v)
+}
+
+// DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.
+func (v *Mine) DecodeWire(b []byte) error {
+	r := graphwire.NewReader("Mine", b)
+	var out Mine
+	graphgenCodecMine{}.Read(&r, &out)
+	if err := r.End(); err != nil {
+		return err
+	}
+	*v = out
+	return nil
+}
+
 // graphgenCodecSliceOfString is the codec of []string.
 type graphgenCodecSliceOfString struct{}
 
@@ -1656,3 +1892,42 @@ func (graphgenCodecSliceOfNewerPart) Clone(v []NewerPart) []NewerPart {
 	}
 	return v
 }
+
+// graphgenCodecFuse is the codec of fuse.Fuse.
+type graphgenCodecFuse struct{}
+
+func (graphgenCodecFuse) Append(b []byte, v *fuse.Fuse) ([]byte, error) {
+	return graphwire.AppendText(b, (*v).MarshalText)
+}
+
+func (graphgenCodecFuse) Read(r *graphwire.Reader, v *fuse.Fuse) {
+	r.Text((*v).UnmarshalText)
+}
+
+func (graphgenCodecFuse) Equal(a, b *fuse.Fuse) bool {
+	return *a == *b
+}
+
+// graphgenCodecMine is the codec of Mine.
+type graphgenCodecMine struct{}
+
+func (graphgenCodecMine) Append(b []byte, v *Mine) ([]byte, error) {
+	b = append(b, "\x81\xa4Fuse"...)
+	return graphwire.AppendText(b, v.Fuse.MarshalText)
+}
+
+func (graphgenCodecMine) Read(r *graphwire.Reader, v *Mine) {
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Fuse":
+			r.Text(v.Fuse.UnmarshalText)
+		default:
+			r.Unknown(key)
+		}
+	}
+}
+
+// If this does not compile, Mine has changed since graphgen ran: run go generate.
+var _ struct {
+	Fuse fuse.Fuse
+} = Mine{}

@@ -1,9 +1,13 @@
 // Package teststate has the states that the tests of package graph run on.
 package teststate
 
-import "slices"
+import (
+	"slices"
 
-//go:generate go tool graphgen -type=Pair,Work,Doc,NewerDoc,NewerPair,WiderPair,Mixed,NewerMixed
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate/fuse"
+)
+
+//go:generate go tool graphgen -type=Pair,Work,Doc,NewerDoc,NewerPair,WiderPair,Mixed,NewerMixed,Fragile,Mine
 
 // Pair is the state of the example that every account of checkpoints begins with.
 type Pair struct {
@@ -82,3 +86,13 @@ type NewerPart interface{ part() }
 type NewerMixed struct {
 	Parts []NewerPart `graph:"append"`
 }
+
+// Fragile is a state whose parts panic on command.
+type Fragile struct {
+	Log   []string  `graph:"append"`
+	Fuse  fuse.Fuse `graph:"last"`
+	Stack []string  `graph:"reduce=push"`
+}
+
+// Mine is a payload that panics on command.
+type Mine struct{ Fuse fuse.Fuse }

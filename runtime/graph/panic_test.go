@@ -1,0 +1,425 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate/fuse"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+type (
+	fragile       = teststate.Fragile
+	fragileUpdate = teststate.FragileUpdate
+	mine          = teststate.Mine
+	fragileGraph  = graph.Builder[fragile, fragileUpdate]
+)
+
+var permit = graph.NewQuestion[mine, mine]("permit")
+
+// fused is an update that breaks when it is encoded or decoded.
+func fused(when string) fragileUpdate {
+	var u fragileUpdate
+	u.Fuse.Set(fuse.New(when))
+	return u
+}
+
+func burn(when string) func(context.Context, fragile) (fragileUpdate, error) {
+	return func(context.Context, fragile) (fragileUpdate, error) { return fused(when), nil }
+}
+
+func quiet(context.Context, fragile) (fragileUpdate, error) { return fragileUpdate{}, nil }
+
+// observer is a function that observes.
+type observer func(graph.Occurrence)
+
+func (f observer) Observe(_ context.Context, o graph.Occurrence) { f(o) }
+
+// bangs are the places where the code of a user panics while a graph runs: what is added to a graph whose node is "n", and how
+// the error names the place.
+var bangs = map[string]struct {
+	build func(b *fragileGraph)
+	opts  []graph.Option
+	place string
+}{
+	"a node": {build: func(b *fragileGraph) {
+		b.Node("n", func(context.Context, fragile) (fragileUpdate, error) { panic("bang") })
+		b.Edge("n", graph.End)
+	}, place: `node "n": panic: bang`},
+	"a node that ends its goroutine's siblings": {build: func(b *fragileGraph) {
+		b.Node("n", func(context.Context, fragile) (fragileUpdate, error) { panic("bang") })
+		withSibling(b)
+	}, place: `node "n": panic: bang`},
+	"a route": {build: func(b *fragileGraph) {
+		b.Node("n", quiet)
+		b.Route("n", func(context.Context, fragile) (graph.Next, error) { panic("bang") }, graph.End)
+	}, place: "route from n: panic: bang"},
+	"a reducer": {build: func(b *fragileGraph) {
+		b.Node("n", func(context.Context, fragile) (fragileUpdate, error) {
+			var u fragileUpdate
+			u.Stack.Reduce("boom")
+			return u, nil
+		})
+		b.Edge("n", graph.End)
+	}, place: `node "n": panic: the reducer broke`},
+	"Unless": {build: func(b *fragileGraph) {
+		b.Node("n", func(context.Context, fragile) (fragileUpdate, error) { return fragileUpdate{}, errBroken },
+			graph.Retry(graph.Backoff{Attempts: 2, Unless: func(error) bool { panic("bang") }}))
+		b.Edge("n", graph.End)
+	}, place: `node "n": it broke; the Unless of its Retry: panic: bang`},
+	"Unless beside another node": {build: func(b *fragileGraph) {
+		b.Node("n", func(context.Context, fragile) (fragileUpdate, error) { return fragileUpdate{}, errBroken },
+			graph.Retry(graph.Backoff{Attempts: 2, Unless: func(error) bool { panic("bang") }}))
+		withSibling(b)
+	}, place: `node "n": it broke; the Unless of its Retry: panic: bang`},
+	"what encodes the state": {build: func(b *fragileGraph) {
+		b.Node("n", burn("encode"))
+		b.Edge("n", graph.End)
+	}, place: "encode"},
+	"what encodes a result": {build: func(b *fragileGraph) {
+		b.Node("n", burn("encode"))
+		withSibling(b)
+	}, place: "encode"},
+	"what encodes a send": {build: func(b *fragileGraph) {
+		b.Node("n", quiet)
+		to := graph.TaskNode(b, "to", func(context.Context, fragile, mine) (fragileUpdate, error) { return fragileUpdate{}, nil })
+		b.Route("n", func(context.Context, fragile) (graph.Next, error) {
+			return to.Send(mine{Fuse: fuse.New("encode")}), nil
+		}, "to")
+		b.Edge("to", graph.End)
+	}, place: `route from n: what it sends to "to" cannot be stored: panic: the encoder broke`},
+	"what encodes a question": {build: func(b *fragileGraph) {
+		b.Node("n", func(ctx context.Context, _ fragile) (fragileUpdate, error) {
+			_, err := permit.Ask(ctx, mine{Fuse: fuse.New("encode")})
+			return fragileUpdate{}, err
+		}, permit)
+		b.Edge("n", graph.End)
+	}, place: `question "permit" cannot be stored: panic: the encoder broke`},
+	"the input of a subgraph": {build: func(b *fragileGraph) {
+		graph.Subgraph(b, "n", quietChild(), func(context.Context, fragile) (fragileUpdate, error) { panic("bang") }, fromFragile)
+		b.Edge("n", graph.End)
+	}, place: `node "n": panic: bang`},
+	"the result of a subgraph": {build: func(b *fragileGraph) {
+		graph.Subgraph(b, "n", quietChild(), toFragile, func(context.Context, fragile, fragile) (fragileUpdate, error) { panic("bang") })
+		b.Edge("n", graph.End)
+	}, place: `node "n": panic: bang`},
+	"an observer of a run":      observing(graph.RunBegan),
+	"an observer of the end":    observing(graph.RunEnded),
+	"an observer of a task":     observing(graph.TaskBegan),
+	"an observer of its end":    observing(graph.TaskEnded),
+	"an observer of the commit": observing(graph.Committed),
+}
+
+func observing(kind graph.OccurrenceKind) (bang struct {
+	build func(b *fragileGraph)
+	opts  []graph.Option
+	place string
+},
+) {
+	bang.build = func(b *fragileGraph) {
+		b.Node("n", quiet)
+		withSibling(b)
+	}
+	bang.opts = []graph.Option{graph.Observe(observer(func(o graph.Occurrence) {
+		if o.Kind == kind && o.Thread == "t" {
+			panic("bang")
+		}
+	}))}
+	bang.place = `observer graph_test.observer, at "` + kind.String() + `": panic: bang`
+	return bang
+}
+
+// withSibling adds a node that runs at the same time as n, and lets both end.
+func withSibling(b *fragileGraph) {
+	b.Node("beside", quiet)
+	b.Edge(graph.Start, "beside")
+	b.Edge("beside", graph.End)
+	b.Edge("n", graph.End)
+}
+
+func newFragile() *fragileGraph { return graph.New("fragile", teststate.FragileSchema) }
+
+func quietChild() *graph.Graph[fragile, fragileUpdate] {
+	b := newFragile()
+	b.Node("in", quiet)
+	b.Edge(graph.Start, "in")
+	b.Edge("in", graph.End)
+	g, err := b.Compile(graph.Nested())
+	if err != nil {
+		panic(err)
+	}
+	return g
+}
+
+func toFragile(context.Context, fragile) (fragileUpdate, error) { return fragileUpdate{}, nil }
+
+func fromFragile(context.Context, fragile, fragile) (fragileUpdate, error) {
+	return fragileUpdate{}, nil
+}
+
+// panicked checks that err is of a panic at a place.
+func panicked(t *testing.T, what string, err error, place string) {
+	t.Helper()
+	var p *graph.PanicError
+	if !errors.As(err, &p) || !strings.Contains(err.Error(), place) {
+		t.Errorf("%s: got error %v, want a *PanicError with %q", what, err, place)
+	}
+}
+
+func TestAPanicOfUserCodeIsAnErrorAndGivesTheThreadUp(t *testing.T) {
+	within := map[string]func(t *testing.T, b *fragileGraph) *fragileGraph{
+		"in the graph": func(_ *testing.T, b *fragileGraph) *fragileGraph { return b },
+		"in a subgraph": func(t *testing.T, b *fragileGraph) *fragileGraph {
+			child, err := b.Compile(graph.Nested())
+			if err != nil {
+				t.Fatal(err)
+			}
+			outer := newFragile()
+			outer.Subgraph("sub", child)
+			outer.Edge(graph.Start, "sub")
+			outer.Edge("sub", graph.End)
+			return outer
+		},
+		"in a subgraph of its own state": func(t *testing.T, b *fragileGraph) *fragileGraph {
+			child, err := b.Compile(graph.Nested())
+			if err != nil {
+				t.Fatal(err)
+			}
+			outer := newFragile()
+			graph.Subgraph(outer, "sub", child, toFragile, fromFragile)
+			outer.Edge(graph.Start, "sub")
+			outer.Edge("sub", graph.End)
+			return outer
+		},
+	}
+	for where, wrap := range within {
+		for name, bang := range bangs {
+			for how, d := range durabilities {
+				t.Run(where+"/"+name+"/"+how, func(t *testing.T) {
+					b := newFragile()
+					b.Edge(graph.Start, "n")
+					bang.build(b)
+					s := memory.New()
+					g, err := wrap(t, b).Compile(append([]graph.Option{graph.Saver(s), d}, bang.opts...)...)
+					if err != nil {
+						t.Fatal(err)
+					}
+					th := g.Thread("t")
+					_, err = th.Invoke(t.Context(), fragileUpdate{})
+					panicked(t, "Invoke", err, bang.place)
+					free(t, s)
+					_, err = th.Resume(t.Context())
+					if busy := (*checkpoint.BusyError)(nil); errors.As(err, &busy) {
+						t.Errorf("Resume: got %v, want the thread given up", err)
+					}
+					for _, err := range th.Stream(t.Context(), fragileUpdate{}, graph.Abandon(), graph.Events(graph.EventAll)) {
+						if err != nil {
+							panicked(t, "Stream", err, bang.place)
+						}
+					}
+					free(t, s)
+					if _, err := th.State(t.Context()); err != nil {
+						t.Errorf("State: got %v, want the last commit", err)
+					}
+				})
+			}
+		}
+	}
+}
+
+// free checks that nobody holds thread t.
+func free(t *testing.T, s checkpoint.Saver) {
+	t.Helper()
+	chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if chain.Thread.Holder != "" {
+		t.Errorf("the thread is held by %q, want it given up", chain.Thread.Holder)
+	}
+}
+
+func TestAPanicOfADecoderIsAnError(t *testing.T) {
+	for how, d := range durabilities {
+		t.Run(how, func(t *testing.T) {
+			b := newFragile()
+			b.Node("n", burn("decode"))
+			b.Node("m", quiet)
+			b.Edge(graph.Start, "n")
+			b.Edge("n", "m")
+			b.Edge("m", graph.End)
+			s := memory.New()
+			g, err := b.Compile(graph.Saver(s), d, graph.InterruptAfter("n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			th := g.Thread("t")
+			if _, err := th.Invoke(t.Context(), fragileUpdate{}); err != nil {
+				t.Fatal(err)
+			}
+			const place = "its state: panic: the decoder broke"
+			_, err = th.State(t.Context())
+			panicked(t, "State", err, place)
+			for _, err = range th.History(t.Context(), checkpoint.Query{}) {
+				panicked(t, "History", err, "panic: the decoder broke")
+				break
+			}
+			_, err = th.Resume(t.Context())
+			panicked(t, "Resume", err, place)
+			_, err = th.Invoke(t.Context(), fragileUpdate{}, graph.Abandon())
+			panicked(t, "Invoke", err, place)
+			_, err = th.UpdateState(t.Context(), fragileUpdate{}, "")
+			panicked(t, "UpdateState", err, place)
+			free(t, s)
+			if _, err := g.Thread("other").Invoke(t.Context(), fragileUpdate{}); err != nil {
+				t.Errorf("another thread: got %v, want it to run", err)
+			}
+		})
+	}
+}
+
+func TestAPanicOfADecoderOfWhatIsDueIsAnError(t *testing.T) {
+	b := newFragile()
+	to := graph.TaskNode(b, "to", func(context.Context, fragile, mine) (fragileUpdate, error) { return fragileUpdate{}, nil })
+	b.Node("ask", func(ctx context.Context, _ fragile) (fragileUpdate, error) {
+		_, err := permit.Ask(ctx, mine{Fuse: fuse.New("decode")})
+		return fragileUpdate{}, err
+	}, permit)
+	b.Node("done", burn("decode"))
+	b.Route(graph.Start, func(_ context.Context, s fragile) (graph.Next, error) {
+		switch {
+		case len(s.Log) == 0:
+			return graph.To("ask", "done"), nil
+		default:
+			return to.Send(mine{Fuse: fuse.New("decode")}), nil
+		}
+	}, "to", "ask", "done")
+	for _, id := range []graph.ID{"to", "ask", "done"} {
+		b.Edge(id, graph.End)
+	}
+	s := memory.New()
+	g, err := b.Compile(graph.Saver(s), graph.InterruptBefore("to"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	th := g.Thread("t")
+	res, err := th.Invoke(t.Context(), fragileUpdate{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = permit.Of(res.Waiting[0])
+	panicked(t, "Of", err, "the decoder broke")
+	_, err = th.Resume(t.Context(), permit.Answer(res.Waiting[0], mine{Fuse: fuse.New("encode")}))
+	panicked(t, "an answer that cannot be encoded", err, "the answer cannot be stored: panic: the encoder broke")
+	_, err = th.Resume(t.Context(), permit.Answer(res.Waiting[0], mine{Fuse: fuse.New("decode")}))
+	panicked(t, "an answer that cannot be decoded", err, "the answer is of another type: panic: the decoder broke")
+	_, err = th.Resume(t.Context(), permit.Answer(res.Waiting[0], mine{}))
+	panicked(t, "a result that cannot be decoded", err, `the stored result of node "done": panic: the decoder broke`)
+	free(t, s)
+	var u fragileUpdate
+	u.Log.Append("send")
+	if _, err := th.Invoke(t.Context(), u, graph.Abandon()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = th.Resume(t.Context())
+	panicked(t, "a send that cannot be decoded", err, `what was sent to node "to": panic: the decoder broke`)
+	free(t, s)
+}
+
+func TestAStateThatCannotBeEncodedLeavesTheCheckpointBefore(t *testing.T) {
+	for how, d := range durabilities {
+		t.Run(how, func(t *testing.T) {
+			when := "encode"
+			b := newFragile()
+			b.Node("a", func(context.Context, fragile) (fragileUpdate, error) {
+				var u fragileUpdate
+				u.Log.Append("a")
+				return u, nil
+			})
+			b.Node("b", func(context.Context, fragile) (fragileUpdate, error) {
+				u := fused(when)
+				u.Log.Append("b")
+				return u, nil
+			})
+			b.Edge(graph.Start, "a")
+			b.Edge("a", "b")
+			b.Edge("b", graph.End)
+			g, err := b.Compile(graph.Saver(memory.New()), d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			th := g.Thread("t")
+			_, err = th.Invoke(t.Context(), fragileUpdate{})
+			panicked(t, "Invoke", err, "panic: the encoder broke")
+			snap, err := th.State(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, "log", snap.State.Log, []string{"a"})
+			same(t, "due", snap.Next, []graph.ID{"b"})
+			same(t, "status", snap.Status, checkpoint.Failed)
+			when = ""
+			res, err := th.Resume(t.Context())
+			if err != nil || res.Status != graph.Finished {
+				t.Fatalf("Resume once it is mended: got %v, %v, want it finished", res.Status, err)
+			}
+			same(t, "log", res.State.Log, []string{"a", "b"})
+		})
+	}
+}
+
+// exits are the places where user code ends a goroutine of the run by Goexit, beside those in nodes.
+var exits = map[string]struct {
+	retry graph.Backoff
+	watch observer
+	want  string
+}{
+	"Unless": {
+		retry: graph.Backoff{Attempts: 2, Unless: func(error) bool { runtime.Goexit(); return false }},
+		watch: func(graph.Occurrence) {},
+		want:  `node "n": it broke`,
+	},
+	"an observer of a task": {
+		watch: func(o graph.Occurrence) {
+			if o.Kind == graph.TaskBegan {
+				runtime.Goexit()
+			}
+		},
+		want: `observer graph_test.observer, at "task began": it called runtime.Goexit`,
+	},
+	"an observer of its end": {
+		watch: func(o graph.Occurrence) {
+			if o.Kind == graph.TaskEnded {
+				runtime.Goexit()
+			}
+		},
+		want: `observer graph_test.observer, at "task ended": it called runtime.Goexit`,
+	},
+}
+
+func TestGoexitOfUserCodeInAFanOutIsAnError(t *testing.T) {
+	for name, exit := range exits {
+		t.Run(name, func(t *testing.T) {
+			b := newFragile()
+			b.Node("n", func(context.Context, fragile) (fragileUpdate, error) { return fragileUpdate{}, errBroken }, graph.Retry(exit.retry))
+			b.Edge(graph.Start, "n")
+			withSibling(b)
+			s := memory.New()
+			g, err := b.Compile(graph.Saver(s), graph.Observe(exit.watch))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = g.Thread("t").Invoke(t.Context(), fragileUpdate{})
+			if err == nil || !strings.Contains(err.Error(), exit.want) {
+				t.Errorf("got error %v, want one with %q", err, exit.want)
+			}
+			free(t, s)
+		})
+	}
+}
