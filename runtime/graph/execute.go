@@ -96,17 +96,15 @@ func (r *run[S, U]) perform(w *task.Worker, sl *slot[U]) {
 			sl.asks.Restart()
 		}
 		r.attempt(w, n, sl)
-		switch {
-		case sl.progress == asking || sl.progress == stopped: // of a subgraph
+		switch outcome := sl.outcome(ctx); {
+		case outcome == OutcomeWaiting:
+			sl.progress, sl.err = asking, nil
 			return
-		case sl.asks != nil && len(sl.asks.Open()) > 0:
-			sl.progress, sl.err = asking, nil // whatever it returned
-			return
-		case sl.err == nil:
+		case outcome == OutcomeDone:
 			sl.progress = succeeded
 			return
-		case ctx.Err() != nil && errors.Is(sl.err, ctx.Err()):
-			return // cancelled: neither a result nor a failure
+		case outcome != OutcomeFailed:
+			return // paused as its subgraph says, or cancelled: neither a result nor a failure
 		case r.log != nil && r.log.lostThread() != nil || !retries(&n.retry, sl):
 			sl.progress = failed
 			return
@@ -133,7 +131,7 @@ func (r *run[S, U]) attempt(w *task.Worker, n *node[S, U], sl *slot[U]) {
 		}
 	}()
 	if r.observers != nil {
-		defer r.began(ctx, n, sl)()
+		defer r.began(ctx, w.Parent(), n, sl)()
 	}
 	defer func() {
 		if v := recover(); v != nil {
@@ -288,7 +286,7 @@ func (f *fanOut[S, U]) one(w *task.Worker, i int) {
 		if sl.progress == failed && race == 0 {
 			f.cancel(errSibling)
 		}
-		f.unwatch(sl)
+		f.unwatch(w.Parent(), sl)
 		if f.done != nil {
 			f.done <- i
 		}

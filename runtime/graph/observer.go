@@ -31,13 +31,14 @@ type Occurrence struct {
 	Node    ID            // TaskBegan, TaskEnded, TaskStuck
 	Index   int           // likewise: of the send that the task is of, else 0
 	Attempt int           // likewise: from 1
+	Outcome Outcome       // TaskEnded
 	Took    time.Duration // TaskEnded, RunEnded; TaskStuck: since it was to end
 
 	Checkpoint checkpoint.ID // Committed
 	Next       []ID          // Committed: the nodes that are due
 
 	Status Status // RunEnded
-	Err    error  // TaskEnded, RunEnded: why it did not succeed
+	Err    error  // TaskEnded: why, if the attempt failed or was cancelled; RunEnded: the error of the run
 }
 
 // OccurrenceKind says what happened.
@@ -149,8 +150,8 @@ func (r *run[S, U]) watch() func(Status, error) {
 	}
 }
 
-// began tells that an attempt begins, and returns what to call when it has returned.
-func (r *run[S, U]) began(ctx context.Context, n *node[S, U], sl *slot[U]) func() {
+// began reports that an attempt begins under ctx, and returns what to call when it has returned. Its task runs under parent.
+func (r *run[S, U]) began(ctx, parent context.Context, n *node[S, U], sl *slot[U]) func() {
 	o := Occurrence{Kind: TaskBegan, Step: r.step + 1, Node: n.id, Index: sl.index, Attempt: sl.attempt}
 	r.notify(ctx, o)
 	start := time.Now()
@@ -160,7 +161,10 @@ func (r *run[S, U]) began(ctx context.Context, n *node[S, U], sl *slot[U]) func(
 		stop()
 		close(returned)
 		ended := o
-		ended.Kind, ended.Took, ended.Err = TaskEnded, time.Since(start), sl.err
+		ended.Kind, ended.Took, ended.Outcome = TaskEnded, time.Since(start), sl.outcome(parent)
+		if ended.Outcome.failed() {
+			ended.Err = sl.err
+		}
 		r.notify(ctx, ended)
 	}
 }

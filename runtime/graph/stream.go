@@ -19,7 +19,7 @@ const (
 	EventValue
 	// EventTaskStart: a task begins.
 	EventTaskStart
-	// EventTaskEnd: a task has ended; Err is why, when it did not succeed. Its superstep is not committed yet.
+	// EventTaskEnd: a task has ended; Outcome says how. Its superstep is not committed yet.
 	EventTaskEnd
 	// EventCustom: what a node handed to Emit.
 	EventCustom
@@ -48,7 +48,8 @@ type Event[S, U any] struct {
 	Next       []ID          // EventCheckpoint: the nodes that are due
 	Question   *Waiting      // EventQuestion
 	Custom     any           // EventCustom
-	Err        error         // EventTaskEnd
+	Outcome    Outcome       // EventTaskEnd
+	Err        error         // EventTaskEnd: why, if the task failed or was cancelled
 	Path       []ID          // of the subgraph nodes that lead to where it happened; nil in the graph itself
 	Child      any           // with a Path: the Event as the subgraph has it, of its types; Update and State are only there
 	Result     *Result[S]    // EventEnd
@@ -127,14 +128,14 @@ func (f *fanOut[S, U]) watch(w *task.Worker, sl *slot[U]) {
 }
 
 // unwatch tells that a task has ended.
-func (f *fanOut[S, U]) unwatch(sl *slot[U]) {
+func (f *fanOut[S, U]) unwatch(ctx context.Context, sl *slot[U]) {
 	if f.events == nil || sl.attempt == 0 {
 		return
 	}
 	e := f.taskEvent(EventTaskEnd, sl)
-	e.Attempt, e.Err = sl.attempt, sl.err
-	if sl.progress == asking {
-		e.Err = ErrWaiting
+	e.Attempt, e.Outcome = sl.attempt, sl.outcome(ctx)
+	if e.Outcome.failed() {
+		e.Err = sl.err
 	}
 	f.send(e)
 }

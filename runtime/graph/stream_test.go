@@ -296,13 +296,13 @@ func TestAStreamYieldsQuestions(t *testing.T) {
 		case graph.EventQuestion:
 			got = append(got, "question "+e.Question.Question)
 		case graph.EventTaskEnd:
-			got = append(got, fmt.Sprint("end of ", e.Node, ": ", e.Err))
+			got = append(got, fmt.Sprint("end of ", e.Node, ": ", e.Outcome, e.Err))
 		case graph.EventEnd:
 			got = append(got, e.Result.Status.String())
 		}
 	}
 	slices.Sort(got[:2])
-	same(t, "events", got, []string{"end of ask: the node waits for an answer", "end of beside: <nil>", "question refund", "asked"})
+	same(t, "events", got, []string{"end of ask: waiting <nil>", "end of beside: done <nil>", "question refund", "asked"})
 }
 
 func TestDrain(t *testing.T) {

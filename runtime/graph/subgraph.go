@@ -378,7 +378,7 @@ func (e Event[S, U]) outer() outerEvent {
 	}
 	o.Event = Event[struct{}, struct{}]{
 		Kind: e.Kind, Step: e.Step, Checkpoint: e.Checkpoint, Node: e.Node, Index: e.Index, Attempt: e.Attempt,
-		Next: e.Next, Question: e.Question, Custom: e.Custom, Err: e.Err, Path: e.Path,
+		Next: e.Next, Question: e.Question, Custom: e.Custom, Outcome: e.Outcome, Err: e.Err, Path: e.Path,
 	}
 	return o
 }
@@ -388,7 +388,7 @@ func relay[S, U any](id ID, inner relayed) Event[S, U] {
 	e := inner.outer()
 	return Event[S, U]{
 		Kind: e.Kind, Step: e.Step, Checkpoint: e.Checkpoint, Node: e.Node, Index: e.Index, Attempt: e.Attempt,
-		Next: e.Next, Question: e.Question, Custom: e.Custom, Err: e.Err,
+		Next: e.Next, Question: e.Question, Custom: e.Custom, Outcome: e.Outcome, Err: e.Err,
 		Path: append([]ID{id}, e.Path...), Child: e.child,
 	}
 }
