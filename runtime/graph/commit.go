@@ -210,11 +210,12 @@ func (r *run[S, U]) flushPayload(h *held) error {
 	return nil
 }
 
-// acknowledge stores the results of the given slots, those of them that have one.
+// acknowledge stores the results and the questions of the given slots, those of them that have any.
 func (r *run[S, U]) acknowledge(slots []int) error {
 	writes := make([]checkpoint.Write, 0, len(slots))
 	for _, i := range slots {
 		sl := &r.slots[i]
+		writes = append(writes, r.questionsOf(sl)...)
 		if sl.progress != succeeded {
 			continue
 		}
@@ -232,9 +233,23 @@ func (r *run[S, U]) acknowledge(slots []int) error {
 		return r.saving("put writes", err)
 	}
 	for _, i := range slots {
-		r.slots[i].stored = r.slots[i].progress == succeeded
+		r.slots[i].stored = r.slots[i].progress == succeeded || r.slots[i].progress == asking
 	}
 	return nil
+}
+
+// questionsOf are the writes of the questions that a task waits for, unless they are stored.
+func (r *run[S, U]) questionsOf(sl *slot[U]) []checkpoint.Write {
+	if sl.asks == nil || sl.progress != asking || sl.stored {
+		return nil
+	}
+	var writes []checkpoint.Write
+	for _, o := range sl.asks.Open() {
+		writes = append(writes, checkpoint.Write{
+			Namespace: r.ns, Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Question, Name: o.Place, Payload: o.Payload,
+		})
+	}
+	return writes
 }
 
 // resultOf is the write of a task's result: its update and, of a node that routes, what it chose.
@@ -269,13 +284,7 @@ func (r *run[S, U]) results(cause error) []checkpoint.Write {
 		if sl.call != nil && sl.progress != succeeded && sl.progress != beaten {
 			writes = append(writes, sl.call.parts...)
 		}
-		if sl.asks != nil && sl.progress == asking {
-			for _, o := range sl.asks.Open() {
-				writes = append(writes, checkpoint.Write{
-					Namespace: r.ns, Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Question, Name: o.Place, Payload: o.Payload,
-				})
-			}
-		}
+		writes = append(writes, r.questionsOf(sl)...)
 		if why := r.failureOf(sl, cause); why != nil {
 			writes = append(writes, checkpoint.Write{
 				Namespace: r.ns, Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Failure, Payload: []byte(why.Error()),

@@ -303,7 +303,16 @@ func (f *fanOut[S, U]) one(w *task.Worker, i int) {
 	returned = true
 }
 
-// collect stores results while other tasks still run, as many at a time as have finished meanwhile. What
+// publishQuestions yields what the given tasks wait for, now that it is stored.
+func (f *fanOut[S, U]) publishQuestions(slots []int) {
+	for _, i := range slots {
+		if !f.r.publishQuestions(f.r.waitingFor(&f.r.slots[i])) {
+			f.cancel(errLeft)
+		}
+	}
+}
+
+// collect stores results and questions while other tasks still run, as many at a time as there are meanwhile. What
 // finishes last goes with the commit.
 func (f *fanOut[S, U]) collect() error {
 	if f.done == nil {
@@ -322,6 +331,7 @@ func (f *fanOut[S, U]) collect() error {
 				f.cancel(saving) // and wait for the rest
 				continue
 			}
+			f.publishQuestions(batch)
 		}
 		f.callOff()
 	}
@@ -336,7 +346,7 @@ func (f *fanOut[S, U]) ended(batch []int) []int {
 		case i := <-f.done:
 			batch = append(batch, i)
 		case e := <-f.events:
-			if !f.r.tell(e) {
+			if !f.r.show(e) {
 				f.cancel(errLeft)
 			}
 		}

@@ -83,6 +83,9 @@ func (q Question[Q, A]) node(o *nodeOptions) {
 // ErrWaiting: the node is to return, and it runs again from its top when all that it asked was answered. Until then its
 // superstep waits, with the results of the nodes beside it stored.
 //
+// The question is stored, listed and yielded by streams when the node returns, also while other nodes run; with OnExit
+// when the run ends. It can be answered when the run has ended. A question of a node that then loses an any-of join is withdrawn.
+//
 // A node that asks several times must ask the same, in the same order, each time it runs: the n-th call of a question
 // gets the answer of its n-th call. Calls at the same time need AskAs. So v must not hold what differs from one time to the
 // next, such as the time of day: what it asked before and asks no more is ErrNotAskable. Fields that Q got since then may be
@@ -480,18 +483,24 @@ func (r *run[S, U]) lost(d due, now []due) bool {
 func (r *run[S, U]) waiting() []Waiting {
 	var all []Waiting
 	for i := range r.slots {
-		sl := &r.slots[i]
-		if sl.call != nil {
-			all = append(all, sl.call.below...)
-		}
-		if sl.progress != asking || sl.asks == nil {
-			continue
-		}
-		key := r.slotKey(sl)
-		for _, o := range sl.asks.Open() {
-			if w, err := readWaiting(key, o.Place, o.Payload); err == nil { // wrapped, or read before
-				all = append(all, w)
-			}
+		all = append(all, r.waitingFor(&r.slots[i])...)
+	}
+	return all
+}
+
+// waitingFor is what a task waits for.
+func (r *run[S, U]) waitingFor(sl *slot[U]) []Waiting {
+	var all []Waiting
+	if sl.call != nil {
+		all = append(all, sl.call.below...)
+	}
+	if sl.progress != asking || sl.asks == nil {
+		return all
+	}
+	key := r.slotKey(sl)
+	for _, o := range sl.asks.Open() {
+		if w, err := readWaiting(key, o.Place, o.Payload); err == nil { // wrapped, or read before
+			all = append(all, w)
 		}
 	}
 	return all

@@ -74,8 +74,9 @@ type run[S, U any] struct {
 	spoiled   bool              // live is not the state of a checkpoint any more
 	unsure    bool              // a commit failed, and may be stored all the same
 	yield     func(Event[S, U], error) bool
-	telling   bool // yield runs
-	left      bool // nobody takes events any more
+	telling   bool            // yield runs
+	asks      map[string]bool // questions that were yielded, by id
+	left      bool            // nobody takes events any more
 }
 
 // position is where a thread stands, beside its state. Nodes are given by number.
@@ -101,7 +102,7 @@ type slot[U any] struct {
 	due
 	attempt  int
 	progress progress
-	stored   bool // the result is acknowledged
+	stored   bool // the result is acknowledged, or the questions are
 	update   U
 	next     *Next      // of a node that routes
 	asks     *task.Asks // of a node that asks

@@ -25,7 +25,7 @@ const (
 	EventCustom
 	// EventCheckpoint: a superstep was committed.
 	EventCheckpoint
-	// EventQuestion: a node waits for an answer; the run has ended because of that.
+	// EventQuestion: a node waits for an answer. It comes when the question is stored, which may be while other nodes run.
 	EventQuestion
 	// EventEnd: the last event of a stream, always yielded; it has the Result, and the error of the run is
 	// yielded beside it.
@@ -198,9 +198,28 @@ func (r *run[S, U]) publishUpdates(e Event[S, U], sl *slot[U]) bool {
 	return true
 }
 
-// publishQuestions yields what the run has come to wait for.
-func (r *run[S, U]) publishQuestions() {
-	for _, w := range r.waiting() {
+// publishQuestions yields those of the questions that were not yielded before. It reports whether anybody listens.
+func (r *run[S, U]) publishQuestions(asked []Waiting) bool {
+	if r.yield == nil {
+		return true
+	}
+	for _, w := range asked {
+		if r.asks[w.ID] {
+			continue
+		}
+		if r.asks == nil {
+			r.asks = make(map[string]bool)
+		}
+		r.asks[w.ID] = true
 		r.tell(Event[S, U]{Kind: EventQuestion, Step: r.step + 1, Checkpoint: r.base, Node: w.Node, Index: w.Index, Question: &w})
 	}
+	return !r.left
+}
+
+// show yields the event of a task under way. A question that a subgraph asks is one of the run itself: Waiting.Path says where.
+func (r *run[S, U]) show(e Event[S, U]) bool {
+	if e.Kind == EventQuestion {
+		return r.publishQuestions([]Waiting{*e.Question})
+	}
+	return r.tell(e)
 }

@@ -301,7 +301,7 @@ func TestAStreamYieldsQuestions(t *testing.T) {
 			got = append(got, e.Result.Status.String())
 		}
 	}
-	slices.Sort(got[:2])
+	slices.Sort(got[:3]) // the question comes when the other node runs, or has run
 	same(t, "events", got, []string{"end of ask: waiting <nil>", "end of beside: done <nil>", "question refund", "asked"})
 }
 

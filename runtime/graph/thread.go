@@ -104,7 +104,7 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[
 	} else {
 		err = r.loop()
 	}
-	r.publishQuestions()
+	r.publishQuestions(r.waiting())
 	ended = true
 	res = r.result()
 	if err != nil && res.Status == Asked {
