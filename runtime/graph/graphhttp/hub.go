@@ -174,6 +174,9 @@ func (h *Hub[S, U]) message(thread string, e graph.Event[S, U], err error) messa
 		return message{broken: true}
 	}
 	m.Message = out
+	if e.Question != nil {
+		m.asks = e.Question.ID
+	}
 	return m
 }
 
@@ -308,6 +311,7 @@ func (h *Hub[S, U]) forget(thread string) {
 type message struct {
 	Message
 	id     checkpoint.ID // of a checkpoint, else zero
+	asks   string        // the id of a question, else empty
 	run    uint64        // that told it; 0 for one read from the store
 	end    bool          // the last of its run
 	broken bool          // could not be encoded

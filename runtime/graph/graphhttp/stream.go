@@ -21,6 +21,7 @@ type stream[S, U any] struct {
 	from     checkpoint.ID          // the first that it is to have, when it has none
 	behind   bool                   // what comes next is to be read from the store
 	seen     map[checkpoint.ID]bool // what was read from the store the last time
+	asked    map[string]bool        // the questions that the client has, by id
 }
 
 // errEnded: the stream has told the end. It never leaves the package.
@@ -81,17 +82,34 @@ func (s *stream[S, U]) live() error {
 	for i, m := range queue {
 		switch {
 		case m.broken:
-			return errors.Join(s.out.send(queue[:i]), s.out.send(broken), errEnded)
+			return errors.Join(s.send(queue[:i]), s.out.send(broken), errEnded)
 		case m.end:
-			return errors.Join(s.out.send(queue[:i+1]), errEnded)
+			return errors.Join(s.send(queue[:i+1]), errEnded)
 		case !m.id.IsZero():
 			s.after = m.id
 		}
 	}
-	return s.out.send(queue)
+	return s.send(queue)
 }
 
-// catchUp writes the checkpoints that the client does not have, and the end, when no run is under way.
+// send writes messages, of questions those that the client does not have.
+func (s *stream[S, U]) send(ms []message) error {
+	if !slices.ContainsFunc(ms, func(m message) bool { return m.asks != "" }) {
+		return s.out.send(ms)
+	}
+	if s.asked == nil {
+		s.asked = make(map[string]bool)
+	}
+	return s.out.send(slices.DeleteFunc(slices.Clone(ms), func(m message) bool {
+		has := s.asked[m.asks]
+		if m.asks != "" {
+			s.asked[m.asks] = true
+		}
+		return has
+	}))
+}
+
+// catchUp writes the checkpoints that the client does not have, and what the run under way asks, or the end if there is none.
 func (s *stream[S, U]) catchUp(ctx context.Context) error {
 	s.behind = false
 	running := s.hub.running(s.thread) // looked at before the store: its end is still to be told then
@@ -111,7 +129,14 @@ func (s *stream[S, U]) catchUp(ctx context.Context) error {
 		}
 		ids = ids[:len(ids)-n]
 	}
-	if running || head.Status == checkpoint.Running {
+	if head.Status == checkpoint.Running {
+		out := s.questions(head)
+		if slices.ContainsFunc(out, func(m message) bool { return m.broken }) {
+			return errors.Join(s.out.send(broken), errEnded)
+		}
+		return s.send(out)
+	}
+	if running {
 		return nil
 	}
 	return s.end(head)
@@ -188,6 +213,17 @@ func (s *stream[S, U]) replay(ctx context.Context, ids []checkpoint.ID) error {
 	return s.out.send(out)
 }
 
+// questions are the messages of what a thread waits for.
+func (s *stream[S, U]) questions(head graph.Snapshot[S]) []message {
+	var out []message
+	for _, w := range head.Waiting {
+		out = append(out, s.hub.message(s.thread, graph.Event[S, U]{
+			Kind: graph.EventQuestion, Step: head.Step + 1, Checkpoint: head.Checkpoint, Node: w.Node, Index: w.Index, Question: &w,
+		}, nil))
+	}
+	return out
+}
+
 // end tells what a thread that nobody runs waits for, and how its run ended.
 func (s *stream[S, U]) end(head graph.Snapshot[S]) error {
 	res := graph.Result[S]{State: head.State, Waiting: head.Waiting, Next: head.Next, Checkpoint: head.Checkpoint, Status: graph.Paused}
@@ -205,15 +241,9 @@ func (s *stream[S, U]) end(head graph.Snapshot[S]) error {
 			}
 		}
 	}
-	var out []message
-	for _, w := range head.Waiting {
-		out = append(out, s.hub.message(s.thread, graph.Event[S, U]{
-			Kind: graph.EventQuestion, Step: head.Step + 1, Checkpoint: head.Checkpoint, Node: w.Node, Index: w.Index, Question: &w,
-		}, nil))
-	}
-	out = append(out, s.hub.message(s.thread, graph.Event[S, U]{Kind: graph.EventEnd, Result: &res}, failed))
+	out := append(s.questions(head), s.hub.message(s.thread, graph.Event[S, U]{Kind: graph.EventEnd, Result: &res}, failed))
 	if i := slices.IndexFunc(out, func(m message) bool { return m.broken }); i >= 0 {
 		out = append(out[:i], broken...)
 	}
-	return errors.Join(s.out.send(out), errEnded)
+	return errors.Join(s.send(out), errEnded)
 }

@@ -1,0 +1,50 @@
+package graphhttp_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/runtime/graph/graphhttp"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
+	"github.com/graphgen-go/graphgen/savers/memory"
+)
+
+// askBeside is a graph whose node asks at once with one that waits to be let through.
+func askBeside(tb testing.TB, s *memory.Saver, entered chan<- struct{}, pass <-chan struct{}) *app {
+	tb.Helper()
+	b := graph.New("work", teststate.WorkSchema)
+	for _, n := range []node{asking("ask"), gated("slow", entered, pass)} {
+		b.Node(n.id, n.f, consent)
+		b.Edge(graph.Start, n.id)
+		b.Edge(n.id, graph.End)
+	}
+	a, err := b.Compile(graph.Saver(s))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return a
+}
+
+func TestAFollowerGetsAQuestionOnceWhileTheRunGoesOn(t *testing.T) {
+	entered, pass := make(chan struct{}), make(chan struct{})
+	s := memory.New()
+	a := askBeside(t, s, entered, pass)
+	url := serve(t, a, newHub(a))
+	other := askBeside(t, s, entered, pass) // as another process has it
+	elsewhere := serve(t, other, newHub(other, graphhttp.Poll(time.Millisecond)))
+
+	first := open(t, http.MethodPost, url+"/t?in=x", "")
+	<-entered
+	early := []string{"checkpoint 1 x next [ask slow]", "question consent"}
+	same(t, "who started the run", first.until("question", "consent"), early)
+	second := open(t, http.MethodGet, url+"/t", "")
+	same(t, "who came later", second.until("question", "consent"), early)
+	third := open(t, http.MethodGet, elsewhere+"/t", "")
+	same(t, "who looks from elsewhere", third.until("question", "consent"), early)
+	pass <- struct{}{}
+	for name, c := range map[string]*client{"first": first, "second": second, "third": third} {
+		same(t, name+": the rest", c.rest(), []string{"end asked"})
+	}
+}
