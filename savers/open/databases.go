@@ -35,6 +35,9 @@ func openSQLite(_ context.Context, s *settings) (checkpoint.Saver, error) {
 	if s.yes("readable_state") {
 		opts = append(opts, sqlite.ReadableState())
 	}
+	if s.yes("shared_folder") {
+		opts = append(opts, sqlite.SharedFolder())
+	}
 	if err := s.end(); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@
 //
 // What a saver can be told more stands in the URL's query:
 //
-//	sqlite     synchronous=normal, busy=30s, max_size=1000000000, readable_state=true
+//	sqlite     synchronous=normal, busy=30s, max_size=1000000000, readable_state=true, shared_folder=true
 //	redis      prefix=app:, ttl=720h, accept_weaker=true
 //	mysql      schema=verify, max_conns=32, patience=30s, readable_state=true
 //	postgres   schema=verify, max_conns=32, patience=30s, readable_state=true, prepare_statements=true

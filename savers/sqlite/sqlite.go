@@ -17,8 +17,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -43,6 +41,7 @@ type options struct {
 	readers     int
 	maxBytes    int64
 	readable    bool
+	shared      bool
 	wrap        func(driver.Connector) driver.Connector // of the connections that read; for tests
 }
 
@@ -74,14 +73,19 @@ func MaxSize(bytes int64) Option { return func(o *options) { o.maxBytes = bytes 
 // are neither encrypted nor compressed.
 func ReadableState() Option { return func(o *options) { o.readable = true } }
 
+// SharedFolder makes Open accept a file, or a folder of one, that everybody may write to, such as /tmp. Without it, that is an
+// error: whoever may write there can change what threads hold.
+func SharedFolder() Option { return func(o *options) { o.shared = true } }
+
 //go:embed schema/*.sql
 var schema embed.FS
 
 // Schema returns the statements that make the tables, one file a version of them.
 func Schema() fs.FS { return sqlsaver.Files(schema) }
 
-// Open opens the saver in the file at path, which is made when it does not exist; its folder must. The saver is to be
-// closed. The error says what is wrong with the file or an option.
+// Open opens the saver in the file at path, whose folder must exist. A file that does not exist is made, with mode 0600, which
+// SQLite gives to the files beside it, too; a symbolic link to one that does not exist is an error. A file that exists keeps its
+// mode. Close the saver when it is no longer used. The error says what is wrong with the file or an option.
 func Open(path string, opts ...Option) (*Saver, error) {
 	o := options{busy: sqlsaver.DefaultPatience, readers: 4}
 	for _, opt := range opts {
@@ -94,7 +98,7 @@ func Open(path string, opts ...Option) (*Saver, error) {
 		return nil, fmt.Errorf("sqlite: open %q: busy time %v, %d readers, at most %d bytes, synchronous %d: want a time and a number above zero, and Full or Normal",
 			path, o.busy, o.readers, o.maxBytes, o.synchronous)
 	}
-	if err := checkPath(path); err != nil {
+	if err := place(path, o.shared); err != nil {
 		return nil, fmt.Errorf("sqlite: open %q: %w", path, err)
 	}
 	db, err := connect(path, &o)
@@ -111,17 +115,6 @@ func Open(path string, opts ...Option) (*Saver, error) {
 		return nil, fmt.Errorf("sqlite: open %q: %w", path, err)
 	}
 	return &Saver{s}, nil
-}
-
-// checkPath finds what SQLite would only say of that it is "unable to open database file".
-func checkPath(path string) error {
-	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("its folder does not exist; make it first: %w", err)
-	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return errors.New("it is a folder; name a file in it")
-	}
-	return nil
 }
 
 // spin is how long SQLite itself waits for a lock. It does not hear of contexts that end, so it is short, and the
