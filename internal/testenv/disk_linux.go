@@ -11,7 +11,7 @@ import (
 func SmallDisk(tb testing.TB) (dir string, ok bool) {
 	tb.Helper()
 	dir = tb.TempDir()
-	err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m")
+	err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m,mode=0700")
 	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) {
 		return "", false
 	}

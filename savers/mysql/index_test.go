@@ -84,4 +84,5 @@ func fillThreads(t *testing.T, dsn string, n int) {
 		"DELETE FROM graph_thread WHERE thread_key = 'pattern'",
 		"DROP TABLE numbers",
 	)
+	sqltest.Resum(t, database(t, dsn), "UPDATE graph_write SET data = ? WHERE write_no = ?")
 }

@@ -64,8 +64,8 @@ func ReadableState() Option { return func(o *options) { o.readable = true } }
 var schema embed.FS
 
 // Schema returns the statements that make the tables, one file a version of them, for those who run migrations
-// themselves. Each file ends with its version in graph_schema: INSERT INTO graph_schema (version) VALUES (1) is what
-// Open adds after the first.
+// themselves. Each file ends with its version in graph_schema: INSERT INTO graph_schema (version) VALUES (2) is what
+// Open adds after 0002_tables.sql.
 func Schema() fs.FS { return sqlsaver.Files(schema) }
 
 // Open opens the saver in the database that dsn names, user:password@tcp(host:3306)/database, as

@@ -1,10 +1,12 @@
 package mysql_test
 
 import (
+	"database/sql"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/internal/testenv"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
 	"github.com/graphgen-go/graphgen/savers/mysql"
 	"github.com/graphgen-go/graphgen/savers/savertest"
 )
@@ -19,6 +21,15 @@ func TestConformance(t *testing.T) {
 			Damage: func(string) error {
 				_, err := database(tb, dsn).ExecContext(tb.Context(), "UPDATE graph_write SET data = x'7f'")
 				return err
+			},
+			Alter: func(tb testing.TB, stored, altered []byte) int {
+				tb.Helper()
+				db, err := sql.Open("mysql", dsn)
+				if err != nil {
+					tb.Fatal(err)
+				}
+				defer db.Close()
+				return sqltest.Alter(tb, db, "UPDATE %[1]s SET %[2]s = REPLACE(%[2]s, ?, ?) WHERE INSTR(%[2]s, ?) > 0", stored, altered, stored)
 			},
 		}
 	})

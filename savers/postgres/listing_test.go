@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"database/sql"
 	"fmt"
 	"testing"
 	"time"
@@ -33,6 +34,12 @@ func fillThreads(t *testing.T, dsn string, n int) checkpoint.ID {
 	} {
 		exec(t, dsn, text)
 	}
+	db, err := sql.Open("pgx", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	sqltest.Resum(t, db, "UPDATE graph_write SET data = $1 WHERE write_no = $2")
 	return id
 }
 

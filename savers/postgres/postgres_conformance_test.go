@@ -1,10 +1,14 @@
 package postgres_test
 
 import (
+	"database/sql"
 	"testing"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
 
 	"github.com/graphgen-go/graphgen/internal/testenv"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
 	"github.com/graphgen-go/graphgen/savers/postgres"
 	"github.com/graphgen-go/graphgen/savers/savertest"
 )
@@ -19,6 +23,16 @@ func TestConformance(t *testing.T) {
 			Damage: func(string) error {
 				_, err := connect(tb, url).Exec(tb.Context(), `UPDATE graph_write SET data = '\x7f'`)
 				return err
+			},
+			Alter: func(tb testing.TB, stored, altered []byte) int {
+				tb.Helper()
+				db, err := sql.Open("pgx", url)
+				if err != nil {
+					tb.Fatal(err)
+				}
+				defer db.Close()
+				return sqltest.Alter(tb, db, "UPDATE %[1]s SET %[2]s = overlay(%[2]s placing $2::bytea from position($1::bytea in %[2]s)) "+
+					"WHERE position($1::bytea in %[2]s) > 0", stored, altered)
 			},
 		}
 	})

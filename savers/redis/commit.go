@@ -81,7 +81,7 @@ func (s *Saver) plainArgs(a *checkpoint.Append, l lease, k known, number string,
 	return []any{
 		v + ":fence", v + ":n:" + a.Namespace, entry, v + ":p:" + string(r.Commits[:]),
 		v, a.Fence[:], k.head,
-		over, mark, v + ":r:" + number + ":" + strconv.FormatUint(p.seq, 10), encodeRecord(*r), p.next.head, p.next.entry,
+		over, mark, v + ":r:" + number + ":" + strconv.FormatUint(p.seq, 10), encodeRecord(place{a.Thread, a.Namespace}, *r), p.next.head, p.next.entry,
 	}
 }
 

@@ -18,12 +18,12 @@ func FuzzDecode(f *testing.F) {
 		ID: id, Base: id, Line: id, Step: 3, Source: checkpoint.Loop, Due: []checkpoint.Task{{Node: "a", Index: 1, Payload: []byte("x")}},
 		Owed: []string{"b"}, Joins: []checkpoint.Join{{To: "c", Fired: []string{"d"}}}, Meta: map[string]string{"k": "v"},
 		Graph: "g", Created: time.Unix(1, 0), Snapshot: true, Payload: []byte("payload"),
-	}), "\x01\x00\x01t\x00", "12:3:bx", "1,2,3")
+	}), "\x01\x00\x01t\x00", "12:3:"+string(redis.EncodeWrite(checkpoint.Write{Task: "t", Kind: checkpoint.Result, Payload: []byte("x")})), "1,2,3")
 	f.Add([]byte{0, 0, 0, 1, 0}, "", "", "")
 	f.Add([]byte{}, "\x05", "1:1", "0123456789abcdef1:2:3:4:5:6")
 	f.Fuzz(func(t *testing.T, record []byte, name, value, numbers string) {
 		if r, err := redis.DecodeRecord(string(record), 9); err == nil {
-			header := record[:4+binary.BigEndian.Uint32(record)]
+			header := record[:4+binary.BigEndian.Uint32(record)&0xffffff]
 			if h, err := redis.DecodeHeader(string(header), 9); err != nil || h.ID != r.ID {
 				t.Errorf("a record can be read whose header cannot: %v", err)
 			}

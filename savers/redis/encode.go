@@ -15,43 +15,74 @@ import (
 
 var errMalformed = errors.New("malformed")
 
-// encodeRecord returns a record as it is kept: the length of its header in four bytes, header and body. It stands for
-// itself, and does not have its seq.
-func encodeRecord(r checkpoint.Record) []byte {
+// format is the number of how records are kept. It is the first byte of each, and was 0 before there were checksums.
+const format = 2
+
+// place is a log: what a record is bound to.
+type place struct{ thread, namespace string }
+
+// encodeRecord returns a record as it is kept: the format, the length of its header in three bytes, header, body, and a
+// checksum of all of it and of the log that it is in. It does not have its seq.
+func encodeRecord(in place, r checkpoint.Record) []byte {
 	r = ledger.Normal(r)
 	r.Seq = 1 // what a first record has is left out
 	b := make([]byte, 4, 160+len(r.Payload))
 	b = codec.AppendHeader(b, &r, nil)
-	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
-	return codec.AppendBody(b, &r)
+	binary.BigEndian.PutUint32(b, format<<24|uint32(len(b)-4))
+	return codec.AppendRecordSum(codec.AppendBody(b, &r), len(b), in.thread, in.namespace, &r)
 }
 
 // decodeRecord reads what encodeRecord made.
-func decodeRecord(s string, seq uint64) (checkpoint.Record, error) {
-	return decode(s, seq, func(in *codec.Reader, r *checkpoint.Record) { in.Body(r) })
-}
-
-// decodeHeader reads what encodeRecord made, without the body.
-func decodeHeader(s string, seq uint64) (checkpoint.Record, error) {
-	return decode(s, seq, func(*codec.Reader, *checkpoint.Record) {})
-}
-
-func decode(s string, seq uint64, body func(*codec.Reader, *checkpoint.Record)) (checkpoint.Record, error) {
-	if len(s) < 4 {
-		return checkpoint.Record{}, fmt.Errorf("record %d: %w: %d bytes", seq, errMalformed, len(s))
+func decodeRecord(in place, s string, seq uint64) (checkpoint.Record, error) {
+	r, rest, err := decode(s, seq)
+	if err != nil {
+		return checkpoint.Record{}, err
 	}
-	b := []byte(s)
-	in := codec.NewReader(b[4:])
-	r := in.Header(nil)
-	if in.Err() == nil && uint64(in.Offset()) != uint64(binary.BigEndian.Uint32(b)) {
-		return checkpoint.Record{}, fmt.Errorf("record %d: %w: its header has %d bytes, not %d", seq, errMalformed, in.Offset(), binary.BigEndian.Uint32(b))
+	body, ok := codec.CutRecordSum(rest, in.thread, in.namespace, &r)
+	if !ok {
+		return checkpoint.Record{}, fmt.Errorf("namespace %q, record %d: %w", short(in.namespace), seq, errSum)
 	}
-	body(in, &r)
-	if err := in.End(); err != nil {
+	b := codec.NewReader(body)
+	b.Body(&r)
+	if err := b.End(); err != nil {
 		return checkpoint.Record{}, fmt.Errorf("record %d: %w", seq, err)
 	}
 	r.Seq = seq
 	return r, nil
+}
+
+// errSum says that stored bytes are not those that were stored.
+var errSum = errors.New("its checksum is that of other data; restore it from a backup")
+
+// decodeHeader reads of what encodeRecord made what is before the body.
+func decodeHeader(_ place, s string, seq uint64) (checkpoint.Record, error) {
+	r, rest, err := decode(s, seq)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("record %d: %w: %d bytes after its header", seq, errMalformed, len(rest))
+	}
+	r.Seq = seq
+	return r, err
+}
+
+// decode reads the header, whose seq is not the record's, and returns what is after it.
+func decode(s string, seq uint64) (r checkpoint.Record, rest []byte, err error) {
+	b := []byte(s)
+	if len(b) < 4 {
+		return r, nil, fmt.Errorf("record %d: %w: %d bytes", seq, errMalformed, len(b))
+	}
+	if b[0] != format {
+		return r, nil, fmt.Errorf("record %d is of format %d, and this program reads format %d: finish or copy the thread with the program that wrote it", seq, b[0], format)
+	}
+	n := int(binary.BigEndian.Uint32(b) & (1<<24 - 1))
+	if n > len(b)-4 {
+		return r, nil, fmt.Errorf("record %d: %w: its header has %d bytes, of %d", seq, errMalformed, n, len(b)-4)
+	}
+	in := codec.NewReader(b[4 : 4+n])
+	r = in.Header(nil)
+	if err := in.End(); err != nil {
+		return checkpoint.Record{}, nil, fmt.Errorf("record %d: %w", seq, err)
+	}
+	return r, b[4+n:], nil
 }
 
 // writeName returns what tells a pending write from the others of its base.
@@ -62,31 +93,39 @@ func writeName(w *checkpoint.Write, kind checkpoint.Kind) []byte {
 }
 
 // writeArgs appends the arguments of pending writes, four for each act.
-func writeArgs(args []any, writes []checkpoint.Write) []any {
+func writeArgs(args []any, thread string, writes []checkpoint.Write) []any {
 	for i := range writes {
 		w := &writes[i]
 		switch w.Kind {
 		case checkpoint.Discard:
 			args = append(args, w.Base[:], writeName(w, checkpoint.Result), "d", "", w.Base[:], writeName(w, checkpoint.Failure), "d", "")
 		case checkpoint.Result:
-			args = append(args, w.Base[:], writeName(w, w.Kind), "f", encodePayload(w.Payload))
+			args = append(args, w.Base[:], writeName(w, w.Kind), "f", encodeWrite(thread, w))
 		default:
-			args = append(args, w.Base[:], writeName(w, w.Kind), "r", encodePayload(w.Payload))
+			args = append(args, w.Base[:], writeName(w, w.Kind), "r", encodeWrite(thread, w))
 		}
 	}
 	return args
 }
 
-// encodePayload keeps none apart from empty.
-func encodePayload(p []byte) []byte {
-	if p == nil {
-		return []byte{'n'}
+// encodeWrite returns what a pending write holds: N, or B and its payload, and a checksum of all of the write and of its
+// thread. Before there were checksums, it was n, or b and the payload.
+func encodeWrite(thread string, w *checkpoint.Write) []byte {
+	b := append(w.Base[:], writeName(w, w.Kind)...)
+	bound := len(b)
+	if w.Payload == nil {
+		b = append(b, 'N')
+	} else {
+		b = append(append(b, 'B'), w.Payload...)
 	}
-	return append(append(make([]byte, 0, 1+len(p)), 'b'), p...)
+	return codec.AppendWriteSum(b, thread)[bound:]
 }
 
+// noPayload is what stands for what a pending write holds where nobody looks at that.
+const noPayload = "0:0:"
+
 // decodeWrite reads a pending write of a base and its place in the order.
-func decodeWrite(base checkpoint.ID, name, value string) (w checkpoint.Write, order uint64, err error) {
+func decodeWrite(thread string, base checkpoint.ID, name, value string) (w checkpoint.Write, order uint64, err error) {
 	in := codec.NewReader([]byte(name))
 	w = checkpoint.Write{Base: base, Kind: checkpoint.Kind(in.Byte())}
 	w.Namespace, w.Task, w.Name = in.String(), in.String(), in.String()
@@ -102,8 +141,23 @@ func decodeWrite(base checkpoint.ID, name, value string) (w checkpoint.Write, or
 	if !ok1 || !ok2 || err != nil {
 		return w, 0, fmt.Errorf("a pending write: %w: want order:slot:payload", errMalformed)
 	}
-	if strings.HasPrefix(payload, "b") {
-		w.Payload = []byte(payload[1:])
+	if value == noPayload {
+		return w, order, nil
+	}
+	if strings.HasPrefix(payload, "n") || strings.HasPrefix(payload, "b") {
+		return w, 0, fmt.Errorf("a pending write is of format 0, and this program reads format %d: finish or copy the thread with the program that wrote it", format)
+	}
+	bound := string(base[:]) + name
+	b, ok := codec.CutWriteSum([]byte(bound+payload), thread)
+	if !ok || len(b) <= len(bound) {
+		return w, 0, fmt.Errorf("a pending write: %w", errSum)
+	}
+	switch held := b[len(bound):]; held[0] {
+	case 'N':
+	case 'B':
+		w.Payload = held[1:]
+	default:
+		return w, 0, fmt.Errorf("a pending write: %w: want N or B", errMalformed)
 	}
 	return w, order, nil
 }

@@ -1,17 +1,31 @@
 package redis
 
+import "github.com/graphgen-go/graphgen/runtime/checkpoint"
+
 // What tests from outside reach of the inside: the decoders.
 var (
-	EncodeRecord = encodeRecord
-	DecodeRecord = decodeRecord
-	DecodeHeader = decodeHeader
-	DecodeWrite  = decodeWrite
-	ParseSeqs    = parseSeqs
-	FormatSeqs   = formatSeqs
+	ParseSeqs  = parseSeqs
+	FormatSeqs = formatSeqs
 )
 
 // Key returns the key of a thread.
 func Key(prefix, thread string) string { return (&Saver{prefix: prefix}).key(thread) }
+
+// These are the decoders of records and writes in one place.
+func EncodeRecord(r checkpoint.Record) []byte { return encodeRecord(place{"t", "ns"}, r) }
+func EncodeWrite(w checkpoint.Write) []byte   { return encodeWrite("t", &w) }
+
+func DecodeRecord(s string, seq uint64) (checkpoint.Record, error) {
+	return decodeRecord(place{"t", "ns"}, s, seq)
+}
+
+func DecodeHeader(s string, seq uint64) (checkpoint.Record, error) {
+	return decodeHeader(place{"t", "ns"}, s, seq)
+}
+
+func DecodeWrite(base checkpoint.ID, name, value string) (checkpoint.Write, uint64, error) {
+	return decodeWrite("t", base, name, value)
+}
 
 // ParseHead reads a namespace's head and forgets it.
 func ParseHead(s string) error {

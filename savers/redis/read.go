@@ -29,21 +29,41 @@ func (s *Saver) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain,
 		return checkpoint.Chain{}, ledger.NoRecord(p.Thread, p.Namespace, p.At)
 	}
 	chain := checkpoint.Chain{Version: r.int(), Head: r.id()}
-	chain.Records = r.records(r.seq())
+	chain.Records = r.records(place{p.Thread, p.Namespace}, r.seq())
 	due, committed := r.text(), r.text() == "1"
-	chain.Committed, chain.Writes, chain.Thread = committed, r.writes(), r.thread(p.Thread).Thread
+	chain.Committed, chain.Writes, chain.Thread = committed, r.writes(p.Thread), r.thread(p.Thread).Thread
 	if r.err != nil {
 		return checkpoint.Chain{}, fmt.Errorf("redis: load: thread %q: %w", short(p.Thread), r.err)
 	}
-	if chain.Due, err = dueTasks(chain.Records, due); err != nil {
+	if err := follow(p, &chain); err != nil {
+		return checkpoint.Chain{}, err
+	}
+	if chain.Due, err = dueTasks(place{p.Thread, p.Namespace}, chain.Records, due); err != nil {
 		return checkpoint.Chain{}, fmt.Errorf("redis: load: thread %q: %w: %w", short(p.Thread), err, checkpoint.ErrDamaged)
 	}
 	return chain, nil
 }
 
+// follow finds records that stand in each other's place: their checksums do not say where in the log they are.
+func follow(p checkpoint.Place, chain *checkpoint.Chain) error {
+	last := p.At
+	if last.IsZero() {
+		last = chain.Head
+	}
+	for i := len(chain.Records) - 1; i >= 0; i-- {
+		r := &chain.Records[i]
+		if !last.IsZero() && r.ID != last {
+			return fmt.Errorf("redis: load: thread %q, namespace %q, record %d: it is %s, want %s: %w",
+				short(p.Thread), short(p.Namespace), r.Seq, r.ID, last, checkpoint.ErrDamaged)
+		}
+		last = r.Parent // of a delta it is the record before
+	}
+	return nil
+}
+
 // dueTasks returns the tasks of the last record's base, which is among the records or comes encoded; neither when
 // there is none.
-func dueTasks(records []checkpoint.Record, encoded string) ([]checkpoint.Task, error) {
+func dueTasks(in place, records []checkpoint.Record, encoded string) ([]checkpoint.Task, error) {
 	if len(records) == 0 {
 		return nil, nil
 	}
@@ -56,7 +76,7 @@ func dueTasks(records []checkpoint.Record, encoded string) ([]checkpoint.Task, e
 	if encoded == "" {
 		return nil, nil
 	}
-	r, err := decodeRecord(encoded, 0)
+	r, err := decodeRecord(in, encoded, 0)
 	return r.Due, err
 }
 
@@ -69,7 +89,7 @@ func short(thread string) string {
 
 // walk is the way through a log, as it was when it began.
 type walk struct {
-	thread    string
+	place
 	version   string
 	uid       string   // of that version
 	number    string   // of the namespace
@@ -150,7 +170,7 @@ func (s *Saver) log(ctx context.Context, p checkpoint.Place, before checkpoint.I
 	case "norecord":
 		return nil, ledger.NoRecord(p.Thread, p.Namespace, before)
 	}
-	w := &walk{thread: p.Thread, version: r.text(), uid: r.text(), number: r.text(), backwards: true}
+	w := &walk{place: place{p.Thread, p.Namespace}, version: r.text(), uid: r.text(), number: r.text(), backwards: true}
 	w.first, w.end = r.seq(), r.seq()
 	kept, err := parseSeqs(r.text())
 	if r.check(err); r.err != nil {
@@ -191,7 +211,7 @@ func (s *Saver) records(ctx context.Context, w *walk) iter.Seq2[checkpoint.Recor
 var errMadeAnew = fmt.Errorf("was pruned, deleted or made anew while its records were read; read them again: %w", checkpoint.ErrConflict)
 
 // page reads up to n records from the at-th on, at least one.
-func (s *Saver) page(ctx context.Context, w *walk, at, n, enough int, decode func(string, uint64) (checkpoint.Record, error)) ([]checkpoint.Record, error) {
+func (s *Saver) page(ctx context.Context, w *walk, at, n, enough int, decode func(place, string, uint64) (checkpoint.Record, error)) ([]checkpoint.Record, error) {
 	args := make([]any, 0, 5+n)
 	args = append(args, w.version, w.uid, w.number, "", enough)
 	for i := range n {
@@ -200,7 +220,7 @@ func (s *Saver) page(ctx context.Context, w *walk, at, n, enough int, decode fun
 	return s.pageOf(ctx, w, at, args, decode)
 }
 
-func (s *Saver) pageOf(ctx context.Context, w *walk, at int, args []any, decode func(string, uint64) (checkpoint.Record, error)) ([]checkpoint.Record, error) {
+func (s *Saver) pageOf(ctx context.Context, w *walk, at int, args []any, decode func(place, string, uint64) (checkpoint.Record, error)) ([]checkpoint.Record, error) {
 	r, err := s.call(ctx, "read records", s.script.page, []string{s.key(w.thread)}, args...)
 	if err != nil {
 		return nil, err
@@ -210,14 +230,17 @@ func (s *Saver) pageOf(ctx context.Context, w *walk, at int, args []any, decode 
 	}
 	var page []checkpoint.Record
 	for r.more() {
-		record, err := decode(r.text(), w.seq(at+len(page)))
+		record, err := decode(w.place, r.text(), w.seq(at+len(page)))
 		r.check(err)
 		page = append(page, record)
 	}
 	if r.err == nil && len(page) == 0 {
 		r.fail("no records")
 	}
-	return page, r.err
+	if r.err != nil {
+		return page, fmt.Errorf("redis: thread %q: %w", short(w.thread), r.err)
+	}
+	return page, nil
 }
 
 // headers returns the headers on a way.

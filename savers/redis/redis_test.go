@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"strings"
 	"testing"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -24,8 +25,36 @@ func TestSaverOnOneServer(t *testing.T) {
 		return savertest.Storage{Shared: true, Damage: damage, Open: func() (checkpoint.Saver, error) {
 			client := goredis.NewClient(&goredis.Options{Addr: addr})
 			return redis.New(client, redis.Prefix(prefix), redis.AcceptWeaker(nil), redis.CloseClient())
+		}, Alter: func(tb testing.TB, stored, altered []byte) int {
+			tb.Helper()
+			return alter(tb, goredis.NewClient(&goredis.Options{Addr: addr}), prefix, stored, altered)
 		}}
 	})
+}
+
+// alter replaces bytes in all hashes whose keys have a prefix. It closes the client.
+func alter(tb testing.TB, client *goredis.Client, prefix string, stored, altered []byte) (places int) {
+	tb.Helper()
+	defer client.Close()
+	keys, err := client.Keys(tb.Context(), prefix+"*").Result()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, key := range keys {
+		fields, err := client.HGetAll(tb.Context(), key).Result()
+		if err != nil { // an index is no hash
+			continue
+		}
+		for field, value := range fields {
+			if n := strings.Count(value, string(stored)); n > 0 {
+				places += n
+				if err := client.HSet(tb.Context(), key, field, strings.ReplaceAll(value, string(stored), string(altered))).Err(); err != nil {
+					tb.Fatal(err)
+				}
+			}
+		}
+	}
+	return places
 }
 
 func TestSaverOnACluster(t *testing.T) {

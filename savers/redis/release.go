@@ -234,5 +234,5 @@ func (s *Saver) fold(ctx context.Context, w *whole, l *wholeLog, chain []*ledger
 	if err != nil {
 		return nil, fmt.Errorf("redis: thread %q: %w", short(w.ID), err)
 	}
-	return encodeRecord(r), nil
+	return encodeRecord(way.place, r), nil
 }

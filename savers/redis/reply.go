@@ -100,11 +100,11 @@ func (r *reply) join(l *reply) {
 }
 
 // records reads a list of records that follow each other.
-func (r *reply) records(seq uint64) []checkpoint.Record {
+func (r *reply) records(in place, seq uint64) []checkpoint.Record {
 	l := r.list()
 	var records []checkpoint.Record
 	for ; l.more(); seq++ {
-		record, err := decodeRecord(l.text(), seq)
+		record, err := decodeRecord(in, l.text(), seq)
 		l.check(err)
 		records = append(records, record)
 	}
@@ -113,7 +113,7 @@ func (r *reply) records(seq uint64) []checkpoint.Record {
 }
 
 // writes reads a list of pending writes and puts them in order.
-func (r *reply) writes() []checkpoint.Write {
+func (r *reply) writes(thread string) []checkpoint.Write {
 	type placed struct {
 		checkpoint.Write
 		order uint64
@@ -122,7 +122,7 @@ func (r *reply) writes() []checkpoint.Write {
 	var all []placed
 	for l.more() {
 		base, name, value := l.id(), l.text(), l.text()
-		w, order, err := decodeWrite(base, name, value)
+		w, order, err := decodeWrite(thread, base, name, value)
 		if l.err == nil {
 			l.check(err)
 		}
@@ -167,7 +167,7 @@ func (r *reply) thread(id string) described {
 	d.Head, d.Step = root.id, root.step
 	now := l.time()
 	d.stamp, d.rev = l.id(), l.text()
-	d.Questions = checkpoint.OpenQuestions(l.writes())
+	d.Questions = checkpoint.OpenQuestions(l.writes(id))
 	if d.leased = d.released.IsZero() && !ended && now.Before(until); d.leased {
 		d.Holder, d.Lease = holder, until
 	}

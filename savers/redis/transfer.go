@@ -32,7 +32,7 @@ type wholeLog struct {
 // walk returns the way through a log, oldest first.
 func (w *whole) walk(l *wholeLog) *walk {
 	return &walk{
-		thread: w.ID, version: strconv.Itoa(w.Version), uid: w.uid, number: l.number,
+		place: place{w.ID, l.namespace}, version: strconv.Itoa(w.Version), uid: w.uid, number: l.number,
 		kept: l.kept, first: l.first, end: l.seq + 1,
 	}
 }
@@ -71,10 +71,13 @@ func (s *Saver) whole(ctx context.Context, thread string, version int, free, pay
 		w.logs = append(w.logs, l)
 	}
 	r.join(logs)
-	w.writes = r.writes()
+	w.writes = r.writes(thread)
 	w.described = r.thread(thread)
 	slices.SortFunc(w.logs, func(a, b *wholeLog) int { return strings.Compare(a.namespace, b.namespace) })
-	return w, r.err
+	if r.err != nil {
+		return w, fmt.Errorf("redis: thread %q: %w", short(thread), r.err)
+	}
+	return w, nil
 }
 
 // Export yields all that a version holds, as [checkpoint.Saver] says. Records are read in pages; when some that it has
@@ -225,7 +228,7 @@ func (st *stage) item(ctx context.Context, item checkpoint.Item) error {
 		k = len(st.numbers) + 1
 		st.numbers[strings.Clone(item.Record.Namespace)] = k
 	}
-	return st.put(ctx, fmt.Sprintf("r:%d:%d", k, r.Seq), encodeRecord(r))
+	return st.put(ctx, fmt.Sprintf("r:%d:%d", k, r.Seq), encodeRecord(place{st.thread, item.Record.Namespace}, r))
 }
 
 // put keeps a field.
@@ -348,7 +351,7 @@ func (st *stage) writes(ctx context.Context) error {
 			bases = append(bases, w.Base[:]...)
 		}
 		name, base := writeName(w, w.Kind), string(w.Base[:])
-		value := append(fmt.Appendf(nil, "%d:%d:", i+1, slots[w.Base]), encodePayload(w.Payload)...)
+		value := append(fmt.Appendf(nil, "%d:%d:", i+1, slots[w.Base]), encodeWrite(st.thread, w)...)
 		if err := st.put(ctx, "w:"+base+string(name), value); err != nil {
 			return err
 		}

@@ -65,9 +65,9 @@ func (s *Saver) appendArgs(a *checkpoint.Append, uid checkpoint.ID) []any {
 		a.Thread, s.likely(a.Thread), len(a.Records))
 	for i := range a.Records {
 		r := &a.Records[i]
-		args = append(args, r.ID[:], r.Base[:], r.Commits[:], flag(r.Snapshot), r.Step, encodeRecord(*r))
+		args = append(args, r.ID[:], r.Base[:], r.Commits[:], flag(r.Snapshot), r.Step, encodeRecord(place{a.Thread, a.Namespace}, *r))
 	}
-	return writeArgs(args, a.Writes)
+	return writeArgs(args, a.Thread, a.Writes)
 }
 
 func statusArg(status checkpoint.Status) any {
@@ -108,7 +108,7 @@ func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply, si
 	}
 	done := checkpoint.Appended{Version: r.int(), Head: r.seq()}
 	revived, stamp := r.text() == "1", r.id()
-	done.Writes = r.writes()
+	done.Writes = r.writes(a.Thread)
 	stored := r.text()
 	h, err := parseHead(stored)
 	r.check(err)
@@ -173,7 +173,7 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 		flags = "e"
 	}
 	args := make([]any, 0, 5+4*len(w.Writes))
-	args = writeArgs(append(args, flags, w.Fence[:], statusArg(w.Status), leaseArg(w.Lease), s.ttl), w.Writes)
+	args = writeArgs(append(args, flags, w.Fence[:], statusArg(w.Status), leaseArg(w.Lease), s.ttl), w.Thread, w.Writes)
 	since := time.Now()
 	r, err := s.call(ctx, "put writes", s.script.put, []string{s.key(w.Thread)}, args...)
 	if err != nil {

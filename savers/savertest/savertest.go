@@ -30,6 +30,11 @@ type Storage struct {
 	// Damage changes what is stored of a thread, without the saver, so that its pending writes or all of it cannot be
 	// read. It is nil if that cannot be done.
 	Damage func(thread string) error
+
+	// Alter replaces bytes wherever the place stores them in a record or pending write, behind the saver's back, as a faulty
+	// disk does, and returns in how many places. Both have the same length. No saver is open meanwhile, or none that has read
+	// them. Nil for a place that only the saver's process can change.
+	Alter func(tb testing.TB, stored, altered []byte) int
 }
 
 // Run tests a saver, one subtest for each promise. It calls open for each of them, which returns a place of the
@@ -118,5 +123,6 @@ func Cases() []Case {
 		{"close waits for calls under way", testCloseWaits},
 		{"a new saver finds all of it", testReload},
 		{"two savers share one place", testShared},
+		{"what was altered where it is stored does not come back", testAltered},
 	}
 }

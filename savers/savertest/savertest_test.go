@@ -829,6 +829,41 @@ func TestBrokenSaversFail(t *testing.T) {
 	}
 }
 
+// TestASaverWithoutChecksumsFails is the one rule that needs a place of its own.
+func TestASaverWithoutChecksumsFails(t *testing.T) {
+	const name = "what was altered where it is stored does not come back"
+	from, to := "", ""
+	kept := memory.New()
+	place := savertest.Storage{
+		Shared: true,
+		Open: func() (checkpoint.Saver, error) {
+			b := &broken{Saver: kept, closes: func() error { return nil }}
+			b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+				chain, err := kept.Load(ctx, p)
+				for i := range chain.Records {
+					chain.Records[i].Payload = []byte(strings.ReplaceAll(string(chain.Records[i].Payload), from, to))
+				}
+				return chain, err
+			}
+			return b, nil
+		},
+		Alter: func(_ testing.TB, stored, altered []byte) int {
+			from, to = string(stored), string(altered)
+			return 1
+		},
+	}
+	failures := failuresOf(t, name, place)
+	if !slices.ContainsFunc(failures, func(f string) bool {
+		return strings.Contains(f, "load after a state was altered: what was altered came back")
+	}) {
+		t.Errorf("got %q, want that an altered state came back", failures)
+	}
+	place.Alter = func(testing.TB, []byte, []byte) int { return 1 }
+	if failures := failuresOf(t, name, place); len(failures) == 0 {
+		t.Error("a saver that notices nothing passes")
+	}
+}
+
 // The same cases must pass with the wrapper alone, or the test above says nothing.
 func TestWholeSaverPassesThroughTheWrapper(t *testing.T) {
 	for _, c := range breaks {

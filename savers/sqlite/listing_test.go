@@ -13,6 +13,7 @@ import (
 	driverpkg "modernc.org/sqlite"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
 
@@ -98,6 +99,7 @@ func manyThreads(t *testing.T, path string, n int) {
 			t.Fatalf("%s: %v", text, err)
 		}
 	}
+	sqltest.Resum(t, db, "UPDATE graph_write SET data = ? WHERE write_no = ?")
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,26 @@
 package sqlite_test
 
 import (
+	"database/sql"
 	"path/filepath"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
 	"github.com/graphgen-go/graphgen/savers/savertest"
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
+
+// alter replaces bytes in all records and pending writes of a file.
+func alter(tb testing.TB, path string, stored, altered []byte) int {
+	tb.Helper()
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer db.Close()
+	return sqltest.Alter(tb, db, "UPDATE %[1]s SET %[2]s = unhex(replace(hex(%[2]s), hex(?1), hex(?2))) WHERE instr(%[2]s, ?1) > 0", stored, altered)
+}
 
 func TestConformance(t *testing.T) {
 	savertest.Run(t, func(tb testing.TB) savertest.Storage {
@@ -17,6 +30,10 @@ func TestConformance(t *testing.T) {
 			Shared: true,
 			Open:   func() (checkpoint.Saver, error) { return sqlite.Open(path) },
 			Damage: func(string) error { return execute(path, "UPDATE graph_write SET data = x'7f'") },
+			Alter: func(tb testing.TB, stored, altered []byte) int {
+				tb.Helper()
+				return alter(tb, path, stored, altered)
+			},
 		}
 	})
 }

@@ -147,8 +147,10 @@ var errOther = errors.New("something is not as it was")
 
 // commit stores a plain commit after h, when all is as it says.
 func (s *Saver) commit(ctx context.Context, db Runner, a *checkpoint.Append, h *held) error {
-	r, lease := &a.Records[0], micro(a.Lease)
-	rows, err := db.Exec(ctx, s.text[stCommit], r.ID[:], flagsOf(r, a.After), int64(r.Step), ledger.Micro(r.Created).UnixMicro(), bodyOf(r),
+	r, lease := a.Records[0], micro(a.Lease)
+	r.Seq = uint64(h.seq) + 1
+	at := spot{id: a.Thread, namespace: a.Namespace}
+	rows, err := db.Exec(ctx, s.text[stCommit], r.ID[:], flagsOf(&r, a.After), int64(r.Step), ledger.Micro(r.Created).UnixMicro(), at.body(&r),
 		h.thread, a.Fence[:], optionalStatus(a.Status), lease-lease/4, lease, h.log, h.seq, a.After[:])
 	if err == nil && rows == 0 {
 		err = errOther

@@ -193,7 +193,9 @@ func (s *Saver) pruneRecords(ctx context.Context, tx Tx, t *thread, keep checkpo
 		if err != nil {
 			return 0, err
 		}
-		pr := pruner{s: s, tx: tx, at: spot{t.no, int64(t.open), t.root, numbers[p.Namespace]}, flags: flags}
+		at := rootOf(t, t.open, t.root)
+		at.log, at.namespace = numbers[p.Namespace], p.Namespace
+		pr := pruner{s: s, tx: tx, at: at, flags: flags}
 		if err := pr.prune(ctx, log, p.Kept); err != nil {
 			return 0, err
 		}
@@ -329,6 +331,6 @@ func (p *pruner) untie(ctx context.Context, k *ledger.Kept) error {
 	}
 	var before checkpoint.ID // none any more
 	flags := flagsOf(&r, before) | p.flags[r.ID]&(isCommitted|isFollowed)
-	return p.exec(ctx, stSnapshot, flags, optional(r.Parent, flags&parentIsBefore == 0), optional(r.Commits, true), bodyOf(&r),
+	return p.exec(ctx, stSnapshot, flags, optional(r.Parent, flags&parentIsBefore == 0), optional(r.Commits, true), p.at.body(&r),
 		p.at.log, seq)
 }

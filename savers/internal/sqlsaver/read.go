@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/savers/internal/codec"
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
@@ -84,7 +83,7 @@ func (s *Saver) load(ctx context.Context, tx Tx, p checkpoint.Place) (chain chec
 		chain.Due, chain.Committed = end.Due, isOver(all[len(all)-1].flags, nil)
 		return chain, nil
 	}
-	return chain, s.due(ctx, tx, at, &chain)
+	return chain, s.due(ctx, tx, at, &chain, h.line)
 }
 
 // root returns what a thread's description says of the head of a root's log.
@@ -114,24 +113,26 @@ func (s *Saver) place(ctx context.Context, tx Tx, at spot, p checkpoint.Place, h
 	return last, err
 }
 
-// due sets what a chain says of the base of its last record.
-func (s *Saver) due(ctx context.Context, tx Tx, at spot, chain *checkpoint.Chain) error {
+// due sets what a chain says of the base of its last record. known is a line that may be the base's.
+func (s *Saver) due(ctx context.Context, tx Tx, at spot, chain *checkpoint.Chain, known line) error {
 	last := &chain.Records[len(chain.Records)-1]
-	var log, flags int64
+	var log, seq, flags int64
 	var next *int64
-	var b []byte
-	found, err := one(ctx, tx, s.text[stBase], []any{at.root, last.Base[:]}, &log, &flags, &next, &b)
+	found, err := one(ctx, tx, s.text[stBase], []any{at.root, last.Base[:]}, &log, &seq, &flags, &next)
 	if err != nil || !found || log != at.log {
 		return err
 	}
-	var r checkpoint.Record
-	body := codec.NewReader(b)
-	body.Body(&r)
-	if err := body.End(); err != nil {
-		return fmt.Errorf("record %s: %w: %w", last.Base, checkpoint.ErrDamaged, err)
+	chain.Committed = isOver(flags, next)
+	i := slices.IndexFunc(chain.Records, func(r checkpoint.Record) bool { return r.ID == last.Base })
+	if i >= 0 {
+		chain.Due = chain.Records[i].Due
+		return nil
 	}
-	chain.Due, chain.Committed = r.Due, isOver(flags, next)
-	return nil
+	base, _, err := s.between(ctx, tx, at, seq, seq, known)
+	if err == nil && len(base) == 1 {
+		chain.Due = base[0].Due
+	}
+	return err
 }
 
 // version is one version of a thread.

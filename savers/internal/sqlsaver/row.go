@@ -3,6 +3,7 @@ package sqlsaver
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -55,17 +56,18 @@ func (s *Saver) insert(ctx context.Context, tx Tx, at spot, r *checkpoint.Record
 	return tx.Later(ctx, s.text[stInsertRecord], at.log, int64(r.Seq), at.root, r.ID[:], lineNo, flags,
 		int64(r.Step), ledger.Micro(r.Created).UnixMicro(),
 		optional(r.Parent, flags&parentIsBefore == 0), optional(r.Base, r.Base != r.ID),
-		optional(r.Commits, flags&commitsBefore == 0), bodyOf(r))
+		optional(r.Commits, flags&commitsBefore == 0), at.body(r))
 }
 
-// bodyOf returns what of a record no column has.
-func bodyOf(r *checkpoint.Record) []byte {
-	if r.Base != r.ID && r.Due != nil {
-		copied := *r
+// body returns what of a record of a log no column has, and the checksum of the whole record.
+func (at *spot) body(r *checkpoint.Record) []byte {
+	copied := *r
+	copied.Created = ledger.Micro(r.Created)
+	if r.Base != r.ID {
 		copied.Due = nil
-		r = &copied
 	}
-	return codec.AppendBody(make([]byte, 0, 64+len(r.Payload)), r)
+	b := codec.AppendBody(make([]byte, 0, 64+len(r.Payload)), &copied)
+	return codec.AppendRecordSum(b, 0, at.id, at.namespace, &copied)
 }
 
 // entry is a row of graph_checkpoint. Its record lacks what the row of its line and the row before say.
@@ -95,8 +97,8 @@ func scanRecord(rows Rows) (e entry, err error) {
 	return e, nil
 }
 
-// complete returns the record of an entry; before is the entry before it, in its log, which need not be there.
-func (e *entry) complete(before *entry, l line) (checkpoint.Record, error) {
+// complete returns the record of an entry of a log; before is the entry before it, which need not be there.
+func (e *entry) complete(at *spot, before *entry, l line) (checkpoint.Record, error) {
 	r := e.Record
 	var id checkpoint.ID
 	if before != nil && before.Seq+1 == r.Seq {
@@ -109,12 +111,28 @@ func (e *entry) complete(before *entry, l line) (checkpoint.Record, error) {
 		r.Commits = id
 	}
 	r.Line, r.Fingerprint, r.Graph = l.id, l.fingerprint, l.graph
-	b := codec.NewReader(e.body)
+	body, ok := codec.CutRecordSum(e.body, at.id, at.namespace, &r)
+	if !ok {
+		return r, at.damaged(r.Seq, errSum)
+	}
+	b := codec.NewReader(body)
 	b.Body(&r)
 	if err := b.End(); err != nil {
-		return r, fmt.Errorf("record %d: %w: %w", r.Seq, checkpoint.ErrDamaged, err)
+		return r, at.damaged(r.Seq, err)
 	}
 	return r, nil
+}
+
+// errSum says that stored bytes are not those that were stored.
+var errSum = errors.New("its checksum is that of other data; restore it from a backup")
+
+// damaged is the error of a record that is not what was stored.
+func (at *spot) damaged(seq uint64, err error) error {
+	where := ""
+	if at.namespace != "" {
+		where = fmt.Sprintf(", namespace %.64q", at.namespace)
+	}
+	return fmt.Errorf("thread %.64q%s, record %d: %w: %w", at.id, where, seq, checkpoint.ErrDamaged, err)
 }
 
 // setID sets id to what a column holds; nil is the zero id.
@@ -157,7 +175,7 @@ func (s *Saver) records(ctx context.Context, db Runner, at spot, all []entry, fr
 		if !found {
 			return nil, fmt.Errorf("record %d: there is no line %d: %w", all[i].Seq, all[i].line, checkpoint.ErrDamaged)
 		}
-		r, err := all[i].complete(before, l)
+		r, err := all[i].complete(&at, before, l)
 		if err != nil {
 			return nil, err
 		}
@@ -297,6 +315,8 @@ type spot struct {
 	version int64
 	root    int64 // the log of the version's root
 	log     int64
+
+	id, namespace string // of the thread, and of the log
 }
 
 // unknown is the number of a namespace's log that is not there.
@@ -307,12 +327,13 @@ const lastSeq = 1<<28 - 1
 
 // rootOf returns where the log of a version's root is.
 func rootOf(t *thread, version int, root int64) spot {
-	return spot{thread: t.no, version: int64(version), root: root, log: root}
+	return spot{thread: t.no, version: int64(version), root: root, log: root, id: t.id}
 }
 
 // spot returns where a namespace's log is; its log is unknown when it has none.
 func (s *Saver) spot(ctx context.Context, db Runner, root spot, namespace string) (at spot, err error) {
-	if at = root; namespace == "" {
+	at = root
+	if at.namespace = namespace; namespace == "" {
 		return at, nil
 	}
 	found, err := one(ctx, db, s.text[stNamespace], []any{at.thread, at.version, key(namespace)}, &at.log)

@@ -38,8 +38,9 @@ func Files(embedded embed.FS) fs.FS {
 }
 
 // Migrate brings a database's tables to the newest version. files has a file of statements for each version, in order,
-// named 0001_what.sql and so on, with an empty line after each statement; where statements that change tables are no part
-// of a transaction, each must be harmless when it is run again.
+// with an empty line after each statement. A file is named for its version: 0002_tables.sql makes the tables of version 2,
+// and a file after it changes them. Tables that are older than the first file are an error. Where statements that change
+// tables are no part of a transaction, each must be harmless when it is run again.
 func Migrate(ctx context.Context, db DB, d *Dialect, files fs.FS, mode Mode) error {
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil || len(names) == 0 {
@@ -91,18 +92,44 @@ func (m *migration) locked(ctx context.Context, mode Mode) (err error) {
 	if err != nil {
 		return err
 	}
-	switch last := len(m.names); {
-	case version > last:
-		return fmt.Errorf("the tables are of version %d, and this program knows %d: update the program", version, last)
-	case version < last && mode == Verify:
-		return fmt.Errorf("the tables are of version %d, and this program wants %d: run %s, or open in the mode that creates", version, last, m.names[version])
-	}
-	for ; version < len(m.names); version++ {
-		if err := m.apply(ctx, version); err != nil {
-			return fmt.Errorf("%s: %w", m.names[version], err)
+	for _, name := range m.names {
+		if err := m.bring(ctx, name, &version, mode); err != nil {
+			return err
 		}
 	}
+	if newest := m.names[len(m.names)-1]; version > versionOf(newest) {
+		return fmt.Errorf("the tables are of version %d, and this program knows %d: update the program", version, versionOf(newest))
+	}
 	return nil
+}
+
+// bring brings tables to the version of a file.
+func (m *migration) bring(ctx context.Context, name string, version *int, mode Mode) error {
+	next := versionOf(name)
+	switch {
+	case *version >= next:
+		return nil
+	case *version > 0 && name == m.names[0]:
+		return fmt.Errorf("the tables are of version %d, and this program reads version %d and later: "+
+			"finish or copy their threads with the program that made them, and begin with new tables", *version, next)
+	case mode == Verify:
+		return fmt.Errorf("the tables are of version %d, and this program wants %d: run %s, or open in the mode that creates", *version, next, name)
+	}
+	if err := m.apply(ctx, name); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	*version = next
+	return nil
+}
+
+// versionOf returns the version that a file makes; the name begins with it.
+func versionOf(name string) int {
+	number, _, _ := strings.Cut(name, "_")
+	version, err := strconv.Atoi(number)
+	if err != nil { // the files are embedded, and tests open them
+		return 0
+	}
+	return version
 }
 
 // version returns the version of the tables that there are, 0 for none.
@@ -118,9 +145,9 @@ func (m *migration) version(ctx context.Context) (int, error) {
 	return int(version), err
 }
 
-// apply brings tables of a version to the next.
-func (m *migration) apply(ctx context.Context, version int) error {
-	b, err := fs.ReadFile(m.files, m.names[version])
+// apply runs the statements of a file.
+func (m *migration) apply(ctx context.Context, name string) error {
+	b, err := fs.ReadFile(m.files, name)
 	if err != nil {
 		return err
 	}
@@ -132,7 +159,7 @@ func (m *migration) apply(ctx context.Context, version int) error {
 			return err
 		}
 	}
-	return m.exec(ctx, "INSERT INTO graph_schema (version) VALUES ("+strconv.Itoa(version+1)+")")
+	return m.exec(ctx, "INSERT INTO graph_schema (version) VALUES ("+strconv.Itoa(versionOf(name))+")")
 }
 
 func (m *migration) exec(ctx context.Context, text string) error {

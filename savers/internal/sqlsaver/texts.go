@@ -186,7 +186,7 @@ func texts() [statements]string {
 		stSnapshotBefore:  "SELECT {seq c} FROM graph_checkpoint c WHERE {range c ? 0 ?} AND (c.flags & 8) <> 0 ORDER BY {order c} DESC LIMIT 1",
 		stLines:           "SELECT line_no, line, fingerprint, graph FROM graph_line WHERE root = ? AND line_no BETWEEN ? AND ?",
 		stCommitted:       "SELECT c.flags, n.flags FROM graph_checkpoint c " + nextRecord,
-		stBase:            "SELECT {log_no c}, c.flags, n.flags, c.body FROM graph_checkpoint c " + nextRecord,
+		stBase:            "SELECT {log_no c}, {seq c}, c.flags, n.flags FROM graph_checkpoint c " + nextRecord,
 		stNamespace:       "SELECT log_no FROM graph_log " + inVersion + "AND ns_key = ?",
 		stNamespaces:      "SELECT log_no, ns_key, ns_name FROM graph_log " + inVersion,
 		stWrites:          "SELECT CASE WHEN {dead} THEN NULL ELSE data END FROM graph_write WHERE root = ? ORDER BY write_no",

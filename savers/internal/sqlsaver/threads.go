@@ -219,12 +219,20 @@ func (l *listing) ask(ctx context.Context, db Runner, page []row) error {
 		return err
 	}
 	writes, damage := make(map[string][]checkpoint.Write), make(map[string]error)
+	ids := make(map[string]string, len(page))
+	for i := range page {
+		ids[string(page[i].key)] = page[i].ID
+	}
 	err = each(rows, func(rows Rows) error {
 		var key, data []byte
 		if err := rows.Scan(&key, &data); err != nil {
 			return err
 		}
-		w, err := decodeWrite(string(key), data)
+		id, found := ids[string(key)]
+		if !found { // it began to ask after the page was read
+			return nil
+		}
+		w, err := decodeWrite(id, data)
 		if errors.Is(err, checkpoint.ErrDamaged) {
 			damage[string(key)], err = err, nil
 		}

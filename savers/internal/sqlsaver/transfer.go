@@ -75,7 +75,9 @@ func (s *Saver) itemsOf(ctx context.Context, tx Tx, t *thread, v *version) ([]ch
 		if err != nil {
 			return nil, err
 		}
-		records, err := s.records(ctx, tx, rootOf(t, v.number, v.root), all, 0, line{})
+		at := rootOf(t, v.number, v.root)
+		at.log, at.namespace = numbers[name], name
+		records, err := s.records(ctx, tx, at, all, 0, line{})
 		if err != nil {
 			return nil, err
 		}

@@ -66,7 +66,7 @@ func (s *Saver) putOne(ctx context.Context, p *checkpoint.PutWrites) (stored boo
 	}
 	lease := micro(p.Lease)
 	args := []any{
-		writeKey(w, w.Kind), int64(w.Kind), codec.AppendWrite(nil, w, nil), w.Base[:],
+		writeKey(w, w.Kind), int64(w.Kind), dataOf(p.Thread, w), w.Base[:],
 		key(p.Thread), p.Fence[:], optionalStatus(p.Status), asked, lease - lease/4, lease,
 	}
 	if s.d.Mark == "" {
@@ -140,7 +140,7 @@ func (s *Saver) putWrite(ctx context.Context, b *batch, t *thread, w *checkpoint
 	case checkpoint.Result:
 		st = stKeepWrite // the first wins
 	}
-	return b.add(ctx, st, t.root, w.Base[:], writeKey(w, w.Kind), int64(w.Kind), codec.AppendWrite(nil, w, nil))
+	return b.add(ctx, st, t.root, w.Base[:], writeKey(w, w.Kind), int64(w.Kind), dataOf(t.id, w))
 }
 
 // batch are rows of graph_write that are stored together, where a statement costs a round trip.
@@ -244,9 +244,20 @@ func (s *Saver) pending(ctx context.Context, db Runner, thread string, root int6
 	return all, dead, err
 }
 
-func decodeWrite(thread string, b []byte) (checkpoint.Write, error) {
+// dataOf returns a pending write of a thread as it is stored, with its checksum.
+func dataOf(thread string, w *checkpoint.Write) []byte {
+	b := make([]byte, 0, 64+len(w.Namespace)+len(w.Task)+len(w.Name)+len(w.Payload))
+	return codec.AppendWriteSum(codec.AppendWrite(b, w, nil), thread)
+}
+
+// decodeWrite reads what dataOf returned.
+func decodeWrite(thread string, b []byte) (w checkpoint.Write, err error) {
+	b, ok := codec.CutWriteSum(b, thread)
+	if !ok {
+		return w, fmt.Errorf("thread %.64q: a pending write: %w: %w", thread, checkpoint.ErrDamaged, errSum)
+	}
 	r := codec.NewReader(b)
-	w := r.Write(nil)
+	w = r.Write(nil)
 	if err := r.End(); err != nil {
 		return w, fmt.Errorf("thread %.64q: a pending write: %w: %w", thread, checkpoint.ErrDamaged, err)
 	}

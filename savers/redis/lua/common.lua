@@ -16,13 +16,13 @@
 --                        there, snapshot is where the head's chain starts
 --   N:<number>           the namespace
 --   g:<number>           seqs of records before first that a Prune left, ascending, with commas between
---   r:<number>:<seq>     a record: four bytes of header length, header, body
+--   r:<number>:<seq>     a record: its format, three bytes of header length, header, body, checksum
 --   i:<id>               of a record: base id, then number:seq:snapshot, and :c when its tasks are committed
 --   ws                   counts the pending writes ever stored, for their order
 --   bases                ids of the bases that have pending writes, one after the other
 --   p:<base>             how many slots the base has used for its pending writes
 --   s:<base><slot>       what names the write in the slot
---   w:<base><name>       the write: order:slot:, then what it holds
+--   w:<base><name>       the write: order:slot:, then what it holds and a checksum
 --
 -- Ids are 16 bytes; the zero id is none.
 

@@ -13,7 +13,7 @@ for i = 6, #ARGV do
 		return { 'gone' }
 	end
 	if ARGV[4] == 'h' then
-		r = string.sub(r, 1, 4 + struct.unpack('>I4', r))
+		r = string.sub(r, 1, 4 + struct.unpack('>I4', r) % 16777216)
 	end
 	all[#all + 1] = r
 	size = size + #r

@@ -72,7 +72,7 @@ CREATE TABLE graph_checkpoint (
 	parent  BYTEA,                           -- when it is not the record with the seq before
 	base    BYTEA,                           -- when it is not the record itself
 	commits BYTEA,                           -- when it is not the record with the seq before
-	body    BYTEA   NOT NULL,
+	body    BYTEA   NOT NULL,                -- ends with a checksum of the record, its thread and its namespace
 	PRIMARY KEY (log_no, seq)
 );
 

@@ -69,7 +69,7 @@ CREATE TABLE IF NOT EXISTS graph_checkpoint (
 	parent  BINARY(16) COMMENT 'when it is not the record with the seq before',
 	base    BINARY(16) COMMENT 'when it is not the record itself',
 	commits BINARY(16) COMMENT 'when it is not the record with the seq before',
-	body    LONGBLOB   NOT NULL,
+	body    LONGBLOB   NOT NULL COMMENT 'ends with a checksum of the record, its thread and its namespace',
 	PRIMARY KEY (log_no, seq),
 	UNIQUE KEY graph_checkpoint_id (root, id)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -81,7 +81,7 @@ CREATE TABLE IF NOT EXISTS graph_write (
 	base      BINARY(16) NOT NULL,
 	write_key BINARY(16) NOT NULL COMMENT 'of namespace, task, kind and name',
 	kind      SMALLINT   NOT NULL COMMENT '1 result, 2 question, 3 answer, 4 failure',
-	data      LONGBLOB   NOT NULL,
+	data      LONGBLOB   NOT NULL COMMENT 'ends with a checksum of the write and its thread',
 	UNIQUE KEY graph_write_key (root, base, write_key)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 

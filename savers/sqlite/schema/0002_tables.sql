@@ -73,7 +73,7 @@ CREATE TABLE graph_checkpoint (
 	parent  BLOB,                            -- when it is not the record with the seq before
 	base    BLOB,                            -- when it is not the record itself
 	commits BLOB,                            -- when it is not the record with the seq before
-	body    BLOB    NOT NULL
+	body    BLOB    NOT NULL                 -- ends with a checksum of the record, its thread and its namespace
 );
 
 -- Of an id the index has what says its time: that tells ids apart, and puts a new one at the end.
@@ -93,7 +93,7 @@ CREATE TABLE graph_write (
 	base      BLOB    NOT NULL,
 	write_key BLOB    NOT NULL,              -- of namespace, task, kind and name
 	kind      INTEGER NOT NULL,              -- 1 result, 2 question, 3 answer, 4 failure
-	data      BLOB    NOT NULL
+	data      BLOB    NOT NULL                -- ends with a checksum of the write and its thread
 );
 
 CREATE UNIQUE INDEX graph_write_key ON graph_write (root, base, write_key);

@@ -1,0 +1,29 @@
+package sqltest
+
+import (
+	"database/sql"
+	"fmt"
+	"testing"
+)
+
+// Alter runs an UPDATE that replaces bytes in a column, %[2]s of a table, %[1]s, for the columns that have records and pending
+// writes, and returns how many rows it changed.
+func Alter(tb testing.TB, db *sql.DB, update string, args ...[]byte) (places int) {
+	tb.Helper()
+	values := make([]any, len(args))
+	for i := range args {
+		values[i] = args[i]
+	}
+	for table, column := range map[string]string{"graph_checkpoint": "body", "graph_write": "data"} {
+		result, err := db.ExecContext(tb.Context(), fmt.Sprintf(update, table, column), values...)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		rows, err := result.RowsAffected()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		places += int(rows)
+	}
+	return places
+}
