@@ -287,7 +287,7 @@ func (r *run[S, U]) results(cause error) []checkpoint.Write {
 		writes = append(writes, r.questionsOf(sl)...)
 		if why := r.failureOf(sl, cause); why != nil {
 			writes = append(writes, checkpoint.Write{
-				Namespace: r.ns, Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Failure, Payload: []byte(why.Error()),
+				Namespace: r.ns, Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Failure, Payload: failureText(why.Error()),
 			})
 		}
 	}

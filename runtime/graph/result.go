@@ -83,5 +83,5 @@ type TaskState struct {
 	Node     ID
 	Index    int    // of the send that the task is of, else 0
 	Finished bool   // its result is stored: Resume does not run it again
-	Failure  string // why it failed last; empty when it did not
+	Failure  string // the text of its last error, cut after 8 KiB; empty if it has not failed
 }
