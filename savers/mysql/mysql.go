@@ -100,6 +100,9 @@ func connect(dsn string, o *options) (*sqlsaver.Std, error) {
 	if err != nil {
 		return nil, err
 	}
+	if config.MaxAllowedPacket == mysql.NewConfig().MaxAllowedPacket {
+		config.MaxAllowedPacket = 0 // the server's: one that is sent more breaks the connection, and does not say why
+	}
 	config.ClientFoundRows = true // rows that a statement found, changed or not
 	config.InterpolateParams = false
 	config.MultiStatements = false
