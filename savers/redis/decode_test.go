@@ -3,6 +3,7 @@ package redis_test
 import (
 	"encoding/binary"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,4 +44,45 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestDataOfAnotherFormatIsRefused(t *testing.T) {
+	id := checkpoint.ID{1, 2, 3}
+	record := redis.EncodeRecord(checkpoint.Record{ID: id, Base: id, Line: id, Source: checkpoint.Input, Snapshot: true})
+	record[0] = 0
+	_, err := redis.DecodeRecord(string(record), 1)
+	_, headerErr := redis.DecodeHeader(string(record[:4+record[3]]), 1)
+	_, _, writeErr := redis.DecodeWrite(id, "\x01\x00\x01t\x00", "1:1:bpayload")
+	for what, err := range map[string]error{"a record": err, "a header": headerErr, "a write": writeErr} {
+		if err == nil || !strings.Contains(err.Error(), "format 0") || !strings.Contains(err.Error(), "format 2") {
+			t.Errorf("%s without a checksum: got %v, want an error with both formats", what, err)
+		}
+	}
+}
+
+func TestEveryByteOfARecordAndAWriteCounts(t *testing.T) {
+	id := checkpoint.ID{1, 2, 3}
+	record := redis.EncodeRecord(checkpoint.Record{ID: id, Base: id, Line: id, Source: checkpoint.Input, Graph: "g", Snapshot: true, Payload: []byte("p")})
+	for i := range record {
+		record[i] ^= 1
+		if r, err := redis.DecodeRecord(string(record), 1); err == nil {
+			t.Errorf("byte %d of a record was changed: got %+v, want an error", i, r)
+		}
+		record[i] ^= 1
+	}
+	w := checkpoint.Write{Base: id, Task: "t", Kind: checkpoint.Result, Payload: []byte("payload")}
+	write := redis.EncodeWrite(w)
+	for i := range write {
+		write[i] ^= 1
+		if got, _, err := redis.DecodeWrite(id, "\x01\x00\x01t\x00", "1:1:"+string(write)); err == nil {
+			t.Errorf("byte %d of a write was changed: got %+v, want an error", i, got)
+		}
+		write[i] ^= 1
+	}
+	if got, _, err := redis.DecodeWrite(id, "\x01\x00\x01t\x00", "1:1:"+string(write)); err != nil || !reflect.DeepEqual(got, w) {
+		t.Errorf("got %+v, %v, want %+v", got, err, w)
+	}
+	if _, _, err := redis.DecodeWrite(checkpoint.ID{9}, "\x01\x00\x01t\x00", "1:1:"+string(write)); err == nil {
+		t.Error("a write of another base was read")
+	}
 }
