@@ -15,7 +15,7 @@ func Resum(tb testing.TB, db *sql.DB, update string) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }() // Err says what was wrong
 	type row struct {
 		no   int64
 		data []byte
