@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// origin is what decides whether a source file is part of a build. What is generated for its types must be part of the same
-// builds.
+// origin is what decides whether a source file is part of a build. What is generated for its types
+// must be part of the same builds.
 type origin struct {
 	file  string // its name, without the folder
 	build string // the condition as a //go:build line has it; empty for none
@@ -35,8 +35,9 @@ func (o origin) describe() string {
 	return o.file + " is for every build"
 }
 
-// outputName returns the file that code for a type of this origin goes to when nobody says otherwise: agent_state_graphgen.go. Files
-// for some builds only often declare the same types, so their names are part of it.
+// outputName returns the file that code for a type of this origin goes to when nobody says
+// otherwise: agent_state_graphgen.go. Files for some builds only often declare the same types, so
+// their names are part of it.
 func (o origin) outputName(typeName string) string {
 	name := snake(typeName)
 	if o.build != "" {
@@ -90,8 +91,8 @@ func buildLine(file *ast.File) []string {
 	return nil
 }
 
-// nameConditions returns the system and the architecture that the name of a file stands for: linux and amd64 for x_linux_amd64.go.
-// The list of both is the go command's.
+// nameConditions returns the system and the architecture that the name of a file stands for: linux
+// and amd64 for x_linux_amd64.go. The list of both is the go command's.
 func nameConditions(name string) []string {
 	name = strings.TrimSuffix(strings.TrimSuffix(name, ".go"), "_test")
 	parts := strings.Split(name, "_")
@@ -105,7 +106,8 @@ func nameConditions(name string) []string {
 	return parts[n-1:]
 }
 
-// built reports whether the name of a file lets it be part of a build for an architecture, on a system that there is not.
+// built reports whether the name of a file lets it be part of a build for an architecture, on a
+// system that there is not.
 func built(name, arch string) bool {
 	ctx := build.Context{GOOS: "none", GOARCH: arch, Compiler: "gc", OpenFile: func(string) (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader("package p\n")), nil

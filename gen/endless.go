@@ -6,8 +6,9 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// maxTypeArgs bounds how deep type arguments nest. Go rejects a type that holds itself with ever longer arguments, but the type
-// checker says so only for packages without other errors, and such a type has no end.
+// maxTypeArgs bounds how deep type arguments nest. Go rejects a type that holds itself with ever
+// longer arguments, but the type checker says so only for packages without other errors, and such
+// a type has no end.
 const maxTypeArgs = 40
 
 // endless reports whether what t holds has no end, and reports the generic type at fault.
@@ -56,7 +57,8 @@ func (r *resolver) findEndless(t types.Type) *types.Named {
 	return nil
 }
 
-// argDepth returns how deep t is as it is written: what it is called does not count, what stands in its brackets does.
+// argDepth returns how deep t is as it is written: what it is called does not count, what stands
+// in its brackets does.
 func argDepth(t types.Type) int {
 	deepest := 0
 	part := func(t types.Type) { deepest = max(deepest, 1+argDepth(t)) }

@@ -9,12 +9,13 @@ package gen
 import (
 	"context"
 	"fmt"
+	"go/token"
 	"path/filepath"
 	"slices"
 	"strings"
 )
 
-// Suffix ends the name of every file that graphgen names itself.
+// Suffix ends the name of every file that graphgen names itself, but for those of tests, which end in _graphgen_test.go.
 const Suffix = "_graphgen.go"
 
 // Header is the first line of every generated file.
@@ -90,6 +91,7 @@ func generate(cfg Config, pkgs []*source) (*Result, error) {
 	diags := &diagnostics{dir: cfg.Dir}
 	result := new(Result)
 	marked := markedPayloads(pkgs)
+	writers := make(map[string]*source)
 	for _, src := range pkgs {
 		units := src.units(cfg, diags)
 		if len(units) == 0 && len(cfg.Types) == 0 {
@@ -100,6 +102,11 @@ func generate(cfg Config, pkgs []*source) (*Result, error) {
 		src.report(units, diags)
 		for _, u := range units {
 			src.checkOutput(u, diags)
+			if other := writers[u.output]; other != nil && other != src {
+				diags.add(token.Position{Filename: u.output}, "", "is for package %s and for package %s; give one of them another name with -o",
+					other.pkg.Name, src.pkg.Name)
+			}
+			writers[u.output] = src
 			m := buildModel(src, u, units, marked, diags)
 			if !diags.empty() {
 				continue // everything is checked, but nothing is emitted

@@ -22,6 +22,7 @@ import (
 type source struct {
 	pkg        *packages.Package
 	dir        string
+	test       bool     // it is the package with its tests, or their package of its own
 	outputs    []string // the files in it that graphgen wrote, absolute
 	directives []directive
 }
@@ -32,17 +33,44 @@ type source struct {
 const loadMode = packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedTypes |
 	packages.NeedSyntax | packages.NeedModule
 
-// load loads all packages at once and sorts them by path.
+// load loads all packages at once and sorts them by path. Test packages follow, as far as they ask for something.
 func load(ctx context.Context, cfg Config) ([]*source, error) {
 	if _, err := os.Stat(cfg.Dir); err != nil {
 		return nil, fmt.Errorf("gen: %w", err) // the go command could not start there, and would say something else
 	}
+	sources, err := loadPackages(ctx, cfg, false)
+	if err != nil {
+		return nil, err
+	}
+	if len(sources) == 0 {
+		return nil, whyNone(ctx, cfg)
+	}
+	withTests := cfg
+	withTests.Patterns = nil
+	for _, src := range sources {
+		if src.needsTests(cfg.Types) {
+			withTests.Patterns = append(withTests.Patterns, src.dir)
+		}
+	}
+	if len(withTests.Patterns) == 0 {
+		return sources, nil
+	}
+	tests, err := loadPackages(ctx, withTests, true)
+	if err != nil {
+		return nil, err
+	}
+	return choose(cfg, sources, tests)
+}
+
+// loadPackages loads the packages themselves, or their test packages.
+func loadPackages(ctx context.Context, cfg Config, tests bool) ([]*source, error) {
 	hook := new(parseHook)
 	pkgs, err := packages.Load(&packages.Config{
 		Context:   ctx,
 		Mode:      loadMode,
 		Dir:       cfg.Dir,
 		Env:       cfg.Env,
+		Tests:     tests,
 		ParseFile: hook.parse,
 	}, cfg.Patterns...)
 	if ctx.Err() != nil {
@@ -51,13 +79,14 @@ func load(ctx context.Context, cfg Config) ([]*source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gen: load %s: %w", strings.Join(cfg.Patterns, " "), err)
 	}
-	if len(pkgs) == 0 {
-		return nil, whyNone(ctx, cfg)
-	}
 	slices.SortFunc(pkgs, func(a, b *packages.Package) int { return strings.Compare(a.ID, b.ID) })
-	sources := make([]*source, len(pkgs))
-	for i, pkg := range pkgs {
-		sources[i] = newSource(cfg, pkg, hook)
+	var sources []*source
+	for _, pkg := range pkgs {
+		if !tests || slices.ContainsFunc(pkg.GoFiles, isTestFile) {
+			src := newSource(cfg, pkg, hook)
+			src.test = tests
+			sources = append(sources, src)
+		}
 	}
 	return sources, nil
 }
@@ -75,7 +104,9 @@ func whyNone(ctx context.Context, cfg Config) error {
 
 func newSource(cfg Config, pkg *packages.Package, hook *parseHook) *source {
 	src := &source{pkg: pkg, dir: cfg.Dir}
-	if len(pkg.GoFiles) > 0 {
+	if pkg.Dir != "" {
+		src.dir = pkg.Dir
+	} else if len(pkg.GoFiles) > 0 {
 		src.dir = filepath.Dir(pkg.GoFiles[0])
 	}
 	for _, name := range pkg.GoFiles {
@@ -185,7 +216,7 @@ func (src *source) declaredLater(units []*unit) map[string]bool {
 		if !ok {
 			continue
 		}
-		for _, name := range generatedNames(state, states) {
+		for _, name := range src.generatedNames(state, states) {
 			names[name] = true
 		}
 	}

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// misspeltKey returns what is wrong with a struct tag that has a key which was probably meant to be graph, or "".
+// misspeltKey returns what is wrong with a struct tag that has a key which was probably meant to
+// be graph, or "".
 func misspeltKey(raw string) string {
 	for rest := strings.TrimLeft(raw, " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
 		key, after, ok := strings.Cut(rest, ":")
@@ -22,9 +23,9 @@ func misspeltKey(raw string) string {
 	return ""
 }
 
-// meantGraph reports whether a part of a struct tag was meant for graphgen although its key is another. A key that is two edits
-// away may be somebody else's, unless the value makes sense here; any other key is, unless nobody else would write
-// such a value: a reducer with an option.
+// meantGraph reports whether a part of a struct tag was meant for graphgen although its key is
+// another. A key that is two edits away may be somebody else's, unless the value makes sense here;
+// any other key is, unless nobody else would write such a value: a reducer with an option.
 func meantGraph(key, value string) bool {
 	const want = "graph"
 	switch {

@@ -113,7 +113,7 @@ func (r *resolver) target(t unitType) *target {
 		r.diags.add(t.pos, t.name, "has type parameters; declare the type that the graph uses, as in type %sOfInt %s[int]", t.name, t.name)
 		return nil
 	}
-	tgt := &target{name: t.name, role: t.role, named: named, helper: helperName(t.name, r.states)}
+	tgt := &target{name: t.name, role: t.role, named: named, helper: r.src.helperName(t.name, r.states)}
 	if t.role == rolePayload {
 		r.payload(tgt, t)
 		return tgt
@@ -250,7 +250,7 @@ func (r *resolver) checkNames(u *unit, units []*unit) {
 	for _, t := range u.types {
 		var names []string
 		if t.role == roleState {
-			names = generatedNames(t.name, r.states)
+			names = r.src.generatedNames(t.name, r.states)
 		}
 		for _, name := range names {
 			if obj := scope.Lookup(name); obj != nil {

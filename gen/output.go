@@ -18,7 +18,8 @@ func isOutput(src []byte) bool {
 	return string(bytes.TrimSuffix(line, []byte("\r"))) == Header
 }
 
-// checkOutput reports why the file of a unit cannot be written. Nothing but graphgen's own output is overwritten.
+// checkOutput reports why the file of a unit cannot be written. Nothing but graphgen's own output
+// is overwritten.
 func (src *source) checkOutput(u *unit, diags *diagnostics) {
 	fault := func(format string, args ...any) {
 		diags.add(token.Position{Filename: u.output}, "", format, args...)
@@ -28,8 +29,10 @@ func (src *source) checkOutput(u *unit, diags *diagnostics) {
 	switch {
 	case filepath.Ext(base) != ".go" || strings.HasPrefix(base, "_") || strings.HasPrefix(base, "."):
 		fault("is not compiled by Go because of its name; a name for -o ends in .go and begins with neither _ nor a dot")
-	case strings.HasSuffix(base, "_test.go"):
+	case isTestFile(base) && !u.origin.test:
 		fault("is compiled for tests only, but %s is declared outside of them; choose a name for -o that does not end in _test.go", u.types[0].name)
+	case !isTestFile(base) && u.origin.test:
+		fault("is compiled outside of tests, too, but %s is declared in a test; choose a name for -o that ends in _test.go", u.types[0].name)
 	case !sameDir(filepath.Dir(u.output), src.dir):
 		fault("is not in the folder of package %s, whose types the file extends; -o names a file in %s", src.pkg.Name, relative(diags.dir, src.dir))
 	case alien >= 0:
@@ -82,7 +85,8 @@ func overwriting(path string) error {
 func (src *source) orphans(units []*unit) []File {
 	var files []File
 	for _, name := range src.outputs {
-		if !slices.ContainsFunc(units, func(u *unit) bool { return u.output == name }) {
+		asked := slices.ContainsFunc(units, func(u *unit) bool { return u.output == name })
+		if !asked && isTestFile(name) == src.test {
 			files = append(files, File{Path: name, Orphan: true})
 		}
 	}

@@ -149,7 +149,8 @@ func mayImport(importer, path string) bool {
 	if !found {
 		return true
 	}
-	return strings.HasPrefix("/"+importer+"/", parent+"/")
+	// Tests in a package of their own are held to the same as the package that they test.
+	return strings.HasPrefix("/"+strings.TrimSuffix(importer, "_test")+"/", parent+"/")
 }
 
 // cutLast cuts s around the last sep.

@@ -74,7 +74,7 @@ func (src *source) askedUnits(diags *diagnostics) []*unit {
 	var units []*unit
 	named := make(map[string]bool)
 	for _, d := range src.directives {
-		if d.verb != "generate" {
+		if d.verb != "generate" || isTestFile(d.pos.Filename) != src.test {
 			continue
 		}
 		u := src.newUnit(d.types, d.out, d.pos, diags)
@@ -101,7 +101,7 @@ func (src *source) marked(named map[string]bool) [][]string {
 	var origins []origin
 	for _, verb := range []string{"state", "payload"} {
 		for _, d := range src.directives {
-			if d.verb != verb || d.name == "" || d.fault != "" || named[d.name] {
+			if d.verb != verb || d.name == "" || d.fault != "" || named[d.name] || isTestFile(d.pos.Filename) != src.test {
 				continue
 			}
 			o := src.originOf(d.at)
@@ -250,33 +250,40 @@ func objectKind(obj types.Object) string {
 var statePartNames = append([]string{"", "Fields", "Changes"}, schemaFuncs...)
 
 // generatedNames returns the package-level names that graphgen declares for a state, one of states.
-func generatedNames(state string, states map[string]bool) []string {
+func (src *source) generatedNames(state string, states map[string]bool) []string {
 	names := []string{state + "Update", state + "Schema", state + "Diff", state + "DiffOf"}
 	for _, part := range statePartNames {
-		names = append(names, helperName(state, states)+part)
+		names = append(names, src.helperName(state, states)+part)
 	}
 	return names
 }
 
 // helperName returns what the names of everything unexported begin with that is generated for a state. It differs for any
-// two of states, even when one is called like a part of the other.
-func helperName(name string, states map[string]bool) string {
+// two of states, even when one is called like a part of the other. Those of test files have names that no other can have.
+func (src *source) helperName(name string, states map[string]bool) string {
+	prefix := "graphgen"
+	if obj := src.pkg.Types.Scope().Lookup(name); obj != nil && src.originOf(obj.Pos()).test {
+		prefix = "testGraphgen"
+	}
 	if first, _ := utf8.DecodeRuneInString(name); !unicode.IsUpper(first) {
-		return "graphgen_" + name
+		return prefix + "_" + name
 	}
 	for _, part := range statePartNames[1:] {
 		if states[name+part] {
-			return "graphgen_" + name
+			return prefix + "_" + name
 		}
 	}
-	return "graphgen" + name
+	return prefix + name
 }
 
 // codecPrefix returns what the names of a unit's codecs begin with. The first unit of a package has the short one; two
 // units may need codecs for the same type. A unit that is not part of every build is never the first.
 func (src *source) codecPrefix(u *unit) string {
+	if u.origin.test {
+		return "testGraphgen" + upperFirst(u.types[0].name) + "Codec"
+	}
 	i := slices.IndexFunc(src.directives, func(d directive) bool {
-		return d.verb == "generate" && src.originOf(d.at).build == ""
+		return d.verb == "generate" && src.originOf(d.at).sameBuilds(origin{})
 	})
 	if u.origin.build == "" && i < 0 || i >= 0 && src.directives[i].types[0] == u.types[0].name {
 		return "graphgenCodec"
