@@ -115,6 +115,9 @@ func generate(cfg Config, pkgs []*source) (*Result, error) {
 			if err != nil {
 				return nil, err
 			}
+			if len(cfg.Types) > 0 {
+				result.Files = append(result.Files, src.copies(u)...)
+			}
 			result.Files = append(result.Files, File{Path: u.output, Content: content, States: u.named(roleState), Payloads: u.named(rolePayload)})
 		}
 		if len(cfg.Types) == 0 {

@@ -230,7 +230,7 @@ func (src *source) tolerated(e types.Error, later map[string]bool) bool {
 		if pkg, sel, ok := strings.Cut(name, "."); ok {
 			return src.importDeclares(pkg, sel)
 		}
-		return later[name] || src.inInitializer(e.Pos)
+		return later[name] || generatesName(src.pkg.Types, name) || src.inInitializer(e.Pos)
 	}
 	if strings.Contains(e.Msg, "missing method AppendWire") || strings.Contains(e.Msg, "missing method DecodeWire") {
 		return true
@@ -281,18 +281,17 @@ func (src *source) methodsOn(typeName string) map[string]bool {
 // importDeclares reports whether an imported package has the type for which graphgen would declare sel there: its own
 // output may be missing too.
 func (src *source) importDeclares(pkgName, sel string) bool {
-	for _, imp := range src.pkg.Types.Imports() {
-		if imp.Name() != pkgName {
-			continue
-		}
-		for _, suffix := range []string{"Update", "Schema"} {
-			base, ok := strings.CutSuffix(sel, suffix)
-			if ok && isStruct(imp.Scope().Lookup(base)) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(src.pkg.Types.Imports(), func(imp *types.Package) bool {
+		return imp.Name() == pkgName && generatesName(imp, sel)
+	})
+}
+
+// generatesName reports whether a package has a struct for which graphgen, when it is asked to, declares name.
+func generatesName(pkg *types.Package, name string) bool {
+	return slices.ContainsFunc(exportedSuffixes, func(suffix string) bool {
+		base, ok := strings.CutSuffix(name, suffix)
+		return ok && isStruct(pkg.Scope().Lookup(base))
+	})
 }
 
 func isStruct(obj types.Object) bool {

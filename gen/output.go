@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
@@ -87,6 +88,21 @@ func (src *source) orphans(units []*unit) []File {
 	for _, name := range src.outputs {
 		asked := slices.ContainsFunc(units, func(u *unit) bool { return u.output == name })
 		if !asked && isTestFile(name) == src.test {
+			files = append(files, File{Path: name, Orphan: true})
+		}
+	}
+	return files
+}
+
+// copies returns the outputs other than that of u which declare what u declares, so that they do not compile together.
+func (src *source) copies(u *unit) []File {
+	var files []File
+	for _, name := range src.outputs {
+		if name == u.output {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err == nil && slices.ContainsFunc(u.named(roleState), func(state string) bool { return declares(file, state+"Update") }) {
 			files = append(files, File{Path: name, Orphan: true})
 		}
 	}

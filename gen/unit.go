@@ -56,7 +56,9 @@ func (src *source) units(cfg Config, diags *diagnostics) []*unit {
 		if len(src.pkg.GoFiles) > 0 {
 			at.Filename = src.pkg.GoFiles[0]
 		}
-		units = append(units, src.newUnit(cfg.Types, cfg.Output, at, diags))
+		u := src.newUnit(cfg.Types, cfg.Output, at, diags)
+		src.checkOthers(u, diags)
+		units = append(units, u)
 	} else {
 		units = src.askedUnits(diags)
 	}
@@ -66,6 +68,18 @@ func (src *source) units(cfg Config, diags *diagnostics) []*unit {
 		}
 	}
 	return slices.DeleteFunc(units, func(u *unit) bool { return len(u.types) == 0 })
+}
+
+// checkOthers reports the go:generate lines that write the output of u for other types.
+func (src *source) checkOthers(u *unit, diags *diagnostics) {
+	for _, d := range src.directives {
+		if d.verb != "generate" || slices.ContainsFunc(u.types, func(t unitType) bool { return slices.Contains(d.types, t.name) }) {
+			continue
+		}
+		if other := src.newUnit(d.types, d.out, d.pos, new(diagnostics)); other.output == u.output {
+			diags.add(d.pos, "go:generate", "writes %s, too; name all types on one line, or give one of them -o", filepath.Base(u.output))
+		}
+	}
 }
 
 // askedUnits returns a unit for every go:generate line that runs graphgen, and one for the marked types that
@@ -120,6 +134,10 @@ func (src *source) marked(named map[string]bool) [][]string {
 func (src *source) newUnit(names []string, output string, at token.Position, diags *diagnostics) *unit {
 	u := &unit{output: output}
 	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			diags.add(at, name, "is named twice; name it once")
+			continue
+		}
 		t := unitType{name: name, pos: at}
 		obj := src.pkg.Types.Scope().Lookup(name)
 		if obj == nil {
@@ -245,13 +263,19 @@ func objectKind(obj types.Object) string {
 	return "name"
 }
 
+// exportedSuffixes end the names that a state's users write.
+var exportedSuffixes = []string{"Update", "Schema", "Diff", "DiffOf"}
+
 // statePartNames end the names of what belongs to a state: its Live, the description of its fields and the functions of its
 // schema.
 var statePartNames = append([]string{"", "Fields", "Changes"}, schemaFuncs...)
 
 // generatedNames returns the package-level names that graphgen declares for a state, one of states.
 func (src *source) generatedNames(state string, states map[string]bool) []string {
-	names := []string{state + "Update", state + "Schema", state + "Diff", state + "DiffOf"}
+	var names []string
+	for _, suffix := range exportedSuffixes {
+		names = append(names, state+suffix)
+	}
 	for _, part := range statePartNames {
 		names = append(names, src.helperName(state, states)+part)
 	}

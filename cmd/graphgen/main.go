@@ -105,8 +105,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 func (c *command) parse(args []string) error {
 	flags := flag.NewFlagSet("graphgen", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&c.types, "type", "", "")
-	flags.StringVar(&c.output, "o", "", "")
+	once(flags, "type", &c.types)
+	once(flags, "o", &c.output)
 	flags.BoolVar(&c.check, "check", false, "")
 	flags.BoolVar(&c.verbose, "v", false, "")
 	flags.BoolVar(&c.version, "version", false, "")
@@ -114,7 +114,26 @@ func (c *command) parse(args []string) error {
 		return err
 	}
 	c.patterns = flags.Args()
+	for _, pattern := range c.patterns {
+		if strings.HasPrefix(pattern, "-") {
+			return fmt.Errorf("flag %s stands after the packages; flags go first", pattern)
+		}
+	}
 	return nil
+}
+
+// once adds a flag that has a value and is given at most once.
+func once(flags *flag.FlagSet, name string, value *string) {
+	flags.Func(name, "", func(text string) error {
+		switch {
+		case text == "":
+			return errors.New("it needs a value")
+		case *value != "":
+			return errors.New("it is given twice")
+		}
+		*value = text
+		return nil
+	})
 }
 
 // generate generates and writes, or compares.
