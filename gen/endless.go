@@ -6,10 +6,13 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// maxTypeArgs bounds how deep type arguments nest. Go rejects a type that holds itself with ever
-// longer arguments, but the type checker says so only for packages without other errors, and such
-// a type has no end.
-const maxTypeArgs = 40
+// The bounds of a type's arguments: how deep they nest, and of how many types they are made. Go
+// rejects a type that holds itself with ever longer arguments, but the type checker says so only for
+// packages without other errors, and such a type has no end.
+const (
+	maxArgDepth = 40
+	maxArgSize  = 500
+)
 
 // endless reports whether what t holds has no end, and reports the generic type at fault.
 func (r *resolver) endless(t types.Type, at place) bool {
@@ -35,7 +38,7 @@ func (r *resolver) endless(t types.Type, at place) bool {
 func (r *resolver) findEndless(t types.Type) *types.Named {
 	t = types.Unalias(t)
 	named, _ := t.(*types.Named)
-	if named != nil && (r.growing[named.Origin()] || argDepth(named) > maxTypeArgs) {
+	if named != nil && (r.growing[named.Origin()] || longArgs(named)) {
 		return named.Origin()
 	}
 	if r.finite.At(t) != nil {
@@ -57,37 +60,52 @@ func (r *resolver) findEndless(t types.Type) *types.Named {
 	return nil
 }
 
-// argDepth returns how deep t is as it is written: what it is called does not count, what stands
-// in its brackets does.
-func argDepth(t types.Type) int {
-	deepest := 0
-	part := func(t types.Type) { deepest = max(deepest, 1+argDepth(t)) }
-	switch t := t.(type) {
-	case *types.Alias:
-		return argDepth(types.Unalias(t))
+// longArgs reports whether the arguments of a generic type are beyond the bounds.
+func longArgs(t *types.Named) bool {
+	size := 0
+	var within func(t types.Type, depth int) bool
+	within = func(t types.Type, depth int) bool {
+		size++
+		if depth > maxArgDepth || size > maxArgSize {
+			return false
+		}
+		for _, part := range written(t) {
+			if !within(part, depth+1) {
+				return false
+			}
+		}
+		return true
+	}
+	return !within(t, 0)
+}
+
+// written returns the types that stand in t as it is written: of a type with a name those in its
+// brackets.
+func written(t types.Type) []types.Type {
+	var parts []types.Type
+	switch t := types.Unalias(t).(type) {
 	case *types.Named:
 		for i := range t.TypeArgs().Len() {
-			part(t.TypeArgs().At(i))
+			parts = append(parts, t.TypeArgs().At(i))
 		}
 	case *types.Map:
-		part(t.Key())
-		part(t.Elem())
+		parts = append(parts, t.Key(), t.Elem())
 	case interface{ Elem() types.Type }:
-		part(t.Elem())
+		parts = append(parts, t.Elem())
 	case *types.Struct:
 		for i := range t.NumFields() {
-			part(t.Field(i).Type())
+			parts = append(parts, t.Field(i).Type())
 		}
 	case *types.Signature:
 		for _, tuple := range []*types.Tuple{t.Params(), t.Results()} {
 			for i := range tuple.Len() {
-				part(tuple.At(i).Type())
+				parts = append(parts, tuple.At(i).Type())
 			}
 		}
 	case *types.Interface:
 		for i := range t.NumExplicitMethods() {
-			part(t.ExplicitMethod(i).Type())
+			parts = append(parts, t.ExplicitMethod(i).Type())
 		}
 	}
-	return deepest
+	return parts
 }

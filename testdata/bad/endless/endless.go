@@ -11,6 +11,7 @@ type State struct {
 	F func(F[int]) `graph:"untracked"`
 	B Box[Box[Box[int]]]
 	S Swap[int, bool]
+	D D[int]
 	K *K[string] `graph:"reduce=keep"`
 }
 
@@ -48,6 +49,9 @@ type Swap[A, B any] struct {
 	A    A
 	Next *Swap[B, A]
 }
+
+// D doubles.
+type D[T any] struct{ Next *D[struct{ A, B T }] } // want `D: type D\[T any\] holds itself`
 
 // K is the type of what a reducer takes, too.
 type K[T any] struct{ Next map[string]K[chan T] } // want `K: type K\[T any\] holds itself`
