@@ -83,7 +83,27 @@ func Generate(ctx context.Context, cfg Config) (*Result, error) {
 		return nil, fmt.Errorf("gen: types %s belong to one package, but %s names %d; generate them one at a time, or mark "+
 			"the types with //graphgen:state", strings.Join(cfg.Types, ", "), strings.Join(cfg.Patterns, " "), len(pkgs))
 	}
+	if pkgs, err = ownPackages(pkgs); err != nil {
+		return nil, err
+	}
 	return generate(cfg, pkgs)
+}
+
+// ownPackages leaves out the packages of other modules, whose sources are not the user's to change. It
+// is an error if there are no others.
+func ownPackages(pkgs []*source) ([]*source, error) {
+	var own []*source
+	for _, src := range pkgs {
+		if mod := src.pkg.Module; mod == nil || mod.Main {
+			own = append(own, src)
+		}
+	}
+	if len(own) == 0 {
+		pkg := pkgs[0].pkg
+		return nil, fmt.Errorf("gen: package %s is of module %s, which is not the one worked on; run graphgen in the folder of that module",
+			pkg.PkgPath, pkg.Module.Path)
+	}
+	return own, nil
 }
 
 // generate models, checks and emits every package that was loaded.
