@@ -76,6 +76,13 @@ soak: ## Break servers, disks, processes and connections under running graphs, f
 	@internal/testenv/install.sh
 	GRAPHGEN_SOAK=$(SOAK) go test -run Soak -count=1 -timeout 120m -v ./savers/internal/proof
 
+# How long make fuzz runs each fuzzer: a time, or a number of inputs such as 1000x.
+FUZZTIME ?= 10s
+
+.PHONY: fuzz
+fuzz: ## Run every fuzzer, one after the other, each for FUZZTIME=10s
+	@.ci/fuzz $(FUZZTIME) $(PACKAGES)
+
 .PHONY: bench
 bench: ## Measure speed beside each baseline; docs/performance.md explains
 	@go -C bench run ./report
