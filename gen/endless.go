@@ -29,7 +29,8 @@ func (r *resolver) endless(t types.Type, at place) bool {
 		r.growing = make(map[*types.Named]bool)
 	}
 	r.growing[generic] = true
-	r.fault(at, generic, "type %s holds itself with ever longer type arguments, which Go does not compile; let it hold itself with its own type parameters",
+	r.fault(at, generic, "type %s holds itself with ever longer type arguments, which Go does not compile; "+
+		"let it hold itself with its own type parameters",
 		r.show(generic))
 	return true
 }

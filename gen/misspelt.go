@@ -2,6 +2,7 @@ package gen
 
 import (
 	"fmt"
+	"go/types"
 	"strconv"
 	"strings"
 )
@@ -59,4 +60,14 @@ func edits(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// checkKey reports a misspelt tag key of a field that this package declares.
+func (r *resolver) checkKey(f *types.Var, raw string, at place) {
+	if f.Pkg() != r.src.pkg.Types {
+		return
+	}
+	if fault := misspeltKey(raw); fault != "" {
+		r.fault(at, f.Type(), "%s", fault)
+	}
 }

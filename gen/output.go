@@ -29,20 +29,26 @@ func (src *source) checkOutput(u *unit, diags *diagnostics) {
 	alien := slices.IndexFunc(nameConditions(base), func(tag string) bool { return !implies(u.origin.build, tag) })
 	switch {
 	case filepath.Ext(base) != ".go" || strings.HasPrefix(base, "_") || strings.HasPrefix(base, "."):
-		fault("is not compiled by Go because of its name; a name for -o ends in .go and begins with neither _ nor a dot")
+		fault("is not compiled by Go because of its name; " +
+			"a name for -o ends in .go and begins with neither _ nor a dot")
 	case isTestFile(base) && !u.origin.test:
-		fault("is compiled for tests only, but %s is declared outside of them; choose a name for -o that does not end in _test.go", u.types[0].name)
+		fault("is compiled for tests only, but %s is declared outside of them; "+
+			"choose a name for -o that does not end in _test.go", u.types[0].name)
 	case !isTestFile(base) && u.origin.test:
-		fault("is compiled outside of tests, too, but %s is declared in a test; choose a name for -o that ends in _test.go", u.types[0].name)
+		fault("is compiled outside of tests, too, but %s is declared in a test; "+
+			"choose a name for -o that ends in _test.go", u.types[0].name)
 	case !sameDir(filepath.Dir(u.output), src.dir):
-		fault("is not in the folder of package %s, whose types the file extends; -o names a file in %s", src.pkg.Name, relative(diags.dir, src.dir))
+		fault("is not in the folder of package %s, whose types the file extends; -o names a file in %s",
+			src.pkg.Name, relative(diags.dir, src.dir))
 	case alien >= 0:
-		fault("is compiled for %s only because of its name, but %s; choose another name with -o", nameConditions(base)[alien], u.origin.describe())
+		fault("is compiled for %s only because of its name, but %s; choose another name with -o",
+			nameConditions(base)[alien], u.origin.describe())
 	default:
 		if why := overwriting(u.output); why != nil {
 			fault("%v", why)
 		} else if slices.Contains(src.pkg.IgnoredFiles, u.output) {
-			fault("is left out of this build, so that it was generated for another; choose another name with -o, or delete it")
+			fault("is left out of this build, so that it was generated for another; " +
+				"choose another name with -o, or delete it")
 		}
 	}
 }
@@ -102,7 +108,8 @@ func (src *source) copies(u *unit) []File {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err == nil && slices.ContainsFunc(u.named(roleState), func(state string) bool { return declares(file, state+"Update") }) {
+		clashes := func(state string) bool { return declares(file, state+"Update") }
+		if err == nil && slices.ContainsFunc(u.named(roleState), clashes) {
 			files = append(files, File{Path: name, Orphan: true})
 		}
 	}

@@ -384,16 +384,6 @@ func (r *resolver) member(f *types.Var, raw string, at place, names map[string]s
 	return m
 }
 
-// checkKey reports a misspelt tag key of a field that this package declares.
-func (r *resolver) checkKey(f *types.Var, raw string, at place) {
-	if f.Pkg() != r.src.pkg.Types {
-		return
-	}
-	if fault := misspeltKey(raw); fault != "" {
-		r.fault(at, f.Type(), "%s", fault)
-	}
-}
-
 // claim records the wire names of a field and reports those that an earlier field of the struct has.
 func (r *resolver) claim(names map[string]string, field, wire string, was []string, at place, t types.Type) {
 	if other, taken := names[wire]; taken {

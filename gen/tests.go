@@ -60,6 +60,7 @@ func choose(cfg Config, sources, tests []*source) ([]*source, error) {
 	case 1:
 		return declaring, nil
 	}
-	return nil, fmt.Errorf("gen: types %s are declared in the tests of package %s and in those of package %s; rename them in one of the two",
+	return nil, fmt.Errorf("gen: types %s are declared in the tests of package %s and in those of package %s; "+
+		"rename them in one of the two",
 		strings.Join(cfg.Types, ", "), declaring[0].pkg.Name, declaring[1].pkg.Name)
 }

@@ -73,7 +73,8 @@ func (src *source) units(cfg Config, diags *diagnostics) []*unit {
 // checkOthers reports the go:generate lines that write the output of u for other types.
 func (src *source) checkOthers(u *unit, diags *diagnostics) {
 	for _, d := range src.directives {
-		if d.verb != "generate" || slices.ContainsFunc(u.types, func(t unitType) bool { return slices.Contains(d.types, t.name) }) {
+		shared := func(t unitType) bool { return slices.Contains(d.types, t.name) }
+		if d.verb != "generate" || slices.ContainsFunc(u.types, shared) {
 			continue
 		}
 		if other := src.newUnit(d.types, d.out, d.pos, new(diagnostics)); other.output == u.output {
@@ -115,7 +116,8 @@ func (src *source) marked(named map[string]bool) [][]string {
 	var origins []origin
 	for _, verb := range []string{"state", "payload"} {
 		for _, d := range src.directives {
-			if d.verb != verb || d.name == "" || d.fault != "" || named[d.name] || isTestFile(d.pos.Filename) != src.test {
+			mine := isTestFile(d.pos.Filename) == src.test
+			if d.verb != verb || d.name == "" || d.fault != "" || named[d.name] || !mine {
 				continue
 			}
 			o := src.originOf(d.at)
@@ -157,7 +159,8 @@ func (src *source) newUnit(names []string, output string, at token.Position, dia
 		if len(u.types) == 0 {
 			u.origin = o
 		} else if !u.origin.sameBuilds(o) {
-			diags.add(t.pos, name, "cannot be generated into one file with %s: %s, and %s; name them on two lines", u.types[0].name, o.describe(), u.origin.describe())
+			diags.add(t.pos, name, "cannot be generated into one file with %s: %s, and %s; name them on two lines",
+				u.types[0].name, o.describe(), u.origin.describe())
 		}
 		u.types = append(u.types, t)
 	}
@@ -231,7 +234,8 @@ func (src *source) similar(name string) string {
 	for _, path := range src.pkg.IgnoredFiles {
 		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 		if err == nil && declares(file, name) {
-			return "; it is in " + filepath.Base(path) + ", which this build leaves out: set GOOS, GOARCH or GOFLAGS=-tags=... as the file wants it"
+			return "; it is in " + filepath.Base(path) + ", which this build leaves out: " +
+				"set GOOS, GOARCH or GOFLAGS=-tags=... as the file wants it"
 		}
 	}
 	return "; name a struct type of this package"
