@@ -97,7 +97,7 @@ func (f *observing) call(ctx context.Context, observer Observer, o Occurrence) {
 		if returned {
 			return
 		}
-		var err error = ErrGoexit
+		err := ErrGoexit
 		if v := recover(); v != nil {
 			err = newPanic(v)
 		}

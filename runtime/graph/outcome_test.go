@@ -22,6 +22,7 @@ var outcomes = map[string]struct {
 		}, refund)
 	}, want: "waiting <nil>"},
 	"waiting in a subgraph": {build: func(t *testing.T, b *graph.Builder[work, update]) {
+		t.Helper()
 		inner := newWork()
 		inner.Node("in", func(ctx context.Context, _ work) (update, error) {
 			_, err := refund.Ask(ctx, doc{})
@@ -32,6 +33,7 @@ var outcomes = map[string]struct {
 		b.Subgraph("n", compile(t, inner, graph.Nested()))
 	}, want: "waiting <nil>"},
 	"paused": {build: func(t *testing.T, b *graph.Builder[work, update]) {
+		t.Helper()
 		b.Subgraph("n", compile(t, chain("in"), graph.Nested(), graph.InterruptBefore("in")))
 	}, want: "paused <nil>"},
 	"failed": {build: func(_ *testing.T, b *graph.Builder[work, update]) {
@@ -96,7 +98,10 @@ func TestTheOutcomeOfATask(t *testing.T) {
 					note(o.Node, o.Path, o.Outcome, o.Err)
 				}
 			})))
-			for e := range th.Stream(t.Context(), input, graph.Events(graph.EventTaskEnd)) {
+			for e, err := range th.Stream(t.Context(), input, graph.Events(graph.EventTaskEnd)) {
+				if err != nil && e.Kind != graph.EventEnd {
+					t.Fatal(err)
+				}
 				if e.Kind == graph.EventTaskEnd {
 					note(e.Node, e.Path, e.Outcome, e.Err)
 				}

@@ -176,6 +176,7 @@ func TestAPanicOfUserCodeIsAnErrorAndGivesTheThreadUp(t *testing.T) {
 	within := map[string]func(t *testing.T, b *fragileGraph) *fragileGraph{
 		"in the graph": func(_ *testing.T, b *fragileGraph) *fragileGraph { return b },
 		"in a subgraph": func(t *testing.T, b *fragileGraph) *fragileGraph {
+			t.Helper()
 			child, err := b.Compile(graph.Nested())
 			if err != nil {
 				t.Fatal(err)
@@ -187,6 +188,7 @@ func TestAPanicOfUserCodeIsAnErrorAndGivesTheThreadUp(t *testing.T) {
 			return outer
 		},
 		"in a subgraph of its own state": func(t *testing.T, b *fragileGraph) *fragileGraph {
+			t.Helper()
 			child, err := b.Compile(graph.Nested())
 			if err != nil {
 				t.Fatal(err)

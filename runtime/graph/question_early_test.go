@@ -140,7 +140,10 @@ func TestAConsumerThatLeavesAtAQuestionCancelsTheSiblings(t *testing.T) {
 		b.Edge(graph.Start, "deaf")
 		b.Edge("deaf", graph.End)
 		th, s := newThread(t, b)
-		for e := range th.Stream(t.Context(), input, graph.Events(graph.EventQuestion)) {
+		for e, err := range th.Stream(t.Context(), input, graph.Events(graph.EventQuestion)) {
+			if err != nil {
+				t.Fatal(err)
+			}
 			if e.Kind == graph.EventQuestion {
 				break
 			}
