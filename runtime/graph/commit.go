@@ -271,6 +271,7 @@ func (r *run[S, U]) resultOf(sl *slot[U]) (w checkpoint.Write, err error) {
 // failed. A result that cannot be encoded is left out; its node runs again.
 func (r *run[S, U]) results(cause error) []checkpoint.Write {
 	var writes []checkpoint.Write
+	blamed := blames(cause)
 	for i := range r.slots {
 		sl := &r.slots[i]
 		if sl.progress == succeeded && !sl.stored {
@@ -285,7 +286,7 @@ func (r *run[S, U]) results(cause error) []checkpoint.Write {
 			writes = append(writes, sl.call.parts...)
 		}
 		writes = append(writes, r.questionsOf(sl)...)
-		if why := r.failureOf(sl, cause); why != nil {
+		if why := r.failureOf(sl, blamed); why != nil {
 			writes = append(writes, checkpoint.Write{
 				Namespace: r.ns, Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Failure, Payload: failureText(why.Error()),
 			})
@@ -294,20 +295,42 @@ func (r *run[S, U]) results(cause error) []checkpoint.Write {
 	return writes
 }
 
+// blame says which task's failure the error of merging or leaving a superstep is.
+type blame struct {
+	cause error
+	node  ID
+	index int
+	done  bool // only a task that succeeded is meant
+}
+
+// blames returns whose failure cause is: the same error may be that of several tasks.
+func blames(cause error) []blame {
+	var all []blame
+	var node *NodeError
+	var route *RouteError
+	var conflict *ConflictError
+	if errors.As(cause, &node) {
+		all = append(all, blame{cause, node.Node, node.Index, true})
+	}
+	if errors.As(cause, &route) {
+		all = append(all, blame{cause, route.Node, 0, false})
+	}
+	if errors.As(cause, &conflict) {
+		all = append(all, blame{cause, conflict.Nodes[1], conflict.Indexes[1], false})
+	}
+	return all
+}
+
 // failureOf is the error that the task in a slot ended with: its own, or that of merging or leaving its node.
-func (r *run[S, U]) failureOf(sl *slot[U], cause error) error {
+func (r *run[S, U]) failureOf(sl *slot[U], blamed []blame) error {
 	if sl.progress == failed {
 		return sl.err
 	}
 	id := r.g.nodes[sl.node].id
-	var node *NodeError
-	var route *RouteError
-	var conflict *ConflictError
-	switch {
-	case errors.As(cause, &node) && node.Node == id && node.Index == sl.index && sl.progress == succeeded,
-		errors.As(cause, &route) && route.Node == id && sl.index == 0,
-		errors.As(cause, &conflict) && conflict.Nodes[1] == id && conflict.Indexes[1] == sl.index:
-		return cause
+	for _, b := range blamed {
+		if b.node == id && b.index == sl.index && (!b.done || sl.progress == succeeded) {
+			return b.cause
+		}
 	}
 	return nil
 }

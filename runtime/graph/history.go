@@ -30,14 +30,20 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 		return none, err
 	}
 	live := t.g.schema.New(state.Options{DropUnknown: t.dropUnknown()})
-	if err := fold(live, c.Records); err != nil {
+	if err := fold(ctx, live, c.Records); err != nil {
+		if ctx.Err() != nil {
+			return none, t.saverError("load", err)
+		}
 		return none, decodeError(t.g.name, t.id, err, "its state")
 	}
 	last := &c.Records[len(c.Records)-1]
-	s := t.snapshot(last, c.Due, live)
+	s := t.snapshot(last, c.Due)
+	s.State = live.View()
 	if !c.Committed {
-		s.Tasks = taskStates(t.namespace(), last, c.Due, c.Writes)
-		if s.Waiting, err = waitingOf(openQuestions(t.namespace(), &c)); err != nil {
+		if s.Tasks, err = taskStates(ctx, t.namespace(), last, &c); err == nil {
+			s.Waiting, err = waitingOf(ctx, openQuestions(t.namespace(), &c))
+		}
+		if err != nil {
 			return none, t.saverError("load", err)
 		}
 	}
@@ -51,13 +57,11 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	return s, nil
 }
 
-// snapshot describes a record whose state live holds.
-func (t Thread[S, U]) snapshot(rec *checkpoint.Record, due []checkpoint.Task, live state.Live[S, U]) Snapshot[S] {
+// snapshot describes a record, but for its state.
+func (t Thread[S, U]) snapshot(rec *checkpoint.Record, due []checkpoint.Task) Snapshot[S] {
 	s := Snapshot[S]{
-		State: live.View(), Checkpoint: rec.ID, Parent: rec.Parent, Step: rec.Step, Source: rec.Source,
-		Node: ID(rec.Node), Created: rec.Created,
+		Checkpoint: rec.ID, Parent: rec.Parent, Step: rec.Step, Source: rec.Source, Node: ID(rec.Node), Created: rec.Created,
 	}
-	live.Share()
 	for i, task := range due {
 		if i > 0 && task.Node == due[i-1].Node {
 			continue
@@ -71,23 +75,38 @@ func (t Thread[S, U]) snapshot(rec *checkpoint.Record, due []checkpoint.Task, li
 }
 
 // taskStates says of each due task what is stored of it.
-func taskStates(namespace string, rec *checkpoint.Record, due []checkpoint.Task, writes []checkpoint.Write) []TaskState {
+func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c *checkpoint.Chain) ([]TaskState, error) {
+	stored := make(map[string]TaskState)
+	for i := range c.Writes {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		w := &c.Writes[i]
+		if w.Base != rec.Base {
+			continue
+		}
+		s := stored[w.Task]
+		switch {
+		case w.Kind == checkpoint.Result && w.Name == "":
+			s.Finished = true
+		case w.Kind == checkpoint.Failure:
+			s.Failure = string(w.Payload)
+		}
+		stored[w.Task] = s
+	}
 	var states []TaskState
-	for _, d := range due {
-		key := dueKey(rec, namespace, d)
+	for _, d := range c.Due {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		s := TaskState{Node: ID(d.Node), Index: int(d.Index)}
-		for _, w := range writes {
-			switch {
-			case w.Task != key || w.Base != rec.Base:
-			case w.Kind == checkpoint.Result && w.Name == "":
-				s.Finished = true
-			case w.Kind == checkpoint.Failure:
-				s.Failure = string(w.Payload)
-			}
+		if len(stored) > 0 {
+			of := stored[dueKey(rec, namespace, d)]
+			s.Finished, s.Failure = of.Finished, of.Failure
 		}
 		states = append(states, s)
 	}
-	return states
+	return states, nil
 }
 
 // History yields the thread's checkpoints, newest first, as q asks; with At only those older than that one.
@@ -111,17 +130,13 @@ func (t Thread[S, U]) history(ctx context.Context, q checkpoint.Query, yield fun
 	if q.Before.IsZero() {
 		q.Before = t.at
 	}
-	h := historian[S, U]{t: t, q: q, yield: yield}
+	h := historian[S, U]{t: t, q: q, yield: yield, past: past[S, U]{t: t}}
 	all := checkpoint.Query{Before: q.Before, Sources: everySource}
 	for rec, err := range t.saver().History(ctx, t.place(checkpoint.ID{}), all) {
 		if err != nil {
 			return t.saverError("history", err)
 		}
-		h.block = append(h.block, rec)
-		if !rec.Snapshot {
-			continue
-		}
-		if err := h.flush(ctx); err != nil {
+		if err := h.take(ctx, rec); err != nil {
 			return err
 		}
 	}
@@ -139,33 +154,56 @@ type historian[S, U any] struct {
 	t       Thread[S, U]
 	q       checkpoint.Query
 	yield   func(Snapshot[S], error) bool
-	block   []checkpoint.Record
+	past    past[S, U]
+	block   []checkpoint.Record // the first is the newest that is wanted
+	wanted  int                 // how many of the block are
 	yielded int
 }
 
-// flush yields the gathered records that the query selects.
+// take adds a record to the block, which it flushes when the record is its beginning.
+func (h *historian[S, U]) take(ctx context.Context, rec checkpoint.Record) error {
+	full := h.q.Limit > 0 && h.yielded+h.wanted == h.q.Limit
+	if !full && h.q.Match(&rec) {
+		h.wanted++
+	}
+	if h.wanted == 0 {
+		return nil
+	}
+	if h.block = append(h.block, rec); !rec.Snapshot {
+		return nil
+	}
+	return h.flush(ctx)
+}
+
+// flush yields those of the gathered records that are wanted: they are the newest of those that the query selects.
 func (h *historian[S, U]) flush(ctx context.Context) error {
-	slices.Reverse(h.block)
-	live := h.t.g.schema.New(state.Options{DropUnknown: h.t.dropUnknown()})
-	built := make([]Snapshot[S], 0, len(h.block))
+	h.past.live = nil // the oldest has a snapshot
+	built := make([]Snapshot[S], h.wanted)
+	left := 0
 	for i := range h.block {
-		rec := &h.block[i]
-		if err := h.t.made(rec); err != nil {
-			return err
-		}
-		if err := fold(live, h.block[i:i+1]); err != nil {
-			return decodeError(h.t.g.name, h.t.id, err, fmt.Sprintf("the state of checkpoint %s", rec.ID))
-		}
-		if h.q.Match(rec) {
-			due, err := h.due(ctx, i)
-			if err != nil {
-				return err
-			}
-			built = append(built, h.t.snapshot(rec, due, live))
+		if h.q.Match(&h.block[i]) {
+			left++
 		}
 	}
-	h.block = h.block[:0]
-	for _, s := range slices.Backward(built) {
+	for _, rec := range slices.Backward(h.block) {
+		if err := h.past.step(ctx, &rec); err != nil {
+			return err
+		}
+		if !h.q.Match(&rec) {
+			continue
+		}
+		if left--; left >= h.wanted {
+			continue // older than the last that is wanted
+		}
+		s, err := h.past.snapshot(ctx, &rec)
+		if err != nil {
+			return err
+		}
+		h.past.live.Share()
+		built[left] = s
+	}
+	h.block, h.wanted = h.block[:0], 0
+	for _, s := range built {
 		if !h.yield(s, nil) {
 			return errLeft
 		}
@@ -174,20 +212,4 @@ func (h *historian[S, U]) flush(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// due returns what was due at the i-th record of the block, which is in the order of the log: an edit and a resume leave
-// due what their base made so.
-func (h *historian[S, U]) due(ctx context.Context, i int) ([]checkpoint.Task, error) {
-	rec := &h.block[i]
-	if rec.Base == rec.ID {
-		return rec.Due, nil
-	}
-	for k := range h.block[:i] {
-		if h.block[k].ID == rec.Base {
-			return h.block[k].Due, nil
-		}
-	}
-	c, err := loadChain(ctx, h.t.g, h.t.saver(), h.t.place(rec.ID))
-	return c.Due, err
 }

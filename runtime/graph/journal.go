@@ -34,13 +34,13 @@ type session struct {
 // the run that it belongs to, whose goroutine calls all its methods. The lease timer has a goroutine of its own.
 type journal struct {
 	*session
-	namespace string              // "" for the run itself, else that of a subgraph call
-	head      checkpoint.ID       // the newest record, which may be among first
-	stored    checkpoint.ID       // the newest one before first
-	first     []checkpoint.Record // of a subgraph: records that go with its next write
-	along     []checkpoint.Write  // that go with first: they withdraw what was asked before a subgraph began anew
-	spared    func(string) bool   // whether what is asked in a namespace is not to be withdrawn; with along
-	tried     bool                // first may be stored, with other writes than those it goes with now
+	namespace string                             // "" for the run itself, else that of a subgraph call
+	head      checkpoint.ID                      // the newest record, which may be among first
+	stored    checkpoint.ID                      // the newest one before first
+	first     []checkpoint.Record                // of a subgraph: records that go with its next write
+	along     []checkpoint.Write                 // that go with first: they withdraw what was asked before a subgraph began anew
+	spared    func() func(namespace string) bool // with along: which namespaces' questions are not withdrawn
+	tried     bool                               // first may be stored, with other writes than those it goes with now
 }
 
 // outcome is what a write says of the run beside its records. Those of subgraphs say nothing.
@@ -84,9 +84,12 @@ func (j *journal) releases(o outcome) bool {
 // append stores a record, with writes in the same act.
 func (j *journal) append(ctx context.Context, rec checkpoint.Record, writes []checkpoint.Write, o outcome) error {
 	records := append(j.first, rec)
-	for _, w := range j.along {
-		if !j.spared(w.Namespace) {
-			writes = append(writes, w)
+	if len(j.along) > 0 {
+		spared := j.spared()
+		for _, w := range j.along {
+			if !spared(w.Namespace) {
+				writes = append(writes, w)
+			}
 		}
 	}
 	if j.namespace != "" {

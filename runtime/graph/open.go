@@ -199,6 +199,7 @@ func (r *run[S, U]) stopsHere() []int {
 // discards drop the stored results of the nodes that are to run again. Subgraphs begin anew, on the line of the given record.
 func (r *run[S, U]) discards(c *checkpoint.Chain, line checkpoint.ID) ([]checkpoint.Write, error) {
 	var writes []checkpoint.Write
+	calls := make(map[string]bool) // the namespaces of subgraphs that begin anew
 	for _, id := range r.opt.rerun {
 		found := false
 		for _, d := range r.due {
@@ -210,14 +211,15 @@ func (r *run[S, U]) discards(c *checkpoint.Chain, line checkpoint.ID) ([]checkpo
 			w := checkpoint.Write{Base: r.base, Task: r.slotKey(&sl), Kind: checkpoint.Discard}
 			writes = append(writes, w)
 			if r.g.nodes[d.node].child != nil {
-				writes = append(append(writes, newLine(w, line)...), withdrawn(c.Thread.Questions, w.Task, true)...)
+				writes = append(writes, newLine(w, line)...)
+				calls[childNamespace(r.ns, w.Task)] = true
 			}
 		}
 		if !found {
 			return nil, fmt.Errorf("%s: Rerun: node %q is not due; due are %v", where(r.g.name, r.thread, r.step), string(id), r.dueIDs())
 		}
 	}
-	return writes, nil
+	return append(writes, withdrawn(c.Thread.Questions, calls)...), nil
 }
 
 // opened makes the opening Append, and takes note of the results that are stored already.

@@ -162,7 +162,9 @@ type Waiting struct {
 
 // Questions returns what a listed thread waits for: what Threads of a saver yields has it, without reading any state.
 // What lines ask that were left (Abandon, a fork) is among it, since they can be taken up; Snapshot.Waiting is of one line.
-func Questions(t checkpoint.Thread) ([]Waiting, error) { return waitingOf(t.Questions) }
+func Questions(t checkpoint.Thread) ([]Waiting, error) {
+	return waitingOf(context.Background(), t.Questions)
+}
 
 // A stored question is an array: the subgraph nodes that lead to the asking one, that node, the index of the send, the
 // question's name, what it asks as binary. It is identified by its task's key and by its place among what the task asks,
@@ -196,10 +198,13 @@ func readWaiting(key, place string, payload []byte) (Waiting, error) {
 	return w, nil
 }
 
-// waitingOf reads the questions among writes.
-func waitingOf(writes []checkpoint.Write) ([]Waiting, error) {
+// waitingOf reads the questions among writes, until ctx ends.
+func waitingOf(ctx context.Context, writes []checkpoint.Write) ([]Waiting, error) {
 	var all []Waiting
 	for i := range writes {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if writes[i].Kind != checkpoint.Question || writes[i].Task == haltTask {
 			continue
 		}
@@ -342,19 +347,34 @@ func (r *run[S, U]) restated(sl *slot[U], place string, b []byte) ([]byte, error
 
 // checkAnswers turns the caller's answers into writes, once it is sure that they answer what the thread asks.
 func (r *run[S, U]) checkAnswers(c *checkpoint.Chain) ([]checkpoint.Write, error) {
-	var answers []checkpoint.Write
 	if len(r.opt.answers) == 0 {
 		return nil, nil
 	}
 	open := openQuestions(r.ns, c)
-	for i, a := range r.opt.answers {
-		for _, b := range r.opt.answers[:i] {
-			if a.id == b.id {
-				return nil, r.answerError(a.id, "it is answered twice in one call")
-			}
+	asked := make(map[string]*checkpoint.Write, len(open))
+	for i := range open {
+		if id := questionID(&open[i]); asked[id] == nil {
+			asked[id] = &open[i]
 		}
-		q, err := r.findQuestion(open, c.Writes, a)
-		if err != nil {
+	}
+	given := make(map[string]bool, len(r.opt.answers))
+	answers := make([]checkpoint.Write, 0, len(r.opt.answers))
+	for _, a := range r.opt.answers {
+		if r.ctx.Err() != nil {
+			return nil, r.cancelled()
+		}
+		if given[a.id] {
+			return nil, r.answerError(a.id, "it is answered twice in one call")
+		}
+		given[a.id] = true
+		q := asked[a.id]
+		switch {
+		case a.err != nil:
+			return nil, r.answerError(a.id, "the answer cannot be stored: %w", a.err)
+		case q == nil:
+			return nil, r.notAsked(a.id, open, c.Writes)
+		}
+		if err := r.checkAnswer(q, a); err != nil {
 			return nil, err
 		}
 		answers = append(answers, checkpoint.Write{
@@ -362,6 +382,32 @@ func (r *run[S, U]) checkAnswers(c *checkpoint.Chain) ([]checkpoint.Write, error
 		})
 	}
 	return answers, nil
+}
+
+// questionID is the id of a stored question.
+func questionID(q *checkpoint.Write) string { return q.Task + "/" + q.Name }
+
+// mostNamed is how many open questions the error of an answer to another one names.
+const mostNamed = 20
+
+// notAsked is the error of an answer to a question that is not open: all are the pending writes.
+func (r *run[S, U]) notAsked(id string, open, all []checkpoint.Write) error {
+	for i := range all {
+		if all[i].Kind == checkpoint.Question && questionID(&all[i]) == id {
+			return r.answerError(id, "it has been answered")
+		}
+	}
+	if len(open) == 0 {
+		return r.answerError(id, "nothing is asked")
+	}
+	var ids []string
+	for i := range open[:min(len(open), mostNamed)] {
+		ids = append(ids, questionID(&open[i]))
+	}
+	if more := len(open) - len(ids); more > 0 {
+		ids = append(ids, fmt.Sprintf("and %d more", more))
+	}
+	return r.answerError(id, "asked are %s", strings.Join(ids, ", "))
 }
 
 // openQuestions returns what the tasks that are due in a namespace ask, and then what the subgraphs in them do.
@@ -373,46 +419,42 @@ func openQuestions(namespace string, c *checkpoint.Chain) []checkpoint.Write {
 // openBelow returns the open questions, and stops, of the subgraphs that are due in a namespace, oldest first.
 func openBelow(namespace string, c *checkpoint.Chain) []checkpoint.Write {
 	var open []checkpoint.Write
+	var due map[string]bool // keys of the due tasks
 	last := &c.Records[len(c.Records)-1]
-	within := childNamespace(namespace, "")
 	for _, q := range c.Thread.Questions {
-		below, ok := strings.CutPrefix(q.Namespace, within)
-		task, _, _ := strings.Cut(below, "/")
-		if ok && task != "" && slices.ContainsFunc(c.Due, func(d checkpoint.Task) bool {
-			return task == dueKey(last, namespace, d)
-		}) {
+		call := callIn(namespace, q.Namespace)
+		if call == "" {
+			continue
+		}
+		if due == nil {
+			due = make(map[string]bool, len(c.Due))
+			for _, d := range c.Due {
+				due[dueKey(last, namespace, d)] = true
+			}
+		}
+		if due[call] {
 			open = append(open, q)
 		}
 	}
 	return open
 }
 
-func (r *run[S, U]) findQuestion(open, all []checkpoint.Write, a answer) (q checkpoint.Write, err error) {
-	if a.err != nil {
-		return q, r.answerError(a.id, "the answer cannot be stored: %w", a.err)
+// callIn returns the key of the task in namespace whose subgraph call has the namespace inner, or one that inner is
+// within. It returns "" if there is none.
+func callIn(namespace, inner string) string {
+	below, ok := strings.CutPrefix(inner, namespace)
+	if ok && namespace != "" {
+		below, ok = strings.CutPrefix(below, "/")
 	}
-	for _, q := range open {
-		if q.Task+"/"+q.Name == a.id {
-			return q, r.checkAnswer(q, a)
-		}
+	if !ok {
+		return ""
 	}
-	for _, q := range all {
-		if q.Kind == checkpoint.Question && q.Task+"/"+q.Name == a.id {
-			return q, r.answerError(a.id, "it has been answered")
-		}
-	}
-	if len(open) == 0 {
-		return q, r.answerError(a.id, "nothing is asked")
-	}
-	ids := make([]string, len(open))
-	for i, q := range open {
-		ids[i] = q.Task + "/" + q.Name
-	}
-	return q, r.answerError(a.id, "asked are %s", strings.Join(ids, ", "))
+	key, _, _ := strings.Cut(below, "/")
+	return key
 }
 
 // checkAnswer checks an answer by the question that the asking node lists.
-func (r *run[S, U]) checkAnswer(q checkpoint.Write, a answer) error {
+func (r *run[S, U]) checkAnswer(q *checkpoint.Write, a answer) error {
 	w, err := readWaiting(q.Task, q.Name, q.Payload)
 	if err != nil {
 		return err
@@ -467,16 +509,18 @@ func (r *run[S, U]) answerError(id, format string, args ...any) error {
 	return fmt.Errorf("%s: answer to %q: %w: "+format, append([]any{where(r.g.name, r.thread, r.step), id, ErrNotAsked}, args...)...)
 }
 
-// lost reports whether the result of another task in the race of d is stored.
-func (r *run[S, U]) lost(d due, now []due) bool {
-	race := r.g.nodes[d.node].race
-	return race > 0 && slices.ContainsFunc(now, func(o due) bool {
-		if r.g.nodes[o.node].race != race {
-			return false
+// decided reports for each race, by its number less one, whether the result of a task in it is stored.
+func (r *run[S, U]) decided(now []due) []bool {
+	if r.g.races == 0 || len(r.stored) == 0 {
+		return make([]bool, r.g.races)
+	}
+	won := make([]bool, r.g.races)
+	for _, d := range now {
+		if race := r.g.nodes[d.node].race; race > 0 && !won[race-1] {
+			_, won[race-1] = r.stored[r.slotKey(&slot[U]{due: d})]
 		}
-		_, stored := r.stored[r.slotKey(&slot[U]{due: o})]
-		return stored
-	})
+	}
+	return won
 }
 
 // waiting is what the run waits for.

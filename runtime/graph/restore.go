@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,7 +18,10 @@ func (r *run[S, U]) restore(c *checkpoint.Chain) error {
 	if len(c.Records) == 0 {
 		return nil
 	}
-	if err := fold(r.live, c.Records); err != nil {
+	if err := fold(r.ctx, r.live, c.Records); err != nil {
+		if r.ctx.Err() != nil {
+			return r.cancelled()
+		}
 		return r.changed(err, "its state")
 	}
 	last := &c.Records[len(c.Records)-1]
@@ -29,20 +33,26 @@ func (r *run[S, U]) restore(c *checkpoint.Chain) error {
 	return nil
 }
 
-// fold applies records to live, in the order of the log.
-func fold[S, U any](live state.Live[S, U], records []checkpoint.Record) (err error) {
-	defer rescue(&err)
+// fold applies records to live, in the order of the log, until ctx ends.
+func fold[S, U any](ctx context.Context, live state.Live[S, U], records []checkpoint.Record) error {
 	for i := range records {
-		rec := &records[i]
-		apply := live.Apply
-		if rec.Snapshot {
-			apply = live.Decode
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		if err := apply(rec.Payload); err != nil {
+		if err := apply(live, &records[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// apply makes live the state of the record that follows it.
+func apply[S, U any](live state.Live[S, U], rec *checkpoint.Record) (err error) {
+	defer rescue(&err)
+	if rec.Snapshot {
+		return live.Decode(rec.Payload)
+	}
+	return live.Apply(rec.Payload)
 }
 
 // place finds the stored tasks, routes and joins in the graph as it is now.
@@ -51,6 +61,9 @@ func (r *run[S, U]) place(c *checkpoint.Chain) error {
 	var missing []string
 	r.due = make([]due, 0, len(c.Due))
 	for _, t := range c.Due {
+		if r.ctx.Err() != nil {
+			return r.cancelled()
+		}
 		n, ok := r.g.find(t.Node)
 		if !ok {
 			missing = append(missing, t.Node)

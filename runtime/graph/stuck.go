@@ -3,7 +3,6 @@ package graph
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
@@ -31,14 +30,26 @@ func (r *run[S, U]) stuck(c *checkpoint.Chain, inside bool) (bool, error) {
 // stops for people or of which the same can be said; and whether any of it waits for answers.
 func (r *run[S, U]) holds(c *checkpoint.Chain, inside bool) (held, waits bool, err error) {
 	now := r.now()
+	won := r.decided(now)
+	var asking map[string]bool // keys of the tasks whose subgraphs ask or stop
+	if inside && r.g.nests {
+		asking = callsIn(r.ns, c.Thread.Questions)
+	}
 	for _, d := range now {
+		if r.ctx.Err() != nil {
+			return false, false, r.cancelled()
+		}
 		sl := slot[U]{due: d}
 		key := r.slotKey(&sl)
 		_, done := r.stored[key]
+		n := &r.g.nodes[d.node]
 		switch a := r.asked[key]; {
-		case done, r.lost(d, now):
-		case r.g.nodes[d.node].sub != nil:
-			below, in, err := r.holdsIn(c, &sl, inside)
+		case done, n.race > 0 && won[n.race-1]:
+		case n.sub != nil:
+			if !asking[key] {
+				return false, false, nil
+			}
+			below, in, err := r.holdsIn(&sl)
 			if err != nil || !in {
 				return false, false, err
 			}
@@ -52,17 +63,23 @@ func (r *run[S, U]) holds(c *checkpoint.Chain, inside bool) (held, waits bool, e
 	return held, waits, nil
 }
 
-// holdsIn reports whether the subgraph call of a task can do nothing before somebody answers or lets it pass a stop, and what it
-// waits for.
-func (r *run[S, U]) holdsIn(c *checkpoint.Chain, sl *slot[U], inside bool) (below []Waiting, held bool, err error) {
+// callsIn returns the keys of the tasks in a namespace whose subgraph calls, or those within them, some of the writes are of.
+func callsIn(namespace string, writes []checkpoint.Write) map[string]bool {
+	calls := make(map[string]bool)
+	for i := range writes {
+		if key := callIn(namespace, writes[i].Namespace); key != "" {
+			calls[key] = true
+		}
+	}
+	return calls
+}
+
+// holdsIn reports whether the subgraph call of a task, which asks or stops, can do nothing before somebody answers or lets it
+// pass a stop, and what it waits for.
+func (r *run[S, U]) holdsIn(sl *slot[U]) (below []Waiting, held bool, err error) {
 	n := &r.g.nodes[sl.node]
 	key := r.slotKey(sl)
 	namespace := childNamespace(r.ns, key)
-	if !inside || !slices.ContainsFunc(c.Thread.Questions, func(q checkpoint.Write) bool {
-		return q.Namespace == namespace || strings.HasPrefix(q.Namespace, namespace+"/")
-	}) {
-		return nil, false, nil
-	}
 	line, err := r.lineOf(key)
 	if err != nil {
 		return nil, false, err

@@ -272,7 +272,7 @@ func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, 
 	}
 	if err != nil || anew {
 		c.step, c.line.begun, c.base = last.Step, last.Step, last.Base // a new beginning after it
-		c.log.along, c.log.spared = withdrawn(chain.Thread.Questions, c.ns, false), c.isDue
+		c.log.along, c.log.spared = withdrawnWithin(chain.Thread.Questions, c.ns), c.dueCalls
 		return false, err
 	}
 	if err := c.restore(&chain); err != nil {

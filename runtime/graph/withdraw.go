@@ -11,28 +11,37 @@ import (
 // What a subgraph asked is stored in its own namespace, and outlives the superstep of the node that it is. When its call
 // counts for nothing any more, its open questions are withdrawn: they get an answer that nobody reads.
 
-// withdrawn returns the writes that withdraw the open questions within a namespace, and with whole those in it.
-func withdrawn(open []checkpoint.Write, namespace string, whole bool) []checkpoint.Write {
+// withdrawn returns the writes that withdraw the open questions in the given namespaces and within them.
+func withdrawn(open []checkpoint.Write, namespaces map[string]bool) []checkpoint.Write {
 	var writes []checkpoint.Write
 	for _, q := range open {
-		if strings.HasPrefix(q.Namespace, namespace+"/") || whole && q.Namespace == namespace {
-			q.Kind, q.Payload = checkpoint.Answer, wire.AppendNil(nil)
-			writes = append(writes, q)
+		for at := q.Namespace; at != ""; at = at[:max(strings.LastIndexByte(at, '/'), 0)] {
+			if namespaces[at] {
+				q.Kind, q.Payload = checkpoint.Answer, wire.AppendNil(nil)
+				writes = append(writes, q)
+				break
+			}
 		}
 	}
 	return writes
 }
 
-// isDue reports whether a namespace is of a subgraph that is due, or of one in it. Where a run began anew in vain, so that it
-// does so again, that subgraph may have asked already: it is taken up there, and goes on asking.
-func (r *run[S, U]) isDue(namespace string) bool {
-	return slices.ContainsFunc(r.due, func(d due) bool {
-		if r.g.nodes[d.node].child == nil {
-			return false
+// withdrawnWithin returns the writes that withdraw the open questions within a namespace, but not those in it.
+func withdrawnWithin(open []checkpoint.Write, namespace string) []checkpoint.Write {
+	return withdrawn(slices.DeleteFunc(slices.Clone(open), func(q checkpoint.Write) bool { return q.Namespace == namespace }),
+		map[string]bool{namespace: true})
+}
+
+// dueCalls returns a function that reports whether a namespace is of a subgraph that is due, or of one in it. Where a run began
+// anew in vain, so that it does so again, that subgraph may have asked already: it is taken up there, and goes on asking.
+func (r *run[S, U]) dueCalls() func(namespace string) bool {
+	calls := make(map[string]bool)
+	for _, d := range r.due {
+		if r.g.nodes[d.node].child != nil {
+			calls[r.slotKey(&slot[U]{due: d})] = true
 		}
-		call := childNamespace(r.ns, r.slotKey(&slot[U]{due: d}))
-		return namespace == call || strings.HasPrefix(namespace, call+"/")
-	})
+	}
+	return func(namespace string) bool { return calls[callIn(r.ns, namespace)] }
 }
 
 // unsaid returns what the run of a subgraph has withdrawn and not stored: with OnExit nothing is stored of one that came to its
@@ -73,8 +82,9 @@ func (r *run[S, U]) withdraw() ([]checkpoint.Write, error) {
 	if err != nil {
 		return nil, err
 	}
+	lost := make(map[string]bool, len(beaten))
 	for _, namespace := range beaten {
-		writes = append(writes, withdrawn(c.Thread.Questions, namespace, true)...)
+		lost[namespace] = true
 	}
-	return writes, nil
+	return append(writes, withdrawn(c.Thread.Questions, lost)...), nil
 }

@@ -25,6 +25,7 @@ type Asks struct {
 	Wrap     func(question string, payload []byte) []byte // nil for none
 	ordinals map[string]int                               // by question: how often it was asked in this attempt
 	open     []Asked
+	places   map[string]bool // of those in open that were asked in this attempt
 }
 
 // Asked is a question without an answer.
@@ -44,7 +45,7 @@ func (a *Asks) Open() []Asked {
 func (a *Asks) Restart() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.open, a.ordinals = nil, nil
+	a.open, a.ordinals, a.places = nil, nil, nil
 }
 
 // Hold makes the stored questions that have no answer the open ones, in the order of places.
@@ -99,11 +100,13 @@ func (a *Asks) ask(question, as string, payload []byte) ([]byte, error) {
 	if answer, ok := a.Answers[place]; ok {
 		return answer, nil
 	}
-	for _, o := range a.open {
-		if o.Place == place {
-			return nil, fmt.Errorf("%w: question %q is asked twice as %q; give each a name of its own", ErrNotAskable, question, place)
-		}
+	if a.places[place] {
+		return nil, fmt.Errorf("%w: question %q is asked twice as %q; give each a name of its own", ErrNotAskable, question, place)
 	}
+	if a.places == nil {
+		a.places = make(map[string]bool)
+	}
+	a.places[place] = true
 	a.open = append(a.open, Asked{place, payload})
 	return nil, ErrWaiting
 }

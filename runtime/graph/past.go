@@ -1,0 +1,52 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/state"
+)
+
+// past builds the states of stored records, oldest first: each is the change of the one before. The zero past with a Thread
+// begins at a record with a snapshot.
+type past[S, U any] struct {
+	t    Thread[S, U]
+	live state.Live[S, U] // the state of the record last built
+	base checkpoint.ID    // the newest one that made tasks due
+	due  []checkpoint.Task
+}
+
+// step builds the state of the record that follows the last.
+func (p *past[S, U]) step(ctx context.Context, rec *checkpoint.Record) error {
+	if err := p.t.made(rec); err != nil {
+		return err
+	}
+	if p.live == nil {
+		p.live = p.t.g.schema.New(state.Options{DropUnknown: p.t.dropUnknown()})
+	}
+	if err := ctx.Err(); err != nil {
+		return p.t.saverError("history", err)
+	}
+	if err := apply(p.live, rec); err != nil {
+		return decodeError(p.t.g.name, p.t.id, err, fmt.Sprintf("the state of checkpoint %s", rec.ID))
+	}
+	if rec.Base == rec.ID {
+		p.base, p.due = rec.ID, rec.Due
+	}
+	return nil
+}
+
+// snapshot describes the record whose state was built last. An edit and a resume leave due what their base made so.
+func (p *past[S, U]) snapshot(ctx context.Context, rec *checkpoint.Record) (Snapshot[S], error) {
+	if rec.Base != p.base {
+		c, err := loadChain(ctx, p.t.g, p.t.saver(), p.t.place(rec.ID))
+		if err != nil {
+			return Snapshot[S]{}, err
+		}
+		p.base, p.due = rec.Base, c.Due
+	}
+	s := p.t.snapshot(rec, p.due)
+	s.State = p.live.View()
+	return s, nil
+}
