@@ -14,6 +14,8 @@ var (
 	// ErrGraphChanged: a stored thread needs a node or a field that the code does not have, or holds one of another type. Stored
 	// bytes that no code wrote are checkpoint.ErrDamaged instead: an error of reading them is one of the two.
 	ErrGraphChanged = errors.New("the graph has changed")
+	// ErrReleased: a call that goes on from a checkpoint of a released version, which is read-only.
+	ErrReleased = errors.New("the version was released")
 	// ErrInside: a call that runs, edits or releases, on a Thread that Inside returned.
 	ErrInside = errors.New("the thread is seen from inside a subgraph")
 	// ErrNoSaver: a call that needs stored checkpoints, on a graph compiled without a Saver.

@@ -19,7 +19,7 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	if err := t.ready(); err != nil {
 		return none, err
 	}
-	c, err := loadChain(ctx, t.g, t.saver(), t.place(t.at))
+	t, c, err := t.find(ctx, t.at)
 	if err != nil {
 		return none, err
 	}
@@ -130,6 +130,18 @@ func (t Thread[S, U]) history(ctx context.Context, q checkpoint.Query, yield fun
 	if q.Before.IsZero() {
 		q.Before = t.at
 	}
+	err := t.walk(ctx, q, yield)
+	if q.Before.IsZero() || t.version != 0 || !errors.Is(err, checkpoint.ErrNotFound) {
+		return err
+	}
+	if t, _, lost := t.find(ctx, q.Before); lost == nil && t.version != 0 {
+		return t.walk(ctx, q, yield)
+	}
+	return err
+}
+
+// walk is the history of one version.
+func (t Thread[S, U]) walk(ctx context.Context, q checkpoint.Query, yield func(Snapshot[S], error) bool) error {
 	h := historian[S, U]{t: t, q: q, yield: yield, past: past[S, U]{t: t}}
 	all := checkpoint.Query{Before: q.Before, Sources: everySource}
 	for rec, err := range t.saver().History(ctx, t.place(checkpoint.ID{}), all) {

@@ -20,13 +20,13 @@ func Inside[S, U, CS, CU any](t Thread[S, U], call Call, child *Graph[CS, CU]) T
 	if t.g != nil {
 		in.saver, in.dropUnknown = t.saver(), t.dropUnknown()
 	}
-	return Thread[CS, CU]{g: child, id: t.id, inside: in}
+	return Thread[CS, CU]{g: child, id: t.id, version: call.Version, inside: in}
 }
 
 // call is that of the subgraph which a task due at rec runs.
 func (t Thread[S, U]) call(rec *checkpoint.Record, due checkpoint.Task) Call {
 	key := dueKey(rec, t.namespace(), due)
-	return Call{Node: ID(due.Node), Namespace: childNamespace(t.namespace(), key)}
+	return Call{Node: ID(due.Node), Namespace: childNamespace(t.namespace(), key), Version: t.version}
 }
 
 // made reports an error when rec is of another graph than the one that the call is seen as: its state would be read as
@@ -58,5 +58,5 @@ func (t Thread[S, U]) dropUnknown() bool {
 
 // place is where the checkpoint at is; zero is the newest.
 func (t Thread[S, U]) place(at checkpoint.ID) checkpoint.Place {
-	return checkpoint.Place{Thread: t.id, Namespace: t.namespace(), At: at}
+	return checkpoint.Place{Thread: t.id, Version: t.version, Namespace: t.namespace(), At: at}
 }

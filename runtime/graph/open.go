@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -245,6 +246,9 @@ func (r *run[S, U]) opened(records []checkpoint.Record, writes []checkpoint.Writ
 // load reads a checkpoint with what leads to it.
 func (r *run[S, U]) load(at checkpoint.ID) (checkpoint.Chain, error) {
 	c, err := loadChain(r.ctx, r.g, r.log.saver, checkpoint.Place{Thread: r.thread, At: at})
+	if errors.Is(err, checkpoint.ErrNotFound) && !at.IsZero() {
+		err = r.released(at, err)
+	}
 	if err != nil {
 		return c, err
 	}

@@ -76,6 +76,7 @@ type Snapshot[S any] struct {
 type Call struct {
 	Node      ID     // of the subgraph
 	Namespace string // where its checkpoints are, in the thread
+	Version   int    // of the thread, if that was released; 0 for the open one
 }
 
 // TaskState is what is stored of a due task whose superstep has not committed.

@@ -17,6 +17,8 @@ type Thread[S, U any] struct {
 	id     string
 	at     checkpoint.ID // zero is the head
 	inside *inside       // of a subgraph call in the thread
+
+	version int // a released one; 0 for the open one
 }
 
 // Thread returns a handle on the thread called id. It touches no storage: a thread begins with its first input.
@@ -24,6 +26,9 @@ func (g *Graph[S, U]) Thread(id string) Thread[S, U] { return Thread[S, U]{g: g,
 
 // At returns the thread as seen from one of its checkpoints: State reads that one, Resume and UpdateState go on
 // from there. What they append becomes the thread's head; nothing that is stored changes.
+//
+// State and History also read a checkpoint of a released version, such as the Head of a checkpoint.Version; they look for it in
+// one version after another. Resume and UpdateState return ErrReleased for it.
 func (t Thread[S, U]) At(id checkpoint.ID) Thread[S, U] {
 	t.at = id
 	return t
@@ -193,8 +198,8 @@ func (t Thread[S, U]) UpdateState(ctx context.Context, u U, as ID, opts ...Updat
 	return r.log.head, nil
 }
 
-// Release closes the thread's open version and returns it: it stays readable, and the next input starts on an
-// empty state. It fails with a *checkpoint.BusyError while a run holds the thread, and with
+// Release closes the thread's open version and returns it: its checkpoints stay readable (At), and the next input starts on
+// an empty state. It fails with a *checkpoint.BusyError while a run holds the thread, and with
 // checkpoint.ErrNotFound when there is no open version. Of the options only IfHead and Wait have an effect.
 func (t Thread[S, U]) Release(ctx context.Context, opts ...UpdateOption) (v checkpoint.Version, err error) {
 	o, err := calling(t, opts, UpdateOption.update)

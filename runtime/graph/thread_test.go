@@ -998,3 +998,74 @@ func TestAnEditOfAForkLeavesItsStop(t *testing.T) {
 		done(t, graph.Finished)(th.Resume(t.Context())) // the stop was seen, and an edit does not make it again
 	}
 }
+
+func TestAReleasedVersionStaysReadable(t *testing.T) {
+	inner := compile(t, chain("in"), graph.Nested())
+	b := newWork()
+	b.Edge(graph.Start, b.Subgraph("sub", inner))
+	b.Node("b", say("b"))
+	b.Edge("sub", "b")
+	b.Edge("b", graph.End)
+	th, s := newThread(t, b, graph.InterruptAfter("sub"))
+	var released []checkpoint.Version
+	for _, in := range []string{"one", "two"} {
+		done(t, graph.Paused)(th.Invoke(t.Context(), logged(in)))
+		done(t, graph.Finished)(th.Resume(t.Context()))
+		v, err := th.Release(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		released = append(released, v)
+	}
+	for _, open := range []bool{false, true} {
+		if open {
+			done(t, graph.Paused)(th.Invoke(t.Context(), logged("three")))
+		}
+		for i, in := range []string{"one", "two"} {
+			at := th.At(released[i].Head)
+			snap, err := at.State(t.Context())
+			if err != nil {
+				t.Fatalf("state of version %d: %v", i+1, err)
+			}
+			same(t, "log", snap.State.Log, []string{in, "in", "b"})
+			same(t, "status", snap.Status, checkpoint.Done)
+			all := collect(t, at.History(t.Context(), checkpoint.Query{}))
+			same(t, "checkpoints before the head", len(all), 3)
+			same(t, "log before the head", all[0].State.Log, []string{in, "in"})
+			page := collect(t, th.History(t.Context(), checkpoint.Query{Before: all[0].Checkpoint, Limit: 1}))
+			same(t, "the next page", page, all[1:2])
+			call := graph.Inside(th, page[0].Calls[0], inner)
+			inside, err := call.State(t.Context())
+			if err != nil {
+				t.Fatalf("inside version %d: %v", i+1, err)
+			}
+			same(t, "log inside", inside.State.Log, []string{in, "in"})
+
+			before, err := s.Versions(t.Context(), "t")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := at.Resume(t.Context()); !errors.Is(err, graph.ErrReleased) {
+				t.Errorf("Resume: got %v, want ErrReleased", err)
+			}
+			if _, err := at.UpdateState(t.Context(), logged("x"), ""); !errors.Is(err, graph.ErrReleased) {
+				t.Errorf("UpdateState: got %v, want ErrReleased", err)
+			}
+			after, err := s.Versions(t.Context(), "t")
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, "versions", after, before)
+		}
+		unknown, err := checkpoint.NewID()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := th.At(unknown).State(t.Context()); !errors.Is(err, checkpoint.ErrNotFound) {
+			t.Errorf("state at no checkpoint: got %v, want ErrNotFound", err)
+		}
+		if _, err := th.At(unknown).Resume(t.Context()); !errors.Is(err, checkpoint.ErrNotFound) {
+			t.Errorf("Resume at no checkpoint: got %v, want ErrNotFound", err)
+		}
+	}
+}

@@ -708,6 +708,32 @@ var breaks = []struct {
 			return b.Saver.Load(ctx, p)
 		}
 	}},
+	{"loads a checkpoint of a released version", "a release starts an empty version", func(b *broken) {
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			if p.Version != 0 {
+				p.At = checkpoint.ID{}
+			}
+			return b.Saver.Load(ctx, p)
+		}
+	}},
+	{"keeps the checkpoints of versions apart", "a release starts an empty version", func(b *broken) {
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			chain, err := b.Saver.Load(ctx, p)
+			for n := 1; n <= 4 && p.Version != 0 && errors.Is(err, checkpoint.ErrNotFound) && !p.At.IsZero(); n++ {
+				p.Version = n
+				chain, err = b.Saver.Load(ctx, p)
+			}
+			return chain, err
+		}
+	}},
+	{"pages the history of a released version", "a release starts an empty version", func(b *broken) {
+		b.history = func(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+			if p.Version != 0 {
+				q.Before = checkpoint.ID{}
+			}
+			return b.Saver.History(ctx, p, q)
+		}
+	}},
 	{"stops history with its loop", "history stops with its loop", func(b *broken) {
 		b.history = func(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 			return func(yield func(checkpoint.Record, error) bool) {

@@ -59,6 +59,7 @@ func testRelease(tb testing.TB, place Storage) {
 		if got := len(history(tb, s, p, checkpoint.Query{})); got != 2 {
 			tb.Errorf("history of version %d: got %d records, want 2", n+1, got)
 		}
+		wantReleased(tb, s, p, head)
 		p.Namespace = "child"
 		if got := len(load(tb, s, p).Records); got != 1 {
 			tb.Errorf("child of version %d: got %d records, want 1", n+1, got)
@@ -66,6 +67,31 @@ func testRelease(tb testing.TB, place Storage) {
 	}
 	_, err := s.Load(ctx, checkpoint.Place{Thread: "t", Version: 5})
 	wantErr(tb, "version 5", err, checkpoint.ErrNotFound)
+}
+
+// wantReleased fails unless each of the two records of a released version is found in that version, and in no other one.
+func wantReleased(tb testing.TB, s checkpoint.Saver, p checkpoint.Place, head checkpoint.ID) {
+	tb.Helper()
+	older := history(tb, s, p, checkpoint.Query{Before: head})
+	if len(older) != 1 {
+		tb.Fatalf("history of version %d before its head: got %d records, want 1", p.Version, len(older))
+	}
+	for _, id := range []checkpoint.ID{head, older[0].ID} {
+		p.At = id
+		chain := load(tb, s, p)
+		if n := len(chain.Records); n == 0 || chain.Records[n-1].ID != id || chain.Version != p.Version {
+			tb.Errorf("version %d at %s: got %d records of version %d, want those that lead to it", p.Version, id, n, chain.Version)
+		}
+		for other := 1; other <= 4; other++ {
+			if other == p.Version {
+				continue
+			}
+			_, err := s.Load(tb.Context(), checkpoint.Place{Thread: p.Thread, Version: other, At: id})
+			wantErr(tb, "a record of another version", err, checkpoint.ErrNotFound)
+			_, err = collect(s.History(tb.Context(), checkpoint.Place{Thread: p.Thread, Version: other}, checkpoint.Query{Before: id}))
+			wantErr(tb, "history before a record of another version", err, checkpoint.ErrNotFound)
+		}
+	}
 }
 
 // wantVersions fails unless the thread has just these versions, the last of them open.

@@ -40,7 +40,7 @@ func (e *StatusError) Error() string {
 var ErrFailed = errors.New("the run failed")
 
 // Status returns the status that answers a request whose run could not be opened because of err: 409 when the thread is
-// not as the client thought (graph.ErrNotAsked, graph.ErrUnfinished, checkpoint.ErrConflict with *checkpoint.BusyError), 404
+// not as the client thought (graph.ErrNotAsked, graph.ErrUnfinished, graph.ErrReleased, checkpoint.ErrConflict with *checkpoint.BusyError), 404
 // for checkpoint.ErrNotFound, 400 for a *checkpoint.InvalidError, 503 for graph.ErrDraining, that of a *StatusError, and
 // else 500.
 func Status(err error) int {
@@ -51,7 +51,8 @@ func Status(err error) int {
 	switch {
 	case errors.As(err, &own):
 		return own.Status
-	case errors.Is(err, graph.ErrNotAsked), errors.Is(err, graph.ErrUnfinished), errors.Is(err, checkpoint.ErrConflict):
+	case errors.Is(err, graph.ErrNotAsked), errors.Is(err, graph.ErrUnfinished), errors.Is(err, graph.ErrReleased),
+		errors.Is(err, checkpoint.ErrConflict):
 		return http.StatusConflict
 	case errors.Is(err, checkpoint.ErrNotFound):
 		return http.StatusNotFound
@@ -69,7 +70,7 @@ func text(err error) string {
 	if errors.As(err, &own) {
 		return own.Text
 	}
-	for _, known := range []error{graph.ErrNotAsked, graph.ErrUnfinished, graph.ErrDraining, checkpoint.ErrNotFound} {
+	for _, known := range []error{graph.ErrNotAsked, graph.ErrUnfinished, graph.ErrReleased, graph.ErrDraining, checkpoint.ErrNotFound} {
 		if errors.Is(err, known) {
 			return known.Error()
 		}
