@@ -48,7 +48,8 @@ type Saver interface {
 	PutWrites(ctx context.Context, w PutWrites) error
 
 	// Load returns what restoring a checkpoint takes. A thread without an open version is an empty Chain and
-	// no error; a Version or an At that does not exist is ErrNotFound.
+	// no error; a Version or an At that does not exist is ErrNotFound. The Chain of a namespace without records has the version
+	// and the Thread, and costs no reading of records.
 	Load(ctx context.Context, p Place) (Chain, error)
 
 	// History yields the records of one namespace, newest first, as the query asks, payloads included. It

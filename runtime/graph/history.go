@@ -110,11 +110,14 @@ func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c
 }
 
 // History yields the thread's checkpoints, newest first, as q asks; with At only those older than that one.
-// Records are read as the loop asks for them, back to one snapshot at a time. An error, as of State, ends the sequence; a thread
-// that does not exist has no checkpoints, and is no error.
+// Records are read as the loop asks for them, back to one snapshot at a time, and only the states that are yielded are kept: a
+// page of a history costs one state and the changes in it, and a copy of each map of the state for each checkpoint. Checkpoints
+// leaves the states out, and Forward goes from old to new. An error, as of State, ends the sequence; a thread that does not exist
+// has no checkpoints, and is no error.
 func (t Thread[S, U]) History(ctx context.Context, q checkpoint.Query) iter.Seq2[Snapshot[S], error] {
 	return func(yield func(Snapshot[S], error) bool) {
-		if err := t.history(ctx, q, yield); err != nil && !errors.Is(err, errLeft) {
+		err := t.past(ctx, q, func(t Thread[S, U], q checkpoint.Query) error { return t.walk(ctx, q, yield) })
+		if err != nil && !errors.Is(err, errLeft) {
 			yield(Snapshot[S]{}, err)
 		}
 	}
@@ -123,19 +126,20 @@ func (t Thread[S, U]) History(ctx context.Context, q checkpoint.Query) iter.Seq2
 // errLeft says that the consumer of a sequence is gone.
 var errLeft = errors.New("left")
 
-func (t Thread[S, U]) history(ctx context.Context, q checkpoint.Query, yield func(Snapshot[S], error) bool) error {
+// past calls walk for the version that q is about: the open one, or a released one that has the checkpoint before which it begins.
+func (t Thread[S, U]) past(ctx context.Context, q checkpoint.Query, walk func(Thread[S, U], checkpoint.Query) error) error {
 	if err := t.ready(); err != nil {
 		return err
 	}
 	if q.Before.IsZero() {
 		q.Before = t.at
 	}
-	err := t.walk(ctx, q, yield)
+	err := walk(t, q)
 	if q.Before.IsZero() || t.version != 0 || !errors.Is(err, checkpoint.ErrNotFound) {
 		return err
 	}
 	if t, _, lost := t.find(ctx, q.Before); lost == nil && t.version != 0 {
-		return t.walk(ctx, q, yield)
+		return walk(t, q)
 	}
 	return err
 }

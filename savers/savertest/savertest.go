@@ -103,6 +103,7 @@ func Cases() []Case {
 		{"threads are listed by id", testThreads},
 		{"threads are listed by what they wait for", testThreadsWaiting},
 		{"a damaged thread does not end a listing", testThreadsDamaged},
+		{"a load where no records are describes the thread", testThreadAlone},
 
 		{"a copy resumes", testCopy},
 		{"a copy of a released version", testCopyReleased},

@@ -734,6 +734,15 @@ var breaks = []struct {
 			return b.Saver.History(ctx, p, q)
 		}
 	}},
+	{"describes a thread without its records", "a load where no records are describes the thread", func(b *broken) {
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			chain, err := b.Saver.Load(ctx, p)
+			if len(chain.Records) == 0 {
+				chain.Thread = checkpoint.Thread{}
+			}
+			return chain, err
+		}
+	}},
 	{"stops history with its loop", "history stops with its loop", func(b *broken) {
 		b.history = func(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 			return func(yield func(checkpoint.Record, error) bool) {

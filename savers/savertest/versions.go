@@ -371,3 +371,23 @@ func testThreadsWaiting(tb testing.TB, place Storage) {
 		tb.Errorf("done after the commit: got %+v, want waits without questions", got)
 	}
 }
+
+func testThreadAlone(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	nowhere := checkpoint.Place{Thread: "t", Namespace: "nowhere"}
+	if chain := load(tb, s, nowhere); chain.Version != 0 || chain.Thread.Version != 0 {
+		tb.Errorf("no thread: got version %d and %+v, want neither", chain.Version, chain.Thread)
+	}
+	r := begin(tb, s, "t", checkpoint.ID{})
+	r.commit("")
+	r.commit("child")
+	r.put(r.write("a", checkpoint.Question, "", "q"))
+	r.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Waiting})
+	chain, root := load(tb, s, nowhere), load(tb, s, checkpoint.Place{Thread: "t"})
+	if len(chain.Records) != 0 || !chain.Head.IsZero() || len(chain.Due) != 0 || chain.Version != 1 {
+		tb.Errorf("got %d records, head %s, %d due and version %d; want none of version 1", len(chain.Records), chain.Head, len(chain.Due), chain.Version)
+	}
+	if got, want := timeless(chain.Thread), timeless(root.Thread); got != want || len(root.Thread.Questions) != 1 {
+		tb.Errorf("the thread: got %s, want as at the root %s", got, want)
+	}
+}

@@ -23,6 +23,10 @@
 // missed from the history, as after a reconnect: the saver is the buffer. A client that leaves ends nothing, unless
 // EndWithClient says so.
 //
+// What a client missed is read in one pass, from old to new, with one state in memory, by a few clients at a time (ReplaysAtOnce).
+// A thread that another process runs is looked at once in a while for all its followers (Poll), and not at all while nobody
+// follows it.
+//
 // What a client continues from has to be stored: with graph.Async or graph.OnExit a crash can take a checkpoint back that a
 // client has seen. It is then given the newest one there is, as after a Prune, or when it missed more than Replay allows.
 // A thread whose version was released (graph.ReleaseOnDone) is not found any more.

@@ -38,12 +38,14 @@ type Hub[S, U any] struct {
 	lastRun uint64
 	closed  bool
 	closing chan struct{} // closed by Close
+	replays chan struct{} // holds a value for each client that is given stored checkpoints
 }
 
 // topic is a thread that is run here, or followed.
 type topic struct {
 	runs      int // under way, or about to be
 	followers []*follower
+	unwatch   func() // ends the polling; nil while nobody follows
 }
 
 // New returns a Hub for app, which has a saver. Without EventEnd among the chosen kinds the end is not told; checkpoints
@@ -53,7 +55,7 @@ func New[S, U any](app *graph.Graph[S, U], encode Encoder[S, U], opts ...Option)
 		app: app, encode: encode, topics: map[string]*topic{}, closing: make(chan struct{}),
 		opt: options{
 			kinds: graph.EventAll, heartbeat: 15 * time.Second, poll: time.Second, writeTimeout: 30 * time.Second,
-			buffer: 1 << 20, replay: 1000, report: func(string, error) {},
+			buffer: 1 << 20, replay: 1000, atOnce: 4, report: func(string, error) {},
 		},
 	}
 	for _, o := range opts {
@@ -64,6 +66,7 @@ func New[S, U any](app *graph.Graph[S, U], encode Encoder[S, U], opts ...Option)
 		defer func() { _ = recover() }() // there is nobody to report it to, and the run goes on
 		report(thread, err)
 	}
+	h.replays = make(chan struct{}, h.opt.atOnce)
 	return h
 }
 
@@ -262,6 +265,11 @@ func (h *Hub[S, U]) join(thread string) *follower {
 	f := &follower{wake: make(chan struct{}, 1), limit: h.opt.buffer}
 	t := h.topic(thread)
 	t.followers = append(t.followers, f)
+	if t.unwatch == nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		t.unwatch = cancel
+		go h.watch(ctx, thread)
+	}
 	return f
 }
 
@@ -271,7 +279,60 @@ func (h *Hub[S, U]) leave(thread string, f *follower) {
 	defer h.mu.Unlock()
 	t := h.topic(thread)
 	t.followers = slices.DeleteFunc(t.followers, func(g *follower) bool { return g == f })
+	if len(t.followers) == 0 {
+		t.unwatch()
+		t.unwatch = nil
+	}
 	h.forget(thread)
+}
+
+// watch looks every now and then at a thread that is followed, until ctx ends. When another process has done something to it, all
+// followers read from the store what that was.
+func (h *Hub[S, U]) watch(ctx context.Context, thread string) {
+	poll := time.NewTicker(h.opt.poll)
+	defer poll.Stop()
+	var last checkpoint.Thread
+	for {
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return
+		}
+		if h.running(thread) {
+			last = checkpoint.Thread{}
+			continue
+		}
+		now, err := h.app.Thread(thread).Status(ctx)
+		if err == nil && now.Head == last.Head && now.Status == last.Status && slices.EqualFunc(now.Questions, last.Questions, sameQuestion) {
+			continue
+		}
+		last = now
+		if told := h.lag(thread); !told || err != nil { // the followers meet the error themselves
+			last = checkpoint.Thread{}
+		}
+	}
+}
+
+func sameQuestion(a, b checkpoint.Write) bool {
+	return a.Base == b.Base && a.Task == b.Task && a.Name == b.Name
+}
+
+// lag has the followers of a thread read from the store. It reports false when some of them have first to take what a run has told
+// them.
+func (h *Hub[S, U]) lag(thread string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := true
+	if t := h.topics[thread]; t != nil {
+		for _, f := range t.followers {
+			if len(f.queue) > 0 {
+				all = false
+				continue
+			}
+			f.behind()
+		}
+	}
+	return all
 }
 
 // take returns what is queued for f, whether f fell behind since the last time, and the first checkpoint that was dropped

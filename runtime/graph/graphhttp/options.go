@@ -16,6 +16,7 @@ type options struct {
 	writeTimeout time.Duration
 	buffer       int
 	replay       int
+	atOnce       int
 	withClient   bool
 	report       func(thread string, err error)
 }
@@ -34,7 +35,8 @@ func Heartbeat(d time.Duration) Option {
 	return option(func(o *options) { o.heartbeat = max(d, time.Millisecond) })
 }
 
-// Poll sets how often a followed thread that another process runs is looked at. The default is one second.
+// Poll sets how often a followed thread that another process runs is looked at, once for all its followers. The default is one
+// second.
 func Poll(d time.Duration) Option {
 	return option(func(o *options) { o.poll = max(d, time.Millisecond) })
 }
@@ -47,11 +49,16 @@ func WriteTimeout(d time.Duration) Option {
 
 // Buffer sets how many bytes wait for a slow client before it has fallen behind; one event may be larger. The default is
 // 1 MiB.
-func Buffer(n int) Option { return option(func(o *options) { o.buffer = n }) }
+func Buffer(n int) Option { return option(func(o *options) { o.buffer = max(n, 1) }) }
 
 // Replay sets how many missed checkpoints a client is given at most; one that missed more gets the newest alone. The
 // default is 1000; less than 1 is 1.
 func Replay(n int) Option { return option(func(o *options) { o.replay = max(n, 1) }) }
+
+// ReplaysAtOnce sets how many clients are given stored checkpoints at once; the others wait for their turn. Each takes as much
+// memory as the thread's state. A client that is slow to take what it is given does not keep others waiting. The default is 4;
+// less than 1 is 1.
+func ReplaysAtOnce(n int) Option { return option(func(o *options) { o.atOnce = max(n, 1) }) }
 
 // EndWithClient cancels a run when the client that started it by POST leaves. The run stops as any cancelled one does, and
 // can be resumed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -20,6 +21,7 @@ type stream[S, U any] struct {
 	after    checkpoint.ID          // the newest checkpoint that the client has; zero for none
 	from     checkpoint.ID          // the first that it is to have, when it has none
 	behind   bool                   // what comes next is to be read from the store
+	replay   *replay[S]             // that, while it is being read
 	seen     map[checkpoint.ID]bool // what was read from the store the last time
 	asked    map[string]bool        // the questions that the client has, by id
 }
@@ -32,20 +34,17 @@ func (s *stream[S, U]) follow(ctx context.Context) {
 	err := s.out.begin()
 	heartbeat := time.NewTicker(s.hub.opt.heartbeat)
 	defer heartbeat.Stop()
-	poll := time.NewTicker(s.hub.opt.poll)
-	defer poll.Stop()
+	defer s.leave()
 	for err == nil {
+		wake, turn := s.follower.wake, chan<- struct{}(nil)
 		if s.behind {
-			if err = s.catchUp(ctx); err != nil {
-				break
-			}
+			wake, turn = nil, s.hub.replays
 		}
 		select {
-		case <-s.follower.wake:
+		case turn <- struct{}{}:
+			err = s.catchUp(ctx)
+		case <-wake:
 			err = s.live()
-		case <-poll.C:
-			s.behind = !s.hub.running(s.thread)
-			continue
 		case <-heartbeat.C:
 			err = s.out.comment()
 		case <-ctx.Done():
@@ -109,108 +108,47 @@ func (s *stream[S, U]) send(ms []message) error {
 	}))
 }
 
-// catchUp writes the checkpoints that the client does not have, and what the run under way asks, or the end if there is none.
+// catchUp writes checkpoints that the client does not have, as many as a client's queue holds, and the end, when those were all and
+// no run is under way. It is called with a turn of the Hub's, which it gives up before it writes: a client may be slow.
 func (s *stream[S, U]) catchUp(ctx context.Context) error {
-	s.behind = false
-	running := s.hub.running(s.thread) // looked at before the store: its end is still to be told then
-	t := s.hub.app.Thread(s.thread)
-	head, err := t.State(ctx)
-	if err != nil {
-		return err
-	}
-	ids, err := s.missed(ctx)
-	if err != nil {
-		return err
-	}
-	for len(ids) > 0 {
-		n := min(len(ids), page)
-		if err := s.replay(ctx, ids[len(ids)-n:]); err != nil {
-			return err
-		}
-		ids = ids[:len(ids)-n]
-	}
-	if head.Status == checkpoint.Running {
-		out := s.questions(head)
-		if slices.ContainsFunc(out, func(m message) bool { return m.broken }) {
-			return errors.Join(s.out.send(broken), errEnded)
-		}
-		return s.send(out)
-	}
-	if running {
-		return nil
-	}
-	return s.end(head)
+	out, err := s.stored(ctx)
+	return errors.Join(s.send(out), err)
 }
 
-// page is how many states are in memory at once while missed checkpoints are read.
-const page = 16
-
-// missed returns the checkpoints that the client does not have, newest first: the newest alone when it is not known what
-// the client has, or too much is missing.
-func (s *stream[S, U]) missed(ctx context.Context) ([]checkpoint.ID, error) {
-	var ids []checkpoint.ID
-	s.seen = map[checkpoint.ID]bool{}
-	if !s.after.IsZero() {
-		s.seen[s.after] = true
-	}
-	known := false
-	for snap, err := range s.hub.app.Thread(s.thread).History(ctx, checkpoint.Query{Limit: s.hub.opt.replay + 1}) {
-		if err != nil {
+// stored returns what catchUp writes.
+func (s *stream[S, U]) stored(ctx context.Context) (out []message, err error) {
+	defer func() { <-s.hub.replays }()
+	if s.replay == nil {
+		if s.replay, err = s.missed(ctx); err != nil {
 			return nil, err
 		}
-		if known = snap.Checkpoint == s.after; known {
-			break
-		}
-		known = s.after.IsZero() && snap.Checkpoint == s.from
-		if snap.Next == nil || snap.Next[0] != graph.Start { // an input that is yet to be merged is no news
-			ids = append(ids, snap.Checkpoint)
-			s.seen[snap.Checkpoint] = true
-		}
-		if known {
-			break
-		}
 	}
-	if !known && len(ids) > 1 {
-		ids = ids[:1]
-	}
-	return ids, nil
-}
-
-// replay writes stored checkpoints, given newest first and following each other.
-func (s *stream[S, U]) replay(ctx context.Context, ids []checkpoint.ID) error {
-	t := s.hub.app.Thread(s.thread)
-	newest, err := t.At(ids[0]).State(ctx)
-	if err != nil {
-		return err
-	}
-	snaps := []graph.Snapshot[S]{newest}
-	if len(ids) > 1 {
-		for snap, err := range t.History(ctx, checkpoint.Query{Before: ids[0]}) {
-			if err != nil {
-				return err
-			}
-			if snap.Checkpoint == ids[len(snaps)] {
-				snaps = append(snaps, snap)
-			}
-			if len(snaps) == len(ids) {
-				break
-			}
+	r := s.replay
+	for size := 0; size < s.hub.opt.buffer; {
+		snap, err, more := r.next()
+		switch {
+		case !more:
+			s.leave()
+			s.behind = false
+			last, err := s.over(ctx, r)
+			return append(out, last...), err
+		case errors.Is(err, checkpoint.ErrNotFound) && !r.newest.IsZero():
+			r.stop()
+			s.newest(ctx, r)
+			continue
+		case err != nil:
+			return out, err
+		case snap.Checkpoint == s.after, snap.Next != nil && snap.Next[0] == graph.Start: // an input that is yet to be merged is no news
+			continue
 		}
-	}
-	out := make([]message, 0, len(snaps))
-	for _, snap := range slices.Backward(snaps) {
-		e := graph.Event[S, U]{Kind: graph.EventCheckpoint, Step: snap.Step, Checkpoint: snap.Checkpoint, Next: snap.Next}
-		if s.hub.opt.kinds&graph.EventValue != 0 {
-			e.State = snap.State
-		}
-		m := s.hub.message(s.thread, e, nil)
+		m := s.checkpoint(&snap)
 		if m.broken {
-			return errors.Join(s.out.send(out), s.out.send(broken), errEnded)
+			return append(out, broken...), errEnded
 		}
-		out = append(out, m)
-		s.after = m.id
+		s.after, s.seen[m.id] = m.id, true
+		out, size = append(out, m), size+m.size()
 	}
-	return s.out.send(out)
+	return out, nil
 }
 
 // questions are the messages of what a thread waits for.
@@ -224,8 +162,92 @@ func (s *stream[S, U]) questions(head graph.Snapshot[S]) []message {
 	return out
 }
 
-// end tells what a thread that nobody runs waits for, and how its run ended.
-func (s *stream[S, U]) end(head graph.Snapshot[S]) error {
+// replay is the checkpoints that a client is given from the store. Its state is kept between the pieces that are written.
+type replay[S any] struct {
+	running bool              // here, when it began
+	head    checkpoint.Thread // likewise
+	newest  checkpoint.ID     // the only one that is given when it is not known what the client has; then zero
+	next    func() (graph.Snapshot[S], error, bool)
+	stop    func()
+}
+
+// leave ends the replay.
+func (s *stream[S, U]) leave() {
+	if s.replay != nil {
+		s.replay.stop()
+		s.replay = nil
+	}
+}
+
+// missed begins the replay of what the client does not have: of the newest checkpoint alone when it is not known what the client
+// has, or too much is missing.
+func (s *stream[S, U]) missed(ctx context.Context) (*replay[S], error) {
+	r := &replay[S]{running: s.hub.running(s.thread)} // looked at before the store: its end is still to be told then
+	s.seen = map[checkpoint.ID]bool{}
+	first := s.from
+	if !s.after.IsZero() {
+		s.seen[s.after], first = true, s.after
+	}
+	t := s.hub.app.Thread(s.thread)
+	var err error
+	if r.head, err = t.Status(ctx); err != nil {
+		return nil, err
+	}
+	if r.newest, err = s.hub.newest(ctx, s.thread); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.newest == s.after:
+		r.next, r.stop = func() (none graph.Snapshot[S], err error, more bool) { return none, nil, false }, func() {}
+	case first.IsZero() || first == r.newest:
+		s.newest(ctx, r)
+	default:
+		r.next, r.stop = iter.Pull2(t.At(first).Forward(ctx, s.hub.opt.replay+1))
+	}
+	return r, nil
+}
+
+// newest begins the replay of the newest checkpoint, and what comes after it meanwhile.
+func (s *stream[S, U]) newest(ctx context.Context, r *replay[S]) {
+	r.next, r.stop = iter.Pull2(s.hub.app.Thread(s.thread).At(r.newest).Forward(ctx, 0))
+	r.newest = checkpoint.ID{}
+}
+
+// checkpoint returns a stored checkpoint as it is sent.
+func (s *stream[S, U]) checkpoint(snap *graph.Snapshot[S]) message {
+	e := graph.Event[S, U]{Kind: graph.EventCheckpoint, Step: snap.Step, Checkpoint: snap.Checkpoint, Next: snap.Next}
+	if s.hub.opt.kinds&graph.EventValue != 0 {
+		e.State = snap.State
+	}
+	return s.hub.message(s.thread, e, nil)
+}
+
+// over returns how the run ended after all that r has of it, or what it asks while it goes on. When the thread has moved on
+// meanwhile, that is to be read first.
+func (s *stream[S, U]) over(ctx context.Context, r *replay[S]) ([]message, error) {
+	goesOn := r.head.Status == checkpoint.Running
+	if goesOn && len(r.head.Questions) == 0 || !goesOn && r.running {
+		return nil, nil
+	}
+	head, err := s.hub.app.Thread(s.thread).State(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case goesOn:
+		out := s.questions(head)
+		if slices.ContainsFunc(out, func(m message) bool { return m.broken }) {
+			return broken, errEnded
+		}
+		return out, nil
+	case head.Checkpoint != r.head.Head || head.Status == checkpoint.Running:
+		s.behind = true
+		return nil, nil
+	}
+	return s.end(head), errEnded
+}
+
+// end returns what a thread that nobody runs waits for, and how its run ended.
+func (s *stream[S, U]) end(head graph.Snapshot[S]) []message {
 	res := graph.Result[S]{State: head.State, Waiting: head.Waiting, Next: head.Next, Checkpoint: head.Checkpoint, Status: graph.Paused}
 	var failed error
 	switch head.Status {
@@ -245,5 +267,5 @@ func (s *stream[S, U]) end(head graph.Snapshot[S]) error {
 	if i := slices.IndexFunc(out, func(m message) bool { return m.broken }); i >= 0 {
 		out = append(out[:i], broken...)
 	}
-	return errors.Join(s.send(out), errEnded)
+	return out
 }

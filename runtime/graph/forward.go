@@ -1,0 +1,146 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Forward yields the checkpoints from the one that At names up to the newest, oldest first; without At from the oldest. It reads
+// each record at most twice and keeps one state, however many there are.
+//
+// The State of a snapshot is valid until the loop asks for the next one: the next one is made in its place. Clone what is kept.
+//
+// With most greater than 0, a checkpoint that is not among the newest so many is an error that is checkpoint.ErrNotFound. Other
+// errors are as of History.
+func (t Thread[S, U]) Forward(ctx context.Context, most int) iter.Seq2[Snapshot[S], error] {
+	return func(yield func(Snapshot[S], error) bool) {
+		if err := t.forward(ctx, most, yield); err != nil {
+			yield(Snapshot[S]{}, err)
+		}
+	}
+}
+
+func (t Thread[S, U]) forward(ctx context.Context, most int, yield func(Snapshot[S], error) bool) error {
+	if err := t.ready(); err != nil {
+		return err
+	}
+	w := way[S, U]{past: past[S, U]{t: t}}
+	found, err := w.back(ctx, most)
+	if err == nil && !found && most < 1 { // it may be in a released version
+		if w.past.t, _, err = t.find(ctx, t.at); err == nil {
+			found, err = w.back(ctx, most)
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return t.fail("checkpoint %s is not among the newest %d: %w", t.at, most, checkpoint.ErrNotFound)
+	}
+	for w.left() {
+		rec, err := w.next(ctx)
+		if err != nil {
+			return err
+		}
+		if rec.Source == checkpoint.Resume {
+			continue
+		}
+		s, err := w.past.snapshot(ctx, &rec)
+		if err != nil || !yield(s, nil) {
+			return err
+		}
+	}
+	return nil
+}
+
+// way is a part of a log, which is read backwards and gone forwards. Records that were read are kept as long as they are few.
+type way[S, U any] struct {
+	past  past[S, U]
+	ids   []checkpoint.ID     // of the records that are left, newest first
+	kept  []checkpoint.Record // the oldest of them
+	begun bool
+}
+
+const (
+	keptBytes = 1 << 20 // how many bytes of payloads are kept on the way back
+	keptPage  = 32      // how many records are read again at once
+)
+
+// back reads the log back to where the way begins, and reports whether it got there.
+func (w *way[S, U]) back(ctx context.Context, most int) (found bool, err error) {
+	t, size, checkpoints := w.past.t, 0, 0
+	w.ids, w.kept = nil, nil
+	for rec, err := range t.saver().History(ctx, t.place(checkpoint.ID{}), checkpoint.Query{Sources: everySource}) {
+		if err != nil {
+			return false, t.saverError("history", err)
+		}
+		w.ids, w.kept, size = append(w.ids, rec.ID), append(w.kept, rec), size+len(rec.Payload)
+		for size > keptBytes && len(w.kept) > 1 {
+			size -= len(w.kept[0].Payload)
+			w.kept[0] = checkpoint.Record{}
+			w.kept = w.kept[1:]
+		}
+		if rec.Source != checkpoint.Resume {
+			checkpoints++
+		}
+		switch {
+		case rec.ID == t.at:
+			return true, nil
+		case most > 0 && checkpoints >= most:
+			return false, nil
+		}
+	}
+	return t.at.IsZero(), nil
+}
+
+func (w *way[S, U]) left() bool { return len(w.ids) > 0 }
+
+// next returns the oldest record that is left, and builds its state.
+func (w *way[S, U]) next(ctx context.Context) (checkpoint.Record, error) {
+	if len(w.kept) == 0 {
+		if err := w.again(ctx); err != nil {
+			return checkpoint.Record{}, err
+		}
+	}
+	rec := w.kept[len(w.kept)-1]
+	w.kept, w.ids = w.kept[:len(w.kept)-1], w.ids[:len(w.ids)-1]
+	if w.begun || rec.Snapshot {
+		w.begun = true
+		return rec, w.past.step(ctx, &rec)
+	}
+	w.begun = true
+	c, err := loadChain(ctx, w.past.t.g, w.past.t.saver(), w.past.t.place(rec.ID))
+	for i := 0; i < len(c.Records) && err == nil; i++ {
+		err = w.past.step(ctx, &c.Records[i])
+	}
+	w.past.base, w.past.due = rec.Base, c.Due
+	return rec, err
+}
+
+// again reads the oldest records that are left and were not kept.
+func (w *way[S, U]) again(ctx context.Context) error {
+	t, first := w.past.t, max(len(w.ids)-keptPage, 0)
+	q := checkpoint.Query{Sources: everySource}
+	if first > 0 {
+		q.Before = w.ids[first-1]
+	}
+	for rec, err := range t.saver().History(ctx, t.place(checkpoint.ID{}), q) {
+		if err != nil {
+			return t.saverError("history", err)
+		}
+		if len(w.kept) == 0 && rec.ID != w.ids[first] {
+			continue // it was appended meanwhile
+		}
+		if w.kept = append(w.kept, rec); len(w.kept) == len(w.ids)-first {
+			break
+		}
+	}
+	if !slices.EqualFunc(w.kept, w.ids[first:], func(rec checkpoint.Record, id checkpoint.ID) bool { return rec.ID == id }) {
+		return t.saverError("history", fmt.Errorf("records went while they were read: %w", checkpoint.ErrNotFound))
+	}
+	return nil
+}
