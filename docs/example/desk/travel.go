@@ -9,7 +9,7 @@ import (
 
 // BeforeNode returns the newest checkpoint at which a node was due.
 func BeforeNode(ctx context.Context, t graph.Thread[State, StateUpdate], node graph.ID) (checkpoint.ID, error) {
-	for snap, err := range t.History(ctx, checkpoint.Query{Node: string(node), Limit: 1}) {
+	for snap, err := range t.Checkpoints(ctx, checkpoint.Query{Node: string(node), Limit: 1}) {
 		return snap.Checkpoint, err
 	}
 	return checkpoint.ID{}, checkpoint.ErrNotFound
