@@ -49,10 +49,10 @@ func (s *Saver) newBuilder(thread string) (*builder, error) {
 
 // newBuilding makes a file without a thread's name, locked, and removes those that were left.
 func (s *Saver) newBuilding() (*os.File, error) {
-	dir := filepath.Join(s.dir, building)
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("file: %w", err)
+	if err := s.makeBelow(building); err != nil {
+		return nil, err
 	}
+	dir := filepath.Join(s.dir, building)
 	if err := s.sweep(dir); err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (s *Saver) sweep(dir string) error {
 }
 
 func (s *Saver) sweepFile(path string) error {
-	f, err := os.Open(path)
+	f, err := openRegular(path, os.O_RDONLY)
 	if err != nil {
 		return err
 	}

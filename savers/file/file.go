@@ -32,7 +32,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -43,7 +42,8 @@ import (
 // in this process or others, may have the same folder open.
 type Saver struct {
 	dir   string
-	keep  int // open files, leased ones aside
+	keep  int  // open files, leased ones aside
+	share bool // a folder that others may write to is fine
 	disk  disk
 	calls sync.WaitGroup
 
@@ -68,8 +68,12 @@ func (o option) apply(s *Saver) { o(s) }
 // 1 counts as 1.
 func OpenFiles(n int) Option { return option(func(s *Saver) { s.keep = max(n, 1) }) }
 
-// Open returns a Saver on a folder, which is made if it does not exist. The Saver must be closed. The error says
-// which folder it was about.
+// SharedFolder lets Open accept a folder that other users may write to. They can then change, remove and invent
+// threads. The Saver still follows no symbolic link in the folder and creates its files for its own user alone.
+func SharedFolder() Option { return option(func(s *Saver) { s.share = true }) }
+
+// Open returns a Saver on a folder, which is made if it does not exist. The Saver must be closed. Open refuses a folder
+// that other users may write to, unless SharedFolder is given. The error says which folder it was about.
 func Open(dir string, opts ...Option) (*Saver, error) {
 	if dir == "" {
 		return nil, errors.New(`file: open: the folder has no name; want a path, such as "."`)
@@ -92,23 +96,6 @@ func Open(dir string, opts ...Option) (*Saver, error) {
 		return nil, fmt.Errorf("file: open %s: %w", dir, err)
 	}
 	return s, nil
-}
-
-// makeDir makes the folder, durably.
-func (s *Saver) makeDir() error {
-	info, err := os.Stat(s.dir)
-	switch {
-	case err == nil && !info.IsDir():
-		return fmt.Errorf("%s is a file; want a folder", s.dir)
-	case err == nil:
-		return nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
-	}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return err
-	}
-	return s.disk.syncDir(filepath.Dir(s.dir))
 }
 
 // Close ends the leases that the Saver holds and closes its files. It waits for calls under way; an iteration that

@@ -38,7 +38,7 @@ func (s *Saver) leasePath(base string, fence checkpoint.ID) string {
 // leasedUntil returns when a lease that another process or Saver holds ends, or zero when nobody holds it. It takes no
 // lock that a writer could mistake for a lease.
 func leasedUntil(path string, now time.Time) (until time.Time, err error) {
-	f, err := os.Open(path)
+	f, err := openRegular(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return time.Time{}, nil
 	}
@@ -89,7 +89,7 @@ func (v *volume) busy(now time.Time) (busy, err error) {
 // counts.
 func claim(path string, until time.Time) (*os.File, error) {
 	for try := 0; ; try++ {
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		f, err := openRegular(path, os.O_RDWR|os.O_CREATE)
 		if errors.Is(err, fs.ErrNotExist) && try == 0 {
 			if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 				return nil, fmt.Errorf("file: %w", err)
@@ -129,7 +129,7 @@ func named(f *os.File, path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	now, err := os.Stat(path)
+	now, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -232,7 +232,7 @@ func (s *Saver) eachLease(base string, f func(path string) error) error {
 // sweepLeases removes the leases that nobody has locked: their processes died, or will make them again.
 func (s *Saver) sweepLeases() error {
 	return s.eachLease("", func(path string) error {
-		f, err := os.Open(path)
+		f, err := openRegular(path, os.O_RDONLY)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}

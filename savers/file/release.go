@@ -21,7 +21,7 @@ import (
 // lockFolder keeps others from taking such steps until the function it returns is called. A call that has a volume
 // may take it, but not the other way round.
 func (s *Saver) lockFolder(ctx context.Context) (func(), error) {
-	f, err := os.OpenFile(filepath.Join(s.dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := openRegular(filepath.Join(s.dir, lockName), os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return nil, fmt.Errorf("file: %w", err)
 	}
@@ -120,9 +120,12 @@ func (v *volume) retire() error {
 	return v.reopen(int64(len(header)))
 }
 
-// writeFile makes or replaces a file, durably.
+// writeFile makes a file, durably. One that was left there is removed: written to, it might be another by a link.
 func (s *Saver) writeFile(path string, b []byte) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err := s.remove(path); err != nil {
+		return err
+	}
+	f, err := openRegular(path, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return fmt.Errorf("file: %w", err)
 	}

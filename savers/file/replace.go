@@ -38,7 +38,7 @@ func (v *volume) standing() (same, isSealed bool, err error) {
 	if err != nil {
 		return false, false, fmt.Errorf("file: %w", err)
 	}
-	now, err := os.Stat(v.path)
+	now, err := os.Lstat(v.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, false, nil
@@ -80,7 +80,7 @@ func (v *volume) wait(ctx context.Context) error {
 	var last os.FileInfo
 	var since time.Time
 	return poll(ctx, v.h.File, func() error {
-		info, err := os.Stat(v.path)
+		info, err := os.Lstat(v.path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return errReplaced

@@ -168,7 +168,7 @@ func (s *Saver) leased(base string, fence checkpoint.ID) (bool, time.Time, error
 // listing without an open version.
 func (s *Saver) listing(ctx context.Context, base string) (listing, error) {
 	path := s.path(base, 0)
-	info, err := os.Stat(path)
+	info, err := os.Lstat(path)
 	s.mu.Lock()
 	l := s.listed[base]
 	if errors.Is(err, os.ErrNotExist) {

@@ -67,9 +67,9 @@ var errAbsent = errors.New("file: absent")
 
 // open opens the file. A folder that may only be read gives a file that may only be read.
 func (v *volume) open() error {
-	f, err := os.OpenFile(v.path, os.O_RDWR, 0)
+	f, err := openRegular(v.path, os.O_RDWR)
 	if errors.Is(err, fs.ErrPermission) {
-		f, err = os.Open(v.path)
+		f, err = openRegular(v.path, os.O_RDONLY)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -492,7 +492,7 @@ func (v *volume) put(b []byte) error {
 
 // create makes the file, empty, unless there is one by now.
 func (v *volume) create() error {
-	f, err := os.OpenFile(v.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := openRegular(v.path, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}

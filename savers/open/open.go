@@ -15,6 +15,7 @@
 //
 // What a saver can be told more stands in the URL's query:
 //
+//	file       shared_folder=true
 //	sqlite     synchronous=normal, busy=30s, max_size=1000000000, readable_state=true, shared_folder=true
 //	redis      prefix=app:, ttl=720h, accept_weaker=true
 //	mysql      schema=verify, max_conns=32, patience=30s, readable_state=true
@@ -115,10 +116,14 @@ func openMemory(_ context.Context, s *settings) (checkpoint.Saver, error) {
 
 func openFile(_ context.Context, s *settings) (checkpoint.Saver, error) {
 	path := s.path()
+	var opts []file.Option
+	if s.yes("shared_folder") {
+		opts = append(opts, file.SharedFolder())
+	}
 	if err := s.end(); err != nil {
 		return nil, err
 	}
-	return opened(file.Open(path))
+	return opened(file.Open(path, opts...))
 }
 
 // opened makes nothing of a saver that was not opened: a nil of its type is not a nil checkpoint.Saver.

@@ -1,0 +1,90 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// makeDir makes the folder, durably, or checks the one that is there.
+func (s *Saver) makeDir() error {
+	info, err := os.Stat(s.dir)
+	switch {
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("%s is a file; want a folder", s.dir)
+	case err == nil:
+		return s.checkDir(info)
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	return s.disk.syncDir(filepath.Dir(s.dir))
+}
+
+// checkDir refuses a folder that others may write to, and names in it that are links to other folders.
+func (s *Saver) checkDir(info os.FileInfo) error {
+	for _, name := range [...]string{building, leases} {
+		if err := checkType(filepath.Join(s.dir, name), fs.ModeDir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if s.share || !othersMayWrite(info) {
+		return nil
+	}
+	out, err := outOfReach(s.dir)
+	if err != nil || out {
+		return err
+	}
+	return fmt.Errorf("other users may write to the folder (mode %s), and so change threads: "+
+		"chmod go-w %s, or open it with SharedFolder", info.Mode(), s.dir)
+}
+
+// makeBelow makes a folder in the folder, unless there is one.
+func (s *Saver) makeBelow(name string) error {
+	dir := filepath.Join(s.dir, name)
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		err = checkType(dir, fs.ModeDir)
+	}
+	if err != nil {
+		return fmt.Errorf("file: %w", err)
+	}
+	return nil
+}
+
+// openRegular opens a file of the folder. It follows no symbolic link, which somebody may have put there to have another
+// file read or changed: that is ErrDamaged, like all that is not a regular file.
+func openRegular(path string, flag int) (*os.File, error) {
+	err := checkType(path, 0)
+	if err != nil && (!errors.Is(err, fs.ErrNotExist) || flag&os.O_CREATE == 0) {
+		return nil, err
+	}
+	return os.OpenFile(path, flag|noFollow, 0o600)
+}
+
+// checkType returns an error unless a file has a type, of which 0 is a regular file.
+func checkType(path string, want fs.FileMode) error {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode().Type() == want {
+		return err
+	}
+	return fmt.Errorf("%s is of type %s, want %s: %w; remove it", path, typeName(info.Mode()), typeName(want), checkpoint.ErrDamaged)
+}
+
+func typeName(mode fs.FileMode) string {
+	switch {
+	case mode.IsRegular():
+		return "file"
+	case mode.IsDir():
+		return "folder"
+	case mode&fs.ModeSymlink != 0:
+		return "symbolic link"
+	}
+	return mode.Type().String()
+}
