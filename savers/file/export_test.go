@@ -145,6 +145,13 @@ func Payloads(b []byte) (all [][]byte) {
 // ErrTorn is what ReadFrames returns for a last frame that is not whole.
 var ErrTorn = errTorn
 
+// HeldBytes returns what a Saver counts of its memory.
+func HeldBytes(s *Saver) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held
+}
+
 // OpenVolumes returns how many files a Saver has open.
 func OpenVolumes(s *Saver) int {
 	s.mu.Lock()

@@ -42,8 +42,9 @@ import (
 // in this process or others, may have the same folder open.
 type Saver struct {
 	dir   string
-	keep  int  // open files, leased ones aside
-	share bool // a folder that others may write to is fine
+	keep  int   // open files, leased ones aside
+	room  int64 // bytes for their indexes
+	share bool  // a folder that others may write to is fine
 	disk  disk
 	calls sync.WaitGroup
 
@@ -51,6 +52,7 @@ type Saver struct {
 	closed  bool
 	volumes map[string]*list.Element // of *volume, by path
 	recent  *list.List               // the most recently used first
+	held    int64                    // what the volumes hold, in bytes
 	listed  map[string]listing       // by base name
 }
 
@@ -68,6 +70,11 @@ func (o option) apply(s *Saver) { o(s) }
 // 1 counts as 1.
 func OpenFiles(n int) Option { return option(func(s *Saver) { s.keep = max(n, 1) }) }
 
+// IndexBytes sets how many bytes the indexes of open files take in memory: about 0.5 kB a record, and the pending
+// writes. A Saver closes files that nobody uses, those not used for the longest time first, until no more is taken or
+// one file is left; files of runs that it holds the lease of count and stay open. The default is 64 MiB.
+func IndexBytes(n int64) Option { return option(func(s *Saver) { s.room = n }) }
+
 // SharedFolder lets Open accept a folder that other users may write to. They can then change, remove and invent
 // threads. The Saver still follows no symbolic link in the folder and creates its files for its own user alone.
 func SharedFolder() Option { return option(func(s *Saver) { s.share = true }) }
@@ -83,7 +90,7 @@ func Open(dir string, opts ...Option) (*Saver, error) {
 		return nil, fmt.Errorf("file: open %s: %w", dir, err)
 	}
 	s := &Saver{
-		dir: abs, keep: 256, disk: realDisk(),
+		dir: abs, keep: 256, room: 64 << 20, disk: realDisk(),
 		volumes: make(map[string]*list.Element), recent: list.New(), listed: make(map[string]listing),
 	}
 	for _, o := range opts {
@@ -148,15 +155,21 @@ func (s *Saver) use(id, base string, number int) *volume {
 	return v
 }
 
-// done gives a volume back, and closes those that have not been used for the longest time when there are too many.
+// done gives a volume back, and closes those that have not been used for the longest time when there are too many, or
+// they hold too much.
 func (s *Saver) done(v *volume) {
+	holds := v.memory()
 	v.mu.Unlock()
 	s.mu.Lock()
 	v.users--
+	s.held += holds - v.counted
+	v.counted = holds
 	var old []*volume
-	for e := s.recent.Back(); e != nil && s.recent.Len() > s.keep; {
+	for e := s.recent.Back(); e != nil && (s.recent.Len() > s.keep || s.held > s.room && e != s.recent.Front()); {
 		v, before := e.Value.(*volume), e.Prev()
 		if v.users == 0 && !v.leased.Load() {
+			s.held -= v.counted
+			v.counted = 0
 			s.recent.Remove(e)
 			delete(s.volumes, v.path)
 			old = append(old, v)

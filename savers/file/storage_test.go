@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -162,6 +163,74 @@ func TestOpenFilesAreBounded(t *testing.T) {
 		if chain, err := s.Load(t.Context(), checkpoint.Place{Thread: fmt.Sprint("idle ", i)}); err != nil || len(chain.Records) != 1 {
 			t.Errorf("thread %d: got %d records, %v; want 1", i, len(chain.Records), err)
 		}
+	}
+}
+
+// long makes a thread of some steps that nobody runs.
+func long(tb testing.TB, s checkpoint.Saver, thread string, steps int) {
+	tb.Helper()
+	a := opening(tb, thread, checkpoint.ID{})
+	for range steps - 1 {
+		r := step(tb, a, a.Records[0].ID).Records[0]
+		r.Parent, r.Step = a.Records[len(a.Records)-1].ID, len(a.Records)
+		a.Records = append(a.Records, r)
+	}
+	a.End = true
+	mustAppend(tb, s, a)
+}
+
+func TestBytesOfIndexesAreBounded(t *testing.T) {
+	const room, threads, steps = 1 << 20, 12, 500
+	dir := t.TempDir()
+	writer := open(t, dir)
+	for i := range threads {
+		long(t, writer, fmt.Sprint("thread ", i), steps)
+	}
+	long(t, writer, "large", 8*steps)
+	s, err := file.Open(dir, file.IndexBytes(room))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	for i := range 3 * threads {
+		thread := fmt.Sprint("thread ", i%threads)
+		if chain, err := s.Load(t.Context(), checkpoint.Place{Thread: thread}); err != nil || chain.Records[0].Step != steps-1 {
+			t.Fatalf("%s: got %d records, %v; want step %d", thread, len(chain.Records), err, steps-1)
+		}
+		if held, files := file.HeldBytes(s), file.OpenVolumes(s); held > room || held < steps*200 || files > threads/2 {
+			t.Fatalf("after %d loads: %d bytes of %d files, want at most %d", i+1, held, files, room)
+		}
+	}
+	for range 2 {
+		if _, err := s.Load(t.Context(), checkpoint.Place{Thread: "large"}); err != nil {
+			t.Fatal(err)
+		}
+		if held, files := file.HeldBytes(s), file.OpenVolumes(s); held < 8*steps*200 || files != 1 {
+			t.Errorf("one that is larger than the room: %d bytes of %d files, want it alone", held, files)
+		}
+	}
+}
+
+// What is counted is what is taken, about.
+func TestBytesOfIndexesAreThoseOfTheHeap(t *testing.T) {
+	const steps = 20000
+	dir := t.TempDir()
+	long(t, open(t, dir), "t", steps)
+	s := open(t, dir)
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc) //nolint:gosec // it fits
+	}
+	before := heap()
+	if _, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"}); err != nil {
+		t.Fatal(err)
+	}
+	taken, held := heap()-before, file.HeldBytes(s)
+	t.Logf("%d bytes taken, %d counted, a record", taken/steps, held/steps)
+	if held < taken/2 || held > 2*taken {
+		t.Errorf("%d bytes taken, %d counted", taken, held)
 	}
 }
 

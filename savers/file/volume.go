@@ -25,6 +25,8 @@ type volume struct {
 	users  int // guarded by s.mu
 	leased atomic.Bool
 
+	counted int64 // of s.held; guarded by s.mu
+
 	mu     sync.Mutex // held by the one call that uses what follows
 	h      *handle    // nil until opened
 	locked bool
@@ -413,6 +415,14 @@ func short(id string) string {
 		return id[:64] + "..."
 	}
 	return id
+}
+
+// memory returns about how many bytes the volume holds.
+func (v *volume) memory() int64 {
+	if v.v == nil {
+		return int64(cap(v.buf))
+	}
+	return int64(cap(v.buf)) + v.v.Memory()
 }
 
 // version returns what is known, an empty version when that is nothing.

@@ -120,6 +120,9 @@ func (v *Version) add(namespace string, e *Entry) {
 	if e.Commits.IsZero() {
 		return
 	}
+	for _, w := range v.pending[e.Commits] {
+		v.waiting -= w.memory()
+	}
 	delete(v.pending, e.Commits)
 	if n := len(log); n > 0 && log[n-1].ID == e.Commits { // as it mostly is, and that one is at hand
 		log[n-1].committed = true
@@ -135,8 +138,9 @@ func (v *Version) store(w *checkpoint.Write) {
 	}
 	writes := v.pending[w.Base]
 	if w.Kind == checkpoint.Discard {
-		delete(writes, identity{namespace: w.Namespace, task: w.Task, name: w.Name, kind: checkpoint.Result})
-		delete(writes, identity{namespace: w.Namespace, task: w.Task, name: w.Name, kind: checkpoint.Failure})
+		for _, kind := range [...]checkpoint.Kind{checkpoint.Result, checkpoint.Failure} {
+			v.put(writes, identity{w.Namespace, w.Task, w.Name, kind}, nil)
+		}
 		return
 	}
 	if writes == nil {
@@ -148,8 +152,21 @@ func (v *Version) store(w *checkpoint.Write) {
 	switch {
 	case !found:
 		v.stores++
-		writes[id] = &stored{Write: *w, order: v.stores}
+		v.put(writes, id, &stored{Write: *w, order: v.stores})
 	case w.Kind != checkpoint.Result:
-		writes[id] = &stored{Write: *w, order: old.order}
+		v.put(writes, id, &stored{Write: *w, order: old.order})
 	}
+}
+
+// put puts a pending write in the place of the one that is there, if any, or of nil nothing.
+func (v *Version) put(writes map[identity]*stored, id identity, w *stored) {
+	if old := writes[id]; old != nil {
+		v.waiting -= old.memory()
+	}
+	if w == nil {
+		delete(writes, id)
+		return
+	}
+	v.waiting += w.memory()
+	writes[id] = w
 }

@@ -27,6 +27,21 @@ type Version struct {
 	where   map[checkpoint.ID]*Entry
 	pending map[checkpoint.ID]map[identity]*stored // by base
 	stores  uint64                                 // counts the writes ever stored, for their order
+	waiting int64                                  // the bytes of the pending writes
+}
+
+// What an entry and a pending write take in memory, without the bytes of the write, and with their places in the maps.
+const (
+	entryBytes = 480
+	writeBytes = 320
+)
+
+// Memory returns about how many bytes v takes. It costs nothing.
+func (v *Version) Memory() int64 { return int64(len(v.where))*entryBytes + v.waiting }
+
+// memory returns what a pending write takes.
+func (w *stored) memory() int64 {
+	return writeBytes + int64(len(w.Payload)+len(w.Task)+len(w.Name)+len(w.Namespace))
 }
 
 // Entry is one record of a log. What it exports is never changed once its log has it. A saver that keeps bodies elsewhere has
