@@ -122,10 +122,14 @@ func (v *volume) retire() error {
 
 // writeFile makes a file, durably. One that was left there is removed: written to, it might be another by a link.
 func (s *Saver) writeFile(path string, b []byte) error {
-	if err := s.remove(path); err != nil {
-		return err
+	const flags = os.O_RDWR | os.O_CREATE | os.O_EXCL
+	f, err := openRegular(path, flags)
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, checkpoint.ErrDamaged) {
+		if err := s.remove(path); err != nil {
+			return err
+		}
+		f, err = openRegular(path, flags)
 	}
-	f, err := openRegular(path, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return fmt.Errorf("file: %w", err)
 	}

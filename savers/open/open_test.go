@@ -63,7 +63,7 @@ func TestFile(t *testing.T) {
 	remembers(t, "file://"+dir+"/a%20b", true)
 	t.Chdir(dir)
 	remembers(t, "file:threads", true)
-	remembers(t, "file:threads?shared_folder=true", true)
+	remembers(t, "file:shared?shared_folder=true", true)
 }
 
 func TestSQLite(t *testing.T) {
