@@ -17,6 +17,9 @@ var (
 	ErrClosed = errors.New("the saver is closed")
 	// ErrDamaged: stored bytes that are not what was stored. What they belong to is neither read nor changed.
 	ErrDamaged = errors.New("stored data is damaged")
+	// ErrUnavailable: the server could not serve the call for now, because of a lock that was held too long, a deadlock or
+	// a lost connection. Whether a write was stored is unknown; the same call may be made again.
+	ErrUnavailable = errors.New("the server is unavailable for now")
 )
 
 // ConflictError is a refused write: nothing was stored. It is ErrConflict.

@@ -275,8 +275,8 @@ func (f threadOption) update(o *runOptions) { f(o) }
 // renewal, which cancels its nodes: until then both may execute.
 func TakeOver() ThreadOption { return threadOption(func(o *runOptions) { o.takeOver = true }) }
 
-// Wait waits, until ctx ends, while another run holds the thread, instead of failing with a
-// *checkpoint.BusyError.
+// Wait waits, until ctx ends, while another run holds the thread, instead of failing with a *checkpoint.BusyError. It also
+// waits while the saver's server is unavailable (checkpoint.ErrUnavailable) or takes longer than SaverTimeout.
 func Wait() ThreadOption { return threadOption(func(o *runOptions) { o.wait = true }) }
 
 type dropOption func(*runOptions)

@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -102,4 +103,53 @@ func TestWaitOutlastsOtherCalls(t *testing.T) {
 			t.Errorf("with Wait until a deadline: got %v, want ErrConflict and context.DeadlineExceeded", err)
 		}
 	})
+}
+
+// unavailable is a saver whose server does not serve the next calls.
+type unavailable struct {
+	checkpoint.Saver
+	left atomic.Int32
+	err  error
+}
+
+func (u *unavailable) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+	if u.left.Add(-1) >= 0 {
+		return checkpoint.Chain{}, u.err
+	}
+	return u.Saver.Load(ctx, p)
+}
+
+func (u *unavailable) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+	if a.Open != nil && u.left.Add(-1) >= 0 {
+		return checkpoint.Appended{}, u.err
+	}
+	return u.Saver.Append(ctx, a)
+}
+
+func TestWaitOutlastsAnUnavailableServer(t *testing.T) {
+	for name, passing := range map[string]error{
+		"unavailable":   fmt.Errorf("lock wait timeout: %w", checkpoint.ErrUnavailable),
+		"slow":          fmt.Errorf("a call: %w", context.DeadlineExceeded),
+		"damaged":       checkpoint.ErrDamaged,
+		"anything else": errors.New("no such table"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &unavailable{Saver: memory.New(), err: passing}
+				th := compile(t, chain("a"), graph.Saver(s)).Thread("t")
+				done(t, graph.Finished)(th.Invoke(t.Context(), input))
+				passes := name == "unavailable" || name == "slow"
+				s.left.Store(100)
+				_, err := th.UpdateState(t.Context(), logged("edit"), "", graph.Wait())
+				if passes && err != nil || !passes && !errors.Is(err, passing) {
+					t.Errorf("with Wait: got %v, want it stored: %t", err, passes)
+				}
+				s.left.Store(100)
+				_, err = th.UpdateState(t.Context(), logged("edit"), "")
+				if !errors.Is(err, passing) || s.left.Load() != 99 {
+					t.Errorf("without Wait: got %v after %d calls, want the saver's error after one", err, 100-s.left.Load())
+				}
+			})
+		})
+	}
 }

@@ -134,7 +134,8 @@ func (t Thread[S, U]) journal(o runOptions, lost func(error)) *journal {
 const openings = 8
 
 // contend calls open until it has opened the thread or fails for another reason than that another
-// call was faster. With Wait it also waits while another run holds the thread, and ends with ctx.
+// call was faster. With Wait it also waits while another run holds the thread or the server is unavailable, and ends with
+// ctx.
 func (t Thread[S, U]) contend(ctx context.Context, o runOptions, open func() error) error {
 	pause := 5 * time.Millisecond
 	for try := 1; ; try++ {
@@ -149,6 +150,7 @@ func (t Thread[S, U]) contend(ctx context.Context, o runOptions, open func() err
 			if !o.wait && try >= openings {
 				return err
 			}
+		case o.wait && ctx.Err() == nil && passing(err):
 		default:
 			return err
 		}
@@ -158,6 +160,12 @@ func (t Thread[S, U]) contend(ctx context.Context, o runOptions, open func() err
 		}
 		pause = min(2*pause, 500*time.Millisecond)
 	}
+}
+
+// passing reports whether a saver failed for a reason that may be gone at the next call.
+func passing(err error) bool {
+	var saver *SaverError
+	return errors.As(err, &saver) && (errors.Is(err, checkpoint.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded))
 }
 
 // UpdateState merges u into the state and stores the result as a checkpoint, whose id it returns.

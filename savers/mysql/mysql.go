@@ -114,6 +114,7 @@ func connect(dsn string, o *options) (*sqlsaver.Std, error) {
 	db := sql.OpenDB(&connector{c})
 	db.SetMaxOpenConns(o.conns)
 	db.SetMaxIdleConns(o.conns)
+	db.SetConnMaxIdleTime(waitLimit / 2)
 	return &sqlsaver.Std{
 		Write: db, Read: db,
 		Reading: sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
@@ -134,11 +135,25 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if !ok {
 		return nil, errors.Join(errors.New("the driver's connections run no statements"), conn.Close())
 	}
-	if _, err := exec.ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil); err != nil {
+	_, err = exec.ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil)
+	if err == nil {
+		_, err = exec.ExecContext(ctx, fmt.Sprintf("SET SESSION idle_transaction_timeout = %d", seconds(sqlsaver.IdleLimit)), nil)
+	}
+	if e := (*mysql.MySQLError)(nil); errors.As(err, &e) && e.Number == errNoVariable { // MySQL limits all idle connections
+		_, err = exec.ExecContext(ctx, fmt.Sprintf("SET SESSION wait_timeout = %d", seconds(waitLimit)), nil)
+	}
+	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
 }
+
+// waitLimit is how long MySQL keeps a connection whose client sends nothing, and so the transaction of one that is
+// stopped or cut off. MariaDB, which can limit idle transactions alone, keeps those for sqlsaver.IdleLimit. The pool closes
+// idle connections earlier.
+const waitLimit = 10 * time.Second
+
+func seconds(d time.Duration) int { return int(d / time.Second) }
 
 func dialect() *sqlsaver.Dialect {
 	return &sqlsaver.Dialect{
@@ -169,11 +184,13 @@ const (
 	errRecordFull  = 1114
 	errTooMany     = 1040 // connections
 	errShutdown    = 1053
+	errNoVariable  = 1193
 	errDuplicate   = 1062
 	errLockTimeout = 1205
 	errDeadlock    = 1213
 	errKilled      = 1317
 	errConnKilled  = 1927
+	errIdle        = 4031
 )
 
 func classify(err error) sqlsaver.Fault {
@@ -184,7 +201,7 @@ func classify(err error) sqlsaver.Fault {
 			return sqlsaver.Duplicate
 		case errLockTimeout, errDeadlock, errTooMany:
 			return sqlsaver.RolledBack
-		case errShutdown, errKilled, errConnKilled:
+		case errShutdown, errKilled, errConnKilled, errIdle:
 			return sqlsaver.Lost
 		case errDiskFull, errRecordFull:
 			return sqlsaver.Full

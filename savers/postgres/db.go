@@ -79,6 +79,10 @@ func (r rows) Close() error {
 
 func (r rows) Err() error { return explain(r.Rows.Err()) }
 
+// idleLimit ends a transaction whose client is stopped or cut off. It holds for the transaction alone, because behind
+// a pooler the session is not the saver's.
+var idleLimit = fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", sqlsaver.IdleLimit.Milliseconds())
+
 // Begin starts a transaction. It sends nothing yet.
 func (d *db) Begin(ctx context.Context, writes bool) (sqlsaver.Tx, error) {
 	conn, err := d.pool.Acquire(ctx)
@@ -88,6 +92,7 @@ func (d *db) Begin(ctx context.Context, writes bool) (sqlsaver.Tx, error) {
 	t := &tx{conn: conn, batch: new(pgx.Batch)}
 	if writes {
 		t.batch.Queue("begin isolation level read committed")
+		t.batch.Queue(idleLimit)
 	} else {
 		t.batch.Queue("begin read only isolation level repeatable read")
 	}

@@ -179,7 +179,8 @@ func classifyCode(code string) sqlsaver.Fault {
 	switch code {
 	case "23505": // a unique key stands
 		return sqlsaver.Duplicate
-	case "40001", "40P01", "55P03", "53300": // serial order not possible, deadlock, lock not available, too many connections
+	case "40001", "40P01", "55P03", "53300", // serial order not possible, deadlock, lock not available, too many connections
+		"25P03", "57P05": // the connection was idle for too long
 		return sqlsaver.RolledBack
 	case "57P01", "57P02", "57P03": // the server ends, or crashed, or is not up yet
 		return sqlsaver.Lost

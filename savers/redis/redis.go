@@ -206,6 +206,9 @@ func (s *Saver) do(ctx context.Context, what string, f func(context.Context) err
 	} else {
 		err = s.beside(ctx, f)
 	}
+	if err != nil && transient(err) {
+		return fmt.Errorf("redis: %s: %w: %w", what, checkpoint.ErrUnavailable, err)
+	}
 	if err != nil {
 		return fmt.Errorf("redis: %s: %w", what, err)
 	}

@@ -80,6 +80,10 @@ type Options struct {
 	Readable bool
 }
 
+// IdleLimit is how long the server keeps a transaction, with its locks, whose client sends nothing: that of a process
+// that is stopped or cut off. It is well below the default lease. A client that was only slow makes its call again.
+const IdleLimit = 2 * time.Second
+
 // DefaultPatience is how long a call tries again when nothing was said.
 const DefaultPatience = 10 * time.Second
 
@@ -217,6 +221,9 @@ func (s *Saver) wrap(ctx context.Context, what string, err error) error {
 	}
 	if over := ended(ctx, err); over != nil && !errors.Is(err, over) { // drivers have words of their own for it
 		return fmt.Errorf("%s: %s: %w: %w", s.d.Name, what, over, err)
+	}
+	if fault := s.fault(err); fault == RolledBack || fault == Lost {
+		return fmt.Errorf("%s: %s: %w: %w", s.d.Name, what, checkpoint.ErrUnavailable, err)
 	}
 	return fmt.Errorf("%s: %s: %w", s.d.Name, what, err)
 }
