@@ -39,15 +39,16 @@ type count struct {
 	runs            int // runs that were checked from beginning to end
 	races, busy     int // threads that two resumed at once, and where one was told that it is busy
 	acknowledged    int // checkpoints and results that had to be there, and were
+	stops, kept     int // of workers, and how often one had to continue before its thread could be taken over
 	graphs          int // random graphs that came to what they had to
 }
 
 func (c *count) String() string {
-	faults := c.kills + c.restarts + c.cuts + c.deadlines + c.full
-	return fmt.Sprintf("%d faults injected (%d workers killed, %d server restarts, %d connections cut or delayed, %d deadlines, %d times no room), "+
+	faults := c.kills + c.restarts + c.stops + c.cuts + c.deadlines + c.full
+	return fmt.Sprintf("%d faults injected (%d workers killed, %d stopped, of which %d kept a lock, %d server restarts, %d connections cut or delayed, %d deadlines, %d times no room), "+
 		"%d attempts ended by them, %d runs and %d acknowledgements checked, %d histories of %d calls linearizable, %d threads resumed by two at once (one found it busy %d times, else finished), "+
 		"%d runs of random graphs came to what they had to",
-		faults, c.kills, c.restarts, c.cuts, c.deadlines, c.full, c.stopped, c.runs, c.acknowledged, c.rounds, c.calls, c.races, c.busy, c.graphs)
+		faults, c.kills, c.stops, c.kept, c.restarts, c.cuts, c.deadlines, c.full, c.stopped, c.runs, c.acknowledged, c.rounds, c.calls, c.races, c.busy, c.graphs)
 }
 
 // part begins a part that takes its share of a soak.
@@ -186,6 +187,7 @@ func (b *bench) all(t *testing.T, c *count) {
 		{"random graphs", 0, true, proveGraphs},
 		{"deadlines", 0.15, true, proveDeadlines},
 		{"killed workers", 0.2, b.url != "", proveKills},
+		{"stopped workers", 0, b.url != "", proveStops},
 		{"no room", 0, b.name == "file" || b.name == "sqlite", proveFull},
 		{"killed server", 0.2, b.server != nil, proveRestarts},
 		{"cut and slow connections", 0.15, b.server != nil, proveCuts},

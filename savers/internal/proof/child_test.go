@@ -24,9 +24,9 @@ const childVariable = "GRAPHGEN_PROOF_CHILD"
 
 // job is what another process is there for.
 type job struct {
-	Role    string // linear, resume or work
+	Role    string // linear, resume, hold or work
 	URL     string // of the saver
-	Counter string // the shared counter's file
+	Counter string // the shared counter's file; hold: the run continues while it exists
 	Dir     string // where journals are
 	First   []int  // work: the first thread of each lane
 	Finish  bool   // work: to end when those are finished
@@ -65,6 +65,8 @@ func (j *job) run() error {
 		err = j.linear(saver)
 	case "resume":
 		err = j.resume(saver)
+	case "hold":
+		err = j.hold(saver)
 	default:
 		err = j.work(saver)
 	}
