@@ -180,11 +180,13 @@ func decodeError(graph, thread string, err error, what string) error {
 }
 
 // classed returns an error of decoding what is stored with its class: checkpoint.ErrDamaged if no code wrote such bytes,
-// ErrGraphChanged if code with other types may have. An error that has one of them stays as it is.
+// ErrGraphChanged if code with other types may have. An error that has one of them stays as it is, and so does a panic of a codec,
+// which says nothing of the bytes.
 func classed(err error) error {
 	var at *wire.Error
+	var broke *PanicError
 	switch {
-	case err == nil || errors.Is(err, ErrGraphChanged) || errors.Is(err, checkpoint.ErrDamaged):
+	case err == nil || errors.As(err, &broke) || errors.Is(err, ErrGraphChanged) || errors.Is(err, checkpoint.ErrDamaged):
 		return err
 	case errors.As(err, &at) && at.Malformed():
 		return fmt.Errorf("%w: %w", checkpoint.ErrDamaged, err)
