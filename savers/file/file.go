@@ -183,3 +183,11 @@ func (s *Saver) done(v *volume) {
 		v.mu.Unlock()
 	}
 }
+
+// memory returns about how many bytes the volume holds.
+func (v *volume) memory() int64 {
+	if v.v == nil {
+		return int64(cap(v.buf))
+	}
+	return int64(cap(v.buf)) + v.v.Memory()
+}

@@ -20,7 +20,6 @@ import (
 // what it held at some moment, its size is one that it had or one between, and each change of a name was made or not.
 type storage struct {
 	dir   string
-	files []*stored
 	names map[string]*stored // as they were when the folder was synced
 	moves []move             // since then
 }
@@ -156,6 +155,7 @@ func (d *storage) image(dir string, rng *rand.Rand) error {
 
 // recoverAt opens an image of the moment of an act, and goes on there.
 func recoverAt(t *testing.T, dir string, acts []act, want []string, i int) error {
+	t.Helper()
 	s := open(t, dir)
 	file.Trace(s, func(file.Step) {})
 	got, err := contents(t, s)
@@ -190,12 +190,14 @@ type cutter struct {
 }
 
 func newCutter(t *testing.T, larger, each int) *cutter {
+	t.Helper()
 	acts := storyOf(t, larger)
 	return &cutter{rng: rand.New(rand.NewPCG(1, 2)), each: each, acts: acts, want: tell(t, acts)} //nolint:gosec // the same each time
 }
 
 // look looks at images of a moment in act i.
 func (c *cutter) look(t *testing.T, d *storage, i int) error {
+	t.Helper()
 	for range c.each {
 		c.images++
 		image := filepath.Join(t.TempDir(), "image")
@@ -211,6 +213,7 @@ func (c *cutter) look(t *testing.T, d *storage, i int) error {
 
 // run does the acts, on a storage that does not do a step of some kind, and looks at every moment.
 func (c *cutter) run(t *testing.T, without string) error {
+	t.Helper()
 	dir, i := t.TempDir(), 0
 	s, d := open(t, dir), newStorage(dir)
 	var failed error

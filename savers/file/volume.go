@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"sync"
@@ -318,111 +317,6 @@ func (v *volume) cut(size int64) error {
 		return fmt.Errorf("file: cut off what was not written whole: %w", err)
 	}
 	return nil
-}
-
-// scan reads the frames from the end of what is known to size.
-func (v *volume) scan(size int64) error {
-	if v.end == 0 {
-		whole, err := v.scanMagic(size)
-		if !whole || err != nil {
-			return err
-		}
-	}
-	fr := newFrames(v.path, v.h, max(v.end, int64(len(magic))), size, v.salt)
-	for {
-		at := fr.at
-		head, payload, err := fr.next()
-		if errors.Is(err, io.EOF) || errors.Is(err, errTorn) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := v.take(at, payload); err != nil {
-			return err
-		}
-		v.last, v.head, v.end, v.salt = at, head, fr.at, fr.salt
-	}
-}
-
-// scanMagic reports whether the file starts as it must, and whole.
-func (v *volume) scanMagic(size int64) (bool, error) {
-	var start [len(magic)]byte
-	if size < int64(len(magic)) {
-		return false, nil
-	}
-	if _, err := v.h.ReadAt(start[:], 0); err != nil {
-		return false, fmt.Errorf("file: %w", err)
-	}
-	if string(start[:]) == magic {
-		return true, nil
-	}
-	if start != [len(magic)]byte{} {
-		return false, v.foreign(start[:])
-	}
-	at, err := newFrames(v.path, v.h, 0, size, 0).later(0)
-	if err == nil && at >= 0 {
-		err = damaged(v.path, 0, "zeros, and there is a whole frame at byte %d", at)
-	}
-	if errors.Is(err, errTorn) { // it has become shorter
-		err = nil
-	}
-	return false, err
-}
-
-// errFormat says that a file was written by another version of this package.
-var errFormat = errors.New("another format")
-
-// foreign returns the error of a file that starts in another way than this version of the package writes.
-func (v *volume) foreign(start []byte) error {
-	if last := len(magic) - 1; string(start[:last]) == magic[:last] && start[last] >= '0' && start[last] <= '9' {
-		return fmt.Errorf("file: %s: it has format %c, and this version of graphgen reads format %c: %w (%w); delete the "+
-			"thread, or export it by the version that wrote it", v.path, start[last], magic[last], errFormat, checkpoint.ErrDamaged)
-	}
-	return damaged(v.path, 0, "it starts with %q, not with %q", start, magic)
-}
-
-// take makes a frame's payload part of what is known.
-func (v *volume) take(at int64, payload []byte) error {
-	if v.v == nil {
-		return v.takeHeader(at, payload)
-	}
-	e, err := readEvent(payload, at+frameHead, v.v.Head)
-	if err == nil {
-		err = v.v.Verify(e)
-	}
-	if err != nil {
-		return damaged(v.path, at, "%v", err)
-	}
-	v.v.Apply(e)
-	return nil
-}
-
-func (v *volume) takeHeader(at int64, payload []byte) error {
-	id, number, err := readHeader(payload)
-	switch {
-	case err != nil:
-		return damaged(v.path, at, "%v", err)
-	case v.id != "" && id != v.id, baseName(id) != v.base:
-		return damaged(v.path, at, "it is the file of thread %q, by its header", short(id))
-	}
-	v.id, v.v = id, ledger.New(id, number)
-	return nil
-}
-
-func short(id string) string {
-	if len(id) > 64 {
-		return id[:64] + "..."
-	}
-	return id
-}
-
-// memory returns about how many bytes the volume holds.
-func (v *volume) memory() int64 {
-	if v.v == nil {
-		return int64(cap(v.buf))
-	}
-	return int64(cap(v.buf)) + v.v.Memory()
 }
 
 // version returns what is known, an empty version when that is nothing.

@@ -286,7 +286,10 @@ func testThreadsDamaged(tb testing.TB, place Storage) {
 			tb.Errorf("%s: got %q, want %q, where ! is ErrDamaged", name, got, c.want)
 		}
 	}
-	for range s.Threads(tb.Context(), checkpoint.ThreadQuery{Prefix: "b"}) {
+	for _, err := range s.Threads(tb.Context(), checkpoint.ThreadQuery{Prefix: "b"}) {
+		if err == nil {
+			tb.Error("the damaged thread: got no error")
+		}
 		break // the loop may end at the damaged thread, too
 	}
 }

@@ -92,9 +92,9 @@ func (d *block) serve(fd int) error {
 	for {
 		n, err := syscall.Read(fd, request)
 		switch {
-		case err == syscall.ENODEV: //nolint:errorlint // it is never wrapped
+		case err == syscall.ENODEV:
 			return nil
-		case err == syscall.EINTR || err == syscall.ENOENT: //nolint:errorlint // likewise
+		case err == syscall.EINTR || err == syscall.ENOENT:
 			continue
 		case err != nil:
 			return err
@@ -106,9 +106,9 @@ func (d *block) serve(fd int) error {
 		answer := append(make([]byte, 8), request[8:16]...)
 		body, errno := d.answer(op, binary.LittleEndian.Uint64(request[16:]), request[fuseHead:n])
 		answer = append(answer, body...)
-		binary.LittleEndian.PutUint32(answer, uint32(len(answer)))                    //nolint:gosec // it is small
-		binary.LittleEndian.PutUint32(answer[4:], uint32(-int(errno)))                //nolint:gosec // two's complement is meant
-		if _, err := syscall.Write(fd, answer); err != nil && err != syscall.ENOENT { //nolint:errorlint // likewise
+		binary.LittleEndian.PutUint32(answer, uint32(len(answer)))     //nolint:gosec // it is small
+		binary.LittleEndian.PutUint32(answer[4:], uint32(-int(errno))) //nolint:gosec // two's complement is meant
+		if _, err := syscall.Write(fd, answer); err != nil && err != syscall.ENOENT {
 			return err
 		}
 	}

@@ -155,6 +155,7 @@ func mounted(t *testing.T, dev string, options ...string) string {
 
 // check mounts an image and looks for all that was acknowledged before it, and writes on.
 func (d *block) check(t *testing.T, rng *rand.Rand, n int, acks []acknowledged) error {
+	t.Helper()
 	image := filepath.Join(t.TempDir(), "image")
 	if err := d.image(image, n, rng); err != nil {
 		return err
