@@ -203,6 +203,50 @@ func testWriters(tb testing.TB, place Storage) {
 	}
 }
 
+// testStarts lets many runs start on a new thread at the same time. One of them gets the thread, the others are told
+// that it is busy, and whoever sees the thread sees who has it.
+func testStarts(tb testing.TB, place Storage) {
+	savers := []checkpoint.Saver{open(tb, place)}
+	if place.Shared {
+		savers = append(savers, open(tb, place))
+	}
+	const rounds, starts = 5, 16
+	for n := range rounds {
+		thread := fmt.Sprint("t", n)
+		begin, errs, seen := make(chan struct{}), make([]error, starts), make([]checkpoint.Chain, starts)
+		var all sync.WaitGroup
+		for i := range starts {
+			s, a := savers[i%len(savers)], opening(tb, thread, checkpoint.ID{})
+			all.Go(func() {
+				<-begin
+				_, errs[i] = s.Append(tb.Context(), a)
+			})
+			all.Go(func() {
+				<-begin
+				for len(seen[i].Records) == 0 && tb.Context().Err() == nil {
+					seen[i], _ = s.Load(tb.Context(), checkpoint.Place{Thread: thread}) // an error has no records
+				}
+			})
+		}
+		close(begin)
+		all.Wait()
+		winners := 0
+		for i, err := range errs {
+			if err == nil {
+				winners++
+			} else if !errors.As(err, new(*checkpoint.BusyError)) {
+				tb.Errorf("a start that lost: got %v, want a *BusyError", err)
+			}
+			if got := seen[i].Thread; got.Holder == "" {
+				tb.Errorf("seen while it started: got status %s and no holder, want the run that has the thread", got.Status)
+			}
+		}
+		if winners != 1 {
+			tb.Errorf("%d of %d starts got the thread, want one", winners, starts)
+		}
+	}
+}
+
 // race lets writers open runs after the same head, all at once, and returns those that did.
 func race(tb testing.TB, savers []checkpoint.Saver, writers int) (winners []checkpoint.ID) {
 	tb.Helper()

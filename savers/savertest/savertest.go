@@ -91,6 +91,7 @@ func Cases() []Case {
 		{"a lease is renewed by every write", testRenewal},
 		{"a lease ends with its run", testEnd},
 		{"a run that lost its fence is refused everywhere", testZombie},
+		{"one of many starts gets a thread and the others are busy", testStarts},
 		{"one of many writers wins each place", testWriters},
 		{"one of many appends under a fence wins", testSameFence},
 

@@ -185,6 +185,24 @@ var breaks = []struct {
 			return b.Saver.Append(ctx, a)
 		}
 	}},
+	{"shows a lease with its thread", "one of many starts gets a thread and the others are busy", func(b *broken) {
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			c, err := b.Saver.Load(ctx, p)
+			if len(c.Records) == 1 {
+				c.Thread.Holder = ""
+			}
+			return c, err
+		}
+	}},
+	{"says who is faster", "one of many starts gets a thread and the others are busy", func(b *broken) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			done, err := b.Saver.Append(ctx, a)
+			if errors.As(err, new(*checkpoint.BusyError)) {
+				err = &checkpoint.ConflictError{Thread: a.Thread, Want: a.After, Reason: "head"}
+			}
+			return done, err
+		}
+	}},
 	{"fences children", "a run that lost its fence is refused everywhere", func(b *broken) {
 		fence := rememberFence(b)
 		inner := b.appends
