@@ -23,6 +23,14 @@ func (c *compiler[S, U]) checkOptions() {
 	case !saved && !o.nested && len(o.before)+len(o.after) > 0:
 		c.fault("a graph that stops for people needs a Saver: without one nothing can be resumed")
 	}
+	if c.g.name == "" {
+		c.fault("the graph has no name; pass one to graph.New, since it tells the graph's threads from those of others")
+	}
+	for i, name := range o.formerNames {
+		if name == "" || name == c.g.name || slices.Contains(o.formerNames[:i], name) {
+			c.fault("FormerNames lists %q; want other names than the graph's own, each once", name)
+		}
+	}
 	for _, observer := range o.observers {
 		if nilcheck.Is(observer) {
 			c.fault("Observe is given nil (%T); pass an Observer, or leave the option out", observer)

@@ -11,8 +11,8 @@ import (
 var (
 	// ErrUnfinished: input for a thread on which something is still due, or UpdateState as one of several tasks that are due.
 	ErrUnfinished = errors.New("the thread is not finished")
-	// ErrGraphChanged: a stored thread needs a node or a field that the code does not have, or holds one of another type. Stored
-	// bytes that no code wrote are checkpoint.ErrDamaged instead: an error of reading them is one of the two.
+	// ErrGraphChanged: a stored thread is of another graph, needs a node or a field that the code does not have, or holds one of
+	// another type. Stored bytes that no code wrote are checkpoint.ErrDamaged instead: an error of reading them is one of the two.
 	ErrGraphChanged = errors.New("the graph has changed")
 	// ErrReleased: a call that goes on from a checkpoint of a released version, which is read-only.
 	ErrReleased = errors.New("the version was released")

@@ -65,7 +65,7 @@ type lister[S, U any] struct {
 }
 
 func (l *lister[S, U]) take(rec checkpoint.Record) error {
-	if err := l.t.made(&rec); err != nil {
+	if err := l.t.g.owns(l.t.id, &rec); err != nil {
 		return err
 	}
 	full := l.q.Limit > 0 && l.taken == l.q.Limit

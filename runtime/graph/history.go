@@ -26,7 +26,7 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	if len(c.Records) == 0 {
 		return none, t.fail("%w", checkpoint.ErrNotFound)
 	}
-	if err := t.made(&c.Records[len(c.Records)-1]); err != nil {
+	if err := t.g.owns(t.id, &c.Records[len(c.Records)-1]); err != nil {
 		return none, err
 	}
 	live := t.g.schema.New(state.Options{DropUnknown: t.dropUnknown()})

@@ -11,8 +11,8 @@ type inside struct {
 
 // Inside returns t as child sees it, the graph that made call: State and History show the checkpoints of that call, and
 // the calls in them. The call comes from a Snapshot of t, which may itself be inside another. A call that has not begun, or
-// stored nothing yet, is checkpoint.ErrNotFound, and has no history; one of a graph of another name, over another state, is
-// ErrGraphChanged. What runs there is the thread's to resume: everything else is ErrInside.
+// stored nothing yet, is checkpoint.ErrNotFound, and has no history; one of a graph of another name is ErrGraphChanged, unless
+// FormerNames lists that. What runs there is the thread's to resume: everything else is ErrInside.
 //
 // It is a function because a method has no type parameters of its own.
 func Inside[S, U, CS, CU any](t Thread[S, U], call Call, child *Graph[CS, CU]) Thread[CS, CU] {
@@ -27,15 +27,6 @@ func Inside[S, U, CS, CU any](t Thread[S, U], call Call, child *Graph[CS, CU]) T
 func (t Thread[S, U]) call(rec *checkpoint.Record, due checkpoint.Task) Call {
 	key := dueKey(rec, t.namespace(), due)
 	return Call{Node: ID(due.Node), Namespace: childNamespace(t.namespace(), key), Version: t.version}
-}
-
-// made reports an error when rec is of another graph than the one that the call is seen as: its state would be read as
-// one that has nothing in it.
-func (t Thread[S, U]) made(rec *checkpoint.Record) error {
-	if t.inside == nil || rec.Graph == t.g.name || rec.Fingerprint == t.g.schema.Fingerprint {
-		return nil
-	}
-	return t.fail("%w: the call was made by graph %q, over another state; give Inside that graph", ErrGraphChanged, rec.Graph)
 }
 
 func (t Thread[S, U]) namespace() string {

@@ -252,6 +252,11 @@ func (r *run[S, U]) load(at checkpoint.ID) (checkpoint.Chain, error) {
 	if err != nil {
 		return c, err
 	}
+	if n := len(c.Records); n > 0 {
+		if err := r.g.owns(r.thread, &c.Records[n-1]); err != nil {
+			return c, err
+		}
+	}
 	r.log.head = c.Head
 	if !r.opt.ifHead.IsZero() && r.opt.ifHead != c.Head {
 		return c, r.saving("open", &checkpoint.ConflictError{Thread: r.thread, Want: r.opt.ifHead, Found: c.Head, Reason: "head"})

@@ -13,7 +13,7 @@ import (
 )
 
 // Option is an option of Compile. An option that holds one value must be given at most once: Compile reports the second
-// as a fault. InterruptBefore, InterruptAfter and Observe add to what was given before.
+// as a fault. InterruptBefore, InterruptAfter, FormerNames and Observe add to what was given before.
 type Option interface{ compile(*options) }
 
 // NodeOption is an option of one node. An option that holds one value must be given at most once: Compile reports the
@@ -65,6 +65,7 @@ type options struct {
 	saver         checkpoint.Saver
 	before, after []ID
 	beforeRoute   bool
+	formerNames   []string
 	strict        bool
 	dropUnknown   bool
 	releaseOnDone bool
@@ -181,6 +182,12 @@ func Strict() Option { return singleOption("Strict", func(o *options) { o.strict
 // the thread with ErrGraphChanged. Its subgraphs do too.
 func DropUnknown() Option {
 	return singleOption("DropUnknown", func(o *options) { o.dropUnknown = true })
+}
+
+// FormerNames lists names that the graph had: it takes up their threads, and as a subgraph their calls. Any other graph's
+// thread is refused with ErrGraphChanged. Keep a former name listed as long as such threads may exist, or are read.
+func FormerNames(names ...string) Option {
+	return compileOption(func(o *options) { o.formerNames = append(o.formerNames, names...) })
 }
 
 // ReleaseOnDone releases the thread's version in the commit that finishes a run, so that the next input starts

@@ -19,7 +19,7 @@ type past[S, U any] struct {
 
 // step builds the state of the record that follows the last.
 func (p *past[S, U]) step(ctx context.Context, rec *checkpoint.Record) error {
-	if err := p.t.made(rec); err != nil {
+	if err := p.t.g.owns(p.t.id, rec); err != nil {
 		return err
 	}
 	if p.live == nil {

@@ -64,6 +64,9 @@ func recollect[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) erro
 	if len(chain.Records) == 0 {
 		return fmt.Errorf("%s: what subgraph %q remembers is not stored: %w", where(r.g.name, r.thread, r.step), string(id), checkpoint.ErrDamaged)
 	}
+	if err := c.g.owns(c.thread, &chain.Records[len(chain.Records)-1]); err != nil {
+		return err
+	}
 	before, line, begun := c.position, c.line.id, c.line.begun // where it begins
 	if err := c.restore(&chain); err != nil {
 		return err

@@ -11,6 +11,16 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
+// owns reports an error when rec, of the given thread, is of another graph: its state and its nodes would be taken for those
+// of this one.
+func (g *Graph[S, U]) owns(thread string, rec *checkpoint.Record) error {
+	if rec.Graph == g.name || slices.Contains(g.opt.formerNames, rec.Graph) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: it is of graph %q, and this is graph %q; use that one, or list its name by graph.FormerNames if it is this one's former name",
+		where(g.name, thread, -1), ErrGraphChanged, rec.Graph, g.name)
+}
+
 // restore makes the run's state that of the chain's last record.
 func (r *run[S, U]) restore(c *checkpoint.Chain) error {
 	r.live = r.g.schema.New(state.Options{Record: true, DropUnknown: r.dropUnknown()})

@@ -105,8 +105,8 @@ func (g *Graph[S, U]) holds(ctx context.Context, j *journal, line, base checkpoi
 	if r.line.id != line || mark.base != base {
 		return nil, false, nil // it begins anew
 	}
-	if err := r.place(&c); err != nil {
-		return nil, false, nil //nolint:nilerr // the run says what is wrong
+	if g.owns(j.thread, last) != nil || r.place(&c) != nil {
+		return nil, false, nil // the run says what is wrong
 	}
 	r.gather(c.Writes)
 	switch halt := r.asked[haltTask]; {

@@ -275,6 +275,9 @@ func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, 
 		c.log.along, c.log.spared = withdrawnWithin(chain.Thread.Questions, c.ns), c.dueCalls
 		return false, err
 	}
+	if err := c.g.owns(c.thread, last); err != nil {
+		return false, err
+	}
 	if err := c.restore(&chain); err != nil {
 		return false, err
 	}
