@@ -70,7 +70,7 @@ func (e *BusyError) Error() string {
 	if e.Request != "" {
 		what = fmt.Sprintf("is executing this very request, %q, run", e.Request)
 	}
-	return fmt.Sprintf("checkpoint: thread %q %s by %q %s; wait for it, or take it over", e.Thread, what, e.Holder, until)
+	return fmt.Sprintf("checkpoint: thread %q %s by %q %s; pass graph.Wait to wait for it, or graph.TakeOver to take it over", e.Thread, what, e.Holder, until)
 }
 
 // Is makes a BusyError an ErrConflict.

@@ -64,10 +64,10 @@ type Join struct {
 type Source uint8
 
 const (
-	Input  Source = iota + 1 // a run's input: the empty checkpoint that starts a thread, and the input merged
+	Input  Source = iota + 1 // a run's input, two checkpoints: one with Start due, and one with the input merged
 	Loop                     // a superstep
-	Update                   // an edit at the head (UpdateState): what was due stays due
-	Fork                     // an edit as a node, or at an older checkpoint; a replay
+	Update                   // an edit: UpdateState at the head, without a node; what was due stays due
+	Fork                     // a fork: UpdateState as a node, or at an older checkpoint; a replay
 	Resume                   // a run was taken up again; not a checkpoint: History leaves it out unless asked
 )
 

@@ -196,7 +196,7 @@ func (n *node[S, U]) allows(nodes *[]node[S, U], next Next) error {
 func (n *node[S, U]) allowsOne(nodes []node[S, U], t target) error {
 	i := slices.Index(n.targets, t.id)
 	if i < 0 {
-		return fmt.Errorf("it chose %q, which it does not declare; declared are %v", string(t.id), n.targets)
+		return fmt.Errorf("it chose %s, which it does not declare; declared are %v", quoted(t.id), n.targets)
 	}
 	takes := n.to[i] >= start && nodes[n.to[i]].decode != nil
 	switch {
@@ -207,7 +207,7 @@ func (n *node[S, U]) allowsOne(nodes []node[S, U], t target) error {
 	case takes && t.sent == nil:
 		return fmt.Errorf("it chose %q without sending anything; use the Send of its Sender", string(t.id))
 	case !takes && t.sent != nil:
-		return fmt.Errorf("it sent to %q, which takes nothing; use graph.To", string(t.id))
+		return fmt.Errorf("it sent to %s, which takes nothing; use graph.To", quoted(t.id))
 	}
 	return nil
 }

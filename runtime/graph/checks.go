@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/internal/nilcheck"
+	"github.com/graphgen-go/graphgen/runtime/internal/value"
 )
 
 // checkOptions reports options that were set twice, that say nothing, or that contradict each other.
@@ -18,7 +18,7 @@ func (c *compiler[S, U]) checkOptions() {
 		c.fault("BeforeRoute without InterruptAfter has nothing to stop")
 	}
 	switch saved := slices.Contains(o.given.once, "Saver"); {
-	case saved && nilcheck.Is(o.saver):
+	case saved && value.IsNil(o.saver):
 		c.fault("Saver is nil (%T); pass a saver that was opened, or leave the option out", o.saver)
 	case !saved && !o.nested && len(o.before)+len(o.after) > 0:
 		c.fault("a graph that stops for people needs a Saver: without one nothing can be resumed")
@@ -32,7 +32,7 @@ func (c *compiler[S, U]) checkOptions() {
 		}
 	}
 	for _, observer := range o.observers {
-		if nilcheck.Is(observer) {
+		if value.IsNil(observer) {
 			c.fault("Observe is given nil (%T); pass an Observer, or leave the option out", observer)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/graphgen-go/graphgen/runtime/internal/value"
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
@@ -23,6 +24,7 @@ type Graph[S, U any] struct {
 	nests  bool // some node is a subgraph
 	races  int  // how many any-of joins there are
 	opt    options
+	store  any // what tells the saver from others: the saver, or the graph where savers cannot be compared
 }
 
 // start is the place of Start among the nodes, end the number that stands for End. No node has a negative number.
@@ -87,6 +89,9 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	c.checkWrites()
 	c.checkPaths()
 	c.checkParallel()
+	if c.g.store = c.g.opt.saver; !value.Comparable(c.g.store) {
+		c.g.store = c.g
+	}
 	if len(c.faults) > 0 {
 		return nil, &CompileError{Graph: b.name, Faults: c.faults}
 	}
@@ -116,7 +121,7 @@ func (c *compiler[S, U]) addNodes() {
 			c.fault("a node has an empty id")
 			continue
 		case strings.HasPrefix(string(d.id), "__"):
-			c.fault("node %q: ids that begin with two underscores are reserved", string(d.id))
+			c.fault("node %s: ids that begin with two underscores are reserved", quoted(d.id))
 			continue
 		case taken:
 			c.fault("node %q is declared twice", string(d.id))

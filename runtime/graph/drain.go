@@ -7,11 +7,12 @@ import (
 	"sync"
 )
 
-// ErrDraining is the error of a run on a graph that was told to drain.
+// ErrDraining is the error of a call that would begin a run after Drain. A run that Drain stops ends without an error, as
+// Paused.
 var ErrDraining = errors.New("the graph is draining")
 
 // Drain stops the graph's runs for a shutdown: each stops when the superstep under way has committed, as Paused, and
-// no new one begins; calls fail with ErrDraining. It returns when all runs have ended, or ctx has, with its error.
+// no new one begins: such calls fail with ErrDraining. It returns when all runs have ended, or ctx has, with its error.
 // Runs without a thread cannot be taken up again, so they go on to their end. A Graph that has drained stays so. A node that
 // calls Drain waits for itself, until ctx ends.
 func (g *Graph[S, U]) Drain(ctx context.Context) error {

@@ -16,6 +16,8 @@ var (
 	ErrGraphChanged = errors.New("the graph has changed")
 	// ErrReleased: a call that goes on from a checkpoint of a released version, which is read-only.
 	ErrReleased = errors.New("the version was released")
+	// ErrOwnThread: a node runs, edits or releases the thread that its own run holds, also through the node of another thread.
+	ErrOwnThread = errors.New("the thread is held by the run that the call comes from")
 	// ErrInside: a call that runs, edits or releases, on a Thread that Inside returned.
 	ErrInside = errors.New("the thread is seen from inside a subgraph")
 	// ErrNoSaver: a call that needs stored checkpoints, on a graph compiled without a Saver.
@@ -120,13 +122,19 @@ func (e *UnjoinedError) Error() string {
 }
 
 // PanicError is a panic of code that the run called: a node, a route, a reducer, a codec, an Observer, an Unless. The
-// error that wraps it names the place.
+// error that wraps it names the place. Its text is one line, without the stack.
 type PanicError struct {
 	Value any
 	Stack []byte // of the goroutine that panicked, as debug.Stack prints it
 }
 
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v\n\n%s", e.Value, e.Stack) }
+func (e *PanicError) Error() string {
+	text := fmt.Sprint(e.Value)
+	if strings.ContainsAny(text, "\r\n") {
+		text = strconv.Quote(text)
+	}
+	return "panic: " + text
+}
 
 // Unwrap returns the value panicked with, when it is an error.
 func (e *PanicError) Unwrap() error {

@@ -152,12 +152,23 @@ func (r *run[S, U]) attempt(w *task.Worker, n *node[S, U], sl *slot[U]) {
 	default:
 		n.callTask(ctx, r.live.View(), sl)
 	}
+	if n.timeout > 0 && sl.err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && w.Parent().Err() == nil {
+		sl.err = timedOut(n.timeout, sl.err)
+	}
 	if r.strict && sl.err == nil {
 		sl.err = n.keepsToWrites(r.g.schema, sl)
 	}
 	if sl.err == nil && n.routes && sl.progress == waiting {
 		sl.err = n.allows(&r.g.nodes, *sl.next)
 	}
+}
+
+// timedOut is the error of a node that returned err after its Timeout had passed. It is context.DeadlineExceeded.
+func timedOut(timeout time.Duration, err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("its Timeout of %s has passed: %w", timeout, err)
+	}
+	return fmt.Errorf("its Timeout of %s has passed (%w): %w", timeout, context.DeadlineExceeded, err)
 }
 
 // callTask calls the function that the node has.

@@ -124,7 +124,7 @@ func (r *run[S, U]) updateAs(c *checkpoint.Chain, u *U, n int) error {
 	if others := r.besides(c, n); len(others) > 0 && !r.opt.abandon {
 		return fmt.Errorf("%s: UpdateState as node %q: %w: %v is due as well, and would be dropped; "+
 			"resume the thread first, edit it without a node, which leaves all that is due, or pass graph.Abandon to drop the rest",
-			where(r.g.name, r.thread, r.step), string(r.g.nodes[n].id), ErrUnfinished, others)
+			where(r.g.name, r.thread, r.step), string(r.g.nodes[n].id), ErrUnfinished, ids(others))
 	}
 	step := r.step
 	r.position = position{step: step, due: []due{{node: n}}, joins: newJoins(r.g.joins)}

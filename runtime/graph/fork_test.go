@@ -82,3 +82,22 @@ func TestAnEditAsAnotherNodeSendsTheThreadElsewhere(t *testing.T) {
 	}
 	same(t, "newest source", sources, []checkpoint.Source{checkpoint.Fork})
 }
+
+// TestAnEditOfAWaitingHeadByItsIdIsAnEdit: it keeps what is asked.
+func TestAnEditOfAWaitingHeadByItsIdIsAnEdit(t *testing.T) {
+	th, _ := newThread(t, asksOne())
+	res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
+	id, err := th.At(res.Checkpoint).UpdateState(t.Context(), logged("edit"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	snap, err := th.State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "checkpoint", snap.Checkpoint, id)
+	same(t, "source", snap.Source, checkpoint.Update)
+	same(t, "what waits", snap.Waiting, res.Waiting)
+	res = done(t, graph.Finished)(th.Resume(t.Context(), amount.Answer(res.Waiting[0], 7)))
+	same(t, "log", res.State.Log, []string{"edit", "answered"})
+}

@@ -429,10 +429,10 @@ func TestARunThatWasTakenOverAsksNothing(t *testing.T) {
 		var other thread
 		taken := false
 		b := newWork()
-		b.Node("first", func(ctx context.Context, _ work) (update, error) {
+		b.Node("first", func(context.Context, work) (update, error) {
 			if !taken {
 				taken = true
-				if _, err := other.UpdateState(ctx, update{}, "", graph.TakeOver()); err != nil {
+				if _, err := other.UpdateState(t.Context(), update{}, "", graph.TakeOver()); err != nil {
 					return update{}, err
 				}
 			}

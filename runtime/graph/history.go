@@ -149,6 +149,9 @@ func (t Thread[S, U]) walk(ctx context.Context, q checkpoint.Query, yield func(S
 	h := historian[S, U]{t: t, q: q, yield: yield, past: past[S, U]{t: t}}
 	all := checkpoint.Query{Before: q.Before, Sources: everySource}
 	for rec, err := range t.saver().History(ctx, t.place(checkpoint.ID{}), all) {
+		if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			return stoppedBy(ctx, where(t.g.name, t.id, -1))
+		}
 		if err != nil {
 			return t.saverError("history", err)
 		}

@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
@@ -30,6 +31,24 @@ func (id ID) String() string {
 		return "Parent"
 	}
 	return string(id)
+}
+
+// quoted writes an id for messages: as a string, or as the constant that it is.
+func quoted(id ID) string {
+	switch id {
+	case Start, End, Parent:
+		return "graph." + id.String()
+	}
+	return strconv.Quote(string(id))
+}
+
+// ids are names as ids, which print as people read them.
+func ids(names []string) []ID {
+	ids := make([]ID, len(names))
+	for i, name := range names {
+		ids[i] = ID(name)
+	}
+	return ids
 }
 
 // Next is what a route or a routing node chose: the tasks of the next superstep. To and Sender.Send make one,

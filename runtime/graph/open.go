@@ -33,7 +33,7 @@ func (r *run[S, U]) openInput(at checkpoint.ID, in *U) error {
 			return r.saving("open", &checkpoint.BusyError{Thread: r.thread, Holder: c.Thread.Holder, Until: c.Thread.Lease})
 		}
 		return fmt.Errorf("%s: %w: %v is due; Resume it, or pass graph.Abandon to drop what is due",
-			where(r.g.name, r.thread, r.step), ErrUnfinished, c.Next())
+			where(r.g.name, r.thread, r.step), ErrUnfinished, ids(c.Next()))
 	}
 	r.enter(in, r.step+1)
 	first, err := r.inputRecord(in, len(c.Records) == 0)
@@ -217,7 +217,7 @@ func (r *run[S, U]) discards(c *checkpoint.Chain, line checkpoint.ID) ([]checkpo
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("%s: Rerun: node %q is not due; due are %v", where(r.g.name, r.thread, r.step), string(id), r.dueIDs())
+			return nil, fmt.Errorf("%s: Rerun: node %s is not due; due are %v", where(r.g.name, r.thread, r.step), quoted(id), r.dueIDs())
 		}
 	}
 	return append(writes, withdrawn(c.Thread.Questions, calls)...), nil
@@ -265,9 +265,15 @@ func (r *run[S, U]) load(at checkpoint.ID) (checkpoint.Chain, error) {
 }
 
 func loadChain[S, U any](ctx context.Context, g *Graph[S, U], s checkpoint.Saver, p checkpoint.Place) (checkpoint.Chain, error) {
+	if ctx.Err() != nil {
+		return checkpoint.Chain{}, stoppedBy(ctx, where(g.name, p.Thread, -1))
+	}
 	call, cancel := context.WithTimeout(ctx, g.opt.saverTimeout)
 	defer cancel()
 	c, err := s.Load(call, p)
+	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return c, stoppedBy(ctx, where(g.name, p.Thread, -1))
+	}
 	if err != nil {
 		return c, &SaverError{Graph: g.name, Thread: p.Thread, Step: -1, Op: "load", Err: err}
 	}

@@ -59,7 +59,7 @@ type Snapshot[S any] struct {
 	Parent     checkpoint.ID     // the record it was made from, which may be that of a resume; zero for the first
 	Step       int               // the superstep's number in the thread, from 0, the empty checkpoint
 	Source     checkpoint.Source // what made it
-	Node       ID                // the node as which the state was edited, else empty
+	Node       ID                // as which UpdateState was called, else empty
 	Next       []ID              // the nodes that were due, each once; nil when nothing was
 	Calls      []Call            // the subgraphs among Next
 	Created    time.Time         // by the clock of the process that wrote it, in UTC

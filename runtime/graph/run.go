@@ -423,14 +423,17 @@ func (r *run[S, U]) has(p progress) bool {
 }
 
 // cancelled is the error of a run whose context ended.
-func (r *run[S, U]) cancelled() error {
+func (r *run[S, U]) cancelled() error { return stoppedBy(r.ctx, where(r.g.name, r.thread, r.step+1)) }
+
+// stoppedBy is the error of a call whose context ended. place says where the call stood.
+func stoppedBy(ctx context.Context, place string) error {
 	var lost *SaverError
-	cause := cmp.Or(context.Cause(r.ctx), context.Canceled)
+	cause := cmp.Or(context.Cause(ctx), context.Canceled)
 	if errors.As(cause, &lost) {
 		return lost
 	}
-	err := fmt.Errorf("%s: stopped: %w", where(r.g.name, r.thread, r.step+1), cmp.Or(r.ctx.Err(), context.Canceled))
-	if r.ctx.Err() != nil && cause != r.ctx.Err() { //nolint:errorlint // whether it is the very same error
+	err := fmt.Errorf("%s: stopped: %w", place, cmp.Or(ctx.Err(), context.Canceled))
+	if ctx.Err() != nil && cause != ctx.Err() { //nolint:errorlint // whether it is the very same error
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
 	return err

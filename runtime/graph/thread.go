@@ -74,6 +74,8 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[
 	defer t.g.runs.end()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	held, release := t.hold(ctx)
+	defer release()
 	var r *run[S, U]
 	ended := false
 	defer func() {
@@ -91,7 +93,7 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[
 		if t.g.runs.stopping() {
 			return t.fail("%w", ErrDraining) // it waited for the thread until now
 		}
-		r = &run[S, U]{g: t.g, thread: t.id, ctx: ctx, strict: t.g.opt.strict, opt: o, yield: yield, stopping: t.g.runs.stopping}
+		r = &run[S, U]{g: t.g, thread: t.id, ctx: held, strict: t.g.opt.strict, opt: o, yield: yield, stopping: t.g.runs.stopping}
 		r.observers, r.observing = t.g.opt.observers, t.g.observing()
 		r.log = t.journal(o, func(err error) { cancel(t.saverError("keep the lease", err)) })
 		if in != nil {
@@ -137,6 +139,12 @@ const openings = 8
 // call was faster. With Wait it also waits while another run holds the thread or the server is unavailable, and ends with
 // ctx.
 func (t Thread[S, U]) contend(ctx context.Context, o runOptions, open func() error) error {
+	if err := t.reenters(ctx); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return stoppedBy(ctx, where(t.g.name, t.id, -1))
+	}
 	pause := 5 * time.Millisecond
 	for try := 1; ; try++ {
 		err := open()
@@ -170,9 +178,9 @@ func passing(err error) bool {
 
 // UpdateState merges u into the state and stores the result as a checkpoint, whose id it returns.
 //
-// With as empty it is an edit at the head: what is due stays due, with the results that are stored. Otherwise it
-// is as if that node had returned u: what follows the node is due, on a branch of its own. From an older
-// checkpoint (At) it is a fork; as may be empty there too, and what was due then is due again.
+// At the head, with as empty, it is an edit: what is due stays due, with the results and questions that are stored, also
+// when At names the head. Anything else is a fork, on a line of its own. At an older checkpoint with as empty, what was due
+// there is due again. With as it is as if that node had returned u: what follows the node is due.
 //
 // When as is due, alone, it counts as having run. When anything else is due as well, the call would drop that: it fails with
 // ErrUnfinished and stores nothing, unless Abandon says to drop the rest.
@@ -191,7 +199,7 @@ func (t Thread[S, U]) UpdateState(ctx context.Context, u U, as ID, opts ...Updat
 	if as != "" {
 		var ok bool
 		if n, ok = t.g.index[as]; !ok || n < start {
-			return checkpoint.ID{}, t.fail("UpdateState: no node %q", string(as))
+			return checkpoint.ID{}, t.fail("UpdateState: no node %s", quoted(as))
 		}
 	}
 	var r *run[S, U]

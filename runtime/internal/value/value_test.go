@@ -1,13 +1,13 @@
-package nilcheck_test
+package value_test
 
 import (
 	"errors"
 	"testing"
 
-	"github.com/graphgen-go/graphgen/runtime/internal/nilcheck"
+	"github.com/graphgen-go/graphgen/runtime/internal/value"
 )
 
-func TestIs(t *testing.T) {
+func TestIsNil(t *testing.T) {
 	for name, test := range map[string]struct {
 		v    any
 		want bool
@@ -26,7 +26,25 @@ func TestIs(t *testing.T) {
 		"error":         {errors.New("x"), false},
 		"struct of nil": {struct{ p *int }{}, false},
 	} {
-		if got := nilcheck.Is(test.v); got != test.want {
+		if got := value.IsNil(test.v); got != test.want {
+			t.Errorf("%s: got %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+func TestComparable(t *testing.T) {
+	for name, test := range map[string]struct {
+		v    any
+		want bool
+	}{
+		"nil":             {nil, true},
+		"pointer":         {new(int), true},
+		"slice":           {[]int{}, false},
+		"struct":          {struct{ n int }{}, true},
+		"struct of slice": {struct{ s []int }{}, false},
+		"slice in an any": {struct{ v any }{[]int{}}, false},
+	} {
+		if got := value.Comparable(test.v); got != test.want {
 			t.Errorf("%s: got %v, want %v", name, got, test.want)
 		}
 	}

@@ -1,0 +1,41 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+)
+
+// holding says that a run holds a thread. The contexts of its nodes carry it, so that a node which calls on that very thread
+// is refused instead of waiting for itself.
+type holding struct {
+	store  any // see Graph.store
+	thread string
+	outer  *holding // of the run whose node began this one; nil for none
+	over   atomic.Bool
+}
+
+type holdingKey struct{}
+
+// hold returns the context of a run that holds the thread until release is called.
+func (t Thread[S, U]) hold(ctx context.Context) (held context.Context, release func()) {
+	h := &holding{store: t.g.store, thread: t.id}
+	h.outer, _ = ctx.Value(holdingKey{}).(*holding)
+	return context.WithValue(ctx, holdingKey{}, h), func() { h.over.Store(true) }
+}
+
+// reenters reports an error when ctx is that of a node, and the node's own run holds the thread.
+func (t Thread[S, U]) reenters(ctx context.Context) error {
+	h, _ := ctx.Value(holdingKey{}).(*holding)
+	for ; h != nil; h = h.outer {
+		if h.thread != t.id || h.store != t.g.store || h.over.Load() {
+			continue
+		}
+		by := "what the run calls"
+		if at := CurrentTask(ctx); at.Node != "" {
+			by = fmt.Sprintf("node %q of graph %q", at.Node, at.Graph)
+		}
+		return t.fail("%w: %s called on it; return an update, or use another thread", ErrOwnThread, by)
+	}
+	return nil
+}
