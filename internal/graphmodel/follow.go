@@ -50,7 +50,7 @@ func (f *following) leave(sl *slot, first bool) bool {
 	if sl.node != Start {
 		n := &s.Nodes[sl.node]
 		edges = n.Edges
-		f.stop = f.stop || n.After
+		f.stop = f.stop || n.After && !f.edited
 	}
 	for _, to := range edges {
 		f.to(to)

@@ -89,6 +89,7 @@ type machine struct {
 	halted bool             // it stopped, and nobody has answered that
 	slots  map[string]*slot // of the superstep under way
 	status string           // what the newest run came to: "" for one under way
+	edited bool             // an edit stands for the superstep: no run stops after it
 	commit func()           // called when a superstep is
 	done   bool
 
@@ -206,7 +207,7 @@ func (m *machine) answer(q string) bool {
 func (m *machine) pay() (out Outcome, ok bool) {
 	next := &following{machine: m, tasks: slices.Clone(m.due)}
 	for _, n := range m.owed {
-		if !next.route(n) {
+		if n != End && !next.route(n) {
 			return m.fails("route "+m.spec.name(n), nil), false
 		}
 	}
@@ -537,6 +538,9 @@ func (m *machine) settle(slots []*slot) (stop bool, out *Outcome) {
 	m.remember(slots)
 	m.ups = append(m.ups, next.ups...)
 	m.position = position{state: state, step: m.step + 1, due: next.turn(), owed: next.owed, joins: next.joins, recalled: m.recalled}
+	if next.stop && len(m.due)+len(m.owed) == 0 {
+		m.owed = []int{End} // the stop has yet to be passed
+	}
 	m.slots, m.pass = nil, nil
 	m.commit()
 	return next.stop, nil
@@ -581,11 +585,25 @@ func (m *machine) stopsHere() (nodes []int) {
 	return nodes
 }
 
-// next are the names of the nodes that are due.
+// next are the names of the nodes that are due. If none is, they are those that may follow.
 func (m *machine) next() (names []string) {
 	for i, t := range m.due {
 		if i == 0 || m.due[i-1].node != t.node {
 			names = append(names, m.spec.shown(t.node))
+		}
+	}
+	if len(names) > 0 {
+		return names
+	}
+	for _, n := range m.owed {
+		targets := []int{End}
+		if n != End {
+			targets = m.spec.targets(n)
+		}
+		for _, to := range targets {
+			if name := m.spec.shown(to); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
 		}
 	}
 	return names
@@ -647,7 +665,10 @@ func (m *Model) ForkAs(at, node int) bool {
 	m.edits++
 	sl := &slot{task: task{node: node}, ended: true, changes: [][]change{m.spec.edit(m.edits)}}
 	m.slots = map[string]*slot{slotName(sl.task): sl}
-	if _, out := m.settle([]*slot{sl}); out != nil {
+	m.edited = true
+	_, out := m.settle([]*slot{sl})
+	m.edited = false
+	if out != nil {
 		*m.machine, m.base = before, base
 		m.edits--
 		return false

@@ -363,8 +363,13 @@ func (s *Spec) name(i int) string {
 
 // shown is how an ID prints.
 func (s *Spec) shown(i int) string {
-	if i == Start {
+	switch i {
+	case Start:
 		return "Start"
+	case End:
+		return "End"
+	case Parent:
+		return "Parent"
 	}
 	return s.name(i)
 }

@@ -239,12 +239,16 @@ func (r *run[S, U]) mutated(given S) error {
 }
 
 // payRoutes asks the routes that an InterruptAfter with BeforeRoute left open, and commits what they chose
-// before any of it starts. The state is unchanged and so is the step.
+// before any of it starts. After a stop behind which nothing is due, that is the end. The state is unchanged and so is the
+// step.
 func (r *run[S, U]) payRoutes() error {
 	for _, d := range r.due {
 		r.keep(d)
 	}
 	for _, n := range r.owed {
+		if n == end {
+			continue
+		}
 		if err := r.follow(n, r.step); err != nil {
 			return err
 		}

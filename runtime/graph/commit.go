@@ -111,6 +111,10 @@ func (r *run[S, U]) dueTasks() []checkpoint.Task {
 func (r *run[S, U]) names(nodes []int) []string {
 	var names []string
 	for _, n := range nodes {
+		if n == end {
+			names = append(names, string(End))
+			continue
+		}
 		names = append(names, string(r.g.nodes[n].id))
 	}
 	return names

@@ -33,7 +33,7 @@ func (r *run[S, U]) openInput(at checkpoint.ID, in *U) error {
 			return r.saving("open", &checkpoint.BusyError{Thread: r.thread, Holder: c.Thread.Holder, Until: c.Thread.Lease})
 		}
 		return fmt.Errorf("%s: %w: %v is due; Resume it, or pass graph.Abandon to drop what is due",
-			where(r.g.name, r.thread, r.step), ErrUnfinished, ids(c.Next()))
+			where(r.g.name, r.thread, r.step), ErrUnfinished, r.g.next(ids(c.Next()), r.g.owed(&c.Records[len(c.Records)-1])))
 	}
 	r.enter(in, r.step+1)
 	first, err := r.inputRecord(in, len(c.Records) == 0)

@@ -162,7 +162,8 @@ func InterruptBefore(nodes ...ID) Option {
 }
 
 // InterruptAfter stops a run when the superstep in which one of nodes ran has committed. What comes next is
-// decided already; with BeforeRoute it is not.
+// decided already; with BeforeRoute it is not. It stops after the last node, too: somebody can look at the result and edit it,
+// and Resume then finishes the run without running a node.
 func InterruptAfter(nodes ...ID) Option {
 	return compileOption(func(o *options) { o.after = append(o.after, nodes...) })
 }

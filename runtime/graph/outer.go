@@ -170,7 +170,7 @@ func (r *run[S, U]) tellOuter(o outcome) ([]checkpoint.Write, error) {
 		r.told.changes, r.told.step = len(r.changes), r.step
 		parts = append(parts, w)
 	}
-	if r.outer.next.first.id != "" && o.status == checkpoint.Done {
+	if r.outer.next.first.id != "" && r.ends() {
 		w := r.outer.part
 		w.Name = partNext + strconv.Itoa(r.step)
 		var err error
@@ -188,7 +188,7 @@ const metaNext = "next"
 // sayNext has the last record of a subgraph over a state of its own say where it sends the graph that it is in. With OnExit
 // the record is stored before the task's result, whose parts belong to a record that may not be.
 func (r *run[S, U]) sayNext(rec *checkpoint.Record, o outcome) error {
-	if r.outer == nil || r.same || r.outer.next.first.id == "" || o.status != checkpoint.Done {
+	if r.outer == nil || r.same || r.outer.next.first.id == "" || !r.ends() {
 		return nil
 	}
 	choice, err := appendChoice(nil, r.outer.next)

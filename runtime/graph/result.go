@@ -14,8 +14,9 @@ type Result[S any] struct {
 	Status Status
 	// Waiting are the questions that wait for an answer, in task order; they may be there beside an error, too.
 	Waiting []Waiting
-	// Next are the nodes that are due, each once, however much was sent to it: what Resume will run. Nil when the run
-	// finished.
+	// Next are the nodes that are due, each once, however much was sent to it: what Resume runs. If no node is due, Next is what
+	// may follow: the targets of the routes that BeforeRoute has put off, or End after a stop behind the last node. It is nil only
+	// when the run has finished.
 	Next []ID
 	// Checkpoint is the thread's newest record; zero for Run. IfHead takes it.
 	Checkpoint checkpoint.ID
@@ -60,7 +61,7 @@ type Snapshot[S any] struct {
 	Step       int               // the superstep's number in the thread, from 0, the empty checkpoint
 	Source     checkpoint.Source // what made it
 	Node       ID                // as which UpdateState was called, else empty
-	Next       []ID              // the nodes that were due, each once; nil when nothing was
+	Next       []ID              // what was due, as in Result; nil when nothing was
 	Calls      []Call            // the subgraphs among Next
 	Created    time.Time         // by the clock of the process that wrote it, in UTC
 

@@ -84,7 +84,7 @@ type position struct {
 	base  checkpoint.ID // the record that made the tasks due
 	step  int           // of the newest checkpoint
 	due   []due
-	owed  []int    // nodes whose routes have yet to be asked
+	owed  []int    // nodes whose routes have yet to be asked; end for a stop behind which nothing is due
 	joins [][]bool // by join and source: has run since the join last let through
 	pass  []int    // due nodes that run although a run stops before them: the stop has been answered
 }
@@ -337,8 +337,11 @@ func (r *run[S, U]) mergeAll(i int, changes []U) error {
 
 // decide says what becomes of the run once the superstep that has just been settled is committed.
 func (r *run[S, U]) decide() outcome {
+	if len(r.due)+len(r.owed) == 0 && r.stops() {
+		r.owed = []int{end} // the stop has yet to be passed
+	}
 	switch {
-	case len(r.due) == 0 && len(r.owed) == 0:
+	case len(r.due)+len(r.owed) == 0:
 		if unjoined := r.unjoined(); r.strict && len(unjoined) > 0 {
 			r.ending = &UnjoinedError{Graph: r.g.name, Thread: r.thread, Joins: unjoined}
 		}
@@ -346,7 +349,7 @@ func (r *run[S, U]) decide() outcome {
 	case r.stops():
 		return outcome{checkpoint.Paused, true}
 	case r.steps >= r.opt.maxSteps:
-		r.ending = &MaxStepsError{Graph: r.g.name, Thread: r.thread, Max: r.opt.maxSteps, Next: r.dueIDs()}
+		r.ending = &MaxStepsError{Graph: r.g.name, Thread: r.thread, Max: r.opt.maxSteps, Next: r.nextIDs()}
 		return outcome{checkpoint.Paused, true}
 	case r.ctx.Err() != nil:
 		r.ending = r.cancelled()
@@ -441,7 +444,7 @@ func stoppedBy(ctx context.Context, place string) error {
 
 // result is what the run came to.
 func (r *run[S, U]) result() Result[S] {
-	res := Result[S]{Status: Paused, Next: r.dueIDs(), Steps: r.steps}
+	res := Result[S]{Status: Paused, Next: r.nextIDs(), Steps: r.steps}
 	if !r.spoiled {
 		res.State = r.live.View()
 		r.live.Share()
@@ -457,6 +460,35 @@ func (r *run[S, U]) result() Result[S] {
 	}
 	res.Waiting = r.waiting()
 	return res
+}
+
+// nextIDs are what comes next, as Result.Next has it.
+func (r *run[S, U]) nextIDs() []ID { return r.g.next(r.dueIDs(), r.owed) }
+
+// next returns due, the nodes that are due. If there are none, it returns what the routes of owed can choose, and End where
+// only a stop is left.
+func (g *Graph[S, U]) next(due []ID, owed []int) []ID {
+	if len(due) > 0 {
+		return due
+	}
+	var next []ID
+	for _, n := range owed {
+		targets := []ID{End}
+		if n >= start {
+			targets = g.nodes[n].targets
+		}
+		for _, id := range targets {
+			if !slices.Contains(next, id) {
+				next = append(next, id)
+			}
+		}
+	}
+	return next
+}
+
+// ends reports whether nothing is left to run, at most a stop to be passed.
+func (r *run[S, U]) ends() bool {
+	return len(r.due) == 0 && (len(r.owed) == 0 || r.owed[0] == end)
 }
 
 // dueIDs are the ids of the due nodes, each once; nil for none.

@@ -158,7 +158,7 @@ func (r *run[S, U]) publish() bool {
 	done := r.slots
 	r.slots = r.slots[:0]
 	if r.observers != nil && r.log != nil {
-		r.notify(r.ctx, Occurrence{Kind: Committed, Step: r.step, Checkpoint: r.base, Next: r.dueIDs()})
+		r.notify(r.ctx, Occurrence{Kind: Committed, Step: r.step, Checkpoint: r.base, Next: r.nextIDs()})
 	}
 	if r.yield == nil {
 		return true
@@ -180,7 +180,7 @@ func (r *run[S, U]) publish() bool {
 			return false
 		}
 	}
-	return r.tell(Event[S, U]{Kind: EventCheckpoint, Step: r.step, Checkpoint: r.base, Next: r.dueIDs()})
+	return r.tell(Event[S, U]{Kind: EventCheckpoint, Step: r.step, Checkpoint: r.base, Next: r.nextIDs()})
 }
 
 // publishUpdates yields what a task returned: of a subgraph over the same state that is what each node in it did.

@@ -286,11 +286,17 @@ func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, 
 			return false, err
 		}
 		c.gather(chain.Writes) // whole: the run holds the fence
-		return true, c.goOn()
+		if err := c.goOn(); err != nil {
+			return true, err
+		}
+	} else {
+		c.status = checkpoint.Done
 	}
-	c.status = checkpoint.Done
+	if !n.routes || !c.ends() {
+		return true, nil
+	}
 	choice, err := saidNext(last, parts)
-	if err == nil && len(choice) > 0 && n.routes {
+	if err == nil && len(choice) > 0 {
 		_, c.outer.next, err = r.readChoice(n, choice)
 	}
 	return true, err

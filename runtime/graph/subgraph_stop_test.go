@@ -47,12 +47,13 @@ func eachDepth(t *testing.T, test func(t *testing.T, what string, depth int, own
 	}
 }
 
-// stops are the ways in which a graph of a, b and c stops for people between a and b.
+// stops are the ways in which a graph of a, b and c stops for people between a and b, or after c.
 var stops = map[string][]graph.Option{
 	"before":           {graph.InterruptBefore("b")},
 	"after":            {graph.InterruptAfter("a")},
 	"after, route due": {graph.InterruptAfter("a"), graph.BeforeRoute()},
 	"after and before": {graph.InterruptAfter("a"), graph.InterruptBefore("b")},
+	"after the last":   {graph.InterruptAfter("c")},
 }
 
 // stopping is a, b and c one after the other, with a route behind a.
