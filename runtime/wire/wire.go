@@ -19,6 +19,8 @@ const MaxDepth = 1000
 
 // Generated is the constraint on payloads: what a send carries, a question asks and an answer says.
 // A type of your own gets the two methods by graphgen -type=T; [String], [Bool] and [Int] have them.
+// The compiler reports a type that has no codec as "does not satisfy wire.Generated[T] (missing method AppendWire)": add the type
+// to -type in the go:generate line of its package, and run go generate.
 //
 // AppendWire appends the value to b and returns the extended slice. DecodeWire sets the value to what b
 // holds, which must be exactly one value, and keeps no reference to b.
