@@ -103,9 +103,9 @@ func TestMessagesNameEndAsItIsWritten(t *testing.T) {
 
 func TestAPanicIsOneLineAndItsStackAField(t *testing.T) {
 	for value, want := range map[any]string{
-		"oh":             `graph: g: step 2: node "a": panic: oh`,
-		"two\nlines":     `graph: g: step 2: node "a": panic: "two\nlines"`,
-		error(errBroken): `graph: g: step 2: node "a": panic: it broke`,
+		"oh":         `graph: g: step 2: node "a": panic: oh`,
+		"two\nlines": `graph: g: step 2: node "a": panic: "two\nlines"`,
+		errBroken:    `graph: g: step 2: node "a": panic: it broke`,
 	} {
 		_, err := compile(t, alone(func(context.Context, work) (update, error) { panic(value) })).Run(t.Context(), input)
 		var p *graph.PanicError

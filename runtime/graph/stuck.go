@@ -106,7 +106,7 @@ func (g *Graph[S, U]) holds(ctx context.Context, j *journal, line, base checkpoi
 		return nil, false, nil // it begins anew
 	}
 	if g.owns(j.thread, last) != nil || r.place(&c) != nil {
-		return nil, false, nil // the run says what is wrong
+		return nil, false, nil //nolint:nilerr // the run says what is wrong
 	}
 	r.gather(c.Writes)
 	switch halt := r.asked[haltTask]; {
