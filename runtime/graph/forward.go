@@ -76,7 +76,7 @@ func (w *way[S, U]) back(ctx context.Context, most int) (found bool, err error) 
 	w.ids, w.kept = nil, nil
 	for rec, err := range t.saver().History(ctx, t.place(checkpoint.ID{}), checkpoint.Query{Sources: everySource}) {
 		if err != nil {
-			return false, t.saverError("history", err)
+			return false, t.readError(ctx, "history", err)
 		}
 		w.ids, w.kept, size = append(w.ids, rec.ID), append(w.kept, rec), size+len(rec.Payload)
 		for size > keptBytes && len(w.kept) > 1 {
@@ -130,7 +130,7 @@ func (w *way[S, U]) again(ctx context.Context) error {
 	}
 	for rec, err := range t.saver().History(ctx, t.place(checkpoint.ID{}), q) {
 		if err != nil {
-			return t.saverError("history", err)
+			return t.readError(ctx, "history", err)
 		}
 		if len(w.kept) == 0 && rec.ID != w.ids[first] {
 			continue // it was appended meanwhile

@@ -43,7 +43,7 @@ func (t Thread[S, U]) headers(ctx context.Context, q checkpoint.Query, yield fun
 	all := checkpoint.Query{Before: q.Before, Sources: everySource}
 	for rec, err := range t.saver().History(ctx, t.place(checkpoint.ID{}), all) {
 		if err != nil {
-			return t.saverError("history", err)
+			return t.readError(ctx, "history", err)
 		}
 		rec.Payload = nil
 		if err := l.take(rec); err != nil {

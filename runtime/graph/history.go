@@ -32,7 +32,7 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	live := t.g.schema.New(state.Options{DropUnknown: t.dropUnknown()})
 	if err := fold(ctx, live, c.Records); err != nil {
 		if ctx.Err() != nil {
-			return none, t.saverError("load", err)
+			return none, t.readError(ctx, "load", err)
 		}
 		return none, decodeError(t.g.name, t.id, err, "its state")
 	}
@@ -44,7 +44,7 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 			s.Waiting, err = waitingOf(ctx, openQuestions(t.namespace(), &c))
 		}
 		if err != nil {
-			return none, t.saverError("load", err)
+			return none, t.readError(ctx, "load", err)
 		}
 	}
 	switch {
@@ -161,11 +161,8 @@ func (t Thread[S, U]) walk(ctx context.Context, q checkpoint.Query, yield func(S
 	h := historian[S, U]{t: t, q: q, yield: yield, past: past[S, U]{t: t}}
 	all := checkpoint.Query{Before: q.Before, Sources: everySource}
 	for rec, err := range t.saver().History(ctx, t.place(checkpoint.ID{}), all) {
-		if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			return stoppedBy(ctx, where(t.g.name, t.id, -1))
-		}
 		if err != nil {
-			return t.saverError("history", err)
+			return t.readError(ctx, "history", err)
 		}
 		if err := h.take(ctx, rec); err != nil {
 			return err

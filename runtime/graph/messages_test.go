@@ -71,6 +71,12 @@ func TestAContextThatHadEndedIsNotTheSaversFault(t *testing.T) {
 	for _, err := range th.History(ctx, checkpoint.Query{}) {
 		errs["History"] = err
 	}
+	for _, err := range th.Checkpoints(ctx, checkpoint.Query{}) {
+		errs["Checkpoints"] = err
+	}
+	for _, err := range th.Forward(ctx, 1) {
+		errs["Forward"] = err
+	}
 	for name, err := range errs {
 		var saver *graph.SaverError
 		if !errors.Is(err, context.Canceled) || !errors.Is(err, why) || errors.As(err, &saver) {

@@ -26,7 +26,7 @@ func (p *past[S, U]) step(ctx context.Context, rec *checkpoint.Record) error {
 		p.live = p.t.g.schema.New(state.Options{DropUnknown: p.t.dropUnknown()})
 	}
 	if err := ctx.Err(); err != nil {
-		return p.t.saverError("history", err)
+		return p.t.readError(ctx, "history", err)
 	}
 	if err := apply(p.live, rec); err != nil {
 		return decodeError(p.t.g.name, p.t.id, err, fmt.Sprintf("the state of checkpoint %s", rec.ID))

@@ -262,6 +262,14 @@ func (t Thread[S, U]) fail(format string, args ...any) error {
 	return fmt.Errorf("%s: "+format, append([]any{where(t.g.name, t.id, -1)}, args...)...)
 }
 
+// readError is saverError for a call that ends with ctx, which is then not the saver's fault.
+func (t Thread[S, U]) readError(ctx context.Context, op string, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return stoppedBy(ctx, where(t.g.name, t.id, -1))
+	}
+	return t.saverError(op, err)
+}
+
 // saverError wraps an error of the saver.
 func (t Thread[S, U]) saverError(op string, err error) error {
 	if err == nil {
