@@ -322,6 +322,11 @@ func blames(cause error) []blame {
 	if errors.As(cause, &conflict) {
 		all = append(all, blame{cause, conflict.Nodes[1], conflict.Indexes[1], false})
 	}
+	var over *OverflowError
+	if errors.As(cause, &over) {
+		last := len(over.Nodes) - 1
+		all = append(all, blame{cause, over.Nodes[last], over.Indexes[last], false})
+	}
 	return all
 }
 

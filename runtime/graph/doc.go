@@ -39,6 +39,6 @@
 //
 // # Errors
 //
-// A run fails with a [*NodeError], [*RouteError], [*ConflictError], [*MaxStepsError], [*SaverError] or an error
+// A run fails with a [*NodeError], [*RouteError], [*ConflictError], [*OverflowError], [*MaxStepsError], [*SaverError] or an error
 // that wraps the context's. The thread can then be resumed. A [*CompileError] lists all that is wrong with a graph.
 package graph

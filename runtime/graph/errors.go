@@ -93,6 +93,29 @@ func (e *ConflictError) Error() string {
 		where(e.Graph, e.Thread, e.Step), taskName(e.Nodes[0], e.Indexes[0]), taskName(e.Nodes[1], e.Indexes[1]), e.Field)
 }
 
+// OverflowError says that what tasks of one superstep add to a field does not fit in the field's type. Nothing of the superstep
+// was committed. Give the field a wider type or mend a node; then Resume with Rerun for the nodes.
+type OverflowError struct {
+	Graph   string
+	Thread  string
+	Step    int
+	Field   string
+	Nodes   []ID  // whose tasks added to the field, in the order of merging; the last one's did not fit
+	Indexes []int // of the sends that the tasks were of, else 0
+	Err     error // a *state.OverflowError
+}
+
+func (e *OverflowError) Error() string {
+	names := make([]string, len(e.Nodes))
+	for i := range e.Nodes {
+		names[i] = taskName(e.Nodes[i], e.Indexes[i])
+	}
+	return fmt.Sprintf("%s: what is added to %s by node %s: %v", where(e.Graph, e.Thread, e.Step), e.Field, strings.Join(names, " and node "), e.Err)
+}
+
+// Unwrap returns the error of package state.
+func (e *OverflowError) Unwrap() error { return e.Err }
+
 // taskName writes a task for people: its node, and which send it was of unless that was the first or none.
 func taskName(node ID, index int) string {
 	if index == 0 {

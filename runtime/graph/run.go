@@ -122,7 +122,7 @@ const (
 )
 
 // Run runs the graph on in from an empty state, without a thread: nothing is stored, whatever Saver the graph
-// has, and no stop for people holds it. The error is a *NodeError, *RouteError, *ConflictError or
+// has, and no stop for people holds it. The error is a *NodeError, *RouteError, *ConflictError, *OverflowError or
 // *MaxStepsError, several of them joined, or wraps ctx's. The Result beside an error has the state of the last
 // whole superstep, or none when the error came of merging or of a route.
 func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[S], error) {
@@ -312,6 +312,10 @@ func (r *run[S, U]) merge(i int) (err error) {
 	if err == nil {
 		return nil
 	}
+	var over *state.OverflowError
+	if errors.As(err, &over) {
+		return r.overflow(i, over)
+	}
 	var conflict *state.ConflictError
 	if !errors.As(err, &conflict) {
 		return r.nodeError(sl, err)
@@ -321,6 +325,29 @@ func (r *run[S, U]) merge(i int) (err error) {
 		e.Nodes[k], e.Indexes[k] = r.g.nodes[r.slots[t].node].id, r.slots[t].index
 	}
 	return e
+}
+
+// overflow is the error of a sum that the task in slot i made too large for its field.
+func (r *run[S, U]) overflow(i int, over *state.OverflowError) error {
+	e := &OverflowError{Graph: r.g.name, Thread: r.thread, Step: r.step + 1, Field: over.Field, Err: over}
+	for k := range r.slots[:i+1] {
+		sl := &r.slots[k]
+		if sl.progress != beaten && (k == i || r.adds(sl, over.Field)) {
+			e.Nodes, e.Indexes = append(e.Nodes, r.g.nodes[sl.node].id), append(e.Indexes, sl.index)
+		}
+	}
+	return e
+}
+
+// adds reports whether what a task returned changes a field.
+func (r *run[S, U]) adds(sl *slot[U], field string) bool {
+	changes := []U{sl.update}
+	if r.g.nodes[sl.node].same && sl.call != nil {
+		changes = sl.call.changes
+	}
+	return slices.ContainsFunc(changes, func(u U) bool {
+		return slices.Contains(state.FieldNames(r.g.schema.Writes(&u)), field)
+	})
 }
 
 // mergeAll merges what a subgraph over the same state has merged before.

@@ -20,6 +20,17 @@ func (e *ConflictError) Error() string {
 		"let one node write it, or give it a reducer that says which stays, such as last", e.Tasks[0], e.Tasks[1], e.Field)
 }
 
+// OverflowError says that a sum does not fit in the type of its field. The field stays what it was.
+type OverflowError struct {
+	Field string // in Go
+	Type  string // of the field
+	Task  int    // place in the superstep's order of the task whose update was merged
+}
+
+func (e *OverflowError) Error() string {
+	return fmt.Sprintf("state: the sum in field %s does not fit in its type %s; give the field a wider type, or add less", e.Field, e.Type)
+}
+
 // MergeError says that a field has a value that cannot be encoded.
 type MergeError struct {
 	Field string // in Go

@@ -21,7 +21,8 @@ type Schema[S, U any] struct {
 	// changes nothing. What it returns refers to u.
 	Writes func(u *U) []FieldChange
 	// AppendUpdate and DecodeUpdate are the codec of pending writes. Untracked fields are left out. DecodeUpdate
-	// replaces all of u and keeps no reference to b; its errors are *DecodeError.
+	// replaces all of u and keeps no reference to b; its errors are *DecodeError. Those of AppendUpdate are *MergeError, and
+	// *OverflowError for a sum that does not fit in its type.
 	AppendUpdate func(b []byte, u *U) ([]byte, error)
 	DecodeUpdate func(b []byte, u *U) error
 }
@@ -63,7 +64,8 @@ type Live[S, U any] interface {
 	Load(s S)
 
 	// Merge applies what one task returned. task is its place in the superstep's order. Two tasks that set
-	// one replace field are a *ConflictError; an update that cannot be encoded is a *MergeError. After an error the Live
+	// one replace field are a *ConflictError; a sum that does not fit in its field's type is an *OverflowError; an update
+	// that cannot be encoded is a *MergeError. After an error the Live
 	// must be dropped: part of the update may have been applied. A custom reducer's panic passes through. Merge keeps no
 	// reference to u, but shares what its values refer to.
 	Merge(task int, u *U) error

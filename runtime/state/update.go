@@ -22,7 +22,7 @@ func NewUpdateWriter(b []byte) UpdateWriter {
 	return UpdateWriter{b: append(b, 0x80), at: len(b)}
 }
 
-// End returns the extended slice, or the first error, which is a *MergeError.
+// End returns the extended slice, or the first error, which is a *MergeError or an *OverflowError.
 func (w *UpdateWriter) End() ([]byte, error) {
 	if w.err != nil {
 		return w.b[:w.at], w.err
@@ -46,8 +46,15 @@ func (w *UpdateWriter) field(f *Field, n int) bool {
 }
 
 func (w *UpdateWriter) fail(f *Field, err error) {
-	if w.err == nil && err != nil {
-		w.err = &MergeError{Field: f.Name, Err: err}
+	if err != nil {
+		w.refuse(&MergeError{Field: f.Name, Err: err})
+	}
+}
+
+// refuse makes err the writer's error, if that is the first.
+func (w *UpdateWriter) refuse(err error) {
+	if w.err == nil {
+		w.err = err
 	}
 }
 

@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"fmt"
+	"unsafe"
 )
 
 // Number is what can be summed up.
@@ -30,24 +31,63 @@ func (u *Value[T]) IsZero() bool { return !u.set }
 // String says what u does.
 func (u Value[T]) String() string { return format(u.set, "set", u.v) }
 
-// Sum is the update of a field that is added to. The zero Sum leaves the field as it is.
+// Sum is the update of a field that is added to. The zero Sum leaves the field as it is. What it adds must fit in T, as must
+// what the field comes to: otherwise merging it is an [*OverflowError]. Floats overflow to infinity instead, as in Go.
 type Sum[T Number] struct {
-	v   T
-	set bool
+	v    T
+	set  bool
+	over bool // what was added does not fit in T
 }
 
 // Add returns the update that adds n to a field. For a field of a type that is not int or float64 name that:
 // state.Add[int64](1).
-func Add[T Number](n T) Sum[T] { return Sum[T]{n, true} }
+func Add[T Number](n T) Sum[T] { return Sum[T]{v: n, set: true} }
 
 // Add adds n to the field. Calls add up.
-func (u *Sum[T]) Add(n T) { u.v, u.set = u.v+n, true }
+func (u *Sum[T]) Add(n T) {
+	v, ok := sum(u.v, n)
+	u.v, u.set, u.over = v, true, u.over || !ok
+}
+
+// sum returns a+b, and whether that fits in T. What a float cannot hold is infinity, and fits.
+func sum[T Number](a, b T) (c T, ok bool) {
+	c = a + b
+	var zero, one T = 0, 1
+	switch x, y, z := bits(a), bits(b), bits(c); {
+	case one/2 != 0: // no integer
+		return c, true
+	case (zero-one)/2 == 0: // signed: -1/2
+		return c, int64((x^z)&(y^z)) >= 0 // one of a and b has the sign of the sum
+	default:
+		return c, z >= x
+	}
+}
+
+// bits returns the bits of an integer, the first of them leftmost.
+func bits[T Number](v T) uint64 {
+	p := unsafe.Pointer(&v)
+	switch unsafe.Sizeof(v) {
+	case 1:
+		return uint64(*(*uint8)(p)) << 56
+	case 2:
+		return uint64(*(*uint16)(p)) << 48
+	case 4:
+		return uint64(*(*uint32)(p)) << 32
+	default:
+		return *(*uint64)(p)
+	}
+}
 
 // IsZero reports whether u leaves the field as it is.
 func (u *Sum[T]) IsZero() bool { return !u.set }
 
 // String says what u does.
-func (u Sum[T]) String() string { return format(u.set, "add", u.v) }
+func (u Sum[T]) String() string {
+	if u.over {
+		return "add more than fits"
+	}
+	return format(u.set, "add", u.v)
+}
 
 // Min is the update of a field that keeps the least of what it is offered. The zero Min leaves the field as it is.
 type Min[T cmp.Ordered] struct {

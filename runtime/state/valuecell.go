@@ -193,10 +193,21 @@ func (c *SumCell[T]) Bind(core *Core, f *SumField[T], p *T) {
 }
 
 // Merge applies u, which is not zero.
-func (c *SumCell[T]) Merge(u *Sum[T]) { c.set(*c.p + u.v) }
+func (c *SumCell[T]) Merge(u *Sum[T]) {
+	v, ok := sum(*c.p, u.v)
+	if !ok || u.over {
+		c.core.fail(&OverflowError{Field: c.field.Name, Type: c.field.Type, Task: c.core.task})
+		return
+	}
+	c.set(v)
+}
 
 // AppendUpdate writes u, if it changes anything.
 func (f *SumField[T]) AppendUpdate(w *UpdateWriter, u *Sum[T]) {
+	if u.over {
+		w.refuse(&OverflowError{Field: f.Name, Type: f.Type})
+		return
+	}
 	writeScalar(w, &f.Field, opAdd, u.set, f.Codec, &u.v)
 }
 
@@ -207,7 +218,7 @@ func (f *SumField[T]) ReadUpdate(r *wire.Reader, u *Sum[T]) {
 
 // EqualUpdate reports whether a and b do the same.
 func (f *SumField[T]) EqualUpdate(a, b *Sum[T]) bool {
-	return a.set == b.set && f.Codec.Equal(&a.v, &b.v)
+	return a.set == b.set && a.over == b.over && f.Codec.Equal(&a.v, &b.v)
 }
 
 // MinField describes a field whose update is a [Min].
