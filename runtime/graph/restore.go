@@ -177,8 +177,9 @@ func decodeError(graph, thread string, err error, what string) error {
 	classed := classed(err)
 	remedy := ""
 	var at *wire.Error
+	var renamed *state.RenameError
 	switch {
-	case errors.Is(classed, checkpoint.ErrDamaged):
+	case errors.Is(classed, checkpoint.ErrDamaged), errors.As(err, &renamed):
 	case errors.As(err, &at) && at.Kind == wire.Unknown && at.Want != "": // a member of a union, which cannot be left out
 		remedy = "; use the code that wrote it, or keep a member of that name"
 	case errors.Is(err, wire.ErrUnknownField):

@@ -8,6 +8,7 @@ type Cell struct {
 	written   bool
 	aged      bool // what an ephemeral field has was there when the superstep began
 	untracked bool
+	from      string // the wire name that what was read of the field is stored under; empty for nothing
 
 	log []byte // the operations since the last delta, encoded; only while recording
 	ops int    // how many they are
@@ -21,6 +22,9 @@ type Cell struct {
 func (h *Cell) bind(core *Core, f *Field, x cell) {
 	h.core, h.field, h.do = core, f, x
 	core.cells = append(core.cells, h)
+	for _, was := range f.Was {
+		core.addMark(was, h)
+	}
 }
 
 // stored reports whether the field has something to store.

@@ -14,6 +14,7 @@ type Core struct {
 	cells   []*Cell   // in order of wire name
 	fading  []fader   // ephemeral fields
 	unknown []unknown // in order of wire name
+	marks   []mark    // of renamed fields, in order of wire name
 	migrate func(*Old) error
 	old     *Old // what was read but is not what the code wants; nil when there is none
 
@@ -116,12 +117,23 @@ func (c *Core) AppendDelta(b []byte) ([]byte, error) {
 			changed++
 		}
 	}
+	for i := range c.marks {
+		if m := &c.marks[i]; m.changed() {
+			changed++
+			if m.told {
+				c.displace(m.value.Size())
+			}
+		}
+	}
 	b = wire.AppendMapLen(wire.AppendInt(append(b, 0x92), int64(c.fresh)), changed)
 	for _, h := range c.cells {
 		if h.ops > 0 {
 			b = wire.AppendArrayLen(wire.AppendString(b, h.field.Wire), 2*h.ops)
 			b = append(b, h.log...)
 		}
+	}
+	for i := range c.marks {
+		b = c.marks[i].appendChange(b)
 	}
 	c.stored()
 	return b, nil
@@ -132,14 +144,14 @@ func (c *Core) AppendSnapshot(b []byte) ([]byte, error) {
 	if c.err != nil {
 		return b, c.err
 	}
-	n := len(c.unknown)
+	rest := c.besideCells()
+	n := len(rest)
 	for _, h := range c.cells {
 		if h.stored() {
 			n++
 		}
 	}
 	b = wire.AppendMapLen(b, n)
-	rest := c.unknown
 	for _, h := range c.cells {
 		if !h.stored() {
 			continue
@@ -168,6 +180,9 @@ func (c *Core) stored() {
 		h.forget()
 		h.aged = true
 	}
+	for i := range c.marks {
+		c.marks[i].told = c.marks[i].cell.stored()
+	}
 	c.fresh = 0
 	c.epoch++
 }
@@ -186,6 +201,12 @@ func (c *Core) Sizes() (live, dead int) {
 	}
 	for _, u := range c.unknown {
 		live += wire.SizeString(u.name) + u.value.Size()
+	}
+	for _, m := range c.marks {
+		if m.cell.stored() {
+			live += wire.SizeString(m.name) + m.value.Size()
+			n++
+		}
 	}
 	return live + wire.SizeLen(n), c.dead
 }

@@ -2,6 +2,7 @@ package state
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 
@@ -15,9 +16,13 @@ func (c *Core) Decode(snapshot []byte) error {
 	c.unknown, c.old = nil, nil
 	for _, h := range c.cells {
 		h.forget()
+		h.from = ""
 		if h.written {
 			h.do.reset()
 		}
+	}
+	for i := range c.marks {
+		c.marks[i].told = false
 	}
 	r := wire.NewReader(c.name, snapshot)
 	if c.opts.DropUnknown {
@@ -51,8 +56,9 @@ func (c *Core) Decode(snapshot []byte) error {
 func (c *Core) readField(r *wire.Reader, at int, name string, h *Cell) {
 	from := r.Offset()
 	switch {
-	case h.written:
+	case h.from == name:
 		r.Damage(at, errTwice)
+	case !c.claim(r, at, name, h):
 	case h.untracked:
 		r.Skip() // it was stored once; now it is what a run makes for itself
 	default:
@@ -74,9 +80,10 @@ func (c *Core) keepUnknown(r *wire.Reader, at int, name string) {
 		return
 	}
 	raw := r.Raw()
-	if r.OK() {
-		c.unknown = slices.Insert(c.unknown, i, unknown{name, delta.NewValue(strings.Clone(raw))})
+	if !r.OK() || strings.HasPrefix(name, markPrefix) && !c.readMark(r, at, name, markOf(r, at, raw)) {
+		return
 	}
+	c.unknown = slices.Insert(c.unknown, i, unknown{name, delta.NewValue(strings.Clone(raw))})
 }
 
 func (c *Core) findUnknown(name string) (int, bool) {
@@ -116,6 +123,7 @@ func (c *Core) Apply(d []byte) error {
 	}
 	next := 0
 	for {
+		at := r.Offset()
 		name, ok := r.Next()
 		if !ok {
 			break
@@ -123,7 +131,8 @@ func (c *Core) Apply(d []byte) error {
 		h := c.find(name, &next)
 		switch {
 		case h == nil:
-			c.applyUnknown(&r.Reader, name)
+			c.applyUnknown(&r.Reader, at, name)
+		case !c.claim(&r.Reader, at, name, h):
 		case h.untracked:
 			r.Skip()
 		case c.old.has(name):
@@ -209,7 +218,7 @@ func (c *Core) applyRaw(r *wire.Reader, at, left int, name string, h *Cell, op d
 }
 
 // applyUnknown applies the operations on a field that the code does not have.
-func (c *Core) applyUnknown(r *wire.Reader, name string) {
+func (c *Core) applyUnknown(r *wire.Reader, at int, name string) {
 	i, ok := c.findUnknown(name)
 	if !ok {
 		c.unknown = slices.Insert(c.unknown, i, unknown{strings.Clone(name), new(delta.Value)})
@@ -218,7 +227,14 @@ func (c *Core) applyUnknown(r *wire.Reader, name string) {
 	for range delta.Ops(r) {
 		v.Apply(r)
 	}
-	if v.Absent() {
+	gone := v.Absent()
+	if strings.HasPrefix(name, markPrefix) && r.OK() {
+		if own, ok := c.findMark(name); ok {
+			c.marks[own].told = false
+		}
+		gone = gone || !c.readMark(r, at, name, markOf(r, at, string(v.AppendTo(nil))))
+	}
+	if gone {
 		c.unknown = slices.Delete(c.unknown, i, i+1)
 	}
 }
@@ -226,6 +242,10 @@ func (c *Core) applyUnknown(r *wire.Reader, name string) {
 // decodeError names the field in which something was wrong.
 func (c *Core) decodeError(err error) error {
 	field := topField(err)
+	var renamed *RenameError
+	if errors.As(err, &renamed) {
+		return decodeError(renamed.Field, err)
+	}
 	next := 0
 	if h := c.find(field, &next); h != nil {
 		field = h.field.Name

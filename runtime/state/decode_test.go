@@ -157,15 +157,16 @@ func TestOldNamesAreRead(t *testing.T) {
 		if got := len(l.View().Docs); got != 2 {
 			t.Errorf("%s: got %d docs, want 2", name, got)
 		}
-		if got := snapshotOf(t, l); len(got) != 1 || got["docs"] == nil {
-			t.Errorf("%s: written back as %v, want docs alone", name, got)
+		want := object{"docs": append(docs, docs...), "was,old_docs": "docs", "was,papers": "docs"}
+		if diff := cmp.Diff(want, snapshotOf(t, l)); diff != "" {
+			t.Errorf("%s: written back (-want +got):\n%s", name, diff)
 		}
-		var u, want ref.EverythingUpdate
+		var u, wantUpdate ref.EverythingUpdate
 		if err := ref.EverythingSchema.DecodeUpdate(pack(t, object{name: array{2, docs}}), &u); err != nil {
 			t.Errorf("%s: update: %v", name, err)
 		}
-		if want.Docs.Append(ref.Doc{Title: "t"}); !u.Equal(want) {
-			t.Errorf("%s: update is %v, want %v", name, u, want)
+		if wantUpdate.Docs.Append(ref.Doc{Title: "t"}); !u.Equal(wantUpdate) {
+			t.Errorf("%s: update is %v, want %v", name, u, wantUpdate)
 		}
 	}
 	err := newLive(state.Options{}).Decode(pack(t, object{"docs": docs, "papers": docs}))
@@ -433,5 +434,43 @@ func TestDecodeKeepsNothingOfItsInput(t *testing.T) {
 	clear(d)
 	if got := snapshotOf(t, l); got["zebra"] != "xyz" || !cmp.Equal(got["Log"], array{"abc", "def"}) {
 		t.Errorf("after the input was overwritten the state is %v", got)
+	}
+}
+
+func TestAFieldUnderTwoOfItsNamesIsRefused(t *testing.T) {
+	docs := array{object{"Title": "t", "Pages": nil}}
+	check := func(what string, err error) {
+		t.Helper()
+		var renamed *state.RenameError
+		var dec *state.DecodeError
+		var at *wire.Error
+		if !errors.As(err, &renamed) || renamed.Field != "Docs" || !renamed.Both || !errors.As(err, &dec) || dec.Field != "Docs" || !errors.As(err, &at) || at.Malformed() {
+			t.Errorf("%s: got %v, want a *RenameError of Docs, both names", what, err)
+		}
+	}
+	check("in a snapshot", newLive(state.Options{}).Decode(pack(t, object{"docs": docs, "old_docs": docs})))
+	check("under two old names", newLive(state.Options{}).Decode(pack(t, object{"papers": docs, "old_docs": array{}})))
+	for _, names := range [][2]string{{"docs", "old_docs"}, {"old_docs", "docs"}, {"old_docs", "papers"}} {
+		l := decoded(t, state.Options{}, pack(t, object{names[0]: docs}))
+		check("in a delta", l.Apply(change(t, names[1], delta.Append, docs)))
+	}
+	l := decoded(t, state.Options{}, pack(t, object{"old_docs": docs}), change(t, "old_docs", delta.Clear, nil), change(t, "docs", delta.Append, docs))
+	if got := len(l.View().Docs); got != 1 {
+		t.Errorf("after the old name was cleared: got %d docs, want 1", got)
+	}
+	var at *wire.Error
+	for _, bad := range []any{5, array{}, nil} {
+		if err := newLive(state.Options{}).Decode(pack(t, object{"was,docs": bad})); !errors.As(err, &at) || !at.Malformed() {
+			t.Errorf("a mark that is %v: got %v, want damage", bad, err)
+		}
+	}
+	err := newLive(state.Options{}).Decode(pack(t, object{"was,docs": "essays"}))
+	var renamed *state.RenameError
+	if !errors.As(err, &renamed) || *renamed != (state.RenameError{Field: "Docs", Was: "docs", Now: "essays"}) {
+		t.Errorf("a newer name: got %v, want a *RenameError that names it", err)
+	}
+	l = decoded(t, state.Options{}, pack(t, object{"was,memos": "essays", "was,docs": "papers"}))
+	if diff := cmp.Diff(object{"was,memos": "essays"}, snapshotOf(t, l)); diff != "" {
+		t.Errorf("marks that say nothing to the code (-want +got):\n%s", diff)
 	}
 }

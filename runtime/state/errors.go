@@ -61,7 +61,7 @@ var errNotRecording = errors.New("state: this Live keeps no changes; make it wit
 
 // Causes of a DecodeError, in a *wire.Error.
 var (
-	errTwice    = errors.New("the same field a second time, or under two of its names")
+	errTwice    = errors.New("the same field a second time")
 	errUpdateOp = errors.New("no operation that this field's reducer has; the update was made by other code")
 	errOdd      = errors.New("an operation without an operand")
 )

@@ -98,6 +98,11 @@ func (o *Old) field(name string) *oldField {
 // has reports whether a field is an old one. A nil Old has none.
 func (o *Old) has(name string) bool { return o != nil && o.field(name) != nil }
 
+// of reports whether the field of a cell is an old one.
+func (o *Old) of(h *Cell) bool {
+	return o != nil && slices.ContainsFunc(o.fields, func(f oldField) bool { return f.cell == h })
+}
+
 // apply applies the operations of a delta on a field.
 func (o *Old) apply(r *wire.Reader, name string) {
 	f := o.field(name)

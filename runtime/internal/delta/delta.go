@@ -6,6 +6,9 @@
 //
 //	[dead, {name: [op, operand, op, operand ...]}]
 //
+// A field that was renamed has a mark beside it, under a name that no field has: "was," and its old name, with the new name
+// for its value. Nothing here treats it in a special way.
+//
 // What an operation does follows from the value that is stored, never from the code's types or reducers.
 // So what is stored can be brought up to date where no user code is at hand, and after that code changed.
 package delta

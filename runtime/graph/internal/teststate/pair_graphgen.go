@@ -1553,6 +1553,1266 @@ func (v *Mine) DecodeWire(b []byte) error {
 	return nil
 }
 
+// BeforeUpdate is what a node changes of Before: each field says what becomes of the field of that name.
+// The zero BeforeUpdate changes nothing.
+type BeforeUpdate struct {
+	Log   graphstate.List[string]
+	Docs  graphstate.Keyed[string, Doc]
+	Tags  graphstate.Unique[string]
+	Facts graphstate.Map[string, string]
+	Count graphstate.Sum[int]
+	Least graphstate.Min[int]
+	All   graphstate.And[bool]
+	Title graphstate.Value[string]
+	Draft graphstate.Value[string]
+	Stack graphstate.Reduce[string]
+	Kept  graphstate.List[string]
+}
+
+// String prints what u changes.
+func (u BeforeUpdate) String() string {
+	return graphstate.FormatUpdate("BeforeUpdate", graphgenBeforeWrites(&u)...)
+}
+
+// Equal reports whether u and v change the same in the same way.
+func (u BeforeUpdate) Equal(v BeforeUpdate) bool {
+	f := &graphgenBeforeFields
+	return f.Log.EqualUpdate(&u.Log, &v.Log) &&
+		f.Docs.EqualUpdate(&u.Docs, &v.Docs) &&
+		f.Tags.EqualUpdate(&u.Tags, &v.Tags) &&
+		f.Facts.EqualUpdate(&u.Facts, &v.Facts) &&
+		f.Count.EqualUpdate(&u.Count, &v.Count) &&
+		f.Least.EqualUpdate(&u.Least, &v.Least) &&
+		f.All.EqualUpdate(&u.All, &v.All) &&
+		f.Title.EqualUpdate(&u.Title, &v.Title) &&
+		f.Draft.EqualUpdate(&u.Draft, &v.Draft) &&
+		f.Stack.EqualUpdate(&u.Stack, &v.Stack) &&
+		f.Kept.EqualUpdate(&u.Kept, &v.Kept)
+}
+
+// BeforeDiff is how two values of Before differ: each field says how the field of that name does.
+// The zero BeforeDiff says that they do not.
+type BeforeDiff struct {
+	Log   graphstate.ListChange[string]
+	Docs  graphstate.KeyedChange[Doc]
+	Tags  graphstate.ListChange[string]
+	Facts graphstate.MapChange[string, string]
+	Count graphstate.Change[int]
+	Least graphstate.Change[int]
+	All   graphstate.Change[bool]
+	Title graphstate.Change[string]
+	Draft graphstate.Change[string]
+	Stack graphstate.Change[[]string]
+	Kept  graphstate.ListChange[string]
+}
+
+// BeforeDiffOf returns what became of before in after, with which it shares memory.
+func BeforeDiffOf(before, after Before) BeforeDiff {
+	var d BeforeDiff
+	if !graphwire.SameSlice(before.Log, after.Log) {
+		d.Log = graphgenBeforeFields.Log.Diff(before.Log, after.Log)
+	}
+	if !(graphgenCodecSliceOfDoc{}).Equal(&before.Docs, &after.Docs) {
+		d.Docs = graphgenBeforeFields.Docs.Diff(before.Docs, after.Docs)
+	}
+	if !graphwire.SameSlice(before.Tags, after.Tags) {
+		d.Tags = graphgenBeforeFields.Tags.Diff(before.Tags, after.Tags)
+	}
+	if !graphwire.SameMap(before.Facts, after.Facts) {
+		d.Facts = graphgenBeforeFields.Facts.Diff(before.Facts, after.Facts)
+	}
+	if before.Count != after.Count {
+		d.Count = graphstate.Changed(before.Count, after.Count)
+	}
+	if before.Least != after.Least {
+		d.Least = graphstate.Changed(before.Least, after.Least)
+	}
+	if before.All != after.All {
+		d.All = graphstate.Changed(before.All, after.All)
+	}
+	if before.Title != after.Title {
+		d.Title = graphstate.Changed(before.Title, after.Title)
+	}
+	if before.Draft != after.Draft {
+		d.Draft = graphstate.Changed(before.Draft, after.Draft)
+	}
+	if !graphwire.SameSlice(before.Stack, after.Stack) {
+		d.Stack = graphstate.Changed(before.Stack, after.Stack)
+	}
+	if !graphwire.SameSlice(before.Kept, after.Kept) {
+		d.Kept = graphgenBeforeFields.Kept.Diff(before.Kept, after.Kept)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d BeforeDiff) IsZero() bool {
+	return graphgenBeforeChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d BeforeDiff) Changes() []graphstate.FieldChange {
+	return graphgenBeforeChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d BeforeDiff) String() string {
+	return graphstate.FormatDiff(graphgenBeforeChanges(&d))
+}
+
+func graphgenBeforeChanges(d *BeforeDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Log", Change: &d.Log},
+		graphstate.FieldChange{Field: "Docs", Change: &d.Docs},
+		graphstate.FieldChange{Field: "Tags", Change: &d.Tags},
+		graphstate.FieldChange{Field: "Facts", Change: &d.Facts},
+		graphstate.FieldChange{Field: "Count", Change: &d.Count},
+		graphstate.FieldChange{Field: "Least", Change: &d.Least},
+		graphstate.FieldChange{Field: "All", Change: &d.All},
+		graphstate.FieldChange{Field: "Title", Change: &d.Title},
+		graphstate.FieldChange{Field: "Draft", Change: &d.Draft},
+		graphstate.FieldChange{Field: "Stack", Change: &d.Stack},
+		graphstate.FieldChange{Field: "Kept", Change: &d.Kept},
+	)
+}
+
+// BeforeSchema is what a graph needs to know of Before: graph.New(name, BeforeSchema).
+var BeforeSchema = &graphstate.Schema[Before, BeforeUpdate]{
+	Name:        "Before",
+	Fingerprint: 0xef441e1c3100e2b7,
+	Fields: []graphstate.Field{
+		graphgenBeforeFields.Log.Field,
+		graphgenBeforeFields.Docs.Field,
+		graphgenBeforeFields.Tags.Field,
+		graphgenBeforeFields.Facts.Field,
+		graphgenBeforeFields.Count.Field,
+		graphgenBeforeFields.Least.Field,
+		graphgenBeforeFields.All.Field,
+		graphgenBeforeFields.Title.Field,
+		graphgenBeforeFields.Draft.Field,
+		graphgenBeforeFields.Stack.Field,
+		graphgenBeforeFields.Kept.Field,
+	},
+	New:          graphgenBeforeNew,
+	Clone:        graphgenBeforeClone,
+	Equal:        graphgenBeforeEqual,
+	Changed:      graphgenBeforeChanged,
+	Writes:       graphgenBeforeWrites,
+	AppendUpdate: graphgenBeforeAppendUpdate,
+	DecodeUpdate: graphgenBeforeDecodeUpdate,
+}
+
+// If this does not compile, Before has changed since graphgen ran: run go generate.
+var _ struct {
+	Log   []string          `graph:"append"`
+	Docs  []Doc             `graph:"upsert,key=Name"`
+	Tags  []string          `graph:"union"`
+	Facts map[string]string `graph:"merge"`
+	Count int               `graph:"sum"`
+	Least int               `graph:"min"`
+	All   bool              `graph:"and"`
+	Title string
+	Draft string   `graph:"ephemeral"`
+	Stack []string `graph:"reduce=push"`
+	Kept  []string `graph:"append"`
+} = Before{}
+
+// graphgenBeforeFields says how each field of Before is merged and stored. It is never written to.
+var graphgenBeforeFields = struct {
+	Log   graphstate.ListField[string]
+	Docs  graphstate.KeyedField[string, Doc]
+	Tags  graphstate.UniqueField[string]
+	Facts graphstate.MapField[string, string]
+	Count graphstate.SumField[int]
+	Least graphstate.MinField[int]
+	All   graphstate.AndField[bool]
+	Title graphstate.ValueField[string]
+	Draft graphstate.ValueField[string]
+	Stack graphstate.ReduceField[[]string, string]
+	Kept  graphstate.ListField[string]
+}{
+	Log: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
+	},
+	Docs: graphstate.KeyedField[string, Doc]{
+		Field: graphstate.Field{Name: "Docs", Wire: "Docs", Reducer: "upsert", Type: "[]Doc"},
+		Elem:  graphgenCodecDoc{},
+		Keys:  graphstate.Str[string]{},
+		Key:   func(v *Doc) string { return v.Name },
+	},
+	Tags: graphstate.UniqueField[string]{
+		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
+	},
+	Facts: graphstate.MapField[string, string]{
+		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
+		Keys:    graphstate.Str[string]{},
+		Values:  graphstate.Str[string]{},
+		Compare: cmp.Compare[string],
+	},
+	Count: graphstate.SumField[int]{
+		Field: graphstate.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int"},
+		Codec: graphstate.Int[int]{},
+	},
+	Least: graphstate.MinField[int]{
+		Field: graphstate.Field{Name: "Least", Wire: "Least", Reducer: "min", Type: "int"},
+		Codec: graphstate.Int[int]{},
+	},
+	All: graphstate.AndField[bool]{
+		Field: graphstate.Field{Name: "All", Wire: "All", Reducer: "and", Type: "bool"},
+	},
+	Title: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Title", Wire: "Title", Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
+	},
+	Draft: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
+		Codec: graphstate.Str[string]{},
+	},
+	Stack: graphstate.ReduceField[[]string, string]{
+		Field:  graphstate.Field{Name: "Stack", Wire: "Stack", Reducer: "reduce=push", Type: "[]string"},
+		Codec:  graphgenCodecSliceOfString{},
+		Input:  graphstate.Str[string]{},
+		Reduce: push,
+	},
+	Kept: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Kept", Wire: "Kept", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
+	},
+}
+
+// graphgenBefore is the Before of one run.
+type graphgenBefore struct {
+	graphstate.Core
+	s Before
+	f struct {
+		Log   graphstate.ListCell[string]
+		Docs  graphstate.KeyedCell[string, Doc]
+		Tags  graphstate.UniqueCell[string]
+		Facts graphstate.MapCell[string, string]
+		Count graphstate.SumCell[int]
+		Least graphstate.MinCell[int]
+		All   graphstate.AndCell[bool]
+		Title graphstate.ValueCell[string]
+		Draft graphstate.ValueCell[string]
+		Stack graphstate.ReduceCell[[]string, string]
+		Kept  graphstate.ListCell[string]
+	}
+}
+
+// graphgenBeforeNew binds the fields in order of their wire names.
+func graphgenBeforeNew(opts graphstate.Options) graphstate.Live[Before, BeforeUpdate] {
+	l := new(graphgenBefore)
+	f := &graphgenBeforeFields
+	l.Init("Before", opts, 11)
+	l.f.All.Bind(&l.Core, &f.All, &l.s.All)
+	l.f.Count.Bind(&l.Core, &f.Count, &l.s.Count)
+	l.f.Docs.Bind(&l.Core, &f.Docs, &l.s.Docs)
+	l.f.Draft.Bind(&l.Core, &f.Draft, &l.s.Draft)
+	l.f.Facts.Bind(&l.Core, &f.Facts, &l.s.Facts)
+	l.f.Kept.Bind(&l.Core, &f.Kept, &l.s.Kept)
+	l.f.Least.Bind(&l.Core, &f.Least, &l.s.Least)
+	l.f.Log.Bind(&l.Core, &f.Log, &l.s.Log)
+	l.f.Stack.Bind(&l.Core, &f.Stack, &l.s.Stack)
+	l.f.Tags.Bind(&l.Core, &f.Tags, &l.s.Tags)
+	l.f.Title.Bind(&l.Core, &f.Title, &l.s.Title)
+	return l
+}
+
+// View returns the state with its slices clipped.
+func (l *graphgenBefore) View() Before {
+	s := l.s
+	s.Log = slices.Clip(s.Log)
+	s.Docs = slices.Clip(s.Docs)
+	s.Tags = slices.Clip(s.Tags)
+	s.Stack = slices.Clip(s.Stack)
+	s.Kept = slices.Clip(s.Kept)
+	return s
+}
+
+// Load replaces the state by s.
+func (l *graphgenBefore) Load(s Before) {
+	l.s = s
+	l.Adopt()
+}
+
+// Merge applies u.
+func (l *graphgenBefore) Merge(task int, u *BeforeUpdate) error {
+	l.Begin(task)
+	if !u.Log.IsZero() {
+		l.f.Log.Merge(&u.Log)
+	}
+	if !u.Docs.IsZero() {
+		l.f.Docs.Merge(&u.Docs)
+	}
+	if !u.Tags.IsZero() {
+		l.f.Tags.Merge(&u.Tags)
+	}
+	if !u.Facts.IsZero() {
+		l.f.Facts.Merge(&u.Facts)
+	}
+	if !u.Count.IsZero() {
+		l.f.Count.Merge(&u.Count)
+	}
+	if !u.Least.IsZero() {
+		l.f.Least.Merge(&u.Least)
+	}
+	if !u.All.IsZero() {
+		l.f.All.Merge(&u.All)
+	}
+	if !u.Title.IsZero() {
+		l.f.Title.Merge(&u.Title)
+	}
+	if !u.Draft.IsZero() {
+		l.f.Draft.Merge(&u.Draft)
+	}
+	if !u.Stack.IsZero() {
+		l.f.Stack.Merge(&u.Stack)
+	}
+	if !u.Kept.IsZero() {
+		l.f.Kept.Merge(&u.Kept)
+	}
+	return l.End()
+}
+
+func graphgenBeforeClone(s Before) Before {
+	s.Log = slices.Clone(s.Log)
+	s.Docs = graphgenCodecSliceOfDoc{}.Clone(s.Docs)
+	s.Tags = slices.Clone(s.Tags)
+	s.Facts = maps.Clone(s.Facts)
+	s.Stack = slices.Clone(s.Stack)
+	s.Kept = slices.Clone(s.Kept)
+	return s
+}
+
+func graphgenBeforeEqual(a, b Before) bool {
+	return graphwire.SameSlice(a.Log, b.Log) &&
+		graphgenCodecSliceOfDoc{}.Equal(&a.Docs, &b.Docs) &&
+		graphwire.SameSlice(a.Tags, b.Tags) &&
+		graphwire.SameMap(a.Facts, b.Facts) &&
+		a.Count == b.Count &&
+		a.Least == b.Least &&
+		a.All == b.All &&
+		a.Title == b.Title &&
+		a.Draft == b.Draft &&
+		graphwire.SameSlice(a.Stack, b.Stack) &&
+		graphwire.SameSlice(a.Kept, b.Kept)
+}
+
+func graphgenBeforeChanged(a, b Before) []string {
+	d := BeforeDiffOf(a, b)
+	return graphstate.FieldNames(graphgenBeforeChanges(&d))
+}
+
+func graphgenBeforeWrites(u *BeforeUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Log", Change: &u.Log},
+		graphstate.FieldChange{Field: "Docs", Change: &u.Docs},
+		graphstate.FieldChange{Field: "Tags", Change: &u.Tags},
+		graphstate.FieldChange{Field: "Facts", Change: &u.Facts},
+		graphstate.FieldChange{Field: "Count", Change: &u.Count},
+		graphstate.FieldChange{Field: "Least", Change: &u.Least},
+		graphstate.FieldChange{Field: "All", Change: &u.All},
+		graphstate.FieldChange{Field: "Title", Change: &u.Title},
+		graphstate.FieldChange{Field: "Draft", Change: &u.Draft},
+		graphstate.FieldChange{Field: "Stack", Change: &u.Stack},
+		graphstate.FieldChange{Field: "Kept", Change: &u.Kept},
+	)
+}
+
+func graphgenBeforeAppendUpdate(b []byte, u *BeforeUpdate) ([]byte, error) {
+	w := graphstate.NewUpdateWriter(b)
+	f := &graphgenBeforeFields
+	f.Log.AppendUpdate(&w, &u.Log)
+	f.Docs.AppendUpdate(&w, &u.Docs)
+	f.Tags.AppendUpdate(&w, &u.Tags)
+	f.Facts.AppendUpdate(&w, &u.Facts)
+	f.Count.AppendUpdate(&w, &u.Count)
+	f.Least.AppendUpdate(&w, &u.Least)
+	f.All.AppendUpdate(&w, &u.All)
+	f.Title.AppendUpdate(&w, &u.Title)
+	f.Draft.AppendUpdate(&w, &u.Draft)
+	f.Stack.AppendUpdate(&w, &u.Stack)
+	f.Kept.AppendUpdate(&w, &u.Kept)
+	return w.End()
+}
+
+func graphgenBeforeDecodeUpdate(b []byte, u *BeforeUpdate) error {
+	*u = BeforeUpdate{}
+	r := graphwire.NewReader("BeforeUpdate", b)
+	f := &graphgenBeforeFields
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Log":
+			f.Log.ReadUpdate(&r, &u.Log)
+		case "Docs":
+			f.Docs.ReadUpdate(&r, &u.Docs)
+		case "Tags":
+			f.Tags.ReadUpdate(&r, &u.Tags)
+		case "Facts":
+			f.Facts.ReadUpdate(&r, &u.Facts)
+		case "Count":
+			f.Count.ReadUpdate(&r, &u.Count)
+		case "Least":
+			f.Least.ReadUpdate(&r, &u.Least)
+		case "All":
+			f.All.ReadUpdate(&r, &u.All)
+		case "Title":
+			f.Title.ReadUpdate(&r, &u.Title)
+		case "Draft":
+			f.Draft.ReadUpdate(&r, &u.Draft)
+		case "Stack":
+			f.Stack.ReadUpdate(&r, &u.Stack)
+		case "Kept":
+			f.Kept.ReadUpdate(&r, &u.Kept)
+		default:
+			r.Unknown(key)
+		}
+	}
+	return graphstate.UpdateError(&r)
+}
+
+// AfterUpdate is what a node changes of After: each field says what becomes of the field of that name.
+// The zero AfterUpdate changes nothing.
+type AfterUpdate struct {
+	Log   graphstate.List[string]
+	Docs  graphstate.Keyed[string, Doc]
+	Tags  graphstate.Unique[string]
+	Facts graphstate.Map[string, string]
+	Count graphstate.Sum[int]
+	Least graphstate.Min[int]
+	All   graphstate.And[bool]
+	Title graphstate.Value[string]
+	Draft graphstate.Value[string]
+	Stack graphstate.Reduce[string]
+	Kept  graphstate.List[string]
+}
+
+// String prints what u changes.
+func (u AfterUpdate) String() string {
+	return graphstate.FormatUpdate("AfterUpdate", graphgenAfterWrites(&u)...)
+}
+
+// Equal reports whether u and v change the same in the same way.
+func (u AfterUpdate) Equal(v AfterUpdate) bool {
+	f := &graphgenAfterFields
+	return f.Log.EqualUpdate(&u.Log, &v.Log) &&
+		f.Docs.EqualUpdate(&u.Docs, &v.Docs) &&
+		f.Tags.EqualUpdate(&u.Tags, &v.Tags) &&
+		f.Facts.EqualUpdate(&u.Facts, &v.Facts) &&
+		f.Count.EqualUpdate(&u.Count, &v.Count) &&
+		f.Least.EqualUpdate(&u.Least, &v.Least) &&
+		f.All.EqualUpdate(&u.All, &v.All) &&
+		f.Title.EqualUpdate(&u.Title, &v.Title) &&
+		f.Draft.EqualUpdate(&u.Draft, &v.Draft) &&
+		f.Stack.EqualUpdate(&u.Stack, &v.Stack) &&
+		f.Kept.EqualUpdate(&u.Kept, &v.Kept)
+}
+
+// AfterDiff is how two values of After differ: each field says how the field of that name does.
+// The zero AfterDiff says that they do not.
+type AfterDiff struct {
+	Log   graphstate.ListChange[string]
+	Docs  graphstate.KeyedChange[Doc]
+	Tags  graphstate.ListChange[string]
+	Facts graphstate.MapChange[string, string]
+	Count graphstate.Change[int]
+	Least graphstate.Change[int]
+	All   graphstate.Change[bool]
+	Title graphstate.Change[string]
+	Draft graphstate.Change[string]
+	Stack graphstate.Change[[]string]
+	Kept  graphstate.ListChange[string]
+}
+
+// AfterDiffOf returns what became of before in after, with which it shares memory.
+func AfterDiffOf(before, after After) AfterDiff {
+	var d AfterDiff
+	if !graphwire.SameSlice(before.Log, after.Log) {
+		d.Log = graphgenAfterFields.Log.Diff(before.Log, after.Log)
+	}
+	if !(graphgenCodecSliceOfDoc{}).Equal(&before.Docs, &after.Docs) {
+		d.Docs = graphgenAfterFields.Docs.Diff(before.Docs, after.Docs)
+	}
+	if !graphwire.SameSlice(before.Tags, after.Tags) {
+		d.Tags = graphgenAfterFields.Tags.Diff(before.Tags, after.Tags)
+	}
+	if !graphwire.SameMap(before.Facts, after.Facts) {
+		d.Facts = graphgenAfterFields.Facts.Diff(before.Facts, after.Facts)
+	}
+	if before.Count != after.Count {
+		d.Count = graphstate.Changed(before.Count, after.Count)
+	}
+	if before.Least != after.Least {
+		d.Least = graphstate.Changed(before.Least, after.Least)
+	}
+	if before.All != after.All {
+		d.All = graphstate.Changed(before.All, after.All)
+	}
+	if before.Title != after.Title {
+		d.Title = graphstate.Changed(before.Title, after.Title)
+	}
+	if before.Draft != after.Draft {
+		d.Draft = graphstate.Changed(before.Draft, after.Draft)
+	}
+	if !graphwire.SameSlice(before.Stack, after.Stack) {
+		d.Stack = graphstate.Changed(before.Stack, after.Stack)
+	}
+	if !graphwire.SameSlice(before.Kept, after.Kept) {
+		d.Kept = graphgenAfterFields.Kept.Diff(before.Kept, after.Kept)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d AfterDiff) IsZero() bool {
+	return graphgenAfterChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d AfterDiff) Changes() []graphstate.FieldChange {
+	return graphgenAfterChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d AfterDiff) String() string {
+	return graphstate.FormatDiff(graphgenAfterChanges(&d))
+}
+
+func graphgenAfterChanges(d *AfterDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Log", Change: &d.Log},
+		graphstate.FieldChange{Field: "Docs", Change: &d.Docs},
+		graphstate.FieldChange{Field: "Tags", Change: &d.Tags},
+		graphstate.FieldChange{Field: "Facts", Change: &d.Facts},
+		graphstate.FieldChange{Field: "Count", Change: &d.Count},
+		graphstate.FieldChange{Field: "Least", Change: &d.Least},
+		graphstate.FieldChange{Field: "All", Change: &d.All},
+		graphstate.FieldChange{Field: "Title", Change: &d.Title},
+		graphstate.FieldChange{Field: "Draft", Change: &d.Draft},
+		graphstate.FieldChange{Field: "Stack", Change: &d.Stack},
+		graphstate.FieldChange{Field: "Kept", Change: &d.Kept},
+	)
+}
+
+// AfterSchema is what a graph needs to know of After: graph.New(name, AfterSchema).
+var AfterSchema = &graphstate.Schema[After, AfterUpdate]{
+	Name:        "After",
+	Fingerprint: 0x866c3dc0f0ea5851,
+	Fields: []graphstate.Field{
+		graphgenAfterFields.Log.Field,
+		graphgenAfterFields.Docs.Field,
+		graphgenAfterFields.Tags.Field,
+		graphgenAfterFields.Facts.Field,
+		graphgenAfterFields.Count.Field,
+		graphgenAfterFields.Least.Field,
+		graphgenAfterFields.All.Field,
+		graphgenAfterFields.Title.Field,
+		graphgenAfterFields.Draft.Field,
+		graphgenAfterFields.Stack.Field,
+		graphgenAfterFields.Kept.Field,
+	},
+	New:          graphgenAfterNew,
+	Clone:        graphgenAfterClone,
+	Equal:        graphgenAfterEqual,
+	Changed:      graphgenAfterChanged,
+	Writes:       graphgenAfterWrites,
+	AppendUpdate: graphgenAfterAppendUpdate,
+	DecodeUpdate: graphgenAfterDecodeUpdate,
+}
+
+// If this does not compile, After has changed since graphgen ran: run go generate.
+var _ struct {
+	Log   []string          `graph:"append,name=log,was=Log"`
+	Docs  []Doc             `graph:"upsert,key=Name,name=docs,was=Docs"`
+	Tags  []string          `graph:"union,name=tags,was=Tags"`
+	Facts map[string]string `graph:"merge,name=facts,was=Facts"`
+	Count int               `graph:"sum,name=count,was=Count"`
+	Least int               `graph:"min,name=least,was=Least"`
+	All   bool              `graph:"and,name=all,was=All"`
+	Title string            `graph:"name=title,was=Title"`
+	Draft string            `graph:"ephemeral,name=draft,was=Draft"`
+	Stack []string          `graph:"reduce=push,name=stack,was=Stack"`
+	Kept  []string          `graph:"append"`
+} = After{}
+
+// graphgenAfterFields says how each field of After is merged and stored. It is never written to.
+var graphgenAfterFields = struct {
+	Log   graphstate.ListField[string]
+	Docs  graphstate.KeyedField[string, Doc]
+	Tags  graphstate.UniqueField[string]
+	Facts graphstate.MapField[string, string]
+	Count graphstate.SumField[int]
+	Least graphstate.MinField[int]
+	All   graphstate.AndField[bool]
+	Title graphstate.ValueField[string]
+	Draft graphstate.ValueField[string]
+	Stack graphstate.ReduceField[[]string, string]
+	Kept  graphstate.ListField[string]
+}{
+	Log: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Log", Wire: "log", Was: []string{"Log"}, Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
+	},
+	Docs: graphstate.KeyedField[string, Doc]{
+		Field: graphstate.Field{Name: "Docs", Wire: "docs", Was: []string{"Docs"}, Reducer: "upsert", Type: "[]Doc"},
+		Elem:  graphgenCodecDoc{},
+		Keys:  graphstate.Str[string]{},
+		Key:   func(v *Doc) string { return v.Name },
+	},
+	Tags: graphstate.UniqueField[string]{
+		Field: graphstate.Field{Name: "Tags", Wire: "tags", Was: []string{"Tags"}, Reducer: "union", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
+	},
+	Facts: graphstate.MapField[string, string]{
+		Field:   graphstate.Field{Name: "Facts", Wire: "facts", Was: []string{"Facts"}, Reducer: "merge", Type: "map[string]string"},
+		Keys:    graphstate.Str[string]{},
+		Values:  graphstate.Str[string]{},
+		Compare: cmp.Compare[string],
+	},
+	Count: graphstate.SumField[int]{
+		Field: graphstate.Field{Name: "Count", Wire: "count", Was: []string{"Count"}, Reducer: "sum", Type: "int"},
+		Codec: graphstate.Int[int]{},
+	},
+	Least: graphstate.MinField[int]{
+		Field: graphstate.Field{Name: "Least", Wire: "least", Was: []string{"Least"}, Reducer: "min", Type: "int"},
+		Codec: graphstate.Int[int]{},
+	},
+	All: graphstate.AndField[bool]{
+		Field: graphstate.Field{Name: "All", Wire: "all", Was: []string{"All"}, Reducer: "and", Type: "bool"},
+	},
+	Title: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Title", Wire: "title", Was: []string{"Title"}, Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
+	},
+	Draft: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Draft", Wire: "draft", Was: []string{"Draft"}, Reducer: "ephemeral", Type: "string"},
+		Codec: graphstate.Str[string]{},
+	},
+	Stack: graphstate.ReduceField[[]string, string]{
+		Field:  graphstate.Field{Name: "Stack", Wire: "stack", Was: []string{"Stack"}, Reducer: "reduce=push", Type: "[]string"},
+		Codec:  graphgenCodecSliceOfString{},
+		Input:  graphstate.Str[string]{},
+		Reduce: push,
+	},
+	Kept: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Kept", Wire: "Kept", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
+	},
+}
+
+// graphgenAfter is the After of one run.
+type graphgenAfter struct {
+	graphstate.Core
+	s After
+	f struct {
+		Log   graphstate.ListCell[string]
+		Docs  graphstate.KeyedCell[string, Doc]
+		Tags  graphstate.UniqueCell[string]
+		Facts graphstate.MapCell[string, string]
+		Count graphstate.SumCell[int]
+		Least graphstate.MinCell[int]
+		All   graphstate.AndCell[bool]
+		Title graphstate.ValueCell[string]
+		Draft graphstate.ValueCell[string]
+		Stack graphstate.ReduceCell[[]string, string]
+		Kept  graphstate.ListCell[string]
+	}
+}
+
+// graphgenAfterNew binds the fields in order of their wire names.
+func graphgenAfterNew(opts graphstate.Options) graphstate.Live[After, AfterUpdate] {
+	l := new(graphgenAfter)
+	f := &graphgenAfterFields
+	l.Init("After", opts, 11)
+	l.f.Kept.Bind(&l.Core, &f.Kept, &l.s.Kept)
+	l.f.All.Bind(&l.Core, &f.All, &l.s.All)
+	l.f.Count.Bind(&l.Core, &f.Count, &l.s.Count)
+	l.f.Docs.Bind(&l.Core, &f.Docs, &l.s.Docs)
+	l.f.Draft.Bind(&l.Core, &f.Draft, &l.s.Draft)
+	l.f.Facts.Bind(&l.Core, &f.Facts, &l.s.Facts)
+	l.f.Least.Bind(&l.Core, &f.Least, &l.s.Least)
+	l.f.Log.Bind(&l.Core, &f.Log, &l.s.Log)
+	l.f.Stack.Bind(&l.Core, &f.Stack, &l.s.Stack)
+	l.f.Tags.Bind(&l.Core, &f.Tags, &l.s.Tags)
+	l.f.Title.Bind(&l.Core, &f.Title, &l.s.Title)
+	return l
+}
+
+// View returns the state with its slices clipped.
+func (l *graphgenAfter) View() After {
+	s := l.s
+	s.Log = slices.Clip(s.Log)
+	s.Docs = slices.Clip(s.Docs)
+	s.Tags = slices.Clip(s.Tags)
+	s.Stack = slices.Clip(s.Stack)
+	s.Kept = slices.Clip(s.Kept)
+	return s
+}
+
+// Load replaces the state by s.
+func (l *graphgenAfter) Load(s After) {
+	l.s = s
+	l.Adopt()
+}
+
+// Merge applies u.
+func (l *graphgenAfter) Merge(task int, u *AfterUpdate) error {
+	l.Begin(task)
+	if !u.Log.IsZero() {
+		l.f.Log.Merge(&u.Log)
+	}
+	if !u.Docs.IsZero() {
+		l.f.Docs.Merge(&u.Docs)
+	}
+	if !u.Tags.IsZero() {
+		l.f.Tags.Merge(&u.Tags)
+	}
+	if !u.Facts.IsZero() {
+		l.f.Facts.Merge(&u.Facts)
+	}
+	if !u.Count.IsZero() {
+		l.f.Count.Merge(&u.Count)
+	}
+	if !u.Least.IsZero() {
+		l.f.Least.Merge(&u.Least)
+	}
+	if !u.All.IsZero() {
+		l.f.All.Merge(&u.All)
+	}
+	if !u.Title.IsZero() {
+		l.f.Title.Merge(&u.Title)
+	}
+	if !u.Draft.IsZero() {
+		l.f.Draft.Merge(&u.Draft)
+	}
+	if !u.Stack.IsZero() {
+		l.f.Stack.Merge(&u.Stack)
+	}
+	if !u.Kept.IsZero() {
+		l.f.Kept.Merge(&u.Kept)
+	}
+	return l.End()
+}
+
+func graphgenAfterClone(s After) After {
+	s.Log = slices.Clone(s.Log)
+	s.Docs = graphgenCodecSliceOfDoc{}.Clone(s.Docs)
+	s.Tags = slices.Clone(s.Tags)
+	s.Facts = maps.Clone(s.Facts)
+	s.Stack = slices.Clone(s.Stack)
+	s.Kept = slices.Clone(s.Kept)
+	return s
+}
+
+func graphgenAfterEqual(a, b After) bool {
+	return graphwire.SameSlice(a.Log, b.Log) &&
+		graphgenCodecSliceOfDoc{}.Equal(&a.Docs, &b.Docs) &&
+		graphwire.SameSlice(a.Tags, b.Tags) &&
+		graphwire.SameMap(a.Facts, b.Facts) &&
+		a.Count == b.Count &&
+		a.Least == b.Least &&
+		a.All == b.All &&
+		a.Title == b.Title &&
+		a.Draft == b.Draft &&
+		graphwire.SameSlice(a.Stack, b.Stack) &&
+		graphwire.SameSlice(a.Kept, b.Kept)
+}
+
+func graphgenAfterChanged(a, b After) []string {
+	d := AfterDiffOf(a, b)
+	return graphstate.FieldNames(graphgenAfterChanges(&d))
+}
+
+func graphgenAfterWrites(u *AfterUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Log", Change: &u.Log},
+		graphstate.FieldChange{Field: "Docs", Change: &u.Docs},
+		graphstate.FieldChange{Field: "Tags", Change: &u.Tags},
+		graphstate.FieldChange{Field: "Facts", Change: &u.Facts},
+		graphstate.FieldChange{Field: "Count", Change: &u.Count},
+		graphstate.FieldChange{Field: "Least", Change: &u.Least},
+		graphstate.FieldChange{Field: "All", Change: &u.All},
+		graphstate.FieldChange{Field: "Title", Change: &u.Title},
+		graphstate.FieldChange{Field: "Draft", Change: &u.Draft},
+		graphstate.FieldChange{Field: "Stack", Change: &u.Stack},
+		graphstate.FieldChange{Field: "Kept", Change: &u.Kept},
+	)
+}
+
+func graphgenAfterAppendUpdate(b []byte, u *AfterUpdate) ([]byte, error) {
+	w := graphstate.NewUpdateWriter(b)
+	f := &graphgenAfterFields
+	f.Log.AppendUpdate(&w, &u.Log)
+	f.Docs.AppendUpdate(&w, &u.Docs)
+	f.Tags.AppendUpdate(&w, &u.Tags)
+	f.Facts.AppendUpdate(&w, &u.Facts)
+	f.Count.AppendUpdate(&w, &u.Count)
+	f.Least.AppendUpdate(&w, &u.Least)
+	f.All.AppendUpdate(&w, &u.All)
+	f.Title.AppendUpdate(&w, &u.Title)
+	f.Draft.AppendUpdate(&w, &u.Draft)
+	f.Stack.AppendUpdate(&w, &u.Stack)
+	f.Kept.AppendUpdate(&w, &u.Kept)
+	return w.End()
+}
+
+func graphgenAfterDecodeUpdate(b []byte, u *AfterUpdate) error {
+	*u = AfterUpdate{}
+	r := graphwire.NewReader("AfterUpdate", b)
+	f := &graphgenAfterFields
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "log", "Log":
+			f.Log.ReadUpdate(&r, &u.Log)
+		case "docs", "Docs":
+			f.Docs.ReadUpdate(&r, &u.Docs)
+		case "tags", "Tags":
+			f.Tags.ReadUpdate(&r, &u.Tags)
+		case "facts", "Facts":
+			f.Facts.ReadUpdate(&r, &u.Facts)
+		case "count", "Count":
+			f.Count.ReadUpdate(&r, &u.Count)
+		case "least", "Least":
+			f.Least.ReadUpdate(&r, &u.Least)
+		case "all", "All":
+			f.All.ReadUpdate(&r, &u.All)
+		case "title", "Title":
+			f.Title.ReadUpdate(&r, &u.Title)
+		case "draft", "Draft":
+			f.Draft.ReadUpdate(&r, &u.Draft)
+		case "stack", "Stack":
+			f.Stack.ReadUpdate(&r, &u.Stack)
+		case "Kept":
+			f.Kept.ReadUpdate(&r, &u.Kept)
+		default:
+			r.Unknown(key)
+		}
+	}
+	return graphstate.UpdateError(&r)
+}
+
+// AfterAllUpdate is what a node changes of AfterAll: each field says what becomes of the field of that name.
+// The zero AfterAllUpdate changes nothing.
+type AfterAllUpdate struct {
+	Log   graphstate.List[string]
+	Docs  graphstate.Keyed[string, Doc]
+	Tags  graphstate.Unique[string]
+	Facts graphstate.Map[string, string]
+	Count graphstate.Sum[int]
+	Least graphstate.Min[int]
+	All   graphstate.And[bool]
+	Title graphstate.Value[string]
+	Draft graphstate.Value[string]
+	Stack graphstate.Reduce[string]
+	Kept  graphstate.List[string]
+}
+
+// String prints what u changes.
+func (u AfterAllUpdate) String() string {
+	return graphstate.FormatUpdate("AfterAllUpdate", graphgenAfterAllWrites(&u)...)
+}
+
+// Equal reports whether u and v change the same in the same way.
+func (u AfterAllUpdate) Equal(v AfterAllUpdate) bool {
+	f := &graphgenAfterAllFields
+	return f.Log.EqualUpdate(&u.Log, &v.Log) &&
+		f.Docs.EqualUpdate(&u.Docs, &v.Docs) &&
+		f.Tags.EqualUpdate(&u.Tags, &v.Tags) &&
+		f.Facts.EqualUpdate(&u.Facts, &v.Facts) &&
+		f.Count.EqualUpdate(&u.Count, &v.Count) &&
+		f.Least.EqualUpdate(&u.Least, &v.Least) &&
+		f.All.EqualUpdate(&u.All, &v.All) &&
+		f.Title.EqualUpdate(&u.Title, &v.Title) &&
+		f.Draft.EqualUpdate(&u.Draft, &v.Draft) &&
+		f.Stack.EqualUpdate(&u.Stack, &v.Stack) &&
+		f.Kept.EqualUpdate(&u.Kept, &v.Kept)
+}
+
+// AfterAllDiff is how two values of AfterAll differ: each field says how the field of that name does.
+// The zero AfterAllDiff says that they do not.
+type AfterAllDiff struct {
+	Log   graphstate.ListChange[string]
+	Docs  graphstate.KeyedChange[Doc]
+	Tags  graphstate.ListChange[string]
+	Facts graphstate.MapChange[string, string]
+	Count graphstate.Change[int]
+	Least graphstate.Change[int]
+	All   graphstate.Change[bool]
+	Title graphstate.Change[string]
+	Draft graphstate.Change[string]
+	Stack graphstate.Change[[]string]
+	Kept  graphstate.ListChange[string]
+}
+
+// AfterAllDiffOf returns what became of before in after, with which it shares memory.
+func AfterAllDiffOf(before, after AfterAll) AfterAllDiff {
+	var d AfterAllDiff
+	if !graphwire.SameSlice(before.Log, after.Log) {
+		d.Log = graphgenAfterAllFields.Log.Diff(before.Log, after.Log)
+	}
+	if !(graphgenCodecSliceOfDoc{}).Equal(&before.Docs, &after.Docs) {
+		d.Docs = graphgenAfterAllFields.Docs.Diff(before.Docs, after.Docs)
+	}
+	if !graphwire.SameSlice(before.Tags, after.Tags) {
+		d.Tags = graphgenAfterAllFields.Tags.Diff(before.Tags, after.Tags)
+	}
+	if !graphwire.SameMap(before.Facts, after.Facts) {
+		d.Facts = graphgenAfterAllFields.Facts.Diff(before.Facts, after.Facts)
+	}
+	if before.Count != after.Count {
+		d.Count = graphstate.Changed(before.Count, after.Count)
+	}
+	if before.Least != after.Least {
+		d.Least = graphstate.Changed(before.Least, after.Least)
+	}
+	if before.All != after.All {
+		d.All = graphstate.Changed(before.All, after.All)
+	}
+	if before.Title != after.Title {
+		d.Title = graphstate.Changed(before.Title, after.Title)
+	}
+	if before.Draft != after.Draft {
+		d.Draft = graphstate.Changed(before.Draft, after.Draft)
+	}
+	if !graphwire.SameSlice(before.Stack, after.Stack) {
+		d.Stack = graphstate.Changed(before.Stack, after.Stack)
+	}
+	if !graphwire.SameSlice(before.Kept, after.Kept) {
+		d.Kept = graphgenAfterAllFields.Kept.Diff(before.Kept, after.Kept)
+	}
+	return d
+}
+
+// IsZero reports whether nothing differs.
+func (d AfterAllDiff) IsZero() bool {
+	return graphgenAfterAllChanges(&d) == nil
+}
+
+// Changes returns the fields that differ, in order of declaration; nil when there are none.
+func (d AfterAllDiff) Changes() []graphstate.FieldChange {
+	return graphgenAfterAllChanges(&d)
+}
+
+// String prints the fields that differ, each on a line.
+func (d AfterAllDiff) String() string {
+	return graphstate.FormatDiff(graphgenAfterAllChanges(&d))
+}
+
+func graphgenAfterAllChanges(d *AfterAllDiff) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Log", Change: &d.Log},
+		graphstate.FieldChange{Field: "Docs", Change: &d.Docs},
+		graphstate.FieldChange{Field: "Tags", Change: &d.Tags},
+		graphstate.FieldChange{Field: "Facts", Change: &d.Facts},
+		graphstate.FieldChange{Field: "Count", Change: &d.Count},
+		graphstate.FieldChange{Field: "Least", Change: &d.Least},
+		graphstate.FieldChange{Field: "All", Change: &d.All},
+		graphstate.FieldChange{Field: "Title", Change: &d.Title},
+		graphstate.FieldChange{Field: "Draft", Change: &d.Draft},
+		graphstate.FieldChange{Field: "Stack", Change: &d.Stack},
+		graphstate.FieldChange{Field: "Kept", Change: &d.Kept},
+	)
+}
+
+// AfterAllSchema is what a graph needs to know of AfterAll: graph.New(name, AfterAllSchema).
+var AfterAllSchema = &graphstate.Schema[AfterAll, AfterAllUpdate]{
+	Name:        "AfterAll",
+	Fingerprint: 0xef441e1c3100e2b7,
+	Fields: []graphstate.Field{
+		graphgenAfterAllFields.Log.Field,
+		graphgenAfterAllFields.Docs.Field,
+		graphgenAfterAllFields.Tags.Field,
+		graphgenAfterAllFields.Facts.Field,
+		graphgenAfterAllFields.Count.Field,
+		graphgenAfterAllFields.Least.Field,
+		graphgenAfterAllFields.All.Field,
+		graphgenAfterAllFields.Title.Field,
+		graphgenAfterAllFields.Draft.Field,
+		graphgenAfterAllFields.Stack.Field,
+		graphgenAfterAllFields.Kept.Field,
+	},
+	New:          graphgenAfterAllNew,
+	Clone:        graphgenAfterAllClone,
+	Equal:        graphgenAfterAllEqual,
+	Changed:      graphgenAfterAllChanged,
+	Writes:       graphgenAfterAllWrites,
+	AppendUpdate: graphgenAfterAllAppendUpdate,
+	DecodeUpdate: graphgenAfterAllDecodeUpdate,
+}
+
+// If this does not compile, AfterAll has changed since graphgen ran: run go generate.
+var _ struct {
+	Log   []string          `graph:"append,was=log"`
+	Docs  []Doc             `graph:"upsert,key=Name,was=docs"`
+	Tags  []string          `graph:"union,was=tags"`
+	Facts map[string]string `graph:"merge,was=facts"`
+	Count int               `graph:"sum,was=count"`
+	Least int               `graph:"min,was=least"`
+	All   bool              `graph:"and,was=all"`
+	Title string            `graph:"was=title"`
+	Draft string            `graph:"ephemeral,was=draft"`
+	Stack []string          `graph:"reduce=push,was=stack"`
+	Kept  []string          `graph:"append"`
+} = AfterAll{}
+
+// graphgenAfterAllFields says how each field of AfterAll is merged and stored. It is never written to.
+var graphgenAfterAllFields = struct {
+	Log   graphstate.ListField[string]
+	Docs  graphstate.KeyedField[string, Doc]
+	Tags  graphstate.UniqueField[string]
+	Facts graphstate.MapField[string, string]
+	Count graphstate.SumField[int]
+	Least graphstate.MinField[int]
+	All   graphstate.AndField[bool]
+	Title graphstate.ValueField[string]
+	Draft graphstate.ValueField[string]
+	Stack graphstate.ReduceField[[]string, string]
+	Kept  graphstate.ListField[string]
+}{
+	Log: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Log", Wire: "Log", Was: []string{"log"}, Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
+	},
+	Docs: graphstate.KeyedField[string, Doc]{
+		Field: graphstate.Field{Name: "Docs", Wire: "Docs", Was: []string{"docs"}, Reducer: "upsert", Type: "[]Doc"},
+		Elem:  graphgenCodecDoc{},
+		Keys:  graphstate.Str[string]{},
+		Key:   func(v *Doc) string { return v.Name },
+	},
+	Tags: graphstate.UniqueField[string]{
+		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Was: []string{"tags"}, Reducer: "union", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
+	},
+	Facts: graphstate.MapField[string, string]{
+		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Was: []string{"facts"}, Reducer: "merge", Type: "map[string]string"},
+		Keys:    graphstate.Str[string]{},
+		Values:  graphstate.Str[string]{},
+		Compare: cmp.Compare[string],
+	},
+	Count: graphstate.SumField[int]{
+		Field: graphstate.Field{Name: "Count", Wire: "Count", Was: []string{"count"}, Reducer: "sum", Type: "int"},
+		Codec: graphstate.Int[int]{},
+	},
+	Least: graphstate.MinField[int]{
+		Field: graphstate.Field{Name: "Least", Wire: "Least", Was: []string{"least"}, Reducer: "min", Type: "int"},
+		Codec: graphstate.Int[int]{},
+	},
+	All: graphstate.AndField[bool]{
+		Field: graphstate.Field{Name: "All", Wire: "All", Was: []string{"all"}, Reducer: "and", Type: "bool"},
+	},
+	Title: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Title", Wire: "Title", Was: []string{"title"}, Reducer: "replace", Type: "string"},
+		Codec: graphstate.Str[string]{},
+	},
+	Draft: graphstate.ValueField[string]{
+		Field: graphstate.Field{Name: "Draft", Wire: "Draft", Was: []string{"draft"}, Reducer: "ephemeral", Type: "string"},
+		Codec: graphstate.Str[string]{},
+	},
+	Stack: graphstate.ReduceField[[]string, string]{
+		Field:  graphstate.Field{Name: "Stack", Wire: "Stack", Was: []string{"stack"}, Reducer: "reduce=push", Type: "[]string"},
+		Codec:  graphgenCodecSliceOfString{},
+		Input:  graphstate.Str[string]{},
+		Reduce: push,
+	},
+	Kept: graphstate.ListField[string]{
+		Field: graphstate.Field{Name: "Kept", Wire: "Kept", Reducer: "append", Type: "[]string"},
+		Elem:  graphstate.Str[string]{},
+	},
+}
+
+// graphgenAfterAll is the AfterAll of one run.
+type graphgenAfterAll struct {
+	graphstate.Core
+	s AfterAll
+	f struct {
+		Log   graphstate.ListCell[string]
+		Docs  graphstate.KeyedCell[string, Doc]
+		Tags  graphstate.UniqueCell[string]
+		Facts graphstate.MapCell[string, string]
+		Count graphstate.SumCell[int]
+		Least graphstate.MinCell[int]
+		All   graphstate.AndCell[bool]
+		Title graphstate.ValueCell[string]
+		Draft graphstate.ValueCell[string]
+		Stack graphstate.ReduceCell[[]string, string]
+		Kept  graphstate.ListCell[string]
+	}
+}
+
+// graphgenAfterAllNew binds the fields in order of their wire names.
+func graphgenAfterAllNew(opts graphstate.Options) graphstate.Live[AfterAll, AfterAllUpdate] {
+	l := new(graphgenAfterAll)
+	f := &graphgenAfterAllFields
+	l.Init("AfterAll", opts, 11)
+	l.f.All.Bind(&l.Core, &f.All, &l.s.All)
+	l.f.Count.Bind(&l.Core, &f.Count, &l.s.Count)
+	l.f.Docs.Bind(&l.Core, &f.Docs, &l.s.Docs)
+	l.f.Draft.Bind(&l.Core, &f.Draft, &l.s.Draft)
+	l.f.Facts.Bind(&l.Core, &f.Facts, &l.s.Facts)
+	l.f.Kept.Bind(&l.Core, &f.Kept, &l.s.Kept)
+	l.f.Least.Bind(&l.Core, &f.Least, &l.s.Least)
+	l.f.Log.Bind(&l.Core, &f.Log, &l.s.Log)
+	l.f.Stack.Bind(&l.Core, &f.Stack, &l.s.Stack)
+	l.f.Tags.Bind(&l.Core, &f.Tags, &l.s.Tags)
+	l.f.Title.Bind(&l.Core, &f.Title, &l.s.Title)
+	return l
+}
+
+// View returns the state with its slices clipped.
+func (l *graphgenAfterAll) View() AfterAll {
+	s := l.s
+	s.Log = slices.Clip(s.Log)
+	s.Docs = slices.Clip(s.Docs)
+	s.Tags = slices.Clip(s.Tags)
+	s.Stack = slices.Clip(s.Stack)
+	s.Kept = slices.Clip(s.Kept)
+	return s
+}
+
+// Load replaces the state by s.
+func (l *graphgenAfterAll) Load(s AfterAll) {
+	l.s = s
+	l.Adopt()
+}
+
+// Merge applies u.
+func (l *graphgenAfterAll) Merge(task int, u *AfterAllUpdate) error {
+	l.Begin(task)
+	if !u.Log.IsZero() {
+		l.f.Log.Merge(&u.Log)
+	}
+	if !u.Docs.IsZero() {
+		l.f.Docs.Merge(&u.Docs)
+	}
+	if !u.Tags.IsZero() {
+		l.f.Tags.Merge(&u.Tags)
+	}
+	if !u.Facts.IsZero() {
+		l.f.Facts.Merge(&u.Facts)
+	}
+	if !u.Count.IsZero() {
+		l.f.Count.Merge(&u.Count)
+	}
+	if !u.Least.IsZero() {
+		l.f.Least.Merge(&u.Least)
+	}
+	if !u.All.IsZero() {
+		l.f.All.Merge(&u.All)
+	}
+	if !u.Title.IsZero() {
+		l.f.Title.Merge(&u.Title)
+	}
+	if !u.Draft.IsZero() {
+		l.f.Draft.Merge(&u.Draft)
+	}
+	if !u.Stack.IsZero() {
+		l.f.Stack.Merge(&u.Stack)
+	}
+	if !u.Kept.IsZero() {
+		l.f.Kept.Merge(&u.Kept)
+	}
+	return l.End()
+}
+
+func graphgenAfterAllClone(s AfterAll) AfterAll {
+	s.Log = slices.Clone(s.Log)
+	s.Docs = graphgenCodecSliceOfDoc{}.Clone(s.Docs)
+	s.Tags = slices.Clone(s.Tags)
+	s.Facts = maps.Clone(s.Facts)
+	s.Stack = slices.Clone(s.Stack)
+	s.Kept = slices.Clone(s.Kept)
+	return s
+}
+
+func graphgenAfterAllEqual(a, b AfterAll) bool {
+	return graphwire.SameSlice(a.Log, b.Log) &&
+		graphgenCodecSliceOfDoc{}.Equal(&a.Docs, &b.Docs) &&
+		graphwire.SameSlice(a.Tags, b.Tags) &&
+		graphwire.SameMap(a.Facts, b.Facts) &&
+		a.Count == b.Count &&
+		a.Least == b.Least &&
+		a.All == b.All &&
+		a.Title == b.Title &&
+		a.Draft == b.Draft &&
+		graphwire.SameSlice(a.Stack, b.Stack) &&
+		graphwire.SameSlice(a.Kept, b.Kept)
+}
+
+func graphgenAfterAllChanged(a, b AfterAll) []string {
+	d := AfterAllDiffOf(a, b)
+	return graphstate.FieldNames(graphgenAfterAllChanges(&d))
+}
+
+func graphgenAfterAllWrites(u *AfterAllUpdate) []graphstate.FieldChange {
+	return graphstate.Changes(
+		graphstate.FieldChange{Field: "Log", Change: &u.Log},
+		graphstate.FieldChange{Field: "Docs", Change: &u.Docs},
+		graphstate.FieldChange{Field: "Tags", Change: &u.Tags},
+		graphstate.FieldChange{Field: "Facts", Change: &u.Facts},
+		graphstate.FieldChange{Field: "Count", Change: &u.Count},
+		graphstate.FieldChange{Field: "Least", Change: &u.Least},
+		graphstate.FieldChange{Field: "All", Change: &u.All},
+		graphstate.FieldChange{Field: "Title", Change: &u.Title},
+		graphstate.FieldChange{Field: "Draft", Change: &u.Draft},
+		graphstate.FieldChange{Field: "Stack", Change: &u.Stack},
+		graphstate.FieldChange{Field: "Kept", Change: &u.Kept},
+	)
+}
+
+func graphgenAfterAllAppendUpdate(b []byte, u *AfterAllUpdate) ([]byte, error) {
+	w := graphstate.NewUpdateWriter(b)
+	f := &graphgenAfterAllFields
+	f.Log.AppendUpdate(&w, &u.Log)
+	f.Docs.AppendUpdate(&w, &u.Docs)
+	f.Tags.AppendUpdate(&w, &u.Tags)
+	f.Facts.AppendUpdate(&w, &u.Facts)
+	f.Count.AppendUpdate(&w, &u.Count)
+	f.Least.AppendUpdate(&w, &u.Least)
+	f.All.AppendUpdate(&w, &u.All)
+	f.Title.AppendUpdate(&w, &u.Title)
+	f.Draft.AppendUpdate(&w, &u.Draft)
+	f.Stack.AppendUpdate(&w, &u.Stack)
+	f.Kept.AppendUpdate(&w, &u.Kept)
+	return w.End()
+}
+
+func graphgenAfterAllDecodeUpdate(b []byte, u *AfterAllUpdate) error {
+	*u = AfterAllUpdate{}
+	r := graphwire.NewReader("AfterAllUpdate", b)
+	f := &graphgenAfterAllFields
+	for range r.MapLen() {
+		switch key := r.Key(); key {
+		case "Log", "log":
+			f.Log.ReadUpdate(&r, &u.Log)
+		case "Docs", "docs":
+			f.Docs.ReadUpdate(&r, &u.Docs)
+		case "Tags", "tags":
+			f.Tags.ReadUpdate(&r, &u.Tags)
+		case "Facts", "facts":
+			f.Facts.ReadUpdate(&r, &u.Facts)
+		case "Count", "count":
+			f.Count.ReadUpdate(&r, &u.Count)
+		case "Least", "least":
+			f.Least.ReadUpdate(&r, &u.Least)
+		case "All", "all":
+			f.All.ReadUpdate(&r, &u.All)
+		case "Title", "title":
+			f.Title.ReadUpdate(&r, &u.Title)
+		case "Draft", "draft":
+			f.Draft.ReadUpdate(&r, &u.Draft)
+		case "Stack", "stack":
+			f.Stack.ReadUpdate(&r, &u.Stack)
+		case "Kept":
+			f.Kept.ReadUpdate(&r, &u.Kept)
+		default:
+			r.Unknown(key)
+		}
+	}
+	return graphstate.UpdateError(&r)
+}
+
 // graphgenCodecSliceOfString is the codec of []string.
 type graphgenCodecSliceOfString struct{}
 
@@ -1931,3 +3191,26 @@ func (graphgenCodecMine) Read(r *graphwire.Reader, v *Mine) {
 var _ struct {
 	Fuse fuse.Fuse
 } = Mine{}
+
+// graphgenCodecSliceOfDoc is the codec of []Doc.
+type graphgenCodecSliceOfDoc struct{}
+
+func (graphgenCodecSliceOfDoc) Equal(a, b *[]Doc) bool {
+	if (*a == nil) != (*b == nil) || len(*a) != len(*b) {
+		return false
+	}
+	for i := range *a {
+		if !(graphgenCodecDoc{}).Equal(&(*a)[i], &(*b)[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (graphgenCodecSliceOfDoc) Clone(v []Doc) []Doc {
+	v = slices.Clone(v)
+	for i := range v {
+		v[i].Pages = slices.Clone(v[i].Pages)
+	}
+	return v
+}

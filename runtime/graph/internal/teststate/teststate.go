@@ -7,7 +7,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate/fuse"
 )
 
-//go:generate go tool graphgen -type=Pair,Work,Doc,NewerDoc,NewerPair,WiderPair,Mixed,NewerMixed,Fragile,Mine
+//go:generate go tool graphgen -type=Pair,Work,Doc,NewerDoc,NewerPair,WiderPair,Mixed,NewerMixed,Fragile,Mine,Before,After,AfterAll
 
 // Pair is the state of the example that every account of checkpoints begins with.
 type Pair struct {
@@ -96,3 +96,48 @@ type Fragile struct {
 
 // Mine is a payload that panics on command.
 type Mine struct{ Fuse fuse.Fuse }
+
+// Before has a field of each kind, under names that After has no more.
+type Before struct {
+	Log   []string          `graph:"append"`
+	Docs  []Doc             `graph:"upsert,key=Name"`
+	Tags  []string          `graph:"union"`
+	Facts map[string]string `graph:"merge"`
+	Count int               `graph:"sum"`
+	Least int               `graph:"min"`
+	All   bool              `graph:"and"`
+	Title string
+	Draft string   `graph:"ephemeral"`
+	Stack []string `graph:"reduce=push"`
+	Kept  []string `graph:"append"`
+}
+
+// After is a Before of a later release, in which all fields but one have other names.
+type After struct {
+	Log   []string          `graph:"append,name=log,was=Log"`
+	Docs  []Doc             `graph:"upsert,key=Name,name=docs,was=Docs"`
+	Tags  []string          `graph:"union,name=tags,was=Tags"`
+	Facts map[string]string `graph:"merge,name=facts,was=Facts"`
+	Count int               `graph:"sum,name=count,was=Count"`
+	Least int               `graph:"min,name=least,was=Least"`
+	All   bool              `graph:"and,name=all,was=All"`
+	Title string            `graph:"name=title,was=Title"`
+	Draft string            `graph:"ephemeral,name=draft,was=Draft"`
+	Stack []string          `graph:"reduce=push,name=stack,was=Stack"`
+	Kept  []string          `graph:"append"`
+}
+
+// AfterAll is an After whose names went back to what they were.
+type AfterAll struct {
+	Log   []string          `graph:"append,was=log"`
+	Docs  []Doc             `graph:"upsert,key=Name,was=docs"`
+	Tags  []string          `graph:"union,was=tags"`
+	Facts map[string]string `graph:"merge,was=facts"`
+	Count int               `graph:"sum,was=count"`
+	Least int               `graph:"min,was=least"`
+	All   bool              `graph:"and,was=all"`
+	Title string            `graph:"was=title"`
+	Draft string            `graph:"ephemeral,was=draft"`
+	Stack []string          `graph:"reduce=push,was=stack"`
+	Kept  []string          `graph:"append"`
+}
