@@ -55,7 +55,7 @@ func (e *emitter) readBody(t *typ) []jen.Code {
 	case kindStruct:
 		body = append(body, e.readStruct(t))
 	case kindPointer:
-		body = append(body, ifNil, v.deref().set(jen.New(e.typ(t.elem))), e.readValue(t.elem, v.deref().deref()))
+		body = append(body, ifNil, v.deref().set(jen.Qual(wirePath, "New").Types(e.typ(t.elem)).Call(r.code())), e.readValue(t.elem, v.deref().deref()))
 	case kindSlice:
 		body = append(append(body, ifNil), e.readSlice(t)...)
 	case kindArray:
@@ -123,14 +123,16 @@ func (e *emitter) readUnion(t *typ) []jen.Code {
 	name := jen.Lit(e.show(t))
 	var cases []jen.Code
 	for _, a := range t.alts {
-		value := x.code()
-		if a.pointer {
-			value = x.addr()
+		body := []jen.Code{x.define(jen.Qual(wirePath, "New").Types(e.typ(a.elem)).Call(r.code())), e.readValue(a.elem, x.deref()), v.deref().set(x.code())}
+		if !a.pointer {
+			body = []jen.Code{
+				jen.Qual(wirePath, "Reserve").Types(e.typ(a.elem)).Call(r.code(), jen.Lit(1)),
+				jen.Var().Id(e.n.x).Add(e.typ(a.elem)),
+				e.readValue(a.elem, x),
+				v.deref().set(x.code()),
+			}
 		}
-		cases = append(cases, jen.Case(jen.Lit(a.tag)).Block(
-			jen.Var().Id(e.n.x).Add(e.typ(a.elem)),
-			e.readValue(a.elem, x),
-			v.deref().set(value)))
+		cases = append(cases, jen.Case(jen.Lit(a.tag)).Block(body...))
 	}
 	cases = append(cases, jen.Default().Block(r.call("UnknownTag", at.code(), name, key.code())))
 	return []jen.Code{

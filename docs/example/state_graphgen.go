@@ -581,13 +581,13 @@ func (graphgenCodecPart) Read(r *graphwire.Reader, v *Part) {
 	n := r.Offset()
 	switch key := r.Tag("Part"); key {
 	case "Text":
-		var x Text
-		graphgenCodecText{}.Read(r, &x)
-		*v = &x
+		x := graphwire.New[Text](r)
+		graphgenCodecText{}.Read(r, x)
+		*v = x
 	case "Image":
-		var x Image
-		graphgenCodecImage{}.Read(r, &x)
-		*v = &x
+		x := graphwire.New[Image](r)
+		graphgenCodecImage{}.Read(r, x)
+		*v = x
 	default:
 		r.UnknownTag(n, "Part", key)
 	}
@@ -818,7 +818,7 @@ func (graphgenCodecPointerToPlan) Read(r *graphwire.Reader, v **Plan) {
 	if r.Nil() {
 		return
 	}
-	*v = new(Plan)
+	*v = graphwire.New[Plan](r)
 	graphgenCodecPlan{}.Read(r, *v)
 }
 

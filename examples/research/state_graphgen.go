@@ -963,17 +963,17 @@ func (graphgenCodecMessage) Read(r *graphwire.Reader, v *Message) {
 	n := r.Offset()
 	switch key := r.Tag("Message"); key {
 	case "User":
-		var x User
-		graphgenCodecUser{}.Read(r, &x)
-		*v = &x
+		x := graphwire.New[User](r)
+		graphgenCodecUser{}.Read(r, x)
+		*v = x
 	case "Assistant":
-		var x Assistant
-		graphgenCodecAssistant{}.Read(r, &x)
-		*v = &x
+		x := graphwire.New[Assistant](r)
+		graphgenCodecAssistant{}.Read(r, x)
+		*v = x
 	case "Tool":
-		var x Tool
-		graphgenCodecTool{}.Read(r, &x)
-		*v = &x
+		x := graphwire.New[Tool](r)
+		graphgenCodecTool{}.Read(r, x)
+		*v = x
 	default:
 		r.UnknownTag(n, "Message", key)
 	}

@@ -1265,7 +1265,7 @@ func (graphgenCodecPointerToReply) Read(r *graphwire.Reader, v **Reply) {
 	if r.Nil() {
 		return
 	}
-	*v = new(Reply)
+	*v = graphwire.New[Reply](r)
 	graphgenCodecReply{}.Read(r, *v)
 }
 

@@ -236,6 +236,8 @@ func (c *ListCell[T]) readMore(r *wire.Reader, list []T) []T {
 			list = list[:i+1] // new memory, which is zero
 			c.elem.Read(r, &list[i])
 		}
+	} else {
+		n = wire.Reserve[T](r, n)
 	}
 	for len(list)-before < n && r.OK() {
 		list = append(list, *new(T))

@@ -311,7 +311,7 @@ func (c *MapCell[K, V]) apply(r *wire.Reader, op delta.Op) bool {
 func (c *MapCell[K, V]) applyPut(r *wire.Reader) {
 	m := c.own()
 	c.written = true
-	for range r.MapLen() {
+	for range wire.Reserve[pair[K, V]](r, r.MapLen()) {
 		if !c.readEntry(r) {
 			break
 		}
@@ -393,7 +393,7 @@ func (f *MapField[K, V]) ReadUpdate(r *wire.Reader, u *Map[K, V]) {
 }
 
 func (f *MapField[K, V]) readPairs(r *wire.Reader, u *Map[K, V]) {
-	for range r.MapLen() {
+	for range wire.Reserve[pair[K, V]](r, r.MapLen()) {
 		p := new(pair[K, V])
 		f.Keys.Read(r, &p.key)
 		f.Values.Read(r, &p.value)

@@ -23,6 +23,7 @@ const (
 	Depth                     // nested deeper than MaxDepth
 	Invalid                   // a value that a method of its type refused; Cause says why
 	Damaged                   // well-formed, but not as anything is stored; Cause says what
+	Memory                    // values that take far more memory than the data has bytes
 )
 
 // Error says what was wrong with data, and where.
@@ -42,7 +43,7 @@ type Error struct {
 // stored. Otherwise the data is what code with other types may have written.
 func (e *Error) Malformed() bool {
 	switch e.Kind {
-	case Truncated, Trailing, Depth, Damaged:
+	case Truncated, Trailing, Depth, Damaged, Memory:
 		return true
 	}
 	var inner *Error
@@ -82,6 +83,9 @@ func (e *Error) Error() string {
 		return fmt.Sprintf("%sthe code has no field %q", where, e.Found)
 	case Depth:
 		return fmt.Sprintf("%snested more than %d levels deep", where, MaxDepth)
+	case Memory:
+		return fmt.Sprintf("%sits elements take more memory than data of this size may: %d bytes for each byte, and %d MiB",
+			where, memoryFactor, memorySlack>>20)
 	case Invalid, Damaged:
 		return where + e.Cause.Error()
 	}

@@ -14,22 +14,30 @@ import (
 // Strings are substrings of one copy of the input, so reading many costs one allocation; a string that
 // is kept keeps that copy. A Reader is for one goroutine.
 type Reader struct {
-	s     string // what can still be read, from i on; empty after an error, so that fast paths need not ask
-	i     int
-	depth int
-	spare int // bytes that may still be allocated before what they are for is read
-	drop  bool
-	root  string
-	whole string // the input, to find the path of an error in
-	err   *Error
+	s      string // what can still be read, from i on; empty after an error, so that fast paths need not ask
+	i      int
+	depth  int
+	memory int // bytes that may still be allocated for what is read
+	drop   bool
+	root   string
+	whole  string // the input, to find the path of an error in
+	err    *Error
 }
+
+// A Reader allocates at most memoryFactor bytes for each byte of its input, and memorySlack more, so that small data
+// cannot become a large state: an empty struct is one byte of MessagePack, and may be hundreds in memory. Encoders write
+// every field, so that what they wrote stays far below the factor; the slack is for fields that the code got since then.
+const (
+	memoryFactor = 64
+	memorySlack  = 64 << 20
+)
 
 // NewReader returns a Reader of a copy of b. root is the name of the type that is read, for messages.
 func NewReader(root string, b []byte) Reader { return NewStringReader(root, string(b)) }
 
 // NewStringReader returns a Reader of s, which it shares. root is as for NewReader.
 func NewStringReader(root, s string) Reader {
-	return Reader{s: s, whole: s, root: root, spare: 1024 + 8*len(s)}
+	return Reader{s: s, whole: s, root: root, memory: memorySlack + memoryFactor*len(s)}
 }
 
 // DropUnknown makes the Reader skip struct fields that the code does not know, instead of failing.
@@ -669,25 +677,32 @@ func AppendDepth(depth int) error {
 	return nil
 }
 
-// MakeSlice returns an empty slice to which n elements are to be appended while they are read from r. Its
-// capacity is n, unless elements of T would take far more memory than the bytes that are left to read:
-// then it is less, so that a length that lies costs little.
-func MakeSlice[T any](r *Reader, n int) []T {
-	return make([]T, 0, room(r, n, int(unsafe.Sizeof(*new(T)))))
-}
+// MakeSlice returns an empty slice with room for n elements that are read from r next.
+func MakeSlice[T any](r *Reader, n int) []T { return make([]T, 0, Reserve[T](r, n)) }
 
-// MakeMap returns an empty map with room for n entries that are to be read from r, or for fewer, as
-// MakeSlice does.
+// MakeMap returns an empty map with room for n entries that are read from r next.
 func MakeMap[K comparable, V any](r *Reader, n int) map[K]V {
-	return make(map[K]V, room(r, n, int(unsafe.Sizeof(*new(K))+unsafe.Sizeof(*new(V)))))
+	type entry struct {
+		_ K
+		_ V
+	}
+	return make(map[K]V, Reserve[entry](r, n))
 }
 
-// room bounds n so that all that is allocated ahead of reading stays in proportion to the input: lengths that lie may be
-// nested, each in the first element of the one before.
-func room(r *Reader, n, size int) int {
-	if size > 0 {
-		n = min(n, r.spare/size)
+// New returns a new T that is read from r next.
+func New[T any](r *Reader) *T {
+	Reserve[T](r, 1)
+	return new(T)
+}
+
+// Reserve counts the memory of n values of T that are read from r next, and returns n. If that is more than data of the
+// size of the input may take, the Reader fails with an error of kind Memory, and Reserve returns 0.
+func Reserve[T any](r *Reader, n int) int {
+	size := int(unsafe.Sizeof(*new(T)))
+	if n > 0 && size > r.memory/n {
+		r.fail(Memory, "", "")
+		return 0
 	}
-	r.spare -= n * size
+	r.memory -= n * size
 	return n
 }

@@ -435,7 +435,7 @@ func (graphgenCodecPointerToFull) Read(r *graphwire.Reader, v **Full) {
 	if r.Nil() {
 		return
 	}
-	*v = new(Full)
+	*v = graphwire.New[Full](r)
 	r.Wire((**v).DecodeWire)
 }
 
@@ -581,7 +581,7 @@ func (graphgenCodecPointerToText) Read(r *graphwire.Reader, v **Text) {
 	if r.Nil() {
 		return
 	}
-	*v = new(Text)
+	*v = graphwire.New[Text](r)
 	r.Text((**v).UnmarshalText)
 }
 

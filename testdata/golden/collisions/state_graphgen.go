@@ -896,7 +896,7 @@ func (graphgenCodecPointerToU) Read(r2 *graphwire.Reader, v2 **u) {
 	if r2.Nil() {
 		return
 	}
-	*v2 = new(u)
+	*v2 = graphwire.New[u](r2)
 	graphgenCodecU{}.Read(r2, *v2)
 }
 
@@ -1098,7 +1098,7 @@ func (graphgenCodecPointerToB) Read(r2 *graphwire.Reader, v2 **b) {
 	if r2.Nil() {
 		return
 	}
-	*v2 = new(b)
+	*v2 = graphwire.New[b](r2)
 	graphgenCodecB{}.Read(r2, *v2)
 }
 
@@ -1520,7 +1520,7 @@ func (graphgenCodecPointerToD) Read(r2 *graphwire.Reader, v2 **d) {
 	if r2.Nil() {
 		return
 	}
-	*v2 = new(d)
+	*v2 = graphwire.New[d](r2)
 	graphgenCodecD{}.Read(r2, *v2)
 }
 

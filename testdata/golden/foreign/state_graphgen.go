@@ -499,7 +499,7 @@ func (graphgenCodecPointerToDoc) Read(r *graphwire.Reader, v **kinds.Doc) {
 	if r.Nil() {
 		return
 	}
-	*v = new(kinds.Doc)
+	*v = graphwire.New[kinds.Doc](r)
 	r.Wire((**v).DecodeWire)
 }
 
@@ -883,10 +883,11 @@ func (graphgenCodecMessage) Read(r *graphwire.Reader, v *unions.Message) {
 	n := r.Offset()
 	switch key := r.Tag("unions.Message"); key {
 	case "User":
-		var x unions.User
-		graphgenCodecUser{}.Read(r, &x)
-		*v = &x
+		x := graphwire.New[unions.User](r)
+		graphgenCodecUser{}.Read(r, x)
+		*v = x
 	case "Tool":
+		graphwire.Reserve[unions.Tool](r, 1)
 		var x unions.Tool
 		graphgenCodecTool{}.Read(r, &x)
 		*v = x

@@ -660,7 +660,7 @@ func (graphgenCodecPointerToItem) Read(r *graphwire.Reader, v **Item) {
 	if r.Nil() {
 		return
 	}
-	*v = new(Item)
+	*v = graphwire.New[Item](r)
 	graphgenCodecItem{}.Read(r, *v)
 }
 
@@ -1071,7 +1071,7 @@ func (graphgenCodecPointerToChainOfInt) Read(r *graphwire.Reader, v **Chain[int]
 	if r.Nil() {
 		return
 	}
-	*v = new(Chain[int])
+	*v = graphwire.New[Chain[int]](r)
 	graphgenCodecChainOfInt{}.Read(r, *v)
 }
 

@@ -694,7 +694,7 @@ func (graphgenCodecPointerToItem) Read(r *graphwire.Reader, v **Item) {
 	if r.Nil() {
 		return
 	}
-	*v = new(Item)
+	*v = graphwire.New[Item](r)
 	graphgenCodecItem{}.Read(r, *v)
 }
 

@@ -2422,7 +2422,7 @@ func (graphgenCodecPointerToName) Read(r *graphwire.Reader, v **Name) {
 	if r.Nil() {
 		return
 	}
-	*v = new(Name)
+	*v = graphwire.New[Name](r)
 	graphgenCodecName{}.Read(r, *v)
 }
 
@@ -2938,7 +2938,7 @@ func (graphgenCodecPointerToInt) Read(r *graphwire.Reader, v **int) {
 	if r.Nil() {
 		return
 	}
-	*v = new(int)
+	*v = graphwire.New[int](r)
 	**v = r.Int()
 }
 
@@ -2991,7 +2991,7 @@ func (graphgenCodecPointerToArrayOf2Int) Read(r *graphwire.Reader, v **[2]int) {
 	if r.Nil() {
 		return
 	}
-	*v = new([2]int)
+	*v = graphwire.New[[2]int](r)
 	graphgenCodecArrayOf2Int{}.Read(r, *v)
 }
 
@@ -3024,7 +3024,7 @@ func (graphgenCodecPointerToTime) Read(r *graphwire.Reader, v **time.Time) {
 	if r.Nil() {
 		return
 	}
-	*v = new(time.Time)
+	*v = graphwire.New[time.Time](r)
 	**v = r.Time()
 }
 
@@ -3129,7 +3129,7 @@ func (graphgenCodecPointerToEmbedded) Read(r *graphwire.Reader, v **Embedded) {
 	if r.Nil() {
 		return
 	}
-	*v = new(Embedded)
+	*v = graphwire.New[Embedded](r)
 	graphgenCodecEmbedded{}.Read(r, *v)
 }
 
@@ -3297,7 +3297,7 @@ func (graphgenCodecPointerToInt2) Read(r *graphwire.Reader, v **big.Int) {
 	if r.Nil() {
 		return
 	}
-	*v = new(big.Int)
+	*v = graphwire.New[big.Int](r)
 	r.Text((**v).UnmarshalText)
 }
 
@@ -3356,7 +3356,7 @@ func (graphgenCodecPointerToURL) Read(r *graphwire.Reader, v **url.URL) {
 	if r.Nil() {
 		return
 	}
-	*v = new(url.URL)
+	*v = graphwire.New[url.URL](r)
 	r.Binary((**v).UnmarshalBinary)
 }
 

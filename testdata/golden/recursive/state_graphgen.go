@@ -586,7 +586,7 @@ func (graphgenCodecPointerToNode) Read(r *graphwire.Reader, v **Node) {
 	if r.Nil() {
 		return
 	}
-	*v = new(Node)
+	*v = graphwire.New[Node](r)
 	graphgenCodecNode{}.Read(r, *v)
 }
 
@@ -978,7 +978,7 @@ func (graphgenCodecPointerToB) Read(r *graphwire.Reader, v **B) {
 	if r.Nil() {
 		return
 	}
-	*v = new(B)
+	*v = graphwire.New[B](r)
 	graphgenCodecB{}.Read(r, *v)
 }
 
@@ -1357,14 +1357,16 @@ func (graphgenCodecExpr) Read(r *graphwire.Reader, v *Expr) {
 	n := r.Offset()
 	switch key := r.Tag("Expr"); key {
 	case "Num":
+		graphwire.Reserve[Num](r, 1)
 		var x Num
 		x = Num(r.Int())
 		*v = x
 	case "Add":
-		var x Add
-		graphgenCodecAdd{}.Read(r, &x)
-		*v = &x
+		x := graphwire.New[Add](r)
+		graphgenCodecAdd{}.Read(r, x)
+		*v = x
 	case "Neg":
+		graphwire.Reserve[Neg](r, 1)
 		var x Neg
 		graphgenCodecNeg{}.Read(r, &x)
 		*v = x

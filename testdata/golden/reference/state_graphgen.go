@@ -1534,7 +1534,7 @@ func (graphgenCodecPointerToPlan) Read(r *graphwire.Reader, v **Plan) {
 	if r.Nil() {
 		return
 	}
-	*v = new(Plan)
+	*v = graphwire.New[Plan](r)
 	graphgenCodecPlan{}.Read(r, *v)
 }
 

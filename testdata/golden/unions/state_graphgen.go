@@ -502,13 +502,14 @@ func (graphgenCodecPart) Read(r *graphwire.Reader, v *Part) {
 	n := r.Offset()
 	switch key := r.Tag("Part"); key {
 	case "Text":
+		graphwire.Reserve[parts.Text](r, 1)
 		var x parts.Text
 		graphgenCodecText{}.Read(r, &x)
 		*v = x
 	case "Image":
-		var x parts.Image
-		graphgenCodecImage{}.Read(r, &x)
-		*v = &x
+		x := graphwire.New[parts.Image](r)
+		graphgenCodecImage{}.Read(r, x)
+		*v = x
 	default:
 		r.UnknownTag(n, "Part", key)
 	}
@@ -794,18 +795,20 @@ func (graphgenCodecMessage) Read(r *graphwire.Reader, v *Message) {
 	n := r.Offset()
 	switch key := r.Tag("Message"); key {
 	case "User":
-		var x User
-		graphgenCodecUser{}.Read(r, &x)
-		*v = &x
+		x := graphwire.New[User](r)
+		graphgenCodecUser{}.Read(r, x)
+		*v = x
 	case "Assistant":
-		var x Assistant
-		graphgenCodecAssistant{}.Read(r, &x)
-		*v = &x
+		x := graphwire.New[Assistant](r)
+		graphgenCodecAssistant{}.Read(r, x)
+		*v = x
 	case "Tool":
+		graphwire.Reserve[Tool](r, 1)
 		var x Tool
 		graphgenCodecTool{}.Read(r, &x)
 		*v = x
 	case "Group":
+		graphwire.Reserve[Group](r, 1)
 		var x Group
 		graphgenCodecGroup{}.Read(r, &x)
 		*v = x
@@ -950,14 +953,17 @@ func (graphgenCodecValue) Read(r *graphwire.Reader, v *Value) {
 	n := r.Offset()
 	switch key := r.Tag("Value"); key {
 	case "Number":
+		graphwire.Reserve[Number](r, 1)
 		var x Number
 		x = Number(r.Float64())
 		*v = x
 	case "Word":
+		graphwire.Reserve[Word](r, 1)
 		var x Word
 		x = Word(r.Str())
 		*v = x
 	case "Flag":
+		graphwire.Reserve[Flag](r, 1)
 		var x Flag
 		x = Flag(r.Bool())
 		*v = x
@@ -1072,7 +1078,7 @@ func (graphgenCodecPointerToEnvelope) Read(r *graphwire.Reader, v **Envelope) {
 	if r.Nil() {
 		return
 	}
-	*v = new(Envelope)
+	*v = graphwire.New[Envelope](r)
 	graphgenCodecEnvelope{}.Read(r, *v)
 }
 

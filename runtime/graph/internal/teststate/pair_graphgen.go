@@ -3006,13 +3006,13 @@ func (graphgenCodecPart) Read(r *graphwire.Reader, v *Part) {
 	n := r.Offset()
 	switch key := r.Tag("Part"); key {
 	case "Doc":
-		var x Doc
-		graphgenCodecDoc{}.Read(r, &x)
-		*v = &x
+		x := graphwire.New[Doc](r)
+		graphgenCodecDoc{}.Read(r, x)
+		*v = x
 	case "Note":
-		var x Note
-		graphgenCodecNote{}.Read(r, &x)
-		*v = &x
+		x := graphwire.New[Note](r)
+		graphgenCodecNote{}.Read(r, x)
+		*v = x
 	default:
 		r.UnknownTag(n, "Part", key)
 	}
@@ -3099,9 +3099,9 @@ func (graphgenCodecNewerPart) Read(r *graphwire.Reader, v *NewerPart) {
 	n := r.Offset()
 	switch key := r.Tag("NewerPart"); key {
 	case "Doc":
-		var x Doc
-		graphgenCodecDoc{}.Read(r, &x)
-		*v = &x
+		x := graphwire.New[Doc](r)
+		graphgenCodecDoc{}.Read(r, x)
+		*v = x
 	default:
 		r.UnknownTag(n, "NewerPart", key)
 	}
