@@ -197,6 +197,7 @@ func TestStoredBytesThatCannotBeReadHaveOneClass(t *testing.T) {
 		"a delta of an old operation": []byte("\x92\x00\x81\xa3Log\x92\x63\x05"),
 	}
 	check := func(t *testing.T, spot, name string, payload []byte, malformed bool) {
+		t.Helper()
 		met, errs := readHostile(t, spot, payload)
 		if met == 0 {
 			t.Fatalf("%s: nothing was rewritten", spot)

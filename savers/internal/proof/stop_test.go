@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -28,9 +29,12 @@ const stopThread = "stopped"
 func (j *job) hold(s checkpoint.Saver) error {
 	ctx := context.Background()
 	for {
-		if _, err := os.Stat(j.Counter); err != nil {
+		switch _, err := os.Stat(j.Counter); {
+		case errors.Is(err, fs.ErrNotExist):
 			fmt.Fprintln(os.Stdout, "end")
 			return nil
+		case err != nil:
+			return err
 		}
 		chain, err := s.Load(ctx, checkpoint.Place{Thread: stopThread})
 		if err != nil {
