@@ -79,9 +79,13 @@ func (r rows) Close() error {
 
 func (r rows) Err() error { return explain(r.Rows.Err()) }
 
-// idleLimit ends a transaction whose client is stopped or cut off. It holds for the transaction alone, because behind
-// a pooler the session is not the saver's.
-var idleLimit = fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", sqlsaver.IdleLimit.Milliseconds())
+// idleLimit returns the statement that ends a transaction whose client is stopped or cut off while it sends so many bytes.
+// To the server a client that sends a large value is idle until all of it has come, so each MiB has a second more. The limit
+// holds for the transaction alone, because behind a pooler the session is not the saver's.
+func idleLimit(size int) string {
+	limit := sqlsaver.IdleLimit + time.Duration(size>>20)*time.Second
+	return fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", limit.Milliseconds())
+}
 
 // Begin starts a transaction. It sends nothing yet.
 func (d *db) Begin(ctx context.Context, writes bool) (sqlsaver.Tx, error) {
@@ -92,7 +96,7 @@ func (d *db) Begin(ctx context.Context, writes bool) (sqlsaver.Tx, error) {
 	t := &tx{conn: conn, batch: new(pgx.Batch)}
 	if writes {
 		t.batch.Queue("begin isolation level read committed")
-		t.batch.Queue(idleLimit)
+		t.batch.Queue(idleLimit(0))
 	} else {
 		t.batch.Queue("begin read only isolation level repeatable read")
 	}
@@ -110,12 +114,28 @@ type tx struct {
 const maxQueued = 256
 
 func (t *tx) Later(ctx context.Context, text string, args ...any) error {
-	t.batch.Queue(text, args...)
-	if t.batch.Len() < maxQueued {
+	n := t.queue(text, args) + 1
+	if n < maxQueued {
 		return nil
 	}
 	results := t.send(ctx)
-	return finish(results, t.skip(results, maxQueued))
+	return finish(results, t.skip(results, n))
+}
+
+// queue adds a statement to what waits, and returns how many statements are before it.
+func (t *tx) queue(text string, args []any) (before int) {
+	size := 0
+	for _, arg := range args {
+		if b, ok := arg.([]byte); ok {
+			size += len(b)
+		}
+	}
+	if size >= 1<<20 {
+		t.batch.Queue(idleLimit(size))
+	}
+	before = t.batch.Len()
+	t.batch.Queue(text, args...)
+	return before
 }
 
 // send sends what waits.
@@ -150,8 +170,7 @@ func (t *tx) Exec(ctx context.Context, text string, args ...any) (int64, error) 
 
 // last sends what waits and a statement after it, and returns what that one did.
 func (t *tx) last(ctx context.Context, text string, args ...any) (tag pgconn.CommandTag, err error) {
-	n := t.batch.Len()
-	t.batch.Queue(text, args...)
+	n := t.queue(text, args)
 	results := t.send(ctx)
 	if err = t.skip(results, n); err == nil {
 		tag, err = results.Exec()
@@ -172,8 +191,7 @@ func (t *tx) Insert(ctx context.Context, text string, args ...any) (made int64, 
 }
 
 func (t *tx) Query(ctx context.Context, text string, args ...any) (sqlsaver.Rows, error) {
-	n := t.batch.Len()
-	t.batch.Queue(text, args...)
+	n := t.queue(text, args)
 	results := t.send(ctx)
 	err := t.skip(results, n)
 	if err != nil {
