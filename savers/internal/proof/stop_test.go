@@ -29,15 +29,16 @@ const stopThread = "stopped"
 func (j *job) hold(s checkpoint.Saver) error {
 	ctx := context.Background()
 	for {
+		chain, err := s.Load(ctx, checkpoint.Place{Thread: stopThread})
+		if err != nil {
+			return err
+		}
+		// After the load: who was stopped before it would read the thread as the take-over left it, and open the next run.
 		switch _, err := os.Stat(j.Counter); {
 		case errors.Is(err, fs.ErrNotExist):
 			fmt.Fprintln(os.Stdout, "end")
 			return nil
 		case err != nil:
-			return err
-		}
-		chain, err := s.Load(ctx, checkpoint.Place{Thread: stopThread})
-		if err != nil {
 			return err
 		}
 		err = j.holdRun(ctx, s, chain.Head)
