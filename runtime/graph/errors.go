@@ -14,7 +14,7 @@ var (
 	// ErrGraphChanged: a stored thread is of another graph, needs a node or a field that the code does not have, or holds one of
 	// another type. Stored bytes that no code wrote are checkpoint.ErrDamaged instead: an error of reading them is one of the two.
 	ErrGraphChanged = errors.New("the graph has changed")
-	// ErrReleased: a call that goes on from a checkpoint of a released version, which is read-only.
+	// ErrReleased: a call that continues from a checkpoint of a released version, which is read-only.
 	ErrReleased = errors.New("the version was released")
 	// ErrOwnThread: a node runs, edits or releases the thread that its own run holds, also through the node of another thread.
 	ErrOwnThread = errors.New("the thread is held by the run that the call comes from")

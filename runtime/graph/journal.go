@@ -38,7 +38,7 @@ type journal struct {
 	head      checkpoint.ID                      // the newest record, which may be among first
 	stored    checkpoint.ID                      // the newest one before first
 	first     []checkpoint.Record                // of a subgraph: records that go with its next write
-	along     []checkpoint.Write                 // that go with first: they withdraw what was asked before a subgraph began anew
+	along     []checkpoint.Write                 // that go with first: they withdraw what was asked before a subgraph began again
 	spared    func() func(namespace string) bool // with along: which namespaces' questions are not withdrawn
 	tried     bool                               // first may be stored, with other writes than those it goes with now
 }

@@ -203,7 +203,7 @@ type byValue struct {
 }
 
 // TestANodeMayCallOnOtherThreads: of its own graph, and on one of the same name in another saver; and on its own one, by a
-// goroutine that goes on after the run.
+// goroutine that continues after the run.
 func TestANodeMayCallOnOtherThreads(t *testing.T) {
 	var self *app
 	after := make(chan error, 1)

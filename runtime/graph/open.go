@@ -200,7 +200,7 @@ func (r *run[S, U]) stopsHere() []int {
 // discards drop the stored results of the nodes that are to run again. Subgraphs begin anew, on the line of the given record.
 func (r *run[S, U]) discards(c *checkpoint.Chain, line checkpoint.ID) ([]checkpoint.Write, error) {
 	var writes []checkpoint.Write
-	calls := make(map[string]bool) // the namespaces of subgraphs that begin anew
+	calls := make(map[string]bool) // the namespaces of subgraphs that begin again
 	for _, id := range r.opt.rerun {
 		found := false
 		for _, d := range r.due {

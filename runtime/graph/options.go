@@ -292,7 +292,7 @@ type dropOption func(*runOptions)
 func (f dropOption) invoke(o *runOptions) { f(o) }
 func (f dropOption) update(o *runOptions) { f(o) }
 
-// Abandon drops what is due: input starts the thread anew, on its last state, although an earlier run left something due,
+// Abandon drops what is due: input starts the thread again, on its last state, although an earlier run left something due,
 // and UpdateState as one due node drops the others. What was due stays in the history.
 func Abandon() DropOption { return dropOption(func(o *runOptions) { o.abandon = true }) }
 

@@ -36,7 +36,7 @@ func (t Thread[S, U]) find(ctx context.Context, at checkpoint.ID) (Thread[S, U],
 	return t, c, err
 }
 
-// released returns the error of a call that goes on from a checkpoint which the open version does not have: that it is in a
+// released returns the error of a call that continues from a checkpoint which the open version does not have: that it is in a
 // released one, or else missing.
 func (r *run[S, U]) released(at checkpoint.ID, missing error) error {
 	t, _, err := Thread[S, U]{g: r.g, id: r.thread}.find(r.ctx, at)

@@ -153,7 +153,7 @@ func (d *storage) image(dir string, rng *rand.Rand) error {
 	return nil
 }
 
-// recoverAt opens an image of the moment of an act, and goes on there.
+// recoverAt opens an image of the moment of an act, and continues there.
 func recoverAt(t *testing.T, dir string, acts []act, want []string, i int) error {
 	t.Helper()
 	s := open(t, dir)
@@ -234,7 +234,7 @@ func (c *cutter) run(t *testing.T, without string) error {
 }
 
 // The power goes at every moment of a story, and the disk holds any mixture of what was not synced: all that was
-// acknowledged is there, and the story goes on to its end.
+// acknowledged is there, and the story continues to its end.
 func TestPowerCutLosesNothingAcknowledged(t *testing.T) {
 	each := 20
 	if testing.Short() {
@@ -260,7 +260,7 @@ func TestPowerCutFindsWhatIsNotSynced(t *testing.T) {
 	}
 }
 
-// A process dies at every step on the disk, another goes on, and then the power goes.
+// A process dies at every step on the disk, another continues, and then the power fails.
 func TestPowerCutAfterAKilledProcessLosesNothingAcknowledged(t *testing.T) {
 	each := 4
 	if testing.Short() {

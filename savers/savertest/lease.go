@@ -203,8 +203,8 @@ func testWriters(tb testing.TB, place Storage) {
 	}
 }
 
-// testStarts lets many runs start on a new thread at the same time. One of them gets the thread, the others are told
-// that it is busy, and whoever sees the thread sees who has it.
+// testStarts lets many runs start on a new thread at the same time. One of them gets the thread, the
+// others get a *BusyError, and whoever sees the thread sees its holder.
 func testStarts(tb testing.TB, place Storage) {
 	savers := []checkpoint.Saver{open(tb, place)}
 	if place.Shared {

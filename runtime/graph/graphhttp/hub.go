@@ -63,7 +63,7 @@ func New[S, U any](app *graph.Graph[S, U], encode Encoder[S, U], opts ...Option)
 	}
 	report := h.opt.report
 	h.opt.report = func(thread string, err error) {
-		defer func() { _ = recover() }() // there is nobody to report it to, and the run goes on
+		defer func() { _ = recover() }() // there is nobody to report it to, and the run continues
 		report(thread, err)
 	}
 	h.replays = make(chan struct{}, h.opt.atOnce)

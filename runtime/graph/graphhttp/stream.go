@@ -222,7 +222,7 @@ func (s *stream[S, U]) checkpoint(snap *graph.Snapshot[S]) message {
 	return s.hub.message(s.thread, e, nil)
 }
 
-// over returns how the run ended after all that r has of it, or what it asks while it goes on. When the thread has moved on
+// over returns how the run ended after all that r has of it, or what it asks while it is in progress. When the thread has moved on
 // meanwhile, that is to be read first.
 func (s *stream[S, U]) over(ctx context.Context, r *replay[S]) ([]message, error) {
 	goesOn := r.head.Status == checkpoint.Running
