@@ -8,116 +8,37 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// leave follows everything that leads out of the node of a slot, which has just run. Edges, joins and routes are left
-// once, however many tasks the node had, with the first of them; what a node chose itself counts for each task.
-func (r *run[S, U]) leave(i int, first bool) error {
-	sl := &r.slots[i]
-	n := sl.node
-	from := &r.g.nodes[n]
-	if from.routes {
-		if err := r.choose(from, *sl.next); err != nil {
-			return r.nodeError(sl, err)
-		}
-	}
-	if !first {
-		return nil
-	}
-	r.next = slices.Grow(r.next, len(from.edges))
-	for _, to := range from.edges {
-		r.mark(to)
-	}
-	for _, a := range from.joins {
-		r.arrive(a)
-	}
-	r.stopAfter = r.stopAfter || from.after
-	switch {
-	case from.route == nil:
-		return nil
-	case from.after && r.g.opt.beforeRoute && r.log != nil:
-		r.owed = append(r.owed, n)
-		return nil
-	}
-	return r.follow(n, r.step+1)
-}
-
-// mark makes node n due next, once.
-func (r *run[S, U]) mark(n int) {
-	if r.marks == nil {
-		r.marks = make([]bool, len(r.g.nodes))
-	}
-	if n > end && !r.marks[n] {
-		r.marks[n] = true
-		r.next = append(r.next, due{node: n})
-	}
-}
-
-// wait keeps the deferred tasks due that did not run.
-func (r *run[S, U]) wait() {
-	for _, d := range r.due {
-		if r.g.nodes[d.node].defers {
-			r.keep(d)
-		}
-	}
-}
-
-// keep makes due next what is due now.
-func (r *run[S, U]) keep(d due) {
-	if d.sent == nil {
-		r.mark(d.node)
-		return
-	}
-	r.next = append(r.next, d)
-}
-
-// turn makes what was marked and sent due: nodes in order of declaration, sends to one node in the order in which they
-// were made.
-func (r *run[S, U]) turn() {
-	if len(r.next) > 1 {
-		slices.SortStableFunc(r.next, func(a, b due) int { return a.node - b.node })
-	}
-	for i := range r.next {
-		d := &r.next[i]
-		if d.sent == nil {
-			r.marks[d.node] = false
+// leave follows everything that leads out of the nodes that have just run, in their order. Edges, joins and routes are
+// followed once for each node; what a node chose itself counts for each of its tasks.
+func (r *run[S, U]) leave() error {
+	r.plan.Begin()
+	left := -1 // the node that was left last
+	for i := range r.slots {
+		sl := &r.slots[i]
+		if sl.progress == beaten {
 			continue
 		}
-		d.index = 0
-		if i > 0 && r.next[i-1].node == d.node {
-			d.index = r.next[i-1].index + 1
+		n := sl.Node
+		if from := &r.g.nodes[n]; from.routes {
+			if err := r.choose(from, *sl.next); err != nil {
+				return r.nodeError(sl, err)
+			}
 		}
+		if n != left && r.plan.Leave(n) {
+			if err := r.follow(n, r.plan.Step+1); err != nil {
+				return err
+			}
+		}
+		left = n
 	}
-	r.due, r.next = r.next, r.due[:0]
-}
-
-// arrive notes that a source of a join has run, and lets through once all have.
-func (r *run[S, U]) arrive(a arrival) {
-	fired := r.joins[a.join]
-	fired[a.source] = true
-	if !slices.Contains(fired, false) {
-		clear(fired)
-		r.mark(r.g.joins[a.join].to)
-	}
-}
-
-// newJoins is the position of joins that nobody has reached.
-func newJoins(joins []join) [][]bool {
-	if len(joins) == 0 {
-		return nil
-	}
-	fired := make([][]bool, len(joins))
-	for i := range joins {
-		fired[i] = make([]bool, len(joins[i].from))
-	}
-	return fired
+	return r.endsUpward()
 }
 
 // unjoined are the nodes whose joins were reached by some of their sources only.
 func (r *run[S, U]) unjoined() []ID {
 	var ids []ID
-	for i, fired := range r.joins {
-		if slices.Contains(fired, true) {
-			ids = append(ids, r.g.nodes[r.g.joins[i].to].id)
-		}
+	for n := range r.plan.Unjoined {
+		ids = append(ids, r.g.nodes[n].id)
 	}
 	return ids
 }
@@ -140,7 +61,7 @@ func (r *run[S, U]) choose(from *node[S, U], next Next) error {
 	if err := from.allows(&r.g.nodes, next); err != nil || next.first.id == "" {
 		return err
 	}
-	r.next = slices.Grow(r.next, len(next.more)+1)
+	r.plan.Grow(len(next.more) + 1)
 	if err := r.chooseOne(from, next.first); err != nil {
 		return err
 	}
@@ -158,18 +79,17 @@ func (r *run[S, U]) chooseOne(from *node[S, U], t target) error {
 		return r.sendUp(t.sent.(upward))
 	}
 	if t.sent == nil {
-		r.mark(n)
+		r.plan.Choose(n)
 		return nil
 	}
-	d := due{node: n, sent: t.sent}
+	var raw []byte
 	if r.log != nil {
-		raw, err := appendSent(t.sent)
-		if err != nil {
+		var err error
+		if raw, err = appendSent(t.sent); err != nil {
 			return fmt.Errorf("what it sends to %q cannot be stored: %w", string(t.id), err)
 		}
-		d.raw = raw
 	}
-	r.next = append(r.next, d)
+	r.plan.Send(n, t.sent, raw)
 	return nil
 }
 
@@ -242,22 +162,19 @@ func (r *run[S, U]) mutated(given S) error {
 // before any of it starts. After a stop behind which nothing is due, that is the end. The state is unchanged and so is the
 // step.
 func (r *run[S, U]) payRoutes() error {
-	for _, d := range r.due {
-		r.keep(d)
-	}
-	for _, n := range r.owed {
+	r.plan.Reopen()
+	for _, n := range r.plan.Pending {
 		if n == end {
 			continue
 		}
-		if err := r.follow(n, r.step); err != nil {
+		if err := r.follow(n, r.plan.Step); err != nil {
 			return err
 		}
 	}
-	r.turn()
-	r.owed = nil
 	if err := r.endsUpward(); err != nil {
 		return err
 	}
+	r.turned = r.plan.Turn()
 	o := r.decide()
 	if err := r.commit(checkpoint.Resume, nil, o); err != nil {
 		return r.uncommitted(err)
@@ -298,5 +215,5 @@ func (r *run[S, U]) keyName(id ID) ID {
 
 // slotKey is the key of the task in a slot.
 func (r *run[S, U]) slotKey(sl *slot[U]) string {
-	return taskKey(r.line.id, r.ns, r.step+1-r.line.begun, r.keyName(r.g.nodes[sl.node].id), sl.index)
+	return taskKey(r.line.id, r.ns, r.plan.Step+1-r.line.begun, r.keyName(r.g.nodes[sl.Node].id), sl.Index)
 }

@@ -70,8 +70,8 @@ func (r *run[S, U]) record(source checkpoint.Source) (checkpoint.Record, error) 
 	}
 	rec := checkpoint.Record{
 		ID: id, Parent: r.log.head, Base: id, Line: r.line.id, Commits: r.base,
-		Step: r.step, Source: source,
-		Due: r.dueTasks(), Owed: r.names(r.owed), Joins: r.halfJoins(), Pass: r.names(r.pass), Meta: r.meta(),
+		Step: r.plan.Step, Source: source,
+		Due: r.dueTasks(), Owed: r.names(r.plan.Pending), Joins: r.halfJoins(), Pass: r.names(r.plan.Cleared), Meta: r.meta(),
 		Fingerprint: r.g.schema.Fingerprint, Graph: r.g.name,
 		Created: time.Now().UTC().Truncate(time.Microsecond),
 	}
@@ -84,7 +84,7 @@ func (r *run[S, U]) fillPayload(rec *checkpoint.Record, whole bool) (err error) 
 	whole = whole || r.stale || dead+r.chained*headerSize > live+snapshotOver
 	b := r.buf[:0]
 	if b, err = appendState(r.live, b, whole); err != nil {
-		return fmt.Errorf("%s: encode the state: %w", where(r.g.name, r.thread, r.step), err)
+		return fmt.Errorf("%s: encode the state: %w", where(r.g.name, r.thread, r.plan.Step), err)
 	}
 	if r.chained++; whole {
 		r.chained = 0
@@ -98,12 +98,12 @@ func (r *run[S, U]) fillPayload(rec *checkpoint.Record, whole bool) (err error) 
 }
 
 func (r *run[S, U]) dueTasks() []checkpoint.Task {
-	if len(r.due) == 0 {
+	if len(r.plan.Due) == 0 {
 		return nil
 	}
-	tasks := make([]checkpoint.Task, len(r.due))
-	for i, d := range r.due {
-		tasks[i] = checkpoint.Task{Node: string(r.g.nodes[d.node].id), Index: uint32(d.index), Payload: d.raw}
+	tasks := make([]checkpoint.Task, len(r.plan.Due))
+	for i, d := range r.plan.Due {
+		tasks[i] = checkpoint.Task{Node: string(r.g.nodes[d.Node].id), Index: uint32(d.Index), Payload: d.Raw}
 	}
 	return tasks
 }
@@ -123,11 +123,11 @@ func (r *run[S, U]) names(nodes []int) []string {
 // halfJoins are the joins that some of their sources have reached.
 func (r *run[S, U]) halfJoins() []checkpoint.Join {
 	var joins []checkpoint.Join
-	for i, fired := range r.joins {
-		j := checkpoint.Join{To: string(r.g.nodes[r.g.joins[i].to].id)}
+	for i, fired := range r.plan.Joins {
+		j := checkpoint.Join{To: string(r.g.nodes[r.g.plan.Joins[i].To].id)}
 		for k, yes := range fired {
 			if yes {
-				j.Fired = append(j.Fired, string(r.g.nodes[r.g.joins[i].from[k]].id))
+				j.Fired = append(j.Fired, string(r.g.nodes[r.g.plan.Joins[i].From[k]].id))
 			}
 		}
 		if len(j.Fired) > 0 {
@@ -144,7 +144,7 @@ func (r *run[S, U]) hold(rec checkpoint.Record, parts, writes []checkpoint.Write
 		h = &held{record: rec}
 	}
 	if err := r.holdPayload(h); err != nil { // what is held stays as it was
-		return fmt.Errorf("%s: encode the state: %w", where(r.g.name, r.thread, r.step), err)
+		return fmt.Errorf("%s: encode the state: %w", where(r.g.name, r.thread, r.plan.Step), err)
 	}
 	rec.Commits = h.record.Commits // of the last stored record: nothing between is known to anybody
 	h.record, r.held = rec, h
@@ -207,7 +207,7 @@ func (r *run[S, U]) flushPayload(h *held) error {
 	}
 	payload, err := delta.Concat(h.deltas...)
 	if err != nil {
-		return fmt.Errorf("%s: join the changes of the run: %w", where(r.g.name, r.thread, r.step), err)
+		return fmt.Errorf("%s: join the changes of the run: %w", where(r.g.name, r.thread, r.plan.Step), err)
 	}
 	h.record.Payload = payload
 	r.chained++
@@ -260,12 +260,12 @@ func (r *run[S, U]) questionsOf(sl *slot[U]) []checkpoint.Write {
 func (r *run[S, U]) resultOf(sl *slot[U]) (w checkpoint.Write, err error) {
 	defer rescue(&err)
 	var payload []byte
-	if r.g.nodes[sl.node].same {
+	if r.g.nodes[sl.Node].same {
 		payload, err = r.appendChanges(sl.call.changes)
 	} else {
 		payload, err = r.g.schema.AppendUpdate(nil, &sl.update)
 	}
-	if err == nil && r.g.nodes[sl.node].routes {
+	if err == nil && r.g.nodes[sl.Node].routes {
 		payload, err = appendChoice(payload, *sl.next)
 	}
 	return checkpoint.Write{Namespace: r.ns, Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Result, Payload: payload}, err
@@ -335,9 +335,9 @@ func (r *run[S, U]) failureOf(sl *slot[U], blamed []blame) error {
 	if sl.progress == failed {
 		return sl.err
 	}
-	id := r.g.nodes[sl.node].id
+	id := r.g.nodes[sl.Node].id
 	for _, b := range blamed {
-		if b.node == id && b.index == sl.index && (!b.done || sl.progress == succeeded) {
+		if b.node == id && b.index == sl.Index && (!b.done || sl.progress == succeeded) {
 			return b.cause
 		}
 	}
@@ -360,7 +360,7 @@ func (r *run[S, U]) recall() error {
 			continue
 		}
 		if err := r.readResult(sl, payload); err != nil {
-			return r.resultChanged(err, "the stored result of node %q", string(r.g.nodes[sl.node].id))
+			return r.resultChanged(err, "the stored result of node %q", string(r.g.nodes[sl.Node].id))
 		}
 		sl.progress, sl.stored = succeeded, true
 		r.finish(i)
@@ -373,7 +373,7 @@ func (r *run[S, U]) recall() error {
 // readResult reads what resultOf wrote.
 func (r *run[S, U]) readResult(sl *slot[U], payload []byte) (err error) {
 	defer rescue(&err)
-	n := &r.g.nodes[sl.node]
+	n := &r.g.nodes[sl.Node]
 	if n.routes {
 		sl.next = new(Next)
 		if payload, *sl.next, err = r.readChoice(n, payload); err != nil {
@@ -393,5 +393,5 @@ func (r *run[S, U]) saving(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &SaverError{Graph: r.g.name, Thread: r.thread, Step: r.step, Op: op, Err: err}
+	return &SaverError{Graph: r.g.name, Thread: r.thread, Step: r.plan.Step, Op: op, Err: err}
 }

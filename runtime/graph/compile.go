@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/internal/value"
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
@@ -19,19 +20,17 @@ type Graph[S, U any] struct {
 	nodes  []node[S, U] // in order of declaration, behind Start
 	index  map[ID]int
 	former map[ID]int // by the ids that nodes had
-	joins  []join
-	defers bool // some node does
+	plan   plan.Graph
 	nests  bool // some node is a subgraph
-	races  int  // how many any-of joins there are
 	opt    options
 	store  any // what tells the saver from others: the saver, or the graph where savers cannot be compared
 }
 
 // start is the place of Start among the nodes, end the number that stands for End. No node has a negative number.
 const (
-	start = 0
-	end   = -1
-	above = -2 // stands for Parent
+	start = plan.Start
+	end   = plan.End
+	above = plan.Parent
 )
 
 // node is a declared node with all that leaves it, by number.
@@ -40,31 +39,16 @@ type node[S, U any] struct {
 	id      ID
 	retry   Backoff
 	timeout time.Duration
-	edges   []int
 	route   func(context.Context, S) (Next, error)
 	targets []ID
 	to      []int // targets, by number
-	joins   []arrival
-	defers  bool // it runs when nothing else is due
 
 	remembers bool // it is a subgraph that goes on from its last call
 
 	questions []askable
-	race      int  // the any-of join that it leads to, from 1; 0 for none
-	before    bool // a run stops when it is due
-	after     bool // a run stops when it has run
 
 	writes []string // the fields that it declares; nil when it does not say
 }
-
-// join is a node that waits for all of from.
-type join struct {
-	to   int
-	from []int
-}
-
-// arrival says that a node is the source-th of a join.
-type arrival struct{ join, source int }
 
 // Compile checks the graph and makes it runnable. The error is a *CompileError with every fault there is:
 // names that are unknown, reserved or taken, nodes that are never reached or lead nowhere, routes without
@@ -85,6 +69,7 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	c.addJoins()
 	c.addRaces()
 	c.addStops()
+	c.g.plan.BeforeRoute = c.g.opt.beforeRoute
 	c.checkOptions()
 	c.checkWrites()
 	c.checkPaths()
@@ -111,7 +96,7 @@ func (c *compiler[S, U]) fault(format string, args ...any) {
 
 func (c *compiler[S, U]) addNodes() {
 	c.g.index = map[ID]int{Start: start, End: end, Parent: above}
-	c.g.nodes = append(c.g.nodes, node[S, U]{id: Start})
+	c.addNode(node[S, U]{id: Start}, plan.Node{})
 	if c.b.schema == nil {
 		c.fault("the graph has no schema; pass the variable that graphgen generated, such as StateSchema")
 	}
@@ -130,13 +115,18 @@ func (c *compiler[S, U]) addNodes() {
 			c.fault("node %q has no function", string(d.id))
 		}
 		c.g.index[d.id] = len(c.g.nodes)
-		c.g.nodes = append(c.g.nodes, node[S, U]{
-			calls: d.calls, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, defers: d.opts.defers, remembers: d.opts.remembers,
+		c.addNode(node[S, U]{
+			calls: d.calls, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, remembers: d.opts.remembers,
 			questions: d.opts.questions, writes: d.opts.writes,
-		})
-		c.g.defers = c.g.defers || d.opts.defers
+		}, plan.Node{Defers: d.opts.defers})
+		c.g.plan.Defers = c.g.plan.Defers || d.opts.defers
 		c.g.nests = c.g.nests || d.calls.child != nil
 	}
+}
+
+// addNode gives a node the next number.
+func (c *compiler[S, U]) addNode(n node[S, U], p plan.Node) {
+	c.g.nodes, c.g.plan.Nodes = append(c.g.nodes, n), append(c.g.plan.Nodes, p)
 }
 
 // addFormer takes up the ids that nodes had, once all that they have are known.
@@ -215,7 +205,7 @@ func (c *compiler[S, U]) addEdges() {
 			continue
 		}
 		if ok1 && ok2 {
-			c.g.nodes[from].edges = append(c.g.nodes[from].edges, to)
+			c.g.plan.Nodes[from].Edges = append(c.g.plan.Nodes[from].Edges, to)
 		}
 	}
 }
@@ -252,6 +242,7 @@ func (c *compiler[S, U]) addRoutes() {
 			c.fault("%s is declared twice; one function chooses all that follows a node", what)
 		default:
 			n.route, n.targets, n.to = r.choose, targets, to
+			c.g.plan.Nodes[from].Route = true
 		}
 	}
 }
@@ -292,8 +283,8 @@ func (c *compiler[S, U]) addJoins() {
 			c.fault("%s: a join waits for at least two nodes; use Edge for one", what)
 			ok = false
 		}
-		number := len(c.g.joins)
-		made := join{to: to}
+		number := len(c.g.plan.Joins)
+		made := plan.Join{To: to}
 		for i, id := range j.from {
 			if slices.Contains(j.from[:i], id) {
 				c.fault("%s names %s twice", what, id)
@@ -304,11 +295,11 @@ func (c *compiler[S, U]) addJoins() {
 				c.fault("%s: Start has always run; leave it out", what)
 			}
 			if ok = ok && found; ok {
-				c.g.nodes[from].joins = append(c.g.nodes[from].joins, arrival{number, i})
-				made.from = append(made.from, from)
+				c.g.plan.Nodes[from].Joins = append(c.g.plan.Nodes[from].Joins, plan.Arrival{Join: number, Source: i})
+				made.From = append(made.From, from)
 			}
 		}
-		c.g.joins = append(c.g.joins, made)
+		c.g.plan.Joins = append(c.g.plan.Joins, made)
 	}
 }
 
@@ -322,7 +313,7 @@ func (c *compiler[S, U]) addRaces() {
 		if len(j.from) == 0 {
 			c.fault("%s: it has no nodes to wait for", what)
 		}
-		c.g.races++
+		c.g.plan.Races++
 		for i, id := range j.from {
 			from, found := c.source(what, id)
 			switch {
@@ -331,11 +322,11 @@ func (c *compiler[S, U]) addRaces() {
 				c.fault("%s names %s twice", what, id)
 			case from == start:
 				c.fault("%s: Start has always run; leave it out", what)
-			case c.g.nodes[from].race != 0:
+			case c.g.plan.Nodes[from].Race != 0:
 				c.fault("%s: %s leads to another any-of join already", what, id)
 			case ok:
-				c.g.nodes[from].race = c.g.races
-				c.g.nodes[from].edges = append(c.g.nodes[from].edges, to)
+				c.g.plan.Nodes[from].Race = c.g.plan.Races
+				c.g.plan.Nodes[from].Edges = append(c.g.plan.Nodes[from].Edges, to)
 			}
 		}
 	}
@@ -346,14 +337,14 @@ func (c *compiler[S, U]) addStops() {
 		if n, ok := c.lookup("InterruptBefore", id); ok && n <= start {
 			c.fault("InterruptBefore: %s is not a node", id)
 		} else if ok {
-			c.g.nodes[n].before = true
+			c.g.plan.Nodes[n].Before = true
 		}
 	}
 	for _, id := range c.g.opt.after {
 		if n, ok := c.lookup("InterruptAfter", id); ok && n <= start {
 			c.fault("InterruptAfter: %s is not a node", id)
 		} else if ok {
-			c.g.nodes[n].after = true
+			c.g.plan.Nodes[n].After = true
 		}
 	}
 }

@@ -25,8 +25,8 @@ func (r *run[S, U]) execute() error {
 	if len(r.todo) == 0 {
 		return nil
 	}
-	if r.due[0].node == start {
-		return fmt.Errorf("%s: the input of the run is not stored: %w", where(r.g.name, r.thread, r.step), checkpoint.ErrDamaged)
+	if r.plan.Input() {
+		return fmt.Errorf("%s: the input of the run is not stored: %w", where(r.g.name, r.thread, r.plan.Step), checkpoint.ErrDamaged)
 	}
 	if r.ctx.Err() != nil {
 		return r.cancelled()
@@ -89,7 +89,7 @@ func (r *run[S, U]) failures() (unfinished bool, err error) {
 
 // perform runs one task, as often as its node's Retry allows.
 func (r *run[S, U]) perform(w *task.Worker, sl *slot[U]) {
-	n := &r.g.nodes[sl.node]
+	n := &r.g.nodes[sl.Node]
 	ctx := w.Parent()
 	for sl.attempt = 1; ; sl.attempt++ {
 		if sl.asks != nil {
@@ -117,7 +117,7 @@ func (r *run[S, U]) perform(w *task.Worker, sl *slot[U]) {
 // attempt calls the node once. A panic or Goexit in it becomes the slot's error; Goexit goes on to end the
 // goroutine all the same.
 func (r *run[S, U]) attempt(w *task.Worker, n *node[S, U], sl *slot[U]) {
-	var ctx context.Context = w.Begin(string(n.id), sl.index, r.step+1, sl.attempt, sl.asks)
+	var ctx context.Context = w.Begin(string(n.id), sl.Index, r.plan.Step+1, sl.attempt, sl.asks)
 	defer w.End()
 	if n.timeout > 0 {
 		c, cancel := context.WithTimeout(ctx, n.timeout)
@@ -181,9 +181,9 @@ func (n *node[S, U]) callTask(ctx context.Context, s S, sl *slot[U]) {
 		sl.update, *sl.next, sl.err = n.routing(ctx, s)
 	case n.routes:
 		sl.next = new(Next)
-		sl.update, *sl.next, sl.err = n.task(ctx, s, sl.sent)
+		sl.update, *sl.next, sl.err = n.task(ctx, s, sl.Sent)
 	default:
-		sl.update, _, sl.err = n.task(ctx, s, sl.sent)
+		sl.update, _, sl.err = n.task(ctx, s, sl.Sent)
 	}
 }
 
@@ -245,7 +245,7 @@ func (r *run[S, U]) fanOut() error {
 	f.ctx, f.cancel = context.WithCancelCause(r.ctx)
 	defer f.end() // also when the consumer of a stream panics: nothing goes on beside what follows
 	f.startLanes()
-	if r.log != nil && r.opt.durability != OnExit || r.watched() || r.g.races > 0 {
+	if r.log != nil && r.opt.durability != OnExit || r.watched() || r.g.plan.Races > 0 {
 		f.done = make(chan int, len(r.todo))
 	}
 	if r.watched() {
@@ -288,7 +288,7 @@ func (f *fanOut[S, U]) work(w *task.Worker) {
 func (f *fanOut[S, U]) one(w *task.Worker, i int) {
 	returned := false
 	sl := &f.r.slots[i]
-	race := f.r.g.nodes[sl.node].race
+	race := f.r.g.plan.Nodes[sl.Node].Race
 	if race > 0 {
 		w = new(task.Worker)
 		w.Init(f.lanes[race-1].ctx, f.r.runTask(), f.r.key)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
 // replay runs what was due at an older checkpoint again, as a branch: a fork that changes nothing, taken up at
@@ -23,11 +24,11 @@ func (r *run[S, U]) replay(c *checkpoint.Chain) error {
 	if err != nil {
 		return err
 	}
-	if len(r.due) == 0 && len(r.owed) == 0 {
+	if len(r.plan.Due) == 0 && len(r.plan.Pending) == 0 {
 		return r.opened([]checkpoint.Record{fork}, nil, outcome{checkpoint.Done, true})
 	}
 	o := outcome{status: checkpoint.Running}
-	if !r.stops() {
+	if !r.plan.Stops() {
 		return r.opened([]checkpoint.Record{fork}, nil, o)
 	}
 	// A stop at that checkpoint holds the replay too. The resume record says that it has been seen.
@@ -45,11 +46,11 @@ func (r *run[S, U]) replay(c *checkpoint.Chain) error {
 
 // forkRecord is a record that goes on from c's checkpoint on a line of its own.
 func (r *run[S, U]) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
-	if len(r.due) > 0 && r.due[0].node == start {
+	if len(r.plan.Due) > 0 && r.plan.Input() {
 		return checkpoint.Record{}, fmt.Errorf("%s: the input was not merged yet at that checkpoint, and is not kept: go on from the next one, or give another input by UpdateState as graph.Start",
-			where(r.g.name, r.thread, r.step))
+			where(r.g.name, r.thread, r.plan.Step))
 	}
-	r.pass = nil // a stop that was answered on the line left behind holds the new one
+	r.plan.Cleared = nil // a stop that was answered on the line left behind holds the new one
 	rec, err := r.record(checkpoint.Fork)
 	if err != nil {
 		return rec, err
@@ -78,7 +79,7 @@ func (r *run[S, U]) openUpdate(at checkpoint.ID, u *U, n int, asNode bool) error
 	if err := r.place(&c); err != nil {
 		return err
 	}
-	r.slots = []slot[U]{{due: due{node: start}, progress: succeeded, update: *u}}
+	r.slots = []slot[U]{{Task: plan.Task{Node: start}, progress: succeeded, update: *u}}
 	if err := r.merge(0); err != nil {
 		return err
 	}
@@ -119,16 +120,15 @@ func (r *run[S, U]) besides(c *checkpoint.Chain, n int) []string {
 func (r *run[S, U]) updateAs(c *checkpoint.Chain, u *U, n int) error {
 	if r.g.nodes[n].routes {
 		return fmt.Errorf("%s: UpdateState as node %q: it chooses itself what follows it, which an update does not say; edit as another node",
-			where(r.g.name, r.thread, r.step), string(r.g.nodes[n].id))
+			where(r.g.name, r.thread, r.plan.Step), string(r.g.nodes[n].id))
 	}
 	if others := r.besides(c, n); len(others) > 0 && !r.opt.abandon {
 		return fmt.Errorf("%s: UpdateState as node %q: %w: %v is due as well, and would be dropped; "+
 			"resume the thread first, edit it without a node, which leaves all that is due, or pass graph.Abandon to drop the rest",
-			where(r.g.name, r.thread, r.step), string(r.g.nodes[n].id), ErrUnfinished, ids(others))
+			where(r.g.name, r.thread, r.plan.Step), string(r.g.nodes[n].id), ErrUnfinished, ids(others))
 	}
-	step := r.step
-	r.position = position{step: step, due: []due{{node: n}}, joins: newJoins(r.g.joins)}
-	r.slots = []slot[U]{{due: due{node: n}, progress: succeeded, update: *u}}
+	r.plan.Place(r.plan.Step, n)
+	r.slots = []slot[U]{{Task: plan.Task{Node: n}, progress: succeeded, update: *u}}
 	if err := r.settle(); err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (r *run[S, U]) updateAs(c *checkpoint.Chain, u *U, n int) error {
 
 // rests is the outcome of a fork: nothing runs.
 func (r *run[S, U]) rests() outcome {
-	if len(r.due) == 0 && len(r.owed) == 0 {
+	if len(r.plan.Due) == 0 && len(r.plan.Pending) == 0 {
 		return outcome{checkpoint.Done, true}
 	}
 	return outcome{checkpoint.Paused, true}

@@ -15,7 +15,7 @@ const haltTask = "stop"
 
 // halts returns the question of a subgraph whose stop is stored with base; none where there is no stop.
 func (r *run[S, U]) halts(base checkpoint.ID, o outcome) []checkpoint.Write {
-	if r.ns == "" || o.status != checkpoint.Paused || !r.stops() {
+	if r.ns == "" || o.status != checkpoint.Paused || !r.plan.Stops() {
 		return nil
 	}
 	return []checkpoint.Write{{Namespace: r.ns, Base: base, Task: haltTask, Kind: checkpoint.Question}}
@@ -38,10 +38,10 @@ func (r *run[S, U]) goOn() error {
 	o := outcome{status: checkpoint.Paused}
 	switch halt := r.asked[haltTask]; {
 	case halt != nil && !halt.open():
-		r.pass = r.stopsHere()
+		r.plan.Clear()
 	case halt != nil:
 		r.status = o.status
-	case r.stops(): // the graph had no such stop before
+	case r.plan.Stops(): // the graph had no such stop before
 		r.status = o.status
 		return r.flush(r.halts(r.base, o), outcome{})
 	}
@@ -50,7 +50,7 @@ func (r *run[S, U]) goOn() error {
 
 // open reports whether the run, or a subgraph in it, has asked or stopped for people.
 func (r *run[S, U]) open() bool {
-	if r.status == checkpoint.Paused && r.stops() {
+	if r.status == checkpoint.Paused && r.plan.Stops() {
 		return true
 	}
 	for i := range r.slots {

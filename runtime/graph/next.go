@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
@@ -106,15 +107,15 @@ func (s Sender[In]) Send(in In) Next {
 }
 
 // payload is what a send carries, of a type that its node knows.
-type payload interface {
-	appendWire(b []byte) ([]byte, error)
-	of() string // its type, for messages
-}
+type payload = plan.Payload
+
+// typed is a payload that names its type, for messages.
+type typed interface{ of() string }
 
 // sent is the payload of type In.
 type sent[In any, P wire.Generated[In]] struct{ in In }
 
-func (s *sent[In, P]) appendWire(b []byte) ([]byte, error) { return P(&s.in).AppendWire(b) }
+func (s *sent[In, P]) AppendWire(b []byte) ([]byte, error) { return P(&s.in).AppendWire(b) }
 
 func (s *sent[In, P]) of() string { return fmt.Sprintf("%T", s.in) }
 
@@ -125,7 +126,7 @@ func wrap[In any, P wire.Generated[In]](in In) payload { return &sent[In, P]{in}
 func received[In any, P wire.Generated[In]](p payload) (in In, err error) {
 	s, ok := p.(*sent[In, P])
 	if !ok {
-		return in, fmt.Errorf("it was sent a %s, and takes a %s; send with the Sender of this very node", p.of(), new(sent[In, P]).of())
+		return in, fmt.Errorf("it was sent a %s, and takes a %s; send with the Sender of this very node", p.(typed).of(), new(sent[In, P]).of())
 	}
 	return s.in, nil
 }

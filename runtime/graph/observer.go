@@ -143,16 +143,16 @@ func (r *run[S, U]) watch() func(Status, error) {
 	if r.observers == nil {
 		return func(Status, error) {}
 	}
-	r.notify(r.ctx, Occurrence{Kind: RunBegan, Step: r.step})
+	r.notify(r.ctx, Occurrence{Kind: RunBegan, Step: r.plan.Step})
 	start := time.Now()
 	return func(status Status, err error) {
-		r.notify(r.ctx, Occurrence{Kind: RunEnded, Step: r.step, Took: time.Since(start), Status: status, Err: err})
+		r.notify(r.ctx, Occurrence{Kind: RunEnded, Step: r.plan.Step, Took: time.Since(start), Status: status, Err: err})
 	}
 }
 
 // began reports that an attempt begins under ctx, and returns what to call when it has returned. Its task runs under parent.
 func (r *run[S, U]) began(ctx, parent context.Context, n *node[S, U], sl *slot[U]) func() {
-	o := Occurrence{Kind: TaskBegan, Step: r.step + 1, Node: n.id, Index: sl.index, Attempt: sl.attempt}
+	o := Occurrence{Kind: TaskBegan, Step: r.plan.Step + 1, Node: n.id, Index: sl.Index, Attempt: sl.attempt}
 	r.notify(ctx, o)
 	start := time.Now()
 	returned := make(chan struct{})

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
 // openInput begins a run with input: it loads the thread, merges in, and takes the thread with the records of
@@ -33,9 +34,9 @@ func (r *run[S, U]) openInput(at checkpoint.ID, in *U) error {
 			return r.saving("open", &checkpoint.BusyError{Thread: r.thread, Holder: c.Thread.Holder, Until: c.Thread.Lease})
 		}
 		return fmt.Errorf("%s: %w: %v is due; Resume it, or pass graph.Abandon to drop what is due",
-			where(r.g.name, r.thread, r.step), ErrUnfinished, r.g.next(ids(c.Next()), r.g.owed(&c.Records[len(c.Records)-1])))
+			where(r.g.name, r.thread, r.plan.Step), ErrUnfinished, r.g.next(ids(c.Next()), r.g.owed(&c.Records[len(c.Records)-1])))
 	}
-	r.enter(in, r.step+1)
+	r.enter(in, r.plan.Step+1)
 	first, err := r.inputRecord(in, len(c.Records) == 0)
 	if err != nil {
 		return err
@@ -78,7 +79,7 @@ func (r *run[S, U]) inputRecord(in *U, empty bool) (checkpoint.Record, error) {
 
 // openRouted opens with the input stored, but not merged; the loop does the rest.
 func (r *run[S, U]) openRouted(first checkpoint.Record, in *U) error {
-	sl := slot[U]{due: due{node: start}, update: *in}
+	sl := slot[U]{Task: plan.Task{Node: start}, update: *in}
 	w, err := r.resultOf(&sl)
 	if err != nil {
 		return r.nodeError(&sl, err)
@@ -147,7 +148,7 @@ func (r *run[S, U]) resume(c *checkpoint.Chain) error {
 	switch {
 	case stuck:
 		o = outcome{checkpoint.Waiting, true}
-	case r.stops():
+	case r.plan.Stops():
 		o = outcome{checkpoint.Paused, true}
 	}
 	if err := r.opened([]checkpoint.Record{rec}, append(writes, discards...), o); err != nil || !stuck {
@@ -161,7 +162,7 @@ func (r *run[S, U]) resume(c *checkpoint.Chain) error {
 func (r *run[S, U]) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	last := &c.Records[len(c.Records)-1]
 	if paused(c) && !forked(c) {
-		r.pass = r.stopsHere()
+		r.plan.Clear()
 	}
 	rec, err := r.record(checkpoint.Resume)
 	if err != nil {
@@ -186,38 +187,27 @@ func forked(c *checkpoint.Chain) bool {
 	return false
 }
 
-// stopsHere are the nodes about to run that a run stops before.
-func (r *run[S, U]) stopsHere() []int {
-	var nodes []int
-	for _, d := range r.now() {
-		if r.g.nodes[d.node].before && !slices.Contains(nodes, d.node) {
-			nodes = append(nodes, d.node)
-		}
-	}
-	return nodes
-}
-
 // discards drop the stored results of the nodes that are to run again. Subgraphs begin anew, on the line of the given record.
 func (r *run[S, U]) discards(c *checkpoint.Chain, line checkpoint.ID) ([]checkpoint.Write, error) {
 	var writes []checkpoint.Write
 	calls := make(map[string]bool) // the namespaces of subgraphs that begin again
 	for _, id := range r.opt.rerun {
 		found := false
-		for _, d := range r.due {
-			if r.g.nodes[d.node].id != id || d.node == start {
+		for _, d := range r.plan.Due {
+			if r.g.nodes[d.Node].id != id || d.Node == start {
 				continue
 			}
 			found = true
-			sl := slot[U]{due: d}
+			sl := slot[U]{Task: d}
 			w := checkpoint.Write{Base: r.base, Task: r.slotKey(&sl), Kind: checkpoint.Discard}
 			writes = append(writes, w)
-			if r.g.nodes[d.node].child != nil {
+			if r.g.nodes[d.Node].child != nil {
 				writes = append(writes, newLine(w, line)...)
 				calls[childNamespace(r.ns, w.Task)] = true
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("%s: Rerun: node %s is not due; due are %v", where(r.g.name, r.thread, r.step), quoted(id), r.dueIDs())
+			return nil, fmt.Errorf("%s: Rerun: node %s is not due; due are %v", where(r.g.name, r.thread, r.plan.Step), quoted(id), r.dueIDs())
 		}
 	}
 	return append(writes, withdrawn(c.Thread.Questions, calls)...), nil

@@ -67,12 +67,12 @@ func Targets(ids ...ID) NodeOption {
 // upward is what Parent is to do. To a subgraph the payloads of its sends are bytes.
 type upward struct{ next Next }
 
-func (u upward) appendWire(b []byte) ([]byte, error) { return appendTargets(b, nil, u.next) }
+func (u upward) AppendWire(b []byte) ([]byte, error) { return appendTargets(b, nil, u.next) }
 
 // stored is what is sent to a node of an outer graph, as it was stored.
 type stored []byte
 
-func (s stored) appendWire(b []byte) ([]byte, error) { return append(b, s...), nil }
+func (s stored) AppendWire(b []byte) ([]byte, error) { return append(b, s...), nil }
 
 func (u upward) of() string { return "choice for Parent" }
 
@@ -132,21 +132,25 @@ func (r *run[S, U]) sendUp(u upward) error {
 
 // endsUpward reports an error when the subgraph sends the outer graph on while it has something to do itself.
 func (r *run[S, U]) endsUpward() error {
-	if r.outer == nil || r.outer.next.first.id == "" || len(r.due)+len(r.owed) == 0 {
+	if r.outer == nil || r.outer.next.first.id == "" {
 		return nil
 	}
-	return fmt.Errorf("%s: it sends its Parent on, while %v is due in it; end or join its branches first", where(r.g.name, r.thread, r.step), r.dueIDs())
+	others := r.plan.Chosen()
+	if len(others) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: it sends its Parent on, while %v is due in it; end or join its branches first", where(r.g.name, r.thread, r.plan.Step), r.names(others))
 }
 
 // keepChanges keeps the updates of the superstep that has just been merged, in a subgraph over the same state.
 func (r *run[S, U]) keepChanges() {
-	if !r.same || r.due[0].node == start {
+	if !r.same || r.plan.Input() {
 		return
 	}
 	for i := range r.slots {
 		switch sl := &r.slots[i]; {
 		case sl.progress == beaten:
-		case r.g.nodes[sl.node].same:
+		case r.g.nodes[sl.Node].same:
 			r.changes = append(r.changes, sl.call.changes...)
 		default:
 			r.changes = append(r.changes, sl.update)
@@ -160,22 +164,22 @@ func (r *run[S, U]) tellOuter(o outcome) ([]checkpoint.Write, error) {
 		return nil, nil
 	}
 	var parts []checkpoint.Write
-	if r.same && r.told.step < r.step { // also of a step that changed nothing: a gap would be the beginning
+	if r.same && r.told.step < r.plan.Step { // also of a step that changed nothing: a gap would be the beginning
 		w := r.outer.part
-		w.Name = strconv.Itoa(r.step)
+		w.Name = strconv.Itoa(r.plan.Step)
 		var err error
 		if w.Payload, err = r.appendChanges(r.changes[r.told.changes:]); err != nil {
-			return nil, fmt.Errorf("%s: encode what its nodes returned: %w", where(r.g.name, r.thread, r.step), err)
+			return nil, fmt.Errorf("%s: encode what its nodes returned: %w", where(r.g.name, r.thread, r.plan.Step), err)
 		}
-		r.told.changes, r.told.step = len(r.changes), r.step
+		r.told.changes, r.told.step = len(r.changes), r.plan.Step
 		parts = append(parts, w)
 	}
-	if r.outer.next.first.id != "" && r.ends() {
+	if r.outer.next.first.id != "" && r.plan.Ended() {
 		w := r.outer.part
-		w.Name = partNext + strconv.Itoa(r.step)
+		w.Name = partNext + strconv.Itoa(r.plan.Step)
 		var err error
 		if w.Payload, err = appendChoice(nil, r.outer.next); err != nil {
-			return nil, fmt.Errorf("%s: what it has Parent do cannot be stored: %w", where(r.g.name, r.thread, r.step), err)
+			return nil, fmt.Errorf("%s: what it has Parent do cannot be stored: %w", where(r.g.name, r.thread, r.plan.Step), err)
 		}
 		parts = append(parts, w)
 	}
@@ -188,12 +192,12 @@ const metaNext = "next"
 // sayNext has the last record of a subgraph over a state of its own say where it sends the graph that it is in. With OnExit
 // the record is stored before the task's result, whose parts belong to a record that may not be.
 func (r *run[S, U]) sayNext(rec *checkpoint.Record, o outcome) error {
-	if r.outer == nil || r.same || r.outer.next.first.id == "" || !r.ends() {
+	if r.outer == nil || r.same || r.outer.next.first.id == "" || !r.plan.Ended() {
 		return nil
 	}
 	choice, err := appendChoice(nil, r.outer.next)
 	if err != nil {
-		return fmt.Errorf("%s: what it has Parent do cannot be stored: %w", where(r.g.name, r.thread, r.step), err)
+		return fmt.Errorf("%s: what it has Parent do cannot be stored: %w", where(r.g.name, r.thread, r.plan.Step), err)
 	}
 	if rec.Meta == nil {
 		rec.Meta = make(map[string]string, 1)

@@ -28,7 +28,7 @@ func appendState[S, U any](live state.Live[S, U], b []byte, whole bool) (_ []byt
 // appendSent encodes what is sent to a node.
 func appendSent(p payload) (_ []byte, err error) {
 	defer rescue(&err)
-	return p.appendWire(nil)
+	return p.AppendWire(nil)
 }
 
 // appendUpdate encodes an update.

@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
+)
 
 // nowhere stands for the end of an edge that is unknown: any node might be meant, or End.
 const nowhere = -3
@@ -9,7 +13,7 @@ const nowhere = -3
 // is not reported again as a node that is never reached or leads nowhere.
 type paths struct {
 	out   [][]int // by node
-	joins []join
+	joins []plan.Join
 	meant []int // the nodes to which an unknown one may lead: by what is declared, or in the place of one that is there
 }
 
@@ -33,10 +37,10 @@ func (c *compiler[S, U]) declaredPaths() paths {
 		}
 	}
 	for _, j := range c.b.joins {
-		made := join{to: c.meantBy(j.to)}
+		made := plan.Join{To: c.meantBy(j.to)}
 		for _, from := range j.from {
 			if n := c.meantBy(from); n >= start {
-				made.from = append(made.from, n)
+				made.From = append(made.From, n)
 			}
 		}
 		p.joins = append(p.joins, made)
@@ -88,9 +92,9 @@ func (c *compiler[S, U]) checkPaths() {
 		}
 	}
 	for _, j := range p.joins {
-		for _, from := range j.from {
-			if !reached[from] && j.to > start {
-				c.fault("the join to %s can never fire: %s is never reached", g.nodes[j.to].id, g.nodes[from].id)
+		for _, from := range j.From {
+			if !reached[from] && j.To > start {
+				c.fault("the join to %s can never fire: %s is never reached", g.nodes[j.To].id, g.nodes[from].id)
 			}
 		}
 	}
@@ -122,9 +126,9 @@ func (p *paths) reachable() []bool {
 	for changed := true; changed; {
 		changed = false
 		for _, j := range p.joins {
-			all := !slices.ContainsFunc(j.from, func(from int) bool { return !reached[from] })
-			if all && j.to > start && !reached[j.to] {
-				visit(j.to)
+			all := !slices.ContainsFunc(j.From, func(from int) bool { return !reached[from] })
+			if all && j.To > start && !reached[j.To] {
+				visit(j.To)
 				changed = true
 			}
 		}
@@ -139,7 +143,7 @@ func (p *paths) leaves() []bool {
 		leaves[i] = len(p.out[i]) > 0
 	}
 	for _, j := range p.joins {
-		for _, from := range j.from {
+		for _, from := range j.From {
 			leaves[from] = true
 		}
 	}
@@ -150,8 +154,8 @@ func (p *paths) leaves() []bool {
 func (p *paths) ends(leaves []bool) []bool {
 	out := slices.Clone(p.out)
 	for _, j := range p.joins {
-		for _, from := range j.from {
-			out[from] = append(slices.Clip(out[from]), j.to)
+		for _, from := range j.From {
+			out[from] = append(slices.Clip(out[from]), j.To)
 		}
 	}
 	ends := make([]bool, len(out))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
@@ -288,11 +289,11 @@ func (r *run[S, U]) gatherAsked(w checkpoint.Write) {
 
 // mayAsk gives a task what it may ask, and holds it back when it still waits.
 func (r *run[S, U]) mayAsk(sl *slot[U]) {
-	n := &r.g.nodes[sl.node]
+	n := &r.g.nodes[sl.Node]
 	if len(n.questions) == 0 || r.log == nil {
 		return
 	}
-	sl.asks = &task.Asks{Wrap: wrapQuestion(r.path, n.id, sl.index)}
+	sl.asks = &task.Asks{Wrap: wrapQuestion(r.path, n.id, sl.Index)}
 	for _, q := range n.questions {
 		sl.asks.Declared = append(sl.asks.Declared, q.name)
 	}
@@ -331,7 +332,7 @@ func (r *run[S, U]) restated(sl *slot[U], place string, b []byte) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	n := &r.g.nodes[sl.node]
+	n := &r.g.nodes[sl.Node]
 	for _, known := range n.questions {
 		if known.name != w.Question {
 			continue
@@ -340,7 +341,7 @@ func (r *run[S, U]) restated(sl *slot[U], place string, b []byte) ([]byte, error
 		if err != nil {
 			return nil, payloadError(w.Payload, err)
 		}
-		b = wrapQuestion(r.path, n.id, sl.index)(w.Question, payload)
+		b = wrapQuestion(r.path, n.id, sl.Index)(w.Question, payload)
 	}
 	return b, nil
 }
@@ -464,7 +465,7 @@ func (r *run[S, U]) checkAnswer(q *checkpoint.Write, a answer) error {
 	}
 	questions, ok := r.g.askables(w.Path, w.Node)
 	if !ok {
-		return fmt.Errorf("%s: %w: node %q, which asked %s, is gone", where(r.g.name, r.thread, r.step), ErrGraphChanged, string(w.Node), a.id)
+		return fmt.Errorf("%s: %w: node %q, which asked %s, is gone", where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, string(w.Node), a.id)
 	}
 	for _, known := range questions {
 		if known.name != w.Question {
@@ -475,7 +476,7 @@ func (r *run[S, U]) checkAnswer(q *checkpoint.Write, a answer) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("%s: %w: node %q does not list question %q any more", where(r.g.name, r.thread, r.step), ErrGraphChanged, string(w.Node), w.Question)
+	return fmt.Errorf("%s: %w: node %q does not list question %q any more", where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, string(w.Node), w.Question)
 }
 
 // subgraph is a compiled graph as the one that it is in sees it, whatever its state.
@@ -506,18 +507,18 @@ func (g *Graph[S, U]) askables(path []ID, node ID) ([]askable, bool) {
 }
 
 func (r *run[S, U]) answerError(id, format string, args ...any) error {
-	return fmt.Errorf("%s: answer to %q: %w: "+format, append([]any{where(r.g.name, r.thread, r.step), id, ErrNotAsked}, args...)...)
+	return fmt.Errorf("%s: answer to %q: %w: "+format, append([]any{where(r.g.name, r.thread, r.plan.Step), id, ErrNotAsked}, args...)...)
 }
 
 // decided reports for each race, by its number less one, whether the result of a task in it is stored.
-func (r *run[S, U]) decided(now []due) []bool {
-	if r.g.races == 0 || len(r.stored) == 0 {
-		return make([]bool, r.g.races)
+func (r *run[S, U]) decided(now []plan.Task) []bool {
+	if r.g.plan.Races == 0 || len(r.stored) == 0 {
+		return make([]bool, r.g.plan.Races)
 	}
-	won := make([]bool, r.g.races)
+	won := make([]bool, r.g.plan.Races)
 	for _, d := range now {
-		if race := r.g.nodes[d.node].race; race > 0 && !won[race-1] {
-			_, won[race-1] = r.stored[r.slotKey(&slot[U]{due: d})]
+		if race := r.g.plan.Nodes[d.Node].Race; race > 0 && !won[race-1] {
+			_, won[race-1] = r.stored[r.slotKey(&slot[U]{Task: d})]
 		}
 	}
 	return won

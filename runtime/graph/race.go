@@ -25,11 +25,11 @@ func newLane(parent context.Context) lane {
 
 // startRaces forgets who won in the superstep before.
 func (r *run[S, U]) startRaces() {
-	if r.g.races == 0 {
+	if r.g.plan.Races == 0 {
 		return
 	}
 	if r.winners == nil {
-		r.winners = make([]int, r.g.races)
+		r.winners = make([]int, r.g.plan.Races)
 	}
 	for i := range r.winners {
 		r.winners[i] = -1
@@ -38,7 +38,7 @@ func (r *run[S, U]) startRaces() {
 
 // finish takes note that the task in slot i has succeeded. It reports whether its result counts.
 func (r *run[S, U]) finish(i int) bool {
-	race := r.g.nodes[r.slots[i].node].race
+	race := r.g.plan.Nodes[r.slots[i].Node].Race
 	if race == 0 {
 		return true
 	}
@@ -50,12 +50,12 @@ func (r *run[S, U]) finish(i int) bool {
 
 // endRaces makes all that lost count for nothing.
 func (r *run[S, U]) endRaces() {
-	if r.g.races == 0 {
+	if r.g.plan.Races == 0 {
 		return
 	}
 	for i := range r.slots {
 		sl := &r.slots[i]
-		race := r.g.nodes[sl.node].race
+		race := r.g.plan.Nodes[sl.Node].Race
 		if race > 0 && r.winners[race-1] >= 0 && r.winners[race-1] != i {
 			r.silence(sl)
 			sl.progress, sl.err, sl.call = beaten, nil, nil
@@ -65,7 +65,7 @@ func (r *run[S, U]) endRaces() {
 
 // silence takes note of a subgraph that is to count for nothing, and may have asked or stopped.
 func (r *run[S, U]) silence(sl *slot[U]) {
-	if r.log == nil || r.g.nodes[sl.node].child == nil {
+	if r.log == nil || r.g.nodes[sl.Node].child == nil {
 		return
 	}
 	if r.resumed || sl.call != nil && sl.call.open {
@@ -75,10 +75,10 @@ func (r *run[S, U]) silence(sl *slot[U]) {
 
 // startLanes makes the contexts of the races of a superstep.
 func (f *fanOut[S, U]) startLanes() {
-	if f.r.g.races == 0 {
+	if f.r.g.plan.Races == 0 {
 		return
 	}
-	f.lanes = make([]lane, f.r.g.races)
+	f.lanes = make([]lane, f.r.g.plan.Races)
 	for i := range f.lanes {
 		f.lanes[i] = newLane(f.ctx)
 	}
@@ -86,7 +86,7 @@ func (f *fanOut[S, U]) startLanes() {
 
 // sift decides the races among tasks that have just ended, the first in task order before the others.
 func (f *fanOut[S, U]) sift(batch []int) {
-	if f.r.g.races == 0 {
+	if f.r.g.plan.Races == 0 {
 		return
 	}
 	for _, i := range batch {

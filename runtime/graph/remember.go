@@ -28,7 +28,7 @@ type memory struct {
 func (r *run[S, U]) memorise() {
 	for i := range r.slots {
 		sl := &r.slots[i]
-		n := &r.g.nodes[sl.node]
+		n := &r.g.nodes[sl.Node]
 		if !n.remembers || sl.progress == beaten || !sl.stored && sl.attempt == 0 {
 			continue
 		}
@@ -45,7 +45,7 @@ func (r *run[S, U]) memorise() {
 
 // recollect gives a subgraph that begins the state that its last call came to.
 func recollect[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) error {
-	id := r.g.nodes[sl.node].id
+	id := r.g.nodes[sl.Node].id
 	m, ok := r.memory[id]
 	if !ok || !c.keeps {
 		return nil
@@ -62,15 +62,15 @@ func recollect[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) erro
 		return err
 	}
 	if len(chain.Records) == 0 {
-		return fmt.Errorf("%s: what subgraph %q remembers is not stored: %w", where(r.g.name, r.thread, r.step), string(id), checkpoint.ErrDamaged)
+		return fmt.Errorf("%s: what subgraph %q remembers is not stored: %w", where(r.g.name, r.thread, r.plan.Step), string(id), checkpoint.ErrDamaged)
 	}
 	if err := c.g.owns(c.thread, &chain.Records[len(chain.Records)-1]); err != nil {
 		return err
 	}
-	before, line, begun := c.position, c.line.id, c.line.begun // where it begins
+	before, base, line, begun := c.plan, c.base, c.line.id, c.line.begun // where it begins
 	if err := c.restore(&chain); err != nil {
 		return err
 	}
-	c.position, c.line.id, c.line.begun, c.chained, c.stale = before, line, begun, 0, false
+	c.plan, c.base, c.line.id, c.line.begun, c.chained, c.stale = before, base, line, begun, 0, false
 	return nil
 }

@@ -49,7 +49,7 @@ func (r *run[S, U]) nameRequest(rec *checkpoint.Record, in *U) error {
 func (r *run[S, U]) inputSum(in *U) (string, error) {
 	b, err := appendUpdate(r.g.schema, in)
 	if err != nil {
-		return "", fmt.Errorf("%s: encode the input: %w", where(r.g.name, r.thread, r.step), err)
+		return "", fmt.Errorf("%s: encode the input: %w", where(r.g.name, r.thread, r.plan.Step), err)
 	}
 	sum := sha256.Sum256(b)
 	return string(sum[:16]), nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
@@ -24,7 +25,7 @@ func (g *Graph[S, U]) owns(thread string, rec *checkpoint.Record) error {
 // restore makes the run's state that of the chain's last record.
 func (r *run[S, U]) restore(c *checkpoint.Chain) error {
 	r.live = r.g.schema.New(state.Options{Record: true, DropUnknown: r.dropUnknown()})
-	r.step = -1
+	r.plan.Step = -1
 	if len(c.Records) == 0 {
 		return nil
 	}
@@ -35,11 +36,11 @@ func (r *run[S, U]) restore(c *checkpoint.Chain) error {
 		return r.changed(err, "its state")
 	}
 	last := &c.Records[len(c.Records)-1]
-	r.step, r.base, r.line.id = last.Step, last.Base, last.Line
+	r.plan.Step, r.base, r.line.id = last.Step, last.Base, last.Line
 	r.readMeta(last.Meta)
 	r.chained = len(c.Records) - 1
 	r.stale = last.Fingerprint != r.g.schema.Fingerprint
-	r.joins = newJoins(r.g.joins)
+	r.plan.Joins = r.g.plan.NewJoins()
 	return nil
 }
 
@@ -69,7 +70,7 @@ func apply[S, U any](live state.Live[S, U], rec *checkpoint.Record) (err error) 
 func (r *run[S, U]) place(c *checkpoint.Chain) error {
 	last := &c.Records[len(c.Records)-1]
 	var missing []string
-	r.due = make([]due, 0, len(c.Due))
+	r.plan.Due = make([]plan.Task, 0, len(c.Due))
 	for _, t := range c.Due {
 		if r.ctx.Err() != nil {
 			return r.cancelled()
@@ -84,10 +85,10 @@ func (r *run[S, U]) place(c *checkpoint.Chain) error {
 		if err != nil {
 			return r.changed(err, "what was sent to node %q", t.Node)
 		}
-		r.due = append(r.due, d)
+		r.plan.Due = append(r.plan.Due, d)
 	}
-	r.owed = r.numbers(last.Owed, &missing)
-	r.pass = r.numbers(last.Pass, &missing)
+	r.plan.Pending = r.numbers(last.Owed, &missing)
+	r.plan.Cleared = r.numbers(last.Pass, &missing)
 	for _, j := range last.Joins {
 		if !r.placeJoin(j) {
 			missing = append(missing, j.To)
@@ -96,7 +97,7 @@ func (r *run[S, U]) place(c *checkpoint.Chain) error {
 	if len(missing) > 0 {
 		slices.Sort(missing)
 		return fmt.Errorf("%s: %w: it waits at %q, which the graph does not have; bring it back, name it by graph.Was on the node that it is now, or send the thread elsewhere by UpdateState as another node",
-			where(r.g.name, r.thread, r.step), ErrGraphChanged, slices.Compact(missing))
+			where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, slices.Compact(missing))
 	}
 	return nil
 }
@@ -112,11 +113,11 @@ func (r *run[S, U]) keepName(n int, stored string) {
 }
 
 // placeTask takes up a stored task of node n.
-func (r *run[S, U]) placeTask(n int, t checkpoint.Task) (d due, err error) {
-	d = due{node: n, index: int(t.Index), raw: t.Payload}
+func (r *run[S, U]) placeTask(n int, t checkpoint.Task) (d plan.Task, err error) {
+	d = plan.Task{Node: n, Index: int(t.Index), Raw: t.Payload}
 	switch takes := n >= start && r.g.nodes[n].decode != nil; {
 	case t.Payload != nil:
-		d.sent, err = r.unwrap(ID(t.Node), t.Payload)
+		d.Sent, err = r.unwrap(ID(t.Node), t.Payload)
 	case takes:
 		err = fmt.Errorf("%w: it is a task node now, and nothing was sent to it", ErrGraphChanged)
 	}
@@ -137,21 +138,21 @@ func (r *run[S, U]) numbers(names []string, missing *[]string) []int {
 
 // placeJoin takes up a half-reached join. Two joins to one node are told apart by their sources.
 func (r *run[S, U]) placeJoin(stored checkpoint.Join) bool {
-	for i, j := range r.g.joins {
-		if to, ok := r.g.find(stored.To); !ok || to != j.to {
+	for i, j := range r.g.plan.Joins {
+		if to, ok := r.g.find(stored.To); !ok || to != j.To {
 			continue
 		}
-		fired := make([]bool, len(j.from))
+		fired := make([]bool, len(j.From))
 		found := 0
 		for _, name := range stored.Fired {
 			n, ok := r.g.find(name)
-			if k := slices.Index(j.from, n); ok && k >= 0 {
+			if k := slices.Index(j.From, n); ok && k >= 0 {
 				fired[k] = true
 				found++
 			}
 		}
-		if found == len(stored.Fired) && found < len(fired) && !slices.Contains(r.joins[i], true) {
-			r.joins[i] = fired
+		if found == len(stored.Fired) && found < len(fired) && !slices.Contains(r.plan.Joins[i], true) {
+			r.plan.Joins[i] = fired
 			return true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
@@ -26,7 +27,8 @@ type run[S, U any] struct {
 	log       *journal   // nil for a run that stores nothing
 	live      state.Live[S, U]
 
-	position
+	plan    plan.Planner
+	base    checkpoint.ID                // the record that made the tasks due
 	input   *U                           // the result of Start, until its superstep is settled
 	entered bool                         // the input was merged and committed with the opening, and is yet to be published
 	stored  map[string][]byte            // acknowledged results by task key, for the first superstep after an opening
@@ -56,50 +58,29 @@ type run[S, U any] struct {
 	slots    []slot[U]    // one for each due task
 	todo     []int        // those that have to be run
 	solo     *task.Worker // runs tasks that run alone
-	next     []due        // the due list in the making
-	marks    []bool       // by node: is in next, without being sent to
 	winners  []int        // by race: the slot whose result counts, -1 for none yet
 	silenced []string     // namespaces of subgraphs that lost one, and may have open questions
-	ready    []due        // what runs now: due without the deferred nodes, unless nothing else is due
 
 	chained int    // records since the last snapshot
 	stale   bool   // the newest record has another fingerprint
 	buf     []byte // for payloads
 	held    *held  // what an OnExit run has yet to store
 
-	stopAfter bool              // a node with InterruptAfter has just run
-	steps     int               // supersteps committed, that of Start left out
-	status    checkpoint.Status // what the run ended on; zero while it goes on
-	ending    error             // why it ended though more is due, when that is an error
-	spoiled   bool              // live is not the state of a checkpoint any more
-	unsure    bool              // a commit failed, and may be stored all the same
-	yield     func(Event[S, U], error) bool
-	telling   bool            // yield runs
-	asks      map[string]bool // questions that were yielded, by id
-	left      bool            // nobody takes events any more
-}
-
-// position is where a thread stands, beside its state. Nodes are given by number.
-type position struct {
-	base  checkpoint.ID // the record that made the tasks due
-	step  int           // of the newest checkpoint
-	due   []due
-	owed  []int    // nodes whose routes have yet to be asked; end for a stop behind which nothing is due
-	joins [][]bool // by join and source: has run since the join last let through
-	pass  []int    // due nodes that run although a run stops before them: the stop has been answered
-}
-
-// due is a task that has yet to run.
-type due struct {
-	node  int
-	index int     // of a send, among those to the node in one superstep
-	sent  payload // to a task node
-	raw   []byte  // that, encoded; of a run with a journal
+	turned  plan.Decision     // what the plan decided when it last turned
+	steps   int               // supersteps committed, that of Start left out
+	status  checkpoint.Status // what the run ended on; zero while it goes on
+	ending  error             // why it ended though more is due, when that is an error
+	spoiled bool              // live is not the state of a checkpoint any more
+	unsure  bool              // a commit failed, and may be stored all the same
+	yield   func(Event[S, U], error) bool
+	telling bool            // yield runs
+	asks    map[string]bool // questions that were yielded, by id
+	left    bool            // nobody takes events any more
 }
 
 // slot is one task of the superstep under way.
 type slot[U any] struct {
-	due
+	plan.Task
 	attempt  int
 	progress progress
 	stored   bool // the result is acknowledged, or the questions are
@@ -135,7 +116,7 @@ func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[
 	}
 	defer g.runs.end()
 	r := &run[S, U]{g: g, ctx: ctx, strict: g.opt.strict, observers: g.opt.observers, observing: g.observing(), opt: o}
-	r.live = g.schema.New(state.Options{})
+	r.plan, r.live = plan.New(&g.plan, false), g.schema.New(state.Options{})
 	r.enter(&in, 0)
 	ended := r.watch()
 	err = r.loop()
@@ -147,12 +128,12 @@ func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[
 // enter makes in the result of Start, which is the only task due. step is that of the checkpoint before.
 func (r *run[S, U]) enter(in *U, step int) {
 	r.input = in
-	r.position = position{step: step, due: []due{{node: start}}, joins: newJoins(r.g.joins)}
+	r.plan.Enter(step)
 }
 
 // loop runs supersteps until the run ends, for whatever reason.
 func (r *run[S, U]) loop() error {
-	if len(r.owed) > 0 && r.status == 0 {
+	if len(r.plan.Pending) > 0 && r.status == 0 {
 		if err := r.payRoutes(); err != nil {
 			if !r.unsure {
 				r.status = checkpoint.Failed
@@ -214,7 +195,7 @@ func (r *run[S, U]) uncommitted(err error) error {
 
 // source is what the superstep under way makes: the input merged, or a step of the loop.
 func (r *run[S, U]) source() checkpoint.Source {
-	if r.due[0].node == start {
+	if r.plan.Input() {
 		return checkpoint.Input
 	}
 	return checkpoint.Loop
@@ -222,36 +203,19 @@ func (r *run[S, U]) source() checkpoint.Source {
 
 // fill makes a slot for every task that runs now.
 func (r *run[S, U]) fill() {
-	now := r.now()
+	now := r.plan.Now()
 	if cap(r.slots) < len(now) {
 		r.slots = make([]slot[U], len(now))
 	}
 	r.slots = r.slots[:len(now)]
 	for i := range now {
-		r.slots[i] = slot[U]{due: now[i]}
+		r.slots[i] = slot[U]{Task: now[i]}
 	}
 	r.startRaces()
 	if r.input != nil {
 		r.slots[0].update, r.slots[0].progress = *r.input, succeeded
 		r.input = nil
 	}
-}
-
-// now returns the due tasks without those of deferred nodes, unless there are no others.
-func (r *run[S, U]) now() []due {
-	if !r.g.defers {
-		return r.due
-	}
-	r.ready = r.ready[:0]
-	for _, d := range r.due {
-		if !r.g.nodes[d.node].defers {
-			r.ready = append(r.ready, d)
-		}
-	}
-	if len(r.ready) == 0 {
-		return r.due
-	}
-	return r.ready
 }
 
 // settle merges what the tasks returned, in their order, and finds out what is due next. After an error the
@@ -269,29 +233,14 @@ func (r *run[S, U]) settle() error {
 	r.keepChanges()
 	r.memorise()
 	r.live.EndStep()
-	r.owed, r.pass, r.stopAfter = nil, nil, false
-	if len(r.slots) < len(r.due) {
-		r.wait()
+	if err := r.leave(); err != nil {
+		return err
 	}
-	left := -1 // the node that was left last
-	for i := range r.slots {
-		if r.slots[i].progress == beaten {
-			continue
-		}
-		if err := r.leave(i, r.slots[i].node != left); err != nil {
-			return err
-		}
-		left = r.slots[i].node
-	}
-	if r.due[0].node != start {
+	if !r.plan.Input() {
 		r.steps++
 	}
 	r.named = nil // r.resumed stays: an OnExit run may have been here before, and stored of it what its subgraphs did
-	r.step++
-	r.turn()
-	if err := r.endsUpward(); err != nil {
-		return err
-	}
+	r.turned = r.plan.Turn()
 	r.spoiled = false
 	return nil
 }
@@ -304,7 +253,7 @@ func (r *run[S, U]) merge(i int) (err error) {
 			err = r.nodeError(sl, newPanic(v))
 		}
 	}()
-	if r.g.nodes[sl.node].same && sl.call != nil {
+	if r.g.nodes[sl.Node].same && sl.call != nil {
 		err = r.mergeAll(i, sl.call.changes)
 	} else {
 		err = r.live.Merge(i, &sl.update)
@@ -320,20 +269,20 @@ func (r *run[S, U]) merge(i int) (err error) {
 	if !errors.As(err, &conflict) {
 		return r.nodeError(sl, err)
 	}
-	e := &ConflictError{Graph: r.g.name, Thread: r.thread, Step: r.step + 1, Field: conflict.Field}
+	e := &ConflictError{Graph: r.g.name, Thread: r.thread, Step: r.plan.Step + 1, Field: conflict.Field}
 	for k, t := range conflict.Tasks {
-		e.Nodes[k], e.Indexes[k] = r.g.nodes[r.slots[t].node].id, r.slots[t].index
+		e.Nodes[k], e.Indexes[k] = r.g.nodes[r.slots[t].Node].id, r.slots[t].Index
 	}
 	return e
 }
 
 // overflow is the error of a sum that the task in slot i made too large for its field.
 func (r *run[S, U]) overflow(i int, over *state.OverflowError) error {
-	e := &OverflowError{Graph: r.g.name, Thread: r.thread, Step: r.step + 1, Field: over.Field, Err: over}
+	e := &OverflowError{Graph: r.g.name, Thread: r.thread, Step: r.plan.Step + 1, Field: over.Field, Err: over}
 	for k := range r.slots[:i+1] {
 		sl := &r.slots[k]
 		if sl.progress != beaten && (k == i || r.adds(sl, over.Field)) {
-			e.Nodes, e.Indexes = append(e.Nodes, r.g.nodes[sl.node].id), append(e.Indexes, sl.index)
+			e.Nodes, e.Indexes = append(e.Nodes, r.g.nodes[sl.Node].id), append(e.Indexes, sl.Index)
 		}
 	}
 	return e
@@ -342,7 +291,7 @@ func (r *run[S, U]) overflow(i int, over *state.OverflowError) error {
 // adds reports whether what a task returned changes a field.
 func (r *run[S, U]) adds(sl *slot[U], field string) bool {
 	changes := []U{sl.update}
-	if r.g.nodes[sl.node].same && sl.call != nil {
+	if r.g.nodes[sl.Node].same && sl.call != nil {
 		changes = sl.call.changes
 	}
 	return slices.ContainsFunc(changes, func(u U) bool {
@@ -364,16 +313,14 @@ func (r *run[S, U]) mergeAll(i int, changes []U) error {
 
 // decide says what becomes of the run once the superstep that has just been settled is committed.
 func (r *run[S, U]) decide() outcome {
-	if len(r.due)+len(r.owed) == 0 && r.stops() {
-		r.owed = []int{end} // the stop has yet to be passed
-	}
 	switch {
-	case len(r.due)+len(r.owed) == 0:
+	case r.turned == plan.Done:
 		if unjoined := r.unjoined(); r.strict && len(unjoined) > 0 {
 			r.ending = &UnjoinedError{Graph: r.g.name, Thread: r.thread, Joins: unjoined}
 		}
 		return outcome{checkpoint.Done, true}
-	case r.stops():
+	case r.turned == plan.Stop:
+		r.plan.Halt()
 		return outcome{checkpoint.Paused, true}
 	case r.steps >= r.opt.maxSteps:
 		r.ending = &MaxStepsError{Graph: r.g.name, Thread: r.thread, Max: r.opt.maxSteps, Next: r.nextIDs()}
@@ -385,16 +332,6 @@ func (r *run[S, U]) decide() outcome {
 		return outcome{checkpoint.Paused, true}
 	}
 	return outcome{}
-}
-
-// stops reports whether a stop for people holds the run where it stands.
-func (r *run[S, U]) stops() bool {
-	if r.log == nil {
-		return false
-	}
-	return r.stopAfter || slices.ContainsFunc(r.now(), func(d due) bool {
-		return r.g.nodes[d.node].before && !slices.Contains(r.pass, d.node)
-	})
 }
 
 // giveUp ends a run whose superstep cannot commit: it stores what its tasks finished and says that the run is
@@ -453,7 +390,9 @@ func (r *run[S, U]) has(p progress) bool {
 }
 
 // cancelled is the error of a run whose context ended.
-func (r *run[S, U]) cancelled() error { return stoppedBy(r.ctx, where(r.g.name, r.thread, r.step+1)) }
+func (r *run[S, U]) cancelled() error {
+	return stoppedBy(r.ctx, where(r.g.name, r.thread, r.plan.Step+1))
+}
 
 // stoppedBy is the error of a call whose context ended. place says where the call stood.
 func stoppedBy(ctx context.Context, place string) error {
@@ -490,7 +429,7 @@ func (r *run[S, U]) result() Result[S] {
 }
 
 // nextIDs are what comes next, as Result.Next has it.
-func (r *run[S, U]) nextIDs() []ID { return r.g.next(r.dueIDs(), r.owed) }
+func (r *run[S, U]) nextIDs() []ID { return r.g.next(r.dueIDs(), r.plan.Pending) }
 
 // next returns due, the nodes that are due. If there are none, it returns what the routes of owed can choose, and End where
 // only a stop is left.
@@ -513,25 +452,18 @@ func (g *Graph[S, U]) next(due []ID, owed []int) []ID {
 	return next
 }
 
-// ends reports whether nothing is left to run, at most a stop to be passed.
-func (r *run[S, U]) ends() bool {
-	return len(r.due) == 0 && (len(r.owed) == 0 || r.owed[0] == end)
-}
-
 // dueIDs are the ids of the due nodes, each once; nil for none.
 func (r *run[S, U]) dueIDs() []ID {
 	var ids []ID
-	for i, d := range r.due {
-		if i == 0 || d.node != r.due[i-1].node {
-			ids = append(ids, r.g.nodes[d.node].id)
-		}
+	for n := range r.plan.Nodes {
+		ids = append(ids, r.g.nodes[n].id)
 	}
 	return ids
 }
 
 func (r *run[S, U]) nodeError(sl *slot[U], err error) error {
 	return &NodeError{
-		Graph: r.g.name, Thread: r.thread, Step: r.step + 1,
-		Node: r.g.nodes[sl.node].id, Index: sl.index, Attempt: max(sl.attempt, 1), Err: err,
+		Graph: r.g.name, Thread: r.thread, Step: r.plan.Step + 1,
+		Node: r.g.nodes[sl.Node].id, Index: sl.Index, Attempt: max(sl.attempt, 1), Err: err,
 	}
 }

@@ -118,7 +118,7 @@ func (f *fanOut[S, U]) watch(w *task.Worker, sl *slot[U]) {
 	f.send(e)
 	w.Emitting(func(attempt int, v any) {
 		if inner, ok := v.(relayed); ok {
-			f.send(relay[S, U](f.r.g.nodes[sl.node].id, inner))
+			f.send(relay[S, U](f.r.g.nodes[sl.Node].id, inner))
 			return
 		}
 		e := f.taskEvent(EventCustom, sl)
@@ -149,7 +149,7 @@ func (f *fanOut[S, U]) send(e Event[S, U]) {
 }
 
 func (f *fanOut[S, U]) taskEvent(kind EventKind, sl *slot[U]) Event[S, U] {
-	return Event[S, U]{Kind: kind, Step: f.r.step + 1, Node: f.r.g.nodes[sl.node].id, Index: sl.index}
+	return Event[S, U]{Kind: kind, Step: f.r.plan.Step + 1, Node: f.r.g.nodes[sl.Node].id, Index: sl.Index}
 }
 
 // publish yields what the superstep that has just been committed came to. It reports whether anybody listens.
@@ -158,34 +158,34 @@ func (r *run[S, U]) publish() bool {
 	done := r.slots
 	r.slots = r.slots[:0]
 	if r.observers != nil && r.log != nil {
-		r.notify(r.ctx, Occurrence{Kind: Committed, Step: r.step, Checkpoint: r.base, Next: r.nextIDs()})
+		r.notify(r.ctx, Occurrence{Kind: Committed, Step: r.plan.Step, Checkpoint: r.base, Next: r.nextIDs()})
 	}
 	if r.yield == nil {
 		return true
 	}
-	e := Event[S, U]{Step: r.step, Checkpoint: r.base}
+	e := Event[S, U]{Step: r.plan.Step, Checkpoint: r.base}
 	for i := range done {
-		if done[i].node == start || done[i].progress == beaten {
+		if done[i].Node == start || done[i].progress == beaten {
 			continue
 		}
-		e.Kind, e.Node, e.Index = EventUpdate, r.g.nodes[done[i].node].id, done[i].index
+		e.Kind, e.Node, e.Index = EventUpdate, r.g.nodes[done[i].Node].id, done[i].Index
 		if !r.publishUpdates(e, &done[i]) {
 			return false
 		}
 	}
 	if r.opt.events&EventValue != 0 {
-		value := Event[S, U]{Kind: EventValue, Step: r.step, Checkpoint: r.base, State: r.live.View()}
+		value := Event[S, U]{Kind: EventValue, Step: r.plan.Step, Checkpoint: r.base, State: r.live.View()}
 		r.live.Share()
 		if !r.tell(value) {
 			return false
 		}
 	}
-	return r.tell(Event[S, U]{Kind: EventCheckpoint, Step: r.step, Checkpoint: r.base, Next: r.nextIDs()})
+	return r.tell(Event[S, U]{Kind: EventCheckpoint, Step: r.plan.Step, Checkpoint: r.base, Next: r.nextIDs()})
 }
 
 // publishUpdates yields what a task returned: of a subgraph over the same state that is what each node in it did.
 func (r *run[S, U]) publishUpdates(e Event[S, U], sl *slot[U]) bool {
-	if !r.g.nodes[sl.node].same || sl.call == nil {
+	if !r.g.nodes[sl.Node].same || sl.call == nil {
 		e.Update = sl.update
 		return r.tell(e)
 	}
@@ -211,7 +211,7 @@ func (r *run[S, U]) publishQuestions(asked []Waiting) bool {
 			r.asks = make(map[string]bool)
 		}
 		r.asks[w.ID] = true
-		r.tell(Event[S, U]{Kind: EventQuestion, Step: r.step + 1, Checkpoint: r.base, Node: w.Node, Index: w.Index, Question: &w})
+		r.tell(Event[S, U]{Kind: EventQuestion, Step: r.plan.Step + 1, Checkpoint: r.base, Node: w.Node, Index: w.Index, Question: &w})
 	}
 	return !r.left
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
 // A Resume of which nothing can come stores nothing: whether it can is read before the run opens, also in subgraphs that have
@@ -29,7 +30,7 @@ func (r *run[S, U]) stuck(c *checkpoint.Chain, inside bool) (bool, error) {
 // holds reports whether all that is due waits for answers, has its result, lost a race to one that has, or is a subgraph that
 // stops for people or of which the same can be said; and whether any of it waits for answers.
 func (r *run[S, U]) holds(c *checkpoint.Chain, inside bool) (held, waits bool, err error) {
-	now := r.now()
+	now := r.plan.Now()
 	won := r.decided(now)
 	var asking map[string]bool // keys of the tasks whose subgraphs ask or stop
 	if inside && r.g.nests {
@@ -39,12 +40,12 @@ func (r *run[S, U]) holds(c *checkpoint.Chain, inside bool) (held, waits bool, e
 		if r.ctx.Err() != nil {
 			return false, false, r.cancelled()
 		}
-		sl := slot[U]{due: d}
+		sl := slot[U]{Task: d}
 		key := r.slotKey(&sl)
 		_, done := r.stored[key]
-		n := &r.g.nodes[d.node]
+		n, race := &r.g.nodes[d.Node], r.g.plan.Nodes[d.Node].Race
 		switch a := r.asked[key]; {
-		case done, n.race > 0 && won[n.race-1]:
+		case done, race > 0 && won[race-1]:
 		case n.sub != nil:
 			if !asking[key] {
 				return false, false, nil
@@ -77,7 +78,7 @@ func callsIn(namespace string, writes []checkpoint.Write) map[string]bool {
 // holdsIn reports whether the subgraph call of a task, which asks or stops, can do nothing before somebody answers or lets it
 // pass a stop, and what it waits for.
 func (r *run[S, U]) holdsIn(sl *slot[U]) (below []Waiting, held bool, err error) {
-	n := &r.g.nodes[sl.node]
+	n := &r.g.nodes[sl.Node]
 	key := r.slotKey(sl)
 	namespace := childNamespace(r.ns, key)
 	line, err := r.lineOf(key)
@@ -101,7 +102,8 @@ func (g *Graph[S, U]) holds(ctx context.Context, j *journal, line, base checkpoi
 	}
 	last := &c.Records[len(c.Records)-1]
 	mark := readCallMark(last.Meta)
-	r.step, r.base, r.line.id, r.line.begun, r.joins = last.Step, last.Base, last.Line, mark.begun, newJoins(g.joins)
+	r.plan = plan.New(&g.plan, true)
+	r.plan.Step, r.base, r.line.id, r.line.begun = last.Step, last.Base, last.Line, mark.begun
 	if r.line.id != line || mark.base != base {
 		return nil, false, nil // it begins anew
 	}
@@ -113,9 +115,9 @@ func (g *Graph[S, U]) holds(ctx context.Context, j *journal, line, base checkpoi
 	case halt != nil && halt.open():
 		return nil, true, nil
 	case halt != nil:
-		r.pass = r.stopsHere()
+		r.plan.Clear()
 	}
-	if r.stops() || len(r.owed) > 0 {
+	if r.plan.Stops() || len(r.plan.Pending) > 0 {
 		return nil, false, nil
 	}
 	if held, _, err = r.holds(&c, true); !held || err != nil {

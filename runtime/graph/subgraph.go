@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
@@ -155,7 +156,7 @@ func runOn[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (done bo
 	if c.log != nil {
 		sl.call.along = c.unsaid()
 	}
-	if n := &r.g.nodes[sl.node]; n.routes {
+	if n := &r.g.nodes[sl.Node]; n.routes {
 		sl.next, err = r.fromBelow(c.outer.next)
 		if err == nil {
 			err = n.allows(&r.g.nodes, *sl.next)
@@ -181,9 +182,9 @@ func keep[U, CS, CU any](sl *slot[U], c *run[CS, CU], err error) error {
 
 // newChild returns the run of a subgraph, which has yet to find out where it stands.
 func newChild[S, U, CS, CU any](ctx context.Context, r *run[S, U], sl *slot[U], child *Graph[CS, CU]) *run[CS, CU] {
-	n := &r.g.nodes[sl.node]
+	n := &r.g.nodes[sl.Node]
 	c := &run[CS, CU]{
-		g: child, thread: r.thread, ctx: ctx, strict: r.strict || child.opt.strict, stopping: r.stopping,
+		g: child, thread: r.thread, plan: plan.New(&child.plan, r.log != nil), ctx: ctx, strict: r.strict || child.opt.strict, stopping: r.stopping,
 		observers: append(slices.Clip(r.observers), child.opt.observers...), observing: r.observing,
 		opt:   runOptions{limits: child.opt.limits, events: r.opt.events},
 		path:  append(slices.Clip(r.path), n.id),
@@ -234,7 +235,7 @@ func (r *run[S, U]) storeBase() error {
 		return nil
 	}
 	for _, i := range r.todo {
-		if r.g.nodes[r.slots[i].node].child != nil {
+		if r.g.nodes[r.slots[i].Node].child != nil {
 			return r.saving("commit", r.log.put(r.ctx, nil, outcome{}))
 		}
 	}
@@ -260,7 +261,7 @@ func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, 
 		return false, err
 	}
 	c.log.head = chain.Head
-	n := &r.g.nodes[sl.node]
+	n := &r.g.nodes[sl.Node]
 	parts, err := r.partsOf(sl, c.same || n.routes)
 	if err != nil {
 		return false, err
@@ -271,7 +272,7 @@ func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, 
 		anew, err = c.collect(&chain, parts)
 	}
 	if err != nil || anew {
-		c.step, c.line.begun, c.base = last.Step, last.Step, last.Base // a new beginning after it
+		c.plan.Step, c.line.begun, c.base = last.Step, last.Step, last.Base // a new beginning after it
 		c.log.along, c.log.spared = withdrawnWithin(chain.Thread.Questions, c.ns), c.dueCalls
 		return false, err
 	}
@@ -292,7 +293,7 @@ func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, 
 	} else {
 		c.status = checkpoint.Done
 	}
-	if !n.routes || !c.ends() {
+	if !n.routes || !c.plan.Ended() {
 		return true, nil
 	}
 	choice, err := saidNext(last, parts)
@@ -334,7 +335,7 @@ func (r *run[S, U]) partsOf(sl *slot[U], some bool) (map[string][]byte, error) {
 // begin merges the input of a subgraph. Its first checkpoint is stored with the next thing that is.
 func (r *run[S, U]) begin(in *U) error {
 	left := r.base
-	r.enter(in, r.step)
+	r.enter(in, r.plan.Step)
 	r.fill()
 	if err := r.settle(); err != nil {
 		return err
@@ -354,7 +355,7 @@ func (r *run[S, U]) begin(in *U) error {
 		return err
 	}
 	r.buf = nil // the record is kept
-	r.base, r.told.step = rec.ID, r.step
+	r.base, r.told.step = rec.ID, r.plan.Step
 	r.log.precede(rec)
 	if r.status == 0 {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
 // Thread is a named line of runs: a handle, a small value without state or lock. Any number of handles on one
@@ -93,7 +94,7 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[
 		if t.g.runs.stopping() {
 			return t.fail("%w", ErrDraining) // it waited for the thread until now
 		}
-		r = &run[S, U]{g: t.g, thread: t.id, ctx: held, strict: t.g.opt.strict, opt: o, yield: yield, stopping: t.g.runs.stopping}
+		r = &run[S, U]{g: t.g, thread: t.id, plan: plan.New(&t.g.plan, true), ctx: held, strict: t.g.opt.strict, opt: o, yield: yield, stopping: t.g.runs.stopping}
 		r.observers, r.observing = t.g.opt.observers, t.g.observing()
 		r.log = t.journal(o, func(err error) { cancel(t.saverError("keep the lease", err)) })
 		if in != nil {
@@ -204,7 +205,7 @@ func (t Thread[S, U]) UpdateState(ctx context.Context, u U, as ID, opts ...Updat
 	}
 	var r *run[S, U]
 	err = t.contend(ctx, o, func() error {
-		r = &run[S, U]{g: t.g, thread: t.id, ctx: ctx, strict: t.g.opt.strict, opt: o}
+		r = &run[S, U]{g: t.g, thread: t.id, plan: plan.New(&t.g.plan, true), ctx: ctx, strict: t.g.opt.strict, opt: o}
 		r.log = t.journal(o, nil)
 		return r.openUpdate(t.at, &u, n, as != "")
 	})

@@ -36,9 +36,9 @@ func withdrawnWithin(open []checkpoint.Write, namespace string) []checkpoint.Wri
 // anew in vain, so that it does so again, that subgraph may have asked already: it is taken up there, and goes on asking.
 func (r *run[S, U]) dueCalls() func(namespace string) bool {
 	calls := make(map[string]bool)
-	for _, d := range r.due {
-		if r.g.nodes[d.node].child != nil {
-			calls[r.slotKey(&slot[U]{due: d})] = true
+	for _, d := range r.plan.Due {
+		if r.g.nodes[d.Node].child != nil {
+			calls[r.slotKey(&slot[U]{Task: d})] = true
 		}
 	}
 	return func(namespace string) bool { return calls[callIn(r.ns, namespace)] }

@@ -159,7 +159,7 @@ func (c *compiler[S, U]) always() [][]int {
 	for _, e := range c.b.edges {
 		from, known := c.g.index[e.from]
 		to := c.g.index[e.to] // Start when it is not there
-		if !known || from < start || to <= start || c.g.nodes[to].defers || c.g.nodes[to].race > 0 {
+		if !known || from < start || to <= start || c.g.plan.Nodes[to].Defers || c.g.plan.Nodes[to].Race > 0 {
 			continue
 		}
 		next[from] = append(next[from], to)

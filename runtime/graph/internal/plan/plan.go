@@ -1,0 +1,273 @@
+// Package plan decides what runs next in a graph: which tasks are due after a superstep, in which
+// order, and whether the run stops or ends there. It knows nodes by number and nothing of states,
+// contexts or storage.
+//
+// Invariants:
+//   - Due holds tasks in the order in which their results merge: by node, then by index. Only sends
+//     repeat a node.
+//   - A join in Position.Joins is never wholly reached: when its last source arrives, its target
+//     becomes due and the join is empty again.
+//   - Pending is empty unless a run stopped at the position.
+//   - A Planner that Begin or Reopen was called on changes Due, Pending and Step only in Turn. Until
+//     then Due is what it was, so that a superstep that fails can be described and run again.
+//
+// A Planner is for one goroutine.
+package plan
+
+import "slices"
+
+// Payload is what a send carries. The plan hands it on and never looks into it.
+type Payload interface {
+	AppendWire(b []byte) ([]byte, error)
+}
+
+// Task is one execution of a node that is due.
+type Task struct {
+	Node  int
+	Index int     // of a send, among those to the node in one superstep
+	Sent  Payload // to a task node, else nil
+	Raw   []byte  // Sent, encoded; nil if nothing is stored
+}
+
+// Position is where a thread stands, except for its state.
+type Position struct {
+	Step    int      // of the newest checkpoint
+	Due     []Task   // what the next superstep runs
+	Pending []int    // nodes whose routes are asked when the run continues; End alone for a stop behind the last node
+	Joins   [][]bool // by join and source: has run since the join last fired
+	Cleared []int    // due nodes that run although a run stops before them, because the stop was answered
+}
+
+// Decision says what follows a superstep.
+type Decision uint8
+
+// What Turn decides.
+const (
+	Go   Decision = iota // there are tasks to run
+	Stop                 // the run stops for people
+	Done                 // nothing is due
+)
+
+// Planner moves a Position through a graph. New returns one.
+type Planner struct {
+	Position
+	graph  *Graph
+	stops  bool
+	next   []Task // the due list in the making
+	marked []bool // by node: it is in next without being sent to
+	ready  []Task // scratch of Now
+	after  bool   // a node with After has run in the superstep
+	merged bool   // Turn ends a superstep, and not a Reopen
+}
+
+// New returns a Planner of g at the zero Position. stops says whether stops for people apply: not in
+// a run that stores nothing, because nobody could resume it.
+func New(g *Graph, stops bool) Planner {
+	return Planner{Position: Position{Joins: g.NewJoins()}, graph: g, stops: stops}
+}
+
+// Enter makes Start the only task that is due. step is that of the checkpoint before.
+func (p *Planner) Enter(step int) { p.Place(step, Start) }
+
+// Place makes a task of the given node the only one that is due, with all joins empty.
+func (p *Planner) Place(step, node int) {
+	p.Position = Position{Step: step, Due: []Task{{Node: node}}, Joins: p.graph.NewJoins()}
+}
+
+// Now returns the tasks that run in the next superstep: the due ones without those of deferred
+// nodes, unless nothing else is due. The result is valid until the next call.
+func (p *Planner) Now() []Task {
+	if !p.graph.Defers {
+		return p.Due
+	}
+	p.ready = p.ready[:0]
+	for _, t := range p.Due {
+		if !p.graph.Nodes[t.Node].Defers {
+			p.ready = append(p.ready, t)
+		}
+	}
+	if len(p.ready) == 0 {
+		return p.Due
+	}
+	return p.ready
+}
+
+// Input reports whether the only task is that of Start: the superstep merges a run's input.
+func (p *Planner) Input() bool { return len(p.Due) > 0 && p.Due[0].Node == Start }
+
+// Begin begins the transition after a superstep whose results have merged. For each node that ran,
+// in order, Leave follows; Choose and Send for what routes and nodes chose; then Turn.
+func (p *Planner) Begin() {
+	now := p.Now()
+	p.Pending, p.Cleared, p.after, p.merged = nil, nil, false, true
+	if len(now) == len(p.Due) {
+		return
+	}
+	for _, t := range p.Due {
+		if p.graph.Nodes[t.Node].Defers {
+			p.keep(t)
+		}
+	}
+}
+
+// Reopen begins the transition that asks the pending routes. Choose and Send follow for each node of
+// Pending except End, then Turn.
+func (p *Planner) Reopen() {
+	p.merged = false
+	for _, t := range p.Due {
+		p.keep(t)
+	}
+}
+
+// Leave follows the edges and joins of a node, once however many tasks it had. It reports whether
+// the node's route is asked now.
+func (p *Planner) Leave(node int) (asks bool) {
+	n := &p.graph.Nodes[node]
+	p.next = slices.Grow(p.next, len(n.Edges))
+	for _, to := range n.Edges {
+		p.Choose(to)
+	}
+	for _, a := range n.Joins {
+		p.arrive(a)
+	}
+	p.after = p.after || n.After
+	if n.Route && n.After && p.graph.BeforeRoute && p.stops {
+		p.Pending = append(p.Pending, node)
+		return false
+	}
+	return n.Route
+}
+
+// Choose makes a node due, once however often it is chosen. Choosing End changes nothing.
+func (p *Planner) Choose(node int) {
+	if p.marked == nil {
+		p.marked = make([]bool, len(p.graph.Nodes))
+	}
+	if node > End && !p.marked[node] {
+		p.marked[node] = true
+		p.next = append(p.next, Task{Node: node})
+	}
+}
+
+// Send makes a task of its own due for what was sent to a node. raw is sent, encoded.
+func (p *Planner) Send(node int, sent Payload, raw []byte) {
+	p.next = append(p.next, Task{Node: node, Sent: sent, Raw: raw})
+}
+
+// Grow makes room for n more choices.
+func (p *Planner) Grow(n int) { p.next = slices.Grow(p.next, n) }
+
+// Chosen returns the nodes that Turn will leave due or pending, each once; nil for none.
+func (p *Planner) Chosen() []int {
+	var nodes []int
+	for _, t := range p.next {
+		nodes = append(nodes, t.Node)
+	}
+	if p.merged {
+		nodes = append(nodes, p.Pending...)
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
+
+// keep makes due next what is due now.
+func (p *Planner) keep(t Task) {
+	if t.Sent == nil {
+		p.Choose(t.Node)
+		return
+	}
+	p.next = append(p.next, t)
+}
+
+// arrive notes that a source of a join has run, and fires the join if all have.
+func (p *Planner) arrive(a Arrival) {
+	reached := p.Joins[a.Join]
+	reached[a.Source] = true
+	if !slices.Contains(reached, false) {
+		clear(reached)
+		p.Choose(p.graph.Joins[a.Join].To)
+	}
+}
+
+// Turn makes due what was chosen and sent: nodes by number, sends to one node in the order in which
+// they were made. It returns what the run does next.
+func (p *Planner) Turn() Decision {
+	if len(p.next) > 1 {
+		slices.SortStableFunc(p.next, func(a, b Task) int { return a.Node - b.Node })
+	}
+	for i := range p.next {
+		t := &p.next[i]
+		if t.Sent == nil {
+			p.marked[t.Node] = false
+			continue
+		}
+		t.Index = 0
+		if i > 0 && p.next[i-1].Node == t.Node {
+			t.Index = p.next[i-1].Index + 1
+		}
+	}
+	p.Due, p.next = p.next, p.Due[:0]
+	if p.merged {
+		p.Step++
+	} else {
+		p.Pending = nil
+	}
+	switch {
+	case p.Stops():
+		return Stop
+	case p.Rests():
+		return Done
+	}
+	return Go
+}
+
+// Halt makes the run stop where Turn returned Stop. If nothing is due there, Pending becomes End, so
+// that the run does not end before the stop is answered.
+func (p *Planner) Halt() {
+	if p.Rests() {
+		p.Pending = []int{End}
+	}
+}
+
+// Rests reports whether nothing is due or pending.
+func (p *Planner) Rests() bool { return len(p.Due)+len(p.Pending) == 0 }
+
+// Ended reports whether nothing is left to run, at most a stop to be cleared.
+func (p *Planner) Ended() bool {
+	return len(p.Due) == 0 && (len(p.Pending) == 0 || p.Pending[0] == End)
+}
+
+// Stops reports whether a stop for people holds the run where it stands.
+func (p *Planner) Stops() bool {
+	return p.stops && (p.after || slices.ContainsFunc(p.Now(), func(t Task) bool {
+		return p.graph.Nodes[t.Node].Before && !slices.Contains(p.Cleared, t.Node)
+	}))
+}
+
+// Clear clears the stops before the tasks that are due now: they have been answered.
+func (p *Planner) Clear() {
+	p.Cleared = nil
+	for _, t := range p.Now() {
+		if p.graph.Nodes[t.Node].Before && !slices.Contains(p.Cleared, t.Node) {
+			p.Cleared = append(p.Cleared, t.Node)
+		}
+	}
+}
+
+// Nodes calls yield with each node that is due, once.
+func (p *Planner) Nodes(yield func(node int) bool) {
+	for i, t := range p.Due {
+		if (i == 0 || t.Node != p.Due[i-1].Node) && !yield(t.Node) {
+			return
+		}
+	}
+}
+
+// Unjoined calls yield with the target of each join that only some of its sources have reached.
+func (p *Planner) Unjoined(yield func(node int) bool) {
+	for i, reached := range p.Joins {
+		if slices.Contains(reached, true) && !yield(p.graph.Joins[i].To) {
+			return
+		}
+	}
+}
