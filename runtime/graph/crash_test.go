@@ -183,30 +183,26 @@ func acknowledged(t *testing.T, s checkpoint.Saver, l *ledger) map[string]int {
 	return kept
 }
 
-var durabilities = map[string]graph.Durability{"sync": graph.Sync, "async": graph.Async, "on exit": graph.OnExit}
-
 func TestEveryCrashPointOnTheMemorySaver(t *testing.T) {
-	for name, d := range durabilities {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			whole := new(ledger)
-			want, stops := arrive(t, memory.New(), whole, d)
-			same(t, "stops without a crash", stops, 1)
-			same(t, "tasks without a crash", len(whole.runs), 8)
-			points := 0
-			for left := 1; ; left++ {
-				reached := false
-				for _, after := range []bool{false, true} {
-					reached = crashOnce(t, want, d, left, after) || reached
-					points++
-				}
-				if !reached {
-					break
-				}
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		t.Parallel()
+		whole := new(ledger)
+		want, stops := arrive(t, memory.New(), whole, d)
+		same(t, "stops without a crash", stops, 1)
+		same(t, "tasks without a crash", len(whole.runs), 8)
+		points := 0
+		for left := 1; ; left++ {
+			reached := false
+			for _, after := range []bool{false, true} {
+				reached = crashOnce(t, want, d, left, after) || reached
+				points++
 			}
-			t.Logf("%d crash points", points-2)
-		})
-	}
+			if !reached {
+				break
+			}
+		}
+		t.Logf("%d crash points", points-2)
+	})
 }
 
 // crashOnce runs the journey with one crash, and reports whether the run came to it.
@@ -300,19 +296,17 @@ func everyCrashPoint(t *testing.T, travel func(s checkpoint.Saver, l *ledger) (r
 // TestEveryTornWriteOnTheFileSaver cuts the thread's file short in every write that a run makes, at several
 // places of the write: at its start, where nothing of it was written, and up to just before its end.
 func TestEveryTornWriteOnTheFileSaver(t *testing.T) {
-	for name, d := range durabilities {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			want, _ := arrive(t, memory.New(), new(ledger), d)
-			points := 0
-			for left := 1; tearAll(t, want, d, left, &points); left++ {
-			}
-			t.Logf("%d torn writes", points)
-			if points < 36 {
-				t.Errorf("only %d torn writes, want them all", points)
-			}
-		})
-	}
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		t.Parallel()
+		want, _ := arrive(t, memory.New(), new(ledger), d)
+		points := 0
+		for left := 1; tearAll(t, want, d, left, &points); left++ {
+		}
+		t.Logf("%d torn writes", points)
+		if points < 36 {
+			t.Errorf("only %d torn writes, want them all", points)
+		}
+	})
 }
 
 // tearAll crashes at one call with each of several cuts, and reports whether the run came to that call.

@@ -86,18 +86,18 @@ func TestALastWriteThatIsRefusedForGoodLeavesNoLease(t *testing.T) {
 	b.Edge(graph.Start, "b")
 	b.Edge("a", graph.End)
 	b.Edge("b", graph.End)
-	for _, d := range []graph.Durability{graph.Sync, graph.Async, graph.OnExit} {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		g, err := b.Compile(graph.Saver(&limited{memory.New(), 16 << 10}), d)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = g.Thread("t").Invoke(t.Context(), update{})
 		if err == nil || !strings.Contains(err.Error(), "too large for the server") {
-			t.Errorf("%s: got %v, want what the saver said", d, err)
+			t.Errorf("got %v, want what the saver said", err)
 		}
 		_, err = g.Thread("t").Resume(t.Context())
 		if errors.As(err, new(*checkpoint.BusyError)) {
-			t.Errorf("%s: the thread is held after the run: %v", d, err)
+			t.Errorf("the thread is held after the run: %v", err)
 		}
-	}
+	})
 }

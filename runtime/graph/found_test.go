@@ -156,28 +156,29 @@ func TestTheLastWriteIsTriedAgainAsItWas(t *testing.T) {
 	b.Edge("first", "beside")
 	b.Edge("ask", graph.End)
 	b.Edge("beside", graph.End)
-	for name, at := range map[string]int32{"sync": 3, "async": 2, "on exit": 2} {
+	fails := map[graph.Durability]int32{graph.Sync: 3, graph.Async: 2, graph.OnExit: 2}
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		s := memory.New()
-		trip := &tripping{Saver: s, at: at, known: map[checkpoint.ID]bool{}}
-		g := compile(t, b, graph.Saver(trip), graph.Concurrency(1), durabilities[name])
+		trip := &tripping{Saver: s, at: fails[d], known: map[checkpoint.ID]bool{}}
+		g := compile(t, b, graph.Saver(trip), graph.Concurrency(1), d)
 		if _, err := g.Thread("t").Invoke(t.Context(), input); !errors.Is(err, errBroken) {
-			t.Fatalf("%s: got %v, want the failure of the saver", name, err)
+			t.Fatalf("got %v, want the failure of the saver", err)
 		}
-		same(t, name+": writes of tasks that are not due", trip.strays, 0)
+		same(t, "writes of tasks that are not due", trip.strays, 0)
 		snap, err := g.Thread("t").State(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if name == "async" { // the commit that it builds on is lost
-			same(t, name+": due", snap.Next, []graph.ID{"first"})
-			continue
+		if d == graph.Async { // the commit that it builds on is lost
+			same(t, "due", snap.Next, []graph.ID{"first"})
+			return
 		}
-		same(t, name+": log", snap.State.Log, []string{"first"})
-		same(t, name+": status", snap.Status, checkpoint.Waiting)
-		same(t, name+": questions", len(snap.Waiting), 1)
-		same(t, name+": tasks", snap.Tasks, []graph.TaskState{{Node: "ask"}, {Node: "beside", Finished: true}})
-		same(t, name+": listed", len(waitingThreads(t, s)), 1)
-	}
+		same(t, "log", snap.State.Log, []string{"first"})
+		same(t, "status", snap.Status, checkpoint.Waiting)
+		same(t, "questions", len(snap.Waiting), 1)
+		same(t, "tasks", snap.Tasks, []graph.TaskState{{Node: "ask"}, {Node: "beside", Finished: true}})
+		same(t, "listed", len(waitingThreads(t, s)), 1)
+	})
 }
 
 // An OnExit run dies when its subgraph has stored something, and the run itself nothing. What the subgraph stored belongs to a step
@@ -279,23 +280,23 @@ func TestAConflictThatANodeMetIsAFailureOfTheNode(t *testing.T) {
 		b.Edge(graph.Start, id)
 		b.Edge(id, graph.End)
 	}
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		broken.Store(true)
 		th, _ := newThread(t, b, d, graph.Concurrency(1))
 		var node *graph.NodeError
 		if _, err := th.Invoke(t.Context(), input); !errors.As(err, &node) || node.Node != "calls" {
-			t.Fatalf("%s: got %v, want calls to fail", name, err)
+			t.Fatalf("got %v, want calls to fail", err)
 		}
 		snap, err := th.State(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, name+": status", snap.Status, checkpoint.Failed)
-		same(t, name+": beside is finished", snap.Tasks[0].Finished, true)
+		same(t, "status", snap.Status, checkpoint.Failed)
+		same(t, "beside is finished", snap.Tasks[0].Finished, true)
 		broken.Store(false)
 		res := done(t, graph.Finished)(th.Resume(t.Context()))
-		same(t, name+": log", res.State.Log, []string{"beside", "calls"})
-	}
+		same(t, "log", res.State.Log, []string{"beside", "calls"})
+	})
 }
 
 func TestARequestOfWhichTheRecordWasPrunedIsNotKnown(t *testing.T) {

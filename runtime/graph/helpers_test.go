@@ -80,3 +80,14 @@ func same(tb testing.TB, what string, got, want any) {
 }
 
 var input = update{Count: state.Add(1)}
+
+// eachDurability calls test for each durability, in subtests named Sync, Async and OnExit.
+func eachDurability(t *testing.T, test func(t *testing.T, d graph.Durability)) {
+	t.Helper()
+	for _, sub := range []struct {
+		name string
+		d    graph.Durability
+	}{{"Sync", graph.Sync}, {"Async", graph.Async}, {"OnExit", graph.OnExit}} {
+		t.Run(sub.name, func(t *testing.T) { test(t, sub.d) })
+	}
+}

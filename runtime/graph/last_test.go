@@ -15,7 +15,7 @@ import (
 // TestAStopAfterTheLastNodeLetsSomebodyReviewTheResult: the run stops, shows the state, takes an edit, and finishes without
 // running a node.
 func TestAStopAfterTheLastNodeLetsSomebodyReviewTheResult(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		l := new(ledger)
 		b := newWork()
 		b.Node("a", step(l, "a"))
@@ -25,37 +25,36 @@ func TestAStopAfterTheLastNodeLetsSomebodyReviewTheResult(t *testing.T) {
 		b.Edge("b", graph.End)
 		th, s := newThread(t, b, d, graph.InterruptAfter("b"))
 		res := done(t, graph.Paused)(th.Invoke(t.Context(), input))
-		same(t, name+": state", res.State.Log, []string{"a", "b"})
-		same(t, name+": next", res.Next, []graph.ID{graph.End})
+		same(t, "state", res.State.Log, []string{"a", "b"})
+		same(t, "next", res.Next, []graph.ID{graph.End})
 		snap, err := th.State(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, name+": stored next", snap.Next, []graph.ID{graph.End})
-		same(t, name+": status", snap.Status, checkpoint.Paused)
+		same(t, "stored next", snap.Next, []graph.ID{graph.End})
+		same(t, "status", snap.Status, checkpoint.Paused)
 		_, err = th.Invoke(t.Context(), input)
 		if !errors.Is(err, graph.ErrUnfinished) || !strings.Contains(err.Error(), "[End] is due") {
-			t.Errorf("%s: input before the review: got %v, want ErrUnfinished that names End", name, err)
+			t.Errorf("input before the review: got %v, want ErrUnfinished that names End", err)
 		}
 		if _, err := th.UpdateState(t.Context(), logged("reviewed"), ""); err != nil {
 			t.Fatal(err)
 		}
-		same(t, name+": status after the edit", threadOf(t, s).Status, checkpoint.Paused)
+		same(t, "status after the edit", threadOf(t, s).Status, checkpoint.Paused)
 		ran := len(l.copy())
 		res = done(t, graph.Finished)(th.Resume(t.Context()))
-		same(t, name+": result", res.State.Log, []string{"a", "b", "reviewed"})
-		same(t, name+": next at the end", res.Next, []graph.ID(nil))
-		same(t, name+": nodes run by the Resume", len(l.copy())-ran, 0)
-		same(t, name+": steps of the Resume", res.Steps, 0)
+		same(t, "result", res.State.Log, []string{"a", "b", "reviewed"})
+		same(t, "next at the end", res.Next, []graph.ID(nil))
+		same(t, "nodes run by the Resume", len(l.copy())-ran, 0)
+		same(t, "steps of the Resume", res.Steps, 0)
 		done(t, graph.Finished)(th.Resume(t.Context()))
 		done(t, graph.Paused)(th.Invoke(t.Context(), input)) // the next input stops there again
-	}
+	})
 }
 
 // TestAStopAfterTheLastNodeOfASubgraph: it holds the graph around it, at any depth.
 func TestAStopAfterTheLastNodeOfASubgraph(t *testing.T) {
 	eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
-		t.Helper()
 		b, opts := inside(t, stopping(), depth, own, graph.InterruptAfter("c"))
 		th, s := newThread(t, b, append(opts, d)...)
 		res := done(t, graph.Paused)(th.Invoke(t.Context(), input))
@@ -73,7 +72,7 @@ func TestAStopAfterTheLastNodeOfASubgraph(t *testing.T) {
 
 // TestAStopAfterTheNodeThatChoosesParent dies everywhere between the stop and the end: what was chosen is not lost.
 func TestAStopAfterTheNodeThatChoosesParent(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for _, own := range []bool{false, true} {
 			on := func(s checkpoint.Saver) thread {
 				inner := newWork()
@@ -96,7 +95,7 @@ func TestAStopAfterTheNodeThatChoosesParent(t *testing.T) {
 				b.Edge("then", graph.End)
 				return compile(t, b, graph.Saver(s), d).Thread("t")
 			}
-			crashes(t, fmt.Sprintf("%s, state of its own %t", name, own), 5,
+			crashes(t, fmt.Sprintf("state of its own %t", own), 5,
 				func(s checkpoint.Saver) { done(t, graph.Paused)(on(s).Invoke(t.Context(), input)) },
 				func(s checkpoint.Saver) error { _, err := on(s).Resume(t.Context()); return err },
 				func(what string, s checkpoint.Saver) {
@@ -107,7 +106,7 @@ func TestAStopAfterTheNodeThatChoosesParent(t *testing.T) {
 					same(t, what, res.State.Log, []string{"up", "then"})
 				})
 		}
-	}
+	})
 }
 
 func TestAStopAfterTheLastNodeBeforeTheRelease(t *testing.T) {

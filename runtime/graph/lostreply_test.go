@@ -49,7 +49,7 @@ func TestALastCommitWhoseAnswerIsLostKeepsItsStatus(t *testing.T) {
 
 // What an owed route chose is the run's last commit here. Its answer is lost: the thread is done, and stays so.
 func TestAnOwedRouteWhoseLastCommitIsLostLeavesTheThreadDone(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		b := newWork()
 		b.Node("a", say("a"))
 		b.Edge(graph.Start, "a")
@@ -59,16 +59,16 @@ func TestAnOwedRouteWhoseLastCommitIsLostLeavesTheThreadDone(t *testing.T) {
 		th := compile(t, b, append(opts, graph.Saver(s))...).Thread("t")
 		done(t, graph.Paused)(th.Invoke(t.Context(), input))
 		if _, err := compile(t, b, append(opts, graph.Saver(losing{s}))...).Thread("t").Resume(t.Context()); !errors.Is(err, errCrash) {
-			t.Fatalf("%s: got %v, want the lost answer", name, err)
+			t.Fatalf("got %v, want the lost answer", err)
 		}
 		done(t, graph.Finished)(th.Resume(t.Context()))
 		snap, err := th.State(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, name+": status", snap.Status.String(), checkpoint.Done.String())
-		same(t, name+": log", snap.State.Log, []string{"a"})
-	}
+		same(t, "status", snap.Status.String(), checkpoint.Done.String())
+		same(t, "log", snap.State.Log, []string{"a"})
+	})
 }
 
 // noChildren fails what subgraphs append.

@@ -22,8 +22,8 @@ import (
 //
 // runs that one, and GRAPHGEN_SOAK=10m goes on for so long with graphs that no test has seen.
 
-// drawn calls test for random graphs: so many, in a soak more.
-func drawn(t *testing.T, least int, test func(spec *graphmodel.Spec) error) {
+// drawn calls test for random graphs that fit: so many, an eighth of them under -short, and more in a soak.
+func drawn(t *testing.T, least int, fits func(*graphmodel.Spec) bool, test func(*graphmodel.Spec) error) {
 	t.Helper()
 	first, until := uint64(0), time.Now()
 	if text, set := os.LookupEnv("GRAPHGEN_SOAK"); set {
@@ -33,23 +33,32 @@ func drawn(t *testing.T, least int, test func(spec *graphmodel.Spec) error) {
 		}
 		first, until = rand.Uint64()>>16, until.Add(soak)
 	}
+	if testing.Short() {
+		least = (least + 7) / 8
+	}
+	seed := first
 	if text, set := os.LookupEnv("GRAPHGEN_SEED"); set {
-		seed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
 			t.Fatalf("GRAPHGEN_SEED: %v; want the seed that a failure named", err)
 		}
-		first, least = seed, 1
+		fits, least = always, 1
 	}
 	graphs := 0
-	for ; graphs < least || time.Now().Before(until); graphs++ {
-		seed := first + uint64(graphs)
+	for ; graphs < least || time.Now().Before(until); seed++ {
 		spec := graphmodel.Draw(seed)
+		if !fits(spec) {
+			continue
+		}
 		if err := test(spec); err != nil {
 			t.Fatalf("GRAPHGEN_SEED=%d\n%v\n%v", seed, spec, err)
 		}
+		graphs++
 	}
-	t.Logf("%d graphs", graphs)
+	t.Logf("%d graphs, the last of seed %d", graphs, seed-1)
 }
+
+func always(*graphmodel.Spec) bool { return true }
 
 // told adds to an error what was done before it.
 func told(err error, said string) error {
@@ -61,7 +70,7 @@ func told(err error, said string) error {
 
 func TestRandomGraphsRunByTheRules(t *testing.T) {
 	t.Parallel()
-	drawn(t, 150, func(spec *graphmodel.Spec) error {
+	drawn(t, 150, always, func(spec *graphmodel.Spec) error {
 		p, err := graphmodel.NewPair(spec, memory.New(), "t")
 		if err != nil {
 			return err
@@ -73,7 +82,7 @@ func TestRandomGraphsRunByTheRules(t *testing.T) {
 
 func TestRandomGraphsTravelInTime(t *testing.T) {
 	t.Parallel()
-	drawn(t, 25, func(spec *graphmodel.Spec) error {
+	drawn(t, 25, always, func(spec *graphmodel.Spec) error {
 		p, err := graphmodel.NewPair(spec, memory.New(), "t")
 		if err != nil {
 			return err
@@ -102,52 +111,56 @@ func storm(t *testing.T, s graphmodel.Storm, want []graphmodel.Point) (died bool
 	return s.Died, told(err, s.Said())
 }
 
+// anyDurability is the Durability of a storm in which each run draws its own.
+const anyDurability = graph.Durability(0)
+
+// eachStorm is eachDurability, with one more subtest: Mixed, for anyDurability.
+func eachStorm(t *testing.T, test func(t *testing.T, d graph.Durability)) {
+	t.Helper()
+	t.Run("Mixed", func(t *testing.T) { test(t, anyDurability) })
+	eachDurability(t, test)
+}
+
+// stormy reports whether a graph comes to the same under every durability, whatever goes wrong.
+func stormy(spec *graphmodel.Spec) bool { return spec.Stormy(true) }
+
 func TestRandomGraphsComeToTheSameInAStorm(t *testing.T) {
 	t.Parallel()
-	drawn(t, 80, func(spec *graphmodel.Spec) error {
-		if !spec.Stormy(false) {
-			return nil
-		}
-		want := spec.Alone()
-		for _, d := range []graph.Durability{0, graph.Sync, graph.Async, graph.OnExit} { // 0, no durability, is a mixture
-			if !spec.Stormy(d != graph.Sync) {
-				continue
-			}
-			if _, err := storm(t, graphmodel.Storm{Spec: spec, Durability: d}, want); err != nil {
-				return fmt.Errorf("%s: %w", d, err)
-			}
-		}
-		return nil
+	eachStorm(t, func(t *testing.T, d graph.Durability) {
+		t.Parallel()
+		fits := func(spec *graphmodel.Spec) bool { return spec.Stormy(d != graph.Sync) }
+		drawn(t, 60, fits, func(spec *graphmodel.Spec) error {
+			_, err := storm(t, graphmodel.Storm{Spec: spec, Durability: d}, spec.Alone())
+			return err
+		})
 	})
 }
 
 func TestRandomGraphsComeToTheSameWhereverTheyDie(t *testing.T) {
 	t.Parallel()
-	points := 0
-	drawn(t, 4, func(spec *graphmodel.Spec) error {
-		if !spec.Stormy(true) {
-			return nil
-		}
-		return diesEverywhere(t, spec, &points)
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		t.Parallel()
+		points := 0
+		drawn(t, 2, stormy, func(spec *graphmodel.Spec) error {
+			return diesEverywhere(t, spec, d, &points)
+		})
+		t.Logf("%d deaths", points)
 	})
-	t.Logf("%d deaths", points)
 }
 
 // diesEverywhere has a process die at each call of the saver that it makes.
-func diesEverywhere(t *testing.T, spec *graphmodel.Spec, points *int) error {
+func diesEverywhere(t *testing.T, spec *graphmodel.Spec, d graph.Durability, points *int) error {
 	t.Helper()
 	want := spec.Alone()
-	for name, d := range durabilities {
-		for calls, died := 1, true; died; calls++ {
-			died = false
-			for _, lost := range []bool{false, true} {
-				one, err := storm(t, graphmodel.Storm{Spec: spec, Durability: d, Calls: calls, Lost: lost}, want)
-				if err != nil {
-					return fmt.Errorf("%s, death at call %d, after it was made: %t: %w", name, calls, lost, err)
-				}
-				died = died || one
-				*points++
+	for calls, died := 1, true; died; calls++ {
+		died = false
+		for _, lost := range []bool{false, true} {
+			one, err := storm(t, graphmodel.Storm{Spec: spec, Durability: d, Calls: calls, Lost: lost}, want)
+			if err != nil {
+				return fmt.Errorf("death at call %d, after it was made: %t: %w", calls, lost, err)
 			}
+			died = died || one
+			*points++
 		}
 	}
 	return nil
@@ -157,55 +170,58 @@ func diesEverywhere(t *testing.T, spec *graphmodel.Spec, points *int) error {
 // say what it came to all the same.
 func TestRandomGraphsComeToTheSameWhicheverCallFails(t *testing.T) {
 	t.Parallel()
-	points := 0
-	drawn(t, 4, func(spec *graphmodel.Spec) error {
-		if !spec.Stormy(true) || spec.Rivals() {
-			return nil
-		}
-		want := spec.Alone()
-		for _, d := range durabilities {
-			for calls, failed := 1, true; failed; calls++ {
-				failed = false
-				for how := range 4 {
-					s := graphmodel.Storm{Spec: spec, Durability: d, Calls: calls, Hiccup: 1 + how/2, Lost: how%2 > 0}
-					one, err := storm(t, s, want)
-					if err != nil {
-						return fmt.Errorf("%s, %d calls fail from call %d on, after they were made: %t: %w", d, s.Hiccup, calls, s.Lost, err)
-					}
-					failed = failed || one
-					points++
-				}
-			}
-		}
-		return nil
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		t.Parallel()
+		points := 0
+		fits := func(spec *graphmodel.Spec) bool { return stormy(spec) && !spec.Rivals() }
+		drawn(t, 2, fits, func(spec *graphmodel.Spec) error {
+			return failsEverywhere(t, spec, d, &points)
+		})
+		t.Logf("%d hiccups", points)
 	})
-	t.Logf("%d hiccups", points)
+}
+
+// failsEverywhere has one call of the saver fail, or two, at each place of a run.
+func failsEverywhere(t *testing.T, spec *graphmodel.Spec, d graph.Durability, points *int) error {
+	t.Helper()
+	want := spec.Alone()
+	for calls, failed := 1, true; failed; calls++ {
+		failed = false
+		for how := range 4 {
+			s := graphmodel.Storm{Spec: spec, Durability: d, Calls: calls, Hiccup: 1 + how/2, Lost: how%2 > 0}
+			one, err := storm(t, s, want)
+			if err != nil {
+				return fmt.Errorf("%d calls fail from call %d on, after they were made: %t: %w", s.Hiccup, calls, s.Lost, err)
+			}
+			failed = failed || one
+			*points++
+		}
+	}
+	return nil
 }
 
 func TestRandomGraphsThatAreTakenOverComeToTheSame(t *testing.T) {
 	t.Parallel()
-	taken := 0
-	drawn(t, 15, func(spec *graphmodel.Spec) error {
-		if !spec.Stormy(true) {
-			return nil
-		}
-		return isTakenOver(t, spec, &taken)
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		t.Parallel()
+		taken := 0
+		drawn(t, 11, stormy, func(spec *graphmodel.Spec) error {
+			return isTakenOver(t, spec, d, &taken)
+		})
+		t.Logf("%d runs taken over", taken)
 	})
-	t.Logf("%d runs taken over", taken)
 }
 
 // isTakenOver has a process taken over in each task that it runs.
-func isTakenOver(t *testing.T, spec *graphmodel.Spec, taken *int) error {
+func isTakenOver(t *testing.T, spec *graphmodel.Spec, d graph.Durability, taken *int) error {
 	t.Helper()
 	want := spec.Alone()
-	for name, d := range durabilities {
-		for at, died := 1, true; died; at++ {
-			var err error
-			if died, err = storm(t, graphmodel.Storm{Spec: spec, Durability: d, TakenOver: at}, want); err != nil {
-				return fmt.Errorf("%s, taken over in task %d: %w", name, at, err)
-			}
-			*taken++
+	for at, died := 1, true; died; at++ {
+		var err error
+		if died, err = storm(t, graphmodel.Storm{Spec: spec, Durability: d, TakenOver: at}, want); err != nil {
+			return fmt.Errorf("taken over in task %d: %w", at, err)
 		}
+		*taken++
 	}
 	return nil
 }
@@ -213,22 +229,18 @@ func isTakenOver(t *testing.T, spec *graphmodel.Spec, taken *int) error {
 // TestRandomRacesOfSubgraphsComeToTheSame: few graphs have them, so that the other tests hardly meet one.
 func TestRandomRacesOfSubgraphsComeToTheSame(t *testing.T) {
 	t.Parallel()
-	graphs, deaths, taken := 0, 0, 0
-	drawn(t, 1200, func(spec *graphmodel.Spec) error {
-		if !spec.Rivals() || !spec.Stormy(true) {
-			return nil
-		}
-		graphs++
-		want := spec.Alone()
-		for _, d := range []graph.Durability{0, graph.Sync, graph.Async, graph.OnExit} {
-			if _, err := storm(t, graphmodel.Storm{Spec: spec, Durability: d}, want); err != nil {
-				return fmt.Errorf("%s: %w", d, err)
+	eachStorm(t, func(t *testing.T, d graph.Durability) {
+		t.Parallel()
+		graphs, deaths, taken := 0, 0, 0
+		fits := func(spec *graphmodel.Spec) bool { return stormy(spec) && spec.Rivals() }
+		drawn(t, 17, fits, func(spec *graphmodel.Spec) error {
+			graphs++
+			_, err := storm(t, graphmodel.Storm{Spec: spec, Durability: d}, spec.Alone())
+			if err != nil || d == anyDurability || graphs%4 > 1 {
+				return err // to die everywhere takes longest
 			}
-		}
-		if graphs%4 > 1 {
-			return nil // to die everywhere takes longest
-		}
-		return errors.Join(diesEverywhere(t, spec, &deaths), isTakenOver(t, spec, &taken))
+			return errors.Join(diesEverywhere(t, spec, d, &deaths), isTakenOver(t, spec, d, &taken))
+		})
+		t.Logf("%d deaths, %d runs taken over", deaths, taken)
 	})
-	t.Logf("%d of them; %d deaths, %d runs taken over", graphs, deaths, taken)
 }

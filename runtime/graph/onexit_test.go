@@ -66,9 +66,9 @@ func lostParent(t *testing.T, d graph.Durability, mapped bool) (thread, *rootles
 }
 
 func TestASubgraphBeginsAnewWhenItsParentStepIsLost(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for kind, mapped := range map[string]bool{"mapped": true, "same state": false} {
-			t.Run(name+"/"+kind, func(t *testing.T) {
+			t.Run(kind, func(t *testing.T) {
 				th, s := lostParent(t, d, mapped)
 				s.broken.Store(true)
 				if _, err := th.Invoke(t.Context(), update{}); !errors.Is(err, errBroken) {
@@ -90,23 +90,21 @@ func TestASubgraphBeginsAnewWhenItsParentStepIsLost(t *testing.T) {
 				}
 			})
 		}
-	}
+	})
 }
 
 func TestAFailedLastWriteGivesTheThreadUp(t *testing.T) {
-	for name, d := range durabilities {
-		t.Run(name, func(t *testing.T) {
-			th, s := lostParent(t, d, true)
-			s.broken.Store(true)
-			if _, err := th.Invoke(t.Context(), update{}); !errors.Is(err, errBroken) {
-				t.Fatalf("root writes fail: got %v, want %v", err, errBroken)
-			}
-			s.broken.Store(false)
-			if _, err := th.Resume(t.Context()); err != nil {
-				t.Errorf("resumed at once: got %v, want the lease given up", err)
-			}
-		})
-	}
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		th, s := lostParent(t, d, true)
+		s.broken.Store(true)
+		if _, err := th.Invoke(t.Context(), update{}); !errors.Is(err, errBroken) {
+			t.Fatalf("root writes fail: got %v, want %v", err, errBroken)
+		}
+		s.broken.Store(false)
+		if _, err := th.Resume(t.Context()); err != nil {
+			t.Errorf("resumed at once: got %v, want the lease given up", err)
+		}
+	})
 }
 
 // visits notes the keys under which each node ran, by the path of the graphs that it is in.
@@ -166,9 +164,9 @@ func (v *visits) entered(t *testing.T, s checkpoint.Saver, d graph.Durability, m
 }
 
 func TestTaskKeysInSubgraphsSurviveEveryCrash(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for kind, mapped := range map[string]bool{"mapped": true, "same state": false} {
-			t.Run(name+"/"+kind, func(t *testing.T) {
+			t.Run(kind, func(t *testing.T) {
 				for _, after := range []bool{false, true} {
 					for point := 1; ; point++ {
 						if crashed := keysAfterACrash(t, d, mapped, point, after); !crashed {
@@ -178,7 +176,7 @@ func TestTaskKeysInSubgraphsSurviveEveryCrash(t *testing.T) {
 				}
 			})
 		}
-	}
+	})
 }
 
 // keysAfterACrash runs the graph, dies at a saver call, resumes to the end, and checks that each node ran under one

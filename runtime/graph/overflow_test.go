@@ -16,7 +16,7 @@ func adding(n int) func(context.Context, work) (update, error) {
 }
 
 func TestASumThatDoesNotFitNamesItsFieldAndNodes(t *testing.T) {
-	for _, d := range []graph.Durability{graph.Sync, graph.Async, graph.OnExit} {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		half := math.MaxInt/2 + 1
 		build := func(b int) *graph.Builder[work, update] {
 			g := newWork()
@@ -49,7 +49,7 @@ func TestASumThatDoesNotFitNamesItsFieldAndNodes(t *testing.T) {
 		mended := compile(t, build(1), graph.Saver(s), d).Thread("t")
 		res := done(t, graph.Finished)(mended.Resume(t.Context(), graph.Rerun("b")))
 		same(t, "after the node is mended", res.State.Count, half+2)
-	}
+	})
 }
 
 func TestASumThatDoesNotFitInASubgraph(t *testing.T) {

@@ -200,10 +200,10 @@ func TestAPanicOfUserCodeIsAnErrorAndGivesTheThreadUp(t *testing.T) {
 			return outer
 		},
 	}
-	for where, wrap := range within {
-		for name, bang := range bangs {
-			for how, d := range durabilities {
-				t.Run(where+"/"+name+"/"+how, func(t *testing.T) {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		for where, wrap := range within {
+			for name, bang := range bangs {
+				t.Run(where+"/"+name, func(t *testing.T) {
 					b := newFragile()
 					b.Edge(graph.Start, "n")
 					bang.build(b)
@@ -232,7 +232,7 @@ func TestAPanicOfUserCodeIsAnErrorAndGivesTheThreadUp(t *testing.T) {
 				})
 			}
 		}
-	}
+	})
 }
 
 // free checks that nobody holds thread t.
@@ -248,42 +248,40 @@ func free(t *testing.T, s checkpoint.Saver) {
 }
 
 func TestAPanicOfADecoderIsAnError(t *testing.T) {
-	for how, d := range durabilities {
-		t.Run(how, func(t *testing.T) {
-			b := newFragile()
-			b.Node("n", burn("decode"))
-			b.Node("m", quiet)
-			b.Edge(graph.Start, "n")
-			b.Edge("n", "m")
-			b.Edge("m", graph.End)
-			s := memory.New()
-			g, err := b.Compile(graph.Saver(s), d, graph.InterruptAfter("n"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			th := g.Thread("t")
-			if _, err := th.Invoke(t.Context(), fragileUpdate{}); err != nil {
-				t.Fatal(err)
-			}
-			const place = "its state: panic: the decoder broke"
-			_, err = th.State(t.Context())
-			panicked(t, "State", err, place)
-			for _, err = range th.History(t.Context(), checkpoint.Query{}) {
-				panicked(t, "History", err, "panic: the decoder broke")
-				break
-			}
-			_, err = th.Resume(t.Context())
-			panicked(t, "Resume", err, place)
-			_, err = th.Invoke(t.Context(), fragileUpdate{}, graph.Abandon())
-			panicked(t, "Invoke", err, place)
-			_, err = th.UpdateState(t.Context(), fragileUpdate{}, "")
-			panicked(t, "UpdateState", err, place)
-			free(t, s)
-			if _, err := g.Thread("other").Invoke(t.Context(), fragileUpdate{}); err != nil {
-				t.Errorf("another thread: got %v, want it to run", err)
-			}
-		})
-	}
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		b := newFragile()
+		b.Node("n", burn("decode"))
+		b.Node("m", quiet)
+		b.Edge(graph.Start, "n")
+		b.Edge("n", "m")
+		b.Edge("m", graph.End)
+		s := memory.New()
+		g, err := b.Compile(graph.Saver(s), d, graph.InterruptAfter("n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		th := g.Thread("t")
+		if _, err := th.Invoke(t.Context(), fragileUpdate{}); err != nil {
+			t.Fatal(err)
+		}
+		const place = "its state: panic: the decoder broke"
+		_, err = th.State(t.Context())
+		panicked(t, "State", err, place)
+		for _, err = range th.History(t.Context(), checkpoint.Query{}) {
+			panicked(t, "History", err, "panic: the decoder broke")
+			break
+		}
+		_, err = th.Resume(t.Context())
+		panicked(t, "Resume", err, place)
+		_, err = th.Invoke(t.Context(), fragileUpdate{}, graph.Abandon())
+		panicked(t, "Invoke", err, place)
+		_, err = th.UpdateState(t.Context(), fragileUpdate{}, "")
+		panicked(t, "UpdateState", err, place)
+		free(t, s)
+		if _, err := g.Thread("other").Invoke(t.Context(), fragileUpdate{}); err != nil {
+			t.Errorf("another thread: got %v, want it to run", err)
+		}
+	})
 }
 
 func TestAPanicOfADecoderOfWhatIsDueIsAnError(t *testing.T) {
@@ -335,45 +333,43 @@ func TestAPanicOfADecoderOfWhatIsDueIsAnError(t *testing.T) {
 }
 
 func TestAStateThatCannotBeEncodedLeavesTheCheckpointBefore(t *testing.T) {
-	for how, d := range durabilities {
-		t.Run(how, func(t *testing.T) {
-			when := "encode"
-			b := newFragile()
-			b.Node("a", func(context.Context, fragile) (fragileUpdate, error) {
-				var u fragileUpdate
-				u.Log.Append("a")
-				return u, nil
-			})
-			b.Node("b", func(context.Context, fragile) (fragileUpdate, error) {
-				u := fused(when)
-				u.Log.Append("b")
-				return u, nil
-			})
-			b.Edge(graph.Start, "a")
-			b.Edge("a", "b")
-			b.Edge("b", graph.End)
-			g, err := b.Compile(graph.Saver(memory.New()), d)
-			if err != nil {
-				t.Fatal(err)
-			}
-			th := g.Thread("t")
-			_, err = th.Invoke(t.Context(), fragileUpdate{})
-			panicked(t, "Invoke", err, "panic: the encoder broke")
-			snap, err := th.State(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			same(t, "log", snap.State.Log, []string{"a"})
-			same(t, "due", snap.Next, []graph.ID{"b"})
-			same(t, "status", snap.Status, checkpoint.Failed)
-			when = ""
-			res, err := th.Resume(t.Context())
-			if err != nil || res.Status != graph.Finished {
-				t.Fatalf("Resume once it is mended: got %v, %v, want it finished", res.Status, err)
-			}
-			same(t, "log", res.State.Log, []string{"a", "b"})
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		when := "encode"
+		b := newFragile()
+		b.Node("a", func(context.Context, fragile) (fragileUpdate, error) {
+			var u fragileUpdate
+			u.Log.Append("a")
+			return u, nil
 		})
-	}
+		b.Node("b", func(context.Context, fragile) (fragileUpdate, error) {
+			u := fused(when)
+			u.Log.Append("b")
+			return u, nil
+		})
+		b.Edge(graph.Start, "a")
+		b.Edge("a", "b")
+		b.Edge("b", graph.End)
+		g, err := b.Compile(graph.Saver(memory.New()), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		th := g.Thread("t")
+		_, err = th.Invoke(t.Context(), fragileUpdate{})
+		panicked(t, "Invoke", err, "panic: the encoder broke")
+		snap, err := th.State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "log", snap.State.Log, []string{"a"})
+		same(t, "due", snap.Next, []graph.ID{"b"})
+		same(t, "status", snap.Status, checkpoint.Failed)
+		when = ""
+		res, err := th.Resume(t.Context())
+		if err != nil || res.Status != graph.Finished {
+			t.Fatalf("Resume once it is mended: got %v, %v, want it finished", res.Status, err)
+		}
+		same(t, "log", res.State.Log, []string{"a", "b"})
+	})
 }
 
 // exits are the places where user code ends a goroutine of the run by Goexit, beside those in nodes.

@@ -343,14 +343,15 @@ func (c *counting) PutWrites(ctx context.Context, w checkpoint.PutWrites) error 
 }
 
 func TestASuperstepOfOneTaskIsOneSaverCall(t *testing.T) {
-	for d, want := range map[graph.Durability]int32{graph.Sync: 6, graph.Async: 6, graph.OnExit: 2} {
+	appends := map[graph.Durability]int32{graph.Sync: 6, graph.Async: 6, graph.OnExit: 2}
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		s := &counting{Saver: memory.New()}
 		th := compile(t, chain("a", "b", "c", "d", "e"), graph.Saver(s), graph.ReleaseOnDone()).Thread("t")
 		done(t, graph.Finished)(th.Invoke(t.Context(), input, d))
 		same(t, "loads", s.loads.Load(), int32(1))
-		same(t, "appends", s.appends.Load(), want)
+		same(t, "appends", s.appends.Load(), appends[d])
 		same(t, "puts", s.puts.Load(), int32(0))
-	}
+	})
 }
 
 func TestResumingAFinishedThreadStoresNothing(t *testing.T) {
@@ -389,14 +390,14 @@ func (o *once) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appe
 }
 
 func TestARunGivesItsLeaseUpWhenAWriteFailed(t *testing.T) {
-	for _, d := range []graph.Durability{graph.Sync, graph.Async, graph.OnExit} {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		th := compile(t, chain("a", "b"), graph.Saver(&once{Saver: memory.New()}), d).Thread("t")
 		if _, err := th.Invoke(t.Context(), input); !errors.Is(err, errBroken) {
 			t.Fatalf("got %v, want errBroken", err)
 		}
 		res := done(t, graph.Finished)(th.Resume(t.Context()))
 		same(t, "log", res.State.Log, []string{"a", "b"})
-	}
+	})
 }
 
 func TestManyCallersOfOneThread(t *testing.T) {

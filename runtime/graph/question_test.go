@@ -41,7 +41,7 @@ func asker(ran *counter) *graph.Builder[work, update] {
 }
 
 func TestANodeAsksAndGoesOnWithTheAnswer(t *testing.T) {
-	for _, d := range []graph.Durability{graph.Sync, graph.Async, graph.OnExit} {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for _, ok := range []wire.Bool{true, false} {
 			var ran counter
 			th, s := newThread(t, asker(&ran), d)
@@ -75,7 +75,7 @@ func TestANodeAsksAndGoesOnWithTheAnswer(t *testing.T) {
 			same(t, "runs", ran.counts(), map[string]int{"ask": 2, "beside": 1})
 			same(t, "listed", len(waitingThreads(t, s)), 0)
 		}
-	}
+	})
 }
 
 // waitingThreads is what the threads that wait ask.
@@ -332,11 +332,11 @@ func TestQuestionsInSendsAndLoops(t *testing.T) {
 }
 
 func TestAnAnswerSurvivesEveryCrash(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for left, more := 1, true; more; left++ {
 			more = false
 			for _, after := range []bool{false, true} {
-				what := fmt.Sprintf("%s, crash at call %d, after it was made %t", name, left, after)
+				what := fmt.Sprintf("crash at call %d, after it was made %t", left, after)
 				s := memory.New()
 				var ran counter
 				w := done(t, graph.Asked)(compile(t, asker(&ran), graph.Saver(s), d).Thread("t").Invoke(t.Context(), input)).Waiting[0]
@@ -358,7 +358,7 @@ func TestAnAnswerSurvivesEveryCrash(t *testing.T) {
 				same(t, what+": runs beside", ran.counts()["beside"], 1)
 			}
 		}
-	}
+	})
 }
 
 func TestAnEditKeepsTheQuestion(t *testing.T) {

@@ -56,10 +56,10 @@ func TestTheFirstOfAnAnyOfJoinCounts(t *testing.T) {
 	res := done(t, graph.Finished)(compile(t, b).Run(t.Context(), input))
 	same(t, "log", res.State.Log, []string{"c", "beside", "after"})
 	same(t, "waited for", returned.Load(), int32(2))
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		th, _ := newThread(t, b, d)
 		res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
-		same(t, name+": log", res.State.Log, []string{"c", "beside", "after"})
+		same(t, "log", res.State.Log, []string{"c", "beside", "after"})
 		var updates []string
 		for e, err := range th.Stream(t.Context(), input) {
 			if err != nil {
@@ -67,8 +67,8 @@ func TestTheFirstOfAnAnyOfJoinCounts(t *testing.T) {
 			}
 			updates = append(updates, string(e.Node))
 		}
-		same(t, name+": updates", updates, []string{"c", "beside", "after", ""})
-	}
+		same(t, "updates", updates, []string{"c", "beside", "after", ""})
+	})
 }
 
 func TestAFailureInAnAnyOfJoinCountsWhenNobodySucceeds(t *testing.T) {
@@ -89,7 +89,7 @@ func TestAFailureInAnAnyOfJoinCountsWhenNobodySucceeds(t *testing.T) {
 }
 
 func TestTheWinnerOfAnAnyOfJoinStandsAfterAFailure(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		var broken atomic.Bool
 		var returned atomic.Int32
 		broken.Store(true)
@@ -118,7 +118,7 @@ func TestTheWinnerOfAnAnyOfJoinStandsAfterAFailure(t *testing.T) {
 			}
 		}
 		if winners > 1 {
-			t.Errorf("%s: %d results of one race are stored", name, winners)
+			t.Errorf("%d results of one race are stored", winners)
 		}
 		broken.Store(false)
 		// Now a would win, if c had not.
@@ -134,16 +134,16 @@ func TestTheWinnerOfAnAnyOfJoinStandsAfterAFailure(t *testing.T) {
 		again.Join([]graph.ID{"a", "beside"}, "after")
 		res := done(t, graph.Finished)(compile(t, again, graph.Saver(s), d).Thread("t").Resume(t.Context()))
 		want := map[int]string{1: "c beside bad after", 0: "a beside bad after"}[winners]
-		same(t, name+": log", strings.Join(res.State.Log, " "), want)
-	}
+		same(t, "log", strings.Join(res.State.Log, " "), want)
+	})
 }
 
 func TestARaceIsDecidedOnceWhateverCrashes(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for left, more := 1, true; more; left++ {
 			more = false
 			for _, after := range []bool{false, true} {
-				what := fmt.Sprintf("%s, crash at call %d, after it was made %t", name, left, after)
+				what := fmt.Sprintf("crash at call %d, after it was made %t", left, after)
 				s := memory.New()
 				first := racing(onlyThird(new(atomic.Int32)), "a", "b", "c")
 				_, err := compile(t, first, graph.Saver(&crashing{Saver: s, left: left, after: after}), d).Thread("t").Invoke(t.Context(), input)
@@ -170,7 +170,7 @@ func TestARaceIsDecidedOnceWhateverCrashes(t *testing.T) {
 				same(t, what, res.State.Log, []string{"c", "beside", "after"})
 			}
 		}
-	}
+	})
 }
 
 func TestTheFirstSendOfAnAnyOfJoinCounts(t *testing.T) {

@@ -39,25 +39,25 @@ var diaryLines = []string{"call 0 a b", "call 0 a b call 1 a b", "call 0 a b cal
 func TestASubgraphRemembersItsLastCall(t *testing.T) {
 	res := done(t, graph.Finished)(compile(t, diary(t, nil)).Run(t.Context(), input))
 	same(t, "run", res.State.Log, diaryLines)
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		th, s := newThread(t, diary(t, nil), d, graph.Strict())
 		res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
-		same(t, name, res.State.Log, diaryLines)
+		same(t, "log", res.State.Log, diaryLines)
 		th = compile(t, diary(t, nil), graph.Saver(s), d).Thread("t") // elsewhere
 		res = done(t, graph.Finished)(th.Invoke(t.Context(), input))
-		same(t, name+": a second input", res.State.Log[3], diaryLines[2]+" call 3 a b")
+		same(t, "a second input", res.State.Log[3], diaryLines[2]+" call 3 a b")
 		if _, err := th.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		res = done(t, graph.Finished)(th.Invoke(t.Context(), input))
-		same(t, name+": a new version", res.State.Log, diaryLines)
-	}
+		same(t, "a new version", res.State.Log, diaryLines)
+	})
 }
 
 func TestAReplayFindsWhatASubgraphRememberedThen(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		if d == graph.OnExit {
-			continue // it has no checkpoints between
+			return // it has no checkpoints between
 		}
 		th, _ := newThread(t, diary(t, nil), d)
 		done(t, graph.Finished)(th.Invoke(t.Context(), input))
@@ -70,25 +70,23 @@ func TestAReplayFindsWhatASubgraphRememberedThen(t *testing.T) {
 		}
 		slices.Reverse(ids)
 		res := done(t, graph.Finished)(th.At(ids[0]).Resume(t.Context())) // after the first call
-		same(t, name+": replay", res.State.Log, diaryLines)
+		same(t, "replay", res.State.Log, diaryLines)
 		id, err := th.At(ids[1]).UpdateState(t.Context(), logged("edit"), "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		res = done(t, graph.Finished)(th.At(id).Resume(t.Context()))
-		same(t, name+": fork", res.State.Log[3], "call 0 a b call 1 a b call 3 a b")
-	}
+		same(t, "fork", res.State.Log[3], "call 0 a b call 1 a b call 3 a b")
+	})
 }
 
 func TestEveryCrashPointOfASubgraphThatRemembers(t *testing.T) {
-	for name, d := range durabilities {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			everyCrashPoint(t, func(s checkpoint.Saver, l *ledger) (result, error) {
-				return travelOf(t, diary(t, l, graph.InterruptBefore("b")), s, d)
-			}, func(what string, res result) { same(t, what, res.State.Log, diaryLines) })
-		})
-	}
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		t.Parallel()
+		everyCrashPoint(t, func(s checkpoint.Saver, l *ledger) (result, error) {
+			return travelOf(t, diary(t, l, graph.InterruptBefore("b")), s, d)
+		}, func(what string, res result) { same(t, what, res.State.Log, diaryLines) })
+	})
 }
 
 func TestAPrunedThreadRemembers(t *testing.T) {

@@ -50,22 +50,20 @@ func TestABusyErrorNamesTheRequestThatRuns(t *testing.T) {
 }
 
 func TestARequestIDBelongsToOneInput(t *testing.T) {
-	for name, d := range durabilities {
-		t.Run(name, func(t *testing.T) {
-			th, _ := newThread(t, chain("a", "b"), d, graph.InterruptBefore("b"))
-			done(t, graph.Paused)(th.Invoke(t.Context(), logged("one"), graph.RequestID("r1")))
-			for _, when := range []string{"unfinished", "finished"} {
-				_, err := th.Invoke(t.Context(), logged("two"), graph.RequestID("r1"))
-				if !errors.Is(err, graph.ErrRequestReused) {
-					t.Errorf("%s: another input under the same id: got %v, want ErrRequestReused", when, err)
-				}
-				_, err = th.Invoke(t.Context(), logged("one"), graph.RequestID("r1"))
-				if err != nil {
-					t.Errorf("%s: the same input: %v", when, err)
-				}
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		th, _ := newThread(t, chain("a", "b"), d, graph.InterruptBefore("b"))
+		done(t, graph.Paused)(th.Invoke(t.Context(), logged("one"), graph.RequestID("r1")))
+		for _, when := range []string{"unfinished", "finished"} {
+			_, err := th.Invoke(t.Context(), logged("two"), graph.RequestID("r1"))
+			if !errors.Is(err, graph.ErrRequestReused) {
+				t.Errorf("%s: another input under the same id: got %v, want ErrRequestReused", when, err)
 			}
-		})
-	}
+			_, err = th.Invoke(t.Context(), logged("one"), graph.RequestID("r1"))
+			if err != nil {
+				t.Errorf("%s: the same input: %v", when, err)
+			}
+		}
+	})
 }
 
 // crowded refuses the first openings, as if other calls had been faster.

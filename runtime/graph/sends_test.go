@@ -91,7 +91,7 @@ func TestSendsAreStoredWithTheCheckpoint(t *testing.T) {
 }
 
 func TestAFailedSendDoesNotRunTheOthersAgain(t *testing.T) {
-	for _, d := range []graph.Durability{graph.Sync, graph.Async, graph.OnExit} {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		var l library
 		var ran counter
 		var broken atomic.Bool
@@ -124,7 +124,7 @@ func TestAFailedSendDoesNotRunTheOthersAgain(t *testing.T) {
 		same(t, "log", res.State.Log, []string{"a", "b", "c", "d", "aa", "bb", "cc", "dd", "report"})
 		same(t, "runs", ran.counts(), map[string]int{"a": 1, "b": 1, "c": 2, "d": 1})
 		same(t, "keys", len(keys), 4)
-	}
+	})
 }
 
 func TestConflictingSendsAreNamed(t *testing.T) {
@@ -245,7 +245,7 @@ func TestSendsThatSend(t *testing.T) {
 }
 
 func TestSendsThatSendSurviveEveryCrash(t *testing.T) {
-	for _, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for left, more := 1, true; more; left++ {
 			more = false
 			for _, after := range []bool{false, true} {
@@ -267,7 +267,7 @@ func TestSendsThatSendSurviveEveryCrash(t *testing.T) {
 				same(t, fmt.Sprintf("log after a crash at call %d", left), strings.Join(res.State.Log, " "), treeLog)
 			}
 		}
-	}
+	})
 }
 
 func TestTenThousandSends(t *testing.T) {

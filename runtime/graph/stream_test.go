@@ -77,7 +77,7 @@ func TestValuesOfAStreamStayAsTheyWere(t *testing.T) {
 }
 
 func TestLeavingAStreamStopsTheRunAtACheckpoint(t *testing.T) {
-	for _, d := range []graph.Durability{graph.Sync, graph.Async, graph.OnExit} {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		th, s := newThread(t, chain("a", "b", "c"), d)
 		for e, err := range th.Stream(t.Context(), input) {
 			if err != nil {
@@ -100,7 +100,7 @@ func TestLeavingAStreamStopsTheRunAtACheckpoint(t *testing.T) {
 		same(t, "holder", chain.Thread.Holder, "")
 		res := done(t, graph.Finished)(th.Resume(t.Context()))
 		same(t, "log", res.State.Log, []string{"a", "b", "c"})
-	}
+	})
 }
 
 func TestAPanicOfTheConsumerLeavesTheThreadResumable(t *testing.T) {
@@ -220,7 +220,7 @@ func TestASlowConsumerSlowsTheRun(t *testing.T) {
 }
 
 func TestLeavingAStreamWhileANodeRunsCancelsTheNode(t *testing.T) {
-	for _, d := range []graph.Durability{graph.Sync, graph.Async, graph.OnExit} {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		var ran counter
 		b := newWork()
 		b.Node("first", say("first"))
@@ -257,7 +257,7 @@ func TestLeavingAStreamWhileANodeRunsCancelsTheNode(t *testing.T) {
 		res := done(t, graph.Finished)(th.Resume(t.Context()))
 		same(t, "log", res.State.Log, []string{"first", "quick", "slow"})
 		same(t, "runs", ran.counts(), map[string]int{"quick": 1, "slow": 2})
-	}
+	})
 }
 
 func TestWhatNobodyHearsIsDropped(t *testing.T) {

@@ -104,9 +104,9 @@ func twoFaults(t *testing.T, y *tally) *app {
 }
 
 func TestEachAttemptOfASubgraphGoesOnWhereTheLastOneFailed(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for attempts := 1; attempts <= 3; attempts++ {
-			what := fmt.Sprint(name, ", attempts ", attempts)
+			what := fmt.Sprint("attempts ", attempts)
 			y := new(tally)
 			th, _ := newThread(t, only(twoFaults(t, y), graph.Retry(graph.Backoff{Attempts: attempts, Base: 1})), d)
 			res, err := th.Invoke(t.Context(), input)
@@ -121,11 +121,11 @@ func TestEachAttemptOfASubgraphGoesOnWhereTheLastOneFailed(t *testing.T) {
 			wantLog(t, what, done(t, graph.Finished)(res, err).State, "a, b, c, d, e")
 			y.once(t, what, "a", "b", "c", "d", "e")
 		}
-	}
+	})
 }
 
 func TestAStepOfASubgraphThatChangesNothing(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		y := new(tally)
 		empty := newWork()
 		empty.Node("never", say("never"))
@@ -142,9 +142,9 @@ func TestAStepOfASubgraphThatChangesNothing(t *testing.T) {
 		done(t, graph.Paused)(th.Invoke(t.Context(), input))
 		th = compile(t, only(compile(t, inner, graph.Nested(), graph.InterruptBefore("b", "c"))), graph.Saver(s), d).Thread("t")
 		done(t, graph.Paused)(th.Resume(t.Context()))
-		wantLog(t, name, done(t, graph.Finished)(th.Resume(t.Context())).State, "a, b, c")
-		y.once(t, name, "a", "b", "c")
-	}
+		wantLog(t, "log", done(t, graph.Finished)(th.Resume(t.Context())).State, "a, b, c")
+		y.once(t, "at the end", "a", "b", "c")
+	})
 }
 
 // faulty fails two Appends to the namespaces of subgraphs that come after so many others. They are made, or not.
@@ -174,11 +174,11 @@ func (f *faulty) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Ap
 // TestAnAppendOfASubgraphThatFails has one call of the saver fail that a subgraph makes. What it stores later is what
 // counts, not what it would have stored.
 func TestAnAppendOfASubgraphThatFails(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for left := range int32(6) {
 			for _, after := range []bool{false, true} {
 				for attempts := 1; attempts <= 2; attempts++ {
-					what := fmt.Sprintf("%s, append %d, made %t, attempts %d", name, left, after, attempts)
+					what := fmt.Sprintf("append %d, made %t, attempts %d", left, after, attempts)
 					unlike := new(tally) // what nodes say differs in each run of them
 					inner := newWork()
 					for _, id := range []graph.ID{"a", "b", "c"} {
@@ -217,13 +217,13 @@ func TestAnAppendOfASubgraphThatFails(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 }
 
 func TestWhatASubgraphDidIsKeptWhenOutFails(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for attempts := 1; attempts <= 2; attempts++ {
-			what := fmt.Sprint(name, ", attempts ", attempts)
+			what := fmt.Sprint("attempts ", attempts)
 			l := new(ledger)
 			broken := true
 			b := newWork()
@@ -246,15 +246,15 @@ func TestWhatASubgraphDidIsKeptWhenOutFails(t *testing.T) {
 			same(t, what, done(t, graph.Finished)(res, err).State.Log, []string{"given 0 0 a+b"})
 			ranOnce(t, what, l)
 		}
-	}
+	})
 }
 
 // TestARunThatDiedIsResumedWithAnotherDurability has runs die that store nothing until they end, and others go on.
 func TestARunThatDiedIsResumedWithAnotherDurability(t *testing.T) {
-	for name, d := range durabilities {
-		for name2, d2 := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		eachDurability(t, func(t *testing.T, d2 graph.Durability) {
 			for left := range 100 {
-				what := fmt.Sprintf("%s, then %s, crash at call %d", name, name2, left)
+				what := fmt.Sprintf("crash at call %d", left)
 				s := memory.New()
 				_, err := mixedTravel(t, &crashing{Saver: s, left: 1 + left/2, after: left%2 == 1}, "t", d)
 				if err == nil {
@@ -269,8 +269,8 @@ func TestARunThatDiedIsResumedWithAnotherDurability(t *testing.T) {
 				}
 				same(t, what, strings.Join(res.State.Log, ", "), mixedLog)
 			}
-		}
-	}
+		})
+	})
 }
 
 const mixedLog = "begin, given 1: 3 1 a+b, x, y, in, begin, given 6: 3 6 a+b, x, y, in in, end"
@@ -395,14 +395,14 @@ func TestASubgraphThatRemembersInOneThatDoes(t *testing.T) {
 	b.Edge(graph.Start, "sub")
 	want := []string{"d", "dd", "ddd"}
 	same(t, "run", done(t, graph.Finished)(compile(t, b).Run(t.Context(), input)).State.Log, want)
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		th, _ := newThread(t, b, d)
-		same(t, name, done(t, graph.Finished)(th.Invoke(t.Context(), input)).State.Log, want)
-	}
+		same(t, "log", done(t, graph.Finished)(th.Invoke(t.Context(), input)).State.Log, want)
+	})
 }
 
 func TestRerunBeginsASubgraphAnewWhenItsInputFailsAtFirst(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		calls, broken := 0, true
 		b := newWork()
 		graph.Subgraph(b, "sub", compilePair(t, pairs(nil, "a")),
@@ -423,12 +423,12 @@ func TestRerunBeginsASubgraphAnewWhenItsInputFailsAtFirst(t *testing.T) {
 		b.Edge(graph.Start, "sub")
 		th, _ := newThread(t, b, d)
 		if _, err := th.Invoke(t.Context(), input); !errors.Is(err, errBroken) {
-			t.Fatalf("%s: got %v, want errBroken", name, err)
+			t.Fatalf("got %v, want errBroken", err)
 		}
 		broken = false
 		res := done(t, graph.Finished)(th.Resume(t.Context(), graph.Rerun("sub")))
-		same(t, name, res.State.Log, []string{"call 3"})
-	}
+		same(t, "log", res.State.Log, []string{"call 3"})
+	})
 }
 
 // TestARunThatLostItsThreadDoesNotRetryASubgraph: once another run has the thread, a subgraph is not tried again.
@@ -472,9 +472,9 @@ func TestARunThatLostItsThreadDoesNotRetryASubgraph(t *testing.T) {
 // TestWhatASubgraphThatBeganAnewAskedBefore: the questions of what a subgraph began before it began anew are not the
 // thread's any more, at any depth.
 func TestWhatASubgraphThatBeganAnewAskedBefore(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for depth := range 3 {
-			what := fmt.Sprint(name, ", depth ", depth)
+			what := fmt.Sprint("depth ", depth)
 			child := compilePair(t, asking(nil))
 			for range depth {
 				child = nest(t, child)
@@ -497,13 +497,13 @@ func TestWhatASubgraphThatBeganAnewAskedBefore(t *testing.T) {
 			done(t, graph.Finished)(th.Resume(t.Context(), amount.Answer(res.Waiting[0], 1)))
 			same(t, what+": listed in the end", len(waitingThreads(t, s)), 0)
 		}
-	}
+	})
 }
 
 // TestASubgraphBeginsWhileItsSiblingsAreStored, in a subgraph whose own beginning is stored with the first of them. What there is
 // to see, the race detector sees.
 func TestASubgraphBeginsWhileItsSiblingsAreStored(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		middle := newWork()
 		middle.Node("a", say("a"))
 		graph.Subgraph(middle, "deep", compilePair(t, pairs(nil, "x", "y")), toPair, fromPair)
@@ -514,19 +514,19 @@ func TestASubgraphBeginsWhileItsSiblingsAreStored(t *testing.T) {
 		}
 		th, _ := newThread(t, only(compile(t, middle, graph.Nested(), graph.Concurrency(1))), d)
 		res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
-		same(t, name, res.State.Log, []string{"a", "given 0 0 x+y", "b"})
-	}
+		same(t, "log", res.State.Log, []string{"a", "given 0 0 x+y", "b"})
+	})
 }
 
 // TestASubgraphThatBeganAnewInVainAsksTheSame: a run has a subgraph begin anew and dies, when what is deeper in it has asked
 // already. The next run has it begin anew again, and that question is its own.
 func TestASubgraphThatBeganAnewInVainAsksTheSame(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for depth := range 3 {
 			for left, more := 1, true; more; left++ {
 				more = false
 				for _, after := range []bool{false, true} {
-					what := fmt.Sprintf("%s, depth %d, crash at call %d, after it was made %t", name, depth, left, after)
+					what := fmt.Sprintf("depth %d, crash at call %d, after it was made %t", depth, left, after)
 					child := compilePair(t, asking(nil))
 					for range depth {
 						child = nest(t, child)
@@ -553,13 +553,13 @@ func TestASubgraphThatBeganAnewInVainAsksTheSame(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 }
 
 func TestWhatASubgraphAskedThatLostARace(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for depth := range 3 {
-			what := fmt.Sprint(name, ", depth ", depth)
+			what := fmt.Sprint("depth ", depth)
 			inner := newWork()
 			inner.Node("a", say("a"))
 			inner.Node("ask", func(ctx context.Context, _ work) (update, error) {
@@ -599,7 +599,7 @@ func TestWhatASubgraphAskedThatLostARace(t *testing.T) {
 			res = done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(res.Waiting[0], true)))
 			same(t, what, res.State.Log, []string{"fast", "sure true"})
 		}
-	}
+	})
 }
 
 // TestSubgraphsOfEachKindOnEverySaver has a run die at many places, and another go on, and looks who is asked.
@@ -669,7 +669,7 @@ func changedWork() *graph.Builder[work, update] {
 }
 
 func TestASubgraphThatAskedFirstGoesOnAfterItsSchemaChanged(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		y := new(tally)
 		build := func(newWork func() *graph.Builder[work, update]) *graph.Builder[work, update] {
 			inner := newWork()
@@ -695,9 +695,9 @@ func TestASubgraphThatAskedFirstGoesOnAfterItsSchemaChanged(t *testing.T) {
 		th := compile(t, build(changedWork), graph.Saver(s), d).Thread("t")
 		res = done(t, graph.Asked)(th.Resume(t.Context(), amount.Answer(res.Waiting[0], 1)))
 		res = done(t, graph.Finished)(th.Resume(t.Context(), amount.Answer(res.Waiting[0], 2)))
-		same(t, name, res.State.Log, []string{"beside", "1 2"})
-		y.once(t, name, "beside")
-	}
+		same(t, "log", res.State.Log, []string{"beside", "1 2"})
+		y.once(t, "at the end", "beside")
+	})
 }
 
 func TestWhatAStreamShowedOfASubgraphStays(t *testing.T) {
@@ -784,13 +784,13 @@ func TestInsideWithAnotherGraph(t *testing.T) {
 
 // TestManySubgraphsAtOnce has many subgraphs of one superstep work on one state, two of them deep.
 func TestManySubgraphsAtOnce(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		// A bubble ends when all goroutines in it have, and fails when one never does: nothing may be left behind.
-		synctest.Test(t, func(t *testing.T) { manySubgraphs(t, name, d) })
-	}
+		synctest.Test(t, func(t *testing.T) { manySubgraphs(t, d) })
+	})
 }
 
-func manySubgraphs(t *testing.T, name string, d graph.Durability) {
+func manySubgraphs(t *testing.T, d graph.Durability) {
 	t.Helper()
 	const wide = 60
 	b := newWork()
@@ -817,13 +817,13 @@ func manySubgraphs(t *testing.T, name string, d graph.Durability) {
 	}
 	th, s := newThread(t, b, d)
 	res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
-	wantLog(t, name, res.State, strings.Join(want, ", "))
-	same(t, name+": facts", len(res.State.Facts), wide+1)
+	wantLog(t, "log", res.State, strings.Join(want, ", "))
+	same(t, "facts", len(res.State.Facts), wide+1)
 	snap, err := compile(t, b, graph.Saver(s)).Thread("t").State(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, name+": stored", snap.State, res.State)
+	same(t, "stored", snap.State, res.State)
 }
 
 func TestAMemoryLastsAsLongAsTheCallThatItIsIn(t *testing.T) {
@@ -845,8 +845,8 @@ func TestAMemoryLastsAsLongAsTheCallThatItIsIn(t *testing.T) {
 	line(b, "one", "two")
 	want := []string{"d", "dd", "d", "dd"}
 	same(t, "run", done(t, graph.Finished)(compile(t, b).Run(t.Context(), input)).State.Log, want)
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		th, _ := newThread(t, b, d)
-		same(t, name, done(t, graph.Finished)(th.Invoke(t.Context(), input)).State.Log, want)
-	}
+		same(t, "log", done(t, graph.Finished)(th.Invoke(t.Context(), input)).State.Log, want)
+	})
 }

@@ -62,29 +62,30 @@ func escalated(t *testing.T, l *ledger, depth int) *graph.Builder[work, update] 
 }
 
 func TestASubgraphSendsItsParentOn(t *testing.T) {
-	for _, depth := range []int{0, 1, 2} {
+	const want = "a, up, work one, work two, person"
+	for depth := range 3 {
 		res := done(t, graph.Finished)(compile(t, escalated(t, nil, depth), graph.Strict()).Run(t.Context(), input))
-		wantLog(t, "run", res.State, "a, up, work one, work two, person")
-		for name, d := range durabilities {
+		wantLog(t, fmt.Sprint("run, depth ", depth), res.State, want)
+	}
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		for depth := range 3 {
 			th, _ := newThread(t, escalated(t, nil, depth), d, graph.Strict())
 			res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
-			wantLog(t, fmt.Sprint(name, ", depth ", depth), res.State, "a, up, work one, work two, person")
+			wantLog(t, fmt.Sprint("depth ", depth), res.State, want)
 		}
-	}
+	})
 }
 
 func TestEveryCrashPointOfASubgraphThatSendsItsParentOn(t *testing.T) {
-	for name, d := range durabilities {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			everyCrashPoint(t, func(s checkpoint.Saver, l *ledger) (result, error) { return travelOf(t, escalated(t, l, 1), s, d) },
-				func(what string, res result) { wantLog(t, what, res.State, "a, up, work one, work two, person") })
-		})
-	}
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		t.Parallel()
+		everyCrashPoint(t, func(s checkpoint.Saver, l *ledger) (result, error) { return travelOf(t, escalated(t, l, 1), s, d) },
+			func(what string, res result) { wantLog(t, what, res.State, "a, up, work one, work two, person") })
+	})
 }
 
 func TestASubgraphOverAnotherStateSendsItsParentOn(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		inner := pairs(nil, "a")
 		inner.Route("a", func(_ context.Context, p pair) (graph.Next, error) {
 			if p.Foo == "given 0" {
@@ -102,8 +103,8 @@ func TestASubgraphOverAnotherStateSendsItsParentOn(t *testing.T) {
 		b.Edge("beside", graph.End)
 		th, _ := newThread(t, b, d)
 		res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
-		same(t, name+": log", strings.Join(res.State.Log, ", "), "given 0 0 a, again, beside, given 3 3 a, beside")
-	}
+		same(t, "log", strings.Join(res.State.Log, ", "), "given 0 0 a, again, beside, given 3 3 a, beside")
+	})
 }
 
 func TestWhatASubgraphMayNotHaveItsParentDo(t *testing.T) {
@@ -269,18 +270,20 @@ func asOwn(t *testing.T) func(*graph.Builder[work, update], func() graph.Next) {
 
 // TestASubgraphSendsABusyParentOn: as a node in its place would.
 func TestASubgraphSendsABusyParentOn(t *testing.T) {
-	for _, rivalFirst := range []bool{false, true} {
-		want := done(t, graph.Finished)(travelOf(t, busy(nil, rivalFirst, asNode), memory.New())).State.Log
-		if chose := slices.Contains(want, "work two"); chose == rivalFirst {
-			t.Fatalf("as a node it comes to %q", want)
-		}
-		for name, d := range durabilities {
-			for kind, sub := range map[string]func(*ledger) func(*graph.Builder[work, update], func() graph.Next){
-				"same":       func(l *ledger) func(*graph.Builder[work, update], func() graph.Next) { return asSame(t, l, 0) },
-				"same, deep": func(l *ledger) func(*graph.Builder[work, update], func() graph.Next) { return asSame(t, l, 1) },
-				"own":        func(*ledger) func(*graph.Builder[work, update], func() graph.Next) { return asOwn(t) },
-			} {
-				t.Run(fmt.Sprintf("%s, %s, rival first %t", name, kind, rivalFirst), func(t *testing.T) {
+	type building = func(*graph.Builder[work, update], func() graph.Next)
+	kinds := map[string]func(*ledger) building{
+		"same":       func(l *ledger) building { return asSame(t, l, 0) },
+		"same, deep": func(l *ledger) building { return asSame(t, l, 1) },
+		"own":        func(*ledger) building { return asOwn(t) },
+	}
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		for _, rivalFirst := range []bool{false, true} {
+			want := done(t, graph.Finished)(travelOf(t, busy(nil, rivalFirst, asNode), memory.New())).State.Log
+			if chose := slices.Contains(want, "work two"); chose == rivalFirst {
+				t.Fatalf("as a node it comes to %q", want)
+			}
+			for kind, sub := range kinds {
+				t.Run(fmt.Sprintf("%s, rival first %t", kind, rivalFirst), func(t *testing.T) {
 					t.Parallel()
 					everyCrashPoint(t, func(s checkpoint.Saver, l *ledger) (result, error) {
 						return travelOf(t, busy(l, rivalFirst, sub(l)), s, d)
@@ -288,5 +291,5 @@ func TestASubgraphSendsABusyParentOn(t *testing.T) {
 				})
 			}
 		}
-	}
+	})
 }

@@ -39,12 +39,12 @@ func asksOne() *graph.Builder[work, update] {
 // TestNothingIsLeftOfARaceInASubgraph: what asked and stopped there and lost is withdrawn, also where the subgraph has nothing else
 // to store.
 func TestNothingIsLeftOfARaceInASubgraph(t *testing.T) {
-	for what, slow := range map[string]*app{
+	slows := map[string]*app{
 		"asks":  compile(t, asksOne(), graph.Nested()),
 		"stops": compile(t, stopping(), graph.Nested(), graph.InterruptBefore("b")),
-	} {
-		eachDepth(t, func(t *testing.T, where string, depth int, own bool, d graph.Durability) {
-			t.Helper()
+	}
+	eachDepth(t, func(t *testing.T, where string, depth int, own bool, d graph.Durability) {
+		for what, slow := range slows {
 			for _, then := range []graph.ID{"", "then"} { // the race is in the last superstep of its graph, or not
 				b := raceOf(slow, say("fast"))
 				if then != "" {
@@ -62,14 +62,14 @@ func TestNothingIsLeftOfARaceInASubgraph(t *testing.T) {
 				same(t, what, strings.Join(res.State.Log, " "), strings.TrimSpace("fast won "+string(then)))
 				same(t, what+": what is open", len(threadOf(t, s).Questions), 0)
 			}
-		})
-	}
+		}
+	})
 }
 
 // TestNothingIsLeftOfARaceInASubgraphWhoseResultIsStored: the node beside the subgraph fails, so that its result is stored before
 // the superstep commits.
 func TestNothingIsLeftOfARaceInASubgraphWhoseResultIsStored(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		broken := true
 		b := newWork()
 		b.Subgraph("race", compile(t, raceOf(compile(t, asksOne(), graph.Nested()), say("fast")), graph.Nested(), graph.Concurrency(1)))
@@ -85,13 +85,13 @@ func TestNothingIsLeftOfARaceInASubgraphWhoseResultIsStored(t *testing.T) {
 		}
 		th, s := newThread(t, b, d, graph.Concurrency(1))
 		if _, err := th.Invoke(t.Context(), input); !errors.Is(err, errBroken) {
-			t.Fatalf("%s: got %v", name, err)
+			t.Fatalf("got %v", err)
 		}
 		broken = false
 		res := done(t, graph.Finished)(th.Resume(t.Context()))
-		same(t, name, res.State.Log, []string{"fast", "won", "mended"})
-		same(t, name+": what is open", len(threadOf(t, s).Questions), 0)
-	}
+		same(t, "log", res.State.Log, []string{"fast", "won", "mended"})
+		same(t, "what is open", len(threadOf(t, s).Questions), 0)
+	})
 }
 
 // loading calls before with how many Loads of the log of a subgraph call there have been.
@@ -112,7 +112,7 @@ func (l *loading) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chai
 // TestWhatASubgraphAskedInAnAttemptThatFailedIsWithdrawn: it loses the race in its second attempt, before that has come to what
 // asks.
 func TestWhatASubgraphAskedInAnAttemptThatFailedIsWithdrawn(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newWork()
 			b.Subgraph("asks", compile(t, asksOne(), graph.Nested()))
@@ -135,17 +135,16 @@ func TestWhatASubgraphAskedInAnAttemptThatFailedIsWithdrawn(t *testing.T) {
 			}
 			th := compile(t, race, graph.Saver(s), d, graph.Concurrency(2)).Thread("t")
 			res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
-			same(t, name, res.State.Log, []string{"fast", "won"})
-			same(t, name+": what is open", len(threadOf(t, s).Questions), 0)
+			same(t, "log", res.State.Log, []string{"fast", "won"})
+			same(t, "what is open", len(threadOf(t, s).Questions), 0)
 		})
-	}
+	})
 }
 
 // TestRerunOfASubgraphThatHasStopped: the stop is both let pass and withdrawn, and made anew.
 func TestRerunOfASubgraphThatHasStopped(t *testing.T) {
-	for name, opts := range stops {
-		eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
-			t.Helper()
+	eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
+		for name, opts := range stops {
 			if depth == 0 {
 				return
 			}
@@ -158,8 +157,8 @@ func TestRerunOfASubgraphThatHasStopped(t *testing.T) {
 			res := done(t, graph.Finished)(th.Resume(t.Context()))
 			same(t, what, res.State.Log, []string{"a", "b", "c"})
 			same(t, what+": what is open", len(threadOf(t, s).Questions), 0)
-		})
-	}
+		}
+	})
 }
 
 // TestAStopOfASubgraphIsNoQuestion: nobody sees it as one, and nobody can answer it as one.

@@ -78,16 +78,16 @@ func TestASubgraphOverTheSameStateGivesBackChanges(t *testing.T) {
 	res := done(t, graph.Finished)(compile(t, beside(nil, child), graph.Strict()).Run(t.Context(), input))
 	wantLog(t, "run", res.State, "before, beside, a, b, after")
 	same(t, "steps", res.Steps, 3)
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		th, s := newThread(t, beside(nil, child), d, graph.Strict())
 		res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
-		wantLog(t, name, res.State, "before, beside, a, b, after")
+		wantLog(t, "log", res.State, "before, beside, a, b, after")
 		snap, err := compile(t, beside(nil, child), graph.Saver(s)).Thread("t").State(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, name+": stored", snap.State, res.State)
-	}
+		same(t, "stored", snap.State, res.State)
+	})
 }
 
 func TestASubgraphOverTheSameStateSeesWhatItsParentHas(t *testing.T) {
@@ -131,10 +131,10 @@ func TestASubgraphOverTheSameStateSeesWhatItsParentHas(t *testing.T) {
 	want := []string{"look v", "draft outer v", "then inner", "end changed0"}
 	res := done(t, graph.Finished)(compile(t, b, graph.Strict()).Run(t.Context(), update{}))
 	same(t, "run", res.State.Log, want)
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		th, _ := newThread(t, b, d)
-		same(t, name, done(t, graph.Finished)(th.Invoke(t.Context(), update{})).State.Log, want)
-	}
+		same(t, "log", done(t, graph.Finished)(th.Invoke(t.Context(), update{})).State.Log, want)
+	})
 }
 
 func TestASubgraphOverTheSameStateConflictsAsANode(t *testing.T) {
@@ -173,9 +173,9 @@ func TestASubgraphOverTheSameStateConflictsAsANode(t *testing.T) {
 }
 
 func TestAFailureInASubgraphOverTheSameState(t *testing.T) {
-	for _, retry := range []bool{false, true} {
-		for name, d := range durabilities {
-			what := fmt.Sprint(name, ", retried ", retry)
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		for _, retry := range []bool{false, true} {
+			what := fmt.Sprint("retried ", retry)
 			l := new(ledger)
 			var broken atomic.Int32
 			broken.Store(2)
@@ -206,7 +206,7 @@ func TestAFailureInASubgraphOverTheSameState(t *testing.T) {
 			wantLog(t, what, done(t, graph.Finished)(res, err).State, "before, beside, a, bad, c, after")
 			ranOnce(t, what, l)
 		}
-	}
+	})
 }
 
 // deepSame is a graph over work with branches, a loop, a join, a stop, a question, and so many graphs like it in it.
@@ -242,20 +242,18 @@ func deepSame(t *testing.T, l *ledger, depth int, prefix string) *app {
 const deepSameLog = "before, beside, a, left, d.a, d.left, d.ask7, d.joined, d.end, ask7, joined, end, after"
 
 func TestEveryCrashPointWithSubgraphsOverTheSameState(t *testing.T) {
-	for name, d := range durabilities {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			everyCrashPoint(t, func(s checkpoint.Saver, l *ledger) (result, error) {
-				return travelOf(t, beside(l, deepSame(t, l, 1, "")), s, d)
-			},
-				func(what string, res result) { wantLog(t, what, res.State, deepSameLog) })
-		})
-	}
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		t.Parallel()
+		everyCrashPoint(t, func(s checkpoint.Saver, l *ledger) (result, error) {
+			return travelOf(t, beside(l, deepSame(t, l, 1, "")), s, d)
+		},
+			func(what string, res result) { wantLog(t, what, res.State, deepSameLog) })
+	})
 }
 
 // TestNothingFinishedRunsAgainInASubgraphOverTheSameState stops often, and is resumed elsewhere each time.
 func TestNothingFinishedRunsAgainInASubgraphOverTheSameState(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		l, s := new(ledger), memory.New()
 		for range 20 {
 			th := compile(t, beside(l, deepSame(t, l, 1, "")), graph.Saver(s), d).Thread("t")
@@ -270,12 +268,12 @@ func TestNothingFinishedRunsAgainInASubgraphOverTheSameState(t *testing.T) {
 				t.Fatal(err)
 			}
 			if res.Status == graph.Finished {
-				wantLog(t, name, res.State, deepSameLog)
+				wantLog(t, "log", res.State, deepSameLog)
 				break
 			}
 		}
-		ranOnce(t, name, l)
-	}
+		ranOnce(t, "at the end", l)
+	})
 }
 
 func TestAStreamShowsEachUpdateOfASubgraphOverTheSameState(t *testing.T) {
@@ -326,7 +324,7 @@ func (k *knowing) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 }
 
 func TestWhatASubgraphStoresBelongsToStoredRecords(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		asks := newWork()
 		asks.Node("a", say("a"))
 		asks.Node("ask", func(ctx context.Context, _ work) (update, error) {
@@ -351,8 +349,8 @@ func TestWhatASubgraphStoresBelongsToStoredRecords(t *testing.T) {
 		s := &knowing{Saver: memory.New(), t: t, of: map[checkpoint.ID]bool{}}
 		res := done(t, graph.Asked)(compile(t, b, graph.Saver(s), d).Thread("t").Invoke(t.Context(), input))
 		res = done(t, graph.Finished)(compile(t, b, graph.Saver(s), d).Thread("t").Resume(t.Context(), amount.Answer(res.Waiting[0], 5)))
-		same(t, name+": log", res.State.Log, []string{"a", "5"})
-	}
+		same(t, "log", res.State.Log, []string{"a", "5"})
+	})
 }
 
 // clash is a graph whose subgraph, over the same state or one of its own, asks and then sets what another node sets, until
@@ -406,9 +404,9 @@ func clash(t *testing.T, own bool) (b *graph.Builder[work, update], mend func())
 }
 
 func TestRerunBeginsASubgraphAnew(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for _, own := range []bool{false, true} {
-			what := fmt.Sprint(name, ", state of its own ", own)
+			what := fmt.Sprint("state of its own ", own)
 			b, mend := clash(t, own)
 			th, s := newThread(t, b, d)
 			res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
@@ -427,7 +425,7 @@ func TestRerunBeginsASubgraphAnew(t *testing.T) {
 			same(t, what+": last", res.State.Log[len(res.State.Log)-1], "mended true")
 			same(t, what+": status", res.State.Status, "other")
 		}
-	}
+	})
 }
 
 func TestRerunWhileASubgraphAsksDropsItsQuestion(t *testing.T) {
@@ -446,10 +444,10 @@ func TestRerunWhileASubgraphAsksDropsItsQuestion(t *testing.T) {
 
 // TestACrashDoesNotForgetThatASubgraphRunsAgain dies everywhere in a Resume with Rerun, and in a second one.
 func TestACrashDoesNotForgetThatASubgraphRunsAgain(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for _, own := range []bool{false, true} {
 			for again := range 2 {
-				what := fmt.Sprintf("%s, state of its own %t, begun anew before %d", name, own, again)
+				what := fmt.Sprintf("state of its own %t, begun anew before %d", own, again)
 				b, mend := clash(t, own)
 				mend()
 				broken, _ := clash(t, own)
@@ -488,5 +486,5 @@ func TestACrashDoesNotForgetThatASubgraphRunsAgain(t *testing.T) {
 					})
 			}
 		}
-	}
+	})
 }

@@ -35,16 +35,16 @@ func inside(t *testing.T, b *graph.Builder[work, update], depth int, own bool, o
 // eachDepth calls test for graphs at the top and in others, up to two deep, of either kind, with each durability.
 func eachDepth(t *testing.T, test func(t *testing.T, what string, depth int, own bool, d graph.Durability)) {
 	t.Helper()
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for depth := range 3 {
 			for _, own := range []bool{false, true} {
 				if depth == 0 && own {
 					continue
 				}
-				test(t, fmt.Sprintf("%s, depth %d, state of its own %t", name, depth, own), depth, own, d)
+				test(t, fmt.Sprintf("depth %d, state of its own %t", depth, own), depth, own, d)
 			}
 		}
-	}
+	})
 }
 
 // stops are the ways in which a graph of a, b and c stops for people between a and b, or after c.
@@ -106,9 +106,8 @@ func crashes(t *testing.T, what string, least int,
 
 // TestAStopThatWasLetPassIsNotMadeAgain dies everywhere in the Resume that lets a run pass a stop.
 func TestAStopThatWasLetPassIsNotMadeAgain(t *testing.T) {
-	for name, opts := range stops {
-		eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
-			t.Helper()
+	eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
+		for name, opts := range stops {
 			on := func(s checkpoint.Saver) thread {
 				b, opts := inside(t, stopping(), depth, own, opts...)
 				return compile(t, b, append(opts, graph.Saver(s), d)...).Thread("t")
@@ -123,15 +122,14 @@ func TestAStopThatWasLetPassIsNotMadeAgain(t *testing.T) {
 					}
 					same(t, what, strings.Join(res.State.Log, ", "), "a, b, c")
 				})
-		})
-	}
+		}
+	})
 }
 
 // TestAStopThatNobodySawIsMade dies everywhere on the way to a stop.
 func TestAStopThatNobodySawIsMade(t *testing.T) {
-	for name, opts := range stops {
-		eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
-			t.Helper()
+	eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
+		for name, opts := range stops {
 			on := func(s checkpoint.Saver) thread {
 				b, opts := inside(t, stopping(), depth, own, opts...)
 				return compile(t, b, append(opts, graph.Saver(s), d)...).Thread("t")
@@ -153,14 +151,13 @@ func TestAStopThatNobodySawIsMade(t *testing.T) {
 					res := done(t, graph.Finished)(th.Resume(t.Context()))
 					same(t, what, strings.Join(res.State.Log, ", "), "a, b, c")
 				})
-		})
-	}
+		}
+	})
 }
 
 // TestTheStopAfterOneThatWasLetPass dies everywhere in the Resume between two stops: the second one is made once.
 func TestTheStopAfterOneThatWasLetPass(t *testing.T) {
 	eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
-		t.Helper()
 		on := func(s checkpoint.Saver) thread {
 			b, opts := inside(t, stopping(), depth, own, graph.InterruptBefore("b", "c"))
 			return compile(t, b, append(opts, graph.Saver(s), d)...).Thread("t")
@@ -226,7 +223,6 @@ func asksTwice(apart bool) *graph.Builder[work, update] {
 // TestAnAnswerIsNotAskedForAgain dies everywhere in the Resume that has the first or the second of two answers.
 func TestAnAnswerIsNotAskedForAgain(t *testing.T) {
 	eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
-		t.Helper()
 		for _, apart := range []bool{false, true} {
 			for answered := range 2 {
 				answerOnce(t, fmt.Sprint(what, ", asked apart ", apart, ", answers before ", answered), answered, func(s checkpoint.Saver) thread {
@@ -284,7 +280,6 @@ func answerOnce(t *testing.T, what string, answered int, on func(checkpoint.Save
 // TestResumingWithoutAnAnswerStoresNothing: whatever asks, wherever it is, and beside what.
 func TestResumingWithoutAnAnswerStoresNothing(t *testing.T) {
 	eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
-		t.Helper()
 		b := newWork()
 		for _, id := range []graph.ID{"two", "one"} {
 			b.Node(id, func(ctx context.Context, _ work) (update, error) {
@@ -321,7 +316,6 @@ func TestResumingWithoutAnAnswerStoresNothing(t *testing.T) {
 // TestAThreadThatWaitsIsListedWhereverItsRunDied: what a subgraph asked is stored before the thread waits.
 func TestAThreadThatWaitsIsListedWhereverItsRunDied(t *testing.T) {
 	eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
-		t.Helper()
 		on := func(s checkpoint.Saver) thread {
 			b, opts := inside(t, asksTwice(false), depth, own)
 			return compile(t, b, append(opts, graph.Saver(s), d)...).Thread("t")
@@ -342,9 +336,8 @@ func TestAThreadThatWaitsIsListedWhereverItsRunDied(t *testing.T) {
 
 // TestAStopOfASubgraphThatLostARaceHoldsNobody: nor is anything left of it.
 func TestAStopOfASubgraphThatLostARaceHoldsNobody(t *testing.T) {
-	for name, opts := range stops {
-		eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
-			t.Helper()
+	eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
+		for name, opts := range stops {
 			if depth == 0 {
 				return
 			}
@@ -362,6 +355,6 @@ func TestAStopOfASubgraphThatLostARaceHoldsNobody(t *testing.T) {
 			res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
 			same(t, fmt.Sprint(what, ", ", name), res.State.Log, []string{"fast", "won"})
 			same(t, fmt.Sprint(what, ", ", name, ": what is open"), len(threadOf(t, s).Questions), 0)
-		})
-	}
+		}
+	})
 }

@@ -88,22 +88,22 @@ func TestASubgraphIsANode(t *testing.T) {
 	res := done(t, graph.Finished)(compile(t, b, graph.Strict()).Run(t.Context(), input))
 	same(t, "log", strings.Join(res.State.Log, ", "), aroundLog)
 	same(t, "steps", res.Steps, 3)
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		th, s := newThread(t, b, d, graph.Strict())
 		res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
-		same(t, name+": log", strings.Join(res.State.Log, ", "), aroundLog)
+		same(t, "log", strings.Join(res.State.Log, ", "), aroundLog)
 		res = done(t, graph.Finished)(th.Invoke(t.Context(), input))
-		same(t, name+": log of a second input", strings.Join(res.State.Log, ", "), aroundLog+", before, beside, given 5 5 a+b, after")
+		same(t, "log of a second input", strings.Join(res.State.Log, ", "), aroundLog+", before, beside, given 5 5 a+b, after")
 		chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, name+": status", chain.Thread.Status, checkpoint.Done)
-	}
+		same(t, "status", chain.Thread.Status, checkpoint.Done)
+	})
 }
 
 func TestAFailureInASubgraphIsOneOfItsNode(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		l := new(ledger)
 		var broken atomic.Bool
 		broken.Store(true)
@@ -122,17 +122,17 @@ func TestAFailureInASubgraphIsOneOfItsNode(t *testing.T) {
 		_, err := th.Invoke(t.Context(), input)
 		var e *graph.NodeError
 		if !errors.As(err, &e) || e.Node != "sub" || !errors.Is(err, errBroken) || !strings.Contains(err.Error(), `node "bad": it broke`) {
-			t.Fatalf("%s: got %v, want the failure of bad in sub", name, err)
+			t.Fatalf("got %v, want the failure of bad in sub", err)
 		}
 		broken.Store(false)
 		res := done(t, graph.Finished)(th.Resume(t.Context()))
-		same(t, name+": log", strings.Join(res.State.Log, ", "), aroundLog)
+		same(t, "log", strings.Join(res.State.Log, ", "), aroundLog)
 		for key, n := range l.copy() {
 			if n > 2 || n == 2 && l.names[key] != "bad" {
-				t.Errorf("%s: %s ran %d times", name, l.names[key], n)
+				t.Errorf("%s ran %d times", l.names[key], n)
 			}
 		}
-	}
+	})
 }
 
 func TestARetryGoesOnInTheSubgraph(t *testing.T) {
@@ -148,13 +148,13 @@ func TestARetryGoesOnInTheSubgraph(t *testing.T) {
 	inner.Edge("a", "bad")
 	inner.Edge("bad", graph.End)
 	b := around(t, l, compilePair(t, inner), graph.Retry(graph.Backoff{Attempts: 3, Base: 1}))
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		runs = 0
 		th, _ := newThread(t, b, d)
 		res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
-		same(t, name+": log", strings.Join(res.State.Log, ", "), aroundLog)
-		same(t, name+": runs of bad", runs, 3)
-	}
+		same(t, "log", strings.Join(res.State.Log, ", "), aroundLog)
+		same(t, "runs of bad", runs, 3)
+	})
 	for key, n := range l.copy() {
 		if n > 1 {
 			t.Errorf("%s ran %d times", l.names[key], n)
@@ -163,22 +163,22 @@ func TestARetryGoesOnInTheSubgraph(t *testing.T) {
 }
 
 func TestAStopInASubgraphStopsTheRun(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		l := new(ledger)
 		child := compilePair(t, pairs(l, "a", "b"), graph.InterruptBefore("a", "b"))
 		th, s := newThread(t, around(t, l, child), d)
 		res := done(t, graph.Paused)(th.Invoke(t.Context(), input))
-		same(t, name+": due", res.Next, []graph.ID{"beside", "sub"})
+		same(t, "due", res.Next, []graph.ID{"beside", "sub"})
 		done(t, graph.Paused)(th.Resume(t.Context()))
 		th = compile(t, around(t, l, child), graph.Saver(s), d).Thread("t") // elsewhere
 		res = done(t, graph.Finished)(th.Resume(t.Context()))
-		same(t, name+": log", strings.Join(res.State.Log, ", "), aroundLog)
+		same(t, "log", strings.Join(res.State.Log, ", "), aroundLog)
 		for key, n := range l.copy() {
 			if n > 1 {
-				t.Errorf("%s: %s ran %d times", name, l.names[key], n)
+				t.Errorf("%s ran %d times", l.names[key], n)
 			}
 		}
-	}
+	})
 }
 
 // asking is a graph over pair that asks how much, between a and b.
@@ -212,9 +212,9 @@ func nest(t *testing.T, child *graph.Graph[pair, pairUpdate]) *graph.Graph[pair,
 }
 
 func TestAQuestionInASubgraphAtAnyDepth(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for depth, path := range [][]graph.ID{{"sub"}, {"sub", "deep"}, {"sub", "deep", "deep"}} {
-			what := fmt.Sprint(name, ", depth ", depth)
+			what := fmt.Sprint("depth ", depth)
 			l := new(ledger)
 			child := compilePair(t, asking(l))
 			for range depth {
@@ -250,7 +250,7 @@ func TestAQuestionInASubgraphAtAnyDepth(t *testing.T) {
 				}
 			}
 		}
-	}
+	})
 }
 
 // deepJourney is a graph with a subgraph that has branches, a join, a stop and a question.
@@ -284,15 +284,13 @@ func deepTravel(t *testing.T, s checkpoint.Saver, l *ledger, d graph.Durability)
 }
 
 func TestEveryCrashPointWithSubgraphs(t *testing.T) {
-	for name, d := range durabilities {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			everyCrashPoint(t, func(s checkpoint.Saver, l *ledger) (result, error) { return deepTravel(t, s, l, d) },
-				func(what string, res result) {
-					same(t, what, strings.Join(res.State.Log, ", "), "before, beside, given 1: 3 1 a+left+b+joined, after")
-				})
-		})
-	}
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		t.Parallel()
+		everyCrashPoint(t, func(s checkpoint.Saver, l *ledger) (result, error) { return deepTravel(t, s, l, d) },
+			func(what string, res result) {
+				same(t, what, strings.Join(res.State.Log, ", "), "before, beside, given 1: 3 1 a+left+b+joined, after")
+			})
+	})
 }
 
 func TestASubgraphThatIsDoneIsNotRunAgain(t *testing.T) {

@@ -111,7 +111,7 @@ func TestSubgraphsOverTheSameStateDropWhatTheirParentDrops(t *testing.T) {
 		}
 		return app.Thread("t")
 	}
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		s := memory.New()
 		var in ref.EverythingUpdate
 		in.Messages.Upsert(ref.Message{ID: "1", Role: "user"})
@@ -119,15 +119,15 @@ func TestSubgraphsOverTheSameStateDropWhatTheirParentDrops(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := on(newer{s}, d).Resume(t.Context()); !errors.Is(err, graph.ErrGraphChanged) {
-			t.Fatalf("%s: got %v, want ErrGraphChanged", name, err)
+			t.Fatalf("got %v, want ErrGraphChanged", err)
 		}
 		res, err := on(newer{s}, d, graph.DropUnknown()).Resume(t.Context())
 		if err != nil || res.Status != graph.Finished {
-			t.Fatalf("%s: got %s, %v; want it finished", name, res.Status, err)
+			t.Fatalf("got %s, %v; want it finished", res.Status, err)
 		}
-		same(t, name+": seen in the subgraph", seen, []ref.Message{{ID: "1"}})
-		same(t, name+": in the state around it", res.State.Messages, []ref.Message{{ID: "1", Role: "user"}})
-	}
+		same(t, "seen in the subgraph", seen, []ref.Message{{ID: "1"}})
+		same(t, "in the state around it", res.State.Messages, []ref.Message{{ID: "1", Role: "user"}})
+	})
 }
 
 // release is a graph as two releases of the code have it: over Pair, and over WiderPair, which has a field more. A subgraph of a,
@@ -182,9 +182,9 @@ func wider(t *testing.T, s checkpoint.Saver, more graph.ID, opts ...graph.Option
 
 // TestASubgraphCarriesFieldsThatTheCodeDoesNotHave has releases take turns in a subgraph over the same state.
 func TestASubgraphCarriesFieldsThatTheCodeDoesNotHave(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for _, drop := range []bool{false, true} { // which is of nested fields
-			what := fmt.Sprint(name, ", nested ones dropped ", drop)
+			what := fmt.Sprint("nested ones dropped ", drop)
 			opts := []graph.Option{d}
 			if drop {
 				opts = append(opts, graph.DropUnknown())
@@ -224,20 +224,20 @@ func TestASubgraphCarriesFieldsThatTheCodeDoesNotHave(t *testing.T) {
 			want.Bar = []string{"begin", "a", "b", "c", "end"}
 			same(t, what+": what the older release came to", snap.State, want)
 		}
-	}
+	})
 }
 
 // TestWhatASubgraphChangedThatTheCodeDoesNotHave: a change of such a field cannot be merged, so the code that has it goes on, or the
 // subgraph begins anew.
 func TestWhatASubgraphChangedThatTheCodeDoesNotHave(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		s := memory.New()
 		if _, err := wider(t, s, "a", d).Invoke(t.Context(), teststate.WiderPairUpdate{}); err != nil {
 			t.Fatal(err)
 		}
 		_, err := older(t, s, d, graph.DropUnknown()).Resume(t.Context())
 		if !errors.Is(err, graph.ErrGraphChanged) || !strings.Contains(err.Error(), "More") || !strings.Contains(err.Error(), "graph.Rerun") {
-			t.Fatalf("%s: got %v, want ErrGraphChanged that names More and Rerun", name, err)
+			t.Fatalf("got %v, want ErrGraphChanged that names More and Rerun", err)
 		}
 		if err := checkpoint.Copy(t.Context(), s, "t", 0, s, "copy"); err != nil {
 			t.Fatal(err)
@@ -245,10 +245,10 @@ func TestWhatASubgraphChangedThatTheCodeDoesNotHave(t *testing.T) {
 		var last graph.Result[teststate.WiderPair]
 		for _, want := range []graph.Status{graph.Paused, graph.Finished} { // the stop before b was let pass, though in vain
 			if last, err = wider(t, s, "a", d).Resume(t.Context()); err != nil || last.Status != want {
-				t.Fatalf("%s: got %s, %v; want it %s", name, last.Status, err, want)
+				t.Fatalf("got %s, %v; want it %s", last.Status, err, want)
 			}
 		}
-		same(t, name, last.State, teststate.WiderPair{
+		same(t, "state", last.State, teststate.WiderPair{
 			Bar:  []string{"begin", "a", "b", "c", "saw [of begin of a]", "end"},
 			More: []string{"of begin", "of a"},
 		})
@@ -263,8 +263,8 @@ func TestWhatASubgraphChangedThatTheCodeDoesNotHave(t *testing.T) {
 			res, err = older(t, s, d).Resume(t.Context())
 		}
 		if err != nil {
-			t.Fatalf("%s: begun anew: %v", name, err)
+			t.Fatalf("begun anew: %v", err)
 		}
-		same(t, name+": begun anew", res.State.Bar, []string{"begin", "a", "b", "c", "end"})
-	}
+		same(t, "begun anew", res.State.Bar, []string{"begin", "a", "b", "c", "end"})
+	})
 }

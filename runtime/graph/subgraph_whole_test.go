@@ -99,15 +99,15 @@ func TestASubgraphOverTheSameStateComesToWhatTheGraphComesToAlone(t *testing.T) 
 	stops := []graph.Option{
 		graph.InterruptBefore("find", "joined"), graph.InterruptAfter("read", "again"), graph.BeforeRoute(),
 	}
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		alone := done(t, graph.Finished)(travelOf(t, language(nil), memory.New(), append(stops, d)...))
 		if len(alone.State.Log) < 14 {
-			t.Fatalf("%s: alone it did only %q", name, alone.State.Log)
+			t.Fatalf("alone it did only %q", alone.State.Log)
 		}
 		for depth := 1; depth <= 2; depth++ {
 			l := new(ledger)
 			res := done(t, graph.Finished)(travelOf(t, wrapped(t, language(l), depth, stops...), memory.New(), d))
-			what := fmt.Sprint(name, ", depth ", depth)
+			what := fmt.Sprint("depth ", depth)
 			same(t, what, res.State, alone.State)
 			for key, n := range l.copy() {
 				if n > 1 {
@@ -115,26 +115,24 @@ func TestASubgraphOverTheSameStateComesToWhatTheGraphComesToAlone(t *testing.T) 
 				}
 			}
 		}
-	}
+	})
 }
 
 func TestEveryCrashPointOfTheWholeLanguageInASubgraph(t *testing.T) {
-	for name, d := range durabilities {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			stops := []graph.Option{graph.InterruptBefore("joined"), graph.InterruptAfter("again"), graph.BeforeRoute()}
-			want := done(t, graph.Finished)(travelOf(t, language(nil), memory.New(), append(stops, d)...)).State
-			everyCrashPoint(t, func(s checkpoint.Saver, l *ledger) (result, error) {
-				return travelOf(t, wrapped(t, language(l), 1, stops...), s, d)
-			}, func(what string, res result) { same(t, what, res.State, want) })
-		})
-	}
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		t.Parallel()
+		stops := []graph.Option{graph.InterruptBefore("joined"), graph.InterruptAfter("again"), graph.BeforeRoute()}
+		want := done(t, graph.Finished)(travelOf(t, language(nil), memory.New(), append(stops, d)...)).State
+		everyCrashPoint(t, func(s checkpoint.Saver, l *ledger) (result, error) {
+			return travelOf(t, wrapped(t, language(l), 1, stops...), s, d)
+		}, func(what string, res result) { same(t, what, res.State, want) })
+	})
 }
 
 func TestMaxStepsOfASubgraphIsAnErrorOfItsNode(t *testing.T) {
-	for name, d := range durabilities {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for _, own := range []bool{false, true} {
-			what := fmt.Sprint(name, ", state of its own ", own)
+			what := fmt.Sprint("state of its own ", own)
 			l := new(ledger)
 			b := beside(l, compile(t, steps(l, "a", "b", "c"), graph.Nested(), graph.MaxSteps(1)))
 			if own {
@@ -153,5 +151,5 @@ func TestMaxStepsOfASubgraphIsAnErrorOfItsNode(t *testing.T) {
 			done(t, graph.Finished)(res, err)
 			ranOnce(t, what, l)
 		}
-	}
+	})
 }
