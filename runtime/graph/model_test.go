@@ -58,6 +58,14 @@ func drawn(t *testing.T, least int, fits func(*graphmodel.Spec) bool, test func(
 	t.Logf("%d graphs, the last of seed %d", graphs, seed-1)
 }
 
+// places is how far apart the places are at which a run is hit: it is hit everywhere, and under -short at some.
+func places() int {
+	if testing.Short() {
+		return 8
+	}
+	return 1
+}
+
 func always(*graphmodel.Spec) bool { return true }
 
 // told adds to an error what was done before it.
@@ -152,7 +160,7 @@ func TestRandomGraphsComeToTheSameWhereverTheyDie(t *testing.T) {
 func diesEverywhere(t *testing.T, spec *graphmodel.Spec, d graph.Durability, points *int) error {
 	t.Helper()
 	want := spec.Alone()
-	for calls, died := 1, true; died; calls++ {
+	for calls, died := 1, true; died; calls += places() {
 		died = false
 		for _, lost := range []bool{false, true} {
 			one, err := storm(t, graphmodel.Storm{Spec: spec, Durability: d, Calls: calls, Lost: lost}, want)
@@ -185,7 +193,7 @@ func TestRandomGraphsComeToTheSameWhicheverCallFails(t *testing.T) {
 func failsEverywhere(t *testing.T, spec *graphmodel.Spec, d graph.Durability, points *int) error {
 	t.Helper()
 	want := spec.Alone()
-	for calls, failed := 1, true; failed; calls++ {
+	for calls, failed := 1, true; failed; calls += places() {
 		failed = false
 		for how := range 4 {
 			s := graphmodel.Storm{Spec: spec, Durability: d, Calls: calls, Hiccup: 1 + how/2, Lost: how%2 > 0}
@@ -216,7 +224,7 @@ func TestRandomGraphsThatAreTakenOverComeToTheSame(t *testing.T) {
 func isTakenOver(t *testing.T, spec *graphmodel.Spec, d graph.Durability, taken *int) error {
 	t.Helper()
 	want := spec.Alone()
-	for at, died := 1, true; died; at++ {
+	for at, died := 1, true; died; at += places() {
 		var err error
 		if died, err = storm(t, graphmodel.Storm{Spec: spec, Durability: d, TakenOver: at}, want); err != nil {
 			return fmt.Errorf("taken over in task %d: %w", at, err)

@@ -236,12 +236,12 @@ func (c *cutter) run(t *testing.T, without string) error {
 // The power goes at every moment of a story, and the disk holds any mixture of what was not synced: all that was
 // acknowledged is there, and the story continues to its end.
 func TestPowerCutLosesNothingAcknowledged(t *testing.T) {
-	each := 20
+	each, sizes := 20, []int{0, 3000, 30000}
 	if testing.Short() {
-		each = 2
+		each, sizes = 1, sizes[1:2]
 	}
 	images := 0
-	for _, larger := range []int{0, 3000, 30000} {
+	for _, larger := range sizes {
 		c := newCutter(t, larger, each)
 		if err := c.run(t, ""); err != nil {
 			t.Errorf("payloads larger by %d: %v", larger, err)
@@ -262,12 +262,12 @@ func TestPowerCutFindsWhatIsNotSynced(t *testing.T) {
 
 // A process dies at every step on the disk, another continues, and then the power fails.
 func TestPowerCutAfterAKilledProcessLosesNothingAcknowledged(t *testing.T) {
-	each := 4
+	each, apart := 4, 1
 	if testing.Short() {
-		each = 1
+		each, apart = 1, 5
 	}
 	c := newCutter(t, 3000, each)
-	for n := 1; ; n++ {
+	for n := 1; ; n += apart {
 		dir, i, count := t.TempDir(), 0, 0
 		first, d := open(t, dir), newStorage(dir)
 		file.Trace(first, func(step file.Step) {
@@ -285,7 +285,7 @@ func TestPowerCutAfterAKilledProcessLosesNothingAcknowledged(t *testing.T) {
 			i++
 		}
 		if count < n {
-			t.Logf("%d places, %d images", n-1, c.images)
+			t.Logf("%d places, %d images", n/apart, c.images)
 			return
 		}
 		_ = first.Close()

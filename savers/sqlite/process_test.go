@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/graphgen-go/graphgen/internal/testenv"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	testenv.TempInMemory()
 	m.Run()
 }
 
