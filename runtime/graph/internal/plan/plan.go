@@ -8,10 +8,14 @@
 //   - A join in Position.Joins is never wholly reached: when its last source arrives, its target
 //     becomes due and the join is empty again.
 //   - Pending is empty unless a run stopped at the position.
-//   - A Planner that Begin or Reopen was called on changes Due, Pending and Step only in Turn. Until
-//     then Due is what it was, so that a superstep that fails can be described and run again.
+//   - Between Begin or Reopen and Turn, only Joins changes. A superstep or a route that fails leaves
+//     what was due due, and what was pending pending; the Planner is then only good for reading.
+//   - The Position decides what follows. A new Planner at the same Position goes the same way.
 //
-// A Planner is for one goroutine.
+// A restored Position keeps the stored order of Due, which may be that of another declaration order.
+// Each Turn orders anew.
+//
+// The tests are tables by the numbers of docs/rules.md. A Planner is for one goroutine.
 package plan
 
 import "slices"
@@ -33,7 +37,7 @@ type Task struct {
 type Position struct {
 	Step    int      // of the newest checkpoint
 	Due     []Task   // what the next superstep runs
-	Pending []int    // nodes whose routes are asked when the run continues; End alone for a stop behind the last node
+	Pending []int    // nodes whose routes a resume asks; End alone at a stop after the last node
 	Joins   [][]bool // by join and source: has run since the join last fired
 	Cleared []int    // due nodes that run although a run stops before them, because the stop was answered
 }
@@ -51,17 +55,19 @@ const (
 // Planner moves a Position through a graph. New returns one.
 type Planner struct {
 	Position
-	graph  *Graph
-	stops  bool
-	next   []Task // the due list in the making
-	marked []bool // by node: it is in next without being sent to
-	ready  []Task // scratch of Now
-	after  bool   // a node with After has run in the superstep
-	merged bool   // Turn ends a superstep, and not a Reopen
+	graph   *Graph
+	stops   bool
+	next    []Task // Due in the making
+	pending []int  // Pending in the making
+	marked  []bool // by node: it is in next without being sent to
+	ready   []Task // scratch of Now
+	after   bool   // a node with After has run in the superstep
+	merged  bool   // Turn ends a superstep, and not a Reopen
 }
 
-// New returns a Planner of g at the zero Position. stops says whether stops for people apply: not in
-// a run that stores nothing, because nobody could resume it.
+// New returns a Planner of g at the zero Position. Enter or Place moves it, or what was stored is
+// assigned to Position. stops says whether stops for people apply: not in a run that stores nothing,
+// because nobody could resume it.
 func New(g *Graph, stops bool) Planner {
 	return Planner{Position: Position{Joins: g.NewJoins()}, graph: g, stops: stops}
 }
@@ -99,7 +105,7 @@ func (p *Planner) Input() bool { return len(p.Due) > 0 && p.Due[0].Node == Start
 // in order, Leave follows; Choose and Send for what routes and nodes chose; then Turn.
 func (p *Planner) Begin() {
 	now := p.Now()
-	p.Pending, p.Cleared, p.after, p.merged = nil, nil, false, true
+	p.after, p.merged = false, true
 	if len(now) == len(p.Due) {
 		return
 	}
@@ -113,14 +119,15 @@ func (p *Planner) Begin() {
 // Reopen begins the transition that asks the pending routes. Choose and Send follow for each node of
 // Pending except End, then Turn.
 func (p *Planner) Reopen() {
-	p.merged = false
+	p.after, p.merged = false, false
 	for _, t := range p.Due {
 		p.keep(t)
 	}
 }
 
-// Leave follows the edges and joins of a node, once however many tasks it had. It reports whether
-// the node's route is asked now.
+// Leave follows the edges and joins of a node that ran. It must be called once for each such node,
+// however many tasks the node had. It reports whether the node's route is asked now; else the node
+// has none, or Turn leaves it in Pending.
 func (p *Planner) Leave(node int) (asks bool) {
 	n := &p.graph.Nodes[node]
 	p.next = slices.Grow(p.next, len(n.Edges))
@@ -132,7 +139,7 @@ func (p *Planner) Leave(node int) (asks bool) {
 	}
 	p.after = p.after || n.After
 	if n.Route && n.After && p.graph.BeforeRoute && p.stops {
-		p.Pending = append(p.Pending, node)
+		p.pending = append(p.pending, node)
 		return false
 	}
 	return n.Route
@@ -163,9 +170,7 @@ func (p *Planner) Chosen() []int {
 	for _, t := range p.next {
 		nodes = append(nodes, t.Node)
 	}
-	if p.merged {
-		nodes = append(nodes, p.Pending...)
-	}
+	nodes = append(nodes, p.pending...)
 	slices.Sort(nodes)
 	return slices.Compact(nodes)
 }
@@ -199,23 +204,20 @@ func (p *Planner) Turn() Decision {
 		t := &p.next[i]
 		if t.Sent == nil {
 			p.marked[t.Node] = false
-			continue
-		}
-		t.Index = 0
-		if i > 0 && p.next[i-1].Node == t.Node {
+		} else if i > 0 && p.next[i-1].Node == t.Node {
 			t.Index = p.next[i-1].Index + 1
 		}
 	}
 	p.Due, p.next = p.next, p.Due[:0]
+	p.Pending, p.pending = p.pending, nil
 	if p.merged {
 		p.Step++
-	} else {
-		p.Pending = nil
+		p.Cleared = nil
 	}
 	switch {
 	case p.Stops():
 		return Stop
-	case p.Rests():
+	case p.Done():
 		return Done
 	}
 	return Go
@@ -224,13 +226,13 @@ func (p *Planner) Turn() Decision {
 // Halt makes the run stop where Turn returned Stop. If nothing is due there, Pending becomes End, so
 // that the run does not end before the stop is answered.
 func (p *Planner) Halt() {
-	if p.Rests() {
+	if p.Done() {
 		p.Pending = []int{End}
 	}
 }
 
-// Rests reports whether nothing is due or pending.
-func (p *Planner) Rests() bool { return len(p.Due)+len(p.Pending) == 0 }
+// Done reports whether nothing is due or pending.
+func (p *Planner) Done() bool { return len(p.Due)+len(p.Pending) == 0 }
 
 // Ended reports whether nothing is left to run, at most a stop to be cleared.
 func (p *Planner) Ended() bool {
@@ -244,9 +246,9 @@ func (p *Planner) Stops() bool {
 	}))
 }
 
-// Clear clears the stops before the tasks that are due now: they have been answered.
+// Clear clears the stops that hold the run where it stands: they have been answered.
 func (p *Planner) Clear() {
-	p.Cleared = nil
+	p.Cleared, p.after = nil, false
 	for _, t := range p.Now() {
 		if p.graph.Nodes[t.Node].Before && !slices.Contains(p.Cleared, t.Node) {
 			p.Cleared = append(p.Cleared, t.Node)
