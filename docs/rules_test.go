@@ -13,7 +13,7 @@ import (
 var (
 	rule     = regexp.MustCompile(`(?m)^- \*\*(\d+)\.(\d+)\*\* \S`)
 	section  = regexp.MustCompile(`(?m)^## (\d+)\. \S`)
-	citation = regexp.MustCompile(`\b[Rr]ules? (\d+\.\d+(?:(?:, | and |, and | or | to )\d+\.\d+)*)`)
+	citation = regexp.MustCompile(`\b[Rr]ules?(?:\s+//)?\s+(\d+\.\d+(?:(?:,|,? and| or| to)(?:\s+//)?\s+\d+\.\d+)*)`)
 	number   = regexp.MustCompile(`\d+\.\d+`)
 )
 

@@ -38,16 +38,16 @@ const (
 	pushStack
 )
 
-// doing is what one task is about.
+// doing is what decides what a task does.
 type doing struct {
 	node    int
 	index   int
 	job     Job
 	answers []int64
-	mended  bool // the world is
+	mended  bool // the World is
 }
 
-// does returns what a task changes, given what it sees.
+// does returns what a task changes in the state that it sees.
 func (s *Spec) does(d doing, view State) []change {
 	n := &s.Nodes[d.node]
 	seen := hash(s.Seed, d.node, d.index, d.job, Text(view), d.answers)
@@ -73,28 +73,33 @@ func (s *Spec) does(d doing, view State) []change {
 	return c
 }
 
-// anyChange is one that does not conflict with what others do.
+// anyChange draws a change that does not conflict with those of other tasks.
 func anyChange(r *rand.Rand) change {
-	kinds := []what{addLog, setLast, setFirst, offerBest, offerLow, setAny, putFact, putFact, dropFact, addTag, addTag, dropTag, putItem, putItem, dropItem, pushStack}
-	return change{kinds[r.IntN(len(kinds))], string(rune('a' + r.IntN(4))), fmt.Sprint("v", r.IntN(50)), r.Int64N(100) - 50}
+	kinds := []what{
+		addLog, setLast, setFirst, offerBest, offerLow, setAny, putFact, putFact, dropFact,
+		addTag, addTag, dropTag, putItem, putItem, dropItem, pushStack,
+	}
+	kind, key := kinds[r.IntN(len(kinds))], string(rune('a'+r.IntN(4)))
+	return change{kind, key, fmt.Sprint("v", r.IntN(50)), r.Int64N(100) - 50}
 }
 
-// ownChange is one that conflicts with what others do to the same fields.
+// ownChange draws a change that conflicts with those of other tasks to the same fields.
 func ownChange(r *rand.Rand) change {
 	kinds := []what{setDraft, addNote, addNote, dropNote, replaceNotes, clearNotes}
 	return change{kinds[r.IntN(len(kinds))], "", fmt.Sprint("n", r.IntN(4)), 0}
 }
 
-// pick is one of the things that a route or node chose.
-type pick struct {
-	node int // or End
-	sent bool
-	job  Job
-	up   []pick // with Parent: what the graph around it is to do
+// target is one of the things that a route or node chose.
+type target struct {
+	node      int // or End
+	sent      bool
+	job       Job
+	forParent []target // of Parent: what was chosen for the parent
 }
 
-// chooses returns what a route, or a node that routes, chooses. Once Count has come to the limit it goes forward only.
-func (s *Spec) chooses(d doing, view State) []pick {
+// chooses returns what a route, or a node that chooses for itself, chooses: once Count has reached
+// the limit, only what leads forward.
+func (s *Spec) chooses(d doing, view State) []target {
 	r := rand.New(rand.NewPCG(hash(s.Seed, "next", d.node, d.index, d.job, Text(view)), 2))
 	var open []int
 	for _, to := range s.targets(d.node) {
@@ -102,30 +107,30 @@ func (s *Spec) chooses(d doing, view State) []pick {
 			open = append(open, to)
 		}
 	}
-	var picks []pick
+	var choice []target
 	for i := range 1 + r.IntN(3) {
-		p := s.picked(r, open[r.IntN(len(open))], fmt.Sprintf("%s.%d/%d", s.name(d.node), d.index, i))
+		p := s.target(r, open[r.IntN(len(open))], fmt.Sprintf("%s.%d/%d", s.name(d.node), d.index, i))
 		if p.node == Parent {
-			ups := s.outer.Nodes[s.place].Ups
+			ups := s.parent.Nodes[s.place].Ups
 			for range 1 + r.IntN(2) {
-				p.up = append(p.up, s.outer.picked(r, ups[r.IntN(len(ups))], p.job.Name))
+				p.forParent = append(p.forParent, s.parent.target(r, ups[r.IntN(len(ups))], p.job.Name))
 			}
 		}
-		picks = append(picks, p)
+		choice = append(choice, p)
 	}
-	return picks
+	return choice
 }
 
-// picked is a choice of a node, with something to send if it takes that.
-func (s *Spec) picked(r *rand.Rand, node int, name string) pick {
-	p := pick{node: node}
+// target returns a target, with a payload if its node takes one.
+func (s *Spec) target(r *rand.Rand, node int, name string) target {
+	p := target{node: node}
 	if node >= 0 && s.Nodes[node].takes() {
 		p.sent, p.job = true, Job{name, r.IntN(10)}
 	}
 	return p
 }
 
-// entering is what a subgraph begins with.
+// entering is the input of a call.
 func (s *Spec) entering(node int, view State) []change {
 	return []change{
 		{what: addLog, text: fmt.Sprintf("in %08x", uint32(hash(s.Seed, "in", node, Text(view))))},
@@ -133,7 +138,7 @@ func (s *Spec) entering(node int, view State) []change {
 	}
 }
 
-// leaving is what a subgraph's node changes, of what the child came to.
+// leaving is what a subgraph's node changes, given the last state of its call.
 func (s *Spec) leaving(node int, view, child State) []change {
 	seen := hash(s.Seed, "out", node, Text(view), Text(child))
 	return []change{
@@ -145,17 +150,23 @@ func (s *Spec) leaving(node int, view, child State) []change {
 	}
 }
 
-// asking is what a task asks the k-th time, and answering what people say to that.
+// asking is the k-th question of a task.
 func (s *Spec) asking(d doing, k int, view State) string {
-	return fmt.Sprintf("%s.%d asks %d of %08x", s.Nodes[d.node].Name, d.index, k, uint32(hash(s.Seed, d.job, Text(view))))
+	seen := uint32(hash(s.Seed, d.job, Text(view)))
+	return fmt.Sprintf("%s.%d asks %d of %08x", s.Nodes[d.node].Name, d.index, k, seen)
 }
 
+// answering is the answer to a question.
 func answering(question string) int64 { return int64(hash("answer", question) % 1000) }
 
-// Input returns what the n-th input of a thread changes.
+// input returns what the n-th input of a thread changes.
 func (s *Spec) input(n int) []change {
 	r := rand.New(rand.NewPCG(hash(s.Seed, "input", n), 3))
-	c := []change{{what: addLog, text: fmt.Sprint("input ", n)}, {what: setDraft, text: "given"}, {what: addNote, text: "n0"}}
+	c := []change{
+		{what: addLog, text: fmt.Sprint("input ", n)},
+		{what: setDraft, text: "given"},
+		{what: addNote, text: "n0"},
+	}
 	for range r.IntN(4) {
 		c = append(c, anyChange(r))
 	}

@@ -15,24 +15,27 @@ type (
 	App = graph.Graph[State, StateUpdate]
 	// Thread is a thread of one.
 	Thread = graph.Thread[State, StateUpdate]
-	// Result is what a run of one came to.
+	// Result is the outcome of a run of one.
 	Result = graph.Result[State]
 )
 
-// questions are what nodes ask, in turns.
+// questions are asked by nodes, in turns.
 var questions = [...]graph.Question[wire.String, wire.Int]{
 	graph.NewQuestion[wire.String, wire.Int]("even"),
 	graph.NewQuestion[wire.String, wire.Int]("odd"),
 }
 
-// Build makes the graph, whose nodes do what they do to w. opts are those of Compile; a subgraph gets the limits among them.
+// Build makes the graph. Its nodes record in w what they do. opts are those of Compile; subgraphs
+// get the limits among them (rule 18.15).
 func (s *Spec) Build(w *World, opts ...graph.Option) (*App, error) {
 	return s.build(w, StateSchema, nil, opts)
 }
 
-// build makes the graph over a state that only differs from State in name.
-func (s *Spec) build(w *World, schema *state.Schema[State, StateUpdate], outer *building, opts []graph.Option) (*App, error) {
-	b := &building{spec: s, world: w, schema: schema, outer: outer, opts: opts, senders: map[int]graph.Sender[Job]{}}
+// build makes the graph over a schema of State.
+func (s *Spec) build(
+	w *World, schema *state.Schema[State, StateUpdate], parent *building, opts []graph.Option,
+) (*App, error) {
+	b := &building{spec: s, world: w, schema: schema, parent: parent, opts: opts, senders: map[int]graph.Sender[Job]{}}
 	b.g = graph.New("model", schema)
 	for i := range s.Nodes {
 		if err := b.node(i); err != nil {
@@ -43,11 +46,12 @@ func (s *Spec) build(w *World, schema *state.Schema[State, StateUpdate], outer *
 	return b.g.Compile(append(b.stops(), opts...)...)
 }
 
+// building is a graph in the making.
 type building struct {
 	spec    *Spec
 	world   *World
 	schema  *state.Schema[State, StateUpdate]
-	outer   *building // of a subgraph
+	parent  *building // of a subgraph
 	opts    []graph.Option
 	g       *graph.Builder[State, StateUpdate]
 	senders map[int]graph.Sender[Job]
@@ -72,9 +76,10 @@ func (b *building) node(i int) error {
 			return u, err
 		}, opts...)
 	case RoutingTask:
-		b.senders[i] = graph.RoutingTaskNode(b.g, id, func(ctx context.Context, view State, in Job) (StateUpdate, graph.Next, error) {
+		f := func(ctx context.Context, view State, in Job) (StateUpdate, graph.Next, error) {
 			return b.run(ctx, i, view, in)
-		}, b.ids(n.Targets), opts...)
+		}
+		b.senders[i] = graph.RoutingTaskNode(b.g, id, f, b.ids(n.Targets), opts...)
 	case Sub:
 		return b.sub(i, opts)
 	}
@@ -90,12 +95,12 @@ func (b *building) options(n *Node) []graph.NodeOption {
 		opts = append(opts, graph.Deferred())
 	}
 	if n.Late {
-		opts = append(opts, graph.Timeout(time.Minute)) // the other way to call a node
+		opts = append(opts, graph.Timeout(time.Minute)) // which has another code path
 	}
 	return opts
 }
 
-// run is what a node does.
+// run is the function of a node.
 func (b *building) run(ctx context.Context, i int, view State, job Job) (u StateUpdate, next graph.Next, err error) {
 	n, t := &b.spec.Nodes[i], graph.CurrentTask(ctx)
 	b.world.begin(t)
@@ -120,7 +125,7 @@ func (b *building) run(ctx context.Context, i int, view State, job Job) (u State
 	return u, next, nil
 }
 
-// ask asks what the node asks, and returns the answers once it has them all.
+// ask asks the questions of a node, and returns the answers once it has all of them.
 func (b *building) ask(ctx context.Context, d doing, view State) (answers []int64, err error) {
 	n := &b.spec.Nodes[d.node]
 	for k := range n.Asks {
@@ -174,12 +179,12 @@ func (b *building) sub(i int, opts []graph.NodeOption) error {
 	return nil
 }
 
-func (b *building) next(picks []pick) graph.Next {
+func (b *building) next(choice []target) graph.Next {
 	var next graph.Next
-	for _, p := range picks {
+	for _, p := range choice {
 		switch {
 		case p.node == Parent:
-			next.Add(graph.ToParent(b.outer.next(p.up)))
+			next.Add(graph.ToParent(b.parent.next(p.forParent)))
 			continue
 		case p.sent:
 			next.Add(b.senders[p.node].Send(p.job))

@@ -9,15 +9,15 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// diary is what was done to a thread, in the order in which it happened, for the report of a storm that ended wrongly. Ids
-// have short names in it.
+// diary has what happened to a thread, in order, for the report of a storm that failed. Ids have
+// short names in it.
 type diary struct {
 	mu    sync.Mutex
 	lines []string
 	names map[checkpoint.ID]string
 }
 
-// note takes down a line.
+// note adds a line.
 func (d *diary) note(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -31,7 +31,7 @@ func (d *diary) last(n int) string {
 	return strings.Join(d.lines[max(len(d.lines)-n, 0):], "\n")
 }
 
-// name returns the short name of an id: r1 is that of the first record heard of.
+// name returns the short name of an id: r1 is the first record that was noted.
 func (d *diary) name(id checkpoint.ID) string {
 	if id.IsZero() {
 		return "nothing"
@@ -61,10 +61,10 @@ func (d *diary) record(r *checkpoint.Record) string {
 		fmt.Fprintf(&b, ", due %s.%d", t.Node, t.Index)
 	}
 	if len(r.Owed) > 0 {
-		fmt.Fprintf(&b, ", owed %v", r.Owed)
+		fmt.Fprintf(&b, ", pending routes of %v", r.Owed)
 	}
 	if len(r.Pass) > 0 {
-		fmt.Fprintf(&b, ", pass %v", r.Pass)
+		fmt.Fprintf(&b, ", cleared stops %v", r.Pass)
 	}
 	return b.String()
 }
@@ -77,8 +77,8 @@ func (d *diary) write(w *checkpoint.Write) string {
 	return text
 }
 
-// says describes what a call of the saver says of the run.
-func says(status checkpoint.Status, end bool) string {
+// ending describes what a call of the saver says of the run.
+func ending(status checkpoint.Status, end bool) string {
 	text := "status as it was"
 	if status != 0 {
 		text = status.String()
@@ -89,53 +89,54 @@ func says(status checkpoint.Status, end bool) string {
 	return text
 }
 
-// told is a saver whose calls that write are taken down, as they reach the storage, with what it answered.
-type told struct {
+// noted is a saver whose writes and loads are noted in a diary, with the answers.
+type noted struct {
 	checkpoint.Saver
 	d *diary
 }
 
-func (t *told) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
-	text := fmt.Sprintf("  append to %.8q after %s: %s", a.Namespace, t.d.name(a.After), says(a.Status, a.End))
+func (n *noted) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+	text := fmt.Sprintf("  append to %.8q after %s: %s", a.Namespace, n.d.name(a.After), ending(a.Status, a.End))
 	if a.Open != nil {
 		text += ", an opening"
 	} else {
-		text += ", fence " + t.d.name(a.Fence)
+		text += ", fence " + n.d.name(a.Fence)
 	}
 	for i := range a.Records {
-		text += "\n    " + t.d.record(&a.Records[i])
+		text += "\n    " + n.d.record(&a.Records[i])
 	}
 	for i := range a.Writes {
-		text += "\n    " + t.d.write(&a.Writes[i])
+		text += "\n    " + n.d.write(&a.Writes[i])
 	}
-	done, err := t.Saver.Append(ctx, a)
-	t.d.note("%s\n    -> head %d, %d writes pending, %v", text, done.Head, len(done.Writes), err)
+	done, err := n.Saver.Append(ctx, a)
+	n.d.note("%s\n    -> head %d, %d writes pending, %v", text, done.Head, len(done.Writes), err)
 	return done, err
 }
 
-func (t *told) PutWrites(ctx context.Context, p checkpoint.PutWrites) error {
-	text := fmt.Sprintf("  put writes: %s, fence %s", says(p.Status, p.End), t.d.name(p.Fence))
+func (n *noted) PutWrites(ctx context.Context, p checkpoint.PutWrites) error {
+	text := fmt.Sprintf("  put writes: %s, fence %s", ending(p.Status, p.End), n.d.name(p.Fence))
 	for i := range p.Writes {
-		text += "\n    " + t.d.write(&p.Writes[i])
+		text += "\n    " + n.d.write(&p.Writes[i])
 	}
-	err := t.Saver.PutWrites(ctx, p)
-	t.d.note("%s\n    -> %v", text, err)
+	err := n.Saver.PutWrites(ctx, p)
+	n.d.note("%s\n    -> %v", text, err)
 	return err
 }
 
-func (t *told) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
-	c, err := t.Saver.Load(ctx, p)
-	t.d.note("  load of %.8q at %s -> head %s, %s, %d due, committed: %t, unfinished: %t, %v",
-		p.Namespace, t.d.name(p.At), t.d.name(c.Head), c.Thread.Status, len(c.Due), c.Committed, c.Unfinished(), err)
+func (n *noted) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+	c, err := n.Saver.Load(ctx, p)
+	n.d.note("  load of %.8q at %s -> head %s, %s, %d due, committed: %t, unfinished: %t, %v",
+		p.Namespace, n.d.name(p.At), n.d.name(c.Head), c.Thread.Status, len(c.Due), c.Committed, c.Unfinished(), err)
 	return c, err
 }
 
-// all describes everything that a thread's open version holds, states left out.
+// all describes everything in the open version of a thread, except the states.
 func (d *diary) all(ctx context.Context, s checkpoint.Saver, thread string) string {
 	var b strings.Builder
 	c, err := s.Load(ctx, checkpoint.Place{Thread: thread})
 	fmt.Fprintf(&b, "%s, version %d of %d, head %s, step %d, held by %q until %v, updated %v; %v\n",
-		c.Thread.Status, c.Thread.Version, c.Thread.Versions, d.name(c.Head), c.Thread.Step, c.Thread.Holder, c.Thread.Lease, c.Thread.Updated, err)
+		c.Thread.Status, c.Thread.Version, c.Thread.Versions, d.name(c.Head), c.Thread.Step,
+		c.Thread.Holder, c.Thread.Lease, c.Thread.Updated, err)
 	for item, err := range s.Export(ctx, thread, 0) {
 		switch {
 		case err != nil:

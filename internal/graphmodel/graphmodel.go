@@ -1,11 +1,24 @@
-// Package graphmodel makes random graphs, and says what a run of each must come to.
+// Package graphmodel makes random graphs, and says what the outcome of each run must be.
 //
-// A [Spec] is a graph drawn by a seed. [Spec.Build] makes it a graph.Graph, whose nodes do what the seed and the state
-// they see tell them to, fail and ask as the Spec says, and take down in a [World] what they did. A [Model] is the same
-// graph on an interpreter of the rules that knows nothing of package graph: plain, slow, one task at a time. [Pair] runs
-// both side by side and compares.
+// A [Spec] is a graph drawn by a seed. [Spec.Build] makes it a graph.Graph. Its nodes do what the
+// seed and the state that they see determine, fail and ask as the Spec says, and record in a
+// [World] what they did. A [Model] is the same graph on an interpreter of the rules that shares
+// nothing with package graph: plain, slow, one task at a time. [Pair] runs both on the same calls
+// and compares them. [Storm] runs a graph while processes die and calls of the saver fail, and
+// compares what is stored at the end with the Model.
 //
 // It is for tests: of the runtime, and of every saver under it.
+//
+// # Rules and words
+//
+// The rules are those of docs/rules.md. Code cites the number of the rule that it implements or
+// checks, as in "rule 5.2". A test of this package fails if a rule is neither cited here nor
+// proved by a named test elsewhere.
+//
+// The words are those of the glossary there. This package adds four. A machine is the interpreter
+// of one graph: that of the thread, or of one call of a subgraph. A change is one operation on one
+// field. A target is one thing that a choice names. The fate of a graph is what its nodes and
+// routes did so far, as far as it decides what they do next.
 package graphmodel
 
 import (
@@ -57,7 +70,8 @@ func push(old []string, in string) []string {
 	return append(slices.Clone(old), in)
 }
 
-// Text writes a state down, so that equal states are equal texts. An empty list and none are the same.
+// Text writes a state down, so that equal states are equal texts. An empty list and none are the
+// same.
 func Text(s State) string {
 	return fmt.Sprintf("%+v", s)
 }

@@ -5,24 +5,25 @@ import (
 	"slices"
 )
 
-// merged is a state as the model keeps it, with what travels beside it. A merged is a value: nothing in it is written to
-// once another may have it.
+// merged is a state with what merging needs to know of it. A merged is a value: nothing in it is
+// written once another merged may have it.
 type merged struct {
 	State
-	first, best, low bool // were ever written
+	first, best, low bool // were ever written (rule 3.5)
 }
 
-// superstep is the merge of one superstep.
-type superstep struct {
+// merging is the merge of one superstep.
+type merging struct {
 	drafted bool
 	text    int // the task that set Text, from 1
 }
 
-// conflict says that a task cannot be merged: with the task at other, or because its reducer breaks when that is negative.
+// conflict says why a task cannot be merged: because of the task at other or, if that is negative,
+// because a reducer panics.
 type conflict struct{ other int }
 
-// mergeAll applies several updates of one task.
-func (m *merged) mergeAll(step *superstep, task int, updates [][]change) *conflict {
+// mergeAll applies the updates of one task, in order (rules 2.3 and 18.4).
+func (m *merged) mergeAll(step *merging, task int, updates [][]change) *conflict {
 	for _, changes := range updates {
 		if c := m.merge(step, task, changes); c != nil {
 			return c
@@ -31,9 +32,9 @@ func (m *merged) mergeAll(step *superstep, task int, updates [][]change) *confli
 	return nil
 }
 
-// merge applies what the task at the given place of the superstep changes.
-func (m *merged) merge(step *superstep, task int, changes []change) *conflict {
-	last := -1 // of several Sets of one field in an update the last counts
+// merge applies an update of the task at the given place of the superstep (rule 3.1).
+func (m *merged) merge(step *merging, task int, changes []change) *conflict {
+	last := -1 // the Set of First that counts
 	for i, c := range changes {
 		if c.what == setFirst {
 			last = i
@@ -46,7 +47,7 @@ func (m *merged) merge(step *superstep, task int, changes []change) *conflict {
 				m.First, m.first = c.text, true
 			}
 		case setText:
-			if step.text != 0 && step.text != task+1 {
+			if step.text != 0 && step.text != task+1 { // rule 3.2
 				return &conflict{step.text - 1}
 			}
 			m.Text, step.text = c.text, task+1
@@ -55,7 +56,7 @@ func (m *merged) merge(step *superstep, task int, changes []change) *conflict {
 		}
 	}
 	for _, c := range changes {
-		if c.what == pushStack && c.text == boom {
+		if c.what == pushStack && c.text == boom { // rule 3.6
 			return &conflict{-1}
 		}
 		m.apply(c)
@@ -63,8 +64,8 @@ func (m *merged) merge(step *superstep, task int, changes []change) *conflict {
 	return nil
 }
 
-// end ends a superstep: what is ephemeral lives for one.
-func (m *merged) end(step *superstep) {
+// endSuperstep clears the ephemeral field, unless the superstep set it (rule 4.1).
+func (m *merged) endSuperstep(step *merging) {
 	if !step.drafted {
 		m.Draft = ""
 	}
@@ -97,7 +98,7 @@ func (m *merged) apply(c change) {
 
 func (m *merged) applyToList(c change) {
 	switch c.what {
-	case putFact:
+	case putFact: // rule 3.4, as for putItem
 		m.Facts = maps.Clone(m.Facts)
 		if m.Facts == nil {
 			m.Facts = map[string]string{}

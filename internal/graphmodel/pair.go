@@ -13,7 +13,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// Pair is a thread and its Model, to which the same is done. Tasks run one at a time, so that each call can be compared.
+// Pair is a thread and its Model, which get the same calls. Tasks run one at a time, so that each
+// call can be compared.
 type Pair struct {
 	Model  *Model
 	World  *World
@@ -30,7 +31,7 @@ func NewPair(spec *Spec, s checkpoint.Saver, name string, opts ...graph.Option) 
 	w := NewWorld()
 	opts = append([]graph.Option{graph.Saver(w.Watch(s)), graph.Concurrency(1)}, opts...)
 	if !spec.joinsBelow() {
-		opts = append(opts, graph.Strict()) // under which a join that a subgraph leaves half reached is its failure
+		opts = append(opts, graph.Strict()) // a subgraph that ends with a join half reached fails under it (rule 5.6)
 	}
 	app, err := spec.Build(w, opts...)
 	if err != nil {
@@ -42,7 +43,7 @@ func NewPair(spec *Spec, s checkpoint.Saver, name string, opts ...graph.Option) 
 	}, nil
 }
 
-// most is how many calls a thread takes at most; one that needs more does not come to its end.
+// most bounds the calls of a thread. One that needs more does not end.
 const most = 1000
 
 // Run gives the thread an input, and resumes it until it is finished.
@@ -60,28 +61,28 @@ func (p *Pair) invoke(ctx context.Context) (Outcome, error) {
 	return want, p.compare(ctx, fmt.Sprintf("invoke %s", d), want, res, err)
 }
 
-// Finish resumes the thread until it is finished. again says that its line was forked, or left.
-func (p *Pair) Finish(ctx context.Context, out Outcome, again bool) error {
+// Finish resumes the thread until it is finished. unseen is as in Model.Resume.
+func (p *Pair) Finish(ctx context.Context, out Outcome, unseen bool) error {
 	for calls := 0; out.Status != "finished"; calls++ {
 		if calls > most {
 			return fmt.Errorf("the thread is not finished after %d calls", most)
 		}
 		var err error
-		if out, err = p.step(ctx, p.Thread, out, again); err != nil {
+		if out, err = p.step(ctx, p.Thread, out, unseen); err != nil {
 			return err
 		}
-		again = false
+		unseen = false
 	}
 	return nil
 }
 
 // step resumes the thread once, on both sides.
-func (p *Pair) step(ctx context.Context, at Thread, out Outcome, again bool) (Outcome, error) {
+func (p *Pair) step(ctx context.Context, at Thread, out Outcome, unseen bool) (Outcome, error) {
 	if len(out.rerun) > 0 {
 		p.World.Mend()
 		p.Model.fate.mended = true
 	}
-	if (!again || at == p.Thread) && len(out.Waiting) == 0 && p.rand.IntN(6) == 0 && !p.Model.asks() {
+	if (!unseen || at == p.Thread) && len(out.Waiting) == 0 && p.rand.IntN(6) == 0 && !p.Model.asks() {
 		if err := p.edit(ctx); err != nil {
 			return out, err
 		}
@@ -101,12 +102,13 @@ func (p *Pair) step(ctx context.Context, at Thread, out Outcome, again bool) (Ou
 	if err != nil {
 		return out, err
 	}
-	want := p.Model.Resume(answers, out.rerun, again)
+	want := p.Model.Resume(answers, out.rerun, unseen)
 	res, err := at.Resume(ctx, append(opts, given...)...)
-	return want, p.compare(ctx, fmt.Sprintf("resume %s with answers %q, rerun %q", d, answers, out.rerun), want, res, err)
+	what := fmt.Sprintf("resume %s with answers %q, rerun %q", d, answers, out.rerun)
+	return want, p.compare(ctx, what, want, res, err)
 }
 
-// durability draws one for a call.
+// durability draws one for a call (rule 14.6).
 func (p *Pair) durability() graph.Durability {
 	if p.whole {
 		return []graph.Durability{graph.Sync, graph.Async}[p.rand.IntN(2)]
@@ -114,10 +116,11 @@ func (p *Pair) durability() graph.Durability {
 	return []graph.Durability{graph.Sync, graph.Sync, graph.Async, graph.OnExit}[p.rand.IntN(4)]
 }
 
-// asks reports whether a task under way has asked something: an edit would make it ask something else.
+// asks reports whether a task of the superstep in progress has asked something. An edit would make
+// it ask something else (rule 12.4).
 func (m *machine) asks() bool {
-	for _, sl := range m.slots {
-		if len(sl.asked) > 0 {
+	for _, t := range m.tasks {
+		if len(t.questions) > 0 {
 			return true
 		}
 	}
@@ -138,7 +141,7 @@ func (p *Pair) edit(ctx context.Context) error {
 	return differ("edit: state", Text(snap.State), Text(p.Model.state.State))
 }
 
-// answers finds the questions that a thread asks, and answers them.
+// answers finds open questions of a thread by their texts, and answers them.
 func (p *Pair) answers(ctx context.Context, at Thread, texts []string) (opts []graph.ResumeOption, err error) {
 	if len(texts) == 0 {
 		return nil, nil
@@ -162,9 +165,10 @@ func (p *Pair) answers(ctx context.Context, at Thread, texts []string) (opts []g
 	return opts, nil
 }
 
-// compare compares what a call came to.
+// compare compares the outcomes of a call, and what is stored after it (rule 14.5).
 func (p *Pair) compare(ctx context.Context, what string, want Outcome, res Result, err error) error {
-	p.said, p.last = append(p.said, fmt.Sprintf("%s: %s %q, due %v", what, want.Status, want.Failed, want.Next)), res.Checkpoint
+	p.said = append(p.said, fmt.Sprintf("%s: %s %q, due %v", what, want.Status, want.Failed, want.Next))
+	p.last = res.Checkpoint
 	if failed := failure(err); failed != want.Failed {
 		return fmt.Errorf("%s: got the failure %q of error %w, want %q", what, failed, err, want.Failed)
 	}
@@ -187,22 +191,22 @@ func (p *Pair) compare(ctx context.Context, what string, want Outcome, res Resul
 		differ(what+": questions", fmt.Sprintf("%q", asked), fmt.Sprintf("%q", want.Waiting)),
 		differ(what+": unjoined", fmt.Sprint(res.Unjoined), fmt.Sprint(want.Unjoined)),
 		differ(what+": stored state", Text(snap.State), Text(want.State)),
-		differ(what+": stored tasks", p.tasks(snap), p.Model.tasks()),
+		differ(what+": stored tasks", tasksIn(snap), p.Model.dueTasks()),
 	)
 }
 
-// tasks prints the due tasks of a snapshot, and which have their results.
-func (p *Pair) tasks(snap graph.Snapshot[State]) (text string) {
+// tasksIn prints the due tasks of a snapshot, and which have results.
+func tasksIn(snap graph.Snapshot[State]) (text string) {
 	for _, t := range snap.Tasks {
 		text += fmt.Sprintf("%s.%d %t\n", t.Node, t.Index, t.Finished)
 	}
 	return text
 }
 
-func (m *machine) tasks() (text string) {
-	for _, t := range m.due {
-		sl := m.slots[slotName(t)]
-		text += fmt.Sprintf("%s.%d %t\n", m.spec.name(t.node), t.index, sl != nil && sl.ended)
+func (m *machine) dueTasks() (text string) {
+	for _, d := range m.due {
+		t := m.tasks[d.key()]
+		text += fmt.Sprintf("%s.%d %t\n", m.spec.name(d.node), d.index, t != nil && t.succeeded)
 	}
 	return text
 }
@@ -221,7 +225,7 @@ func differ(what, got, want string) error {
 	return fmt.Errorf("%s: got %d lines, want %d:\n got %s\nwant %s", what, len(a), len(b), got, want)
 }
 
-// failure is what an Outcome says of an error.
+// failure is how an Outcome names an error.
 func failure(err error) string {
 	var conflict *graph.ConflictError
 	var route *graph.RouteError
@@ -240,14 +244,14 @@ func failure(err error) string {
 	return "unknown"
 }
 
-// questionOf returns the text of a question, and which it is of.
+// questionOf returns the text of a question, and the number of its kind.
 func questionOf(w graph.Waiting) (text string, q int, err error) {
 	for q := range questions {
 		if v, err := questions[q].Of(w); err == nil {
 			return string(v), q, nil
 		}
 	}
-	return "", 0, fmt.Errorf("question %s of %s is none of those asked", w.Question, w.ID)
+	return "", 0, fmt.Errorf("question %s of %s is of no kind that nodes ask", w.Question, w.ID)
 }
 
 func answerTo(text string) wire.Int { return wire.Int(answering(text)) }

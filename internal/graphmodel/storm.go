@@ -14,11 +14,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// ErrFault is what a saver's call returns that did not happen, or whose answer was lost.
-var ErrFault = errors.New("a fault of the saver")
-
-// Alone runs the model to its end, and returns its checkpoints: what every run of the graph has to come to, whatever
-// happens on the way. It must not be asked of a Spec that is Exact.
+// Alone runs the model to its end, and returns its checkpoints: those that every run of the graph
+// must make, whatever interrupts it (rule 15.3). It must not be called for a Spec that is Exact.
 func (s *Spec) Alone() []Point {
 	m := NewModel(s)
 	for out := m.Invoke(); out.Status != "finished"; {
@@ -34,31 +31,33 @@ func (s *Spec) Alone() []Point {
 	return m.Trace
 }
 
-// Storm runs a graph on a thread to its end, while things go wrong: processes die at a call of the saver, answers get lost,
-// runs are cancelled, drained and left by who listens, and come to the end of their steps; threads are edited and taken up by
-// another version of the code. Each time a graph made anew goes on.
+// Storm runs a graph on a thread to its end while things go wrong (rule 15.3). Processes die at a
+// call of the saver, and answers get lost. Runs are cancelled, drained, left by the consumer of
+// their stream (rules 14.3, 14.4 and 19.4) and ended by MaxSteps (rule 14.2). The thread is
+// edited, and continued by code with another schema. Each process compiles the graph again.
 type Storm struct {
 	Spec       *Spec
 	World      *World
-	Saver      checkpoint.Saver // the storage, in which all is well
+	Saver      checkpoint.Saver // the storage, without faults
 	Thread     string
-	Durability graph.Durability // zero for one drawn for each call
+	Durability graph.Durability // zero to draw one for each call (rule 14.6)
 	Options    []graph.Option   // of every process
 
-	// Calls, when set, is how many calls of the saver the first process makes until it dies, and no other fault happens;
-	// Lost says that the last of them is made, and its answer lost.
+	// Calls, if set, is the number of calls of the saver that the first process makes until it
+	// dies. No other fault happens. Lost says that the last call happens and its answer is lost.
 	Calls int
 	Lost  bool
 
-	// Hiccup, when set with Calls, is how many calls fail from that one on, all of them as Lost says; then the storage is well
-	// again, and the process lives.
+	// Hiccup, if set with Calls, is the number of calls that fail from that one on, all of them as
+	// Lost says. The process lives on, without further faults.
 	Hiccup int
 
-	// TakenOver, when set, is the task of the first process in the middle of which another process takes the thread over and
-	// brings it to its end; the first one then goes on, and has to find out. No other fault happens.
+	// TakenOver, if set, is the task of the first process during which another process takes the
+	// thread over and runs it to its end. The first process then continues, and must find out. No
+	// other fault happens.
 	TakenOver int
 
-	Died   bool // a process did, or it had its hiccup
+	Died   bool // a process died, or had its hiccup
 	rand   *rand.Rand
 	calls  int
 	diedAt int // the call during which the thread was taken over
@@ -66,7 +65,7 @@ type Storm struct {
 	rerun  []string
 }
 
-// Said returns the newest calls, and what they did to the storage, for a report.
+// Said returns the newest calls, and their effects on the storage, for a report.
 func (s *Storm) Said() string {
 	if s.diary == nil {
 		return ""
@@ -78,7 +77,7 @@ func (s *Storm) chance(percent int) bool {
 	return s.Calls == 0 && s.TakenOver == 0 && s.calls < calm && s.rand.IntN(100) < percent
 }
 
-// calm is how many calls of a thread go on until nothing goes wrong any more.
+// calm is the number of calls of a thread after which nothing goes wrong any more.
 const calm = 100
 
 // Run runs the storm. seed says what happens.
@@ -90,7 +89,7 @@ func (s *Storm) Run(ctx context.Context, seed uint64) error {
 	for {
 		finished, err := s.process(ctx)
 		if err != nil {
-			s.tell(ctx)
+			s.report(ctx)
 		}
 		if err != nil || finished {
 			return err
@@ -98,9 +97,9 @@ func (s *Storm) Run(ctx context.Context, seed uint64) error {
 	}
 }
 
-// process is what happens until a process dies.
+// process runs one process, until it dies or the thread is finished.
 func (s *Storm) process(ctx context.Context) (finished bool, err error) {
-	broken := &faulty{Saver: &told{s.Saver, s.diary}, left: -1, diary: s.diary}
+	broken := &faulty{Saver: &noted{s.Saver, s.diary}, left: -1, diary: s.diary}
 	switch {
 	case s.Calls > 0 && !s.Died:
 		broken.left, broken.lost, broken.hiccup = s.Calls, s.Lost, s.Hiccup
@@ -141,7 +140,7 @@ func (s *Storm) process(ctx context.Context) (finished bool, err error) {
 	return false, nil
 }
 
-// call begins or resumes the thread once, and judges what that comes to.
+// call begins or resumes the thread once, and checks the outcome.
 func (s *Storm) call(ctx context.Context, app *App) (finished bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -164,71 +163,50 @@ func (s *Storm) call(ctx context.Context, app *App) (finished bool, err error) {
 			}
 		})
 	}
-	taken := func() error { return nil }
+	other := func() error { return nil }
 	if s.TakenOver > 0 && !s.Died {
-		taken = s.takeOver(ctx)
+		other = s.takeOver(ctx)
 	}
-	res, err := s.drive(ctx, app.Thread(s.Thread))
+	res, err := s.invoke(ctx, app.Thread(s.Thread))
 	s.World.hook(nil)
 	if s.Died && !errors.Is(err, checkpoint.ErrConflict) && s.TakenOver > 0 && s.calls == s.diedAt {
-		return false, fmt.Errorf("a run that was taken over came to %s, %w; want it to be told", res.Status, err)
+		return false, fmt.Errorf("the outcome of a run that was taken over is %s, %w; want an ErrConflict", res.Status, err)
 	}
-	if err := taken(); err != nil {
+	if err := other(); err != nil {
 		return false, err
 	}
 	cancel()
-	s.diary.note("%s at %s with %d log lines: %.200v", res.Status, s.diary.name(res.Checkpoint), len(res.State.Log), err)
-	oops := s.agrees(context.WithoutCancel(ctx), res, err == nil)
-	if err = errors.Join(s.judge(err), oops); err != nil {
+	s.diary.note("%s at %s with %d log lines: %.200v",
+		res.Status, s.diary.name(res.Checkpoint), len(res.State.Log), err)
+	stored := s.checkStored(context.WithoutCancel(ctx), res, err == nil)
+	if err = errors.Join(s.expected(err), stored); err != nil {
 		return false, err
 	}
 	return res.Status == graph.Finished, nil
 }
 
-// agrees looks whether what is stored agrees with itself, and with what a call came to, of which well says that it had no
-// error: people find threads by their status.
-func (s *Storm) agrees(ctx context.Context, res Result, well bool) error {
-	c, err := s.Saver.Load(ctx, checkpoint.Place{Thread: s.Thread})
-	if err != nil {
-		return fmt.Errorf("load after a call: %w", err)
-	}
-	status := c.Thread.Status
-	switch {
-	case len(c.Records) == 0:
-		return nil
-	case (status == checkpoint.Done) == c.Unfinished():
-		return fmt.Errorf("the thread is stored as %s; %v is due, and routes of %v owed", status, c.Next(), c.Records[len(c.Records)-1].Owed)
-	case status == checkpoint.Done && len(c.Thread.Questions) > 0: // it has one line, on which nothing is due
-		return fmt.Errorf("the thread is stored as %s; open in it are %v", status, c.Thread.Questions)
-	case !well || res.Status == 0:
-		return nil
-	case res.Checkpoint != c.Head:
-		return fmt.Errorf("the call came to %s %s; stored is %s", res.Status, s.diary.name(res.Checkpoint), s.diary.name(c.Head))
-	case res.Status == graph.Paused && status != checkpoint.Paused:
-		return fmt.Errorf("the call came to %s; the thread is stored as %s", res.Status, status)
-	}
-	return nil
-}
-
-// takeOver has another process take over when the task comes. It returns what to call when the run is over, for the error of
-// that process.
+// takeOver lets another process take over during task TakenOver. It returns a function that
+// returns the error of that process, to be called when the run has ended.
 func (s *Storm) takeOver(ctx context.Context) func() error {
-	var oops error
+	var failed error
 	s.World.hook(func(n int) {
 		if n != s.TakenOver {
 			return
 		}
 		s.Died, s.diedAt = true, s.calls
-		other := &Storm{Spec: s.Spec, World: s.World.heir(), Saver: s.Saver, Thread: s.Thread, Durability: s.Durability, Calls: 1 << 30, diary: s.diary}
+		other := &Storm{
+			Spec: s.Spec, World: s.World.heir(), Saver: s.Saver, Thread: s.Thread, Durability: s.Durability,
+			Calls: 1 << 30, diary: s.diary,
+		}
 		s.diary.note("  another process takes over")
-		if oops = other.Run(ctx, 1); oops == nil && other.World.Faults() != nil {
-			oops = errors.New(strings.Join(other.World.Faults(), "\n"))
+		if failed = other.Run(ctx, 1); failed == nil && other.World.Faults() != nil {
+			failed = errors.New(strings.Join(other.World.Faults(), "\n"))
 		}
 	})
-	return func() error { return oops }
+	return func() error { return failed }
 }
 
-// heir returns the world as a process sees it that takes over: what was acknowledged stays so.
+// heir returns the world of a process that takes over: what was acknowledged stays acknowledged.
 func (w *World) heir() *World {
 	h := NewWorld()
 	w.mu.Lock()
@@ -240,20 +218,20 @@ func (w *World) heir() *World {
 	return h
 }
 
-// hook sets the Hook, while nothing runs.
+// hook sets the Hook. No task may run meanwhile.
 func (w *World) hook(f func(int)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.Hook = f
 }
 
-// drive makes the call: on a stream or not.
-func (s *Storm) drive(ctx context.Context, t Thread) (Result, error) {
+// invoke makes the call: on a stream or not.
+func (s *Storm) invoke(ctx context.Context, t Thread) (Result, error) {
 	d := s.Durability
 	if d == 0 {
 		d = graph.Durability(1 + s.rand.IntN(3))
 	}
-	if s.chance(10) { // an edit that changes nothing
+	if s.chance(10) { // an edit that changes nothing (rule 16.1)
 		s.diary.note("an edit")
 		_, err := t.UpdateState(ctx, StateUpdate{}, "", graph.TakeOver())
 		if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
@@ -281,7 +259,7 @@ func (s *Storm) drive(ctx context.Context, t Thread) (Result, error) {
 			return Result{}, err
 		}
 		if s.Spec.Patient && snap.Status != checkpoint.Waiting {
-			break // others that race may have yet to run
+			break // other tasks of the race may not have run yet
 		}
 		if i == 0 || s.Spec.Patient || s.rand.IntN(3) > 0 {
 			resume = append(resume, questions[q].Answer(w, answerTo(text)))
@@ -297,182 +275,19 @@ func (s *Storm) drive(ctx context.Context, t Thread) (Result, error) {
 	return t.Resume(ctx, resume...)
 }
 
-// listen takes events until it has enough, or there are no more.
+// listen takes events until the stream ends or the consumer leaves it.
 func (s *Storm) listen(events func(func(graph.Event[State, StateUpdate], error) bool)) (res Result, err error) {
 	left := -1
 	if !s.Spec.Patient && s.chance(50) {
 		left = s.rand.IntN(20)
 	}
-	for e, oops := range events {
+	for e, err := range events {
 		if e.Result != nil {
-			return *e.Result, oops
+			return *e.Result, err
 		}
 		if left--; left == 0 {
 			break
 		}
 	}
 	return res, nil
-}
-
-// judge returns err unless it is of those that have to be expected, and draws the consequences of that.
-func (s *Storm) judge(err error) error {
-	var conflict *graph.ConflictError
-	var node *graph.NodeError
-	var steps *graph.MaxStepsError
-	var thrown *graph.PanicError
-	if errors.Is(err, ErrFault) {
-		return nil // the results that led to a conflict may not be stored, and those that are to come must be the same
-	}
-	if errors.As(err, &conflict) {
-		s.World.Mend()
-		s.rerun = []string{string(conflict.Nodes[0]), string(conflict.Nodes[1])}
-		return nil
-	}
-	if errors.As(err, &node) && errors.As(err, &thrown) && !errors.Is(thrown, ErrBroken) {
-		s.World.Mend()
-		s.rerun = []string{string(node.Node)}
-		return nil
-	}
-	switch {
-	case err == nil, errors.As(err, &steps), errors.Is(err, ErrBroken),
-		s.TakenOver > 0 && errors.Is(err, checkpoint.ErrConflict),
-		strings.Contains(err.Error(), "is not due"), // a Rerun, of nodes whose superstep was lost
-		errors.Is(err, context.Canceled), errors.Is(err, graph.ErrDraining):
-		return nil
-	}
-	return err
-}
-
-// Check compares what is stored with what the model came to. With whole all of its checkpoints have to be there, each once;
-// else some may be missing between the first and the last.
-func (s *Storm) Check(ctx context.Context, want []Point, whole bool) error {
-	app, err := s.Spec.Build(s.World, graph.Saver(s.Saver))
-	if err != nil {
-		return err
-	}
-	t := app.Thread(s.Thread)
-	snap, err := t.State(ctx)
-	if err != nil {
-		return err
-	}
-	var got []string
-	for snap, err := range t.History(ctx, checkpoint.Query{}) {
-		if err != nil {
-			return fmt.Errorf("history: %w", err)
-		}
-		if snap.Source == checkpoint.Update {
-			continue // it changed nothing
-		}
-		got = append(got, fmt.Sprintln(snap.Step, Text(snap.State), snap.Next))
-	}
-	slices.Reverse(got)
-	var lines []string
-	for i, pt := range want {
-		line := fmt.Sprintln(pt.Step, Text(pt.State), pt.Next)
-		if !whole && i > 0 && i < len(want)-1 && (len(lines) >= len(got) || got[len(lines)] != line) {
-			continue
-		}
-		lines = append(lines, line)
-	}
-	var faults error
-	if f := s.World.Faults(); f != nil {
-		faults = errors.New(strings.Join(f, "\n"))
-	}
-	err = errors.Join(faults,
-		differ("state", Text(snap.State), Text(want[len(want)-1].State)),
-		differ("status", snap.Status.String(), checkpoint.Done.String()),
-		differ("history", strings.Join(got, ""), strings.Join(lines, "")),
-	)
-	if err != nil {
-		s.tell(ctx)
-	}
-	return err
-}
-
-// tell takes down what is stored, for the report of a storm that ended wrongly.
-func (s *Storm) tell(ctx context.Context) {
-	s.diary.note("what is stored: %s", s.diary.all(ctx, s.Saver, s.Thread))
-}
-
-// faulty is a saver some of whose calls fail.
-type faulty struct {
-	checkpoint.Saver
-	mu    sync.Mutex
-	left  int        // calls until the process dies, the last one included; negative for never
-	lost  bool       // that one is made, and its answer lost
-	flaky *rand.Rand // each call may fail
-	diary *diary
-
-	hiccup int // calls that fail, that one included, before all is well again; zero for a process that dies
-	struck bool
-}
-
-// failed reports whether a call has failed.
-func (f *faulty) failed() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.struck
-}
-
-func (f *faulty) dead() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.left == 0
-}
-
-// call makes a call, or not.
-func (f *faulty) call(do func() error) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	lost := f.lost
-	switch {
-	case f.left == 0:
-		f.diary.note("  a call of a dead process")
-		return ErrFault
-	case f.flaky != nil:
-		if n := f.flaky.IntN(100); n >= 20 {
-			return do()
-		} else {
-			lost = n < 10
-		}
-	default:
-		if f.left--; f.left != 0 {
-			return do()
-		}
-		f.struck = true
-		if f.hiccup > 0 {
-			if f.hiccup--; f.hiccup > 0 {
-				f.left = 1
-			} else {
-				f.left = -1
-			}
-		}
-	}
-	if lost {
-		_ = do()
-		f.diary.note("  and the answer is lost")
-	} else {
-		f.diary.note("  a call that does not happen")
-	}
-	return ErrFault
-}
-
-func (f *faulty) Append(ctx context.Context, r checkpoint.Append) (a checkpoint.Appended, err error) {
-	err = f.call(func() error { a, err = f.Saver.Append(ctx, r); return err })
-	if err != nil {
-		a = checkpoint.Appended{}
-	}
-	return a, err
-}
-
-func (f *faulty) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
-	return f.call(func() error { return f.Saver.PutWrites(ctx, w) })
-}
-
-func (f *faulty) Load(ctx context.Context, p checkpoint.Place) (c checkpoint.Chain, err error) {
-	err = f.call(func() error { c, err = f.Saver.Load(ctx, p); return err })
-	if err != nil {
-		c = checkpoint.Chain{}
-	}
-	return c, err
 }

@@ -10,9 +10,10 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// Travel runs the thread to its end, and goes back from there so often: it replays, forks, edits as nodes, gives more
-// input, leaves lines before they are finished and takes them up again. After each, the history has to be that of the
-// model, and what was in it before has to be there as it was.
+// Travel runs the thread to its end, and then makes the given number of trips: replays, forks,
+// edits as nodes, more input. Some branches are left before they are finished, and continued
+// later. After each trip the history must be that of the model, and what was in it before must not
+// have changed (rule 16.9).
 func (p *Pair) Travel(ctx context.Context, rounds int) error {
 	p.whole = true
 	if err := p.Run(ctx); err != nil {
@@ -32,7 +33,8 @@ func (p *Pair) Travel(ctx context.Context, rounds int) error {
 		var after []graph.Snapshot[State]
 		if after, err = p.history(ctx); err == nil {
 			for i := range before {
-				err = errors.Join(err, differ(fmt.Sprintf("checkpoint %d, from before", i), described(after[i]), described(before[i])))
+				what := fmt.Sprintf("checkpoint %d, from before", i)
+				err = errors.Join(err, differ(what, described(after[i]), described(before[i])))
 			}
 		}
 		before = after
@@ -40,12 +42,12 @@ func (p *Pair) Travel(ctx context.Context, rounds int) error {
 	return err
 }
 
-// described prints all of a snapshot that stays the same.
+// described prints what never changes of a snapshot.
 func described(s graph.Snapshot[State]) string {
 	return fmt.Sprint(s.Checkpoint, s.Parent, s.Step, s.Source, s.Node, s.Next, Text(s.State), s.Created)
 }
 
-// history returns the checkpoints, oldest first, when they are those of the model.
+// history returns the checkpoints, oldest first, if they are those of the model.
 func (p *Pair) history(ctx context.Context) ([]graph.Snapshot[State], error) {
 	snaps := make([]graph.Snapshot[State], len(p.Model.Trace))
 	var got, want strings.Builder
@@ -66,61 +68,62 @@ func (p *Pair) history(ctx context.Context) ([]graph.Snapshot[State], error) {
 	return snaps, differ("history", got.String(), want.String())
 }
 
-// trip goes back once, or on.
+// trip begins a run line and runs it to its end, or leaves it and continues it later.
 func (p *Pair) trip(ctx context.Context, snaps []graph.Snapshot[State]) error {
-	out, again, err := p.set(ctx, snaps)
+	out, unseen, err := p.set(ctx, snaps)
 	if err != nil {
 		return err
 	}
 	if p.rand.IntN(3) > 0 || out.Status == "finished" {
-		return p.Finish(ctx, out, again)
+		return p.Finish(ctx, out, unseen)
 	}
 	if p.rand.IntN(2) == 0 { // a little further
-		if out, err = p.step(ctx, p.Thread, out, again); err != nil || out.Status == "finished" {
+		if out, err = p.step(ctx, p.Thread, out, unseen); err != nil || out.Status == "finished" {
 			return err
 		}
 	}
-	line, at := p.Model.leave(), p.Thread.At(p.last)
-	p.said = append(p.said, "leave the line")
+	branch, at := p.Model.branch(), p.Thread.At(p.last)
+	p.said = append(p.said, "leave the branch")
 	if snaps, err = p.history(ctx); err != nil {
 		return err
 	}
-	other, again, err := p.set(ctx, snaps)
+	other, unseen, err := p.set(ctx, snaps)
 	if err == nil {
-		err = p.Finish(ctx, other, again)
+		err = p.Finish(ctx, other, unseen)
 	}
 	if err != nil {
 		return err
 	}
-	p.said = append(p.said, "take up the line")
-	p.Model.take(line)
+	p.said = append(p.said, "continue the branch")
+	p.Model.continueBranch(branch)
 	if out, err = p.step(ctx, at, out, true); err != nil {
 		return err
 	}
 	return p.Finish(ctx, out, false)
 }
 
-// set begins a line: by an input, a replay, a fork, or an edit as a node. again says that what it came to was not a run's.
-func (p *Pair) set(ctx context.Context, snaps []graph.Snapshot[State]) (out Outcome, again bool, err error) {
+// set begins a run line: by an input, a replay, a fork, or an edit as a node. unseen is as in
+// Model.Resume.
+func (p *Pair) set(ctx context.Context, snaps []graph.Snapshot[State]) (out Outcome, unseen bool, err error) {
 	for {
 		k := p.rand.IntN(len(snaps))
 		pt := &p.Model.Trace[k]
-		starts, ends := len(pt.Next) == 1 && pt.Next[0] == "Start", len(pt.at.due)+len(pt.at.owed) == 0
+		starts, ends := len(pt.Next) == 1 && pt.Next[0] == "Start", pt.at.ended()
 		at := p.Thread.At(snaps[k].Checkpoint)
 		switch p.rand.IntN(4) {
 		case 0:
 			out, err = p.invoke(ctx)
 			return out, false, err
 		case 1:
-			if starts || ends || !p.Model.over[pt.base] {
+			if starts || ends || !p.Model.committed[pt.base] { // rules 16.2 and 16.10
 				continue
 			}
 			p.Model.Fork(k, false)
-			want := p.Model.goOn()
+			want := p.Model.resume()
 			res, err := at.Resume(ctx, p.durability())
 			return want, false, p.compare(ctx, fmt.Sprint("replay ", k), want, res, err)
 		case 2:
-			if starts || k == len(snaps)-1 {
+			if starts || k == len(snaps)-1 { // rule 16.10
 				continue
 			}
 			p.Model.Fork(k, true)
@@ -129,7 +132,7 @@ func (p *Pair) set(ctx context.Context, snaps []graph.Snapshot[State]) (out Outc
 			node := p.rand.IntN(len(p.spec.Nodes)+1) - 1
 			if node < 0 {
 				node = Start
-			} else if p.spec.Nodes[node].routes() || p.spec.Nodes[node].Up {
+			} else if p.spec.Nodes[node].routes() || p.spec.Nodes[node].Up { // rule 16.7
 				continue
 			}
 			return p.as(ctx, at, k, node)
@@ -137,8 +140,10 @@ func (p *Pair) set(ctx context.Context, snaps []graph.Snapshot[State]) (out Outc
 	}
 }
 
-// forked edits a checkpoint, as the model has done already.
-func (p *Pair) forked(ctx context.Context, at Thread, what, as string, opts ...graph.UpdateOption) (out Outcome, again bool, err error) {
+// forked makes the fork that the model has made already.
+func (p *Pair) forked(
+	ctx context.Context, at Thread, what, as string, opts ...graph.UpdateOption,
+) (out Outcome, unseen bool, err error) {
 	p.said = append(p.said, what)
 	if p.last, err = at.UpdateState(ctx, update(p.spec.edit(p.Model.edits)), graph.ID(as), opts...); err != nil {
 		return out, false, fmt.Errorf("%s: %w", what, err)
@@ -157,15 +162,15 @@ func (p *Pair) forked(ctx context.Context, at Thread, what, as string, opts ...g
 	)
 }
 
-// as edits a checkpoint as a node, whose route may fail for a while.
-func (p *Pair) as(ctx context.Context, at Thread, k, node int) (out Outcome, again bool, err error) {
+// as makes an edit as a node, whose route may fail at first (rule 16.8).
+func (p *Pair) as(ctx context.Context, at Thread, k, node int) (out Outcome, unseen bool, err error) {
 	what := fmt.Sprintf("fork %d as %s", k, p.spec.name(node))
 	try := func(opts ...graph.UpdateOption) error {
 		_, err := at.UpdateState(ctx, update(p.spec.edit(p.Model.edits+1)), graph.ID(p.spec.name(node)), opts...)
 		return err
 	}
 	var opts []graph.UpdateOption
-	if p.Model.Trace[k].at.besides(node) {
+	if p.Model.Trace[k].at.moreThan(node) { // rule 16.6
 		if err := try(); !errors.Is(err, graph.ErrUnfinished) {
 			return out, false, fmt.Errorf("%s: got error %w, want ErrUnfinished, since more is due", what, err)
 		}

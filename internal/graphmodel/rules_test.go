@@ -1,0 +1,120 @@
+package graphmodel_test
+
+import (
+	"bytes"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// elsewhere are the rules that this package does not implement or check, with the reason and the
+// test that proves each.
+var elsewhere = map[string]struct{ why, test string }{
+	"1.3":   {"a machine runs one task at a time", "TestConcurrencyIsBounded"},
+	"2.2":   {"the code of a random graph never changes", "TestAResumedRunKeepsTheStoredOrder"},
+	"3.3":   {"one node alone changes such fields in all ways", "TestConflicts"},
+	"3.7":   {"no sum is that large", "TestASumThatDoesNotFitNamesItsFieldAndNodes"},
+	"4.3":   {"untracked fields are not stored, so a model without storage proves nothing", "TestUntrackedFieldsAreNotStored"},
+	"8.5":   {"all choices are allowed", "TestWrongSends"},
+	"9.3":   {"a rule of Compile", "TestTaskNodesInCompile"},
+	"10.4":  {"all input abandons what is due", "TestInputOnAnUnfinishedThread"},
+	"11.3":  {"a machine runs one task at a time", "TestAFailureCancelsSiblingsAndWaitsForThem"},
+	"11.6":  {"a machine runs one task at a time, and stops at the first failure", "TestSeveralFailuresAreJoinedInTaskOrder"},
+	"12.5":  {"questions are identified by their texts, which differ", "TestSeveralQuestionsInOneNode"},
+	"12.7":  {"all answers are right", "TestWrongAnswersAreRefusedBeforeAnythingRuns"},
+	"12.8":  {"a question that is asked again is answered again", "TestAnAnswerSurvivesEveryCrash"},
+	"12.9":  {"only writes would show it", "TestResumingWithoutAnAnswerStoresAndRunsNothing"},
+	"12.10": {"all questions are declared", "TestQuestionsThatCannotBeAsked"},
+	"18.10": {"nodes that are run again are not subgraphs", "TestRerunBeginsASubgraphAnew"},
+	"19.1":  {"observers are not modelled", "TestAnObserverIsToldWhatARunDoes"},
+	"19.2":  {"events are not modelled", "TestStreamYieldsUpdatesInTaskOrder"},
+	"19.3":  {"events are not modelled", "TestAStreamYieldsAQuestionOnceWhenItIsAsked"},
+}
+
+var (
+	rule     = regexp.MustCompile(`(?m)^- \*\*(\d+\.\d+)\*\* `)
+	citation = regexp.MustCompile(`\brules?(?:\s+//)?\s+(\d+\.\d+(?:(?:,|,? and)(?:\s+//)?\s+\d+\.\d+)*)`)
+	number   = regexp.MustCompile(`\d+\.\d+`)
+)
+
+// TestEveryRuleIsCitedOrProvedElsewhere: each rule of docs/rules.md, once. Package docs checks that
+// every number that is cited exists.
+func TestEveryRuleIsCitedOrProvedElsewhere(t *testing.T) {
+	cited := citedHere(t)
+	proved := maps.Clone(elsewhere)
+	for _, m := range rule.FindAllSubmatch(read(t, "../../docs/rules.md"), -1) {
+		n := string(m[1])
+		_, listed := proved[n]
+		switch {
+		case listed && cited[n]:
+			t.Errorf("rule %s is cited in this package: remove it from elsewhere", n)
+		case !listed && !cited[n]:
+			t.Errorf("rule %s is not cited: cite it where this package implements it, or list in elsewhere why not", n)
+		}
+		delete(proved, n)
+		delete(cited, n)
+	}
+	for n := range proved {
+		t.Errorf("elsewhere has rule %s, which docs/rules.md does not have", n)
+	}
+	if len(cited) > 0 {
+		t.Errorf("cited are %q, which docs/rules.md does not have", slices.Sorted(maps.Keys(cited)))
+	}
+}
+
+func TestTheTestsThatProveRulesElsewhereExist(t *testing.T) {
+	known := make(map[string]bool)
+	name := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	err := filepath.WalkDir("../../runtime", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		for _, m := range name.FindAllSubmatch(read(t, path), -1) {
+			known[string(m[1])] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, p := range elsewhere {
+		if !known[p.test] {
+			t.Errorf("rule %s is proved by %s, which does not exist", n, p.test)
+		}
+	}
+}
+
+// citedHere returns the rules that the package cites outside of its tests.
+func citedHere(t *testing.T) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cited := make(map[string]bool)
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		for _, m := range citation.FindAllSubmatch(read(t, file), -1) {
+			for _, n := range number.FindAll(m[1], -1) {
+				cited[string(n)] = true
+			}
+		}
+	}
+	return cited
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n"))
+}

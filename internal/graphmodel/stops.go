@@ -1,0 +1,88 @@
+package graphmodel
+
+import "slices"
+
+// stop ends a run at a stop (rules 13.1 and 13.2). A call stays stopped until a resume clears
+// that.
+func (m *machine) stop() Outcome {
+	m.stopped = true
+	return m.end("paused")
+}
+
+// stops reports whether a stop holds what is about to run.
+func (m *machine) stops() bool {
+	return slices.ContainsFunc(m.stopsHere(), func(n int) bool { return !slices.Contains(m.cleared, n) })
+}
+
+// stopsHere are the nodes about to run before which a run stops. Deferred nodes that have to wait
+// are not.
+func (m *machine) stopsHere() (nodes []int) {
+	for _, d := range m.runnable() {
+		if d.node >= 0 && m.spec.Nodes[d.node].Before {
+			nodes = append(nodes, d.node)
+		}
+	}
+	return nodes
+}
+
+// clearStopsOfCalls clears the stops of the calls that are due, at any depth (rule 18.8).
+func (m *machine) clearStopsOfCalls() {
+	for _, t := range m.tasks {
+		c := t.call
+		if c == nil {
+			continue
+		}
+		if c.stopped {
+			c.cleared, c.stopped = c.stopsHere(), false
+		}
+		c.clearStopsOfCalls()
+	}
+}
+
+// askPending asks the pending routes, without a superstep (rule 13.9). It returns the outcome of a
+// run that ends with that.
+func (m *machine) askPending() *Outcome {
+	next := &successors{machine: m, state: m.state.State, tasks: slices.Clone(m.due)}
+	for _, n := range m.pending {
+		if n != End && !next.askRoute(n) {
+			o := m.fail("route "+m.spec.name(n), nil) // rule 13.10
+			return &o
+		}
+	}
+	m.due, m.pending, m.forParent = next.ordered(), nil, append(m.forParent, next.forParent...)
+	switch {
+	case len(m.due) == 0:
+		m.done = true
+		o := m.outcome("finished")
+		return &o
+	case m.stops():
+		o := m.stop()
+		return &o
+	}
+	return nil
+}
+
+// next are the names of the nodes that are due. If none is, they are the targets of the pending
+// routes (rules 13.7 and 13.8).
+func (m *machine) next() (names []string) {
+	for i, d := range m.due {
+		if i == 0 || m.due[i-1].node != d.node {
+			names = append(names, m.spec.shown(d.node))
+		}
+	}
+	if len(names) > 0 {
+		return names
+	}
+	for _, n := range m.pending {
+		targets := []int{End}
+		if n != End {
+			targets = m.spec.targets(n)
+		}
+		for _, to := range targets {
+			if name := m.spec.shown(to); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,235 @@
+package graphmodel
+
+import (
+	"fmt"
+	"slices"
+)
+
+// task is what is known of a task of the superstep in progress. Its result, questions and answers
+// outlive the run.
+type task struct {
+	dueTask
+	succeeded bool
+	changes   [][]change // the updates that it returned: one, but of a call over the same state those of all its tasks
+	choice    []target   // rule 8.7
+	questions []string   // in the order asked
+	answers   map[string]int64
+	call      *machine // of the node of a subgraph
+
+	failed   bool // in this run, as are those that follow
+	panicked bool
+	waiting  bool
+	stopped  bool     // its call is
+	lost     bool     // a race
+	inside   []string // the open questions of its call
+}
+
+// tasksOf returns what is known of tasks that are due.
+func (m *machine) tasksOf(due []dueTask) []*task {
+	var tasks []*task
+	if m.tasks == nil {
+		m.tasks = map[string]*task{}
+	}
+	for _, d := range due {
+		t := m.tasks[d.key()]
+		if t == nil {
+			t = &task{dueTask: d}
+			m.tasks[d.key()] = t
+		}
+		t.failed, t.waiting, t.stopped, t.lost, t.inside = false, false, false, false, nil
+		tasks = append(tasks, t)
+	}
+	return tasks
+}
+
+// execute runs the tasks that have no result (rules 11.5 and 15.1), one after another, until one
+// fails. It returns which failed.
+func (m *machine) execute(tasks []*task) (failed []string) {
+	m.decideRaces(tasks) // a winner whose result is stored wins again (rule 6.3)
+	for _, t := range tasks {
+		t.waiting = !t.succeeded && len(t.open()) > 0 // rule 12.3
+	}
+	over := false
+	for _, t := range tasks {
+		if t.succeeded || t.lost || t.waiting || over {
+			continue
+		}
+		m.perform(t)
+		m.decideRaces(tasks)
+		over = t.failed && m.raceOf(t.node) < 0 // rules 6.6 and 11.2
+	}
+	for _, t := range tasks {
+		if t.failed && !t.lost {
+			failed = append(failed, fmt.Sprintf("%s.%d", m.spec.name(t.node), t.index))
+		}
+	}
+	return failed
+}
+
+// raceOf is the any-of join that a node leads to (rule 6.1); -1 for none.
+func (m *machine) raceOf(node int) int {
+	return slices.IndexFunc(m.spec.Races, func(f Fan) bool { return slices.Contains(f.From, node) })
+}
+
+// decideRaces makes the tasks count for nothing that lost (rules 6.2 and 6.4).
+func (m *machine) decideRaces(tasks []*task) {
+	for _, winner := range tasks {
+		race := m.raceOf(winner.node)
+		if race < 0 || !winner.succeeded {
+			continue
+		}
+		for _, t := range tasks {
+			if t != winner && m.raceOf(t.node) == race {
+				t.lost, t.succeeded, t.failed, t.waiting, t.stopped = true, false, false, false, false
+			}
+		}
+	}
+}
+
+// perform runs one task, as often as its node is to be tried (rule 11.4).
+func (m *machine) perform(t *task) {
+	n := &m.spec.Nodes[t.node]
+	key := fmt.Sprintf("%s/%d/%s", m.name, m.step+1, t.key()) // rule 17.1
+	for attempt := 1; ; attempt++ {
+		var final bool
+		if n.Kind == Sub {
+			final = m.performCall(t, key)
+		} else {
+			final = m.attempt(t, n, key)
+		}
+		if !t.failed || final || attempt >= n.Retry {
+			return
+		}
+		t.failed = false
+	}
+}
+
+// attempt runs a node once, on the state of the checkpoint before (rule 1.2). It reports whether
+// the task is not to be tried again, should it have failed.
+func (m *machine) attempt(t *task, n *Node, key string) (final bool) {
+	breaks := m.fate.fails[key] < n.Fails
+	fail := func() bool { // rule 11.1
+		m.fate.fails[key]++
+		t.failed = true
+		t.panicked = n.Panics
+		return n.Panics
+	}
+	if breaks && !n.Late {
+		return fail()
+	}
+	d := doing{node: t.node, index: t.index, job: t.job, mended: m.fate.mended}
+	for k := range n.Asks {
+		q := m.spec.asking(d, k, m.state.State)
+		if !slices.Contains(t.questions, q) {
+			t.questions = append(t.questions, q)
+		}
+		if _, ok := t.answers[q]; !ok { // rule 12.4
+			t.waiting = true
+			if !n.AtOnce {
+				return true
+			}
+		}
+		d.answers = append(d.answers, answering(q))
+	}
+	switch {
+	case t.waiting: // whatever the node returns (rule 12.1)
+		return true
+	case breaks:
+		return fail()
+	}
+	t.succeeded, t.changes = true, [][]change{m.spec.does(d, m.state.State)}
+	if n.routes() {
+		t.choice = m.spec.chooses(d, m.state.State)
+	}
+	return true
+}
+
+// performCall runs, or continues, the call of a task (rules 18.1, 18.9 and 18.11).
+func (m *machine) performCall(t *task, key string) (final bool) {
+	n := &m.spec.Nodes[t.node]
+	var out Outcome
+	switch c := t.call; {
+	case c == nil:
+		t.call = m.newCall(t.node, key)
+		out = t.call.run()
+	case !c.done:
+		out = c.resume()
+	}
+	c := t.call
+	t.inside = out.Waiting
+	switch {
+	case c.done: // rule 18.13
+		t.succeeded, t.choice, t.changes = true, c.forParent, c.changes
+		if !n.Same {
+			t.changes = [][]change{m.spec.leaving(t.node, m.state.State, c.state.State)}
+		}
+	case out.Failed != "":
+		t.failed = true
+		t.panicked = out.panicked
+		return out.panicked
+	case out.Status == "asked":
+		t.waiting = true // rule 18.7
+	default:
+		t.stopped = true
+	}
+	return true
+}
+
+// newCall returns the machine of a call that begins: with an empty state, with what its newest
+// call left, or with that of the parent (rules 18.2, 18.3 and 18.5).
+func (m *machine) newCall(node int, key string) *machine {
+	n := &m.spec.Nodes[node]
+	c := &machine{spec: n.Child, fate: m.fate, name: key, commit: func() {}}
+	if last, ok := m.remembered[node]; ok {
+		c.state, c.remembered = last.state, last.inside
+	}
+	if n.Same {
+		c.state = m.state
+		c.begin(0)
+	} else {
+		c.begin(0, m.spec.entering(node, m.state.State))
+	}
+	return c
+}
+
+// open are the questions of a task that have no answer.
+func (t *task) open() []string {
+	var open []string
+	for _, q := range t.questions {
+		if _, ok := t.answers[q]; !ok {
+			open = append(open, q)
+		}
+	}
+	return open
+}
+
+// openQuestions are those of tasks, in task order (rule 12.11).
+func openQuestions(tasks []*task) (all []string) {
+	for _, t := range tasks {
+		if t.lost {
+			continue
+		}
+		all = append(all, t.inside...)
+		if t.waiting && t.call == nil {
+			all = append(all, t.open()...)
+		}
+	}
+	return all
+}
+
+// answer answers a question, wherever it was asked. Others stay open (rule 12.6).
+func (m *machine) answer(q string) bool {
+	for _, t := range m.tasks {
+		if slices.Contains(t.questions, q) {
+			if t.answers == nil {
+				t.answers = map[string]int64{}
+			}
+			t.answers[q] = answering(q)
+			return true
+		}
+		if t.call != nil && t.call.answer(q) {
+			return true
+		}
+	}
+	return false
+}
