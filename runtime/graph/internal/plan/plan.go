@@ -86,6 +86,7 @@ func (p *Planner) Now() []Task {
 	if !p.graph.Defers {
 		return p.Due
 	}
+	clear(p.ready)
 	p.ready = p.ready[:0]
 	for _, t := range p.Due {
 		if !p.graph.Nodes[t.Node].Defers {
@@ -195,7 +196,7 @@ func (p *Planner) arrive(a Arrival) {
 }
 
 // Turn makes due what was chosen and sent: nodes by number, sends to one node in the order in which
-// they were made. It returns what the run does next.
+// they were made. It returns what the run does next. Turn reuses the memory of what was due.
 func (p *Planner) Turn() Decision {
 	if len(p.next) > 1 {
 		slices.SortStableFunc(p.next, func(a, b Task) int { return a.Node - b.Node })
@@ -208,6 +209,7 @@ func (p *Planner) Turn() Decision {
 			t.Index = p.next[i-1].Index + 1
 		}
 	}
+	clear(p.Due) // what was sent can be large
 	p.Due, p.next = p.next, p.Due[:0]
 	p.Pending, p.pending = p.pending, nil
 	if p.merged {

@@ -5,9 +5,11 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
@@ -99,4 +101,45 @@ func TestStepsAllocateNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// document is a payload by reference.
+type document struct{ pages [100]int }
+
+func (*document) AppendWire(b []byte) ([]byte, error) { return b, nil }
+
+// TestTurnReleasesPayloads: a Planner holds what was sent only until it has been run.
+func TestTurnReleasesPayloads(t *testing.T) {
+	for _, row := range []struct{ what, graph string }{
+		{"a task node", "route a; c→d; d→a"},
+		{"a task node in a graph with deferred nodes", "route a; c→d; d→a; defer f; a→f"},
+		{"a deferred task node", "route a; c→d; d→a; defer c; a→e"},
+	} {
+		t.Run(row.what, func(t *testing.T) {
+			g := graphOf(row.graph)
+			p := plannerAt(g, positionOf(g, "1: a"))
+			p.Begin()
+			p.Leave(number("a"))
+			sent := send(&p, number("c"))
+			p.Turn()
+			if runtime.GC(); sent.Value() == nil {
+				t.Fatal("what was sent is gone before it ran")
+			}
+			for slices.Contains(slices.Collect(p.Nodes), number("c")) {
+				begin(&p, p.Now(), nil)
+				p.Turn()
+			}
+			p.Now()
+			if runtime.GC(); sent.Value() != nil {
+				t.Errorf("the Planner still holds what was sent, with %s due", tasksText(p.Due))
+			}
+			runtime.KeepAlive(&p)
+		})
+	}
+}
+
+func send(p *plan.Planner, node int) weak.Pointer[document] {
+	sent := new(document)
+	p.Send(node, sent, nil)
+	return weak.Make(sent)
 }

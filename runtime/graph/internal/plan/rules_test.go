@@ -184,6 +184,8 @@ var stops = []transition{
 	{"rule 13.3: a cleared stop does not hold", "before b; b→c", "1: b; cleared b", "b", "", "2: c", "go"},
 	{"rule 13.4: a stop is cleared for one superstep", "before b; b→b", "1: b; cleared b", "b", "", "2: b", "stop"},
 	{"rule 13.5: another stop holds", "before b c", "1: b c; cleared b", "", "", "1: b c; cleared b", "stop"},
+	{"rule 13.6: a stop before a node holds a fork", "before b", "1: b", "", "", "1: b", "stop"},
+	{"rule 13.6: a stop after a node does not hold a fork", "after a; b→c", "1: b", "b", "", "2: c", "go"},
 	{"rule 13.7: a stop after the last node", "after a; a→End", "1: a", "a", "", "2: pending End", "stop"},
 	{"rule 13.7: a resume finishes the run", "after a; a→End", "2: pending End", "", "", "2:", "done"},
 }
