@@ -1,0 +1,131 @@
+package graphhttp
+
+import (
+	"context"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+// topic is a thread that is run here, or followed.
+type topic struct {
+	runs      int // under way, or about to be
+	followers []*follower
+	unwatch   func() // ends the polling; nil while nobody follows
+}
+
+// begin counts a run in, before it opens the thread.
+func (h *Hub[S, U]) begin(thread string, f *follower) uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lastRun++
+	if f != nil {
+		f.run = h.lastRun
+	}
+	h.topic(thread).runs++
+	return h.lastRun
+}
+
+// publish tells the followers of a thread what its run did.
+func (h *Hub[S, U]) publish(thread string, run uint64, e graph.Event[S, U]) {
+	if !h.followed(thread) {
+		return // who comes later reads what is stored
+	}
+	m := h.message(thread, e, nil)
+	m.run = run
+	if m.empty() {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.push(thread, m)
+}
+
+// end counts a run out and tells so, in one act: nobody can come to wait for the end of a run that is over.
+func (h *Hub[S, U]) end(thread string, m message) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.push(thread, m)
+	h.topic(thread).runs--
+	h.forget(thread)
+}
+
+// abandon counts a run out that did not open its thread. Who followed the thread meanwhile has to look for itself.
+func (h *Hub[S, U]) abandon(thread string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t := h.topic(thread)
+	t.runs--
+	if t.runs == 0 {
+		for _, f := range t.followers {
+			f.behind()
+		}
+	}
+	h.forget(thread)
+}
+
+// running reports whether a run of the thread is under way here.
+func (h *Hub[S, U]) running(thread string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t := h.topics[thread]
+	return t != nil && t.runs > 0
+}
+
+func (h *Hub[S, U]) followed(thread string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t := h.topics[thread]
+	return t != nil && len(t.followers) > 0
+}
+
+// join adds a follower of the thread.
+func (h *Hub[S, U]) join(thread string) *follower {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f := &follower{wake: make(chan struct{}, 1), limit: h.opt.buffer}
+	t := h.topic(thread)
+	t.followers = append(t.followers, f)
+	if t.unwatch == nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		t.unwatch = cancel
+		go h.watch(ctx, thread)
+	}
+	return f
+}
+
+// leave removes a follower of the thread.
+func (h *Hub[S, U]) leave(thread string, f *follower) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t := h.topic(thread)
+	t.followers = slices.DeleteFunc(t.followers, func(g *follower) bool { return g == f })
+	if len(t.followers) == 0 {
+		t.unwatch()
+		t.unwatch = nil
+	}
+	h.forget(thread)
+}
+
+// push queues m for every follower of the thread. Like the methods below it, it is called with the lock held.
+func (h *Hub[S, U]) push(thread string, m message) {
+	for _, f := range h.topic(thread).followers {
+		f.push(m)
+	}
+}
+
+func (h *Hub[S, U]) topic(thread string) *topic {
+	t := h.topics[thread]
+	if t == nil {
+		t = &topic{}
+		h.topics[thread] = t
+	}
+	return t
+}
+
+// forget drops a topic that is neither run nor followed.
+func (h *Hub[S, U]) forget(thread string) {
+	if t := h.topic(thread); t.runs == 0 && len(t.followers) == 0 {
+		delete(h.topics, thread)
+	}
+}
