@@ -104,7 +104,7 @@ func TestStepsAllocateNothing(t *testing.T) {
 }
 
 // document is a payload by reference.
-type document struct{ pages [100]int }
+type document [100]int
 
 func (*document) AppendWire(b []byte) ([]byte, error) { return b, nil }
 
