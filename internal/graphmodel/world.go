@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -32,15 +33,15 @@ type World struct {
 	tasks  map[string]bool                      // those that ran
 	bases  map[checkpoint.ID][]string           // the keys of the tasks that a record makes due
 	prints map[checkpoint.ID]uint64             // the schemas of records
+	calls  map[string]checkpoint.ID             // by namespace of a subgraph call: the record that made it due
 	offers map[checkpoint.ID][]checkpoint.Write // with a record, each time that it was
 	faults []string                             // what must not have happened
 }
 
 // kept is what is known of a record that was offered to the saver.
 type kept struct {
-	stored bool          // acknowledged
-	begun  int           // the step before the input that the record's log goes back to
-	caller checkpoint.ID // in a subgraph: the record that made the call due; zero in the thread itself
+	stored    bool   // acknowledged
+	namespace string // of the subgraph call that it is in; empty in the thread itself
 }
 
 // NewWorld returns a World in which nothing has happened.
@@ -48,7 +49,7 @@ func NewWorld() *World {
 	return &World{
 		fails: map[string]int{}, astray: map[uint64]int{}, ended: map[string][]checkpoint.ID{},
 		kept: map[checkpoint.ID]kept{}, tasks: map[string]bool{}, bases: map[checkpoint.ID][]string{},
-		prints: map[checkpoint.ID]uint64{}, offers: map[checkpoint.ID][]checkpoint.Write{},
+		prints: map[checkpoint.ID]uint64{}, calls: map[string]checkpoint.ID{}, offers: map[checkpoint.ID][]checkpoint.Write{},
 	}
 }
 
@@ -92,7 +93,7 @@ func (w *World) hasEnded(key string) bool {
 
 func (w *World) counts(record checkpoint.ID) bool {
 	k := w.kept[record]
-	return k.stored && (k.caller.IsZero() || w.counts(k.caller))
+	return k.stored && (k.namespace == "" || w.counts(w.calls[k.namespace]))
 }
 
 // Unended returns how many tasks ran whose end was never acknowledged.
@@ -221,24 +222,47 @@ func (w *World) know(namespace string, records []checkpoint.Record) {
 			w.faults = append(w.faults, fmt.Sprintf("a %s record of step %d changes the schema, and is no snapshot", r.Source, r.Step))
 		}
 		w.prints[r.ID] = r.Fingerprint
-		k := kept{stored: w.kept[r.ID].stored, begun: w.kept[r.Parent].begun}
-		if namespace != "" {
-			copy(k.caller[:], r.Meta["call"])
-			if r.Source == checkpoint.Input {
-				k.begun = r.Step - 1
-			}
-		}
-		w.kept[r.ID] = k
+		w.kept[r.ID] = kept{stored: w.kept[r.ID].stored, namespace: namespace}
 		for _, t := range r.Due {
-			w.bases[r.ID] = append(w.bases[r.ID], taskKey(r.Line, namespace, r.Step+1-k.begun, t.Node, uint64(t.Index)))
+			key := taskKey(r.Line, scope(namespace), r.Step+1, t.Node, uint64(t.Index))
+			w.bases[r.ID] = append(w.bases[r.ID], key)
+			w.calls[within(namespace, callName(key, r.ID))] = r.ID
+		}
+		for name, resume := range r.Meta {
+			if key, ok := strings.CutPrefix(name, "again:"); ok {
+				again := checkpoint.ID([]byte(resume))
+				w.calls[within(namespace, callName(key, r.Base, again))] = r.Base
+			}
 		}
 	}
 }
 
+// callName is the name of the subgraph call of a task, which the namespace of the call ends with. again is the resume record
+// whose Rerun began the call again.
+func callName(key string, base checkpoint.ID, again ...checkpoint.ID) string {
+	b := base[:]
+	for _, id := range again {
+		b = append(b[:len(b):len(b)], id[:]...)
+	}
+	sum := sha256.Sum256(b)
+	return key + "-" + hex.EncodeToString(sum[:8])
+}
+
+func within(namespace, call string) string { return strings.TrimPrefix(namespace+"/"+call, "/") }
+
+// scope is a namespace without what its calls depend on besides their tasks.
+func scope(namespace string) string {
+	names := strings.Split(namespace, "/")
+	for i := range names {
+		names[i], _, _ = strings.Cut(names[i], "-")
+	}
+	return strings.Join(names, "/")
+}
+
 // taskKey is what graph.CurrentTask has as Key: it has to stay so, or stored threads run their tasks again.
-func taskKey(line checkpoint.ID, namespace string, step int, node string, index uint64) string {
+func taskKey(line checkpoint.ID, scope string, step int, node string, index uint64) string {
 	b := append([]byte(nil), line[:]...)
-	b = append(binary.AppendUvarint(b, uint64(len(namespace))), namespace...)
+	b = append(binary.AppendUvarint(b, uint64(len(scope))), scope...)
 	b = binary.AppendUvarint(b, uint64(step))
 	b = append(binary.AppendUvarint(b, uint64(len(node))), node...)
 	sum := sha256.Sum256(binary.AppendUvarint(b, index))

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
 // leave follows everything that leads out of the nodes that have just run, in their order. Edges, joins and routes are
@@ -175,11 +176,12 @@ func (r *run[S, U]) payRoutes() error {
 		return err
 	}
 	r.turned = r.plan.Turn()
+	r.again = nil
 	o := r.decide()
 	if err := r.commit(checkpoint.Resume, nil, o); err != nil {
 		return r.uncommitted(err)
 	}
-	r.status = o.status
+	r.status = o.Status
 	return nil
 }
 
@@ -189,7 +191,7 @@ func (r *run[S, U]) key(t *Task) string {
 	if err != nil {
 		return "" // no randomness; a run with a journal has its line from its records
 	}
-	return taskKey(line, r.ns, t.Step-r.line.begun, r.keyName(ID(t.Node)), t.Index)
+	return journal.TaskKey(line, r.scope, t.Step, string(r.keyName(ID(t.Node))), t.Index)
 }
 
 func (r *run[S, U]) lineID() (checkpoint.ID, error) {
@@ -215,5 +217,5 @@ func (r *run[S, U]) keyName(id ID) ID {
 
 // slotKey is the key of the task in a slot.
 func (r *run[S, U]) slotKey(sl *slot[U]) string {
-	return taskKey(r.line.id, r.ns, r.plan.Step+1-r.line.begun, r.keyName(r.g.nodes[sl.Node].id), sl.Index)
+	return journal.TaskKey(r.line.id, r.scope, r.plan.Step+1, string(r.keyName(r.g.nodes[sl.Node].id)), sl.Index)
 }

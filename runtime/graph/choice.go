@@ -3,66 +3,33 @@ package graph
 import (
 	"fmt"
 
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
-// The stored result of a node that routes is an array: the update as binary, then each target as an array of its id and
-// what is sent to it, as binary or nil.
-
-// appendChoice returns the result of an encoded update and what its node chose.
-func appendChoice(update []byte, next Next) ([]byte, error) {
-	if update == nil {
-		update = []byte{} // that of Parent, or of a subgraph that chose nothing
-	}
-	return appendTargets(make([]byte, 0, len(update)+64), update, next)
-}
-
-// appendTargets appends an array of what is not nil of update, and each target.
-func appendTargets(b, update []byte, next Next) ([]byte, error) {
-	n := len(next.more)
-	if update != nil {
-		n++
-	}
+// encodeTargets returns what a node or route chose in the form that is stored.
+func encodeTargets(next Next) ([]journal.Target, error) {
 	if next.first.id == "" {
-		return wire.AppendBytes(wire.AppendArrayLen(b, n), update), nil
+		return nil, nil
 	}
-	b = wire.AppendArrayLen(b, n+1)
-	if update != nil {
-		b = wire.AppendBytes(b, update)
-	}
-	b, err := appendTarget(b, next.first)
-	for i := 0; err == nil && i < len(next.more); i++ {
-		b, err = appendTarget(b, next.more[i])
-	}
-	return b, err
-}
-
-func appendTarget(b []byte, t target) ([]byte, error) {
-	b = wire.AppendString(wire.AppendArrayLen(b, 2), string(t.id))
-	if t.sent == nil {
-		return wire.AppendNil(b), nil
-	}
-	raw, err := appendSent(t.sent)
-	return wire.AppendBytes(b, raw), err
-}
-
-// readChoice reads what appendChoice wrote.
-func (r *run[S, U]) readChoice(from *node[S, U], b []byte) (update []byte, next Next, err error) {
-	update, err = readTargets(b, true, func(id ID, raw []byte) (err error) {
-		if n, ok := r.g.former[id]; ok {
-			id = r.g.nodes[n].id
-		}
-		t := target{id: id}
-		if raw != nil {
-			if t.sent, err = r.unwrap(id, raw); err != nil {
-				return err
+	targets := make([]journal.Target, 0, len(next.more)+1)
+	for t := range next.targets {
+		stored := journal.Target{Node: string(t.id)}
+		if t.sent != nil {
+			var err error
+			if stored.Sent, err = appendSent(t.sent); err != nil {
+				return nil, err
 			}
 		}
-		next.Add(Next{first: t})
-		return nil
-	})
+		targets = append(targets, stored)
+	}
+	return targets, nil
+}
+
+// readChoice reads the stored result of a node that routes.
+func (r *run[S, U]) readChoice(from *node[S, U], b []byte) (update []byte, next Next, err error) {
+	update, err = journal.ReadChoice(b, func(t journal.Target) error { return r.addTarget(&next, t) })
 	if err != nil {
-		return nil, next, err
+		return nil, next, classed(err)
 	}
 	if err := from.allows(&r.g.nodes, next); err != nil {
 		return nil, next, fmt.Errorf("%w: %w", ErrGraphChanged, err)
@@ -70,27 +37,19 @@ func (r *run[S, U]) readChoice(from *node[S, U], b []byte) (update []byte, next 
 	return update, next, nil
 }
 
-// readTargets reads what appendTargets wrote, and calls each with the targets in turn.
-func readTargets(b []byte, updates bool, each func(id ID, raw []byte) error) (update []byte, err error) {
-	in := wire.NewReader("result", b)
-	n := in.ArrayLen()
-	if updates {
-		update = in.Bytes()
-		n--
+// addTarget adds a stored target, whose node may have another id since.
+func (r *run[S, U]) addTarget(next *Next, stored journal.Target) (err error) {
+	t := target{id: ID(stored.Node)}
+	if n, ok := r.g.former[t.id]; ok {
+		t.id = r.g.nodes[n].id
 	}
-	for range n {
-		in.FixedArray(2)
-		id, raw := ID(in.Str()), in.Bytes()
-		if !in.OK() {
-			break
-		}
-		if err := each(id, raw); err != nil {
-			return nil, err
+	if stored.Sent != nil {
+		if t.sent, err = r.unwrap(t.id, stored.Sent); err != nil {
+			return err
 		}
 	}
-	err = in.End()
-	in.Framed()
-	return update, classed(err)
+	next.Add(Next{first: t})
+	return nil
 }
 
 // unwrap decodes what was sent to a node, or what Parent is to do.

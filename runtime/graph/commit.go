@@ -6,34 +6,11 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/internal/delta"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
-
-// A chain of deltas gets a snapshot when what it holds in vain outgrows the state: restoring then reads at
-// most twice the state and the slack. A record's header counts as so many bytes held in vain.
-const (
-	headerSize   = 48
-	snapshotOver = 64 << 10
-)
-
-// held is what an OnExit run has yet to store: its newest checkpoint, and how it came from the last stored one.
-type held struct {
-	record checkpoint.Record
-	deltas [][]byte
-	whole  []byte             // the state itself: of a subgraph that was stored under another schema
-	parts  []checkpoint.Write // of the outer result, which are true once the record is stored
-	writes []checkpoint.Write // that go with the record
-	last   *lastWrite         // nil until it has been tried
-}
-
-// lastWrite is what an OnExit run stores with its newest checkpoint. Tried again, it must be the same.
-type lastWrite struct {
-	writes  []checkpoint.Write
-	outcome outcome
-}
 
 // commit stores where the run stands as one record, with writes in the same act, as durable as the run asked for.
-func (r *run[S, U]) commit(source checkpoint.Source, writes []checkpoint.Write, o outcome) error {
+func (r *run[S, U]) commit(source checkpoint.Source, writes []checkpoint.Write, o journal.Outcome) error {
 	if r.log == nil {
 		return nil
 	}
@@ -41,37 +18,31 @@ func (r *run[S, U]) commit(source checkpoint.Source, writes []checkpoint.Write, 
 	if err != nil {
 		return err
 	}
-	parts, err := r.tellOuter(o)
+	parts, err := r.parts()
 	if err != nil {
 		return err
-	}
-	writes = append(writes, r.halts(rec.ID, o)...)
-	if r.opt.durability == OnExit {
-		if err := r.sayNext(&rec, o); err != nil {
-			return err
-		}
-		return r.hold(rec, parts, writes, o)
 	}
 	if err := r.fillPayload(&rec, false); err != nil {
 		return err
 	}
-	if err := r.log.append(r.ctx, rec, append(parts, writes...), o); err != nil {
-		return r.saving("commit", err)
-	}
-	r.base = rec.ID
-	return nil
+	writes = append(append(parts, writes...), r.stopQuestion(rec.ID, o)...)
+	return r.saving("commit", r.log.Commit(r.ctx, rec, writes, o))
 }
 
-// record returns the record of where the run stands, all but its payload. It is the base of what is due.
+// record returns the record of where the run stands, without its payload. It is the base of what is due.
 func (r *run[S, U]) record(source checkpoint.Source) (checkpoint.Record, error) {
 	id, err := checkpoint.NewID()
 	if err != nil {
 		return checkpoint.Record{}, err
 	}
+	meta, err := r.meta()
+	if err != nil {
+		return checkpoint.Record{}, err
+	}
 	rec := checkpoint.Record{
-		ID: id, Parent: r.log.head, Base: id, Line: r.line.id, Commits: r.base,
+		ID: id, Parent: r.log.Head, Base: id, Line: r.line.id, Commits: r.log.Base,
 		Step: r.plan.Step, Source: source,
-		Due: r.dueTasks(), Owed: r.names(r.plan.Pending), Joins: r.halfJoins(), Pass: r.names(r.plan.Cleared), Meta: r.meta(),
+		Due: r.dueTasks(), Owed: r.names(r.plan.Pending), Joins: r.halfJoins(), Pass: r.names(r.plan.Cleared), Meta: meta,
 		Fingerprint: r.g.schema.Fingerprint, Graph: r.g.name,
 		Created: time.Now().UTC().Truncate(time.Microsecond),
 	}
@@ -79,20 +50,9 @@ func (r *run[S, U]) record(source checkpoint.Source) (checkpoint.Record, error) 
 }
 
 // fillPayload gives rec the change since the last payload, or the whole state where that must or had better be.
-func (r *run[S, U]) fillPayload(rec *checkpoint.Record, whole bool) (err error) {
-	live, dead := r.live.Sizes()
-	whole = whole || r.stale || dead+r.chained*headerSize > live+snapshotOver
-	b := r.buf[:0]
-	if b, err = appendState(r.live, b, whole); err != nil {
+func (r *run[S, U]) fillPayload(rec *checkpoint.Record, whole bool) error {
+	if err := r.log.Fill(rec, guardedState[S, U]{r.live}, whole); err != nil {
 		return fmt.Errorf("%s: encode the state: %w", where(r.g.name, r.thread, r.plan.Step), err)
-	}
-	if r.chained++; whole {
-		r.chained = 0
-	}
-	r.stale = false
-	rec.Snapshot, rec.Payload = whole, b
-	if r.opt.durability == Sync {
-		r.buf = b // the saver is done with it when it returns
 	}
 	return nil
 }
@@ -137,83 +97,6 @@ func (r *run[S, U]) halfJoins() []checkpoint.Join {
 	return joins
 }
 
-// hold keeps rec, with the change that led to it, for the run's last write; when that is due, it makes it.
-func (r *run[S, U]) hold(rec checkpoint.Record, parts, writes []checkpoint.Write, o outcome) error {
-	h := r.held
-	if h == nil {
-		h = &held{record: rec}
-	}
-	if err := r.holdPayload(h); err != nil { // what is held stays as it was
-		return fmt.Errorf("%s: encode the state: %w", where(r.g.name, r.thread, r.plan.Step), err)
-	}
-	rec.Commits = h.record.Commits // of the last stored record: nothing between is known to anybody
-	h.record, r.held = rec, h
-	r.held.parts = append(r.held.parts, parts...)
-	r.held.writes = append(r.held.writes, writes...)
-	if r.outer != nil && r.outer.stored {
-		r.held.writes = append(r.held.writes, parts...)
-	}
-	r.base = rec.ID
-	if !o.end || r.ns != "" && o.status == checkpoint.Done && !r.keeps {
-		return nil // a subgraph that is done is in the result of its node
-	}
-	return r.flush(nil, o)
-}
-
-// flush makes the run's last write: what it holds, and the given writes.
-func (r *run[S, U]) flush(writes []checkpoint.Write, o outcome) error {
-	if r.held == nil {
-		return r.saving("put writes", r.log.put(r.ctx, writes, o))
-	}
-	h := r.held
-	if h.last == nil {
-		if err := r.flushPayload(h); err != nil {
-			return err
-		}
-		h.last = &lastWrite{append(writes, h.writes...), o}
-	}
-	if err := r.log.append(r.ctx, h.record, h.last.writes, h.last.outcome); err != nil {
-		return r.saving("commit", err)
-	}
-	if r.outer != nil {
-		r.outer.parts = h.parts
-	}
-	r.held = nil
-	return nil
-}
-
-func (r *run[S, U]) holdPayload(h *held) error {
-	b, err := appendState(r.live, nil, r.stale)
-	switch {
-	case err != nil:
-		return err
-	case r.stale:
-		h.whole = b
-	default:
-		h.deltas = append(h.deltas, b)
-	}
-	return nil
-}
-
-func (r *run[S, U]) flushPayload(h *held) error {
-	if h.whole != nil {
-		h.record.Snapshot, h.record.Payload = true, h.whole
-		r.stale, r.chained = false, 0
-		return nil
-	}
-	live, dead := r.live.Sizes()
-	if !r.spoiled && dead+r.chained*headerSize > live+snapshotOver {
-		return r.fillPayload(&h.record, true)
-	}
-	payload, err := delta.Concat(h.deltas...)
-	if err != nil {
-		return fmt.Errorf("%s: join the changes of the run: %w", where(r.g.name, r.thread, r.plan.Step), err)
-	}
-	h.record.Payload = payload
-	r.chained++
-	return nil
-}
-
 // acknowledge stores the results and the questions of the given slots, those of them that have any.
 func (r *run[S, U]) acknowledge(slots []int) error {
 	writes := make([]checkpoint.Write, 0, len(slots))
@@ -233,7 +116,7 @@ func (r *run[S, U]) acknowledge(slots []int) error {
 	if len(writes) == 0 {
 		return nil
 	}
-	if err := r.log.put(r.ctx, writes, outcome{}); err != nil {
+	if err := r.log.Put(r.ctx, writes, journal.Outcome{}); err != nil {
 		return r.saving("put writes", err)
 	}
 	for _, i := range slots {
@@ -250,7 +133,7 @@ func (r *run[S, U]) questionsOf(sl *slot[U]) []checkpoint.Write {
 	var writes []checkpoint.Write
 	for _, o := range sl.asks.Open() {
 		writes = append(writes, checkpoint.Write{
-			Namespace: r.ns, Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Question, Name: o.Place, Payload: o.Payload,
+			Namespace: r.log.Namespace, Base: r.log.Base, Task: r.slotKey(sl), Kind: checkpoint.Question, Name: o.Place, Payload: o.Payload,
 		})
 	}
 	return writes
@@ -266,9 +149,12 @@ func (r *run[S, U]) resultOf(sl *slot[U]) (w checkpoint.Write, err error) {
 		payload, err = r.g.schema.AppendUpdate(nil, &sl.update)
 	}
 	if err == nil && r.g.nodes[sl.Node].routes {
-		payload, err = appendChoice(payload, *sl.next)
+		var targets []journal.Target
+		if targets, err = encodeTargets(*sl.next); err == nil {
+			payload = journal.AppendChoice(nil, payload, targets)
+		}
 	}
-	return checkpoint.Write{Namespace: r.ns, Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Result, Payload: payload}, err
+	return checkpoint.Write{Namespace: r.log.Namespace, Base: r.log.Base, Task: r.slotKey(sl), Kind: checkpoint.Result, Payload: payload}, err
 }
 
 // results are the writes of a superstep that cannot commit: what finished and is not stored, and why the rest
@@ -281,18 +167,12 @@ func (r *run[S, U]) results(cause error) []checkpoint.Write {
 		if sl.progress == succeeded && !sl.stored {
 			if w, err := r.resultOf(sl); err == nil {
 				writes = append(writes, w)
-				if sl.call != nil {
-					writes = append(writes, sl.call.along...)
-				}
 			}
-		}
-		if sl.call != nil && sl.progress != succeeded && sl.progress != beaten {
-			writes = append(writes, sl.call.parts...)
 		}
 		writes = append(writes, r.questionsOf(sl)...)
 		if why := r.failureOf(sl, blamed); why != nil {
 			writes = append(writes, checkpoint.Write{
-				Namespace: r.ns, Base: r.base, Task: r.slotKey(sl), Kind: checkpoint.Failure, Payload: failureText(why.Error()),
+				Namespace: r.log.Namespace, Base: r.log.Base, Task: r.slotKey(sl), Kind: checkpoint.Failure, Payload: failureText(why.Error()),
 			})
 		}
 	}

@@ -105,7 +105,7 @@ func (r *run[S, U]) perform(w *task.Worker, sl *slot[U]) {
 			return
 		case outcome != OutcomeFailed:
 			return // paused as its subgraph says, or cancelled: neither a result nor a failure
-		case r.log != nil && r.log.lostThread() != nil || !retries(&n.retry, sl):
+		case r.log != nil && r.log.Lost() != nil || !retries(&n.retry, sl):
 			sl.progress = failed
 			return
 		case !rest(ctx, n.retry.pause(sl.attempt+1)):
@@ -245,7 +245,7 @@ func (r *run[S, U]) fanOut() error {
 	f.ctx, f.cancel = context.WithCancelCause(r.ctx)
 	defer f.end() // also when the consumer of a stream panics: nothing goes on beside what follows
 	f.startLanes()
-	if r.log != nil && r.opt.durability != OnExit || r.watched() || r.g.plan.Races > 0 {
+	if r.log != nil && r.log.Eager() || r.watched() || r.g.plan.Races > 0 {
 		f.done = make(chan int, len(r.todo))
 	}
 	if r.watched() {
@@ -337,7 +337,7 @@ func (f *fanOut[S, U]) collect() error {
 		if left -= len(batch); left == 0 || saving != nil {
 			continue
 		}
-		if f.r.log != nil && f.r.opt.durability != OnExit {
+		if f.r.log != nil && f.r.log.Eager() {
 			if saving = f.r.acknowledge(batch); saving != nil {
 				f.cancel(saving) // and wait for the rest
 				continue

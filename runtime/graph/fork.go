@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
@@ -25,9 +26,9 @@ func (r *run[S, U]) replay(c *checkpoint.Chain) error {
 		return err
 	}
 	if len(r.plan.Due) == 0 && len(r.plan.Pending) == 0 {
-		return r.opened([]checkpoint.Record{fork}, nil, outcome{checkpoint.Done, true})
+		return r.opened([]checkpoint.Record{fork}, nil, journal.Outcome{Status: checkpoint.Done, End: true})
 	}
-	o := outcome{status: checkpoint.Running}
+	o := journal.Outcome{Status: checkpoint.Running}
 	if !r.plan.Stops() {
 		return r.opened([]checkpoint.Record{fork}, nil, o)
 	}
@@ -37,11 +38,11 @@ func (r *run[S, U]) replay(c *checkpoint.Chain) error {
 		return err
 	}
 	mark.Parent, mark.Base, mark.Commits, mark.Due = fork.ID, fork.ID, checkpoint.ID{}, nil
-	r.buf = nil
+	r.log.Keep()
 	if err := r.fillPayload(&mark, false); err != nil {
 		return err
 	}
-	return r.opened([]checkpoint.Record{fork, mark}, nil, outcome{checkpoint.Paused, true})
+	return r.opened([]checkpoint.Record{fork, mark}, nil, journal.Outcome{Status: checkpoint.Paused, End: true})
 }
 
 // forkRecord is a record that goes on from c's checkpoint on a line of its own.
@@ -57,7 +58,7 @@ func (r *run[S, U]) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	}
 	parent := c.Records[len(c.Records)-1].ID
 	rec.Parent, rec.Line, rec.Commits = parent, rec.ID, checkpoint.ID{}
-	r.line.id, r.base = rec.ID, rec.ID
+	r.line.id, r.log.Base = rec.ID, rec.ID
 	return rec, r.fillPayload(&rec, parent != c.Head)
 }
 
@@ -95,11 +96,11 @@ func (r *run[S, U]) openUpdate(at checkpoint.ID, u *U, n int, asNode bool) error
 	if err != nil {
 		return err
 	}
-	rec.Base, rec.Commits, rec.Due = r.base, checkpoint.ID{}, nil
+	rec.Base, rec.Commits, rec.Due = r.log.Base, checkpoint.ID{}, nil
 	if err := r.fillPayload(&rec, false); err != nil {
 		return err
 	}
-	return r.opened([]checkpoint.Record{rec}, nil, outcome{end: true})
+	return r.opened([]checkpoint.Record{rec}, nil, journal.Outcome{End: true})
 }
 
 // besides returns what is due, nodes and owed routes, beside one task of node n; nothing when n is not due itself.
@@ -142,9 +143,9 @@ func (r *run[S, U]) updateAs(c *checkpoint.Chain, u *U, n int) error {
 }
 
 // rests is the outcome of a fork: nothing runs.
-func (r *run[S, U]) rests() outcome {
+func (r *run[S, U]) rests() journal.Outcome {
 	if len(r.plan.Due) == 0 && len(r.plan.Pending) == 0 {
-		return outcome{checkpoint.Done, true}
+		return journal.Outcome{Status: checkpoint.Done, End: true}
 	}
-	return outcome{checkpoint.Paused, true}
+	return journal.Outcome{Status: checkpoint.Paused, End: true}
 }

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
@@ -10,22 +11,19 @@ import (
 // never again once it was let pass, wherever the process dies. At the top there is no need: the act that stores the checkpoint
 // says that the thread is paused, and the record of the Resume which stops it passes.
 
-// haltTask is the task that such a question is of. The key of a task is longer.
-const haltTask = "stop"
-
-// halts returns the question of a subgraph whose stop is stored with base; none where there is no stop.
-func (r *run[S, U]) halts(base checkpoint.ID, o outcome) []checkpoint.Write {
-	if r.ns == "" || o.status != checkpoint.Paused || !r.plan.Stops() {
+// stopQuestion returns the question of a subgraph whose stop is stored with base; none where there is no stop.
+func (r *run[S, U]) stopQuestion(base checkpoint.ID, o journal.Outcome) []checkpoint.Write {
+	if r.outer == nil || o.Status != checkpoint.Paused || !r.plan.Stops() {
 		return nil
 	}
-	return []checkpoint.Write{{Namespace: r.ns, Base: base, Task: haltTask, Kind: checkpoint.Question}}
+	return []checkpoint.Write{{Namespace: r.log.Namespace, Base: base, Task: journal.StopTask, Kind: checkpoint.Question}}
 }
 
 // letPass returns the answers to the stops in the subgraphs that are due.
 func letPass(c *checkpoint.Chain) []checkpoint.Write {
 	var writes []checkpoint.Write
 	for _, q := range openBelow("", c) {
-		if q.Task == haltTask {
+		if q.Task == journal.StopTask {
 			q.Kind, q.Payload = checkpoint.Answer, wire.AppendNil(nil)
 			writes = append(writes, q)
 		}
@@ -35,15 +33,15 @@ func letPass(c *checkpoint.Chain) []checkpoint.Write {
 
 // goOn finds out whether a stop holds a subgraph that is taken up again.
 func (r *run[S, U]) goOn() error {
-	o := outcome{status: checkpoint.Paused}
-	switch halt := r.asked[haltTask]; {
+	o := journal.Outcome{Status: checkpoint.Paused}
+	switch halt := r.asked[journal.StopTask]; {
 	case halt != nil && !halt.open():
 		r.plan.Clear()
 	case halt != nil:
-		r.status = o.status
+		r.status = o.Status
 	case r.plan.Stops(): // the graph had no such stop before
-		r.status = o.status
-		return r.flush(r.halts(r.base, o), outcome{})
+		r.status = o.Status
+		return r.saving("put writes", r.log.Put(r.ctx, r.stopQuestion(r.log.Base, o), journal.Outcome{}))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
@@ -113,7 +114,7 @@ func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c
 		}
 		s := TaskState{Node: ID(d.Node), Index: int(d.Index)}
 		if len(stored) > 0 {
-			of := stored[dueKey(rec, namespace, d)]
+			of := stored[journal.DueKey(rec, namespace, d)]
 			s.Finished, s.Failure = of.Finished, of.Failure
 		}
 		states = append(states, s)

@@ -1,6 +1,9 @@
 package graph
 
-import "github.com/graphgen-go/graphgen/runtime/checkpoint"
+import (
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+)
 
 // inside says that a Thread is seen from a subgraph call in it.
 type inside struct {
@@ -25,8 +28,8 @@ func Inside[S, U, CS, CU any](t Thread[S, U], call Call, child *Graph[CS, CU]) T
 
 // call is that of the subgraph which a task due at rec runs.
 func (t Thread[S, U]) call(rec *checkpoint.Record, due checkpoint.Task) Call {
-	key := dueKey(rec, t.namespace(), due)
-	return Call{Node: ID(due.Node), Namespace: childNamespace(t.namespace(), key), Version: t.version}
+	name := journal.DueCall(rec, t.namespace(), due)
+	return Call{Node: ID(due.Node), Namespace: journal.Within(t.namespace(), name), Version: t.version}
 }
 
 func (t Thread[S, U]) namespace() string {

@@ -43,13 +43,28 @@ func quoted(id ID) string {
 	return strconv.Quote(string(id))
 }
 
-// ids are names as ids, which print as people read them.
+// ids are names as ids, which print as people read them; nil for none.
 func ids(names []string) []ID {
+	if names == nil {
+		return nil
+	}
 	ids := make([]ID, len(names))
 	for i, name := range names {
 		ids[i] = ID(name)
 	}
 	return ids
+}
+
+// names are ids as they are stored; nil for none.
+func names(ids []ID) []string {
+	if ids == nil {
+		return nil
+	}
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = string(id)
+	}
+	return names
 }
 
 // Next is what a route or a routing node chose: the tasks of the next superstep. To and Sender.Send make one,
@@ -74,6 +89,18 @@ func To(first ID, more ...ID) Next {
 		n.more = append(n.more, target{id: id})
 	}
 	return n
+}
+
+// targets calls yield with what n chose, in order.
+func (n Next) targets(yield func(target) bool) {
+	if n.first.id == "" || !yield(n.first) {
+		return
+	}
+	for _, t := range n.more {
+		if !yield(t) {
+			return
+		}
+	}
 }
 
 // Add adds what m chose, after what n has. Adding the zero Next changes nothing.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
@@ -54,7 +55,7 @@ func (r *run[S, U]) openInput(at checkpoint.ID, in *U) error {
 		return err
 	}
 	second.Parent = first.ID
-	r.buf = nil // the first record's payload is in it
+	r.log.Keep() // the first record's payload is in it
 	if err := r.fillPayload(&second, false); err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func (r *run[S, U]) openInput(at checkpoint.ID, in *U) error {
 
 // inputRecord is the record that makes Start due. Every run with input begins a line of its own.
 func (r *run[S, U]) inputRecord(in *U, empty bool) (checkpoint.Record, error) {
-	r.base = checkpoint.ID{}
+	r.log.Base = checkpoint.ID{}
 	rec, err := r.record(checkpoint.Input)
 	if err == nil {
 		err = r.nameRequest(&rec, in)
@@ -73,7 +74,7 @@ func (r *run[S, U]) inputRecord(in *U, empty bool) (checkpoint.Record, error) {
 		return rec, err
 	}
 	r.line.id, rec.Line = rec.ID, rec.ID
-	r.base = rec.ID
+	r.log.Base = rec.ID
 	return rec, r.fillPayload(&rec, empty)
 }
 
@@ -85,7 +86,7 @@ func (r *run[S, U]) openRouted(first checkpoint.Record, in *U) error {
 		return r.nodeError(&sl, err)
 	}
 	r.input = nil
-	return r.opened([]checkpoint.Record{first}, []checkpoint.Write{w}, outcome{status: checkpoint.Running})
+	return r.opened([]checkpoint.Record{first}, []checkpoint.Write{w}, journal.Outcome{Status: checkpoint.Running})
 }
 
 // openResume takes a run up where it was left, or from an older checkpoint.
@@ -113,7 +114,7 @@ func (r *run[S, U]) resume(c *checkpoint.Chain) error {
 			return r.answerError(r.opt.answers[0].id, "the thread is finished")
 		}
 		r.status = checkpoint.Done
-		r.log.head = c.Head
+		r.log.Head = c.Head
 		return nil
 	}
 	if err := r.place(c); err != nil {
@@ -140,16 +141,16 @@ func (r *run[S, U]) resume(c *checkpoint.Chain) error {
 	if err != nil {
 		return err
 	}
-	discards, err := r.discards(c, rec.ID)
+	discards, err := r.discards(c, &rec)
 	if err != nil {
 		return err
 	}
-	o := outcome{status: checkpoint.Running}
+	o := journal.Outcome{Status: checkpoint.Running}
 	switch {
 	case stuck:
-		o = outcome{checkpoint.Waiting, true}
+		o = journal.Outcome{Status: checkpoint.Waiting, End: true}
 	case r.plan.Stops():
-		o = outcome{checkpoint.Paused, true}
+		o = journal.Outcome{Status: checkpoint.Paused, End: true}
 	}
 	if err := r.opened([]checkpoint.Record{rec}, append(writes, discards...), o); err != nil || !stuck {
 		return err
@@ -168,7 +169,7 @@ func (r *run[S, U]) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error)
 	if err != nil {
 		return rec, err
 	}
-	rec.Parent, rec.Base, rec.Commits, rec.Due = last.ID, r.base, checkpoint.ID{}, nil
+	rec.Parent, rec.Base, rec.Commits, rec.Due = last.ID, r.log.Base, checkpoint.ID{}, nil
 	return rec, r.fillPayload(&rec, last.ID != c.Head)
 }
 
@@ -187,10 +188,10 @@ func forked(c *checkpoint.Chain) bool {
 	return false
 }
 
-// discards drop the stored results of the nodes that are to run again. Subgraphs begin anew, on the line of the given record.
-func (r *run[S, U]) discards(c *checkpoint.Chain, line checkpoint.ID) ([]checkpoint.Write, error) {
-	var writes []checkpoint.Write
-	calls := make(map[string]bool) // the namespaces of subgraphs that begin again
+// discards returns the writes that drop the stored results of the nodes that are to run again. Subgraph calls begin
+// again: rec, the record of the resume, says so.
+func (r *run[S, U]) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes []checkpoint.Write, err error) {
+	calls := make(map[string]bool) // the namespaces of the calls that begin again
 	for _, id := range r.opt.rerun {
 		found := false
 		for _, d := range r.plan.Due {
@@ -199,35 +200,39 @@ func (r *run[S, U]) discards(c *checkpoint.Chain, line checkpoint.ID) ([]checkpo
 			}
 			found = true
 			sl := slot[U]{Task: d}
-			w := checkpoint.Write{Base: r.base, Task: r.slotKey(&sl), Kind: checkpoint.Discard}
-			writes = append(writes, w)
+			key := r.slotKey(&sl)
+			writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: key, Kind: checkpoint.Discard})
 			if r.g.nodes[d.Node].child != nil {
-				writes = append(writes, newLine(w, line)...)
-				calls[childNamespace(r.ns, w.Task)] = true
+				calls[journal.Within(r.log.Namespace, r.callName(key))] = true
+				if r.again == nil {
+					r.again = make(map[string]checkpoint.ID)
+				}
+				r.again[key] = rec.ID
 			}
 		}
 		if !found {
 			return nil, fmt.Errorf("%s: Rerun: node %s is not due; due are %v", where(r.g.name, r.thread, r.plan.Step), quoted(id), r.dueIDs())
 		}
 	}
-	return append(writes, withdrawn(c.Thread.Questions, calls)...), nil
+	if len(calls) > 0 {
+		rec.Meta, err = r.meta()
+	}
+	return append(writes, withdrawn(c.Thread.Questions, calls)...), err
 }
 
 // opened makes the opening Append, and takes note of the results that are stored already.
-func (r *run[S, U]) opened(records []checkpoint.Record, writes []checkpoint.Write, o outcome) error {
-	if o.status == 0 && !o.end {
-		o.status = checkpoint.Running
+func (r *run[S, U]) opened(records []checkpoint.Record, writes []checkpoint.Write, o journal.Outcome) error {
+	if o.Status == 0 && !o.End {
+		o.Status = checkpoint.Running
 	}
-	opening := &checkpoint.Opening{Holder: r.g.opt.holder, TakeOver: r.opt.takeOver}
-	stand, err := r.log.open(r.ctx, opening, records, writes, o)
+	opening := checkpoint.Opening{Holder: r.g.opt.holder, TakeOver: r.opt.takeOver}
+	stand, err := r.log.Open(r.ctx, opening, records, writes, o)
 	if err != nil {
 		return r.saving("open", err)
 	}
-	r.buf = nil // payloads of several records may have grown side by side
-	r.base = records[len(records)-1].Base
 	r.status = 0
-	if o.end {
-		r.status = o.status
+	if o.End {
+		r.status = o.Status
 	}
 	r.gather(stand)
 	return nil
@@ -235,7 +240,7 @@ func (r *run[S, U]) opened(records []checkpoint.Record, writes []checkpoint.Writ
 
 // load reads a checkpoint with what leads to it.
 func (r *run[S, U]) load(at checkpoint.ID) (checkpoint.Chain, error) {
-	c, err := loadChain(r.ctx, r.g, r.log.saver, checkpoint.Place{Thread: r.thread, At: at})
+	c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Place{Thread: r.thread, At: at})
 	if errors.Is(err, checkpoint.ErrNotFound) && !at.IsZero() {
 		err = r.released(at, err)
 	}
@@ -247,14 +252,19 @@ func (r *run[S, U]) load(at checkpoint.ID) (checkpoint.Chain, error) {
 			return c, err
 		}
 	}
-	r.log.head = c.Head
+	r.log.Head = c.Head
 	if !r.opt.ifHead.IsZero() && r.opt.ifHead != c.Head {
 		return c, r.saving("open", &checkpoint.ConflictError{Thread: r.thread, Want: r.opt.ifHead, Found: c.Head, Reason: "head"})
 	}
 	return c, nil
 }
 
-func loadChain[S, U any](ctx context.Context, g *Graph[S, U], s checkpoint.Saver, p checkpoint.Place) (checkpoint.Chain, error) {
+// loader is what chains are read from: a saver, or the log of a run.
+type loader interface {
+	Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error)
+}
+
+func loadChain[S, U any](ctx context.Context, g *Graph[S, U], s loader, p checkpoint.Place) (checkpoint.Chain, error) {
 	if ctx.Err() != nil {
 		return checkpoint.Chain{}, stoppedBy(ctx, where(g.name, p.Thread, -1))
 	}
@@ -283,13 +293,13 @@ func (r *run[S, U]) reload(res *Result[S]) error {
 
 // abort ends the run of a goroutine that is going away.
 func (r *run[S, U]) abort() {
-	if r.log.fence.IsZero() || r.log.ended {
-		_ = r.log.close()
+	if !r.log.Holds() {
+		_ = r.log.Close()
 		return
 	}
 	defer func() {
-		_ = r.log.close()
-		r.log.letGo(r.ctx) // if what follows did not
+		_ = r.log.Close()
+		r.log.LetGo(r.ctx) // if what follows did not
 	}()
 	_, err := r.failures()
 	_ = r.giveUp(err) // there is nobody to tell

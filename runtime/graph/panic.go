@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"context"
 	"runtime/debug"
 
 	"github.com/graphgen-go/graphgen/runtime/state"
@@ -16,13 +15,19 @@ func rescue(err *error) {
 
 func newPanic(v any) *PanicError { return &PanicError{Value: v, Stack: debug.Stack()} }
 
-// appendState encodes the whole state, or the change since it was last encoded.
-func appendState[S, U any](live state.Live[S, U], b []byte, whole bool) (_ []byte, err error) {
+// guardedState makes a panic of a codec an error.
+type guardedState[S, U any] struct{ state.Live[S, U] }
+
+// AppendSnapshot implements journal.State.
+func (g guardedState[S, U]) AppendSnapshot(b []byte) (_ []byte, err error) {
 	defer rescue(&err)
-	if whole {
-		return live.AppendSnapshot(b)
-	}
-	return live.AppendDelta(b)
+	return g.Live.AppendSnapshot(b)
+}
+
+// AppendDelta implements journal.State.
+func (g guardedState[S, U]) AppendDelta(b []byte) (_ []byte, err error) {
+	defer rescue(&err)
+	return g.Live.AppendDelta(b)
 }
 
 // appendSent encodes what is sent to a node.
@@ -35,10 +40,4 @@ func appendSent(p payload) (_ []byte, err error) {
 func appendUpdate[S, U any](schema *state.Schema[S, U], u *U) (_ []byte, err error) {
 	defer rescue(&err)
 	return schema.AppendUpdate(nil, u)
-}
-
-// guarded calls a saver.
-func guarded(ctx context.Context, call func(context.Context) error) (err error) {
-	defer rescue(&err)
-	return call(ctx)
 }

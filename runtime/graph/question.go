@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 	"github.com/graphgen-go/graphgen/runtime/wire"
@@ -167,36 +168,23 @@ func Questions(t checkpoint.Thread) ([]Waiting, error) {
 	return waitingOf(context.Background(), t.Questions)
 }
 
-// A stored question is an array: the subgraph nodes that lead to the asking one, that node, the index of the send, the
-// question's name, what it asks as binary. It is identified by its task's key and by its place among what the task asks,
-// which make its id.
-
+// wrapQuestion returns a function that makes the stored form of a question of a task.
 func wrapQuestion(path []ID, node ID, index int) func(question string, payload []byte) []byte {
 	return func(question string, payload []byte) []byte {
-		b := wire.AppendArrayLen(nil, 5)
-		b = wire.AppendArrayLen(b, len(path))
-		for _, id := range path {
-			b = wire.AppendString(b, string(id))
-		}
-		b = wire.AppendString(b, string(node))
-		b = wire.AppendInt(b, int64(index))
-		b = wire.AppendString(b, question)
-		return wire.AppendBytes(b, payload)
+		return journal.AppendQuestion(nil, journal.Question{
+			Path: names(path), Node: string(node), Index: index, Name: question, Payload: payload,
+		})
 	}
 }
 
+// readWaiting reads a stored question. It is identified by its task's key and by its place among what the task asks.
 func readWaiting(key, place string, payload []byte) (Waiting, error) {
-	r := wire.NewReader("question", payload)
-	r.FixedArray(5)
-	w := Waiting{ID: key + "/" + place}
-	for range r.ArrayLen() {
-		w.Path = append(w.Path, ID(r.Str()))
+	id := key + "/" + place
+	q, err := journal.ReadQuestion(payload)
+	if err != nil {
+		return Waiting{}, fmt.Errorf("graph: question %s: %w: %w", id, checkpoint.ErrDamaged, err)
 	}
-	w.Node, w.Index, w.Question, w.Payload = ID(r.Str()), r.Int(), r.Str(), r.Bytes()
-	if err := r.End(); err != nil {
-		return Waiting{}, fmt.Errorf("graph: question %s: %w: %w", w.ID, checkpoint.ErrDamaged, err)
-	}
-	return w, nil
+	return Waiting{ID: id, Question: q.Name, Path: ids(q.Path), Node: ID(q.Node), Index: q.Index, Payload: q.Payload}, nil
 }
 
 // waitingOf reads the questions among writes, until ctx ends.
@@ -206,7 +194,7 @@ func waitingOf(ctx context.Context, writes []checkpoint.Write) ([]Waiting, error
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if writes[i].Kind != checkpoint.Question || writes[i].Task == haltTask {
+		if writes[i].Kind != checkpoint.Question || writes[i].Task == journal.StopTask {
 			continue
 		}
 		w, err := readWaiting(writes[i].Task, writes[i].Name, writes[i].Payload)
@@ -239,7 +227,7 @@ func (a *asked) open() bool {
 func (r *run[S, U]) gather(writes []checkpoint.Write) {
 	r.stored, r.partial, r.asked = nil, nil, nil
 	for _, w := range writes {
-		if w.Base != r.base || w.Namespace != r.ns {
+		if w.Base != r.log.Base || w.Namespace != r.log.Namespace {
 			continue
 		}
 		switch w.Kind {
@@ -351,7 +339,7 @@ func (r *run[S, U]) checkAnswers(c *checkpoint.Chain) ([]checkpoint.Write, error
 	if len(r.opt.answers) == 0 {
 		return nil, nil
 	}
-	open := openQuestions(r.ns, c)
+	open := openQuestions(r.log.Namespace, c)
 	asked := make(map[string]*checkpoint.Write, len(open))
 	for i := range open {
 		if id := questionID(&open[i]); asked[id] == nil {
@@ -414,23 +402,23 @@ func (r *run[S, U]) notAsked(id string, open, all []checkpoint.Write) error {
 // openQuestions returns what the tasks that are due in a namespace ask, and then what the subgraphs in them do.
 func openQuestions(namespace string, c *checkpoint.Chain) []checkpoint.Write {
 	open := append(checkpoint.OpenQuestions(c.Writes), openBelow(namespace, c)...)
-	return slices.DeleteFunc(open, func(q checkpoint.Write) bool { return q.Task == haltTask })
+	return slices.DeleteFunc(open, func(q checkpoint.Write) bool { return q.Task == journal.StopTask })
 }
 
 // openBelow returns the open questions, and stops, of the subgraphs that are due in a namespace, oldest first.
 func openBelow(namespace string, c *checkpoint.Chain) []checkpoint.Write {
 	var open []checkpoint.Write
-	var due map[string]bool // keys of the due tasks
+	var due map[string]bool // the calls that due tasks make
 	last := &c.Records[len(c.Records)-1]
 	for _, q := range c.Thread.Questions {
-		call := callIn(namespace, q.Namespace)
+		call := journal.CallIn(namespace, q.Namespace)
 		if call == "" {
 			continue
 		}
 		if due == nil {
 			due = make(map[string]bool, len(c.Due))
 			for _, d := range c.Due {
-				due[dueKey(last, namespace, d)] = true
+				due[journal.DueCall(last, namespace, d)] = true
 			}
 		}
 		if due[call] {
@@ -438,20 +426,6 @@ func openBelow(namespace string, c *checkpoint.Chain) []checkpoint.Write {
 		}
 	}
 	return open
-}
-
-// callIn returns the key of the task in namespace whose subgraph call has the namespace inner, or one that inner is
-// within. It returns "" if there is none.
-func callIn(namespace, inner string) string {
-	below, ok := strings.CutPrefix(inner, namespace)
-	if ok && namespace != "" {
-		below, ok = strings.CutPrefix(below, "/")
-	}
-	if !ok {
-		return ""
-	}
-	key, _, _ := strings.Cut(below, "/")
-	return key
 }
 
 // checkAnswer checks an answer by the question that the asking node lists.
@@ -485,8 +459,8 @@ type subgraph interface {
 	askables(path []ID, node ID) ([]askable, bool)
 	// leadsUp reports whether something in it chooses Parent.
 	leadsUp() bool
-	// holds reports whether a call of it, on a line and made due by base, can do nothing before somebody answers or lets it pass, and what it waits for.
-	holds(ctx context.Context, j *journal, line, base checkpoint.ID, path []ID) (below []Waiting, held bool, err error)
+	// holds reports whether a call of it can do nothing before somebody answers or lets it pass, and what it waits for.
+	holds(ctx context.Context, log *journal.Branch, path []ID) (below []Waiting, held bool, err error)
 }
 
 func (g *Graph[S, U]) askables(path []ID, node ID) ([]askable, bool) {

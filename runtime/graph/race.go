@@ -3,6 +3,8 @@ package graph
 import (
 	"context"
 	"errors"
+
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
 // A race is the tasks of one superstep that lead to one any-of join: the first whose result is acknowledged wins, and
@@ -69,7 +71,7 @@ func (r *run[S, U]) silence(sl *slot[U]) {
 		return
 	}
 	if r.resumed || sl.call != nil && sl.call.open {
-		r.silenced = append(r.silenced, childNamespace(r.ns, r.slotKey(sl)))
+		r.silenced = append(r.silenced, journal.Within(r.log.Namespace, r.callName(r.slotKey(sl))))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
 // Remember has a subgraph over a state of its own begin each call with what its last call in the thread came to, also in
@@ -39,7 +40,7 @@ func (r *run[S, U]) memorise() {
 			r.memory[n.id] = sl.call.memory
 			continue
 		}
-		r.memory[n.id] = memory{namespace: childNamespace(r.ns, r.slotKey(sl))}
+		r.memory[n.id] = memory{namespace: journal.Within(r.log.Namespace, r.callName(r.slotKey(sl)))}
 	}
 }
 
@@ -54,10 +55,7 @@ func recollect[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) erro
 		c.memory = maps.Clone(m.inner)
 		return c.live.Decode(m.snapshot)
 	}
-	if err := r.log.settled(); err != nil {
-		return r.saving("load", err)
-	}
-	chain, err := loadChain(r.ctx, c.g, c.log.saver, checkpoint.Place{Thread: c.thread, Namespace: m.namespace})
+	chain, err := loadChain(r.ctx, c.g, c.log, checkpoint.Place{Thread: c.thread, Namespace: m.namespace})
 	if err != nil {
 		return err
 	}
@@ -67,10 +65,11 @@ func recollect[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) erro
 	if err := c.g.owns(c.thread, &chain.Records[len(chain.Records)-1]); err != nil {
 		return err
 	}
-	before, base, line, begun := c.plan, c.base, c.line.id, c.line.begun // where it begins
+	before, line := c.plan, c.line.id // where it begins
 	if err := c.restore(&chain); err != nil {
 		return err
 	}
-	c.plan, c.base, c.line.id, c.line.begun, c.chained, c.stale = before, base, line, begun, 0, false
+	c.plan, c.line.id = before, line
+	c.log.Base, c.log.Chained, c.log.Stale = checkpoint.ID{}, 0, false
 	return nil
 }

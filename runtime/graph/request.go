@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
 // ErrRequestReused is returned by Invoke and Stream if RequestID names a request that the thread
@@ -27,32 +27,28 @@ var ErrRequestReused = errors.New("the request id was used with another input")
 // the version is released (also by ReleaseOnDone) and when its record is pruned; the request then runs again.
 func RequestID(id string) InvokeOption { return invokeOption(func(o *runOptions) { o.request = id }) }
 
-// metaInput is the name, in the Meta of a record with a request, of a hash of the encoded input.
-const metaInput = "input"
-
 // nameRequest stores in the record of an input which request it is.
 func (r *run[S, U]) nameRequest(rec *checkpoint.Record, in *U) error {
 	if r.opt.request == "" {
 		return nil
 	}
-	sum, err := r.inputSum(in)
+	b, err := r.encodeInput(in)
 	if err != nil {
 		return err
 	}
 	meta := make(map[string]string, len(rec.Meta)+1)
 	maps.Copy(meta, rec.Meta)
-	meta[metaInput] = sum
+	journal.SetInput(meta, b)
 	rec.Request, rec.Meta = r.opt.request, meta
 	return nil
 }
 
-func (r *run[S, U]) inputSum(in *U) (string, error) {
+func (r *run[S, U]) encodeInput(in *U) ([]byte, error) {
 	b, err := appendUpdate(r.g.schema, in)
 	if err != nil {
-		return "", fmt.Errorf("%s: encode the input: %w", where(r.g.name, r.thread, r.plan.Step), err)
+		return nil, fmt.Errorf("%s: encode the input: %w", where(r.g.name, r.thread, r.plan.Step), err)
 	}
-	sum := sha256.Sum256(b)
-	return string(sum[:16]), nil
+	return b, nil
 }
 
 // isRequest reports whether begun, the record of an input, is the caller's request.
@@ -60,12 +56,15 @@ func (r *run[S, U]) isRequest(begun *checkpoint.Record, in *U) (bool, error) {
 	if begun.Request != r.opt.request {
 		return false, nil
 	}
-	stored, ok := begun.Meta[metaInput]
-	if !ok || begun.Fingerprint != r.g.schema.Fingerprint {
+	b, err := r.encodeInput(in)
+	if err != nil {
+		return false, err
+	}
+	same, known := journal.SameInput(begun.Meta, b)
+	if !known || begun.Fingerprint != r.g.schema.Fingerprint {
 		return true, nil // the same input may have other bytes under another schema
 	}
-	sum, err := r.inputSum(in)
-	if err == nil && sum != stored {
+	if !same {
 		err = fmt.Errorf("%s: request %q of %s: %w; give a new input a new id",
 			where(r.g.name, r.thread, begun.Step), r.opt.request, begun.Created.UTC().Format(time.RFC3339), ErrRequestReused)
 	}
@@ -102,7 +101,7 @@ func (r *run[S, U]) repeats(c *checkpoint.Chain, in *U) (bool, error) {
 	for chain := c.Records; ; {
 		i := slices.IndexFunc(chain, func(rec checkpoint.Record) bool { return rec.ID == line })
 		if i < 0 {
-			first, err := loadChain(r.ctx, r.g, r.log.saver, checkpoint.Place{Thread: r.thread, At: line})
+			first, err := loadChain(r.ctx, r.g, r.log, checkpoint.Place{Thread: r.thread, At: line})
 			if errors.Is(err, checkpoint.ErrNotFound) {
 				return false, nil // it was pruned
 			}
@@ -115,7 +114,7 @@ func (r *run[S, U]) repeats(c *checkpoint.Chain, in *U) (bool, error) {
 		if begun.Source != checkpoint.Fork {
 			return r.isRequest(begun, in)
 		}
-		parent, err := loadChain(r.ctx, r.g, r.log.saver, checkpoint.Place{Thread: r.thread, At: begun.Parent})
+		parent, err := loadChain(r.ctx, r.g, r.log, checkpoint.Place{Thread: r.thread, At: begun.Parent})
 		if errors.Is(err, checkpoint.ErrNotFound) {
 			return false, nil
 		}

@@ -36,10 +36,10 @@ func (r *run[S, U]) restore(c *checkpoint.Chain) error {
 		return r.changed(err, "its state")
 	}
 	last := &c.Records[len(c.Records)-1]
-	r.plan.Step, r.base, r.line.id = last.Step, last.Base, last.Line
+	r.plan.Step, r.log.Base, r.line.id = last.Step, last.Base, last.Line
 	r.readMeta(last.Meta)
-	r.chained = len(c.Records) - 1
-	r.stale = last.Fingerprint != r.g.schema.Fingerprint
+	r.log.Chained = len(c.Records) - 1
+	r.log.Stale = last.Fingerprint != r.g.schema.Fingerprint
 	r.plan.Joins = r.g.plan.NewJoins()
 	return nil
 }

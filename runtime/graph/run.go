@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 	"github.com/graphgen-go/graphgen/runtime/state"
@@ -23,12 +24,11 @@ type run[S, U any] struct {
 	ctx       context.Context
 	strict    bool
 	observers []Observer
-	observing *observing // shared with subgraphs; nil for a run that nobody observes
-	log       *journal   // nil for a run that stores nothing
+	observing *observing      // shared with subgraphs; nil for a run that nobody observes
+	log       *journal.Branch // nil for a run that stores nothing
 	live      state.Live[S, U]
 
 	plan    plan.Planner
-	base    checkpoint.ID                // the record that made the tasks due
 	input   *U                           // the result of Start, until its superstep is settled
 	entered bool                         // the input was merged and committed with the opening, and is yet to be published
 	stored  map[string][]byte            // acknowledged results by task key, for the first superstep after an opening
@@ -39,15 +39,15 @@ type run[S, U any] struct {
 	line    struct {                     // part of every task's key
 		sync.Mutex // a run without a journal makes it when a node first asks for its key
 		id         checkpoint.ID
-		begun      int // of a subgraph call: keys count steps from here
 	}
 
-	ns      string   // of a subgraph call: its namespace
-	path    []ID     // of a subgraph call: the nodes that lead to it
-	outer   *outer   // of a subgraph call: what it has to tell; nil for the run itself
-	same    bool     // of a subgraph call: it is over the state of the graph it is in
-	changes []U      // of such a one: the updates of its supersteps
-	told    struct { // what of those is in parts of the outer result
+	scope   string                   // of a subgraph call: part of its tasks' keys
+	again   map[string]checkpoint.ID // by task key: the resume record that began the task's subgraph call again
+	path    []ID                     // of a subgraph call: the nodes that lead to it
+	outer   *outer                   // of a subgraph call: what it has to tell; nil for the run itself
+	same    bool                     // of a subgraph call: it is over the state of the graph it is in
+	changes []U                      // of such a one: the updates of its supersteps
+	told    struct {                 // what of those is in parts of the outer result
 		changes, step int
 	}
 	keeps    bool        // of a subgraph call: its next one remembers what this came to
@@ -60,11 +60,6 @@ type run[S, U any] struct {
 	solo     *task.Worker // runs tasks that run alone
 	winners  []int        // by race: the slot whose result counts, -1 for none yet
 	silenced []string     // namespaces of subgraphs that lost one, and may have open questions
-
-	chained int    // records since the last snapshot
-	stale   bool   // the newest record has another fingerprint
-	buf     []byte // for payloads
-	held    *held  // what an OnExit run has yet to store
 
 	turned  plan.Decision     // what the plan decided when it last turned
 	steps   int               // supersteps committed, that of Start left out
@@ -179,7 +174,7 @@ func (r *run[S, U]) superstep() error {
 		r.slots = r.slots[:0]
 		return r.uncommitted(err)
 	}
-	r.status = o.status
+	r.status = o.Status
 	if !r.publish() && r.status == 0 {
 		return r.giveUp(nil)
 	}
@@ -241,6 +236,7 @@ func (r *run[S, U]) settle() error {
 	}
 	r.named = nil // r.resumed stays: an OnExit run may have been here before, and stored of it what its subgraphs did
 	r.turned = r.plan.Turn()
+	r.again = nil
 	r.spoiled = false
 	return nil
 }
@@ -312,26 +308,26 @@ func (r *run[S, U]) mergeAll(i int, changes []U) error {
 }
 
 // decide says what becomes of the run once the superstep that has just been settled is committed.
-func (r *run[S, U]) decide() outcome {
+func (r *run[S, U]) decide() journal.Outcome {
 	switch {
 	case r.turned == plan.Done:
 		if unjoined := r.unjoined(); r.strict && len(unjoined) > 0 {
 			r.ending = &UnjoinedError{Graph: r.g.name, Thread: r.thread, Joins: unjoined}
 		}
-		return outcome{checkpoint.Done, true}
+		return journal.Outcome{Status: checkpoint.Done, End: true}
 	case r.turned == plan.Stop:
 		r.plan.Halt()
-		return outcome{checkpoint.Paused, true}
+		return journal.Outcome{Status: checkpoint.Paused, End: true}
 	case r.steps >= r.opt.maxSteps:
 		r.ending = &MaxStepsError{Graph: r.g.name, Thread: r.thread, Max: r.opt.maxSteps, Next: r.nextIDs()}
-		return outcome{checkpoint.Paused, true}
+		return journal.Outcome{Status: checkpoint.Paused, End: true}
 	case r.ctx.Err() != nil:
 		r.ending = r.cancelled()
-		return outcome{checkpoint.Paused, true}
+		return journal.Outcome{Status: checkpoint.Paused, End: true}
 	case r.stopping != nil && r.stopping():
-		return outcome{checkpoint.Paused, true}
+		return journal.Outcome{Status: checkpoint.Paused, End: true}
 	}
-	return outcome{}
+	return journal.Outcome{}
 }
 
 // giveUp ends a run whose superstep cannot commit: it stores what its tasks finished and says that the run is
@@ -349,28 +345,28 @@ func (r *run[S, U]) giveUp(cause error) error {
 	if r.log == nil {
 		return cause
 	}
-	if lost := r.log.lostThread(); lost != nil {
-		if r.ns == "" {
-			_ = r.log.close() // another run has the thread: what was queued is refused, and nothing more may be written
+	if lost := r.log.Lost(); lost != nil {
+		if r.outer == nil {
+			_ = r.log.Close() // another run has the thread: what was queued is refused, and nothing more may be written
 		}
 		if !errors.Is(cause, checkpoint.ErrConflict) {
 			cause = errors.Join(cause, r.saving("keep the thread", lost))
 		}
 		return cause
 	}
-	o := outcome{r.status, true}
+	o := journal.Outcome{Status: r.status, End: true}
 	if r.unsure {
-		o.status = 0 // the commit said what became of the thread, if it is stored
+		o.Status = 0 // the commit said what became of the thread, if it is stored
 	}
-	err := r.flush(r.results(cause), o)
+	err := r.saving("put writes", r.log.Put(r.ctx, r.results(cause), o))
 	if err == nil {
 		return cause
 	}
-	if r.ns == "" && r.log.lostThread() == nil {
-		r.log.letGo(r.ctx)
+	if r.outer == nil && r.log.Lost() == nil {
+		r.log.LetGo(r.ctx)
 	}
 	r.spoiled = true // what was stored before the error is for the saver to tell
-	switch broken := r.log.brokenBy(); {
+	switch broken := r.log.Broken(); {
 	case cause == nil:
 		return err
 	case broken != nil && errors.Is(cause, broken):
@@ -416,7 +412,7 @@ func (r *run[S, U]) result() Result[S] {
 		r.live.Share()
 	}
 	if r.log != nil {
-		res.Checkpoint = r.log.head
+		res.Checkpoint = r.log.Head
 	}
 	switch r.status {
 	case checkpoint.Done:

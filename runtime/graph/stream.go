@@ -158,12 +158,12 @@ func (r *run[S, U]) publish() bool {
 	done := r.slots
 	r.slots = r.slots[:0]
 	if r.observers != nil && r.log != nil {
-		r.notify(r.ctx, Occurrence{Kind: Committed, Step: r.plan.Step, Checkpoint: r.base, Next: r.nextIDs()})
+		r.notify(r.ctx, Occurrence{Kind: Committed, Step: r.plan.Step, Checkpoint: r.log.Base, Next: r.nextIDs()})
 	}
 	if r.yield == nil {
 		return true
 	}
-	e := Event[S, U]{Step: r.plan.Step, Checkpoint: r.base}
+	e := Event[S, U]{Step: r.plan.Step, Checkpoint: r.log.Base}
 	for i := range done {
 		if done[i].Node == start || done[i].progress == beaten {
 			continue
@@ -174,13 +174,13 @@ func (r *run[S, U]) publish() bool {
 		}
 	}
 	if r.opt.events&EventValue != 0 {
-		value := Event[S, U]{Kind: EventValue, Step: r.plan.Step, Checkpoint: r.base, State: r.live.View()}
+		value := Event[S, U]{Kind: EventValue, Step: r.plan.Step, Checkpoint: r.log.Base, State: r.live.View()}
 		r.live.Share()
 		if !r.tell(value) {
 			return false
 		}
 	}
-	return r.tell(Event[S, U]{Kind: EventCheckpoint, Step: r.plan.Step, Checkpoint: r.base, Next: r.nextIDs()})
+	return r.tell(Event[S, U]{Kind: EventCheckpoint, Step: r.plan.Step, Checkpoint: r.log.Base, Next: r.nextIDs()})
 }
 
 // publishUpdates yields what a task returned: of a subgraph over the same state that is what each node in it did.
@@ -211,7 +211,7 @@ func (r *run[S, U]) publishQuestions(asked []Waiting) bool {
 			r.asks = make(map[string]bool)
 		}
 		r.asks[w.ID] = true
-		r.tell(Event[S, U]{Kind: EventQuestion, Step: r.plan.Step + 1, Checkpoint: r.base, Node: w.Node, Index: w.Index, Question: &w})
+		r.tell(Event[S, U]{Kind: EventQuestion, Step: r.plan.Step + 1, Checkpoint: r.log.Base, Node: w.Node, Index: w.Index, Question: &w})
 	}
 	return !r.left
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
@@ -32,9 +33,9 @@ func (r *run[S, U]) stuck(c *checkpoint.Chain, inside bool) (bool, error) {
 func (r *run[S, U]) holds(c *checkpoint.Chain, inside bool) (held, waits bool, err error) {
 	now := r.plan.Now()
 	won := r.decided(now)
-	var asking map[string]bool // keys of the tasks whose subgraphs ask or stop
+	var asking map[string]bool // the calls that ask or stop
 	if inside && r.g.nests {
-		asking = callsIn(r.ns, c.Thread.Questions)
+		asking = callsIn(r.log.Namespace, c.Thread.Questions)
 	}
 	for _, d := range now {
 		if r.ctx.Err() != nil {
@@ -47,7 +48,7 @@ func (r *run[S, U]) holds(c *checkpoint.Chain, inside bool) (held, waits bool, e
 		switch a := r.asked[key]; {
 		case done, race > 0 && won[race-1]:
 		case n.sub != nil:
-			if !asking[key] {
+			if !asking[r.callName(key)] {
 				return false, false, nil
 			}
 			below, in, err := r.holdsIn(&sl)
@@ -64,12 +65,12 @@ func (r *run[S, U]) holds(c *checkpoint.Chain, inside bool) (held, waits bool, e
 	return held, waits, nil
 }
 
-// callsIn returns the keys of the tasks in a namespace whose subgraph calls, or those within them, some of the writes are of.
+// callsIn returns the names of the subgraph calls in a namespace that some of the writes are of, or of a call within them.
 func callsIn(namespace string, writes []checkpoint.Write) map[string]bool {
 	calls := make(map[string]bool)
 	for i := range writes {
-		if key := callIn(namespace, writes[i].Namespace); key != "" {
-			calls[key] = true
+		if name := journal.CallIn(namespace, writes[i].Namespace); name != "" {
+			calls[name] = true
 		}
 	}
 	return calls
@@ -80,12 +81,8 @@ func callsIn(namespace string, writes []checkpoint.Write) map[string]bool {
 func (r *run[S, U]) holdsIn(sl *slot[U]) (below []Waiting, held bool, err error) {
 	n := &r.g.nodes[sl.Node]
 	key := r.slotKey(sl)
-	namespace := childNamespace(r.ns, key)
-	line, err := r.lineOf(key)
-	if err != nil {
-		return nil, false, err
-	}
-	below, held, err = n.sub.holds(r.ctx, r.log.child(namespace), line, r.base, append(slices.Clip(r.path), n.id))
+	branch := r.log.Child(journal.Within(r.log.Namespace, r.callName(key)))
+	below, held, err = n.sub.holds(r.ctx, branch, append(slices.Clip(r.path), n.id))
 	if r.below == nil {
 		r.below = make(map[string][]Waiting)
 	}
@@ -94,24 +91,22 @@ func (r *run[S, U]) holdsIn(sl *slot[U]) (below []Waiting, held bool, err error)
 }
 
 // holds is that of a run, of a call of the graph in another one. It only reads.
-func (g *Graph[S, U]) holds(ctx context.Context, j *journal, line, base checkpoint.ID, path []ID) (below []Waiting, held bool, err error) {
-	r := &run[S, U]{g: g, thread: j.thread, ns: j.namespace, path: path, ctx: ctx, log: j}
-	c, err := loadChain(ctx, g, j.saver, checkpoint.Place{Thread: j.thread, Namespace: j.namespace})
+func (g *Graph[S, U]) holds(ctx context.Context, log *journal.Branch, path []ID) (below []Waiting, held bool, err error) {
+	c, err := loadChain(ctx, g, log, checkpoint.Place{Thread: log.Thread(), Namespace: log.Namespace})
 	if err != nil || !c.Unfinished() {
 		return nil, false, err
 	}
 	last := &c.Records[len(c.Records)-1]
-	mark := readCallMark(last.Meta)
-	r.plan = plan.New(&g.plan, true)
-	r.plan.Step, r.base, r.line.id, r.line.begun = last.Step, last.Base, last.Line, mark.begun
-	if r.line.id != line || mark.base != base {
-		return nil, false, nil // it begins anew
+	r := &run[S, U]{
+		g: g, thread: log.Thread(), path: path, ctx: ctx, log: log, plan: plan.New(&g.plan, true),
+		scope: journal.Scope(log.Namespace), outer: new(outer),
 	}
-	if g.owns(j.thread, last) != nil || r.place(&c) != nil {
+	r.plan.Step, r.log.Base, r.line.id = last.Step, last.Base, last.Line
+	if g.owns(r.thread, last) != nil || r.place(&c) != nil {
 		return nil, false, nil //nolint:nilerr // the run says what is wrong
 	}
 	r.gather(c.Writes)
-	switch halt := r.asked[haltTask]; {
+	switch halt := r.asked[journal.StopTask]; {
 	case halt != nil && halt.open():
 		return nil, true, nil
 	case halt != nil:

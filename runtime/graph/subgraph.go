@@ -2,11 +2,11 @@ package graph
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 	"github.com/graphgen-go/graphgen/runtime/state"
@@ -59,12 +59,10 @@ func Subgraph[S, U, CS, CU any](
 
 // call is what the task of a subgraph node came to, beside its update.
 type call[U any] struct {
-	below   []Waiting          // what it waits for
-	changes []U                // of a graph over the same state: the updates of its nodes, in the order in which they merged
-	parts   []checkpoint.Write // of a run that stores nothing until it ends: what takes the call up again
-	memory  memory             // of a run that stores nothing: what is remembered
-	along   []checkpoint.Write // what withdraws questions, and has not been stored with its records
-	open    bool               // it or one in it has asked, or stopped for people
+	below   []Waiting // what it waits for
+	changes []U       // of a graph over the same state: the updates of its nodes, in the order in which they merged
+	memory  memory    // of a run that stores nothing: what is remembered
+	open    bool      // it or one in it has asked, or stopped for people
 }
 
 // runSame runs a subgraph over the same state on behalf of the task in sl, and leaves there what it came to.
@@ -116,9 +114,7 @@ func runMapped[S, U, CS, CU any](
 	}
 	done, err := runOn(r, sl, c)
 	if done {
-		if sl.update, err = out(ctx, s, c.live.View()); err != nil {
-			err = keep(sl, c, err)
-		}
+		sl.update, err = out(ctx, s, c.live.View())
 	}
 	if r.strict && err == nil {
 		err = r.mutated(s)
@@ -133,11 +129,9 @@ func runOn[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (done bo
 	err = c.loop()
 	sl.call = &call[U]{below: c.waiting(), open: c.open()}
 	if before != nil {
-		sl.call.parts = before.parts
 		sl.call.open = sl.call.open || before.open // this attempt may not have come to what asked in that one
 	}
 	if err != nil || c.status != checkpoint.Done {
-		sl.call.parts = append(slices.Clip(sl.call.parts), c.outer.parts...)
 		switch {
 		case err != nil:
 		case c.status == checkpoint.Waiting:
@@ -153,31 +147,13 @@ func runOn[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (done bo
 			return false, err
 		}
 	}
-	if c.log != nil {
-		sl.call.along = c.unsaid()
-	}
 	if n := &r.g.nodes[sl.Node]; n.routes {
 		sl.next, err = r.fromBelow(c.outer.next)
 		if err == nil {
 			err = n.allows(&r.g.nodes, *sl.next)
 		}
 	}
-	if err != nil {
-		return false, keep(sl, c, err)
-	}
-	return true, nil
-}
-
-// keep stores what a subgraph that came to its end has yet to store, since err keeps its node from a result.
-func keep[U, CS, CU any](sl *slot[U], c *run[CS, CU], err error) error {
-	if c.held == nil {
-		return err
-	}
-	if lost := c.flush(nil, outcome{}); lost != nil {
-		return errors.Join(err, lost)
-	}
-	sl.call.parts = append(slices.Clip(sl.call.parts), c.outer.parts...)
-	return err
+	return err == nil, err
 }
 
 // newChild returns the run of a subgraph, which has yet to find out where it stands.
@@ -200,23 +176,14 @@ func newChild[S, U, CS, CU any](ctx context.Context, r *run[S, U], sl *slot[U], 
 	}
 	if r.log != nil {
 		key := r.slotKey(sl)
-		c.ns = childNamespace(r.ns, key)
-		// Without OnExit siblings of the call may be on their way to the storage, and the beginning of r with them.
-		c.outer.stored = r.opt.durability == OnExit && r.held == nil && len(r.log.first) == 0
-		c.outer.part = checkpoint.Write{Namespace: r.ns, Base: r.base, Task: key, Kind: checkpoint.Result}
-		c.log, c.line.id = r.log.child(c.ns), r.line.id
+		name := r.callName(key)
+		c.outer.part = checkpoint.Write{Namespace: r.log.Namespace, Base: r.log.Base, Task: name, Kind: checkpoint.Result}
+		c.log, c.line.id = r.log.Child(journal.Within(r.log.Namespace, name)), r.callLine(key)
+		c.scope = journal.Scope(c.log.Namespace)
 		c.resumed = r.resumed || sl.attempt > 1
 	}
 	c.live = child.schema.New(c.stateOptions())
 	return c
-}
-
-// childNamespace is where the checkpoints of the subgraph call are that the task with the given key makes.
-func childNamespace(namespace, key string) string {
-	if namespace == "" {
-		return key
-	}
-	return namespace + "/" + key
 }
 
 // dropUnknown reports whether the graph, or one that it is in, accepts that unknown fields are lost.
@@ -231,12 +198,12 @@ func (r *run[S, U]) stateOptions() state.Options {
 // storeBase stores the record that made the tasks due, if it is not stored yet, before a subgraph among
 // them stores anything: the call belongs to that record.
 func (r *run[S, U]) storeBase() error {
-	if r.log == nil || len(r.log.first) == 0 || r.opt.durability == OnExit {
+	if r.log == nil || !r.log.Began() {
 		return nil
 	}
 	for _, i := range r.todo {
 		if r.g.nodes[r.slots[i].Node].child != nil {
-			return r.saving("commit", r.log.put(r.ctx, nil, outcome{}))
+			return r.saving("commit", r.log.Put(r.ctx, nil, journal.Outcome{}))
 		}
 	}
 	return nil
@@ -248,39 +215,26 @@ func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, 
 	if c.log == nil || !c.resumed {
 		return false, nil
 	}
-	line, err := r.lineOf(r.slotKey(sl))
-	if err != nil {
-		return false, err
-	}
-	c.line.id = line
-	if err := r.log.settled(); err != nil {
-		return false, r.saving("load", err)
-	}
-	chain, err := loadChain(r.ctx, c.g, c.log.saver, checkpoint.Place{Thread: c.thread, Namespace: c.ns})
+	chain, err := loadChain(r.ctx, c.g, c.log, checkpoint.Place{Thread: c.thread, Namespace: c.log.Namespace})
 	if err != nil || len(chain.Records) == 0 {
 		return false, err
 	}
-	c.log.head = chain.Head
-	n := &r.g.nodes[sl.Node]
-	parts, err := r.partsOf(sl, c.same || n.routes)
-	if err != nil {
-		return false, err
-	}
+	c.log.Head = chain.Head
 	last := &chain.Records[len(chain.Records)-1]
-	anew := last.Line != c.line.id || readCallMark(last.Meta).base != r.base
-	if !anew && c.same {
-		anew, err = c.collect(&chain, parts)
-	}
-	if err != nil || anew {
-		c.plan.Step, c.line.begun, c.base = last.Step, last.Step, last.Base // a new beginning after it
-		c.log.along, c.log.spared = withdrawnWithin(chain.Thread.Questions, c.ns), c.dueCalls
-		return false, err
-	}
 	if err := c.g.owns(c.thread, last); err != nil {
 		return false, err
 	}
 	if err := c.restore(&chain); err != nil {
 		return false, err
+	}
+	if c.same {
+		parts, err := r.partsOf(sl, c.outer.part.Task)
+		if err == nil {
+			err = c.collect(last, parts)
+		}
+		if err != nil {
+			return false, err
+		}
 	}
 	if chain.Unfinished() {
 		if err := c.place(&chain); err != nil {
@@ -293,48 +247,36 @@ func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, 
 	} else {
 		c.status = checkpoint.Done
 	}
-	if !n.routes || !c.plan.Ended() {
-		return true, nil
+	if next := journal.Next(last.Meta); next != nil {
+		u, err := readUpward(next)
+		if err != nil {
+			return true, c.changed(err, "what follows the subgraph")
+		}
+		c.outer.next = u.(upward).next
 	}
-	choice, err := saidNext(last, parts)
-	if err == nil && len(choice) > 0 {
-		_, c.outer.next, err = r.readChoice(n, choice)
-	}
-	return true, err
+	return true, nil
 }
 
-// partsOf returns what is stored of the result of a subgraph's task while that is not whole, by name; some says that there
-// may be something.
-func (r *run[S, U]) partsOf(sl *slot[U], some bool) (map[string][]byte, error) {
-	key := r.slotKey(sl)
-	if sl.attempt == 1 || !some {
-		return r.partial[key], nil
+// partsOf returns what is stored of the result of a subgraph's task while that is not whole, by name.
+func (r *run[S, U]) partsOf(sl *slot[U], call string) (map[string][]byte, error) {
+	if sl.attempt == 1 {
+		return r.partial[call], nil
 	}
-	parts := maps.Clone(r.partial[key])
+	parts := maps.Clone(r.partial[call])
 	if parts == nil {
 		parts = make(map[string][]byte)
 	}
-	add := func(writes []checkpoint.Write) {
-		for _, w := range writes {
-			if w.Base == r.base && w.Task == key && w.Kind == checkpoint.Result {
-				parts[w.Name] = w.Payload
-			}
+	chain, err := loadChain(r.ctx, r.g, r.log, checkpoint.Place{Thread: r.thread, Namespace: r.log.Namespace})
+	for _, w := range chain.Writes {
+		if w.Base == r.log.Base && w.Task == call && w.Kind == checkpoint.Result {
+			parts[w.Name] = w.Payload
 		}
 	}
-	if r.opt.durability == OnExit {
-		if sl.call != nil {
-			add(sl.call.parts)
-		}
-		return parts, nil
-	}
-	chain, err := loadChain(r.ctx, r.g, r.log.saver, checkpoint.Place{Thread: r.thread, Namespace: r.ns})
-	add(chain.Writes)
 	return parts, err
 }
 
 // begin merges the input of a subgraph. Its first checkpoint is stored with the next thing that is.
 func (r *run[S, U]) begin(in *U) error {
-	left := r.base
 	r.enter(in, r.plan.Step)
 	r.fill()
 	if err := r.settle(); err != nil {
@@ -342,11 +284,10 @@ func (r *run[S, U]) begin(in *U) error {
 	}
 	r.slots = r.slots[:0]
 	o := r.decide()
-	r.status = o.status
+	r.status = o.Status
 	if r.log == nil {
 		return nil
 	}
-	r.base = left // what was due there counts for nothing any more
 	rec, err := r.record(checkpoint.Input)
 	if err != nil {
 		return err
@@ -354,20 +295,12 @@ func (r *run[S, U]) begin(in *U) error {
 	if err := r.fillPayload(&rec, true); err != nil {
 		return err
 	}
-	r.buf = nil // the record is kept
-	r.base, r.told.step = rec.ID, r.plan.Step
-	r.log.precede(rec)
+	r.log.Begin(rec)
+	r.told.step = r.plan.Step
 	if r.status == 0 {
 		return nil
 	}
-	parts, err := r.tellOuter(o)
-	if err != nil {
-		return err
-	}
-	if r.opt.durability == OnExit {
-		r.outer.parts, parts = parts, nil
-	}
-	return r.flush(append(parts, r.halts(r.base, o)...), outcome{})
+	return r.saving("put writes", r.log.Put(r.ctx, r.stopQuestion(rec.ID, o), journal.Outcome{}))
 }
 
 // relayed is an event of a subgraph on its way to who listens to the run.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
@@ -125,12 +126,19 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[
 	return res, r.observing.join(err)
 }
 
-// journal returns a journal that has not been opened.
-func (t Thread[S, U]) journal(o runOptions, lost func(error)) *journal {
-	return &journal{session: &session{
-		saver: t.g.opt.saver, thread: t.id, lease: t.g.opt.lease, timeout: t.g.opt.saverTimeout,
-		durability: o.durability, release: t.g.opt.releaseOnDone, lost: lost,
-	}}
+// journal returns the branch of a run that has not been opened. lost is called when another run takes the thread.
+func (t Thread[S, U]) journal(o runOptions, lost func(error)) *journal.Branch {
+	c := journal.Config{
+		Saver: t.g.opt.saver, ThreadID: t.id, Lease: t.g.opt.lease, Timeout: t.g.opt.saverTimeout, Release: t.g.opt.releaseOnDone,
+		Lost: lost, Panicked: func(v any) error { return newPanic(v) },
+	}
+	switch o.durability {
+	case Async:
+		return journal.NewBranch(journal.NewAsync(c))
+	case OnExit:
+		return journal.NewBranch(journal.NewOnExit(c))
+	}
+	return journal.NewBranch(journal.NewSync(c))
 }
 
 // openings is how often a call without Wait loads the thread again after another call was faster.
@@ -212,7 +220,7 @@ func (t Thread[S, U]) UpdateState(ctx context.Context, u U, as ID, opts ...Updat
 	if err != nil {
 		return checkpoint.ID{}, err
 	}
-	return r.log.head, nil
+	return r.log.Head, nil
 }
 
 // Release closes the thread's open version and returns it: its checkpoints stay readable (At), and the next input starts on

@@ -60,10 +60,14 @@ func (tr *transcript) id(id checkpoint.ID) string {
 	return tr.ids[id]
 }
 
-// task returns what stands for a task key until the end, when text knows what ran under it.
+// task returns what stands for a task key until the end, when text knows what ran under it. The name of a subgraph call is
+// that of its task and something that differs from one run to the next.
 func (tr *transcript) task(key string) string {
 	if len(key) < 32 {
 		return key
+	}
+	if task, _, isCall := strings.Cut(key, "-"); isCall {
+		return tr.task(task) + "'s call"
 	}
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
@@ -144,8 +148,8 @@ func (tr *transcript) record(r *checkpoint.Record) string {
 // meta describes a value of Meta; the ids and hashes in it differ from one run to the next.
 func (tr *transcript) meta(name, value string) string {
 	switch {
-	case name == "call" && len(value) > 16:
-		return fmt.Sprintf("of %s, begun at %d", tr.id(checkpoint.ID([]byte(value[:16]))), value[16])
+	case strings.HasPrefix(name, "again:") && len(value) == 16:
+		return tr.id(checkpoint.ID([]byte(value)))
 	case strings.HasPrefix(name, "memory:"):
 		return tr.namespace(value)
 	case name == "input":

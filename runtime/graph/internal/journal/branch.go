@@ -1,0 +1,145 @@
+package journal
+
+import (
+	"context"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// A chain of deltas gets a snapshot when its superseded bytes outgrow the state: restoring then reads at
+// most twice the state and the slack. A record's header counts as so many superseded bytes.
+const (
+	headerSize   = 48
+	snapshotOver = 64 << 10
+)
+
+// State is what a Branch stores the changes of.
+type State interface {
+	AppendSnapshot(b []byte) ([]byte, error)
+	// AppendDelta appends the change since the last call of either.
+	AppendDelta(b []byte) ([]byte, error)
+	// Sizes returns how many bytes the state is, and how many its chain has superseded.
+	Sizes() (live, dead int)
+}
+
+// Branch writes the records of one namespace. It is for one goroutine.
+type Branch struct {
+	Log
+	Namespace string        // "" for the run itself, else that of a subgraph call
+	Head      checkpoint.ID // the newest record, stored or not
+	Base      checkpoint.ID // the record that made the due tasks due
+	Chained   int           // records since the last snapshot
+	Stale     bool          // the newest record has another fingerprint, so that the next needs a snapshot
+
+	first  []checkpoint.Record // of a subgraph call: records that are stored with its next write
+	stored checkpoint.ID       // the newest record before first
+	tried  bool                // first may be stored, with other writes than those that it is written with now
+	buf    []byte              // for payloads
+}
+
+// NewBranch returns the branch of a run.
+func NewBranch(l Log) *Branch { return &Branch{Log: l} }
+
+// Child returns the branch of a subgraph call.
+func (b *Branch) Child(namespace string) *Branch { return &Branch{Log: b.Log, Namespace: namespace} }
+
+// Fill gives rec its payload: the change since the last payload, or the whole state if whole says so or
+// that is cheaper to restore.
+func (b *Branch) Fill(rec *checkpoint.Record, s State, whole bool) (err error) {
+	live, dead := s.Sizes()
+	rec.Snapshot = whole || b.Stale || dead+b.Chained*headerSize > live+snapshotOver
+	into := b.buf[:0]
+	if rec.Snapshot {
+		into, err = s.AppendSnapshot(into)
+	} else {
+		into, err = s.AppendDelta(into)
+	}
+	if err != nil {
+		return err
+	}
+	if b.Chained++; rec.Snapshot {
+		b.Chained = 0
+	}
+	b.Stale = false
+	rec.Payload = into
+	if !b.Keeps() {
+		b.buf = into
+	}
+	return nil
+}
+
+// Keep makes the payload of the last Fill the caller's: the next one gets memory of its own.
+func (b *Branch) Keep() { b.buf = nil }
+
+// Open opens the run with records after the head, and returns the pending writes of the thread.
+func (b *Branch) Open(ctx context.Context, o checkpoint.Opening, records []checkpoint.Record, writes []checkpoint.Write, out Outcome) ([]checkpoint.Write, error) {
+	stand, err := b.Log.Open(ctx, o, Entry{After: b.Head, Records: records, Writes: writes, Outcome: out})
+	if err != nil {
+		return nil, err
+	}
+	last := &records[len(records)-1]
+	b.Head, b.Base = last.ID, last.Base
+	b.buf = nil // payloads of several records may have grown side by side
+	return stand, nil
+}
+
+// Begin keeps a record for the next write: a subgraph call opens nothing.
+func (b *Branch) Begin(rec checkpoint.Record) {
+	if len(b.first) == 0 {
+		b.stored = b.Head
+	}
+	b.first, b.Head, b.Base = append(b.first, rec), rec.ID, rec.ID
+	b.buf = nil // the record is kept
+}
+
+// Began reports whether records wait to be stored with the next write.
+func (b *Branch) Began() bool { return len(b.first) > 0 }
+
+// Commit stores a record with writes in the same act.
+func (b *Branch) Commit(ctx context.Context, rec checkpoint.Record, writes []checkpoint.Write, o Outcome) error {
+	err := b.append(ctx, append(b.first, rec), writes, o)
+	if err == nil {
+		b.Base = rec.ID
+	}
+	return err
+}
+
+// append stores records, of which those but the last are in first.
+func (b *Branch) append(ctx context.Context, records []checkpoint.Record, writes []checkpoint.Write, o Outcome) error {
+	after, last := b.Head, records[len(records)-1].ID
+	if len(b.first) > 0 {
+		after = b.stored // the log is still without them
+	}
+	if err := b.write(ctx, Entry{After: after, Records: records, Writes: writes, Outcome: o}); err != nil {
+		return err
+	}
+	b.Head, b.first = last, nil
+	return nil
+}
+
+// Put stores pending writes. With none it stores what waits for the next write, and says what becomes
+// of the run.
+func (b *Branch) Put(ctx context.Context, writes []checkpoint.Write, o Outcome) error {
+	if len(b.first) > 0 {
+		before := b.tried
+		b.tried = true
+		if err := b.append(ctx, b.first, writes, o); err != nil {
+			return err
+		}
+		if !before {
+			return nil // else they may have been stored with other writes
+		}
+	}
+	if b.Namespace != "" && len(writes) == 0 {
+		return nil
+	}
+	return b.write(ctx, Entry{Writes: writes, Outcome: o})
+}
+
+func (b *Branch) write(ctx context.Context, e Entry) error {
+	e.Namespace = b.Namespace
+	if b.Namespace != "" {
+		e.Outcome = Outcome{}
+	}
+	return b.Write(ctx, e)
+}

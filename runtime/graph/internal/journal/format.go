@@ -1,0 +1,326 @@
+package journal
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// This file is everything that the runtime stores under a name or in a form of its own. What follows is
+// a format: changing it makes stored threads unreadable.
+//
+//	task key        hex of 16 bytes of SHA-256 of: run line, scope, step, node, index. Strings follow
+//	                their length, numbers are uvarints.
+//	call name       task key "-" hex of 8 bytes of SHA-256 of: base, and the id of the resume record if
+//	                Rerun began the call again
+//	namespace       the names of the calls that lead to it, from outside in, joined by "/"
+//	scope           likewise, the keys of their tasks
+//
+//	Meta of a record
+//	  "memory:" node  namespace of the last call of a node with Remember
+//	  "again:" key    id of the resume record whose Rerun began the call of a due task again
+//	  "next"          of the last record of a call: what its Parent does next, as targets
+//	  "input"         of an input with a request id: 16 bytes of SHA-256 of the encoded input
+//
+//	Pending writes of a task, by kind and name
+//	  Result ""       the update; of a subgraph over the same state, updates; of a node that routes, a
+//	                  choice of either
+//	  Result step     of a subgraph over the same state: the updates of that step of it
+//	  Question place, Answer place
+//	  Question ""     of the task "stop" in a call: the call stops for people. Its answer clears the stop
+//	  Failure ""      the text of the error
+//
+//	updates         array of binaries, each an encoded update
+//	choice          array of the update as binary, then targets
+//	targets         array of arrays of two: node, and what is sent to it as binary or nil
+//	question        array of: array of the subgraph nodes that lead to the asking node, node, index,
+//	                name of the question, and what it asks as binary
+
+// StopTask is the task that the question of a call's stop is of. A task key is longer.
+const StopTask = "stop"
+
+// Names in a record's Meta.
+const (
+	metaMemory = "memory:"
+	metaAgain  = "again:"
+	metaNext   = "next"
+	metaInput  = "input"
+)
+
+// TaskKey returns the name of a task: what stays the same however often it is tried.
+func TaskKey(line checkpoint.ID, scope string, step int, node string, index int) string {
+	b := make([]byte, 0, 128)
+	b = append(b, line[:]...)
+	b = binary.AppendUvarint(b, uint64(len(scope)))
+	b = append(b, scope...)
+	b = binary.AppendUvarint(b, uint64(step))
+	b = binary.AppendUvarint(b, uint64(len(node)))
+	b = append(b, node...)
+	b = binary.AppendUvarint(b, uint64(index))
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:16])
+}
+
+// DueKey returns the key of a task that is due at rec, in a namespace.
+func DueKey(rec *checkpoint.Record, namespace string, t checkpoint.Task) string {
+	return TaskKey(rec.Line, Scope(namespace), rec.Step+1, t.Node, int(t.Index))
+}
+
+// CallName returns the name of the subgraph call that a task makes. base is the record that made the
+// task due; again, if not zero, the resume record whose Rerun began the call again.
+func CallName(key string, base, again checkpoint.ID) string {
+	b := make([]byte, 0, 32)
+	b = append(b, base[:]...)
+	if !again.IsZero() {
+		b = append(b, again[:]...)
+	}
+	sum := sha256.Sum256(b)
+	return key + "-" + hex.EncodeToString(sum[:8])
+}
+
+// DueCall returns the name of the subgraph call of a task that is due at rec, in a namespace.
+func DueCall(rec *checkpoint.Record, namespace string, t checkpoint.Task) string {
+	key := DueKey(rec, namespace, t)
+	return CallName(key, rec.Base, Again(rec.Meta, key))
+}
+
+// Within returns the namespace of a call in another namespace.
+func Within(namespace, call string) string {
+	if namespace == "" {
+		return call
+	}
+	return namespace + "/" + call
+}
+
+// CallIn returns the name of the call in namespace that has the namespace inner, or that inner is
+// within. It returns "" if there is none.
+func CallIn(namespace, inner string) string {
+	below, ok := strings.CutPrefix(inner, namespace)
+	if ok && namespace != "" {
+		below, ok = strings.CutPrefix(below, "/")
+	}
+	if !ok {
+		return ""
+	}
+	name, _, _ := strings.Cut(below, "/")
+	return name
+}
+
+// Scope returns the scope of the tasks in a namespace. It does not depend on bases: a call that begins
+// again, because a crash lost the record that made it due, has tasks of the same keys.
+func Scope(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	var keys []string
+	for name := range strings.SplitSeq(namespace, "/") {
+		key, _, _ := strings.Cut(name, "-")
+		keys = append(keys, key)
+	}
+	return strings.Join(keys, "/")
+}
+
+// SetMemory makes namespace that of the last call of a node with Remember.
+func SetMemory(meta map[string]string, node, namespace string) { meta[metaMemory+node] = namespace }
+
+// Memory returns the namespaces of remembered calls, by node.
+func Memory(meta map[string]string) map[string]string { return named(meta, metaMemory) }
+
+// SetAgain notes that a resume record began the call of a due task again.
+func SetAgain(meta map[string]string, key string, resume checkpoint.ID) {
+	meta[metaAgain+key] = string(resume[:])
+}
+
+// Again returns the resume record that began the call of a due task again; zero for none.
+func Again(meta map[string]string, key string) (resume checkpoint.ID) {
+	copy(resume[:], meta[metaAgain+key])
+	return resume
+}
+
+// AllAgain returns the resume records that began calls again, by the keys of their tasks.
+func AllAgain(meta map[string]string) map[string]checkpoint.ID {
+	var all map[string]checkpoint.ID
+	for key := range named(meta, metaAgain) {
+		if all == nil {
+			all = make(map[string]checkpoint.ID)
+		}
+		all[key] = Again(meta, key)
+	}
+	return all
+}
+
+// named returns the values whose names begin with a prefix, by what follows it.
+func named(meta map[string]string, prefix string) map[string]string {
+	var all map[string]string
+	for name, value := range meta {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			if all == nil {
+				all = make(map[string]string)
+			}
+			all[rest] = value
+		}
+	}
+	return all
+}
+
+// SetNext stores what a call that has ended has its Parent do.
+func SetNext(meta map[string]string, targets []byte) { meta[metaNext] = string(targets) }
+
+// Next returns what SetNext stored; nil for nothing.
+func Next(meta map[string]string) []byte {
+	if next, ok := meta[metaNext]; ok {
+		return []byte(next)
+	}
+	return nil
+}
+
+// SetInput stores the hash of an encoded input.
+func SetInput(meta map[string]string, input []byte) {
+	sum := sha256.Sum256(input)
+	meta[metaInput] = string(sum[:16])
+}
+
+// SameInput reports whether an encoded input has the stored hash. known is false if none is stored.
+func SameInput(meta map[string]string, input []byte) (same, known bool) {
+	stored, known := meta[metaInput]
+	sum := sha256.Sum256(input)
+	return stored == string(sum[:16]), known
+}
+
+// StepName is the name of the part of a result that has the updates of one step of a subgraph.
+func StepName(step int) string { return strconv.Itoa(step) }
+
+// AppendUpdates appends encoded updates.
+func AppendUpdates(b []byte, n int, update func(i int, b []byte) ([]byte, error)) (_ []byte, err error) {
+	b = wire.AppendArrayLen(b, n)
+	var one []byte
+	for i := range n {
+		if one, err = update(i, one[:0]); err != nil {
+			return nil, err
+		}
+		b = wire.AppendBytes(b, one)
+	}
+	return b, nil
+}
+
+// ReadUpdates calls each with the updates that AppendUpdates wrote, in order.
+func ReadUpdates(b []byte, each func(update []byte) error) error {
+	in := wire.NewReader("changes", b)
+	for range in.ArrayLen() {
+		one := in.Bytes()
+		if !in.OK() {
+			break
+		}
+		if err := each(one); err != nil {
+			return err
+		}
+	}
+	err := in.End()
+	in.Framed()
+	return err
+}
+
+// Target is one thing to do next: a node, and what is sent to it.
+type Target struct {
+	Node string
+	Sent []byte // nil for nothing
+}
+
+// AppendTargets appends what runs next.
+func AppendTargets(b []byte, targets []Target) []byte {
+	return appendTargets(wire.AppendArrayLen(b, len(targets)), targets)
+}
+
+// AppendChoice appends the result of a node that routes: its update and what it chose.
+func AppendChoice(b, update []byte, targets []Target) []byte {
+	b = wire.AppendArrayLen(b, len(targets)+1)
+	if update == nil {
+		update = []byte{}
+	}
+	return appendTargets(wire.AppendBytes(b, update), targets)
+}
+
+func appendTargets(b []byte, targets []Target) []byte {
+	for _, t := range targets {
+		b = wire.AppendString(wire.AppendArrayLen(b, 2), t.Node)
+		if t.Sent == nil {
+			b = wire.AppendNil(b)
+			continue
+		}
+		b = wire.AppendBytes(b, t.Sent)
+	}
+	return b
+}
+
+// ReadTargets calls each with what AppendTargets wrote, in order.
+func ReadTargets(b []byte, each func(Target) error) error {
+	in := wire.NewReader("result", b)
+	return readTargets(&in, in.ArrayLen(), each)
+}
+
+// ReadChoice returns the update that AppendChoice wrote, and calls each with the targets, in order.
+func ReadChoice(b []byte, each func(Target) error) (update []byte, err error) {
+	in := wire.NewReader("result", b)
+	n := in.ArrayLen()
+	update = in.Bytes()
+	return update, readTargets(&in, n-1, each)
+}
+
+func readTargets(in *wire.Reader, n int, each func(Target) error) error {
+	for range n {
+		in.FixedArray(2)
+		t := Target{Node: in.Str(), Sent: in.Bytes()}
+		if !in.OK() {
+			break
+		}
+		if err := each(t); err != nil {
+			return err
+		}
+	}
+	err := in.End()
+	in.Framed()
+	return err
+}
+
+// Question is a stored question.
+type Question struct {
+	Path    []string // of the subgraph nodes that lead to the asking one
+	Node    string   // that asks
+	Index   int      // of the send that its task is of
+	Name    string
+	Payload []byte // what it asks
+}
+
+// AppendQuestion appends a question.
+func AppendQuestion(b []byte, q Question) []byte {
+	b = wire.AppendArrayLen(b, 5)
+	b = wire.AppendArrayLen(b, len(q.Path))
+	for _, node := range q.Path {
+		b = wire.AppendString(b, node)
+	}
+	b = wire.AppendString(b, q.Node)
+	b = wire.AppendInt(b, int64(q.Index))
+	b = wire.AppendString(b, q.Name)
+	return wire.AppendBytes(b, q.Payload)
+}
+
+// ReadQuestion reads what AppendQuestion wrote.
+func ReadQuestion(b []byte) (q Question, err error) {
+	r := wire.NewReader("question", b)
+	r.FixedArray(5)
+	for range r.ArrayLen() {
+		if q.Path = append(q.Path, r.Str()); !r.OK() {
+			break
+		}
+	}
+	q.Node, q.Index, q.Name, q.Payload = r.Str(), r.Int(), r.Str(), r.Bytes()
+	if err := r.End(); err != nil {
+		return Question{}, err
+	}
+	return q, nil
+}

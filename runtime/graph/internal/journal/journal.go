@@ -1,0 +1,100 @@
+// Package journal is the commit protocol as a run speaks it: the opening that takes a thread, the
+// records and pending writes of the run and of its subgraph calls, the lease, and the last write.
+// docs/protocol.md describes the protocol; format.go everything that is stored under a name or in a
+// form of its own.
+//
+// A Log is a run's connection to its thread, in one of three durabilities: Sync, Async and OnExit.
+// A Branch is one namespace as the run writes it: that of the run itself, or of a subgraph call.
+//
+// Invariants:
+//   - Only Open takes the fence. Every later write names it.
+//   - Records of a branch are stored in the order in which they were given, and a record never
+//     before the record that made its call due.
+//   - Load returns what the run has written, stored or not.
+//   - After a write was refused because another run has the thread, Lost returns the reason and
+//     nothing more is written.
+//   - After an End that was acknowledged the lease is given up and nothing renews it.
+//   - A write that failed may have been stored. Repeating it is safe: records and writes are
+//     identified.
+package journal
+
+import (
+	"context"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Outcome is what a write says of the run in addition to its records. What a subgraph call writes
+// says nothing.
+type Outcome struct {
+	Status checkpoint.Status // of the thread from here on; zero leaves it
+	End    bool              // the run ends with this write
+}
+
+// Entry is one atomic write to a namespace.
+type Entry struct {
+	Namespace string
+	After     checkpoint.ID       // the record that Records follow
+	Records   []checkpoint.Record // none to store only Writes
+	Writes    []checkpoint.Write
+	Outcome
+}
+
+// Log writes to one thread on behalf of one run. Write, Load, Lost and Broken are safe for concurrent
+// use: subgraph calls write from goroutines of their own. The other methods, and a Write with End, are
+// for the goroutine of the run.
+type Log interface {
+	// Thread returns the id of the thread.
+	Thread() string
+	// Open makes the run's first write, which takes the thread. It returns the pending writes of the
+	// thread, read once the thread was taken.
+	Open(ctx context.Context, o checkpoint.Opening, e Entry) ([]checkpoint.Write, error)
+	// Write stores e, or makes sure that it is stored later, in order. With End it returns when
+	// everything is stored.
+	Write(ctx context.Context, e Entry) error
+	// Load reads a checkpoint of the thread with what this run has written.
+	Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error)
+	// Keeps reports whether entries are used after Write has returned, so that their memory must not
+	// be reused.
+	Keeps() bool
+	// Eager reports whether a result is worth storing while other tasks of its superstep run.
+	Eager() bool
+	// Holds reports whether the run has taken the thread and not given it up.
+	Holds() bool
+	// Lost returns why another run has the thread; nil while none is known to.
+	Lost() error
+	// Broken returns the error of a write that was made later; nil for none that is known.
+	Broken() error
+	// LetGo gives up the lease without storing anything, as far as that succeeds.
+	LetGo(ctx context.Context)
+	// Close ends the renewals of the lease, and waits for writes under way. It stores nothing else.
+	Close() error
+}
+
+// Config says which thread a Log writes to, and how.
+type Config struct {
+	Saver    checkpoint.Saver
+	ThreadID string
+	Lease    time.Duration
+	Timeout  time.Duration     // of one call of the saver
+	Release  bool              // the write that ends the run as Done releases the version
+	Lost     func(error)       // called when a renewal finds that another run has the thread
+	Panicked func(v any) error // makes the error of a saver that panicked with v
+}
+
+// guarded calls a saver.
+func (c *Config) guarded(ctx context.Context, call func(context.Context) error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = c.Panicked(v)
+		}
+	}()
+	return call(ctx)
+}
+
+// calling returns the context of one call of the saver: ctx's values, but not its cancellation, so that
+// a cancelled run knows what it has stored.
+func (c *Config) calling(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), c.Timeout)
+}

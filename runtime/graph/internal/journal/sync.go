@@ -1,0 +1,146 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Sync is the Log that has stored an entry when Write returns. NewSync returns one.
+type Sync struct {
+	Config
+	fence checkpoint.ID
+	ended bool // the lease is given up
+	timer leaseTimer
+
+	mu   sync.Mutex
+	gone error // why a write was refused: another run has the thread
+}
+
+// NewSync returns a Log that has not been opened.
+func NewSync(c Config) *Sync { return &Sync{Config: c} }
+
+// Thread implements Log.
+func (s *Sync) Thread() string { return s.ThreadID }
+
+// Open implements Log.
+func (s *Sync) Open(ctx context.Context, o checkpoint.Opening, e Entry) ([]checkpoint.Write, error) {
+	call, cancel := s.calling(ctx)
+	defer cancel()
+	a := s.append(e)
+	a.Open = &o
+	done, err := s.Saver.Append(call, a)
+	if err != nil {
+		return nil, err
+	}
+	s.fence, s.ended = e.Records[0].ID, e.End
+	if !s.ended {
+		s.timer.start(s.Lease/3, func() { s.renew(ctx) })
+	}
+	return done.Writes, nil
+}
+
+// append returns the saver's form of an entry with records.
+func (s *Sync) append(e Entry) checkpoint.Append {
+	return checkpoint.Append{
+		Thread: s.ThreadID, Namespace: e.Namespace, After: e.After, Records: e.Records, Writes: e.Writes, Fence: s.fence,
+		Status: e.Status, Lease: s.Lease, End: e.End, Release: e.End && e.Status == checkpoint.Done && s.Release,
+	}
+}
+
+// Write implements Log.
+func (s *Sync) Write(ctx context.Context, e Entry) error {
+	if !e.End {
+		return s.store(ctx, e)
+	}
+	s.timer.stop()
+	err := s.store(ctx, e)
+	s.ended = err == nil
+	return err
+}
+
+// store makes the saver call for e.
+func (s *Sync) store(ctx context.Context, e Entry) error {
+	call, cancel := s.calling(ctx)
+	defer cancel()
+	err := s.guarded(call, func(ctx context.Context) error {
+		if len(e.Records) > 0 {
+			_, err := s.Saver.Append(ctx, s.append(e))
+			return err
+		}
+		return s.Saver.PutWrites(ctx, checkpoint.PutWrites{
+			Thread: s.ThreadID, Fence: s.fence, Writes: e.Writes, Status: e.Status, Lease: s.Lease, End: e.End,
+		})
+	})
+	s.timer.written()
+	s.refused(err)
+	return err
+}
+
+// renew extends the lease. A run that finds its lease gone is stopped. Its next write meets and reports
+// any other failure.
+func (s *Sync) renew(ctx context.Context) {
+	call, cancel := s.calling(ctx)
+	defer cancel()
+	err := s.guarded(call, func(ctx context.Context) error {
+		return s.Saver.PutWrites(ctx, checkpoint.PutWrites{Thread: s.ThreadID, Fence: s.fence, Lease: s.Lease})
+	})
+	if s.refused(err) {
+		s.Config.Lost(err)
+	}
+}
+
+// refused notes a write that was refused because another run has the thread, and reports whether err is
+// that.
+func (s *Sync) refused(err error) bool {
+	if !errors.Is(err, checkpoint.ErrConflict) {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gone = err
+	return true
+}
+
+// Load implements Log.
+func (s *Sync) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+	return s.Saver.Load(ctx, p)
+}
+
+// Keeps implements Log.
+func (s *Sync) Keeps() bool { return false }
+
+// Eager implements Log.
+func (s *Sync) Eager() bool { return true }
+
+// Holds implements Log.
+func (s *Sync) Holds() bool { return !s.fence.IsZero() && !s.ended }
+
+// Lost implements Log.
+func (s *Sync) Lost() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gone
+}
+
+// Broken implements Log.
+func (s *Sync) Broken() error { return nil }
+
+// LetGo implements Log. If it fails, the lease ends by itself.
+func (s *Sync) LetGo(ctx context.Context) {
+	if s.ended {
+		return
+	}
+	call, cancel := s.calling(ctx)
+	defer cancel()
+	err := s.Saver.PutWrites(call, checkpoint.PutWrites{Thread: s.ThreadID, Fence: s.fence, Lease: s.Lease, End: true})
+	s.ended = err == nil
+}
+
+// Close implements Log.
+func (s *Sync) Close() error {
+	s.timer.stop()
+	return nil
+}
