@@ -77,10 +77,11 @@ func fillThreads(t *testing.T, dsn string, n int) {
 		`INSERT INTO graph_thread (thread_key, last_version, version, root, versions, status, fence, holder, lease_until, updated, asked)
 			SELECT CONCAT('thread-', LPAD(n - 1, 6, '0')), 1, 1, root + n, 1, IF(n % 100 = 0, 2, status), fence, holder, 0,
 			updated - n * 1000000, n % 100 = 0 FROM graph_thread, numbers`,
-		`INSERT INTO graph_checkpoint SELECT t.root, c.seq, t.root, c.id, c.line_no, c.flags, c.step, c.created, c.parent, c.base, c.commits,
+		`INSERT INTO graph_checkpoint (log_no, seq, root, id, line_no, source, snapshot, commits_previous, step, created, body)
+			SELECT t.root, c.seq, t.root, c.id, c.line_no, c.source, c.snapshot, c.commits_previous, c.step, c.created,
 			REPEAT('x', 200) FROM graph_thread t, graph_checkpoint c WHERE t.thread_key <> 'pattern'`,
 		`INSERT INTO graph_write (root, base, write_key, kind, data) SELECT t.root, w.base, w.write_key, 2, w.data
-			FROM graph_thread t, graph_write w WHERE t.asked = 1 AND t.thread_key <> 'pattern'`,
+			FROM graph_thread t, graph_write w WHERE t.asked AND t.thread_key <> 'pattern'`,
 		"DELETE FROM graph_thread WHERE thread_key = 'pattern'",
 		"DROP TABLE numbers",
 	)

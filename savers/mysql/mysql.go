@@ -60,13 +60,13 @@ func MaxConns(n int) Option { return func(o *options) { o.conns = n } }
 // step, a transaction instead of one statement, and needs payloads that are neither encrypted nor compressed.
 func ReadableState() Option { return func(o *options) { o.readable = true } }
 
-//go:embed schema/*.sql
-var schema embed.FS
+//go:embed queries/*.sql schema/*.sql
+var files embed.FS
 
-// Schema returns the statements that make the tables, one file a version of them, for those who run migrations
-// themselves. Each file ends with its version in graph_schema: INSERT INTO graph_schema (version) VALUES (2) is what
-// Open adds after 0002_tables.sql.
-func Schema() fs.FS { return sqlsaver.Files(schema) }
+// Schema returns the statements that make the tables, for users who run migrations themselves. It has one file for each
+// version of the tables. After each file, insert its version into graph_schema, as Open does: after 0003_tables.sql,
+// INSERT INTO graph_schema (version) VALUES (3).
+func Schema() fs.FS { return sqlsaver.Files(files) }
 
 // Open opens the saver in the database that dsn names, user:password@tcp(host:3306)/database, as
 // github.com/go-sql-driver/mysql reads it. The saver is to be closed. The error says what is wrong with the DSN, the
@@ -83,11 +83,8 @@ func Open(ctx context.Context, dsn string, opts ...Option) (*Saver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mysql: open: %w", err)
 	}
-	d := dialect()
-	if err := sqlsaver.Migrate(ctx, db, d, Schema(), o.mode); err != nil {
-		return nil, errors.Join(fmt.Errorf("mysql: open: %w", err), db.Close())
-	}
-	s, err := sqlsaver.New(ctx, db, d, sqlsaver.Options{Patience: o.patience, Readable: o.readable})
+	d := &sqlsaver.Dialect{Name: "mysql", Files: files, Classify: classify}
+	s, err := sqlsaver.Open(ctx, db, d, sqlsaver.Options{Mode: o.mode, Patience: o.patience, Readable: o.readable})
 	if err != nil {
 		return nil, fmt.Errorf("mysql: open: %w", err)
 	}
@@ -154,29 +151,6 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 const waitLimit = 10 * time.Second
 
 func seconds(d time.Duration) int { return int(d / time.Second) }
-
-func dialect() *sqlsaver.Dialect {
-	return &sqlsaver.Dialect{
-		Name:         "mysql",
-		Now:          "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))",
-		Lock:         "FOR UPDATE",
-		Share:        "LOCK IN SHARE MODE",
-		Bytes:        "CAST(? AS BINARY)",
-		Number:       "CAST(? AS SIGNED)",
-		Then:         "STRAIGHT_JOIN",
-		Skip:         "ON DUPLICATE KEY UPDATE kind = VALUES(kind)",
-		Replace:      "ON DUPLICATE KEY UPDATE data = VALUES(data)",
-		State:        "ON DUPLICATE KEY UPDATE seq = VALUES(seq), state_json = VALUES(state_json)",
-		HasTable:     "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?",
-		LockSchema:   "SELECT GET_LOCK(CONCAT('graphgen_', LEFT(SHA2(DATABASE(), 256), 40)), 30)",
-		UnlockSchema: "SELECT RELEASE_LOCK(CONCAT('graphgen_', LEFT(SHA2(DATABASE(), 256), 40)))",
-		Classify:     classify,
-		Together:     true,
-		Forms: map[string]string{
-			"drop": "DELETE %[1]s FROM graph_version v STRAIGHT_JOIN %[1]s ON %[1]s.root = v.root WHERE v.thread_no = %[2]s",
-		},
-	}
-}
 
 // Error numbers of MySQL and MariaDB.
 const (

@@ -73,12 +73,13 @@ func PrepareStatements() Option { return func(o *options) { o.prepare = true } }
 // a transaction instead of one statement, and needs payloads that are neither encrypted nor compressed.
 func ReadableState() Option { return func(o *options) { o.readable = true } }
 
-//go:embed schema/*.sql
-var schema embed.FS
+//go:embed queries/*.sql schema/*.sql
+var files embed.FS
 
-// Schema returns the statements that make the tables, one file a version of them, for those who run migrations
-// themselves. Open adds the number of each to graph_schema: so must they.
-func Schema() fs.FS { return sqlsaver.Files(schema) }
+// Schema returns the statements that make the tables, for users who run migrations themselves. It has one file for each
+// version of the tables. After each file, insert its version into graph_schema, as Open does: after 0003_tables.sql,
+// INSERT INTO graph_schema (version) VALUES (3).
+func Schema() fs.FS { return sqlsaver.Files(files) }
 
 // Open opens the saver in the database that url names, postgres://user:password@host:5432/database, or in the form of
 // key=value, as pgx reads it, but for default_query_exec_mode; the tables are in the first schema of search_path. The saver is to be closed. The error
@@ -112,49 +113,12 @@ func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 	if o.use != nil {
 		o.use(pool)
 	}
-	db, d := &db{pool}, dialect()
-	if err := sqlsaver.Migrate(ctx, db, d, Schema(), o.mode); err != nil {
-		return nil, errors.Join(fmt.Errorf("postgres: open: %w", err), db.Close())
-	}
-	s, err := sqlsaver.New(ctx, db, d, sqlsaver.Options{Patience: o.patience, Readable: o.readable})
+	d := &sqlsaver.Dialect{Name: "postgres", Files: files, Classify: classify}
+	s, err := sqlsaver.Open(ctx, &db{pool}, d, sqlsaver.Options{Mode: o.mode, Patience: o.patience, Readable: o.readable})
 	if err != nil {
 		return nil, fmt.Errorf("postgres: open: %w", err)
 	}
 	return &Saver{s}, nil
-}
-
-// put finds one row when it stored a write.
-const put = "SELECT 1 FROM (SELECT graph_put(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-
-func dialect() *sqlsaver.Dialect {
-	return &sqlsaver.Dialect{
-		Name:     "postgres",
-		Now:      "CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint)",
-		Lock:     "FOR UPDATE",
-		Share:    "FOR SHARE OF t",
-		Bytes:    "CAST(? AS bytea)",
-		Number:   "CAST(? AS bigint)",
-		Mark:     "$",
-		Then:     "JOIN",
-		Skip:     "ON CONFLICT DO NOTHING",
-		Replace:  "ON CONFLICT (root, base, write_key) DO UPDATE SET data = excluded.data",
-		State:    "ON CONFLICT (thread_no, version) DO UPDATE SET seq = excluded.seq, state_json = excluded.state_json",
-		HasTable: "SELECT 1 FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = ?",
-		LockSchema: "WITH l AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtext('graphgen ' || current_schema()))) " + //nolint:misspell // it is spelled so
-			"SELECT count(*) FROM l",
-		Classify: classify,
-
-		Forms: map[string]string{"made": " RETURNING %[1]s"},
-
-		Commit:   "SELECT 1 FROM (SELECT graph_commit(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) AS stored) AS c WHERE stored",
-		Put:      put + "false) AS put) AS p WHERE put",
-		PutFirst: put + "true) AS put) AS p WHERE put",
-		// A server that has not yet counted the rows would read and sort all threads for each page of them.
-		ByIndex: []string{"SET LOCAL enable_seqscan = off", "SET LOCAL enable_bitmapscan = off", "SET LOCAL jit = off"},
-		DropFirst: []string{
-			"DROP FUNCTION IF EXISTS graph_commit", "DROP FUNCTION IF EXISTS graph_put",
-		},
-	}
 }
 
 func classify(err error) sqlsaver.Fault {

@@ -60,8 +60,8 @@ func TestChangedRowsAreDamage(t *testing.T) {
 		"a step":                     "UPDATE graph_checkpoint SET step = step + 1 WHERE pos = " + second,
 		"a time":                     "UPDATE graph_checkpoint SET created = created + 1 WHERE pos = " + second,
 		"a source":                   "UPDATE graph_checkpoint SET flags = flags - 1 WHERE pos = " + second,
-		"a parent":                   "UPDATE graph_checkpoint SET flags = flags & ~16 WHERE pos = " + second,
-		"a commit":                   "UPDATE graph_checkpoint SET flags = flags & ~32 WHERE pos = " + second,
+		"a parent":                   "UPDATE graph_checkpoint SET parent = zeroblob(16) WHERE pos = " + second,
+		"a commit":                   "UPDATE graph_checkpoint SET flags = flags & ~(1 << 4) WHERE pos = " + second,
 		"a base":                     "UPDATE graph_checkpoint SET base = zeroblob(16) WHERE pos = " + second,
 		"an id":                      "UPDATE graph_checkpoint SET id = CAST(substr(id, 1, 15) || x'41' AS BLOB) WHERE pos = " + second,
 		"a body":                     "UPDATE graph_checkpoint SET body = x'00' WHERE pos = " + second,
@@ -88,7 +88,7 @@ func TestOlderTablesAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	for _, statement := range []string{"CREATE TABLE graph_schema (version INTEGER NOT NULL PRIMARY KEY)", "INSERT INTO graph_schema VALUES (1)"} {
+	for _, statement := range []string{"CREATE TABLE graph_schema (version INTEGER NOT NULL PRIMARY KEY)", "INSERT INTO graph_schema VALUES (2)"} {
 		if _, err := db.ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestOlderTablesAreRefused(t *testing.T) {
 	if err == nil {
 		_ = s.Close() // the test has failed
 	}
-	if err == nil || !strings.Contains(err.Error(), "version 1") || !strings.Contains(err.Error(), "version 2") {
+	if err == nil || !strings.Contains(err.Error(), "version 2") || !strings.Contains(err.Error(), "version 3") {
 		t.Errorf("got %v, want an error with both versions", err)
 	}
 }

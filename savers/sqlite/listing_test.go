@@ -89,7 +89,8 @@ func manyThreads(t *testing.T, path string, n int) {
 		`INSERT INTO graph_thread SELECT n, CAST(printf('thread-%06d', n - 2) AS BLOB), NULL, 1, 1, n, 1, iif(n % 100 = 0, 2, status),
 			fence, holder, 0, updated - n * 1000000, iif(n % 100 = 0, 1, 0) FROM numbers, graph_thread WHERE thread_no = 1`,
 		`INSERT INTO graph_version SELECT n, 1, n, status, updated, 0 FROM numbers, graph_version WHERE thread_no = 1`,
-		`INSERT INTO graph_checkpoint SELECT n << 28 | 1, n, id, line_no, flags, step, created, parent, base, commits,
+		`INSERT INTO graph_checkpoint (pos, root, id, line_no, flags, step, created, parent, base, commits, body)
+			SELECT n << 28 | 1, n, id, line_no, flags, step, created, parent, base, commits,
 			CAST(printf('%.1000c', 'x') AS BLOB) FROM numbers, graph_checkpoint WHERE root = 1`,
 		`INSERT INTO graph_write SELECT n + 1, n, base, write_key, kind, data FROM numbers, graph_write WHERE root = 1 AND n % 100 = 0`,
 		`DROP TABLE numbers`,

@@ -77,11 +77,11 @@ func ReadableState() Option { return func(o *options) { o.readable = true } }
 // error: whoever may write there can change what threads hold.
 func SharedFolder() Option { return func(o *options) { o.shared = true } }
 
-//go:embed schema/*.sql
-var schema embed.FS
+//go:embed queries/*.sql schema/*.sql
+var files embed.FS
 
-// Schema returns the statements that make the tables, one file a version of them.
-func Schema() fs.FS { return sqlsaver.Files(schema) }
+// Schema returns the statements that make the tables. It has one file for each version of the tables.
+func Schema() fs.FS { return sqlsaver.Files(files) }
 
 // Open opens the saver in the file at path, whose folder must exist. A file that does not exist is made, with mode 0600, which
 // SQLite gives to the files beside it, too; a symbolic link to one that does not exist is an error. A file that exists keeps its
@@ -105,12 +105,8 @@ func Open(path string, opts ...Option) (*Saver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: open %q: %w", path, err)
 	}
-	ctx := context.Background()
-	d := dialect()
-	if err := sqlsaver.Migrate(ctx, db, d, Schema(), sqlsaver.Create); err != nil {
-		return nil, errors.Join(fmt.Errorf("sqlite: open %q: %w", path, err), db.Close())
-	}
-	s, err := sqlsaver.New(ctx, db, d, sqlsaver.Options{Patience: o.busy, Readable: o.readable})
+	d := &sqlsaver.Dialect{Name: "sqlite", Files: files, Classify: classify}
+	s, err := sqlsaver.Open(context.Background(), db, d, sqlsaver.Options{Patience: o.busy, Readable: o.readable})
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: open %q: %w", path, err)
 	}
@@ -163,36 +159,6 @@ func pool(dsn string, o *options, size int) (*sql.DB, error) {
 	db.SetMaxOpenConns(size)
 	db.SetMaxIdleConns(size)
 	return db, nil
-}
-
-func dialect() *sqlsaver.Dialect {
-	return &sqlsaver.Dialect{
-		Name:     "sqlite",
-		Now:      "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
-		Bytes:    "?",
-		Number:   "?",
-		Mark:     "?",
-		Then:     "CROSS JOIN",
-		Skip:     "ON CONFLICT DO NOTHING",
-		Replace:  "ON CONFLICT (root, base, write_key) DO UPDATE SET data = excluded.data",
-		State:    "ON CONFLICT (thread_no, version) DO UPDATE SET seq = excluded.seq, state_json = excluded.state_json",
-		HasTable: "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?",
-		Classify: classify,
-		Forms: map[string]string{
-			"same":   "substr(%[1]s, 3, 6) = substr(%[2]s, 3, 6) AND %[1]s = %[2]s",
-			"log":    "%[1]s.pos BETWEEN %[2]s << 28 AND (%[2]s << 28 | 268435455)",
-			"range":  "%[1]s.pos BETWEEN (%[2]s << 28 | %[3]s) AND (%[2]s << 28 | %[4]s)",
-			"at":     "%[1]s.pos = (%[2]s << 28 | %[3]s)",
-			"newest": "%[1]s.pos = (SELECT MAX(x.pos) FROM graph_checkpoint x WHERE x.pos BETWEEN %[2]s << 28 AND (%[3]s << 28 | 268435455))",
-			"next":   "%[1]s.pos = %[2]s.pos + 1",
-			"log_no": "%[1]s.pos >> 28",
-			"seq":    "%[1]s.pos & 268435455",
-			"order":  "%[1]s.pos",
-			"key":    "pos",
-			"place":  "%[1]s << 28 | %[2]s",
-			"after":  "%[1]s.pos + 1",
-		},
-	}
 }
 
 // Result codes of SQLite, and extended ones, which have the code in their low byte.

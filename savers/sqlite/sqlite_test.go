@@ -16,10 +16,10 @@ import (
 
 func TestDamageIsReported(t *testing.T) {
 	for name, text := range map[string]string{
-		"a body":          "UPDATE graph_checkpoint SET body = x'ff01' WHERE pos & 268435455 = 2",
-		"an id":           "UPDATE graph_checkpoint SET id = x'0102' WHERE pos & 268435455 = 2",
+		"a body":          "UPDATE graph_checkpoint SET body = x'ff01' WHERE seq = 2",
+		"an id":           "UPDATE graph_checkpoint SET id = x'0102' WHERE seq = 2",
 		"a pending write": "UPDATE graph_write SET data = x'7f'",
-		"no snapshot":     "UPDATE graph_checkpoint SET flags = flags & ~8",
+		"no snapshot":     "UPDATE graph_checkpoint SET flags = flags & ~(1 << 3)",
 		"a fence":         "UPDATE graph_thread SET fence = x'00'",
 	} {
 		path := filepath.Join(t.TempDir(), "threads.db")

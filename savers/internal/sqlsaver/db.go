@@ -2,41 +2,41 @@ package sqlsaver
 
 import "context"
 
-// DB is a database as a saver needs it. All methods may be called at the same time.
+// DB is a database as a saver needs it. It is safe for concurrent use.
 type DB interface {
 	Runner
 
-	// Begin starts a transaction: one that reads sees the database as it is at its first statement, one that writes
+	// Begin starts a transaction. One that only reads sees the database as it is at its first statement. One that writes
 	// sees what is committed when each of its statements begins.
 	Begin(ctx context.Context, writes bool) (Tx, error)
 
-	// Prepare readies the texts that are going to be run in transactions that only read, and in all others.
+	// Prepare prepares the texts that will run in transactions that only read, and those that will run in others.
 	Prepare(ctx context.Context, reads, writes []string) error
 
 	// Close frees what the database holds.
 	Close() error
 }
 
-// Runner runs statements. Arguments are bound, never part of a text.
+// Runner runs statements. Arguments are bound; they are never part of a text.
 type Runner interface {
-	// Exec runs a statement and returns how many rows it found.
+	// Exec runs a statement and returns the number of rows that it found.
 	Exec(ctx context.Context, text string, args ...any) (int64, error)
 	// Query runs a statement that returns rows. They must be closed.
 	Query(ctx context.Context, text string, args ...any) (Rows, error)
 }
 
-// Tx is a transaction. One that is rolled back after its commit stays committed. It is for one goroutine.
+// Tx is a transaction. It is not safe for concurrent use. Rollback after Commit does nothing.
 type Tx interface {
 	Runner
-	// Insert runs an INSERT of one row that ends with {made}, and returns the number that the row was given.
+	// Insert runs stInsertLog, and returns the number that the database gave the row.
 	Insert(ctx context.Context, text string, args ...any) (int64, error)
-	// Later runs a statement before whatever comes next, Commit included; its error may come from there.
+	// Later runs a statement before the next call, Commit included. That call may return its error.
 	Later(ctx context.Context, text string, args ...any) error
 	Commit(ctx context.Context) error
 	Rollback(ctx context.Context)
 }
 
-// Rows are what a query returns, one after the other.
+// Rows are the rows that a query returns. They must be closed.
 type Rows interface {
 	Next() bool
 	Scan(dest ...any) error
@@ -59,9 +59,30 @@ func each(rows Rows, scan func(Rows) error) error {
 	return rows.Close()
 }
 
-// one scans the first row, if there is one.
-func one(ctx context.Context, db Runner, text string, args []any, dest ...any) (found bool, err error) {
-	rows, err := db.Query(ctx, text, args...)
+// has reports whether the dialect has an optional statement.
+func (s *Saver) has(st statement) bool { return s.queries[st].text != "" }
+
+// exec runs a statement and returns the number of rows that it found.
+func (s *Saver) exec(ctx context.Context, db Runner, st statement, args ...any) (int64, error) {
+	q := &s.queries[st]
+	return db.Exec(ctx, q.text, q.bind(args)...)
+}
+
+// query runs a statement that returns rows.
+func (s *Saver) query(ctx context.Context, db Runner, st statement, args ...any) (Rows, error) {
+	q := &s.queries[st]
+	return db.Query(ctx, q.text, q.bind(args)...)
+}
+
+// later runs a statement before the next one of the transaction.
+func (s *Saver) later(ctx context.Context, tx Tx, st statement, args ...any) error {
+	q := &s.queries[st]
+	return tx.Later(ctx, q.text, q.bind(args)...)
+}
+
+// one runs a statement and scans its first row, if it returns any.
+func (s *Saver) one(ctx context.Context, db Runner, st statement, args []any, dest ...any) (found bool, err error) {
+	rows, err := s.query(ctx, db, st, args...)
 	if err != nil {
 		return false, err
 	}

@@ -47,7 +47,7 @@ func (s *Saver) releaseIn(ctx context.Context, tx Tx, id string, ifHead checkpoi
 		return v, t.conflict("head", "", ifHead, root.ID)
 	}
 	var records int64
-	if _, err := one(ctx, tx, s.text[stCountRoot], []any{t.root}, &records); err != nil {
+	if _, err := s.one(ctx, tx, stCountRecords, []any{t.root}, &records); err != nil {
 		return v, err
 	}
 	v = checkpoint.Version{
@@ -76,13 +76,20 @@ func (s *Saver) Delete(ctx context.Context, id string) error {
 		if err := t.busy(); err != nil {
 			return err
 		}
-		for st := stDeleteWrites; st <= stDeleteThread; st++ {
-			if err := tx.Later(ctx, s.text[st], t.no); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.deleteIn(ctx, tx, t)
 	}))
+}
+
+// deleteIn removes a thread. The rows that others lead to go first.
+func (s *Saver) deleteIn(ctx context.Context, tx Tx, t *thread) error {
+	for _, st := range [...]statement{
+		stDeleteWrites, stDeleteRecords, stDeleteLines, stDeleteLogs, stDeleteState, stDeleteVersions, stDeleteThread,
+	} {
+		if err := s.later(ctx, tx, st, t.no); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Prune removes old records and versions, as [checkpoint.Saver] says.
@@ -128,9 +135,9 @@ func (s *Saver) pruneIn(ctx context.Context, tx Tx, id string, keep checkpoint.K
 	return done, nil
 }
 
-// pruneVersions removes released versions but the newest keep, -1 for none.
+// pruneVersions removes released versions, but not the newest keep; -1 keeps none.
 func (s *Saver) pruneVersions(ctx context.Context, tx Tx, t *thread, keep int) (int, error) {
-	rows, err := tx.Query(ctx, s.text[stNumbers], t.no)
+	rows, err := s.query(ctx, tx, stReleasedVersions, t.no)
 	if err != nil {
 		return 0, err
 	}
@@ -146,31 +153,39 @@ func (s *Saver) pruneVersions(ctx context.Context, tx Tx, t *thread, keep int) (
 		return 0, err
 	}
 	for _, at := range gone {
-		for st := stDropVersionWrites; st <= stDropVersionLines; st++ {
-			if err := tx.Later(ctx, s.text[st], at.root); err != nil {
-				return 0, err
-			}
-		}
-		for st := stDropVersionLogs; st <= stDropVersion; st++ {
-			if err := tx.Later(ctx, s.text[st], at.thread, at.version); err != nil {
-				return 0, err
-			}
+		if err := s.removeVersion(ctx, tx, at); err != nil {
+			return 0, err
 		}
 	}
 	t.versions -= len(gone)
 	return len(gone), s.store(ctx, tx, t)
 }
 
-// pruneRecords removes old records of the open version. What is to go is decided by package ledger, from all headers.
+// removeVersion removes a released version.
+func (s *Saver) removeVersion(ctx context.Context, tx Tx, at spot) error {
+	for _, st := range [...]statement{stRemoveVersionWrites, stRemoveVersionRecords, stRemoveVersionLines} {
+		if err := s.later(ctx, tx, st, at.root); err != nil {
+			return err
+		}
+	}
+	for _, st := range [...]statement{stRemoveVersionLogs, stRemoveVersionState, stRemoveVersion} {
+		if err := s.later(ctx, tx, st, at.thread, at.version); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pruneRecords removes old records of the open version. Package ledger decides from all headers which records those are.
 func (s *Saver) pruneRecords(ctx context.Context, tx Tx, t *thread, keep checkpoint.Keep) (int, error) {
 	v := ledger.New(t.id, t.open)
 	numbers, err := s.namespaces(ctx, tx, t, t.open)
 	if err != nil {
 		return 0, err
 	}
-	flags := make(map[checkpoint.ID]int64)
+	commitsPrevious := make(map[checkpoint.ID]bool)
 	for name, log := range numbers {
-		entries, err := s.headers(ctx, tx, log, flags)
+		entries, err := s.headers(ctx, tx, log, commitsPrevious)
 		if err != nil {
 			return 0, err
 		}
@@ -178,8 +193,8 @@ func (s *Saver) pruneRecords(ctx context.Context, tx Tx, t *thread, keep checkpo
 			v.Apply(&ledger.Event{Namespace: name, Entries: entries})
 		}
 	}
-	// A write whose base is committed goes before its base may: nothing would say any more that it counts for nothing.
-	if err := tx.Later(ctx, s.text[stSweep], t.root); err != nil {
+	// A write whose base is committed is removed before its base: it would count again without that.
+	if err := s.later(ctx, tx, stSweepWrites, t.root); err != nil {
 		return 0, err
 	}
 	writes, err := s.writes(ctx, tx, t.id, t.root)
@@ -195,7 +210,7 @@ func (s *Saver) pruneRecords(ctx context.Context, tx Tx, t *thread, keep checkpo
 		}
 		at := rootOf(t, t.open, t.root)
 		at.log, at.namespace = numbers[p.Namespace], p.Namespace
-		pr := pruner{s: s, tx: tx, at: at, flags: flags}
+		pr := pruner{s: s, tx: tx, at: at, commitsPrevious: commitsPrevious}
 		if err := pr.prune(ctx, log, p.Kept); err != nil {
 			return 0, err
 		}
@@ -204,9 +219,9 @@ func (s *Saver) pruneRecords(ctx context.Context, tx Tx, t *thread, keep checkpo
 	return removed, nil
 }
 
-// namespaces returns the logs of a version's namespaces by name, the root's among them.
+// namespaces returns the numbers of a version's logs by namespace; the root's is empty.
 func (s *Saver) namespaces(ctx context.Context, db Runner, t *thread, version int) (map[string]int64, error) {
-	rows, err := db.Query(ctx, s.text[stNamespaces], t.no, int64(version))
+	rows, err := s.query(ctx, db, stLogs, t.no, int64(version))
 	if err != nil {
 		return nil, err
 	}
@@ -221,41 +236,49 @@ func (s *Saver) namespaces(ctx context.Context, db Runner, t *thread, version in
 	return numbers, err
 }
 
-// headers returns what pruning has to know of the records of a log, oldest first, and adds their flags by id.
-func (s *Saver) headers(ctx context.Context, tx Tx, number int64, flags map[checkpoint.ID]int64) (log []*ledger.Entry, err error) {
-	rows, err := tx.Query(ctx, s.text[stHeaders], number)
+// headers returns what Prune needs of the records of a log, oldest first. It adds those that commit the record before them to
+// commitsPrevious.
+func (s *Saver) headers(ctx context.Context, tx Tx, number int64, commitsPrevious map[checkpoint.ID]bool) (log []*ledger.Entry, err error) {
+	rows, err := s.query(ctx, tx, stHeaders, number)
 	if err != nil {
 		return nil, err
 	}
 	err = each(rows, func(rows Rows) error {
-		var seq, f, created int64
-		var id, base []byte
-		if err := rows.Scan(&seq, &id, &f, &created, &base); err != nil {
-			return err
+		e, commits, err := scanHeader(rows)
+		if commits {
+			commitsPrevious[e.ID] = true
 		}
-		e := &ledger.Entry{Record: checkpoint.Record{
-			Seq: uint64(seq), Source: checkpoint.Source(f & sourceBits), Snapshot: f&isSnapshot != 0, Created: time.UnixMicro(created).UTC(),
-		}}
-		if !setID(&e.ID, id) || !setID(&e.Base, base) {
-			return damagedID(seq)
-		}
-		flags[e.ID] = f
 		log = append(log, e)
-		return nil
+		return err
 	})
 	return log, err
 }
 
-// pruner prunes one log.
-type pruner struct {
-	s     *Saver
-	tx    Tx
-	at    spot
-	flags map[checkpoint.ID]int64
+// scanHeader reads a row of stHeaders, and reports whether the record commits the one before it.
+func scanHeader(rows Rows) (e *ledger.Entry, commitsPrevious bool, err error) {
+	e = new(ledger.Entry)
+	var seq, source, created int64
+	var id, base []byte
+	if err := rows.Scan(&seq, &id, &source, &e.Snapshot, &commitsPrevious, &created, &base); err != nil {
+		return e, false, err
+	}
+	e.Seq, e.Source, e.Created = uint64(seq), checkpoint.Source(source), time.UnixMicro(created).UTC()
+	if !setID(&e.ID, id) || !setID(&e.Base, base) {
+		return e, false, damagedID(seq)
+	}
+	return e, commitsPrevious, nil
 }
 
-// prune removes from a log what is not kept. A record that loses the one before it must then say itself what it had
-// from that one; so must one that was committed by the record after it, when that goes.
+// pruner prunes one log.
+type pruner struct {
+	s               *Saver
+	tx              Tx
+	at              spot
+	commitsPrevious map[checkpoint.ID]bool // the records that commit the record before them
+}
+
+// prune removes the records of a log that are not kept. A kept record that loses the record before it is rewritten, so that
+// it holds itself what it had from that record. A kept record that loses the record after it is marked.
 func (p *pruner) prune(ctx context.Context, log []*ledger.Entry, kept []ledger.Kept) error {
 	stays := make(map[uint64]*ledger.Kept, len(kept))
 	for i := range kept {
@@ -266,7 +289,7 @@ func (p *pruner) prune(ctx context.Context, log []*ledger.Entry, kept []ledger.K
 		follows := i > 0 && log[i-1].Seq+1 == e.Seq
 		switch {
 		case k == nil && follows && stays[e.Seq-1] != nil:
-			if err := p.leave(ctx, log[i-1], e); err != nil {
+			if err := p.mark(ctx, log[i-1], e); err != nil {
 				return err
 			}
 		case k != nil && (len(k.Fold) > 0 || follows && stays[e.Seq-1] == nil):
@@ -278,17 +301,17 @@ func (p *pruner) prune(ctx context.Context, log []*ledger.Entry, kept []ledger.K
 	return p.remove(ctx, log, stays)
 }
 
-// leave marks a record that stays with what the one after it, which goes, said of it.
-func (p *pruner) leave(ctx context.Context, stays, goes *ledger.Entry) error {
-	if p.flags[goes.ID]&commitsBefore != 0 {
-		if err := p.exec(ctx, stMarkCommitted, p.at.root, stays.ID[:]); err != nil {
+// mark marks a record that stays when the one after it goes.
+func (p *pruner) mark(ctx context.Context, stays, goes *ledger.Entry) error {
+	if p.commitsPrevious[goes.ID] {
+		if err := p.s.later(ctx, p.tx, stMarkCommitted, p.at.root, stays.ID[:]); err != nil {
 			return err
 		}
 	}
-	return p.exec(ctx, stMarkFollowed, p.at.log, int64(stays.Seq))
+	return p.s.later(ctx, p.tx, stMarkNextRemoved, p.at.log, int64(stays.Seq))
 }
 
-// remove deletes the records of a log that do not stay, those between two that do together.
+// remove removes the records of a log that do not stay; those between two that stay by one statement.
 func (p *pruner) remove(ctx context.Context, log []*ledger.Entry, stays map[uint64]*ledger.Kept) error {
 	for i := 0; i < len(log); i++ {
 		if stays[log[i].Seq] != nil {
@@ -298,18 +321,14 @@ func (p *pruner) remove(ctx context.Context, log []*ledger.Entry, stays map[uint
 		for i+1 < len(log) && stays[log[i+1].Seq] == nil {
 			i++
 		}
-		if err := p.exec(ctx, stRemove, p.at.log, int64(first), int64(log[i].Seq)); err != nil {
+		if err := p.s.later(ctx, p.tx, stRemoveRecords, p.at.log, int64(first), int64(log[i].Seq)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *pruner) exec(ctx context.Context, st statement, args ...any) error {
-	return p.tx.Later(ctx, p.s.text[st], args...)
-}
-
-// untie writes a record so that it stands without the one before it.
+// untie rewrites a record so that it can be read without the one before it.
 func (p *pruner) untie(ctx context.Context, k *ledger.Kept) error {
 	seq := int64(k.Entry.Seq)
 	first := seq
@@ -329,8 +348,6 @@ func (p *pruner) untie(ctx context.Context, k *ledger.Kept) error {
 			return err
 		}
 	}
-	var before checkpoint.ID // none any more
-	flags := flagsOf(&r, before) | p.flags[r.ID]&(isCommitted|isFollowed)
-	return p.exec(ctx, stSnapshot, flags, optional(r.Parent, flags&parentIsBefore == 0), optional(r.Commits, true), p.at.body(&r),
+	return p.s.later(ctx, p.tx, stRewriteRecord, r.Snapshot, r.Parent[:], optional(r.Commits, !r.Commits.IsZero()), p.at.body(&r),
 		p.at.log, seq)
 }

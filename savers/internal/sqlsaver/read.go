@@ -80,7 +80,7 @@ func (s *Saver) load(ctx context.Context, tx Tx, p checkpoint.Place) (chain chec
 		}
 	}
 	if end.ID == h.id && end.Base == end.ID { // nothing comes after it
-		chain.Due, chain.Committed = end.Due, isOver(all[len(all)-1].flags, nil)
+		chain.Due, chain.Committed = end.Due, all[len(all)-1].markedCommitted
 		return chain, nil
 	}
 	return chain, s.due(ctx, tx, at, &chain, h.line)
@@ -90,7 +90,7 @@ func (s *Saver) load(ctx context.Context, tx Tx, p checkpoint.Place) (chain chec
 func (s *Saver) root(ctx context.Context, tx Tx, log int64) (r checkpoint.Record, err error) {
 	var id []byte
 	var step int64
-	found, err := one(ctx, tx, s.text[stRoot], []any{log}, &id, &step)
+	found, err := s.one(ctx, tx, stRootHead, []any{log}, &id, &step)
 	if err != nil || !found {
 		return r, err
 	}
@@ -116,23 +116,33 @@ func (s *Saver) place(ctx context.Context, tx Tx, at spot, p checkpoint.Place, h
 // due sets what a chain says of the base of its last record. known is a line that may be the base's.
 func (s *Saver) due(ctx context.Context, tx Tx, at spot, chain *checkpoint.Chain, known line) error {
 	last := &chain.Records[len(chain.Records)-1]
-	var log, seq, flags int64
-	var next *int64
-	found, err := one(ctx, tx, s.text[stBase], []any{at.root, last.Base[:]}, &log, &seq, &flags, &next)
-	if err != nil || !found || log != at.log {
+	b, err := s.base(ctx, tx, at.root, last.Base)
+	if err != nil || b.log != at.log {
 		return err
 	}
-	chain.Committed = isOver(flags, next)
+	chain.Committed = b.committed
 	i := slices.IndexFunc(chain.Records, func(r checkpoint.Record) bool { return r.ID == last.Base })
 	if i >= 0 {
 		chain.Due = chain.Records[i].Due
 		return nil
 	}
-	base, _, err := s.between(ctx, tx, at, seq, seq, known)
+	base, _, err := s.between(ctx, tx, at, b.seq, b.seq, known)
 	if err == nil && len(base) == 1 {
 		chain.Due = base[0].Due
 	}
 	return err
+}
+
+// base is where a record is, and whether it is committed. The zero base is that of a record that is not there.
+type base struct {
+	log, seq  int64
+	committed bool
+}
+
+// base finds a record of a version. Its body is not read.
+func (s *Saver) base(ctx context.Context, db Runner, root int64, id checkpoint.ID) (b base, err error) {
+	_, err = s.one(ctx, db, stBase, []any{root, id[:]}, &b.log, &b.seq, &b.committed)
+	return b, err
 }
 
 // version is one version of a thread.
@@ -157,7 +167,7 @@ func (s *Saver) version(ctx context.Context, db Runner, id string, number int) (
 		return t, &version{number: t.open, root: t.root, status: t.status, updated: t.updated}, nil
 	}
 	v, status := &version{number: number}, int64(0)
-	found, err := one(ctx, db, s.text[stVersion], []any{t.no, int64(number)}, &v.root, &status, &v.updated, &v.released)
+	found, err := s.one(ctx, db, stVersion, []any{t.no, int64(number)}, &v.root, &status, &v.updated, &v.released)
 	if err != nil || !found {
 		return t, nil, err
 	}
@@ -302,7 +312,7 @@ func (s *Saver) Versions(ctx context.Context, id string) (all []checkpoint.Versi
 	defer s.end()
 	err = s.try(ctx, Lost, func() error {
 		all = nil
-		rows, err := s.db.Query(ctx, s.text[stVersions], key(id))
+		rows, err := s.query(ctx, s.db, stVersions, key(id))
 		if err != nil {
 			return err
 		}

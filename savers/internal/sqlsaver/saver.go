@@ -1,23 +1,37 @@
-// Package sqlsaver is the commit protocol on tables: one implementation for all SQL databases, which differ by a
-// [Dialect] and by how a [DB] reaches them. The statements are written once, with nothing but bound values in them.
+// Package sqlsaver is the commit protocol on tables: one implementation for all SQL databases. They differ by a [Dialect],
+// which has their statements and tables, and by a [DB], which reaches them.
+//
+// # Statements
+//
+// The folder queries of each saver has all its statements, in plain SQL, so that one can read them, run them and ask the
+// server for their plans. Only values are bound to them. The program knows a statement by its number; signatures gives each
+// its name in the files and its parameters. [Open] fails unless the files have all statements, with these parameters, and
+// no others. Not in the files are the statements that make the tables, in the folder schema, and those that begin and end
+// transactions and set up connections, in the Go code of each saver.
 //
 // # Tables
 //
 // graph_thread has a row for each thread: its open version, with fence, lease and status. graph_version has one for
-// each version. graph_log has one for each namespace of a version, the root's first, whose number stands for
-// the version elsewhere. graph_checkpoint has the records, clustered by log and seq, so that a chain is one range. What
-// the records of a run share (line, fingerprint, graph) is one row of graph_line. graph_write has the pending writes.
+// each version. graph_log has one for each namespace of a version, the root's first; the number of that one identifies
+// the version in other tables. graph_checkpoint has the records, clustered by log and seq, so that a chain is one range.
+// graph_line has one row for what the records of a run share: line, fingerprint and graph. graph_write has the pending
+// writes.
+//
+// A record does not store what the record with the seq before gives it: its parent, and whether it commits that record.
+// When Prune removes the record before, it rewrites the one after it; when it removes the record after, it marks the one
+// before: next_removed, and marked_committed if the removed record committed it.
 //
 // # Locks
 //
-// Every write locks its thread's row: a commit so that it stays as it is, all else to change it. What is read under
-// that lock is true until the transaction ends. A plain commit is one statement that stores its row when all it relies
-// on is so, and nothing otherwise; then a transaction finds out why, and does what is to be done. A saver remembers where
-// its runs' heads are, so that the statement finds the one it looks at by its key.
+// Every write locks its thread's row: a commit against changes, all else to change it. What is read under that lock is true
+// until the transaction ends. A plain commit is one statement, which stores its row if everything it relies on is true, and
+// nothing otherwise; a transaction then finds out why. A saver remembers the heads of its runs, so that the statement finds
+// the head by its key.
 //
-// # What is left out
+// # Writes of committed bases
 //
-// A pending write whose base is committed is never returned. Its row goes when a run next opens, or renews its lease by a commit.
+// A pending write whose base is committed is never returned. Its row is removed when a run next opens, or renews its lease by
+// a commit.
 package sqlsaver
 
 import (
@@ -25,22 +39,20 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
+	"io/fs"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Saver is a checkpoint.Saver on a DB. It is made by New.
+// Saver is a checkpoint.Saver on a DB. Open makes it.
 type Saver struct {
 	db       DB
 	d        *Dialect
-	text     [statements]string
-	many     map[statement]map[int]string // statements for so many rows
+	queries  [statements]query
 	patience time.Duration
 	readable bool
 
@@ -55,25 +67,10 @@ type Saver struct {
 
 var _ checkpoint.Saver = (*Saver)(nil)
 
-// run is a run that holds a lease, with the heads that its own writes have made, by namespace.
-type run struct {
-	thread string
-	heads  map[string]held
-}
-
-// maxHeads is how many heads of a run are kept. After one that is not, a commit takes a transaction.
-const maxHeads = 256
-
-// held is a head that a run made, and where it is. The next commit's statement looks whether it still stands.
-type held struct {
-	thread  int64
-	version int
-	log     int64
-	head
-}
-
 // Options are what a back end chooses.
 type Options struct {
+	// Mode says what to do about the tables.
+	Mode Mode
 	// Patience is how long a call that meets locks or deadlocks tries again; zero is DefaultPatience.
 	Patience time.Duration
 	// Readable keeps the state of each version as JSON in graph_state, in step with the root's head.
@@ -87,21 +84,58 @@ const IdleLimit = 2 * time.Second
 // DefaultPatience is how long a call tries again when nothing was said.
 const DefaultPatience = 10 * time.Second
 
-// New returns a saver on a database that has the tables. It owns db from then on, also when it fails.
-func New(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
-	s := &Saver{db: db, d: d, text: d.texts(), many: d.many(), patience: o.Patience, readable: o.Readable, runs: make(map[checkpoint.ID]*run), states: make(map[spot]state)}
+// Open returns a saver on a database, whose tables it makes, changes or verifies as the mode says. It owns db from then on,
+// also if it fails.
+func Open(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
+	s := &Saver{
+		db: db, d: d, patience: o.Patience, readable: o.Readable,
+		runs: make(map[checkpoint.ID]*run), states: make(map[spot]state),
+	}
 	if s.patience == 0 {
 		s.patience = DefaultPatience
 	}
-	writes := slices.Clone(s.text[:])
-	for _, many := range s.many {
-		writes = slices.AppendSeq(writes, maps.Values(many))
+	err := s.loadQueries()
+	if err == nil {
+		err = s.migrate(ctx, o.Mode)
 	}
-	err := s.try(ctx, RolledBack, func() error { return db.Prepare(ctx, s.text[:reads], writes) })
+	if err == nil {
+		err = s.prepare(ctx)
+	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: prepare: %w", d.Name, err), db.Close())
+		return nil, errors.Join(err, db.Close())
 	}
 	return s, nil
+}
+
+// loadQueries reads the statements.
+func (s *Saver) loadQueries() error {
+	folder, err := fs.Sub(s.d.Files, "queries")
+	if err == nil {
+		s.queries, err = load(folder)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: statements: %w", s.d.Name, err)
+	}
+	return nil
+}
+
+// prepare prepares the statements. Those that the dialect lacks are empty.
+func (s *Saver) prepare(ctx context.Context) error {
+	var texts, readTexts []string
+	for st := range prepared {
+		if !s.has(st) {
+			continue
+		}
+		texts = append(texts, s.queries[st].text)
+		if st < reads {
+			readTexts = texts
+		}
+	}
+	err := s.try(ctx, RolledBack, func() error { return s.db.Prepare(ctx, readTexts, texts) })
+	if err != nil {
+		return fmt.Errorf("%s: prepare: %w", s.d.Name, err)
+	}
+	return nil
 }
 
 // begin lets a call in. Every call that it lets in must end.
@@ -132,7 +166,7 @@ func (s *Saver) Close() error {
 	var errs []error
 	for fence, r := range s.runs {
 		errs = append(errs, s.try(ctx, RolledBack, func() error {
-			_, err := s.db.Exec(ctx, s.text[stEndLease], key(r.thread), fence[:])
+			_, err := s.exec(ctx, s.db, stEndLease, key(r.thread), fence[:])
 			return err
 		}))
 	}

@@ -16,19 +16,12 @@ type Mode int
 
 // The modes.
 const (
-	Create   Mode = iota // make what is missing, bring what is old up to date
-	Verify               // change nothing: fail unless the tables are there and up to date
-	Recreate             // drop all tables of savers, with all they hold, and make them anew
+	Create   Mode = iota // make missing tables, bring old ones up to date
+	Verify               // change nothing: fail unless the tables exist and are up to date
+	Recreate             // drop all tables of savers, with all their rows, and make them again
 )
 
-// tables are those of a saver, in an order in which they can be dropped.
-func tables() []string {
-	return []string{
-		"graph_state", "graph_write", "graph_checkpoint", "graph_line", "graph_log", "graph_version", "graph_thread", "graph_schema",
-	}
-}
-
-// Files returns what Migrate takes of what a saver embeds: the folder schema.
+// Files returns the folder schema of the files that a saver embeds.
 func Files(embedded embed.FS) fs.FS {
 	files, err := fs.Sub(embedded, "schema")
 	if err != nil { // the name is a valid one
@@ -37,55 +30,51 @@ func Files(embedded embed.FS) fs.FS {
 	return files
 }
 
-// Migrate brings a database's tables to the newest version. files has a file of statements for each version, in order,
-// with an empty line after each statement. A file is named for its version: 0002_tables.sql makes the tables of version 2,
-// and a file after it changes them. Tables that are older than the first file are an error. Where statements that change
-// tables are no part of a transaction, each must be harmless when it is run again.
-func Migrate(ctx context.Context, db DB, d *Dialect, files fs.FS, mode Mode) error {
+// migrate brings the tables to the newest version. The folder schema has a file of statements for each version, in order, with
+// an empty line after each statement. A file is named for its version: 0003_tables.sql makes the tables of version 3, and a
+// file after it changes them. Tables that are older than the first file are an error. Where statements that change tables are
+// not part of a transaction, each must be harmless when it runs again.
+func (s *Saver) migrate(ctx context.Context, mode Mode) error {
+	files, err := fs.Sub(s.d.Files, "schema")
+	if err != nil {
+		return err
+	}
 	names, err := fs.Glob(files, "*.sql")
 	if err != nil || len(names) == 0 {
-		return errors.Join(fmt.Errorf("%s: no migrations", d.Name), err)
+		return errors.Join(fmt.Errorf("%s: no migrations", s.d.Name), err)
 	}
 	slices.Sort(names)
-	s := &Saver{db: db, d: d, patience: DefaultPatience}
 	err = s.write(ctx, RolledBack, func(tx Tx) error {
-		m := migration{tx: tx, d: d, files: files, names: names}
+		m := migration{s: s, tx: tx, files: files, names: names}
 		return m.locked(ctx, mode)
 	})
 	return s.wrap(ctx, "schema", err)
 }
 
 type migration struct {
+	s     *Saver
 	tx    Tx
-	d     *Dialect
 	files fs.FS
 	names []string
 }
 
 // locked does what mode says while no other process does.
 func (m *migration) locked(ctx context.Context, mode Mode) (err error) {
-	if m.d.LockSchema != "" {
+	if m.s.has(stLockSchema) {
 		var got int64
-		if _, err := one(ctx, m.tx, m.d.LockSchema, nil, &got); err != nil {
+		if _, err := m.s.one(ctx, m.tx, stLockSchema, nil, &got); err != nil {
 			return err
 		}
 		if got != 1 {
 			return errors.New("another process is changing the tables: try again when it is done")
 		}
 	}
-	if m.d.UnlockSchema != "" {
-		defer func() { err = errors.Join(err, m.query(ctx, m.d.UnlockSchema)) }()
+	if m.s.has(stUnlockSchema) {
+		defer func() { err = errors.Join(err, m.unlock(ctx)) }()
 	}
 	if mode == Recreate {
-		for _, text := range m.d.DropFirst {
-			if err := m.exec(ctx, text); err != nil {
-				return err
-			}
-		}
-		for _, table := range tables() {
-			if err := m.exec(ctx, "DROP TABLE IF EXISTS "+table); err != nil {
-				return err
-			}
+		if err := m.drop(ctx); err != nil {
+			return err
 		}
 	}
 	version, err := m.version(ctx)
@@ -99,6 +88,28 @@ func (m *migration) locked(ctx context.Context, mode Mode) (err error) {
 	}
 	if newest := m.names[len(m.names)-1]; version > versionOf(newest) {
 		return fmt.Errorf("the tables are of version %d, and this program knows %d: update the program", version, versionOf(newest))
+	}
+	return nil
+}
+
+// unlock lets other processes change tables again.
+func (m *migration) unlock(ctx context.Context) error {
+	rows, err := m.s.query(ctx, m.tx, stUnlockSchema)
+	if err != nil {
+		return err
+	}
+	return each(rows, func(Rows) error { return nil })
+}
+
+// drop drops all that the files of schema make.
+func (m *migration) drop(ctx context.Context) error {
+	for _, st := range [...]statement{stDropFunctions, stDropTables} {
+		if !m.s.has(st) {
+			continue
+		}
+		if _, err := m.s.exec(ctx, m.tx, st); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -122,7 +133,7 @@ func (m *migration) bring(ctx context.Context, name string, version *int, mode M
 	return nil
 }
 
-// versionOf returns the version that a file makes; the name begins with it.
+// versionOf returns the version that a file makes. The name of the file begins with it.
 func versionOf(name string) int {
 	number, _, _ := strings.Cut(name, "_")
 	version, err := strconv.Atoi(number)
@@ -132,15 +143,12 @@ func versionOf(name string) int {
 	return version
 }
 
-// version returns the version of the tables that there are, 0 for none.
+// version returns the version of the tables, 0 if there are none.
 func (m *migration) version(ctx context.Context) (int, error) {
-	var version int64
-	there, err := one(ctx, m.tx, m.d.text(m.d.HasTable), []any{"graph_schema"}, &version)
-	if err == nil && there {
-		_, err = one(ctx, m.tx, "SELECT COALESCE(MAX(version), 0) FROM graph_schema", nil, &version)
-	}
-	if !there {
-		return 0, err
+	var tables, version int64
+	_, err := m.s.one(ctx, m.tx, stHasSchema, nil, &tables)
+	if err == nil && tables > 0 {
+		_, err = m.s.one(ctx, m.tx, stSchemaVersion, nil, &version)
 	}
 	return int(version), err
 }
@@ -155,23 +163,10 @@ func (m *migration) apply(ctx context.Context, name string) error {
 		if text = strings.TrimSuffix(strings.TrimSpace(text), ";"); text == "" {
 			continue
 		}
-		if err := m.exec(ctx, text); err != nil {
+		if _, err := m.tx.Exec(ctx, text); err != nil {
 			return err
 		}
 	}
-	return m.exec(ctx, "INSERT INTO graph_schema (version) VALUES ("+strconv.Itoa(versionOf(name))+")")
-}
-
-func (m *migration) exec(ctx context.Context, text string) error {
-	_, err := m.tx.Exec(ctx, text)
+	_, err = m.s.exec(ctx, m.tx, stInsertSchemaVersion, int64(versionOf(name)))
 	return err
-}
-
-// query runs a statement whose rows do not matter.
-func (m *migration) query(ctx context.Context, text string) error {
-	rows, err := m.tx.Query(ctx, text)
-	if err != nil {
-		return err
-	}
-	return each(rows, func(Rows) error { return nil })
 }

@@ -29,7 +29,7 @@ func (l *log) putState(ctx context.Context, records []checkpoint.Record) error {
 	if err != nil {
 		return fmt.Errorf("readable state: payloads must be plain, neither encrypted nor compressed: %w", err)
 	}
-	return l.tx.Later(ctx, l.s.text[stPutState], l.at.thread, l.at.version, l.head.seq, string(text))
+	return l.s.later(ctx, l.tx, stPutState, l.at.thread, l.at.version, l.head.seq, string(text))
 }
 
 // snapshot returns the state at the head: what is kept of the head before, with records, or the whole chain folded.

@@ -103,16 +103,14 @@ func (l *listing) page(ctx context.Context) ([]row, error) {
 	return l.order(rows), nil
 }
 
-// list runs f, in a transaction when the dialect has something to say first.
+// list runs f; in a transaction that reads by index if the dialect has a statement for that.
 func (s *Saver) list(ctx context.Context, f func(db Runner) error) error {
-	if len(s.d.ByIndex) == 0 {
+	if !s.has(stReadByIndex) {
 		return s.try(ctx, Lost, func() error { return f(s.db) })
 	}
 	return s.read(ctx, func(tx Tx) error {
-		for _, text := range s.d.ByIndex {
-			if err := tx.Later(ctx, text); err != nil {
-				return err
-			}
+		if err := s.later(ctx, tx, stReadByIndex); err != nil {
+			return err
 		}
 		return f(tx)
 	})
@@ -132,7 +130,7 @@ func (l *listing) read(ctx context.Context, db Runner) (page []row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := db.Query(ctx, l.s.text[st], append(args, l.size)...)
+	rows, err := l.s.query(ctx, db, st, append(args, l.size)...)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +145,7 @@ func (l *listing) read(ctx context.Context, db Runner) (page []row, err error) {
 	return page, err
 }
 
-// fewIdle is how many idle threads are few.
+// fewIdle is the number that stCountIdle counts up to: fewer idle threads are few.
 const fewIdle = 1000
 
 // statement returns the statement that reads a page, and all its arguments but the last. By id many idle threads are
@@ -160,19 +158,19 @@ func (l *listing) statement(ctx context.Context, db Runner) (st statement, args 
 	}
 	if l.q.IdleSince.IsZero() {
 		if status == nil {
-			return stListThreads, args, nil
+			return stThreads, args, nil
 		}
-		return stListStatus, append(args, status), nil
+		return stThreadsByStatus, append(args, status), nil
 	}
 	idle, before := int64(0), ceilMicro(l.q.IdleSince)
-	_, err = one(ctx, db, l.s.text[stCountIdle], []any{before}, &idle)
+	_, err = l.s.one(ctx, db, stCountIdle, []any{before}, &idle)
 	switch l.few = idle < fewIdle; {
 	case l.few:
-		return stListFew, []any{before, l.from, l.to, status}, err
+		return stThreadsFewIdle, []any{before, l.from, l.to, status}, err
 	case status == nil:
-		return stListIdle, append(args, before), err
+		return stThreadsIdle, append(args, before), err
 	}
-	return stListStatusIdle, append(args, status, before), err
+	return stThreadsIdleByStatus, append(args, status, before), err
 }
 
 // ceilMicro returns the first microsecond that is not before t.
@@ -180,9 +178,9 @@ func ceilMicro(t time.Time) int64 { return t.Add(time.Microsecond - 1).UnixMicro
 
 func scanThread(rows Rows) (r row, err error) {
 	var rest, holder, head []byte
-	var version, versions, status, until, updated, asked, now int64
+	var version, versions, status, until, updated, now int64
 	var step *int64
-	err = rows.Scan(&r.key, &rest, &version, &versions, &status, &holder, &until, &updated, &asked, &now, &head, &step)
+	err = rows.Scan(&r.key, &rest, &version, &versions, &status, &holder, &until, &updated, &r.asked, &now, &head, &step)
 	if err != nil {
 		return r, err
 	}
@@ -198,7 +196,6 @@ func scanThread(rows Rows) (r row, err error) {
 		root.Step = int(*step)
 	}
 	r.Thread = describe(&t, openVersion(int(version), status, updated), root, nil)
-	r.asked = asked != 0
 	return r, nil
 }
 
@@ -210,11 +207,11 @@ func (l *listing) ask(ctx context.Context, db Runner, page []row) error {
 	st, args := stQuestions, []any{page[0].key, page[len(page)-1].key}
 	switch {
 	case l.few:
-		st, args = stQuestionsFew, append([]any{ceilMicro(l.q.IdleSince)}, args...)
+		st, args = stQuestionsFewIdle, append([]any{ceilMicro(l.q.IdleSince)}, args...)
 	case l.q.Status != 0:
-		st, args = stQuestionsStatus, append(args, int64(l.q.Status))
+		st, args = stQuestionsByStatus, append(args, int64(l.q.Status))
 	}
-	rows, err := db.Query(ctx, l.s.text[st], args...)
+	rows, err := l.s.query(ctx, db, st, args...)
 	if err != nil {
 		return err
 	}

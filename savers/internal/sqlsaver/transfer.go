@@ -71,7 +71,7 @@ func (s *Saver) itemsOf(ctx context.Context, tx Tx, t *thread, v *version) ([]ch
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(numbers)) {
-		all, err := s.entries(ctx, tx, stLog, numbers[name])
+		all, err := s.entries(ctx, tx, stAllRecords, numbers[name])
 		if err != nil {
 			return nil, err
 		}

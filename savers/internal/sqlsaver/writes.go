@@ -40,12 +40,12 @@ func (s *Saver) renew(ctx context.Context, w *checkpoint.PutWrites) (renewed boo
 	if len(w.Writes) > 0 {
 		return false, nil
 	}
-	st, args := stRenew, []any{optionalStatus(w.Status), micro(w.Lease), key(w.Thread), w.Fence[:]}
+	st, args := stRenewLease, []any{optionalStatus(w.Status), micro(w.Lease), key(w.Thread), w.Fence[:]}
 	if w.End {
-		st, args = stEnd, []any{optionalStatus(w.Status), key(w.Thread), w.Fence[:]}
+		st, args = stEndRun, []any{optionalStatus(w.Status), key(w.Thread), w.Fence[:]}
 	}
 	err = s.try(ctx, Lost, func() error {
-		rows, err := s.db.Exec(ctx, s.text[st], args...)
+		rows, err := s.exec(ctx, s.db, st, args...)
 		renewed = rows > 0
 		return err
 	})
@@ -57,22 +57,13 @@ func (s *Saver) putOne(ctx context.Context, p *checkpoint.PutWrites) (stored boo
 	if len(p.Writes) != 1 || p.End || p.Writes[0].Kind == checkpoint.Discard {
 		return false, nil
 	}
-	w, st, asked := &p.Writes[0], stPutOne, int64(0)
-	switch w.Kind {
-	case checkpoint.Result:
-		st = stKeepOne // the first wins
-	case checkpoint.Question:
-		asked = 1
+	w, st := &p.Writes[0], stPutWriteFenced
+	if w.Kind == checkpoint.Result {
+		st = stKeepWriteFenced // the first wins
 	}
 	lease := micro(p.Lease)
-	args := []any{
-		writeKey(w, w.Kind), int64(w.Kind), dataOf(p.Thread, w), w.Base[:],
-		key(p.Thread), p.Fence[:], optionalStatus(p.Status), asked, lease - lease/4, lease,
-	}
-	if s.d.Mark == "" {
-		args = append(args, w.Base[:]) // @4
-	}
-	rows, err := s.db.Exec(ctx, s.text[st], args...)
+	rows, err := s.exec(ctx, s.db, st, writeKey(w, w.Kind), int64(w.Kind), dataOf(p.Thread, w), w.Base[:],
+		key(p.Thread), p.Fence[:], optionalStatus(p.Status), w.Kind == checkpoint.Question, lease-lease/4, lease)
 	return rows > 0, err
 }
 
@@ -113,9 +104,11 @@ func (s *Saver) putWrites(ctx context.Context, tx Tx, t *thread, writes []checkp
 		w := &writes[i]
 		over, known := committed[w.Base]
 		if !known {
-			if over, err = s.committed(ctx, tx, t.root, w.Base); err != nil {
+			b, err := s.base(ctx, tx, t.root, w.Base)
+			if err != nil {
 				return false, err
 			}
+			over = b.committed
 			committed[w.Base] = over
 		}
 		if over {
@@ -136,7 +129,7 @@ func (s *Saver) putWrite(ctx context.Context, b *batch, t *thread, w *checkpoint
 		if err := b.flush(ctx); err != nil {
 			return err
 		}
-		return b.tx.Later(ctx, s.text[stDiscard], t.root, w.Base[:], writeKey(w, checkpoint.Result), writeKey(w, checkpoint.Failure))
+		return s.later(ctx, b.tx, stDiscardWrite, t.root, w.Base[:], writeKey(w, checkpoint.Result), writeKey(w, checkpoint.Failure))
 	case checkpoint.Result:
 		st = stKeepWrite // the first wins
 	}
@@ -153,10 +146,8 @@ type batch struct {
 }
 
 const (
-	writeValues  = 5       // of a row, of which the last is the data
-	mostTogether = 16      // rows of a statement
-	fewTogether  = 4       // likewise
-	maxTogether  = 1 << 18 // bytes of data that wait: a statement has to fit where its longest row does
+	writeValues = 5       // of a row, of which the last is the data
+	maxTogether = 1 << 18 // bytes of data that wait: a statement has to fit where its longest row does
 )
 
 // add adds a row. It stores those before it when it cannot be stored with them.
@@ -175,22 +166,29 @@ func (b *batch) add(ctx context.Context, st statement, args ...any) error {
 func (b *batch) flush(ctx context.Context) error {
 	args := b.args
 	for len(args) > 0 {
-		text, n := b.s.text[b.st], 1
-		if many := b.s.many[b.st]; many != nil {
-			for _, rows := range [...]int{mostTogether, fewTogether} {
-				if len(args) >= rows*writeValues {
-					text, n = many[rows], rows
-					break
-				}
-			}
-		}
-		if err := b.tx.Later(ctx, text, args[:n*writeValues]...); err != nil {
+		st, rows := b.together(len(args) / writeValues)
+		if err := b.s.later(ctx, b.tx, st, args[:rows*writeValues]...); err != nil {
 			return err
 		}
-		args = args[n*writeValues:]
+		args = args[rows*writeValues:]
 	}
 	b.args, b.size = nil, 0
 	return nil
+}
+
+// together returns the statement that stores most of n rows at once, and how many it stores.
+func (b *batch) together(n int) (st statement, rows int) {
+	four, sixteen := stPutWrites4, stPutWrites16
+	if b.st == stKeepWrite {
+		four, sixteen = stKeepWrites4, stKeepWrites16
+	}
+	switch {
+	case n >= 16 && b.s.has(sixteen):
+		return sixteen, 16
+	case n >= 4 && b.s.has(four):
+		return four, 4
+	}
+	return b.st, 1
 }
 
 // writeKey returns the key, within its base, of a write like w of some kind: names may be longer than a key may.
@@ -203,19 +201,6 @@ func writeKey(w *checkpoint.Write, kind checkpoint.Kind) []byte {
 	return sum[:16]
 }
 
-// committed reports whether a base is over: its body is not read.
-func (s *Saver) committed(ctx context.Context, db Runner, root int64, id checkpoint.ID) (bool, error) {
-	var flags int64
-	var next *int64
-	_, err := one(ctx, db, s.text[stCommitted], []any{root, id[:]}, &flags, &next)
-	return isOver(flags, next), err
-}
-
-// isOver reports whether a record with these flags is committed; next are those of the record after it, nil for none.
-func isOver(flags int64, next *int64) bool {
-	return flags&isCommitted != 0 || next != nil && *next&commitsBefore != 0
-}
-
 // writes returns the pending writes of a version, by its root, in every namespace, in the order first stored.
 func (s *Saver) writes(ctx context.Context, db Runner, thread string, root int64) ([]checkpoint.Write, error) {
 	writes, _, err := s.pending(ctx, db, thread, root)
@@ -224,7 +209,7 @@ func (s *Saver) writes(ctx context.Context, db Runner, thread string, root int64
 
 // pending returns the pending writes of a version, and whether there are others, whose base is committed.
 func (s *Saver) pending(ctx context.Context, db Runner, thread string, root int64) (all []checkpoint.Write, dead bool, err error) {
-	rows, err := db.Query(ctx, s.text[stWrites], root)
+	rows, err := s.query(ctx, db, stWrites, root)
 	if err != nil {
 		return nil, false, err
 	}

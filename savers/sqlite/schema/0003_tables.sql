@@ -18,7 +18,7 @@ CREATE TABLE graph_thread (
 	holder       BLOB    NOT NULL,
 	lease_until  INTEGER NOT NULL,           -- 0 when it was given up
 	updated      INTEGER NOT NULL,
-	asked        INTEGER NOT NULL            -- 1 when there may be open questions
+	asked        INTEGER NOT NULL            -- TRUE: there may be open questions
 );
 
 CREATE UNIQUE INDEX graph_thread_key ON graph_thread (thread_key);
@@ -58,22 +58,30 @@ CREATE TABLE graph_line (
 	PRIMARY KEY (root, line_no)
 ) WITHOUT ROWID;
 
--- Records. A record's key is log_no << 28 | seq, so that a log is at the end of the tree while it is the newest, where
--- pages are filled to the last byte. flags: 1 to 5 the source, 8 a snapshot, 16 the parent is the record with the seq
--- before, 32 it commits that record, 64 the record with the seq after has gone, 128 it is committed by another than the
--- next one.
+-- Records. A record is committed when it is marked_committed or the record with the next seq commits_previous.
+--
+-- Two columns are packed, and the columns after body read them; those take no room. pos, the key, keeps a log at the end
+-- of the tree while it is the newest, where pages are filled to the last byte. flags takes one byte instead of five.
 CREATE TABLE graph_checkpoint (
-	pos     INTEGER NOT NULL PRIMARY KEY,
+	pos     INTEGER NOT NULL PRIMARY KEY,    -- log_no << 28 | seq
 	root    INTEGER NOT NULL,                -- the log of the version's root
 	id      BLOB    NOT NULL,
 	line_no INTEGER NOT NULL,
 	flags   INTEGER NOT NULL,
 	step    INTEGER NOT NULL,
 	created INTEGER NOT NULL,
-	parent  BLOB,                            -- when it is not the record with the seq before
-	base    BLOB,                            -- when it is not the record itself
-	commits BLOB,                            -- when it is not the record with the seq before
-	body    BLOB    NOT NULL                 -- ends with a checksum of the record, its thread and its namespace
+	parent  BLOB,                            -- NULL: the record with the seq before, or none if there is no such record; zeros: none
+	base    BLOB,                            -- NULL: the record itself
+	commits BLOB,                            -- NULL: none, or the record with the seq before if commits_previous
+	body    BLOB    NOT NULL,                -- ends with a checksum of the record, its thread and its namespace
+
+	log_no           INTEGER GENERATED ALWAYS AS (pos >> 28) VIRTUAL,
+	seq              INTEGER GENERATED ALWAYS AS (pos & 0xfffffff) VIRTUAL,
+	source           INTEGER GENERATED ALWAYS AS (flags & 7) VIRTUAL,        -- 1 input, 2 loop, 3 update, 4 fork, 5 resume
+	snapshot         INTEGER GENERATED ALWAYS AS ((flags >> 3) & 1) VIRTUAL, -- the body holds a whole state, not a change of one
+	commits_previous INTEGER GENERATED ALWAYS AS ((flags >> 4) & 1) VIRTUAL, -- it commits the record with the seq before
+	next_removed     INTEGER GENERATED ALWAYS AS ((flags >> 5) & 1) VIRTUAL, -- Prune removed the record with the next seq
+	marked_committed INTEGER GENERATED ALWAYS AS ((flags >> 6) & 1) VIRTUAL  -- a record other than the next one commits it
 );
 
 -- Of an id the index has what says its time: that tells ids apart, and puts a new one at the end.

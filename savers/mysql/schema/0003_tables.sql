@@ -19,7 +19,7 @@ CREATE TABLE IF NOT EXISTS graph_thread (
 	holder       VARBINARY(1024) NOT NULL,
 	lease_until  BIGINT         NOT NULL COMMENT '0 when it was given up',
 	updated      BIGINT         NOT NULL,
-	asked        SMALLINT       NOT NULL COMMENT '1 when there may be open questions',
+	asked        BOOLEAN        NOT NULL COMMENT 'there may be open questions',
 	UNIQUE KEY graph_thread_key (thread_key),
 	KEY graph_thread_status (status, thread_key),
 	KEY graph_thread_updated (updated)
@@ -55,21 +55,24 @@ CREATE TABLE IF NOT EXISTS graph_line (
 	PRIMARY KEY (root, line_no)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- Records. flags: 1 to 5 the source, 8 a snapshot, 16 the parent is the record with the seq before, 32 it commits that
--- record, 64 the record with the seq after has gone, 128 it is committed by another than the next one.
+-- Records. A record is committed when it is marked_committed or the record with the next seq commits_previous.
 CREATE TABLE IF NOT EXISTS graph_checkpoint (
-	log_no  BIGINT     NOT NULL,
-	seq     BIGINT     NOT NULL,
-	root    BIGINT     NOT NULL COMMENT 'the log of the root of the version',
-	id      BINARY(16) NOT NULL,
-	line_no BIGINT     NOT NULL,
-	flags   SMALLINT   NOT NULL,
-	step    BIGINT     NOT NULL,
-	created BIGINT     NOT NULL,
-	parent  BINARY(16) COMMENT 'when it is not the record with the seq before',
-	base    BINARY(16) COMMENT 'when it is not the record itself',
-	commits BINARY(16) COMMENT 'when it is not the record with the seq before',
-	body    LONGBLOB   NOT NULL COMMENT 'ends with a checksum of the record, its thread and its namespace',
+	log_no           BIGINT     NOT NULL,
+	seq              BIGINT     NOT NULL,
+	root             BIGINT     NOT NULL COMMENT 'the log of the root of the version',
+	id               BINARY(16) NOT NULL,
+	line_no          BIGINT     NOT NULL,
+	source           TINYINT    NOT NULL COMMENT '1 input, 2 loop, 3 update, 4 fork, 5 resume',
+	snapshot         BOOLEAN    NOT NULL COMMENT 'the body holds a whole state, not a change of one',
+	commits_previous BOOLEAN    NOT NULL COMMENT 'it commits the record with the seq before',
+	marked_committed BOOLEAN    NOT NULL DEFAULT FALSE COMMENT 'a record other than the next one commits it',
+	next_removed     BOOLEAN    NOT NULL DEFAULT FALSE COMMENT 'Prune removed the record with the next seq',
+	step             BIGINT     NOT NULL,
+	created          BIGINT     NOT NULL,
+	parent           BINARY(16) COMMENT 'NULL: the record with the seq before, or none if there is no such record; zeros: none',
+	base             BINARY(16) COMMENT 'NULL: the record itself',
+	commits          BINARY(16) COMMENT 'NULL: none, or the record with the seq before if commits_previous',
+	body             LONGBLOB   NOT NULL COMMENT 'ends with a checksum of the record, its thread and its namespace',
 	PRIMARY KEY (log_no, seq),
 	UNIQUE KEY graph_checkpoint_id (root, id)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

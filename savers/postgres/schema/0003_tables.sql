@@ -18,7 +18,7 @@ CREATE TABLE graph_thread (
 	holder       BYTEA   NOT NULL,
 	lease_until  BIGINT  NOT NULL,           -- 0 when it was given up
 	updated      BIGINT  NOT NULL,
-	asked        BIGINT  NOT NULL            -- 1 when there may be open questions
+	asked        BOOLEAN NOT NULL            -- there may be open questions
 ) WITH (fillfactor = 70);
 
 CREATE UNIQUE INDEX graph_thread_key ON graph_thread (thread_key);
@@ -58,21 +58,24 @@ CREATE TABLE graph_line (
 	PRIMARY KEY (root, line_no)
 );
 
--- Records. flags: 1 to 5 the source, 8 a snapshot, 16 the parent is the record with the seq before, 32 it commits that
--- record, 64 the record with the seq after has gone, 128 it is committed by another than the next one.
+-- Records. A record is committed when it is marked_committed or the record with the next seq commits_previous.
 CREATE TABLE graph_checkpoint (
-	log_no  BIGINT  NOT NULL,
-	seq     BIGINT  NOT NULL,
-	root    BIGINT  NOT NULL,                -- the log of the version's root
-	id      BYTEA   NOT NULL,
-	line_no BIGINT  NOT NULL,
-	flags   BIGINT  NOT NULL,
-	step    BIGINT  NOT NULL,
-	created BIGINT  NOT NULL,
-	parent  BYTEA,                           -- when it is not the record with the seq before
-	base    BYTEA,                           -- when it is not the record itself
-	commits BYTEA,                           -- when it is not the record with the seq before
-	body    BYTEA   NOT NULL,                -- ends with a checksum of the record, its thread and its namespace
+	log_no           BIGINT   NOT NULL,
+	seq              BIGINT   NOT NULL,
+	root             BIGINT   NOT NULL,               -- the log of the version's root
+	line_no          BIGINT   NOT NULL,
+	step             BIGINT   NOT NULL,
+	created          BIGINT   NOT NULL,
+	source           SMALLINT NOT NULL,               -- 1 input, 2 loop, 3 update, 4 fork, 5 resume
+	snapshot         BOOLEAN  NOT NULL,               -- the body holds a whole state, not a change of one
+	commits_previous BOOLEAN  NOT NULL,               -- it commits the record with the seq before
+	marked_committed BOOLEAN  NOT NULL DEFAULT FALSE, -- a record other than the next one commits it
+	next_removed     BOOLEAN  NOT NULL DEFAULT FALSE, -- Prune removed the record with the next seq
+	id               BYTEA    NOT NULL,
+	parent           BYTEA,                           -- NULL: the record with the seq before, or none if there is no such record; zeros: none
+	base             BYTEA,                           -- NULL: the record itself
+	commits          BYTEA,                           -- NULL: none, or the record with the seq before if commits_previous
+	body             BYTEA    NOT NULL,               -- ends with a checksum of the record, its thread and its namespace
 	PRIMARY KEY (log_no, seq)
 );
 
@@ -99,14 +102,20 @@ CREATE TABLE graph_state (
 	PRIMARY KEY (thread_no, version)
 );
 
--- The functions below make what is usual one statement with plans that the server keeps, whoever calls. They
--- do nothing when anything is not as usual; then nothing was stored, and the caller finds out why. What they do is
--- the protocol's, written once more: package sqlsaver has it whole.
+-- The functions below are the statements of a run whose thread's row need not change. The server keeps their plans for
+-- every caller. A function that returns false stored nothing, and the caller runs a transaction instead.
 
--- graph_commit stores a record after the head that its run knows, and says whether it did: when the run holds the
--- fence, and neither status nor lease need to change. The thread's row stays as it is until the commit is done.
+-- graph_commit stores a record after the head that the run knows, with that head's line, and returns true. It returns
+-- false unless all of this holds:
+-- - the run holds the fence;
+-- - p_status is the thread's status, or NULL for any;
+-- - the lease was given up, or ends in p_least to p_most microseconds;
+-- - the head is the record of p_log, p_seq and p_after, is its own base, and not next_removed.
+-- If another record follows the head, it has the key of the new one: the function fails. The thread's row stays locked
+-- against changes until the transaction ends.
 CREATE FUNCTION graph_commit(
-	p_id bytea, p_flags bigint, p_step bigint, p_created bigint, p_body bytea, p_thread bigint, p_fence bytea,
+	p_id bytea, p_source bigint, p_snapshot boolean, p_commits_previous boolean, p_step bigint, p_created bigint, p_body bytea,
+	p_thread bigint, p_fence bytea,
 	p_status bigint, p_least bigint, p_most bigint, p_log bigint, p_seq bigint, p_after bytea)
 RETURNS boolean LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
@@ -123,15 +132,21 @@ BEGIN
 	IF t_until <> 0 AND t_until NOT BETWEEN clock + p_least AND clock + p_most THEN
 		RETURN false;
 	END IF;
-	INSERT INTO graph_checkpoint (log_no, seq, root, id, line_no, flags, step, created, body)
-	SELECT p_log, p_seq + 1, t_root, p_id, h.line_no, p_flags, p_step, p_created, p_body FROM graph_checkpoint h
-	WHERE h.log_no = p_log AND h.seq = p_seq AND h.id = p_after AND h.root = t_root AND h.base IS NULL AND (h.flags & 64) = 0;
+	INSERT INTO graph_checkpoint (log_no, seq, root, id, line_no, source, snapshot, commits_previous, step, created, body)
+	SELECT p_log, p_seq + 1, t_root, p_id, h.line_no, p_source, p_snapshot, p_commits_previous, p_step, p_created, p_body
+	FROM graph_checkpoint h
+	WHERE h.log_no = p_log AND h.seq = p_seq AND h.id = p_after AND h.root = t_root AND h.base IS NULL AND NOT h.next_removed;
 	RETURN FOUND;
 END $$;
 
--- graph_put stores a pending write of a base that is not committed; p_first says that one which stands already wins.
+-- graph_put stores a pending write and returns true; of a base that is committed it stores nothing. A write with the same
+-- key stays as it is if p_first, and is replaced otherwise. It returns false unless all of this holds:
+-- - the run holds the fence;
+-- - p_status is the thread's status, or NULL for any;
+-- - the row says that there may be questions, or p_asked is false;
+-- - the lease was given up, or ends in p_least to p_most microseconds.
 CREATE FUNCTION graph_put(
-	p_write bytea, p_kind bigint, p_data bytea, p_base bytea, p_key bytea, p_fence bytea, p_status bigint, p_asked bigint,
+	p_write bytea, p_kind bigint, p_data bytea, p_base bytea, p_key bytea, p_fence bytea, p_status bigint, p_asked boolean,
 	p_least bigint, p_most bigint, p_first boolean)
 RETURNS boolean LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
@@ -140,7 +155,7 @@ DECLARE
 	clock bigint;
 BEGIN
 	SELECT root, lease_until INTO t_root, t_until FROM graph_thread
-	WHERE thread_key = p_key AND fence = p_fence AND version > 0 AND status = COALESCE(p_status, status) AND asked >= p_asked FOR SHARE;
+	WHERE thread_key = p_key AND fence = p_fence AND version > 0 AND status = COALESCE(p_status, status) AND (asked OR NOT p_asked) FOR SHARE;
 	IF NOT FOUND THEN
 		RETURN false;
 	END IF;
@@ -149,7 +164,7 @@ BEGIN
 		RETURN false;
 	END IF;
 	PERFORM 1 FROM graph_checkpoint b LEFT JOIN graph_checkpoint n ON n.log_no = b.log_no AND n.seq = b.seq + 1
-	WHERE b.root = t_root AND b.id = p_base AND ((b.flags & 128) <> 0 OR (n.flags & 32) <> 0);
+	WHERE b.root = t_root AND b.id = p_base AND (b.marked_committed OR n.commits_previous);
 	IF FOUND THEN
 		RETURN true;
 	END IF;

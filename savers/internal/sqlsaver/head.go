@@ -1,0 +1,132 @@
+package sqlsaver
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// spot is the place of a log in the tables.
+type spot struct {
+	thread  int64
+	version int64
+	root    int64 // the log of the version's root
+	log     int64
+
+	id, namespace string // of the thread, and of the log
+}
+
+// unknown is the number of the log of a namespace that has none.
+const unknown = 0
+
+// lastSeq is the seq of the last record that a log has room for. SQLite's keys have 28 bits for it.
+const lastSeq = 1<<28 - 1
+
+// rootOf returns the place of the log of a version's root.
+func rootOf(t *thread, version int, root int64) spot {
+	return spot{thread: t.no, version: int64(version), root: root, log: root, id: t.id}
+}
+
+// spot returns the place of the log of a namespace; its number is unknown if the namespace has none.
+func (s *Saver) spot(ctx context.Context, db Runner, root spot, namespace string) (at spot, err error) {
+	at = root
+	if at.namespace = namespace; namespace == "" {
+		return at, nil
+	}
+	found, err := s.one(ctx, db, stLog, []any{at.thread, at.version, key(namespace)}, &at.log)
+	if !found {
+		at.log = unknown
+	}
+	return at, err
+}
+
+// head is the newest record of a log; the zero head is that of an empty one.
+type head struct {
+	id   checkpoint.ID
+	seq  int64
+	step int64
+	line line
+}
+
+// line is a row of graph_line: what the records of a run share.
+type line struct {
+	no          int64 // from 1
+	id          checkpoint.ID
+	fingerprint uint64
+	graph       string
+}
+
+// is reports whether l is the line of r.
+func (l *line) is(r *checkpoint.Record) bool {
+	return l.no != 0 && l.id == r.Line && l.fingerprint == r.Fingerprint && l.graph == r.Graph
+}
+
+// insertLog inserts the log of a namespace, and returns its number.
+func (s *Saver) insertLog(ctx context.Context, tx Tx, thread, version int64, namespace string) (number int64, err error) {
+	q := &s.queries[stInsertLog]
+	return tx.Insert(ctx, q.text, q.bind([]any{thread, version, key(namespace), rest(namespace)})...)
+}
+
+// head returns the newest record of a log.
+func (s *Saver) head(ctx context.Context, db Runner, at spot) (h head, err error) {
+	if at.log == unknown {
+		return h, nil
+	}
+	return s.readHead(ctx, db, stHead, at.log)
+}
+
+// headChain returns the newest record of a log, and the seq of the newest snapshot, 0 for none.
+func (s *Saver) headChain(ctx context.Context, db Runner, at spot) (h head, snapshot int64, err error) {
+	if at.log == unknown {
+		return h, 0, nil
+	}
+	var seq *int64
+	h, err = s.readHead(ctx, db, stHeadAndSnapshot, at.log, &seq)
+	if seq != nil {
+		snapshot = *seq
+	}
+	return h, snapshot, err
+}
+
+// readHead returns the newest record of a log, and scans more columns of its row.
+func (s *Saver) readHead(ctx context.Context, db Runner, st statement, log int64, more ...any) (h head, err error) {
+	var id, lineID, graph []byte
+	var fingerprint int64
+	columns := append([]any{&h.seq, &id, &h.step, &h.line.no, &lineID, &fingerprint, &graph}, more...)
+	found, err := s.one(ctx, db, st, []any{log}, columns...)
+	if err != nil || !found {
+		return h, err
+	}
+	h.line.fingerprint, h.line.graph = uint64(fingerprint), string(graph)
+	if !setID(&h.id, id) || !setID(&h.line.id, lineID) {
+		return h, damagedID(h.seq)
+	}
+	return h, nil
+}
+
+// snapshotBefore returns the seq of the snapshot that restoring a record begins with, 0 for none.
+func (s *Saver) snapshotBefore(ctx context.Context, db Runner, at spot, seq int64) (first int64, err error) {
+	_, err = s.one(ctx, db, stSnapshotBefore, []any{at.log, seq}, &first)
+	return first, err
+}
+
+// chain returns the records from the snapshot with the seq first to last, as between does. It fails if first is 0: the log is
+// damaged.
+func (s *Saver) chain(ctx context.Context, db Runner, at spot, first, last int64, known line) ([]checkpoint.Record, []entry, error) {
+	if first == 0 {
+		return nil, nil, fmt.Errorf("record %d has no snapshot before it: %w", last, checkpoint.ErrDamaged)
+	}
+	records, all, err := s.between(ctx, db, at, first, last, known)
+	if err == nil && len(records) == 0 {
+		err = fmt.Errorf("record %d has gone: %w", last, checkpoint.ErrDamaged)
+	}
+	return records, all, err
+}
+
+// find returns the seq of a record in a log.
+func (s *Saver) find(ctx context.Context, db Runner, at spot, id checkpoint.ID) (seq int64, found bool, err error) {
+	var log int64
+	found, err = s.one(ctx, db, stRecord, []any{at.root, id[:]}, &log, &seq)
+	return seq, found && log == at.log, err
+}

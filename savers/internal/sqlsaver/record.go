@@ -1,0 +1,212 @@
+package sqlsaver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/codec"
+	"github.com/graphgen-go/graphgen/savers/internal/ledger"
+)
+
+// optional returns an id as a value to bind: NULL unless it is to be stored.
+func optional(id checkpoint.ID, store bool) []byte {
+	if !store {
+		return nil
+	}
+	return id[:]
+}
+
+// insert stores a record with the number of its line; before is the id of the record with the seq before, zero if there is
+// none.
+func (s *Saver) insert(ctx context.Context, tx Tx, at spot, r *checkpoint.Record, lineNo int64, before checkpoint.ID) error {
+	if r.Seq > lastSeq {
+		return fmt.Errorf("record %d: a log takes %d records: release the thread, and the next run begins a new one", r.Seq, lastSeq)
+	}
+	commitsPrevious := r.Commits == before && !before.IsZero()
+	return s.later(ctx, tx, stInsertRecord, at.log, int64(r.Seq), at.root, r.ID[:], lineNo,
+		int64(r.Source), r.Snapshot, commitsPrevious, int64(r.Step), ledger.Micro(r.Created).UnixMicro(),
+		optional(r.Parent, r.Parent != before), optional(r.Base, r.Base != r.ID),
+		optional(r.Commits, !r.Commits.IsZero() && !commitsPrevious), at.body(r))
+}
+
+// body returns the part of a record that no column holds, with the checksum of the whole record.
+func (at *spot) body(r *checkpoint.Record) []byte {
+	copied := *r
+	copied.Created = ledger.Micro(r.Created)
+	if r.Base != r.ID {
+		copied.Due = nil
+	}
+	b := codec.AppendBody(make([]byte, 0, 64+len(r.Payload)), &copied)
+	return codec.AppendRecordSum(b, 0, at.id, at.namespace, &copied)
+}
+
+// entry is a row of graph_checkpoint. Its record lacks what its line and the row before hold.
+type entry struct {
+	checkpoint.Record
+	line            int64
+	parentPrevious  bool // the parent is the record with the seq before; none if there is no such record
+	commitsPrevious bool // it commits the record with the seq before
+	markedCommitted bool // a record other than the next one commits it
+	body            []byte
+}
+
+// scanRecord reads a row of stRecords, stAllRecords or stHistory.
+func scanRecord(rows Rows) (e entry, err error) {
+	var id, parent, base, commits []byte
+	var seq, source, step, created int64
+	if err := rows.Scan(&seq, &id, &e.line, &source, &e.Snapshot, &e.commitsPrevious, &e.markedCommitted, &step, &created,
+		&parent, &base, &commits, &e.body); err != nil {
+		return e, err
+	}
+	e.Seq, e.Step, e.Source, e.Created = uint64(seq), int(step), checkpoint.Source(source), time.UnixMicro(created).UTC()
+	if !setID(&e.ID, id) || !setID(&e.Parent, parent) || !setID(&e.Base, base) || !setID(&e.Commits, commits) {
+		return e, damagedID(seq)
+	}
+	e.parentPrevious = parent == nil
+	if base == nil {
+		e.Base = e.ID
+	}
+	return e, nil
+}
+
+// complete returns the record of an entry of a log; before is the entry before it, nil if that was not read.
+func (e *entry) complete(at *spot, before *entry, l line) (checkpoint.Record, error) {
+	r := e.Record
+	var id checkpoint.ID
+	if before != nil && before.Seq+1 == r.Seq {
+		id = before.ID
+	}
+	if e.parentPrevious {
+		r.Parent = id
+	}
+	if e.commitsPrevious {
+		r.Commits = id
+	}
+	r.Line, r.Fingerprint, r.Graph = l.id, l.fingerprint, l.graph
+	body, ok := codec.CutRecordSum(e.body, at.id, at.namespace, &r)
+	if !ok {
+		return r, at.damaged(r.Seq, errSum)
+	}
+	b := codec.NewReader(body)
+	b.Body(&r)
+	if err := b.End(); err != nil {
+		return r, at.damaged(r.Seq, err)
+	}
+	return r, nil
+}
+
+// errSum is the error of bytes that are not the ones that were stored.
+var errSum = errors.New("its checksum is that of other data; restore it from a backup")
+
+// damaged returns the error of a record that is not the one that was stored.
+func (at *spot) damaged(seq uint64, err error) error {
+	where := ""
+	if at.namespace != "" {
+		where = fmt.Sprintf(", namespace %.64q", at.namespace)
+	}
+	return fmt.Errorf("thread %.64q%s, record %d: %w: %w", at.id, where, seq, checkpoint.ErrDamaged, err)
+}
+
+// setID sets id to the value of a column; NULL is the zero id. It reports whether the value is an id.
+func setID(id *checkpoint.ID, b []byte) bool {
+	*id = checkpoint.ID{}
+	return b == nil || copy(id[:], b) == len(id) && len(b) == len(id)
+}
+
+func damagedID(seq int64) error {
+	return fmt.Errorf("record %d: an id is not 16 bytes long: %w", seq, checkpoint.ErrDamaged)
+}
+
+// entries runs a statement that selects rows of graph_checkpoint.
+func (s *Saver) entries(ctx context.Context, db Runner, st statement, args ...any) (all []entry, err error) {
+	rows, err := s.query(ctx, db, st, args...)
+	if err != nil {
+		return nil, err
+	}
+	err = each(rows, func(rows Rows) error {
+		e, err := scanRecord(rows)
+		all = append(all, e)
+		return err
+	})
+	return all, err
+}
+
+// records returns the records of entries, oldest first, from index from on. known is a line that may be theirs.
+func (s *Saver) records(ctx context.Context, db Runner, at spot, all []entry, from int, known line) ([]checkpoint.Record, error) {
+	lines, err := s.lines(ctx, db, at, all[from:], known)
+	if err != nil {
+		return nil, err
+	}
+	records := make([]checkpoint.Record, 0, len(all)-from)
+	for i := from; i < len(all); i++ {
+		var before *entry
+		if i > 0 {
+			before = &all[i-1]
+		}
+		l, found := lines[all[i].line]
+		if !found {
+			return nil, fmt.Errorf("record %d: there is no line %d: %w", all[i].Seq, all[i].line, checkpoint.ErrDamaged)
+		}
+		r, err := all[i].complete(&at, before, l)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, r)
+	}
+	return records, nil
+}
+
+// lines returns the lines of entries by their numbers. It reads them only if an entry has another line than known.
+func (s *Saver) lines(ctx context.Context, db Runner, at spot, all []entry, known line) (map[int64]line, error) {
+	lines := map[int64]line{known.no: known}
+	first, last := int64(math.MaxInt64), int64(0)
+	for i := range all {
+		if no := all[i].line; no != known.no {
+			first, last = min(first, no), max(last, no)
+		}
+	}
+	if last == 0 {
+		return lines, nil
+	}
+	rows, err := s.query(ctx, db, stLines, at.root, first, last)
+	if err != nil {
+		return nil, err
+	}
+	err = each(rows, func(rows Rows) error {
+		l, err := scanLine(rows)
+		lines[l.no] = l
+		return err
+	})
+	return lines, err
+}
+
+func scanLine(rows Rows) (l line, err error) {
+	var id, graph []byte
+	var fingerprint int64
+	if err := rows.Scan(&l.no, &id, &fingerprint, &graph); err != nil {
+		return l, err
+	}
+	l.fingerprint, l.graph = uint64(fingerprint), string(graph)
+	if !setID(&l.id, id) {
+		return l, fmt.Errorf("line %d: an id is not 16 bytes long: %w", l.no, checkpoint.ErrDamaged)
+	}
+	return l, nil
+}
+
+// between returns the records of a log with a seq from first to last, oldest first, and their entries.
+func (s *Saver) between(ctx context.Context, db Runner, at spot, first, last int64, known line) ([]checkpoint.Record, []entry, error) {
+	all, err := s.entries(ctx, db, stRecords, at.log, first-1, last) // with the one before
+	if err != nil || len(all) == 0 {
+		return nil, nil, err
+	}
+	from := 0
+	if all[0].Seq < uint64(first) {
+		from = 1
+	}
+	records, err := s.records(ctx, db, at, all, from, known)
+	return records, all[from:], err
+}

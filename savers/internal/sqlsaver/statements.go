@@ -1,0 +1,304 @@
+package sqlsaver
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+)
+
+// statement identifies a statement. The files of each dialect have it under the name that
+// signatures gives.
+type statement int
+
+// The statements that only read.
+const (
+	stThread statement = iota
+	stVersion
+	stVersions
+	stReleasedVersions
+	stLastReleasedVersion
+	stLog
+	stLogs
+	stHead
+	stHeadAndSnapshot
+	stRootHead
+	stCountRecords
+	stLines
+	stRecord
+	stBase
+	stSnapshotBefore
+	stRecords
+	stAllRecords
+	stHistory
+	stHeaders
+	stIDs
+	stWrites
+	stThreads
+	stThreadsByStatus
+	stThreadsIdle
+	stThreadsIdleByStatus
+	stThreadsFewIdle
+	stCountIdle
+	stQuestions
+	stQuestionsByStatus
+	stQuestionsFewIdle
+	stReadByIndex
+	reads // their number
+)
+
+// The statements that write, or lock what will be written.
+const (
+	stLockThread = reads + iota
+	stInsertThread
+	stUpdateThread
+	stRenewLease
+	stEndRun
+	stEndLease
+	stInsertVersion
+	stReleaseVersion
+	stPutState
+	stInsertLog
+	stInsertLine
+	stInsertRecord
+	stMarkCommitted
+	stMarkNextRemoved
+	stRewriteRecord
+	stRemoveRecords
+	stCommit
+	stPutWriteFenced
+	stKeepWriteFenced
+	stPutWrite
+	stKeepWrite
+	stPutWrites4
+	stKeepWrites4
+	stPutWrites16
+	stKeepWrites16
+	stDiscardWrite
+	stRemoveBaseWrites
+	stSweepWrites
+	stRemoveVersionWrites
+	stRemoveVersionRecords
+	stRemoveVersionLines
+	stRemoveVersionLogs
+	stRemoveVersionState
+	stRemoveVersion
+	stDeleteWrites
+	stDeleteRecords
+	stDeleteLines
+	stDeleteLogs
+	stDeleteState
+	stDeleteVersions
+	stDeleteThread
+	prepared // the number of statements that are prepared when a saver is opened
+)
+
+// The statements that make and check the tables.
+const (
+	stHasSchema = prepared + iota
+	stSchemaVersion
+	stInsertSchemaVersion
+	stLockSchema
+	stUnlockSchema
+	stDropTables
+	stDropFunctions
+	statements // the number of all statements
+)
+
+// signature is what a dialect's files must say of a statement.
+type signature struct {
+	name       string
+	parameters string // the names of the values that the program binds, in order
+	optional   bool   // a dialect may lack it
+}
+
+// signatures returns the signatures of all statements.
+func signatures() [statements]signature {
+	return [...]signature{
+		stThread:              {name: "thread", parameters: "thread_key"},
+		stVersion:             {name: "version", parameters: "thread_no, number"},
+		stVersions:            {name: "versions", parameters: "thread_key"},
+		stReleasedVersions:    {name: "released_versions", parameters: "thread_no"},
+		stLastReleasedVersion: {name: "last_released_version", parameters: "thread_no"},
+		stLog:                 {name: "log", parameters: "thread_no, version, ns_key"},
+		stLogs:                {name: "logs", parameters: "thread_no, version"},
+		stHead:                {name: "head", parameters: "log_no"},
+		stHeadAndSnapshot:     {name: "head_and_snapshot", parameters: "log_no"},
+		stRootHead:            {name: "root_head", parameters: "log_no"},
+		stCountRecords:        {name: "count_records", parameters: "log_no"},
+		stLines:               {name: "lines", parameters: "root, first, last"},
+		stRecord:              {name: "record", parameters: "root, id"},
+		stBase:                {name: "base", parameters: "root, id"},
+		stSnapshotBefore:      {name: "snapshot_before", parameters: "log_no, seq"},
+		stRecords:             {name: "records", parameters: "log_no, first, last"},
+		stAllRecords:          {name: "all_records", parameters: "log_no"},
+		stHistory:             {name: "history", parameters: "log_no, last, limit"},
+		stHeaders:             {name: "headers", parameters: "log_no"},
+		stIDs:                 {name: "ids", parameters: "log_no, first, last"},
+		stWrites:              {name: "writes", parameters: "root"},
+		stThreads:             {name: "threads", parameters: "first_key, end_key, limit"},
+		stThreadsByStatus:     {name: "threads_by_status", parameters: "first_key, end_key, status, limit"},
+		stThreadsIdle:         {name: "threads_idle", parameters: "first_key, end_key, idle_since, limit"},
+		stThreadsIdleByStatus: {
+			name:       "threads_idle_by_status",
+			parameters: "first_key, end_key, status, idle_since, limit",
+		},
+		stThreadsFewIdle: {
+			name:       "threads_few_idle",
+			parameters: "idle_since, first_key, end_key, status, limit",
+		},
+		stCountIdle:         {name: "count_idle", parameters: "idle_since"},
+		stQuestions:         {name: "questions", parameters: "first_key, last_key"},
+		stQuestionsByStatus: {name: "questions_by_status", parameters: "first_key, last_key, status"},
+		stQuestionsFewIdle:  {name: "questions_few_idle", parameters: "idle_since, first_key, last_key"},
+		stReadByIndex:       {name: "read_by_index", optional: true},
+
+		stLockThread:   {name: "lock_thread", parameters: "thread_key"},
+		stInsertThread: {name: "insert_thread", parameters: "thread_key, thread_id, fence, holder"},
+		stUpdateThread: {
+			name: "update_thread",
+			parameters: "last_version, version, root, versions, status, fence, holder, lease_until, updated, asked, " +
+				"thread_no",
+		},
+		stRenewLease:     {name: "renew_lease", parameters: "status, lease, thread_key, fence"},
+		stEndRun:         {name: "end_run", parameters: "status, thread_key, fence"},
+		stEndLease:       {name: "end_lease", parameters: "thread_key, fence"},
+		stInsertVersion:  {name: "insert_version", parameters: "thread_no, number, root, status, updated"},
+		stReleaseVersion: {name: "release_version", parameters: "status, updated, released, thread_no, number"},
+		stPutState:       {name: "put_state", parameters: "thread_no, version, seq, state_json"},
+		stInsertLog:      {name: "insert_log", parameters: "thread_no, version, ns_key, ns_name"},
+		stInsertLine:     {name: "insert_line", parameters: "root, line_no, line, fingerprint, graph"},
+		stInsertRecord: {
+			name: "insert_record",
+			parameters: "log_no, seq, root, id, line_no, source, snapshot, commits_previous, step, created, parent, " +
+				"base, commits, body",
+		},
+		stMarkCommitted:   {name: "mark_committed", parameters: "root, id"},
+		stMarkNextRemoved: {name: "mark_next_removed", parameters: "log_no, seq"},
+		stRewriteRecord:   {name: "rewrite_record", parameters: "snapshot, parent, commits, body, log_no, seq"},
+		stRemoveRecords:   {name: "remove_records", parameters: "log_no, first, last"},
+		stCommit: {
+			name: "commit",
+			parameters: "id, source, snapshot, commits_previous, step, created, body, thread_no, fence, status, " +
+				"lease_min, lease_max, log_no, seq, after",
+		},
+		stPutWriteFenced: {
+			name:       "put_write_fenced",
+			parameters: "write_key, kind, data, base, thread_key, fence, status, asked, lease_min, lease_max",
+		},
+		stKeepWriteFenced: {
+			name:       "keep_write_fenced",
+			parameters: "write_key, kind, data, base, thread_key, fence, status, asked, lease_min, lease_max",
+		},
+		stPutWrite:  {name: "put_write", parameters: "root, base, write_key, kind, data"},
+		stKeepWrite: {name: "keep_write", parameters: "root, base, write_key, kind, data"},
+		stPutWrites4: {
+			name: "put_writes_4", optional: true,
+			parameters: "root, base, write_key, kind, data (4 times)",
+		},
+		stKeepWrites4: {
+			name: "keep_writes_4", optional: true,
+			parameters: "root, base, write_key, kind, data (4 times)",
+		},
+		stPutWrites16: {
+			name: "put_writes_16", optional: true,
+			parameters: "root, base, write_key, kind, data (16 times)",
+		},
+		stKeepWrites16: {
+			name: "keep_writes_16", optional: true,
+			parameters: "root, base, write_key, kind, data (16 times)",
+		},
+		stDiscardWrite:         {name: "discard_write", parameters: "root, base, result_key, failure_key"},
+		stRemoveBaseWrites:     {name: "remove_base_writes", parameters: "root, base"},
+		stSweepWrites:          {name: "sweep_writes", parameters: "root"},
+		stRemoveVersionWrites:  {name: "remove_version_writes", parameters: "root"},
+		stRemoveVersionRecords: {name: "remove_version_records", parameters: "root"},
+		stRemoveVersionLines:   {name: "remove_version_lines", parameters: "root"},
+		stRemoveVersionLogs:    {name: "remove_version_logs", parameters: "thread_no, version"},
+		stRemoveVersionState:   {name: "remove_version_state", parameters: "thread_no, version"},
+		stRemoveVersion:        {name: "remove_version", parameters: "thread_no, number"},
+		stDeleteWrites:         {name: "delete_writes", parameters: "thread_no"},
+		stDeleteRecords:        {name: "delete_records", parameters: "thread_no"},
+		stDeleteLines:          {name: "delete_lines", parameters: "thread_no"},
+		stDeleteLogs:           {name: "delete_logs", parameters: "thread_no"},
+		stDeleteState:          {name: "delete_state", parameters: "thread_no"},
+		stDeleteVersions:       {name: "delete_versions", parameters: "thread_no"},
+		stDeleteThread:         {name: "delete_thread", parameters: "thread_no"},
+
+		stHasSchema:           {name: "has_schema"},
+		stSchemaVersion:       {name: "schema_version"},
+		stInsertSchemaVersion: {name: "insert_schema_version", parameters: "version"},
+		stLockSchema:          {name: "lock_schema", optional: true},
+		stUnlockSchema:        {name: "unlock_schema", optional: true},
+		stDropTables:          {name: "drop_tables", optional: true},
+		stDropFunctions:       {name: "drop_functions", optional: true},
+	}
+}
+
+// query is a statement as a dialect has it.
+type query struct {
+	text  string // empty if the dialect lacks it
+	order []int  // the argument of each value that text binds; nil if they are the arguments in order
+}
+
+// bind returns the values to bind for the arguments of a call.
+func (q *query) bind(args []any) []any {
+	if q.order == nil {
+		return args
+	}
+	values := make([]any, len(q.order))
+	for i, n := range q.order {
+		values[i] = args[n]
+	}
+	return values
+}
+
+// load reads the statements of a dialect. The error names every statement that is missing, unknown
+// or there twice, or whose parameters are not those that the program binds.
+func load(folder fs.FS) (all [statements]query, err error) {
+	queries, err := Queries(folder)
+	if err != nil {
+		return all, err
+	}
+	byName := make(map[string]*Query, len(queries))
+	var errs []error
+	for i := range queries {
+		q := &queries[i]
+		if byName[q.Name] != nil {
+			errs = append(errs, fmt.Errorf("%s: there are two statements of this name", q.Name))
+		}
+		byName[q.Name] = q
+	}
+	for st, want := range signatures() {
+		q := byName[want.name]
+		delete(byName, want.name)
+		switch {
+		case q != nil:
+			all[st], err = q.as(nameList(want.parameters))
+			errs = append(errs, err)
+		case !want.optional:
+			errs = append(errs, fmt.Errorf("%s: there is no such statement", want.name))
+		}
+	}
+	for name := range byName {
+		errs = append(errs, fmt.Errorf("%s: the program has no use for this statement", name))
+	}
+	return all, errors.Join(errs...)
+}
+
+// as returns q for a program that binds these parameters.
+func (q *Query) as(parameters []string) (query, error) {
+	if slices.Equal(q.Parameters, parameters) {
+		return query{text: q.Text}, nil
+	}
+	order := make([]int, len(q.Parameters))
+	used := make(map[int]bool)
+	for i, name := range q.Parameters {
+		order[i] = slices.Index(parameters, name)
+		used[order[i]] = true
+	}
+	if used[-1] || len(used) < len(parameters) {
+		return query{}, fmt.Errorf("%s: it has the parameters %q, and the program binds %q", q.Name, q.Parameters, parameters)
+	}
+	return query{text: q.Text, order: order}, nil
+}

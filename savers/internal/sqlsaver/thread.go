@@ -1,0 +1,81 @@
+package sqlsaver
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// thread is a row of graph_thread.
+type thread struct {
+	no         int64
+	id         string
+	last, open int   // the newest version that ever was, and the open one: 0 for none
+	root       int64 // the log of the open version's root
+	versions   int
+	status     checkpoint.Status
+	fence      checkpoint.ID
+	holder     string
+	until      int64 // when the lease ends, 0 if it was given up
+	updated    int64
+	asked      bool // there may be questions
+	now        int64
+}
+
+// thread reads a thread's row by stThread or stLockThread. It returns nil if there is none.
+func (s *Saver) thread(ctx context.Context, db Runner, st statement, id string) (*thread, error) {
+	t := &thread{id: id}
+	var full, fence, holder []byte
+	var last, open, versions, status int64
+	found, err := s.one(ctx, db, st, []any{key(id)},
+		&t.no, &full, &last, &open, &t.root, &versions, &status, &fence, &holder, &t.until, &t.updated, &t.asked, &t.now)
+	if err != nil || !found {
+		return nil, err
+	}
+	if full != nil && string(full) != id {
+		return nil, fmt.Errorf("two long thread ids have one key: %.64q and %.64q: %w", full, id, checkpoint.ErrDamaged)
+	}
+	if !setID(&t.fence, fence) {
+		return nil, fmt.Errorf("thread %.64q: the fence is not 16 bytes long: %w", id, checkpoint.ErrDamaged)
+	}
+	t.last, t.open, t.versions, t.status = int(last), int(open), int(versions), checkpoint.Status(status)
+	t.holder = string(holder)
+	return t, nil
+}
+
+// leased reports whether a run's lease lives.
+func (t *thread) leased() bool { return t.open != 0 && t.until > t.now }
+
+// busy returns a *BusyError if a run's lease lives.
+func (t *thread) busy() error {
+	if !t.leased() {
+		return nil
+	}
+	return &checkpoint.BusyError{Thread: t.id, Holder: t.holder, Until: time.UnixMicro(t.until).UTC()}
+}
+
+// conflict returns the error of a write that the thread's fence, head or version does not allow.
+func (t *thread) conflict(reason, namespace string, want, found checkpoint.ID) error {
+	return &checkpoint.ConflictError{Thread: t.id, Namespace: namespace, Want: want, Found: found, Reason: reason}
+}
+
+// store writes the row back.
+func (s *Saver) store(ctx context.Context, tx Tx, t *thread) error {
+	return s.later(ctx, tx, stUpdateThread, int64(t.last), int64(t.open), t.root, int64(t.versions), int64(t.status),
+		bytes.Clone(t.fence[:]), []byte(t.holder), t.until, t.updated, t.asked, t.no)
+}
+
+// never is the time of the last run of a thread that has no open version: it is not listed as idle.
+const never = math.MaxInt64
+
+// close makes the open version a released one. The caller stores the row.
+func (s *Saver) close(ctx context.Context, tx Tx, t *thread) error {
+	err := s.later(ctx, tx, stReleaseVersion, int64(t.status), t.updated, t.now, t.no, int64(t.open))
+	t.open, t.root, t.status, t.fence, t.holder, t.until, t.asked = 0, 0, 0, checkpoint.ID{}, "", 0, false
+	t.updated = never
+	return err
+}

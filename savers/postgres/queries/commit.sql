@@ -1,0 +1,48 @@
+-- What a run stores by one statement while the thread's row need not change. Otherwise a
+-- transaction locks the row and uses the other statements.
+
+-- name: commit
+-- Stores a record after the head that the run knows, with that head's line. It stores nothing
+-- unless all of this holds:
+-- - the run holds the fence;
+-- - status is the thread's status, or NULL for any;
+-- - the lease was given up, or ends in lease_min to lease_max microseconds;
+-- - the head is the record of log_no, seq and after, is its own base, and not next_removed.
+-- If another record follows the head, it has the key of the new one: the statement fails.
+-- parameters: id, source, snapshot, commits_previous, step, created, body, thread_no, fence,
+--   status, lease_min, lease_max, log_no, seq, after
+-- returns: stored
+SELECT 1 AS stored
+FROM (SELECT graph_commit($1, $2, $3, $4, $5, $6, $7,
+	$8, $9, $10, $11, $12, $13, $14, $15) AS stored) c
+WHERE c.stored;
+
+-- name: put_write_fenced
+-- Stores a pending write of a base that is not committed. It stores nothing unless all of this
+-- holds:
+-- - the run holds the fence;
+-- - status is the thread's status, or NULL for any;
+-- - the row says that there may be questions, or asked is FALSE;
+-- - the lease was given up, or ends in lease_min to lease_max microseconds.
+-- A write with the same key is replaced.
+-- parameters: write_key, kind, data, base, thread_key, fence, status, asked, lease_min, lease_max
+-- returns: stored
+SELECT 1 AS stored
+FROM (SELECT graph_put($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+	false) AS stored) p
+WHERE p.stored;
+
+-- name: keep_write_fenced
+-- Stores a pending write of a base that is not committed. It stores nothing unless all of this
+-- holds:
+-- - the run holds the fence;
+-- - status is the thread's status, or NULL for any;
+-- - the row says that there may be questions, or asked is FALSE;
+-- - the lease was given up, or ends in lease_min to lease_max microseconds.
+-- A write with the same key stays as it is.
+-- parameters: write_key, kind, data, base, thread_key, fence, status, asked, lease_min, lease_max
+-- returns: stored
+SELECT 1 AS stored
+FROM (SELECT graph_put($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+	true) AS stored) p
+WHERE p.stored;

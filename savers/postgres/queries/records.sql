@@ -1,0 +1,113 @@
+-- Records of logs.
+
+-- name: record
+-- Finds a record of a version by its id.
+-- parameters: root, id
+-- returns: log_no, seq
+SELECT c.log_no, c.seq
+FROM graph_checkpoint c
+WHERE c.root = $1 AND c.id = $2;
+
+-- name: base
+-- Finds a record by its id, as record does, and whether it is committed: by the record with the
+-- next seq, or marked by another one.
+-- parameters: root, id
+-- returns: log_no, seq, committed
+SELECT c.log_no, c.seq, (c.marked_committed OR COALESCE(n.commits_previous, FALSE)) AS committed
+FROM graph_checkpoint c LEFT JOIN graph_checkpoint n ON n.log_no = c.log_no AND n.seq = c.seq + 1
+WHERE c.root = $1 AND c.id = $2;
+
+-- name: snapshot_before
+-- Finds the newest snapshot of a log that is not after a seq.
+-- parameters: log_no, seq
+-- returns: seq
+SELECT c.seq
+FROM graph_checkpoint c
+WHERE c.log_no = $1 AND c.seq BETWEEN 0 AND $2 AND c.snapshot
+ORDER BY c.seq DESC LIMIT 1;
+
+-- name: records
+-- Reads the records of a log with a seq from first to last, oldest first.
+-- parameters: log_no, first, last
+-- returns: seq, id, line_no, source, snapshot, commits_previous, marked_committed, step, created,
+--   parent, base, commits, body
+SELECT c.seq, c.id, c.line_no, c.source, c.snapshot, c.commits_previous, c.marked_committed,
+	c.step, c.created, c.parent, c.base, c.commits, c.body
+FROM graph_checkpoint c
+WHERE c.log_no = $1 AND c.seq BETWEEN $2 AND $3
+ORDER BY c.seq;
+
+-- name: all_records
+-- Reads all records of a log, oldest first.
+-- parameters: log_no
+-- returns: seq, id, line_no, source, snapshot, commits_previous, marked_committed, step, created,
+--   parent, base, commits, body
+SELECT c.seq, c.id, c.line_no, c.source, c.snapshot, c.commits_previous, c.marked_committed,
+	c.step, c.created, c.parent, c.base, c.commits, c.body
+FROM graph_checkpoint c
+WHERE c.log_no = $1
+ORDER BY c.seq;
+
+-- name: history
+-- Reads records of a log, newest first, from the one with the seq last.
+-- parameters: log_no, last, limit
+-- returns: seq, id, line_no, source, snapshot, commits_previous, marked_committed, step, created,
+--   parent, base, commits, body
+SELECT c.seq, c.id, c.line_no, c.source, c.snapshot, c.commits_previous, c.marked_committed,
+	c.step, c.created, c.parent, c.base, c.commits, c.body
+FROM graph_checkpoint c
+WHERE c.log_no = $1 AND c.seq BETWEEN 0 AND $2
+ORDER BY c.seq DESC LIMIT $3;
+
+-- name: headers
+-- Reads of all records of a log what decides which of them Prune removes, oldest first.
+-- parameters: log_no
+-- returns: seq, id, source, snapshot, commits_previous, created, base
+SELECT c.seq, c.id, c.source, c.snapshot, c.commits_previous, c.created, COALESCE(c.base, c.id) AS base
+FROM graph_checkpoint c
+WHERE c.log_no = $1
+ORDER BY c.seq;
+
+-- name: ids
+-- Reads the ids of the records of a log with a seq from first to last.
+-- parameters: log_no, first, last
+-- returns: id, seq
+SELECT c.id, c.seq
+FROM graph_checkpoint c
+WHERE c.log_no = $1 AND c.seq BETWEEN $2 AND $3;
+
+-- name: insert_record
+-- Inserts a record.
+-- parameters: log_no, seq, root, id, line_no, source, snapshot, commits_previous, step, created,
+--   parent, base, commits, body
+INSERT INTO graph_checkpoint (log_no, seq, root, id, line_no, source, snapshot, commits_previous,
+	step, created, parent, base, commits, body)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
+	$9, $10, $11, $12, $13, $14);
+
+-- name: mark_committed
+-- Marks a record that another than the next one commits.
+-- parameters: root, id
+UPDATE graph_checkpoint
+SET marked_committed = TRUE
+WHERE root = $1 AND id = $2;
+
+-- name: mark_next_removed
+-- Marks a record that stays when Prune removes the next one.
+-- parameters: log_no, seq
+UPDATE graph_checkpoint
+SET next_removed = TRUE
+WHERE log_no = $1 AND seq = $2;
+
+-- name: rewrite_record
+-- Writes a record so that it can be read when Prune has removed the one before it.
+-- parameters: snapshot, parent, commits, body, log_no, seq
+UPDATE graph_checkpoint
+SET snapshot = $1, commits_previous = FALSE, parent = $2, commits = $3, body = $4
+WHERE log_no = $5 AND seq = $6;
+
+-- name: remove_records
+-- Removes the records of a log with a seq from first to last.
+-- parameters: log_no, first, last
+DELETE FROM graph_checkpoint
+WHERE log_no = $1 AND seq BETWEEN $2 AND $3;

@@ -1,0 +1,66 @@
+-- Threads: graph_thread has a row for each, with its open version.
+
+-- name: thread
+-- Reads a thread's row.
+-- parameters: thread_key
+-- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
+--   lease_until, updated, asked, now
+SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
+	lease_until, updated, asked,
+	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now
+FROM graph_thread
+WHERE thread_key = $1;
+
+-- name: lock_thread
+-- Reads a thread's row and locks it until the transaction ends.
+-- parameters: thread_key
+-- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
+--   lease_until, updated, asked, now
+SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
+	lease_until, updated, asked,
+	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now
+FROM graph_thread
+WHERE thread_key = $1
+FOR UPDATE;
+
+-- name: insert_thread
+-- Inserts the row of a thread that has no version yet.
+-- parameters: thread_key, thread_id, fence, holder
+INSERT INTO graph_thread (thread_key, thread_id, last_version, version, root, versions, status, fence, holder,
+	lease_until, updated, asked)
+VALUES ($1, $2, 0, 0, 0, 0, 0, $3, $4, 0, 0, FALSE);
+
+-- name: update_thread
+-- Writes a thread's row, which the transaction has locked.
+-- parameters: last_version, version, root, versions, status, fence, holder, lease_until, updated,
+--   asked, thread_no
+UPDATE graph_thread
+SET last_version = $1, version = $2, root = $3, versions = $4, status = $5,
+	fence = $6, holder = $7, lease_until = $8, updated = $9, asked = $10
+WHERE thread_no = $11;
+
+-- name: renew_lease
+-- Renews the lease of the run that holds the fence, unless the run gave the lease up. A NULL
+-- status leaves the status as it is. It changes no row if the run has lost the thread.
+-- parameters: status, lease, thread_key, fence
+UPDATE graph_thread
+SET status = COALESCE(CAST($1 AS bigint), status),
+	lease_until = CASE WHEN lease_until = 0 THEN 0
+		ELSE CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) + CAST($2 AS bigint) END
+WHERE thread_key = $3 AND fence = $4 AND version > 0;
+
+-- name: end_run
+-- Ends the lease of the run that holds the fence, and sets the thread's status. A NULL status
+-- leaves the status as it is. It changes no row if the run has lost the thread.
+-- parameters: status, thread_key, fence
+UPDATE graph_thread
+SET status = COALESCE(CAST($1 AS bigint), status), lease_until = 0,
+	updated = CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint)
+WHERE thread_key = $2 AND fence = $3 AND version > 0;
+
+-- name: end_lease
+-- Ends the lease of the run that holds the fence, when the saver closes.
+-- parameters: thread_key, fence
+UPDATE graph_thread
+SET lease_until = 0, updated = CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint)
+WHERE thread_key = $1 AND fence = $2;
