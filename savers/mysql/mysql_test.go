@@ -87,7 +87,7 @@ func TestSchemaModes(t *testing.T) {
 		Create:   func() (checkpoint.Saver, error) { return mysql.Open(ctx, dsn) },
 		Verify:   func() (checkpoint.Saver, error) { return mysql.Open(ctx, dsn, mysql.VerifySchema()) },
 		Recreate: func() (checkpoint.Saver, error) { return mysql.Open(ctx, dsn, mysql.RecreateSchema()) },
-		Newer:    func() { exec(t, dsn, "INSERT INTO graph_schema (version) VALUES (1000)") },
+		Exec:     func(text string) { exec(t, dsn, text) },
 	})
 }
 

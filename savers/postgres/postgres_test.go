@@ -83,7 +83,7 @@ func TestSchemaModes(t *testing.T) {
 		Create:   func() (checkpoint.Saver, error) { return postgres.Open(ctx, dsn) },
 		Verify:   func() (checkpoint.Saver, error) { return postgres.Open(ctx, dsn, postgres.VerifySchema()) },
 		Recreate: func() (checkpoint.Saver, error) { return postgres.Open(ctx, dsn, postgres.RecreateSchema()) },
-		Newer:    func() { exec(t, dsn, "INSERT INTO graph_schema (version) VALUES (1000)") },
+		Exec:     func(text string) { exec(t, dsn, text) },
 	})
 }
 

@@ -2,8 +2,9 @@
 -- transaction locks the row and uses the other statements.
 
 -- name: commit
--- Stores a record after the head that the run knows, with that head's line. It stores nothing
--- unless all of this holds:
+-- Stores a record after the head that the run knows, with that head's line, and returns a row. The
+-- function is in the folder schema. It stores nothing, and there is no row, unless all of this
+-- holds:
 -- - the run holds the fence;
 -- - status is the thread's status, or NULL for any;
 -- - the lease was given up, or ends in lease_min to lease_max microseconds;
@@ -18,8 +19,9 @@ FROM (SELECT graph_commit($1, $2, $3, $4, $5, $6, $7,
 WHERE c.stored;
 
 -- name: put_write_fenced
--- Stores a pending write of a base that is not committed. It stores nothing unless all of this
--- holds:
+-- Stores a pending write, and returns a row. Of a base that is committed it stores nothing, but
+-- returns a row. The function is in the folder schema. There is no row, and nothing is stored,
+-- unless all of this holds:
 -- - the run holds the fence;
 -- - status is the thread's status, or NULL for any;
 -- - the row says that there may be questions, or asked is FALSE;
@@ -33,8 +35,9 @@ FROM (SELECT graph_put($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
 WHERE p.stored;
 
 -- name: keep_write_fenced
--- Stores a pending write of a base that is not committed. It stores nothing unless all of this
--- holds:
+-- Stores a pending write, and returns a row. Of a base that is committed it stores nothing, but
+-- returns a row. The function is in the folder schema. There is no row, and nothing is stored,
+-- unless all of this holds:
 -- - the run holds the fence;
 -- - status is the thread's status, or NULL for any;
 -- - the row says that there may be questions, or asked is FALSE;

@@ -1,16 +1,18 @@
 package sqltest
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// Modes opens a saver on one database in each mode. Newer makes its tables those of a newer program.
+// Modes opens a saver on one database in each mode.
 type Modes struct {
 	Create, Verify, Recreate func() (checkpoint.Saver, error)
-	Newer                    func()
+	Exec                     func(text string)
 }
 
 // SchemaModes tests what opening does about tables, on a database that has none.
@@ -64,10 +66,15 @@ func SchemaModes(t *testing.T, m Modes) {
 	if exists() {
 		t.Error("the thread is there, want tables made anew")
 	}
-	m.Newer()
-	for name, open := range map[string]func() (checkpoint.Saver, error){"create": m.Create, "verify": m.Verify} {
-		if err := closed(open); err == nil {
-			t.Errorf("%s of newer tables: no error", name)
+	for version, want := range map[int]string{
+		1000: "the tables are of version 1000, and this program knows 3",
+		2:    "the tables are of version 2, and this program reads version 3",
+	} {
+		m.Exec(fmt.Sprintf("UPDATE graph_schema SET version = %d", version))
+		for name, open := range map[string]func() (checkpoint.Saver, error){"create": m.Create, "verify": m.Verify} {
+			if err := closed(open); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s of tables of version %d: got %v, want an error with %q", name, version, err, want)
+			}
 		}
 	}
 }

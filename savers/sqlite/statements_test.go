@@ -1,0 +1,31 @@
+package sqlite_test
+
+import (
+	"database/sql"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
+)
+
+// TestStatements runs all statements of queries, and looks in their plans for those that read a whole table.
+func TestStatements(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "threads.db")
+	open(t, path)
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for name, plan := range sqltest.Statements(t, db, "EXPLAIN QUERY PLAN") {
+		read := strings.Join(plan, "\n")
+		for _, line := range plan {
+			_, scanned, scans := strings.Cut(line, "SCAN ")
+			small := scanned == "sqlite_master" || scanned == "CONSTANT ROW" || strings.Contains(read, "CO-ROUTINE "+scanned)
+			if scans && !small {
+				t.Errorf("%s reads the whole of %s:\n%s", name, scanned, read)
+			}
+		}
+	}
+}
