@@ -10,8 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/mysql"
 )
 
-// TestThreadsAreListedByIndex lists threads on a server of its own, which counts what it reads, before and after it has
-// looked at its tables.
+// TestThreadsAreListedByIndex lists threads on a server of its own, which counts what it reads,
+// before and after it has looked at its tables.
 func TestThreadsAreListedByIndex(t *testing.T) {
 	const n = 20_000
 	_, dsn := start(t)

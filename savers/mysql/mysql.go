@@ -1,11 +1,13 @@
-// Package mysql is the saver on MySQL 8 or MariaDB 10.11 and later: threads in tables that many processes share.
+// Package mysql is the saver on MySQL 8 or MariaDB 10.11 and later: threads in tables that many
+// processes share.
 //
-// A plain commit is one statement and one round trip: an INSERT ... SELECT from the head's row under the unique key.
-// Runs that open, wait or end take a transaction. Leases are on the server's clock. A commit is as durable as the
-// server makes it: innodb_flush_log_at_trx_commit=1 and sync_binlog=1 for one that survives a power cut.
+// A plain commit is one statement and one round trip: an INSERT ... SELECT from the head's row
+// under the unique key. Runs take a transaction when they open, wait or end. Leases are on the
+// server's clock. A commit is as durable as the server makes it: innodb_flush_log_at_trx_commit=1 and
+// sync_binlog=1 for one that survives a power cut.
 //
-// Connections run at READ COMMITTED, which a server whose binlog_format is STATEMENT refuses. A checkpoint must fit in
-// the server's max_allowed_packet.
+// Connections run at READ COMMITTED, which a server whose binlog_format is STATEMENT refuses. A
+// checkpoint must fit in the server's max_allowed_packet.
 package mysql
 
 import (
@@ -26,7 +28,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 )
 
-// Saver keeps threads in a database. It is made by [Open]. All methods may be called at the same time.
+// Saver stores threads in a database. Open makes it. A Saver is safe for concurrent use.
 type Saver struct{ *sqlsaver.Saver }
 
 var _ checkpoint.Saver = (*Saver)(nil)
@@ -41,36 +43,38 @@ type options struct {
 	readable bool
 }
 
-// VerifySchema makes Open change no table: it fails unless they are there and up to date. Without it, Open makes
-// tables that are missing and brings old ones up to date.
+// VerifySchema makes Open change no table: it fails unless all tables exist and are up to date. By
+// default, Open makes missing tables and brings old ones up to date.
 func VerifySchema() Option { return func(o *options) { o.mode = sqlsaver.Verify } }
 
-// RecreateSchema makes Open drop the tables, with all threads in them, and make them anew.
+// RecreateSchema makes Open drop the tables, with all threads in them, and make them again.
 func RecreateSchema() Option { return func(o *options) { o.mode = sqlsaver.Recreate } }
 
-// Patience sets for how long a call is made again that met a deadlock or a lost connection; without it, 10 s. A call is
-// made again only when what it stores cannot be stored twice.
+// Patience sets for how long a call is retried after a deadlock or a lost connection. The default
+// is 10 s. A call is retried only if it cannot store anything twice.
 func Patience(d time.Duration) Option { return func(o *options) { o.patience = d } }
 
-// MaxConns sets how many connections there are at most; without it, 16. Calls that find none wait.
+// MaxConns sets the maximum number of connections. The default is 16. Calls that find none free
+// wait.
 func MaxConns(n int) Option { return func(o *options) { o.conns = n } }
 
-// ReadableState keeps the state of each version of a thread as JSON in graph_state.state_json, in step with its newest
-// checkpoint: JSON_EXTRACT(state_json, '$.Status') is the field Status. It costs time in proportion to the state at every
-// step, a transaction instead of one statement, and needs payloads that are neither encrypted nor compressed.
+// ReadableState keeps the state of each version of a thread as JSON in graph_state.state_json, in
+// step with its newest checkpoint: JSON_EXTRACT(state_json, '$.Status') is the field Status. It
+// costs time in proportion to the state at every step, a transaction instead of one statement, and
+// needs payloads that are neither encrypted nor compressed.
 func ReadableState() Option { return func(o *options) { o.readable = true } }
 
 //go:embed queries/*.sql schema/*.sql
 var files embed.FS
 
-// Schema returns the statements that make the tables, for users who run migrations themselves. It has one file for each
-// version of the tables. After each file, insert its version into graph_schema, as Open does: after 0003_tables.sql,
-// INSERT INTO graph_schema (version) VALUES (3).
+// Schema returns the statements that make the tables, for users who run migrations themselves. It
+// has one file for each version of the tables. After each file, insert its version into
+// graph_schema, as Open does: 3 after 0003_tables.sql.
 func Schema() fs.FS { return sqlsaver.Files(files) }
 
 // Open opens the saver in the database that dsn names, user:password@tcp(host:3306)/database, as
-// github.com/go-sql-driver/mysql reads it. The saver is to be closed. The error says what is wrong with the DSN, the
-// server or the tables; ctx bounds only the opening.
+// github.com/go-sql-driver/mysql reads it. The caller must close the saver. The error says what is
+// wrong with the DSN, the server or the tables. ctx bounds only the opening.
 func Open(ctx context.Context, dsn string, opts ...Option) (*Saver, error) {
 	o := options{patience: sqlsaver.DefaultPatience, conns: 16}
 	for _, opt := range opts {
@@ -118,11 +122,11 @@ func connect(dsn string, o *options) (*sqlsaver.Std, error) {
 	}, nil
 }
 
-// connector sets what every connection needs.
+// connector sets up connections.
 type connector struct{ driver.Connector }
 
-// Connect makes a connection whose transactions see what is committed when each statement begins, and lock rows but
-// not the gaps between them: the unique keys keep rows out.
+// Connect makes a connection whose transactions see what is committed when each statement begins,
+// and lock rows but not the gaps between them: the unique keys keep rows out.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
@@ -145,9 +149,9 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
-// waitLimit is how long MySQL keeps a connection whose client sends nothing, and so the transaction of one that is
-// stopped or cut off. MariaDB, which can limit idle transactions alone, keeps those for sqlsaver.IdleLimit. The pool closes
-// idle connections earlier.
+// waitLimit is how long MySQL keeps a connection whose client sends nothing, with the transaction of
+// a client that is stopped or cut off. MariaDB can limit idle transactions alone, and keeps them for
+// sqlsaver.IdleLimit. The pool closes idle connections earlier.
 const waitLimit = 10 * time.Second
 
 func seconds(d time.Duration) int { return int(d / time.Second) }

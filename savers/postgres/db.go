@@ -21,8 +21,9 @@ type db struct {
 
 var _ sqlsaver.DB = (*db)(nil)
 
-// Prepare lets the server look at all statements, in one round trip, so that tables which are not as they should be are
-// found when the saver is opened. It keeps none: behind a pooler a connection need not be the one that prepared.
+// Prepare lets the server check all statements, in one round trip, so that opening a saver fails if
+// tables or columns are missing. It keeps no prepared statement: behind a pooler, the next call may
+// get another connection.
 func (d *db) Prepare(ctx context.Context, _, all []string) error {
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
@@ -51,7 +52,7 @@ func (d *db) Close() error {
 	return nil
 }
 
-// Exec runs a statement in a transaction of its own.
+// Exec runs a statement and commits it.
 func (d *db) Exec(ctx context.Context, text string, args ...any) (int64, error) {
 	tag, err := d.pool.Exec(ctx, text, args...)
 	return tag.RowsAffected(), explain(err)
@@ -69,7 +70,7 @@ func query(r pgx.Rows, err error) (sqlsaver.Rows, error) {
 	return rows{r}, nil
 }
 
-// rows are pgx's, whose Close has no error of its own.
+// rows are pgx's, whose Close returns no error.
 type rows struct{ pgx.Rows }
 
 func (r rows) Close() error {
@@ -79,9 +80,10 @@ func (r rows) Close() error {
 
 func (r rows) Err() error { return explain(r.Rows.Err()) }
 
-// idleLimit returns the statement that ends a transaction whose client is stopped or cut off while it sends so many bytes.
-// To the server a client that sends a large value is idle until all of it has come, so each MiB has a second more. The limit
-// holds for the transaction alone, because behind a pooler the session is not the saver's.
+// idleLimit returns the statement that makes the server end a transaction whose client is stopped or
+// cut off while it sends a value of so many bytes. To the server, a client that sends a large value
+// is idle until the whole value has arrived, so each MiB adds a second. The limit is set for the
+// transaction only, because behind a pooler the session is not the saver's.
 func idleLimit(size int) string {
 	limit := sqlsaver.IdleLimit + time.Duration(size>>20)*time.Second
 	return fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", limit.Milliseconds())
@@ -103,14 +105,15 @@ func (d *db) Begin(ctx context.Context, writes bool) (sqlsaver.Tx, error) {
 	return t, nil
 }
 
-// tx is a transaction that sends what can wait together with what cannot: one round trip for all of it.
+// tx is a transaction that queues the statements of Later, and sends them with the next statement in
+// one round trip.
 type tx struct {
 	conn  *pgxpool.Conn // nil when the transaction is over
 	batch *pgx.Batch    // what has not been sent
 	sent  bool
 }
 
-// maxQueued is how many statements wait at most.
+// maxQueued is the maximum number of queued statements.
 const maxQueued = 256
 
 func (t *tx) Later(ctx context.Context, text string, args ...any) error {
@@ -122,7 +125,7 @@ func (t *tx) Later(ctx context.Context, text string, args ...any) error {
 	return finish(results, t.skip(results, n))
 }
 
-// queue adds a statement to what waits, and returns how many statements are before it.
+// queue queues a statement, and returns how many statements are queued before it.
 func (t *tx) queue(text string, args []any) (before int) {
 	size := 0
 	for _, arg := range args {
@@ -138,14 +141,14 @@ func (t *tx) queue(text string, args []any) (before int) {
 	return before
 }
 
-// send sends what waits.
+// send sends the queue.
 func (t *tx) send(ctx context.Context) pgx.BatchResults {
 	batch := t.batch
 	t.batch, t.sent = new(pgx.Batch), true
 	return t.conn.SendBatch(ctx, batch)
 }
 
-// skip reads n results that do not matter, but for their errors.
+// skip reads n results, and returns their first error.
 func (t *tx) skip(results pgx.BatchResults, n int) error {
 	for range n {
 		if _, err := results.Exec(); err != nil {
@@ -155,7 +158,7 @@ func (t *tx) skip(results pgx.BatchResults, n int) error {
 	return nil
 }
 
-// finish closes results; the first error counts.
+// finish closes results, and returns err or else the error of closing.
 func finish(results pgx.BatchResults, err error) error {
 	if closed := results.Close(); err == nil {
 		err = closed
@@ -168,7 +171,7 @@ func (t *tx) Exec(ctx context.Context, text string, args ...any) (int64, error) 
 	return tag.RowsAffected(), err
 }
 
-// last sends what waits and a statement after it, and returns what that one did.
+// last sends the queue and a statement after it, and returns the result of that statement.
 func (t *tx) last(ctx context.Context, text string, args ...any) (tag pgconn.CommandTag, err error) {
 	n := t.queue(text, args)
 	results := t.send(ctx)
@@ -229,10 +232,10 @@ func (t *tx) release() {
 	t.conn = nil
 }
 
-// rollbackTime is how long a rollback may take. The server does it by itself when the connection closes.
+// rollbackTime is how long a rollback may take. When the connection closes, the server rolls back.
 const rollbackTime = time.Second
 
-// Rollback ends the transaction, also when ctx has ended.
+// Rollback ends the transaction, also if ctx has ended.
 func (t *tx) Rollback(ctx context.Context) {
 	if t.conn == nil {
 		return

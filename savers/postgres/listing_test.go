@@ -12,8 +12,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/postgres"
 )
 
-// fillThreads makes n threads, of which every hundredth waits, and returns the id that all their heads have. Their states
-// cannot be decoded.
+// fillThreads makes n threads, of which every hundredth waits, and returns the id that all their
+// heads have. Their states cannot be decoded.
 func fillThreads(t *testing.T, dsn string, n int) checkpoint.ID {
 	t.Helper()
 	s, err := postgres.Open(t.Context(), dsn)
@@ -44,8 +44,8 @@ func fillThreads(t *testing.T, dsn string, n int) checkpoint.ID {
 	return id
 }
 
-// TestManyThreadsAreListedInPages lists very many threads whose states cannot be decoded, on a server that has not yet
-// counted its rows.
+// TestManyThreadsAreListedInPages lists very many threads whose states cannot be decoded, on a
+// server that has not yet counted its rows.
 func TestManyThreadsAreListedInPages(t *testing.T) {
 	const n = 100_000
 	dsn := testenv.Postgres(t)

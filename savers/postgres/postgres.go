@@ -1,11 +1,12 @@
-// Package postgres is the saver on PostgreSQL 13 and later: threads in tables that many processes share.
+// Package postgres is the saver on PostgreSQL 13 and later: threads in tables that many processes
+// share.
 //
-// A plain commit is one statement and one round trip. Runs that open, wait or end take a transaction. Leases are on the
-// server's clock. A commit is as durable as the server makes it: synchronous_commit=on, the default, survives a power
-// cut.
+// A plain commit is one statement and one round trip. Runs take a transaction when they open, wait
+// or end. Leases are on the server's clock. A commit is as durable as the server makes it:
+// synchronous_commit=on, the default, survives a power cut.
 //
-// It works behind a pooler that gives a connection for a transaction only, such as PgBouncer: it leaves nothing in a
-// session, and prepares nothing unless [PrepareStatements] says so.
+// It works behind a pooler that gives a connection for one transaction only, such as PgBouncer: it
+// leaves nothing in a session, and prepares nothing without [PrepareStatements].
 package postgres
 
 import (
@@ -27,7 +28,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 )
 
-// Saver keeps threads in a database. It is made by [Open]. All methods may be called at the same time.
+// Saver stores threads in a database. Open makes it. A Saver is safe for concurrent use.
 type Saver struct{ *sqlsaver.Saver }
 
 var _ checkpoint.Saver = (*Saver)(nil)
@@ -44,46 +45,49 @@ type options struct {
 	use      func(*pgxpool.Pool) // gets the pool; for tests
 }
 
-// VerifySchema makes Open change no table: it fails unless they are there and up to date. Without it, Open makes
-// tables that are missing and brings old ones up to date.
+// VerifySchema makes Open change no table: it fails unless all tables exist and are up to date. By
+// default, Open makes missing tables and brings old ones up to date.
 func VerifySchema() Option { return func(o *options) { o.mode = sqlsaver.Verify } }
 
-// RecreateSchema makes Open drop the tables, with all threads in them, and make them anew.
+// RecreateSchema makes Open drop the tables, with all threads in them, and make them again.
 func RecreateSchema() Option { return func(o *options) { o.mode = sqlsaver.Recreate } }
 
-// Patience sets for how long a call is made again that met a deadlock or a lost connection; without it, 10 s. A call is
-// made again only when what it stores cannot be stored twice.
+// Patience sets for how long a call is retried after a deadlock or a lost connection. The default
+// is 10 s. A call is retried only if it cannot store anything twice.
 func Patience(d time.Duration) Option { return func(o *options) { o.patience = d } }
 
-// defaultConns is how many connections there are at most, when nothing was said.
+// defaultConns is the default maximum of connections.
 const defaultConns = 16
 
-// MaxConns sets how many connections there are at most; without it, pool_max_conns of the URL says so, or it is 16. Calls
-// that find none wait.
+// MaxConns sets the maximum number of connections. The default is pool_max_conns of the URL, or 16.
+// Calls that find none free wait.
 func MaxConns(n int) Option { return func(o *options) { o.conns = n } }
 
-// PrepareStatements makes connections keep prepared statements, which saves the server planning each. It is for
-// connections straight to the server, or through a pooler that knows of prepared statements, as PgBouncer does since
-// 1.21 with max_prepared_statements set. Open looks for a pooler that does not, and fails. When the pooler is too busy
-// to be found out, calls fail later, with an error that says so.
+// PrepareStatements makes connections keep prepared statements, so that the server does not plan
+// each call. Use it on direct connections to the server, or through a pooler that supports prepared
+// statements, such as PgBouncer 1.21 with max_prepared_statements. Open fails if it detects a pooler
+// that does not. If the pooler is too busy to be detected, calls fail later with the same error.
 func PrepareStatements() Option { return func(o *options) { o.prepare = true } }
 
-// ReadableState keeps the state of each version of a thread as JSONB in graph_state.state_json, in step with its
-// newest checkpoint: state_json->>'Status' is the field Status. It costs time in proportion to the state at every step,
-// a transaction instead of one statement, and needs payloads that are neither encrypted nor compressed.
+// ReadableState keeps the state of each version of a thread as JSONB in graph_state.state_json, in
+// step with its newest checkpoint: state_json->>'Status' is the field Status. It costs time in
+// proportion to the state at every step, a transaction instead of one statement, and needs
+// payloads that are neither encrypted nor compressed.
 func ReadableState() Option { return func(o *options) { o.readable = true } }
 
 //go:embed queries/*.sql schema/*.sql
 var files embed.FS
 
-// Schema returns the statements that make the tables, for users who run migrations themselves. It has one file for each
-// version of the tables. After each file, insert its version into graph_schema, as Open does: after 0003_tables.sql,
-// INSERT INTO graph_schema (version) VALUES (3).
+// Schema returns the statements that make the tables, for users who run migrations themselves. It
+// has one file for each version of the tables. After each file, insert its version into
+// graph_schema, as Open does: 3 after 0003_tables.sql.
 func Schema() fs.FS { return sqlsaver.Files(files) }
 
-// Open opens the saver in the database that url names, postgres://user:password@host:5432/database, or in the form of
-// key=value, as pgx reads it, but for default_query_exec_mode; the tables are in the first schema of search_path. The saver is to be closed. The error
-// says what is wrong with the URL, the server or the tables; ctx bounds only the opening.
+// Open opens the saver in the database that url names,
+// postgres://user:password@host:5432/database or in the form key=value, as pgx reads it. It ignores
+// default_query_exec_mode. The tables are in the first schema of search_path. The caller must close
+// the saver. The error says what is wrong with the URL, the server or the tables. ctx bounds only
+// the opening.
 func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 	o := options{patience: sqlsaver.DefaultPatience, conns: defaultConns}
 	for _, opt := range opts {
@@ -138,7 +142,7 @@ func classify(err error) sqlsaver.Fault {
 	return sqlsaver.Other
 }
 
-// classifyCode says what an SQLSTATE means.
+// classifyCode returns the fault of an SQLSTATE.
 func classifyCode(code string) sqlsaver.Fault {
 	switch code {
 	case "23505": // a unique key stands

@@ -152,7 +152,8 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftInASession counts what a session keeps between transactions: a pooler gives it to somebody else.
+// TestNothingIsLeftInASession counts what a session keeps between transactions: a pooler gives it
+// to somebody else.
 func TestNothingIsLeftInASession(t *testing.T) {
 	dsn := testenv.Postgres(t)
 	s, err := postgres.Open(t.Context(), dsn, postgres.MaxConns(1), postgres.WithPool(func(pool *pgxpool.Pool) {

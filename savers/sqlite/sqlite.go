@@ -1,9 +1,10 @@
-// Package sqlite is the saver for one machine: all threads in one SQLite file, which several processes may share. It
-// needs no server and no C compiler.
+// Package sqlite is the saver for one machine: all threads in one SQLite file, which several
+// processes may share. It needs no server and no C compiler.
 //
-// A commit is one statement in the write-ahead log. With [Full], the default, it is on the disk when Append returns,
-// whatever happens to the process, the system or the power. Readers never wait for writers; writers wait for each other,
-// within a process in turn, between processes by trying again for as long as [Busy] says.
+// A commit is one statement in the write-ahead log. With [Full], the default, it is on the disk
+// when Append returns, whatever happens to the process, the system or the power. Readers never
+// wait for writers. Writers of one process take turns; writers of several processes retry for as
+// long as [Busy] says.
 //
 // The file must be on a local disk: SQLite's shared memory does not work over a network.
 package sqlite
@@ -27,7 +28,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 )
 
-// Saver keeps threads in a SQLite file. It is made by [Open]. All methods may be called at the same time.
+// Saver stores threads in a SQLite file. Open makes it. A Saver is safe for concurrent use.
 type Saver struct{ *sqlsaver.Saver }
 
 var _ checkpoint.Saver = (*Saver)(nil)
@@ -45,47 +46,50 @@ type options struct {
 	wrap        func(driver.Connector) driver.Connector // of the connections that read; for tests
 }
 
-// Synchronous says when what was written is on the disk.
+// Synchronous says when a write is on the disk.
 type Synchronous int
 
-// The ways to be synchronous.
+// The modes of Synchronous.
 const (
 	Full   Synchronous = iota // when the call returns
 	Normal                    // at some later time, in order: a power cut loses the last commits, a killed process nothing
 )
 
-// Durability chooses when what was written is on the disk; without it, Full.
+// Durability sets when a write is on the disk. The default is Full.
 func Durability(s Synchronous) Option { return func(o *options) { o.synchronous = s } }
 
-// Busy sets how long a call waits for writers in other processes; without it, 10 s. It waits no longer than its context
-// lives.
+// Busy sets how long a call waits for writers in other processes. The default is 10 s. A call stops
+// waiting when its context ends.
 func Busy(d time.Duration) Option { return func(o *options) { o.busy = d } }
 
-// Readers sets how many calls may read at the same time; without it, 4. More wait for one that is done.
+// Readers sets how many calls may read concurrently. The default is 4. Other calls wait.
 func Readers(n int) Option { return func(o *options) { o.readers = n } }
 
-// MaxSize limits the file to so many bytes, rounded down to pages of 4096. What does not fit fails as it does on a full
-// disk: nothing of it is stored, and nothing stored is lost. The write-ahead log beside the file comes on top.
+// MaxSize limits the file to a number of bytes, rounded down to pages of 4096. A call that does not
+// fit fails as on a full disk: it stores nothing, and nothing that was stored is lost. The limit
+// does not count the write-ahead log.
 func MaxSize(bytes int64) Option { return func(o *options) { o.maxBytes = bytes } }
 
-// ReadableState keeps the state of each version of a thread as JSON in graph_state, in step with its newest
-// checkpoint, for people and for SQL. It costs time in proportion to the state at every step, and needs payloads that
-// are neither encrypted nor compressed.
+// ReadableState keeps the state of each version of a thread as JSON in graph_state, in step with
+// its newest checkpoint, for people and for SQL. It costs time in proportion to the state at every
+// step, and needs payloads that are neither encrypted nor compressed.
 func ReadableState() Option { return func(o *options) { o.readable = true } }
 
-// SharedFolder makes Open accept a file, or a folder of one, that everybody may write to, such as /tmp. Without it, that is an
-// error: whoever may write there can change what threads hold.
+// SharedFolder makes Open accept a file, or a folder of one, that everybody may write to, such as
+// /tmp. By default, that is an error: everybody who may write there can change threads.
 func SharedFolder() Option { return func(o *options) { o.shared = true } }
 
 //go:embed queries/*.sql schema/*.sql
 var files embed.FS
 
-// Schema returns the statements that make the tables. It has one file for each version of the tables.
+// Schema returns the statements that make the tables. It has one file for each version of the
+// tables.
 func Schema() fs.FS { return sqlsaver.Files(files) }
 
-// Open opens the saver in the file at path, whose folder must exist. A file that does not exist is made, with mode 0600, which
-// SQLite gives to the files beside it, too; a symbolic link to one that does not exist is an error. A file that exists keeps its
-// mode. Close the saver when it is no longer used. The error says what is wrong with the file or an option.
+// Open opens the saver in the file at path, whose folder must exist. A file that does not exist is
+// made with mode 0600, which SQLite also gives to its -wal and -shm files. A symbolic link to a file
+// that does not exist is an error. A file that exists keeps its mode. The caller must close the
+// saver. The error says what is wrong with the file or an option.
 func Open(path string, opts ...Option) (*Saver, error) {
 	o := options{busy: sqlsaver.DefaultPatience, readers: 4}
 	for _, opt := range opts {
@@ -113,14 +117,14 @@ func Open(path string, opts ...Option) (*Saver, error) {
 	return &Saver{s}, nil
 }
 
-// spin is how long SQLite itself waits for a lock. It does not hear of contexts that end, so it is short, and the
-// saver tries again.
+// spin is how long SQLite itself waits for a lock. That wait does not end with a context, so it is
+// short, and the saver retries.
 const spin = 50 * time.Millisecond
 
 const pageSize = 4096
 
-// connect makes the pools: one connection that writes, so that writers of this process take turns, and others that
-// read.
+// connect makes the pools: one connection that writes, so that writers of this process take turns,
+// and others that read.
 func connect(path string, o *options) (*sqlsaver.Std, error) {
 	name := "file:" + url.PathEscape(path) + "?"
 	q := url.Values{
@@ -161,7 +165,7 @@ func pool(dsn string, o *options, size int) (*sql.DB, error) {
 	return db, nil
 }
 
-// Result codes of SQLite, and extended ones, which have the code in their low byte.
+// Result codes of SQLite. An extended code has the plain one in its low byte.
 const (
 	codeBusy       = 5
 	codeLocked     = 6

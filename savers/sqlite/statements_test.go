@@ -9,7 +9,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
 )
 
-// TestStatements runs all statements of queries, and looks in their plans for those that read a whole table.
+// TestStatements runs all statements of queries, and looks in their plans for those that read a
+// whole table.
 func TestStatements(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "threads.db")
 	open(t, path)

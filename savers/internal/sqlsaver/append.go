@@ -34,8 +34,8 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	return done, nil
 }
 
-// used returns the first id of a's records that the thread already has, for an error. If it cannot look, it returns the
-// first id.
+// used returns the first id of a's records that the thread already has, for an error. If it cannot
+// look, it returns the first id.
 func (s *Saver) used(ctx context.Context, a *checkpoint.Append) checkpoint.ID {
 	if len(a.Records) == 1 {
 		return a.Records[0].ID
@@ -54,14 +54,15 @@ func (s *Saver) used(ctx context.Context, a *checkpoint.Append) checkpoint.ID {
 	return a.Records[0].ID
 }
 
-// uncertain reports whether a transaction may succeed after a statement that failed. The transaction checks whether the
-// statement stored its row.
+// uncertain reports whether a transaction may succeed after a statement that failed. The
+// transaction checks whether the statement stored its row.
 func (s *Saver) uncertain(err error) bool {
 	fault := s.fault(err)
 	return fault == Duplicate || fault == RolledBack || fault == Lost
 }
 
-// appendIn stores a in a transaction, and returns the new head; nil if an earlier call of a released the version.
+// appendIn stores a in a transaction, and returns the new head; nil if an earlier call of a
+// released the version.
 func (s *Saver) appendIn(ctx context.Context, tx Tx, a *checkpoint.Append) (checkpoint.Appended, *held, error) {
 	starts := a.Open != nil && a.After.IsZero()
 	t, err := s.thread(ctx, tx, stLockThread, a.Thread)
@@ -126,7 +127,8 @@ func missing(a *checkpoint.Append, t *thread) error {
 	return ledger.Missing(a.Thread, a.Namespace, want, reason, t != nil && t.versions > 0)
 }
 
-// released reports whether an earlier call of a released the newest released version, and what that call returned.
+// released reports whether an earlier call of a released the newest released version, and what
+// that call returned.
 func (s *Saver) released(ctx context.Context, tx Tx, t *thread, a *checkpoint.Append) (checkpoint.Appended, bool, error) {
 	var number, root int64
 	found, err := s.one(ctx, tx, stLastReleasedVersion, []any{t.no}, &number, &root)

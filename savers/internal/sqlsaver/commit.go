@@ -14,11 +14,12 @@ type run struct {
 	heads  map[string]held
 }
 
-// maxHeads is how many heads of a run are kept. After a head that is not kept, a commit takes a transaction.
+// maxHeads is how many heads of a run are kept. After a head that is not kept, a commit takes a
+// transaction.
 const maxHeads = 256
 
-// held is a head that a run made, and its place in the tables. The statement of the next commit checks that it is still the
-// head.
+// held is a head that a run made, and its place in the tables. The statement of the next commit
+// checks that it is still the head.
 type held struct {
 	thread  int64
 	version int
@@ -26,8 +27,8 @@ type held struct {
 	head
 }
 
-// remember keeps the head of the log that a wrote to for the next commit of the run. h is nil if a transaction released the
-// version. Runs are kept until they end, because Close ends their leases.
+// remember keeps the head of the log that a wrote to for the next commit of the run. h is nil if a
+// transaction released the version. Runs are kept until they end, because Close ends their leases.
 func (s *Saver) remember(a *checkpoint.Append, h *held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,9 +79,10 @@ func (s *Saver) held(a *checkpoint.Append) (h held, found bool) {
 	return h, found
 }
 
-// plain stores a without a look at the tables if a is a plain commit: one record after a head that the run made, with that
-// head's line, and nothing else to change in the thread. It takes one statement, or a transaction of two if the run ends
-// with the commit. stored is false if a is not plain, or if the tables are not as the run knows them.
+// plain stores a without a look at the tables if a is a plain commit: one record after a head that
+// the run made, with that head's line, and nothing else to change in the thread. It takes one
+// statement, or a transaction of two if the run ends with the commit. stored is false if a is not
+// plain, or if the tables are not as the run knows them.
 func (s *Saver) plain(ctx context.Context, a *checkpoint.Append) (done checkpoint.Appended, next *held, stored bool, err error) {
 	r := &a.Records[0]
 	if s.readable || a.Open != nil || a.Release || a.After.IsZero() || len(a.Records) > 1 || len(a.Writes) > 0 ||
@@ -106,7 +108,8 @@ func (s *Saver) plain(ctx context.Context, a *checkpoint.Append) (done checkpoin
 	return checkpoint.Appended{Version: h.version, Head: uint64(h.seq)}, &h, true, nil
 }
 
-// errOther is the error of a plain commit that stored nothing because the tables are not as the run knows them.
+// errOther is the error of a plain commit that stored nothing because the tables are not as the
+// run knows them.
 var errOther = errors.New("something is not as it was")
 
 // commit stores a plain commit after h by one statement, or returns errOther.

@@ -6,11 +6,12 @@ import "context"
 type DB interface {
 	Runner
 
-	// Begin starts a transaction. One that only reads sees the database as it is at its first statement. One that writes
-	// sees what is committed when each of its statements begins.
+	// Begin starts a transaction. One that only reads sees the database as it is at its first
+	// statement. One that writes sees what is committed when each of its statements begins.
 	Begin(ctx context.Context, writes bool) (Tx, error)
 
-	// Prepare prepares the texts that will run in transactions that only read, and those that will run in others.
+	// Prepare prepares the texts that will run in transactions that only read, and those that will
+	// run in others.
 	Prepare(ctx context.Context, reads, writes []string) error
 
 	// Close frees what the database holds.
@@ -30,7 +31,8 @@ type Tx interface {
 	Runner
 	// Insert runs stInsertLog, and returns the number that the database gave the row.
 	Insert(ctx context.Context, text string, args ...any) (int64, error)
-	// Later runs a statement before the next call, Commit included. That call may return its error.
+	// Later runs a statement before the next call, Commit included. That call may return its
+	// error.
 	Later(ctx context.Context, text string, args ...any) error
 	Commit(ctx context.Context) error
 	Rollback(ctx context.Context)

@@ -20,7 +20,8 @@ type spot struct {
 // unknown is the number of the log of a namespace that has none.
 const unknown = 0
 
-// lastSeq is the seq of the last record that a log has room for. SQLite's keys have 28 bits for it.
+// lastSeq is the seq of the last record that a log has room for. SQLite's keys have 28 bits for
+// it.
 const lastSeq = 1<<28 - 1
 
 // rootOf returns the place of the log of a version's root.
@@ -28,7 +29,8 @@ func rootOf(t *thread, version int, root int64) spot {
 	return spot{thread: t.no, version: int64(version), root: root, log: root, id: t.id}
 }
 
-// spot returns the place of the log of a namespace; its number is unknown if the namespace has none.
+// spot returns the place of the log of a namespace; its number is unknown if the namespace has
+// none.
 func (s *Saver) spot(ctx context.Context, db Runner, root spot, namespace string) (at spot, err error) {
 	at = root
 	if at.namespace = namespace; namespace == "" {
@@ -111,8 +113,8 @@ func (s *Saver) snapshotBefore(ctx context.Context, db Runner, at spot, seq int6
 	return first, err
 }
 
-// chain returns the records from the snapshot with the seq first to last, as between does. It fails if first is 0: the log is
-// damaged.
+// chain returns the records from the snapshot with the seq first to last, as between does. It
+// fails if first is 0: the log is damaged.
 func (s *Saver) chain(ctx context.Context, db Runner, at spot, first, last int64, known line) ([]checkpoint.Record, []entry, error) {
 	if first == 0 {
 		return nil, nil, fmt.Errorf("record %d has no snapshot before it: %w", last, checkpoint.ErrDamaged)

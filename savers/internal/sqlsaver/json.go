@@ -10,13 +10,14 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// maxJSONDepth is how deeply JSON nests: databases refuse deeper values, MariaDB first.
+// maxJSONDepth limits how deeply JSON nests. MariaDB has the lowest limit of the databases.
 const maxJSONDepth = 28
 
-// AppendJSON appends the JSON of a MessagePack value to b, for people and queries. Bytes become base64, times
-// RFC 3339, keys of any kind strings, numbers that JSON does not have strings. What is nested too deeply for databases
-// becomes "...", and of text what no JSON text may hold U+FFFD. Nothing at all becomes an empty object. The error says
-// what is no MessagePack.
+// AppendJSON appends the JSON of a MessagePack value to b, for people and queries. Bytes become
+// base64, times RFC 3339, keys of any kind strings, and numbers that JSON does not have strings. A
+// value that is nested too deeply for databases becomes "...", and a character that JSON text must
+// not hold U+FFFD. Empty input becomes an empty object. The error names the place that is not
+// MessagePack.
 func AppendJSON(b, msgpack []byte) ([]byte, error) {
 	if len(msgpack) == 0 {
 		return append(b, "{}"...), nil
@@ -100,7 +101,7 @@ func appendKey(b []byte, r *wire.Reader) []byte {
 	return append(append(append(b, '"'), key...), '"')
 }
 
-// appendExtension appends a time; of any other extension the bytes it is written as.
+// appendExtension appends a time, or the encoded bytes of any other extension.
 func appendExtension(b []byte, r *wire.Reader) []byte {
 	at := *r
 	if t := at.Time(); at.OK() {
@@ -123,7 +124,7 @@ func appendFloat(b []byte, v float64, bits int) []byte {
 // appendQuoted appends a JSON string.
 func appendQuoted(b []byte, s string) []byte {
 	b = append(b, '"')
-	for _, c := range s { // what is not UTF-8 comes as U+FFFD
+	for _, c := range s { // bytes that are not UTF-8 arrive as U+FFFD
 		switch {
 		case c == '"' || c == '\\':
 			b = append(b, '\\', byte(c))

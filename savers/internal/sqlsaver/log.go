@@ -66,8 +66,8 @@ func (l *log) accept(a *checkpoint.Append) error {
 	return nil
 }
 
-// stands reports whether a's records are in the log already, at the place that a gives them, and the seq of the last. Prune
-// may have removed the record before them and all of them but the last.
+// stands reports whether a's records are in the log already, at the place that a gives them, and
+// the seq of the last. Prune may have removed the record before them and all of them but the last.
 func (l *log) stands(ctx context.Context, a *checkpoint.Append) (last uint64, stands bool, err error) {
 	if l.at.log == unknown {
 		return 0, false, nil
@@ -170,7 +170,8 @@ func (l *log) addRecords(ctx context.Context, a *checkpoint.Append) error {
 	return nil
 }
 
-// insert stores a record at the end of the log; before is the id of the record with the seq before, zero for none.
+// insert stores a record at the end of the log; before is the id of the record with the seq
+// before, zero for none.
 func (l *log) insert(ctx context.Context, r *checkpoint.Record, before checkpoint.ID) error {
 	if err := l.lineOf(ctx, r); err != nil {
 		return err
@@ -195,8 +196,8 @@ func (l *log) name(ctx context.Context, namespace string) (err error) {
 	return err
 }
 
-// lineOf makes the head's line that of r, which follows the head. A new line has a number that only r can give; in the log
-// of the root it is the seq of r.
+// lineOf makes the head's line that of r, which follows the head. A new line has a number that
+// only r can give; in the log of the root it is the seq of r.
 func (l *log) lineOf(ctx context.Context, r *checkpoint.Record) error {
 	h := &l.head.line
 	if h.is(r) {

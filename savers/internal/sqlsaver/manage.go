@@ -176,7 +176,8 @@ func (s *Saver) removeVersion(ctx context.Context, tx Tx, at spot) error {
 	return nil
 }
 
-// pruneRecords removes old records of the open version. Package ledger decides from all headers which records those are.
+// pruneRecords removes old records of the open version. Package ledger decides from all headers
+// which records those are.
 func (s *Saver) pruneRecords(ctx context.Context, tx Tx, t *thread, keep checkpoint.Keep) (int, error) {
 	v := ledger.New(t.id, t.open)
 	numbers, err := s.namespaces(ctx, tx, t, t.open)
@@ -193,7 +194,8 @@ func (s *Saver) pruneRecords(ctx context.Context, tx Tx, t *thread, keep checkpo
 			v.Apply(&ledger.Event{Namespace: name, Entries: entries})
 		}
 	}
-	// A write whose base is committed is removed before its base: it would count again without that.
+	// A write whose base is committed must go before its base: without the base, the write would
+	// count again.
 	if err := s.later(ctx, tx, stSweepWrites, t.root); err != nil {
 		return 0, err
 	}
@@ -236,8 +238,8 @@ func (s *Saver) namespaces(ctx context.Context, db Runner, t *thread, version in
 	return numbers, err
 }
 
-// headers returns what Prune needs of the records of a log, oldest first. It adds those that commit the record before them to
-// commitsPrevious.
+// headers returns what Prune needs of the records of a log, oldest first. It adds those that
+// commit the record before them to commitsPrevious.
 func (s *Saver) headers(ctx context.Context, tx Tx, number int64, commitsPrevious map[checkpoint.ID]bool) (log []*ledger.Entry, err error) {
 	rows, err := s.query(ctx, tx, stHeaders, number)
 	if err != nil {
@@ -277,8 +279,9 @@ type pruner struct {
 	commitsPrevious map[checkpoint.ID]bool // the records that commit the record before them
 }
 
-// prune removes the records of a log that are not kept. A kept record that loses the record before it is rewritten, so that
-// it holds itself what it had from that record. A kept record that loses the record after it is marked.
+// prune removes the records of a log that are not kept. A kept record that loses the record before
+// it is rewritten, so that it holds itself what it had from that record. A kept record that loses
+// the record after it is marked.
 func (p *pruner) prune(ctx context.Context, log []*ledger.Entry, kept []ledger.Kept) error {
 	stays := make(map[uint64]*ledger.Kept, len(kept))
 	for i := range kept {
@@ -311,7 +314,8 @@ func (p *pruner) mark(ctx context.Context, stays, goes *ledger.Entry) error {
 	return p.s.later(ctx, p.tx, stMarkNextRemoved, p.at.log, int64(stays.Seq))
 }
 
-// remove removes the records of a log that do not stay; those between two that stay by one statement.
+// remove removes the records of a log that do not stay; those between two that stay by one
+// statement.
 func (p *pruner) remove(ctx context.Context, log []*ledger.Entry, stays map[uint64]*ledger.Kept) error {
 	for i := 0; i < len(log); i++ {
 		if stays[log[i].Seq] != nil {

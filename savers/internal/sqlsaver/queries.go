@@ -18,8 +18,8 @@ type Query struct {
 	Returns    []string // the columns of its rows; nil if it returns none
 }
 
-// Queries reads all *.sql files of a folder. Each statement follows a comment with its name, its parameters and the columns
-// that it returns, and ends with a semicolon at the end of a line:
+// Queries reads all *.sql files of a folder. Each statement follows a comment with its name, its
+// parameters and the columns that it returns, and ends with a semicolon at the end of a line:
 //
 //	-- name: version
 //	-- Reads a version of a thread.
@@ -53,7 +53,7 @@ func Queries(folder fs.FS) (all []Query, err error) {
 func parseQueries(file string) (all []Query, err error) {
 	sections := strings.Split("\n"+file, "\n-- name: ")
 	if hasSQL(sections[0]) {
-		return nil, errors.New("a statement has no name: begin the comment before it with -- name:")
+		return nil, errors.New("a statement has no name: begin the comment before it with \"-- name: \" and one")
 	}
 	for _, section := range sections[1:] {
 		q, err := parseQuery(section)
@@ -116,7 +116,8 @@ func nameList(list string) []string {
 // placeholder finds the bound values of a statement: $1, ?1 or ?.
 var placeholder = regexp.MustCompile(`[$?](\d*)`)
 
-// boundValues returns how many values a statement binds. If they are numbered, every number must occur.
+// boundValues returns how many values a statement binds. If they are numbered, every number must
+// occur.
 func boundValues(text string) (n int, err error) {
 	used := make(map[int]bool)
 	for _, found := range placeholder.FindAllStringSubmatch(text, -1) {

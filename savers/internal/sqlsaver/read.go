@@ -11,7 +11,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// Load returns what restoring a checkpoint takes, as [checkpoint.Saver] says.
+// Load returns the records and writes that restore a checkpoint, as [checkpoint.Saver] says.
 func (s *Saver) Load(ctx context.Context, p checkpoint.Place) (chain checkpoint.Chain, err error) {
 	if err := p.Check(); err != nil {
 		return chain, err
@@ -86,7 +86,7 @@ func (s *Saver) load(ctx context.Context, tx Tx, p checkpoint.Place) (chain chec
 	return chain, s.due(ctx, tx, at, &chain, h.line)
 }
 
-// root returns what a thread's description says of the head of a root's log.
+// root returns the id and step of the head of a root's log.
 func (s *Saver) root(ctx context.Context, tx Tx, log int64) (r checkpoint.Record, err error) {
 	var id []byte
 	var step int64
@@ -101,7 +101,7 @@ func (s *Saver) root(ctx context.Context, tx Tx, log int64) (r checkpoint.Record
 	return r, err
 }
 
-// place returns the seq of the checkpoint that is asked for in a log with a head; 0 for none.
+// place returns the seq of the checkpoint that p names, in a log with this head; 0 for none.
 func (s *Saver) place(ctx context.Context, tx Tx, at spot, p checkpoint.Place, h head) (last int64, err error) {
 	if p.At.IsZero() {
 		return h.seq, nil
@@ -113,7 +113,8 @@ func (s *Saver) place(ctx context.Context, tx Tx, at spot, p checkpoint.Place, h
 	return last, err
 }
 
-// due sets what a chain says of the base of its last record. known is a line that may be the base's.
+// due sets Due and Committed of a chain from the base of its last record. known is a line that may
+// be the base's.
 func (s *Saver) due(ctx context.Context, tx Tx, at spot, chain *checkpoint.Chain, known line) error {
 	last := &chain.Records[len(chain.Records)-1]
 	b, err := s.base(ctx, tx, at.root, last.Base)
@@ -133,7 +134,8 @@ func (s *Saver) due(ctx context.Context, tx Tx, at spot, chain *checkpoint.Chain
 	return err
 }
 
-// base is where a record is, and whether it is committed. The zero base is that of a record that is not there.
+// base is the place of a record, and whether it is committed. It is zero if the version does not
+// have the record.
 type base struct {
 	log, seq  int64
 	committed bool
@@ -154,7 +156,8 @@ type version struct {
 	released int64 // 0 while open
 }
 
-// version returns a version of a thread, 0 for the open one; nil when it does not exist.
+// version returns a version of a thread, 0 for the open one. It returns nil if the version does
+// not exist.
 func (s *Saver) version(ctx context.Context, db Runner, id string, number int) (*thread, *version, error) {
 	t, err := s.thread(ctx, db, stThread, id)
 	if err != nil || t == nil {
@@ -187,7 +190,7 @@ func describe(t *thread, v *version, root checkpoint.Record, writes []checkpoint
 	return d
 }
 
-// History yields records, newest first, as [checkpoint.Saver] says. It reads them some at a time.
+// History yields records, newest first, as [checkpoint.Saver] says. It reads them in pages.
 func (s *Saver) History(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 	return func(yield func(checkpoint.Record, error) bool) {
 		h := history{s: s, p: p, before: q.Before, size: 16}
@@ -216,7 +219,7 @@ func (s *Saver) History(ctx context.Context, p checkpoint.Place, q checkpoint.Qu
 // maxPage is how many records, or threads, are read at a time.
 const maxPage = 256
 
-// history is how far a history has been read.
+// history is a history that is being read.
 type history struct {
 	s      *Saver
 	p      checkpoint.Place
@@ -256,7 +259,7 @@ func (h *history) page(ctx context.Context) (page []checkpoint.Record, err error
 	return page, h.s.wrap(ctx, "history", err)
 }
 
-// read reads a page, and of the record before it what it takes to tell the oldest's parent.
+// read reads a page, and the record before it, which may be the parent of the oldest.
 func (h *history) read(ctx context.Context) ([]checkpoint.Record, error) {
 	all, err := h.s.entries(ctx, h.s.db, stHistory, h.at.log, h.next-1, h.size+1)
 	if err != nil {
@@ -268,7 +271,7 @@ func (h *history) read(ctx context.Context) ([]checkpoint.Record, error) {
 	return page, err
 }
 
-// start finds where to begin.
+// start finds the first record.
 func (h *history) start(ctx context.Context, tx Tx) error {
 	p := h.p
 	p.At = h.before

@@ -20,8 +20,8 @@ func optional(id checkpoint.ID, store bool) []byte {
 	return id[:]
 }
 
-// insert stores a record with the number of its line; before is the id of the record with the seq before, zero if there is
-// none.
+// insert stores a record with the number of its line; before is the id of the record with the seq
+// before, zero if there is none.
 func (s *Saver) insert(ctx context.Context, tx Tx, at spot, r *checkpoint.Record, lineNo int64, before checkpoint.ID) error {
 	if r.Seq > lastSeq {
 		return fmt.Errorf("record %d: a log takes %d records: release the thread, and the next run begins a new one", r.Seq, lastSeq)
@@ -73,7 +73,8 @@ func scanRecord(rows Rows) (e entry, err error) {
 	return e, nil
 }
 
-// complete returns the record of an entry of a log; before is the entry before it, nil if that was not read.
+// complete returns the record of an entry of a log; before is the entry before it, nil if that was
+// not read.
 func (e *entry) complete(at *spot, before *entry, l line) (checkpoint.Record, error) {
 	r := e.Record
 	var id checkpoint.ID
@@ -111,7 +112,8 @@ func (at *spot) damaged(seq uint64, err error) error {
 	return fmt.Errorf("thread %.64q%s, record %d: %w: %w", at.id, where, seq, checkpoint.ErrDamaged, err)
 }
 
-// setID sets id to the value of a column; NULL is the zero id. It reports whether the value is an id.
+// setID sets id to the value of a column; NULL is the zero id. It reports whether the value is an
+// id.
 func setID(id *checkpoint.ID, b []byte) bool {
 	*id = checkpoint.ID{}
 	return b == nil || copy(id[:], b) == len(id) && len(b) == len(id)
@@ -135,7 +137,8 @@ func (s *Saver) entries(ctx context.Context, db Runner, st statement, args ...an
 	return all, err
 }
 
-// records returns the records of entries, oldest first, from index from on. known is a line that may be theirs.
+// records returns the records of entries, oldest first, from index from on. known is a line that
+// may be theirs.
 func (s *Saver) records(ctx context.Context, db Runner, at spot, all []entry, from int, known line) ([]checkpoint.Record, error) {
 	lines, err := s.lines(ctx, db, at, all[from:], known)
 	if err != nil {
@@ -160,7 +163,8 @@ func (s *Saver) records(ctx context.Context, db Runner, at spot, all []entry, fr
 	return records, nil
 }
 
-// lines returns the lines of entries by their numbers. It reads them only if an entry has another line than known.
+// lines returns the lines of entries by their numbers. It reads them only if an entry has another
+// line than known.
 func (s *Saver) lines(ctx context.Context, db Runner, at spot, all []entry, known line) (map[int64]line, error) {
 	lines := map[int64]line{known.no: known}
 	first, last := int64(math.MaxInt64), int64(0)
@@ -197,7 +201,8 @@ func scanLine(rows Rows) (l line, err error) {
 	return l, nil
 }
 
-// between returns the records of a log with a seq from first to last, oldest first, and their entries.
+// between returns the records of a log with a seq from first to last, oldest first, and their
+// entries.
 func (s *Saver) between(ctx context.Context, db Runner, at spot, first, last int64, known line) ([]checkpoint.Record, []entry, error) {
 	all, err := s.entries(ctx, db, stRecords, at.log, first-1, last) // with the one before
 	if err != nil || len(all) == 0 {

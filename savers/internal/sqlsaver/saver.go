@@ -1,37 +1,42 @@
-// Package sqlsaver is the commit protocol on tables: one implementation for all SQL databases. They differ by a [Dialect],
-// which has their statements and tables, and by a [DB], which reaches them.
+// Package sqlsaver is the commit protocol on tables: one implementation for all SQL databases.
+// They differ by a [Dialect], which has their statements and tables, and by a [DB], which reaches
+// them.
 //
 // # Statements
 //
-// The folder queries of each saver has all its statements, in plain SQL, so that one can read them, run them and ask the
-// server for their plans. Only values are bound to them. The program knows a statement by its number; signatures gives each
-// its name in the files and its parameters. [Open] fails unless the files have all statements, with these parameters, and
-// no others. Not in the files are the statements that make the tables, in the folder schema, and those that begin and end
-// transactions and set up connections, in the Go code of each saver.
+// The folder queries of each saver has all its statements, in plain SQL, so that one can read
+// them, run them and ask the server for their plans. Only values are bound to them. The program
+// knows a statement by its number; signatures gives each its name in the files and its parameters.
+// [Open] fails unless the files have all statements, with these parameters, and no others. Not in
+// the files are the statements that make the tables, in the folder schema, and those that begin
+// and end transactions and set up connections, in the Go code of each saver.
 //
 // # Tables
 //
-// graph_thread has a row for each thread: its open version, with fence, lease and status. graph_version has one for
-// each version. graph_log has one for each namespace of a version, the root's first; the number of that one identifies
-// the version in other tables. graph_checkpoint has the records, clustered by log and seq, so that a chain is one range.
-// graph_line has one row for what the records of a run share: line, fingerprint and graph. graph_write has the pending
+// graph_thread has a row for each thread: its open version, with fence, lease and status.
+// graph_version has one for each version. graph_log has one for each namespace of a version, the
+// root's first; the number of that one identifies the version in other tables. graph_checkpoint
+// has the records, clustered by log and seq, so that a chain is one range. graph_line has one row
+// for what the records of a run share: line, fingerprint and graph. graph_write has the pending
 // writes.
 //
-// A record does not store what the record with the seq before gives it: its parent, and whether it commits that record.
-// When Prune removes the record before, it rewrites the one after it; when it removes the record after, it marks the one
-// before: next_removed, and marked_committed if the removed record committed it.
+// A record does not store what the record with the seq before gives it: its parent, and whether it
+// commits that record. When Prune removes the record before, it rewrites the one after it; when it
+// removes the record after, it marks the one before: next_removed, and marked_committed if the
+// removed record committed it.
 //
 // # Locks
 //
-// Every write locks its thread's row: a commit against changes, all else to change it. What is read under that lock is true
-// until the transaction ends. A plain commit is one statement, which stores its row if everything it relies on is true, and
-// nothing otherwise; a transaction then finds out why. A saver remembers the heads of its runs, so that the statement finds
-// the head by its key.
+// Every write locks its thread's row: a commit against changes, every other call to change it.
+// What is read under that lock is true until the transaction ends. A plain commit is one
+// statement, which stores its row if everything it relies on is true, and nothing otherwise; a
+// transaction then finds out why. A saver remembers the heads of its runs, so that the statement
+// finds the head by its key.
 //
 // # Writes of committed bases
 //
-// A pending write whose base is committed is never returned. Its row is removed when a run next opens, or renews its lease by
-// a commit.
+// A pending write whose base is committed is never returned. Its row is removed when a run next
+// opens, or renews its lease by a commit.
 package sqlsaver
 
 import (
@@ -67,25 +72,27 @@ type Saver struct {
 
 var _ checkpoint.Saver = (*Saver)(nil)
 
-// Options are what a back end chooses.
+// Options are the settings of a saver.
 type Options struct {
 	// Mode says what to do about the tables.
 	Mode Mode
-	// Patience is how long a call that meets locks or deadlocks tries again; zero is DefaultPatience.
+	// Patience is how long a call that meets locks or deadlocks retries; zero is DefaultPatience.
 	Patience time.Duration
-	// Readable keeps the state of each version as JSON in graph_state, in step with the root's head.
+	// Readable keeps the state of each version as JSON in graph_state, in step with the root's
+	// head.
 	Readable bool
 }
 
-// IdleLimit is how long the server keeps a transaction, with its locks, whose client sends nothing: that of a process
-// that is stopped or cut off. It is well below the default lease. A client that was only slow makes its call again.
+// IdleLimit is how long the server keeps a transaction, with its locks, whose client sends
+// nothing, because its process is stopped or cut off. It is well below the default lease. A client
+// that was only slow retries its call.
 const IdleLimit = 2 * time.Second
 
-// DefaultPatience is how long a call tries again when nothing was said.
+// DefaultPatience is how long a call retries by default.
 const DefaultPatience = 10 * time.Second
 
-// Open returns a saver on a database, whose tables it makes, changes or verifies as the mode says. It owns db from then on,
-// also if it fails.
+// Open returns a saver on a database, whose tables it makes, changes or verifies as the mode says.
+// It owns db from then on, also if it fails.
 func Open(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
 	s := &Saver{
 		db: db, d: d, patience: o.Patience, readable: o.Readable,
@@ -138,7 +145,8 @@ func (s *Saver) prepare(ctx context.Context) error {
 	return nil
 }
 
-// begin lets a call in. Every call that it lets in must end.
+// begin starts a call, unless ctx has ended or the saver is closed. Every call that it starts must
+// call end.
 func (s *Saver) begin(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%s: %w", s.d.Name, err)
@@ -174,8 +182,9 @@ func (s *Saver) Close() error {
 	return errors.Join(append(errs, s.wrap(ctx, "close", s.db.Close()))...)
 }
 
-// try makes a call, and makes it again while it fails by a fault that is not worse than worst: what was rolled back
-// may always be tried again, what was lost only when the call changes nothing the second time.
+// try makes a call, and retries it for the saver's patience while nothing was stored. If worst is
+// Lost, it also retries a call whose outcome is unknown: such a call must change nothing the
+// second time.
 func (s *Saver) try(ctx context.Context, worst Fault, call func() error) error {
 	var timer *time.Timer
 	start, wait := time.Now(), time.Millisecond
@@ -189,7 +198,7 @@ func (s *Saver) try(ctx context.Context, worst Fault, call func() error) error {
 		if !again || ctx.Err() != nil || time.Since(start) > s.patience {
 			return err
 		}
-		pause := wait/2 + rand.N(wait) // so that those who met do not meet again
+		pause := wait/2 + rand.N(wait) // so that calls that met do not meet again
 		if timer == nil {
 			timer = time.NewTimer(pause)
 			defer timer.Stop()
@@ -205,7 +214,7 @@ func (s *Saver) try(ctx context.Context, worst Fault, call func() error) error {
 	}
 }
 
-// againError is an error after which a call that begins anew finds another state: nothing was stored.
+// againError is the error of a call that stored nothing, and whose retry finds another state.
 type againError struct{ error }
 
 func (e *againError) Unwrap() error { return e.error }
@@ -218,7 +227,7 @@ func (s *Saver) fault(err error) Fault {
 	return s.d.Classify(err)
 }
 
-// write runs f in a transaction that it commits, and again when that is safe, as try says.
+// write runs f in a transaction and commits it. It retries as try does.
 func (s *Saver) write(ctx context.Context, worst Fault, f func(tx Tx) error) error {
 	return s.try(ctx, worst, func() error {
 		tx, err := s.db.Begin(ctx, true)
@@ -233,7 +242,7 @@ func (s *Saver) write(ctx context.Context, worst Fault, f func(tx Tx) error) err
 	})
 }
 
-// read runs f in a transaction that sees the database as it is at one moment.
+// read runs f in a transaction that sees the database as it is at one moment. It retries.
 func (s *Saver) read(ctx context.Context, f func(tx Tx) error) error {
 	return s.try(ctx, Lost, func() error {
 		tx, err := s.db.Begin(ctx, false)
@@ -245,7 +254,7 @@ func (s *Saver) read(ctx context.Context, f func(tx Tx) error) error {
 	})
 }
 
-// wrap makes an error say where it comes from. Errors of the protocol are left as they are.
+// wrap names the saver and the call in an error. It returns errors of the protocol as they are.
 func (s *Saver) wrap(ctx context.Context, what string, err error) error {
 	switch {
 	case err == nil:
@@ -253,7 +262,7 @@ func (s *Saver) wrap(ctx context.Context, what string, err error) error {
 	case errors.As(err, new(*checkpoint.InvalidError)), errors.Is(err, checkpoint.ErrConflict), errors.Is(err, checkpoint.ErrNotFound):
 		return err
 	}
-	if over := ended(ctx, err); over != nil && !errors.Is(err, over) { // drivers have words of their own for it
+	if over := ended(ctx, err); over != nil && !errors.Is(err, over) { // drivers have errors of their own for it
 		return fmt.Errorf("%s: %s: %w: %w", s.d.Name, what, over, err)
 	}
 	if fault := s.fault(err); fault == RolledBack || fault == Lost {
@@ -262,8 +271,8 @@ func (s *Saver) wrap(ctx context.Context, what string, err error) error {
 	return fmt.Errorf("%s: %s: %w", s.d.Name, what, err)
 }
 
-// ended returns why ctx has ended, or nil. A connection that has the deadline of ctx may notice that it has passed before
-// the timer of ctx does.
+// ended returns why ctx has ended, or nil. A connection that has the deadline of ctx may notice
+// that it has passed before the timer of ctx does.
 func ended(ctx context.Context, err error) error {
 	deadline, has := ctx.Deadline()
 	if ctx.Err() == nil && has && errors.Is(err, os.ErrDeadlineExceeded) && !time.Now().Before(deadline) {
@@ -272,8 +281,9 @@ func ended(ctx context.Context, err error) error {
 	return ctx.Err()
 }
 
-// Names up to plainName bytes are keys as they are. Of longer ones the key is so much of the name and a hash of all:
-// longer than any plain key, so that no two names share one, and near its place in the order.
+// A name of up to plainName bytes is its own key. The key of a longer name is its first plainName
+// bytes and a hash of all. It is longer than any plain key, so that no two names have the same
+// key, and it sorts near the name.
 const (
 	plainName  = 200
 	longestKey = plainName + sha256.Size
@@ -288,7 +298,7 @@ func key(name string) []byte {
 	return append([]byte(name[:plainName]), sum[:]...)
 }
 
-// rest returns what is to be stored beside a name's key: nil, or all of a name that is not its key.
+// rest returns the name if it is not its own key, and nil otherwise. It is stored with the key.
 func rest(name string) []byte {
 	if len(name) <= plainName {
 		return nil
@@ -296,7 +306,7 @@ func rest(name string) []byte {
 	return []byte(name)
 }
 
-// nameOf returns the name of a key and what was stored beside it.
+// nameOf returns the name for a key and the rest that was stored with it.
 func nameOf(key, rest []byte) string {
 	if rest != nil {
 		return string(rest)

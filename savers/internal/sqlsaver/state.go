@@ -7,16 +7,17 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// maxStates is how many states a readable saver keeps to go on from. A state that is not kept is folded anew.
+// maxStates is how many states a readable saver keeps in memory. A state that is not kept is
+// folded from the chain again.
 const maxStates = 256
 
-// state is a run's state at a root's head.
+// state is the state at the head of a version's root.
 type state struct {
 	head     checkpoint.ID
 	snapshot []byte
 }
 
-// putState keeps the readable state in step with the root's head, which the log has just got from records.
+// putState stores the readable state at the root's head, the last of records.
 func (l *log) putState(ctx context.Context, records []checkpoint.Record) error {
 	if !l.s.readable || l.at.log != l.at.root {
 		return nil
@@ -32,7 +33,8 @@ func (l *log) putState(ctx context.Context, records []checkpoint.Record) error {
 	return l.s.later(ctx, l.tx, stPutState, l.at.thread, l.at.version, l.head.seq, string(text))
 }
 
-// snapshot returns the state at the head: what is kept of the head before, with records, or the whole chain folded.
+// snapshot returns the state at the head: the state that is kept of the head before, with records
+// applied, or the whole chain folded.
 func (l *log) snapshot(ctx context.Context, records []checkpoint.Record) (snapshot []byte, err error) {
 	first := &records[0]
 	chain := records
@@ -66,7 +68,8 @@ func (s *Saver) kept(at spot) (state, bool) {
 	return kept, found
 }
 
-// keep keeps a state for the next commit. What it is of is never another state, also when the commit fails.
+// keep keeps a state for the next commit. If this commit fails, no other record gets the id of the
+// state's head.
 func (s *Saver) keep(at spot, kept state) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// Std is a DB on database/sql. Statements are prepared once a connection and kept.
+// Std is a DB on database/sql. It prepares each statement once on each connection.
 type Std struct {
-	Write *sql.DB // runs what writes
+	Write *sql.DB // runs statements and transactions that write
 	Read  *sql.DB // runs transactions that only read, and queries outside of one; may be the same
-	// Reading are the options of a transaction that reads.
+	// Reading are the options of a transaction that only reads.
 	Reading sql.TxOptions
 
 	mu       sync.Mutex
@@ -27,7 +27,7 @@ type place struct {
 	text string
 }
 
-// Prepare readies texts, so that a transaction finds them prepared.
+// Prepare prepares texts, so that a transaction finds them prepared.
 func (s *Std) Prepare(ctx context.Context, reads, writes []string) error {
 	for _, text := range reads {
 		if _, err := s.prepare(ctx, s.Read, text); err != nil {
@@ -42,7 +42,7 @@ func (s *Std) Prepare(ctx context.Context, reads, writes []string) error {
 	return nil
 }
 
-// prepare returns the prepared statement of a text. Texts are few: they never hold data.
+// prepare returns the prepared statement of a text. Texts are few, because they hold no data.
 func (s *Std) prepare(ctx context.Context, db *sql.DB, text string) (*sql.Stmt, error) {
 	at := place{db, text}
 	s.mu.Lock()
@@ -67,7 +67,7 @@ func (s *Std) prepare(ctx context.Context, db *sql.DB, text string) (*sql.Stmt, 
 	return made, nil
 }
 
-// Exec runs a statement in a transaction of its own.
+// Exec runs a statement and commits it.
 func (s *Std) Exec(ctx context.Context, text string, args ...any) (int64, error) {
 	st, err := s.prepare(ctx, s.Write, text)
 	if err != nil {
@@ -127,8 +127,8 @@ type stdTx struct {
 	tx *sql.Tx
 }
 
-// bind returns a prepared statement for use in the transaction. A text that is not among those readied is prepared
-// by the transaction's own connection: another one may not be free.
+// bind returns a prepared statement for use in the transaction. The transaction's own connection
+// prepares a text that Prepare has not: another connection may not be free.
 func (t *stdTx) bind(ctx context.Context, text string) (*sql.Stmt, error) {
 	t.s.mu.Lock()
 	st := t.s.prepared[place{t.db, text}]

@@ -69,7 +69,8 @@ func (s *Saver) store(ctx context.Context, tx Tx, t *thread) error {
 		bytes.Clone(t.fence[:]), []byte(t.holder), t.until, t.updated, t.asked, t.no)
 }
 
-// never is the time of the last run of a thread that has no open version: it is not listed as idle.
+// never is the time of the last run of a thread that has no open version: it is not listed as
+// idle.
 const never = math.MaxInt64
 
 // close makes the open version a released one. The caller stores the row.

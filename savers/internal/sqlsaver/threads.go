@@ -13,7 +13,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Threads yields the threads that have an open version, as [checkpoint.Saver] says: a page at a time, by index.
+// Threads yields the threads that have an open version, as [checkpoint.Saver] says: a page at a
+// time, by index.
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	return func(yield func(checkpoint.Thread, error) bool) {
 		l := s.listing(q)
@@ -38,14 +39,14 @@ func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2
 	}
 }
 
-// listing is how far the threads have been listed.
+// listing is a list of threads that is being read.
 type listing struct {
 	s        *Saver
 	q        checkpoint.ThreadQuery
-	from, to []byte // keys still to be read: from, up to but without to
+	from, to []byte // keys not read yet: from, up to but without to
 	size     int64
-	few      bool  // the page was read by the time of the last runs
-	kept     []row // with long ids that have a beginning in common: their keys are not in order
+	few      bool  // the page was read by the index on updated
+	kept     []row // with long ids that have the same beginning: their keys are not in order
 	done     bool
 }
 
@@ -62,10 +63,11 @@ func (s *Saver) listing(q checkpoint.ThreadQuery) *listing {
 	return l
 }
 
-// beginning returns what of a name is in its key as it is.
+// beginning returns the part of a name that is in its key unchanged.
 func beginning(name string) []byte { return []byte(name[:min(len(name), plainName)]) }
 
-// above returns a key that is greater than all that start with prefix, and not greater than others that are.
+// above returns the end of the keys that start with prefix: the smallest key after them, or one
+// after all keys.
 func above(prefix []byte) []byte {
 	b := bytes.TrimRight(prefix, "\xff")
 	if len(b) == 0 {
@@ -121,7 +123,7 @@ type row struct {
 	checkpoint.Thread
 	key    []byte
 	asked  bool
-	damage error // if not nil, the Thread has the ID alone
+	damage error // if not nil, only the Thread's ID is set
 }
 
 // read reads the rows of a page.
@@ -148,8 +150,8 @@ func (l *listing) read(ctx context.Context, db Runner) (page []row, err error) {
 // fewIdle is the number that stCountIdle counts up to: fewer idle threads are few.
 const fewIdle = 1000
 
-// statement returns the statement that reads a page, and all its arguments but the last. By id many idle threads are
-// found fast, and few by the time of their last runs.
+// statement returns the statement that reads a page, and all its arguments but the last. The index
+// of keys finds many idle threads fast; the index on updated finds few.
 func (l *listing) statement(ctx context.Context, db Runner) (st statement, args []any, err error) {
 	args = []any{l.from, l.to}
 	var status any
@@ -226,7 +228,7 @@ func (l *listing) ask(ctx context.Context, db Runner, page []row) error {
 			return err
 		}
 		id, found := ids[string(key)]
-		if !found { // it began to ask after the page was read
+		if !found { // its question was asked after the page was read
 			return nil
 		}
 		w, err := decodeWrite(id, data)
@@ -245,8 +247,8 @@ func (l *listing) ask(ctx context.Context, db Runner, page []row) error {
 	return err
 }
 
-// order returns those of a page that the query selects, in the order of their ids. The last may be kept for the next
-// page.
+// order returns the threads of a page that the query selects, in the order of their ids. It may
+// keep the last ones for the next page.
 func (l *listing) order(rows []row) (page []row) {
 	for _, r := range rows {
 		if len(l.kept) > 0 && !bytes.Equal(beginning(l.kept[0].ID), beginning(r.ID)) {

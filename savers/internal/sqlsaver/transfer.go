@@ -10,7 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// Export yields all that a version holds, as [checkpoint.Saver] says. It reads the version whole before it yields.
+// Export yields everything in a version, as [checkpoint.Saver] says. It reads the whole version
+// before it yields.
 func (s *Saver) Export(ctx context.Context, id string, version int) iter.Seq2[checkpoint.Item, error] {
 	return func(yield func(checkpoint.Item, error) bool) {
 		items, err := s.items(ctx, id, version)
@@ -91,8 +92,8 @@ func (s *Saver) itemsOf(ctx context.Context, tx Tx, t *thread, v *version) ([]ch
 	return items, nil
 }
 
-// Import makes a thread's next version, as [checkpoint.Saver] says. It takes all items before it locks anything:
-// they may come from this very saver.
+// Import makes a thread's next version, as [checkpoint.Saver] says. It takes all items before it
+// locks anything, because they may come from the same saver.
 func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoint.Item, error]) error {
 	if err := checkpoint.CheckThread(id); err != nil {
 		return err
@@ -108,7 +109,7 @@ func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoin
 	return s.wrap(ctx, "import", s.write(ctx, RolledBack, func(tx Tx) error { return s.importIn(ctx, tx, id, in) }))
 }
 
-// imported is a version that is going to be stored.
+// imported is a version to store.
 type imported struct {
 	thread  checkpoint.Thread
 	records []checkpoint.NamespaceRecord
@@ -136,7 +137,7 @@ func collect(ctx context.Context, id string, items iter.Seq2[checkpoint.Item, er
 	return in, order.End()
 }
 
-// take keeps an item that is in order, when a log that loads comes of it.
+// take keeps an item. It fails if the log could not be loaded with it.
 func (in *imported) take(v *ledger.Version, item checkpoint.Item) error {
 	switch {
 	case item.Record != nil:

@@ -34,8 +34,8 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 	return s.wrap(ctx, "put writes", err)
 }
 
-// renew stores a PutWrites that only renews the lease, or ends it, and sets the status by one statement. It reports whether there
-// was a run to do so for.
+// renew stores a PutWrites without writes by one statement: it renews or ends the lease, and sets
+// the status. It reports whether the run still had the thread.
 func (s *Saver) renew(ctx context.Context, w *checkpoint.PutWrites) (renewed bool, err error) {
 	if len(w.Writes) > 0 {
 		return false, nil
@@ -52,7 +52,8 @@ func (s *Saver) renew(ctx context.Context, w *checkpoint.PutWrites) (renewed boo
 	return renewed, err
 }
 
-// putOne stores a single write by one statement, if nothing else is to change: as commit does.
+// putOne stores a single write by one statement, if the thread's row need not change. It reports
+// whether it did.
 func (s *Saver) putOne(ctx context.Context, p *checkpoint.PutWrites) (stored bool, err error) {
 	if len(p.Writes) != 1 || p.End || p.Writes[0].Kind == checkpoint.Discard {
 		return false, nil
@@ -95,8 +96,8 @@ func (s *Saver) putIn(ctx context.Context, tx Tx, w *checkpoint.PutWrites) error
 	return s.store(ctx, tx, t)
 }
 
-// putWrites stores pending writes, and reports whether a question is among them. Those whose base is committed count
-// for nothing.
+// putWrites stores pending writes, and reports whether a question is among them. It leaves out
+// those whose base is committed.
 func (s *Saver) putWrites(ctx context.Context, tx Tx, t *thread, writes []checkpoint.Write) (asked bool, err error) {
 	committed := make(map[checkpoint.ID]bool)
 	b := batch{s: s, tx: tx}
@@ -136,7 +137,7 @@ func (s *Saver) putWrite(ctx context.Context, b *batch, t *thread, w *checkpoint
 	return b.add(ctx, st, t.root, w.Base[:], writeKey(w, w.Kind), int64(w.Kind), dataOf(t.id, w))
 }
 
-// batch are rows of graph_write that are stored together, where a statement costs a round trip.
+// batch holds rows of graph_write that are stored together, where a statement costs a round trip.
 type batch struct {
 	s    *Saver
 	tx   Tx
@@ -146,11 +147,11 @@ type batch struct {
 }
 
 const (
-	writeValues = 5       // of a row, of which the last is the data
-	maxTogether = 1 << 18 // bytes of data that wait: a statement has to fit where its longest row does
+	writeValues = 5       // of a row; the last is the data
+	maxTogether = 1 << 18 // bytes of data in a batch: a statement must fit where its longest row does
 )
 
-// add adds a row. It stores those before it when it cannot be stored with them.
+// add adds a row. It stores the rows before it first if it cannot be stored with them.
 func (b *batch) add(ctx context.Context, st statement, args ...any) error {
 	data, _ := args[writeValues-1].([]byte)
 	if b.st != st || b.size+len(data) > maxTogether {
@@ -191,7 +192,8 @@ func (b *batch) together(n int) (st statement, rows int) {
 	return b.st, 1
 }
 
-// writeKey returns the key, within its base, of a write like w of some kind: names may be longer than a key may.
+// writeKey returns the key of a write with the names of w and a kind, within its base: a hash,
+// because names may be longer than a key.
 func writeKey(w *checkpoint.Write, kind checkpoint.Kind) []byte {
 	b := append(make([]byte, 0, 256), byte(kind))
 	for _, name := range [...]string{w.Namespace, w.Task, w.Name} {
@@ -201,13 +203,15 @@ func writeKey(w *checkpoint.Write, kind checkpoint.Kind) []byte {
 	return sum[:16]
 }
 
-// writes returns the pending writes of a version, by its root, in every namespace, in the order first stored.
+// writes returns the pending writes of a version, by its root, in every namespace, in the order
+// first stored.
 func (s *Saver) writes(ctx context.Context, db Runner, thread string, root int64) ([]checkpoint.Write, error) {
 	writes, _, err := s.pending(ctx, db, thread, root)
 	return writes, err
 }
 
-// pending returns the pending writes of a version, and whether there are others, whose base is committed.
+// pending returns the pending writes of a version, and whether there are rows of writes whose base
+// is committed.
 func (s *Saver) pending(ctx context.Context, db Runner, thread string, root int64) (all []checkpoint.Write, dead bool, err error) {
 	rows, err := s.query(ctx, db, stWrites, root)
 	if err != nil {
@@ -229,13 +233,13 @@ func (s *Saver) pending(ctx context.Context, db Runner, thread string, root int6
 	return all, dead, err
 }
 
-// dataOf returns a pending write of a thread as it is stored, with its checksum.
+// dataOf encodes a pending write of a thread, with its checksum.
 func dataOf(thread string, w *checkpoint.Write) []byte {
 	b := make([]byte, 0, 64+len(w.Namespace)+len(w.Task)+len(w.Name)+len(w.Payload))
 	return codec.AppendWriteSum(codec.AppendWrite(b, w, nil), thread)
 }
 
-// decodeWrite reads what dataOf returned.
+// decodeWrite decodes the bytes that dataOf returned.
 func decodeWrite(thread string, b []byte) (w checkpoint.Write, err error) {
 	b, ok := codec.CutWriteSum(b, thread)
 	if !ok {

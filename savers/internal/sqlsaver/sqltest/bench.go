@@ -8,8 +8,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// BenchmarkAppend commits one superstep of 200 bytes to a thread that has n; insert does one bare INSERT of as many
-// bytes.
+// BenchmarkAppend commits one superstep of 200 bytes to a thread that has n; insert does one bare
+// INSERT of as many bytes.
 func BenchmarkAppend(b *testing.B, dsn string, open func(ctx context.Context, dsn string, conns int) (checkpoint.Saver, error), insert func() error) {
 	s, err := open(b.Context(), dsn, 2)
 	if err != nil {

@@ -79,8 +79,8 @@ func SchemaModes(t *testing.T, m Modes) {
 	}
 }
 
-// ReadableState tests a saver that keeps states as JSON. status queries what the JSON of a thread has as Status, and the
-// seq that it is of.
+// ReadableState tests a saver that keeps states as JSON. status queries what the JSON of a thread
+// has as Status, and the seq that it is of.
 func ReadableState(t *testing.T, s checkpoint.Saver, status func(thread string) (string, int64)) {
 	t.Helper()
 	defer func() {

@@ -1,5 +1,5 @@
-// Package sqltest tests savers on SQL servers beyond what package savertest can: what they cost on the wire, and what
-// they do when connections break and servers die.
+// Package sqltest tests savers on SQL servers beyond what package savertest can: what they cost on
+// the wire, and what they do when connections break and servers die.
 package sqltest
 
 import (
@@ -182,8 +182,8 @@ func RoundTrips(t *testing.T, b *Backend, most Trips) {
 	}
 }
 
-// BrokenConnections cuts connections in the middle of requests and of answers. Every call is to succeed, and what it
-// stores is to be there once.
+// BrokenConnections cuts connections in the middle of requests and of answers. Every call is to
+// succeed, and what it stores is to be there once.
 func BrokenConnections(t *testing.T, b *Backend) {
 	t.Helper()
 	s, proxy := b.through(t, 2)
@@ -223,8 +223,8 @@ func BrokenConnections(t *testing.T, b *Backend) {
 	t.Logf("%d connections cut, %d records acknowledged, all there once", proxy.Cuts(), len(want))
 }
 
-// KilledServer kills the server while runs commit, and starts it again. Runs go on, and nothing that was acknowledged is
-// lost or there twice.
+// KilledServer kills the server while runs commit, and starts it again. Runs go on, and nothing
+// that was acknowledged is lost or there twice.
 func KilledServer(t *testing.T, b *Backend) {
 	t.Helper()
 	server, dsn := b.Start(t)
@@ -285,8 +285,8 @@ func KilledServer(t *testing.T, b *Backend) {
 	t.Logf("%d kills, %d records acknowledged, all there once", kills, total)
 }
 
-// ManyThreads lets many runs on threads of their own open, put, commit and end at the same time: none may get in
-// another's way.
+// ManyThreads lets many runs on threads of their own open, put, commit and end at the same time:
+// none may get in another's way.
 func ManyThreads(t *testing.T, b *Backend) {
 	t.Helper()
 	s := b.open(t, b.Database(t), 16)

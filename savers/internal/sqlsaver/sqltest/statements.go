@@ -14,9 +14,10 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 )
 
-// Statements runs every statement of the folder queries, below the package under test, on a database that has a saver's
-// tables. Each must bind as many values as its comment names, return the columns that its comment names, and, unless it drops
-// tables, have a plan. Statements returns the lines of the plans by name. explain is what a plan is asked for with.
+// Statements runs every statement of the folder queries, below the package under test, on a
+// database that has a saver's tables. Each must bind as many values as its comment names, return
+// the columns that its comment names, and, unless it drops tables, have a plan. Statements returns
+// the lines of the plans by name. explain is what a plan is asked for with.
 func Statements(t *testing.T, db *sql.DB, explain string) map[string][]string {
 	t.Helper()
 	queries, err := sqlsaver.Queries(os.DirFS("queries"))
@@ -36,9 +37,9 @@ func Statements(t *testing.T, db *sql.DB, explain string) map[string][]string {
 		t.Run(q.Name, func(t *testing.T) {
 			bound(t, conn, q)
 			if !strings.HasPrefix(q.Text, "DROP") {
-				_, plans[q.Name] = runs(t, conn, explain+" "+q.Text, q.Parameters)
+				_, plans[q.Name] = execute(t, conn, explain+" "+q.Text, q.Parameters)
 			}
-			if got, _ := runs(t, conn, q.Text, q.Parameters); !slices.Equal(got, q.Returns) {
+			if got, _ := execute(t, conn, q.Text, q.Parameters); !slices.Equal(got, q.Returns) {
 				t.Errorf("it returns the columns %q, want those of its comment: %q", got, q.Returns)
 			}
 		})
@@ -46,7 +47,8 @@ func Statements(t *testing.T, db *sql.DB, explain string) map[string][]string {
 	return plans
 }
 
-// bound compares how many values the server wants for a statement with its comment. A driver may not know.
+// bound compares how many values the server wants for a statement with its comment. A driver may
+// not know.
 func bound(t *testing.T, conn *sql.Conn, q *sqlsaver.Query) {
 	t.Helper()
 	err := conn.Raw(func(c any) error {
@@ -68,8 +70,8 @@ func bound(t *testing.T, conn *sql.Conn, q *sqlsaver.Query) {
 	}
 }
 
-// runs runs a statement in a transaction that it rolls back, and returns the columns and the rows.
-func runs(t *testing.T, conn *sql.Conn, text string, parameters []string) (columns, lines []string) {
+// execute runs a statement in a transaction that it rolls back, and returns the columns and the rows.
+func execute(t *testing.T, conn *sql.Conn, text string, parameters []string) (columns, lines []string) {
 	t.Helper()
 	tx, err := conn.BeginTx(t.Context(), nil)
 	if err != nil {
@@ -92,7 +94,7 @@ func rowsOf(ctx context.Context, tx *sql.Tx, text string, args []any) (columns, 
 	if err != nil {
 		return nil, nil, err
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }() // Err says what was wrong
 	if columns, err = rows.Columns(); err != nil {
 		return nil, nil, err
 	}
