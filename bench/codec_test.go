@@ -9,13 +9,14 @@ import (
 	"github.com/graphgen-go/graphgen/bench/hand"
 	"github.com/graphgen-go/graphgen/bench/peer"
 	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/state/cell"
 	"github.com/graphgen-go/graphgen/testdata/golden/reference"
 )
 
 // live returns a run's state that holds the reference state, and a snapshot of it.
-func live(tb testing.TB) (state.Live[reference.State, reference.StateUpdate], []byte) {
+func live(tb testing.TB) (cell.Live[reference.State, reference.StateUpdate], []byte) {
 	tb.Helper()
-	l := reference.StateSchema.New(state.Options{})
+	l := reference.StateSchema.New(cell.Options{})
 	l.Load(Reference())
 	b, err := l.AppendSnapshot(nil)
 	if err != nil {
@@ -56,11 +57,11 @@ func TestTheFloorWritesAndReadsTheSame(t *testing.T) {
 		t.Errorf("the reference state takes %d bytes, want about 15 kB", len(want))
 	}
 	var back reference.State
-	if err := hand.Decode(want, &back); err != nil || !reference.StateSchema.Equal(s, back) {
-		t.Errorf("read by hand: %v; it differs in %q", err, reference.StateSchema.Changed(s, back))
+	if err := hand.Decode(want, &back); err != nil || len(reference.StateSchema.Diff(s, back)) != 0 {
+		t.Errorf("read by hand: %v; it differs in %q", err, state.FieldNames(reference.StateSchema.Diff(s, back)))
 	}
-	if c := hand.Clone(&s); !reference.StateSchema.Equal(s, c) {
-		t.Errorf("cloned by hand it differs in %q", reference.StateSchema.Changed(s, c))
+	if c := hand.Clone(&s); len(reference.StateSchema.Diff(s, c)) != 0 {
+		t.Errorf("cloned by hand it differs in %q", state.FieldNames(reference.StateSchema.Diff(s, c)))
 	}
 }
 
@@ -70,9 +71,9 @@ func TestThePeersReadTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := reference.StateSchema.New(state.Options{})
-	if err := l.Decode(b); err != nil || !reference.StateSchema.Equal(Reference(), l.View()) {
-		t.Errorf("msgp: %v; it differs in %q", err, reference.StateSchema.Changed(Reference(), l.View()))
+	l := reference.StateSchema.New(cell.Options{})
+	if err := l.Decode(b); err != nil || len(reference.StateSchema.Diff(Reference(), l.View())) != 0 {
+		t.Errorf("msgp: %v; it differs in %q", err, state.FieldNames(reference.StateSchema.Diff(Reference(), l.View())))
 	}
 	var buf bytes.Buffer
 	s := Reference()
@@ -137,7 +138,7 @@ func BenchmarkDecode(b *testing.B) {
 	b.Run("graphgen", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			l := reference.StateSchema.New(state.Options{})
+			l := reference.StateSchema.New(cell.Options{})
 			if err := l.Decode(snapshot); err != nil {
 				b.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/state/cell"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
@@ -36,7 +37,7 @@ func BenchmarkSends(b *testing.B) {
 	b.Run("baseline workers and a channel", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			l := flow.CounterSchema.New(state.Options{})
+			l := flow.CounterSchema.New(cell.Options{})
 			updates := make([]flow.CounterUpdate, many)
 			next := make(chan int, workers)
 			done := make(chan error, workers)

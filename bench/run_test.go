@@ -8,7 +8,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/bench/flow"
 	"github.com/graphgen-go/graphgen/runtime/graph"
-	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/state/cell"
 )
 
 // width is the length of the chain and the breadth of the fan.
@@ -51,7 +51,7 @@ func BenchmarkChain(b *testing.B) {
 	b.Run("baseline calls and merges", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			l := flow.CounterSchema.New(state.Options{})
+			l := flow.CounterSchema.New(cell.Options{})
 			var u flow.CounterUpdate
 			var err error
 			for _, f := range fs {
@@ -138,7 +138,7 @@ func BenchmarkFan(b *testing.B) {
 	b.Run("baseline goroutines and a WaitGroup", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			l := flow.CounterSchema.New(state.Options{})
+			l := flow.CounterSchema.New(cell.Options{})
 			updates := make([]flow.CounterUpdate, len(fs))
 			errs := make([]error, len(fs))
 			ctx, cancel := context.WithCancel(ctx) // of the tasks: one that fails cancels the others

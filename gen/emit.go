@@ -50,8 +50,9 @@ func (e *emitter) emitFile() {
 	if e.m.build != "" {
 		e.f.HeaderComment("//go:build " + e.m.build)
 	}
-	e.f.Comment("If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.")
-	e.f.Const().Id("_").Op("=").Qual(wirePath, "IsAtLeastVersion0_1")
+	e.f.Comment("If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:")
+	e.f.Comment("run go generate, or update the module.")
+	e.f.Const().Id("_").Op("=").Qual(wirePath, "Generation2")
 	for _, t := range e.m.targets {
 		if t.role == roleState {
 			e.emitState(t)

@@ -43,15 +43,15 @@ func (x expr) set(value jen.Code) *jen.Statement { return x.code().Op("=").Add(v
 // define writes a declaration of x with a value.
 func (x expr) define(value jen.Code) *jen.Statement { return x.code().Op(":=").Add(value) }
 
-// codec returns the type that implements state.Codec for t, and sees to it that it is emitted.
+// codec returns the type that implements cell.Codec for t, and sees to it that it is emitted.
 func (e *emitter) codec(t *typ) *jen.Statement {
 	switch t.kind {
 	case kindBasic:
-		return jen.Qual(statePath, basicCodec(t.basic).codec).Types(e.typ(t))
+		return jen.Qual(cellPath, basicCodec(t.basic).codec).Types(e.typ(t))
 	case kindBytes:
-		return jen.Qual(statePath, "Bytes").Types(e.typ(t))
+		return jen.Qual(cellPath, "Bytes").Types(e.typ(t))
 	case kindTime:
-		return jen.Qual(statePath, "Time")
+		return jen.Qual(cellPath, "Time")
 	}
 	for _, method := range []string{"Append", "Read", "Equal"} {
 		e.need(t, method)
@@ -167,7 +167,7 @@ func wireCall(name string, args ...jen.Code) *jen.Statement {
 
 // basic is how values of a basic type are written and read.
 type basic struct {
-	codec    string // of runtime/state
+	codec    string // of runtime/state/cell
 	appender string // of runtime/wire
 	takes    string // the type of the appender's parameter
 	reader   string // method of wire.Reader

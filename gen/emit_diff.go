@@ -38,7 +38,7 @@ func (e *emitter) emitDiff(t *target) {
 	list := jen.Index().Add(stateType("FieldChange"))
 	method("IsZero", "IsZero reports whether nothing differs.", jen.Bool(), jen.Add(changes).Op("==").Nil())
 	method("Changes", "Changes returns the fields that differ, in order of declaration; nil when there are none.", list, changes)
-	method("String", "String prints the fields that differ, each on a line.", jen.String(), jen.Qual(statePath, "FormatDiff").Call(changes))
+	method("String", "String prints the fields that differ, each on a line.", jen.String(), jen.Qual(cellPath, "FormatDiff").Call(changes))
 	e.f.Line()
 	e.f.Func().Id(t.helper + "Changes").Params(jen.Id(e.n.d).Op("*").Add(diff)).Add(list).Block(
 		e.changesBody(expr(e.n.d), slices.DeleteFunc(slices.Clone(t.fields), func(f *field) bool { return !f.stored() })))
@@ -72,7 +72,7 @@ func (e *emitter) diffBody(t *target) []jen.Code {
 			continue
 		}
 		before, after := expr(e.n.before).dot(f.name), expr(e.n.after).dot(f.name)
-		change := jen.Qual(statePath, "Changed").Call(before.code(), after.code())
+		change := jen.Qual(cellPath, "Changed").Call(before.code(), after.code())
 		switch f.fieldKind() {
 		case "List", "Unique", "Keyed", "Map":
 			change = expr(fieldsVar(t)).dot(f.name).call("Diff", before.code(), after.code())
@@ -93,5 +93,5 @@ func (e *emitter) changesBody(x expr, fields []*field) *jen.Statement {
 	if len(changes) > 0 {
 		changes = append(changes, jen.Line())
 	}
-	return jen.Return(jen.Qual(statePath, "Changes").Call(changes...))
+	return jen.Return(jen.Qual(cellPath, "Changes").Call(changes...))
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/types"
 	"slices"
-	"strings"
 
 	"github.com/dave/jennifer/jen"
 )
@@ -24,15 +23,21 @@ func (e *emitter) emitState(t *target) {
 func fieldsVar(t *target) string { return t.helper + "Fields" }
 
 // stateType writes a type of runtime/state.
-func stateType(name string, args ...jen.Code) *jen.Statement {
-	code := jen.Qual(statePath, name)
+func stateType(name string, args ...jen.Code) *jen.Statement { return typeOf(statePath, name, args) }
+
+// cellType writes a type or a function of runtime/state/cell.
+func cellType(name string, args ...jen.Code) *jen.Statement { return typeOf(cellPath, name, args) }
+
+func typeOf(path, name string, args []jen.Code) *jen.Statement {
+	code := jen.Qual(path, name)
 	if len(args) > 0 {
 		code.Types(args...)
 	}
 	return code
 }
 
-// fieldKind returns how runtime/state calls what belongs to a field: ListField, ListCell and List are of the kind List.
+// fieldKind returns how the runtime calls what belongs to a field: cell.ListField, cell.ListCell and state.List are of the kind
+// List.
 func (f *field) fieldKind() string {
 	switch f.reducer {
 	case "append":
@@ -77,34 +82,34 @@ func (e *emitter) typeArgs(f *field) (update, cell []jen.Code) {
 func (e *emitter) emitUpdate(t *target) {
 	name := t.name + "Update"
 	var fields []jen.Code
-	f, u, v := expr(e.n.f), expr(e.n.u), expr(e.n.v)
-	same := jen.Null()
-	for i, field := range t.fields {
+	for _, field := range t.fields {
 		args, _ := e.typeArgs(field)
 		fields = append(fields, jen.Id(field.name).Add(stateType(field.fieldKind(), args...)))
-		if i > 0 {
-			same.Op("&&").Line()
-		}
-		same.Add(f.dot(field.name).call("EqualUpdate", u.dot(field.name).addr(), v.dot(field.name).addr()))
-	}
-	body := []jen.Code{f.define(jen.Op("&").Id(fieldsVar(t))), jen.Return(same)}
-	if len(t.fields) == 0 {
-		body = []jen.Code{jen.Return(jen.True())}
 	}
 	e.f.Line()
 	e.f.Commentf("%s is what a node changes of %s: each field says what becomes of the field of that name.", name, t.name)
 	e.f.Commentf("The zero %s changes nothing.", name)
 	e.f.Type().Id(name).Struct(fields...)
+	u, v := expr(e.n.u), expr(e.n.v)
 	if !t.has("String") {
 		e.f.Line()
 		e.f.Commentf("String prints what %s changes.", e.n.u)
 		e.f.Func().Params(jen.Id(e.n.u).Id(name)).Id("String").Params().String().Block(
-			jen.Return(jen.Qual(statePath, "FormatUpdate").Call(jen.Lit(name), jen.Id(t.helper+"Writes").Call(u.addr()).Op("..."))))
+			jen.Return(jen.Qual(cellPath, "FormatUpdate").Call(jen.Lit(name), jen.Id(t.helper+"Writes").Call(u.addr()).Op("..."))))
 	}
 	if !t.has("Equal") {
+		same := jen.Qual(cellPath, "SameUpdate").Call(jen.Id(t.helper+"AppendUpdate"), u.addr(), v.addr())
+		for _, field := range t.fields {
+			if !field.stored() {
+				same.Op("&&").Line().Add(u.dot(field.name).call("IsZero")).Op("==").Add(v.dot(field.name).call("IsZero"))
+			}
+		}
 		e.f.Line()
-		e.f.Commentf("Equal reports whether %s and %s change the same in the same way.", e.n.u, e.n.v)
-		e.f.Func().Params(jen.Id(e.n.u).Id(name)).Id("Equal").Params(jen.Id(e.n.v).Id(name)).Bool().Block(body...)
+		e.f.Commentf("Equal reports whether %s and %s change the same in the same way, so that they are stored as the same bytes.", e.n.u, e.n.v)
+		if len(t.stored()) < len(t.fields) {
+			e.f.Comment("Of untracked fields it compares only whether they are set.")
+		}
+		e.f.Func().Params(jen.Id(e.n.u).Id(name)).Id("Equal").Params(jen.Id(e.n.v).Id(name)).Bool().Block(jen.Return(same))
 	}
 }
 
@@ -138,23 +143,21 @@ func (e *emitter) emitSchema(t *target) {
 }
 
 // schemaFuncs are the fields of state.Schema that are functions.
-var schemaFuncs = []string{"New", "Clone", "Equal", "Changed", "Writes", "AppendUpdate", "DecodeUpdate"}
+var schemaFuncs = []string{"New", "Clone", "Diff", "Writes", "AppendUpdate", "DecodeUpdate"}
 
 // emitFuncs writes the functions of the schema but for New.
 func (e *emitter) emitFuncs(t *target) {
 	helper, name, update, d := t.helper, jen.Id(t.name), jen.Id(t.name+"Update"), expr(e.n.d)
 	bytes := jen.Index().Byte()
-	pair := jen.List(jen.Id(e.n.a), jen.Id(e.n.b)).Add(name)
+	changes := jen.Index().Add(stateType("FieldChange"))
 	e.f.Line()
 	e.f.Func().Id(helper + "Clone").Params(jen.Id(e.n.s).Add(name)).Add(name).Block(e.stateClone(t)...)
 	e.f.Line()
-	e.f.Func().Id(helper + "Equal").Params(pair).Bool().Block(jen.Return(e.allEqual(t.stored())))
+	e.f.Func().Id(helper+"Diff").Params(jen.List(jen.Id(e.n.before), jen.Id(e.n.after)).Add(name)).Add(changes).Block(
+		d.define(jen.Id(t.name+"DiffOf").Call(jen.Id(e.n.before), jen.Id(e.n.after))),
+		jen.Return(jen.Id(helper+"Changes").Call(d.addr())))
 	e.f.Line()
-	e.f.Func().Id(helper+"Changed").Params(pair).Index().String().Block(
-		d.define(jen.Id(t.name+"DiffOf").Call(jen.Id(e.n.a), jen.Id(e.n.b))),
-		jen.Return(jen.Qual(statePath, "FieldNames").Call(jen.Id(helper+"Changes").Call(d.addr()))))
-	e.f.Line()
-	e.f.Func().Id(helper + "Writes").Params(jen.Id(e.n.u).Op("*").Add(update)).Index().Add(stateType("FieldChange")).
+	e.f.Func().Id(helper + "Writes").Params(jen.Id(e.n.u).Op("*").Add(update)).Add(changes).
 		Block(e.changesBody(expr(e.n.u), t.fields))
 	e.f.Line()
 	e.f.Func().Id(helper+"AppendUpdate").Params(jen.Id(e.n.b).Add(bytes), jen.Id(e.n.u).Op("*").Add(update)).Params(bytes, jen.Error()).
@@ -185,7 +188,7 @@ func (e *emitter) stateClone(t *target) []jen.Code {
 
 func (e *emitter) appendUpdateBody(t *target) []jen.Code {
 	w, f, u := expr(e.n.w), expr(e.n.f), expr(e.n.u)
-	body := []jen.Code{w.define(jen.Qual(statePath, "NewUpdateWriter").Call(jen.Id(e.n.b)))}
+	body := []jen.Code{w.define(jen.Qual(cellPath, "NewUpdateWriter").Call(jen.Id(e.n.b)))}
 	stored := t.stored()
 	if len(stored) > 0 {
 		body = append(body, f.define(jen.Op("&").Id(fieldsVar(t))))
@@ -213,7 +216,7 @@ func (e *emitter) decodeUpdateBody(t *target) []jen.Code {
 	cases = append(cases, jen.Default().Block(r.call("Unknown", key.code())))
 	return append(body,
 		jen.For(jen.Range().Add(r.call("MapLen"))).Block(jen.Switch(key.define(r.call("Key")), key.code()).Block(cases...)),
-		jen.Return(jen.Qual(statePath, "UpdateError").Call(r.addr())))
+		jen.Return(jen.Qual(cellPath, "UpdateError").Call(r.addr())))
 }
 
 // wireNames writes the names that a field is read by.
@@ -230,7 +233,7 @@ func (e *emitter) emitFields(t *target) {
 	var types, values []jen.Code
 	for _, f := range t.fields {
 		_, args := e.typeArgs(f)
-		description := stateType(f.fieldKind()+"Field", args...)
+		description := cellType(f.fieldKind()+"Field", args...)
 		types = append(types, jen.Id(f.name).Add(description))
 		values = append(values, jen.Line().Id(f.name).Op(":").Add(description).Values(e.description(f)...))
 	}
@@ -276,7 +279,7 @@ func (e *emitter) description(f *field) []jen.Code {
 		codec("Values", f.typ.elem)
 		compare := jen.Qual("cmp", "Compare").Types(e.typ(f.typ.key))
 		if f.typ.key.basic.Info()&types.IsBoolean != 0 {
-			compare = stateType("CompareBools", e.typ(f.typ.key))
+			compare = cellType("CompareBools", e.typ(f.typ.key))
 		}
 		part("Compare", compare)
 	case "Or", "And":
@@ -327,88 +330,4 @@ func block(body ...jen.Code) *jen.Statement {
 		return jen.Custom(jen.Options{Open: "{ ", Close: " }"}, body...)
 	}
 	return jen.Block(body...)
-}
-
-// emitLive writes the type that holds one run's state.
-func (e *emitter) emitLive(t *target) {
-	helper := t.helper
-	var cells []jen.Code
-	for _, f := range t.fields {
-		_, args := e.typeArgs(f)
-		cells = append(cells, jen.Id(f.name).Add(stateType(f.fieldKind()+"Cell", args...)))
-	}
-	e.f.Line()
-	e.f.Commentf("%s is the %s of one run.", helper, t.name)
-	e.f.Type().Id(helper).Struct(stateType("Core"), jen.Id("s").Id(t.name), jen.Id("f").Struct(cells...))
-	e.f.Line()
-	e.f.Commentf("%sNew binds the fields in order of their wire names.", helper)
-	e.f.Func().Id(helper + "New").Params(jen.Id(e.n.opts).Add(stateType("Options"))).
-		Add(stateType("Live", jen.Id(t.name), jen.Id(t.name+"Update"))).Block(e.newBody(t)...)
-	l := expr(e.n.l)
-	receiver := jen.Params(jen.Id(e.n.l).Op("*").Id(helper))
-	e.f.Line()
-	e.f.Comment("View returns the state with its slices clipped.")
-	e.f.Func().Add(receiver).Id("View").Params().Id(t.name).Block(e.viewBody(t)...)
-	e.f.Line()
-	e.f.Commentf("Load replaces the state by %s.", e.n.s)
-	e.f.Func().Add(receiver).Id("Load").Params(jen.Id(e.n.s).Id(t.name)).Block(l.dot("s").set(jen.Id(e.n.s)), l.call("Adopt"))
-	e.f.Line()
-	e.f.Commentf("Merge applies %s.", e.n.u)
-	e.f.Func().Add(receiver).Id("Merge").Params(jen.Id(e.n.task).Int(), jen.Id(e.n.u).Op("*").Id(t.name+"Update")).Error().Block(e.mergeBody(t)...)
-}
-
-// newBody binds the cells in order of their wire names, as Core wants them.
-func (e *emitter) newBody(t *target) []jen.Code {
-	l, f := expr(e.n.l), expr(e.n.f)
-	body := []jen.Code{l.define(jen.New(jen.Id(t.helper)))}
-	if len(t.fields) > 0 {
-		body = append(body, f.define(jen.Op("&").Id(fieldsVar(t))))
-	}
-	body = append(body, l.call("Init", jen.Lit(t.name), jen.Id(e.n.opts), jen.Lit(len(t.fields))))
-	if t.migrate {
-		body = append(body, l.call("OnMigrate", l.dot("s").dot("Migrate").code()))
-	}
-	fields := slices.Clone(t.fields)
-	slices.SortFunc(fields, func(a, b *field) int { return strings.Compare(a.wire, b.wire) })
-	for _, field := range fields {
-		body = append(body, l.dot("f").dot(field.name).call("Bind", l.dot("Core").addr(), f.dot(field.name).addr(), e.slotPointer(field)))
-	}
-	return append(body, jen.Return(l.code()))
-}
-
-// slotPointer writes the pointer to a field's value, as the type that its cell works on.
-func (e *emitter) slotPointer(f *field) jen.Code {
-	pointer := expr(e.n.l).dot("s").dot(f.name).addr()
-	if _, named := types.Unalias(f.typ.typ).(*types.Named); !named {
-		return pointer
-	}
-	switch f.fieldKind() {
-	case "List", "Keyed", "Unique":
-		return jen.Parens(jen.Op("*").Index().Add(e.typ(f.elem))).Call(pointer)
-	case "Map":
-		return jen.Parens(jen.Op("*").Map(e.typ(f.typ.key)).Add(e.typ(f.typ.elem))).Call(pointer)
-	}
-	return pointer
-}
-
-func (e *emitter) viewBody(t *target) []jen.Code {
-	s := expr(e.n.s)
-	body := []jen.Code{s.define(expr(e.n.l).dot("s").code())}
-	for _, f := range t.fields {
-		if _, ok := f.typ.typ.Underlying().(*types.Slice); ok {
-			x := s.dot(f.name)
-			body = append(body, x.set(jen.Qual("slices", "Clip").Call(x.code())))
-		}
-	}
-	return append(body, jen.Return(s.code()))
-}
-
-func (e *emitter) mergeBody(t *target) []jen.Code {
-	l, u := expr(e.n.l), expr(e.n.u)
-	body := []jen.Code{l.call("Begin", jen.Id(e.n.task))}
-	for _, f := range t.fields {
-		x := u.dot(f.name)
-		body = append(body, jen.If(jen.Op("!").Add(x.call("IsZero"))).Block(l.dot("f").dot(f.name).call("Merge", x.addr())))
-	}
-	return append(body, jen.Return(l.call("End")))
 }

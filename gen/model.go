@@ -15,7 +15,7 @@ type model struct {
 	build   string // the condition under which the file is built; empty for none
 	targets []*target
 	types   []*typ          // all that helpers may be needed for, parts before what holds them
-	codecs  map[*typ]string // the names of the types that implement state.Codec
+	codecs  map[*typ]string // the names of the types that implement cell.Codec
 }
 
 // target is one type that the file is for.
@@ -284,6 +284,7 @@ func sharedType(u *unit, units []*unit, name string) string {
 // The packages of the runtime that generated code stands on.
 const (
 	statePath = "github.com/graphgen-go/graphgen/runtime/state"
+	cellPath  = "github.com/graphgen-go/graphgen/runtime/state/cell"
 	wirePath  = "github.com/graphgen-go/graphgen/runtime/wire"
 )
 

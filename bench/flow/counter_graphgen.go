@@ -6,11 +6,13 @@ import (
 	"slices"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // CounterUpdate is what a node changes of Counter: each field says what becomes of the field of that name.
 // The zero CounterUpdate changes nothing.
@@ -20,13 +22,12 @@ type CounterUpdate struct {
 
 // String prints what u changes.
 func (u CounterUpdate) String() string {
-	return graphstate.FormatUpdate("CounterUpdate", graphgenCounterWrites(&u)...)
+	return graphcell.FormatUpdate("CounterUpdate", graphgenCounterWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u CounterUpdate) Equal(v CounterUpdate) bool {
-	f := &graphgenCounterFields
-	return f.N.EqualUpdate(&u.N, &v.N)
+	return graphcell.SameUpdate(graphgenCounterAppendUpdate, &u, &v)
 }
 
 // CounterDiff is how two values of Counter differ: each field says how the field of that name does.
@@ -39,7 +40,7 @@ type CounterDiff struct {
 func CounterDiffOf(before, after Counter) CounterDiff {
 	var d CounterDiff
 	if before.N != after.N {
-		d.N = graphstate.Changed(before.N, after.N)
+		d.N = graphcell.Changed(before.N, after.N)
 	}
 	return d
 }
@@ -56,11 +57,11 @@ func (d CounterDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d CounterDiff) String() string {
-	return graphstate.FormatDiff(graphgenCounterChanges(&d))
+	return graphcell.FormatDiff(graphgenCounterChanges(&d))
 }
 
 func graphgenCounterChanges(d *CounterDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "N", Change: &d.N},
 	)
 }
@@ -74,8 +75,7 @@ var CounterSchema = &graphstate.Schema[Counter, CounterUpdate]{
 	},
 	New:          graphgenCounterNew,
 	Clone:        graphgenCounterClone,
-	Equal:        graphgenCounterEqual,
-	Changed:      graphgenCounterChanged,
+	Diff:         graphgenCounterDiff,
 	Writes:       graphgenCounterWrites,
 	AppendUpdate: graphgenCounterAppendUpdate,
 	DecodeUpdate: graphgenCounterDecodeUpdate,
@@ -88,30 +88,41 @@ var _ struct {
 
 // graphgenCounterFields says how each field of Counter is merged and stored. It is never written to.
 var graphgenCounterFields = struct {
-	N graphstate.SumField[int]
+	N graphcell.SumField[int]
 }{
-	N: graphstate.SumField[int]{
+	N: graphcell.SumField[int]{
 		Field: graphstate.Field{Name: "N", Wire: "N", Reducer: "sum", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
 }
 
 // graphgenCounter is the Counter of one run.
 type graphgenCounter struct {
-	graphstate.Core
+	graphcell.Core
 	s Counter
 	f struct {
-		N graphstate.SumCell[int]
+		N graphcell.SumCell[int]
 	}
 }
 
-// graphgenCounterNew binds the fields in order of their wire names.
-func graphgenCounterNew(opts graphstate.Options) graphstate.Live[Counter, CounterUpdate] {
-	l := new(graphgenCounter)
+func graphgenCounterNew(opts graphcell.Options) graphcell.Live[Counter, CounterUpdate] {
+	return new(graphgenCounter).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenCounter) bind(opts graphcell.Options) *graphgenCounter {
 	f := &graphgenCounterFields
 	l.Init("Counter", opts, 1)
 	l.f.N.Bind(&l.Core, &f.N, &l.s.N)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenCounter) Fork(opts graphcell.Options) graphcell.Live[Counter, CounterUpdate] {
+	fork := new(graphgenCounter).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -139,23 +150,19 @@ func graphgenCounterClone(s Counter) Counter {
 	return s
 }
 
-func graphgenCounterEqual(a, b Counter) bool {
-	return a.N == b.N
-}
-
-func graphgenCounterChanged(a, b Counter) []string {
-	d := CounterDiffOf(a, b)
-	return graphstate.FieldNames(graphgenCounterChanges(&d))
+func graphgenCounterDiff(before, after Counter) []graphstate.FieldChange {
+	d := CounterDiffOf(before, after)
+	return graphgenCounterChanges(&d)
 }
 
 func graphgenCounterWrites(u *CounterUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "N", Change: &u.N},
 	)
 }
 
 func graphgenCounterAppendUpdate(b []byte, u *CounterUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenCounterFields
 	f.N.AppendUpdate(&w, &u.N)
 	return w.End()
@@ -173,7 +180,7 @@ func graphgenCounterDecodeUpdate(b []byte, u *CounterUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // ConversationUpdate is what a node changes of Conversation: each field says what becomes of the field of that name.
@@ -185,14 +192,12 @@ type ConversationUpdate struct {
 
 // String prints what u changes.
 func (u ConversationUpdate) String() string {
-	return graphstate.FormatUpdate("ConversationUpdate", graphgenConversationWrites(&u)...)
+	return graphcell.FormatUpdate("ConversationUpdate", graphgenConversationWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u ConversationUpdate) Equal(v ConversationUpdate) bool {
-	f := &graphgenConversationFields
-	return f.Step.EqualUpdate(&u.Step, &v.Step) &&
-		f.Messages.EqualUpdate(&u.Messages, &v.Messages)
+	return graphcell.SameUpdate(graphgenConversationAppendUpdate, &u, &v)
 }
 
 // ConversationDiff is how two values of Conversation differ: each field says how the field of that name does.
@@ -206,7 +211,7 @@ type ConversationDiff struct {
 func ConversationDiffOf(before, after Conversation) ConversationDiff {
 	var d ConversationDiff
 	if before.Step != after.Step {
-		d.Step = graphstate.Changed(before.Step, after.Step)
+		d.Step = graphcell.Changed(before.Step, after.Step)
 	}
 	if !graphwire.SameSlice(before.Messages, after.Messages) {
 		d.Messages = graphgenConversationFields.Messages.Diff(before.Messages, after.Messages)
@@ -226,11 +231,11 @@ func (d ConversationDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d ConversationDiff) String() string {
-	return graphstate.FormatDiff(graphgenConversationChanges(&d))
+	return graphcell.FormatDiff(graphgenConversationChanges(&d))
 }
 
 func graphgenConversationChanges(d *ConversationDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Step", Change: &d.Step},
 		graphstate.FieldChange{Field: "Messages", Change: &d.Messages},
 	)
@@ -246,8 +251,7 @@ var ConversationSchema = &graphstate.Schema[Conversation, ConversationUpdate]{
 	},
 	New:          graphgenConversationNew,
 	Clone:        graphgenConversationClone,
-	Equal:        graphgenConversationEqual,
-	Changed:      graphgenConversationChanged,
+	Diff:         graphgenConversationDiff,
 	Writes:       graphgenConversationWrites,
 	AppendUpdate: graphgenConversationAppendUpdate,
 	DecodeUpdate: graphgenConversationDecodeUpdate,
@@ -261,14 +265,14 @@ var _ struct {
 
 // graphgenConversationFields says how each field of Conversation is merged and stored. It is never written to.
 var graphgenConversationFields = struct {
-	Step     graphstate.ValueField[int]
-	Messages graphstate.ListField[Message]
+	Step     graphcell.ValueField[int]
+	Messages graphcell.ListField[Message]
 }{
-	Step: graphstate.ValueField[int]{
+	Step: graphcell.ValueField[int]{
 		Field: graphstate.Field{Name: "Step", Wire: "Step", Reducer: "replace", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	Messages: graphstate.ListField[Message]{
+	Messages: graphcell.ListField[Message]{
 		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]Message"},
 		Elem:  graphgenCodecMessage{},
 	},
@@ -276,22 +280,33 @@ var graphgenConversationFields = struct {
 
 // graphgenConversation is the Conversation of one run.
 type graphgenConversation struct {
-	graphstate.Core
+	graphcell.Core
 	s Conversation
 	f struct {
-		Step     graphstate.ValueCell[int]
-		Messages graphstate.ListCell[Message]
+		Step     graphcell.ValueCell[int]
+		Messages graphcell.ListCell[Message]
 	}
 }
 
-// graphgenConversationNew binds the fields in order of their wire names.
-func graphgenConversationNew(opts graphstate.Options) graphstate.Live[Conversation, ConversationUpdate] {
-	l := new(graphgenConversation)
+func graphgenConversationNew(opts graphcell.Options) graphcell.Live[Conversation, ConversationUpdate] {
+	return new(graphgenConversation).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenConversation) bind(opts graphcell.Options) *graphgenConversation {
 	f := &graphgenConversationFields
 	l.Init("Conversation", opts, 2)
 	l.f.Messages.Bind(&l.Core, &f.Messages, &l.s.Messages)
 	l.f.Step.Bind(&l.Core, &f.Step, &l.s.Step)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenConversation) Fork(opts graphcell.Options) graphcell.Live[Conversation, ConversationUpdate] {
+	fork := new(graphgenConversation).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -324,25 +339,20 @@ func graphgenConversationClone(s Conversation) Conversation {
 	return s
 }
 
-func graphgenConversationEqual(a, b Conversation) bool {
-	return a.Step == b.Step &&
-		graphwire.SameSlice(a.Messages, b.Messages)
-}
-
-func graphgenConversationChanged(a, b Conversation) []string {
-	d := ConversationDiffOf(a, b)
-	return graphstate.FieldNames(graphgenConversationChanges(&d))
+func graphgenConversationDiff(before, after Conversation) []graphstate.FieldChange {
+	d := ConversationDiffOf(before, after)
+	return graphgenConversationChanges(&d)
 }
 
 func graphgenConversationWrites(u *ConversationUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Step", Change: &u.Step},
 		graphstate.FieldChange{Field: "Messages", Change: &u.Messages},
 	)
 }
 
 func graphgenConversationAppendUpdate(b []byte, u *ConversationUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenConversationFields
 	f.Step.AppendUpdate(&w, &u.Step)
 	f.Messages.AppendUpdate(&w, &u.Messages)
@@ -363,7 +373,7 @@ func graphgenConversationDecodeUpdate(b []byte, u *ConversationUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // graphgenCodecMessage is the codec of Message.

@@ -6,11 +6,13 @@ import (
 	"slices"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // TalkUpdate is what a node changes of Talk: each field says what becomes of the field of that name.
 // The zero TalkUpdate changes nothing.
@@ -21,14 +23,12 @@ type TalkUpdate struct {
 
 // String prints what u changes.
 func (u TalkUpdate) String() string {
-	return graphstate.FormatUpdate("TalkUpdate", graphgenTalkWrites(&u)...)
+	return graphcell.FormatUpdate("TalkUpdate", graphgenTalkWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u TalkUpdate) Equal(v TalkUpdate) bool {
-	f := &graphgenTalkFields
-	return f.Step.EqualUpdate(&u.Step, &v.Step) &&
-		f.Messages.EqualUpdate(&u.Messages, &v.Messages)
+	return graphcell.SameUpdate(graphgenTalkAppendUpdate, &u, &v)
 }
 
 // TalkDiff is how two values of Talk differ: each field says how the field of that name does.
@@ -42,7 +42,7 @@ type TalkDiff struct {
 func TalkDiffOf(before, after Talk) TalkDiff {
 	var d TalkDiff
 	if before.Step != after.Step {
-		d.Step = graphstate.Changed(before.Step, after.Step)
+		d.Step = graphcell.Changed(before.Step, after.Step)
 	}
 	if !graphwire.SameSlice(before.Messages, after.Messages) {
 		d.Messages = graphgenTalkFields.Messages.Diff(before.Messages, after.Messages)
@@ -62,11 +62,11 @@ func (d TalkDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d TalkDiff) String() string {
-	return graphstate.FormatDiff(graphgenTalkChanges(&d))
+	return graphcell.FormatDiff(graphgenTalkChanges(&d))
 }
 
 func graphgenTalkChanges(d *TalkDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Step", Change: &d.Step},
 		graphstate.FieldChange{Field: "Messages", Change: &d.Messages},
 	)
@@ -82,8 +82,7 @@ var TalkSchema = &graphstate.Schema[Talk, TalkUpdate]{
 	},
 	New:          graphgenTalkNew,
 	Clone:        graphgenTalkClone,
-	Equal:        graphgenTalkEqual,
-	Changed:      graphgenTalkChanged,
+	Diff:         graphgenTalkDiff,
 	Writes:       graphgenTalkWrites,
 	AppendUpdate: graphgenTalkAppendUpdate,
 	DecodeUpdate: graphgenTalkDecodeUpdate,
@@ -97,37 +96,48 @@ var _ struct {
 
 // graphgenTalkFields says how each field of Talk is merged and stored. It is never written to.
 var graphgenTalkFields = struct {
-	Step     graphstate.ValueField[int]
-	Messages graphstate.ListField[string]
+	Step     graphcell.ValueField[int]
+	Messages graphcell.ListField[string]
 }{
-	Step: graphstate.ValueField[int]{
+	Step: graphcell.ValueField[int]{
 		Field: graphstate.Field{Name: "Step", Wire: "Step", Reducer: "replace", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	Messages: graphstate.ListField[string]{
+	Messages: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
 }
 
 // graphgenTalk is the Talk of one run.
 type graphgenTalk struct {
-	graphstate.Core
+	graphcell.Core
 	s Talk
 	f struct {
-		Step     graphstate.ValueCell[int]
-		Messages graphstate.ListCell[string]
+		Step     graphcell.ValueCell[int]
+		Messages graphcell.ListCell[string]
 	}
 }
 
-// graphgenTalkNew binds the fields in order of their wire names.
-func graphgenTalkNew(opts graphstate.Options) graphstate.Live[Talk, TalkUpdate] {
-	l := new(graphgenTalk)
+func graphgenTalkNew(opts graphcell.Options) graphcell.Live[Talk, TalkUpdate] {
+	return new(graphgenTalk).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenTalk) bind(opts graphcell.Options) *graphgenTalk {
 	f := &graphgenTalkFields
 	l.Init("Talk", opts, 2)
 	l.f.Messages.Bind(&l.Core, &f.Messages, &l.s.Messages)
 	l.f.Step.Bind(&l.Core, &f.Step, &l.s.Step)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenTalk) Fork(opts graphcell.Options) graphcell.Live[Talk, TalkUpdate] {
+	fork := new(graphgenTalk).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -160,25 +170,20 @@ func graphgenTalkClone(s Talk) Talk {
 	return s
 }
 
-func graphgenTalkEqual(a, b Talk) bool {
-	return a.Step == b.Step &&
-		graphwire.SameSlice(a.Messages, b.Messages)
-}
-
-func graphgenTalkChanged(a, b Talk) []string {
-	d := TalkDiffOf(a, b)
-	return graphstate.FieldNames(graphgenTalkChanges(&d))
+func graphgenTalkDiff(before, after Talk) []graphstate.FieldChange {
+	d := TalkDiffOf(before, after)
+	return graphgenTalkChanges(&d)
 }
 
 func graphgenTalkWrites(u *TalkUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Step", Change: &u.Step},
 		graphstate.FieldChange{Field: "Messages", Change: &u.Messages},
 	)
 }
 
 func graphgenTalkAppendUpdate(b []byte, u *TalkUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenTalkFields
 	f.Step.AppendUpdate(&w, &u.Step)
 	f.Messages.AppendUpdate(&w, &u.Messages)
@@ -199,7 +204,7 @@ func graphgenTalkDecodeUpdate(b []byte, u *TalkUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // PageUpdate is what a node changes of Page: each field says what becomes of the field of that name.
@@ -211,14 +216,12 @@ type PageUpdate struct {
 
 // String prints what u changes.
 func (u PageUpdate) String() string {
-	return graphstate.FormatUpdate("PageUpdate", graphgenPageWrites(&u)...)
+	return graphcell.FormatUpdate("PageUpdate", graphgenPageWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u PageUpdate) Equal(v PageUpdate) bool {
-	f := &graphgenPageFields
-	return f.Step.EqualUpdate(&u.Step, &v.Step) &&
-		f.Text.EqualUpdate(&u.Text, &v.Text)
+	return graphcell.SameUpdate(graphgenPageAppendUpdate, &u, &v)
 }
 
 // PageDiff is how two values of Page differ: each field says how the field of that name does.
@@ -232,10 +235,10 @@ type PageDiff struct {
 func PageDiffOf(before, after Page) PageDiff {
 	var d PageDiff
 	if before.Step != after.Step {
-		d.Step = graphstate.Changed(before.Step, after.Step)
+		d.Step = graphcell.Changed(before.Step, after.Step)
 	}
 	if before.Text != after.Text {
-		d.Text = graphstate.Changed(before.Text, after.Text)
+		d.Text = graphcell.Changed(before.Text, after.Text)
 	}
 	return d
 }
@@ -252,11 +255,11 @@ func (d PageDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d PageDiff) String() string {
-	return graphstate.FormatDiff(graphgenPageChanges(&d))
+	return graphcell.FormatDiff(graphgenPageChanges(&d))
 }
 
 func graphgenPageChanges(d *PageDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Step", Change: &d.Step},
 		graphstate.FieldChange{Field: "Text", Change: &d.Text},
 	)
@@ -272,8 +275,7 @@ var PageSchema = &graphstate.Schema[Page, PageUpdate]{
 	},
 	New:          graphgenPageNew,
 	Clone:        graphgenPageClone,
-	Equal:        graphgenPageEqual,
-	Changed:      graphgenPageChanged,
+	Diff:         graphgenPageDiff,
 	Writes:       graphgenPageWrites,
 	AppendUpdate: graphgenPageAppendUpdate,
 	DecodeUpdate: graphgenPageDecodeUpdate,
@@ -287,37 +289,48 @@ var _ struct {
 
 // graphgenPageFields says how each field of Page is merged and stored. It is never written to.
 var graphgenPageFields = struct {
-	Step graphstate.ValueField[int]
-	Text graphstate.ValueField[string]
+	Step graphcell.ValueField[int]
+	Text graphcell.ValueField[string]
 }{
-	Step: graphstate.ValueField[int]{
+	Step: graphcell.ValueField[int]{
 		Field: graphstate.Field{Name: "Step", Wire: "Step", Reducer: "replace", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	Text: graphstate.ValueField[string]{
+	Text: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Text", Wire: "Text", Reducer: "last", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
 }
 
 // graphgenPage is the Page of one run.
 type graphgenPage struct {
-	graphstate.Core
+	graphcell.Core
 	s Page
 	f struct {
-		Step graphstate.ValueCell[int]
-		Text graphstate.ValueCell[string]
+		Step graphcell.ValueCell[int]
+		Text graphcell.ValueCell[string]
 	}
 }
 
-// graphgenPageNew binds the fields in order of their wire names.
-func graphgenPageNew(opts graphstate.Options) graphstate.Live[Page, PageUpdate] {
-	l := new(graphgenPage)
+func graphgenPageNew(opts graphcell.Options) graphcell.Live[Page, PageUpdate] {
+	return new(graphgenPage).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenPage) bind(opts graphcell.Options) *graphgenPage {
 	f := &graphgenPageFields
 	l.Init("Page", opts, 2)
 	l.f.Step.Bind(&l.Core, &f.Step, &l.s.Step)
 	l.f.Text.Bind(&l.Core, &f.Text, &l.s.Text)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenPage) Fork(opts graphcell.Options) graphcell.Live[Page, PageUpdate] {
+	fork := new(graphgenPage).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -348,25 +361,20 @@ func graphgenPageClone(s Page) Page {
 	return s
 }
 
-func graphgenPageEqual(a, b Page) bool {
-	return a.Step == b.Step &&
-		a.Text == b.Text
-}
-
-func graphgenPageChanged(a, b Page) []string {
-	d := PageDiffOf(a, b)
-	return graphstate.FieldNames(graphgenPageChanges(&d))
+func graphgenPageDiff(before, after Page) []graphstate.FieldChange {
+	d := PageDiffOf(before, after)
+	return graphgenPageChanges(&d)
 }
 
 func graphgenPageWrites(u *PageUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Step", Change: &u.Step},
 		graphstate.FieldChange{Field: "Text", Change: &u.Text},
 	)
 }
 
 func graphgenPageAppendUpdate(b []byte, u *PageUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenPageFields
 	f.Step.AppendUpdate(&w, &u.Step)
 	f.Text.AppendUpdate(&w, &u.Text)
@@ -387,5 +395,5 @@ func graphgenPageDecodeUpdate(b []byte, u *PageUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }

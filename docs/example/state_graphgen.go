@@ -8,11 +8,13 @@ import (
 	"slices"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
@@ -34,25 +36,14 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphcell.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
+// Of untracked fields it compares only whether they are set.
 func (u StateUpdate) Equal(v StateUpdate) bool {
-	f := &graphgenStateFields
-	return f.Status.EqualUpdate(&u.Status, &v.Status) &&
-		f.Picked.EqualUpdate(&u.Picked, &v.Picked) &&
-		f.Owner.EqualUpdate(&u.Owner, &v.Owner) &&
-		f.Log.EqualUpdate(&u.Log, &v.Log) &&
-		f.Messages.EqualUpdate(&u.Messages, &v.Messages) &&
-		f.Tags.EqualUpdate(&u.Tags, &v.Tags) &&
-		f.Facts.EqualUpdate(&u.Facts, &v.Facts) &&
-		f.Tokens.EqualUpdate(&u.Tokens, &v.Tokens) &&
-		f.Cheapest.EqualUpdate(&u.Cheapest, &v.Cheapest) &&
-		f.Plan.EqualUpdate(&u.Plan, &v.Plan) &&
-		f.Draft.EqualUpdate(&u.Draft, &v.Draft) &&
-		f.Cache.EqualUpdate(&u.Cache, &v.Cache) &&
-		f.History.EqualUpdate(&u.History, &v.History)
+	return graphcell.SameUpdate(graphgenStateAppendUpdate, &u, &v) &&
+		u.Cache.IsZero() == v.Cache.IsZero()
 }
 
 // StateDiff is how two values of State differ: each field says how the field of that name does.
@@ -77,13 +68,13 @@ type StateDiff struct {
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if before.Status != after.Status {
-		d.Status = graphstate.Changed(before.Status, after.Status)
+		d.Status = graphcell.Changed(before.Status, after.Status)
 	}
 	if before.Picked != after.Picked {
-		d.Picked = graphstate.Changed(before.Picked, after.Picked)
+		d.Picked = graphcell.Changed(before.Picked, after.Picked)
 	}
 	if before.Owner != after.Owner {
-		d.Owner = graphstate.Changed(before.Owner, after.Owner)
+		d.Owner = graphcell.Changed(before.Owner, after.Owner)
 	}
 	if !graphwire.SameSlice(before.Log, after.Log) {
 		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
@@ -98,16 +89,16 @@ func StateDiffOf(before, after State) StateDiff {
 		d.Facts = graphgenStateFields.Facts.Diff(before.Facts, after.Facts)
 	}
 	if before.Tokens != after.Tokens {
-		d.Tokens = graphstate.Changed(before.Tokens, after.Tokens)
+		d.Tokens = graphcell.Changed(before.Tokens, after.Tokens)
 	}
 	if !graphwire.SameFloat(before.Cheapest, after.Cheapest) {
-		d.Cheapest = graphstate.Changed(before.Cheapest, after.Cheapest)
+		d.Cheapest = graphcell.Changed(before.Cheapest, after.Cheapest)
 	}
 	if !(graphgenCodecPointerToPlan{}).Equal(&before.Plan, &after.Plan) {
-		d.Plan = graphstate.Changed(before.Plan, after.Plan)
+		d.Plan = graphcell.Changed(before.Plan, after.Plan)
 	}
 	if before.Draft != after.Draft {
-		d.Draft = graphstate.Changed(before.Draft, after.Draft)
+		d.Draft = graphcell.Changed(before.Draft, after.Draft)
 	}
 	if !(graphgenCodecSliceOfMessage{}).Equal(&before.History, &after.History) {
 		d.History = graphgenStateFields.History.Diff(before.History, after.History)
@@ -127,11 +118,11 @@ func (d StateDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return graphstate.FormatDiff(graphgenStateChanges(&d))
+	return graphcell.FormatDiff(graphgenStateChanges(&d))
 }
 
 func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Status", Change: &d.Status},
 		graphstate.FieldChange{Field: "Picked", Change: &d.Picked},
 		graphstate.FieldChange{Field: "Owner", Change: &d.Owner},
@@ -168,8 +159,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
-	Equal:        graphgenStateEqual,
-	Changed:      graphgenStateChanged,
+	Diff:         graphgenStateDiff,
 	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
@@ -194,74 +184,74 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Status   graphstate.ValueField[string]
-	Picked   graphstate.ValueField[string]
-	Owner    graphstate.ValueField[string]
-	Log      graphstate.ListField[string]
-	Messages graphstate.KeyedField[string, Message]
-	Tags     graphstate.UniqueField[string]
-	Facts    graphstate.MapField[string, Fact]
-	Tokens   graphstate.SumField[int64]
-	Cheapest graphstate.MinField[float64]
-	Plan     graphstate.ReduceField[*Plan, PlanEdit]
-	Draft    graphstate.ValueField[string]
-	Cache    graphstate.ValueField[*Cache]
-	History  graphstate.ListField[Message]
+	Status   graphcell.ValueField[string]
+	Picked   graphcell.ValueField[string]
+	Owner    graphcell.ValueField[string]
+	Log      graphcell.ListField[string]
+	Messages graphcell.KeyedField[string, Message]
+	Tags     graphcell.UniqueField[string]
+	Facts    graphcell.MapField[string, Fact]
+	Tokens   graphcell.SumField[int64]
+	Cheapest graphcell.MinField[float64]
+	Plan     graphcell.ReduceField[*Plan, PlanEdit]
+	Draft    graphcell.ValueField[string]
+	Cache    graphcell.ValueField[*Cache]
+	History  graphcell.ListField[Message]
 }{
-	Status: graphstate.ValueField[string]{
+	Status: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Status", Wire: "Status", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Picked: graphstate.ValueField[string]{
+	Picked: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Picked", Wire: "Picked", Reducer: "last", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Owner: graphstate.ValueField[string]{
+	Owner: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Owner", Wire: "Owner", Reducer: "first", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Log: graphstate.ListField[string]{
+	Log: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Messages: graphstate.KeyedField[string, Message]{
+	Messages: graphcell.KeyedField[string, Message]{
 		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "upsert", Type: "[]Message"},
 		Elem:  graphgenCodecMessage{},
-		Keys:  graphstate.Str[string]{},
+		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Message) string { return v.ID },
 	},
-	Tags: graphstate.UniqueField[string]{
+	Tags: graphcell.UniqueField[string]{
 		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Facts: graphstate.MapField[string, Fact]{
+	Facts: graphcell.MapField[string, Fact]{
 		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]Fact"},
-		Keys:    graphstate.Str[string]{},
+		Keys:    graphcell.Str[string]{},
 		Values:  graphgenCodecFact{},
 		Compare: cmp.Compare[string],
 	},
-	Tokens: graphstate.SumField[int64]{
+	Tokens: graphcell.SumField[int64]{
 		Field: graphstate.Field{Name: "Tokens", Wire: "Tokens", Reducer: "sum", Type: "int64"},
-		Codec: graphstate.Int[int64]{},
+		Codec: graphcell.Int[int64]{},
 	},
-	Cheapest: graphstate.MinField[float64]{
+	Cheapest: graphcell.MinField[float64]{
 		Field: graphstate.Field{Name: "Cheapest", Wire: "Cheapest", Reducer: "min", Type: "float64"},
-		Codec: graphstate.Float[float64]{},
+		Codec: graphcell.Float[float64]{},
 	},
-	Plan: graphstate.ReduceField[*Plan, PlanEdit]{
+	Plan: graphcell.ReduceField[*Plan, PlanEdit]{
 		Field:  graphstate.Field{Name: "Plan", Wire: "Plan", Reducer: "reduce=editPlan", Type: "*Plan"},
 		Codec:  graphgenCodecPointerToPlan{},
 		Input:  graphgenCodecPlanEdit{},
 		Reduce: editPlan,
 	},
-	Draft: graphstate.ValueField[string]{
+	Draft: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Cache: graphstate.ValueField[*Cache]{
+	Cache: graphcell.ValueField[*Cache]{
 		Field: graphstate.Field{Name: "Cache", Wire: "Cache", Reducer: "untracked", Type: "*Cache"},
 	},
-	History: graphstate.ListField[Message]{
+	History: graphcell.ListField[Message]{
 		Field: graphstate.Field{Name: "History", Wire: "hist", Was: []string{"old_hist"}, Reducer: "append", Type: "[]Message"},
 		Elem:  graphgenCodecMessage{},
 	},
@@ -269,28 +259,31 @@ var graphgenStateFields = struct {
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	graphstate.Core
+	graphcell.Core
 	s State
 	f struct {
-		Status   graphstate.ValueCell[string]
-		Picked   graphstate.ValueCell[string]
-		Owner    graphstate.ValueCell[string]
-		Log      graphstate.ListCell[string]
-		Messages graphstate.KeyedCell[string, Message]
-		Tags     graphstate.UniqueCell[string]
-		Facts    graphstate.MapCell[string, Fact]
-		Tokens   graphstate.SumCell[int64]
-		Cheapest graphstate.MinCell[float64]
-		Plan     graphstate.ReduceCell[*Plan, PlanEdit]
-		Draft    graphstate.ValueCell[string]
-		Cache    graphstate.ValueCell[*Cache]
-		History  graphstate.ListCell[Message]
+		Status   graphcell.ValueCell[string]
+		Picked   graphcell.ValueCell[string]
+		Owner    graphcell.ValueCell[string]
+		Log      graphcell.ListCell[string]
+		Messages graphcell.KeyedCell[string, Message]
+		Tags     graphcell.UniqueCell[string]
+		Facts    graphcell.MapCell[string, Fact]
+		Tokens   graphcell.SumCell[int64]
+		Cheapest graphcell.MinCell[float64]
+		Plan     graphcell.ReduceCell[*Plan, PlanEdit]
+		Draft    graphcell.ValueCell[string]
+		Cache    graphcell.ValueCell[*Cache]
+		History  graphcell.ListCell[Message]
 	}
 }
 
-// graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
-	l := new(graphgenState)
+func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	return new(graphgenState).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	f := &graphgenStateFields
 	l.Init("State", opts, 13)
 	l.OnMigrate(l.s.Migrate)
@@ -308,6 +301,14 @@ func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdat
 	l.f.Tokens.Bind(&l.Core, &f.Tokens, &l.s.Tokens)
 	l.f.History.Bind(&l.Core, &f.History, &l.s.History)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenState) Fork(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	fork := new(graphgenState).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -381,28 +382,13 @@ func graphgenStateClone(s State) State {
 	return s
 }
 
-func graphgenStateEqual(a, b State) bool {
-	return a.Status == b.Status &&
-		a.Picked == b.Picked &&
-		a.Owner == b.Owner &&
-		graphwire.SameSlice(a.Log, b.Log) &&
-		graphgenCodecSliceOfMessage{}.Equal(&a.Messages, &b.Messages) &&
-		graphwire.SameSlice(a.Tags, b.Tags) &&
-		graphwire.SameMap(a.Facts, b.Facts) &&
-		a.Tokens == b.Tokens &&
-		graphwire.SameFloat(a.Cheapest, b.Cheapest) &&
-		graphgenCodecPointerToPlan{}.Equal(&a.Plan, &b.Plan) &&
-		a.Draft == b.Draft &&
-		graphgenCodecSliceOfMessage{}.Equal(&a.History, &b.History)
-}
-
-func graphgenStateChanged(a, b State) []string {
-	d := StateDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateChanges(&d))
+func graphgenStateDiff(before, after State) []graphstate.FieldChange {
+	d := StateDiffOf(before, after)
+	return graphgenStateChanges(&d)
 }
 
 func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Status", Change: &u.Status},
 		graphstate.FieldChange{Field: "Picked", Change: &u.Picked},
 		graphstate.FieldChange{Field: "Owner", Change: &u.Owner},
@@ -420,7 +406,7 @@ func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Status.AppendUpdate(&w, &u.Status)
 	f.Picked.AppendUpdate(&w, &u.Picked)
@@ -471,7 +457,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // graphgenCodecSliceOfString is the codec of []string.

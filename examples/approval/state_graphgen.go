@@ -6,11 +6,13 @@ import (
 	"slices"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
@@ -23,16 +25,12 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphcell.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u StateUpdate) Equal(v StateUpdate) bool {
-	f := &graphgenStateFields
-	return f.Purchase.EqualUpdate(&u.Purchase, &v.Purchase) &&
-		f.Votes.EqualUpdate(&u.Votes, &v.Votes) &&
-		f.Log.EqualUpdate(&u.Log, &v.Log) &&
-		f.Outcome.EqualUpdate(&u.Outcome, &v.Outcome)
+	return graphcell.SameUpdate(graphgenStateAppendUpdate, &u, &v)
 }
 
 // StateDiff is how two values of State differ: each field says how the field of that name does.
@@ -48,7 +46,7 @@ type StateDiff struct {
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if !(graphgenCodecPurchase{}).Equal(&before.Purchase, &after.Purchase) {
-		d.Purchase = graphstate.Changed(before.Purchase, after.Purchase)
+		d.Purchase = graphcell.Changed(before.Purchase, after.Purchase)
 	}
 	if !graphwire.SameSlice(before.Votes, after.Votes) {
 		d.Votes = graphgenStateFields.Votes.Diff(before.Votes, after.Votes)
@@ -57,7 +55,7 @@ func StateDiffOf(before, after State) StateDiff {
 		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
 	}
 	if before.Outcome != after.Outcome {
-		d.Outcome = graphstate.Changed(before.Outcome, after.Outcome)
+		d.Outcome = graphcell.Changed(before.Outcome, after.Outcome)
 	}
 	return d
 }
@@ -74,11 +72,11 @@ func (d StateDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return graphstate.FormatDiff(graphgenStateChanges(&d))
+	return graphcell.FormatDiff(graphgenStateChanges(&d))
 }
 
 func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Purchase", Change: &d.Purchase},
 		graphstate.FieldChange{Field: "Votes", Change: &d.Votes},
 		graphstate.FieldChange{Field: "Log", Change: &d.Log},
@@ -98,8 +96,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
-	Equal:        graphgenStateEqual,
-	Changed:      graphgenStateChanged,
+	Diff:         graphgenStateDiff,
 	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
@@ -115,44 +112,47 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Purchase graphstate.ValueField[Purchase]
-	Votes    graphstate.ListField[Vote]
-	Log      graphstate.ListField[string]
-	Outcome  graphstate.ValueField[Outcome]
+	Purchase graphcell.ValueField[Purchase]
+	Votes    graphcell.ListField[Vote]
+	Log      graphcell.ListField[string]
+	Outcome  graphcell.ValueField[Outcome]
 }{
-	Purchase: graphstate.ValueField[Purchase]{
+	Purchase: graphcell.ValueField[Purchase]{
 		Field: graphstate.Field{Name: "Purchase", Wire: "Purchase", Reducer: "replace", Type: "Purchase"},
 		Codec: graphgenCodecPurchase{},
 	},
-	Votes: graphstate.ListField[Vote]{
+	Votes: graphcell.ListField[Vote]{
 		Field: graphstate.Field{Name: "Votes", Wire: "Votes", Reducer: "append", Type: "[]Vote"},
 		Elem:  graphgenCodecVote{},
 	},
-	Log: graphstate.ListField[string]{
+	Log: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Outcome: graphstate.ValueField[Outcome]{
+	Outcome: graphcell.ValueField[Outcome]{
 		Field: graphstate.Field{Name: "Outcome", Wire: "Outcome", Reducer: "replace", Type: "Outcome"},
-		Codec: graphstate.Str[Outcome]{},
+		Codec: graphcell.Str[Outcome]{},
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	graphstate.Core
+	graphcell.Core
 	s State
 	f struct {
-		Purchase graphstate.ValueCell[Purchase]
-		Votes    graphstate.ListCell[Vote]
-		Log      graphstate.ListCell[string]
-		Outcome  graphstate.ValueCell[Outcome]
+		Purchase graphcell.ValueCell[Purchase]
+		Votes    graphcell.ListCell[Vote]
+		Log      graphcell.ListCell[string]
+		Outcome  graphcell.ValueCell[Outcome]
 	}
 }
 
-// graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
-	l := new(graphgenState)
+func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	return new(graphgenState).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	f := &graphgenStateFields
 	l.Init("State", opts, 4)
 	l.f.Log.Bind(&l.Core, &f.Log, &l.s.Log)
@@ -160,6 +160,14 @@ func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdat
 	l.f.Purchase.Bind(&l.Core, &f.Purchase, &l.s.Purchase)
 	l.f.Votes.Bind(&l.Core, &f.Votes, &l.s.Votes)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenState) Fork(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	fork := new(graphgenState).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -201,20 +209,13 @@ func graphgenStateClone(s State) State {
 	return s
 }
 
-func graphgenStateEqual(a, b State) bool {
-	return graphgenCodecPurchase{}.Equal(&a.Purchase, &b.Purchase) &&
-		graphwire.SameSlice(a.Votes, b.Votes) &&
-		graphwire.SameSlice(a.Log, b.Log) &&
-		a.Outcome == b.Outcome
-}
-
-func graphgenStateChanged(a, b State) []string {
-	d := StateDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateChanges(&d))
+func graphgenStateDiff(before, after State) []graphstate.FieldChange {
+	d := StateDiffOf(before, after)
+	return graphgenStateChanges(&d)
 }
 
 func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Purchase", Change: &u.Purchase},
 		graphstate.FieldChange{Field: "Votes", Change: &u.Votes},
 		graphstate.FieldChange{Field: "Log", Change: &u.Log},
@@ -223,7 +224,7 @@ func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Purchase.AppendUpdate(&w, &u.Purchase)
 	f.Votes.AppendUpdate(&w, &u.Votes)
@@ -250,7 +251,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.

@@ -6,11 +6,13 @@ import (
 	"slices"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
@@ -23,16 +25,12 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphcell.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u StateUpdate) Equal(v StateUpdate) bool {
-	f := &graphgenStateFields
-	return f.Name.EqualUpdate(&u.Name, &v.Name) &&
-		f.Draft.EqualUpdate(&u.Draft, &v.Draft) &&
-		f.Tries.EqualUpdate(&u.Tries, &v.Tries) &&
-		f.Log.EqualUpdate(&u.Log, &v.Log)
+	return graphcell.SameUpdate(graphgenStateAppendUpdate, &u, &v)
 }
 
 // StateDiff is how two values of State differ: each field says how the field of that name does.
@@ -48,13 +46,13 @@ type StateDiff struct {
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if before.Name != after.Name {
-		d.Name = graphstate.Changed(before.Name, after.Name)
+		d.Name = graphcell.Changed(before.Name, after.Name)
 	}
 	if before.Draft != after.Draft {
-		d.Draft = graphstate.Changed(before.Draft, after.Draft)
+		d.Draft = graphcell.Changed(before.Draft, after.Draft)
 	}
 	if before.Tries != after.Tries {
-		d.Tries = graphstate.Changed(before.Tries, after.Tries)
+		d.Tries = graphcell.Changed(before.Tries, after.Tries)
 	}
 	if !graphwire.SameSlice(before.Log, after.Log) {
 		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
@@ -74,11 +72,11 @@ func (d StateDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return graphstate.FormatDiff(graphgenStateChanges(&d))
+	return graphcell.FormatDiff(graphgenStateChanges(&d))
 }
 
 func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Name", Change: &d.Name},
 		graphstate.FieldChange{Field: "Draft", Change: &d.Draft},
 		graphstate.FieldChange{Field: "Tries", Change: &d.Tries},
@@ -98,8 +96,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
-	Equal:        graphgenStateEqual,
-	Changed:      graphgenStateChanged,
+	Diff:         graphgenStateDiff,
 	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
@@ -115,44 +112,47 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Name  graphstate.ValueField[string]
-	Draft graphstate.ValueField[string]
-	Tries graphstate.SumField[int]
-	Log   graphstate.ListField[string]
+	Name  graphcell.ValueField[string]
+	Draft graphcell.ValueField[string]
+	Tries graphcell.SumField[int]
+	Log   graphcell.ListField[string]
 }{
-	Name: graphstate.ValueField[string]{
+	Name: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Name", Wire: "Name", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Draft: graphstate.ValueField[string]{
+	Draft: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Draft", Wire: "Draft", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Tries: graphstate.SumField[int]{
+	Tries: graphcell.SumField[int]{
 		Field: graphstate.Field{Name: "Tries", Wire: "Tries", Reducer: "sum", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	Log: graphstate.ListField[string]{
+	Log: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	graphstate.Core
+	graphcell.Core
 	s State
 	f struct {
-		Name  graphstate.ValueCell[string]
-		Draft graphstate.ValueCell[string]
-		Tries graphstate.SumCell[int]
-		Log   graphstate.ListCell[string]
+		Name  graphcell.ValueCell[string]
+		Draft graphcell.ValueCell[string]
+		Tries graphcell.SumCell[int]
+		Log   graphcell.ListCell[string]
 	}
 }
 
-// graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
-	l := new(graphgenState)
+func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	return new(graphgenState).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	f := &graphgenStateFields
 	l.Init("State", opts, 4)
 	l.f.Draft.Bind(&l.Core, &f.Draft, &l.s.Draft)
@@ -160,6 +160,14 @@ func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdat
 	l.f.Name.Bind(&l.Core, &f.Name, &l.s.Name)
 	l.f.Tries.Bind(&l.Core, &f.Tries, &l.s.Tries)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenState) Fork(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	fork := new(graphgenState).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -198,20 +206,13 @@ func graphgenStateClone(s State) State {
 	return s
 }
 
-func graphgenStateEqual(a, b State) bool {
-	return a.Name == b.Name &&
-		a.Draft == b.Draft &&
-		a.Tries == b.Tries &&
-		graphwire.SameSlice(a.Log, b.Log)
-}
-
-func graphgenStateChanged(a, b State) []string {
-	d := StateDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateChanges(&d))
+func graphgenStateDiff(before, after State) []graphstate.FieldChange {
+	d := StateDiffOf(before, after)
+	return graphgenStateChanges(&d)
 }
 
 func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Name", Change: &u.Name},
 		graphstate.FieldChange{Field: "Draft", Change: &u.Draft},
 		graphstate.FieldChange{Field: "Tries", Change: &u.Tries},
@@ -220,7 +221,7 @@ func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Name.AppendUpdate(&w, &u.Name)
 	f.Draft.AppendUpdate(&w, &u.Draft)
@@ -247,5 +248,5 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }

@@ -8,11 +8,13 @@ import (
 	"slices"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
@@ -30,21 +32,12 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphcell.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u StateUpdate) Equal(v StateUpdate) bool {
-	f := &graphgenStateFields
-	return f.Question.EqualUpdate(&u.Question, &v.Question) &&
-		f.Plan.EqualUpdate(&u.Plan, &v.Plan) &&
-		f.Verdict.EqualUpdate(&u.Verdict, &v.Verdict) &&
-		f.Messages.EqualUpdate(&u.Messages, &v.Messages) &&
-		f.Observations.EqualUpdate(&u.Observations, &v.Observations) &&
-		f.Asked.EqualUpdate(&u.Asked, &v.Asked) &&
-		f.Rounds.EqualUpdate(&u.Rounds, &v.Rounds) &&
-		f.Searches.EqualUpdate(&u.Searches, &v.Searches) &&
-		f.Report.EqualUpdate(&u.Report, &v.Report)
+	return graphcell.SameUpdate(graphgenStateAppendUpdate, &u, &v)
 }
 
 // StateDiff is how two values of State differ: each field says how the field of that name does.
@@ -65,13 +58,13 @@ type StateDiff struct {
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if before.Question != after.Question {
-		d.Question = graphstate.Changed(before.Question, after.Question)
+		d.Question = graphcell.Changed(before.Question, after.Question)
 	}
 	if !(graphgenCodecPlan{}).Equal(&before.Plan, &after.Plan) {
-		d.Plan = graphstate.Changed(before.Plan, after.Plan)
+		d.Plan = graphcell.Changed(before.Plan, after.Plan)
 	}
 	if before.Verdict != after.Verdict {
-		d.Verdict = graphstate.Changed(before.Verdict, after.Verdict)
+		d.Verdict = graphcell.Changed(before.Verdict, after.Verdict)
 	}
 	if !(graphgenCodecSliceOfMessage{}).Equal(&before.Messages, &after.Messages) {
 		d.Messages = graphgenStateFields.Messages.Diff(before.Messages, after.Messages)
@@ -83,13 +76,13 @@ func StateDiffOf(before, after State) StateDiff {
 		d.Asked = graphgenStateFields.Asked.Diff(before.Asked, after.Asked)
 	}
 	if before.Rounds != after.Rounds {
-		d.Rounds = graphstate.Changed(before.Rounds, after.Rounds)
+		d.Rounds = graphcell.Changed(before.Rounds, after.Rounds)
 	}
 	if before.Searches != after.Searches {
-		d.Searches = graphstate.Changed(before.Searches, after.Searches)
+		d.Searches = graphcell.Changed(before.Searches, after.Searches)
 	}
 	if before.Report != after.Report {
-		d.Report = graphstate.Changed(before.Report, after.Report)
+		d.Report = graphcell.Changed(before.Report, after.Report)
 	}
 	return d
 }
@@ -106,11 +99,11 @@ func (d StateDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return graphstate.FormatDiff(graphgenStateChanges(&d))
+	return graphcell.FormatDiff(graphgenStateChanges(&d))
 }
 
 func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Question", Change: &d.Question},
 		graphstate.FieldChange{Field: "Plan", Change: &d.Plan},
 		graphstate.FieldChange{Field: "Verdict", Change: &d.Verdict},
@@ -140,8 +133,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
-	Equal:        graphgenStateEqual,
-	Changed:      graphgenStateChanged,
+	Diff:         graphgenStateDiff,
 	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
@@ -162,76 +154,79 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Question     graphstate.ValueField[string]
-	Plan         graphstate.ValueField[Plan]
-	Verdict      graphstate.ValueField[Verdict]
-	Messages     graphstate.ListField[Message]
-	Observations graphstate.KeyedField[string, Observation]
-	Asked        graphstate.UniqueField[string]
-	Rounds       graphstate.SumField[int]
-	Searches     graphstate.SumField[int]
-	Report       graphstate.ValueField[string]
+	Question     graphcell.ValueField[string]
+	Plan         graphcell.ValueField[Plan]
+	Verdict      graphcell.ValueField[Verdict]
+	Messages     graphcell.ListField[Message]
+	Observations graphcell.KeyedField[string, Observation]
+	Asked        graphcell.UniqueField[string]
+	Rounds       graphcell.SumField[int]
+	Searches     graphcell.SumField[int]
+	Report       graphcell.ValueField[string]
 }{
-	Question: graphstate.ValueField[string]{
+	Question: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Question", Wire: "Question", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Plan: graphstate.ValueField[Plan]{
+	Plan: graphcell.ValueField[Plan]{
 		Field: graphstate.Field{Name: "Plan", Wire: "Plan", Reducer: "replace", Type: "Plan"},
 		Codec: graphgenCodecPlan{},
 	},
-	Verdict: graphstate.ValueField[Verdict]{
+	Verdict: graphcell.ValueField[Verdict]{
 		Field: graphstate.Field{Name: "Verdict", Wire: "Verdict", Reducer: "replace", Type: "Verdict"},
 		Codec: graphgenCodecVerdict{},
 	},
-	Messages: graphstate.ListField[Message]{
+	Messages: graphcell.ListField[Message]{
 		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]Message"},
 		Elem:  graphgenCodecMessage{},
 	},
-	Observations: graphstate.KeyedField[string, Observation]{
+	Observations: graphcell.KeyedField[string, Observation]{
 		Field: graphstate.Field{Name: "Observations", Wire: "Observations", Reducer: "upsert", Type: "[]Observation"},
 		Elem:  graphgenCodecObservation{},
-		Keys:  graphstate.Str[string]{},
+		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Observation) string { return v.Doc },
 	},
-	Asked: graphstate.UniqueField[string]{
+	Asked: graphcell.UniqueField[string]{
 		Field: graphstate.Field{Name: "Asked", Wire: "Asked", Reducer: "union", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Rounds: graphstate.SumField[int]{
+	Rounds: graphcell.SumField[int]{
 		Field: graphstate.Field{Name: "Rounds", Wire: "Rounds", Reducer: "sum", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	Searches: graphstate.SumField[int]{
+	Searches: graphcell.SumField[int]{
 		Field: graphstate.Field{Name: "Searches", Wire: "Searches", Reducer: "sum", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	Report: graphstate.ValueField[string]{
+	Report: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Report", Wire: "Report", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	graphstate.Core
+	graphcell.Core
 	s State
 	f struct {
-		Question     graphstate.ValueCell[string]
-		Plan         graphstate.ValueCell[Plan]
-		Verdict      graphstate.ValueCell[Verdict]
-		Messages     graphstate.ListCell[Message]
-		Observations graphstate.KeyedCell[string, Observation]
-		Asked        graphstate.UniqueCell[string]
-		Rounds       graphstate.SumCell[int]
-		Searches     graphstate.SumCell[int]
-		Report       graphstate.ValueCell[string]
+		Question     graphcell.ValueCell[string]
+		Plan         graphcell.ValueCell[Plan]
+		Verdict      graphcell.ValueCell[Verdict]
+		Messages     graphcell.ListCell[Message]
+		Observations graphcell.KeyedCell[string, Observation]
+		Asked        graphcell.UniqueCell[string]
+		Rounds       graphcell.SumCell[int]
+		Searches     graphcell.SumCell[int]
+		Report       graphcell.ValueCell[string]
 	}
 }
 
-// graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
-	l := new(graphgenState)
+func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	return new(graphgenState).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	f := &graphgenStateFields
 	l.Init("State", opts, 9)
 	l.f.Asked.Bind(&l.Core, &f.Asked, &l.s.Asked)
@@ -244,6 +239,14 @@ func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdat
 	l.f.Searches.Bind(&l.Core, &f.Searches, &l.s.Searches)
 	l.f.Verdict.Bind(&l.Core, &f.Verdict, &l.s.Verdict)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenState) Fork(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	fork := new(graphgenState).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -302,25 +305,13 @@ func graphgenStateClone(s State) State {
 	return s
 }
 
-func graphgenStateEqual(a, b State) bool {
-	return a.Question == b.Question &&
-		graphgenCodecPlan{}.Equal(&a.Plan, &b.Plan) &&
-		a.Verdict == b.Verdict &&
-		graphgenCodecSliceOfMessage{}.Equal(&a.Messages, &b.Messages) &&
-		graphwire.SameSlice(a.Observations, b.Observations) &&
-		graphwire.SameSlice(a.Asked, b.Asked) &&
-		a.Rounds == b.Rounds &&
-		a.Searches == b.Searches &&
-		a.Report == b.Report
-}
-
-func graphgenStateChanged(a, b State) []string {
-	d := StateDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateChanges(&d))
+func graphgenStateDiff(before, after State) []graphstate.FieldChange {
+	d := StateDiffOf(before, after)
+	return graphgenStateChanges(&d)
 }
 
 func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Question", Change: &u.Question},
 		graphstate.FieldChange{Field: "Plan", Change: &u.Plan},
 		graphstate.FieldChange{Field: "Verdict", Change: &u.Verdict},
@@ -334,7 +325,7 @@ func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Question.AppendUpdate(&w, &u.Question)
 	f.Plan.AppendUpdate(&w, &u.Plan)
@@ -376,7 +367,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // PaperUpdate is what a node changes of Paper: each field says what becomes of the field of that name.
@@ -390,16 +381,12 @@ type PaperUpdate struct {
 
 // String prints what u changes.
 func (u PaperUpdate) String() string {
-	return graphstate.FormatUpdate("PaperUpdate", graphgenPaperWrites(&u)...)
+	return graphcell.FormatUpdate("PaperUpdate", graphgenPaperWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u PaperUpdate) Equal(v PaperUpdate) bool {
-	f := &graphgenPaperFields
-	return f.Title.EqualUpdate(&u.Title, &v.Title) &&
-		f.Observations.EqualUpdate(&u.Observations, &v.Observations) &&
-		f.Sections.EqualUpdate(&u.Sections, &v.Sections) &&
-		f.Text.EqualUpdate(&u.Text, &v.Text)
+	return graphcell.SameUpdate(graphgenPaperAppendUpdate, &u, &v)
 }
 
 // PaperDiff is how two values of Paper differ: each field says how the field of that name does.
@@ -415,16 +402,16 @@ type PaperDiff struct {
 func PaperDiffOf(before, after Paper) PaperDiff {
 	var d PaperDiff
 	if before.Title != after.Title {
-		d.Title = graphstate.Changed(before.Title, after.Title)
+		d.Title = graphcell.Changed(before.Title, after.Title)
 	}
 	if !graphwire.SameSlice(before.Observations, after.Observations) {
-		d.Observations = graphstate.Changed(before.Observations, after.Observations)
+		d.Observations = graphcell.Changed(before.Observations, after.Observations)
 	}
 	if !graphwire.SameMap(before.Sections, after.Sections) {
 		d.Sections = graphgenPaperFields.Sections.Diff(before.Sections, after.Sections)
 	}
 	if before.Text != after.Text {
-		d.Text = graphstate.Changed(before.Text, after.Text)
+		d.Text = graphcell.Changed(before.Text, after.Text)
 	}
 	return d
 }
@@ -441,11 +428,11 @@ func (d PaperDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d PaperDiff) String() string {
-	return graphstate.FormatDiff(graphgenPaperChanges(&d))
+	return graphcell.FormatDiff(graphgenPaperChanges(&d))
 }
 
 func graphgenPaperChanges(d *PaperDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Title", Change: &d.Title},
 		graphstate.FieldChange{Field: "Observations", Change: &d.Observations},
 		graphstate.FieldChange{Field: "Sections", Change: &d.Sections},
@@ -465,8 +452,7 @@ var PaperSchema = &graphstate.Schema[Paper, PaperUpdate]{
 	},
 	New:          graphgenPaperNew,
 	Clone:        graphgenPaperClone,
-	Equal:        graphgenPaperEqual,
-	Changed:      graphgenPaperChanged,
+	Diff:         graphgenPaperDiff,
 	Writes:       graphgenPaperWrites,
 	AppendUpdate: graphgenPaperAppendUpdate,
 	DecodeUpdate: graphgenPaperDecodeUpdate,
@@ -482,47 +468,50 @@ var _ struct {
 
 // graphgenPaperFields says how each field of Paper is merged and stored. It is never written to.
 var graphgenPaperFields = struct {
-	Title        graphstate.ValueField[string]
-	Observations graphstate.ValueField[[]Observation]
-	Sections     graphstate.MapField[string, string]
-	Text         graphstate.ValueField[string]
+	Title        graphcell.ValueField[string]
+	Observations graphcell.ValueField[[]Observation]
+	Sections     graphcell.MapField[string, string]
+	Text         graphcell.ValueField[string]
 }{
-	Title: graphstate.ValueField[string]{
+	Title: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Title", Wire: "Title", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Observations: graphstate.ValueField[[]Observation]{
+	Observations: graphcell.ValueField[[]Observation]{
 		Field: graphstate.Field{Name: "Observations", Wire: "Observations", Reducer: "replace", Type: "[]Observation"},
 		Codec: graphgenCodecSliceOfObservation{},
 		Copy:  slices.Clone[[]Observation],
 	},
-	Sections: graphstate.MapField[string, string]{
+	Sections: graphcell.MapField[string, string]{
 		Field:   graphstate.Field{Name: "Sections", Wire: "Sections", Reducer: "merge", Type: "map[string]string"},
-		Keys:    graphstate.Str[string]{},
-		Values:  graphstate.Str[string]{},
+		Keys:    graphcell.Str[string]{},
+		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
-	Text: graphstate.ValueField[string]{
+	Text: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Text", Wire: "Text", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
 }
 
 // graphgenPaper is the Paper of one run.
 type graphgenPaper struct {
-	graphstate.Core
+	graphcell.Core
 	s Paper
 	f struct {
-		Title        graphstate.ValueCell[string]
-		Observations graphstate.ValueCell[[]Observation]
-		Sections     graphstate.MapCell[string, string]
-		Text         graphstate.ValueCell[string]
+		Title        graphcell.ValueCell[string]
+		Observations graphcell.ValueCell[[]Observation]
+		Sections     graphcell.MapCell[string, string]
+		Text         graphcell.ValueCell[string]
 	}
 }
 
-// graphgenPaperNew binds the fields in order of their wire names.
-func graphgenPaperNew(opts graphstate.Options) graphstate.Live[Paper, PaperUpdate] {
-	l := new(graphgenPaper)
+func graphgenPaperNew(opts graphcell.Options) graphcell.Live[Paper, PaperUpdate] {
+	return new(graphgenPaper).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenPaper) bind(opts graphcell.Options) *graphgenPaper {
 	f := &graphgenPaperFields
 	l.Init("Paper", opts, 4)
 	l.f.Observations.Bind(&l.Core, &f.Observations, &l.s.Observations)
@@ -530,6 +519,14 @@ func graphgenPaperNew(opts graphstate.Options) graphstate.Live[Paper, PaperUpdat
 	l.f.Text.Bind(&l.Core, &f.Text, &l.s.Text)
 	l.f.Title.Bind(&l.Core, &f.Title, &l.s.Title)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenPaper) Fork(opts graphcell.Options) graphcell.Live[Paper, PaperUpdate] {
+	fork := new(graphgenPaper).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -569,20 +566,13 @@ func graphgenPaperClone(s Paper) Paper {
 	return s
 }
 
-func graphgenPaperEqual(a, b Paper) bool {
-	return a.Title == b.Title &&
-		graphwire.SameSlice(a.Observations, b.Observations) &&
-		graphwire.SameMap(a.Sections, b.Sections) &&
-		a.Text == b.Text
-}
-
-func graphgenPaperChanged(a, b Paper) []string {
-	d := PaperDiffOf(a, b)
-	return graphstate.FieldNames(graphgenPaperChanges(&d))
+func graphgenPaperDiff(before, after Paper) []graphstate.FieldChange {
+	d := PaperDiffOf(before, after)
+	return graphgenPaperChanges(&d)
 }
 
 func graphgenPaperWrites(u *PaperUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Title", Change: &u.Title},
 		graphstate.FieldChange{Field: "Observations", Change: &u.Observations},
 		graphstate.FieldChange{Field: "Sections", Change: &u.Sections},
@@ -591,7 +581,7 @@ func graphgenPaperWrites(u *PaperUpdate) []graphstate.FieldChange {
 }
 
 func graphgenPaperAppendUpdate(b []byte, u *PaperUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenPaperFields
 	f.Title.AppendUpdate(&w, &u.Title)
 	f.Observations.AppendUpdate(&w, &u.Observations)
@@ -618,7 +608,7 @@ func graphgenPaperDecodeUpdate(b []byte, u *PaperUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.

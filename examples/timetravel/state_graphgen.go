@@ -8,11 +8,13 @@ import (
 	"slices"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
@@ -31,22 +33,12 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphcell.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u StateUpdate) Equal(v StateUpdate) bool {
-	f := &graphgenStateFields
-	return f.City.EqualUpdate(&u.City, &v.City) &&
-		f.Days.EqualUpdate(&u.Days, &v.Days) &&
-		f.Budget.EqualUpdate(&u.Budget, &v.Budget) &&
-		f.Booked.EqualUpdate(&u.Booked, &v.Booked) &&
-		f.Facts.EqualUpdate(&u.Facts, &v.Facts) &&
-		f.Tags.EqualUpdate(&u.Tags, &v.Tags) &&
-		f.Tries.EqualUpdate(&u.Tries, &v.Tries) &&
-		f.Dear.EqualUpdate(&u.Dear, &v.Dear) &&
-		f.Log.EqualUpdate(&u.Log, &v.Log) &&
-		f.Ready.EqualUpdate(&u.Ready, &v.Ready)
+	return graphcell.SameUpdate(graphgenStateAppendUpdate, &u, &v)
 }
 
 // StateDiff is how two values of State differ: each field says how the field of that name does.
@@ -68,13 +60,13 @@ type StateDiff struct {
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if before.City != after.City {
-		d.City = graphstate.Changed(before.City, after.City)
+		d.City = graphcell.Changed(before.City, after.City)
 	}
 	if before.Days != after.Days {
-		d.Days = graphstate.Changed(before.Days, after.Days)
+		d.Days = graphcell.Changed(before.Days, after.Days)
 	}
 	if before.Budget != after.Budget {
-		d.Budget = graphstate.Changed(before.Budget, after.Budget)
+		d.Budget = graphcell.Changed(before.Budget, after.Budget)
 	}
 	if !graphwire.SameSlice(before.Booked, after.Booked) {
 		d.Booked = graphgenStateFields.Booked.Diff(before.Booked, after.Booked)
@@ -86,16 +78,16 @@ func StateDiffOf(before, after State) StateDiff {
 		d.Tags = graphgenStateFields.Tags.Diff(before.Tags, after.Tags)
 	}
 	if before.Tries != after.Tries {
-		d.Tries = graphstate.Changed(before.Tries, after.Tries)
+		d.Tries = graphcell.Changed(before.Tries, after.Tries)
 	}
 	if before.Dear != after.Dear {
-		d.Dear = graphstate.Changed(before.Dear, after.Dear)
+		d.Dear = graphcell.Changed(before.Dear, after.Dear)
 	}
 	if !graphwire.SameSlice(before.Log, after.Log) {
 		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
 	}
 	if before.Ready != after.Ready {
-		d.Ready = graphstate.Changed(before.Ready, after.Ready)
+		d.Ready = graphcell.Changed(before.Ready, after.Ready)
 	}
 	return d
 }
@@ -112,11 +104,11 @@ func (d StateDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return graphstate.FormatDiff(graphgenStateChanges(&d))
+	return graphcell.FormatDiff(graphgenStateChanges(&d))
 }
 
 func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "City", Change: &d.City},
 		graphstate.FieldChange{Field: "Days", Change: &d.Days},
 		graphstate.FieldChange{Field: "Budget", Change: &d.Budget},
@@ -148,8 +140,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
-	Equal:        graphgenStateEqual,
-	Changed:      graphgenStateChanged,
+	Diff:         graphgenStateDiff,
 	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
@@ -171,84 +162,87 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	City   graphstate.ValueField[string]
-	Days   graphstate.ValueField[int]
-	Budget graphstate.ValueField[int64]
-	Booked graphstate.KeyedField[string, Item]
-	Facts  graphstate.MapField[string, string]
-	Tags   graphstate.UniqueField[string]
-	Tries  graphstate.SumField[int]
-	Dear   graphstate.MaxField[int64]
-	Log    graphstate.ListField[string]
-	Ready  graphstate.ValueField[bool]
+	City   graphcell.ValueField[string]
+	Days   graphcell.ValueField[int]
+	Budget graphcell.ValueField[int64]
+	Booked graphcell.KeyedField[string, Item]
+	Facts  graphcell.MapField[string, string]
+	Tags   graphcell.UniqueField[string]
+	Tries  graphcell.SumField[int]
+	Dear   graphcell.MaxField[int64]
+	Log    graphcell.ListField[string]
+	Ready  graphcell.ValueField[bool]
 }{
-	City: graphstate.ValueField[string]{
+	City: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "City", Wire: "City", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Days: graphstate.ValueField[int]{
+	Days: graphcell.ValueField[int]{
 		Field: graphstate.Field{Name: "Days", Wire: "Days", Reducer: "replace", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	Budget: graphstate.ValueField[int64]{
+	Budget: graphcell.ValueField[int64]{
 		Field: graphstate.Field{Name: "Budget", Wire: "Budget", Reducer: "replace", Type: "int64"},
-		Codec: graphstate.Int[int64]{},
+		Codec: graphcell.Int[int64]{},
 	},
-	Booked: graphstate.KeyedField[string, Item]{
+	Booked: graphcell.KeyedField[string, Item]{
 		Field: graphstate.Field{Name: "Booked", Wire: "Booked", Reducer: "upsert", Type: "[]Item"},
 		Elem:  graphgenCodecItem{},
-		Keys:  graphstate.Str[string]{},
+		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Item) string { return v.Kind },
 	},
-	Facts: graphstate.MapField[string, string]{
+	Facts: graphcell.MapField[string, string]{
 		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
-		Keys:    graphstate.Str[string]{},
-		Values:  graphstate.Str[string]{},
+		Keys:    graphcell.Str[string]{},
+		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
-	Tags: graphstate.UniqueField[string]{
+	Tags: graphcell.UniqueField[string]{
 		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Tries: graphstate.SumField[int]{
+	Tries: graphcell.SumField[int]{
 		Field: graphstate.Field{Name: "Tries", Wire: "Tries", Reducer: "sum", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	Dear: graphstate.MaxField[int64]{
+	Dear: graphcell.MaxField[int64]{
 		Field: graphstate.Field{Name: "Dear", Wire: "Dear", Reducer: "max", Type: "int64"},
-		Codec: graphstate.Int[int64]{},
+		Codec: graphcell.Int[int64]{},
 	},
-	Log: graphstate.ListField[string]{
+	Log: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Ready: graphstate.ValueField[bool]{
+	Ready: graphcell.ValueField[bool]{
 		Field: graphstate.Field{Name: "Ready", Wire: "Ready", Reducer: "replace", Type: "bool"},
-		Codec: graphstate.Bool[bool]{},
+		Codec: graphcell.Bool[bool]{},
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	graphstate.Core
+	graphcell.Core
 	s State
 	f struct {
-		City   graphstate.ValueCell[string]
-		Days   graphstate.ValueCell[int]
-		Budget graphstate.ValueCell[int64]
-		Booked graphstate.KeyedCell[string, Item]
-		Facts  graphstate.MapCell[string, string]
-		Tags   graphstate.UniqueCell[string]
-		Tries  graphstate.SumCell[int]
-		Dear   graphstate.MaxCell[int64]
-		Log    graphstate.ListCell[string]
-		Ready  graphstate.ValueCell[bool]
+		City   graphcell.ValueCell[string]
+		Days   graphcell.ValueCell[int]
+		Budget graphcell.ValueCell[int64]
+		Booked graphcell.KeyedCell[string, Item]
+		Facts  graphcell.MapCell[string, string]
+		Tags   graphcell.UniqueCell[string]
+		Tries  graphcell.SumCell[int]
+		Dear   graphcell.MaxCell[int64]
+		Log    graphcell.ListCell[string]
+		Ready  graphcell.ValueCell[bool]
 	}
 }
 
-// graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
-	l := new(graphgenState)
+func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	return new(graphgenState).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	f := &graphgenStateFields
 	l.Init("State", opts, 10)
 	l.f.Booked.Bind(&l.Core, &f.Booked, &l.s.Booked)
@@ -262,6 +256,14 @@ func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdat
 	l.f.Tags.Bind(&l.Core, &f.Tags, &l.s.Tags)
 	l.f.Tries.Bind(&l.Core, &f.Tries, &l.s.Tries)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenState) Fork(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	fork2 := new(graphgenState).bind(opts)
+	fork2.Load(l.View())
+	fork2.Follow(&l.Core)
+	return fork2
 }
 
 // View returns the state with its slices clipped.
@@ -323,26 +325,13 @@ func graphgenStateClone(s State) State {
 	return s
 }
 
-func graphgenStateEqual(a, b State) bool {
-	return a.City == b.City &&
-		a.Days == b.Days &&
-		a.Budget == b.Budget &&
-		graphwire.SameSlice(a.Booked, b.Booked) &&
-		graphwire.SameMap(a.Facts, b.Facts) &&
-		graphwire.SameSlice(a.Tags, b.Tags) &&
-		a.Tries == b.Tries &&
-		a.Dear == b.Dear &&
-		graphwire.SameSlice(a.Log, b.Log) &&
-		a.Ready == b.Ready
-}
-
-func graphgenStateChanged(a, b State) []string {
-	d := StateDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateChanges(&d))
+func graphgenStateDiff(before, after State) []graphstate.FieldChange {
+	d := StateDiffOf(before, after)
+	return graphgenStateChanges(&d)
 }
 
 func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "City", Change: &u.City},
 		graphstate.FieldChange{Field: "Days", Change: &u.Days},
 		graphstate.FieldChange{Field: "Budget", Change: &u.Budget},
@@ -357,7 +346,7 @@ func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.City.AppendUpdate(&w, &u.City)
 	f.Days.AppendUpdate(&w, &u.Days)
@@ -402,7 +391,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // TwoUpdate is what a node changes of Two: each field says what becomes of the field of that name.
@@ -414,14 +403,12 @@ type TwoUpdate struct {
 
 // String prints what u changes.
 func (u TwoUpdate) String() string {
-	return graphstate.FormatUpdate("TwoUpdate", graphgenTwoWrites(&u)...)
+	return graphcell.FormatUpdate("TwoUpdate", graphgenTwoWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u TwoUpdate) Equal(v TwoUpdate) bool {
-	f := &graphgenTwoFields
-	return f.Foo.EqualUpdate(&u.Foo, &v.Foo) &&
-		f.Bar.EqualUpdate(&u.Bar, &v.Bar)
+	return graphcell.SameUpdate(graphgenTwoAppendUpdate, &u, &v)
 }
 
 // TwoDiff is how two values of Two differ: each field says how the field of that name does.
@@ -435,7 +422,7 @@ type TwoDiff struct {
 func TwoDiffOf(before, after Two) TwoDiff {
 	var d TwoDiff
 	if before.Foo != after.Foo {
-		d.Foo = graphstate.Changed(before.Foo, after.Foo)
+		d.Foo = graphcell.Changed(before.Foo, after.Foo)
 	}
 	if !graphwire.SameSlice(before.Bar, after.Bar) {
 		d.Bar = graphgenTwoFields.Bar.Diff(before.Bar, after.Bar)
@@ -455,11 +442,11 @@ func (d TwoDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d TwoDiff) String() string {
-	return graphstate.FormatDiff(graphgenTwoChanges(&d))
+	return graphcell.FormatDiff(graphgenTwoChanges(&d))
 }
 
 func graphgenTwoChanges(d *TwoDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Foo", Change: &d.Foo},
 		graphstate.FieldChange{Field: "Bar", Change: &d.Bar},
 	)
@@ -475,8 +462,7 @@ var TwoSchema = &graphstate.Schema[Two, TwoUpdate]{
 	},
 	New:          graphgenTwoNew,
 	Clone:        graphgenTwoClone,
-	Equal:        graphgenTwoEqual,
-	Changed:      graphgenTwoChanged,
+	Diff:         graphgenTwoDiff,
 	Writes:       graphgenTwoWrites,
 	AppendUpdate: graphgenTwoAppendUpdate,
 	DecodeUpdate: graphgenTwoDecodeUpdate,
@@ -490,37 +476,48 @@ var _ struct {
 
 // graphgenTwoFields says how each field of Two is merged and stored. It is never written to.
 var graphgenTwoFields = struct {
-	Foo graphstate.ValueField[string]
-	Bar graphstate.ListField[string]
+	Foo graphcell.ValueField[string]
+	Bar graphcell.ListField[string]
 }{
-	Foo: graphstate.ValueField[string]{
+	Foo: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Bar: graphstate.ListField[string]{
+	Bar: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
 }
 
 // graphgenTwo is the Two of one run.
 type graphgenTwo struct {
-	graphstate.Core
+	graphcell.Core
 	s Two
 	f struct {
-		Foo graphstate.ValueCell[string]
-		Bar graphstate.ListCell[string]
+		Foo graphcell.ValueCell[string]
+		Bar graphcell.ListCell[string]
 	}
 }
 
-// graphgenTwoNew binds the fields in order of their wire names.
-func graphgenTwoNew(opts graphstate.Options) graphstate.Live[Two, TwoUpdate] {
-	l := new(graphgenTwo)
+func graphgenTwoNew(opts graphcell.Options) graphcell.Live[Two, TwoUpdate] {
+	return new(graphgenTwo).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenTwo) bind(opts graphcell.Options) *graphgenTwo {
 	f := &graphgenTwoFields
 	l.Init("Two", opts, 2)
 	l.f.Bar.Bind(&l.Core, &f.Bar, &l.s.Bar)
 	l.f.Foo.Bind(&l.Core, &f.Foo, &l.s.Foo)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenTwo) Fork(opts graphcell.Options) graphcell.Live[Two, TwoUpdate] {
+	fork2 := new(graphgenTwo).bind(opts)
+	fork2.Load(l.View())
+	fork2.Follow(&l.Core)
+	return fork2
 }
 
 // View returns the state with its slices clipped.
@@ -553,25 +550,20 @@ func graphgenTwoClone(s Two) Two {
 	return s
 }
 
-func graphgenTwoEqual(a, b Two) bool {
-	return a.Foo == b.Foo &&
-		graphwire.SameSlice(a.Bar, b.Bar)
-}
-
-func graphgenTwoChanged(a, b Two) []string {
-	d := TwoDiffOf(a, b)
-	return graphstate.FieldNames(graphgenTwoChanges(&d))
+func graphgenTwoDiff(before, after Two) []graphstate.FieldChange {
+	d := TwoDiffOf(before, after)
+	return graphgenTwoChanges(&d)
 }
 
 func graphgenTwoWrites(u *TwoUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Foo", Change: &u.Foo},
 		graphstate.FieldChange{Field: "Bar", Change: &u.Bar},
 	)
 }
 
 func graphgenTwoAppendUpdate(b []byte, u *TwoUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenTwoFields
 	f.Foo.AppendUpdate(&w, &u.Foo)
 	f.Bar.AppendUpdate(&w, &u.Bar)
@@ -592,7 +584,7 @@ func graphgenTwoDecodeUpdate(b []byte, u *TwoUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // graphgenCodecItem is the codec of Item.

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
@@ -47,37 +49,14 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphcell.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
+// Of untracked fields it compares only whether they are set.
 func (u StateUpdate) Equal(v StateUpdate) bool {
-	f := &graphgenStateFields
-	return f.Raw.EqualUpdate(&u.Raw, &v.Raw) &&
-		f.Ticket.EqualUpdate(&u.Ticket, &v.Ticket) &&
-		f.Lang.EqualUpdate(&u.Lang, &v.Lang) &&
-		f.Category.EqualUpdate(&u.Category, &v.Category) &&
-		f.Labels.EqualUpdate(&u.Labels, &v.Labels) &&
-		f.Amounts.EqualUpdate(&u.Amounts, &v.Amounts) &&
-		f.Urgent.EqualUpdate(&u.Urgent, &v.Urgent) &&
-		f.Priority.EqualUpdate(&u.Priority, &v.Priority) &&
-		f.ReplyHours.EqualUpdate(&u.ReplyHours, &v.ReplyHours) &&
-		f.Desk.EqualUpdate(&u.Desk, &v.Desk) &&
-		f.Customer.EqualUpdate(&u.Customer, &v.Customer) &&
-		f.Order.EqualUpdate(&u.Order, &v.Order) &&
-		f.Policy.EqualUpdate(&u.Policy, &v.Policy) &&
-		f.Facts.EqualUpdate(&u.Facts, &v.Facts) &&
-		f.Refundable.EqualUpdate(&u.Refundable, &v.Refundable) &&
-		f.Handover.EqualUpdate(&u.Handover, &v.Handover) &&
-		f.Refund.EqualUpdate(&u.Refund, &v.Refund) &&
-		f.Decision.EqualUpdate(&u.Decision, &v.Decision) &&
-		f.Brief.EqualUpdate(&u.Brief, &v.Brief) &&
-		f.Reply.EqualUpdate(&u.Reply, &v.Reply) &&
-		f.Tries.EqualUpdate(&u.Tries, &v.Tries) &&
-		f.Problems.EqualUpdate(&u.Problems, &v.Problems) &&
-		f.Checks.EqualUpdate(&u.Checks, &v.Checks) &&
-		f.Outcome.EqualUpdate(&u.Outcome, &v.Outcome) &&
-		f.Log.EqualUpdate(&u.Log, &v.Log)
+	return graphcell.SameUpdate(graphgenStateAppendUpdate, &u, &v) &&
+		u.Brief.IsZero() == v.Brief.IsZero()
 }
 
 // StateDiff is how two values of State differ: each field says how the field of that name does.
@@ -114,73 +93,73 @@ type StateDiff struct {
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if !graphwire.SameSlice(before.Raw, after.Raw) {
-		d.Raw = graphstate.Changed(before.Raw, after.Raw)
+		d.Raw = graphcell.Changed(before.Raw, after.Raw)
 	}
 	if !(graphgenCodecTicket{}).Equal(&before.Ticket, &after.Ticket) {
-		d.Ticket = graphstate.Changed(before.Ticket, after.Ticket)
+		d.Ticket = graphcell.Changed(before.Ticket, after.Ticket)
 	}
 	if before.Lang != after.Lang {
-		d.Lang = graphstate.Changed(before.Lang, after.Lang)
+		d.Lang = graphcell.Changed(before.Lang, after.Lang)
 	}
 	if before.Category != after.Category {
-		d.Category = graphstate.Changed(before.Category, after.Category)
+		d.Category = graphcell.Changed(before.Category, after.Category)
 	}
 	if !graphwire.SameSlice(before.Labels, after.Labels) {
 		d.Labels = graphgenStateFields.Labels.Diff(before.Labels, after.Labels)
 	}
 	if !graphwire.SameSlice(before.Amounts, after.Amounts) {
-		d.Amounts = graphstate.Changed(before.Amounts, after.Amounts)
+		d.Amounts = graphcell.Changed(before.Amounts, after.Amounts)
 	}
 	if before.Urgent != after.Urgent {
-		d.Urgent = graphstate.Changed(before.Urgent, after.Urgent)
+		d.Urgent = graphcell.Changed(before.Urgent, after.Urgent)
 	}
 	if before.Priority != after.Priority {
-		d.Priority = graphstate.Changed(before.Priority, after.Priority)
+		d.Priority = graphcell.Changed(before.Priority, after.Priority)
 	}
 	if before.ReplyHours != after.ReplyHours {
-		d.ReplyHours = graphstate.Changed(before.ReplyHours, after.ReplyHours)
+		d.ReplyHours = graphcell.Changed(before.ReplyHours, after.ReplyHours)
 	}
 	if before.Desk != after.Desk {
-		d.Desk = graphstate.Changed(before.Desk, after.Desk)
+		d.Desk = graphcell.Changed(before.Desk, after.Desk)
 	}
 	if before.Customer != after.Customer {
-		d.Customer = graphstate.Changed(before.Customer, after.Customer)
+		d.Customer = graphcell.Changed(before.Customer, after.Customer)
 	}
 	if !(graphgenCodecOrder{}).Equal(&before.Order, &after.Order) {
-		d.Order = graphstate.Changed(before.Order, after.Order)
+		d.Order = graphcell.Changed(before.Order, after.Order)
 	}
 	if before.Policy != after.Policy {
-		d.Policy = graphstate.Changed(before.Policy, after.Policy)
+		d.Policy = graphcell.Changed(before.Policy, after.Policy)
 	}
 	if !graphwire.SameMap(before.Facts, after.Facts) {
 		d.Facts = graphgenStateFields.Facts.Diff(before.Facts, after.Facts)
 	}
 	if before.Refundable != after.Refundable {
-		d.Refundable = graphstate.Changed(before.Refundable, after.Refundable)
+		d.Refundable = graphcell.Changed(before.Refundable, after.Refundable)
 	}
 	if before.Handover != after.Handover {
-		d.Handover = graphstate.Changed(before.Handover, after.Handover)
+		d.Handover = graphcell.Changed(before.Handover, after.Handover)
 	}
 	if before.Refund != after.Refund {
-		d.Refund = graphstate.Changed(before.Refund, after.Refund)
+		d.Refund = graphcell.Changed(before.Refund, after.Refund)
 	}
 	if before.Decision != after.Decision {
-		d.Decision = graphstate.Changed(before.Decision, after.Decision)
+		d.Decision = graphcell.Changed(before.Decision, after.Decision)
 	}
 	if !(graphgenCodecPointerToReply{}).Equal(&before.Reply, &after.Reply) {
-		d.Reply = graphstate.Changed(before.Reply, after.Reply)
+		d.Reply = graphcell.Changed(before.Reply, after.Reply)
 	}
 	if before.Tries != after.Tries {
-		d.Tries = graphstate.Changed(before.Tries, after.Tries)
+		d.Tries = graphcell.Changed(before.Tries, after.Tries)
 	}
 	if !graphwire.SameSlice(before.Problems, after.Problems) {
-		d.Problems = graphstate.Changed(before.Problems, after.Problems)
+		d.Problems = graphcell.Changed(before.Problems, after.Problems)
 	}
 	if !graphwire.SameSlice(before.Checks, after.Checks) {
 		d.Checks = graphgenStateFields.Checks.Diff(before.Checks, after.Checks)
 	}
 	if before.Outcome != after.Outcome {
-		d.Outcome = graphstate.Changed(before.Outcome, after.Outcome)
+		d.Outcome = graphcell.Changed(before.Outcome, after.Outcome)
 	}
 	if !graphwire.SameSlice(before.Log, after.Log) {
 		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
@@ -200,11 +179,11 @@ func (d StateDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return graphstate.FormatDiff(graphgenStateChanges(&d))
+	return graphcell.FormatDiff(graphgenStateChanges(&d))
 }
 
 func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Raw", Change: &d.Raw},
 		graphstate.FieldChange{Field: "Ticket", Change: &d.Ticket},
 		graphstate.FieldChange{Field: "Lang", Change: &d.Lang},
@@ -265,8 +244,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
-	Equal:        graphgenStateEqual,
-	Changed:      graphgenStateChanged,
+	Diff:         graphgenStateDiff,
 	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
@@ -303,176 +281,179 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Raw        graphstate.ValueField[[]byte]
-	Ticket     graphstate.ValueField[Ticket]
-	Lang       graphstate.ValueField[string]
-	Category   graphstate.ValueField[Category]
-	Labels     graphstate.UniqueField[Category]
-	Amounts    graphstate.ValueField[[]Money]
-	Urgent     graphstate.OrField[bool]
-	Priority   graphstate.MaxField[int]
-	ReplyHours graphstate.MinField[int]
-	Desk       graphstate.ValueField[string]
-	Customer   graphstate.ValueField[Customer]
-	Order      graphstate.ValueField[Order]
-	Policy     graphstate.ValueField[Policy]
-	Facts      graphstate.MapField[string, string]
-	Refundable graphstate.AndField[bool]
-	Handover   graphstate.ValueField[string]
-	Refund     graphstate.ValueField[Money]
-	Decision   graphstate.ValueField[Decision]
-	Brief      graphstate.ValueField[*Brief]
-	Reply      graphstate.ReduceField[*Reply, ReplyEdit]
-	Tries      graphstate.SumField[int]
-	Problems   graphstate.ValueField[[]Problem]
-	Checks     graphstate.KeyedField[string, Check]
-	Outcome    graphstate.ValueField[Outcome]
-	Log        graphstate.ListField[string]
+	Raw        graphcell.ValueField[[]byte]
+	Ticket     graphcell.ValueField[Ticket]
+	Lang       graphcell.ValueField[string]
+	Category   graphcell.ValueField[Category]
+	Labels     graphcell.UniqueField[Category]
+	Amounts    graphcell.ValueField[[]Money]
+	Urgent     graphcell.OrField[bool]
+	Priority   graphcell.MaxField[int]
+	ReplyHours graphcell.MinField[int]
+	Desk       graphcell.ValueField[string]
+	Customer   graphcell.ValueField[Customer]
+	Order      graphcell.ValueField[Order]
+	Policy     graphcell.ValueField[Policy]
+	Facts      graphcell.MapField[string, string]
+	Refundable graphcell.AndField[bool]
+	Handover   graphcell.ValueField[string]
+	Refund     graphcell.ValueField[Money]
+	Decision   graphcell.ValueField[Decision]
+	Brief      graphcell.ValueField[*Brief]
+	Reply      graphcell.ReduceField[*Reply, ReplyEdit]
+	Tries      graphcell.SumField[int]
+	Problems   graphcell.ValueField[[]Problem]
+	Checks     graphcell.KeyedField[string, Check]
+	Outcome    graphcell.ValueField[Outcome]
+	Log        graphcell.ListField[string]
 }{
-	Raw: graphstate.ValueField[[]byte]{
+	Raw: graphcell.ValueField[[]byte]{
 		Field: graphstate.Field{Name: "Raw", Wire: "Raw", Reducer: "replace", Type: "[]byte"},
-		Codec: graphstate.Bytes[[]byte]{},
+		Codec: graphcell.Bytes[[]byte]{},
 		Copy:  slices.Clone[[]byte],
 	},
-	Ticket: graphstate.ValueField[Ticket]{
+	Ticket: graphcell.ValueField[Ticket]{
 		Field: graphstate.Field{Name: "Ticket", Wire: "Ticket", Reducer: "replace", Type: "Ticket"},
 		Codec: graphgenCodecTicket{},
 	},
-	Lang: graphstate.ValueField[string]{
+	Lang: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Lang", Wire: "Lang", Reducer: "first", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Category: graphstate.ValueField[Category]{
+	Category: graphcell.ValueField[Category]{
 		Field: graphstate.Field{Name: "Category", Wire: "Category", Reducer: "replace", Type: "Category"},
-		Codec: graphstate.Str[Category]{},
+		Codec: graphcell.Str[Category]{},
 	},
-	Labels: graphstate.UniqueField[Category]{
+	Labels: graphcell.UniqueField[Category]{
 		Field: graphstate.Field{Name: "Labels", Wire: "Labels", Reducer: "union", Type: "[]Category"},
-		Elem:  graphstate.Str[Category]{},
+		Elem:  graphcell.Str[Category]{},
 	},
-	Amounts: graphstate.ValueField[[]Money]{
+	Amounts: graphcell.ValueField[[]Money]{
 		Field: graphstate.Field{Name: "Amounts", Wire: "Amounts", Reducer: "replace", Type: "[]Money"},
 		Codec: graphgenCodecSliceOfMoney{},
 		Copy:  slices.Clone[[]Money],
 	},
-	Urgent: graphstate.OrField[bool]{
+	Urgent: graphcell.OrField[bool]{
 		Field: graphstate.Field{Name: "Urgent", Wire: "Urgent", Reducer: "or", Type: "bool"},
 	},
-	Priority: graphstate.MaxField[int]{
+	Priority: graphcell.MaxField[int]{
 		Field: graphstate.Field{Name: "Priority", Wire: "Priority", Reducer: "max", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	ReplyHours: graphstate.MinField[int]{
+	ReplyHours: graphcell.MinField[int]{
 		Field: graphstate.Field{Name: "ReplyHours", Wire: "ReplyHours", Reducer: "min", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	Desk: graphstate.ValueField[string]{
+	Desk: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Desk", Wire: "Desk", Reducer: "last", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Customer: graphstate.ValueField[Customer]{
+	Customer: graphcell.ValueField[Customer]{
 		Field: graphstate.Field{Name: "Customer", Wire: "Customer", Reducer: "replace", Type: "Customer"},
 		Codec: graphgenCodecCustomer{},
 	},
-	Order: graphstate.ValueField[Order]{
+	Order: graphcell.ValueField[Order]{
 		Field: graphstate.Field{Name: "Order", Wire: "Order", Reducer: "replace", Type: "Order"},
 		Codec: graphgenCodecOrder{},
 	},
-	Policy: graphstate.ValueField[Policy]{
+	Policy: graphcell.ValueField[Policy]{
 		Field: graphstate.Field{Name: "Policy", Wire: "Policy", Reducer: "replace", Type: "Policy"},
 		Codec: graphgenCodecPolicy{},
 	},
-	Facts: graphstate.MapField[string, string]{
+	Facts: graphcell.MapField[string, string]{
 		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
-		Keys:    graphstate.Str[string]{},
-		Values:  graphstate.Str[string]{},
+		Keys:    graphcell.Str[string]{},
+		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
-	Refundable: graphstate.AndField[bool]{
+	Refundable: graphcell.AndField[bool]{
 		Field: graphstate.Field{Name: "Refundable", Wire: "Refundable", Reducer: "and", Type: "bool"},
 	},
-	Handover: graphstate.ValueField[string]{
+	Handover: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Handover", Wire: "Handover", Reducer: "first", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Refund: graphstate.ValueField[Money]{
+	Refund: graphcell.ValueField[Money]{
 		Field: graphstate.Field{Name: "Refund", Wire: "Refund", Reducer: "replace", Type: "Money"},
 		Codec: graphgenCodecMoney{},
 	},
-	Decision: graphstate.ValueField[Decision]{
+	Decision: graphcell.ValueField[Decision]{
 		Field: graphstate.Field{Name: "Decision", Wire: "Decision", Reducer: "replace", Type: "Decision"},
-		Codec: graphstate.Str[Decision]{},
+		Codec: graphcell.Str[Decision]{},
 	},
-	Brief: graphstate.ValueField[*Brief]{
+	Brief: graphcell.ValueField[*Brief]{
 		Field: graphstate.Field{Name: "Brief", Wire: "Brief", Reducer: "untracked", Type: "*Brief"},
 	},
-	Reply: graphstate.ReduceField[*Reply, ReplyEdit]{
+	Reply: graphcell.ReduceField[*Reply, ReplyEdit]{
 		Field:  graphstate.Field{Name: "Reply", Wire: "Reply", Reducer: "reduce=editReply", Type: "*Reply"},
 		Codec:  graphgenCodecPointerToReply{},
 		Input:  graphgenCodecReplyEdit{},
 		Reduce: editReply,
 	},
-	Tries: graphstate.SumField[int]{
+	Tries: graphcell.SumField[int]{
 		Field: graphstate.Field{Name: "Tries", Wire: "Tries", Reducer: "sum", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	Problems: graphstate.ValueField[[]Problem]{
+	Problems: graphcell.ValueField[[]Problem]{
 		Field: graphstate.Field{Name: "Problems", Wire: "Problems", Reducer: "ephemeral", Type: "[]Problem"},
 		Codec: graphgenCodecSliceOfProblem{},
 		Copy:  slices.Clone[[]Problem],
 	},
-	Checks: graphstate.KeyedField[string, Check]{
+	Checks: graphcell.KeyedField[string, Check]{
 		Field: graphstate.Field{Name: "Checks", Wire: "Checks", Reducer: "upsert", Type: "[]Check"},
 		Elem:  graphgenCodecCheck{},
-		Keys:  graphstate.Str[string]{},
+		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Check) string { return v.Kind },
 	},
-	Outcome: graphstate.ValueField[Outcome]{
+	Outcome: graphcell.ValueField[Outcome]{
 		Field: graphstate.Field{Name: "Outcome", Wire: "Outcome", Reducer: "replace", Type: "Outcome"},
-		Codec: graphstate.Str[Outcome]{},
+		Codec: graphcell.Str[Outcome]{},
 	},
-	Log: graphstate.ListField[string]{
+	Log: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	graphstate.Core
+	graphcell.Core
 	s State
 	f struct {
-		Raw        graphstate.ValueCell[[]byte]
-		Ticket     graphstate.ValueCell[Ticket]
-		Lang       graphstate.ValueCell[string]
-		Category   graphstate.ValueCell[Category]
-		Labels     graphstate.UniqueCell[Category]
-		Amounts    graphstate.ValueCell[[]Money]
-		Urgent     graphstate.OrCell[bool]
-		Priority   graphstate.MaxCell[int]
-		ReplyHours graphstate.MinCell[int]
-		Desk       graphstate.ValueCell[string]
-		Customer   graphstate.ValueCell[Customer]
-		Order      graphstate.ValueCell[Order]
-		Policy     graphstate.ValueCell[Policy]
-		Facts      graphstate.MapCell[string, string]
-		Refundable graphstate.AndCell[bool]
-		Handover   graphstate.ValueCell[string]
-		Refund     graphstate.ValueCell[Money]
-		Decision   graphstate.ValueCell[Decision]
-		Brief      graphstate.ValueCell[*Brief]
-		Reply      graphstate.ReduceCell[*Reply, ReplyEdit]
-		Tries      graphstate.SumCell[int]
-		Problems   graphstate.ValueCell[[]Problem]
-		Checks     graphstate.KeyedCell[string, Check]
-		Outcome    graphstate.ValueCell[Outcome]
-		Log        graphstate.ListCell[string]
+		Raw        graphcell.ValueCell[[]byte]
+		Ticket     graphcell.ValueCell[Ticket]
+		Lang       graphcell.ValueCell[string]
+		Category   graphcell.ValueCell[Category]
+		Labels     graphcell.UniqueCell[Category]
+		Amounts    graphcell.ValueCell[[]Money]
+		Urgent     graphcell.OrCell[bool]
+		Priority   graphcell.MaxCell[int]
+		ReplyHours graphcell.MinCell[int]
+		Desk       graphcell.ValueCell[string]
+		Customer   graphcell.ValueCell[Customer]
+		Order      graphcell.ValueCell[Order]
+		Policy     graphcell.ValueCell[Policy]
+		Facts      graphcell.MapCell[string, string]
+		Refundable graphcell.AndCell[bool]
+		Handover   graphcell.ValueCell[string]
+		Refund     graphcell.ValueCell[Money]
+		Decision   graphcell.ValueCell[Decision]
+		Brief      graphcell.ValueCell[*Brief]
+		Reply      graphcell.ReduceCell[*Reply, ReplyEdit]
+		Tries      graphcell.SumCell[int]
+		Problems   graphcell.ValueCell[[]Problem]
+		Checks     graphcell.KeyedCell[string, Check]
+		Outcome    graphcell.ValueCell[Outcome]
+		Log        graphcell.ListCell[string]
 	}
 }
 
-// graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
-	l := new(graphgenState)
+func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	return new(graphgenState).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	f := &graphgenStateFields
 	l.Init("State", opts, 25)
 	l.f.Amounts.Bind(&l.Core, &f.Amounts, &l.s.Amounts)
@@ -501,6 +482,14 @@ func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdat
 	l.f.Tries.Bind(&l.Core, &f.Tries, &l.s.Tries)
 	l.f.Urgent.Bind(&l.Core, &f.Urgent, &l.s.Urgent)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenState) Fork(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	fork := new(graphgenState).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -615,40 +604,13 @@ func graphgenStateClone(s State) State {
 	return s
 }
 
-func graphgenStateEqual(a, b State) bool {
-	return graphwire.SameSlice(a.Raw, b.Raw) &&
-		graphgenCodecTicket{}.Equal(&a.Ticket, &b.Ticket) &&
-		a.Lang == b.Lang &&
-		a.Category == b.Category &&
-		graphwire.SameSlice(a.Labels, b.Labels) &&
-		graphwire.SameSlice(a.Amounts, b.Amounts) &&
-		a.Urgent == b.Urgent &&
-		a.Priority == b.Priority &&
-		a.ReplyHours == b.ReplyHours &&
-		a.Desk == b.Desk &&
-		a.Customer == b.Customer &&
-		graphgenCodecOrder{}.Equal(&a.Order, &b.Order) &&
-		a.Policy == b.Policy &&
-		graphwire.SameMap(a.Facts, b.Facts) &&
-		a.Refundable == b.Refundable &&
-		a.Handover == b.Handover &&
-		a.Refund == b.Refund &&
-		a.Decision == b.Decision &&
-		graphgenCodecPointerToReply{}.Equal(&a.Reply, &b.Reply) &&
-		a.Tries == b.Tries &&
-		graphwire.SameSlice(a.Problems, b.Problems) &&
-		graphwire.SameSlice(a.Checks, b.Checks) &&
-		a.Outcome == b.Outcome &&
-		graphwire.SameSlice(a.Log, b.Log)
-}
-
-func graphgenStateChanged(a, b State) []string {
-	d := StateDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateChanges(&d))
+func graphgenStateDiff(before, after State) []graphstate.FieldChange {
+	d := StateDiffOf(before, after)
+	return graphgenStateChanges(&d)
 }
 
 func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Raw", Change: &u.Raw},
 		graphstate.FieldChange{Field: "Ticket", Change: &u.Ticket},
 		graphstate.FieldChange{Field: "Lang", Change: &u.Lang},
@@ -678,7 +640,7 @@ func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Raw.AppendUpdate(&w, &u.Raw)
 	f.Ticket.AppendUpdate(&w, &u.Ticket)
@@ -765,7 +727,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // graphgenCodecAttachment is the codec of Attachment.

@@ -8,11 +8,13 @@ import (
 	"slices"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
@@ -35,26 +37,12 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphcell.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u StateUpdate) Equal(v StateUpdate) bool {
-	f := &graphgenStateFields
-	return f.Log.EqualUpdate(&u.Log, &v.Log) &&
-		f.Count.EqualUpdate(&u.Count, &v.Count) &&
-		f.Last.EqualUpdate(&u.Last, &v.Last) &&
-		f.First.EqualUpdate(&u.First, &v.First) &&
-		f.Best.EqualUpdate(&u.Best, &v.Best) &&
-		f.Low.EqualUpdate(&u.Low, &v.Low) &&
-		f.Any.EqualUpdate(&u.Any, &v.Any) &&
-		f.Facts.EqualUpdate(&u.Facts, &v.Facts) &&
-		f.Tags.EqualUpdate(&u.Tags, &v.Tags) &&
-		f.Items.EqualUpdate(&u.Items, &v.Items) &&
-		f.Draft.EqualUpdate(&u.Draft, &v.Draft) &&
-		f.Text.EqualUpdate(&u.Text, &v.Text) &&
-		f.Notes.EqualUpdate(&u.Notes, &v.Notes) &&
-		f.Stack.EqualUpdate(&u.Stack, &v.Stack)
+	return graphcell.SameUpdate(graphgenStateAppendUpdate, &u, &v)
 }
 
 // StateDiff is how two values of State differ: each field says how the field of that name does.
@@ -83,22 +71,22 @@ func StateDiffOf(before, after State) StateDiff {
 		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
 	}
 	if before.Count != after.Count {
-		d.Count = graphstate.Changed(before.Count, after.Count)
+		d.Count = graphcell.Changed(before.Count, after.Count)
 	}
 	if before.Last != after.Last {
-		d.Last = graphstate.Changed(before.Last, after.Last)
+		d.Last = graphcell.Changed(before.Last, after.Last)
 	}
 	if before.First != after.First {
-		d.First = graphstate.Changed(before.First, after.First)
+		d.First = graphcell.Changed(before.First, after.First)
 	}
 	if before.Best != after.Best {
-		d.Best = graphstate.Changed(before.Best, after.Best)
+		d.Best = graphcell.Changed(before.Best, after.Best)
 	}
 	if before.Low != after.Low {
-		d.Low = graphstate.Changed(before.Low, after.Low)
+		d.Low = graphcell.Changed(before.Low, after.Low)
 	}
 	if before.Any != after.Any {
-		d.Any = graphstate.Changed(before.Any, after.Any)
+		d.Any = graphcell.Changed(before.Any, after.Any)
 	}
 	if !graphwire.SameMap(before.Facts, after.Facts) {
 		d.Facts = graphgenStateFields.Facts.Diff(before.Facts, after.Facts)
@@ -110,16 +98,16 @@ func StateDiffOf(before, after State) StateDiff {
 		d.Items = graphgenStateFields.Items.Diff(before.Items, after.Items)
 	}
 	if before.Draft != after.Draft {
-		d.Draft = graphstate.Changed(before.Draft, after.Draft)
+		d.Draft = graphcell.Changed(before.Draft, after.Draft)
 	}
 	if before.Text != after.Text {
-		d.Text = graphstate.Changed(before.Text, after.Text)
+		d.Text = graphcell.Changed(before.Text, after.Text)
 	}
 	if !graphwire.SameSlice(before.Notes, after.Notes) {
 		d.Notes = graphgenStateFields.Notes.Diff(before.Notes, after.Notes)
 	}
 	if !graphwire.SameSlice(before.Stack, after.Stack) {
-		d.Stack = graphstate.Changed(before.Stack, after.Stack)
+		d.Stack = graphcell.Changed(before.Stack, after.Stack)
 	}
 	return d
 }
@@ -136,11 +124,11 @@ func (d StateDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return graphstate.FormatDiff(graphgenStateChanges(&d))
+	return graphcell.FormatDiff(graphgenStateChanges(&d))
 }
 
 func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Log", Change: &d.Log},
 		graphstate.FieldChange{Field: "Count", Change: &d.Count},
 		graphstate.FieldChange{Field: "Last", Change: &d.Last},
@@ -180,8 +168,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
-	Equal:        graphgenStateEqual,
-	Changed:      graphgenStateChanged,
+	Diff:         graphgenStateDiff,
 	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
@@ -207,109 +194,112 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Log   graphstate.ListField[string]
-	Count graphstate.SumField[int64]
-	Last  graphstate.ValueField[string]
-	First graphstate.ValueField[string]
-	Best  graphstate.MaxField[int64]
-	Low   graphstate.MinField[int64]
-	Any   graphstate.OrField[bool]
-	Facts graphstate.MapField[string, string]
-	Tags  graphstate.UniqueField[string]
-	Items graphstate.KeyedField[string, Item]
-	Draft graphstate.ValueField[string]
-	Text  graphstate.ValueField[string]
-	Notes graphstate.ListField[string]
-	Stack graphstate.ReduceField[[]string, string]
+	Log   graphcell.ListField[string]
+	Count graphcell.SumField[int64]
+	Last  graphcell.ValueField[string]
+	First graphcell.ValueField[string]
+	Best  graphcell.MaxField[int64]
+	Low   graphcell.MinField[int64]
+	Any   graphcell.OrField[bool]
+	Facts graphcell.MapField[string, string]
+	Tags  graphcell.UniqueField[string]
+	Items graphcell.KeyedField[string, Item]
+	Draft graphcell.ValueField[string]
+	Text  graphcell.ValueField[string]
+	Notes graphcell.ListField[string]
+	Stack graphcell.ReduceField[[]string, string]
 }{
-	Log: graphstate.ListField[string]{
+	Log: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Count: graphstate.SumField[int64]{
+	Count: graphcell.SumField[int64]{
 		Field: graphstate.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int64"},
-		Codec: graphstate.Int[int64]{},
+		Codec: graphcell.Int[int64]{},
 	},
-	Last: graphstate.ValueField[string]{
+	Last: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Last", Wire: "Last", Reducer: "last", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	First: graphstate.ValueField[string]{
+	First: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "First", Wire: "First", Reducer: "first", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Best: graphstate.MaxField[int64]{
+	Best: graphcell.MaxField[int64]{
 		Field: graphstate.Field{Name: "Best", Wire: "Best", Reducer: "max", Type: "int64"},
-		Codec: graphstate.Int[int64]{},
+		Codec: graphcell.Int[int64]{},
 	},
-	Low: graphstate.MinField[int64]{
+	Low: graphcell.MinField[int64]{
 		Field: graphstate.Field{Name: "Low", Wire: "Low", Reducer: "min", Type: "int64"},
-		Codec: graphstate.Int[int64]{},
+		Codec: graphcell.Int[int64]{},
 	},
-	Any: graphstate.OrField[bool]{
+	Any: graphcell.OrField[bool]{
 		Field: graphstate.Field{Name: "Any", Wire: "Any", Reducer: "or", Type: "bool"},
 	},
-	Facts: graphstate.MapField[string, string]{
+	Facts: graphcell.MapField[string, string]{
 		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
-		Keys:    graphstate.Str[string]{},
-		Values:  graphstate.Str[string]{},
+		Keys:    graphcell.Str[string]{},
+		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
-	Tags: graphstate.UniqueField[string]{
+	Tags: graphcell.UniqueField[string]{
 		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Items: graphstate.KeyedField[string, Item]{
+	Items: graphcell.KeyedField[string, Item]{
 		Field: graphstate.Field{Name: "Items", Wire: "Items", Reducer: "upsert", Type: "[]Item"},
 		Elem:  graphgenCodecItem{},
-		Keys:  graphstate.Str[string]{},
+		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Item) string { return v.ID },
 	},
-	Draft: graphstate.ValueField[string]{
+	Draft: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Text: graphstate.ValueField[string]{
+	Text: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Text", Wire: "Text", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Notes: graphstate.ListField[string]{
+	Notes: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Notes", Wire: "Notes", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Stack: graphstate.ReduceField[[]string, string]{
+	Stack: graphcell.ReduceField[[]string, string]{
 		Field:  graphstate.Field{Name: "Stack", Wire: "Stack", Reducer: "reduce=push", Type: "[]string"},
 		Codec:  graphgenCodecSliceOfString{},
-		Input:  graphstate.Str[string]{},
+		Input:  graphcell.Str[string]{},
 		Reduce: push,
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	graphstate.Core
+	graphcell.Core
 	s State
 	f struct {
-		Log   graphstate.ListCell[string]
-		Count graphstate.SumCell[int64]
-		Last  graphstate.ValueCell[string]
-		First graphstate.ValueCell[string]
-		Best  graphstate.MaxCell[int64]
-		Low   graphstate.MinCell[int64]
-		Any   graphstate.OrCell[bool]
-		Facts graphstate.MapCell[string, string]
-		Tags  graphstate.UniqueCell[string]
-		Items graphstate.KeyedCell[string, Item]
-		Draft graphstate.ValueCell[string]
-		Text  graphstate.ValueCell[string]
-		Notes graphstate.ListCell[string]
-		Stack graphstate.ReduceCell[[]string, string]
+		Log   graphcell.ListCell[string]
+		Count graphcell.SumCell[int64]
+		Last  graphcell.ValueCell[string]
+		First graphcell.ValueCell[string]
+		Best  graphcell.MaxCell[int64]
+		Low   graphcell.MinCell[int64]
+		Any   graphcell.OrCell[bool]
+		Facts graphcell.MapCell[string, string]
+		Tags  graphcell.UniqueCell[string]
+		Items graphcell.KeyedCell[string, Item]
+		Draft graphcell.ValueCell[string]
+		Text  graphcell.ValueCell[string]
+		Notes graphcell.ListCell[string]
+		Stack graphcell.ReduceCell[[]string, string]
 	}
 }
 
-// graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
-	l := new(graphgenState)
+func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	return new(graphgenState).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	f := &graphgenStateFields
 	l.Init("State", opts, 14)
 	l.f.Any.Bind(&l.Core, &f.Any, &l.s.Any)
@@ -327,6 +317,14 @@ func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdat
 	l.f.Tags.Bind(&l.Core, &f.Tags, &l.s.Tags)
 	l.f.Text.Bind(&l.Core, &f.Text, &l.s.Text)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenState) Fork(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	fork := new(graphgenState).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -404,30 +402,13 @@ func graphgenStateClone(s State) State {
 	return s
 }
 
-func graphgenStateEqual(a, b State) bool {
-	return graphwire.SameSlice(a.Log, b.Log) &&
-		a.Count == b.Count &&
-		a.Last == b.Last &&
-		a.First == b.First &&
-		a.Best == b.Best &&
-		a.Low == b.Low &&
-		a.Any == b.Any &&
-		graphwire.SameMap(a.Facts, b.Facts) &&
-		graphwire.SameSlice(a.Tags, b.Tags) &&
-		graphwire.SameSlice(a.Items, b.Items) &&
-		a.Draft == b.Draft &&
-		a.Text == b.Text &&
-		graphwire.SameSlice(a.Notes, b.Notes) &&
-		graphwire.SameSlice(a.Stack, b.Stack)
-}
-
-func graphgenStateChanged(a, b State) []string {
-	d := StateDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateChanges(&d))
+func graphgenStateDiff(before, after State) []graphstate.FieldChange {
+	d := StateDiffOf(before, after)
+	return graphgenStateChanges(&d)
 }
 
 func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Log", Change: &u.Log},
 		graphstate.FieldChange{Field: "Count", Change: &u.Count},
 		graphstate.FieldChange{Field: "Last", Change: &u.Last},
@@ -446,7 +427,7 @@ func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Log.AppendUpdate(&w, &u.Log)
 	f.Count.AppendUpdate(&w, &u.Count)
@@ -503,7 +484,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.

@@ -12,6 +12,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
 	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/state/cell"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
@@ -93,7 +94,7 @@ func TestReleasesWithOtherNamesOfAFieldNeverDisagree(t *testing.T) {
 		if seed%2 == 0 {
 			releases = releases[:2]
 		}
-		model := teststate.BeforeSchema.New(state.Options{})
+		model := teststate.BeforeSchema.New(cell.Options{})
 		wrote := "" // the release that wrote last
 		for call := range 10 {
 			rel := releases[rnd.IntN(len(releases))]
@@ -140,7 +141,7 @@ func TestReleasesWithOtherNamesOfAFieldNeverDisagree(t *testing.T) {
 }
 
 // renamedStored reports whether a field that has another name by now is stored.
-func renamedStored(t *testing.T, live state.Live[teststate.Before, teststate.BeforeUpdate]) bool {
+func renamedStored(t *testing.T, live cell.Live[teststate.Before, teststate.BeforeUpdate]) bool {
 	t.Helper()
 	b, err := live.AppendSnapshot(nil)
 	if err != nil {

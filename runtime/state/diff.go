@@ -12,18 +12,15 @@ import (
 // is shared with the two states and must only be read.
 type Change[T any] struct {
 	Before, After T
-	changed       bool
+	Differs       bool
 }
 
-// Changed returns the Change from before to after. It does not compare them. It is for generated code.
-func Changed[T any](before, after T) Change[T] { return Change[T]{before, after, true} }
-
 // IsZero reports whether nothing differs.
-func (c Change[T]) IsZero() bool { return !c.changed }
+func (c Change[T]) IsZero() bool { return !c.Differs }
 
 // String says how the value differs: draft -> done. It is empty when nothing does.
 func (c Change[T]) String() string {
-	if !c.changed {
+	if !c.Differs {
 		return ""
 	}
 	return text(c.Before) + " -> " + text(c.After)
@@ -42,15 +39,15 @@ type ListChange[T any] struct {
 	Before, After  []T // the whole lists; nothing is removed or added when one is nil and the other empty
 	At             int
 	Removed, Added []T
-	changed        bool
+	Differs        bool
 }
 
 // IsZero reports whether nothing differs.
-func (c ListChange[T]) IsZero() bool { return !c.changed }
+func (c ListChange[T]) IsZero() bool { return !c.Differs }
 
 // String says how the list differs: remove [a b] at 3; append [c]. It is empty when nothing does.
 func (c ListChange[T]) String() string {
-	if !c.changed {
+	if !c.Differs {
 		return ""
 	}
 	var p parts
@@ -81,16 +78,16 @@ type KeyedChange[T any] struct {
 	Changed       []Change[T] // whose keys both have, in the order of After
 	Added         []T         // whose keys only After has, in its order
 	Moved         bool        // elements stand elsewhere than removing and upserting alone would leave them
-	changed       bool
+	Differs       bool
 }
 
 // IsZero reports whether nothing differs.
-func (c KeyedChange[T]) IsZero() bool { return !c.changed }
+func (c KeyedChange[T]) IsZero() bool { return !c.Differs }
 
 // String says how the list differs: remove [{ID:1}]; change {ID:2 Text:a} -> {ID:2 Text:b}; add [{ID:3}]; move. It is empty
 // when nothing does.
 func (c KeyedChange[T]) String() string {
-	if !c.changed {
+	if !c.Differs {
 		return ""
 	}
 	var p parts
@@ -117,16 +114,16 @@ type MapChange[K comparable, V any] struct {
 	Removed       map[K]V // only Before has them; nil for none
 	Changed       map[K]Change[V]
 	Added         map[K]V // only After has them
-	changed       bool
+	Differs       bool
 }
 
 // IsZero reports whether nothing differs.
-func (c MapChange[K, V]) IsZero() bool { return !c.changed }
+func (c MapChange[K, V]) IsZero() bool { return !c.Differs }
 
 // String says how the map differs, in order of the keys: remove map[a:1]; change map[b:2 -> 3]; add map[c:4]. It is empty
 // when nothing does.
 func (c MapChange[K, V]) String() string {
-	if !c.changed {
+	if !c.Differs {
 		return ""
 	}
 	var p parts
@@ -140,131 +137,6 @@ func (c MapChange[K, V]) String() string {
 		p.add(fmt.Sprintf("add %v", tableText(c.Added)))
 	}
 	return p.or(nilText(c.Before == nil, "map[]") + " -> " + nilText(c.After == nil, "map[]"))
-}
-
-// Diff returns how two lists differ, which they do: generated code has compared them.
-func (f *ListField[T]) Diff(before, after []T) ListChange[T] { return diffList(f.Elem, before, after) }
-
-// Diff returns how two lists differ, which they do: generated code has compared them.
-func (f *UniqueField[T]) Diff(before, after []T) ListChange[T] {
-	return diffList(f.Elem, before, after)
-}
-
-func diffList[T any](elem Codec[T], before, after []T) ListChange[T] {
-	most := min(len(before), len(after))
-	at := 0
-	for at < most && elem.Equal(&before[at], &after[at]) {
-		at++
-	}
-	was, is := len(before), len(after)
-	for was > at && is > at && elem.Equal(&before[was-1], &after[is-1]) {
-		was, is = was-1, is-1
-	}
-	return ListChange[T]{
-		Before: before, After: after, At: at, Removed: before[at:was:was], Added: after[at:is:is], changed: true,
-	}
-}
-
-// Diff returns how two lists differ, which they do: generated code has compared them.
-func (f *KeyedField[K, T]) Diff(before, after []T) KeyedChange[T] {
-	c := KeyedChange[T]{Before: before, After: after, changed: true}
-	at := 0 // elements were replaced in place so far
-	for at < len(before) && at < len(after) && f.Key(&before[at]) == f.Key(&after[at]) {
-		c.compare(f.Elem, &before[at], &after[at])
-		at++
-	}
-	was, is := len(before), len(after) // and from here on
-	for was > at && is > at && f.Key(&before[was-1]) == f.Key(&after[is-1]) {
-		was, is = was-1, is-1
-	}
-	switch at {
-	case was:
-		c.Added = after[at:is:is]
-	case is:
-		c.Removed = before[at:was:was]
-	default:
-		f.diffMiddle(&c, before[at:was], after[at:is])
-	}
-	c.Moved = c.Moved || len(c.Added) > 0 && is < len(after)
-	for i := range after[is:] {
-		c.compare(f.Elem, &before[was+i], &after[is+i])
-	}
-	return c
-}
-
-// compare adds an element that both lists have, if it differs.
-func (c *KeyedChange[T]) compare(elem Codec[T], before, after *T) {
-	if !elem.Equal(before, after) {
-		c.Changed = append(c.Changed, Changed(*before, *after))
-	}
-}
-
-// diffMiddle adds how two lists differ that begin and end with other keys.
-func (f *KeyedField[K, T]) diffMiddle(c *KeyedChange[T], before, after []T) {
-	index := make(map[K]int, len(before)) // where a key is in before; negative once after has it, too
-	for i := range before {
-		index[f.Key(&before[i])] = i
-	}
-	last := -1
-	for i := range after {
-		key := f.Key(&after[i])
-		at, ok := index[key]
-		if !ok || at < 0 {
-			c.Added = append(c.Added, after[i])
-			continue
-		}
-		c.compare(f.Elem, &before[at], &after[i])
-		c.Moved = c.Moved || at < last || len(c.Added) > 0
-		last, index[key] = at, ^at
-	}
-	for i := range before {
-		if index[f.Key(&before[i])] != ^i {
-			c.Removed = append(c.Removed, before[i])
-		}
-	}
-}
-
-// Diff returns how two maps differ, which they do: generated code has compared them.
-func (f *MapField[K, V]) Diff(before, after map[K]V) MapChange[K, V] {
-	c := MapChange[K, V]{Before: before, After: after, changed: true}
-	both := new(Change[V]) // to point to, since a map's entries have no address
-	for key, is := range after {
-		was, ok := before[key]
-		if !ok {
-			put(&c.Added, key, is)
-			continue
-		}
-		if *both = Changed(was, is); !f.Values.Equal(&both.Before, &both.After) {
-			put(&c.Changed, key, *both)
-		}
-	}
-	for key, was := range before {
-		if _, ok := after[key]; !ok {
-			put(&c.Removed, key, was)
-		}
-	}
-	return c
-}
-
-// put puts an entry into a map that is made when there is one.
-func put[K comparable, V any](m *map[K]V, key K, value V) {
-	if *m == nil {
-		*m = make(map[K]V)
-	}
-	(*m)[key] = value
-}
-
-// FormatDiff prints how two states differ, a line a field, for the String methods of generated code. Line breaks in values
-// are written as \n.
-func FormatDiff(changes []FieldChange) string {
-	var b strings.Builder
-	for i, c := range changes {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(c.Field + ": " + strings.ReplaceAll(c.Change.String(), "\n", `\n`))
-	}
-	return b.String()
 }
 
 // parts are what a change says, in order.
@@ -311,4 +183,22 @@ func nilText(isNil bool, otherwise string) string {
 		return "nil"
 	}
 	return otherwise
+}
+
+// FieldChange is what becomes of one field: what an update does to it, or how it differs between two states.
+type FieldChange struct {
+	Field  string // in Go
+	Change interface {
+		IsZero() bool
+		String() string
+	}
+}
+
+// FieldNames returns the Go names of the fields that change; nil when there are none.
+func FieldNames(changes []FieldChange) []string {
+	var names []string
+	for _, c := range changes {
+		names = append(names, c.Field)
+	}
+	return names
 }

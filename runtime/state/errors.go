@@ -1,12 +1,6 @@
 package state
 
-import (
-	"errors"
-	"fmt"
-	"strings"
-
-	"github.com/graphgen-go/graphgen/runtime/wire"
-)
+import "fmt"
 
 // ConflictError says that two tasks of one superstep wrote what only one of them may: both set a field that
 // is replaced, or one replaced or cleared a list or map that the other changed too.
@@ -56,33 +50,18 @@ func (e *DecodeError) Error() string { return "state: stored data: " + e.Err.Err
 // Unwrap returns the cause.
 func (e *DecodeError) Unwrap() error { return e.Err }
 
-// errNotRecording is the error of AppendDelta on a Live that was made without Options.Record.
-var errNotRecording = errors.New("state: this Live keeps no changes; make it with Options{Record: true}")
-
-// Causes of a DecodeError, in a *wire.Error.
-var (
-	errTwice    = errors.New("the same field a second time")
-	errUpdateOp = errors.New("no operation that this field's reducer has; the update was made by other code")
-	errOdd      = errors.New("an operation without an operand")
-)
-
-// decodeError returns what r says was wrong as a *DecodeError, or nil.
-func decodeError(field string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &DecodeError{Field: field, Err: err}
+// RenameError says that a stored state has a field under another name than the code can make sense of: only under one that it
+// got later, or under two of its names. Programs in which a field has different names cannot share a thread; leave it its name
+// in stored data (name=) as long as both run.
+type RenameError struct {
+	Field    string // in Go
+	Was, Now string // wire names
+	Both     bool   // it is stored under both
 }
 
-// topField returns the wire name of the field that a path starts with: Messages of State.Messages[3].ID.
-func topField(err error) string {
-	var at *wire.Error
-	if !errors.As(err, &at) {
-		return ""
+func (e *RenameError) Error() string {
+	if e.Both {
+		return fmt.Sprintf("field %s is stored under two of its names, %q and %q, and which is newer is not known", e.Field, e.Was, e.Now)
 	}
-	_, name, _ := strings.Cut(at.Path, ".")
-	if end := strings.IndexAny(name, ".["); end >= 0 {
-		name = name[:end]
-	}
-	return name
+	return fmt.Sprintf("field %s is %q here, and was stored as %q by a program in which it has that name; use that program", e.Field, e.Was, e.Now)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/state/cell"
 	"github.com/graphgen-go/graphgen/testdata/golden/reference"
 )
 
@@ -63,7 +64,7 @@ func ExampleMap() {
 
 // Two tasks of one superstep must not both set a field that has no reducer.
 func ExampleConflictError() {
-	run := reference.StateSchema.New(state.Options{})
+	run := reference.StateSchema.New(cell.Options{})
 	var err error
 	for task := range 2 {
 		var u reference.StateUpdate

@@ -10,7 +10,7 @@ import (
 )
 
 func TestHotCodeDoesNotImportReflect(t *testing.T) {
-	folders := []string{".", "../wire", "../internal/delta"}
+	folders := []string{".", "cell", "internal/rep", "../wire", "../internal/delta", "../internal/live"}
 	generated, err := filepath.Glob("../../testdata/golden/*/*_graphgen.go")
 	if err != nil {
 		t.Fatal(err)

@@ -2,47 +2,15 @@ package state
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/state/internal/rep"
 )
 
 // List is the update of a list that is appended to. The zero List leaves it as it is. Operations apply in the order
 // in which they were called. What they are given is copied, one level deep. A List is a value to be handed on: of
 // two copies only one may be called again.
-type List[T any] struct {
-	first run[T]
-	more  []run[T]
-}
-
-// run is what several calls of one operation came to.
-type run[T any] struct {
-	op   op
-	vals []T
-}
-
-// op is an operation of an update, as it is written in pending writes.
-type op int
-
-const (
-	opNone op = iota
-	opSet
-	opAppend
-	opRemove
-	opReplace
-	opClear
-	opPut
-	opDelete
-	opUpsert
-	opAdd
-	opOffer
-	opOr
-	opAnd
-	opReduce
-)
-
-func (o op) String() string {
-	return [...]string{"", "set", "append", "remove", "replace", "clear", "put", "delete", "upsert", "add", "offer", "or", "and", "reduce"}[o]
-}
+type List[T any] rep.Runs[[]T]
 
 // Append returns the update that appends vals to a list, which are copied.
 func Append[T any](vals ...T) List[T] {
@@ -51,96 +19,77 @@ func Append[T any](vals ...T) List[T] {
 	return u
 }
 
+func (u *List[T]) rep() *rep.Runs[[]T] { return (*rep.Runs[[]T])(u) }
+
 // Append appends vals.
-func (u *List[T]) Append(vals ...T) {
-	if len(vals) > 0 {
-		u.add(opAppend, vals)
-	}
-}
+func (u *List[T]) Append(vals ...T) { call(u.rep(), rep.Append, vals) }
 
 // Remove removes the elements that are equal to one of vals, if there are any.
-func (u *List[T]) Remove(vals ...T) {
-	if len(vals) > 0 {
-		u.add(opRemove, vals)
-	}
-}
+func (u *List[T]) Remove(vals ...T) { call(u.rep(), rep.Remove, vals) }
 
 // Replace makes the list vals. Without any it makes the list empty, but not nil.
-func (u *List[T]) Replace(vals ...T) {
-	*u = List[T]{first: run[T]{op: opReplace, vals: append(make([]T, 0, len(vals)), vals...)}}
-}
+func (u *List[T]) Replace(vals ...T) { *u.rep().Restart(rep.Replace) = copied(vals) }
 
 // Clear makes the list one that was never written.
-func (u *List[T]) Clear() { *u = List[T]{first: run[T]{op: opClear}} }
+func (u *List[T]) Clear() { u.rep().Restart(rep.Clear) }
 
 // IsZero reports whether u leaves the list as it is.
-func (u *List[T]) IsZero() bool { return u.first.op == opNone }
+func (u *List[T]) IsZero() bool { return u.rep().IsZero() }
 
 // String says what u does.
-func (u List[T]) String() string { return formatRuns(u.first, u.more) }
-
-// add adds an operation, to the newest run if that is of the same one.
-func (u *List[T]) add(o op, vals []T) {
-	last := &u.first
-	if len(u.more) > 0 {
-		last = &u.more[len(u.more)-1]
-	}
-	switch last.op {
-	case o:
-		last.vals = append(last.vals, vals...)
-	case opNone:
-		*last = run[T]{o, slices.Clone(vals)}
-	default:
-		u.more = append(u.more, run[T]{o, slices.Clone(vals)})
-	}
-}
-
-// rewrites reports whether nothing stays of what the list was.
-func (u *List[T]) rewrites() bool { return u.first.op == opReplace || u.first.op == opClear }
+func (u List[T]) String() string { return formatVals(u.rep()) }
 
 // Unique is the update of a list in which nothing stands twice. The zero Unique leaves it as it is. Operations apply in
 // the order in which they were called. What they are given is copied.
-type Unique[T comparable] struct {
-	first run[T]
-	more  []run[T]
-}
+type Unique[T comparable] rep.Runs[[]T]
+
+func (u *Unique[T]) rep() *rep.Runs[[]T] { return (*rep.Runs[[]T])(u) }
 
 // Add appends those of vals that are not in the list yet.
-func (u *Unique[T]) Add(vals ...T) {
-	if len(vals) > 0 {
-		(*List[T])(u).add(opAdd, vals)
-	}
-}
+func (u *Unique[T]) Add(vals ...T) { call(u.rep(), rep.Add, vals) }
 
 // Remove removes vals, if they are there.
-func (u *Unique[T]) Remove(vals ...T) {
-	if len(vals) > 0 {
-		(*List[T])(u).add(opRemove, vals)
-	}
-}
+func (u *Unique[T]) Remove(vals ...T) { call(u.rep(), rep.Remove, vals) }
 
 // IsZero reports whether u leaves the list as it is.
-func (u *Unique[T]) IsZero() bool { return u.first.op == opNone }
+func (u *Unique[T]) IsZero() bool { return u.rep().IsZero() }
 
 // String says what u does.
-func (u Unique[T]) String() string { return formatRuns(u.first, u.more) }
+func (u Unique[T]) String() string { return formatVals(u.rep()) }
 
-func formatRuns[T any](first run[T], more []run[T]) string {
-	if first.op == opNone {
-		return ""
+// call adds vals to the operand of an operation, which copies them. Without any it is no call.
+func call[T any](u *rep.Runs[[]T], op rep.Op, vals []T) {
+	if len(vals) > 0 {
+		operand := u.Call(op)
+		*operand = append(*operand, vals...)
 	}
-	var b strings.Builder
-	writeRun(&b, first.op, first.vals)
-	for _, run := range more {
-		b.WriteString("; ")
-		writeRun(&b, run.op, run.vals)
-	}
-	return b.String()
 }
 
-func writeRun[T any](b *strings.Builder, o op, vals []T) {
-	b.WriteString(o.String())
-	if o != opClear {
-		fmt.Fprintf(b, " %+v", vals)
+// copied returns a copy of vals that is not nil.
+func copied[T any](vals []T) []T { return append(make([]T, 0, len(vals)), vals...) }
+
+func formatVals[T any](u *rep.Runs[[]T]) string {
+	return formatRuns(u, func(run *rep.Run[[]T]) string { return say(run.Op, run.Arg) })
+}
+
+// formatRuns prints operations in order; operand prints one that has an operand.
+func formatRuns[Arg any](u *rep.Runs[Arg], operand func(run *rep.Run[Arg]) string) string {
+	return join(u.Len(), func(i int) string {
+		if run := u.At(i); run.Op != rep.Clear {
+			return operand(run)
+		}
+		return fmt.Sprint(rep.Clear)
+	})
+}
+
+// join prints n parts.
+func join(n int, part func(i int) string) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(part(i))
 	}
+	return b.String()
 }

@@ -1,36 +1,32 @@
 package state
 
-// Schema is all a graph needs to know of a state S and its update U. graphgen emits one for each state,
-// as a variable named after it (StateSchema); it is immutable and safe to share.
+import "github.com/graphgen-go/graphgen/runtime/internal/live"
+
+// Schema describes a state S and its update U to a graph. graphgen generates one for each state, as a variable named
+// after it (StateSchema). A Schema is immutable and safe for concurrent use.
 type Schema[S, U any] struct {
 	Name        string  // of the state's type
 	Fingerprint uint64  // of names, types and reducers: equal fingerprints, equal meaning
 	Fields      []Field // in order of declaration
 
-	// New returns an empty run's state.
-	New func(Options) Live[S, U]
-	// Clone returns a deep copy: nothing that can be written through is shared. A value that is nested more than
+	// Clone returns a deep copy, which shares nothing that can be written through. A value that is nested more than
 	// wire.MaxDepth levels deep, or is a cycle, is shared; it cannot be encoded either.
 	Clone func(S) S
-	// Equal compares deeply; nil and empty differ.
-	Equal func(a, b S) bool
-	// Changed returns the Go names of the fields in which a and b differ, in order of declaration; nil when
-	// they are equal. Strict runs use it to name the field that a node wrote through.
-	Changed func(a, b S) []string
-	// Writes returns the fields that u changes, each with what is done to it, in order of declaration; nil when u
-	// changes nothing. What it returns refers to u.
+	// Diff returns the fields that differ between two states, in order of declaration, each with its change; nil if the
+	// states are equal. Nil and empty differ. Untracked fields are not compared. The result shares memory with both
+	// states. It is StateDiffOf for code that does not know the state's type.
+	Diff func(before, after S) []FieldChange
+	// Writes returns the fields that u changes, each with its operations, in order of declaration; nil if u changes
+	// nothing. The result refers to u.
 	Writes func(u *U) []FieldChange
+
+	// New returns the empty state of a run. Graphs call it.
+	New func(live.Options) live.Live[S, U]
 	// AppendUpdate and DecodeUpdate are the codec of pending writes. Untracked fields are left out. DecodeUpdate
-	// replaces all of u and keeps no reference to b; its errors are *DecodeError. Those of AppendUpdate are *MergeError, and
-	// *OverflowError for a sum that does not fit in its type.
+	// replaces all of u and keeps no reference to b; its errors are *DecodeError. Those of AppendUpdate are *MergeError,
+	// and *OverflowError for a sum that does not fit in its type.
 	AppendUpdate func(b []byte, u *U) ([]byte, error)
 	DecodeUpdate func(b []byte, u *U) error
-}
-
-// Options say how a Live is to behave. The zero Options are right for a run that stores nothing.
-type Options struct {
-	Record      bool // keep what changes for AppendDelta; without it nothing is encoded by Merge
-	DropUnknown bool // Decode accepts the loss of stored nested fields that the code does not have
 }
 
 // Field describes one field of a state.
@@ -40,65 +36,4 @@ type Field struct {
 	Was     []string // wire names that it is also read by
 	Reducer string   // as in the tag; "replace" when it has none
 	Type    string   // as Go writes it
-}
-
-// Live is the state of one run with what must travel beside it: which fields were ever written, key
-// indexes, who wrote a replace field in this superstep, unknown fields read from storage. Generated code
-// implements it, by embedding a [Core]. The run that owns it calls it between supersteps, one call at a time; only View may be called
-// by several goroutines, while nothing else is called.
-//
-// A superstep is: View for its tasks, Merge for each of them in task order, EndStep, then AppendDelta or
-// AppendSnapshot if it is stored.
-type Live[S, U any] interface {
-	// View returns the state as a node sees it: by value, its slices clipped so that the node's own append
-	// copies. What it refers to is shared and valid until the next Merge or Apply, unless Share is called. It
-	// allocates nothing.
-	View() S
-
-	// Share tells that the newest View outlives the superstep (a Result, a value event, a subgraph): every list
-	// and map is copied once before what the View sees of it is next written in place.
-	Share()
-
-	// Load replaces everything by s, as if a run had come to it: fields of s that are not zero count as written. It
-	// shares what s refers to, and never writes there. It is not recorded as a change; AppendSnapshot stores it.
-	Load(s S)
-
-	// Merge applies what one task returned. task is its place in the superstep's order. Two tasks that set
-	// one replace field are a *ConflictError; a sum that does not fit in its field's type is an *OverflowError; an update
-	// that cannot be encoded is a *MergeError. After an error the Live
-	// must be dropped: part of the update may have been applied. A custom reducer's panic passes through. Merge keeps no
-	// reference to u, but shares what its values refer to.
-	Merge(task int, u *U) error
-
-	// Inner says whether what Merge is given from here on is what a subgraph has merged before: what that does to
-	// ephemeral fields is left out, since they have faded there.
-	Inner(inner bool)
-
-	// EndStep ends a superstep: it forgets who wrote what and clears ephemeral fields that were set before it. It
-	// comes before the AppendDelta or AppendSnapshot of the superstep, which then has the clearing in it.
-	// For an edit that is no superstep it is not called; AppendDelta and AppendSnapshot forget who wrote what, too.
-	EndStep()
-
-	// AppendDelta appends what changed since the last AppendDelta, AppendSnapshot, Decode or Apply, and forgets it. When
-	// nothing changed it appends a delta that says so. It is an error without Options.Record.
-	AppendDelta(b []byte) ([]byte, error)
-
-	// AppendSnapshot appends the whole state, and forgets the changes. Equal states are equal bytes. A value that cannot
-	// be encoded is a *MergeError.
-	AppendSnapshot(b []byte) ([]byte, error)
-
-	// Decode replaces everything by what snapshot says. It keeps no reference to it. Errors are *DecodeError; after one the
-	// Live must be dropped.
-	Decode(snapshot []byte) error
-
-	// Apply applies a delta to what Decode and earlier Apply calls read. It runs no reducer. It keeps no reference to the
-	// delta. Errors are *DecodeError; after one the Live must be dropped. Where the chain was written under another
-	// fingerprint, checkpoint.Fold and one Decode cost less than many Apply calls.
-	Apply(delta []byte) error
-
-	// Sizes returns the bytes of a snapshot if one were made now, and the bytes of values that deltas since the last
-	// snapshot have displaced: what a chain holds in vain. Both are counted while recording, and are 0 otherwise.
-	Sizes() (live, dead int)
-
-	core() *Core
 }

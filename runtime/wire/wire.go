@@ -9,9 +9,10 @@
 // before anything is allocated, and the first error sticks and says where it is.
 package wire
 
-// IsAtLeastVersion0_1 is named by generated code. If the compiler says that it is not defined, the code
-// was generated for a newer version of this module than the one in go.mod: update the module.
-const IsAtLeastVersion0_1 = true
+// Generation2 is named by generated code. Its number grows with every change of the runtime that generated code must follow,
+// and only the newest one exists. If the compiler says that it is not defined, the code was generated for another version of this
+// module than the one in go.mod: run go generate, or update the module.
+const Generation2 = true
 
 // MaxDepth is how deeply values of recursive types may nest. Encoding and decoding deeper ones is an
 // error, never a stack overflow.

@@ -8,11 +8,13 @@ import (
 	"slices"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
@@ -25,16 +27,12 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphcell.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u StateUpdate) Equal(v StateUpdate) bool {
-	f := &graphgenStateFields
-	return f.Order.EqualUpdate(&u.Order, &v.Order) &&
-		f.Names.EqualUpdate(&u.Names, &v.Names) &&
-		f.Found.EqualUpdate(&u.Found, &v.Found) &&
-		f.Log.EqualUpdate(&u.Log, &v.Log)
+	return graphcell.SameUpdate(graphgenStateAppendUpdate, &u, &v)
 }
 
 // StateDiff is how two values of State differ: each field says how the field of that name does.
@@ -50,7 +48,7 @@ type StateDiff struct {
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if before.Order != after.Order {
-		d.Order = graphstate.Changed(before.Order, after.Order)
+		d.Order = graphcell.Changed(before.Order, after.Order)
 	}
 	if !graphwire.SameSlice(before.Names, after.Names) {
 		d.Names = graphgenStateFields.Names.Diff(before.Names, after.Names)
@@ -76,11 +74,11 @@ func (d StateDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return graphstate.FormatDiff(graphgenStateChanges(&d))
+	return graphcell.FormatDiff(graphgenStateChanges(&d))
 }
 
 func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Order", Change: &d.Order},
 		graphstate.FieldChange{Field: "Names", Change: &d.Names},
 		graphstate.FieldChange{Field: "Found", Change: &d.Found},
@@ -100,8 +98,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
-	Equal:        graphgenStateEqual,
-	Changed:      graphgenStateChanged,
+	Diff:         graphgenStateDiff,
 	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
@@ -117,46 +114,49 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Order graphstate.ValueField[string]
-	Names graphstate.ListField[string]
-	Found graphstate.MapField[string, string]
-	Log   graphstate.ListField[string]
+	Order graphcell.ValueField[string]
+	Names graphcell.ListField[string]
+	Found graphcell.MapField[string, string]
+	Log   graphcell.ListField[string]
 }{
-	Order: graphstate.ValueField[string]{
+	Order: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Order", Wire: "Order", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Names: graphstate.ListField[string]{
+	Names: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Names", Wire: "Names", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Found: graphstate.MapField[string, string]{
+	Found: graphcell.MapField[string, string]{
 		Field:   graphstate.Field{Name: "Found", Wire: "Found", Reducer: "merge", Type: "map[string]string"},
-		Keys:    graphstate.Str[string]{},
-		Values:  graphstate.Str[string]{},
+		Keys:    graphcell.Str[string]{},
+		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
-	Log: graphstate.ListField[string]{
+	Log: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	graphstate.Core
+	graphcell.Core
 	s State
 	f struct {
-		Order graphstate.ValueCell[string]
-		Names graphstate.ListCell[string]
-		Found graphstate.MapCell[string, string]
-		Log   graphstate.ListCell[string]
+		Order graphcell.ValueCell[string]
+		Names graphcell.ListCell[string]
+		Found graphcell.MapCell[string, string]
+		Log   graphcell.ListCell[string]
 	}
 }
 
-// graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
-	l := new(graphgenState)
+func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	return new(graphgenState).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	f := &graphgenStateFields
 	l.Init("State", opts, 4)
 	l.f.Found.Bind(&l.Core, &f.Found, &l.s.Found)
@@ -164,6 +164,14 @@ func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdat
 	l.f.Names.Bind(&l.Core, &f.Names, &l.s.Names)
 	l.f.Order.Bind(&l.Core, &f.Order, &l.s.Order)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenState) Fork(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	fork := new(graphgenState).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -205,20 +213,13 @@ func graphgenStateClone(s State) State {
 	return s
 }
 
-func graphgenStateEqual(a, b State) bool {
-	return a.Order == b.Order &&
-		graphwire.SameSlice(a.Names, b.Names) &&
-		graphwire.SameMap(a.Found, b.Found) &&
-		graphwire.SameSlice(a.Log, b.Log)
-}
-
-func graphgenStateChanged(a, b State) []string {
-	d := StateDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateChanges(&d))
+func graphgenStateDiff(before, after State) []graphstate.FieldChange {
+	d := StateDiffOf(before, after)
+	return graphgenStateChanges(&d)
 }
 
 func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Order", Change: &u.Order},
 		graphstate.FieldChange{Field: "Names", Change: &u.Names},
 		graphstate.FieldChange{Field: "Found", Change: &u.Found},
@@ -227,7 +228,7 @@ func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Order.AppendUpdate(&w, &u.Order)
 	f.Names.AppendUpdate(&w, &u.Names)
@@ -254,7 +255,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // LetterUpdate is what a node changes of Letter: each field says what becomes of the field of that name.
@@ -266,14 +267,12 @@ type LetterUpdate struct {
 
 // String prints what u changes.
 func (u LetterUpdate) String() string {
-	return graphstate.FormatUpdate("LetterUpdate", graphgenLetterWrites(&u)...)
+	return graphcell.FormatUpdate("LetterUpdate", graphgenLetterWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u LetterUpdate) Equal(v LetterUpdate) bool {
-	f := &graphgenLetterFields
-	return f.To.EqualUpdate(&u.To, &v.To) &&
-		f.Lines.EqualUpdate(&u.Lines, &v.Lines)
+	return graphcell.SameUpdate(graphgenLetterAppendUpdate, &u, &v)
 }
 
 // LetterDiff is how two values of Letter differ: each field says how the field of that name does.
@@ -287,7 +286,7 @@ type LetterDiff struct {
 func LetterDiffOf(before, after Letter) LetterDiff {
 	var d LetterDiff
 	if before.To != after.To {
-		d.To = graphstate.Changed(before.To, after.To)
+		d.To = graphcell.Changed(before.To, after.To)
 	}
 	if !graphwire.SameSlice(before.Lines, after.Lines) {
 		d.Lines = graphgenLetterFields.Lines.Diff(before.Lines, after.Lines)
@@ -307,11 +306,11 @@ func (d LetterDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d LetterDiff) String() string {
-	return graphstate.FormatDiff(graphgenLetterChanges(&d))
+	return graphcell.FormatDiff(graphgenLetterChanges(&d))
 }
 
 func graphgenLetterChanges(d *LetterDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "To", Change: &d.To},
 		graphstate.FieldChange{Field: "Lines", Change: &d.Lines},
 	)
@@ -327,8 +326,7 @@ var LetterSchema = &graphstate.Schema[Letter, LetterUpdate]{
 	},
 	New:          graphgenLetterNew,
 	Clone:        graphgenLetterClone,
-	Equal:        graphgenLetterEqual,
-	Changed:      graphgenLetterChanged,
+	Diff:         graphgenLetterDiff,
 	Writes:       graphgenLetterWrites,
 	AppendUpdate: graphgenLetterAppendUpdate,
 	DecodeUpdate: graphgenLetterDecodeUpdate,
@@ -342,37 +340,48 @@ var _ struct {
 
 // graphgenLetterFields says how each field of Letter is merged and stored. It is never written to.
 var graphgenLetterFields = struct {
-	To    graphstate.ValueField[string]
-	Lines graphstate.ListField[string]
+	To    graphcell.ValueField[string]
+	Lines graphcell.ListField[string]
 }{
-	To: graphstate.ValueField[string]{
+	To: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "To", Wire: "To", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Lines: graphstate.ListField[string]{
+	Lines: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Lines", Wire: "Lines", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
 }
 
 // graphgenLetter is the Letter of one run.
 type graphgenLetter struct {
-	graphstate.Core
+	graphcell.Core
 	s Letter
 	f struct {
-		To    graphstate.ValueCell[string]
-		Lines graphstate.ListCell[string]
+		To    graphcell.ValueCell[string]
+		Lines graphcell.ListCell[string]
 	}
 }
 
-// graphgenLetterNew binds the fields in order of their wire names.
-func graphgenLetterNew(opts graphstate.Options) graphstate.Live[Letter, LetterUpdate] {
-	l := new(graphgenLetter)
+func graphgenLetterNew(opts graphcell.Options) graphcell.Live[Letter, LetterUpdate] {
+	return new(graphgenLetter).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenLetter) bind(opts graphcell.Options) *graphgenLetter {
 	f := &graphgenLetterFields
 	l.Init("Letter", opts, 2)
 	l.f.Lines.Bind(&l.Core, &f.Lines, &l.s.Lines)
 	l.f.To.Bind(&l.Core, &f.To, &l.s.To)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenLetter) Fork(opts graphcell.Options) graphcell.Live[Letter, LetterUpdate] {
+	fork := new(graphgenLetter).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -405,25 +414,20 @@ func graphgenLetterClone(s Letter) Letter {
 	return s
 }
 
-func graphgenLetterEqual(a, b Letter) bool {
-	return a.To == b.To &&
-		graphwire.SameSlice(a.Lines, b.Lines)
-}
-
-func graphgenLetterChanged(a, b Letter) []string {
-	d := LetterDiffOf(a, b)
-	return graphstate.FieldNames(graphgenLetterChanges(&d))
+func graphgenLetterDiff(before, after Letter) []graphstate.FieldChange {
+	d := LetterDiffOf(before, after)
+	return graphgenLetterChanges(&d)
 }
 
 func graphgenLetterWrites(u *LetterUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "To", Change: &u.To},
 		graphstate.FieldChange{Field: "Lines", Change: &u.Lines},
 	)
 }
 
 func graphgenLetterAppendUpdate(b []byte, u *LetterUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenLetterFields
 	f.To.AppendUpdate(&w, &u.To)
 	f.Lines.AppendUpdate(&w, &u.Lines)
@@ -444,7 +448,7 @@ func graphgenLetterDecodeUpdate(b []byte, u *LetterUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.

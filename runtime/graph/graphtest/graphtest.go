@@ -36,7 +36,7 @@ func Run[S, U any](tb testing.TB, schema *state.Schema[S, U], node func(context.
 	given := schema.Clone(s)
 	t := graph.Task{Graph: "graphtest", Node: tb.Name()}
 	u, err := node(asking(tb.Context(), t, &task.Asks{Answers: places(tb, answers)}), given)
-	if fields := schema.Changed(s, given); len(fields) > 0 {
+	if fields := state.FieldNames(schema.Diff(s, given)); len(fields) > 0 {
 		tb.Errorf("graphtest: the node wrote to the state it was given: %v", fields)
 	}
 	if err != nil {

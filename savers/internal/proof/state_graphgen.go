@@ -8,11 +8,13 @@ import (
 	"slices"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
@@ -24,15 +26,12 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphcell.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u StateUpdate) Equal(v StateUpdate) bool {
-	f := &graphgenStateFields
-	return f.Log.EqualUpdate(&u.Log, &v.Log) &&
-		f.Count.EqualUpdate(&u.Count, &v.Count) &&
-		f.Facts.EqualUpdate(&u.Facts, &v.Facts)
+	return graphcell.SameUpdate(graphgenStateAppendUpdate, &u, &v)
 }
 
 // StateDiff is how two values of State differ: each field says how the field of that name does.
@@ -50,7 +49,7 @@ func StateDiffOf(before, after State) StateDiff {
 		d.Log = graphgenStateFields.Log.Diff(before.Log, after.Log)
 	}
 	if before.Count != after.Count {
-		d.Count = graphstate.Changed(before.Count, after.Count)
+		d.Count = graphcell.Changed(before.Count, after.Count)
 	}
 	if !graphwire.SameMap(before.Facts, after.Facts) {
 		d.Facts = graphgenStateFields.Facts.Diff(before.Facts, after.Facts)
@@ -70,11 +69,11 @@ func (d StateDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return graphstate.FormatDiff(graphgenStateChanges(&d))
+	return graphcell.FormatDiff(graphgenStateChanges(&d))
 }
 
 func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Log", Change: &d.Log},
 		graphstate.FieldChange{Field: "Count", Change: &d.Count},
 		graphstate.FieldChange{Field: "Facts", Change: &d.Facts},
@@ -92,8 +91,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
-	Equal:        graphgenStateEqual,
-	Changed:      graphgenStateChanged,
+	Diff:         graphgenStateDiff,
 	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
@@ -108,46 +106,57 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Log   graphstate.ListField[string]
-	Count graphstate.SumField[int64]
-	Facts graphstate.MapField[string, string]
+	Log   graphcell.ListField[string]
+	Count graphcell.SumField[int64]
+	Facts graphcell.MapField[string, string]
 }{
-	Log: graphstate.ListField[string]{
+	Log: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Count: graphstate.SumField[int64]{
+	Count: graphcell.SumField[int64]{
 		Field: graphstate.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int64"},
-		Codec: graphstate.Int[int64]{},
+		Codec: graphcell.Int[int64]{},
 	},
-	Facts: graphstate.MapField[string, string]{
+	Facts: graphcell.MapField[string, string]{
 		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
-		Keys:    graphstate.Str[string]{},
-		Values:  graphstate.Str[string]{},
+		Keys:    graphcell.Str[string]{},
+		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	graphstate.Core
+	graphcell.Core
 	s State
 	f struct {
-		Log   graphstate.ListCell[string]
-		Count graphstate.SumCell[int64]
-		Facts graphstate.MapCell[string, string]
+		Log   graphcell.ListCell[string]
+		Count graphcell.SumCell[int64]
+		Facts graphcell.MapCell[string, string]
 	}
 }
 
-// graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
-	l := new(graphgenState)
+func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	return new(graphgenState).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	f := &graphgenStateFields
 	l.Init("State", opts, 3)
 	l.f.Count.Bind(&l.Core, &f.Count, &l.s.Count)
 	l.f.Facts.Bind(&l.Core, &f.Facts, &l.s.Facts)
 	l.f.Log.Bind(&l.Core, &f.Log, &l.s.Log)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenState) Fork(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	fork := new(graphgenState).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -184,19 +193,13 @@ func graphgenStateClone(s State) State {
 	return s
 }
 
-func graphgenStateEqual(a, b State) bool {
-	return graphwire.SameSlice(a.Log, b.Log) &&
-		a.Count == b.Count &&
-		graphwire.SameMap(a.Facts, b.Facts)
-}
-
-func graphgenStateChanged(a, b State) []string {
-	d := StateDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateChanges(&d))
+func graphgenStateDiff(before, after State) []graphstate.FieldChange {
+	d := StateDiffOf(before, after)
+	return graphgenStateChanges(&d)
 }
 
 func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Log", Change: &u.Log},
 		graphstate.FieldChange{Field: "Count", Change: &u.Count},
 		graphstate.FieldChange{Field: "Facts", Change: &u.Facts},
@@ -204,7 +207,7 @@ func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Log.AppendUpdate(&w, &u.Log)
 	f.Count.AppendUpdate(&w, &u.Count)
@@ -228,5 +231,5 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }

@@ -5,19 +5,20 @@ import (
 	"testing"
 
 	runtime "github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/state/cell"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // state has the name under which generated code would like to import a package: it must not.
 func state(t *testing.T, s State) State {
 	t.Helper()
-	live := StateSchema.New(runtime.Options{Record: true})
+	live := StateSchema.New(cell.Options{Record: true})
 	live.Load(s)
 	b, err := live.AppendSnapshot(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := StateSchema.New(runtime.Options{})
+	other := StateSchema.New(cell.Options{})
 	if err := other.Decode(b); err != nil {
 		t.Fatal(err)
 	}
@@ -37,12 +38,12 @@ func TestStateTravels(t *testing.T) {
 		Text:   []Text{make(Text, 3)},
 	}
 	got := state(t, s)
-	if !StateSchema.Equal(got, s) {
-		t.Errorf("%q differ after a round trip:\n%+v\nwant\n%+v", StateSchema.Changed(got, s), got, s)
+	if len(StateSchema.Diff(got, s)) != 0 {
+		t.Errorf("%q differ after a round trip:\n%+v\nwant\n%+v", runtime.FieldNames(StateSchema.Diff(got, s)), got, s)
 	}
 	got.Plains[0].words[0] = "d"
 	got.Text[0] = make(Text, 4)
-	if changed := StateSchema.Changed(got, s); len(changed) != 2 || changed[0] != "Plains" || changed[1] != "Text" {
+	if changed := runtime.FieldNames(StateSchema.Diff(got, s)); len(changed) != 2 || changed[0] != "Plains" || changed[1] != "Text" {
 		t.Errorf("Changed = %q, want Plains and Text", changed)
 	}
 }
@@ -62,14 +63,14 @@ func TestCloneSharesNothing(t *testing.T) {
 }
 
 func TestErrorsOfCodecsHaveAPlace(t *testing.T) {
-	live := StateSchema.New(runtime.Options{Record: true})
+	live := StateSchema.New(cell.Options{Record: true})
 	var u StateUpdate
 	u.Plains.Append(Plain{[]string{"not one word"}})
 	var merge *runtime.MergeError
 	if err := live.Merge(0, &u); !errors.As(err, &merge) || merge.Field != "Plains" {
 		t.Errorf("Merge = %v, want a *MergeError of Plains", err)
 	}
-	live = StateSchema.New(runtime.Options{})
+	live = StateSchema.New(cell.Options{})
 	var at *wire.Error
 	if err := live.Decode([]byte("\x81\xa6Binary\xc4\x01x")); !errors.As(err, &at) || at.Path != "State.Binary" {
 		t.Errorf("Decode = %v, want a *wire.Error at State.Binary", err)

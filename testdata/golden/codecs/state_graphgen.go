@@ -8,11 +8,13 @@ import (
 	"slices"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
@@ -29,20 +31,12 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphcell.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u StateUpdate) Equal(v StateUpdate) bool {
-	f := &graphgenStateFields
-	return f.Plain.EqualUpdate(&u.Plain, &v.Plain) &&
-		f.Full.EqualUpdate(&u.Full, &v.Full) &&
-		f.Plains.EqualUpdate(&u.Plains, &v.Plains) &&
-		f.Fulls.EqualUpdate(&u.Fulls, &v.Fulls) &&
-		f.Binary.EqualUpdate(&u.Binary, &v.Binary) &&
-		f.Text.EqualUpdate(&u.Text, &v.Text) &&
-		f.Tags.EqualUpdate(&u.Tags, &v.Tags) &&
-		f.Pointer.EqualUpdate(&u.Pointer, &v.Pointer)
+	return graphcell.SameUpdate(graphgenStateAppendUpdate, &u, &v)
 }
 
 // StateDiff is how two values of State differ: each field says how the field of that name does.
@@ -62,10 +56,10 @@ type StateDiff struct {
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if !graphwire.SameBytes(graphwire.Marshal(before.Plain.AppendWire), graphwire.Marshal(after.Plain.AppendWire)) {
-		d.Plain = graphstate.Changed(before.Plain, after.Plain)
+		d.Plain = graphcell.Changed(before.Plain, after.Plain)
 	}
 	if !before.Full.Equal(after.Full) {
-		d.Full = graphstate.Changed(before.Full, after.Full)
+		d.Full = graphcell.Changed(before.Full, after.Full)
 	}
 	if !(graphgenCodecSliceOfPlain{}).Equal(&before.Plains, &after.Plains) {
 		d.Plains = graphgenStateFields.Plains.Diff(before.Plains, after.Plains)
@@ -74,16 +68,16 @@ func StateDiffOf(before, after State) StateDiff {
 		d.Fulls = graphgenStateFields.Fulls.Diff(before.Fulls, after.Fulls)
 	}
 	if !graphwire.SameBytes(before.Binary.MarshalBinary, after.Binary.MarshalBinary) {
-		d.Binary = graphstate.Changed(before.Binary, after.Binary)
+		d.Binary = graphcell.Changed(before.Binary, after.Binary)
 	}
 	if !(graphgenCodecSliceOfText{}).Equal(&before.Text, &after.Text) {
-		d.Text = graphstate.Changed(before.Text, after.Text)
+		d.Text = graphcell.Changed(before.Text, after.Text)
 	}
 	if !graphwire.SameSlice(before.Tags, after.Tags) {
 		d.Tags = graphgenStateFields.Tags.Diff(before.Tags, after.Tags)
 	}
 	if !(graphgenCodecPointerToText{}).Equal(&before.Pointer, &after.Pointer) {
-		d.Pointer = graphstate.Changed(before.Pointer, after.Pointer)
+		d.Pointer = graphcell.Changed(before.Pointer, after.Pointer)
 	}
 	return d
 }
@@ -100,11 +94,11 @@ func (d StateDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return graphstate.FormatDiff(graphgenStateChanges(&d))
+	return graphcell.FormatDiff(graphgenStateChanges(&d))
 }
 
 func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Plain", Change: &d.Plain},
 		graphstate.FieldChange{Field: "Full", Change: &d.Full},
 		graphstate.FieldChange{Field: "Plains", Change: &d.Plains},
@@ -132,8 +126,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
-	Equal:        graphgenStateEqual,
-	Changed:      graphgenStateChanged,
+	Diff:         graphgenStateDiff,
 	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
@@ -153,47 +146,47 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Plain   graphstate.ValueField[Plain]
-	Full    graphstate.ValueField[Full]
-	Plains  graphstate.ListField[Plain]
-	Fulls   graphstate.MapField[string, *Full]
-	Binary  graphstate.ValueField[Binary]
-	Text    graphstate.ValueField[[]Text]
-	Tags    graphstate.ListField[string]
-	Pointer graphstate.ValueField[*Text]
+	Plain   graphcell.ValueField[Plain]
+	Full    graphcell.ValueField[Full]
+	Plains  graphcell.ListField[Plain]
+	Fulls   graphcell.MapField[string, *Full]
+	Binary  graphcell.ValueField[Binary]
+	Text    graphcell.ValueField[[]Text]
+	Tags    graphcell.ListField[string]
+	Pointer graphcell.ValueField[*Text]
 }{
-	Plain: graphstate.ValueField[Plain]{
+	Plain: graphcell.ValueField[Plain]{
 		Field: graphstate.Field{Name: "Plain", Wire: "Plain", Reducer: "replace", Type: "Plain"},
 		Codec: graphgenCodecPlain{},
 	},
-	Full: graphstate.ValueField[Full]{
+	Full: graphcell.ValueField[Full]{
 		Field: graphstate.Field{Name: "Full", Wire: "Full", Reducer: "replace", Type: "Full"},
 		Codec: graphgenCodecFull{},
 	},
-	Plains: graphstate.ListField[Plain]{
+	Plains: graphcell.ListField[Plain]{
 		Field: graphstate.Field{Name: "Plains", Wire: "Plains", Reducer: "append", Type: "[]Plain"},
 		Elem:  graphgenCodecPlain{},
 	},
-	Fulls: graphstate.MapField[string, *Full]{
+	Fulls: graphcell.MapField[string, *Full]{
 		Field:   graphstate.Field{Name: "Fulls", Wire: "Fulls", Reducer: "merge", Type: "map[string]*Full"},
-		Keys:    graphstate.Str[string]{},
+		Keys:    graphcell.Str[string]{},
 		Values:  graphgenCodecPointerToFull{},
 		Compare: cmp.Compare[string],
 	},
-	Binary: graphstate.ValueField[Binary]{
+	Binary: graphcell.ValueField[Binary]{
 		Field: graphstate.Field{Name: "Binary", Wire: "Binary", Reducer: "last", Type: "Binary"},
 		Codec: graphgenCodecBinary{},
 	},
-	Text: graphstate.ValueField[[]Text]{
+	Text: graphcell.ValueField[[]Text]{
 		Field: graphstate.Field{Name: "Text", Wire: "Text", Reducer: "replace", Type: "[]Text"},
 		Codec: graphgenCodecSliceOfText{},
 		Copy:  slices.Clone[[]Text],
 	},
-	Tags: graphstate.ListField[string]{
+	Tags: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Pointer: graphstate.ValueField[*Text]{
+	Pointer: graphcell.ValueField[*Text]{
 		Field: graphstate.Field{Name: "Pointer", Wire: "Pointer", Reducer: "replace", Type: "*Text"},
 		Codec: graphgenCodecPointerToText{},
 	},
@@ -201,23 +194,26 @@ var graphgenStateFields = struct {
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	graphstate.Core
+	graphcell.Core
 	s State
 	f struct {
-		Plain   graphstate.ValueCell[Plain]
-		Full    graphstate.ValueCell[Full]
-		Plains  graphstate.ListCell[Plain]
-		Fulls   graphstate.MapCell[string, *Full]
-		Binary  graphstate.ValueCell[Binary]
-		Text    graphstate.ValueCell[[]Text]
-		Tags    graphstate.ListCell[string]
-		Pointer graphstate.ValueCell[*Text]
+		Plain   graphcell.ValueCell[Plain]
+		Full    graphcell.ValueCell[Full]
+		Plains  graphcell.ListCell[Plain]
+		Fulls   graphcell.MapCell[string, *Full]
+		Binary  graphcell.ValueCell[Binary]
+		Text    graphcell.ValueCell[[]Text]
+		Tags    graphcell.ListCell[string]
+		Pointer graphcell.ValueCell[*Text]
 	}
 }
 
-// graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
-	l := new(graphgenState)
+func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	return new(graphgenState).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	f := &graphgenStateFields
 	l.Init("State", opts, 8)
 	l.f.Binary.Bind(&l.Core, &f.Binary, &l.s.Binary)
@@ -229,6 +225,14 @@ func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdat
 	l.f.Tags.Bind(&l.Core, &f.Tags, &l.s.Tags)
 	l.f.Text.Bind(&l.Core, &f.Text, &l.s.Text)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenState) Fork(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	fork := new(graphgenState).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -288,24 +292,13 @@ func graphgenStateClone(s State) State {
 	return s
 }
 
-func graphgenStateEqual(a, b State) bool {
-	return graphwire.SameBytes(graphwire.Marshal(a.Plain.AppendWire), graphwire.Marshal(b.Plain.AppendWire)) &&
-		a.Full.Equal(b.Full) &&
-		graphgenCodecSliceOfPlain{}.Equal(&a.Plains, &b.Plains) &&
-		graphgenCodecMapOfStringToPointerToFull{}.Equal(&a.Fulls, &b.Fulls) &&
-		graphwire.SameBytes(a.Binary.MarshalBinary, b.Binary.MarshalBinary) &&
-		graphgenCodecSliceOfText{}.Equal(&a.Text, &b.Text) &&
-		graphwire.SameSlice(a.Tags, b.Tags) &&
-		graphgenCodecPointerToText{}.Equal(&a.Pointer, &b.Pointer)
-}
-
-func graphgenStateChanged(a, b State) []string {
-	d := StateDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateChanges(&d))
+func graphgenStateDiff(before, after State) []graphstate.FieldChange {
+	d := StateDiffOf(before, after)
+	return graphgenStateChanges(&d)
 }
 
 func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Plain", Change: &u.Plain},
 		graphstate.FieldChange{Field: "Full", Change: &u.Full},
 		graphstate.FieldChange{Field: "Plains", Change: &u.Plains},
@@ -318,7 +311,7 @@ func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Plain.AppendUpdate(&w, &u.Plain)
 	f.Full.AppendUpdate(&w, &u.Full)
@@ -357,7 +350,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // graphgenCodecPlain is the codec of Plain.

@@ -8,12 +8,14 @@ import (
 	slices2 "slices"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 	state2 "github.com/graphgen-go/graphgen/testdata/golden/collisions/state"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
@@ -73,52 +75,52 @@ type StateDiff struct {
 func StateDiffOf(before2, after2 State) StateDiff {
 	var d2 StateDiff
 	if before2.String != after2.String {
-		d2.String = graphstate.Changed(before2.String, after2.String)
+		d2.String = graphcell.Changed(before2.String, after2.String)
 	}
 	if !graphwire.SameSlice(before2.Equal, after2.Equal) {
 		d2.Equal = graphgenStateFields.Equal.Diff(before2.Equal, after2.Equal)
 	}
 	if !(graphgenCodecMapOfStringToV{}).Equal(&before2.Clone, &after2.Clone) {
-		d2.Clone = graphstate.Changed(before2.Clone, after2.Clone)
+		d2.Clone = graphcell.Changed(before2.Clone, after2.Clone)
 	}
 	if before2.Core != after2.Core {
-		d2.Core = graphstate.Changed(before2.Core, after2.Core)
+		d2.Core = graphcell.Changed(before2.Core, after2.Core)
 	}
 	if before2.Init != after2.Init {
-		d2.Init = graphstate.Changed(before2.Init, after2.Init)
+		d2.Init = graphcell.Changed(before2.Init, after2.Init)
 	}
 	if !(graphgenCodecPointerToU{}).Equal(&before2.View, &after2.View) {
-		d2.View = graphstate.Changed(before2.View, after2.View)
+		d2.View = graphcell.Changed(before2.View, after2.View)
 	}
 	if before2.Load != after2.Load {
-		d2.Load = graphstate.Changed(before2.Load, after2.Load)
+		d2.Load = graphcell.Changed(before2.Load, after2.Load)
 	}
 	if !graphwire.SameSlice(before2.Merge, after2.Merge) {
 		d2.Merge = graphgenStateFields.Merge.Diff(before2.Merge, after2.Merge)
 	}
 	if !(graphgenCodecA{}).Equal(&before2.Begin, &after2.Begin) {
-		d2.Begin = graphstate.Changed(before2.Begin, after2.Begin)
+		d2.Begin = graphcell.Changed(before2.Begin, after2.Begin)
 	}
 	if !graphwire.SameSlice(before2.End, after2.End) {
-		d2.End = graphstate.Changed(before2.End, after2.End)
+		d2.End = graphcell.Changed(before2.End, after2.End)
 	}
 	if before2.f != after2.f {
-		d2.f = graphstate.Changed(before2.f, after2.f)
+		d2.f = graphcell.Changed(before2.f, after2.f)
 	}
 	if before2.s != after2.s {
-		d2.s = graphstate.Changed(before2.s, after2.s)
+		d2.s = graphcell.Changed(before2.s, after2.s)
 	}
 	if !(graphgenCodecX{}).Equal(&before2.Field, &after2.Field) {
-		d2.Field = graphstate.Changed(before2.Field, after2.Field)
+		d2.Field = graphcell.Changed(before2.Field, after2.Field)
 	}
 	if !(graphgenCodecCore{}).Equal(&before2.Adopt, &after2.Adopt) {
-		d2.Adopt = graphstate.Changed(before2.Adopt, after2.Adopt)
+		d2.Adopt = graphcell.Changed(before2.Adopt, after2.Adopt)
 	}
 	if before2.IsZero != after2.IsZero {
-		d2.IsZero = graphstate.Changed(before2.IsZero, after2.IsZero)
+		d2.IsZero = graphcell.Changed(before2.IsZero, after2.IsZero)
 	}
 	if before2.Codec != after2.Codec {
-		d2.Codec = graphstate.Changed(before2.Codec, after2.Codec)
+		d2.Codec = graphcell.Changed(before2.Codec, after2.Codec)
 	}
 	if !(graphgenCodecSliceOfCore{}).Equal(&before2.Foreign, &after2.Foreign) {
 		d2.Foreign = graphgenStateFields.Foreign.Diff(before2.Foreign, after2.Foreign)
@@ -127,22 +129,22 @@ func StateDiffOf(before2, after2 State) StateDiff {
 		d2.Share = graphgenStateFields.Share.Diff(before2.Share, after2.Share)
 	}
 	if !(graphgenCodecFields{}).Equal(&before2.Fields, &after2.Fields) {
-		d2.Fields = graphstate.Changed(before2.Fields, after2.Fields)
+		d2.Fields = graphcell.Changed(before2.Fields, after2.Fields)
 	}
 	if !(graphgenCodecMapOfKToList{}).Equal(&before2.EndStep, &after2.EndStep) {
 		d2.EndStep = graphgenStateFields.EndStep.Diff(before2.EndStep, after2.EndStep)
 	}
 	if !(graphgenCodecD{}).Equal(&before2.Changes, &after2.Changes) {
-		d2.Changes = graphstate.Changed(before2.Changes, after2.Changes)
+		d2.Changes = graphcell.Changed(before2.Changes, after2.Changes)
 	}
 	if !(graphgenCodecAfter{}).Equal(&before2.before, &after2.before) {
-		d2.before = graphstate.Changed(before2.before, after2.before)
+		d2.before = graphcell.Changed(before2.before, after2.before)
 	}
 	return d2
 }
 
 func graphgenStateChanges(d2 *StateDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "String", Change: &d2.String},
 		graphstate.FieldChange{Field: "Equal", Change: &d2.Equal},
 		graphstate.FieldChange{Field: "Clone", Change: &d2.Clone},
@@ -198,8 +200,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
-	Equal:        graphgenStateEqual,
-	Changed:      graphgenStateChanged,
+	Diff:         graphgenStateDiff,
 	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
@@ -233,120 +234,120 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	String  graphstate.ValueField[string]
-	Equal   graphstate.ListField[e]
-	Clone   graphstate.ValueField[map[string]v]
-	Core    graphstate.ValueField[int]
-	Init    graphstate.OrField[bool]
-	View    graphstate.ValueField[*u]
-	Load    graphstate.ValueField[s]
-	Merge   graphstate.KeyedField[n, r]
-	Begin   graphstate.ValueField[a]
-	End     graphstate.ReduceField[l, b]
-	f       graphstate.ValueField[string]
-	s       graphstate.ValueField[int]
-	Field   graphstate.ValueField[x]
-	Adopt   graphstate.ValueField[state2.Core]
-	IsZero  graphstate.SumField[k]
-	Codec   graphstate.ValueField[Codec]
-	Foreign graphstate.ListField[state2.Core]
-	Share   graphstate.UniqueField[k]
-	Fields  graphstate.ValueField[Fields]
-	EndStep graphstate.MapField[k, list]
-	Changes graphstate.ValueField[d]
-	before  graphstate.ValueField[after]
+	String  graphcell.ValueField[string]
+	Equal   graphcell.ListField[e]
+	Clone   graphcell.ValueField[map[string]v]
+	Core    graphcell.ValueField[int]
+	Init    graphcell.OrField[bool]
+	View    graphcell.ValueField[*u]
+	Load    graphcell.ValueField[s]
+	Merge   graphcell.KeyedField[n, r]
+	Begin   graphcell.ValueField[a]
+	End     graphcell.ReduceField[l, b]
+	f       graphcell.ValueField[string]
+	s       graphcell.ValueField[int]
+	Field   graphcell.ValueField[x]
+	Adopt   graphcell.ValueField[state2.Core]
+	IsZero  graphcell.SumField[k]
+	Codec   graphcell.ValueField[Codec]
+	Foreign graphcell.ListField[state2.Core]
+	Share   graphcell.UniqueField[k]
+	Fields  graphcell.ValueField[Fields]
+	EndStep graphcell.MapField[k, list]
+	Changes graphcell.ValueField[d]
+	before  graphcell.ValueField[after]
 }{
-	String: graphstate.ValueField[string]{
+	String: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "String", Wire: "String", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Equal: graphstate.ListField[e]{
+	Equal: graphcell.ListField[e]{
 		Field: graphstate.Field{Name: "Equal", Wire: "Equal", Reducer: "append", Type: "[]e"},
 		Elem:  graphgenCodecE{},
 	},
-	Clone: graphstate.ValueField[map[string]v]{
+	Clone: graphcell.ValueField[map[string]v]{
 		Field: graphstate.Field{Name: "Clone", Wire: "Clone", Reducer: "replace", Type: "map[string]v"},
 		Codec: graphgenCodecMapOfStringToV{},
 		Copy:  maps2.Clone[map[string]v],
 	},
-	Core: graphstate.ValueField[int]{
+	Core: graphcell.ValueField[int]{
 		Field: graphstate.Field{Name: "Core", Wire: "Core", Reducer: "replace", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	Init: graphstate.OrField[bool]{
+	Init: graphcell.OrField[bool]{
 		Field: graphstate.Field{Name: "Init", Wire: "Init", Reducer: "or", Type: "bool"},
 	},
-	View: graphstate.ValueField[*u]{
+	View: graphcell.ValueField[*u]{
 		Field: graphstate.Field{Name: "View", Wire: "View", Reducer: "replace", Type: "*u"},
 		Codec: graphgenCodecPointerToU{},
 	},
-	Load: graphstate.ValueField[s]{
+	Load: graphcell.ValueField[s]{
 		Field: graphstate.Field{Name: "Load", Wire: "Load", Reducer: "last", Type: "s"},
-		Codec: graphstate.Str[s]{},
+		Codec: graphcell.Str[s]{},
 	},
-	Merge: graphstate.KeyedField[n, r]{
+	Merge: graphcell.KeyedField[n, r]{
 		Field: graphstate.Field{Name: "Merge", Wire: "Merge", Reducer: "upsert", Type: "[]r"},
 		Elem:  graphgenCodecR{},
-		Keys:  graphstate.Int[n]{},
+		Keys:  graphcell.Int[n]{},
 		Key:   func(v2 *r) n { return v2.key },
 	},
-	Begin: graphstate.ValueField[a]{
+	Begin: graphcell.ValueField[a]{
 		Field: graphstate.Field{Name: "Begin", Wire: "Begin", Reducer: "replace", Type: "a"},
 		Codec: graphgenCodecA{},
 	},
-	End: graphstate.ReduceField[l, b]{
+	End: graphcell.ReduceField[l, b]{
 		Field:  graphstate.Field{Name: "End", Wire: "End", Reducer: "reduce=f", Type: "l"},
 		Codec:  graphgenCodecL{},
 		Input:  graphgenCodecB{},
 		Reduce: f,
 	},
-	f: graphstate.ValueField[string]{
+	f: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "f", Wire: "f", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	s: graphstate.ValueField[int]{
+	s: graphcell.ValueField[int]{
 		Field: graphstate.Field{Name: "s", Wire: "s", Reducer: "replace", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	Field: graphstate.ValueField[x]{
+	Field: graphcell.ValueField[x]{
 		Field: graphstate.Field{Name: "Field", Wire: "Field", Reducer: "replace", Type: "x"},
 		Codec: graphgenCodecX{},
 	},
-	Adopt: graphstate.ValueField[state2.Core]{
+	Adopt: graphcell.ValueField[state2.Core]{
 		Field: graphstate.Field{Name: "Adopt", Wire: "Adopt", Reducer: "replace", Type: "state.Core"},
 		Codec: graphgenCodecCore{},
 	},
-	IsZero: graphstate.SumField[k]{
+	IsZero: graphcell.SumField[k]{
 		Field: graphstate.Field{Name: "IsZero", Wire: "IsZero", Reducer: "sum", Type: "k"},
-		Codec: graphstate.Int[k]{},
+		Codec: graphcell.Int[k]{},
 	},
-	Codec: graphstate.ValueField[Codec]{
+	Codec: graphcell.ValueField[Codec]{
 		Field: graphstate.Field{Name: "Codec", Wire: "Codec", Reducer: "replace", Type: "Codec"},
 		Codec: graphgenCodecCodec2{},
 	},
-	Foreign: graphstate.ListField[state2.Core]{
+	Foreign: graphcell.ListField[state2.Core]{
 		Field: graphstate.Field{Name: "Foreign", Wire: "Foreign", Reducer: "append", Type: "[]state.Core"},
 		Elem:  graphgenCodecCore{},
 	},
-	Share: graphstate.UniqueField[k]{
+	Share: graphcell.UniqueField[k]{
 		Field: graphstate.Field{Name: "Share", Wire: "Share", Reducer: "union", Type: "[]k"},
-		Elem:  graphstate.Int[k]{},
+		Elem:  graphcell.Int[k]{},
 	},
-	Fields: graphstate.ValueField[Fields]{
+	Fields: graphcell.ValueField[Fields]{
 		Field: graphstate.Field{Name: "Fields", Wire: "Fields", Reducer: "replace", Type: "Fields"},
 		Codec: graphgenCodecFields{},
 	},
-	EndStep: graphstate.MapField[k, list]{
+	EndStep: graphcell.MapField[k, list]{
 		Field:   graphstate.Field{Name: "EndStep", Wire: "EndStep", Reducer: "merge", Type: "map[k]list"},
-		Keys:    graphstate.Int[k]{},
+		Keys:    graphcell.Int[k]{},
 		Values:  graphgenCodecList{},
 		Compare: cmp.Compare[k],
 	},
-	Changes: graphstate.ValueField[d]{
+	Changes: graphcell.ValueField[d]{
 		Field: graphstate.Field{Name: "Changes", Wire: "Changes", Reducer: "replace", Type: "d"},
 		Codec: graphgenCodecD{},
 	},
-	before: graphstate.ValueField[after]{
+	before: graphcell.ValueField[after]{
 		Field: graphstate.Field{Name: "before", Wire: "before", Reducer: "replace", Type: "after"},
 		Codec: graphgenCodecAfter{},
 	},
@@ -354,37 +355,40 @@ var graphgenStateFields = struct {
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	graphstate.Core
+	graphcell.Core
 	s State
 	f struct {
-		String  graphstate.ValueCell[string]
-		Equal   graphstate.ListCell[e]
-		Clone   graphstate.ValueCell[map[string]v]
-		Core    graphstate.ValueCell[int]
-		Init    graphstate.OrCell[bool]
-		View    graphstate.ValueCell[*u]
-		Load    graphstate.ValueCell[s]
-		Merge   graphstate.KeyedCell[n, r]
-		Begin   graphstate.ValueCell[a]
-		End     graphstate.ReduceCell[l, b]
-		f       graphstate.ValueCell[string]
-		s       graphstate.ValueCell[int]
-		Field   graphstate.ValueCell[x]
-		Adopt   graphstate.ValueCell[state2.Core]
-		IsZero  graphstate.SumCell[k]
-		Codec   graphstate.ValueCell[Codec]
-		Foreign graphstate.ListCell[state2.Core]
-		Share   graphstate.UniqueCell[k]
-		Fields  graphstate.ValueCell[Fields]
-		EndStep graphstate.MapCell[k, list]
-		Changes graphstate.ValueCell[d]
-		before  graphstate.ValueCell[after]
+		String  graphcell.ValueCell[string]
+		Equal   graphcell.ListCell[e]
+		Clone   graphcell.ValueCell[map[string]v]
+		Core    graphcell.ValueCell[int]
+		Init    graphcell.OrCell[bool]
+		View    graphcell.ValueCell[*u]
+		Load    graphcell.ValueCell[s]
+		Merge   graphcell.KeyedCell[n, r]
+		Begin   graphcell.ValueCell[a]
+		End     graphcell.ReduceCell[l, b]
+		f       graphcell.ValueCell[string]
+		s       graphcell.ValueCell[int]
+		Field   graphcell.ValueCell[x]
+		Adopt   graphcell.ValueCell[state2.Core]
+		IsZero  graphcell.SumCell[k]
+		Codec   graphcell.ValueCell[Codec]
+		Foreign graphcell.ListCell[state2.Core]
+		Share   graphcell.UniqueCell[k]
+		Fields  graphcell.ValueCell[Fields]
+		EndStep graphcell.MapCell[k, list]
+		Changes graphcell.ValueCell[d]
+		before  graphcell.ValueCell[after]
 	}
 }
 
-// graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts2 graphstate.Options) graphstate.Live[State, StateUpdate] {
-	l2 := new(graphgenState)
+func graphgenStateNew(opts2 graphcell.Options) graphcell.Live[State, StateUpdate] {
+	return new(graphgenState).bind(opts2)
+}
+
+// bind binds the fields in order of their wire names.
+func (l2 *graphgenState) bind(opts2 graphcell.Options) *graphgenState {
 	f2 := &graphgenStateFields
 	l2.Init("State", opts2, 22)
 	l2.f.Adopt.Bind(&l2.Core, &f2.Adopt, &l2.s.Adopt)
@@ -410,6 +414,14 @@ func graphgenStateNew(opts2 graphstate.Options) graphstate.Live[State, StateUpda
 	l2.f.f.Bind(&l2.Core, &f2.f, &l2.s.f)
 	l2.f.s.Bind(&l2.Core, &f2.s, &l2.s.s)
 	return l2
+}
+
+// Fork returns what continues from the state that l2 holds, independently of it.
+func (l2 *graphgenState) Fork(opts2 graphcell.Options) graphcell.Live[State, StateUpdate] {
+	fork := new(graphgenState).bind(opts2)
+	fork.Load(l2.View())
+	fork.Follow(&l2.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -519,38 +531,13 @@ func graphgenStateClone(s2 State) State {
 	return s2
 }
 
-func graphgenStateEqual(a2, b2 State) bool {
-	return a2.String == b2.String &&
-		graphwire.SameSlice(a2.Equal, b2.Equal) &&
-		graphgenCodecMapOfStringToV{}.Equal(&a2.Clone, &b2.Clone) &&
-		a2.Core == b2.Core &&
-		a2.Init == b2.Init &&
-		graphgenCodecPointerToU{}.Equal(&a2.View, &b2.View) &&
-		a2.Load == b2.Load &&
-		graphwire.SameSlice(a2.Merge, b2.Merge) &&
-		graphgenCodecA{}.Equal(&a2.Begin, &b2.Begin) &&
-		graphwire.SameSlice(a2.End, b2.End) &&
-		a2.f == b2.f &&
-		a2.s == b2.s &&
-		graphgenCodecX{}.Equal(&a2.Field, &b2.Field) &&
-		graphgenCodecCore{}.Equal(&a2.Adopt, &b2.Adopt) &&
-		a2.IsZero == b2.IsZero &&
-		a2.Codec == b2.Codec &&
-		graphgenCodecSliceOfCore{}.Equal(&a2.Foreign, &b2.Foreign) &&
-		graphwire.SameSlice(a2.Share, b2.Share) &&
-		graphgenCodecFields{}.Equal(&a2.Fields, &b2.Fields) &&
-		graphgenCodecMapOfKToList{}.Equal(&a2.EndStep, &b2.EndStep) &&
-		graphgenCodecD{}.Equal(&a2.Changes, &b2.Changes) &&
-		graphgenCodecAfter{}.Equal(&a2.before, &b2.before)
-}
-
-func graphgenStateChanged(a2, b2 State) []string {
-	d2 := StateDiffOf(a2, b2)
-	return graphstate.FieldNames(graphgenStateChanges(&d2))
+func graphgenStateDiff(before2, after2 State) []graphstate.FieldChange {
+	d2 := StateDiffOf(before2, after2)
+	return graphgenStateChanges(&d2)
 }
 
 func graphgenStateWrites(u2 *StateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "String", Change: &u2.String},
 		graphstate.FieldChange{Field: "Equal", Change: &u2.Equal},
 		graphstate.FieldChange{Field: "Clone", Change: &u2.Clone},
@@ -577,7 +564,7 @@ func graphgenStateWrites(u2 *StateUpdate) []graphstate.FieldChange {
 }
 
 func graphgenStateAppendUpdate(b2 []byte, u2 *StateUpdate) ([]byte, error) {
-	w2 := graphstate.NewUpdateWriter(b2)
+	w2 := graphcell.NewUpdateWriter(b2)
 	f2 := &graphgenStateFields
 	f2.String.AppendUpdate(&w2, &u2.String)
 	f2.Equal.AppendUpdate(&w2, &u2.Equal)
@@ -658,7 +645,7 @@ func graphgenStateDecodeUpdate(b2 []byte, u2 *StateUpdate) error {
 			r2.Unknown(key2)
 		}
 	}
-	return graphstate.UpdateError(&r2)
+	return graphcell.UpdateError(&r2)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.

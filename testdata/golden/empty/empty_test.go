@@ -3,7 +3,7 @@ package empty
 import (
 	"testing"
 
-	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/state/cell"
 	"github.com/graphgen-go/graphgen/testdata/golden/goldentest"
 )
 
@@ -20,7 +20,7 @@ func TestPayloadsTravel(t *testing.T) {
 }
 
 func TestUntrackedFieldStaysInMemory(t *testing.T) {
-	live := UntrackedSchema.New(state.Options{Record: true})
+	live := UntrackedSchema.New(cell.Options{Record: true})
 	var u UntrackedUpdate
 	u.F.Set(func() {})
 	b, err := UntrackedSchema.AppendUpdate(nil, &u)

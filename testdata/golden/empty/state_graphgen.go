@@ -4,11 +4,13 @@ package empty
 
 import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
@@ -16,12 +18,12 @@ type StateUpdate struct{}
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphcell.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u StateUpdate) Equal(v StateUpdate) bool {
-	return true
+	return graphcell.SameUpdate(graphgenStateAppendUpdate, &u, &v)
 }
 
 // StateDiff is how two values of State differ: each field says how the field of that name does.
@@ -46,11 +48,11 @@ func (d StateDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return graphstate.FormatDiff(graphgenStateChanges(&d))
+	return graphcell.FormatDiff(graphgenStateChanges(&d))
 }
 
 func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
-	return graphstate.Changes()
+	return graphcell.Changes()
 }
 
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
@@ -60,8 +62,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Fields:       []graphstate.Field{},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
-	Equal:        graphgenStateEqual,
-	Changed:      graphgenStateChanged,
+	Diff:         graphgenStateDiff,
 	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
@@ -75,16 +76,27 @@ var graphgenStateFields = struct{}{}
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	graphstate.Core
+	graphcell.Core
 	s State
 	f struct{}
 }
 
-// graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
-	l := new(graphgenState)
+func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	return new(graphgenState).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	l.Init("State", opts, 0)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenState) Fork(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	fork := new(graphgenState).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -109,21 +121,17 @@ func graphgenStateClone(s State) State {
 	return s
 }
 
-func graphgenStateEqual(a, b State) bool {
-	return true
-}
-
-func graphgenStateChanged(a, b State) []string {
-	d := StateDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateChanges(&d))
+func graphgenStateDiff(before, after State) []graphstate.FieldChange {
+	d := StateDiffOf(before, after)
+	return graphgenStateChanges(&d)
 }
 
 func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes()
+	return graphcell.Changes()
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	return w.End()
 }
 
@@ -136,7 +144,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // UntrackedUpdate is what a node changes of Untracked: each field says what becomes of the field of that name.
@@ -147,13 +155,14 @@ type UntrackedUpdate struct {
 
 // String prints what u changes.
 func (u UntrackedUpdate) String() string {
-	return graphstate.FormatUpdate("UntrackedUpdate", graphgenUntrackedWrites(&u)...)
+	return graphcell.FormatUpdate("UntrackedUpdate", graphgenUntrackedWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
+// Of untracked fields it compares only whether they are set.
 func (u UntrackedUpdate) Equal(v UntrackedUpdate) bool {
-	f := &graphgenUntrackedFields
-	return f.F.EqualUpdate(&u.F, &v.F)
+	return graphcell.SameUpdate(graphgenUntrackedAppendUpdate, &u, &v) &&
+		u.F.IsZero() == v.F.IsZero()
 }
 
 // UntrackedDiff is how two values of Untracked differ: each field says how the field of that name does.
@@ -179,11 +188,11 @@ func (d UntrackedDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d UntrackedDiff) String() string {
-	return graphstate.FormatDiff(graphgenUntrackedChanges(&d))
+	return graphcell.FormatDiff(graphgenUntrackedChanges(&d))
 }
 
 func graphgenUntrackedChanges(d *UntrackedDiff) []graphstate.FieldChange {
-	return graphstate.Changes()
+	return graphcell.Changes()
 }
 
 // UntrackedSchema is what a graph needs to know of Untracked: graph.New(name, UntrackedSchema).
@@ -195,8 +204,7 @@ var UntrackedSchema = &graphstate.Schema[Untracked, UntrackedUpdate]{
 	},
 	New:          graphgenUntrackedNew,
 	Clone:        graphgenUntrackedClone,
-	Equal:        graphgenUntrackedEqual,
-	Changed:      graphgenUntrackedChanged,
+	Diff:         graphgenUntrackedDiff,
 	Writes:       graphgenUntrackedWrites,
 	AppendUpdate: graphgenUntrackedAppendUpdate,
 	DecodeUpdate: graphgenUntrackedDecodeUpdate,
@@ -209,29 +217,40 @@ var _ struct {
 
 // graphgenUntrackedFields says how each field of Untracked is merged and stored. It is never written to.
 var graphgenUntrackedFields = struct {
-	F graphstate.ValueField[func()]
+	F graphcell.ValueField[func()]
 }{
-	F: graphstate.ValueField[func()]{
+	F: graphcell.ValueField[func()]{
 		Field: graphstate.Field{Name: "F", Wire: "F", Reducer: "untracked", Type: "func()"},
 	},
 }
 
 // graphgenUntracked is the Untracked of one run.
 type graphgenUntracked struct {
-	graphstate.Core
+	graphcell.Core
 	s Untracked
 	f struct {
-		F graphstate.ValueCell[func()]
+		F graphcell.ValueCell[func()]
 	}
 }
 
-// graphgenUntrackedNew binds the fields in order of their wire names.
-func graphgenUntrackedNew(opts graphstate.Options) graphstate.Live[Untracked, UntrackedUpdate] {
-	l := new(graphgenUntracked)
+func graphgenUntrackedNew(opts graphcell.Options) graphcell.Live[Untracked, UntrackedUpdate] {
+	return new(graphgenUntracked).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenUntracked) bind(opts graphcell.Options) *graphgenUntracked {
 	f := &graphgenUntrackedFields
 	l.Init("Untracked", opts, 1)
 	l.f.F.Bind(&l.Core, &f.F, &l.s.F)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenUntracked) Fork(opts graphcell.Options) graphcell.Live[Untracked, UntrackedUpdate] {
+	fork := new(graphgenUntracked).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -259,23 +278,19 @@ func graphgenUntrackedClone(s Untracked) Untracked {
 	return s
 }
 
-func graphgenUntrackedEqual(a, b Untracked) bool {
-	return true
-}
-
-func graphgenUntrackedChanged(a, b Untracked) []string {
-	d := UntrackedDiffOf(a, b)
-	return graphstate.FieldNames(graphgenUntrackedChanges(&d))
+func graphgenUntrackedDiff(before, after Untracked) []graphstate.FieldChange {
+	d := UntrackedDiffOf(before, after)
+	return graphgenUntrackedChanges(&d)
 }
 
 func graphgenUntrackedWrites(u *UntrackedUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "F", Change: &u.F},
 	)
 }
 
 func graphgenUntrackedAppendUpdate(b []byte, u *UntrackedUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	return w.End()
 }
 
@@ -288,7 +303,7 @@ func graphgenUntrackedDecodeUpdate(b []byte, u *UntrackedUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
@@ -350,13 +365,12 @@ type BlankUpdate struct {
 
 // String prints what u changes.
 func (u BlankUpdate) String() string {
-	return graphstate.FormatUpdate("BlankUpdate", graphgenBlankWrites(&u)...)
+	return graphcell.FormatUpdate("BlankUpdate", graphgenBlankWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u BlankUpdate) Equal(v BlankUpdate) bool {
-	f := &graphgenBlankFields
-	return f.A.EqualUpdate(&u.A, &v.A)
+	return graphcell.SameUpdate(graphgenBlankAppendUpdate, &u, &v)
 }
 
 // BlankDiff is how two values of Blank differ: each field says how the field of that name does.
@@ -369,7 +383,7 @@ type BlankDiff struct {
 func BlankDiffOf(before, after Blank) BlankDiff {
 	var d BlankDiff
 	if before.A != after.A {
-		d.A = graphstate.Changed(before.A, after.A)
+		d.A = graphcell.Changed(before.A, after.A)
 	}
 	return d
 }
@@ -386,11 +400,11 @@ func (d BlankDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d BlankDiff) String() string {
-	return graphstate.FormatDiff(graphgenBlankChanges(&d))
+	return graphcell.FormatDiff(graphgenBlankChanges(&d))
 }
 
 func graphgenBlankChanges(d *BlankDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "A", Change: &d.A},
 	)
 }
@@ -404,8 +418,7 @@ var BlankSchema = &graphstate.Schema[Blank, BlankUpdate]{
 	},
 	New:          graphgenBlankNew,
 	Clone:        graphgenBlankClone,
-	Equal:        graphgenBlankEqual,
-	Changed:      graphgenBlankChanged,
+	Diff:         graphgenBlankDiff,
 	Writes:       graphgenBlankWrites,
 	AppendUpdate: graphgenBlankAppendUpdate,
 	DecodeUpdate: graphgenBlankDecodeUpdate,
@@ -420,30 +433,41 @@ var _ struct {
 
 // graphgenBlankFields says how each field of Blank is merged and stored. It is never written to.
 var graphgenBlankFields = struct {
-	A graphstate.ValueField[int]
+	A graphcell.ValueField[int]
 }{
-	A: graphstate.ValueField[int]{
+	A: graphcell.ValueField[int]{
 		Field: graphstate.Field{Name: "A", Wire: "A", Reducer: "replace", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
 }
 
 // graphgenBlank is the Blank of one run.
 type graphgenBlank struct {
-	graphstate.Core
+	graphcell.Core
 	s Blank
 	f struct {
-		A graphstate.ValueCell[int]
+		A graphcell.ValueCell[int]
 	}
 }
 
-// graphgenBlankNew binds the fields in order of their wire names.
-func graphgenBlankNew(opts graphstate.Options) graphstate.Live[Blank, BlankUpdate] {
-	l := new(graphgenBlank)
+func graphgenBlankNew(opts graphcell.Options) graphcell.Live[Blank, BlankUpdate] {
+	return new(graphgenBlank).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenBlank) bind(opts graphcell.Options) *graphgenBlank {
 	f := &graphgenBlankFields
 	l.Init("Blank", opts, 1)
 	l.f.A.Bind(&l.Core, &f.A, &l.s.A)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenBlank) Fork(opts graphcell.Options) graphcell.Live[Blank, BlankUpdate] {
+	fork := new(graphgenBlank).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -471,23 +495,19 @@ func graphgenBlankClone(s Blank) Blank {
 	return s
 }
 
-func graphgenBlankEqual(a, b Blank) bool {
-	return a.A == b.A
-}
-
-func graphgenBlankChanged(a, b Blank) []string {
-	d := BlankDiffOf(a, b)
-	return graphstate.FieldNames(graphgenBlankChanges(&d))
+func graphgenBlankDiff(before, after Blank) []graphstate.FieldChange {
+	d := BlankDiffOf(before, after)
+	return graphgenBlankChanges(&d)
 }
 
 func graphgenBlankWrites(u *BlankUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "A", Change: &u.A},
 	)
 }
 
 func graphgenBlankAppendUpdate(b []byte, u *BlankUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenBlankFields
 	f.A.AppendUpdate(&w, &u.A)
 	return w.End()
@@ -505,7 +525,7 @@ func graphgenBlankDecodeUpdate(b []byte, u *BlankUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // graphgenCodecPayload is the codec of Payload.

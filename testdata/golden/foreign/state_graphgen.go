@@ -12,13 +12,15 @@ import (
 	"time"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/testdata/golden/kinds"
 	"github.com/graphgen-go/graphgen/testdata/golden/unions"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
@@ -38,23 +40,12 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphcell.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u StateUpdate) Equal(v StateUpdate) bool {
-	f := &graphgenStateFields
-	return f.Doc.EqualUpdate(&u.Doc, &v.Doc) &&
-		f.Docs.EqualUpdate(&u.Docs, &v.Docs) &&
-		f.Ptr.EqualUpdate(&u.Ptr, &v.Ptr) &&
-		f.ByName.EqualUpdate(&u.ByName, &v.ByName) &&
-		f.Name.EqualUpdate(&u.Name, &v.Name) &&
-		f.Null.EqualUpdate(&u.Null, &v.Null) &&
-		f.Header.EqualUpdate(&u.Header, &v.Header) &&
-		f.Level.EqualUpdate(&u.Level, &v.Level) &&
-		f.Weekday.EqualUpdate(&u.Weekday, &v.Weekday) &&
-		f.Envelopes.EqualUpdate(&u.Envelopes, &v.Envelopes) &&
-		f.Messages.EqualUpdate(&u.Messages, &v.Messages)
+	return graphcell.SameUpdate(graphgenStateAppendUpdate, &u, &v)
 }
 
 // StateDiff is how two values of State differ: each field says how the field of that name does.
@@ -77,34 +68,34 @@ type StateDiff struct {
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if !graphwire.SameBytes(graphwire.Marshal(before.Doc.AppendWire), graphwire.Marshal(after.Doc.AppendWire)) {
-		d.Doc = graphstate.Changed(before.Doc, after.Doc)
+		d.Doc = graphcell.Changed(before.Doc, after.Doc)
 	}
 	if !(graphgenCodecSliceOfDoc{}).Equal(&before.Docs, &after.Docs) {
 		d.Docs = graphgenStateFields.Docs.Diff(before.Docs, after.Docs)
 	}
 	if !(graphgenCodecPointerToDoc{}).Equal(&before.Ptr, &after.Ptr) {
-		d.Ptr = graphstate.Changed(before.Ptr, after.Ptr)
+		d.Ptr = graphcell.Changed(before.Ptr, after.Ptr)
 	}
 	if !(graphgenCodecMapOfStringToEnvelope{}).Equal(&before.ByName, &after.ByName) {
 		d.ByName = graphgenStateFields.ByName.Diff(before.ByName, after.ByName)
 	}
 	if !(graphgenCodecName{}).Equal(&before.Name, &after.Name) {
-		d.Name = graphstate.Changed(before.Name, after.Name)
+		d.Name = graphcell.Changed(before.Name, after.Name)
 	}
 	if before.Null != after.Null {
-		d.Null = graphstate.Changed(before.Null, after.Null)
+		d.Null = graphcell.Changed(before.Null, after.Null)
 	}
 	if !(graphgenCodecHeader{}).Equal(&before.Header, &after.Header) {
-		d.Header = graphstate.Changed(before.Header, after.Header)
+		d.Header = graphcell.Changed(before.Header, after.Header)
 	}
 	if before.Level != after.Level {
-		d.Level = graphstate.Changed(before.Level, after.Level)
+		d.Level = graphcell.Changed(before.Level, after.Level)
 	}
 	if before.Weekday != after.Weekday {
-		d.Weekday = graphstate.Changed(before.Weekday, after.Weekday)
+		d.Weekday = graphcell.Changed(before.Weekday, after.Weekday)
 	}
 	if !(graphgenCodecSliceOfEnvelope{}).Equal(&before.Envelopes, &after.Envelopes) {
-		d.Envelopes = graphstate.Changed(before.Envelopes, after.Envelopes)
+		d.Envelopes = graphcell.Changed(before.Envelopes, after.Envelopes)
 	}
 	if !(graphgenCodecSliceOfMessage{}).Equal(&before.Messages, &after.Messages) {
 		d.Messages = graphgenStateFields.Messages.Diff(before.Messages, after.Messages)
@@ -124,11 +115,11 @@ func (d StateDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return graphstate.FormatDiff(graphgenStateChanges(&d))
+	return graphcell.FormatDiff(graphgenStateChanges(&d))
 }
 
 func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Doc", Change: &d.Doc},
 		graphstate.FieldChange{Field: "Docs", Change: &d.Docs},
 		graphstate.FieldChange{Field: "Ptr", Change: &d.Ptr},
@@ -162,8 +153,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
-	Equal:        graphgenStateEqual,
-	Changed:      graphgenStateChanged,
+	Diff:         graphgenStateDiff,
 	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
@@ -186,63 +176,63 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Doc       graphstate.ValueField[kinds.Doc]
-	Docs      graphstate.ListField[kinds.Doc]
-	Ptr       graphstate.ValueField[*kinds.Doc]
-	ByName    graphstate.MapField[string, unions.Envelope]
-	Name      graphstate.ValueField[kinds.Name]
-	Null      graphstate.ValueField[sql.NullString]
-	Header    graphstate.ValueField[http.Header]
-	Level     graphstate.ValueField[slog.Level]
-	Weekday   graphstate.ValueField[time.Weekday]
-	Envelopes graphstate.ValueField[[]unions.Envelope]
-	Messages  graphstate.ListField[unions.Message]
+	Doc       graphcell.ValueField[kinds.Doc]
+	Docs      graphcell.ListField[kinds.Doc]
+	Ptr       graphcell.ValueField[*kinds.Doc]
+	ByName    graphcell.MapField[string, unions.Envelope]
+	Name      graphcell.ValueField[kinds.Name]
+	Null      graphcell.ValueField[sql.NullString]
+	Header    graphcell.ValueField[http.Header]
+	Level     graphcell.ValueField[slog.Level]
+	Weekday   graphcell.ValueField[time.Weekday]
+	Envelopes graphcell.ValueField[[]unions.Envelope]
+	Messages  graphcell.ListField[unions.Message]
 }{
-	Doc: graphstate.ValueField[kinds.Doc]{
+	Doc: graphcell.ValueField[kinds.Doc]{
 		Field: graphstate.Field{Name: "Doc", Wire: "Doc", Reducer: "replace", Type: "kinds.Doc"},
 		Codec: graphgenCodecDoc{},
 	},
-	Docs: graphstate.ListField[kinds.Doc]{
+	Docs: graphcell.ListField[kinds.Doc]{
 		Field: graphstate.Field{Name: "Docs", Wire: "Docs", Reducer: "append", Type: "[]kinds.Doc"},
 		Elem:  graphgenCodecDoc{},
 	},
-	Ptr: graphstate.ValueField[*kinds.Doc]{
+	Ptr: graphcell.ValueField[*kinds.Doc]{
 		Field: graphstate.Field{Name: "Ptr", Wire: "Ptr", Reducer: "replace", Type: "*kinds.Doc"},
 		Codec: graphgenCodecPointerToDoc{},
 	},
-	ByName: graphstate.MapField[string, unions.Envelope]{
+	ByName: graphcell.MapField[string, unions.Envelope]{
 		Field:   graphstate.Field{Name: "ByName", Wire: "ByName", Reducer: "merge", Type: "map[string]unions.Envelope"},
-		Keys:    graphstate.Str[string]{},
+		Keys:    graphcell.Str[string]{},
 		Values:  graphgenCodecEnvelope{},
 		Compare: cmp.Compare[string],
 	},
-	Name: graphstate.ValueField[kinds.Name]{
+	Name: graphcell.ValueField[kinds.Name]{
 		Field: graphstate.Field{Name: "Name", Wire: "Name", Reducer: "replace", Type: "kinds.Name"},
 		Codec: graphgenCodecName{},
 	},
-	Null: graphstate.ValueField[sql.NullString]{
+	Null: graphcell.ValueField[sql.NullString]{
 		Field: graphstate.Field{Name: "Null", Wire: "Null", Reducer: "replace", Type: "sql.NullString"},
 		Codec: graphgenCodecNullString{},
 	},
-	Header: graphstate.ValueField[http.Header]{
+	Header: graphcell.ValueField[http.Header]{
 		Field: graphstate.Field{Name: "Header", Wire: "Header", Reducer: "replace", Type: "http.Header"},
 		Codec: graphgenCodecHeader{},
 		Copy:  maps.Clone[http.Header],
 	},
-	Level: graphstate.ValueField[slog.Level]{
+	Level: graphcell.ValueField[slog.Level]{
 		Field: graphstate.Field{Name: "Level", Wire: "Level", Reducer: "replace", Type: "slog.Level"},
-		Codec: graphstate.Int[slog.Level]{},
+		Codec: graphcell.Int[slog.Level]{},
 	},
-	Weekday: graphstate.ValueField[time.Weekday]{
+	Weekday: graphcell.ValueField[time.Weekday]{
 		Field: graphstate.Field{Name: "Weekday", Wire: "Weekday", Reducer: "replace", Type: "time.Weekday"},
-		Codec: graphstate.Int[time.Weekday]{},
+		Codec: graphcell.Int[time.Weekday]{},
 	},
-	Envelopes: graphstate.ValueField[[]unions.Envelope]{
+	Envelopes: graphcell.ValueField[[]unions.Envelope]{
 		Field: graphstate.Field{Name: "Envelopes", Wire: "Envelopes", Reducer: "replace", Type: "[]unions.Envelope"},
 		Codec: graphgenCodecSliceOfEnvelope{},
 		Copy:  slices.Clone[[]unions.Envelope],
 	},
-	Messages: graphstate.ListField[unions.Message]{
+	Messages: graphcell.ListField[unions.Message]{
 		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]unions.Message"},
 		Elem:  graphgenCodecMessage{},
 	},
@@ -250,26 +240,29 @@ var graphgenStateFields = struct {
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	graphstate.Core
+	graphcell.Core
 	s State
 	f struct {
-		Doc       graphstate.ValueCell[kinds.Doc]
-		Docs      graphstate.ListCell[kinds.Doc]
-		Ptr       graphstate.ValueCell[*kinds.Doc]
-		ByName    graphstate.MapCell[string, unions.Envelope]
-		Name      graphstate.ValueCell[kinds.Name]
-		Null      graphstate.ValueCell[sql.NullString]
-		Header    graphstate.ValueCell[http.Header]
-		Level     graphstate.ValueCell[slog.Level]
-		Weekday   graphstate.ValueCell[time.Weekday]
-		Envelopes graphstate.ValueCell[[]unions.Envelope]
-		Messages  graphstate.ListCell[unions.Message]
+		Doc       graphcell.ValueCell[kinds.Doc]
+		Docs      graphcell.ListCell[kinds.Doc]
+		Ptr       graphcell.ValueCell[*kinds.Doc]
+		ByName    graphcell.MapCell[string, unions.Envelope]
+		Name      graphcell.ValueCell[kinds.Name]
+		Null      graphcell.ValueCell[sql.NullString]
+		Header    graphcell.ValueCell[http.Header]
+		Level     graphcell.ValueCell[slog.Level]
+		Weekday   graphcell.ValueCell[time.Weekday]
+		Envelopes graphcell.ValueCell[[]unions.Envelope]
+		Messages  graphcell.ListCell[unions.Message]
 	}
 }
 
-// graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
-	l := new(graphgenState)
+func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	return new(graphgenState).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	f := &graphgenStateFields
 	l.Init("State", opts, 11)
 	l.f.ByName.Bind(&l.Core, &f.ByName, &l.s.ByName)
@@ -284,6 +277,14 @@ func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdat
 	l.f.Ptr.Bind(&l.Core, &f.Ptr, &l.s.Ptr)
 	l.f.Weekday.Bind(&l.Core, &f.Weekday, &l.s.Weekday)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenState) Fork(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	fork := new(graphgenState).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -352,27 +353,13 @@ func graphgenStateClone(s State) State {
 	return s
 }
 
-func graphgenStateEqual(a, b State) bool {
-	return graphwire.SameBytes(graphwire.Marshal(a.Doc.AppendWire), graphwire.Marshal(b.Doc.AppendWire)) &&
-		graphgenCodecSliceOfDoc{}.Equal(&a.Docs, &b.Docs) &&
-		graphgenCodecPointerToDoc{}.Equal(&a.Ptr, &b.Ptr) &&
-		graphgenCodecMapOfStringToEnvelope{}.Equal(&a.ByName, &b.ByName) &&
-		graphgenCodecName{}.Equal(&a.Name, &b.Name) &&
-		a.Null == b.Null &&
-		graphgenCodecHeader{}.Equal(&a.Header, &b.Header) &&
-		a.Level == b.Level &&
-		a.Weekday == b.Weekday &&
-		graphgenCodecSliceOfEnvelope{}.Equal(&a.Envelopes, &b.Envelopes) &&
-		graphgenCodecSliceOfMessage{}.Equal(&a.Messages, &b.Messages)
-}
-
-func graphgenStateChanged(a, b State) []string {
-	d := StateDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateChanges(&d))
+func graphgenStateDiff(before, after State) []graphstate.FieldChange {
+	d := StateDiffOf(before, after)
+	return graphgenStateChanges(&d)
 }
 
 func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Doc", Change: &u.Doc},
 		graphstate.FieldChange{Field: "Docs", Change: &u.Docs},
 		graphstate.FieldChange{Field: "Ptr", Change: &u.Ptr},
@@ -388,7 +375,7 @@ func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Doc.AppendUpdate(&w, &u.Doc)
 	f.Docs.AppendUpdate(&w, &u.Docs)
@@ -436,7 +423,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // graphgenCodecDoc is the codec of kinds.Doc.

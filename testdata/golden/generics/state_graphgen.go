@@ -8,12 +8,14 @@ import (
 	"slices"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/testdata/golden/generics/opt"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
@@ -34,24 +36,12 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphcell.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u StateUpdate) Equal(v StateUpdate) bool {
-	f := &graphgenStateFields
-	return f.Box.EqualUpdate(&u.Box, &v.Box) &&
-		f.Boxes.EqualUpdate(&u.Boxes, &v.Boxes) &&
-		f.Pairs.EqualUpdate(&u.Pairs, &v.Pairs) &&
-		f.Table.EqualUpdate(&u.Table, &v.Table) &&
-		f.Maybe.EqualUpdate(&u.Maybe, &v.Maybe) &&
-		f.Mays.EqualUpdate(&u.Mays, &v.Mays) &&
-		f.Set.EqualUpdate(&u.Set, &v.Set) &&
-		f.Chain.EqualUpdate(&u.Chain, &v.Chain) &&
-		f.Deep.EqualUpdate(&u.Deep, &v.Deep) &&
-		f.Alias.EqualUpdate(&u.Alias, &v.Alias) &&
-		f.Number.EqualUpdate(&u.Number, &v.Number) &&
-		f.Grow.EqualUpdate(&u.Grow, &v.Grow)
+	return graphcell.SameUpdate(graphgenStateAppendUpdate, &u, &v)
 }
 
 // StateDiff is how two values of State differ: each field says how the field of that name does.
@@ -75,7 +65,7 @@ type StateDiff struct {
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if before.Box != after.Box {
-		d.Box = graphstate.Changed(before.Box, after.Box)
+		d.Box = graphcell.Changed(before.Box, after.Box)
 	}
 	if !(graphgenCodecSliceOfBoxOfItem{}).Equal(&before.Boxes, &after.Boxes) {
 		d.Boxes = graphgenStateFields.Boxes.Diff(before.Boxes, after.Boxes)
@@ -87,25 +77,25 @@ func StateDiffOf(before, after State) StateDiff {
 		d.Table = graphgenStateFields.Table.Diff(before.Table, after.Table)
 	}
 	if !(graphgenCodecOfOfItem{}).Equal(&before.Maybe, &after.Maybe) {
-		d.Maybe = graphstate.Changed(before.Maybe, after.Maybe)
+		d.Maybe = graphcell.Changed(before.Maybe, after.Maybe)
 	}
 	if !(graphgenCodecSliceOfOfOfSliceOfString{}).Equal(&before.Mays, &after.Mays) {
-		d.Mays = graphstate.Changed(before.Mays, after.Mays)
+		d.Mays = graphcell.Changed(before.Mays, after.Mays)
 	}
 	if !graphwire.SameMap(before.Set, after.Set) {
-		d.Set = graphstate.Changed(before.Set, after.Set)
+		d.Set = graphcell.Changed(before.Set, after.Set)
 	}
 	if !(graphgenCodecChainOfInt{}).Equal(&before.Chain, &after.Chain) {
-		d.Chain = graphstate.Changed(before.Chain, after.Chain)
+		d.Chain = graphcell.Changed(before.Chain, after.Chain)
 	}
 	if before.Deep != after.Deep {
-		d.Deep = graphstate.Changed(before.Deep, after.Deep)
+		d.Deep = graphcell.Changed(before.Deep, after.Deep)
 	}
 	if !(graphgenCodecBoxOfItem{}).Equal(&before.Alias, &after.Alias) {
-		d.Alias = graphstate.Changed(before.Alias, after.Alias)
+		d.Alias = graphcell.Changed(before.Alias, after.Alias)
 	}
 	if before.Number != after.Number {
-		d.Number = graphstate.Changed(before.Number, after.Number)
+		d.Number = graphcell.Changed(before.Number, after.Number)
 	}
 	if !(graphgenCodecVecOfFloat32{}).Equal(&before.Grow, &after.Grow) {
 		d.Grow = graphgenStateFields.Grow.Diff(before.Grow, after.Grow)
@@ -125,11 +115,11 @@ func (d StateDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return graphstate.FormatDiff(graphgenStateChanges(&d))
+	return graphcell.FormatDiff(graphgenStateChanges(&d))
 }
 
 func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Box", Change: &d.Box},
 		graphstate.FieldChange{Field: "Boxes", Change: &d.Boxes},
 		graphstate.FieldChange{Field: "Pairs", Change: &d.Pairs},
@@ -165,8 +155,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
-	Equal:        graphgenStateEqual,
-	Changed:      graphgenStateChanged,
+	Diff:         graphgenStateDiff,
 	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
@@ -190,98 +179,101 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Box    graphstate.ValueField[Box[string]]
-	Boxes  graphstate.ListField[Box[Item]]
-	Pairs  graphstate.KeyedField[ID, Pair[ID, *Item]]
-	Table  graphstate.MapField[ID, Pair[int, []Box[bool]]]
-	Maybe  graphstate.ValueField[opt.Of[Item]]
-	Mays   graphstate.ValueField[[]opt.Of[[]string]]
-	Set    graphstate.ValueField[Set[ID]]
-	Chain  graphstate.ValueField[Chain[int]]
-	Deep   graphstate.ValueField[Box[Box[opt.Of[Box[int]]]]]
-	Alias  graphstate.ValueField[Box[Item]]
-	Number graphstate.SumField[Sum]
-	Grow   graphstate.ListField[float32]
+	Box    graphcell.ValueField[Box[string]]
+	Boxes  graphcell.ListField[Box[Item]]
+	Pairs  graphcell.KeyedField[ID, Pair[ID, *Item]]
+	Table  graphcell.MapField[ID, Pair[int, []Box[bool]]]
+	Maybe  graphcell.ValueField[opt.Of[Item]]
+	Mays   graphcell.ValueField[[]opt.Of[[]string]]
+	Set    graphcell.ValueField[Set[ID]]
+	Chain  graphcell.ValueField[Chain[int]]
+	Deep   graphcell.ValueField[Box[Box[opt.Of[Box[int]]]]]
+	Alias  graphcell.ValueField[Box[Item]]
+	Number graphcell.SumField[Sum]
+	Grow   graphcell.ListField[float32]
 }{
-	Box: graphstate.ValueField[Box[string]]{
+	Box: graphcell.ValueField[Box[string]]{
 		Field: graphstate.Field{Name: "Box", Wire: "Box", Reducer: "replace", Type: "Box[string]"},
 		Codec: graphgenCodecBoxOfString{},
 	},
-	Boxes: graphstate.ListField[Box[Item]]{
+	Boxes: graphcell.ListField[Box[Item]]{
 		Field: graphstate.Field{Name: "Boxes", Wire: "Boxes", Reducer: "append", Type: "[]Box[Item]"},
 		Elem:  graphgenCodecBoxOfItem{},
 	},
-	Pairs: graphstate.KeyedField[ID, Pair[ID, *Item]]{
+	Pairs: graphcell.KeyedField[ID, Pair[ID, *Item]]{
 		Field: graphstate.Field{Name: "Pairs", Wire: "Pairs", Reducer: "upsert", Type: "[]Pair[ID, *Item]"},
 		Elem:  graphgenCodecPairOfIDOfPointerToItem{},
-		Keys:  graphstate.Str[ID]{},
+		Keys:  graphcell.Str[ID]{},
 		Key:   func(v *Pair[ID, *Item]) ID { return v.Key },
 	},
-	Table: graphstate.MapField[ID, Pair[int, []Box[bool]]]{
+	Table: graphcell.MapField[ID, Pair[int, []Box[bool]]]{
 		Field:   graphstate.Field{Name: "Table", Wire: "Table", Reducer: "merge", Type: "map[ID]Pair[int, []Box[bool]]"},
-		Keys:    graphstate.Str[ID]{},
+		Keys:    graphcell.Str[ID]{},
 		Values:  graphgenCodecPairOfIntOfSliceOfBoxOfBool{},
 		Compare: cmp.Compare[ID],
 	},
-	Maybe: graphstate.ValueField[opt.Of[Item]]{
+	Maybe: graphcell.ValueField[opt.Of[Item]]{
 		Field: graphstate.Field{Name: "Maybe", Wire: "Maybe", Reducer: "replace", Type: "opt.Of[Item]"},
 		Codec: graphgenCodecOfOfItem{},
 	},
-	Mays: graphstate.ValueField[[]opt.Of[[]string]]{
+	Mays: graphcell.ValueField[[]opt.Of[[]string]]{
 		Field: graphstate.Field{Name: "Mays", Wire: "Mays", Reducer: "replace", Type: "[]opt.Of[[]string]"},
 		Codec: graphgenCodecSliceOfOfOfSliceOfString{},
 		Copy:  slices.Clone[[]opt.Of[[]string]],
 	},
-	Set: graphstate.ValueField[Set[ID]]{
+	Set: graphcell.ValueField[Set[ID]]{
 		Field: graphstate.Field{Name: "Set", Wire: "Set", Reducer: "replace", Type: "Set[ID]"},
 		Codec: graphgenCodecSetOfID{},
 		Copy:  maps.Clone[Set[ID]],
 	},
-	Chain: graphstate.ValueField[Chain[int]]{
+	Chain: graphcell.ValueField[Chain[int]]{
 		Field: graphstate.Field{Name: "Chain", Wire: "Chain", Reducer: "replace", Type: "Chain[int]"},
 		Codec: graphgenCodecChainOfInt{},
 	},
-	Deep: graphstate.ValueField[Box[Box[opt.Of[Box[int]]]]]{
+	Deep: graphcell.ValueField[Box[Box[opt.Of[Box[int]]]]]{
 		Field: graphstate.Field{Name: "Deep", Wire: "Deep", Reducer: "replace", Type: "Box[Box[opt.Of[Box[int]]]]"},
 		Codec: graphgenCodecBoxOfBoxOfOfOfBoxOfInt{},
 	},
-	Alias: graphstate.ValueField[Box[Item]]{
+	Alias: graphcell.ValueField[Box[Item]]{
 		Field: graphstate.Field{Name: "Alias", Wire: "Alias", Reducer: "replace", Type: "Box[Item]"},
 		Codec: graphgenCodecBoxOfItem{},
 	},
-	Number: graphstate.SumField[Sum]{
+	Number: graphcell.SumField[Sum]{
 		Field: graphstate.Field{Name: "Number", Wire: "Number", Reducer: "sum", Type: "Sum"},
-		Codec: graphstate.Int[Sum]{},
+		Codec: graphcell.Int[Sum]{},
 	},
-	Grow: graphstate.ListField[float32]{
+	Grow: graphcell.ListField[float32]{
 		Field: graphstate.Field{Name: "Grow", Wire: "Grow", Reducer: "append", Type: "Vec[float32]"},
-		Elem:  graphstate.Float[float32]{},
+		Elem:  graphcell.Float[float32]{},
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	graphstate.Core
+	graphcell.Core
 	s State
 	f struct {
-		Box    graphstate.ValueCell[Box[string]]
-		Boxes  graphstate.ListCell[Box[Item]]
-		Pairs  graphstate.KeyedCell[ID, Pair[ID, *Item]]
-		Table  graphstate.MapCell[ID, Pair[int, []Box[bool]]]
-		Maybe  graphstate.ValueCell[opt.Of[Item]]
-		Mays   graphstate.ValueCell[[]opt.Of[[]string]]
-		Set    graphstate.ValueCell[Set[ID]]
-		Chain  graphstate.ValueCell[Chain[int]]
-		Deep   graphstate.ValueCell[Box[Box[opt.Of[Box[int]]]]]
-		Alias  graphstate.ValueCell[Box[Item]]
-		Number graphstate.SumCell[Sum]
-		Grow   graphstate.ListCell[float32]
+		Box    graphcell.ValueCell[Box[string]]
+		Boxes  graphcell.ListCell[Box[Item]]
+		Pairs  graphcell.KeyedCell[ID, Pair[ID, *Item]]
+		Table  graphcell.MapCell[ID, Pair[int, []Box[bool]]]
+		Maybe  graphcell.ValueCell[opt.Of[Item]]
+		Mays   graphcell.ValueCell[[]opt.Of[[]string]]
+		Set    graphcell.ValueCell[Set[ID]]
+		Chain  graphcell.ValueCell[Chain[int]]
+		Deep   graphcell.ValueCell[Box[Box[opt.Of[Box[int]]]]]
+		Alias  graphcell.ValueCell[Box[Item]]
+		Number graphcell.SumCell[Sum]
+		Grow   graphcell.ListCell[float32]
 	}
 }
 
-// graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
-	l := new(graphgenState)
+func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	return new(graphgenState).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	f := &graphgenStateFields
 	l.Init("State", opts, 12)
 	l.f.Alias.Bind(&l.Core, &f.Alias, &l.s.Alias)
@@ -297,6 +289,14 @@ func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdat
 	l.f.Set.Bind(&l.Core, &f.Set, &l.s.Set)
 	l.f.Table.Bind(&l.Core, &f.Table, &l.s.Table)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenState) Fork(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	fork := new(graphgenState).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -370,28 +370,13 @@ func graphgenStateClone(s State) State {
 	return s
 }
 
-func graphgenStateEqual(a, b State) bool {
-	return a.Box == b.Box &&
-		graphgenCodecSliceOfBoxOfItem{}.Equal(&a.Boxes, &b.Boxes) &&
-		graphgenCodecSliceOfPairOfIDOfPointerToItem{}.Equal(&a.Pairs, &b.Pairs) &&
-		graphgenCodecMapOfIDToPairOfIntOfSliceOfBoxOfBool{}.Equal(&a.Table, &b.Table) &&
-		graphgenCodecOfOfItem{}.Equal(&a.Maybe, &b.Maybe) &&
-		graphgenCodecSliceOfOfOfSliceOfString{}.Equal(&a.Mays, &b.Mays) &&
-		graphwire.SameMap(a.Set, b.Set) &&
-		graphgenCodecChainOfInt{}.Equal(&a.Chain, &b.Chain) &&
-		a.Deep == b.Deep &&
-		graphgenCodecBoxOfItem{}.Equal(&a.Alias, &b.Alias) &&
-		a.Number == b.Number &&
-		graphgenCodecVecOfFloat32{}.Equal(&a.Grow, &b.Grow)
-}
-
-func graphgenStateChanged(a, b State) []string {
-	d := StateDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateChanges(&d))
+func graphgenStateDiff(before, after State) []graphstate.FieldChange {
+	d := StateDiffOf(before, after)
+	return graphgenStateChanges(&d)
 }
 
 func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Box", Change: &u.Box},
 		graphstate.FieldChange{Field: "Boxes", Change: &u.Boxes},
 		graphstate.FieldChange{Field: "Pairs", Change: &u.Pairs},
@@ -408,7 +393,7 @@ func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Box.AppendUpdate(&w, &u.Box)
 	f.Boxes.AppendUpdate(&w, &u.Boxes)
@@ -459,7 +444,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.

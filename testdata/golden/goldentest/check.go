@@ -9,6 +9,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/state/cell"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
@@ -31,16 +32,16 @@ func State[S, U, D any](t *testing.T, schema *state.Schema[S, U], diffOf func(be
 	codec[S]{
 		name: schema.Name,
 		encode: func(s S) ([]byte, error) {
-			live := schema.New(state.Options{Record: true})
+			live := schema.New(cell.Options{Record: true})
 			live.Load(s)
 			return live.AppendSnapshot(nil)
 		},
 		decode: func(b []byte) (S, error) {
-			live := schema.New(state.Options{Record: true})
+			live := schema.New(cell.Options{Record: true})
 			err := live.Decode(b)
 			return live.View(), err
 		},
-		equal: schema.Equal,
+		equal: func(a, b S) bool { return len(schema.Diff(a, b)) == 0 },
 	}.check(t, prepare)
 	each(t, prepare, func(f *Filler) { checkClone(t, schema, f) })
 	each(t, prepare, func(f *Filler) { checkDiff(t, schema, diffOf, f) })
@@ -147,10 +148,10 @@ func checkClone[S, U any](t *testing.T, schema *state.Schema[S, U], f *Filler) {
 	Fill(f, &s)
 	want := DeepCopy(s)
 	clone := schema.Clone(s)
-	if !schema.Equal(clone, s) || !reflect.DeepEqual(clone, s) {
+	if len(schema.Diff(clone, s)) != 0 || !reflect.DeepEqual(clone, s) {
 		t.Errorf("%s: Clone returned\n%+v\nwant\n%+v", schema.Name, clone, s)
 	}
-	if changed := schema.Changed(s, clone); changed != nil {
+	if changed := state.FieldNames(schema.Diff(s, clone)); changed != nil {
 		t.Errorf("%s: Changed(s, Clone(s)) = %q, want nil", schema.Name, changed)
 	}
 	Scramble(&clone)
@@ -176,10 +177,10 @@ func checkChanged[S, U any](t *testing.T, schema *state.Schema[S, U], s S, f *Fi
 		if same {
 			want = fmt.Sprint([]string(nil))
 		}
-		if got := fmt.Sprint(schema.Changed(s, other)); got != want {
+		if got := fmt.Sprint(state.FieldNames(schema.Diff(s, other))); got != want {
 			t.Errorf("%s: Changed after a change of %s = %s, want %s", schema.Name, field.Name, got, want)
 		}
-		if got := schema.Equal(s, other); got != same {
+		if got := len(schema.Diff(s, other)) == 0; got != same {
 			t.Errorf("%s: Equal after a change of %s = %v, want %v", schema.Name, field.Name, got, same)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/state/cell"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
@@ -36,18 +37,18 @@ func FuzzPayload[T any, P wire.Generated[T]](f *testing.F, prepare func(f *Fille
 // FuzzState feeds any bytes to a state as a snapshot, as a delta on nothing and as an update.
 func FuzzState[S, U any](f *testing.F, schema *state.Schema[S, U], prepare func(f *Filler)) {
 	for _, b := range seeds(f, prepare, func(s S) ([]byte, error) {
-		live := schema.New(state.Options{})
+		live := schema.New(cell.Options{})
 		live.Load(s)
 		return live.AppendSnapshot(nil)
 	}) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		live := schema.New(state.Options{Record: true})
+		live := schema.New(cell.Options{Record: true})
 		if bounded(t, len(b), func() error { return live.Decode(b) }) == nil {
 			checkStable(t, schema, live)
 		}
-		live = schema.New(state.Options{Record: true})
+		live = schema.New(cell.Options{Record: true})
 		_ = bounded(t, len(b), func() error { return live.Apply(b) }) // any error will do; it must not panic
 		var u, again U
 		if bounded(t, len(b), func() error { return schema.DecodeUpdate(b, &u) }) != nil {
@@ -62,18 +63,18 @@ func FuzzState[S, U any](f *testing.F, schema *state.Schema[S, U], prepare func(
 }
 
 // checkStable checks that a state which was read is written as bytes that read as the same state.
-func checkStable[S, U any](t *testing.T, schema *state.Schema[S, U], live state.Live[S, U]) {
+func checkStable[S, U any](t *testing.T, schema *state.Schema[S, U], live cell.Live[S, U]) {
 	t.Helper()
 	once, err := live.AppendSnapshot(nil)
 	if err != nil {
 		return
 	}
-	again := schema.New(state.Options{})
+	again := schema.New(cell.Options{})
 	if err := again.Decode(once); err != nil {
 		t.Fatalf("decode what was encoded: %v", err)
 	}
-	if !schema.Equal(live.View(), again.View()) {
-		t.Errorf("the state differs after a round trip: %q", schema.Changed(live.View(), again.View()))
+	if len(schema.Diff(live.View(), again.View())) != 0 {
+		t.Errorf("the state differs after a round trip: %q", state.FieldNames(schema.Diff(live.View(), again.View())))
 	}
 	if twice, err := again.AppendSnapshot(nil); err != nil || !bytes.Equal(once, twice) {
 		t.Errorf("encoding is not stable (%v)\n%x\n%x", err, once, twice)

@@ -6,6 +6,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/state/cell"
 )
 
 // Structs checks that an independent library reads a state's snapshot into the user's own struct, and that what the
@@ -16,7 +17,7 @@ func Structs[S, U any](t *testing.T, schema *state.Schema[S, U]) {
 	each(t, nil, func(f *Filler) {
 		var s S
 		Fill(f, &s)
-		live := schema.New(state.Options{})
+		live := schema.New(cell.Options{})
 		live.Load(s)
 		b, err := live.AppendSnapshot(nil)
 		if err != nil {
@@ -26,7 +27,7 @@ func Structs[S, U any](t *testing.T, schema *state.Schema[S, U]) {
 		if err := msgpack.Unmarshal(b, &theirs); err != nil {
 			t.Fatalf("%s: the other library cannot read %x: %v", schema.Name, b, err)
 		}
-		if changed := schema.Changed(s, theirs); changed != nil {
+		if changed := state.FieldNames(schema.Diff(s, theirs)); changed != nil {
 			t.Errorf("%s: the other library reads %q as\n%+v\nwant\n%+v", schema.Name, changed, theirs, s)
 		}
 		if b, err = msgpack.Marshal(s); err != nil {
@@ -35,7 +36,7 @@ func Structs[S, U any](t *testing.T, schema *state.Schema[S, U]) {
 		if err := live.Decode(b); err != nil {
 			t.Fatalf("%s: decode what the other library wrote: %v", schema.Name, err)
 		}
-		if changed := schema.Changed(s, live.View()); changed != nil {
+		if changed := state.FieldNames(schema.Diff(s, live.View())); changed != nil {
 			t.Errorf("%s: %q differ after the other library wrote them:\n%+v\nwant\n%+v", schema.Name, changed, live.View(), s)
 		}
 	})

@@ -8,11 +8,13 @@ import (
 	"slices"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
@@ -37,27 +39,9 @@ type StateUpdate struct {
 	hidden     graphstate.Keyed[string, item]
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u StateUpdate) Equal(v StateUpdate) bool {
-	f := &graphgenStateFields
-	return f.ByField.EqualUpdate(&u.ByField, &v.ByField) &&
-		f.ByPointer.EqualUpdate(&u.ByPointer, &v.ByPointer) &&
-		f.ByMethod.EqualUpdate(&u.ByMethod, &v.ByMethod) &&
-		f.ByPointerM.EqualUpdate(&u.ByPointerM, &v.ByPointerM) &&
-		f.ByAddr.EqualUpdate(&u.ByAddr, &v.ByAddr) &&
-		f.ByEmbedded.EqualUpdate(&u.ByEmbedded, &v.ByEmbedded) &&
-		f.ByNumber.EqualUpdate(&u.ByNumber, &v.ByNumber) &&
-		f.ByBool.EqualUpdate(&u.ByBool, &v.ByBool) &&
-		f.ByNamed.EqualUpdate(&u.ByNamed, &v.ByNamed) &&
-		f.Named.EqualUpdate(&u.Named, &v.Named) &&
-		f.Tags.EqualUpdate(&u.Tags, &v.Tags) &&
-		f.Points.EqualUpdate(&u.Points, &v.Points) &&
-		f.Ratios.EqualUpdate(&u.Ratios, &v.Ratios) &&
-		f.Log.EqualUpdate(&u.Log, &v.Log) &&
-		f.Table.EqualUpdate(&u.Table, &v.Table) &&
-		f.Flags.EqualUpdate(&u.Flags, &v.Flags) &&
-		f.Bytes.EqualUpdate(&u.Bytes, &v.Bytes) &&
-		f.hidden.EqualUpdate(&u.hidden, &v.hidden)
+	return graphcell.SameUpdate(graphgenStateAppendUpdate, &u, &v)
 }
 
 // StateDiff is how two values of State differ: each field says how the field of that name does.
@@ -150,11 +134,11 @@ func (d StateDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return graphstate.FormatDiff(graphgenStateChanges(&d))
+	return graphcell.FormatDiff(graphgenStateChanges(&d))
 }
 
 func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "ByField", Change: &d.ByField},
 		graphstate.FieldChange{Field: "ByPointer", Change: &d.ByPointer},
 		graphstate.FieldChange{Field: "ByMethod", Change: &d.ByMethod},
@@ -202,8 +186,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
-	Equal:        graphgenStateEqual,
-	Changed:      graphgenStateChanged,
+	Diff:         graphgenStateDiff,
 	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
@@ -233,35 +216,35 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	ByField    graphstate.KeyedField[string, Item]
-	ByPointer  graphstate.KeyedField[string, *Item]
-	ByMethod   graphstate.KeyedField[string, Item]
-	ByPointerM graphstate.KeyedField[string, *Item]
-	ByAddr     graphstate.KeyedField[string, Item]
-	ByEmbedded graphstate.KeyedField[string, Embedding]
-	ByNumber   graphstate.KeyedField[uint16, Numbered]
-	ByBool     graphstate.KeyedField[bool, Numbered]
-	ByNamed    graphstate.KeyedField[Kind, Numbered]
-	Named      graphstate.KeyedField[string, Item]
-	Tags       graphstate.UniqueField[Kind]
-	Points     graphstate.UniqueField[Point]
-	Ratios     graphstate.UniqueField[float64]
-	Log        graphstate.ListField[string]
-	Table      graphstate.MapField[Kind, []int]
-	Flags      graphstate.MapField[bool, string]
-	Bytes      graphstate.MapField[byte, float32]
-	hidden     graphstate.KeyedField[string, item]
+	ByField    graphcell.KeyedField[string, Item]
+	ByPointer  graphcell.KeyedField[string, *Item]
+	ByMethod   graphcell.KeyedField[string, Item]
+	ByPointerM graphcell.KeyedField[string, *Item]
+	ByAddr     graphcell.KeyedField[string, Item]
+	ByEmbedded graphcell.KeyedField[string, Embedding]
+	ByNumber   graphcell.KeyedField[uint16, Numbered]
+	ByBool     graphcell.KeyedField[bool, Numbered]
+	ByNamed    graphcell.KeyedField[Kind, Numbered]
+	Named      graphcell.KeyedField[string, Item]
+	Tags       graphcell.UniqueField[Kind]
+	Points     graphcell.UniqueField[Point]
+	Ratios     graphcell.UniqueField[float64]
+	Log        graphcell.ListField[string]
+	Table      graphcell.MapField[Kind, []int]
+	Flags      graphcell.MapField[bool, string]
+	Bytes      graphcell.MapField[byte, float32]
+	hidden     graphcell.KeyedField[string, item]
 }{
-	ByField: graphstate.KeyedField[string, Item]{
+	ByField: graphcell.KeyedField[string, Item]{
 		Field: graphstate.Field{Name: "ByField", Wire: "ByField", Reducer: "upsert", Type: "[]Item"},
 		Elem:  graphgenCodecItem{},
-		Keys:  graphstate.Str[string]{},
+		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Item) string { return v.ID },
 	},
-	ByPointer: graphstate.KeyedField[string, *Item]{
+	ByPointer: graphcell.KeyedField[string, *Item]{
 		Field: graphstate.Field{Name: "ByPointer", Wire: "ByPointer", Reducer: "upsert", Type: "[]*Item"},
 		Elem:  graphgenCodecPointerToItem{},
-		Keys:  graphstate.Str[string]{},
+		Keys:  graphcell.Str[string]{},
 		Key: func(v **Item) string {
 			if *v == nil {
 				return ""
@@ -269,16 +252,16 @@ var graphgenStateFields = struct {
 			return (*v).ID
 		},
 	},
-	ByMethod: graphstate.KeyedField[string, Item]{
+	ByMethod: graphcell.KeyedField[string, Item]{
 		Field: graphstate.Field{Name: "ByMethod", Wire: "ByMethod", Reducer: "upsert", Type: "[]Item"},
 		Elem:  graphgenCodecItem{},
-		Keys:  graphstate.Str[string]{},
+		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Item) string { return v.Lower() },
 	},
-	ByPointerM: graphstate.KeyedField[string, *Item]{
+	ByPointerM: graphcell.KeyedField[string, *Item]{
 		Field: graphstate.Field{Name: "ByPointerM", Wire: "ByPointerM", Reducer: "upsert", Type: "[]*Item"},
 		Elem:  graphgenCodecPointerToItem{},
-		Keys:  graphstate.Str[string]{},
+		Keys:  graphcell.Str[string]{},
 		Key: func(v **Item) string {
 			if *v == nil {
 				return ""
@@ -286,113 +269,116 @@ var graphgenStateFields = struct {
 			return (*v).Pointer()
 		},
 	},
-	ByAddr: graphstate.KeyedField[string, Item]{
+	ByAddr: graphcell.KeyedField[string, Item]{
 		Field: graphstate.Field{Name: "ByAddr", Wire: "ByAddr", Reducer: "upsert", Type: "[]Item"},
 		Elem:  graphgenCodecItem{},
-		Keys:  graphstate.Str[string]{},
+		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Item) string { return v.Pointer() },
 	},
-	ByEmbedded: graphstate.KeyedField[string, Embedding]{
+	ByEmbedded: graphcell.KeyedField[string, Embedding]{
 		Field: graphstate.Field{Name: "ByEmbedded", Wire: "ByEmbedded", Reducer: "upsert", Type: "[]Embedding"},
 		Elem:  graphgenCodecEmbedding{},
-		Keys:  graphstate.Str[string]{},
+		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Embedding) string { return v.ID },
 	},
-	ByNumber: graphstate.KeyedField[uint16, Numbered]{
+	ByNumber: graphcell.KeyedField[uint16, Numbered]{
 		Field: graphstate.Field{Name: "ByNumber", Wire: "ByNumber", Reducer: "upsert", Type: "[]Numbered"},
 		Elem:  graphgenCodecNumbered{},
-		Keys:  graphstate.Uint[uint16]{},
+		Keys:  graphcell.Uint[uint16]{},
 		Key:   func(v *Numbered) uint16 { return v.N },
 	},
-	ByBool: graphstate.KeyedField[bool, Numbered]{
+	ByBool: graphcell.KeyedField[bool, Numbered]{
 		Field: graphstate.Field{Name: "ByBool", Wire: "ByBool", Reducer: "upsert", Type: "[]Numbered"},
 		Elem:  graphgenCodecNumbered{},
-		Keys:  graphstate.Bool[bool]{},
+		Keys:  graphcell.Bool[bool]{},
 		Key:   func(v *Numbered) bool { return v.Even() },
 	},
-	ByNamed: graphstate.KeyedField[Kind, Numbered]{
+	ByNamed: graphcell.KeyedField[Kind, Numbered]{
 		Field: graphstate.Field{Name: "ByNamed", Wire: "ByNamed", Reducer: "upsert", Type: "[]Numbered"},
 		Elem:  graphgenCodecNumbered{},
-		Keys:  graphstate.Str[Kind]{},
+		Keys:  graphcell.Str[Kind]{},
 		Key:   func(v *Numbered) Kind { return v.Kind },
 	},
-	Named: graphstate.KeyedField[string, Item]{
+	Named: graphcell.KeyedField[string, Item]{
 		Field: graphstate.Field{Name: "Named", Wire: "Named", Reducer: "upsert", Type: "Items"},
 		Elem:  graphgenCodecItem{},
-		Keys:  graphstate.Str[string]{},
+		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Item) string { return v.ID },
 	},
-	Tags: graphstate.UniqueField[Kind]{
+	Tags: graphcell.UniqueField[Kind]{
 		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "Tags"},
-		Elem:  graphstate.Str[Kind]{},
+		Elem:  graphcell.Str[Kind]{},
 	},
-	Points: graphstate.UniqueField[Point]{
+	Points: graphcell.UniqueField[Point]{
 		Field: graphstate.Field{Name: "Points", Wire: "Points", Reducer: "union", Type: "[]Point"},
 		Elem:  graphgenCodecPoint{},
 	},
-	Ratios: graphstate.UniqueField[float64]{
+	Ratios: graphcell.UniqueField[float64]{
 		Field: graphstate.Field{Name: "Ratios", Wire: "Ratios", Reducer: "union", Type: "[]float64"},
-		Elem:  graphstate.Float[float64]{},
+		Elem:  graphcell.Float[float64]{},
 	},
-	Log: graphstate.ListField[string]{
+	Log: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "Log"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Table: graphstate.MapField[Kind, []int]{
+	Table: graphcell.MapField[Kind, []int]{
 		Field:   graphstate.Field{Name: "Table", Wire: "Table", Reducer: "merge", Type: "Table"},
-		Keys:    graphstate.Str[Kind]{},
+		Keys:    graphcell.Str[Kind]{},
 		Values:  graphgenCodecSliceOfInt{},
 		Compare: cmp.Compare[Kind],
 	},
-	Flags: graphstate.MapField[bool, string]{
+	Flags: graphcell.MapField[bool, string]{
 		Field:   graphstate.Field{Name: "Flags", Wire: "Flags", Reducer: "merge", Type: "map[bool]string"},
-		Keys:    graphstate.Bool[bool]{},
-		Values:  graphstate.Str[string]{},
-		Compare: graphstate.CompareBools[bool],
+		Keys:    graphcell.Bool[bool]{},
+		Values:  graphcell.Str[string]{},
+		Compare: graphcell.CompareBools[bool],
 	},
-	Bytes: graphstate.MapField[byte, float32]{
+	Bytes: graphcell.MapField[byte, float32]{
 		Field:   graphstate.Field{Name: "Bytes", Wire: "Bytes", Reducer: "merge", Type: "map[byte]float32"},
-		Keys:    graphstate.Uint[byte]{},
-		Values:  graphstate.Float[float32]{},
+		Keys:    graphcell.Uint[byte]{},
+		Values:  graphcell.Float[float32]{},
 		Compare: cmp.Compare[byte],
 	},
-	hidden: graphstate.KeyedField[string, item]{
+	hidden: graphcell.KeyedField[string, item]{
 		Field: graphstate.Field{Name: "hidden", Wire: "hidden", Reducer: "upsert", Type: "[]item"},
 		Elem:  graphgenCodecItem2{},
-		Keys:  graphstate.Str[string]{},
+		Keys:  graphcell.Str[string]{},
 		Key:   func(v *item) string { return v.id },
 	},
 }
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	graphstate.Core
+	graphcell.Core
 	s State
 	f struct {
-		ByField    graphstate.KeyedCell[string, Item]
-		ByPointer  graphstate.KeyedCell[string, *Item]
-		ByMethod   graphstate.KeyedCell[string, Item]
-		ByPointerM graphstate.KeyedCell[string, *Item]
-		ByAddr     graphstate.KeyedCell[string, Item]
-		ByEmbedded graphstate.KeyedCell[string, Embedding]
-		ByNumber   graphstate.KeyedCell[uint16, Numbered]
-		ByBool     graphstate.KeyedCell[bool, Numbered]
-		ByNamed    graphstate.KeyedCell[Kind, Numbered]
-		Named      graphstate.KeyedCell[string, Item]
-		Tags       graphstate.UniqueCell[Kind]
-		Points     graphstate.UniqueCell[Point]
-		Ratios     graphstate.UniqueCell[float64]
-		Log        graphstate.ListCell[string]
-		Table      graphstate.MapCell[Kind, []int]
-		Flags      graphstate.MapCell[bool, string]
-		Bytes      graphstate.MapCell[byte, float32]
-		hidden     graphstate.KeyedCell[string, item]
+		ByField    graphcell.KeyedCell[string, Item]
+		ByPointer  graphcell.KeyedCell[string, *Item]
+		ByMethod   graphcell.KeyedCell[string, Item]
+		ByPointerM graphcell.KeyedCell[string, *Item]
+		ByAddr     graphcell.KeyedCell[string, Item]
+		ByEmbedded graphcell.KeyedCell[string, Embedding]
+		ByNumber   graphcell.KeyedCell[uint16, Numbered]
+		ByBool     graphcell.KeyedCell[bool, Numbered]
+		ByNamed    graphcell.KeyedCell[Kind, Numbered]
+		Named      graphcell.KeyedCell[string, Item]
+		Tags       graphcell.UniqueCell[Kind]
+		Points     graphcell.UniqueCell[Point]
+		Ratios     graphcell.UniqueCell[float64]
+		Log        graphcell.ListCell[string]
+		Table      graphcell.MapCell[Kind, []int]
+		Flags      graphcell.MapCell[bool, string]
+		Bytes      graphcell.MapCell[byte, float32]
+		hidden     graphcell.KeyedCell[string, item]
 	}
 }
 
-// graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
-	l := new(graphgenState)
+func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	return new(graphgenState).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	f := &graphgenStateFields
 	l.Init("State", opts, 18)
 	l.f.ByAddr.Bind(&l.Core, &f.ByAddr, &l.s.ByAddr)
@@ -414,6 +400,14 @@ func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdat
 	l.f.Tags.Bind(&l.Core, &f.Tags, (*[]Kind)(&l.s.Tags))
 	l.f.hidden.Bind(&l.Core, &f.hidden, &l.s.hidden)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenState) Fork(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	fork := new(graphgenState).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -525,34 +519,13 @@ func graphgenStateClone(s State) State {
 	return s
 }
 
-func graphgenStateEqual(a, b State) bool {
-	return graphwire.SameSlice(a.ByField, b.ByField) &&
-		graphgenCodecSliceOfPointerToItem{}.Equal(&a.ByPointer, &b.ByPointer) &&
-		graphwire.SameSlice(a.ByMethod, b.ByMethod) &&
-		graphgenCodecSliceOfPointerToItem{}.Equal(&a.ByPointerM, &b.ByPointerM) &&
-		graphwire.SameSlice(a.ByAddr, b.ByAddr) &&
-		graphgenCodecSliceOfEmbedding{}.Equal(&a.ByEmbedded, &b.ByEmbedded) &&
-		graphwire.SameSlice(a.ByNumber, b.ByNumber) &&
-		graphwire.SameSlice(a.ByBool, b.ByBool) &&
-		graphwire.SameSlice(a.ByNamed, b.ByNamed) &&
-		graphwire.SameSlice(a.Named, b.Named) &&
-		graphwire.SameSlice(a.Tags, b.Tags) &&
-		graphgenCodecSliceOfPoint{}.Equal(&a.Points, &b.Points) &&
-		graphgenCodecSliceOfFloat64{}.Equal(&a.Ratios, &b.Ratios) &&
-		graphwire.SameSlice(a.Log, b.Log) &&
-		graphgenCodecTable{}.Equal(&a.Table, &b.Table) &&
-		graphwire.SameMap(a.Flags, b.Flags) &&
-		graphgenCodecMapOfByteToFloat32{}.Equal(&a.Bytes, &b.Bytes) &&
-		graphwire.SameSlice(a.hidden, b.hidden)
-}
-
-func graphgenStateChanged(a, b State) []string {
-	d := StateDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateChanges(&d))
+func graphgenStateDiff(before, after State) []graphstate.FieldChange {
+	d := StateDiffOf(before, after)
+	return graphgenStateChanges(&d)
 }
 
 func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "ByField", Change: &u.ByField},
 		graphstate.FieldChange{Field: "ByPointer", Change: &u.ByPointer},
 		graphstate.FieldChange{Field: "ByMethod", Change: &u.ByMethod},
@@ -575,7 +548,7 @@ func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.ByField.AppendUpdate(&w, &u.ByField)
 	f.ByPointer.AppendUpdate(&w, &u.ByPointer)
@@ -644,7 +617,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // graphgenCodecItem is the codec of Item.

@@ -13,12 +13,14 @@ import (
 
 	"github.com/google/uuid"
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/testdata/golden/kinds/other"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
@@ -97,78 +99,9 @@ type StateUpdate struct {
 	Nope     graphstate.Value[[]struct{}]
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u StateUpdate) Equal(v StateUpdate) bool {
-	f := &graphgenStateFields
-	return f.Bool.EqualUpdate(&u.Bool, &v.Bool) &&
-		f.Int.EqualUpdate(&u.Int, &v.Int) &&
-		f.Int8.EqualUpdate(&u.Int8, &v.Int8) &&
-		f.Int16.EqualUpdate(&u.Int16, &v.Int16) &&
-		f.Int32.EqualUpdate(&u.Int32, &v.Int32) &&
-		f.Int64.EqualUpdate(&u.Int64, &v.Int64) &&
-		f.Uint.EqualUpdate(&u.Uint, &v.Uint) &&
-		f.Uint8.EqualUpdate(&u.Uint8, &v.Uint8) &&
-		f.Uint16.EqualUpdate(&u.Uint16, &v.Uint16) &&
-		f.Uint32.EqualUpdate(&u.Uint32, &v.Uint32) &&
-		f.Uint64.EqualUpdate(&u.Uint64, &v.Uint64) &&
-		f.Float32.EqualUpdate(&u.Float32, &v.Float32) &&
-		f.Float64.EqualUpdate(&u.Float64, &v.Float64) &&
-		f.Complex64.EqualUpdate(&u.Complex64, &v.Complex64) &&
-		f.Complex128.EqualUpdate(&u.Complex128, &v.Complex128) &&
-		f.String.EqualUpdate(&u.String, &v.String) &&
-		f.Rune.EqualUpdate(&u.Rune, &v.Rune) &&
-		f.Byte.EqualUpdate(&u.Byte, &v.Byte) &&
-		f.Flag.EqualUpdate(&u.Flag, &v.Flag) &&
-		f.Level.EqualUpdate(&u.Level, &v.Level) &&
-		f.Ratio.EqualUpdate(&u.Ratio, &v.Ratio) &&
-		f.Role.EqualUpdate(&u.Role, &v.Role) &&
-		f.Bytes.EqualUpdate(&u.Bytes, &v.Bytes) &&
-		f.Blob.EqualUpdate(&u.Blob, &v.Blob) &&
-		f.Raw.EqualUpdate(&u.Raw, &v.Raw) &&
-		f.Hash.EqualUpdate(&u.Hash, &v.Hash) &&
-		f.ID.EqualUpdate(&u.ID, &v.ID) &&
-		f.Time.EqualUpdate(&u.Time, &v.Time) &&
-		f.Duration.EqualUpdate(&u.Duration, &v.Duration) &&
-		f.Month.EqualUpdate(&u.Month, &v.Month) &&
-		f.Strings.EqualUpdate(&u.Strings, &v.Strings) &&
-		f.Roles.EqualUpdate(&u.Roles, &v.Roles) &&
-		f.Matrix.EqualUpdate(&u.Matrix, &v.Matrix) &&
-		f.Names.EqualUpdate(&u.Names, &v.Names) &&
-		f.Grid.EqualUpdate(&u.Grid, &v.Grid) &&
-		f.Points.EqualUpdate(&u.Points, &v.Points) &&
-		f.Times.EqualUpdate(&u.Times, &v.Times) &&
-		f.Blobs.EqualUpdate(&u.Blobs, &v.Blobs) &&
-		f.Pointers.EqualUpdate(&u.Pointers, &v.Pointers) &&
-		f.Counts.EqualUpdate(&u.Counts, &v.Counts) &&
-		f.ByLevel.EqualUpdate(&u.ByLevel, &v.ByLevel) &&
-		f.ByFlag.EqualUpdate(&u.ByFlag, &v.ByFlag) &&
-		f.ByRole.EqualUpdate(&u.ByRole, &v.ByRole) &&
-		f.Deep.EqualUpdate(&u.Deep, &v.Deep) &&
-		f.Times2.EqualUpdate(&u.Times2, &v.Times2) &&
-		f.Set.EqualUpdate(&u.Set, &v.Set) &&
-		f.HashByID.EqualUpdate(&u.HashByID, &v.HashByID) &&
-		f.Ptr.EqualUpdate(&u.Ptr, &v.Ptr) &&
-		f.PtrName.EqualUpdate(&u.PtrName, &v.PtrName) &&
-		f.PtrArray.EqualUpdate(&u.PtrArray, &v.PtrArray) &&
-		f.PtrTime.EqualUpdate(&u.PtrTime, &v.PtrTime) &&
-		f.Nested.EqualUpdate(&u.Nested, &v.Nested) &&
-		f.Anonymous.EqualUpdate(&u.Anonymous, &v.Anonymous) &&
-		f.Name.EqualUpdate(&u.Name, &v.Name) &&
-		f.Embedded.EqualUpdate(&u.Embedded, &v.Embedded) &&
-		f.Celsius.EqualUpdate(&u.Celsius, &v.Celsius) &&
-		f.Point.EqualUpdate(&u.Point, &v.Point) &&
-		f.Packed.EqualUpdate(&u.Packed, &v.Packed) &&
-		f.Packeds.EqualUpdate(&u.Packeds, &v.Packeds) &&
-		f.ByPack.EqualUpdate(&u.ByPack, &v.ByPack) &&
-		f.Big.EqualUpdate(&u.Big, &v.Big) &&
-		f.BigPtr.EqualUpdate(&u.BigPtr, &v.BigPtr) &&
-		f.Addr.EqualUpdate(&u.Addr, &v.Addr) &&
-		f.URL.EqualUpdate(&u.URL, &v.URL) &&
-		f.Text.EqualUpdate(&u.Text, &v.Text) &&
-		f.hidden.EqualUpdate(&u.hidden, &v.hidden) &&
-		f.Wired.EqualUpdate(&u.Wired, &v.Wired) &&
-		f.Empty.EqualUpdate(&u.Empty, &v.Empty) &&
-		f.Nope.EqualUpdate(&u.Nope, &v.Nope)
+	return graphcell.SameUpdate(graphgenStateAppendUpdate, &u, &v)
 }
 
 // StateDiff is how two values of State differ: each field says how the field of that name does.
@@ -252,211 +185,211 @@ type StateDiff struct {
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if before.Bool != after.Bool {
-		d.Bool = graphstate.Changed(before.Bool, after.Bool)
+		d.Bool = graphcell.Changed(before.Bool, after.Bool)
 	}
 	if before.Int != after.Int {
-		d.Int = graphstate.Changed(before.Int, after.Int)
+		d.Int = graphcell.Changed(before.Int, after.Int)
 	}
 	if before.Int8 != after.Int8 {
-		d.Int8 = graphstate.Changed(before.Int8, after.Int8)
+		d.Int8 = graphcell.Changed(before.Int8, after.Int8)
 	}
 	if before.Int16 != after.Int16 {
-		d.Int16 = graphstate.Changed(before.Int16, after.Int16)
+		d.Int16 = graphcell.Changed(before.Int16, after.Int16)
 	}
 	if before.Int32 != after.Int32 {
-		d.Int32 = graphstate.Changed(before.Int32, after.Int32)
+		d.Int32 = graphcell.Changed(before.Int32, after.Int32)
 	}
 	if before.Int64 != after.Int64 {
-		d.Int64 = graphstate.Changed(before.Int64, after.Int64)
+		d.Int64 = graphcell.Changed(before.Int64, after.Int64)
 	}
 	if before.Uint != after.Uint {
-		d.Uint = graphstate.Changed(before.Uint, after.Uint)
+		d.Uint = graphcell.Changed(before.Uint, after.Uint)
 	}
 	if before.Uint8 != after.Uint8 {
-		d.Uint8 = graphstate.Changed(before.Uint8, after.Uint8)
+		d.Uint8 = graphcell.Changed(before.Uint8, after.Uint8)
 	}
 	if before.Uint16 != after.Uint16 {
-		d.Uint16 = graphstate.Changed(before.Uint16, after.Uint16)
+		d.Uint16 = graphcell.Changed(before.Uint16, after.Uint16)
 	}
 	if before.Uint32 != after.Uint32 {
-		d.Uint32 = graphstate.Changed(before.Uint32, after.Uint32)
+		d.Uint32 = graphcell.Changed(before.Uint32, after.Uint32)
 	}
 	if before.Uint64 != after.Uint64 {
-		d.Uint64 = graphstate.Changed(before.Uint64, after.Uint64)
+		d.Uint64 = graphcell.Changed(before.Uint64, after.Uint64)
 	}
 	if !graphwire.SameFloat(before.Float32, after.Float32) {
-		d.Float32 = graphstate.Changed(before.Float32, after.Float32)
+		d.Float32 = graphcell.Changed(before.Float32, after.Float32)
 	}
 	if !graphwire.SameFloat(before.Float64, after.Float64) {
-		d.Float64 = graphstate.Changed(before.Float64, after.Float64)
+		d.Float64 = graphcell.Changed(before.Float64, after.Float64)
 	}
 	if !graphwire.SameFloat(before.Complex64, after.Complex64) {
-		d.Complex64 = graphstate.Changed(before.Complex64, after.Complex64)
+		d.Complex64 = graphcell.Changed(before.Complex64, after.Complex64)
 	}
 	if !graphwire.SameFloat(before.Complex128, after.Complex128) {
-		d.Complex128 = graphstate.Changed(before.Complex128, after.Complex128)
+		d.Complex128 = graphcell.Changed(before.Complex128, after.Complex128)
 	}
 	if before.String != after.String {
-		d.String = graphstate.Changed(before.String, after.String)
+		d.String = graphcell.Changed(before.String, after.String)
 	}
 	if before.Rune != after.Rune {
-		d.Rune = graphstate.Changed(before.Rune, after.Rune)
+		d.Rune = graphcell.Changed(before.Rune, after.Rune)
 	}
 	if before.Byte != after.Byte {
-		d.Byte = graphstate.Changed(before.Byte, after.Byte)
+		d.Byte = graphcell.Changed(before.Byte, after.Byte)
 	}
 	if before.Flag != after.Flag {
-		d.Flag = graphstate.Changed(before.Flag, after.Flag)
+		d.Flag = graphcell.Changed(before.Flag, after.Flag)
 	}
 	if before.Level != after.Level {
-		d.Level = graphstate.Changed(before.Level, after.Level)
+		d.Level = graphcell.Changed(before.Level, after.Level)
 	}
 	if !graphwire.SameFloat(before.Ratio, after.Ratio) {
-		d.Ratio = graphstate.Changed(before.Ratio, after.Ratio)
+		d.Ratio = graphcell.Changed(before.Ratio, after.Ratio)
 	}
 	if before.Role != after.Role {
-		d.Role = graphstate.Changed(before.Role, after.Role)
+		d.Role = graphcell.Changed(before.Role, after.Role)
 	}
 	if !graphwire.SameSlice(before.Bytes, after.Bytes) {
-		d.Bytes = graphstate.Changed(before.Bytes, after.Bytes)
+		d.Bytes = graphcell.Changed(before.Bytes, after.Bytes)
 	}
 	if !graphwire.SameSlice(before.Blob, after.Blob) {
-		d.Blob = graphstate.Changed(before.Blob, after.Blob)
+		d.Blob = graphcell.Changed(before.Blob, after.Blob)
 	}
 	if !graphwire.SameSlice(before.Raw, after.Raw) {
-		d.Raw = graphstate.Changed(before.Raw, after.Raw)
+		d.Raw = graphcell.Changed(before.Raw, after.Raw)
 	}
 	if before.Hash != after.Hash {
-		d.Hash = graphstate.Changed(before.Hash, after.Hash)
+		d.Hash = graphcell.Changed(before.Hash, after.Hash)
 	}
 	if before.ID != after.ID {
-		d.ID = graphstate.Changed(before.ID, after.ID)
+		d.ID = graphcell.Changed(before.ID, after.ID)
 	}
 	if !before.Time.Equal(after.Time) {
-		d.Time = graphstate.Changed(before.Time, after.Time)
+		d.Time = graphcell.Changed(before.Time, after.Time)
 	}
 	if before.Duration != after.Duration {
-		d.Duration = graphstate.Changed(before.Duration, after.Duration)
+		d.Duration = graphcell.Changed(before.Duration, after.Duration)
 	}
 	if before.Month != after.Month {
-		d.Month = graphstate.Changed(before.Month, after.Month)
+		d.Month = graphcell.Changed(before.Month, after.Month)
 	}
 	if !graphwire.SameSlice(before.Strings, after.Strings) {
-		d.Strings = graphstate.Changed(before.Strings, after.Strings)
+		d.Strings = graphcell.Changed(before.Strings, after.Strings)
 	}
 	if !graphwire.SameSlice(before.Roles, after.Roles) {
-		d.Roles = graphstate.Changed(before.Roles, after.Roles)
+		d.Roles = graphcell.Changed(before.Roles, after.Roles)
 	}
 	if !(graphgenCodecSliceOfSliceOfFloat64{}).Equal(&before.Matrix, &after.Matrix) {
-		d.Matrix = graphstate.Changed(before.Matrix, after.Matrix)
+		d.Matrix = graphcell.Changed(before.Matrix, after.Matrix)
 	}
 	if !(graphgenCodecSliceOfName{}).Equal(&before.Names, &after.Names) {
-		d.Names = graphstate.Changed(before.Names, after.Names)
+		d.Names = graphcell.Changed(before.Names, after.Names)
 	}
 	if before.Grid != after.Grid {
-		d.Grid = graphstate.Changed(before.Grid, after.Grid)
+		d.Grid = graphcell.Changed(before.Grid, after.Grid)
 	}
 	if !(graphgenCodecArrayOf2Point{}).Equal(&before.Points, &after.Points) {
-		d.Points = graphstate.Changed(before.Points, after.Points)
+		d.Points = graphcell.Changed(before.Points, after.Points)
 	}
 	if !(graphgenCodecSliceOfTime{}).Equal(&before.Times, &after.Times) {
-		d.Times = graphstate.Changed(before.Times, after.Times)
+		d.Times = graphcell.Changed(before.Times, after.Times)
 	}
 	if !(graphgenCodecSliceOfSliceOfByte{}).Equal(&before.Blobs, &after.Blobs) {
-		d.Blobs = graphstate.Changed(before.Blobs, after.Blobs)
+		d.Blobs = graphcell.Changed(before.Blobs, after.Blobs)
 	}
 	if !(graphgenCodecSliceOfPointerToName{}).Equal(&before.Pointers, &after.Pointers) {
-		d.Pointers = graphstate.Changed(before.Pointers, after.Pointers)
+		d.Pointers = graphcell.Changed(before.Pointers, after.Pointers)
 	}
 	if !graphwire.SameMap(before.Counts, after.Counts) {
-		d.Counts = graphstate.Changed(before.Counts, after.Counts)
+		d.Counts = graphcell.Changed(before.Counts, after.Counts)
 	}
 	if !graphwire.SameMap(before.ByLevel, after.ByLevel) {
-		d.ByLevel = graphstate.Changed(before.ByLevel, after.ByLevel)
+		d.ByLevel = graphcell.Changed(before.ByLevel, after.ByLevel)
 	}
 	if !graphwire.SameMap(before.ByFlag, after.ByFlag) {
-		d.ByFlag = graphstate.Changed(before.ByFlag, after.ByFlag)
+		d.ByFlag = graphcell.Changed(before.ByFlag, after.ByFlag)
 	}
 	if !(graphgenCodecMapOfRoleToName{}).Equal(&before.ByRole, &after.ByRole) {
-		d.ByRole = graphstate.Changed(before.ByRole, after.ByRole)
+		d.ByRole = graphcell.Changed(before.ByRole, after.ByRole)
 	}
 	if !(graphgenCodecMapOfStringToMapOfInt32ToSliceOfPointerToName{}).Equal(&before.Deep, &after.Deep) {
-		d.Deep = graphstate.Changed(before.Deep, after.Deep)
+		d.Deep = graphcell.Changed(before.Deep, after.Deep)
 	}
 	if !(graphgenCodecMapOfStringToTime{}).Equal(&before.Times2, &after.Times2) {
-		d.Times2 = graphstate.Changed(before.Times2, after.Times2)
+		d.Times2 = graphcell.Changed(before.Times2, after.Times2)
 	}
 	if !graphwire.SameMap(before.Set, after.Set) {
-		d.Set = graphstate.Changed(before.Set, after.Set)
+		d.Set = graphcell.Changed(before.Set, after.Set)
 	}
 	if !graphwire.SameMap(before.HashByID, after.HashByID) {
-		d.HashByID = graphstate.Changed(before.HashByID, after.HashByID)
+		d.HashByID = graphcell.Changed(before.HashByID, after.HashByID)
 	}
 	if !(graphgenCodecPointerToInt{}).Equal(&before.Ptr, &after.Ptr) {
-		d.Ptr = graphstate.Changed(before.Ptr, after.Ptr)
+		d.Ptr = graphcell.Changed(before.Ptr, after.Ptr)
 	}
 	if !(graphgenCodecPointerToName{}).Equal(&before.PtrName, &after.PtrName) {
-		d.PtrName = graphstate.Changed(before.PtrName, after.PtrName)
+		d.PtrName = graphcell.Changed(before.PtrName, after.PtrName)
 	}
 	if !(graphgenCodecPointerToArrayOf2Int{}).Equal(&before.PtrArray, &after.PtrArray) {
-		d.PtrArray = graphstate.Changed(before.PtrArray, after.PtrArray)
+		d.PtrArray = graphcell.Changed(before.PtrArray, after.PtrArray)
 	}
 	if !(graphgenCodecPointerToTime{}).Equal(&before.PtrTime, &after.PtrTime) {
-		d.PtrTime = graphstate.Changed(before.PtrTime, after.PtrTime)
+		d.PtrTime = graphcell.Changed(before.PtrTime, after.PtrTime)
 	}
 	if !(graphgenCodecName{}).Equal(&before.Nested, &after.Nested) {
-		d.Nested = graphstate.Changed(before.Nested, after.Nested)
+		d.Nested = graphcell.Changed(before.Nested, after.Nested)
 	}
 	if !(graphgenCodecStruct2{}).Equal(&before.Anonymous, &after.Anonymous) {
-		d.Anonymous = graphstate.Changed(before.Anonymous, after.Anonymous)
+		d.Anonymous = graphcell.Changed(before.Anonymous, after.Anonymous)
 	}
 	if !(graphgenCodecName{}).Equal(&before.Name, &after.Name) {
-		d.Name = graphstate.Changed(before.Name, after.Name)
+		d.Name = graphcell.Changed(before.Name, after.Name)
 	}
 	if !(graphgenCodecPointerToEmbedded{}).Equal(&before.Embedded, &after.Embedded) {
-		d.Embedded = graphstate.Changed(before.Embedded, after.Embedded)
+		d.Embedded = graphcell.Changed(before.Embedded, after.Embedded)
 	}
 	if !graphwire.SameFloat(before.Celsius, after.Celsius) {
-		d.Celsius = graphstate.Changed(before.Celsius, after.Celsius)
+		d.Celsius = graphcell.Changed(before.Celsius, after.Celsius)
 	}
 	if !(graphgenCodecPoint{}).Equal(&before.Point, &after.Point) {
-		d.Point = graphstate.Changed(before.Point, after.Point)
+		d.Point = graphcell.Changed(before.Point, after.Point)
 	}
 	if before.Packed != after.Packed {
-		d.Packed = graphstate.Changed(before.Packed, after.Packed)
+		d.Packed = graphcell.Changed(before.Packed, after.Packed)
 	}
 	if !(graphgenCodecSliceOfPacked{}).Equal(&before.Packeds, &after.Packeds) {
-		d.Packeds = graphstate.Changed(before.Packeds, after.Packeds)
+		d.Packeds = graphcell.Changed(before.Packeds, after.Packeds)
 	}
 	if !(graphgenCodecMapOfStringToPacked{}).Equal(&before.ByPack, &after.ByPack) {
-		d.ByPack = graphstate.Changed(before.ByPack, after.ByPack)
+		d.ByPack = graphcell.Changed(before.ByPack, after.ByPack)
 	}
 	if !graphwire.SameBytes(before.Big.MarshalText, after.Big.MarshalText) {
-		d.Big = graphstate.Changed(before.Big, after.Big)
+		d.Big = graphcell.Changed(before.Big, after.Big)
 	}
 	if !(graphgenCodecPointerToInt2{}).Equal(&before.BigPtr, &after.BigPtr) {
-		d.BigPtr = graphstate.Changed(before.BigPtr, after.BigPtr)
+		d.BigPtr = graphcell.Changed(before.BigPtr, after.BigPtr)
 	}
 	if before.Addr != after.Addr {
-		d.Addr = graphstate.Changed(before.Addr, after.Addr)
+		d.Addr = graphcell.Changed(before.Addr, after.Addr)
 	}
 	if !(graphgenCodecPointerToURL{}).Equal(&before.URL, &after.URL) {
-		d.URL = graphstate.Changed(before.URL, after.URL)
+		d.URL = graphcell.Changed(before.URL, after.URL)
 	}
 	if !graphwire.SameBytes(before.Text.MarshalText, after.Text.MarshalText) {
-		d.Text = graphstate.Changed(before.Text, after.Text)
+		d.Text = graphcell.Changed(before.Text, after.Text)
 	}
 	if before.hidden != after.hidden {
-		d.hidden = graphstate.Changed(before.hidden, after.hidden)
+		d.hidden = graphcell.Changed(before.hidden, after.hidden)
 	}
 	if before.Wired != after.Wired {
-		d.Wired = graphstate.Changed(before.Wired, after.Wired)
+		d.Wired = graphcell.Changed(before.Wired, after.Wired)
 	}
 	if before.Empty != after.Empty {
-		d.Empty = graphstate.Changed(before.Empty, after.Empty)
+		d.Empty = graphcell.Changed(before.Empty, after.Empty)
 	}
 	if !graphwire.SameSlice(before.Nope, after.Nope) {
-		d.Nope = graphstate.Changed(before.Nope, after.Nope)
+		d.Nope = graphcell.Changed(before.Nope, after.Nope)
 	}
 	return d
 }
@@ -472,7 +405,7 @@ func (d StateDiff) Changes() []graphstate.FieldChange {
 }
 
 func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Bool", Change: &d.Bool},
 		graphstate.FieldChange{Field: "Int", Change: &d.Int},
 		graphstate.FieldChange{Field: "Int8", Change: &d.Int8},
@@ -622,8 +555,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
-	Equal:        graphgenStateEqual,
-	Changed:      graphgenStateChanged,
+	Diff:         graphgenStateDiff,
 	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
@@ -707,375 +639,375 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Bool       graphstate.ValueField[bool]
-	Int        graphstate.ValueField[int]
-	Int8       graphstate.ValueField[int8]
-	Int16      graphstate.ValueField[int16]
-	Int32      graphstate.ValueField[int32]
-	Int64      graphstate.ValueField[int64]
-	Uint       graphstate.ValueField[uint]
-	Uint8      graphstate.ValueField[uint8]
-	Uint16     graphstate.ValueField[uint16]
-	Uint32     graphstate.ValueField[uint32]
-	Uint64     graphstate.ValueField[uint64]
-	Float32    graphstate.ValueField[float32]
-	Float64    graphstate.ValueField[float64]
-	Complex64  graphstate.ValueField[complex64]
-	Complex128 graphstate.ValueField[complex128]
-	String     graphstate.ValueField[string]
-	Rune       graphstate.ValueField[int32]
-	Byte       graphstate.ValueField[uint8]
-	Flag       graphstate.ValueField[Flag]
-	Level      graphstate.ValueField[Level]
-	Ratio      graphstate.ValueField[Ratio]
-	Role       graphstate.ValueField[Role]
-	Bytes      graphstate.ValueField[[]byte]
-	Blob       graphstate.ValueField[Blob]
-	Raw        graphstate.ValueField[json.RawMessage]
-	Hash       graphstate.ValueField[[4]byte]
-	ID         graphstate.ValueField[uuid.UUID]
-	Time       graphstate.ValueField[time.Time]
-	Duration   graphstate.ValueField[time.Duration]
-	Month      graphstate.ValueField[time.Month]
-	Strings    graphstate.ValueField[[]string]
-	Roles      graphstate.ValueField[Roles]
-	Matrix     graphstate.ValueField[[][]float64]
-	Names      graphstate.ValueField[[]Name]
-	Grid       graphstate.ValueField[[2][3]int8]
-	Points     graphstate.ValueField[[2]other.Point]
-	Times      graphstate.ValueField[[]time.Time]
-	Blobs      graphstate.ValueField[[][]byte]
-	Pointers   graphstate.ValueField[[]*Name]
-	Counts     graphstate.ValueField[map[string]int]
-	ByLevel    graphstate.ValueField[map[Level]string]
-	ByFlag     graphstate.ValueField[map[bool]int]
-	ByRole     graphstate.ValueField[map[Role]Name]
-	Deep       graphstate.ValueField[map[string]map[int32][]*Name]
-	Times2     graphstate.ValueField[map[string]time.Time]
-	Set        graphstate.ValueField[map[uint16]struct{}]
-	HashByID   graphstate.ValueField[map[string][4]byte]
-	Ptr        graphstate.ValueField[*int]
-	PtrName    graphstate.ValueField[*Name]
-	PtrArray   graphstate.ValueField[*[2]int]
-	PtrTime    graphstate.ValueField[*time.Time]
-	Nested     graphstate.ValueField[Name]
-	Anonymous  graphstate.ValueField[struct {
+	Bool       graphcell.ValueField[bool]
+	Int        graphcell.ValueField[int]
+	Int8       graphcell.ValueField[int8]
+	Int16      graphcell.ValueField[int16]
+	Int32      graphcell.ValueField[int32]
+	Int64      graphcell.ValueField[int64]
+	Uint       graphcell.ValueField[uint]
+	Uint8      graphcell.ValueField[uint8]
+	Uint16     graphcell.ValueField[uint16]
+	Uint32     graphcell.ValueField[uint32]
+	Uint64     graphcell.ValueField[uint64]
+	Float32    graphcell.ValueField[float32]
+	Float64    graphcell.ValueField[float64]
+	Complex64  graphcell.ValueField[complex64]
+	Complex128 graphcell.ValueField[complex128]
+	String     graphcell.ValueField[string]
+	Rune       graphcell.ValueField[int32]
+	Byte       graphcell.ValueField[uint8]
+	Flag       graphcell.ValueField[Flag]
+	Level      graphcell.ValueField[Level]
+	Ratio      graphcell.ValueField[Ratio]
+	Role       graphcell.ValueField[Role]
+	Bytes      graphcell.ValueField[[]byte]
+	Blob       graphcell.ValueField[Blob]
+	Raw        graphcell.ValueField[json.RawMessage]
+	Hash       graphcell.ValueField[[4]byte]
+	ID         graphcell.ValueField[uuid.UUID]
+	Time       graphcell.ValueField[time.Time]
+	Duration   graphcell.ValueField[time.Duration]
+	Month      graphcell.ValueField[time.Month]
+	Strings    graphcell.ValueField[[]string]
+	Roles      graphcell.ValueField[Roles]
+	Matrix     graphcell.ValueField[[][]float64]
+	Names      graphcell.ValueField[[]Name]
+	Grid       graphcell.ValueField[[2][3]int8]
+	Points     graphcell.ValueField[[2]other.Point]
+	Times      graphcell.ValueField[[]time.Time]
+	Blobs      graphcell.ValueField[[][]byte]
+	Pointers   graphcell.ValueField[[]*Name]
+	Counts     graphcell.ValueField[map[string]int]
+	ByLevel    graphcell.ValueField[map[Level]string]
+	ByFlag     graphcell.ValueField[map[bool]int]
+	ByRole     graphcell.ValueField[map[Role]Name]
+	Deep       graphcell.ValueField[map[string]map[int32][]*Name]
+	Times2     graphcell.ValueField[map[string]time.Time]
+	Set        graphcell.ValueField[map[uint16]struct{}]
+	HashByID   graphcell.ValueField[map[string][4]byte]
+	Ptr        graphcell.ValueField[*int]
+	PtrName    graphcell.ValueField[*Name]
+	PtrArray   graphcell.ValueField[*[2]int]
+	PtrTime    graphcell.ValueField[*time.Time]
+	Nested     graphcell.ValueField[Name]
+	Anonymous  graphcell.ValueField[struct {
 		A int
 		B []string
 	}]
-	Name     graphstate.ValueField[Name]
-	Embedded graphstate.ValueField[*Embedded]
-	Celsius  graphstate.ValueField[other.Celsius]
-	Point    graphstate.ValueField[other.Point]
-	Packed   graphstate.ValueField[other.Packed]
-	Packeds  graphstate.ValueField[[]other.Packed]
-	ByPack   graphstate.ValueField[map[string]other.Packed]
-	Big      graphstate.ValueField[big.Int]
-	BigPtr   graphstate.ValueField[*big.Int]
-	Addr     graphstate.ValueField[netip.Addr]
-	URL      graphstate.ValueField[*url.URL]
-	Text     graphstate.ValueField[Text]
-	hidden   graphstate.ValueField[int]
-	Wired    graphstate.ValueField[string]
-	Empty    graphstate.ValueField[struct{}]
-	Nope     graphstate.ValueField[[]struct{}]
+	Name     graphcell.ValueField[Name]
+	Embedded graphcell.ValueField[*Embedded]
+	Celsius  graphcell.ValueField[other.Celsius]
+	Point    graphcell.ValueField[other.Point]
+	Packed   graphcell.ValueField[other.Packed]
+	Packeds  graphcell.ValueField[[]other.Packed]
+	ByPack   graphcell.ValueField[map[string]other.Packed]
+	Big      graphcell.ValueField[big.Int]
+	BigPtr   graphcell.ValueField[*big.Int]
+	Addr     graphcell.ValueField[netip.Addr]
+	URL      graphcell.ValueField[*url.URL]
+	Text     graphcell.ValueField[Text]
+	hidden   graphcell.ValueField[int]
+	Wired    graphcell.ValueField[string]
+	Empty    graphcell.ValueField[struct{}]
+	Nope     graphcell.ValueField[[]struct{}]
 }{
-	Bool: graphstate.ValueField[bool]{
+	Bool: graphcell.ValueField[bool]{
 		Field: graphstate.Field{Name: "Bool", Wire: "Bool", Reducer: "replace", Type: "bool"},
-		Codec: graphstate.Bool[bool]{},
+		Codec: graphcell.Bool[bool]{},
 	},
-	Int: graphstate.ValueField[int]{
+	Int: graphcell.ValueField[int]{
 		Field: graphstate.Field{Name: "Int", Wire: "Int", Reducer: "replace", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	Int8: graphstate.ValueField[int8]{
+	Int8: graphcell.ValueField[int8]{
 		Field: graphstate.Field{Name: "Int8", Wire: "Int8", Reducer: "replace", Type: "int8"},
-		Codec: graphstate.Int[int8]{},
+		Codec: graphcell.Int[int8]{},
 	},
-	Int16: graphstate.ValueField[int16]{
+	Int16: graphcell.ValueField[int16]{
 		Field: graphstate.Field{Name: "Int16", Wire: "Int16", Reducer: "replace", Type: "int16"},
-		Codec: graphstate.Int[int16]{},
+		Codec: graphcell.Int[int16]{},
 	},
-	Int32: graphstate.ValueField[int32]{
+	Int32: graphcell.ValueField[int32]{
 		Field: graphstate.Field{Name: "Int32", Wire: "Int32", Reducer: "replace", Type: "int32"},
-		Codec: graphstate.Int[int32]{},
+		Codec: graphcell.Int[int32]{},
 	},
-	Int64: graphstate.ValueField[int64]{
+	Int64: graphcell.ValueField[int64]{
 		Field: graphstate.Field{Name: "Int64", Wire: "Int64", Reducer: "replace", Type: "int64"},
-		Codec: graphstate.Int[int64]{},
+		Codec: graphcell.Int[int64]{},
 	},
-	Uint: graphstate.ValueField[uint]{
+	Uint: graphcell.ValueField[uint]{
 		Field: graphstate.Field{Name: "Uint", Wire: "Uint", Reducer: "replace", Type: "uint"},
-		Codec: graphstate.Uint[uint]{},
+		Codec: graphcell.Uint[uint]{},
 	},
-	Uint8: graphstate.ValueField[uint8]{
+	Uint8: graphcell.ValueField[uint8]{
 		Field: graphstate.Field{Name: "Uint8", Wire: "Uint8", Reducer: "replace", Type: "uint8"},
-		Codec: graphstate.Uint[uint8]{},
+		Codec: graphcell.Uint[uint8]{},
 	},
-	Uint16: graphstate.ValueField[uint16]{
+	Uint16: graphcell.ValueField[uint16]{
 		Field: graphstate.Field{Name: "Uint16", Wire: "Uint16", Reducer: "replace", Type: "uint16"},
-		Codec: graphstate.Uint[uint16]{},
+		Codec: graphcell.Uint[uint16]{},
 	},
-	Uint32: graphstate.ValueField[uint32]{
+	Uint32: graphcell.ValueField[uint32]{
 		Field: graphstate.Field{Name: "Uint32", Wire: "Uint32", Reducer: "replace", Type: "uint32"},
-		Codec: graphstate.Uint[uint32]{},
+		Codec: graphcell.Uint[uint32]{},
 	},
-	Uint64: graphstate.ValueField[uint64]{
+	Uint64: graphcell.ValueField[uint64]{
 		Field: graphstate.Field{Name: "Uint64", Wire: "Uint64", Reducer: "replace", Type: "uint64"},
-		Codec: graphstate.Uint[uint64]{},
+		Codec: graphcell.Uint[uint64]{},
 	},
-	Float32: graphstate.ValueField[float32]{
+	Float32: graphcell.ValueField[float32]{
 		Field: graphstate.Field{Name: "Float32", Wire: "Float32", Reducer: "replace", Type: "float32"},
-		Codec: graphstate.Float[float32]{},
+		Codec: graphcell.Float[float32]{},
 	},
-	Float64: graphstate.ValueField[float64]{
+	Float64: graphcell.ValueField[float64]{
 		Field: graphstate.Field{Name: "Float64", Wire: "Float64", Reducer: "replace", Type: "float64"},
-		Codec: graphstate.Float[float64]{},
+		Codec: graphcell.Float[float64]{},
 	},
-	Complex64: graphstate.ValueField[complex64]{
+	Complex64: graphcell.ValueField[complex64]{
 		Field: graphstate.Field{Name: "Complex64", Wire: "Complex64", Reducer: "replace", Type: "complex64"},
-		Codec: graphstate.Complex[complex64]{},
+		Codec: graphcell.Complex[complex64]{},
 	},
-	Complex128: graphstate.ValueField[complex128]{
+	Complex128: graphcell.ValueField[complex128]{
 		Field: graphstate.Field{Name: "Complex128", Wire: "Complex128", Reducer: "replace", Type: "complex128"},
-		Codec: graphstate.Complex[complex128]{},
+		Codec: graphcell.Complex[complex128]{},
 	},
-	String: graphstate.ValueField[string]{
+	String: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "String", Wire: "String", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Rune: graphstate.ValueField[int32]{
+	Rune: graphcell.ValueField[int32]{
 		Field: graphstate.Field{Name: "Rune", Wire: "Rune", Reducer: "replace", Type: "int32"},
-		Codec: graphstate.Int[int32]{},
+		Codec: graphcell.Int[int32]{},
 	},
-	Byte: graphstate.ValueField[uint8]{
+	Byte: graphcell.ValueField[uint8]{
 		Field: graphstate.Field{Name: "Byte", Wire: "Byte", Reducer: "replace", Type: "uint8"},
-		Codec: graphstate.Uint[uint8]{},
+		Codec: graphcell.Uint[uint8]{},
 	},
-	Flag: graphstate.ValueField[Flag]{
+	Flag: graphcell.ValueField[Flag]{
 		Field: graphstate.Field{Name: "Flag", Wire: "Flag", Reducer: "replace", Type: "Flag"},
-		Codec: graphstate.Bool[Flag]{},
+		Codec: graphcell.Bool[Flag]{},
 	},
-	Level: graphstate.ValueField[Level]{
+	Level: graphcell.ValueField[Level]{
 		Field: graphstate.Field{Name: "Level", Wire: "Level", Reducer: "replace", Type: "Level"},
-		Codec: graphstate.Int[Level]{},
+		Codec: graphcell.Int[Level]{},
 	},
-	Ratio: graphstate.ValueField[Ratio]{
+	Ratio: graphcell.ValueField[Ratio]{
 		Field: graphstate.Field{Name: "Ratio", Wire: "Ratio", Reducer: "replace", Type: "Ratio"},
-		Codec: graphstate.Float[Ratio]{},
+		Codec: graphcell.Float[Ratio]{},
 	},
-	Role: graphstate.ValueField[Role]{
+	Role: graphcell.ValueField[Role]{
 		Field: graphstate.Field{Name: "Role", Wire: "Role", Reducer: "replace", Type: "Role"},
-		Codec: graphstate.Str[Role]{},
+		Codec: graphcell.Str[Role]{},
 	},
-	Bytes: graphstate.ValueField[[]byte]{
+	Bytes: graphcell.ValueField[[]byte]{
 		Field: graphstate.Field{Name: "Bytes", Wire: "Bytes", Reducer: "replace", Type: "[]byte"},
-		Codec: graphstate.Bytes[[]byte]{},
+		Codec: graphcell.Bytes[[]byte]{},
 		Copy:  slices.Clone[[]byte],
 	},
-	Blob: graphstate.ValueField[Blob]{
+	Blob: graphcell.ValueField[Blob]{
 		Field: graphstate.Field{Name: "Blob", Wire: "Blob", Reducer: "replace", Type: "Blob"},
-		Codec: graphstate.Bytes[Blob]{},
+		Codec: graphcell.Bytes[Blob]{},
 		Copy:  slices.Clone[Blob],
 	},
-	Raw: graphstate.ValueField[json.RawMessage]{
+	Raw: graphcell.ValueField[json.RawMessage]{
 		Field: graphstate.Field{Name: "Raw", Wire: "Raw", Reducer: "replace", Type: "json.RawMessage"},
-		Codec: graphstate.Bytes[json.RawMessage]{},
+		Codec: graphcell.Bytes[json.RawMessage]{},
 		Copy:  slices.Clone[json.RawMessage],
 	},
-	Hash: graphstate.ValueField[[4]byte]{
+	Hash: graphcell.ValueField[[4]byte]{
 		Field: graphstate.Field{Name: "Hash", Wire: "Hash", Reducer: "replace", Type: "[4]byte"},
 		Codec: graphgenCodecArrayOf4Byte{},
 	},
-	ID: graphstate.ValueField[uuid.UUID]{
+	ID: graphcell.ValueField[uuid.UUID]{
 		Field: graphstate.Field{Name: "ID", Wire: "ID", Reducer: "replace", Type: "uuid.UUID"},
 		Codec: graphgenCodecUUID{},
 	},
-	Time: graphstate.ValueField[time.Time]{
+	Time: graphcell.ValueField[time.Time]{
 		Field: graphstate.Field{Name: "Time", Wire: "Time", Reducer: "replace", Type: "time.Time"},
-		Codec: graphstate.Time{},
+		Codec: graphcell.Time{},
 	},
-	Duration: graphstate.ValueField[time.Duration]{
+	Duration: graphcell.ValueField[time.Duration]{
 		Field: graphstate.Field{Name: "Duration", Wire: "Duration", Reducer: "replace", Type: "time.Duration"},
-		Codec: graphstate.Int[time.Duration]{},
+		Codec: graphcell.Int[time.Duration]{},
 	},
-	Month: graphstate.ValueField[time.Month]{
+	Month: graphcell.ValueField[time.Month]{
 		Field: graphstate.Field{Name: "Month", Wire: "Month", Reducer: "replace", Type: "time.Month"},
-		Codec: graphstate.Int[time.Month]{},
+		Codec: graphcell.Int[time.Month]{},
 	},
-	Strings: graphstate.ValueField[[]string]{
+	Strings: graphcell.ValueField[[]string]{
 		Field: graphstate.Field{Name: "Strings", Wire: "Strings", Reducer: "replace", Type: "[]string"},
 		Codec: graphgenCodecSliceOfString{},
 		Copy:  slices.Clone[[]string],
 	},
-	Roles: graphstate.ValueField[Roles]{
+	Roles: graphcell.ValueField[Roles]{
 		Field: graphstate.Field{Name: "Roles", Wire: "Roles", Reducer: "replace", Type: "Roles"},
 		Codec: graphgenCodecRoles{},
 		Copy:  slices.Clone[Roles],
 	},
-	Matrix: graphstate.ValueField[[][]float64]{
+	Matrix: graphcell.ValueField[[][]float64]{
 		Field: graphstate.Field{Name: "Matrix", Wire: "Matrix", Reducer: "replace", Type: "[][]float64"},
 		Codec: graphgenCodecSliceOfSliceOfFloat64{},
 		Copy:  slices.Clone[[][]float64],
 	},
-	Names: graphstate.ValueField[[]Name]{
+	Names: graphcell.ValueField[[]Name]{
 		Field: graphstate.Field{Name: "Names", Wire: "Names", Reducer: "replace", Type: "[]Name"},
 		Codec: graphgenCodecSliceOfName{},
 		Copy:  slices.Clone[[]Name],
 	},
-	Grid: graphstate.ValueField[[2][3]int8]{
+	Grid: graphcell.ValueField[[2][3]int8]{
 		Field: graphstate.Field{Name: "Grid", Wire: "Grid", Reducer: "replace", Type: "[2][3]int8"},
 		Codec: graphgenCodecArrayOf2ArrayOf3Int8{},
 	},
-	Points: graphstate.ValueField[[2]other.Point]{
+	Points: graphcell.ValueField[[2]other.Point]{
 		Field: graphstate.Field{Name: "Points", Wire: "Points", Reducer: "replace", Type: "[2]other.Point"},
 		Codec: graphgenCodecArrayOf2Point{},
 	},
-	Times: graphstate.ValueField[[]time.Time]{
+	Times: graphcell.ValueField[[]time.Time]{
 		Field: graphstate.Field{Name: "Times", Wire: "Times", Reducer: "replace", Type: "[]time.Time"},
 		Codec: graphgenCodecSliceOfTime{},
 		Copy:  slices.Clone[[]time.Time],
 	},
-	Blobs: graphstate.ValueField[[][]byte]{
+	Blobs: graphcell.ValueField[[][]byte]{
 		Field: graphstate.Field{Name: "Blobs", Wire: "Blobs", Reducer: "replace", Type: "[][]byte"},
 		Codec: graphgenCodecSliceOfSliceOfByte{},
 		Copy:  slices.Clone[[][]byte],
 	},
-	Pointers: graphstate.ValueField[[]*Name]{
+	Pointers: graphcell.ValueField[[]*Name]{
 		Field: graphstate.Field{Name: "Pointers", Wire: "Pointers", Reducer: "replace", Type: "[]*Name"},
 		Codec: graphgenCodecSliceOfPointerToName{},
 		Copy:  slices.Clone[[]*Name],
 	},
-	Counts: graphstate.ValueField[map[string]int]{
+	Counts: graphcell.ValueField[map[string]int]{
 		Field: graphstate.Field{Name: "Counts", Wire: "Counts", Reducer: "replace", Type: "map[string]int"},
 		Codec: graphgenCodecMapOfStringToInt{},
 		Copy:  maps.Clone[map[string]int],
 	},
-	ByLevel: graphstate.ValueField[map[Level]string]{
+	ByLevel: graphcell.ValueField[map[Level]string]{
 		Field: graphstate.Field{Name: "ByLevel", Wire: "ByLevel", Reducer: "replace", Type: "map[Level]string"},
 		Codec: graphgenCodecMapOfLevelToString{},
 		Copy:  maps.Clone[map[Level]string],
 	},
-	ByFlag: graphstate.ValueField[map[bool]int]{
+	ByFlag: graphcell.ValueField[map[bool]int]{
 		Field: graphstate.Field{Name: "ByFlag", Wire: "ByFlag", Reducer: "replace", Type: "map[bool]int"},
 		Codec: graphgenCodecMapOfBoolToInt{},
 		Copy:  maps.Clone[map[bool]int],
 	},
-	ByRole: graphstate.ValueField[map[Role]Name]{
+	ByRole: graphcell.ValueField[map[Role]Name]{
 		Field: graphstate.Field{Name: "ByRole", Wire: "ByRole", Reducer: "replace", Type: "map[Role]Name"},
 		Codec: graphgenCodecMapOfRoleToName{},
 		Copy:  maps.Clone[map[Role]Name],
 	},
-	Deep: graphstate.ValueField[map[string]map[int32][]*Name]{
+	Deep: graphcell.ValueField[map[string]map[int32][]*Name]{
 		Field: graphstate.Field{Name: "Deep", Wire: "Deep", Reducer: "replace", Type: "map[string]map[int32][]*Name"},
 		Codec: graphgenCodecMapOfStringToMapOfInt32ToSliceOfPointerToName{},
 		Copy:  maps.Clone[map[string]map[int32][]*Name],
 	},
-	Times2: graphstate.ValueField[map[string]time.Time]{
+	Times2: graphcell.ValueField[map[string]time.Time]{
 		Field: graphstate.Field{Name: "Times2", Wire: "Times2", Reducer: "replace", Type: "map[string]time.Time"},
 		Codec: graphgenCodecMapOfStringToTime{},
 		Copy:  maps.Clone[map[string]time.Time],
 	},
-	Set: graphstate.ValueField[map[uint16]struct{}]{
+	Set: graphcell.ValueField[map[uint16]struct{}]{
 		Field: graphstate.Field{Name: "Set", Wire: "Set", Reducer: "replace", Type: "map[uint16]struct{}"},
 		Codec: graphgenCodecMapOfUint16ToStruct{},
 		Copy:  maps.Clone[map[uint16]struct{}],
 	},
-	HashByID: graphstate.ValueField[map[string][4]byte]{
+	HashByID: graphcell.ValueField[map[string][4]byte]{
 		Field: graphstate.Field{Name: "HashByID", Wire: "HashByID", Reducer: "replace", Type: "map[string][4]byte"},
 		Codec: graphgenCodecMapOfStringToArrayOf4Byte{},
 		Copy:  maps.Clone[map[string][4]byte],
 	},
-	Ptr: graphstate.ValueField[*int]{
+	Ptr: graphcell.ValueField[*int]{
 		Field: graphstate.Field{Name: "Ptr", Wire: "Ptr", Reducer: "replace", Type: "*int"},
 		Codec: graphgenCodecPointerToInt{},
 	},
-	PtrName: graphstate.ValueField[*Name]{
+	PtrName: graphcell.ValueField[*Name]{
 		Field: graphstate.Field{Name: "PtrName", Wire: "PtrName", Reducer: "replace", Type: "*Name"},
 		Codec: graphgenCodecPointerToName{},
 	},
-	PtrArray: graphstate.ValueField[*[2]int]{
+	PtrArray: graphcell.ValueField[*[2]int]{
 		Field: graphstate.Field{Name: "PtrArray", Wire: "PtrArray", Reducer: "replace", Type: "*[2]int"},
 		Codec: graphgenCodecPointerToArrayOf2Int{},
 	},
-	PtrTime: graphstate.ValueField[*time.Time]{
+	PtrTime: graphcell.ValueField[*time.Time]{
 		Field: graphstate.Field{Name: "PtrTime", Wire: "PtrTime", Reducer: "replace", Type: "*time.Time"},
 		Codec: graphgenCodecPointerToTime{},
 	},
-	Nested: graphstate.ValueField[Name]{
+	Nested: graphcell.ValueField[Name]{
 		Field: graphstate.Field{Name: "Nested", Wire: "Nested", Reducer: "replace", Type: "Name"},
 		Codec: graphgenCodecName{},
 	},
-	Anonymous: graphstate.ValueField[struct {
+	Anonymous: graphcell.ValueField[struct {
 		A int
 		B []string
 	}]{
 		Field: graphstate.Field{Name: "Anonymous", Wire: "Anonymous", Reducer: "replace", Type: "struct{A int; B []string}"},
 		Codec: graphgenCodecStruct2{},
 	},
-	Name: graphstate.ValueField[Name]{
+	Name: graphcell.ValueField[Name]{
 		Field: graphstate.Field{Name: "Name", Wire: "Name", Reducer: "replace", Type: "Name"},
 		Codec: graphgenCodecName{},
 	},
-	Embedded: graphstate.ValueField[*Embedded]{
+	Embedded: graphcell.ValueField[*Embedded]{
 		Field: graphstate.Field{Name: "Embedded", Wire: "Embedded", Reducer: "replace", Type: "*Embedded"},
 		Codec: graphgenCodecPointerToEmbedded{},
 	},
-	Celsius: graphstate.ValueField[other.Celsius]{
+	Celsius: graphcell.ValueField[other.Celsius]{
 		Field: graphstate.Field{Name: "Celsius", Wire: "Celsius", Reducer: "replace", Type: "other.Celsius"},
-		Codec: graphstate.Float[other.Celsius]{},
+		Codec: graphcell.Float[other.Celsius]{},
 	},
-	Point: graphstate.ValueField[other.Point]{
+	Point: graphcell.ValueField[other.Point]{
 		Field: graphstate.Field{Name: "Point", Wire: "Point", Reducer: "replace", Type: "other.Point"},
 		Codec: graphgenCodecPoint{},
 	},
-	Packed: graphstate.ValueField[other.Packed]{
+	Packed: graphcell.ValueField[other.Packed]{
 		Field: graphstate.Field{Name: "Packed", Wire: "Packed", Reducer: "replace", Type: "other.Packed"},
 		Codec: graphgenCodecPacked{},
 	},
-	Packeds: graphstate.ValueField[[]other.Packed]{
+	Packeds: graphcell.ValueField[[]other.Packed]{
 		Field: graphstate.Field{Name: "Packeds", Wire: "Packeds", Reducer: "replace", Type: "[]other.Packed"},
 		Codec: graphgenCodecSliceOfPacked{},
 		Copy:  slices.Clone[[]other.Packed],
 	},
-	ByPack: graphstate.ValueField[map[string]other.Packed]{
+	ByPack: graphcell.ValueField[map[string]other.Packed]{
 		Field: graphstate.Field{Name: "ByPack", Wire: "ByPack", Reducer: "replace", Type: "map[string]other.Packed"},
 		Codec: graphgenCodecMapOfStringToPacked{},
 		Copy:  maps.Clone[map[string]other.Packed],
 	},
-	Big: graphstate.ValueField[big.Int]{
+	Big: graphcell.ValueField[big.Int]{
 		Field: graphstate.Field{Name: "Big", Wire: "Big", Reducer: "replace", Type: "big.Int"},
 		Codec: graphgenCodecInt2{},
 	},
-	BigPtr: graphstate.ValueField[*big.Int]{
+	BigPtr: graphcell.ValueField[*big.Int]{
 		Field: graphstate.Field{Name: "BigPtr", Wire: "BigPtr", Reducer: "replace", Type: "*big.Int"},
 		Codec: graphgenCodecPointerToInt2{},
 	},
-	Addr: graphstate.ValueField[netip.Addr]{
+	Addr: graphcell.ValueField[netip.Addr]{
 		Field: graphstate.Field{Name: "Addr", Wire: "Addr", Reducer: "replace", Type: "netip.Addr"},
 		Codec: graphgenCodecAddr{},
 	},
-	URL: graphstate.ValueField[*url.URL]{
+	URL: graphcell.ValueField[*url.URL]{
 		Field: graphstate.Field{Name: "URL", Wire: "URL", Reducer: "replace", Type: "*url.URL"},
 		Codec: graphgenCodecPointerToURL{},
 	},
-	Text: graphstate.ValueField[Text]{
+	Text: graphcell.ValueField[Text]{
 		Field: graphstate.Field{Name: "Text", Wire: "Text", Reducer: "replace", Type: "Text"},
 		Codec: graphgenCodecText{},
 	},
-	hidden: graphstate.ValueField[int]{
+	hidden: graphcell.ValueField[int]{
 		Field: graphstate.Field{Name: "hidden", Wire: "hidden", Reducer: "replace", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	Wired: graphstate.ValueField[string]{
+	Wired: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Wired", Wire: "wire name", Was: []string{"Old"}, Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Empty: graphstate.ValueField[struct{}]{
+	Empty: graphcell.ValueField[struct{}]{
 		Field: graphstate.Field{Name: "Empty", Wire: "Empty", Reducer: "replace", Type: "struct{}"},
 		Codec: graphgenCodecStruct{},
 	},
-	Nope: graphstate.ValueField[[]struct{}]{
+	Nope: graphcell.ValueField[[]struct{}]{
 		Field: graphstate.Field{Name: "Nope", Wire: "Nope", Reducer: "replace", Type: "[]struct{}"},
 		Codec: graphgenCodecSliceOfStruct{},
 		Copy:  slices.Clone[[]struct{}],
@@ -1084,87 +1016,90 @@ var graphgenStateFields = struct {
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	graphstate.Core
+	graphcell.Core
 	s State
 	f struct {
-		Bool       graphstate.ValueCell[bool]
-		Int        graphstate.ValueCell[int]
-		Int8       graphstate.ValueCell[int8]
-		Int16      graphstate.ValueCell[int16]
-		Int32      graphstate.ValueCell[int32]
-		Int64      graphstate.ValueCell[int64]
-		Uint       graphstate.ValueCell[uint]
-		Uint8      graphstate.ValueCell[uint8]
-		Uint16     graphstate.ValueCell[uint16]
-		Uint32     graphstate.ValueCell[uint32]
-		Uint64     graphstate.ValueCell[uint64]
-		Float32    graphstate.ValueCell[float32]
-		Float64    graphstate.ValueCell[float64]
-		Complex64  graphstate.ValueCell[complex64]
-		Complex128 graphstate.ValueCell[complex128]
-		String     graphstate.ValueCell[string]
-		Rune       graphstate.ValueCell[int32]
-		Byte       graphstate.ValueCell[uint8]
-		Flag       graphstate.ValueCell[Flag]
-		Level      graphstate.ValueCell[Level]
-		Ratio      graphstate.ValueCell[Ratio]
-		Role       graphstate.ValueCell[Role]
-		Bytes      graphstate.ValueCell[[]byte]
-		Blob       graphstate.ValueCell[Blob]
-		Raw        graphstate.ValueCell[json.RawMessage]
-		Hash       graphstate.ValueCell[[4]byte]
-		ID         graphstate.ValueCell[uuid.UUID]
-		Time       graphstate.ValueCell[time.Time]
-		Duration   graphstate.ValueCell[time.Duration]
-		Month      graphstate.ValueCell[time.Month]
-		Strings    graphstate.ValueCell[[]string]
-		Roles      graphstate.ValueCell[Roles]
-		Matrix     graphstate.ValueCell[[][]float64]
-		Names      graphstate.ValueCell[[]Name]
-		Grid       graphstate.ValueCell[[2][3]int8]
-		Points     graphstate.ValueCell[[2]other.Point]
-		Times      graphstate.ValueCell[[]time.Time]
-		Blobs      graphstate.ValueCell[[][]byte]
-		Pointers   graphstate.ValueCell[[]*Name]
-		Counts     graphstate.ValueCell[map[string]int]
-		ByLevel    graphstate.ValueCell[map[Level]string]
-		ByFlag     graphstate.ValueCell[map[bool]int]
-		ByRole     graphstate.ValueCell[map[Role]Name]
-		Deep       graphstate.ValueCell[map[string]map[int32][]*Name]
-		Times2     graphstate.ValueCell[map[string]time.Time]
-		Set        graphstate.ValueCell[map[uint16]struct{}]
-		HashByID   graphstate.ValueCell[map[string][4]byte]
-		Ptr        graphstate.ValueCell[*int]
-		PtrName    graphstate.ValueCell[*Name]
-		PtrArray   graphstate.ValueCell[*[2]int]
-		PtrTime    graphstate.ValueCell[*time.Time]
-		Nested     graphstate.ValueCell[Name]
-		Anonymous  graphstate.ValueCell[struct {
+		Bool       graphcell.ValueCell[bool]
+		Int        graphcell.ValueCell[int]
+		Int8       graphcell.ValueCell[int8]
+		Int16      graphcell.ValueCell[int16]
+		Int32      graphcell.ValueCell[int32]
+		Int64      graphcell.ValueCell[int64]
+		Uint       graphcell.ValueCell[uint]
+		Uint8      graphcell.ValueCell[uint8]
+		Uint16     graphcell.ValueCell[uint16]
+		Uint32     graphcell.ValueCell[uint32]
+		Uint64     graphcell.ValueCell[uint64]
+		Float32    graphcell.ValueCell[float32]
+		Float64    graphcell.ValueCell[float64]
+		Complex64  graphcell.ValueCell[complex64]
+		Complex128 graphcell.ValueCell[complex128]
+		String     graphcell.ValueCell[string]
+		Rune       graphcell.ValueCell[int32]
+		Byte       graphcell.ValueCell[uint8]
+		Flag       graphcell.ValueCell[Flag]
+		Level      graphcell.ValueCell[Level]
+		Ratio      graphcell.ValueCell[Ratio]
+		Role       graphcell.ValueCell[Role]
+		Bytes      graphcell.ValueCell[[]byte]
+		Blob       graphcell.ValueCell[Blob]
+		Raw        graphcell.ValueCell[json.RawMessage]
+		Hash       graphcell.ValueCell[[4]byte]
+		ID         graphcell.ValueCell[uuid.UUID]
+		Time       graphcell.ValueCell[time.Time]
+		Duration   graphcell.ValueCell[time.Duration]
+		Month      graphcell.ValueCell[time.Month]
+		Strings    graphcell.ValueCell[[]string]
+		Roles      graphcell.ValueCell[Roles]
+		Matrix     graphcell.ValueCell[[][]float64]
+		Names      graphcell.ValueCell[[]Name]
+		Grid       graphcell.ValueCell[[2][3]int8]
+		Points     graphcell.ValueCell[[2]other.Point]
+		Times      graphcell.ValueCell[[]time.Time]
+		Blobs      graphcell.ValueCell[[][]byte]
+		Pointers   graphcell.ValueCell[[]*Name]
+		Counts     graphcell.ValueCell[map[string]int]
+		ByLevel    graphcell.ValueCell[map[Level]string]
+		ByFlag     graphcell.ValueCell[map[bool]int]
+		ByRole     graphcell.ValueCell[map[Role]Name]
+		Deep       graphcell.ValueCell[map[string]map[int32][]*Name]
+		Times2     graphcell.ValueCell[map[string]time.Time]
+		Set        graphcell.ValueCell[map[uint16]struct{}]
+		HashByID   graphcell.ValueCell[map[string][4]byte]
+		Ptr        graphcell.ValueCell[*int]
+		PtrName    graphcell.ValueCell[*Name]
+		PtrArray   graphcell.ValueCell[*[2]int]
+		PtrTime    graphcell.ValueCell[*time.Time]
+		Nested     graphcell.ValueCell[Name]
+		Anonymous  graphcell.ValueCell[struct {
 			A int
 			B []string
 		}]
-		Name     graphstate.ValueCell[Name]
-		Embedded graphstate.ValueCell[*Embedded]
-		Celsius  graphstate.ValueCell[other.Celsius]
-		Point    graphstate.ValueCell[other.Point]
-		Packed   graphstate.ValueCell[other.Packed]
-		Packeds  graphstate.ValueCell[[]other.Packed]
-		ByPack   graphstate.ValueCell[map[string]other.Packed]
-		Big      graphstate.ValueCell[big.Int]
-		BigPtr   graphstate.ValueCell[*big.Int]
-		Addr     graphstate.ValueCell[netip.Addr]
-		URL      graphstate.ValueCell[*url.URL]
-		Text     graphstate.ValueCell[Text]
-		hidden   graphstate.ValueCell[int]
-		Wired    graphstate.ValueCell[string]
-		Empty    graphstate.ValueCell[struct{}]
-		Nope     graphstate.ValueCell[[]struct{}]
+		Name     graphcell.ValueCell[Name]
+		Embedded graphcell.ValueCell[*Embedded]
+		Celsius  graphcell.ValueCell[other.Celsius]
+		Point    graphcell.ValueCell[other.Point]
+		Packed   graphcell.ValueCell[other.Packed]
+		Packeds  graphcell.ValueCell[[]other.Packed]
+		ByPack   graphcell.ValueCell[map[string]other.Packed]
+		Big      graphcell.ValueCell[big.Int]
+		BigPtr   graphcell.ValueCell[*big.Int]
+		Addr     graphcell.ValueCell[netip.Addr]
+		URL      graphcell.ValueCell[*url.URL]
+		Text     graphcell.ValueCell[Text]
+		hidden   graphcell.ValueCell[int]
+		Wired    graphcell.ValueCell[string]
+		Empty    graphcell.ValueCell[struct{}]
+		Nope     graphcell.ValueCell[[]struct{}]
 	}
 }
 
-// graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
-	l := new(graphgenState)
+func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	return new(graphgenState).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	f := &graphgenStateFields
 	l.Init("State", opts, 69)
 	l.f.Addr.Bind(&l.Core, &f.Addr, &l.s.Addr)
@@ -1237,6 +1172,14 @@ func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdat
 	l.f.hidden.Bind(&l.Core, &f.hidden, &l.s.hidden)
 	l.f.Wired.Bind(&l.Core, &f.Wired, &l.s.Wired)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenState) Fork(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	fork := new(graphgenState).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -1513,85 +1456,13 @@ func graphgenStateClone(s State) State {
 	return s
 }
 
-func graphgenStateEqual(a, b State) bool {
-	return a.Bool == b.Bool &&
-		a.Int == b.Int &&
-		a.Int8 == b.Int8 &&
-		a.Int16 == b.Int16 &&
-		a.Int32 == b.Int32 &&
-		a.Int64 == b.Int64 &&
-		a.Uint == b.Uint &&
-		a.Uint8 == b.Uint8 &&
-		a.Uint16 == b.Uint16 &&
-		a.Uint32 == b.Uint32 &&
-		a.Uint64 == b.Uint64 &&
-		graphwire.SameFloat(a.Float32, b.Float32) &&
-		graphwire.SameFloat(a.Float64, b.Float64) &&
-		graphwire.SameFloat(a.Complex64, b.Complex64) &&
-		graphwire.SameFloat(a.Complex128, b.Complex128) &&
-		a.String == b.String &&
-		a.Rune == b.Rune &&
-		a.Byte == b.Byte &&
-		a.Flag == b.Flag &&
-		a.Level == b.Level &&
-		graphwire.SameFloat(a.Ratio, b.Ratio) &&
-		a.Role == b.Role &&
-		graphwire.SameSlice(a.Bytes, b.Bytes) &&
-		graphwire.SameSlice(a.Blob, b.Blob) &&
-		graphwire.SameSlice(a.Raw, b.Raw) &&
-		a.Hash == b.Hash &&
-		a.ID == b.ID &&
-		a.Time.Equal(b.Time) &&
-		a.Duration == b.Duration &&
-		a.Month == b.Month &&
-		graphwire.SameSlice(a.Strings, b.Strings) &&
-		graphwire.SameSlice(a.Roles, b.Roles) &&
-		graphgenCodecSliceOfSliceOfFloat64{}.Equal(&a.Matrix, &b.Matrix) &&
-		graphgenCodecSliceOfName{}.Equal(&a.Names, &b.Names) &&
-		a.Grid == b.Grid &&
-		graphgenCodecArrayOf2Point{}.Equal(&a.Points, &b.Points) &&
-		graphgenCodecSliceOfTime{}.Equal(&a.Times, &b.Times) &&
-		graphgenCodecSliceOfSliceOfByte{}.Equal(&a.Blobs, &b.Blobs) &&
-		graphgenCodecSliceOfPointerToName{}.Equal(&a.Pointers, &b.Pointers) &&
-		graphwire.SameMap(a.Counts, b.Counts) &&
-		graphwire.SameMap(a.ByLevel, b.ByLevel) &&
-		graphwire.SameMap(a.ByFlag, b.ByFlag) &&
-		graphgenCodecMapOfRoleToName{}.Equal(&a.ByRole, &b.ByRole) &&
-		graphgenCodecMapOfStringToMapOfInt32ToSliceOfPointerToName{}.Equal(&a.Deep, &b.Deep) &&
-		graphgenCodecMapOfStringToTime{}.Equal(&a.Times2, &b.Times2) &&
-		graphwire.SameMap(a.Set, b.Set) &&
-		graphwire.SameMap(a.HashByID, b.HashByID) &&
-		graphgenCodecPointerToInt{}.Equal(&a.Ptr, &b.Ptr) &&
-		graphgenCodecPointerToName{}.Equal(&a.PtrName, &b.PtrName) &&
-		graphgenCodecPointerToArrayOf2Int{}.Equal(&a.PtrArray, &b.PtrArray) &&
-		graphgenCodecPointerToTime{}.Equal(&a.PtrTime, &b.PtrTime) &&
-		graphgenCodecName{}.Equal(&a.Nested, &b.Nested) &&
-		graphgenCodecStruct2{}.Equal(&a.Anonymous, &b.Anonymous) &&
-		graphgenCodecName{}.Equal(&a.Name, &b.Name) &&
-		graphgenCodecPointerToEmbedded{}.Equal(&a.Embedded, &b.Embedded) &&
-		graphwire.SameFloat(a.Celsius, b.Celsius) &&
-		graphgenCodecPoint{}.Equal(&a.Point, &b.Point) &&
-		a.Packed == b.Packed &&
-		graphgenCodecSliceOfPacked{}.Equal(&a.Packeds, &b.Packeds) &&
-		graphgenCodecMapOfStringToPacked{}.Equal(&a.ByPack, &b.ByPack) &&
-		graphwire.SameBytes(a.Big.MarshalText, b.Big.MarshalText) &&
-		graphgenCodecPointerToInt2{}.Equal(&a.BigPtr, &b.BigPtr) &&
-		a.Addr == b.Addr &&
-		graphgenCodecPointerToURL{}.Equal(&a.URL, &b.URL) &&
-		graphwire.SameBytes(a.Text.MarshalText, b.Text.MarshalText) &&
-		a.hidden == b.hidden &&
-		a.Wired == b.Wired &&
-		a.Empty == b.Empty &&
-		graphwire.SameSlice(a.Nope, b.Nope)
-}
-
-func graphgenStateChanged(a, b State) []string {
-	d := StateDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateChanges(&d))
+func graphgenStateDiff(before, after State) []graphstate.FieldChange {
+	d := StateDiffOf(before, after)
+	return graphgenStateChanges(&d)
 }
 
 func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Bool", Change: &u.Bool},
 		graphstate.FieldChange{Field: "Int", Change: &u.Int},
 		graphstate.FieldChange{Field: "Int8", Change: &u.Int8},
@@ -1665,7 +1536,7 @@ func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Bool.AppendUpdate(&w, &u.Bool)
 	f.Int.AppendUpdate(&w, &u.Int)
@@ -1887,7 +1758,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.

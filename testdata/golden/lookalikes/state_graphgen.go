@@ -6,11 +6,13 @@ import (
 	"slices"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
@@ -21,14 +23,12 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return graphstate.FormatUpdate("StateUpdate", graphgen_StateWrites(&u)...)
+	return graphcell.FormatUpdate("StateUpdate", graphgen_StateWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u StateUpdate) Equal(v StateUpdate) bool {
-	f := &graphgen_StateFields
-	return f.Item.EqualUpdate(&u.Item, &v.Item) &&
-		f.fields.EqualUpdate(&u.fields, &v.fields)
+	return graphcell.SameUpdate(graphgen_StateAppendUpdate, &u, &v)
 }
 
 // StateDiff is how two values of State differ: each field says how the field of that name does.
@@ -42,10 +42,10 @@ type StateDiff struct {
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
-		d.Item = graphstate.Changed(before.Item, after.Item)
+		d.Item = graphcell.Changed(before.Item, after.Item)
 	}
 	if !(graphgenCodecFields2{}).Equal(&before.fields, &after.fields) {
-		d.fields = graphstate.Changed(before.fields, after.fields)
+		d.fields = graphcell.Changed(before.fields, after.fields)
 	}
 	return d
 }
@@ -62,11 +62,11 @@ func (d StateDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return graphstate.FormatDiff(graphgen_StateChanges(&d))
+	return graphcell.FormatDiff(graphgen_StateChanges(&d))
 }
 
 func graphgen_StateChanges(d *StateDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Item", Change: &d.Item},
 		graphstate.FieldChange{Field: "fields", Change: &d.fields},
 	)
@@ -82,8 +82,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	},
 	New:          graphgen_StateNew,
 	Clone:        graphgen_StateClone,
-	Equal:        graphgen_StateEqual,
-	Changed:      graphgen_StateChanged,
+	Diff:         graphgen_StateDiff,
 	Writes:       graphgen_StateWrites,
 	AppendUpdate: graphgen_StateAppendUpdate,
 	DecodeUpdate: graphgen_StateDecodeUpdate,
@@ -97,14 +96,14 @@ var _ struct {
 
 // graphgen_StateFields says how each field of State is merged and stored. It is never written to.
 var graphgen_StateFields = struct {
-	Item   graphstate.ValueField[Item]
-	fields graphstate.ValueField[fields]
+	Item   graphcell.ValueField[Item]
+	fields graphcell.ValueField[fields]
 }{
-	Item: graphstate.ValueField[Item]{
+	Item: graphcell.ValueField[Item]{
 		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "replace", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
-	fields: graphstate.ValueField[fields]{
+	fields: graphcell.ValueField[fields]{
 		Field: graphstate.Field{Name: "fields", Wire: "fields", Reducer: "replace", Type: "fields"},
 		Codec: graphgenCodecFields2{},
 	},
@@ -112,22 +111,33 @@ var graphgen_StateFields = struct {
 
 // graphgen_State is the State of one run.
 type graphgen_State struct {
-	graphstate.Core
+	graphcell.Core
 	s State
 	f struct {
-		Item   graphstate.ValueCell[Item]
-		fields graphstate.ValueCell[fields]
+		Item   graphcell.ValueCell[Item]
+		fields graphcell.ValueCell[fields]
 	}
 }
 
-// graphgen_StateNew binds the fields in order of their wire names.
-func graphgen_StateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
-	l := new(graphgen_State)
+func graphgen_StateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	return new(graphgen_State).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgen_State) bind(opts graphcell.Options) *graphgen_State {
 	f := &graphgen_StateFields
 	l.Init("State", opts, 2)
 	l.f.Item.Bind(&l.Core, &f.Item, &l.s.Item)
 	l.f.fields.Bind(&l.Core, &f.fields, &l.s.fields)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgen_State) Fork(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	fork := new(graphgen_State).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -160,25 +170,20 @@ func graphgen_StateClone(s State) State {
 	return s
 }
 
-func graphgen_StateEqual(a, b State) bool {
-	return graphgenCodecItem2{}.Equal(&a.Item, &b.Item) &&
-		graphgenCodecFields2{}.Equal(&a.fields, &b.fields)
-}
-
-func graphgen_StateChanged(a, b State) []string {
-	d := StateDiffOf(a, b)
-	return graphstate.FieldNames(graphgen_StateChanges(&d))
+func graphgen_StateDiff(before, after State) []graphstate.FieldChange {
+	d := StateDiffOf(before, after)
+	return graphgen_StateChanges(&d)
 }
 
 func graphgen_StateWrites(u *StateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Item", Change: &u.Item},
 		graphstate.FieldChange{Field: "fields", Change: &u.fields},
 	)
 }
 
 func graphgen_StateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgen_StateFields
 	f.Item.AppendUpdate(&w, &u.Item)
 	f.fields.AppendUpdate(&w, &u.fields)
@@ -199,7 +204,7 @@ func graphgen_StateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // StateFieldsUpdate is what a node changes of StateFields: each field says what becomes of the field of that name.
@@ -210,13 +215,12 @@ type StateFieldsUpdate struct {
 
 // String prints what u changes.
 func (u StateFieldsUpdate) String() string {
-	return graphstate.FormatUpdate("StateFieldsUpdate", graphgenStateFieldsWrites(&u)...)
+	return graphcell.FormatUpdate("StateFieldsUpdate", graphgenStateFieldsWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u StateFieldsUpdate) Equal(v StateFieldsUpdate) bool {
-	f := &graphgenStateFieldsFields
-	return f.Item.EqualUpdate(&u.Item, &v.Item)
+	return graphcell.SameUpdate(graphgenStateFieldsAppendUpdate, &u, &v)
 }
 
 // StateFieldsDiff is how two values of StateFields differ: each field says how the field of that name does.
@@ -229,7 +233,7 @@ type StateFieldsDiff struct {
 func StateFieldsDiffOf(before, after StateFields) StateFieldsDiff {
 	var d StateFieldsDiff
 	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
-		d.Item = graphstate.Changed(before.Item, after.Item)
+		d.Item = graphcell.Changed(before.Item, after.Item)
 	}
 	return d
 }
@@ -246,11 +250,11 @@ func (d StateFieldsDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateFieldsDiff) String() string {
-	return graphstate.FormatDiff(graphgenStateFieldsChanges(&d))
+	return graphcell.FormatDiff(graphgenStateFieldsChanges(&d))
 }
 
 func graphgenStateFieldsChanges(d *StateFieldsDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Item", Change: &d.Item},
 	)
 }
@@ -264,8 +268,7 @@ var StateFieldsSchema = &graphstate.Schema[StateFields, StateFieldsUpdate]{
 	},
 	New:          graphgenStateFieldsNew,
 	Clone:        graphgenStateFieldsClone,
-	Equal:        graphgenStateFieldsEqual,
-	Changed:      graphgenStateFieldsChanged,
+	Diff:         graphgenStateFieldsDiff,
 	Writes:       graphgenStateFieldsWrites,
 	AppendUpdate: graphgenStateFieldsAppendUpdate,
 	DecodeUpdate: graphgenStateFieldsDecodeUpdate,
@@ -278,9 +281,9 @@ var _ struct {
 
 // graphgenStateFieldsFields says how each field of StateFields is merged and stored. It is never written to.
 var graphgenStateFieldsFields = struct {
-	Item graphstate.ValueField[Item]
+	Item graphcell.ValueField[Item]
 }{
-	Item: graphstate.ValueField[Item]{
+	Item: graphcell.ValueField[Item]{
 		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
@@ -288,20 +291,31 @@ var graphgenStateFieldsFields = struct {
 
 // graphgenStateFields is the StateFields of one run.
 type graphgenStateFields struct {
-	graphstate.Core
+	graphcell.Core
 	s StateFields
 	f struct {
-		Item graphstate.ValueCell[Item]
+		Item graphcell.ValueCell[Item]
 	}
 }
 
-// graphgenStateFieldsNew binds the fields in order of their wire names.
-func graphgenStateFieldsNew(opts graphstate.Options) graphstate.Live[StateFields, StateFieldsUpdate] {
-	l := new(graphgenStateFields)
+func graphgenStateFieldsNew(opts graphcell.Options) graphcell.Live[StateFields, StateFieldsUpdate] {
+	return new(graphgenStateFields).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenStateFields) bind(opts graphcell.Options) *graphgenStateFields {
 	f := &graphgenStateFieldsFields
 	l.Init("StateFields", opts, 1)
 	l.f.Item.Bind(&l.Core, &f.Item, &l.s.Item)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenStateFields) Fork(opts graphcell.Options) graphcell.Live[StateFields, StateFieldsUpdate] {
+	fork := new(graphgenStateFields).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -330,23 +344,19 @@ func graphgenStateFieldsClone(s StateFields) StateFields {
 	return s
 }
 
-func graphgenStateFieldsEqual(a, b StateFields) bool {
-	return graphgenCodecItem2{}.Equal(&a.Item, &b.Item)
-}
-
-func graphgenStateFieldsChanged(a, b StateFields) []string {
-	d := StateFieldsDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateFieldsChanges(&d))
+func graphgenStateFieldsDiff(before, after StateFields) []graphstate.FieldChange {
+	d := StateFieldsDiffOf(before, after)
+	return graphgenStateFieldsChanges(&d)
 }
 
 func graphgenStateFieldsWrites(u *StateFieldsUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Item", Change: &u.Item},
 	)
 }
 
 func graphgenStateFieldsAppendUpdate(b []byte, u *StateFieldsUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateFieldsFields
 	f.Item.AppendUpdate(&w, &u.Item)
 	return w.End()
@@ -364,7 +374,7 @@ func graphgenStateFieldsDecodeUpdate(b []byte, u *StateFieldsUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // StateNewUpdate is what a node changes of StateNew: each field says what becomes of the field of that name.
@@ -375,13 +385,12 @@ type StateNewUpdate struct {
 
 // String prints what u changes.
 func (u StateNewUpdate) String() string {
-	return graphstate.FormatUpdate("StateNewUpdate", graphgenStateNewWrites(&u)...)
+	return graphcell.FormatUpdate("StateNewUpdate", graphgenStateNewWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u StateNewUpdate) Equal(v StateNewUpdate) bool {
-	f := &graphgenStateNewFields
-	return f.Item.EqualUpdate(&u.Item, &v.Item)
+	return graphcell.SameUpdate(graphgenStateNewAppendUpdate, &u, &v)
 }
 
 // StateNewDiff is how two values of StateNew differ: each field says how the field of that name does.
@@ -394,7 +403,7 @@ type StateNewDiff struct {
 func StateNewDiffOf(before, after StateNew) StateNewDiff {
 	var d StateNewDiff
 	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
-		d.Item = graphstate.Changed(before.Item, after.Item)
+		d.Item = graphcell.Changed(before.Item, after.Item)
 	}
 	return d
 }
@@ -411,11 +420,11 @@ func (d StateNewDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateNewDiff) String() string {
-	return graphstate.FormatDiff(graphgenStateNewChanges(&d))
+	return graphcell.FormatDiff(graphgenStateNewChanges(&d))
 }
 
 func graphgenStateNewChanges(d *StateNewDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Item", Change: &d.Item},
 	)
 }
@@ -429,8 +438,7 @@ var StateNewSchema = &graphstate.Schema[StateNew, StateNewUpdate]{
 	},
 	New:          graphgenStateNewNew,
 	Clone:        graphgenStateNewClone,
-	Equal:        graphgenStateNewEqual,
-	Changed:      graphgenStateNewChanged,
+	Diff:         graphgenStateNewDiff,
 	Writes:       graphgenStateNewWrites,
 	AppendUpdate: graphgenStateNewAppendUpdate,
 	DecodeUpdate: graphgenStateNewDecodeUpdate,
@@ -443,9 +451,9 @@ var _ struct {
 
 // graphgenStateNewFields says how each field of StateNew is merged and stored. It is never written to.
 var graphgenStateNewFields = struct {
-	Item graphstate.ValueField[Item]
+	Item graphcell.ValueField[Item]
 }{
-	Item: graphstate.ValueField[Item]{
+	Item: graphcell.ValueField[Item]{
 		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
@@ -453,20 +461,31 @@ var graphgenStateNewFields = struct {
 
 // graphgenStateNew is the StateNew of one run.
 type graphgenStateNew struct {
-	graphstate.Core
+	graphcell.Core
 	s StateNew
 	f struct {
-		Item graphstate.ValueCell[Item]
+		Item graphcell.ValueCell[Item]
 	}
 }
 
-// graphgenStateNewNew binds the fields in order of their wire names.
-func graphgenStateNewNew(opts graphstate.Options) graphstate.Live[StateNew, StateNewUpdate] {
-	l := new(graphgenStateNew)
+func graphgenStateNewNew(opts graphcell.Options) graphcell.Live[StateNew, StateNewUpdate] {
+	return new(graphgenStateNew).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenStateNew) bind(opts graphcell.Options) *graphgenStateNew {
 	f := &graphgenStateNewFields
 	l.Init("StateNew", opts, 1)
 	l.f.Item.Bind(&l.Core, &f.Item, &l.s.Item)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenStateNew) Fork(opts graphcell.Options) graphcell.Live[StateNew, StateNewUpdate] {
+	fork := new(graphgenStateNew).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -495,23 +514,19 @@ func graphgenStateNewClone(s StateNew) StateNew {
 	return s
 }
 
-func graphgenStateNewEqual(a, b StateNew) bool {
-	return graphgenCodecItem2{}.Equal(&a.Item, &b.Item)
-}
-
-func graphgenStateNewChanged(a, b StateNew) []string {
-	d := StateNewDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateNewChanges(&d))
+func graphgenStateNewDiff(before, after StateNew) []graphstate.FieldChange {
+	d := StateNewDiffOf(before, after)
+	return graphgenStateNewChanges(&d)
 }
 
 func graphgenStateNewWrites(u *StateNewUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Item", Change: &u.Item},
 	)
 }
 
 func graphgenStateNewAppendUpdate(b []byte, u *StateNewUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateNewFields
 	f.Item.AppendUpdate(&w, &u.Item)
 	return w.End()
@@ -529,7 +544,7 @@ func graphgenStateNewDecodeUpdate(b []byte, u *StateNewUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // stateUpdate is what a node changes of state: each field says what becomes of the field of that name.
@@ -540,13 +555,12 @@ type stateUpdate struct {
 
 // String prints what u changes.
 func (u stateUpdate) String() string {
-	return graphstate.FormatUpdate("stateUpdate", graphgen_stateWrites(&u)...)
+	return graphcell.FormatUpdate("stateUpdate", graphgen_stateWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u stateUpdate) Equal(v stateUpdate) bool {
-	f := &graphgen_stateFields
-	return f.Item.EqualUpdate(&u.Item, &v.Item)
+	return graphcell.SameUpdate(graphgen_stateAppendUpdate, &u, &v)
 }
 
 // stateDiff is how two values of state differ: each field says how the field of that name does.
@@ -559,7 +573,7 @@ type stateDiff struct {
 func stateDiffOf(before, after state) stateDiff {
 	var d stateDiff
 	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
-		d.Item = graphstate.Changed(before.Item, after.Item)
+		d.Item = graphcell.Changed(before.Item, after.Item)
 	}
 	return d
 }
@@ -576,11 +590,11 @@ func (d stateDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d stateDiff) String() string {
-	return graphstate.FormatDiff(graphgen_stateChanges(&d))
+	return graphcell.FormatDiff(graphgen_stateChanges(&d))
 }
 
 func graphgen_stateChanges(d *stateDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Item", Change: &d.Item},
 	)
 }
@@ -594,8 +608,7 @@ var stateSchema = &graphstate.Schema[state, stateUpdate]{
 	},
 	New:          graphgen_stateNew,
 	Clone:        graphgen_stateClone,
-	Equal:        graphgen_stateEqual,
-	Changed:      graphgen_stateChanged,
+	Diff:         graphgen_stateDiff,
 	Writes:       graphgen_stateWrites,
 	AppendUpdate: graphgen_stateAppendUpdate,
 	DecodeUpdate: graphgen_stateDecodeUpdate,
@@ -608,9 +621,9 @@ var _ struct {
 
 // graphgen_stateFields says how each field of state is merged and stored. It is never written to.
 var graphgen_stateFields = struct {
-	Item graphstate.ValueField[Item]
+	Item graphcell.ValueField[Item]
 }{
-	Item: graphstate.ValueField[Item]{
+	Item: graphcell.ValueField[Item]{
 		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
@@ -618,20 +631,31 @@ var graphgen_stateFields = struct {
 
 // graphgen_state is the state of one run.
 type graphgen_state struct {
-	graphstate.Core
+	graphcell.Core
 	s state
 	f struct {
-		Item graphstate.ValueCell[Item]
+		Item graphcell.ValueCell[Item]
 	}
 }
 
-// graphgen_stateNew binds the fields in order of their wire names.
-func graphgen_stateNew(opts graphstate.Options) graphstate.Live[state, stateUpdate] {
-	l := new(graphgen_state)
+func graphgen_stateNew(opts graphcell.Options) graphcell.Live[state, stateUpdate] {
+	return new(graphgen_state).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgen_state) bind(opts graphcell.Options) *graphgen_state {
 	f := &graphgen_stateFields
 	l.Init("state", opts, 1)
 	l.f.Item.Bind(&l.Core, &f.Item, &l.s.Item)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgen_state) Fork(opts graphcell.Options) graphcell.Live[state, stateUpdate] {
+	fork := new(graphgen_state).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -660,23 +684,19 @@ func graphgen_stateClone(s state) state {
 	return s
 }
 
-func graphgen_stateEqual(a, b state) bool {
-	return graphgenCodecItem2{}.Equal(&a.Item, &b.Item)
-}
-
-func graphgen_stateChanged(a, b state) []string {
-	d := stateDiffOf(a, b)
-	return graphstate.FieldNames(graphgen_stateChanges(&d))
+func graphgen_stateDiff(before, after state) []graphstate.FieldChange {
+	d := stateDiffOf(before, after)
+	return graphgen_stateChanges(&d)
 }
 
 func graphgen_stateWrites(u *stateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Item", Change: &u.Item},
 	)
 }
 
 func graphgen_stateAppendUpdate(b []byte, u *stateUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgen_stateFields
 	f.Item.AppendUpdate(&w, &u.Item)
 	return w.End()
@@ -694,7 +714,7 @@ func graphgen_stateDecodeUpdate(b []byte, u *stateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // CodecUpdate is what a node changes of Codec: each field says what becomes of the field of that name.
@@ -705,13 +725,12 @@ type CodecUpdate struct {
 
 // String prints what u changes.
 func (u CodecUpdate) String() string {
-	return graphstate.FormatUpdate("CodecUpdate", graphgenCodecWrites(&u)...)
+	return graphcell.FormatUpdate("CodecUpdate", graphgenCodecWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u CodecUpdate) Equal(v CodecUpdate) bool {
-	f := &graphgenCodecFields
-	return f.Item.EqualUpdate(&u.Item, &v.Item)
+	return graphcell.SameUpdate(graphgenCodecAppendUpdate, &u, &v)
 }
 
 // CodecDiff is how two values of Codec differ: each field says how the field of that name does.
@@ -724,7 +743,7 @@ type CodecDiff struct {
 func CodecDiffOf(before, after Codec) CodecDiff {
 	var d CodecDiff
 	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
-		d.Item = graphstate.Changed(before.Item, after.Item)
+		d.Item = graphcell.Changed(before.Item, after.Item)
 	}
 	return d
 }
@@ -741,11 +760,11 @@ func (d CodecDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d CodecDiff) String() string {
-	return graphstate.FormatDiff(graphgenCodecChanges(&d))
+	return graphcell.FormatDiff(graphgenCodecChanges(&d))
 }
 
 func graphgenCodecChanges(d *CodecDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Item", Change: &d.Item},
 	)
 }
@@ -759,8 +778,7 @@ var CodecSchema = &graphstate.Schema[Codec, CodecUpdate]{
 	},
 	New:          graphgenCodecNew,
 	Clone:        graphgenCodecClone,
-	Equal:        graphgenCodecEqual,
-	Changed:      graphgenCodecChanged,
+	Diff:         graphgenCodecDiff,
 	Writes:       graphgenCodecWrites,
 	AppendUpdate: graphgenCodecAppendUpdate,
 	DecodeUpdate: graphgenCodecDecodeUpdate,
@@ -773,9 +791,9 @@ var _ struct {
 
 // graphgenCodecFields says how each field of Codec is merged and stored. It is never written to.
 var graphgenCodecFields = struct {
-	Item graphstate.ValueField[Item]
+	Item graphcell.ValueField[Item]
 }{
-	Item: graphstate.ValueField[Item]{
+	Item: graphcell.ValueField[Item]{
 		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
@@ -783,20 +801,31 @@ var graphgenCodecFields = struct {
 
 // graphgenCodec is the Codec of one run.
 type graphgenCodec struct {
-	graphstate.Core
+	graphcell.Core
 	s Codec
 	f struct {
-		Item graphstate.ValueCell[Item]
+		Item graphcell.ValueCell[Item]
 	}
 }
 
-// graphgenCodecNew binds the fields in order of their wire names.
-func graphgenCodecNew(opts graphstate.Options) graphstate.Live[Codec, CodecUpdate] {
-	l := new(graphgenCodec)
+func graphgenCodecNew(opts graphcell.Options) graphcell.Live[Codec, CodecUpdate] {
+	return new(graphgenCodec).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenCodec) bind(opts graphcell.Options) *graphgenCodec {
 	f := &graphgenCodecFields
 	l.Init("Codec", opts, 1)
 	l.f.Item.Bind(&l.Core, &f.Item, &l.s.Item)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenCodec) Fork(opts graphcell.Options) graphcell.Live[Codec, CodecUpdate] {
+	fork := new(graphgenCodec).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -825,23 +854,19 @@ func graphgenCodecClone(s Codec) Codec {
 	return s
 }
 
-func graphgenCodecEqual(a, b Codec) bool {
-	return graphgenCodecItem2{}.Equal(&a.Item, &b.Item)
-}
-
-func graphgenCodecChanged(a, b Codec) []string {
-	d := CodecDiffOf(a, b)
-	return graphstate.FieldNames(graphgenCodecChanges(&d))
+func graphgenCodecDiff(before, after Codec) []graphstate.FieldChange {
+	d := CodecDiffOf(before, after)
+	return graphgenCodecChanges(&d)
 }
 
 func graphgenCodecWrites(u *CodecUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Item", Change: &u.Item},
 	)
 }
 
 func graphgenCodecAppendUpdate(b []byte, u *CodecUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenCodecFields
 	f.Item.AppendUpdate(&w, &u.Item)
 	return w.End()
@@ -859,7 +884,7 @@ func graphgenCodecDecodeUpdate(b []byte, u *CodecUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // CodecItemUpdate is what a node changes of CodecItem: each field says what becomes of the field of that name.
@@ -870,13 +895,12 @@ type CodecItemUpdate struct {
 
 // String prints what u changes.
 func (u CodecItemUpdate) String() string {
-	return graphstate.FormatUpdate("CodecItemUpdate", graphgenCodecItemWrites(&u)...)
+	return graphcell.FormatUpdate("CodecItemUpdate", graphgenCodecItemWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u CodecItemUpdate) Equal(v CodecItemUpdate) bool {
-	f := &graphgenCodecItemFields
-	return f.Item.EqualUpdate(&u.Item, &v.Item)
+	return graphcell.SameUpdate(graphgenCodecItemAppendUpdate, &u, &v)
 }
 
 // CodecItemDiff is how two values of CodecItem differ: each field says how the field of that name does.
@@ -889,7 +913,7 @@ type CodecItemDiff struct {
 func CodecItemDiffOf(before, after CodecItem) CodecItemDiff {
 	var d CodecItemDiff
 	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
-		d.Item = graphstate.Changed(before.Item, after.Item)
+		d.Item = graphcell.Changed(before.Item, after.Item)
 	}
 	return d
 }
@@ -906,11 +930,11 @@ func (d CodecItemDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d CodecItemDiff) String() string {
-	return graphstate.FormatDiff(graphgenCodecItemChanges(&d))
+	return graphcell.FormatDiff(graphgenCodecItemChanges(&d))
 }
 
 func graphgenCodecItemChanges(d *CodecItemDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Item", Change: &d.Item},
 	)
 }
@@ -924,8 +948,7 @@ var CodecItemSchema = &graphstate.Schema[CodecItem, CodecItemUpdate]{
 	},
 	New:          graphgenCodecItemNew,
 	Clone:        graphgenCodecItemClone,
-	Equal:        graphgenCodecItemEqual,
-	Changed:      graphgenCodecItemChanged,
+	Diff:         graphgenCodecItemDiff,
 	Writes:       graphgenCodecItemWrites,
 	AppendUpdate: graphgenCodecItemAppendUpdate,
 	DecodeUpdate: graphgenCodecItemDecodeUpdate,
@@ -938,9 +961,9 @@ var _ struct {
 
 // graphgenCodecItemFields says how each field of CodecItem is merged and stored. It is never written to.
 var graphgenCodecItemFields = struct {
-	Item graphstate.ValueField[Item]
+	Item graphcell.ValueField[Item]
 }{
-	Item: graphstate.ValueField[Item]{
+	Item: graphcell.ValueField[Item]{
 		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
@@ -948,20 +971,31 @@ var graphgenCodecItemFields = struct {
 
 // graphgenCodecItem is the CodecItem of one run.
 type graphgenCodecItem struct {
-	graphstate.Core
+	graphcell.Core
 	s CodecItem
 	f struct {
-		Item graphstate.ValueCell[Item]
+		Item graphcell.ValueCell[Item]
 	}
 }
 
-// graphgenCodecItemNew binds the fields in order of their wire names.
-func graphgenCodecItemNew(opts graphstate.Options) graphstate.Live[CodecItem, CodecItemUpdate] {
-	l := new(graphgenCodecItem)
+func graphgenCodecItemNew(opts graphcell.Options) graphcell.Live[CodecItem, CodecItemUpdate] {
+	return new(graphgenCodecItem).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenCodecItem) bind(opts graphcell.Options) *graphgenCodecItem {
 	f := &graphgenCodecItemFields
 	l.Init("CodecItem", opts, 1)
 	l.f.Item.Bind(&l.Core, &f.Item, &l.s.Item)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenCodecItem) Fork(opts graphcell.Options) graphcell.Live[CodecItem, CodecItemUpdate] {
+	fork := new(graphgenCodecItem).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -990,23 +1024,19 @@ func graphgenCodecItemClone(s CodecItem) CodecItem {
 	return s
 }
 
-func graphgenCodecItemEqual(a, b CodecItem) bool {
-	return graphgenCodecItem2{}.Equal(&a.Item, &b.Item)
-}
-
-func graphgenCodecItemChanged(a, b CodecItem) []string {
-	d := CodecItemDiffOf(a, b)
-	return graphstate.FieldNames(graphgenCodecItemChanges(&d))
+func graphgenCodecItemDiff(before, after CodecItem) []graphstate.FieldChange {
+	d := CodecItemDiffOf(before, after)
+	return graphgenCodecItemChanges(&d)
 }
 
 func graphgenCodecItemWrites(u *CodecItemUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Item", Change: &u.Item},
 	)
 }
 
 func graphgenCodecItemAppendUpdate(b []byte, u *CodecItemUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenCodecItemFields
 	f.Item.AppendUpdate(&w, &u.Item)
 	return w.End()
@@ -1024,7 +1054,7 @@ func graphgenCodecItemDecodeUpdate(b []byte, u *CodecItemUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // StateUpdatedUpdate is what a node changes of StateUpdated: each field says what becomes of the field of that name.
@@ -1035,13 +1065,12 @@ type StateUpdatedUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdatedUpdate) String() string {
-	return graphstate.FormatUpdate("StateUpdatedUpdate", graphgenStateUpdatedWrites(&u)...)
+	return graphcell.FormatUpdate("StateUpdatedUpdate", graphgenStateUpdatedWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u StateUpdatedUpdate) Equal(v StateUpdatedUpdate) bool {
-	f := &graphgenStateUpdatedFields
-	return f.Item.EqualUpdate(&u.Item, &v.Item)
+	return graphcell.SameUpdate(graphgenStateUpdatedAppendUpdate, &u, &v)
 }
 
 // StateUpdatedDiff is how two values of StateUpdated differ: each field says how the field of that name does.
@@ -1054,7 +1083,7 @@ type StateUpdatedDiff struct {
 func StateUpdatedDiffOf(before, after StateUpdated) StateUpdatedDiff {
 	var d StateUpdatedDiff
 	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
-		d.Item = graphstate.Changed(before.Item, after.Item)
+		d.Item = graphcell.Changed(before.Item, after.Item)
 	}
 	return d
 }
@@ -1071,11 +1100,11 @@ func (d StateUpdatedDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateUpdatedDiff) String() string {
-	return graphstate.FormatDiff(graphgenStateUpdatedChanges(&d))
+	return graphcell.FormatDiff(graphgenStateUpdatedChanges(&d))
 }
 
 func graphgenStateUpdatedChanges(d *StateUpdatedDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Item", Change: &d.Item},
 	)
 }
@@ -1089,8 +1118,7 @@ var StateUpdatedSchema = &graphstate.Schema[StateUpdated, StateUpdatedUpdate]{
 	},
 	New:          graphgenStateUpdatedNew,
 	Clone:        graphgenStateUpdatedClone,
-	Equal:        graphgenStateUpdatedEqual,
-	Changed:      graphgenStateUpdatedChanged,
+	Diff:         graphgenStateUpdatedDiff,
 	Writes:       graphgenStateUpdatedWrites,
 	AppendUpdate: graphgenStateUpdatedAppendUpdate,
 	DecodeUpdate: graphgenStateUpdatedDecodeUpdate,
@@ -1103,9 +1131,9 @@ var _ struct {
 
 // graphgenStateUpdatedFields says how each field of StateUpdated is merged and stored. It is never written to.
 var graphgenStateUpdatedFields = struct {
-	Item graphstate.ValueField[Item]
+	Item graphcell.ValueField[Item]
 }{
-	Item: graphstate.ValueField[Item]{
+	Item: graphcell.ValueField[Item]{
 		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
@@ -1113,20 +1141,31 @@ var graphgenStateUpdatedFields = struct {
 
 // graphgenStateUpdated is the StateUpdated of one run.
 type graphgenStateUpdated struct {
-	graphstate.Core
+	graphcell.Core
 	s StateUpdated
 	f struct {
-		Item graphstate.ValueCell[Item]
+		Item graphcell.ValueCell[Item]
 	}
 }
 
-// graphgenStateUpdatedNew binds the fields in order of their wire names.
-func graphgenStateUpdatedNew(opts graphstate.Options) graphstate.Live[StateUpdated, StateUpdatedUpdate] {
-	l := new(graphgenStateUpdated)
+func graphgenStateUpdatedNew(opts graphcell.Options) graphcell.Live[StateUpdated, StateUpdatedUpdate] {
+	return new(graphgenStateUpdated).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenStateUpdated) bind(opts graphcell.Options) *graphgenStateUpdated {
 	f := &graphgenStateUpdatedFields
 	l.Init("StateUpdated", opts, 1)
 	l.f.Item.Bind(&l.Core, &f.Item, &l.s.Item)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenStateUpdated) Fork(opts graphcell.Options) graphcell.Live[StateUpdated, StateUpdatedUpdate] {
+	fork := new(graphgenStateUpdated).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -1155,23 +1194,19 @@ func graphgenStateUpdatedClone(s StateUpdated) StateUpdated {
 	return s
 }
 
-func graphgenStateUpdatedEqual(a, b StateUpdated) bool {
-	return graphgenCodecItem2{}.Equal(&a.Item, &b.Item)
-}
-
-func graphgenStateUpdatedChanged(a, b StateUpdated) []string {
-	d := StateUpdatedDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateUpdatedChanges(&d))
+func graphgenStateUpdatedDiff(before, after StateUpdated) []graphstate.FieldChange {
+	d := StateUpdatedDiffOf(before, after)
+	return graphgenStateUpdatedChanges(&d)
 }
 
 func graphgenStateUpdatedWrites(u *StateUpdatedUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Item", Change: &u.Item},
 	)
 }
 
 func graphgenStateUpdatedAppendUpdate(b []byte, u *StateUpdatedUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateUpdatedFields
 	f.Item.AppendUpdate(&w, &u.Item)
 	return w.End()
@@ -1189,7 +1224,7 @@ func graphgenStateUpdatedDecodeUpdate(b []byte, u *StateUpdatedUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // StateChangesUpdate is what a node changes of StateChanges: each field says what becomes of the field of that name.
@@ -1200,13 +1235,12 @@ type StateChangesUpdate struct {
 
 // String prints what u changes.
 func (u StateChangesUpdate) String() string {
-	return graphstate.FormatUpdate("StateChangesUpdate", graphgenStateChangesWrites(&u)...)
+	return graphcell.FormatUpdate("StateChangesUpdate", graphgenStateChangesWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u StateChangesUpdate) Equal(v StateChangesUpdate) bool {
-	f := &graphgenStateChangesFields
-	return f.Item.EqualUpdate(&u.Item, &v.Item)
+	return graphcell.SameUpdate(graphgenStateChangesAppendUpdate, &u, &v)
 }
 
 // StateChangesDiff is how two values of StateChanges differ: each field says how the field of that name does.
@@ -1219,7 +1253,7 @@ type StateChangesDiff struct {
 func StateChangesDiffOf(before, after StateChanges) StateChangesDiff {
 	var d StateChangesDiff
 	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
-		d.Item = graphstate.Changed(before.Item, after.Item)
+		d.Item = graphcell.Changed(before.Item, after.Item)
 	}
 	return d
 }
@@ -1236,11 +1270,11 @@ func (d StateChangesDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateChangesDiff) String() string {
-	return graphstate.FormatDiff(graphgenStateChangesChanges(&d))
+	return graphcell.FormatDiff(graphgenStateChangesChanges(&d))
 }
 
 func graphgenStateChangesChanges(d *StateChangesDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Item", Change: &d.Item},
 	)
 }
@@ -1254,8 +1288,7 @@ var StateChangesSchema = &graphstate.Schema[StateChanges, StateChangesUpdate]{
 	},
 	New:          graphgenStateChangesNew,
 	Clone:        graphgenStateChangesClone,
-	Equal:        graphgenStateChangesEqual,
-	Changed:      graphgenStateChangesChanged,
+	Diff:         graphgenStateChangesDiff,
 	Writes:       graphgenStateChangesWrites,
 	AppendUpdate: graphgenStateChangesAppendUpdate,
 	DecodeUpdate: graphgenStateChangesDecodeUpdate,
@@ -1268,9 +1301,9 @@ var _ struct {
 
 // graphgenStateChangesFields says how each field of StateChanges is merged and stored. It is never written to.
 var graphgenStateChangesFields = struct {
-	Item graphstate.ValueField[Item]
+	Item graphcell.ValueField[Item]
 }{
-	Item: graphstate.ValueField[Item]{
+	Item: graphcell.ValueField[Item]{
 		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
@@ -1278,20 +1311,31 @@ var graphgenStateChangesFields = struct {
 
 // graphgenStateChanges is the StateChanges of one run.
 type graphgenStateChanges struct {
-	graphstate.Core
+	graphcell.Core
 	s StateChanges
 	f struct {
-		Item graphstate.ValueCell[Item]
+		Item graphcell.ValueCell[Item]
 	}
 }
 
-// graphgenStateChangesNew binds the fields in order of their wire names.
-func graphgenStateChangesNew(opts graphstate.Options) graphstate.Live[StateChanges, StateChangesUpdate] {
-	l := new(graphgenStateChanges)
+func graphgenStateChangesNew(opts graphcell.Options) graphcell.Live[StateChanges, StateChangesUpdate] {
+	return new(graphgenStateChanges).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenStateChanges) bind(opts graphcell.Options) *graphgenStateChanges {
 	f := &graphgenStateChangesFields
 	l.Init("StateChanges", opts, 1)
 	l.f.Item.Bind(&l.Core, &f.Item, &l.s.Item)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenStateChanges) Fork(opts graphcell.Options) graphcell.Live[StateChanges, StateChangesUpdate] {
+	fork := new(graphgenStateChanges).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -1320,23 +1364,19 @@ func graphgenStateChangesClone(s StateChanges) StateChanges {
 	return s
 }
 
-func graphgenStateChangesEqual(a, b StateChanges) bool {
-	return graphgenCodecItem2{}.Equal(&a.Item, &b.Item)
-}
-
-func graphgenStateChangesChanged(a, b StateChanges) []string {
-	d := StateChangesDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateChangesChanges(&d))
+func graphgenStateChangesDiff(before, after StateChanges) []graphstate.FieldChange {
+	d := StateChangesDiffOf(before, after)
+	return graphgenStateChangesChanges(&d)
 }
 
 func graphgenStateChangesWrites(u *StateChangesUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Item", Change: &u.Item},
 	)
 }
 
 func graphgenStateChangesAppendUpdate(b []byte, u *StateChangesUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateChangesFields
 	f.Item.AppendUpdate(&w, &u.Item)
 	return w.End()
@@ -1354,7 +1394,7 @@ func graphgenStateChangesDecodeUpdate(b []byte, u *StateChangesUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // DiffUpdate is what a node changes of Diff: each field says what becomes of the field of that name.
@@ -1365,13 +1405,12 @@ type DiffUpdate struct {
 
 // String prints what u changes.
 func (u DiffUpdate) String() string {
-	return graphstate.FormatUpdate("DiffUpdate", graphgenDiffWrites(&u)...)
+	return graphcell.FormatUpdate("DiffUpdate", graphgenDiffWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u DiffUpdate) Equal(v DiffUpdate) bool {
-	f := &graphgenDiffFields
-	return f.Item.EqualUpdate(&u.Item, &v.Item)
+	return graphcell.SameUpdate(graphgenDiffAppendUpdate, &u, &v)
 }
 
 // DiffDiff is how two values of Diff differ: each field says how the field of that name does.
@@ -1384,7 +1423,7 @@ type DiffDiff struct {
 func DiffDiffOf(before, after Diff) DiffDiff {
 	var d DiffDiff
 	if !(graphgenCodecItem2{}).Equal(&before.Item, &after.Item) {
-		d.Item = graphstate.Changed(before.Item, after.Item)
+		d.Item = graphcell.Changed(before.Item, after.Item)
 	}
 	return d
 }
@@ -1401,11 +1440,11 @@ func (d DiffDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d DiffDiff) String() string {
-	return graphstate.FormatDiff(graphgenDiffChanges(&d))
+	return graphcell.FormatDiff(graphgenDiffChanges(&d))
 }
 
 func graphgenDiffChanges(d *DiffDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Item", Change: &d.Item},
 	)
 }
@@ -1419,8 +1458,7 @@ var DiffSchema = &graphstate.Schema[Diff, DiffUpdate]{
 	},
 	New:          graphgenDiffNew,
 	Clone:        graphgenDiffClone,
-	Equal:        graphgenDiffEqual,
-	Changed:      graphgenDiffChanged,
+	Diff:         graphgenDiffDiff,
 	Writes:       graphgenDiffWrites,
 	AppendUpdate: graphgenDiffAppendUpdate,
 	DecodeUpdate: graphgenDiffDecodeUpdate,
@@ -1433,9 +1471,9 @@ var _ struct {
 
 // graphgenDiffFields says how each field of Diff is merged and stored. It is never written to.
 var graphgenDiffFields = struct {
-	Item graphstate.ValueField[Item]
+	Item graphcell.ValueField[Item]
 }{
-	Item: graphstate.ValueField[Item]{
+	Item: graphcell.ValueField[Item]{
 		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
@@ -1443,20 +1481,31 @@ var graphgenDiffFields = struct {
 
 // graphgenDiff is the Diff of one run.
 type graphgenDiff struct {
-	graphstate.Core
+	graphcell.Core
 	s Diff
 	f struct {
-		Item graphstate.ValueCell[Item]
+		Item graphcell.ValueCell[Item]
 	}
 }
 
-// graphgenDiffNew binds the fields in order of their wire names.
-func graphgenDiffNew(opts graphstate.Options) graphstate.Live[Diff, DiffUpdate] {
-	l := new(graphgenDiff)
+func graphgenDiffNew(opts graphcell.Options) graphcell.Live[Diff, DiffUpdate] {
+	return new(graphgenDiff).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenDiff) bind(opts graphcell.Options) *graphgenDiff {
 	f := &graphgenDiffFields
 	l.Init("Diff", opts, 1)
 	l.f.Item.Bind(&l.Core, &f.Item, &l.s.Item)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenDiff) Fork(opts graphcell.Options) graphcell.Live[Diff, DiffUpdate] {
+	fork := new(graphgenDiff).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -1485,23 +1534,19 @@ func graphgenDiffClone(s Diff) Diff {
 	return s
 }
 
-func graphgenDiffEqual(a, b Diff) bool {
-	return graphgenCodecItem2{}.Equal(&a.Item, &b.Item)
-}
-
-func graphgenDiffChanged(a, b Diff) []string {
-	d := DiffDiffOf(a, b)
-	return graphstate.FieldNames(graphgenDiffChanges(&d))
+func graphgenDiffDiff(before, after Diff) []graphstate.FieldChange {
+	d := DiffDiffOf(before, after)
+	return graphgenDiffChanges(&d)
 }
 
 func graphgenDiffWrites(u *DiffUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Item", Change: &u.Item},
 	)
 }
 
 func graphgenDiffAppendUpdate(b []byte, u *DiffUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenDiffFields
 	f.Item.AppendUpdate(&w, &u.Item)
 	return w.End()
@@ -1519,7 +1564,7 @@ func graphgenDiffDecodeUpdate(b []byte, u *DiffUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // graphgenCodecSliceOfString is the codec of []string.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/state/cell"
 	"github.com/graphgen-go/graphgen/testdata/golden/goldentest"
 )
 
@@ -14,7 +15,7 @@ func TestNewTravels(t *testing.T) { goldentest.State(t, NewSchema, NewDiffOf, ni
 // stored returns what version 1 stores of s.
 func stored(t *testing.T, s Old) []byte {
 	t.Helper()
-	live := OldSchema.New(state.Options{})
+	live := OldSchema.New(cell.Options{})
 	live.Load(s)
 	b, err := live.AppendSnapshot(nil)
 	if err != nil {
@@ -25,7 +26,7 @@ func stored(t *testing.T, s Old) []byte {
 
 func TestNewReadsWhatOldStored(t *testing.T) {
 	b := stored(t, Old{Words: "a b", Title: "T", Author: Author{"N"}, Gone: 7})
-	live := NewSchema.New(state.Options{})
+	live := NewSchema.New(cell.Options{})
 	if err := live.Decode(b); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func TestNewReadsWhatOldStored(t *testing.T) {
 
 // TestUnknownFieldIsWrittenBack checks that version 2 keeps for version 1 what it has no field for.
 func TestUnknownFieldIsWrittenBack(t *testing.T) {
-	live := NewSchema.New(state.Options{})
+	live := NewSchema.New(cell.Options{})
 	if err := live.Decode(stored(t, Old{Gone: 7})); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func TestUnknownFieldIsWrittenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := OldSchema.New(state.Options{})
+	old := OldSchema.New(cell.Options{})
 	if err := old.Decode(b); err != nil {
 		t.Fatal(err)
 	}
@@ -55,13 +56,13 @@ func TestUnknownFieldIsWrittenBack(t *testing.T) {
 }
 
 func TestTypeChangeWithoutMigrateIsAnError(t *testing.T) {
-	live := NewSchema.New(state.Options{})
+	live := NewSchema.New(cell.Options{})
 	live.Load(New{Words: []string{"a"}})
 	b, err := live.AppendSnapshot(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = OldSchema.New(state.Options{}).Decode(b)
+	err = OldSchema.New(cell.Options{}).Decode(b)
 	var decode *state.DecodeError
 	if !errors.As(err, &decode) || decode.Field != "Words" {
 		t.Errorf("Decode of a list into a string: %v, want a *DecodeError of Words", err)

@@ -6,11 +6,13 @@ import (
 	"slices"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // NewUpdate is what a node changes of New: each field says what becomes of the field of that name.
 // The zero NewUpdate changes nothing.
@@ -23,16 +25,12 @@ type NewUpdate struct {
 
 // String prints what u changes.
 func (u NewUpdate) String() string {
-	return graphstate.FormatUpdate("NewUpdate", graphgenNewWrites(&u)...)
+	return graphcell.FormatUpdate("NewUpdate", graphgenNewWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u NewUpdate) Equal(v NewUpdate) bool {
-	f := &graphgenNewFields
-	return f.Words.EqualUpdate(&u.Words, &v.Words) &&
-		f.Name.EqualUpdate(&u.Name, &v.Name) &&
-		f.Author.EqualUpdate(&u.Author, &v.Author) &&
-		f.Count.EqualUpdate(&u.Count, &v.Count)
+	return graphcell.SameUpdate(graphgenNewAppendUpdate, &u, &v)
 }
 
 // NewDiff is how two values of New differ: each field says how the field of that name does.
@@ -51,13 +49,13 @@ func NewDiffOf(before, after New) NewDiff {
 		d.Words = graphgenNewFields.Words.Diff(before.Words, after.Words)
 	}
 	if before.Name != after.Name {
-		d.Name = graphstate.Changed(before.Name, after.Name)
+		d.Name = graphcell.Changed(before.Name, after.Name)
 	}
 	if before.Author != after.Author {
-		d.Author = graphstate.Changed(before.Author, after.Author)
+		d.Author = graphcell.Changed(before.Author, after.Author)
 	}
 	if before.Count != after.Count {
-		d.Count = graphstate.Changed(before.Count, after.Count)
+		d.Count = graphcell.Changed(before.Count, after.Count)
 	}
 	return d
 }
@@ -74,11 +72,11 @@ func (d NewDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d NewDiff) String() string {
-	return graphstate.FormatDiff(graphgenNewChanges(&d))
+	return graphcell.FormatDiff(graphgenNewChanges(&d))
 }
 
 func graphgenNewChanges(d *NewDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Words", Change: &d.Words},
 		graphstate.FieldChange{Field: "Name", Change: &d.Name},
 		graphstate.FieldChange{Field: "Author", Change: &d.Author},
@@ -98,8 +96,7 @@ var NewSchema = &graphstate.Schema[New, NewUpdate]{
 	},
 	New:          graphgenNewNew,
 	Clone:        graphgenNewClone,
-	Equal:        graphgenNewEqual,
-	Changed:      graphgenNewChanged,
+	Diff:         graphgenNewDiff,
 	Writes:       graphgenNewWrites,
 	AppendUpdate: graphgenNewAppendUpdate,
 	DecodeUpdate: graphgenNewDecodeUpdate,
@@ -115,44 +112,47 @@ var _ struct {
 
 // graphgenNewFields says how each field of New is merged and stored. It is never written to.
 var graphgenNewFields = struct {
-	Words  graphstate.ListField[string]
-	Name   graphstate.ValueField[string]
-	Author graphstate.ValueField[NewAuthor]
-	Count  graphstate.SumField[int]
+	Words  graphcell.ListField[string]
+	Name   graphcell.ValueField[string]
+	Author graphcell.ValueField[NewAuthor]
+	Count  graphcell.SumField[int]
 }{
-	Words: graphstate.ListField[string]{
+	Words: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Words", Wire: "Words", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Name: graphstate.ValueField[string]{
+	Name: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Name", Wire: "title", Was: []string{"Title"}, Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Author: graphstate.ValueField[NewAuthor]{
+	Author: graphcell.ValueField[NewAuthor]{
 		Field: graphstate.Field{Name: "Author", Wire: "Author", Reducer: "replace", Type: "NewAuthor"},
 		Codec: graphgenNewCodecNewAuthor{},
 	},
-	Count: graphstate.SumField[int]{
+	Count: graphcell.SumField[int]{
 		Field: graphstate.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
 }
 
 // graphgenNew is the New of one run.
 type graphgenNew struct {
-	graphstate.Core
+	graphcell.Core
 	s New
 	f struct {
-		Words  graphstate.ListCell[string]
-		Name   graphstate.ValueCell[string]
-		Author graphstate.ValueCell[NewAuthor]
-		Count  graphstate.SumCell[int]
+		Words  graphcell.ListCell[string]
+		Name   graphcell.ValueCell[string]
+		Author graphcell.ValueCell[NewAuthor]
+		Count  graphcell.SumCell[int]
 	}
 }
 
-// graphgenNewNew binds the fields in order of their wire names.
-func graphgenNewNew(opts graphstate.Options) graphstate.Live[New, NewUpdate] {
-	l := new(graphgenNew)
+func graphgenNewNew(opts graphcell.Options) graphcell.Live[New, NewUpdate] {
+	return new(graphgenNew).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenNew) bind(opts graphcell.Options) *graphgenNew {
 	f := &graphgenNewFields
 	l.Init("New", opts, 4)
 	l.OnMigrate(l.s.Migrate)
@@ -161,6 +161,14 @@ func graphgenNewNew(opts graphstate.Options) graphstate.Live[New, NewUpdate] {
 	l.f.Words.Bind(&l.Core, &f.Words, &l.s.Words)
 	l.f.Name.Bind(&l.Core, &f.Name, &l.s.Name)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenNew) Fork(opts graphcell.Options) graphcell.Live[New, NewUpdate] {
+	fork := new(graphgenNew).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -199,20 +207,13 @@ func graphgenNewClone(s New) New {
 	return s
 }
 
-func graphgenNewEqual(a, b New) bool {
-	return graphwire.SameSlice(a.Words, b.Words) &&
-		a.Name == b.Name &&
-		a.Author == b.Author &&
-		a.Count == b.Count
-}
-
-func graphgenNewChanged(a, b New) []string {
-	d := NewDiffOf(a, b)
-	return graphstate.FieldNames(graphgenNewChanges(&d))
+func graphgenNewDiff(before, after New) []graphstate.FieldChange {
+	d := NewDiffOf(before, after)
+	return graphgenNewChanges(&d)
 }
 
 func graphgenNewWrites(u *NewUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Words", Change: &u.Words},
 		graphstate.FieldChange{Field: "Name", Change: &u.Name},
 		graphstate.FieldChange{Field: "Author", Change: &u.Author},
@@ -221,7 +222,7 @@ func graphgenNewWrites(u *NewUpdate) []graphstate.FieldChange {
 }
 
 func graphgenNewAppendUpdate(b []byte, u *NewUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenNewFields
 	f.Words.AppendUpdate(&w, &u.Words)
 	f.Name.AppendUpdate(&w, &u.Name)
@@ -248,7 +249,7 @@ func graphgenNewDecodeUpdate(b []byte, u *NewUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // graphgenNewCodecNewAuthor is the codec of NewAuthor.

@@ -4,11 +4,13 @@ package migrate
 
 import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // OldUpdate is what a node changes of Old: each field says what becomes of the field of that name.
 // The zero OldUpdate changes nothing.
@@ -21,16 +23,12 @@ type OldUpdate struct {
 
 // String prints what u changes.
 func (u OldUpdate) String() string {
-	return graphstate.FormatUpdate("OldUpdate", graphgenOldWrites(&u)...)
+	return graphcell.FormatUpdate("OldUpdate", graphgenOldWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u OldUpdate) Equal(v OldUpdate) bool {
-	f := &graphgenOldFields
-	return f.Words.EqualUpdate(&u.Words, &v.Words) &&
-		f.Title.EqualUpdate(&u.Title, &v.Title) &&
-		f.Author.EqualUpdate(&u.Author, &v.Author) &&
-		f.Gone.EqualUpdate(&u.Gone, &v.Gone)
+	return graphcell.SameUpdate(graphgenOldAppendUpdate, &u, &v)
 }
 
 // OldDiff is how two values of Old differ: each field says how the field of that name does.
@@ -46,16 +44,16 @@ type OldDiff struct {
 func OldDiffOf(before, after Old) OldDiff {
 	var d OldDiff
 	if before.Words != after.Words {
-		d.Words = graphstate.Changed(before.Words, after.Words)
+		d.Words = graphcell.Changed(before.Words, after.Words)
 	}
 	if before.Title != after.Title {
-		d.Title = graphstate.Changed(before.Title, after.Title)
+		d.Title = graphcell.Changed(before.Title, after.Title)
 	}
 	if before.Author != after.Author {
-		d.Author = graphstate.Changed(before.Author, after.Author)
+		d.Author = graphcell.Changed(before.Author, after.Author)
 	}
 	if before.Gone != after.Gone {
-		d.Gone = graphstate.Changed(before.Gone, after.Gone)
+		d.Gone = graphcell.Changed(before.Gone, after.Gone)
 	}
 	return d
 }
@@ -72,11 +70,11 @@ func (d OldDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d OldDiff) String() string {
-	return graphstate.FormatDiff(graphgenOldChanges(&d))
+	return graphcell.FormatDiff(graphgenOldChanges(&d))
 }
 
 func graphgenOldChanges(d *OldDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Words", Change: &d.Words},
 		graphstate.FieldChange{Field: "Title", Change: &d.Title},
 		graphstate.FieldChange{Field: "Author", Change: &d.Author},
@@ -96,8 +94,7 @@ var OldSchema = &graphstate.Schema[Old, OldUpdate]{
 	},
 	New:          graphgenOldNew,
 	Clone:        graphgenOldClone,
-	Equal:        graphgenOldEqual,
-	Changed:      graphgenOldChanged,
+	Diff:         graphgenOldDiff,
 	Writes:       graphgenOldWrites,
 	AppendUpdate: graphgenOldAppendUpdate,
 	DecodeUpdate: graphgenOldDecodeUpdate,
@@ -113,44 +110,47 @@ var _ struct {
 
 // graphgenOldFields says how each field of Old is merged and stored. It is never written to.
 var graphgenOldFields = struct {
-	Words  graphstate.ValueField[string]
-	Title  graphstate.ValueField[string]
-	Author graphstate.ValueField[Author]
-	Gone   graphstate.ValueField[int]
+	Words  graphcell.ValueField[string]
+	Title  graphcell.ValueField[string]
+	Author graphcell.ValueField[Author]
+	Gone   graphcell.ValueField[int]
 }{
-	Words: graphstate.ValueField[string]{
+	Words: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Words", Wire: "Words", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Title: graphstate.ValueField[string]{
+	Title: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Title", Wire: "Title", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Author: graphstate.ValueField[Author]{
+	Author: graphcell.ValueField[Author]{
 		Field: graphstate.Field{Name: "Author", Wire: "Author", Reducer: "replace", Type: "Author"},
 		Codec: graphgenCodecAuthor{},
 	},
-	Gone: graphstate.ValueField[int]{
+	Gone: graphcell.ValueField[int]{
 		Field: graphstate.Field{Name: "Gone", Wire: "Gone", Reducer: "replace", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
 }
 
 // graphgenOld is the Old of one run.
 type graphgenOld struct {
-	graphstate.Core
+	graphcell.Core
 	s Old
 	f struct {
-		Words  graphstate.ValueCell[string]
-		Title  graphstate.ValueCell[string]
-		Author graphstate.ValueCell[Author]
-		Gone   graphstate.ValueCell[int]
+		Words  graphcell.ValueCell[string]
+		Title  graphcell.ValueCell[string]
+		Author graphcell.ValueCell[Author]
+		Gone   graphcell.ValueCell[int]
 	}
 }
 
-// graphgenOldNew binds the fields in order of their wire names.
-func graphgenOldNew(opts graphstate.Options) graphstate.Live[Old, OldUpdate] {
-	l := new(graphgenOld)
+func graphgenOldNew(opts graphcell.Options) graphcell.Live[Old, OldUpdate] {
+	return new(graphgenOld).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenOld) bind(opts graphcell.Options) *graphgenOld {
 	f := &graphgenOldFields
 	l.Init("Old", opts, 4)
 	l.f.Author.Bind(&l.Core, &f.Author, &l.s.Author)
@@ -158,6 +158,14 @@ func graphgenOldNew(opts graphstate.Options) graphstate.Live[Old, OldUpdate] {
 	l.f.Title.Bind(&l.Core, &f.Title, &l.s.Title)
 	l.f.Words.Bind(&l.Core, &f.Words, &l.s.Words)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenOld) Fork(opts graphcell.Options) graphcell.Live[Old, OldUpdate] {
+	fork := new(graphgenOld).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -194,20 +202,13 @@ func graphgenOldClone(s Old) Old {
 	return s
 }
 
-func graphgenOldEqual(a, b Old) bool {
-	return a.Words == b.Words &&
-		a.Title == b.Title &&
-		a.Author == b.Author &&
-		a.Gone == b.Gone
-}
-
-func graphgenOldChanged(a, b Old) []string {
-	d := OldDiffOf(a, b)
-	return graphstate.FieldNames(graphgenOldChanges(&d))
+func graphgenOldDiff(before, after Old) []graphstate.FieldChange {
+	d := OldDiffOf(before, after)
+	return graphgenOldChanges(&d)
 }
 
 func graphgenOldWrites(u *OldUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Words", Change: &u.Words},
 		graphstate.FieldChange{Field: "Title", Change: &u.Title},
 		graphstate.FieldChange{Field: "Author", Change: &u.Author},
@@ -216,7 +217,7 @@ func graphgenOldWrites(u *OldUpdate) []graphstate.FieldChange {
 }
 
 func graphgenOldAppendUpdate(b []byte, u *OldUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenOldFields
 	f.Words.AppendUpdate(&w, &u.Words)
 	f.Title.AppendUpdate(&w, &u.Title)
@@ -243,7 +244,7 @@ func graphgenOldDecodeUpdate(b []byte, u *OldUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // graphgenCodecAuthor is the codec of Author.

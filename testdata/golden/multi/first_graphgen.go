@@ -6,11 +6,13 @@ import (
 	"slices"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // FirstUpdate is what a node changes of First: each field says what becomes of the field of that name.
 // The zero FirstUpdate changes nothing.
@@ -20,13 +22,12 @@ type FirstUpdate struct {
 
 // String prints what u changes.
 func (u FirstUpdate) String() string {
-	return graphstate.FormatUpdate("FirstUpdate", graphgenFirstWrites(&u)...)
+	return graphcell.FormatUpdate("FirstUpdate", graphgenFirstWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u FirstUpdate) Equal(v FirstUpdate) bool {
-	f := &graphgenFirstFields
-	return f.Items.EqualUpdate(&u.Items, &v.Items)
+	return graphcell.SameUpdate(graphgenFirstAppendUpdate, &u, &v)
 }
 
 // FirstDiff is how two values of First differ: each field says how the field of that name does.
@@ -56,11 +57,11 @@ func (d FirstDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d FirstDiff) String() string {
-	return graphstate.FormatDiff(graphgenFirstChanges(&d))
+	return graphcell.FormatDiff(graphgenFirstChanges(&d))
 }
 
 func graphgenFirstChanges(d *FirstDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Items", Change: &d.Items},
 	)
 }
@@ -74,8 +75,7 @@ var FirstSchema = &graphstate.Schema[First, FirstUpdate]{
 	},
 	New:          graphgenFirstNew,
 	Clone:        graphgenFirstClone,
-	Equal:        graphgenFirstEqual,
-	Changed:      graphgenFirstChanged,
+	Diff:         graphgenFirstDiff,
 	Writes:       graphgenFirstWrites,
 	AppendUpdate: graphgenFirstAppendUpdate,
 	DecodeUpdate: graphgenFirstDecodeUpdate,
@@ -88,9 +88,9 @@ var _ struct {
 
 // graphgenFirstFields says how each field of First is merged and stored. It is never written to.
 var graphgenFirstFields = struct {
-	Items graphstate.ListField[Item]
+	Items graphcell.ListField[Item]
 }{
-	Items: graphstate.ListField[Item]{
+	Items: graphcell.ListField[Item]{
 		Field: graphstate.Field{Name: "Items", Wire: "Items", Reducer: "append", Type: "[]Item"},
 		Elem:  graphgenCodecItem{},
 	},
@@ -98,20 +98,31 @@ var graphgenFirstFields = struct {
 
 // graphgenFirst is the First of one run.
 type graphgenFirst struct {
-	graphstate.Core
+	graphcell.Core
 	s First
 	f struct {
-		Items graphstate.ListCell[Item]
+		Items graphcell.ListCell[Item]
 	}
 }
 
-// graphgenFirstNew binds the fields in order of their wire names.
-func graphgenFirstNew(opts graphstate.Options) graphstate.Live[First, FirstUpdate] {
-	l := new(graphgenFirst)
+func graphgenFirstNew(opts graphcell.Options) graphcell.Live[First, FirstUpdate] {
+	return new(graphgenFirst).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenFirst) bind(opts graphcell.Options) *graphgenFirst {
 	f := &graphgenFirstFields
 	l.Init("First", opts, 1)
 	l.f.Items.Bind(&l.Core, &f.Items, &l.s.Items)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenFirst) Fork(opts graphcell.Options) graphcell.Live[First, FirstUpdate] {
+	fork := new(graphgenFirst).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -141,23 +152,19 @@ func graphgenFirstClone(s First) First {
 	return s
 }
 
-func graphgenFirstEqual(a, b First) bool {
-	return graphgenCodecSliceOfItem{}.Equal(&a.Items, &b.Items)
-}
-
-func graphgenFirstChanged(a, b First) []string {
-	d := FirstDiffOf(a, b)
-	return graphstate.FieldNames(graphgenFirstChanges(&d))
+func graphgenFirstDiff(before, after First) []graphstate.FieldChange {
+	d := FirstDiffOf(before, after)
+	return graphgenFirstChanges(&d)
 }
 
 func graphgenFirstWrites(u *FirstUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Items", Change: &u.Items},
 	)
 }
 
 func graphgenFirstAppendUpdate(b []byte, u *FirstUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenFirstFields
 	f.Items.AppendUpdate(&w, &u.Items)
 	return w.End()
@@ -175,7 +182,7 @@ func graphgenFirstDecodeUpdate(b []byte, u *FirstUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // graphgenCodecSliceOfString is the codec of []string.

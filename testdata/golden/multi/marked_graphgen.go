@@ -6,11 +6,13 @@ import (
 	"slices"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // MarkedUpdate is what a node changes of Marked: each field says what becomes of the field of that name.
 // The zero MarkedUpdate changes nothing.
@@ -20,13 +22,12 @@ type MarkedUpdate struct {
 
 // String prints what u changes.
 func (u MarkedUpdate) String() string {
-	return graphstate.FormatUpdate("MarkedUpdate", graphgenMarkedWrites(&u)...)
+	return graphcell.FormatUpdate("MarkedUpdate", graphgenMarkedWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u MarkedUpdate) Equal(v MarkedUpdate) bool {
-	f := &graphgenMarkedFields
-	return f.Item.EqualUpdate(&u.Item, &v.Item)
+	return graphcell.SameUpdate(graphgenMarkedAppendUpdate, &u, &v)
 }
 
 // MarkedDiff is how two values of Marked differ: each field says how the field of that name does.
@@ -39,7 +40,7 @@ type MarkedDiff struct {
 func MarkedDiffOf(before, after Marked) MarkedDiff {
 	var d MarkedDiff
 	if !(graphgenMarkedCodecItem{}).Equal(&before.Item, &after.Item) {
-		d.Item = graphstate.Changed(before.Item, after.Item)
+		d.Item = graphcell.Changed(before.Item, after.Item)
 	}
 	return d
 }
@@ -56,11 +57,11 @@ func (d MarkedDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d MarkedDiff) String() string {
-	return graphstate.FormatDiff(graphgenMarkedChanges(&d))
+	return graphcell.FormatDiff(graphgenMarkedChanges(&d))
 }
 
 func graphgenMarkedChanges(d *MarkedDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Item", Change: &d.Item},
 	)
 }
@@ -74,8 +75,7 @@ var MarkedSchema = &graphstate.Schema[Marked, MarkedUpdate]{
 	},
 	New:          graphgenMarkedNew,
 	Clone:        graphgenMarkedClone,
-	Equal:        graphgenMarkedEqual,
-	Changed:      graphgenMarkedChanged,
+	Diff:         graphgenMarkedDiff,
 	Writes:       graphgenMarkedWrites,
 	AppendUpdate: graphgenMarkedAppendUpdate,
 	DecodeUpdate: graphgenMarkedDecodeUpdate,
@@ -88,9 +88,9 @@ var _ struct {
 
 // graphgenMarkedFields says how each field of Marked is merged and stored. It is never written to.
 var graphgenMarkedFields = struct {
-	Item graphstate.ValueField[Item]
+	Item graphcell.ValueField[Item]
 }{
-	Item: graphstate.ValueField[Item]{
+	Item: graphcell.ValueField[Item]{
 		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "replace", Type: "Item"},
 		Codec: graphgenMarkedCodecItem{},
 	},
@@ -98,20 +98,31 @@ var graphgenMarkedFields = struct {
 
 // graphgenMarked is the Marked of one run.
 type graphgenMarked struct {
-	graphstate.Core
+	graphcell.Core
 	s Marked
 	f struct {
-		Item graphstate.ValueCell[Item]
+		Item graphcell.ValueCell[Item]
 	}
 }
 
-// graphgenMarkedNew binds the fields in order of their wire names.
-func graphgenMarkedNew(opts graphstate.Options) graphstate.Live[Marked, MarkedUpdate] {
-	l := new(graphgenMarked)
+func graphgenMarkedNew(opts graphcell.Options) graphcell.Live[Marked, MarkedUpdate] {
+	return new(graphgenMarked).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenMarked) bind(opts graphcell.Options) *graphgenMarked {
 	f := &graphgenMarkedFields
 	l.Init("Marked", opts, 1)
 	l.f.Item.Bind(&l.Core, &f.Item, &l.s.Item)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenMarked) Fork(opts graphcell.Options) graphcell.Live[Marked, MarkedUpdate] {
+	fork := new(graphgenMarked).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -140,23 +151,19 @@ func graphgenMarkedClone(s Marked) Marked {
 	return s
 }
 
-func graphgenMarkedEqual(a, b Marked) bool {
-	return graphgenMarkedCodecItem{}.Equal(&a.Item, &b.Item)
-}
-
-func graphgenMarkedChanged(a, b Marked) []string {
-	d := MarkedDiffOf(a, b)
-	return graphstate.FieldNames(graphgenMarkedChanges(&d))
+func graphgenMarkedDiff(before, after Marked) []graphstate.FieldChange {
+	d := MarkedDiffOf(before, after)
+	return graphgenMarkedChanges(&d)
 }
 
 func graphgenMarkedWrites(u *MarkedUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Item", Change: &u.Item},
 	)
 }
 
 func graphgenMarkedAppendUpdate(b []byte, u *MarkedUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenMarkedFields
 	f.Item.AppendUpdate(&w, &u.Item)
 	return w.End()
@@ -174,7 +181,7 @@ func graphgenMarkedDecodeUpdate(b []byte, u *MarkedUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // graphgenMarkedCodecSliceOfString is the codec of []string.

@@ -6,11 +6,13 @@ import (
 	"slices"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // SecondStateUpdate is what a node changes of SecondState: each field says what becomes of the field of that name.
 // The zero SecondStateUpdate changes nothing.
@@ -22,15 +24,12 @@ type SecondStateUpdate struct {
 
 // String prints what u changes.
 func (u SecondStateUpdate) String() string {
-	return graphstate.FormatUpdate("SecondStateUpdate", graphgenSecondStateWrites(&u)...)
+	return graphcell.FormatUpdate("SecondStateUpdate", graphgenSecondStateWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u SecondStateUpdate) Equal(v SecondStateUpdate) bool {
-	f := &graphgenSecondStateFields
-	return f.Items.EqualUpdate(&u.Items, &v.Items) &&
-		f.First.EqualUpdate(&u.First, &v.First) &&
-		f.Extra.EqualUpdate(&u.Extra, &v.Extra)
+	return graphcell.SameUpdate(graphgenSecondStateAppendUpdate, &u, &v)
 }
 
 // SecondStateDiff is how two values of SecondState differ: each field says how the field of that name does.
@@ -48,10 +47,10 @@ func SecondStateDiffOf(before, after SecondState) SecondStateDiff {
 		d.Items = graphgenSecondStateFields.Items.Diff(before.Items, after.Items)
 	}
 	if !(graphgenSecondStateCodecFirst{}).Equal(&before.First, &after.First) {
-		d.First = graphstate.Changed(before.First, after.First)
+		d.First = graphcell.Changed(before.First, after.First)
 	}
 	if !(graphgenSecondStateCodecPayload{}).Equal(&before.Extra, &after.Extra) {
-		d.Extra = graphstate.Changed(before.Extra, after.Extra)
+		d.Extra = graphcell.Changed(before.Extra, after.Extra)
 	}
 	return d
 }
@@ -68,11 +67,11 @@ func (d SecondStateDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d SecondStateDiff) String() string {
-	return graphstate.FormatDiff(graphgenSecondStateChanges(&d))
+	return graphcell.FormatDiff(graphgenSecondStateChanges(&d))
 }
 
 func graphgenSecondStateChanges(d *SecondStateDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Items", Change: &d.Items},
 		graphstate.FieldChange{Field: "First", Change: &d.First},
 		graphstate.FieldChange{Field: "Extra", Change: &d.Extra},
@@ -90,8 +89,7 @@ var SecondStateSchema = &graphstate.Schema[SecondState, SecondStateUpdate]{
 	},
 	New:          graphgenSecondStateNew,
 	Clone:        graphgenSecondStateClone,
-	Equal:        graphgenSecondStateEqual,
-	Changed:      graphgenSecondStateChanged,
+	Diff:         graphgenSecondStateDiff,
 	Writes:       graphgenSecondStateWrites,
 	AppendUpdate: graphgenSecondStateAppendUpdate,
 	DecodeUpdate: graphgenSecondStateDecodeUpdate,
@@ -106,19 +104,19 @@ var _ struct {
 
 // graphgenSecondStateFields says how each field of SecondState is merged and stored. It is never written to.
 var graphgenSecondStateFields = struct {
-	Items graphstate.ListField[Item]
-	First graphstate.ValueField[First]
-	Extra graphstate.ValueField[Payload]
+	Items graphcell.ListField[Item]
+	First graphcell.ValueField[First]
+	Extra graphcell.ValueField[Payload]
 }{
-	Items: graphstate.ListField[Item]{
+	Items: graphcell.ListField[Item]{
 		Field: graphstate.Field{Name: "Items", Wire: "Items", Reducer: "append", Type: "[]Item"},
 		Elem:  graphgenSecondStateCodecItem{},
 	},
-	First: graphstate.ValueField[First]{
+	First: graphcell.ValueField[First]{
 		Field: graphstate.Field{Name: "First", Wire: "First", Reducer: "replace", Type: "First"},
 		Codec: graphgenSecondStateCodecFirst{},
 	},
-	Extra: graphstate.ValueField[Payload]{
+	Extra: graphcell.ValueField[Payload]{
 		Field: graphstate.Field{Name: "Extra", Wire: "Extra", Reducer: "replace", Type: "Payload"},
 		Codec: graphgenSecondStateCodecPayload{},
 	},
@@ -126,24 +124,35 @@ var graphgenSecondStateFields = struct {
 
 // graphgenSecondState is the SecondState of one run.
 type graphgenSecondState struct {
-	graphstate.Core
+	graphcell.Core
 	s SecondState
 	f struct {
-		Items graphstate.ListCell[Item]
-		First graphstate.ValueCell[First]
-		Extra graphstate.ValueCell[Payload]
+		Items graphcell.ListCell[Item]
+		First graphcell.ValueCell[First]
+		Extra graphcell.ValueCell[Payload]
 	}
 }
 
-// graphgenSecondStateNew binds the fields in order of their wire names.
-func graphgenSecondStateNew(opts graphstate.Options) graphstate.Live[SecondState, SecondStateUpdate] {
-	l := new(graphgenSecondState)
+func graphgenSecondStateNew(opts graphcell.Options) graphcell.Live[SecondState, SecondStateUpdate] {
+	return new(graphgenSecondState).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenSecondState) bind(opts graphcell.Options) *graphgenSecondState {
 	f := &graphgenSecondStateFields
 	l.Init("SecondState", opts, 3)
 	l.f.Extra.Bind(&l.Core, &f.Extra, &l.s.Extra)
 	l.f.First.Bind(&l.Core, &f.First, &l.s.First)
 	l.f.Items.Bind(&l.Core, &f.Items, &l.s.Items)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenSecondState) Fork(opts graphcell.Options) graphcell.Live[SecondState, SecondStateUpdate] {
+	fork := new(graphgenSecondState).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -181,19 +190,13 @@ func graphgenSecondStateClone(s SecondState) SecondState {
 	return s
 }
 
-func graphgenSecondStateEqual(a, b SecondState) bool {
-	return graphgenSecondStateCodecSliceOfItem{}.Equal(&a.Items, &b.Items) &&
-		graphgenSecondStateCodecFirst{}.Equal(&a.First, &b.First) &&
-		graphgenSecondStateCodecPayload{}.Equal(&a.Extra, &b.Extra)
-}
-
-func graphgenSecondStateChanged(a, b SecondState) []string {
-	d := SecondStateDiffOf(a, b)
-	return graphstate.FieldNames(graphgenSecondStateChanges(&d))
+func graphgenSecondStateDiff(before, after SecondState) []graphstate.FieldChange {
+	d := SecondStateDiffOf(before, after)
+	return graphgenSecondStateChanges(&d)
 }
 
 func graphgenSecondStateWrites(u *SecondStateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Items", Change: &u.Items},
 		graphstate.FieldChange{Field: "First", Change: &u.First},
 		graphstate.FieldChange{Field: "Extra", Change: &u.Extra},
@@ -201,7 +204,7 @@ func graphgenSecondStateWrites(u *SecondStateUpdate) []graphstate.FieldChange {
 }
 
 func graphgenSecondStateAppendUpdate(b []byte, u *SecondStateUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenSecondStateFields
 	f.Items.AppendUpdate(&w, &u.Items)
 	f.First.AppendUpdate(&w, &u.First)
@@ -225,7 +228,7 @@ func graphgenSecondStateDecodeUpdate(b []byte, u *SecondStateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/state/cell"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/testdata/golden/goldentest"
 )
@@ -63,13 +64,13 @@ func TestCycleIsAnError(t *testing.T) {
 	}
 	var u StateUpdate
 	u.Root.Set(n)
-	err := StateSchema.New(state.Options{Record: true}).Merge(0, &u)
+	err := StateSchema.New(cell.Options{Record: true}).Merge(0, &u)
 	var merge *state.MergeError
 	if !errors.As(err, &merge) || merge.Field != "Root" {
 		t.Errorf("Merge of a cycle: %v, want a *MergeError of Root", err)
 	}
 	s := State{Root: n}
-	if got := StateSchema.Changed(s, s); got != nil {
+	if got := state.FieldNames(StateSchema.Diff(s, s)); got != nil {
 		t.Errorf("Changed of a cycle and itself = %q, want nil", got)
 	}
 }

@@ -8,11 +8,13 @@ import (
 	"slices"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
@@ -28,19 +30,12 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphcell.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u StateUpdate) Equal(v StateUpdate) bool {
-	f := &graphgenStateFields
-	return f.Root.EqualUpdate(&u.Root, &v.Root) &&
-		f.Lists.EqualUpdate(&u.Lists, &v.Lists) &&
-		f.Trees.EqualUpdate(&u.Trees, &v.Trees) &&
-		f.A.EqualUpdate(&u.A, &v.A) &&
-		f.Steps.EqualUpdate(&u.Steps, &v.Steps) &&
-		f.Sum.EqualUpdate(&u.Sum, &v.Sum) &&
-		f.Last.EqualUpdate(&u.Last, &v.Last)
+	return graphcell.SameUpdate(graphgenStateAppendUpdate, &u, &v)
 }
 
 // StateDiff is how two values of State differ: each field says how the field of that name does.
@@ -59,7 +54,7 @@ type StateDiff struct {
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if !(graphgenCodecPointerToNode{}).Equal(&before.Root, &after.Root) {
-		d.Root = graphstate.Changed(before.Root, after.Root)
+		d.Root = graphcell.Changed(before.Root, after.Root)
 	}
 	if !(graphgenCodecSliceOfList{}).Equal(&before.Lists, &after.Lists) {
 		d.Lists = graphgenStateFields.Lists.Diff(before.Lists, after.Lists)
@@ -68,16 +63,16 @@ func StateDiffOf(before, after State) StateDiff {
 		d.Trees = graphgenStateFields.Trees.Diff(before.Trees, after.Trees)
 	}
 	if !(graphgenCodecA{}).Equal(&before.A, &after.A) {
-		d.A = graphstate.Changed(before.A, after.A)
+		d.A = graphcell.Changed(before.A, after.A)
 	}
 	if !(graphgenCodecSliceOfStep{}).Equal(&before.Steps, &after.Steps) {
 		d.Steps = graphgenStateFields.Steps.Diff(before.Steps, after.Steps)
 	}
 	if !(graphgenCodecExpr{}).Equal(&before.Sum, &after.Sum) {
-		d.Sum = graphstate.Changed(before.Sum, after.Sum)
+		d.Sum = graphcell.Changed(before.Sum, after.Sum)
 	}
 	if !(graphgenCodecPointerToNode{}).Equal(&before.Last, &after.Last) {
-		d.Last = graphstate.Changed(before.Last, after.Last)
+		d.Last = graphcell.Changed(before.Last, after.Last)
 	}
 	return d
 }
@@ -94,11 +89,11 @@ func (d StateDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return graphstate.FormatDiff(graphgenStateChanges(&d))
+	return graphcell.FormatDiff(graphgenStateChanges(&d))
 }
 
 func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Root", Change: &d.Root},
 		graphstate.FieldChange{Field: "Lists", Change: &d.Lists},
 		graphstate.FieldChange{Field: "Trees", Change: &d.Trees},
@@ -124,8 +119,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
-	Equal:        graphgenStateEqual,
-	Changed:      graphgenStateChanged,
+	Diff:         graphgenStateDiff,
 	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
@@ -144,43 +138,43 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Root  graphstate.ValueField[*Node]
-	Lists graphstate.ListField[List]
-	Trees graphstate.MapField[string, Tree]
-	A     graphstate.ValueField[A]
-	Steps graphstate.KeyedField[string, Step]
-	Sum   graphstate.ValueField[Expr]
-	Last  graphstate.ReduceField[*Node, *Node]
+	Root  graphcell.ValueField[*Node]
+	Lists graphcell.ListField[List]
+	Trees graphcell.MapField[string, Tree]
+	A     graphcell.ValueField[A]
+	Steps graphcell.KeyedField[string, Step]
+	Sum   graphcell.ValueField[Expr]
+	Last  graphcell.ReduceField[*Node, *Node]
 }{
-	Root: graphstate.ValueField[*Node]{
+	Root: graphcell.ValueField[*Node]{
 		Field: graphstate.Field{Name: "Root", Wire: "Root", Reducer: "replace", Type: "*Node"},
 		Codec: graphgenCodecPointerToNode{},
 	},
-	Lists: graphstate.ListField[List]{
+	Lists: graphcell.ListField[List]{
 		Field: graphstate.Field{Name: "Lists", Wire: "Lists", Reducer: "append", Type: "[]List"},
 		Elem:  graphgenCodecList{},
 	},
-	Trees: graphstate.MapField[string, Tree]{
+	Trees: graphcell.MapField[string, Tree]{
 		Field:   graphstate.Field{Name: "Trees", Wire: "Trees", Reducer: "merge", Type: "map[string]Tree"},
-		Keys:    graphstate.Str[string]{},
+		Keys:    graphcell.Str[string]{},
 		Values:  graphgenCodecTree{},
 		Compare: cmp.Compare[string],
 	},
-	A: graphstate.ValueField[A]{
+	A: graphcell.ValueField[A]{
 		Field: graphstate.Field{Name: "A", Wire: "A", Reducer: "replace", Type: "A"},
 		Codec: graphgenCodecA{},
 	},
-	Steps: graphstate.KeyedField[string, Step]{
+	Steps: graphcell.KeyedField[string, Step]{
 		Field: graphstate.Field{Name: "Steps", Wire: "Steps", Reducer: "upsert", Type: "[]Step"},
 		Elem:  graphgenCodecStep{},
-		Keys:  graphstate.Str[string]{},
+		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Step) string { return v.Name },
 	},
-	Sum: graphstate.ValueField[Expr]{
+	Sum: graphcell.ValueField[Expr]{
 		Field: graphstate.Field{Name: "Sum", Wire: "Sum", Reducer: "replace", Type: "Expr"},
 		Codec: graphgenCodecExpr{},
 	},
-	Last: graphstate.ReduceField[*Node, *Node]{
+	Last: graphcell.ReduceField[*Node, *Node]{
 		Field:  graphstate.Field{Name: "Last", Wire: "Last", Reducer: "reduce=keepLast", Type: "*Node"},
 		Codec:  graphgenCodecPointerToNode{},
 		Input:  graphgenCodecPointerToNode{},
@@ -190,22 +184,25 @@ var graphgenStateFields = struct {
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	graphstate.Core
+	graphcell.Core
 	s State
 	f struct {
-		Root  graphstate.ValueCell[*Node]
-		Lists graphstate.ListCell[List]
-		Trees graphstate.MapCell[string, Tree]
-		A     graphstate.ValueCell[A]
-		Steps graphstate.KeyedCell[string, Step]
-		Sum   graphstate.ValueCell[Expr]
-		Last  graphstate.ReduceCell[*Node, *Node]
+		Root  graphcell.ValueCell[*Node]
+		Lists graphcell.ListCell[List]
+		Trees graphcell.MapCell[string, Tree]
+		A     graphcell.ValueCell[A]
+		Steps graphcell.KeyedCell[string, Step]
+		Sum   graphcell.ValueCell[Expr]
+		Last  graphcell.ReduceCell[*Node, *Node]
 	}
 }
 
-// graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
-	l := new(graphgenState)
+func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	return new(graphgenState).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	f := &graphgenStateFields
 	l.Init("State", opts, 7)
 	l.f.A.Bind(&l.Core, &f.A, &l.s.A)
@@ -216,6 +213,14 @@ func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdat
 	l.f.Sum.Bind(&l.Core, &f.Sum, &l.s.Sum)
 	l.f.Trees.Bind(&l.Core, &f.Trees, &l.s.Trees)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenState) Fork(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	fork := new(graphgenState).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -270,23 +275,13 @@ func graphgenStateClone(s State) State {
 	return s
 }
 
-func graphgenStateEqual(a, b State) bool {
-	return graphgenCodecPointerToNode{}.Equal(&a.Root, &b.Root) &&
-		graphgenCodecSliceOfList{}.Equal(&a.Lists, &b.Lists) &&
-		graphgenCodecMapOfStringToTree{}.Equal(&a.Trees, &b.Trees) &&
-		graphgenCodecA{}.Equal(&a.A, &b.A) &&
-		graphgenCodecSliceOfStep{}.Equal(&a.Steps, &b.Steps) &&
-		graphgenCodecExpr{}.Equal(&a.Sum, &b.Sum) &&
-		graphgenCodecPointerToNode{}.Equal(&a.Last, &b.Last)
-}
-
-func graphgenStateChanged(a, b State) []string {
-	d := StateDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateChanges(&d))
+func graphgenStateDiff(before, after State) []graphstate.FieldChange {
+	d := StateDiffOf(before, after)
+	return graphgenStateChanges(&d)
 }
 
 func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Root", Change: &u.Root},
 		graphstate.FieldChange{Field: "Lists", Change: &u.Lists},
 		graphstate.FieldChange{Field: "Trees", Change: &u.Trees},
@@ -298,7 +293,7 @@ func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Root.AppendUpdate(&w, &u.Root)
 	f.Lists.AppendUpdate(&w, &u.Lists)
@@ -334,7 +329,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
@@ -34,24 +36,12 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphcell.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u StateUpdate) Equal(v StateUpdate) bool {
-	f := &graphgenStateFields
-	return f.ID.EqualUpdate(&u.ID, &v.ID) &&
-		f.Messages.EqualUpdate(&u.Messages, &v.Messages) &&
-		f.Query.EqualUpdate(&u.Query, &v.Query) &&
-		f.Status.EqualUpdate(&u.Status, &v.Status) &&
-		f.Step.EqualUpdate(&u.Step, &v.Step) &&
-		f.Tokens.EqualUpdate(&u.Tokens, &v.Tokens) &&
-		f.Done.EqualUpdate(&u.Done, &v.Done) &&
-		f.Started.EqualUpdate(&u.Started, &v.Started) &&
-		f.Facts.EqualUpdate(&u.Facts, &v.Facts) &&
-		f.Counts.EqualUpdate(&u.Counts, &v.Counts) &&
-		f.Vector.EqualUpdate(&u.Vector, &v.Vector) &&
-		f.Plan.EqualUpdate(&u.Plan, &v.Plan)
+	return graphcell.SameUpdate(graphgenStateAppendUpdate, &u, &v)
 }
 
 // StateDiff is how two values of State differ: each field says how the field of that name does.
@@ -75,28 +65,28 @@ type StateDiff struct {
 func StateDiffOf(before, after State) StateDiff {
 	var d StateDiff
 	if before.ID != after.ID {
-		d.ID = graphstate.Changed(before.ID, after.ID)
+		d.ID = graphcell.Changed(before.ID, after.ID)
 	}
 	if !(graphgenCodecSliceOfMessage{}).Equal(&before.Messages, &after.Messages) {
 		d.Messages = graphgenStateFields.Messages.Diff(before.Messages, after.Messages)
 	}
 	if before.Query != after.Query {
-		d.Query = graphstate.Changed(before.Query, after.Query)
+		d.Query = graphcell.Changed(before.Query, after.Query)
 	}
 	if before.Status != after.Status {
-		d.Status = graphstate.Changed(before.Status, after.Status)
+		d.Status = graphcell.Changed(before.Status, after.Status)
 	}
 	if before.Step != after.Step {
-		d.Step = graphstate.Changed(before.Step, after.Step)
+		d.Step = graphcell.Changed(before.Step, after.Step)
 	}
 	if before.Tokens != after.Tokens {
-		d.Tokens = graphstate.Changed(before.Tokens, after.Tokens)
+		d.Tokens = graphcell.Changed(before.Tokens, after.Tokens)
 	}
 	if before.Done != after.Done {
-		d.Done = graphstate.Changed(before.Done, after.Done)
+		d.Done = graphcell.Changed(before.Done, after.Done)
 	}
 	if !before.Started.Equal(after.Started) {
-		d.Started = graphstate.Changed(before.Started, after.Started)
+		d.Started = graphcell.Changed(before.Started, after.Started)
 	}
 	if !(graphgenCodecMapOfStringToFact{}).Equal(&before.Facts, &after.Facts) {
 		d.Facts = graphgenStateFields.Facts.Diff(before.Facts, after.Facts)
@@ -105,10 +95,10 @@ func StateDiffOf(before, after State) StateDiff {
 		d.Counts = graphgenStateFields.Counts.Diff(before.Counts, after.Counts)
 	}
 	if !(graphgenCodecSliceOfFloat64{}).Equal(&before.Vector, &after.Vector) {
-		d.Vector = graphstate.Changed(before.Vector, after.Vector)
+		d.Vector = graphcell.Changed(before.Vector, after.Vector)
 	}
 	if !(graphgenCodecPointerToPlan{}).Equal(&before.Plan, &after.Plan) {
-		d.Plan = graphstate.Changed(before.Plan, after.Plan)
+		d.Plan = graphcell.Changed(before.Plan, after.Plan)
 	}
 	return d
 }
@@ -125,11 +115,11 @@ func (d StateDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return graphstate.FormatDiff(graphgenStateChanges(&d))
+	return graphcell.FormatDiff(graphgenStateChanges(&d))
 }
 
 func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "ID", Change: &d.ID},
 		graphstate.FieldChange{Field: "Messages", Change: &d.Messages},
 		graphstate.FieldChange{Field: "Query", Change: &d.Query},
@@ -165,8 +155,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
-	Equal:        graphgenStateEqual,
-	Changed:      graphgenStateChanged,
+	Diff:         graphgenStateDiff,
 	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
@@ -190,70 +179,70 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	ID       graphstate.ValueField[[16]byte]
-	Messages graphstate.KeyedField[string, Message]
-	Query    graphstate.ValueField[string]
-	Status   graphstate.ValueField[Status]
-	Step     graphstate.MaxField[int]
-	Tokens   graphstate.SumField[int64]
-	Done     graphstate.OrField[bool]
-	Started  graphstate.ValueField[time.Time]
-	Facts    graphstate.MapField[string, Fact]
-	Counts   graphstate.MapField[string, int64]
-	Vector   graphstate.ValueField[[]float64]
-	Plan     graphstate.ValueField[*Plan]
+	ID       graphcell.ValueField[[16]byte]
+	Messages graphcell.KeyedField[string, Message]
+	Query    graphcell.ValueField[string]
+	Status   graphcell.ValueField[Status]
+	Step     graphcell.MaxField[int]
+	Tokens   graphcell.SumField[int64]
+	Done     graphcell.OrField[bool]
+	Started  graphcell.ValueField[time.Time]
+	Facts    graphcell.MapField[string, Fact]
+	Counts   graphcell.MapField[string, int64]
+	Vector   graphcell.ValueField[[]float64]
+	Plan     graphcell.ValueField[*Plan]
 }{
-	ID: graphstate.ValueField[[16]byte]{
+	ID: graphcell.ValueField[[16]byte]{
 		Field: graphstate.Field{Name: "ID", Wire: "ID", Reducer: "replace", Type: "[16]byte"},
 		Codec: graphgenCodecArrayOf16Byte{},
 	},
-	Messages: graphstate.KeyedField[string, Message]{
+	Messages: graphcell.KeyedField[string, Message]{
 		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "upsert", Type: "[]Message"},
 		Elem:  graphgenCodecMessage{},
-		Keys:  graphstate.Str[string]{},
+		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Message) string { return v.ID },
 	},
-	Query: graphstate.ValueField[string]{
+	Query: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Query", Wire: "Query", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Status: graphstate.ValueField[Status]{
+	Status: graphcell.ValueField[Status]{
 		Field: graphstate.Field{Name: "Status", Wire: "Status", Reducer: "last", Type: "Status"},
-		Codec: graphstate.Str[Status]{},
+		Codec: graphcell.Str[Status]{},
 	},
-	Step: graphstate.MaxField[int]{
+	Step: graphcell.MaxField[int]{
 		Field: graphstate.Field{Name: "Step", Wire: "Step", Reducer: "max", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	Tokens: graphstate.SumField[int64]{
+	Tokens: graphcell.SumField[int64]{
 		Field: graphstate.Field{Name: "Tokens", Wire: "Tokens", Reducer: "sum", Type: "int64"},
-		Codec: graphstate.Int[int64]{},
+		Codec: graphcell.Int[int64]{},
 	},
-	Done: graphstate.OrField[bool]{
+	Done: graphcell.OrField[bool]{
 		Field: graphstate.Field{Name: "Done", Wire: "Done", Reducer: "or", Type: "bool"},
 	},
-	Started: graphstate.ValueField[time.Time]{
+	Started: graphcell.ValueField[time.Time]{
 		Field: graphstate.Field{Name: "Started", Wire: "Started", Reducer: "first", Type: "time.Time"},
-		Codec: graphstate.Time{},
+		Codec: graphcell.Time{},
 	},
-	Facts: graphstate.MapField[string, Fact]{
+	Facts: graphcell.MapField[string, Fact]{
 		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]Fact"},
-		Keys:    graphstate.Str[string]{},
+		Keys:    graphcell.Str[string]{},
 		Values:  graphgenCodecFact{},
 		Compare: cmp.Compare[string],
 	},
-	Counts: graphstate.MapField[string, int64]{
+	Counts: graphcell.MapField[string, int64]{
 		Field:   graphstate.Field{Name: "Counts", Wire: "Counts", Reducer: "merge", Type: "map[string]int64"},
-		Keys:    graphstate.Str[string]{},
-		Values:  graphstate.Int[int64]{},
+		Keys:    graphcell.Str[string]{},
+		Values:  graphcell.Int[int64]{},
 		Compare: cmp.Compare[string],
 	},
-	Vector: graphstate.ValueField[[]float64]{
+	Vector: graphcell.ValueField[[]float64]{
 		Field: graphstate.Field{Name: "Vector", Wire: "Vector", Reducer: "replace", Type: "[]float64"},
 		Codec: graphgenCodecSliceOfFloat64{},
 		Copy:  slices.Clone[[]float64],
 	},
-	Plan: graphstate.ValueField[*Plan]{
+	Plan: graphcell.ValueField[*Plan]{
 		Field: graphstate.Field{Name: "Plan", Wire: "Plan", Reducer: "replace", Type: "*Plan"},
 		Codec: graphgenCodecPointerToPlan{},
 	},
@@ -261,27 +250,30 @@ var graphgenStateFields = struct {
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	graphstate.Core
+	graphcell.Core
 	s State
 	f struct {
-		ID       graphstate.ValueCell[[16]byte]
-		Messages graphstate.KeyedCell[string, Message]
-		Query    graphstate.ValueCell[string]
-		Status   graphstate.ValueCell[Status]
-		Step     graphstate.MaxCell[int]
-		Tokens   graphstate.SumCell[int64]
-		Done     graphstate.OrCell[bool]
-		Started  graphstate.ValueCell[time.Time]
-		Facts    graphstate.MapCell[string, Fact]
-		Counts   graphstate.MapCell[string, int64]
-		Vector   graphstate.ValueCell[[]float64]
-		Plan     graphstate.ValueCell[*Plan]
+		ID       graphcell.ValueCell[[16]byte]
+		Messages graphcell.KeyedCell[string, Message]
+		Query    graphcell.ValueCell[string]
+		Status   graphcell.ValueCell[Status]
+		Step     graphcell.MaxCell[int]
+		Tokens   graphcell.SumCell[int64]
+		Done     graphcell.OrCell[bool]
+		Started  graphcell.ValueCell[time.Time]
+		Facts    graphcell.MapCell[string, Fact]
+		Counts   graphcell.MapCell[string, int64]
+		Vector   graphcell.ValueCell[[]float64]
+		Plan     graphcell.ValueCell[*Plan]
 	}
 }
 
-// graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
-	l := new(graphgenState)
+func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	return new(graphgenState).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	f := &graphgenStateFields
 	l.Init("State", opts, 12)
 	l.f.Counts.Bind(&l.Core, &f.Counts, &l.s.Counts)
@@ -297,6 +289,14 @@ func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdat
 	l.f.Tokens.Bind(&l.Core, &f.Tokens, &l.s.Tokens)
 	l.f.Vector.Bind(&l.Core, &f.Vector, &l.s.Vector)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenState) Fork(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	fork := new(graphgenState).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -364,28 +364,13 @@ func graphgenStateClone(s State) State {
 	return s
 }
 
-func graphgenStateEqual(a, b State) bool {
-	return a.ID == b.ID &&
-		graphgenCodecSliceOfMessage{}.Equal(&a.Messages, &b.Messages) &&
-		a.Query == b.Query &&
-		a.Status == b.Status &&
-		a.Step == b.Step &&
-		a.Tokens == b.Tokens &&
-		a.Done == b.Done &&
-		a.Started.Equal(b.Started) &&
-		graphgenCodecMapOfStringToFact{}.Equal(&a.Facts, &b.Facts) &&
-		graphwire.SameMap(a.Counts, b.Counts) &&
-		graphgenCodecSliceOfFloat64{}.Equal(&a.Vector, &b.Vector) &&
-		graphgenCodecPointerToPlan{}.Equal(&a.Plan, &b.Plan)
-}
-
-func graphgenStateChanged(a, b State) []string {
-	d := StateDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateChanges(&d))
+func graphgenStateDiff(before, after State) []graphstate.FieldChange {
+	d := StateDiffOf(before, after)
+	return graphgenStateChanges(&d)
 }
 
 func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "ID", Change: &u.ID},
 		graphstate.FieldChange{Field: "Messages", Change: &u.Messages},
 		graphstate.FieldChange{Field: "Query", Change: &u.Query},
@@ -402,7 +387,7 @@ func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.ID.AppendUpdate(&w, &u.ID)
 	f.Messages.AppendUpdate(&w, &u.Messages)
@@ -453,7 +438,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // EverythingUpdate is what a node changes of Everything: each field says what becomes of the field of that name.
@@ -484,33 +469,14 @@ type EverythingUpdate struct {
 
 // String prints what u changes.
 func (u EverythingUpdate) String() string {
-	return graphstate.FormatUpdate("EverythingUpdate", graphgenEverythingWrites(&u)...)
+	return graphcell.FormatUpdate("EverythingUpdate", graphgenEverythingWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
+// Of untracked fields it compares only whether they are set.
 func (u EverythingUpdate) Equal(v EverythingUpdate) bool {
-	f := &graphgenEverythingFields
-	return f.Set.EqualUpdate(&u.Set, &v.Set) &&
-		f.Vector.EqualUpdate(&u.Vector, &v.Vector) &&
-		f.Labels.EqualUpdate(&u.Labels, &v.Labels) &&
-		f.Last.EqualUpdate(&u.Last, &v.Last) &&
-		f.First.EqualUpdate(&u.First, &v.First) &&
-		f.Sum.EqualUpdate(&u.Sum, &v.Sum) &&
-		f.Ratio.EqualUpdate(&u.Ratio, &v.Ratio) &&
-		f.Min.EqualUpdate(&u.Min, &v.Min) &&
-		f.Max.EqualUpdate(&u.Max, &v.Max) &&
-		f.And.EqualUpdate(&u.And, &v.And) &&
-		f.Or.EqualUpdate(&u.Or, &v.Or) &&
-		f.Log.EqualUpdate(&u.Log, &v.Log) &&
-		f.Docs.EqualUpdate(&u.Docs, &v.Docs) &&
-		f.Messages.EqualUpdate(&u.Messages, &v.Messages) &&
-		f.Tags.EqualUpdate(&u.Tags, &v.Tags) &&
-		f.Facts.EqualUpdate(&u.Facts, &v.Facts) &&
-		f.Votes.EqualUpdate(&u.Votes, &v.Votes) &&
-		f.Ranks.EqualUpdate(&u.Ranks, &v.Ranks) &&
-		f.Plan.EqualUpdate(&u.Plan, &v.Plan) &&
-		f.Draft.EqualUpdate(&u.Draft, &v.Draft) &&
-		f.Cache.EqualUpdate(&u.Cache, &v.Cache)
+	return graphcell.SameUpdate(graphgenEverythingAppendUpdate, &u, &v) &&
+		u.Cache.IsZero() == v.Cache.IsZero()
 }
 
 // EverythingDiff is how two values of Everything differ: each field says how the field of that name does.
@@ -543,37 +509,37 @@ type EverythingDiff struct {
 func EverythingDiffOf(before, after Everything) EverythingDiff {
 	var d EverythingDiff
 	if before.Set != after.Set {
-		d.Set = graphstate.Changed(before.Set, after.Set)
+		d.Set = graphcell.Changed(before.Set, after.Set)
 	}
 	if !(graphgenCodecSliceOfFloat64{}).Equal(&before.Vector, &after.Vector) {
-		d.Vector = graphstate.Changed(before.Vector, after.Vector)
+		d.Vector = graphcell.Changed(before.Vector, after.Vector)
 	}
 	if !graphwire.SameMap(before.Labels, after.Labels) {
-		d.Labels = graphstate.Changed(before.Labels, after.Labels)
+		d.Labels = graphcell.Changed(before.Labels, after.Labels)
 	}
 	if before.Last != after.Last {
-		d.Last = graphstate.Changed(before.Last, after.Last)
+		d.Last = graphcell.Changed(before.Last, after.Last)
 	}
 	if before.First != after.First {
-		d.First = graphstate.Changed(before.First, after.First)
+		d.First = graphcell.Changed(before.First, after.First)
 	}
 	if before.Sum != after.Sum {
-		d.Sum = graphstate.Changed(before.Sum, after.Sum)
+		d.Sum = graphcell.Changed(before.Sum, after.Sum)
 	}
 	if !graphwire.SameFloat(before.Ratio, after.Ratio) {
-		d.Ratio = graphstate.Changed(before.Ratio, after.Ratio)
+		d.Ratio = graphcell.Changed(before.Ratio, after.Ratio)
 	}
 	if before.Min != after.Min {
-		d.Min = graphstate.Changed(before.Min, after.Min)
+		d.Min = graphcell.Changed(before.Min, after.Min)
 	}
 	if before.Max != after.Max {
-		d.Max = graphstate.Changed(before.Max, after.Max)
+		d.Max = graphcell.Changed(before.Max, after.Max)
 	}
 	if before.And != after.And {
-		d.And = graphstate.Changed(before.And, after.And)
+		d.And = graphcell.Changed(before.And, after.And)
 	}
 	if before.Or != after.Or {
-		d.Or = graphstate.Changed(before.Or, after.Or)
+		d.Or = graphcell.Changed(before.Or, after.Or)
 	}
 	if !graphwire.SameSlice(before.Log, after.Log) {
 		d.Log = graphgenEverythingFields.Log.Diff(before.Log, after.Log)
@@ -597,10 +563,10 @@ func EverythingDiffOf(before, after Everything) EverythingDiff {
 		d.Ranks = graphgenEverythingFields.Ranks.Diff(before.Ranks, after.Ranks)
 	}
 	if !(graphgenCodecPointerToPlan{}).Equal(&before.Plan, &after.Plan) {
-		d.Plan = graphstate.Changed(before.Plan, after.Plan)
+		d.Plan = graphcell.Changed(before.Plan, after.Plan)
 	}
 	if before.Draft != after.Draft {
-		d.Draft = graphstate.Changed(before.Draft, after.Draft)
+		d.Draft = graphcell.Changed(before.Draft, after.Draft)
 	}
 	return d
 }
@@ -617,11 +583,11 @@ func (d EverythingDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d EverythingDiff) String() string {
-	return graphstate.FormatDiff(graphgenEverythingChanges(&d))
+	return graphcell.FormatDiff(graphgenEverythingChanges(&d))
 }
 
 func graphgenEverythingChanges(d *EverythingDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Set", Change: &d.Set},
 		graphstate.FieldChange{Field: "Vector", Change: &d.Vector},
 		graphstate.FieldChange{Field: "Labels", Change: &d.Labels},
@@ -674,8 +640,7 @@ var EverythingSchema = &graphstate.Schema[Everything, EverythingUpdate]{
 	},
 	New:          graphgenEverythingNew,
 	Clone:        graphgenEverythingClone,
-	Equal:        graphgenEverythingEqual,
-	Changed:      graphgenEverythingChanged,
+	Diff:         graphgenEverythingDiff,
 	Writes:       graphgenEverythingWrites,
 	AppendUpdate: graphgenEverythingAppendUpdate,
 	DecodeUpdate: graphgenEverythingDecodeUpdate,
@@ -708,155 +673,158 @@ var _ struct {
 
 // graphgenEverythingFields says how each field of Everything is merged and stored. It is never written to.
 var graphgenEverythingFields = struct {
-	Set      graphstate.ValueField[string]
-	Vector   graphstate.ValueField[[]float64]
-	Labels   graphstate.ValueField[map[string]string]
-	Last     graphstate.ValueField[Status]
-	First    graphstate.ValueField[string]
-	Sum      graphstate.SumField[int64]
-	Ratio    graphstate.SumField[float32]
-	Min      graphstate.MinField[int]
-	Max      graphstate.MaxField[string]
-	And      graphstate.AndField[bool]
-	Or       graphstate.OrField[bool]
-	Log      graphstate.ListField[string]
-	Docs     graphstate.ListField[Doc]
-	Messages graphstate.KeyedField[string, Message]
-	Tags     graphstate.UniqueField[Status]
-	Facts    graphstate.MapField[string, Fact]
-	Votes    graphstate.MapField[bool, int]
-	Ranks    graphstate.MapField[int8, string]
-	Plan     graphstate.ReduceField[*Plan, PlanEdit]
-	Draft    graphstate.ValueField[string]
-	Cache    graphstate.ValueField[*Cache]
+	Set      graphcell.ValueField[string]
+	Vector   graphcell.ValueField[[]float64]
+	Labels   graphcell.ValueField[map[string]string]
+	Last     graphcell.ValueField[Status]
+	First    graphcell.ValueField[string]
+	Sum      graphcell.SumField[int64]
+	Ratio    graphcell.SumField[float32]
+	Min      graphcell.MinField[int]
+	Max      graphcell.MaxField[string]
+	And      graphcell.AndField[bool]
+	Or       graphcell.OrField[bool]
+	Log      graphcell.ListField[string]
+	Docs     graphcell.ListField[Doc]
+	Messages graphcell.KeyedField[string, Message]
+	Tags     graphcell.UniqueField[Status]
+	Facts    graphcell.MapField[string, Fact]
+	Votes    graphcell.MapField[bool, int]
+	Ranks    graphcell.MapField[int8, string]
+	Plan     graphcell.ReduceField[*Plan, PlanEdit]
+	Draft    graphcell.ValueField[string]
+	Cache    graphcell.ValueField[*Cache]
 }{
-	Set: graphstate.ValueField[string]{
+	Set: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Set", Wire: "Set", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Vector: graphstate.ValueField[[]float64]{
+	Vector: graphcell.ValueField[[]float64]{
 		Field: graphstate.Field{Name: "Vector", Wire: "Vector", Reducer: "replace", Type: "[]float64"},
 		Codec: graphgenCodecSliceOfFloat64{},
 		Copy:  slices.Clone[[]float64],
 	},
-	Labels: graphstate.ValueField[map[string]string]{
+	Labels: graphcell.ValueField[map[string]string]{
 		Field: graphstate.Field{Name: "Labels", Wire: "Labels", Reducer: "replace", Type: "map[string]string"},
 		Codec: graphgenCodecMapOfStringToString{},
 		Copy:  maps.Clone[map[string]string],
 	},
-	Last: graphstate.ValueField[Status]{
+	Last: graphcell.ValueField[Status]{
 		Field: graphstate.Field{Name: "Last", Wire: "Last", Reducer: "last", Type: "Status"},
-		Codec: graphstate.Str[Status]{},
+		Codec: graphcell.Str[Status]{},
 	},
-	First: graphstate.ValueField[string]{
+	First: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "First", Wire: "First", Reducer: "first", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Sum: graphstate.SumField[int64]{
+	Sum: graphcell.SumField[int64]{
 		Field: graphstate.Field{Name: "Sum", Wire: "Sum", Reducer: "sum", Type: "int64"},
-		Codec: graphstate.Int[int64]{},
+		Codec: graphcell.Int[int64]{},
 	},
-	Ratio: graphstate.SumField[float32]{
+	Ratio: graphcell.SumField[float32]{
 		Field: graphstate.Field{Name: "Ratio", Wire: "Ratio", Reducer: "sum", Type: "float32"},
-		Codec: graphstate.Float[float32]{},
+		Codec: graphcell.Float[float32]{},
 	},
-	Min: graphstate.MinField[int]{
+	Min: graphcell.MinField[int]{
 		Field: graphstate.Field{Name: "Min", Wire: "Min", Reducer: "min", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	Max: graphstate.MaxField[string]{
+	Max: graphcell.MaxField[string]{
 		Field: graphstate.Field{Name: "Max", Wire: "Max", Reducer: "max", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	And: graphstate.AndField[bool]{
+	And: graphcell.AndField[bool]{
 		Field: graphstate.Field{Name: "And", Wire: "And", Reducer: "and", Type: "bool"},
 	},
-	Or: graphstate.OrField[bool]{
+	Or: graphcell.OrField[bool]{
 		Field: graphstate.Field{Name: "Or", Wire: "Or", Reducer: "or", Type: "bool"},
 	},
-	Log: graphstate.ListField[string]{
+	Log: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Docs: graphstate.ListField[Doc]{
+	Docs: graphcell.ListField[Doc]{
 		Field: graphstate.Field{Name: "Docs", Wire: "docs", Was: []string{"old_docs", "papers"}, Reducer: "append", Type: "[]Doc"},
 		Elem:  graphgenCodecDoc{},
 	},
-	Messages: graphstate.KeyedField[string, Message]{
+	Messages: graphcell.KeyedField[string, Message]{
 		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "upsert", Type: "[]Message"},
 		Elem:  graphgenCodecMessage{},
-		Keys:  graphstate.Str[string]{},
+		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Message) string { return v.ID },
 	},
-	Tags: graphstate.UniqueField[Status]{
+	Tags: graphcell.UniqueField[Status]{
 		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]Status"},
-		Elem:  graphstate.Str[Status]{},
+		Elem:  graphcell.Str[Status]{},
 	},
-	Facts: graphstate.MapField[string, Fact]{
+	Facts: graphcell.MapField[string, Fact]{
 		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]Fact"},
-		Keys:    graphstate.Str[string]{},
+		Keys:    graphcell.Str[string]{},
 		Values:  graphgenCodecFact{},
 		Compare: cmp.Compare[string],
 	},
-	Votes: graphstate.MapField[bool, int]{
+	Votes: graphcell.MapField[bool, int]{
 		Field:   graphstate.Field{Name: "Votes", Wire: "Votes", Reducer: "merge", Type: "map[bool]int"},
-		Keys:    graphstate.Bool[bool]{},
-		Values:  graphstate.Int[int]{},
-		Compare: graphstate.CompareBools[bool],
+		Keys:    graphcell.Bool[bool]{},
+		Values:  graphcell.Int[int]{},
+		Compare: graphcell.CompareBools[bool],
 	},
-	Ranks: graphstate.MapField[int8, string]{
+	Ranks: graphcell.MapField[int8, string]{
 		Field:   graphstate.Field{Name: "Ranks", Wire: "Ranks", Reducer: "merge", Type: "map[int8]string"},
-		Keys:    graphstate.Int[int8]{},
-		Values:  graphstate.Str[string]{},
+		Keys:    graphcell.Int[int8]{},
+		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[int8],
 	},
-	Plan: graphstate.ReduceField[*Plan, PlanEdit]{
+	Plan: graphcell.ReduceField[*Plan, PlanEdit]{
 		Field:  graphstate.Field{Name: "Plan", Wire: "Plan", Reducer: "reduce=editPlan", Type: "*Plan"},
 		Codec:  graphgenCodecPointerToPlan{},
 		Input:  graphgenCodecPlanEdit{},
 		Reduce: editPlan,
 	},
-	Draft: graphstate.ValueField[string]{
+	Draft: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Cache: graphstate.ValueField[*Cache]{
+	Cache: graphcell.ValueField[*Cache]{
 		Field: graphstate.Field{Name: "Cache", Wire: "Cache", Reducer: "untracked", Type: "*Cache"},
 	},
 }
 
 // graphgenEverything is the Everything of one run.
 type graphgenEverything struct {
-	graphstate.Core
+	graphcell.Core
 	s Everything
 	f struct {
-		Set      graphstate.ValueCell[string]
-		Vector   graphstate.ValueCell[[]float64]
-		Labels   graphstate.ValueCell[map[string]string]
-		Last     graphstate.ValueCell[Status]
-		First    graphstate.ValueCell[string]
-		Sum      graphstate.SumCell[int64]
-		Ratio    graphstate.SumCell[float32]
-		Min      graphstate.MinCell[int]
-		Max      graphstate.MaxCell[string]
-		And      graphstate.AndCell[bool]
-		Or       graphstate.OrCell[bool]
-		Log      graphstate.ListCell[string]
-		Docs     graphstate.ListCell[Doc]
-		Messages graphstate.KeyedCell[string, Message]
-		Tags     graphstate.UniqueCell[Status]
-		Facts    graphstate.MapCell[string, Fact]
-		Votes    graphstate.MapCell[bool, int]
-		Ranks    graphstate.MapCell[int8, string]
-		Plan     graphstate.ReduceCell[*Plan, PlanEdit]
-		Draft    graphstate.ValueCell[string]
-		Cache    graphstate.ValueCell[*Cache]
+		Set      graphcell.ValueCell[string]
+		Vector   graphcell.ValueCell[[]float64]
+		Labels   graphcell.ValueCell[map[string]string]
+		Last     graphcell.ValueCell[Status]
+		First    graphcell.ValueCell[string]
+		Sum      graphcell.SumCell[int64]
+		Ratio    graphcell.SumCell[float32]
+		Min      graphcell.MinCell[int]
+		Max      graphcell.MaxCell[string]
+		And      graphcell.AndCell[bool]
+		Or       graphcell.OrCell[bool]
+		Log      graphcell.ListCell[string]
+		Docs     graphcell.ListCell[Doc]
+		Messages graphcell.KeyedCell[string, Message]
+		Tags     graphcell.UniqueCell[Status]
+		Facts    graphcell.MapCell[string, Fact]
+		Votes    graphcell.MapCell[bool, int]
+		Ranks    graphcell.MapCell[int8, string]
+		Plan     graphcell.ReduceCell[*Plan, PlanEdit]
+		Draft    graphcell.ValueCell[string]
+		Cache    graphcell.ValueCell[*Cache]
 	}
 }
 
-// graphgenEverythingNew binds the fields in order of their wire names.
-func graphgenEverythingNew(opts graphstate.Options) graphstate.Live[Everything, EverythingUpdate] {
-	l := new(graphgenEverything)
+func graphgenEverythingNew(opts graphcell.Options) graphcell.Live[Everything, EverythingUpdate] {
+	return new(graphgenEverything).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenEverything) bind(opts graphcell.Options) *graphgenEverything {
 	f := &graphgenEverythingFields
 	l.Init("Everything", opts, 21)
 	l.OnMigrate(l.s.Migrate)
@@ -882,6 +850,14 @@ func graphgenEverythingNew(opts graphstate.Options) graphstate.Live[Everything, 
 	l.f.Votes.Bind(&l.Core, &f.Votes, &l.s.Votes)
 	l.f.Docs.Bind(&l.Core, &f.Docs, &l.s.Docs)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenEverything) Fork(opts graphcell.Options) graphcell.Live[Everything, EverythingUpdate] {
+	fork := new(graphgenEverything).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -984,36 +960,13 @@ func graphgenEverythingClone(s Everything) Everything {
 	return s
 }
 
-func graphgenEverythingEqual(a, b Everything) bool {
-	return a.Set == b.Set &&
-		graphgenCodecSliceOfFloat64{}.Equal(&a.Vector, &b.Vector) &&
-		graphwire.SameMap(a.Labels, b.Labels) &&
-		a.Last == b.Last &&
-		a.First == b.First &&
-		a.Sum == b.Sum &&
-		graphwire.SameFloat(a.Ratio, b.Ratio) &&
-		a.Min == b.Min &&
-		a.Max == b.Max &&
-		a.And == b.And &&
-		a.Or == b.Or &&
-		graphwire.SameSlice(a.Log, b.Log) &&
-		graphgenCodecSliceOfDoc{}.Equal(&a.Docs, &b.Docs) &&
-		graphgenCodecSliceOfMessage{}.Equal(&a.Messages, &b.Messages) &&
-		graphwire.SameSlice(a.Tags, b.Tags) &&
-		graphgenCodecMapOfStringToFact{}.Equal(&a.Facts, &b.Facts) &&
-		graphwire.SameMap(a.Votes, b.Votes) &&
-		graphwire.SameMap(a.Ranks, b.Ranks) &&
-		graphgenCodecPointerToPlan{}.Equal(&a.Plan, &b.Plan) &&
-		a.Draft == b.Draft
-}
-
-func graphgenEverythingChanged(a, b Everything) []string {
-	d := EverythingDiffOf(a, b)
-	return graphstate.FieldNames(graphgenEverythingChanges(&d))
+func graphgenEverythingDiff(before, after Everything) []graphstate.FieldChange {
+	d := EverythingDiffOf(before, after)
+	return graphgenEverythingChanges(&d)
 }
 
 func graphgenEverythingWrites(u *EverythingUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Set", Change: &u.Set},
 		graphstate.FieldChange{Field: "Vector", Change: &u.Vector},
 		graphstate.FieldChange{Field: "Labels", Change: &u.Labels},
@@ -1039,7 +992,7 @@ func graphgenEverythingWrites(u *EverythingUpdate) []graphstate.FieldChange {
 }
 
 func graphgenEverythingAppendUpdate(b []byte, u *EverythingUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenEverythingFields
 	f.Set.AppendUpdate(&w, &u.Set)
 	f.Vector.AppendUpdate(&w, &u.Vector)
@@ -1114,7 +1067,7 @@ func graphgenEverythingDecodeUpdate(b []byte, u *EverythingUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.

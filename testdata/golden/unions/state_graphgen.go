@@ -8,12 +8,14 @@ import (
 	"slices"
 
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/testdata/golden/unions/parts"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // StateUpdate is what a node changes of State: each field says what becomes of the field of that name.
 // The zero StateUpdate changes nothing.
@@ -30,20 +32,12 @@ type StateUpdate struct {
 
 // String prints what u changes.
 func (u StateUpdate) String() string {
-	return graphstate.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
+	return graphcell.FormatUpdate("StateUpdate", graphgenStateWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u StateUpdate) Equal(v StateUpdate) bool {
-	f := &graphgenStateFields
-	return f.Messages.EqualUpdate(&u.Messages, &v.Messages) &&
-		f.ByID.EqualUpdate(&u.ByID, &v.ByID) &&
-		f.Named.EqualUpdate(&u.Named, &v.Named) &&
-		f.Last.EqualUpdate(&u.Last, &v.Last) &&
-		f.Part.EqualUpdate(&u.Part, &v.Part) &&
-		f.Value.EqualUpdate(&u.Value, &v.Value) &&
-		f.Nested.EqualUpdate(&u.Nested, &v.Nested) &&
-		f.Pointer.EqualUpdate(&u.Pointer, &v.Pointer)
+	return graphcell.SameUpdate(graphgenStateAppendUpdate, &u, &v)
 }
 
 // StateDiff is how two values of State differ: each field says how the field of that name does.
@@ -72,19 +66,19 @@ func StateDiffOf(before, after State) StateDiff {
 		d.Named = graphgenStateFields.Named.Diff(before.Named, after.Named)
 	}
 	if !(graphgenCodecMessage{}).Equal(&before.Last, &after.Last) {
-		d.Last = graphstate.Changed(before.Last, after.Last)
+		d.Last = graphcell.Changed(before.Last, after.Last)
 	}
 	if !(graphgenCodecPart{}).Equal(&before.Part, &after.Part) {
-		d.Part = graphstate.Changed(before.Part, after.Part)
+		d.Part = graphcell.Changed(before.Part, after.Part)
 	}
 	if !(graphgenCodecValue{}).Equal(&before.Value, &after.Value) {
-		d.Value = graphstate.Changed(before.Value, after.Value)
+		d.Value = graphcell.Changed(before.Value, after.Value)
 	}
 	if !(graphgenCodecArrayOf2Message{}).Equal(&before.Nested, &after.Nested) {
-		d.Nested = graphstate.Changed(before.Nested, after.Nested)
+		d.Nested = graphcell.Changed(before.Nested, after.Nested)
 	}
 	if !(graphgenCodecPointerToEnvelope{}).Equal(&before.Pointer, &after.Pointer) {
-		d.Pointer = graphstate.Changed(before.Pointer, after.Pointer)
+		d.Pointer = graphcell.Changed(before.Pointer, after.Pointer)
 	}
 	return d
 }
@@ -101,11 +95,11 @@ func (d StateDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d StateDiff) String() string {
-	return graphstate.FormatDiff(graphgenStateChanges(&d))
+	return graphcell.FormatDiff(graphgenStateChanges(&d))
 }
 
 func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Messages", Change: &d.Messages},
 		graphstate.FieldChange{Field: "ByID", Change: &d.ByID},
 		graphstate.FieldChange{Field: "Named", Change: &d.Named},
@@ -133,8 +127,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
-	Equal:        graphgenStateEqual,
-	Changed:      graphgenStateChanged,
+	Diff:         graphgenStateDiff,
 	Writes:       graphgenStateWrites,
 	AppendUpdate: graphgenStateAppendUpdate,
 	DecodeUpdate: graphgenStateDecodeUpdate,
@@ -154,23 +147,23 @@ var _ struct {
 
 // graphgenStateFields says how each field of State is merged and stored. It is never written to.
 var graphgenStateFields = struct {
-	Messages graphstate.ListField[Message]
-	ByID     graphstate.KeyedField[string, Message]
-	Named    graphstate.MapField[string, Message]
-	Last     graphstate.ValueField[Message]
-	Part     graphstate.ValueField[Part]
-	Value    graphstate.ValueField[Value]
-	Nested   graphstate.ValueField[[2]Message]
-	Pointer  graphstate.ValueField[*Envelope]
+	Messages graphcell.ListField[Message]
+	ByID     graphcell.KeyedField[string, Message]
+	Named    graphcell.MapField[string, Message]
+	Last     graphcell.ValueField[Message]
+	Part     graphcell.ValueField[Part]
+	Value    graphcell.ValueField[Value]
+	Nested   graphcell.ValueField[[2]Message]
+	Pointer  graphcell.ValueField[*Envelope]
 }{
-	Messages: graphstate.ListField[Message]{
+	Messages: graphcell.ListField[Message]{
 		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]Message"},
 		Elem:  graphgenCodecMessage{},
 	},
-	ByID: graphstate.KeyedField[string, Message]{
+	ByID: graphcell.KeyedField[string, Message]{
 		Field: graphstate.Field{Name: "ByID", Wire: "ByID", Reducer: "upsert", Type: "[]Message"},
 		Elem:  graphgenCodecMessage{},
-		Keys:  graphstate.Str[string]{},
+		Keys:  graphcell.Str[string]{},
 		Key: func(v *Message) string {
 			if *v == nil {
 				return ""
@@ -178,29 +171,29 @@ var graphgenStateFields = struct {
 			return (*v).ID()
 		},
 	},
-	Named: graphstate.MapField[string, Message]{
+	Named: graphcell.MapField[string, Message]{
 		Field:   graphstate.Field{Name: "Named", Wire: "Named", Reducer: "merge", Type: "map[string]Message"},
-		Keys:    graphstate.Str[string]{},
+		Keys:    graphcell.Str[string]{},
 		Values:  graphgenCodecMessage{},
 		Compare: cmp.Compare[string],
 	},
-	Last: graphstate.ValueField[Message]{
+	Last: graphcell.ValueField[Message]{
 		Field: graphstate.Field{Name: "Last", Wire: "Last", Reducer: "replace", Type: "Message"},
 		Codec: graphgenCodecMessage{},
 	},
-	Part: graphstate.ValueField[Part]{
+	Part: graphcell.ValueField[Part]{
 		Field: graphstate.Field{Name: "Part", Wire: "Part", Reducer: "replace", Type: "Part"},
 		Codec: graphgenCodecPart{},
 	},
-	Value: graphstate.ValueField[Value]{
+	Value: graphcell.ValueField[Value]{
 		Field: graphstate.Field{Name: "Value", Wire: "Value", Reducer: "last", Type: "Value"},
 		Codec: graphgenCodecValue{},
 	},
-	Nested: graphstate.ValueField[[2]Message]{
+	Nested: graphcell.ValueField[[2]Message]{
 		Field: graphstate.Field{Name: "Nested", Wire: "Nested", Reducer: "replace", Type: "[2]Message"},
 		Codec: graphgenCodecArrayOf2Message{},
 	},
-	Pointer: graphstate.ValueField[*Envelope]{
+	Pointer: graphcell.ValueField[*Envelope]{
 		Field: graphstate.Field{Name: "Pointer", Wire: "Pointer", Reducer: "replace", Type: "*Envelope"},
 		Codec: graphgenCodecPointerToEnvelope{},
 	},
@@ -208,23 +201,26 @@ var graphgenStateFields = struct {
 
 // graphgenState is the State of one run.
 type graphgenState struct {
-	graphstate.Core
+	graphcell.Core
 	s State
 	f struct {
-		Messages graphstate.ListCell[Message]
-		ByID     graphstate.KeyedCell[string, Message]
-		Named    graphstate.MapCell[string, Message]
-		Last     graphstate.ValueCell[Message]
-		Part     graphstate.ValueCell[Part]
-		Value    graphstate.ValueCell[Value]
-		Nested   graphstate.ValueCell[[2]Message]
-		Pointer  graphstate.ValueCell[*Envelope]
+		Messages graphcell.ListCell[Message]
+		ByID     graphcell.KeyedCell[string, Message]
+		Named    graphcell.MapCell[string, Message]
+		Last     graphcell.ValueCell[Message]
+		Part     graphcell.ValueCell[Part]
+		Value    graphcell.ValueCell[Value]
+		Nested   graphcell.ValueCell[[2]Message]
+		Pointer  graphcell.ValueCell[*Envelope]
 	}
 }
 
-// graphgenStateNew binds the fields in order of their wire names.
-func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdate] {
-	l := new(graphgenState)
+func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	return new(graphgenState).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	f := &graphgenStateFields
 	l.Init("State", opts, 8)
 	l.f.ByID.Bind(&l.Core, &f.ByID, &l.s.ByID)
@@ -236,6 +232,14 @@ func graphgenStateNew(opts graphstate.Options) graphstate.Live[State, StateUpdat
 	l.f.Pointer.Bind(&l.Core, &f.Pointer, &l.s.Pointer)
 	l.f.Value.Bind(&l.Core, &f.Value, &l.s.Value)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenState) Fork(opts graphcell.Options) graphcell.Live[State, StateUpdate] {
+	fork := new(graphgenState).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -294,24 +298,13 @@ func graphgenStateClone(s State) State {
 	return s
 }
 
-func graphgenStateEqual(a, b State) bool {
-	return graphgenCodecSliceOfMessage{}.Equal(&a.Messages, &b.Messages) &&
-		graphgenCodecSliceOfMessage{}.Equal(&a.ByID, &b.ByID) &&
-		graphgenCodecMapOfStringToMessage{}.Equal(&a.Named, &b.Named) &&
-		graphgenCodecMessage{}.Equal(&a.Last, &b.Last) &&
-		graphgenCodecPart{}.Equal(&a.Part, &b.Part) &&
-		graphgenCodecValue{}.Equal(&a.Value, &b.Value) &&
-		graphgenCodecArrayOf2Message{}.Equal(&a.Nested, &b.Nested) &&
-		graphgenCodecPointerToEnvelope{}.Equal(&a.Pointer, &b.Pointer)
-}
-
-func graphgenStateChanged(a, b State) []string {
-	d := StateDiffOf(a, b)
-	return graphstate.FieldNames(graphgenStateChanges(&d))
+func graphgenStateDiff(before, after State) []graphstate.FieldChange {
+	d := StateDiffOf(before, after)
+	return graphgenStateChanges(&d)
 }
 
 func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Messages", Change: &u.Messages},
 		graphstate.FieldChange{Field: "ByID", Change: &u.ByID},
 		graphstate.FieldChange{Field: "Named", Change: &u.Named},
@@ -324,7 +317,7 @@ func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
 }
 
 func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenStateFields
 	f.Messages.AppendUpdate(&w, &u.Messages)
 	f.ByID.AppendUpdate(&w, &u.ByID)
@@ -363,7 +356,7 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.

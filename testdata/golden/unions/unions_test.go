@@ -7,6 +7,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/state/cell"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/testdata/golden/goldentest"
 	"github.com/graphgen-go/graphgen/testdata/golden/unions/parts"
@@ -78,7 +79,7 @@ func TestStrangerCannotBeStored(t *testing.T) {
 	}
 	var u StateUpdate
 	u.Messages.Append(stranger{})
-	err = StateSchema.New(state.Options{Record: true}).Merge(0, &u)
+	err = StateSchema.New(cell.Options{Record: true}).Merge(0, &u)
 	var merge *state.MergeError
 	if !errors.As(err, &merge) || merge.Field != "Messages" || !errors.Is(err, wire.ErrNotMember) {
 		t.Errorf("Merge of a type that is not listed: %v, want a *MergeError of Messages with ErrNotMember", err)
@@ -98,7 +99,7 @@ func TestUnknownMemberIsRefused(t *testing.T) {
 }
 
 func TestUpsertByMethodOfInterface(t *testing.T) {
-	live := StateSchema.New(state.Options{Record: true})
+	live := StateSchema.New(cell.Options{Record: true})
 	var u StateUpdate
 	u.ByID.Upsert(&User{Key: "a"}, Tool{Key: "b"}, &User{Key: "a", Text: "new"}, nil)
 	u.ByID.Remove("b")

@@ -9,11 +9,13 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate/fuse"
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
+	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// If the compiler does not know this name, the file was generated for a newer graphgen than the one in go.mod.
-const _ = graphwire.IsAtLeastVersion0_1
+// If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
+// run go generate, or update the module.
+const _ = graphwire.Generation2
 
 // PairUpdate is what a node changes of Pair: each field says what becomes of the field of that name.
 // The zero PairUpdate changes nothing.
@@ -24,14 +26,12 @@ type PairUpdate struct {
 
 // String prints what u changes.
 func (u PairUpdate) String() string {
-	return graphstate.FormatUpdate("PairUpdate", graphgenPairWrites(&u)...)
+	return graphcell.FormatUpdate("PairUpdate", graphgenPairWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u PairUpdate) Equal(v PairUpdate) bool {
-	f := &graphgenPairFields
-	return f.Foo.EqualUpdate(&u.Foo, &v.Foo) &&
-		f.Bar.EqualUpdate(&u.Bar, &v.Bar)
+	return graphcell.SameUpdate(graphgenPairAppendUpdate, &u, &v)
 }
 
 // PairDiff is how two values of Pair differ: each field says how the field of that name does.
@@ -45,7 +45,7 @@ type PairDiff struct {
 func PairDiffOf(before, after Pair) PairDiff {
 	var d PairDiff
 	if before.Foo != after.Foo {
-		d.Foo = graphstate.Changed(before.Foo, after.Foo)
+		d.Foo = graphcell.Changed(before.Foo, after.Foo)
 	}
 	if !graphwire.SameSlice(before.Bar, after.Bar) {
 		d.Bar = graphgenPairFields.Bar.Diff(before.Bar, after.Bar)
@@ -65,11 +65,11 @@ func (d PairDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d PairDiff) String() string {
-	return graphstate.FormatDiff(graphgenPairChanges(&d))
+	return graphcell.FormatDiff(graphgenPairChanges(&d))
 }
 
 func graphgenPairChanges(d *PairDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Foo", Change: &d.Foo},
 		graphstate.FieldChange{Field: "Bar", Change: &d.Bar},
 	)
@@ -85,8 +85,7 @@ var PairSchema = &graphstate.Schema[Pair, PairUpdate]{
 	},
 	New:          graphgenPairNew,
 	Clone:        graphgenPairClone,
-	Equal:        graphgenPairEqual,
-	Changed:      graphgenPairChanged,
+	Diff:         graphgenPairDiff,
 	Writes:       graphgenPairWrites,
 	AppendUpdate: graphgenPairAppendUpdate,
 	DecodeUpdate: graphgenPairDecodeUpdate,
@@ -100,37 +99,48 @@ var _ struct {
 
 // graphgenPairFields says how each field of Pair is merged and stored. It is never written to.
 var graphgenPairFields = struct {
-	Foo graphstate.ValueField[string]
-	Bar graphstate.ListField[string]
+	Foo graphcell.ValueField[string]
+	Bar graphcell.ListField[string]
 }{
-	Foo: graphstate.ValueField[string]{
+	Foo: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Bar: graphstate.ListField[string]{
+	Bar: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
 }
 
 // graphgenPair is the Pair of one run.
 type graphgenPair struct {
-	graphstate.Core
+	graphcell.Core
 	s Pair
 	f struct {
-		Foo graphstate.ValueCell[string]
-		Bar graphstate.ListCell[string]
+		Foo graphcell.ValueCell[string]
+		Bar graphcell.ListCell[string]
 	}
 }
 
-// graphgenPairNew binds the fields in order of their wire names.
-func graphgenPairNew(opts graphstate.Options) graphstate.Live[Pair, PairUpdate] {
-	l := new(graphgenPair)
+func graphgenPairNew(opts graphcell.Options) graphcell.Live[Pair, PairUpdate] {
+	return new(graphgenPair).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenPair) bind(opts graphcell.Options) *graphgenPair {
 	f := &graphgenPairFields
 	l.Init("Pair", opts, 2)
 	l.f.Bar.Bind(&l.Core, &f.Bar, &l.s.Bar)
 	l.f.Foo.Bind(&l.Core, &f.Foo, &l.s.Foo)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenPair) Fork(opts graphcell.Options) graphcell.Live[Pair, PairUpdate] {
+	fork := new(graphgenPair).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -163,25 +173,20 @@ func graphgenPairClone(s Pair) Pair {
 	return s
 }
 
-func graphgenPairEqual(a, b Pair) bool {
-	return a.Foo == b.Foo &&
-		graphwire.SameSlice(a.Bar, b.Bar)
-}
-
-func graphgenPairChanged(a, b Pair) []string {
-	d := PairDiffOf(a, b)
-	return graphstate.FieldNames(graphgenPairChanges(&d))
+func graphgenPairDiff(before, after Pair) []graphstate.FieldChange {
+	d := PairDiffOf(before, after)
+	return graphgenPairChanges(&d)
 }
 
 func graphgenPairWrites(u *PairUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Foo", Change: &u.Foo},
 		graphstate.FieldChange{Field: "Bar", Change: &u.Bar},
 	)
 }
 
 func graphgenPairAppendUpdate(b []byte, u *PairUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenPairFields
 	f.Foo.AppendUpdate(&w, &u.Foo)
 	f.Bar.AppendUpdate(&w, &u.Bar)
@@ -202,7 +207,7 @@ func graphgenPairDecodeUpdate(b []byte, u *PairUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // WorkUpdate is what a node changes of Work: each field says what becomes of the field of that name.
@@ -220,20 +225,12 @@ type WorkUpdate struct {
 
 // String prints what u changes.
 func (u WorkUpdate) String() string {
-	return graphstate.FormatUpdate("WorkUpdate", graphgenWorkWrites(&u)...)
+	return graphcell.FormatUpdate("WorkUpdate", graphgenWorkWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u WorkUpdate) Equal(v WorkUpdate) bool {
-	f := &graphgenWorkFields
-	return f.Log.EqualUpdate(&u.Log, &v.Log) &&
-		f.Facts.EqualUpdate(&u.Facts, &v.Facts) &&
-		f.Count.EqualUpdate(&u.Count, &v.Count) &&
-		f.Status.EqualUpdate(&u.Status, &v.Status) &&
-		f.Last.EqualUpdate(&u.Last, &v.Last) &&
-		f.Best.EqualUpdate(&u.Best, &v.Best) &&
-		f.Draft.EqualUpdate(&u.Draft, &v.Draft) &&
-		f.Stack.EqualUpdate(&u.Stack, &v.Stack)
+	return graphcell.SameUpdate(graphgenWorkAppendUpdate, &u, &v)
 }
 
 // WorkDiff is how two values of Work differ: each field says how the field of that name does.
@@ -259,22 +256,22 @@ func WorkDiffOf(before, after Work) WorkDiff {
 		d.Facts = graphgenWorkFields.Facts.Diff(before.Facts, after.Facts)
 	}
 	if before.Count != after.Count {
-		d.Count = graphstate.Changed(before.Count, after.Count)
+		d.Count = graphcell.Changed(before.Count, after.Count)
 	}
 	if before.Status != after.Status {
-		d.Status = graphstate.Changed(before.Status, after.Status)
+		d.Status = graphcell.Changed(before.Status, after.Status)
 	}
 	if before.Last != after.Last {
-		d.Last = graphstate.Changed(before.Last, after.Last)
+		d.Last = graphcell.Changed(before.Last, after.Last)
 	}
 	if before.Best != after.Best {
-		d.Best = graphstate.Changed(before.Best, after.Best)
+		d.Best = graphcell.Changed(before.Best, after.Best)
 	}
 	if before.Draft != after.Draft {
-		d.Draft = graphstate.Changed(before.Draft, after.Draft)
+		d.Draft = graphcell.Changed(before.Draft, after.Draft)
 	}
 	if !graphwire.SameSlice(before.Stack, after.Stack) {
-		d.Stack = graphstate.Changed(before.Stack, after.Stack)
+		d.Stack = graphcell.Changed(before.Stack, after.Stack)
 	}
 	return d
 }
@@ -291,11 +288,11 @@ func (d WorkDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d WorkDiff) String() string {
-	return graphstate.FormatDiff(graphgenWorkChanges(&d))
+	return graphcell.FormatDiff(graphgenWorkChanges(&d))
 }
 
 func graphgenWorkChanges(d *WorkDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Log", Change: &d.Log},
 		graphstate.FieldChange{Field: "Facts", Change: &d.Facts},
 		graphstate.FieldChange{Field: "Count", Change: &d.Count},
@@ -323,8 +320,7 @@ var WorkSchema = &graphstate.Schema[Work, WorkUpdate]{
 	},
 	New:          graphgenWorkNew,
 	Clone:        graphgenWorkClone,
-	Equal:        graphgenWorkEqual,
-	Changed:      graphgenWorkChanged,
+	Diff:         graphgenWorkDiff,
 	Writes:       graphgenWorkWrites,
 	AppendUpdate: graphgenWorkAppendUpdate,
 	DecodeUpdate: graphgenWorkDecodeUpdate,
@@ -344,72 +340,75 @@ var _ struct {
 
 // graphgenWorkFields says how each field of Work is merged and stored. It is never written to.
 var graphgenWorkFields = struct {
-	Log    graphstate.ListField[string]
-	Facts  graphstate.MapField[string, string]
-	Count  graphstate.SumField[int]
-	Status graphstate.ValueField[string]
-	Last   graphstate.ValueField[string]
-	Best   graphstate.MaxField[int]
-	Draft  graphstate.ValueField[string]
-	Stack  graphstate.ReduceField[[]string, string]
+	Log    graphcell.ListField[string]
+	Facts  graphcell.MapField[string, string]
+	Count  graphcell.SumField[int]
+	Status graphcell.ValueField[string]
+	Last   graphcell.ValueField[string]
+	Best   graphcell.MaxField[int]
+	Draft  graphcell.ValueField[string]
+	Stack  graphcell.ReduceField[[]string, string]
 }{
-	Log: graphstate.ListField[string]{
+	Log: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Facts: graphstate.MapField[string, string]{
+	Facts: graphcell.MapField[string, string]{
 		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
-		Keys:    graphstate.Str[string]{},
-		Values:  graphstate.Str[string]{},
+		Keys:    graphcell.Str[string]{},
+		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
-	Count: graphstate.SumField[int]{
+	Count: graphcell.SumField[int]{
 		Field: graphstate.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	Status: graphstate.ValueField[string]{
+	Status: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Status", Wire: "Status", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Last: graphstate.ValueField[string]{
+	Last: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Last", Wire: "Last", Reducer: "last", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Best: graphstate.MaxField[int]{
+	Best: graphcell.MaxField[int]{
 		Field: graphstate.Field{Name: "Best", Wire: "Best", Reducer: "max", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	Draft: graphstate.ValueField[string]{
+	Draft: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Stack: graphstate.ReduceField[[]string, string]{
+	Stack: graphcell.ReduceField[[]string, string]{
 		Field:  graphstate.Field{Name: "Stack", Wire: "Stack", Reducer: "reduce=push", Type: "[]string"},
 		Codec:  graphgenCodecSliceOfString{},
-		Input:  graphstate.Str[string]{},
+		Input:  graphcell.Str[string]{},
 		Reduce: push,
 	},
 }
 
 // graphgenWork is the Work of one run.
 type graphgenWork struct {
-	graphstate.Core
+	graphcell.Core
 	s Work
 	f struct {
-		Log    graphstate.ListCell[string]
-		Facts  graphstate.MapCell[string, string]
-		Count  graphstate.SumCell[int]
-		Status graphstate.ValueCell[string]
-		Last   graphstate.ValueCell[string]
-		Best   graphstate.MaxCell[int]
-		Draft  graphstate.ValueCell[string]
-		Stack  graphstate.ReduceCell[[]string, string]
+		Log    graphcell.ListCell[string]
+		Facts  graphcell.MapCell[string, string]
+		Count  graphcell.SumCell[int]
+		Status graphcell.ValueCell[string]
+		Last   graphcell.ValueCell[string]
+		Best   graphcell.MaxCell[int]
+		Draft  graphcell.ValueCell[string]
+		Stack  graphcell.ReduceCell[[]string, string]
 	}
 }
 
-// graphgenWorkNew binds the fields in order of their wire names.
-func graphgenWorkNew(opts graphstate.Options) graphstate.Live[Work, WorkUpdate] {
-	l := new(graphgenWork)
+func graphgenWorkNew(opts graphcell.Options) graphcell.Live[Work, WorkUpdate] {
+	return new(graphgenWork).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenWork) bind(opts graphcell.Options) *graphgenWork {
 	f := &graphgenWorkFields
 	l.Init("Work", opts, 8)
 	l.f.Best.Bind(&l.Core, &f.Best, &l.s.Best)
@@ -421,6 +420,14 @@ func graphgenWorkNew(opts graphstate.Options) graphstate.Live[Work, WorkUpdate] 
 	l.f.Stack.Bind(&l.Core, &f.Stack, &l.s.Stack)
 	l.f.Status.Bind(&l.Core, &f.Status, &l.s.Status)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenWork) Fork(opts graphcell.Options) graphcell.Live[Work, WorkUpdate] {
+	fork := new(graphgenWork).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -474,24 +481,13 @@ func graphgenWorkClone(s Work) Work {
 	return s
 }
 
-func graphgenWorkEqual(a, b Work) bool {
-	return graphwire.SameSlice(a.Log, b.Log) &&
-		graphwire.SameMap(a.Facts, b.Facts) &&
-		a.Count == b.Count &&
-		a.Status == b.Status &&
-		a.Last == b.Last &&
-		a.Best == b.Best &&
-		a.Draft == b.Draft &&
-		graphwire.SameSlice(a.Stack, b.Stack)
-}
-
-func graphgenWorkChanged(a, b Work) []string {
-	d := WorkDiffOf(a, b)
-	return graphstate.FieldNames(graphgenWorkChanges(&d))
+func graphgenWorkDiff(before, after Work) []graphstate.FieldChange {
+	d := WorkDiffOf(before, after)
+	return graphgenWorkChanges(&d)
 }
 
 func graphgenWorkWrites(u *WorkUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Log", Change: &u.Log},
 		graphstate.FieldChange{Field: "Facts", Change: &u.Facts},
 		graphstate.FieldChange{Field: "Count", Change: &u.Count},
@@ -504,7 +500,7 @@ func graphgenWorkWrites(u *WorkUpdate) []graphstate.FieldChange {
 }
 
 func graphgenWorkAppendUpdate(b []byte, u *WorkUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenWorkFields
 	f.Log.AppendUpdate(&w, &u.Log)
 	f.Facts.AppendUpdate(&w, &u.Facts)
@@ -543,7 +539,7 @@ func graphgenWorkDecodeUpdate(b []byte, u *WorkUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
@@ -589,14 +585,12 @@ type NewerPairUpdate struct {
 
 // String prints what u changes.
 func (u NewerPairUpdate) String() string {
-	return graphstate.FormatUpdate("NewerPairUpdate", graphgenNewerPairWrites(&u)...)
+	return graphcell.FormatUpdate("NewerPairUpdate", graphgenNewerPairWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u NewerPairUpdate) Equal(v NewerPairUpdate) bool {
-	f := &graphgenNewerPairFields
-	return f.Foo.EqualUpdate(&u.Foo, &v.Foo) &&
-		f.Bar.EqualUpdate(&u.Bar, &v.Bar)
+	return graphcell.SameUpdate(graphgenNewerPairAppendUpdate, &u, &v)
 }
 
 // NewerPairDiff is how two values of NewerPair differ: each field says how the field of that name does.
@@ -610,7 +604,7 @@ type NewerPairDiff struct {
 func NewerPairDiffOf(before, after NewerPair) NewerPairDiff {
 	var d NewerPairDiff
 	if before.Foo != after.Foo {
-		d.Foo = graphstate.Changed(before.Foo, after.Foo)
+		d.Foo = graphcell.Changed(before.Foo, after.Foo)
 	}
 	if !graphwire.SameSlice(before.Bar, after.Bar) {
 		d.Bar = graphgenNewerPairFields.Bar.Diff(before.Bar, after.Bar)
@@ -630,11 +624,11 @@ func (d NewerPairDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d NewerPairDiff) String() string {
-	return graphstate.FormatDiff(graphgenNewerPairChanges(&d))
+	return graphcell.FormatDiff(graphgenNewerPairChanges(&d))
 }
 
 func graphgenNewerPairChanges(d *NewerPairDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Foo", Change: &d.Foo},
 		graphstate.FieldChange{Field: "Bar", Change: &d.Bar},
 	)
@@ -650,8 +644,7 @@ var NewerPairSchema = &graphstate.Schema[NewerPair, NewerPairUpdate]{
 	},
 	New:          graphgenNewerPairNew,
 	Clone:        graphgenNewerPairClone,
-	Equal:        graphgenNewerPairEqual,
-	Changed:      graphgenNewerPairChanged,
+	Diff:         graphgenNewerPairDiff,
 	Writes:       graphgenNewerPairWrites,
 	AppendUpdate: graphgenNewerPairAppendUpdate,
 	DecodeUpdate: graphgenNewerPairDecodeUpdate,
@@ -665,37 +658,48 @@ var _ struct {
 
 // graphgenNewerPairFields says how each field of NewerPair is merged and stored. It is never written to.
 var graphgenNewerPairFields = struct {
-	Foo graphstate.ValueField[int8]
-	Bar graphstate.ListField[string]
+	Foo graphcell.ValueField[int8]
+	Bar graphcell.ListField[string]
 }{
-	Foo: graphstate.ValueField[int8]{
+	Foo: graphcell.ValueField[int8]{
 		Field: graphstate.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "int8"},
-		Codec: graphstate.Int[int8]{},
+		Codec: graphcell.Int[int8]{},
 	},
-	Bar: graphstate.ListField[string]{
+	Bar: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
 }
 
 // graphgenNewerPair is the NewerPair of one run.
 type graphgenNewerPair struct {
-	graphstate.Core
+	graphcell.Core
 	s NewerPair
 	f struct {
-		Foo graphstate.ValueCell[int8]
-		Bar graphstate.ListCell[string]
+		Foo graphcell.ValueCell[int8]
+		Bar graphcell.ListCell[string]
 	}
 }
 
-// graphgenNewerPairNew binds the fields in order of their wire names.
-func graphgenNewerPairNew(opts graphstate.Options) graphstate.Live[NewerPair, NewerPairUpdate] {
-	l := new(graphgenNewerPair)
+func graphgenNewerPairNew(opts graphcell.Options) graphcell.Live[NewerPair, NewerPairUpdate] {
+	return new(graphgenNewerPair).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenNewerPair) bind(opts graphcell.Options) *graphgenNewerPair {
 	f := &graphgenNewerPairFields
 	l.Init("NewerPair", opts, 2)
 	l.f.Bar.Bind(&l.Core, &f.Bar, &l.s.Bar)
 	l.f.Foo.Bind(&l.Core, &f.Foo, &l.s.Foo)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenNewerPair) Fork(opts graphcell.Options) graphcell.Live[NewerPair, NewerPairUpdate] {
+	fork := new(graphgenNewerPair).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -728,25 +732,20 @@ func graphgenNewerPairClone(s NewerPair) NewerPair {
 	return s
 }
 
-func graphgenNewerPairEqual(a, b NewerPair) bool {
-	return a.Foo == b.Foo &&
-		graphwire.SameSlice(a.Bar, b.Bar)
-}
-
-func graphgenNewerPairChanged(a, b NewerPair) []string {
-	d := NewerPairDiffOf(a, b)
-	return graphstate.FieldNames(graphgenNewerPairChanges(&d))
+func graphgenNewerPairDiff(before, after NewerPair) []graphstate.FieldChange {
+	d := NewerPairDiffOf(before, after)
+	return graphgenNewerPairChanges(&d)
 }
 
 func graphgenNewerPairWrites(u *NewerPairUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Foo", Change: &u.Foo},
 		graphstate.FieldChange{Field: "Bar", Change: &u.Bar},
 	)
 }
 
 func graphgenNewerPairAppendUpdate(b []byte, u *NewerPairUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenNewerPairFields
 	f.Foo.AppendUpdate(&w, &u.Foo)
 	f.Bar.AppendUpdate(&w, &u.Bar)
@@ -767,7 +766,7 @@ func graphgenNewerPairDecodeUpdate(b []byte, u *NewerPairUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // WiderPairUpdate is what a node changes of WiderPair: each field says what becomes of the field of that name.
@@ -780,15 +779,12 @@ type WiderPairUpdate struct {
 
 // String prints what u changes.
 func (u WiderPairUpdate) String() string {
-	return graphstate.FormatUpdate("WiderPairUpdate", graphgenWiderPairWrites(&u)...)
+	return graphcell.FormatUpdate("WiderPairUpdate", graphgenWiderPairWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u WiderPairUpdate) Equal(v WiderPairUpdate) bool {
-	f := &graphgenWiderPairFields
-	return f.Foo.EqualUpdate(&u.Foo, &v.Foo) &&
-		f.Bar.EqualUpdate(&u.Bar, &v.Bar) &&
-		f.More.EqualUpdate(&u.More, &v.More)
+	return graphcell.SameUpdate(graphgenWiderPairAppendUpdate, &u, &v)
 }
 
 // WiderPairDiff is how two values of WiderPair differ: each field says how the field of that name does.
@@ -803,7 +799,7 @@ type WiderPairDiff struct {
 func WiderPairDiffOf(before, after WiderPair) WiderPairDiff {
 	var d WiderPairDiff
 	if before.Foo != after.Foo {
-		d.Foo = graphstate.Changed(before.Foo, after.Foo)
+		d.Foo = graphcell.Changed(before.Foo, after.Foo)
 	}
 	if !graphwire.SameSlice(before.Bar, after.Bar) {
 		d.Bar = graphgenWiderPairFields.Bar.Diff(before.Bar, after.Bar)
@@ -826,11 +822,11 @@ func (d WiderPairDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d WiderPairDiff) String() string {
-	return graphstate.FormatDiff(graphgenWiderPairChanges(&d))
+	return graphcell.FormatDiff(graphgenWiderPairChanges(&d))
 }
 
 func graphgenWiderPairChanges(d *WiderPairDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Foo", Change: &d.Foo},
 		graphstate.FieldChange{Field: "Bar", Change: &d.Bar},
 		graphstate.FieldChange{Field: "More", Change: &d.More},
@@ -848,8 +844,7 @@ var WiderPairSchema = &graphstate.Schema[WiderPair, WiderPairUpdate]{
 	},
 	New:          graphgenWiderPairNew,
 	Clone:        graphgenWiderPairClone,
-	Equal:        graphgenWiderPairEqual,
-	Changed:      graphgenWiderPairChanged,
+	Diff:         graphgenWiderPairDiff,
 	Writes:       graphgenWiderPairWrites,
 	AppendUpdate: graphgenWiderPairAppendUpdate,
 	DecodeUpdate: graphgenWiderPairDecodeUpdate,
@@ -864,44 +859,55 @@ var _ struct {
 
 // graphgenWiderPairFields says how each field of WiderPair is merged and stored. It is never written to.
 var graphgenWiderPairFields = struct {
-	Foo  graphstate.ValueField[string]
-	Bar  graphstate.ListField[string]
-	More graphstate.ListField[string]
+	Foo  graphcell.ValueField[string]
+	Bar  graphcell.ListField[string]
+	More graphcell.ListField[string]
 }{
-	Foo: graphstate.ValueField[string]{
+	Foo: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Bar: graphstate.ListField[string]{
+	Bar: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	More: graphstate.ListField[string]{
+	More: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "More", Wire: "More", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
 }
 
 // graphgenWiderPair is the WiderPair of one run.
 type graphgenWiderPair struct {
-	graphstate.Core
+	graphcell.Core
 	s WiderPair
 	f struct {
-		Foo  graphstate.ValueCell[string]
-		Bar  graphstate.ListCell[string]
-		More graphstate.ListCell[string]
+		Foo  graphcell.ValueCell[string]
+		Bar  graphcell.ListCell[string]
+		More graphcell.ListCell[string]
 	}
 }
 
-// graphgenWiderPairNew binds the fields in order of their wire names.
-func graphgenWiderPairNew(opts graphstate.Options) graphstate.Live[WiderPair, WiderPairUpdate] {
-	l := new(graphgenWiderPair)
+func graphgenWiderPairNew(opts graphcell.Options) graphcell.Live[WiderPair, WiderPairUpdate] {
+	return new(graphgenWiderPair).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenWiderPair) bind(opts graphcell.Options) *graphgenWiderPair {
 	f := &graphgenWiderPairFields
 	l.Init("WiderPair", opts, 3)
 	l.f.Bar.Bind(&l.Core, &f.Bar, &l.s.Bar)
 	l.f.Foo.Bind(&l.Core, &f.Foo, &l.s.Foo)
 	l.f.More.Bind(&l.Core, &f.More, &l.s.More)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenWiderPair) Fork(opts graphcell.Options) graphcell.Live[WiderPair, WiderPairUpdate] {
+	fork := new(graphgenWiderPair).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -939,19 +945,13 @@ func graphgenWiderPairClone(s WiderPair) WiderPair {
 	return s
 }
 
-func graphgenWiderPairEqual(a, b WiderPair) bool {
-	return a.Foo == b.Foo &&
-		graphwire.SameSlice(a.Bar, b.Bar) &&
-		graphwire.SameSlice(a.More, b.More)
-}
-
-func graphgenWiderPairChanged(a, b WiderPair) []string {
-	d := WiderPairDiffOf(a, b)
-	return graphstate.FieldNames(graphgenWiderPairChanges(&d))
+func graphgenWiderPairDiff(before, after WiderPair) []graphstate.FieldChange {
+	d := WiderPairDiffOf(before, after)
+	return graphgenWiderPairChanges(&d)
 }
 
 func graphgenWiderPairWrites(u *WiderPairUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Foo", Change: &u.Foo},
 		graphstate.FieldChange{Field: "Bar", Change: &u.Bar},
 		graphstate.FieldChange{Field: "More", Change: &u.More},
@@ -959,7 +959,7 @@ func graphgenWiderPairWrites(u *WiderPairUpdate) []graphstate.FieldChange {
 }
 
 func graphgenWiderPairAppendUpdate(b []byte, u *WiderPairUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenWiderPairFields
 	f.Foo.AppendUpdate(&w, &u.Foo)
 	f.Bar.AppendUpdate(&w, &u.Bar)
@@ -983,7 +983,7 @@ func graphgenWiderPairDecodeUpdate(b []byte, u *WiderPairUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // MixedUpdate is what a node changes of Mixed: each field says what becomes of the field of that name.
@@ -994,13 +994,12 @@ type MixedUpdate struct {
 
 // String prints what u changes.
 func (u MixedUpdate) String() string {
-	return graphstate.FormatUpdate("MixedUpdate", graphgenMixedWrites(&u)...)
+	return graphcell.FormatUpdate("MixedUpdate", graphgenMixedWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u MixedUpdate) Equal(v MixedUpdate) bool {
-	f := &graphgenMixedFields
-	return f.Parts.EqualUpdate(&u.Parts, &v.Parts)
+	return graphcell.SameUpdate(graphgenMixedAppendUpdate, &u, &v)
 }
 
 // MixedDiff is how two values of Mixed differ: each field says how the field of that name does.
@@ -1030,11 +1029,11 @@ func (d MixedDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d MixedDiff) String() string {
-	return graphstate.FormatDiff(graphgenMixedChanges(&d))
+	return graphcell.FormatDiff(graphgenMixedChanges(&d))
 }
 
 func graphgenMixedChanges(d *MixedDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Parts", Change: &d.Parts},
 	)
 }
@@ -1048,8 +1047,7 @@ var MixedSchema = &graphstate.Schema[Mixed, MixedUpdate]{
 	},
 	New:          graphgenMixedNew,
 	Clone:        graphgenMixedClone,
-	Equal:        graphgenMixedEqual,
-	Changed:      graphgenMixedChanged,
+	Diff:         graphgenMixedDiff,
 	Writes:       graphgenMixedWrites,
 	AppendUpdate: graphgenMixedAppendUpdate,
 	DecodeUpdate: graphgenMixedDecodeUpdate,
@@ -1062,9 +1060,9 @@ var _ struct {
 
 // graphgenMixedFields says how each field of Mixed is merged and stored. It is never written to.
 var graphgenMixedFields = struct {
-	Parts graphstate.ListField[Part]
+	Parts graphcell.ListField[Part]
 }{
-	Parts: graphstate.ListField[Part]{
+	Parts: graphcell.ListField[Part]{
 		Field: graphstate.Field{Name: "Parts", Wire: "Parts", Reducer: "append", Type: "[]Part"},
 		Elem:  graphgenCodecPart{},
 	},
@@ -1072,20 +1070,31 @@ var graphgenMixedFields = struct {
 
 // graphgenMixed is the Mixed of one run.
 type graphgenMixed struct {
-	graphstate.Core
+	graphcell.Core
 	s Mixed
 	f struct {
-		Parts graphstate.ListCell[Part]
+		Parts graphcell.ListCell[Part]
 	}
 }
 
-// graphgenMixedNew binds the fields in order of their wire names.
-func graphgenMixedNew(opts graphstate.Options) graphstate.Live[Mixed, MixedUpdate] {
-	l := new(graphgenMixed)
+func graphgenMixedNew(opts graphcell.Options) graphcell.Live[Mixed, MixedUpdate] {
+	return new(graphgenMixed).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenMixed) bind(opts graphcell.Options) *graphgenMixed {
 	f := &graphgenMixedFields
 	l.Init("Mixed", opts, 1)
 	l.f.Parts.Bind(&l.Core, &f.Parts, &l.s.Parts)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenMixed) Fork(opts graphcell.Options) graphcell.Live[Mixed, MixedUpdate] {
+	fork := new(graphgenMixed).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -1115,23 +1124,19 @@ func graphgenMixedClone(s Mixed) Mixed {
 	return s
 }
 
-func graphgenMixedEqual(a, b Mixed) bool {
-	return graphgenCodecSliceOfPart{}.Equal(&a.Parts, &b.Parts)
-}
-
-func graphgenMixedChanged(a, b Mixed) []string {
-	d := MixedDiffOf(a, b)
-	return graphstate.FieldNames(graphgenMixedChanges(&d))
+func graphgenMixedDiff(before, after Mixed) []graphstate.FieldChange {
+	d := MixedDiffOf(before, after)
+	return graphgenMixedChanges(&d)
 }
 
 func graphgenMixedWrites(u *MixedUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Parts", Change: &u.Parts},
 	)
 }
 
 func graphgenMixedAppendUpdate(b []byte, u *MixedUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenMixedFields
 	f.Parts.AppendUpdate(&w, &u.Parts)
 	return w.End()
@@ -1149,7 +1154,7 @@ func graphgenMixedDecodeUpdate(b []byte, u *MixedUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // NewerMixedUpdate is what a node changes of NewerMixed: each field says what becomes of the field of that name.
@@ -1160,13 +1165,12 @@ type NewerMixedUpdate struct {
 
 // String prints what u changes.
 func (u NewerMixedUpdate) String() string {
-	return graphstate.FormatUpdate("NewerMixedUpdate", graphgenNewerMixedWrites(&u)...)
+	return graphcell.FormatUpdate("NewerMixedUpdate", graphgenNewerMixedWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u NewerMixedUpdate) Equal(v NewerMixedUpdate) bool {
-	f := &graphgenNewerMixedFields
-	return f.Parts.EqualUpdate(&u.Parts, &v.Parts)
+	return graphcell.SameUpdate(graphgenNewerMixedAppendUpdate, &u, &v)
 }
 
 // NewerMixedDiff is how two values of NewerMixed differ: each field says how the field of that name does.
@@ -1196,11 +1200,11 @@ func (d NewerMixedDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d NewerMixedDiff) String() string {
-	return graphstate.FormatDiff(graphgenNewerMixedChanges(&d))
+	return graphcell.FormatDiff(graphgenNewerMixedChanges(&d))
 }
 
 func graphgenNewerMixedChanges(d *NewerMixedDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Parts", Change: &d.Parts},
 	)
 }
@@ -1214,8 +1218,7 @@ var NewerMixedSchema = &graphstate.Schema[NewerMixed, NewerMixedUpdate]{
 	},
 	New:          graphgenNewerMixedNew,
 	Clone:        graphgenNewerMixedClone,
-	Equal:        graphgenNewerMixedEqual,
-	Changed:      graphgenNewerMixedChanged,
+	Diff:         graphgenNewerMixedDiff,
 	Writes:       graphgenNewerMixedWrites,
 	AppendUpdate: graphgenNewerMixedAppendUpdate,
 	DecodeUpdate: graphgenNewerMixedDecodeUpdate,
@@ -1228,9 +1231,9 @@ var _ struct {
 
 // graphgenNewerMixedFields says how each field of NewerMixed is merged and stored. It is never written to.
 var graphgenNewerMixedFields = struct {
-	Parts graphstate.ListField[NewerPart]
+	Parts graphcell.ListField[NewerPart]
 }{
-	Parts: graphstate.ListField[NewerPart]{
+	Parts: graphcell.ListField[NewerPart]{
 		Field: graphstate.Field{Name: "Parts", Wire: "Parts", Reducer: "append", Type: "[]NewerPart"},
 		Elem:  graphgenCodecNewerPart{},
 	},
@@ -1238,20 +1241,31 @@ var graphgenNewerMixedFields = struct {
 
 // graphgenNewerMixed is the NewerMixed of one run.
 type graphgenNewerMixed struct {
-	graphstate.Core
+	graphcell.Core
 	s NewerMixed
 	f struct {
-		Parts graphstate.ListCell[NewerPart]
+		Parts graphcell.ListCell[NewerPart]
 	}
 }
 
-// graphgenNewerMixedNew binds the fields in order of their wire names.
-func graphgenNewerMixedNew(opts graphstate.Options) graphstate.Live[NewerMixed, NewerMixedUpdate] {
-	l := new(graphgenNewerMixed)
+func graphgenNewerMixedNew(opts graphcell.Options) graphcell.Live[NewerMixed, NewerMixedUpdate] {
+	return new(graphgenNewerMixed).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenNewerMixed) bind(opts graphcell.Options) *graphgenNewerMixed {
 	f := &graphgenNewerMixedFields
 	l.Init("NewerMixed", opts, 1)
 	l.f.Parts.Bind(&l.Core, &f.Parts, &l.s.Parts)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenNewerMixed) Fork(opts graphcell.Options) graphcell.Live[NewerMixed, NewerMixedUpdate] {
+	fork := new(graphgenNewerMixed).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -1281,23 +1295,19 @@ func graphgenNewerMixedClone(s NewerMixed) NewerMixed {
 	return s
 }
 
-func graphgenNewerMixedEqual(a, b NewerMixed) bool {
-	return graphgenCodecSliceOfNewerPart{}.Equal(&a.Parts, &b.Parts)
-}
-
-func graphgenNewerMixedChanged(a, b NewerMixed) []string {
-	d := NewerMixedDiffOf(a, b)
-	return graphstate.FieldNames(graphgenNewerMixedChanges(&d))
+func graphgenNewerMixedDiff(before, after NewerMixed) []graphstate.FieldChange {
+	d := NewerMixedDiffOf(before, after)
+	return graphgenNewerMixedChanges(&d)
 }
 
 func graphgenNewerMixedWrites(u *NewerMixedUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Parts", Change: &u.Parts},
 	)
 }
 
 func graphgenNewerMixedAppendUpdate(b []byte, u *NewerMixedUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenNewerMixedFields
 	f.Parts.AppendUpdate(&w, &u.Parts)
 	return w.End()
@@ -1315,7 +1325,7 @@ func graphgenNewerMixedDecodeUpdate(b []byte, u *NewerMixedUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // FragileUpdate is what a node changes of Fragile: each field says what becomes of the field of that name.
@@ -1328,15 +1338,12 @@ type FragileUpdate struct {
 
 // String prints what u changes.
 func (u FragileUpdate) String() string {
-	return graphstate.FormatUpdate("FragileUpdate", graphgenFragileWrites(&u)...)
+	return graphcell.FormatUpdate("FragileUpdate", graphgenFragileWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u FragileUpdate) Equal(v FragileUpdate) bool {
-	f := &graphgenFragileFields
-	return f.Log.EqualUpdate(&u.Log, &v.Log) &&
-		f.Fuse.EqualUpdate(&u.Fuse, &v.Fuse) &&
-		f.Stack.EqualUpdate(&u.Stack, &v.Stack)
+	return graphcell.SameUpdate(graphgenFragileAppendUpdate, &u, &v)
 }
 
 // FragileDiff is how two values of Fragile differ: each field says how the field of that name does.
@@ -1354,10 +1361,10 @@ func FragileDiffOf(before, after Fragile) FragileDiff {
 		d.Log = graphgenFragileFields.Log.Diff(before.Log, after.Log)
 	}
 	if before.Fuse != after.Fuse {
-		d.Fuse = graphstate.Changed(before.Fuse, after.Fuse)
+		d.Fuse = graphcell.Changed(before.Fuse, after.Fuse)
 	}
 	if !graphwire.SameSlice(before.Stack, after.Stack) {
-		d.Stack = graphstate.Changed(before.Stack, after.Stack)
+		d.Stack = graphcell.Changed(before.Stack, after.Stack)
 	}
 	return d
 }
@@ -1374,11 +1381,11 @@ func (d FragileDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d FragileDiff) String() string {
-	return graphstate.FormatDiff(graphgenFragileChanges(&d))
+	return graphcell.FormatDiff(graphgenFragileChanges(&d))
 }
 
 func graphgenFragileChanges(d *FragileDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Log", Change: &d.Log},
 		graphstate.FieldChange{Field: "Fuse", Change: &d.Fuse},
 		graphstate.FieldChange{Field: "Stack", Change: &d.Stack},
@@ -1396,8 +1403,7 @@ var FragileSchema = &graphstate.Schema[Fragile, FragileUpdate]{
 	},
 	New:          graphgenFragileNew,
 	Clone:        graphgenFragileClone,
-	Equal:        graphgenFragileEqual,
-	Changed:      graphgenFragileChanged,
+	Diff:         graphgenFragileDiff,
 	Writes:       graphgenFragileWrites,
 	AppendUpdate: graphgenFragileAppendUpdate,
 	DecodeUpdate: graphgenFragileDecodeUpdate,
@@ -1412,46 +1418,57 @@ var _ struct {
 
 // graphgenFragileFields says how each field of Fragile is merged and stored. It is never written to.
 var graphgenFragileFields = struct {
-	Log   graphstate.ListField[string]
-	Fuse  graphstate.ValueField[fuse.Fuse]
-	Stack graphstate.ReduceField[[]string, string]
+	Log   graphcell.ListField[string]
+	Fuse  graphcell.ValueField[fuse.Fuse]
+	Stack graphcell.ReduceField[[]string, string]
 }{
-	Log: graphstate.ListField[string]{
+	Log: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Fuse: graphstate.ValueField[fuse.Fuse]{
+	Fuse: graphcell.ValueField[fuse.Fuse]{
 		Field: graphstate.Field{Name: "Fuse", Wire: "Fuse", Reducer: "last", Type: "fuse.Fuse"},
 		Codec: graphgenCodecFuse{},
 	},
-	Stack: graphstate.ReduceField[[]string, string]{
+	Stack: graphcell.ReduceField[[]string, string]{
 		Field:  graphstate.Field{Name: "Stack", Wire: "Stack", Reducer: "reduce=push", Type: "[]string"},
 		Codec:  graphgenCodecSliceOfString{},
-		Input:  graphstate.Str[string]{},
+		Input:  graphcell.Str[string]{},
 		Reduce: push,
 	},
 }
 
 // graphgenFragile is the Fragile of one run.
 type graphgenFragile struct {
-	graphstate.Core
+	graphcell.Core
 	s Fragile
 	f struct {
-		Log   graphstate.ListCell[string]
-		Fuse  graphstate.ValueCell[fuse.Fuse]
-		Stack graphstate.ReduceCell[[]string, string]
+		Log   graphcell.ListCell[string]
+		Fuse  graphcell.ValueCell[fuse.Fuse]
+		Stack graphcell.ReduceCell[[]string, string]
 	}
 }
 
-// graphgenFragileNew binds the fields in order of their wire names.
-func graphgenFragileNew(opts graphstate.Options) graphstate.Live[Fragile, FragileUpdate] {
-	l := new(graphgenFragile)
+func graphgenFragileNew(opts graphcell.Options) graphcell.Live[Fragile, FragileUpdate] {
+	return new(graphgenFragile).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenFragile) bind(opts graphcell.Options) *graphgenFragile {
 	f := &graphgenFragileFields
 	l.Init("Fragile", opts, 3)
 	l.f.Fuse.Bind(&l.Core, &f.Fuse, &l.s.Fuse)
 	l.f.Log.Bind(&l.Core, &f.Log, &l.s.Log)
 	l.f.Stack.Bind(&l.Core, &f.Stack, &l.s.Stack)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenFragile) Fork(opts graphcell.Options) graphcell.Live[Fragile, FragileUpdate] {
+	fork := new(graphgenFragile).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -1489,19 +1506,13 @@ func graphgenFragileClone(s Fragile) Fragile {
 	return s
 }
 
-func graphgenFragileEqual(a, b Fragile) bool {
-	return graphwire.SameSlice(a.Log, b.Log) &&
-		a.Fuse == b.Fuse &&
-		graphwire.SameSlice(a.Stack, b.Stack)
-}
-
-func graphgenFragileChanged(a, b Fragile) []string {
-	d := FragileDiffOf(a, b)
-	return graphstate.FieldNames(graphgenFragileChanges(&d))
+func graphgenFragileDiff(before, after Fragile) []graphstate.FieldChange {
+	d := FragileDiffOf(before, after)
+	return graphgenFragileChanges(&d)
 }
 
 func graphgenFragileWrites(u *FragileUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Log", Change: &u.Log},
 		graphstate.FieldChange{Field: "Fuse", Change: &u.Fuse},
 		graphstate.FieldChange{Field: "Stack", Change: &u.Stack},
@@ -1509,7 +1520,7 @@ func graphgenFragileWrites(u *FragileUpdate) []graphstate.FieldChange {
 }
 
 func graphgenFragileAppendUpdate(b []byte, u *FragileUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenFragileFields
 	f.Log.AppendUpdate(&w, &u.Log)
 	f.Fuse.AppendUpdate(&w, &u.Fuse)
@@ -1533,7 +1544,7 @@ func graphgenFragileDecodeUpdate(b []byte, u *FragileUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
@@ -1571,23 +1582,12 @@ type BeforeUpdate struct {
 
 // String prints what u changes.
 func (u BeforeUpdate) String() string {
-	return graphstate.FormatUpdate("BeforeUpdate", graphgenBeforeWrites(&u)...)
+	return graphcell.FormatUpdate("BeforeUpdate", graphgenBeforeWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u BeforeUpdate) Equal(v BeforeUpdate) bool {
-	f := &graphgenBeforeFields
-	return f.Log.EqualUpdate(&u.Log, &v.Log) &&
-		f.Docs.EqualUpdate(&u.Docs, &v.Docs) &&
-		f.Tags.EqualUpdate(&u.Tags, &v.Tags) &&
-		f.Facts.EqualUpdate(&u.Facts, &v.Facts) &&
-		f.Count.EqualUpdate(&u.Count, &v.Count) &&
-		f.Least.EqualUpdate(&u.Least, &v.Least) &&
-		f.All.EqualUpdate(&u.All, &v.All) &&
-		f.Title.EqualUpdate(&u.Title, &v.Title) &&
-		f.Draft.EqualUpdate(&u.Draft, &v.Draft) &&
-		f.Stack.EqualUpdate(&u.Stack, &v.Stack) &&
-		f.Kept.EqualUpdate(&u.Kept, &v.Kept)
+	return graphcell.SameUpdate(graphgenBeforeAppendUpdate, &u, &v)
 }
 
 // BeforeDiff is how two values of Before differ: each field says how the field of that name does.
@@ -1622,22 +1622,22 @@ func BeforeDiffOf(before, after Before) BeforeDiff {
 		d.Facts = graphgenBeforeFields.Facts.Diff(before.Facts, after.Facts)
 	}
 	if before.Count != after.Count {
-		d.Count = graphstate.Changed(before.Count, after.Count)
+		d.Count = graphcell.Changed(before.Count, after.Count)
 	}
 	if before.Least != after.Least {
-		d.Least = graphstate.Changed(before.Least, after.Least)
+		d.Least = graphcell.Changed(before.Least, after.Least)
 	}
 	if before.All != after.All {
-		d.All = graphstate.Changed(before.All, after.All)
+		d.All = graphcell.Changed(before.All, after.All)
 	}
 	if before.Title != after.Title {
-		d.Title = graphstate.Changed(before.Title, after.Title)
+		d.Title = graphcell.Changed(before.Title, after.Title)
 	}
 	if before.Draft != after.Draft {
-		d.Draft = graphstate.Changed(before.Draft, after.Draft)
+		d.Draft = graphcell.Changed(before.Draft, after.Draft)
 	}
 	if !graphwire.SameSlice(before.Stack, after.Stack) {
-		d.Stack = graphstate.Changed(before.Stack, after.Stack)
+		d.Stack = graphcell.Changed(before.Stack, after.Stack)
 	}
 	if !graphwire.SameSlice(before.Kept, after.Kept) {
 		d.Kept = graphgenBeforeFields.Kept.Diff(before.Kept, after.Kept)
@@ -1657,11 +1657,11 @@ func (d BeforeDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d BeforeDiff) String() string {
-	return graphstate.FormatDiff(graphgenBeforeChanges(&d))
+	return graphcell.FormatDiff(graphgenBeforeChanges(&d))
 }
 
 func graphgenBeforeChanges(d *BeforeDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Log", Change: &d.Log},
 		graphstate.FieldChange{Field: "Docs", Change: &d.Docs},
 		graphstate.FieldChange{Field: "Tags", Change: &d.Tags},
@@ -1695,8 +1695,7 @@ var BeforeSchema = &graphstate.Schema[Before, BeforeUpdate]{
 	},
 	New:          graphgenBeforeNew,
 	Clone:        graphgenBeforeClone,
-	Equal:        graphgenBeforeEqual,
-	Changed:      graphgenBeforeChanged,
+	Diff:         graphgenBeforeDiff,
 	Writes:       graphgenBeforeWrites,
 	AppendUpdate: graphgenBeforeAppendUpdate,
 	DecodeUpdate: graphgenBeforeDecodeUpdate,
@@ -1719,91 +1718,94 @@ var _ struct {
 
 // graphgenBeforeFields says how each field of Before is merged and stored. It is never written to.
 var graphgenBeforeFields = struct {
-	Log   graphstate.ListField[string]
-	Docs  graphstate.KeyedField[string, Doc]
-	Tags  graphstate.UniqueField[string]
-	Facts graphstate.MapField[string, string]
-	Count graphstate.SumField[int]
-	Least graphstate.MinField[int]
-	All   graphstate.AndField[bool]
-	Title graphstate.ValueField[string]
-	Draft graphstate.ValueField[string]
-	Stack graphstate.ReduceField[[]string, string]
-	Kept  graphstate.ListField[string]
+	Log   graphcell.ListField[string]
+	Docs  graphcell.KeyedField[string, Doc]
+	Tags  graphcell.UniqueField[string]
+	Facts graphcell.MapField[string, string]
+	Count graphcell.SumField[int]
+	Least graphcell.MinField[int]
+	All   graphcell.AndField[bool]
+	Title graphcell.ValueField[string]
+	Draft graphcell.ValueField[string]
+	Stack graphcell.ReduceField[[]string, string]
+	Kept  graphcell.ListField[string]
 }{
-	Log: graphstate.ListField[string]{
+	Log: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Docs: graphstate.KeyedField[string, Doc]{
+	Docs: graphcell.KeyedField[string, Doc]{
 		Field: graphstate.Field{Name: "Docs", Wire: "Docs", Reducer: "upsert", Type: "[]Doc"},
 		Elem:  graphgenCodecDoc{},
-		Keys:  graphstate.Str[string]{},
+		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Doc) string { return v.Name },
 	},
-	Tags: graphstate.UniqueField[string]{
+	Tags: graphcell.UniqueField[string]{
 		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Facts: graphstate.MapField[string, string]{
+	Facts: graphcell.MapField[string, string]{
 		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
-		Keys:    graphstate.Str[string]{},
-		Values:  graphstate.Str[string]{},
+		Keys:    graphcell.Str[string]{},
+		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
-	Count: graphstate.SumField[int]{
+	Count: graphcell.SumField[int]{
 		Field: graphstate.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	Least: graphstate.MinField[int]{
+	Least: graphcell.MinField[int]{
 		Field: graphstate.Field{Name: "Least", Wire: "Least", Reducer: "min", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	All: graphstate.AndField[bool]{
+	All: graphcell.AndField[bool]{
 		Field: graphstate.Field{Name: "All", Wire: "All", Reducer: "and", Type: "bool"},
 	},
-	Title: graphstate.ValueField[string]{
+	Title: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Title", Wire: "Title", Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Draft: graphstate.ValueField[string]{
+	Draft: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Stack: graphstate.ReduceField[[]string, string]{
+	Stack: graphcell.ReduceField[[]string, string]{
 		Field:  graphstate.Field{Name: "Stack", Wire: "Stack", Reducer: "reduce=push", Type: "[]string"},
 		Codec:  graphgenCodecSliceOfString{},
-		Input:  graphstate.Str[string]{},
+		Input:  graphcell.Str[string]{},
 		Reduce: push,
 	},
-	Kept: graphstate.ListField[string]{
+	Kept: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Kept", Wire: "Kept", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
 }
 
 // graphgenBefore is the Before of one run.
 type graphgenBefore struct {
-	graphstate.Core
+	graphcell.Core
 	s Before
 	f struct {
-		Log   graphstate.ListCell[string]
-		Docs  graphstate.KeyedCell[string, Doc]
-		Tags  graphstate.UniqueCell[string]
-		Facts graphstate.MapCell[string, string]
-		Count graphstate.SumCell[int]
-		Least graphstate.MinCell[int]
-		All   graphstate.AndCell[bool]
-		Title graphstate.ValueCell[string]
-		Draft graphstate.ValueCell[string]
-		Stack graphstate.ReduceCell[[]string, string]
-		Kept  graphstate.ListCell[string]
+		Log   graphcell.ListCell[string]
+		Docs  graphcell.KeyedCell[string, Doc]
+		Tags  graphcell.UniqueCell[string]
+		Facts graphcell.MapCell[string, string]
+		Count graphcell.SumCell[int]
+		Least graphcell.MinCell[int]
+		All   graphcell.AndCell[bool]
+		Title graphcell.ValueCell[string]
+		Draft graphcell.ValueCell[string]
+		Stack graphcell.ReduceCell[[]string, string]
+		Kept  graphcell.ListCell[string]
 	}
 }
 
-// graphgenBeforeNew binds the fields in order of their wire names.
-func graphgenBeforeNew(opts graphstate.Options) graphstate.Live[Before, BeforeUpdate] {
-	l := new(graphgenBefore)
+func graphgenBeforeNew(opts graphcell.Options) graphcell.Live[Before, BeforeUpdate] {
+	return new(graphgenBefore).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenBefore) bind(opts graphcell.Options) *graphgenBefore {
 	f := &graphgenBeforeFields
 	l.Init("Before", opts, 11)
 	l.f.All.Bind(&l.Core, &f.All, &l.s.All)
@@ -1818,6 +1820,14 @@ func graphgenBeforeNew(opts graphstate.Options) graphstate.Live[Before, BeforeUp
 	l.f.Tags.Bind(&l.Core, &f.Tags, &l.s.Tags)
 	l.f.Title.Bind(&l.Core, &f.Title, &l.s.Title)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenBefore) Fork(opts graphcell.Options) graphcell.Live[Before, BeforeUpdate] {
+	fork := new(graphgenBefore).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -1886,27 +1896,13 @@ func graphgenBeforeClone(s Before) Before {
 	return s
 }
 
-func graphgenBeforeEqual(a, b Before) bool {
-	return graphwire.SameSlice(a.Log, b.Log) &&
-		graphgenCodecSliceOfDoc{}.Equal(&a.Docs, &b.Docs) &&
-		graphwire.SameSlice(a.Tags, b.Tags) &&
-		graphwire.SameMap(a.Facts, b.Facts) &&
-		a.Count == b.Count &&
-		a.Least == b.Least &&
-		a.All == b.All &&
-		a.Title == b.Title &&
-		a.Draft == b.Draft &&
-		graphwire.SameSlice(a.Stack, b.Stack) &&
-		graphwire.SameSlice(a.Kept, b.Kept)
-}
-
-func graphgenBeforeChanged(a, b Before) []string {
-	d := BeforeDiffOf(a, b)
-	return graphstate.FieldNames(graphgenBeforeChanges(&d))
+func graphgenBeforeDiff(before, after Before) []graphstate.FieldChange {
+	d := BeforeDiffOf(before, after)
+	return graphgenBeforeChanges(&d)
 }
 
 func graphgenBeforeWrites(u *BeforeUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Log", Change: &u.Log},
 		graphstate.FieldChange{Field: "Docs", Change: &u.Docs},
 		graphstate.FieldChange{Field: "Tags", Change: &u.Tags},
@@ -1922,7 +1918,7 @@ func graphgenBeforeWrites(u *BeforeUpdate) []graphstate.FieldChange {
 }
 
 func graphgenBeforeAppendUpdate(b []byte, u *BeforeUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenBeforeFields
 	f.Log.AppendUpdate(&w, &u.Log)
 	f.Docs.AppendUpdate(&w, &u.Docs)
@@ -1970,7 +1966,7 @@ func graphgenBeforeDecodeUpdate(b []byte, u *BeforeUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // AfterUpdate is what a node changes of After: each field says what becomes of the field of that name.
@@ -1991,23 +1987,12 @@ type AfterUpdate struct {
 
 // String prints what u changes.
 func (u AfterUpdate) String() string {
-	return graphstate.FormatUpdate("AfterUpdate", graphgenAfterWrites(&u)...)
+	return graphcell.FormatUpdate("AfterUpdate", graphgenAfterWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u AfterUpdate) Equal(v AfterUpdate) bool {
-	f := &graphgenAfterFields
-	return f.Log.EqualUpdate(&u.Log, &v.Log) &&
-		f.Docs.EqualUpdate(&u.Docs, &v.Docs) &&
-		f.Tags.EqualUpdate(&u.Tags, &v.Tags) &&
-		f.Facts.EqualUpdate(&u.Facts, &v.Facts) &&
-		f.Count.EqualUpdate(&u.Count, &v.Count) &&
-		f.Least.EqualUpdate(&u.Least, &v.Least) &&
-		f.All.EqualUpdate(&u.All, &v.All) &&
-		f.Title.EqualUpdate(&u.Title, &v.Title) &&
-		f.Draft.EqualUpdate(&u.Draft, &v.Draft) &&
-		f.Stack.EqualUpdate(&u.Stack, &v.Stack) &&
-		f.Kept.EqualUpdate(&u.Kept, &v.Kept)
+	return graphcell.SameUpdate(graphgenAfterAppendUpdate, &u, &v)
 }
 
 // AfterDiff is how two values of After differ: each field says how the field of that name does.
@@ -2042,22 +2027,22 @@ func AfterDiffOf(before, after After) AfterDiff {
 		d.Facts = graphgenAfterFields.Facts.Diff(before.Facts, after.Facts)
 	}
 	if before.Count != after.Count {
-		d.Count = graphstate.Changed(before.Count, after.Count)
+		d.Count = graphcell.Changed(before.Count, after.Count)
 	}
 	if before.Least != after.Least {
-		d.Least = graphstate.Changed(before.Least, after.Least)
+		d.Least = graphcell.Changed(before.Least, after.Least)
 	}
 	if before.All != after.All {
-		d.All = graphstate.Changed(before.All, after.All)
+		d.All = graphcell.Changed(before.All, after.All)
 	}
 	if before.Title != after.Title {
-		d.Title = graphstate.Changed(before.Title, after.Title)
+		d.Title = graphcell.Changed(before.Title, after.Title)
 	}
 	if before.Draft != after.Draft {
-		d.Draft = graphstate.Changed(before.Draft, after.Draft)
+		d.Draft = graphcell.Changed(before.Draft, after.Draft)
 	}
 	if !graphwire.SameSlice(before.Stack, after.Stack) {
-		d.Stack = graphstate.Changed(before.Stack, after.Stack)
+		d.Stack = graphcell.Changed(before.Stack, after.Stack)
 	}
 	if !graphwire.SameSlice(before.Kept, after.Kept) {
 		d.Kept = graphgenAfterFields.Kept.Diff(before.Kept, after.Kept)
@@ -2077,11 +2062,11 @@ func (d AfterDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d AfterDiff) String() string {
-	return graphstate.FormatDiff(graphgenAfterChanges(&d))
+	return graphcell.FormatDiff(graphgenAfterChanges(&d))
 }
 
 func graphgenAfterChanges(d *AfterDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Log", Change: &d.Log},
 		graphstate.FieldChange{Field: "Docs", Change: &d.Docs},
 		graphstate.FieldChange{Field: "Tags", Change: &d.Tags},
@@ -2115,8 +2100,7 @@ var AfterSchema = &graphstate.Schema[After, AfterUpdate]{
 	},
 	New:          graphgenAfterNew,
 	Clone:        graphgenAfterClone,
-	Equal:        graphgenAfterEqual,
-	Changed:      graphgenAfterChanged,
+	Diff:         graphgenAfterDiff,
 	Writes:       graphgenAfterWrites,
 	AppendUpdate: graphgenAfterAppendUpdate,
 	DecodeUpdate: graphgenAfterDecodeUpdate,
@@ -2139,91 +2123,94 @@ var _ struct {
 
 // graphgenAfterFields says how each field of After is merged and stored. It is never written to.
 var graphgenAfterFields = struct {
-	Log   graphstate.ListField[string]
-	Docs  graphstate.KeyedField[string, Doc]
-	Tags  graphstate.UniqueField[string]
-	Facts graphstate.MapField[string, string]
-	Count graphstate.SumField[int]
-	Least graphstate.MinField[int]
-	All   graphstate.AndField[bool]
-	Title graphstate.ValueField[string]
-	Draft graphstate.ValueField[string]
-	Stack graphstate.ReduceField[[]string, string]
-	Kept  graphstate.ListField[string]
+	Log   graphcell.ListField[string]
+	Docs  graphcell.KeyedField[string, Doc]
+	Tags  graphcell.UniqueField[string]
+	Facts graphcell.MapField[string, string]
+	Count graphcell.SumField[int]
+	Least graphcell.MinField[int]
+	All   graphcell.AndField[bool]
+	Title graphcell.ValueField[string]
+	Draft graphcell.ValueField[string]
+	Stack graphcell.ReduceField[[]string, string]
+	Kept  graphcell.ListField[string]
 }{
-	Log: graphstate.ListField[string]{
+	Log: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Log", Wire: "log", Was: []string{"Log"}, Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Docs: graphstate.KeyedField[string, Doc]{
+	Docs: graphcell.KeyedField[string, Doc]{
 		Field: graphstate.Field{Name: "Docs", Wire: "docs", Was: []string{"Docs"}, Reducer: "upsert", Type: "[]Doc"},
 		Elem:  graphgenCodecDoc{},
-		Keys:  graphstate.Str[string]{},
+		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Doc) string { return v.Name },
 	},
-	Tags: graphstate.UniqueField[string]{
+	Tags: graphcell.UniqueField[string]{
 		Field: graphstate.Field{Name: "Tags", Wire: "tags", Was: []string{"Tags"}, Reducer: "union", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Facts: graphstate.MapField[string, string]{
+	Facts: graphcell.MapField[string, string]{
 		Field:   graphstate.Field{Name: "Facts", Wire: "facts", Was: []string{"Facts"}, Reducer: "merge", Type: "map[string]string"},
-		Keys:    graphstate.Str[string]{},
-		Values:  graphstate.Str[string]{},
+		Keys:    graphcell.Str[string]{},
+		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
-	Count: graphstate.SumField[int]{
+	Count: graphcell.SumField[int]{
 		Field: graphstate.Field{Name: "Count", Wire: "count", Was: []string{"Count"}, Reducer: "sum", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	Least: graphstate.MinField[int]{
+	Least: graphcell.MinField[int]{
 		Field: graphstate.Field{Name: "Least", Wire: "least", Was: []string{"Least"}, Reducer: "min", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	All: graphstate.AndField[bool]{
+	All: graphcell.AndField[bool]{
 		Field: graphstate.Field{Name: "All", Wire: "all", Was: []string{"All"}, Reducer: "and", Type: "bool"},
 	},
-	Title: graphstate.ValueField[string]{
+	Title: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Title", Wire: "title", Was: []string{"Title"}, Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Draft: graphstate.ValueField[string]{
+	Draft: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Draft", Wire: "draft", Was: []string{"Draft"}, Reducer: "ephemeral", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Stack: graphstate.ReduceField[[]string, string]{
+	Stack: graphcell.ReduceField[[]string, string]{
 		Field:  graphstate.Field{Name: "Stack", Wire: "stack", Was: []string{"Stack"}, Reducer: "reduce=push", Type: "[]string"},
 		Codec:  graphgenCodecSliceOfString{},
-		Input:  graphstate.Str[string]{},
+		Input:  graphcell.Str[string]{},
 		Reduce: push,
 	},
-	Kept: graphstate.ListField[string]{
+	Kept: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Kept", Wire: "Kept", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
 }
 
 // graphgenAfter is the After of one run.
 type graphgenAfter struct {
-	graphstate.Core
+	graphcell.Core
 	s After
 	f struct {
-		Log   graphstate.ListCell[string]
-		Docs  graphstate.KeyedCell[string, Doc]
-		Tags  graphstate.UniqueCell[string]
-		Facts graphstate.MapCell[string, string]
-		Count graphstate.SumCell[int]
-		Least graphstate.MinCell[int]
-		All   graphstate.AndCell[bool]
-		Title graphstate.ValueCell[string]
-		Draft graphstate.ValueCell[string]
-		Stack graphstate.ReduceCell[[]string, string]
-		Kept  graphstate.ListCell[string]
+		Log   graphcell.ListCell[string]
+		Docs  graphcell.KeyedCell[string, Doc]
+		Tags  graphcell.UniqueCell[string]
+		Facts graphcell.MapCell[string, string]
+		Count graphcell.SumCell[int]
+		Least graphcell.MinCell[int]
+		All   graphcell.AndCell[bool]
+		Title graphcell.ValueCell[string]
+		Draft graphcell.ValueCell[string]
+		Stack graphcell.ReduceCell[[]string, string]
+		Kept  graphcell.ListCell[string]
 	}
 }
 
-// graphgenAfterNew binds the fields in order of their wire names.
-func graphgenAfterNew(opts graphstate.Options) graphstate.Live[After, AfterUpdate] {
-	l := new(graphgenAfter)
+func graphgenAfterNew(opts graphcell.Options) graphcell.Live[After, AfterUpdate] {
+	return new(graphgenAfter).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenAfter) bind(opts graphcell.Options) *graphgenAfter {
 	f := &graphgenAfterFields
 	l.Init("After", opts, 11)
 	l.f.Kept.Bind(&l.Core, &f.Kept, &l.s.Kept)
@@ -2238,6 +2225,14 @@ func graphgenAfterNew(opts graphstate.Options) graphstate.Live[After, AfterUpdat
 	l.f.Tags.Bind(&l.Core, &f.Tags, &l.s.Tags)
 	l.f.Title.Bind(&l.Core, &f.Title, &l.s.Title)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenAfter) Fork(opts graphcell.Options) graphcell.Live[After, AfterUpdate] {
+	fork := new(graphgenAfter).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -2306,27 +2301,13 @@ func graphgenAfterClone(s After) After {
 	return s
 }
 
-func graphgenAfterEqual(a, b After) bool {
-	return graphwire.SameSlice(a.Log, b.Log) &&
-		graphgenCodecSliceOfDoc{}.Equal(&a.Docs, &b.Docs) &&
-		graphwire.SameSlice(a.Tags, b.Tags) &&
-		graphwire.SameMap(a.Facts, b.Facts) &&
-		a.Count == b.Count &&
-		a.Least == b.Least &&
-		a.All == b.All &&
-		a.Title == b.Title &&
-		a.Draft == b.Draft &&
-		graphwire.SameSlice(a.Stack, b.Stack) &&
-		graphwire.SameSlice(a.Kept, b.Kept)
-}
-
-func graphgenAfterChanged(a, b After) []string {
-	d := AfterDiffOf(a, b)
-	return graphstate.FieldNames(graphgenAfterChanges(&d))
+func graphgenAfterDiff(before, after After) []graphstate.FieldChange {
+	d := AfterDiffOf(before, after)
+	return graphgenAfterChanges(&d)
 }
 
 func graphgenAfterWrites(u *AfterUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Log", Change: &u.Log},
 		graphstate.FieldChange{Field: "Docs", Change: &u.Docs},
 		graphstate.FieldChange{Field: "Tags", Change: &u.Tags},
@@ -2342,7 +2323,7 @@ func graphgenAfterWrites(u *AfterUpdate) []graphstate.FieldChange {
 }
 
 func graphgenAfterAppendUpdate(b []byte, u *AfterUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenAfterFields
 	f.Log.AppendUpdate(&w, &u.Log)
 	f.Docs.AppendUpdate(&w, &u.Docs)
@@ -2390,7 +2371,7 @@ func graphgenAfterDecodeUpdate(b []byte, u *AfterUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // AfterAllUpdate is what a node changes of AfterAll: each field says what becomes of the field of that name.
@@ -2411,23 +2392,12 @@ type AfterAllUpdate struct {
 
 // String prints what u changes.
 func (u AfterAllUpdate) String() string {
-	return graphstate.FormatUpdate("AfterAllUpdate", graphgenAfterAllWrites(&u)...)
+	return graphcell.FormatUpdate("AfterAllUpdate", graphgenAfterAllWrites(&u)...)
 }
 
-// Equal reports whether u and v change the same in the same way.
+// Equal reports whether u and v change the same in the same way, so that they are stored as the same bytes.
 func (u AfterAllUpdate) Equal(v AfterAllUpdate) bool {
-	f := &graphgenAfterAllFields
-	return f.Log.EqualUpdate(&u.Log, &v.Log) &&
-		f.Docs.EqualUpdate(&u.Docs, &v.Docs) &&
-		f.Tags.EqualUpdate(&u.Tags, &v.Tags) &&
-		f.Facts.EqualUpdate(&u.Facts, &v.Facts) &&
-		f.Count.EqualUpdate(&u.Count, &v.Count) &&
-		f.Least.EqualUpdate(&u.Least, &v.Least) &&
-		f.All.EqualUpdate(&u.All, &v.All) &&
-		f.Title.EqualUpdate(&u.Title, &v.Title) &&
-		f.Draft.EqualUpdate(&u.Draft, &v.Draft) &&
-		f.Stack.EqualUpdate(&u.Stack, &v.Stack) &&
-		f.Kept.EqualUpdate(&u.Kept, &v.Kept)
+	return graphcell.SameUpdate(graphgenAfterAllAppendUpdate, &u, &v)
 }
 
 // AfterAllDiff is how two values of AfterAll differ: each field says how the field of that name does.
@@ -2462,22 +2432,22 @@ func AfterAllDiffOf(before, after AfterAll) AfterAllDiff {
 		d.Facts = graphgenAfterAllFields.Facts.Diff(before.Facts, after.Facts)
 	}
 	if before.Count != after.Count {
-		d.Count = graphstate.Changed(before.Count, after.Count)
+		d.Count = graphcell.Changed(before.Count, after.Count)
 	}
 	if before.Least != after.Least {
-		d.Least = graphstate.Changed(before.Least, after.Least)
+		d.Least = graphcell.Changed(before.Least, after.Least)
 	}
 	if before.All != after.All {
-		d.All = graphstate.Changed(before.All, after.All)
+		d.All = graphcell.Changed(before.All, after.All)
 	}
 	if before.Title != after.Title {
-		d.Title = graphstate.Changed(before.Title, after.Title)
+		d.Title = graphcell.Changed(before.Title, after.Title)
 	}
 	if before.Draft != after.Draft {
-		d.Draft = graphstate.Changed(before.Draft, after.Draft)
+		d.Draft = graphcell.Changed(before.Draft, after.Draft)
 	}
 	if !graphwire.SameSlice(before.Stack, after.Stack) {
-		d.Stack = graphstate.Changed(before.Stack, after.Stack)
+		d.Stack = graphcell.Changed(before.Stack, after.Stack)
 	}
 	if !graphwire.SameSlice(before.Kept, after.Kept) {
 		d.Kept = graphgenAfterAllFields.Kept.Diff(before.Kept, after.Kept)
@@ -2497,11 +2467,11 @@ func (d AfterAllDiff) Changes() []graphstate.FieldChange {
 
 // String prints the fields that differ, each on a line.
 func (d AfterAllDiff) String() string {
-	return graphstate.FormatDiff(graphgenAfterAllChanges(&d))
+	return graphcell.FormatDiff(graphgenAfterAllChanges(&d))
 }
 
 func graphgenAfterAllChanges(d *AfterAllDiff) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Log", Change: &d.Log},
 		graphstate.FieldChange{Field: "Docs", Change: &d.Docs},
 		graphstate.FieldChange{Field: "Tags", Change: &d.Tags},
@@ -2535,8 +2505,7 @@ var AfterAllSchema = &graphstate.Schema[AfterAll, AfterAllUpdate]{
 	},
 	New:          graphgenAfterAllNew,
 	Clone:        graphgenAfterAllClone,
-	Equal:        graphgenAfterAllEqual,
-	Changed:      graphgenAfterAllChanged,
+	Diff:         graphgenAfterAllDiff,
 	Writes:       graphgenAfterAllWrites,
 	AppendUpdate: graphgenAfterAllAppendUpdate,
 	DecodeUpdate: graphgenAfterAllDecodeUpdate,
@@ -2559,91 +2528,94 @@ var _ struct {
 
 // graphgenAfterAllFields says how each field of AfterAll is merged and stored. It is never written to.
 var graphgenAfterAllFields = struct {
-	Log   graphstate.ListField[string]
-	Docs  graphstate.KeyedField[string, Doc]
-	Tags  graphstate.UniqueField[string]
-	Facts graphstate.MapField[string, string]
-	Count graphstate.SumField[int]
-	Least graphstate.MinField[int]
-	All   graphstate.AndField[bool]
-	Title graphstate.ValueField[string]
-	Draft graphstate.ValueField[string]
-	Stack graphstate.ReduceField[[]string, string]
-	Kept  graphstate.ListField[string]
+	Log   graphcell.ListField[string]
+	Docs  graphcell.KeyedField[string, Doc]
+	Tags  graphcell.UniqueField[string]
+	Facts graphcell.MapField[string, string]
+	Count graphcell.SumField[int]
+	Least graphcell.MinField[int]
+	All   graphcell.AndField[bool]
+	Title graphcell.ValueField[string]
+	Draft graphcell.ValueField[string]
+	Stack graphcell.ReduceField[[]string, string]
+	Kept  graphcell.ListField[string]
 }{
-	Log: graphstate.ListField[string]{
+	Log: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Log", Wire: "Log", Was: []string{"log"}, Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Docs: graphstate.KeyedField[string, Doc]{
+	Docs: graphcell.KeyedField[string, Doc]{
 		Field: graphstate.Field{Name: "Docs", Wire: "Docs", Was: []string{"docs"}, Reducer: "upsert", Type: "[]Doc"},
 		Elem:  graphgenCodecDoc{},
-		Keys:  graphstate.Str[string]{},
+		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Doc) string { return v.Name },
 	},
-	Tags: graphstate.UniqueField[string]{
+	Tags: graphcell.UniqueField[string]{
 		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Was: []string{"tags"}, Reducer: "union", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
-	Facts: graphstate.MapField[string, string]{
+	Facts: graphcell.MapField[string, string]{
 		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Was: []string{"facts"}, Reducer: "merge", Type: "map[string]string"},
-		Keys:    graphstate.Str[string]{},
-		Values:  graphstate.Str[string]{},
+		Keys:    graphcell.Str[string]{},
+		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
-	Count: graphstate.SumField[int]{
+	Count: graphcell.SumField[int]{
 		Field: graphstate.Field{Name: "Count", Wire: "Count", Was: []string{"count"}, Reducer: "sum", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	Least: graphstate.MinField[int]{
+	Least: graphcell.MinField[int]{
 		Field: graphstate.Field{Name: "Least", Wire: "Least", Was: []string{"least"}, Reducer: "min", Type: "int"},
-		Codec: graphstate.Int[int]{},
+		Codec: graphcell.Int[int]{},
 	},
-	All: graphstate.AndField[bool]{
+	All: graphcell.AndField[bool]{
 		Field: graphstate.Field{Name: "All", Wire: "All", Was: []string{"all"}, Reducer: "and", Type: "bool"},
 	},
-	Title: graphstate.ValueField[string]{
+	Title: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Title", Wire: "Title", Was: []string{"title"}, Reducer: "replace", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Draft: graphstate.ValueField[string]{
+	Draft: graphcell.ValueField[string]{
 		Field: graphstate.Field{Name: "Draft", Wire: "Draft", Was: []string{"draft"}, Reducer: "ephemeral", Type: "string"},
-		Codec: graphstate.Str[string]{},
+		Codec: graphcell.Str[string]{},
 	},
-	Stack: graphstate.ReduceField[[]string, string]{
+	Stack: graphcell.ReduceField[[]string, string]{
 		Field:  graphstate.Field{Name: "Stack", Wire: "Stack", Was: []string{"stack"}, Reducer: "reduce=push", Type: "[]string"},
 		Codec:  graphgenCodecSliceOfString{},
-		Input:  graphstate.Str[string]{},
+		Input:  graphcell.Str[string]{},
 		Reduce: push,
 	},
-	Kept: graphstate.ListField[string]{
+	Kept: graphcell.ListField[string]{
 		Field: graphstate.Field{Name: "Kept", Wire: "Kept", Reducer: "append", Type: "[]string"},
-		Elem:  graphstate.Str[string]{},
+		Elem:  graphcell.Str[string]{},
 	},
 }
 
 // graphgenAfterAll is the AfterAll of one run.
 type graphgenAfterAll struct {
-	graphstate.Core
+	graphcell.Core
 	s AfterAll
 	f struct {
-		Log   graphstate.ListCell[string]
-		Docs  graphstate.KeyedCell[string, Doc]
-		Tags  graphstate.UniqueCell[string]
-		Facts graphstate.MapCell[string, string]
-		Count graphstate.SumCell[int]
-		Least graphstate.MinCell[int]
-		All   graphstate.AndCell[bool]
-		Title graphstate.ValueCell[string]
-		Draft graphstate.ValueCell[string]
-		Stack graphstate.ReduceCell[[]string, string]
-		Kept  graphstate.ListCell[string]
+		Log   graphcell.ListCell[string]
+		Docs  graphcell.KeyedCell[string, Doc]
+		Tags  graphcell.UniqueCell[string]
+		Facts graphcell.MapCell[string, string]
+		Count graphcell.SumCell[int]
+		Least graphcell.MinCell[int]
+		All   graphcell.AndCell[bool]
+		Title graphcell.ValueCell[string]
+		Draft graphcell.ValueCell[string]
+		Stack graphcell.ReduceCell[[]string, string]
+		Kept  graphcell.ListCell[string]
 	}
 }
 
-// graphgenAfterAllNew binds the fields in order of their wire names.
-func graphgenAfterAllNew(opts graphstate.Options) graphstate.Live[AfterAll, AfterAllUpdate] {
-	l := new(graphgenAfterAll)
+func graphgenAfterAllNew(opts graphcell.Options) graphcell.Live[AfterAll, AfterAllUpdate] {
+	return new(graphgenAfterAll).bind(opts)
+}
+
+// bind binds the fields in order of their wire names.
+func (l *graphgenAfterAll) bind(opts graphcell.Options) *graphgenAfterAll {
 	f := &graphgenAfterAllFields
 	l.Init("AfterAll", opts, 11)
 	l.f.All.Bind(&l.Core, &f.All, &l.s.All)
@@ -2658,6 +2630,14 @@ func graphgenAfterAllNew(opts graphstate.Options) graphstate.Live[AfterAll, Afte
 	l.f.Tags.Bind(&l.Core, &f.Tags, &l.s.Tags)
 	l.f.Title.Bind(&l.Core, &f.Title, &l.s.Title)
 	return l
+}
+
+// Fork returns what continues from the state that l holds, independently of it.
+func (l *graphgenAfterAll) Fork(opts graphcell.Options) graphcell.Live[AfterAll, AfterAllUpdate] {
+	fork := new(graphgenAfterAll).bind(opts)
+	fork.Load(l.View())
+	fork.Follow(&l.Core)
+	return fork
 }
 
 // View returns the state with its slices clipped.
@@ -2726,27 +2706,13 @@ func graphgenAfterAllClone(s AfterAll) AfterAll {
 	return s
 }
 
-func graphgenAfterAllEqual(a, b AfterAll) bool {
-	return graphwire.SameSlice(a.Log, b.Log) &&
-		graphgenCodecSliceOfDoc{}.Equal(&a.Docs, &b.Docs) &&
-		graphwire.SameSlice(a.Tags, b.Tags) &&
-		graphwire.SameMap(a.Facts, b.Facts) &&
-		a.Count == b.Count &&
-		a.Least == b.Least &&
-		a.All == b.All &&
-		a.Title == b.Title &&
-		a.Draft == b.Draft &&
-		graphwire.SameSlice(a.Stack, b.Stack) &&
-		graphwire.SameSlice(a.Kept, b.Kept)
-}
-
-func graphgenAfterAllChanged(a, b AfterAll) []string {
-	d := AfterAllDiffOf(a, b)
-	return graphstate.FieldNames(graphgenAfterAllChanges(&d))
+func graphgenAfterAllDiff(before, after AfterAll) []graphstate.FieldChange {
+	d := AfterAllDiffOf(before, after)
+	return graphgenAfterAllChanges(&d)
 }
 
 func graphgenAfterAllWrites(u *AfterAllUpdate) []graphstate.FieldChange {
-	return graphstate.Changes(
+	return graphcell.Changes(
 		graphstate.FieldChange{Field: "Log", Change: &u.Log},
 		graphstate.FieldChange{Field: "Docs", Change: &u.Docs},
 		graphstate.FieldChange{Field: "Tags", Change: &u.Tags},
@@ -2762,7 +2728,7 @@ func graphgenAfterAllWrites(u *AfterAllUpdate) []graphstate.FieldChange {
 }
 
 func graphgenAfterAllAppendUpdate(b []byte, u *AfterAllUpdate) ([]byte, error) {
-	w := graphstate.NewUpdateWriter(b)
+	w := graphcell.NewUpdateWriter(b)
 	f := &graphgenAfterAllFields
 	f.Log.AppendUpdate(&w, &u.Log)
 	f.Docs.AppendUpdate(&w, &u.Docs)
@@ -2810,7 +2776,7 @@ func graphgenAfterAllDecodeUpdate(b []byte, u *AfterAllUpdate) error {
 			r.Unknown(key)
 		}
 	}
-	return graphstate.UpdateError(&r)
+	return graphcell.UpdateError(&r)
 }
 
 // graphgenCodecSliceOfString is the codec of []string.

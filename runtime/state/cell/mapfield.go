@@ -1,0 +1,70 @@
+package cell
+
+import (
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/state/internal/rep"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// MapField describes a field whose update is a [Map].
+type MapField[K comparable, V any] struct {
+	state.Field
+	Keys    Codec[K]
+	Values  Codec[V]
+	Compare func(a, b K) int // the order in which entries are written: cmp.Compare, or CompareBools
+}
+
+// AppendUpdate writes u, if it changes anything.
+func (f *MapField[K, V]) AppendUpdate(w *UpdateWriter, u *state.Map[K, V]) {
+	writeRuns(w, &f.Field, (*rep.Runs[rep.Entries[K, V]])(u), func(run *rep.Run[rep.Entries[K, V]]) { f.writeRun(w, run) })
+}
+
+func (f *MapField[K, V]) writeRun(w *UpdateWriter, run *rep.Run[rep.Entries[K, V]]) {
+	if run.Op == rep.Delete {
+		writeArray(w, &f.Field, run.Op, f.Keys, run.Arg.Keys)
+		return
+	}
+	pairs := sortPairs(slices.Clone(run.Arg.Pairs), f.Compare)
+	w.b = wire.AppendMapLen(wire.AppendInt(w.b, int64(run.Op)), len(pairs))
+	for i := range pairs {
+		b, err := f.Keys.Append(w.b, &pairs[i].Key)
+		if err == nil {
+			b, err = f.Values.Append(b, &pairs[i].Value)
+		}
+		w.b = b
+		w.fail(&f.Field, err)
+	}
+}
+
+// ReadUpdate reads what AppendUpdate wrote after the field's name.
+func (f *MapField[K, V]) ReadUpdate(r *wire.Reader, u *state.Map[K, V]) {
+	readOps(r, func(o rep.Op) bool {
+		switch o {
+		case rep.Put:
+			rep.Putting((*rep.Runs[rep.Entries[K, V]])(u))
+			f.readPairs(r, u)
+		case rep.Replace:
+			u.Replace(nil)
+			f.readPairs(r, u)
+		case rep.Delete:
+			u.Delete(readVals(r, f.Keys)...)
+		default:
+			return false
+		}
+		return true
+	})
+}
+
+func (f *MapField[K, V]) readPairs(r *wire.Reader, u *state.Map[K, V]) {
+	for range wire.Reserve[rep.Pair[K, V]](r, r.MapLen()) {
+		p := new(rep.Pair[K, V])
+		f.Keys.Read(r, &p.Key)
+		f.Values.Read(r, &p.Value)
+		if !r.OK() {
+			return
+		}
+		u.Put(p.Key, p.Value)
+	}
+}

@@ -1,0 +1,60 @@
+package cell
+
+import (
+	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/state/internal/rep"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// ReduceField describes a field whose update is a [Reduce].
+type ReduceField[T, In any] struct {
+	state.Field
+	Codec  Codec[T]
+	Input  Codec[In]
+	Reduce func(old T, in In) T
+}
+
+// ReduceCell is the cell of a [ReduceField].
+type ReduceCell[T, In any] struct {
+	slot[T]
+	reduce func(old T, in In) T
+}
+
+// Bind makes c the cell of the field f, whose value is at p.
+func (c *ReduceCell[T, In]) Bind(core *Core, f *ReduceField[T, In], p *T) {
+	c.bindSlot(core, &f.Field, f.Codec, p, c)
+	c.reduce = f.Reduce
+}
+
+// Merge applies u, which is not zero.
+func (c *ReduceCell[T, In]) Merge(u *state.Reduce[In]) {
+	v := *c.p
+	inputs := (*rep.Inputs[In])(u)
+	for i := range inputs.Len() {
+		v = c.reduce(v, *inputs.At(i))
+	}
+	c.set(v)
+}
+
+// AppendUpdate writes u, if it changes anything.
+func (f *ReduceField[T, In]) AppendUpdate(w *UpdateWriter, u *state.Reduce[In]) {
+	inputs := (*rep.Inputs[In])(u)
+	if w.field(&f.Field, inputs.Len()) {
+		for i := range inputs.Len() {
+			writeOp(w, &f.Field, rep.Reduce, f.Input, inputs.At(i))
+		}
+	}
+}
+
+// ReadUpdate reads what AppendUpdate wrote after the field's name.
+func (f *ReduceField[T, In]) ReadUpdate(r *wire.Reader, u *state.Reduce[In]) {
+	readOps(r, func(o rep.Op) bool {
+		if o != rep.Reduce {
+			return false
+		}
+		in := new(In)
+		f.Input.Read(r, in)
+		u.Reduce(*in)
+		return true
+	})
+}

@@ -1,0 +1,94 @@
+package cell
+
+import (
+	"github.com/graphgen-go/graphgen/runtime/internal/delta"
+	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// slot is the part of a cell that holds a value which is stored as a whole.
+type slot[T any] struct {
+	head
+	codec Codec[T]
+	p     *T
+	bytes int // the encoded length, while recording; 0 when never written
+}
+
+func (c *slot[T]) bindSlot(core *Core, f *state.Field, codec Codec[T], p *T, x cell) {
+	c.bind(core, f, x)
+	c.codec, c.p = codec, p
+}
+
+// set gives the field a new value.
+func (c *slot[T]) set(v T) {
+	*c.p = v
+	c.written, c.aged = true, false
+	if !c.recording() {
+		return
+	}
+	c.displace()
+	b := wire.AppendInt(c.log[:0], int64(delta.Set))
+	from := len(b)
+	b, err := c.codec.Append(b, c.p)
+	if err != nil {
+		c.failed(err)
+	}
+	c.log, c.ops, c.bytes = b, 1, len(b)-from
+}
+
+// clear makes the field one that was never written.
+func (c *slot[T]) clear() {
+	if c.recording() {
+		c.displace()
+		c.log, c.ops = append(c.log[:0], byte(delta.Clear), 0xc0), 1
+	}
+	c.reset()
+}
+
+// displace counts the value that is there as displaced, if a delta or snapshot has told it.
+func (c *slot[T]) displace() {
+	if c.ops == 0 {
+		c.core.displace(c.bytes)
+	}
+}
+
+func (c *slot[T]) appendTo(b []byte) ([]byte, error) { return c.codec.Append(b, c.p) }
+
+func (c *slot[T]) size() int { return c.bytes }
+
+func (c *slot[T]) read(r *wire.Reader) {
+	*c.p = *new(T)
+	from := r.Offset()
+	c.codec.Read(r, c.p)
+	c.bytes = r.Offset() - from
+	if c.core.opts.DropUnknown && c.recording() && r.OK() {
+		c.bytes = encodedSize(&c.head, c.codec, c.p)
+	}
+}
+
+func (c *slot[T]) apply(*wire.Reader, delta.Op) bool { return false }
+
+func (c *slot[T]) reset() {
+	*c.p = *new(T)
+	c.written, c.bytes = false, 0
+}
+
+func (c *slot[T]) adopt() {
+	c.written, c.aged, c.bytes = true, true, 0
+	if c.untracked {
+		return
+	}
+	c.written = !c.codec.Equal(c.p, new(T))
+	if c.written && c.recording() {
+		c.bytes = encodedSize(&c.head, c.codec, c.p)
+	}
+}
+
+func (c *slot[T]) mark() {
+	c.written = true
+	if c.recording() {
+		c.bytes = encodedSize(&c.head, c.codec, c.p)
+	}
+}
+
+func (c *slot[T]) share() {}

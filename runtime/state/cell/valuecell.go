@@ -1,0 +1,83 @@
+package cell
+
+import (
+	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/state/internal/rep"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// ValueField describes a field whose update is a [Value]: its Reducer is replace, last, first, ephemeral or untracked.
+type ValueField[T any] struct {
+	state.Field
+	Codec Codec[T]    // nil when untracked
+	Copy  func(v T) T // copies a slice or map one level; nil when assigning does
+}
+
+// ValueCell is the cell of a [ValueField].
+type ValueCell[T any] struct {
+	slot[T]
+	copy  func(v T) T
+	rule  rule
+	fades bool
+}
+
+type rule int
+
+const (
+	ruleReplace rule = iota
+	ruleLast
+	ruleFirst
+)
+
+// Bind makes c the cell of the field f, whose value is at p.
+func (c *ValueCell[T]) Bind(core *Core, f *ValueField[T], p *T) {
+	c.bindSlot(core, &f.Field, f.Codec, p, c)
+	c.copy = f.Copy
+	switch f.Reducer {
+	case "last":
+		c.rule = ruleLast
+	case "first":
+		c.rule = ruleFirst
+	case "ephemeral":
+		c.fades = true
+		core.fading = append(core.fading, c)
+	case "untracked":
+		c.rule, c.untracked = ruleLast, true
+	}
+}
+
+// Merge applies u, which is not zero.
+func (c *ValueCell[T]) Merge(u *state.Value[T]) {
+	switch {
+	case c.fades && c.core.inner, c.rule == ruleReplace && !c.touch(true), c.rule == ruleFirst && c.written:
+		return
+	}
+	v := *(*rep.Scalar[T])(u).Operand()
+	if c.copy != nil {
+		v = c.copy(v)
+	}
+	c.set(v)
+}
+
+// fade clears a field that was there before the superstep that ends.
+func (c *ValueCell[T]) fade() {
+	switch {
+	case !c.written:
+	case c.aged:
+		c.clear()
+	default:
+		c.aged = true
+	}
+}
+
+// AppendUpdate writes u, if it changes anything and is stored.
+func (f *ValueField[T]) AppendUpdate(w *UpdateWriter, u *state.Value[T]) {
+	if f.Codec != nil {
+		writeScalar(w, &f.Field, rep.Set, f.Codec, (*rep.Scalar[T])(u))
+	}
+}
+
+// ReadUpdate reads what AppendUpdate wrote after the field's name.
+func (f *ValueField[T]) ReadUpdate(r *wire.Reader, u *state.Value[T]) {
+	readScalar(r, rep.Set, f.Codec, (*rep.Scalar[T])(u))
+}
