@@ -20,6 +20,7 @@ func Corners(t *testing.T, s checkpoint.Saver) {
 		"a base that does not stand is committed":    commitUnknown,
 		"an opening that released is sent again":     repeatReleased,
 		"an id of some is used":                      useAgain,
+		"a record that follows one has no parent":    noParent,
 	} {
 		var ids []checkpoint.ID
 		for range 8 {
@@ -100,6 +101,34 @@ func repeatReleased(t *testing.T, s checkpoint.Saver, ids []checkpoint.ID) strin
 		Writes:  []checkpoint.Write{{Base: ids[0], Task: "a", Kind: checkpoint.Question}},
 	}
 	return fmt.Sprintf("%+v %+v", appends(t, s, a), appends(t, s, a))
+}
+
+// noParent stores records with other parents than the record before them, and one with none. It
+// returns what the history says of them, before and after a Prune that removes some.
+func noParent(t *testing.T, s checkpoint.Saver, ids []checkpoint.ID) string {
+	t.Helper()
+	const thread = "no parent"
+	var none checkpoint.ID
+	appends(t, s, checkpoint.Append{
+		Thread: thread, Open: &checkpoint.Opening{},
+		Records: []checkpoint.Record{record(ids[0], none, none), record(ids[1], none, none), record(ids[2], ids[1], ids[1])},
+	})
+	appends(t, s, checkpoint.Append{
+		Thread: thread, After: ids[2], Fence: ids[0], End: true,
+		Records: []checkpoint.Record{record(ids[3], ids[0], ids[2]), record(ids[4], none, ids[0]), record(ids[5], ids[4], none)},
+	})
+	said := ""
+	for range 2 {
+		for r, err := range s.History(t.Context(), checkpoint.Place{Thread: thread}, checkpoint.Query{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			said += fmt.Sprintf("%d %s: parent %s, commits %s\n", r.Seq, r.ID, r.Parent, r.Commits)
+		}
+		pruned, err := s.Prune(t.Context(), thread, checkpoint.Keep{Last: 2})
+		said += fmt.Sprintf("%+v %v\n", pruned, err)
+	}
+	return said
 }
 
 // useAgain offers three records, of which the second has an id that another namespace has.
