@@ -28,15 +28,14 @@ func Statements(t *testing.T, db *sql.DB, explain string) map[string][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close() }()                                          // it was only looked at
-	last := func(q *sqlsaver.Query) int { return strings.Index(q.Text, "DROP") } // 0 or -1
-	slices.SortStableFunc(queries, func(a, b sqlsaver.Query) int { return last(&a) - last(&b) })
+	defer func() { _ = conn.Close() }() // it was only looked at
+	slices.SortStableFunc(queries, dropsLast)
 	plans := make(map[string][]string)
 	for i := range queries {
 		q := &queries[i]
 		t.Run(q.Name, func(t *testing.T) {
 			bound(t, conn, q)
-			if !strings.HasPrefix(q.Text, "DROP") {
+			if !drops(q) {
 				_, plans[q.Name] = execute(t, conn, explain+" "+q.Text, q.Parameters)
 			}
 			if got, _ := execute(t, conn, q.Text, q.Parameters); !slices.Equal(got, q.Returns) {
@@ -45,6 +44,20 @@ func Statements(t *testing.T, db *sql.DB, explain string) map[string][]string {
 		})
 	}
 	return plans
+}
+
+// drops reports whether a statement drops tables or functions.
+func drops(q *sqlsaver.Query) bool { return strings.HasPrefix(q.Text, "DROP") }
+
+// dropsLast orders the statements that drop tables after all others.
+func dropsLast(a, b sqlsaver.Query) int {
+	switch {
+	case drops(&a) == drops(&b):
+		return 0
+	case drops(&a):
+		return 1
+	}
+	return -1
 }
 
 // bound compares how many values the server wants for a statement with its comment. A driver may
