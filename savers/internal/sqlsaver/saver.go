@@ -20,10 +20,10 @@
 // for what the records of a run share: line, fingerprint and graph. graph_write has the pending
 // writes.
 //
-// A record does not store what the record with the seq before gives it: its parent, and whether it
-// commits that record. When Prune removes the record before, it rewrites the one after it; when it
-// removes the record after, it marks the one before: next_removed, and marked_committed if the
-// removed record committed it.
+// A record does not repeat the id of the record with the seq before: its parent is that record if
+// parent is NULL, and it commits that record if commits_previous. When Prune removes a record, it
+// rewrites the next one, so that it holds the ids itself, and marks the one before: next_removed,
+// and marked_committed if the removed record committed it.
 //
 // # Locks
 //
