@@ -58,12 +58,25 @@ func drawn(t *testing.T, least int, fits func(*graphmodel.Spec) bool, test func(
 	t.Logf("%d graphs, the last of seed %d", graphs, seed-1)
 }
 
-// places is how far apart the places are at which a run is hit: it is hit everywhere, and under -short at some.
-func places() int {
+// nextPlace returns the place after one at which a run was hit: near the beginning of the run it is the very next. A long run is
+// hit less often towards its end, because that takes work as the square of its calls.
+func nextPlace(place int) int {
 	if testing.Short() {
-		return 8
+		return place + 8
 	}
-	return 1
+	return place + 1 + place/16
+}
+
+// third returns a fits for a durability: of the graphs that fit, each durability has others.
+func third(d graph.Durability, fits func(*graphmodel.Spec) bool) func(*graphmodel.Spec) bool {
+	n := int(d)
+	return func(spec *graphmodel.Spec) bool {
+		if !fits(spec) {
+			return false
+		}
+		n++
+		return n%3 == 0
+	}
 }
 
 func always(*graphmodel.Spec) bool { return true }
@@ -149,7 +162,7 @@ func TestRandomGraphsComeToTheSameWhereverTheyDie(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		t.Parallel()
 		points := 0
-		drawn(t, 2, stormy, func(spec *graphmodel.Spec) error {
+		drawn(t, 5, third(d, stormy), func(spec *graphmodel.Spec) error {
 			return diesEverywhere(t, spec, d, &points)
 		})
 		t.Logf("%d deaths", points)
@@ -160,7 +173,7 @@ func TestRandomGraphsComeToTheSameWhereverTheyDie(t *testing.T) {
 func diesEverywhere(t *testing.T, spec *graphmodel.Spec, d graph.Durability, points *int) error {
 	t.Helper()
 	want := spec.Alone()
-	for calls, died := 1, true; died; calls += places() {
+	for calls, died := 1, true; died; calls = nextPlace(calls) {
 		died = false
 		for _, lost := range []bool{false, true} {
 			one, err := storm(t, graphmodel.Storm{Spec: spec, Durability: d, Calls: calls, Lost: lost}, want)
@@ -182,7 +195,7 @@ func TestRandomGraphsComeToTheSameWhicheverCallFails(t *testing.T) {
 		t.Parallel()
 		points := 0
 		fits := func(spec *graphmodel.Spec) bool { return stormy(spec) && !spec.Rivals() }
-		drawn(t, 2, fits, func(spec *graphmodel.Spec) error {
+		drawn(t, 3, third(d, fits), func(spec *graphmodel.Spec) error {
 			return failsEverywhere(t, spec, d, &points)
 		})
 		t.Logf("%d hiccups", points)
@@ -193,7 +206,7 @@ func TestRandomGraphsComeToTheSameWhicheverCallFails(t *testing.T) {
 func failsEverywhere(t *testing.T, spec *graphmodel.Spec, d graph.Durability, points *int) error {
 	t.Helper()
 	want := spec.Alone()
-	for calls, failed := 1, true; failed; calls += places() {
+	for calls, failed := 1, true; failed; calls = nextPlace(calls) {
 		failed = false
 		for how := range 4 {
 			s := graphmodel.Storm{Spec: spec, Durability: d, Calls: calls, Hiccup: 1 + how/2, Lost: how%2 > 0}
@@ -213,7 +226,7 @@ func TestRandomGraphsThatAreTakenOverComeToTheSame(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		t.Parallel()
 		taken := 0
-		drawn(t, 11, stormy, func(spec *graphmodel.Spec) error {
+		drawn(t, 4, third(d, stormy), func(spec *graphmodel.Spec) error {
 			return isTakenOver(t, spec, d, &taken)
 		})
 		t.Logf("%d runs taken over", taken)
@@ -224,7 +237,7 @@ func TestRandomGraphsThatAreTakenOverComeToTheSame(t *testing.T) {
 func isTakenOver(t *testing.T, spec *graphmodel.Spec, d graph.Durability, taken *int) error {
 	t.Helper()
 	want := spec.Alone()
-	for at, died := 1, true; died; at += places() {
+	for at, died := 1, true; died; at = nextPlace(at) {
 		var err error
 		if died, err = storm(t, graphmodel.Storm{Spec: spec, Durability: d, TakenOver: at}, want); err != nil {
 			return fmt.Errorf("taken over in task %d: %w", at, err)
@@ -239,12 +252,12 @@ func TestRandomRacesOfSubgraphsComeToTheSame(t *testing.T) {
 	t.Parallel()
 	eachStorm(t, func(t *testing.T, d graph.Durability) {
 		t.Parallel()
-		graphs, deaths, taken := 0, 0, 0
+		deaths, taken := 0, 0
 		fits := func(spec *graphmodel.Spec) bool { return stormy(spec) && spec.Rivals() }
+		dies := third(d, func(*graphmodel.Spec) bool { return d != anyDurability })
 		drawn(t, 17, fits, func(spec *graphmodel.Spec) error {
-			graphs++
 			_, err := storm(t, graphmodel.Storm{Spec: spec, Durability: d}, spec.Alone())
-			if err != nil || d == anyDurability || graphs%4 > 1 {
+			if err != nil || !dies(spec) {
 				return err // to die everywhere takes longest
 			}
 			return errors.Join(diesEverywhere(t, spec, d, &deaths), isTakenOver(t, spec, d, &taken))

@@ -170,10 +170,15 @@ func TestOpenFilesAreBounded(t *testing.T) {
 func long(tb testing.TB, s checkpoint.Saver, thread string, steps int) {
 	tb.Helper()
 	a := opening(tb, thread, checkpoint.ID{})
-	for range steps - 1 {
-		r := step(tb, a, a.Records[0].ID).Records[0]
-		r.Parent, r.Step = a.Records[len(a.Records)-1].ID, len(a.Records)
-		a.Records = append(a.Records, r)
+	fence := a.Records[0].ID
+	for n := 1; n < steps; n++ {
+		next := step(tb, a, fence)
+		if len(a.Records) == 100 { // to check an Append takes work as the square of its records
+			mustAppend(tb, s, a)
+			a = next
+			continue
+		}
+		a.Records = append(a.Records, next.Records[0])
 	}
 	a.End = true
 	mustAppend(tb, s, a)
