@@ -11,7 +11,7 @@ import (
 
 // leave follows everything that leads out of the nodes that have just run, in their order. Edges, joins and routes are
 // followed once for each node; what a node chose itself counts for each of its tasks.
-func (r *run[S, U]) leave() error {
+func (r *run) leave() error {
 	r.plan.Begin()
 	left := -1 // the node that was left last
 	for i := range r.slots {
@@ -36,7 +36,7 @@ func (r *run[S, U]) leave() error {
 }
 
 // unjoined are the nodes whose joins were reached by some of their sources only.
-func (r *run[S, U]) unjoined() []ID {
+func (r *run) unjoined() []ID {
 	var ids []ID
 	for n := range r.plan.Unjoined {
 		ids = append(ids, r.g.nodes[n].id)
@@ -45,9 +45,9 @@ func (r *run[S, U]) unjoined() []ID {
 }
 
 // follow asks the route of node n, which ran in the given step, and marks what it chose.
-func (r *run[S, U]) follow(n, step int) error {
+func (r *run) follow(n, step int) error {
 	from := &r.g.nodes[n]
-	next, err := r.ask(from)
+	next, err := r.state.route(r.ctx, n)
 	if err == nil {
 		err = r.choose(from, next)
 	}
@@ -58,7 +58,7 @@ func (r *run[S, U]) follow(n, step int) error {
 }
 
 // choose makes due what a route or a node chose.
-func (r *run[S, U]) choose(from *node[S, U], next Next) error {
+func (r *run) choose(from *node, next Next) error {
 	if err := from.allows(&r.g.nodes, next); err != nil || next.first.id == "" {
 		return err
 	}
@@ -74,7 +74,7 @@ func (r *run[S, U]) choose(from *node[S, U], next Next) error {
 	return nil
 }
 
-func (r *run[S, U]) chooseOne(from *node[S, U], t target) error {
+func (r *run) chooseOne(from *node, t target) error {
 	n := from.to[slices.Index(from.targets, t.id)]
 	if n == above {
 		return r.sendUp(t.sent.(upward))
@@ -95,10 +95,10 @@ func (r *run[S, U]) chooseOne(from *node[S, U], t target) error {
 }
 
 // allows reports what is wrong with a choice.
-func (n *node[S, U]) allows(nodes *[]node[S, U], next Next) error {
+func (n *node) allows(nodes *[]node, next Next) error {
 	switch {
 	case next.first.id != "":
-	case n.child != nil:
+	case n.sub != nil:
 		return nil // the subgraph came to its end
 	default:
 		return errors.New("it chose nothing; return graph.To(graph.End) to finish")
@@ -114,7 +114,7 @@ func (n *node[S, U]) allows(nodes *[]node[S, U], next Next) error {
 	return nil
 }
 
-func (n *node[S, U]) allowsOne(nodes []node[S, U], t target) error {
+func (n *node) allowsOne(nodes []node, t target) error {
 	i := slices.Index(n.targets, t.id)
 	if i < 0 {
 		return fmt.Errorf("it chose %s, which it does not declare; declared are %v", quoted(t.id), n.targets)
@@ -133,36 +133,10 @@ func (n *node[S, U]) allowsOne(nodes []node[S, U], t target) error {
 	return nil
 }
 
-// ask calls a route.
-func (r *run[S, U]) ask(from *node[S, U]) (next Next, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = newPanic(v)
-		}
-	}()
-	if !r.strict {
-		return from.route(r.ctx, r.live.View())
-	}
-	given := r.g.schema.Clone(r.live.View())
-	next, err = from.route(r.ctx, given)
-	if err == nil {
-		err = r.mutated(given)
-	}
-	return next, err
-}
-
-// mutated reports what a node or route of a Strict run wrote through the clone it was given.
-func (r *run[S, U]) mutated(given S) error {
-	if fields := r.g.schema.Changed(r.live.View(), given); len(fields) > 0 {
-		return &MutationError{Fields: fields}
-	}
-	return nil
-}
-
 // payRoutes asks the routes that an InterruptAfter with BeforeRoute left open, and commits what they chose
 // before any of it starts. After a stop behind which nothing is due, that is the end. The state is unchanged and so is the
 // step.
-func (r *run[S, U]) payRoutes() error {
+func (r *run) payRoutes() error {
 	r.plan.Reopen()
 	for _, n := range r.plan.Pending {
 		if n == end {
@@ -186,7 +160,7 @@ func (r *run[S, U]) payRoutes() error {
 }
 
 // key returns the key of a task of this run.
-func (r *run[S, U]) key(t *Task) string {
+func (r *run) key(t *Task) string {
 	line, err := r.lineID()
 	if err != nil {
 		return "" // no randomness; a run with a journal has its line from its records
@@ -194,7 +168,7 @@ func (r *run[S, U]) key(t *Task) string {
 	return journal.TaskKey(line, r.scope, t.Step, string(r.keyName(ID(t.Node))), t.Index)
 }
 
-func (r *run[S, U]) lineID() (checkpoint.ID, error) {
+func (r *run) lineID() (checkpoint.ID, error) {
 	r.line.Lock()
 	defer r.line.Unlock()
 	if r.line.id.IsZero() {
@@ -208,7 +182,7 @@ func (r *run[S, U]) lineID() (checkpoint.ID, error) {
 }
 
 // keyName is the id that a node's tasks are known by: the one that it had when they became due.
-func (r *run[S, U]) keyName(id ID) ID {
+func (r *run) keyName(id ID) ID {
 	if was, ok := r.named[id]; ok {
 		return was
 	}
@@ -216,6 +190,6 @@ func (r *run[S, U]) keyName(id ID) ID {
 }
 
 // slotKey is the key of the task in a slot.
-func (r *run[S, U]) slotKey(sl *slot[U]) string {
+func (r *run) slotKey(sl *slot) string {
 	return journal.TaskKey(r.line.id, r.scope, r.plan.Step+1, string(r.keyName(r.g.nodes[sl.Node].id)), sl.Index)
 }

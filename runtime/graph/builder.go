@@ -22,25 +22,18 @@ type Builder[S, U any] struct {
 
 type nodeDecl[S, U any] struct {
 	id      ID
-	calls   calls[S, U]
+	funcs   funcs[S, U]
+	kind    kind
 	targets []ID // of a node that routes
 	opts    nodeOptions
 }
 
-// calls is how a node is run: one of the functions is set.
-type calls[S, U any] struct {
-	plain   func(context.Context, S) (U, error)
-	routing func(context.Context, S) (U, Next, error)
-	task    func(context.Context, S, payload) (U, Next, error)
-	child   func(context.Context, *run[S, U], *slot[U]) error
-	sub     subgraph                      // the graph of a subgraph node
-	same    bool                          // that is over the same state
-	decode  func([]byte) (payload, error) // what is sent to a task node
-	routes  bool                          // the Next that the node returns counts
-}
-
-func (c *calls[S, U]) none() bool {
-	return c.plain == nil && c.routing == nil && c.task == nil && c.child == nil
+// kind is what a node is, whatever the types of its functions.
+type kind struct {
+	routes bool                          // the Next that the node returns counts
+	decode func([]byte) (payload, error) // what is sent to a task node; nil for other nodes
+	sub    *core                         // the graph of a subgraph node; nil for other nodes
+	same   bool                          // that is over the same state
 }
 
 type edgeDecl struct{ from, to ID }
@@ -67,7 +60,7 @@ func New[S, U any](name string, schema *state.Schema[S, U]) *Builder[S, U] {
 // f runs once in each superstep that makes the node due, on any goroutine, at the same time as other nodes
 // that are due. The order of declaration is the order in which the updates of one superstep merge.
 func (b *Builder[S, U]) Node(id ID, f func(ctx context.Context, s S) (U, error), opts ...NodeOption) ID {
-	b.add(id, calls[S, U]{plain: f}, nil, opts)
+	b.add(id, funcs[S, U]{plain: f}, kind{}, nil, opts)
 	return id
 }
 
@@ -75,7 +68,7 @@ func (b *Builder[S, U]) Node(id ID, f func(ctx context.Context, s S) (U, error),
 // is for what depends on the node's own work; its edges fire beside what it chose. Its choice is stored with its
 // update: it is not asked again.
 func (b *Builder[S, U]) RoutingNode(id ID, f func(ctx context.Context, s S) (U, Next, error), targets []ID, opts ...NodeOption) ID {
-	b.add(id, calls[S, U]{routing: f, routes: true}, targets, opts)
+	b.add(id, funcs[S, U]{routing: f}, kind{routes: true}, targets, opts)
 	return id
 }
 
@@ -85,7 +78,7 @@ func (b *Builder[S, U]) RoutingNode(id ID, f func(ctx context.Context, s S) (U, 
 //
 // TaskNode is a function because a method has no type parameters of its own.
 func TaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID, f func(ctx context.Context, s S, in In) (U, error), opts ...NodeOption) Sender[In] {
-	c := calls[S, U]{decode: unwrap[In, P]}
+	var c funcs[S, U]
 	if f != nil {
 		c.task = func(ctx context.Context, s S, p payload) (U, Next, error) {
 			in, err := received[In, P](p)
@@ -96,14 +89,14 @@ func TaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID, f fun
 			return u, Next{}, err
 		}
 	}
-	b.add(id, c, nil, opts)
+	b.add(id, c, kind{decode: unwrap[In, P]}, nil, opts)
 	return Sender[In]{ID: id, wrap: wrap[In, P]}
 }
 
 // RoutingTaskNode adds a task node whose tasks choose what runs next, each for itself, as a RoutingNode does: sends that
 // send.
 func RoutingTaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID, f func(ctx context.Context, s S, in In) (U, Next, error), targets []ID, opts ...NodeOption) Sender[In] {
-	c := calls[S, U]{decode: unwrap[In, P], routes: true}
+	var c funcs[S, U]
 	if f != nil {
 		c.task = func(ctx context.Context, s S, p payload) (U, Next, error) {
 			in, err := received[In, P](p)
@@ -113,19 +106,19 @@ func RoutingTaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID
 			return f(ctx, s, in)
 		}
 	}
-	b.add(id, c, targets, opts)
+	b.add(id, c, kind{decode: unwrap[In, P], routes: true}, targets, opts)
 	return Sender[In]{ID: id, wrap: wrap[In, P]}
 }
 
-func (b *Builder[S, U]) add(id ID, c calls[S, U], targets []ID, opts []NodeOption) {
-	d := nodeDecl[S, U]{id: id, calls: c, targets: targets}
+func (b *Builder[S, U]) add(id ID, f funcs[S, U], k kind, targets []ID, opts []NodeOption) {
+	d := nodeDecl[S, U]{id: id, funcs: f, kind: k, targets: targets}
 	for _, o := range opts {
 		if o != nil {
 			o.node(&d.opts)
 		}
 	}
-	if c.child != nil && len(d.opts.targets) > 0 {
-		d.targets, d.calls.routes = d.opts.targets, true
+	if f.child != nil && len(d.opts.targets) > 0 {
+		d.targets, d.kind.routes = d.opts.targets, true
 	}
 	b.nodes = append(b.nodes, d)
 }

@@ -80,24 +80,24 @@ func (c *compiler[S, U]) checkNodeOptions(n *nodeDecl[S, U]) {
 
 // checkSubgraph checks the options that only subgraphs have.
 func (c *compiler[S, U]) checkSubgraph(n *nodeDecl[S, U]) {
-	up := n.calls.sub != nil && n.calls.sub.leadsUp()
+	up := n.kind.sub != nil && n.kind.sub.leadsUp()
 	switch {
-	case n.calls.none():
-	case n.calls.sub == nil && len(n.opts.targets) > 0:
+	case n.funcs.none():
+	case n.kind.sub == nil && len(n.opts.targets) > 0:
 		c.fault("node %q: Targets is for subgraphs; use RoutingNode, or Route", string(n.id))
 	case len(n.opts.targets) > 0 && !up:
 		c.fault("subgraph %q: nothing in it leads to Parent, so it never chooses among its Targets", string(n.id))
 	case up && len(n.opts.targets) == 0:
 		c.fault("subgraph %q leads to Parent; list what it may choose by graph.Targets", string(n.id))
 	}
-	if n.opts.remembers && (n.calls.sub == nil || n.calls.same) && !n.calls.none() {
+	if n.opts.remembers && (n.kind.sub == nil || n.kind.same) && !n.funcs.none() {
 		c.fault("node %q: Remember is for subgraphs over a state of their own", string(n.id))
 	}
 }
 
 // leadsUp reports whether something in the graph chooses Parent.
-func (g *Graph[S, U]) leadsUp() bool {
-	return slices.ContainsFunc(g.nodes, func(n node[S, U]) bool { return slices.Contains(n.targets, Parent) })
+func (g *core) leadsUp() bool {
+	return slices.ContainsFunc(g.nodes, func(n node) bool { return slices.Contains(n.targets, Parent) })
 }
 
 func (c *compiler[S, U]) checkQuestions(id ID, questions []askable) {

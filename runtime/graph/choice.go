@@ -26,7 +26,7 @@ func encodeTargets(next Next) ([]journal.Target, error) {
 }
 
 // readChoice reads the stored result of a node that routes.
-func (r *run[S, U]) readChoice(from *node[S, U], b []byte) (update []byte, next Next, err error) {
+func (r *run) readChoice(from *node, b []byte) (update []byte, next Next, err error) {
 	update, err = journal.ReadChoice(b, func(t journal.Target) error { return r.addTarget(&next, t) })
 	if err != nil {
 		return nil, next, classed(err)
@@ -38,7 +38,7 @@ func (r *run[S, U]) readChoice(from *node[S, U], b []byte) (update []byte, next 
 }
 
 // addTarget adds a stored target, whose node may have another id since.
-func (r *run[S, U]) addTarget(next *Next, stored journal.Target) (err error) {
+func (r *run) addTarget(next *Next, stored journal.Target) (err error) {
 	t := target{id: ID(stored.Node)}
 	if n, ok := r.g.former[t.id]; ok {
 		t.id = r.g.nodes[n].id
@@ -53,7 +53,7 @@ func (r *run[S, U]) addTarget(next *Next, stored journal.Target) (err error) {
 }
 
 // unwrap decodes what was sent to a node, or what Parent is to do.
-func (r *run[S, U]) unwrap(id ID, raw []byte) (_ payload, err error) {
+func (r *run) unwrap(id ID, raw []byte) (_ payload, err error) {
 	defer rescue(&err)
 	if id == Parent {
 		return readUpward(raw)

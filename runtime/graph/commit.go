@@ -10,7 +10,7 @@ import (
 )
 
 // commit stores where the run stands as one record, with writes in the same act, as durable as the run asked for.
-func (r *run[S, U]) commit(source checkpoint.Source, writes []checkpoint.Write, o journal.Outcome) error {
+func (r *run) commit(source checkpoint.Source, writes []checkpoint.Write, o journal.Outcome) error {
 	if r.log == nil {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (r *run[S, U]) commit(source checkpoint.Source, writes []checkpoint.Write, 
 }
 
 // record returns the record of where the run stands, without its payload. It is the base of what is due.
-func (r *run[S, U]) record(source checkpoint.Source) (checkpoint.Record, error) {
+func (r *run) record(source checkpoint.Source) (checkpoint.Record, error) {
 	id, err := checkpoint.NewID()
 	if err != nil {
 		return checkpoint.Record{}, err
@@ -43,21 +43,21 @@ func (r *run[S, U]) record(source checkpoint.Source) (checkpoint.Record, error) 
 		ID: id, Parent: r.log.Head, Base: id, Line: r.line.id, Commits: r.log.Base,
 		Step: r.plan.Step, Source: source,
 		Due: r.dueTasks(), Owed: r.names(r.plan.Pending), Joins: r.halfJoins(), Pass: r.names(r.plan.Cleared), Meta: meta,
-		Fingerprint: r.g.schema.Fingerprint, Graph: r.g.name,
+		Fingerprint: r.g.fingerprint, Graph: r.g.name,
 		Created: time.Now().UTC().Truncate(time.Microsecond),
 	}
 	return rec, nil
 }
 
 // fillPayload gives rec the change since the last payload, or the whole state where that must or had better be.
-func (r *run[S, U]) fillPayload(rec *checkpoint.Record, whole bool) error {
-	if err := r.log.Fill(rec, guardedState[S, U]{r.live}, whole); err != nil {
+func (r *run) fillPayload(rec *checkpoint.Record, whole bool) error {
+	if err := r.log.Fill(rec, r.state, whole); err != nil {
 		return fmt.Errorf("%s: encode the state: %w", where(r.g.name, r.thread, r.plan.Step), err)
 	}
 	return nil
 }
 
-func (r *run[S, U]) dueTasks() []checkpoint.Task {
+func (r *run) dueTasks() []checkpoint.Task {
 	if len(r.plan.Due) == 0 {
 		return nil
 	}
@@ -68,7 +68,7 @@ func (r *run[S, U]) dueTasks() []checkpoint.Task {
 	return tasks
 }
 
-func (r *run[S, U]) names(nodes []int) []string {
+func (r *run) names(nodes []int) []string {
 	var names []string
 	for _, n := range nodes {
 		if n == end {
@@ -81,7 +81,7 @@ func (r *run[S, U]) names(nodes []int) []string {
 }
 
 // halfJoins are the joins that some of their sources have reached.
-func (r *run[S, U]) halfJoins() []checkpoint.Join {
+func (r *run) halfJoins() []checkpoint.Join {
 	var joins []checkpoint.Join
 	for i, fired := range r.plan.Joins {
 		j := checkpoint.Join{To: string(r.g.nodes[r.g.plan.Joins[i].To].id)}
@@ -98,7 +98,7 @@ func (r *run[S, U]) halfJoins() []checkpoint.Join {
 }
 
 // acknowledge stores the results and the questions of the given slots, those of them that have any.
-func (r *run[S, U]) acknowledge(slots []int) error {
+func (r *run) acknowledge(slots []int) error {
 	writes := make([]checkpoint.Write, 0, len(slots))
 	for _, i := range slots {
 		sl := &r.slots[i]
@@ -106,7 +106,7 @@ func (r *run[S, U]) acknowledge(slots []int) error {
 		if sl.progress != succeeded {
 			continue
 		}
-		w, err := r.resultOf(sl)
+		w, err := r.resultOf(i)
 		if err != nil {
 			sl.progress, sl.err = failed, err
 			return r.nodeError(sl, err)
@@ -126,7 +126,7 @@ func (r *run[S, U]) acknowledge(slots []int) error {
 }
 
 // questionsOf are the writes of the questions that a task waits for, unless they are stored.
-func (r *run[S, U]) questionsOf(sl *slot[U]) []checkpoint.Write {
+func (r *run) questionsOf(sl *slot) []checkpoint.Write {
 	if sl.asks == nil || sl.progress != asking || sl.stored {
 		return nil
 	}
@@ -139,16 +139,12 @@ func (r *run[S, U]) questionsOf(sl *slot[U]) []checkpoint.Write {
 	return writes
 }
 
-// resultOf is the write of a task's result: its update and, of a node that routes, what it chose.
-func (r *run[S, U]) resultOf(sl *slot[U]) (w checkpoint.Write, err error) {
-	defer rescue(&err)
-	var payload []byte
-	if r.g.nodes[sl.Node].same {
-		payload, err = r.appendChanges(sl.call.changes)
-	} else {
-		payload, err = r.g.schema.AppendUpdate(nil, &sl.update)
-	}
-	if err == nil && r.g.nodes[sl.Node].routes {
+// resultOf is the write of the result of the task in slot i: its update and, of a node that routes, what it chose.
+func (r *run) resultOf(i int) (w checkpoint.Write, err error) {
+	sl := &r.slots[i]
+	n := &r.g.nodes[sl.Node]
+	payload, err := r.state.appendResult(i, n)
+	if err == nil && n.routes {
 		var targets []journal.Target
 		if targets, err = encodeTargets(*sl.next); err == nil {
 			payload = journal.AppendChoice(nil, payload, targets)
@@ -159,13 +155,13 @@ func (r *run[S, U]) resultOf(sl *slot[U]) (w checkpoint.Write, err error) {
 
 // results are the writes of a superstep that cannot commit: what finished and is not stored, and why the rest
 // failed. A result that cannot be encoded is left out; its node runs again.
-func (r *run[S, U]) results(cause error) []checkpoint.Write {
+func (r *run) results(cause error) []checkpoint.Write {
 	var writes []checkpoint.Write
 	blamed := blames(cause)
 	for i := range r.slots {
 		sl := &r.slots[i]
 		if sl.progress == succeeded && !sl.stored {
-			if w, err := r.resultOf(sl); err == nil {
+			if w, err := r.resultOf(i); err == nil {
 				writes = append(writes, w)
 			}
 		}
@@ -211,7 +207,7 @@ func blames(cause error) []blame {
 }
 
 // failureOf is the error that the task in a slot ended with: its own, or that of merging or leaving its node.
-func (r *run[S, U]) failureOf(sl *slot[U], blamed []blame) error {
+func (r *run) failureOf(sl *slot, blamed []blame) error {
 	if sl.progress == failed {
 		return sl.err
 	}
@@ -225,7 +221,7 @@ func (r *run[S, U]) failureOf(sl *slot[U], blamed []blame) error {
 }
 
 // recall gives the tasks of the superstep their acknowledged results.
-func (r *run[S, U]) recall() error {
+func (r *run) recall() error {
 	for i := range r.slots {
 		r.mayAsk(&r.slots[i])
 	}
@@ -239,7 +235,7 @@ func (r *run[S, U]) recall() error {
 		if !ok {
 			continue
 		}
-		if err := r.readResult(sl, payload); err != nil {
+		if err := r.readResult(i, payload); err != nil {
 			return r.resultChanged(err, "the stored result of node %q", string(r.g.nodes[sl.Node].id))
 		}
 		sl.progress, sl.stored = succeeded, true
@@ -250,9 +246,9 @@ func (r *run[S, U]) recall() error {
 	return nil
 }
 
-// readResult reads what resultOf wrote.
-func (r *run[S, U]) readResult(sl *slot[U], payload []byte) (err error) {
-	defer rescue(&err)
+// readResult reads what resultOf wrote into slot i.
+func (r *run) readResult(i int, payload []byte) (err error) {
+	sl := &r.slots[i]
 	n := &r.g.nodes[sl.Node]
 	if n.routes {
 		sl.next = new(Next)
@@ -260,16 +256,11 @@ func (r *run[S, U]) readResult(sl *slot[U], payload []byte) (err error) {
 			return err
 		}
 	}
-	if !n.same {
-		return r.g.schema.DecodeUpdate(payload, &sl.update)
-	}
-	sl.call = new(call[U])
-	sl.call.changes, err = r.readChanges(payload)
-	return err
+	return r.state.decodeResult(i, n, payload)
 }
 
 // saving wraps an error of the journal.
-func (r *run[S, U]) saving(op string, err error) error {
+func (r *run) saving(op string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,16 +13,24 @@ import (
 
 // Graph is a compiled graph. It does not change, and any number of runs may go on at once.
 type Graph[S, U any] struct {
-	runs   runs
-	name   string
+	core
 	schema *state.Schema[S, U]
-	nodes  []node[S, U] // in order of declaration, behind Start
-	index  map[ID]int
-	former map[ID]int // by the ids that nodes had
-	plan   plan.Graph
-	nests  bool // some node is a subgraph
-	opt    options
-	store  any // what tells the saver from others: the saver, or the graph where savers cannot be compared
+	funcs  []funcs[S, U] // by node
+}
+
+// core is a compiled graph without the types of its state.
+type core struct {
+	runs        runs
+	name        string
+	fingerprint uint64
+	nodes       []node // in order of declaration, behind Start
+	index       map[ID]int
+	former      map[ID]int // by the ids that nodes had
+	plan        plan.Graph
+	nests       bool // some node is a subgraph
+	newState    func() typedState
+	opt         options
+	store       any // what tells the saver from others: the saver, or the graph where savers cannot be compared
 }
 
 // start is the place of Start among the nodes, end the number that stands for End. No node has a negative number.
@@ -33,21 +40,18 @@ const (
 	above = plan.Parent
 )
 
-// node is a declared node with all that leaves it, by number.
-type node[S, U any] struct {
-	calls[S, U]
+// node is a declared node. What leaves it by edges and joins is in the plan.
+type node struct {
+	kind
 	id      ID
 	retry   Backoff
 	timeout time.Duration
-	route   func(context.Context, S) (Next, error)
-	targets []ID
+	targets []ID  // of its route, or of its choice
 	to      []int // targets, by number
 
-	remembers bool // it is a subgraph that goes on from its last call
-
+	remembers bool // it is a subgraph that continues from its last call
 	questions []askable
-
-	writes []string // the fields that it declares; nil when it does not say
+	writes    []string // the fields that it declares; nil when it does not say
 }
 
 // Compile checks the graph and makes it runnable. The error is a *CompileError with every fault there is:
@@ -56,7 +60,7 @@ type node[S, U any] struct {
 // together and by their Writes set one field. The Builder can be
 // changed and compiled again; the Graph does not change with it.
 func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
-	c := compiler[S, U]{b: b, g: &Graph[S, U]{name: b.name, schema: b.schema, opt: defaults()}}
+	c := compiler[S, U]{b: b, g: &Graph[S, U]{core: core{name: b.name, opt: defaults()}, schema: b.schema}}
 	for _, o := range opts {
 		if o != nil {
 			o.compile(&c.g.opt)
@@ -77,6 +81,8 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	if c.g.store = c.g.opt.saver; !value.Comparable(c.g.store) {
 		c.g.store = c.g
 	}
+	g := c.g
+	g.newState = func() typedState { return newAdapter(g, false) }
 	if len(c.faults) > 0 {
 		return nil, &CompileError{Graph: b.name, Faults: c.faults}
 	}
@@ -96,8 +102,10 @@ func (c *compiler[S, U]) fault(format string, args ...any) {
 
 func (c *compiler[S, U]) addNodes() {
 	c.g.index = map[ID]int{Start: start, End: end, Parent: above}
-	c.addNode(node[S, U]{id: Start}, plan.Node{})
-	if c.b.schema == nil {
+	c.addNode(node{id: Start}, funcs[S, U]{}, plan.Node{})
+	if c.b.schema != nil {
+		c.g.fingerprint = c.b.schema.Fingerprint
+	} else {
 		c.fault("the graph has no schema; pass the variable that graphgen generated, such as StateSchema")
 	}
 	for _, d := range c.b.nodes {
@@ -111,22 +119,22 @@ func (c *compiler[S, U]) addNodes() {
 		case taken:
 			c.fault("node %q is declared twice", string(d.id))
 			continue
-		case d.calls.none():
+		case d.funcs.none():
 			c.fault("node %q has no function", string(d.id))
 		}
 		c.g.index[d.id] = len(c.g.nodes)
-		c.addNode(node[S, U]{
-			calls: d.calls, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, remembers: d.opts.remembers,
+		c.addNode(node{
+			kind: d.kind, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, remembers: d.opts.remembers,
 			questions: d.opts.questions, writes: d.opts.writes,
-		}, plan.Node{Defers: d.opts.defers})
+		}, d.funcs, plan.Node{Defers: d.opts.defers})
 		c.g.plan.Defers = c.g.plan.Defers || d.opts.defers
-		c.g.nests = c.g.nests || d.calls.child != nil
+		c.g.nests = c.g.nests || d.funcs.child != nil
 	}
 }
 
 // addNode gives a node the next number.
-func (c *compiler[S, U]) addNode(n node[S, U], p plan.Node) {
-	c.g.nodes, c.g.plan.Nodes = append(c.g.nodes, n), append(c.g.plan.Nodes, p)
+func (c *compiler[S, U]) addNode(n node, f funcs[S, U], p plan.Node) {
+	c.g.nodes, c.g.funcs, c.g.plan.Nodes = append(c.g.nodes, n), append(c.g.funcs, f), append(c.g.plan.Nodes, p)
 }
 
 // addFormer takes up the ids that nodes had, once all that they have are known.
@@ -150,7 +158,7 @@ func (c *compiler[S, U]) addFormer() {
 }
 
 // find returns the number of the node that has, or had, the given id.
-func (g *Graph[S, U]) find(id string) (int, bool) {
+func (g *core) find(id string) (int, bool) {
 	if n, ok := g.index[ID(id)]; ok {
 		return n, true
 	}
@@ -221,7 +229,7 @@ func (c *compiler[S, U]) takesSends(what string, n int) bool {
 
 func (c *compiler[S, U]) addRoutes() {
 	for _, d := range c.b.nodes {
-		if n, ok := c.g.index[d.id]; ok && d.calls.routes {
+		if n, ok := c.g.index[d.id]; ok && d.kind.routes {
 			c.g.nodes[n].targets, c.g.nodes[n].to = c.targets(fmt.Sprintf("routing node %q", string(d.id)), d.targets)
 		}
 	}
@@ -238,10 +246,11 @@ func (c *compiler[S, U]) addRoutes() {
 		switch n := &c.g.nodes[from]; {
 		case n.routes:
 			c.fault("%s: the node chooses what follows it itself", what)
-		case n.route != nil:
+		case c.g.plan.Nodes[from].Route:
 			c.fault("%s is declared twice; one function chooses all that follows a node", what)
 		default:
-			n.route, n.targets, n.to = r.choose, targets, to
+			n.targets, n.to = targets, to
+			c.g.funcs[from].route = r.choose
 			c.g.plan.Nodes[from].Route = true
 		}
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // execute runs the tasks of the superstep that have no result yet, and reports those that failed.
-func (r *run[S, U]) execute() error {
+func (r *run) execute() error {
 	r.todo = r.todo[:0]
 	for i := range r.slots {
 		if r.slots[i].progress == waiting {
@@ -35,8 +35,8 @@ func (r *run[S, U]) execute() error {
 		if err := r.storeBase(); err != nil {
 			return err
 		}
-		if r.yield != nil && r.opt.events&EventValue != 0 {
-			r.live.Share() // a subgraph's states, which are shown, have parts of this one
+		if r.sink != nil && r.sink.wants(EventValue) {
+			r.state.share() // a subgraph's states, which are shown, have parts of this one
 		}
 	}
 	var saving error
@@ -45,7 +45,7 @@ func (r *run[S, U]) execute() error {
 			r.solo = new(task.Worker)
 			r.solo.Init(r.ctx, r.runTask(), r.key)
 		}
-		r.perform(r.solo, &r.slots[r.todo[0]])
+		r.perform(r.solo, r.todo[0])
 		if r.slots[r.todo[0]].progress == succeeded {
 			r.finish(r.todo[0])
 		}
@@ -59,7 +59,7 @@ func (r *run[S, U]) execute() error {
 		return errors.Join(err, saving)
 	case err != nil || saving != nil:
 		return cmp.Or(err, saving)
-	case unfinished && r.left:
+	case unfinished && r.sink != nil && r.sink.left():
 		return errLeft
 	case unfinished:
 		return r.cancelled()
@@ -68,10 +68,10 @@ func (r *run[S, U]) execute() error {
 }
 
 // runTask is what the tasks of the run have in common.
-func (r *run[S, U]) runTask() Task { return Task{Graph: r.g.name, Thread: r.thread} }
+func (r *run) runTask() Task { return Task{Graph: r.g.name, Thread: r.thread} }
 
 // failures joins the errors of the failed tasks, in task order. unfinished tells of tasks that were cancelled.
-func (r *run[S, U]) failures() (unfinished bool, err error) {
+func (r *run) failures() (unfinished bool, err error) {
 	var errs []error
 	for i := range r.slots {
 		switch sl := &r.slots[i]; sl.progress {
@@ -88,14 +88,15 @@ func (r *run[S, U]) failures() (unfinished bool, err error) {
 }
 
 // perform runs one task, as often as its node's Retry allows.
-func (r *run[S, U]) perform(w *task.Worker, sl *slot[U]) {
+func (r *run) perform(w *task.Worker, i int) {
+	sl := &r.slots[i]
 	n := &r.g.nodes[sl.Node]
 	ctx := w.Parent()
 	for sl.attempt = 1; ; sl.attempt++ {
 		if sl.asks != nil {
 			sl.asks.Restart()
 		}
-		r.attempt(w, n, sl)
+		r.attempt(w, n, i)
 		switch outcome := sl.outcome(ctx); {
 		case outcome == OutcomeWaiting:
 			sl.progress, sl.err = asking, nil
@@ -116,7 +117,8 @@ func (r *run[S, U]) perform(w *task.Worker, sl *slot[U]) {
 
 // attempt calls the node once. A panic or Goexit in it becomes the slot's error; Goexit goes on to end the
 // goroutine all the same.
-func (r *run[S, U]) attempt(w *task.Worker, n *node[S, U], sl *slot[U]) {
+func (r *run) attempt(w *task.Worker, n *node, i int) {
+	sl := &r.slots[i]
 	var ctx context.Context = w.Begin(string(n.id), sl.Index, r.plan.Step+1, sl.attempt, sl.asks)
 	defer w.End()
 	if n.timeout > 0 {
@@ -138,25 +140,12 @@ func (r *run[S, U]) attempt(w *task.Worker, n *node[S, U], sl *slot[U]) {
 			sl.err = newPanic(v)
 		}
 	}()
-	switch {
-	case r.strict && n.child == nil:
-		given := r.g.schema.Clone(r.live.View())
-		n.callTask(ctx, given, sl)
-		if err := r.mutated(given); err != nil {
-			sl.err = errors.Join(sl.err, err)
-		}
-	case n.plain != nil: // the others cost a copy of the state more
-		sl.update, sl.err = n.plain(ctx, r.live.View())
-	case n.child != nil:
-		sl.err = n.child(ctx, r, sl)
-	default:
-		n.callTask(ctx, r.live.View(), sl)
-	}
+	sl.err = r.state.call(ctx, r, i)
 	if n.timeout > 0 && sl.err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && w.Parent().Err() == nil {
 		sl.err = timedOut(n.timeout, sl.err)
 	}
-	if r.strict && sl.err == nil {
-		sl.err = n.keepsToWrites(r.g.schema, sl)
+	if r.opt.strict && sl.err == nil {
+		sl.err = r.keepsToWrites(i, n)
 	}
 	if sl.err == nil && n.routes && sl.progress == waiting {
 		sl.err = n.allows(&r.g.nodes, *sl.next)
@@ -171,24 +160,8 @@ func timedOut(timeout time.Duration, err error) error {
 	return fmt.Errorf("its Timeout of %s has passed (%w): %w", timeout, context.DeadlineExceeded, err)
 }
 
-// callTask calls the function that the node has.
-func (n *node[S, U]) callTask(ctx context.Context, s S, sl *slot[U]) {
-	switch {
-	case n.plain != nil:
-		sl.update, sl.err = n.plain(ctx, s)
-	case n.routing != nil:
-		sl.next = new(Next)
-		sl.update, *sl.next, sl.err = n.routing(ctx, s)
-	case n.routes:
-		sl.next = new(Next)
-		sl.update, *sl.next, sl.err = n.task(ctx, s, sl.Sent)
-	default:
-		sl.update, _, sl.err = n.task(ctx, s, sl.Sent)
-	}
-}
-
 // retries reports whether the node of a task that failed runs again. A panic of Unless joins the task's error.
-func retries[U any](b *Backoff, sl *slot[U]) (again bool) {
+func retries(b *Backoff, sl *slot) (again bool) {
 	var mutation *MutationError
 	var undeclared *UndeclaredError
 	var p *PanicError
@@ -223,15 +196,15 @@ func rest(ctx context.Context, d time.Duration) bool {
 }
 
 // fanOut is the tasks of one superstep that run at the same time.
-type fanOut[S, U any] struct {
-	r      *run[S, U]
+type fanOut struct {
+	r      *run
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	taken  atomic.Int64     // of r.todo
-	done   chan int         // slots that have ended, one way or another; nil when nobody wants to know
-	events chan Event[S, U] // of tasks under way; nil when nobody listens
-	over   chan struct{}    // closed when nobody takes events any more
-	lanes  []lane           // by race
+	taken  atomic.Int64  // of r.todo
+	done   chan int      // slots that have ended, one way or another; nil when nobody wants to know
+	events chan event    // of tasks under way; nil when nobody listens
+	over   chan struct{} // closed when nobody takes events any more
+	lanes  []lane        // by race
 	wg     sync.WaitGroup
 }
 
@@ -240,8 +213,8 @@ var errSibling = errors.New("a node of the same superstep failed")
 
 // fanOut runs the tasks of r.todo on at most as many goroutines as the run may use. The results of those that
 // finish while others still run are stored at once; the error is the saver's.
-func (r *run[S, U]) fanOut() error {
-	f := &fanOut[S, U]{r: r}
+func (r *run) fanOut() error {
+	f := &fanOut{r: r}
 	f.ctx, f.cancel = context.WithCancelCause(r.ctx)
 	defer f.end() // also when the consumer of a stream panics: nothing goes on beside what follows
 	f.startLanes()
@@ -249,7 +222,7 @@ func (r *run[S, U]) fanOut() error {
 		f.done = make(chan int, len(r.todo))
 	}
 	if r.watched() {
-		f.events, f.over = make(chan Event[S, U]), make(chan struct{})
+		f.events, f.over = make(chan event), make(chan struct{})
 	}
 	workers := make([]task.Worker, min(r.opt.concurrency, len(r.todo)))
 	key := r.key
@@ -264,7 +237,7 @@ func (r *run[S, U]) fanOut() error {
 }
 
 // end waits until all tasks have returned, without taking events from them any more.
-func (f *fanOut[S, U]) end() {
+func (f *fanOut) end() {
 	f.cancel(nil)
 	if f.over != nil {
 		close(f.over)
@@ -273,7 +246,7 @@ func (f *fanOut[S, U]) end() {
 }
 
 // work runs tasks until none is left.
-func (f *fanOut[S, U]) work(w *task.Worker) {
+func (f *fanOut) work(w *task.Worker) {
 	for {
 		i := int(f.taken.Add(1)) - 1
 		if i >= len(f.r.todo) {
@@ -285,7 +258,7 @@ func (f *fanOut[S, U]) work(w *task.Worker) {
 }
 
 // one runs one task. If its node ends the goroutine by Goexit, another one does the rest of the work.
-func (f *fanOut[S, U]) one(w *task.Worker, i int) {
+func (f *fanOut) one(w *task.Worker, i int) {
 	returned := false
 	sl := &f.r.slots[i]
 	race := f.r.g.plan.Nodes[sl.Node].Race
@@ -309,13 +282,13 @@ func (f *fanOut[S, U]) one(w *task.Worker, i int) {
 	}()
 	if w.Parent().Err() == nil {
 		f.watch(w, sl)
-		f.r.perform(w, sl)
+		f.r.perform(w, i)
 	}
 	returned = true
 }
 
 // publishQuestions yields what the given tasks wait for, now that it is stored.
-func (f *fanOut[S, U]) publishQuestions(slots []int) {
+func (f *fanOut) publishQuestions(slots []int) {
 	for _, i := range slots {
 		if !f.r.publishQuestions(f.r.waitingFor(&f.r.slots[i])) {
 			f.cancel(errLeft)
@@ -325,7 +298,7 @@ func (f *fanOut[S, U]) publishQuestions(slots []int) {
 
 // collect stores results and questions while other tasks still run, as many at a time as there are meanwhile. What
 // finishes last goes with the commit.
-func (f *fanOut[S, U]) collect() error {
+func (f *fanOut) collect() error {
 	if f.done == nil {
 		return nil
 	}
@@ -351,7 +324,7 @@ func (f *fanOut[S, U]) collect() error {
 
 // ended waits for a task to end, and returns it with all that have ended meanwhile. Events are handed on while it
 // waits.
-func (f *fanOut[S, U]) ended(batch []int) []int {
+func (f *fanOut) ended(batch []int) []int {
 	for len(batch) == 0 {
 		select {
 		case i := <-f.done:

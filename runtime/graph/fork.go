@@ -11,7 +11,7 @@ import (
 
 // replay runs what was due at an older checkpoint again, as a branch: a fork that changes nothing, taken up at
 // once.
-func (r *run[S, U]) replay(c *checkpoint.Chain) error {
+func (r *run) replay(c *checkpoint.Chain) error {
 	if len(r.opt.answers) > 0 {
 		return r.answerError(r.opt.answers[0].id, "a replay asks anew; answer what it asks")
 	}
@@ -46,7 +46,7 @@ func (r *run[S, U]) replay(c *checkpoint.Chain) error {
 }
 
 // forkRecord is a record that goes on from c's checkpoint on a line of its own.
-func (r *run[S, U]) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
+func (r *run) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	if len(r.plan.Due) > 0 && r.plan.Input() {
 		return checkpoint.Record{}, fmt.Errorf("%s: the input was not merged yet at that checkpoint, and is not kept: go on from the next one, or give another input by UpdateState as graph.Start",
 			where(r.g.name, r.thread, r.plan.Step))
@@ -63,7 +63,7 @@ func (r *run[S, U]) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 }
 
 // openUpdate stores an edit: at the head, from an older checkpoint, or as node n.
-func (r *run[S, U]) openUpdate(at checkpoint.ID, u *U, n int, asNode bool) error {
+func (r *run) openUpdate(at checkpoint.ID, n int, asNode bool) error {
 	c, err := r.load(at)
 	if err != nil {
 		return err
@@ -75,12 +75,12 @@ func (r *run[S, U]) openUpdate(at checkpoint.ID, u *U, n int, asNode bool) error
 		return err
 	}
 	if asNode {
-		return r.updateAs(&c, u, n)
+		return r.updateAs(&c, n)
 	}
 	if err := r.place(&c); err != nil {
 		return err
 	}
-	r.slots = []slot[U]{{Task: plan.Task{Node: start}, progress: succeeded, update: *u}}
+	r.edit(start)
 	if err := r.merge(0); err != nil {
 		return err
 	}
@@ -103,8 +103,15 @@ func (r *run[S, U]) openUpdate(at checkpoint.ID, u *U, n int, asNode bool) error
 	return r.opened([]checkpoint.Record{rec}, nil, journal.Outcome{End: true})
 }
 
+// edit puts the update of the caller into a slot, as what node n returned.
+func (r *run) edit(n int) {
+	r.slots = []slot{{Task: plan.Task{Node: n}, progress: succeeded}}
+	r.state.reset(1)
+	r.state.enter(0)
+}
+
 // besides returns what is due, nodes and owed routes, beside one task of node n; nothing when n is not due itself.
-func (r *run[S, U]) besides(c *checkpoint.Chain, n int) []string {
+func (r *run) besides(c *checkpoint.Chain, n int) []string {
 	var names []string
 	for _, t := range c.Due {
 		names = append(names, t.Node)
@@ -117,8 +124,8 @@ func (r *run[S, U]) besides(c *checkpoint.Chain, n int) []string {
 	return slices.Compact(slices.Delete(names, i, i+1))
 }
 
-// updateAs stores u as what node n came to: a superstep of its own. Joins begin anew.
-func (r *run[S, U]) updateAs(c *checkpoint.Chain, u *U, n int) error {
+// updateAs stores the update as what node n came to: a superstep of its own. Joins begin anew.
+func (r *run) updateAs(c *checkpoint.Chain, n int) error {
 	if r.g.nodes[n].routes {
 		return fmt.Errorf("%s: UpdateState as node %q: it chooses itself what follows it, which an update does not say; edit as another node",
 			where(r.g.name, r.thread, r.plan.Step), string(r.g.nodes[n].id))
@@ -129,7 +136,7 @@ func (r *run[S, U]) updateAs(c *checkpoint.Chain, u *U, n int) error {
 			where(r.g.name, r.thread, r.plan.Step), string(r.g.nodes[n].id), ErrUnfinished, ids(others))
 	}
 	r.plan.Place(r.plan.Step, n)
-	r.slots = []slot[U]{{Task: plan.Task{Node: n}, progress: succeeded, update: *u}}
+	r.edit(n)
 	if err := r.settle(); err != nil {
 		return err
 	}
@@ -143,7 +150,7 @@ func (r *run[S, U]) updateAs(c *checkpoint.Chain, u *U, n int) error {
 }
 
 // rests is the outcome of a fork: nothing runs.
-func (r *run[S, U]) rests() journal.Outcome {
+func (r *run) rests() journal.Outcome {
 	if len(r.plan.Due) == 0 && len(r.plan.Pending) == 0 {
 		return journal.Outcome{Status: checkpoint.Done, End: true}
 	}

@@ -113,7 +113,7 @@ func (w *way[S, U]) next(ctx context.Context) (checkpoint.Record, error) {
 		return rec, w.past.step(ctx, &rec)
 	}
 	w.begun = true
-	c, err := loadChain(ctx, w.past.t.g, w.past.t.saver(), w.past.t.place(rec.ID))
+	c, err := loadChain(ctx, &w.past.t.g.core, w.past.t.saver(), w.past.t.place(rec.ID))
 	for i := 0; i < len(c.Records) && err == nil; i++ {
 		err = w.past.step(ctx, &c.Records[i])
 	}

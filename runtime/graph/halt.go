@@ -12,7 +12,7 @@ import (
 // says that the thread is paused, and the record of the Resume which stops it passes.
 
 // stopQuestion returns the question of a subgraph whose stop is stored with base; none where there is no stop.
-func (r *run[S, U]) stopQuestion(base checkpoint.ID, o journal.Outcome) []checkpoint.Write {
+func (r *run) stopQuestion(base checkpoint.ID, o journal.Outcome) []checkpoint.Write {
 	if r.outer == nil || o.Status != checkpoint.Paused || !r.plan.Stops() {
 		return nil
 	}
@@ -32,7 +32,7 @@ func letPass(c *checkpoint.Chain) []checkpoint.Write {
 }
 
 // goOn finds out whether a stop holds a subgraph that is taken up again.
-func (r *run[S, U]) goOn() error {
+func (r *run) goOn() error {
 	o := journal.Outcome{Status: checkpoint.Paused}
 	switch halt := r.asked[journal.StopTask]; {
 	case halt != nil && !halt.open():
@@ -47,7 +47,7 @@ func (r *run[S, U]) goOn() error {
 }
 
 // open reports whether the run, or a subgraph in it, has asked or stopped for people.
-func (r *run[S, U]) open() bool {
+func (r *run) open() bool {
 	if r.status == checkpoint.Paused && r.plan.Stops() {
 		return true
 	}

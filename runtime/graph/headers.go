@@ -16,7 +16,7 @@ func (t Thread[S, U]) Status(ctx context.Context) (checkpoint.Thread, error) {
 	}
 	p := t.place(checkpoint.ID{})
 	p.Namespace = noNamespace
-	c, err := loadChain(ctx, t.g, t.saver(), p)
+	c, err := loadChain(ctx, &t.g.core, t.saver(), p)
 	if err == nil && c.Version == 0 {
 		err = t.fail("%w", checkpoint.ErrNotFound)
 	}

@@ -31,7 +31,7 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 		return none, err
 	}
 	live := t.g.schema.New(state.Options{DropUnknown: t.dropUnknown()})
-	if err := fold(ctx, live, c.Records); err != nil {
+	if err := fold(ctx, func(rec *checkpoint.Record) error { return apply(live, rec) }, c.Records); err != nil {
 		if ctx.Err() != nil {
 			return none, t.readError(ctx, "load", err)
 		}
@@ -77,7 +77,7 @@ func (t Thread[S, U]) snapshot(rec *checkpoint.Record, due []checkpoint.Task) Sn
 }
 
 // owed are the nodes of rec whose routes have yet to be asked, those that the graph still has.
-func (g *Graph[S, U]) owed(rec *checkpoint.Record) []int {
+func (g *core) owed(rec *checkpoint.Record) []int {
 	var nodes []int
 	for _, name := range rec.Owed {
 		if n, ok := g.find(name); ok {

@@ -10,7 +10,7 @@ import (
 )
 
 // meta returns what a record stores in addition to where the run stands; nil for nothing.
-func (r *run[S, U]) meta() (map[string]string, error) {
+func (r *run) meta() (map[string]string, error) {
 	goesUp := r.outer != nil && r.outer.next.first.id != "" && r.plan.Ended()
 	if len(r.memory) == 0 && len(r.again) == 0 && !goesUp {
 		return nil, nil
@@ -33,7 +33,7 @@ func (r *run[S, U]) meta() (map[string]string, error) {
 }
 
 // readMeta restores what meta stored, except where a call sends its Parent.
-func (r *run[S, U]) readMeta(meta map[string]string) {
+func (r *run) readMeta(meta map[string]string) {
 	r.memory, r.again = nil, journal.AllAgain(meta)
 	stored := journal.Memory(meta)
 	for _, id := range slices.Sorted(maps.Keys(stored)) {
@@ -52,12 +52,12 @@ func (r *run[S, U]) readMeta(meta map[string]string) {
 }
 
 // callName returns the name of the subgraph call of a task of this run.
-func (r *run[S, U]) callName(key string) string {
+func (r *run) callName(key string) string {
 	return journal.CallName(key, r.log.Base, r.again[key])
 }
 
 // callLine returns the run line of the tasks in that call.
-func (r *run[S, U]) callLine(key string) checkpoint.ID {
+func (r *run) callLine(key string) checkpoint.ID {
 	if resume, ok := r.again[key]; ok {
 		return resume
 	}

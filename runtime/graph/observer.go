@@ -77,7 +77,7 @@ func Observe(o Observer) Option {
 const stuckAfter = 10 * time.Second
 
 // notify calls the observers, if there are any.
-func (r *run[S, U]) notify(ctx context.Context, o Occurrence) {
+func (r *run) notify(ctx context.Context, o Occurrence) {
 	o.Graph, o.Thread, o.Path = r.g.name, r.thread, slices.Clip(r.path)
 	for _, observer := range r.observers {
 		r.observing.call(ctx, observer, o)
@@ -112,7 +112,7 @@ func (f *observing) call(ctx context.Context, observer Observer, o Occurrence) {
 }
 
 // observing returns where the panics of the observers of one run are kept; nil if it can have none.
-func (g *Graph[S, U]) observing() *observing {
+func (g *core) observing() *observing {
 	if g.opt.observers == nil && !g.nests {
 		return nil
 	}
@@ -139,7 +139,7 @@ func (f *observing) join(err error) error {
 }
 
 // watch tells that the run begins, and returns what to call when it is over.
-func (r *run[S, U]) watch() func(Status, error) {
+func (r *run) watch() func(Status, error) {
 	if r.observers == nil {
 		return func(Status, error) {}
 	}
@@ -151,7 +151,7 @@ func (r *run[S, U]) watch() func(Status, error) {
 }
 
 // began reports that an attempt begins under ctx, and returns what to call when it has returned. Its task runs under parent.
-func (r *run[S, U]) began(ctx, parent context.Context, n *node[S, U], sl *slot[U]) func() {
+func (r *run) began(ctx, parent context.Context, n *node, sl *slot) func() {
 	o := Occurrence{Kind: TaskBegan, Step: r.plan.Step + 1, Node: n.id, Index: sl.Index, Attempt: sl.attempt}
 	r.notify(ctx, o)
 	start := time.Now()
@@ -170,7 +170,7 @@ func (r *run[S, U]) began(ctx, parent context.Context, n *node[S, U], sl *slot[U
 }
 
 // watchStuck tells of a node that does not return.
-func (r *run[S, U]) watchStuck(ctx context.Context, o Occurrence, returned <-chan struct{}) {
+func (r *run) watchStuck(ctx context.Context, o Occurrence, returned <-chan struct{}) {
 	t := time.NewTimer(stuckAfter)
 	defer t.Stop()
 	select {

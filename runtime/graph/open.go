@@ -8,13 +8,12 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
-	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
 // openInput begins a run with input: it loads the thread, merges in, and takes the thread with the records of
 // both. Where a route decides on the entry, the input is stored first, as the result of Start: no user code
 // runs on a thread that others may hold.
-func (r *run[S, U]) openInput(at checkpoint.ID, in *U) error {
+func (r *run) openInput(at checkpoint.ID) error {
 	if !at.IsZero() {
 		return fmt.Errorf("%s: input goes to the head of a thread; use UpdateState to go on from a checkpoint", where(r.g.name, r.thread, -1))
 	}
@@ -22,7 +21,7 @@ func (r *run[S, U]) openInput(at checkpoint.ID, in *U) error {
 	if err != nil {
 		return err
 	}
-	if again, err := r.repeats(&c, in); err != nil {
+	if again, err := r.repeats(&c); err != nil {
 		return err
 	} else if again {
 		return r.resume(&c)
@@ -37,13 +36,13 @@ func (r *run[S, U]) openInput(at checkpoint.ID, in *U) error {
 		return fmt.Errorf("%s: %w: %v is due; Resume it, or pass graph.Abandon to drop what is due",
 			where(r.g.name, r.thread, r.plan.Step), ErrUnfinished, r.g.next(ids(c.Next()), r.g.owed(&c.Records[len(c.Records)-1])))
 	}
-	r.enter(in, r.plan.Step+1)
-	first, err := r.inputRecord(in, len(c.Records) == 0)
+	r.enter(r.plan.Step + 1)
+	first, err := r.inputRecord(len(c.Records) == 0)
 	if err != nil {
 		return err
 	}
-	if r.g.nodes[start].route != nil {
-		return r.openRouted(first, in)
+	if r.g.plan.Nodes[start].Route {
+		return r.openRouted(first)
 	}
 	r.fill()
 	if err := r.settle(); err != nil {
@@ -64,11 +63,11 @@ func (r *run[S, U]) openInput(at checkpoint.ID, in *U) error {
 }
 
 // inputRecord is the record that makes Start due. Every run with input begins a line of its own.
-func (r *run[S, U]) inputRecord(in *U, empty bool) (checkpoint.Record, error) {
+func (r *run) inputRecord(empty bool) (checkpoint.Record, error) {
 	r.log.Base = checkpoint.ID{}
 	rec, err := r.record(checkpoint.Input)
 	if err == nil {
-		err = r.nameRequest(&rec, in)
+		err = r.nameRequest(&rec)
 	}
 	if err != nil {
 		return rec, err
@@ -79,18 +78,18 @@ func (r *run[S, U]) inputRecord(in *U, empty bool) (checkpoint.Record, error) {
 }
 
 // openRouted opens with the input stored, but not merged; the loop does the rest.
-func (r *run[S, U]) openRouted(first checkpoint.Record, in *U) error {
-	sl := slot[U]{Task: plan.Task{Node: start}, update: *in}
-	w, err := r.resultOf(&sl)
+func (r *run) openRouted(first checkpoint.Record) error {
+	r.fill()
+	w, err := r.resultOf(0)
 	if err != nil {
-		return r.nodeError(&sl, err)
+		return r.nodeError(&r.slots[0], err)
 	}
-	r.input = nil
+	r.slots = r.slots[:0] // it is run as a stored one
 	return r.opened([]checkpoint.Record{first}, []checkpoint.Write{w}, journal.Outcome{Status: checkpoint.Running})
 }
 
 // openResume takes a run up where it was left, or from an older checkpoint.
-func (r *run[S, U]) openResume(at checkpoint.ID) error {
+func (r *run) openResume(at checkpoint.ID) error {
 	c, err := r.load(at)
 	if err != nil {
 		return err
@@ -105,7 +104,7 @@ func (r *run[S, U]) openResume(at checkpoint.ID) error {
 }
 
 // resume goes on from the head, or with a line that was left for another one before what is due there was done.
-func (r *run[S, U]) resume(c *checkpoint.Chain) error {
+func (r *run) resume(c *checkpoint.Chain) error {
 	if err := r.restore(c); err != nil {
 		return err
 	}
@@ -160,7 +159,7 @@ func (r *run[S, U]) resume(c *checkpoint.Chain) error {
 
 // resumeRecord is the record of a run taken up again. Resuming a thread that stopped for people answers its
 // stop; one that died before it got to stop has yet to, and so has a line that was left.
-func (r *run[S, U]) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
+func (r *run) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	last := &c.Records[len(c.Records)-1]
 	if paused(c) && !forked(c) {
 		r.plan.Clear()
@@ -190,7 +189,7 @@ func forked(c *checkpoint.Chain) bool {
 
 // discards returns the writes that drop the stored results of the nodes that are to run again. Subgraph calls begin
 // again: rec, the record of the resume, says so.
-func (r *run[S, U]) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes []checkpoint.Write, err error) {
+func (r *run) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes []checkpoint.Write, err error) {
 	calls := make(map[string]bool) // the namespaces of the calls that begin again
 	for _, id := range r.opt.rerun {
 		found := false
@@ -199,10 +198,10 @@ func (r *run[S, U]) discards(c *checkpoint.Chain, rec *checkpoint.Record) (write
 				continue
 			}
 			found = true
-			sl := slot[U]{Task: d}
+			sl := slot{Task: d}
 			key := r.slotKey(&sl)
 			writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: key, Kind: checkpoint.Discard})
-			if r.g.nodes[d.Node].child != nil {
+			if r.g.nodes[d.Node].sub != nil {
 				calls[journal.Within(r.log.Namespace, r.callName(key))] = true
 				if r.again == nil {
 					r.again = make(map[string]checkpoint.ID)
@@ -221,7 +220,7 @@ func (r *run[S, U]) discards(c *checkpoint.Chain, rec *checkpoint.Record) (write
 }
 
 // opened makes the opening Append, and takes note of the results that are stored already.
-func (r *run[S, U]) opened(records []checkpoint.Record, writes []checkpoint.Write, o journal.Outcome) error {
+func (r *run) opened(records []checkpoint.Record, writes []checkpoint.Write, o journal.Outcome) error {
 	if o.Status == 0 && !o.End {
 		o.Status = checkpoint.Running
 	}
@@ -239,7 +238,7 @@ func (r *run[S, U]) opened(records []checkpoint.Record, writes []checkpoint.Writ
 }
 
 // load reads a checkpoint with what leads to it.
-func (r *run[S, U]) load(at checkpoint.ID) (checkpoint.Chain, error) {
+func (r *run) load(at checkpoint.ID) (checkpoint.Chain, error) {
 	c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Place{Thread: r.thread, At: at})
 	if errors.Is(err, checkpoint.ErrNotFound) && !at.IsZero() {
 		err = r.released(at, err)
@@ -264,7 +263,7 @@ type loader interface {
 	Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error)
 }
 
-func loadChain[S, U any](ctx context.Context, g *Graph[S, U], s loader, p checkpoint.Place) (checkpoint.Chain, error) {
+func loadChain(ctx context.Context, g *core, s loader, p checkpoint.Place) (checkpoint.Chain, error) {
 	if ctx.Err() != nil {
 		return checkpoint.Chain{}, stoppedBy(ctx, where(g.name, p.Thread, -1))
 	}
@@ -281,9 +280,8 @@ func loadChain[S, U any](ctx context.Context, g *Graph[S, U], s loader, p checkp
 }
 
 // reload gives a result the thread's stored state, where the run's own is of no use.
-func (r *run[S, U]) reload(res *Result[S]) error {
-	ctx := context.WithoutCancel(r.ctx)
-	snap, err := Thread[S, U]{g: r.g, id: r.thread}.State(ctx)
+func (t Thread[S, U]) reload(ctx context.Context, res *Result[S]) error {
+	snap, err := Thread[S, U]{g: t.g, id: t.id}.State(context.WithoutCancel(ctx))
 	if err != nil {
 		return err
 	}
@@ -292,7 +290,7 @@ func (r *run[S, U]) reload(res *Result[S]) error {
 }
 
 // abort ends the run of a goroutine that is going away.
-func (r *run[S, U]) abort() {
+func (r *run) abort() {
 	if !r.log.Holds() {
 		_ = r.log.Close()
 		return

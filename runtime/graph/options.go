@@ -86,6 +86,7 @@ type limits struct {
 
 // runOptions are those of one call on a thread.
 type runOptions struct {
+	strict bool // of the graph, or of one that it is in
 	limits
 	takeOver bool
 	wait     bool

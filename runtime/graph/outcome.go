@@ -37,7 +37,7 @@ func (o Outcome) String() string {
 func (o Outcome) failed() bool { return o == OutcomeFailed || o == OutcomeCancelled }
 
 // outcome returns how the attempt ended that was the last in sl. It ran under ctx.
-func (sl *slot[U]) outcome(ctx context.Context) Outcome {
+func (sl *slot) outcome(ctx context.Context) Outcome {
 	switch {
 	case sl.progress == failed || sl.err == ErrGoexit: //nolint:errorlint // as attempt sets it
 		return OutcomeFailed

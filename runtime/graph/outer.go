@@ -61,7 +61,7 @@ func readUpward(b []byte) (payload, error) {
 
 // fromBelow returns what a subgraph chose for this graph, with the ids that its nodes have and the payloads as they take them:
 // it may have been stored before the graph changed.
-func (r *run[S, U]) fromBelow(next Next) (*Next, error) {
+func (r *run) fromBelow(next Next) (*Next, error) {
 	if next.first.id == "" {
 		return new(Next), nil
 	}
@@ -82,7 +82,7 @@ func (r *run[S, U]) fromBelow(next Next) (*Next, error) {
 }
 
 // sendUp takes note of what a route or node has the outer graph do.
-func (r *run[S, U]) sendUp(u upward) error {
+func (r *run) sendUp(u upward) error {
 	switch {
 	case r.outer == nil:
 		return errors.New("it chose Parent, and the graph is in no other")
@@ -94,7 +94,7 @@ func (r *run[S, U]) sendUp(u upward) error {
 }
 
 // endsUpward reports an error when the subgraph sends the outer graph on while it has something to do itself.
-func (r *run[S, U]) endsUpward() error {
+func (r *run) endsUpward() error {
 	if r.outer == nil || r.outer.next.first.id == "" {
 		return nil
 	}
@@ -106,69 +106,45 @@ func (r *run[S, U]) endsUpward() error {
 }
 
 // keepChanges keeps the updates of the superstep that has just been merged, in a subgraph over the same state.
-func (r *run[S, U]) keepChanges() {
+func (r *run) keepChanges() {
 	if !r.same || r.plan.Input() {
 		return
 	}
 	for i := range r.slots {
-		switch sl := &r.slots[i]; {
-		case sl.progress == beaten:
-		case r.g.nodes[sl.Node].same:
-			r.changes = append(r.changes, sl.call.changes...)
-		default:
-			r.changes = append(r.changes, sl.update)
+		if sl := &r.slots[i]; sl.progress != beaten {
+			r.state.keep(i, &r.g.nodes[sl.Node])
 		}
 	}
 }
 
 // parts returns what a subgraph over the same state stores with its record: the updates of the superstep, as a part of the
 // result of its task. Together the parts are what the state around it has yet to merge.
-func (r *run[S, U]) parts() ([]checkpoint.Write, error) {
+func (r *run) parts() ([]checkpoint.Write, error) {
 	if !r.same || r.told.step == r.plan.Step {
 		return nil, nil
 	}
 	w := r.outer.part
 	w.Name = journal.StepName(r.plan.Step) // also of a step that changed nothing: a gap would be damage
 	var err error
-	if w.Payload, err = r.appendChanges(r.changes[r.told.changes:]); err != nil {
+	if w.Payload, err = r.state.appendKept(r.told.changes); err != nil {
 		return nil, fmt.Errorf("%s: encode what its nodes returned: %w", where(r.g.name, r.thread, r.plan.Step), err)
 	}
-	r.told.changes, r.told.step = len(r.changes), r.plan.Step
+	r.told.changes, r.told.step = r.state.kept(), r.plan.Step
 	return []checkpoint.Write{w}, nil
 }
 
 // collect restores the changes of a subgraph over the same state from the parts that are stored.
-func (r *run[S, U]) collect(last *checkpoint.Record, parts map[string][]byte) error {
+func (r *run) collect(last *checkpoint.Record, parts map[string][]byte) error {
 	const input = 1 // the step of the record that begins a call
 	for step := input + 1; step <= last.Step; step++ {
 		part, ok := parts[journal.StepName(step)]
 		if !ok {
 			return fmt.Errorf("%s: what a subgraph changed in step %d is not stored: %w", where(r.g.name, r.thread, step), step, checkpoint.ErrDamaged)
 		}
-		changes, err := r.readChanges(part)
-		if err != nil {
+		if err := r.state.addKept(part); err != nil {
 			return r.resultChanged(err, "what a subgraph changed in step %d", step)
 		}
-		r.changes = append(r.changes, changes...)
 	}
-	r.told.changes, r.told.step = len(r.changes), last.Step
+	r.told.changes, r.told.step = r.state.kept(), last.Step
 	return nil
-}
-
-// appendChanges and readChanges are the codec of several updates.
-func (r *run[S, U]) appendChanges(changes []U) (_ []byte, err error) {
-	defer rescue(&err)
-	return journal.AppendUpdates(nil, len(changes), func(i int, b []byte) ([]byte, error) {
-		return r.g.schema.AppendUpdate(b, &changes[i])
-	})
-}
-
-func (r *run[S, U]) readChanges(b []byte) (changes []U, err error) {
-	err = journal.ReadUpdates(b, func(one []byte) error {
-		var u U
-		err := r.g.schema.DecodeUpdate(one, &u)
-		changes = append(changes, u)
-		return err
-	})
-	return changes, err
 }

@@ -15,21 +15,6 @@ func rescue(err *error) {
 
 func newPanic(v any) *PanicError { return &PanicError{Value: v, Stack: debug.Stack()} }
 
-// guardedState makes a panic of a codec an error.
-type guardedState[S, U any] struct{ state.Live[S, U] }
-
-// AppendSnapshot implements journal.State.
-func (g guardedState[S, U]) AppendSnapshot(b []byte) (_ []byte, err error) {
-	defer rescue(&err)
-	return g.Live.AppendSnapshot(b)
-}
-
-// AppendDelta implements journal.State.
-func (g guardedState[S, U]) AppendDelta(b []byte) (_ []byte, err error) {
-	defer rescue(&err)
-	return g.Live.AppendDelta(b)
-}
-
 // appendSent encodes what is sent to a node.
 func appendSent(p payload) (_ []byte, err error) {
 	defer rescue(&err)

@@ -40,7 +40,7 @@ func (p *past[S, U]) step(ctx context.Context, rec *checkpoint.Record) error {
 // snapshot describes the record whose state was built last. An edit and a resume leave due what their base made so.
 func (p *past[S, U]) snapshot(ctx context.Context, rec *checkpoint.Record) (Snapshot[S], error) {
 	if rec.Base != p.base {
-		c, err := loadChain(ctx, p.t.g, p.t.saver(), p.t.place(rec.ID))
+		c, err := loadChain(ctx, &p.t.g.core, p.t.saver(), p.t.place(rec.ID))
 		if err != nil {
 			return Snapshot[S]{}, err
 		}

@@ -24,7 +24,7 @@ func (c *compiler[S, U]) declaredPaths() paths {
 		c.addPath(&p, e.from, e.to)
 	}
 	for _, d := range c.b.nodes {
-		if d.calls.routes {
+		if d.kind.routes {
 			c.addPath(&p, d.id, d.targets...)
 		}
 	}

@@ -224,7 +224,7 @@ func (a *asked) open() bool {
 }
 
 // gather sorts the pending writes of the run's base by what they are.
-func (r *run[S, U]) gather(writes []checkpoint.Write) {
+func (r *run) gather(writes []checkpoint.Write) {
 	r.stored, r.partial, r.asked = nil, nil, nil
 	for _, w := range writes {
 		if w.Base != r.log.Base || w.Namespace != r.log.Namespace {
@@ -246,7 +246,7 @@ func (r *run[S, U]) gather(writes []checkpoint.Write) {
 	}
 }
 
-func (r *run[S, U]) gatherPart(w checkpoint.Write) {
+func (r *run) gatherPart(w checkpoint.Write) {
 	if r.partial == nil {
 		r.partial = make(map[string]map[string][]byte)
 	}
@@ -256,7 +256,7 @@ func (r *run[S, U]) gatherPart(w checkpoint.Write) {
 	r.partial[w.Task][w.Name] = w.Payload
 }
 
-func (r *run[S, U]) gatherAsked(w checkpoint.Write) {
+func (r *run) gatherAsked(w checkpoint.Write) {
 	if r.asked == nil {
 		r.asked = make(map[string]*asked)
 	}
@@ -276,7 +276,7 @@ func (r *run[S, U]) gatherAsked(w checkpoint.Write) {
 }
 
 // mayAsk gives a task what it may ask, and holds it back when it still waits.
-func (r *run[S, U]) mayAsk(sl *slot[U]) {
+func (r *run) mayAsk(sl *slot) {
 	n := &r.g.nodes[sl.Node]
 	if len(n.questions) == 0 || r.log == nil {
 		return
@@ -299,7 +299,7 @@ func (r *run[S, U]) mayAsk(sl *slot[U]) {
 
 // restate gives a task what it asked before, as it would be stored now: its node may have another name since then, and what it
 // asks fields that it did not have. What cannot be read stays as it is, with the reason.
-func (r *run[S, U]) restate(sl *slot[U], stored map[string][]byte) {
+func (r *run) restate(sl *slot, stored map[string][]byte) {
 	a := sl.asks
 	a.Stored = make(map[string][]byte, len(stored))
 	for place, b := range stored {
@@ -315,7 +315,7 @@ func (r *run[S, U]) restate(sl *slot[U], stored map[string][]byte) {
 	}
 }
 
-func (r *run[S, U]) restated(sl *slot[U], place string, b []byte) ([]byte, error) {
+func (r *run) restated(sl *slot, place string, b []byte) ([]byte, error) {
 	w, err := readWaiting(r.slotKey(sl), place, b)
 	if err != nil {
 		return nil, err
@@ -335,7 +335,7 @@ func (r *run[S, U]) restated(sl *slot[U], place string, b []byte) ([]byte, error
 }
 
 // checkAnswers turns the caller's answers into writes, once it is sure that they answer what the thread asks.
-func (r *run[S, U]) checkAnswers(c *checkpoint.Chain) ([]checkpoint.Write, error) {
+func (r *run) checkAnswers(c *checkpoint.Chain) ([]checkpoint.Write, error) {
 	if len(r.opt.answers) == 0 {
 		return nil, nil
 	}
@@ -380,7 +380,7 @@ func questionID(q *checkpoint.Write) string { return q.Task + "/" + q.Name }
 const mostNamed = 20
 
 // notAsked is the error of an answer to a question that is not open: all are the pending writes.
-func (r *run[S, U]) notAsked(id string, open, all []checkpoint.Write) error {
+func (r *run) notAsked(id string, open, all []checkpoint.Write) error {
 	for i := range all {
 		if all[i].Kind == checkpoint.Question && questionID(&all[i]) == id {
 			return r.answerError(id, "it has been answered")
@@ -429,7 +429,7 @@ func openBelow(namespace string, c *checkpoint.Chain) []checkpoint.Write {
 }
 
 // checkAnswer checks an answer by the question that the asking node lists.
-func (r *run[S, U]) checkAnswer(q *checkpoint.Write, a answer) error {
+func (r *run) checkAnswer(q *checkpoint.Write, a answer) error {
 	w, err := readWaiting(q.Task, q.Name, q.Payload)
 	if err != nil {
 		return err
@@ -453,17 +453,8 @@ func (r *run[S, U]) checkAnswer(q *checkpoint.Write, a answer) error {
 	return fmt.Errorf("%s: %w: node %q does not list question %q any more", where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, string(w.Node), w.Question)
 }
 
-// subgraph is a compiled graph as the one that it is in sees it, whatever its state.
-type subgraph interface {
-	// askables returns the questions that a node lists: one of the graph, or of the subgraph that path leads to.
-	askables(path []ID, node ID) ([]askable, bool)
-	// leadsUp reports whether something in it chooses Parent.
-	leadsUp() bool
-	// holds reports whether a call of it can do nothing before somebody answers or lets it pass, and what it waits for.
-	holds(ctx context.Context, log *journal.Branch, path []ID) (below []Waiting, held bool, err error)
-}
-
-func (g *Graph[S, U]) askables(path []ID, node ID) ([]askable, bool) {
+// askables returns the questions that a node lists: one of the graph, or of the subgraph that path leads to.
+func (g *core) askables(path []ID, node ID) ([]askable, bool) {
 	id := node
 	if len(path) > 0 {
 		id = path[0]
@@ -480,26 +471,26 @@ func (g *Graph[S, U]) askables(path []ID, node ID) ([]askable, bool) {
 	return g.nodes[n].sub.askables(path[1:], node)
 }
 
-func (r *run[S, U]) answerError(id, format string, args ...any) error {
+func (r *run) answerError(id, format string, args ...any) error {
 	return fmt.Errorf("%s: answer to %q: %w: "+format, append([]any{where(r.g.name, r.thread, r.plan.Step), id, ErrNotAsked}, args...)...)
 }
 
 // decided reports for each race, by its number less one, whether the result of a task in it is stored.
-func (r *run[S, U]) decided(now []plan.Task) []bool {
+func (r *run) decided(now []plan.Task) []bool {
 	if r.g.plan.Races == 0 || len(r.stored) == 0 {
 		return make([]bool, r.g.plan.Races)
 	}
 	won := make([]bool, r.g.plan.Races)
 	for _, d := range now {
 		if race := r.g.plan.Nodes[d.Node].Race; race > 0 && !won[race-1] {
-			_, won[race-1] = r.stored[r.slotKey(&slot[U]{Task: d})]
+			_, won[race-1] = r.stored[r.slotKey(&slot{Task: d})]
 		}
 	}
 	return won
 }
 
 // waiting is what the run waits for.
-func (r *run[S, U]) waiting() []Waiting {
+func (r *run) waiting() []Waiting {
 	var all []Waiting
 	for i := range r.slots {
 		all = append(all, r.waitingFor(&r.slots[i])...)
@@ -508,7 +499,7 @@ func (r *run[S, U]) waiting() []Waiting {
 }
 
 // waitingFor is what a task waits for.
-func (r *run[S, U]) waitingFor(sl *slot[U]) []Waiting {
+func (r *run) waitingFor(sl *slot) []Waiting {
 	var all []Waiting
 	if sl.call != nil {
 		all = append(all, sl.call.below...)

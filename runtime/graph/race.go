@@ -26,7 +26,7 @@ func newLane(parent context.Context) lane {
 }
 
 // startRaces forgets who won in the superstep before.
-func (r *run[S, U]) startRaces() {
+func (r *run) startRaces() {
 	if r.g.plan.Races == 0 {
 		return
 	}
@@ -39,7 +39,7 @@ func (r *run[S, U]) startRaces() {
 }
 
 // finish takes note that the task in slot i has succeeded. It reports whether its result counts.
-func (r *run[S, U]) finish(i int) bool {
+func (r *run) finish(i int) bool {
 	race := r.g.plan.Nodes[r.slots[i].Node].Race
 	if race == 0 {
 		return true
@@ -51,7 +51,7 @@ func (r *run[S, U]) finish(i int) bool {
 }
 
 // endRaces makes all that lost count for nothing.
-func (r *run[S, U]) endRaces() {
+func (r *run) endRaces() {
 	if r.g.plan.Races == 0 {
 		return
 	}
@@ -66,8 +66,8 @@ func (r *run[S, U]) endRaces() {
 }
 
 // silence takes note of a subgraph that is to count for nothing, and may have asked or stopped.
-func (r *run[S, U]) silence(sl *slot[U]) {
-	if r.log == nil || r.g.nodes[sl.Node].child == nil {
+func (r *run) silence(sl *slot) {
+	if r.log == nil || r.g.nodes[sl.Node].sub == nil {
 		return
 	}
 	if r.resumed || sl.call != nil && sl.call.open {
@@ -76,7 +76,7 @@ func (r *run[S, U]) silence(sl *slot[U]) {
 }
 
 // startLanes makes the contexts of the races of a superstep.
-func (f *fanOut[S, U]) startLanes() {
+func (f *fanOut) startLanes() {
 	if f.r.g.plan.Races == 0 {
 		return
 	}
@@ -87,7 +87,7 @@ func (f *fanOut[S, U]) startLanes() {
 }
 
 // sift decides the races among tasks that have just ended, the first in task order before the others.
-func (f *fanOut[S, U]) sift(batch []int) {
+func (f *fanOut) sift(batch []int) {
 	if f.r.g.plan.Races == 0 {
 		return
 	}
@@ -99,7 +99,7 @@ func (f *fanOut[S, U]) sift(batch []int) {
 }
 
 // callOff cancels the tasks of races that are decided; the winners are acknowledged.
-func (f *fanOut[S, U]) callOff() {
+func (f *fanOut) callOff() {
 	for i := range f.lanes {
 		if f.r.winners[i] >= 0 {
 			f.lanes[i].cancel(errBeaten)

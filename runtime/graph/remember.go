@@ -26,7 +26,7 @@ type memory struct {
 }
 
 // memorise takes note of the calls that the superstep just merged has in it.
-func (r *run[S, U]) memorise() {
+func (r *run) memorise() {
 	for i := range r.slots {
 		sl := &r.slots[i]
 		n := &r.g.nodes[sl.Node]
@@ -45,15 +45,15 @@ func (r *run[S, U]) memorise() {
 }
 
 // recollect gives a subgraph that begins the state that its last call came to.
-func recollect[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) error {
-	id := r.g.nodes[sl.Node].id
+func (r *run) recollect(i int, c *run) error {
+	id := r.g.nodes[r.slots[i].Node].id
 	m, ok := r.memory[id]
 	if !ok || !c.keeps {
 		return nil
 	}
 	if c.log == nil {
 		c.memory = maps.Clone(m.inner)
-		return c.live.Decode(m.snapshot)
+		return c.state.decode(m.snapshot)
 	}
 	chain, err := loadChain(r.ctx, c.g, c.log, checkpoint.Place{Thread: c.thread, Namespace: m.namespace})
 	if err != nil {

@@ -28,11 +28,11 @@ var ErrRequestReused = errors.New("the request id was used with another input")
 func RequestID(id string) InvokeOption { return invokeOption(func(o *runOptions) { o.request = id }) }
 
 // nameRequest stores in the record of an input which request it is.
-func (r *run[S, U]) nameRequest(rec *checkpoint.Record, in *U) error {
+func (r *run) nameRequest(rec *checkpoint.Record) error {
 	if r.opt.request == "" {
 		return nil
 	}
-	b, err := r.encodeInput(in)
+	b, err := r.encodeInput()
 	if err != nil {
 		return err
 	}
@@ -43,8 +43,8 @@ func (r *run[S, U]) nameRequest(rec *checkpoint.Record, in *U) error {
 	return nil
 }
 
-func (r *run[S, U]) encodeInput(in *U) ([]byte, error) {
-	b, err := appendUpdate(r.g.schema, in)
+func (r *run) encodeInput() ([]byte, error) {
+	b, err := r.state.encodeInput()
 	if err != nil {
 		return nil, fmt.Errorf("%s: encode the input: %w", where(r.g.name, r.thread, r.plan.Step), err)
 	}
@@ -52,16 +52,16 @@ func (r *run[S, U]) encodeInput(in *U) ([]byte, error) {
 }
 
 // isRequest reports whether begun, the record of an input, is the caller's request.
-func (r *run[S, U]) isRequest(begun *checkpoint.Record, in *U) (bool, error) {
+func (r *run) isRequest(begun *checkpoint.Record) (bool, error) {
 	if begun.Request != r.opt.request {
 		return false, nil
 	}
-	b, err := r.encodeInput(in)
+	b, err := r.encodeInput()
 	if err != nil {
 		return false, err
 	}
 	same, known := journal.SameInput(begun.Meta, b)
-	if !known || begun.Fingerprint != r.g.schema.Fingerprint {
+	if !known || begun.Fingerprint != r.g.fingerprint {
 		return true, nil // the same input may have other bytes under another schema
 	}
 	if !same {
@@ -72,7 +72,7 @@ func (r *run[S, U]) isRequest(begun *checkpoint.Record, in *U) (bool, error) {
 }
 
 // busyWith returns err. If another run holds the thread for the caller's very request, the error says so.
-func (r *run[S, U]) busyWith(err error, in *U) error {
+func (r *run) busyWith(err error) error {
 	var busy *checkpoint.BusyError
 	if r.opt.request == "" || r.opt.wait || !errors.As(err, &busy) {
 		return err
@@ -81,7 +81,7 @@ func (r *run[S, U]) busyWith(err error, in *U) error {
 	if lost != nil {
 		return err
 	}
-	again, other := r.repeats(&c, in)
+	again, other := r.repeats(&c)
 	if errors.Is(other, ErrRequestReused) {
 		return other
 	}
@@ -93,7 +93,7 @@ func (r *run[S, U]) busyWith(err error, in *U) error {
 
 // repeats reports whether the newest input of the head's line is in, sent before under the same
 // request id. Another input under that id is ErrRequestReused.
-func (r *run[S, U]) repeats(c *checkpoint.Chain, in *U) (bool, error) {
+func (r *run) repeats(c *checkpoint.Chain) (bool, error) {
 	if r.opt.request == "" || len(c.Records) == 0 {
 		return false, nil
 	}
@@ -112,7 +112,7 @@ func (r *run[S, U]) repeats(c *checkpoint.Chain, in *U) (bool, error) {
 		}
 		begun := &chain[i]
 		if begun.Source != checkpoint.Fork {
-			return r.isRequest(begun, in)
+			return r.isRequest(begun)
 		}
 		parent, err := loadChain(r.ctx, r.g, r.log, checkpoint.Place{Thread: r.thread, At: begun.Parent})
 		if errors.Is(err, checkpoint.ErrNotFound) {

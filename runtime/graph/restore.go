@@ -14,7 +14,7 @@ import (
 
 // owns reports an error when rec, of the given thread, is of another graph: its state and its nodes would be taken for those
 // of this one.
-func (g *Graph[S, U]) owns(thread string, rec *checkpoint.Record) error {
+func (g *core) owns(thread string, rec *checkpoint.Record) error {
 	if rec.Graph == g.name || slices.Contains(g.opt.formerNames, rec.Graph) {
 		return nil
 	}
@@ -23,13 +23,13 @@ func (g *Graph[S, U]) owns(thread string, rec *checkpoint.Record) error {
 }
 
 // restore makes the run's state that of the chain's last record.
-func (r *run[S, U]) restore(c *checkpoint.Chain) error {
-	r.live = r.g.schema.New(state.Options{Record: true, DropUnknown: r.dropUnknown()})
+func (r *run) restore(c *checkpoint.Chain) error {
+	r.state.start(true, r.dropUnknown())
 	r.plan.Step = -1
 	if len(c.Records) == 0 {
 		return nil
 	}
-	if err := fold(r.ctx, r.live, c.Records); err != nil {
+	if err := fold(r.ctx, r.state.load, c.Records); err != nil {
 		if r.ctx.Err() != nil {
 			return r.cancelled()
 		}
@@ -39,18 +39,18 @@ func (r *run[S, U]) restore(c *checkpoint.Chain) error {
 	r.plan.Step, r.log.Base, r.line.id = last.Step, last.Base, last.Line
 	r.readMeta(last.Meta)
 	r.log.Chained = len(c.Records) - 1
-	r.log.Stale = last.Fingerprint != r.g.schema.Fingerprint
+	r.log.Stale = last.Fingerprint != r.g.fingerprint
 	r.plan.Joins = r.g.plan.NewJoins()
 	return nil
 }
 
-// fold applies records to live, in the order of the log, until ctx ends.
-func fold[S, U any](ctx context.Context, live state.Live[S, U], records []checkpoint.Record) error {
+// fold calls load with records, in the order of the log, until ctx ends.
+func fold(ctx context.Context, load func(*checkpoint.Record) error, records []checkpoint.Record) error {
 	for i := range records {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := apply(live, &records[i]); err != nil {
+		if err := load(&records[i]); err != nil {
 			return err
 		}
 	}
@@ -67,7 +67,7 @@ func apply[S, U any](live state.Live[S, U], rec *checkpoint.Record) (err error) 
 }
 
 // place finds the stored tasks, routes and joins in the graph as it is now.
-func (r *run[S, U]) place(c *checkpoint.Chain) error {
+func (r *run) place(c *checkpoint.Chain) error {
 	last := &c.Records[len(c.Records)-1]
 	var missing []string
 	r.plan.Due = make([]plan.Task, 0, len(c.Due))
@@ -103,7 +103,7 @@ func (r *run[S, U]) place(c *checkpoint.Chain) error {
 }
 
 // keepName notes that the tasks of node n became due when it had another id.
-func (r *run[S, U]) keepName(n int, stored string) {
+func (r *run) keepName(n int, stored string) {
 	if id := r.g.nodes[n].id; string(id) != stored {
 		if r.named == nil {
 			r.named = make(map[ID]ID)
@@ -113,7 +113,7 @@ func (r *run[S, U]) keepName(n int, stored string) {
 }
 
 // placeTask takes up a stored task of node n.
-func (r *run[S, U]) placeTask(n int, t checkpoint.Task) (d plan.Task, err error) {
+func (r *run) placeTask(n int, t checkpoint.Task) (d plan.Task, err error) {
 	d = plan.Task{Node: n, Index: int(t.Index), Raw: t.Payload}
 	switch takes := n >= start && r.g.nodes[n].decode != nil; {
 	case t.Payload != nil:
@@ -124,7 +124,7 @@ func (r *run[S, U]) placeTask(n int, t checkpoint.Task) (d plan.Task, err error)
 	return d, err
 }
 
-func (r *run[S, U]) numbers(names []string, missing *[]string) []int {
+func (r *run) numbers(names []string, missing *[]string) []int {
 	var numbers []int
 	for _, name := range names {
 		n, ok := r.g.find(name)
@@ -137,7 +137,7 @@ func (r *run[S, U]) numbers(names []string, missing *[]string) []int {
 }
 
 // placeJoin takes up a half-reached join. Two joins to one node are told apart by their sources.
-func (r *run[S, U]) placeJoin(stored checkpoint.Join) bool {
+func (r *run) placeJoin(stored checkpoint.Join) bool {
 	for i, j := range r.g.plan.Joins {
 		if to, ok := r.g.find(stored.To); !ok || to != j.To {
 			continue
@@ -160,12 +160,12 @@ func (r *run[S, U]) placeJoin(stored checkpoint.Join) bool {
 }
 
 // changed wraps an error of decoding what.
-func (r *run[S, U]) changed(err error, what string, args ...any) error {
+func (r *run) changed(err error, what string, args ...any) error {
 	return decodeError(r.g.name, r.thread, err, fmt.Sprintf(what, args...))
 }
 
 // resultChanged is changed for a stored update, whose fields cannot be dropped one by one.
-func (r *run[S, U]) resultChanged(err error, what string, args ...any) error {
+func (r *run) resultChanged(err error, what string, args ...any) error {
 	if errors.Is(err, wire.ErrUnknownField) {
 		return fmt.Errorf("%s: "+what+": %w; use the code that wrote it, or graph.Rerun to run the node of the thread again",
 			append(append([]any{where(r.g.name, r.thread, -1)}, args...), classed(err))...)

@@ -17,19 +17,18 @@ import (
 
 // run is one call that runs nodes: the state, what is due, and the journal it is written to. One goroutine
 // owns it; workers are lent slots of it.
-type run[S, U any] struct {
-	g         *Graph[S, U]
+type run struct {
+	g         *core
 	thread    string
 	opt       runOptions
 	ctx       context.Context
-	strict    bool
 	observers []Observer
 	observing *observing      // shared with subgraphs; nil for a run that nobody observes
 	log       *journal.Branch // nil for a run that stores nothing
-	live      state.Live[S, U]
+	state     typedState
 
 	plan    plan.Planner
-	input   *U                           // the result of Start, until its superstep is settled
+	given   bool                         // the state has the input of the run, until the superstep of Start takes it
 	entered bool                         // the input was merged and committed with the opening, and is yet to be published
 	stored  map[string][]byte            // acknowledged results by task key, for the first superstep after an opening
 	partial map[string]map[string][]byte // likewise the parts of results that are not whole, by name
@@ -41,13 +40,12 @@ type run[S, U any] struct {
 		id         checkpoint.ID
 	}
 
-	scope   string                   // of a subgraph call: part of its tasks' keys
-	again   map[string]checkpoint.ID // by task key: the resume record that began the task's subgraph call again
-	path    []ID                     // of a subgraph call: the nodes that lead to it
-	outer   *outer                   // of a subgraph call: what it has to tell; nil for the run itself
-	same    bool                     // of a subgraph call: it is over the state of the graph it is in
-	changes []U                      // of such a one: the updates of its supersteps
-	told    struct {                 // what of those is in parts of the outer result
+	scope string                   // of a subgraph call: part of its tasks' keys
+	again map[string]checkpoint.ID // by task key: the resume record that began the task's subgraph call again
+	path  []ID                     // of a subgraph call: the nodes that lead to it
+	outer *outer                   // of a subgraph call: what it has to tell; nil for the run itself
+	same  bool                     // of a subgraph call: it is over the state of the graph it is in
+	told  struct {                 // what of those is in parts of the outer result
 		changes, step int
 	}
 	keeps    bool        // of a subgraph call: its next one remembers what this came to
@@ -55,7 +53,7 @@ type run[S, U any] struct {
 	memory   map[ID]memory
 	resumed  bool // subgraphs may have been begun before
 
-	slots    []slot[U]    // one for each due task
+	slots    []slot       // one for each due task
 	todo     []int        // those that have to be run
 	solo     *task.Worker // runs tasks that run alone
 	winners  []int        // by race: the slot whose result counts, -1 for none yet
@@ -67,22 +65,19 @@ type run[S, U any] struct {
 	ending  error             // why it ended though more is due, when that is an error
 	spoiled bool              // live is not the state of a checkpoint any more
 	unsure  bool              // a commit failed, and may be stored all the same
-	yield   func(Event[S, U], error) bool
-	telling bool            // yield runs
-	asks    map[string]bool // questions that were yielded, by id
-	left    bool            // nobody takes events any more
+	sink    sink              // takes the events; nil for none
+	asks    map[string]bool   // questions that were yielded, by id
 }
 
 // slot is one task of the superstep under way.
-type slot[U any] struct {
+type slot struct {
 	plan.Task
 	attempt  int
 	progress progress
-	stored   bool // the result is acknowledged, or the questions are
-	update   U
+	stored   bool       // the result is acknowledged, or the questions are
 	next     *Next      // of a node that routes
 	asks     *task.Asks // of a node that asks
-	call     *call[U]   // of a subgraph node
+	call     *call      // of a subgraph node
 	err      error
 }
 
@@ -110,24 +105,28 @@ func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[
 		return Result[S]{}, fmt.Errorf("graph: %s: %w", g.name, ErrDraining)
 	}
 	defer g.runs.end()
-	r := &run[S, U]{g: g, ctx: ctx, strict: g.opt.strict, observers: g.opt.observers, observing: g.observing(), opt: o}
-	r.plan, r.live = plan.New(&g.plan, false), g.schema.New(state.Options{})
-	r.enter(&in, 0)
+	o.strict = g.opt.strict
+	a := newAdapter(g, o.strict)
+	a.input = &in
+	r := &run{g: &g.core, ctx: ctx, plan: plan.New(&g.plan, false), state: a, observers: g.opt.observers, observing: g.observing(), opt: o}
+	a.start(false, false)
+	r.enter(0)
 	ended := r.watch()
 	err = r.loop()
-	res := r.result()
+	res := resultOf(r, a)
 	ended(res.Status, err)
 	return res, r.observing.join(err)
 }
 
-// enter makes in the result of Start, which is the only task due. step is that of the checkpoint before.
-func (r *run[S, U]) enter(in *U, step int) {
-	r.input = in
+// enter makes Start the only task that is due: its result is the input, which the state has. step is that of the
+// checkpoint before.
+func (r *run) enter(step int) {
+	r.given = true
 	r.plan.Enter(step)
 }
 
 // loop runs supersteps until the run ends, for whatever reason.
-func (r *run[S, U]) loop() error {
+func (r *run) loop() error {
 	if len(r.plan.Pending) > 0 && r.status == 0 {
 		if err := r.payRoutes(); err != nil {
 			if !r.unsure {
@@ -150,7 +149,7 @@ func (r *run[S, U]) loop() error {
 }
 
 // superstep runs what is due and commits what that comes to.
-func (r *run[S, U]) superstep() error {
+func (r *run) superstep() error {
 	r.fill()
 	if err := r.recall(); err != nil {
 		return err
@@ -182,14 +181,14 @@ func (r *run[S, U]) superstep() error {
 }
 
 // uncommitted notes that a commit failed because of err, which it returns.
-func (r *run[S, U]) uncommitted(err error) error {
+func (r *run) uncommitted(err error) error {
 	var saver *SaverError
 	r.spoiled, r.unsure = true, errors.As(err, &saver) // the saver may have stored it; Resume reconciles that
 	return err
 }
 
 // source is what the superstep under way makes: the input merged, or a step of the loop.
-func (r *run[S, U]) source() checkpoint.Source {
+func (r *run) source() checkpoint.Source {
 	if r.plan.Input() {
 		return checkpoint.Input
 	}
@@ -197,25 +196,24 @@ func (r *run[S, U]) source() checkpoint.Source {
 }
 
 // fill makes a slot for every task that runs now.
-func (r *run[S, U]) fill() {
+func (r *run) fill() {
 	now := r.plan.Now()
-	if cap(r.slots) < len(now) {
-		r.slots = make([]slot[U], len(now))
-	}
-	r.slots = r.slots[:len(now)]
+	clear(r.slots) // what was sent to tasks that are over is not kept
+	r.slots = slices.Grow(r.slots[:0], len(now))[:len(now)]
 	for i := range now {
-		r.slots[i] = slot[U]{Task: now[i]}
+		r.slots[i] = slot{Task: now[i]}
 	}
+	r.state.reset(len(now))
 	r.startRaces()
-	if r.input != nil {
-		r.slots[0].update, r.slots[0].progress = *r.input, succeeded
-		r.input = nil
+	if r.given {
+		r.state.enter(0)
+		r.slots[0].progress, r.given = succeeded, false
 	}
 }
 
 // settle merges what the tasks returned, in their order, and finds out what is due next. After an error the
 // state is of no use any more.
-func (r *run[S, U]) settle() error {
+func (r *run) settle() error {
 	r.spoiled = true
 	for i := range r.slots {
 		if r.slots[i].progress == beaten {
@@ -227,7 +225,7 @@ func (r *run[S, U]) settle() error {
 	}
 	r.keepChanges()
 	r.memorise()
-	r.live.EndStep()
+	r.state.endStep()
 	if err := r.leave(); err != nil {
 		return err
 	}
@@ -242,18 +240,14 @@ func (r *run[S, U]) settle() error {
 }
 
 // merge merges the update of one task. A reducer's panic is the task's failure.
-func (r *run[S, U]) merge(i int) (err error) {
+func (r *run) merge(i int) (err error) {
 	sl := &r.slots[i]
 	defer func() {
 		if v := recover(); v != nil {
 			err = r.nodeError(sl, newPanic(v))
 		}
 	}()
-	if r.g.nodes[sl.Node].same && sl.call != nil {
-		err = r.mergeAll(i, sl.call.changes)
-	} else {
-		err = r.live.Merge(i, &sl.update)
-	}
+	err = r.state.merge(i, &r.g.nodes[sl.Node])
 	if err == nil {
 		return nil
 	}
@@ -273,45 +267,23 @@ func (r *run[S, U]) merge(i int) (err error) {
 }
 
 // overflow is the error of a sum that the task in slot i made too large for its field.
-func (r *run[S, U]) overflow(i int, over *state.OverflowError) error {
+func (r *run) overflow(i int, over *state.OverflowError) error {
 	e := &OverflowError{Graph: r.g.name, Thread: r.thread, Step: r.plan.Step + 1, Field: over.Field, Err: over}
 	for k := range r.slots[:i+1] {
 		sl := &r.slots[k]
-		if sl.progress != beaten && (k == i || r.adds(sl, over.Field)) {
-			e.Nodes, e.Indexes = append(e.Nodes, r.g.nodes[sl.Node].id), append(e.Indexes, sl.Index)
+		n := &r.g.nodes[sl.Node]
+		if sl.progress != beaten && (k == i || r.state.changes(k, n, over.Field)) {
+			e.Nodes, e.Indexes = append(e.Nodes, n.id), append(e.Indexes, sl.Index)
 		}
 	}
 	return e
 }
 
-// adds reports whether what a task returned changes a field.
-func (r *run[S, U]) adds(sl *slot[U], field string) bool {
-	changes := []U{sl.update}
-	if r.g.nodes[sl.Node].same && sl.call != nil {
-		changes = sl.call.changes
-	}
-	return slices.ContainsFunc(changes, func(u U) bool {
-		return slices.Contains(state.FieldNames(r.g.schema.Writes(&u)), field)
-	})
-}
-
-// mergeAll merges what a subgraph over the same state has merged before.
-func (r *run[S, U]) mergeAll(i int, changes []U) error {
-	r.live.Inner(true)
-	defer r.live.Inner(false)
-	for k := range changes {
-		if err := r.live.Merge(i, &changes[k]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // decide says what becomes of the run once the superstep that has just been settled is committed.
-func (r *run[S, U]) decide() journal.Outcome {
+func (r *run) decide() journal.Outcome {
 	switch {
 	case r.turned == plan.Done:
-		if unjoined := r.unjoined(); r.strict && len(unjoined) > 0 {
+		if unjoined := r.unjoined(); r.opt.strict && len(unjoined) > 0 {
 			r.ending = &UnjoinedError{Graph: r.g.name, Thread: r.thread, Joins: unjoined}
 		}
 		return journal.Outcome{Status: checkpoint.Done, End: true}
@@ -332,7 +304,7 @@ func (r *run[S, U]) decide() journal.Outcome {
 
 // giveUp ends a run whose superstep cannot commit: it stores what its tasks finished and says that the run is
 // over. cause is why; nil when nobody listens any more.
-func (r *run[S, U]) giveUp(cause error) error {
+func (r *run) giveUp(cause error) error {
 	switch {
 	case r.status != 0: // it was tried before, and could not be stored
 	case r.spoiled || r.has(failed):
@@ -376,7 +348,7 @@ func (r *run[S, U]) giveUp(cause error) error {
 }
 
 // has reports whether a task of the superstep has come so far.
-func (r *run[S, U]) has(p progress) bool {
+func (r *run) has(p progress) bool {
 	for i := range r.slots {
 		if r.slots[i].progress == p {
 			return true
@@ -386,7 +358,7 @@ func (r *run[S, U]) has(p progress) bool {
 }
 
 // cancelled is the error of a run whose context ended.
-func (r *run[S, U]) cancelled() error {
+func (r *run) cancelled() error {
 	return stoppedBy(r.ctx, where(r.g.name, r.thread, r.plan.Step+1))
 }
 
@@ -404,12 +376,12 @@ func stoppedBy(ctx context.Context, place string) error {
 	return err
 }
 
-// result is what the run came to.
-func (r *run[S, U]) result() Result[S] {
+// resultOf is what a run came to, whose state a has.
+func resultOf[S, U any](r *run, a *adapter[S, U]) Result[S] {
 	res := Result[S]{Status: Paused, Next: r.nextIDs(), Steps: r.steps}
 	if !r.spoiled {
-		res.State = r.live.View()
-		r.live.Share()
+		res.State = a.live.View()
+		a.live.Share()
 	}
 	if r.log != nil {
 		res.Checkpoint = r.log.Head
@@ -425,11 +397,11 @@ func (r *run[S, U]) result() Result[S] {
 }
 
 // nextIDs are what comes next, as Result.Next has it.
-func (r *run[S, U]) nextIDs() []ID { return r.g.next(r.dueIDs(), r.plan.Pending) }
+func (r *run) nextIDs() []ID { return r.g.next(r.dueIDs(), r.plan.Pending) }
 
 // next returns due, the nodes that are due. If there are none, it returns what the routes of owed can choose, and End where
 // only a stop is left.
-func (g *Graph[S, U]) next(due []ID, owed []int) []ID {
+func (g *core) next(due []ID, owed []int) []ID {
 	if len(due) > 0 {
 		return due
 	}
@@ -449,7 +421,7 @@ func (g *Graph[S, U]) next(due []ID, owed []int) []ID {
 }
 
 // dueIDs are the ids of the due nodes, each once; nil for none.
-func (r *run[S, U]) dueIDs() []ID {
+func (r *run) dueIDs() []ID {
 	var ids []ID
 	for n := range r.plan.Nodes {
 		ids = append(ids, r.g.nodes[n].id)
@@ -457,7 +429,7 @@ func (r *run[S, U]) dueIDs() []ID {
 	return ids
 }
 
-func (r *run[S, U]) nodeError(sl *slot[U], err error) error {
+func (r *run) nodeError(sl *slot, err error) error {
 	return &NodeError{
 		Graph: r.g.name, Thread: r.thread, Step: r.plan.Step + 1,
 		Node: r.g.nodes[sl.Node].id, Index: sl.Index, Attempt: max(sl.attempt, 1), Err: err,

@@ -82,34 +82,108 @@ func (t Thread[S, U]) stream(ctx context.Context, o runOptions, wrong error, in 
 			yield(Event[S, U]{Kind: EventEnd, Result: new(Result[S])}, wrong)
 			return
 		}
-		left := false
-		res, err := t.drive(ctx, o, func(e Event[S, U], err error) bool {
-			left = !yield(e, err)
-			return !left
-		}, in)
-		if !left {
+		out := &stream[S, U]{kinds: o.events, yield: yield}
+		res, err := t.drive(ctx, o, out, in)
+		if !out.gone {
 			yield(Event[S, U]{Kind: EventEnd, Result: &res}, err)
 		}
 	}
 }
 
-// watched reports whether anybody wants to see tasks while they run.
-func (r *run[S, U]) watched() bool {
-	return r.yield != nil && (r.g.nests || r.opt.events&(EventTaskStart|EventTaskEnd|EventCustom) != 0)
+// event is an Event without the types of its graph. The Child of an event of a subgraph is the Event as the subgraph
+// has it.
+type event = Event[struct{}, struct{}]
+
+// sink takes the events of a run. It makes the Events of the graph's types.
+type sink interface {
+	// wants reports whether somebody takes events of the given kinds, or of one of them.
+	wants(kinds EventKind) bool
+	// take hands on e. Its methods report whether the run is to go on.
+	take(e event) bool
+	// updates hands on e for each update of a node in slot i.
+	updates(e event, i int, n *node) bool
+	// value hands on e with the state.
+	value(e event) bool
+	// left reports whether nobody takes events any more.
+	left() bool
 }
 
-// tell yields e, if the stream has chosen its kind. It reports whether the run is to go on.
-func (r *run[S, U]) tell(e Event[S, U]) bool {
-	if r.yield != nil && !r.left && r.opt.events&e.Kind != 0 {
-		r.telling = true
-		r.left = !r.yield(e, nil)
-		r.telling = false
+// stream is the sink of a sequence of Events.
+type stream[S, U any] struct {
+	kinds   EventKind
+	yield   func(Event[S, U], error) bool
+	state   *adapter[S, U]
+	telling bool // yield runs
+	gone    bool // nobody takes events any more
+}
+
+func (s *stream[S, U]) wants(kinds EventKind) bool { return s.kinds&kinds != 0 }
+
+func (s *stream[S, U]) left() bool { return s.gone }
+
+func (s *stream[S, U]) take(e event) bool { return s.tell(eventOf[S, U](e)) }
+
+// tell yields e, if the stream has chosen its kind.
+func (s *stream[S, U]) tell(e Event[S, U]) bool {
+	if !s.gone && s.kinds&e.Kind != 0 {
+		s.telling = true
+		s.gone = !s.yield(e, nil)
+		s.telling = false
 	}
-	return !r.left
+	return !s.gone
+}
+
+func (s *stream[S, U]) updates(e event, i int, n *node) bool {
+	typed := eventOf[S, U](e)
+	for _, u := range s.state.updatesIn(i, n) {
+		typed.Update = u
+		if !s.tell(typed) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *stream[S, U]) value(e event) bool {
+	if !s.wants(EventValue) {
+		return true
+	}
+	typed := eventOf[S, U](e)
+	typed.State = s.state.live.View()
+	s.state.live.Share()
+	return s.tell(typed)
+}
+
+// eventOf returns e as an Event of a graph's types.
+func eventOf[S, U any](e event) Event[S, U] {
+	return Event[S, U]{
+		Kind: e.Kind, Step: e.Step, Checkpoint: e.Checkpoint, Node: e.Node, Index: e.Index, Attempt: e.Attempt, Next: e.Next,
+		Question: e.Question, Custom: e.Custom, Outcome: e.Outcome, Err: e.Err, Path: e.Path, Child: e.Child,
+	}
+}
+
+// relayed is an event of a subgraph on its way to who listens to the run.
+type relayed struct{ event }
+
+// relay returns the event of a subgraph as the graph around it has it.
+func relay[S, U any](e Event[S, U]) relayed {
+	child := any(e)
+	if len(e.Path) > 0 {
+		child = e.Child
+	}
+	return relayed{event{
+		Kind: e.Kind, Step: e.Step, Checkpoint: e.Checkpoint, Node: e.Node, Index: e.Index, Attempt: e.Attempt, Next: e.Next,
+		Question: e.Question, Custom: e.Custom, Outcome: e.Outcome, Err: e.Err, Path: e.Path, Child: child,
+	}}
+}
+
+// watched reports whether anybody wants to see tasks while they run.
+func (r *run) watched() bool {
+	return r.sink != nil && (r.g.nests || r.sink.wants(EventTaskStart|EventTaskEnd|EventCustom))
 }
 
 // watch tells that a task begins, and hands on what it emits.
-func (f *fanOut[S, U]) watch(w *task.Worker, sl *slot[U]) {
+func (f *fanOut) watch(w *task.Worker, sl *slot) {
 	if f.events == nil {
 		return
 	}
@@ -118,7 +192,8 @@ func (f *fanOut[S, U]) watch(w *task.Worker, sl *slot[U]) {
 	f.send(e)
 	w.Emitting(func(attempt int, v any) {
 		if inner, ok := v.(relayed); ok {
-			f.send(relay[S, U](f.r.g.nodes[sl.Node].id, inner))
+			inner.Path = append([]ID{f.r.g.nodes[sl.Node].id}, inner.Path...)
+			f.send(inner.event)
 			return
 		}
 		e := f.taskEvent(EventCustom, sl)
@@ -128,7 +203,7 @@ func (f *fanOut[S, U]) watch(w *task.Worker, sl *slot[U]) {
 }
 
 // unwatch tells that a task has ended.
-func (f *fanOut[S, U]) unwatch(ctx context.Context, sl *slot[U]) {
+func (f *fanOut) unwatch(ctx context.Context, sl *slot) {
 	if f.events == nil || sl.attempt == 0 {
 		return
 	}
@@ -141,66 +216,46 @@ func (f *fanOut[S, U]) unwatch(ctx context.Context, sl *slot[U]) {
 }
 
 // send hands an event to the run, which takes it when the consumer is ready; not after the superstep is over.
-func (f *fanOut[S, U]) send(e Event[S, U]) {
+func (f *fanOut) send(e event) {
 	select {
 	case f.events <- e:
 	case <-f.over:
 	}
 }
 
-func (f *fanOut[S, U]) taskEvent(kind EventKind, sl *slot[U]) Event[S, U] {
-	return Event[S, U]{Kind: kind, Step: f.r.plan.Step + 1, Node: f.r.g.nodes[sl.Node].id, Index: sl.Index}
+func (f *fanOut) taskEvent(kind EventKind, sl *slot) event {
+	return event{Kind: kind, Step: f.r.plan.Step + 1, Node: f.r.g.nodes[sl.Node].id, Index: sl.Index}
 }
 
 // publish yields what the superstep that has just been committed came to. It reports whether anybody listens.
 // From here on the slots are no tasks of a superstep under way.
-func (r *run[S, U]) publish() bool {
+func (r *run) publish() bool {
 	done := r.slots
 	r.slots = r.slots[:0]
 	if r.observers != nil && r.log != nil {
 		r.notify(r.ctx, Occurrence{Kind: Committed, Step: r.plan.Step, Checkpoint: r.log.Base, Next: r.nextIDs()})
 	}
-	if r.yield == nil {
+	if r.sink == nil {
 		return true
 	}
-	e := Event[S, U]{Step: r.plan.Step, Checkpoint: r.log.Base}
+	e := event{Step: r.plan.Step, Checkpoint: r.log.Base}
 	for i := range done {
 		if done[i].Node == start || done[i].progress == beaten {
 			continue
 		}
-		e.Kind, e.Node, e.Index = EventUpdate, r.g.nodes[done[i].Node].id, done[i].Index
-		if !r.publishUpdates(e, &done[i]) {
+		n := &r.g.nodes[done[i].Node]
+		e.Kind, e.Node, e.Index = EventUpdate, n.id, done[i].Index
+		if !r.sink.updates(e, i, n) {
 			return false
 		}
 	}
-	if r.opt.events&EventValue != 0 {
-		value := Event[S, U]{Kind: EventValue, Step: r.plan.Step, Checkpoint: r.log.Base, State: r.live.View()}
-		r.live.Share()
-		if !r.tell(value) {
-			return false
-		}
-	}
-	return r.tell(Event[S, U]{Kind: EventCheckpoint, Step: r.plan.Step, Checkpoint: r.log.Base, Next: r.nextIDs()})
-}
-
-// publishUpdates yields what a task returned: of a subgraph over the same state that is what each node in it did.
-func (r *run[S, U]) publishUpdates(e Event[S, U], sl *slot[U]) bool {
-	if !r.g.nodes[sl.Node].same || sl.call == nil {
-		e.Update = sl.update
-		return r.tell(e)
-	}
-	for _, u := range sl.call.changes {
-		e.Update = u
-		if !r.tell(e) {
-			return false
-		}
-	}
-	return true
+	return r.sink.value(event{Kind: EventValue, Step: r.plan.Step, Checkpoint: r.log.Base}) &&
+		r.sink.take(event{Kind: EventCheckpoint, Step: r.plan.Step, Checkpoint: r.log.Base, Next: r.nextIDs()})
 }
 
 // publishQuestions yields those of the questions that were not yielded before. It reports whether anybody listens.
-func (r *run[S, U]) publishQuestions(asked []Waiting) bool {
-	if r.yield == nil {
+func (r *run) publishQuestions(asked []Waiting) bool {
+	if r.sink == nil {
 		return true
 	}
 	for _, w := range asked {
@@ -211,15 +266,15 @@ func (r *run[S, U]) publishQuestions(asked []Waiting) bool {
 			r.asks = make(map[string]bool)
 		}
 		r.asks[w.ID] = true
-		r.tell(Event[S, U]{Kind: EventQuestion, Step: r.plan.Step + 1, Checkpoint: r.log.Base, Node: w.Node, Index: w.Index, Question: &w})
+		r.sink.take(event{Kind: EventQuestion, Step: r.plan.Step + 1, Checkpoint: r.log.Base, Node: w.Node, Index: w.Index, Question: &w})
 	}
-	return !r.left
+	return !r.sink.left()
 }
 
 // show yields the event of a task under way. A question that a subgraph asks is one of the run itself: Waiting.Path says where.
-func (r *run[S, U]) show(e Event[S, U]) bool {
+func (r *run) show(e event) bool {
 	if e.Kind == EventQuestion {
 		return r.publishQuestions([]Waiting{*e.Question})
 	}
-	return r.tell(e)
+	return r.sink.take(e)
 }

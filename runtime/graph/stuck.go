@@ -20,7 +20,7 @@ func listed(c *checkpoint.Chain) bool {
 
 // stuck reports whether nothing can run before somebody answers. inside says whether to look into subgraphs; else none is stuck
 // that has a subgraph due.
-func (r *run[S, U]) stuck(c *checkpoint.Chain, inside bool) (bool, error) {
+func (r *run) stuck(c *checkpoint.Chain, inside bool) (bool, error) {
 	if len(r.opt.rerun) > 0 {
 		return false, nil
 	}
@@ -30,7 +30,7 @@ func (r *run[S, U]) stuck(c *checkpoint.Chain, inside bool) (bool, error) {
 
 // holds reports whether all that is due waits for answers, has its result, lost a race to one that has, or is a subgraph that
 // stops for people or of which the same can be said; and whether any of it waits for answers.
-func (r *run[S, U]) holds(c *checkpoint.Chain, inside bool) (held, waits bool, err error) {
+func (r *run) holds(c *checkpoint.Chain, inside bool) (held, waits bool, err error) {
 	now := r.plan.Now()
 	won := r.decided(now)
 	var asking map[string]bool // the calls that ask or stop
@@ -41,7 +41,7 @@ func (r *run[S, U]) holds(c *checkpoint.Chain, inside bool) (held, waits bool, e
 		if r.ctx.Err() != nil {
 			return false, false, r.cancelled()
 		}
-		sl := slot[U]{Task: d}
+		sl := slot{Task: d}
 		key := r.slotKey(&sl)
 		_, done := r.stored[key]
 		n, race := &r.g.nodes[d.Node], r.g.plan.Nodes[d.Node].Race
@@ -78,7 +78,7 @@ func callsIn(namespace string, writes []checkpoint.Write) map[string]bool {
 
 // holdsIn reports whether the subgraph call of a task, which asks or stops, can do nothing before somebody answers or lets it
 // pass a stop, and what it waits for.
-func (r *run[S, U]) holdsIn(sl *slot[U]) (below []Waiting, held bool, err error) {
+func (r *run) holdsIn(sl *slot) (below []Waiting, held bool, err error) {
 	n := &r.g.nodes[sl.Node]
 	key := r.slotKey(sl)
 	branch := r.log.Child(journal.Within(r.log.Namespace, r.callName(key)))
@@ -91,14 +91,14 @@ func (r *run[S, U]) holdsIn(sl *slot[U]) (below []Waiting, held bool, err error)
 }
 
 // holds is that of a run, of a call of the graph in another one. It only reads.
-func (g *Graph[S, U]) holds(ctx context.Context, log *journal.Branch, path []ID) (below []Waiting, held bool, err error) {
+func (g *core) holds(ctx context.Context, log *journal.Branch, path []ID) (below []Waiting, held bool, err error) {
 	c, err := loadChain(ctx, g, log, checkpoint.Place{Thread: log.Thread(), Namespace: log.Namespace})
 	if err != nil || !c.Unfinished() {
 		return nil, false, err
 	}
 	last := &c.Records[len(c.Records)-1]
-	r := &run[S, U]{
-		g: g, thread: log.Thread(), path: path, ctx: ctx, log: log, plan: plan.New(&g.plan, true),
+	r := &run{
+		g: g, thread: log.Thread(), path: path, ctx: ctx, log: log, plan: plan.New(&g.plan, true), state: g.newState(),
 		scope: journal.Scope(log.Namespace), outer: new(outer),
 	}
 	r.plan.Step, r.log.Base, r.line.id = last.Step, last.Base, last.Line
@@ -125,7 +125,7 @@ func (g *Graph[S, U]) holds(ctx context.Context, log *journal.Branch, path []ID)
 }
 
 // recallStuck gives the tasks of a superstep that holds what is known of them.
-func (r *run[S, U]) recallStuck() error {
+func (r *run) recallStuck() error {
 	r.fill()
 	if err := r.recall(); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (r *run[S, U]) recallStuck() error {
 	for i := range r.slots {
 		sl := &r.slots[i]
 		if below := r.below[r.slotKey(sl)]; below != nil && sl.progress == waiting {
-			sl.call = &call[U]{below: below}
+			sl.call = &call{below: below}
 		}
 	}
 	return nil

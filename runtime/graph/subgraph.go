@@ -20,12 +20,13 @@ import (
 // A call that is stored costs one snapshot of the state. An edit of the thread while the child is stopped does not reach the
 // state that the child works on. All else is as for the function Subgraph.
 func (b *Builder[S, U]) Subgraph(id ID, child *Graph[S, U], opts ...NodeOption) ID {
-	var c calls[S, U]
+	var f funcs[S, U]
+	k := kind{same: true}
 	if child != nil {
-		c.sub, c.same = child, true
-		c.child = func(ctx context.Context, r *run[S, U], sl *slot[U]) error { return runSame(ctx, r, sl, child) }
+		k.sub = &child.core
+		f.child = func(ctx context.Context, r *run, a *adapter[S, U], i int) error { return runSame(ctx, r, a, i, child) }
 	}
-	b.add(id, c, nil, opts)
+	b.add(id, f, k, nil, opts)
 	return id
 }
 
@@ -46,88 +47,106 @@ func Subgraph[S, U, CS, CU any](
 	out func(ctx context.Context, s S, child CS) (U, error),
 	opts ...NodeOption,
 ) ID {
-	var c calls[S, U]
+	var f funcs[S, U]
+	var k kind
 	if child != nil && in != nil && out != nil {
-		c.sub = child
-		c.child = func(ctx context.Context, r *run[S, U], sl *slot[U]) error {
-			return runMapped(ctx, r, sl, child, in, out)
+		k.sub = &child.core
+		f.child = func(ctx context.Context, r *run, a *adapter[S, U], i int) error {
+			return runMapped(ctx, r, a, i, child, in, out)
 		}
 	}
-	b.add(id, c, nil, opts)
+	b.add(id, f, k, nil, opts)
 	return id
 }
 
-// call is what the task of a subgraph node came to, beside its update.
-type call[U any] struct {
-	below   []Waiting // what it waits for
-	changes []U       // of a graph over the same state: the updates of its nodes, in the order in which they merged
-	memory  memory    // of a run that stores nothing: what is remembered
-	open    bool      // it or one in it has asked, or stopped for people
+// call is the outcome of the task of a subgraph node, except its update.
+type call struct {
+	below  []Waiting // what it waits for
+	memory memory    // of a run that stores nothing: what is remembered
+	open   bool      // it or one in it has asked, or stopped for people
 }
 
-// runSame runs a subgraph over the same state on behalf of the task in sl, and leaves there what it came to.
-func runSame[S, U any](ctx context.Context, r *run[S, U], sl *slot[U], child *Graph[S, U]) error {
-	c := newChild(ctx, r, sl, child)
+// runSame runs a subgraph over the same state on behalf of the task in slot i, and leaves its updates there.
+func runSame[S, U any](ctx context.Context, r *run, a *adapter[S, U], i int, child *Graph[S, U]) error {
+	c, inner := newCall(ctx, r, i, child, a.strict)
 	c.same = true
-	begun, err := takeUp(r, sl, c)
+	begun, err := r.takeUp(i, c)
 	if err != nil {
 		return err
 	}
 	if !begun {
-		c.live = state.Fork(r.g.schema, r.live, c.stateOptions())
-		if err := c.begin(new(U)); err != nil {
+		inner.live = state.Fork(a.g.schema, a.live, state.Options{Record: c.log != nil, DropUnknown: c.dropUnknown()})
+		inner.input = new(U)
+		if err := c.begin(); err != nil {
 			return err
 		}
 	}
-	done, err := runOn(r, sl, c)
+	done, err := r.runCall(i, c)
 	if done {
-		sl.call.changes = c.changes
+		a.merged[i] = inner.all
 	}
 	return err
 }
 
 // runMapped runs a subgraph over a state of its own.
 func runMapped[S, U, CS, CU any](
-	ctx context.Context, r *run[S, U], sl *slot[U], child *Graph[CS, CU],
+	ctx context.Context, r *run, a *adapter[S, U], i int, child *Graph[CS, CU],
 	in func(context.Context, S) (CU, error), out func(context.Context, S, CS) (U, error),
 ) error {
-	s := r.live.View()
-	if r.strict {
-		s = r.g.schema.Clone(s)
+	s := a.live.View()
+	if a.strict {
+		s = a.g.schema.Clone(s)
 	}
-	c := newChild(ctx, r, sl, child)
-	begun, err := takeUp(r, sl, c)
+	c, inner := newCall(ctx, r, i, child, a.strict)
+	begun, err := r.takeUp(i, c)
 	if err != nil {
 		return err
 	}
 	if !begun {
 		input, err := in(ctx, s)
 		if err == nil {
-			err = recollect(r, sl, c)
+			err = r.recollect(i, c)
 		}
 		if err == nil {
-			err = c.begin(&input)
+			inner.input = &input
+			err = c.begin()
 		}
 		if err != nil {
 			return err
 		}
 	}
-	done, err := runOn(r, sl, c)
+	done, err := r.runCall(i, c)
 	if done {
-		sl.update, err = out(ctx, s, c.live.View())
+		a.updates[i], err = out(ctx, s, inner.live.View())
 	}
-	if r.strict && err == nil {
-		err = r.mutated(s)
+	if a.strict && err == nil {
+		err = a.mutated(s)
 	}
 	return err
 }
 
-// runOn runs a subgraph as far as it gets, and leaves in sl what became of it. It reports whether the subgraph came to
-// its end.
-func runOn[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (done bool, err error) {
+// newCall returns the run of a subgraph for the task in slot i, which has yet to find out where it stands, and its state.
+func newCall[S, U any](ctx context.Context, r *run, i int, child *Graph[S, U], strict bool) (*run, *adapter[S, U]) {
+	a := newAdapter(child, strict || child.opt.strict)
+	c := r.newChild(ctx, i, &child.core, a)
+	c.opt.strict = a.strict
+	if r.sink != nil {
+		c.sink = &stream[S, U]{kinds: r.opt.events, state: a, yield: func(e Event[S, U], _ error) bool {
+			task.Emit(ctx, relay(e))
+			return true // who listens to the run tells it by its context when nobody does any more
+		}}
+	}
+	a.start(c.log != nil, c.dropUnknown())
+	return c, a
+}
+
+// runCall runs a subgraph as far as it gets, and leaves in slot i what became of it. It reports whether the subgraph came
+// to its end.
+func (r *run) runCall(i int, c *run) (done bool, err error) {
+	sl := &r.slots[i]
 	before := sl.call // of an earlier attempt
 	err = c.loop()
-	sl.call = &call[U]{below: c.waiting(), open: c.open()}
+	sl.call = &call{below: c.waiting(), open: c.open()}
 	if before != nil {
 		sl.call.open = sl.call.open || before.open // this attempt may not have come to what asked in that one
 	}
@@ -143,7 +162,7 @@ func runOn[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (done bo
 	}
 	if c.keeps && c.log == nil {
 		sl.call.memory.inner = c.memory
-		if sl.call.memory.snapshot, err = c.live.AppendSnapshot(nil); err != nil {
+		if sl.call.memory.snapshot, err = c.state.AppendSnapshot(nil); err != nil {
 			return false, err
 		}
 	}
@@ -156,11 +175,12 @@ func runOn[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (done bo
 	return err == nil, err
 }
 
-// newChild returns the run of a subgraph, which has yet to find out where it stands.
-func newChild[S, U, CS, CU any](ctx context.Context, r *run[S, U], sl *slot[U], child *Graph[CS, CU]) *run[CS, CU] {
+// newChild returns the run of a subgraph for the task in slot i.
+func (r *run) newChild(ctx context.Context, i int, child *core, state typedState) *run {
+	sl := &r.slots[i]
 	n := &r.g.nodes[sl.Node]
-	c := &run[CS, CU]{
-		g: child, thread: r.thread, plan: plan.New(&child.plan, r.log != nil), ctx: ctx, strict: r.strict || child.opt.strict, stopping: r.stopping,
+	c := &run{
+		g: child, thread: r.thread, plan: plan.New(&child.plan, r.log != nil), state: state, ctx: ctx, stopping: r.stopping,
 		observers: append(slices.Clip(r.observers), child.opt.observers...), observing: r.observing,
 		opt:   runOptions{limits: child.opt.limits, events: r.opt.events},
 		path:  append(slices.Clip(r.path), n.id),
@@ -168,41 +188,31 @@ func newChild[S, U, CS, CU any](ctx context.Context, r *run[S, U], sl *slot[U], 
 		keeps: n.remembers,
 	}
 	c.opt.durability = r.opt.durability
-	if r.yield != nil {
-		c.yield = func(e Event[CS, CU], _ error) bool {
-			task.Emit(ctx, relayed(e))
-			return true // who listens to the run tells it by its context when nobody does any more
-		}
+	if r.log == nil {
+		return c
 	}
-	if r.log != nil {
-		key := r.slotKey(sl)
-		name := r.callName(key)
-		c.outer.part = checkpoint.Write{Namespace: r.log.Namespace, Base: r.log.Base, Task: name, Kind: checkpoint.Result}
-		c.log, c.line.id = r.log.Child(journal.Within(r.log.Namespace, name)), r.callLine(key)
-		c.scope = journal.Scope(c.log.Namespace)
-		c.resumed = r.resumed || sl.attempt > 1
-	}
-	c.live = child.schema.New(c.stateOptions())
+	key := r.slotKey(sl)
+	name := r.callName(key)
+	c.outer.part = checkpoint.Write{Namespace: r.log.Namespace, Base: r.log.Base, Task: name, Kind: checkpoint.Result}
+	c.log, c.line.id = r.log.Child(journal.Within(r.log.Namespace, name)), r.callLine(key)
+	c.scope = journal.Scope(c.log.Namespace)
+	c.resumed = r.resumed || sl.attempt > 1
 	return c
 }
 
 // dropUnknown reports whether the graph, or one that it is in, accepts that unknown fields are lost.
-func (r *run[S, U]) dropUnknown() bool {
+func (r *run) dropUnknown() bool {
 	return r.g.opt.dropUnknown || r.outer != nil && r.outer.dropUnknown
-}
-
-func (r *run[S, U]) stateOptions() state.Options {
-	return state.Options{Record: r.log != nil, DropUnknown: r.dropUnknown()}
 }
 
 // storeBase stores the record that made the tasks due, if it is not stored yet, before a subgraph among
 // them stores anything: the call belongs to that record.
-func (r *run[S, U]) storeBase() error {
+func (r *run) storeBase() error {
 	if r.log == nil || !r.log.Began() {
 		return nil
 	}
 	for _, i := range r.todo {
-		if r.g.nodes[r.slots[i].Node].child != nil {
+		if r.g.nodes[r.slots[i].Node].sub != nil {
 			return r.saving("commit", r.log.Put(r.ctx, nil, journal.Outcome{}))
 		}
 	}
@@ -211,7 +221,7 @@ func (r *run[S, U]) storeBase() error {
 
 // takeUp loads what an earlier run, or an earlier attempt, of the task left of its subgraph. It reports whether there
 // is anything to go on with.
-func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, error) {
+func (r *run) takeUp(i int, c *run) (bool, error) {
 	if c.log == nil || !c.resumed {
 		return false, nil
 	}
@@ -228,7 +238,7 @@ func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, 
 		return false, err
 	}
 	if c.same {
-		parts, err := r.partsOf(sl, c.outer.part.Task)
+		parts, err := r.partsOf(i, c.outer.part.Task)
 		if err == nil {
 			err = c.collect(last, parts)
 		}
@@ -258,8 +268,8 @@ func takeUp[S, U, CS, CU any](r *run[S, U], sl *slot[U], c *run[CS, CU]) (bool, 
 }
 
 // partsOf returns what is stored of the result of a subgraph's task while that is not whole, by name.
-func (r *run[S, U]) partsOf(sl *slot[U], call string) (map[string][]byte, error) {
-	if sl.attempt == 1 {
+func (r *run) partsOf(i int, call string) (map[string][]byte, error) {
+	if r.slots[i].attempt == 1 {
 		return r.partial[call], nil
 	}
 	parts := maps.Clone(r.partial[call])
@@ -276,8 +286,8 @@ func (r *run[S, U]) partsOf(sl *slot[U], call string) (map[string][]byte, error)
 }
 
 // begin merges the input of a subgraph. Its first checkpoint is stored with the next thing that is.
-func (r *run[S, U]) begin(in *U) error {
-	r.enter(in, r.plan.Step)
+func (r *run) begin() error {
+	r.enter(r.plan.Step)
 	r.fill()
 	if err := r.settle(); err != nil {
 		return err
@@ -301,37 +311,4 @@ func (r *run[S, U]) begin(in *U) error {
 		return nil
 	}
 	return r.saving("put writes", r.log.Put(r.ctx, r.stopQuestion(rec.ID, o), journal.Outcome{}))
-}
-
-// relayed is an event of a subgraph on its way to who listens to the run.
-type relayed interface {
-	outer() outerEvent
-}
-
-// outerEvent is what an event of a subgraph is to a graph of other types.
-type outerEvent struct {
-	Event[struct{}, struct{}]
-	child any
-}
-
-func (e Event[S, U]) outer() outerEvent {
-	o := outerEvent{child: any(e)}
-	if len(e.Path) > 0 {
-		o.child = e.Child
-	}
-	o.Event = Event[struct{}, struct{}]{
-		Kind: e.Kind, Step: e.Step, Checkpoint: e.Checkpoint, Node: e.Node, Index: e.Index, Attempt: e.Attempt,
-		Next: e.Next, Question: e.Question, Custom: e.Custom, Outcome: e.Outcome, Err: e.Err, Path: e.Path,
-	}
-	return o
-}
-
-// relay returns the event of a subgraph as one of the graph that it is the node id of.
-func relay[S, U any](id ID, inner relayed) Event[S, U] {
-	e := inner.outer()
-	return Event[S, U]{
-		Kind: e.Kind, Step: e.Step, Checkpoint: e.Checkpoint, Node: e.Node, Index: e.Index, Attempt: e.Attempt,
-		Next: e.Next, Question: e.Question, Custom: e.Custom, Outcome: e.Outcome, Err: e.Err,
-		Path: append([]ID{id}, e.Path...), Child: e.child,
-	}
 }

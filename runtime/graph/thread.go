@@ -47,7 +47,7 @@ func (t Thread[S, U]) Invoke(ctx context.Context, in U, opts ...InvokeOption) (R
 	if err != nil {
 		return Result[S]{}, err
 	}
-	return t.drive(ctx, o, nil, &in)
+	return t.drive(ctx, o, new(stream[S, U]), &in)
 }
 
 // Resume goes on with a thread that was stopped, failed or died: only tasks whose results are not stored run. A
@@ -65,11 +65,11 @@ func (t Thread[S, U]) Resume(ctx context.Context, opts ...ResumeOption) (Result[
 	if err != nil {
 		return Result[S]{}, err
 	}
-	return t.drive(ctx, o, nil, nil)
+	return t.drive(ctx, o, new(stream[S, U]), nil)
 }
 
-// drive opens a run on in, or on what is due when in is nil, and runs it to its end.
-func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[S, U], error) bool, in *U) (res Result[S], err error) {
+// drive opens a run on in, or on what is due when in is nil, and runs it to its end. Its events go to out, unless that has no yield.
+func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U], in *U) (res Result[S], err error) {
 	if !t.g.runs.begin() {
 		return res, t.fail("%w", ErrDraining)
 	}
@@ -78,13 +78,13 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[
 	defer cancel(nil)
 	held, release := t.hold(ctx)
 	defer release()
-	var r *run[S, U]
+	var r *run
 	ended := false
 	defer func() {
 		if ended || r == nil {
 			return
 		}
-		if !r.telling { // a panic of the stream's consumer is for its own goroutine, which this is
+		if !out.telling { // a panic of the stream's consumer is for its own goroutine, which this is
 			if v := recover(); v != nil {
 				err = t.fail("%w", newPanic(v))
 			}
@@ -95,11 +95,16 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[
 		if t.g.runs.stopping() {
 			return t.fail("%w", ErrDraining) // it waited for the thread until now
 		}
-		r = &run[S, U]{g: t.g, thread: t.id, plan: plan.New(&t.g.plan, true), ctx: held, strict: t.g.opt.strict, opt: o, yield: yield, stopping: t.g.runs.stopping}
+		out.state = newAdapter(t.g, o.strict)
+		out.state.input = in
+		r = &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: out.state, ctx: held, opt: o, stopping: t.g.runs.stopping}
+		if out.yield != nil {
+			r.sink = out
+		}
 		r.observers, r.observing = t.g.opt.observers, t.g.observing()
 		r.log = t.journal(o, func(err error) { cancel(t.saverError("keep the lease", err)) })
 		if in != nil {
-			return r.busyWith(r.openInput(t.at, in), in)
+			return r.busyWith(r.openInput(t.at))
 		}
 		return r.openResume(t.at)
 	})
@@ -115,12 +120,12 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, yield func(Event[
 	}
 	r.publishQuestions(r.waiting())
 	ended = true
-	res = r.result()
+	res = resultOf(r, out.state)
 	if err != nil && res.Status == Asked {
 		res.Status = Paused // whether the questions are stored is not known
 	}
 	if r.spoiled {
-		err = errors.Join(err, r.reload(&res))
+		err = errors.Join(err, t.reload(ctx, &res))
 	}
 	tell(res.Status, err)
 	return res, r.observing.join(err)
@@ -211,11 +216,13 @@ func (t Thread[S, U]) UpdateState(ctx context.Context, u U, as ID, opts ...Updat
 			return checkpoint.ID{}, t.fail("UpdateState: no node %s", quoted(as))
 		}
 	}
-	var r *run[S, U]
+	var r *run
 	err = t.contend(ctx, o, func() error {
-		r = &run[S, U]{g: t.g, thread: t.id, plan: plan.New(&t.g.plan, true), ctx: ctx, strict: t.g.opt.strict, opt: o}
+		a := newAdapter(t.g, o.strict)
+		a.input = &u
+		r = &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: a, ctx: ctx, opt: o}
 		r.log = t.journal(o, nil)
-		return r.openUpdate(t.at, &u, n, as != "")
+		return r.openUpdate(t.at, n, as != "")
 	})
 	if err != nil {
 		return checkpoint.ID{}, err
@@ -260,6 +267,7 @@ func calling[S, U any, O comparable](t Thread[S, U], opts []O, apply func(O, *ru
 		return runOptions{}, t.fail("%w: what runs in a subgraph is its thread's to resume, edit and release", ErrInside)
 	}
 	o, err := running(t.g.opt.limits, opts, apply)
+	o.strict = t.g.opt.strict
 	if err != nil {
 		return o, t.fail("%w", err)
 	}

@@ -26,7 +26,7 @@ func withdrawn(open []checkpoint.Write, namespaces map[string]bool) []checkpoint
 }
 
 // withdraw returns the writes that withdraw what subgraphs of this superstep asked that lost a race.
-func (r *run[S, U]) withdraw() ([]checkpoint.Write, error) {
+func (r *run) withdraw() ([]checkpoint.Write, error) {
 	if len(r.silenced) == 0 {
 		return nil, nil
 	}

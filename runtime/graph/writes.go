@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
 // mostProven is how many nodes a graph may have for Compile to look at what they write: it keeps four bytes for each two of
@@ -43,27 +41,15 @@ func nothingOr(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// keepsToWrites reports what the task in sl, which has succeeded, changes beside what its node declares.
-func (n *node[S, U]) keepsToWrites(schema *state.Schema[S, U], sl *slot[U]) error {
+// keepsToWrites reports what the task in slot i, which has succeeded, changes and its node does not declare.
+func (r *run) keepsToWrites(i int, n *node) error {
 	if n.writes == nil {
 		return nil
 	}
-	changed := state.FieldNames(schema.Writes(&sl.update))
-	if sl.call != nil {
-		for i := range sl.call.changes {
-			changed = append(changed, state.FieldNames(schema.Writes(&sl.call.changes[i]))...)
-		}
+	if extra := r.state.undeclared(i, n); extra != nil {
+		return &UndeclaredError{Fields: extra, Declared: n.writes}
 	}
-	var extra []string
-	for _, f := range schema.Fields {
-		if slices.Contains(changed, f.Name) && !slices.Contains(n.writes, f.Name) {
-			extra = append(extra, f.Name)
-		}
-	}
-	if extra == nil {
-		return nil
-	}
-	return &UndeclaredError{Fields: extra, Declared: n.writes}
+	return nil
 }
 
 // checkWrites reports declarations that make no sense.

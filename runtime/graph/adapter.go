@@ -1,0 +1,279 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/state"
+)
+
+// typedState is the state of a run and the functions of its graph, without their types: what tasks return stays in
+// slots, which have numbers. The slots of different tasks may be used concurrently; everything else is for the goroutine
+// of the run. adapter is the only implementation.
+type typedState interface {
+	journal.State
+
+	// start makes the state empty. record says that deltas will be asked for.
+	start(record, dropUnknown bool)
+	// load makes the state that of the record that follows it.
+	load(rec *checkpoint.Record) error
+	// decode makes the state that of a snapshot.
+	decode(snapshot []byte) error
+	// share says that what is shown of the state from now on must not be written to any more.
+	share()
+
+	// reset empties the slots and makes n of them.
+	reset(n int)
+	// enter puts the input of the run into a slot.
+	enter(i int)
+	// encodeInput returns the encoded input.
+	encodeInput() ([]byte, error)
+	// call runs the function of the task in slot i of r, and leaves its update in slot i.
+	call(ctx context.Context, r *run, i int) error
+	// undeclared returns the fields that the update of a node in slot i changes and declared does not name.
+	undeclared(i int, n *node) []string
+	// changes reports whether the update of a node in slot i changes a field.
+	changes(i int, n *node, field string) bool
+	// appendResult returns the encoded update of a node in slot i; decodeResult reads it back.
+	appendResult(i int, n *node) ([]byte, error)
+	decodeResult(i int, n *node, b []byte) error
+
+	// merge merges the update of a node in slot i. An error leaves the state of no use.
+	merge(i int, n *node) error
+	// endStep says that everything of a superstep is merged.
+	endStep()
+	// route asks the route of a node.
+	route(ctx context.Context, n int) (Next, error)
+
+	// keep keeps the update of a node in slot i for the graph around a subgraph over the same state. kept returns how
+	// many updates are; appendKept encodes those from a number on, and addKept adds what it wrote.
+	keep(i int, n *node)
+	kept() int
+	appendKept(from int) ([]byte, error)
+	addKept(b []byte) error
+}
+
+// adapter is the state of a run of a graph over S, whose updates are U.
+type adapter[S, U any] struct {
+	g       *Graph[S, U]
+	strict  bool
+	live    state.Live[S, U]
+	updates []U   // by slot
+	merged  [][]U // by slot: the updates of a subgraph over the same state, in the order in which they merged there
+	all     []U   // in such a subgraph: what keep kept
+	input   *U
+}
+
+func newAdapter[S, U any](g *Graph[S, U], strict bool) *adapter[S, U] {
+	return &adapter[S, U]{g: g, strict: strict}
+}
+
+func (a *adapter[S, U]) start(record, dropUnknown bool) {
+	a.live = a.g.schema.New(state.Options{Record: record, DropUnknown: dropUnknown})
+}
+
+func (a *adapter[S, U]) load(rec *checkpoint.Record) error { return apply(a.live, rec) }
+
+func (a *adapter[S, U]) decode(snapshot []byte) (err error) {
+	defer rescue(&err)
+	return a.live.Decode(snapshot)
+}
+
+func (a *adapter[S, U]) share() { a.live.Share() }
+
+// AppendSnapshot implements journal.State.
+func (a *adapter[S, U]) AppendSnapshot(b []byte) (_ []byte, err error) {
+	defer rescue(&err)
+	return a.live.AppendSnapshot(b)
+}
+
+// AppendDelta implements journal.State.
+func (a *adapter[S, U]) AppendDelta(b []byte) (_ []byte, err error) {
+	defer rescue(&err)
+	return a.live.AppendDelta(b)
+}
+
+// Sizes implements journal.State.
+func (a *adapter[S, U]) Sizes() (live, dead int) { return a.live.Sizes() }
+
+func (a *adapter[S, U]) reset(n int) {
+	clear(a.updates)
+	clear(a.merged)
+	a.updates = slices.Grow(a.updates[:0], n)[:n]
+	if a.g.nests {
+		a.merged = slices.Grow(a.merged[:0], n)[:n]
+	}
+}
+
+func (a *adapter[S, U]) enter(i int) {
+	a.updates[i] = *a.input
+}
+
+func (a *adapter[S, U]) encodeInput() ([]byte, error) { return appendUpdate(a.g.schema, a.input) }
+
+func (a *adapter[S, U]) call(ctx context.Context, r *run, i int) error {
+	sl := &r.slots[i]
+	n, f := &a.g.nodes[sl.Node], &a.g.funcs[sl.Node]
+	switch {
+	case f.child != nil:
+		return f.child(ctx, r, a, i)
+	case a.strict:
+		given := a.g.schema.Clone(a.live.View())
+		err := f.call(ctx, given, sl, n.routes, &a.updates[i])
+		if wrote := a.mutated(given); wrote != nil {
+			return errors.Join(err, wrote)
+		}
+		return err
+	case f.plain != nil: // the others cost a copy of the state more
+		var err error
+		a.updates[i], err = f.plain(ctx, a.live.View())
+		return err
+	}
+	return f.call(ctx, a.live.View(), sl, n.routes, &a.updates[i])
+}
+
+// mutated reports what a node or route of a Strict run wrote through the clone it was given.
+func (a *adapter[S, U]) mutated(given S) error {
+	if fields := a.g.schema.Changed(a.live.View(), given); len(fields) > 0 {
+		return &MutationError{Fields: fields}
+	}
+	return nil
+}
+
+func (a *adapter[S, U]) undeclared(i int, n *node) []string {
+	changed := make(map[string]bool)
+	for _, u := range a.updatesIn(i, n) {
+		for _, name := range state.FieldNames(a.g.schema.Writes(&u)) {
+			changed[name] = true
+		}
+	}
+	var extra []string
+	for _, f := range a.g.schema.Fields {
+		if changed[f.Name] && !slices.Contains(n.writes, f.Name) {
+			extra = append(extra, f.Name)
+		}
+	}
+	return extra
+}
+
+func (a *adapter[S, U]) changes(i int, n *node, field string) bool {
+	return slices.ContainsFunc(a.updatesIn(i, n), func(u U) bool {
+		return slices.Contains(state.FieldNames(a.g.schema.Writes(&u)), field)
+	})
+}
+
+// updatesIn returns the updates in slot i: one, or those of a subgraph over the same state.
+func (a *adapter[S, U]) updatesIn(i int, n *node) []U {
+	if n.same {
+		return a.merged[i]
+	}
+	return a.updates[i : i+1]
+}
+
+func (a *adapter[S, U]) appendResult(i int, n *node) (_ []byte, err error) {
+	if n.same {
+		return a.appendUpdates(a.merged[i])
+	}
+	return appendUpdate(a.g.schema, &a.updates[i])
+}
+
+func (a *adapter[S, U]) decodeResult(i int, n *node, b []byte) (err error) {
+	defer rescue(&err)
+	if n.same {
+		a.merged[i], err = a.readUpdates(nil, b)
+		return err
+	}
+	return a.g.schema.DecodeUpdate(b, &a.updates[i])
+}
+
+func (a *adapter[S, U]) appendUpdates(updates []U) (_ []byte, err error) {
+	defer rescue(&err)
+	return journal.AppendUpdates(nil, len(updates), func(i int, b []byte) ([]byte, error) {
+		return a.g.schema.AppendUpdate(b, &updates[i])
+	})
+}
+
+func (a *adapter[S, U]) readUpdates(into []U, b []byte) ([]U, error) {
+	err := journal.ReadUpdates(b, func(one []byte) error {
+		var u U
+		err := a.g.schema.DecodeUpdate(one, &u)
+		into = append(into, u)
+		return err
+	})
+	return into, err
+}
+
+func (a *adapter[S, U]) merge(i int, n *node) error {
+	if !n.same {
+		return a.live.Merge(i, &a.updates[i])
+	}
+	a.live.Inner(true) // it was merged before, in the subgraph
+	defer a.live.Inner(false)
+	for k := range a.merged[i] {
+		if err := a.live.Merge(i, &a.merged[i][k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *adapter[S, U]) endStep() { a.live.EndStep() }
+
+func (a *adapter[S, U]) route(ctx context.Context, n int) (next Next, err error) {
+	defer rescue(&err)
+	f := a.g.funcs[n].route
+	if !a.strict {
+		return f(ctx, a.live.View())
+	}
+	given := a.g.schema.Clone(a.live.View())
+	next, err = f(ctx, given)
+	if err == nil {
+		err = a.mutated(given)
+	}
+	return next, err
+}
+
+func (a *adapter[S, U]) keep(i int, n *node) { a.all = append(a.all, a.updatesIn(i, n)...) }
+
+func (a *adapter[S, U]) kept() int { return len(a.all) }
+
+func (a *adapter[S, U]) appendKept(from int) ([]byte, error) { return a.appendUpdates(a.all[from:]) }
+
+func (a *adapter[S, U]) addKept(b []byte) (err error) {
+	defer rescue(&err)
+	a.all, err = a.readUpdates(a.all, b)
+	return err
+}
+
+// funcs are the functions of a node: one of the first four, and its route.
+type funcs[S, U any] struct {
+	plain   func(context.Context, S) (U, error)
+	routing func(context.Context, S) (U, Next, error)
+	task    func(context.Context, S, payload) (U, Next, error)
+	child   func(ctx context.Context, r *run, a *adapter[S, U], i int) error // runs a subgraph for the task in slot i
+	route   func(context.Context, S) (Next, error)
+}
+
+func (f *funcs[S, U]) none() bool {
+	return f.plain == nil && f.routing == nil && f.task == nil && f.child == nil
+}
+
+// call calls the function of a node that is no subgraph, with the given state.
+func (f *funcs[S, U]) call(ctx context.Context, s S, sl *slot, routes bool, into *U) (err error) {
+	switch {
+	case f.plain != nil:
+		*into, err = f.plain(ctx, s)
+	case f.routing != nil:
+		sl.next = new(Next)
+		*into, *sl.next, err = f.routing(ctx, s)
+	default:
+		var next Next
+		if *into, next, err = f.task(ctx, s, sl.Sent); routes {
+			sl.next = &next
+		}
+	}
+	return err
+}
