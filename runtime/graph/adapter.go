@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
@@ -33,6 +34,8 @@ type typedState interface {
 	encodeInput() ([]byte, error)
 	// call runs the function of the task in slot i of r, and leaves its update in slot i.
 	call(ctx context.Context, r *run, i int) error
+	// choice is what a node that routes, in slot i, chose.
+	choice(i int) *Next
 	// undeclared returns the fields that the update of a node in slot i changes and declared does not name.
 	undeclared(i int, n *node) []string
 	// changes reports whether the update of a node in slot i changes a field.
@@ -61,9 +64,10 @@ type adapter[S, U any] struct {
 	g       *Graph[S, U]
 	strict  bool
 	live    state.Live[S, U]
-	updates []U   // by slot
-	merged  [][]U // by slot: the updates of a subgraph over the same state, in the order in which they merged there
-	all     []U   // in such a subgraph: what keep kept
+	updates []U    // by slot
+	choices []Next // by slot, in a graph in which some node routes
+	merged  [][]U  // by slot: the updates of a subgraph over the same state, in the order in which they merged there
+	all     []U    // in such a subgraph: what keep kept
 	input   *U
 }
 
@@ -102,7 +106,11 @@ func (a *adapter[S, U]) Sizes() (live, dead int) { return a.live.Sizes() }
 func (a *adapter[S, U]) reset(n int) {
 	clear(a.updates)
 	clear(a.merged)
+	clear(a.choices)
 	a.updates = slices.Grow(a.updates[:0], n)[:n]
+	if a.g.routes {
+		a.choices = slices.Grow(a.choices[:0], n)[:n]
+	}
 	if a.g.nests {
 		a.merged = slices.Grow(a.merged[:0], n)[:n]
 	}
@@ -115,14 +123,14 @@ func (a *adapter[S, U]) enter(i int) {
 func (a *adapter[S, U]) encodeInput() ([]byte, error) { return appendUpdate(a.g.schema, a.input) }
 
 func (a *adapter[S, U]) call(ctx context.Context, r *run, i int) error {
-	sl := &r.slots[i]
-	n, f := &a.g.nodes[sl.Node], &a.g.funcs[sl.Node]
+	t := &r.exec.Tasks[i]
+	f := &a.g.funcs[t.Node]
 	switch {
 	case f.child != nil:
 		return f.child(ctx, r, a, i)
 	case a.strict:
 		given := a.g.schema.Clone(a.live.View())
-		err := f.call(ctx, given, sl, n.routes, &a.updates[i])
+		err := a.callWith(ctx, given, t, i)
 		if wrote := a.mutated(given); wrote != nil {
 			return errors.Join(err, wrote)
 		}
@@ -132,8 +140,10 @@ func (a *adapter[S, U]) call(ctx context.Context, r *run, i int) error {
 		a.updates[i], err = f.plain(ctx, a.live.View())
 		return err
 	}
-	return f.call(ctx, a.live.View(), sl, n.routes, &a.updates[i])
+	return a.callWith(ctx, a.live.View(), t, i)
 }
+
+func (a *adapter[S, U]) choice(i int) *Next { return &a.choices[i] }
 
 // mutated reports what a node or route of a Strict run wrote through the clone it was given.
 func (a *adapter[S, U]) mutated(given S) error {
@@ -261,19 +271,18 @@ func (f *funcs[S, U]) none() bool {
 	return f.plain == nil && f.routing == nil && f.task == nil && f.child == nil
 }
 
-// call calls the function of a node that is no subgraph, with the given state.
-func (f *funcs[S, U]) call(ctx context.Context, s S, sl *slot, routes bool, into *U) (err error) {
+// callWith calls the function of a node that is no subgraph, with the given state.
+func (a *adapter[S, U]) callWith(ctx context.Context, s S, t *exec.Task, i int) (err error) {
+	n, f, into := &a.g.nodes[t.Node], &a.g.funcs[t.Node], &a.updates[i]
 	switch {
 	case f.plain != nil:
 		*into, err = f.plain(ctx, s)
 	case f.routing != nil:
-		sl.next = new(Next)
-		*into, *sl.next, err = f.routing(ctx, s)
+		*into, a.choices[i], err = f.routing(ctx, s)
+	case n.routes:
+		*into, a.choices[i], err = f.task(ctx, s, t.Sent)
 	default:
-		var next Next
-		if *into, next, err = f.task(ctx, s, sl.Sent); routes {
-			sl.next = &next
-		}
+		*into, _, err = f.task(ctx, s, t.Sent)
 	}
 	return err
 }

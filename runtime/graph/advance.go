@@ -6,7 +6,9 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
 // leave follows everything that leads out of the nodes that have just run, in their order. Edges, joins and routes are
@@ -14,14 +16,14 @@ import (
 func (r *run) leave() error {
 	r.plan.Begin()
 	left := -1 // the node that was left last
-	for i := range r.slots {
-		sl := &r.slots[i]
-		if sl.progress == beaten {
+	for i := range r.exec.Tasks {
+		sl := &r.exec.Tasks[i]
+		if sl.Progress == exec.Beaten {
 			continue
 		}
 		n := sl.Node
 		if from := &r.g.nodes[n]; from.routes {
-			if err := r.choose(from, *sl.next); err != nil {
+			if err := r.choose(from, *r.state.choice(i)); err != nil {
 				return r.nodeError(sl, err)
 			}
 		}
@@ -189,7 +191,7 @@ func (r *run) keyName(id ID) ID {
 	return id
 }
 
-// slotKey is the key of the task in a slot.
-func (r *run) slotKey(sl *slot) string {
-	return journal.TaskKey(r.line.id, r.scope, r.plan.Step+1, string(r.keyName(r.g.nodes[sl.Node].id)), sl.Index)
+// taskKey is the key of a task that runs now.
+func (r *run) taskKey(t *plan.Task) string {
+	return journal.TaskKey(r.line.id, r.scope, r.plan.Step+1, string(r.keyName(r.g.nodes[t.Node].id)), t.Index)
 }

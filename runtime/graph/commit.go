@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
@@ -101,14 +102,14 @@ func (r *run) halfJoins() []checkpoint.Join {
 func (r *run) acknowledge(slots []int) error {
 	writes := make([]checkpoint.Write, 0, len(slots))
 	for _, i := range slots {
-		sl := &r.slots[i]
+		sl := &r.exec.Tasks[i]
 		writes = append(writes, r.questionsOf(sl)...)
-		if sl.progress != succeeded {
+		if sl.Progress != exec.Succeeded {
 			continue
 		}
 		w, err := r.resultOf(i)
 		if err != nil {
-			sl.progress, sl.err = failed, err
+			sl.Progress, sl.Err = exec.Failed, err
 			return r.nodeError(sl, err)
 		}
 		writes = append(writes, w)
@@ -120,20 +121,20 @@ func (r *run) acknowledge(slots []int) error {
 		return r.saving("put writes", err)
 	}
 	for _, i := range slots {
-		r.slots[i].stored = r.slots[i].progress == succeeded || r.slots[i].progress == asking
+		r.exec.Tasks[i].Stored = r.exec.Tasks[i].Progress == exec.Succeeded || r.exec.Tasks[i].Progress == exec.Asking
 	}
 	return nil
 }
 
 // questionsOf are the writes of the questions that a task waits for, unless they are stored.
-func (r *run) questionsOf(sl *slot) []checkpoint.Write {
-	if sl.asks == nil || sl.progress != asking || sl.stored {
+func (r *run) questionsOf(sl *exec.Task) []checkpoint.Write {
+	if sl.Asks == nil || sl.Progress != exec.Asking || sl.Stored {
 		return nil
 	}
 	var writes []checkpoint.Write
-	for _, o := range sl.asks.Open() {
+	for _, o := range sl.Asks.Open() {
 		writes = append(writes, checkpoint.Write{
-			Namespace: r.log.Namespace, Base: r.log.Base, Task: r.slotKey(sl), Kind: checkpoint.Question, Name: o.Place, Payload: o.Payload,
+			Namespace: r.log.Namespace, Base: r.log.Base, Task: r.taskKey(&sl.Task), Kind: checkpoint.Question, Name: o.Place, Payload: o.Payload,
 		})
 	}
 	return writes
@@ -141,16 +142,16 @@ func (r *run) questionsOf(sl *slot) []checkpoint.Write {
 
 // resultOf is the write of the result of the task in slot i: its update and, of a node that routes, what it chose.
 func (r *run) resultOf(i int) (w checkpoint.Write, err error) {
-	sl := &r.slots[i]
+	sl := &r.exec.Tasks[i]
 	n := &r.g.nodes[sl.Node]
 	payload, err := r.state.appendResult(i, n)
 	if err == nil && n.routes {
 		var targets []journal.Target
-		if targets, err = encodeTargets(*sl.next); err == nil {
+		if targets, err = encodeTargets(*r.state.choice(i)); err == nil {
 			payload = journal.AppendChoice(nil, payload, targets)
 		}
 	}
-	return checkpoint.Write{Namespace: r.log.Namespace, Base: r.log.Base, Task: r.slotKey(sl), Kind: checkpoint.Result, Payload: payload}, err
+	return checkpoint.Write{Namespace: r.log.Namespace, Base: r.log.Base, Task: r.taskKey(&sl.Task), Kind: checkpoint.Result, Payload: payload}, err
 }
 
 // results are the writes of a superstep that cannot commit: what finished and is not stored, and why the rest
@@ -158,9 +159,9 @@ func (r *run) resultOf(i int) (w checkpoint.Write, err error) {
 func (r *run) results(cause error) []checkpoint.Write {
 	var writes []checkpoint.Write
 	blamed := blames(cause)
-	for i := range r.slots {
-		sl := &r.slots[i]
-		if sl.progress == succeeded && !sl.stored {
+	for i := range r.exec.Tasks {
+		sl := &r.exec.Tasks[i]
+		if sl.Progress == exec.Succeeded && !sl.Stored {
 			if w, err := r.resultOf(i); err == nil {
 				writes = append(writes, w)
 			}
@@ -168,7 +169,7 @@ func (r *run) results(cause error) []checkpoint.Write {
 		writes = append(writes, r.questionsOf(sl)...)
 		if why := r.failureOf(sl, blamed); why != nil {
 			writes = append(writes, checkpoint.Write{
-				Namespace: r.log.Namespace, Base: r.log.Base, Task: r.slotKey(sl), Kind: checkpoint.Failure, Payload: failureText(why.Error()),
+				Namespace: r.log.Namespace, Base: r.log.Base, Task: r.taskKey(&sl.Task), Kind: checkpoint.Failure, Payload: failureText(why.Error()),
 			})
 		}
 	}
@@ -207,13 +208,13 @@ func blames(cause error) []blame {
 }
 
 // failureOf is the error that the task in a slot ended with: its own, or that of merging or leaving its node.
-func (r *run) failureOf(sl *slot, blamed []blame) error {
-	if sl.progress == failed {
-		return sl.err
+func (r *run) failureOf(sl *exec.Task, blamed []blame) error {
+	if sl.Progress == exec.Failed {
+		return sl.Err
 	}
 	id := r.g.nodes[sl.Node].id
 	for _, b := range blamed {
-		if b.node == id && b.index == sl.Index && (!b.done || sl.progress == succeeded) {
+		if b.node == id && b.index == sl.Index && (!b.done || sl.Progress == exec.Succeeded) {
 			return b.cause
 		}
 	}
@@ -222,37 +223,36 @@ func (r *run) failureOf(sl *slot, blamed []blame) error {
 
 // recall gives the tasks of the superstep their acknowledged results.
 func (r *run) recall() error {
-	for i := range r.slots {
-		r.mayAsk(&r.slots[i])
+	for i := range r.exec.Tasks {
+		r.mayAsk(&r.exec.Tasks[i])
 	}
 	r.asked = nil
 	if r.stored == nil {
 		return nil
 	}
-	for i := range r.slots {
-		sl := &r.slots[i]
-		payload, ok := r.stored[r.slotKey(sl)]
+	for i := range r.exec.Tasks {
+		sl := &r.exec.Tasks[i]
+		payload, ok := r.stored[r.taskKey(&sl.Task)]
 		if !ok {
 			continue
 		}
 		if err := r.readResult(i, payload); err != nil {
 			return r.resultChanged(err, "the stored result of node %q", string(r.g.nodes[sl.Node].id))
 		}
-		sl.progress, sl.stored = succeeded, true
-		r.finish(i)
+		sl.Progress, sl.Stored = exec.Succeeded, true
+		r.exec.Win(i)
 	}
 	r.stored = nil
-	r.endRaces()
+	r.exec.Decide()
 	return nil
 }
 
 // readResult reads what resultOf wrote into slot i.
 func (r *run) readResult(i int, payload []byte) (err error) {
-	sl := &r.slots[i]
+	sl := &r.exec.Tasks[i]
 	n := &r.g.nodes[sl.Node]
 	if n.routes {
-		sl.next = new(Next)
-		if payload, *sl.next, err = r.readChoice(n, payload); err != nil {
+		if payload, *r.state.choice(i), err = r.readChoice(n, payload); err != nil {
 			return err
 		}
 	}

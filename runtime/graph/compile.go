@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/internal/value"
 	"github.com/graphgen-go/graphgen/runtime/state"
@@ -27,7 +28,9 @@ type core struct {
 	index       map[ID]int
 	former      map[ID]int // by the ids that nodes had
 	plan        plan.Graph
-	nests       bool // some node is a subgraph
+	exec        []exec.Node // by node
+	nests       bool        // some node is a subgraph
+	routes      bool        // some node chooses what follows it
 	newState    func() typedState
 	opt         options
 	store       any // what tells the saver from others: the saver, or the graph where savers cannot be compared
@@ -82,6 +85,11 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 		c.g.store = c.g
 	}
 	g := c.g
+	for i := range g.nodes {
+		g.exec = append(g.exec, exec.Node{
+			ID: string(g.nodes[i].id), Retry: exec.Retry(g.nodes[i].retry), Timeout: g.nodes[i].timeout, Race: g.plan.Nodes[i].Race,
+		})
+	}
 	g.newState = func() typedState { return newAdapter(g, false) }
 	if len(c.faults) > 0 {
 		return nil, &CompileError{Graph: b.name, Faults: c.faults}
@@ -128,13 +136,13 @@ func (c *compiler[S, U]) addNodes() {
 			questions: d.opts.questions, writes: d.opts.writes,
 		}, d.funcs, plan.Node{Defers: d.opts.defers})
 		c.g.plan.Defers = c.g.plan.Defers || d.opts.defers
-		c.g.nests = c.g.nests || d.funcs.child != nil
 	}
 }
 
 // addNode gives a node the next number.
 func (c *compiler[S, U]) addNode(n node, f funcs[S, U], p plan.Node) {
 	c.g.nodes, c.g.funcs, c.g.plan.Nodes = append(c.g.nodes, n), append(c.g.funcs, f), append(c.g.plan.Nodes, p)
+	c.g.nests, c.g.routes = c.g.nests || n.sub != nil, c.g.routes || n.routes
 }
 
 // addFormer takes up the ids that nodes had, once all that they have are known.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 )
 
 // Errors of calls, wrapped in what is returned; test with errors.Is.
@@ -23,7 +25,7 @@ var (
 	// ErrNoSaver: a call that needs stored checkpoints, on a graph compiled without a Saver.
 	ErrNoSaver = errors.New("the graph has no saver")
 	// ErrGoexit is the error of a node, or of an Observer, that called runtime.Goexit instead of returning.
-	ErrGoexit = errors.New("it called runtime.Goexit")
+	ErrGoexit = exec.ErrGoexit
 )
 
 // CompileError is everything that is wrong with a graph, in the order of declaration.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
@@ -84,7 +85,7 @@ func (r *run) openUpdate(at checkpoint.ID, n int, asNode bool) error {
 	if err := r.merge(0); err != nil {
 		return err
 	}
-	r.slots = nil
+	r.exec.Tasks = nil
 	if !at.IsZero() && at != c.Head {
 		rec, err := r.forkRecord(&c)
 		if err != nil {
@@ -105,7 +106,7 @@ func (r *run) openUpdate(at checkpoint.ID, n int, asNode bool) error {
 
 // edit puts the update of the caller into a slot, as what node n returned.
 func (r *run) edit(n int) {
-	r.slots = []slot{{Task: plan.Task{Node: n}, progress: succeeded}}
+	r.exec.Tasks = []exec.Task{{Task: plan.Task{Node: n}, Progress: exec.Succeeded}}
 	r.state.reset(1)
 	r.state.enter(0)
 }
@@ -140,7 +141,7 @@ func (r *run) updateAs(c *checkpoint.Chain, n int) error {
 	if err := r.settle(); err != nil {
 		return err
 	}
-	r.slots = nil
+	r.exec.Tasks = nil
 	rec, err := r.forkRecord(c)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
@@ -51,8 +52,8 @@ func (r *run) open() bool {
 	if r.status == checkpoint.Paused && r.plan.Stops() {
 		return true
 	}
-	for i := range r.slots {
-		if sl := &r.slots[i]; sl.progress == asking || sl.progress == stopped || sl.call != nil && sl.call.open {
+	for i := range r.exec.Tasks {
+		if sl := &r.exec.Tasks[i]; sl.Progress == exec.Asking || sl.Progress == exec.Stopped || r.g.nests && r.calls[i].open {
 			return true
 		}
 	}

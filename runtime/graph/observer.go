@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 )
 
 // Observer is told what the runs of a graph do, and its subgraphs in them: for logs, metrics and traces. It is called on
@@ -151,8 +152,8 @@ func (r *run) watch() func(Status, error) {
 }
 
 // began reports that an attempt begins under ctx, and returns what to call when it has returned. Its task runs under parent.
-func (r *run) began(ctx, parent context.Context, n *node, sl *slot) func() {
-	o := Occurrence{Kind: TaskBegan, Step: r.plan.Step + 1, Node: n.id, Index: sl.Index, Attempt: sl.attempt}
+func (r *run) began(ctx, parent context.Context, sl *exec.Task) func() {
+	o := Occurrence{Kind: TaskBegan, Step: r.plan.Step + 1, Node: r.g.nodes[sl.Node].id, Index: sl.Index, Attempt: sl.Attempt}
 	r.notify(ctx, o)
 	start := time.Now()
 	returned := make(chan struct{})
@@ -161,9 +162,9 @@ func (r *run) began(ctx, parent context.Context, n *node, sl *slot) func() {
 		stop()
 		close(returned)
 		ended := o
-		ended.Kind, ended.Took, ended.Outcome = TaskEnded, time.Since(start), sl.outcome(parent)
+		ended.Kind, ended.Took, ended.Outcome = TaskEnded, time.Since(start), Outcome(sl.Outcome(parent))
 		if ended.Outcome.failed() {
-			ended.Err = sl.err
+			ended.Err = sl.Err
 		}
 		r.notify(ctx, ended)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
@@ -82,9 +83,9 @@ func (r *run) openRouted(first checkpoint.Record) error {
 	r.fill()
 	w, err := r.resultOf(0)
 	if err != nil {
-		return r.nodeError(&r.slots[0], err)
+		return r.nodeError(&r.exec.Tasks[0], err)
 	}
-	r.slots = r.slots[:0] // it is run as a stored one
+	r.exec.Tasks = r.exec.Tasks[:0] // it is run as a stored one
 	return r.opened([]checkpoint.Record{first}, []checkpoint.Write{w}, journal.Outcome{Status: checkpoint.Running})
 }
 
@@ -198,8 +199,8 @@ func (r *run) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes []ch
 				continue
 			}
 			found = true
-			sl := slot{Task: d}
-			key := r.slotKey(&sl)
+			sl := exec.Task{Task: d}
+			key := r.taskKey(&sl.Task)
 			writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: key, Kind: checkpoint.Discard})
 			if r.g.nodes[d.Node].sub != nil {
 				calls[journal.Within(r.log.Namespace, r.callName(key))] = true
@@ -299,6 +300,6 @@ func (r *run) abort() {
 		_ = r.log.Close()
 		r.log.LetGo(r.ctx) // if what follows did not
 	}()
-	_, err := r.failures()
+	_, err := r.exec.Failures(func(t *exec.Task) error { return r.nodeError(t, t.Err) })
 	_ = r.giveUp(err) // there is nobody to tell
 }

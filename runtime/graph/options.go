@@ -377,25 +377,6 @@ type Backoff struct {
 	Unless func(error) bool
 }
 
-// pause returns how long to wait before the given attempt, counted from 1.
-func (b Backoff) pause(attempt int) time.Duration {
-	base, limit := b.Base, b.Max
-	if base <= 0 {
-		base = 100 * time.Millisecond
-	}
-	if limit <= 0 {
-		limit = 30 * time.Second
-	}
-	d := base
-	for range attempt - 2 {
-		if d >= limit/2 {
-			return limit
-		}
-		d *= 2
-	}
-	return min(d, limit)
-}
-
 // running returns the options of a run: the graph's limits, overridden by the call's. A limit that allows nothing is an
 // error.
 func running[O comparable](l limits, opts []O, apply func(O, *runOptions)) (runOptions, error) {

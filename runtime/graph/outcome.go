@@ -1,10 +1,5 @@
 package graph
 
-import (
-	"context"
-	"errors"
-)
-
 // Outcome says how a task, or one attempt of it, ended.
 type Outcome uint8
 
@@ -35,24 +30,3 @@ func (o Outcome) String() string {
 
 // failed reports whether the outcome has an error that says why.
 func (o Outcome) failed() bool { return o == OutcomeFailed || o == OutcomeCancelled }
-
-// outcome returns how the attempt ended that was the last in sl. It ran under ctx.
-func (sl *slot) outcome(ctx context.Context) Outcome {
-	switch {
-	case sl.progress == failed || sl.err == ErrGoexit: //nolint:errorlint // as attempt sets it
-		return OutcomeFailed
-	case sl.progress == asking: // of a subgraph
-		return OutcomeWaiting
-	case sl.progress == stopped:
-		return OutcomePaused
-	case sl.asks != nil && len(sl.asks.Open()) > 0:
-		return OutcomeWaiting // whatever it returned
-	case sl.err == nil:
-		return OutcomeDone
-	case ctx.Err() == nil || !errors.Is(sl.err, ctx.Err()):
-		return OutcomeFailed
-	case context.Cause(ctx) == errBeaten: //nolint:errorlint // the very same error
-		return OutcomeBeaten
-	}
-	return OutcomeCancelled
-}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
@@ -61,19 +62,17 @@ func readUpward(b []byte) (payload, error) {
 
 // fromBelow returns what a subgraph chose for this graph, with the ids that its nodes have and the payloads as they take them:
 // it may have been stored before the graph changed.
-func (r *run) fromBelow(next Next) (*Next, error) {
+func (r *run) fromBelow(next Next) (got Next, err error) {
 	if next.first.id == "" {
-		return new(Next), nil
+		return got, nil
 	}
-	got := new(Next)
 	for t := range next.targets {
 		if n, ok := r.g.former[t.id]; ok {
 			t.id = r.g.nodes[n].id
 		}
 		if b, ok := t.sent.(raw); ok {
-			var err error
 			if t.sent, err = r.unwrap(t.id, b); err != nil {
-				return nil, err
+				return got, err
 			}
 		}
 		got.Add(Next{first: t})
@@ -110,8 +109,8 @@ func (r *run) keepChanges() {
 	if !r.same || r.plan.Input() {
 		return
 	}
-	for i := range r.slots {
-		if sl := &r.slots[i]; sl.progress != beaten {
+	for i := range r.exec.Tasks {
+		if sl := &r.exec.Tasks[i]; sl.Progress != exec.Beaten {
 			r.state.keep(i, &r.g.nodes[sl.Node])
 		}
 	}

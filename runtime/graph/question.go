@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
@@ -276,31 +277,31 @@ func (r *run) gatherAsked(w checkpoint.Write) {
 }
 
 // mayAsk gives a task what it may ask, and holds it back when it still waits.
-func (r *run) mayAsk(sl *slot) {
+func (r *run) mayAsk(sl *exec.Task) {
 	n := &r.g.nodes[sl.Node]
 	if len(n.questions) == 0 || r.log == nil {
 		return
 	}
-	sl.asks = &task.Asks{Wrap: wrapQuestion(r.path, n.id, sl.Index)}
+	sl.Asks = &task.Asks{Wrap: wrapQuestion(r.path, n.id, sl.Index)}
 	for _, q := range n.questions {
-		sl.asks.Declared = append(sl.asks.Declared, q.name)
+		sl.Asks.Declared = append(sl.Asks.Declared, q.name)
 	}
-	before := r.asked[r.slotKey(sl)]
+	before := r.asked[r.taskKey(&sl.Task)]
 	if before == nil {
 		return
 	}
 	r.restate(sl, before.questions)
-	sl.asks.Answers = before.answers
+	sl.Asks.Answers = before.answers
 	if before.open() {
-		sl.asks.Hold(before.places)
-		sl.progress = asking
+		sl.Asks.Hold(before.places)
+		sl.Progress = exec.Asking
 	}
 }
 
 // restate gives a task what it asked before, as it would be stored now: its node may have another name since then, and what it
 // asks fields that it did not have. What cannot be read stays as it is, with the reason.
-func (r *run) restate(sl *slot, stored map[string][]byte) {
-	a := sl.asks
+func (r *run) restate(sl *exec.Task, stored map[string][]byte) {
+	a := sl.Asks
 	a.Stored = make(map[string][]byte, len(stored))
 	for place, b := range stored {
 		now, err := r.restated(sl, place, b)
@@ -315,8 +316,8 @@ func (r *run) restate(sl *slot, stored map[string][]byte) {
 	}
 }
 
-func (r *run) restated(sl *slot, place string, b []byte) ([]byte, error) {
-	w, err := readWaiting(r.slotKey(sl), place, b)
+func (r *run) restated(sl *exec.Task, place string, b []byte) ([]byte, error) {
+	w, err := readWaiting(r.taskKey(&sl.Task), place, b)
 	if err != nil {
 		return nil, err
 	}
@@ -483,7 +484,7 @@ func (r *run) decided(now []plan.Task) []bool {
 	won := make([]bool, r.g.plan.Races)
 	for _, d := range now {
 		if race := r.g.plan.Nodes[d.Node].Race; race > 0 && !won[race-1] {
-			_, won[race-1] = r.stored[r.slotKey(&slot{Task: d})]
+			_, won[race-1] = r.stored[r.taskKey(&d)]
 		}
 	}
 	return won
@@ -492,23 +493,24 @@ func (r *run) decided(now []plan.Task) []bool {
 // waiting is what the run waits for.
 func (r *run) waiting() []Waiting {
 	var all []Waiting
-	for i := range r.slots {
-		all = append(all, r.waitingFor(&r.slots[i])...)
+	for i := range r.exec.Tasks {
+		all = append(all, r.waitingFor(i)...)
 	}
 	return all
 }
 
 // waitingFor is what a task waits for.
-func (r *run) waitingFor(sl *slot) []Waiting {
+func (r *run) waitingFor(i int) []Waiting {
+	sl := &r.exec.Tasks[i]
 	var all []Waiting
-	if sl.call != nil {
-		all = append(all, sl.call.below...)
+	if r.g.nests {
+		all = append(all, r.calls[i].below...)
 	}
-	if sl.progress != asking || sl.asks == nil {
+	if sl.Progress != exec.Asking || sl.Asks == nil {
 		return all
 	}
-	key := r.slotKey(sl)
-	for _, o := range sl.asks.Open() {
+	key := r.taskKey(&sl.Task)
+	for _, o := range sl.Asks.Open() {
 		if w, err := readWaiting(key, o.Place, o.Payload); err == nil { // wrapped, or read before
 			all = append(all, w)
 		}

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
@@ -27,26 +28,26 @@ type memory struct {
 
 // memorise takes note of the calls that the superstep just merged has in it.
 func (r *run) memorise() {
-	for i := range r.slots {
-		sl := &r.slots[i]
+	for i := range r.exec.Tasks {
+		sl := &r.exec.Tasks[i]
 		n := &r.g.nodes[sl.Node]
-		if !n.remembers || sl.progress == beaten || !sl.stored && sl.attempt == 0 {
+		if !n.remembers || sl.Progress == exec.Beaten || !sl.Stored && sl.Attempt == 0 {
 			continue
 		}
 		if r.memory == nil {
 			r.memory = make(map[ID]memory)
 		}
 		if r.log == nil {
-			r.memory[n.id] = sl.call.memory
+			r.memory[n.id] = r.calls[i].memory
 			continue
 		}
-		r.memory[n.id] = memory{namespace: journal.Within(r.log.Namespace, r.callName(r.slotKey(sl)))}
+		r.memory[n.id] = memory{namespace: journal.Within(r.log.Namespace, r.callName(r.taskKey(&sl.Task)))}
 	}
 }
 
 // recollect gives a subgraph that begins the state that its last call came to.
 func (r *run) recollect(i int, c *run) error {
-	id := r.g.nodes[r.slots[i].Node].id
+	id := r.g.nodes[r.exec.Tasks[i].Node].id
 	m, ok := r.memory[id]
 	if !ok || !c.keeps {
 		return nil

@@ -9,9 +9,9 @@ import (
 	"sync"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
-	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
@@ -53,11 +53,9 @@ type run struct {
 	memory   map[ID]memory
 	resumed  bool // subgraphs may have been begun before
 
-	slots    []slot       // one for each due task
-	todo     []int        // those that have to be run
-	solo     *task.Worker // runs tasks that run alone
-	winners  []int        // by race: the slot whose result counts, -1 for none yet
-	silenced []string     // namespaces of subgraphs that lost one, and may have open questions
+	exec     exec.Superstep
+	calls    []call   // by task of the superstep: what became of its subgraph call; nil in a graph without subgraphs
+	silenced []string // namespaces of subgraphs that lost one, and may have open questions
 
 	turned  plan.Decision     // what the plan decided when it last turned
 	steps   int               // supersteps committed, that of Start left out
@@ -68,29 +66,6 @@ type run struct {
 	sink    sink              // takes the events; nil for none
 	asks    map[string]bool   // questions that were yielded, by id
 }
-
-// slot is one task of the superstep under way.
-type slot struct {
-	plan.Task
-	attempt  int
-	progress progress
-	stored   bool       // the result is acknowledged, or the questions are
-	next     *Next      // of a node that routes
-	asks     *task.Asks // of a node that asks
-	call     *call      // of a subgraph node
-	err      error
-}
-
-type progress uint8
-
-const (
-	waiting   progress = iota // not run yet, or cancelled
-	succeeded                 // update holds
-	failed                    // err holds
-	asking                    // asks has open questions, or the subgraph waits for answers
-	stopped                   // the subgraph stopped for people
-	beaten                    // another task of its race was faster: it counts for nothing
-)
 
 // Run runs the graph on in from an empty state, without a thread: nothing is stored, whatever Saver the graph
 // has, and no stop for people holds it. The error is a *NodeError, *RouteError, *ConflictError, *OverflowError or
@@ -110,6 +85,7 @@ func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[
 	a.input = &in
 	r := &run{g: &g.core, ctx: ctx, plan: plan.New(&g.plan, false), state: a, observers: g.opt.observers, observing: g.observing(), opt: o}
 	a.start(false, false)
+	r.init()
 	r.enter(0)
 	ended := r.watch()
 	err = r.loop()
@@ -157,7 +133,7 @@ func (r *run) superstep() error {
 	if err := r.execute(); err != nil {
 		return err
 	}
-	if r.has(asking) || r.has(stopped) {
+	if r.exec.Has(exec.Asking) || r.exec.Has(exec.Stopped) {
 		return r.giveUp(nil)
 	}
 	source := r.source()
@@ -170,7 +146,7 @@ func (r *run) superstep() error {
 	}
 	o := r.decide()
 	if err := r.commit(source, withdrawn, o); err != nil {
-		r.slots = r.slots[:0]
+		r.exec.Over()
 		return r.uncommitted(err)
 	}
 	r.status = o.Status
@@ -195,19 +171,23 @@ func (r *run) source() checkpoint.Source {
 	return checkpoint.Loop
 }
 
+// init readies the run for its first superstep.
+func (r *run) init() {
+	r.exec = exec.New(r, r.g.exec, r.g.plan.Races, Task{Graph: r.g.name, Thread: r.thread}, r.key)
+}
+
 // fill makes a slot for every task that runs now.
 func (r *run) fill() {
 	now := r.plan.Now()
-	clear(r.slots) // what was sent to tasks that are over is not kept
-	r.slots = slices.Grow(r.slots[:0], len(now))[:len(now)]
-	for i := range now {
-		r.slots[i] = slot{Task: now[i]}
-	}
+	r.exec.Fill(now)
 	r.state.reset(len(now))
-	r.startRaces()
+	if r.g.nests {
+		clear(r.calls)
+		r.calls = slices.Grow(r.calls[:0], len(now))[:len(now)]
+	}
 	if r.given {
 		r.state.enter(0)
-		r.slots[0].progress, r.given = succeeded, false
+		r.exec.Tasks[0].Progress, r.given = exec.Succeeded, false
 	}
 }
 
@@ -215,8 +195,8 @@ func (r *run) fill() {
 // state is of no use any more.
 func (r *run) settle() error {
 	r.spoiled = true
-	for i := range r.slots {
-		if r.slots[i].progress == beaten {
+	for i := range r.exec.Tasks {
+		if r.exec.Tasks[i].Progress == exec.Beaten {
 			continue
 		}
 		if err := r.merge(i); err != nil {
@@ -241,7 +221,7 @@ func (r *run) settle() error {
 
 // merge merges the update of one task. A reducer's panic is the task's failure.
 func (r *run) merge(i int) (err error) {
-	sl := &r.slots[i]
+	sl := &r.exec.Tasks[i]
 	defer func() {
 		if v := recover(); v != nil {
 			err = r.nodeError(sl, newPanic(v))
@@ -261,7 +241,7 @@ func (r *run) merge(i int) (err error) {
 	}
 	e := &ConflictError{Graph: r.g.name, Thread: r.thread, Step: r.plan.Step + 1, Field: conflict.Field}
 	for k, t := range conflict.Tasks {
-		e.Nodes[k], e.Indexes[k] = r.g.nodes[r.slots[t].Node].id, r.slots[t].Index
+		e.Nodes[k], e.Indexes[k] = r.g.nodes[r.exec.Tasks[t].Node].id, r.exec.Tasks[t].Index
 	}
 	return e
 }
@@ -269,10 +249,10 @@ func (r *run) merge(i int) (err error) {
 // overflow is the error of a sum that the task in slot i made too large for its field.
 func (r *run) overflow(i int, over *state.OverflowError) error {
 	e := &OverflowError{Graph: r.g.name, Thread: r.thread, Step: r.plan.Step + 1, Field: over.Field, Err: over}
-	for k := range r.slots[:i+1] {
-		sl := &r.slots[k]
+	for k := range r.exec.Tasks[:i+1] {
+		sl := &r.exec.Tasks[k]
 		n := &r.g.nodes[sl.Node]
-		if sl.progress != beaten && (k == i || r.state.changes(k, n, over.Field)) {
+		if sl.Progress != exec.Beaten && (k == i || r.state.changes(k, n, over.Field)) {
 			e.Nodes, e.Indexes = append(e.Nodes, n.id), append(e.Indexes, sl.Index)
 		}
 	}
@@ -307,9 +287,9 @@ func (r *run) decide() journal.Outcome {
 func (r *run) giveUp(cause error) error {
 	switch {
 	case r.status != 0: // it was tried before, and could not be stored
-	case r.spoiled || r.has(failed):
+	case r.spoiled || r.exec.Has(exec.Failed):
 		r.status = checkpoint.Failed
-	case cause == nil && r.has(asking):
+	case cause == nil && r.exec.Has(exec.Asking):
 		r.status = checkpoint.Waiting
 	default:
 		r.status = checkpoint.Paused
@@ -345,16 +325,6 @@ func (r *run) giveUp(cause error) error {
 		return cause // it says so already
 	}
 	return errors.Join(cause, err)
-}
-
-// has reports whether a task of the superstep has come so far.
-func (r *run) has(p progress) bool {
-	for i := range r.slots {
-		if r.slots[i].progress == p {
-			return true
-		}
-	}
-	return false
 }
 
 // cancelled is the error of a run whose context ended.
@@ -429,9 +399,9 @@ func (r *run) dueIDs() []ID {
 	return ids
 }
 
-func (r *run) nodeError(sl *slot, err error) error {
+func (r *run) nodeError(sl *exec.Task, err error) error {
 	return &NodeError{
 		Graph: r.g.name, Thread: r.thread, Step: r.plan.Step + 1,
-		Node: r.g.nodes[sl.Node].id, Index: sl.Index, Attempt: max(sl.attempt, 1), Err: err,
+		Node: r.g.nodes[sl.Node].id, Index: sl.Index, Attempt: max(sl.Attempt, 1), Err: err,
 	}
 }

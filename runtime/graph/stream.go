@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
@@ -182,56 +183,46 @@ func (r *run) watched() bool {
 	return r.sink != nil && (r.g.nests || r.sink.wants(EventTaskStart|EventTaskEnd|EventCustom))
 }
 
-// watch tells that a task begins, and hands on what it emits.
-func (f *fanOut) watch(w *task.Worker, sl *slot) {
-	if f.events == nil {
-		return
-	}
-	e := f.taskEvent(EventTaskStart, sl)
+// watcher turns what happens to tasks while they run into events.
+type watcher struct{ r *run }
+
+// Started implements exec.Watcher.
+func (w watcher) Started(i int, by *task.Worker, post func(func() bool)) {
+	e := w.event(EventTaskStart, i)
 	e.Attempt = 1
-	f.send(e)
-	w.Emitting(func(attempt int, v any) {
-		if inner, ok := v.(relayed); ok {
-			inner.Path = append([]ID{f.r.g.nodes[sl.Node].id}, inner.Path...)
-			f.send(inner.event)
-			return
-		}
-		e := f.taskEvent(EventCustom, sl)
+	post(func() bool { return w.r.show(e) })
+	by.Emitting(func(attempt int, v any) {
+		e := w.event(EventCustom, i)
 		e.Attempt, e.Custom = attempt, v
-		f.send(e)
+		if inner, ok := v.(relayed); ok {
+			inner.Path = append([]ID{e.Node}, inner.Path...)
+			e = inner.event
+		}
+		post(func() bool { return w.r.show(e) })
 	})
 }
 
-// unwatch tells that a task has ended.
-func (f *fanOut) unwatch(ctx context.Context, sl *slot) {
-	if f.events == nil || sl.attempt == 0 {
-		return
-	}
-	e := f.taskEvent(EventTaskEnd, sl)
-	e.Attempt, e.Outcome = sl.attempt, sl.outcome(ctx)
+// Stopped implements exec.Watcher.
+func (w watcher) Stopped(i int, o exec.Outcome, post func(func() bool)) {
+	t := &w.r.exec.Tasks[i]
+	e := w.event(EventTaskEnd, i)
+	e.Attempt, e.Outcome = t.Attempt, Outcome(o)
 	if e.Outcome.failed() {
-		e.Err = sl.err
+		e.Err = t.Err
 	}
-	f.send(e)
+	post(func() bool { return w.r.show(e) })
 }
 
-// send hands an event to the run, which takes it when the consumer is ready; not after the superstep is over.
-func (f *fanOut) send(e event) {
-	select {
-	case f.events <- e:
-	case <-f.over:
-	}
-}
-
-func (f *fanOut) taskEvent(kind EventKind, sl *slot) event {
-	return event{Kind: kind, Step: f.r.plan.Step + 1, Node: f.r.g.nodes[sl.Node].id, Index: sl.Index}
+func (w watcher) event(kind EventKind, i int) event {
+	t := &w.r.exec.Tasks[i]
+	return event{Kind: kind, Step: w.r.plan.Step + 1, Node: w.r.g.nodes[t.Node].id, Index: t.Index}
 }
 
 // publish yields what the superstep that has just been committed came to. It reports whether anybody listens.
 // From here on the slots are no tasks of a superstep under way.
 func (r *run) publish() bool {
-	done := r.slots
-	r.slots = r.slots[:0]
+	done := r.exec.Tasks
+	r.exec.Over()
 	if r.observers != nil && r.log != nil {
 		r.notify(r.ctx, Occurrence{Kind: Committed, Step: r.plan.Step, Checkpoint: r.log.Base, Next: r.nextIDs()})
 	}
@@ -240,7 +231,7 @@ func (r *run) publish() bool {
 	}
 	e := event{Step: r.plan.Step, Checkpoint: r.log.Base}
 	for i := range done {
-		if done[i].Node == start || done[i].progress == beaten {
+		if done[i].Node == start || done[i].Progress == exec.Beaten {
 			continue
 		}
 		n := &r.g.nodes[done[i].Node]

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
@@ -41,8 +42,8 @@ func (r *run) holds(c *checkpoint.Chain, inside bool) (held, waits bool, err err
 		if r.ctx.Err() != nil {
 			return false, false, r.cancelled()
 		}
-		sl := slot{Task: d}
-		key := r.slotKey(&sl)
+		sl := exec.Task{Task: d}
+		key := r.taskKey(&sl.Task)
 		_, done := r.stored[key]
 		n, race := &r.g.nodes[d.Node], r.g.plan.Nodes[d.Node].Race
 		switch a := r.asked[key]; {
@@ -78,9 +79,9 @@ func callsIn(namespace string, writes []checkpoint.Write) map[string]bool {
 
 // holdsIn reports whether the subgraph call of a task, which asks or stops, can do nothing before somebody answers or lets it
 // pass a stop, and what it waits for.
-func (r *run) holdsIn(sl *slot) (below []Waiting, held bool, err error) {
+func (r *run) holdsIn(sl *exec.Task) (below []Waiting, held bool, err error) {
 	n := &r.g.nodes[sl.Node]
-	key := r.slotKey(sl)
+	key := r.taskKey(&sl.Task)
 	branch := r.log.Child(journal.Within(r.log.Namespace, r.callName(key)))
 	below, held, err = n.sub.holds(r.ctx, branch, append(slices.Clip(r.path), n.id))
 	if r.below == nil {
@@ -101,6 +102,7 @@ func (g *core) holds(ctx context.Context, log *journal.Branch, path []ID) (below
 		g: g, thread: log.Thread(), path: path, ctx: ctx, log: log, plan: plan.New(&g.plan, true), state: g.newState(),
 		scope: journal.Scope(log.Namespace), outer: new(outer),
 	}
+	r.init()
 	r.plan.Step, r.log.Base, r.line.id = last.Step, last.Base, last.Line
 	if g.owns(r.thread, last) != nil || r.place(&c) != nil {
 		return nil, false, nil //nolint:nilerr // the run says what is wrong
@@ -130,10 +132,10 @@ func (r *run) recallStuck() error {
 	if err := r.recall(); err != nil {
 		return err
 	}
-	for i := range r.slots {
-		sl := &r.slots[i]
-		if below := r.below[r.slotKey(sl)]; below != nil && sl.progress == waiting {
-			sl.call = &call{below: below}
+	for i := range r.exec.Tasks {
+		sl := &r.exec.Tasks[i]
+		if below := r.below[r.taskKey(&sl.Task)]; below != nil && sl.Progress == exec.Waiting {
+			r.calls[i] = call{below: below}
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
@@ -143,33 +144,30 @@ func newCall[S, U any](ctx context.Context, r *run, i int, child *Graph[S, U], s
 // runCall runs a subgraph as far as it gets, and leaves in slot i what became of it. It reports whether the subgraph came
 // to its end.
 func (r *run) runCall(i int, c *run) (done bool, err error) {
-	sl := &r.slots[i]
-	before := sl.call // of an earlier attempt
+	sl := &r.exec.Tasks[i]
+	before := r.calls[i] // of an earlier attempt
 	err = c.loop()
-	sl.call = &call{below: c.waiting(), open: c.open()}
-	if before != nil {
-		sl.call.open = sl.call.open || before.open // this attempt may not have come to what asked in that one
-	}
+	r.calls[i] = call{below: c.waiting(), open: c.open() || before.open} // this attempt may not have come to what asked in that one
 	if err != nil || c.status != checkpoint.Done {
 		switch {
 		case err != nil:
 		case c.status == checkpoint.Waiting:
-			sl.progress = asking
+			sl.Progress = exec.Asking
 		default:
-			sl.progress = stopped
+			sl.Progress = exec.Stopped
 		}
 		return false, err
 	}
 	if c.keeps && c.log == nil {
-		sl.call.memory.inner = c.memory
-		if sl.call.memory.snapshot, err = c.state.AppendSnapshot(nil); err != nil {
+		r.calls[i].memory.inner = c.memory
+		if r.calls[i].memory.snapshot, err = c.state.AppendSnapshot(nil); err != nil {
 			return false, err
 		}
 	}
 	if n := &r.g.nodes[sl.Node]; n.routes {
-		sl.next, err = r.fromBelow(c.outer.next)
-		if err == nil {
-			err = n.allows(&r.g.nodes, *sl.next)
+		next := r.state.choice(i)
+		if *next, err = r.fromBelow(c.outer.next); err == nil {
+			err = n.allows(&r.g.nodes, *next)
 		}
 	}
 	return err == nil, err
@@ -177,7 +175,7 @@ func (r *run) runCall(i int, c *run) (done bool, err error) {
 
 // newChild returns the run of a subgraph for the task in slot i.
 func (r *run) newChild(ctx context.Context, i int, child *core, state typedState) *run {
-	sl := &r.slots[i]
+	sl := &r.exec.Tasks[i]
 	n := &r.g.nodes[sl.Node]
 	c := &run{
 		g: child, thread: r.thread, plan: plan.New(&child.plan, r.log != nil), state: state, ctx: ctx, stopping: r.stopping,
@@ -187,16 +185,17 @@ func (r *run) newChild(ctx context.Context, i int, child *core, state typedState
 		outer: &outer{dropUnknown: r.dropUnknown()},
 		keeps: n.remembers,
 	}
+	c.init()
 	c.opt.durability = r.opt.durability
 	if r.log == nil {
 		return c
 	}
-	key := r.slotKey(sl)
+	key := r.taskKey(&sl.Task)
 	name := r.callName(key)
 	c.outer.part = checkpoint.Write{Namespace: r.log.Namespace, Base: r.log.Base, Task: name, Kind: checkpoint.Result}
 	c.log, c.line.id = r.log.Child(journal.Within(r.log.Namespace, name)), r.callLine(key)
 	c.scope = journal.Scope(c.log.Namespace)
-	c.resumed = r.resumed || sl.attempt > 1
+	c.resumed = r.resumed || sl.Attempt > 1
 	return c
 }
 
@@ -211,8 +210,8 @@ func (r *run) storeBase() error {
 	if r.log == nil || !r.log.Began() {
 		return nil
 	}
-	for _, i := range r.todo {
-		if r.g.nodes[r.slots[i].Node].sub != nil {
+	for _, i := range r.exec.Todo() {
+		if r.g.nodes[r.exec.Tasks[i].Node].sub != nil {
 			return r.saving("commit", r.log.Put(r.ctx, nil, journal.Outcome{}))
 		}
 	}
@@ -269,7 +268,7 @@ func (r *run) takeUp(i int, c *run) (bool, error) {
 
 // partsOf returns what is stored of the result of a subgraph's task while that is not whole, by name.
 func (r *run) partsOf(i int, call string) (map[string][]byte, error) {
-	if r.slots[i].attempt == 1 {
+	if r.exec.Tasks[i].Attempt == 1 {
 		return r.partial[call], nil
 	}
 	parts := maps.Clone(r.partial[call])
@@ -292,7 +291,7 @@ func (r *run) begin() error {
 	if err := r.settle(); err != nil {
 		return err
 	}
-	r.slots = r.slots[:0]
+	r.exec.Tasks = r.exec.Tasks[:0]
 	o := r.decide()
 	r.status = o.Status
 	if r.log == nil {

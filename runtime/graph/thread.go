@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
@@ -98,6 +99,7 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 		out.state = newAdapter(t.g, o.strict)
 		out.state.input = in
 		r = &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: out.state, ctx: held, opt: o, stopping: t.g.runs.stopping}
+		r.init()
 		if out.yield != nil {
 			r.sink = out
 		}
@@ -177,7 +179,7 @@ func (t Thread[S, U]) contend(ctx context.Context, o runOptions, open func() err
 			return err
 		}
 		// Without jitter, calls that met once would meet again at every try.
-		if !rest(ctx, pause/2+rand.N(pause)) {
+		if !exec.Rest(ctx, pause/2+rand.N(pause)) {
 			return errors.Join(ctx.Err(), err)
 		}
 		pause = min(2*pause, 500*time.Millisecond)
@@ -221,6 +223,7 @@ func (t Thread[S, U]) UpdateState(ctx context.Context, u U, as ID, opts ...Updat
 		a := newAdapter(t.g, o.strict)
 		a.input = &u
 		r = &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: a, ctx: ctx, opt: o}
+		r.init()
 		r.log = t.journal(o, nil)
 		return r.openUpdate(t.at, n, as != "")
 	})

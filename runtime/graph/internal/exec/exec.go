@@ -1,0 +1,128 @@
+// Package exec runs the tasks of one superstep: workers, attempts, retries, timeouts, panics, races and
+// cancellation. It knows neither states nor storage: a Host calls the nodes and stores what ended.
+//
+// Invariants:
+//   - Run returns when no task runs any more. Nothing that it started outlives it.
+//   - The fields of a Task are written by the goroutine that runs the task until the task has ended, then
+//     only by the goroutine of Run.
+//   - A task that failed for good cancels its siblings, unless it is in a race.
+//   - Of a race one result counts, the first that the Host has stored. If several ended meanwhile, the
+//     first in task order counts. The other tasks are Beaten when Run returns.
+//   - A task has at most one attempt at a time, and an attempt has its own context.
+package exec
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
+)
+
+// Causes of the cancellation of a task's context.
+var (
+	ErrSibling = errors.New("a node of the same superstep failed")
+	ErrBeaten  = errors.New("another node of the any-of join was faster")
+	// ErrGoexit is the error of a node that called runtime.Goexit instead of returning.
+	ErrGoexit = errors.New("it called runtime.Goexit")
+)
+
+// Node is what exec knows of a node.
+type Node struct {
+	ID      string
+	Retry   Retry
+	Timeout time.Duration // of one attempt; 0 for none
+	Race    int           // the any-of join that it leads to, from 1; 0 for none
+}
+
+// Retry says when a failed task runs again.
+type Retry struct {
+	Attempts int              // at most, the first one included
+	Base     time.Duration    // the pause before the second attempt; 0 is 100 ms. It doubles with each attempt
+	Max      time.Duration    // of a pause; 0 is 30 s
+	Unless   func(error) bool // errors that are not retried; nil for none
+}
+
+// Task is one task of a superstep.
+type Task struct {
+	plan.Task
+	Attempt  int // from 1; 0 if it has not run
+	Progress Progress
+	Stored   bool       // the Host has stored its result or its questions
+	Asks     *task.Asks // of a node that may ask, else nil
+	Err      error      // of the last attempt
+}
+
+// Progress says how far a task has come.
+type Progress uint8
+
+// A task is Waiting until it has run, and again after it was cancelled.
+const (
+	Waiting   Progress = iota
+	Succeeded          // it has a result
+	Failed             // Err says why
+	Asking             // it has open questions, or its subgraph has
+	Stopped            // its subgraph stopped for people
+	Beaten             // another task of its race was faster: it counts for nothing
+)
+
+// Outcome says how an attempt ended. The values are those of graph.Outcome.
+type Outcome uint8
+
+// How an attempt can end.
+const (
+	OutcomeDone Outcome = iota + 1
+	OutcomeWaiting
+	OutcomePaused
+	OutcomeFailed
+	OutcomeCancelled
+	OutcomeBeaten
+)
+
+// Outcome returns how the last attempt ended, which ran under ctx.
+func (t *Task) Outcome(ctx context.Context) Outcome {
+	switch {
+	case t.Progress == Failed || t.Err == ErrGoexit: //nolint:errorlint // as attempt sets it
+		return OutcomeFailed
+	case t.Progress == Asking: // of a subgraph
+		return OutcomeWaiting
+	case t.Progress == Stopped:
+		return OutcomePaused
+	case t.Asks != nil && len(t.Asks.Open()) > 0:
+		return OutcomeWaiting // whatever it returned
+	case t.Err == nil:
+		return OutcomeDone
+	case ctx.Err() == nil || !errors.Is(t.Err, ctx.Err()):
+		return OutcomeFailed
+	case context.Cause(ctx) == ErrBeaten: //nolint:errorlint // the very same error
+		return OutcomeBeaten
+	}
+	return OutcomeCancelled
+}
+
+// Host is the run that a superstep belongs to. Call, Observe and Final are called concurrently, for
+// different tasks; the other methods on the goroutine of Run.
+type Host interface {
+	// Call calls the node of task i under ctx. If it is a subgraph that asks or stops, it sets the
+	// Progress of the task.
+	Call(ctx context.Context, i int) error
+	// Observe says that an attempt of task i begins under ctx, the task itself running under parent. What
+	// it returns is called when the attempt has ended; nil if nobody observes.
+	Observe(ctx, parent context.Context, i int) func()
+	// Final reports whether a failure is final, whatever the node's Retry says.
+	Final(err error) bool
+	// Panicked returns the error of a node that panicked with v.
+	Panicked(v any) error
+	// Ended stores what the given tasks came to, while others still run. ErrLeft cancels the others and is no failure.
+	Ended(tasks []int) error
+	// Lost says that task i lost its race.
+	Lost(i int)
+}
+
+// Watcher is told of tasks while they run. It hands functions to post, which calls them on the goroutine
+// of Run; it drops them when the superstep is over. A function that returns false cancels the superstep.
+type Watcher interface {
+	Started(i int, w *task.Worker, post func(func() bool))
+	Stopped(i int, o Outcome, post func(func() bool))
+}

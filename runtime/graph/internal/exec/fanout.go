@@ -1,0 +1,199 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
+)
+
+// ErrLeft cancels the tasks of a superstep when nobody takes its events any more. Ended returns it to say so.
+var ErrLeft = errors.New("left")
+
+// fanOut is the tasks of one superstep that run at the same time.
+type fanOut struct {
+	s      *Superstep
+	o      Options
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	taken  atomic.Int64     // of s.todo
+	done   chan int         // tasks that have ended, one way or another; nil when nobody wants to know
+	posts  chan func() bool // of the watcher; nil without one
+	over   chan struct{}    // closed when posts are not taken any more
+	lanes  []lane           // by race
+	wg     sync.WaitGroup
+}
+
+// lane is the context that the tasks of one race run under.
+type lane struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+// fanOut runs the tasks to be run on at most o.Workers goroutines. What ends while others still run is
+// stored at once, if that is wanted; the error is that of storing.
+func (s *Superstep) fanOut(ctx context.Context, o Options) error {
+	f := &fanOut{s: s, o: o}
+	f.ctx, f.cancel = context.WithCancelCause(ctx)
+	defer f.end() // also when the consumer of a stream panics: nothing may run beside what follows
+	for range s.races {
+		ctx, cancel := context.WithCancelCause(f.ctx)
+		f.lanes = append(f.lanes, lane{ctx, cancel})
+	}
+	if o.Eager || o.Watcher != nil || s.races > 0 {
+		f.done = make(chan int, len(s.todo))
+	}
+	if o.Watcher != nil {
+		f.posts, f.over = make(chan func() bool), make(chan struct{})
+	}
+	workers := make([]task.Worker, min(o.Workers, len(s.todo)))
+	f.wg.Add(len(workers))
+	for i := range workers {
+		workers[i].Init(f.ctx, s.of, s.key)
+		go f.work(&workers[i])
+	}
+	err := f.collect()
+	f.wg.Wait()
+	return err
+}
+
+// end waits until all tasks have returned, without taking posts any more.
+func (f *fanOut) end() {
+	f.cancel(nil)
+	if f.over != nil {
+		close(f.over)
+	}
+	f.wg.Wait()
+}
+
+// work runs tasks until none is left.
+func (f *fanOut) work(w *task.Worker) {
+	for {
+		i := int(f.taken.Add(1)) - 1
+		if i >= len(f.s.todo) {
+			break
+		}
+		f.one(w, f.s.todo[i])
+	}
+	f.wg.Done()
+}
+
+// one runs one task. If its node ends the goroutine by Goexit, another one does the rest of the work.
+func (f *fanOut) one(w *task.Worker, i int) {
+	returned := false
+	t := &f.s.Tasks[i]
+	race := f.s.nodes[t.Node].Race
+	if race > 0 {
+		w = new(task.Worker)
+		w.Init(f.lanes[race-1].ctx, f.s.of, f.s.key)
+	}
+	defer func() {
+		if t.Progress == Failed && race == 0 {
+			f.cancel(ErrSibling)
+		}
+		if f.posts != nil && t.Attempt > 0 {
+			f.o.Watcher.Stopped(i, t.Outcome(w.Parent()), f.post)
+		}
+		if f.done != nil {
+			f.done <- i
+		}
+		if !returned {
+			heir := new(task.Worker)
+			heir.Init(f.ctx, f.s.of, f.s.key)
+			go f.work(heir)
+		}
+	}()
+	if w.Parent().Err() == nil {
+		if f.posts != nil {
+			f.o.Watcher.Started(i, w, f.post)
+		}
+		f.s.perform(w, i, f.o.Step)
+	}
+	returned = true
+}
+
+// post hands a function to the goroutine of Run, which calls it when it can; not after the superstep is
+// over.
+func (f *fanOut) post(call func() bool) {
+	select {
+	case f.posts <- call:
+	case <-f.over:
+	}
+}
+
+// collect stores results and questions while other tasks still run, as many at a time as there are
+// meanwhile. What ends last is left to the commit.
+func (f *fanOut) collect() error {
+	if f.done == nil {
+		return nil
+	}
+	var batch []int
+	var storing error
+	for left := len(f.s.todo); left > 0; {
+		batch = f.ended(batch[:0])
+		f.sift(batch)
+		if left -= len(batch); left == 0 || storing != nil {
+			continue
+		}
+		if f.o.Eager {
+			switch err := f.s.host.Ended(batch); {
+			case errors.Is(err, ErrLeft):
+				f.cancel(err)
+			case err != nil:
+				storing = err
+				f.cancel(err) // and wait for the rest
+				continue
+			}
+		}
+		f.callOff()
+	}
+	return storing
+}
+
+// ended waits for a task to end, and returns it with all that have ended meanwhile. It takes posts while
+// it waits.
+func (f *fanOut) ended(batch []int) []int {
+	for len(batch) == 0 {
+		select {
+		case i := <-f.done:
+			batch = append(batch, i)
+		case call := <-f.posts:
+			if !call() {
+				f.cancel(ErrLeft)
+			}
+		}
+	}
+	for {
+		select {
+		case i := <-f.done:
+			batch = append(batch, i)
+		default:
+			slices.Sort(batch)
+			return batch
+		}
+	}
+}
+
+// sift decides the races among tasks that have just ended, the first in task order before the others.
+func (f *fanOut) sift(batch []int) {
+	if f.s.races == 0 {
+		return
+	}
+	for _, i := range batch {
+		if t := &f.s.Tasks[i]; t.Progress == Succeeded && !f.s.Win(i) {
+			t.Progress = Beaten
+		}
+	}
+}
+
+// callOff cancels the tasks of races that are decided; the winners are stored.
+func (f *fanOut) callOff() {
+	for i := range f.lanes {
+		if f.s.winners[i] >= 0 {
+			f.lanes[i].cancel(ErrBeaten)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
+)
+
+// Superstep runs supersteps, one after another. New returns one.
+type Superstep struct {
+	Tasks []Task // of the superstep in progress, in the order in which they merge
+
+	host    Host
+	nodes   []Node
+	races   int
+	of      task.Task // what the tasks of the run have in common
+	key     func(*task.Task) string
+	todo    []int        // the tasks that have to be run
+	winners []int        // by race: the task whose result counts, -1 for none yet
+	solo    *task.Worker // runs tasks that run alone
+}
+
+// New returns a Superstep without tasks. races is how many any-of joins the graph has; of is what the tasks
+// of the run have in common, and key makes the keys of tasks.
+func New(host Host, nodes []Node, races int, of task.Task, key func(*task.Task) string) Superstep {
+	return Superstep{host: host, nodes: nodes, races: races, of: of, key: key}
+}
+
+// Fill begins a superstep of the given tasks.
+func (s *Superstep) Fill(now []plan.Task) {
+	clear(s.Tasks) // what was sent to tasks that are over is not kept
+	s.Tasks = slices.Grow(s.Tasks[:0], len(now))[:len(now)]
+	for i := range now {
+		s.Tasks[i] = Task{Task: now[i]}
+	}
+	if s.races == 0 {
+		return
+	}
+	if s.winners == nil {
+		s.winners = make([]int, s.races)
+	}
+	for i := range s.winners {
+		s.winners[i] = -1
+	}
+}
+
+// Over ends a superstep: from here on there are no tasks.
+func (s *Superstep) Over() { s.Tasks = s.Tasks[:0] }
+
+// Has reports whether a task has come so far.
+func (s *Superstep) Has(p Progress) bool {
+	return slices.ContainsFunc(s.Tasks, func(t Task) bool { return t.Progress == p })
+}
+
+// Left returns how many tasks have to be run, and notes which.
+func (s *Superstep) Left() int {
+	s.todo = s.todo[:0]
+	for i := range s.Tasks {
+		if s.Tasks[i].Progress == Waiting {
+			s.todo = append(s.todo, i)
+		}
+	}
+	return len(s.todo)
+}
+
+// Todo returns the tasks that Left noted. The result is valid until the next call of Left.
+func (s *Superstep) Todo() []int { return s.todo }
+
+// Options say how a superstep is run.
+type Options struct {
+	Step    int     // its number
+	Workers int     // how many tasks run at the same time
+	Eager   bool    // the Host is to store what ended while other tasks run
+	Watcher Watcher // nil for none
+}
+
+// Run runs the tasks that Left noted. The error is that of Ended; what became of tasks is in Tasks.
+func (s *Superstep) Run(ctx context.Context, o Options) (err error) {
+	if len(s.todo) == 1 && o.Watcher == nil {
+		if s.solo == nil {
+			s.solo = new(task.Worker)
+			s.solo.Init(ctx, s.of, s.key)
+		}
+		i := s.todo[0]
+		s.perform(s.solo, i, o.Step)
+		if s.Tasks[i].Progress == Succeeded {
+			s.Win(i)
+		}
+	} else {
+		err = s.fanOut(ctx, o)
+	}
+	s.Decide()
+	return err
+}
+
+// Win notes that task i has succeeded. It reports whether its result counts.
+func (s *Superstep) Win(i int) bool {
+	race := s.nodes[s.Tasks[i].Node].Race
+	if race == 0 {
+		return true
+	}
+	if w := &s.winners[race-1]; *w < 0 {
+		*w = i
+	}
+	return s.winners[race-1] == i
+}
+
+// Decide makes all tasks Beaten that lost a race.
+func (s *Superstep) Decide() {
+	if s.races == 0 {
+		return
+	}
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		race := s.nodes[t.Node].Race
+		if race > 0 && s.winners[race-1] >= 0 && s.winners[race-1] != i {
+			s.host.Lost(i)
+			t.Progress, t.Err = Beaten, nil
+		}
+	}
+}
+
+// Failures joins the errors of the failed tasks, made by wrap, in task order. unfinished says that tasks
+// were cancelled.
+func (s *Superstep) Failures(wrap func(t *Task) error) (unfinished bool, err error) {
+	var errs []error
+	for i := range s.Tasks {
+		switch t := &s.Tasks[i]; t.Progress {
+		case Failed:
+			errs = append(errs, wrap(t))
+		case Waiting:
+			unfinished = true
+		}
+	}
+	if len(errs) == 1 {
+		return unfinished, errs[0]
+	}
+	return unfinished, errors.Join(errs...)
+}
