@@ -36,10 +36,10 @@ import (
 //	  Failure ""      the text of the error
 //
 //	updates         array of binaries, each an encoded update
-//	choice          array of the update as binary, then targets
-//	targets         array of arrays of two: node, and what is sent to it as binary or nil
-//	question        array of: array of the subgraph nodes that lead to the asking node, node, index,
-//	                name of the question, and what it asks as binary
+//	choice          array: the update as binary, then what the array of targets has
+//	targets         array, for each an array of two: its node, and what is sent to it as binary or nil
+//	question        array of five: the subgraph nodes that lead to the asking node, as an array; that node;
+//	                its index; the name of the question; what it asks as binary
 
 // StopTask is the task that the question of a call's stop is of. A task key is longer.
 const StopTask = "stop"

@@ -11,6 +11,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/internal/delta"
+	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // OnExit is the Log that holds entries until the one with End, and then stores one record for each
@@ -21,12 +22,14 @@ import (
 // and release are in it.
 //
 // What it holds is what the newest record of the run leads to. A call belongs to the record that made
-// it due, so a namespace is dropped when that record is superseded, unless the new one remembers it.
+// it due, so a namespace is dropped when that record is superseded, unless the new one leads to it by
+// Remember.
 type OnExit struct {
 	*Sync
 	mu      sync.Mutex
 	held    map[string]*held   // by namespace
-	answers []checkpoint.Write // to questions that are stored
+	asked   []checkpoint.Write // the questions that were open when the run opened
+	answers []heldWrite        // to questions that may be stored
 	last    []Entry            // what the last write still has to store; nil before it was tried
 }
 
@@ -38,6 +41,14 @@ type held struct {
 	whole  []byte   // the snapshot that deltas follow; nil if they follow the stored head
 	deltas [][]byte // the payloads, one a record
 	writes []heldWrite
+	places map[writeID]int // in writes
+}
+
+// writeID identifies a pending write in its namespace.
+type writeID struct {
+	base       checkpoint.ID
+	kind       checkpoint.Kind
+	task, name string
 }
 
 // heldWrite is a pending write with the namespace that wrote it: a subgraph call also writes parts of
@@ -50,6 +61,13 @@ type heldWrite struct {
 // NewOnExit returns a Log that has not been opened.
 func NewOnExit(c Config) *OnExit {
 	return &OnExit{Sync: NewSync(c), held: make(map[string]*held)}
+}
+
+// Open implements Log.
+func (l *OnExit) Open(ctx context.Context, o checkpoint.Opening, e Entry) ([]checkpoint.Write, error) {
+	stand, err := l.Sync.Open(ctx, o, e)
+	l.asked = checkpoint.OpenQuestions(stand)
+	return stand, err
 }
 
 // Keeps implements Log.
@@ -69,18 +87,20 @@ func (l *OnExit) Write(ctx context.Context, e Entry) error {
 	return l.flush(ctx, e.Outcome)
 }
 
-// hold adds an entry to what is held.
+// hold adds an entry to what is held. The writes come first, so that what withdraws a question of a call
+// is dropped with the call.
 func (l *OnExit) hold(e Entry) {
+	for _, w := range e.Writes {
+		l.holdWrite(heldWrite{w, e.Namespace})
+	}
+	if len(e.Records) == 0 {
+		return
+	}
 	h := l.at(e.Namespace)
 	for i := range e.Records {
 		h.add(e.After, &e.Records[i])
 	}
-	if len(e.Records) > 0 {
-		l.drop(e.Namespace, h)
-	}
-	for _, w := range e.Writes {
-		l.holdWrite(heldWrite{w, e.Namespace})
-	}
+	l.drop(e.Namespace, h)
 }
 
 func (l *OnExit) at(namespace string) *held {
@@ -106,37 +126,78 @@ func (h *held) add(after checkpoint.ID, rec *checkpoint.Record) {
 }
 
 // drop removes what the newest record of a namespace does not lead to: writes of older bases, and calls
-// that it does not remember.
+// that are over and not remembered.
 func (l *OnExit) drop(namespace string, h *held) {
-	h.writes = slices.DeleteFunc(h.writes, func(w heldWrite) bool { return w.Base != h.newest.Base })
+	before := h.writes
+	h.writes, h.places = nil, nil
+	for _, w := range before {
+		if w.Base == h.newest.Base {
+			h.write(w)
+		}
+	}
 	if len(l.held) == 1 {
 		return
 	}
-	remembered := slices.Collect(maps.Values(Memory(h.newest.Meta)))
-	for call := range l.held {
-		if name := CallIn(namespace, call); name != "" && !slices.Contains(remembered, Within(namespace, name)) {
-			delete(l.held, call)
+	remembered := l.remembered(h)
+	for inner, call := range l.held {
+		if CallIn(namespace, inner) != "" && !remembered[inner] {
+			l.withdraw(inner, call, namespace)
+			delete(l.held, inner)
 		}
 	}
 }
 
-// holdWrite adds a pending write. An answer to a question that is held as well withdraws both when they
-// are dropped; one to a stored question is kept in any case.
-func (l *OnExit) holdWrite(w heldWrite) {
-	if w.Kind == checkpoint.Answer && !l.asks(w.Write) {
-		l.answers = append(l.answers, w.Write)
-		return
+// remembered returns the held namespaces that the newest record of h leads to by Remember: those that it
+// names, and those that the newest records of these name.
+func (l *OnExit) remembered(h *held) map[string]bool {
+	reached := make(map[string]bool)
+	for next := []*held{h}; len(next) > 0; next = next[1:] {
+		for _, namespace := range Memory(next[0].newest.Meta) {
+			if call := l.held[namespace]; call != nil && !reached[namespace] {
+				reached[namespace] = true
+				next = append(next, call)
+			}
+		}
 	}
-	h := l.at(w.Namespace)
-	h.writes = append(h.writes, w)
+	return reached
 }
 
-// asks reports whether the question that w answers is held.
-func (l *OnExit) asks(w checkpoint.Write) bool {
-	h := l.held[w.Namespace]
-	return h != nil && slices.ContainsFunc(h.writes, func(q heldWrite) bool {
-		return q.Kind == checkpoint.Question && q.Base == w.Base && q.Task == w.Task && q.Name == w.Name
-	})
+// withdraw answers the stored questions that a call has left behind, because none of the records that
+// supersede them is going to be stored. by is the namespace whose record ended the call.
+func (l *OnExit) withdraw(namespace string, call *held, by string) {
+	for _, q := range l.asked {
+		if call.records() && q.Namespace == namespace && q.Base == call.first.Commits {
+			q.Kind, q.Payload = checkpoint.Answer, wire.AppendNil(nil)
+			l.answers = append(l.answers, heldWrite{q, by})
+		}
+	}
+}
+
+// holdWrite adds a pending write. An answer to a question of a record that is held is dropped with that
+// record. Any other answer is kept, because the question may be stored.
+func (l *OnExit) holdWrite(w heldWrite) {
+	if h := l.held[w.Namespace]; w.Kind == checkpoint.Answer && (!h.records() || h.newest.Base != w.Base) {
+		l.answers = append(l.answers, w)
+		return
+	}
+	l.at(w.Namespace).write(w)
+}
+
+// write adds a pending write as a saver does: the first Result stands, and any other write replaces an
+// earlier one of its identity.
+func (h *held) write(w heldWrite) {
+	id := writeID{w.Base, w.Kind, w.Task, w.Name}
+	i, found := h.places[id]
+	switch {
+	case !found:
+		if h.places == nil {
+			h.places = make(map[writeID]int)
+		}
+		h.places[id] = len(h.writes)
+		h.writes = append(h.writes, w)
+	case w.Kind != checkpoint.Result:
+		h.writes[i] = w
+	}
 }
 
 // flush makes the last write of the run. Called again after an error it repeats what it has not stored,
@@ -171,12 +232,9 @@ func (l *OnExit) repeat(ctx context.Context) error {
 
 // entries turns what is held into entries: inner calls first, the run itself last.
 func (l *OnExit) entries(o Outcome) ([]Entry, error) {
-	namespaces := slices.SortedFunc(maps.Keys(l.held), func(a, b string) int {
-		return cmp.Or(strings.Count(b, "/")-strings.Count(a, "/"), cmp.Compare(b, a)) // "" is last
-	})
 	var entries []Entry
 	at := make(map[string]int) // by namespace
-	for _, namespace := range namespaces {
+	for _, namespace := range l.namespaces() {
 		h := l.held[namespace]
 		if namespace == "" || !h.records() {
 			continue
@@ -197,18 +255,30 @@ func (l *OnExit) entries(o Outcome) ([]Entry, error) {
 		root.After, root.Records = h.after, []checkpoint.Record{rec}
 	}
 	entries = append(entries, root)
-	for _, namespace := range namespaces {
-		for _, w := range l.held[namespace].writes {
-			i, ok := at[l.actOf(w)]
-			if !ok {
-				i = len(entries) - 1
-			}
-			entries[i].Writes = append(entries[i].Writes, w.Write)
+	for _, w := range l.writes() {
+		i, ok := at[l.actOf(w)]
+		if !ok {
+			i = len(entries) - 1
 		}
+		entries[i].Writes = append(entries[i].Writes, w.Write)
 	}
-	last := &entries[len(entries)-1]
-	last.Writes = append(last.Writes, l.answers...)
 	return entries, nil
+}
+
+// namespaces returns those of what is held, inner calls before outer ones.
+func (l *OnExit) namespaces() []string {
+	return slices.SortedFunc(maps.Keys(l.held), func(a, b string) int {
+		return cmp.Or(strings.Count(b, "/")-strings.Count(a, "/"), cmp.Compare(b, a)) // "" is last
+	})
+}
+
+// writes returns the pending writes that are held, answers last.
+func (l *OnExit) writes() []heldWrite {
+	var all []heldWrite
+	for _, namespace := range l.namespaces() {
+		all = append(all, l.held[namespace].writes...)
+	}
+	return append(all, l.answers...)
 }
 
 // actOf returns the namespace whose entry a write goes with: the one that makes it count. What a call
@@ -281,14 +351,15 @@ func (h *held) show(c *checkpoint.Chain) {
 	}
 }
 
-// questions returns the open questions of the thread: those stored and those held, without those that
-// were answered since.
+// questions returns the open questions of the thread: those stored and those held, without those whose
+// superstep is over or that were answered since.
 func (l *OnExit) questions(stored []checkpoint.Write) []checkpoint.Write {
-	all := slices.Clone(stored)
-	for _, namespace := range slices.Sorted(maps.Keys(l.held)) {
-		for _, w := range l.held[namespace].writes {
-			all = append(all, w.Write)
-		}
+	all := slices.DeleteFunc(slices.Clone(stored), func(q checkpoint.Write) bool {
+		h := l.held[q.Namespace]
+		return h.records() && q.Base == h.first.Commits
+	})
+	for _, w := range l.writes() {
+		all = append(all, w.Write)
 	}
-	return checkpoint.OpenQuestions(append(all, l.answers...))
+	return checkpoint.OpenQuestions(all)
 }

@@ -63,6 +63,9 @@ func (s *Sync) Write(ctx context.Context, e Entry) error {
 
 // store makes the saver call for e.
 func (s *Sync) store(ctx context.Context, e Entry) error {
+	if gone := s.Lost(); gone != nil {
+		return gone
+	}
 	call, cancel := s.calling(ctx)
 	defer cancel()
 	err := s.guarded(call, func(ctx context.Context) error {
@@ -130,7 +133,7 @@ func (s *Sync) Broken() error { return nil }
 
 // LetGo implements Log. If it fails, the lease ends by itself.
 func (s *Sync) LetGo(ctx context.Context) {
-	if s.ended {
+	if s.ended || s.Lost() != nil {
 		return
 	}
 	call, cancel := s.calling(ctx)
