@@ -120,6 +120,19 @@ func (e *emitter) emitPayload(t *target) {
 		jen.If(expr(e.n.err).define(r.call("End")), jen.Id(e.n.err).Op("!=").Nil()).Block(jen.Return(jen.Id(e.n.err))),
 		v.deref().set(out.code()),
 		jen.Return(jen.Nil()))
+	e.f.Line()
+	e.f.Commentf("WireShape describes how %s is stored, for tools.", t.name)
+	e.f.Func().Params(jen.Op("*").Id(t.name)).Id("WireShape").Params().Add(shapeType("Payload")).Block(
+		jen.Return(shapeType("Payload").Values(e.payloadShape(t)...)))
+}
+
+// payloadShape writes the parts of a payload's description.
+func (e *emitter) payloadShape(t *target) []jen.Code {
+	parts := []jen.Code{jen.Line().Id("Type").Op(":").Lit(t.payload.Type)}
+	if len(t.payload.Types) > 0 {
+		parts = append(parts, jen.Line().Id("Types").Op(":").Add(typesShape(t.payload.Types)))
+	}
+	return ended(parts)
 }
 
 func (e *emitter) payloadAppend(t *typ, b, v expr) []jen.Code {

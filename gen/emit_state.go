@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/dave/jennifer/jen"
+
+	"github.com/graphgen-go/graphgen/shape"
 )
 
 // emitState writes all that is generated for a state.
@@ -15,9 +17,15 @@ func (e *emitter) emitState(t *target) {
 	e.emitSchema(t)
 	e.emitGuard(t.named)
 	e.emitFields(t)
+	if len(t.shape.Types) > 0 {
+		e.emitTypes(typesVar(t), t.name, t.shape.Types)
+	}
 	e.emitLive(t)
 	e.emitFuncs(t)
 }
+
+// typesVar returns the name of the variable that has the types which a state or payload is made of.
+func typesVar(t *target) string { return t.helper + "Types" }
 
 // fieldsVar returns the name of the variable that describes the fields of a state.
 func fieldsVar(t *target) string { return t.helper + "Fields" }
@@ -133,8 +141,11 @@ func (e *emitter) emitSchema(t *target) {
 	}
 	parts := []jen.Code{
 		jen.Line().Id("Name").Op(":").Lit(t.name),
-		jen.Line().Id("Fingerprint").Op(":").Id(fmt.Sprintf("%#016x", t.fingerprint)),
-		jen.Line().Id("Fields").Op(":").Index().Add(stateType("Field")).Values(descriptions...),
+		jen.Line().Id("Fingerprint").Op(":").Id(fmt.Sprintf("%#016x", t.shape.Fingerprint())),
+		jen.Line().Id("Fields").Op(":").Index().Add(shapeType("Field")).Values(descriptions...),
+	}
+	if len(t.shape.Types) > 0 {
+		parts = append(parts, jen.Line().Id("Types").Op(":").Id(typesVar(t)))
 	}
 	e.f.Line()
 	e.f.Commentf("%sSchema is what a graph needs to know of %s: graph.New(name, %sSchema).", t.name, t.name, t.name)
@@ -231,11 +242,11 @@ func wireNames(name string, was []string) []jen.Code {
 // emitFields writes the variable that describes the fields.
 func (e *emitter) emitFields(t *target) {
 	var types, values []jen.Code
-	for _, f := range t.fields {
+	for i, f := range t.fields {
 		_, args := e.typeArgs(f)
 		description := cellType(f.fieldKind()+"Field", args...)
 		types = append(types, jen.Id(f.name).Add(description))
-		values = append(values, jen.Line().Id(f.name).Op(":").Add(description).Values(e.description(f)...))
+		values = append(values, jen.Line().Id(f.name).Op(":").Add(description).Values(e.description(f, t.shape.Fields[i])...))
 	}
 	if len(values) > 0 {
 		values = append(values, jen.Line())
@@ -254,17 +265,8 @@ func (f *field) tag() string {
 }
 
 // description writes the parts of a field's description.
-func (e *emitter) description(f *field) []jen.Code {
-	parts := []jen.Code{jen.Id("Name").Op(":").Lit(f.name), jen.Id("Wire").Op(":").Lit(f.wire)}
-	if len(f.was) > 0 {
-		var was []jen.Code
-		for _, old := range f.was {
-			was = append(was, jen.Lit(old))
-		}
-		parts = append(parts, jen.Id("Was").Op(":").Index().String().Values(was...))
-	}
-	parts = append(parts, jen.Id("Reducer").Op(":").Lit(f.tag()), jen.Id("Type").Op(":").Lit(e.show(f.typ)))
-	list := []jen.Code{jen.Line().Id("Field").Op(":").Add(stateType("Field").Values(parts...))}
+func (e *emitter) description(f *field, described shape.Field) []jen.Code {
+	list := []jen.Code{jen.Line().Id("Field").Op(":").Add(shapeType("Field").Values(fieldShape(described)...))}
 	part := func(name string, value jen.Code) { list = append(list, jen.Line().Id(name).Op(":").Add(value)) }
 	codec := func(name string, t *typ) { part(name, e.codec(t).Values()) }
 	switch f.fieldKind() {

@@ -21,7 +21,7 @@ func fingerprintOf(t *testing.T, text string) uint64 {
 	if !diags.empty() {
 		t.Fatalf("%s: %s", text, diags.sorted())
 	}
-	return m.targets[0].fingerprint
+	return m.targets[0].shape.Fingerprint()
 }
 
 func TestFingerprintChangesWithTheMeaningOfData(t *testing.T) {

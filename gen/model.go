@@ -6,6 +6,8 @@ import (
 	"slices"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/graphgen-go/graphgen/shape"
 )
 
 // model is one file to emit: everything about its types, checked, so that emitting asks the type checker nothing.
@@ -29,7 +31,8 @@ type target struct {
 	methods     map[string]bool // states: what the package itself declares on the update
 	diffMethods map[string]bool // states: and on the diff
 	migrate     bool            // states: has a method Migrate
-	fingerprint uint64          // states
+	shape       shape.State     // states
+	payload     shape.Payload   // payloads
 }
 
 // field is one field of a state.
@@ -73,7 +76,9 @@ func buildModel(src *source, u *unit, units []*unit, marked map[string]bool, dia
 	for _, t := range m.targets {
 		if t.role == roleState {
 			r.checkSettled(t)
-			t.fingerprint = fingerprint(t)
+			t.shape = describe(src.pkg.Types, t)
+		} else {
+			t.payload = describePayload(src.pkg.Types, t)
 		}
 	}
 	return m
@@ -146,7 +151,7 @@ func (r *resolver) payload(tgt *target, t unitType) {
 		r.diags.add(t.pos, t.name, "is %s, which cannot have methods; name a struct that holds it", article(tgt.named.Underlying()))
 		return
 	}
-	for _, name := range []string{"AppendWire", "DecodeWire"} {
+	for _, name := range []string{"AppendWire", "DecodeWire", "WireShape"} {
 		obj, index, _ := types.LookupFieldOrMethod(tgt.named, true, r.src.pkg.Types, name)
 		if obj != nil && len(index) == 1 {
 			r.diags.add(r.src.pkg.Fset.Position(obj.Pos()), t.name+"."+name, "graphgen declares a method of this name for %s (%s); rename it, or take %s out of -type",
@@ -285,6 +290,7 @@ func sharedType(u *unit, units []*unit, name string) string {
 const (
 	statePath = "github.com/graphgen-go/graphgen/runtime/state"
 	cellPath  = "github.com/graphgen-go/graphgen/runtime/state/cell"
+	shapePath = "github.com/graphgen-go/graphgen/shape"
 	wirePath  = "github.com/graphgen-go/graphgen/runtime/wire"
 )
 

@@ -28,6 +28,7 @@ var wellKnown = []struct{ path, name, as string }{
 	{statePath, "state", "graphstate"},
 	{cellPath, "cell", "graphcell"},
 	{wirePath, "wire", "graphwire"},
+	{shapePath, "shape", "graphshape"},
 }
 
 // newNames chooses names for code of package pkg that mentions the packages used.

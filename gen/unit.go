@@ -272,7 +272,7 @@ var exportedSuffixes = []string{"Update", "Schema", "Diff", "DiffOf"}
 
 // statePartNames end the names of what belongs to a state: its Live, the description of its fields and the functions of its
 // schema.
-var statePartNames = append([]string{"", "Fields", "Changes"}, schemaFuncs...)
+var statePartNames = append([]string{"", "Fields", "Types", "Changes"}, schemaFuncs...)
 
 // generatedNames returns the package-level names that graphgen declares for a state, one of states.
 func (src *source) generatedNames(state string, states map[string]bool) []string {

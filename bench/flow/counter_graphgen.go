@@ -8,6 +8,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -69,8 +70,8 @@ func graphgenCounterChanges(d *CounterDiff) []graphstate.FieldChange {
 // CounterSchema is what a graph needs to know of Counter: graph.New(name, CounterSchema).
 var CounterSchema = &graphstate.Schema[Counter, CounterUpdate]{
 	Name:        "Counter",
-	Fingerprint: 0x41f65fcd03eb6b1d,
-	Fields: []graphstate.Field{
+	Fingerprint: 0xd53cee263716c9d7,
+	Fields: []graphshape.Field{
 		graphgenCounterFields.N.Field,
 	},
 	New:          graphgenCounterNew,
@@ -91,7 +92,7 @@ var graphgenCounterFields = struct {
 	N graphcell.SumField[int]
 }{
 	N: graphcell.SumField[int]{
-		Field: graphstate.Field{Name: "N", Wire: "N", Reducer: "sum", Type: "int"},
+		Field: graphshape.Field{Name: "N", Wire: "N", Reducer: "sum", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 }
@@ -244,11 +245,12 @@ func graphgenConversationChanges(d *ConversationDiff) []graphstate.FieldChange {
 // ConversationSchema is what a graph needs to know of Conversation: graph.New(name, ConversationSchema).
 var ConversationSchema = &graphstate.Schema[Conversation, ConversationUpdate]{
 	Name:        "Conversation",
-	Fingerprint: 0xb384a42612faf546,
-	Fields: []graphstate.Field{
+	Fingerprint: 0xfe1fbb058d155a92,
+	Fields: []graphshape.Field{
 		graphgenConversationFields.Step.Field,
 		graphgenConversationFields.Messages.Field,
 	},
+	Types:        graphgenConversationTypes,
 	New:          graphgenConversationNew,
 	Clone:        graphgenConversationClone,
 	Diff:         graphgenConversationDiff,
@@ -269,13 +271,22 @@ var graphgenConversationFields = struct {
 	Messages graphcell.ListField[Message]
 }{
 	Step: graphcell.ValueField[int]{
-		Field: graphstate.Field{Name: "Step", Wire: "Step", Reducer: "replace", Type: "int"},
+		Field: graphshape.Field{Name: "Step", Wire: "Step", Reducer: "replace", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	Messages: graphcell.ListField[Message]{
-		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]Message"},
+		Field: graphshape.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]Message"},
 		Elem:  graphgenCodecMessage{},
 	},
+}
+
+// graphgenConversationTypes describes the types that Conversation is made of. It is never written to.
+var graphgenConversationTypes = graphshape.Types{
+	{Name: "Message", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "ID", Wire: "ID", Type: "string"},
+		{Name: "Role", Wire: "Role", Type: "string"},
+		{Name: "Text", Wire: "Text", Type: "string"},
+	}},
 }
 
 // graphgenConversation is the Conversation of one run.

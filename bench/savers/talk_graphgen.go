@@ -8,6 +8,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -75,8 +76,8 @@ func graphgenTalkChanges(d *TalkDiff) []graphstate.FieldChange {
 // TalkSchema is what a graph needs to know of Talk: graph.New(name, TalkSchema).
 var TalkSchema = &graphstate.Schema[Talk, TalkUpdate]{
 	Name:        "Talk",
-	Fingerprint: 0x368363193960e33c,
-	Fields: []graphstate.Field{
+	Fingerprint: 0xb19da99537d196f0,
+	Fields: []graphshape.Field{
 		graphgenTalkFields.Step.Field,
 		graphgenTalkFields.Messages.Field,
 	},
@@ -100,11 +101,11 @@ var graphgenTalkFields = struct {
 	Messages graphcell.ListField[string]
 }{
 	Step: graphcell.ValueField[int]{
-		Field: graphstate.Field{Name: "Step", Wire: "Step", Reducer: "replace", Type: "int"},
+		Field: graphshape.Field{Name: "Step", Wire: "Step", Reducer: "replace", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	Messages: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 }
@@ -268,8 +269,8 @@ func graphgenPageChanges(d *PageDiff) []graphstate.FieldChange {
 // PageSchema is what a graph needs to know of Page: graph.New(name, PageSchema).
 var PageSchema = &graphstate.Schema[Page, PageUpdate]{
 	Name:        "Page",
-	Fingerprint: 0x42165cfe67ba9cee,
-	Fields: []graphstate.Field{
+	Fingerprint: 0xf3a1705a5e5a2c66,
+	Fields: []graphshape.Field{
 		graphgenPageFields.Step.Field,
 		graphgenPageFields.Text.Field,
 	},
@@ -293,11 +294,11 @@ var graphgenPageFields = struct {
 	Text graphcell.ValueField[string]
 }{
 	Step: graphcell.ValueField[int]{
-		Field: graphstate.Field{Name: "Step", Wire: "Step", Reducer: "replace", Type: "int"},
+		Field: graphshape.Field{Name: "Step", Wire: "Step", Reducer: "replace", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	Text: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Text", Wire: "Text", Reducer: "last", Type: "string"},
+		Field: graphshape.Field{Name: "Text", Wire: "Text", Reducer: "last", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 }

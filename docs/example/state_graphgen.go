@@ -10,6 +10,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -141,8 +142,8 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0x9f248e8e5af07a39,
-	Fields: []graphstate.Field{
+	Fingerprint: 0xf2b8c6f367b8dfbb,
+	Fields: []graphshape.Field{
 		graphgenStateFields.Status.Field,
 		graphgenStateFields.Picked.Field,
 		graphgenStateFields.Owner.Field,
@@ -157,6 +158,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 		graphgenStateFields.Cache.Field,
 		graphgenStateFields.History.Field,
 	},
+	Types:        graphgenStateTypes,
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
 	Diff:         graphgenStateDiff,
@@ -199,62 +201,90 @@ var graphgenStateFields = struct {
 	History  graphcell.ListField[Message]
 }{
 	Status: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Status", Wire: "Status", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Status", Wire: "Status", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Picked: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Picked", Wire: "Picked", Reducer: "last", Type: "string"},
+		Field: graphshape.Field{Name: "Picked", Wire: "Picked", Reducer: "last", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Owner: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Owner", Wire: "Owner", Reducer: "first", Type: "string"},
+		Field: graphshape.Field{Name: "Owner", Wire: "Owner", Reducer: "first", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Log: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Messages: graphcell.KeyedField[string, Message]{
-		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "upsert", Type: "[]Message"},
+		Field: graphshape.Field{Name: "Messages", Wire: "Messages", Reducer: "upsert", Type: "[]Message", Key: "ID"},
 		Elem:  graphgenCodecMessage{},
 		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Message) string { return v.ID },
 	},
 	Tags: graphcell.UniqueField[string]{
-		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]string"},
+		Field: graphshape.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Facts: graphcell.MapField[string, Fact]{
-		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]Fact"},
+		Field:   graphshape.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]Fact"},
 		Keys:    graphcell.Str[string]{},
 		Values:  graphgenCodecFact{},
 		Compare: cmp.Compare[string],
 	},
 	Tokens: graphcell.SumField[int64]{
-		Field: graphstate.Field{Name: "Tokens", Wire: "Tokens", Reducer: "sum", Type: "int64"},
+		Field: graphshape.Field{Name: "Tokens", Wire: "Tokens", Reducer: "sum", Type: "int64"},
 		Codec: graphcell.Int[int64]{},
 	},
 	Cheapest: graphcell.MinField[float64]{
-		Field: graphstate.Field{Name: "Cheapest", Wire: "Cheapest", Reducer: "min", Type: "float64"},
+		Field: graphshape.Field{Name: "Cheapest", Wire: "Cheapest", Reducer: "min", Type: "float64"},
 		Codec: graphcell.Float[float64]{},
 	},
 	Plan: graphcell.ReduceField[*Plan, PlanEdit]{
-		Field:  graphstate.Field{Name: "Plan", Wire: "Plan", Reducer: "reduce=editPlan", Type: "*Plan"},
+		Field:  graphshape.Field{Name: "Plan", Wire: "Plan", Reducer: "reduce=editPlan", Type: "*Plan", Input: "PlanEdit"},
 		Codec:  graphgenCodecPointerToPlan{},
 		Input:  graphgenCodecPlanEdit{},
 		Reduce: editPlan,
 	},
 	Draft: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
+		Field: graphshape.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Cache: graphcell.ValueField[*Cache]{
-		Field: graphstate.Field{Name: "Cache", Wire: "Cache", Reducer: "untracked", Type: "*Cache"},
+		Field: graphshape.Field{Name: "Cache", Wire: "Cache", Reducer: "untracked", Type: "*Cache"},
 	},
 	History: graphcell.ListField[Message]{
-		Field: graphstate.Field{Name: "History", Wire: "hist", Was: []string{"old_hist"}, Reducer: "append", Type: "[]Message"},
+		Field: graphshape.Field{Name: "History", Wire: "hist", Was: []string{"old_hist"}, Reducer: "append", Type: "[]Message"},
 		Elem:  graphgenCodecMessage{},
 	},
+}
+
+// graphgenStateTypes describes the types that State is made of. It is never written to.
+var graphgenStateTypes = graphshape.Types{
+	{Name: "Fact", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Source", Wire: "Source", Type: "string"},
+		{Name: "Text", Wire: "Text", Type: "string"},
+	}},
+	{Name: "Image", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Name", Wire: "Name", Type: "string"},
+	}},
+	{Name: "Message", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "ID", Wire: "ID", Type: "string"},
+		{Name: "Parts", Wire: "Parts", Type: "[]Part"},
+	}},
+	{Name: "Part", Kind: graphshape.Union, Members: []graphshape.Member{
+		{Tag: "Text", Type: "*Text"},
+		{Tag: "Image", Type: "*Image"},
+	}},
+	{Name: "Plan", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Steps", Wire: "Steps", Type: "[]string"},
+	}},
+	{Name: "PlanEdit", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Step", Wire: "Step", Type: "string"},
+	}},
+	{Name: "Text", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Text", Wire: "Text", Type: "string"},
+	}},
 }
 
 // graphgenState is the State of one run.

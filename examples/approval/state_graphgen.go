@@ -8,6 +8,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -87,13 +88,14 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0x6d3425955a3c0b5f,
-	Fields: []graphstate.Field{
+	Fingerprint: 0xce99cb406fc083ad,
+	Fields: []graphshape.Field{
 		graphgenStateFields.Purchase.Field,
 		graphgenStateFields.Votes.Field,
 		graphgenStateFields.Log.Field,
 		graphgenStateFields.Outcome.Field,
 	},
+	Types:        graphgenStateTypes,
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
 	Diff:         graphgenStateDiff,
@@ -118,21 +120,37 @@ var graphgenStateFields = struct {
 	Outcome  graphcell.ValueField[Outcome]
 }{
 	Purchase: graphcell.ValueField[Purchase]{
-		Field: graphstate.Field{Name: "Purchase", Wire: "Purchase", Reducer: "replace", Type: "Purchase"},
+		Field: graphshape.Field{Name: "Purchase", Wire: "Purchase", Reducer: "replace", Type: "Purchase"},
 		Codec: graphgenCodecPurchase{},
 	},
 	Votes: graphcell.ListField[Vote]{
-		Field: graphstate.Field{Name: "Votes", Wire: "Votes", Reducer: "append", Type: "[]Vote"},
+		Field: graphshape.Field{Name: "Votes", Wire: "Votes", Reducer: "append", Type: "[]Vote"},
 		Elem:  graphgenCodecVote{},
 	},
 	Log: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Outcome: graphcell.ValueField[Outcome]{
-		Field: graphstate.Field{Name: "Outcome", Wire: "Outcome", Reducer: "replace", Type: "Outcome"},
+		Field: graphshape.Field{Name: "Outcome", Wire: "Outcome", Reducer: "replace", Type: "Outcome"},
 		Codec: graphcell.Str[Outcome]{},
 	},
+}
+
+// graphgenStateTypes describes the types that State is made of. It is never written to.
+var graphgenStateTypes = graphshape.Types{
+	{Name: "Outcome", Kind: graphshape.Defined, Of: "string"},
+	{Name: "Purchase", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Item", Wire: "Item", Type: "string"},
+		{Name: "Cents", Wire: "Cents", Type: "int64"},
+		{Name: "By", Wire: "By", Type: "string"},
+		{Name: "Approved", Wire: "Approved", Type: "[]string"},
+	}},
+	{Name: "Vote", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "OK", Wire: "OK", Type: "bool"},
+		{Name: "By", Wire: "By", Type: "string"},
+		{Name: "Note", Wire: "Note", Type: "string"},
+	}},
 }
 
 // graphgenState is the State of one run.
@@ -271,6 +289,21 @@ func (v *Purchase) DecodeWire(b []byte) error {
 	return nil
 }
 
+// WireShape describes how Purchase is stored, for tools.
+func (*Purchase) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Purchase",
+		Types: graphshape.Types{
+			{Name: "Purchase", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Item", Wire: "Item", Type: "string"},
+				{Name: "Cents", Wire: "Cents", Type: "int64"},
+				{Name: "By", Wire: "By", Type: "string"},
+				{Name: "Approved", Wire: "Approved", Type: "[]string"},
+			}},
+		},
+	}
+}
+
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
 func (v *Vote) AppendWire(b []byte) ([]byte, error) {
 	return graphgenCodecVote{}.Append(b, v)
@@ -286,6 +319,20 @@ func (v *Vote) DecodeWire(b []byte) error {
 	}
 	*v = out
 	return nil
+}
+
+// WireShape describes how Vote is stored, for tools.
+func (*Vote) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Vote",
+		Types: graphshape.Types{
+			{Name: "Vote", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "OK", Wire: "OK", Type: "bool"},
+				{Name: "By", Wire: "By", Type: "string"},
+				{Name: "Note", Wire: "Note", Type: "string"},
+			}},
+		},
+	}
 }
 
 // graphgenCodecSliceOfString is the codec of []string.

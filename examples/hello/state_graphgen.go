@@ -8,6 +8,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -87,8 +88,8 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0xddc9c9a01ce858d5,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x6805aa96951342a5,
+	Fields: []graphshape.Field{
 		graphgenStateFields.Name.Field,
 		graphgenStateFields.Draft.Field,
 		graphgenStateFields.Tries.Field,
@@ -118,19 +119,19 @@ var graphgenStateFields = struct {
 	Log   graphcell.ListField[string]
 }{
 	Name: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Name", Wire: "Name", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Name", Wire: "Name", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Draft: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Draft", Wire: "Draft", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Draft", Wire: "Draft", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Tries: graphcell.SumField[int]{
-		Field: graphstate.Field{Name: "Tries", Wire: "Tries", Reducer: "sum", Type: "int"},
+		Field: graphshape.Field{Name: "Tries", Wire: "Tries", Reducer: "sum", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	Log: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 }

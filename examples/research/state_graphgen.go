@@ -10,6 +10,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -119,8 +120,8 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0x030a3ede9dc43824,
-	Fields: []graphstate.Field{
+	Fingerprint: 0xb3ed738baf16421b,
+	Fields: []graphshape.Field{
 		graphgenStateFields.Question.Field,
 		graphgenStateFields.Plan.Field,
 		graphgenStateFields.Verdict.Field,
@@ -131,6 +132,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 		graphgenStateFields.Searches.Field,
 		graphgenStateFields.Report.Field,
 	},
+	Types:        graphgenStateTypes,
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
 	Diff:         graphgenStateDiff,
@@ -165,43 +167,80 @@ var graphgenStateFields = struct {
 	Report       graphcell.ValueField[string]
 }{
 	Question: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Question", Wire: "Question", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Question", Wire: "Question", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Plan: graphcell.ValueField[Plan]{
-		Field: graphstate.Field{Name: "Plan", Wire: "Plan", Reducer: "replace", Type: "Plan"},
+		Field: graphshape.Field{Name: "Plan", Wire: "Plan", Reducer: "replace", Type: "Plan"},
 		Codec: graphgenCodecPlan{},
 	},
 	Verdict: graphcell.ValueField[Verdict]{
-		Field: graphstate.Field{Name: "Verdict", Wire: "Verdict", Reducer: "replace", Type: "Verdict"},
+		Field: graphshape.Field{Name: "Verdict", Wire: "Verdict", Reducer: "replace", Type: "Verdict"},
 		Codec: graphgenCodecVerdict{},
 	},
 	Messages: graphcell.ListField[Message]{
-		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]Message"},
+		Field: graphshape.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]Message"},
 		Elem:  graphgenCodecMessage{},
 	},
 	Observations: graphcell.KeyedField[string, Observation]{
-		Field: graphstate.Field{Name: "Observations", Wire: "Observations", Reducer: "upsert", Type: "[]Observation"},
+		Field: graphshape.Field{Name: "Observations", Wire: "Observations", Reducer: "upsert", Type: "[]Observation", Key: "Doc"},
 		Elem:  graphgenCodecObservation{},
 		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Observation) string { return v.Doc },
 	},
 	Asked: graphcell.UniqueField[string]{
-		Field: graphstate.Field{Name: "Asked", Wire: "Asked", Reducer: "union", Type: "[]string"},
+		Field: graphshape.Field{Name: "Asked", Wire: "Asked", Reducer: "union", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Rounds: graphcell.SumField[int]{
-		Field: graphstate.Field{Name: "Rounds", Wire: "Rounds", Reducer: "sum", Type: "int"},
+		Field: graphshape.Field{Name: "Rounds", Wire: "Rounds", Reducer: "sum", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	Searches: graphcell.SumField[int]{
-		Field: graphstate.Field{Name: "Searches", Wire: "Searches", Reducer: "sum", Type: "int"},
+		Field: graphshape.Field{Name: "Searches", Wire: "Searches", Reducer: "sum", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	Report: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Report", Wire: "Report", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Report", Wire: "Report", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
+}
+
+// graphgenStateTypes describes the types that State is made of. It is never written to.
+var graphgenStateTypes = graphshape.Types{
+	{Name: "Assistant", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Text", Wire: "Text", Type: "string"},
+	}},
+	{Name: "Engine", Kind: graphshape.Defined, Of: "string"},
+	{Name: "Message", Kind: graphshape.Union, Members: []graphshape.Member{
+		{Tag: "User", Type: "*User"},
+		{Tag: "Assistant", Type: "*Assistant"},
+		{Tag: "Tool", Type: "*Tool"},
+	}},
+	{Name: "Observation", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Doc", Wire: "Doc", Type: "string"},
+		{Name: "Query", Wire: "Query", Type: "string"},
+		{Name: "Text", Wire: "Text", Type: "string"},
+	}},
+	{Name: "Plan", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Title", Wire: "Title", Type: "string"},
+		{Name: "Steps", Wire: "Steps", Type: "[]Step"},
+	}},
+	{Name: "Step", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Query", Wire: "Query", Type: "string"},
+		{Name: "Engine", Wire: "Engine", Type: "Engine"},
+	}},
+	{Name: "Tool", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Step", Wire: "Step", Type: "Step"},
+		{Name: "Found", Wire: "Found", Type: "[]string"},
+	}},
+	{Name: "User", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Text", Wire: "Text", Type: "string"},
+	}},
+	{Name: "Verdict", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "OK", Wire: "OK", Type: "bool"},
+		{Name: "Add", Wire: "Add", Type: "string"},
+	}},
 }
 
 // graphgenState is the State of one run.
@@ -443,13 +482,14 @@ func graphgenPaperChanges(d *PaperDiff) []graphstate.FieldChange {
 // PaperSchema is what a graph needs to know of Paper: graph.New(name, PaperSchema).
 var PaperSchema = &graphstate.Schema[Paper, PaperUpdate]{
 	Name:        "Paper",
-	Fingerprint: 0x859d0470769581a9,
-	Fields: []graphstate.Field{
+	Fingerprint: 0xfb1668ca8af925c9,
+	Fields: []graphshape.Field{
 		graphgenPaperFields.Title.Field,
 		graphgenPaperFields.Observations.Field,
 		graphgenPaperFields.Sections.Field,
 		graphgenPaperFields.Text.Field,
 	},
+	Types:        graphgenPaperTypes,
 	New:          graphgenPaperNew,
 	Clone:        graphgenPaperClone,
 	Diff:         graphgenPaperDiff,
@@ -474,24 +514,33 @@ var graphgenPaperFields = struct {
 	Text         graphcell.ValueField[string]
 }{
 	Title: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Title", Wire: "Title", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Title", Wire: "Title", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Observations: graphcell.ValueField[[]Observation]{
-		Field: graphstate.Field{Name: "Observations", Wire: "Observations", Reducer: "replace", Type: "[]Observation"},
+		Field: graphshape.Field{Name: "Observations", Wire: "Observations", Reducer: "replace", Type: "[]Observation"},
 		Codec: graphgenCodecSliceOfObservation{},
 		Copy:  slices.Clone[[]Observation],
 	},
 	Sections: graphcell.MapField[string, string]{
-		Field:   graphstate.Field{Name: "Sections", Wire: "Sections", Reducer: "merge", Type: "map[string]string"},
+		Field:   graphshape.Field{Name: "Sections", Wire: "Sections", Reducer: "merge", Type: "map[string]string"},
 		Keys:    graphcell.Str[string]{},
 		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
 	Text: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Text", Wire: "Text", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Text", Wire: "Text", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
+}
+
+// graphgenPaperTypes describes the types that Paper is made of. It is never written to.
+var graphgenPaperTypes = graphshape.Types{
+	{Name: "Observation", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Doc", Wire: "Doc", Type: "string"},
+		{Name: "Query", Wire: "Query", Type: "string"},
+		{Name: "Text", Wire: "Text", Type: "string"},
+	}},
 }
 
 // graphgenPaper is the Paper of one run.
@@ -628,6 +677,24 @@ func (v *Plan) DecodeWire(b []byte) error {
 	return nil
 }
 
+// WireShape describes how Plan is stored, for tools.
+func (*Plan) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Plan",
+		Types: graphshape.Types{
+			{Name: "Engine", Kind: graphshape.Defined, Of: "string"},
+			{Name: "Plan", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Title", Wire: "Title", Type: "string"},
+				{Name: "Steps", Wire: "Steps", Type: "[]Step"},
+			}},
+			{Name: "Step", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Query", Wire: "Query", Type: "string"},
+				{Name: "Engine", Wire: "Engine", Type: "Engine"},
+			}},
+		},
+	}
+}
+
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
 func (v *Step) AppendWire(b []byte) ([]byte, error) {
 	return graphgenCodecStep{}.Append(b, v)
@@ -645,6 +712,20 @@ func (v *Step) DecodeWire(b []byte) error {
 	return nil
 }
 
+// WireShape describes how Step is stored, for tools.
+func (*Step) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Step",
+		Types: graphshape.Types{
+			{Name: "Engine", Kind: graphshape.Defined, Of: "string"},
+			{Name: "Step", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Query", Wire: "Query", Type: "string"},
+				{Name: "Engine", Wire: "Engine", Type: "Engine"},
+			}},
+		},
+	}
+}
+
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
 func (v *Verdict) AppendWire(b []byte) ([]byte, error) {
 	return graphgenCodecVerdict{}.Append(b, v)
@@ -660,6 +741,19 @@ func (v *Verdict) DecodeWire(b []byte) error {
 	}
 	*v = out
 	return nil
+}
+
+// WireShape describes how Verdict is stored, for tools.
+func (*Verdict) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Verdict",
+		Types: graphshape.Types{
+			{Name: "Verdict", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "OK", Wire: "OK", Type: "bool"},
+				{Name: "Add", Wire: "Add", Type: "string"},
+			}},
+		},
+	}
 }
 
 // graphgenCodecStep is the codec of Step.

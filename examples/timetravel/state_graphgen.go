@@ -10,6 +10,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -125,8 +126,8 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0x19ae90911aa63b8b,
-	Fields: []graphstate.Field{
+	Fingerprint: 0xaeca620c27351bb6,
+	Fields: []graphshape.Field{
 		graphgenStateFields.City.Field,
 		graphgenStateFields.Days.Field,
 		graphgenStateFields.Budget.Field,
@@ -138,6 +139,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 		graphgenStateFields.Log.Field,
 		graphgenStateFields.Ready.Field,
 	},
+	Types:        graphgenStateTypes,
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
 	Diff:         graphgenStateDiff,
@@ -174,49 +176,58 @@ var graphgenStateFields = struct {
 	Ready  graphcell.ValueField[bool]
 }{
 	City: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "City", Wire: "City", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "City", Wire: "City", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Days: graphcell.ValueField[int]{
-		Field: graphstate.Field{Name: "Days", Wire: "Days", Reducer: "replace", Type: "int"},
+		Field: graphshape.Field{Name: "Days", Wire: "Days", Reducer: "replace", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	Budget: graphcell.ValueField[int64]{
-		Field: graphstate.Field{Name: "Budget", Wire: "Budget", Reducer: "replace", Type: "int64"},
+		Field: graphshape.Field{Name: "Budget", Wire: "Budget", Reducer: "replace", Type: "int64"},
 		Codec: graphcell.Int[int64]{},
 	},
 	Booked: graphcell.KeyedField[string, Item]{
-		Field: graphstate.Field{Name: "Booked", Wire: "Booked", Reducer: "upsert", Type: "[]Item"},
+		Field: graphshape.Field{Name: "Booked", Wire: "Booked", Reducer: "upsert", Type: "[]Item", Key: "Kind"},
 		Elem:  graphgenCodecItem{},
 		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Item) string { return v.Kind },
 	},
 	Facts: graphcell.MapField[string, string]{
-		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
+		Field:   graphshape.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
 		Keys:    graphcell.Str[string]{},
 		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
 	Tags: graphcell.UniqueField[string]{
-		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]string"},
+		Field: graphshape.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Tries: graphcell.SumField[int]{
-		Field: graphstate.Field{Name: "Tries", Wire: "Tries", Reducer: "sum", Type: "int"},
+		Field: graphshape.Field{Name: "Tries", Wire: "Tries", Reducer: "sum", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	Dear: graphcell.MaxField[int64]{
-		Field: graphstate.Field{Name: "Dear", Wire: "Dear", Reducer: "max", Type: "int64"},
+		Field: graphshape.Field{Name: "Dear", Wire: "Dear", Reducer: "max", Type: "int64"},
 		Codec: graphcell.Int[int64]{},
 	},
 	Log: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Ready: graphcell.ValueField[bool]{
-		Field: graphstate.Field{Name: "Ready", Wire: "Ready", Reducer: "replace", Type: "bool"},
+		Field: graphshape.Field{Name: "Ready", Wire: "Ready", Reducer: "replace", Type: "bool"},
 		Codec: graphcell.Bool[bool]{},
 	},
+}
+
+// graphgenStateTypes describes the types that State is made of. It is never written to.
+var graphgenStateTypes = graphshape.Types{
+	{Name: "Item", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Kind", Wire: "Kind", Type: "string"},
+		{Name: "Name", Wire: "Name", Type: "string"},
+		{Name: "Euros", Wire: "Euros", Type: "int64"},
+	}},
 }
 
 // graphgenState is the State of one run.
@@ -455,8 +466,8 @@ func graphgenTwoChanges(d *TwoDiff) []graphstate.FieldChange {
 // TwoSchema is what a graph needs to know of Two: graph.New(name, TwoSchema).
 var TwoSchema = &graphstate.Schema[Two, TwoUpdate]{
 	Name:        "Two",
-	Fingerprint: 0xe026d19bfbbac41e,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x219df538a20ffd02,
+	Fields: []graphshape.Field{
 		graphgenTwoFields.Foo.Field,
 		graphgenTwoFields.Bar.Field,
 	},
@@ -480,11 +491,11 @@ var graphgenTwoFields = struct {
 	Bar graphcell.ListField[string]
 }{
 	Foo: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Bar: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 }

@@ -11,6 +11,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -214,8 +215,8 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0x013b5ff006c3a750,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x7cd67d85f0085459,
+	Fields: []graphshape.Field{
 		graphgenStateFields.Raw.Field,
 		graphgenStateFields.Ticket.Field,
 		graphgenStateFields.Lang.Field,
@@ -242,6 +243,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 		graphgenStateFields.Outcome.Field,
 		graphgenStateFields.Log.Field,
 	},
+	Types:        graphgenStateTypes,
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
 	Diff:         graphgenStateDiff,
@@ -308,111 +310,184 @@ var graphgenStateFields = struct {
 	Log        graphcell.ListField[string]
 }{
 	Raw: graphcell.ValueField[[]byte]{
-		Field: graphstate.Field{Name: "Raw", Wire: "Raw", Reducer: "replace", Type: "[]byte"},
+		Field: graphshape.Field{Name: "Raw", Wire: "Raw", Reducer: "replace", Type: "[]byte"},
 		Codec: graphcell.Bytes[[]byte]{},
 		Copy:  slices.Clone[[]byte],
 	},
 	Ticket: graphcell.ValueField[Ticket]{
-		Field: graphstate.Field{Name: "Ticket", Wire: "Ticket", Reducer: "replace", Type: "Ticket"},
+		Field: graphshape.Field{Name: "Ticket", Wire: "Ticket", Reducer: "replace", Type: "Ticket"},
 		Codec: graphgenCodecTicket{},
 	},
 	Lang: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Lang", Wire: "Lang", Reducer: "first", Type: "string"},
+		Field: graphshape.Field{Name: "Lang", Wire: "Lang", Reducer: "first", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Category: graphcell.ValueField[Category]{
-		Field: graphstate.Field{Name: "Category", Wire: "Category", Reducer: "replace", Type: "Category"},
+		Field: graphshape.Field{Name: "Category", Wire: "Category", Reducer: "replace", Type: "Category"},
 		Codec: graphcell.Str[Category]{},
 	},
 	Labels: graphcell.UniqueField[Category]{
-		Field: graphstate.Field{Name: "Labels", Wire: "Labels", Reducer: "union", Type: "[]Category"},
+		Field: graphshape.Field{Name: "Labels", Wire: "Labels", Reducer: "union", Type: "[]Category"},
 		Elem:  graphcell.Str[Category]{},
 	},
 	Amounts: graphcell.ValueField[[]Money]{
-		Field: graphstate.Field{Name: "Amounts", Wire: "Amounts", Reducer: "replace", Type: "[]Money"},
+		Field: graphshape.Field{Name: "Amounts", Wire: "Amounts", Reducer: "replace", Type: "[]Money"},
 		Codec: graphgenCodecSliceOfMoney{},
 		Copy:  slices.Clone[[]Money],
 	},
 	Urgent: graphcell.OrField[bool]{
-		Field: graphstate.Field{Name: "Urgent", Wire: "Urgent", Reducer: "or", Type: "bool"},
+		Field: graphshape.Field{Name: "Urgent", Wire: "Urgent", Reducer: "or", Type: "bool"},
 	},
 	Priority: graphcell.MaxField[int]{
-		Field: graphstate.Field{Name: "Priority", Wire: "Priority", Reducer: "max", Type: "int"},
+		Field: graphshape.Field{Name: "Priority", Wire: "Priority", Reducer: "max", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	ReplyHours: graphcell.MinField[int]{
-		Field: graphstate.Field{Name: "ReplyHours", Wire: "ReplyHours", Reducer: "min", Type: "int"},
+		Field: graphshape.Field{Name: "ReplyHours", Wire: "ReplyHours", Reducer: "min", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	Desk: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Desk", Wire: "Desk", Reducer: "last", Type: "string"},
+		Field: graphshape.Field{Name: "Desk", Wire: "Desk", Reducer: "last", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Customer: graphcell.ValueField[Customer]{
-		Field: graphstate.Field{Name: "Customer", Wire: "Customer", Reducer: "replace", Type: "Customer"},
+		Field: graphshape.Field{Name: "Customer", Wire: "Customer", Reducer: "replace", Type: "Customer"},
 		Codec: graphgenCodecCustomer{},
 	},
 	Order: graphcell.ValueField[Order]{
-		Field: graphstate.Field{Name: "Order", Wire: "Order", Reducer: "replace", Type: "Order"},
+		Field: graphshape.Field{Name: "Order", Wire: "Order", Reducer: "replace", Type: "Order"},
 		Codec: graphgenCodecOrder{},
 	},
 	Policy: graphcell.ValueField[Policy]{
-		Field: graphstate.Field{Name: "Policy", Wire: "Policy", Reducer: "replace", Type: "Policy"},
+		Field: graphshape.Field{Name: "Policy", Wire: "Policy", Reducer: "replace", Type: "Policy"},
 		Codec: graphgenCodecPolicy{},
 	},
 	Facts: graphcell.MapField[string, string]{
-		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
+		Field:   graphshape.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
 		Keys:    graphcell.Str[string]{},
 		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
 	Refundable: graphcell.AndField[bool]{
-		Field: graphstate.Field{Name: "Refundable", Wire: "Refundable", Reducer: "and", Type: "bool"},
+		Field: graphshape.Field{Name: "Refundable", Wire: "Refundable", Reducer: "and", Type: "bool"},
 	},
 	Handover: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Handover", Wire: "Handover", Reducer: "first", Type: "string"},
+		Field: graphshape.Field{Name: "Handover", Wire: "Handover", Reducer: "first", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Refund: graphcell.ValueField[Money]{
-		Field: graphstate.Field{Name: "Refund", Wire: "Refund", Reducer: "replace", Type: "Money"},
+		Field: graphshape.Field{Name: "Refund", Wire: "Refund", Reducer: "replace", Type: "Money"},
 		Codec: graphgenCodecMoney{},
 	},
 	Decision: graphcell.ValueField[Decision]{
-		Field: graphstate.Field{Name: "Decision", Wire: "Decision", Reducer: "replace", Type: "Decision"},
+		Field: graphshape.Field{Name: "Decision", Wire: "Decision", Reducer: "replace", Type: "Decision"},
 		Codec: graphcell.Str[Decision]{},
 	},
 	Brief: graphcell.ValueField[*Brief]{
-		Field: graphstate.Field{Name: "Brief", Wire: "Brief", Reducer: "untracked", Type: "*Brief"},
+		Field: graphshape.Field{Name: "Brief", Wire: "Brief", Reducer: "untracked", Type: "*Brief"},
 	},
 	Reply: graphcell.ReduceField[*Reply, ReplyEdit]{
-		Field:  graphstate.Field{Name: "Reply", Wire: "Reply", Reducer: "reduce=editReply", Type: "*Reply"},
+		Field:  graphshape.Field{Name: "Reply", Wire: "Reply", Reducer: "reduce=editReply", Type: "*Reply", Input: "ReplyEdit"},
 		Codec:  graphgenCodecPointerToReply{},
 		Input:  graphgenCodecReplyEdit{},
 		Reduce: editReply,
 	},
 	Tries: graphcell.SumField[int]{
-		Field: graphstate.Field{Name: "Tries", Wire: "Tries", Reducer: "sum", Type: "int"},
+		Field: graphshape.Field{Name: "Tries", Wire: "Tries", Reducer: "sum", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	Problems: graphcell.ValueField[[]Problem]{
-		Field: graphstate.Field{Name: "Problems", Wire: "Problems", Reducer: "ephemeral", Type: "[]Problem"},
+		Field: graphshape.Field{Name: "Problems", Wire: "Problems", Reducer: "ephemeral", Type: "[]Problem"},
 		Codec: graphgenCodecSliceOfProblem{},
 		Copy:  slices.Clone[[]Problem],
 	},
 	Checks: graphcell.KeyedField[string, Check]{
-		Field: graphstate.Field{Name: "Checks", Wire: "Checks", Reducer: "upsert", Type: "[]Check"},
+		Field: graphshape.Field{Name: "Checks", Wire: "Checks", Reducer: "upsert", Type: "[]Check", Key: "Kind"},
 		Elem:  graphgenCodecCheck{},
 		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Check) string { return v.Kind },
 	},
 	Outcome: graphcell.ValueField[Outcome]{
-		Field: graphstate.Field{Name: "Outcome", Wire: "Outcome", Reducer: "replace", Type: "Outcome"},
+		Field: graphshape.Field{Name: "Outcome", Wire: "Outcome", Reducer: "replace", Type: "Outcome"},
 		Codec: graphcell.Str[Outcome]{},
 	},
 	Log: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
+}
+
+// graphgenStateTypes describes the types that State is made of. It is never written to.
+var graphgenStateTypes = graphshape.Types{
+	{Name: "Attachment", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Name", Wire: "Name", Type: "string"},
+		{Name: "Bytes", Wire: "Bytes", Type: "int64"},
+	}},
+	{Name: "Category", Kind: graphshape.Defined, Of: "string"},
+	{Name: "Check", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Kind", Wire: "Kind", Type: "string"},
+		{Name: "Found", Wire: "Found", Type: "int"},
+		{Name: "Mended", Wire: "Mended", Type: "int"},
+	}},
+	{Name: "Customer", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Email", Wire: "Email", Type: "string"},
+		{Name: "Name", Wire: "Name", Type: "string"},
+		{Name: "Plan", Wire: "Plan", Type: "string"},
+		{Name: "Lang", Wire: "Lang", Type: "string"},
+		{Name: "Refunds", Wire: "Refunds", Type: "int"},
+	}},
+	{Name: "Decision", Kind: graphshape.Defined, Of: "string"},
+	{Name: "Money", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Currency", Wire: "Currency", Type: "string"},
+		{Name: "Minor", Wire: "Minor", Type: "int64"},
+	}},
+	{Name: "Order", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "ID", Wire: "ID", Type: "string"},
+		{Name: "Email", Wire: "Email", Type: "string"},
+		{Name: "Total", Wire: "Total", Type: "Money"},
+		{Name: "Status", Wire: "Status", Type: "string"},
+		{Name: "Date", Wire: "Date", Type: "time.Time"},
+	}},
+	{Name: "Outcome", Kind: graphshape.Defined, Of: "string"},
+	{Name: "Policy", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Desk", Wire: "Desk", Type: "string"},
+		{Name: "Priority", Wire: "Priority", Type: "int"},
+		{Name: "ReplyHours", Wire: "ReplyHours", Type: "int"},
+		{Name: "Refundable", Wire: "Refundable", Type: "bool"},
+		{Name: "WindowDays", Wire: "WindowDays", Type: "int"},
+		{Name: "MaxLength", Wire: "MaxLength", Type: "int"},
+		{Name: "CaseNumber", Wire: "CaseNumber", Type: "bool"},
+	}},
+	{Name: "Problem", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Kind", Wire: "Kind", Type: "string"},
+		{Name: "About", Wire: "About", Type: "string"},
+	}},
+	{Name: "Reply", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Greeting", Wire: "Greeting", Type: "string"},
+		{Name: "Sentences", Wire: "Sentences", Type: "[]Sentence"},
+		{Name: "Closing", Wire: "Closing", Type: "string"},
+	}},
+	{Name: "ReplyEdit", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Start", Wire: "Start", Type: "*Reply"},
+		{Name: "Greeting", Wire: "Greeting", Type: "string"},
+		{Name: "Drop", Wire: "Drop", Type: "[]string"},
+		{Name: "First", Wire: "First", Type: "[]Sentence"},
+		{Name: "Add", Wire: "Add", Type: "[]Sentence"},
+	}},
+	{Name: "Sentence", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "About", Wire: "About", Type: "string"},
+		{Name: "Text", Wire: "Text", Type: "string"},
+	}},
+	{Name: "Ticket", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "ID", Wire: "ID", Type: "string"},
+		{Name: "From", Wire: "From", Type: "string"},
+		{Name: "Lang", Wire: "Lang", Type: "string"},
+		{Name: "Subject", Wire: "Subject", Type: "string"},
+		{Name: "Body", Wire: "Body", Type: "string"},
+		{Name: "Received", Wire: "Received", Type: "time.Time"},
+		{Name: "Order", Wire: "Order", Type: "string"},
+		{Name: "Attachments", Wire: "Attachments", Type: "[]Attachment"},
+	}},
 }
 
 // graphgenState is the State of one run.

@@ -10,6 +10,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -149,8 +150,8 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0xd922a9a78de9df03,
-	Fields: []graphstate.Field{
+	Fingerprint: 0xebdadd14f02320c1,
+	Fields: []graphshape.Field{
 		graphgenStateFields.Log.Field,
 		graphgenStateFields.Count.Field,
 		graphgenStateFields.Last.Field,
@@ -166,6 +167,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 		graphgenStateFields.Notes.Field,
 		graphgenStateFields.Stack.Field,
 	},
+	Types:        graphgenStateTypes,
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
 	Diff:         graphgenStateDiff,
@@ -210,66 +212,74 @@ var graphgenStateFields = struct {
 	Stack graphcell.ReduceField[[]string, string]
 }{
 	Log: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Count: graphcell.SumField[int64]{
-		Field: graphstate.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int64"},
+		Field: graphshape.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int64"},
 		Codec: graphcell.Int[int64]{},
 	},
 	Last: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Last", Wire: "Last", Reducer: "last", Type: "string"},
+		Field: graphshape.Field{Name: "Last", Wire: "Last", Reducer: "last", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	First: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "First", Wire: "First", Reducer: "first", Type: "string"},
+		Field: graphshape.Field{Name: "First", Wire: "First", Reducer: "first", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Best: graphcell.MaxField[int64]{
-		Field: graphstate.Field{Name: "Best", Wire: "Best", Reducer: "max", Type: "int64"},
+		Field: graphshape.Field{Name: "Best", Wire: "Best", Reducer: "max", Type: "int64"},
 		Codec: graphcell.Int[int64]{},
 	},
 	Low: graphcell.MinField[int64]{
-		Field: graphstate.Field{Name: "Low", Wire: "Low", Reducer: "min", Type: "int64"},
+		Field: graphshape.Field{Name: "Low", Wire: "Low", Reducer: "min", Type: "int64"},
 		Codec: graphcell.Int[int64]{},
 	},
 	Any: graphcell.OrField[bool]{
-		Field: graphstate.Field{Name: "Any", Wire: "Any", Reducer: "or", Type: "bool"},
+		Field: graphshape.Field{Name: "Any", Wire: "Any", Reducer: "or", Type: "bool"},
 	},
 	Facts: graphcell.MapField[string, string]{
-		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
+		Field:   graphshape.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
 		Keys:    graphcell.Str[string]{},
 		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
 	Tags: graphcell.UniqueField[string]{
-		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]string"},
+		Field: graphshape.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Items: graphcell.KeyedField[string, Item]{
-		Field: graphstate.Field{Name: "Items", Wire: "Items", Reducer: "upsert", Type: "[]Item"},
+		Field: graphshape.Field{Name: "Items", Wire: "Items", Reducer: "upsert", Type: "[]Item", Key: "ID"},
 		Elem:  graphgenCodecItem{},
 		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Item) string { return v.ID },
 	},
 	Draft: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
+		Field: graphshape.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Text: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Text", Wire: "Text", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Text", Wire: "Text", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Notes: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Notes", Wire: "Notes", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Notes", Wire: "Notes", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Stack: graphcell.ReduceField[[]string, string]{
-		Field:  graphstate.Field{Name: "Stack", Wire: "Stack", Reducer: "reduce=push", Type: "[]string"},
+		Field:  graphshape.Field{Name: "Stack", Wire: "Stack", Reducer: "reduce=push", Type: "[]string", Input: "string"},
 		Codec:  graphgenCodecSliceOfString{},
 		Input:  graphcell.Str[string]{},
 		Reduce: push,
 	},
+}
+
+// graphgenStateTypes describes the types that State is made of. It is never written to.
+var graphgenStateTypes = graphshape.Types{
+	{Name: "Item", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "ID", Wire: "ID", Type: "string"},
+		{Name: "Value", Wire: "Value", Type: "int64"},
+	}},
 }
 
 // graphgenState is the State of one run.
@@ -504,6 +514,19 @@ func (v *Item) DecodeWire(b []byte) error {
 	return nil
 }
 
+// WireShape describes how Item is stored, for tools.
+func (*Item) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Item",
+		Types: graphshape.Types{
+			{Name: "Item", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "ID", Wire: "ID", Type: "string"},
+				{Name: "Value", Wire: "Value", Type: "int64"},
+			}},
+		},
+	}
+}
+
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
 func (v *Job) AppendWire(b []byte) ([]byte, error) {
 	return graphgenCodecJob{}.Append(b, v)
@@ -519,6 +542,19 @@ func (v *Job) DecodeWire(b []byte) error {
 	}
 	*v = out
 	return nil
+}
+
+// WireShape describes how Job is stored, for tools.
+func (*Job) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Job",
+		Types: graphshape.Types{
+			{Name: "Job", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Name", Wire: "Name", Type: "string"},
+				{Name: "Depth", Wire: "Depth", Type: "int"},
+			}},
+		},
+	}
 }
 
 // graphgenCodecSliceOfString is the codec of []string.

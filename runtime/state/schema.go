@@ -1,13 +1,17 @@
 package state
 
-import "github.com/graphgen-go/graphgen/runtime/internal/live"
+import (
+	"github.com/graphgen-go/graphgen/runtime/internal/live"
+	"github.com/graphgen-go/graphgen/shape"
+)
 
 // Schema describes a state S and its update U to a graph. graphgen generates one for each state, as a variable named
 // after it (StateSchema). A Schema is immutable and safe for concurrent use.
 type Schema[S, U any] struct {
-	Name        string  // of the state's type
-	Fingerprint uint64  // of names, types and reducers: equal fingerprints, equal meaning
-	Fields      []Field // in order of declaration
+	Name        string        // of the state's type
+	Fingerprint uint64        // of names, types and reducers: equal fingerprints, equal meaning
+	Fields      []shape.Field // in order of declaration
+	Types       shape.Types   // that they are made of
 
 	// Clone returns a deep copy, which shares nothing that can be written through. A value that is nested more than
 	// wire.MaxDepth levels deep, or is a cycle, is shared; it cannot be encoded either.
@@ -29,11 +33,8 @@ type Schema[S, U any] struct {
 	DecodeUpdate func(b []byte, u *U) error
 }
 
-// Field describes one field of a state.
-type Field struct {
-	Name    string   // in Go
-	Wire    string   // in stored data
-	Was     []string // wire names that it is also read by
-	Reducer string   // as in the tag; "replace" when it has none
-	Type    string   // as Go writes it
+// Describe returns the state as data, from which tools read what is stored without the state's type. Its fingerprint is the
+// schema's. It costs nothing; the result must not be modified.
+func (s *Schema[S, U]) Describe() shape.State {
+	return shape.State{Name: s.Name, Fields: s.Fields, Types: s.Types}
 }

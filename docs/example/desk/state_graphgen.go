@@ -10,6 +10,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -89,8 +90,8 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0x9b4914490f47b9ee,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x05ed51bbdfbe5df5,
+	Fields: []graphshape.Field{
 		graphgenStateFields.Order.Field,
 		graphgenStateFields.Names.Field,
 		graphgenStateFields.Found.Field,
@@ -120,21 +121,21 @@ var graphgenStateFields = struct {
 	Log   graphcell.ListField[string]
 }{
 	Order: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Order", Wire: "Order", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Order", Wire: "Order", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Names: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Names", Wire: "Names", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Names", Wire: "Names", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Found: graphcell.MapField[string, string]{
-		Field:   graphstate.Field{Name: "Found", Wire: "Found", Reducer: "merge", Type: "map[string]string"},
+		Field:   graphshape.Field{Name: "Found", Wire: "Found", Reducer: "merge", Type: "map[string]string"},
 		Keys:    graphcell.Str[string]{},
 		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
 	Log: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 }
@@ -319,8 +320,8 @@ func graphgenLetterChanges(d *LetterDiff) []graphstate.FieldChange {
 // LetterSchema is what a graph needs to know of Letter: graph.New(name, LetterSchema).
 var LetterSchema = &graphstate.Schema[Letter, LetterUpdate]{
 	Name:        "Letter",
-	Fingerprint: 0xacea8ea7e27b5920,
-	Fields: []graphstate.Field{
+	Fingerprint: 0xdb531c6c6fdfe364,
+	Fields: []graphshape.Field{
 		graphgenLetterFields.To.Field,
 		graphgenLetterFields.Lines.Field,
 	},
@@ -344,11 +345,11 @@ var graphgenLetterFields = struct {
 	Lines graphcell.ListField[string]
 }{
 	To: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "To", Wire: "To", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "To", Wire: "To", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Lines: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Lines", Wire: "Lines", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Lines", Wire: "Lines", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 }
@@ -468,6 +469,18 @@ func (v *Doc) DecodeWire(b []byte) error {
 	return nil
 }
 
+// WireShape describes how Doc is stored, for tools.
+func (*Doc) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Doc",
+		Types: graphshape.Types{
+			{Name: "Doc", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Name", Wire: "Name", Type: "string"},
+			}},
+		},
+	}
+}
+
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
 func (v *Refund) AppendWire(b []byte) ([]byte, error) {
 	return graphgenCodecRefund{}.Append(b, v)
@@ -485,6 +498,19 @@ func (v *Refund) DecodeWire(b []byte) error {
 	return nil
 }
 
+// WireShape describes how Refund is stored, for tools.
+func (*Refund) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Refund",
+		Types: graphshape.Types{
+			{Name: "Refund", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Order", Wire: "Order", Type: "string"},
+				{Name: "Cents", Wire: "Cents", Type: "int64"},
+			}},
+		},
+	}
+}
+
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
 func (v *Approval) AppendWire(b []byte) ([]byte, error) {
 	return graphgenCodecApproval{}.Append(b, v)
@@ -500,6 +526,19 @@ func (v *Approval) DecodeWire(b []byte) error {
 	}
 	*v = out
 	return nil
+}
+
+// WireShape describes how Approval is stored, for tools.
+func (*Approval) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Approval",
+		Types: graphshape.Types{
+			{Name: "Approval", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "OK", Wire: "OK", Type: "bool"},
+				{Name: "By", Wire: "By", Type: "string"},
+			}},
+		},
+	}
 }
 
 // graphgenCodecDoc is the codec of Doc.

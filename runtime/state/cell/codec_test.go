@@ -9,6 +9,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/state/cell"
 	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/shape"
 )
 
 // checkCodec writes and reads values, all of which differ from each other.
@@ -92,7 +93,7 @@ func (picky) Append(b []byte, v *string) ([]byte, error) {
 }
 
 func TestEveryOperationSaysThatAValueCannotBeStored(t *testing.T) {
-	field := state.Field{Name: "F", Wire: "f"}
+	field := shape.Field{Name: "F", Wire: "f"}
 	list := &cell.ListField[string]{Field: field, Elem: picky{}}
 	keyed := &cell.KeyedField[byte, string]{Field: field, Elem: picky{}, Keys: cell.Uint[byte]{}, Key: func(v *string) byte { return (*v)[0] }}
 	entries := &cell.MapField[string, string]{Field: field, Keys: picky{}, Values: picky{}, Compare: compareLength}

@@ -13,6 +13,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/state/cell"
 	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/shape"
 	ref "github.com/graphgen-go/graphgen/testdata/golden/reference"
 )
 
@@ -311,7 +312,7 @@ func TestOldReadsBasicValues(t *testing.T) {
 	fields := make([]cell.ValueField[[]string], 5)
 	var values [5][]string
 	for i, name := range []string{"A", "B", "C", "D", "E"} {
-		fields[i] = cell.ValueField[[]string]{Field: state.Field{Name: name, Wire: name, Reducer: "replace"}, Codec: words{}}
+		fields[i] = cell.ValueField[[]string]{Field: shape.Field{Name: name, Wire: name, Reducer: "replace"}, Codec: words{}}
 		cells[i].Bind(&core, &fields[i], &values[i])
 	}
 	called := false

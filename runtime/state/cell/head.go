@@ -1,12 +1,15 @@
 package cell
 
-import "github.com/graphgen-go/graphgen/runtime/state"
+import (
+	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/shape"
+)
 
 // head is what the cells of all fields have in common.
 type head struct {
 	core      *Core
 	index     int // among the cells of the core
-	field     *state.Field
+	field     *shape.Field
 	do        cell // the cell that this is the head of
 	written   bool
 	aged      bool // what an ephemeral field has was there when the superstep began
@@ -22,7 +25,7 @@ type head struct {
 }
 
 // bind makes h the head of the field f, whose cell is x, and adds that to core.
-func (h *head) bind(core *Core, f *state.Field, x cell) {
+func (h *head) bind(core *Core, f *shape.Field, x cell) {
 	h.core, h.index, h.field, h.do = core, len(core.cells), f, x
 	core.cells = append(core.cells, h)
 	for _, was := range f.Was {

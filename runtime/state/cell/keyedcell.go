@@ -7,6 +7,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/state/internal/rep"
 	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/shape"
 )
 
 // scanMost is how long a list may be for its keys to be compared one by one.
@@ -134,7 +135,7 @@ func (c *indexed[K, T]) adopt() {
 
 // KeyedField describes a field whose update is a [Keyed].
 type KeyedField[K comparable, T any] struct {
-	state.Field
+	shape.Field
 	Elem Codec[T]
 	Keys Codec[K]
 	Key  func(v *T) K // of an element
@@ -205,7 +206,7 @@ func (f *KeyedField[K, T]) ReadUpdate(r *wire.Reader, u *state.Keyed[K, T]) {
 
 // UniqueField describes a field whose update is a [Unique].
 type UniqueField[T comparable] struct {
-	state.Field
+	shape.Field
 	Elem Codec[T]
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/state/cell"
 	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/shape"
 )
 
 // fieldKinds make a state that has one field, of each kind of cell.
@@ -60,7 +61,7 @@ var fieldKinds = map[string]func() *cell.Core{
 	},
 }
 
-var theField = state.Field{Name: "F", Wire: "f", Type: "its type"}
+var theField = shape.Field{Name: "F", Wire: "f", Type: "its type"}
 
 func oneField(bind func(c *cell.Core)) *cell.Core {
 	c := new(cell.Core)

@@ -7,11 +7,12 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/state/internal/rep"
 	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/shape"
 )
 
 // ListField describes a field whose update is a [List].
 type ListField[T any] struct {
-	state.Field
+	shape.Field
 	Elem Codec[T]
 }
 
@@ -30,7 +31,7 @@ func (c *ListCell[T]) Bind(core *Core, f *ListField[T], p *[]T) {
 	c.bindList(core, &f.Field, f.Elem, p, c)
 }
 
-func (c *ListCell[T]) bindList(core *Core, f *state.Field, elem Codec[T], p *[]T, x cell) {
+func (c *ListCell[T]) bindList(core *Core, f *shape.Field, elem Codec[T], p *[]T, x cell) {
 	c.bind(core, f, x)
 	c.elem, c.p = elem, p
 }

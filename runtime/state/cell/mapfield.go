@@ -6,11 +6,12 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/state/internal/rep"
 	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/shape"
 )
 
 // MapField describes a field whose update is a [Map].
 type MapField[K comparable, V any] struct {
-	state.Field
+	shape.Field
 	Keys    Codec[K]
 	Values  Codec[V]
 	Compare func(a, b K) int // the order in which entries are written: cmp.Compare, or CompareBools

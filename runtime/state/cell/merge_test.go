@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/state/cell"
+	"github.com/graphgen-go/graphgen/shape"
 	ref "github.com/graphgen-go/graphgen/testdata/golden/reference"
 )
 
@@ -377,7 +378,7 @@ func TestAPanicOfAReducerPassesThrough(t *testing.T) {
 		}
 	}()
 	f := cell.ReduceField[int, int]{
-		Field: state.Field{Name: "N", Wire: "N", Reducer: "reduce=f"}, Codec: cell.Int[int]{}, Input: cell.Int[int]{},
+		Field: shape.Field{Name: "N", Wire: "N", Reducer: "reduce=f"}, Codec: cell.Int[int]{}, Input: cell.Int[int]{},
 		Reduce: func(int, int) int { panic("out of plans") },
 	}
 	var core cell.Core
@@ -390,7 +391,7 @@ func TestAPanicOfAReducerPassesThrough(t *testing.T) {
 }
 
 func TestNaNIsTheLeast(t *testing.T) {
-	f := cell.MaxField[float64]{Field: state.Field{Name: "N", Wire: "N", Reducer: "max"}, Codec: cell.Float[float64]{}}
+	f := cell.MaxField[float64]{Field: shape.Field{Name: "N", Wire: "N", Reducer: "max"}, Codec: cell.Float[float64]{}}
 	var core cell.Core
 	core.Init("S", cell.Options{}, 1)
 	var n float64
@@ -461,11 +462,11 @@ func TestALoadedStateIsStoredWhole(t *testing.T) {
 
 func TestFieldsAreDescribedInOrder(t *testing.T) {
 	fields := ref.EverythingSchema.Fields
-	i := slices.IndexFunc(fields, func(f state.Field) bool { return f.Name == "Docs" })
+	i := slices.IndexFunc(fields, func(f shape.Field) bool { return f.Name == "Docs" })
 	if i != 12 {
 		t.Fatalf("Docs is field %d, want 12", i)
 	}
-	want := state.Field{Name: "Docs", Wire: "docs", Was: []string{"old_docs", "papers"}, Reducer: "append", Type: "[]Doc"}
+	want := shape.Field{Name: "Docs", Wire: "docs", Was: []string{"old_docs", "papers"}, Reducer: "append", Type: "[]Doc"}
 	if diff := cmp.Diff(want, fields[i]); diff != "" {
 		t.Errorf("Docs (-want +got):\n%s", diff)
 	}

@@ -4,11 +4,12 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/state/internal/rep"
 	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/shape"
 )
 
 // ReduceField describes a field whose update is a [Reduce].
 type ReduceField[T, In any] struct {
-	state.Field
+	shape.Field
 	Codec  Codec[T]
 	Input  Codec[In]
 	Reduce func(old T, in In) T

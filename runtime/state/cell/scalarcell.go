@@ -6,11 +6,12 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/state/internal/rep"
 	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/shape"
 )
 
 // SumField describes a field whose update is a [state.Sum].
 type SumField[T state.Number] struct {
-	state.Field
+	shape.Field
 	Codec Codec[T]
 }
 
@@ -49,7 +50,7 @@ func (f *SumField[T]) ReadUpdate(r *wire.Reader, u *state.Sum[T]) {
 
 // MinField describes a field whose update is a [state.Min].
 type MinField[T cmp.Ordered] struct {
-	state.Field
+	shape.Field
 	Codec Codec[T]
 }
 
@@ -80,7 +81,7 @@ func (f *MinField[T]) ReadUpdate(r *wire.Reader, u *state.Min[T]) {
 
 // MaxField describes a field whose update is a [state.Max].
 type MaxField[T cmp.Ordered] struct {
-	state.Field
+	shape.Field
 	Codec Codec[T]
 }
 
@@ -110,7 +111,7 @@ func (f *MaxField[T]) ReadUpdate(r *wire.Reader, u *state.Max[T]) {
 }
 
 // OrField describes a field whose update is a [state.Or].
-type OrField[T ~bool] struct{ state.Field }
+type OrField[T ~bool] struct{ shape.Field }
 
 // OrCell is the cell of a [OrField].
 type OrCell[T ~bool] struct{ slot[T] }
@@ -138,7 +139,7 @@ func (f *OrField[T]) ReadUpdate(r *wire.Reader, u *state.Or[T]) {
 }
 
 // AndField describes a field whose update is a [state.And].
-type AndField[T ~bool] struct{ state.Field }
+type AndField[T ~bool] struct{ shape.Field }
 
 // AndCell is the cell of a [AndField].
 type AndCell[T ~bool] struct{ slot[T] }

@@ -2,8 +2,8 @@ package cell
 
 import (
 	"github.com/graphgen-go/graphgen/runtime/internal/delta"
-	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/shape"
 )
 
 // slot is the part of a cell that holds a value which is stored as a whole.
@@ -14,7 +14,7 @@ type slot[T any] struct {
 	bytes int // the encoded length, while recording; 0 when never written
 }
 
-func (c *slot[T]) bindSlot(core *Core, f *state.Field, codec Codec[T], p *T, x cell) {
+func (c *slot[T]) bindSlot(core *Core, f *shape.Field, codec Codec[T], p *T, x cell) {
 	c.bind(core, f, x)
 	c.codec, c.p = codec, p
 }

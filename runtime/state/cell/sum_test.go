@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/state/cell"
+	"github.com/graphgen-go/graphgen/shape"
 )
 
 // summed is what a field of type T is after two tasks add to it, and the error of the second.
@@ -17,7 +18,7 @@ func summed[T state.Number](t *testing.T, codec cell.Codec[T], first, second T) 
 	var c cell.SumCell[T]
 	var v T
 	core.Init("S", cell.Options{Record: true}, 1)
-	c.Bind(&core, &cell.SumField[T]{Field: state.Field{Name: "N", Wire: "n", Type: "T"}, Codec: codec}, &v)
+	c.Bind(&core, &cell.SumField[T]{Field: shape.Field{Name: "N", Wire: "n", Type: "T"}, Codec: codec}, &v)
 	for task, n := range []T{first, second} {
 		u := state.Add(n)
 		core.Begin(task)
@@ -44,7 +45,7 @@ func checkSum[T state.Number](t *testing.T, codec cell.Codec[T], first, second, 
 		t.Errorf("%T: 0 + %v: %v", got, second, err)
 	}
 	w := cell.NewUpdateWriter(nil)
-	(&cell.SumField[T]{Field: state.Field{Name: "N"}, Codec: codec}).AppendUpdate(&w, &u)
+	(&cell.SumField[T]{Field: shape.Field{Name: "N"}, Codec: codec}).AppendUpdate(&w, &u)
 	if _, err := w.End(); errors.As(err, &over) == fits {
 		t.Errorf("%T: %v + %v in one update: got %v when it is stored", got, first, second, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/state/internal/rep"
 	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/shape"
 )
 
 // An update is written as a map from the wire names of the fields that it changes to arrays in which each operation, as the
@@ -36,7 +37,7 @@ func (w *UpdateWriter) End() ([]byte, error) {
 }
 
 // field starts a field with n operations. It reports whether they are to be written: there are some, and nothing failed.
-func (w *UpdateWriter) field(f *state.Field, n int) bool {
+func (w *UpdateWriter) field(f *shape.Field, n int) bool {
 	if n == 0 || w.err != nil {
 		return false
 	}
@@ -45,7 +46,7 @@ func (w *UpdateWriter) field(f *state.Field, n int) bool {
 	return true
 }
 
-func (w *UpdateWriter) fail(f *state.Field, err error) {
+func (w *UpdateWriter) fail(f *shape.Field, err error) {
 	if err != nil {
 		w.refuse(&state.MergeError{Field: f.Name, Err: err})
 	}
@@ -59,14 +60,14 @@ func (w *UpdateWriter) refuse(err error) {
 }
 
 // writeScalar writes the update of a field that has the one operation op.
-func writeScalar[T any](w *UpdateWriter, f *state.Field, op rep.Op, codec Codec[T], u *rep.Scalar[T]) {
+func writeScalar[T any](w *UpdateWriter, f *shape.Field, op rep.Op, codec Codec[T], u *rep.Scalar[T]) {
 	if !u.IsZero() && w.field(f, 1) {
 		writeOp(w, f, op, codec, u.Operand())
 	}
 }
 
 // writeRuns writes the update of a field that has several operations; write writes one of them.
-func writeRuns[Arg any](w *UpdateWriter, f *state.Field, u *rep.Runs[Arg], write func(run *rep.Run[Arg])) {
+func writeRuns[Arg any](w *UpdateWriter, f *shape.Field, u *rep.Runs[Arg], write func(run *rep.Run[Arg])) {
 	if w.field(f, u.Len()) {
 		for i := range u.Len() {
 			write(u.At(i))
@@ -75,21 +76,21 @@ func writeRuns[Arg any](w *UpdateWriter, f *state.Field, u *rep.Runs[Arg], write
 }
 
 // writeOp writes an operation with one value for its operand.
-func writeOp[T any](w *UpdateWriter, f *state.Field, o rep.Op, codec Codec[T], v *T) {
+func writeOp[T any](w *UpdateWriter, f *shape.Field, o rep.Op, codec Codec[T], v *T) {
 	b, err := codec.Append(wire.AppendInt(w.b, int64(o)), v)
 	w.b = b
 	w.fail(f, err)
 }
 
 // writeArray writes an operation with an array for its operand.
-func writeArray[T any](w *UpdateWriter, f *state.Field, o rep.Op, codec Codec[T], vals []T) {
+func writeArray[T any](w *UpdateWriter, f *shape.Field, o rep.Op, codec Codec[T], vals []T) {
 	b, err := appendVals(wire.AppendInt(w.b, int64(o)), codec, vals)
 	w.b = b
 	w.fail(f, err)
 }
 
 // writeVals writes the update of a field whose operations all have elements for their operands.
-func writeVals[T any](w *UpdateWriter, f *state.Field, elem Codec[T], u *rep.Runs[[]T]) {
+func writeVals[T any](w *UpdateWriter, f *shape.Field, elem Codec[T], u *rep.Runs[[]T]) {
 	writeRuns(w, f, u, func(run *rep.Run[[]T]) { writeArray(w, f, run.Op, elem, run.Arg) })
 }
 

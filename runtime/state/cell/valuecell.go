@@ -4,11 +4,12 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/state/internal/rep"
 	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/shape"
 )
 
 // ValueField describes a field whose update is a [Value]: its Reducer is replace, last, first, ephemeral or untracked.
 type ValueField[T any] struct {
-	state.Field
+	shape.Field
 	Codec Codec[T]    // nil when untracked
 	Copy  func(v T) T // copies a slice or map one level; nil when assigning does
 }

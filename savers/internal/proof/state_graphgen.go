@@ -10,6 +10,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -83,8 +84,8 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0xb7faea2006edc347,
-	Fields: []graphstate.Field{
+	Fingerprint: 0xecee495ed5892dc9,
+	Fields: []graphshape.Field{
 		graphgenStateFields.Log.Field,
 		graphgenStateFields.Count.Field,
 		graphgenStateFields.Facts.Field,
@@ -111,15 +112,15 @@ var graphgenStateFields = struct {
 	Facts graphcell.MapField[string, string]
 }{
 	Log: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Count: graphcell.SumField[int64]{
-		Field: graphstate.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int64"},
+		Field: graphshape.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int64"},
 		Codec: graphcell.Int[int64]{},
 	},
 	Facts: graphcell.MapField[string, string]{
-		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
+		Field:   graphshape.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
 		Keys:    graphcell.Str[string]{},
 		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[string],

@@ -10,6 +10,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -113,8 +114,8 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0xd4c018245e666375,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x32841afd4fa902d3,
+	Fields: []graphshape.Field{
 		graphgenStateFields.Plain.Field,
 		graphgenStateFields.Full.Field,
 		graphgenStateFields.Plains.Field,
@@ -124,6 +125,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 		graphgenStateFields.Tags.Field,
 		graphgenStateFields.Pointer.Field,
 	},
+	Types:        graphgenStateTypes,
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
 	Diff:         graphgenStateDiff,
@@ -156,40 +158,48 @@ var graphgenStateFields = struct {
 	Pointer graphcell.ValueField[*Text]
 }{
 	Plain: graphcell.ValueField[Plain]{
-		Field: graphstate.Field{Name: "Plain", Wire: "Plain", Reducer: "replace", Type: "Plain"},
+		Field: graphshape.Field{Name: "Plain", Wire: "Plain", Reducer: "replace", Type: "Plain"},
 		Codec: graphgenCodecPlain{},
 	},
 	Full: graphcell.ValueField[Full]{
-		Field: graphstate.Field{Name: "Full", Wire: "Full", Reducer: "replace", Type: "Full"},
+		Field: graphshape.Field{Name: "Full", Wire: "Full", Reducer: "replace", Type: "Full"},
 		Codec: graphgenCodecFull{},
 	},
 	Plains: graphcell.ListField[Plain]{
-		Field: graphstate.Field{Name: "Plains", Wire: "Plains", Reducer: "append", Type: "[]Plain"},
+		Field: graphshape.Field{Name: "Plains", Wire: "Plains", Reducer: "append", Type: "[]Plain"},
 		Elem:  graphgenCodecPlain{},
 	},
 	Fulls: graphcell.MapField[string, *Full]{
-		Field:   graphstate.Field{Name: "Fulls", Wire: "Fulls", Reducer: "merge", Type: "map[string]*Full"},
+		Field:   graphshape.Field{Name: "Fulls", Wire: "Fulls", Reducer: "merge", Type: "map[string]*Full"},
 		Keys:    graphcell.Str[string]{},
 		Values:  graphgenCodecPointerToFull{},
 		Compare: cmp.Compare[string],
 	},
 	Binary: graphcell.ValueField[Binary]{
-		Field: graphstate.Field{Name: "Binary", Wire: "Binary", Reducer: "last", Type: "Binary"},
+		Field: graphshape.Field{Name: "Binary", Wire: "Binary", Reducer: "last", Type: "Binary"},
 		Codec: graphgenCodecBinary{},
 	},
 	Text: graphcell.ValueField[[]Text]{
-		Field: graphstate.Field{Name: "Text", Wire: "Text", Reducer: "replace", Type: "[]Text"},
+		Field: graphshape.Field{Name: "Text", Wire: "Text", Reducer: "replace", Type: "[]Text"},
 		Codec: graphgenCodecSliceOfText{},
 		Copy:  slices.Clone[[]Text],
 	},
 	Tags: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Tags", Wire: "Tags", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Pointer: graphcell.ValueField[*Text]{
-		Field: graphstate.Field{Name: "Pointer", Wire: "Pointer", Reducer: "replace", Type: "*Text"},
+		Field: graphshape.Field{Name: "Pointer", Wire: "Pointer", Reducer: "replace", Type: "*Text"},
 		Codec: graphgenCodecPointerToText{},
 	},
+}
+
+// graphgenStateTypes describes the types that State is made of. It is never written to.
+var graphgenStateTypes = graphshape.Types{
+	{Name: "Binary", Kind: graphshape.Binary},
+	{Name: "Full", Kind: graphshape.Wire},
+	{Name: "Plain", Kind: graphshape.Wire},
+	{Name: "Text", Kind: graphshape.Text},
 }
 
 // graphgenState is the State of one run.

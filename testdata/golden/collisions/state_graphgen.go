@@ -10,6 +10,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 	state2 "github.com/graphgen-go/graphgen/testdata/golden/collisions/state"
 )
 
@@ -173,8 +174,8 @@ func graphgenStateChanges(d2 *StateDiff) []graphstate.FieldChange {
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0x11d72ce421969327,
-	Fields: []graphstate.Field{
+	Fingerprint: 0xe3f3e63acf08926b,
+	Fields: []graphshape.Field{
 		graphgenStateFields.String.Field,
 		graphgenStateFields.Equal.Field,
 		graphgenStateFields.Clone.Field,
@@ -198,6 +199,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 		graphgenStateFields.Changes.Field,
 		graphgenStateFields.before.Field,
 	},
+	Types:        graphgenStateTypes,
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
 	Diff:         graphgenStateDiff,
@@ -258,99 +260,164 @@ var graphgenStateFields = struct {
 	before  graphcell.ValueField[after]
 }{
 	String: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "String", Wire: "String", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "String", Wire: "String", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Equal: graphcell.ListField[e]{
-		Field: graphstate.Field{Name: "Equal", Wire: "Equal", Reducer: "append", Type: "[]e"},
+		Field: graphshape.Field{Name: "Equal", Wire: "Equal", Reducer: "append", Type: "[]e"},
 		Elem:  graphgenCodecE{},
 	},
 	Clone: graphcell.ValueField[map[string]v]{
-		Field: graphstate.Field{Name: "Clone", Wire: "Clone", Reducer: "replace", Type: "map[string]v"},
+		Field: graphshape.Field{Name: "Clone", Wire: "Clone", Reducer: "replace", Type: "map[string]v"},
 		Codec: graphgenCodecMapOfStringToV{},
 		Copy:  maps2.Clone[map[string]v],
 	},
 	Core: graphcell.ValueField[int]{
-		Field: graphstate.Field{Name: "Core", Wire: "Core", Reducer: "replace", Type: "int"},
+		Field: graphshape.Field{Name: "Core", Wire: "Core", Reducer: "replace", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	Init: graphcell.OrField[bool]{
-		Field: graphstate.Field{Name: "Init", Wire: "Init", Reducer: "or", Type: "bool"},
+		Field: graphshape.Field{Name: "Init", Wire: "Init", Reducer: "or", Type: "bool"},
 	},
 	View: graphcell.ValueField[*u]{
-		Field: graphstate.Field{Name: "View", Wire: "View", Reducer: "replace", Type: "*u"},
+		Field: graphshape.Field{Name: "View", Wire: "View", Reducer: "replace", Type: "*u"},
 		Codec: graphgenCodecPointerToU{},
 	},
 	Load: graphcell.ValueField[s]{
-		Field: graphstate.Field{Name: "Load", Wire: "Load", Reducer: "last", Type: "s"},
+		Field: graphshape.Field{Name: "Load", Wire: "Load", Reducer: "last", Type: "s"},
 		Codec: graphcell.Str[s]{},
 	},
 	Merge: graphcell.KeyedField[n, r]{
-		Field: graphstate.Field{Name: "Merge", Wire: "Merge", Reducer: "upsert", Type: "[]r"},
+		Field: graphshape.Field{Name: "Merge", Wire: "Merge", Reducer: "upsert", Type: "[]r", Key: "key"},
 		Elem:  graphgenCodecR{},
 		Keys:  graphcell.Int[n]{},
 		Key:   func(v2 *r) n { return v2.key },
 	},
 	Begin: graphcell.ValueField[a]{
-		Field: graphstate.Field{Name: "Begin", Wire: "Begin", Reducer: "replace", Type: "a"},
+		Field: graphshape.Field{Name: "Begin", Wire: "Begin", Reducer: "replace", Type: "a"},
 		Codec: graphgenCodecA{},
 	},
 	End: graphcell.ReduceField[l, b]{
-		Field:  graphstate.Field{Name: "End", Wire: "End", Reducer: "reduce=f", Type: "l"},
+		Field:  graphshape.Field{Name: "End", Wire: "End", Reducer: "reduce=f", Type: "l", Input: "b"},
 		Codec:  graphgenCodecL{},
 		Input:  graphgenCodecB{},
 		Reduce: f,
 	},
 	f: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "f", Wire: "f", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "f", Wire: "f", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	s: graphcell.ValueField[int]{
-		Field: graphstate.Field{Name: "s", Wire: "s", Reducer: "replace", Type: "int"},
+		Field: graphshape.Field{Name: "s", Wire: "s", Reducer: "replace", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	Field: graphcell.ValueField[x]{
-		Field: graphstate.Field{Name: "Field", Wire: "Field", Reducer: "replace", Type: "x"},
+		Field: graphshape.Field{Name: "Field", Wire: "Field", Reducer: "replace", Type: "x"},
 		Codec: graphgenCodecX{},
 	},
 	Adopt: graphcell.ValueField[state2.Core]{
-		Field: graphstate.Field{Name: "Adopt", Wire: "Adopt", Reducer: "replace", Type: "state.Core"},
+		Field: graphshape.Field{Name: "Adopt", Wire: "Adopt", Reducer: "replace", Type: "state.Core"},
 		Codec: graphgenCodecCore{},
 	},
 	IsZero: graphcell.SumField[k]{
-		Field: graphstate.Field{Name: "IsZero", Wire: "IsZero", Reducer: "sum", Type: "k"},
+		Field: graphshape.Field{Name: "IsZero", Wire: "IsZero", Reducer: "sum", Type: "k"},
 		Codec: graphcell.Int[k]{},
 	},
 	Codec: graphcell.ValueField[Codec]{
-		Field: graphstate.Field{Name: "Codec", Wire: "Codec", Reducer: "replace", Type: "Codec"},
+		Field: graphshape.Field{Name: "Codec", Wire: "Codec", Reducer: "replace", Type: "Codec"},
 		Codec: graphgenCodecCodec2{},
 	},
 	Foreign: graphcell.ListField[state2.Core]{
-		Field: graphstate.Field{Name: "Foreign", Wire: "Foreign", Reducer: "append", Type: "[]state.Core"},
+		Field: graphshape.Field{Name: "Foreign", Wire: "Foreign", Reducer: "append", Type: "[]state.Core"},
 		Elem:  graphgenCodecCore{},
 	},
 	Share: graphcell.UniqueField[k]{
-		Field: graphstate.Field{Name: "Share", Wire: "Share", Reducer: "union", Type: "[]k"},
+		Field: graphshape.Field{Name: "Share", Wire: "Share", Reducer: "union", Type: "[]k"},
 		Elem:  graphcell.Int[k]{},
 	},
 	Fields: graphcell.ValueField[Fields]{
-		Field: graphstate.Field{Name: "Fields", Wire: "Fields", Reducer: "replace", Type: "Fields"},
+		Field: graphshape.Field{Name: "Fields", Wire: "Fields", Reducer: "replace", Type: "Fields"},
 		Codec: graphgenCodecFields{},
 	},
 	EndStep: graphcell.MapField[k, list]{
-		Field:   graphstate.Field{Name: "EndStep", Wire: "EndStep", Reducer: "merge", Type: "map[k]list"},
+		Field:   graphshape.Field{Name: "EndStep", Wire: "EndStep", Reducer: "merge", Type: "map[int]list"},
 		Keys:    graphcell.Int[k]{},
 		Values:  graphgenCodecList{},
 		Compare: cmp.Compare[k],
 	},
 	Changes: graphcell.ValueField[d]{
-		Field: graphstate.Field{Name: "Changes", Wire: "Changes", Reducer: "replace", Type: "d"},
+		Field: graphshape.Field{Name: "Changes", Wire: "Changes", Reducer: "replace", Type: "d"},
 		Codec: graphgenCodecD{},
 	},
 	before: graphcell.ValueField[after]{
-		Field: graphstate.Field{Name: "before", Wire: "before", Reducer: "replace", Type: "after"},
+		Field: graphshape.Field{Name: "before", Wire: "before", Reducer: "replace", Type: "after"},
 		Codec: graphgenCodecAfter{},
 	},
+}
+
+// graphgenStateTypes describes the types that State is made of. It is never written to.
+var graphgenStateTypes = graphshape.Types{
+	{Name: "Codec", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "OK", Wire: "OK", Type: "w"},
+	}},
+	{Name: "Fields", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "A", Wire: "A", Type: "[]int"},
+		{Name: "B", Wire: "B", Type: "[]int"},
+	}},
+	{Name: "a", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "b", Wire: "b", Type: "[]int"},
+		{Name: "c", Wire: "c", Type: "[]int"},
+	}},
+	{Name: "after", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "a", Wire: "a", Type: "[]before"},
+	}},
+	{Name: "b", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "a", Wire: "a", Type: "*b"},
+	}},
+	{Name: "before", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "d", Wire: "d", Type: "*d"},
+	}},
+	{Name: "c", Kind: graphshape.Defined, Of: "string"},
+	{Name: "d", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "after", Wire: "after", Type: "[]int"},
+		{Name: "before", Wire: "before", Type: "[]int"},
+	}},
+	{Name: "e", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "err", Wire: "err", Type: "string"},
+		{Name: "r", Wire: "r", Type: "string"},
+		{Name: "v", Wire: "v", Type: "string"},
+	}},
+	{Name: "k", Kind: graphshape.Defined, Of: "int"},
+	{Name: "l", Kind: graphshape.Defined, Of: "[]out"},
+	{Name: "list", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "depth", Wire: "depth", Type: "y"},
+	}},
+	{Name: "m", Kind: graphshape.Defined, Of: "map[string]int"},
+	{Name: "n", Kind: graphshape.Defined, Of: "int"},
+	{Name: "out", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "list", Wire: "list", Type: "string"},
+		{Name: "key", Wire: "key", Type: "string"},
+	}},
+	{Name: "r", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "key", Wire: "key", Type: "n"},
+	}},
+	{Name: "s", Kind: graphshape.Defined, Of: "string"},
+	{Name: "state.Core", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "A", Wire: "A", Type: "[]string"},
+		{Name: "B", Wire: "B", Type: "map[string]int"},
+	}},
+	{Name: "u", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "v", Wire: "v", Type: "v"},
+	}},
+	{Name: "v", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "x", Wire: "x", Type: "[]c"},
+		{Name: "y", Wire: "y", Type: "[]c"},
+	}},
+	{Name: "w", Kind: graphshape.Defined, Of: "bool"},
+	{Name: "x", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "m", Wire: "m", Type: "m"},
+	}},
+	{Name: "y", Kind: graphshape.Defined, Of: "float64"},
 }
 
 // graphgenState is the State of one run.
@@ -663,6 +730,18 @@ func (v2 *b) DecodeWire(b2 []byte) error {
 	}
 	*v2 = out2
 	return nil
+}
+
+// WireShape describes how b is stored, for tools.
+func (*b) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "b",
+		Types: graphshape.Types{
+			{Name: "b", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "a", Wire: "a", Type: "*b"},
+			}},
+		},
+	}
 }
 
 // graphgenCodecE is the codec of e.

@@ -6,6 +6,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -59,7 +60,7 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:         "State",
 	Fingerprint:  0xcbf29ce484222325,
-	Fields:       []graphstate.Field{},
+	Fields:       []graphshape.Field{},
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
 	Diff:         graphgenStateDiff,
@@ -199,7 +200,7 @@ func graphgenUntrackedChanges(d *UntrackedDiff) []graphstate.FieldChange {
 var UntrackedSchema = &graphstate.Schema[Untracked, UntrackedUpdate]{
 	Name:        "Untracked",
 	Fingerprint: 0xcbf29ce484222325,
-	Fields: []graphstate.Field{
+	Fields: []graphshape.Field{
 		graphgenUntrackedFields.F.Field,
 	},
 	New:          graphgenUntrackedNew,
@@ -220,7 +221,7 @@ var graphgenUntrackedFields = struct {
 	F graphcell.ValueField[func()]
 }{
 	F: graphcell.ValueField[func()]{
-		Field: graphstate.Field{Name: "F", Wire: "F", Reducer: "untracked", Type: "func()"},
+		Field: graphshape.Field{Name: "F", Wire: "F", Reducer: "untracked", Type: "func()"},
 	},
 }
 
@@ -323,6 +324,16 @@ func (v *Payload) DecodeWire(b []byte) error {
 	return nil
 }
 
+// WireShape describes how Payload is stored, for tools.
+func (*Payload) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Payload",
+		Types: graphshape.Types{
+			{Name: "Payload", Kind: graphshape.Struct},
+		},
+	}
+}
+
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
 func (v *Text) AppendWire(b []byte) ([]byte, error) {
 	return graphwire.AppendString(b, string(*v)), nil
@@ -340,6 +351,16 @@ func (v *Text) DecodeWire(b []byte) error {
 	return nil
 }
 
+// WireShape describes how Text is stored, for tools.
+func (*Text) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Text",
+		Types: graphshape.Types{
+			{Name: "Text", Kind: graphshape.Defined, Of: "string"},
+		},
+	}
+}
+
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
 func (v *List) AppendWire(b []byte) ([]byte, error) {
 	return graphgenCodecList{}.Append(b, v)
@@ -355,6 +376,17 @@ func (v *List) DecodeWire(b []byte) error {
 	}
 	*v = out
 	return nil
+}
+
+// WireShape describes how List is stored, for tools.
+func (*List) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "List",
+		Types: graphshape.Types{
+			{Name: "List", Kind: graphshape.Defined, Of: "[]Text"},
+			{Name: "Text", Kind: graphshape.Defined, Of: "string"},
+		},
+	}
 }
 
 // BlankUpdate is what a node changes of Blank: each field says what becomes of the field of that name.
@@ -412,8 +444,8 @@ func graphgenBlankChanges(d *BlankDiff) []graphstate.FieldChange {
 // BlankSchema is what a graph needs to know of Blank: graph.New(name, BlankSchema).
 var BlankSchema = &graphstate.Schema[Blank, BlankUpdate]{
 	Name:        "Blank",
-	Fingerprint: 0x6d9f4a1b3750dbd5,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x2cbbb30a46b950df,
+	Fields: []graphshape.Field{
 		graphgenBlankFields.A.Field,
 	},
 	New:          graphgenBlankNew,
@@ -436,7 +468,7 @@ var graphgenBlankFields = struct {
 	A graphcell.ValueField[int]
 }{
 	A: graphcell.ValueField[int]{
-		Field: graphstate.Field{Name: "A", Wire: "A", Reducer: "replace", Type: "int"},
+		Field: graphshape.Field{Name: "A", Wire: "A", Reducer: "replace", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 }

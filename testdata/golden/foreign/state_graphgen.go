@@ -14,6 +14,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 	"github.com/graphgen-go/graphgen/testdata/golden/kinds"
 	"github.com/graphgen-go/graphgen/testdata/golden/unions"
 )
@@ -137,8 +138,8 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0x977584081b1c0964,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x9dc0a532db91b050,
+	Fields: []graphshape.Field{
 		graphgenStateFields.Doc.Field,
 		graphgenStateFields.Docs.Field,
 		graphgenStateFields.Ptr.Field,
@@ -151,6 +152,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 		graphgenStateFields.Envelopes.Field,
 		graphgenStateFields.Messages.Field,
 	},
+	Types:        graphgenStateTypes,
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
 	Diff:         graphgenStateDiff,
@@ -189,53 +191,83 @@ var graphgenStateFields = struct {
 	Messages  graphcell.ListField[unions.Message]
 }{
 	Doc: graphcell.ValueField[kinds.Doc]{
-		Field: graphstate.Field{Name: "Doc", Wire: "Doc", Reducer: "replace", Type: "kinds.Doc"},
+		Field: graphshape.Field{Name: "Doc", Wire: "Doc", Reducer: "replace", Type: "kinds.Doc"},
 		Codec: graphgenCodecDoc{},
 	},
 	Docs: graphcell.ListField[kinds.Doc]{
-		Field: graphstate.Field{Name: "Docs", Wire: "Docs", Reducer: "append", Type: "[]kinds.Doc"},
+		Field: graphshape.Field{Name: "Docs", Wire: "Docs", Reducer: "append", Type: "[]kinds.Doc"},
 		Elem:  graphgenCodecDoc{},
 	},
 	Ptr: graphcell.ValueField[*kinds.Doc]{
-		Field: graphstate.Field{Name: "Ptr", Wire: "Ptr", Reducer: "replace", Type: "*kinds.Doc"},
+		Field: graphshape.Field{Name: "Ptr", Wire: "Ptr", Reducer: "replace", Type: "*kinds.Doc"},
 		Codec: graphgenCodecPointerToDoc{},
 	},
 	ByName: graphcell.MapField[string, unions.Envelope]{
-		Field:   graphstate.Field{Name: "ByName", Wire: "ByName", Reducer: "merge", Type: "map[string]unions.Envelope"},
+		Field:   graphshape.Field{Name: "ByName", Wire: "ByName", Reducer: "merge", Type: "map[string]unions.Envelope"},
 		Keys:    graphcell.Str[string]{},
 		Values:  graphgenCodecEnvelope{},
 		Compare: cmp.Compare[string],
 	},
 	Name: graphcell.ValueField[kinds.Name]{
-		Field: graphstate.Field{Name: "Name", Wire: "Name", Reducer: "replace", Type: "kinds.Name"},
+		Field: graphshape.Field{Name: "Name", Wire: "Name", Reducer: "replace", Type: "kinds.Name"},
 		Codec: graphgenCodecName{},
 	},
 	Null: graphcell.ValueField[sql.NullString]{
-		Field: graphstate.Field{Name: "Null", Wire: "Null", Reducer: "replace", Type: "sql.NullString"},
+		Field: graphshape.Field{Name: "Null", Wire: "Null", Reducer: "replace", Type: "sql.NullString"},
 		Codec: graphgenCodecNullString{},
 	},
 	Header: graphcell.ValueField[http.Header]{
-		Field: graphstate.Field{Name: "Header", Wire: "Header", Reducer: "replace", Type: "http.Header"},
+		Field: graphshape.Field{Name: "Header", Wire: "Header", Reducer: "replace", Type: "http.Header"},
 		Codec: graphgenCodecHeader{},
 		Copy:  maps.Clone[http.Header],
 	},
 	Level: graphcell.ValueField[slog.Level]{
-		Field: graphstate.Field{Name: "Level", Wire: "Level", Reducer: "replace", Type: "slog.Level"},
+		Field: graphshape.Field{Name: "Level", Wire: "Level", Reducer: "replace", Type: "slog.Level"},
 		Codec: graphcell.Int[slog.Level]{},
 	},
 	Weekday: graphcell.ValueField[time.Weekday]{
-		Field: graphstate.Field{Name: "Weekday", Wire: "Weekday", Reducer: "replace", Type: "time.Weekday"},
+		Field: graphshape.Field{Name: "Weekday", Wire: "Weekday", Reducer: "replace", Type: "time.Weekday"},
 		Codec: graphcell.Int[time.Weekday]{},
 	},
 	Envelopes: graphcell.ValueField[[]unions.Envelope]{
-		Field: graphstate.Field{Name: "Envelopes", Wire: "Envelopes", Reducer: "replace", Type: "[]unions.Envelope"},
+		Field: graphshape.Field{Name: "Envelopes", Wire: "Envelopes", Reducer: "replace", Type: "[]unions.Envelope"},
 		Codec: graphgenCodecSliceOfEnvelope{},
 		Copy:  slices.Clone[[]unions.Envelope],
 	},
 	Messages: graphcell.ListField[unions.Message]{
-		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]unions.Message"},
+		Field: graphshape.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]unions.Message"},
 		Elem:  graphgenCodecMessage{},
 	},
+}
+
+// graphgenStateTypes describes the types that State is made of. It is never written to.
+var graphgenStateTypes = graphshape.Types{
+	{Name: "http.Header", Kind: graphshape.Defined, Of: "map[string][]string"},
+	{Name: "kinds.Doc", Kind: graphshape.Wire},
+	{Name: "kinds.Name", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "First", Wire: "First", Type: "string"},
+		{Name: "Last", Wire: "Last", Type: "string"},
+		{Name: "Nicks", Wire: "Nicks", Type: "[]string"},
+	}},
+	{Name: "slog.Level", Kind: graphshape.Defined, Of: "int"},
+	{Name: "sql.NullString", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "String", Wire: "String", Type: "string"},
+		{Name: "Valid", Wire: "Valid", Type: "bool"},
+	}},
+	{Name: "time.Weekday", Kind: graphshape.Defined, Of: "int"},
+	{Name: "unions.Envelope", Kind: graphshape.Wire},
+	{Name: "unions.Message", Kind: graphshape.Union, Members: []graphshape.Member{
+		{Tag: "User", Type: "*unions.User"},
+		{Tag: "Tool", Type: "unions.Tool"},
+	}},
+	{Name: "unions.Tool", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Key", Wire: "Key", Type: "string"},
+		{Name: "Output", Wire: "Output", Type: "[]byte"},
+	}},
+	{Name: "unions.User", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Key", Wire: "Key", Type: "string"},
+		{Name: "Text", Wire: "Text", Type: "string"},
+	}},
 }
 
 // graphgenState is the State of one run.

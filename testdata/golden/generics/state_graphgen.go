@@ -10,6 +10,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 	"github.com/graphgen-go/graphgen/testdata/golden/generics/opt"
 )
 
@@ -138,8 +139,8 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0x14ae604c2d3c4d58,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x1ec60e16f4a568a0,
+	Fields: []graphshape.Field{
 		graphgenStateFields.Box.Field,
 		graphgenStateFields.Boxes.Field,
 		graphgenStateFields.Pairs.Field,
@@ -153,6 +154,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 		graphgenStateFields.Number.Field,
 		graphgenStateFields.Grow.Field,
 	},
+	Types:        graphgenStateTypes,
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
 	Diff:         graphgenStateDiff,
@@ -193,59 +195,119 @@ var graphgenStateFields = struct {
 	Grow   graphcell.ListField[float32]
 }{
 	Box: graphcell.ValueField[Box[string]]{
-		Field: graphstate.Field{Name: "Box", Wire: "Box", Reducer: "replace", Type: "Box[string]"},
+		Field: graphshape.Field{Name: "Box", Wire: "Box", Reducer: "replace", Type: "Box[string]"},
 		Codec: graphgenCodecBoxOfString{},
 	},
 	Boxes: graphcell.ListField[Box[Item]]{
-		Field: graphstate.Field{Name: "Boxes", Wire: "Boxes", Reducer: "append", Type: "[]Box[Item]"},
+		Field: graphshape.Field{Name: "Boxes", Wire: "Boxes", Reducer: "append", Type: "[]Box[Item]"},
 		Elem:  graphgenCodecBoxOfItem{},
 	},
 	Pairs: graphcell.KeyedField[ID, Pair[ID, *Item]]{
-		Field: graphstate.Field{Name: "Pairs", Wire: "Pairs", Reducer: "upsert", Type: "[]Pair[ID, *Item]"},
+		Field: graphshape.Field{Name: "Pairs", Wire: "Pairs", Reducer: "upsert", Type: "[]Pair[ID, *Item]", Key: "Key"},
 		Elem:  graphgenCodecPairOfIDOfPointerToItem{},
 		Keys:  graphcell.Str[ID]{},
 		Key:   func(v *Pair[ID, *Item]) ID { return v.Key },
 	},
 	Table: graphcell.MapField[ID, Pair[int, []Box[bool]]]{
-		Field:   graphstate.Field{Name: "Table", Wire: "Table", Reducer: "merge", Type: "map[ID]Pair[int, []Box[bool]]"},
+		Field:   graphshape.Field{Name: "Table", Wire: "Table", Reducer: "merge", Type: "map[string]Pair[int, []Box[bool]]"},
 		Keys:    graphcell.Str[ID]{},
 		Values:  graphgenCodecPairOfIntOfSliceOfBoxOfBool{},
 		Compare: cmp.Compare[ID],
 	},
 	Maybe: graphcell.ValueField[opt.Of[Item]]{
-		Field: graphstate.Field{Name: "Maybe", Wire: "Maybe", Reducer: "replace", Type: "opt.Of[Item]"},
+		Field: graphshape.Field{Name: "Maybe", Wire: "Maybe", Reducer: "replace", Type: "opt.Of[Item]"},
 		Codec: graphgenCodecOfOfItem{},
 	},
 	Mays: graphcell.ValueField[[]opt.Of[[]string]]{
-		Field: graphstate.Field{Name: "Mays", Wire: "Mays", Reducer: "replace", Type: "[]opt.Of[[]string]"},
+		Field: graphshape.Field{Name: "Mays", Wire: "Mays", Reducer: "replace", Type: "[]opt.Of[[]string]"},
 		Codec: graphgenCodecSliceOfOfOfSliceOfString{},
 		Copy:  slices.Clone[[]opt.Of[[]string]],
 	},
 	Set: graphcell.ValueField[Set[ID]]{
-		Field: graphstate.Field{Name: "Set", Wire: "Set", Reducer: "replace", Type: "Set[ID]"},
+		Field: graphshape.Field{Name: "Set", Wire: "Set", Reducer: "replace", Type: "Set[ID]"},
 		Codec: graphgenCodecSetOfID{},
 		Copy:  maps.Clone[Set[ID]],
 	},
 	Chain: graphcell.ValueField[Chain[int]]{
-		Field: graphstate.Field{Name: "Chain", Wire: "Chain", Reducer: "replace", Type: "Chain[int]"},
+		Field: graphshape.Field{Name: "Chain", Wire: "Chain", Reducer: "replace", Type: "Chain[int]"},
 		Codec: graphgenCodecChainOfInt{},
 	},
 	Deep: graphcell.ValueField[Box[Box[opt.Of[Box[int]]]]]{
-		Field: graphstate.Field{Name: "Deep", Wire: "Deep", Reducer: "replace", Type: "Box[Box[opt.Of[Box[int]]]]"},
+		Field: graphshape.Field{Name: "Deep", Wire: "Deep", Reducer: "replace", Type: "Box[Box[opt.Of[Box[int]]]]"},
 		Codec: graphgenCodecBoxOfBoxOfOfOfBoxOfInt{},
 	},
 	Alias: graphcell.ValueField[Box[Item]]{
-		Field: graphstate.Field{Name: "Alias", Wire: "Alias", Reducer: "replace", Type: "Box[Item]"},
+		Field: graphshape.Field{Name: "Alias", Wire: "Alias", Reducer: "replace", Type: "Box[Item]"},
 		Codec: graphgenCodecBoxOfItem{},
 	},
 	Number: graphcell.SumField[Sum]{
-		Field: graphstate.Field{Name: "Number", Wire: "Number", Reducer: "sum", Type: "Sum"},
+		Field: graphshape.Field{Name: "Number", Wire: "Number", Reducer: "sum", Type: "int64"},
 		Codec: graphcell.Int[Sum]{},
 	},
 	Grow: graphcell.ListField[float32]{
-		Field: graphstate.Field{Name: "Grow", Wire: "Grow", Reducer: "append", Type: "Vec[float32]"},
+		Field: graphshape.Field{Name: "Grow", Wire: "Grow", Reducer: "append", Type: "Vec[float32]"},
 		Elem:  graphcell.Float[float32]{},
 	},
+}
+
+// graphgenStateTypes describes the types that State is made of. It is never written to.
+var graphgenStateTypes = graphshape.Types{
+	{Name: "Box[Box[opt.Of[Box[int]]]]", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Value", Wire: "Value", Type: "Box[opt.Of[Box[int]]]"},
+		{Name: "Full", Wire: "Full", Type: "bool"},
+	}},
+	{Name: "Box[Item]", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Value", Wire: "Value", Type: "Item"},
+		{Name: "Full", Wire: "Full", Type: "bool"},
+	}},
+	{Name: "Box[bool]", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Value", Wire: "Value", Type: "bool"},
+		{Name: "Full", Wire: "Full", Type: "bool"},
+	}},
+	{Name: "Box[int]", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Value", Wire: "Value", Type: "int"},
+		{Name: "Full", Wire: "Full", Type: "bool"},
+	}},
+	{Name: "Box[opt.Of[Box[int]]]", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Value", Wire: "Value", Type: "opt.Of[Box[int]]"},
+		{Name: "Full", Wire: "Full", Type: "bool"},
+	}},
+	{Name: "Box[string]", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Value", Wire: "Value", Type: "string"},
+		{Name: "Full", Wire: "Full", Type: "bool"},
+	}},
+	{Name: "Chain[int]", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Value", Wire: "Value", Type: "int"},
+		{Name: "Next", Wire: "Next", Type: "*Chain[int]"},
+	}},
+	{Name: "ID", Kind: graphshape.Defined, Of: "string"},
+	{Name: "Item", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Name", Wire: "Name", Type: "string"},
+		{Name: "Tags", Wire: "Tags", Type: "[]string"},
+	}},
+	{Name: "Pair[ID, *Item]", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Key", Wire: "Key", Type: "ID"},
+		{Name: "Val", Wire: "Val", Type: "*Item"},
+	}},
+	{Name: "Pair[int, []Box[bool]]", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Key", Wire: "Key", Type: "int"},
+		{Name: "Val", Wire: "Val", Type: "[]Box[bool]"},
+	}},
+	{Name: "Set[ID]", Kind: graphshape.Defined, Of: "map[string]struct{}"},
+	{Name: "Vec[float32]", Kind: graphshape.Defined, Of: "[]float32"},
+	{Name: "opt.Of[Box[int]]", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Value", Wire: "Value", Type: "Box[int]"},
+		{Name: "OK", Wire: "OK", Type: "bool"},
+	}},
+	{Name: "opt.Of[Item]", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Value", Wire: "Value", Type: "Item"},
+		{Name: "OK", Wire: "OK", Type: "bool"},
+	}},
+	{Name: "opt.Of[[]string]", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Value", Wire: "Value", Type: "[]string"},
+		{Name: "OK", Wire: "OK", Type: "bool"},
+	}},
+	{Name: "struct{}", Kind: graphshape.Struct},
 }
 
 // graphgenState is the State of one run.
@@ -462,6 +524,26 @@ func (v *Letter) DecodeWire(b []byte) error {
 	}
 	*v = out
 	return nil
+}
+
+// WireShape describes how Letter is stored, for tools.
+func (*Letter) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Letter",
+		Types: graphshape.Types{
+			{Name: "Box[[]Item]", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Value", Wire: "Value", Type: "[]Item"},
+				{Name: "Full", Wire: "Full", Type: "bool"},
+			}},
+			{Name: "Item", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Name", Wire: "Name", Type: "string"},
+				{Name: "Tags", Wire: "Tags", Type: "[]string"},
+			}},
+			{Name: "Letter", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Content", Wire: "Content", Type: "Box[[]Item]"},
+			}},
+		},
+	}
 }
 
 // graphgenCodecBoxOfString is the codec of Box[string].

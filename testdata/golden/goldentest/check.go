@@ -11,12 +11,13 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/state/cell"
 	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/shape"
 )
 
 // rounds is how many random values a property is tried on.
 const rounds = 100
 
-// Payload checks the codec of a payload type on random values.
+// Payload checks the codec and the description of a payload type on random values.
 func Payload[T any, P wire.Generated[T]](t *testing.T, prepare func(f *Filler)) {
 	t.Helper()
 	codec[T]{
@@ -24,9 +25,20 @@ func Payload[T any, P wire.Generated[T]](t *testing.T, prepare func(f *Filler)) 
 		encode: func(v T) ([]byte, error) { return P(&v).AppendWire(nil) },
 		decode: func(b []byte) (v T, err error) { err = P(&v).DecodeWire(b); return v, err },
 	}.check(t, prepare)
+	d := shape.Of[T, P]()
+	checkTravels(t, &d)
+	each(t, prepare, func(f *Filler) {
+		var v T
+		Fill(f, &v)
+		b, err := P(&v).AppendWire(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conforms(t, d.Types, d.Type, d.Type, loosely(t, b))
+	})
 }
 
-// State checks what is generated for a state on random values: the codec, Clone, Equal, Changed and the diff.
+// State checks what is generated for a state on random values: the codec, Clone, the description and the diff.
 func State[S, U, D any](t *testing.T, schema *state.Schema[S, U], diffOf func(before, after S) D, prepare func(f *Filler)) {
 	t.Helper()
 	codec[S]{
@@ -44,6 +56,7 @@ func State[S, U, D any](t *testing.T, schema *state.Schema[S, U], diffOf func(be
 		equal: func(a, b S) bool { return len(schema.Diff(a, b)) == 0 },
 	}.check(t, prepare)
 	each(t, prepare, func(f *Filler) { checkClone(t, schema, f) })
+	checkDescription(t, schema, prepare)
 	each(t, prepare, func(f *Filler) { checkDiff(t, schema, diffOf, f) })
 }
 

@@ -10,6 +10,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -163,8 +164,8 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0xf6c10d2d27e1b4de,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x6f0863d78b868fa0,
+	Fields: []graphshape.Field{
 		graphgenStateFields.ByField.Field,
 		graphgenStateFields.ByPointer.Field,
 		graphgenStateFields.ByMethod.Field,
@@ -184,6 +185,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 		graphgenStateFields.Bytes.Field,
 		graphgenStateFields.hidden.Field,
 	},
+	Types:        graphgenStateTypes,
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
 	Diff:         graphgenStateDiff,
@@ -236,13 +238,13 @@ var graphgenStateFields = struct {
 	hidden     graphcell.KeyedField[string, item]
 }{
 	ByField: graphcell.KeyedField[string, Item]{
-		Field: graphstate.Field{Name: "ByField", Wire: "ByField", Reducer: "upsert", Type: "[]Item"},
+		Field: graphshape.Field{Name: "ByField", Wire: "ByField", Reducer: "upsert", Type: "[]Item", Key: "ID"},
 		Elem:  graphgenCodecItem{},
 		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Item) string { return v.ID },
 	},
 	ByPointer: graphcell.KeyedField[string, *Item]{
-		Field: graphstate.Field{Name: "ByPointer", Wire: "ByPointer", Reducer: "upsert", Type: "[]*Item"},
+		Field: graphshape.Field{Name: "ByPointer", Wire: "ByPointer", Reducer: "upsert", Type: "[]*Item", Key: "ID"},
 		Elem:  graphgenCodecPointerToItem{},
 		Keys:  graphcell.Str[string]{},
 		Key: func(v **Item) string {
@@ -253,13 +255,13 @@ var graphgenStateFields = struct {
 		},
 	},
 	ByMethod: graphcell.KeyedField[string, Item]{
-		Field: graphstate.Field{Name: "ByMethod", Wire: "ByMethod", Reducer: "upsert", Type: "[]Item"},
+		Field: graphshape.Field{Name: "ByMethod", Wire: "ByMethod", Reducer: "upsert", Type: "[]Item", Key: "Lower()"},
 		Elem:  graphgenCodecItem{},
 		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Item) string { return v.Lower() },
 	},
 	ByPointerM: graphcell.KeyedField[string, *Item]{
-		Field: graphstate.Field{Name: "ByPointerM", Wire: "ByPointerM", Reducer: "upsert", Type: "[]*Item"},
+		Field: graphshape.Field{Name: "ByPointerM", Wire: "ByPointerM", Reducer: "upsert", Type: "[]*Item", Key: "Pointer()"},
 		Elem:  graphgenCodecPointerToItem{},
 		Keys:  graphcell.Str[string]{},
 		Key: func(v **Item) string {
@@ -270,81 +272,110 @@ var graphgenStateFields = struct {
 		},
 	},
 	ByAddr: graphcell.KeyedField[string, Item]{
-		Field: graphstate.Field{Name: "ByAddr", Wire: "ByAddr", Reducer: "upsert", Type: "[]Item"},
+		Field: graphshape.Field{Name: "ByAddr", Wire: "ByAddr", Reducer: "upsert", Type: "[]Item", Key: "Pointer()"},
 		Elem:  graphgenCodecItem{},
 		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Item) string { return v.Pointer() },
 	},
 	ByEmbedded: graphcell.KeyedField[string, Embedding]{
-		Field: graphstate.Field{Name: "ByEmbedded", Wire: "ByEmbedded", Reducer: "upsert", Type: "[]Embedding"},
+		Field: graphshape.Field{Name: "ByEmbedded", Wire: "ByEmbedded", Reducer: "upsert", Type: "[]Embedding", Key: "ID"},
 		Elem:  graphgenCodecEmbedding{},
 		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Embedding) string { return v.ID },
 	},
 	ByNumber: graphcell.KeyedField[uint16, Numbered]{
-		Field: graphstate.Field{Name: "ByNumber", Wire: "ByNumber", Reducer: "upsert", Type: "[]Numbered"},
+		Field: graphshape.Field{Name: "ByNumber", Wire: "ByNumber", Reducer: "upsert", Type: "[]Numbered", Key: "N"},
 		Elem:  graphgenCodecNumbered{},
 		Keys:  graphcell.Uint[uint16]{},
 		Key:   func(v *Numbered) uint16 { return v.N },
 	},
 	ByBool: graphcell.KeyedField[bool, Numbered]{
-		Field: graphstate.Field{Name: "ByBool", Wire: "ByBool", Reducer: "upsert", Type: "[]Numbered"},
+		Field: graphshape.Field{Name: "ByBool", Wire: "ByBool", Reducer: "upsert", Type: "[]Numbered", Key: "Even()"},
 		Elem:  graphgenCodecNumbered{},
 		Keys:  graphcell.Bool[bool]{},
 		Key:   func(v *Numbered) bool { return v.Even() },
 	},
 	ByNamed: graphcell.KeyedField[Kind, Numbered]{
-		Field: graphstate.Field{Name: "ByNamed", Wire: "ByNamed", Reducer: "upsert", Type: "[]Numbered"},
+		Field: graphshape.Field{Name: "ByNamed", Wire: "ByNamed", Reducer: "upsert", Type: "[]Numbered", Key: "Kind"},
 		Elem:  graphgenCodecNumbered{},
 		Keys:  graphcell.Str[Kind]{},
 		Key:   func(v *Numbered) Kind { return v.Kind },
 	},
 	Named: graphcell.KeyedField[string, Item]{
-		Field: graphstate.Field{Name: "Named", Wire: "Named", Reducer: "upsert", Type: "Items"},
+		Field: graphshape.Field{Name: "Named", Wire: "Named", Reducer: "upsert", Type: "Items", Key: "ID"},
 		Elem:  graphgenCodecItem{},
 		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Item) string { return v.ID },
 	},
 	Tags: graphcell.UniqueField[Kind]{
-		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "Tags"},
+		Field: graphshape.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "Tags"},
 		Elem:  graphcell.Str[Kind]{},
 	},
 	Points: graphcell.UniqueField[Point]{
-		Field: graphstate.Field{Name: "Points", Wire: "Points", Reducer: "union", Type: "[]Point"},
+		Field: graphshape.Field{Name: "Points", Wire: "Points", Reducer: "union", Type: "[]Point"},
 		Elem:  graphgenCodecPoint{},
 	},
 	Ratios: graphcell.UniqueField[float64]{
-		Field: graphstate.Field{Name: "Ratios", Wire: "Ratios", Reducer: "union", Type: "[]float64"},
+		Field: graphshape.Field{Name: "Ratios", Wire: "Ratios", Reducer: "union", Type: "[]float64"},
 		Elem:  graphcell.Float[float64]{},
 	},
 	Log: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "Log"},
+		Field: graphshape.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "Log"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Table: graphcell.MapField[Kind, []int]{
-		Field:   graphstate.Field{Name: "Table", Wire: "Table", Reducer: "merge", Type: "Table"},
+		Field:   graphshape.Field{Name: "Table", Wire: "Table", Reducer: "merge", Type: "Table"},
 		Keys:    graphcell.Str[Kind]{},
 		Values:  graphgenCodecSliceOfInt{},
 		Compare: cmp.Compare[Kind],
 	},
 	Flags: graphcell.MapField[bool, string]{
-		Field:   graphstate.Field{Name: "Flags", Wire: "Flags", Reducer: "merge", Type: "map[bool]string"},
+		Field:   graphshape.Field{Name: "Flags", Wire: "Flags", Reducer: "merge", Type: "map[bool]string"},
 		Keys:    graphcell.Bool[bool]{},
 		Values:  graphcell.Str[string]{},
 		Compare: graphcell.CompareBools[bool],
 	},
 	Bytes: graphcell.MapField[byte, float32]{
-		Field:   graphstate.Field{Name: "Bytes", Wire: "Bytes", Reducer: "merge", Type: "map[byte]float32"},
+		Field:   graphshape.Field{Name: "Bytes", Wire: "Bytes", Reducer: "merge", Type: "map[uint8]float32"},
 		Keys:    graphcell.Uint[byte]{},
 		Values:  graphcell.Float[float32]{},
 		Compare: cmp.Compare[byte],
 	},
 	hidden: graphcell.KeyedField[string, item]{
-		Field: graphstate.Field{Name: "hidden", Wire: "hidden", Reducer: "upsert", Type: "[]item"},
+		Field: graphshape.Field{Name: "hidden", Wire: "hidden", Reducer: "upsert", Type: "[]item", Key: "id"},
 		Elem:  graphgenCodecItem2{},
 		Keys:  graphcell.Str[string]{},
 		Key:   func(v *item) string { return v.id },
 	},
+}
+
+// graphgenStateTypes describes the types that State is made of. It is never written to.
+var graphgenStateTypes = graphshape.Types{
+	{Name: "Embedding", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Item", Wire: "Item", Type: "Item"},
+		{Name: "More", Wire: "More", Type: "[]string"},
+	}},
+	{Name: "Item", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "ID", Wire: "ID", Type: "string"},
+		{Name: "Text", Wire: "Text", Type: "string"},
+	}},
+	{Name: "Items", Kind: graphshape.Defined, Of: "[]Item"},
+	{Name: "Kind", Kind: graphshape.Defined, Of: "string"},
+	{Name: "Log", Kind: graphshape.Defined, Of: "[]string"},
+	{Name: "Numbered", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "N", Wire: "N", Type: "uint16"},
+		{Name: "Kind", Wire: "Kind", Type: "Kind"},
+	}},
+	{Name: "Point", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "X", Wire: "X", Type: "float64"},
+		{Name: "Y", Wire: "Y", Type: "float64"},
+	}},
+	{Name: "Table", Kind: graphshape.Defined, Of: "map[string][]int"},
+	{Name: "Tags", Kind: graphshape.Defined, Of: "[]Kind"},
+	{Name: "item", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "id", Wire: "id", Type: "string"},
+		{Name: "text", Wire: "text", Type: "string"},
+	}},
 }
 
 // graphgenState is the State of one run.

@@ -15,6 +15,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 	"github.com/graphgen-go/graphgen/testdata/golden/kinds/other"
 )
 
@@ -481,8 +482,8 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0x74dbba2e95a10438,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x37a6cfb26dcbf093,
+	Fields: []graphshape.Field{
 		graphgenStateFields.Bool.Field,
 		graphgenStateFields.Int.Field,
 		graphgenStateFields.Int8.Field,
@@ -553,6 +554,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 		graphgenStateFields.Empty.Field,
 		graphgenStateFields.Nope.Field,
 	},
+	Types:        graphgenStateTypes,
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
 	Diff:         graphgenStateDiff,
@@ -713,305 +715,342 @@ var graphgenStateFields = struct {
 	Nope     graphcell.ValueField[[]struct{}]
 }{
 	Bool: graphcell.ValueField[bool]{
-		Field: graphstate.Field{Name: "Bool", Wire: "Bool", Reducer: "replace", Type: "bool"},
+		Field: graphshape.Field{Name: "Bool", Wire: "Bool", Reducer: "replace", Type: "bool"},
 		Codec: graphcell.Bool[bool]{},
 	},
 	Int: graphcell.ValueField[int]{
-		Field: graphstate.Field{Name: "Int", Wire: "Int", Reducer: "replace", Type: "int"},
+		Field: graphshape.Field{Name: "Int", Wire: "Int", Reducer: "replace", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	Int8: graphcell.ValueField[int8]{
-		Field: graphstate.Field{Name: "Int8", Wire: "Int8", Reducer: "replace", Type: "int8"},
+		Field: graphshape.Field{Name: "Int8", Wire: "Int8", Reducer: "replace", Type: "int8"},
 		Codec: graphcell.Int[int8]{},
 	},
 	Int16: graphcell.ValueField[int16]{
-		Field: graphstate.Field{Name: "Int16", Wire: "Int16", Reducer: "replace", Type: "int16"},
+		Field: graphshape.Field{Name: "Int16", Wire: "Int16", Reducer: "replace", Type: "int16"},
 		Codec: graphcell.Int[int16]{},
 	},
 	Int32: graphcell.ValueField[int32]{
-		Field: graphstate.Field{Name: "Int32", Wire: "Int32", Reducer: "replace", Type: "int32"},
+		Field: graphshape.Field{Name: "Int32", Wire: "Int32", Reducer: "replace", Type: "int32"},
 		Codec: graphcell.Int[int32]{},
 	},
 	Int64: graphcell.ValueField[int64]{
-		Field: graphstate.Field{Name: "Int64", Wire: "Int64", Reducer: "replace", Type: "int64"},
+		Field: graphshape.Field{Name: "Int64", Wire: "Int64", Reducer: "replace", Type: "int64"},
 		Codec: graphcell.Int[int64]{},
 	},
 	Uint: graphcell.ValueField[uint]{
-		Field: graphstate.Field{Name: "Uint", Wire: "Uint", Reducer: "replace", Type: "uint"},
+		Field: graphshape.Field{Name: "Uint", Wire: "Uint", Reducer: "replace", Type: "uint"},
 		Codec: graphcell.Uint[uint]{},
 	},
 	Uint8: graphcell.ValueField[uint8]{
-		Field: graphstate.Field{Name: "Uint8", Wire: "Uint8", Reducer: "replace", Type: "uint8"},
+		Field: graphshape.Field{Name: "Uint8", Wire: "Uint8", Reducer: "replace", Type: "uint8"},
 		Codec: graphcell.Uint[uint8]{},
 	},
 	Uint16: graphcell.ValueField[uint16]{
-		Field: graphstate.Field{Name: "Uint16", Wire: "Uint16", Reducer: "replace", Type: "uint16"},
+		Field: graphshape.Field{Name: "Uint16", Wire: "Uint16", Reducer: "replace", Type: "uint16"},
 		Codec: graphcell.Uint[uint16]{},
 	},
 	Uint32: graphcell.ValueField[uint32]{
-		Field: graphstate.Field{Name: "Uint32", Wire: "Uint32", Reducer: "replace", Type: "uint32"},
+		Field: graphshape.Field{Name: "Uint32", Wire: "Uint32", Reducer: "replace", Type: "uint32"},
 		Codec: graphcell.Uint[uint32]{},
 	},
 	Uint64: graphcell.ValueField[uint64]{
-		Field: graphstate.Field{Name: "Uint64", Wire: "Uint64", Reducer: "replace", Type: "uint64"},
+		Field: graphshape.Field{Name: "Uint64", Wire: "Uint64", Reducer: "replace", Type: "uint64"},
 		Codec: graphcell.Uint[uint64]{},
 	},
 	Float32: graphcell.ValueField[float32]{
-		Field: graphstate.Field{Name: "Float32", Wire: "Float32", Reducer: "replace", Type: "float32"},
+		Field: graphshape.Field{Name: "Float32", Wire: "Float32", Reducer: "replace", Type: "float32"},
 		Codec: graphcell.Float[float32]{},
 	},
 	Float64: graphcell.ValueField[float64]{
-		Field: graphstate.Field{Name: "Float64", Wire: "Float64", Reducer: "replace", Type: "float64"},
+		Field: graphshape.Field{Name: "Float64", Wire: "Float64", Reducer: "replace", Type: "float64"},
 		Codec: graphcell.Float[float64]{},
 	},
 	Complex64: graphcell.ValueField[complex64]{
-		Field: graphstate.Field{Name: "Complex64", Wire: "Complex64", Reducer: "replace", Type: "complex64"},
+		Field: graphshape.Field{Name: "Complex64", Wire: "Complex64", Reducer: "replace", Type: "complex64"},
 		Codec: graphcell.Complex[complex64]{},
 	},
 	Complex128: graphcell.ValueField[complex128]{
-		Field: graphstate.Field{Name: "Complex128", Wire: "Complex128", Reducer: "replace", Type: "complex128"},
+		Field: graphshape.Field{Name: "Complex128", Wire: "Complex128", Reducer: "replace", Type: "complex128"},
 		Codec: graphcell.Complex[complex128]{},
 	},
 	String: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "String", Wire: "String", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "String", Wire: "String", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Rune: graphcell.ValueField[int32]{
-		Field: graphstate.Field{Name: "Rune", Wire: "Rune", Reducer: "replace", Type: "int32"},
+		Field: graphshape.Field{Name: "Rune", Wire: "Rune", Reducer: "replace", Type: "int32"},
 		Codec: graphcell.Int[int32]{},
 	},
 	Byte: graphcell.ValueField[uint8]{
-		Field: graphstate.Field{Name: "Byte", Wire: "Byte", Reducer: "replace", Type: "uint8"},
+		Field: graphshape.Field{Name: "Byte", Wire: "Byte", Reducer: "replace", Type: "uint8"},
 		Codec: graphcell.Uint[uint8]{},
 	},
 	Flag: graphcell.ValueField[Flag]{
-		Field: graphstate.Field{Name: "Flag", Wire: "Flag", Reducer: "replace", Type: "Flag"},
+		Field: graphshape.Field{Name: "Flag", Wire: "Flag", Reducer: "replace", Type: "Flag"},
 		Codec: graphcell.Bool[Flag]{},
 	},
 	Level: graphcell.ValueField[Level]{
-		Field: graphstate.Field{Name: "Level", Wire: "Level", Reducer: "replace", Type: "Level"},
+		Field: graphshape.Field{Name: "Level", Wire: "Level", Reducer: "replace", Type: "Level"},
 		Codec: graphcell.Int[Level]{},
 	},
 	Ratio: graphcell.ValueField[Ratio]{
-		Field: graphstate.Field{Name: "Ratio", Wire: "Ratio", Reducer: "replace", Type: "Ratio"},
+		Field: graphshape.Field{Name: "Ratio", Wire: "Ratio", Reducer: "replace", Type: "Ratio"},
 		Codec: graphcell.Float[Ratio]{},
 	},
 	Role: graphcell.ValueField[Role]{
-		Field: graphstate.Field{Name: "Role", Wire: "Role", Reducer: "replace", Type: "Role"},
+		Field: graphshape.Field{Name: "Role", Wire: "Role", Reducer: "replace", Type: "Role"},
 		Codec: graphcell.Str[Role]{},
 	},
 	Bytes: graphcell.ValueField[[]byte]{
-		Field: graphstate.Field{Name: "Bytes", Wire: "Bytes", Reducer: "replace", Type: "[]byte"},
+		Field: graphshape.Field{Name: "Bytes", Wire: "Bytes", Reducer: "replace", Type: "[]byte"},
 		Codec: graphcell.Bytes[[]byte]{},
 		Copy:  slices.Clone[[]byte],
 	},
 	Blob: graphcell.ValueField[Blob]{
-		Field: graphstate.Field{Name: "Blob", Wire: "Blob", Reducer: "replace", Type: "Blob"},
+		Field: graphshape.Field{Name: "Blob", Wire: "Blob", Reducer: "replace", Type: "Blob"},
 		Codec: graphcell.Bytes[Blob]{},
 		Copy:  slices.Clone[Blob],
 	},
 	Raw: graphcell.ValueField[json.RawMessage]{
-		Field: graphstate.Field{Name: "Raw", Wire: "Raw", Reducer: "replace", Type: "json.RawMessage"},
+		Field: graphshape.Field{Name: "Raw", Wire: "Raw", Reducer: "replace", Type: "json.RawMessage"},
 		Codec: graphcell.Bytes[json.RawMessage]{},
 		Copy:  slices.Clone[json.RawMessage],
 	},
 	Hash: graphcell.ValueField[[4]byte]{
-		Field: graphstate.Field{Name: "Hash", Wire: "Hash", Reducer: "replace", Type: "[4]byte"},
+		Field: graphshape.Field{Name: "Hash", Wire: "Hash", Reducer: "replace", Type: "[4]byte"},
 		Codec: graphgenCodecArrayOf4Byte{},
 	},
 	ID: graphcell.ValueField[uuid.UUID]{
-		Field: graphstate.Field{Name: "ID", Wire: "ID", Reducer: "replace", Type: "uuid.UUID"},
+		Field: graphshape.Field{Name: "ID", Wire: "ID", Reducer: "replace", Type: "uuid.UUID"},
 		Codec: graphgenCodecUUID{},
 	},
 	Time: graphcell.ValueField[time.Time]{
-		Field: graphstate.Field{Name: "Time", Wire: "Time", Reducer: "replace", Type: "time.Time"},
+		Field: graphshape.Field{Name: "Time", Wire: "Time", Reducer: "replace", Type: "time.Time"},
 		Codec: graphcell.Time{},
 	},
 	Duration: graphcell.ValueField[time.Duration]{
-		Field: graphstate.Field{Name: "Duration", Wire: "Duration", Reducer: "replace", Type: "time.Duration"},
+		Field: graphshape.Field{Name: "Duration", Wire: "Duration", Reducer: "replace", Type: "time.Duration"},
 		Codec: graphcell.Int[time.Duration]{},
 	},
 	Month: graphcell.ValueField[time.Month]{
-		Field: graphstate.Field{Name: "Month", Wire: "Month", Reducer: "replace", Type: "time.Month"},
+		Field: graphshape.Field{Name: "Month", Wire: "Month", Reducer: "replace", Type: "time.Month"},
 		Codec: graphcell.Int[time.Month]{},
 	},
 	Strings: graphcell.ValueField[[]string]{
-		Field: graphstate.Field{Name: "Strings", Wire: "Strings", Reducer: "replace", Type: "[]string"},
+		Field: graphshape.Field{Name: "Strings", Wire: "Strings", Reducer: "replace", Type: "[]string"},
 		Codec: graphgenCodecSliceOfString{},
 		Copy:  slices.Clone[[]string],
 	},
 	Roles: graphcell.ValueField[Roles]{
-		Field: graphstate.Field{Name: "Roles", Wire: "Roles", Reducer: "replace", Type: "Roles"},
+		Field: graphshape.Field{Name: "Roles", Wire: "Roles", Reducer: "replace", Type: "Roles"},
 		Codec: graphgenCodecRoles{},
 		Copy:  slices.Clone[Roles],
 	},
 	Matrix: graphcell.ValueField[[][]float64]{
-		Field: graphstate.Field{Name: "Matrix", Wire: "Matrix", Reducer: "replace", Type: "[][]float64"},
+		Field: graphshape.Field{Name: "Matrix", Wire: "Matrix", Reducer: "replace", Type: "[][]float64"},
 		Codec: graphgenCodecSliceOfSliceOfFloat64{},
 		Copy:  slices.Clone[[][]float64],
 	},
 	Names: graphcell.ValueField[[]Name]{
-		Field: graphstate.Field{Name: "Names", Wire: "Names", Reducer: "replace", Type: "[]Name"},
+		Field: graphshape.Field{Name: "Names", Wire: "Names", Reducer: "replace", Type: "[]Name"},
 		Codec: graphgenCodecSliceOfName{},
 		Copy:  slices.Clone[[]Name],
 	},
 	Grid: graphcell.ValueField[[2][3]int8]{
-		Field: graphstate.Field{Name: "Grid", Wire: "Grid", Reducer: "replace", Type: "[2][3]int8"},
+		Field: graphshape.Field{Name: "Grid", Wire: "Grid", Reducer: "replace", Type: "[2][3]int8"},
 		Codec: graphgenCodecArrayOf2ArrayOf3Int8{},
 	},
 	Points: graphcell.ValueField[[2]other.Point]{
-		Field: graphstate.Field{Name: "Points", Wire: "Points", Reducer: "replace", Type: "[2]other.Point"},
+		Field: graphshape.Field{Name: "Points", Wire: "Points", Reducer: "replace", Type: "[2]other.Point"},
 		Codec: graphgenCodecArrayOf2Point{},
 	},
 	Times: graphcell.ValueField[[]time.Time]{
-		Field: graphstate.Field{Name: "Times", Wire: "Times", Reducer: "replace", Type: "[]time.Time"},
+		Field: graphshape.Field{Name: "Times", Wire: "Times", Reducer: "replace", Type: "[]time.Time"},
 		Codec: graphgenCodecSliceOfTime{},
 		Copy:  slices.Clone[[]time.Time],
 	},
 	Blobs: graphcell.ValueField[[][]byte]{
-		Field: graphstate.Field{Name: "Blobs", Wire: "Blobs", Reducer: "replace", Type: "[][]byte"},
+		Field: graphshape.Field{Name: "Blobs", Wire: "Blobs", Reducer: "replace", Type: "[][]byte"},
 		Codec: graphgenCodecSliceOfSliceOfByte{},
 		Copy:  slices.Clone[[][]byte],
 	},
 	Pointers: graphcell.ValueField[[]*Name]{
-		Field: graphstate.Field{Name: "Pointers", Wire: "Pointers", Reducer: "replace", Type: "[]*Name"},
+		Field: graphshape.Field{Name: "Pointers", Wire: "Pointers", Reducer: "replace", Type: "[]*Name"},
 		Codec: graphgenCodecSliceOfPointerToName{},
 		Copy:  slices.Clone[[]*Name],
 	},
 	Counts: graphcell.ValueField[map[string]int]{
-		Field: graphstate.Field{Name: "Counts", Wire: "Counts", Reducer: "replace", Type: "map[string]int"},
+		Field: graphshape.Field{Name: "Counts", Wire: "Counts", Reducer: "replace", Type: "map[string]int"},
 		Codec: graphgenCodecMapOfStringToInt{},
 		Copy:  maps.Clone[map[string]int],
 	},
 	ByLevel: graphcell.ValueField[map[Level]string]{
-		Field: graphstate.Field{Name: "ByLevel", Wire: "ByLevel", Reducer: "replace", Type: "map[Level]string"},
+		Field: graphshape.Field{Name: "ByLevel", Wire: "ByLevel", Reducer: "replace", Type: "map[int16]string"},
 		Codec: graphgenCodecMapOfLevelToString{},
 		Copy:  maps.Clone[map[Level]string],
 	},
 	ByFlag: graphcell.ValueField[map[bool]int]{
-		Field: graphstate.Field{Name: "ByFlag", Wire: "ByFlag", Reducer: "replace", Type: "map[bool]int"},
+		Field: graphshape.Field{Name: "ByFlag", Wire: "ByFlag", Reducer: "replace", Type: "map[bool]int"},
 		Codec: graphgenCodecMapOfBoolToInt{},
 		Copy:  maps.Clone[map[bool]int],
 	},
 	ByRole: graphcell.ValueField[map[Role]Name]{
-		Field: graphstate.Field{Name: "ByRole", Wire: "ByRole", Reducer: "replace", Type: "map[Role]Name"},
+		Field: graphshape.Field{Name: "ByRole", Wire: "ByRole", Reducer: "replace", Type: "map[string]Name"},
 		Codec: graphgenCodecMapOfRoleToName{},
 		Copy:  maps.Clone[map[Role]Name],
 	},
 	Deep: graphcell.ValueField[map[string]map[int32][]*Name]{
-		Field: graphstate.Field{Name: "Deep", Wire: "Deep", Reducer: "replace", Type: "map[string]map[int32][]*Name"},
+		Field: graphshape.Field{Name: "Deep", Wire: "Deep", Reducer: "replace", Type: "map[string]map[int32][]*Name"},
 		Codec: graphgenCodecMapOfStringToMapOfInt32ToSliceOfPointerToName{},
 		Copy:  maps.Clone[map[string]map[int32][]*Name],
 	},
 	Times2: graphcell.ValueField[map[string]time.Time]{
-		Field: graphstate.Field{Name: "Times2", Wire: "Times2", Reducer: "replace", Type: "map[string]time.Time"},
+		Field: graphshape.Field{Name: "Times2", Wire: "Times2", Reducer: "replace", Type: "map[string]time.Time"},
 		Codec: graphgenCodecMapOfStringToTime{},
 		Copy:  maps.Clone[map[string]time.Time],
 	},
 	Set: graphcell.ValueField[map[uint16]struct{}]{
-		Field: graphstate.Field{Name: "Set", Wire: "Set", Reducer: "replace", Type: "map[uint16]struct{}"},
+		Field: graphshape.Field{Name: "Set", Wire: "Set", Reducer: "replace", Type: "map[uint16]struct{}"},
 		Codec: graphgenCodecMapOfUint16ToStruct{},
 		Copy:  maps.Clone[map[uint16]struct{}],
 	},
 	HashByID: graphcell.ValueField[map[string][4]byte]{
-		Field: graphstate.Field{Name: "HashByID", Wire: "HashByID", Reducer: "replace", Type: "map[string][4]byte"},
+		Field: graphshape.Field{Name: "HashByID", Wire: "HashByID", Reducer: "replace", Type: "map[string][4]byte"},
 		Codec: graphgenCodecMapOfStringToArrayOf4Byte{},
 		Copy:  maps.Clone[map[string][4]byte],
 	},
 	Ptr: graphcell.ValueField[*int]{
-		Field: graphstate.Field{Name: "Ptr", Wire: "Ptr", Reducer: "replace", Type: "*int"},
+		Field: graphshape.Field{Name: "Ptr", Wire: "Ptr", Reducer: "replace", Type: "*int"},
 		Codec: graphgenCodecPointerToInt{},
 	},
 	PtrName: graphcell.ValueField[*Name]{
-		Field: graphstate.Field{Name: "PtrName", Wire: "PtrName", Reducer: "replace", Type: "*Name"},
+		Field: graphshape.Field{Name: "PtrName", Wire: "PtrName", Reducer: "replace", Type: "*Name"},
 		Codec: graphgenCodecPointerToName{},
 	},
 	PtrArray: graphcell.ValueField[*[2]int]{
-		Field: graphstate.Field{Name: "PtrArray", Wire: "PtrArray", Reducer: "replace", Type: "*[2]int"},
+		Field: graphshape.Field{Name: "PtrArray", Wire: "PtrArray", Reducer: "replace", Type: "*[2]int"},
 		Codec: graphgenCodecPointerToArrayOf2Int{},
 	},
 	PtrTime: graphcell.ValueField[*time.Time]{
-		Field: graphstate.Field{Name: "PtrTime", Wire: "PtrTime", Reducer: "replace", Type: "*time.Time"},
+		Field: graphshape.Field{Name: "PtrTime", Wire: "PtrTime", Reducer: "replace", Type: "*time.Time"},
 		Codec: graphgenCodecPointerToTime{},
 	},
 	Nested: graphcell.ValueField[Name]{
-		Field: graphstate.Field{Name: "Nested", Wire: "Nested", Reducer: "replace", Type: "Name"},
+		Field: graphshape.Field{Name: "Nested", Wire: "Nested", Reducer: "replace", Type: "Name"},
 		Codec: graphgenCodecName{},
 	},
 	Anonymous: graphcell.ValueField[struct {
 		A int
 		B []string
 	}]{
-		Field: graphstate.Field{Name: "Anonymous", Wire: "Anonymous", Reducer: "replace", Type: "struct{A int; B []string}"},
+		Field: graphshape.Field{Name: "Anonymous", Wire: "Anonymous", Reducer: "replace", Type: "struct{A int; B []string}"},
 		Codec: graphgenCodecStruct2{},
 	},
 	Name: graphcell.ValueField[Name]{
-		Field: graphstate.Field{Name: "Name", Wire: "Name", Reducer: "replace", Type: "Name"},
+		Field: graphshape.Field{Name: "Name", Wire: "Name", Reducer: "replace", Type: "Name"},
 		Codec: graphgenCodecName{},
 	},
 	Embedded: graphcell.ValueField[*Embedded]{
-		Field: graphstate.Field{Name: "Embedded", Wire: "Embedded", Reducer: "replace", Type: "*Embedded"},
+		Field: graphshape.Field{Name: "Embedded", Wire: "Embedded", Reducer: "replace", Type: "*Embedded"},
 		Codec: graphgenCodecPointerToEmbedded{},
 	},
 	Celsius: graphcell.ValueField[other.Celsius]{
-		Field: graphstate.Field{Name: "Celsius", Wire: "Celsius", Reducer: "replace", Type: "other.Celsius"},
+		Field: graphshape.Field{Name: "Celsius", Wire: "Celsius", Reducer: "replace", Type: "other.Celsius"},
 		Codec: graphcell.Float[other.Celsius]{},
 	},
 	Point: graphcell.ValueField[other.Point]{
-		Field: graphstate.Field{Name: "Point", Wire: "Point", Reducer: "replace", Type: "other.Point"},
+		Field: graphshape.Field{Name: "Point", Wire: "Point", Reducer: "replace", Type: "other.Point"},
 		Codec: graphgenCodecPoint{},
 	},
 	Packed: graphcell.ValueField[other.Packed]{
-		Field: graphstate.Field{Name: "Packed", Wire: "Packed", Reducer: "replace", Type: "other.Packed"},
+		Field: graphshape.Field{Name: "Packed", Wire: "Packed", Reducer: "replace", Type: "other.Packed"},
 		Codec: graphgenCodecPacked{},
 	},
 	Packeds: graphcell.ValueField[[]other.Packed]{
-		Field: graphstate.Field{Name: "Packeds", Wire: "Packeds", Reducer: "replace", Type: "[]other.Packed"},
+		Field: graphshape.Field{Name: "Packeds", Wire: "Packeds", Reducer: "replace", Type: "[]other.Packed"},
 		Codec: graphgenCodecSliceOfPacked{},
 		Copy:  slices.Clone[[]other.Packed],
 	},
 	ByPack: graphcell.ValueField[map[string]other.Packed]{
-		Field: graphstate.Field{Name: "ByPack", Wire: "ByPack", Reducer: "replace", Type: "map[string]other.Packed"},
+		Field: graphshape.Field{Name: "ByPack", Wire: "ByPack", Reducer: "replace", Type: "map[string]other.Packed"},
 		Codec: graphgenCodecMapOfStringToPacked{},
 		Copy:  maps.Clone[map[string]other.Packed],
 	},
 	Big: graphcell.ValueField[big.Int]{
-		Field: graphstate.Field{Name: "Big", Wire: "Big", Reducer: "replace", Type: "big.Int"},
+		Field: graphshape.Field{Name: "Big", Wire: "Big", Reducer: "replace", Type: "big.Int"},
 		Codec: graphgenCodecInt2{},
 	},
 	BigPtr: graphcell.ValueField[*big.Int]{
-		Field: graphstate.Field{Name: "BigPtr", Wire: "BigPtr", Reducer: "replace", Type: "*big.Int"},
+		Field: graphshape.Field{Name: "BigPtr", Wire: "BigPtr", Reducer: "replace", Type: "*big.Int"},
 		Codec: graphgenCodecPointerToInt2{},
 	},
 	Addr: graphcell.ValueField[netip.Addr]{
-		Field: graphstate.Field{Name: "Addr", Wire: "Addr", Reducer: "replace", Type: "netip.Addr"},
+		Field: graphshape.Field{Name: "Addr", Wire: "Addr", Reducer: "replace", Type: "netip.Addr"},
 		Codec: graphgenCodecAddr{},
 	},
 	URL: graphcell.ValueField[*url.URL]{
-		Field: graphstate.Field{Name: "URL", Wire: "URL", Reducer: "replace", Type: "*url.URL"},
+		Field: graphshape.Field{Name: "URL", Wire: "URL", Reducer: "replace", Type: "*url.URL"},
 		Codec: graphgenCodecPointerToURL{},
 	},
 	Text: graphcell.ValueField[Text]{
-		Field: graphstate.Field{Name: "Text", Wire: "Text", Reducer: "replace", Type: "Text"},
+		Field: graphshape.Field{Name: "Text", Wire: "Text", Reducer: "replace", Type: "Text"},
 		Codec: graphgenCodecText{},
 	},
 	hidden: graphcell.ValueField[int]{
-		Field: graphstate.Field{Name: "hidden", Wire: "hidden", Reducer: "replace", Type: "int"},
+		Field: graphshape.Field{Name: "hidden", Wire: "hidden", Reducer: "replace", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	Wired: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Wired", Wire: "wire name", Was: []string{"Old"}, Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Wired", Wire: "wire name", Was: []string{"Old"}, Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Empty: graphcell.ValueField[struct{}]{
-		Field: graphstate.Field{Name: "Empty", Wire: "Empty", Reducer: "replace", Type: "struct{}"},
+		Field: graphshape.Field{Name: "Empty", Wire: "Empty", Reducer: "replace", Type: "struct{}"},
 		Codec: graphgenCodecStruct{},
 	},
 	Nope: graphcell.ValueField[[]struct{}]{
-		Field: graphstate.Field{Name: "Nope", Wire: "Nope", Reducer: "replace", Type: "[]struct{}"},
+		Field: graphshape.Field{Name: "Nope", Wire: "Nope", Reducer: "replace", Type: "[]struct{}"},
 		Codec: graphgenCodecSliceOfStruct{},
 		Copy:  slices.Clone[[]struct{}],
 	},
+}
+
+// graphgenStateTypes describes the types that State is made of. It is never written to.
+var graphgenStateTypes = graphshape.Types{
+	{Name: "Blob", Kind: graphshape.Defined, Of: "[]byte"},
+	{Name: "Embedded", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Note", Wire: "Note", Type: "string"},
+	}},
+	{Name: "Flag", Kind: graphshape.Defined, Of: "bool"},
+	{Name: "Level", Kind: graphshape.Defined, Of: "int16"},
+	{Name: "Name", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "First", Wire: "First", Type: "string"},
+		{Name: "Last", Wire: "Last", Type: "string"},
+		{Name: "Nicks", Wire: "Nicks", Type: "[]string"},
+	}},
+	{Name: "Ratio", Kind: graphshape.Defined, Of: "float64"},
+	{Name: "Role", Kind: graphshape.Defined, Of: "string"},
+	{Name: "Roles", Kind: graphshape.Defined, Of: "[]Role"},
+	{Name: "Text", Kind: graphshape.Text},
+	{Name: "big.Int", Kind: graphshape.Text},
+	{Name: "json.RawMessage", Kind: graphshape.Defined, Of: "[]byte"},
+	{Name: "netip.Addr", Kind: graphshape.Binary},
+	{Name: "other.Celsius", Kind: graphshape.Defined, Of: "float32"},
+	{Name: "other.Packed", Kind: graphshape.Binary},
+	{Name: "other.Point", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "X", Wire: "X", Type: "float64"},
+		{Name: "Y", Wire: "Y", Type: "float64"},
+	}},
+	{Name: "struct{A int; B []string}", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "A", Wire: "A", Type: "int"},
+		{Name: "B", Wire: "B", Type: "[]string"},
+	}},
+	{Name: "struct{}", Kind: graphshape.Struct},
+	{Name: "time.Duration", Kind: graphshape.Defined, Of: "int64"},
+	{Name: "time.Month", Kind: graphshape.Defined, Of: "int"},
+	{Name: "url.URL", Kind: graphshape.Binary},
+	{Name: "uuid.UUID", Kind: graphshape.Defined, Of: "[16]byte"},
 }
 
 // graphgenState is the State of one run.
@@ -1776,6 +1815,119 @@ func (v *Doc) DecodeWire(b []byte) error {
 	}
 	*v = out
 	return nil
+}
+
+// WireShape describes how Doc is stored, for tools.
+func (*Doc) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Doc",
+		Types: graphshape.Types{
+			{Name: "Blob", Kind: graphshape.Defined, Of: "[]byte"},
+			{Name: "Doc", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Bool", Wire: "Bool", Type: "bool"},
+				{Name: "Int", Wire: "Int", Type: "int"},
+				{Name: "Int8", Wire: "Int8", Type: "int8"},
+				{Name: "Int16", Wire: "Int16", Type: "int16"},
+				{Name: "Int32", Wire: "Int32", Type: "int32"},
+				{Name: "Int64", Wire: "Int64", Type: "int64"},
+				{Name: "Uint", Wire: "Uint", Type: "uint"},
+				{Name: "Uint8", Wire: "Uint8", Type: "uint8"},
+				{Name: "Uint16", Wire: "Uint16", Type: "uint16"},
+				{Name: "Uint32", Wire: "Uint32", Type: "uint32"},
+				{Name: "Uint64", Wire: "Uint64", Type: "uint64"},
+				{Name: "Float32", Wire: "Float32", Type: "float32"},
+				{Name: "Float64", Wire: "Float64", Type: "float64"},
+				{Name: "Complex64", Wire: "Complex64", Type: "complex64"},
+				{Name: "Complex128", Wire: "Complex128", Type: "complex128"},
+				{Name: "String", Wire: "String", Type: "string"},
+				{Name: "Rune", Wire: "Rune", Type: "int32"},
+				{Name: "Byte", Wire: "Byte", Type: "uint8"},
+				{Name: "Flag", Wire: "Flag", Type: "Flag"},
+				{Name: "Level", Wire: "Level", Type: "Level"},
+				{Name: "Ratio", Wire: "Ratio", Type: "Ratio"},
+				{Name: "Role", Wire: "Role", Type: "Role"},
+				{Name: "Bytes", Wire: "Bytes", Type: "[]byte"},
+				{Name: "Blob", Wire: "Blob", Type: "Blob"},
+				{Name: "Raw", Wire: "Raw", Type: "json.RawMessage"},
+				{Name: "Hash", Wire: "Hash", Type: "[4]byte"},
+				{Name: "ID", Wire: "ID", Type: "uuid.UUID"},
+				{Name: "Time", Wire: "Time", Type: "time.Time"},
+				{Name: "Duration", Wire: "Duration", Type: "time.Duration"},
+				{Name: "Month", Wire: "Month", Type: "time.Month"},
+				{Name: "Strings", Wire: "Strings", Type: "[]string"},
+				{Name: "Roles", Wire: "Roles", Type: "Roles"},
+				{Name: "Matrix", Wire: "Matrix", Type: "[][]float64"},
+				{Name: "Names", Wire: "Names", Type: "[]Name"},
+				{Name: "Grid", Wire: "Grid", Type: "[2][3]int8"},
+				{Name: "Points", Wire: "Points", Type: "[2]other.Point"},
+				{Name: "Times", Wire: "Times", Type: "[]time.Time"},
+				{Name: "Blobs", Wire: "Blobs", Type: "[][]byte"},
+				{Name: "Pointers", Wire: "Pointers", Type: "[]*Name"},
+				{Name: "Counts", Wire: "Counts", Type: "map[string]int"},
+				{Name: "ByLevel", Wire: "ByLevel", Type: "map[int16]string"},
+				{Name: "ByFlag", Wire: "ByFlag", Type: "map[bool]int"},
+				{Name: "ByRole", Wire: "ByRole", Type: "map[string]Name"},
+				{Name: "Deep", Wire: "Deep", Type: "map[string]map[int32][]*Name"},
+				{Name: "Times2", Wire: "Times2", Type: "map[string]time.Time"},
+				{Name: "Set", Wire: "Set", Type: "map[uint16]struct{}"},
+				{Name: "HashByID", Wire: "HashByID", Type: "map[string][4]byte"},
+				{Name: "Ptr", Wire: "Ptr", Type: "*int"},
+				{Name: "PtrName", Wire: "PtrName", Type: "*Name"},
+				{Name: "PtrArray", Wire: "PtrArray", Type: "*[2]int"},
+				{Name: "PtrTime", Wire: "PtrTime", Type: "*time.Time"},
+				{Name: "Nested", Wire: "Nested", Type: "Name"},
+				{Name: "Anonymous", Wire: "Anonymous", Type: "struct{A int; B []string}"},
+				{Name: "Name", Wire: "Name", Type: "Name"},
+				{Name: "Embedded", Wire: "Embedded", Type: "*Embedded"},
+				{Name: "Celsius", Wire: "Celsius", Type: "other.Celsius"},
+				{Name: "Point", Wire: "Point", Type: "other.Point"},
+				{Name: "Packed", Wire: "Packed", Type: "other.Packed"},
+				{Name: "Packeds", Wire: "Packeds", Type: "[]other.Packed"},
+				{Name: "ByPack", Wire: "ByPack", Type: "map[string]other.Packed"},
+				{Name: "Big", Wire: "Big", Type: "big.Int"},
+				{Name: "BigPtr", Wire: "BigPtr", Type: "*big.Int"},
+				{Name: "Addr", Wire: "Addr", Type: "netip.Addr"},
+				{Name: "URL", Wire: "URL", Type: "*url.URL"},
+				{Name: "Text", Wire: "Text", Type: "Text"},
+				{Name: "hidden", Wire: "hidden", Type: "int"},
+				{Name: "Wired", Wire: "wire name", Was: []string{"Old"}, Type: "string"},
+				{Name: "Empty", Wire: "Empty", Type: "struct{}"},
+				{Name: "Nope", Wire: "Nope", Type: "[]struct{}"},
+			}},
+			{Name: "Embedded", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Note", Wire: "Note", Type: "string"},
+			}},
+			{Name: "Flag", Kind: graphshape.Defined, Of: "bool"},
+			{Name: "Level", Kind: graphshape.Defined, Of: "int16"},
+			{Name: "Name", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "First", Wire: "First", Type: "string"},
+				{Name: "Last", Wire: "Last", Type: "string"},
+				{Name: "Nicks", Wire: "Nicks", Type: "[]string"},
+			}},
+			{Name: "Ratio", Kind: graphshape.Defined, Of: "float64"},
+			{Name: "Role", Kind: graphshape.Defined, Of: "string"},
+			{Name: "Roles", Kind: graphshape.Defined, Of: "[]Role"},
+			{Name: "Text", Kind: graphshape.Text},
+			{Name: "big.Int", Kind: graphshape.Text},
+			{Name: "json.RawMessage", Kind: graphshape.Defined, Of: "[]byte"},
+			{Name: "netip.Addr", Kind: graphshape.Binary},
+			{Name: "other.Celsius", Kind: graphshape.Defined, Of: "float32"},
+			{Name: "other.Packed", Kind: graphshape.Binary},
+			{Name: "other.Point", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "X", Wire: "X", Type: "float64"},
+				{Name: "Y", Wire: "Y", Type: "float64"},
+			}},
+			{Name: "struct{A int; B []string}", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "A", Wire: "A", Type: "int"},
+				{Name: "B", Wire: "B", Type: "[]string"},
+			}},
+			{Name: "struct{}", Kind: graphshape.Struct},
+			{Name: "time.Duration", Kind: graphshape.Defined, Of: "int64"},
+			{Name: "time.Month", Kind: graphshape.Defined, Of: "int"},
+			{Name: "url.URL", Kind: graphshape.Binary},
+			{Name: "uuid.UUID", Kind: graphshape.Defined, Of: "[16]byte"},
+		},
+	}
 }
 
 // graphgenCodecArrayOf4Byte is the codec of [4]byte.

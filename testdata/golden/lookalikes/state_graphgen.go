@@ -8,6 +8,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -75,11 +76,12 @@ func graphgen_StateChanges(d *StateDiff) []graphstate.FieldChange {
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0x204c192b0deb75ee,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x357060ff60c2ad01,
+	Fields: []graphshape.Field{
 		graphgen_StateFields.Item.Field,
 		graphgen_StateFields.fields.Field,
 	},
+	Types:        graphgen_StateTypes,
 	New:          graphgen_StateNew,
 	Clone:        graphgen_StateClone,
 	Diff:         graphgen_StateDiff,
@@ -100,13 +102,23 @@ var graphgen_StateFields = struct {
 	fields graphcell.ValueField[fields]
 }{
 	Item: graphcell.ValueField[Item]{
-		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "replace", Type: "Item"},
+		Field: graphshape.Field{Name: "Item", Wire: "Item", Reducer: "replace", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
 	fields: graphcell.ValueField[fields]{
-		Field: graphstate.Field{Name: "fields", Wire: "fields", Reducer: "replace", Type: "fields"},
+		Field: graphshape.Field{Name: "fields", Wire: "fields", Reducer: "replace", Type: "fields"},
 		Codec: graphgenCodecFields2{},
 	},
+}
+
+// graphgen_StateTypes describes the types that State is made of. It is never written to.
+var graphgen_StateTypes = graphshape.Types{
+	{Name: "Item", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Tags", Wire: "Tags", Type: "[]string"},
+	}},
+	{Name: "fields", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Tags", Wire: "Tags", Type: "[]string"},
+	}},
 }
 
 // graphgen_State is the State of one run.
@@ -262,10 +274,11 @@ func graphgenStateFieldsChanges(d *StateFieldsDiff) []graphstate.FieldChange {
 // StateFieldsSchema is what a graph needs to know of StateFields: graph.New(name, StateFieldsSchema).
 var StateFieldsSchema = &graphstate.Schema[StateFields, StateFieldsUpdate]{
 	Name:        "StateFields",
-	Fingerprint: 0xc3b162aae3bd23d8,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x2f4256c977f11c66,
+	Fields: []graphshape.Field{
 		graphgenStateFieldsFields.Item.Field,
 	},
+	Types:        graphgenStateFieldsTypes,
 	New:          graphgenStateFieldsNew,
 	Clone:        graphgenStateFieldsClone,
 	Diff:         graphgenStateFieldsDiff,
@@ -284,9 +297,16 @@ var graphgenStateFieldsFields = struct {
 	Item graphcell.ValueField[Item]
 }{
 	Item: graphcell.ValueField[Item]{
-		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
+		Field: graphshape.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
+}
+
+// graphgenStateFieldsTypes describes the types that StateFields is made of. It is never written to.
+var graphgenStateFieldsTypes = graphshape.Types{
+	{Name: "Item", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Tags", Wire: "Tags", Type: "[]string"},
+	}},
 }
 
 // graphgenStateFields is the StateFields of one run.
@@ -432,10 +452,11 @@ func graphgenStateNewChanges(d *StateNewDiff) []graphstate.FieldChange {
 // StateNewSchema is what a graph needs to know of StateNew: graph.New(name, StateNewSchema).
 var StateNewSchema = &graphstate.Schema[StateNew, StateNewUpdate]{
 	Name:        "StateNew",
-	Fingerprint: 0xc3b162aae3bd23d8,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x2f4256c977f11c66,
+	Fields: []graphshape.Field{
 		graphgenStateNewFields.Item.Field,
 	},
+	Types:        graphgenStateNewTypes,
 	New:          graphgenStateNewNew,
 	Clone:        graphgenStateNewClone,
 	Diff:         graphgenStateNewDiff,
@@ -454,9 +475,16 @@ var graphgenStateNewFields = struct {
 	Item graphcell.ValueField[Item]
 }{
 	Item: graphcell.ValueField[Item]{
-		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
+		Field: graphshape.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
+}
+
+// graphgenStateNewTypes describes the types that StateNew is made of. It is never written to.
+var graphgenStateNewTypes = graphshape.Types{
+	{Name: "Item", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Tags", Wire: "Tags", Type: "[]string"},
+	}},
 }
 
 // graphgenStateNew is the StateNew of one run.
@@ -602,10 +630,11 @@ func graphgen_stateChanges(d *stateDiff) []graphstate.FieldChange {
 // stateSchema is what a graph needs to know of state: graph.New(name, stateSchema).
 var stateSchema = &graphstate.Schema[state, stateUpdate]{
 	Name:        "state",
-	Fingerprint: 0xc3b162aae3bd23d8,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x2f4256c977f11c66,
+	Fields: []graphshape.Field{
 		graphgen_stateFields.Item.Field,
 	},
+	Types:        graphgen_stateTypes,
 	New:          graphgen_stateNew,
 	Clone:        graphgen_stateClone,
 	Diff:         graphgen_stateDiff,
@@ -624,9 +653,16 @@ var graphgen_stateFields = struct {
 	Item graphcell.ValueField[Item]
 }{
 	Item: graphcell.ValueField[Item]{
-		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
+		Field: graphshape.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
+}
+
+// graphgen_stateTypes describes the types that state is made of. It is never written to.
+var graphgen_stateTypes = graphshape.Types{
+	{Name: "Item", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Tags", Wire: "Tags", Type: "[]string"},
+	}},
 }
 
 // graphgen_state is the state of one run.
@@ -772,10 +808,11 @@ func graphgenCodecChanges(d *CodecDiff) []graphstate.FieldChange {
 // CodecSchema is what a graph needs to know of Codec: graph.New(name, CodecSchema).
 var CodecSchema = &graphstate.Schema[Codec, CodecUpdate]{
 	Name:        "Codec",
-	Fingerprint: 0xc3b162aae3bd23d8,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x2f4256c977f11c66,
+	Fields: []graphshape.Field{
 		graphgenCodecFields.Item.Field,
 	},
+	Types:        graphgenCodecTypes,
 	New:          graphgenCodecNew,
 	Clone:        graphgenCodecClone,
 	Diff:         graphgenCodecDiff,
@@ -794,9 +831,16 @@ var graphgenCodecFields = struct {
 	Item graphcell.ValueField[Item]
 }{
 	Item: graphcell.ValueField[Item]{
-		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
+		Field: graphshape.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
+}
+
+// graphgenCodecTypes describes the types that Codec is made of. It is never written to.
+var graphgenCodecTypes = graphshape.Types{
+	{Name: "Item", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Tags", Wire: "Tags", Type: "[]string"},
+	}},
 }
 
 // graphgenCodec is the Codec of one run.
@@ -942,10 +986,11 @@ func graphgenCodecItemChanges(d *CodecItemDiff) []graphstate.FieldChange {
 // CodecItemSchema is what a graph needs to know of CodecItem: graph.New(name, CodecItemSchema).
 var CodecItemSchema = &graphstate.Schema[CodecItem, CodecItemUpdate]{
 	Name:        "CodecItem",
-	Fingerprint: 0xc3b162aae3bd23d8,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x2f4256c977f11c66,
+	Fields: []graphshape.Field{
 		graphgenCodecItemFields.Item.Field,
 	},
+	Types:        graphgenCodecItemTypes,
 	New:          graphgenCodecItemNew,
 	Clone:        graphgenCodecItemClone,
 	Diff:         graphgenCodecItemDiff,
@@ -964,9 +1009,16 @@ var graphgenCodecItemFields = struct {
 	Item graphcell.ValueField[Item]
 }{
 	Item: graphcell.ValueField[Item]{
-		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
+		Field: graphshape.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
+}
+
+// graphgenCodecItemTypes describes the types that CodecItem is made of. It is never written to.
+var graphgenCodecItemTypes = graphshape.Types{
+	{Name: "Item", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Tags", Wire: "Tags", Type: "[]string"},
+	}},
 }
 
 // graphgenCodecItem is the CodecItem of one run.
@@ -1112,10 +1164,11 @@ func graphgenStateUpdatedChanges(d *StateUpdatedDiff) []graphstate.FieldChange {
 // StateUpdatedSchema is what a graph needs to know of StateUpdated: graph.New(name, StateUpdatedSchema).
 var StateUpdatedSchema = &graphstate.Schema[StateUpdated, StateUpdatedUpdate]{
 	Name:        "StateUpdated",
-	Fingerprint: 0xc3b162aae3bd23d8,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x2f4256c977f11c66,
+	Fields: []graphshape.Field{
 		graphgenStateUpdatedFields.Item.Field,
 	},
+	Types:        graphgenStateUpdatedTypes,
 	New:          graphgenStateUpdatedNew,
 	Clone:        graphgenStateUpdatedClone,
 	Diff:         graphgenStateUpdatedDiff,
@@ -1134,9 +1187,16 @@ var graphgenStateUpdatedFields = struct {
 	Item graphcell.ValueField[Item]
 }{
 	Item: graphcell.ValueField[Item]{
-		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
+		Field: graphshape.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
+}
+
+// graphgenStateUpdatedTypes describes the types that StateUpdated is made of. It is never written to.
+var graphgenStateUpdatedTypes = graphshape.Types{
+	{Name: "Item", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Tags", Wire: "Tags", Type: "[]string"},
+	}},
 }
 
 // graphgenStateUpdated is the StateUpdated of one run.
@@ -1282,10 +1342,11 @@ func graphgenStateChangesChanges(d *StateChangesDiff) []graphstate.FieldChange {
 // StateChangesSchema is what a graph needs to know of StateChanges: graph.New(name, StateChangesSchema).
 var StateChangesSchema = &graphstate.Schema[StateChanges, StateChangesUpdate]{
 	Name:        "StateChanges",
-	Fingerprint: 0xc3b162aae3bd23d8,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x2f4256c977f11c66,
+	Fields: []graphshape.Field{
 		graphgenStateChangesFields.Item.Field,
 	},
+	Types:        graphgenStateChangesTypes,
 	New:          graphgenStateChangesNew,
 	Clone:        graphgenStateChangesClone,
 	Diff:         graphgenStateChangesDiff,
@@ -1304,9 +1365,16 @@ var graphgenStateChangesFields = struct {
 	Item graphcell.ValueField[Item]
 }{
 	Item: graphcell.ValueField[Item]{
-		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
+		Field: graphshape.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
+}
+
+// graphgenStateChangesTypes describes the types that StateChanges is made of. It is never written to.
+var graphgenStateChangesTypes = graphshape.Types{
+	{Name: "Item", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Tags", Wire: "Tags", Type: "[]string"},
+	}},
 }
 
 // graphgenStateChanges is the StateChanges of one run.
@@ -1452,10 +1520,11 @@ func graphgenDiffChanges(d *DiffDiff) []graphstate.FieldChange {
 // DiffSchema is what a graph needs to know of Diff: graph.New(name, DiffSchema).
 var DiffSchema = &graphstate.Schema[Diff, DiffUpdate]{
 	Name:        "Diff",
-	Fingerprint: 0xc3b162aae3bd23d8,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x2f4256c977f11c66,
+	Fields: []graphshape.Field{
 		graphgenDiffFields.Item.Field,
 	},
+	Types:        graphgenDiffTypes,
 	New:          graphgenDiffNew,
 	Clone:        graphgenDiffClone,
 	Diff:         graphgenDiffDiff,
@@ -1474,9 +1543,16 @@ var graphgenDiffFields = struct {
 	Item graphcell.ValueField[Item]
 }{
 	Item: graphcell.ValueField[Item]{
-		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
+		Field: graphshape.Field{Name: "Item", Wire: "Item", Reducer: "last", Type: "Item"},
 		Codec: graphgenCodecItem2{},
 	},
+}
+
+// graphgenDiffTypes describes the types that Diff is made of. It is never written to.
+var graphgenDiffTypes = graphshape.Types{
+	{Name: "Item", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Tags", Wire: "Tags", Type: "[]string"},
+	}},
 }
 
 // graphgenDiff is the Diff of one run.

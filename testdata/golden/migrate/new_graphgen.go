@@ -8,6 +8,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -87,13 +88,14 @@ func graphgenNewChanges(d *NewDiff) []graphstate.FieldChange {
 // NewSchema is what a graph needs to know of New: graph.New(name, NewSchema).
 var NewSchema = &graphstate.Schema[New, NewUpdate]{
 	Name:        "New",
-	Fingerprint: 0x1cd287667ebf0d19,
-	Fields: []graphstate.Field{
+	Fingerprint: 0xb09c0646abe5d689,
+	Fields: []graphshape.Field{
 		graphgenNewFields.Words.Field,
 		graphgenNewFields.Name.Field,
 		graphgenNewFields.Author.Field,
 		graphgenNewFields.Count.Field,
 	},
+	Types:        graphgenNewTypes,
 	New:          graphgenNewNew,
 	Clone:        graphgenNewClone,
 	Diff:         graphgenNewDiff,
@@ -118,21 +120,28 @@ var graphgenNewFields = struct {
 	Count  graphcell.SumField[int]
 }{
 	Words: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Words", Wire: "Words", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Words", Wire: "Words", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Name: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Name", Wire: "title", Was: []string{"Title"}, Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Name", Wire: "title", Was: []string{"Title"}, Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Author: graphcell.ValueField[NewAuthor]{
-		Field: graphstate.Field{Name: "Author", Wire: "Author", Reducer: "replace", Type: "NewAuthor"},
+		Field: graphshape.Field{Name: "Author", Wire: "Author", Reducer: "replace", Type: "NewAuthor"},
 		Codec: graphgenNewCodecNewAuthor{},
 	},
 	Count: graphcell.SumField[int]{
-		Field: graphstate.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int"},
+		Field: graphshape.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
+}
+
+// graphgenNewTypes describes the types that New is made of. It is never written to.
+var graphgenNewTypes = graphshape.Types{
+	{Name: "NewAuthor", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "FullName", Wire: "full_name", Was: []string{"Name"}, Type: "string"},
+	}},
 }
 
 // graphgenNew is the New of one run.

@@ -6,6 +6,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -85,13 +86,14 @@ func graphgenOldChanges(d *OldDiff) []graphstate.FieldChange {
 // OldSchema is what a graph needs to know of Old: graph.New(name, OldSchema).
 var OldSchema = &graphstate.Schema[Old, OldUpdate]{
 	Name:        "Old",
-	Fingerprint: 0x3d3b5c0e6ceabc80,
-	Fields: []graphstate.Field{
+	Fingerprint: 0xd071f4a17bdfb6ac,
+	Fields: []graphshape.Field{
 		graphgenOldFields.Words.Field,
 		graphgenOldFields.Title.Field,
 		graphgenOldFields.Author.Field,
 		graphgenOldFields.Gone.Field,
 	},
+	Types:        graphgenOldTypes,
 	New:          graphgenOldNew,
 	Clone:        graphgenOldClone,
 	Diff:         graphgenOldDiff,
@@ -116,21 +118,28 @@ var graphgenOldFields = struct {
 	Gone   graphcell.ValueField[int]
 }{
 	Words: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Words", Wire: "Words", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Words", Wire: "Words", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Title: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Title", Wire: "Title", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Title", Wire: "Title", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Author: graphcell.ValueField[Author]{
-		Field: graphstate.Field{Name: "Author", Wire: "Author", Reducer: "replace", Type: "Author"},
+		Field: graphshape.Field{Name: "Author", Wire: "Author", Reducer: "replace", Type: "Author"},
 		Codec: graphgenCodecAuthor{},
 	},
 	Gone: graphcell.ValueField[int]{
-		Field: graphstate.Field{Name: "Gone", Wire: "Gone", Reducer: "replace", Type: "int"},
+		Field: graphshape.Field{Name: "Gone", Wire: "Gone", Reducer: "replace", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
+}
+
+// graphgenOldTypes describes the types that Old is made of. It is never written to.
+var graphgenOldTypes = graphshape.Types{
+	{Name: "Author", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Name", Wire: "Name", Type: "string"},
+	}},
 }
 
 // graphgenOld is the Old of one run.

@@ -8,6 +8,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -69,10 +70,11 @@ func graphgenFirstChanges(d *FirstDiff) []graphstate.FieldChange {
 // FirstSchema is what a graph needs to know of First: graph.New(name, FirstSchema).
 var FirstSchema = &graphstate.Schema[First, FirstUpdate]{
 	Name:        "First",
-	Fingerprint: 0x5258d4d9c5853f31,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x72c7f8104736b2cb,
+	Fields: []graphshape.Field{
 		graphgenFirstFields.Items.Field,
 	},
+	Types:        graphgenFirstTypes,
 	New:          graphgenFirstNew,
 	Clone:        graphgenFirstClone,
 	Diff:         graphgenFirstDiff,
@@ -91,9 +93,16 @@ var graphgenFirstFields = struct {
 	Items graphcell.ListField[Item]
 }{
 	Items: graphcell.ListField[Item]{
-		Field: graphstate.Field{Name: "Items", Wire: "Items", Reducer: "append", Type: "[]Item"},
+		Field: graphshape.Field{Name: "Items", Wire: "Items", Reducer: "append", Type: "[]Item"},
 		Elem:  graphgenCodecItem{},
 	},
+}
+
+// graphgenFirstTypes describes the types that First is made of. It is never written to.
+var graphgenFirstTypes = graphshape.Types{
+	{Name: "Item", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Tags", Wire: "Tags", Type: "[]string"},
+	}},
 }
 
 // graphgenFirst is the First of one run.

@@ -8,6 +8,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -69,10 +70,11 @@ func graphgenMarkedChanges(d *MarkedDiff) []graphstate.FieldChange {
 // MarkedSchema is what a graph needs to know of Marked: graph.New(name, MarkedSchema).
 var MarkedSchema = &graphstate.Schema[Marked, MarkedUpdate]{
 	Name:        "Marked",
-	Fingerprint: 0x17ea7c98b343ca07,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x1b7185f16697e73d,
+	Fields: []graphshape.Field{
 		graphgenMarkedFields.Item.Field,
 	},
+	Types:        graphgenMarkedTypes,
 	New:          graphgenMarkedNew,
 	Clone:        graphgenMarkedClone,
 	Diff:         graphgenMarkedDiff,
@@ -91,9 +93,16 @@ var graphgenMarkedFields = struct {
 	Item graphcell.ValueField[Item]
 }{
 	Item: graphcell.ValueField[Item]{
-		Field: graphstate.Field{Name: "Item", Wire: "Item", Reducer: "replace", Type: "Item"},
+		Field: graphshape.Field{Name: "Item", Wire: "Item", Reducer: "replace", Type: "Item"},
 		Codec: graphgenMarkedCodecItem{},
 	},
+}
+
+// graphgenMarkedTypes describes the types that Marked is made of. It is never written to.
+var graphgenMarkedTypes = graphshape.Types{
+	{Name: "Item", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Tags", Wire: "Tags", Type: "[]string"},
+	}},
 }
 
 // graphgenMarked is the Marked of one run.

@@ -8,6 +8,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -81,12 +82,13 @@ func graphgenSecondStateChanges(d *SecondStateDiff) []graphstate.FieldChange {
 // SecondStateSchema is what a graph needs to know of SecondState: graph.New(name, SecondStateSchema).
 var SecondStateSchema = &graphstate.Schema[SecondState, SecondStateUpdate]{
 	Name:        "SecondState",
-	Fingerprint: 0x4d11bbdee15c29f1,
-	Fields: []graphstate.Field{
+	Fingerprint: 0xc17567c3cfe3e8e5,
+	Fields: []graphshape.Field{
 		graphgenSecondStateFields.Items.Field,
 		graphgenSecondStateFields.First.Field,
 		graphgenSecondStateFields.Extra.Field,
 	},
+	Types:        graphgenSecondStateTypes,
 	New:          graphgenSecondStateNew,
 	Clone:        graphgenSecondStateClone,
 	Diff:         graphgenSecondStateDiff,
@@ -109,17 +111,30 @@ var graphgenSecondStateFields = struct {
 	Extra graphcell.ValueField[Payload]
 }{
 	Items: graphcell.ListField[Item]{
-		Field: graphstate.Field{Name: "Items", Wire: "Items", Reducer: "append", Type: "[]Item"},
+		Field: graphshape.Field{Name: "Items", Wire: "Items", Reducer: "append", Type: "[]Item"},
 		Elem:  graphgenSecondStateCodecItem{},
 	},
 	First: graphcell.ValueField[First]{
-		Field: graphstate.Field{Name: "First", Wire: "First", Reducer: "replace", Type: "First"},
+		Field: graphshape.Field{Name: "First", Wire: "First", Reducer: "replace", Type: "First"},
 		Codec: graphgenSecondStateCodecFirst{},
 	},
 	Extra: graphcell.ValueField[Payload]{
-		Field: graphstate.Field{Name: "Extra", Wire: "Extra", Reducer: "replace", Type: "Payload"},
+		Field: graphshape.Field{Name: "Extra", Wire: "Extra", Reducer: "replace", Type: "Payload"},
 		Codec: graphgenSecondStateCodecPayload{},
 	},
+}
+
+// graphgenSecondStateTypes describes the types that SecondState is made of. It is never written to.
+var graphgenSecondStateTypes = graphshape.Types{
+	{Name: "First", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Items", Wire: "Items", Type: "[]Item"},
+	}},
+	{Name: "Item", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Tags", Wire: "Tags", Type: "[]string"},
+	}},
+	{Name: "Payload", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Items", Wire: "Items", Type: "[]Item"},
+	}},
 }
 
 // graphgenSecondState is the SecondState of one run.
@@ -246,6 +261,21 @@ func (v *Payload) DecodeWire(b []byte) error {
 	}
 	*v = out
 	return nil
+}
+
+// WireShape describes how Payload is stored, for tools.
+func (*Payload) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Payload",
+		Types: graphshape.Types{
+			{Name: "Item", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Tags", Wire: "Tags", Type: "[]string"},
+			}},
+			{Name: "Payload", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Items", Wire: "Items", Type: "[]Item"},
+			}},
+		},
+	}
 }
 
 // graphgenSecondStateCodecSliceOfString is the codec of []string.

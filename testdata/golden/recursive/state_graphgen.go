@@ -10,6 +10,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -107,8 +108,8 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0xffca2eba40a18081,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x2bc2e4dfca8e0719,
+	Fields: []graphshape.Field{
 		graphgenStateFields.Root.Field,
 		graphgenStateFields.Lists.Field,
 		graphgenStateFields.Trees.Field,
@@ -117,6 +118,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 		graphgenStateFields.Sum.Field,
 		graphgenStateFields.Last.Field,
 	},
+	Types:        graphgenStateTypes,
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
 	Diff:         graphgenStateDiff,
@@ -147,39 +149,75 @@ var graphgenStateFields = struct {
 	Last  graphcell.ReduceField[*Node, *Node]
 }{
 	Root: graphcell.ValueField[*Node]{
-		Field: graphstate.Field{Name: "Root", Wire: "Root", Reducer: "replace", Type: "*Node"},
+		Field: graphshape.Field{Name: "Root", Wire: "Root", Reducer: "replace", Type: "*Node"},
 		Codec: graphgenCodecPointerToNode{},
 	},
 	Lists: graphcell.ListField[List]{
-		Field: graphstate.Field{Name: "Lists", Wire: "Lists", Reducer: "append", Type: "[]List"},
+		Field: graphshape.Field{Name: "Lists", Wire: "Lists", Reducer: "append", Type: "[]List"},
 		Elem:  graphgenCodecList{},
 	},
 	Trees: graphcell.MapField[string, Tree]{
-		Field:   graphstate.Field{Name: "Trees", Wire: "Trees", Reducer: "merge", Type: "map[string]Tree"},
+		Field:   graphshape.Field{Name: "Trees", Wire: "Trees", Reducer: "merge", Type: "map[string]Tree"},
 		Keys:    graphcell.Str[string]{},
 		Values:  graphgenCodecTree{},
 		Compare: cmp.Compare[string],
 	},
 	A: graphcell.ValueField[A]{
-		Field: graphstate.Field{Name: "A", Wire: "A", Reducer: "replace", Type: "A"},
+		Field: graphshape.Field{Name: "A", Wire: "A", Reducer: "replace", Type: "A"},
 		Codec: graphgenCodecA{},
 	},
 	Steps: graphcell.KeyedField[string, Step]{
-		Field: graphstate.Field{Name: "Steps", Wire: "Steps", Reducer: "upsert", Type: "[]Step"},
+		Field: graphshape.Field{Name: "Steps", Wire: "Steps", Reducer: "upsert", Type: "[]Step", Key: "Name"},
 		Elem:  graphgenCodecStep{},
 		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Step) string { return v.Name },
 	},
 	Sum: graphcell.ValueField[Expr]{
-		Field: graphstate.Field{Name: "Sum", Wire: "Sum", Reducer: "replace", Type: "Expr"},
+		Field: graphshape.Field{Name: "Sum", Wire: "Sum", Reducer: "replace", Type: "Expr"},
 		Codec: graphgenCodecExpr{},
 	},
 	Last: graphcell.ReduceField[*Node, *Node]{
-		Field:  graphstate.Field{Name: "Last", Wire: "Last", Reducer: "reduce=keepLast", Type: "*Node"},
+		Field:  graphshape.Field{Name: "Last", Wire: "Last", Reducer: "reduce=keepLast", Type: "*Node", Input: "*Node"},
 		Codec:  graphgenCodecPointerToNode{},
 		Input:  graphgenCodecPointerToNode{},
 		Reduce: keepLast,
 	},
+}
+
+// graphgenStateTypes describes the types that State is made of. It is never written to.
+var graphgenStateTypes = graphshape.Types{
+	{Name: "A", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "B", Wire: "B", Type: "*B"},
+	}},
+	{Name: "Add", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "L", Wire: "L", Type: "Expr"},
+		{Name: "R", Wire: "R", Type: "Expr"},
+	}},
+	{Name: "B", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "A", Wire: "A", Type: "[]A"},
+		{Name: "Text", Wire: "Text", Type: "string"},
+	}},
+	{Name: "Expr", Kind: graphshape.Union, Members: []graphshape.Member{
+		{Tag: "Num", Type: "Num"},
+		{Tag: "Add", Type: "*Add"},
+		{Tag: "Neg", Type: "Neg"},
+	}},
+	{Name: "List", Kind: graphshape.Defined, Of: "[]List"},
+	{Name: "Neg", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "X", Wire: "X", Type: "Expr"},
+	}},
+	{Name: "Node", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Name", Wire: "Name", Type: "string"},
+		{Name: "Children", Wire: "Children", Type: "[]*Node"},
+		{Name: "ByName", Wire: "ByName", Type: "map[string]Node"},
+		{Name: "Next", Wire: "Next", Type: "*Node"},
+	}},
+	{Name: "Num", Kind: graphshape.Defined, Of: "int"},
+	{Name: "Step", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Name", Wire: "Name", Type: "string"},
+		{Name: "Then", Wire: "Then", Type: "[]Step"},
+	}},
+	{Name: "Tree", Kind: graphshape.Defined, Of: "map[string]Tree"},
 }
 
 // graphgenState is the State of one run.
@@ -347,6 +385,21 @@ func (v *Node) DecodeWire(b []byte) error {
 	}
 	*v = out
 	return nil
+}
+
+// WireShape describes how Node is stored, for tools.
+func (*Node) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Node",
+		Types: graphshape.Types{
+			{Name: "Node", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Name", Wire: "Name", Type: "string"},
+				{Name: "Children", Wire: "Children", Type: "[]*Node"},
+				{Name: "ByName", Wire: "ByName", Type: "map[string]Node"},
+				{Name: "Next", Wire: "Next", Type: "*Node"},
+			}},
+		},
+	}
 }
 
 // graphgenCodecSliceOfPointerToNode is the codec of []*Node.

@@ -11,6 +11,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -138,8 +139,8 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0xbe4271f188bea3c2,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x2f09d9872f8df035,
+	Fields: []graphshape.Field{
 		graphgenStateFields.ID.Field,
 		graphgenStateFields.Messages.Field,
 		graphgenStateFields.Query.Field,
@@ -153,6 +154,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 		graphgenStateFields.Vector.Field,
 		graphgenStateFields.Plan.Field,
 	},
+	Types:        graphgenStateTypes,
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
 	Diff:         graphgenStateDiff,
@@ -193,59 +195,86 @@ var graphgenStateFields = struct {
 	Plan     graphcell.ValueField[*Plan]
 }{
 	ID: graphcell.ValueField[[16]byte]{
-		Field: graphstate.Field{Name: "ID", Wire: "ID", Reducer: "replace", Type: "[16]byte"},
+		Field: graphshape.Field{Name: "ID", Wire: "ID", Reducer: "replace", Type: "[16]byte"},
 		Codec: graphgenCodecArrayOf16Byte{},
 	},
 	Messages: graphcell.KeyedField[string, Message]{
-		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "upsert", Type: "[]Message"},
+		Field: graphshape.Field{Name: "Messages", Wire: "Messages", Reducer: "upsert", Type: "[]Message", Key: "ID"},
 		Elem:  graphgenCodecMessage{},
 		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Message) string { return v.ID },
 	},
 	Query: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Query", Wire: "Query", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Query", Wire: "Query", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Status: graphcell.ValueField[Status]{
-		Field: graphstate.Field{Name: "Status", Wire: "Status", Reducer: "last", Type: "Status"},
+		Field: graphshape.Field{Name: "Status", Wire: "Status", Reducer: "last", Type: "Status"},
 		Codec: graphcell.Str[Status]{},
 	},
 	Step: graphcell.MaxField[int]{
-		Field: graphstate.Field{Name: "Step", Wire: "Step", Reducer: "max", Type: "int"},
+		Field: graphshape.Field{Name: "Step", Wire: "Step", Reducer: "max", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	Tokens: graphcell.SumField[int64]{
-		Field: graphstate.Field{Name: "Tokens", Wire: "Tokens", Reducer: "sum", Type: "int64"},
+		Field: graphshape.Field{Name: "Tokens", Wire: "Tokens", Reducer: "sum", Type: "int64"},
 		Codec: graphcell.Int[int64]{},
 	},
 	Done: graphcell.OrField[bool]{
-		Field: graphstate.Field{Name: "Done", Wire: "Done", Reducer: "or", Type: "bool"},
+		Field: graphshape.Field{Name: "Done", Wire: "Done", Reducer: "or", Type: "bool"},
 	},
 	Started: graphcell.ValueField[time.Time]{
-		Field: graphstate.Field{Name: "Started", Wire: "Started", Reducer: "first", Type: "time.Time"},
+		Field: graphshape.Field{Name: "Started", Wire: "Started", Reducer: "first", Type: "time.Time"},
 		Codec: graphcell.Time{},
 	},
 	Facts: graphcell.MapField[string, Fact]{
-		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]Fact"},
+		Field:   graphshape.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]Fact"},
 		Keys:    graphcell.Str[string]{},
 		Values:  graphgenCodecFact{},
 		Compare: cmp.Compare[string],
 	},
 	Counts: graphcell.MapField[string, int64]{
-		Field:   graphstate.Field{Name: "Counts", Wire: "Counts", Reducer: "merge", Type: "map[string]int64"},
+		Field:   graphshape.Field{Name: "Counts", Wire: "Counts", Reducer: "merge", Type: "map[string]int64"},
 		Keys:    graphcell.Str[string]{},
 		Values:  graphcell.Int[int64]{},
 		Compare: cmp.Compare[string],
 	},
 	Vector: graphcell.ValueField[[]float64]{
-		Field: graphstate.Field{Name: "Vector", Wire: "Vector", Reducer: "replace", Type: "[]float64"},
+		Field: graphshape.Field{Name: "Vector", Wire: "Vector", Reducer: "replace", Type: "[]float64"},
 		Codec: graphgenCodecSliceOfFloat64{},
 		Copy:  slices.Clone[[]float64],
 	},
 	Plan: graphcell.ValueField[*Plan]{
-		Field: graphstate.Field{Name: "Plan", Wire: "Plan", Reducer: "replace", Type: "*Plan"},
+		Field: graphshape.Field{Name: "Plan", Wire: "Plan", Reducer: "replace", Type: "*Plan"},
 		Codec: graphgenCodecPointerToPlan{},
 	},
+}
+
+// graphgenStateTypes describes the types that State is made of. It is never written to.
+var graphgenStateTypes = graphshape.Types{
+	{Name: "Fact", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Source", Wire: "Source", Type: "string"},
+		{Name: "Text", Wire: "Text", Type: "string"},
+		{Name: "Score", Wire: "Score", Type: "float64"},
+	}},
+	{Name: "Message", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "ID", Wire: "ID", Type: "string"},
+		{Name: "Role", Wire: "Role", Type: "Status"},
+		{Name: "Text", Wire: "Text", Type: "string"},
+		{Name: "At", Wire: "At", Type: "time.Time"},
+		{Name: "Calls", Wire: "Calls", Type: "[]ToolCall"},
+	}},
+	{Name: "Plan", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Goal", Wire: "Goal", Type: "string"},
+		{Name: "Steps", Wire: "Steps", Type: "[]string"},
+		{Name: "Next", Wire: "Next", Type: "*Plan"},
+	}},
+	{Name: "Status", Kind: graphshape.Defined, Of: "string"},
+	{Name: "ToolCall", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "ID", Wire: "ID", Type: "string"},
+		{Name: "Tool", Wire: "Tool", Type: "string"},
+		{Name: "Args", Wire: "Args", Type: "[]byte"},
+	}},
 }
 
 // graphgenState is the State of one run.
@@ -614,8 +643,8 @@ func graphgenEverythingChanges(d *EverythingDiff) []graphstate.FieldChange {
 // EverythingSchema is what a graph needs to know of Everything: graph.New(name, EverythingSchema).
 var EverythingSchema = &graphstate.Schema[Everything, EverythingUpdate]{
 	Name:        "Everything",
-	Fingerprint: 0x448780f26f4815f8,
-	Fields: []graphstate.Field{
+	Fingerprint: 0xcb9af5fef43f708b,
+	Fields: []graphshape.Field{
 		graphgenEverythingFields.Set.Field,
 		graphgenEverythingFields.Vector.Field,
 		graphgenEverythingFields.Labels.Field,
@@ -638,6 +667,7 @@ var EverythingSchema = &graphstate.Schema[Everything, EverythingUpdate]{
 		graphgenEverythingFields.Draft.Field,
 		graphgenEverythingFields.Cache.Field,
 	},
+	Types:        graphgenEverythingTypes,
 	New:          graphgenEverythingNew,
 	Clone:        graphgenEverythingClone,
 	Diff:         graphgenEverythingDiff,
@@ -696,98 +726,133 @@ var graphgenEverythingFields = struct {
 	Cache    graphcell.ValueField[*Cache]
 }{
 	Set: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Set", Wire: "Set", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Set", Wire: "Set", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Vector: graphcell.ValueField[[]float64]{
-		Field: graphstate.Field{Name: "Vector", Wire: "Vector", Reducer: "replace", Type: "[]float64"},
+		Field: graphshape.Field{Name: "Vector", Wire: "Vector", Reducer: "replace", Type: "[]float64"},
 		Codec: graphgenCodecSliceOfFloat64{},
 		Copy:  slices.Clone[[]float64],
 	},
 	Labels: graphcell.ValueField[map[string]string]{
-		Field: graphstate.Field{Name: "Labels", Wire: "Labels", Reducer: "replace", Type: "map[string]string"},
+		Field: graphshape.Field{Name: "Labels", Wire: "Labels", Reducer: "replace", Type: "map[string]string"},
 		Codec: graphgenCodecMapOfStringToString{},
 		Copy:  maps.Clone[map[string]string],
 	},
 	Last: graphcell.ValueField[Status]{
-		Field: graphstate.Field{Name: "Last", Wire: "Last", Reducer: "last", Type: "Status"},
+		Field: graphshape.Field{Name: "Last", Wire: "Last", Reducer: "last", Type: "Status"},
 		Codec: graphcell.Str[Status]{},
 	},
 	First: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "First", Wire: "First", Reducer: "first", Type: "string"},
+		Field: graphshape.Field{Name: "First", Wire: "First", Reducer: "first", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Sum: graphcell.SumField[int64]{
-		Field: graphstate.Field{Name: "Sum", Wire: "Sum", Reducer: "sum", Type: "int64"},
+		Field: graphshape.Field{Name: "Sum", Wire: "Sum", Reducer: "sum", Type: "int64"},
 		Codec: graphcell.Int[int64]{},
 	},
 	Ratio: graphcell.SumField[float32]{
-		Field: graphstate.Field{Name: "Ratio", Wire: "Ratio", Reducer: "sum", Type: "float32"},
+		Field: graphshape.Field{Name: "Ratio", Wire: "Ratio", Reducer: "sum", Type: "float32"},
 		Codec: graphcell.Float[float32]{},
 	},
 	Min: graphcell.MinField[int]{
-		Field: graphstate.Field{Name: "Min", Wire: "Min", Reducer: "min", Type: "int"},
+		Field: graphshape.Field{Name: "Min", Wire: "Min", Reducer: "min", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	Max: graphcell.MaxField[string]{
-		Field: graphstate.Field{Name: "Max", Wire: "Max", Reducer: "max", Type: "string"},
+		Field: graphshape.Field{Name: "Max", Wire: "Max", Reducer: "max", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	And: graphcell.AndField[bool]{
-		Field: graphstate.Field{Name: "And", Wire: "And", Reducer: "and", Type: "bool"},
+		Field: graphshape.Field{Name: "And", Wire: "And", Reducer: "and", Type: "bool"},
 	},
 	Or: graphcell.OrField[bool]{
-		Field: graphstate.Field{Name: "Or", Wire: "Or", Reducer: "or", Type: "bool"},
+		Field: graphshape.Field{Name: "Or", Wire: "Or", Reducer: "or", Type: "bool"},
 	},
 	Log: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Docs: graphcell.ListField[Doc]{
-		Field: graphstate.Field{Name: "Docs", Wire: "docs", Was: []string{"old_docs", "papers"}, Reducer: "append", Type: "[]Doc"},
+		Field: graphshape.Field{Name: "Docs", Wire: "docs", Was: []string{"old_docs", "papers"}, Reducer: "append", Type: "[]Doc"},
 		Elem:  graphgenCodecDoc{},
 	},
 	Messages: graphcell.KeyedField[string, Message]{
-		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "upsert", Type: "[]Message"},
+		Field: graphshape.Field{Name: "Messages", Wire: "Messages", Reducer: "upsert", Type: "[]Message", Key: "ID"},
 		Elem:  graphgenCodecMessage{},
 		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Message) string { return v.ID },
 	},
 	Tags: graphcell.UniqueField[Status]{
-		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]Status"},
+		Field: graphshape.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]Status"},
 		Elem:  graphcell.Str[Status]{},
 	},
 	Facts: graphcell.MapField[string, Fact]{
-		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]Fact"},
+		Field:   graphshape.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]Fact"},
 		Keys:    graphcell.Str[string]{},
 		Values:  graphgenCodecFact{},
 		Compare: cmp.Compare[string],
 	},
 	Votes: graphcell.MapField[bool, int]{
-		Field:   graphstate.Field{Name: "Votes", Wire: "Votes", Reducer: "merge", Type: "map[bool]int"},
+		Field:   graphshape.Field{Name: "Votes", Wire: "Votes", Reducer: "merge", Type: "map[bool]int"},
 		Keys:    graphcell.Bool[bool]{},
 		Values:  graphcell.Int[int]{},
 		Compare: graphcell.CompareBools[bool],
 	},
 	Ranks: graphcell.MapField[int8, string]{
-		Field:   graphstate.Field{Name: "Ranks", Wire: "Ranks", Reducer: "merge", Type: "map[int8]string"},
+		Field:   graphshape.Field{Name: "Ranks", Wire: "Ranks", Reducer: "merge", Type: "map[int8]string"},
 		Keys:    graphcell.Int[int8]{},
 		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[int8],
 	},
 	Plan: graphcell.ReduceField[*Plan, PlanEdit]{
-		Field:  graphstate.Field{Name: "Plan", Wire: "Plan", Reducer: "reduce=editPlan", Type: "*Plan"},
+		Field:  graphshape.Field{Name: "Plan", Wire: "Plan", Reducer: "reduce=editPlan", Type: "*Plan", Input: "PlanEdit"},
 		Codec:  graphgenCodecPointerToPlan{},
 		Input:  graphgenCodecPlanEdit{},
 		Reduce: editPlan,
 	},
 	Draft: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
+		Field: graphshape.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Cache: graphcell.ValueField[*Cache]{
-		Field: graphstate.Field{Name: "Cache", Wire: "Cache", Reducer: "untracked", Type: "*Cache"},
+		Field: graphshape.Field{Name: "Cache", Wire: "Cache", Reducer: "untracked", Type: "*Cache"},
 	},
+}
+
+// graphgenEverythingTypes describes the types that Everything is made of. It is never written to.
+var graphgenEverythingTypes = graphshape.Types{
+	{Name: "Doc", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Title", Wire: "Title", Type: "string"},
+		{Name: "Pages", Wire: "Pages", Type: "[]string"},
+	}},
+	{Name: "Fact", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Source", Wire: "Source", Type: "string"},
+		{Name: "Text", Wire: "Text", Type: "string"},
+		{Name: "Score", Wire: "Score", Type: "float64"},
+	}},
+	{Name: "Message", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "ID", Wire: "ID", Type: "string"},
+		{Name: "Role", Wire: "Role", Type: "Status"},
+		{Name: "Text", Wire: "Text", Type: "string"},
+		{Name: "At", Wire: "At", Type: "time.Time"},
+		{Name: "Calls", Wire: "Calls", Type: "[]ToolCall"},
+	}},
+	{Name: "Plan", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Goal", Wire: "Goal", Type: "string"},
+		{Name: "Steps", Wire: "Steps", Type: "[]string"},
+		{Name: "Next", Wire: "Next", Type: "*Plan"},
+	}},
+	{Name: "PlanEdit", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Goal", Wire: "Goal", Type: "string"},
+		{Name: "Step", Wire: "Step", Type: "string"},
+	}},
+	{Name: "Status", Kind: graphshape.Defined, Of: "string"},
+	{Name: "ToolCall", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "ID", Wire: "ID", Type: "string"},
+		{Name: "Tool", Wire: "Tool", Type: "string"},
+		{Name: "Args", Wire: "Args", Type: "[]byte"},
+	}},
 }
 
 // graphgenEverything is the Everything of one run.
@@ -1085,6 +1150,19 @@ func (v *Doc) DecodeWire(b []byte) error {
 	}
 	*v = out
 	return nil
+}
+
+// WireShape describes how Doc is stored, for tools.
+func (*Doc) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Doc",
+		Types: graphshape.Types{
+			{Name: "Doc", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Title", Wire: "Title", Type: "string"},
+				{Name: "Pages", Wire: "Pages", Type: "[]string"},
+			}},
+		},
+	}
 }
 
 // graphgenCodecArrayOf16Byte is the codec of [16]byte.

@@ -10,6 +10,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 	"github.com/graphgen-go/graphgen/testdata/golden/unions/parts"
 )
 
@@ -114,8 +115,8 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 // StateSchema is what a graph needs to know of State: graph.New(name, StateSchema).
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0x8d2190cbd7df8200,
-	Fields: []graphstate.Field{
+	Fingerprint: 0xda063bd88b6a1a63,
+	Fields: []graphshape.Field{
 		graphgenStateFields.Messages.Field,
 		graphgenStateFields.ByID.Field,
 		graphgenStateFields.Named.Field,
@@ -125,6 +126,7 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 		graphgenStateFields.Nested.Field,
 		graphgenStateFields.Pointer.Field,
 	},
+	Types:        graphgenStateTypes,
 	New:          graphgenStateNew,
 	Clone:        graphgenStateClone,
 	Diff:         graphgenStateDiff,
@@ -157,11 +159,11 @@ var graphgenStateFields = struct {
 	Pointer  graphcell.ValueField[*Envelope]
 }{
 	Messages: graphcell.ListField[Message]{
-		Field: graphstate.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]Message"},
+		Field: graphshape.Field{Name: "Messages", Wire: "Messages", Reducer: "append", Type: "[]Message"},
 		Elem:  graphgenCodecMessage{},
 	},
 	ByID: graphcell.KeyedField[string, Message]{
-		Field: graphstate.Field{Name: "ByID", Wire: "ByID", Reducer: "upsert", Type: "[]Message"},
+		Field: graphshape.Field{Name: "ByID", Wire: "ByID", Reducer: "upsert", Type: "[]Message", Key: "ID()"},
 		Elem:  graphgenCodecMessage{},
 		Keys:  graphcell.Str[string]{},
 		Key: func(v *Message) string {
@@ -172,31 +174,76 @@ var graphgenStateFields = struct {
 		},
 	},
 	Named: graphcell.MapField[string, Message]{
-		Field:   graphstate.Field{Name: "Named", Wire: "Named", Reducer: "merge", Type: "map[string]Message"},
+		Field:   graphshape.Field{Name: "Named", Wire: "Named", Reducer: "merge", Type: "map[string]Message"},
 		Keys:    graphcell.Str[string]{},
 		Values:  graphgenCodecMessage{},
 		Compare: cmp.Compare[string],
 	},
 	Last: graphcell.ValueField[Message]{
-		Field: graphstate.Field{Name: "Last", Wire: "Last", Reducer: "replace", Type: "Message"},
+		Field: graphshape.Field{Name: "Last", Wire: "Last", Reducer: "replace", Type: "Message"},
 		Codec: graphgenCodecMessage{},
 	},
 	Part: graphcell.ValueField[Part]{
-		Field: graphstate.Field{Name: "Part", Wire: "Part", Reducer: "replace", Type: "Part"},
+		Field: graphshape.Field{Name: "Part", Wire: "Part", Reducer: "replace", Type: "Part"},
 		Codec: graphgenCodecPart{},
 	},
 	Value: graphcell.ValueField[Value]{
-		Field: graphstate.Field{Name: "Value", Wire: "Value", Reducer: "last", Type: "Value"},
+		Field: graphshape.Field{Name: "Value", Wire: "Value", Reducer: "last", Type: "Value"},
 		Codec: graphgenCodecValue{},
 	},
 	Nested: graphcell.ValueField[[2]Message]{
-		Field: graphstate.Field{Name: "Nested", Wire: "Nested", Reducer: "replace", Type: "[2]Message"},
+		Field: graphshape.Field{Name: "Nested", Wire: "Nested", Reducer: "replace", Type: "[2]Message"},
 		Codec: graphgenCodecArrayOf2Message{},
 	},
 	Pointer: graphcell.ValueField[*Envelope]{
-		Field: graphstate.Field{Name: "Pointer", Wire: "Pointer", Reducer: "replace", Type: "*Envelope"},
+		Field: graphshape.Field{Name: "Pointer", Wire: "Pointer", Reducer: "replace", Type: "*Envelope"},
 		Codec: graphgenCodecPointerToEnvelope{},
 	},
+}
+
+// graphgenStateTypes describes the types that State is made of. It is never written to.
+var graphgenStateTypes = graphshape.Types{
+	{Name: "Assistant", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Key", Wire: "Key", Type: "string"},
+		{Name: "Parts", Wire: "Parts", Type: "[]Part"},
+	}},
+	{Name: "Envelope", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Content", Wire: "Content", Type: "Message"},
+	}},
+	{Name: "Flag", Kind: graphshape.Defined, Of: "bool"},
+	{Name: "Group", Kind: graphshape.Defined, Of: "[]Message"},
+	{Name: "Message", Kind: graphshape.Union, Members: []graphshape.Member{
+		{Tag: "User", Type: "*User"},
+		{Tag: "Assistant", Type: "*Assistant"},
+		{Tag: "Tool", Type: "Tool"},
+		{Tag: "Group", Type: "Group"},
+	}},
+	{Name: "Number", Kind: graphshape.Defined, Of: "float64"},
+	{Name: "Part", Kind: graphshape.Union, Members: []graphshape.Member{
+		{Tag: "Text", Type: "parts.Text"},
+		{Tag: "Image", Type: "*parts.Image"},
+	}},
+	{Name: "Tool", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Key", Wire: "Key", Type: "string"},
+		{Name: "Output", Wire: "Output", Type: "[]byte"},
+	}},
+	{Name: "User", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Key", Wire: "Key", Type: "string"},
+		{Name: "Text", Wire: "Text", Type: "string"},
+	}},
+	{Name: "Value", Kind: graphshape.Union, Members: []graphshape.Member{
+		{Tag: "Number", Type: "Number"},
+		{Tag: "Word", Type: "Word"},
+		{Tag: "Flag", Type: "Flag"},
+	}},
+	{Name: "Word", Kind: graphshape.Defined, Of: "string"},
+	{Name: "parts.Image", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "URL", Wire: "URL", Type: "string"},
+		{Name: "Data", Wire: "Data", Type: "[]byte"},
+	}},
+	{Name: "parts.Text", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Text", Wire: "Text", Type: "string"},
+	}},
 }
 
 // graphgenState is the State of one run.
@@ -374,6 +421,48 @@ func (v *Envelope) DecodeWire(b []byte) error {
 	}
 	*v = out
 	return nil
+}
+
+// WireShape describes how Envelope is stored, for tools.
+func (*Envelope) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Envelope",
+		Types: graphshape.Types{
+			{Name: "Assistant", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Key", Wire: "Key", Type: "string"},
+				{Name: "Parts", Wire: "Parts", Type: "[]Part"},
+			}},
+			{Name: "Envelope", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Content", Wire: "Content", Type: "Message"},
+			}},
+			{Name: "Group", Kind: graphshape.Defined, Of: "[]Message"},
+			{Name: "Message", Kind: graphshape.Union, Members: []graphshape.Member{
+				{Tag: "User", Type: "*User"},
+				{Tag: "Assistant", Type: "*Assistant"},
+				{Tag: "Tool", Type: "Tool"},
+				{Tag: "Group", Type: "Group"},
+			}},
+			{Name: "Part", Kind: graphshape.Union, Members: []graphshape.Member{
+				{Tag: "Text", Type: "parts.Text"},
+				{Tag: "Image", Type: "*parts.Image"},
+			}},
+			{Name: "Tool", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Key", Wire: "Key", Type: "string"},
+				{Name: "Output", Wire: "Output", Type: "[]byte"},
+			}},
+			{Name: "User", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Key", Wire: "Key", Type: "string"},
+				{Name: "Text", Wire: "Text", Type: "string"},
+			}},
+			{Name: "parts.Image", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "URL", Wire: "URL", Type: "string"},
+				{Name: "Data", Wire: "Data", Type: "[]byte"},
+			}},
+			{Name: "parts.Text", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Text", Wire: "Text", Type: "string"},
+			}},
+		},
+	}
 }
 
 // graphgenCodecUser is the codec of User.

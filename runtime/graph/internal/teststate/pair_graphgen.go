@@ -11,6 +11,7 @@ import (
 	graphstate "github.com/graphgen-go/graphgen/runtime/state"
 	graphcell "github.com/graphgen-go/graphgen/runtime/state/cell"
 	graphwire "github.com/graphgen-go/graphgen/runtime/wire"
+	graphshape "github.com/graphgen-go/graphgen/shape"
 )
 
 // If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:
@@ -78,8 +79,8 @@ func graphgenPairChanges(d *PairDiff) []graphstate.FieldChange {
 // PairSchema is what a graph needs to know of Pair: graph.New(name, PairSchema).
 var PairSchema = &graphstate.Schema[Pair, PairUpdate]{
 	Name:        "Pair",
-	Fingerprint: 0xe026d19bfbbac41e,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x219df538a20ffd02,
+	Fields: []graphshape.Field{
 		graphgenPairFields.Foo.Field,
 		graphgenPairFields.Bar.Field,
 	},
@@ -103,11 +104,11 @@ var graphgenPairFields = struct {
 	Bar graphcell.ListField[string]
 }{
 	Foo: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Bar: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 }
@@ -307,8 +308,8 @@ func graphgenWorkChanges(d *WorkDiff) []graphstate.FieldChange {
 // WorkSchema is what a graph needs to know of Work: graph.New(name, WorkSchema).
 var WorkSchema = &graphstate.Schema[Work, WorkUpdate]{
 	Name:        "Work",
-	Fingerprint: 0xd54778d8c8154c5b,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x76283231628729eb,
+	Fields: []graphshape.Field{
 		graphgenWorkFields.Log.Field,
 		graphgenWorkFields.Facts.Field,
 		graphgenWorkFields.Count.Field,
@@ -350,37 +351,37 @@ var graphgenWorkFields = struct {
 	Stack  graphcell.ReduceField[[]string, string]
 }{
 	Log: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Facts: graphcell.MapField[string, string]{
-		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
+		Field:   graphshape.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
 		Keys:    graphcell.Str[string]{},
 		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
 	Count: graphcell.SumField[int]{
-		Field: graphstate.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int"},
+		Field: graphshape.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	Status: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Status", Wire: "Status", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Status", Wire: "Status", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Last: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Last", Wire: "Last", Reducer: "last", Type: "string"},
+		Field: graphshape.Field{Name: "Last", Wire: "Last", Reducer: "last", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Best: graphcell.MaxField[int]{
-		Field: graphstate.Field{Name: "Best", Wire: "Best", Reducer: "max", Type: "int"},
+		Field: graphshape.Field{Name: "Best", Wire: "Best", Reducer: "max", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	Draft: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
+		Field: graphshape.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Stack: graphcell.ReduceField[[]string, string]{
-		Field:  graphstate.Field{Name: "Stack", Wire: "Stack", Reducer: "reduce=push", Type: "[]string"},
+		Field:  graphshape.Field{Name: "Stack", Wire: "Stack", Reducer: "reduce=push", Type: "[]string", Input: "string"},
 		Codec:  graphgenCodecSliceOfString{},
 		Input:  graphcell.Str[string]{},
 		Reduce: push,
@@ -559,6 +560,19 @@ func (v *Doc) DecodeWire(b []byte) error {
 	return nil
 }
 
+// WireShape describes how Doc is stored, for tools.
+func (*Doc) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Doc",
+		Types: graphshape.Types{
+			{Name: "Doc", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Name", Wire: "Name", Type: "string"},
+				{Name: "Pages", Wire: "Pages", Type: "[]int"},
+			}},
+		},
+	}
+}
+
 // AppendWire appends the value to b as MessagePack and returns the extended slice.
 func (v *NewerDoc) AppendWire(b []byte) ([]byte, error) {
 	return graphgenCodecNewerDoc{}.Append(b, v)
@@ -574,6 +588,20 @@ func (v *NewerDoc) DecodeWire(b []byte) error {
 	}
 	*v = out
 	return nil
+}
+
+// WireShape describes how NewerDoc is stored, for tools.
+func (*NewerDoc) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "NewerDoc",
+		Types: graphshape.Types{
+			{Name: "NewerDoc", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Title", Wire: "Title", Was: []string{"Name"}, Type: "string"},
+				{Name: "Pages", Wire: "Pages", Type: "[]int"},
+				{Name: "Urgent", Wire: "Urgent", Type: "bool"},
+			}},
+		},
+	}
 }
 
 // NewerPairUpdate is what a node changes of NewerPair: each field says what becomes of the field of that name.
@@ -637,8 +665,8 @@ func graphgenNewerPairChanges(d *NewerPairDiff) []graphstate.FieldChange {
 // NewerPairSchema is what a graph needs to know of NewerPair: graph.New(name, NewerPairSchema).
 var NewerPairSchema = &graphstate.Schema[NewerPair, NewerPairUpdate]{
 	Name:        "NewerPair",
-	Fingerprint: 0x03ad6bf2804a5d16,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x9ecc5b69ed78ad52,
+	Fields: []graphshape.Field{
 		graphgenNewerPairFields.Foo.Field,
 		graphgenNewerPairFields.Bar.Field,
 	},
@@ -662,11 +690,11 @@ var graphgenNewerPairFields = struct {
 	Bar graphcell.ListField[string]
 }{
 	Foo: graphcell.ValueField[int8]{
-		Field: graphstate.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "int8"},
+		Field: graphshape.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "int8"},
 		Codec: graphcell.Int[int8]{},
 	},
 	Bar: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 }
@@ -836,8 +864,8 @@ func graphgenWiderPairChanges(d *WiderPairDiff) []graphstate.FieldChange {
 // WiderPairSchema is what a graph needs to know of WiderPair: graph.New(name, WiderPairSchema).
 var WiderPairSchema = &graphstate.Schema[WiderPair, WiderPairUpdate]{
 	Name:        "WiderPair",
-	Fingerprint: 0x45d6b915a85c97d6,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x177fd62f990e1d6e,
+	Fields: []graphshape.Field{
 		graphgenWiderPairFields.Foo.Field,
 		graphgenWiderPairFields.Bar.Field,
 		graphgenWiderPairFields.More.Field,
@@ -864,15 +892,15 @@ var graphgenWiderPairFields = struct {
 	More graphcell.ListField[string]
 }{
 	Foo: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Foo", Wire: "Foo", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Bar: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Bar", Wire: "Bar", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	More: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "More", Wire: "More", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "More", Wire: "More", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 }
@@ -1041,10 +1069,11 @@ func graphgenMixedChanges(d *MixedDiff) []graphstate.FieldChange {
 // MixedSchema is what a graph needs to know of Mixed: graph.New(name, MixedSchema).
 var MixedSchema = &graphstate.Schema[Mixed, MixedUpdate]{
 	Name:        "Mixed",
-	Fingerprint: 0x52936d02b2ef0e16,
-	Fields: []graphstate.Field{
+	Fingerprint: 0xba705a67786372ae,
+	Fields: []graphshape.Field{
 		graphgenMixedFields.Parts.Field,
 	},
+	Types:        graphgenMixedTypes,
 	New:          graphgenMixedNew,
 	Clone:        graphgenMixedClone,
 	Diff:         graphgenMixedDiff,
@@ -1063,9 +1092,24 @@ var graphgenMixedFields = struct {
 	Parts graphcell.ListField[Part]
 }{
 	Parts: graphcell.ListField[Part]{
-		Field: graphstate.Field{Name: "Parts", Wire: "Parts", Reducer: "append", Type: "[]Part"},
+		Field: graphshape.Field{Name: "Parts", Wire: "Parts", Reducer: "append", Type: "[]Part"},
 		Elem:  graphgenCodecPart{},
 	},
+}
+
+// graphgenMixedTypes describes the types that Mixed is made of. It is never written to.
+var graphgenMixedTypes = graphshape.Types{
+	{Name: "Doc", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Name", Wire: "Name", Type: "string"},
+		{Name: "Pages", Wire: "Pages", Type: "[]int"},
+	}},
+	{Name: "Note", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Text", Wire: "Text", Type: "string"},
+	}},
+	{Name: "Part", Kind: graphshape.Union, Members: []graphshape.Member{
+		{Tag: "Doc", Type: "*Doc"},
+		{Tag: "Note", Type: "*Note"},
+	}},
 }
 
 // graphgenMixed is the Mixed of one run.
@@ -1212,10 +1256,11 @@ func graphgenNewerMixedChanges(d *NewerMixedDiff) []graphstate.FieldChange {
 // NewerMixedSchema is what a graph needs to know of NewerMixed: graph.New(name, NewerMixedSchema).
 var NewerMixedSchema = &graphstate.Schema[NewerMixed, NewerMixedUpdate]{
 	Name:        "NewerMixed",
-	Fingerprint: 0x5f27e0950a38e0c3,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x8f85d9e555683a18,
+	Fields: []graphshape.Field{
 		graphgenNewerMixedFields.Parts.Field,
 	},
+	Types:        graphgenNewerMixedTypes,
 	New:          graphgenNewerMixedNew,
 	Clone:        graphgenNewerMixedClone,
 	Diff:         graphgenNewerMixedDiff,
@@ -1234,9 +1279,20 @@ var graphgenNewerMixedFields = struct {
 	Parts graphcell.ListField[NewerPart]
 }{
 	Parts: graphcell.ListField[NewerPart]{
-		Field: graphstate.Field{Name: "Parts", Wire: "Parts", Reducer: "append", Type: "[]NewerPart"},
+		Field: graphshape.Field{Name: "Parts", Wire: "Parts", Reducer: "append", Type: "[]NewerPart"},
 		Elem:  graphgenCodecNewerPart{},
 	},
+}
+
+// graphgenNewerMixedTypes describes the types that NewerMixed is made of. It is never written to.
+var graphgenNewerMixedTypes = graphshape.Types{
+	{Name: "Doc", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Name", Wire: "Name", Type: "string"},
+		{Name: "Pages", Wire: "Pages", Type: "[]int"},
+	}},
+	{Name: "NewerPart", Kind: graphshape.Union, Members: []graphshape.Member{
+		{Tag: "Doc", Type: "*Doc"},
+	}},
 }
 
 // graphgenNewerMixed is the NewerMixed of one run.
@@ -1395,12 +1451,13 @@ func graphgenFragileChanges(d *FragileDiff) []graphstate.FieldChange {
 // FragileSchema is what a graph needs to know of Fragile: graph.New(name, FragileSchema).
 var FragileSchema = &graphstate.Schema[Fragile, FragileUpdate]{
 	Name:        "Fragile",
-	Fingerprint: 0xf8a59f9338f993be,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x6ac9d55a145d4c36,
+	Fields: []graphshape.Field{
 		graphgenFragileFields.Log.Field,
 		graphgenFragileFields.Fuse.Field,
 		graphgenFragileFields.Stack.Field,
 	},
+	Types:        graphgenFragileTypes,
 	New:          graphgenFragileNew,
 	Clone:        graphgenFragileClone,
 	Diff:         graphgenFragileDiff,
@@ -1423,19 +1480,24 @@ var graphgenFragileFields = struct {
 	Stack graphcell.ReduceField[[]string, string]
 }{
 	Log: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Fuse: graphcell.ValueField[fuse.Fuse]{
-		Field: graphstate.Field{Name: "Fuse", Wire: "Fuse", Reducer: "last", Type: "fuse.Fuse"},
+		Field: graphshape.Field{Name: "Fuse", Wire: "Fuse", Reducer: "last", Type: "fuse.Fuse"},
 		Codec: graphgenCodecFuse{},
 	},
 	Stack: graphcell.ReduceField[[]string, string]{
-		Field:  graphstate.Field{Name: "Stack", Wire: "Stack", Reducer: "reduce=push", Type: "[]string"},
+		Field:  graphshape.Field{Name: "Stack", Wire: "Stack", Reducer: "reduce=push", Type: "[]string", Input: "string"},
 		Codec:  graphgenCodecSliceOfString{},
 		Input:  graphcell.Str[string]{},
 		Reduce: push,
 	},
+}
+
+// graphgenFragileTypes describes the types that Fragile is made of. It is never written to.
+var graphgenFragileTypes = graphshape.Types{
+	{Name: "fuse.Fuse", Kind: graphshape.Text},
 }
 
 // graphgenFragile is the Fragile of one run.
@@ -1564,6 +1626,19 @@ func (v *Mine) DecodeWire(b []byte) error {
 	return nil
 }
 
+// WireShape describes how Mine is stored, for tools.
+func (*Mine) WireShape() graphshape.Payload {
+	return graphshape.Payload{
+		Type: "Mine",
+		Types: graphshape.Types{
+			{Name: "Mine", Kind: graphshape.Struct, Fields: []graphshape.Field{
+				{Name: "Fuse", Wire: "Fuse", Type: "fuse.Fuse"},
+			}},
+			{Name: "fuse.Fuse", Kind: graphshape.Text},
+		},
+	}
+}
+
 // BeforeUpdate is what a node changes of Before: each field says what becomes of the field of that name.
 // The zero BeforeUpdate changes nothing.
 type BeforeUpdate struct {
@@ -1679,8 +1754,8 @@ func graphgenBeforeChanges(d *BeforeDiff) []graphstate.FieldChange {
 // BeforeSchema is what a graph needs to know of Before: graph.New(name, BeforeSchema).
 var BeforeSchema = &graphstate.Schema[Before, BeforeUpdate]{
 	Name:        "Before",
-	Fingerprint: 0xef441e1c3100e2b7,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x769d573e74bf9f3a,
+	Fields: []graphshape.Field{
 		graphgenBeforeFields.Log.Field,
 		graphgenBeforeFields.Docs.Field,
 		graphgenBeforeFields.Tags.Field,
@@ -1693,6 +1768,7 @@ var BeforeSchema = &graphstate.Schema[Before, BeforeUpdate]{
 		graphgenBeforeFields.Stack.Field,
 		graphgenBeforeFields.Kept.Field,
 	},
+	Types:        graphgenBeforeTypes,
 	New:          graphgenBeforeNew,
 	Clone:        graphgenBeforeClone,
 	Diff:         graphgenBeforeDiff,
@@ -1731,54 +1807,62 @@ var graphgenBeforeFields = struct {
 	Kept  graphcell.ListField[string]
 }{
 	Log: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Docs: graphcell.KeyedField[string, Doc]{
-		Field: graphstate.Field{Name: "Docs", Wire: "Docs", Reducer: "upsert", Type: "[]Doc"},
+		Field: graphshape.Field{Name: "Docs", Wire: "Docs", Reducer: "upsert", Type: "[]Doc", Key: "Name"},
 		Elem:  graphgenCodecDoc{},
 		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Doc) string { return v.Name },
 	},
 	Tags: graphcell.UniqueField[string]{
-		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]string"},
+		Field: graphshape.Field{Name: "Tags", Wire: "Tags", Reducer: "union", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Facts: graphcell.MapField[string, string]{
-		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
+		Field:   graphshape.Field{Name: "Facts", Wire: "Facts", Reducer: "merge", Type: "map[string]string"},
 		Keys:    graphcell.Str[string]{},
 		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
 	Count: graphcell.SumField[int]{
-		Field: graphstate.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int"},
+		Field: graphshape.Field{Name: "Count", Wire: "Count", Reducer: "sum", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	Least: graphcell.MinField[int]{
-		Field: graphstate.Field{Name: "Least", Wire: "Least", Reducer: "min", Type: "int"},
+		Field: graphshape.Field{Name: "Least", Wire: "Least", Reducer: "min", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	All: graphcell.AndField[bool]{
-		Field: graphstate.Field{Name: "All", Wire: "All", Reducer: "and", Type: "bool"},
+		Field: graphshape.Field{Name: "All", Wire: "All", Reducer: "and", Type: "bool"},
 	},
 	Title: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Title", Wire: "Title", Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Title", Wire: "Title", Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Draft: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
+		Field: graphshape.Field{Name: "Draft", Wire: "Draft", Reducer: "ephemeral", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Stack: graphcell.ReduceField[[]string, string]{
-		Field:  graphstate.Field{Name: "Stack", Wire: "Stack", Reducer: "reduce=push", Type: "[]string"},
+		Field:  graphshape.Field{Name: "Stack", Wire: "Stack", Reducer: "reduce=push", Type: "[]string", Input: "string"},
 		Codec:  graphgenCodecSliceOfString{},
 		Input:  graphcell.Str[string]{},
 		Reduce: push,
 	},
 	Kept: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Kept", Wire: "Kept", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Kept", Wire: "Kept", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
+}
+
+// graphgenBeforeTypes describes the types that Before is made of. It is never written to.
+var graphgenBeforeTypes = graphshape.Types{
+	{Name: "Doc", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Name", Wire: "Name", Type: "string"},
+		{Name: "Pages", Wire: "Pages", Type: "[]int"},
+	}},
 }
 
 // graphgenBefore is the Before of one run.
@@ -2084,8 +2168,8 @@ func graphgenAfterChanges(d *AfterDiff) []graphstate.FieldChange {
 // AfterSchema is what a graph needs to know of After: graph.New(name, AfterSchema).
 var AfterSchema = &graphstate.Schema[After, AfterUpdate]{
 	Name:        "After",
-	Fingerprint: 0x866c3dc0f0ea5851,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x08b0aeda4c6ccf7c,
+	Fields: []graphshape.Field{
 		graphgenAfterFields.Log.Field,
 		graphgenAfterFields.Docs.Field,
 		graphgenAfterFields.Tags.Field,
@@ -2098,6 +2182,7 @@ var AfterSchema = &graphstate.Schema[After, AfterUpdate]{
 		graphgenAfterFields.Stack.Field,
 		graphgenAfterFields.Kept.Field,
 	},
+	Types:        graphgenAfterTypes,
 	New:          graphgenAfterNew,
 	Clone:        graphgenAfterClone,
 	Diff:         graphgenAfterDiff,
@@ -2136,54 +2221,62 @@ var graphgenAfterFields = struct {
 	Kept  graphcell.ListField[string]
 }{
 	Log: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Log", Wire: "log", Was: []string{"Log"}, Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Log", Wire: "log", Was: []string{"Log"}, Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Docs: graphcell.KeyedField[string, Doc]{
-		Field: graphstate.Field{Name: "Docs", Wire: "docs", Was: []string{"Docs"}, Reducer: "upsert", Type: "[]Doc"},
+		Field: graphshape.Field{Name: "Docs", Wire: "docs", Was: []string{"Docs"}, Reducer: "upsert", Type: "[]Doc", Key: "Name"},
 		Elem:  graphgenCodecDoc{},
 		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Doc) string { return v.Name },
 	},
 	Tags: graphcell.UniqueField[string]{
-		Field: graphstate.Field{Name: "Tags", Wire: "tags", Was: []string{"Tags"}, Reducer: "union", Type: "[]string"},
+		Field: graphshape.Field{Name: "Tags", Wire: "tags", Was: []string{"Tags"}, Reducer: "union", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Facts: graphcell.MapField[string, string]{
-		Field:   graphstate.Field{Name: "Facts", Wire: "facts", Was: []string{"Facts"}, Reducer: "merge", Type: "map[string]string"},
+		Field:   graphshape.Field{Name: "Facts", Wire: "facts", Was: []string{"Facts"}, Reducer: "merge", Type: "map[string]string"},
 		Keys:    graphcell.Str[string]{},
 		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
 	Count: graphcell.SumField[int]{
-		Field: graphstate.Field{Name: "Count", Wire: "count", Was: []string{"Count"}, Reducer: "sum", Type: "int"},
+		Field: graphshape.Field{Name: "Count", Wire: "count", Was: []string{"Count"}, Reducer: "sum", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	Least: graphcell.MinField[int]{
-		Field: graphstate.Field{Name: "Least", Wire: "least", Was: []string{"Least"}, Reducer: "min", Type: "int"},
+		Field: graphshape.Field{Name: "Least", Wire: "least", Was: []string{"Least"}, Reducer: "min", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	All: graphcell.AndField[bool]{
-		Field: graphstate.Field{Name: "All", Wire: "all", Was: []string{"All"}, Reducer: "and", Type: "bool"},
+		Field: graphshape.Field{Name: "All", Wire: "all", Was: []string{"All"}, Reducer: "and", Type: "bool"},
 	},
 	Title: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Title", Wire: "title", Was: []string{"Title"}, Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Title", Wire: "title", Was: []string{"Title"}, Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Draft: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Draft", Wire: "draft", Was: []string{"Draft"}, Reducer: "ephemeral", Type: "string"},
+		Field: graphshape.Field{Name: "Draft", Wire: "draft", Was: []string{"Draft"}, Reducer: "ephemeral", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Stack: graphcell.ReduceField[[]string, string]{
-		Field:  graphstate.Field{Name: "Stack", Wire: "stack", Was: []string{"Stack"}, Reducer: "reduce=push", Type: "[]string"},
+		Field:  graphshape.Field{Name: "Stack", Wire: "stack", Was: []string{"Stack"}, Reducer: "reduce=push", Type: "[]string", Input: "string"},
 		Codec:  graphgenCodecSliceOfString{},
 		Input:  graphcell.Str[string]{},
 		Reduce: push,
 	},
 	Kept: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Kept", Wire: "Kept", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Kept", Wire: "Kept", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
+}
+
+// graphgenAfterTypes describes the types that After is made of. It is never written to.
+var graphgenAfterTypes = graphshape.Types{
+	{Name: "Doc", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Name", Wire: "Name", Type: "string"},
+		{Name: "Pages", Wire: "Pages", Type: "[]int"},
+	}},
 }
 
 // graphgenAfter is the After of one run.
@@ -2489,8 +2582,8 @@ func graphgenAfterAllChanges(d *AfterAllDiff) []graphstate.FieldChange {
 // AfterAllSchema is what a graph needs to know of AfterAll: graph.New(name, AfterAllSchema).
 var AfterAllSchema = &graphstate.Schema[AfterAll, AfterAllUpdate]{
 	Name:        "AfterAll",
-	Fingerprint: 0xef441e1c3100e2b7,
-	Fields: []graphstate.Field{
+	Fingerprint: 0x769d573e74bf9f3a,
+	Fields: []graphshape.Field{
 		graphgenAfterAllFields.Log.Field,
 		graphgenAfterAllFields.Docs.Field,
 		graphgenAfterAllFields.Tags.Field,
@@ -2503,6 +2596,7 @@ var AfterAllSchema = &graphstate.Schema[AfterAll, AfterAllUpdate]{
 		graphgenAfterAllFields.Stack.Field,
 		graphgenAfterAllFields.Kept.Field,
 	},
+	Types:        graphgenAfterAllTypes,
 	New:          graphgenAfterAllNew,
 	Clone:        graphgenAfterAllClone,
 	Diff:         graphgenAfterAllDiff,
@@ -2541,54 +2635,62 @@ var graphgenAfterAllFields = struct {
 	Kept  graphcell.ListField[string]
 }{
 	Log: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Log", Wire: "Log", Was: []string{"log"}, Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Log", Wire: "Log", Was: []string{"log"}, Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Docs: graphcell.KeyedField[string, Doc]{
-		Field: graphstate.Field{Name: "Docs", Wire: "Docs", Was: []string{"docs"}, Reducer: "upsert", Type: "[]Doc"},
+		Field: graphshape.Field{Name: "Docs", Wire: "Docs", Was: []string{"docs"}, Reducer: "upsert", Type: "[]Doc", Key: "Name"},
 		Elem:  graphgenCodecDoc{},
 		Keys:  graphcell.Str[string]{},
 		Key:   func(v *Doc) string { return v.Name },
 	},
 	Tags: graphcell.UniqueField[string]{
-		Field: graphstate.Field{Name: "Tags", Wire: "Tags", Was: []string{"tags"}, Reducer: "union", Type: "[]string"},
+		Field: graphshape.Field{Name: "Tags", Wire: "Tags", Was: []string{"tags"}, Reducer: "union", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
 	Facts: graphcell.MapField[string, string]{
-		Field:   graphstate.Field{Name: "Facts", Wire: "Facts", Was: []string{"facts"}, Reducer: "merge", Type: "map[string]string"},
+		Field:   graphshape.Field{Name: "Facts", Wire: "Facts", Was: []string{"facts"}, Reducer: "merge", Type: "map[string]string"},
 		Keys:    graphcell.Str[string]{},
 		Values:  graphcell.Str[string]{},
 		Compare: cmp.Compare[string],
 	},
 	Count: graphcell.SumField[int]{
-		Field: graphstate.Field{Name: "Count", Wire: "Count", Was: []string{"count"}, Reducer: "sum", Type: "int"},
+		Field: graphshape.Field{Name: "Count", Wire: "Count", Was: []string{"count"}, Reducer: "sum", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	Least: graphcell.MinField[int]{
-		Field: graphstate.Field{Name: "Least", Wire: "Least", Was: []string{"least"}, Reducer: "min", Type: "int"},
+		Field: graphshape.Field{Name: "Least", Wire: "Least", Was: []string{"least"}, Reducer: "min", Type: "int"},
 		Codec: graphcell.Int[int]{},
 	},
 	All: graphcell.AndField[bool]{
-		Field: graphstate.Field{Name: "All", Wire: "All", Was: []string{"all"}, Reducer: "and", Type: "bool"},
+		Field: graphshape.Field{Name: "All", Wire: "All", Was: []string{"all"}, Reducer: "and", Type: "bool"},
 	},
 	Title: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Title", Wire: "Title", Was: []string{"title"}, Reducer: "replace", Type: "string"},
+		Field: graphshape.Field{Name: "Title", Wire: "Title", Was: []string{"title"}, Reducer: "replace", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Draft: graphcell.ValueField[string]{
-		Field: graphstate.Field{Name: "Draft", Wire: "Draft", Was: []string{"draft"}, Reducer: "ephemeral", Type: "string"},
+		Field: graphshape.Field{Name: "Draft", Wire: "Draft", Was: []string{"draft"}, Reducer: "ephemeral", Type: "string"},
 		Codec: graphcell.Str[string]{},
 	},
 	Stack: graphcell.ReduceField[[]string, string]{
-		Field:  graphstate.Field{Name: "Stack", Wire: "Stack", Was: []string{"stack"}, Reducer: "reduce=push", Type: "[]string"},
+		Field:  graphshape.Field{Name: "Stack", Wire: "Stack", Was: []string{"stack"}, Reducer: "reduce=push", Type: "[]string", Input: "string"},
 		Codec:  graphgenCodecSliceOfString{},
 		Input:  graphcell.Str[string]{},
 		Reduce: push,
 	},
 	Kept: graphcell.ListField[string]{
-		Field: graphstate.Field{Name: "Kept", Wire: "Kept", Reducer: "append", Type: "[]string"},
+		Field: graphshape.Field{Name: "Kept", Wire: "Kept", Reducer: "append", Type: "[]string"},
 		Elem:  graphcell.Str[string]{},
 	},
+}
+
+// graphgenAfterAllTypes describes the types that AfterAll is made of. It is never written to.
+var graphgenAfterAllTypes = graphshape.Types{
+	{Name: "Doc", Kind: graphshape.Struct, Fields: []graphshape.Field{
+		{Name: "Name", Wire: "Name", Type: "string"},
+		{Name: "Pages", Wire: "Pages", Type: "[]int"},
+	}},
 }
 
 // graphgenAfterAll is the AfterAll of one run.
