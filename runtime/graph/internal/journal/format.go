@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -263,10 +264,15 @@ func ReadTargets(b []byte, each func(Target) error) error {
 	return readTargets(&in, in.ArrayLen(), each)
 }
 
+var errNoUpdate = errors.New("a choice without an update")
+
 // ReadChoice returns the update that AppendChoice wrote, and calls each with the targets, in order.
 func ReadChoice(b []byte, each func(Target) error) (update []byte, err error) {
 	in := wire.NewReader("result", b)
 	n := in.ArrayLen()
+	if n == 0 {
+		in.Damage(0, errNoUpdate)
+	}
 	update = in.Bytes()
 	return update, readTargets(&in, n-1, each)
 }
@@ -319,7 +325,8 @@ func ReadQuestion(b []byte) (q Question, err error) {
 		}
 	}
 	q.Node, q.Index, q.Name, q.Payload = r.Str(), r.Int(), r.Str(), r.Bytes()
-	if err := r.End(); err != nil {
+	err = r.End()
+	if !r.Framed() {
 		return Question{}, err
 	}
 	return q, nil
