@@ -28,14 +28,16 @@ type typedState interface {
 
 	// reset empties the slots and makes n of them.
 	reset(n int)
-	// enter puts the input of the run into a slot.
-	enter(i int)
+	// enter puts the input of the run into a slot, once. It reports whether there was one.
+	enter(i int) bool
 	// encodeInput returns the encoded input.
 	encodeInput() ([]byte, error)
 	// call runs the function of the task in slot i of r, and leaves its update in slot i.
 	call(ctx context.Context, r *run, i int) error
 	// choice is what a node that routes, in slot i, chose.
 	choice(i int) *Next
+	// up is where a subgraph sends its Parent; the zero Next for nowhere.
+	up() *Next
 	// undeclared returns the fields that the update of a node in slot i changes and declared does not name.
 	undeclared(i int, n *node) []string
 	// changes reports whether the update of a node in slot i changes a field.
@@ -69,6 +71,8 @@ type adapter[S, U any] struct {
 	merged  [][]U  // by slot: the updates of a subgraph over the same state, in the order in which they merged there
 	all     []U    // in such a subgraph: what keep kept
 	input   *U
+	entered bool // the input was put into a slot
+	next    Next // of a subgraph: where it sends its Parent
 }
 
 func newAdapter[S, U any](g *Graph[S, U], strict bool) *adapter[S, U] {
@@ -116,8 +120,12 @@ func (a *adapter[S, U]) reset(n int) {
 	}
 }
 
-func (a *adapter[S, U]) enter(i int) {
-	a.updates[i] = *a.input
+func (a *adapter[S, U]) enter(i int) bool {
+	if a.input == nil || a.entered {
+		return false
+	}
+	a.updates[i], a.entered = *a.input, true
+	return true
 }
 
 func (a *adapter[S, U]) encodeInput() ([]byte, error) { return appendUpdate(a.g.schema, a.input) }
@@ -144,6 +152,8 @@ func (a *adapter[S, U]) call(ctx context.Context, r *run, i int) error {
 }
 
 func (a *adapter[S, U]) choice(i int) *Next { return &a.choices[i] }
+
+func (a *adapter[S, U]) up() *Next { return &a.next }
 
 // mutated reports what a node or route of a Strict run wrote through the clone it was given.
 func (a *adapter[S, U]) mutated(given S) error {

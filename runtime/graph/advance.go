@@ -7,7 +7,6 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
-	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
@@ -151,9 +150,7 @@ func (r *run) payRoutes() error {
 	if err := r.endsUpward(); err != nil {
 		return err
 	}
-	r.turned = r.plan.Turn()
-	r.again = nil
-	o := r.decide()
+	o := r.decide(r.plan.Turn())
 	if err := r.commit(checkpoint.Resume, nil, o); err != nil {
 		return r.uncommitted(err)
 	}
@@ -162,36 +159,9 @@ func (r *run) payRoutes() error {
 }
 
 // key returns the key of a task of this run.
-func (r *run) key(t *Task) string {
-	line, err := r.lineID()
-	if err != nil {
-		return "" // no randomness; a run with a journal has its line from its records
-	}
-	return journal.TaskKey(line, r.scope, t.Step, string(r.keyName(ID(t.Node))), t.Index)
-}
-
-func (r *run) lineID() (checkpoint.ID, error) {
-	r.line.Lock()
-	defer r.line.Unlock()
-	if r.line.id.IsZero() {
-		id, err := checkpoint.NewID()
-		if err != nil {
-			return id, err
-		}
-		r.line.id = id
-	}
-	return r.line.id, nil
-}
-
-// keyName is the id that a node's tasks are known by: the one that it had when they became due.
-func (r *run) keyName(id ID) ID {
-	if was, ok := r.named[id]; ok {
-		return was
-	}
-	return id
-}
+func (r *run) key(t *Task) string { return r.keys.Task(t.Step, t.Node, t.Index) }
 
 // taskKey is the key of a task that runs now.
 func (r *run) taskKey(t *plan.Task) string {
-	return journal.TaskKey(r.line.id, r.scope, r.plan.Step+1, string(r.keyName(r.g.nodes[t.Node].id)), t.Index)
+	return r.keys.Task(r.plan.Step+1, string(r.g.nodes[t.Node].id), t.Index)
 }

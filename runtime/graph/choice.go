@@ -26,25 +26,25 @@ func encodeTargets(next Next) ([]journal.Target, error) {
 }
 
 // readChoice reads the stored result of a node that routes.
-func (r *run) readChoice(from *node, b []byte) (update []byte, next Next, err error) {
-	update, err = journal.ReadChoice(b, func(t journal.Target) error { return r.addTarget(&next, t) })
+func (g *core) readChoice(from *node, b []byte) (update []byte, next Next, err error) {
+	update, err = journal.ReadChoice(b, func(t journal.Target) error { return g.addTarget(&next, t) })
 	if err != nil {
 		return nil, next, classed(err)
 	}
-	if err := from.allows(&r.g.nodes, next); err != nil {
+	if err := from.allows(&g.nodes, next); err != nil {
 		return nil, next, fmt.Errorf("%w: %w", ErrGraphChanged, err)
 	}
 	return update, next, nil
 }
 
 // addTarget adds a stored target, whose node may have another id since.
-func (r *run) addTarget(next *Next, stored journal.Target) (err error) {
+func (g *core) addTarget(next *Next, stored journal.Target) (err error) {
 	t := target{id: ID(stored.Node)}
-	if n, ok := r.g.former[t.id]; ok {
-		t.id = r.g.nodes[n].id
+	if n, ok := g.former[t.id]; ok {
+		t.id = g.nodes[n].id
 	}
 	if stored.Sent != nil {
-		if t.sent, err = r.unwrap(t.id, stored.Sent); err != nil {
+		if t.sent, err = g.unwrap(t.id, stored.Sent); err != nil {
 			return err
 		}
 	}
@@ -53,14 +53,14 @@ func (r *run) addTarget(next *Next, stored journal.Target) (err error) {
 }
 
 // unwrap decodes what was sent to a node, or what Parent is to do.
-func (r *run) unwrap(id ID, raw []byte) (_ payload, err error) {
+func (g *core) unwrap(id ID, raw []byte) (_ payload, err error) {
 	defer rescue(&err)
 	if id == Parent {
 		return readUpward(raw)
 	}
-	n, ok := r.g.find(string(id))
-	if !ok || n <= start || r.g.nodes[n].decode == nil {
+	n, ok := g.find(string(id))
+	if !ok || n <= start || g.nodes[n].decode == nil {
 		return nil, fmt.Errorf("%w: %q is no task node any more", ErrGraphChanged, string(id))
 	}
-	return r.g.nodes[n].decode(raw)
+	return g.nodes[n].decode(raw)
 }

@@ -15,6 +15,7 @@ func (r *run) commit(source checkpoint.Source, writes []checkpoint.Write, o jour
 	if r.log == nil {
 		return nil
 	}
+	r.log.Again = nil // it was about what the record commits
 	rec, err := r.record(source)
 	if err != nil {
 		return err
@@ -41,9 +42,9 @@ func (r *run) record(source checkpoint.Source) (checkpoint.Record, error) {
 		return checkpoint.Record{}, err
 	}
 	rec := checkpoint.Record{
-		ID: id, Parent: r.log.Head, Base: id, Line: r.line.id, Commits: r.log.Base,
+		ID: id, Parent: r.log.Head, Base: id, Line: r.keys.Line(), Commits: r.log.Base,
 		Step: r.plan.Step, Source: source,
-		Due: r.dueTasks(), Owed: r.names(r.plan.Pending), Joins: r.halfJoins(), Pass: r.names(r.plan.Cleared), Meta: meta,
+		Due: r.g.dueTasks(&r.plan), Owed: r.g.names(r.plan.Pending), Joins: r.g.halfJoins(&r.plan), Pass: r.g.names(r.plan.Cleared), Meta: meta,
 		Fingerprint: r.g.fingerprint, Graph: r.g.name,
 		Created: time.Now().UTC().Truncate(time.Microsecond),
 	}
@@ -56,46 +57,6 @@ func (r *run) fillPayload(rec *checkpoint.Record, whole bool) error {
 		return fmt.Errorf("%s: encode the state: %w", where(r.g.name, r.thread, r.plan.Step), err)
 	}
 	return nil
-}
-
-func (r *run) dueTasks() []checkpoint.Task {
-	if len(r.plan.Due) == 0 {
-		return nil
-	}
-	tasks := make([]checkpoint.Task, len(r.plan.Due))
-	for i, d := range r.plan.Due {
-		tasks[i] = checkpoint.Task{Node: string(r.g.nodes[d.Node].id), Index: uint32(d.Index), Payload: d.Raw}
-	}
-	return tasks
-}
-
-func (r *run) names(nodes []int) []string {
-	var names []string
-	for _, n := range nodes {
-		if n == end {
-			names = append(names, string(End))
-			continue
-		}
-		names = append(names, string(r.g.nodes[n].id))
-	}
-	return names
-}
-
-// halfJoins are the joins that some of their sources have reached.
-func (r *run) halfJoins() []checkpoint.Join {
-	var joins []checkpoint.Join
-	for i, fired := range r.plan.Joins {
-		j := checkpoint.Join{To: string(r.g.nodes[r.g.plan.Joins[i].To].id)}
-		for k, yes := range fired {
-			if yes {
-				j.Fired = append(j.Fired, string(r.g.nodes[r.g.plan.Joins[i].From[k]].id))
-			}
-		}
-		if len(j.Fired) > 0 {
-			joins = append(joins, j)
-		}
-	}
-	return joins
 }
 
 // acknowledge stores the results and the questions of the given slots, those of them that have any.
@@ -226,13 +187,12 @@ func (r *run) recall() error {
 	for i := range r.exec.Tasks {
 		r.mayAsk(&r.exec.Tasks[i])
 	}
-	r.asked = nil
-	if r.stored == nil {
+	if !r.pending.Results() {
 		return nil
 	}
 	for i := range r.exec.Tasks {
 		sl := &r.exec.Tasks[i]
-		payload, ok := r.stored[r.taskKey(&sl.Task)]
+		payload, ok := r.pending.Result(r.taskKey(&sl.Task))
 		if !ok {
 			continue
 		}
@@ -242,7 +202,6 @@ func (r *run) recall() error {
 		sl.Progress, sl.Stored = exec.Succeeded, true
 		r.exec.Win(i)
 	}
-	r.stored = nil
 	r.exec.Decide()
 	return nil
 }
@@ -252,7 +211,7 @@ func (r *run) readResult(i int, payload []byte) (err error) {
 	sl := &r.exec.Tasks[i]
 	n := &r.g.nodes[sl.Node]
 	if n.routes {
-		if payload, *r.state.choice(i), err = r.readChoice(n, payload); err != nil {
+		if payload, *r.state.choice(i), err = r.g.readChoice(n, payload); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
-	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
 // execute runs the tasks of the superstep that have no result yet, and reports those that failed.
@@ -65,10 +64,12 @@ func (r *run) Call(ctx context.Context, i int) error {
 
 // Observe implements exec.Host.
 func (r *run) Observe(ctx, parent context.Context, i int) func() {
-	if r.observers == nil {
+	if !r.watchers.any() {
 		return nil
 	}
-	return r.began(ctx, parent, &r.exec.Tasks[i])
+	t := &r.exec.Tasks[i]
+	ended := r.watchers.attempt(ctx, Occurrence{Step: r.plan.Step + 1, Node: r.g.nodes[t.Node].id, Index: t.Index, Attempt: t.Attempt})
+	return func() { ended(Outcome(t.Outcome(parent)), t.Err) }
 }
 
 // Final implements exec.Host.
@@ -94,16 +95,4 @@ func (r *run) Ended(tasks []int) error {
 		}
 	}
 	return nil
-}
-
-// Lost implements exec.Host. The subgraph of a task that lost counts for nothing, and may have asked or stopped.
-func (r *run) Lost(i int) {
-	t := &r.exec.Tasks[i]
-	if r.log == nil || r.g.nodes[t.Node].sub == nil {
-		return
-	}
-	if r.resumed || r.calls[i].open {
-		r.silenced = append(r.silenced, journal.Within(r.log.Namespace, r.callName(r.taskKey(&t.Task))))
-	}
-	r.calls[i] = call{}
 }

@@ -12,7 +12,7 @@ import (
 
 // replay runs what was due at an older checkpoint again, as a branch: a fork that changes nothing, taken up at
 // once.
-func (r *run) replay(c *checkpoint.Chain) error {
+func (r *opening) replay(c *checkpoint.Chain) error {
 	if len(r.opt.answers) > 0 {
 		return r.answerError(r.opt.answers[0].id, "a replay asks anew; answer what it asks")
 	}
@@ -47,11 +47,12 @@ func (r *run) replay(c *checkpoint.Chain) error {
 }
 
 // forkRecord is a record that goes on from c's checkpoint on a line of its own.
-func (r *run) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
+func (r *opening) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	if len(r.plan.Due) > 0 && r.plan.Input() {
 		return checkpoint.Record{}, fmt.Errorf("%s: the input was not merged yet at that checkpoint, and is not kept: go on from the next one, or give another input by UpdateState as graph.Start",
 			where(r.g.name, r.thread, r.plan.Step))
 	}
+	r.log.Again = nil
 	r.plan.Cleared = nil // a stop that was answered on the line left behind holds the new one
 	rec, err := r.record(checkpoint.Fork)
 	if err != nil {
@@ -59,12 +60,13 @@ func (r *run) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	}
 	parent := c.Records[len(c.Records)-1].ID
 	rec.Parent, rec.Line, rec.Commits = parent, rec.ID, checkpoint.ID{}
-	r.line.id, r.log.Base = rec.ID, rec.ID
+	r.keys.SetLine(rec.ID)
+	r.log.Base = rec.ID
 	return rec, r.fillPayload(&rec, parent != c.Head)
 }
 
 // openUpdate stores an edit: at the head, from an older checkpoint, or as node n.
-func (r *run) openUpdate(at checkpoint.ID, n int, asNode bool) error {
+func (r *opening) openUpdate(at checkpoint.ID, n int, asNode bool) error {
 	c, err := r.load(at)
 	if err != nil {
 		return err
@@ -85,7 +87,7 @@ func (r *run) openUpdate(at checkpoint.ID, n int, asNode bool) error {
 	if err := r.merge(0); err != nil {
 		return err
 	}
-	r.exec.Tasks = nil
+	r.exec.Over()
 	if !at.IsZero() && at != c.Head {
 		rec, err := r.forkRecord(&c)
 		if err != nil {
@@ -105,14 +107,14 @@ func (r *run) openUpdate(at checkpoint.ID, n int, asNode bool) error {
 }
 
 // edit puts the update of the caller into a slot, as what node n returned.
-func (r *run) edit(n int) {
-	r.exec.Tasks = []exec.Task{{Task: plan.Task{Node: n}, Progress: exec.Succeeded}}
+func (r *opening) edit(n int) {
+	r.exec.Edit(exec.Task{Task: plan.Task{Node: n}, Progress: exec.Succeeded})
 	r.state.reset(1)
 	r.state.enter(0)
 }
 
 // besides returns what is due, nodes and owed routes, beside one task of node n; nothing when n is not due itself.
-func (r *run) besides(c *checkpoint.Chain, n int) []string {
+func (r *opening) besides(c *checkpoint.Chain, n int) []string {
 	var names []string
 	for _, t := range c.Due {
 		names = append(names, t.Node)
@@ -126,7 +128,7 @@ func (r *run) besides(c *checkpoint.Chain, n int) []string {
 }
 
 // updateAs stores the update as what node n came to: a superstep of its own. Joins begin anew.
-func (r *run) updateAs(c *checkpoint.Chain, n int) error {
+func (r *opening) updateAs(c *checkpoint.Chain, n int) error {
 	if r.g.nodes[n].routes {
 		return fmt.Errorf("%s: UpdateState as node %q: it chooses itself what follows it, which an update does not say; edit as another node",
 			where(r.g.name, r.thread, r.plan.Step), string(r.g.nodes[n].id))
@@ -138,10 +140,10 @@ func (r *run) updateAs(c *checkpoint.Chain, n int) error {
 	}
 	r.plan.Place(r.plan.Step, n)
 	r.edit(n)
-	if err := r.settle(); err != nil {
+	if _, err := r.settle(); err != nil {
 		return err
 	}
-	r.exec.Tasks = nil
+	r.exec.Over()
 	rec, err := r.forkRecord(c)
 	if err != nil {
 		return err
@@ -151,7 +153,7 @@ func (r *run) updateAs(c *checkpoint.Chain, n int) error {
 }
 
 // rests is the outcome of a fork: nothing runs.
-func (r *run) rests() journal.Outcome {
+func (r *opening) rests() journal.Outcome {
 	if len(r.plan.Due) == 0 && len(r.plan.Pending) == 0 {
 		return journal.Outcome{Status: checkpoint.Done, End: true}
 	}

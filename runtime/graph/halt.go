@@ -4,7 +4,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
-	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
 // A stop for people in a subgraph is stored as a question of the subgraph's own, in the same act as the checkpoint at which it
@@ -14,29 +13,17 @@ import (
 
 // stopQuestion returns the question of a subgraph whose stop is stored with base; none where there is no stop.
 func (r *run) stopQuestion(base checkpoint.ID, o journal.Outcome) []checkpoint.Write {
-	if r.outer == nil || o.Status != checkpoint.Paused || !r.plan.Stops() {
+	if r.call == nil || o.Status != checkpoint.Paused || !r.plan.Stops() {
 		return nil
 	}
 	return []checkpoint.Write{{Namespace: r.log.Namespace, Base: base, Task: journal.StopTask, Kind: checkpoint.Question}}
 }
 
-// letPass returns the answers to the stops in the subgraphs that are due.
-func letPass(c *checkpoint.Chain) []checkpoint.Write {
-	var writes []checkpoint.Write
-	for _, q := range openBelow("", c) {
-		if q.Task == journal.StopTask {
-			q.Kind, q.Payload = checkpoint.Answer, wire.AppendNil(nil)
-			writes = append(writes, q)
-		}
-	}
-	return writes
-}
-
 // goOn finds out whether a stop holds a subgraph that is taken up again.
 func (r *run) goOn() error {
 	o := journal.Outcome{Status: checkpoint.Paused}
-	switch halt := r.asked[journal.StopTask]; {
-	case halt != nil && !halt.open():
+	switch halt := r.pending.Stop(); {
+	case halt != nil && !halt.Open():
 		r.plan.Clear()
 	case halt != nil:
 		r.status = o.Status
@@ -53,7 +40,7 @@ func (r *run) open() bool {
 		return true
 	}
 	for i := range r.exec.Tasks {
-		if sl := &r.exec.Tasks[i]; sl.Progress == exec.Asking || sl.Progress == exec.Stopped || r.g.nests && r.calls[i].open {
+		if sl := &r.exec.Tasks[i]; sl.Progress == exec.Asking || sl.Progress == exec.Stopped || r.g.nests && sl.Progress != exec.Beaten && r.calls[i].open {
 			return true
 		}
 	}

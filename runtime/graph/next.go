@@ -55,18 +55,6 @@ func ids(names []string) []ID {
 	return ids
 }
 
-// names are ids as they are stored; nil for none.
-func names(ids []ID) []string {
-	if ids == nil {
-		return nil
-	}
-	names := make([]string, len(ids))
-	for i, id := range ids {
-		names[i] = string(id)
-	}
-	return names
-}
-
 // Next is what a route or a routing node chose: the tasks of the next superstep. To and Sender.Send make one,
 // Add joins several. The zero Next is an error of who returned it, so that a forgotten case, or a loop over
 // nothing, is never taken for the end.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 )
 
 // Observer is told what the runs of a graph do, and its subgraphs in them: for logs, metrics and traces. It is called on
@@ -77,11 +76,36 @@ func Observe(o Observer) Option {
 // stuckAfter is how long a node may take to return after its context has ended, before it is called stuck.
 const stuckAfter = 10 * time.Second
 
+// watchers are the observers of a run, or of a subgraph in one.
+type watchers struct {
+	graph, thread string
+	path          []string // of the subgraph nodes that lead to the graph
+	observers     []Observer
+	*observing
+}
+
+// watching returns the observers of a run of g; nil if the run can have none.
+func watching(g *core, thread string) *watchers {
+	if g.opt.observers == nil && !g.nests {
+		return nil
+	}
+	return &watchers{graph: g.name, thread: thread, observers: g.opt.observers, observing: new(observing)}
+}
+
+// in returns the observers of a subgraph.
+func (w *watchers) in(child *core, path []string) *watchers {
+	observers := append(slices.Clip(w.observers), child.opt.observers...)
+	return &watchers{graph: child.name, thread: w.thread, path: path, observers: observers, observing: w.observing}
+}
+
+// any reports whether there are observers.
+func (w *watchers) any() bool { return w != nil && len(w.observers) > 0 }
+
 // notify calls the observers, if there are any.
-func (r *run) notify(ctx context.Context, o Occurrence) {
-	o.Graph, o.Thread, o.Path = r.g.name, r.thread, slices.Clip(r.path)
-	for _, observer := range r.observers {
-		r.observing.call(ctx, observer, o)
+func (w *watchers) notify(ctx context.Context, o Occurrence) {
+	o.Graph, o.Thread, o.Path = w.graph, w.thread, ids(w.path)
+	for _, observer := range w.observers {
+		w.call(ctx, observer, o)
 	}
 }
 
@@ -112,16 +136,8 @@ func (f *observing) call(ctx context.Context, observer Observer, o Occurrence) {
 	returned = true
 }
 
-// observing returns where the panics of the observers of one run are kept; nil if it can have none.
-func (g *core) observing() *observing {
-	if g.opt.observers == nil && !g.nests {
-		return nil
-	}
-	return new(observing)
-}
-
 // failed returns the first panic of an observer as an error; nil for none.
-func (f *observing) failed() error {
+func (f *watchers) failed() error {
 	if f == nil {
 		return nil
 	}
@@ -131,7 +147,7 @@ func (f *observing) failed() error {
 }
 
 // join returns err, the error of a run, with the first panic of an observer.
-func (f *observing) join(err error) error {
+func (f *watchers) join(err error) error {
 	panicked := f.failed()
 	if panicked == nil || errors.Is(err, panicked) {
 		return err
@@ -139,45 +155,45 @@ func (f *observing) join(err error) error {
 	return errors.Join(err, panicked)
 }
 
-// watch tells that the run begins, and returns what to call when it is over.
-func (r *run) watch() func(Status, error) {
-	if r.observers == nil {
-		return func(Status, error) {}
+// run tells that a run begins, and returns what to call when it is over.
+func (w *watchers) run(ctx context.Context, step int) func(step int, status Status, err error) {
+	if !w.any() {
+		return func(int, Status, error) {}
 	}
-	r.notify(r.ctx, Occurrence{Kind: RunBegan, Step: r.plan.Step})
+	w.notify(ctx, Occurrence{Kind: RunBegan, Step: step})
 	start := time.Now()
-	return func(status Status, err error) {
-		r.notify(r.ctx, Occurrence{Kind: RunEnded, Step: r.plan.Step, Took: time.Since(start), Status: status, Err: err})
+	return func(step int, status Status, err error) {
+		w.notify(ctx, Occurrence{Kind: RunEnded, Step: step, Took: time.Since(start), Status: status, Err: err})
 	}
 }
 
-// began reports that an attempt begins under ctx, and returns what to call when it has returned. Its task runs under parent.
-func (r *run) began(ctx, parent context.Context, sl *exec.Task) func() {
-	o := Occurrence{Kind: TaskBegan, Step: r.plan.Step + 1, Node: r.g.nodes[sl.Node].id, Index: sl.Index, Attempt: sl.Attempt}
-	r.notify(ctx, o)
+// attempt tells that the attempt of a task begins under ctx, and returns what to call when it has ended: how, and the
+// error of the attempt. o says which attempt it is.
+func (w *watchers) attempt(ctx context.Context, o Occurrence) func(Outcome, error) {
+	o.Kind = TaskBegan
+	w.notify(ctx, o)
 	start := time.Now()
 	returned := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { r.watchStuck(ctx, o, returned) })
-	return func() {
+	stop := context.AfterFunc(ctx, func() { w.stuck(ctx, o, returned) })
+	return func(outcome Outcome, err error) {
 		stop()
 		close(returned)
-		ended := o
-		ended.Kind, ended.Took, ended.Outcome = TaskEnded, time.Since(start), Outcome(sl.Outcome(parent))
-		if ended.Outcome.failed() {
-			ended.Err = sl.Err
+		o.Kind, o.Took, o.Outcome = TaskEnded, time.Since(start), outcome
+		if outcome.failed() {
+			o.Err = err
 		}
-		r.notify(ctx, ended)
+		w.notify(ctx, o)
 	}
 }
 
-// watchStuck tells of a node that does not return.
-func (r *run) watchStuck(ctx context.Context, o Occurrence, returned <-chan struct{}) {
+// stuck tells of a node that does not return.
+func (w *watchers) stuck(ctx context.Context, o Occurrence, returned <-chan struct{}) {
 	t := time.NewTimer(stuckAfter)
 	defer t.Stop()
 	select {
 	case <-returned:
 	case <-t.C:
 		o.Kind, o.Took = TaskStuck, stuckAfter
-		r.notify(ctx, o)
+		w.notify(ctx, o)
 	}
 }

@@ -9,12 +9,19 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 )
+
+// opening is a run that has yet to take its thread.
+type opening struct {
+	*run
+	entered bool // the input was merged and committed with the opening, and is yet to be published
+}
 
 // openInput begins a run with input: it loads the thread, merges in, and takes the thread with the records of
 // both. Where a route decides on the entry, the input is stored first, as the result of Start: no user code
 // runs on a thread that others may hold.
-func (r *run) openInput(at checkpoint.ID) error {
+func (r *opening) openInput(at checkpoint.ID) error {
 	if !at.IsZero() {
 		return fmt.Errorf("%s: input goes to the head of a thread; use UpdateState to go on from a checkpoint", where(r.g.name, r.thread, -1))
 	}
@@ -37,7 +44,7 @@ func (r *run) openInput(at checkpoint.ID) error {
 		return fmt.Errorf("%s: %w: %v is due; Resume it, or pass graph.Abandon to drop what is due",
 			where(r.g.name, r.thread, r.plan.Step), ErrUnfinished, r.g.next(ids(c.Next()), r.g.owed(&c.Records[len(c.Records)-1])))
 	}
-	r.enter(r.plan.Step + 1)
+	r.plan.Enter(r.plan.Step + 1)
 	first, err := r.inputRecord(len(c.Records) == 0)
 	if err != nil {
 		return err
@@ -46,10 +53,11 @@ func (r *run) openInput(at checkpoint.ID) error {
 		return r.openRouted(first)
 	}
 	r.fill()
-	if err := r.settle(); err != nil {
+	turn, err := r.settle()
+	if err != nil {
 		return err
 	}
-	o := r.decide()
+	o := r.decide(turn)
 	second, err := r.record(checkpoint.Input)
 	if err != nil {
 		return err
@@ -64,8 +72,8 @@ func (r *run) openInput(at checkpoint.ID) error {
 }
 
 // inputRecord is the record that makes Start due. Every run with input begins a line of its own.
-func (r *run) inputRecord(empty bool) (checkpoint.Record, error) {
-	r.log.Base = checkpoint.ID{}
+func (r *opening) inputRecord(empty bool) (checkpoint.Record, error) {
+	r.log.Base, r.log.Again = checkpoint.ID{}, nil
 	rec, err := r.record(checkpoint.Input)
 	if err == nil {
 		err = r.nameRequest(&rec)
@@ -73,13 +81,14 @@ func (r *run) inputRecord(empty bool) (checkpoint.Record, error) {
 	if err != nil {
 		return rec, err
 	}
-	r.line.id, rec.Line = rec.ID, rec.ID
+	r.keys.SetLine(rec.ID)
+	rec.Line = rec.ID
 	r.log.Base = rec.ID
 	return rec, r.fillPayload(&rec, empty)
 }
 
 // openRouted opens with the input stored, but not merged; the loop does the rest.
-func (r *run) openRouted(first checkpoint.Record) error {
+func (r *opening) openRouted(first checkpoint.Record) error {
 	r.fill()
 	w, err := r.resultOf(0)
 	if err != nil {
@@ -90,7 +99,7 @@ func (r *run) openRouted(first checkpoint.Record) error {
 }
 
 // openResume takes a run up where it was left, or from an older checkpoint.
-func (r *run) openResume(at checkpoint.ID) error {
+func (r *opening) openResume(at checkpoint.ID) error {
 	c, err := r.load(at)
 	if err != nil {
 		return err
@@ -105,7 +114,7 @@ func (r *run) openResume(at checkpoint.ID) error {
 }
 
 // resume goes on from the head, or with a line that was left for another one before what is due there was done.
-func (r *run) resume(c *checkpoint.Chain) error {
+func (r *opening) resume(c *checkpoint.Chain) error {
 	if err := r.restore(c); err != nil {
 		return err
 	}
@@ -120,22 +129,23 @@ func (r *run) resume(c *checkpoint.Chain) error {
 	if err := r.place(c); err != nil {
 		return err
 	}
-	r.resumed = true
+	r.log.Resumed = true
 	writes, err := r.checkAnswers(c)
 	if err != nil {
 		return err
 	}
 	if paused(c) {
-		writes = append(writes, letPass(c)...)
+		writes = append(writes, subgraph.ClearStops(c)...)
 	}
 	r.gather(append(slices.Clone(c.Writes), writes...))
-	stuck, err := r.stuck(c, len(writes) == 0)
+	p := &prober{run: r.run}
+	stuck, err := p.stuck(c, len(writes) == 0)
 	if err != nil {
 		return err
 	}
 	if stuck && len(writes) == 0 && listed(c) {
 		r.status = checkpoint.Waiting
-		return r.recallStuck()
+		return p.recallStuck()
 	}
 	rec, err := r.resumeRecord(c)
 	if err != nil {
@@ -155,12 +165,12 @@ func (r *run) resume(c *checkpoint.Chain) error {
 	if err := r.opened([]checkpoint.Record{rec}, append(writes, discards...), o); err != nil || !stuck {
 		return err
 	}
-	return r.recallStuck()
+	return p.recallStuck()
 }
 
 // resumeRecord is the record of a run taken up again. Resuming a thread that stopped for people answers its
 // stop; one that died before it got to stop has yet to, and so has a line that was left.
-func (r *run) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
+func (r *opening) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	last := &c.Records[len(c.Records)-1]
 	if paused(c) && !forked(c) {
 		r.plan.Clear()
@@ -190,7 +200,7 @@ func forked(c *checkpoint.Chain) bool {
 
 // discards returns the writes that drop the stored results of the nodes that are to run again. Subgraph calls begin
 // again: rec, the record of the resume, says so.
-func (r *run) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes []checkpoint.Write, err error) {
+func (r *opening) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes []checkpoint.Write, err error) {
 	calls := make(map[string]bool) // the namespaces of the calls that begin again
 	for _, id := range r.opt.rerun {
 		found := false
@@ -203,11 +213,8 @@ func (r *run) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes []ch
 			key := r.taskKey(&sl.Task)
 			writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: key, Kind: checkpoint.Discard})
 			if r.g.nodes[d.Node].sub != nil {
-				calls[journal.Within(r.log.Namespace, r.callName(key))] = true
-				if r.again == nil {
-					r.again = make(map[string]checkpoint.ID)
-				}
-				r.again[key] = rec.ID
+				calls[journal.Within(r.log.Namespace, r.log.Call(key))] = true
+				r.log.BeginAgain(key, rec.ID)
 			}
 		}
 		if !found {
@@ -217,11 +224,11 @@ func (r *run) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes []ch
 	if len(calls) > 0 {
 		rec.Meta, err = r.meta()
 	}
-	return append(writes, withdrawn(c.Thread.Questions, calls)...), err
+	return append(writes, subgraph.Withdrawals(c.Thread.Questions, calls)...), err
 }
 
 // opened makes the opening Append, and takes note of the results that are stored already.
-func (r *run) opened(records []checkpoint.Record, writes []checkpoint.Write, o journal.Outcome) error {
+func (r *opening) opened(records []checkpoint.Record, writes []checkpoint.Write, o journal.Outcome) error {
 	if o.Status == 0 && !o.End {
 		o.Status = checkpoint.Running
 	}
@@ -239,7 +246,7 @@ func (r *run) opened(records []checkpoint.Record, writes []checkpoint.Write, o j
 }
 
 // load reads a checkpoint with what leads to it.
-func (r *run) load(at checkpoint.ID) (checkpoint.Chain, error) {
+func (r *opening) load(at checkpoint.ID) (checkpoint.Chain, error) {
 	c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Place{Thread: r.thread, At: at})
 	if errors.Is(err, checkpoint.ErrNotFound) && !at.IsZero() {
 		err = r.released(at, err)

@@ -1,5 +1,6 @@
 package graph
 
+
 // Outcome says how a task, or one attempt of it, ended.
 type Outcome uint8
 

@@ -11,6 +11,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
@@ -170,10 +171,10 @@ func Questions(t checkpoint.Thread) ([]Waiting, error) {
 }
 
 // wrapQuestion returns a function that makes the stored form of a question of a task.
-func wrapQuestion(path []ID, node ID, index int) func(question string, payload []byte) []byte {
+func wrapQuestion(path []string, node ID, index int) func(question string, payload []byte) []byte {
 	return func(question string, payload []byte) []byte {
 		return journal.AppendQuestion(nil, journal.Question{
-			Path: names(path), Node: string(node), Index: index, Name: question, Payload: payload,
+			Path: path, Node: string(node), Index: index, Name: question, Payload: payload,
 		})
 	}
 }
@@ -207,73 +208,9 @@ func waitingOf(ctx context.Context, writes []checkpoint.Write) ([]Waiting, error
 	return all, nil
 }
 
-// asked is what is stored of one task's questions.
-type asked struct {
-	places    []string // in the order stored
-	questions map[string][]byte
-	answers   map[string][]byte
-}
-
-// open reports whether the task still waits.
-func (a *asked) open() bool {
-	for _, place := range a.places {
-		if _, ok := a.answers[place]; !ok {
-			return true
-		}
-	}
-	return false
-}
-
-// gather sorts the pending writes of the run's base by what they are.
+// gather notes which of the pending writes belong to the run's base.
 func (r *run) gather(writes []checkpoint.Write) {
-	r.stored, r.partial, r.asked = nil, nil, nil
-	for _, w := range writes {
-		if w.Base != r.log.Base || w.Namespace != r.log.Namespace {
-			continue
-		}
-		switch w.Kind {
-		case checkpoint.Result:
-			if w.Name != "" {
-				r.gatherPart(w)
-				continue
-			}
-			if r.stored == nil {
-				r.stored = make(map[string][]byte)
-			}
-			r.stored[w.Task] = w.Payload
-		case checkpoint.Question, checkpoint.Answer:
-			r.gatherAsked(w)
-		}
-	}
-}
-
-func (r *run) gatherPart(w checkpoint.Write) {
-	if r.partial == nil {
-		r.partial = make(map[string]map[string][]byte)
-	}
-	if r.partial[w.Task] == nil {
-		r.partial[w.Task] = make(map[string][]byte)
-	}
-	r.partial[w.Task][w.Name] = w.Payload
-}
-
-func (r *run) gatherAsked(w checkpoint.Write) {
-	if r.asked == nil {
-		r.asked = make(map[string]*asked)
-	}
-	a := r.asked[w.Task]
-	if a == nil {
-		a = &asked{questions: make(map[string][]byte), answers: make(map[string][]byte)}
-		r.asked[w.Task] = a
-	}
-	if w.Kind == checkpoint.Answer {
-		a.answers[w.Name] = w.Payload
-		return
-	}
-	if _, again := a.questions[w.Name]; !again {
-		a.places = append(a.places, w.Name)
-	}
-	a.questions[w.Name] = w.Payload
+	r.pending = journal.Gather(writes, r.log.Base, r.log.Namespace)
 }
 
 // mayAsk gives a task what it may ask, and holds it back when it still waits.
@@ -282,18 +219,18 @@ func (r *run) mayAsk(sl *exec.Task) {
 	if len(n.questions) == 0 || r.log == nil {
 		return
 	}
-	sl.Asks = &task.Asks{Wrap: wrapQuestion(r.path, n.id, sl.Index)}
+	sl.Asks = &task.Asks{Wrap: wrapQuestion(r.path(), n.id, sl.Index)}
 	for _, q := range n.questions {
 		sl.Asks.Declared = append(sl.Asks.Declared, q.name)
 	}
-	before := r.asked[r.taskKey(&sl.Task)]
+	before := r.pending.Asked(r.taskKey(&sl.Task))
 	if before == nil {
 		return
 	}
-	r.restate(sl, before.questions)
-	sl.Asks.Answers = before.answers
-	if before.open() {
-		sl.Asks.Hold(before.places)
+	r.restate(sl, before.Questions)
+	sl.Asks.Answers = before.Answers
+	if before.Open() {
+		sl.Asks.Hold(before.Places)
 		sl.Progress = exec.Asking
 	}
 }
@@ -330,13 +267,13 @@ func (r *run) restated(sl *exec.Task, place string, b []byte) ([]byte, error) {
 		if err != nil {
 			return nil, payloadError(w.Payload, err)
 		}
-		b = wrapQuestion(r.path, n.id, sl.Index)(w.Question, payload)
+		b = wrapQuestion(r.path(), n.id, sl.Index)(w.Question, payload)
 	}
 	return b, nil
 }
 
 // checkAnswers turns the caller's answers into writes, once it is sure that they answer what the thread asks.
-func (r *run) checkAnswers(c *checkpoint.Chain) ([]checkpoint.Write, error) {
+func (r *opening) checkAnswers(c *checkpoint.Chain) ([]checkpoint.Write, error) {
 	if len(r.opt.answers) == 0 {
 		return nil, nil
 	}
@@ -381,7 +318,7 @@ func questionID(q *checkpoint.Write) string { return q.Task + "/" + q.Name }
 const mostNamed = 20
 
 // notAsked is the error of an answer to a question that is not open: all are the pending writes.
-func (r *run) notAsked(id string, open, all []checkpoint.Write) error {
+func (r *opening) notAsked(id string, open, all []checkpoint.Write) error {
 	for i := range all {
 		if all[i].Kind == checkpoint.Question && questionID(&all[i]) == id {
 			return r.answerError(id, "it has been answered")
@@ -402,35 +339,12 @@ func (r *run) notAsked(id string, open, all []checkpoint.Write) error {
 
 // openQuestions returns what the tasks that are due in a namespace ask, and then what the subgraphs in them do.
 func openQuestions(namespace string, c *checkpoint.Chain) []checkpoint.Write {
-	open := append(checkpoint.OpenQuestions(c.Writes), openBelow(namespace, c)...)
+	open := append(checkpoint.OpenQuestions(c.Writes), subgraph.Open(namespace, c)...)
 	return slices.DeleteFunc(open, func(q checkpoint.Write) bool { return q.Task == journal.StopTask })
 }
 
-// openBelow returns the open questions, and stops, of the subgraphs that are due in a namespace, oldest first.
-func openBelow(namespace string, c *checkpoint.Chain) []checkpoint.Write {
-	var open []checkpoint.Write
-	var due map[string]bool // the calls that due tasks make
-	last := &c.Records[len(c.Records)-1]
-	for _, q := range c.Thread.Questions {
-		call := journal.CallIn(namespace, q.Namespace)
-		if call == "" {
-			continue
-		}
-		if due == nil {
-			due = make(map[string]bool, len(c.Due))
-			for _, d := range c.Due {
-				due[journal.DueCall(last, namespace, d)] = true
-			}
-		}
-		if due[call] {
-			open = append(open, q)
-		}
-	}
-	return open
-}
-
 // checkAnswer checks an answer by the question that the asking node lists.
-func (r *run) checkAnswer(q *checkpoint.Write, a answer) error {
+func (r *opening) checkAnswer(q *checkpoint.Write, a answer) error {
 	w, err := readWaiting(q.Task, q.Name, q.Payload)
 	if err != nil {
 		return err
@@ -472,19 +386,19 @@ func (g *core) askables(path []ID, node ID) ([]askable, bool) {
 	return g.nodes[n].sub.askables(path[1:], node)
 }
 
-func (r *run) answerError(id, format string, args ...any) error {
+func (r *opening) answerError(id, format string, args ...any) error {
 	return fmt.Errorf("%s: answer to %q: %w: "+format, append([]any{where(r.g.name, r.thread, r.plan.Step), id, ErrNotAsked}, args...)...)
 }
 
 // decided reports for each race, by its number less one, whether the result of a task in it is stored.
 func (r *run) decided(now []plan.Task) []bool {
-	if r.g.plan.Races == 0 || len(r.stored) == 0 {
+	if r.g.plan.Races == 0 || !r.pending.Results() {
 		return make([]bool, r.g.plan.Races)
 	}
 	won := make([]bool, r.g.plan.Races)
 	for _, d := range now {
 		if race := r.g.plan.Nodes[d.Node].Race; race > 0 && !won[race-1] {
-			_, won[race-1] = r.stored[r.taskKey(&d)]
+			_, won[race-1] = r.pending.Result(r.taskKey(&d))
 		}
 	}
 	return won
@@ -503,7 +417,7 @@ func (r *run) waiting() []Waiting {
 func (r *run) waitingFor(i int) []Waiting {
 	sl := &r.exec.Tasks[i]
 	var all []Waiting
-	if r.g.nests {
+	if r.g.nests && sl.Progress != exec.Beaten {
 		all = append(all, r.calls[i].below...)
 	}
 	if sl.Progress != exec.Asking || sl.Asks == nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 )
 
 // Remember has a subgraph over a state of its own begin each call with what its last call in the thread came to, also in
@@ -19,44 +20,37 @@ func Remember() NodeOption {
 	return singleNodeOption("Remember", func(o *nodeOptions) { o.remembers = true })
 }
 
-// memory is what the newest finished call of a subgraph that remembers left.
-type memory struct {
-	namespace string        // of its checkpoints
-	snapshot  []byte        // of its state, in a run that stores nothing
-	inner     map[ID]memory // likewise, of what the subgraphs in it remember
-}
-
 // memorise takes note of the calls that the superstep just merged has in it.
 func (r *run) memorise() {
 	for i := range r.exec.Tasks {
-		sl := &r.exec.Tasks[i]
-		n := &r.g.nodes[sl.Node]
-		if !n.remembers || sl.Progress == exec.Beaten || !sl.Stored && sl.Attempt == 0 {
+		t := &r.exec.Tasks[i]
+		n := &r.g.nodes[t.Node]
+		if !n.remembers || t.Progress == exec.Beaten || !t.Stored && t.Attempt == 0 {
 			continue
 		}
 		if r.memory == nil {
-			r.memory = make(map[ID]memory)
+			r.memory = make(subgraph.Memory)
 		}
 		if r.log == nil {
-			r.memory[n.id] = r.calls[i].memory
+			r.memory[string(n.id)] = r.calls[i].memory
 			continue
 		}
-		r.memory[n.id] = memory{namespace: journal.Within(r.log.Namespace, r.callName(r.taskKey(&sl.Task)))}
+		r.memory[string(n.id)] = subgraph.Remembered{Namespace: journal.Within(r.log.Namespace, r.log.Call(r.taskKey(&t.Task)))}
 	}
 }
 
 // recollect gives a subgraph that begins the state that its last call came to.
 func (r *run) recollect(i int, c *run) error {
 	id := r.g.nodes[r.exec.Tasks[i].Node].id
-	m, ok := r.memory[id]
-	if !ok || !c.keeps {
+	m, ok := r.memory[string(id)]
+	if !ok || !c.call.Remembers {
 		return nil
 	}
 	if c.log == nil {
-		c.memory = maps.Clone(m.inner)
-		return c.state.decode(m.snapshot)
+		c.memory = maps.Clone(m.Inner)
+		return c.state.decode(m.Snapshot)
 	}
-	chain, err := loadChain(r.ctx, c.g, c.log, checkpoint.Place{Thread: c.thread, Namespace: m.namespace})
+	chain, err := loadChain(r.ctx, c.g, c.log, checkpoint.Place{Thread: c.thread, Namespace: m.Namespace})
 	if err != nil {
 		return err
 	}
@@ -66,11 +60,12 @@ func (r *run) recollect(i int, c *run) error {
 	if err := c.g.owns(c.thread, &chain.Records[len(chain.Records)-1]); err != nil {
 		return err
 	}
-	before, line := c.plan, c.line.id // where it begins
+	before, line := c.plan, c.keys.Line() // where it begins
 	if err := c.restore(&chain); err != nil {
 		return err
 	}
-	c.plan, c.line.id = before, line
+	c.plan = before
+	c.keys.SetLine(line)
 	c.log.Base, c.log.Chained, c.log.Stale = checkpoint.ID{}, 0, false
 	return nil
 }

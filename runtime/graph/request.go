@@ -28,7 +28,7 @@ var ErrRequestReused = errors.New("the request id was used with another input")
 func RequestID(id string) InvokeOption { return invokeOption(func(o *runOptions) { o.request = id }) }
 
 // nameRequest stores in the record of an input which request it is.
-func (r *run) nameRequest(rec *checkpoint.Record) error {
+func (r *opening) nameRequest(rec *checkpoint.Record) error {
 	if r.opt.request == "" {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (r *run) nameRequest(rec *checkpoint.Record) error {
 	return nil
 }
 
-func (r *run) encodeInput() ([]byte, error) {
+func (r *opening) encodeInput() ([]byte, error) {
 	b, err := r.state.encodeInput()
 	if err != nil {
 		return nil, fmt.Errorf("%s: encode the input: %w", where(r.g.name, r.thread, r.plan.Step), err)
@@ -52,7 +52,7 @@ func (r *run) encodeInput() ([]byte, error) {
 }
 
 // isRequest reports whether begun, the record of an input, is the caller's request.
-func (r *run) isRequest(begun *checkpoint.Record) (bool, error) {
+func (r *opening) isRequest(begun *checkpoint.Record) (bool, error) {
 	if begun.Request != r.opt.request {
 		return false, nil
 	}
@@ -72,7 +72,7 @@ func (r *run) isRequest(begun *checkpoint.Record) (bool, error) {
 }
 
 // busyWith returns err. If another run holds the thread for the caller's very request, the error says so.
-func (r *run) busyWith(err error) error {
+func (r *opening) busyWith(err error) error {
 	var busy *checkpoint.BusyError
 	if r.opt.request == "" || r.opt.wait || !errors.As(err, &busy) {
 		return err
@@ -93,7 +93,7 @@ func (r *run) busyWith(err error) error {
 
 // repeats reports whether the newest input of the head's line is in, sent before under the same
 // request id. Another input under that id is ErrRequestReused.
-func (r *run) repeats(c *checkpoint.Chain) (bool, error) {
+func (r *opening) repeats(c *checkpoint.Chain) (bool, error) {
 	if r.opt.request == "" || len(c.Records) == 0 {
 		return false, nil
 	}

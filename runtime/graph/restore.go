@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
@@ -36,7 +37,8 @@ func (r *run) restore(c *checkpoint.Chain) error {
 		return r.changed(err, "its state")
 	}
 	last := &c.Records[len(c.Records)-1]
-	r.plan.Step, r.log.Base, r.line.id = last.Step, last.Base, last.Line
+	r.plan.Step, r.log.Base = last.Step, last.Base
+	r.keys.SetLine(last.Line)
 	r.readMeta(last.Meta)
 	r.log.Chained = len(c.Records) - 1
 	r.log.Stale = last.Fingerprint != r.g.fingerprint
@@ -80,17 +82,19 @@ func (r *run) place(c *checkpoint.Chain) error {
 			missing = append(missing, t.Node)
 			continue
 		}
-		r.keepName(n, t.Node)
+		if id := string(r.g.nodes[n].id); id != t.Node {
+			r.keys.Was(id, t.Node)
+		}
 		d, err := r.placeTask(n, t)
 		if err != nil {
 			return r.changed(err, "what was sent to node %q", t.Node)
 		}
 		r.plan.Due = append(r.plan.Due, d)
 	}
-	r.plan.Pending = r.numbers(last.Owed, &missing)
-	r.plan.Cleared = r.numbers(last.Pass, &missing)
+	r.plan.Pending = r.g.numbers(last.Owed, &missing)
+	r.plan.Cleared = r.g.numbers(last.Pass, &missing)
 	for _, j := range last.Joins {
-		if !r.placeJoin(j) {
+		if !r.g.placeJoin(&r.plan, j) {
 			missing = append(missing, j.To)
 		}
 	}
@@ -102,61 +106,16 @@ func (r *run) place(c *checkpoint.Chain) error {
 	return nil
 }
 
-// keepName notes that the tasks of node n became due when it had another id.
-func (r *run) keepName(n int, stored string) {
-	if id := r.g.nodes[n].id; string(id) != stored {
-		if r.named == nil {
-			r.named = make(map[ID]ID)
-		}
-		r.named[id] = ID(stored)
-	}
-}
-
 // placeTask takes up a stored task of node n.
 func (r *run) placeTask(n int, t checkpoint.Task) (d plan.Task, err error) {
 	d = plan.Task{Node: n, Index: int(t.Index), Raw: t.Payload}
 	switch takes := n >= start && r.g.nodes[n].decode != nil; {
 	case t.Payload != nil:
-		d.Sent, err = r.unwrap(ID(t.Node), t.Payload)
+		d.Sent, err = r.g.unwrap(ID(t.Node), t.Payload)
 	case takes:
 		err = fmt.Errorf("%w: it is a task node now, and nothing was sent to it", ErrGraphChanged)
 	}
 	return d, err
-}
-
-func (r *run) numbers(names []string, missing *[]string) []int {
-	var numbers []int
-	for _, name := range names {
-		n, ok := r.g.find(name)
-		if !ok {
-			*missing = append(*missing, name)
-		}
-		numbers = append(numbers, n)
-	}
-	return numbers
-}
-
-// placeJoin takes up a half-reached join. Two joins to one node are told apart by their sources.
-func (r *run) placeJoin(stored checkpoint.Join) bool {
-	for i, j := range r.g.plan.Joins {
-		if to, ok := r.g.find(stored.To); !ok || to != j.To {
-			continue
-		}
-		fired := make([]bool, len(j.From))
-		found := 0
-		for _, name := range stored.Fired {
-			n, ok := r.g.find(name)
-			if k := slices.Index(j.From, n); ok && k >= 0 {
-				fired[k] = true
-				found++
-			}
-		}
-		if found == len(stored.Fired) && found < len(fired) && !slices.Contains(r.plan.Joins[i], true) {
-			r.plan.Joins[i] = fired
-			return true
-		}
-	}
-	return false
 }
 
 // changed wraps an error of decoding what.
@@ -171,6 +130,15 @@ func (r *run) resultChanged(err error, what string, args ...any) error {
 			append(append([]any{where(r.g.name, r.thread, -1)}, args...), classed(err))...)
 	}
 	return r.changed(err, what, args...)
+}
+
+// changedPart is resultChanged for what a subgraph over the same state changed.
+func (r *run) changedPart(err error) error {
+	var part *subgraph.PartError
+	if !errors.As(err, &part) {
+		return err
+	}
+	return r.resultChanged(part.Err, "what a subgraph changed in step %d", part.Step)
 }
 
 // decodeError returns an error of decoding what, with its class and what to do about it.

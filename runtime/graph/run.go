@@ -6,66 +6,51 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
-// run is one call that runs nodes: the state, what is due, and the journal it is written to. One goroutine
-// owns it; workers are lent slots of it.
+// run is one call that runs nodes, or one call of a subgraph in it: the state, what is due, and the log that it is
+// written to. One goroutine owns it; workers are lent tasks of it.
 type run struct {
-	g         *core
-	thread    string
-	opt       runOptions
-	ctx       context.Context
-	observers []Observer
-	observing *observing      // shared with subgraphs; nil for a run that nobody observes
-	log       *journal.Branch // nil for a run that stores nothing
-	state     typedState
-
-	plan    plan.Planner
-	given   bool                         // the state has the input of the run, until the superstep of Start takes it
-	entered bool                         // the input was merged and committed with the opening, and is yet to be published
-	stored  map[string][]byte            // acknowledged results by task key, for the first superstep after an opening
-	partial map[string]map[string][]byte // likewise the parts of results that are not whole, by name
-	asked   map[string]*asked            // likewise what tasks asked
-	below   map[string][]Waiting         // likewise what subgraphs wait for, of a run that cannot go on
-	named   map[ID]ID                    // likewise the ids that nodes had when their tasks became due, of those that had others
-	line    struct {                     // part of every task's key
-		sync.Mutex // a run without a journal makes it when a node first asks for its key
-		id         checkpoint.ID
-	}
-
-	scope string                   // of a subgraph call: part of its tasks' keys
-	again map[string]checkpoint.ID // by task key: the resume record that began the task's subgraph call again
-	path  []ID                     // of a subgraph call: the nodes that lead to it
-	outer *outer                   // of a subgraph call: what it has to tell; nil for the run itself
-	same  bool                     // of a subgraph call: it is over the state of the graph it is in
-	told  struct {                 // what of those is in parts of the outer result
-		changes, step int
-	}
-	keeps    bool        // of a subgraph call: its next one remembers what this came to
+	g        *core
+	thread   string // empty for Run
+	opt      runOptions
+	ctx      context.Context
 	stopping func() bool // whether the graph drains; nil for no
-	memory   map[ID]memory
-	resumed  bool // subgraphs may have been begun before
+	watchers *watchers   // the observers; nil for none
+	sink     sink        // takes the events; nil for none
 
-	exec     exec.Superstep
-	calls    []call   // by task of the superstep: what became of its subgraph call; nil in a graph without subgraphs
-	silenced []string // namespaces of subgraphs that lost one, and may have open questions
+	state   typedState
+	plan    plan.Planner
+	exec    exec.Superstep
+	log     *journal.Branch // nil for a run that stores nothing
+	keys    journal.Keys
+	pending journal.Pending // what is stored of the first superstep after an opening
 
-	turned  plan.Decision     // what the plan decided when it last turned
-	steps   int               // supersteps committed, that of Start left out
-	status  checkpoint.Status // what the run ended on; zero while it goes on
-	ending  error             // why it ended though more is due, when that is an error
-	spoiled bool              // live is not the state of a checkpoint any more
-	unsure  bool              // a commit failed, and may be stored all the same
-	sink    sink              // takes the events; nil for none
-	asks    map[string]bool   // questions that were yielded, by id
+	call   *subgraph.Call  // of a subgraph; nil for the run itself
+	calls  []call          // by task: what became of its subgraph call; nil in a graph without subgraphs
+	memory subgraph.Memory // of the subgraphs that remember
+
+	steps  int               // supersteps committed, that of Start left out
+	status checkpoint.Status // what the run ended on; zero while it goes on
+	ending error             // why it ended though more is due, when that is an error
+	health health
 }
+
+// health says what a run that fails can still rely on.
+type health uint8
+
+const (
+	sound   health = iota
+	spoiled        // the state is not that of a checkpoint any more
+	unsure         // likewise, and a commit failed that may be stored all the same
+)
 
 // Run runs the graph on in from an empty state, without a thread: nothing is stored, whatever Saver the graph
 // has, and no stop for people holds it. The error is a *NodeError, *RouteError, *ConflictError, *OverflowError or
@@ -83,29 +68,22 @@ func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[
 	o.strict = g.opt.strict
 	a := newAdapter(g, o.strict)
 	a.input = &in
-	r := &run{g: &g.core, ctx: ctx, plan: plan.New(&g.plan, false), state: a, observers: g.opt.observers, observing: g.observing(), opt: o}
+	r := &run{g: &g.core, ctx: ctx, plan: plan.New(&g.plan, false), state: a, watchers: watching(&g.core, ""), opt: o}
 	a.start(false, false)
 	r.init()
-	r.enter(0)
-	ended := r.watch()
+	r.plan.Enter(0)
+	ended := r.watchers.run(ctx, 0)
 	err = r.loop()
 	res := resultOf(r, a)
-	ended(res.Status, err)
-	return res, r.observing.join(err)
-}
-
-// enter makes Start the only task that is due: its result is the input, which the state has. step is that of the
-// checkpoint before.
-func (r *run) enter(step int) {
-	r.given = true
-	r.plan.Enter(step)
+	ended(r.plan.Step, res.Status, err)
+	return res, r.watchers.join(err)
 }
 
 // loop runs supersteps until the run ends, for whatever reason.
 func (r *run) loop() error {
 	if len(r.plan.Pending) > 0 && r.status == 0 {
 		if err := r.payRoutes(); err != nil {
-			if !r.unsure {
+			if r.health != unsure {
 				r.status = checkpoint.Failed
 			}
 			return r.giveUp(err)
@@ -115,8 +93,8 @@ func (r *run) loop() error {
 		if err := r.superstep(); err != nil {
 			return r.giveUp(err)
 		}
-		if r.status == 0 && r.outer == nil {
-			if err := r.observing.failed(); err != nil {
+		if r.status == 0 && r.call == nil {
+			if err := r.watchers.failed(); err != nil {
 				return r.giveUp(err)
 			}
 		}
@@ -141,10 +119,11 @@ func (r *run) superstep() error {
 	if err != nil {
 		return err
 	}
-	if err := r.settle(); err != nil {
+	turn, err := r.settle()
+	if err != nil {
 		return err
 	}
-	o := r.decide()
+	o := r.decide(turn)
 	if err := r.commit(source, withdrawn, o); err != nil {
 		r.exec.Over()
 		return r.uncommitted(err)
@@ -159,7 +138,10 @@ func (r *run) superstep() error {
 // uncommitted notes that a commit failed because of err, which it returns.
 func (r *run) uncommitted(err error) error {
 	var saver *SaverError
-	r.spoiled, r.unsure = true, errors.As(err, &saver) // the saver may have stored it; Resume reconciles that
+	r.health = spoiled
+	if errors.As(err, &saver) {
+		r.health = unsure // the saver may have stored it; Resume reconciles that
+	}
 	return err
 }
 
@@ -185,38 +167,36 @@ func (r *run) fill() {
 		clear(r.calls)
 		r.calls = slices.Grow(r.calls[:0], len(now))[:len(now)]
 	}
-	if r.given {
-		r.state.enter(0)
-		r.exec.Tasks[0].Progress, r.given = exec.Succeeded, false
+	if r.plan.Input() && r.state.enter(0) {
+		r.exec.Tasks[0].Progress = exec.Succeeded
 	}
 }
 
 // settle merges what the tasks returned, in their order, and finds out what is due next. After an error the
 // state is of no use any more.
-func (r *run) settle() error {
-	r.spoiled = true
+func (r *run) settle() (plan.Decision, error) {
+	r.health = spoiled
 	for i := range r.exec.Tasks {
 		if r.exec.Tasks[i].Progress == exec.Beaten {
 			continue
 		}
 		if err := r.merge(i); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	r.keepChanges()
 	r.memorise()
 	r.state.endStep()
 	if err := r.leave(); err != nil {
-		return err
+		return 0, err
 	}
 	if !r.plan.Input() {
 		r.steps++
 	}
-	r.named = nil // r.resumed stays: an OnExit run may have been here before, and stored of it what its subgraphs did
-	r.turned = r.plan.Turn()
-	r.again = nil
-	r.spoiled = false
-	return nil
+	r.keys.Forget()
+	r.pending = journal.Pending{}
+	r.health = sound
+	return r.plan.Turn(), nil
 }
 
 // merge merges the update of one task. A reducer's panic is the task's failure.
@@ -260,14 +240,14 @@ func (r *run) overflow(i int, over *state.OverflowError) error {
 }
 
 // decide says what becomes of the run once the superstep that has just been settled is committed.
-func (r *run) decide() journal.Outcome {
+func (r *run) decide(turn plan.Decision) journal.Outcome {
 	switch {
-	case r.turned == plan.Done:
+	case turn == plan.Done:
 		if unjoined := r.unjoined(); r.opt.strict && len(unjoined) > 0 {
 			r.ending = &UnjoinedError{Graph: r.g.name, Thread: r.thread, Joins: unjoined}
 		}
 		return journal.Outcome{Status: checkpoint.Done, End: true}
-	case r.turned == plan.Stop:
+	case turn == plan.Stop:
 		r.plan.Halt()
 		return journal.Outcome{Status: checkpoint.Paused, End: true}
 	case r.steps >= r.opt.maxSteps:
@@ -287,7 +267,7 @@ func (r *run) decide() journal.Outcome {
 func (r *run) giveUp(cause error) error {
 	switch {
 	case r.status != 0: // it was tried before, and could not be stored
-	case r.spoiled || r.exec.Has(exec.Failed):
+	case r.health != sound || r.exec.Has(exec.Failed):
 		r.status = checkpoint.Failed
 	case cause == nil && r.exec.Has(exec.Asking):
 		r.status = checkpoint.Waiting
@@ -298,7 +278,7 @@ func (r *run) giveUp(cause error) error {
 		return cause
 	}
 	if lost := r.log.Lost(); lost != nil {
-		if r.outer == nil {
+		if r.call == nil {
 			_ = r.log.Close() // another run has the thread: what was queued is refused, and nothing more may be written
 		}
 		if !errors.Is(cause, checkpoint.ErrConflict) {
@@ -307,17 +287,17 @@ func (r *run) giveUp(cause error) error {
 		return cause
 	}
 	o := journal.Outcome{Status: r.status, End: true}
-	if r.unsure {
+	if r.health == unsure {
 		o.Status = 0 // the commit said what became of the thread, if it is stored
 	}
 	err := r.saving("put writes", r.log.Put(r.ctx, r.results(cause), o))
 	if err == nil {
 		return cause
 	}
-	if r.outer == nil && r.log.Lost() == nil {
+	if r.call == nil && r.log.Lost() == nil {
 		r.log.LetGo(r.ctx)
 	}
-	r.spoiled = true // what was stored before the error is for the saver to tell
+	r.health = max(r.health, spoiled) // what was stored before the error is for the saver to tell
 	switch broken := r.log.Broken(); {
 	case cause == nil:
 		return err
@@ -349,7 +329,7 @@ func stoppedBy(ctx context.Context, place string) error {
 // resultOf is what a run came to, whose state a has.
 func resultOf[S, U any](r *run, a *adapter[S, U]) Result[S] {
 	res := Result[S]{Status: Paused, Next: r.nextIDs(), Steps: r.steps}
-	if !r.spoiled {
+	if r.health == sound {
 		res.State = a.live.View()
 		a.live.Share()
 	}

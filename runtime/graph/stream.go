@@ -105,6 +105,8 @@ type sink interface {
 	updates(e event, i int, n *node) bool
 	// value hands on e with the state.
 	value(e event) bool
+	// asks notes that the question of the given id is handed on. It reports whether that is the first time.
+	asks(id string) bool
 	// left reports whether nobody takes events any more.
 	left() bool
 }
@@ -114,13 +116,25 @@ type stream[S, U any] struct {
 	kinds   EventKind
 	yield   func(Event[S, U], error) bool
 	state   *adapter[S, U]
-	telling bool // yield runs
-	gone    bool // nobody takes events any more
+	telling bool            // yield runs
+	gone    bool            // nobody takes events any more
+	asked   map[string]bool // the questions handed on, by id
 }
 
 func (s *stream[S, U]) wants(kinds EventKind) bool { return s.kinds&kinds != 0 }
 
 func (s *stream[S, U]) left() bool { return s.gone }
+
+func (s *stream[S, U]) asks(id string) bool {
+	if s.asked[id] {
+		return false
+	}
+	if s.asked == nil {
+		s.asked = make(map[string]bool)
+	}
+	s.asked[id] = true
+	return true
+}
 
 func (s *stream[S, U]) take(e event) bool { return s.tell(eventOf[S, U](e)) }
 
@@ -223,8 +237,8 @@ func (w watcher) event(kind EventKind, i int) event {
 func (r *run) publish() bool {
 	done := r.exec.Tasks
 	r.exec.Over()
-	if r.observers != nil && r.log != nil {
-		r.notify(r.ctx, Occurrence{Kind: Committed, Step: r.plan.Step, Checkpoint: r.log.Base, Next: r.nextIDs()})
+	if r.watchers.any() && r.log != nil {
+		r.watchers.notify(r.ctx, Occurrence{Kind: Committed, Step: r.plan.Step, Checkpoint: r.log.Base, Next: r.nextIDs()})
 	}
 	if r.sink == nil {
 		return true
@@ -250,14 +264,9 @@ func (r *run) publishQuestions(asked []Waiting) bool {
 		return true
 	}
 	for _, w := range asked {
-		if r.asks[w.ID] {
-			continue
+		if r.sink.asks(w.ID) {
+			r.sink.take(event{Kind: EventQuestion, Step: r.plan.Step + 1, Checkpoint: r.log.Base, Node: w.Node, Index: w.Index, Question: &w})
 		}
-		if r.asks == nil {
-			r.asks = make(map[string]bool)
-		}
-		r.asks[w.ID] = true
-		r.sink.take(event{Kind: EventQuestion, Step: r.plan.Step + 1, Checkpoint: r.log.Base, Node: w.Node, Index: w.Index, Question: &w})
 	}
 	return !r.sink.left()
 }

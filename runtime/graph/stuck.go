@@ -8,10 +8,17 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 )
 
 // A Resume of which nothing can come stores nothing: whether it can is read before the run opens, also in subgraphs that have
 // asked. Others find out themselves what they can do.
+
+// prober finds out what a run can do, without doing it.
+type prober struct {
+	*run
+	below map[string][]Waiting // by task key: what subgraphs wait for
+}
 
 // listed reports whether a thread that waits is stored as one that does: a run that dies may leave what a subgraph asked, and not
 // that. To a line that was left it does not matter.
@@ -21,7 +28,7 @@ func listed(c *checkpoint.Chain) bool {
 
 // stuck reports whether nothing can run before somebody answers. inside says whether to look into subgraphs; else none is stuck
 // that has a subgraph due.
-func (r *run) stuck(c *checkpoint.Chain, inside bool) (bool, error) {
+func (r *prober) stuck(c *checkpoint.Chain, inside bool) (bool, error) {
 	if len(r.opt.rerun) > 0 {
 		return false, nil
 	}
@@ -31,12 +38,12 @@ func (r *run) stuck(c *checkpoint.Chain, inside bool) (bool, error) {
 
 // holds reports whether all that is due waits for answers, has its result, lost a race to one that has, or is a subgraph that
 // stops for people or of which the same can be said; and whether any of it waits for answers.
-func (r *run) holds(c *checkpoint.Chain, inside bool) (held, waits bool, err error) {
+func (r *prober) holds(c *checkpoint.Chain, inside bool) (held, waits bool, err error) {
 	now := r.plan.Now()
 	won := r.decided(now)
 	var asking map[string]bool // the calls that ask or stop
 	if inside && r.g.nests {
-		asking = callsIn(r.log.Namespace, c.Thread.Questions)
+		asking = subgraph.Asking(r.log.Namespace, c.Thread.Questions)
 	}
 	for _, d := range now {
 		if r.ctx.Err() != nil {
@@ -44,12 +51,12 @@ func (r *run) holds(c *checkpoint.Chain, inside bool) (held, waits bool, err err
 		}
 		sl := exec.Task{Task: d}
 		key := r.taskKey(&sl.Task)
-		_, done := r.stored[key]
+		_, done := r.pending.Result(key)
 		n, race := &r.g.nodes[d.Node], r.g.plan.Nodes[d.Node].Race
-		switch a := r.asked[key]; {
+		switch a := r.pending.Asked(key); {
 		case done, race > 0 && won[race-1]:
 		case n.sub != nil:
-			if !asking[r.callName(key)] {
+			if !asking[r.log.Call(key)] {
 				return false, false, nil
 			}
 			below, in, err := r.holdsIn(&sl)
@@ -57,7 +64,7 @@ func (r *run) holds(c *checkpoint.Chain, inside bool) (held, waits bool, err err
 				return false, false, err
 			}
 			held, waits = true, waits || len(below) > 0
-		case a != nil && a.open():
+		case a != nil && a.Open():
 			held, waits = true, true
 		default:
 			return false, false, nil
@@ -66,24 +73,13 @@ func (r *run) holds(c *checkpoint.Chain, inside bool) (held, waits bool, err err
 	return held, waits, nil
 }
 
-// callsIn returns the names of the subgraph calls in a namespace that some of the writes are of, or of a call within them.
-func callsIn(namespace string, writes []checkpoint.Write) map[string]bool {
-	calls := make(map[string]bool)
-	for i := range writes {
-		if name := journal.CallIn(namespace, writes[i].Namespace); name != "" {
-			calls[name] = true
-		}
-	}
-	return calls
-}
-
 // holdsIn reports whether the subgraph call of a task, which asks or stops, can do nothing before somebody answers or lets it
 // pass a stop, and what it waits for.
-func (r *run) holdsIn(sl *exec.Task) (below []Waiting, held bool, err error) {
+func (r *prober) holdsIn(sl *exec.Task) (below []Waiting, held bool, err error) {
 	n := &r.g.nodes[sl.Node]
 	key := r.taskKey(&sl.Task)
-	branch := r.log.Child(journal.Within(r.log.Namespace, r.callName(key)))
-	below, held, err = n.sub.holds(r.ctx, branch, append(slices.Clip(r.path), n.id))
+	branch := r.log.Child(journal.Within(r.log.Namespace, r.log.Call(key)))
+	below, held, err = n.sub.holds(r.ctx, branch, append(slices.Clip(r.path()), string(n.id)))
 	if r.below == nil {
 		r.below = make(map[string][]Waiting)
 	}
@@ -92,24 +88,25 @@ func (r *run) holdsIn(sl *exec.Task) (below []Waiting, held bool, err error) {
 }
 
 // holds is that of a run, of a call of the graph in another one. It only reads.
-func (g *core) holds(ctx context.Context, log *journal.Branch, path []ID) (below []Waiting, held bool, err error) {
+func (g *core) holds(ctx context.Context, log *journal.Branch, path []string) (below []Waiting, held bool, err error) {
 	c, err := loadChain(ctx, g, log, checkpoint.Place{Thread: log.Thread(), Namespace: log.Namespace})
 	if err != nil || !c.Unfinished() {
 		return nil, false, err
 	}
 	last := &c.Records[len(c.Records)-1]
-	r := &run{
-		g: g, thread: log.Thread(), path: path, ctx: ctx, log: log, plan: plan.New(&g.plan, true), state: g.newState(),
-		scope: journal.Scope(log.Namespace), outer: new(outer),
-	}
+	r := &prober{run: &run{
+		g: g, thread: log.Thread(), ctx: ctx, log: log, plan: plan.New(&g.plan, true), state: g.newState(), call: &subgraph.Call{Path: path},
+	}}
 	r.init()
-	r.plan.Step, r.log.Base, r.line.id = last.Step, last.Base, last.Line
+	r.plan.Step, r.log.Base = last.Step, last.Base
+	r.keys.Scope = journal.Scope(log.Namespace)
+	r.keys.SetLine(last.Line)
 	if g.owns(r.thread, last) != nil || r.place(&c) != nil {
 		return nil, false, nil //nolint:nilerr // the run says what is wrong
 	}
 	r.gather(c.Writes)
-	switch halt := r.asked[journal.StopTask]; {
-	case halt != nil && halt.open():
+	switch halt := r.pending.Stop(); {
+	case halt != nil && halt.Open():
 		return nil, true, nil
 	case halt != nil:
 		r.plan.Clear()
@@ -127,7 +124,7 @@ func (g *core) holds(ctx context.Context, log *journal.Branch, path []ID) (below
 }
 
 // recallStuck gives the tasks of a superstep that holds what is known of them.
-func (r *run) recallStuck() error {
+func (r *prober) recallStuck() error {
 	r.fill()
 	if err := r.recall(); err != nil {
 		return err

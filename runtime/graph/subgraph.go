@@ -9,6 +9,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
@@ -62,15 +63,14 @@ func Subgraph[S, U, CS, CU any](
 
 // call is the outcome of the task of a subgraph node, except its update.
 type call struct {
-	below  []Waiting // what it waits for
-	memory memory    // of a run that stores nothing: what is remembered
-	open   bool      // it or one in it has asked, or stopped for people
+	below  []Waiting           // what it waits for
+	memory subgraph.Remembered // of a run that stores nothing: what is remembered
+	open   bool                // it or one in it has asked, or stopped for people
 }
 
 // runSame runs a subgraph over the same state on behalf of the task in slot i, and leaves its updates there.
 func runSame[S, U any](ctx context.Context, r *run, a *adapter[S, U], i int, child *Graph[S, U]) error {
 	c, inner := newCall(ctx, r, i, child, a.strict)
-	c.same = true
 	begun, err := r.takeUp(i, c)
 	if err != nil {
 		return err
@@ -158,15 +158,15 @@ func (r *run) runCall(i int, c *run) (done bool, err error) {
 		}
 		return false, err
 	}
-	if c.keeps && c.log == nil {
-		r.calls[i].memory.inner = c.memory
-		if r.calls[i].memory.snapshot, err = c.state.AppendSnapshot(nil); err != nil {
+	if c.call.Remembers && c.log == nil {
+		r.calls[i].memory.Inner = c.memory
+		if r.calls[i].memory.Snapshot, err = c.state.AppendSnapshot(nil); err != nil {
 			return false, err
 		}
 	}
 	if n := &r.g.nodes[sl.Node]; n.routes {
 		next := r.state.choice(i)
-		if *next, err = r.fromBelow(c.outer.next); err == nil {
+		if *next, err = r.g.fromBelow(*c.state.up()); err == nil {
 			err = n.allows(&r.g.nodes, *next)
 		}
 	}
@@ -179,29 +179,38 @@ func (r *run) newChild(ctx context.Context, i int, child *core, state typedState
 	n := &r.g.nodes[sl.Node]
 	c := &run{
 		g: child, thread: r.thread, plan: plan.New(&child.plan, r.log != nil), state: state, ctx: ctx, stopping: r.stopping,
-		observers: append(slices.Clip(r.observers), child.opt.observers...), observing: r.observing,
-		opt:   runOptions{limits: child.opt.limits, events: r.opt.events},
-		path:  append(slices.Clip(r.path), n.id),
-		outer: &outer{dropUnknown: r.dropUnknown()},
-		keeps: n.remembers,
+		opt: runOptions{limits: child.opt.limits, events: r.opt.events},
+		call: &subgraph.Call{
+			Path: append(slices.Clip(r.path()), string(n.id)), Same: n.same, Remembers: n.remembers, DropUnknown: r.dropUnknown(),
+		},
 	}
+	c.watchers = r.watchers.in(child, c.call.Path)
 	c.init()
 	c.opt.durability = r.opt.durability
 	if r.log == nil {
 		return c
 	}
 	key := r.taskKey(&sl.Task)
-	name := r.callName(key)
-	c.outer.part = checkpoint.Write{Namespace: r.log.Namespace, Base: r.log.Base, Task: name, Kind: checkpoint.Result}
-	c.log, c.line.id = r.log.Child(journal.Within(r.log.Namespace, name)), r.callLine(key)
-	c.scope = journal.Scope(c.log.Namespace)
-	c.resumed = r.resumed || sl.Attempt > 1
+	name := r.log.Call(key)
+	c.call.Part = checkpoint.Write{Namespace: r.log.Namespace, Base: r.log.Base, Task: name, Kind: checkpoint.Result}
+	c.log = r.log.Child(journal.Within(r.log.Namespace, name))
+	c.keys.SetLine(r.log.CallLine(key, r.keys.Line()))
+	c.keys.Scope = journal.Scope(c.log.Namespace)
+	c.log.Resumed = r.log.Resumed || sl.Attempt > 1
 	return c
 }
 
 // dropUnknown reports whether the graph, or one that it is in, accepts that unknown fields are lost.
 func (r *run) dropUnknown() bool {
-	return r.g.opt.dropUnknown || r.outer != nil && r.outer.dropUnknown
+	return r.g.opt.dropUnknown || r.call != nil && r.call.DropUnknown
+}
+
+// path returns the subgraph nodes that lead to a call; nil for the run itself.
+func (r *run) path() []string {
+	if r.call == nil {
+		return nil
+	}
+	return r.call.Path
 }
 
 // storeBase stores the record that made the tasks due, if it is not stored yet, before a subgraph among
@@ -221,7 +230,7 @@ func (r *run) storeBase() error {
 // takeUp loads what an earlier run, or an earlier attempt, of the task left of its subgraph. It reports whether there
 // is anything to go on with.
 func (r *run) takeUp(i int, c *run) (bool, error) {
-	if c.log == nil || !c.resumed {
+	if c.log == nil || !c.log.Resumed {
 		return false, nil
 	}
 	chain, err := loadChain(r.ctx, c.g, c.log, checkpoint.Place{Thread: c.thread, Namespace: c.log.Namespace})
@@ -236,10 +245,10 @@ func (r *run) takeUp(i int, c *run) (bool, error) {
 	if err := c.restore(&chain); err != nil {
 		return false, err
 	}
-	if c.same {
-		parts, err := r.partsOf(i, c.outer.part.Task)
+	if c.call.Same {
+		parts, err := r.partsOf(i, c.call.Part.Task)
 		if err == nil {
-			err = c.collect(last, parts)
+			err = c.changedPart(c.call.Restore(last.Step, parts, c.state.addKept, c.state.kept))
 		}
 		if err != nil {
 			return false, err
@@ -261,7 +270,7 @@ func (r *run) takeUp(i int, c *run) (bool, error) {
 		if err != nil {
 			return true, c.changed(err, "what follows the subgraph")
 		}
-		c.outer.next = u.(upward).next
+		*c.state.up() = u.(upward).next
 	}
 	return true, nil
 }
@@ -269,9 +278,9 @@ func (r *run) takeUp(i int, c *run) (bool, error) {
 // partsOf returns what is stored of the result of a subgraph's task while that is not whole, by name.
 func (r *run) partsOf(i int, call string) (map[string][]byte, error) {
 	if r.exec.Tasks[i].Attempt == 1 {
-		return r.partial[call], nil
+		return r.pending.Parts(call), nil
 	}
-	parts := maps.Clone(r.partial[call])
+	parts := maps.Clone(r.pending.Parts(call))
 	if parts == nil {
 		parts = make(map[string][]byte)
 	}
@@ -286,13 +295,14 @@ func (r *run) partsOf(i int, call string) (map[string][]byte, error) {
 
 // begin merges the input of a subgraph. Its first checkpoint is stored with the next thing that is.
 func (r *run) begin() error {
-	r.enter(r.plan.Step)
+	r.plan.Enter(r.plan.Step)
 	r.fill()
-	if err := r.settle(); err != nil {
+	turn, err := r.settle()
+	if err != nil {
 		return err
 	}
-	r.exec.Tasks = r.exec.Tasks[:0]
-	o := r.decide()
+	r.exec.Over()
+	o := r.decide(turn)
 	r.status = o.Status
 	if r.log == nil {
 		return nil
@@ -305,7 +315,7 @@ func (r *run) begin() error {
 		return err
 	}
 	r.log.Begin(rec)
-	r.told.step = r.plan.Step
+	r.call.Begin()
 	if r.status == 0 {
 		return nil
 	}

@@ -79,7 +79,7 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 	defer cancel(nil)
 	held, release := t.hold(ctx)
 	defer release()
-	var r *run
+	var r *opening
 	ended := false
 	defer func() {
 		if ended || r == nil {
@@ -98,12 +98,14 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 		}
 		out.state = newAdapter(t.g, o.strict)
 		out.state.input = in
-		r = &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: out.state, ctx: held, opt: o, stopping: t.g.runs.stopping}
+		r = &opening{run: &run{
+			g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: out.state, ctx: held, opt: o, stopping: t.g.runs.stopping,
+		}}
 		r.init()
 		if out.yield != nil {
 			r.sink = out
 		}
-		r.observers, r.observing = t.g.opt.observers, t.g.observing()
+		r.watchers = watching(&t.g.core, t.id)
 		r.log = t.journal(o, func(err error) { cancel(t.saverError("keep the lease", err)) })
 		if in != nil {
 			return r.busyWith(r.openInput(t.at))
@@ -114,7 +116,7 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 		ended = true
 		return res, err
 	}
-	tell := r.watch()
+	tell := r.watchers.run(held, r.plan.Step)
 	if r.entered && !r.publish() && r.status == 0 {
 		err = r.giveUp(nil)
 	} else {
@@ -122,15 +124,15 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 	}
 	r.publishQuestions(r.waiting())
 	ended = true
-	res = resultOf(r, out.state)
+	res = resultOf(r.run, out.state)
 	if err != nil && res.Status == Asked {
 		res.Status = Paused // whether the questions are stored is not known
 	}
-	if r.spoiled {
+	if r.health != sound {
 		err = errors.Join(err, t.reload(ctx, &res))
 	}
-	tell(res.Status, err)
-	return res, r.observing.join(err)
+	tell(r.plan.Step, res.Status, err)
+	return res, r.watchers.join(err)
 }
 
 // journal returns the branch of a run that has not been opened. lost is called when another run takes the thread.
@@ -218,11 +220,11 @@ func (t Thread[S, U]) UpdateState(ctx context.Context, u U, as ID, opts ...Updat
 			return checkpoint.ID{}, t.fail("UpdateState: no node %s", quoted(as))
 		}
 	}
-	var r *run
+	var r *opening
 	err = t.contend(ctx, o, func() error {
 		a := newAdapter(t.g, o.strict)
 		a.input = &u
-		r = &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: a, ctx: ctx, opt: o}
+		r = &opening{run: &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: a, ctx: ctx, opt: o}}
 		r.init()
 		r.log = t.journal(o, nil)
 		return r.openUpdate(t.at, n, as != "")

@@ -43,7 +43,7 @@ func findChain(ctx context.Context, g *core, saver checkpoint.Saver, p checkpoin
 
 // released returns the error of a call that continues from a checkpoint which the open version does not have: that it is in a
 // released one, or else missing.
-func (r *run) released(at checkpoint.ID, missing error) error {
+func (r *opening) released(at checkpoint.ID, missing error) error {
 	version, _, err := findChain(r.ctx, r.g, r.g.opt.saver, checkpoint.Place{Thread: r.thread, At: at})
 	if err != nil || version == 0 {
 		return missing

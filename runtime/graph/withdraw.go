@@ -1,44 +1,28 @@
 package graph
 
 import (
-	"strings"
-
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 )
 
-// What a subgraph asks is stored in its own namespace, and outlives the superstep of its node. When a call loses a
-// race or is begun again by Rerun, its open questions are withdrawn: they get an answer that nobody reads.
-
-// withdrawn returns the writes that withdraw the open questions in the given namespaces and within them.
-func withdrawn(open []checkpoint.Write, namespaces map[string]bool) []checkpoint.Write {
-	var writes []checkpoint.Write
-	for _, q := range open {
-		for at := q.Namespace; at != ""; at = at[:max(strings.LastIndexByte(at, '/'), 0)] {
-			if namespaces[at] {
-				q.Kind, q.Payload = checkpoint.Answer, wire.AppendNil(nil)
-				writes = append(writes, q)
-				break
-			}
-		}
-	}
-	return writes
-}
-
-// withdraw returns the writes that withdraw what subgraphs of this superstep asked that lost a race.
+// withdraw returns the writes that withdraw what subgraphs of this superstep asked that lost a race: they count for
+// nothing.
 func (r *run) withdraw() ([]checkpoint.Write, error) {
-	if len(r.silenced) == 0 {
+	if r.log == nil || !r.g.nests || r.g.plan.Races == 0 {
 		return nil, nil
 	}
-	beaten := r.silenced
-	r.silenced = nil
+	lost := make(map[string]bool)
+	for i := range r.exec.Tasks {
+		t := &r.exec.Tasks[i]
+		if t.Progress == exec.Beaten && r.g.nodes[t.Node].sub != nil && (r.log.Resumed || r.calls[i].open) {
+			lost[journal.Within(r.log.Namespace, r.log.Call(r.taskKey(&t.Task)))] = true
+		}
+	}
+	if len(lost) == 0 {
+		return nil, nil
+	}
 	c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Place{Thread: r.thread})
-	if err != nil {
-		return nil, err
-	}
-	lost := make(map[string]bool, len(beaten))
-	for _, namespace := range beaten {
-		lost[namespace] = true
-	}
-	return withdrawn(c.Thread.Questions, lost), nil
+	return subgraph.Withdrawals(c.Thread.Questions, lost), err
 }

@@ -116,8 +116,6 @@ type Host interface {
 	Panicked(v any) error
 	// Ended stores what the given tasks came to, while others still run. ErrLeft cancels the others and is no failure.
 	Ended(tasks []int) error
-	// Lost says that task i lost its race.
-	Lost(i int)
 }
 
 // Watcher is told of tasks while they run. It hands functions to post, which calls them on the goroutine

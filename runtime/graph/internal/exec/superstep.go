@@ -50,6 +50,9 @@ func (s *Superstep) Fill(now []plan.Task) {
 // Over ends a superstep: from here on there are no tasks.
 func (s *Superstep) Over() { s.Tasks = s.Tasks[:0] }
 
+// Edit makes t the only task: what the caller of UpdateState brings.
+func (s *Superstep) Edit(t Task) { s.Tasks = []Task{t} }
+
 // Has reports whether a task has come so far.
 func (s *Superstep) Has(p Progress) bool {
 	return slices.ContainsFunc(s.Tasks, func(t Task) bool { return t.Progress == p })
@@ -117,7 +120,6 @@ func (s *Superstep) Decide() {
 		t := &s.Tasks[i]
 		race := s.nodes[t.Node].Race
 		if race > 0 && s.winners[race-1] >= 0 && s.winners[race-1] != i {
-			s.host.Lost(i)
 			t.Progress, t.Err = Beaten, nil
 		}
 	}

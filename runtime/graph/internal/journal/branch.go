@@ -30,6 +30,11 @@ type Branch struct {
 	Base      checkpoint.ID // the record that made the due tasks due
 	Chained   int           // records since the last snapshot
 	Stale     bool          // the newest record has another fingerprint, so that the next needs a snapshot
+	Resumed   bool          // the run continues another one: subgraph calls may have begun before
+
+	// Again has the resume records that began the subgraph calls of due tasks again, by the keys of the
+	// tasks.
+	Again map[string]checkpoint.ID
 
 	first  []checkpoint.Record // of a subgraph call: records that are stored with its next write
 	stored checkpoint.ID       // the newest record before first
@@ -42,6 +47,25 @@ func NewBranch(l Log) *Branch { return &Branch{Log: l} }
 
 // Child returns the branch of a subgraph call.
 func (b *Branch) Child(namespace string) *Branch { return &Branch{Log: b.Log, Namespace: namespace} }
+
+// Call returns the name of the subgraph call of a due task.
+func (b *Branch) Call(key string) string { return CallName(key, b.Base, b.Again[key]) }
+
+// CallLine returns the run line of the tasks in that call. line is that of the task itself.
+func (b *Branch) CallLine(key string, line checkpoint.ID) checkpoint.ID {
+	if resume, ok := b.Again[key]; ok {
+		return resume
+	}
+	return line
+}
+
+// BeginAgain has the subgraph call of a due task begin again, because of a resume record.
+func (b *Branch) BeginAgain(key string, resume checkpoint.ID) {
+	if b.Again == nil {
+		b.Again = make(map[string]checkpoint.ID)
+	}
+	b.Again[key] = resume
+}
 
 // Fill gives rec its payload: the change since the last payload, or the whole state if whole says so or
 // that is cheaper to restore.

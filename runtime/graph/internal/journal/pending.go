@@ -1,0 +1,100 @@
+package journal
+
+import "github.com/graphgen-go/graphgen/runtime/checkpoint"
+
+// Pending is what is stored of the tasks of one superstep that has not committed. The zero Pending is
+// nothing.
+type Pending struct {
+	results map[string][]byte            // by task
+	parts   map[string]map[string][]byte // by subgraph call and name
+	asked   map[string]*Asked            // by task
+}
+
+// Asked is what is stored of the questions of one task. A place tells a question from the others of the
+// task.
+type Asked struct {
+	Places    []string // in the order stored
+	Questions map[string][]byte
+	Answers   map[string][]byte
+}
+
+// Open reports whether a question has no answer.
+func (a *Asked) Open() bool {
+	for _, place := range a.Places {
+		if _, ok := a.Answers[place]; !ok {
+			return true
+		}
+	}
+	return false
+}
+
+// Gather returns those of the writes that belong to base, in a namespace.
+func Gather(writes []checkpoint.Write, base checkpoint.ID, namespace string) (p Pending) {
+	for i := range writes {
+		w := &writes[i]
+		if w.Base != base || w.Namespace != namespace {
+			continue
+		}
+		switch w.Kind {
+		case checkpoint.Result:
+			p.addResult(w)
+		case checkpoint.Question, checkpoint.Answer:
+			p.addAsked(w)
+		}
+	}
+	return p
+}
+
+func (p *Pending) addResult(w *checkpoint.Write) {
+	if w.Name == "" {
+		if p.results == nil {
+			p.results = make(map[string][]byte)
+		}
+		p.results[w.Task] = w.Payload
+		return
+	}
+	if p.parts == nil {
+		p.parts = make(map[string]map[string][]byte)
+	}
+	if p.parts[w.Task] == nil {
+		p.parts[w.Task] = make(map[string][]byte)
+	}
+	p.parts[w.Task][w.Name] = w.Payload
+}
+
+func (p *Pending) addAsked(w *checkpoint.Write) {
+	if p.asked == nil {
+		p.asked = make(map[string]*Asked)
+	}
+	a := p.asked[w.Task]
+	if a == nil {
+		a = &Asked{Questions: make(map[string][]byte), Answers: make(map[string][]byte)}
+		p.asked[w.Task] = a
+	}
+	if w.Kind == checkpoint.Answer {
+		a.Answers[w.Name] = w.Payload
+		return
+	}
+	if _, again := a.Questions[w.Name]; !again {
+		a.Places = append(a.Places, w.Name)
+	}
+	a.Questions[w.Name] = w.Payload
+}
+
+// Result returns the stored result of a task.
+func (p *Pending) Result(key string) ([]byte, bool) {
+	b, ok := p.results[key]
+	return b, ok
+}
+
+// Results reports whether the result of some task is stored.
+func (p *Pending) Results() bool { return len(p.results) > 0 }
+
+// Parts returns the stored parts of the result of a subgraph call, by name; nil for none.
+func (p *Pending) Parts(call string) map[string][]byte { return p.parts[call] }
+
+// Asked returns what a task asked; nil for nothing.
+func (p *Pending) Asked(key string) *Asked { return p.asked[key] }
+
+// Stop returns what is stored of the stop of the namespace's own call; nil for none.
+func (p *Pending) Stop() *Asked { return p.asked[StopTask] }

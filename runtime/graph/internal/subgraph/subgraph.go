@@ -1,0 +1,154 @@
+// Package subgraph knows what a run has to know of subgraph calls: of the call that it is itself, of those
+// that its tasks make, and of what calls leave in storage. It runs nothing.
+//
+// Invariants:
+//   - A call belongs to the record that made its task due: its namespace is made of both. A call of
+//     another record, or one that Rerun began again, is another call.
+//   - The updates of a subgraph over the same state are stored with the checkpoints of the call, as parts
+//     of the result of its task, one for each step. Together they are what the graph around it merges.
+//   - What a call asked is withdrawn when the call counts for nothing any more.
+package subgraph
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// Call is what the run of a subgraph knows of the task that makes the call.
+type Call struct {
+	Path        []string // the nodes that lead to it
+	Same        bool     // it is over the state of the graph it is in
+	Remembers   bool     // the next call of its node begins with what this one comes to
+	DropUnknown bool     // a graph that it is in accepts that unknown fields are lost
+	Part        checkpoint.Write
+
+	reported int // how many updates are stored in parts
+	step     int // the newest that is
+}
+
+// firstStep is that of the record which begins a call: its input. No updates belong to it.
+const firstStep = 1
+
+// Begin says that the record of the call's input is the newest.
+func (c *Call) Begin() { c.step = firstStep }
+
+// Unreported returns the part that a record of the given step is stored with; nil for none. kept is how
+// many updates the call has made so far, and encode encodes those from a number on.
+func (c *Call) Unreported(step, kept int, encode func(from int) ([]byte, error)) ([]checkpoint.Write, error) {
+	if c == nil || !c.Same || c.step == step {
+		return nil, nil
+	}
+	w := c.Part
+	w.Name = journal.StepName(step) // also of a step that changed nothing: a gap would be damage
+	var err error
+	if w.Payload, err = encode(c.reported); err != nil {
+		return nil, err
+	}
+	c.reported, c.step = kept, step
+	return []checkpoint.Write{w}, nil
+}
+
+// Restore calls add with the parts of a call over the same state, up to the step of its newest record, and
+// then notes that as many updates are reported as kept returns. An error of add is a *PartError.
+func (c *Call) Restore(last int, parts map[string][]byte, add func([]byte) error, kept func() int) error {
+	for step := firstStep + 1; step <= last; step++ {
+		part, ok := parts[journal.StepName(step)]
+		if !ok {
+			return &PartError{step, fmt.Errorf("%w: it is not stored", checkpoint.ErrDamaged)}
+		}
+		if err := add(part); err != nil {
+			return &PartError{step, err}
+		}
+	}
+	c.reported, c.step = kept(), last
+	return nil
+}
+
+// PartError says that a stored part of a result cannot be read.
+type PartError struct {
+	Step int
+	Err  error
+}
+
+func (e *PartError) Error() string {
+	return fmt.Sprintf("what a subgraph changed in step %d: %v", e.Step, e.Err)
+}
+
+func (e *PartError) Unwrap() error { return e.Err }
+
+// Memory is what the newest finished calls of subgraphs that remember left, by node.
+type Memory map[string]Remembered
+
+// Remembered is what one call left.
+type Remembered struct {
+	Namespace string // of its checkpoints
+	Snapshot  []byte // of its state, in a run that stores nothing
+	Inner     Memory // likewise, of what the subgraphs in it remember
+}
+
+// Withdrawals returns the writes that withdraw the open questions in the given namespaces and within them:
+// answers that nobody reads.
+func Withdrawals(open []checkpoint.Write, namespaces map[string]bool) []checkpoint.Write {
+	var writes []checkpoint.Write
+	for _, q := range open {
+		for at := q.Namespace; at != ""; at = at[:max(strings.LastIndexByte(at, '/'), 0)] {
+			if namespaces[at] {
+				q.Kind, q.Payload = checkpoint.Answer, wire.AppendNil(nil)
+				writes = append(writes, q)
+				break
+			}
+		}
+	}
+	return writes
+}
+
+// Open returns the open questions and stops of the calls that are due in a namespace, oldest first.
+func Open(namespace string, c *checkpoint.Chain) []checkpoint.Write {
+	var open []checkpoint.Write
+	var due map[string]bool // the calls that due tasks make
+	last := &c.Records[len(c.Records)-1]
+	for _, q := range c.Thread.Questions {
+		call := journal.CallIn(namespace, q.Namespace)
+		if call == "" {
+			continue
+		}
+		if due == nil {
+			due = make(map[string]bool, len(c.Due))
+			for _, d := range c.Due {
+				due[journal.DueCall(last, namespace, d)] = true
+			}
+		}
+		if due[call] {
+			open = append(open, q)
+		}
+	}
+	return open
+}
+
+// ClearStops returns the answers to the stops in the calls that are due.
+func ClearStops(c *checkpoint.Chain) []checkpoint.Write {
+	var writes []checkpoint.Write
+	for _, q := range Open("", c) {
+		if q.Task == journal.StopTask {
+			q.Kind, q.Payload = checkpoint.Answer, wire.AppendNil(nil)
+			writes = append(writes, q)
+		}
+	}
+	return writes
+}
+
+// Asking returns the names of the calls in a namespace that some of the questions are of, or of a call
+// within them.
+func Asking(namespace string, questions []checkpoint.Write) map[string]bool {
+	calls := make(map[string]bool)
+	for i := range questions {
+		if name := journal.CallIn(namespace, questions[i].Namespace); name != "" {
+			calls[name] = true
+		}
+	}
+	return calls
+}
