@@ -33,7 +33,7 @@ func (r *run) leave() error {
 		}
 		left = n
 	}
-	return r.endsUpward()
+	return r.within().endsUpward()
 }
 
 // unjoined are the nodes whose joins were reached by some of their sources only.
@@ -78,7 +78,7 @@ func (r *run) choose(from *node, next Next) error {
 func (r *run) chooseOne(from *node, t target) error {
 	n := from.to[slices.Index(from.targets, t.id)]
 	if n == above {
-		return r.sendUp(t.sent.(upward))
+		return r.within().sendUp(t.sent.(upward))
 	}
 	if t.sent == nil {
 		r.plan.Choose(n)
@@ -147,11 +147,11 @@ func (r *run) payRoutes() error {
 			return err
 		}
 	}
-	if err := r.endsUpward(); err != nil {
+	if err := r.within().endsUpward(); err != nil {
 		return err
 	}
 	o := r.decide(r.plan.Turn())
-	if err := r.commit(checkpoint.Resume, nil, o); err != nil {
+	if err := r.storing().commit(checkpoint.Resume, nil, o); err != nil {
 		return r.uncommitted(err)
 	}
 	r.status = o.Status

@@ -10,8 +10,13 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
+// recorder writes what a run does.
+type recorder struct{ *run }
+
+func (r *run) storing() recorder { return recorder{r} }
+
 // commit stores where the run stands as one record, with writes in the same act, as durable as the run asked for.
-func (r *run) commit(source checkpoint.Source, writes []checkpoint.Write, o journal.Outcome) error {
+func (r recorder) commit(source checkpoint.Source, writes []checkpoint.Write, o journal.Outcome) error {
 	if r.log == nil {
 		return nil
 	}
@@ -32,7 +37,7 @@ func (r *run) commit(source checkpoint.Source, writes []checkpoint.Write, o jour
 }
 
 // record returns the record of where the run stands, without its payload. It is the base of what is due.
-func (r *run) record(source checkpoint.Source) (checkpoint.Record, error) {
+func (r recorder) record(source checkpoint.Source) (checkpoint.Record, error) {
 	id, err := checkpoint.NewID()
 	if err != nil {
 		return checkpoint.Record{}, err
@@ -52,7 +57,7 @@ func (r *run) record(source checkpoint.Source) (checkpoint.Record, error) {
 }
 
 // fillPayload gives rec the change since the last payload, or the whole state where that must or had better be.
-func (r *run) fillPayload(rec *checkpoint.Record, whole bool) error {
+func (r recorder) fillPayload(rec *checkpoint.Record, whole bool) error {
 	if err := r.log.Fill(rec, r.state, whole); err != nil {
 		return fmt.Errorf("%s: encode the state: %w", where(r.g.name, r.thread, r.plan.Step), err)
 	}
@@ -60,7 +65,7 @@ func (r *run) fillPayload(rec *checkpoint.Record, whole bool) error {
 }
 
 // acknowledge stores the results and the questions of the given slots, those of them that have any.
-func (r *run) acknowledge(slots []int) error {
+func (r recorder) acknowledge(slots []int) error {
 	writes := make([]checkpoint.Write, 0, len(slots))
 	for _, i := range slots {
 		sl := &r.exec.Tasks[i]
@@ -88,7 +93,7 @@ func (r *run) acknowledge(slots []int) error {
 }
 
 // questionsOf are the writes of the questions that a task waits for, unless they are stored.
-func (r *run) questionsOf(sl *exec.Task) []checkpoint.Write {
+func (r recorder) questionsOf(sl *exec.Task) []checkpoint.Write {
 	if sl.Asks == nil || sl.Progress != exec.Asking || sl.Stored {
 		return nil
 	}
@@ -102,7 +107,7 @@ func (r *run) questionsOf(sl *exec.Task) []checkpoint.Write {
 }
 
 // resultOf is the write of the result of the task in slot i: its update and, of a node that routes, what it chose.
-func (r *run) resultOf(i int) (w checkpoint.Write, err error) {
+func (r recorder) resultOf(i int) (w checkpoint.Write, err error) {
 	sl := &r.exec.Tasks[i]
 	n := &r.g.nodes[sl.Node]
 	payload, err := r.state.appendResult(i, n)
@@ -117,7 +122,7 @@ func (r *run) resultOf(i int) (w checkpoint.Write, err error) {
 
 // results are the writes of a superstep that cannot commit: what finished and is not stored, and why the rest
 // failed. A result that cannot be encoded is left out; its node runs again.
-func (r *run) results(cause error) []checkpoint.Write {
+func (r recorder) results(cause error) []checkpoint.Write {
 	var writes []checkpoint.Write
 	blamed := blames(cause)
 	for i := range r.exec.Tasks {
@@ -169,7 +174,7 @@ func blames(cause error) []blame {
 }
 
 // failureOf is the error that the task in a slot ended with: its own, or that of merging or leaving its node.
-func (r *run) failureOf(sl *exec.Task, blamed []blame) error {
+func (r recorder) failureOf(sl *exec.Task, blamed []blame) error {
 	if sl.Progress == exec.Failed {
 		return sl.Err
 	}
@@ -183,7 +188,7 @@ func (r *run) failureOf(sl *exec.Task, blamed []blame) error {
 }
 
 // recall gives the tasks of the superstep their acknowledged results.
-func (r *run) recall() error {
+func (r restorer) recall() error {
 	for i := range r.exec.Tasks {
 		r.mayAsk(&r.exec.Tasks[i])
 	}
@@ -207,7 +212,7 @@ func (r *run) recall() error {
 }
 
 // readResult reads what resultOf wrote into slot i.
-func (r *run) readResult(i int, payload []byte) (err error) {
+func (r restorer) readResult(i int, payload []byte) (err error) {
 	sl := &r.exec.Tasks[i]
 	n := &r.g.nodes[sl.Node]
 	if n.routes {

@@ -22,7 +22,7 @@ func (r *run) execute() error {
 		return r.cancelled()
 	}
 	if r.g.nests {
-		if err := r.storeBase(); err != nil {
+		if err := r.calling().storeBase(); err != nil {
 			return err
 		}
 		if r.sink != nil && r.sink.wants(EventValue) {
@@ -30,7 +30,7 @@ func (r *run) execute() error {
 		}
 	}
 	o := exec.Options{Step: r.plan.Step + 1, Workers: r.opt.concurrency, Eager: r.log != nil && r.log.Eager()}
-	if r.watched() {
+	if r.telling().watched() {
 		o.Watcher = watcher{r}
 	}
 	storing := r.exec.Run(r.ctx, o)
@@ -48,11 +48,14 @@ func (r *run) execute() error {
 	return nil
 }
 
+// host is the run as its tasks see it.
+type host struct{ *run }
+
 // Call implements exec.Host.
-func (r *run) Call(ctx context.Context, i int) error {
+func (r host) Call(ctx context.Context, i int) error {
 	t := &r.exec.Tasks[i]
 	n := &r.g.nodes[t.Node]
-	err := r.state.call(ctx, r, i)
+	err := r.state.call(ctx, r.run, i)
 	if err == nil && r.opt.strict {
 		err = r.keepsToWrites(i, n)
 	}
@@ -63,7 +66,7 @@ func (r *run) Call(ctx context.Context, i int) error {
 }
 
 // Observe implements exec.Host.
-func (r *run) Observe(ctx, parent context.Context, i int) func() {
+func (r host) Observe(ctx, parent context.Context, i int) func() {
 	if !r.watchers.any() {
 		return nil
 	}
@@ -73,7 +76,7 @@ func (r *run) Observe(ctx, parent context.Context, i int) func() {
 }
 
 // Final implements exec.Host.
-func (r *run) Final(err error) bool {
+func (r host) Final(err error) bool {
 	var mutation *MutationError
 	var undeclared *UndeclaredError
 	var p *PanicError
@@ -82,15 +85,15 @@ func (r *run) Final(err error) bool {
 }
 
 // Panicked implements exec.Host.
-func (r *run) Panicked(v any) error { return newPanic(v) }
+func (r host) Panicked(v any) error { return newPanic(v) }
 
 // Ended implements exec.Host.
-func (r *run) Ended(tasks []int) error {
-	if err := r.acknowledge(tasks); err != nil {
+func (r host) Ended(tasks []int) error {
+	if err := r.storing().acknowledge(tasks); err != nil {
 		return err
 	}
 	for _, i := range tasks {
-		if !r.publishQuestions(r.waitingFor(i)) {
+		if !r.telling().publishQuestions(waitingFor(r.askedBy(i))) {
 			return exec.ErrLeft
 		}
 	}

@@ -16,10 +16,10 @@ func (r *opening) replay(c *checkpoint.Chain) error {
 	if len(r.opt.answers) > 0 {
 		return r.answerError(r.opt.answers[0].id, "a replay asks anew; answer what it asks")
 	}
-	if err := r.restore(c); err != nil {
+	if err := r.restoring().restore(c); err != nil {
 		return err
 	}
-	if err := r.place(c); err != nil {
+	if err := r.restoring().place(c); err != nil {
 		return err
 	}
 	fork, err := r.forkRecord(c)
@@ -34,13 +34,13 @@ func (r *opening) replay(c *checkpoint.Chain) error {
 		return r.opened([]checkpoint.Record{fork}, nil, o)
 	}
 	// A stop at that checkpoint holds the replay too. The resume record says that it has been seen.
-	mark, err := r.record(checkpoint.Resume)
+	mark, err := r.storing().record(checkpoint.Resume)
 	if err != nil {
 		return err
 	}
 	mark.Parent, mark.Base, mark.Commits, mark.Due = fork.ID, fork.ID, checkpoint.ID{}, nil
 	r.log.Keep()
-	if err := r.fillPayload(&mark, false); err != nil {
+	if err := r.storing().fillPayload(&mark, false); err != nil {
 		return err
 	}
 	return r.opened([]checkpoint.Record{fork, mark}, nil, journal.Outcome{Status: checkpoint.Paused, End: true})
@@ -54,7 +54,7 @@ func (r *opening) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	}
 	r.log.Again = nil
 	r.plan.Cleared = nil // a stop that was answered on the line left behind holds the new one
-	rec, err := r.record(checkpoint.Fork)
+	rec, err := r.storing().record(checkpoint.Fork)
 	if err != nil {
 		return rec, err
 	}
@@ -62,7 +62,7 @@ func (r *opening) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	rec.Parent, rec.Line, rec.Commits = parent, rec.ID, checkpoint.ID{}
 	r.keys.SetLine(rec.ID)
 	r.log.Base = rec.ID
-	return rec, r.fillPayload(&rec, parent != c.Head)
+	return rec, r.storing().fillPayload(&rec, parent != c.Head)
 }
 
 // openUpdate stores an edit: at the head, from an older checkpoint, or as node n.
@@ -74,13 +74,13 @@ func (r *opening) openUpdate(at checkpoint.ID, n int, asNode bool) error {
 	if len(c.Records) == 0 {
 		return fmt.Errorf("%s: %w; begin it with Invoke", where(r.g.name, r.thread, -1), checkpoint.ErrNotFound)
 	}
-	if err := r.restore(&c); err != nil {
+	if err := r.restoring().restore(&c); err != nil {
 		return err
 	}
 	if asNode {
 		return r.updateAs(&c, n)
 	}
-	if err := r.place(&c); err != nil {
+	if err := r.restoring().place(&c); err != nil {
 		return err
 	}
 	r.edit(start)
@@ -95,12 +95,12 @@ func (r *opening) openUpdate(at checkpoint.ID, n int, asNode bool) error {
 		}
 		return r.opened([]checkpoint.Record{rec}, nil, r.rests())
 	}
-	rec, err := r.record(checkpoint.Update)
+	rec, err := r.storing().record(checkpoint.Update)
 	if err != nil {
 		return err
 	}
 	rec.Base, rec.Commits, rec.Due = r.log.Base, checkpoint.ID{}, nil
-	if err := r.fillPayload(&rec, false); err != nil {
+	if err := r.storing().fillPayload(&rec, false); err != nil {
 		return err
 	}
 	return r.opened([]checkpoint.Record{rec}, nil, journal.Outcome{End: true})

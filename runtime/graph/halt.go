@@ -12,7 +12,7 @@ import (
 // says that the thread is paused, and the record of the Resume which stops it passes.
 
 // stopQuestion returns the question of a subgraph whose stop is stored with base; none where there is no stop.
-func (r *run) stopQuestion(base checkpoint.ID, o journal.Outcome) []checkpoint.Write {
+func (r recorder) stopQuestion(base checkpoint.ID, o journal.Outcome) []checkpoint.Write {
 	if r.call == nil || o.Status != checkpoint.Paused || !r.plan.Stops() {
 		return nil
 	}
@@ -20,7 +20,7 @@ func (r *run) stopQuestion(base checkpoint.ID, o journal.Outcome) []checkpoint.W
 }
 
 // goOn finds out whether a stop holds a subgraph that is taken up again.
-func (r *run) goOn() error {
+func (r callee) goOn() error {
 	o := journal.Outcome{Status: checkpoint.Paused}
 	switch halt := r.pending.Stop(); {
 	case halt != nil && !halt.Open():
@@ -29,18 +29,18 @@ func (r *run) goOn() error {
 		r.status = o.Status
 	case r.plan.Stops(): // the graph had no such stop before
 		r.status = o.Status
-		return r.saving("put writes", r.log.Put(r.ctx, r.stopQuestion(r.log.Base, o), journal.Outcome{}))
+		return r.saving("put writes", r.log.Put(r.ctx, r.storing().stopQuestion(r.log.Base, o), journal.Outcome{}))
 	}
 	return nil
 }
 
 // open reports whether the run, or a subgraph in it, has asked or stopped for people.
-func (r *run) open() bool {
+func (r callee) open() bool {
 	if r.status == checkpoint.Paused && r.plan.Stops() {
 		return true
 	}
 	for i := range r.exec.Tasks {
-		if sl := &r.exec.Tasks[i]; sl.Progress == exec.Asking || sl.Progress == exec.Stopped || r.g.nests && sl.Progress != exec.Beaten && r.calls[i].open {
+		if sl := &r.exec.Tasks[i]; sl.Progress == exec.Asking || sl.Progress == exec.Stopped || r.g.nests && sl.Progress != exec.Beaten && r.calls[i].Open {
 			return true
 		}
 	}

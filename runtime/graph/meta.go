@@ -10,7 +10,7 @@ import (
 )
 
 // meta returns what a record stores in addition to where the run stands; nil for nothing.
-func (r *run) meta() (map[string]string, error) {
+func (r recorder) meta() (map[string]string, error) {
 	goesUp := r.call != nil && r.state.up().first.id != "" && r.plan.Ended()
 	if len(r.memory) == 0 && len(r.log.Again) == 0 && !goesUp {
 		return nil, nil
@@ -33,7 +33,7 @@ func (r *run) meta() (map[string]string, error) {
 }
 
 // readMeta restores what meta stored, except where a call sends its Parent.
-func (r *run) readMeta(meta map[string]string) {
+func (r restorer) readMeta(meta map[string]string) {
 	r.memory, r.log.Again = nil, journal.AllAgain(meta)
 	stored := journal.Memory(meta)
 	for _, node := range slices.Sorted(maps.Keys(stored)) {

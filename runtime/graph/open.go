@@ -34,7 +34,7 @@ func (r *opening) openInput(at checkpoint.ID) error {
 	} else if again {
 		return r.resume(&c)
 	}
-	if err := r.restore(&c); err != nil {
+	if err := r.restoring().restore(&c); err != nil {
 		return err
 	}
 	if c.Unfinished() && !r.opt.abandon {
@@ -58,13 +58,13 @@ func (r *opening) openInput(at checkpoint.ID) error {
 		return err
 	}
 	o := r.decide(turn)
-	second, err := r.record(checkpoint.Input)
+	second, err := r.storing().record(checkpoint.Input)
 	if err != nil {
 		return err
 	}
 	second.Parent = first.ID
 	r.log.Keep() // the first record's payload is in it
-	if err := r.fillPayload(&second, false); err != nil {
+	if err := r.storing().fillPayload(&second, false); err != nil {
 		return err
 	}
 	r.entered = true
@@ -74,7 +74,7 @@ func (r *opening) openInput(at checkpoint.ID) error {
 // inputRecord is the record that makes Start due. Every run with input begins a line of its own.
 func (r *opening) inputRecord(empty bool) (checkpoint.Record, error) {
 	r.log.Base, r.log.Again = checkpoint.ID{}, nil
-	rec, err := r.record(checkpoint.Input)
+	rec, err := r.storing().record(checkpoint.Input)
 	if err == nil {
 		err = r.nameRequest(&rec)
 	}
@@ -84,13 +84,13 @@ func (r *opening) inputRecord(empty bool) (checkpoint.Record, error) {
 	r.keys.SetLine(rec.ID)
 	rec.Line = rec.ID
 	r.log.Base = rec.ID
-	return rec, r.fillPayload(&rec, empty)
+	return rec, r.storing().fillPayload(&rec, empty)
 }
 
 // openRouted opens with the input stored, but not merged; the loop does the rest.
 func (r *opening) openRouted(first checkpoint.Record) error {
 	r.fill()
-	w, err := r.resultOf(0)
+	w, err := r.storing().resultOf(0)
 	if err != nil {
 		return r.nodeError(&r.exec.Tasks[0], err)
 	}
@@ -115,7 +115,7 @@ func (r *opening) openResume(at checkpoint.ID) error {
 
 // resume goes on from the head, or with a line that was left for another one before what is due there was done.
 func (r *opening) resume(c *checkpoint.Chain) error {
-	if err := r.restore(c); err != nil {
+	if err := r.restoring().restore(c); err != nil {
 		return err
 	}
 	if !c.Unfinished() {
@@ -126,7 +126,7 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 		r.log.Head = c.Head
 		return nil
 	}
-	if err := r.place(c); err != nil {
+	if err := r.restoring().place(c); err != nil {
 		return err
 	}
 	r.log.Resumed = true
@@ -137,7 +137,7 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 	if paused(c) {
 		writes = append(writes, subgraph.ClearStops(c)...)
 	}
-	r.gather(append(slices.Clone(c.Writes), writes...))
+	r.restoring().gather(append(slices.Clone(c.Writes), writes...))
 	p := &prober{run: r.run}
 	stuck, err := p.stuck(c, len(writes) == 0)
 	if err != nil {
@@ -175,12 +175,12 @@ func (r *opening) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	if paused(c) && !forked(c) {
 		r.plan.Clear()
 	}
-	rec, err := r.record(checkpoint.Resume)
+	rec, err := r.storing().record(checkpoint.Resume)
 	if err != nil {
 		return rec, err
 	}
 	rec.Parent, rec.Base, rec.Commits, rec.Due = last.ID, r.log.Base, checkpoint.ID{}, nil
-	return rec, r.fillPayload(&rec, last.ID != c.Head)
+	return rec, r.storing().fillPayload(&rec, last.ID != c.Head)
 }
 
 // paused reports whether the thread is to go on from its head, where it stopped and people could see that.
@@ -222,7 +222,7 @@ func (r *opening) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes 
 		}
 	}
 	if len(calls) > 0 {
-		rec.Meta, err = r.meta()
+		rec.Meta, err = r.storing().meta()
 	}
 	return append(writes, subgraph.Withdrawals(c.Thread.Questions, calls)...), err
 }
@@ -241,7 +241,7 @@ func (r *opening) opened(records []checkpoint.Record, writes []checkpoint.Write,
 	if o.End {
 		r.status = o.Status
 	}
-	r.gather(stand)
+	r.restoring().gather(stand)
 	return nil
 }
 

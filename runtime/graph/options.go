@@ -16,10 +16,6 @@ import (
 // as a fault. InterruptBefore, InterruptAfter, FormerNames and Observe add to what was given before.
 type Option interface{ compile(*options) }
 
-// NodeOption is an option of one node. An option that holds one value must be given at most once: Compile reports the
-// second as a fault. Was, Targets and questions add to what was given before.
-type NodeOption interface{ node(*nodeOptions) }
-
 // InvokeOption is an option of Thread.Invoke and Thread.Stream.
 type InvokeOption interface{ invoke(*runOptions) }
 
@@ -96,18 +92,6 @@ type runOptions struct {
 	answers  []answer
 	ifHead   checkpoint.ID
 	events   EventKind
-}
-
-type nodeOptions struct {
-	given     given
-	retry     Backoff
-	timeout   time.Duration
-	defers    bool
-	questions []askable
-	was       []ID
-	targets   []ID
-	remembers bool
-	writes    []string // nil when it does not say
 }
 
 // given notes which options were set. Compile reports an option with one value that was set twice.
@@ -325,56 +309,6 @@ func IfHead(id checkpoint.ID) HeadOption {
 // Events chooses what a stream yields beside the EventEnd it ends with. The default is EventUpdate.
 func Events(kinds EventKind) RunOption {
 	return threadOption(func(o *runOptions) { o.events = kinds })
-}
-
-type nodeOption func(*nodeOptions)
-
-func (f nodeOption) node(o *nodeOptions) { f(o) }
-
-// singleNodeOption is an option of a node that can be given once.
-func singleNodeOption(name string, set func(*nodeOptions)) NodeOption {
-	return nodeOption(func(o *nodeOptions) {
-		o.given.set(name)
-		set(o)
-	})
-}
-
-// Timeout cancels the context of an attempt of the node after d, and waits for the node to return: Go cannot
-// stop a goroutine, and nothing else of the thread runs beside one that has not returned. The attempt then
-// failed, unless it returned a result all the same. d must be more than 0.
-func Timeout(d time.Duration) NodeOption {
-	return singleNodeOption("Timeout", func(o *nodeOptions) { o.timeout = d })
-}
-
-// Deferred lets the node wait, once it is due, until nothing but deferred nodes is: it runs after all branches have
-// come to their end, however long they are.
-func Deferred() NodeOption {
-	return singleNodeOption("Deferred", func(o *nodeOptions) { o.defers = true })
-}
-
-// Was names ids that the node had: threads that wait at one of them go on here, with the results, questions and keys that
-// their tasks have. Keep a former id listed as long as such threads may exist.
-// Snapshots name nodes as they were stored.
-func Was(ids ...ID) NodeOption {
-	return nodeOption(func(o *nodeOptions) { o.was = append(o.was, ids...) })
-}
-
-// Retry runs a failed node again. Panics are not retried, nor is a node whose run was cancelled.
-func Retry(b Backoff) NodeOption {
-	return singleNodeOption("Retry", func(o *nodeOptions) { o.retry = b })
-}
-
-// Backoff says how often and after what pause a node is run again.
-type Backoff struct {
-	// Attempts is how often the node runs at most, the first time included. 0 and 1 are no retry.
-	Attempts int
-	// Base is the pause before the second attempt; each later pause is twice the one before. The default is
-	// 100 ms.
-	Base time.Duration
-	// Max bounds a pause. The default is 30 s.
-	Max time.Duration
-	// Unless reports errors that no retry can mend; nil is none.
-	Unless func(error) bool
 }
 
 // running returns the options of a run: the graph's limits, overridden by the call's. A limit that allows nothing is an

@@ -21,7 +21,7 @@ func Remember() NodeOption {
 }
 
 // memorise takes note of the calls that the superstep just merged has in it.
-func (r *run) memorise() {
+func (r caller) memorise() {
 	for i := range r.exec.Tasks {
 		t := &r.exec.Tasks[i]
 		n := &r.g.nodes[t.Node]
@@ -32,7 +32,7 @@ func (r *run) memorise() {
 			r.memory = make(subgraph.Memory)
 		}
 		if r.log == nil {
-			r.memory[string(n.id)] = r.calls[i].memory
+			r.memory[string(n.id)] = r.calls[i].Memory
 			continue
 		}
 		r.memory[string(n.id)] = subgraph.Remembered{Namespace: journal.Within(r.log.Namespace, r.log.Call(r.taskKey(&t.Task)))}
@@ -40,7 +40,7 @@ func (r *run) memorise() {
 }
 
 // recollect gives a subgraph that begins the state that its last call came to.
-func (r *run) recollect(i int, c *run) error {
+func (r caller) recollect(i int, c *run) error {
 	id := r.g.nodes[r.exec.Tasks[i].Node].id
 	m, ok := r.memory[string(id)]
 	if !ok || !c.call.Remembers {
@@ -61,7 +61,7 @@ func (r *run) recollect(i int, c *run) error {
 		return err
 	}
 	before, line := c.plan, c.keys.Line() // where it begins
-	if err := c.restore(&chain); err != nil {
+	if err := c.restoring().restore(&chain); err != nil {
 		return err
 	}
 	c.plan = before

@@ -23,8 +23,13 @@ func (g *core) owns(thread string, rec *checkpoint.Record) error {
 		where(g.name, thread, -1), ErrGraphChanged, rec.Graph, g.name)
 }
 
+// restorer gives a run what is stored.
+type restorer struct{ *run }
+
+func (r *run) restoring() restorer { return restorer{r} }
+
 // restore makes the run's state that of the chain's last record.
-func (r *run) restore(c *checkpoint.Chain) error {
+func (r restorer) restore(c *checkpoint.Chain) error {
 	r.state.start(true, r.dropUnknown())
 	r.plan.Step = -1
 	if len(c.Records) == 0 {
@@ -69,7 +74,7 @@ func apply[S, U any](live state.Live[S, U], rec *checkpoint.Record) (err error) 
 }
 
 // place finds the stored tasks, routes and joins in the graph as it is now.
-func (r *run) place(c *checkpoint.Chain) error {
+func (r restorer) place(c *checkpoint.Chain) error {
 	last := &c.Records[len(c.Records)-1]
 	var missing []string
 	r.plan.Due = make([]plan.Task, 0, len(c.Due))
@@ -107,7 +112,7 @@ func (r *run) place(c *checkpoint.Chain) error {
 }
 
 // placeTask takes up a stored task of node n.
-func (r *run) placeTask(n int, t checkpoint.Task) (d plan.Task, err error) {
+func (r restorer) placeTask(n int, t checkpoint.Task) (d plan.Task, err error) {
 	d = plan.Task{Node: n, Index: int(t.Index), Raw: t.Payload}
 	switch takes := n >= start && r.g.nodes[n].decode != nil; {
 	case t.Payload != nil:
@@ -133,7 +138,7 @@ func (r *run) resultChanged(err error, what string, args ...any) error {
 }
 
 // changedPart is resultChanged for what a subgraph over the same state changed.
-func (r *run) changedPart(err error) error {
+func (r restorer) changedPart(err error) error {
 	var part *subgraph.PartError
 	if !errors.As(err, &part) {
 		return err

@@ -33,9 +33,9 @@ type run struct {
 	keys    journal.Keys
 	pending journal.Pending // what is stored of the first superstep after an opening
 
-	call   *subgraph.Call  // of a subgraph; nil for the run itself
-	calls  []call          // by task: what became of its subgraph call; nil in a graph without subgraphs
-	memory subgraph.Memory // of the subgraphs that remember
+	call   *subgraph.Call     // of a subgraph; nil for the run itself
+	calls  []subgraph.Outcome // by task: what became of its subgraph call; nil in a graph without subgraphs
+	memory subgraph.Memory    // of the subgraphs that remember
 
 	steps  int               // supersteps committed, that of Start left out
 	status checkpoint.Status // what the run ended on; zero while it goes on
@@ -105,7 +105,7 @@ func (r *run) loop() error {
 // superstep runs what is due and commits what that comes to.
 func (r *run) superstep() error {
 	r.fill()
-	if err := r.recall(); err != nil {
+	if err := r.restoring().recall(); err != nil {
 		return err
 	}
 	if err := r.execute(); err != nil {
@@ -115,7 +115,7 @@ func (r *run) superstep() error {
 		return r.giveUp(nil)
 	}
 	source := r.source()
-	withdrawn, err := r.withdraw()
+	withdrawn, err := r.calling().withdraw()
 	if err != nil {
 		return err
 	}
@@ -124,12 +124,12 @@ func (r *run) superstep() error {
 		return err
 	}
 	o := r.decide(turn)
-	if err := r.commit(source, withdrawn, o); err != nil {
+	if err := r.storing().commit(source, withdrawn, o); err != nil {
 		r.exec.Over()
 		return r.uncommitted(err)
 	}
 	r.status = o.Status
-	if !r.publish() && r.status == 0 {
+	if !r.telling().publish() && r.status == 0 {
 		return r.giveUp(nil)
 	}
 	return nil
@@ -155,7 +155,7 @@ func (r *run) source() checkpoint.Source {
 
 // init readies the run for its first superstep.
 func (r *run) init() {
-	r.exec = exec.New(r, r.g.exec, r.g.plan.Races, Task{Graph: r.g.name, Thread: r.thread}, r.key)
+	r.exec = exec.New(host{r}, r.g.exec, r.g.plan.Races, Task{Graph: r.g.name, Thread: r.thread}, r.key)
 }
 
 // fill makes a slot for every task that runs now.
@@ -184,8 +184,8 @@ func (r *run) settle() (plan.Decision, error) {
 			return 0, err
 		}
 	}
-	r.keepChanges()
-	r.memorise()
+	r.within().keepChanges()
+	r.calling().memorise()
 	r.state.endStep()
 	if err := r.leave(); err != nil {
 		return 0, err
@@ -290,7 +290,7 @@ func (r *run) giveUp(cause error) error {
 	if r.health == unsure {
 		o.Status = 0 // the commit said what became of the thread, if it is stored
 	}
-	err := r.saving("put writes", r.log.Put(r.ctx, r.results(cause), o))
+	err := r.saving("put writes", r.log.Put(r.ctx, r.storing().results(cause), o))
 	if err == nil {
 		return cause
 	}

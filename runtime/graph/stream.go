@@ -192,8 +192,13 @@ func relay[S, U any](e Event[S, U]) relayed {
 	}}
 }
 
+// publisher tells the sink and the observers what a run does.
+type publisher struct{ *run }
+
+func (r *run) telling() publisher { return publisher{r} }
+
 // watched reports whether anybody wants to see tasks while they run.
-func (r *run) watched() bool {
+func (r publisher) watched() bool {
 	return r.sink != nil && (r.g.nests || r.sink.wants(EventTaskStart|EventTaskEnd|EventCustom))
 }
 
@@ -204,7 +209,7 @@ type watcher struct{ r *run }
 func (w watcher) Started(i int, by *task.Worker, post func(func() bool)) {
 	e := w.event(EventTaskStart, i)
 	e.Attempt = 1
-	post(func() bool { return w.r.show(e) })
+	post(func() bool { return w.r.telling().show(e) })
 	by.Emitting(func(attempt int, v any) {
 		e := w.event(EventCustom, i)
 		e.Attempt, e.Custom = attempt, v
@@ -212,7 +217,7 @@ func (w watcher) Started(i int, by *task.Worker, post func(func() bool)) {
 			inner.Path = append([]ID{e.Node}, inner.Path...)
 			e = inner.event
 		}
-		post(func() bool { return w.r.show(e) })
+		post(func() bool { return w.r.telling().show(e) })
 	})
 }
 
@@ -224,7 +229,7 @@ func (w watcher) Stopped(i int, o exec.Outcome, post func(func() bool)) {
 	if e.Outcome.failed() {
 		e.Err = t.Err
 	}
-	post(func() bool { return w.r.show(e) })
+	post(func() bool { return w.r.telling().show(e) })
 }
 
 func (w watcher) event(kind EventKind, i int) event {
@@ -234,7 +239,7 @@ func (w watcher) event(kind EventKind, i int) event {
 
 // publish yields what the superstep that has just been committed came to. It reports whether anybody listens.
 // From here on the slots are no tasks of a superstep under way.
-func (r *run) publish() bool {
+func (r publisher) publish() bool {
 	done := r.exec.Tasks
 	r.exec.Over()
 	if r.watchers.any() && r.log != nil {
@@ -259,7 +264,7 @@ func (r *run) publish() bool {
 }
 
 // publishQuestions yields those of the questions that were not yielded before. It reports whether anybody listens.
-func (r *run) publishQuestions(asked []Waiting) bool {
+func (r publisher) publishQuestions(asked []Waiting) bool {
 	if r.sink == nil {
 		return true
 	}
@@ -272,7 +277,7 @@ func (r *run) publishQuestions(asked []Waiting) bool {
 }
 
 // show yields the event of a task under way. A question that a subgraph asks is one of the run itself: Waiting.Path says where.
-func (r *run) show(e event) bool {
+func (r publisher) show(e event) bool {
 	if e.Kind == EventQuestion {
 		return r.publishQuestions([]Waiting{*e.Question})
 	}

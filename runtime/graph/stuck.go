@@ -17,7 +17,7 @@ import (
 // prober finds out what a run can do, without doing it.
 type prober struct {
 	*run
-	below map[string][]Waiting // by task key: what subgraphs wait for
+	below map[string][]subgraph.Asked // by task key: what subgraphs wait for
 }
 
 // listed reports whether a thread that waits is stored as one that does: a run that dies may leave what a subgraph asked, and not
@@ -75,20 +75,20 @@ func (r *prober) holds(c *checkpoint.Chain, inside bool) (held, waits bool, err 
 
 // holdsIn reports whether the subgraph call of a task, which asks or stops, can do nothing before somebody answers or lets it
 // pass a stop, and what it waits for.
-func (r *prober) holdsIn(sl *exec.Task) (below []Waiting, held bool, err error) {
+func (r *prober) holdsIn(sl *exec.Task) (below []subgraph.Asked, held bool, err error) {
 	n := &r.g.nodes[sl.Node]
 	key := r.taskKey(&sl.Task)
 	branch := r.log.Child(journal.Within(r.log.Namespace, r.log.Call(key)))
 	below, held, err = n.sub.holds(r.ctx, branch, append(slices.Clip(r.path()), string(n.id)))
 	if r.below == nil {
-		r.below = make(map[string][]Waiting)
+		r.below = make(map[string][]subgraph.Asked)
 	}
 	r.below[key] = below
 	return below, held, err
 }
 
 // holds is that of a run, of a call of the graph in another one. It only reads.
-func (g *core) holds(ctx context.Context, log *journal.Branch, path []string) (below []Waiting, held bool, err error) {
+func (g *core) holds(ctx context.Context, log *journal.Branch, path []string) (below []subgraph.Asked, held bool, err error) {
 	c, err := loadChain(ctx, g, log, checkpoint.Place{Thread: log.Thread(), Namespace: log.Namespace})
 	if err != nil || !c.Unfinished() {
 		return nil, false, err
@@ -101,10 +101,10 @@ func (g *core) holds(ctx context.Context, log *journal.Branch, path []string) (b
 	r.plan.Step, r.log.Base = last.Step, last.Base
 	r.keys.Scope = journal.Scope(log.Namespace)
 	r.keys.SetLine(last.Line)
-	if g.owns(r.thread, last) != nil || r.place(&c) != nil {
+	if g.owns(r.thread, last) != nil || r.restoring().place(&c) != nil {
 		return nil, false, nil //nolint:nilerr // the run says what is wrong
 	}
-	r.gather(c.Writes)
+	r.restoring().gather(c.Writes)
 	switch halt := r.pending.Stop(); {
 	case halt != nil && halt.Open():
 		return nil, true, nil
@@ -120,19 +120,19 @@ func (g *core) holds(ctx context.Context, log *journal.Branch, path []string) (b
 	if err := r.recallStuck(); err != nil {
 		return nil, false, nil //nolint:nilerr // the run says what is wrong
 	}
-	return r.waiting(), true, nil
+	return r.asked(), true, nil
 }
 
 // recallStuck gives the tasks of a superstep that holds what is known of them.
 func (r *prober) recallStuck() error {
 	r.fill()
-	if err := r.recall(); err != nil {
+	if err := r.restoring().recall(); err != nil {
 		return err
 	}
 	for i := range r.exec.Tasks {
 		sl := &r.exec.Tasks[i]
 		if below := r.below[r.taskKey(&sl.Task)]; below != nil && sl.Progress == exec.Waiting {
-			r.calls[i] = call{below: below}
+			r.calls[i] = subgraph.Outcome{Below: below}
 		}
 	}
 	return nil

@@ -61,28 +61,21 @@ func Subgraph[S, U, CS, CU any](
 	return id
 }
 
-// call is the outcome of the task of a subgraph node, except its update.
-type call struct {
-	below  []Waiting           // what it waits for
-	memory subgraph.Remembered // of a run that stores nothing: what is remembered
-	open   bool                // it or one in it has asked, or stopped for people
-}
-
 // runSame runs a subgraph over the same state on behalf of the task in slot i, and leaves its updates there.
 func runSame[S, U any](ctx context.Context, r *run, a *adapter[S, U], i int, child *Graph[S, U]) error {
 	c, inner := newCall(ctx, r, i, child, a.strict)
-	begun, err := r.takeUp(i, c)
+	begun, err := r.calling().takeUp(i, c)
 	if err != nil {
 		return err
 	}
 	if !begun {
 		inner.live = state.Fork(a.g.schema, a.live, state.Options{Record: c.log != nil, DropUnknown: c.dropUnknown()})
 		inner.input = new(U)
-		if err := c.begin(); err != nil {
+		if err := c.within().begin(); err != nil {
 			return err
 		}
 	}
-	done, err := r.runCall(i, c)
+	done, err := r.calling().runCall(i, c)
 	if done {
 		a.merged[i] = inner.all
 	}
@@ -99,24 +92,24 @@ func runMapped[S, U, CS, CU any](
 		s = a.g.schema.Clone(s)
 	}
 	c, inner := newCall(ctx, r, i, child, a.strict)
-	begun, err := r.takeUp(i, c)
+	begun, err := r.calling().takeUp(i, c)
 	if err != nil {
 		return err
 	}
 	if !begun {
 		input, err := in(ctx, s)
 		if err == nil {
-			err = r.recollect(i, c)
+			err = r.calling().recollect(i, c)
 		}
 		if err == nil {
 			inner.input = &input
-			err = c.begin()
+			err = c.within().begin()
 		}
 		if err != nil {
 			return err
 		}
 	}
-	done, err := r.runCall(i, c)
+	done, err := r.calling().runCall(i, c)
 	if done {
 		a.updates[i], err = out(ctx, s, inner.live.View())
 	}
@@ -126,10 +119,15 @@ func runMapped[S, U, CS, CU any](
 	return err
 }
 
+// caller makes the subgraph calls of a run.
+type caller struct{ *run }
+
+func (r *run) calling() caller { return caller{r} }
+
 // newCall returns the run of a subgraph for the task in slot i, which has yet to find out where it stands, and its state.
 func newCall[S, U any](ctx context.Context, r *run, i int, child *Graph[S, U], strict bool) (*run, *adapter[S, U]) {
 	a := newAdapter(child, strict || child.opt.strict)
-	c := r.newChild(ctx, i, &child.core, a)
+	c := r.calling().newChild(ctx, i, &child.core, a)
 	c.opt.strict = a.strict
 	if r.sink != nil {
 		c.sink = &stream[S, U]{kinds: r.opt.events, state: a, yield: func(e Event[S, U], _ error) bool {
@@ -143,11 +141,11 @@ func newCall[S, U any](ctx context.Context, r *run, i int, child *Graph[S, U], s
 
 // runCall runs a subgraph as far as it gets, and leaves in slot i what became of it. It reports whether the subgraph came
 // to its end.
-func (r *run) runCall(i int, c *run) (done bool, err error) {
+func (r caller) runCall(i int, c *run) (done bool, err error) {
 	sl := &r.exec.Tasks[i]
 	before := r.calls[i] // of an earlier attempt
 	err = c.loop()
-	r.calls[i] = call{below: c.waiting(), open: c.open() || before.open} // this attempt may not have come to what asked in that one
+	r.calls[i] = subgraph.Outcome{Below: c.asked(), Open: c.within().open() || before.Open} // this attempt may not have come to what asked in that one
 	if err != nil || c.status != checkpoint.Done {
 		switch {
 		case err != nil:
@@ -159,8 +157,8 @@ func (r *run) runCall(i int, c *run) (done bool, err error) {
 		return false, err
 	}
 	if c.call.Remembers && c.log == nil {
-		r.calls[i].memory.Inner = c.memory
-		if r.calls[i].memory.Snapshot, err = c.state.AppendSnapshot(nil); err != nil {
+		r.calls[i].Memory.Inner = c.memory
+		if r.calls[i].Memory.Snapshot, err = c.state.AppendSnapshot(nil); err != nil {
 			return false, err
 		}
 	}
@@ -174,7 +172,7 @@ func (r *run) runCall(i int, c *run) (done bool, err error) {
 }
 
 // newChild returns the run of a subgraph for the task in slot i.
-func (r *run) newChild(ctx context.Context, i int, child *core, state typedState) *run {
+func (r caller) newChild(ctx context.Context, i int, child *core, state typedState) *run {
 	sl := &r.exec.Tasks[i]
 	n := &r.g.nodes[sl.Node]
 	c := &run{
@@ -215,7 +213,7 @@ func (r *run) path() []string {
 
 // storeBase stores the record that made the tasks due, if it is not stored yet, before a subgraph among
 // them stores anything: the call belongs to that record.
-func (r *run) storeBase() error {
+func (r caller) storeBase() error {
 	if r.log == nil || !r.log.Began() {
 		return nil
 	}
@@ -229,7 +227,7 @@ func (r *run) storeBase() error {
 
 // takeUp loads what an earlier run, or an earlier attempt, of the task left of its subgraph. It reports whether there
 // is anything to go on with.
-func (r *run) takeUp(i int, c *run) (bool, error) {
+func (r caller) takeUp(i int, c *run) (bool, error) {
 	if c.log == nil || !c.log.Resumed {
 		return false, nil
 	}
@@ -242,24 +240,24 @@ func (r *run) takeUp(i int, c *run) (bool, error) {
 	if err := c.g.owns(c.thread, last); err != nil {
 		return false, err
 	}
-	if err := c.restore(&chain); err != nil {
+	if err := c.restoring().restore(&chain); err != nil {
 		return false, err
 	}
 	if c.call.Same {
 		parts, err := r.partsOf(i, c.call.Part.Task)
 		if err == nil {
-			err = c.changedPart(c.call.Restore(last.Step, parts, c.state.addKept, c.state.kept))
+			err = c.restoring().changedPart(c.call.Restore(last.Step, parts, c.state.addKept, c.state.kept))
 		}
 		if err != nil {
 			return false, err
 		}
 	}
 	if chain.Unfinished() {
-		if err := c.place(&chain); err != nil {
+		if err := c.restoring().place(&chain); err != nil {
 			return false, err
 		}
-		c.gather(chain.Writes) // whole: the run holds the fence
-		if err := c.goOn(); err != nil {
+		c.restoring().gather(chain.Writes) // whole: the run holds the fence
+		if err := c.within().goOn(); err != nil {
 			return true, err
 		}
 	} else {
@@ -276,7 +274,7 @@ func (r *run) takeUp(i int, c *run) (bool, error) {
 }
 
 // partsOf returns what is stored of the result of a subgraph's task while that is not whole, by name.
-func (r *run) partsOf(i int, call string) (map[string][]byte, error) {
+func (r caller) partsOf(i int, call string) (map[string][]byte, error) {
 	if r.exec.Tasks[i].Attempt == 1 {
 		return r.pending.Parts(call), nil
 	}
@@ -294,7 +292,7 @@ func (r *run) partsOf(i int, call string) (map[string][]byte, error) {
 }
 
 // begin merges the input of a subgraph. Its first checkpoint is stored with the next thing that is.
-func (r *run) begin() error {
+func (r callee) begin() error {
 	r.plan.Enter(r.plan.Step)
 	r.fill()
 	turn, err := r.settle()
@@ -307,11 +305,11 @@ func (r *run) begin() error {
 	if r.log == nil {
 		return nil
 	}
-	rec, err := r.record(checkpoint.Input)
+	rec, err := r.storing().record(checkpoint.Input)
 	if err != nil {
 		return err
 	}
-	if err := r.fillPayload(&rec, true); err != nil {
+	if err := r.storing().fillPayload(&rec, true); err != nil {
 		return err
 	}
 	r.log.Begin(rec)
@@ -319,5 +317,5 @@ func (r *run) begin() error {
 	if r.status == 0 {
 		return nil
 	}
-	return r.saving("put writes", r.log.Put(r.ctx, r.stopQuestion(rec.ID, o), journal.Outcome{}))
+	return r.saving("put writes", r.log.Put(r.ctx, r.storing().stopQuestion(rec.ID, o), journal.Outcome{}))
 }

@@ -117,12 +117,12 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 		return res, err
 	}
 	tell := r.watchers.run(held, r.plan.Step)
-	if r.entered && !r.publish() && r.status == 0 {
+	if r.entered && !r.telling().publish() && r.status == 0 {
 		err = r.giveUp(nil)
 	} else {
 		err = r.loop()
 	}
-	r.publishQuestions(r.waiting())
+	r.telling().publishQuestions(r.waiting())
 	ended = true
 	res = resultOf(r.run, out.state)
 	if err != nil && res.Status == Asked {

@@ -9,14 +9,14 @@ import (
 
 // withdraw returns the writes that withdraw what subgraphs of this superstep asked that lost a race: they count for
 // nothing.
-func (r *run) withdraw() ([]checkpoint.Write, error) {
+func (r caller) withdraw() ([]checkpoint.Write, error) {
 	if r.log == nil || !r.g.nests || r.g.plan.Races == 0 {
 		return nil, nil
 	}
 	lost := make(map[string]bool)
 	for i := range r.exec.Tasks {
 		t := &r.exec.Tasks[i]
-		if t.Progress == exec.Beaten && r.g.nodes[t.Node].sub != nil && (r.log.Resumed || r.calls[i].open) {
+		if t.Progress == exec.Beaten && r.g.nodes[t.Node].sub != nil && (r.log.Resumed || r.calls[i].Open) {
 			lost[journal.Within(r.log.Namespace, r.log.Call(r.taskKey(&t.Task)))] = true
 		}
 	}

@@ -42,7 +42,7 @@ func nothingOr(names []string) string {
 }
 
 // keepsToWrites reports what the task in slot i, which has succeeded, changes and its node does not declare.
-func (r *run) keepsToWrites(i int, n *node) error {
+func (r host) keepsToWrites(i int, n *node) error {
 	if n.writes == nil {
 		return nil
 	}

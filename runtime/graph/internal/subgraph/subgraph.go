@@ -80,6 +80,20 @@ func (e *PartError) Error() string {
 
 func (e *PartError) Unwrap() error { return e.Err }
 
+// Outcome is what became of a call, except the update of its task.
+type Outcome struct {
+	Below  []Asked    // what it waits for
+	Memory Remembered // what is remembered of it, in a run that stores nothing
+	Open   bool       // it or one in it has asked, or stopped for people
+}
+
+// Asked is an open question: the key of the task that asks it, its place among what the task asks, and the
+// stored question.
+type Asked struct {
+	Task, Place string
+	Question    []byte
+}
+
 // Memory is what the newest finished calls of subgraphs that remember left, by node.
 type Memory map[string]Remembered
 

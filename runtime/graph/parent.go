@@ -72,8 +72,13 @@ func (g *core) fromBelow(next Next) (got Next, err error) {
 	return got, nil
 }
 
+// callee is the run of a subgraph as a part of the run around it. For the run itself its methods do nothing.
+type callee struct{ *run }
+
+func (r *run) within() callee { return callee{r} }
+
 // sendUp takes note of what a route or node has the outer graph do.
-func (r *run) sendUp(u upward) error {
+func (r callee) sendUp(u upward) error {
 	switch {
 	case r.call == nil:
 		return errors.New("it chose Parent, and the graph is in no other")
@@ -85,7 +90,7 @@ func (r *run) sendUp(u upward) error {
 }
 
 // endsUpward reports an error when the subgraph sends the outer graph on while it has something to do itself.
-func (r *run) endsUpward() error {
+func (r callee) endsUpward() error {
 	if r.call == nil || r.state.up().first.id == "" {
 		return nil
 	}
@@ -97,7 +102,7 @@ func (r *run) endsUpward() error {
 }
 
 // keepChanges keeps the updates of the superstep that has just been merged, in a subgraph over the same state.
-func (r *run) keepChanges() {
+func (r callee) keepChanges() {
 	if r.call == nil || !r.call.Same || r.plan.Input() {
 		return
 	}
@@ -109,7 +114,7 @@ func (r *run) keepChanges() {
 }
 
 // parts returns what a subgraph over the same state stores with its record: the updates of the superstep.
-func (r *run) parts() ([]checkpoint.Write, error) {
+func (r recorder) parts() ([]checkpoint.Write, error) {
 	writes, err := r.call.Unreported(r.plan.Step, r.state.kept(), r.state.appendKept)
 	if err != nil {
 		err = fmt.Errorf("%s: encode what its nodes returned: %w", where(r.g.name, r.thread, r.plan.Step), err)

@@ -1,0 +1,252 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
+)
+
+// What a run does with questions: it restores what tasks asked, checks answers, and lists what is open.
+
+// gather notes which of the pending writes belong to the run's base.
+func (r restorer) gather(writes []checkpoint.Write) {
+	r.pending = journal.Gather(writes, r.log.Base, r.log.Namespace)
+}
+
+// mayAsk gives a task what it may ask, and holds it back when it still waits.
+func (r restorer) mayAsk(sl *exec.Task) {
+	n := &r.g.nodes[sl.Node]
+	if len(n.questions) == 0 || r.log == nil {
+		return
+	}
+	sl.Asks = &task.Asks{Wrap: wrapQuestion(r.path(), n.id, sl.Index)}
+	for _, q := range n.questions {
+		sl.Asks.Declared = append(sl.Asks.Declared, q.name)
+	}
+	before := r.pending.Asked(r.taskKey(&sl.Task))
+	if before == nil {
+		return
+	}
+	r.restate(sl, before.Questions)
+	sl.Asks.Answers = before.Answers
+	if before.Open() {
+		sl.Asks.Hold(before.Places)
+		sl.Progress = exec.Asking
+	}
+}
+
+// restate gives a task what it asked before, as it would be stored now: its node may have another name since then, and what it
+// asks fields that it did not have. What cannot be read stays as it is, with the reason.
+func (r restorer) restate(sl *exec.Task, stored map[string][]byte) {
+	a := sl.Asks
+	a.Stored = make(map[string][]byte, len(stored))
+	for place, b := range stored {
+		now, err := r.restated(sl, place, b)
+		a.Stored[place] = now
+		if err != nil {
+			a.Stored[place] = b
+			if a.Unread == nil {
+				a.Unread = make(map[string]error)
+			}
+			a.Unread[place] = err
+		}
+	}
+}
+
+func (r restorer) restated(sl *exec.Task, place string, b []byte) ([]byte, error) {
+	w, err := readWaiting(r.taskKey(&sl.Task), place, b)
+	if err != nil {
+		return nil, err
+	}
+	n := &r.g.nodes[sl.Node]
+	for _, known := range n.questions {
+		if known.name != w.Question {
+			continue
+		}
+		payload, err := known.restate(w.Payload)
+		if err != nil {
+			return nil, payloadError(w.Payload, err)
+		}
+		b = wrapQuestion(r.path(), n.id, sl.Index)(w.Question, payload)
+	}
+	return b, nil
+}
+
+// checkAnswers turns the caller's answers into writes, once it is sure that they answer what the thread asks.
+func (r *opening) checkAnswers(c *checkpoint.Chain) ([]checkpoint.Write, error) {
+	if len(r.opt.answers) == 0 {
+		return nil, nil
+	}
+	open := openQuestions(r.log.Namespace, c)
+	asked := make(map[string]*checkpoint.Write, len(open))
+	for i := range open {
+		if id := questionID(&open[i]); asked[id] == nil {
+			asked[id] = &open[i]
+		}
+	}
+	given := make(map[string]bool, len(r.opt.answers))
+	answers := make([]checkpoint.Write, 0, len(r.opt.answers))
+	for _, a := range r.opt.answers {
+		if r.ctx.Err() != nil {
+			return nil, r.cancelled()
+		}
+		if given[a.id] {
+			return nil, r.answerError(a.id, "it is answered twice in one call")
+		}
+		given[a.id] = true
+		q := asked[a.id]
+		switch {
+		case a.err != nil:
+			return nil, r.answerError(a.id, "the answer cannot be stored: %w", a.err)
+		case q == nil:
+			return nil, r.notAsked(a.id, open, c.Writes)
+		}
+		if err := r.checkAnswer(q, a); err != nil {
+			return nil, err
+		}
+		answers = append(answers, checkpoint.Write{
+			Namespace: q.Namespace, Base: q.Base, Task: q.Task, Name: q.Name, Kind: checkpoint.Answer, Payload: a.payload,
+		})
+	}
+	return answers, nil
+}
+
+// questionID is the id of a stored question.
+func questionID(q *checkpoint.Write) string { return q.Task + "/" + q.Name }
+
+// mostNamed is how many open questions the error of an answer to another one names.
+const mostNamed = 20
+
+// notAsked is the error of an answer to a question that is not open: all are the pending writes.
+func (r *opening) notAsked(id string, open, all []checkpoint.Write) error {
+	for i := range all {
+		if all[i].Kind == checkpoint.Question && questionID(&all[i]) == id {
+			return r.answerError(id, "it has been answered")
+		}
+	}
+	if len(open) == 0 {
+		return r.answerError(id, "nothing is asked")
+	}
+	var ids []string
+	for i := range open[:min(len(open), mostNamed)] {
+		ids = append(ids, questionID(&open[i]))
+	}
+	if more := len(open) - len(ids); more > 0 {
+		ids = append(ids, fmt.Sprintf("and %d more", more))
+	}
+	return r.answerError(id, "asked are %s", strings.Join(ids, ", "))
+}
+
+// openQuestions returns what the tasks that are due in a namespace ask, and then what the subgraphs in them do.
+func openQuestions(namespace string, c *checkpoint.Chain) []checkpoint.Write {
+	open := append(checkpoint.OpenQuestions(c.Writes), subgraph.Open(namespace, c)...)
+	return slices.DeleteFunc(open, func(q checkpoint.Write) bool { return q.Task == journal.StopTask })
+}
+
+// checkAnswer checks an answer by the question that the asking node lists.
+func (r *opening) checkAnswer(q *checkpoint.Write, a answer) error {
+	w, err := readWaiting(q.Task, q.Name, q.Payload)
+	if err != nil {
+		return err
+	}
+	if a.question != "" && a.question != w.Question {
+		return r.answerError(a.id, "question %q is asked, and the answer is to question %q", w.Question, a.question)
+	}
+	questions, ok := r.g.askables(w.Path, w.Node)
+	if !ok {
+		return fmt.Errorf("%s: %w: node %q, which asked %s, is gone", where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, string(w.Node), a.id)
+	}
+	for _, known := range questions {
+		if known.name != w.Question {
+			continue
+		}
+		if err := known.check(a.payload); err != nil {
+			return r.answerError(a.id, "the answer is of another type: %w", err)
+		}
+		return nil
+	}
+	return fmt.Errorf("%s: %w: node %q does not list question %q any more", where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, string(w.Node), w.Question)
+}
+
+// askables returns the questions that a node lists: one of the graph, or of the subgraph that path leads to.
+func (g *core) askables(path []ID, node ID) ([]askable, bool) {
+	id := node
+	if len(path) > 0 {
+		id = path[0]
+	}
+	n, ok := g.find(string(id))
+	switch {
+	case !ok || n <= start:
+		return nil, false
+	case len(path) == 0:
+		return g.nodes[n].questions, true
+	case g.nodes[n].sub == nil:
+		return nil, false
+	}
+	return g.nodes[n].sub.askables(path[1:], node)
+}
+
+func (r *opening) answerError(id, format string, args ...any) error {
+	return fmt.Errorf("%s: answer to %q: %w: "+format, append([]any{where(r.g.name, r.thread, r.plan.Step), id, ErrNotAsked}, args...)...)
+}
+
+// decided reports for each race, by its number less one, whether the result of a task in it is stored.
+func (r *run) decided(now []plan.Task) []bool {
+	if r.g.plan.Races == 0 || !r.pending.Results() {
+		return make([]bool, r.g.plan.Races)
+	}
+	won := make([]bool, r.g.plan.Races)
+	for _, d := range now {
+		if race := r.g.plan.Nodes[d.Node].Race; race > 0 && !won[race-1] {
+			_, won[race-1] = r.pending.Result(r.taskKey(&d))
+		}
+	}
+	return won
+}
+
+// waiting is what the run waits for.
+func (r *run) waiting() []Waiting { return waitingFor(r.asked()) }
+
+// waitingFor returns open questions as users see them.
+func waitingFor(asked []subgraph.Asked) []Waiting {
+	var all []Waiting
+	for _, a := range asked {
+		if w, err := readWaiting(a.Task, a.Place, a.Question); err == nil { // wrapped, or read before
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// asked returns the open questions of the run.
+func (r *run) asked() []subgraph.Asked {
+	var all []subgraph.Asked
+	for i := range r.exec.Tasks {
+		all = append(all, r.askedBy(i)...)
+	}
+	return all
+}
+
+// askedBy returns the open questions of a task.
+func (r *run) askedBy(i int) []subgraph.Asked {
+	t := &r.exec.Tasks[i]
+	var all []subgraph.Asked
+	if r.g.nests && t.Progress != exec.Beaten {
+		all = append(all, r.calls[i].Below...)
+	}
+	if t.Progress != exec.Asking || t.Asks == nil {
+		return all
+	}
+	key := r.taskKey(&t.Task)
+	for _, o := range t.Asks.Open() {
+		all = append(all, subgraph.Asked{Task: key, Place: o.Place, Question: o.Payload})
+	}
+	return all
+}
