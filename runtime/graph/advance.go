@@ -33,7 +33,7 @@ func (r *run) leave() error {
 		}
 		left = n
 	}
-	return r.within().endsUpward()
+	return r.within().checkParentChoice()
 }
 
 // unjoined are the nodes whose joins were reached by some of their sources only.
@@ -78,7 +78,7 @@ func (r *run) choose(from *node, next Next) error {
 func (r *run) chooseOne(from *node, t target) error {
 	n := from.to[slices.Index(from.targets, t.id)]
 	if n == above {
-		return r.within().sendUp(t.sent.(upward))
+		return r.within().chooseForParent(t.sent.(upward))
 	}
 	if t.sent == nil {
 		r.plan.Choose(n)
@@ -134,10 +134,10 @@ func (n *node) allowsOne(nodes []node, t target) error {
 	return nil
 }
 
-// payRoutes asks the routes that an InterruptAfter with BeforeRoute left open, and commits what they chose
+// askPendingRoutes asks the routes that an InterruptAfter with BeforeRoute left open, and commits what they chose
 // before any of it starts. After a stop behind which nothing is due, that is the end. The state is unchanged and so is the
 // step.
-func (r *run) payRoutes() error {
+func (r *run) askPendingRoutes() error {
 	r.plan.Reopen()
 	for _, n := range r.plan.Pending {
 		if n == end {
@@ -147,7 +147,7 @@ func (r *run) payRoutes() error {
 			return err
 		}
 	}
-	if err := r.within().endsUpward(); err != nil {
+	if err := r.within().checkParentChoice(); err != nil {
 		return err
 	}
 	o := r.decide(r.plan.Turn())

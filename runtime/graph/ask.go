@@ -20,8 +20,8 @@ func (r restorer) gather(writes []checkpoint.Write) {
 	r.pending = journal.Gather(writes, r.log.Base, r.log.Namespace)
 }
 
-// mayAsk gives a task what it may ask, and holds it back when it still waits.
-func (r restorer) mayAsk(sl *exec.Task) {
+// prepareQuestions gives a task what it may ask, and holds it back when it still waits.
+func (r restorer) prepareQuestions(sl *exec.Task) {
 	n := &r.g.nodes[sl.Node]
 	if len(n.questions) == 0 || r.log == nil {
 		return
@@ -197,8 +197,8 @@ func (r *opening) answerError(id, format string, args ...any) error {
 	return fmt.Errorf("%s: answer to %q: %w: "+format, append([]any{where(r.g.name, r.thread, r.plan.Step), id, ErrNotAsked}, args...)...)
 }
 
-// decided reports for each race, by its number less one, whether the result of a task in it is stored.
-func (r *run) decided(now []plan.Task) []bool {
+// decidedRaces reports for each race, by its number less one, whether the result of a task in it is stored.
+func (r *run) decidedRaces(now []plan.Task) []bool {
 	if r.g.plan.Races == 0 || !r.pending.Results() {
 		return make([]bool, r.g.plan.Races)
 	}

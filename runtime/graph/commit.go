@@ -187,10 +187,10 @@ func (r recorder) failureOf(sl *exec.Task, blamed []blame) error {
 	return nil
 }
 
-// recall gives the tasks of the superstep their acknowledged results.
-func (r restorer) recall() error {
+// restoreResults gives the tasks of the superstep their acknowledged results.
+func (r restorer) restoreResults() error {
 	for i := range r.exec.Tasks {
-		r.mayAsk(&r.exec.Tasks[i])
+		r.prepareQuestions(&r.exec.Tasks[i])
 	}
 	if !r.pending.Results() {
 		return nil

@@ -93,7 +93,7 @@ func (r *opening) openUpdate(at checkpoint.ID, n int, asNode bool) error {
 		if err != nil {
 			return err
 		}
-		return r.opened([]checkpoint.Record{rec}, nil, r.rests())
+		return r.opened([]checkpoint.Record{rec}, nil, r.forkOutcome())
 	}
 	rec, err := r.storing().record(checkpoint.Update)
 	if err != nil {
@@ -113,8 +113,8 @@ func (r *opening) edit(n int) {
 	r.state.enter(0)
 }
 
-// besides returns what is due, nodes and owed routes, beside one task of node n; nothing when n is not due itself.
-func (r *opening) besides(c *checkpoint.Chain, n int) []string {
+// alsoDue returns what is due, nodes and owed routes, beside one task of node n; nothing when n is not due itself.
+func (r *opening) alsoDue(c *checkpoint.Chain, n int) []string {
 	var names []string
 	for _, t := range c.Due {
 		names = append(names, t.Node)
@@ -133,7 +133,7 @@ func (r *opening) updateAs(c *checkpoint.Chain, n int) error {
 		return fmt.Errorf("%s: UpdateState as node %q: it chooses itself what follows it, which an update does not say; edit as another node",
 			where(r.g.name, r.thread, r.plan.Step), string(r.g.nodes[n].id))
 	}
-	if others := r.besides(c, n); len(others) > 0 && !r.opt.abandon {
+	if others := r.alsoDue(c, n); len(others) > 0 && !r.opt.abandon {
 		return fmt.Errorf("%s: UpdateState as node %q: %w: %v is due as well, and would be dropped; "+
 			"resume the thread first, edit it without a node, which leaves all that is due, or pass graph.Abandon to drop the rest",
 			where(r.g.name, r.thread, r.plan.Step), string(r.g.nodes[n].id), ErrUnfinished, ids(others))
@@ -149,11 +149,11 @@ func (r *opening) updateAs(c *checkpoint.Chain, n int) error {
 		return err
 	}
 	rec.Node = string(r.g.nodes[n].id)
-	return r.opened([]checkpoint.Record{rec}, nil, r.rests())
+	return r.opened([]checkpoint.Record{rec}, nil, r.forkOutcome())
 }
 
-// rests is the outcome of a fork: nothing runs.
-func (r *opening) rests() journal.Outcome {
+// forkOutcome is the outcome of a fork: nothing runs.
+func (r *opening) forkOutcome() journal.Outcome {
 	if len(r.plan.Due) == 0 && len(r.plan.Pending) == 0 {
 		return journal.Outcome{Status: checkpoint.Done, End: true}
 	}

@@ -19,8 +19,8 @@ func (r recorder) stopQuestion(base checkpoint.ID, o journal.Outcome) []checkpoi
 	return []checkpoint.Write{{Namespace: r.log.Namespace, Base: base, Task: journal.StopTask, Kind: checkpoint.Question}}
 }
 
-// goOn finds out whether a stop holds a subgraph that is taken up again.
-func (r callee) goOn() error {
+// resume finds out whether a stop holds a subgraph that is taken up again.
+func (r callee) resume() error {
 	o := journal.Outcome{Status: checkpoint.Paused}
 	switch halt := r.pending.Stop(); {
 	case halt != nil && !halt.Open():

@@ -72,12 +72,12 @@ func (t Thread[S, U]) snapshot(rec *checkpoint.Record, due []checkpoint.Task) Sn
 			s.Calls = append(s.Calls, t.call(rec, task))
 		}
 	}
-	s.Next = t.g.next(s.Next, t.g.owed(rec))
+	s.Next = t.g.next(s.Next, t.g.pendingRoutes(rec))
 	return s
 }
 
-// owed are the nodes of rec whose routes have yet to be asked, those that the graph still has.
-func (g *core) owed(rec *checkpoint.Record) []int {
+// pendingRoutes are the nodes of rec whose routes have yet to be asked, those that the graph still has.
+func (g *core) pendingRoutes(rec *checkpoint.Record) []int {
 	var nodes []int
 	for _, name := range rec.Owed {
 		if n, ok := g.find(name); ok {

@@ -193,3 +193,32 @@ func TestALeaseOfZeroIsTheDefault(t *testing.T) {
 	done(t, graph.Finished)(o.res, o.err)
 	same(t, "renewals", s.puts.Load(), int32(0))
 }
+
+// TestTwoDueNodesThatAreOneNow: their stored results cannot both be those of one task.
+func TestTwoDueNodesThatAreOneNow(t *testing.T) {
+	s := memory.New()
+	b := newWork()
+	for _, id := range []graph.ID{"a", "b", "c"} {
+		b.Node(id, say(string(id)))
+		b.Edge(graph.Start, id)
+		b.Edge(id, graph.End)
+	}
+	done(t, graph.Paused)(compile(t, b, graph.Saver(s), graph.InterruptBefore("b")).Thread("t").Invoke(t.Context(), input))
+
+	merged := newWork()
+	merged.Node("b", say("b"))
+	merged.Node("x", say("x"), graph.Was("a", "c"))
+	for _, id := range []graph.ID{"b", "x"} {
+		merged.Edge(graph.Start, id)
+		merged.Edge(id, graph.End)
+	}
+	_, err := compile(t, merged, graph.Saver(s)).Thread("t").Resume(t.Context())
+	if !errors.Is(err, graph.ErrGraphChanged) {
+		t.Fatalf("got %v, want ErrGraphChanged", err)
+	}
+	for _, id := range []string{`"a"`, `"c"`, `"x"`} {
+		if !strings.Contains(err.Error(), id) {
+			t.Errorf("got %v, want it to name %s", err, id)
+		}
+	}
+}

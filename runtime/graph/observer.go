@@ -174,7 +174,7 @@ func (w *watchers) attempt(ctx context.Context, o Occurrence) func(Outcome, erro
 	w.notify(ctx, o)
 	start := time.Now()
 	returned := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { w.stuck(ctx, o, returned) })
+	stop := context.AfterFunc(ctx, func() { w.unreturned(ctx, o, returned) })
 	return func(outcome Outcome, err error) {
 		stop()
 		close(returned)
@@ -186,8 +186,8 @@ func (w *watchers) attempt(ctx context.Context, o Occurrence) func(Outcome, erro
 	}
 }
 
-// stuck tells of a node that does not return.
-func (w *watchers) stuck(ctx context.Context, o Occurrence, returned <-chan struct{}) {
+// unreturned tells of a node that does not return.
+func (w *watchers) unreturned(ctx context.Context, o Occurrence, returned <-chan struct{}) {
 	t := time.NewTimer(stuckAfter)
 	defer t.Stop()
 	select {

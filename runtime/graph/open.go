@@ -42,7 +42,7 @@ func (r *opening) openInput(at checkpoint.ID) error {
 			return r.saving("open", &checkpoint.BusyError{Thread: r.thread, Holder: c.Thread.Holder, Until: c.Thread.Lease})
 		}
 		return fmt.Errorf("%s: %w: %v is due; Resume it, or pass graph.Abandon to drop what is due",
-			where(r.g.name, r.thread, r.plan.Step), ErrUnfinished, r.g.next(ids(c.Next()), r.g.owed(&c.Records[len(c.Records)-1])))
+			where(r.g.name, r.thread, r.plan.Step), ErrUnfinished, r.g.next(ids(c.Next()), r.g.pendingRoutes(&c.Records[len(c.Records)-1])))
 	}
 	r.plan.Enter(r.plan.Step + 1)
 	first, err := r.inputRecord(len(c.Records) == 0)
@@ -139,13 +139,13 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 	}
 	r.restoring().gather(append(slices.Clone(c.Writes), writes...))
 	p := &prober{run: r.run}
-	stuck, err := p.stuck(c, len(writes) == 0)
+	blocked, err := p.blocked(c, len(writes) == 0)
 	if err != nil {
 		return err
 	}
-	if stuck && len(writes) == 0 && listed(c) {
+	if blocked && len(writes) == 0 && listedAsWaiting(c) {
 		r.status = checkpoint.Waiting
-		return p.recallStuck()
+		return p.restoreBlocked()
 	}
 	rec, err := r.resumeRecord(c)
 	if err != nil {
@@ -157,15 +157,15 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 	}
 	o := journal.Outcome{Status: checkpoint.Running}
 	switch {
-	case stuck:
+	case blocked:
 		o = journal.Outcome{Status: checkpoint.Waiting, End: true}
 	case r.plan.Stops():
 		o = journal.Outcome{Status: checkpoint.Paused, End: true}
 	}
-	if err := r.opened([]checkpoint.Record{rec}, append(writes, discards...), o); err != nil || !stuck {
+	if err := r.opened([]checkpoint.Record{rec}, append(writes, discards...), o); err != nil || !blocked {
 		return err
 	}
-	return p.recallStuck()
+	return p.restoreBlocked()
 }
 
 // resumeRecord is the record of a run taken up again. Resuming a thread that stopped for people answers its

@@ -1,6 +1,5 @@
 package graph
 
-
 // Outcome says how a task, or one attempt of it, ended.
 type Outcome uint8
 

@@ -52,9 +52,9 @@ func readUpward(b []byte) (payload, error) {
 	return u, classed(err)
 }
 
-// fromBelow returns what a subgraph chose for this graph, with the ids that its nodes have and the payloads as they take them:
+// translateChoice returns what a subgraph chose for this graph, with the ids that its nodes have and the payloads as they take them:
 // it may have been stored before the graph changed.
-func (g *core) fromBelow(next Next) (got Next, err error) {
+func (g *core) translateChoice(next Next) (got Next, err error) {
 	if next.first.id == "" {
 		return got, nil
 	}
@@ -77,8 +77,8 @@ type callee struct{ *run }
 
 func (r *run) within() callee { return callee{r} }
 
-// sendUp takes note of what a route or node has the outer graph do.
-func (r callee) sendUp(u upward) error {
+// chooseForParent takes note of what a route or node has the outer graph do.
+func (r callee) chooseForParent(u upward) error {
 	switch {
 	case r.call == nil:
 		return errors.New("it chose Parent, and the graph is in no other")
@@ -89,8 +89,8 @@ func (r callee) sendUp(u upward) error {
 	return nil
 }
 
-// endsUpward reports an error when the subgraph sends the outer graph on while it has something to do itself.
-func (r callee) endsUpward() error {
+// checkParentChoice reports an error when the subgraph sends the outer graph on while it has something to do itself.
+func (r callee) checkParentChoice() error {
 	if r.call == nil || r.state.up().first.id == "" {
 		return nil
 	}
@@ -101,8 +101,8 @@ func (r callee) endsUpward() error {
 	return fmt.Errorf("%s: it sends its Parent on, while %v is due in it; end or join its branches first", where(r.g.name, r.thread, r.plan.Step), r.g.names(others))
 }
 
-// keepChanges keeps the updates of the superstep that has just been merged, in a subgraph over the same state.
-func (r callee) keepChanges() {
+// keepUpdates keeps the updates of the superstep that has just been merged, in a subgraph over the same state.
+func (r callee) keepUpdates() {
 	if r.call == nil || !r.call.Same || r.plan.Input() {
 		return
 	}

@@ -20,8 +20,8 @@ func Remember() NodeOption {
 	return singleNodeOption("Remember", func(o *nodeOptions) { o.remembers = true })
 }
 
-// memorise takes note of the calls that the superstep just merged has in it.
-func (r caller) memorise() {
+// remember takes note of the calls that the superstep just merged has in it.
+func (r caller) remember() {
 	for i := range r.exec.Tasks {
 		t := &r.exec.Tasks[i]
 		n := &r.g.nodes[t.Node]
@@ -39,8 +39,8 @@ func (r caller) memorise() {
 	}
 }
 
-// recollect gives a subgraph that begins the state that its last call came to.
-func (r caller) recollect(i int, c *run) error {
+// restoreMemory gives a subgraph that begins the state that its last call came to.
+func (r caller) restoreMemory(i int, c *run) error {
 	id := r.g.nodes[r.exec.Tasks[i].Node].id
 	m, ok := r.memory[string(id)]
 	if !ok || !c.call.Remembers {

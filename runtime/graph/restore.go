@@ -78,6 +78,7 @@ func (r restorer) place(c *checkpoint.Chain) error {
 	last := &c.Records[len(c.Records)-1]
 	var missing []string
 	r.plan.Due = make([]plan.Task, 0, len(c.Due))
+	under := make(map[int]string) // by node: the id under which it is due
 	for _, t := range c.Due {
 		if r.ctx.Err() != nil {
 			return r.cancelled()
@@ -87,6 +88,11 @@ func (r restorer) place(c *checkpoint.Chain) error {
 			missing = append(missing, t.Node)
 			continue
 		}
+		if before, ok := under[n]; ok && before != t.Node {
+			return fmt.Errorf("%s: %w: %q and %q are due, and node %q is both now; resume with nodes of their own, and join them when the thread has passed them",
+				where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, before, t.Node, string(r.g.nodes[n].id))
+		}
+		under[n] = t.Node
 		if id := string(r.g.nodes[n].id); id != t.Node {
 			r.keys.Was(id, t.Node)
 		}

@@ -82,7 +82,7 @@ func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[
 // loop runs supersteps until the run ends, for whatever reason.
 func (r *run) loop() error {
 	if len(r.plan.Pending) > 0 && r.status == 0 {
-		if err := r.payRoutes(); err != nil {
+		if err := r.askPendingRoutes(); err != nil {
 			if r.health != unsure {
 				r.status = checkpoint.Failed
 			}
@@ -105,7 +105,7 @@ func (r *run) loop() error {
 // superstep runs what is due and commits what that comes to.
 func (r *run) superstep() error {
 	r.fill()
-	if err := r.restoring().recall(); err != nil {
+	if err := r.restoring().restoreResults(); err != nil {
 		return err
 	}
 	if err := r.execute(); err != nil {
@@ -184,8 +184,8 @@ func (r *run) settle() (plan.Decision, error) {
 			return 0, err
 		}
 	}
-	r.within().keepChanges()
-	r.calling().memorise()
+	r.within().keepUpdates()
+	r.calling().remember()
 	r.state.endStep()
 	if err := r.leave(); err != nil {
 		return 0, err

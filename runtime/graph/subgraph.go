@@ -64,7 +64,7 @@ func Subgraph[S, U, CS, CU any](
 // runSame runs a subgraph over the same state on behalf of the task in slot i, and leaves its updates there.
 func runSame[S, U any](ctx context.Context, r *run, a *adapter[S, U], i int, child *Graph[S, U]) error {
 	c, inner := newCall(ctx, r, i, child, a.strict)
-	begun, err := r.calling().takeUp(i, c)
+	begun, err := r.calling().restoreCall(i, c)
 	if err != nil {
 		return err
 	}
@@ -92,14 +92,14 @@ func runMapped[S, U, CS, CU any](
 		s = a.g.schema.Clone(s)
 	}
 	c, inner := newCall(ctx, r, i, child, a.strict)
-	begun, err := r.calling().takeUp(i, c)
+	begun, err := r.calling().restoreCall(i, c)
 	if err != nil {
 		return err
 	}
 	if !begun {
 		input, err := in(ctx, s)
 		if err == nil {
-			err = r.calling().recollect(i, c)
+			err = r.calling().restoreMemory(i, c)
 		}
 		if err == nil {
 			inner.input = &input
@@ -164,7 +164,7 @@ func (r caller) runCall(i int, c *run) (done bool, err error) {
 	}
 	if n := &r.g.nodes[sl.Node]; n.routes {
 		next := r.state.choice(i)
-		if *next, err = r.g.fromBelow(*c.state.up()); err == nil {
+		if *next, err = r.g.translateChoice(*c.state.up()); err == nil {
 			err = n.allows(&r.g.nodes, *next)
 		}
 	}
@@ -225,9 +225,9 @@ func (r caller) storeBase() error {
 	return nil
 }
 
-// takeUp loads what an earlier run, or an earlier attempt, of the task left of its subgraph. It reports whether there
+// restoreCall loads what an earlier run, or an earlier attempt, of the task left of its subgraph. It reports whether there
 // is anything to go on with.
-func (r caller) takeUp(i int, c *run) (bool, error) {
+func (r caller) restoreCall(i int, c *run) (bool, error) {
 	if c.log == nil || !c.log.Resumed {
 		return false, nil
 	}
@@ -257,7 +257,7 @@ func (r caller) takeUp(i int, c *run) (bool, error) {
 			return false, err
 		}
 		c.restoring().gather(chain.Writes) // whole: the run holds the fence
-		if err := c.within().goOn(); err != nil {
+		if err := c.within().resume(); err != nil {
 			return true, err
 		}
 	} else {

@@ -1,5 +1,11 @@
-// Package task is the context in which a node runs. It is apart from package graph so that graphtest can
-// make one without a run.
+// Package task is the context in which a node runs, with the task that it runs for and the questions that the
+// task may ask. It is apart from package graph so that graphtest can make one without a run.
+//
+// Invariants:
+//   - A Context belongs to one attempt and is never used again. It is cancelled when the attempt ends, and no
+//     task runs under it then.
+//   - A worker runs one attempt at a time.
+//   - Asked again at the same place, a question has to be the same until its task is done.
 package task
 
 import (

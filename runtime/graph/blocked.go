@@ -20,15 +20,15 @@ type prober struct {
 	below map[string][]subgraph.Asked // by task key: what subgraphs wait for
 }
 
-// listed reports whether a thread that waits is stored as one that does: a run that dies may leave what a subgraph asked, and not
+// listedAsWaiting reports whether a thread that waits is stored as one that does: a run that dies may leave what a subgraph asked, and not
 // that. To a line that was left it does not matter.
-func listed(c *checkpoint.Chain) bool {
+func listedAsWaiting(c *checkpoint.Chain) bool {
 	return c.Thread.Status == checkpoint.Waiting || c.Records[len(c.Records)-1].ID != c.Head
 }
 
-// stuck reports whether nothing can run before somebody answers. inside says whether to look into subgraphs; else none is stuck
+// blocked reports whether nothing can run before somebody answers. inside says whether to look into subgraphs; else none is blocked
 // that has a subgraph due.
-func (r *prober) stuck(c *checkpoint.Chain, inside bool) (bool, error) {
+func (r *prober) blocked(c *checkpoint.Chain, inside bool) (bool, error) {
 	if len(r.opt.rerun) > 0 {
 		return false, nil
 	}
@@ -40,7 +40,7 @@ func (r *prober) stuck(c *checkpoint.Chain, inside bool) (bool, error) {
 // stops for people or of which the same can be said; and whether any of it waits for answers.
 func (r *prober) holds(c *checkpoint.Chain, inside bool) (held, waits bool, err error) {
 	now := r.plan.Now()
-	won := r.decided(now)
+	won := r.decidedRaces(now)
 	var asking map[string]bool // the calls that ask or stop
 	if inside && r.g.nests {
 		asking = subgraph.Asking(r.log.Namespace, c.Thread.Questions)
@@ -117,16 +117,16 @@ func (g *core) holds(ctx context.Context, log *journal.Branch, path []string) (b
 	if held, _, err = r.holds(&c, true); !held || err != nil {
 		return nil, false, err
 	}
-	if err := r.recallStuck(); err != nil {
+	if err := r.restoreBlocked(); err != nil {
 		return nil, false, nil //nolint:nilerr // the run says what is wrong
 	}
 	return r.asked(), true, nil
 }
 
-// recallStuck gives the tasks of a superstep that holds what is known of them.
-func (r *prober) recallStuck() error {
+// restoreBlocked gives the tasks of a superstep that holds what is known of them.
+func (r *prober) restoreBlocked() error {
 	r.fill()
-	if err := r.restoring().recall(); err != nil {
+	if err := r.restoring().restoreResults(); err != nil {
 		return err
 	}
 	for i := range r.exec.Tasks {
