@@ -163,8 +163,15 @@ type scene struct {
 // begin opens a run of a new thread.
 func begin(tb testing.TB, s *spy, log journal.Log) *scene {
 	tb.Helper()
+	return beginAs(tb, s, log, newID(tb))
+}
+
+// beginAs is begin with the id of the opening record.
+func beginAs(tb testing.TB, s *spy, log journal.Log, id checkpoint.ID) *scene {
+	tb.Helper()
 	sc := &scene{TB: tb, spy: s, log: log, root: journal.NewBranch(log)}
 	rec := sc.record(sc.root, 0)
+	rec.ID, rec.Base = id, id
 	rec.Source, rec.Commits = checkpoint.Input, checkpoint.ID{}
 	rec.Snapshot, rec.Payload = true, snapshotOf(0)
 	sc.open(rec)
@@ -174,10 +181,16 @@ func begin(tb testing.TB, s *spy, log journal.Log) *scene {
 // resume opens another run, that goes on where the thread is.
 func (sc *scene) resume(log journal.Log) *scene {
 	sc.Helper()
+	return sc.resumeAs(log, newID(sc))
+}
+
+// resumeAs is resume with the id of the opening record.
+func (sc *scene) resumeAs(log journal.Log, id checkpoint.ID) *scene {
+	sc.Helper()
 	next := &scene{TB: sc.TB, spy: sc.spy, log: log, root: journal.NewBranch(log)}
 	next.root.Head, next.root.Base = sc.root.Head, sc.root.Base
 	rec := next.record(next.root, 0)
-	rec.Source, rec.Base, rec.Commits = checkpoint.Resume, next.root.Base, checkpoint.ID{}
+	rec.ID, rec.Source, rec.Base, rec.Commits = id, checkpoint.Resume, next.root.Base, checkpoint.ID{}
 	rec.Payload = append(wire.AppendInt(wire.AppendArrayLen(nil, 2), 0), 0x80)
 	next.open(rec)
 	return next

@@ -29,7 +29,7 @@ type OnExit struct {
 	mu      sync.Mutex
 	held    map[string]*held   // by namespace
 	asked   []checkpoint.Write // the questions that were open when the run opened
-	answers []heldWrite        // to questions that may be stored
+	answers writeSet           // to questions that may be stored
 	last    []Entry            // what the last write still has to store; nil before it was tried
 }
 
@@ -40,22 +40,7 @@ type held struct {
 	newest checkpoint.Record
 	whole  []byte   // the snapshot that deltas follow; nil if they follow the stored head
 	deltas [][]byte // the payloads, one a record
-	writes []heldWrite
-	places map[writeID]int // in writes
-}
-
-// writeID identifies a pending write in its namespace.
-type writeID struct {
-	base       checkpoint.ID
-	kind       checkpoint.Kind
-	task, name string
-}
-
-// heldWrite is a pending write with the namespace that wrote it: a subgraph call also writes parts of
-// its task's result, which is in the namespace around it.
-type heldWrite struct {
-	checkpoint.Write
-	by string
+	writes writeSet
 }
 
 // NewOnExit returns a Log that has not been opened.
@@ -128,11 +113,11 @@ func (h *held) add(after checkpoint.ID, rec *checkpoint.Record) {
 // drop removes what the newest record of a namespace does not lead to: writes of older bases, and calls
 // that are over and not remembered.
 func (l *OnExit) drop(namespace string, h *held) {
-	before := h.writes
-	h.writes, h.places = nil, nil
+	before := h.writes.list
+	h.writes = writeSet{}
 	for _, w := range before {
 		if w.Base == h.newest.Base {
-			h.write(w)
+			h.writes.add(w)
 		}
 	}
 	if len(l.held) == 1 {
@@ -168,7 +153,7 @@ func (l *OnExit) withdraw(namespace string, call *held, by string) {
 	for _, q := range l.asked {
 		if call.records() && q.Namespace == namespace && q.Base == call.first.Commits {
 			q.Kind, q.Payload = checkpoint.Answer, wire.AppendNil(nil)
-			l.answers = append(l.answers, heldWrite{q, by})
+			l.answers.add(heldWrite{q, by})
 		}
 	}
 }
@@ -177,27 +162,10 @@ func (l *OnExit) withdraw(namespace string, call *held, by string) {
 // record. Any other answer is kept, because the question may be stored.
 func (l *OnExit) holdWrite(w heldWrite) {
 	if h := l.held[w.Namespace]; w.Kind == checkpoint.Answer && (!h.records() || h.newest.Base != w.Base) {
-		l.answers = append(l.answers, w)
+		l.answers.add(w)
 		return
 	}
-	l.at(w.Namespace).write(w)
-}
-
-// write adds a pending write as a saver does: the first Result stands, and any other write replaces an
-// earlier one of its identity.
-func (h *held) write(w heldWrite) {
-	id := writeID{w.Base, w.Kind, w.Task, w.Name}
-	i, found := h.places[id]
-	switch {
-	case !found:
-		if h.places == nil {
-			h.places = make(map[writeID]int)
-		}
-		h.places[id] = len(h.writes)
-		h.writes = append(h.writes, w)
-	case w.Kind != checkpoint.Result:
-		h.writes[i] = w
-	}
+	l.at(w.Namespace).writes.add(w)
 }
 
 // flush makes the last write of the run. Called again after an error it repeats what it has not stored,
@@ -206,7 +174,7 @@ func (l *OnExit) flush(ctx context.Context, o Outcome) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.last) > 0 {
-		if err := l.repeat(ctx); err != nil || len(l.held)+len(l.answers) == 0 {
+		if err := l.repeat(ctx); err != nil || len(l.held)+len(l.answers.list) == 0 {
 			return err
 		}
 	}
@@ -214,7 +182,7 @@ func (l *OnExit) flush(ctx context.Context, o Outcome) error {
 	if err != nil {
 		return err
 	}
-	l.last, l.answers = entries, nil
+	l.last, l.answers = entries, writeSet{}
 	clear(l.held)
 	return l.repeat(ctx)
 }
@@ -276,13 +244,14 @@ func (l *OnExit) namespaces() []string {
 func (l *OnExit) writes() []heldWrite {
 	var all []heldWrite
 	for _, namespace := range l.namespaces() {
-		all = append(all, l.held[namespace].writes...)
+		all = append(all, l.held[namespace].writes.list...)
 	}
-	return append(all, l.answers...)
+	return append(all, l.answers.list...)
 }
 
 // actOf returns the namespace whose entry a write goes with: the one that makes it count. What a call
-// wrote counts from the act on that stores the record which made the call due.
+// wrote counts from the act on that stores the record which made the call due. A call that had begun
+// before the run is due at a stored record.
 func (l *OnExit) actOf(w heldWrite) string {
 	namespace := w.Namespace
 	if !l.held[namespace].records() {
@@ -290,7 +259,7 @@ func (l *OnExit) actOf(w heldWrite) string {
 	}
 	for namespace != "" {
 		around := namespace[:max(strings.LastIndexByte(namespace, '/'), 0)]
-		if !l.held[around].records() {
+		if h := l.held[namespace]; h.records() && !h.after.IsZero() || !l.held[around].records() {
 			break
 		}
 		namespace = around
@@ -332,7 +301,7 @@ func (l *OnExit) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain
 
 // show adds what is held to a chain that was loaded.
 func (h *held) show(c *checkpoint.Chain) {
-	c.Records, c.Writes = slices.Clone(c.Records), slices.Clone(c.Writes)
+	c.Records = slices.Clone(c.Records)
 	if h.records() {
 		if h.whole != nil {
 			c.Records = []checkpoint.Record{{Snapshot: true, Payload: h.whole}}
@@ -346,20 +315,31 @@ func (h *held) show(c *checkpoint.Chain) {
 		last.Payload, last.Snapshot = payload, whole
 		c.Head, c.Due, c.Writes, c.Committed = h.newest.ID, h.newest.Due, nil, false
 	}
-	for _, w := range h.writes {
-		c.Writes = append(c.Writes, w.Write)
+	c.Writes = with(c.Writes, h.writes.list)
+}
+
+// with returns stored writes with those that are held.
+func with(stored []checkpoint.Write, held []heldWrite) []checkpoint.Write {
+	var set writeSet
+	for _, w := range stored {
+		set.add(heldWrite{Write: w})
 	}
+	for _, w := range held {
+		set.add(w)
+	}
+	var all []checkpoint.Write
+	for _, w := range set.list {
+		all = append(all, w.Write)
+	}
+	return all
 }
 
 // questions returns the open questions of the thread: those stored and those held, without those whose
 // superstep is over or that were answered since.
 func (l *OnExit) questions(stored []checkpoint.Write) []checkpoint.Write {
-	all := slices.DeleteFunc(slices.Clone(stored), func(q checkpoint.Write) bool {
+	open := slices.DeleteFunc(slices.Clone(stored), func(q checkpoint.Write) bool {
 		h := l.held[q.Namespace]
 		return h.records() && q.Base == h.first.Commits
 	})
-	for _, w := range l.writes() {
-		all = append(all, w.Write)
-	}
-	return checkpoint.OpenQuestions(all)
+	return checkpoint.OpenQuestions(with(open, l.writes()))
 }
