@@ -2,12 +2,14 @@ package gen_test
 
 import (
 	"bytes"
+	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/gen"
@@ -31,9 +33,23 @@ func generate(tb testing.TB, cfg gen.Config) *gen.Result {
 	return result
 }
 
+// golden returns what is generated for all golden packages in one run.
+func golden(t *testing.T) *gen.Result {
+	t.Helper()
+	result, err := generateGolden()
+	if err != nil || len(result.Diagnostics) > 0 {
+		t.Fatalf("Generate: %v, %v", err, result.Diagnostics)
+	}
+	return result
+}
+
+var generateGolden = sync.OnceValues(func() (*gen.Result, error) {
+	return gen.Generate(context.Background(), gen.Config{Dir: goldenDir, Patterns: []string{"./..."}})
+})
+
 // TestGoldenFilesAreUpToDate generates all golden packages in one run and expects the files that are checked in.
 func TestGoldenFilesAreUpToDate(t *testing.T) {
-	result := generate(t, gen.Config{Dir: goldenDir, Patterns: []string{"./..."}})
+	result := golden(t)
 	if len(result.Files) < 12 {
 		t.Errorf("generated %d files, want at least 12: are all packages found?", len(result.Files))
 	}
@@ -51,9 +67,8 @@ func TestGoldenFilesAreUpToDate(t *testing.T) {
 // TestOnePackageAloneGivesTheSame generates each golden package by itself, as go generate does, and once more by naming its
 // types, and expects what one run over all of them gives.
 func TestOnePackageAloneGivesTheSame(t *testing.T) {
-	all := generate(t, gen.Config{Dir: goldenDir, Patterns: []string{"./..."}})
 	want := make(map[string][]byte)
-	for _, file := range all.Files {
+	for _, file := range golden(t).Files {
 		want[file.Path] = file.Content
 	}
 	runs := []gen.Config{
@@ -77,7 +92,7 @@ func TestOnePackageAloneGivesTheSame(t *testing.T) {
 // TestGeneratedFilesHaveTheirManners checks what every generated file promises: the header that tools look for, and no
 // reflection.
 func TestGeneratedFilesHaveTheirManners(t *testing.T) {
-	for _, file := range generate(t, gen.Config{Dir: goldenDir, Patterns: []string{"./..."}}).Files {
+	for _, file := range golden(t).Files {
 		fset := token.NewFileSet()
 		parsed, err := parser.ParseFile(fset, file.Path, file.Content, parser.ParseComments)
 		if err != nil {

@@ -11,7 +11,11 @@ import (
 // TestRandomStatesCompile writes random states of types that can be stored, under names that generated code would like to
 // have, and type-checks what is generated for them.
 func TestRandomStatesCompile(t *testing.T) {
-	for seed := range uint64(200) {
+	seeds := uint64(200)
+	if testing.Short() {
+		seeds = 40
+	}
+	for seed := range seeds {
 		text := (&writer{rand: rand.New(rand.NewPCG(seed, 7))}).source()
 		fset := token.NewFileSet()
 		hook := new(parseHook)
