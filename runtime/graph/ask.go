@@ -23,7 +23,7 @@ func (r restorer) gather(writes []checkpoint.Write) {
 // prepareQuestions gives a task what it may ask, and holds it back when it still waits.
 func (r restorer) prepareQuestions(sl *exec.Task) {
 	n := &r.g.nodes[sl.Node]
-	if len(n.questions) == 0 || r.log == nil {
+	if len(n.questions) == 0 {
 		return
 	}
 	sl.Asks = &task.Asks{Wrap: wrapQuestion(r.path(), n.id, sl.Index)}

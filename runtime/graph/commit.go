@@ -189,8 +189,10 @@ func (r recorder) failureOf(sl *exec.Task, blamed []blame) error {
 
 // restoreResults gives the tasks of the superstep their acknowledged results.
 func (r restorer) restoreResults() error {
-	for i := range r.exec.Tasks {
-		r.prepareQuestions(&r.exec.Tasks[i])
+	if r.g.asks && r.log != nil {
+		for i := range r.exec.Tasks {
+			r.prepareQuestions(&r.exec.Tasks[i])
+		}
 	}
 	if !r.pending.Results() {
 		return nil

@@ -31,6 +31,8 @@ type core struct {
 	exec        []exec.Node // by node
 	nests       bool        // some node is a subgraph
 	routes      bool        // some node chooses what follows it
+	asks        bool        // some node lists questions
+	remembers   bool        // some subgraph remembers
 	newState    func() typedState
 	opt         options
 	store       any // what tells the saver from others: the saver, or the graph where savers cannot be compared
@@ -143,6 +145,7 @@ func (c *compiler[S, U]) addNodes() {
 func (c *compiler[S, U]) addNode(n node, f funcs[S, U], p plan.Node) {
 	c.g.nodes, c.g.funcs, c.g.plan.Nodes = append(c.g.nodes, n), append(c.g.funcs, f), append(c.g.plan.Nodes, p)
 	c.g.nests, c.g.routes = c.g.nests || n.sub != nil, c.g.routes || n.routes
+	c.g.asks, c.g.remembers = c.g.asks || len(n.questions) > 0, c.g.remembers || n.remembers
 }
 
 // addFormer takes up the ids that nodes had, once all that they have are known.

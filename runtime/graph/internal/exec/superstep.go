@@ -55,7 +55,12 @@ func (s *Superstep) Edit(t Task) { s.Tasks = []Task{t} }
 
 // Has reports whether a task has come so far.
 func (s *Superstep) Has(p Progress) bool {
-	return slices.ContainsFunc(s.Tasks, func(t Task) bool { return t.Progress == p })
+	for i := range s.Tasks {
+		if s.Tasks[i].Progress == p {
+			return true
+		}
+	}
+	return false
 }
 
 // Left returns how many tasks have to be run, and notes which.
