@@ -132,7 +132,18 @@ func checkWrites(writes []Write) error {
 	return nil
 }
 
+// Check reports the first thing in w that no saver accepts, as an [*InvalidError], or nil.
+func (w *Write) Check() error {
+	if err := w.check(); err != nil {
+		return err
+	}
+	return nil
+}
+
 func (w *Write) check() *InvalidError {
+	if w.Kind == Schema {
+		return w.checkSchema()
+	}
 	switch {
 	case len(w.Namespace) > MaxNamespace:
 		return &InvalidError{"Namespace", strconv.Itoa(len(w.Namespace)) + " bytes", fmt.Sprintf("at most %d", MaxNamespace)}
@@ -140,8 +151,8 @@ func (w *Write) check() *InvalidError {
 		return &InvalidError{"Base", "none", "the id of the record that made the task due"}
 	case w.Task == "" || len(w.Task) > MaxNamespace:
 		return &InvalidError{"Task", strconv.Itoa(len(w.Task)) + " bytes", fmt.Sprintf("1 to %d", MaxNamespace)}
-	case w.Kind < Result || w.Kind > Discard:
-		return &InvalidError{"Kind", strconv.Itoa(int(w.Kind)), "Result, Question, Answer, Failure or Discard"}
+	case w.Kind < Result || w.Kind > Schema:
+		return &InvalidError{"Kind", strconv.Itoa(int(w.Kind)), "Result, Question, Answer, Failure, Discard or Schema"}
 	case len(w.Name) > MaxNamespace:
 		return &InvalidError{"Name", strconv.Itoa(len(w.Name)) + " bytes", fmt.Sprintf("at most %d", MaxNamespace)}
 	}

@@ -56,10 +56,18 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		"a snapshot, anywhere": {func(a *checkpoint.Append) { a.Records[1].Parent, a.Records[1].Snapshot = id(1), true }, ""},
 		"a write's base":       {func(a *checkpoint.Append) { a.Writes[0].Base = checkpoint.ID{} }, "writes[0].Base"},
 		"a write's task":       {func(a *checkpoint.Append) { a.Writes[0].Task = "" }, "writes[0].Task"},
-		"a write's long name":  {func(a *checkpoint.Append) { a.Writes[0].Name = long }, "writes[0].Name"},
-		"a write's namespace":  {func(a *checkpoint.Append) { a.Writes[0].Namespace = long }, "writes[0].Namespace"},
-		"no kind":              {func(a *checkpoint.Append) { a.Writes[0].Kind = 0 }, "writes[0].Kind"},
-		"an unknown kind":      {func(a *checkpoint.Append) { a.Writes[0].Kind = 6 }, "writes[0].Kind"},
+		"a schema":             {func(a *checkpoint.Append) { a.Writes[0] = checkpoint.SchemaWrite(1, []byte{1}) }, ""},
+		"a schema of nothing":  {func(a *checkpoint.Append) { a.Writes[0] = checkpoint.SchemaWrite(1, nil) }, "writes[0].Payload"},
+		"a long schema": {func(a *checkpoint.Append) {
+			a.Writes[0] = checkpoint.SchemaWrite(1, make([]byte, checkpoint.MaxSchema+1))
+		}, "writes[0].Payload"},
+		"a schema with a base":         {func(a *checkpoint.Append) { a.Writes[0].Kind = checkpoint.Schema }, "writes[0].Kind"},
+		"a schema with a namespace":    {func(a *checkpoint.Append) { a.Writes[0] = checkpoint.Write{Kind: checkpoint.Schema, Namespace: "c"} }, "writes[0].Kind"},
+		"a schema's wrong fingerprint": {func(a *checkpoint.Append) { a.Writes[0] = checkpoint.Write{Kind: checkpoint.Schema, Task: "1"} }, "writes[0].Task"},
+		"a write's long name":          {func(a *checkpoint.Append) { a.Writes[0].Name = long }, "writes[0].Name"},
+		"a write's namespace":          {func(a *checkpoint.Append) { a.Writes[0].Namespace = long }, "writes[0].Namespace"},
+		"no kind":                      {func(a *checkpoint.Append) { a.Writes[0].Kind = 0 }, "writes[0].Kind"},
+		"an unknown kind":              {func(a *checkpoint.Append) { a.Writes[0].Kind = 6 }, "writes[0].Kind"},
 	} {
 		a := valid()
 		c.change(&a)

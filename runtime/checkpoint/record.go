@@ -88,18 +88,19 @@ func (s Source) String() string {
 	return "unknown source"
 }
 
-// Write is a pending write: what a task of a superstep that has not committed came to so far.
+// Write is a pending write: what a task of a superstep that has not committed came to so far. A Write of kind Schema is
+// none: it belongs to the version, and SchemaWrite makes it.
 //
-// A write is identified by (Namespace, Base, Task, Kind, Name). Storing a Result again changes nothing: the
-// first one wins. Every other kind is replaced by a later write of the same identity, which takes its place in
+// A write is identified by (Namespace, Base, Task, Kind, Name). Storing a Result or Schema again changes
+// nothing: the first one wins. Every other kind is replaced by a later write of the same identity, which takes its place in
 // the order. A write whose base has been committed is accepted and counts for nothing. The writes of one call
 // are taken in order, so a Discard may be followed by the Result that stands in its stead.
 //
 // Savers copy the payloads they are given. A payload that a saver returns must not be modified.
 type Write struct {
 	Namespace string
-	Base      ID     // of the record that made the task due
-	Task      string // the task's key: the same on every attempt
+	Base      ID     // of the record that made the task due; zero for a Schema
+	Task      string // the task's key: the same on every attempt; of a Schema the fingerprint
 	Kind      Kind
 	Name      string // of a question or answer, when a task asks several, and of a part of a result; else empty
 	Payload   []byte
@@ -114,9 +115,10 @@ const (
 	Answer                   // the answer
 	Failure                  // the task failed; the payload is the error's text
 	Discard                  // not stored itself: the task's Result and Failure of its Name stored before it are removed, so that it runs again
+	Schema                   // the description of a state's schema, for tools
 )
 
-// String returns "result", "question", "answer", "failure" or "discard".
+// String returns "result", "question", "answer", "failure", "discard" or "schema".
 func (k Kind) String() string {
 	switch k {
 	case Result:
@@ -129,6 +131,8 @@ func (k Kind) String() string {
 		return "failure"
 	case Discard:
 		return "discard"
+	case Schema:
+		return "schema"
 	}
 	return "unknown kind"
 }

@@ -63,6 +63,11 @@ type Saver interface {
 	// be one that the query does not select. Any other error ends the iteration.
 	Threads(ctx context.Context, q ThreadQuery) iter.Seq2[Thread, error]
 
+	// Schemas returns the descriptions of schemas that a version of a thread has, by fingerprint; nil for none. Version
+	// 0 is the open one. What is not there is as for Load: no descriptions, or ErrNotFound. The caller must not modify the
+	// descriptions.
+	Schemas(ctx context.Context, thread string, version int) (map[uint64][]byte, error)
+
 	// Versions returns the thread's versions, oldest first; nil for a thread that does not exist.
 	Versions(ctx context.Context, thread string) ([]Version, error)
 
@@ -107,7 +112,7 @@ type Append struct {
 	Namespace string   // "" is the root
 	After     ID       // the head that Records follow; zero when the log is empty
 	Records   []Record // at least one, in order
-	Writes    []Write  // stored in the same act (the answers of a resume); bases are known or among Records
+	Writes    []Write  // stored in the same act (the answers of a resume, descriptions of schemas); bases are known or among Records
 
 	// Open makes this the first act of a run: it replaces the fence by the id of Records[0] and takes the
 	// lease. Only for the root. Nil for every other Append.
@@ -235,7 +240,7 @@ type Pruned struct {
 }
 
 // Item is one piece of an exported version: first one with Thread set, then records by namespace in
-// order of Seq, then pending writes in the order stored. Exactly one field is set. What an Item points to may
+// order of Seq, then descriptions of schemas and pending writes, each in the order first stored. Exactly one field is set. What an Item points to may
 // be shared with the saver it came from: it must not be modified.
 type Item struct {
 	Thread *Thread

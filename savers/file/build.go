@@ -292,7 +292,7 @@ func (v *volume) rebuild(b *builder, plan map[string]ledger.Pruned) error {
 			}
 		}
 	}
-	for _, w := range v.v.Writes() {
+	for _, w := range append(v.v.Schemas(), v.v.Writes()...) {
 		if err := b.write(w); err != nil {
 			return err
 		}
@@ -499,7 +499,7 @@ func (s *Saver) snapshot(ctx context.Context, thread string, version int) (snaps
 		return snapshot{}, err
 	}
 	defer s.done(v)
-	x := snapshot{writes: v.v.Writes()}
+	x := snapshot{writes: append(v.v.Schemas(), v.v.Writes()...)}
 	if x.thread, err = v.describe(sp.count()); err != nil {
 		return snapshot{}, err
 	}

@@ -178,6 +178,27 @@ func (s *Saver) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain,
 	return chain, nil
 }
 
+// Schemas returns the descriptions of schemas, as [checkpoint.Saver] says.
+func (s *Saver) Schemas(ctx context.Context, thread string, version int) (map[uint64][]byte, error) {
+	p := checkpoint.Place{Thread: thread, Version: version}
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.calls.Done()
+	v, _, err := s.find(ctx, thread, version)
+	if errors.Is(err, errAbsent) {
+		return nil, ledger.Absent(p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer s.done(v)
+	return checkpoint.Schemas(v.v.Schemas())
+}
+
 // view returns what is to be loaded, and the file it is to be read from.
 func (s *Saver) view(ctx context.Context, p checkpoint.Place) (view ledger.View, h *handle, err error) {
 	for n := 1; ; n++ {

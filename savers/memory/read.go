@@ -159,6 +159,28 @@ func (s *Saver) describe(id string, q *checkpoint.ThreadQuery) (checkpoint.Threa
 	return described, ledger.Selects(q, &described, t.leased(now))
 }
 
+// Schemas returns the descriptions of schemas, as [checkpoint.Saver] says.
+func (s *Saver) Schemas(ctx context.Context, id string, version int) (map[uint64][]byte, error) {
+	p := checkpoint.Place{Thread: id, Version: version}
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	t := s.lock(id, false)
+	if t == nil {
+		return nil, ledger.Absent(p)
+	}
+	defer t.mu.Unlock()
+	v := t.version(version)
+	if v == nil {
+		return nil, ledger.Absent(p)
+	}
+	return checkpoint.Schemas(v.Schemas())
+}
+
 // Versions returns a thread's versions, as [checkpoint.Saver] says.
 func (s *Saver) Versions(ctx context.Context, id string) ([]checkpoint.Version, error) {
 	if err := checkpoint.CheckThread(id); err != nil {
@@ -230,7 +252,7 @@ func (s *Saver) items(ctx context.Context, id string, version int) ([]checkpoint
 			items = append(items, checkpoint.Item{Record: &checkpoint.NamespaceRecord{Namespace: namespace, Record: e.Record}})
 		}
 	}
-	for _, w := range v.Writes() {
+	for _, w := range append(v.Schemas(), v.Writes()...) {
 		items = append(items, checkpoint.Item{Write: &w})
 	}
 	return items, nil

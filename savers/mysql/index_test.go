@@ -35,6 +35,49 @@ func TestThreadsAreListedByIndex(t *testing.T) {
 	t.Run("counted", l.ByIndex)
 }
 
+// TestDescriptionsOfSchemasCostALoadNothing compares the rows that a load reads of a thread that has
+// described many schemas with those of a thread that has described none.
+func TestDescriptionsOfSchemasCostALoadNothing(t *testing.T) {
+	_, dsn := start(t)
+	s, err := mysql.Open(t.Context(), dsn, mysql.MaxConns(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	begin := func(thread string, schemas int) {
+		id, err := checkpoint.NewID()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := checkpoint.Append{Thread: thread, Open: &checkpoint.Opening{Holder: "test"}, Records: []checkpoint.Record{
+			{ID: id, Base: id, Line: id, Source: checkpoint.Input, Snapshot: true, Payload: []byte{0x80}},
+		}}
+		for n := range schemas {
+			a.Writes = append(a.Writes, checkpoint.SchemaWrite(uint64(n), make([]byte, 1000)))
+		}
+		if _, err := s.Append(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin("none", 0)
+	begin("many", 50)
+	db := database(t, dsn)
+	own := -rowsRead(t, db)
+	own += rowsRead(t, db) // asking reads, too
+	load := func(thread string) (read int) {
+		read = -rowsRead(t, db) - own
+		if _, err := s.Load(t.Context(), checkpoint.Place{Thread: thread}); err != nil {
+			t.Fatal(err)
+		}
+		return read + rowsRead(t, db)
+	}
+	load("none") // may prepare statements
+	none, many := load("none"), load("many")
+	if t.Logf("%d rows, %d with 50 descriptions", none, many); many != none || none <= 0 {
+		t.Errorf("a load reads %d rows with 50 descriptions of schemas, want %d, as without", many, none)
+	}
+}
+
 // rowsRead returns how many rows and entries of indexes the server has read.
 func rowsRead(t *testing.T, db *sql.DB) (read int) {
 	t.Helper()

@@ -72,7 +72,7 @@ func exec(tb testing.TB, dsn string, texts ...string) {
 }
 
 func TestRoundTrips(t *testing.T) {
-	sqltest.RoundTrips(t, backend(), sqltest.Trips{Commit: 1, Child: 1, Renew: 1, Put: 1, Many: 12, Open: 8, Load: 7})
+	sqltest.RoundTrips(t, backend(), sqltest.Trips{Commit: 1, Child: 1, Renew: 1, Put: 1, Many: 12, Open: 8, Load: 7, Describe: 9})
 }
 
 func TestBrokenConnections(t *testing.T) { sqltest.BrokenConnections(t, backend()) }

@@ -68,7 +68,7 @@ func exec(tb testing.TB, dsn string, text string) {
 }
 
 func TestRoundTrips(t *testing.T) {
-	sqltest.RoundTrips(t, backend(), sqltest.Trips{Commit: 1, Child: 1, Renew: 1, Put: 1, Many: 3, Open: 4, Load: 5})
+	sqltest.RoundTrips(t, backend(), sqltest.Trips{Commit: 1, Child: 1, Renew: 1, Put: 1, Many: 3, Open: 4, Load: 5, Describe: 4})
 }
 
 func TestBrokenConnections(t *testing.T) { sqltest.BrokenConnections(t, backend()) }

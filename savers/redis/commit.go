@@ -49,7 +49,7 @@ func (s *Saver) plain(a *checkpoint.Append) (p plain, ok bool) {
 	s.mu.Lock()
 	l, found := s.leases[a.Thread]
 	k := l.heads[a.Namespace]
-	waits := l.pending[r.Commits]
+	waits := !r.Commits.IsZero() && l.pending[r.Commits] // the zero base has descriptions of schemas
 	s.mu.Unlock()
 	length := leaseArg(a.Lease)
 	if !found || l.fence != a.Fence || k.id != a.After || waits || length != l.length ||
@@ -75,11 +75,12 @@ func (s *Saver) plainArgs(a *checkpoint.Append, l lease, k known, number string,
 	r, v := &a.Records[0], strconv.Itoa(l.version)
 	entry := v + ":i:" + string(r.ID[:])
 	over, mark := entry, "" // nothing to mark: the entry's own value comes after it
+	pending := entry        // nor to drop
 	if !r.Commits.IsZero() {
-		over, mark = v+":i:"+string(r.Commits[:]), k.entry+":c"
+		over, mark, pending = v+":i:"+string(r.Commits[:]), k.entry+":c", v+":p:"+string(r.Commits[:])
 	}
 	return []any{
-		v + ":fence", v + ":n:" + a.Namespace, entry, v + ":p:" + string(r.Commits[:]),
+		v + ":fence", v + ":n:" + a.Namespace, entry, pending,
 		v, a.Fence[:], k.head,
 		over, mark, v + ":r:" + number + ":" + strconv.FormatUint(p.seq, 10), encodeRecord(place{a.Thread, a.Namespace}, *r), p.next.head, p.next.entry,
 	}

@@ -99,7 +99,7 @@ func writeArgs(args []any, thread string, writes []checkpoint.Write) []any {
 		switch w.Kind {
 		case checkpoint.Discard:
 			args = append(args, w.Base[:], writeName(w, checkpoint.Result), "d", "", w.Base[:], writeName(w, checkpoint.Failure), "d", "")
-		case checkpoint.Result:
+		case checkpoint.Result, checkpoint.Schema:
 			args = append(args, w.Base[:], writeName(w, w.Kind), "f", encodeWrite(thread, w))
 		default:
 			args = append(args, w.Base[:], writeName(w, w.Kind), "r", encodeWrite(thread, w))
@@ -132,7 +132,7 @@ func decodeWrite(thread string, base checkpoint.ID, name, value string) (w check
 	if err := in.End(); err != nil {
 		return w, 0, fmt.Errorf("a pending write's name: %w", err)
 	}
-	if w.Kind < checkpoint.Result || w.Kind > checkpoint.Failure {
+	if w.Kind < checkpoint.Result || w.Kind > checkpoint.Schema || w.Kind == checkpoint.Discard {
 		return w, 0, fmt.Errorf("a pending write's name: %w: kind %d", errMalformed, w.Kind)
 	}
 	first, rest, ok1 := strings.Cut(value, ":")

@@ -460,6 +460,14 @@ func TestACommitIsOneRoundTrip(t *testing.T) {
 	})
 	count("end", 1, func() { r.end(checkpoint.Waiting) })
 	count("load of 102 records", 1, func() { logIDs(t, s, "a") })
+	count("opening that describes a schema", 1, func() {
+		a := r.next()
+		a.Open, a.Writes = &checkpoint.Opening{Holder: "test"}, []checkpoint.Write{checkpoint.SchemaWrite(1, []byte("x"))}
+		if _, err := s.Append(ctx, a); err != nil {
+			t.Fatal(err)
+		}
+	})
+	count("load of a described schema's thread", 1, func() { logIDs(t, s, "a") })
 }
 
 func TestOneOfTwoProcessesHoldsAThread(t *testing.T) {

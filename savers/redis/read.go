@@ -44,6 +44,26 @@ func (s *Saver) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain,
 	return chain, nil
 }
 
+// Schemas returns the descriptions of schemas, as [checkpoint.Saver] says.
+func (s *Saver) Schemas(ctx context.Context, thread string, version int) (map[uint64][]byte, error) {
+	p := checkpoint.Place{Thread: thread, Version: version}
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	r, err := s.call(ctx, "read", s.script.schemas, []string{s.key(thread)}, version)
+	if err != nil {
+		return nil, err
+	}
+	if r.text() == "absent" {
+		return nil, ledger.Absent(p)
+	}
+	writes := r.writes(thread)
+	if r.err != nil {
+		return nil, fmt.Errorf("redis: schemas: thread %q: %w", short(thread), r.err)
+	}
+	return checkpoint.Schemas(writes)
+}
+
 // follow finds records that stand in each other's place: their checksums do not say where in the log they are.
 func follow(p checkpoint.Place, chain *checkpoint.Chain) error {
 	last := p.At

@@ -28,6 +28,8 @@ var (
 	pageLua string
 	//go:embed lua/describe.lua
 	describeLua string
+	//go:embed lua/schemas.lua
+	schemasLua string
 	//go:embed lua/versions.lua
 	versionsLua string
 	//go:embed lua/release.lua
@@ -52,15 +54,15 @@ var (
 
 // scripts are the scripts with their hashes.
 type scripts struct {
-	append, commit, put, load, log, page, describe, versions, release, delete, whole, prune, stage, importing, end *goredis.Script // on a thread
-	index, list                                                                                                    *goredis.Script // on the index
+	append, commit, put, load, log, page, describe, schemas, versions, release, delete, whole, prune, stage, importing, end *goredis.Script // on a thread
+	index, list                                                                                                             *goredis.Script // on the index
 }
 
 func newScripts() scripts {
 	thread := func(source string) *goredis.Script { return goredis.NewScript(commonLua + source) }
 	return scripts{
 		append: thread(appendLua), commit: goredis.NewScript(commitLua), put: thread(putLua), load: thread(loadLua), log: thread(logLua), page: thread(pageLua),
-		describe: thread(describeLua), versions: thread(versionsLua), release: thread(releaseLua), delete: thread(deleteLua),
+		describe: thread(describeLua), schemas: thread(schemasLua), versions: thread(versionsLua), release: thread(releaseLua), delete: thread(deleteLua),
 		whole: thread(wholeLua), prune: thread(pruneLua), stage: thread(stageLua), importing: thread(importLua), end: thread(endLua),
 		index: goredis.NewScript(indexLua), list: goredis.NewScript(listLua),
 	}

@@ -72,12 +72,21 @@ func (s *Saver) whole(ctx context.Context, thread string, version int, free, pay
 	}
 	r.join(logs)
 	w.writes = r.writes(thread)
+	slices.SortStableFunc(w.writes, func(a, b checkpoint.Write) int { return rank(&a) - rank(&b) })
 	w.described = r.thread(thread)
 	slices.SortFunc(w.logs, func(a, b *wholeLog) int { return strings.Compare(a.namespace, b.namespace) })
 	if r.err != nil {
 		return w, fmt.Errorf("redis: thread %q: %w", short(thread), r.err)
 	}
 	return w, nil
+}
+
+// rank puts descriptions of schemas before pending writes.
+func rank(w *checkpoint.Write) int {
+	if w.Kind == checkpoint.Schema {
+		return 0
+	}
+	return 1
 }
 
 // Export yields all that a version holds, as [checkpoint.Saver] says. Records are read in pages; when some that it has
@@ -344,7 +353,7 @@ func (st *stage) log(ctx context.Context, namespace string, k int) error {
 func (st *stage) writes(ctx context.Context) error {
 	slots := make(map[checkpoint.ID]int)
 	var bases []byte
-	all := st.ledger.Writes()
+	all := append(st.ledger.Schemas(), st.ledger.Writes()...)
 	for i := range all {
 		w := &all[i]
 		if slots[w.Base]++; slots[w.Base] == 1 {

@@ -17,7 +17,7 @@ func testAltered(tb testing.TB, place Storage) {
 	if place.Alter == nil || !place.Shared {
 		return
 	}
-	for _, what := range []string{"state", "delta", "due", "child", "result", "question", "answer", "failure"} {
+	for _, what := range []string{"state", "delta", "due", "child", "result", "question", "answer", "failure", "schema"} {
 		stored := []byte("the " + what + " that was stored, as it was stored: 0")
 		altered := bytes.Replace(stored, []byte("0"), []byte("1"), 1)
 		thread := "thread" + what
@@ -73,6 +73,9 @@ func storeOne(tb testing.TB, place Storage, thread, what string, stored []byte) 
 	kinds := map[string]checkpoint.Kind{
 		"result": checkpoint.Result, "question": checkpoint.Question, "answer": checkpoint.Answer, "failure": checkpoint.Failure,
 	}
+	if what == "schema" {
+		r.put(checkpoint.SchemaWrite(1, stored))
+	}
 	if kind := kinds[what]; kind != 0 {
 		r.put(r.write("task", kind, "", string(stored)))
 	}
@@ -92,7 +95,8 @@ type reading struct {
 // readAll reads a thread in every way.
 func readAll(ctx context.Context, s checkpoint.Saver, thread, what string) map[string]reading {
 	place := checkpoint.Place{Thread: thread}
-	write := what == "result" || what == "question" || what == "answer" || what == "failure"
+	schema := what == "schema"
+	write := schema || what == "result" || what == "question" || what == "answer" || what == "failure"
 	if what == "child" {
 		place.Namespace = "child"
 	}
@@ -101,7 +105,7 @@ func readAll(ctx context.Context, s checkpoint.Saver, thread, what string) map[s
 		all[name] = reading{fmt.Appendf(nil, "%s", found), err, must}
 	}
 	chain, err := s.Load(ctx, place)
-	add("load", []any{chain.Records, chain.Due, chain.Writes, chain.Thread.Questions}, err, true)
+	add("load", []any{chain.Records, chain.Due, chain.Writes, chain.Thread.Questions}, err, !schema)
 	records, err := collect(s.History(ctx, place, checkpoint.Query{}))
 	add("history", records, err, !write)
 	items, err := collect(s.Export(ctx, thread, 0))
@@ -117,6 +121,8 @@ func readAll(ctx context.Context, s checkpoint.Saver, thread, what string) map[s
 		}
 	}
 	add("export", parts, err, true)
+	schemas, err := s.Schemas(ctx, thread, 0)
+	add("schemas", schemas, err, schema)
 	threads, err := collect(s.Threads(ctx, checkpoint.ThreadQuery{Prefix: thread}))
 	add("threads", threads, err, false)
 	return all

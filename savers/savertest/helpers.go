@@ -297,10 +297,9 @@ func wantWrites(tb testing.TB, what string, got []checkpoint.Write, want ...chec
 
 // names prints writes one a line.
 func names(writes []checkpoint.Write) string {
-	kinds := [...]string{"?", "result", "question", "answer", "failure", "discard"}
 	var b strings.Builder
 	for _, w := range writes {
-		fmt.Fprintf(&b, "\t%.40q %s %.40q %s %q %.60q\n", w.Namespace, w.Base, w.Task, kinds[min(int(w.Kind), 5)], w.Name, w.Payload)
+		fmt.Fprintf(&b, "\t%.40q %s %.40q %s %q %.60q\n", w.Namespace, w.Base, w.Task, w.Kind, w.Name, w.Payload)
 	}
 	if b.Len() == 0 {
 		return "\tnone\n"

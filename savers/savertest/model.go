@@ -292,6 +292,10 @@ func (m *modeller) record(thread, namespace string, before checkpoint.ID) checkp
 func (m *modeller) writes(thread string) []checkpoint.Write {
 	var writes []checkpoint.Write
 	for range m.random.IntN(4) {
+		if m.rare() {
+			writes = append(writes, checkpoint.SchemaWrite(uint64(m.random.IntN(3)), fmt.Append(nil, m.random.IntN(1000))))
+			continue
+		}
 		w := checkpoint.Write{
 			Namespace: oneOf(m, m.namespaces), Base: recent(m, m.bases[thread]), Task: oneOf(m, m.tasks),
 			Kind: checkpoint.Kind(1 + m.random.IntN(5)), Payload: fmt.Append(nil, m.random.IntN(1000)),

@@ -80,6 +80,8 @@ func (m *modeller) readVersion(b *strings.Builder, s checkpoint.Saver, thread st
 			}
 		}
 	}
+	schemas, err := s.Schemas(ctx, thread, version)
+	fmt.Fprintf(b, "%q version %d schemas: %s\n", thread, version, answered(schemas, err))
 	fmt.Fprintf(b, "%q version %d export: %s\n", thread, version, every(s.Export(ctx, thread, version), func(i checkpoint.Item) string {
 		switch {
 		case i.Thread != nil:

@@ -85,6 +85,11 @@ func Cases() []Case {
 		{"an opening returns what stands", testOpeningWrites},
 		{"an opening reads writes after it took the fence", testTakeOverRace},
 
+		{"schemas are described once a version", testSchemas},
+		{"descriptions of schemas are no pending writes", testSchemasApart},
+		{"descriptions of schemas stay with their version", testSchemasStay},
+		{"descriptions of schemas are copied", testSchemasCopied},
+
 		{"a lease keeps others out", testBusy},
 		{"a lease is taken over", testTakeOver},
 		{"a lease expires", testExpiry},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"reflect"
 	"runtime"
 	"slices"
@@ -71,6 +72,7 @@ type broken struct {
 	load     func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error)
 	history  func(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error]
 	threads  func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error]
+	schemas  func(ctx context.Context, thread string, version int) (map[uint64][]byte, error)
 	versions func(ctx context.Context, thread string) ([]checkpoint.Version, error)
 	release  func(ctx context.Context, thread string, ifHead checkpoint.ID) (checkpoint.Version, error)
 	deletes  func(ctx context.Context, thread string) error
@@ -113,6 +115,13 @@ func (b *broken) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq
 		return b.threads(ctx, q)
 	}
 	return b.Saver.Threads(ctx, q)
+}
+
+func (b *broken) Schemas(ctx context.Context, thread string, version int) (map[uint64][]byte, error) {
+	if b.schemas != nil {
+		return b.schemas(ctx, thread, version)
+	}
+	return b.Saver.Schemas(ctx, thread, version)
 }
 
 func (b *broken) Versions(ctx context.Context, thread string) ([]checkpoint.Version, error) {
@@ -162,6 +171,24 @@ func (b *broken) Close() error {
 		return b.closes()
 	}
 	return b.Saver.Close()
+}
+
+// withoutSchemas returns the writes that describe no schema.
+func withoutSchemas(writes []checkpoint.Write) []checkpoint.Write {
+	return slices.DeleteFunc(slices.Clone(writes), func(w checkpoint.Write) bool { return w.Kind == checkpoint.Schema })
+}
+
+func withoutSchemaItems(items iter.Seq2[checkpoint.Item, error]) iter.Seq2[checkpoint.Item, error] {
+	return func(yield func(checkpoint.Item, error) bool) {
+		for item, err := range items {
+			if item.Write != nil && item.Write.Kind == checkpoint.Schema {
+				continue
+			}
+			if !yield(item, err) {
+				return
+			}
+		}
+	}
 }
 
 // breaks lists savers that break one rule each, and the case that must find out.
@@ -383,6 +410,92 @@ var breaks = []struct {
 			chain, err := b.Saver.Load(ctx, p)
 			chain.Committed = false
 			return chain, err
+		}
+	}},
+	{"keeps the first description of a schema", "schemas are described once a version", func(b *broken) {
+		newest := make(map[uint64][]byte)
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+			all, err := checkpoint.Schemas(w.Writes)
+			maps.Copy(newest, all)
+			return errors.Join(err, b.Saver.PutWrites(ctx, w))
+		}
+		b.schemas = func(ctx context.Context, thread string, version int) (map[uint64][]byte, error) {
+			all, err := b.Saver.Schemas(ctx, thread, version)
+			for fingerprint := range all {
+				if text, ok := newest[fingerprint]; ok {
+					all[fingerprint] = text
+				}
+			}
+			return all, err
+		}
+	}},
+	{"stores the descriptions of every append", "schemas are described once a version", func(b *broken) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			if a.Open == nil {
+				a.Writes = withoutSchemas(a.Writes)
+			}
+			return b.Saver.Append(ctx, a)
+		}
+	}},
+	{"stores descriptions by fingerprint", "schemas are described once a version", func(b *broken) {
+		b.schemas = func(ctx context.Context, thread string, version int) (map[uint64][]byte, error) {
+			all, err := b.Saver.Schemas(ctx, thread, version)
+			for fingerprint, text := range all {
+				return map[uint64][]byte{fingerprint: text}, nil
+			}
+			return nil, err
+		}
+	}},
+	{"fences descriptions", "schemas are described once a version", func(b *broken) {
+		fence := rememberFence(b)
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+			w.Fence = fence(w.Thread)
+			return b.Saver.PutWrites(ctx, w)
+		}
+	}},
+	{"keeps descriptions from openings", "descriptions of schemas are no pending writes", func(b *broken) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			done, err := b.Saver.Append(ctx, a)
+			done.Writes = append(done.Writes, a.Writes...)
+			return done, err
+		}
+	}},
+	{"keeps descriptions from loads", "descriptions of schemas are no pending writes", func(b *broken) {
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			chain, err := b.Saver.Load(ctx, p)
+			chain.Writes = append(chain.Writes, checkpoint.SchemaWrite(1, []byte("one")))
+			return chain, err
+		}
+	}},
+	{"keeps descriptions when it prunes", "descriptions of schemas stay with their version", func(b *broken) {
+		pruned := false
+		b.prune = func(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
+			pruned = true
+			return b.Saver.Prune(ctx, thread, keep)
+		}
+		b.schemas = func(ctx context.Context, thread string, version int) (map[uint64][]byte, error) {
+			if pruned {
+				return nil, nil
+			}
+			return b.Saver.Schemas(ctx, thread, version)
+		}
+	}},
+	{"keeps the descriptions of versions apart", "descriptions of schemas stay with their version", func(b *broken) {
+		b.schemas = func(ctx context.Context, thread string, version int) (map[uint64][]byte, error) {
+			if version == 2 {
+				version = 1
+			}
+			return b.Saver.Schemas(ctx, thread, version)
+		}
+	}},
+	{"exports descriptions", "descriptions of schemas are copied", func(b *broken) {
+		b.export = func(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.Item, error] {
+			return withoutSchemaItems(b.Saver.Export(ctx, thread, version))
+		}
+	}},
+	{"imports descriptions", "descriptions of schemas are copied", func(b *broken) {
+		b.imports = func(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error {
+			return b.Saver.Import(ctx, thread, withoutSchemaItems(items))
 		}
 	}},
 	{"copies what it is given", "what the caller gave may be changed", func(b *broken) {

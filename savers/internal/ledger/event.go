@@ -153,7 +153,7 @@ func (v *Version) store(w *checkpoint.Write) {
 	case !found:
 		v.stores++
 		v.put(writes, id, &stored{Write: *w, order: v.stores})
-	case w.Kind != checkpoint.Result:
+	case w.Kind != checkpoint.Result && w.Kind != checkpoint.Schema:
 		v.put(writes, id, &stored{Write: *w, order: old.order})
 	}
 }

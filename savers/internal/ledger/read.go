@@ -60,11 +60,16 @@ func (v *Version) Log(namespace string, before checkpoint.ID) ([]*Entry, error) 
 // Writes returns the pending writes of every base, in the order first stored.
 func (v *Version) Writes() []checkpoint.Write {
 	all := make([]map[identity]*stored, 0, len(v.pending))
-	for _, writes := range v.pending {
-		all = append(all, writes)
+	for base, writes := range v.pending {
+		if !base.IsZero() {
+			all = append(all, writes)
+		}
 	}
 	return inOrder(all...)
 }
+
+// Schemas returns the descriptions of schemas, in the order first stored. They belong to no base.
+func (v *Version) Schemas() []checkpoint.Write { return inOrder(v.pending[checkpoint.ID{}]) }
 
 func inOrder(bases ...map[identity]*stored) []checkpoint.Write {
 	var all []*stored

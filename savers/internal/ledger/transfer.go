@@ -37,7 +37,11 @@ func (in *Intake) Take(item checkpoint.Item) error {
 		}
 		in.Thread = *item.Thread
 	case item.Write != nil:
-		if item.Write.Kind < checkpoint.Result || item.Write.Kind > checkpoint.Failure {
+		if item.Write.Kind == checkpoint.Schema {
+			if err := item.Write.Check(); err != nil {
+				return bad(err.Error(), "a description as SchemaWrite makes it")
+			}
+		} else if item.Write.Kind < checkpoint.Result || item.Write.Kind > checkpoint.Failure {
 			return bad(fmt.Sprintf("a write of kind %d", item.Write.Kind), "a kind that is stored")
 		}
 		in.writes = true

@@ -2,6 +2,7 @@ package sqlsaver
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -135,7 +136,7 @@ func (l *log) add(ctx context.Context, a *checkpoint.Append) (checkpoint.Appende
 	}
 	l.t.asked = l.t.asked || asked
 	sweeps := a.Open == nil && !a.End // now and then, when a commit renews the lease
-	if a.Open != nil && (!l.made || asked || len(a.Writes) > 0) {
+	if a.Open != nil && (!l.made || slices.ContainsFunc(a.Writes, isPending)) {
 		done.Writes, sweeps, err = l.s.pending(ctx, l.tx, l.t.id, l.t.root)
 		if err != nil {
 			return done, err

@@ -86,6 +86,33 @@ func (s *Saver) load(ctx context.Context, tx Tx, p checkpoint.Place) (chain chec
 	return chain, s.due(ctx, tx, at, &chain, h.line)
 }
 
+// Schemas returns the descriptions of schemas, as [checkpoint.Saver] says.
+func (s *Saver) Schemas(ctx context.Context, id string, version int) (all map[uint64][]byte, err error) {
+	p := checkpoint.Place{Thread: id, Version: version}
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	err = s.read(ctx, func(tx Tx) error {
+		t, v, err := s.version(ctx, tx, id, version)
+		if err != nil {
+			return err
+		}
+		if v == nil {
+			return ledger.Absent(p)
+		}
+		writes, err := s.schemas(ctx, tx, t.id, v.root)
+		if err == nil {
+			all, err = checkpoint.Schemas(writes)
+		}
+		return err
+	})
+	return all, s.wrap(ctx, "schemas", err)
+}
+
 // root returns the id and step of the head of a root's log.
 func (s *Saver) root(ctx context.Context, tx Tx, log int64) (r checkpoint.Record, err error) {
 	var id []byte

@@ -34,6 +34,7 @@ const (
 	stHeaders
 	stIDs
 	stWrites
+	stSchemas
 	stThreads
 	stThreadsByStatus
 	stThreadsIdle
@@ -136,6 +137,7 @@ func signatures() [statements]signature {
 		stHeaders:             {name: "headers", parameters: "log_no"},
 		stIDs:                 {name: "ids", parameters: "log_no, first, last"},
 		stWrites:              {name: "writes", parameters: "root"},
+		stSchemas:             {name: "schemas", parameters: "root"},
 		stThreads:             {name: "threads", parameters: "first_key, end_key, limit"},
 		stThreadsByStatus:     {name: "threads_by_status", parameters: "first_key, end_key, status, limit"},
 		stThreadsIdle:         {name: "threads_idle", parameters: "first_key, end_key, idle_since, limit"},

@@ -86,10 +86,11 @@ func (s *Saver) itemsOf(ctx context.Context, tx Tx, t *thread, v *version) ([]ch
 			items = append(items, checkpoint.Item{Record: &checkpoint.NamespaceRecord{Namespace: name, Record: r}})
 		}
 	}
-	for i := range writes {
-		items = append(items, checkpoint.Item{Write: &writes[i]})
+	schemas, err := s.schemas(ctx, tx, t.id, v.root)
+	for _, w := range append(schemas, writes...) {
+		items = append(items, checkpoint.Item{Write: &w})
 	}
-	return items, nil
+	return items, err
 }
 
 // Import makes a thread's next version, as [checkpoint.Saver] says. It takes all items before it

@@ -59,7 +59,7 @@ func (s *Saver) putOne(ctx context.Context, p *checkpoint.PutWrites) (stored boo
 		return false, nil
 	}
 	w, st := &p.Writes[0], stPutWriteFenced
-	if w.Kind == checkpoint.Result {
+	if w.Kind == checkpoint.Result || w.Kind == checkpoint.Schema {
 		st = stKeepWriteFenced // the first wins
 	}
 	lease := micro(p.Lease)
@@ -99,7 +99,7 @@ func (s *Saver) putIn(ctx context.Context, tx Tx, w *checkpoint.PutWrites) error
 // putWrites stores pending writes, and reports whether a question is among them. It leaves out
 // those whose base is committed.
 func (s *Saver) putWrites(ctx context.Context, tx Tx, t *thread, writes []checkpoint.Write) (asked bool, err error) {
-	committed := make(map[checkpoint.ID]bool)
+	committed := map[checkpoint.ID]bool{{}: false} // the zero base has descriptions of schemas
 	b := batch{s: s, tx: tx}
 	for i := range writes {
 		w := &writes[i]
@@ -131,7 +131,7 @@ func (s *Saver) putWrite(ctx context.Context, b *batch, t *thread, w *checkpoint
 			return err
 		}
 		return s.later(ctx, b.tx, stDiscardWrite, t.root, w.Base[:], writeKey(w, checkpoint.Result), writeKey(w, checkpoint.Failure))
-	case checkpoint.Result:
+	case checkpoint.Result, checkpoint.Schema:
 		st = stKeepWrite // the first wins
 	}
 	return b.add(ctx, st, t.root, w.Base[:], writeKey(w, w.Kind), int64(w.Kind), dataOf(t.id, w))
@@ -210,10 +210,23 @@ func (s *Saver) writes(ctx context.Context, db Runner, thread string, root int64
 	return writes, err
 }
 
+// schemas returns the descriptions of schemas of a version, by its root, in the order first stored.
+func (s *Saver) schemas(ctx context.Context, db Runner, thread string, root int64) ([]checkpoint.Write, error) {
+	schemas, _, err := s.writeRows(ctx, db, stSchemas, thread, root)
+	return schemas, err
+}
+
 // pending returns the pending writes of a version, and whether there are rows of writes whose base
 // is committed.
 func (s *Saver) pending(ctx context.Context, db Runner, thread string, root int64) (all []checkpoint.Write, dead bool, err error) {
-	rows, err := s.query(ctx, db, stWrites, root)
+	return s.writeRows(ctx, db, stWrites, thread, root)
+}
+
+// writeRows reads rows of graph_write by a statement. It reports whether some of them are NULL.
+func (s *Saver) writeRows(
+	ctx context.Context, db Runner, st statement, thread string, root int64,
+) (all []checkpoint.Write, null bool, err error) {
+	rows, err := s.query(ctx, db, st, root)
 	if err != nil {
 		return nil, false, err
 	}
@@ -223,15 +236,18 @@ func (s *Saver) pending(ctx context.Context, db Runner, thread string, root int6
 			return err
 		}
 		if b == nil {
-			dead = true
+			null = true
 			return nil
 		}
 		w, err := decodeWrite(thread, b)
 		all = append(all, w)
 		return err
 	})
-	return all, dead, err
+	return all, null, err
 }
+
+// isPending reports whether w belongs to a base. The description of a schema belongs to the version.
+func isPending(w checkpoint.Write) bool { return w.Kind != checkpoint.Schema }
 
 // dataOf encodes a pending write of a thread, with its checksum.
 func dataOf(thread string, w *checkpoint.Write) []byte {

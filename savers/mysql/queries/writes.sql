@@ -3,7 +3,7 @@
 
 -- name: writes
 -- Lists the pending writes of a version in the order first stored. It returns NULL for one whose
--- base is committed.
+-- base is committed. Base 0 has the descriptions of schemas, which are no pending writes.
 -- parameters: root
 -- returns: data
 SELECT CASE WHEN EXISTS (
@@ -12,7 +12,15 @@ SELECT CASE WHEN EXISTS (
 	AND (b.marked_committed OR n.commits_previous)
 ) THEN NULL ELSE data END AS data
 FROM graph_write
-WHERE root = ?
+WHERE root = ? AND base > x'00000000000000000000000000000000'
+ORDER BY write_no;
+
+-- name: schemas
+-- Lists the descriptions of schemas of a version in the order first stored.
+-- parameters: root
+-- returns: data
+SELECT data FROM graph_write
+WHERE root = ? AND base = x'00000000000000000000000000000000'
 ORDER BY write_no;
 
 -- name: put_write

@@ -81,9 +81,9 @@ CREATE TABLE IF NOT EXISTS graph_checkpoint (
 CREATE TABLE IF NOT EXISTS graph_write (
 	write_no  BIGINT     NOT NULL AUTO_INCREMENT PRIMARY KEY,
 	root      BIGINT     NOT NULL COMMENT 'the log of the root of the version',
-	base      BINARY(16) NOT NULL,
+	base      BINARY(16) NOT NULL COMMENT '0 for the description of a schema',
 	write_key BINARY(16) NOT NULL COMMENT 'of namespace, task, kind and name',
-	kind      SMALLINT   NOT NULL COMMENT '1 result, 2 question, 3 answer, 4 failure',
+	kind      SMALLINT   NOT NULL COMMENT '1 result, 2 question, 3 answer, 4 failure, 6 the description of a schema',
 	data      LONGBLOB   NOT NULL COMMENT 'ends with a checksum of the write and its thread',
 	UNIQUE KEY graph_write_key (root, base, write_key)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

@@ -2,7 +2,7 @@
 
 -- name: writes
 -- Lists the pending writes of a version in the order first stored. It returns NULL for one whose
--- base is committed.
+-- base is committed. Base 0 has the descriptions of schemas, which are no pending writes.
 -- parameters: root
 -- returns: data
 SELECT CASE WHEN EXISTS (
@@ -11,7 +11,15 @@ SELECT CASE WHEN EXISTS (
 	AND (b.marked_committed OR n.commits_previous)
 ) THEN NULL ELSE data END AS data
 FROM graph_write
-WHERE root = $1
+WHERE root = $1 AND base > '\x00000000000000000000000000000000'
+ORDER BY write_no;
+
+-- name: schemas
+-- Lists the descriptions of schemas of a version in the order first stored.
+-- parameters: root
+-- returns: data
+SELECT data FROM graph_write
+WHERE root = $1 AND base = '\x00000000000000000000000000000000'
 ORDER BY write_no;
 
 -- name: put_write

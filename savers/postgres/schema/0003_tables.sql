@@ -85,9 +85,9 @@ CREATE UNIQUE INDEX graph_checkpoint_id ON graph_checkpoint (root, id);
 CREATE TABLE graph_write (
 	write_no  BIGINT  NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 	root      BIGINT  NOT NULL,              -- the log of the version's root
-	base      BYTEA   NOT NULL,
+	base      BYTEA   NOT NULL,              -- 0 for the description of a schema
 	write_key BYTEA   NOT NULL,              -- of namespace, task, kind and name
-	kind      BIGINT  NOT NULL,              -- 1 result, 2 question, 3 answer, 4 failure
+	kind      BIGINT  NOT NULL,              -- 1 result, 2 question, 3 answer, 4 failure, 6 the description of a schema
 	data      BYTEA   NOT NULL
 );
 

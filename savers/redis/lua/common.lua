@@ -19,7 +19,8 @@
 --   r:<number>:<seq>     a record: its format, three bytes of header length, header, body, checksum
 --   i:<id>               of a record: base id, then number:seq:snapshot, and :c when its tasks are committed
 --   ws                   counts the pending writes ever stored, for their order
---   bases                ids of the bases that have pending writes, one after the other
+--   bases                ids of the bases that have pending writes, one after the other. The zero id stands for the version,
+--                        whose writes describe schemas
 --   p:<base>             how many slots the base has used for its pending writes
 --   s:<base><slot>       what names the write in the slot
 --   w:<base><name>       the write: order:slot:, then what it holds and a checksum
@@ -128,14 +129,20 @@ local function each(v, base, f)
 	end
 end
 
--- bases returns the bases that have pending writes.
-local function bases(v)
-	local all, list = call('HGET', key, v .. 'bases') or '', {}
-	for at = 1, #all, 16 do
-		list[#list + 1] = string.sub(all, at, at + 15)
+-- split returns the bases of what bases holds; whole says that the version, whose writes describe schemas, is among them.
+local function split(all, whole)
+	local list = {}
+	for at = 1, #(all or ''), 16 do
+		local base = string.sub(all, at, at + 15)
+		if whole or base ~= NONE then
+			list[#list + 1] = base
+		end
 	end
 	return list
 end
+
+-- bases returns the bases that have pending writes; whole is as for split.
+local function bases(v, whole) return split(call('HGET', key, v .. 'bases'), whole) end
 
 -- drop removes the pending writes of a base.
 local function drop(v, base)
@@ -146,7 +153,7 @@ local function drop(v, base)
 	end)
 	del(gone)
 	local left = {}
-	for _, other in ipairs(bases(v)) do
+	for _, other in ipairs(bases(v, true)) do
 		if other ~= base then
 			left[#left + 1] = other
 		end
@@ -212,8 +219,7 @@ local function describe(n, first, last, now)
 	local m = call('HMGET', key, v .. 'status', v .. 'holder', v .. 'until', v .. 'ended', v .. 'updated',
 		v .. 'released', v .. 'n:', v .. 'bases', 'stamp', v .. 'rev')
 	local asked = {}
-	for at = 1, #(m[8] or ''), 16 do
-		local base = string.sub(m[8], at, at + 15)
+	for _, base in ipairs(split(m[8])) do
 		each(v, base, function(name)
 			local kind = string.byte(name)
 			if kind == 2 or kind == 3 then

@@ -77,7 +77,7 @@ local function forget(n)
 	for _, name in ipairs({ 'uid', 'fence', 'holder', 'until', 'ended', 'status', 'updated', 'released', 'releaser', 'rev', 'nk', 'ws', 'bases' }) do
 		gone[#gone + 1] = v .. name
 	end
-	for _, base in ipairs(bases(v)) do
+	for _, base in ipairs(bases(v, true)) do
 		drop(v, base)
 	end
 	for k = 1, tonumber(call('HGET', key, v .. 'nk')) or 0 do

@@ -23,7 +23,7 @@ for k = 1, tonumber(call('HGET', key, v .. 'nk')) or 0 do
 end
 local pending = {}
 if ARGV[3] == '1' then
-	pending = writes(v, bases(v))
+	pending = writes(v, bases(v, true))
 else
 	for _, base in ipairs(bases(v)) do
 		each(v, base, function(name)

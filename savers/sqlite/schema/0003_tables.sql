@@ -98,9 +98,9 @@ END;
 CREATE TABLE graph_write (
 	write_no  INTEGER NOT NULL PRIMARY KEY,
 	root      INTEGER NOT NULL,              -- the log of the version's root
-	base      BLOB    NOT NULL,
+	base      BLOB    NOT NULL,              -- 0 for the description of a schema
 	write_key BLOB    NOT NULL,              -- of namespace, task, kind and name
-	kind      INTEGER NOT NULL,              -- 1 result, 2 question, 3 answer, 4 failure
+	kind      INTEGER NOT NULL,              -- 1 result, 2 question, 3 answer, 4 failure, 6 the description of a schema
 	data      BLOB    NOT NULL                -- ends with a checksum of the write and its thread
 );
 

@@ -69,7 +69,9 @@ func opening(t *testing.T, s checkpoint.Saver, thread string, after checkpoint.I
 	return r
 }
 
-func tryOpening(ctx context.Context, s checkpoint.Saver, thread string, after checkpoint.ID) (*run, error) {
+func tryOpening(
+	ctx context.Context, s checkpoint.Saver, thread string, after checkpoint.ID, writes ...checkpoint.Write,
+) (*run, error) {
 	id, err := checkpoint.NewID()
 	if err != nil {
 		return nil, err
@@ -77,6 +79,7 @@ func tryOpening(ctx context.Context, s checkpoint.Saver, thread string, after ch
 	_, err = s.Append(ctx, checkpoint.Append{
 		Thread: thread, After: after, Open: &checkpoint.Opening{Holder: "test", TakeOver: true}, Lease: time.Hour,
 		Records: []checkpoint.Record{{ID: id, Parent: after, Base: id, Line: id, Source: checkpoint.Input, Graph: "test", Snapshot: true}},
+		Writes:  writes,
 	})
 	return &run{s: s, thread: thread, fence: id, heads: map[string]checkpoint.ID{"": id}}, err
 }
@@ -122,8 +125,9 @@ func ids(t *testing.T, s checkpoint.Saver, thread string) (all []checkpoint.ID) 
 	return all
 }
 
-// Trips says how many round trips calls may take at most.
-type Trips struct{ Commit, Child, Renew, Put, Many, Open, Load int }
+// Trips says how many round trips calls may take at most. Describe is an opening that describes a
+// schema.
+type Trips struct{ Commit, Child, Renew, Put, Many, Open, Load, Describe int }
 
 // RoundTrips counts what calls cost on the wire, when their connection has made them before.
 func RoundTrips(t *testing.T, b *Backend, most Trips) {
@@ -153,6 +157,11 @@ func RoundTrips(t *testing.T, b *Backend, most Trips) {
 			child := r.heads["child"]
 			r, err = tryOpening(ctx, s, "t", r.heads[""])
 			r.heads["child"] = child
+			return err
+		}},
+		{"an opening that describes a schema", most.Describe, func() (err error) {
+			schema := checkpoint.SchemaWrite(rand.Uint64(), make([]byte, 1000))
+			r, err = tryOpening(ctx, s, "t", r.heads[""], schema)
 			return err
 		}},
 		{"a load of the head", most.Load, func() error {

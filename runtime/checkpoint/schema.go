@@ -1,0 +1,67 @@
+package checkpoint
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// MaxSchema is the longest description of a schema that a saver accepts, in bytes.
+const MaxSchema = 64 << 10
+
+// SchemaWrite returns the Write that describes a state's schema for tools, which do not have its Go types.
+// The description is 1 to MaxSchema opaque bytes. It shares memory with the Write.
+//
+// A version stores one description for each fingerprint: the first one. An Append or PutWrites has it
+// among its Writes, mostly the opening Append of the first run that uses the fingerprint. A description is
+// neither returned by Load nor by an opening, and costs them nothing. It stays when its records are pruned,
+// is exported and imported with the version, and is removed with it. Saver.Schemas returns it.
+func SchemaWrite(fingerprint uint64, description []byte) Write {
+	return Write{Kind: Schema, Task: fmt.Sprintf("%016x", fingerprint), Payload: description}
+}
+
+// fingerprint returns the fingerprint that a Write of kind Schema describes.
+func (w *Write) fingerprint() (uint64, error) {
+	n, err := strconv.ParseUint(w.Task, 16, 64)
+	if err == nil && w.Task != fmt.Sprintf("%016x", n) {
+		err = strconv.ErrSyntax
+	}
+	return n, err
+}
+
+// Schemas returns the descriptions among writes by fingerprint; nil for none. A description that SchemaWrite
+// did not make is an [*InvalidError].
+func Schemas(writes []Write) (map[uint64][]byte, error) {
+	var all map[uint64][]byte
+	for i := range writes {
+		w := &writes[i]
+		if w.Kind != Schema {
+			continue
+		}
+		if err := w.Check(); err != nil {
+			return nil, err
+		}
+		if all == nil {
+			all = make(map[uint64][]byte)
+		}
+		fingerprint, err := w.fingerprint()
+		if err != nil {
+			return nil, err
+		}
+		all[fingerprint] = w.Payload
+	}
+	return all, nil
+}
+
+// checkSchema reports what is wrong with a Write of kind Schema.
+func (w *Write) checkSchema() *InvalidError {
+	_, err := w.fingerprint()
+	switch {
+	case w.Namespace != "" || !w.Base.IsZero() || w.Name != "":
+		return &InvalidError{"Kind", "a Schema with a namespace, a base or a name", "none of them, as SchemaWrite makes it"}
+	case err != nil:
+		return &InvalidError{"Task", quote(w.Task), "a fingerprint in 16 hexadecimal digits, as SchemaWrite makes it"}
+	case len(w.Payload) == 0 || len(w.Payload) > MaxSchema:
+		return &InvalidError{"Payload", strconv.Itoa(len(w.Payload)) + " bytes", fmt.Sprintf("1 to %d for a Schema", MaxSchema)}
+	}
+	return nil
+}
