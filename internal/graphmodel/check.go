@@ -99,7 +99,7 @@ func (s *Storm) Check(ctx context.Context, want []Point, whole bool) error {
 		}
 		lines = append(lines, line)
 	}
-	var faults error // rules 15.4, 17.3 and 18.12
+	var faults error
 	if f := s.World.Faults(); f != nil {
 		faults = errors.New(strings.Join(f, "\n"))
 	}

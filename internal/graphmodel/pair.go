@@ -29,7 +29,7 @@ type Pair struct {
 // NewPair returns a thread called name on s, and its Model.
 func NewPair(spec *Spec, s checkpoint.Saver, name string, opts ...graph.Option) (*Pair, error) {
 	w := NewWorld()
-	opts = append([]graph.Option{graph.Saver(w.Watch(s)), graph.Concurrency(1)}, opts...)
+	opts = append([]graph.Option{graph.Saver(w.Saver(s)), graph.Concurrency(1)}, opts...)
 	if !spec.joinsBelow() {
 		opts = append(opts, graph.Strict()) // a subgraph that ends with a join half reached fails under it (rule 5.6)
 	}

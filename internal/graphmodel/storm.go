@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -113,7 +112,7 @@ func (s *Storm) process(ctx context.Context) (finished bool, err error) {
 	if !s.Spec.racy() && s.chance(70) {
 		workers = 2 + s.rand.IntN(3)
 	}
-	opts := append(slices.Clone(s.Options), graph.Saver(s.World.Watch(broken)), graph.Concurrency(workers))
+	opts := append(slices.Clone(s.Options), graph.Saver(s.World.Saver(broken)), graph.Concurrency(workers))
 	if !s.Spec.Rivals() && s.chance(20) {
 		opts = append(opts, graph.MaxSteps(1+s.rand.IntN(3)))
 	}
@@ -204,25 +203,6 @@ func (s *Storm) takeOver(ctx context.Context) func() error {
 		}
 	})
 	return func() error { return failed }
-}
-
-// heir returns the world of a process that takes over: what was acknowledged stays acknowledged.
-func (w *World) heir() *World {
-	h := NewWorld()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	maps.Copy(h.ended, w.ended)
-	maps.Copy(h.kept, w.kept)
-	maps.Copy(h.bases, w.bases)
-	maps.Copy(h.prints, w.prints)
-	return h
-}
-
-// hook sets the Hook. No task may run meanwhile.
-func (w *World) hook(f func(int)) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.Hook = f
 }
 
 // invoke makes the call: on a stream or not.
