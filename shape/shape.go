@@ -25,6 +25,7 @@
 //
 //	state:   [1, name, [field ...], [type ...]]
 //	payload: [1, type, [type ...]]
+//	graph:   [1, state, [[name, payload, payload] ...]]
 //	field:   [name, wire, [was ...], reducer, type, key, input]
 //	type:    [name, kind, of, [field ...], [[tag, type] ...]]
 //

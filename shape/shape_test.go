@@ -53,6 +53,45 @@ func TestEncodingIsAsDocumented(t *testing.T) {
 	}
 }
 
+func TestAGraphIsEncodedAsDocumented(t *testing.T) {
+	want := shape.Graph{State: small(), Questions: []shape.Question{
+		{Name: "ok", Question: shape.Payload{Type: "string"}, Answer: shape.Payload{Type: "bool"}},
+	}}
+	b, err := want.AppendWire(nil)
+	if want := "\x93\x01" + smallBytes + "\x91\x93\xa2ok\x93\x01\xa6string\x90\x93\x01\xa4bool\x90"; err != nil || string(b) != want {
+		t.Errorf("encoded as %q, %v\nwant %q", b, err, want)
+	}
+	var got shape.Graph
+	if err := got.DecodeWire(b); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("read %+v, %v; want %+v", got, err, want)
+	}
+	var format *shape.FormatError
+	b[1] = 9
+	if err := got.DecodeWire(b); !errors.As(err, &format) || format.Found != 9 {
+		t.Errorf("another format: got %v, want a FormatError that names it", err)
+	}
+}
+
+func FuzzGraph(f *testing.F) {
+	g := shape.Graph{State: small(), Questions: []shape.Question{{Name: "q"}}}
+	b, _ := g.AppendWire(nil)
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var g shape.Graph
+		if g.DecodeWire(b) != nil {
+			return
+		}
+		again, err := g.AppendWire(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var same shape.Graph
+		if err := same.DecodeWire(again); err != nil || !reflect.DeepEqual(g, same) {
+			t.Errorf("read back as %+v, %v; want %+v", same, err, g)
+		}
+	})
+}
+
 func TestAPartOfOtherDataIsReadInPlace(t *testing.T) {
 	s, p := small(), shape.Payload{Type: "string"}
 	b, _ := s.AppendWire([]byte{0x93})
