@@ -91,9 +91,12 @@ func testLarge(tb testing.TB, place Storage) {
 		size = 1 << 20
 	}
 	large := func(seed byte) []byte {
-		b := make([]byte, size)
+		b := make([]byte, 1<<20, size)
 		for i := range b {
 			b[i] = byte(i>>12) ^ byte(i)*31 ^ seed
+		}
+		for len(b) < size {
+			b = append(b, b...)
 		}
 		return b
 	}
