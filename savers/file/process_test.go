@@ -207,10 +207,7 @@ func TestTakeOverFromALivingProcess(t *testing.T) {
 // A writing process is killed at a random moment, round after round on the same folder: all that it was told is
 // stored is found, and the folder can be written on.
 func TestKilledWriterLosesNothing(t *testing.T) {
-	rounds := 20
-	if testing.Short() {
-		rounds = 8
-	}
+	const rounds = 8 // savers/internal/proof kills workers, too
 	dir := t.TempDir()
 	var acked []string
 	for round := range rounds {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/graphgen-go/graphgen/internal/testenv"
 	"github.com/graphgen-go/graphgen/savers/open"
 )
 
@@ -36,6 +37,9 @@ type job struct {
 func TestMain(m *testing.M) {
 	text, child := os.LookupEnv(childVariable)
 	if !child {
+		if _, soak := os.LookupEnv("GRAPHGEN_SOAK"); !soak { // which is for the disk, too
+			testenv.TempInMemory()
+		}
 		m.Run()
 		return
 	}
