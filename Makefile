@@ -17,6 +17,9 @@ TESTFLAGS ?=
 GOTEST ?= go test
 TOOL := go tool -modfile=tools/go.mod
 
+# A test binary and its children wait at their end for races, a second by default: many children of tests end.
+export GORACE ?= atexit_sleep_ms=50
+
 .PHONY: help
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

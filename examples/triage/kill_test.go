@@ -28,7 +28,7 @@ func TestKilledAtAnyMomentEveryTicketEndsOnce(t *testing.T) {
 	whole := time.Since(began)
 	want := standings(t, undisturbed)
 
-	rounds, kills := 6, 0
+	rounds, kills := 3, 0
 	if testing.Short() {
 		rounds = 1
 	}
