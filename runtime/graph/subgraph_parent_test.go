@@ -27,6 +27,25 @@ func escalating(t *testing.T, l *ledger, next func() graph.Next) *app {
 	return compile(t, b, graph.Nested())
 }
 
+// escalatingFrom is escalating within so many graphs, each of which sends its parent on.
+func escalatingFrom(t *testing.T, l *ledger, depth int, next func() graph.Next) *app {
+	t.Helper()
+	child := escalating(t, l, func() graph.Next {
+		n := next()
+		for range depth {
+			n = graph.ToParent(n)
+		}
+		return n
+	})
+	for range depth {
+		m := newWork()
+		m.Subgraph("deep", child, graph.Targets(graph.Parent))
+		m.Edge(graph.Start, "deep")
+		child = compile(t, m, graph.Nested())
+	}
+	return child
+}
+
 // escalated is a graph with a subgraph that chooses what runs next: it, a task node, or both.
 func escalated(t *testing.T, l *ledger, depth int) *graph.Builder[work, update] {
 	t.Helper()
@@ -41,20 +60,7 @@ func escalated(t *testing.T, l *ledger, depth int) *graph.Builder[work, update] 
 		n.Add(worker.Send(teststate.Doc{Name: "two"}))
 		return n
 	}
-	child := escalating(t, l, func() graph.Next {
-		n := next()
-		for range depth {
-			n = graph.ToParent(n)
-		}
-		return n
-	})
-	for range depth {
-		m := newWork()
-		m.Subgraph("deep", child, graph.Targets(graph.Parent))
-		m.Edge(graph.Start, "deep")
-		child = compile(t, m, graph.Nested())
-	}
-	b.Subgraph("sub", child, graph.Targets("person", "worker", graph.End))
+	b.Subgraph("sub", escalatingFrom(t, l, depth, next), graph.Targets("person", "worker", graph.End))
 	b.Edge(graph.Start, "sub")
 	b.Edge("worker", graph.End)
 	b.Edge("person", graph.End)
@@ -241,20 +247,7 @@ func asNode(b *graph.Builder[work, update], next func() graph.Next) {
 func asSame(t *testing.T, l *ledger, depth int) func(*graph.Builder[work, update], func() graph.Next) {
 	t.Helper()
 	return func(b *graph.Builder[work, update], next func() graph.Next) {
-		child := escalating(t, l, func() graph.Next {
-			n := next()
-			for range depth {
-				n = graph.ToParent(n)
-			}
-			return n
-		})
-		for range depth {
-			m := newWork()
-			m.Subgraph("deep", child, graph.Targets(graph.Parent))
-			m.Edge(graph.Start, "deep")
-			child = compile(t, m, graph.Nested())
-		}
-		b.Subgraph("sub", child, graph.Targets(busyTargets...))
+		b.Subgraph("sub", escalatingFrom(t, l, depth, next), graph.Targets(busyTargets...))
 	}
 }
 
