@@ -8,6 +8,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/internal/live"
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
@@ -65,7 +66,7 @@ type typedState interface {
 type adapter[S, U any] struct {
 	g       *Graph[S, U]
 	strict  bool
-	live    state.Live[S, U]
+	live    live.Live[S, U]
 	updates []U    // by slot
 	choices []Next // by slot, in a graph in which some node routes
 	merged  [][]U  // by slot: the updates of a subgraph over the same state, in the order in which they merged there
@@ -80,7 +81,7 @@ func newAdapter[S, U any](g *Graph[S, U], strict bool) *adapter[S, U] {
 }
 
 func (a *adapter[S, U]) start(record, dropUnknown bool) {
-	a.live = a.g.schema.New(state.Options{Record: record, DropUnknown: dropUnknown})
+	a.live = a.g.schema.New(live.Options{Record: record, DropUnknown: dropUnknown})
 }
 
 func (a *adapter[S, U]) load(rec *checkpoint.Record) error { return apply(a.live, rec) }
@@ -157,7 +158,7 @@ func (a *adapter[S, U]) up() *Next { return &a.next }
 
 // mutated reports what a node or route of a Strict run wrote through the clone it was given.
 func (a *adapter[S, U]) mutated(given S) error {
-	if fields := a.g.schema.Changed(a.live.View(), given); len(fields) > 0 {
+	if fields := state.FieldNames(a.g.schema.Diff(a.live.View(), given)); len(fields) > 0 {
 		return &MutationError{Fields: fields}
 	}
 	return nil

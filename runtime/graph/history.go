@@ -9,7 +9,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
-	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/internal/live"
 )
 
 // State returns the thread at its head, or at the checkpoint that At names. A thread or checkpoint that does not
@@ -30,7 +30,7 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	if err := t.g.owns(t.id, &c.Records[len(c.Records)-1]); err != nil {
 		return none, err
 	}
-	live := t.g.schema.New(state.Options{DropUnknown: t.dropUnknown()})
+	live := t.g.schema.New(live.Options{DropUnknown: t.dropUnknown()})
 	if err := fold(ctx, func(rec *checkpoint.Record) error { return apply(live, rec) }, c.Records); err != nil {
 		if ctx.Err() != nil {
 			return none, t.readError(ctx, "load", err)

@@ -5,15 +5,15 @@ import (
 	"fmt"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/internal/live"
 )
 
 // past builds the states of stored records, oldest first: each is the change of the one before. The zero past with a Thread
 // begins at a record with a snapshot.
 type past[S, U any] struct {
 	t    Thread[S, U]
-	live state.Live[S, U] // the state of the record last built
-	base checkpoint.ID    // the newest one that made tasks due
+	live live.Live[S, U] // the state of the record last built
+	base checkpoint.ID   // the newest one that made tasks due
 	due  []checkpoint.Task
 }
 
@@ -23,7 +23,7 @@ func (p *past[S, U]) step(ctx context.Context, rec *checkpoint.Record) error {
 		return err
 	}
 	if p.live == nil {
-		p.live = p.t.g.schema.New(state.Options{DropUnknown: p.t.dropUnknown()})
+		p.live = p.t.g.schema.New(live.Options{DropUnknown: p.t.dropUnknown()})
 	}
 	if err := ctx.Err(); err != nil {
 		return p.t.readError(ctx, "history", err)

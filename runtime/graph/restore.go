@@ -9,6 +9,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
+	"github.com/graphgen-go/graphgen/runtime/internal/live"
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
@@ -65,7 +66,7 @@ func fold(ctx context.Context, load func(*checkpoint.Record) error, records []ch
 }
 
 // apply makes live the state of the record that follows it.
-func apply[S, U any](live state.Live[S, U], rec *checkpoint.Record) (err error) {
+func apply[S, U any](live live.Live[S, U], rec *checkpoint.Record) (err error) {
 	defer rescue(&err)
 	if rec.Snapshot {
 		return live.Decode(rec.Payload)

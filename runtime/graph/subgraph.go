@@ -11,7 +11,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
-	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/runtime/internal/live"
 )
 
 // Subgraph adds a node that runs child, a graph over the same state, and returns id. The child begins with the state as it
@@ -69,7 +69,7 @@ func runSame[S, U any](ctx context.Context, r *run, a *adapter[S, U], i int, chi
 		return err
 	}
 	if !begun {
-		inner.live = state.Fork(a.g.schema, a.live, state.Options{Record: c.log != nil, DropUnknown: c.dropUnknown()})
+		inner.live = a.live.Fork(live.Options{Record: c.log != nil, DropUnknown: c.dropUnknown()})
 		inner.input = new(U)
 		if err := c.within().begin(); err != nil {
 			return err
