@@ -10,6 +10,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/internal/value"
 	"github.com/graphgen-go/graphgen/runtime/state"
+	"github.com/graphgen-go/graphgen/shape"
 )
 
 // Graph is a compiled graph. It does not change, and any number of runs may go on at once.
@@ -24,7 +25,9 @@ type core struct {
 	runs        runs
 	name        string
 	fingerprint uint64
-	nodes       []node // in order of declaration, behind Start
+	hash        uint64             // of all schemas in it, see schemaHash
+	shape       func() shape.State // the description of the state
+	nodes       []node             // in order of declaration, behind Start
 	index       map[ID]int
 	former      map[ID]int // by the ids that nodes had
 	plan        plan.Graph
@@ -96,7 +99,8 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	if len(c.faults) > 0 {
 		return nil, &CompileError{Graph: b.name, Faults: c.faults}
 	}
-	return c.g, nil
+	g.hash = g.schemaHash()
+	return g, nil
 }
 
 // compiler turns a Builder into a Graph and collects what is wrong.
@@ -114,7 +118,7 @@ func (c *compiler[S, U]) addNodes() {
 	c.g.index = map[ID]int{Start: start, End: end, Parent: above}
 	c.addNode(node{id: Start}, funcs[S, U]{}, plan.Node{})
 	if c.b.schema != nil {
-		c.g.fingerprint = c.b.schema.Fingerprint
+		c.g.fingerprint, c.g.shape = c.b.schema.Fingerprint, c.b.schema.Describe
 	} else {
 		c.fault("the graph has no schema; pass the variable that graphgen generated, such as StateSchema")
 	}

@@ -136,7 +136,7 @@ func (s *tripping) see(writes []checkpoint.Write) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range writes {
-		if !s.known[writes[i].Base] {
+		if !s.known[writes[i].Base] && writes[i].Kind != checkpoint.Schema {
 			s.strays++
 		}
 	}

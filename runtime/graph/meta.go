@@ -12,10 +12,14 @@ import (
 // meta returns what a record stores in addition to where the run stands; nil for nothing.
 func (r recorder) meta() (map[string]string, error) {
 	goesUp := r.call != nil && r.state.up().first.id != "" && r.plan.Ended()
-	if len(r.memory) == 0 && len(r.log.Again) == 0 && !goesUp {
+	nests := r.call == nil && r.g.hash != r.g.fingerprint
+	if len(r.memory) == 0 && len(r.log.Again) == 0 && !goesUp && !nests {
 		return nil, nil
 	}
 	meta := make(map[string]string, len(r.memory)+1)
+	if nests {
+		journal.SetSchemas(meta, r.g.hash)
+	}
 	for node, m := range r.memory {
 		journal.SetMemory(meta, node, m.Namespace)
 	}

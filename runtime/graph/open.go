@@ -15,7 +15,8 @@ import (
 // opening is a run that has yet to take its thread.
 type opening struct {
 	*run
-	entered bool // the input was merged and committed with the opening, and is yet to be published
+	known   uint64 // the hash of the schemas whose descriptions are stored; zero for none
+	entered bool   // the input was merged and committed with the opening, and is yet to be published
 }
 
 // openInput begins a run with input: it loads the thread, merges in, and takes the thread with the records of
@@ -233,6 +234,9 @@ func (r *opening) opened(records []checkpoint.Record, writes []checkpoint.Write,
 		o.Status = checkpoint.Running
 	}
 	opening := checkpoint.Opening{Holder: r.g.opt.holder, TakeOver: r.opt.takeOver}
+	if r.known != r.g.hash {
+		writes = append(writes, r.g.schemas()...)
+	}
 	stand, err := r.log.Open(r.ctx, opening, records, writes, o)
 	if err != nil {
 		return r.saving("open", err)
@@ -255,8 +259,13 @@ func (r *opening) load(at checkpoint.ID) (checkpoint.Chain, error) {
 		return c, err
 	}
 	if n := len(c.Records); n > 0 {
-		if err := r.g.owns(r.thread, &c.Records[n-1]); err != nil {
+		last := &c.Records[n-1]
+		if err := r.g.owns(r.thread, last); err != nil {
 			return c, err
+		}
+		r.known = last.Fingerprint
+		if hash := journal.Schemas(last.Meta); hash != 0 {
+			r.known = hash
 		}
 	}
 	r.log.Head = c.Head

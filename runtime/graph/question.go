@@ -9,6 +9,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/shape"
 )
 
 // Errors of questions; test with errors.Is.
@@ -35,10 +36,12 @@ type Question[Q, A any] struct {
 type codec[T any] struct {
 	append func(b []byte, v *T) ([]byte, error)
 	decode func(b []byte, v *T) error
+	shape  func() shape.Payload
 }
 
 func codecOf[T any, P wire.Generated[T]]() codec[T] {
 	return codec[T]{
+		shape: shape.Of[T, P],
 		append: func(b []byte, v *T) (_ []byte, err error) {
 			defer rescue(&err)
 			return P(v).AppendWire(b)
@@ -60,13 +63,17 @@ func NewQuestion[Q, A any, PQ wire.Generated[Q], PA wire.Generated[A]](name stri
 // askable is a question as a node lists it.
 type askable struct {
 	name    string
+	shape   func() shape.Question
 	check   func(answer []byte) error
 	restate func(asked []byte) ([]byte, error) // what was asked, as the code would store it now
 }
 
 func (q Question[Q, A]) node(o *nodeOptions) {
 	o.questions = append(o.questions, askable{
-		name:  q.name,
+		name: q.name,
+		shape: func() shape.Question {
+			return shape.Question{Name: q.name, Question: q.question.shape(), Answer: q.answer.shape()}
+		},
 		check: func(b []byte) error { return q.answer.decode(b, new(A)) },
 		restate: func(b []byte) ([]byte, error) {
 			var v Q

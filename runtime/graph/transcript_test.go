@@ -152,6 +152,8 @@ func (tr *transcript) meta(name, value string) string {
 		return tr.id(checkpoint.ID([]byte(value)))
 	case strings.HasPrefix(name, "memory:"):
 		return tr.namespace(value)
+	case name == "schemas" && len(value) == 8:
+		return "of all its graphs"
 	case name == "input":
 		return fmt.Sprintf("hash of %d bytes", len(value))
 	}
@@ -159,6 +161,9 @@ func (tr *transcript) meta(name, value string) string {
 }
 
 func (tr *transcript) write(w *checkpoint.Write) string {
+	if w.Kind == checkpoint.Schema {
+		return fmt.Sprintf("    schema of %s", w.Task)
+	}
 	text := fmt.Sprintf("    %s of %s", w.Kind, tr.task(w.Task))
 	if w.Name != "" {
 		text += fmt.Sprintf(" named %q", w.Name)
@@ -170,8 +175,6 @@ func (tr *transcript) write(w *checkpoint.Write) string {
 	switch {
 	case w.Kind == checkpoint.Failure:
 		text += fmt.Sprintf(": %s", strings.SplitN(string(w.Payload), "\n", 2)[0])
-	case w.Name == "line" && len(w.Payload) == 16:
-		text += ": " + tr.id(checkpoint.ID(w.Payload))
 	case len(w.Payload) > 0:
 		text += ": " + tr.payload(w.Payload)
 	}

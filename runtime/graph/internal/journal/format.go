@@ -26,6 +26,8 @@ import (
 //	  "memory:" node  namespace of the last call of a node with Remember
 //	  "again:" key    id of the resume record whose Rerun began the call of a due task again
 //	  "next"          of the last record of a call: what its Parent does next, as targets
+//	  "schemas"       of a graph with subgraphs over other states: 8 bytes, which change if one of the schemas
+//	                  gets another fingerprint
 //	  "input"         of an input with a request id: 16 bytes of SHA-256 of the encoded input
 //
 //	Pending writes of a task, by kind and name
@@ -51,6 +53,7 @@ const (
 	metaAgain  = "again:"
 	metaNext   = "next"
 	metaInput  = "input"
+	metaSchema = "schemas"
 )
 
 // TaskKey returns the name of a task: what stays the same however often it is tried.
@@ -178,6 +181,19 @@ func Next(meta map[string]string) []byte {
 		return []byte(next)
 	}
 	return nil
+}
+
+// SetSchemas stores a hash of the fingerprints of all schemas of a graph.
+func SetSchemas(meta map[string]string, hash uint64) {
+	meta[metaSchema] = string(binary.BigEndian.AppendUint64(nil, hash))
+}
+
+// Schemas returns what SetSchemas stored; 0 for nothing.
+func Schemas(meta map[string]string) uint64 {
+	if stored := meta[metaSchema]; len(stored) == 8 {
+		return binary.BigEndian.Uint64([]byte(stored))
+	}
+	return 0
 }
 
 // SetInput stores the hash of an encoded input.

@@ -1,0 +1,64 @@
+package graph
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"maps"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/shape"
+)
+
+// A record has the fingerprint of its state's schema. What the fingerprint stands for is stored once for each version of a
+// thread, with the first opening that uses it, so that tools can name the fields of states and the parts of questions.
+
+// describe adds the descriptions of a graph and of its subgraphs, by fingerprint. Graphs over one state share a description,
+// with the questions of all.
+func (g *core) describe(all map[uint64]*shape.Graph) {
+	d := all[g.fingerprint]
+	if d == nil {
+		d = &shape.Graph{State: g.shape()}
+		all[g.fingerprint] = d
+	}
+	for i := range g.nodes {
+		for _, q := range g.nodes[i].questions {
+			if !slices.ContainsFunc(d.Questions, func(known shape.Question) bool { return known.Name == q.name }) {
+				d.Questions = append(d.Questions, q.shape())
+			}
+		}
+		if sub := g.nodes[i].sub; sub != nil {
+			sub.describe(all)
+		}
+	}
+}
+
+// schemas returns the writes that store those descriptions.
+func (g *core) schemas() []checkpoint.Write {
+	all := make(map[uint64]*shape.Graph)
+	g.describe(all)
+	var writes []checkpoint.Write
+	for _, fingerprint := range slices.Sorted(maps.Keys(all)) {
+		b, err := all[fingerprint].AppendWire(nil)
+		if err != nil || len(b) > checkpoint.MaxSchema {
+			continue // tools do without; the run needs none
+		}
+		writes = append(writes, checkpoint.SchemaWrite(fingerprint, b))
+	}
+	return writes
+}
+
+// schemaHash returns what changes when one of those descriptions gets another fingerprint: the fingerprint itself, of a graph
+// whose subgraphs have the same.
+func (g *core) schemaHash() uint64 {
+	all := make(map[uint64]*shape.Graph)
+	g.describe(all)
+	if len(all) == 1 {
+		return g.fingerprint
+	}
+	h := fnv.New64a()
+	for _, fingerprint := range slices.Sorted(maps.Keys(all)) {
+		_, _ = h.Write(binary.BigEndian.AppendUint64(nil, fingerprint))
+	}
+	return h.Sum64()
+}
