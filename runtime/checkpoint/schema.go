@@ -6,7 +6,7 @@ import (
 )
 
 // MaxSchema is the longest description of a schema that a saver accepts, in bytes.
-const MaxSchema = 64 << 10
+const MaxSchema = 256 << 10
 
 // SchemaWrite returns the Write that describes a state's schema for tools, which do not have its Go types.
 // The description is 1 to MaxSchema opaque bytes. It shares memory with the Write.
