@@ -1,0 +1,76 @@
+package wire
+
+// Skip reads one value of any kind, whatever it holds.
+func (r *Reader) Skip() {
+	for todo := 1; todo > 0 && r.err == nil; todo-- {
+		todo += r.skipHead()
+	}
+}
+
+// skipHead reads one value and returns how many values are in it, which it leaves to be read.
+func (r *Reader) skipHead() int {
+	c := r.Peek()
+	switch {
+	case r.i >= len(r.s):
+		r.mismatch("a value")
+	case c < 0x80 || c >= 0xe0 || c == 0xc0 || c == 0xc2 || c == 0xc3:
+		r.i++
+	case c&0xf0 == 0x80 || c == 0xde || c == 0xdf:
+		return 2 * r.MapLen()
+	case c&0xf0 == 0x90 || c == 0xdc || c == 0xdd:
+		return r.ArrayLen()
+	case c&0xe0 == 0xa0 || c >= 0xd9 && c <= 0xdb:
+		r.Str()
+	case c >= 0xc4 && c <= 0xc6:
+		r.take(r.length("bytes", 0, 0xc4, 0xc5, 0xc6, 1))
+	case c >= 0xc7 && c <= 0xc9:
+		r.skipBytes(1 + 1<<(c-0xc7) + 1 + r.extLen(c))
+	case c == 0xca:
+		r.skipBytes(5)
+	case c == 0xcb:
+		r.skipBytes(9)
+	case c >= 0xcc && c <= 0xd3:
+		r.skipBytes(1 + 1<<(c&3))
+	case c >= 0xd4 && c <= 0xd8:
+		r.skipBytes(2 + 1<<(c-0xd4))
+	default:
+		r.mismatch("a value")
+	}
+	return 0
+}
+
+func (r *Reader) extLen(c byte) int {
+	n, _ := r.bits(1, 1<<(c-0xc7)) // when it is cut short, so is what skipBytes asks for
+	return int(n)
+}
+
+func (r *Reader) skipBytes(n int) {
+	if n > len(r.s)-r.i {
+		r.fail(Truncated, "a value", "the end of the data")
+		return
+	}
+	r.i += n
+}
+
+// Raw reads one value of any kind and returns its bytes, which share the Reader's copy of the input.
+func (r *Reader) Raw() string {
+	from := r.i
+	r.Skip()
+	if r.err != nil {
+		return ""
+	}
+	return r.s[from:r.i]
+}
+
+// Unknown reads the value of a struct field that the code does not know, whose name was just read. It
+// fails with an error that is [ErrUnknownField], unless DropUnknown was called.
+func (r *Reader) Unknown(name string) {
+	if r.drop {
+		r.Skip()
+		return
+	}
+	r.fail(Unknown, "", "")
+	if r.err.Kind == Unknown && r.err.Found == "" {
+		r.err.Found = name
+	}
+}
