@@ -282,7 +282,7 @@ func stories() uint64 {
 	if testing.Short() {
 		return 30
 	}
-	return 150
+	return 80
 }
 
 // TestOnExitShowsWhatSyncStores tells many stories.
