@@ -46,20 +46,20 @@ func complaints(t *testing.T, fset *token.FileSet, text string, files []File) []
 
 func TestAStaleFileDoesNotCompileUntilItIsGeneratedAgain(t *testing.T) {
 	const (
-		state = "\n//graphgen:state\ntype State struct { A int; B string; Inner Inner }"
+		state = "\n//graphgen:state\ntype State struct { A int; B string; In Inner }"
 		inner = "\ntype Inner struct { X, Y int }"
 	)
 	tests := []struct{ name, state, inner, want string }{
-		{"a field that was added", "\n//graphgen:state\ntype State struct { A int; B string; C bool; Inner Inner }", inner, "cannot use State{}"},
-		{"a field that was removed", "\n//graphgen:state\ntype State struct { A int; Inner Inner }", inner, "cannot use State{}"},
-		{"a field that was renamed", "\n//graphgen:state\ntype State struct { A int; C string; Inner Inner }", inner, "cannot use State{}"},
-		{"a field of another type", "\n//graphgen:state\ntype State struct { A int; B []byte; Inner Inner }", inner, "cannot use State{}"},
-		{"fields in another order", "\n//graphgen:state\ntype State struct { B string; A int; Inner Inner }", inner, "cannot use State{}"},
-		{"a reducer", "\n//graphgen:state\ntype State struct { A int; B string `graph:\"last\"`; Inner Inner }", inner, "cannot use State{}"},
+		{"a field that was added", "\n//graphgen:state\ntype State struct { A int; B string; C bool; In Inner }", inner, "cannot use State{}"},
+		{"a field that was removed", "\n//graphgen:state\ntype State struct { A int; In Inner }", inner, "cannot use State{}"},
+		{"a field that was renamed", "\n//graphgen:state\ntype State struct { A int; C string; In Inner }", inner, "cannot use State{}"},
+		{"a field of another type", "\n//graphgen:state\ntype State struct { A int; B []byte; In Inner }", inner, "cannot use State{}"},
+		{"fields in another order", "\n//graphgen:state\ntype State struct { B string; A int; In Inner }", inner, "cannot use State{}"},
+		{"a reducer", "\n//graphgen:state\ntype State struct { A int; B string `graph:\"last\"`; In Inner }", inner, "cannot use State{}"},
 		{"a nested field that was added", state, "\ntype Inner struct { X, Y, Z int }", "cannot use Inner{}"},
 		{"the name of a nested field in stored data", state, "\ntype Inner struct { X int `graph:\"name=x\"`; Y int }", "cannot use Inner{}"},
 		{"a tag that others read", state, "\ntype Inner struct { X int `json:\"x\"`; Y int \"json:\\\"`\\\"\" }", "cannot use Inner{}"},
-		{"a struct without a name", "\n//graphgen:state\ntype State struct { A struct { X []struct { Z *int `graph:\"name=z\"` } }; B string; Inner Inner }", inner, "cannot use State{}"},
+		{"a struct without a name", "\n//graphgen:state\ntype State struct { A struct { X []struct { Z *int `graph:\"name=z\"` } }; B string; In Inner }", inner, "cannot use State{}"},
 	}
 	for _, tt := range tests {
 		fset := token.NewFileSet()
