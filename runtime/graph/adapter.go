@@ -188,7 +188,7 @@ func (a *adapter[S, U]) changes(i int, n *node, field string) bool {
 
 // updatesIn returns the updates in slot i: one, or those of a subgraph over the same state.
 func (a *adapter[S, U]) updatesIn(i int, n *node) []U {
-	if n.same {
+	if n.same && len(a.merged[i]) > 0 {
 		return a.merged[i]
 	}
 	return a.updates[i : i+1]
@@ -228,7 +228,7 @@ func (a *adapter[S, U]) readUpdates(into []U, b []byte) ([]U, error) {
 }
 
 func (a *adapter[S, U]) merge(i int, n *node) error {
-	if !n.same {
+	if !n.same || len(a.merged[i]) == 0 { // no call: an edit as the node
 		return a.live.Merge(i, &a.updates[i])
 	}
 	a.live.Inner(true) // it was merged before, in the subgraph

@@ -488,3 +488,24 @@ func TestACrashDoesNotForgetThatASubgraphRunsAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestAnEditAsASubgraphOverTheSameState merges the edit (rule 16.5), which no call made.
+func TestAnEditAsASubgraphOverTheSameState(t *testing.T) {
+	child, err := chain("in").Compile(graph.Nested())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newWork()
+	b.Subgraph("sub", child)
+	b.Node("after", say("after"))
+	b.Edge(graph.Start, "sub")
+	b.Edge("sub", "after")
+	b.Edge("after", graph.End)
+	th, _ := newThread(t, b)
+	done(t, graph.Finished)(th.Invoke(t.Context(), input))
+	if _, err := th.UpdateState(t.Context(), logged("edit"), "sub"); err != nil {
+		t.Fatal(err)
+	}
+	res := done(t, graph.Finished)(th.Resume(t.Context()))
+	same(t, "log", res.State.Log, []string{"in", "after", "edit", "after"})
+}
