@@ -78,16 +78,18 @@ func TestStoredMeta(t *testing.T) {
 	journal.SetAgain(meta, "key", id('i'))
 	journal.SetNext(meta, []byte("targets"))
 	journal.SetInput(meta, []byte("input"))
+	journal.SetSchemas(meta, 0x0102030405060708)
 	for name, want := range map[string]string{
 		"memory:node": "a-1/b-2",
 		"again:key":   "iiiiiiiiiiiiiiii",
 		"next":        "targets",
+		"schemas":     "\x01\x02\x03\x04\x05\x06\a\b",
 		"input":       "\xc9lm[\xe8Њ\x12\xe7\xb5\xcd\xc1\xb2\a\xfak",
 	} {
 		golden(t, "Meta "+name, meta[name], want)
 	}
-	if len(meta) != 4 {
-		t.Errorf("Meta has %d names, want 4: %q", len(meta), slices.Sorted(maps.Keys(meta)))
+	if len(meta) != 5 {
+		t.Errorf("Meta has %d names, want 5: %q", len(meta), slices.Sorted(maps.Keys(meta)))
 	}
 }
 
@@ -145,6 +147,13 @@ func TestMetaReadsWhatItStores(t *testing.T) {
 	}
 	if got := journal.Next(meta); got == nil || len(got) > 0 {
 		t.Errorf("Next: %v, want empty and not nil", got)
+	}
+	journal.SetSchemas(meta, 1<<63)
+	if got := journal.Schemas(meta); got != 1<<63 {
+		t.Errorf("Schemas: %d, want %d", got, uint64(1<<63))
+	}
+	if got := journal.Schemas(map[string]string{"schemas": "short"}); got != 0 {
+		t.Errorf("Schemas of what nothing stores: %d, want 0", got)
 	}
 	for input, want := range map[string]bool{"input": true, "other": false} {
 		if same, known := journal.SameInput(meta, []byte(input)); same != want || !known {

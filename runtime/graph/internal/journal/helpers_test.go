@@ -48,6 +48,13 @@ func (s *spy) down(n int) {
 	s.fails = func(call int) bool { return call >= from }
 }
 
+// failing makes those writing calls fail of which f says so.
+func (s *spy) failing(f func(call int) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fails = f
+}
+
 // up ends the failures and forgets the calls so far.
 func (s *spy) up() {
 	s.mu.Lock()

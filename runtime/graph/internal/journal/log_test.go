@@ -195,7 +195,7 @@ func TestAsyncStoresNothingAfterAFailedWrite(t *testing.T) {
 	sc := begin(t, s, journal.NewAsync(config(s)))
 	opening := sc.root.Head
 	s.up()
-	s.fails = func(call int) bool { return call == 1 }
+	s.failing(func(call int) bool { return call == 1 })
 	first := sc.commit(sc.root, 1, nil)
 	for n := range 10 {
 		rec := sc.record(sc.root, n)
@@ -225,10 +225,8 @@ func TestAPanicOfASaverIsAnError(t *testing.T) {
 		t.Run(l.name, func(t *testing.T) {
 			s := newSpy()
 			sc := begin(t, s, l.make(config(s)))
-			s.fails = func(int) bool { panic("saver") }
+			s.failing(func(int) bool { panic("saver") })
 			_ = sc.root.Commit(t.Context(), sc.record(sc.root, 1), nil, journal.Outcome{})
-			s.up()
-			s.fails = func(int) bool { panic("saver") }
 			err := sc.log.Close()
 			if l.name != "async" {
 				err = sc.end(checkpoint.Done)
