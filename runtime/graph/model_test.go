@@ -20,7 +20,7 @@ import (
 //
 //	GRAPHGEN_SEED=17 go test -run RandomGraphs ./runtime/graph
 //
-// runs that one, and GRAPHGEN_SOAK=10m goes on for so long with graphs that no test has seen.
+// runs that one, and GRAPHGEN_SOAK=10m runs new graphs for that long, in each subtest.
 
 // drawn calls test for random graphs that fit: so many, an eighth of them under -short, and more in a soak.
 func drawn(t *testing.T, least int, fits func(*graphmodel.Spec) bool, test func(*graphmodel.Spec) error) {
