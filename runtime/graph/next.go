@@ -80,7 +80,7 @@ func To(first ID, more ...ID) Next {
 }
 
 // targets calls yield with what n chose, in order.
-func (n Next) targets(yield func(target) bool) {
+func (n *Next) targets(yield func(target) bool) {
 	if n.first.id == "" || !yield(n.first) {
 		return
 	}

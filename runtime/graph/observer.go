@@ -137,18 +137,18 @@ func (f *observing) call(ctx context.Context, observer Observer, o Occurrence) {
 }
 
 // failed returns the first panic of an observer as an error; nil for none.
-func (f *watchers) failed() error {
-	if f == nil {
+func (w *watchers) failed() error {
+	if w == nil {
 		return nil
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.err
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
 }
 
 // join returns err, the error of a run, with the first panic of an observer.
-func (f *watchers) join(err error) error {
-	panicked := f.failed()
+func (w *watchers) join(err error) error {
+	panicked := w.failed()
 	if panicked == nil || errors.Is(err, panicked) {
 		return err
 	}

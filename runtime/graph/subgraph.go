@@ -217,7 +217,7 @@ func (r caller) storeBase() error {
 	if r.log == nil || !r.log.Began() {
 		return nil
 	}
-	for _, i := range r.exec.Todo() {
+	for _, i := range r.exec.Due() {
 		if r.g.nodes[r.exec.Tasks[i].Node].sub != nil {
 			return r.saving("commit", r.log.Put(r.ctx, nil, journal.Outcome{}))
 		}

@@ -34,6 +34,7 @@ func parsed(t *testing.T, dir string) map[string]*ast.File {
 
 // structs returns the struct types of a folder.
 func structs(t *testing.T, dir string) map[string]*ast.StructType {
+	t.Helper()
 	all := make(map[string]*ast.StructType)
 	for _, file := range parsed(t, dir) {
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -94,6 +95,7 @@ func TestARunIsSmall(t *testing.T) {
 
 // methods counts the methods of the types of a folder.
 func methods(t *testing.T, dir string) map[string]int {
+	t.Helper()
 	all := make(map[string]int)
 	for _, file := range parsed(t, dir) {
 		for _, decl := range file.Decls {

@@ -74,8 +74,8 @@ func (s *Superstep) Left() int {
 	return len(s.todo)
 }
 
-// Todo returns the tasks that Left noted. The result is valid until the next call of Left.
-func (s *Superstep) Todo() []int { return s.todo }
+// Due returns the tasks that Left noted. The result is valid until the next call of Left.
+func (s *Superstep) Due() []int { return s.todo }
 
 // Options say how a superstep is run.
 type Options struct {
