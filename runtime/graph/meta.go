@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 )
 
@@ -13,12 +14,16 @@ import (
 func (r recorder) meta() (map[string]string, error) {
 	goesUp := r.call != nil && r.state.up().first.id != "" && r.plan.Ended()
 	nests := r.call == nil && r.g.hash != r.g.fingerprint
-	if len(r.memory) == 0 && len(r.log.Again) == 0 && !goesUp && !nests {
+	calls := r.g.callsDue(&r.plan)
+	if len(r.memory) == 0 && len(r.log.Again) == 0 && !goesUp && !nests && !calls {
 		return nil, nil
 	}
 	meta := make(map[string]string, len(r.memory)+1)
 	if nests {
 		journal.SetSchemas(meta, r.g.hash)
+	}
+	if calls {
+		journal.SetFormat(meta)
 	}
 	for node, m := range r.memory {
 		journal.SetMemory(meta, node, m.Namespace)
@@ -34,6 +39,11 @@ func (r recorder) meta() (map[string]string, error) {
 		journal.SetNext(meta, journal.AppendTargets(nil, targets))
 	}
 	return meta, nil
+}
+
+// callsDue reports whether a subgraph call is due.
+func (g *core) callsDue(p *plan.Planner) bool {
+	return g.nests && slices.ContainsFunc(p.Due, func(t plan.Task) bool { return g.nodes[t.Node].sub != nil })
 }
 
 // readMeta restores what meta stored, except where a call sends its Parent.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 	"github.com/graphgen-go/graphgen/runtime/internal/live"
@@ -103,6 +104,9 @@ func (r restorer) place(c *checkpoint.Chain) error {
 		}
 		r.plan.Due = append(r.plan.Due, d)
 	}
+	if err := r.checkFormat(last); err != nil {
+		return err
+	}
 	r.plan.Pending = r.g.numbers(last.Owed, &missing)
 	r.plan.Cleared = r.g.numbers(last.Pass, &missing)
 	for _, j := range last.Joins {
@@ -116,6 +120,31 @@ func (r restorer) place(c *checkpoint.Chain) error {
 			where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, slices.Compact(missing))
 	}
 	return nil
+}
+
+// checkFormat reports subgraph calls that are due at rec and stored in another format. A record without a format is
+// of format 1, unless nothing is stored of its calls: then its nodes may have become subgraphs since.
+func (r restorer) checkFormat(rec *checkpoint.Record) error {
+	err := journal.CheckFormat(rec.Meta)
+	if err == nil || !r.g.callsDue(&r.plan) {
+		return nil
+	}
+	stored := journal.HasFormat(rec.Meta)
+	for i := range r.plan.Due {
+		if t := &r.plan.Due[i]; !stored && r.g.nodes[t.Node].sub != nil {
+			namespace := journal.Within(r.log.Namespace, r.taskKey(t)) // as format 1 has it
+			c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Place{Thread: r.thread, Namespace: namespace})
+			if err != nil {
+				return err
+			}
+			stored = len(c.Records) > 0
+		}
+	}
+	if !stored {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: %w; let the program that wrote them finish, or drop what is due by graph.Abandon",
+		where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, err)
 }
 
 // placeTask takes up a stored task of node n.

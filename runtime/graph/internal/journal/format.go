@@ -1,10 +1,12 @@
 package journal
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -28,6 +30,7 @@ import (
 //	  "next"          of the last record of a call: what its Parent does next, as targets
 //	  "schemas"       of a graph with subgraphs over other states: 8 bytes, which change if one of the schemas
 //	                  gets another fingerprint
+//	  "format"        of a record at which subgraph calls are due: the number of this format
 //	  "input"         of an input with a request id: 16 bytes of SHA-256 of the encoded input
 //
 //	Pending writes of a task, by kind and name
@@ -54,7 +57,27 @@ const (
 	metaNext   = "next"
 	metaInput  = "input"
 	metaSchema = "schemas"
+	metaFormat = "format"
 )
+
+// format is the number of what this file describes. A record at which no subgraph call is due has none:
+// what is stored with it did not change. Format 1 was without a number.
+const format = 2
+
+// SetFormat notes in a record in which format the subgraph calls are stored that are due at it.
+func SetFormat(meta map[string]string) { meta[metaFormat] = strconv.Itoa(format) }
+
+// HasFormat reports whether SetFormat noted a format.
+func HasFormat(meta map[string]string) bool { return meta[metaFormat] != "" }
+
+// CheckFormat returns an error if the subgraph calls that are due at a record are stored in another format.
+func CheckFormat(meta map[string]string) error {
+	stored := cmp.Or(meta[metaFormat], "1")
+	if stored == strconv.Itoa(format) {
+		return nil
+	}
+	return fmt.Errorf("its subgraph calls are stored in format %s, and this program reads format %d", stored, format)
+}
 
 // TaskKey returns the name of a task: what stays the same however often it is tried.
 func TaskKey(line checkpoint.ID, scope string, step int, node string, index int) string {

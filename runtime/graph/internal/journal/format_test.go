@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -79,17 +80,19 @@ func TestStoredMeta(t *testing.T) {
 	journal.SetNext(meta, []byte("targets"))
 	journal.SetInput(meta, []byte("input"))
 	journal.SetSchemas(meta, 0x0102030405060708)
+	journal.SetFormat(meta)
 	for name, want := range map[string]string{
 		"memory:node": "a-1/b-2",
 		"again:key":   "iiiiiiiiiiiiiiii",
 		"next":        "targets",
 		"schemas":     "\x01\x02\x03\x04\x05\x06\a\b",
+		"format":      "2",
 		"input":       "\xc9lm[\xe8Њ\x12\xe7\xb5\xcd\xc1\xb2\a\xfak",
 	} {
 		golden(t, "Meta "+name, meta[name], want)
 	}
-	if len(meta) != 5 {
-		t.Errorf("Meta has %d names, want 5: %q", len(meta), slices.Sorted(maps.Keys(meta)))
+	if len(meta) != 6 {
+		t.Errorf("Meta has %d names, want 6: %q", len(meta), slices.Sorted(maps.Keys(meta)))
 	}
 }
 
@@ -158,6 +161,20 @@ func TestMetaReadsWhatItStores(t *testing.T) {
 	for input, want := range map[string]bool{"input": true, "other": false} {
 		if same, known := journal.SameInput(meta, []byte(input)); same != want || !known {
 			t.Errorf("SameInput(%q): %t, %t; want %t, true", input, same, known, want)
+		}
+	}
+}
+
+func TestAnotherFormatIsReportedWithBothNumbers(t *testing.T) {
+	meta := map[string]string{}
+	journal.SetFormat(meta)
+	if err := journal.CheckFormat(meta); err != nil {
+		t.Errorf("CheckFormat of what SetFormat stored: %v", err)
+	}
+	for stored, want := range map[string]string{"": "format 1", "1": "format 1", "3": "format 3"} {
+		err := journal.CheckFormat(map[string]string{"format": stored})
+		if err == nil || !strings.Contains(err.Error(), want+",") || !strings.HasSuffix(err.Error(), "format 2") {
+			t.Errorf("CheckFormat of %q: %v, want an error with %s and format 2", stored, err, want)
 		}
 	}
 }
