@@ -18,6 +18,7 @@ type Superstep struct {
 	races   int
 	of      task.Task // what the tasks of the run have in common
 	key     func(*task.Task) string
+	filled  int          // how many tasks the newest superstep had
 	todo    []int        // the tasks that have to be run
 	winners []int        // by race: the task whose result counts, -1 for none yet
 	solo    *task.Worker // runs tasks that run alone
@@ -31,7 +32,10 @@ func New(host Host, nodes []Node, races int, of task.Task, key func(*task.Task) 
 
 // Fill begins a superstep of the given tasks.
 func (s *Superstep) Fill(now []plan.Task) {
-	clear(s.Tasks) // what was sent to tasks that are over is not kept
+	if len(now) < s.filled {
+		clear(s.Tasks[:s.filled][len(now):]) // what was sent to tasks that are over is not kept
+	}
+	s.filled = len(now)
 	s.Tasks = slices.Grow(s.Tasks[:0], len(now))[:len(now)]
 	for i := range now {
 		s.Tasks[i] = Task{Task: now[i]}

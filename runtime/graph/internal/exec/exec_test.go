@@ -1,0 +1,211 @@
+package exec_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
+)
+
+var errNode = errors.New("the node failed")
+
+// host runs the function of each node, and notes what is stored meanwhile.
+type host struct {
+	step  *exec.Superstep
+	nodes []func(ctx context.Context) error
+
+	mu     sync.Mutex
+	stored [][]int
+	full   error // what storing fails with
+}
+
+func (h *host) Call(ctx context.Context, i int) error { return h.nodes[h.step.Tasks[i].Node](ctx) }
+
+func (h *host) Observe(context.Context, context.Context, int) func() { return nil }
+
+func (h *host) Final(error) bool { return false }
+
+func (h *host) Panicked(v any) error { return v.(error) }
+
+func (h *host) Ended(tasks []int) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.stored = append(h.stored, slices.Clone(tasks))
+	return h.full
+}
+
+// superstep returns one with a task for each function.
+func superstep(nodes []exec.Node, races int, calls ...func(context.Context) error) (*exec.Superstep, *host) {
+	h := &host{nodes: calls}
+	s := exec.New(h, nodes, races, task.Task{}, func(*task.Task) string { return "key" })
+	h.step = &s
+	var due []plan.Task
+	for i := range calls {
+		due = append(due, plan.Task{Node: i})
+	}
+	s.Fill(due)
+	s.Left()
+	return &s, h
+}
+
+func progress(s *exec.Superstep) (all []exec.Progress) {
+	for i := range s.Tasks {
+		all = append(all, s.Tasks[i].Progress)
+	}
+	return all
+}
+
+func want(t *testing.T, s *exec.Superstep, want ...exec.Progress) {
+	t.Helper()
+	if got := progress(s); !slices.Equal(got, want) {
+		t.Errorf("progress: got %v, want %v", got, want)
+	}
+}
+
+var several = exec.Options{Workers: 8, Eager: true}
+
+// after returns a node that takes some time, or ends with its context.
+func after(d time.Duration, err error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if !exec.Rest(ctx, d) {
+			return ctx.Err()
+		}
+		return err
+	}
+}
+
+func TestAFailureCancelsItsSiblings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, h := superstep(make([]exec.Node, 3), 0, after(time.Second, nil), after(2*time.Second, errNode), after(time.Hour, nil))
+		start := time.Now()
+		if err := s.Run(t.Context(), several); err != nil {
+			t.Fatal(err)
+		}
+		want(t, s, exec.Succeeded, exec.Failed, exec.Waiting)
+		if took := time.Since(start); took != 2*time.Second {
+			t.Errorf("took %s, want 2s", took)
+		}
+		if len(h.stored) == 0 || !slices.Equal(h.stored[0], []int{0}) {
+			t.Errorf("stored %v, want the first task as soon as it ended", h.stored)
+		}
+	})
+}
+
+func TestTheFirstStoredResultWinsARace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := []exec.Node{{Race: 1}, {Race: 1}, {Race: 1}, {}}
+		s, _ := superstep(nodes, 1, after(time.Hour, nil), after(time.Second, nil), after(time.Minute, errNode), after(time.Minute, nil))
+		if err := s.Run(t.Context(), several); err != nil {
+			t.Fatal(err)
+		}
+		want(t, s, exec.Beaten, exec.Succeeded, exec.Beaten, exec.Succeeded)
+	})
+}
+
+func TestOfTwoThatEndTogetherTheFirstInTaskOrderWins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := superstep([]exec.Node{{Race: 1}, {Race: 1}}, 1, after(time.Second, nil), after(time.Second, nil))
+		if err := s.Run(t.Context(), exec.Options{Workers: 1, Eager: true}); err != nil {
+			t.Fatal(err)
+		}
+		want(t, s, exec.Succeeded, exec.Beaten)
+	})
+}
+
+func TestAFailureInARaceCancelsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := superstep([]exec.Node{{Race: 1}, {Race: 1}}, 1, after(time.Second, errNode), after(time.Minute, nil))
+		if err := s.Run(t.Context(), several); err != nil {
+			t.Fatal(err)
+		}
+		want(t, s, exec.Beaten, exec.Succeeded)
+	})
+}
+
+func TestWhatCannotBeStoredCancelsTheRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, h := superstep(make([]exec.Node, 2), 0, after(time.Second, nil), after(time.Hour, nil))
+		h.full = errors.New("disk full")
+		if err := s.Run(t.Context(), several); !errors.Is(err, h.full) {
+			t.Errorf("got %v, want %v", err, h.full)
+		}
+		want(t, s, exec.Succeeded, exec.Waiting)
+	})
+}
+
+func TestAConsumerThatLeavesIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, h := superstep(make([]exec.Node, 2), 0, after(time.Second, nil), after(time.Hour, nil))
+		h.full = exec.ErrLeft
+		if err := s.Run(t.Context(), several); err != nil {
+			t.Errorf("got %v, want no error", err)
+		}
+		want(t, s, exec.Succeeded, exec.Waiting)
+	})
+}
+
+func TestRetriesPauseLongerEachTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var attempts atomic.Int32
+		node := exec.Node{Retry: exec.Retry{Attempts: 4, Base: time.Second, Max: 3 * time.Second}}
+		s, _ := superstep([]exec.Node{node}, 0, func(context.Context) error { attempts.Add(1); return errNode })
+		start := time.Now()
+		if err := s.Run(t.Context(), several); err != nil {
+			t.Fatal(err)
+		}
+		want(t, s, exec.Failed)
+		if took := time.Since(start); attempts.Load() != 4 || took != (1+2+3)*time.Second {
+			t.Errorf("%d attempts in %s, want 4 in 6s", attempts.Load(), took)
+		}
+	})
+}
+
+func TestGoexitFailsItsTaskAlone(t *testing.T) {
+	s, _ := superstep([]exec.Node{{Race: 1}, {Race: 1}, {}}, 1,
+		func(context.Context) error { runtime.Goexit(); return nil },
+		func(context.Context) error { return nil },
+		func(context.Context) error { return nil })
+	if err := s.Run(t.Context(), exec.Options{Workers: 1, Eager: true}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, s, exec.Beaten, exec.Succeeded, exec.Succeeded)
+}
+
+type large struct{ _ [1 << 16]byte }
+
+func (*large) AppendWire(b []byte) ([]byte, error) { return b, nil }
+
+// TestFillReleasesWhatWasSent: a run that fanned out once does not keep what it sent until it ends.
+func TestFillReleasesWhatWasSent(t *testing.T) {
+	h := &host{}
+	s := exec.New(h, make([]exec.Node, 1), 0, task.Task{}, nil)
+	var sent []weak.Pointer[large]
+	func() {
+		var due []plan.Task
+		for range 8 {
+			p := new(large)
+			sent = append(sent, weak.Make(p))
+			due = append(due, plan.Task{Sent: p})
+		}
+		s.Fill(due)
+		s.Over()
+	}()
+	s.Fill([]plan.Task{{}})
+	runtime.GC()
+	for i, p := range sent {
+		if p.Value() != nil {
+			t.Errorf("payload %d is still reachable", i)
+		}
+	}
+	runtime.KeepAlive(&s)
+}
