@@ -178,11 +178,12 @@ func (w *watchers) attempt(ctx context.Context, o Occurrence) func(Outcome, erro
 	return func(outcome Outcome, err error) {
 		stop()
 		close(returned)
-		o.Kind, o.Took, o.Outcome = TaskEnded, time.Since(start), outcome
+		ended := o // unreturned may still read o
+		ended.Kind, ended.Took, ended.Outcome = TaskEnded, time.Since(start), outcome
 		if outcome.failed() {
-			o.Err = err
+			ended.Err = err
 		}
-		w.notify(ctx, o)
+		w.notify(ctx, ended)
 	}
 }
 

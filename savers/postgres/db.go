@@ -82,10 +82,10 @@ func (r rows) Err() error { return explain(r.Rows.Err()) }
 
 // idleLimit returns the statement that makes the server end a transaction whose client is stopped or
 // cut off while it sends a value of so many bytes. To the server, a client that sends a large value
-// is idle until the whole value has arrived, so each MiB adds a second. The limit is set for the
+// is idle until the whole value has arrived, so each MiB adds four seconds. The limit is set for the
 // transaction only, because behind a pooler the session is not the saver's.
 func idleLimit(size int) string {
-	limit := sqlsaver.IdleLimit + time.Duration(size>>20)*time.Second
+	limit := sqlsaver.IdleLimit + time.Duration(size>>20)*4*time.Second
 	return fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", limit.Milliseconds())
 }
 

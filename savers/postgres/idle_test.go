@@ -13,7 +13,7 @@ func TestALargeValueHasTimeToArrive(t *testing.T) {
 		want []string
 	}{
 		{100, []string{"insert"}},
-		{3 << 20, []string{"set local idle_in_transaction_session_timeout = 5000", "insert"}},
+		{3 << 20, []string{"set local idle_in_transaction_session_timeout = 14000", "insert"}},
 	} {
 		q := &tx{batch: new(pgx.Batch)}
 		before := q.queue("insert", []any{"key", make([]byte, c.size)})
