@@ -109,16 +109,22 @@ func (a *adapter[S, U]) AppendDelta(b []byte) (_ []byte, err error) {
 func (a *adapter[S, U]) Sizes() (live, dead int) { return a.live.Sizes() }
 
 func (a *adapter[S, U]) reset(n int) {
-	clear(a.updates)
-	clear(a.merged)
-	clear(a.choices)
-	a.updates = slices.Grow(a.updates[:0], n)[:n]
+	a.updates = emptied(a.updates, n)
 	if a.g.routes {
-		a.choices = slices.Grow(a.choices[:0], n)[:n]
+		a.choices = emptied(a.choices, n)
 	}
 	if a.g.nests {
-		a.merged = slices.Grow(a.merged[:0], n)[:n]
+		a.merged = emptied(a.merged, n)
 	}
+}
+
+// emptied returns n zero elements, in the memory of s if there is enough.
+func emptied[T any](s []T, n int) []T {
+	clear(s)
+	if n <= cap(s) {
+		return s[:n]
+	}
+	return make([]T, n)
 }
 
 func (a *adapter[S, U]) enter(i int) bool {

@@ -29,11 +29,14 @@ func (r *run) execute() error {
 			r.state.share() // a subgraph's states, which are shown, have parts of this one
 		}
 	}
-	o := exec.Options{Step: r.plan.Step + 1, Workers: r.opt.concurrency, Eager: r.log != nil && r.log.Eager()}
+	o := exec.Options{Step: r.plan.Step + 1, Workers: r.opt.concurrency, Eager: r.log != nil && r.log.Eager(), Observe: r.watchers.any()}
 	if r.telling().watched() {
 		o.Watcher = watcher{r}
 	}
 	storing := r.exec.Run(r.ctx, o)
+	if storing == nil && !r.exec.Has(exec.Failed) && !r.exec.Has(exec.Waiting) {
+		return nil
+	}
 	unfinished, err := r.exec.Failures(func(t *exec.Task) error { return r.nodeError(t, t.Err) })
 	switch {
 	case err != nil && storing != nil:
@@ -67,9 +70,6 @@ func (r host) Call(ctx context.Context, i int) error {
 
 // Observe implements exec.Host.
 func (r host) Observe(ctx, parent context.Context, i int) func() {
-	if !r.watchers.any() {
-		return nil
-	}
 	t := &r.exec.Tasks[i]
 	ended := r.watchers.attempt(ctx, Occurrence{Step: r.plan.Step + 1, Node: r.g.nodes[t.Node].id, Index: t.Index, Attempt: t.Attempt})
 	return func() { ended(Outcome(t.Outcome(parent)), t.Err) }

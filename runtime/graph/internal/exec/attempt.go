@@ -10,7 +10,7 @@ import (
 )
 
 // perform runs one task, as often as its node's Retry allows.
-func (s *Superstep) perform(w *task.Worker, i, step int) {
+func (s *Superstep) perform(w *task.Worker, i int, o *Options) {
 	t := &s.Tasks[i]
 	n := &s.nodes[t.Node]
 	ctx := w.Parent()
@@ -18,7 +18,7 @@ func (s *Superstep) perform(w *task.Worker, i, step int) {
 		if t.Asks != nil {
 			t.Asks.Restart()
 		}
-		s.attempt(w, n, i, step)
+		s.attempt(w, n, i, o)
 		switch outcome := t.Outcome(ctx); {
 		case outcome == OutcomeWaiting:
 			t.Progress, t.Err = Asking, nil
@@ -39,9 +39,9 @@ func (s *Superstep) perform(w *task.Worker, i, step int) {
 
 // attempt calls the node once. A panic or Goexit in it becomes the task's error; Goexit goes on to end
 // the goroutine all the same.
-func (s *Superstep) attempt(w *task.Worker, n *Node, i, step int) {
+func (s *Superstep) attempt(w *task.Worker, n *Node, i int, o *Options) {
 	t := &s.Tasks[i]
-	var ctx context.Context = w.Begin(n.ID, t.Index, step, t.Attempt, t.Asks)
+	var ctx context.Context = w.Begin(n.ID, t.Index, o.Step, t.Attempt, t.Asks)
 	defer w.End()
 	if n.Timeout > 0 {
 		c, cancel := context.WithTimeout(ctx, n.Timeout)
@@ -54,8 +54,8 @@ func (s *Superstep) attempt(w *task.Worker, n *Node, i, step int) {
 			t.Progress = Failed
 		}
 	}()
-	if ended := s.host.Observe(ctx, w.Parent(), i); ended != nil {
-		defer ended()
+	if o.Observe {
+		defer s.host.Observe(ctx, w.Parent(), i)()
 	}
 	defer func() {
 		if v := recover(); v != nil {

@@ -108,7 +108,7 @@ type Host interface {
 	// Progress of the task.
 	Call(ctx context.Context, i int) error
 	// Observe says that an attempt of task i begins under ctx, the task itself running under parent. What
-	// it returns is called when the attempt has ended; nil if nobody observes.
+	// it returns is called when the attempt has ended.
 	Observe(ctx, parent context.Context, i int) func()
 	// Final reports whether a failure is final, whatever the node's Retry says.
 	Final(err error) bool

@@ -110,7 +110,7 @@ func (f *fanOut) one(w *task.Worker, i int) {
 		if f.posts != nil {
 			f.o.Watcher.Started(i, w, f.post)
 		}
-		f.s.perform(w, i, f.o.Step)
+		f.s.perform(w, i, &f.o)
 	}
 	returned = true
 }

@@ -3,7 +3,6 @@ package exec
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
@@ -36,9 +35,14 @@ func (s *Superstep) Fill(now []plan.Task) {
 		clear(s.Tasks[:s.filled][len(now):]) // what was sent to tasks that are over is not kept
 	}
 	s.filled = len(now)
-	s.Tasks = slices.Grow(s.Tasks[:0], len(now))[:len(now)]
+	if len(now) > cap(s.Tasks) {
+		s.Tasks = make([]Task, len(now))
+	}
+	s.Tasks = s.Tasks[:len(now)]
 	for i := range now {
-		s.Tasks[i] = Task{Task: now[i]}
+		t := &s.Tasks[i]
+		*t = Task{}
+		t.Task = now[i]
 	}
 	if s.races == 0 {
 		return
@@ -87,6 +91,7 @@ type Options struct {
 	Workers int     // how many tasks run at the same time
 	Eager   bool    // the Host is to store what ended while other tasks run
 	Watcher Watcher // nil for none
+	Observe bool    // the Host is told of attempts
 }
 
 // Run runs the tasks that Left noted. The error is that of Ended; what became of tasks is in Tasks.
@@ -97,14 +102,16 @@ func (s *Superstep) Run(ctx context.Context, o Options) (err error) {
 			s.solo.Init(ctx, s.of, s.key)
 		}
 		i := s.todo[0]
-		s.perform(s.solo, i, o.Step)
+		s.perform(s.solo, i, &o)
 		if s.Tasks[i].Progress == Succeeded {
 			s.Win(i)
 		}
 	} else {
 		err = s.fanOut(ctx, o)
 	}
-	s.Decide()
+	if s.races > 0 {
+		s.Decide()
+	}
 	return err
 }
 
