@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/internal/value"
@@ -25,9 +27,10 @@ type core struct {
 	runs        runs
 	name        string
 	fingerprint uint64
-	hash        uint64             // of all schemas in it, see schemaHash
-	shape       func() shape.State // the description of the state
-	nodes       []node             // in order of declaration, behind Start
+	hash        uint64                    // of all schemas in it, see schemaHash
+	schemas     func() []checkpoint.Write // the descriptions of all schemas in it, made once
+	shape       func() shape.State        // the description of the state
+	nodes       []node                    // in order of declaration, behind Start
 	index       map[ID]int
 	former      map[ID]int // by the ids that nodes had
 	plan        plan.Graph
@@ -99,7 +102,7 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	if len(c.faults) > 0 {
 		return nil, &CompileError{Graph: b.name, Faults: c.faults}
 	}
-	g.hash = g.schemaHash()
+	g.hash, g.schemas = g.schemaHash(), sync.OnceValue(g.describeSchemas)
 	return g, nil
 }
 

@@ -113,7 +113,8 @@ func (r *opening) edit(n int) {
 	r.state.enter(0)
 }
 
-// alsoDue returns what is due, nodes and owed routes, beside one task of node n; nothing when n is not due itself.
+// alsoDue returns the nodes that are due or whose routes are pending, in addition to one task of node n. It returns nothing
+// if n is not due.
 func (r *opening) alsoDue(c *checkpoint.Chain, n int) []string {
 	var names []string
 	for _, t := range c.Due {
@@ -127,7 +128,7 @@ func (r *opening) alsoDue(c *checkpoint.Chain, n int) []string {
 	return slices.Compact(slices.Delete(names, i, i+1))
 }
 
-// updateAs stores the update as what node n came to: a superstep of its own. Joins begin anew.
+// updateAs stores the update as what node n came to: a superstep of its own, with all joins empty.
 func (r *opening) updateAs(c *checkpoint.Chain, n int) error {
 	if r.g.nodes[n].routes {
 		return fmt.Errorf("%s: UpdateState as node %q: it chooses itself what follows it, which an update does not say; edit as another node",

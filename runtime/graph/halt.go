@@ -19,7 +19,7 @@ func (r recorder) stopQuestion(base checkpoint.ID, o journal.Outcome) []checkpoi
 	return []checkpoint.Write{{Namespace: r.log.Namespace, Base: base, Task: journal.StopTask, Kind: checkpoint.Question}}
 }
 
-// resume finds out whether a stop holds a subgraph that is taken up again.
+// resume finds out whether a stop holds a subgraph that was restored.
 func (r callee) resume() error {
 	o := journal.Outcome{Status: checkpoint.Paused}
 	switch halt := r.pending.Stop(); {

@@ -187,7 +187,7 @@ func (w *watchers) attempt(ctx context.Context, o Occurrence) func(Outcome, erro
 	}
 }
 
-// unreturned tells of a node that does not return.
+// unreturned notifies of a node that does not return.
 func (w *watchers) unreturned(ctx context.Context, o Occurrence, returned <-chan struct{}) {
 	t := time.NewTimer(stuckAfter)
 	defer t.Stop()

@@ -72,12 +72,13 @@ func (g *core) translateChoice(next Next) (got Next, err error) {
 	return got, nil
 }
 
-// callee is the run of a subgraph as a part of the run around it. For the run itself its methods do nothing.
+// callee is the run of a subgraph, as the run around it sees it. Some of its methods are also called for the run itself:
+// chooseForParent then returns an error, checkParentChoice and keepUpdates do nothing, and open reports what it says.
 type callee struct{ *run }
 
 func (r *run) within() callee { return callee{r} }
 
-// chooseForParent takes note of what a route or node has the outer graph do.
+// chooseForParent adds what a route or node has the Parent do.
 func (r callee) chooseForParent(u upward) error {
 	switch {
 	case r.call == nil:
@@ -89,7 +90,7 @@ func (r callee) chooseForParent(u upward) error {
 	return nil
 }
 
-// checkParentChoice reports an error when the subgraph sends the outer graph on while it has something to do itself.
+// checkParentChoice returns an error if the subgraph chose for its Parent although something is due in it.
 func (r callee) checkParentChoice() error {
 	if r.call == nil || r.state.up().first.id == "" {
 		return nil

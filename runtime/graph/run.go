@@ -34,11 +34,11 @@ type run struct {
 	pending journal.Pending // what is stored of the first superstep after an opening
 
 	call   *subgraph.Call     // of a subgraph; nil for the run itself
-	calls  []subgraph.Outcome // by task: what became of its subgraph call; nil in a graph without subgraphs
+	calls  []subgraph.Outcome // by task: the outcome of its subgraph call; nil in a graph without subgraphs
 	memory subgraph.Memory    // of the subgraphs that remember
 
 	steps  int               // supersteps committed, that of Start left out
-	status checkpoint.Status // what the run ended on; zero while it goes on
+	status checkpoint.Status // what the run ended on; zero while it is in progress
 	ending error             // why it ended though more is due, when that is an error
 	health health
 }
@@ -288,7 +288,7 @@ func (r *run) giveUp(cause error) error {
 	}
 	o := journal.Outcome{Status: r.status, End: true}
 	if r.health == unsure {
-		o.Status = 0 // the commit said what became of the thread, if it is stored
+		o.Status = 0 // the commit set the status of the thread, if it is stored
 	}
 	err := r.saving("put writes", r.log.Put(r.ctx, r.storing().results(cause), o))
 	if err == nil {

@@ -33,32 +33,42 @@ func (g *core) describe(all map[uint64]*shape.Graph) {
 	}
 }
 
-// schemas returns the writes that store those descriptions.
-func (g *core) schemas() []checkpoint.Write {
+// describeSchemas returns the writes that store those descriptions.
+func (g *core) describeSchemas() []checkpoint.Write {
 	all := make(map[uint64]*shape.Graph)
 	g.describe(all)
 	var writes []checkpoint.Write
 	for _, fingerprint := range slices.Sorted(maps.Keys(all)) {
 		b, err := all[fingerprint].AppendWire(nil)
 		if err != nil || len(b) > checkpoint.MaxSchema {
-			continue // tools do without; the run needs none
+			continue // larger than a saver takes: tools do without, and the run needs none
 		}
 		writes = append(writes, checkpoint.SchemaWrite(fingerprint, b))
 	}
 	return writes
 }
 
-// schemaHash returns what changes when one of those descriptions gets another fingerprint: the fingerprint itself, of a graph
-// whose subgraphs have the same.
+// schemaHash returns a hash of the fingerprints of a graph and its subgraphs: the fingerprint itself if they have one.
 func (g *core) schemaHash() uint64 {
-	all := make(map[uint64]*shape.Graph)
-	g.describe(all)
-	if len(all) == 1 {
+	fingerprints := g.fingerprints(nil)
+	slices.Sort(fingerprints)
+	if fingerprints = slices.Compact(fingerprints); len(fingerprints) == 1 {
 		return g.fingerprint
 	}
 	h := fnv.New64a()
-	for _, fingerprint := range slices.Sorted(maps.Keys(all)) {
+	for _, fingerprint := range fingerprints {
 		_, _ = h.Write(binary.BigEndian.AppendUint64(nil, fingerprint))
 	}
 	return h.Sum64()
+}
+
+// fingerprints appends those of a graph and its subgraphs.
+func (g *core) fingerprints(all []uint64) []uint64 {
+	all = append(all, g.fingerprint)
+	for i := range g.nodes {
+		if sub := g.nodes[i].sub; sub != nil {
+			all = sub.fingerprints(all)
+		}
+	}
+	return all
 }

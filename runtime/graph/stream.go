@@ -99,7 +99,7 @@ type event = Event[struct{}, struct{}]
 type sink interface {
 	// wants reports whether somebody takes events of the given kinds, or of one of them.
 	wants(kinds EventKind) bool
-	// take hands on e. Its methods report whether the run is to go on.
+	// take hands on e. Like updates and value, it reports whether somebody still takes events.
 	take(e event) bool
 	// updates hands on e for each update of a node in slot i.
 	updates(e event, i int, n *node) bool

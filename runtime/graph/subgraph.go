@@ -139,8 +139,7 @@ func newCall[S, U any](ctx context.Context, r *run, i int, child *Graph[S, U], s
 	return c, a
 }
 
-// runCall runs a subgraph as far as it gets, and leaves in slot i what became of it. It reports whether the subgraph came
-// to its end.
+// runCall runs a subgraph as far as possible, and leaves its outcome in slot i. It reports whether the subgraph ended.
 func (r caller) runCall(i int, c *run) (done bool, err error) {
 	sl := &r.exec.Tasks[i]
 	before := r.calls[i] // of an earlier attempt
@@ -226,7 +225,7 @@ func (r caller) storeBase() error {
 }
 
 // restoreCall loads what an earlier run, or an earlier attempt, of the task left of its subgraph. It reports whether there
-// is anything to go on with.
+// is anything to continue.
 func (r caller) restoreCall(i int, c *run) (bool, error) {
 	if c.log == nil || !c.log.Resumed {
 		return false, nil

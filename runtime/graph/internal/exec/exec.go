@@ -118,7 +118,7 @@ type Host interface {
 	Ended(tasks []int) error
 }
 
-// Watcher is told of tasks while they run. It hands functions to post, which calls them on the goroutine
+// Watcher receives what tasks do while they run. It hands functions to post, which calls them on the goroutine
 // of Run; it drops them when the superstep is over. A function that returns false cancels the superstep.
 type Watcher interface {
 	Started(i int, w *task.Worker, post func(func() bool))

@@ -38,7 +38,7 @@ type lane struct {
 func (s *Superstep) fanOut(ctx context.Context, o Options) error {
 	f := &fanOut{s: s, o: o}
 	f.ctx, f.cancel = context.WithCancelCause(ctx)
-	defer f.end() // also when the consumer of a stream panics: nothing may run beside what follows
+	defer f.end() // also when the consumer of a stream panics: no task may run concurrently with what follows
 	for range s.races {
 		ctx, cancel := context.WithCancelCause(f.ctx)
 		f.lanes = append(f.lanes, lane{ctx, cancel})

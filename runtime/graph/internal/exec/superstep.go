@@ -91,10 +91,10 @@ type Options struct {
 	Workers int     // how many tasks run at the same time
 	Eager   bool    // the Host is to store what ended while other tasks run
 	Watcher Watcher // nil for none
-	Observe bool    // the Host is told of attempts
+	Observe bool    // call the Host's Observe for each attempt
 }
 
-// Run runs the tasks that Left noted. The error is that of Ended; what became of tasks is in Tasks.
+// Run runs the tasks that Left noted. The error is that of Ended; the outcomes are in Tasks.
 func (s *Superstep) Run(ctx context.Context, o Options) (err error) {
 	if len(s.todo) == 1 && o.Watcher == nil {
 		if s.solo == nil {

@@ -141,8 +141,8 @@ func (b *Branch) append(ctx context.Context, records []checkpoint.Record, writes
 	return nil
 }
 
-// Put stores pending writes. With none it stores what waits for the next write, and says what becomes
-// of the run.
+// Put stores pending writes. With none it stores what waits for the next write, and the outcome of the
+// run.
 func (b *Branch) Put(ctx context.Context, writes []checkpoint.Write, o Outcome) error {
 	if len(b.first) > 0 {
 		before := b.tried

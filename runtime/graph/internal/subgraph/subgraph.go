@@ -80,7 +80,7 @@ func (e *PartError) Error() string {
 
 func (e *PartError) Unwrap() error { return e.Err }
 
-// Outcome is what became of a call, except the update of its task.
+// Outcome is the outcome of a call, except the update of its task.
 type Outcome struct {
 	Below  []Asked    // what it waits for
 	Memory Remembered // what is remembered of it, in a run that stores nothing
