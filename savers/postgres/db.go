@@ -81,8 +81,8 @@ func (r rows) Close() error {
 func (r rows) Err() error { return explain(r.Rows.Err()) }
 
 // idleLimit returns the statement that makes the server end a transaction whose client is stopped or
-// cut off while it sends a value of so many bytes. To the server, a client that sends a large value
-// is idle until the whole value has arrived, so each MiB adds four seconds. The limit is set for the
+// cut off before it has sent statements with so many bytes of values. While the client encodes
+// them, the server takes it for idle, so each MiB adds four seconds. The limit is set for the
 // transaction only, because behind a pooler the session is not the saver's.
 func idleLimit(size int) string {
 	limit := sqlsaver.IdleLimit + time.Duration(size>>20)*4*time.Second
@@ -110,6 +110,7 @@ func (d *db) Begin(ctx context.Context, writes bool) (sqlsaver.Tx, error) {
 type tx struct {
 	conn  *pgxpool.Conn // nil when the transaction is over
 	batch *pgx.Batch    // what has not been sent
+	size  int           // bytes of the values in batch
 	sent  bool
 }
 
@@ -127,24 +128,26 @@ func (t *tx) Later(ctx context.Context, text string, args ...any) error {
 
 // queue queues a statement, and returns how many statements are queued before it.
 func (t *tx) queue(text string, args []any) (before int) {
-	size := 0
 	for _, arg := range args {
 		if b, ok := arg.([]byte); ok {
-			size += len(b)
+			t.size += len(b)
 		}
-	}
-	if size >= 1<<20 {
-		t.batch.Queue(idleLimit(size))
 	}
 	before = t.batch.Len()
 	t.batch.Queue(text, args...)
 	return before
 }
 
-// send sends the queue.
+// send sends the queue. If the server waits for it since an earlier call, and it has large values,
+// the limit must be raised in a round trip of its own, because the driver encodes the whole queue
+// before it sends the first statement.
 func (t *tx) send(ctx context.Context) pgx.BatchResults {
-	batch := t.batch
-	t.batch, t.sent = new(pgx.Batch), true
+	batch, size, waits := t.batch, t.size, t.sent
+	t.batch, t.size, t.sent = new(pgx.Batch), 0, true
+	if waits && size >= 1<<20 {
+		// If it fails, so does the batch: the transaction or the connection is over.
+		_, _ = t.conn.Exec(ctx, idleLimit(size))
+	}
 	return t.conn.SendBatch(ctx, batch)
 }
 

@@ -1,29 +1,50 @@
 package postgres
 
 import (
+	"bytes"
 	"testing"
+	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 )
 
-// The server takes a client that sends a large value for idle until all of it has come.
-func TestALargeValueHasTimeToArrive(t *testing.T) {
-	for _, c := range []struct {
-		size int
-		want []string
-	}{
-		{100, []string{"insert"}},
-		{3 << 20, []string{"set local idle_in_transaction_session_timeout = 14000", "insert"}},
-	} {
-		q := &tx{batch: new(pgx.Batch)}
-		before := q.queue("insert", []any{"key", make([]byte, c.size)})
-		if before != len(c.want)-1 {
-			t.Errorf("%d bytes: got %d statements before it, want %d", c.size, before, len(c.want)-1)
-		}
-		for i, got := range q.batch.QueuedQueries {
-			if i >= len(c.want) || got.SQL != c.want[i] {
-				t.Errorf("%d bytes: got statement %d %q, want %q", c.size, i, got.SQL, c.want)
-			}
-		}
+// slowText is an argument that takes longer to encode than the server waits for a small one.
+type slowText struct{}
+
+func (slowText) TextValue() (pgtype.Text, error) {
+	time.Sleep(sqlsaver.IdleLimit + time.Second/2)
+	return pgtype.Text{String: "late", Valid: true}, nil
+}
+
+// Between the first answer of the server and the first byte that it gets next, the client encodes
+// the next statement. With large values on a slow machine that takes seconds, in which the server
+// takes the client for idle.
+func TestALargeValueHasTimeToBeEncoded(t *testing.T) {
+	pool, err := pgxpool.New(t.Context(), testenv.Postgres(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	tx, err := (&db{pool}).Begin(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(t.Context())
+	if _, err := tx.Exec(t.Context(), "create table late (t text, b bytea)"); err != nil {
+		t.Fatal(err)
+	}
+	large := bytes.Repeat([]byte("b"), 3<<19)
+	if err := tx.Later(t.Context(), "insert into late values ($1, $2)", "soon", large[:1<<19]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), "insert into late values ($1, $2)", slowText{}, large[1<<19:]); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }
