@@ -13,11 +13,11 @@ import (
 type directive struct {
 	pos   token.Position
 	at    token.Pos
-	verb  string   // state, payload, union, generate; what was written when it is none of these
+	verb  string   // state, payload, union, generate, output; what was written when it is none of these
 	name  string   // of the type or interface
 	arg   string   // union: what stands right of the equals sign
 	types []string // generate: of -type
-	out   string   // generate: of -o
+	out   string   // generate, output: of -o
 	fault string   // what is wrong with it, when something is
 }
 
@@ -72,16 +72,16 @@ func (d *directive) read(args, typeName string) {
 	}
 }
 
-// readGenerate parses a go:generate line and reports whether it runs graphgen for named types.
+// readGenerate parses a go:generate line and reports whether it runs graphgen for named types, or names the output of the
+// marked ones, which is an output directive.
 func (d *directive) readGenerate(line string) bool {
 	words := strings.Fields(line)
-	for len(words) > 0 {
+	runs := false
+	for len(words) > 0 && !runs {
 		base := path.Base(filepath.ToSlash(words[0]))
 		base, _, _ = strings.Cut(base, "@")
 		words = words[1:]
-		if base == "graphgen" {
-			break
-		}
+		runs = base == "graphgen"
 	}
 	d.verb = "generate"
 	for len(words) > 0 {
@@ -101,7 +101,11 @@ func (d *directive) readGenerate(line string) bool {
 			d.types = strings.Split(value, ",")
 		}
 	}
-	return len(d.types) > 0
+	if len(d.types) == 0 {
+		d.verb = "output"
+		return runs && d.out != ""
+	}
+	return true
 }
 
 // documentedTypes maps each comment that belongs to a type declaration to the type's name.

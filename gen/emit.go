@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/dave/jennifer/jen"
 )
@@ -47,10 +48,11 @@ func emit(m *model) ([]byte, error) {
 func (e *emitter) emitFile() {
 	e.f = e.newFile()
 	e.f.HeaderComment(Header)
+	e.f.HeaderComment("// Source: " + strings.Join(e.m.sources, ", ") + ". Generator: graphgen " + Version + ".")
 	if e.m.build != "" {
 		e.f.HeaderComment("//go:build " + e.m.build)
 	}
-	e.f.Comment("If the compiler does not know this name, the file was generated for another version of graphgen than the one in go.mod:")
+	e.f.Comment("If this name is undefined, this file was generated for another version of graphgen than that in go.mod:")
 	e.f.Comment("run go generate, or update the module.")
 	e.f.Const().Id("_").Op("=").Qual(wirePath, "Generation2")
 	for _, t := range e.m.targets {
@@ -108,11 +110,11 @@ func (e *emitter) emitPayload(t *target) {
 	receiver := jen.Params(jen.Id(e.n.v).Op("*").Id(t.name))
 	bytes := jen.Index().Byte()
 	e.f.Line()
-	e.f.Comment("AppendWire appends the value to b as MessagePack and returns the extended slice.")
+	e.f.Comment("AppendWire appends the value to b as MessagePack, and returns the extended slice.")
 	e.f.Func().Add(receiver).Id("AppendWire").Params(jen.Id(e.n.b).Add(bytes)).Params(bytes, jen.Error()).Block(
 		e.payloadAppend(t.typ, b, v)...)
 	e.f.Line()
-	e.f.Comment("DecodeWire sets the value to what b holds. It keeps no reference to b. After an error the value is what it was.")
+	e.f.Comment("DecodeWire sets the value to the one that b holds. It keeps no reference to b. If it fails, the value is unchanged.")
 	e.f.Func().Add(receiver).Id("DecodeWire").Params(jen.Id(e.n.b).Add(bytes)).Error().Block(
 		r.define(wireCall("NewReader", jen.Lit(t.name), b.code())),
 		jen.Var().Id(e.n.out).Id(t.name),
@@ -172,7 +174,7 @@ func (e *emitter) emitGuard(t types.Type) {
 		return
 	}
 	e.f.Line()
-	e.f.Commentf("If this does not compile, %s has changed since graphgen ran: run go generate.", named.Obj().Name())
+	e.f.Commentf("If this does not compile, %s has changed since this file was generated: run go generate.", named.Obj().Name())
 	value := typeCode(e.m.pkgPath, t).Values()
 	if named.Obj().Pkg() == e.m.pkg || hasGraphTag(st) {
 		e.f.Var().Id("_").Add(typeCode(e.m.pkgPath, st)).Op("=").Add(value)

@@ -103,12 +103,17 @@ func (e *emitter) appendStruct(t *typ) []jen.Code {
 	members := t.stored()
 	head := string(appendHead(nil, len(members), 0x80, 0xde, 0xdf))
 	if len(members) == 0 {
-		return []jen.Code{jen.Return(jen.Append(b.code(), jen.Lit(head).Op("...")), jen.Nil())}
+		return []jen.Code{jen.Return(jen.Append(b.code(), jen.Lit(head).Op("...")), jen.Nil()).Comment("an empty map")}
 	}
 	var body []jen.Code
 	for i, m := range members {
-		body = append(body, b.set(jen.Append(b.code(), jen.Lit(head+encodeName(m.wire)).Op("..."))))
-		head = ""
+		key := b.set(jen.Append(b.code(), jen.Lit(head+encodeName(m.wire)).Op("...")))
+		if head != "" {
+			key.Commentf("a map of %d, and its key %q", len(members), m.wire)
+		} else {
+			key.Commentf("the key %q", m.wire)
+		}
+		body, head = append(body, key), ""
 		x := expr(e.n.v).dot(m.name)
 		if i == len(members)-1 {
 			return append(body, e.returnAppend(m.typ, x))

@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"fmt"
 	"go/types"
 	"strings"
 
@@ -89,9 +90,9 @@ func (e *emitter) call(t *typ, method string, args ...jen.Code) *jen.Statement {
 func (e *emitter) emitCodec(t *typ) {
 	name := e.m.codecs[t]
 	e.f.Line()
-	e.f.Commentf("%s is the codec of %s.", name, e.show(t))
+	e.f.Commentf("%s encodes, decodes and compares values of type %s.", name, e.show(t))
 	if t.recursive {
-		e.f.Comment("It counts how deep it is, since such values can hold others of their type.")
+		e.f.Comment("It counts the depth, because such values can contain others of their type.")
 	}
 	e.f.Type().Id(name).Struct()
 	pointer := jen.Op("*").Add(e.typ(t))
@@ -112,6 +113,7 @@ func (e *emitter) method(t *typ, name string, params []jen.Code, results *jen.St
 	if !t.recursive || name == "Read" {
 		if e.needed[t][name] {
 			e.f.Line()
+			e.f.Comment(e.methodComment(name))
 			e.f.Func().Params(receiver).Id(name).Params(params...).Add(results).Block(body(t)...)
 		}
 		return
@@ -131,6 +133,7 @@ func (e *emitter) method(t *typ, name string, params []jen.Code, results *jen.St
 			body = e.cloneWhole(expr(e.n.c).call(counting, args...))
 		}
 		e.f.Line()
+		e.f.Comment(e.methodComment(name))
 		e.f.Func().Params(jen.Id(e.n.c).Add(receiver)).Id(name).Params(params...).Add(results).Add(block(body...))
 	}
 	if name == "Clone" {
@@ -139,9 +142,23 @@ func (e *emitter) method(t *typ, name string, params []jen.Code, results *jen.St
 	if e.needed[t][counting] {
 		e.counting = true
 		e.f.Line()
+		e.f.Commentf("%s is %s at a depth.", counting, name)
 		e.f.Func().Params(receiver).Id(counting).Params(append(params, jen.Id(e.n.depth).Int())...).Add(results).Block(body(t)...)
 		e.counting = false
 	}
+}
+
+// methodComment returns the comment of a method of a codec.
+func (e *emitter) methodComment(name string) string {
+	switch name {
+	case "Append":
+		return fmt.Sprintf("Append appends *%s to %s as MessagePack.", e.n.v, e.n.b)
+	case "Read":
+		return fmt.Sprintf("Read sets *%s, which is zero, to the next value of %s.", e.n.v, e.n.r)
+	case "Equal":
+		return fmt.Sprintf("Equal reports whether *%s and *%s are equal; nil and empty differ.", e.n.a, e.n.b)
+	}
+	return fmt.Sprintf("Clone returns a deep copy of %s.", e.n.v)
 }
 
 // counts reports whether the codec of t is one that checks the depth: all cycles go through a type with a name.

@@ -17,14 +17,14 @@ func (e *emitter) emitDiff(t *target) {
 		}
 	}
 	e.f.Line()
-	e.f.Commentf("%s is how two values of %s differ: each field says how the field of that name does.", name, t.name)
-	e.f.Commentf("The zero %s says that they do not.", name)
+	e.f.Commentf("%s is the difference between two values of %s, by field.", name, t.name)
+	e.f.Commentf("The zero %s means that they are equal.", name)
 	if len(fields) < len(t.fields) {
-		e.f.Comment("Untracked fields are not compared.")
+		e.f.Comment("It has no untracked fields.")
 	}
 	e.f.Type().Id(name).Struct(fields...)
 	e.f.Line()
-	e.f.Commentf("%sOf returns what became of %s in %s, with which it shares memory.", name, e.n.before, e.n.after)
+	e.f.Commentf("%sOf returns the difference between %s and %s. It shares memory with both.", name, e.n.before, e.n.after)
 	e.f.Func().Id(name + "Of").Params(jen.List(jen.Id(e.n.before), jen.Id(e.n.after)).Add(state)).Add(diff).Block(e.diffBody(t)...)
 	changes := jen.Id(t.helper + "Changes").Call(expr(e.n.d).addr())
 	method := func(method, comment string, result, body *jen.Statement) {
@@ -36,10 +36,11 @@ func (e *emitter) emitDiff(t *target) {
 		e.f.Func().Params(jen.Id(e.n.d).Add(diff)).Id(method).Params().Add(result).Block(jen.Return(body))
 	}
 	list := jen.Index().Add(stateType("FieldChange"))
-	method("IsZero", "IsZero reports whether nothing differs.", jen.Bool(), jen.Add(changes).Op("==").Nil())
-	method("Changes", "Changes returns the fields that differ, in order of declaration; nil when there are none.", list, changes)
-	method("String", "String prints the fields that differ, each on a line.", jen.String(), jen.Qual(cellPath, "FormatDiff").Call(changes))
+	method("IsZero", "IsZero reports whether no field differs.", jen.Bool(), jen.Add(changes).Op("==").Nil())
+	method("Changes", "Changes returns the fields that differ, in order of declaration; nil if none does.", list, changes)
+	method("String", "String returns the fields that differ as text, one per line.", jen.String(), jen.Qual(cellPath, "FormatDiff").Call(changes))
 	e.f.Line()
+	e.f.Commentf("%sChanges returns the fields of %s that differ.", t.helper, e.n.d)
 	e.f.Func().Id(t.helper + "Changes").Params(jen.Id(e.n.d).Op("*").Add(diff)).Add(list).Block(
 		e.changesBody(expr(e.n.d), slices.DeleteFunc(slices.Clone(t.fields), func(f *field) bool { return !f.stored() })))
 }

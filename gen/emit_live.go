@@ -17,7 +17,7 @@ func (e *emitter) emitLive(t *target) {
 		cells = append(cells, jen.Id(f.name).Add(cellType(f.fieldKind()+"Cell", args...)))
 	}
 	e.f.Line()
-	e.f.Commentf("%s is the %s of one run.", helper, t.name)
+	e.f.Commentf("%s is the %s of one run. Each cell merges and stores one field.", helper, t.name)
 	e.f.Type().Id(helper).Struct(cellType("Core"), jen.Id("s").Id(t.name), jen.Id("f").Struct(cells...))
 	l, fork := expr(e.n.l), expr(e.n.fork)
 	receiver := jen.Params(jen.Id(e.n.l).Op("*").Id(helper))
@@ -25,25 +25,26 @@ func (e *emitter) emitLive(t *target) {
 	result := cellType("Live", jen.Id(t.name), jen.Id(t.name+"Update"))
 	bound := jen.New(jen.Id(helper)).Dot("bind").Call(jen.Id(e.n.opts))
 	e.f.Line()
+	e.f.Commentf("%sNew returns the %s of a new run, whose fields are not set.", helper, t.name)
 	e.f.Func().Id(helper + "New").Add(opts).Add(result).Block(jen.Return(bound))
 	e.f.Line()
-	e.f.Comment("bind binds the fields in order of their wire names.")
+	e.f.Comment("bind connects the cells to the fields, in the order of their wire names.")
 	e.f.Func().Add(receiver).Id("bind").Add(opts).Op("*").Id(helper).Block(e.bindBody(t)...)
 	e.f.Line()
-	e.f.Commentf("Fork returns what continues from the state that %s holds, independently of it.", e.n.l)
+	e.f.Commentf("Fork returns the state of a run that continues from the values of %s, independently of it.", e.n.l)
 	e.f.Func().Add(receiver).Id("Fork").Add(opts).Add(result).Block(
 		fork.define(bound),
 		fork.call("Load", l.call("View")),
 		fork.call("Follow", l.dot("Core").addr()),
 		jen.Return(fork.code()))
 	e.f.Line()
-	e.f.Comment("View returns the state with its slices clipped.")
+	e.f.Comment("View returns the state. Its slices are clipped, so that an append to one copies it.")
 	e.f.Func().Add(receiver).Id("View").Params().Id(t.name).Block(e.viewBody(t)...)
 	e.f.Line()
-	e.f.Commentf("Load replaces the state by %s.", e.n.s)
+	e.f.Commentf("Load sets the state to %s.", e.n.s)
 	e.f.Func().Add(receiver).Id("Load").Params(jen.Id(e.n.s).Id(t.name)).Block(l.dot("s").set(jen.Id(e.n.s)), l.call("Adopt"))
 	e.f.Line()
-	e.f.Commentf("Merge applies %s.", e.n.u)
+	e.f.Commentf("Merge applies %s, the update of a task.", e.n.u)
 	e.f.Func().Add(receiver).Id("Merge").Params(jen.Id(e.n.task).Int(), jen.Id(e.n.u).Op("*").Id(t.name+"Update")).Error().Block(e.mergeBody(t)...)
 }
 

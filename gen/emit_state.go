@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/types"
 	"slices"
+	"strings"
 
 	"github.com/dave/jennifer/jen"
 
@@ -92,16 +93,16 @@ func (e *emitter) emitUpdate(t *target) {
 	var fields []jen.Code
 	for _, field := range t.fields {
 		args, _ := e.typeArgs(field)
-		fields = append(fields, jen.Id(field.name).Add(stateType(field.fieldKind(), args...)))
+		fields = append(fields, commented(jen.Id(field.name).Add(stateType(field.fieldKind(), args...)), field)...)
 	}
 	e.f.Line()
-	e.f.Commentf("%s is what a node changes of %s: each field says what becomes of the field of that name.", name, t.name)
+	e.f.Commentf("%s is a change that a node makes to %s: the operations on each field.", name, t.name)
 	e.f.Commentf("The zero %s changes nothing.", name)
 	e.f.Type().Id(name).Struct(fields...)
 	u, v := expr(e.n.u), expr(e.n.v)
 	if !t.has("String") {
 		e.f.Line()
-		e.f.Commentf("String prints what %s changes.", e.n.u)
+		e.f.Commentf("String returns the operations in %s as text, by field.", e.n.u)
 		e.f.Func().Params(jen.Id(e.n.u).Id(name)).Id("String").Params().String().Block(
 			jen.Return(jen.Qual(cellPath, "FormatUpdate").Call(jen.Lit(name), jen.Id(t.helper+"Writes").Call(u.addr()).Op("..."))))
 	}
@@ -113,12 +114,35 @@ func (e *emitter) emitUpdate(t *target) {
 			}
 		}
 		e.f.Line()
-		e.f.Commentf("Equal reports whether %s and %s change the same in the same way, so that they are stored as the same bytes.", e.n.u, e.n.v)
+		e.f.Commentf("Equal reports whether %s and %s have the same operations, which are stored as the same bytes.", e.n.u, e.n.v)
 		if len(t.stored()) < len(t.fields) {
-			e.f.Comment("Of untracked fields it compares only whether they are set.")
+			e.f.Comment("It compares only whether untracked fields are set.")
 		}
 		e.f.Func().Params(jen.Id(e.n.u).Id(name)).Id("Equal").Params(jen.Id(e.n.v).Id(name)).Bool().Block(jen.Return(same))
 	}
+}
+
+// maxComment is the longest comment that stands behind a field of an update; a longer one stands above it.
+const maxComment = 80
+
+// commented returns the declaration of an update's field with a comment: the reducer and the user's comment on the field.
+func commented(declaration *jen.Statement, f *field) []jen.Code {
+	text := f.tag()
+	if f.key != nil {
+		text += " by " + f.key.selector
+	}
+	if f.comment != "" {
+		text += ": " + f.comment
+	}
+	lines := strings.Split(text, "\n")
+	if len(lines) == 1 && len(text) <= maxComment {
+		return []jen.Code{declaration.Comment("// " + text)}
+	}
+	var codes []jen.Code
+	for _, line := range lines {
+		codes = append(codes, jen.Comment(strings.TrimSpace("// "+line)))
+	}
+	return append(codes, declaration)
 }
 
 // has reports whether a state has a field of that name, or its update a method that the user wrote, so that graphgen cannot
@@ -148,7 +172,7 @@ func (e *emitter) emitSchema(t *target) {
 		parts = append(parts, jen.Line().Id("Types").Op(":").Id(typesVar(t)))
 	}
 	e.f.Line()
-	e.f.Commentf("%sSchema is what a graph needs to know of %s: graph.New(name, %sSchema).", t.name, t.name, t.name)
+	e.f.Commentf("%sSchema describes %s to a graph: graph.New(name, %sSchema). It must not be modified.", t.name, t.name, t.name)
 	e.f.Var().Id(t.name + "Schema").Op("=").Op("&").Add(stateType("Schema", jen.Id(t.name), jen.Id(t.name+"Update"))).
 		Values(append(append(parts, functions...), jen.Line())...)
 }
@@ -162,18 +186,23 @@ func (e *emitter) emitFuncs(t *target) {
 	bytes := jen.Index().Byte()
 	changes := jen.Index().Add(stateType("FieldChange"))
 	e.f.Line()
+	e.f.Commentf("%sClone returns a deep copy of %s.", helper, e.n.s)
 	e.f.Func().Id(helper + "Clone").Params(jen.Id(e.n.s).Add(name)).Add(name).Block(e.stateClone(t)...)
 	e.f.Line()
+	e.f.Commentf("%sDiff returns the fields that differ between %s and %s.", helper, e.n.before, e.n.after)
 	e.f.Func().Id(helper+"Diff").Params(jen.List(jen.Id(e.n.before), jen.Id(e.n.after)).Add(name)).Add(changes).Block(
 		d.define(jen.Id(t.name+"DiffOf").Call(jen.Id(e.n.before), jen.Id(e.n.after))),
 		jen.Return(jen.Id(helper+"Changes").Call(d.addr())))
 	e.f.Line()
+	e.f.Commentf("%sWrites returns the fields that %s has operations on.", helper, e.n.u)
 	e.f.Func().Id(helper + "Writes").Params(jen.Id(e.n.u).Op("*").Add(update)).Add(changes).
 		Block(e.changesBody(expr(e.n.u), t.fields))
 	e.f.Line()
+	e.f.Commentf("%sAppendUpdate appends %s to %s as MessagePack.", helper, e.n.u, e.n.b)
 	e.f.Func().Id(helper+"AppendUpdate").Params(jen.Id(e.n.b).Add(bytes), jen.Id(e.n.u).Op("*").Add(update)).Params(bytes, jen.Error()).
 		Block(e.appendUpdateBody(t)...)
 	e.f.Line()
+	e.f.Commentf("%sDecodeUpdate sets %s to the update that %s holds.", helper, e.n.u, e.n.b)
 	e.f.Func().Id(helper+"DecodeUpdate").Params(jen.Id(e.n.b).Add(bytes), jen.Id(e.n.u).Op("*").Add(update)).Error().
 		Block(e.decodeUpdateBody(t)...)
 }
@@ -252,7 +281,7 @@ func (e *emitter) emitFields(t *target) {
 		values = append(values, jen.Line())
 	}
 	e.f.Line()
-	e.f.Commentf("%s says how each field of %s is merged and stored. It is never written to.", fieldsVar(t), t.name)
+	e.f.Commentf("%s describes how each field of %s is merged and stored. It must not be modified.", fieldsVar(t), t.name)
 	e.f.Var().Id(fieldsVar(t)).Op("=").Struct(types...).Values(values...)
 }
 

@@ -14,7 +14,8 @@ import (
 type model struct {
 	pkg     *types.Package
 	pkgPath string
-	build   string // the condition under which the file is built; empty for none
+	build   string   // the condition under which the file is built; empty for none
+	sources []string // the names of the files that declare the targets, sorted
 	targets []*target
 	types   []*typ          // all that helpers may be needed for, parts before what holds them
 	codecs  map[*typ]string // the names of the types that implement cell.Codec
@@ -38,6 +39,7 @@ type target struct {
 // field is one field of a state.
 type field struct {
 	name    string // in Go
+	comment string // the user's, without comment marks
 	wire    string
 	was     []string
 	reducer string
@@ -60,10 +62,10 @@ func (f *field) stored() bool { return f.reducer != "untracked" }
 
 // buildModel checks the types of a unit and returns what to emit. When diags has faults the model may be incomplete.
 func buildModel(src *source, u *unit, units []*unit, marked map[string]bool, diags *diagnostics) *model {
-	r := &resolver{src: src, diags: diags, marked: marked, tags: tagPositions(src.pkg.Syntax), bad: make(map[*typ]bool)}
+	r := &resolver{src: src, diags: diags, marked: marked, syntax: fieldSyntax(src.pkg.Syntax), bad: make(map[*typ]bool)}
 	r.states = src.stateNames(units)
 	r.readUnions()
-	m := &model{pkg: src.pkg.Types, pkgPath: src.pkg.PkgPath, build: u.origin.build}
+	m := &model{pkg: src.pkg.Types, pkgPath: src.pkg.PkgPath, build: u.origin.build, sources: u.sources()}
 	r.checkNames(u, units)
 	for _, t := range u.types {
 		if tgt := r.target(t); tgt != nil {
@@ -179,7 +181,7 @@ func (r *resolver) stateField(owner string, f *types.Var, raw string, names map[
 		r.fault(at, f.Type(), "is an unexported field of package %s, which code of package %s cannot reach; declare the struct here", f.Pkg().Name(), r.src.pkg.Name)
 		return nil
 	}
-	res := &field{name: f.Name(), wire: t.name, was: t.was, reducer: t.reducer, fn: t.fn}
+	res := &field{name: f.Name(), comment: comment(r.syntax[f.Pos()]), wire: t.name, was: t.was, reducer: t.reducer, fn: t.fn}
 	if res.wire == "" {
 		res.wire = f.Name()
 	}

@@ -2,6 +2,7 @@ package gen
 
 import (
 	"fmt"
+	"go/ast"
 	"go/token"
 	"go/types"
 	"strings"
@@ -14,10 +15,10 @@ type resolver struct {
 	src    *source
 	diags  *diagnostics
 	unions map[*types.TypeName]*unionDecl
-	marked map[string]bool // payload types of all loaded packages, as path.Name
-	tags   map[token.Pos]token.Pos
-	states map[string]bool // names of this package's states
-	known  typeutil.Map    // types.Type -> *typ
+	marked map[string]bool          // payload types of all loaded packages, as path.Name
+	syntax map[token.Pos]*ast.Field // of struct fields, by the position of the name
+	states map[string]bool          // names of this package's states
+	known  typeutil.Map             // types.Type -> *typ
 	all    []*typ
 	bad    map[*typ]bool
 
@@ -357,8 +358,8 @@ func (r *resolver) placeOf(f *types.Var, owner string) place {
 
 // tagPlace is placeOf for what is wrong in a field's tag.
 func (r *resolver) tagPlace(f *types.Var, at place) place {
-	if pos, ok := r.tags[f.Pos()]; ok {
-		at.pos = r.src.pkg.Fset.Position(pos)
+	if field := r.syntax[f.Pos()]; field != nil && field.Tag != nil {
+		at.pos = r.src.pkg.Fset.Position(field.Tag.Pos())
 	}
 	return at
 }

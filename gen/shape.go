@@ -141,7 +141,7 @@ func shapeType(name string) *jen.Statement { return jen.Qual(shapePath, name) }
 // emitTypes writes the variable that has the types which a state is made of.
 func (e *emitter) emitTypes(name, of string, list shape.Types) {
 	e.f.Line()
-	e.f.Commentf("%s describes the types that %s is made of. It is never written to.", name, of)
+	e.f.Commentf("%s describes the types in %s. It must not be modified.", name, of)
 	e.f.Var().Id(name).Op("=").Add(typesShape(list))
 }
 

@@ -40,6 +40,16 @@ func (u *unit) named(role role) []string {
 	return names
 }
 
+// sources returns the names of the files that declare the types, sorted.
+func (u *unit) sources() []string {
+	var names []string
+	for _, t := range u.types {
+		names = append(names, filepath.Base(t.pos.Filename))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // role is what a type that graphgen generates for is to a graph.
 type role int
 
@@ -60,7 +70,7 @@ func (src *source) units(cfg Config, diags *diagnostics) []*unit {
 		src.checkOthers(u, diags)
 		units = append(units, u)
 	} else {
-		units = src.askedUnits(diags)
+		units = src.askedUnits(cfg, diags)
 	}
 	for _, d := range src.directives {
 		if d.fault != "" && (len(units) > 0 || d.verb != "generate") {
@@ -85,7 +95,7 @@ func (src *source) checkOthers(u *unit, diags *diagnostics) {
 
 // askedUnits returns a unit for every go:generate line that runs graphgen, and one for the marked types that
 // no such line names.
-func (src *source) askedUnits(diags *diagnostics) []*unit {
+func (src *source) askedUnits(cfg Config, diags *diagnostics) []*unit {
 	var units []*unit
 	named := make(map[string]bool)
 	for _, d := range src.directives {
@@ -103,10 +113,41 @@ func (src *source) askedUnits(diags *diagnostics) []*unit {
 		}
 		units = append(units, u)
 	}
-	for _, names := range src.marked(named) {
-		units = append(units, src.newUnit(names, "", token.Position{}, diags))
+	groups := src.marked(named)
+	out, at := src.markedOutput(cfg, diags)
+	switch {
+	case out == "":
+	case len(groups) == 0:
+		diags.add(at, "-o "+out, "is for types that carry //graphgen:state or //graphgen:payload, and package %s has none; name the types by -type", src.pkg.Name)
+	case len(groups) > 1:
+		diags.add(at, "-o "+out, "is one file, and the marked types of package %s are not part of the same builds; name them by -type, one file at a time", src.pkg.Name)
+	}
+	for _, names := range groups {
+		u := src.newUnit(names, out, token.Position{}, diags)
+		if out == "" && len(u.named(roleState)) > 1 {
+			u.output = filepath.Join(src.dir, u.origin.outputName(strings.TrimSuffix(src.pkg.Name, "_test")))
+		}
+		units = append(units, u)
 	}
 	return units
+}
+
+// markedOutput returns the file that the marked types go to: that of cfg, or else of the go:generate line that has -o and
+// names no types. It is empty if neither says it.
+func (src *source) markedOutput(cfg Config, diags *diagnostics) (out string, at token.Position) {
+	if cfg.Output != "" {
+		return cfg.Output, token.Position{Filename: src.dir}
+	}
+	for _, d := range src.directives {
+		if d.verb != "output" || isTestFile(d.pos.Filename) != src.test {
+			continue
+		}
+		if out != "" && out != d.out {
+			diags.add(d.pos, "go:generate", "a second line names the output of the marked types, and the first says %s; keep one", out)
+		}
+		out, at = d.out, d.pos
+	}
+	return out, at
 }
 
 // marked returns the types that carry a directive and are not among named: states before payloads, and those apart that
@@ -319,25 +360,38 @@ func (src *source) codecPrefix(u *unit) string {
 	return "graphgen" + upperFirst(u.types[0].name) + "Codec"
 }
 
-// tagPositions maps the position of each struct field's name to that of its tag.
-func tagPositions(files []*ast.File) map[token.Pos]token.Pos {
-	at := make(map[token.Pos]token.Pos)
+// fieldSyntax maps the position of each struct field's name to its syntax.
+func fieldSyntax(files []*ast.File) map[token.Pos]*ast.Field {
+	fields := make(map[token.Pos]*ast.Field)
 	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
-			field, ok := n.(*ast.Field)
-			if !ok || field.Tag == nil {
+			st, ok := n.(*ast.StructType)
+			if !ok {
 				return true
 			}
-			for _, name := range field.Names {
-				at[name.Pos()] = field.Tag.Pos()
-			}
-			if len(field.Names) == 0 {
-				at[embeddedName(field.Type)] = field.Tag.Pos()
+			for _, field := range st.Fields.List {
+				for _, name := range field.Names {
+					fields[name.Pos()] = field
+				}
+				if len(field.Names) == 0 {
+					fields[embeddedName(field.Type)] = field
+				}
 			}
 			return true
 		})
 	}
-	return at
+	return fields
+}
+
+// comment returns the text of a field's comment: the one above it, or else the one on its line.
+func comment(field *ast.Field) string {
+	if field == nil {
+		return ""
+	}
+	if text := strings.TrimSpace(field.Doc.Text()); text != "" {
+		return text
+	}
+	return strings.TrimSpace(field.Comment.Text())
 }
 
 // embeddedName returns the position that go/types gives the field of an embedded type: that of the type's name.

@@ -12,8 +12,8 @@
 //
 //	//go:generate go tool graphgen -type=State
 //
-// and go generate. The file goes beside the source and is called after the first type: state_graphgen.go. It is part of
-// the same builds as the source: for a state in state_linux.go it is state_linux_graphgen.go, for one in a test file
+// and go generate. The file goes into the folder of the source and has the name of the first type: state_graphgen.go. If
+// several types carry //graphgen:state, their file has the name of the package. It is part of the same builds as the source: for a state in state_linux.go it is state_linux_graphgen.go, for one in a test file
 // state_graphgen_test.go. Graphgen prints what it wrote, and overwrites only what it wrote.
 //
 // Flags:
@@ -21,7 +21,8 @@
 //	-type State,Doc  the types to generate for; the first is a state, a later one is a state when a field of it names a
 //	                 reducer, and a payload (AppendWire and DecodeWire) otherwise; //graphgen:state and //graphgen:payload
 //	                 above a type decide instead
-//	-o file          the file to write instead, in the folder of the package
+//	-o file          the file to write instead, in the folder of the package; without -type, for the types that carry
+//	                 //graphgen:state or //graphgen:payload
 //	-check           write nothing; print what would change as a diff
 //	-v               also say which files were as they should be
 //	-version         print the version
@@ -60,7 +61,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
+	"runtime"
 	"strings"
 
 	"github.com/graphgen-go/graphgen/gen"
@@ -94,7 +95,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitFailed
 	}
 	if c.version {
-		c.print(stdout, "graphgen "+version()+"\n")
+		c.print(stdout, "graphgen "+gen.Version+" "+runtime.Version()+"\n")
 		return exitOK
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -226,18 +227,3 @@ func (c *command) fail(err error) int {
 
 // print writes text. That nobody can read it any more is no reason to do something else.
 func (c *command) print(w io.Writer, text string) { _, _ = io.WriteString(w, text) }
-
-// version returns the version of the module that the command was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "of unknown version"
-	}
-	const path = "github.com/graphgen-go/graphgen"
-	for _, dep := range info.Deps {
-		if dep.Path == path {
-			return dep.Version + " " + info.GoVersion
-		}
-	}
-	return info.Main.Version + " " + info.GoVersion
-}
