@@ -8,7 +8,8 @@ import "time"
 // for Prune, which may give the oldest kept record a snapshot in place of its delta.
 //
 // A Record handed to a saver belongs to the saver's caller again when the call returns; savers copy what
-// they keep. A Record that a saver returns may share memory with the saver: it must not be modified.
+// they keep. A Record that a saver returns may share memory with the saver: nobody may modify it. See [Saver] on
+// its payload.
 type Record struct {
 	ID     ID
 	Seq    uint64 // assigned by the saver: the head's Seq plus one; what a caller sets is ignored
@@ -96,7 +97,7 @@ func (s Source) String() string {
 // the order. A write whose base has been committed is accepted and counts for nothing. The writes of one call
 // are taken in order, so a Discard may be followed by the Result that stands in its stead.
 //
-// Savers copy the payloads they are given. A payload that a saver returns must not be modified.
+// Savers copy the payloads they are given. Nobody may modify a payload that a saver returns.
 type Write struct {
 	Namespace string
 	Base      ID     // of the record that made the task due; zero for a Schema

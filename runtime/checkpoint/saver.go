@@ -30,6 +30,12 @@ import (
 // Thread ids and namespaces are opaque bytes of at most [MaxThread] and [MaxNamespace] bytes: any value
 // that is longer, and the empty thread id, is an [*InvalidError].
 //
+// Payloads that a saver returns never change, not even after Close: strings of a restored state share
+// their memory for as long as the state lives. Neither the caller nor the saver may write to that memory or
+// use it for something else. The same holds for a saver that wraps another one: it returns new memory for
+// what it decrypts or unpacks. A state keeps the memory around its payloads, too. So a saver must not return
+// a payload as a small part of a large buffer.
+//
 // When ctx ends before a write is known to have happened, the write may or may not have happened; the same
 // call may be made again, since writes are idempotent. After Close every method fails with [ErrClosed].
 type Saver interface {

@@ -2,9 +2,16 @@ package wire
 
 import "time"
 
-// tuple reads the head of an array that must have n elements.
+// tuple reads the head of an array that must have n elements. want is for messages; empty for an array of n.
 func (r *Reader) tuple(n int, want string) bool {
 	at := r.i
+	if at < len(r.s) && r.s[at] == byte(0x90|n) && n < 16 && n < len(r.s)-at {
+		r.i++
+		return true
+	}
+	if want == "" {
+		want = "array of " + formatNumber(uint64(n), false)
+	}
 	if m := r.length(want, 0x90, 0, 0xdc, 0xdd, 1); m != n && r.err == nil {
 		r.i = at
 		r.fail(Range, want, "array of "+formatNumber(uint64(m), false))
@@ -14,11 +21,9 @@ func (r *Reader) tuple(n int, want string) bool {
 
 // FixedArray reads the head of an array that must have n elements, as Go's arrays do. It reports whether
 // it has.
-func (r *Reader) FixedArray(n int) bool {
-	return r.tuple(n, "array of "+formatNumber(uint64(n), false))
-}
+func (r *Reader) FixedArray(n int) bool { return r.tuple(n, "") }
 
-// Str reads a string. It shares the Reader's copy of the input.
+// Str reads a string. It shares the memory of the Reader's input.
 func (r *Reader) Str() string {
 	if r.i+1 < len(r.s) {
 		from := r.i + 1

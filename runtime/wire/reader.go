@@ -1,11 +1,13 @@
 package wire
 
+import "unsafe"
+
 // Reader reads MessagePack values one after the other. Its first error sticks: from then on every method
 // returns a zero value, lengths are 0, and [Reader.Err] says what was wrong where. Code that reads checks
 // once, at the end; loops over a length that was read also ask [Reader.OK].
 //
-// Strings are substrings of one copy of the input, so reading many costs one allocation; a string that
-// is kept keeps that copy. A Reader is for one goroutine.
+// Strings are substrings of the input, of which [NewReader] makes one copy: reading many strings costs one
+// allocation. A string that is kept keeps all of the input in memory. A Reader is for one goroutine.
 type Reader struct {
 	s      string // what can still be read, from i on; empty after an error, so that fast paths need not ask
 	i      int
@@ -27,6 +29,12 @@ const (
 
 // NewReader returns a Reader of a copy of b. root is the name of the type that is read, for messages.
 func NewReader(root string, b []byte) Reader { return NewStringReader(root, string(b)) }
+
+// NewSharedReader returns a Reader of b itself. b must never be modified after the call, because strings that
+// are read share its memory. root is as for NewReader.
+func NewSharedReader(root string, b []byte) Reader {
+	return NewStringReader(root, unsafe.String(unsafe.SliceData(b), len(b)))
+}
 
 // NewStringReader returns a Reader of s, which it shares. root is as for NewReader.
 func NewStringReader(root, s string) Reader {

@@ -52,7 +52,7 @@ func (r *Reader) skipBytes(n int) {
 	r.i += n
 }
 
-// Raw reads one value of any kind and returns its bytes, which share the Reader's copy of the input.
+// Raw reads one value of any kind and returns its bytes, which share the memory of its input.
 func (r *Reader) Raw() string {
 	from := r.i
 	r.Skip()

@@ -61,6 +61,7 @@ func Cases() []Case {
 		{"a thread that does not exist", testAbsent},
 		{"a record comes back as it was stored", testRecord},
 		{"what the caller gave may be changed", testCopies},
+		{"what a saver returned never changes", testLasting},
 		{"a chain starts with a snapshot", testChain},
 		{"every checkpoint loads by its id", testByID},
 		{"an append of many records is whole", testMany},

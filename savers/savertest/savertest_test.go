@@ -514,6 +514,17 @@ var breaks = []struct {
 			return chain, err
 		}
 	}},
+	{"leaves alone what it returned", "what a saver returned never changes", func(b *broken) {
+		buffers := make([][]byte, 8)
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			chain, err := b.Saver.Load(ctx, p)
+			for i := range chain.Records {
+				buffers[i] = append(buffers[i][:0], chain.Records[i].Payload...)
+				chain.Records[i].Payload = buffers[i]
+			}
+			return chain, err
+		}
+	}},
 	{"starts a chain with the nearest snapshot", "a chain starts with a snapshot", func(b *broken) {
 		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)

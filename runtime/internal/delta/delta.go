@@ -55,9 +55,16 @@ type Reader struct {
 	left int
 }
 
-// NewReader returns a Reader of a copy of b that has read the delta's head. root is for messages.
+// none is the delta that changes nothing.
+const none = "\x92\x00\x80"
+
+// Empty reports whether d is the delta that changes nothing, as this package and states write it.
+func Empty(d []byte) bool { return string(d) == none }
+
+// NewReader returns a Reader of b that has read the delta's head. b must never be modified after the call,
+// because what is read shares its memory. root is for messages.
 func NewReader(root string, b []byte) Reader {
-	r := Reader{Reader: wire.NewReader(root, b)}
+	r := Reader{Reader: wire.NewSharedReader(root, b)}
 	r.FixedArray(2)
 	at := r.Offset()
 	r.Dead = r.Int()
@@ -121,7 +128,7 @@ func Fold(snapshot []byte, deltas ...[]byte) ([]byte, error) {
 
 // parse reads the fields of a snapshot.
 func parse(snapshot []byte) (map[string]*Value, error) {
-	r := wire.NewReader("", snapshot)
+	r := wire.NewSharedReader("", snapshot)
 	n := r.MapLen()
 	fields := make(map[string]*Value, min(n, 64))
 	for range n {
@@ -140,6 +147,9 @@ func parse(snapshot []byte) (map[string]*Value, error) {
 
 // fold applies one delta.
 func fold(fields map[string]*Value, delta []byte) error {
+	if Empty(delta) {
+		return nil
+	}
 	r := NewReader("", delta)
 	for {
 		name, ok := r.Next()

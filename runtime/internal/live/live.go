@@ -53,12 +53,15 @@ type Live[S, U any] interface {
 	// be encoded is a *MergeError.
 	AppendSnapshot(b []byte) ([]byte, error)
 
-	// Decode replaces everything by what snapshot says. It keeps no reference to it. Errors are *DecodeError; after one the
-	// Live must be dropped.
+	// Decode replaces everything by what snapshot says. Strings of the state share the memory of snapshot,
+	// which must never be modified after the call. Errors are *DecodeError; after one the Live must be
+	// dropped.
 	Decode(snapshot []byte) error
 
-	// Apply applies a delta to what Decode and earlier Apply calls read. It runs no reducer. It keeps no reference to the
-	// delta. Errors are *DecodeError; after one the Live must be dropped. Where the chain was written under another
+	// Apply applies a delta to what Decode and earlier Apply calls read. It runs no reducer. Strings of the
+	// state share the memory of the delta, which must never be modified after the call. What they keep of
+	// superseded values is bounded: a chain starts over with a snapshot when that is more than the state.
+	// Errors are *DecodeError; after one the Live must be dropped. Where the chain was written under another
 	// fingerprint, checkpoint.Fold and one Decode cost less than many Apply calls.
 	Apply(delta []byte) error
 

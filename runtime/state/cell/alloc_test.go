@@ -1,6 +1,8 @@
 package cell_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/state/cell"
@@ -111,5 +113,71 @@ func TestAppendingIsAmortised(t *testing.T) {
 	// The upsert of a shared list copies it, which is one allocation of one element a step.
 	if got := allocs - n; got > 100 {
 		t.Errorf("%d shared appends: %v allocations beyond the copies of the other list, want at most 100", n, got)
+	}
+}
+
+// turns returns a snapshot and the deltas of n turns: two that change nothing, and one that appends a
+// message.
+func turns(tb testing.TB, n int) (snapshot []byte, deltas [][]byte) {
+	tb.Helper()
+	l := newLive(cell.Options{Record: true})
+	must := func(b []byte, err error) []byte {
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return b
+	}
+	snapshot = must(l.AppendSnapshot(nil))
+	for i := range n {
+		var u ref.EverythingUpdate
+		u.Messages.Upsert(ref.Message{ID: fmt.Sprint("message ", i), Role: "user", Text: strings.Repeat("text ", 40)})
+		if err := l.Merge(0, &u); err != nil {
+			tb.Fatal(err)
+		}
+		l.EndStep()
+		deltas = append(deltas, []byte("\x92\x00\x80"), []byte("\x92\x00\x80"), must(l.AppendDelta(nil)))
+	}
+	return snapshot, deltas
+}
+
+func TestRestoringATurnCostsLessThanOneAllocation(t *testing.T) {
+	const n = 1000
+	snapshot, deltas := turns(t, n)
+	for _, opts := range []cell.Options{{}, {Record: true}} {
+		l := newLive(opts)
+		got := testing.AllocsPerRun(10, func() {
+			if err := l.Decode(snapshot); err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range deltas {
+				if err := l.Apply(d); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+		// What is left is the list's array, which grows by a quarter.
+		if most := 40.0; got > most {
+			t.Errorf("%+v: restoring %d turns of three records: %v allocations, want at most %v", opts, n, got, most)
+		}
+		if got := len(l.View().Messages); got != n {
+			t.Errorf("%+v: restored %d messages, want %d", opts, got, n)
+		}
+	}
+}
+
+// BenchmarkRestore restores a chain of 1,000 turns.
+func BenchmarkRestore(b *testing.B) {
+	snapshot, deltas := turns(b, 1000)
+	b.ReportAllocs()
+	for b.Loop() {
+		l := newLive(cell.Options{Record: true})
+		if err := l.Decode(snapshot); err != nil {
+			b.Fatal(err)
+		}
+		for _, d := range deltas {
+			if err := l.Apply(d); err != nil {
+				b.Fatal(err)
+			}
+		}
 	}
 }

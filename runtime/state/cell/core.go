@@ -28,6 +28,8 @@ type Core struct {
 	fresh int    // those of them that no delta has told yet
 	err   error
 	buf   []byte // to measure in
+
+	in delta.Reader // of what is being decoded or applied; empty in between
 }
 
 // unknown is a stored field that the code does not have.

@@ -26,7 +26,9 @@ func (c *Core) Decode(snapshot []byte) error {
 	for i := range c.marks {
 		c.marks[i].told = false
 	}
-	r := wire.NewReader(c.name, snapshot)
+	c.in.Reader = wire.NewSharedReader(c.name, snapshot)
+	defer c.leave()
+	r := &c.in.Reader
 	if c.opts.DropUnknown {
 		r.DropUnknown()
 	}
@@ -40,9 +42,9 @@ func (c *Core) Decode(snapshot []byte) error {
 			break
 		}
 		if h := c.find(name, &next); h != nil {
-			c.readField(&r, at, name, h)
+			c.readField(r, at, name, h)
 		} else {
-			c.keepUnknown(&r, at, name)
+			c.keepUnknown(r, at, name)
 		}
 		if !r.OK() {
 			break
@@ -53,6 +55,9 @@ func (c *Core) Decode(snapshot []byte) error {
 	}
 	return c.migrated()
 }
+
+// leave drops what was read, so that the Core does not keep its memory.
+func (c *Core) leave() { c.in = delta.Reader{} }
 
 // readField reads the value of a field whose name was read.
 func (c *Core) readField(r *wire.Reader, at int, name string, h *head) {
@@ -85,7 +90,7 @@ func (c *Core) keepUnknown(r *wire.Reader, at int, name string) {
 	if !r.OK() || strings.HasPrefix(name, markPrefix) && !c.readMark(r, at, name, markOf(r, at, raw)) {
 		return
 	}
-	c.unknown = slices.Insert(c.unknown, i, unknown{name, delta.NewValue(strings.Clone(raw))})
+	c.unknown = slices.Insert(c.unknown, i, unknown{name, delta.NewValue(raw)})
 }
 
 func (c *Core) findUnknown(name string) (int, bool) {
@@ -116,10 +121,15 @@ func (c *Core) find(name string, next *int) *head {
 
 // Apply implements [Live].
 func (c *Core) Apply(d []byte) error {
+	if delta.Empty(d) {
+		return nil
+	}
 	if c.deltas == "" {
 		c.deltas = c.name + " delta" // once, and not for each of a long chain
 	}
-	r := delta.NewReader(c.deltas, d)
+	c.in = delta.NewReader(c.deltas, d)
+	defer c.leave()
+	r := &c.in
 	if c.opts.DropUnknown {
 		r.DropUnknown()
 	}
@@ -225,7 +235,7 @@ func (c *Core) applyRaw(r *wire.Reader, at, left int, name string, h *head, op d
 func (c *Core) applyUnknown(r *wire.Reader, at int, name string) {
 	i, ok := c.findUnknown(name)
 	if !ok {
-		c.unknown = slices.Insert(c.unknown, i, unknown{strings.Clone(name), new(delta.Value)})
+		c.unknown = slices.Insert(c.unknown, i, unknown{name, new(delta.Value)})
 	}
 	v := c.unknown[i].value
 	for range delta.Ops(r) {

@@ -3,7 +3,6 @@ package cell
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/internal/delta"
 	"github.com/graphgen-go/graphgen/runtime/state"
@@ -25,7 +24,7 @@ func (c *Core) migratable(r *wire.Reader) bool {
 func (c *Core) keepOld(name string, h *head, value *delta.Value) {
 	h.do.reset()
 	c.newOld = true
-	c.old.Add(rep.OldField{Name: strings.Clone(name), Cell: h.index, Value: value})
+	c.old.Add(rep.OldField{Name: name, Cell: h.index, Value: value})
 }
 
 // isOld reports whether the field of a cell is an old one.
