@@ -229,8 +229,9 @@ type Durability uint8
 const (
 	// Sync, the default, commits a superstep before the next one starts: what finished is never run again.
 	Sync Durability = iota + 1
-	// Async queues commits to a writer beside the run, in order, at most 16 of them, and waits for
-	// them before the run returns. A crash may lose, and Resume run again, what was queued.
+	// Async queues commits, in order, and waits for them before the run returns. Commits that wait are
+	// stored by one call of the saver. A run waits for room when 128 commits or 1 MiB are queued. A
+	// crash may lose, and Resume run again, what was queued.
 	Async
 	// OnExit stores the opening of a run and what it came to in the end; supersteps between are not in the
 	// history, and a crash loses them.

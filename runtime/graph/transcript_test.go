@@ -231,7 +231,8 @@ func describe(v any) string {
 	return fmt.Sprint(v)
 }
 
-// transcribed is a saver that writes its calls down.
+// transcribed is a saver that writes its calls down. Its writes take the time of the bubble, so that
+// what an Async run queues meanwhile is always the same.
 type transcribed struct {
 	checkpoint.Saver
 	tr *transcript
@@ -261,6 +262,7 @@ func (s *transcribed) Append(ctx context.Context, a checkpoint.Append) (checkpoi
 	for i := range a.Writes {
 		lines = append(lines, s.tr.write(&a.Writes[i]))
 	}
+	time.Sleep(1)
 	done, err := s.Saver.Append(ctx, a)
 	if n := len(done.Writes); n > 0 {
 		lines = append(lines, fmt.Sprintf("    -> %d pending writes", n))
@@ -274,6 +276,7 @@ func (s *transcribed) PutWrites(ctx context.Context, p checkpoint.PutWrites) err
 	for i := range p.Writes {
 		lines = append(lines, s.tr.write(&p.Writes[i]))
 	}
+	time.Sleep(1)
 	err := s.Saver.PutWrites(ctx, p)
 	s.tr.printf("%s%s", strings.Join(lines, "\n"), failed(err))
 	return err
