@@ -46,8 +46,8 @@ test: ## Run every test under the race detector
 	if [ -z "$$tags" ]; then echo "make test: there is no Chromium or Chrome: examples/approval is not tested in a browser"; fi; \
 	set -x; $(GOTEST) $(RACE) $$tags -timeout 30m $(TESTFLAGS) $(PACKAGES)
 
-.PHONY: check check-format check-generated check-modules check-vet check-lint
-check: check-format check-generated check-modules check-vet check-lint ## Check format, generated code, modules, vet and linters
+.PHONY: check check-format check-generated check-modules check-vet check-lint check-workflows
+check: check-format check-generated check-modules check-vet check-lint check-workflows ## Check format, generated code, modules, vet and linters
 
 check-format:
 	@bad=$$(gofmt -l .); [ -z "$$bad" ] || { echo "gofmt would change:" >&2; echo "$$bad" >&2; exit 1; }
@@ -70,6 +70,14 @@ check-lint:
 	$(TOOL) staticcheck -tags browser $(PACKAGES)
 	$(TOOL) golangci-lint run
 	cd bench && go tool -modfile=../tools/go.mod golangci-lint run
+
+# It is not in the module tools, because it does not compile with the version of a package that golangci-lint needs.
+check-workflows:
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
+.PHONY: vulnerabilities
+vulnerabilities: ## Look for calls of functions with known vulnerabilities
+	$(TOOL) govulncheck $(PACKAGES)
 
 # How long make soak goes on, in all.
 SOAK ?= 10m

@@ -13,6 +13,10 @@ package tools
 import (
 	// Many small linters in one pass over the types; .golangci.yml says which and why.
 	_ "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"
+	// Compares the nightly benchmarks with those of the night before.
+	_ "golang.org/x/perf/cmd/benchstat"
+	// Finds calls of functions with known vulnerabilities.
+	_ "golang.org/x/vuln/cmd/govulncheck"
 	// The failures of a long test run gathered at its end; .ci/run uses it.
 	_ "gotest.tools/gotestsum"
 	// Its full set of checks at its own version; golangci-lint carries a part of an older one.
