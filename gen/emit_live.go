@@ -19,7 +19,7 @@ func (e *emitter) emitLive(t *target) {
 	e.f.Line()
 	e.f.Commentf("%s is the %s of one run. Each cell merges and stores one field.", helper, t.name)
 	e.f.Type().Id(helper).Struct(cellType("Core"), jen.Id("s").Id(t.name), jen.Id("f").Struct(cells...))
-	l, fork := expr(e.n.l), expr(e.n.fork)
+	l, fork, out := expr(e.n.l), expr(e.n.fork), expr(e.n.out)
 	receiver := jen.Params(jen.Id(e.n.l).Op("*").Id(helper))
 	opts := jen.Params(jen.Id(e.n.opts).Add(cellType("Options")))
 	result := cellType("Live", jen.Id(t.name), jen.Id(t.name+"Update"))
@@ -37,6 +37,13 @@ func (e *emitter) emitLive(t *target) {
 		fork.call("Load", l.call("View")),
 		fork.call("Follow", l.dot("Core").addr()),
 		jen.Return(fork.code()))
+	e.f.Line()
+	e.f.Commentf("Clone returns a copy of %s. A write through one of the two does not reach the other.", e.n.l)
+	e.f.Func().Add(receiver).Id("Clone").Params().Add(result).Block(
+		out.define(jen.New(jen.Id(helper)).Dot("bind").Call(cellType("Options").Values())),
+		out.dot("s").set(jen.Id(helper+"Clone").Call(l.dot("s").code())),
+		out.call("CopyFrom", l.dot("Core").addr()),
+		jen.Return(out.code()))
 	e.f.Line()
 	e.f.Comment("View returns the state. Its slices are clipped, so that an append to one copies it.")
 	e.f.Func().Add(receiver).Id("View").Params().Id(t.name).Block(e.viewBody(t)...)

@@ -129,6 +129,14 @@ func (l *graphgenCounter) Fork(opts graphcell.Options) graphcell.Live[Counter, C
 	return fork
 }
 
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenCounter) Clone() graphcell.Live[Counter, CounterUpdate] {
+	out := new(graphgenCounter).bind(graphcell.Options{})
+	out.s = graphgenCounterClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
+}
+
 // View returns the state. Its slices are clipped, so that an append to one copies it.
 func (l *graphgenCounter) View() Counter {
 	s := l.s
@@ -328,6 +336,14 @@ func (l *graphgenConversation) Fork(opts graphcell.Options) graphcell.Live[Conve
 	fork.Load(l.View())
 	fork.Follow(&l.Core)
 	return fork
+}
+
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenConversation) Clone() graphcell.Live[Conversation, ConversationUpdate] {
+	out := new(graphgenConversation).bind(graphcell.Options{})
+	out.s = graphgenConversationClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
 }
 
 // View returns the state. Its slices are clipped, so that an append to one copies it.

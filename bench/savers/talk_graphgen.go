@@ -144,6 +144,14 @@ func (l *graphgenTalk) Fork(opts graphcell.Options) graphcell.Live[Talk, TalkUpd
 	return fork
 }
 
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenTalk) Clone() graphcell.Live[Talk, TalkUpdate] {
+	out := new(graphgenTalk).bind(graphcell.Options{})
+	out.s = graphgenTalkClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
+}
+
 // View returns the state. Its slices are clipped, so that an append to one copies it.
 func (l *graphgenTalk) View() Talk {
 	s := l.s
@@ -342,6 +350,14 @@ func (l *graphgenPage) Fork(opts graphcell.Options) graphcell.Live[Page, PageUpd
 	fork.Load(l.View())
 	fork.Follow(&l.Core)
 	return fork
+}
+
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenPage) Clone() graphcell.Live[Page, PageUpdate] {
+	out := new(graphgenPage).bind(graphcell.Options{})
+	out.s = graphgenPageClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
 }
 
 // View returns the state. Its slices are clipped, so that an append to one copies it.

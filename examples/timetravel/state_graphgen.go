@@ -280,6 +280,14 @@ func (l *graphgenState) Fork(opts graphcell.Options) graphcell.Live[State, State
 	return fork2
 }
 
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenState) Clone() graphcell.Live[State, StateUpdate] {
+	out := new(graphgenState).bind(graphcell.Options{})
+	out.s = graphgenStateClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
+}
+
 // View returns the state. Its slices are clipped, so that an append to one copies it.
 func (l *graphgenState) View() State {
 	s := l.s
@@ -539,6 +547,14 @@ func (l *graphgenTwo) Fork(opts graphcell.Options) graphcell.Live[Two, TwoUpdate
 	fork2.Load(l.View())
 	fork2.Follow(&l.Core)
 	return fork2
+}
+
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenTwo) Clone() graphcell.Live[Two, TwoUpdate] {
+	out := new(graphgenTwo).bind(graphcell.Options{})
+	out.s = graphgenTwoClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
 }
 
 // View returns the state. Its slices are clipped, so that an append to one copies it.

@@ -69,6 +69,14 @@ type Live[S, U any] interface {
 	// snapshot have displaced: what a chain holds in vain. Both are counted while recording, and are 0 otherwise.
 	Sizes() (live, dead int)
 
+	// Clone returns a copy of this Live, with the same Options. A write to what one of them shows does not reach the other,
+	// except in the values of untracked fields. The state is copied in memory: nothing is encoded or measured. This Live must
+	// not be changed while the clone is in use.
+	Clone() Live[S, U]
+
+	// DropUntracked makes untracked fields zero, as they are after Decode.
+	DropUntracked()
+
 	// Fork returns a Live that continues from what this one holds, independently of it: a subgraph works on one. What both
 	// have is shared until either writes it, so forking costs nothing for what is not written; while recording it is
 	// measured once. This Live must not be written while the fork is in use; several forks of it may be used

@@ -48,6 +48,7 @@ type cell interface {
 	adopt()                                 // takes note of a value that was put from outside
 	mark()                                  // notes that the value was written, though it is what no value is
 	share()
+	cloned(from cell) // notes that the value is a deep copy, made for this cell, of the one of from
 }
 
 // fader is a cell that is cleared when its superstep is over.

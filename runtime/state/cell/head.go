@@ -16,8 +16,9 @@ type head struct {
 	untracked bool
 	from      string // the wire name that what was read of the field is stored under; empty for nothing
 
-	log []byte // the operations since the last delta, encoded; only while recording
-	ops int    // how many they are
+	bytes int    // the encoded length of the value, of a list or map without its header; only while recording
+	log   []byte // the operations since the last delta, encoded; only while recording
+	ops   int    // how many they are
 
 	epoch    uint64 // the superstep that the tasks below are of; they merge in order
 	first    int    // the first task that wrote the field

@@ -17,7 +17,8 @@ const scanMost = 8
 type indexed[K comparable, T any] struct {
 	ListCell[T]
 	key   func(v *T) K
-	index map[K]int // nil when it is to be made anew
+	index map[K]int // nil when it has to be built again
+	base  map[K]int // of a clone: the index of the original, which is only read. It counts while index is not nil
 }
 
 // find returns the index of the element that has key; -1 for none.
@@ -32,15 +33,23 @@ func (c *indexed[K, T]) find(key K) int {
 			}
 			return -1
 		}
-		c.index = make(map[K]int, len(list))
-		for i := range list {
-			c.index[c.key(&list[i])] = i
-		}
+		c.reindex()
 	}
 	if i, ok := c.index[key]; ok {
 		return i
 	}
+	if i, ok := c.base[key]; ok {
+		return i
+	}
 	return -1
+}
+
+func (c *indexed[K, T]) reindex() {
+	list := *c.p
+	c.index, c.base = make(map[K]int, len(list)), nil
+	for i := range list {
+		c.index[c.key(&list[i])] = i
+	}
 }
 
 // put appends the elements whose keys are new. The others take the place of those that have their keys, or are left
@@ -118,9 +127,47 @@ func (c *indexed[K, T]) read(r *wire.Reader) {
 	c.ListCell.read(r)
 }
 
+// apply keeps the index if it can: a Live that is cloned between deltas would be indexed each time.
 func (c *indexed[K, T]) apply(r *wire.Reader, op delta.Op) bool {
-	c.index = nil
-	return c.ListCell.apply(r, op)
+	before := len(*c.p)
+	switch {
+	case c.index == nil:
+		return c.ListCell.apply(r, op)
+	case op == delta.SetAt:
+		i := c.applySetAt(r)
+		if i < 0 || c.find(c.key(&(*c.p)[i])) != i {
+			c.index = nil
+		}
+		return true
+	case !c.ListCell.apply(r, op):
+		c.index = nil
+		return false
+	case op != delta.Append || !r.OK():
+		c.index = nil
+		return true
+	}
+	list := *c.p
+	for i := before; i < len(list); i++ {
+		c.index[c.key(&list[i])] = i
+	}
+	return true
+}
+
+func (c *indexed[K, T]) cloned(from cell) {
+	c.ListCell.cloned(from)
+	if other, ok := from.(interface{ keys() map[K]int }); ok {
+		if c.base = other.keys(); c.base != nil {
+			c.index = make(map[K]int)
+		}
+	}
+}
+
+// keys returns the index for a clone to read; nil for a short list.
+func (c *indexed[K, T]) keys() map[K]int {
+	if c.base != nil || c.index == nil && len(*c.p) > scanMost {
+		c.reindex()
+	}
+	return c.index
 }
 
 func (c *indexed[K, T]) reset() {

@@ -21,7 +21,6 @@ type ListCell[T any] struct {
 	head
 	elem  Codec[T]
 	p     *[]T
-	bytes int  // encoded length of the elements, while recording
 	room  bool // capacity past the length was allocated here, and no view has it: append in place
 	owned bool // the elements were allocated here, and no view that lasts has them: write in place
 }
@@ -290,16 +289,17 @@ func (c *ListCell[T]) applyRemoveAt(r *wire.Reader) {
 	c.drop(indexes)
 }
 
-func (c *ListCell[T]) applySetAt(r *wire.Reader) {
+// applySetAt returns the index of the element that it replaced; -1 after an error.
+func (c *ListCell[T]) applySetAt(r *wire.Reader) int {
 	at := r.Offset()
 	r.FixedArray(2)
 	i := r.Int()
 	if !r.Framed() {
-		return
+		return -1
 	}
 	if i < 0 || i >= len(*c.p) {
 		r.Damage(at, delta.ErrIndex)
-		return
+		return -1
 	}
 	elem := &c.own()[i]
 	if c.recording() {
@@ -313,6 +313,10 @@ func (c *ListCell[T]) applySetAt(r *wire.Reader) {
 	} else {
 		c.bytes += n
 	}
+	if !r.OK() {
+		return -1
+	}
+	return int(i)
 }
 
 func (c *ListCell[T]) reset() {
@@ -334,6 +338,8 @@ func (c *ListCell[T]) mark() { c.written = true }
 
 // share gives the elements to a view that lasts. What is appended is past the end of it.
 func (c *ListCell[T]) share() { c.owned = false }
+
+func (c *ListCell[T]) cloned(cell) { c.owned, c.room = true, true }
 
 // AppendUpdate writes u, if it changes anything.
 func (f *ListField[T]) AppendUpdate(w *UpdateWriter, u *state.List[T]) {

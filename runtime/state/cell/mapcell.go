@@ -15,7 +15,6 @@ type MapCell[K comparable, V any] struct {
 	head
 	def    *MapField[K, V]
 	p      *map[K]V
-	bytes  int       // encoded length of the entries, while recording
 	owned  bool      // the map was made here, and no view that lasts has it: write in place
 	sorter sorter[K] // nil when the keys' codec is none
 
@@ -336,3 +335,5 @@ func (c *MapCell[K, V]) mark() { c.written = true }
 
 // share gives the map to a view that lasts.
 func (c *MapCell[K, V]) share() { c.owned = false }
+
+func (c *MapCell[K, V]) cloned(cell) { c.owned = true }

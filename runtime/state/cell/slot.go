@@ -11,7 +11,6 @@ type slot[T any] struct {
 	head
 	codec Codec[T]
 	p     *T
-	bytes int // the encoded length, while recording; 0 when never written
 }
 
 func (c *slot[T]) bindSlot(core *Core, f *shape.Field, codec Codec[T], p *T, x cell) {
@@ -92,3 +91,5 @@ func (c *slot[T]) mark() {
 }
 
 func (c *slot[T]) share() {}
+
+func (c *slot[T]) cloned(cell) {}

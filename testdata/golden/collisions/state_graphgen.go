@@ -494,6 +494,14 @@ func (l2 *graphgenState) Fork(opts2 graphcell.Options) graphcell.Live[State, Sta
 	return fork
 }
 
+// Clone returns a copy of l2. A write through one of the two does not reach the other.
+func (l2 *graphgenState) Clone() graphcell.Live[State, StateUpdate] {
+	out2 := new(graphgenState).bind(graphcell.Options{})
+	out2.s = graphgenStateClone(l2.s)
+	out2.CopyFrom(&l2.Core)
+	return out2
+}
+
 // View returns the state. Its slices are clipped, so that an append to one copies it.
 func (l2 *graphgenState) View() State {
 	s2 := l2.s

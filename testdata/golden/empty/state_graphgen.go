@@ -103,6 +103,14 @@ func (l *graphgenState) Fork(opts graphcell.Options) graphcell.Live[State, State
 	return fork
 }
 
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenState) Clone() graphcell.Live[State, StateUpdate] {
+	out := new(graphgenState).bind(graphcell.Options{})
+	out.s = graphgenStateClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
+}
+
 // View returns the state. Its slices are clipped, so that an append to one copies it.
 func (l *graphgenState) View() State {
 	s := l.s
@@ -262,6 +270,14 @@ func (l *graphgenUntracked) Fork(opts graphcell.Options) graphcell.Live[Untracke
 	fork.Load(l.View())
 	fork.Follow(&l.Core)
 	return fork
+}
+
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenUntracked) Clone() graphcell.Live[Untracked, UntrackedUpdate] {
+	out := new(graphgenUntracked).bind(graphcell.Options{})
+	out.s = graphgenUntrackedClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
 }
 
 // View returns the state. Its slices are clipped, so that an append to one copies it.
@@ -517,6 +533,14 @@ func (l *graphgenBlank) Fork(opts graphcell.Options) graphcell.Live[Blank, Blank
 	fork.Load(l.View())
 	fork.Follow(&l.Core)
 	return fork
+}
+
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenBlank) Clone() graphcell.Live[Blank, BlankUpdate] {
+	out := new(graphgenBlank).bind(graphcell.Options{})
+	out.s = graphgenBlankClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
 }
 
 // View returns the state. Its slices are clipped, so that an append to one copies it.

@@ -168,6 +168,13 @@ func checkClone[S, U any](t *testing.T, schema *state.Schema[S, U], f *Filler) {
 		t.Errorf("%s: Changed(s, Clone(s)) = %q, want nil", schema.Name, changed)
 	}
 	Scramble(&clone)
+	live := schema.New(cell.Options{Record: true})
+	live.Load(s)
+	copied := live.Clone().View()
+	if !reflect.DeepEqual(copied, s) {
+		t.Errorf("%s: a clone of its Live shows\n%+v\nwant\n%+v", schema.Name, copied, s)
+	}
+	Scramble(&copied)
 	if !reflect.DeepEqual(s, want) {
 		t.Errorf("%s: writing through a clone changed the original to\n%+v\nwant\n%+v", schema.Name, s, want)
 	}

@@ -444,6 +444,14 @@ func (l *graphgenState) Fork(opts graphcell.Options) graphcell.Live[State, State
 	return fork
 }
 
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenState) Clone() graphcell.Live[State, StateUpdate] {
+	out := new(graphgenState).bind(graphcell.Options{})
+	out.s = graphgenStateClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
+}
+
 // View returns the state. Its slices are clipped, so that an append to one copies it.
 func (l *graphgenState) View() State {
 	s := l.s

@@ -155,6 +155,14 @@ func (l *graphgen_State) Fork(opts graphcell.Options) graphcell.Live[State, Stat
 	return fork
 }
 
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgen_State) Clone() graphcell.Live[State, StateUpdate] {
+	out := new(graphgen_State).bind(graphcell.Options{})
+	out.s = graphgen_StateClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
+}
+
 // View returns the state. Its slices are clipped, so that an append to one copies it.
 func (l *graphgen_State) View() State {
 	s := l.s
@@ -348,6 +356,14 @@ func (l *graphgenStateFields) Fork(opts graphcell.Options) graphcell.Live[StateF
 	return fork
 }
 
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenStateFields) Clone() graphcell.Live[StateFields, StateFieldsUpdate] {
+	out := new(graphgenStateFields).bind(graphcell.Options{})
+	out.s = graphgenStateFieldsClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
+}
+
 // View returns the state. Its slices are clipped, so that an append to one copies it.
 func (l *graphgenStateFields) View() StateFields {
 	s := l.s
@@ -531,6 +547,14 @@ func (l *graphgenStateNew) Fork(opts graphcell.Options) graphcell.Live[StateNew,
 	fork.Load(l.View())
 	fork.Follow(&l.Core)
 	return fork
+}
+
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenStateNew) Clone() graphcell.Live[StateNew, StateNewUpdate] {
+	out := new(graphgenStateNew).bind(graphcell.Options{})
+	out.s = graphgenStateNewClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
 }
 
 // View returns the state. Its slices are clipped, so that an append to one copies it.
@@ -718,6 +742,14 @@ func (l *graphgen_state) Fork(opts graphcell.Options) graphcell.Live[state, stat
 	return fork
 }
 
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgen_state) Clone() graphcell.Live[state, stateUpdate] {
+	out := new(graphgen_state).bind(graphcell.Options{})
+	out.s = graphgen_stateClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
+}
+
 // View returns the state. Its slices are clipped, so that an append to one copies it.
 func (l *graphgen_state) View() state {
 	s := l.s
@@ -901,6 +933,14 @@ func (l *graphgenCodec) Fork(opts graphcell.Options) graphcell.Live[Codec, Codec
 	fork.Load(l.View())
 	fork.Follow(&l.Core)
 	return fork
+}
+
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenCodec) Clone() graphcell.Live[Codec, CodecUpdate] {
+	out := new(graphgenCodec).bind(graphcell.Options{})
+	out.s = graphgenCodecClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
 }
 
 // View returns the state. Its slices are clipped, so that an append to one copies it.
@@ -1088,6 +1128,14 @@ func (l *graphgenCodecItem) Fork(opts graphcell.Options) graphcell.Live[CodecIte
 	return fork
 }
 
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenCodecItem) Clone() graphcell.Live[CodecItem, CodecItemUpdate] {
+	out := new(graphgenCodecItem).bind(graphcell.Options{})
+	out.s = graphgenCodecItemClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
+}
+
 // View returns the state. Its slices are clipped, so that an append to one copies it.
 func (l *graphgenCodecItem) View() CodecItem {
 	s := l.s
@@ -1271,6 +1319,14 @@ func (l *graphgenStateUpdated) Fork(opts graphcell.Options) graphcell.Live[State
 	fork.Load(l.View())
 	fork.Follow(&l.Core)
 	return fork
+}
+
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenStateUpdated) Clone() graphcell.Live[StateUpdated, StateUpdatedUpdate] {
+	out := new(graphgenStateUpdated).bind(graphcell.Options{})
+	out.s = graphgenStateUpdatedClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
 }
 
 // View returns the state. Its slices are clipped, so that an append to one copies it.
@@ -1458,6 +1514,14 @@ func (l *graphgenStateChanges) Fork(opts graphcell.Options) graphcell.Live[State
 	return fork
 }
 
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenStateChanges) Clone() graphcell.Live[StateChanges, StateChangesUpdate] {
+	out := new(graphgenStateChanges).bind(graphcell.Options{})
+	out.s = graphgenStateChangesClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
+}
+
 // View returns the state. Its slices are clipped, so that an append to one copies it.
 func (l *graphgenStateChanges) View() StateChanges {
 	s := l.s
@@ -1641,6 +1705,14 @@ func (l *graphgenDiff) Fork(opts graphcell.Options) graphcell.Live[Diff, DiffUpd
 	fork.Load(l.View())
 	fork.Follow(&l.Core)
 	return fork
+}
+
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenDiff) Clone() graphcell.Live[Diff, DiffUpdate] {
+	out := new(graphgenDiff).bind(graphcell.Options{})
+	out.s = graphgenDiffClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
 }
 
 // View returns the state. Its slices are clipped, so that an append to one copies it.

@@ -183,6 +183,14 @@ func (l *graphgenNew) Fork(opts graphcell.Options) graphcell.Live[New, NewUpdate
 	return fork
 }
 
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenNew) Clone() graphcell.Live[New, NewUpdate] {
+	out := new(graphgenNew).bind(graphcell.Options{})
+	out.s = graphgenNewClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
+}
+
 // View returns the state. Its slices are clipped, so that an append to one copies it.
 func (l *graphgenNew) View() New {
 	s := l.s

@@ -180,6 +180,14 @@ func (l *graphgenOld) Fork(opts graphcell.Options) graphcell.Live[Old, OldUpdate
 	return fork
 }
 
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenOld) Clone() graphcell.Live[Old, OldUpdate] {
+	out := new(graphgenOld).bind(graphcell.Options{})
+	out.s = graphgenOldClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
+}
+
 // View returns the state. Its slices are clipped, so that an append to one copies it.
 func (l *graphgenOld) View() Old {
 	s := l.s

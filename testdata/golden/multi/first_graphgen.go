@@ -137,6 +137,14 @@ func (l *graphgenFirst) Fork(opts graphcell.Options) graphcell.Live[First, First
 	return fork
 }
 
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenFirst) Clone() graphcell.Live[First, FirstUpdate] {
+	out := new(graphgenFirst).bind(graphcell.Options{})
+	out.s = graphgenFirstClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
+}
+
 // View returns the state. Its slices are clipped, so that an append to one copies it.
 func (l *graphgenFirst) View() First {
 	s := l.s

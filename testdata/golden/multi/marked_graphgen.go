@@ -137,6 +137,14 @@ func (l *graphgenMarked) Fork(opts graphcell.Options) graphcell.Live[Marked, Mar
 	return fork
 }
 
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenMarked) Clone() graphcell.Live[Marked, MarkedUpdate] {
+	out := new(graphgenMarked).bind(graphcell.Options{})
+	out.s = graphgenMarkedClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
+}
+
 // View returns the state. Its slices are clipped, so that an append to one copies it.
 func (l *graphgenMarked) View() Marked {
 	s := l.s

@@ -173,6 +173,14 @@ func (l *graphgenSecondState) Fork(opts graphcell.Options) graphcell.Live[Second
 	return fork
 }
 
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenSecondState) Clone() graphcell.Live[SecondState, SecondStateUpdate] {
+	out := new(graphgenSecondState).bind(graphcell.Options{})
+	out.s = graphgenSecondStateClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
+}
+
 // View returns the state. Its slices are clipped, so that an append to one copies it.
 func (l *graphgenSecondState) View() SecondState {
 	s := l.s

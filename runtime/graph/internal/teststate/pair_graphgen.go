@@ -147,6 +147,14 @@ func (l *graphgenPair) Fork(opts graphcell.Options) graphcell.Live[Pair, PairUpd
 	return fork
 }
 
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenPair) Clone() graphcell.Live[Pair, PairUpdate] {
+	out := new(graphgenPair).bind(graphcell.Options{})
+	out.s = graphgenPairClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
+}
+
 // View returns the state. Its slices are clipped, so that an append to one copies it.
 func (l *graphgenPair) View() Pair {
 	s := l.s
@@ -439,6 +447,14 @@ func (l *graphgenWork) Fork(opts graphcell.Options) graphcell.Live[Work, WorkUpd
 	fork.Load(l.View())
 	fork.Follow(&l.Core)
 	return fork
+}
+
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenWork) Clone() graphcell.Live[Work, WorkUpdate] {
+	out := new(graphgenWork).bind(graphcell.Options{})
+	out.s = graphgenWorkClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
 }
 
 // View returns the state. Its slices are clipped, so that an append to one copies it.
@@ -747,6 +763,14 @@ func (l *graphgenNewerPair) Fork(opts graphcell.Options) graphcell.Live[NewerPai
 	return fork
 }
 
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenNewerPair) Clone() graphcell.Live[NewerPair, NewerPairUpdate] {
+	out := new(graphgenNewerPair).bind(graphcell.Options{})
+	out.s = graphgenNewerPairClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
+}
+
 // View returns the state. Its slices are clipped, so that an append to one copies it.
 func (l *graphgenNewerPair) View() NewerPair {
 	s := l.s
@@ -962,6 +986,14 @@ func (l *graphgenWiderPair) Fork(opts graphcell.Options) graphcell.Live[WiderPai
 	return fork
 }
 
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenWiderPair) Clone() graphcell.Live[WiderPair, WiderPairUpdate] {
+	out := new(graphgenWiderPair).bind(graphcell.Options{})
+	out.s = graphgenWiderPairClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
+}
+
 // View returns the state. Its slices are clipped, so that an append to one copies it.
 func (l *graphgenWiderPair) View() WiderPair {
 	s := l.s
@@ -1172,6 +1204,14 @@ func (l *graphgenMixed) Fork(opts graphcell.Options) graphcell.Live[Mixed, Mixed
 	return fork
 }
 
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenMixed) Clone() graphcell.Live[Mixed, MixedUpdate] {
+	out := new(graphgenMixed).bind(graphcell.Options{})
+	out.s = graphgenMixedClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
+}
+
 // View returns the state. Its slices are clipped, so that an append to one copies it.
 func (l *graphgenMixed) View() Mixed {
 	s := l.s
@@ -1360,6 +1400,14 @@ func (l *graphgenNewerMixed) Fork(opts graphcell.Options) graphcell.Live[NewerMi
 	fork.Load(l.View())
 	fork.Follow(&l.Core)
 	return fork
+}
+
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenNewerMixed) Clone() graphcell.Live[NewerMixed, NewerMixedUpdate] {
+	out := new(graphgenNewerMixed).bind(graphcell.Options{})
+	out.s = graphgenNewerMixedClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
 }
 
 // View returns the state. Its slices are clipped, so that an append to one copies it.
@@ -1576,6 +1624,14 @@ func (l *graphgenFragile) Fork(opts graphcell.Options) graphcell.Live[Fragile, F
 	fork.Load(l.View())
 	fork.Follow(&l.Core)
 	return fork
+}
+
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenFragile) Clone() graphcell.Live[Fragile, FragileUpdate] {
+	out := new(graphgenFragile).bind(graphcell.Options{})
+	out.s = graphgenFragileClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
 }
 
 // View returns the state. Its slices are clipped, so that an append to one copies it.
@@ -1964,6 +2020,14 @@ func (l *graphgenBefore) Fork(opts graphcell.Options) graphcell.Live[Before, Bef
 	fork.Load(l.View())
 	fork.Follow(&l.Core)
 	return fork
+}
+
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenBefore) Clone() graphcell.Live[Before, BeforeUpdate] {
+	out := new(graphgenBefore).bind(graphcell.Options{})
+	out.s = graphgenBeforeClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
 }
 
 // View returns the state. Its slices are clipped, so that an append to one copies it.
@@ -2387,6 +2451,14 @@ func (l *graphgenAfter) Fork(opts graphcell.Options) graphcell.Live[After, After
 	return fork
 }
 
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenAfter) Clone() graphcell.Live[After, AfterUpdate] {
+	out := new(graphgenAfter).bind(graphcell.Options{})
+	out.s = graphgenAfterClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
+}
+
 // View returns the state. Its slices are clipped, so that an append to one copies it.
 func (l *graphgenAfter) View() After {
 	s := l.s
@@ -2806,6 +2878,14 @@ func (l *graphgenAfterAll) Fork(opts graphcell.Options) graphcell.Live[AfterAll,
 	fork.Load(l.View())
 	fork.Follow(&l.Core)
 	return fork
+}
+
+// Clone returns a copy of l. A write through one of the two does not reach the other.
+func (l *graphgenAfterAll) Clone() graphcell.Live[AfterAll, AfterAllUpdate] {
+	out := new(graphgenAfterAll).bind(graphcell.Options{})
+	out.s = graphgenAfterAllClone(l.s)
+	out.CopyFrom(&l.Core)
+	return out
 }
 
 // View returns the state. Its slices are clipped, so that an append to one copies it.
