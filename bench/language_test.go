@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/bench/flow"
@@ -71,6 +72,31 @@ func BenchmarkSends(b *testing.B) {
 		}
 		perSend(b)
 	})
+	b.Run("baseline goroutines, 64 at a time", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			l := flow.CounterSchema.New(cell.Options{})
+			updates := make([]flow.CounterUpdate, many)
+			errs := make([]error, many)
+			free := make(chan struct{}, 64)
+			var wg sync.WaitGroup
+			for i := range updates {
+				free <- struct{}{}
+				wg.Go(func() {
+					updates[i], errs[i] = add(ctx, l.View(), 1)
+					<-free
+				})
+			}
+			wg.Wait()
+			for i := range updates {
+				if errs[i] != nil || l.Merge(i, &updates[i]) != nil {
+					b.Fatal(errs[i])
+				}
+			}
+			l.EndStep()
+		}
+		perSend(b)
+	})
 	g := graph.New("sends", flow.CounterSchema)
 	task := graph.TaskNode(g, "add", add)
 	g.Route(graph.Start, func(context.Context, flow.Counter) (graph.Next, error) {
@@ -81,16 +107,20 @@ func BenchmarkSends(b *testing.B) {
 		return next, nil
 	}, task.ID)
 	g.Edge(task.ID, graph.End)
-	app := compile(b, g, graph.Concurrency(workers))
-	b.Run("graphgen", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if res, err := app.Run(ctx, flow.CounterUpdate{}); err != nil || res.State.N != many {
-				b.Fatal(res.State.N, err)
+	send := func(workers int) func(b *testing.B) {
+		return func(b *testing.B) {
+			app := compile(b, g, graph.Concurrency(workers))
+			b.ReportAllocs()
+			for b.Loop() {
+				if res, err := app.Run(ctx, flow.CounterUpdate{}); err != nil || res.State.N != many {
+					b.Fatal(res.State.N, err)
+				}
 			}
+			perSend(b)
 		}
-		perSend(b)
-	})
+	}
+	b.Run("graphgen", send(workers))
+	b.Run("graphgen, 64 at a time", send(64))
 }
 
 func perSend(b *testing.B) {

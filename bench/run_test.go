@@ -9,6 +9,7 @@ import (
 	"github.com/graphgen-go/graphgen/bench/flow"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/state/cell"
+	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
 // width is the length of the chain and the breadth of the fan.
@@ -71,6 +72,20 @@ func BenchmarkChain(b *testing.B) {
 		for b.Loop() {
 			if res, err := app.Run(ctx, flow.CounterUpdate{}); err != nil || res.State.N != width {
 				b.Fatal(res.State.N, err)
+			}
+		}
+		perStep(b)
+	})
+	b.Run("graphgen memory saver", func(b *testing.B) {
+		saver := memory.New()
+		app := compile(b, g, graph.Saver(saver))
+		b.ReportAllocs()
+		for b.Loop() {
+			if res, err := app.Thread("t").Invoke(ctx, flow.CounterUpdate{}); err != nil || res.State.N != width {
+				b.Fatal(res.State.N, err)
+			}
+			if err := saver.Delete(ctx, "t"); err != nil {
+				b.Fatal(err)
 			}
 		}
 		perStep(b)
