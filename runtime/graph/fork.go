@@ -34,12 +34,12 @@ func (r *opening) replay(c *checkpoint.Chain) error {
 		return r.opened([]checkpoint.Record{fork}, nil, o)
 	}
 	// A stop at that checkpoint holds the replay too. The resume record says that it has been seen.
+	r.log.Keep()
 	mark, err := r.storing().record(checkpoint.Resume)
 	if err != nil {
 		return err
 	}
 	mark.Parent, mark.Base, mark.Commits, mark.Due = fork.ID, fork.ID, checkpoint.ID{}, nil
-	r.log.Keep()
 	if err := r.storing().fillPayload(&mark, false); err != nil {
 		return err
 	}

@@ -59,12 +59,12 @@ func (r *opening) openInput(at checkpoint.ID) error {
 		return err
 	}
 	o := r.decide(turn)
+	r.log.Keep() // the first record is in it
 	second, err := r.storing().record(checkpoint.Input)
 	if err != nil {
 		return err
 	}
 	second.Parent = first.ID
-	r.log.Keep() // the first record's payload is in it
 	if err := r.storing().fillPayload(&second, false); err != nil {
 		return err
 	}

@@ -10,13 +10,11 @@ import (
 // A record stores a position with the ids of nodes; a plan has their numbers.
 
 // dueTasks returns the due tasks as they are stored.
-func (g *core) dueTasks(p *plan.Planner) []checkpoint.Task {
-	if len(p.Due) == 0 {
-		return nil
-	}
-	tasks := make([]checkpoint.Task, len(p.Due))
-	for i, d := range p.Due {
-		tasks[i] = checkpoint.Task{Node: string(g.nodes[d.Node].id), Index: uint32(d.Index), Payload: d.Raw}
+func (r recorder) dueTasks() []checkpoint.Task {
+	tasks := r.log.Due(len(r.plan.Due))
+	for i := range tasks {
+		d := &r.plan.Due[i]
+		tasks[i] = checkpoint.Task{Node: string(r.g.nodes[d.Node].id), Index: uint32(d.Index), Payload: d.Raw}
 	}
 	return tasks
 }

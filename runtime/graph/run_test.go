@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/graph"
+	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
 func TestRunGoesFromStartToEnd(t *testing.T) {
@@ -625,6 +626,55 @@ func TestASuperstepWithoutASaverAllocatesNothingButContexts(t *testing.T) {
 	}
 	if few, many := steps(100), steps(100+10*512); many-few != 10 {
 		t.Errorf("5,120 supersteps more allocate %v times more, want 10 blocks of contexts", many-few)
+	}
+}
+
+// TestAStepOnTheMemorySaverAllocatesLittle: the entry with its payload, the context of the call of the saver, and what
+// the node allocates itself. The indexes of the saver grow now and then.
+func TestAStepOnTheMemorySaverAllocatesLittle(t *testing.T) {
+	say := func(context.Context, work) (update, error) {
+		var u update
+		u.Log.Append("a message")
+		return u, nil
+	}
+	loop := func(n int) *graph.Builder[work, update] {
+		b := newWork()
+		b.Node("say", say)
+		b.Edge(graph.Start, "say")
+		b.Route("say", func(_ context.Context, s work) (graph.Next, error) {
+			if len(s.Log) < n {
+				return graph.To("say"), nil
+			}
+			return graph.To(graph.End), nil
+		}, "say", graph.End)
+		return b
+	}
+	chain := func(n int) *graph.Builder[work, update] {
+		b := newWork()
+		last := graph.Start
+		for i := range n {
+			next := b.Node(graph.ID(fmt.Sprintf("n%d", i)), say)
+			b.Edge(last, next)
+			last = next
+		}
+		b.Edge(last, graph.End)
+		return b
+	}
+	for name, build := range map[string]func(n int) *graph.Builder[work, update]{"loop": loop, "chain": chain} {
+		run := func(n int) float64 {
+			saver := memory.New()
+			g := compile(t, build(n), graph.Saver(saver))
+			return testing.AllocsPerRun(10, func() {
+				done(t, graph.Finished)(g.Thread("t").Invoke(t.Context(), input))
+				if err := saver.Delete(t.Context(), "t"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		const few, many = 100, 600
+		if got := (run(many) - run(few)) / (many - few); got > 5 {
+			t.Errorf("a step of the %s allocates %.2f times, want at most 5", name, got)
+		}
 	}
 }
 

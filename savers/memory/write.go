@@ -39,12 +39,16 @@ func (t *thread) append(a *checkpoint.Append, starts bool, now time.Time) (check
 	if v == nil {
 		v = t.start(a.Thread)
 	}
-	repeated, err := v.Accept(a, t.busy(now))
+	var busy error
+	if a.Open != nil {
+		busy = t.busy(now)
+	}
+	repeated, err := v.Accept(a, busy)
 	if err != nil {
 		return checkpoint.Appended{}, err
 	}
 	if !repeated {
-		v.Apply(ledger.AppendEvent(a, entries(v, a), ledger.CloneWrites(a.Writes), now))
+		v.Apply(ledger.AppendEvent(a, t.entries(v, a), ledger.CloneWrites(a.Writes), now))
 	}
 	if a.Open != nil || a.Fence == v.Fence {
 		t.renew(now, a.Lease)
@@ -64,15 +68,24 @@ func (t *thread) released(a *checkpoint.Append) *ledger.Version {
 	return nil
 }
 
-// entries copies the records of a for v.
-func entries(v *ledger.Version, a *checkpoint.Append) []*ledger.Entry {
-	made := make([]*ledger.Entry, len(a.Records))
+// entry is an entry with room for a due task, as most records have one.
+type entry struct {
+	ledger.Entry
+	room [1]checkpoint.Task
+}
+
+// entries copies the records of a for v. The result is valid until the next call.
+func (t *thread) entries(v *ledger.Version, a *checkpoint.Append) []*ledger.Entry {
+	t.made = t.made[:0]
 	seq := v.NextSeq(a.Namespace)
 	for i := range a.Records {
-		made[i] = &ledger.Entry{Record: ledger.Clone(a.Records[i])}
-		made[i].Seq = seq + uint64(i)
+		e := new(entry)
+		e.Record = a.Records[i]
+		e.Seq = seq + uint64(i)
+		ledger.Detach(&e.Record, e.room[:])
+		t.made = append(t.made, &e.Entry)
 	}
-	return made
+	return t.made
 }
 
 // missing is the conflict of an Append to a thread without an open version; t may be nil.

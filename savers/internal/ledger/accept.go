@@ -6,7 +6,9 @@ import "github.com/graphgen-go/graphgen/runtime/checkpoint"
 // from what stands, and not stored, when repeated. busy is the error of an opening that does not take over: that of
 // the lease which lives, or nil.
 func (v *Version) Accept(a *checkpoint.Append, busy error) (repeated bool, err error) {
-	if v.Stands(a) && (a.Open == nil || v.Fence == a.Records[0].ID) {
+	n := len(a.Records)
+	last := v.where[a.Records[n-1].ID]
+	if v.stands(a, last) && (a.Open == nil || v.Fence == a.Records[0].ID) {
 		return true, nil
 	}
 	switch {
@@ -20,10 +22,13 @@ func (v *Version) Accept(a *checkpoint.Append, busy error) (repeated bool, err e
 	if head := v.headID(a.Namespace); head != a.After {
 		return false, v.conflict("head", a.Namespace, a.After, head)
 	}
-	for i := range a.Records {
+	for i := range n - 1 {
 		if _, found := v.where[a.Records[i].ID]; found {
 			return false, v.conflict("exists", a.Namespace, a.After, a.Records[i].ID)
 		}
+	}
+	if last != nil {
+		return false, v.conflict("exists", a.Namespace, a.After, last.ID)
 	}
 	return false, nil
 }
@@ -31,9 +36,13 @@ func (v *Version) Accept(a *checkpoint.Append, busy error) (repeated bool, err e
 // Stands reports whether the records offered stand in v where they were to go. Of those before the last, and of the one that
 // they follow, a Prune may have removed some.
 func (v *Version) Stands(a *checkpoint.Append) bool {
+	return v.stands(a, v.where[a.Records[len(a.Records)-1].ID])
+}
+
+// stands is Stands, where last is what v has of the last record, or nil.
+func (v *Version) stands(a *checkpoint.Append, last *Entry) bool {
 	n := uint64(len(a.Records))
-	last, found := v.where[a.Records[n-1].ID]
-	if !found || last.namespace != a.Namespace || last.Seq < n || (last.Seq == n) != a.After.IsZero() {
+	if last == nil || last.namespace != a.Namespace || last.Seq < n || (last.Seq == n) != a.After.IsZero() {
 		return false
 	}
 	log := v.logs[a.Namespace]
@@ -71,9 +80,7 @@ func Missing(thread, namespace string, want checkpoint.ID, reason string, releas
 
 // Appended answers an Append whose records stand in v.
 func (v *Version) Appended(a *checkpoint.Append) checkpoint.Appended {
-	out := checkpoint.Appended{Version: v.Number}
-	last := v.where[a.Records[len(a.Records)-1].ID]
-	out.Head = v.logs[a.Namespace][last.index].Seq
+	out := checkpoint.Appended{Version: v.Number, Head: v.where[a.Records[len(a.Records)-1].ID].Seq}
 	if a.Open != nil {
 		out.Writes = v.Writes()
 	}

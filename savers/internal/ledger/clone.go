@@ -10,6 +10,11 @@ import (
 // Normal returns r as every saver gives it back: what is stored with the base only is left out elsewhere, empty is
 // nil, and the time is UTC to the microsecond. It shares r's memory.
 func Normal(r checkpoint.Record) checkpoint.Record {
+	makeNormal(&r)
+	return r
+}
+
+func makeNormal(r *checkpoint.Record) {
 	if r.Base != r.ID || len(r.Due) == 0 {
 		r.Due = nil
 	}
@@ -26,7 +31,6 @@ func Normal(r checkpoint.Record) checkpoint.Record {
 		r.Meta = nil
 	}
 	r.Created = Micro(r.Created)
-	return r
 }
 
 // Micro returns t in UTC, to the microsecond, without the monotonic clock.
@@ -34,17 +38,22 @@ func Micro(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond).Ro
 
 // Clone returns r, normal, sharing no memory with it.
 func Clone(r checkpoint.Record) checkpoint.Record {
-	r = Normal(r)
+	Detach(&r, nil)
+	return r
+}
+
+// Detach makes r normal, and gives it memory that it shares with no other. Its due tasks go to room, which must be zero,
+// if they fit in there.
+func Detach(r *checkpoint.Record, room []checkpoint.Task) {
+	makeNormal(r)
 	r.Payload = cloneBytes(r.Payload)
 	r.Owed = cloneNames(r.Owed)
 	r.Pass = cloneNames(r.Pass)
 	if r.Due != nil {
-		due := make([]checkpoint.Task, len(r.Due))
-		for i, t := range r.Due {
-			t.Payload = cloneBytes(t.Payload)
-			due[i] = t
+		r.Due = slices.Clip(append(room[:0], r.Due...))
+		for i := range r.Due {
+			r.Due[i].Payload = cloneBytes(r.Due[i].Payload)
 		}
-		r.Due = due
 	}
 	if r.Joins != nil {
 		joins := make([]checkpoint.Join, len(r.Joins))
@@ -60,7 +69,6 @@ func Clone(r checkpoint.Record) checkpoint.Record {
 		}
 		r.Meta = meta
 	}
-	return r
 }
 
 // CloneWrites returns the writes, sharing no memory with them.

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
@@ -39,7 +40,14 @@ type Branch struct {
 	first  []checkpoint.Record // of a subgraph call: records that are stored with its next write
 	stored checkpoint.ID       // the newest record before first
 	tried  bool                // first may be stored, with other writes than those that it is written with now
-	buf    []byte              // for payloads
+	next   scratch
+}
+
+// scratch is memory for the next record. It is used again and again where the log does not keep it.
+type scratch struct {
+	record  [1]checkpoint.Record
+	due     []checkpoint.Task
+	payload []byte
 }
 
 // NewBranch returns the branch of a run.
@@ -72,7 +80,7 @@ func (b *Branch) BeginAgain(key string, resume checkpoint.ID) {
 func (b *Branch) Fill(rec *checkpoint.Record, s State, whole bool) (err error) {
 	live, dead := s.Sizes()
 	rec.Snapshot = whole || b.Stale || dead+b.Chained*headerSize > live+snapshotOver
-	into := b.buf[:0]
+	into := b.next.payload[:0]
 	if rec.Snapshot {
 		into, err = s.AppendSnapshot(into)
 	} else {
@@ -87,13 +95,26 @@ func (b *Branch) Fill(rec *checkpoint.Record, s State, whole bool) (err error) {
 	b.Stale = false
 	rec.Payload = into
 	if !b.Keeps() {
-		b.buf = into
+		b.next.payload = into
 	}
 	return nil
 }
 
-// Keep makes the payload of the last Fill the caller's: the next one gets memory of its own.
-func (b *Branch) Keep() { b.buf = nil }
+// Due returns memory for n due tasks of the next record. What they were before is undefined.
+func (b *Branch) Due(n int) []checkpoint.Task {
+	if n == 0 {
+		return nil
+	}
+	if b.Keeps() {
+		return make([]checkpoint.Task, n)
+	}
+	clear(b.next.due) // payloads can be large
+	b.next.due = slices.Grow(b.next.due[:0], n)[:n]
+	return b.next.due
+}
+
+// Keep makes what Fill and Due returned last the caller's: the next record gets memory of its own.
+func (b *Branch) Keep() { b.next = scratch{} }
 
 // Open opens the run with records after the head, and returns the pending writes of the thread.
 func (b *Branch) Open(ctx context.Context, o checkpoint.Opening, records []checkpoint.Record, writes []checkpoint.Write, out Outcome) ([]checkpoint.Write, error) {
@@ -103,7 +124,7 @@ func (b *Branch) Open(ctx context.Context, o checkpoint.Opening, records []check
 	}
 	last := &records[len(records)-1]
 	b.Head, b.Base = last.ID, last.Base
-	b.buf = nil // payloads of several records may have grown side by side
+	b.Keep() // payloads of several records may have grown side by side
 	return stand, nil
 }
 
@@ -113,7 +134,7 @@ func (b *Branch) Begin(rec checkpoint.Record) {
 		b.stored = b.Head
 	}
 	b.first, b.Head, b.Base = append(b.first, rec), rec.ID, rec.ID
-	b.buf = nil // the record is kept
+	b.Keep()
 }
 
 // Began reports whether records wait to be stored with the next write.
@@ -121,7 +142,13 @@ func (b *Branch) Began() bool { return len(b.first) > 0 }
 
 // Commit stores a record with writes in the same act.
 func (b *Branch) Commit(ctx context.Context, rec checkpoint.Record, writes []checkpoint.Write, o Outcome) error {
-	err := b.append(ctx, append(b.first, rec), writes, o)
+	records := b.next.record[:]
+	if len(b.first) > 0 || b.Keeps() {
+		records = append(b.first, rec)
+	} else {
+		records[0] = rec
+	}
+	err := b.append(ctx, records, writes, o)
 	if err == nil {
 		b.Base = rec.ID
 	}

@@ -87,6 +87,32 @@ func TestFillReusesItsMemoryOnlyWhereNobodyKeepsIt(t *testing.T) {
 	}
 }
 
+// TestDueReusesItsMemoryOnlyWhereNobodyKeepsIt asks for the memory of two records.
+func TestDueReusesItsMemoryOnlyWhereNobodyKeepsIt(t *testing.T) {
+	for _, l := range logs {
+		t.Run(l.name, func(t *testing.T) {
+			log := l.make(config(newSpy()))
+			b := journal.NewBranch(log)
+			if due := b.Due(0); due != nil {
+				t.Errorf("got %v for no tasks, want nil", due)
+			}
+			first := b.Due(2)
+			second := b.Due(1)
+			if len(first) != 2 || len(second) != 1 {
+				t.Fatalf("got memory for %d and %d tasks, want 2 and 1", len(first), len(second))
+			}
+			first[0].Node = "x"
+			if shared := second[0].Node == "x"; shared == log.Keeps() {
+				t.Errorf("the tasks of two records share memory: %t; the log keeps them: %t", shared, log.Keeps())
+			}
+			b.Keep()
+			if b.Due(1)[0].Node = "y"; second[0].Node == "y" {
+				t.Error("tasks share memory with those that Keep has made the caller's")
+			}
+		})
+	}
+}
+
 // TestACallsFirstRecordIsStoredWithItsNextWrite counts the calls of the saver.
 func TestACallsFirstRecordIsStoredWithItsNextWrite(t *testing.T) {
 	s := newSpy()

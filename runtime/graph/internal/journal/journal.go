@@ -83,18 +83,14 @@ type Config struct {
 	Panicked func(v any) error // makes the error of a saver that panicked with v
 }
 
-// guarded calls a saver.
-func (c *Config) guarded(ctx context.Context, call func(context.Context) error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = c.Panicked(v)
-		}
-	}()
-	return call(ctx)
+// rescue makes the panic of a saver an error. It is deferred.
+func (c *Config) rescue(err *error) {
+	if v := recover(); v != nil {
+		*err = c.Panicked(v)
+	}
 }
 
-// calling returns the context of one call of the saver: ctx's values, but not its cancellation, so that
-// a cancelled run knows what it has stored.
-func (c *Config) calling(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), c.Timeout)
+// calling returns the context of a call of the saver that begins now, with ctx's values.
+func (c *Config) calling(ctx context.Context, now time.Time) *call {
+	return &call{run: ctx, until: now.Add(c.Timeout)}
 }

@@ -40,10 +40,10 @@ func (t *leaseTimer) start(every time.Duration, renew func()) {
 	})
 }
 
-// written notes that a write has just renewed the lease.
-func (t *leaseTimer) written() {
+// written notes that a write, which began at the given time, has renewed the lease.
+func (t *leaseTimer) written(began time.Time) {
 	t.mu.Lock()
-	t.wrote = time.Now()
+	t.wrote = began
 	t.mu.Unlock()
 }
 

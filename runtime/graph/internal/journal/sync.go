@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
@@ -27,9 +28,9 @@ func (s *Sync) Thread() string { return s.ThreadID }
 
 // Open implements Log.
 func (s *Sync) Open(ctx context.Context, o checkpoint.Opening, e Entry) ([]checkpoint.Write, error) {
-	call, cancel := s.calling(ctx)
-	defer cancel()
-	a := s.append(e)
+	call := s.calling(ctx, time.Now())
+	defer call.end()
+	a := s.append(&e)
 	a.Open = &o
 	done, err := s.Saver.Append(call, a)
 	if err != nil {
@@ -43,7 +44,7 @@ func (s *Sync) Open(ctx context.Context, o checkpoint.Opening, e Entry) ([]check
 }
 
 // append returns the saver's form of an entry with records.
-func (s *Sync) append(e Entry) checkpoint.Append {
+func (s *Sync) append(e *Entry) checkpoint.Append {
 	return checkpoint.Append{
 		Thread: s.ThreadID, Namespace: e.Namespace, After: e.After, Records: e.Records, Writes: e.Writes, Fence: s.fence,
 		Status: e.Status, Lease: s.Lease, End: e.End, Release: e.End && e.Status == checkpoint.Done && s.Release,
@@ -66,31 +67,30 @@ func (s *Sync) store(ctx context.Context, e Entry) error {
 	if gone := s.Lost(); gone != nil {
 		return gone
 	}
-	call, cancel := s.calling(ctx)
-	defer cancel()
-	err := s.guarded(call, func(ctx context.Context) error {
-		if len(e.Records) > 0 {
-			_, err := s.Saver.Append(ctx, s.append(e))
-			return err
-		}
-		return s.Saver.PutWrites(ctx, checkpoint.PutWrites{
-			Thread: s.ThreadID, Fence: s.fence, Writes: e.Writes, Status: e.Status, Lease: s.Lease, End: e.End,
-		})
-	})
-	s.timer.written()
+	now := time.Now()
+	err := s.save(s.calling(ctx, now), &e)
+	s.timer.written(now)
 	s.refused(err)
 	return err
+}
+
+// save stores e under ctx, and ends that.
+func (s *Sync) save(ctx *call, e *Entry) (err error) {
+	defer ctx.end()
+	defer s.rescue(&err)
+	if len(e.Records) > 0 {
+		_, err = s.Saver.Append(ctx, s.append(e))
+		return err
+	}
+	return s.Saver.PutWrites(ctx, checkpoint.PutWrites{
+		Thread: s.ThreadID, Fence: s.fence, Writes: e.Writes, Status: e.Status, Lease: s.Lease, End: e.End,
+	})
 }
 
 // renew extends the lease. A run that finds its lease gone is stopped. Its next write meets and reports
 // any other failure.
 func (s *Sync) renew(ctx context.Context) {
-	call, cancel := s.calling(ctx)
-	defer cancel()
-	err := s.guarded(call, func(ctx context.Context) error {
-		return s.Saver.PutWrites(ctx, checkpoint.PutWrites{Thread: s.ThreadID, Fence: s.fence, Lease: s.Lease})
-	})
-	if s.refused(err) {
+	if err := s.save(s.calling(ctx, time.Now()), &Entry{}); s.refused(err) {
 		s.Config.Lost(err)
 	}
 }
@@ -136,8 +136,8 @@ func (s *Sync) LetGo(ctx context.Context) {
 	if s.ended || s.Lost() != nil {
 		return
 	}
-	call, cancel := s.calling(ctx)
-	defer cancel()
+	call := s.calling(ctx, time.Now())
+	defer call.end()
 	err := s.Saver.PutWrites(call, checkpoint.PutWrites{Thread: s.ThreadID, Fence: s.fence, Lease: s.Lease, End: true})
 	s.ended = err == nil
 }

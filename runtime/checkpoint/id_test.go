@@ -1,0 +1,77 @@
+package checkpoint_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+func newID(t *testing.T) checkpoint.ID {
+	t.Helper()
+	id, err := checkpoint.NewID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func TestIDsAreUUIDsOfVersion7(t *testing.T) {
+	before := time.Now().Truncate(time.Millisecond)
+	for range 1000 {
+		id := uuid.UUID(newID(t))
+		if id.Version() != 7 || id.Variant() != uuid.RFC4122 {
+			t.Fatalf("%s has version %d and variant %s; want 7 and RFC 4122", id, id.Version(), id.Variant())
+		}
+		if at := time.Unix(id.Time().UnixTime()); at.Before(before) || at.After(time.Now()) {
+			t.Fatalf("%s says that it was made at %v; want between %v and now", id, at, before)
+		}
+	}
+}
+
+func TestIDsMadeLaterSortLater(t *testing.T) {
+	before := newID(t)
+	for range 100 {
+		for began := time.Now(); time.Since(began) < time.Microsecond; {
+			continue
+		}
+		id := newID(t)
+		if string(id[:]) <= string(before[:]) {
+			t.Fatalf("%s was made a microsecond after %s; want it to sort after it", id, before)
+		}
+		before = id
+	}
+}
+
+// TestIDsAreUsedOnce also holds the random part to that: ids are made in one instant in several processes.
+func TestIDsAreUsedOnce(t *testing.T) {
+	const each = 5000
+	made := make([][each]checkpoint.ID, 8)
+	var wg sync.WaitGroup
+	for i := range made {
+		wg.Go(func() {
+			for k := range made[i] {
+				made[i][k] = newID(t)
+			}
+		})
+	}
+	wg.Wait()
+	ids, random := make(map[checkpoint.ID]bool), make(map[[8]byte]bool)
+	for i := range made {
+		for _, id := range made[i] {
+			ids[id], random[[8]byte(id[8:])] = true, true
+		}
+	}
+	if want := len(made) * each; len(ids) != want || len(random) != want {
+		t.Errorf("%d ids: %d are different, with %d different random parts", want, len(ids), len(random))
+	}
+}
+
+func TestNewIDAllocatesNothing(t *testing.T) {
+	if got := testing.AllocsPerRun(1000, func() { newID(t) }); got >= 1 {
+		t.Errorf("an id takes %v allocations, want less than one", got)
+	}
+}

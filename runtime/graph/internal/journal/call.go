@@ -1,0 +1,82 @@
+package journal
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// call is the context of one call of the saver: the values of a run's context and a deadline of its own, but not
+// the run's cancellation, so that a cancelled run knows what it has stored. It costs a timer only once somebody
+// waits for its Done. It is never used for a second call, because a saver may have kept it.
+type call struct {
+	run   context.Context
+	until time.Time
+
+	mu     sync.Mutex
+	err    error           // why it has ended; nil while it has not been seen to
+	waited context.Context // ends with the call; nil until somebody waits for that
+	cancel context.CancelFunc
+}
+
+// Deadline implements context.Context.
+func (c *call) Deadline() (time.Time, bool) { return c.until, true }
+
+// Done implements context.Context.
+func (c *call) Done() <-chan struct{} { return c.wait().Done() }
+
+// Err implements context.Context.
+func (c *call) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.look()
+	return c.err
+}
+
+// Value implements context.Context.
+func (c *call) Value(key any) any {
+	c.mu.Lock()
+	ctx := c.waited
+	c.mu.Unlock()
+	if ctx == nil {
+		ctx = context.WithoutCancel(c.run)
+	}
+	return ctx.Value(key)
+}
+
+// look notes the end of a call that has run out of time.
+func (c *call) look() {
+	switch {
+	case c.err != nil:
+	case c.waited != nil:
+		c.err = c.waited.Err()
+	case time.Until(c.until) <= 0:
+		c.err = context.DeadlineExceeded
+	}
+}
+
+// wait returns a context that ends when c does.
+func (c *call) wait() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waited == nil {
+		c.waited, c.cancel = context.WithDeadline(context.WithoutCancel(c.run), c.until)
+		if c.err != nil {
+			c.cancel()
+		}
+	}
+	return c.waited
+}
+
+// end ends c: the saver has returned.
+func (c *call) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cancel != nil {
+		c.cancel()
+		c.look()
+	}
+	if c.err == nil {
+		c.err = context.Canceled
+	}
+}
