@@ -46,8 +46,8 @@ test: ## Run every test under the race detector
 	if [ -z "$$tags" ]; then echo "make test: there is no Chromium or Chrome: examples/approval is not tested in a browser"; fi; \
 	set -x; $(GOTEST) $(RACE) $$tags -timeout 30m $(TESTFLAGS) $(PACKAGES)
 
-.PHONY: check check-format check-generated check-modules check-vet check-lint check-workflows
-check: check-format check-generated check-modules check-vet check-lint check-workflows ## Check format, generated code, modules, vet and linters
+.PHONY: check check-format check-generated check-modules check-vet check-lint check-workflows check-prose
+check: check-format check-generated check-modules check-vet check-lint check-workflows check-prose ## Check format, generated code, modules, vet, linters and prose
 
 check-format:
 	@bad=$$(gofmt -l .); [ -z "$$bad" ] || { echo "gofmt would change:" >&2; echo "$$bad" >&2; exit 1; }
@@ -74,6 +74,10 @@ check-lint:
 # It is not in the module tools, because it does not compile with the version of a package that golangci-lint needs.
 check-workflows:
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
+# The rules are in .vale; .vale.ini says to which files they apply.
+check-prose:
+	$(TOOL) vale --output=line .
 
 .PHONY: vulnerabilities
 vulnerabilities: ## Look for calls of functions with known vulnerabilities

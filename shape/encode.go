@@ -10,17 +10,17 @@ import (
 // Format is the number of the encoding that this package writes and reads.
 const Format = 1
 
-// MaxDecode is how many bytes DecodeWire takes: far more than any program's types need.
+// MaxDecode is the greatest number of bytes that DecodeWire accepts, far more than real types need.
 const MaxDecode = 1 << 20
 
-// FormatError says that a description is encoded in another format than the one that this package reads.
+// FormatError reports a description in a format that this package does not read.
 type FormatError struct{ Found, Want int }
 
 func (e *FormatError) Error() string {
 	return fmt.Sprintf("shape: the description has format %d, and this program reads format %d; use the version of graphgen that wrote it", e.Found, e.Want)
 }
 
-// Causes of a *wire.Error.
+// The causes of a *wire.Error.
 var (
 	errOrder = errors.New("types are not in the order of their names")
 	errKind  = errors.New("no kind of a type")
@@ -37,14 +37,15 @@ func (s *State) AppendWire(b []byte) ([]byte, error) {
 	return appendTypes(b, s.Types), nil
 }
 
-// DecodeWire sets the description to what b holds, and keeps no reference to b. It returns a *FormatError for another format,
-// and a *wire.Error for other data. After an error the description is what it was.
+// DecodeWire replaces the description by the one in b. It keeps no reference to b. It returns a
+// *FormatError if the format differs, and a *wire.Error if b is not a description. After an error the
+// description is unchanged.
 func (s *State) DecodeWire(b []byte) error {
 	return decode(s, "State", b, (*State).ReadWire)
 }
 
-// ReadWire reads what AppendWire wrote, as a part of other data. It returns an error only for another format; what else is
-// wrong is an error of r.
+// ReadWire reads a description that is part of other data. It returns a *FormatError if the format
+// differs. Any other fault is an error of r.
 func (s *State) ReadWire(r *wire.Reader) error {
 	if err := readFormat(r, 4); err != nil {
 		return err
@@ -59,12 +60,12 @@ func (p *Payload) AppendWire(b []byte) ([]byte, error) {
 	return appendTypes(wire.AppendString(b, p.Type), p.Types), nil
 }
 
-// DecodeWire sets the description to what b holds, like that of a State.
+// DecodeWire replaces the description by the one in b, as [State.DecodeWire] does.
 func (p *Payload) DecodeWire(b []byte) error {
 	return decode(p, "Payload", b, (*Payload).ReadWire)
 }
 
-// ReadWire reads what AppendWire wrote, as a part of other data, like that of a State.
+// ReadWire reads a description that is part of other data, as [State.ReadWire] does.
 func (p *Payload) ReadWire(r *wire.Reader) error {
 	if err := readFormat(r, 3); err != nil {
 		return err
@@ -89,7 +90,7 @@ func decode[T any](v *T, name string, b []byte, read func(v *T, r *wire.Reader) 
 	return nil
 }
 
-// readFormat reads the head of a description in this format, which has n elements.
+// readFormat reads the head of a description of n elements and checks its format.
 func readFormat(r *wire.Reader, n int) error {
 	at := r.Offset()
 	got := r.ArrayLen()
@@ -169,7 +170,7 @@ func (k Kind) known() bool {
 	return false
 }
 
-// list reads an array; an empty one as nil.
+// list reads an array. It returns nil for an empty one.
 func list[T any](r *wire.Reader, read func(v *T)) []T {
 	n := r.ArrayLen()
 	if n == 0 || !r.OK() {

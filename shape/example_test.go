@@ -10,8 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/testdata/golden/reference"
 )
 
-// A tool shows a snapshot by the names that the program's author gave, with nothing but what was stored: the description and the
-// snapshot.
+// A tool shows a snapshot with the names of fields in Go. It needs only stored data: the description
+// and the snapshot.
 func Example() {
 	description, snapshot, err := stored()
 	if err != nil {
@@ -46,7 +46,7 @@ func Example() {
 	// Fact has Score float64
 }
 
-// stored is what the program left behind.
+// stored returns the data that a program stored.
 func stored() (description, snapshot []byte, err error) {
 	d := reference.StateSchema.Describe()
 	if description, err = d.AppendWire(nil); err != nil {

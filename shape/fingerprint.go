@@ -9,9 +9,10 @@ import (
 	"strconv"
 )
 
-// Fingerprint hashes what stored data means to a state: wire names, what values are made of, reducers and keys. Names in Go do
-// not count, but for types with a codec of their own; neither do the order of fields, wire names of before and untracked
-// fields. Equal fingerprints mean equal ways to read stored data.
+// Fingerprint returns a hash of how a state reads stored data. Two states with the same
+// fingerprint read stored data in the same way. The hash covers wire names, types, reducers and keys.
+// It does not cover names in Go, except of types with their own codec. It does not cover the order of
+// fields, former wire names or untracked fields.
 func (s *State) Fingerprint() uint64 {
 	h := fnv.New64a()
 	p := &printer{w: h, types: s.Types, seen: make(map[string]int), open: make(map[string]int)}
@@ -36,17 +37,18 @@ func byWire(fields []Field) []Field {
 	return fields
 }
 
-// printer writes what types look like in stored data.
+// printer writes the form of types in stored data.
 type printer struct {
-	w     io.Writer // a hash: does not fail
+	w     io.Writer // a hash, which does not fail
 	types Types
-	seen  map[string]int // types of the table that were written, or are being written, and their numbers
-	open  map[string]int // Defined types that are being written, and how deep
+	seen  map[string]int // the numbers of the types of the table that are written or in progress
+	open  map[string]int // the depths of the Defined types in progress
 }
 
 func (p *printer) text(s string) { _, _ = fmt.Fprintf(p.w, "%d:%s", len(s), s) }
 
-// shape writes a type. A struct or union that was written before, or is being written, is written as its number.
+// shape writes a type. It writes a struct or union that is written already, or in progress, as its
+// number.
 func (p *printer) shape(text string) {
 	if t := p.types.Find(text); t != nil && t.Kind == Defined {
 		if depth, ok := p.open[text]; ok {

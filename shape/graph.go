@@ -2,17 +2,17 @@ package shape
 
 import "github.com/graphgen-go/graphgen/runtime/wire"
 
-// Graph describes what a graph stores: its state, and what its nodes ask. It is stored once for each
-// version of a thread and fingerprint of the state. It must not be modified.
+// Graph describes the data that a graph stores: its state and the questions of its nodes. It is stored
+// once for each version of a thread and fingerprint of the state. It must not be modified.
 type Graph struct {
 	State     State
-	Questions []Question // in the order in which nodes list them, each name once
+	Questions []Question // in the order of the nodes' lists, each name once
 }
 
 // Question describes a question.
 type Question struct {
 	Name     string
-	Question Payload // what is asked
+	Question Payload
 	Answer   Payload
 }
 
@@ -30,12 +30,12 @@ func (g *Graph) AppendWire(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// DecodeWire sets the description to what b holds, like that of a State.
+// DecodeWire replaces the description by the one in b, as [State.DecodeWire] does.
 func (g *Graph) DecodeWire(b []byte) error {
 	return decode(g, "Graph", b, (*Graph).ReadWire)
 }
 
-// ReadWire reads what AppendWire wrote, as a part of other data, like that of a State.
+// ReadWire reads a description that is part of other data, as [State.ReadWire] does.
 func (g *Graph) ReadWire(r *wire.Reader) error {
 	if err := readFormat(r, 3); err != nil {
 		return err

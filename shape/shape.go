@@ -1,27 +1,38 @@
-// Package shape describes the types of stored data as data, so that tools can name the fields of a state, and show its values,
-// without the program that wrote it. graphgen generates the descriptions; a state's schema and a payload's method WireShape
-// return them.
+// Package shape describes the types of stored data as data. With a description, a tool can name the
+// fields of a state and show its values without the program that wrote them. graphgen generates the
+// descriptions. A state's schema returns its description from Describe, a payload from WireShape.
 //
 // # Types
 //
-// Types are written as Go writes them, without aliases, relative to the package of the state: int, []byte, time.Time, *Plan,
-// map[string][]Money, money.Amount. Every type with a name that Go does not declare itself, and every struct, has an entry
-// in a table, by the text that it is written as. All others are made of bool, numbers, strings and time.Time by *, [], [n] and
-// map[key], with the underlying type for the key. [Types.Outer] takes off one layer.
+// Types are written as in Go source, without aliases, relative to the package of the state: int,
+// []byte, time.Time, *Plan, map[string][]Money, money.Amount.
 //
-// # In stored data
+//   - A named type that Go does not declare itself has an entry in a table. A struct has one too. The
+//     key of an entry is the type as it is written.
+//   - All other types consist of bool, numbers, strings and time.Time, combined by *, [], [n] and
+//     map[key]. The key of a map is an underlying type.
 //
-// Structs, maps and unions are MessagePack maps: a struct from the wire names of its fields, a union from the tag of its one
-// member. Slices and arrays are arrays, those of bytes are binary, complex numbers are arrays of two, times are timestamps, and
-// pointers are what they point to. A nil slice, map, pointer or union is nil.
-// Types with a codec of their own are what that writes: Binary is binary, Text is a string, and Wire can be anything.
+// [Types.Outer] removes one layer of a type.
 //
-// A snapshot also has a mark for each former name of a field that is stored under a newer one: "was," and the former name, with
-// the newer one for its value. Its other names are those of fields that the program which wrote it did not have.
+// # Stored data
+//
+// Stored data is MessagePack:
+//
+//   - A struct is a map from the wire names of its fields. A union is a map with one entry, from the
+//     tag of its member.
+//   - A slice or array is an array; one of bytes is binary. A complex number is an array of two.
+//   - A time is a timestamp. A pointer is stored as the value that it points to.
+//   - A nil slice, map, pointer or union is nil.
+//   - A type with its own codec is stored as the codec writes it. Binary is binary, Text is a string,
+//     and Wire can be any value.
+//
+// A snapshot also marks each field that it stores under a new name although the field had a former
+// one. The mark is "was," followed by the former name; its value is the new name. Any other unknown
+// name is a field that the program that wrote the snapshot did not know.
 //
 // # Encoding
 //
-// Descriptions are MessagePack arrays, whose first element is the number of this format:
+// A description is a MessagePack array. Its first element is the number of this format:
 //
 //	state:   [1, name, [field ...], [type ...]]
 //	payload: [1, type, [type ...]]
@@ -29,55 +40,55 @@
 //	field:   [name, wire, [was ...], reducer, type, key, input]
 //	type:    [name, kind, of, [field ...], [[tag, type] ...]]
 //
-// Equal descriptions are equal bytes. Types are in the order of their names.
+// Equal descriptions have equal bytes. Types are sorted by name.
 package shape
 
 // State describes a state. It must not be modified.
 type State struct {
-	Name   string  // of the state's type
-	Fields []Field // in order of declaration, untracked ones too
-	Types  Types   // that stored fields and the inputs of reducers are made of
+	Name   string  // the name of the state's type
+	Fields []Field // in order of declaration, including untracked fields
+	Types  Types   // the types that stored fields and the inputs of reducers use
 }
 
-// Payload describes what a send carries, a question asks or an answer says. It must not be modified.
+// Payload describes the payload of a send, a question or an answer. It must not be modified.
 type Payload struct {
-	Type  string // empty if nothing is known: the type's codec is not generated
-	Types Types  // that it is made of
+	Type  string // empty if the type is unknown, because its codec is not generated
+	Types Types  // the types that it uses
 }
 
 // Field describes one field of a state or of a struct.
 type Field struct {
-	Name    string   // in Go
-	Wire    string   // in stored data
-	Was     []string // wire names that it is also read by
-	Reducer string   // of a state's field: as in the tag, "replace" if it has none; empty for a field of a struct
+	Name    string   // the name in Go
+	Wire    string   // the name in stored data
+	Was     []string // former wire names, which are also read
+	Reducer string   // as in the tag, or "replace" without one; empty for a field of a struct
 	Type    string
-	Key     string // upsert: the field or the method, with its parentheses, that tells elements apart
-	Input   string // reduce: the type of what updates give
+	Key     string // upsert: the field that identifies an element, or the method with its parentheses
+	Input   string // reduce: the type of the values in updates
 }
 
-// Stored reports whether the field is part of what is stored.
+// Stored reports whether the field is stored.
 func (f *Field) Stored() bool { return f.Reducer != "untracked" }
 
 // Type describes a type that has a name, or is a struct.
 type Type struct {
-	Name    string // as fields name it
+	Name    string // the name that fields use
 	Kind    Kind
-	Of      string   // Defined: the type that it is declared as
-	Fields  []Field  // Struct: those that are stored, in order of declaration
+	Of      string   // Defined: the type in its declaration
+	Fields  []Field  // Struct: the stored fields, in order of declaration
 	Members []Member // Union: in order of declaration
 }
 
 // Member is one type that a union may hold.
 type Member struct {
-	Tag  string // in stored data
-	Type string // in Go; a pointer if the union holds pointers
+	Tag  string // the name in stored data
+	Type string // the type in Go; a pointer if the union holds pointers
 }
 
-// Kind says how a type is stored.
+// Kind specifies how a type is stored.
 type Kind string
 
-// The kinds.
+// The kinds of types.
 const (
 	Defined Kind = "defined" // as another type
 	Struct  Kind = "struct"  // field by field

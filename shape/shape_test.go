@@ -11,7 +11,7 @@ import (
 	"github.com/graphgen-go/graphgen/testdata/golden/reference"
 )
 
-// small is a description with one of everything.
+// small is a description with one element of each kind.
 func small() shape.State {
 	return shape.State{
 		Name: "S",
@@ -187,7 +187,7 @@ func TestOfDescribesPayloads(t *testing.T) {
 	}
 }
 
-// byHand is a payload whose methods were not generated.
+// byHand is a payload with methods written by hand.
 type byHand struct{}
 
 func (*byHand) AppendWire(b []byte) ([]byte, error) { return wire.AppendNil(b), nil }
@@ -204,7 +204,8 @@ func TestDescribingAStateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzDecode reads anything as a description: what can be read is written and read as the same, and its types can be walked.
+// FuzzDecode decodes any bytes as a description. A decoded description survives a round trip, and its
+// types can be walked.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(smallBytes))
 	d := reference.StateSchema.Describe()

@@ -7,10 +7,10 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// Types are types by name, in the order of their names.
+// Types is a table of types, sorted by name.
 type Types []Type
 
-// Find returns the type with a name; nil if there is none.
+// Find returns the type with the given name, or nil.
 func (ts Types) Find(name string) *Type {
 	i, ok := slices.BinarySearchFunc(ts, name, func(t Type, name string) int { return strings.Compare(t.Name, name) })
 	if !ok {
@@ -22,16 +22,16 @@ func (ts Types) Find(name string) *Type {
 // Layer is the outermost layer of a type.
 type Layer struct {
 	Kind string // list, map, pointer, bytes, a type that Go declares, or the Kind of Type
-	Len  string // of an array of values or bytes, as digits; empty for a slice
+	Len  string // the length of an array, as digits; empty for a slice
 	Key  string // map: the type of its keys
-	Elem string // list, map, pointer: the type of what it holds
-	Type *Type  // a type of the table that is not Defined
+	Elem string // list, map, pointer: the type of its elements
+	Type *Type  // the entry of the table, which is not Defined
 }
 
-// Outer takes off the outermost layer of a type. It looks through Defined ones. The zero Layer says that the type is not one
-// that the table and Go know.
+// Outer returns the outermost layer of a type. It resolves Defined types. It returns the zero Layer if
+// neither the table nor Go declares the type.
 func (ts Types) Outer(text string) Layer {
-	for range len(ts) + 1 { // in damaged data, types may be defined as each other
+	for range len(ts) + 1 { // damaged data can define types as each other
 		t := ts.Find(text)
 		switch {
 		case t == nil:
@@ -44,7 +44,7 @@ func (ts Types) Outer(text string) Layer {
 	return Layer{}
 }
 
-// split takes off the outermost layer of a type that is not in the table.
+// split returns the outermost layer of a type that is not in the table.
 func split(text string) Layer {
 	switch rest, isMap := strings.CutPrefix(text, "map["); {
 	case isMap:
@@ -72,13 +72,13 @@ func split(text string) Layer {
 	return Layer{}
 }
 
-// declared are the types that Go declares, and times.
+// declared are the types that Go declares, and time.Time.
 var declared = []string{
 	"bool", "string", "int", "int8", "int16", "int32", "int64", "uint", "uint8", "uint16", "uint32", "uint64", "uintptr",
 	"float32", "float64", "complex64", "complex128", "time.Time",
 }
 
-// closing returns where the bracket closes that text is behind the opening of; -1 if it does not.
+// closing returns the index of the bracket that closes the one before text, or -1.
 func closing(text string) int {
 	depth := 1
 	for i, c := range text {
@@ -94,7 +94,8 @@ func closing(text string) int {
 	return -1
 }
 
-// Of returns the description of a payload. Without generated code only those of package wire are known.
+// Of returns the description of a payload. Without generated code it knows only the types of package
+// wire.
 func Of[T any, P wire.Generated[T]]() Payload {
 	switch p := any(P(new(T))).(type) {
 	case interface{ WireShape() Payload }:
