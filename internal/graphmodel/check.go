@@ -20,10 +20,10 @@ func (s *Storm) checkStored(ctx context.Context, res Result, well bool) error {
 	}
 	status := c.Thread.Status
 	switch {
-	case len(c.Records) == 0:
+	case c.Empty():
 		return nil
 	case (status == checkpoint.Done) == c.Unfinished():
-		pending := c.Records[len(c.Records)-1].Owed
+		pending := c.Last.Owed
 		return fmt.Errorf("the thread is stored as %s; %v is due, and routes of %v are pending", status, c.Next(), pending)
 	case status == checkpoint.Done && len(c.Thread.Questions) > 0: // it has one branch, on which nothing is due
 		return fmt.Errorf("the thread is stored as %s; open in it are %v", status, c.Thread.Questions)

@@ -16,24 +16,3 @@ func Fold(snapshot []byte, deltas ...[]byte) ([]byte, error) {
 	}
 	return state, nil
 }
-
-// FoldChain returns the snapshot that the last record of a chain comes to. The chain's first record has a
-// snapshot and each later one is the next in the log, as in [Chain].Records; anything else is an error.
-func FoldChain(chain []Record) ([]byte, error) {
-	if len(chain) == 0 || !chain[0].Snapshot {
-		return nil, fmt.Errorf("checkpoint: fold: the chain of %d records does not start with a snapshot: %w", len(chain), ErrDamaged)
-	}
-	last := len(chain) - 1
-	for last > 0 && !chain[last].Snapshot {
-		last--
-	}
-	deltas := make([][]byte, 0, len(chain)-last-1)
-	for i := last + 1; i < len(chain); i++ {
-		deltas = append(deltas, chain[i].Payload)
-	}
-	state, err := Fold(chain[last].Payload, deltas...)
-	if err != nil {
-		return nil, fmt.Errorf("checkpoint: fold records %d to %d: %w", chain[last].Seq, chain[len(chain)-1].Seq, err)
-	}
-	return state, nil
-}

@@ -169,9 +169,15 @@ type Place struct {
 // Chain is what restoring one checkpoint takes.
 type Chain struct {
 	Version int
-	// Records ends with the checkpoint asked for and starts with the nearest record up to it that has a
-	// snapshot: fold their payloads in order. Empty for a thread or namespace that has none.
-	Records []Record
+	// Last is the checkpoint asked for, whole. Its ID is zero if the thread or the namespace has no records.
+	Last Record
+	// Snapshot is the state at the nearest record up to Last that has a snapshot. Deltas lead from there to the
+	// state at Last, in order. Each is the payload of one record, or the joined payloads of several. So
+	// Fold(Snapshot, Deltas...) returns the state.
+	Snapshot []byte
+	Deltas   [][]byte
+	// Chained is the number of records after the one with the snapshot, up to Last.
+	Chained int
 	// Head is the id of the namespace's newest record; zero for none.
 	Head ID
 	// Due are the tasks of the last record's Base, which is not always among Records.
@@ -260,13 +266,11 @@ type NamespaceRecord struct {
 	Record
 }
 
+// Empty reports whether the thread or the namespace has no records.
+func (c *Chain) Empty() bool { return c.Last.ID.IsZero() }
+
 // Unfinished reports whether tasks are due, or routes owed, at the chain's last record.
-func (c *Chain) Unfinished() bool {
-	if len(c.Records) == 0 {
-		return false
-	}
-	return len(c.Due) > 0 || len(c.Records[len(c.Records)-1].Owed) > 0
-}
+func (c *Chain) Unfinished() bool { return len(c.Due) > 0 || len(c.Last.Owed) > 0 }
 
 // Next returns the names of the nodes that are due, in order, each once.
 func (c *Chain) Next() []string {

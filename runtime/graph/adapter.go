@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/internal/live"
@@ -20,10 +19,7 @@ type typedState interface {
 
 	// start makes the state empty. record says that deltas will be asked for.
 	start(record, dropUnknown bool)
-	// load makes the state that of the record that follows it.
-	load(rec *checkpoint.Record) error
-	// decode makes the state that of a snapshot.
-	decode(snapshot []byte) error
+	restorable
 	// share says that what is shown of the state from now on must not be written to any more.
 	share()
 
@@ -84,12 +80,9 @@ func (a *adapter[S, U]) start(record, dropUnknown bool) {
 	a.live = a.g.schema.New(live.Options{Record: record, DropUnknown: dropUnknown})
 }
 
-func (a *adapter[S, U]) load(rec *checkpoint.Record) error { return apply(a.live, rec) }
+func (a *adapter[S, U]) decode(snapshot []byte) error { return decode(a.live, snapshot) }
 
-func (a *adapter[S, U]) decode(snapshot []byte) (err error) {
-	defer rescue(&err)
-	return a.live.Decode(snapshot)
-}
+func (a *adapter[S, U]) apply(delta []byte) error { return apply(a.live, delta) }
 
 func (a *adapter[S, U]) share() { a.live.Share() }
 

@@ -23,7 +23,7 @@ type prober struct {
 // listedAsWaiting reports whether a thread that waits is stored as one that does: a run that dies may leave what a subgraph asked, and not
 // that. To a line that was left it does not matter.
 func listedAsWaiting(c *checkpoint.Chain) bool {
-	return c.Thread.Status == checkpoint.Waiting || c.Records[len(c.Records)-1].ID != c.Head
+	return c.Thread.Status == checkpoint.Waiting || c.Last.ID != c.Head
 }
 
 // blocked reports whether nothing can run before somebody answers. inside says whether to look into subgraphs; else none is blocked
@@ -93,7 +93,7 @@ func (g *core) holds(ctx context.Context, log *journal.Branch, path []string) (b
 	if err != nil || !c.Unfinished() {
 		return nil, false, err
 	}
-	last := &c.Records[len(c.Records)-1]
+	last := &c.Last
 	r := &prober{run: &run{
 		g: g, thread: log.Thread(), ctx: ctx, log: log, plan: plan.New(&g.plan, true), state: g.newState(), call: &subgraph.Call{Path: path},
 	}}

@@ -165,10 +165,10 @@ func acknowledged(t *testing.T, s checkpoint.Saver, l *ledger) map[string]int {
 		t.Fatal(err)
 	}
 	kept := map[string]int{}
-	if len(chain.Records) == 0 {
+	if chain.Empty() {
 		return kept
 	}
-	head := chain.Records[len(chain.Records)-1].Step
+	head := chain.Last.Step
 	stored := map[string]bool{}
 	for _, w := range chain.Writes {
 		stored[w.Task] = w.Kind == checkpoint.Result

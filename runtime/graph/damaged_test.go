@@ -25,12 +25,14 @@ type rewriting struct {
 
 func (s *rewriting) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
 	c, err := s.Saver.Load(ctx, p)
-	c.Records, c.Due, c.Writes = slices.Clone(c.Records), slices.Clone(c.Due), s.writes(c.Writes)
+	c.Deltas, c.Due, c.Writes = slices.Clone(c.Deltas), slices.Clone(c.Due), s.writes(c.Writes)
 	c.Thread.Questions = s.writes(c.Thread.Questions)
-	for i := range c.Records {
-		rec := &c.Records[i]
-		if s.spot == "snapshot" && rec.Snapshot || s.spot == "delta" && !rec.Snapshot {
-			s.rewrite(&rec.Payload)
+	if s.spot == "snapshot" && !c.Empty() {
+		s.rewrite(&c.Snapshot)
+	}
+	for i := range c.Deltas {
+		if s.spot == "delta" {
+			s.rewrite(&c.Deltas[i])
 		}
 	}
 	for i := range c.Due {

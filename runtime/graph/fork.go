@@ -58,7 +58,7 @@ func (r *opening) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	if err != nil {
 		return rec, err
 	}
-	parent := c.Records[len(c.Records)-1].ID
+	parent := c.Last.ID
 	rec.Parent, rec.Line, rec.Commits = parent, rec.ID, checkpoint.ID{}
 	r.keys.SetLine(rec.ID)
 	r.log.Base = rec.ID
@@ -71,7 +71,7 @@ func (r *opening) openUpdate(at checkpoint.ID, n int, asNode bool) error {
 	if err != nil {
 		return err
 	}
-	if len(c.Records) == 0 {
+	if c.Empty() {
 		return fmt.Errorf("%s: %w; begin it with Invoke", where(r.g.name, r.thread, -1), checkpoint.ErrNotFound)
 	}
 	if err := r.restoring().restore(&c); err != nil {
@@ -120,7 +120,7 @@ func (r *opening) alsoDue(c *checkpoint.Chain, n int) []string {
 	for _, t := range c.Due {
 		names = append(names, t.Node)
 	}
-	names = append(names, c.Records[len(c.Records)-1].Owed...)
+	names = append(names, c.Last.Owed...)
 	i := slices.IndexFunc(names, func(name string) bool { m, ok := r.g.find(name); return ok && m == n })
 	if i < 0 {
 		return nil

@@ -33,11 +33,9 @@ func (s *reader) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain
 		p.Namespace = call
 	}
 	c, err := s.Saver.Load(ctx, p)
-	for i := range c.Records {
-		if rec := &c.Records[i]; s.old {
-			rec.Meta = maps.Clone(rec.Meta)
-			delete(rec.Meta, "format")
-		}
+	if s.old {
+		c.Last.Meta = maps.Clone(c.Last.Meta)
+		delete(c.Last.Meta, "format")
 	}
 	return c, err
 }

@@ -114,10 +114,9 @@ func (w *way[S, U]) next(ctx context.Context) (checkpoint.Record, error) {
 	}
 	w.begun = true
 	c, err := loadChain(ctx, &w.past.t.g.core, w.past.t.saver(), w.past.t.place(rec.ID))
-	for i := 0; i < len(c.Records) && err == nil; i++ {
-		err = w.past.step(ctx, &c.Records[i])
+	if err == nil {
+		err = w.past.restore(ctx, &c)
 	}
-	w.past.base, w.past.due = rec.Base, c.Due
 	return rec, err
 }
 

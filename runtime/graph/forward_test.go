@@ -141,7 +141,9 @@ type reading struct {
 func (r *reading) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
 	c, err := r.Saver.Load(ctx, p)
 	r.loads++
-	r.records += len(c.Records)
+	if !c.Empty() {
+		r.records += c.Chained + 1
+	}
 	return c, err
 }
 

@@ -24,20 +24,20 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	if err != nil {
 		return none, err
 	}
-	if len(c.Records) == 0 {
+	if c.Empty() {
 		return none, t.fail("%w", checkpoint.ErrNotFound)
 	}
-	if err := t.g.owns(t.id, &c.Records[len(c.Records)-1]); err != nil {
+	if err := t.g.owns(t.id, &c.Last); err != nil {
 		return none, err
 	}
 	live := t.g.schema.New(live.Options{DropUnknown: t.dropUnknown()})
-	if err := fold(ctx, func(rec *checkpoint.Record) error { return apply(live, rec) }, c.Records); err != nil {
+	if err := fold(ctx, stored[S, U]{live}, &c); err != nil {
 		if ctx.Err() != nil {
 			return none, t.readError(ctx, "load", err)
 		}
 		return none, decodeError(t.g.name, t.id, err, "its state")
 	}
-	last := &c.Records[len(c.Records)-1]
+	last := &c.Last
 	s := t.snapshot(last, c.Due)
 	s.State = live.View()
 	if !c.Committed {

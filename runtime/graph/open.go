@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -43,10 +44,10 @@ func (r *opening) openInput(at checkpoint.ID) error {
 			return r.saving("open", &checkpoint.BusyError{Thread: r.thread, Holder: c.Thread.Holder, Until: c.Thread.Lease})
 		}
 		return fmt.Errorf("%s: %w: %v is due; Resume it, or pass graph.Abandon to drop what is due",
-			where(r.g.name, r.thread, r.plan.Step), ErrUnfinished, r.g.next(ids(c.Next()), r.g.pendingRoutes(&c.Records[len(c.Records)-1])))
+			where(r.g.name, r.thread, r.plan.Step), ErrUnfinished, r.g.next(ids(c.Next()), r.g.pendingRoutes(&c.Last)))
 	}
 	r.plan.Enter(r.plan.Step + 1)
-	first, err := r.inputRecord(len(c.Records) == 0)
+	first, err := r.inputRecord(c.Empty())
 	if err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (r *opening) openResume(at checkpoint.ID) error {
 	if err != nil {
 		return err
 	}
-	if len(c.Records) == 0 {
+	if c.Empty() {
 		return fmt.Errorf("%s: %w; begin it with Invoke", where(r.g.name, r.thread, -1), checkpoint.ErrNotFound)
 	}
 	if c.Committed {
@@ -172,31 +173,40 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 // resumeRecord is the record of a run taken up again. Resuming a thread that stopped for people answers its
 // stop; one that died before it got to stop has yet to, and so has a line that was left.
 func (r *opening) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
-	last := &c.Records[len(c.Records)-1]
-	if paused(c) && !forked(c) {
-		r.plan.Clear()
+	if paused(c) {
+		forked, err := r.forked(c)
+		if err != nil {
+			return checkpoint.Record{}, err
+		}
+		if !forked {
+			r.plan.Clear()
+		}
 	}
 	rec, err := r.storing().record(checkpoint.Resume)
 	if err != nil {
 		return rec, err
 	}
-	rec.Parent, rec.Base, rec.Commits, rec.Due = last.ID, r.log.Base, checkpoint.ID{}, nil
-	return rec, r.storing().fillPayload(&rec, last.ID != c.Head)
+	rec.Parent, rec.Base, rec.Commits, rec.Due = c.Last.ID, r.log.Base, checkpoint.ID{}, nil
+	return rec, r.storing().fillPayload(&rec, c.Last.ID != c.Head)
 }
 
 // paused reports whether the thread is to go on from its head, where it stopped and people could see that.
 func paused(c *checkpoint.Chain) bool {
-	return c.Thread.Status == checkpoint.Paused && c.Records[len(c.Records)-1].ID == c.Head
+	return c.Thread.Status == checkpoint.Paused && c.Last.ID == c.Head
 }
 
 // forked reports whether the thread is where a fork left it, whatever was edited since: no run has come to a stop there.
-func forked(c *checkpoint.Chain) bool {
-	for _, rec := range slices.Backward(c.Records) {
-		if rec.Source != checkpoint.Update {
-			return rec.Source == checkpoint.Fork
-		}
+func (r *opening) forked(c *checkpoint.Chain) (bool, error) {
+	if c.Last.Source != checkpoint.Update {
+		return c.Last.Source == checkpoint.Fork, nil
 	}
-	return false
+	before := checkpoint.Query{
+		Before: c.Last.ID, Limit: 1, Sources: []checkpoint.Source{checkpoint.Input, checkpoint.Loop, checkpoint.Fork, checkpoint.Resume},
+	}
+	for rec, err := range r.history(before) {
+		return rec.Source == checkpoint.Fork, err
+	}
+	return false, nil
 }
 
 // discards returns the writes that drop the stored results of the nodes that are to run again. Subgraph calls begin
@@ -258,13 +268,12 @@ func (r *opening) load(at checkpoint.ID) (checkpoint.Chain, error) {
 	if err != nil {
 		return c, err
 	}
-	if n := len(c.Records); n > 0 {
-		last := &c.Records[n-1]
-		if err := r.g.owns(r.thread, last); err != nil {
+	if !c.Empty() {
+		if err := r.g.owns(r.thread, &c.Last); err != nil {
 			return c, err
 		}
-		r.known = last.Fingerprint
-		if hash := journal.Schemas(last.Meta); hash != 0 {
+		r.known = c.Last.Fingerprint
+		if hash := journal.Schemas(c.Last.Meta); hash != 0 {
 			r.known = hash
 		}
 	}
@@ -273,6 +282,25 @@ func (r *opening) load(at checkpoint.ID) (checkpoint.Chain, error) {
 		return c, r.saving("open", &checkpoint.ConflictError{Thread: r.thread, Want: r.opt.ifHead, Found: c.Head, Reason: "head"})
 	}
 	return c, nil
+}
+
+// history yields records of the root's log, newest first, before the run opens.
+func (r *opening) history(q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+	return func(yield func(checkpoint.Record, error) bool) {
+		call, cancel := context.WithTimeout(r.ctx, r.g.opt.saverTimeout)
+		defer cancel()
+		for rec, err := range r.g.opt.saver.History(call, checkpoint.Place{Thread: r.thread}, q) {
+			switch {
+			case err != nil && r.ctx.Err() != nil && errors.Is(err, r.ctx.Err()):
+				err = r.cancelled()
+			case err != nil:
+				err = r.saving("load", err)
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
 }
 
 // loader is what chains are read from: a saver, or the log of a run.

@@ -28,12 +28,32 @@ func (p *past[S, U]) step(ctx context.Context, rec *checkpoint.Record) error {
 	if err := ctx.Err(); err != nil {
 		return p.t.readError(ctx, "history", err)
 	}
-	if err := apply(p.live, rec); err != nil {
+	next := apply[S, U]
+	if rec.Snapshot {
+		next = decode[S, U]
+	}
+	if err := next(p.live, rec.Payload); err != nil {
 		return decodeError(p.t.g.name, p.t.id, err, fmt.Sprintf("the state of checkpoint %s", rec.ID))
 	}
 	if rec.Base == rec.ID {
 		p.base, p.due = rec.ID, rec.Due
 	}
+	return nil
+}
+
+// restore builds the state of the last record of a chain.
+func (p *past[S, U]) restore(ctx context.Context, c *checkpoint.Chain) error {
+	if err := p.t.g.owns(p.t.id, &c.Last); err != nil {
+		return err
+	}
+	p.live = p.t.g.schema.New(live.Options{DropUnknown: p.t.dropUnknown()})
+	if err := fold(ctx, stored[S, U]{p.live}, c); err != nil {
+		if ctx.Err() != nil {
+			return p.t.readError(ctx, "history", err)
+		}
+		return decodeError(p.t.g.name, p.t.id, err, fmt.Sprintf("the state of checkpoint %s", c.Last.ID))
+	}
+	p.base, p.due = c.Last.Base, c.Due
 	return nil
 }
 

@@ -57,10 +57,10 @@ func (r caller) restoreMemory(i int, c *run) error {
 	if err != nil {
 		return err
 	}
-	if len(chain.Records) == 0 {
+	if chain.Empty() {
 		return fmt.Errorf("%s: what subgraph %q remembers is not stored: %w", where(r.g.name, r.thread, r.plan.Step), string(id), checkpoint.ErrDamaged)
 	}
-	if err := c.g.owns(c.thread, &chain.Records[len(chain.Records)-1]); err != nil {
+	if err := c.g.owns(c.thread, &chain.Last); err != nil {
 		return err
 	}
 	before, line := c.plan, c.keys.Line() // where it begins

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -94,33 +93,46 @@ func (r *opening) busyWith(err error) error {
 // repeats reports whether the newest input of the head's line is in, sent before under the same
 // request id. Another input under that id is ErrRequestReused.
 func (r *opening) repeats(c *checkpoint.Chain) (bool, error) {
-	if r.opt.request == "" || len(c.Records) == 0 {
+	if r.opt.request == "" || c.Empty() {
 		return false, nil
 	}
-	line := c.Records[len(c.Records)-1].Line
-	for chain := c.Records; ; {
-		i := slices.IndexFunc(chain, func(rec checkpoint.Record) bool { return rec.ID == line })
-		if i < 0 {
-			first, err := loadChain(r.ctx, r.g, r.log, checkpoint.Place{Thread: r.thread, At: line})
-			if errors.Is(err, checkpoint.ErrNotFound) {
-				return false, nil // it was pruned
-			}
-			if err != nil {
-				return false, err
-			}
-			chain, i = first.Records, len(first.Records)-1
+	for last := c.Last; ; {
+		begun, err := r.begun(&last)
+		if err == nil && begun.Source != checkpoint.Fork {
+			return r.isRequest(&begun)
 		}
-		begun := &chain[i]
-		if begun.Source != checkpoint.Fork {
-			return r.isRequest(begun)
+		var parent checkpoint.Chain
+		if err == nil {
+			parent, err = loadChain(r.ctx, r.g, r.log, checkpoint.Place{Thread: r.thread, At: begun.Parent})
 		}
-		parent, err := loadChain(r.ctx, r.g, r.log, checkpoint.Place{Thread: r.thread, At: begun.Parent})
 		if errors.Is(err, checkpoint.ErrNotFound) {
-			return false, nil
+			return false, nil // it was pruned
 		}
 		if err != nil {
 			return false, err
 		}
-		chain, line = parent.Records, parent.Records[len(parent.Records)-1].Line
+		last = parent.Last
 	}
+}
+
+// lineNear is how many records are searched for the one that began the line of the newest. Only a long run has more; then
+// the record is loaded by its id, together with all that restores it.
+const lineNear = 64
+
+// begun returns the record that began the line of last.
+func (r *opening) begun(last *checkpoint.Record) (checkpoint.Record, error) {
+	if last.ID == last.Line {
+		return *last, nil
+	}
+	n := 0
+	for rec, err := range r.history(checkpoint.Query{Before: last.ID, Sources: everySource}) {
+		if err != nil || rec.ID == last.Line {
+			return rec, err
+		}
+		if n++; n == lineNear {
+			break
+		}
+	}
+	c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Place{Thread: r.thread, At: last.Line})
+	return c.Last, err
 }

@@ -151,3 +151,24 @@ func TestWaitOutlastsAnUnavailableServer(t *testing.T) {
 		})
 	}
 }
+
+// TestARequestIsKnownAfterALongRun repeats a request after a run of more records than are searched for it.
+func TestARequestIsKnownAfterALongRun(t *testing.T) {
+	const steps = 100
+	b := newWork()
+	b.Node("again", func(context.Context, work) (update, error) { return logged("step"), nil })
+	b.Edge(graph.Start, "again")
+	b.Route("again", func(_ context.Context, s work) (graph.Next, error) {
+		if len(s.Log) < steps {
+			return graph.To("again"), nil
+		}
+		return graph.To(graph.End), nil
+	}, "again", graph.End)
+	th, _ := newThread(t, b)
+	first := done(t, graph.Finished)(th.Invoke(t.Context(), input, graph.RequestID("r1")))
+	again := done(t, graph.Finished)(th.Invoke(t.Context(), input, graph.RequestID("r1")))
+	same(t, "checkpoint after the request was repeated", again.Checkpoint, first.Checkpoint)
+	if _, err := th.Invoke(t.Context(), logged("other"), graph.RequestID("r1")); !errors.Is(err, graph.ErrRequestReused) {
+		t.Errorf("another input under the id: got %v, want ErrRequestReused", err)
+	}
+}

@@ -34,50 +34,71 @@ func (r *run) restoring() restorer { return restorer{r} }
 func (r restorer) restore(c *checkpoint.Chain) error {
 	r.state.start(true, r.dropUnknown())
 	r.plan.Step = -1
-	if len(c.Records) == 0 {
+	if c.Empty() {
 		return nil
 	}
-	if err := fold(r.ctx, r.state.load, c.Records); err != nil {
+	if err := fold(r.ctx, r.state, c); err != nil {
 		if r.ctx.Err() != nil {
 			return r.cancelled()
 		}
 		return r.changed(err, "its state")
 	}
-	last := &c.Records[len(c.Records)-1]
-	r.plan.Step, r.log.Base = last.Step, last.Base
-	r.keys.SetLine(last.Line)
-	r.readMeta(last.Meta)
-	r.log.Chained = len(c.Records) - 1
-	r.log.Stale = last.Fingerprint != r.g.fingerprint
+	r.plan.Step, r.log.Base = c.Last.Step, c.Last.Base
+	r.keys.SetLine(c.Last.Line)
+	r.readMeta(c.Last.Meta)
+	r.log.Chained = c.Chained
+	r.log.Stale = c.Last.Fingerprint != r.g.fingerprint
 	r.plan.Joins = r.g.plan.NewJoins()
 	return nil
 }
 
-// fold calls load with records, in the order of the log, until ctx ends.
-func fold(ctx context.Context, load func(*checkpoint.Record) error, records []checkpoint.Record) error {
-	for i := range records {
+// restorable is a state that is made of stored payloads.
+type restorable interface {
+	// decode makes the state that of a snapshot.
+	decode(snapshot []byte) error
+	// apply applies a delta to the state.
+	apply(delta []byte) error
+}
+
+// fold makes s the state at the last record of c, unless ctx ends before.
+func fold(ctx context.Context, s restorable, c *checkpoint.Chain) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.decode(c.Snapshot); err != nil {
+		return err
+	}
+	for _, delta := range c.Deltas {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := load(&records[i]); err != nil {
+		if err := s.apply(delta); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// apply makes live the state of the record that follows it.
-func apply[S, U any](live live.Live[S, U], rec *checkpoint.Record) (err error) {
+// stored is a Live as a restorable.
+type stored[S, U any] struct{ live live.Live[S, U] }
+
+func (s stored[S, U]) decode(snapshot []byte) error { return decode(s.live, snapshot) }
+
+func (s stored[S, U]) apply(delta []byte) error { return apply(s.live, delta) }
+
+func decode[S, U any](live live.Live[S, U], snapshot []byte) (err error) {
 	defer rescue(&err)
-	if rec.Snapshot {
-		return live.Decode(rec.Payload)
-	}
-	return live.Apply(rec.Payload)
+	return live.Decode(snapshot)
+}
+
+func apply[S, U any](live live.Live[S, U], delta []byte) (err error) {
+	defer rescue(&err)
+	return live.Apply(delta)
 }
 
 // place finds the stored tasks, routes and joins in the graph as it is now.
 func (r restorer) place(c *checkpoint.Chain) error {
-	last := &c.Records[len(c.Records)-1]
+	last := &c.Last
 	var missing []string
 	r.plan.Due = make([]plan.Task, 0, len(c.Due))
 	under := make(map[int]string) // by node: the id under which it is due
@@ -137,7 +158,7 @@ func (r restorer) checkFormat(rec *checkpoint.Record) error {
 			if err != nil {
 				return err
 			}
-			stored = len(c.Records) > 0
+			stored = !c.Empty()
 		}
 	}
 	if !stored {

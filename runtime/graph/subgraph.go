@@ -231,11 +231,11 @@ func (r caller) restoreCall(i int, c *run) (bool, error) {
 		return false, nil
 	}
 	chain, err := loadChain(r.ctx, c.g, c.log, checkpoint.Place{Thread: c.thread, Namespace: c.log.Namespace})
-	if err != nil || len(chain.Records) == 0 {
+	if err != nil || chain.Empty() {
 		return false, err
 	}
 	c.log.Head = chain.Head
-	last := &chain.Records[len(chain.Records)-1]
+	last := &chain.Last
 	if err := c.g.owns(c.thread, last); err != nil {
 		return false, err
 	}

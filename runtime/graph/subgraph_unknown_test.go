@@ -24,8 +24,10 @@ func (s newer) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, 
 	if p.Namespace == "" {
 		return c, err
 	}
-	for i := range c.Records {
-		c.Records[i].Payload = bytes.ReplaceAll(c.Records[i].Payload, []byte("\xa4Role"), []byte("\xa4Rank"))
+	change := func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\xa4Role"), []byte("\xa4Rank")) }
+	c.Snapshot = change(c.Snapshot)
+	for i := range c.Deltas {
+		c.Deltas[i] = change(c.Deltas[i])
 	}
 	return c, err
 }

@@ -329,7 +329,7 @@ func TestBeforeRouteDecidesAfterTheEdit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	head := chain.Records[len(chain.Records)-1]
+	head := chain.Last
 	decision, err := s.Load(t.Context(), checkpoint.Place{Thread: "t", At: head.Commits})
 	if err != nil {
 		t.Fatal(err)

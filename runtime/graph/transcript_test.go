@@ -244,7 +244,11 @@ func (s *transcribed) Load(ctx context.Context, p checkpoint.Place) (checkpoint.
 	if !p.At.IsZero() {
 		at = s.tr.id(p.At)
 	}
-	s.tr.printf("  Load %s at %s: %d records, head %s, %s%s", s.tr.namespace(p.Namespace), at, len(c.Records), s.tr.id(c.Head), c.Thread.Status, failed(err))
+	records := c.Chained
+	if !c.Empty() {
+		records++
+	}
+	s.tr.printf("  Load %s at %s: %d records, head %s, %s%s", s.tr.namespace(p.Namespace), at, records, s.tr.id(c.Head), c.Thread.Status, failed(err))
 	return c, err
 }
 

@@ -258,7 +258,7 @@ func checkAcked(t *testing.T, s checkpoint.Saver, line string) {
 	if err != nil {
 		t.Fatalf("lost: %q: %v", line, err)
 	}
-	switch last := chain.Records[len(chain.Records)-1]; {
+	switch last := chain.Last; {
 	case kind == "record" && string(last.Payload) != id:
 		t.Fatalf("%q: got payload %q", line, last.Payload)
 	case kind == "write" && !slices.ContainsFunc(chain.Writes, func(w checkpoint.Write) bool { return w.Task == task }):

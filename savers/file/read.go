@@ -160,14 +160,14 @@ func (s *Saver) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain,
 	}
 	defer h.release()
 	chain := view.Chain
-	if chain.Records, err = h.records(view.Entries); err != nil {
+	if err := h.restore(&chain, view.Entries); err != nil {
 		return checkpoint.Chain{}, err
 	}
 	if view.Base == nil {
 		return chain, nil
 	}
-	if last := chain.Records[len(chain.Records)-1]; last.ID == view.Base.ID {
-		chain.Due = last.Due
+	if chain.Last.ID == view.Base.ID {
+		chain.Due = chain.Last.Due
 		return chain, nil
 	}
 	base, err := h.records([]*ledger.Entry{view.Base})
@@ -251,29 +251,71 @@ func (v *volume) changed() (bool, error) {
 	return info.Size() != v.size || !os.SameFile(info, mine), nil
 }
 
-// records reads records whole. Those that stand close to each other are read at once.
+// restore sets Last and what restores the state of a chain. entries lead from a snapshot to the checkpoint asked for. Of
+// those before the last only the payloads are decoded.
+func (h *handle) restore(chain *checkpoint.Chain, entries []*ledger.Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	last := entries[len(entries)-1]
+	payloads := make([][]byte, 0, len(entries))
+	err := h.bodies(entries, func(e *ledger.Entry, body []byte) (err error) {
+		reader := codec.NewReader(body)
+		payloads = append(payloads, reader.Payload())
+		if err := reader.End(); err != nil {
+			return damaged(h.Name(), e.At, "record %d: %v", e.Seq, err)
+		}
+		if e == last {
+			chain.Last, err = h.record(e, body)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	chain.Snapshot, chain.Chained = payloads[0], len(payloads)-1
+	if chain.Chained > 0 {
+		chain.Deltas = payloads[1:]
+	}
+	return nil
+}
+
+// records reads records whole.
 func (h *handle) records(entries []*ledger.Entry) ([]checkpoint.Record, error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
 	records := make([]checkpoint.Record, 0, len(entries))
+	err := h.bodies(entries, func(e *ledger.Entry, body []byte) error {
+		r, err := h.record(e, body)
+		records = append(records, r)
+		return err
+	})
+	return records, err
+}
+
+// bodies calls f with each entry and its body, after the checksum was compared. Those that stand close to each other are read
+// at once.
+func (h *handle) bodies(entries []*ledger.Entry, f func(e *ledger.Entry, body []byte) error) error {
 	for len(entries) > 0 {
 		n := together(entries)
 		at := entries[0].At
 		b := make([]byte, entries[n-1].At+int64(entries[n-1].Size)-at)
 		if _, err := h.ReadAt(b, at); err != nil {
-			return nil, fmt.Errorf("file: read %s: %w", h.Name(), err)
+			return fmt.Errorf("file: read %s: %w", h.Name(), err)
 		}
 		for _, e := range entries[:n] {
-			r, err := h.record(e, b[e.At-at:][:e.Size])
-			if err != nil {
-				return nil, err
+			body := b[e.At-at:][:e.Size:e.Size]
+			if sum(body) != e.Sum {
+				return damaged(h.Name(), e.At, "the checksum of record %d does not match", e.Seq)
 			}
-			records = append(records, r)
+			if err := f(e, body); err != nil {
+				return err
+			}
 		}
 		entries = entries[n:]
 	}
-	return records, nil
+	return nil
 }
 
 // together returns how many of the entries are worth one reading: what lies between them may not be more than they
@@ -290,12 +332,9 @@ func together(entries []*ledger.Entry) int {
 	return len(entries)
 }
 
-// record reads the body of an entry.
+// record returns an entry with its body.
 func (h *handle) record(e *ledger.Entry, body []byte) (checkpoint.Record, error) {
-	if sum(body) != e.Sum {
-		return checkpoint.Record{}, damaged(h.Name(), e.At, "the checksum of record %d does not match", e.Seq)
-	}
-	r, reader := e.Record, codec.NewReader(body[:len(body):len(body)])
+	r, reader := e.Record, codec.NewReader(body)
 	reader.Body(&r)
 	if err := reader.End(); err != nil {
 		return checkpoint.Record{}, damaged(h.Name(), e.At, "record %d: %v", e.Seq, err)

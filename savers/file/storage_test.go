@@ -160,8 +160,8 @@ func TestOpenFilesAreBounded(t *testing.T) {
 		mustAppend(t, s, step(t, a, a.Records[0].ID))
 	}
 	for i := range 20 {
-		if chain, err := s.Load(t.Context(), checkpoint.Place{Thread: fmt.Sprint("idle ", i)}); err != nil || len(chain.Records) != 1 {
-			t.Errorf("thread %d: got %d records, %v; want 1", i, len(chain.Records), err)
+		if chain, err := s.Load(t.Context(), checkpoint.Place{Thread: fmt.Sprint("idle ", i)}); err != nil || chain.Chained != 0 {
+			t.Errorf("thread %d: got %d records, %v; want 1", i, chain.Chained+1, err)
 		}
 	}
 }
@@ -199,8 +199,8 @@ func TestBytesOfIndexesAreBounded(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 	for i := range 3 * threads {
 		thread := fmt.Sprint("thread ", i%threads)
-		if chain, err := s.Load(t.Context(), checkpoint.Place{Thread: thread}); err != nil || chain.Records[0].Step != steps-1 {
-			t.Fatalf("%s: got %d records, %v; want step %d", thread, len(chain.Records), err, steps-1)
+		if chain, err := s.Load(t.Context(), checkpoint.Place{Thread: thread}); err != nil || chain.Last.Step != steps-1 {
+			t.Fatalf("%s: got %d records, %v; want step %d", thread, chain.Chained+1, err, steps-1)
 		}
 		if held, files := file.HeldBytes(s), file.OpenVolumes(s); held > room || held < steps*200 || files > threads/2 {
 			t.Fatalf("after %d loads: %d bytes of %d files, want at most %d", i+1, held, files, room)
@@ -279,6 +279,29 @@ func TestStepAllocatesTheSameWhateverCameBefore(t *testing.T) {
 	}
 	if late := measure(); late > early+2 {
 		t.Errorf("allocations of a step: %.0f at first, %.0f after 2000 steps; want the same", early, late)
+	}
+}
+
+// Of the records between the snapshot and the head a load decodes the payloads alone.
+func TestLoadMakesNoRecords(t *testing.T) {
+	s := open(t, t.TempDir())
+	a := opening(t, "t", checkpoint.ID{})
+	mustAppend(t, s, a)
+	fence := a.Records[0].ID
+	for range 1000 {
+		a = step(t, a, fence)
+		a.Records[0].Snapshot, a.Records[0].Due = false, []checkpoint.Task{{Node: "node"}}
+		a.Records[0].Meta = map[string]string{"key": "value"}
+		mustAppend(t, s, a)
+	}
+	got := testing.AllocsPerRun(10, func() {
+		c, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+		if err != nil || c.Chained != 1000 || len(c.Last.Due) != 1 {
+			t.Fatalf("got %d records and %d due, %v; want 1000 and 1", c.Chained, len(c.Last.Due), err)
+		}
+	})
+	if got > 100 {
+		t.Errorf("a load of 1000 records allocates %v times, want at most 100", got)
 	}
 }
 

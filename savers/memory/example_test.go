@@ -31,6 +31,6 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(chain.Thread.Status, len(chain.Records), chain.Head == id)
+	fmt.Println(chain.Thread.Status, chain.Last.Seq, chain.Head == id)
 	// Output: done 1 true
 }

@@ -3,6 +3,7 @@ package memory_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,5 +61,32 @@ func TestZeroSaverIsReady(t *testing.T) {
 		if err != nil || thread.ID != "a" || thread.Status != checkpoint.Running {
 			t.Errorf("got %+v, %v; want a running", thread, err)
 		}
+	}
+}
+
+// A load takes memory for where the deltas are, and none for the records between the snapshot and the head.
+func TestLoadMakesNoRecords(t *testing.T) {
+	s := memory.New()
+	step := steps(t, s)
+	for range 1000 {
+		step()
+	}
+	load := func() {
+		c, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+		if err != nil || c.Chained != 1000 || len(c.Deltas) != 1000 {
+			t.Fatalf("got %d deltas of %d records, %v; want 1000 of 1000", len(c.Deltas), c.Chained, err)
+		}
+	}
+	if got := testing.AllocsPerRun(20, load); got > 2 {
+		t.Errorf("a load allocates %v times, want at most 2: the deltas and their reader's", got)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 20 {
+		load()
+	}
+	runtime.ReadMemStats(&after)
+	if got := (after.TotalAlloc - before.TotalAlloc) / 20; got > 1000*40 {
+		t.Errorf("a load takes %d bytes, want at most 40 for each of 1000 records", got)
 	}
 }

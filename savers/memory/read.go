@@ -34,7 +34,10 @@ func (s *Saver) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain,
 		return checkpoint.Chain{}, err
 	}
 	chain := view.Chain
-	chain.Records = records(view.Entries)
+	if n := len(view.Entries); n > 0 {
+		chain.Last, chain.Snapshot, chain.Chained = view.Entries[n-1].Record, view.Entries[0].Payload, n-1
+		chain.Deltas = deltas(view.Entries[1:])
+	}
 	if view.Base != nil {
 		chain.Due = view.Base.Due
 	}
@@ -42,13 +45,14 @@ func (s *Saver) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain,
 	return chain, nil
 }
 
-func records(entries []*ledger.Entry) []checkpoint.Record {
+// deltas returns the payloads of the entries after a snapshot.
+func deltas(entries []*ledger.Entry) [][]byte {
 	if len(entries) == 0 {
 		return nil
 	}
-	all := make([]checkpoint.Record, len(entries))
+	all := make([][]byte, len(entries))
 	for i, e := range entries {
-		all[i] = e.Record
+		all[i] = e.Payload
 	}
 	return all
 }

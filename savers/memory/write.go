@@ -229,6 +229,14 @@ func prune(v *ledger.Version, keep checkpoint.Keep) (int, error) {
 	return removed, nil
 }
 
+func records(entries []*ledger.Entry) []checkpoint.Record {
+	all := make([]checkpoint.Record, len(entries))
+	for i, e := range entries {
+		all[i] = e.Record
+	}
+	return all
+}
+
 // drop removes released versions but the newest keep, -1 for none, and returns how many it removed.
 func (t *thread) drop(keep int) int {
 	if keep == 0 {

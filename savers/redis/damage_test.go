@@ -58,7 +58,7 @@ func TestDamageIsReported(t *testing.T) {
 			}
 			c.damage(keys[0])
 			if chain, err := s.Load(ctx, checkpoint.Place{Thread: "a"}); !errors.Is(err, checkpoint.ErrDamaged) {
-				t.Errorf("load: got %d records, %v, want ErrDamaged", len(chain.Records), err)
+				t.Errorf("load: got %d records, %v, want ErrDamaged", chain.Chained+1, err)
 			}
 			client.Del(ctx, keys[0])
 		})

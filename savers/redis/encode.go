@@ -64,25 +64,59 @@ func decodeHeader(_ place, s string, seq uint64) (checkpoint.Record, error) {
 	return r, err
 }
 
+// link is what ties a record to its log.
+type link struct {
+	id, parent checkpoint.ID
+	snapshot   bool
+}
+
+// decodeLink reads of what encodeRecord made the link and the payload. It checks the sum of all of it.
+func decodeLink(in place, s string, seq uint64) (l link, payload []byte, err error) {
+	header, rest, err := cutHeader(s, seq)
+	if err != nil {
+		return l, nil, err
+	}
+	body, ok := codec.CutSum(rest, in.thread, in.namespace, header)
+	if !ok {
+		return l, nil, fmt.Errorf("record %d: %w", seq, errSum)
+	}
+	h, b := codec.NewReader(header), codec.NewReader(body)
+	l.id, l.parent, l.snapshot = h.Link()
+	payload = b.Payload()
+	if err := errors.Join(h.Err(), b.End()); err != nil {
+		return l, nil, fmt.Errorf("record %d: %w", seq, err)
+	}
+	return l, payload, nil
+}
+
 // decode reads the header, whose seq is not the record's, and returns what is after it.
 func decode(s string, seq uint64) (r checkpoint.Record, rest []byte, err error) {
-	b := []byte(s)
-	if len(b) < 4 {
-		return r, nil, fmt.Errorf("record %d: %w: %d bytes", seq, errMalformed, len(b))
+	header, rest, err := cutHeader(s, seq)
+	if err != nil {
+		return r, nil, err
 	}
-	if b[0] != format {
-		return r, nil, fmt.Errorf("record %d is of format %d, and this program reads format %d: finish or copy the thread with the program that wrote it", seq, b[0], format)
-	}
-	n := int(binary.BigEndian.Uint32(b) & (1<<24 - 1))
-	if n > len(b)-4 {
-		return r, nil, fmt.Errorf("record %d: %w: its header has %d bytes, of %d", seq, errMalformed, n, len(b)-4)
-	}
-	in := codec.NewReader(b[4 : 4+n])
+	in := codec.NewReader(header)
 	r = in.Header(nil)
 	if err := in.End(); err != nil {
 		return checkpoint.Record{}, nil, fmt.Errorf("record %d: %w", seq, err)
 	}
-	return r, b[4+n:], nil
+	return r, rest, nil
+}
+
+// cutHeader returns the header, as codec.AppendHeader wrote it, and what is after it.
+func cutHeader(s string, seq uint64) (header, rest []byte, err error) {
+	b := []byte(s)
+	if len(b) < 4 {
+		return nil, nil, fmt.Errorf("record %d: %w: %d bytes", seq, errMalformed, len(b))
+	}
+	if b[0] != format {
+		return nil, nil, fmt.Errorf("record %d is of format %d, and this program reads format %d: finish or copy the thread with the program that wrote it", seq, b[0], format)
+	}
+	n := int(binary.BigEndian.Uint32(b) & (1<<24 - 1))
+	if n > len(b)-4 {
+		return nil, nil, fmt.Errorf("record %d: %w: its header has %d bytes, of %d", seq, errMalformed, n, len(b)-4)
+	}
+	return b[4 : 4+n], b[4+n:], nil
 }
 
 // writeName returns what tells a pending write from the others of its base.

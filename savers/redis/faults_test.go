@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,14 +93,18 @@ func (r *run) end(status checkpoint.Status) {
 // logIDs returns the ids of a thread's log, oldest first, and fails unless their seqs are 1, 2, 3 ...
 func logIDs(tb testing.TB, s checkpoint.Saver, thread string) []checkpoint.ID {
 	tb.Helper()
-	chain, err := s.Load(context.Background(), checkpoint.Place{Thread: thread})
-	if err != nil {
-		tb.Fatal(err)
+	var records []checkpoint.Record
+	all := checkpoint.Query{Sources: []checkpoint.Source{1, 2, 3, 4, 5}}
+	for r, err := range s.History(context.Background(), checkpoint.Place{Thread: thread}, all) {
+		if err != nil {
+			tb.Fatal(err)
+		}
+		records = append(records, r)
 	}
 	var ids []checkpoint.ID
-	for i, r := range chain.Records {
-		if r.Seq != uint64(i+1) {
-			tb.Fatalf("record %d has seq %d", i+1, r.Seq)
+	for i, r := range slices.Backward(records) {
+		if want := uint64(len(records) - i); r.Seq != want {
+			tb.Fatalf("record %d has seq %d", want, r.Seq)
 		}
 		ids = append(ids, r.ID)
 	}

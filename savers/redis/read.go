@@ -29,19 +29,78 @@ func (s *Saver) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain,
 		return checkpoint.Chain{}, ledger.NoRecord(p.Thread, p.Namespace, p.At)
 	}
 	chain := checkpoint.Chain{Version: r.int(), Head: r.id()}
-	chain.Records = r.records(place{p.Thread, p.Namespace}, r.seq())
-	due, committed := r.text(), r.text() == "1"
-	chain.Committed, chain.Writes, chain.Thread = committed, r.writes(p.Thread), r.thread(p.Thread).Thread
+	l := stretch{place: place{p.Thread, p.Namespace}, first: r.seq(), encoded: r.texts(), base: r.text()}
+	chain.Committed = r.text() == "1"
+	chain.Writes, chain.Thread = r.writes(p.Thread), r.thread(p.Thread).Thread
 	if r.err != nil {
 		return checkpoint.Chain{}, fmt.Errorf("redis: load: thread %q: %w", short(p.Thread), r.err)
 	}
-	if err := follow(p, &chain); err != nil {
-		return checkpoint.Chain{}, err
+	last := p.At
+	if last.IsZero() {
+		last = chain.Head
 	}
-	if chain.Due, err = dueTasks(place{p.Thread, p.Namespace}, chain.Records, due); err != nil {
-		return checkpoint.Chain{}, fmt.Errorf("redis: load: thread %q: %w: %w", short(p.Thread), err, checkpoint.ErrDamaged)
+	if err := l.restore(&chain, last); err != nil {
+		return checkpoint.Chain{}, fmt.Errorf("redis: load: thread %q, namespace %q: %w: %w",
+			short(p.Thread), short(p.Namespace), err, checkpoint.ErrDamaged)
 	}
 	return chain, nil
+}
+
+// stretch is a part of a log, from a snapshot to the record asked for, encoded.
+type stretch struct {
+	place
+	first   uint64 // the seq of the first record
+	encoded []string
+	base    string // the base of the last record if it is not among them; "" for none
+}
+
+// restore sets Last, Due and what restores the state of a chain. last is the id of the last record.
+func (l *stretch) restore(chain *checkpoint.Chain, last checkpoint.ID) error {
+	n := len(l.encoded)
+	if n == 0 {
+		return nil
+	}
+	var err error
+	if chain.Last, err = decodeRecord(l.place, l.encoded[n-1], l.first+uint64(n-1)); err != nil {
+		return err
+	}
+	payloads, base := make([][]byte, n), -1
+	for i := n - 1; i >= 0; i-- {
+		seq := l.first + uint64(i)
+		r, payload, err := decodeLink(l.place, l.encoded[i], seq)
+		switch {
+		case err != nil:
+			return err
+		case r.id != last: // checksums do not say where in the log a record is
+			return fmt.Errorf("record %d: it is %s, want %s", seq, r.id, last)
+		case r.snapshot != (i == 0):
+			return fmt.Errorf("record %d: the restored state does not begin with it", seq)
+		case r.id == chain.Last.Base:
+			base = i
+		}
+		payloads[i], last = payload, r.parent // of a delta it is the record before
+	}
+	chain.Snapshot, chain.Chained = payloads[0], n-1
+	if n > 1 {
+		chain.Deltas = payloads[1:]
+	}
+	chain.Due, err = l.due(&chain.Last, base)
+	return err
+}
+
+// due returns the tasks of the last record's base, which has the index base, or is not among the records.
+func (l *stretch) due(last *checkpoint.Record, base int) ([]checkpoint.Task, error) {
+	encoded := l.base
+	switch {
+	case base == len(l.encoded)-1:
+		return last.Due, nil
+	case base >= 0:
+		encoded = l.encoded[base]
+	case encoded == "":
+		return nil, nil
+	}
+	r, err := decodeRecord(l.place, encoded, 0)
+	return r.Due, err
 }
 
 // Schemas returns the descriptions of schemas, as [checkpoint.Saver] says.
@@ -62,42 +121,6 @@ func (s *Saver) Schemas(ctx context.Context, thread string, version int) (map[ui
 		return nil, fmt.Errorf("redis: schemas: thread %q: %w", short(thread), r.err)
 	}
 	return checkpoint.Schemas(writes)
-}
-
-// follow finds records that stand in each other's place: their checksums do not say where in the log they are.
-func follow(p checkpoint.Place, chain *checkpoint.Chain) error {
-	last := p.At
-	if last.IsZero() {
-		last = chain.Head
-	}
-	for i := len(chain.Records) - 1; i >= 0; i-- {
-		r := &chain.Records[i]
-		if !last.IsZero() && r.ID != last {
-			return fmt.Errorf("redis: load: thread %q, namespace %q, record %d: it is %s, want %s: %w",
-				short(p.Thread), short(p.Namespace), r.Seq, r.ID, last, checkpoint.ErrDamaged)
-		}
-		last = r.Parent // of a delta it is the record before
-	}
-	return nil
-}
-
-// dueTasks returns the tasks of the last record's base, which is among the records or comes encoded; neither when
-// there is none.
-func dueTasks(in place, records []checkpoint.Record, encoded string) ([]checkpoint.Task, error) {
-	if len(records) == 0 {
-		return nil, nil
-	}
-	base := records[len(records)-1].Base
-	for i := range records {
-		if records[i].ID == base {
-			return records[i].Due, nil
-		}
-	}
-	if encoded == "" {
-		return nil, nil
-	}
-	r, err := decodeRecord(in, encoded, 0)
-	return r.Due, err
 }
 
 func short(thread string) string {

@@ -99,17 +99,15 @@ func (r *reply) join(l *reply) {
 	}
 }
 
-// records reads a list of records that follow each other.
-func (r *reply) records(in place, seq uint64) []checkpoint.Record {
+// texts reads a list of strings.
+func (r *reply) texts() []string {
 	l := r.list()
-	var records []checkpoint.Record
-	for ; l.more(); seq++ {
-		record, err := decodeRecord(in, l.text(), seq)
-		l.check(err)
-		records = append(records, record)
+	all := make([]string, 0, len(l.values))
+	for l.more() {
+		all = append(all, l.text())
 	}
 	r.join(l)
-	return records
+	return all
 }
 
 // writes reads a list of pending writes and puts them in order.

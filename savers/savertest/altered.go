@@ -105,7 +105,7 @@ func readAll(ctx context.Context, s checkpoint.Saver, thread, what string) map[s
 		all[name] = reading{fmt.Appendf(nil, "%s", found), err, must}
 	}
 	chain, err := s.Load(ctx, place)
-	add("load", []any{chain.Records, chain.Due, chain.Writes, chain.Thread.Questions}, err, !schema)
+	add("load", []any{chain.Last, chain.Snapshot, chain.Deltas, chain.Due, chain.Writes, chain.Thread.Questions}, err, !schema)
 	records, err := collect(s.History(ctx, place, checkpoint.Query{}))
 	add("history", records, err, !write)
 	items, err := collect(s.Export(ctx, thread, 0))

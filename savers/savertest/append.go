@@ -15,7 +15,7 @@ import (
 func testAbsent(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	chain := load(tb, s, checkpoint.Place{Thread: "none"})
-	if len(chain.Records) != 0 || !chain.Head.IsZero() || len(chain.Due) != 0 || len(chain.Writes) != 0 {
+	if !chain.Empty() || !chain.Head.IsZero() || len(chain.Due) != 0 || len(chain.Writes) != 0 {
 		tb.Errorf("load: got %+v, want an empty chain", chain)
 	}
 	_, err := s.Load(ctx, checkpoint.Place{Thread: "none", At: newID(tb)})
@@ -141,11 +141,17 @@ func testCopies(tb testing.TB, place Storage) {
 
 func testChain(tb testing.TB, place Storage) {
 	s := open(tb, place)
-	r := begin(tb, s, "t", checkpoint.ID{})
-	all := []checkpoint.ID{r.fence}
+	opened := opening(tb, "t", checkpoint.ID{})
+	opened.Records[0].Payload = logSnapshot("0")
+	r, _ := tryBegin(tb, s, opened)
+	all, elements := []checkpoint.ID{r.fence}, []string{"0"}
 	for i := range 6 {
 		a := r.next("")
-		a.Records[0].Snapshot = i == 2
+		elements = append(elements, fmt.Sprint(i+1))
+		a.Records[0].Payload = logDelta(elements[i+1])
+		if i == 2 {
+			a.Records[0].Snapshot, a.Records[0].Payload = true, logSnapshot(elements[i+1])
+		}
 		if got := r.append(a); got.Head != uint64(i+2) || got.Version != 1 {
 			tb.Errorf("append %d: got version %d and head %d, want 1 and %d", i+2, got.Version, got.Head, i+2)
 		}
@@ -153,14 +159,18 @@ func testChain(tb testing.TB, place Storage) {
 	}
 	for i, first := range []int{0, 0, 0, 3, 3, 3, 3} {
 		chain := load(tb, s, checkpoint.Place{Thread: "t", At: all[i]})
-		if got, want := fmt.Sprint(ids(chain.Records)), fmt.Sprint(all[first:i+1]); got != want {
-			tb.Errorf("chain of record %d: got %v, want %v", i+1, got, want)
-			continue
+		if got := chain.Last; got.ID != all[i] || got.Seq != uint64(i+1) || got.Snapshot != (i == first) {
+			tb.Errorf("chain of record %d: got %s with seq %d, snapshot %t; want %s, %d, %t", i+1, got.ID, got.Seq, got.Snapshot, all[i], i+1, i == first)
 		}
-		for n, rec := range chain.Records {
-			if want := uint64(first + n + 1); rec.Seq != want || rec.Snapshot != (n == 0) {
-				tb.Errorf("chain of record %d: got seq %d, snapshot %t; want %d and a snapshot first", i+1, rec.Seq, rec.Snapshot, want)
-			}
+		if chain.Chained != i-first {
+			tb.Errorf("chain of record %d: got %d records after the one with the snapshot, want %d", i+1, chain.Chained, i-first)
+		}
+		var want []string
+		for n := first; n <= i; n++ {
+			want = append(want, elements[n])
+		}
+		if got, err := checkpoint.Fold(chain.Snapshot, chain.Deltas...); err != nil || !bytes.Equal(got, logSnapshot(want...)) {
+			tb.Errorf("chain of record %d: got state %q, %v; want %q", i+1, got, err, logSnapshot(want...))
 		}
 		if committed := i < len(all)-1; chain.Committed != committed || chain.Head != all[len(all)-1] {
 			tb.Errorf("chain of record %d: committed %t, head %s; want %t, %s", i+1, chain.Committed, chain.Head, committed, all[len(all)-1])
@@ -218,8 +228,8 @@ func testMany(tb testing.TB, place Storage) {
 	}
 	wantWrites(tb, "writes of the opening", done.Writes, r.write("stands", checkpoint.Result, "", "r"))
 	chain := load(tb, s, checkpoint.Place{Thread: "t"})
-	if len(chain.Records) != 5 || chain.Records[4].Seq != 5 {
-		tb.Fatalf("chain: got %d records, want 5", len(chain.Records))
+	if chain.Chained != 4 || chain.Last.Seq != 5 {
+		tb.Fatalf("chain: got %d records, want 5", chain.Chained+1)
 	}
 	wantWrites(tb, "writes loaded", chain.Writes, r.write("stands", checkpoint.Result, "", "r"))
 
@@ -470,7 +480,7 @@ func testApart(tb testing.TB, place Storage) {
 	}
 	wantHead(tb, s, "b", "", b.fence)
 	wantHead(tb, s, "b", "c/d", checkpoint.ID{})
-	if chain := load(tb, s, checkpoint.Place{Thread: "b", Namespace: "none"}); chain.Thread.ID != "b" || len(chain.Records) != 0 {
-		tb.Errorf("a namespace that is not there: got thread %q and %d records, want b and none", chain.Thread.ID, len(chain.Records))
+	if chain := load(tb, s, checkpoint.Place{Thread: "b", Namespace: "none"}); chain.Thread.ID != "b" || !chain.Empty() {
+		tb.Errorf("a namespace that is not there: got thread %q and %d records, want b and none", chain.Thread.ID, chain.Chained+1)
 	}
 }

@@ -161,10 +161,10 @@ func describe(p checkpoint.Place) string {
 // last returns the checkpoint that a chain ends with.
 func last(tb testing.TB, c checkpoint.Chain) checkpoint.Record {
 	tb.Helper()
-	if len(c.Records) == 0 {
+	if c.Empty() {
 		tb.Fatal("the chain is empty, want records")
 	}
-	return c.Records[len(c.Records)-1]
+	return c.Last
 }
 
 // wantHead fails unless the namespace's head is want.

@@ -79,7 +79,11 @@ func returned(tb testing.TB, s checkpoint.Saver, thread string) []kept {
 	}
 	place := checkpoint.Place{Thread: thread}
 	chain := load(tb, s, place)
-	keepAll("Load", chain.Records, chain.Due, append(chain.Writes, chain.Thread.Questions...))
+	keep("Load", chain.Snapshot)
+	for _, delta := range chain.Deltas {
+		keep("Load", delta)
+	}
+	keepAll("Load", []checkpoint.Record{chain.Last}, chain.Due, append(chain.Writes, chain.Thread.Questions...))
 	records, err := collect(s.History(tb.Context(), place, checkpoint.Query{}))
 	if err != nil {
 		tb.Fatalf("history: %v", err)

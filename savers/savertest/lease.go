@@ -223,7 +223,7 @@ func testStarts(tb testing.TB, place Storage) {
 			})
 			all.Go(func() {
 				<-begin
-				for len(seen[i].Records) == 0 && tb.Context().Err() == nil {
+				for seen[i].Empty() && tb.Context().Err() == nil {
 					seen[i], _ = s.Load(tb.Context(), checkpoint.Place{Thread: thread}) // an error has no records
 				}
 			})

@@ -222,7 +222,7 @@ func (m *modeller) append(thread string) checkpoint.Append {
 	}
 	root := load(m.tb, m.want, checkpoint.Place{Thread: thread})
 	a := checkpoint.Append{Thread: thread, Lease: time.Hour, Status: m.status(), Fence: recent(m, m.fences[thread]), After: root.Head}
-	if m.random.IntN(3) == 0 || len(root.Records) == 0 {
+	if m.random.IntN(3) == 0 || root.Empty() {
 		a.Open = &checkpoint.Opening{Holder: "holder of " + thread, TakeOver: m.random.IntN(2) == 0}
 	} else {
 		a.Namespace = oneOf(m, m.namespaces)

@@ -94,7 +94,16 @@ func (m *modeller) readVersion(b *strings.Builder, s checkpoint.Saver, thread st
 }
 
 func loaded(c checkpoint.Chain, err error) (any, error) {
-	return fmt.Sprint(c.Version, c.Records, c.Head, c.Due, c.Writes, c.Committed, " ", timeless(c.Thread)), err
+	return fmt.Sprint(c.Version, c.Last, state(&c), c.Chained, c.Head, c.Due, c.Writes, c.Committed, " ", timeless(c.Thread)), err
+}
+
+// state prints the state that a chain restores: savers may join deltas. A saver joins none that are not deltas.
+func state(c *checkpoint.Chain) string {
+	folded, err := checkpoint.Fold(c.Snapshot, c.Deltas...)
+	if err != nil {
+		return fmt.Sprintf("%q %q", c.Snapshot, c.Deltas)
+	}
+	return fmt.Sprintf("%q", folded)
 }
 
 // timeless prints a thread without the times of the saver's clock.

@@ -215,7 +215,7 @@ var breaks = []struct {
 	{"shows a lease with its thread", "one of many starts gets a thread and the others are busy", func(b *broken) {
 		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
 			c, err := b.Saver.Load(ctx, p)
-			if len(c.Records) == 1 {
+			if c.Chained == 0 && !c.Empty() {
 				c.Thread.Holder = ""
 			}
 			return c, err
@@ -399,8 +399,8 @@ var breaks = []struct {
 		}
 		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
-			if n := len(chain.Records); n > 0 {
-				chain.Writes = slices.DeleteFunc(slices.Clone(all), func(w checkpoint.Write) bool { return w.Base != chain.Records[n-1].Base })
+			if !chain.Empty() {
+				chain.Writes = slices.DeleteFunc(slices.Clone(all), func(w checkpoint.Write) bool { return w.Base != chain.Last.Base })
 			}
 			return chain, err
 		}
@@ -508,9 +508,7 @@ var breaks = []struct {
 		}
 		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
-			for i := range chain.Records {
-				chain.Records[i].Payload = given[chain.Records[i].ID].Payload
-			}
+			chain.Last.Payload = given[chain.Last.ID].Payload
 			return chain, err
 		}
 	}},
@@ -518,9 +516,9 @@ var breaks = []struct {
 		buffers := make([][]byte, 8)
 		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
-			for i := range chain.Records {
-				buffers[i] = append(buffers[i][:0], chain.Records[i].Payload...)
-				chain.Records[i].Payload = buffers[i]
+			for i := range chain.Deltas {
+				buffers[i] = append(buffers[i][:0], chain.Deltas[i]...)
+				chain.Deltas[i] = buffers[i]
 			}
 			return chain, err
 		}
@@ -528,26 +526,49 @@ var breaks = []struct {
 	{"starts a chain with the nearest snapshot", "a chain starts with a snapshot", func(b *broken) {
 		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
-			if n := len(chain.Records); n > 0 {
-				chain.Records = chain.Records[n-1:]
+			if n := len(chain.Deltas); n > 0 {
+				chain.Snapshot, chain.Deltas = chain.Deltas[n-1], nil
 			}
+			return chain, err
+		}
+	}},
+	{"says how long a chain is", "a chain starts with a snapshot", func(b *broken) {
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			chain, err := b.Saver.Load(ctx, p)
+			if chain.Chained > 0 {
+				chain.Chained--
+			}
+			return chain, err
+		}
+	}},
+	{"returns every delta", "a chain starts with a snapshot", func(b *broken) {
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			chain, err := b.Saver.Load(ctx, p)
+			if n := len(chain.Deltas); n > 1 {
+				chain.Deltas = append(chain.Deltas[:1:1], chain.Deltas[2:]...)
+			}
+			return chain, err
+		}
+	}},
+	{"returns deltas in order", "a chain starts with a snapshot", func(b *broken) {
+		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			chain, err := b.Saver.Load(ctx, p)
+			slices.Reverse(chain.Deltas)
 			return chain, err
 		}
 	}},
 	{"numbers records", "a chain starts with a snapshot", func(b *broken) {
 		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
-			for i := range chain.Records {
-				chain.Records[i].Seq--
-			}
+			chain.Last.Seq--
 			return chain, err
 		}
 	}},
 	{"returns what is due", "pending writes of a task", func(b *broken) {
 		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
-			if n := len(chain.Records); n > 0 {
-				chain.Due = chain.Records[n-1].Due
+			if !chain.Empty() {
+				chain.Due = chain.Last.Due
 			}
 			return chain, err
 		}
@@ -758,9 +779,12 @@ var breaks = []struct {
 		}
 	}},
 	{"folds what it cuts", "prune folds what it cuts", func(b *broken) {
-		first, pruned := make(map[checkpoint.ID][]byte), false
+		var first []byte
+		pruned := false
 		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
-			first[a.Records[0].ID] = slices.Clone(a.Records[0].Payload)
+			if a.Open != nil {
+				first = slices.Clone(a.Records[0].Payload)
+			}
 			return b.Saver.Append(ctx, a)
 		}
 		b.prune = func(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
@@ -769,8 +793,8 @@ var breaks = []struct {
 		}
 		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
-			if pruned && len(chain.Records) > 0 {
-				chain.Records[0].Payload = first[chain.Records[0].ID]
+			if pruned && !chain.Empty() {
+				chain.Snapshot = first
 			}
 			return chain, err
 		}
@@ -879,7 +903,7 @@ var breaks = []struct {
 	{"describes a thread without its records", "a load where no records are describes the thread", func(b *broken) {
 		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
-			if len(chain.Records) == 0 {
+			if chain.Empty() {
 				chain.Thread = checkpoint.Thread{}
 			}
 			return chain, err
@@ -1017,8 +1041,10 @@ func TestASaverWithoutChecksumsFails(t *testing.T) {
 			b := &broken{Saver: kept, closes: func() error { return nil }}
 			b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
 				chain, err := kept.Load(ctx, p)
-				for i := range chain.Records {
-					chain.Records[i].Payload = []byte(strings.ReplaceAll(string(chain.Records[i].Payload), from, to))
+				alter := func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), from, to)) }
+				chain.Last.Payload, chain.Snapshot = alter(chain.Last.Payload), alter(chain.Snapshot)
+				for i := range chain.Deltas {
+					chain.Deltas[i] = alter(chain.Deltas[i])
 				}
 				return chain, err
 			}

@@ -75,7 +75,7 @@ func TestChangedRowsAreDamage(t *testing.T) {
 			s := rewritten(t, statement)
 			chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "a"})
 			if !errors.Is(err, checkpoint.ErrDamaged) || !strings.Contains(err.Error(), `thread "a"`) {
-				t.Errorf("load: got %d records, %v; want an error that is ErrDamaged and names the thread", len(chain.Records), err)
+				t.Errorf("load: got %d records, %v; want an error that is ErrDamaged and names the thread", chain.Chained+1, err)
 			}
 		})
 	}

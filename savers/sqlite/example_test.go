@@ -26,6 +26,6 @@ func ExampleOpen() {
 	defer saver.Close()
 
 	chain, err := saver.Load(context.Background(), checkpoint.Place{Thread: "ticket-17"})
-	fmt.Println(len(chain.Records), err)
-	// Output: 0 <nil>
+	fmt.Println(chain.Empty(), err)
+	// Output: true <nil>
 }

@@ -33,14 +33,14 @@ func (m *metered) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chai
 	c, err := m.Saver.Load(ctx, p)
 	m.mu.Lock()
 	m.calls++
-	m.records += len(c.Records)
 	hold := m.hold
-	if len(c.Records) > 0 {
+	if !c.Empty() {
+		m.records += c.Chained + 1
 		m.loading++
 		m.most = max(m.most, m.loading)
 	}
 	m.mu.Unlock()
-	if len(c.Records) > 0 {
+	if !c.Empty() {
 		if hold != nil {
 			<-hold
 		}

@@ -125,6 +125,15 @@ func (r *Reader) Header(before *checkpoint.Record) checkpoint.Record {
 	return h
 }
 
+// Link reads of what AppendHeader wrote without a record before it what ties a record to its log: its id, its parent and
+// whether it has a snapshot.
+func (r *Reader) Link() (id, parent checkpoint.ID, snapshot bool) {
+	first := r.Byte()
+	r.Byte()
+	id = r.ID()
+	return id, r.pick(first, checkpoint.ID{}, parentIsBefore, checkpoint.ID{}, 0), first&isSnapshot != 0
+}
+
 // pick returns a when its bit is set, b when its bit is set, and else the id that comes next.
 func (r *Reader) pick(flags byte, a checkpoint.ID, aBit byte, b checkpoint.ID, bBit byte) checkpoint.ID {
 	switch {
@@ -237,6 +246,47 @@ func (r *Reader) Body(h *checkpoint.Record) {
 	if has&hasPayload != 0 {
 		h.Payload = r.rest()
 	}
+}
+
+// Payload returns the payload of a body that AppendBody wrote, without making anything of the rest. It shares memory with
+// what the Reader reads.
+func (r *Reader) Payload() []byte {
+	has := r.Byte()
+	if has&hasNode != 0 {
+		r.skipString()
+	}
+	if has&hasDue != 0 {
+		for range r.count(3) {
+			r.skipString()
+			r.uint32()
+			r.take(max(r.Uvarint(), 1) - 1)
+		}
+	}
+	if has&hasOwed != 0 {
+		r.skipNames()
+	}
+	if has&hasJoins != 0 {
+		for range r.count(2) {
+			r.skipString()
+			r.skipNames()
+		}
+	}
+	if has&hasPass != 0 {
+		r.skipNames()
+	}
+	if has&hasRequest != 0 {
+		r.skipString()
+	}
+	if has&hasMeta != 0 {
+		for range r.count(2) {
+			r.skipString()
+			r.skipString()
+		}
+	}
+	if has&hasPayload != 0 {
+		return r.rest()
+	}
+	return nil
 }
 
 // AppendWrite appends a pending write. before is the write before it in the same frame, nil for the first: what is

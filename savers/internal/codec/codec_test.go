@@ -81,6 +81,16 @@ func decode(header, body []byte, before *checkpoint.Record) (checkpoint.Record, 
 	return r, b.End()
 }
 
+// wantPayload fails unless the payload of a body alone is want, or an error if that is not nil.
+func wantPayload(tb testing.TB, body, want []byte, err error) {
+	tb.Helper()
+	r := codec.NewReader(body)
+	got := r.Payload()
+	if alone := r.End(); (alone == nil) != (err == nil) || err == nil && !reflect.DeepEqual(got, want) {
+		tb.Fatalf("the payload of %x alone: got %x, %v; want %x, %v", body, got, alone, want, err)
+	}
+}
+
 func TestRecordsComeBack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var before checkpoint.Record
@@ -89,6 +99,10 @@ func TestRecordsComeBack(t *testing.T) {
 		want := ledger.Normal(random(rng, &before))
 		want.Due = random(rng, &before).Due
 		header, body := encode(&want, prior)
+		alone := codec.NewReader(codec.AppendHeader(nil, &want, nil))
+		if id, parent, snapshot := alone.Link(); id != want.ID || parent != want.Parent || snapshot != want.Snapshot || alone.Err() != nil {
+			t.Fatalf("record %d: got link %s, %s, %t, %v; want %s, %s, %t", i, id, parent, snapshot, alone.Err(), want.ID, want.Parent, want.Snapshot)
+		}
 		got, err := decode(header, body, prior)
 		if err != nil {
 			t.Fatalf("record %d: %v", i, err)
@@ -96,6 +110,7 @@ func TestRecordsComeBack(t *testing.T) {
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("record %d: got\n%+v\nwant\n%+v", i, got, want)
 		}
+		wantPayload(t, body, want.Payload, nil)
 		before, prior = want, &before
 	}
 }
@@ -112,9 +127,11 @@ func TestTruncatedRecordsAreErrors(t *testing.T) {
 			}
 		}
 		for cut := range body {
-			if _, err := decode(header, body[:cut], nil); err == nil {
+			_, err := decode(header, body[:cut], nil)
+			if err == nil {
 				t.Fatalf("body %x cut at %d: got no error", body, cut)
 			}
+			wantPayload(t, body[:cut], nil, err)
 		}
 	}
 }
@@ -172,6 +189,10 @@ func FuzzRecord(f *testing.F) {
 		before = r
 	}
 	f.Fuzz(func(t *testing.T, header, body []byte) {
+		var whole checkpoint.Record
+		b := codec.NewReader(body)
+		b.Body(&whole)
+		wantPayload(t, body, whole.Payload, b.End())
 		for _, prior := range []*checkpoint.Record{nil, &before} {
 			r, err := decode(header, body, prior)
 			if err != nil {

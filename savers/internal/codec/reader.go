@@ -183,6 +183,14 @@ func (r *Reader) Bytes() []byte {
 	return c
 }
 
+func (r *Reader) skipString() { r.take(r.Uvarint()) }
+
+func (r *Reader) skipNames() {
+	for range r.count(1) {
+		r.skipString()
+	}
+}
+
 func (r *Reader) names() []string {
 	n := r.count(1)
 	if n == 0 {

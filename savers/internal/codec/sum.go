@@ -23,6 +23,19 @@ func CutRecordSum(b []byte, thread, namespace string, r *checkpoint.Record) (bod
 	return body, ok && sum == recordSum(body, thread, namespace, r)
 }
 
+// CutSum is CutRecordSum for a header that was not read: header is what AppendHeader wrote of the record without one before
+// it.
+func CutSum(b []byte, thread, namespace string, header []byte) (body []byte, ok bool) {
+	body, sum, ok := cutSum(b)
+	return body, ok && sum == headerSum(body, thread, namespace, header)
+}
+
+func headerSum(body []byte, thread, namespace string, header []byte) uint32 {
+	var room [256]byte
+	b := append(AppendString(AppendString(room[:0], thread), namespace), header...)
+	return crc32.Update(checksum(b), crc32.MakeTable(crc32.Castagnoli), body)
+}
+
 func recordSum(body []byte, thread, namespace string, r *checkpoint.Record) uint32 {
 	var room [256]byte
 	b := AppendString(AppendString(room[:0], thread), namespace)

@@ -132,14 +132,23 @@ func (v *Version) Replace(pruned []Pruned, entries [][]*Entry) {
 	}
 }
 
-// Snapshot returns the record that a kept entry becomes: with the state that chain comes to. chain holds the
-// records of Fold, whole.
+// Snapshot returns the last record of chain with a snapshot of the state there in place of its delta. chain holds
+// the records of Fold, whole. The first has a snapshot; Prune may have given others one.
 func Snapshot(chain []checkpoint.Record) (checkpoint.Record, error) {
-	state, err := checkpoint.FoldChain(chain)
-	if err != nil {
-		return checkpoint.Record{}, fmt.Errorf("prune: %w", err)
+	var state []byte
+	var deltas [][]byte
+	for i := range chain {
+		if chain[i].Snapshot {
+			state, deltas = chain[i].Payload, nil
+			continue
+		}
+		deltas = append(deltas, chain[i].Payload)
 	}
 	r := chain[len(chain)-1]
+	state, err := checkpoint.Fold(state, deltas...)
+	if err != nil {
+		return checkpoint.Record{}, fmt.Errorf("prune: records %d to %d: %w", chain[0].Seq, r.Seq, err)
+	}
 	r.Snapshot, r.Payload = true, state
 	return r, nil
 }

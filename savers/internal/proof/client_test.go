@@ -265,23 +265,48 @@ func (c *client) sendAppend(ctx context.Context, o *operation) error {
 	return err
 }
 
-// loaded is what a client sees of a chain: all of it, as every log here has one snapshot, its first record, until it is
-// pruned.
+// loaded is what a client sees of a chain: the ids of all its records, which are in their payloads. Every log here has
+// one snapshot, its first record, until it is pruned.
 func loaded(chain *checkpoint.Chain) answer {
 	a := answer{Outcome: ok}
-	if len(chain.Records) == 0 {
+	if chain.Empty() {
 		return a
 	}
-	for _, r := range chain.Records {
-		a.Log += r.ID.String() + " "
-		if !bytes.Equal(r.Payload, payload(&r)) {
-			a.Log += fmt.Sprintf("with the payload %x ", r.Payload)
+	for i, payload := range append([][]byte{chain.Snapshot}, chain.Deltas...) {
+		ids, err := idsIn(payload, i == 0)
+		for _, id := range ids {
+			a.Log += id + " "
+		}
+		if err != nil {
+			a.Log += fmt.Sprintf("with the payload %x: %v ", payload, err)
 		}
 	}
-	last := chain.Records[len(chain.Records)-1]
+	last := chain.Last
+	if n := len(strings.Fields(a.Log)); n != chain.Chained+1 || !bytes.Equal(last.Payload, payload(&last)) {
+		a.Log += fmt.Sprintf("of %d records, the last %s with the payload %x", chain.Chained+1, last.ID, last.Payload)
+	}
 	a.Version, a.Seq, a.Base = chain.Version, last.Seq, last.Base.String()
 	a.Writes, a.Holder = tasks(chain.Writes), chain.Thread.Holder
 	return a
+}
+
+// idsIn returns the ids in a payload: one in that of a record, more in joined ones.
+func idsIn(b []byte, snapshot bool) (ids []string, err error) {
+	r := wire.NewReader("payload", b)
+	if snapshot {
+		r.MapLen()
+		r.Str()
+		return []string{r.Str()}, r.End()
+	}
+	r.ArrayLen()
+	r.Int()
+	r.MapLen()
+	r.Str()
+	for n := r.ArrayLen(); n > 1; n -= 2 {
+		r.Int()
+		ids = append(ids, r.Str())
+	}
+	return ids, r.End()
 }
 
 func tasks(writes []checkpoint.Write) string {

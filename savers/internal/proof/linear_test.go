@@ -143,7 +143,7 @@ func (h headless) Append(ctx context.Context, a checkpoint.Append) (checkpoint.A
 	if err != nil {
 		return checkpoint.Appended{}, err
 	}
-	if a.Open == nil && len(chain.Records) > 0 {
+	if a.Open == nil && !chain.Empty() {
 		a.Records = slices.Clone(a.Records)
 		a.After, a.Records[0].Parent = chain.Head, chain.Head
 	}

@@ -72,8 +72,8 @@ func (s *Saver) load(ctx context.Context, tx Tx, p checkpoint.Place) (chain chec
 	if err != nil {
 		return chain, err
 	}
-	chain.Records = records
-	end := &chain.Records[len(chain.Records)-1]
+	restore(&chain, records)
+	end := &chain.Last
 	for _, w := range writes {
 		if w.Base == end.Base {
 			chain.Writes = append(chain.Writes, w)
@@ -83,7 +83,7 @@ func (s *Saver) load(ctx context.Context, tx Tx, p checkpoint.Place) (chain chec
 		chain.Due, chain.Committed = end.Due, all[len(all)-1].markedCommitted
 		return chain, nil
 	}
-	return chain, s.due(ctx, tx, at, &chain, h.line)
+	return chain, s.due(ctx, tx, at, &chain, records, h.line)
 }
 
 // Schemas returns the descriptions of schemas, as [checkpoint.Saver] says.
@@ -140,18 +140,26 @@ func (s *Saver) place(ctx context.Context, tx Tx, at spot, p checkpoint.Place, h
 	return last, err
 }
 
-// due sets Due and Committed of a chain from the base of its last record. known is a line that may
-// be the base's.
-func (s *Saver) due(ctx context.Context, tx Tx, at spot, chain *checkpoint.Chain, known line) error {
-	last := &chain.Records[len(chain.Records)-1]
-	b, err := s.base(ctx, tx, at.root, last.Base)
+// restore sets Last and what restores the state of a chain. records lead from a snapshot to Last.
+func restore(chain *checkpoint.Chain, records []checkpoint.Record) {
+	chain.Last, chain.Snapshot, chain.Chained = records[len(records)-1], records[0].Payload, len(records)-1
+	chain.Deltas = nil
+	for i := range records[1:] {
+		chain.Deltas = append(chain.Deltas, records[1+i].Payload)
+	}
+}
+
+// due sets Due and Committed of a chain from the base of its last record, which may be one of
+// records. known is a line that may be the base's.
+func (s *Saver) due(ctx context.Context, tx Tx, at spot, chain *checkpoint.Chain, records []checkpoint.Record, known line) error {
+	b, err := s.base(ctx, tx, at.root, chain.Last.Base)
 	if err != nil || b.log != at.log {
 		return err
 	}
 	chain.Committed = b.committed
-	i := slices.IndexFunc(chain.Records, func(r checkpoint.Record) bool { return r.ID == last.Base })
+	i := slices.IndexFunc(records, func(r checkpoint.Record) bool { return r.ID == chain.Last.Base })
 	if i >= 0 {
-		chain.Due = chain.Records[i].Due
+		chain.Due = records[i].Due
 		return nil
 	}
 	base, _, err := s.between(ctx, tx, at, b.seq, b.seq, known)

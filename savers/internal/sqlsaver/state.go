@@ -37,23 +37,32 @@ func (l *log) putState(ctx context.Context, records []checkpoint.Record) error {
 // applied, or the whole chain folded.
 func (l *log) snapshot(ctx context.Context, records []checkpoint.Record) (snapshot []byte, err error) {
 	first := &records[0]
-	chain := records
+	var chain checkpoint.Chain
 	kept, found := l.s.kept(l.at)
 	switch {
 	case first.Snapshot:
 	case found && kept.head == first.Parent:
-		before := checkpoint.Record{ID: kept.head, Snapshot: true, Payload: kept.snapshot}
-		chain = append([]checkpoint.Record{before}, records...)
+		chain.Snapshot = kept.snapshot
 	default:
 		first, err := l.s.snapshotBefore(ctx, l.tx, l.at, l.head.seq)
 		if err != nil {
 			return nil, err
 		}
-		if chain, _, err = l.s.chain(ctx, l.tx, l.at, first, l.head.seq, l.head.line); err != nil {
+		all, _, err := l.s.chain(ctx, l.tx, l.at, first, l.head.seq, l.head.line)
+		if err != nil {
 			return nil, err
 		}
+		restore(&chain, all)
+		records = nil
 	}
-	if snapshot, err = checkpoint.FoldChain(chain); err != nil {
+	for i := range records {
+		if records[i].Snapshot {
+			chain.Snapshot, chain.Deltas = records[i].Payload, nil
+			continue
+		}
+		chain.Deltas = append(chain.Deltas, records[i].Payload)
+	}
+	if snapshot, err = checkpoint.Fold(chain.Snapshot, chain.Deltas...); err != nil {
 		return nil, err
 	}
 	snapshot = append([]byte(nil), snapshot...) // it may be the caller's

@@ -132,19 +132,10 @@ func deltaOf(n int) []byte {
 // value returns the field of the state that a chain restores.
 func value(tb testing.TB, c checkpoint.Chain) int {
 	tb.Helper()
-	if len(c.Records) == 0 {
+	if c.Empty() {
 		tb.Fatal("the chain has no records")
 	}
-	var deltas [][]byte
-	for i, r := range c.Records {
-		if r.Snapshot != (i == 0) {
-			tb.Fatalf("record %d of %d of the chain: snapshot is %t", i+1, len(c.Records), r.Snapshot)
-		}
-		if i > 0 {
-			deltas = append(deltas, r.Payload)
-		}
-	}
-	b, err := delta.Fold(c.Records[0].Payload, deltas...)
+	b, err := delta.Fold(c.Snapshot, c.Deltas...)
 	if err != nil {
 		tb.Fatalf("Fold: %v", err)
 	}
@@ -221,7 +212,7 @@ func (sc *scene) again(namespace string) *journal.Branch {
 	sc.Helper()
 	b := sc.root.Child(namespace)
 	c := sc.load(namespace)
-	b.Head, b.Base = c.Head, c.Records[len(c.Records)-1].Base
+	b.Head, b.Base = c.Head, c.Last.Base
 	return b
 }
 

@@ -301,18 +301,11 @@ func (l *OnExit) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain
 
 // show adds what is held to a chain that was loaded.
 func (h *held) show(c *checkpoint.Chain) {
-	c.Records = slices.Clone(c.Records)
 	if h.records() {
 		if h.whole != nil {
-			c.Records = []checkpoint.Record{{Snapshot: true, Payload: h.whole}}
+			c.Snapshot, c.Deltas, c.Chained = h.whole, nil, 0
 		}
-		for _, d := range h.deltas {
-			c.Records = append(c.Records, checkpoint.Record{Payload: d})
-		}
-		last := &c.Records[len(c.Records)-1]
-		payload, whole := last.Payload, last.Snapshot
-		*last = h.newest
-		last.Payload, last.Snapshot = payload, whole
+		c.Last, c.Deltas, c.Chained = h.newest, append(slices.Clip(c.Deltas), h.deltas...), c.Chained+len(h.deltas)
 		c.Head, c.Due, c.Writes, c.Committed = h.newest.ID, h.newest.Due, nil, false
 	}
 	c.Writes = with(c.Writes, h.writes.list)

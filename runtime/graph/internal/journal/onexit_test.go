@@ -52,7 +52,7 @@ func TestOnExitShowsWhatItHoldsAndStoresNothing(t *testing.T) {
 	sc.put(call, write(call, checkpoint.Question, "task", "q"))
 
 	c := sc.load("")
-	if c.Head != first.ID || c.Committed || len(c.Due) != 1 || c.Records[len(c.Records)-1].ID != first.ID {
+	if c.Head != first.ID || c.Committed || len(c.Due) != 1 || c.Last.ID != first.ID {
 		t.Errorf("Load shows head %s with %d due, want %s with one", c.Head, len(c.Due), first.ID)
 	}
 	if len(c.Thread.Questions) != 1 || c.Thread.Questions[0].Namespace != call.Namespace {
@@ -85,8 +85,8 @@ func TestOnExitStoresInnerCallsFirstAndTheRunLast(t *testing.T) {
 	wantCalls(sc, "append "+inner.Namespace, "append "+middle.Namespace, "append "+outer.Namespace, "append ")
 	wantValues(sc, sc.stored, map[string]int{"": 1, outer.Namespace: 10, middle.Namespace: 21, inner.Namespace: 32})
 	for _, namespace := range []string{outer.Namespace, middle.Namespace, inner.Namespace} {
-		if c := sc.stored(namespace); c.Records[0].Seq != 1 || !c.Records[0].Commits.IsZero() {
-			t.Errorf("the record in %q has seq %d and commits %s, want the first, which commits nothing", namespace, c.Records[0].Seq, c.Records[0].Commits)
+		if c := sc.stored(namespace); c.Last.Seq != 1 || !c.Last.Commits.IsZero() {
+			t.Errorf("the record in %q has seq %d and commits %s, want the first, which commits nothing", namespace, c.Last.Seq, c.Last.Commits)
 		}
 	}
 	if c := sc.stored(""); c.Thread.Status != checkpoint.Paused || c.Thread.Holder != "" {
@@ -137,9 +137,9 @@ func TestOnExitJoinsASnapshotInTheMiddle(t *testing.T) {
 	sc.wantEnd(checkpoint.Done)
 	wantCalls(sc, "append ")
 	c := sc.stored("")
-	if rec := c.Records[0]; len(c.Records) != 1 || !rec.Snapshot || rec.ID != last.ID || rec.Parent != head || rec.Commits != first.Commits {
+	if rec := c.Last; c.Chained != 0 || !rec.Snapshot || rec.ID != last.ID || rec.Parent != head || rec.Commits != first.Commits {
 		t.Errorf("stored are %d records, the last with snapshot %t, parent %s, commits %s; want a snapshot after %s that commits %s",
-			len(c.Records), rec.Snapshot, rec.Parent, rec.Commits, head, first.Commits)
+			c.Chained+1, rec.Snapshot, rec.Parent, rec.Commits, head, first.Commits)
 	}
 	wantValues(sc, sc.stored, map[string]int{"": 3})
 }
@@ -154,8 +154,8 @@ func TestOnExitDropsCallsThatAreOver(t *testing.T) {
 	sc.commit(inner, 21, nil, write(call, checkpoint.Result, "part", "2"))
 	sc.put(call, write(call, checkpoint.Failure, "task", ""))
 	sc.commit(sc.root, 1, nil)
-	if c := sc.load(call.Namespace); len(c.Records)+len(c.Writes) > 0 {
-		t.Errorf("Load shows %d records and %d writes of a call that is over, want none", len(c.Records), len(c.Writes))
+	if c := sc.load(call.Namespace); !c.Empty() || len(c.Writes) > 0 {
+		t.Errorf("Load shows a record %s and %d writes of a call that is over, want none", c.Last.ID, len(c.Writes))
 	}
 	sc.wantEnd(checkpoint.Done)
 	wantCalls(sc, "append ")

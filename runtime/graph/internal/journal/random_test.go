@@ -247,10 +247,10 @@ func (s *story) see(sc *scene, load func(string) checkpoint.Chain) (map[string]s
 	all := make(map[string]seen)
 	for _, namespace := range s.reached() {
 		c := load(namespace)
-		if len(c.Records) == 0 {
+		if c.Empty() {
 			sc.Fatalf("nothing is there of %q, which the thread leads to", namespace)
 		}
-		last := c.Records[len(c.Records)-1]
+		last := c.Last
 		writes := slices.Clone(c.Writes)
 		sortWrites(writes)
 		all[namespace] = seen{c.Head, last.Base, last.Step, value(sc, c), c.Due, last.Meta, writes, c.Committed}
@@ -357,10 +357,10 @@ func (s *story) wholePart(p *part, opening map[string]checkpoint.ID, bases map[c
 	if moved && c.Head != p.sync.Head {
 		s.Fatalf("%q is at %s, want the opening of the run or its end", p.namespace, c.Head)
 	}
-	last := c.Records[len(c.Records)-1]
+	last := c.Last
 	bases[last.Base] = true
 	for _, remembered := range journal.Memory(last.Meta) {
-		if len(s.exit.stored(remembered).Records) == 0 {
+		if c := s.exit.stored(remembered); c.Empty() {
 			s.Fatalf("nothing is stored of %q, which %q remembers", remembered, p.namespace)
 		}
 	}
@@ -370,8 +370,8 @@ func (s *story) wholePart(p *part, opening map[string]checkpoint.ID, bases map[c
 			continue
 		}
 		_, before := opening[call.namespace]
-		switch stored := len(s.exit.stored(call.namespace).Records) > 0; {
-		case stored:
+		switch c := s.exit.stored(call.namespace); {
+		case !c.Empty():
 			s.wholePart(call, opening, bases)
 		case moved || before:
 			s.Fatalf("nothing is stored of %q, which the thread leads to", call.namespace)

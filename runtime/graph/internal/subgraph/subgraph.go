@@ -124,7 +124,7 @@ func Withdrawals(open []checkpoint.Write, namespaces map[string]bool) []checkpoi
 func Open(namespace string, c *checkpoint.Chain) []checkpoint.Write {
 	var open []checkpoint.Write
 	var due map[string]bool // the calls that due tasks make
-	last := &c.Records[len(c.Records)-1]
+	last := &c.Last
 	for _, q := range c.Thread.Questions {
 		call := journal.CallIn(namespace, q.Namespace)
 		if call == "" {

@@ -39,7 +39,7 @@ func SchemaModes(t *testing.T, m Modes) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		return len(chain.Records) > 0
+		return !chain.Empty()
 	}
 	if err := closed(m.Verify); err == nil {
 		t.Error("verify without tables: no error")
