@@ -16,3 +16,17 @@ func Fold(snapshot []byte, deltas ...[]byte) ([]byte, error) {
 	}
 	return state, nil
 }
+
+// JoinDeltas returns one delta that does what deltas do one after the other, and a table with which CutDeltas takes it
+// apart into the same bytes. ok is false if that is not possible: a payload need not be a delta that Fold knows, since
+// wrappers of savers may encrypt it.
+func JoinDeltas(deltas ...[]byte) (joined, table []byte, ok bool) { return delta.Join(deltas...) }
+
+// CutDeltas takes apart what JoinDeltas returned. Other bytes are an ErrDamaged.
+func CutDeltas(joined, table []byte) ([][]byte, error) {
+	deltas, err := delta.Cut(joined, table)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: cut joined deltas: %w: %w", ErrDamaged, err)
+	}
+	return deltas, nil
+}

@@ -183,6 +183,15 @@ func (r *Reader) Bytes() []byte {
 	return c
 }
 
+// SharedBytes reads what AppendBytes wrote. The result shares memory with what the Reader reads.
+func (r *Reader) SharedBytes() []byte {
+	n := r.Uvarint()
+	if n == 0 {
+		return nil
+	}
+	return r.take(n - 1)
+}
+
 func (r *Reader) skipString() { r.take(r.Uvarint()) }
 
 func (r *Reader) skipNames() {
