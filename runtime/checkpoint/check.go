@@ -21,13 +21,40 @@ func (a *Append) Check() error {
 		return &InvalidError{"records", "none", "at least one"}
 	}
 	before := a.After
+	twice := repeated(a.Records)
 	for i := range a.Records {
 		if err := a.checkRecord(i, before); err != nil {
 			return err
 		}
+		if i == twice {
+			return &InvalidError{fmt.Sprintf("records[%d].ID", i), a.Records[i].ID.String() + " a second time", "an id of its own"}
+		}
 		before = a.Records[i].ID
 	}
 	return checkWrites(a.Writes)
+}
+
+// repeated returns the index of the first record with the id of one before it; -1 if there is none.
+func repeated(records []Record) int {
+	const few = 16 // are compared faster with each other
+	if len(records) <= few {
+		for i := range records {
+			for j := range i {
+				if records[i].ID == records[j].ID {
+					return i
+				}
+			}
+		}
+		return -1
+	}
+	seen := make(map[ID]bool, len(records))
+	for i := range records {
+		if seen[records[i].ID] {
+			return i
+		}
+		seen[records[i].ID] = true
+	}
+	return -1
 }
 
 // checkRun checks what an Append says of its run: fence, lease, status and end.
@@ -66,11 +93,6 @@ func (a *Append) checkRecord(i int, before ID) error {
 		return bad("Snapshot", "a delta at the start of the log", "a snapshot")
 	case !r.Snapshot && r.Parent != before:
 		return bad("Snapshot", fmt.Sprintf("a delta although the parent %s is not the record before it, %s", r.Parent, before), "a snapshot")
-	}
-	for j := range i {
-		if a.Records[j].ID == r.ID {
-			return bad("ID", r.ID.String()+" a second time", "an id of its own")
-		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package checkpoint_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -104,6 +105,27 @@ func TestCheckOfOtherCalls(t *testing.T) {
 	} {
 		if err != nil {
 			t.Errorf("%s: got %v, want no error", name, err)
+		}
+	}
+}
+
+func TestCheckFindsAnIDThatIsUsedTwice(t *testing.T) {
+	for _, n := range []int{2, 16, 17, 100_000} {
+		a := valid()
+		a.Records = make([]checkpoint.Record, n)
+		for i := range a.Records {
+			var id checkpoint.ID
+			binary.BigEndian.PutUint32(id[:], uint32(i+1))
+			a.Records[i] = checkpoint.Record{ID: id, Base: id, Source: checkpoint.Loop, Snapshot: true}
+		}
+		if err := a.Check(); err != nil {
+			t.Errorf("%d records: got %v, want no error", n, err)
+		}
+		a.Records[n-1].ID = a.Records[0].ID
+		want := fmt.Sprintf("records[%d].ID", n-1)
+		var invalid *checkpoint.InvalidError
+		if err := a.Check(); !errors.As(err, &invalid) || invalid.Field != want {
+			t.Errorf("%d records, the last with the id of the first: got %v, want an *InvalidError of %s", n, err, want)
 		}
 	}
 }

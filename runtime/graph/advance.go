@@ -76,7 +76,7 @@ func (r *run) choose(from *node, next Next) error {
 }
 
 func (r *run) chooseOne(from *node, t target) error {
-	n := from.to[slices.Index(from.targets, t.id)]
+	n := from.to[from.place(t.id)]
 	if n == above {
 		return r.within().chooseForParent(t.sent.(upward))
 	}
@@ -93,6 +93,30 @@ func (r *run) chooseOne(from *node, t target) error {
 	}
 	r.plan.Send(n, t.sent, raw)
 	return nil
+}
+
+// setTargets declares what the node, or its route, may choose.
+func (n *node) setTargets(targets []ID, to []int) {
+	const few = 16 // are found faster one by one
+	n.targets, n.to = targets, to
+	if len(targets) <= few {
+		return
+	}
+	n.places = make(map[ID]int, len(targets))
+	for i, id := range targets {
+		n.places[id] = i
+	}
+}
+
+// place returns the index of a target; -1 if it is not declared.
+func (n *node) place(id ID) int {
+	if n.places == nil {
+		return slices.Index(n.targets, id)
+	}
+	if i, ok := n.places[id]; ok {
+		return i
+	}
+	return -1
 }
 
 // allows reports what is wrong with a choice.
@@ -116,7 +140,7 @@ func (n *node) allows(nodes *[]node, next Next) error {
 }
 
 func (n *node) allowsOne(nodes []node, t target) error {
-	i := slices.Index(n.targets, t.id)
+	i := n.place(t.id)
 	if i < 0 {
 		return fmt.Errorf("it chose %s, which it does not declare; declared are %v", quoted(t.id), n.targets)
 	}

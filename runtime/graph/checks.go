@@ -80,7 +80,7 @@ func (c *compiler[S, U]) checkNodeOptions(n *nodeDecl[S, U]) {
 
 // checkSubgraph checks the options that only subgraphs have.
 func (c *compiler[S, U]) checkSubgraph(n *nodeDecl[S, U]) {
-	up := n.kind.sub != nil && n.kind.sub.leadsUp()
+	up := n.kind.sub != nil && n.kind.sub.leadsUp
 	switch {
 	case n.funcs.none():
 	case n.kind.sub == nil && len(n.opts.targets) > 0:
@@ -93,11 +93,6 @@ func (c *compiler[S, U]) checkSubgraph(n *nodeDecl[S, U]) {
 	if n.opts.remembers && (n.kind.sub == nil || n.kind.same) && !n.funcs.none() {
 		c.fault("node %q: Remember is for subgraphs over a state of their own", string(n.id))
 	}
-}
-
-// leadsUp reports whether something in the graph chooses Parent.
-func (g *core) leadsUp() bool {
-	return slices.ContainsFunc(g.nodes, func(n node) bool { return slices.Contains(n.targets, Parent) })
 }
 
 func (c *compiler[S, U]) checkQuestions(id ID, questions []askable) {

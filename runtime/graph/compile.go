@@ -2,7 +2,6 @@ package graph
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,6 +38,7 @@ type core struct {
 	routes      bool        // some node chooses what follows it
 	asks        bool        // some node lists questions
 	remembers   bool        // some subgraph remembers
+	leadsUp     bool        // something in it chooses Parent
 	newState    func() typedState
 	opt         options
 	store       any // what tells the saver from others: the saver, or the graph where savers cannot be compared
@@ -57,8 +57,9 @@ type node struct {
 	id      ID
 	retry   Backoff
 	timeout time.Duration
-	targets []ID  // of its route, or of its choice
-	to      []int // targets, by number
+	targets []ID       // of its route, or of its choice
+	to      []int      // targets, by number
+	places  map[ID]int // in targets, where they are many; else nil
 
 	remembers bool // it is a subgraph that continues from its last call
 	questions []askable
@@ -248,7 +249,7 @@ func (c *compiler[S, U]) takesSends(what string, n int) bool {
 func (c *compiler[S, U]) addRoutes() {
 	for _, d := range c.b.nodes {
 		if n, ok := c.g.index[d.id]; ok && d.kind.routes {
-			c.g.nodes[n].targets, c.g.nodes[n].to = c.targets(fmt.Sprintf("routing node %q", string(d.id)), d.targets)
+			c.g.nodes[n].setTargets(c.targets(fmt.Sprintf("routing node %q", string(d.id)), d.targets))
 		}
 	}
 	for _, r := range c.b.routes {
@@ -267,7 +268,7 @@ func (c *compiler[S, U]) addRoutes() {
 		case c.g.plan.Nodes[from].Route:
 			c.fault("%s is declared twice; one function chooses all that follows a node", what)
 		default:
-			n.targets, n.to = targets, to
+			n.setTargets(targets, to)
 			c.g.funcs[from].route = r.choose
 			c.g.plan.Nodes[from].Route = true
 		}
@@ -279,15 +280,17 @@ func (c *compiler[S, U]) targets(what string, ids []ID) (targets []ID, to []int)
 	if len(ids) == 0 {
 		c.fault("%s declares no targets; list every node it may return, and End if it may end", what)
 	}
-	for i, id := range ids {
-		if slices.Contains(ids[:i], id) {
+	seen := make(map[ID]bool, len(ids))
+	for _, id := range ids {
+		if seen[id] {
 			c.fault("%s declares %s twice", what, id)
 			continue
 		}
+		seen[id] = true
 		n := above
 		if id != Parent {
 			n, _ = c.target(what, id)
-		} else if !c.g.opt.nested {
+		} else if c.g.leadsUp = true; !c.g.opt.nested {
 			c.fault("%s leads to Parent, which only a subgraph has; compile it with graph.Nested", what)
 		}
 		targets, to = append(targets, id), append(to, n)
@@ -312,11 +315,13 @@ func (c *compiler[S, U]) addJoins() {
 		}
 		number := len(c.g.plan.Joins)
 		made := plan.Join{To: to}
+		seen := make(map[ID]bool, len(j.from))
 		for i, id := range j.from {
-			if slices.Contains(j.from[:i], id) {
+			if seen[id] {
 				c.fault("%s names %s twice", what, id)
 				continue
 			}
+			seen[id] = true
 			from, found := c.source(what, id)
 			if found && from == start {
 				c.fault("%s: Start has always run; leave it out", what)
@@ -341,11 +346,14 @@ func (c *compiler[S, U]) addRaces() {
 			c.fault("%s: it has no nodes to wait for", what)
 		}
 		c.g.plan.Races++
-		for i, id := range j.from {
+		seen := make(map[ID]bool, len(j.from))
+		for _, id := range j.from {
 			from, found := c.source(what, id)
+			twice := seen[id]
+			seen[id] = true
 			switch {
 			case !found:
-			case slices.Contains(j.from[:i], id):
+			case twice:
 				c.fault("%s names %s twice", what, id)
 			case from == start:
 				c.fault("%s: Start has always run; leave it out", what)

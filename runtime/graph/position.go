@@ -62,25 +62,45 @@ func (g *core) numbers(ids []string, missing *[]string) []int {
 	return numbers
 }
 
-// placeJoin restores a half-reached join. Two joins to one node are told apart by their sources.
-func (g *core) placeJoin(p *plan.Planner, stored checkpoint.Join) bool {
+// placeJoins restores half-reached joins. It adds the targets of those that the graph does not have to missing.
+func (g *core) placeJoins(p *plan.Planner, stored []checkpoint.Join, missing *[]string) {
+	if len(stored) == 0 {
+		return
+	}
+	to := make(map[int][]int) // joins, by the node that they lead to
 	for i, j := range g.plan.Joins {
-		if to, ok := g.find(stored.To); !ok || to != j.To {
+		to[j.To] = append(to[j.To], i)
+	}
+	for _, j := range stored {
+		n, ok := g.find(j.To)
+		at := slices.IndexFunc(to[n], func(i int) bool { return g.placeJoin(p, i, j.Fired) })
+		if !ok || at < 0 {
+			*missing = append(*missing, j.To)
 			continue
 		}
-		reached := make([]bool, len(j.From))
-		found := 0
-		for _, id := range stored.Fired {
-			n, ok := g.find(id)
-			if k := slices.Index(j.From, n); ok && k >= 0 {
-				reached[k] = true
-				found++
-			}
-		}
-		if found == len(stored.Fired) && found < len(reached) && !slices.Contains(p.Joins[i], true) {
-			p.Joins[i] = reached
-			return true
-		}
+		to[n] = slices.Delete(to[n], at, at+1)
 	}
-	return false
+}
+
+// placeJoin restores join i if fired are some of its sources, and reports whether they are: two joins to one node are told
+// apart by their sources.
+func (g *core) placeJoin(p *plan.Planner, i int, fired []string) bool {
+	sources := make(map[int]int, len(g.plan.Joins[i].From))
+	for k, n := range g.plan.Joins[i].From {
+		sources[n] = k
+	}
+	reached := make([]bool, len(g.plan.Joins[i].From))
+	for _, id := range fired {
+		n, ok := g.find(id)
+		k, waits := sources[n]
+		if !ok || !waits {
+			return false
+		}
+		reached[k] = true
+	}
+	if len(fired) == len(reached) {
+		return false
+	}
+	p.Joins[i] = reached
+	return true
 }

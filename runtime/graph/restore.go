@@ -130,11 +130,7 @@ func (r restorer) place(c *checkpoint.Chain) error {
 	}
 	r.plan.Pending = r.g.numbers(last.Owed, &missing)
 	r.plan.Cleared = r.g.numbers(last.Pass, &missing)
-	for _, j := range last.Joins {
-		if !r.g.placeJoin(&r.plan, j) {
-			missing = append(missing, j.To)
-		}
-	}
+	r.g.placeJoins(&r.plan, last.Joins, &missing)
 	if len(missing) > 0 {
 		slices.Sort(missing)
 		return fmt.Errorf("%s: %w: it waits at %q, which the graph does not have; bring it back, name it by graph.Was on the node that it is now, or send the thread elsewhere by UpdateState as another node",

@@ -356,13 +356,15 @@ func (g *core) next(due []ID, owed []int) []ID {
 		return due
 	}
 	var next []ID
+	seen := make(map[ID]bool)
 	for _, n := range owed {
 		targets := []ID{End}
 		if n >= start {
 			targets = g.nodes[n].targets
 		}
 		for _, id := range targets {
-			if !slices.Contains(next, id) {
+			if !seen[id] {
+				seen[id] = true
 				next = append(next, id)
 			}
 		}

@@ -13,30 +13,51 @@ import (
 // A record has the fingerprint of its state's schema. What the fingerprint stands for is stored once for each version of a
 // thread, with the first opening that uses it, so that tools can name the fields of states and the parts of questions.
 
-// describe adds the descriptions of a graph and of its subgraphs, by fingerprint. Graphs over one state share a description,
-// with the questions of all.
-func (g *core) describe(all map[uint64]*shape.Graph) {
-	d := all[g.fingerprint]
-	if d == nil {
-		d = &shape.Graph{State: g.shape()}
-		all[g.fingerprint] = d
+// describe returns the descriptions of a graph and of its subgraphs, by fingerprint. Graphs over one state share a
+// description, with the questions of all.
+func (g *core) describe() map[uint64]*shape.Graph {
+	type question struct {
+		of   uint64
+		name string
 	}
-	for i := range g.nodes {
-		for _, q := range g.nodes[i].questions {
-			if !slices.ContainsFunc(d.Questions, func(known shape.Question) bool { return known.Name == q.name }) {
-				d.Questions = append(d.Questions, q.shape())
+	all := make(map[uint64]*shape.Graph)
+	known := make(map[question]bool)
+	for _, g := range g.within() {
+		d := all[g.fingerprint]
+		if d == nil {
+			d = &shape.Graph{State: g.shape()}
+			all[g.fingerprint] = d
+		}
+		for i := range g.nodes {
+			for _, q := range g.nodes[i].questions {
+				if key := (question{g.fingerprint, q.name}); !known[key] {
+					known[key] = true
+					d.Questions = append(d.Questions, q.shape())
+				}
 			}
 		}
-		if sub := g.nodes[i].sub; sub != nil {
-			sub.describe(all)
+	}
+	return all
+}
+
+// within returns the graph and those inside it, each once.
+func (g *core) within() []*core {
+	seen := map[*core]bool{g: true}
+	all := []*core{g}
+	for next := 0; next < len(all); next++ {
+		for i := range all[next].nodes {
+			if sub := all[next].nodes[i].sub; sub != nil && !seen[sub] {
+				seen[sub] = true
+				all = append(all, sub)
+			}
 		}
 	}
+	return all
 }
 
 // describeSchemas returns the writes that store those descriptions.
 func (g *core) describeSchemas() []checkpoint.Write {
-	all := make(map[uint64]*shape.Graph)
-	g.describe(all)
+	all := g.describe()
 	var writes []checkpoint.Write
 	for _, fingerprint := range slices.Sorted(maps.Keys(all)) {
 		b, err := all[fingerprint].AppendWire(nil)
@@ -50,7 +71,10 @@ func (g *core) describeSchemas() []checkpoint.Write {
 
 // schemaHash returns a hash of the fingerprints of a graph and its subgraphs: the fingerprint itself if they have one.
 func (g *core) schemaHash() uint64 {
-	fingerprints := g.fingerprints(nil)
+	var fingerprints []uint64
+	for _, g := range g.within() {
+		fingerprints = append(fingerprints, g.fingerprint)
+	}
 	slices.Sort(fingerprints)
 	if fingerprints = slices.Compact(fingerprints); len(fingerprints) == 1 {
 		return g.fingerprint
@@ -60,15 +84,4 @@ func (g *core) schemaHash() uint64 {
 		_, _ = h.Write(binary.BigEndian.AppendUint64(nil, fingerprint))
 	}
 	return h.Sum64()
-}
-
-// fingerprints appends those of a graph and its subgraphs.
-func (g *core) fingerprints(all []uint64) []uint64 {
-	all = append(all, g.fingerprint)
-	for i := range g.nodes {
-		if sub := g.nodes[i].sub; sub != nil {
-			all = sub.fingerprints(all)
-		}
-	}
-	return all
 }

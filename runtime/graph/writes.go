@@ -4,16 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-)
 
-// mostProven is how many nodes a graph may have for Compile to look at what they write: it keeps four bytes for each two of
-// them meanwhile.
-const mostProven = 4096
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/flow"
+	"github.com/graphgen-go/graphgen/shape"
+)
 
 // Writes declares which fields of the state the node's updates may change, by their Go names; none at all says that it
 // changes nothing. Compile then refuses a graph in which two nodes that always run in one superstep declare one field
-// that only one task may set: a conflict in every such run in which both do. (In graphs of more than 4,096 nodes it does not look.) Strict runs hold the
-// node to it.
+// that only one task may set: a conflict in every such run in which both do. (It looks at half a million pairs of edges at most,
+// the nearest first.) Strict runs hold the node to it.
 //
 // The names are strings, since Compile knows the fields and refuses others; a node that does not declare what it writes is not
 // looked at. Of a subgraph node it is the fields that come back from it.
@@ -87,35 +86,32 @@ func (c *compiler[S, U]) checkWrites() {
 // waits for what is due beside it, and a route may choose otherwise.
 func (c *compiler[S, U]) checkParallel() {
 	g := c.g
-	var writers []int
-	if len(g.nodes) > mostProven || c.b.schema == nil {
+	if c.b.schema == nil || !c.mayContest() {
 		return
 	}
-	for i := range g.nodes {
-		if len(g.nodes[i].writes) > 0 {
-			writers = append(writers, i)
-		}
-	}
-	var m *meetings
-	for i, a := range writers {
-		for _, b := range writers[i+1:] {
-			fields := c.contested(a, b)
-			if len(fields) == 0 {
-				continue
-			}
-			if m == nil {
-				m = newMeetings(c.always())
-			}
-			origin, first, second := m.ways(a, b)
-			if first == nil {
-				continue
-			}
-			c.fault("nodes %q and %q both write %s, which only one task may set, and always run in one superstep after %s (%s, %s); "+
-				"let one of them write it, or give the field a reducer such as last",
-				string(g.nodes[a].id), string(g.nodes[b].id), strings.Join(fields, ", "), g.nodes[origin].id, c.way(origin, first), c.way(origin, second))
-		}
+	m := flow.NewMeetings(c.always())
+	for _, p := range m.Among(func(a, b int) bool { return len(c.contested(a, b)) > 0 }) {
+		origin, toA, toB := m.Ways(p)
+		c.fault("nodes %q and %q both write %s, which only one task may set, and always run in one superstep after %s (%s, %s); "+
+			"let one of them write it, or give the field a reducer such as last",
+			string(g.nodes[p.A].id), string(g.nodes[p.B].id), strings.Join(c.contested(p.A, p.B), ", "),
+			g.nodes[origin].id, c.way(origin, toA), c.way(origin, toB))
 	}
 }
+
+// mayContest reports whether two nodes declare a field that only one task may set.
+func (c *compiler[S, U]) mayContest() bool {
+	writers := make(map[string]int)
+	for i := range c.g.nodes {
+		for _, field := range c.g.nodes[i].writes {
+			writers[field]++
+		}
+	}
+	return slices.ContainsFunc(c.b.schema.Fields, func(f shape.Field) bool { return single(&f) && writers[f.Name] > 1 })
+}
+
+// single reports whether only one task of a superstep may set the field.
+func single(f *shape.Field) bool { return f.Reducer == "replace" || f.Reducer == "ephemeral" }
 
 // way writes how a node is come to: x -> y -> a.
 func (c *compiler[S, U]) way(origin int, nodes []int) string {
@@ -131,8 +127,7 @@ func (c *compiler[S, U]) way(origin int, nodes []int) string {
 func (c *compiler[S, U]) contested(a, b int) []string {
 	var fields []string
 	for _, f := range c.b.schema.Fields {
-		single := f.Reducer == "replace" || f.Reducer == "ephemeral"
-		if single && slices.Contains(c.g.nodes[a].writes, f.Name) && slices.Contains(c.g.nodes[b].writes, f.Name) {
+		if single(&f) && slices.Contains(c.g.nodes[a].writes, f.Name) && slices.Contains(c.g.nodes[b].writes, f.Name) {
 			fields = append(fields, f.Name)
 		}
 	}
@@ -151,58 +146,4 @@ func (c *compiler[S, U]) always() [][]int {
 		next[from] = append(next[from], to)
 	}
 	return next
-}
-
-// meetings are the pairs of nodes that are certain to run in one superstep. A pair is the number of the one node times the count
-// of nodes, and the number of the other, which is greater.
-type meetings struct {
-	next [][]int // what is certain to run right after each node
-	from []int32 // by pair: the pair before it on the shortest ways, and 1 more; 0 when the two do not meet
-}
-
-// newMeetings walks two ways at once, from each node.
-func newMeetings(next [][]int) *meetings {
-	n := len(next)
-	m := &meetings{next: next, from: make([]int32, n*n)}
-	var queue []int32
-	for i := range n {
-		queue = append(queue, int32(i*n+i))
-	}
-	for len(queue) > 0 {
-		at := queue[0]
-		queue = queue[1:]
-		for _, a := range next[int(at)/n] {
-			for _, b := range next[int(at)%n] {
-				to := m.pair(a, b)
-				if a != b && m.from[to] == 0 {
-					m.from[to] = at + 1
-					queue = append(queue, to)
-				}
-			}
-		}
-	}
-	return m
-}
-
-func (m *meetings) pair(a, b int) int32 { return int32(min(a, b)*len(m.next) + max(a, b)) }
-
-// ways returns the node from which two others come to run in one superstep, and the ways that lead to them; no ways when they
-// do not.
-func (m *meetings) ways(a, b int) (origin int, first, second []int) {
-	n := len(m.next)
-	for a != b {
-		before := int(m.from[m.pair(a, b)]) - 1
-		if before < 0 {
-			return 0, nil, nil
-		}
-		first, second = append(first, a), append(second, b)
-		x, y := before/n, before%n
-		if !slices.Contains(m.next[x], a) || !slices.Contains(m.next[y], b) {
-			x, y = y, x // the two ways change sides in a pair
-		}
-		a, b = x, y
-	}
-	slices.Reverse(first)
-	slices.Reverse(second)
-	return a, first, second
 }

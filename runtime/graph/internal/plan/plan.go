@@ -63,6 +63,7 @@ type Planner struct {
 	ready   []Task // scratch of Now
 	after   bool   // a node with After has run in the superstep
 	merged  bool   // Turn ends a superstep, and not a Reopen
+	open    []int  // by join: a source that had not run when the join was last looked at
 }
 
 // New returns a Planner of g at the zero Position. Enter or Place moves it, or what was stored is
@@ -189,7 +190,20 @@ func (p *Planner) keep(t Task) {
 func (p *Planner) arrive(a Arrival) {
 	reached := p.Joins[a.Join]
 	reached[a.Source] = true
-	if !slices.Contains(reached, false) {
+	if p.open == nil {
+		p.open = make([]int, len(p.graph.Joins))
+	}
+	from := p.open[a.Join]
+	if !reached[from] {
+		return
+	}
+	// All before from have run, as a rule: a join is read through once until it fires.
+	i := slices.Index(reached[from:], false) + from
+	if i < from {
+		i = slices.Index(reached[:from], false)
+	}
+	p.open[a.Join] = max(i, 0)
+	if i < 0 {
 		clear(reached)
 		p.Choose(p.graph.Joins[a.Join].To)
 	}
@@ -243,16 +257,29 @@ func (p *Planner) Ended() bool {
 
 // Stops reports whether a stop for people holds the run where it stands.
 func (p *Planner) Stops() bool {
-	return p.stops && (p.after || slices.ContainsFunc(p.Now(), func(t Task) bool {
-		return p.graph.Nodes[t.Node].Before && !slices.Contains(p.Cleared, t.Node)
-	}))
+	if !p.stops || p.after {
+		return p.stops
+	}
+	const few = 16 // are found faster one by one
+	var cleared map[int]bool
+	if len(p.Cleared) > few {
+		cleared = make(map[int]bool, len(p.Cleared))
+		for _, n := range p.Cleared {
+			cleared[n] = true
+		}
+	}
+	return slices.ContainsFunc(p.Now(), func(t Task) bool {
+		return p.graph.Nodes[t.Node].Before && !cleared[t.Node] && (cleared != nil || !slices.Contains(p.Cleared, t.Node))
+	})
 }
 
 // Clear clears the stops that hold the run where it stands: they have been answered.
 func (p *Planner) Clear() {
 	p.Cleared, p.after = nil, false
+	seen := make(map[int]bool)
 	for _, t := range p.Now() {
-		if p.graph.Nodes[t.Node].Before && !slices.Contains(p.Cleared, t.Node) {
+		if p.graph.Nodes[t.Node].Before && !seen[t.Node] {
+			seen[t.Node] = true
 			p.Cleared = append(p.Cleared, t.Node)
 		}
 	}
