@@ -33,6 +33,9 @@ func (r *run) leave() error {
 		}
 		left = n
 	}
+	if r.call == nil {
+		return nil
+	}
 	return r.within().checkParentChoice()
 }
 
@@ -171,8 +174,10 @@ func (r *run) askPendingRoutes() error {
 			return err
 		}
 	}
-	if err := r.within().checkParentChoice(); err != nil {
-		return err
+	if r.call != nil {
+		if err := r.within().checkParentChoice(); err != nil {
+			return err
+		}
 	}
 	o := r.decide(r.plan.Turn())
 	if err := r.storing().commit(checkpoint.Resume, nil, o); err != nil {
@@ -181,9 +186,6 @@ func (r *run) askPendingRoutes() error {
 	r.status = o.Status
 	return nil
 }
-
-// key returns the key of a task of this run.
-func (r *run) key(t *Task) string { return r.keys.Task(t.Step, t.Node, t.Index) }
 
 // taskKey is the key of a task that runs now.
 func (r *run) taskKey(t *plan.Task) string {

@@ -30,11 +30,11 @@ func (r *run) execute() error {
 		}
 	}
 	o := exec.Options{Step: r.plan.Step + 1, Workers: r.opt.concurrency, Eager: r.log != nil && r.log.Eager(), Observe: r.watchers.any()}
-	if r.telling().watched() {
+	if r.sink != nil && r.telling().watched() {
 		o.Watcher = watcher{r}
 	}
 	storing := r.exec.Run(r.ctx, o)
-	if storing == nil && !r.exec.Has(exec.Failed) && !r.exec.Has(exec.Waiting) {
+	if storing == nil && (r.exec.Through() || !r.exec.Has(exec.Failed) && !r.exec.Has(exec.Waiting)) {
 		return nil
 	}
 	unfinished, err := r.exec.Failures(func(t *exec.Task) error { return r.nodeError(t, t.Err) })
@@ -67,6 +67,9 @@ func (r host) Call(ctx context.Context, i int) error {
 	}
 	return err
 }
+
+// Key implements exec.Host.
+func (r host) Key(t *Task) string { return r.keys.Task(t.Step, t.Node, t.Index) }
 
 // Observe implements exec.Host.
 func (r host) Observe(ctx, parent context.Context, i int) func() {

@@ -84,7 +84,7 @@ func (r *opening) openUpdate(at checkpoint.ID, n int, asNode bool) error {
 		return err
 	}
 	r.edit(start)
-	if err := r.merge(0); err != nil {
+	if err := r.merge(); err != nil {
 		return err
 	}
 	r.exec.Over()

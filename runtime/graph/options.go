@@ -316,6 +316,17 @@ func Events(kinds EventKind) RunOption {
 // error.
 func running[O comparable](l limits, opts []O, apply func(O, *runOptions)) (runOptions, error) {
 	o := runOptions{limits: l, events: EventUpdate}
+	if len(opts) > 0 {
+		o = with(o, opts, apply)
+	}
+	if faults := o.limits.check(); len(faults) > 0 {
+		return o, errors.New(strings.Join(faults, "; "))
+	}
+	return o, nil
+}
+
+// with returns o with opts applied.
+func with[O comparable](o runOptions, opts []O, apply func(O, *runOptions)) runOptions {
 	var none O
 	for _, opt := range opts {
 		if opt != none {
@@ -323,10 +334,7 @@ func running[O comparable](l limits, opts []O, apply func(O, *runOptions)) (runO
 		}
 	}
 	o.rerun = slices.Clone(o.rerun)
-	if faults := o.limits.check(); len(faults) > 0 {
-		return o, errors.New(strings.Join(faults, "; "))
-	}
-	return o, nil
+	return o
 }
 
 // check returns what is wrong with the limits.

@@ -92,7 +92,7 @@ func (r callee) chooseForParent(u upward) error {
 
 // checkParentChoice returns an error if the subgraph chose for its Parent although something is due in it.
 func (r callee) checkParentChoice() error {
-	if r.call == nil || r.state.up().first.id == "" {
+	if r.state.up().first.id == "" {
 		return nil
 	}
 	others := r.plan.Chosen()
@@ -104,7 +104,7 @@ func (r callee) checkParentChoice() error {
 
 // keepUpdates keeps the updates of the superstep that has just been merged, in a subgraph over the same state.
 func (r callee) keepUpdates() {
-	if r.call == nil || !r.call.Same || r.plan.Input() {
+	if !r.call.Same || r.plan.Input() {
 		return
 	}
 	for i := range r.exec.Tasks {

@@ -22,9 +22,6 @@ func Remember() NodeOption {
 
 // remember takes note of the calls that the superstep just merged has in it.
 func (r caller) remember() {
-	if !r.g.remembers {
-		return
-	}
 	for i := range r.exec.Tasks {
 		t := &r.exec.Tasks[i]
 		n := &r.g.nodes[t.Node]

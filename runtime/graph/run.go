@@ -12,7 +12,6 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
-	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
 // run is one call that runs nodes, or one call of a subgraph in it: the state, what is due, and the log that it is
@@ -93,7 +92,7 @@ func (r *run) loop() error {
 		if err := r.superstep(); err != nil {
 			return r.giveUp(err)
 		}
-		if r.status == 0 && r.call == nil {
+		if r.watchers != nil && r.status == 0 && r.call == nil {
 			if err := r.watchers.failed(); err != nil {
 				return r.giveUp(err)
 			}
@@ -105,33 +104,47 @@ func (r *run) loop() error {
 // superstep runs what is due and commits what that comes to.
 func (r *run) superstep() error {
 	r.fill()
-	if err := r.restoring().restoreResults(); err != nil {
-		return err
+	if r.log != nil {
+		if err := r.restoring().restoreResults(); err != nil {
+			return err
+		}
 	}
 	if err := r.execute(); err != nil {
 		return err
 	}
-	if r.exec.Has(exec.Asking) || r.exec.Has(exec.Stopped) {
+	if !r.exec.Through() {
+		return r.giveUp(nil) // some task asks, or its subgraph has stopped
+	}
+	if err := r.commit(); err != nil {
+		return err
+	}
+	if !r.telling().publish() && r.status == 0 {
 		return r.giveUp(nil)
 	}
+	return nil
+}
+
+// commit settles a superstep and stores what it comes to.
+func (r *run) commit() (err error) {
 	source := r.source()
-	withdrawn, err := r.calling().withdraw()
-	if err != nil {
-		return err
+	var withdrawn []checkpoint.Write
+	if r.log != nil {
+		if withdrawn, err = r.calling().withdraw(); err != nil {
+			return err
+		}
 	}
 	turn, err := r.settle()
 	if err != nil {
 		return err
 	}
 	o := r.decide(turn)
-	if err := r.storing().commit(source, withdrawn, o); err != nil {
-		r.exec.Over()
-		return r.uncommitted(err)
+	if r.log != nil {
+		if err := r.storing().commit(source, withdrawn, o); err != nil {
+			r.exec.Over()
+			return r.uncommitted(err)
+		}
 	}
 	r.status = o.Status
-	if !r.telling().publish() && r.status == 0 {
-		return r.giveUp(nil)
-	}
 	return nil
 }
 
@@ -155,7 +168,7 @@ func (r *run) source() checkpoint.Source {
 
 // init readies the run for its first superstep.
 func (r *run) init() {
-	r.exec = exec.New(host{r}, r.g.exec, r.g.plan.Races, Task{Graph: r.g.name, Thread: r.thread}, r.key)
+	r.exec = exec.New(host{r}, r.g.exec, r.g.plan.Races, Task{Graph: r.g.name, Thread: r.thread})
 }
 
 // fill makes a slot for every task that runs now.
@@ -176,16 +189,15 @@ func (r *run) fill() {
 // state is of no use any more.
 func (r *run) settle() (plan.Decision, error) {
 	r.health = spoiled
-	for i := range r.exec.Tasks {
-		if r.exec.Tasks[i].Progress == exec.Beaten {
-			continue
-		}
-		if err := r.merge(i); err != nil {
-			return 0, err
-		}
+	if err := r.merge(); err != nil {
+		return 0, err
 	}
-	r.within().keepUpdates()
-	r.calling().remember()
+	if r.call != nil {
+		r.within().keepUpdates()
+	}
+	if r.g.remembers {
+		r.calling().remember()
+	}
 	r.state.endStep()
 	if err := r.leave(); err != nil {
 		return 0, err
@@ -197,46 +209,6 @@ func (r *run) settle() (plan.Decision, error) {
 	r.pending = journal.Pending{}
 	r.health = sound
 	return r.plan.Turn(), nil
-}
-
-// merge merges the update of one task. A reducer's panic is the task's failure.
-func (r *run) merge(i int) (err error) {
-	sl := &r.exec.Tasks[i]
-	defer func() {
-		if v := recover(); v != nil {
-			err = r.nodeError(sl, newPanic(v))
-		}
-	}()
-	err = r.state.merge(i, &r.g.nodes[sl.Node])
-	if err == nil {
-		return nil
-	}
-	var over *state.OverflowError
-	if errors.As(err, &over) {
-		return r.overflow(i, over)
-	}
-	var conflict *state.ConflictError
-	if !errors.As(err, &conflict) {
-		return r.nodeError(sl, err)
-	}
-	e := &ConflictError{Graph: r.g.name, Thread: r.thread, Step: r.plan.Step + 1, Field: conflict.Field}
-	for k, t := range conflict.Tasks {
-		e.Nodes[k], e.Indexes[k] = r.g.nodes[r.exec.Tasks[t].Node].id, r.exec.Tasks[t].Index
-	}
-	return e
-}
-
-// overflow is the error of a sum that the task in slot i made too large for its field.
-func (r *run) overflow(i int, over *state.OverflowError) error {
-	e := &OverflowError{Graph: r.g.name, Thread: r.thread, Step: r.plan.Step + 1, Field: over.Field, Err: over}
-	for k := range r.exec.Tasks[:i+1] {
-		sl := &r.exec.Tasks[k]
-		n := &r.g.nodes[sl.Node]
-		if sl.Progress != exec.Beaten && (k == i || r.state.changes(k, n, over.Field)) {
-			e.Nodes, e.Indexes = append(e.Nodes, n.id), append(e.Indexes, sl.Index)
-		}
-	}
-	return e
 }
 
 // decide says what becomes of the run once the superstep that has just been settled is committed.

@@ -602,7 +602,7 @@ func TestCurrentTask(t *testing.T) {
 }
 
 // A superstep without a saver allocates the context of its node, which is never used again. Contexts have eight bytes, and
-// are allocated in blocks of 512.
+// are allocated in blocks of 192.
 func TestASuperstepWithoutASaverAllocatesNothingButContexts(t *testing.T) {
 	steps := func(n int64) float64 {
 		b := newWork()
@@ -621,11 +621,11 @@ func TestASuperstepWithoutASaverAllocatesNothingButContexts(t *testing.T) {
 		g := compile(t, b)
 		return testing.AllocsPerRun(20, func() { done(t, graph.Finished)(g.Run(t.Context(), input, graph.MaxSteps(10_000))) })
 	}
-	if few, many := steps(100), steps(500); few != many {
-		t.Errorf("400 supersteps more, within one block, allocate %v times more, want 0", many-few)
+	if few, many := steps(100), steps(250); few != many {
+		t.Errorf("150 supersteps more, within one block, allocate %v times more, want 0", many-few)
 	}
-	if few, many := steps(100), steps(100+10*512); many-few != 10 {
-		t.Errorf("5,120 supersteps more allocate %v times more, want 10 blocks of contexts", many-few)
+	if few, many := steps(100), steps(100+25*192); many-few != 25 {
+		t.Errorf("4,800 supersteps more allocate %v times more, want 25 blocks of contexts", many-few)
 	}
 }
 

@@ -199,7 +199,7 @@ func (r *run) telling() publisher { return publisher{r} }
 
 // watched reports whether anybody wants to see tasks while they run.
 func (r publisher) watched() bool {
-	return r.sink != nil && (r.g.nests || r.sink.wants(EventTaskStart|EventTaskEnd|EventCustom))
+	return r.g.nests || r.sink.wants(EventTaskStart|EventTaskEnd|EventCustom)
 }
 
 // watcher turns what happens to tasks while they run into events.
@@ -242,6 +242,11 @@ func (w watcher) event(kind EventKind, i int) event {
 func (r publisher) publish() bool {
 	done := r.exec.Tasks
 	r.exec.Over()
+	return r.sink == nil && r.watchers == nil || r.publishTasks(done)
+}
+
+// publishTasks is publish for the tasks of the superstep.
+func (r publisher) publishTasks(done []exec.Task) bool {
 	if r.watchers.any() && r.log != nil {
 		r.watchers.notify(r.ctx, Occurrence{Kind: Committed, Step: r.plan.Step, Checkpoint: r.log.Base, Next: r.nextIDs()})
 	}

@@ -20,9 +20,15 @@ func Context(parent context.Context, t graph.Task) context.Context {
 
 func asking(parent context.Context, t graph.Task, asks *task.Asks) context.Context {
 	w := new(task.Worker)
-	w.Init(parent, t, func(*graph.Task) string { return cmp.Or(t.Key, "key of "+t.Node) })
+	w.Init(parent, t, key(cmp.Or(t.Key, "key of "+t.Node)))
 	return w.Begin(t.Node, t.Index, t.Step, max(t.Attempt, 1), asks)
 }
+
+// key is the key of a task.
+type key string
+
+// Key implements task.Keys.
+func (k key) Key(*graph.Task) string { return string(k) }
 
 // Run runs node on s once, as a graph would: in a context of a task, on a copy of s. It returns the update, and
 // the state after its merge. A node that writes to the state it is given fails the test, and so does an

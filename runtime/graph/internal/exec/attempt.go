@@ -37,35 +37,53 @@ func (s *Superstep) perform(w *task.Worker, i int, o *Options) {
 	}
 }
 
-// attempt calls the node once. A panic or Goexit in it becomes the task's error; Goexit goes on to end
-// the goroutine all the same.
+// attempt calls the node once, under a context of its own.
 func (s *Superstep) attempt(w *task.Worker, n *Node, i int, o *Options) {
 	t := &s.Tasks[i]
-	var ctx context.Context = w.Begin(n.ID, t.Index, o.Step, t.Attempt, t.Asks)
+	ctx := w.Begin(n.ID, t.Index, o.Step, t.Attempt, t.Asks)
 	defer w.End()
-	if n.Timeout > 0 {
-		c, cancel := context.WithTimeout(ctx, n.Timeout)
+	if n.Timeout > 0 || o.Observe {
+		s.attended(ctx, w.Parent(), n.Timeout, i, o)
+		return
+	}
+	s.call(ctx, t, i)
+}
+
+// attended calls the node once, with a timeout, with observers, or both.
+func (s *Superstep) attended(ctx, parent context.Context, timeout time.Duration, i int, o *Options) {
+	t := &s.Tasks[i]
+	if timeout > 0 {
+		c, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		ctx = c
 	}
-	t.Err = ErrGoexit
-	defer func() {
-		if t.Err == ErrGoexit { //nolint:errorlint // set above, and by nothing that a node returns
-			t.Progress = Failed
-		}
-	}()
 	if o.Observe {
-		defer s.host.Observe(ctx, w.Parent(), i)()
+		defer s.host.Observe(ctx, parent, i)()
 	}
-	defer func() {
-		if v := recover(); v != nil {
-			t.Err = s.host.Panicked(v)
-		}
-	}()
+	if s.call(ctx, t, i) && timeout > 0 && t.Err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && parent.Err() == nil {
+		t.Err = timedOut(timeout, t.Err)
+	}
+}
+
+// call calls the node, and reports whether the node returned. A panic or Goexit becomes the task's error; Goexit ends the
+// goroutine all the same.
+func (s *Superstep) call(ctx context.Context, t *Task, i int) (returned bool) {
+	t.Err = ErrGoexit
+	defer s.caught(t)
 	t.Err = s.host.Call(ctx, i)
-	if n.Timeout > 0 && t.Err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && w.Parent().Err() == nil {
-		t.Err = timedOut(n.Timeout, t.Err)
+	return true
+}
+
+// caught notes how a call ended that did not return. It is deferred.
+func (s *Superstep) caught(t *Task) {
+	if t.Err != ErrGoexit { //nolint:errorlint // as call sets it, and nothing that a node returns
+		return
 	}
+	if v := recover(); v != nil {
+		t.Err = s.host.Panicked(v)
+		return
+	}
+	t.Progress = Failed
 }
 
 // timedOut is the error of a node that returned err after its Timeout had passed. It is

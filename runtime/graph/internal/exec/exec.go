@@ -5,6 +5,7 @@
 //   - Run returns when no task runs any more. Nothing that it started outlives it.
 //   - The fields of a Task are written by the goroutine that runs the task until the task has ended, then
 //     only by the goroutine of Run.
+//   - A worker starts when there is a task for it and all others are busy, up to as many as there may be.
 //   - A task that failed for good cancels its siblings, unless it is in a race.
 //   - Of a race one result counts, the first that the Host has stored. If several ended meanwhile, the
 //     first in task order counts. The other tasks are Beaten when Run returns.
@@ -104,6 +105,8 @@ func (t *Task) Outcome(ctx context.Context) Outcome {
 // Host is the run that a superstep belongs to. Call, Observe and Final are called concurrently, for
 // different tasks; the other methods on the goroutine of Run.
 type Host interface {
+	// Key makes the key of a task.
+	task.Keys
 	// Call calls the node of task i under ctx. If it is a subgraph that asks or stops, it sets the
 	// Progress of the task.
 	Call(ctx context.Context, i int) error

@@ -3,6 +3,7 @@ package exec_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"sync"
@@ -31,6 +32,8 @@ type host struct {
 
 func (h *host) Call(ctx context.Context, i int) error { return h.nodes[h.step.Tasks[i].Node](ctx) }
 
+func (h *host) Key(*task.Task) string { return "key" }
+
 func (h *host) Observe(context.Context, context.Context, int) func() { return nil }
 
 func (h *host) Final(error) bool { return false }
@@ -47,7 +50,7 @@ func (h *host) Ended(tasks []int) error {
 // superstep returns one with a task for each function.
 func superstep(nodes []exec.Node, races int, calls ...func(context.Context) error) (*exec.Superstep, *host) {
 	h := &host{nodes: calls}
-	s := exec.New(h, nodes, races, task.Task{}, func(*task.Task) string { return "key" })
+	s := exec.New(h, nodes, races, task.Task{})
 	h.step = &s
 	var due []plan.Task
 	for i := range calls {
@@ -181,6 +184,58 @@ func TestGoexitFailsItsTaskAlone(t *testing.T) {
 	want(t, s, exec.Beaten, exec.Succeeded, exec.Succeeded)
 }
 
+// TestAsManyTasksRunAtOnceAsThereMayBeWorkers: each task takes a second.
+func TestAsManyTasksRunAtOnceAsThereMayBeWorkers(t *testing.T) {
+	for _, tt := range []struct {
+		tasks, workers int
+		want           time.Duration
+	}{{10, 3, 4 * time.Second}, {64, 64, time.Second}, {2, 64, time.Second}, {100, 1, 100 * time.Second}} {
+		t.Run(fmt.Sprintf("%d tasks, %d workers", tt.tasks, tt.workers), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var running, most atomic.Int32
+				calls := slices.Repeat([]func(context.Context) error{func(context.Context) error {
+					n := running.Add(1)
+					for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+						continue
+					}
+					time.Sleep(time.Second)
+					running.Add(-1)
+					return nil
+				}}, tt.tasks)
+				s, _ := superstep(make([]exec.Node, tt.tasks), 0, calls...)
+				start := time.Now()
+				if err := s.Run(t.Context(), exec.Options{Workers: tt.workers}); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(start); took != tt.want || int(most.Load()) != min(tt.tasks, tt.workers) {
+					t.Errorf("took %s, with %d tasks at once; want %s, %d", took, most.Load(), tt.want, min(tt.tasks, tt.workers))
+				}
+			})
+		})
+	}
+}
+
+// TestTasksThatReturnAtOnceNeedFewWorkers counts bytes: a worker has over 200, and the context of a task eight.
+func TestTasksThatReturnAtOnceNeedFewWorkers(t *testing.T) {
+	const tasks, rounds = 1000, 10
+	s, _ := superstep(make([]exec.Node, tasks), 0, slices.Repeat([]func(context.Context) error{
+		func(context.Context) error { return nil },
+	}, tasks)...)
+	due := slices.Clone(s.Tasks)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range rounds {
+		copy(s.Tasks, due)
+		if err := s.Run(t.Context(), exec.Options{Workers: tasks}); err != nil {
+			t.Error(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if got, most := (after.TotalAlloc-before.TotalAlloc)/rounds, uint64(tasks*100); got > most {
+		t.Errorf("%d tasks that return at once take %d bytes with as many workers allowed, want at most %d", tasks, got, most)
+	}
+}
+
 type large struct{ _ [1 << 16]byte }
 
 func (*large) AppendWire(b []byte) ([]byte, error) { return b, nil }
@@ -188,7 +243,7 @@ func (*large) AppendWire(b []byte) ([]byte, error) { return b, nil }
 // TestFillReleasesWhatWasSent: a run that fanned out once does not keep what it sent until it ends.
 func TestFillReleasesWhatWasSent(t *testing.T) {
 	h := &host{}
-	s := exec.New(h, make([]exec.Node, 1), 0, task.Task{}, nil)
+	s := exec.New(h, make([]exec.Node, 1), 0, task.Task{})
 	var sent []weak.Pointer[large]
 	func() {
 		var due []plan.Task

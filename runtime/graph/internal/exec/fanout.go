@@ -20,6 +20,8 @@ type fanOut struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	taken  atomic.Int64     // of s.todo
+	hiring atomic.Bool      // a worker was started and has not taken a task yet, or no other may be started
+	hired  int              // the workers started; for the goroutine that has set hiring
 	done   chan int         // tasks that have ended, one way or another; nil when nobody wants to know
 	posts  chan func() bool // of the watcher; nil without one
 	over   chan struct{}    // closed when posts are not taken any more
@@ -49,12 +51,7 @@ func (s *Superstep) fanOut(ctx context.Context, o Options) error {
 	if o.Watcher != nil {
 		f.posts, f.over = make(chan func() bool), make(chan struct{})
 	}
-	workers := make([]task.Worker, min(o.Workers, len(s.todo)))
-	f.wg.Add(len(workers))
-	for i := range workers {
-		workers[i].Init(f.ctx, s.of, s.key)
-		go f.work(&workers[i])
-	}
+	f.hire()
 	err := f.collect()
 	f.wg.Wait()
 	return err
@@ -69,16 +66,43 @@ func (f *fanOut) end() {
 	f.wg.Wait()
 }
 
-// work runs tasks until none is left.
-func (f *fanOut) work(w *task.Worker) {
-	for {
-		i := int(f.taken.Add(1)) - 1
-		if i >= len(f.s.todo) {
-			break
+// hire starts a worker, unless one is starting or there are as many as there may be. Each worker that takes a task calls
+// hire: tasks that return at once need one worker or two, and tasks that wait get one each.
+func (f *fanOut) hire() {
+	if f.hiring.Load() || !f.hiring.CompareAndSwap(false, true) || f.hired == min(f.o.Workers, len(f.s.todo)) {
+		return
+	}
+	f.hired++
+	f.wg.Add(1)
+	go f.begin()
+}
+
+// begin is the goroutine of a worker.
+func (f *fanOut) begin() {
+	defer f.wg.Done()
+	i := f.take()
+	f.hiring.Store(false)
+	f.work(f.worker(), i)
+}
+
+// worker returns a worker.
+func (f *fanOut) worker() *task.Worker {
+	w := new(task.Worker)
+	w.Init(f.ctx, f.s.of, f.s.host)
+	return w
+}
+
+// take returns the next place in s.todo; it is past the end if no task is left.
+func (f *fanOut) take() int { return int(f.taken.Add(1)) - 1 }
+
+// work runs tasks until none is left, the first at place i of s.todo.
+func (f *fanOut) work(w *task.Worker, i int) {
+	for ; i < len(f.s.todo); i = f.take() {
+		if i+1 < len(f.s.todo) {
+			f.hire()
 		}
 		f.one(w, f.s.todo[i])
 	}
-	f.wg.Done()
 }
 
 // one runs one task. If its node ends the goroutine by Goexit, another one does the rest of the work.
@@ -88,7 +112,7 @@ func (f *fanOut) one(w *task.Worker, i int) {
 	race := f.s.nodes[t.Node].Race
 	if race > 0 {
 		w = new(task.Worker)
-		w.Init(f.lanes[race-1].ctx, f.s.of, f.s.key)
+		w.Init(f.lanes[race-1].ctx, f.s.of, f.s.host)
 	}
 	defer func() {
 		if t.Progress == Failed && race == 0 {
@@ -101,9 +125,7 @@ func (f *fanOut) one(w *task.Worker, i int) {
 			f.done <- i
 		}
 		if !returned {
-			heir := new(task.Worker)
-			heir.Init(f.ctx, f.s.of, f.s.key)
-			go f.work(heir)
+			f.wg.Go(func() { f.work(f.worker(), f.take()) })
 		}
 	}()
 	if w.Parent().Err() == nil {

@@ -15,18 +15,18 @@ type Superstep struct {
 	host    Host
 	nodes   []Node
 	races   int
-	of      task.Task // what the tasks of the run have in common
-	key     func(*task.Task) string
-	filled  int          // how many tasks the newest superstep had
-	todo    []int        // the tasks that have to be run
-	winners []int        // by race: the task whose result counts, -1 for none yet
-	solo    *task.Worker // runs tasks that run alone
+	of      task.Task   // what the tasks of the run have in common
+	filled  int         // how many tasks the newest superstep had
+	todo    []int       // the tasks that have to be run
+	winners []int       // by race: the task whose result counts, -1 for none yet
+	solo    task.Worker // runs tasks that run alone
+	ready   bool        // solo is
 }
 
 // New returns a Superstep without tasks. races is how many any-of joins the graph has; of is what the tasks
-// of the run have in common, and key makes the keys of tasks.
-func New(host Host, nodes []Node, races int, of task.Task, key func(*task.Task) string) Superstep {
-	return Superstep{host: host, nodes: nodes, races: races, of: of, key: key}
+// of the run have in common.
+func New(host Host, nodes []Node, races int, of task.Task) Superstep {
+	return Superstep{host: host, nodes: nodes, races: races, of: of}
 }
 
 // Fill begins a superstep of the given tasks.
@@ -71,6 +71,16 @@ func (s *Superstep) Has(p Progress) bool {
 	return false
 }
 
+// Through reports whether each task has a result, or lost a race to one that has.
+func (s *Superstep) Through() bool {
+	for i := range s.Tasks {
+		if p := s.Tasks[i].Progress; p != Succeeded && p != Beaten {
+			return false
+		}
+	}
+	return true
+}
+
 // Left returns how many tasks have to be run, and notes which.
 func (s *Superstep) Left() int {
 	s.todo = s.todo[:0]
@@ -97,12 +107,12 @@ type Options struct {
 // Run runs the tasks that Left noted. The error is that of Ended; the outcomes are in Tasks.
 func (s *Superstep) Run(ctx context.Context, o Options) (err error) {
 	if len(s.todo) == 1 && o.Watcher == nil {
-		if s.solo == nil {
-			s.solo = new(task.Worker)
-			s.solo.Init(ctx, s.of, s.key)
+		if !s.ready {
+			s.solo.Init(ctx, s.of, s.host)
+			s.ready = true
 		}
 		i := s.todo[0]
-		s.perform(s.solo, i, &o)
+		s.perform(&s.solo, i, &o)
 		if s.Tasks[i].Progress == Succeeded {
 			s.Win(i)
 		}

@@ -78,7 +78,10 @@ func (p *Planner) Enter(step int) { p.Place(step, Start) }
 
 // Place makes a task of the given node the only one that is due, with all joins empty.
 func (p *Planner) Place(step, node int) {
-	p.Position = Position{Step: step, Due: []Task{{Node: node}}, Joins: p.graph.NewJoins()}
+	room := make([]Task, 2) // for Due and next: most supersteps have one task
+	room[0].Node = node
+	p.Position = Position{Step: step, Due: room[:1:1], Joins: p.graph.NewJoins()}
+	p.next = room[1:1]
 }
 
 // Now returns the tasks that run in the next superstep: the due ones without those of deferred

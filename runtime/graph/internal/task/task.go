@@ -29,10 +29,10 @@ type Task struct {
 // Init makes a zero Worker ready. Begin and End must not be called concurrently.
 type Worker struct {
 	parent context.Context
-	key    func(t *Task) string // makes the key when it is first asked for
-	free   []Context            // contexts that no attempt has had
-	block  int                  // how many the newest block has
-	first  [firstBlock]Context  // the first block: a short run allocates none
+	keys   Keys
+	free   []Context           // contexts that no attempt has had
+	block  int                 // how many the newest block has
+	first  [firstBlock]Context // the first block: a short run allocates none
 
 	mu      sync.Mutex
 	emit    func(attempt int, v any) // nil when nobody listens
@@ -48,13 +48,18 @@ type Worker struct {
 const (
 	firstBlock   = 8
 	blockGrowth  = 8
-	largestBlock = 512
+	largestBlock = 192
 )
 
-// Init makes w, which must be zero, a worker under parent. Its tasks will be those of the run that of describes. key
-// makes a task's key.
-func (w *Worker) Init(parent context.Context, of Task, key func(t *Task) string) {
-	w.parent, w.task, w.key = parent, of, key
+// Keys makes the keys of tasks. Key is safe for concurrent use.
+type Keys interface {
+	// Key returns the key of t. It is called when the key is first asked for.
+	Key(t *Task) string
+}
+
+// Init makes w, which must be zero, a worker under parent. Its tasks will be those of the run that of describes.
+func (w *Worker) Init(parent context.Context, of Task, keys Keys) {
+	w.parent, w.task, w.keys = parent, of, keys
 	w.free, w.block = w.first[:], firstBlock
 }
 
@@ -181,8 +186,8 @@ func Current(ctx context.Context) (Task, bool) {
 	if w.current != c {
 		return Task{}, false
 	}
-	if w.task.Key == "" && w.key != nil {
-		w.task.Key = w.key(&w.task)
+	if w.task.Key == "" {
+		w.task.Key = w.keys.Key(&w.task)
 	}
 	return w.task, true
 }

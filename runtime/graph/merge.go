@@ -1,0 +1,56 @@
+package graph
+
+import (
+	"errors"
+
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/state"
+)
+
+// merge merges the updates of the tasks in their order. A reducer's panic is the failure of the task that it merged.
+func (r *run) merge() (err error) {
+	i := 0
+	defer func() {
+		if v := recover(); v != nil {
+			err = r.nodeError(&r.exec.Tasks[i], newPanic(v))
+		}
+	}()
+	for ; i < len(r.exec.Tasks) && err == nil; i++ {
+		if t := &r.exec.Tasks[i]; t.Progress != exec.Beaten {
+			if err = r.state.merge(i, &r.g.nodes[t.Node]); err != nil {
+				err = r.mergeError(i, err)
+			}
+		}
+	}
+	return err
+}
+
+// mergeError is the error of a run that could not merge the update of the task in slot i.
+func (r *run) mergeError(i int, err error) error {
+	var over *state.OverflowError
+	if errors.As(err, &over) {
+		return r.overflow(i, over)
+	}
+	var conflict *state.ConflictError
+	if !errors.As(err, &conflict) {
+		return r.nodeError(&r.exec.Tasks[i], err)
+	}
+	e := &ConflictError{Graph: r.g.name, Thread: r.thread, Step: r.plan.Step + 1, Field: conflict.Field}
+	for k, t := range conflict.Tasks {
+		e.Nodes[k], e.Indexes[k] = r.g.nodes[r.exec.Tasks[t].Node].id, r.exec.Tasks[t].Index
+	}
+	return e
+}
+
+// overflow is the error of a sum that the task in slot i made too large for its field.
+func (r *run) overflow(i int, over *state.OverflowError) error {
+	e := &OverflowError{Graph: r.g.name, Thread: r.thread, Step: r.plan.Step + 1, Field: over.Field, Err: over}
+	for k := range r.exec.Tasks[:i+1] {
+		sl := &r.exec.Tasks[k]
+		n := &r.g.nodes[sl.Node]
+		if sl.Progress != exec.Beaten && (k == i || r.state.changes(k, n, over.Field)) {
+			e.Nodes, e.Indexes = append(e.Nodes, n.id), append(e.Indexes, sl.Index)
+		}
+	}
+	return e
+}
