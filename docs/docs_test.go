@@ -102,15 +102,31 @@ func TestWholeFilesAreOnesThatAreCompiledAndTested(t *testing.T) {
 func TestLinksLeadSomewhere(t *testing.T) {
 	for _, name := range pages(t) {
 		for _, m := range link.FindAllSubmatch(read(t, name), -1) {
-			to, _, _ := strings.Cut(string(m[1]), "#")
-			if to == "" || strings.Contains(to, "://") {
+			to, heading, _ := strings.Cut(string(m[1]), "#")
+			if strings.Contains(to, "://") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(name), to)); err != nil {
+			page := name
+			if to != "" {
+				page = filepath.Join(filepath.Dir(name), to)
+			}
+			if _, err := os.Stat(page); err != nil {
 				t.Errorf("%s: %v", name, err)
+			} else if heading != "" && !headings(read(t, page))[heading] {
+				t.Errorf("%s links to %s, which has no heading #%s", name, page, heading)
 			}
 		}
 	}
+}
+
+// headings are the fragments by which GitHub links to the headings of a page.
+func headings(page []byte) map[string]bool {
+	all := make(map[string]bool)
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllSubmatch(page, -1) {
+		text := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(string(m[1])), "")
+		all[strings.ReplaceAll(text, " ", "-")] = true
+	}
+	return all
 }
 
 func TestMakeTargetsThatAreNamedExist(t *testing.T) {
