@@ -58,7 +58,7 @@ type Saver interface {
 	// and the Thread, and costs no reading of records.
 	Load(ctx context.Context, p Place) (Chain, error)
 
-	// History yields the records of one namespace, newest first, as the query asks, payloads included. It
+	// History yields the records of one namespace, newest first, as the query asks, with their payloads unless Headers is set. It
 	// reads lazily: leaving the loop stops the reading. An error ends it. Records that are
 	// appended after the loop began are not shown. What is not there is as for Load: no records, or ErrNotFound.
 	History(ctx context.Context, p Place, q Query) iter.Seq2[Record, error]
@@ -201,6 +201,7 @@ type Query struct {
 	Node    string    // only records that make this node due or were edited as it; empty is all
 	Since   time.Time // only records created at or after; zero is all
 	Until   time.Time // only records created before; zero is all
+	Headers bool      // the records have no Payload
 }
 
 // Thread describes the open version of a thread.

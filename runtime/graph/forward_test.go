@@ -132,10 +132,10 @@ func TestForwardAllocatesOneStateAndTheChanges(t *testing.T) {
 	}, 1000)
 }
 
-// reading counts the records that are read.
+// reading counts the records that are read, and those of them that a history yields, and their payloads.
 type reading struct {
 	checkpoint.Saver
-	records, histories, loads int
+	records, histories, loads, listed, payloads int
 }
 
 func (r *reading) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
@@ -152,6 +152,10 @@ func (r *reading) History(ctx context.Context, p checkpoint.Place, q checkpoint.
 	return func(yield func(checkpoint.Record, error) bool) {
 		for rec, err := range r.Saver.History(ctx, p, q) {
 			r.records++
+			r.listed++
+			if len(rec.Payload) > 0 {
+				r.payloads++
+			}
 			if !yield(rec, err) {
 				return
 			}

@@ -226,6 +226,62 @@ func TestAPageOfAHistoryBuildsOnlyItsOwnStates(t *testing.T) {
 	}, 500)
 }
 
+func TestAPageOfALongHistoryReadsThePageAndOneState(t *testing.T) {
+	const n, page = 3000, 10
+	s := &reading{Saver: memory.New()}
+	th := factual(t, s, n)
+	first := collect(t, th.History(t.Context(), checkpoint.Query{Limit: page}))
+	for name, q := range map[string]checkpoint.Query{
+		"the head":   {Limit: page},
+		"the middle": {Limit: page, Before: collect(t, th.Checkpoints(t.Context(), checkpoint.Query{Limit: n / 2}))[n/2-1].Checkpoint},
+		"no limit":   {},
+	} {
+		s.listed, s.loads = 0, 0
+		got := 0
+		for snap, err := range th.History(t.Context(), q) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "the head" {
+				same(t, "a checkpoint", snap.Checkpoint, first[got].Checkpoint)
+			}
+			if len(snap.State.Facts) != snap.Step-1 {
+				t.Fatalf("%s: step %d has %d facts, want %d", name, snap.Step, len(snap.State.Facts), snap.Step-1)
+			}
+			if got++; got == page {
+				break
+			}
+		}
+		if s.listed > 16 || s.loads != 1 {
+			t.Errorf("%s: got %d records read and %d loads for %d checkpoints, want at most 16 and one", name, s.listed, s.loads, page)
+		}
+	}
+}
+
+func TestAWholeHistoryRestoresFewStates(t *testing.T) {
+	const n = 3000
+	s := &reading{Saver: memory.New()}
+	th := factual(t, s, n)
+	s.listed, s.loads = 0, 0
+	all := collect(t, th.History(t.Context(), checkpoint.Query{}))
+	same(t, "checkpoints", len(all), n+2)
+	if s.listed != n+2 || s.loads > 4 {
+		t.Errorf("got %d records read and %d loads, want %d and at most 4", s.listed, s.loads, n+2)
+	}
+}
+
+func TestHeadersOfAHistoryHaveNoStates(t *testing.T) {
+	s := &reading{Saver: memory.New()}
+	th := factual(t, s, 100)
+	s.payloads, s.loads = 0, 0
+	got := collect(t, th.History(t.Context(), checkpoint.Query{Limit: 9, Headers: true}))
+	same(t, "headers", got, collect(t, th.Checkpoints(t.Context(), checkpoint.Query{Limit: 9})))
+	same(t, "how many", len(got), 9)
+	if s.payloads != 0 || s.loads != 0 {
+		t.Errorf("got %d payloads read and %d loads, want none", s.payloads, s.loads)
+	}
+}
+
 func TestTheHistoryOfEditsLoadsTheirBaseOnce(t *testing.T) {
 	s := &counting{Saver: memory.New()}
 	th := compile(t, chain("a", "b"), graph.Saver(s), graph.InterruptBefore("b")).Thread("t")

@@ -40,12 +40,11 @@ func (t Thread[S, U]) Checkpoints(ctx context.Context, q checkpoint.Query) iter.
 // headers yields the checkpoints of one version without their states.
 func (t Thread[S, U]) headers(ctx context.Context, q checkpoint.Query, yield func(Snapshot[S], error) bool) error {
 	l := lister[S, U]{t: t, q: q, yield: yield, due: make(map[checkpoint.ID][]checkpoint.Task)}
-	all := checkpoint.Query{Before: q.Before, Sources: everySource}
+	all := checkpoint.Query{Before: q.Before, Sources: everySource, Headers: true}
 	for rec, err := range t.saver().History(ctx, t.place(checkpoint.ID{}), all) {
 		if err != nil {
 			return t.readError(ctx, "history", err)
 		}
-		rec.Payload = nil
 		if err := l.take(rec); err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
@@ -123,13 +122,19 @@ func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c
 }
 
 // History yields the thread's checkpoints, newest first, as q asks; with At only those older than that one.
-// Records are read as the loop asks for them, back to one snapshot at a time, and only the states that are yielded are kept: a
-// page of a history costs one state and the changes in it, and a copy of each map of the state for each checkpoint. Checkpoints
-// leaves the states out, and Forward goes from old to new. An error, as of State, ends the sequence; a thread that does not exist
-// has no checkpoints, and is no error.
+// Records are read as the loop asks for them. A page costs what State costs at its oldest checkpoint, the changes in the page, and
+// a copy of each map of the state for each checkpoint. Without a Limit the loop reads pages that grow. With q.Headers set, and by
+// Checkpoints, the states are left out. Forward goes from old to new.
+//
+// An error, as of State, ends the sequence. If the part that was not read yet is pruned or released meanwhile, it is
+// checkpoint.ErrConflict. A thread that does not exist has no checkpoints, and is no error.
 func (t Thread[S, U]) History(ctx context.Context, q checkpoint.Query) iter.Seq2[Snapshot[S], error] {
 	return func(yield func(Snapshot[S], error) bool) {
-		err := t.past(ctx, q, func(t Thread[S, U], q checkpoint.Query) error { return t.walk(ctx, q, yield) })
+		walk := Thread[S, U].walk
+		if q.Headers {
+			walk = Thread[S, U].headers
+		}
+		err := t.past(ctx, q, func(t Thread[S, U], q checkpoint.Query) error { return walk(t, ctx, q, yield) })
 		if err != nil && !errors.Is(err, errLeft) {
 			yield(Snapshot[S]{}, err)
 		}
@@ -159,7 +164,7 @@ func (t Thread[S, U]) past(ctx context.Context, q checkpoint.Query, walk func(Th
 
 // walk is the history of one version.
 func (t Thread[S, U]) walk(ctx context.Context, q checkpoint.Query, yield func(Snapshot[S], error) bool) error {
-	h := historian[S, U]{t: t, q: q, yield: yield, past: past[S, U]{t: t}}
+	h := historian[S, U]{t: t, q: q, yield: yield, past: past[S, U]{t: t}, room: min(max(q.Limit, firstBlock), largePage)}
 	all := checkpoint.Query{Before: q.Before, Sources: everySource}
 	for rec, err := range t.saver().History(ctx, t.place(checkpoint.ID{}), all) {
 		if err != nil {
@@ -177,61 +182,65 @@ func (t Thread[S, U]) walk(ctx context.Context, q checkpoint.Query, yield func(S
 
 var everySource = []checkpoint.Source{checkpoint.Input, checkpoint.Loop, checkpoint.Update, checkpoint.Fork, checkpoint.Resume}
 
-// historian turns records, newest first, into snapshots. A state can only be built from the snapshot before it,
-// so records are gathered back to one, built in order, and yielded in reverse.
+// How many snapshots a block of a history has: the first, and how many times as many each one after it. A block costs one
+// restored state, and all its records are in memory.
+const (
+	firstBlock  = 16
+	largePage   = 1024 // a first block that is the whole page has at most so many
+	blockGrowth = 8
+)
+
+// historian turns records, newest first, into snapshots. The state of a record follows from that of the record before it. So
+// records are gathered in blocks. The state at the oldest one that is wanted of a block is restored, those of the rest are made
+// from it in order, and all are yielded in reverse.
 type historian[S, U any] struct {
 	t       Thread[S, U]
 	q       checkpoint.Query
 	yield   func(Snapshot[S], error) bool
 	past    past[S, U]
 	block   []checkpoint.Record // the first is the newest that is wanted
-	wanted  int                 // how many of the block are
+	wanted  []int               // which of the block are
+	room    int                 // how many of them fill a block
 	yielded int
 }
 
-// take adds a record to the block, which it flushes when the record is its beginning.
+// take adds a record to the block, which it flushes when that is full, has all that the query wants, or goes back to a snapshot.
 func (h *historian[S, U]) take(ctx context.Context, rec checkpoint.Record) error {
-	full := h.q.Limit > 0 && h.yielded+h.wanted == h.q.Limit
-	if !full && h.q.Match(&rec) {
-		h.wanted++
+	if h.q.Match(&rec) {
+		h.wanted = append(h.wanted, len(h.block))
 	}
-	if h.wanted == 0 {
+	n := len(h.wanted)
+	if n == 0 {
 		return nil
 	}
-	if h.block = append(h.block, rec); !rec.Snapshot {
+	h.block = append(h.block, rec)
+	all := h.q.Limit > 0 && h.yielded+n == h.q.Limit
+	if !all && n < h.room && len(h.block) < firstBlock*h.room && !rec.Snapshot {
 		return nil
 	}
 	return h.flush(ctx)
 }
 
-// flush yields those of the gathered records that are wanted: they are the newest of those that the query selects.
+// flush yields the wanted records of the block, and begins a larger one.
 func (h *historian[S, U]) flush(ctx context.Context) error {
-	h.past.live = nil // the oldest has a snapshot
-	built := make([]Snapshot[S], h.wanted)
-	left := 0
-	for i := range h.block {
-		if h.q.Match(&h.block[i]) {
-			left++
-		}
+	next, err := h.begin(ctx)
+	if err != nil {
+		return err
 	}
-	for _, rec := range slices.Backward(h.block) {
-		if err := h.past.step(ctx, &rec); err != nil {
-			return err
+	built := make([]Snapshot[S], len(h.wanted))
+	for left := len(built) - 1; left >= 0; left-- {
+		at := h.wanted[left]
+		for ; next >= at; next-- {
+			if err := h.past.step(ctx, &h.block[next]); err != nil {
+				return err
+			}
 		}
-		if !h.q.Match(&rec) {
-			continue
-		}
-		if left--; left >= h.wanted {
-			continue // older than the last that is wanted
-		}
-		s, err := h.past.snapshot(ctx, &rec)
-		if err != nil {
+		if built[left], err = h.past.snapshot(ctx, &h.block[at]); err != nil {
 			return err
 		}
 		h.past.live.Share()
-		built[left] = s
 	}
-	h.block, h.wanted = h.block[:0], 0
+	h.block, h.wanted, h.room = h.block[:0], h.wanted[:0], h.room*blockGrowth
 	for _, s := range built {
 		if !h.yield(s, nil) {
 			return errLeft
@@ -241,4 +250,22 @@ func (h *historian[S, U]) flush(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// begin returns the number of the first record of the block whose state is still to be made: the oldest if that has a snapshot,
+// else the one after the oldest that is wanted, whose state it restores.
+func (h *historian[S, U]) begin(ctx context.Context) (next int, err error) {
+	h.past.live = nil
+	if last := len(h.block) - 1; h.block[last].Snapshot {
+		return last, nil
+	}
+	oldest := h.wanted[len(h.wanted)-1]
+	c, err := loadChain(ctx, &h.t.g.core, h.t.saver(), h.t.place(h.block[oldest].ID))
+	if errors.Is(err, checkpoint.ErrNotFound) {
+		return 0, h.t.saverError("history", fmt.Errorf("records went while they were read; read them again: %w", checkpoint.ErrConflict))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return oldest - 1, h.past.restore(ctx, &c)
 }

@@ -75,7 +75,11 @@ func (s *Saver) History(ctx context.Context, p checkpoint.Place, q checkpoint.Qu
 				return
 			}
 			s.end()
-			if found++; !yield(e.Record, nil) || found == q.Limit {
+			r := e.Record
+			if q.Headers {
+				r.Payload = nil
+			}
+			if found++; !yield(r, nil) || found == q.Limit {
 				return
 			}
 		}

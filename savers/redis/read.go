@@ -190,6 +190,9 @@ func (s *Saver) History(ctx context.Context, p checkpoint.Place, q checkpoint.Qu
 			if !q.Match(&r) {
 				continue
 			}
+			if q.Headers {
+				r.Payload = nil
+			}
 			if found++; !yield(r, nil) || found == q.Limit {
 				return
 			}

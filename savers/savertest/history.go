@@ -112,6 +112,26 @@ func testHistoryFilters(tb testing.TB, place Storage) {
 	}
 }
 
+func testHistoryHeaders(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	want := pick(past(tb, s, 50), isCheckpoint)
+	for i := range want {
+		want[i].Payload = nil
+	}
+	got := history(tb, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{Headers: true})
+	wantRecords(tb, "headers", got, want)
+	for i := range got {
+		if got[i].Payload != nil {
+			tb.Errorf("headers: record %d has a payload of %d bytes, want none", i, len(got[i].Payload))
+		}
+	}
+	page := history(tb, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{Headers: true, Limit: 3, Before: want[4].ID})
+	wantRecords(tb, "a page of headers", page, want[5:8])
+	if chain := load(tb, s, checkpoint.Place{Thread: "t"}); len(chain.Snapshot) == 0 {
+		tb.Errorf("load after headers: got an empty snapshot, want that of the thread")
+	}
+}
+
 func testHistoryPages(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	all := past(tb, s, 50)

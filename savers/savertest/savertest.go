@@ -76,6 +76,7 @@ func Cases() []Case {
 		{"history is newest first", testHistoryOrder},
 		{"history filters", testHistoryFilters},
 		{"history in pages", testHistoryPages},
+		{"history without payloads", testHistoryHeaders},
 		{"history stops with its loop", testHistoryStops},
 		{"history does not show what follows", testHistoryFollows},
 

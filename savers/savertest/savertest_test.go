@@ -624,6 +624,7 @@ var breaks = []struct {
 	{"filters since", "history filters", changedQuery(func(q *checkpoint.Query) { q.Since = q.Until })},
 	{"filters until", "history filters", changedQuery(func(q *checkpoint.Query) { q.Until = q.Since })},
 	{"limits history", "history filters", changedQuery(func(q *checkpoint.Query) { q.Limit = 0 })},
+	{"leaves payloads out", "history without payloads", changedQuery(func(q *checkpoint.Query) { q.Headers = false })},
 	{"pages history", "history in pages", changedQuery(func(q *checkpoint.Query) { q.Before = checkpoint.ID{} })},
 	{"compares the head of a release", "a release checks the head and the lease", func(b *broken) {
 		b.release = func(ctx context.Context, thread string, _ checkpoint.ID) (checkpoint.Version, error) {

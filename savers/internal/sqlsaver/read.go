@@ -239,6 +239,9 @@ func (s *Saver) History(ctx context.Context, p checkpoint.Place, q checkpoint.Qu
 				if !q.Match(&page[i]) {
 					continue
 				}
+				if q.Headers {
+					page[i].Payload = nil
+				}
 				if found++; !yield(page[i], nil) || found == q.Limit {
 					return
 				}
