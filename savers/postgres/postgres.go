@@ -69,10 +69,12 @@ func MaxConns(n int) Option { return func(o *options) { o.conns = n } }
 // that does not. If the pooler is too busy to be detected, calls fail later with the same error.
 func PrepareStatements() Option { return func(o *options) { o.prepare = true } }
 
-// ReadableState keeps the state of each version of a thread as JSONB in graph_state.state_json, in
-// step with its newest checkpoint: state_json->>'Status' is the field Status. It costs time in
-// proportion to the state at every step, a transaction instead of one statement, and needs
-// payloads that are neither encrypted nor compressed.
+// ReadableState keeps the state of each version of a thread as JSONB in graph_state.state_json:
+// state_json->>'Status' is the field Status. It is written when a run ends, stops or fails, in the
+// transaction that says so: until then, and after a crash, it is the state that the run before
+// left. graph_state.seq is the number of the checkpoint. It costs time in proportion to the state
+// at the end of every run, and memory for the states of 256 threads. It needs payloads that are
+// neither encrypted nor compressed.
 func ReadableState() Option { return func(o *options) { o.readable = true } }
 
 //go:embed queries/*.sql schema/*.sql

@@ -70,9 +70,11 @@ func Readers(n int) Option { return func(o *options) { o.readers = n } }
 // does not count the write-ahead log.
 func MaxSize(bytes int64) Option { return func(o *options) { o.maxBytes = bytes } }
 
-// ReadableState keeps the state of each version of a thread as JSON in graph_state, in step with
-// its newest checkpoint, for people and for SQL. It costs time in proportion to the state at every
-// step, and needs payloads that are neither encrypted nor compressed.
+// ReadableState keeps the state of each version of a thread as JSON in graph_state, for people and
+// for SQL. It is written when a run ends, stops or fails, in the transaction that says so: until
+// then, and after a crash, it is the state that the run before left. graph_state.seq is the number
+// of the checkpoint. It costs time in proportion to the state at the end of every run, and memory
+// for the states of 256 threads. It needs payloads that are neither encrypted nor compressed.
 func ReadableState() Option { return func(o *options) { o.readable = true } }
 
 // SharedFolder makes Open accept a file, or a folder of one, that everybody may write to, such as

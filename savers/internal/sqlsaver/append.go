@@ -16,6 +16,9 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 		return checkpoint.Appended{}, err
 	}
 	defer s.end()
+	if err := s.plainState(&a); err != nil {
+		return checkpoint.Appended{}, s.wrap(ctx, "append", err)
+	}
 	done, h, stored, err := s.plain(ctx, &a)
 	if !stored && (err == nil || s.uncertain(err)) {
 		err = s.write(ctx, Lost, func(tx Tx) error {
@@ -31,6 +34,9 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 		return checkpoint.Appended{}, s.wrap(ctx, "append", err)
 	}
 	s.remember(&a, h)
+	if s.readable && a.Namespace == "" && h != nil {
+		s.note(h.log, &a)
+	}
 	return done, nil
 }
 

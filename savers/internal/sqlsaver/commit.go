@@ -85,7 +85,7 @@ func (s *Saver) held(a *checkpoint.Append) (h held, found bool) {
 // plain, or if the tables are not as the run knows them.
 func (s *Saver) plain(ctx context.Context, a *checkpoint.Append) (done checkpoint.Appended, next *held, stored bool, err error) {
 	r := &a.Records[0]
-	if s.readable || a.Open != nil || a.Release || a.After.IsZero() || len(a.Records) > 1 || len(a.Writes) > 0 ||
+	if s.readable && a.End || a.Open != nil || a.Release || a.After.IsZero() || len(a.Records) > 1 || len(a.Writes) > 0 ||
 		r.Base != r.ID || r.Parent != a.After || !r.Commits.IsZero() && r.Commits != a.After {
 		return done, nil, false, nil
 	}

@@ -148,8 +148,10 @@ func (l *log) add(ctx context.Context, a *checkpoint.Append) (checkpoint.Appende
 			return done, err
 		}
 	}
-	if err := l.putState(ctx, a.Records); err != nil {
-		return done, err
+	if a.End {
+		if err := l.putState(ctx, a.After, a.Records); err != nil {
+			return done, err
+		}
 	}
 	return done, l.settle(ctx, a)
 }

@@ -67,7 +67,7 @@ type Saver struct {
 	mu   sync.Mutex
 	runs map[checkpoint.ID]*run // by fence: those that this saver opened and that have not ended
 
-	states map[spot]state // of a readable saver, by root
+	states map[int64]state // of a readable saver, by the log of the root
 }
 
 var _ checkpoint.Saver = (*Saver)(nil)
@@ -78,8 +78,8 @@ type Options struct {
 	Mode Mode
 	// Patience is how long a call that meets locks or deadlocks retries; zero is DefaultPatience.
 	Patience time.Duration
-	// Readable keeps the state of each version as JSON in graph_state, in step with the root's
-	// head.
+	// Readable keeps the state of each version as JSON in graph_state, as the newest run that ended
+	// left it.
 	Readable bool
 }
 
@@ -96,7 +96,7 @@ const DefaultPatience = 10 * time.Second
 func Open(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
 	s := &Saver{
 		db: db, d: d, patience: o.Patience, readable: o.Readable,
-		runs: make(map[checkpoint.ID]*run), states: make(map[spot]state),
+		runs: make(map[checkpoint.ID]*run), states: make(map[int64]state),
 	}
 	if s.patience == 0 {
 		s.patience = DefaultPatience

@@ -1,8 +1,10 @@
 package sqlsaver
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
@@ -11,39 +13,85 @@ import (
 // folded from the chain again.
 const maxStates = 256
 
-// state is the state at the head of a version's root.
+// state is the state of a version at a record of its root: a snapshot, and the deltas that follow.
 type state struct {
 	head     checkpoint.ID
 	snapshot []byte
+	deltas   [][]byte
 }
 
-// putState stores the readable state at the root's head, the last of records.
-func (l *log) putState(ctx context.Context, records []checkpoint.Record) error {
-	if !l.s.readable || l.at.log != l.at.root {
+// add adds records that follow the head.
+func (s *state) add(records []checkpoint.Record) {
+	for i := range records {
+		payload := bytes.Clone(records[i].Payload)
+		if records[i].Snapshot {
+			s.snapshot, s.deltas = payload, nil
+		} else {
+			s.deltas = append(s.deltas, payload)
+		}
+		s.head = records[i].ID
+	}
+}
+
+// note adds the records of an Append that was stored to the state that is kept of a version, so
+// that the end of the run need not read them. root is the log of the version's root.
+func (s *Saver) note(root int64, a *checkpoint.Append) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept, found := s.states[root]
+	switch {
+	case found && kept.head == a.Records[len(a.Records)-1].ID:
+	case found && kept.head == a.After || a.Records[0].Snapshot:
+		kept.add(a.Records)
+		s.keepLocked(root, kept)
+	default:
+		delete(s.states, root)
+	}
+}
+
+// plainState returns an error if the first record of a thread has a snapshot that cannot be
+// readable. It is found out before the run does anything.
+func (s *Saver) plainState(a *checkpoint.Append) error {
+	if !s.readable || a.Open == nil || !a.Records[0].Snapshot {
 		return nil
 	}
-	snapshot, err := l.snapshot(ctx, records)
+	_, err := readable(a.Records[0].Payload)
+	return err
+}
+
+func readable(snapshot []byte) ([]byte, error) {
+	text, err := AppendJSON(nil, snapshot)
+	if err != nil {
+		return nil, fmt.Errorf("readable state: payloads must be plain, neither encrypted nor compressed: %w", err)
+	}
+	return text, nil
+}
+
+// putState stores the readable state at the root's head when a run ends. records are the newest,
+// those that the Append stores which ends it.
+func (l *log) putState(ctx context.Context, after checkpoint.ID, records []checkpoint.Record) error {
+	if !l.s.readable || l.at.log != l.at.root || l.head.id.IsZero() {
+		return nil
+	}
+	snapshot, err := l.snapshot(ctx, after, records)
 	if err != nil {
 		return fmt.Errorf("readable state: %w", err)
 	}
-	text, err := AppendJSON(nil, snapshot)
+	text, err := readable(snapshot)
 	if err != nil {
-		return fmt.Errorf("readable state: payloads must be plain, neither encrypted nor compressed: %w", err)
+		return err
 	}
 	return l.s.later(ctx, l.tx, stPutState, l.at.thread, l.at.version, l.head.seq, string(text))
 }
 
 // snapshot returns the state at the head: the state that is kept of the head before, with records
 // applied, or the whole chain folded.
-func (l *log) snapshot(ctx context.Context, records []checkpoint.Record) (snapshot []byte, err error) {
-	first := &records[0]
-	var chain checkpoint.Chain
-	kept, found := l.s.kept(l.at)
-	switch {
-	case first.Snapshot:
-	case found && kept.head == first.Parent:
-		chain.Snapshot = kept.snapshot
-	default:
+func (l *log) snapshot(ctx context.Context, after checkpoint.ID, records []checkpoint.Record) (snapshot []byte, err error) {
+	now, found := l.s.kept(l.at.root)
+	if found && now.head == after || len(records) > 0 && records[0].Snapshot {
+		now.deltas = slices.Clip(now.deltas)
+		now.add(records)
+	} else if !found || now.head != l.head.id {
 		first, err := l.s.snapshotBefore(ctx, l.tx, l.at, l.head.seq)
 		if err != nil {
 			return nil, err
@@ -52,41 +100,36 @@ func (l *log) snapshot(ctx context.Context, records []checkpoint.Record) (snapsh
 		if err != nil {
 			return nil, err
 		}
-		restore(&chain, all)
-		records = nil
+		now.add(all)
 	}
-	for i := range records {
-		if records[i].Snapshot {
-			chain.Snapshot, chain.Deltas = records[i].Payload, nil
-			continue
-		}
-		chain.Deltas = append(chain.Deltas, records[i].Payload)
-	}
-	if snapshot, err = checkpoint.Fold(chain.Snapshot, chain.Deltas...); err != nil {
+	if snapshot, err = checkpoint.Fold(now.snapshot, now.deltas...); err != nil {
 		return nil, err
 	}
-	snapshot = append([]byte(nil), snapshot...) // it may be the caller's
-	l.s.keep(l.at, state{head: l.head.id, snapshot: snapshot})
+	l.s.keep(l.at.root, state{head: l.head.id, snapshot: snapshot})
 	return snapshot, nil
 }
 
-func (s *Saver) kept(at spot) (state, bool) {
+func (s *Saver) kept(root int64) (state, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kept, found := s.states[at]
+	kept, found := s.states[root]
 	return kept, found
 }
 
-// keep keeps a state for the next commit. If this commit fails, no other record gets the id of the
-// state's head.
-func (s *Saver) keep(at spot, kept state) {
+// keep keeps a state for the next end of a run. If this commit fails, no other record gets the id
+// of the state's head.
+func (s *Saver) keep(root int64, kept state) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, found := s.states[at]; !found && len(s.states) >= maxStates {
+	s.keepLocked(root, kept)
+}
+
+func (s *Saver) keepLocked(root int64, kept state) {
+	if _, found := s.states[root]; !found && len(s.states) >= maxStates {
 		for other := range s.states {
 			delete(s.states, other)
 			break
 		}
 	}
-	s.states[at] = kept
+	s.states[root] = kept
 }

@@ -222,9 +222,5 @@ func (s *Saver) importState(ctx context.Context, tx Tx, t *thread) error {
 	if err := l.find(ctx, ""); err != nil || l.head.seq == 0 {
 		return err
 	}
-	records, _, err := s.between(ctx, tx, l.at, l.head.seq, l.head.seq, l.head.line)
-	if err != nil {
-		return err
-	}
-	return l.putState(ctx, records)
+	return l.putState(ctx, l.head.id, nil)
 }

@@ -37,7 +37,7 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 // renew stores a PutWrites without writes by one statement: it renews or ends the lease, and sets
 // the status. It reports whether the run still had the thread.
 func (s *Saver) renew(ctx context.Context, w *checkpoint.PutWrites) (renewed bool, err error) {
-	if len(w.Writes) > 0 {
+	if len(w.Writes) > 0 || w.End && s.readable {
 		return false, nil
 	}
 	st, args := stRenewLease, []any{optionalStatus(w.Status), micro(w.Lease), key(w.Thread), w.Fence[:]}
@@ -92,8 +92,23 @@ func (s *Saver) putIn(ctx context.Context, tx Tx, w *checkpoint.PutWrites) error
 	}
 	if w.End {
 		t.until, t.updated = 0, t.now
+		if err := s.endState(ctx, tx, t); err != nil {
+			return err
+		}
 	}
 	return s.store(ctx, tx, t)
+}
+
+// endState stores the readable state of a run that ends without an Append.
+func (s *Saver) endState(ctx context.Context, tx Tx, t *thread) error {
+	if !s.readable {
+		return nil
+	}
+	l := log{s: s, tx: tx, t: t}
+	if err := l.find(ctx, ""); err != nil {
+		return err
+	}
+	return l.putState(ctx, l.head.id, nil)
 }
 
 // putWrites stores pending writes, and reports whether a question is among them. It leaves out

@@ -52,7 +52,7 @@ SET status = ?, updated = ?, released = ?
 WHERE thread_no = ? AND number = ?;
 
 -- name: put_state
--- Stores the readable state of a version at its newest checkpoint.
+-- Stores the readable state of a version when a run ends.
 -- parameters: thread_no, version, seq, state_json
 INSERT INTO graph_state (thread_no, version, seq, state_json) VALUES (?, ?, ?, ?)
 ON DUPLICATE KEY UPDATE seq = VALUES(seq), state_json = VALUES(state_json);

@@ -88,7 +88,7 @@ CREATE TABLE IF NOT EXISTS graph_write (
 	UNIQUE KEY graph_write_key (root, base, write_key)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- The state of versions at their newest checkpoints as JSON, of savers that were told to keep it.
+-- The state of versions as JSON, as their newest run that ended left it, of savers that were told to keep it.
 CREATE TABLE IF NOT EXISTS graph_state (
 	thread_no  BIGINT NOT NULL,
 	version    INT    NOT NULL,

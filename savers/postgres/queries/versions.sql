@@ -52,7 +52,7 @@ SET status = $1, updated = $2, released = $3
 WHERE thread_no = $4 AND number = $5;
 
 -- name: put_state
--- Stores the readable state of a version at its newest checkpoint.
+-- Stores the readable state of a version when a run ends.
 -- parameters: thread_no, version, seq, state_json
 INSERT INTO graph_state (thread_no, version, seq, state_json) VALUES ($1, $2, $3, $4)
 ON CONFLICT (thread_no, version) DO UPDATE SET seq = excluded.seq, state_json = excluded.state_json;

@@ -93,7 +93,7 @@ CREATE TABLE graph_write (
 
 CREATE UNIQUE INDEX graph_write_key ON graph_write (root, base, write_key);
 
--- The state of versions at their newest checkpoints as JSON, of savers that were told to keep it.
+-- The state of versions as JSON, as their newest run that ended left it, of savers that were told to keep it.
 CREATE TABLE graph_state (
 	thread_no  BIGINT  NOT NULL,
 	version    BIGINT  NOT NULL,

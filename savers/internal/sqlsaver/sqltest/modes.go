@@ -79,58 +79,93 @@ func SchemaModes(t *testing.T, m Modes) {
 	}
 }
 
-// ReadableState tests a saver that keeps states as JSON. status queries what the JSON of a thread
-// has as Status, and the seq that it is of.
-func ReadableState(t *testing.T, s checkpoint.Saver, status func(thread string) (string, int64)) {
+// ReadableState tests savers that keep states as JSON. status queries what the JSON of a thread
+// has as Status, and the seq that it is of; nothing and 0 if there is none.
+func ReadableState(t *testing.T, open func() (checkpoint.Saver, error), status func(thread string) (string, int64)) {
 	t.Helper()
-	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	s, other := opened(t, open), opened(t, open)
 	ctx := t.Context()
-	id := newID(t)
 	want := func(text string, seq int64) {
 		t.Helper()
 		if got, at := status("t"); got != text || at != seq {
 			t.Errorf("the JSON has status %q of record %d, want %q of %d", got, at, text, seq)
 		}
 	}
-	_, err := s.Append(ctx, checkpoint.Append{
-		Thread: "t", Open: &checkpoint.Opening{},
-		Records: []checkpoint.Record{{ID: id, Base: id, Line: id, Source: checkpoint.Input, Snapshot: true, Payload: snapshot("new")}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want("new", 1)
-	head := id
-	for i, text := range []string{"asked", "it's \"quoted\" \\ é", "answered"} {
-		r := checkpoint.Record{
-			ID: newID(t), Parent: head, Base: id, Line: id, Commits: head, Source: checkpoint.Loop, Payload: delta(text),
+	var fence, head checkpoint.ID
+	must := func(s checkpoint.Saver, a checkpoint.Append) {
+		t.Helper()
+		r := &a.Records[0]
+		r.ID = newID(t)
+		if a.Open != nil {
+			fence = r.ID
 		}
-		r.Base = r.ID
-		if _, err := s.Append(ctx, checkpoint.Append{Thread: "t", After: head, Fence: id, Records: []checkpoint.Record{r}}); err != nil {
+		r.Base, r.Line, r.Parent = r.ID, fence, head
+		a.Thread, a.After, a.Fence = "t", head, fence
+		if _, err := s.Append(ctx, a); err != nil {
 			t.Fatal(err)
 		}
 		head = r.ID
-		want(text, int64(i)+2)
 	}
-	r := checkpoint.Record{ID: newID(t), Parent: head, Line: id, Commits: head, Source: checkpoint.Loop, Payload: []byte("not a delta")}
-	r.Base = r.ID
-	if _, err := s.Append(ctx, checkpoint.Append{Thread: "t", After: head, Fence: id, Records: []checkpoint.Record{r}}); err == nil {
-		t.Error("a payload that cannot be read was stored, want an error")
+	set := func(text string) []checkpoint.Record {
+		return []checkpoint.Record{{Source: checkpoint.Loop, Payload: delta(text)}}
 	}
-	want("answered", 4)
-	if chain, err := s.Load(ctx, checkpoint.Place{Thread: "t"}); err != nil || chain.Head != head {
-		t.Errorf("after the refused append the head is %s, %v; want %s", chain.Head, err, head)
+	opens := func(s checkpoint.Saver) {
+		t.Helper()
+		must(s, checkpoint.Append{Open: &checkpoint.Opening{}, Records: set("opened")})
 	}
+	must(s, checkpoint.Append{
+		Open: &checkpoint.Opening{}, Records: []checkpoint.Record{{Source: checkpoint.Input, Snapshot: true, Payload: snapshot("new")}},
+	})
+	for _, text := range []string{"asked", "it's \"quoted\" \\ é"} {
+		must(s, checkpoint.Append{Records: set(text)})
+		want("", 0) // the run has not ended
+	}
+	must(s, checkpoint.Append{Records: set("it's \"quoted\" \\ é"), End: true})
+	want("it's \"quoted\" \\ é", 4)
+
+	opens(s)
+	must(s, checkpoint.Append{Records: set("waits")})
+	want("it's \"quoted\" \\ é", 4)
+	if err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: fence, End: true, Status: checkpoint.Waiting}); err != nil {
+		t.Fatal(err)
+	}
+	want("waits", 6)
+
+	opens(other) // it has not seen the records before
+	must(other, checkpoint.Append{Records: set("answered elsewhere"), End: true})
+	want("answered elsewhere", 8)
+	opens(s) // it has not seen those of the other
+	must(s, checkpoint.Append{Records: set("answered"), End: true})
+	want("answered", 10)
+
 	if err := checkpoint.Copy(ctx, s, "t", 0, s, "copy"); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := status("copy"); got != "answered" {
 		t.Errorf("the JSON of a copy has status %q, want answered", got)
 	}
+	id := newID(t)
+	_, err := s.Append(ctx, checkpoint.Append{Thread: "secret", Open: &checkpoint.Opening{}, Records: []checkpoint.Record{
+		{ID: id, Base: id, Line: id, Source: checkpoint.Input, Snapshot: true, Payload: []byte("no state")},
+	}})
+	if err == nil || !strings.Contains(err.Error(), "must be plain") {
+		t.Errorf("a state that cannot be read: got %v, want an error when the run opens", err)
+	}
+}
+
+// opened returns a saver that is closed with the test.
+func opened(t *testing.T, open func() (checkpoint.Saver, error)) checkpoint.Saver {
+	t.Helper()
+	s, err := open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
 }
 
 func newID(t *testing.T) checkpoint.ID {
