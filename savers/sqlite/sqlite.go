@@ -3,8 +3,8 @@
 //
 // A commit is one statement in the write-ahead log. With [Full], the default, it is on the disk
 // when Append returns, whatever happens to the process, the system or the power. Readers never
-// wait for writers. Writers of one process take turns; writers of several processes retry for as
-// long as [Busy] says.
+// wait for writers. Writers of one process take turns, and calls that wait for their turn are stored
+// by one transaction (a group commit); writers of several processes retry for as long as [Busy] says.
 //
 // The file must be on a local disk: SQLite's shared memory does not work over a network.
 package sqlite
@@ -127,7 +127,7 @@ const pageSize = 4096
 
 // connect makes the pools: one connection that writes, so that writers of this process take turns,
 // and others that read.
-func connect(path string, o *options) (*sqlsaver.Std, error) {
+func connect(path string, o *options) (sqlsaver.DB, error) {
 	name := "file:" + url.PathEscape(path) + "?"
 	q := url.Values{
 		"_busy_timeout": {strconv.FormatInt(spin.Milliseconds(), 10)},
@@ -143,14 +143,15 @@ func connect(path string, o *options) (*sqlsaver.Std, error) {
 	q.Del("_query_only")
 	q.Set("_journal_mode", "WAL")
 	q.Set("_txlock", "immediate")
+	q.Add("_pragma", "temp_store(2)") // what a statement would undo stays in memory
 	if o.maxBytes > 0 {
-		q.Set("_pragma", "max_page_count("+strconv.FormatInt(max(o.maxBytes/pageSize, 1), 10)+")")
+		q.Add("_pragma", "max_page_count("+strconv.FormatInt(max(o.maxBytes/pageSize, 1), 10)+")")
 	}
 	write, err := pool(name+q.Encode(), o, 1)
 	if err != nil {
 		return nil, errors.Join(err, read.Close())
 	}
-	return &sqlsaver.Std{Write: write, Read: read}, nil
+	return newWriter(&sqlsaver.Std{Write: write, Read: read}), nil
 }
 
 func pool(dsn string, o *options, size int) (*sql.DB, error) {

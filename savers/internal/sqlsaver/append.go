@@ -21,7 +21,7 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	}
 	done, h, stored, err := s.plain(ctx, &a)
 	if !stored && (err == nil || s.uncertain(err)) {
-		err = s.write(ctx, Lost, func(tx Tx) error {
+		err = s.share(ctx, Lost, func(tx Tx) error {
 			done, h, err = s.appendIn(ctx, tx, &a)
 			return err
 		})

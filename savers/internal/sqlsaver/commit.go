@@ -94,7 +94,7 @@ func (s *Saver) plain(ctx context.Context, a *checkpoint.Append) (done checkpoin
 		return done, nil, false, nil
 	}
 	if a.End {
-		err = s.write(ctx, RolledBack, func(tx Tx) error { return s.commitLast(ctx, tx, a, &h) })
+		err = s.share(ctx, RolledBack, func(tx Tx) error { return s.commitLast(ctx, tx, a, &h) })
 	} else {
 		err = s.commit(ctx, s.db, a, &h)
 	}

@@ -18,6 +18,15 @@ type DB interface {
 	Close() error
 }
 
+// Sharer is a DB that can store several calls by one transaction.
+type Sharer interface {
+	DB
+	// Share runs f in a transaction, maybe one that also stores other calls, and commits it. An error of
+	// f undoes what f did, and nothing else. Share may call f more than once, on any goroutine but one at
+	// a time; only what the last call did is stored.
+	Share(ctx context.Context, f func(tx Tx) error) error
+}
+
 // Runner runs statements. Arguments are bound; they are never part of a text.
 type Runner interface {
 	// Exec runs a statement and returns the number of rows that it found.

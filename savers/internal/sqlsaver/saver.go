@@ -242,6 +242,15 @@ func (s *Saver) write(ctx context.Context, worst Fault, f func(tx Tx) error) err
 	})
 }
 
+// share runs f, which is short, as write does, but in a transaction that may store other calls too.
+func (s *Saver) share(ctx context.Context, worst Fault, f func(tx Tx) error) error {
+	db, can := s.db.(Sharer)
+	if !can || s.readable { // a state is not short
+		return s.write(ctx, worst, f)
+	}
+	return s.try(ctx, worst, func() error { return db.Share(ctx, f) })
+}
+
 // read runs f in a transaction that sees the database as it is at one moment. It retries.
 func (s *Saver) read(ctx context.Context, f func(tx Tx) error) error {
 	return s.try(ctx, Lost, func() error {

@@ -25,7 +25,7 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 		done, err = s.putOne(ctx, &w)
 	}
 	if !done && (err == nil || s.uncertain(err)) {
-		err = s.write(ctx, Lost, func(tx Tx) error { return s.putIn(ctx, tx, &w) })
+		err = s.share(ctx, Lost, func(tx Tx) error { return s.putIn(ctx, tx, &w) })
 	}
 	if err == nil && w.End {
 		s.forget(w.Fence)
