@@ -1,4 +1,4 @@
-// Package docs holds the manual to the code.
+// Package docs tests that the manual agrees with the code.
 package docs
 
 import (
@@ -32,7 +32,7 @@ func pages(t *testing.T) []string {
 // block is a ```go block of a page.
 type block struct {
 	line   int
-	source string // the file that it is an excerpt of; empty when it is not said to be one
+	source string // the file that contains the excerpt; empty without a "from" comment
 	code   string
 }
 

@@ -16,8 +16,8 @@ import (
 
 var diagram = regexp.MustCompile("(?ms)^```mermaid\n(.*?)^```$")
 
-// parser installs Mermaid and returns the folder of its script. It needs Node.js, and once the registry of npm. Where
-// they are missing the test is skipped, but not in CI.
+// parser installs Mermaid and returns the folder of its script. It needs Node.js, and once the registry of npm. Without
+// them the test is skipped, but in CI it fails.
 func parser(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {

@@ -8,12 +8,12 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
-// NewGraph is the graph of the manual.
+// NewGraph returns the graph of the manual.
 func NewGraph(saver checkpoint.Saver) (*graph.Graph[State, StateUpdate], error) {
 	g := graph.New("triage", StateSchema)
 	g.Node("classify", classify)
-	g.Node("policy", askPolicy)     // declared before customer: where both write a "last" field,
-	g.Node("customer", askCustomer) // the customer's value stays
+	g.Node("policy", askPolicy)     // declared before customer:
+	g.Node("customer", askCustomer) // if both write a "last" field, customer's value stays
 	g.Node("answer", answer)
 
 	g.Edge(graph.Start, "classify")
@@ -55,7 +55,7 @@ func answer(ctx context.Context, s State) (StateUpdate, error) {
 	return u, nil
 }
 
-// Decide edits a thread that waits, and goes on.
+// Decide edits a paused thread and resumes it.
 func Decide(ctx context.Context, t graph.Thread[State, StateUpdate]) (graph.Result[State], error) {
 	snap, err := t.State(ctx)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// NewOrder is a graph that takes back what it did when the money does not come.
+// NewOrder returns a graph that releases the reserved goods if the payment fails.
 func NewOrder(saver checkpoint.Saver, charge func(context.Context, State) error) (*graph.Graph[State, StateUpdate], error) {
 	const attempts = 3
 	g := graph.New("order", StateSchema)
@@ -19,8 +19,8 @@ func NewOrder(saver checkpoint.Saver, charge func(context.Context, State) error)
 		case err == nil:
 			u.Status.Set("paid")
 		case ctx.Err() != nil || graph.CurrentTask(ctx).Attempt < attempts:
-			return u, err // cancelled, or to be tried again
-		default: // the last word: not a failure of the run, but what the graph goes on with
+			return u, err // cancelled, or due for a retry
+		default: // the last attempt failed: store the failure in the state
 			u.Status.Set("refused")
 			u.Log.Append("charge: " + err.Error())
 		}
@@ -42,7 +42,7 @@ func NewOrder(saver checkpoint.Saver, charge func(context.Context, State) error)
 	return g.Compile(graph.Saver(saver))
 }
 
-// note is a node that writes a line.
+// note returns a node that appends a line.
 func note(line string) func(context.Context, State) (StateUpdate, error) {
 	return func(context.Context, State) (StateUpdate, error) {
 		var u StateUpdate

@@ -1,4 +1,4 @@
-// Package example is the code that the manual shows, so that a compiler and tests see it before a reader does.
+// Package example contains the code in the manual, which is compiled and tested.
 package example
 
 import (
@@ -25,7 +25,7 @@ type State struct {
 	History  []Message       `graph:"append,name=hist,was=old_hist"`
 }
 
-// Message is what somebody said.
+// Message is a message of a conversation.
 type Message struct {
 	ID    string
 	Parts []Part
@@ -44,12 +44,12 @@ type Image struct{ Name string }
 func (*Text) isPart()  {}
 func (*Image) isPart() {}
 
-// Fact is what was found out.
+// Fact is a fact with its source.
 type Fact struct {
 	Source, Text string
 }
 
-// Plan is what is to be done.
+// Plan is a list of steps.
 type Plan struct {
 	Steps []string
 }
@@ -68,10 +68,10 @@ func editPlan(old *Plan, in PlanEdit) *Plan {
 	return next
 }
 
-// Cache is what a run keeps in memory.
+// Cache is data that a run keeps in memory.
 type Cache struct{ Hits int }
 
-// Migrate reads a price that used to be text.
+// Migrate reads a price that an older version stored as text.
 func (s *State) Migrate(from *state.Old) error {
 	if old, ok := from.String("Cheapest"); ok {
 		price, err := strconv.ParseFloat(old, 64)

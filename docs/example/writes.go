@@ -4,7 +4,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// NewDouble is a graph that does not compile: both nodes after Start say that they set Status.
+// NewDouble returns the error of a graph whose two nodes after Start both set Status.
 func NewDouble() (*graph.Graph[State, StateUpdate], error) {
 	g := graph.New("double", StateSchema)
 	g.Node("classify", classify, graph.Writes("Status", "Log"))

@@ -1,4 +1,4 @@
-// Hello drafts a letter until it is good enough, and stops for you before it sends it. Run it twice.
+// Hello drafts a letter until it is good enough, and stops before it sends the letter. Run it twice.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 
 //go:generate go tool graphgen -type=State
 
-// State is what the nodes work on. The tags say how what they return is merged.
+// State is the state of the graph. A tag names the reducer that merges updates of its field.
 type State struct {
 	Name  string
 	Draft string
@@ -70,7 +70,7 @@ func run(ctx context.Context) (err error) {
 
 	thread := app.Thread("letter-1")
 	res, err := thread.Invoke(ctx, StateUpdate{Name: state.Set("Ada")})
-	if errors.Is(err, graph.ErrUnfinished) { // an earlier run, of this process or another, stopped before send
+	if errors.Is(err, graph.ErrUnfinished) { // an earlier run stopped before send
 		res, err = thread.Resume(ctx)
 	}
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 
 var refund = graph.NewQuestion[Refund, Approval]("refund")
 
-// NewRefunds is a graph that asks before it pays.
+// NewRefunds returns a graph that asks before it pays.
 func NewRefunds(saver checkpoint.Saver) (*graph.Graph[State, StateUpdate], error) {
 	g := graph.New("refunds", StateSchema)
-	g.Node("pay", pay, refund) // pay may ask this
+	g.Node("pay", pay, refund) // pay can ask this question
 	g.Edge(graph.Start, "pay")
 	g.Edge("pay", graph.End)
 	return g.Compile(graph.Saver(saver))
@@ -23,7 +23,7 @@ func NewRefunds(saver checkpoint.Saver) (*graph.Graph[State, StateUpdate], error
 func pay(ctx context.Context, s State) (StateUpdate, error) {
 	answer, err := refund.Ask(ctx, Refund{Order: s.Order, Cents: 4000})
 	if err != nil {
-		return StateUpdate{}, err // nobody has answered yet: pay runs again when somebody has
+		return StateUpdate{}, err // no answer yet: pay runs again after the answer
 	}
 	var u StateUpdate
 	if answer.OK {
@@ -34,7 +34,7 @@ func pay(ctx context.Context, s State) (StateUpdate, error) {
 	return u, nil
 }
 
-// Decide answers what a thread asks.
+// Decide answers the open questions of a thread.
 func Decide(ctx context.Context, t graph.Thread[State, StateUpdate], by string) (graph.Result[State], error) {
 	snap, err := t.State(ctx)
 	if err != nil {
@@ -51,8 +51,7 @@ func Decide(ctx context.Context, t graph.Thread[State, StateUpdate], by string) 
 	return t.Resume(ctx, answers...)
 }
 
-// List prints what all threads wait for. No state is read for it. A damaged thread does not keep the others from being
-// listed.
+// List prints the open questions of all threads. It reads no states. It lists a damaged thread with its error.
 func List(ctx context.Context, saver checkpoint.Saver) error {
 	for thread, err := range saver.Threads(ctx, checkpoint.ThreadQuery{Status: checkpoint.Waiting}) {
 		if errors.Is(err, checkpoint.ErrDamaged) {

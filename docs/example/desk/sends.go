@@ -8,7 +8,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// NewReader is a graph that reads as many documents as there are, all at once.
+// NewReader returns a graph that reads all documents concurrently, one send for each.
 func NewReader(saver checkpoint.Saver) (*graph.Graph[State, StateUpdate], error) {
 	g := graph.New("reader", StateSchema)
 	read := graph.TaskNode(g, "read", readDoc)
@@ -39,7 +39,7 @@ func report(_ context.Context, s State) (StateUpdate, error) {
 	return u, nil
 }
 
-// NewTriage is a graph whose first node decides itself what runs next.
+// NewTriage returns a graph with a routing node, which chooses its successor.
 func NewTriage() (*graph.Graph[State, StateUpdate], error) {
 	g := graph.New("triage", StateSchema)
 	g.RoutingNode("open", open, []graph.ID{"refund", graph.End})

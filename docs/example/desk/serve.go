@@ -11,7 +11,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
-// NewServer serves runs at /runs/{id}: POST starts one or goes on with it, GET follows it. Drain the graph before Shutdown.
+// NewServer serves runs at /runs/{id}: POST starts or resumes a run, GET follows it. Drain the graph before Shutdown.
 func NewServer(app *graph.Graph[State, StateUpdate], report func(thread string, err error)) *http.Server {
 	hub := graphhttp.New(app, encode, graphhttp.Report(report))
 	mux := http.NewServeMux()
@@ -27,7 +27,7 @@ func NewServer(app *graph.Graph[State, StateUpdate], report func(thread string, 
 	return server
 }
 
-// encode says what clients get of an event.
+// encode returns the message that clients get for an event.
 func encode(e graph.Event[State, StateUpdate], err error) (graphhttp.Message, error) {
 	var name string
 	var v any
@@ -39,7 +39,7 @@ func encode(e graph.Event[State, StateUpdate], err error) (graphhttp.Message, er
 	case graph.EventEnd:
 		name, v = "end", e.Result.Status.String()
 		if err != nil && !errors.Is(err, graph.ErrDraining) {
-			v = "failed" // why is for the log, not for strangers
+			v = "failed" // the cause belongs in the log
 		}
 	default:
 		return graphhttp.Message{}, nil // not sent

@@ -1,9 +1,9 @@
-// Package desk has the graphs of the manual's pages on sends, questions, streams and time travel.
+// Package desk contains the graphs of the pages on sends, questions, streams, subgraphs and time travel.
 package desk
 
 //go:generate go tool graphgen -type=State,Letter,Doc,Refund,Approval
 
-// State is what the graphs work on.
+// State is the state of the graphs.
 type State struct {
 	Order string
 	Names []string          `graph:"append"` // of documents to read
@@ -11,18 +11,18 @@ type State struct {
 	Log   []string          `graph:"append"`
 }
 
-// Doc is what is sent to the node that reads documents.
+// Doc is the payload of a send to the node that reads documents.
 type Doc struct {
 	Name string
 }
 
-// Refund is what a person is asked.
+// Refund is a question to a person.
 type Refund struct {
 	Order string
 	Cents int64
 }
 
-// Approval is the answer.
+// Approval is the answer to a Refund.
 type Approval struct {
 	OK bool
 	By string

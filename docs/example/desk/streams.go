@@ -8,7 +8,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// NewWriter is a graph whose node shows its work while it does it.
+// NewWriter returns a graph whose node emits events while it works.
 func NewWriter(saver checkpoint.Saver) (*graph.Graph[State, StateUpdate], error) {
 	g := graph.New("writer", StateSchema)
 	g.Node("write", write)
@@ -26,7 +26,7 @@ func write(ctx context.Context, s State) (StateUpdate, error) {
 	return u, nil
 }
 
-// Show prints a run while it goes on.
+// Show prints the events of a run.
 func Show(ctx context.Context, t graph.Thread[State, StateUpdate], in StateUpdate) error {
 	for e, err := range t.Stream(ctx, in, graph.Events(graph.EventCustom|graph.EventUpdate)) {
 		if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
-// Letter is the state of a graph of its own.
+// Letter is the state of the subgraph.
 type Letter struct {
 	To    string
 	Lines []string `graph:"append"`
 }
 
-// newLetters is a graph over Letter. It asks before it writes, and uses the saver of the graph that it is in.
+// newLetters returns a graph over Letter that asks before it writes. It uses the saver of its parent.
 func newLetters() (*graph.Graph[Letter, LetterUpdate], error) {
 	g := graph.New("letters", LetterSchema)
 	g.Node("write", func(ctx context.Context, l Letter) (LetterUpdate, error) {
@@ -27,7 +27,7 @@ func newLetters() (*graph.Graph[Letter, LetterUpdate], error) {
 	return g.Compile(graph.Nested())
 }
 
-// NewOffice is a graph of which one node is another graph.
+// NewOffice returns a graph with a subgraph over another state.
 func NewOffice(saver checkpoint.Saver) (*graph.Graph[State, StateUpdate], error) {
 	letters, err := newLetters()
 	if err != nil {
@@ -46,7 +46,7 @@ func NewOffice(saver checkpoint.Saver) (*graph.Graph[State, StateUpdate], error)
 	return g.Compile(graph.Saver(saver))
 }
 
-// newChecks is a graph over the state of the graph that it is to be a node of, and chooses what runs there next.
+// newChecks returns a graph over the state of its parent. It chooses the next nodes of the parent.
 func newChecks() (*graph.Graph[State, StateUpdate], error) {
 	g := graph.New("checks", StateSchema)
 	g.Node("look", func(_ context.Context, s State) (StateUpdate, error) {
@@ -62,7 +62,7 @@ func newChecks() (*graph.Graph[State, StateUpdate], error) {
 	return g.Compile(graph.Nested())
 }
 
-// NewCounter is a graph with a subgraph over its own state.
+// NewCounter returns a graph with a subgraph over the same state.
 func NewCounter() (*graph.Graph[State, StateUpdate], error) {
 	checks, err := newChecks()
 	if err != nil {
@@ -80,7 +80,7 @@ func NewCounter() (*graph.Graph[State, StateUpdate], error) {
 	return g.Compile()
 }
 
-// Tree returns a line for each checkpoint of a thread of NewOffice, newest first, and for those of its letters.
+// Tree returns a line for each checkpoint of a thread of NewOffice and of its letters, newest first.
 func Tree(ctx context.Context, t graph.Thread[State, StateUpdate]) ([]string, error) {
 	letters, err := newLetters()
 	if err != nil {

@@ -15,7 +15,7 @@ func BeforeNode(ctx context.Context, t graph.Thread[State, StateUpdate], node gr
 	return checkpoint.ID{}, checkpoint.ErrNotFound
 }
 
-// WhatIf runs a thread again from before a node, with something else in its state. What happened stays in the history.
+// WhatIf forks a thread before a node, edits its state and runs it. The history keeps the old branch.
 func WhatIf(ctx context.Context, t graph.Thread[State, StateUpdate], node graph.ID, edit StateUpdate) (graph.Result[State], error) {
 	at, err := BeforeNode(ctx, t, node)
 	if err != nil {
@@ -27,7 +27,7 @@ func WhatIf(ctx context.Context, t graph.Thread[State, StateUpdate], node graph.
 	return t.Resume(ctx)
 }
 
-// Between returns what became of a thread's state from one checkpoint to another.
+// Between returns the difference between the states of two checkpoints.
 func Between(ctx context.Context, t graph.Thread[State, StateUpdate], from, to checkpoint.ID) (StateDiff, error) {
 	before, err := t.At(from).State(ctx)
 	if err != nil {
