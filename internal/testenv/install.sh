@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what tests need and this machine does not have: the servers Redis, MariaDB, PostgreSQL and PgBouncer, and a
-# browser. Tests start and stop servers of their own, so no service has to run. It ends with 0 when nothing is missing
+# Installs what tests need and this machine does not have: the servers Redis, MariaDB, PostgreSQL and PgBouncer, a browser,
+# and Node.js with npm, by which a test installs Mermaid. Tests start and stop servers of their own, so no service has to run. It ends with 0 when nothing is missing
 # any more, and says what to do otherwise.
 set -eu
 
@@ -23,8 +23,10 @@ browser() {
 	have chromium || have chromium-browser || have google-chrome || have google-chrome-stable || [ -n "${GRAPHGEN_TEST_BROWSER:-}" ]
 }
 
+npm_there() { have node && have npm; }
+
 packages=$(missing)
-[ -z "$packages" ] && browser && exit 0
+[ -z "$packages" ] && browser && npm_there && exit 0
 
 root=
 if [ "$(id -u)" != 0 ]; then
@@ -41,6 +43,7 @@ if have apt-get && { [ "$(id -u)" = 0 ] || [ -n "$root" ]; }; then
 	fi
 	# A machine may do without a browser: the tests of examples/approval in one are then left out, and make test says so.
 	browser || $apt install -y --no-install-recommends chromium >/dev/null || true
+	npm_there || $apt install -y --no-install-recommends nodejs npm >/dev/null || true
 fi
 [ -z "$packages" ] && exit 0
 
