@@ -75,7 +75,7 @@ check-lint:
 check-workflows:
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
-# The rules are in .vale; .vale.ini says to which files they apply.
+# The rules are in .vale; .vale.ini lists the files. Vale needs a C compiler to build.
 check-prose:
 	$(TOOL) vale --output=line .
 
