@@ -100,6 +100,9 @@ type Saver interface {
 	// sequence leaves nothing behind. A thread that exists with an open version is ErrConflict. Record ids,
 	// Seq and writes are kept; the version has no fence and no lease, gets the status of its Item, and is
 	// open also when the exported one was released. Items in a wrong order are an *InvalidError.
+	//
+	// The caller must not change what a record id stands for: processes keep states in memory by the ids of records. Records
+	// that were edited need new ids.
 	Import(ctx context.Context, thread string, items iter.Seq2[Item, error]) error
 
 	// Close frees what the saver holds. Leases it took end. It waits for calls under way.

@@ -20,6 +20,8 @@ type typedState interface {
 	// start makes the state empty. record says that deltas will be asked for.
 	start(record, dropUnknown bool)
 	restorable
+	// setApart goes on with a copy of the state, and keeps the original for the next run.
+	setApart() error
 	// share says that what is shown of the state from now on must not be written to any more.
 	share()
 
@@ -63,10 +65,11 @@ type adapter[S, U any] struct {
 	g       *Graph[S, U]
 	strict  bool
 	live    live.Live[S, U]
-	updates []U    // by slot
-	choices []Next // by slot, in a graph in which some node routes
-	merged  [][]U  // by slot: the updates of a subgraph over the same state, in the order in which they merged there
-	all     []U    // in such a subgraph: what keep kept
+	apart   live.Live[S, U] // the state that the run was opened on, if live began as a copy of it
+	updates []U             // by slot
+	choices []Next          // by slot, in a graph in which some node routes
+	merged  [][]U           // by slot: the updates of a subgraph over the same state, in the order in which they merged there
+	all     []U             // in such a subgraph: what keep kept
 	input   *U
 	entered bool // the input was put into a slot
 	next    Next // of a subgraph: where it sends its Parent

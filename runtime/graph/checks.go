@@ -49,6 +49,12 @@ func (c *compiler[S, U]) checkOptions() {
 	if o.saverTimeout <= 0 {
 		c.fault("SaverTimeout is %s; want more than 0", o.saverTimeout)
 	}
+	if o.hot < 0 {
+		c.fault("HotThreads is %d; want a number of bytes, or 0 for none", o.hot)
+	}
+	if o.hot == 0 && o.sharedState {
+		c.fault("SharedState without HotThreads has nothing to share")
+	}
 	for i := range c.b.nodes {
 		c.checkNodeOptions(&c.b.nodes[i])
 	}

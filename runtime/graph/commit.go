@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
@@ -50,7 +51,7 @@ func (r recorder) record(source checkpoint.Source) (checkpoint.Record, error) {
 		Step: r.plan.Step, Source: source,
 		Due: r.dueTasks(), Owed: r.g.names(r.plan.Pending), Joins: r.g.halfJoins(&r.plan), Pass: r.g.names(r.plan.Cleared), Meta: meta,
 		Fingerprint: r.g.fingerprint, Graph: r.g.name,
-		Created: id.Time(),
+		Created: time.Now().UTC().Truncate(time.Microsecond),
 	}
 	return rec, nil
 }

@@ -19,6 +19,7 @@ type Graph[S, U any] struct {
 	core
 	schema *state.Schema[S, U]
 	funcs  []funcs[S, U] // by node
+	heads  heads[S, U]   // of threads whose last run this graph made
 }
 
 // core is a compiled graph without the types of its state.
@@ -94,6 +95,7 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 		c.g.store = c.g
 	}
 	g := c.g
+	g.heads.most = g.opt.hot
 	for i := range g.nodes {
 		g.exec = append(g.exec, exec.Node{
 			ID: string(g.nodes[i].id), Retry: exec.Retry(g.nodes[i].retry), Timeout: g.nodes[i].timeout, Race: g.plan.Nodes[i].Race,

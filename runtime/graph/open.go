@@ -18,6 +18,9 @@ type opening struct {
 	*run
 	known   uint64 // the hash of the schemas whose descriptions are stored; zero for none
 	entered bool   // the input was merged and committed with the opening, and is yet to be published
+
+	tail    *journal.Tail // takes note of what the run stores; nil if its head is not kept
+	chained int           // the records since the last snapshot, as the run was opened
 }
 
 // openInput begins a run with input: it loads the thread, merges in, and takes the thread with the records of
@@ -46,8 +49,15 @@ func (r *opening) openInput(at checkpoint.ID) error {
 		return fmt.Errorf("%s: %w: %v is due; Resume it, or pass graph.Abandon to drop what is due",
 			where(r.g.name, r.thread, r.plan.Step), ErrUnfinished, r.g.next(ids(c.Next()), r.g.pendingRoutes(&c.Last)))
 	}
+	r.setApart(c.Empty())
+	return r.enter(c.Empty())
+}
+
+// enter opens the thread with the input, on the state that the run has: that of the head, or empty in an empty thread.
+func (r *opening) enter(empty bool) error {
+	r.chained = r.log.Chained
 	r.plan.Enter(r.plan.Step + 1)
-	first, err := r.inputRecord(c.Empty())
+	first, err := r.inputRecord(empty)
 	if err != nil {
 		return err
 	}
@@ -117,6 +127,7 @@ func (r *opening) openResume(at checkpoint.ID) error {
 
 // resume goes on from the head, or with a line that was left for another one before what is due there was done.
 func (r *opening) resume(c *checkpoint.Chain) error {
+	r.tail = nil
 	if err := r.restoring().restore(c); err != nil {
 		return err
 	}
@@ -272,10 +283,7 @@ func (r *opening) load(at checkpoint.ID) (checkpoint.Chain, error) {
 		if err := r.g.owns(r.thread, &c.Last); err != nil {
 			return c, err
 		}
-		r.known = c.Last.Fingerprint
-		if hash := journal.Schemas(c.Last.Meta); hash != 0 {
-			r.known = hash
-		}
+		r.known = knownSchemas(&c.Last)
 	}
 	r.log.Head = c.Head
 	if !r.opt.ifHead.IsZero() && r.opt.ifHead != c.Head {
@@ -301,6 +309,14 @@ func (r *opening) history(q checkpoint.Query) iter.Seq2[checkpoint.Record, error
 			}
 		}
 	}
+}
+
+// knownSchemas returns the hash of the schemas whose descriptions the run of a record has stored.
+func knownSchemas(rec *checkpoint.Record) uint64 {
+	if hash := journal.Schemas(rec.Meta); hash != 0 {
+		return hash
+	}
+	return rec.Fingerprint
 }
 
 // loader is what chains are read from: a saver, or the log of a run.

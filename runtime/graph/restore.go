@@ -43,13 +43,19 @@ func (r restorer) restore(c *checkpoint.Chain) error {
 		}
 		return r.changed(err, "its state")
 	}
-	r.plan.Step, r.log.Base = c.Last.Step, c.Last.Base
-	r.keys.SetLine(c.Last.Line)
-	r.readMeta(c.Last.Meta)
-	r.log.Chained = c.Chained
-	r.log.Stale = c.Last.Fingerprint != r.g.fingerprint
-	r.plan.Joins = r.g.plan.NewJoins()
+	r.stand(&c.Last, c.Chained)
 	return nil
+}
+
+// stand makes the run stand where the head of its namespace does, which is last. chained is how many records there are since the
+// last snapshot.
+func (r restorer) stand(last *checkpoint.Record, chained int) {
+	r.plan.Step, r.log.Base = last.Step, last.Base
+	r.keys.SetLine(last.Line)
+	r.readMeta(last.Meta)
+	r.log.Chained = chained
+	r.log.Stale = last.Fingerprint != r.g.fingerprint
+	r.plan.Joins = r.g.plan.NewJoins()
 }
 
 // restorable is a state that is made of stored payloads.

@@ -18,6 +18,13 @@ var scenes = map[string]func(*scene){
 		sc.did("the same request")(th.Invoke(sc.t.Context(), logged("one"), graph.RequestID("r-1")))
 		sc.did("second input")(th.Invoke(sc.t.Context(), logged("two")))
 	},
+	"turns": func(sc *scene) {
+		here, other := sc.thread(sc.chain("a")), sc.thread(sc.chain("a"))
+		sc.did("first input")(here.Invoke(sc.t.Context(), logged("one")))
+		sc.did("second input")(here.Invoke(sc.t.Context(), logged("two")))
+		sc.did("input by another process")(other.Invoke(sc.t.Context(), logged("three")))
+		sc.did("third input")(here.Invoke(sc.t.Context(), logged("four")))
+	},
 	"release": func(sc *scene) {
 		th := sc.thread(sc.chain("a"), graph.ReleaseOnDone())
 		sc.did("first input")(th.Invoke(sc.t.Context(), logged("one")))

@@ -92,29 +92,30 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 		}
 		r.abort() // also when the goroutine goes away by Goexit
 	}()
+	lost := func(err error) { cancel(t.saverError("keep the lease", err)) }
 	err = t.contend(ctx, o, func() error {
 		if t.g.runs.stopping() {
 			return t.fail("%w", ErrDraining) // it waited for the thread until now
 		}
-		out.state = newAdapter(t.g, o.strict)
-		out.state.input = in
-		r = &opening{run: &run{
-			g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: out.state, ctx: held, opt: o, stopping: t.g.runs.stopping,
-		}}
-		r.init()
-		if out.yield != nil {
-			r.sink = out
+		if in == nil {
+			r = t.opening(held, o, out, nil, lost)
+			return r.openResume(t.at)
 		}
-		r.watchers = watching(&t.g.core, t.id)
-		r.log = t.journal(o, func(err error) { cancel(t.saverError("keep the lease", err)) })
-		if in != nil {
-			return r.busyWith(r.openInput(t.at))
+		if h := t.hot(o); h != nil {
+			r = t.opening(held, o, out, in, lost)
+			if err := t.openHot(r, out.state, h); !r.stale(err) {
+				return err
+			}
 		}
-		return r.openResume(t.at)
+		r = t.opening(held, o, out, in, lost)
+		return r.busyWith(r.openInput(t.at))
 	})
 	if err != nil {
 		ended = true
 		return res, err
+	}
+	if in == nil && !t.at.IsZero() {
+		t.g.heads.drop(t.id) // it is not the head any more
 	}
 	tell := r.watchers.run(held, r.plan.Step)
 	if r.entered && !r.telling().publish() && r.status == 0 {
@@ -125,6 +126,7 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 	r.telling().publishQuestions(r.waiting())
 	ended = true
 	res = resultOf(r.run, out.state)
+	t.keep(r, out.state, err)
 	if err != nil && res.Status == Asked {
 		res.Status = Paused // whether the questions are stored is not known
 	}
@@ -135,11 +137,31 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 	return res, r.watchers.join(err)
 }
 
-// journal returns the branch of a run that has not been opened. lost is called when another run takes the thread.
-func (t Thread[S, U]) journal(o runOptions, lost func(error)) *journal.Branch {
+// opening returns a run on in, or on what is due when in is nil, that has not been opened. Its state is that of out. lost is called
+// when another run takes the thread.
+func (t Thread[S, U]) opening(ctx context.Context, o runOptions, out *stream[S, U], in *U, lost func(error)) *opening {
+	out.state = newAdapter(t.g, o.strict)
+	out.state.input = in
+	r := &opening{run: &run{
+		g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: out.state, ctx: ctx, opt: o, stopping: t.g.runs.stopping,
+	}}
+	r.init()
+	if out.yield != nil {
+		r.sink = out
+	}
+	r.watchers = watching(&t.g.core, t.id)
+	if in != nil {
+		r.tail = t.g.newTail()
+	}
+	r.log = t.journal(o, r.tail, lost)
+	return r
+}
+
+// journal returns the branch of a run that has not been opened.
+func (t Thread[S, U]) journal(o runOptions, tail *journal.Tail, lost func(error)) *journal.Branch {
 	c := journal.Config{
 		Saver: t.g.opt.saver, ThreadID: t.id, Lease: t.g.opt.lease, Timeout: t.g.opt.saverTimeout, Release: t.g.opt.releaseOnDone,
-		Lost: lost, Panicked: func(v any) error { return newPanic(v) },
+		Tail: tail, Lost: lost, Panicked: func(v any) error { return newPanic(v) },
 	}
 	switch o.durability {
 	case Async:
@@ -226,12 +248,13 @@ func (t Thread[S, U]) UpdateState(ctx context.Context, u U, as ID, opts ...Updat
 		a.input = &u
 		r = &opening{run: &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: a, ctx: ctx, opt: o}}
 		r.init()
-		r.log = t.journal(o, nil)
+		r.log = t.journal(o, nil, nil)
 		return r.openUpdate(t.at, n, as != "")
 	})
 	if err != nil {
 		return checkpoint.ID{}, err
 	}
+	t.g.heads.drop(t.id)
 	return r.log.Head, nil
 }
 
@@ -247,6 +270,9 @@ func (t Thread[S, U]) Release(ctx context.Context, opts ...UpdateOption) (v chec
 		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.g.opt.saverTimeout)
 		defer cancel()
 		v, err = t.g.opt.saver.Release(call, t.id, o.ifHead)
+		if err == nil {
+			t.g.heads.drop(t.id)
+		}
 		return t.saverError("release", err)
 	})
 	return v, err

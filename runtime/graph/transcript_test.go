@@ -87,6 +87,9 @@ func (tr *transcript) text() string {
 		}
 		names = append(names, key, name)
 	}
+	for id, name := range tr.ids {
+		names = append(names, id.String(), name) // in errors
+	}
 	return strings.NewReplacer(names...).Replace(tr.b.String())
 }
 

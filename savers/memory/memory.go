@@ -34,8 +34,7 @@ type thread struct {
 	versions []*ledger.Version
 	last     int       // the number of the newest version there ever was
 	until    time.Time // when the lease of the newest run ends, unless that run has ended
-	slab     slab
-	made     []*ledger.Entry // by entries, for the call under way
+	made     []*ledger.Entry
 }
 
 // New returns an empty saver.

@@ -79,6 +79,7 @@ type Config struct {
 	Lease    time.Duration
 	Timeout  time.Duration     // of one call of the saver
 	Release  bool              // the write that ends the run as Done releases the version
+	Tail     *Tail             // keeps what the run stores; nil for nothing
 	Lost     func(error)       // called when a renewal finds that another run has the thread
 	Panicked func(v any) error // makes the error of a saver that panicked with v
 }

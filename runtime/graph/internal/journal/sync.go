@@ -37,6 +37,7 @@ func (s *Sync) Open(ctx context.Context, o checkpoint.Opening, e Entry) ([]check
 		return nil, err
 	}
 	s.fence, s.ended = e.Records[0].ID, e.End
+	s.Tail.add(&e)
 	if !s.ended {
 		s.timer.start(s.Lease/3, func() { s.renew(ctx) })
 	}
@@ -79,7 +80,9 @@ func (s *Sync) save(ctx *call, e *Entry) (err error) {
 	defer ctx.end()
 	defer s.rescue(&err)
 	if len(e.Records) > 0 {
-		_, err = s.Saver.Append(ctx, s.append(e))
+		if _, err = s.Saver.Append(ctx, s.append(e)); err == nil {
+			s.Tail.add(e)
+		}
 		return err
 	}
 	return s.Saver.PutWrites(ctx, checkpoint.PutWrites{
