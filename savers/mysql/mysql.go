@@ -41,6 +41,7 @@ type options struct {
 	patience time.Duration
 	conns    int
 	readable bool
+	packing  sqlsaver.Packing // the zero Packing but for tests
 }
 
 // VerifySchema makes Open change no table: it fails unless all tables exist and are up to date. By
@@ -71,7 +72,7 @@ var files embed.FS
 
 // Schema returns the statements that make the tables, for users who run migrations themselves. It
 // has one file for each version of the tables. After each file, insert its version into
-// graph_schema, as Open does: 3 after 0003_tables.sql.
+// graph_schema, as Open does: 4 after 0004_tables.sql.
 func Schema() fs.FS { return sqlsaver.Files(files) }
 
 // Open opens the saver in the database that dsn names, user:password@tcp(host:3306)/database, as
@@ -90,7 +91,7 @@ func Open(ctx context.Context, dsn string, opts ...Option) (*Saver, error) {
 		return nil, fmt.Errorf("mysql: open: %w", err)
 	}
 	d := &sqlsaver.Dialect{Name: "mysql", Files: files, Classify: classify}
-	s, err := sqlsaver.Open(ctx, db, d, sqlsaver.Options{Mode: o.mode, Patience: o.patience, Readable: o.readable})
+	s, err := sqlsaver.Open(ctx, db, d, sqlsaver.Options{Mode: o.mode, Patience: o.patience, Readable: o.readable, Packing: o.packing})
 	if err != nil {
 		return nil, fmt.Errorf("mysql: open: %w", err)
 	}

@@ -6,18 +6,27 @@ import (
 
 	"github.com/graphgen-go/graphgen/internal/testenv"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
 	"github.com/graphgen-go/graphgen/savers/mysql"
 	"github.com/graphgen-go/graphgen/savers/savertest"
 )
 
-func TestConformance(t *testing.T) {
+func TestConformance(t *testing.T) { conform(t) }
+
+// TestConformancePacked packs every record but the head as soon as it is stored.
+func TestConformancePacked(t *testing.T) {
+	conform(t, mysql.Packing(sqlsaver.Packing{Every: 2, Keep: 1, AtOnce: true}))
+}
+
+func conform(t *testing.T, opts ...mysql.Option) {
+	t.Helper()
 	savertest.Run(t, func(tb testing.TB) savertest.Storage {
 		tb.Helper()
 		dsn := testenv.MySQL(tb)
 		return savertest.Storage{
 			Shared: true,
-			Open:   func() (checkpoint.Saver, error) { return mysql.Open(tb.Context(), dsn) },
+			Open:   func() (checkpoint.Saver, error) { return mysql.Open(tb.Context(), dsn, opts...) },
 			Damage: func(string) error {
 				_, err := database(tb, dsn).ExecContext(tb.Context(), "UPDATE graph_write SET data = x'7f'")
 				return err

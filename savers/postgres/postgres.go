@@ -43,6 +43,7 @@ type options struct {
 	readable bool
 	prepare  bool
 	use      func(*pgxpool.Pool) // gets the pool; for tests
+	packing  sqlsaver.Packing    // the zero Packing but for tests
 }
 
 // VerifySchema makes Open change no table: it fails unless all tables exist and are up to date. By
@@ -82,7 +83,7 @@ var files embed.FS
 
 // Schema returns the statements that make the tables, for users who run migrations themselves. It
 // has one file for each version of the tables. After each file, insert its version into
-// graph_schema, as Open does: 3 after 0003_tables.sql.
+// graph_schema, as Open does: 4 after 0004_tables.sql.
 func Schema() fs.FS { return sqlsaver.Files(files) }
 
 // Open opens the saver in the database that url names,
@@ -120,7 +121,7 @@ func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 		o.use(pool)
 	}
 	d := &sqlsaver.Dialect{Name: "postgres", Files: files, Classify: classify}
-	s, err := sqlsaver.Open(ctx, &db{pool}, d, sqlsaver.Options{Mode: o.mode, Patience: o.patience, Readable: o.readable})
+	s, err := sqlsaver.Open(ctx, &db{pool}, d, sqlsaver.Options{Mode: o.mode, Patience: o.patience, Readable: o.readable, Packing: o.packing})
 	if err != nil {
 		return nil, fmt.Errorf("postgres: open: %w", err)
 	}

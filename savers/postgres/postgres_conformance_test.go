@@ -8,18 +8,27 @@ import (
 
 	"github.com/graphgen-go/graphgen/internal/testenv"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
 	"github.com/graphgen-go/graphgen/savers/postgres"
 	"github.com/graphgen-go/graphgen/savers/savertest"
 )
 
-func TestConformance(t *testing.T) {
+func TestConformance(t *testing.T) { conform(t) }
+
+// TestConformancePacked packs every record but the head as soon as it is stored.
+func TestConformancePacked(t *testing.T) {
+	conform(t, postgres.Packing(sqlsaver.Packing{Every: 2, Keep: 1, AtOnce: true}))
+}
+
+func conform(t *testing.T, opts ...postgres.Option) {
+	t.Helper()
 	savertest.Run(t, func(tb testing.TB) savertest.Storage {
 		tb.Helper()
 		url := testenv.Postgres(tb)
 		return savertest.Storage{
 			Shared: true,
-			Open:   func() (checkpoint.Saver, error) { return postgres.Open(tb.Context(), url) },
+			Open:   func() (checkpoint.Saver, error) { return postgres.Open(tb.Context(), url, opts...) },
 			Damage: func(string) error {
 				_, err := connect(tb, url).Exec(tb.Context(), `UPDATE graph_write SET data = '\x7f'`)
 				return err

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
 
@@ -54,6 +55,45 @@ func rewritten(t *testing.T, statement string) *sqlite.Saver {
 	return open(t, path)
 }
 
+func TestAChangedPackIsDamage(t *testing.T) {
+	for name, c := range map[string]struct{ statement, want string }{
+		"a body":             {"UPDATE graph_pack SET body = CAST(substr(body, 1, 40) || x'7f' || substr(body, 42) AS BLOB)", "records 1 to 38"},
+		"its end":            {"UPDATE graph_pack SET body = substr(body, 1, 50)", "records 1 to 38"},
+		"its place":          {"UPDATE graph_pack SET pos = pos - 1", "records 1 to 37"},
+		"its first record":   {"UPDATE graph_pack SET first_seq = first_seq + 1", "record"},
+		"that it is a whole": {"UPDATE graph_pack SET whole = 0", "record"},
+		"that it is there":   {"DELETE FROM graph_pack", "record"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "threads.db")
+			s, err := sqlite.Open(path, sqlite.Packing(sqlsaver.Packing{Every: 1000, Keep: 4}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var head checkpoint.ID
+			for n := range 14 {
+				if head, err = turn(t.Context(), n, head, s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := sqlsaver.Pack(t.Context(), s.Saver, "t"); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := execute(path, c.statement); err != nil {
+				t.Fatal(err)
+			}
+			s = open(t, path)
+			_, err = s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+			if !errors.Is(err, checkpoint.ErrDamaged) || !strings.Contains(err.Error(), `thread "t"`) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("load: got %v, want ErrDamaged of thread \"t\", %s", err, c.want)
+			}
+		})
+	}
+}
+
 func TestChangedRowsAreDamage(t *testing.T) {
 	const second = "(SELECT pos FROM graph_checkpoint ORDER BY pos LIMIT 1 OFFSET 1)"
 	for name, statement := range map[string]string{
@@ -88,7 +128,7 @@ func TestOlderTablesAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	for _, statement := range []string{"CREATE TABLE graph_schema (version INTEGER NOT NULL PRIMARY KEY)", "INSERT INTO graph_schema VALUES (2)"} {
+	for _, statement := range []string{"CREATE TABLE graph_schema (version INTEGER NOT NULL PRIMARY KEY)", "INSERT INTO graph_schema VALUES (3)"} {
 		if _, err := db.ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +137,7 @@ func TestOlderTablesAreRefused(t *testing.T) {
 	if err == nil {
 		_ = s.Close() // the test has failed
 	}
-	if err == nil || !strings.Contains(err.Error(), "version 2") || !strings.Contains(err.Error(), "version 3") {
+	if err == nil || !strings.Contains(err.Error(), "version 3") || !strings.Contains(err.Error(), "version 4") {
 		t.Errorf("got %v, want an error with both versions", err)
 	}
 }

@@ -87,7 +87,7 @@ func manyThreads(t *testing.T, path string, n int) {
 		`CREATE TABLE numbers (n INTEGER PRIMARY KEY)`,
 		fmt.Sprintf(`WITH RECURSIVE c(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM c WHERE n <= %d) INSERT INTO numbers SELECT n FROM c`, n),
 		`INSERT INTO graph_thread SELECT n, CAST(printf('thread-%06d', n - 2) AS BLOB), NULL, 1, 1, n, 1, iif(n % 100 = 0, 2, status),
-			fence, holder, 0, updated - n * 1000000, iif(n % 100 = 0, 1, 0) FROM numbers, graph_thread WHERE thread_no = 1`,
+			fence, holder, 0, updated - n * 1000000, iif(n % 100 = 0, 1, 0), packed_id FROM numbers, graph_thread WHERE thread_no = 1`,
 		`INSERT INTO graph_version SELECT n, 1, n, status, updated, 0 FROM numbers, graph_version WHERE thread_no = 1`,
 		`INSERT INTO graph_checkpoint (pos, root, id, line_no, flags, step, created, parent, base, commits, body)
 			SELECT n << 28 | 1, n, id, line_no, flags, step, created, parent, base, commits,

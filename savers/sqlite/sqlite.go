@@ -44,6 +44,8 @@ type options struct {
 	readable    bool
 	shared      bool
 	wrap        func(driver.Connector) driver.Connector // of the connections that read; for tests
+	packing     sqlsaver.Packing                        // the zero Packing but for tests
+	db          func(sqlsaver.DB) sqlsaver.DB           // gives a test the database
 }
 
 // Synchronous says when a write is on the disk.
@@ -111,8 +113,11 @@ func Open(path string, opts ...Option) (*Saver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: open %q: %w", path, err)
 	}
+	if o.db != nil {
+		db = o.db(db)
+	}
 	d := &sqlsaver.Dialect{Name: "sqlite", Files: files, Classify: classify}
-	s, err := sqlsaver.Open(context.Background(), db, d, sqlsaver.Options{Patience: o.busy, Readable: o.readable})
+	s, err := sqlsaver.Open(context.Background(), db, d, sqlsaver.Options{Patience: o.busy, Readable: o.readable, Packing: o.packing})
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: open %q: %w", path, err)
 	}
@@ -124,6 +129,10 @@ func Open(path string, opts ...Option) (*Saver, error) {
 const spin = 50 * time.Millisecond
 
 const pageSize = 4096
+
+// logSize is what the write-ahead log shrinks to, after a transaction that made it larger: what it has when SQLite moves it to
+// the file anyway, after 1,000 pages.
+const logSize = 4 << 20
 
 // connect makes the pools: one connection that writes, so that writers of this process take turns,
 // and others that read.
@@ -144,6 +153,7 @@ func connect(path string, o *options) (sqlsaver.DB, error) {
 	q.Set("_journal_mode", "WAL")
 	q.Set("_txlock", "immediate")
 	q.Add("_pragma", "temp_store(2)") // what a statement would undo stays in memory
+	q.Add("_pragma", "journal_size_limit("+strconv.Itoa(logSize)+")")
 	if o.maxBytes > 0 {
 		q.Add("_pragma", "max_page_count("+strconv.FormatInt(max(o.maxBytes/pageSize, 1), 10)+")")
 	}

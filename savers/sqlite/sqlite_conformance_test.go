@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
 	"github.com/graphgen-go/graphgen/savers/savertest"
 	"github.com/graphgen-go/graphgen/savers/sqlite"
@@ -22,13 +23,21 @@ func alter(tb testing.TB, path string, stored, altered []byte) int {
 	return sqltest.Alter(tb, db, "UPDATE %[1]s SET %[2]s = unhex(replace(hex(%[2]s), hex(?1), hex(?2))) WHERE instr(%[2]s, ?1) > 0", stored, altered)
 }
 
-func TestConformance(t *testing.T) {
+func TestConformance(t *testing.T) { conform(t) }
+
+// TestConformancePacked packs every record but the head as soon as it is stored.
+func TestConformancePacked(t *testing.T) {
+	conform(t, sqlite.Packing(sqlsaver.Packing{Every: 2, Keep: 1, AtOnce: true}))
+}
+
+func conform(t *testing.T, opts ...sqlite.Option) {
+	t.Helper()
 	savertest.Run(t, func(tb testing.TB) savertest.Storage {
 		tb.Helper()
 		path := filepath.Join(tb.TempDir(), "threads.db")
 		return savertest.Storage{
 			Shared: true,
-			Open:   func() (checkpoint.Saver, error) { return sqlite.Open(path) },
+			Open:   func() (checkpoint.Saver, error) { return sqlite.Open(path, opts...) },
 			Damage: func(string) error { return execute(path, "UPDATE graph_write SET data = x'7f'") },
 			Alter: func(tb testing.TB, stored, altered []byte) int {
 				tb.Helper()

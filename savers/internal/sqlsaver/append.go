@@ -37,7 +37,10 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	if s.readable && a.Namespace == "" && h != nil {
 		s.note(h.log, &a)
 	}
-	return done, nil
+	if s.packing.AtOnce && h != nil {
+		err = s.pack(context.WithoutCancel(ctx), job{a.Thread, a.Namespace, h.root, h.log, 1, h.seq})
+	}
+	return done, s.wrap(ctx, "pack", err)
 }
 
 // used returns the first id of a's records that the thread already has, for an error. If it cannot
@@ -96,7 +99,7 @@ func (s *Saver) appendIn(ctx context.Context, tx Tx, a *checkpoint.Append) (chec
 		return checkpoint.Appended{}, nil, err
 	}
 	done, err := l.append(ctx, a)
-	return done, &held{thread: t.no, version: done.Version, log: l.at.log, head: l.head}, err
+	return done, &held{thread: t.no, version: done.Version, root: l.at.root, log: l.at.log, head: l.head}, err
 }
 
 // create inserts the row of a thread that has no version yet, and locks it.
@@ -117,6 +120,7 @@ func (s *Saver) start(ctx context.Context, tx Tx, t *thread) (err error) {
 	t.versions++
 	t.updated = t.now
 	t.open, t.status, t.fence, t.holder, t.until, t.asked = t.last, checkpoint.Running, checkpoint.ID{}, "", 0, false
+	t.packed = checkpoint.ID{} // of this version nothing is
 	t.root, err = s.insertLog(ctx, tx, t.no, int64(t.open), "")
 	if err != nil {
 		return err

@@ -23,7 +23,9 @@ const maxHeads = 256
 type held struct {
 	thread  int64
 	version int
+	root    int64
 	log     int64
+	opened  int64 // the seq of the head before the run wrote to the log
 	head
 }
 
@@ -32,26 +34,32 @@ type held struct {
 func (s *Saver) remember(a *checkpoint.Append, h *held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a.End || a.Release {
-		delete(s.runs, a.Fence)
-		return
-	}
 	fence := a.Fence
 	if a.Open != nil {
 		fence = a.Records[0].ID
 		s.runs[fence] = &run{thread: a.Thread, heads: make(map[string]held)}
 	}
 	r := s.runs[fence]
+	if a.End || a.Release {
+		defer delete(s.runs, fence)
+	}
 	if r == nil || h == nil {
 		return
 	}
-	if _, found := r.heads[a.Namespace]; !found && len(r.heads) >= maxHeads {
+	before, found := r.heads[a.Namespace]
+	if h.opened = before.opened; !found {
+		h.opened = h.seq - int64(len(a.Records))
+	}
+	if !found && len(r.heads) >= maxHeads {
 		for other := range r.heads {
 			delete(r.heads, other)
 			break
 		}
 	}
 	r.heads[a.Namespace] = *h
+	if a.End && !a.Release {
+		s.packer.add(s.packing.due(r))
+	}
 }
 
 // lose forgets a run if err says that it has lost its thread.
@@ -60,6 +68,16 @@ func (s *Saver) lose(fence checkpoint.ID, err error) {
 	if errors.As(err, &conflict) && (conflict.Reason == "fence" || conflict.Reason == "released") {
 		s.forget(fence)
 	}
+}
+
+// finish is forget for a run that ends.
+func (s *Saver) finish(fence checkpoint.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.runs[fence]; r != nil {
+		s.packer.add(s.packing.due(r))
+	}
+	delete(s.runs, fence)
 }
 
 // forget drops what remember kept of a run.

@@ -2,7 +2,7 @@ package sqlsaver
 
 import (
 	"context"
-	"fmt"
+	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
@@ -59,9 +59,26 @@ type line struct {
 	graph       string
 }
 
+// lineNo returns the number of a line that a record of a log is the first to have. In the log of the root it is the seq of the
+// record.
+func (at *spot) lineNo(seq uint64) int64 { return (at.log-at.root)*(lastSeq+1) + int64(seq) }
+
+// line returns the line that r, a record of a log, is the first to have.
+func (at *spot) line(r *checkpoint.Record) line {
+	return line{
+		no: at.lineNo(r.Seq), id: r.Line, fingerprint: r.Fingerprint,
+		graph: strings.Clone(r.Graph), // the caller's string may be part of something large
+	}
+}
+
 // is reports whether l is the line of r.
 func (l *line) is(r *checkpoint.Record) bool {
 	return l.no != 0 && l.id == r.Line && l.fingerprint == r.Fingerprint && l.graph == r.Graph
+}
+
+func (s *Saver) insertLine(ctx context.Context, tx Tx, root int64, l *line) error {
+	id := l.id // not the caller's: it is bound until the statement has run
+	return s.later(ctx, tx, stInsertLine, root, l.no, id[:], int64(l.fingerprint), []byte(l.graph))
 }
 
 // insertLog inserts the log of a namespace, and returns its number.
@@ -113,22 +130,16 @@ func (s *Saver) snapshotBefore(ctx context.Context, db Runner, at spot, seq int6
 	return first, err
 }
 
-// chain returns the records from the snapshot with the seq first to last, as between does. It
-// fails if first is 0: the log is damaged.
-func (s *Saver) chain(ctx context.Context, db Runner, at spot, first, last int64, known line) ([]checkpoint.Record, []entry, error) {
-	if first == 0 {
-		return nil, nil, fmt.Errorf("record %d has no snapshot before it: %w", last, checkpoint.ErrDamaged)
-	}
-	records, all, err := s.between(ctx, db, at, first, last, known)
-	if err == nil && len(records) == 0 {
-		err = fmt.Errorf("record %d has gone: %w", last, checkpoint.ErrDamaged)
-	}
-	return records, all, err
-}
-
-// find returns the seq of a record in a log.
-func (s *Saver) find(ctx context.Context, db Runner, at spot, id checkpoint.ID) (seq int64, found bool, err error) {
+// find returns the seq of a record in a log. packed says that it may be in a pack.
+func (s *Saver) find(ctx context.Context, db Runner, at spot, id checkpoint.ID, packed bool) (seq int64, found bool, err error) {
 	var log int64
 	found, err = s.one(ctx, db, stRecord, []any{at.root, id[:]}, &log, &seq)
-	return seq, found && log == at.log, err
+	if err != nil || found || !packed {
+		return seq, found && log == at.log, err
+	}
+	r, err := s.inPack(ctx, db, at, id)
+	if err != nil || r == nil {
+		return 0, false, err
+	}
+	return int64(r.Seq), true, nil
 }

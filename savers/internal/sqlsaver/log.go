@@ -3,7 +3,6 @@ package sqlsaver
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
@@ -74,7 +73,15 @@ func (l *log) stands(ctx context.Context, a *checkpoint.Append) (last uint64, st
 		return 0, false, nil
 	}
 	n := int64(len(a.Records))
-	end, found, err := l.s.find(ctx, l.tx, l.at, a.Records[n-1].ID)
+	for i := range a.Records {
+		if err := l.unpack(ctx, a.Records[i].ID); err != nil {
+			return 0, false, err
+		}
+	}
+	if err := l.unpack(ctx, a.After); err != nil {
+		return 0, false, err
+	}
+	end, found, err := l.s.find(ctx, l.tx, l.at, a.Records[n-1].ID, false)
 	if err != nil || !found || end < n || (end == n) != a.After.IsZero() {
 		return 0, false, err
 	}
@@ -98,6 +105,10 @@ func (l *log) stands(ctx context.Context, a *checkpoint.Append) (last uint64, st
 		return nil
 	})
 	return uint64(end), stands, err
+}
+
+func (l *log) unpack(ctx context.Context, id checkpoint.ID) error {
+	return l.s.unpack(ctx, l.tx, l.t, int(l.at.version), l.at.root, id)
 }
 
 // repeat answers an Append whose records are in the log already.
@@ -176,6 +187,11 @@ func (l *log) addRecords(ctx context.Context, a *checkpoint.Append) error {
 // insert stores a record at the end of the log; before is the id of the record with the seq
 // before, zero for none.
 func (l *log) insert(ctx context.Context, r *checkpoint.Record, before checkpoint.ID) error {
+	for _, id := range [...]checkpoint.ID{r.ID, r.Commits} {
+		if err := l.unpack(ctx, id); err != nil {
+			return err
+		}
+	}
 	if err := l.lineOf(ctx, r); err != nil {
 		return err
 	}
@@ -199,18 +215,14 @@ func (l *log) name(ctx context.Context, namespace string) (err error) {
 	return err
 }
 
-// lineOf makes the head's line that of r, which follows the head. A new line has a number that
-// only r can give; in the log of the root it is the seq of r.
+// lineOf makes the head's line that of r, which follows the head.
 func (l *log) lineOf(ctx context.Context, r *checkpoint.Record) error {
 	h := &l.head.line
 	if h.is(r) {
 		return nil
 	}
-	*h = line{
-		no: (l.at.log-l.at.root)*(lastSeq+1) + int64(r.Seq), id: r.Line, fingerprint: r.Fingerprint,
-		graph: strings.Clone(r.Graph), // the caller's string may be part of something large
-	}
-	return l.s.later(ctx, l.tx, stInsertLine, l.at.root, h.no, r.Line[:], int64(r.Fingerprint), []byte(r.Graph))
+	*h = l.at.line(r)
+	return l.s.insertLine(ctx, l.tx, l.at.root, h)
 }
 
 // settle updates the thread's row after an Append.

@@ -1,8 +1,10 @@
 package sqlsaver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -83,7 +85,7 @@ func (s *Saver) Delete(ctx context.Context, id string) error {
 // deleteIn removes a thread. The rows that others lead to go first.
 func (s *Saver) deleteIn(ctx context.Context, tx Tx, t *thread) error {
 	for _, st := range [...]statement{
-		stDeleteWrites, stDeleteRecords, stDeleteLines, stDeleteLogs, stDeleteState, stDeleteVersions, stDeleteThread,
+		stDeleteWrites, stDeleteRecords, stDeletePacks, stDeleteLines, stDeleteLogs, stDeleteState, stDeleteVersions, stDeleteThread,
 	} {
 		if err := s.later(ctx, tx, st, t.no); err != nil {
 			return err
@@ -163,7 +165,7 @@ func (s *Saver) pruneVersions(ctx context.Context, tx Tx, t *thread, keep int) (
 
 // removeVersion removes a released version.
 func (s *Saver) removeVersion(ctx context.Context, tx Tx, at spot) error {
-	for _, st := range [...]statement{stRemoveVersionWrites, stRemoveVersionRecords, stRemoveVersionLines} {
+	for _, st := range [...]statement{stRemoveVersionWrites, stRemoveVersionRecords, stRemoveVersionPacks, stRemoveVersionLines} {
 		if err := s.later(ctx, tx, st, at.root); err != nil {
 			return err
 		}
@@ -185,10 +187,21 @@ func (s *Saver) pruneRecords(ctx context.Context, tx Tx, t *thread, keep checkpo
 		return 0, err
 	}
 	commitsPrevious := make(map[checkpoint.ID]bool)
+	packs := make(map[string][]packRow)
 	for name, log := range numbers {
 		entries, err := s.headers(ctx, tx, log, commitsPrevious)
 		if err != nil {
 			return 0, err
+		}
+		if !t.packed.IsZero() {
+			at := rootOf(t, t.open, t.root)
+			at.log, at.namespace = log, name
+			var packed []*ledger.Entry
+			if packs[name], packed, err = s.packedHeaders(ctx, tx, at, commitsPrevious); err != nil {
+				return 0, err
+			}
+			entries = append(entries, packed...)
+			slices.SortFunc(entries, func(a, b *ledger.Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 		}
 		if len(entries) > 0 {
 			v.Apply(&ledger.Event{Namespace: name, Entries: entries})
@@ -213,8 +226,18 @@ func (s *Saver) pruneRecords(ctx context.Context, tx Tx, t *thread, keep checkpo
 		at := rootOf(t, t.open, t.root)
 		at.log, at.namespace = numbers[p.Namespace], p.Namespace
 		pr := pruner{s: s, tx: tx, at: at, commitsPrevious: commitsPrevious}
+		gone, err := pr.scatter(ctx, packs[p.Namespace], p.Kept)
+		if err != nil {
+			return 0, err
+		}
+		pr.packed = len(gone) > 0
 		if err := pr.prune(ctx, log, p.Kept); err != nil {
 			return 0, err
+		}
+		for i := range gone {
+			if err := s.later(ctx, tx, stRemovePack, gone[i].log, gone[i].last); err != nil {
+				return 0, err
+			}
 		}
 		removed += p.Removed
 	}
@@ -277,6 +300,54 @@ type pruner struct {
 	tx              Tx
 	at              spot
 	commitsPrevious map[checkpoint.ID]bool // the records that commit the record before them
+	packed          bool                   // packs are left, none of whose records is kept
+}
+
+// packedHeaders reads the packs of a log, and what headers returns of their records.
+func (s *Saver) packedHeaders(
+	ctx context.Context, tx Tx, at spot, commitsPrevious map[checkpoint.ID]bool,
+) (packs []packRow, log []*ledger.Entry, err error) {
+	if packs, err = s.packs(ctx, tx, stPacks, at.log, 1, lastSeq); err != nil {
+		return nil, nil, err
+	}
+	for i := range packs {
+		records, err := packs[i].records(&at)
+		if err != nil {
+			return nil, nil, err
+		}
+		for n := range records {
+			r := &records[n].Record
+			if n > 0 && r.Commits == records[n-1].ID {
+				commitsPrevious[r.ID] = true
+			}
+			log = append(log, &ledger.Entry{Record: checkpoint.Record{
+				ID: r.ID, Seq: r.Seq, Base: r.Base, Source: r.Source, Snapshot: r.Snapshot, Created: r.Created,
+			}})
+		}
+	}
+	return packs, log, nil
+}
+
+// scatter gives the records of packs of which some are kept rows of their own. It returns the other packs.
+func (p *pruner) scatter(ctx context.Context, packs []packRow, kept []ledger.Kept) (gone []packRow, err error) {
+	for i := range packs {
+		row := &packs[i]
+		stays := slices.ContainsFunc(kept, func(k ledger.Kept) bool {
+			return int64(k.Entry.Seq) >= row.first && int64(k.Entry.Seq) <= row.last
+		})
+		if !stays {
+			gone = append(gone, *row)
+			continue
+		}
+		records, err := row.records(&p.at)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.s.scatter(ctx, p.tx, p.at, row, records); err != nil {
+			return nil, err
+		}
+	}
+	return gone, nil
 }
 
 // prune removes the records of a log that are not kept. A kept record that loses the record before
@@ -339,7 +410,7 @@ func (p *pruner) untie(ctx context.Context, k *ledger.Kept) error {
 	if len(k.Fold) > 0 {
 		first = int64(k.Fold[0].Seq)
 	}
-	chain, _, err := p.s.between(ctx, p.tx, p.at, first, seq, line{})
+	chain, err := p.s.whole(ctx, p.tx, stretch{at: p.at, first: first, last: seq, packed: p.packed})
 	if err != nil {
 		return err
 	}
@@ -352,6 +423,5 @@ func (p *pruner) untie(ctx context.Context, k *ledger.Kept) error {
 			return err
 		}
 	}
-	return p.s.later(ctx, p.tx, stRewriteRecord, r.Snapshot, r.Parent[:], optional(r.Commits, !r.Commits.IsZero()), p.at.body(&r),
-		p.at.log, seq)
+	return p.s.untie(ctx, p.tx, p.at, &r)
 }

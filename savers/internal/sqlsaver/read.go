@@ -59,7 +59,7 @@ func (s *Saver) load(ctx context.Context, tx Tx, p checkpoint.Place) (chain chec
 		}
 	}
 	chain.Thread = describe(t, v, root, writes)
-	last, err := s.place(ctx, tx, at, p, h)
+	last, err := s.place(ctx, tx, at, p, h, v.packed)
 	if err != nil || last == 0 {
 		return chain, err
 	}
@@ -68,11 +68,11 @@ func (s *Saver) load(ctx context.Context, tx Tx, p checkpoint.Place) (chain chec
 			return chain, err
 		}
 	}
-	records, all, err := s.chain(ctx, tx, at, first, last, h.line)
+	way := stretch{at: at, first: first, last: last, line: h.line, packed: v.packed}
+	records, committed, err := s.restore(ctx, tx, way, &chain)
 	if err != nil {
 		return chain, err
 	}
-	restore(&chain, records)
 	end := &chain.Last
 	for _, w := range writes {
 		if w.Base == end.Base {
@@ -80,10 +80,10 @@ func (s *Saver) load(ctx context.Context, tx Tx, p checkpoint.Place) (chain chec
 		}
 	}
 	if end.ID == h.id && end.Base == end.ID { // nothing comes after it
-		chain.Due, chain.Committed = end.Due, all[len(all)-1].markedCommitted
+		chain.Due, chain.Committed = end.Due, committed
 		return chain, nil
 	}
-	return chain, s.due(ctx, tx, at, &chain, records, h.line)
+	return chain, s.due(ctx, tx, way, &chain, records)
 }
 
 // Schemas returns the descriptions of schemas, as [checkpoint.Saver] says.
@@ -129,32 +129,35 @@ func (s *Saver) root(ctx context.Context, tx Tx, log int64) (r checkpoint.Record
 }
 
 // place returns the seq of the checkpoint that p names, in a log with this head; 0 for none.
-func (s *Saver) place(ctx context.Context, tx Tx, at spot, p checkpoint.Place, h head) (last int64, err error) {
+// packed says that the version may have packs.
+func (s *Saver) place(ctx context.Context, tx Tx, at spot, p checkpoint.Place, h head, packed bool) (last int64, err error) {
 	if p.At.IsZero() {
 		return h.seq, nil
 	}
-	last, found, err := s.find(ctx, tx, at, p.At)
+	last, found, err := s.find(ctx, tx, at, p.At, packed)
 	if err == nil && !found {
 		err = ledger.NoRecord(p.Thread, p.Namespace, p.At)
 	}
 	return last, err
 }
 
-// restore sets Last and what restores the state of a chain. records lead from a snapshot to Last.
-func restore(chain *checkpoint.Chain, records []checkpoint.Record) {
-	chain.Last, chain.Snapshot, chain.Chained = records[len(records)-1], records[0].Payload, len(records)-1
-	chain.Deltas = nil
-	for i := range records[1:] {
-		chain.Deltas = append(chain.Deltas, records[1+i].Payload)
-	}
-}
-
 // due sets Due and Committed of a chain from the base of its last record, which may be one of
-// records. known is a line that may be the base's.
-func (s *Saver) due(ctx context.Context, tx Tx, at spot, chain *checkpoint.Chain, records []checkpoint.Record, known line) error {
+// records.
+func (s *Saver) due(ctx context.Context, tx Tx, way stretch, chain *checkpoint.Chain, records []checkpoint.Record) error {
+	at := way.at
 	b, err := s.base(ctx, tx, at.root, chain.Last.Base)
-	if err != nil || b.log != at.log {
+	if err != nil {
 		return err
+	}
+	if b.log == unknown && way.packed {
+		r, err := s.inPack(ctx, tx, at, chain.Last.Base)
+		if r != nil {
+			chain.Due, chain.Committed = r.Due, r.Committed
+		}
+		return err
+	}
+	if b.log != at.log {
+		return nil
 	}
 	chain.Committed = b.committed
 	i := slices.IndexFunc(records, func(r checkpoint.Record) bool { return r.ID == chain.Last.Base })
@@ -162,7 +165,7 @@ func (s *Saver) due(ctx context.Context, tx Tx, at spot, chain *checkpoint.Chain
 		chain.Due = records[i].Due
 		return nil
 	}
-	base, _, err := s.between(ctx, tx, at, b.seq, b.seq, known)
+	base, _, err := s.between(ctx, tx, at, b.seq, b.seq, way.line)
 	if err == nil && len(base) == 1 {
 		chain.Due = base[0].Due
 	}
@@ -189,6 +192,7 @@ type version struct {
 	status   checkpoint.Status
 	updated  int64
 	released int64 // 0 while open
+	packed   bool  // it may have packs
 }
 
 // version returns a version of a thread, 0 for the open one. It returns nil if the version does
@@ -202,9 +206,9 @@ func (s *Saver) version(ctx context.Context, db Runner, id string, number int) (
 		if t.open == 0 {
 			return t, nil, nil
 		}
-		return t, &version{number: t.open, root: t.root, status: t.status, updated: t.updated}, nil
+		return t, &version{number: t.open, root: t.root, status: t.status, updated: t.updated, packed: !t.packed.IsZero()}, nil
 	}
-	v, status := &version{number: number}, int64(0)
+	v, status := &version{number: number, packed: !t.packed.IsZero()}, int64(0)
 	found, err := s.one(ctx, db, stVersion, []any{t.no, int64(number)}, &v.root, &status, &v.updated, &v.released)
 	if err != nil || !found {
 		return t, nil, err
@@ -269,7 +273,7 @@ type history struct {
 	done   bool
 }
 
-// page returns the next records.
+// page returns the next records. A page is one moment of the log: between two, records may be packed.
 func (h *history) page(ctx context.Context) (page []checkpoint.Record, err error) {
 	if err := h.p.Check(); err != nil {
 		return nil, err
@@ -278,35 +282,22 @@ func (h *history) page(ctx context.Context) (page []checkpoint.Record, err error
 		return nil, err
 	}
 	defer h.s.end()
-	if h.next == 0 {
-		err = h.s.read(ctx, func(tx Tx) error { return h.start(ctx, tx) })
-	}
-	if err == nil && !h.done {
-		err = h.s.try(ctx, Lost, func() error {
-			page, err = h.read(ctx)
-			return err
-		})
-	}
-	if err != nil || int64(len(page)) < h.size {
-		h.done = true
-	}
+	more := false
+	err = h.s.read(ctx, func(tx Tx) error {
+		if h.next == 0 {
+			if err := h.start(ctx, tx); err != nil || h.done {
+				return err
+			}
+		}
+		page, more, err = h.s.page(ctx, tx, h.at, h.line, h.next-1, h.size)
+		return err
+	})
 	if len(page) > 0 {
 		h.next = int64(page[len(page)-1].Seq)
 	}
+	h.done = h.done || err != nil || !more || h.next <= 1
 	h.size = min(2*h.size, maxPage)
 	return page, h.s.wrap(ctx, "history", err)
-}
-
-// read reads a page, and the record before it, which may be the parent of the oldest.
-func (h *history) read(ctx context.Context) ([]checkpoint.Record, error) {
-	all, err := h.s.entries(ctx, h.s.db, stHistory, h.at.log, h.next-1, h.size+1)
-	if err != nil {
-		return nil, err
-	}
-	slices.Reverse(all)
-	page, err := h.s.records(ctx, h.s.db, h.at, all, max(len(all)-int(h.size), 0), h.line)
-	slices.Reverse(page)
-	return page, err
 }
 
 // start finds the first record.
@@ -330,7 +321,7 @@ func (h *history) start(ctx context.Context, tx Tx) error {
 		return err
 	}
 	h.line = head.line
-	h.next, err = h.s.place(ctx, tx, h.at, p, head)
+	h.next, err = h.s.place(ctx, tx, h.at, p, head, v.packed)
 	switch {
 	case err != nil:
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"time"
 
@@ -54,7 +55,7 @@ type entry struct {
 	body            []byte
 }
 
-// scanRecord reads a row of stRecords, stAllRecords or stHistory.
+// scanRecord reads a row of stRecords or stHistory.
 func scanRecord(rows Rows) (e entry, err error) {
 	var id, parent, base, commits []byte
 	var seq, source, step, created int64
@@ -176,9 +177,17 @@ func (s *Saver) lines(ctx context.Context, db Runner, at spot, all []entry, know
 	if last == 0 {
 		return lines, nil
 	}
-	rows, err := s.query(ctx, db, stLines, at.root, first, last)
+	found, err := s.linesBetween(ctx, db, at.root, first, last)
+	maps.Copy(found, lines)
+	return found, err
+}
+
+// linesBetween reads the lines of a version with numbers from first to last.
+func (s *Saver) linesBetween(ctx context.Context, db Runner, root, first, last int64) (map[int64]line, error) {
+	lines := make(map[int64]line)
+	rows, err := s.query(ctx, db, stLines, root, first, last)
 	if err != nil {
-		return nil, err
+		return lines, err
 	}
 	err = each(rows, func(rows Rows) error {
 		l, err := scanLine(rows)

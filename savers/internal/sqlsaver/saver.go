@@ -25,6 +25,14 @@
 // rewrites the next one, so that it holds the ids itself, and marks the one before: next_removed,
 // and marked_committed if the removed record committed it.
 //
+// # Packs
+//
+// graph_pack has old records of a log that follow each other, in one row; package pack says in which form. A record is in a
+// row of graph_checkpoint or in a pack, never in both. Packs are only read. A transaction that changes a packed record, or must
+// compare its id, first moves the records of that pack back into rows (unpack). So all other statements know rows alone. The
+// row after a pack holds its ids itself, as after a Prune; the row before it is marked in the same way. Packing removes the
+// lines that no row of the log has any more.
+//
 // # Locks
 //
 // Every write locks its thread's row: a commit against changes, every other call to change it.
@@ -68,6 +76,9 @@ type Saver struct {
 	runs map[checkpoint.ID]*run // by fence: those that this saver opened and that have not ended
 
 	states map[int64]state // of a readable saver, by the log of the root
+
+	packing Packing
+	packer  *packer
 }
 
 var _ checkpoint.Saver = (*Saver)(nil)
@@ -78,6 +89,8 @@ type Options struct {
 	Mode Mode
 	// Patience is how long a call that meets locks or deadlocks retries; zero is DefaultPatience.
 	Patience time.Duration
+	// Packing says when records are packed.
+	Packing Packing
 	// Readable keeps the state of each version as JSON in graph_state, as the newest run that ended
 	// left it.
 	Readable bool
@@ -95,12 +108,16 @@ const DefaultPatience = 10 * time.Second
 // It owns db from then on, also if it fails.
 func Open(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
 	s := &Saver{
-		db: db, d: d, patience: o.Patience, readable: o.Readable,
+		db: db, d: d, patience: o.Patience, readable: o.Readable, packing: o.Packing,
 		runs: make(map[checkpoint.ID]*run), states: make(map[int64]state),
 	}
 	if s.patience == 0 {
 		s.patience = DefaultPatience
 	}
+	if s.packing.Every == 0 {
+		s.packing = Packing{Every: 256, Keep: 32}
+	}
+	s.packer = newPacker(s)
 	err := s.loadQueries()
 	if err == nil {
 		err = s.migrate(ctx, o.Mode)
@@ -161,8 +178,10 @@ func (s *Saver) begin(ctx context.Context) error {
 
 func (s *Saver) end() { s.calls.RUnlock() }
 
-// Close ends the leases that the saver took and closes the database. A second Close does nothing.
+// Close ends the leases that the saver took and closes the database. Before, it waits until the records are packed of runs that
+// have just ended. A second Close does nothing.
 func (s *Saver) Close() error {
+	s.packer.close(s.patience)
 	s.calls.Lock()
 	defer s.calls.Unlock()
 	if s.closed {

@@ -96,11 +96,12 @@ func (l *log) snapshot(ctx context.Context, after checkpoint.ID, records []check
 		if err != nil {
 			return nil, err
 		}
-		all, _, err := l.s.chain(ctx, l.tx, l.at, first, l.head.seq, l.head.line)
-		if err != nil {
+		var chain checkpoint.Chain
+		way := stretch{at: l.at, first: first, last: l.head.seq, line: l.head.line, packed: !l.t.packed.IsZero()}
+		if _, _, err := l.s.restore(ctx, l.tx, way, &chain); err != nil {
 			return nil, err
 		}
-		now.add(all)
+		now = state{head: l.head.id, snapshot: chain.Snapshot, deltas: chain.Deltas}
 	}
 	if snapshot, err = checkpoint.Fold(now.snapshot, now.deltas...); err != nil {
 		return nil, err

@@ -29,10 +29,14 @@ const (
 	stBase
 	stSnapshotBefore
 	stRecords
-	stAllRecords
 	stHistory
 	stHeaders
 	stIDs
+	stPacks
+	stChainPacks
+	stPackBefore
+	stPacksOfID
+	stLastPacked
 	stWrites
 	stSchemas
 	stThreads
@@ -66,6 +70,10 @@ const (
 	stMarkNextRemoved
 	stRewriteRecord
 	stRemoveRecords
+	stInsertPack
+	stRemovePack
+	stMarkPacked
+	stRemoveLines
 	stCommit
 	stPutWriteFenced
 	stKeepWriteFenced
@@ -80,12 +88,14 @@ const (
 	stSweepWrites
 	stRemoveVersionWrites
 	stRemoveVersionRecords
+	stRemoveVersionPacks
 	stRemoveVersionLines
 	stRemoveVersionLogs
 	stRemoveVersionState
 	stRemoveVersion
 	stDeleteWrites
 	stDeleteRecords
+	stDeletePacks
 	stDeleteLines
 	stDeleteLogs
 	stDeleteState
@@ -132,10 +142,14 @@ func signatures() [statements]signature {
 		stBase:                {name: "base", parameters: "root, id"},
 		stSnapshotBefore:      {name: "snapshot_before", parameters: "log_no, seq"},
 		stRecords:             {name: "records", parameters: "log_no, first, last"},
-		stAllRecords:          {name: "all_records", parameters: "log_no"},
 		stHistory:             {name: "history", parameters: "log_no, last, limit"},
 		stHeaders:             {name: "headers", parameters: "log_no"},
 		stIDs:                 {name: "ids", parameters: "log_no, first, last"},
+		stPacks:               {name: "packs", parameters: "log_no, first, last"},
+		stChainPacks:          {name: "chain_packs", parameters: "log_no, first, last"},
+		stPackBefore:          {name: "pack_before", parameters: "log_no, seq"},
+		stPacksOfID:           {name: "packs_of_id", parameters: "root, id"},
+		stLastPacked:          {name: "last_packed", parameters: "log_no"},
 		stWrites:              {name: "writes", parameters: "root"},
 		stSchemas:             {name: "schemas", parameters: "root"},
 		stThreads:             {name: "threads", parameters: "first_key, end_key, limit"},
@@ -179,6 +193,13 @@ func signatures() [statements]signature {
 		stMarkNextRemoved: {name: "mark_next_removed", parameters: "log_no, seq"},
 		stRewriteRecord:   {name: "rewrite_record", parameters: "snapshot, parent, commits, body, log_no, seq"},
 		stRemoveRecords:   {name: "remove_records", parameters: "log_no, first, last"},
+		stInsertPack: {
+			name:       "insert_pack",
+			parameters: "log_no, first_seq, last_seq, root, first_id, last_id, records, whole, body",
+		},
+		stRemovePack:  {name: "remove_pack", parameters: "log_no, last_seq"},
+		stMarkPacked:  {name: "mark_packed", parameters: "packed_id, thread_no"},
+		stRemoveLines: {name: "remove_lines", parameters: "root, first, last, log_no"},
 		stCommit: {
 			name: "commit",
 			parameters: "id, source, snapshot, commits_previous, step, created, body, thread_no, fence, status, " +
@@ -215,12 +236,14 @@ func signatures() [statements]signature {
 		stSweepWrites:          {name: "sweep_writes", parameters: "root"},
 		stRemoveVersionWrites:  {name: "remove_version_writes", parameters: "root"},
 		stRemoveVersionRecords: {name: "remove_version_records", parameters: "root"},
+		stRemoveVersionPacks:   {name: "remove_version_packs", parameters: "root"},
 		stRemoveVersionLines:   {name: "remove_version_lines", parameters: "root"},
 		stRemoveVersionLogs:    {name: "remove_version_logs", parameters: "thread_no, version"},
 		stRemoveVersionState:   {name: "remove_version_state", parameters: "thread_no, version"},
 		stRemoveVersion:        {name: "remove_version", parameters: "thread_no, number"},
 		stDeleteWrites:         {name: "delete_writes", parameters: "thread_no"},
 		stDeleteRecords:        {name: "delete_records", parameters: "thread_no"},
+		stDeletePacks:          {name: "delete_packs", parameters: "thread_no"},
 		stDeleteLines:          {name: "delete_lines", parameters: "thread_no"},
 		stDeleteLogs:           {name: "delete_logs", parameters: "thread_no"},
 		stDeleteState:          {name: "delete_state", parameters: "thread_no"},

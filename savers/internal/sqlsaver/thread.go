@@ -24,23 +24,24 @@ type thread struct {
 	updated    int64
 	asked      bool // there may be questions
 	now        int64
+	packed     checkpoint.ID // no packed record has a larger id; zero if none is packed
 }
 
 // thread reads a thread's row by stThread or stLockThread. It returns nil if there is none.
 func (s *Saver) thread(ctx context.Context, db Runner, st statement, id string) (*thread, error) {
 	t := &thread{id: id}
-	var full, fence, holder []byte
+	var full, fence, holder, packed []byte
 	var last, open, versions, status int64
 	found, err := s.one(ctx, db, st, []any{key(id)},
-		&t.no, &full, &last, &open, &t.root, &versions, &status, &fence, &holder, &t.until, &t.updated, &t.asked, &t.now)
+		&t.no, &full, &last, &open, &t.root, &versions, &status, &fence, &holder, &t.until, &t.updated, &t.asked, &packed, &t.now)
 	if err != nil || !found {
 		return nil, err
 	}
 	if full != nil && string(full) != id {
 		return nil, fmt.Errorf("two long thread ids have one key: %.64q and %.64q: %w", full, id, checkpoint.ErrDamaged)
 	}
-	if !setID(&t.fence, fence) {
-		return nil, fmt.Errorf("thread %.64q: the fence is not 16 bytes long: %w", id, checkpoint.ErrDamaged)
+	if !setID(&t.fence, fence) || !setID(&t.packed, packed) {
+		return nil, fmt.Errorf("thread %.64q: the fence or packed_id is not 16 bytes long: %w", id, checkpoint.ErrDamaged)
 	}
 	t.last, t.open, t.versions, t.status = int(last), int(open), int(versions), checkpoint.Status(status)
 	t.holder = string(holder)

@@ -72,13 +72,9 @@ func (s *Saver) itemsOf(ctx context.Context, tx Tx, t *thread, v *version) ([]ch
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(numbers)) {
-		all, err := s.entries(ctx, tx, stAllRecords, numbers[name])
-		if err != nil {
-			return nil, err
-		}
 		at := rootOf(t, v.number, v.root)
 		at.log, at.namespace = numbers[name], name
-		records, err := s.records(ctx, tx, at, all, 0, line{})
+		records, err := s.whole(ctx, tx, stretch{at: at, first: 1, last: lastSeq, packed: v.packed})
 		if err != nil {
 			return nil, err
 		}

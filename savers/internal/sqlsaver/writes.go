@@ -28,7 +28,7 @@ func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 		err = s.share(ctx, Lost, func(tx Tx) error { return s.putIn(ctx, tx, &w) })
 	}
 	if err == nil && w.End {
-		s.forget(w.Fence)
+		s.finish(w.Fence)
 	}
 	s.lose(w.Fence, err)
 	return s.wrap(ctx, "put writes", err)
@@ -120,6 +120,9 @@ func (s *Saver) putWrites(ctx context.Context, tx Tx, t *thread, writes []checkp
 		w := &writes[i]
 		over, known := committed[w.Base]
 		if !known {
+			if err := s.unpack(ctx, tx, t, t.open, t.root, w.Base); err != nil {
+				return false, err
+			}
 			b, err := s.base(ctx, tx, t.root, w.Base)
 			if err != nil {
 				return false, err

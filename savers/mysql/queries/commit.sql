@@ -8,10 +8,11 @@
 -- - the run holds the fence;
 -- - status is the thread's status, or NULL for any;
 -- - the lease was given up, or ends in lease_min to lease_max microseconds;
--- - the head is the record of log_no, seq and after, is its own base, and not next_removed.
+-- - the head is the record of log_no, seq and after, is its own base, and not next_removed;
+-- - the id is larger than those of packed records.
 -- If another record follows the head, it has the key of the new one: the statement fails.
 -- parameters: id, source, snapshot, commits_previous, step, created, body, thread_no, fence,
---   status, lease_min, lease_max, log_no, seq, after
+--   status, lease_min, lease_max, log_no, seq, after, id
 INSERT INTO graph_checkpoint (log_no, seq, root, id, line_no, source, snapshot, commits_previous,
 	step, created, body)
 SELECT h.log_no, h.seq + 1, h.root, CAST(? AS BINARY), h.line_no,
@@ -22,7 +23,7 @@ WHERE t.thread_no = ? AND t.fence = ? AND t.status = COALESCE(CAST(? AS SIGNED),
 AND (t.lease_until = 0 OR t.lease_until - TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
 	BETWEEN CAST(? AS SIGNED) AND CAST(? AS SIGNED))
 AND h.log_no = ? AND h.seq = ? AND h.id = ?
-AND h.base IS NULL AND NOT h.next_removed
+AND h.base IS NULL AND NOT h.next_removed AND t.packed_id < CAST(? AS BINARY)
 LOCK IN SHARE MODE;
 
 -- name: put_write_fenced
@@ -31,15 +32,16 @@ LOCK IN SHARE MODE;
 -- - the run holds the fence;
 -- - status is the thread's status, or NULL for any;
 -- - the row says that there may be questions, or asked is FALSE;
--- - the lease was given up, or ends in lease_min to lease_max microseconds.
+-- - the lease was given up, or ends in lease_min to lease_max microseconds;
+-- - the id of the base is larger than those of packed records.
 -- A write with the same key is replaced.
--- parameters: write_key, kind, data, base, thread_key, fence, status, asked, lease_min, lease_max,
---   base
+-- parameters: write_key, kind, data, base, thread_key, fence, status, asked, base, lease_min,
+--   lease_max, base
 INSERT INTO graph_write (root, write_key, kind, data, base)
 SELECT t.root, CAST(? AS BINARY), CAST(? AS SIGNED), CAST(? AS BINARY), CAST(? AS BINARY)
 FROM graph_thread t
 WHERE t.thread_key = ? AND t.fence = ? AND t.status = COALESCE(CAST(? AS SIGNED), t.status)
-AND (t.asked OR NOT ?)
+AND (t.asked OR NOT ?) AND t.packed_id < CAST(? AS BINARY)
 AND (t.lease_until = 0 OR t.lease_until - TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
 	BETWEEN CAST(? AS SIGNED) AND CAST(? AS SIGNED))
 AND NOT EXISTS (
@@ -56,15 +58,16 @@ ON DUPLICATE KEY UPDATE data = VALUES(data);
 -- - the run holds the fence;
 -- - status is the thread's status, or NULL for any;
 -- - the row says that there may be questions, or asked is FALSE;
--- - the lease was given up, or ends in lease_min to lease_max microseconds.
+-- - the lease was given up, or ends in lease_min to lease_max microseconds;
+-- - the id of the base is larger than those of packed records.
 -- A write with the same key stays as it is.
--- parameters: write_key, kind, data, base, thread_key, fence, status, asked, lease_min, lease_max,
---   base
+-- parameters: write_key, kind, data, base, thread_key, fence, status, asked, base, lease_min,
+--   lease_max, base
 INSERT INTO graph_write (root, write_key, kind, data, base)
 SELECT t.root, CAST(? AS BINARY), CAST(? AS SIGNED), CAST(? AS BINARY), CAST(? AS BINARY)
 FROM graph_thread t
 WHERE t.thread_key = ? AND t.fence = ? AND t.status = COALESCE(CAST(? AS SIGNED), t.status)
-AND (t.asked OR NOT ?)
+AND (t.asked OR NOT ?) AND t.packed_id < CAST(? AS BINARY)
 AND (t.lease_until = 0 OR t.lease_until - TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))
 	BETWEEN CAST(? AS SIGNED) AND CAST(? AS SIGNED))
 AND NOT EXISTS (

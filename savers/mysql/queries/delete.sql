@@ -10,6 +10,11 @@ DELETE FROM graph_write WHERE root = ?;
 -- parameters: root
 DELETE FROM graph_checkpoint WHERE root = ?;
 
+-- name: remove_version_packs
+-- Removes the packs of a version.
+-- parameters: root
+DELETE FROM graph_pack WHERE root = ?;
+
 -- name: remove_version_lines
 -- Removes the lines of a version.
 -- parameters: root
@@ -42,6 +47,13 @@ WHERE v.thread_no = ?;
 -- parameters: thread_no
 DELETE graph_checkpoint
 FROM graph_version v STRAIGHT_JOIN graph_checkpoint ON graph_checkpoint.root = v.root
+WHERE v.thread_no = ?;
+
+-- name: delete_packs
+-- Removes the packs of a thread, in all its versions.
+-- parameters: thread_no
+DELETE graph_pack
+FROM graph_version v STRAIGHT_JOIN graph_pack ON graph_pack.root = v.root
 WHERE v.thread_no = ?;
 
 -- name: delete_lines

@@ -52,9 +52,9 @@ ORDER BY c.seq DESC LIMIT 1;
 
 -- name: count_records
 -- Counts the records of a log.
--- parameters: log_no
+-- parameters: log_no, log_no
 -- returns: records
-SELECT COUNT(*) AS records
+SELECT COUNT(*) + (SELECT CAST(COALESCE(SUM(p.records), 0) AS SIGNED) FROM graph_pack p WHERE p.log_no = ?) AS records
 FROM graph_checkpoint c
 WHERE c.log_no = ?;
 
@@ -71,3 +71,11 @@ WHERE root = ? AND line_no BETWEEN ? AND ?;
 -- parameters: root, line_no, line, fingerprint, graph
 INSERT INTO graph_line (root, line_no, line, fingerprint, graph)
 VALUES (?, ?, ?, ?, ?);
+
+-- name: remove_lines
+-- Removes the lines of a version with numbers from first to last that no record of a log has any
+-- more, because all are packed.
+-- parameters: root, first, last, log_no
+DELETE FROM graph_line
+WHERE root = ? AND line_no BETWEEN ? AND ?
+AND line_no NOT IN (SELECT c.line_no FROM graph_checkpoint c WHERE c.log_no = ?);

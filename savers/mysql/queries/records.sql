@@ -37,17 +37,6 @@ FROM graph_checkpoint c
 WHERE c.log_no = ? AND c.seq BETWEEN ? AND ?
 ORDER BY c.seq;
 
--- name: all_records
--- Reads all records of a log, oldest first.
--- parameters: log_no
--- returns: seq, id, line_no, source, snapshot, commits_previous, marked_committed, step, created,
---   parent, base, commits, body
-SELECT c.seq, c.id, c.line_no, c.source, c.snapshot, c.commits_previous, c.marked_committed,
-	c.step, c.created, c.parent, c.base, c.commits, c.body
-FROM graph_checkpoint c
-WHERE c.log_no = ?
-ORDER BY c.seq;
-
 -- name: history
 -- Reads records of a log, newest first, from the one with the seq last.
 -- parameters: log_no, last, limit

@@ -4,9 +4,9 @@
 -- Reads a thread's row.
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
---   lease_until, updated, asked, now
+--   lease_until, updated, asked, packed_id, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked,
+	lease_until, updated, asked, packed_id,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now
 FROM graph_thread
 WHERE thread_key = ?;
@@ -15,9 +15,9 @@ WHERE thread_key = ?;
 -- Reads a thread's row and locks it until the transaction ends.
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
---   lease_until, updated, asked, now
+--   lease_until, updated, asked, packed_id, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked,
+	lease_until, updated, asked, packed_id,
 	TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) AS now
 FROM graph_thread
 WHERE thread_key = ?

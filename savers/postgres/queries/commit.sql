@@ -8,7 +8,8 @@
 -- - the run holds the fence;
 -- - status is the thread's status, or NULL for any;
 -- - the lease was given up, or ends in lease_min to lease_max microseconds;
--- - the head is the record of log_no, seq and after, is its own base, and not next_removed.
+-- - the head is the record of log_no, seq and after, is its own base, and not next_removed;
+-- - the id is larger than those of packed records.
 -- If another record follows the head, it has the key of the new one: the statement fails.
 -- parameters: id, source, snapshot, commits_previous, step, created, body, thread_no, fence,
 --   status, lease_min, lease_max, log_no, seq, after
@@ -25,7 +26,8 @@ WHERE c.stored;
 -- - the run holds the fence;
 -- - status is the thread's status, or NULL for any;
 -- - the row says that there may be questions, or asked is FALSE;
--- - the lease was given up, or ends in lease_min to lease_max microseconds.
+-- - the lease was given up, or ends in lease_min to lease_max microseconds;
+-- - the id of the base is larger than those of packed records.
 -- A write with the same key is replaced.
 -- parameters: write_key, kind, data, base, thread_key, fence, status, asked, lease_min, lease_max
 -- returns: stored
@@ -41,7 +43,8 @@ WHERE p.stored;
 -- - the run holds the fence;
 -- - status is the thread's status, or NULL for any;
 -- - the row says that there may be questions, or asked is FALSE;
--- - the lease was given up, or ends in lease_min to lease_max microseconds.
+-- - the lease was given up, or ends in lease_min to lease_max microseconds;
+-- - the id of the base is larger than those of packed records.
 -- A write with the same key stays as it is.
 -- parameters: write_key, kind, data, base, thread_key, fence, status, asked, lease_min, lease_max
 -- returns: stored

@@ -25,7 +25,7 @@ SELECT COUNT(*) AS locked FROM l;
 
 -- name: drop_tables
 -- Drops all tables, with all threads in them.
-DROP TABLE IF EXISTS graph_state, graph_write, graph_checkpoint, graph_line, graph_log, graph_version, graph_thread,
+DROP TABLE IF EXISTS graph_state, graph_write, graph_pack, graph_checkpoint, graph_line, graph_log, graph_version, graph_thread,
 	graph_schema;
 
 -- name: drop_functions

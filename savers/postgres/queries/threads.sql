@@ -4,9 +4,9 @@
 -- Reads a thread's row.
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
---   lease_until, updated, asked, now
+--   lease_until, updated, asked, packed_id, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked,
+	lease_until, updated, asked, packed_id,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now
 FROM graph_thread
 WHERE thread_key = $1;
@@ -15,9 +15,9 @@ WHERE thread_key = $1;
 -- Reads a thread's row and locks it until the transaction ends.
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
---   lease_until, updated, asked, now
+--   lease_until, updated, asked, packed_id, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked,
+	lease_until, updated, asked, packed_id,
 	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now
 FROM graph_thread
 WHERE thread_key = $1

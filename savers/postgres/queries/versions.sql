@@ -13,7 +13,8 @@ WHERE thread_no = $1 AND number = $2;
 -- parameters: thread_key
 -- returns: number, status, released, records, head
 SELECT v.number, CASE WHEN v.number = t.version THEN t.status ELSE v.status END AS status, v.released,
-	(SELECT COUNT(*) FROM graph_checkpoint c WHERE c.log_no = v.root) AS records,
+	(SELECT COUNT(*) FROM graph_checkpoint c WHERE c.log_no = v.root)
+		+ (SELECT CAST(COALESCE(SUM(p.records), 0) AS BIGINT) FROM graph_pack p WHERE p.log_no = v.root) AS records,
 	(SELECT c.id FROM graph_checkpoint c WHERE c.log_no = v.root
 		ORDER BY c.seq DESC LIMIT 1) AS head
 FROM graph_thread t JOIN graph_version v ON v.thread_no = t.thread_no

@@ -11,7 +11,8 @@
 -- - the run holds the fence;
 -- - status is the thread's status, or NULL for any;
 -- - the lease was given up, or ends in lease_min to lease_max microseconds;
--- - the head is the record of log_no, seq and after, is its own base, and not next_removed.
+-- - the head is the record of log_no, seq and after, is its own base, and not next_removed;
+-- - the id is larger than those of packed records.
 -- If another record follows the head, it has the key of the new one: the statement fails.
 -- parameters: id, source, snapshot, commits_previous, step, created, body, thread_no, fence,
 --   status, lease_min, lease_max, log_no, seq, after
@@ -24,7 +25,7 @@ WHERE t.thread_no = ?8 AND t.fence = ?9 AND t.status = COALESCE(?10, t.status)
 AND (t.lease_until = 0 OR t.lease_until - CAST(unixepoch('subsec') * 1000000 AS INTEGER)
 	BETWEEN ?11 AND ?12)
 AND h.pos = (?13 << 28 | ?14) AND substr(h.id, 3, 6) = substr(?15, 3, 6) AND h.id = ?15
-AND h.base IS NULL AND NOT h.next_removed;
+AND h.base IS NULL AND NOT h.next_removed AND t.packed_id < ?1;
 
 -- name: put_write_fenced
 -- Stores a pending write of a base that is not committed. It stores nothing unless all of this
@@ -32,14 +33,15 @@ AND h.base IS NULL AND NOT h.next_removed;
 -- - the run holds the fence;
 -- - status is the thread's status, or NULL for any;
 -- - the row says that there may be questions, or asked is FALSE;
--- - the lease was given up, or ends in lease_min to lease_max microseconds.
+-- - the lease was given up, or ends in lease_min to lease_max microseconds;
+-- - the id of the base is larger than those of packed records.
 -- A write with the same key is replaced.
 -- parameters: write_key, kind, data, base, thread_key, fence, status, asked, lease_min, lease_max
 INSERT INTO graph_write (root, write_key, kind, data, base)
 SELECT t.root, ?1, ?2, ?3, ?4
 FROM graph_thread t
 WHERE t.thread_key = ?5 AND t.fence = ?6 AND t.status = COALESCE(?7, t.status)
-AND (t.asked OR NOT ?8)
+AND (t.asked OR NOT ?8) AND t.packed_id < ?4
 AND (t.lease_until = 0 OR t.lease_until - CAST(unixepoch('subsec') * 1000000 AS INTEGER)
 	BETWEEN ?9 AND ?10)
 AND NOT EXISTS (
@@ -55,14 +57,15 @@ ON CONFLICT (root, base, write_key) DO UPDATE SET data = excluded.data;
 -- - the run holds the fence;
 -- - status is the thread's status, or NULL for any;
 -- - the row says that there may be questions, or asked is FALSE;
--- - the lease was given up, or ends in lease_min to lease_max microseconds.
+-- - the lease was given up, or ends in lease_min to lease_max microseconds;
+-- - the id of the base is larger than those of packed records.
 -- A write with the same key stays as it is.
 -- parameters: write_key, kind, data, base, thread_key, fence, status, asked, lease_min, lease_max
 INSERT INTO graph_write (root, write_key, kind, data, base)
 SELECT t.root, ?1, ?2, ?3, ?4
 FROM graph_thread t
 WHERE t.thread_key = ?5 AND t.fence = ?6 AND t.status = COALESCE(?7, t.status)
-AND (t.asked OR NOT ?8)
+AND (t.asked OR NOT ?8) AND t.packed_id < ?4
 AND (t.lease_until = 0 OR t.lease_until - CAST(unixepoch('subsec') * 1000000 AS INTEGER)
 	BETWEEN ?9 AND ?10)
 AND NOT EXISTS (

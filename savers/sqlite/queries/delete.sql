@@ -10,6 +10,11 @@ DELETE FROM graph_write WHERE root = ?1;
 -- parameters: root
 DELETE FROM graph_checkpoint WHERE root = ?1;
 
+-- name: remove_version_packs
+-- Removes the packs of a version.
+-- parameters: root
+DELETE FROM graph_pack WHERE root = ?1;
+
 -- name: remove_version_lines
 -- Removes the lines of a version.
 -- parameters: root
@@ -39,6 +44,11 @@ DELETE FROM graph_write WHERE root IN (SELECT root FROM graph_version WHERE thre
 -- Removes the records of a thread, in all its versions.
 -- parameters: thread_no
 DELETE FROM graph_checkpoint WHERE root IN (SELECT root FROM graph_version WHERE thread_no = ?1);
+
+-- name: delete_packs
+-- Removes the packs of a thread, in all its versions.
+-- parameters: thread_no
+DELETE FROM graph_pack WHERE root IN (SELECT root FROM graph_version WHERE thread_no = ?1);
 
 -- name: delete_lines
 -- Removes the lines of a thread, in all its versions.

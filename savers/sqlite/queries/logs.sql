@@ -54,7 +54,7 @@ ORDER BY c.pos DESC LIMIT 1;
 -- Counts the records of a log.
 -- parameters: log_no
 -- returns: records
-SELECT COUNT(*) AS records
+SELECT COUNT(*) + (SELECT COALESCE(SUM(p.records), 0) FROM graph_pack p WHERE p.pos BETWEEN ?1 << 28 AND (?1 << 28 | 0xfffffff)) AS records
 FROM graph_checkpoint c
 WHERE c.pos BETWEEN ?1 << 28 AND (?1 << 28 | 0xfffffff);
 
@@ -71,3 +71,11 @@ WHERE root = ?1 AND line_no BETWEEN ?2 AND ?3;
 -- parameters: root, line_no, line, fingerprint, graph
 INSERT INTO graph_line (root, line_no, line, fingerprint, graph)
 VALUES (?1, ?2, ?3, ?4, ?5);
+
+-- name: remove_lines
+-- Removes the lines of a version with numbers from first to last that no record of a log has any
+-- more, because all are packed.
+-- parameters: root, first, last, log_no
+DELETE FROM graph_line
+WHERE root = ?1 AND line_no BETWEEN ?2 AND ?3
+AND line_no NOT IN (SELECT c.line_no FROM graph_checkpoint c WHERE c.pos BETWEEN ?4 << 28 AND (?4 << 28 | 0xfffffff));

@@ -4,9 +4,9 @@
 -- Reads a thread's row.
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
---   lease_until, updated, asked, now
+--   lease_until, updated, asked, packed_id, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked,
+	lease_until, updated, asked, packed_id,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now
 FROM graph_thread
 WHERE thread_key = ?1;
@@ -16,9 +16,9 @@ WHERE thread_key = ?1;
 -- of the file.
 -- parameters: thread_key
 -- returns: thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
---   lease_until, updated, asked, now
+--   lease_until, updated, asked, packed_id, now
 SELECT thread_no, thread_id, last_version, version, root, versions, status, fence, holder,
-	lease_until, updated, asked,
+	lease_until, updated, asked, packed_id,
 	CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS now
 FROM graph_thread
 WHERE thread_key = ?1;

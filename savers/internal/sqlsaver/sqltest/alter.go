@@ -14,7 +14,7 @@ func Alter(tb testing.TB, db *sql.DB, update string, args ...[]byte) (places int
 	for i := range args {
 		values[i] = args[i]
 	}
-	for table, column := range map[string]string{"graph_checkpoint": "body", "graph_write": "data"} {
+	for table, column := range map[string]string{"graph_checkpoint": "body", "graph_pack": "body", "graph_write": "data"} {
 		result, err := db.ExecContext(tb.Context(), fmt.Sprintf(update, table, column), values...)
 		if err != nil {
 			tb.Fatal(err)

@@ -20,6 +20,7 @@ CREATE TABLE IF NOT EXISTS graph_thread (
 	lease_until  BIGINT         NOT NULL COMMENT '0 when it was given up',
 	updated      BIGINT         NOT NULL,
 	asked        BOOLEAN        NOT NULL COMMENT 'there may be open questions',
+	packed_id    BINARY(16)     NOT NULL DEFAULT '' COMMENT 'no packed record has a larger id',
 	UNIQUE KEY graph_thread_key (thread_key),
 	KEY graph_thread_status (status, thread_key),
 	KEY graph_thread_updated (updated)
@@ -75,6 +76,22 @@ CREATE TABLE IF NOT EXISTS graph_checkpoint (
 	body             LONGBLOB   NOT NULL COMMENT 'ends with a checksum of the record, its thread and its namespace',
 	PRIMARY KEY (log_no, seq),
 	UNIQUE KEY graph_checkpoint_id (root, id)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- Records that follow each other in a log, in one row: old ones, which are read together. No record is in a pack and in a row
+-- of its own. The record after a pack holds the ids of its parent and of what it commits itself.
+CREATE TABLE IF NOT EXISTS graph_pack (
+	log_no    BIGINT     NOT NULL,
+	first_seq BIGINT     NOT NULL,
+	last_seq  BIGINT     NOT NULL,
+	root      BIGINT     NOT NULL COMMENT 'the log of the root of the version',
+	first_id  BINARY(16) NOT NULL COMMENT 'the smallest id',
+	last_id   BINARY(16) NOT NULL COMMENT 'the largest id',
+	records   BIGINT     NOT NULL COMMENT 'how many there are',
+	whole     BOOLEAN    NOT NULL COMMENT 'the first has a snapshot',
+	body      LONGBLOB   NOT NULL COMMENT 'ends with a checksum of it, its thread, its namespace and its place',
+	PRIMARY KEY (log_no, last_seq),
+	KEY graph_pack_id (root, last_id)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- Pending writes. Those whose base is committed count for nothing.

@@ -18,7 +18,8 @@ CREATE TABLE graph_thread (
 	holder       BLOB    NOT NULL,
 	lease_until  INTEGER NOT NULL,           -- 0 when it was given up
 	updated      INTEGER NOT NULL,
-	asked        INTEGER NOT NULL            -- TRUE: there may be open questions
+	asked        INTEGER NOT NULL,           -- TRUE: there may be open questions
+	packed_id    BLOB    NOT NULL DEFAULT x'00000000000000000000000000000000' -- no packed record has a larger id
 );
 
 CREATE UNIQUE INDEX graph_thread_key ON graph_thread (thread_key);
@@ -93,6 +94,24 @@ WHEN EXISTS (SELECT 1 FROM graph_checkpoint c WHERE c.root = NEW.root AND substr
 BEGIN
 	SELECT RAISE(ABORT, 'the id is used');
 END;
+
+-- Records that follow each other in a log, in one row: old ones, which are read together. No record is in a pack and in a row
+-- of its own. The record after a pack holds the ids of its parent and of what it commits itself.
+CREATE TABLE graph_pack (
+	pos       INTEGER NOT NULL PRIMARY KEY,  -- log_no << 28 | last_seq
+	first_seq INTEGER NOT NULL,
+	root      INTEGER NOT NULL,              -- the log of the version's root
+	first_id  BLOB    NOT NULL,              -- the smallest and the largest id
+	last_id   BLOB    NOT NULL,
+	records   INTEGER NOT NULL,              -- how many there are
+	whole     INTEGER NOT NULL,              -- the first has a snapshot
+	body      BLOB    NOT NULL,              -- ends with a checksum of it, its thread, its namespace and its place
+
+	log_no    INTEGER GENERATED ALWAYS AS (pos >> 28) VIRTUAL,
+	last_seq  INTEGER GENERATED ALWAYS AS (pos & 0xfffffff) VIRTUAL
+);
+
+CREATE INDEX graph_pack_id ON graph_pack (root, last_id);
 
 -- Pending writes. Those whose base is committed count for nothing.
 CREATE TABLE graph_write (

@@ -18,7 +18,8 @@ CREATE TABLE graph_thread (
 	holder       BYTEA   NOT NULL,
 	lease_until  BIGINT  NOT NULL,           -- 0 when it was given up
 	updated      BIGINT  NOT NULL,
-	asked        BOOLEAN NOT NULL            -- there may be open questions
+	asked        BOOLEAN NOT NULL,           -- there may be open questions
+	packed_id    BYTEA   NOT NULL DEFAULT '\x00000000000000000000000000000000' -- no packed record has a larger id
 ) WITH (fillfactor = 70);
 
 CREATE UNIQUE INDEX graph_thread_key ON graph_thread (thread_key);
@@ -81,6 +82,23 @@ CREATE TABLE graph_checkpoint (
 
 CREATE UNIQUE INDEX graph_checkpoint_id ON graph_checkpoint (root, id);
 
+-- Records that follow each other in a log, in one row: old ones, which are read together. No record is in a pack and in a row
+-- of its own. The record after a pack holds the ids of its parent and of what it commits itself.
+CREATE TABLE graph_pack (
+	log_no    BIGINT  NOT NULL,
+	first_seq BIGINT  NOT NULL,
+	last_seq  BIGINT  NOT NULL,
+	root      BIGINT  NOT NULL,              -- the log of the version's root
+	first_id  BYTEA   NOT NULL,              -- the smallest and the largest id
+	last_id   BYTEA   NOT NULL,
+	records   BIGINT  NOT NULL,              -- how many there are
+	whole     BOOLEAN NOT NULL,              -- the first has a snapshot
+	body      BYTEA   NOT NULL,              -- ends with a checksum of it, its thread, its namespace and its place
+	PRIMARY KEY (log_no, last_seq)
+);
+
+CREATE INDEX graph_pack_id ON graph_pack (root, last_id);
+
 -- Pending writes. Those whose base is committed count for nothing.
 CREATE TABLE graph_write (
 	write_no  BIGINT  NOT NULL GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -110,7 +128,8 @@ CREATE TABLE graph_state (
 -- - the run holds the fence;
 -- - p_status is the thread's status, or NULL for any;
 -- - the lease was given up, or ends in p_least to p_most microseconds;
--- - the head is the record of p_log, p_seq and p_after, is its own base, and not next_removed.
+-- - the head is the record of p_log, p_seq and p_after, is its own base, and not next_removed;
+-- - p_id is larger than the ids of packed records.
 -- If another record follows the head, it has the key of the new one: the function fails. The thread's row stays locked
 -- against changes until the transaction ends.
 CREATE FUNCTION graph_commit(
@@ -124,7 +143,7 @@ DECLARE
 	clock bigint;
 BEGIN
 	SELECT root, lease_until INTO t_root, t_until FROM graph_thread
-	WHERE thread_no = p_thread AND fence = p_fence AND status = COALESCE(p_status, status) FOR SHARE;
+	WHERE thread_no = p_thread AND fence = p_fence AND status = COALESCE(p_status, status) AND packed_id < p_id FOR SHARE;
 	IF NOT FOUND THEN
 		RETURN false;
 	END IF;
@@ -144,7 +163,8 @@ END $$;
 -- - the run holds the fence;
 -- - p_status is the thread's status, or NULL for any;
 -- - the row says that there may be questions, or p_asked is false;
--- - the lease was given up, or ends in p_least to p_most microseconds.
+-- - the lease was given up, or ends in p_least to p_most microseconds;
+-- - p_base is larger than the ids of packed records.
 CREATE FUNCTION graph_put(
 	p_write bytea, p_kind bigint, p_data bytea, p_base bytea, p_key bytea, p_fence bytea, p_status bigint, p_asked boolean,
 	p_least bigint, p_most bigint, p_first boolean)
@@ -155,7 +175,8 @@ DECLARE
 	clock bigint;
 BEGIN
 	SELECT root, lease_until INTO t_root, t_until FROM graph_thread
-	WHERE thread_key = p_key AND fence = p_fence AND version > 0 AND status = COALESCE(p_status, status) AND (asked OR NOT p_asked) FOR SHARE;
+	WHERE thread_key = p_key AND fence = p_fence AND version > 0 AND status = COALESCE(p_status, status) AND (asked OR NOT p_asked)
+	AND packed_id < p_base FOR SHARE;
 	IF NOT FOUND THEN
 		RETURN false;
 	END IF;

@@ -1,0 +1,353 @@
+package sqlsaver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
+)
+
+// Packing says when records of a log are packed. The zero Packing means every 256 records, without the newest 32.
+type Packing struct {
+	// Every is how many records are packed at a time: a run that ends packs its logs if one of their seqs since its beginning is
+	// a multiple of it.
+	Every int
+	// Keep is how many of the newest records of a log are never packed.
+	Keep int
+	// AtOnce has each Append pack the log that it wrote to before it returns. It is for tests.
+	AtOnce bool
+}
+
+// window is how many records a transaction reads to pack them, and reach how far back packing looks for records that an
+// earlier run has left.
+const (
+	window = 512
+	reach  = 1024
+)
+
+// fewest is how many records are worth a pack.
+func (p *Packing) fewest() int { return min(p.Every, 16) }
+
+// packer packs old records of logs, one log at a time, so that callers need not wait for it.
+type packer struct {
+	s       *Saver
+	mu      sync.Mutex
+	queue   []job
+	running bool
+	closed  bool
+	idle    sync.Cond
+	cancel  context.CancelFunc // of the job under way
+}
+
+func newPacker(s *Saver) *packer {
+	p := &packer{s: s}
+	p.idle.L = &p.mu
+	return p
+}
+
+// job is a log in which a run has appended records since opened.
+type job struct {
+	thread, namespace string
+	root, log         int64
+	opened, head      int64 // seqs
+}
+
+// maxJobs is how many logs may wait. The records of others are packed after a later run.
+const maxJobs = 1024
+
+// add lets a goroutine pack logs. There is one at a time.
+func (p *packer) add(jobs []job) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || len(p.queue)+len(jobs) > maxJobs {
+		return
+	}
+	p.queue = append(p.queue, jobs...)
+	if !p.running && len(p.queue) > 0 {
+		p.running = true
+		go p.work()
+	}
+}
+
+// patience is how long the packing of a log may take.
+const patience = 30 * time.Second
+
+func (p *packer) work() {
+	for {
+		p.mu.Lock()
+		if len(p.queue) == 0 {
+			p.running = false
+			p.idle.Broadcast()
+			p.mu.Unlock()
+			return
+		}
+		j := p.queue[0]
+		p.queue = p.queue[1:]
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		p.cancel = cancel
+		p.mu.Unlock()
+		_ = p.s.pack(ctx, j) // the records stay as they are, and are packed after a later run
+		cancel()
+	}
+}
+
+// close waits for as long as d until all logs are packed that were added, and takes no more.
+func (p *packer) close(d time.Duration) {
+	defer time.AfterFunc(d, p.stop).Stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for p.running {
+		p.idle.Wait()
+	}
+}
+
+// stop ends the job under way, and drops the others.
+func (p *packer) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue = nil
+	if p.cancel != nil {
+		p.cancel()
+	}
+}
+
+// due returns the logs of a run that ends in which there is something to pack.
+func (p *Packing) due(r *run) (jobs []job) {
+	for namespace, h := range r.heads {
+		if every := int64(p.Every); h.seq/every != h.opened/every {
+			jobs = append(jobs, job{r.thread, namespace, h.root, h.log, h.opened, h.seq})
+		}
+	}
+	return jobs
+}
+
+// pack packs the old records of a log, a window at a time.
+func (s *Saver) pack(ctx context.Context, j job) error {
+	from := max(min(j.opened, j.head-reach), 1)
+	for from > 0 {
+		err := s.write(ctx, RolledBack, func(tx Tx) (err error) {
+			from, err = s.packWindow(ctx, tx, j, from)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// packWindow packs records with a seq of at least from, and returns from where on to continue, 0 for the end.
+func (s *Saver) packWindow(ctx context.Context, tx Tx, j job, from int64) (next int64, err error) {
+	t, err := s.thread(ctx, tx, stLockThread, j.thread)
+	if err != nil || t == nil || t.root != j.root { // it was released or deleted
+		return 0, err
+	}
+	w := packing{s: s, tx: tx, t: t, at: rootOf(t, t.open, t.root)}
+	w.at.log, w.at.namespace = j.log, j.namespace
+	h, err := s.head(ctx, tx, w.at)
+	if err != nil {
+		return 0, err
+	}
+	var packed int64
+	if _, err := s.one(ctx, tx, stLastPacked, []any{w.at.log}, &packed); err != nil {
+		return 0, err
+	}
+	from = max(from, packed+1)
+	last := min(h.seq-int64(s.packing.Keep), from+window-1)
+	if last-from+1 < int64(s.packing.fewest()) {
+		return 0, nil
+	}
+	if err := w.read(ctx, from, last, h.line); err != nil {
+		return 0, err
+	}
+	if err := w.pack(ctx); err != nil {
+		return 0, err
+	}
+	if w.left > 0 {
+		return w.left, nil
+	}
+	return last + 1, nil
+}
+
+// packing packs a window of a log in a transaction that has locked the thread.
+type packing struct {
+	s       *Saver
+	tx      Tx
+	t       *thread
+	at      spot
+	records []pack.Record // of the window, with the one before it and the one after it if these have rows of their own
+	first   int           // the index of the first that may be packed
+	end     int           // of the first after them
+	pinned  map[checkpoint.ID]bool
+	rows    map[int]bool // those that keep their rows, by index
+	packed  int64        // the last seq that was packed, 0 for none
+	left    int64        // the first seq of those at the end that are too few for a pack; 0 for none
+	largest checkpoint.ID
+}
+
+// read reads the records with a seq from first to last. A pending write whose base is committed must go before its base does:
+// without the base it would count again. The base of any other write keeps its row.
+func (w *packing) read(ctx context.Context, first, last int64, known line) error {
+	if err := w.s.later(ctx, w.tx, stSweepWrites, w.at.root); err != nil {
+		return err
+	}
+	writes, err := w.s.writes(ctx, w.tx, w.t.id, w.at.root)
+	if err != nil {
+		return err
+	}
+	w.pinned = make(map[checkpoint.ID]bool)
+	for i := range writes {
+		w.pinned[writes[i].Base] = true
+	}
+	all, err := w.s.entries(ctx, w.tx, stRecords, w.at.log, max(first-2, 0), last+1) // that of first-1 may have its parent from the one before
+	if err != nil {
+		return err
+	}
+	from := 0
+	if len(all) > 0 && int64(all[0].Seq) == first-2 {
+		from = 1
+	}
+	records, err := w.s.records(ctx, w.tx, w.at, all, from, known)
+	if err != nil {
+		return err
+	}
+	w.first, w.end = len(records), len(records)
+	for i := range records {
+		e := &all[from+i]
+		r := pack.Record{Record: records[i], Committed: e.markedCommitted}
+		if n := from + i + 1; n < len(all) && all[n].Seq == e.Seq+1 {
+			r.Committed = r.Committed || all[n].commitsPrevious
+		}
+		w.records = append(w.records, r)
+		if int64(r.Seq) >= first {
+			w.first = min(w.first, i)
+		}
+		if int64(r.Seq) > last {
+			w.end = min(w.end, i)
+		}
+	}
+	return nil
+}
+
+// pack packs what is worth it.
+func (w *packing) pack(ctx context.Context) error {
+	w.rows = make(map[int]bool)
+	for i := w.first; i < w.end; {
+		stop := i
+		for stop < w.end && !w.pinned[w.records[stop].ID] {
+			stop++
+		}
+		n := pack.Fill(w.records[i:stop])
+		if n >= w.s.packing.fewest() {
+			if err := w.insert(ctx, i, i+n); err != nil {
+				return err
+			}
+			i += n
+			continue
+		}
+		if i+n == w.end && i > w.first {
+			w.left = int64(w.records[i].Seq)
+		}
+		for range max(n, 1) {
+			w.rows[i] = true
+			i++
+		}
+	}
+	if w.packed == 0 {
+		return nil
+	}
+	if err := w.s.later(ctx, w.tx, stMarkPacked, w.largest[:], w.t.no); err != nil {
+		return err
+	}
+	if err := w.tie(ctx); err != nil {
+		return err
+	}
+	return w.s.later(ctx, w.tx, stRemoveLines, w.at.root, w.at.lineNo(1), w.at.lineNo(uint64(w.packed)), w.at.log)
+}
+
+// insert puts a pack into the place of the records from index first up to end.
+func (w *packing) insert(ctx context.Context, first, end int) error {
+	records := w.records[first:end]
+	least, largest := records[0].ID, records[0].ID
+	for i := range records {
+		id := &records[i].ID
+		if bytes.Compare(id[:], least[:]) < 0 {
+			least = *id
+		}
+		if bytes.Compare(id[:], largest[:]) > 0 {
+			largest = *id
+		}
+	}
+	from, to := int64(records[0].Seq), int64(records[len(records)-1].Seq)
+	removed, err := w.s.exec(ctx, w.tx, stRemoveRecords, w.at.log, from, to)
+	if err != nil || removed != int64(len(records)) {
+		return errors.Join(err, w.at.damaged(uint64(from), errMoved))
+	}
+	if bytes.Compare(largest[:], w.largest[:]) > 0 {
+		w.largest = largest
+	}
+	w.packed = to
+	return w.s.later(ctx, w.tx, stInsertPack, w.at.log, from, to, w.at.root, least[:], largest[:], removed, records[0].Snapshot,
+		pack.Encode(w.at.id, w.at.namespace, records))
+}
+
+// tie changes the records that keep their rows and have lost a neighbour: one holds itself what it had from the record before
+// it, or is marked as committed as the record after it says.
+func (w *packing) tie(ctx context.Context) error {
+	own := func(i int) bool { return i < w.first || i >= w.end || w.rows[i] }
+	for i := range w.records {
+		if !own(i) {
+			continue
+		}
+		r := &w.records[i]
+		if i > 0 && !own(i-1) {
+			if err := w.s.untie(ctx, w.tx, w.at, &r.Record); err != nil {
+				return err
+			}
+		}
+		if i+1 == len(w.records) || own(i+1) {
+			continue
+		}
+		if r.Committed {
+			if err := w.s.later(ctx, w.tx, stMarkCommitted, w.at.root, r.ID[:]); err != nil {
+				return err
+			}
+		}
+		if err := w.s.later(ctx, w.tx, stMarkNextRemoved, w.at.log, int64(r.Seq)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Pack packs the old records of the logs of a thread's open version now, as the end of a run does.
+func Pack(ctx context.Context, s *Saver, thread string) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.end()
+	var jobs []job
+	err := s.read(ctx, func(tx Tx) error {
+		jobs = nil
+		t, v, err := s.version(ctx, tx, thread, 0)
+		if err != nil || v == nil {
+			return err
+		}
+		numbers, err := s.namespaces(ctx, tx, t, v.number)
+		for namespace, log := range numbers {
+			jobs = append(jobs, job{thread: thread, namespace: namespace, root: v.root, log: log, opened: 1})
+		}
+		return err
+	})
+	for _, j := range jobs {
+		if err == nil {
+			err = s.pack(ctx, j)
+		}
+	}
+	return s.wrap(ctx, "pack", err)
+}

@@ -1,0 +1,206 @@
+package sqlsaver
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
+)
+
+// stretch is a part of a log. Each of its records is in a row of its own or in a pack, never in both. What reads more than one
+// record of a log reads a stretch, or pages of a history.
+type stretch struct {
+	at          spot
+	first, last int64 // seqs
+	line        line  // that may be the one of its records
+	packed      bool  // the version may have packs
+}
+
+func (w *stretch) damaged(seq int64, what string) error {
+	return fmt.Errorf("thread %.64q, namespace %.64q, record %d %s: %w", w.at.id, w.at.namespace, seq, what, checkpoint.ErrDamaged)
+}
+
+// restore sets Last of a chain and what restores its state. w.first is the newest snapshot that has a row of its own, 0 for none;
+// restoring may begin at a newer one in a pack. It returns the records that it decoded, and whether the last one is marked as
+// committed. Of a pack that lies on the way no record is decoded.
+func (s *Saver) restore(ctx context.Context, db Runner, w stretch, chain *checkpoint.Chain) (decoded []checkpoint.Record, marked bool, err error) {
+	var packs []packRow
+	if w.packed {
+		if packs, err = s.packs(ctx, db, stChainPacks, w.at.log, w.first, w.last); err != nil {
+			return nil, false, err
+		}
+		if len(packs) > 0 && packs[0].whole {
+			w.first = packs[0].first
+		}
+	}
+	if w.first == 0 {
+		return nil, false, w.damaged(w.last, "has no snapshot before it")
+	}
+	rows, all, err := s.between(ctx, db, w.at, w.first, w.last, w.line)
+	if err != nil {
+		return nil, false, err
+	}
+	if len(all) > 0 {
+		marked = all[len(all)-1].markedCommitted
+	}
+	f := folder{w: &w, chain: chain, next: w.first}
+	rest := rows
+	for i := range packs {
+		p := &packs[i]
+		n := slices.IndexFunc(rest, func(r checkpoint.Record) bool { return int64(r.Seq) > p.last })
+		if n < 0 {
+			n = len(rest)
+		}
+		f.add(rest[:n])
+		rest = rest[n:]
+		if p.last < w.last {
+			f.addPack(p)
+			continue
+		}
+		records, err := p.records(&w.at) // the last is among them
+		if err != nil {
+			return nil, false, err
+		}
+		for _, r := range records {
+			if int64(r.Seq) <= w.last {
+				rows = append(rows, r.Record)
+				f.add(rows[len(rows)-1:])
+			}
+		}
+	}
+	f.add(rest)
+	return rows, marked, f.end()
+}
+
+// folder makes a chain of records and packs, in the order of the log.
+type folder struct {
+	w     *stretch
+	chain *checkpoint.Chain
+	next  int64 // the seq of the next record
+	err   error
+}
+
+func (f *folder) add(records []checkpoint.Record) {
+	for i := range records {
+		r := &records[i]
+		f.follow(int64(r.Seq), r.Snapshot)
+		f.next++
+		if r.Snapshot {
+			f.begin(r.Payload)
+		} else {
+			f.chain.Deltas = append(f.chain.Deltas, r.Payload)
+			f.chain.Chained++
+		}
+		if int64(r.Seq) == f.w.last {
+			f.chain.Last = *r
+		}
+	}
+}
+
+func (f *folder) addPack(p *packRow) {
+	f.follow(p.first, p.whole)
+	all, err := p.payloads(&f.w.at)
+	if f.err == nil {
+		f.err = err
+	}
+	count := int(p.last - p.first + 1)
+	f.next = p.last + 1
+	if p.whole {
+		f.begin(all.Snapshot)
+		count--
+	}
+	f.chain.Deltas = append(f.chain.Deltas, all.Deltas...)
+	f.chain.Chained += count
+}
+
+func (f *folder) begin(snapshot []byte) {
+	f.chain.Snapshot, f.chain.Deltas, f.chain.Chained = snapshot, nil, 0
+}
+
+// follow finds records that are missing, and a beginning without a snapshot.
+func (f *folder) follow(seq int64, whole bool) {
+	switch {
+	case f.err != nil:
+	case seq != f.next:
+		f.err = f.w.damaged(f.next, "has gone")
+	case seq == f.w.first && !whole:
+		f.err = f.w.damaged(seq, "has no snapshot before it")
+	}
+}
+
+func (f *folder) end() error {
+	if f.err == nil && f.next != f.w.last+1 {
+		f.err = f.w.damaged(f.next, "has gone")
+	}
+	return f.err
+}
+
+// whole returns all records of a stretch, oldest first.
+func (s *Saver) whole(ctx context.Context, db Runner, w stretch) ([]checkpoint.Record, error) {
+	all, _, err := s.between(ctx, db, w.at, w.first, w.last, w.line)
+	if err != nil || !w.packed {
+		return all, err
+	}
+	packs, err := s.packs(ctx, db, stPacks, w.at.log, w.first, w.last)
+	if err != nil || len(packs) == 0 {
+		return all, err
+	}
+	for i := range packs {
+		records, err := packs[i].records(&w.at)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range records {
+			if int64(r.Seq) >= w.first && int64(r.Seq) <= w.last {
+				all = append(all, r.Record)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b checkpoint.Record) int { return cmp.Compare(a.Seq, b.Seq) })
+	return all, nil
+}
+
+// page reads up to size rows of a log backwards, from the record with the seq last on, or else the part of one pack. The
+// records are newest first. more says that there may be older ones.
+func (s *Saver) page(ctx context.Context, db Runner, at spot, known line, last, size int64) (page []checkpoint.Record, more bool, err error) {
+	all, err := s.entries(ctx, db, stHistory, at.log, last, size+1) // with the record before, which may be the parent of the oldest
+	if err != nil {
+		return nil, false, err
+	}
+	packs, err := s.packs(ctx, db, stPackBefore, at.log, last)
+	if err != nil {
+		return nil, false, err
+	}
+	more = int64(len(all)) > size
+	if len(packs) > 0 {
+		p := &packs[0]
+		newer := slices.IndexFunc(all, func(e entry) bool { return int64(e.Seq) < p.first })
+		if newer == 0 || len(all) == 0 {
+			records, err := p.records(&at)
+			return upTo(records, last), true, err
+		}
+		if newer > 0 {
+			all, more = all[:newer], true
+		}
+		if int64(len(all)) <= size {
+			more = true
+		}
+	}
+	slices.Reverse(all)
+	page, err = s.records(ctx, db, at, all, max(len(all)-int(size), 0), known)
+	slices.Reverse(page)
+	return page, more, err
+}
+
+// upTo returns the records of a pack up to the seq last, newest first.
+func upTo(records []pack.Record, last int64) (page []checkpoint.Record) {
+	for _, r := range slices.Backward(records) {
+		if int64(r.Seq) <= last {
+			page = append(page, r.Record)
+		}
+	}
+	return page
+}

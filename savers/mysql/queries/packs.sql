@@ -1,0 +1,64 @@
+-- Packs: records of a log that follow each other, in one row.
+
+-- name: packs
+-- Reads the packs of a log that have records with a seq from first to last, oldest first.
+-- parameters: log_no, first, last
+-- returns: log_no, first_seq, last_seq, whole, body
+SELECT p.log_no, p.first_seq, p.last_seq, p.whole, p.body
+FROM graph_pack p
+WHERE p.log_no = ? AND p.last_seq >= ? AND p.first_seq <= ?
+ORDER BY p.last_seq;
+
+-- name: chain_packs
+-- Reads packs as packs does, from the newest on that begins with a snapshot.
+-- parameters: log_no, first, last, log_no, last
+-- returns: log_no, first_seq, last_seq, whole, body
+SELECT p.log_no, p.first_seq, p.last_seq, p.whole, p.body
+FROM graph_pack p
+WHERE p.log_no = ? AND p.last_seq >= ? AND p.first_seq <= ?
+AND p.last_seq >= COALESCE((SELECT x.last_seq FROM graph_pack x
+	WHERE x.log_no = ? AND x.whole AND x.first_seq <= ?
+	ORDER BY x.last_seq DESC LIMIT 1), 0)
+ORDER BY p.last_seq;
+
+-- name: pack_before
+-- Reads the newest pack of a log that has a record whose seq is at most seq.
+-- parameters: log_no, seq
+-- returns: log_no, first_seq, last_seq, whole, body
+SELECT p.log_no, p.first_seq, p.last_seq, p.whole, p.body
+FROM graph_pack p
+WHERE p.log_no = ? AND p.first_seq <= ?
+ORDER BY p.last_seq DESC LIMIT 1;
+
+-- name: packs_of_id
+-- Reads the packs of a version that may have a record: ids in them go from first_id to last_id.
+-- parameters: root, id, id
+-- returns: log_no, first_seq, last_seq, whole, body
+SELECT p.log_no, p.first_seq, p.last_seq, p.whole, p.body
+FROM graph_pack p
+WHERE p.root = ? AND p.last_id >= ? AND p.first_id <= ?
+ORDER BY p.log_no, p.last_seq;
+
+-- name: last_packed
+-- Returns the largest seq of the records of a log that are packed, 0 for none.
+-- parameters: log_no
+-- returns: last_seq
+SELECT COALESCE(MAX(p.last_seq), 0) AS last_seq
+FROM graph_pack p
+WHERE p.log_no = ?;
+
+-- name: insert_pack
+-- Inserts a pack.
+-- parameters: log_no, first_seq, last_seq, root, first_id, last_id, records, whole, body
+INSERT INTO graph_pack (log_no, first_seq, last_seq, root, first_id, last_id, records, whole, body)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: remove_pack
+-- Removes a pack, whose records are removed, or rows of their own again.
+-- parameters: log_no, last_seq
+DELETE FROM graph_pack WHERE log_no = ? AND last_seq = ?;
+
+-- name: mark_packed
+-- Says that records with ids up to packed_id may be packed.
+-- parameters: packed_id, thread_no
+UPDATE graph_thread SET packed_id = GREATEST(packed_id, CAST(? AS BINARY(16))) WHERE thread_no = ?;

@@ -1,0 +1,232 @@
+package sqlite_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
+	"github.com/graphgen-go/graphgen/savers/memory"
+	"github.com/graphgen-go/graphgen/savers/sqlite"
+)
+
+// often packs a log when it is asked to, all but the newest four records.
+var often = sqlite.Packing(sqlsaver.Packing{Every: 1 << 20, Keep: 4})
+
+var errKilled = errors.New("killed")
+
+// dying is a database whose transactions end at a statement, as if the process died there.
+type dying struct {
+	sqlsaver.DB
+	left *atomic.Int64 // statements of transactions until then
+}
+
+func (d *dying) Begin(ctx context.Context, writes bool) (sqlsaver.Tx, error) {
+	tx, err := d.DB.Begin(ctx, writes)
+	if err != nil || !writes {
+		return tx, err
+	}
+	return &dyingTx{tx, d.left}, nil
+}
+
+type dyingTx struct {
+	sqlsaver.Tx
+	left *atomic.Int64
+}
+
+func (t *dyingTx) next() error {
+	if t.left.Add(-1) == 0 {
+		return errKilled
+	}
+	return nil
+}
+
+func (t *dyingTx) Exec(ctx context.Context, text string, args ...any) (int64, error) {
+	if err := t.next(); err != nil {
+		return 0, err
+	}
+	return t.Tx.Exec(ctx, text, args...)
+}
+
+func (t *dyingTx) Query(ctx context.Context, text string, args ...any) (sqlsaver.Rows, error) {
+	if err := t.next(); err != nil {
+		return nil, err
+	}
+	return t.Tx.Query(ctx, text, args...)
+}
+
+func (t *dyingTx) Later(ctx context.Context, text string, args ...any) error {
+	if err := t.next(); err != nil {
+		return err
+	}
+	return t.Tx.Later(ctx, text, args...)
+}
+
+func (t *dyingTx) Commit(ctx context.Context) error {
+	if err := t.next(); err != nil {
+		return err
+	}
+	return t.Tx.Commit(ctx)
+}
+
+// TestPackingDiesAtEachStatement ends the transaction that packs at its first statement, its second, and so on. What is stored
+// must be the same each time, in rows or in packs.
+func TestPackingDiesAtEachStatement(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "threads.db")
+	var left atomic.Int64
+	s := open(t, path, often, sqlite.WrapDB(func(db sqlsaver.DB) sqlsaver.DB { return &dying{db, &left} }))
+	want, head := memory.New(), checkpoint.ID{}
+	var err error
+	for n := range 20 {
+		if head, err = turn(t.Context(), n, head, s, want); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := int64(1); ; n++ {
+		left.Store(n)
+		err := sqlsaver.Pack(t.Context(), s.Saver, "t")
+		left.Store(0)
+		packs := count(t, path, "graph_pack")
+		if err == nil {
+			if n < 8 || packs == 0 {
+				t.Errorf("packing takes %d statements and makes %d packs, want some of both", n, packs)
+			}
+			same(t, s, want)
+			return
+		}
+		if rows := count(t, path, "graph_checkpoint"); !errors.Is(err, errKilled) || rows != 60 && (rows != 4 || packs != 1) {
+			t.Fatalf("at statement %d: got %d rows and %d packs, %v; want 60 rows, or 4 and a pack", n, rows, packs, err)
+		}
+		same(t, s, want)
+	}
+}
+
+// TestTwoPackersPackOnce lets a saver pack what another one has packed.
+func TestTwoPackersPackOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "threads.db")
+	one, two := open(t, path, often), open(t, path, often)
+	want, head := memory.New(), checkpoint.ID{}
+	var err error
+	for n := range 20 {
+		if head, err = turn(t.Context(), n, head, one, want); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range []*sqlite.Saver{one, two, one} {
+		if err := sqlsaver.Pack(t.Context(), s.Saver, "t"); err != nil {
+			t.Fatal(err)
+		}
+		if rows, packs := count(t, path, "graph_checkpoint"), count(t, path, "graph_pack"); rows != 4 || packs != 1 {
+			t.Errorf("got %d rows and %d packs, want 4 and one", rows, packs)
+		}
+		same(t, s, want)
+	}
+}
+
+// TestPackersRunsAndReaders packs while a thread gets turns and is read, with two savers on one file.
+func TestPackersRunsAndReaders(t *testing.T) {
+	const turns = 60
+	path := filepath.Join(t.TempDir(), "threads.db")
+	fast := sqlite.Packing(sqlsaver.Packing{Every: 20, Keep: 3})
+	one, two := open(t, path, fast, sqlite.Durability(sqlite.Normal)), open(t, path, fast)
+	want, head := memory.New(), checkpoint.ID{}
+	var done atomic.Int64 // turns
+	var over atomic.Bool
+	var all sync.WaitGroup
+	until := func(call func() error) {
+		all.Go(func() {
+			for !over.Load() {
+				if err := call(); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for _, s := range []*sqlite.Saver{one, two} {
+		until(func() error { return sqlsaver.Pack(t.Context(), s.Saver, "t") })
+		until(func() error { return wholeHistory(t.Context(), s, done.Load()) })
+		until(func() error { return wholeState(t.Context(), s, done.Load()) })
+	}
+	for n := range turns {
+		var err error
+		if head, err = turn(t.Context(), n, head, []*sqlite.Saver{one, two}[n%2], want); err != nil {
+			t.Error(err)
+			break
+		}
+		done.Store(int64(n + 1))
+	}
+	over.Store(true)
+	all.Wait()
+	same(t, two, want)
+	if packs := count(t, path, "graph_pack"); packs == 0 {
+		t.Error("nothing was packed")
+	}
+}
+
+// wholeHistory returns an error unless the records go from the head to the first without a gap.
+func wholeHistory(ctx context.Context, s checkpoint.Saver, turns int64) error {
+	next := uint64(0)
+	for r, err := range s.History(ctx, checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
+		if err != nil {
+			return err
+		}
+		if next == 0 && int64(r.Seq) < 3*turns || next != 0 && r.Seq != next {
+			return fmt.Errorf("history: got record %d, want %d", r.Seq, next)
+		}
+		next = r.Seq - 1
+	}
+	if next != 0 {
+		return fmt.Errorf("history: it ends before record %d", next)
+	}
+	return nil
+}
+
+// wholeState returns an error unless the state has the messages of all turns.
+func wholeState(ctx context.Context, s checkpoint.Saver, turns int64) error {
+	chain, err := s.Load(ctx, checkpoint.Place{Thread: "t"})
+	if err != nil || chain.Empty() {
+		return err
+	}
+	state, err := checkpoint.Fold(chain.Snapshot, chain.Deltas...)
+	if got := strings.Count(string(state), "message "); err != nil || int64(got) < turns {
+		return fmt.Errorf("load: got %d messages, %w; want %d", got, err, turns)
+	}
+	return nil
+}
+
+// TestTheLogShrinksAfterALargeTransaction stores 32 MB at once, and small records after it.
+func TestTheLogShrinksAfterALargeTransaction(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "threads.db")
+	s := open(t, path, sqlite.Durability(sqlite.Normal))
+	r, err := begin(t.Context(), s, "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := func() int64 {
+		info, err := os.Stat(path + "-wal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	if _, err := r.commit(t.Context(), make([]byte, 32<<20)); err != nil {
+		t.Fatal(err)
+	}
+	before := size()
+	for range 5 {
+		if _, err := r.commit(t.Context(), []byte("small")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := size(); before < 32<<20 || after > 5<<20 {
+		t.Errorf("the log has %d bytes after a large transaction and %d later, want more than 32 MB and at most 5 MB", before, after)
+	}
+}
