@@ -29,13 +29,17 @@ func NewID() (ID, error) {
 	e.left -= 8
 	var id ID
 	now := time.Now()
-	ms := now.UnixMilli()
-	binary.BigEndian.PutUint64(id[:], uint64(ms)<<16)
-	part := uint64(now.Nanosecond()%1e6) << 12 / 1e6 // of the millisecond, in 12 bits
-	id[6], id[7] = 0x70|byte(part>>8), byte(part)
+	quarters := uint64(now.Nanosecond() % 1e6 / 250) // of a microsecond, since the millisecond began: under 4,000
+	binary.BigEndian.PutUint64(id[:], uint64(now.UnixMilli())<<16|7<<12|quarters)
 	copy(id[8:], e.bytes[e.left:])
 	id[8] = 0x80 | id[8]&0x3f
 	return id, nil
+}
+
+// Time returns when NewID made id, in UTC and to the microsecond.
+func (id ID) Time() time.Time {
+	bits := binary.BigEndian.Uint64(id[:])
+	return time.UnixMicro(int64(bits>>16*1000 + bits&0xfff/4)).UTC()
 }
 
 // entropy is random bytes. Those before left are in no id.

@@ -3,6 +3,7 @@ package checkpoint_test
 import (
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,6 +31,18 @@ func TestIDsAreUUIDsOfVersion7(t *testing.T) {
 			t.Fatalf("%s says that it was made at %v; want between %v and now", id, at, before)
 		}
 	}
+}
+
+func TestAnIDSaysWhenItWasMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for range 3000 {
+			id := newID(t)
+			if want := time.Now().UTC().Truncate(time.Microsecond); !id.Time().Equal(want) || id.Time().Location() != time.UTC {
+				t.Fatalf("%s: got %v, want %v", id, id.Time(), want)
+			}
+			time.Sleep(1777 * time.Nanosecond)
+		}
+	})
 }
 
 func TestIDsMadeLaterSortLater(t *testing.T) {

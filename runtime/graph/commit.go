@@ -3,7 +3,6 @@ package graph
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
@@ -51,7 +50,7 @@ func (r recorder) record(source checkpoint.Source) (checkpoint.Record, error) {
 		Step: r.plan.Step, Source: source,
 		Due: r.dueTasks(), Owed: r.g.names(r.plan.Pending), Joins: r.g.halfJoins(&r.plan), Pass: r.g.names(r.plan.Cleared), Meta: meta,
 		Fingerprint: r.g.fingerprint, Graph: r.g.name,
-		Created: time.Now().UTC().Truncate(time.Microsecond),
+		Created: id.Time(),
 	}
 	return rec, nil
 }

@@ -12,11 +12,17 @@ import (
 // steps returns a function that appends one step of 200 bytes to a thread.
 func steps(tb testing.TB, s *memory.Saver) func() {
 	tb.Helper()
+	return stepsOf(tb, s, checkpoint.Record{Payload: []byte(strings.Repeat("m", 200))})
+}
+
+// stepsOf returns a function that appends one step with the payload of like to a thread.
+func stepsOf(tb testing.TB, s *memory.Saver, like checkpoint.Record) func() {
+	tb.Helper()
 	first := opening(tb, "t", "bench", checkpoint.ID{})
 	if _, err := s.Append(tb.Context(), first); err != nil {
 		tb.Fatal(err)
 	}
-	fence, payload := first.Records[0].ID, []byte(strings.Repeat("m", 200))
+	fence := first.Records[0].ID
 	a := checkpoint.Append{Thread: "t", Fence: fence, After: fence, Records: first.Records}
 	due := []checkpoint.Task{{Node: "node"}}
 	return func() {
@@ -28,7 +34,7 @@ func steps(tb testing.TB, s *memory.Saver) func() {
 		a.After = before.ID
 		a.Records[0] = checkpoint.Record{
 			ID: id, Parent: before.ID, Base: id, Line: fence, Commits: before.ID, Step: before.Step + 1, Source: checkpoint.Loop,
-			Due: due, Payload: payload,
+			Due: due, Payload: like.Payload, Snapshot: like.Snapshot,
 		}
 		if _, err := s.Append(tb.Context(), a); err != nil {
 			tb.Fatal(err)
@@ -44,6 +50,20 @@ func TestStepAllocatesTheSameWhateverCameBefore(t *testing.T) {
 	}
 	if late := testing.AllocsPerRun(100, step); late > early+1 {
 		t.Errorf("allocations of a step: %.0f at first, %.0f after 10,000 steps; want the same", early, late)
+	}
+}
+
+func TestStepsShareAllocations(t *testing.T) {
+	step := steps(t, memory.New())
+	for range 1000 {
+		step()
+	}
+	if got := testing.AllocsPerRun(1, func() {
+		for range 100 {
+			step()
+		}
+	}); got > 100 {
+		t.Errorf("100 steps take %v allocations, want at most 100", got)
 	}
 }
 

@@ -34,7 +34,8 @@ type thread struct {
 	versions []*ledger.Version
 	last     int       // the number of the newest version there ever was
 	until    time.Time // when the lease of the newest run ends, unless that run has ended
-	made     []*ledger.Entry
+	slab     slab
+	made     []*ledger.Entry // by entries, for the call under way
 }
 
 // New returns an empty saver.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/memory"
@@ -62,6 +63,39 @@ func TestZeroSaverIsReady(t *testing.T) {
 			t.Errorf("got %+v, %v; want a running", thread, err)
 		}
 	}
+}
+
+// TestAPrunedRecordIsFreed: a kept record may keep small ones in memory that were allocated with it, and no large one.
+func TestAPrunedRecordIsFreed(t *testing.T) {
+	ctx, s := t.Context(), memory.New()
+	step := stepsOf(t, s, checkpoint.Record{Payload: make([]byte, 4096), Snapshot: true})
+	for range 100 {
+		step()
+	}
+	var kept []weak.Pointer[byte]
+	var fence checkpoint.ID
+	for r, err := range s.History(ctx, checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Payload) > 0 {
+			kept = append(kept, weak.Make(&r.Payload[0]))
+		}
+		fence = r.ID
+	}
+	if err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: fence, End: true}); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := s.Prune(ctx, "t", checkpoint.Keep{Last: 1}); err != nil || done.Records != 100 {
+		t.Fatalf("got %+v, %v; want 100 records pruned", done, err)
+	}
+	runtime.GC()
+	for i, p := range kept {
+		if i > 0 && p.Value() != nil {
+			t.Errorf("the payload %d before the head is still in memory", i)
+		}
+	}
+	runtime.KeepAlive(s)
 }
 
 // A load takes memory for where the deltas are, and none for the records between the snapshot and the head.

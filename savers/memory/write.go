@@ -68,22 +68,12 @@ func (t *thread) released(a *checkpoint.Append) *ledger.Version {
 	return nil
 }
 
-// entry is an entry with room for a due task, as most records have one.
-type entry struct {
-	ledger.Entry
-	room [1]checkpoint.Task
-}
-
 // entries copies the records of a for v. The result is valid until the next call.
 func (t *thread) entries(v *ledger.Version, a *checkpoint.Append) []*ledger.Entry {
 	t.made = t.made[:0]
 	seq := v.NextSeq(a.Namespace)
 	for i := range a.Records {
-		e := new(entry)
-		e.Record = a.Records[i]
-		e.Seq = seq + uint64(i)
-		ledger.Detach(&e.Record, e.room[:])
-		t.made = append(t.made, &e.Entry)
+		t.made = append(t.made, t.slab.entry(&a.Records[i], seq+uint64(i)))
 	}
 	return t.made
 }

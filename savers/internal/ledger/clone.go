@@ -34,7 +34,10 @@ func makeNormal(r *checkpoint.Record) {
 }
 
 // Micro returns t in UTC, to the microsecond, without the monotonic clock.
-func Micro(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond).Round(0) }
+func Micro(t time.Time) time.Time {
+	t = t.UTC().Round(0)
+	return t.Add(-time.Duration(t.Nanosecond() % 1000))
+}
 
 // Clone returns r, normal, sharing no memory with it.
 func Clone(r checkpoint.Record) checkpoint.Record {
@@ -46,13 +49,13 @@ func Clone(r checkpoint.Record) checkpoint.Record {
 // if they fit in there.
 func Detach(r *checkpoint.Record, room []checkpoint.Task) {
 	makeNormal(r)
-	r.Payload = cloneBytes(r.Payload)
+	r.Payload = CloneBytes(r.Payload)
 	r.Owed = cloneNames(r.Owed)
 	r.Pass = cloneNames(r.Pass)
 	if r.Due != nil {
 		r.Due = slices.Clip(append(room[:0], r.Due...))
 		for i := range r.Due {
-			r.Due[i].Payload = cloneBytes(r.Due[i].Payload)
+			r.Due[i].Payload = CloneBytes(r.Due[i].Payload)
 		}
 	}
 	if r.Joins != nil {
@@ -78,12 +81,19 @@ func CloneWrites(writes []checkpoint.Write) []checkpoint.Write {
 	}
 	clone := slices.Clip(slices.Clone(writes))
 	for i := range clone {
-		clone[i].Payload = cloneBytes(clone[i].Payload)
+		clone[i].Payload = CloneBytes(clone[i].Payload)
 	}
 	return clone
 }
 
-// cloneBytes and cloneNames leave no spare capacity, in which those who share the copy could meet.
-func cloneBytes(b []byte) []byte { return slices.Clip(slices.Clone(b)) }
+// CloneBytes returns a copy of b without spare capacity, in which those who share the copy could meet.
+func CloneBytes(b []byte) []byte {
+	if b == nil {
+		return nil
+	}
+	clone := make([]byte, len(b))
+	copy(clone, b)
+	return clone
+}
 
 func cloneNames(s []string) []string { return slices.Clip(slices.Clone(s)) }
