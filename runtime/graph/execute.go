@@ -29,11 +29,7 @@ func (r *run) execute() error {
 			r.state.share() // a subgraph's states, which are shown, have parts of this one
 		}
 	}
-	o := exec.Options{Step: r.plan.Step + 1, Workers: r.opt.concurrency, Eager: r.log != nil && r.log.Eager(), Observe: r.watchers.any()}
-	if r.sink != nil && r.telling().watched() {
-		o.Watcher = watcher{r}
-	}
-	storing := r.exec.Run(r.ctx, o)
+	storing := r.exec.Run(r.ctx, r.plan.Step+1)
 	if storing == nil && (r.exec.Through() || !r.exec.Has(exec.Failed) && !r.exec.Has(exec.Waiting)) {
 		return nil
 	}
@@ -53,6 +49,15 @@ func (r *run) execute() error {
 
 // host is the run as its tasks see it.
 type host struct{ *run }
+
+// options returns how the run executes its supersteps.
+func (r host) options() exec.Options {
+	o := exec.Options{Workers: r.opt.concurrency, Eager: r.log != nil && r.log.Eager(), Observe: r.watchers.any()}
+	if r.sink != nil && r.telling().watched() {
+		o.Watcher = watcher{r.run}
+	}
+	return o
+}
 
 // Call implements exec.Host.
 func (r host) Call(ctx context.Context, i int) error {

@@ -80,6 +80,7 @@ func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[
 
 // loop runs supersteps until the run ends, for whatever reason.
 func (r *run) loop() error {
+	r.exec.Options = host{r}.options()
 	if len(r.plan.Pending) > 0 && r.status == 0 {
 		if err := r.askPendingRoutes(); err != nil {
 			if r.health != unsure {

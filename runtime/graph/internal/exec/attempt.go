@@ -10,7 +10,7 @@ import (
 )
 
 // perform runs one task, as often as its node's Retry allows.
-func (s *Superstep) perform(w *task.Worker, i int, o *Options) {
+func (s *Superstep) perform(w *task.Worker, i, step int) {
 	t := &s.Tasks[i]
 	n := &s.nodes[t.Node]
 	ctx := w.Parent()
@@ -18,7 +18,7 @@ func (s *Superstep) perform(w *task.Worker, i int, o *Options) {
 		if t.Asks != nil {
 			t.Asks.Restart()
 		}
-		s.attempt(w, n, i, o)
+		s.attempt(w, n, i, step)
 		switch outcome := t.Outcome(ctx); {
 		case outcome == OutcomeWaiting:
 			t.Progress, t.Err = Asking, nil
@@ -38,26 +38,26 @@ func (s *Superstep) perform(w *task.Worker, i int, o *Options) {
 }
 
 // attempt calls the node once, under a context of its own.
-func (s *Superstep) attempt(w *task.Worker, n *Node, i int, o *Options) {
+func (s *Superstep) attempt(w *task.Worker, n *Node, i, step int) {
 	t := &s.Tasks[i]
-	ctx := w.Begin(n.ID, t.Index, o.Step, t.Attempt, t.Asks)
+	ctx := w.Begin(n.ID, t.Index, step, t.Attempt, t.Asks)
 	defer w.End()
-	if n.Timeout > 0 || o.Observe {
-		s.attended(ctx, w.Parent(), n.Timeout, i, o)
+	if n.Timeout > 0 || s.Observe {
+		s.attended(ctx, w.Parent(), n.Timeout, i)
 		return
 	}
 	s.call(ctx, t, i)
 }
 
 // attended calls the node once, with a timeout, with observers, or both.
-func (s *Superstep) attended(ctx, parent context.Context, timeout time.Duration, i int, o *Options) {
+func (s *Superstep) attended(ctx, parent context.Context, timeout time.Duration, i int) {
 	t := &s.Tasks[i]
 	if timeout > 0 {
 		c, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		ctx = c
 	}
-	if o.Observe {
+	if s.Observe {
 		defer s.host.Observe(ctx, parent, i)()
 	}
 	if s.call(ctx, t, i) && timeout > 0 && t.Err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && parent.Err() == nil {

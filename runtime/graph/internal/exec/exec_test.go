@@ -75,6 +75,13 @@ func want(t *testing.T, s *exec.Superstep, want ...exec.Progress) {
 	}
 }
 
+// run runs a superstep.
+func run(t *testing.T, s *exec.Superstep, o exec.Options) error {
+	t.Helper()
+	s.Options = o
+	return s.Run(t.Context(), 1)
+}
+
 var several = exec.Options{Workers: 8, Eager: true}
 
 // after returns a node that takes some time, or ends with its context.
@@ -91,7 +98,7 @@ func TestAFailureCancelsItsSiblings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, h := superstep(make([]exec.Node, 3), 0, after(time.Second, nil), after(2*time.Second, errNode), after(time.Hour, nil))
 		start := time.Now()
-		if err := s.Run(t.Context(), several); err != nil {
+		if err := run(t, s, several); err != nil {
 			t.Fatal(err)
 		}
 		want(t, s, exec.Succeeded, exec.Failed, exec.Waiting)
@@ -108,7 +115,7 @@ func TestTheFirstStoredResultWinsARace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := []exec.Node{{Race: 1}, {Race: 1}, {Race: 1}, {}}
 		s, _ := superstep(nodes, 1, after(time.Hour, nil), after(time.Second, nil), after(time.Minute, errNode), after(time.Minute, nil))
-		if err := s.Run(t.Context(), several); err != nil {
+		if err := run(t, s, several); err != nil {
 			t.Fatal(err)
 		}
 		want(t, s, exec.Beaten, exec.Succeeded, exec.Beaten, exec.Succeeded)
@@ -118,7 +125,7 @@ func TestTheFirstStoredResultWinsARace(t *testing.T) {
 func TestOfTwoThatEndTogetherTheFirstInTaskOrderWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := superstep([]exec.Node{{Race: 1}, {Race: 1}}, 1, after(time.Second, nil), after(time.Second, nil))
-		if err := s.Run(t.Context(), exec.Options{Workers: 1, Eager: true}); err != nil {
+		if err := run(t, s, exec.Options{Workers: 1, Eager: true}); err != nil {
 			t.Fatal(err)
 		}
 		want(t, s, exec.Succeeded, exec.Beaten)
@@ -128,7 +135,7 @@ func TestOfTwoThatEndTogetherTheFirstInTaskOrderWins(t *testing.T) {
 func TestAFailureInARaceCancelsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := superstep([]exec.Node{{Race: 1}, {Race: 1}}, 1, after(time.Second, errNode), after(time.Minute, nil))
-		if err := s.Run(t.Context(), several); err != nil {
+		if err := run(t, s, several); err != nil {
 			t.Fatal(err)
 		}
 		want(t, s, exec.Beaten, exec.Succeeded)
@@ -139,7 +146,7 @@ func TestWhatCannotBeStoredCancelsTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, h := superstep(make([]exec.Node, 2), 0, after(time.Second, nil), after(time.Hour, nil))
 		h.full = errors.New("disk full")
-		if err := s.Run(t.Context(), several); !errors.Is(err, h.full) {
+		if err := run(t, s, several); !errors.Is(err, h.full) {
 			t.Errorf("got %v, want %v", err, h.full)
 		}
 		want(t, s, exec.Succeeded, exec.Waiting)
@@ -150,7 +157,7 @@ func TestAConsumerThatLeavesIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, h := superstep(make([]exec.Node, 2), 0, after(time.Second, nil), after(time.Hour, nil))
 		h.full = exec.ErrLeft
-		if err := s.Run(t.Context(), several); err != nil {
+		if err := run(t, s, several); err != nil {
 			t.Errorf("got %v, want no error", err)
 		}
 		want(t, s, exec.Succeeded, exec.Waiting)
@@ -163,7 +170,7 @@ func TestRetriesPauseLongerEachTime(t *testing.T) {
 		node := exec.Node{Retry: exec.Retry{Attempts: 4, Base: time.Second, Max: 3 * time.Second}}
 		s, _ := superstep([]exec.Node{node}, 0, func(context.Context) error { attempts.Add(1); return errNode })
 		start := time.Now()
-		if err := s.Run(t.Context(), several); err != nil {
+		if err := run(t, s, several); err != nil {
 			t.Fatal(err)
 		}
 		want(t, s, exec.Failed)
@@ -178,7 +185,7 @@ func TestGoexitFailsItsTaskAlone(t *testing.T) {
 		func(context.Context) error { runtime.Goexit(); return nil },
 		func(context.Context) error { return nil },
 		func(context.Context) error { return nil })
-	if err := s.Run(t.Context(), exec.Options{Workers: 1, Eager: true}); err != nil {
+	if err := run(t, s, exec.Options{Workers: 1, Eager: true}); err != nil {
 		t.Fatal(err)
 	}
 	want(t, s, exec.Beaten, exec.Succeeded, exec.Succeeded)
@@ -204,7 +211,7 @@ func TestAsManyTasksRunAtOnceAsThereMayBeWorkers(t *testing.T) {
 				}}, tt.tasks)
 				s, _ := superstep(make([]exec.Node, tt.tasks), 0, calls...)
 				start := time.Now()
-				if err := s.Run(t.Context(), exec.Options{Workers: tt.workers}); err != nil {
+				if err := run(t, s, exec.Options{Workers: tt.workers}); err != nil {
 					t.Fatal(err)
 				}
 				if took := time.Since(start); took != tt.want || int(most.Load()) != min(tt.tasks, tt.workers) {
@@ -226,7 +233,7 @@ func TestTasksThatReturnAtOnceNeedFewWorkers(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	for range rounds {
 		copy(s.Tasks, due)
-		if err := s.Run(t.Context(), exec.Options{Workers: tasks}); err != nil {
+		if err := run(t, s, exec.Options{Workers: tasks}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -16,7 +16,7 @@ var ErrLeft = errors.New("left")
 // fanOut is the tasks of one superstep that run at the same time.
 type fanOut struct {
 	s      *Superstep
-	o      Options
+	step   int
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	taken  atomic.Int64     // of s.todo
@@ -35,20 +35,20 @@ type lane struct {
 	cancel context.CancelCauseFunc
 }
 
-// fanOut runs the tasks to be run on at most o.Workers goroutines. What ends while others still run is
+// fanOut runs the tasks to be run on at most Workers goroutines. What ends while others still run is
 // stored at once, if that is wanted; the error is that of storing.
-func (s *Superstep) fanOut(ctx context.Context, o Options) error {
-	f := &fanOut{s: s, o: o}
+func (s *Superstep) fanOut(ctx context.Context, step int) error {
+	f := &fanOut{s: s, step: step}
 	f.ctx, f.cancel = context.WithCancelCause(ctx)
 	defer f.end() // also when the consumer of a stream panics: no task may run concurrently with what follows
 	for range s.races {
 		ctx, cancel := context.WithCancelCause(f.ctx)
 		f.lanes = append(f.lanes, lane{ctx, cancel})
 	}
-	if o.Eager || o.Watcher != nil || s.races > 0 {
+	if s.Eager || s.Watcher != nil || s.races > 0 {
 		f.done = make(chan int, len(s.todo))
 	}
-	if o.Watcher != nil {
+	if s.Watcher != nil {
 		f.posts, f.over = make(chan func() bool), make(chan struct{})
 	}
 	f.hire()
@@ -69,7 +69,7 @@ func (f *fanOut) end() {
 // hire starts a worker, unless one is starting or there are as many as there may be. Each worker that takes a task calls
 // hire: tasks that return at once need one worker or two, and tasks that wait get one each.
 func (f *fanOut) hire() {
-	if f.hiring.Load() || !f.hiring.CompareAndSwap(false, true) || f.hired == min(f.o.Workers, len(f.s.todo)) {
+	if f.hiring.Load() || !f.hiring.CompareAndSwap(false, true) || f.hired == min(f.s.Workers, len(f.s.todo)) {
 		return
 	}
 	f.hired++
@@ -119,7 +119,7 @@ func (f *fanOut) one(w *task.Worker, i int) {
 			f.cancel(ErrSibling)
 		}
 		if f.posts != nil && t.Attempt > 0 {
-			f.o.Watcher.Stopped(i, t.Outcome(w.Parent()), f.post)
+			f.s.Watcher.Stopped(i, t.Outcome(w.Parent()), f.post)
 		}
 		if f.done != nil {
 			f.done <- i
@@ -130,9 +130,9 @@ func (f *fanOut) one(w *task.Worker, i int) {
 	}()
 	if w.Parent().Err() == nil {
 		if f.posts != nil {
-			f.o.Watcher.Started(i, w, f.post)
+			f.s.Watcher.Started(i, w, f.post)
 		}
-		f.s.perform(w, i, &f.o)
+		f.s.perform(w, i, f.step)
 	}
 	returned = true
 }
@@ -160,7 +160,7 @@ func (f *fanOut) collect() error {
 		if left -= len(batch); left == 0 || storing != nil {
 			continue
 		}
-		if f.o.Eager {
+		if f.s.Eager {
 			switch err := f.s.host.Ended(batch); {
 			case errors.Is(err, ErrLeft):
 				f.cancel(err)

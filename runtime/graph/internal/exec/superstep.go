@@ -11,6 +11,7 @@ import (
 // Superstep runs supersteps, one after another. New returns one.
 type Superstep struct {
 	Tasks []Task // of the superstep in progress, in the order in which they merge
+	Options
 
 	host    Host
 	nodes   []Node
@@ -40,9 +41,7 @@ func (s *Superstep) Fill(now []plan.Task) {
 	}
 	s.Tasks = s.Tasks[:len(now)]
 	for i := range now {
-		t := &s.Tasks[i]
-		*t = Task{}
-		t.Task = now[i]
+		s.Tasks[i] = Task{Task: now[i]}
 	}
 	if s.races == 0 {
 		return
@@ -95,29 +94,28 @@ func (s *Superstep) Left() int {
 // Due returns the tasks that Left noted. The result is valid until the next call of Left.
 func (s *Superstep) Due() []int { return s.todo }
 
-// Options say how a superstep is run.
+// Options say how supersteps are run.
 type Options struct {
-	Step    int     // its number
 	Workers int     // how many tasks run at the same time
 	Eager   bool    // the Host is to store what ended while other tasks run
 	Watcher Watcher // nil for none
 	Observe bool    // call the Host's Observe for each attempt
 }
 
-// Run runs the tasks that Left noted. The error is that of Ended; the outcomes are in Tasks.
-func (s *Superstep) Run(ctx context.Context, o Options) (err error) {
-	if len(s.todo) == 1 && o.Watcher == nil {
+// Run runs the tasks that Left noted, in the superstep of the given number. The error is that of Ended; the outcomes are in Tasks.
+func (s *Superstep) Run(ctx context.Context, step int) (err error) {
+	if len(s.todo) == 1 && s.Watcher == nil {
 		if !s.ready {
 			s.solo.Init(ctx, s.of, s.host)
 			s.ready = true
 		}
 		i := s.todo[0]
-		s.perform(&s.solo, i, &o)
+		s.perform(&s.solo, i, step)
 		if s.Tasks[i].Progress == Succeeded {
 			s.Win(i)
 		}
 	} else {
-		err = s.fanOut(ctx, o)
+		err = s.fanOut(ctx, step)
 	}
 	if s.races > 0 {
 		s.Decide()
