@@ -17,7 +17,7 @@ func AppendBool(b []byte, v bool) []byte {
 	return append(b, 0xc2)
 }
 
-// AppendInt appends v in as few bytes as it takes.
+// AppendInt appends v in the shortest form.
 func AppendInt(b []byte, v int64) []byte {
 	if v >= -32 && v < 128 {
 		return append(b, byte(v))
@@ -39,7 +39,7 @@ func appendLongInt(b []byte, v int64) []byte {
 	return binary.BigEndian.AppendUint64(append(b, 0xd3), uint64(v))
 }
 
-// AppendUint appends v in as few bytes as it takes.
+// AppendUint appends v in the shortest form.
 func AppendUint(b []byte, v uint64) []byte {
 	if v < 128 {
 		return append(b, byte(v))
@@ -59,12 +59,12 @@ func appendLongUint(b []byte, v uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(b, 0xcf), v)
 }
 
-// AppendFloat32 appends v, bit for bit.
+// AppendFloat32 appends v and keeps its exact bits.
 func AppendFloat32(b []byte, v float32) []byte {
 	return binary.BigEndian.AppendUint32(append(b, 0xca), math.Float32bits(v))
 }
 
-// AppendFloat64 appends v, bit for bit.
+// AppendFloat64 appends v and keeps its exact bits.
 func AppendFloat64(b []byte, v float64) []byte {
 	return binary.BigEndian.AppendUint64(append(b, 0xcb), math.Float64bits(v))
 }
@@ -79,7 +79,7 @@ func AppendComplex128(b []byte, v complex128) []byte {
 	return AppendFloat64(AppendFloat64(append(b, 0x92), real(v)), imag(v))
 }
 
-// AppendString appends v. Bytes that are not UTF-8 are kept as they are.
+// AppendString appends v. It keeps bytes that are not UTF-8.
 func AppendString(b []byte, v string) []byte {
 	if len(v) < 32 {
 		return append(append(b, 0xa0|byte(len(v))), v...)
@@ -87,7 +87,7 @@ func AppendString(b []byte, v string) []byte {
 	return append(appendLongLen(b, len(v), 0xd9, 0xda, 0xdb), v...)
 }
 
-// AppendBytes appends v as binary; a nil v as nil.
+// AppendBytes appends v as binary. It appends nil if v is nil.
 func AppendBytes(b, v []byte) []byte {
 	if v == nil {
 		return AppendNil(b)
@@ -95,7 +95,7 @@ func AppendBytes(b, v []byte) []byte {
 	return append(appendLongLen(b, len(v), 0xc4, 0xc5, 0xc6), v...)
 }
 
-// AppendArrayLen appends the head of an array; n values must follow.
+// AppendArrayLen appends the head of an array. The caller must append n values next.
 func AppendArrayLen(b []byte, n int) []byte {
 	if n < 16 {
 		return append(b, 0x90|byte(n))
@@ -103,7 +103,7 @@ func AppendArrayLen(b []byte, n int) []byte {
 	return appendLongLen(b, n, 0, 0xdc, 0xdd)
 }
 
-// AppendMapLen appends the head of a map; n keys, each with its value, must follow.
+// AppendMapLen appends the head of a map. The caller must append n pairs of key and value next.
 func AppendMapLen(b []byte, n int) []byte {
 	if n < 16 {
 		return append(b, 0x80|byte(n))
@@ -111,8 +111,8 @@ func AppendMapLen(b []byte, n int) []byte {
 	return appendLongLen(b, n, 0, 0xde, 0xdf)
 }
 
-// appendLongLen appends a length that did not fit in the head's first byte. A code8 of 0 means that the
-// family has no form of eight bits.
+// appendLongLen appends a length that does not fit in the first byte of the head. A code8 of 0
+// means that the family has no form with an 8-bit length.
 func appendLongLen(b []byte, n int, code8, code16, code32 byte) []byte {
 	switch {
 	case n <= math.MaxUint8 && code8 != 0:
@@ -123,8 +123,8 @@ func appendLongLen(b []byte, n int, code8, code16, code32 byte) []byte {
 	return binary.BigEndian.AppendUint32(append(b, code32), uint32(n))
 }
 
-// AppendTime appends v as MessagePack's timestamp extension: the instant, to the nanosecond. The zone and
-// the monotonic reading are not kept; the zero Time is.
+// AppendTime appends v as a MessagePack timestamp: the instant, to the nanosecond. It drops the
+// time zone and the monotonic clock reading. It keeps the zero Time.
 func AppendTime(b []byte, v time.Time) []byte {
 	sec, nsec := v.Unix(), uint64(v.Nanosecond())
 	switch {
@@ -137,8 +137,8 @@ func AppendTime(b []byte, v time.Time) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(sec))
 }
 
-// AppendBinary appends what marshal returns as binary. It is for types whose codec is a MarshalBinary
-// method; the error is that method's.
+// AppendBinary calls marshal, a MarshalBinary method, and appends its result as binary. It returns
+// the error of marshal.
 func AppendBinary(b []byte, marshal func() ([]byte, error)) ([]byte, error) {
 	v, err := marshal()
 	if err != nil {
@@ -150,8 +150,8 @@ func AppendBinary(b []byte, marshal func() ([]byte, error)) ([]byte, error) {
 	return AppendBytes(b, v), nil
 }
 
-// AppendText appends what marshal returns as a string. It is for types whose codec is a MarshalText
-// method; the error is that method's.
+// AppendText calls marshal, a MarshalText method, and appends its result as a string. It returns
+// the error of marshal.
 func AppendText(b []byte, marshal func() ([]byte, error)) ([]byte, error) {
 	v, err := marshal()
 	if err != nil {
@@ -163,7 +163,7 @@ func AppendText(b []byte, marshal func() ([]byte, error)) ([]byte, error) {
 	return append(appendLongLen(b, len(v), 0xd9, 0xda, 0xdb), v...), nil
 }
 
-// SizeString returns the length of what AppendString appends.
+// SizeString returns the number of bytes that AppendString appends for v.
 func SizeString(v string) int {
 	switch n := len(v); {
 	case n < 32:
@@ -177,7 +177,7 @@ func SizeString(v string) int {
 	}
 }
 
-// SizeLen returns the length of what AppendArrayLen and AppendMapLen append.
+// SizeLen returns the number of bytes that AppendArrayLen or AppendMapLen appends for n.
 func SizeLen(n int) int {
 	switch {
 	case n < 16:

@@ -1,6 +1,6 @@
 package wire
 
-// UnknownTag fails at offset: the tag of a union names none of its members.
+// UnknownTag fails at offset, because tag is not the name of a member of the union.
 func (r *Reader) UnknownTag(offset int, union, tag string) {
 	if r.err != nil {
 		return
@@ -9,8 +9,8 @@ func (r *Reader) UnknownTag(offset int, union, tag string) {
 	r.fail(Unknown, union, tag)
 }
 
-// Tag reads the head of a union's value, a map of one pair, and its key, which names the member. The
-// member's value is next.
+// Tag reads the start of a union's value: the head of a map with one pair, and its key. It returns
+// the key, which names the member. The member's value is next.
 func (r *Reader) Tag(union string) string {
 	at := r.i
 	if n := r.MapLen(); n != 1 {
@@ -23,8 +23,8 @@ func (r *Reader) Tag(union string) string {
 	return r.Str()
 }
 
-// Wire hands the bytes of the next value to decode, a DecodeWire method. An error it returns is the
-// Reader's.
+// Wire reads the next value and calls decode, a DecodeWire method, with its bytes. The Reader
+// fails with the error that decode returns.
 func (r *Reader) Wire(decode func(b []byte) error) {
 	at := r.i
 	raw := r.Raw()
@@ -33,8 +33,8 @@ func (r *Reader) Wire(decode func(b []byte) error) {
 	}
 }
 
-// Binary reads bytes and hands them to unmarshal, an UnmarshalBinary method. An error it returns is the
-// Reader's.
+// Binary reads bytes and calls unmarshal, an UnmarshalBinary method, with them. The Reader fails
+// with the error that unmarshal returns.
 func (r *Reader) Binary(unmarshal func(b []byte) error) {
 	at := r.i
 	n := r.length("bytes", 0, 0xc4, 0xc5, 0xc6, 1)
@@ -43,8 +43,8 @@ func (r *Reader) Binary(unmarshal func(b []byte) error) {
 	}
 }
 
-// Text reads a string and hands it to unmarshal, an UnmarshalText method. An error it returns is the
-// Reader's.
+// Text reads a string and calls unmarshal, an UnmarshalText method, with it. The Reader fails with
+// the error that unmarshal returns.
 func (r *Reader) Text(unmarshal func(b []byte) error) {
 	at := r.i
 	v := r.Str()

@@ -2,7 +2,8 @@ package wire
 
 import "time"
 
-// tuple reads the head of an array that must have n elements. want is for messages; empty for an array of n.
+// tuple reads the head of an array that must have n elements. Error messages call the value want;
+// an empty want stands for "array of n".
 func (r *Reader) tuple(n int, want string) bool {
 	at := r.i
 	if at < len(r.s) && r.s[at] == byte(0x90|n) && n < 16 && n < len(r.s)-at {
@@ -19,11 +20,11 @@ func (r *Reader) tuple(n int, want string) bool {
 	return r.err == nil
 }
 
-// FixedArray reads the head of an array that must have n elements, as Go's arrays do. It reports whether
-// it has.
+// FixedArray reads the head of an array for a Go array of n elements. It reports whether the
+// stored array has n elements; otherwise the Reader fails.
 func (r *Reader) FixedArray(n int) bool { return r.tuple(n, "") }
 
-// Str reads a string. It shares the memory of the Reader's input.
+// Str reads a string. The string shares the memory of the Reader's input.
 func (r *Reader) Str() string {
 	if r.i+1 < len(r.s) {
 		from := r.i + 1
@@ -48,17 +49,17 @@ func (r *Reader) longString() string {
 	return r.take(r.length("string", 0xa0, 0xd9, 0xda, 0xdb, 1))
 }
 
-// Key reads a string that is a map's key: the wire name of a field.
+// Key reads the key of a map that holds a struct: the wire name of a field.
 func (r *Reader) Key() string { return r.Str() }
 
-// take returns the next n bytes, which are known to be there.
+// take returns the next n bytes. The caller must have checked that n bytes are left.
 func (r *Reader) take(n int) string {
 	from := r.i
 	r.i += n
 	return r.s[from:r.i]
 }
 
-// Bytes reads binary, or nil as nil. The slice is the caller's.
+// Bytes reads binary. It returns nil for a stored nil. The caller owns the slice.
 func (r *Reader) Bytes() []byte {
 	if r.Nil() {
 		return nil
@@ -85,8 +86,8 @@ func (r *Reader) FixedBytes(dst []byte) {
 	copy(dst, r.take(n))
 }
 
-// ArrayLen reads the head of an array and returns how many values follow: never more than there are
-// bytes left.
+// ArrayLen reads the head of an array and returns its number of elements. It fails if fewer bytes
+// than elements are left.
 func (r *Reader) ArrayLen() int {
 	if r.i < len(r.s) {
 		if c := r.s[r.i]; c&0xf0 == 0x90 && int(c&0xf) < len(r.s)-r.i {
@@ -97,8 +98,8 @@ func (r *Reader) ArrayLen() int {
 	return r.length("array", 0x90, 0, 0xdc, 0xdd, 1)
 }
 
-// MapLen reads the head of a map and returns how many pairs of key and value follow: never more than the
-// bytes left can hold.
+// MapLen reads the head of a map and returns its number of pairs. It fails if fewer bytes are left
+// than that many pairs take.
 func (r *Reader) MapLen() int {
 	if r.i < len(r.s) {
 		if c := r.s[r.i]; c&0xf0 == 0x80 && 2*int(c&0xf) < len(r.s)-r.i {
@@ -109,8 +110,9 @@ func (r *Reader) MapLen() int {
 	return r.length("map", 0x80, 0, 0xde, 0xdf, 2)
 }
 
-// length reads a head of the family whose short form is fix (0 for none) and whose longer forms are the
-// codes (0 for none). Each of the things counted takes least bytes or more, which must be there.
+// length reads a head and returns its count. The short form of the family is fix; the longer forms
+// are the codes. 0 stands for a form that the family lacks. Each counted item takes at least least
+// bytes; length fails if fewer are left.
 func (r *Reader) length(want string, fix, code8, code16, code32 byte, least int) int {
 	c := r.Peek()
 	var n uint64
@@ -141,7 +143,7 @@ func (r *Reader) length(want string, fix, code8, code16, code32 byte, least int)
 	return int(n)
 }
 
-// Time reads a timestamp, in UTC.
+// Time reads a timestamp and returns it in UTC.
 func (r *Reader) Time() time.Time {
 	switch c := r.Peek(); {
 	case c == 0xd6 && r.timestamp(1, 4):
@@ -169,8 +171,8 @@ func (r *Reader) Time() time.Time {
 	return time.Time{}
 }
 
-// timestamp reports whether the extension here is a timestamp of size bytes, whose type stands at bytes
-// after the position.
+// timestamp reports whether the next value is a timestamp of size bytes. The type of the extension
+// is at bytes after the position.
 func (r *Reader) timestamp(at, size int) bool {
 	if len(r.s)-r.i < at+1+size {
 		r.fail(Truncated, "time", "the end of the data")

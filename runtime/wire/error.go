@@ -7,40 +7,41 @@ import (
 	"strings"
 )
 
-// ErrUnknownField is the error of stored data that has a struct field, or a member of a union, that the
-// code does not know. Test with errors.Is.
+// ErrUnknownField reports stored data with a struct field or a union member that the code does not
+// know. Test with errors.Is.
 var ErrUnknownField = errors.New("stored data has something that the code does not know")
 
-// Kind says what was wrong with the data.
+// Kind classifies an [Error].
 type Kind uint8
 
 const (
-	Mismatch  Kind = iota + 1 // a value of another kind than wanted
+	Mismatch  Kind = iota + 1 // a value of a different kind than expected
 	Range                     // a value of the right kind that does not fit
 	Truncated                 // the data ends too early
-	Trailing                  // the data goes on after its end
+	Trailing                  // more data after the end of the value
 	Unknown                   // a struct field or union member that the code does not know
 	Depth                     // nested deeper than MaxDepth
-	Invalid                   // a value that a method of its type refused; Cause says why
-	Damaged                   // well-formed, but not as anything is stored; Cause says what
+	Invalid                   // a value that a method of its type rejected; Cause is its error
+	Damaged                   // well-formed data that no version of this module stores; Cause says why
 	Memory                    // values that take far more memory than the data has bytes
 )
 
-// Error says what was wrong with data, and where.
+// Error describes an error in data, and its place.
 type Error struct {
 	Kind   Kind
 	Path   string // State.Messages[3].ID
 	Offset int    // in bytes
-	Want   string // what should have been there
-	Found  string // what was there
-	Cause  error  // what a method of the type said, else nil
+	Want   string // the expected value
+	Found  string // the value in the data
+	Cause  error  // the error of a method of the type, else nil
 
-	placed  bool // Path and garbled say what they will
-	garbled bool // the input is no MessagePack, or its frame is wrong
+	placed  bool // Path and garbled are final
+	garbled bool // the input is not MessagePack, or its frame is wrong
 }
 
-// Malformed reports whether no code wrote such data: it is no MessagePack, or not in the form in which things are
-// stored. Otherwise the data is what code with other types may have written.
+// Malformed reports whether no program can have written the data: it is not MessagePack, or not in
+// the form in which this module stores things. If it returns false, a program with other types may
+// have written the data.
 func (e *Error) Malformed() bool {
 	switch e.Kind {
 	case Truncated, Trailing, Depth, Damaged, Memory:
@@ -50,8 +51,8 @@ func (e *Error) Malformed() bool {
 	return e.garbled || errors.As(e.Cause, &inner) && inner.Malformed()
 }
 
-// Explain returns err, which the DecodeWire method of the type root returned for b, as an error that has an [*Error]
-// in it.
+// Explain returns err as an error that wraps an [*Error]. The DecodeWire method of the type root
+// must have returned err for b.
 func Explain(root string, b []byte, err error) error {
 	var at *Error
 	if err == nil || errors.As(err, &at) {
@@ -75,7 +76,7 @@ func (e *Error) Error() string {
 	where += ": "
 	switch e.Kind {
 	case Trailing:
-		return fmt.Sprintf("%sdata goes on after its end, at byte %d", where, e.Offset)
+		return fmt.Sprintf("%smore data after the end of the value, at byte %d", where, e.Offset)
 	case Unknown:
 		if e.Want != "" {
 			return fmt.Sprintf("%s%q is no member of %s", where, e.Found, e.Want)
@@ -95,7 +96,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Is makes an Error of kind Unknown an ErrUnknownField.
+// Is reports whether target is ErrUnknownField and e is of kind Unknown.
 func (e *Error) Is(target error) bool { return target == ErrUnknownField && e.Kind == Unknown }
 
 // describe names the kind of value that starts with c.
@@ -130,8 +131,8 @@ func formatNumber(bits uint64, negative bool) string {
 	return strconv.FormatUint(bits, 10)
 }
 
-// path returns the way from the value that s holds to the one that starts at offset, as Go would write
-// it. It is found by reading s again, since most data has no error and should not pay for knowing.
+// path returns the path from the value in s to the value at offset, in Go syntax. It reads s
+// again, because data without an error must not pay for the path.
 func path(s string, offset int) string {
 	r := NewStringReader("", s)
 	var b strings.Builder
@@ -156,8 +157,8 @@ func path(s string, offset int) string {
 	return b.String()
 }
 
-// intoMap reads to the entry of a map that holds offset and writes its key. It reports whether it found
-// a value that holds offset.
+// intoMap reads up to the map entry that contains offset and writes the entry's key. It reports
+// whether a value contains offset.
 func intoMap(r *Reader, b *strings.Builder, offset int) bool {
 	for range r.MapLen() {
 		raw := r.Raw()
@@ -182,15 +183,15 @@ func intoArray(r *Reader, b *strings.Builder, offset int) bool {
 	return false
 }
 
-// holds reports whether the next value holds offset, and reads past it when it does not. A value that is
-// cut short holds all that is left.
+// holds reports whether the next value contains offset. If not, it skips the value. A truncated
+// value contains all bytes that are left.
 func holds(r *Reader, offset int) bool {
 	from := r.i
 	if from >= offset {
 		return true
 	}
 	after := *r
-	for todo := 1; todo > 0 && after.err == nil && after.i <= offset; todo-- { // as Skip, but no further than offset
+	for todo := 1; todo > 0 && after.err == nil && after.i <= offset; todo-- { // as Skip, but not beyond offset
 		todo += after.skipHead()
 	}
 	if after.err != nil || after.i > offset {
@@ -200,7 +201,7 @@ func holds(r *Reader, offset int) bool {
 	return false
 }
 
-// keyStep writes a map key as a step of a path.
+// keyStep writes a map key as one step of a path.
 func keyStep(raw string) string {
 	r := NewStringReader("", raw)
 	if c := r.Peek(); c&0xe0 == 0xa0 || c >= 0xd9 && c <= 0xdb {

@@ -9,7 +9,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// reads are all the ways to read a value.
+// reads lists every way to read a value.
 var reads = []func(r *wire.Reader){
 	func(r *wire.Reader) { r.Nil() },
 	func(r *wire.Reader) { r.Bool() },
@@ -55,8 +55,8 @@ var reads = []func(r *wire.Reader){
 	},
 }
 
-// FuzzReader reads arbitrary bytes in an arbitrary way: nothing may panic, what is allocated must be in proportion to the
-// bytes, and an error must have a place in them.
+// FuzzReader reads arbitrary bytes in an arbitrary way. Nothing may panic, memory must stay in
+// proportion to the input, and an error must have an offset in it.
 func FuzzReader(f *testing.F) {
 	for i, form := range forms() {
 		if len(form.bytes) < 64 {
@@ -78,7 +78,7 @@ func FuzzReader(f *testing.F) {
 		}
 		runtime.ReadMemStats(&after)
 		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(1<<17+600*len(b)); got > most {
-			t.Errorf("%d bytes made it allocate %d bytes, want at most %d", len(b), got, most)
+			t.Errorf("%d bytes caused an allocation of %d bytes, want at most %d", len(b), got, most)
 		}
 		var at *wire.Error
 		if err := r.Err(); err != nil && !errors.As(err, &at) {

@@ -8,10 +8,11 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// wide is a struct that is one byte of MessagePack when none of its fields is there.
+// wide is a struct that takes one byte of MessagePack if none of its fields is stored.
 type wide struct{ _ [40]int64 }
 
-// TestSmallDataTakesLittleMemory reads 1 MiB of empty structs, as generated code does, in each form that allocates.
+// TestSmallDataTakesLittleMemory reads 1 MiB of empty structs in each form that allocates, as
+// generated code does.
 func TestSmallDataTakesLittleMemory(t *testing.T) {
 	const n = 1 << 20
 	hostile := wire.AppendArrayLen(nil, n)
@@ -67,7 +68,7 @@ func TestSmallDataTakesLittleMemory(t *testing.T) {
 			if err := r.Err(); !errors.As(err, &e) || e.Kind != wire.Memory || !e.Malformed() {
 				t.Errorf("got error %v, want one of kind Memory that is Malformed", err)
 			}
-			// Lists and maps that grow are copied on the way.
+			// Lists and maps that grow are copied while they grow.
 			if got, limit := after.TotalAlloc-before.TotalAlloc, uint64(2*(64*len(form.data)+64<<20)); got > limit {
 				t.Errorf("%d bytes of data took %d bytes of memory, want at most %d", len(form.data), got, limit)
 			}

@@ -16,7 +16,7 @@ func (r *Reader) Bool() bool {
 	return false
 }
 
-// number reads an integer of any form: its bits, and whether it is negative.
+// number reads an integer of any form. It returns the bits, and whether the integer is negative.
 func (r *Reader) number(want string) (bits uint64, negative bool) {
 	if r.i >= len(r.s) {
 		r.mismatch(want)
@@ -49,7 +49,7 @@ func (r *Reader) number(want string) (bits uint64, negative bool) {
 	return bits, false
 }
 
-// bits returns the big-endian number of size bytes that stands at bytes after the position.
+// bits returns the big-endian number of size bytes that begins at bytes after the position.
 func (r *Reader) bits(at, size int) (uint64, bool) {
 	if len(r.s)-r.i < at+size {
 		return 0, false
@@ -66,7 +66,7 @@ func (r *Reader) bits(at, size int) (uint64, bool) {
 	return v, true
 }
 
-// Int64 reads an integer of any form that fits.
+// Int64 reads an integer of any form that fits in an int64.
 func (r *Reader) Int64() int64 {
 	if r.i < len(r.s) {
 		if c := r.s[r.i]; c < 0x80 {
@@ -101,7 +101,7 @@ func (r *Reader) Int16() int16 { return int16(r.signed("int16", math.MinInt16, m
 // Int32 reads an integer that fits in an int32.
 func (r *Reader) Int32() int32 { return int32(r.signed("int32", math.MinInt32, math.MaxInt32)) }
 
-// Uint64 reads an integer of any form that is not negative.
+// Uint64 reads an integer of any form that fits in a uint64.
 func (r *Reader) Uint64() uint64 { return r.unsigned("uint64", math.MaxUint64) }
 
 func (r *Reader) unsigned(want string, hi uint64) uint64 {
@@ -127,8 +127,8 @@ func (r *Reader) Uint16() uint16 { return uint16(r.unsigned("uint16", math.MaxUi
 // Uint32 reads an integer that fits in a uint32.
 func (r *Reader) Uint32() uint32 { return uint32(r.unsigned("uint32", math.MaxUint32)) }
 
-// Float64 reads a float of either size, or an integer that a float64 holds exactly, as libraries of
-// languages without integers write.
+// Float64 reads a float of either size. It also accepts an integer that a float64 represents
+// exactly, because libraries of languages without integers write those.
 func (r *Reader) Float64() float64 {
 	switch c := r.Peek(); {
 	case c == 0xcb:
@@ -167,7 +167,7 @@ func (r *Reader) wholeFloat() float64 {
 	return f
 }
 
-// Float32 reads a float of either size, or an integer, that a float32 holds exactly.
+// Float32 reads a float of either size, or an integer, if a float32 represents it exactly.
 func (r *Reader) Float32() float32 {
 	if r.Peek() == 0xca {
 		if bits, ok := r.bits(1, 4); ok {

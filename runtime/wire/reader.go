@@ -2,58 +2,64 @@ package wire
 
 import "unsafe"
 
-// Reader reads MessagePack values one after the other. Its first error sticks: from then on every method
-// returns a zero value, lengths are 0, and [Reader.Err] says what was wrong where. Code that reads checks
-// once, at the end; loops over a length that was read also ask [Reader.OK].
+// Reader reads MessagePack values one after the other. Its first error is final: afterwards every
+// method returns a zero value, lengths are 0, and [Reader.Err] returns the error with its place.
+// Callers check for an error once, at the end. Loops over a length that was read also check
+// [Reader.OK].
 //
-// Strings are substrings of the input, of which [NewReader] makes one copy: reading many strings costs one
-// allocation. A string that is kept keeps all of the input in memory. A Reader is for one goroutine.
+// Strings are substrings of the input. [NewReader] makes one copy of the input, so reading many
+// strings costs one allocation. A string that is retained keeps the whole input in memory.
+//
+// A Reader must not be used concurrently.
 type Reader struct {
-	s      string // what can still be read, from i on; empty after an error, so that fast paths need not ask
+	s      string // the input that can still be read, from i on; empty after an error, so that fast paths need no check
 	i      int
 	depth  int
-	memory int // bytes that may still be allocated for what is read
+	memory int // bytes that may still be allocated for the values read
 	drop   bool
 	root   string
-	whole  string // the input, to find the path of an error in
+	whole  string // the input, for the path of an error
 	err    *Error
 }
 
-// A Reader allocates at most memoryFactor bytes for each byte of its input, and memorySlack more, so that small data
-// cannot become a large state: an empty struct is one byte of MessagePack, and may be hundreds in memory. Encoders write
-// every field, so that what they wrote stays far below the factor; the slack is for fields that the code got since then.
+// A Reader allocates at most memoryFactor bytes for each byte of its input, and memorySlack more.
+// Small data therefore cannot produce a large state: an empty struct is one byte of MessagePack,
+// and may be hundreds in memory. Encoders write every field, so their data stays far below the
+// factor. The slack is for fields that were added to the code later.
 const (
 	memoryFactor = 64
 	memorySlack  = 64 << 20
 )
 
-// NewReader returns a Reader of a copy of b. root is the name of the type that is read, for messages.
+// NewReader returns a Reader of a copy of b. Error messages call the value that is read root.
 func NewReader(root string, b []byte) Reader { return NewStringReader(root, string(b)) }
 
-// NewSharedReader returns a Reader of b itself. b must never be modified after the call, because strings that
-// are read share its memory. root is as for NewReader.
+// NewSharedReader returns a Reader of b itself. The caller must never modify b after the call,
+// because strings that are read share its memory. root is as for NewReader.
 func NewSharedReader(root string, b []byte) Reader {
 	return NewStringReader(root, unsafe.String(unsafe.SliceData(b), len(b)))
 }
 
-// NewStringReader returns a Reader of s, which it shares. root is as for NewReader.
+// NewStringReader returns a Reader of s. Strings that are read share its memory. root is as for
+// NewReader.
 func NewStringReader(root, s string) Reader {
 	return Reader{s: s, whole: s, root: root, memory: memorySlack + memoryFactor*len(s)}
 }
 
-// DropUnknown makes the Reader skip struct fields that the code does not know, instead of failing.
+// DropUnknown makes the Reader skip struct fields that the code does not know. By default they are
+// an error.
 func (r *Reader) DropUnknown() { r.drop = true }
 
-// OK reports whether nothing has failed yet.
+// OK reports whether no error has occurred.
 func (r *Reader) OK() bool { return r.err == nil }
 
-// Offset returns how many bytes have been read. It is of no meaning after an error.
+// Offset returns the number of bytes that have been read. It is meaningless after an error.
 func (r *Reader) Offset() int { return r.i }
 
-// Left returns how many bytes have not been read; 0 after an error.
+// Left returns the number of bytes that have not been read. It returns 0 after an error.
 func (r *Reader) Left() int { return len(r.s) - r.i }
 
-// End returns the first error, as Err does; it is also an error when bytes are left.
+// End returns the first error, as Err does. It also fails if bytes are left.
 func (r *Reader) End() error {
 	if r.err == nil && r.i < len(r.s) {
 		r.fail(Trailing, "the end", "")
@@ -74,7 +80,8 @@ func (r *Reader) Err() error {
 	return r.err
 }
 
-// Fail makes err the Reader's error, at the value that starts at offset. It does nothing after an error.
+// Fail makes err the Reader's error, at the value that starts at offset. It does nothing after an
+// earlier error.
 func (r *Reader) Fail(offset int, err error) {
 	if r.err != nil {
 		return
@@ -84,7 +91,8 @@ func (r *Reader) Fail(offset int, err error) {
 	r.err.Cause = err
 }
 
-// Damage makes err the Reader's error, as Fail does, and says that the data is not as anything is stored.
+// Damage works like Fail, but marks the data as damaged: well-formed, but not as this module
+// stores it.
 func (r *Reader) Damage(offset int, err error) {
 	if r.err == nil {
 		r.Fail(offset, err)
@@ -92,8 +100,8 @@ func (r *Reader) Damage(offset int, err error) {
 	}
 }
 
-// Framed says that what was read up to here is of the form in which things are stored, and not of any code's types: an error in
-// it is one of malformed data. It reports whether there is none.
+// Framed marks the end of the frame, which this module writes for every type. An error before this
+// point is an error of malformed data. It reports whether there is none.
 func (r *Reader) Framed() bool {
 	if r.err != nil {
 		r.err.garbled = true
@@ -101,8 +109,8 @@ func (r *Reader) Framed() bool {
 	return r.err == nil
 }
 
-// Recover takes the Reader back to a value that starts at offset and could not be read, and forgets the
-// error. What follows is usually Skip.
+// Recover moves the Reader back to a value that starts at offset and could not be read, and clears
+// the error. Callers usually call Skip next.
 func (r *Reader) Recover(offset int) {
 	r.s, r.i, r.err, r.depth = r.whole, offset, nil, 0
 }
@@ -115,7 +123,7 @@ func (r *Reader) fail(kind Kind, want, found string) {
 	r.s, r.i = "", 0
 }
 
-// mismatch fails at the next value, which was to be want.
+// mismatch fails at the next value; want is the kind that was expected.
 func (r *Reader) mismatch(want string) {
 	if r.err != nil {
 		return
@@ -127,8 +135,8 @@ func (r *Reader) mismatch(want string) {
 	r.fail(Mismatch, want, describe(r.s[r.i]))
 }
 
-// Peek returns the code of the next value without reading it, and 0xc1, which no value starts with, when
-// there is none.
+// Peek returns the code of the next value without reading it. At the end it returns 0xc1, a code
+// that no value starts with.
 func (r *Reader) Peek() byte {
 	if r.i < len(r.s) {
 		return r.s[r.i]
@@ -136,7 +144,7 @@ func (r *Reader) Peek() byte {
 	return 0xc1
 }
 
-// Nil reads a nil if that is the next value, and reports whether it was.
+// Nil reports whether the next value is nil. If so, it reads it.
 func (r *Reader) Nil() bool {
 	if r.i < len(r.s) && r.s[r.i] == 0xc0 {
 		r.i++

@@ -1,13 +1,13 @@
 package wire
 
-// Skip reads one value of any kind, whatever it holds.
+// Skip reads one value of any kind and discards it.
 func (r *Reader) Skip() {
 	for todo := 1; todo > 0 && r.err == nil; todo-- {
 		todo += r.skipHead()
 	}
 }
 
-// skipHead reads one value and returns how many values are in it, which it leaves to be read.
+// skipHead reads one value without its elements and returns the number of elements that follow.
 func (r *Reader) skipHead() int {
 	c := r.Peek()
 	switch {
@@ -40,7 +40,7 @@ func (r *Reader) skipHead() int {
 }
 
 func (r *Reader) extLen(c byte) int {
-	n, _ := r.bits(1, 1<<(c-0xc7)) // when it is cut short, so is what skipBytes asks for
+	n, _ := r.bits(1, 1<<(c-0xc7)) // truncated data also fails in skipBytes
 	return int(n)
 }
 
@@ -52,7 +52,7 @@ func (r *Reader) skipBytes(n int) {
 	r.i += n
 }
 
-// Raw reads one value of any kind and returns its bytes, which share the memory of its input.
+// Raw reads one value of any kind and returns its bytes, which share the memory of the input.
 func (r *Reader) Raw() string {
 	from := r.i
 	r.Skip()
@@ -62,8 +62,8 @@ func (r *Reader) Raw() string {
 	return r.s[from:r.i]
 }
 
-// Unknown reads the value of a struct field that the code does not know, whose name was just read. It
-// fails with an error that is [ErrUnknownField], unless DropUnknown was called.
+// Unknown reads the value of the struct field name, which the code does not know. The caller has
+// just read the name. It fails with [ErrUnknownField] unless DropUnknown was called.
 func (r *Reader) Unknown(name string) {
 	if r.drop {
 		r.Skip()

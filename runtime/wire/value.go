@@ -8,17 +8,18 @@ import (
 	"slices"
 )
 
-// AppendTag appends the head of a union's value: a map of one, and its key, which names the member. The member's value
-// must follow.
+// AppendTag appends the start of a union's value: the head of a map with one pair, and its key,
+// which names the member. The caller must append the member's value next.
 func AppendTag(b []byte, tag string) []byte { return AppendString(append(b, 0x81), tag) }
 
-// ErrNotMember is in the error of a union that holds a type it was not declared to hold. Test with errors.Is.
+// ErrNotMember reports a union that holds a type it was not declared to hold. Test with errors.Is.
 var ErrNotMember = errors.New("holds a type that is not in its list; add it to //graphgen:union and run go generate")
 
-// NotMember returns the error of a union called name that holds a type it was not declared to hold.
+// NotMember returns the error for a union called name that holds a type it was not declared to
+// hold.
 func NotMember(name string) error { return fmt.Errorf("%s %w", name, ErrNotMember) }
 
-// SortedKeys returns the keys of m in their order.
+// SortedKeys returns the keys of m in ascending order.
 func SortedKeys[M ~map[K]V, K cmp.Ordered, V any](m M) []K {
 	keys := make([]K, 0, len(m))
 	for key := range m {
@@ -39,19 +40,21 @@ func SortedBools[M ~map[K]V, K ~bool, V any](m M) []K {
 	return keys
 }
 
-// Marshal returns what appends to a slice as a function that returns a slice, as MarshalBinary is one.
+// Marshal adapts a method like AppendBinary, which appends to a slice, to one like MarshalBinary,
+// which returns a new slice.
 func Marshal(appendTo func(b []byte) ([]byte, error)) func() ([]byte, error) {
 	return func() ([]byte, error) { return appendTo(nil) }
 }
 
-// Copy copies a value by writing and reading it: unmarshal gets what marshal returns. It reports whether both
-// did without an error.
+// Copy copies a value by encoding and decoding it: it calls unmarshal with the result of marshal.
+// It reports whether both succeeded.
 func Copy(marshal func() ([]byte, error), unmarshal func(b []byte) error) bool {
 	b, err := marshal()
 	return err == nil && unmarshal(b) == nil
 }
 
-// SameBytes reports whether two values are written as the same bytes. One that cannot be written is the same as none.
+// SameBytes reports whether two values have the same encoding. A value that cannot be encoded is
+// the same as no other.
 func SameBytes(x, y func() ([]byte, error)) bool {
 	a, err := x()
 	if err != nil {
@@ -61,7 +64,7 @@ func SameBytes(x, y func() ([]byte, error)) bool {
 	return err == nil && string(a) == string(b)
 }
 
-// SameFloat reports whether x and y are the same number, or neither is a number.
+// SameFloat reports whether x and y are the same number, or are both not a number.
 func SameFloat[T ~float32 | ~float64 | ~complex64 | ~complex128](x, y T) bool {
 	return x == y || x != x && y != y
 }

@@ -17,15 +17,15 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// form is a value as this package writes and reads it. read returns what was read.
+// form is a value and its encoding by this package. read returns the value that was read.
 type form struct {
 	name  string
 	bytes []byte
-	value any // as another library gives it
+	value any // as another library decodes it
 	read  func(r *wire.Reader) any
 }
 
-// forms returns values at the edges of every form that is written.
+// forms returns values at the limits of every form that is written.
 func forms() []form {
 	var list []form
 	add := func(name string, b []byte, value any, read func(r *wire.Reader) any) {
@@ -129,7 +129,7 @@ func TestAnotherLibraryReadsWhatIsWritten(t *testing.T) {
 	}
 }
 
-// plain returns an integer of any type as an int64, or as a uint64 when it does not fit.
+// plain returns an integer of any type as an int64, or as a uint64 if it does not fit.
 func plain(v any) any {
 	v64 := reflect.ValueOf(v)
 	switch {
@@ -141,7 +141,7 @@ func plain(v any) any {
 	return v
 }
 
-// same compares what may be large.
+// same compares values, which may be large.
 func same(want, got any) bool { return reflect.DeepEqual(want, got) }
 
 func TestWhatAnotherLibraryWritesIsRead(t *testing.T) {
@@ -195,7 +195,7 @@ func TestEveryTruncatedPrefixIsAnError(t *testing.T) {
 			r := wire.NewReader("T", f.bytes[:n])
 			f.read(&r)
 			if f.value == nil && n == 0 {
-				continue // Nil reports that there is no nil; that is no error
+				continue // Nil reports false, which is not an error
 			}
 			if r.OK() || r.Err() == nil {
 				t.Errorf("%s: the first %d bytes: got no error", f.name, n)
@@ -224,7 +224,7 @@ func TestSkipReadsOneValueOfAnyKind(t *testing.T) {
 			t.Errorf("%s: Raw read %d bytes, want %d", f.name, len(raw), len(f.bytes))
 		}
 		if got := r.Int(); got != 42 || r.End() != nil {
-			t.Errorf("%s: what follows is read as %d, %v", f.name, got, r.Err())
+			t.Errorf("%s: the next value is %d, %v", f.name, got, r.Err())
 		}
 	}
 }
@@ -242,7 +242,7 @@ func TestNarrowIntegersCheckTheirRange(t *testing.T) {
 		"uint":   func(r *wire.Reader) string { return fmt.Sprint(r.Uint()) },
 		"uint64": func(r *wire.Reader) string { return fmt.Sprint(r.Uint64()) },
 	}
-	fits := map[string][2]string{ // the least and the greatest
+	fits := map[string][2]string{ // the minimum and the maximum
 		"int8": {"-128", "127"}, "int16": {"-32768", "32767"}, "int32": {"-2147483648", "2147483647"},
 		"int": {"-9223372036854775808", "9223372036854775807"}, "int64": {"-9223372036854775808", "9223372036854775807"},
 		"uint8": {"0", "255"}, "uint16": {"0", "65535"}, "uint32": {"0", "4294967295"},
@@ -394,7 +394,7 @@ func TestErrorsNameThePlace(t *testing.T) {
 		{"an extension", pack(object{"At": time.Unix(1, 0)}), field(toString), "State.At: want string, got extension"},
 		{"the byte that nothing starts with", []byte{0xc1}, toString, "State: want string, got the byte 0xc1, which MessagePack does not use"},
 		{"the end", pack(object{"ID": "abc"})[:5], field(toString), "State.ID: want string of 3, got fewer bytes than that"},
-		{"after the end", []byte{1, 2}, func(r *wire.Reader) { r.Int() }, "State: data goes on after its end, at byte 1"},
+		{"after the end", []byte{1, 2}, func(r *wire.Reader) { r.Int() }, "State: more data after the end of the value, at byte 1"},
 		{"of a method", pack(object{"When": "noon"}), field(func(r *wire.Reader) { r.Text(func([]byte) error { return errors.New("not a time") }) }), "State.When: not a time"},
 		{"an unknown field", pack(object{"New": 1}), func(r *wire.Reader) { r.MapLen(); r.Unknown(r.Key()) }, `State.New: the code has no field "New"`},
 		{"an unknown member", pack(object{"Part": object{"gif": 1}}), field(func(r *wire.Reader) { at := r.Offset(); r.UnknownTag(at, "Part", r.Tag("Part")) }), `State.Part: "gif" is no member of Part`},
@@ -429,7 +429,7 @@ func TestTheFirstErrorSticks(t *testing.T) {
 		}
 	}
 	if r.OK() || r.Left() != 0 || r.MapLen() != 0 || r.ArrayLen() != 0 || r.Raw() != "" || r.Nil() || r.Bool() || r.Float32() != 0 {
-		t.Error("after an error something was read")
+		t.Error("the Reader read a value after an error")
 	}
 	if r.Peek() != 0xc1 {
 		t.Errorf("Peek() = %#x, want 0xc1", r.Peek())
@@ -468,7 +468,7 @@ func TestDepthIsBounded(t *testing.T) {
 	deep := bytes.Repeat([]byte{0x91}, 1<<20)
 	r := wire.NewReader("T", append(deep, 0xc0))
 	if r.Skip(); r.End() != nil {
-		t.Errorf("skipping what is nested a million deep: %v", r.Err())
+		t.Errorf("skipping a value nested a million deep: %v", r.Err())
 	}
 	var nested func(r *wire.Reader)
 	nested = func(r *wire.Reader) {
@@ -492,7 +492,7 @@ func TestDepthIsBounded(t *testing.T) {
 		t.Errorf("%d levels: %v", wire.MaxDepth, r.Err())
 	}
 	if wire.AppendDepth(wire.MaxDepth-1) != nil || !errors.Is(wire.AppendDepth(wire.MaxDepth), wire.ErrDepth) {
-		t.Error("AppendDepth does not end at MaxDepth")
+		t.Error("AppendDepth fails below MaxDepth, or does not fail at MaxDepth")
 	}
 }
 
@@ -541,7 +541,7 @@ func TestPayloadsOfBasicTypes(t *testing.T) {
 	}
 }
 
-// viaWire writes and reads a payload, as a graph does.
+// viaWire encodes and decodes a payload, as a graph does.
 func viaWire[T any, P wire.Generated[T]](v T) (T, error) {
 	var read T
 	b, err := P(&v).AppendWire(nil)
