@@ -76,6 +76,9 @@ func TestRoundTrips(t *testing.T) {
 	sqltest.RoundTrips(t, backend(), sqltest.Trips{Commit: 1, Child: 1, Renew: 1, Put: 1, Many: 12, Open: 8, Load: 7, Describe: 9})
 }
 
+// A load of a thread with packs reads them by a statement of its own.
+func TestRoundTripsOfALoadOfPacks(t *testing.T) { sqltest.LoadPacked(t, backend(), 8) }
+
 func TestBrokenConnections(t *testing.T) { sqltest.BrokenConnections(t, backend()) }
 
 func TestKilledServer(t *testing.T) { sqltest.KilledServer(t, backend()) }

@@ -95,8 +95,8 @@ func TestTurnsArePacked(t *testing.T) {
 	if held > 1.8 || taken > 2 {
 		t.Errorf("%.2f times the messages in pages of %.2f, want at most 1.8 in 2", held, taken)
 	}
-	if rows >= 300 || packs == 0 || packs > 40 || lines > 300 {
-		t.Errorf("got %d rows, %d lines and %d packs; want fewer than 300 rows, and a pack for some hundred records", rows, lines, packs)
+	if rows >= 200 || packs == 0 || packs > 40 || lines > 200 {
+		t.Errorf("got %d rows, %d lines and %d packs; want fewer than 200 rows, and a pack for each hundred", rows, lines, packs)
 	}
 
 	s = open(t, path)

@@ -11,7 +11,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 )
 
-// Packing says when records of a log are packed. The zero Packing means every 256 records, without the newest 32.
+// Packing says when records of a log are packed. The zero Packing means every 128 records, without the newest 32.
 type Packing struct {
 	// Every is how many records are packed at a time: a run that ends packs its logs if one of their seqs since its beginning is
 	// a multiple of it.

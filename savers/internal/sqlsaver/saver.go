@@ -115,7 +115,7 @@ func Open(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
 		s.patience = DefaultPatience
 	}
 	if s.packing.Every == 0 {
-		s.packing = Packing{Every: 256, Keep: 32}
+		s.packing = Packing{Every: 128, Keep: 32}
 	}
 	s.packer = newPacker(s)
 	err := s.loadQueries()

@@ -191,6 +191,46 @@ func RoundTrips(t *testing.T, b *Backend, most Trips) {
 	}
 }
 
+// LoadPacked has a run of 1,000 steps, and counts what a load then costs on the wire, most at most, and how many deltas it
+// returns.
+func LoadPacked(t *testing.T, b *Backend, most int) {
+	t.Helper()
+	const steps = 1000
+	dsn := b.Database(t)
+	s, ctx := b.open(t, dsn, 1), t.Context()
+	r := opening(t, s, "t", checkpoint.ID{})
+	for range steps {
+		if err := r.commit(ctx, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: r.fence, End: true, Status: checkpoint.Done})
+	if err == nil {
+		err = s.Close() // waits for the packs
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := testenv.NewProxy(t, b.Address(t, dsn))
+	s = b.open(t, b.At(t, dsn, proxy.Addr), 1)
+	for range 2 { // the first may prepare
+		before, bytes := proxy.RoundTrips(), 0
+		c, err := s.Load(ctx, checkpoint.Place{Thread: "t"})
+		for _, delta := range c.Deltas {
+			bytes += len(delta)
+		}
+		trips := proxy.RoundTrips() - before
+		t.Logf("%d round trips, %d deltas", trips, len(c.Deltas))
+		if err != nil || c.Chained != steps || bytes != steps*200 || trips > most {
+			t.Errorf("got %d bytes of %d records in %d round trips, %v; want %d of %d in at most %d",
+				bytes, c.Chained, trips, err, steps*200, steps, most)
+		}
+	}
+	if all := ids(t, s, "t"); len(all) != steps+1 || all[0] != r.fence || all[steps] != r.heads[""] {
+		t.Errorf("the history has %d records, want %d", len(all), steps+1)
+	}
+}
+
 // BrokenConnections cuts connections in the middle of requests and of answers. Every call is to
 // succeed, and what it stores is to be there once.
 func BrokenConnections(t *testing.T, b *Backend) {
