@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -20,8 +21,8 @@ type fanOut struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	taken  atomic.Int64     // of s.todo
-	hiring atomic.Bool      // a worker was started and has not taken a task yet, or no other may be started
-	hired  int              // the workers started; for the goroutine that has set hiring
+	fresh  atomic.Int32     // the workers that have not taken a task yet; stays over 0 when no other may be started
+	hired  int              // the workers started; for the goroutine that has made fresh 1
 	done   chan int         // tasks that have ended, one way or another; nil when nobody wants to know
 	posts  chan func() bool // of the watcher; nil without one
 	over   chan struct{}    // closed when posts are not taken any more
@@ -51,7 +52,7 @@ func (s *Superstep) fanOut(ctx context.Context, step int) error {
 	if s.Watcher != nil {
 		f.posts, f.over = make(chan func() bool), make(chan struct{})
 	}
-	f.hire()
+	f.start(min(runtime.GOMAXPROCS(0), s.Workers, len(s.todo)))
 	err := f.collect()
 	f.wg.Wait()
 	return err
@@ -66,10 +67,20 @@ func (f *fanOut) end() {
 	f.wg.Wait()
 }
 
-// hire starts a worker, unless one is starting or there are as many as there may be. Each worker that takes a task calls
-// hire: tasks that return at once need one worker or two, and tasks that wait get one each.
+// start starts the first n workers: as many as can run at the same time.
+func (f *fanOut) start(n int) {
+	f.fresh.Store(int32(n))
+	f.hired = n
+	f.wg.Add(n)
+	for range n {
+		go f.begin()
+	}
+}
+
+// hire starts another worker, unless one has yet to take a task or there are as many as there may be. Each worker that takes
+// a task calls hire: tasks that return at once need no more workers than processors, and tasks that wait get one each.
 func (f *fanOut) hire() {
-	if f.hiring.Load() || !f.hiring.CompareAndSwap(false, true) || f.hired == min(f.s.Workers, len(f.s.todo)) {
+	if f.fresh.Load() > 0 || !f.fresh.CompareAndSwap(0, 1) || f.hired == min(f.s.Workers, len(f.s.todo)) {
 		return
 	}
 	f.hired++
@@ -81,7 +92,7 @@ func (f *fanOut) hire() {
 func (f *fanOut) begin() {
 	defer f.wg.Done()
 	i := f.take()
-	f.hiring.Store(false)
+	f.fresh.Add(-1)
 	f.work(f.worker(), i)
 }
 
