@@ -66,6 +66,11 @@ var lines = []line{
 	{what: "step 1,000 beside step 10, file saver: time", bench: "Growth/file", unit: "ns/step-1000", base: "Growth/file", beside: "ns/step-10", limit: 1.2},
 	{what: "the same: bytes stored", bench: "Growth/file", unit: "stored-B/step-1000", base: "Growth/file", beside: "stored-B/step-10", limit: 1.2},
 	{what: "the same: allocations", bench: "Growth/file", unit: "allocs/step-1000", base: "Growth/file", beside: "allocs/step-10", limit: 1.2},
+	{what: "turn 1,000 beside turn 10, memory saver", bench: "Turn/memory", unit: "ns/turn-1000", base: "Turn/memory", beside: "ns/turn-10", limit: 1.3},
+	{what: "the same with SharedState", bench: "Turn/memory,_shared_state", unit: "ns/turn-1000", base: "Turn/memory,_shared_state", beside: "ns/turn-10", limit: 1.3},
+	{what: "the same without hot threads", bench: "Turn/memory,_cold", unit: "ns/turn-1000", base: "Turn/memory,_cold", beside: "ns/turn-10"},
+	{what: "turn 1,000 beside turn 10, file saver", bench: "Turn/file", unit: "ns/turn-1000", base: "Turn/file", beside: "ns/turn-10", limit: 1.3},
+	{what: "turn 1,000 beside turn 10, SQLite", bench: "Turn/sqlite", unit: "ns/turn-1000", base: "Turn/sqlite", beside: "ns/turn-10", limit: 1.3},
 	{what: "a step with the file saver, beside write and fsync", bench: "Step/graphgen_file_saver", unit: "ns/op", base: "Step/baseline_write_and_fsync", limit: 1.3},
 }
 

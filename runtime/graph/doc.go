@@ -35,6 +35,7 @@
 // With a [Saver], a node whose result was acknowledged is not run again by [Thread.Resume], whatever happened
 // since: a crash, a failed sibling, a cancelled context. A node that was running when the process died runs
 // again; [CurrentTask] gives it a key that is the same both times, for side effects that must not happen twice.
+// A thread whose last input has finished stays in memory ([HotThreads]): the next input then reads nothing.
 // One run at a time holds a thread: another one fails with a *checkpoint.BusyError before any of its nodes runs.
 //
 // # Errors

@@ -28,6 +28,9 @@ func (t *Tail) add(e *Entry) {
 			t.records, t.whole, t.payloads, t.ends = 1, true, t.payloads[:0], t.ends[:0]
 		}
 		if t.over = t.over || len(t.payloads)+len(rec.Payload) > t.Most; !t.over {
+			if t.ends == nil { // enough for a short run
+				t.payloads, t.ends = make([]byte, 0, 512), make([]int, 0, 8)
+			}
 			t.payloads = append(t.payloads, rec.Payload...)
 			t.ends = append(t.ends, len(t.payloads))
 		}
