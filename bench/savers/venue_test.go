@@ -46,6 +46,24 @@ var venues = []struct {
 	{"memory", openMemory},
 	{"a slice and a map", openBare},
 	{"file", openFile},
+	{"file, NoSync", func(tb testing.TB) *venue {
+		tb.Helper()
+		v := openFile(tb)
+		dir := filepath.Join(tb.TempDir(), "unsynced")
+		v.saver = closes(tb, must(file.Open(dir, file.NoSync()))(tb))
+		v.stored = func() (int64, error) { return sizeOf(dir) }
+		bare := closes(tb, must(os.Create(filepath.Join(tb.TempDir(), "bare")))(tb))
+		row := make([]byte, rowSize)
+		v.write = func(context.Context, int) error {
+			_, err := bare.Write(row)
+			return err
+		}
+		v.read = func(context.Context) (int, error) {
+			b, err := os.ReadFile(bare.Name())
+			return len(b) / rowSize, err
+		}
+		return v
+	}},
 	{"sqlite", func(tb testing.TB) *venue { tb.Helper(); return openSQLite(tb, "FULL") }},
 	{"sqlite, Normal", func(tb testing.TB) *venue {
 		tb.Helper()

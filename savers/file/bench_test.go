@@ -166,3 +166,19 @@ func BenchmarkThreads(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/threads, "ns/thread")
 	})
 }
+
+// An append that is not synced beside a bare write of the same bytes.
+func BenchmarkAppendNoSync(b *testing.B) {
+	dir := b.TempDir()
+	s, err := file.Open(dir, file.NoSync())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	a, fence := ahead(b, s, 10)
+	b.ReportAllocs()
+	for b.Loop() {
+		a = message(b, a, fence)
+		mustAppend(b, s, a)
+	}
+}

@@ -11,6 +11,7 @@ import (
 type disk struct {
 	write    func(f *os.File, b []byte, at int64) error
 	sync     func(f *os.File) error
+	extend   func(f *os.File, from, to int64) error // nil if that saves no time
 	truncate func(f *os.File, size int64) error
 	rename   func(from, to string) error
 	remove   func(path string) error
@@ -23,7 +24,8 @@ func realDisk() disk {
 			_, err := f.WriteAt(b, at)
 			return err
 		},
-		sync:     (*os.File).Sync,
+		sync:     syncFile,
+		extend:   extendFile,
 		truncate: (*os.File).Truncate,
 		rename:   os.Rename,
 		remove:   os.Remove,

@@ -22,6 +22,12 @@ func Faults(s *Saver, fail func(step string) error) {
 			}
 			return whole.sync(f)
 		},
+		extend: func(f *os.File, from, to int64) error {
+			if err := fail("extend"); err != nil {
+				return err
+			}
+			return whole.extend(f, from, to)
+		},
 		truncate: func(f *os.File, size int64) error {
 			if err := fail("truncate"); err != nil {
 				return err
@@ -73,6 +79,9 @@ func Trace(s *Saver, seen func(Step)) {
 			return after(whole.write(f, b, at), Step{Kind: "write", File: f, Data: b, At: at})
 		},
 		sync: func(f *os.File) error { return after(nil, Step{Kind: "sync", File: f}) },
+		extend: func(f *os.File, from, to int64) error {
+			return after(whole.extend(f, from, to), Step{Kind: "truncate", File: f, At: to})
+		},
 		truncate: func(f *os.File, size int64) error {
 			return after(whole.truncate(f, size), Step{Kind: "truncate", File: f, At: size})
 		},
@@ -158,3 +167,9 @@ func OpenVolumes(s *Saver) int {
 	defer s.mu.Unlock()
 	return len(s.volumes)
 }
+
+// LongRun sets after how many writes of a run its file gets room.
+func LongRun(s *Saver, writes int) { s.longRun = writes }
+
+// SyncClosed syncs a file that is closed, as a Saver syncs one.
+func SyncClosed(s *Saver, f *os.File) error { return errorsFirst(f.Close(), s.disk.sync(f)) }

@@ -13,6 +13,9 @@
 // [checkpoint.ErrDamaged] and names file and byte. So damage to the last frame of a file, which was acknowledged, is
 // taken for a torn one; damage to any other frame is found.
 //
+// A file may end in zeros: room that a long run makes in advance, because syncing a file is faster while its size does
+// not change. The end of the run cuts it off. NoSync turns syncing off.
+//
 // # Who may write
 //
 // The lease of a run is a locked file that holds when the lease ends. The operating system drops the lock when the
@@ -32,6 +35,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 
@@ -41,12 +45,13 @@ import (
 // Saver keeps threads in a folder. It is made by Open. All methods may be called at the same time, and other Savers,
 // in this process or others, may have the same folder open.
 type Saver struct {
-	dir   string
-	keep  int   // open files, leased ones aside
-	room  int64 // bytes for their indexes
-	share bool  // a folder that others may write to is fine
-	disk  disk
-	calls sync.WaitGroup
+	dir     string
+	keep    int   // open files, leased ones aside
+	room    int64 // bytes for their indexes
+	share   bool  // a folder that others may write to is fine
+	disk    disk
+	longRun int // after how many writes of a run its file gets room
+	calls   sync.WaitGroup
 
 	mu      sync.Mutex
 	closed  bool
@@ -79,6 +84,17 @@ func IndexBytes(n int64) Option { return option(func(s *Saver) { s.room = n }) }
 // threads. The Saver still follows no symbolic link in the folder and creates its files for its own user alone.
 func SharedFolder() Option { return option(func(s *Saver) { s.share = true }) }
 
+// NoSync lets a call return before what it wrote is on the disk (no fsync). A process that is killed still loses nothing
+// that was acknowledged. A power cut, or a crash of the operating system, loses the newest writes of each thread: a thread
+// then is as it was some time before, or it is ErrDamaged. All Savers of a folder should agree on it.
+func NoSync() Option {
+	return option(func(s *Saver) {
+		s.disk.sync = func(*os.File) error { return nil }
+		s.disk.syncDir = func(string) error { return nil }
+		s.disk.extend = nil
+	})
+}
+
 // Open returns a Saver on a folder, which is made if it does not exist. The Saver must be closed. Open refuses a folder
 // that other users may write to, unless SharedFolder is given. The error says which folder it was about.
 func Open(dir string, opts ...Option) (*Saver, error) {
@@ -90,7 +106,7 @@ func Open(dir string, opts ...Option) (*Saver, error) {
 		return nil, fmt.Errorf("file: open %s: %w", dir, err)
 	}
 	s := &Saver{
-		dir: abs, keep: 256, room: 64 << 20, disk: realDisk(),
+		dir: abs, keep: 256, room: 64 << 20, disk: realDisk(), longRun: longRun,
 		volumes: make(map[string]*list.Element), recent: list.New(), listed: make(map[string]listing),
 	}
 	for _, o := range opts {

@@ -492,6 +492,7 @@ func TestEveryStepOnTheDiskMayFail(t *testing.T) {
 		for n := 1; ; n++ {
 			dir := t.TempDir()
 			s := open(t, dir)
+			file.LongRun(s, 1)
 			count, failed := 0, ""
 			file.Faults(s, func(step string) error {
 				if count++; count == n || double && count == n+1 {
@@ -531,6 +532,7 @@ func TestEveryStepOnTheDiskMayBeTheLast(t *testing.T) {
 	for n := 1; ; n++ {
 		dir := t.TempDir()
 		s := open(t, dir)
+		file.LongRun(s, 1)
 		count, died := 0, ""
 		file.Faults(s, func(step string) error {
 			if count++; count >= n {

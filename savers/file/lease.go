@@ -150,9 +150,13 @@ func (v *volume) adopt(f *os.File, fence checkpoint.ID, until time.Time) error {
 	return err
 }
 
-// renew lets the lease live until a later time, or an earlier one.
-func (l *lease) renew(until time.Time) error {
+// renew lets the lease live until a later time, or an earlier one. It does nothing while the lease has more than three
+// quarters of that time left.
+func (l *lease) renew(until, now time.Time) error {
 	early := until.Before(l.until)
+	if !early && l.until.Sub(now) > until.Sub(now)/4*3 {
+		return nil
+	}
 	l.until = until
 	if early {
 		l.timer.Reset(time.Until(until))
@@ -268,7 +272,7 @@ func (v *volume) hold(d time.Duration, now time.Time) error {
 	}
 	until := leaseEnd(d, now)
 	if v.lease.f != nil && v.lease.fence == v.v.Fence {
-		return v.lease.renew(until)
+		return v.lease.renew(until, now)
 	}
 	f, err := claim(v.s.leasePath(v.base, v.v.Fence), until)
 	if err != nil {

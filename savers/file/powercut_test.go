@@ -186,6 +186,7 @@ type cutter struct {
 	rng    *rand.Rand
 	each   int // how many images it looks at, at each moment
 	images int
+	long   int // after how many writes of a run its file gets room
 	acts   []act
 	want   []string // after each act
 }
@@ -193,7 +194,7 @@ type cutter struct {
 func newCutter(t *testing.T, larger, each int) *cutter {
 	t.Helper()
 	acts := storyOf(t, larger)
-	return &cutter{rng: newRand(t), each: each, acts: acts, want: tell(t, acts)}
+	return &cutter{rng: newRand(t), each: each, long: 16, acts: acts, want: tell(t, acts)}
 }
 
 // newRand returns other numbers in each run, or those of GRAPHGEN_SEED.
@@ -234,6 +235,7 @@ func (c *cutter) run(t *testing.T, without string) error {
 	t.Helper()
 	dir, i := t.TempDir(), 0
 	s, d := open(t, dir), newStorage(dir)
+	file.LongRun(s, c.long)
 	var failed error
 	file.Trace(s, func(step file.Step) {
 		if failed == nil {
@@ -261,11 +263,14 @@ func TestPowerCutLosesNothingAcknowledged(t *testing.T) {
 	}
 	images := 0
 	for _, larger := range sizes {
-		c := newCutter(t, larger, each)
-		if err := c.run(t, ""); err != nil {
-			t.Errorf("payloads larger by %d: %v", larger, err)
+		for _, long := range []int{16, 1} {
+			c := newCutter(t, larger, each)
+			c.long = long
+			if err := c.run(t, ""); err != nil {
+				t.Errorf("payloads larger by %d, room after %d writes: %v", larger, long, err)
+			}
+			images += c.images
 		}
-		images += c.images
 	}
 	t.Logf("%d images", images)
 }
@@ -290,6 +295,7 @@ func TestPowerCutAfterAKilledProcessLosesNothingAcknowledged(t *testing.T) {
 	for n := 1; ; n += apart {
 		dir, i, count := t.TempDir(), 0, 0
 		first, d := open(t, dir), newStorage(dir)
+		file.LongRun(first, 1)
 		file.Trace(first, func(step file.Step) {
 			if err := d.take(step); err != nil {
 				t.Fatal(err)
@@ -310,6 +316,7 @@ func TestPowerCutAfterAKilledProcessLosesNothingAcknowledged(t *testing.T) {
 		}
 		_ = first.Close()
 		second := open(t, dir)
+		file.LongRun(second, 1)
 		file.Trace(second, func(step file.Step) {
 			if err := c.look(t, d, i); err != nil {
 				t.Fatalf("dead at step %d: %v", n, err)

@@ -248,7 +248,11 @@ func (v *volume) changed() (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("file: %w", err)
 	}
-	return info.Size() != v.size || !os.SameFile(info, mine), nil
+	if info.Size() != v.size || !os.SameFile(info, mine) || v.end == v.size {
+		return info.Size() != v.size || !os.SameFile(info, mine), nil
+	}
+	atEnd, err := v.atEnd(v.size)
+	return !atEnd, err
 }
 
 // restore sets Last and what restores the state of a chain. entries lead from a snapshot to the checkpoint asked for. Of

@@ -34,18 +34,18 @@ var errStuck = errors.New("file: the thread's file is locked by a process that d
 
 // standing reports whether the file that is open is still the one of its name, and whether it is sealed.
 func (v *volume) standing() (same, isSealed bool, err error) {
-	mine, err := v.h.Stat()
+	mine, err := factsOf(v.h.File)
 	if err != nil {
 		return false, false, fmt.Errorf("file: %w", err)
 	}
-	now, err := os.Lstat(v.path)
+	now, err := factsAt(v.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, false, nil
 	case err != nil:
 		return false, false, fmt.Errorf("file: %w", err)
 	}
-	return os.SameFile(mine, now), mine.Mode().Perm() == sealed, nil
+	return mine.same(now), mine.perm == sealed, nil
 }
 
 // current reports whether the file that is open is still the one of its name.

@@ -35,6 +35,8 @@ type volume struct {
 	last   int64           // where that frame starts
 	head   [frameHead]byte // and its head
 	size   int64           // of the file when it was last read
+	room   int64           // when more than end: the size of the file, which has room from end on
+	writes int             // of the run
 	synced int64           // up to here the file is durable, and so is its name unless this is 0
 	undo   int64           // when not negative: where the file is to be cut off, for want of which nothing can be read
 	lease  lease
@@ -106,7 +108,7 @@ func (v *volume) reopen(size int64) error {
 }
 
 // forget forgets what was read.
-func (v *volume) forget() { v.v, v.salt, v.end, v.last, v.synced = nil, 0, 0, 0, 0 }
+func (v *volume) forget() { v.v, v.salt, v.end, v.last, v.synced, v.room = nil, 0, 0, 0, 0, 0 }
 
 // close is for a Saver that closes.
 func (v *volume) close() error {
@@ -240,7 +242,7 @@ const (
 )
 
 // refresh reads what the file has more than is known, or all of it when what is known does not stand any more.
-// For writing, under the lock, it cuts off what is not a whole frame.
+// For writing, under the lock, it cuts off what is neither a whole frame nor room.
 func (v *volume) refresh(forWriting bool) error {
 	if forWriting && v.undo >= 0 {
 		if err := v.cut(v.undo); err != nil {
@@ -249,11 +251,11 @@ func (v *volume) refresh(forWriting bool) error {
 		v.undo = -1
 		v.forget()
 	}
-	info, err := v.h.Stat()
+	now, err := factsOf(v.h.File)
 	if err != nil {
 		return fmt.Errorf("file: %w", err)
 	}
-	size := info.Size()
+	size := now.size
 	v.size = size
 	if v.undo >= 0 {
 		size = min(size, v.undo)
@@ -261,8 +263,19 @@ func (v *volume) refresh(forWriting bool) error {
 	if !v.stands(size) {
 		v.forget()
 	}
+	if size != v.room {
+		v.room = 0
+	}
 	if v.end < size {
-		if err := v.scan(size); err != nil {
+		known, err := false, error(nil)
+		if size == v.room || !forWriting {
+			known, err = v.atEnd(size)
+		}
+		if err == nil && !known {
+			v.room = 0
+			err = v.scan(size)
+		}
+		if err != nil {
 			v.forget()
 			return err
 		}
@@ -271,7 +284,11 @@ func (v *volume) refresh(forWriting bool) error {
 		return nil
 	}
 	if v.end < size {
-		if err := v.cut(v.end); err != nil {
+		isRoom, err := v.isRoom(size)
+		if err == nil && !isRoom {
+			err = v.cut(v.end)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -303,7 +320,7 @@ func (v *volume) stands(size int64) bool {
 		return true
 	case size < v.end:
 		return false
-	case v.synced == v.end && size == v.end:
+	case v.synced == v.end && (size == v.end || size == v.room):
 		return true
 	}
 	var head [frameHead]byte
@@ -356,6 +373,12 @@ func (v *volume) write(e *ledger.Event, records []checkpoint.Record) error {
 	v.v, v.salt, v.last, v.end = version, salt, v.end+int64(frame), v.end+int64(len(b))
 	v.synced = v.end
 	copy(v.head[:], b[frame:])
+	if v.writes++; e.Opens {
+		v.writes = 0
+	}
+	if e.Ends {
+		v.trim()
+	}
 	return nil
 }
 
@@ -377,6 +400,7 @@ func (v *volume) writeHeader(b []byte, number int, salt uint32) ([]byte, error) 
 
 // put writes b at the end, and on failure takes back what it wrote of it.
 func (v *volume) put(b []byte) error {
+	v.prepare(int64(len(b)))
 	err := v.s.disk.write(v.h.File, b, v.end)
 	if err == nil {
 		err = v.s.disk.sync(v.h.File)

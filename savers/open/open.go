@@ -15,7 +15,7 @@
 //
 // What a saver can be told more stands in the URL's query:
 //
-//	file       shared_folder=true
+//	file       no_sync=true, shared_folder=true
 //	sqlite     synchronous=normal, busy=30s, max_size=1000000000, readable_state=true, shared_folder=true
 //	redis      prefix=app:, ttl=720h, accept_weaker=true
 //	mysql      schema=verify, max_conns=32, patience=30s, readable_state=true
@@ -119,6 +119,9 @@ func openFile(_ context.Context, s *settings) (checkpoint.Saver, error) {
 	var opts []file.Option
 	if s.yes("shared_folder") {
 		opts = append(opts, file.SharedFolder())
+	}
+	if s.yes("no_sync") {
+		opts = append(opts, file.NoSync())
 	}
 	if err := s.end(); err != nil {
 		return nil, err

@@ -64,6 +64,7 @@ func TestFile(t *testing.T) {
 	t.Chdir(dir)
 	remembers(t, "file:threads", true)
 	remembers(t, "file:shared?shared_folder=true", true)
+	remembers(t, "file:unsynced?no_sync=true", true)
 }
 
 func TestSQLite(t *testing.T) {

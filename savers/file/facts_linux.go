@@ -1,0 +1,64 @@
+package file
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// facts is what the saver asks of a file before and after each write. It does not have the time of the last change: where
+// that was asked for, Linux 6.13 and later gives the next write a time of its own, which makes its sync write the inode too.
+type facts struct {
+	major, minor uint32
+	inode        uint64
+	size         int64
+	perm         fs.FileMode
+}
+
+const factsMask = unix.STATX_INO | unix.STATX_SIZE | unix.STATX_TYPE | unix.STATX_MODE
+
+// factsOf returns the facts of an open file.
+func factsOf(f *os.File) (facts, error) {
+	return statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, func() (os.FileInfo, error) { return f.Stat() })
+}
+
+// factsAt returns the facts of the file of a name. It follows no symbolic link.
+func factsAt(path string) (facts, error) {
+	return statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, func() (os.FileInfo, error) { return os.Lstat(path) })
+}
+
+// statx uses stat where the system call is not there, or forbidden.
+func statx(dir int, path string, flags int, stat func() (os.FileInfo, error)) (facts, error) {
+	var x unix.Statx_t
+	for {
+		err := unix.Statx(dir, path, flags, factsMask, &x)
+		switch {
+		case err == nil:
+			return facts{x.Dev_major, x.Dev_minor, x.Ino, int64(x.Size), fs.FileMode(x.Mode) & fs.ModePerm}, nil
+		case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM), errors.Is(err, unix.EINVAL):
+			return factsFrom(stat())
+		case !errors.Is(err, unix.EINTR):
+			return facts{}, &os.PathError{Op: "statx", Path: path, Err: err}
+		}
+	}
+}
+
+func factsFrom(info os.FileInfo, err error) (facts, error) {
+	if err != nil {
+		return facts{}, err
+	}
+	known, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return facts{}, &os.PathError{Op: "stat", Path: info.Name(), Err: errors.ErrUnsupported}
+	}
+	//nolint:unconvert // Dev has another type on some systems
+	return facts{unix.Major(uint64(known.Dev)), unix.Minor(uint64(known.Dev)), known.Ino, info.Size(), info.Mode().Perm()}, nil
+}
+
+// same reports whether both are of one file.
+func (f facts) same(g facts) bool {
+	return f.inode == g.inode && f.major == g.major && f.minor == g.minor
+}
