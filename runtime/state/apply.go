@@ -2,9 +2,10 @@ package state
 
 import "github.com/graphgen-go/graphgen/runtime/internal/live"
 
-// Apply returns what s becomes when u is merged into it. It is for tests of nodes and reducers. Fields of s that are not
-// zero count as written before. s is not changed; the result shares with s and u what it did not have to copy. It returns
-// an [*OverflowError] for a sum that does not fit in its field's type. A custom reducer's panic passes through.
+// Apply merges u into s and returns the new state. It is meant for tests of nodes and reducers.
+// Fields of s that are not zero count as already written. Apply does not modify s. The result
+// shares memory with s and u where nothing had to be copied. Apply returns an [*OverflowError] if
+// a sum does not fit in the type of its field. It does not recover panics of custom reducers.
 func Apply[S, U any](schema *Schema[S, U], s S, u U) (S, error) {
 	run := schema.New(live.Options{})
 	run.Load(s)

@@ -5,20 +5,21 @@ import (
 	"strings"
 )
 
-// A diff is a struct with one of the types below for each field of a state that is stored. Generated code compares the fields
-// and makes a change only of those that differ, so that what is alike costs a comparison and no memory.
+// A diff is a struct that has one of the types below for each stored field of a state. Generated
+// code compares the fields and fills in only those that differ, so equal fields cost a comparison
+// and no memory.
 
-// Change is how a value differs between two states. The zero Change says that it does not. What Before and After refer to
-// is shared with the two states and must only be read.
+// Change is the difference between two values of a field. The zero Change means that the values
+// are equal. Before and After share memory with the two states and must only be read.
 type Change[T any] struct {
 	Before, After T
 	Differs       bool
 }
 
-// IsZero reports whether nothing differs.
+// IsZero reports whether the values are equal.
 func (c Change[T]) IsZero() bool { return !c.Differs }
 
-// String says how the value differs: draft -> done. It is empty when nothing does.
+// String describes the difference, such as "draft -> done". It returns "" if there is none.
 func (c Change[T]) String() string {
 	if !c.Differs {
 		return ""
@@ -26,26 +27,27 @@ func (c Change[T]) String() string {
 	return text(c.Before) + " -> " + text(c.After)
 }
 
-// ListChange is how a list that is appended to, or in which nothing stands twice, differs between two states. The
-// zero ListChange says that it does not.
+// ListChange is the difference between two lists of a field with the reducer append or union. The
+// zero ListChange means that the lists are equal.
 //
-// It is one splice: the elements before At are the same in both lists, in the place of Removed stands Added, and what follows is the
-// same again. As much as can be is counted to what comes before, so that elements that were appended are Added at the
-// old end. Finding it takes time in proportion to the lists and no memory; it is not the least that could be said when elements
-// differ here and there.
+// The difference is one splice at index At: Added takes the place of Removed. The elements before
+// and after the splice are equal in both lists. At is as large as possible, so appended elements
+// are Added at the end of the old list. Finding the splice takes time in proportion to the lists
+// and no memory. The splice is not a minimal difference if elements differ in several places.
 //
-// All its lists share memory with the two states and must only be read.
+// All lists share memory with the two states and must only be read.
 type ListChange[T any] struct {
-	Before, After  []T // the whole lists; nothing is removed or added when one is nil and the other empty
+	Before, After  []T // the whole lists; Removed and Added are empty when one list is nil and the other empty
 	At             int
 	Removed, Added []T
 	Differs        bool
 }
 
-// IsZero reports whether nothing differs.
+// IsZero reports whether the lists are equal.
 func (c ListChange[T]) IsZero() bool { return !c.Differs }
 
-// String says how the list differs: remove [a b] at 3; append [c]. It is empty when nothing does.
+// String describes the difference, such as "remove [a b] at 3; append [c]". It returns "" if there
+// is none.
 func (c ListChange[T]) String() string {
 	if !c.Differs {
 		return ""
@@ -64,28 +66,30 @@ func (c ListChange[T]) String() string {
 	return p.or(listText(c.Before) + " -> " + listText(c.After))
 }
 
-// KeyedChange is how a list whose elements have keys differs between two states, by key. The zero KeyedChange says that it
-// does not. Finding it takes time in proportion to the lists, and memory for what differs: for an index of Before, too, between the first
-// and the last place at which other keys stand, when elements both went and came there.
+// KeyedChange is the difference, by key, between two lists whose elements have keys. The zero
+// KeyedChange means that the lists are equal. Finding it takes time in proportion to the lists,
+// and memory for the differences. If elements were both removed and added, it also takes an index
+// of Before between the first and the last place with different keys.
 //
-// Keys are taken to stand for one element each, as updates keep them. Of a list from outside in which one stands twice only
-// Before and After are to be relied on.
+// Each key must belong to one element, as updates ensure. If a list from elsewhere has a key
+// twice, only Before and After are reliable.
 //
-// What the elements refer to is shared with the two states and must only be read, and so are the lists.
+// The lists and everything that the elements refer to share memory with the two states and must
+// only be read.
 type KeyedChange[T any] struct {
-	Before, After []T         // the whole lists; nothing else is said when one is nil and the other empty
-	Removed       []T         // whose keys only Before has, in its order
-	Changed       []Change[T] // whose keys both have, in the order of After
-	Added         []T         // whose keys only After has, in its order
-	Moved         bool        // elements stand elsewhere than removing and upserting alone would leave them
+	Before, After []T         // the whole lists; the other fields are empty when one list is nil and the other empty
+	Removed       []T         // elements with keys that only Before has, in its order
+	Changed       []Change[T] // elements with keys in both lists, in the order of After
+	Added         []T         // elements with keys that only After has, in its order
+	Moved         bool        // removing and upserting alone would leave the elements in another order
 	Differs       bool
 }
 
-// IsZero reports whether nothing differs.
+// IsZero reports whether the lists are equal.
 func (c KeyedChange[T]) IsZero() bool { return !c.Differs }
 
-// String says how the list differs: remove [{ID:1}]; change {ID:2 Text:a} -> {ID:2 Text:b}; add [{ID:3}]; move. It is empty
-// when nothing does.
+// String describes the difference, such as "remove [{ID:1}]; change {ID:2 Text:a} -> {ID:2
+// Text:b}; add [{ID:3}]; move". It returns "" if there is none.
 func (c KeyedChange[T]) String() string {
 	if !c.Differs {
 		return ""
@@ -106,22 +110,22 @@ func (c KeyedChange[T]) String() string {
 	return p.or(listText(c.Before) + " -> " + listText(c.After))
 }
 
-// MapChange is how a map differs between two states. The zero MapChange says that it does not. Finding it takes time in
-// proportion to the maps, and memory for what differs. Before, After and what the values refer to are shared with the two states
-// and must only be read.
+// MapChange is the difference between two maps. The zero MapChange means that the maps are equal.
+// Finding it takes time in proportion to the maps, and memory for the differences. Before, After
+// and everything that the values refer to share memory with the two states and must only be read.
 type MapChange[K comparable, V any] struct {
-	Before, After map[K]V // the whole maps; nothing else is said when one is nil and the other empty
-	Removed       map[K]V // only Before has them; nil for none
+	Before, After map[K]V // the whole maps; the other fields are empty when one map is nil and the other empty
+	Removed       map[K]V // entries that only Before has; nil for none
 	Changed       map[K]Change[V]
-	Added         map[K]V // only After has them
+	Added         map[K]V // entries that only After has
 	Differs       bool
 }
 
-// IsZero reports whether nothing differs.
+// IsZero reports whether the maps are equal.
 func (c MapChange[K, V]) IsZero() bool { return !c.Differs }
 
-// String says how the map differs, in order of the keys: remove map[a:1]; change map[b:2 -> 3]; add map[c:4]. It is empty
-// when nothing does.
+// String describes the difference in order of the keys, such as "remove map[a:1]; change map[b:2
+// -> 3]; add map[c:4]". It returns "" if there is none.
 func (c MapChange[K, V]) String() string {
 	if !c.Differs {
 		return ""
@@ -139,12 +143,12 @@ func (c MapChange[K, V]) String() string {
 	return p.or(nilText(c.Before == nil, "map[]") + " -> " + nilText(c.After == nil, "map[]"))
 }
 
-// parts are what a change says, in order.
+// parts holds the parts of a description, in order.
 type parts []string
 
 func (p *parts) add(part string) { *p = append(*p, part) }
 
-// or joins the parts; it is otherwise when there are none.
+// or joins the parts. It returns otherwise if there are none.
 func (p *parts) or(otherwise string) string {
 	if len(*p) == 0 {
 		return otherwise
@@ -152,7 +156,8 @@ func (p *parts) or(otherwise string) string {
 	return strings.Join(*p, "; ")
 }
 
-// text prints a value. Each is printed by itself, since fmt prints pointers in lists and maps as addresses.
+// text prints a value. Values are printed one by one because fmt prints pointers in lists and maps
+// as addresses.
 func text[T any](v T) string {
 	if s := fmt.Sprintf("%+v", v); s != "" {
 		return s
@@ -185,16 +190,17 @@ func nilText(isNil bool, otherwise string) string {
 	return otherwise
 }
 
-// FieldChange is what becomes of one field: what an update does to it, or how it differs between two states.
+// FieldChange describes one field: the operations of an update on it, or its difference between
+// two states.
 type FieldChange struct {
-	Field  string // in Go
+	Field  string // the Go name
 	Change interface {
 		IsZero() bool
 		String() string
 	}
 }
 
-// FieldNames returns the Go names of the fields that change; nil when there are none.
+// FieldNames returns the Go names of the fields in changes, or nil if there are none.
 func FieldNames(changes []FieldChange) []string {
 	var names []string
 	for _, c := range changes {

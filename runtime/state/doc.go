@@ -1,10 +1,10 @@
-// Package state is what node functions write in updates, and what programs read of states: how two of them differ, what a
-// stored one had before its type changed, and why merging or reading one failed.
+// Package state contains the types that node functions use in updates. It also contains the types
+// with which programs compare states, migrate stored states and handle errors.
 //
 // # Updates
 //
-// A node returns an update, a struct that graphgen makes of the state's struct. Each of its fields is an operation
-// set, which has the methods that the field's reducer allows and no others:
+// A node returns an update, a struct that graphgen generates from the state's struct. Each field of
+// an update is an operation set. It has only the methods that the field's reducer allows:
 //
 //	reducer                                     update    methods
 //	replace, last, first, ephemeral, untracked  [Value]   Set
@@ -17,13 +17,14 @@
 //	or, and                                     [Or], [And]   Or, And
 //	reduce=f                                    [Reduce]  Reduce
 //
-// Operations on one field apply in the order in which they were called. Calling none leaves the field as it is.
-// [Set], [Append], [Put] and [Add] make operation sets for literals in inputs and tests. [Apply] merges an update
-// in a test.
+// Operations on one field apply in the order of the calls. A field without calls keeps its value.
+// [Set], [Append], [Put] and [Add] make operation sets for literals in inputs and tests. [Apply]
+// merges an update in a test.
 //
 // # Comparing states
 //
-// graphgen also makes a type of what differs between two states, with a field for each field that is stored:
+// graphgen also generates a type for the difference between two states. It has a field for each
+// stored field:
 //
 //	reducer           diff
 //	append, union     [ListChange]
@@ -31,17 +32,21 @@
 //	merge             [MapChange]
 //	all others        [Change]
 //
-// # What is stored
+// # Stored form
 //
-// A snapshot is a MessagePack map of the fields that were ever written, by wire name, in bytewise order of the names.
-// Structs are maps in order of declaration, Go maps are written in order of their keys, so equal states are equal
-// bytes. A delta lists the operations on each field that changed: set, append, put, delete, set at an index, remove at
-// indexes, clear. What an operation does follows from what is stored, so reading runs no reducer and outlives a
-// changed one. A field that the code does not have is kept as it is and written back.
+// A snapshot is a MessagePack map of all fields that were ever written. The keys are the wire names,
+// in bytewise order. Structs are maps in order of declaration, and Go maps are written in order of
+// their keys, so equal states have equal bytes.
 //
-// # What is elsewhere
+// A delta lists the operations on each field that changed: set, append, put, delete, set at an
+// index, remove at indexes, clear. The stored operation alone defines its effect. Reading therefore
+// runs no reducer, and a changed reducer does not affect stored data. A field that the code does not
+// have is kept unchanged and written back.
 //
-// Generated code calls package cell, which merges and stores. A graph calls a state through its [Schema]. This package
-// imports neither. Operation sets have no exported fields and no methods for either of them: package cell reads them through
-// an internal package, so that a node sees only what it may call.
+// # Other packages
+//
+// Generated code calls package cell, which merges and stores. A graph uses a state through its
+// [Schema]. This package imports neither. Operation sets have no exported fields, and no methods for
+// package cell or package graph: cell reads them through an internal package. A node therefore sees
+// only the methods that it may call.
 package state

@@ -9,7 +9,7 @@ import (
 	"github.com/graphgen-go/graphgen/testdata/golden/reference"
 )
 
-// A node builds its update by methods: each field has those that its reducer allows.
+// A node builds its update by methods. Each field has the methods that its reducer allows.
 func Example() {
 	var u reference.StateUpdate
 	u.Messages.Upsert(reference.Message{ID: "m1", Role: "user", Text: "Where is my order?"})
@@ -20,7 +20,7 @@ func Example() {
 	// Output: set open add 42 put map[questions:1]
 }
 
-// In tests, what an update does to a state can be seen without a graph.
+// A test can apply an update to a state without a graph.
 func ExampleApply() {
 	before := reference.State{Tokens: 100, Status: "open"}
 	var u reference.StateUpdate
@@ -31,8 +31,8 @@ func ExampleApply() {
 	// Output: 142 answered <nil>
 }
 
-// Literals say in one expression what methods say in several statements. The type is named when it is not that of the
-// constant.
+// Literals write in one expression what methods write in several statements. The type is named if
+// it is not the type of the constant.
 func ExampleSet() {
 	u := reference.StateUpdate{
 		Query:  state.Set("orders of this week"),

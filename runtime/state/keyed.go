@@ -2,14 +2,15 @@ package state
 
 import "github.com/graphgen-go/graphgen/runtime/state/internal/rep"
 
-// Keyed is the update of a list whose elements have keys. The zero Keyed leaves it as it is. Operations apply in the
-// order in which they were called. What they are given is copied, one level deep. A Keyed is a value to be handed
-// on: of two copies only one may be called again.
+// Keyed is the update of a list whose elements have keys. The zero Keyed leaves the list
+// unchanged. Operations apply in the order of the calls. Methods copy their arguments, one level
+// deep. After a Keyed is copied, only one of the copies may be changed.
 type Keyed[K comparable, T any] rep.Runs[rep.Elems[K, T]]
 
 func (u *Keyed[K, T]) rep() *rep.Runs[rep.Elems[K, T]] { return (*rep.Runs[rep.Elems[K, T]])(u) }
 
-// Upsert puts each of vals in the place of the element that has its key, or appends it if there is none.
+// Upsert replaces the elements that have the keys of vals, and appends those of vals whose keys
+// the list lacks.
 func (u *Keyed[K, T]) Upsert(vals ...T) {
 	if len(vals) > 0 {
 		operand := u.rep().Call(rep.Upsert)
@@ -17,7 +18,7 @@ func (u *Keyed[K, T]) Upsert(vals ...T) {
 	}
 }
 
-// Remove removes the elements that have these keys, if there are any.
+// Remove removes the elements with these keys. It ignores keys that the list lacks.
 func (u *Keyed[K, T]) Remove(keys ...K) {
 	if len(keys) > 0 {
 		operand := u.rep().Call(rep.Delete)
@@ -25,17 +26,17 @@ func (u *Keyed[K, T]) Remove(keys ...K) {
 	}
 }
 
-// Replace makes the list vals; of those with one key the last stays, at the place of the first. Without any it makes the
-// list empty, but not nil.
+// Replace sets the list to vals. If several of vals have one key, the last one is kept, at the
+// place of the first. Without arguments the list becomes empty, but not nil.
 func (u *Keyed[K, T]) Replace(vals ...T) { u.rep().Restart(rep.Replace).Vals = copied(vals) }
 
-// Clear makes the list one that was never written.
+// Clear resets the list to the state before its first write.
 func (u *Keyed[K, T]) Clear() { u.rep().Restart(rep.Clear) }
 
-// IsZero reports whether u leaves the list as it is.
+// IsZero reports whether u leaves the list unchanged.
 func (u *Keyed[K, T]) IsZero() bool { return u.rep().IsZero() }
 
-// String says what u does.
+// String describes the operations of u.
 func (u Keyed[K, T]) String() string {
 	return formatRuns(u.rep(), func(run *rep.Run[rep.Elems[K, T]]) string {
 		if run.Op == rep.Delete {

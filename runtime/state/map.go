@@ -2,12 +2,12 @@ package state
 
 import "github.com/graphgen-go/graphgen/runtime/state/internal/rep"
 
-// Map is the update of a map that is merged. The zero Map leaves it as it is. Operations apply in the order in which
-// they were called. What they are given is copied, one level deep. A Map is a value to be handed on: of two copies
-// only one may be called again.
+// Map is the update of a map with the reducer merge. The zero Map leaves the map unchanged.
+// Operations apply in the order of the calls. Methods copy their arguments, one level deep. After
+// a Map is copied, only one of the copies may be changed.
 type Map[K comparable, V any] rep.Runs[rep.Entries[K, V]]
 
-// Put returns the update that puts one entry into a map.
+// Put returns an update that puts one entry into a map.
 func Put[K comparable, V any](key K, value V) Map[K, V] {
 	var u Map[K, V]
 	u.Put(key, value)
@@ -16,7 +16,7 @@ func Put[K comparable, V any](key K, value V) Map[K, V] {
 
 func (u *Map[K, V]) rep() *rep.Runs[rep.Entries[K, V]] { return (*rep.Runs[rep.Entries[K, V]])(u) }
 
-// Put puts one entry, in the place of one with the same key.
+// Put puts one entry and replaces an entry with the same key.
 func (u *Map[K, V]) Put(key K, value V) {
 	operand := rep.Putting(u.rep())
 	operand.Pairs = append(operand.Pairs, rep.Pair[K, V]{Key: key, Value: value})
@@ -29,7 +29,7 @@ func (u *Map[K, V]) Merge(m map[K]V) {
 	}
 }
 
-// Delete deletes the entries that have these keys, if there are any.
+// Delete deletes the entries with these keys. It ignores keys that the map lacks.
 func (u *Map[K, V]) Delete(keys ...K) {
 	if len(keys) > 0 {
 		operand := u.rep().Call(rep.Delete)
@@ -37,13 +37,13 @@ func (u *Map[K, V]) Delete(keys ...K) {
 	}
 }
 
-// Replace makes the map a copy of m; of a nil m, one without entries.
+// Replace sets the map to a copy of m. If m is nil, the map becomes empty, but not nil.
 func (u *Map[K, V]) Replace(m map[K]V) { u.rep().Restart(rep.Replace).Put(m) }
 
-// IsZero reports whether u leaves the map as it is.
+// IsZero reports whether u leaves the map unchanged.
 func (u *Map[K, V]) IsZero() bool { return u.rep().IsZero() }
 
-// String says what u does.
+// String describes the operations of u.
 func (u Map[K, V]) String() string {
 	return formatRuns(u.rep(), func(run *rep.Run[rep.Entries[K, V]]) string {
 		if run.Op == rep.Delete {

@@ -5,19 +5,21 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// Old is what a state's Migrate method gets: the stored fields that are not of the type that the code wants. Migrate
-// reads them and sets the state's fields from them; an error it returns is what the run fails with. The other
-// fields of the state are read already. When Migrate returns nil, every field it was offered counts as written. One that it
-// did not read, or only tried to as something else than it is, is an error, so that nothing is lost that nobody thought of: who
-// means to lose a field reads it by Raw.
+// Old is the argument of a state's Migrate method: the stored fields whose type is not the type in
+// the code. Migrate reads them and sets the fields of the state. The other fields of the state are
+// already decoded. If Migrate returns an error, the run fails with it. If Migrate returns nil,
+// every field of the Old counts as written.
 //
-// The methods take the name that a field is stored under: its wire name, or one of those that it had before. An Old is for
-// Migrate to read; it must not be kept.
+// Migrate must read every field, so that no data is lost by mistake. A field that was not read, or
+// only as a type that it does not have, is an error. To drop a field, call Raw.
+//
+// The methods take the name that a field is stored under: its wire name, or one of its former
+// names. An Old is valid only until Migrate returns.
 type Old rep.Old
 
 func (o *Old) rep() *rep.Old { return (*rep.Old)(o) }
 
-// Names returns the names that the fields are stored under, in the order in which they were found.
+// Names returns the stored names of the fields, in the order in which they were found.
 func (o *Old) Names() []string {
 	fields := o.rep().Fields()
 	names := make([]string, len(fields))
@@ -27,8 +29,8 @@ func (o *Old) Names() []string {
 	return names
 }
 
-// Raw returns what is stored under a name, as MessagePack, and whether there is anything. The bytes are the
-// caller's.
+// Raw returns the MessagePack that is stored under name. It returns false if there is none. The
+// caller owns the bytes.
 func (o *Old) Raw(name string) ([]byte, bool) {
 	if f := o.rep().Find(name); f != nil {
 		f.Read = true
@@ -37,13 +39,14 @@ func (o *Old) Raw(name string) ([]byte, bool) {
 	return nil, false
 }
 
-// Reader returns a Reader of what is stored under a name, and whether there is anything.
+// Reader returns a Reader of the value that is stored under name. It returns false if there is
+// none.
 func (o *Old) Reader(name string) (wire.Reader, bool) {
 	raw, ok := o.Raw(name)
 	return wire.NewReader(name, raw), ok
 }
 
-// basic reads a basic value, which counts as read when it is one.
+// basic reads a basic value. The field counts as read if it holds such a value.
 func basic[T any](o *Old, name string, read func(r *wire.Reader) T) (v T, ok bool) {
 	f := o.rep().Find(name)
 	if f == nil {
@@ -56,22 +59,24 @@ func basic[T any](o *Old, name string, read func(r *wire.Reader) T) (v T, ok boo
 	return v, ok
 }
 
-// String returns the string that is stored under a name; false when there is none, or it is no string.
+// String returns the string that is stored under name. It returns false if there is none.
 func (o *Old) String(name string) (string, bool) {
 	return basic(o, name, (*wire.Reader).Str)
 }
 
-// Int returns the integer that is stored under a name; false when there is none, or it is no integer that fits.
+// Int returns the integer that is stored under name. It returns false if there is none, or if it
+// does not fit.
 func (o *Old) Int(name string) (int64, bool) {
 	return basic(o, name, (*wire.Reader).Int64)
 }
 
-// Float returns the number that is stored under a name; false when there is none, or it is no number that fits.
+// Float returns the number that is stored under name. It returns false if there is none, or if it
+// does not fit.
 func (o *Old) Float(name string) (float64, bool) {
 	return basic(o, name, (*wire.Reader).Float64)
 }
 
-// Bool returns the bool that is stored under a name; false when there is none, or it is no bool.
+// Bool returns the bool that is stored under name. ok is false if there is none.
 func (o *Old) Bool(name string) (value, ok bool) {
 	return basic(o, name, (*wire.Reader).Bool)
 }

@@ -173,8 +173,8 @@ func compareLength(a, b string) int { return len(a) - len(b) }
 
 func TestErrorsSayWhatToDo(t *testing.T) {
 	for want, err := range map[string]error{
-		"state: tasks 1 and 3 of one superstep both wrote field Plan, and only one of two values can stay; " +
-			"let one node write it, or give it a reducer that says which stays, such as last": &state.ConflictError{Field: "Plan", Tasks: [2]int{1, 3}},
+		"state: tasks 1 and 3 of one superstep both wrote field Plan, and only one value can be kept; " +
+			"let one node write it, or give it a reducer that chooses, such as last": &state.ConflictError{Field: "Plan", Tasks: [2]int{1, 3}},
 		"state: field Plan has a value that cannot be stored: not this one": &state.MergeError{Field: "Plan", Err: errPicky},
 		"state: stored data: not this one":                                  &state.DecodeError{Field: "Plan", Err: errPicky},
 	} {

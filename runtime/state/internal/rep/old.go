@@ -6,12 +6,12 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/internal/delta"
 )
 
-// Old is the stored fields that are not of the type that the code wants.
+// Old holds the stored fields whose type is not the type in the code.
 type Old struct{ fields []OldField }
 
-// OldField is one of them.
+// OldField is one field of an Old.
 type OldField struct {
-	Name  string // that it is stored under
+	Name  string // the name that it is stored under
 	Cell  int    // the index of its cell
 	Value *delta.Value
 	Read  bool // by Migrate
@@ -28,7 +28,7 @@ func (o *Old) DropAbsent() {
 	o.fields = slices.DeleteFunc(o.fields, func(f OldField) bool { return f.Value.Absent() })
 }
 
-// Find returns the field that is stored under a name; nil for none.
+// Find returns the field that is stored under name, or nil.
 func (o *Old) Find(name string) *OldField {
 	i := slices.IndexFunc(o.fields, func(f OldField) bool { return f.Name == name })
 	if i < 0 {

@@ -1,9 +1,10 @@
-// Package rep is what the operation sets and the Old of package state consist of. Package state defines its types over those
-// here, so that their fields cannot be reached from outside, and package cell converts them back to read them. Nothing here
-// knows a reducer: the methods of package state say what a call does, and cells say what merging does.
+// Package rep contains the representation of the operation sets and the Old of package state.
+// Package state defines its types over those here, so that their fields cannot be reached from
+// outside. Package cell converts them back to read them. This package knows no reducers: package
+// state defines the operations of a call, and cells define merging.
 package rep
 
-// Op is an operation of an update. Its number is what pending writes have.
+// Op is an operation of an update. Pending writes store its number.
 type Op int
 
 // The operations.
@@ -24,10 +25,10 @@ const (
 	Reduce
 )
 
-// Known reports whether there is such an operation.
+// Known reports whether o is one of the operations.
 func (o Op) Known() bool { return None < o && o <= Reduce }
 
-// String returns the name of an operation as updates print it.
+// String returns the name of o as updates print it.
 func (o Op) String() string {
 	return [...]string{"", "set", "append", "remove", "replace", "clear", "put", "delete", "upsert", "add", "offer", "or", "and", "reduce"}[o]
 }

@@ -2,14 +2,15 @@ package rep
 
 import "slices"
 
-// Runs is an operation set with several operations, in the order in which they were called. Calls of one operation in a row
-// are one run. It holds the first in itself, since there is rarely another. Arg is the type of a run's operand.
+// Runs is an operation set with several operations, in the order of the calls. Consecutive calls
+// of one operation form one run. Runs holds the first run in itself, because there is rarely
+// another. Arg is the type of a run's operand.
 type Runs[Arg any] struct {
 	first Run[Arg]
 	more  []Run[Arg]
 }
 
-// Run is what calls of one operation in a row combine into.
+// Run combines consecutive calls of one operation.
 type Run[Arg any] struct {
 	Op  Op
 	Arg Arg
@@ -18,13 +19,13 @@ type Run[Arg any] struct {
 // Elems is the operand of a run on a list whose elements have keys.
 type Elems[K comparable, T any] struct {
 	Vals []T
-	Keys []K // of Delete
+	Keys []K // the operand of Delete
 }
 
 // Entries is the operand of a run on a map.
 type Entries[K comparable, V any] struct {
 	Pairs []Pair[K, V]
-	Keys  []K // of Delete
+	Keys  []K // the operand of Delete
 }
 
 // Pair is an entry of a map.
@@ -50,7 +51,8 @@ func (e *Entries[K, V]) Table() map[K]V {
 	return m
 }
 
-// Putting returns the operand of the last run, after adding one if the last run neither puts nor replaces.
+// Putting returns the operand of the last run. If the last run neither puts nor replaces, Putting
+// first adds a run that puts.
 func Putting[K comparable, V any](r *Runs[Entries[K, V]]) *Entries[K, V] {
 	if r.Newest() == Replace {
 		return r.Call(Replace)
@@ -58,10 +60,10 @@ func Putting[K comparable, V any](r *Runs[Entries[K, V]]) *Entries[K, V] {
 	return r.Call(Put)
 }
 
-// IsZero reports whether there is no operation.
+// IsZero reports whether r has no operations.
 func (r *Runs[Arg]) IsZero() bool { return r.first.Op == None }
 
-// Rewrites reports whether nothing stays of what the list or map was.
+// Rewrites reports whether r discards the old value of the list or map.
 func (r *Runs[Arg]) Rewrites() bool { return r.first.Op == Replace || r.first.Op == Clear }
 
 // Len returns the number of runs.
@@ -83,7 +85,8 @@ func (r *Runs[Arg]) At(i int) *Run[Arg] {
 // Newest returns the operation of the last run.
 func (r *Runs[Arg]) Newest() Op { return r.At(max(r.Len(), 1) - 1).Op }
 
-// Call returns the operand of the last run, after adding one if the last run is of another operation than op.
+// Call returns the operand of the last run. If the last run has another operation than op, Call
+// first adds a run of op.
 func (r *Runs[Arg]) Call(op Op) *Arg {
 	switch r.Newest() {
 	case op:
@@ -95,7 +98,7 @@ func (r *Runs[Arg]) Call(op Op) *Arg {
 	return &r.At(r.Len() - 1).Arg
 }
 
-// Restart makes op the only run, and returns its operand, which is the zero Arg.
+// Restart makes op the only run and returns its operand, the zero Arg.
 func (r *Runs[Arg]) Restart(op Op) *Arg {
 	*r = Runs[Arg]{first: Run[Arg]{Op: op}}
 	return &r.first.Arg

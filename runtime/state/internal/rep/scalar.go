@@ -1,6 +1,7 @@
 package rep
 
-// Scalar is an operation set with one operation, whose calls combine into one operand. The zero Scalar has none.
+// Scalar is an operation set with one operation, whose calls combine into one operand. The zero
+// Scalar has no operand.
 type Scalar[T any] struct {
 	operand  T
 	set      bool
@@ -10,22 +11,23 @@ type Scalar[T any] struct {
 // NewScalar returns a Scalar with an operand.
 func NewScalar[T any](v T) Scalar[T] { return Scalar[T]{operand: v, set: true} }
 
-// IsZero reports whether there is no operand.
+// IsZero reports whether s has no operand.
 func (s *Scalar[T]) IsZero() bool { return !s.set }
 
 // Set sets the operand.
 func (s *Scalar[T]) Set(v T) { s.operand, s.set = v, true }
 
-// Operand returns the operand; the zero T when there is none.
+// Operand returns the operand. It is the zero T if s has none.
 func (s *Scalar[T]) Operand() *T { return &s.operand }
 
-// SetOverflow notes that what the operand should be does not fit in T.
+// SetOverflow records that the operand does not fit in T.
 func (s *Scalar[T]) SetOverflow() { s.overflow = true }
 
 // Overflow reports whether SetOverflow was called.
 func (s *Scalar[T]) Overflow() bool { return s.overflow }
 
-// Inputs is an operation set whose calls have an operand each. It holds the first in itself, since there is rarely another.
+// Inputs is an operation set with one operand for each call. It holds the first operand in itself,
+// because there is rarely another.
 type Inputs[In any] struct {
 	first Scalar[In]
 	more  []In
