@@ -101,3 +101,7 @@ fuzz: ## Run every fuzzer, one after the other, each for FUZZTIME=10s
 .PHONY: bench
 bench: ## Measure speed beside each baseline; docs/performance.md explains
 	@go -C bench run ./report
+
+.PHONY: peers
+peers: ## Run the same graphs in other frameworks; bench/peers/README.md explains
+	@go -C bench run ./peers

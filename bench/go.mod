@@ -4,8 +4,11 @@ go 1.26.0
 
 replace github.com/graphgen-go/graphgen => ../
 
+replace github.com/graphgen-go/graphgen/bench/peers/measure => ./peers/measure
+
 require (
 	github.com/graphgen-go/graphgen v0.0.0-00010101000000-000000000000
+	github.com/graphgen-go/graphgen/bench/peers/measure v0.0.0-00010101000000-000000000000
 	github.com/tinylib/msgp v1.6.5
 	github.com/vmihailenco/msgpack/v5 v5.4.1
 )

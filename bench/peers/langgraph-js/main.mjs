@@ -1,0 +1,53 @@
+// Runs the graphs of the comparison on LangGraph for JavaScript. Its SQLite checkpointer needs a native
+// module that npm builds only when it is told to, so there is no row for turns.
+import { Annotation, END, MemorySaver, START, StateGraph } from "@langchain/langgraph";
+
+const LOOP = 1000, CHAIN = 100, FAN = 100;
+const TEXT = "x".repeat(200);
+
+const Conversation = Annotation.Root({
+  step: Annotation(),
+  messages: Annotation({ reducer: (a, b) => a.concat(b), default: () => [] }),
+});
+const Counter = Annotation.Root({ n: Annotation({ reducer: (a, b) => a + b, default: () => 0 }) });
+
+function want(what, got, expected) {
+  if (got !== expected) throw new Error(`${what}: got ${got}, want ${expected}`);
+}
+
+async function row(name, units, f) {
+  let best = Infinity;
+  const begin = performance.now();
+  for (let runs = 0; runs < 3 || performance.now() - begin < 500; runs++) {
+    const start = performance.now();
+    await f();
+    best = Math.min(best, performance.now() - start);
+  }
+  console.log(`${name}\t${Math.round((best * 1e6) / units)}`);
+}
+
+const loop = new StateGraph(Conversation)
+  .addNode("say", (s) => ({ step: s.step + 1, messages: [{ role: "assistant", text: TEXT }] }))
+  .addEdge(START, "say")
+  .addConditionalEdges("say", (s) => (s.step < LOOP ? "say" : END), ["say", END]);
+await row("loop, in memory", LOOP, async () => {
+  const graph = loop.compile({ checkpointer: new MemorySaver() });
+  const config = { configurable: { thread_id: "t" }, recursionLimit: 2 * LOOP };
+  want("messages", (await graph.invoke({ step: 0, messages: [] }, config)).messages.length, LOOP);
+});
+
+function counting(n, wire) {
+  const builder = new StateGraph(Counter);
+  const ids = Array.from({ length: n }, (_, i) => `n${i}`);
+  for (const id of ids) builder.addNode(id, () => ({ n: 1 }));
+  wire(builder, ids);
+  const graph = builder.compile();
+  return async () => want("count", (await graph.invoke({ n: 0 }, { recursionLimit: 2 * n })).n, n);
+}
+
+await row("chain", CHAIN, counting(CHAIN, (b, ids) => {
+  [START, ...ids].forEach((src, i) => b.addEdge(src, i < ids.length ? ids[i] : END));
+}));
+await row("fan-out", FAN, counting(FAN, (b, ids) => {
+  for (const id of ids) b.addEdge(START, id).addEdge(id, END);
+}));
