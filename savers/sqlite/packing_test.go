@@ -130,6 +130,32 @@ func TestTwoPackersPackOnce(t *testing.T) {
 	}
 }
 
+// TestAnImportIsPacked copies a thread to a saver that has not run it.
+func TestAnImportIsPacked(t *testing.T) {
+	want, head := memory.New(), checkpoint.ID{}
+	var err error
+	for n := range 400 {
+		if head, err = turn(t.Context(), n, head, want); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "threads.db")
+	s, err := sqlite.Open(path, sqlite.Durability(sqlite.Normal))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Import(t.Context(), "t", want.Export(t.Context(), "t", 0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if rows, packs := count(t, path, "graph_checkpoint"), count(t, path, "graph_pack"); rows >= 200 || packs == 0 {
+		t.Errorf("got %d rows and %d packs of 1200 records, want fewer than 200 rows", rows, packs)
+	}
+	same(t, open(t, path), want)
+}
+
 // TestPackersRunsAndReaders packs while a thread gets turns and is read, with two savers on one file.
 func TestPackersRunsAndReaders(t *testing.T) {
 	const turns = 60

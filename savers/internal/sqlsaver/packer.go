@@ -49,10 +49,10 @@ func newPacker(s *Saver) *packer {
 	return p
 }
 
-// job is a log in which a run has appended records since opened.
+// job is a log in which a run has appended records since opened, or all logs of a thread.
 type job struct {
 	thread, namespace string
-	root, log         int64
+	root, log         int64 // log is unknown for all of them
 	opened, head      int64 // seqs
 }
 
@@ -90,7 +90,7 @@ func (p *packer) work() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		p.cancel = cancel
 		p.mu.Unlock()
-		_ = p.s.pack(ctx, j) // the records stay as they are, and are packed after a later run
+		_ = p.s.packJob(ctx, j) // the records stay as they are, and are packed after a later run
 		cancel()
 	}
 }
@@ -124,6 +124,13 @@ func (p *Packing) due(r *run) (jobs []job) {
 		}
 	}
 	return jobs
+}
+
+func (s *Saver) packJob(ctx context.Context, j job) error {
+	if j.log == unknown {
+		return s.packThread(ctx, j.thread)
+	}
+	return s.pack(ctx, j)
 }
 
 // pack packs the old records of a log, a window at a time.
@@ -331,6 +338,11 @@ func Pack(ctx context.Context, s *Saver, thread string) error {
 		return err
 	}
 	defer s.end()
+	return s.wrap(ctx, "pack", s.packThread(ctx, thread))
+}
+
+// packThread packs the old records of all logs of a thread's open version.
+func (s *Saver) packThread(ctx context.Context, thread string) error {
 	var jobs []job
 	err := s.read(ctx, func(tx Tx) error {
 		jobs = nil
@@ -349,5 +361,5 @@ func Pack(ctx context.Context, s *Saver, thread string) error {
 			err = s.pack(ctx, j)
 		}
 	}
-	return s.wrap(ctx, "pack", err)
+	return err
 }

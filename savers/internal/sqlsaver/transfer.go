@@ -103,7 +103,15 @@ func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoin
 		return err
 	}
 	defer s.end()
-	return s.wrap(ctx, "import", s.write(ctx, RolledBack, func(tx Tx) error { return s.importIn(ctx, tx, id, in) }))
+	err = s.write(ctx, RolledBack, func(tx Tx) error { return s.importIn(ctx, tx, id, in) })
+	switch {
+	case err != nil:
+	case s.packing.AtOnce:
+		err = s.packThread(context.WithoutCancel(ctx), id)
+	case len(in.records) >= s.packing.Every:
+		s.packer.add([]job{{thread: id}})
+	}
+	return s.wrap(ctx, "import", err)
 }
 
 // imported is a version to store.
