@@ -3,7 +3,6 @@ package sqlsaver
 import (
 	"bytes"
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -292,8 +291,11 @@ func (w *packing) insert(ctx context.Context, first, end int) error {
 	}
 	from, to := int64(records[0].Seq), int64(records[len(records)-1].Seq)
 	removed, err := w.s.exec(ctx, w.tx, stRemoveRecords, w.at.log, from, to)
-	if err != nil || removed != int64(len(records)) {
-		return errors.Join(err, w.at.damaged(uint64(from), errMoved))
+	if err != nil {
+		return err
+	}
+	if removed != int64(len(records)) {
+		return w.at.damaged(uint64(from), errMoved)
 	}
 	if bytes.Compare(largest[:], w.largest[:]) > 0 {
 		w.largest = largest

@@ -130,8 +130,10 @@ var errMoved = errors.New("rows have changed under the lock of their thread")
 
 // scatter gives the records of a pack rows of their own.
 func (s *Saver) scatter(ctx context.Context, tx Tx, at spot, p *packRow, records []pack.Record) error {
-	if removed, err := s.exec(ctx, tx, stRemovePack, p.log, p.last); err != nil || removed != 1 {
-		return errors.Join(err, p.wrap(&at, errMoved))
+	if removed, err := s.exec(ctx, tx, stRemovePack, p.log, p.last); err != nil {
+		return err
+	} else if removed != 1 {
+		return p.wrap(&at, errMoved)
 	}
 	there, err := s.linesBetween(ctx, tx, at.root, at.lineNo(uint64(p.first)), at.lineNo(uint64(p.last)))
 	if err != nil {
