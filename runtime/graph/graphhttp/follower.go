@@ -4,33 +4,33 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// message is a Message on its way.
+// message is a Message in a queue.
 type message struct {
 	Message
-	id     checkpoint.ID // of a checkpoint, else zero
+	id     checkpoint.ID // the id of a checkpoint, else zero
 	asks   string        // the id of a question, else empty
-	run    uint64        // that told it; 0 for one read from the store
-	end    bool          // the last of its run
-	broken bool          // could not be encoded
+	run    uint64        // the run that published it; 0 for a message read from the store
+	end    bool          // the last message of its run
+	broken bool          // the event could not be encoded
 }
 
-// empty reports whether a client would get nothing by it.
+// empty reports whether m sends nothing to a client.
 func (m *message) empty() bool {
 	return m.Name == "" && m.Data == nil && m.id.IsZero() && !m.end && !m.broken
 }
 
-// size is what the message takes in a queue, in bytes.
+// size returns the memory of the message in a queue, in bytes.
 func (m *message) size() int { return len(m.Name) + len(m.Data) + 96 }
 
-// follower is a client's queue. The Hub's lock guards it.
+// follower is the queue of one client. The lock of the Hub guards it.
 type follower struct {
 	queue   []message
-	size    int // of it, in bytes
+	size    int // of the queue, in bytes
 	limit   int
-	lagging bool          // the queue was full, and what was in it is gone
-	dropped checkpoint.ID // the first that was in it
-	run     uint64        // the only run followed; 0 for all
-	wake    chan struct{} // holds a value when there is something to take
+	lagging bool          // the queue was full and has been dropped
+	dropped checkpoint.ID // the first checkpoint in the dropped queue
+	run     uint64        // the only run that is followed; 0 for all
+	wake    chan struct{} // holds a value when the queue has messages
 }
 
 func (f *follower) push(m message) {
@@ -40,12 +40,12 @@ func (f *follower) push(m message) {
 	f.queue = append(f.queue, m)
 	f.size += m.size()
 	if f.lagging || f.size > f.limit && len(f.queue) > 1 {
-		f.behind() // what it missed is to be read from the store, and so is this
+		f.behind() // the client reads this message and the missed ones from the store
 	}
 	f.rouse()
 }
 
-// behind drops what is queued: the follower has to read from the store.
+// behind drops the queue. The follower must read from the store.
 func (f *follower) behind() {
 	for i := range f.queue {
 		if f.dropped.IsZero() {
@@ -63,8 +63,8 @@ func (f *follower) rouse() {
 	}
 }
 
-// take returns what is queued for f, whether f fell behind since the last time, and the first checkpoint that was dropped
-// then.
+// take returns the queue of f. It also reports whether f fell behind since the last call, and the
+// first checkpoint that was dropped.
 func (h *Hub[S, U]) take(f *follower) (queue []message, behind bool, from checkpoint.ID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// A route that ends its goroutine takes the run with it, but neither who started it nor who follows it.
+// If a route calls runtime.Goexit, the run ends, but its caller and followers continue.
 func TestARouteThatEndsItsGoroutineEndsTheRun(t *testing.T) {
 	for _, from := range []graph.ID{graph.Start, "a"} {
 		b := graph.New("work", teststate.WorkSchema)
@@ -48,7 +48,8 @@ func TestARouteThatEndsItsGoroutineEndsTheRun(t *testing.T) {
 	}
 }
 
-// What the caller's functions do on the goroutine of a run is not the end of the process, nor of the thread's other runs.
+// If a caller's function calls runtime.Goexit on the goroutine of a run, the process and the other
+// runs of the thread continue.
 func TestAnEncoderThatEndsItsGoroutineAtTheEndLeavesNoRunBehind(t *testing.T) {
 	a := chain(t, memory.New(), say("a"))
 	at := graph.EventEnd
@@ -63,7 +64,7 @@ func TestAnEncoderThatEndsItsGoroutineAtTheEndLeavesNoRunBehind(t *testing.T) {
 	if err := h.Invoke(t.Context(), "t", logged("in")); err != nil {
 		t.Fatal(err)
 	}
-	open(t, "GET", base+"/t", "").rest() // ends only when no run is under way
+	open(t, "GET", base+"/t", "").rest() // ends only when no run is in progress
 }
 
 func TestAReportThatPanicsIsDropped(t *testing.T) {
@@ -73,7 +74,7 @@ func TestAReportThatPanicsIsDropped(t *testing.T) {
 	}, graphhttp.Report(func(string, error) { panic("bang") }))
 	base := serve(t, a, h)
 	open(t, "POST", base+"/t?in=x", "").rest()
-	res, err := a.Thread("t").Resume(t.Context(), graph.Wait()) // when the run has ended, also one that was not started here
+	res, err := a.Thread("t").Resume(t.Context(), graph.Wait()) // once the run has ended, including a run started elsewhere
 	if err != nil || res.Steps != 0 || res.Status != graph.Finished {
 		t.Errorf("got %v after %d more steps, and %v, want the run finished by itself", res.Status, res.Steps, err)
 	}

@@ -20,13 +20,13 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// metered is a saver that counts what it is asked.
+// metered is a saver that counts calls.
 type metered struct {
 	checkpoint.Saver
 	mu             sync.Mutex
 	calls, records int
-	loading, most  int           // loads of a state under way, and how many there were at once
-	hold           chan struct{} // what they wait for; nil for nothing
+	loading, most  int           // loads of a state in progress, and their maximum
+	hold           chan struct{} // loads wait for it; nil for no wait
 }
 
 func (m *metered) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
@@ -70,7 +70,7 @@ func (m *metered) count(calls, records int) {
 	m.records += records
 }
 
-// read returns what was counted since the last time.
+// read returns the counts since the last call.
 func (m *metered) read() (calls, records int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -79,7 +79,7 @@ func (m *metered) read() (calls, records int) {
 	return calls, records
 }
 
-// walked is a thread of n supersteps that each add a fact.
+// walked returns an app whose thread has n supersteps that each add a fact.
 func walked(t *testing.T, s checkpoint.Saver, n int) *app {
 	t.Helper()
 	b := graph.New("walk", teststate.WorkSchema)
@@ -119,7 +119,7 @@ func behind(t *testing.T, a *app, n int) checkpoint.ID {
 	return id
 }
 
-// get follows t from a checkpoint to the end, and returns the events.
+// get follows t from a checkpoint to the end and returns the events.
 func get(t *testing.T, a *app, h *hub, after checkpoint.ID) string {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "/t", nil)
@@ -133,7 +133,7 @@ func get(t *testing.T, a *app, h *hub, after checkpoint.ID) string {
 
 func TestAClientFarBehindIsGivenTheHistoryInOnePass(t *testing.T) {
 	const steps = 1200
-	for _, buffer := range []int{1 << 20, 1 << 10} { // all at once, or in pieces
+	for _, buffer := range []int{1 << 20, 1 << 10} { // in one piece, or in several
 		s := &metered{Saver: memory.New()}
 		a := walked(t, s, steps)
 		work := func(missed int) (records int, bytes uint64) {
@@ -152,7 +152,8 @@ func TestAClientFarBehindIsGivenTheHistoryInOnePass(t *testing.T) {
 		work(10)
 		few, least := work(450)
 		many, most := work(900)
-		// What is missed is read once or twice, and the state before it and at the end once.
+		// Missed records are read once or twice. The state before them and the state at the end
+		// are read once.
 		if limit := 2*900 + 2*(steps+10); many > limit {
 			t.Errorf("buffer %d: a client 900 behind: got %d records read, want %d at most", buffer, many, limit)
 		}
@@ -222,7 +223,7 @@ func TestASlowClientKeepsNoTurn(t *testing.T) {
 		same(t, "checkpoints of the fast client", len(fast.data("checkpoint")), 5)
 		close(slow.hold)
 		<-held
-		same(t, "what the slow client got", slow.data("checkpoint"), fast.data("checkpoint"))
+		same(t, "events of the slow client", slow.data("checkpoint"), fast.data("checkpoint"))
 	})
 }
 
@@ -230,7 +231,7 @@ func TestOnePollServesAllFollowersOfAThread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &metered{Saver: memory.New()}
 		entered, pass := make(chan struct{}), make(chan struct{})
-		other := chain(t, s, say("a"), gated("b", entered, pass), say("c")) // of another process
+		other := chain(t, s, say("a"), gated("b", entered, pass), say("c")) // in another process
 		go func() {
 			_, _ = other.Thread("t").Invoke(t.Context(), logged("x"))
 		}()
@@ -246,13 +247,13 @@ func TestOnePollServesAllFollowersOfAThread(t *testing.T) {
 			clients = append(clients, p)
 			ended = append(ended, p.request(ctx, h.Handler(read(a)), http.MethodGet, "/t"))
 		}
-		time.Sleep(2500 * time.Millisecond) // all have looked once more, since a poll found what it did not know
+		time.Sleep(2500 * time.Millisecond) // all have read again after a poll found a change
 		synctest.Wait()
 		s.read()
 		time.Sleep(60 * time.Second)
 		synctest.Wait()
 		if calls, records := s.read(); calls > 61 || calls < 59 || records > 0 {
-			t.Errorf("got %d calls and %d records read for ten followers in a minute without news, want 60 calls and no record", calls, records)
+			t.Errorf("got %d calls and %d records read for ten followers in a minute without changes, want 60 calls and no record", calls, records)
 		}
 		close(pass)
 		for i := range ended {

@@ -10,39 +10,46 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// Call is what a request wants.
+// Call describes a request.
 type Call[U any] struct {
-	// Thread is which thread it is about. Whether the client may see it is for the caller to have checked.
+	// Thread is the ID of the thread. The read function must have checked that the client may
+	// access it.
 	Thread string
-	// After is the checkpoint that the client has; the Last-Event-ID header goes before it. Zero on a GET is none: the
-	// stream begins with the newest checkpoint. A page that was rendered from a checkpoint names that one. A POST does not
-	// look at it: its stream begins where its run does.
+	// After is the newest checkpoint that the client has. The Last-Event-ID header takes
+	// precedence. If After is zero, the stream of a GET begins with the newest checkpoint. A page
+	// that was rendered from a checkpoint names that checkpoint. A POST ignores After: its stream
+	// begins with its run.
 	After checkpoint.ID
-	// Input starts a run on a POST, with the options of Invoke. Nil resumes, with the options of Resume: answers are among
-	// those.
+	// Input starts a run on a POST, with the options of Invoke. If Input is nil, the POST resumes
+	// the thread with the options of Resume, which include the answers.
 	Input  *U
 	Invoke []graph.InvokeOption
 	Resume []graph.ResumeOption
 }
 
-// StatusError is an error of a request, for the read function of a Handler to return.
+// StatusError is an error with an HTTP status, for the read function of a Handler to return.
 type StatusError struct {
-	Status int    // of the response
-	Text   string // its body
+	Status int    // the status of the response
+	Text   string // the body of the response
 }
 
 func (e *StatusError) Error() string {
 	return fmt.Sprintf("graphhttp: status %d: %s", e.Status, e.Text)
 }
 
-// ErrFailed is the error of an EventEnd made anew for a client that missed the end of a run that failed. Beside it are
-// the texts that the thread keeps.
+// ErrFailed is the error of an EventEnd that is created again for a client that missed the end of
+// a failed run. The error text also contains the error texts that the thread stores.
 var ErrFailed = errors.New("the run failed")
 
-// Status returns the status that answers a request whose run could not be opened because of err: 409 when the thread is
-// not as the client thought (graph.ErrNotAsked, graph.ErrUnfinished, graph.ErrReleased, checkpoint.ErrConflict with *checkpoint.BusyError), 404
-// for checkpoint.ErrNotFound, 400 for a *checkpoint.InvalidError, 503 for graph.ErrDraining, that of a *StatusError, and
-// else 500.
+// Status returns the HTTP status for the error of a run that could not be opened:
+//   - 409 if the state of the thread does not allow the call: graph.ErrNotAsked,
+//     graph.ErrUnfinished, graph.ErrReleased, or checkpoint.ErrConflict, which includes
+//     *checkpoint.BusyError
+//   - 404 for checkpoint.ErrNotFound
+//   - 400 for a *checkpoint.InvalidError
+//   - 503 for graph.ErrDraining
+//   - the status of a *StatusError
+//   - 500 for all other errors
 func Status(err error) int {
 	var (
 		own     *StatusError
@@ -64,7 +71,7 @@ func Status(err error) int {
 	return http.StatusInternalServerError
 }
 
-// text is the body that goes with Status(err): it names the class of the error, and nothing of what it found.
+// text returns the body for Status(err). It names the class of the error and reveals no details.
 func text(err error) string {
 	var own *StatusError
 	if errors.As(err, &own) {
@@ -84,22 +91,30 @@ func text(err error) string {
 	return http.StatusText(Status(err))
 }
 
-// Handler returns a handler whose GET follows the thread that read names, and whose POST starts or resumes it and follows
-// that run; HEAD says what a GET would be answered with. An error of read is answered with Status of it when it has a
-// *StatusError or comes of a graph or saver, else with 400 and its text. A run that could not be opened is answered with
-// Status of the error; what happens later is told in the stream.
+// Handler returns a handler for the threads that read names. GET follows a thread. POST starts or
+// resumes a run and follows that run. HEAD returns the header that a GET would get.
 //
-// An EventSource connects again when its connection breaks, but gives up for good on a status other than 200. So a GET that
-// fails for no reason of the client's, because the saver does not answer, gets a stream of one event called broken, which has
-// the client connect again after five seconds. A GET for a thread that does not exist is a 404: start the thread first. A page
-// that is to outlive a proxy's 502 has to open another EventSource when one is CLOSED, and one that does not close its own on
-// an EventEnd gets the end again and again.
+// If read returns an error with a *StatusError or an error of a graph or saver, the response has
+// the Status of that error. For all other errors of read the response is 400 with the error's
+// text. If a run cannot be opened, the response has the Status of the error. Later errors are part
+// of the stream.
 //
-// Streams outlive the server's ReadTimeout and WriteTimeout. The ResponseWriter must be able to flush: middleware that wraps it
-// has to have the method Unwrap, as http.ResponseController wants it, and http.TimeoutHandler cannot be there at all. Where it
-// cannot, the request is answered with 500, nothing is run, and Report is told why.
+// An EventSource reconnects when its connection breaks, but any status except 200 stops it
+// permanently. If a GET fails because of the server, the handler therefore sends a stream with one
+// event named broken. The client reconnects after five seconds. An example is a saver that does not
+// answer. A GET for a thread that does not exist returns 404, so start the thread first.
 //
-// The run is not tied to the request, but keeps its context's values.
+// Pages should close their EventSource on an EventEnd; otherwise they reconnect and receive the
+// EventEnd again. A page that must survive the 502 of a proxy must open another EventSource when
+// one is CLOSED.
+//
+// Streams outlive the ReadTimeout and WriteTimeout of the server. The ResponseWriter must be able
+// to flush: middleware that wraps it must have the method Unwrap, as for http.ResponseController.
+// http.TimeoutHandler does not work. If the ResponseWriter cannot flush, the response is 500, no
+// run starts, and Report receives the reason.
+//
+// The end of the request does not cancel the run. The run keeps the values of the request's
+// context.
 func (h *Hub[S, U]) Handler(read func(r *http.Request) (Call[U], error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodPost && r.Method != http.MethodHead {
@@ -127,18 +142,18 @@ func (h *Hub[S, U]) Handler(read func(r *http.Request) (Call[U], error)) http.Ha
 	})
 }
 
-// errCannotFlush: events would wait for the end of the stream.
-var errCannotFlush = errors.New("graphhttp: the ResponseWriter cannot flush: middleware that wraps it has to have Unwrap or Flush, " +
+// errCannotFlush reports a ResponseWriter that would hold events until the end of the stream.
+var errCannotFlush = errors.New("graphhttp: the ResponseWriter cannot flush: middleware that wraps it must have Unwrap or Flush, " +
 	"and http.TimeoutHandler has neither")
 
-// fail answers a request of which nothing was answered yet. One that fails for no reason of the client's is to come again, which
-// an EventSource does when it gets a stream.
+// fail answers a request that has no response yet. If the client did not cause the error, the
+// response is a stream, so that an EventSource reconnects.
 func (h *Hub[S, U]) fail(w http.ResponseWriter, r *http.Request, thread string, err error) {
 	if Status(err) != http.StatusInternalServerError {
 		refuse(w, err)
 		return
 	}
-	if r.Context().Err() == nil { // a client that left is no news
+	if r.Context().Err() == nil { // a client that left is not an error
 		h.opt.report(thread, err)
 	}
 	if r.Method != http.MethodGet || errors.Is(err, errCannotFlush) || !canFlush(w) {
@@ -146,21 +161,21 @@ func (h *Hub[S, U]) fail(w http.ResponseWriter, r *http.Request, thread string, 
 		return
 	}
 	if out := newWriter(w, h.opt.writeTimeout); out.begin() == nil {
-		_ = out.send(broken) // who is gone already will connect again as well
+		_ = out.send(broken) // a client that has left reconnects too
 	}
 }
 
-// turnAway answers a request that came after Close. An EventSource gives up for good on any status but 200, and connects
-// again to a stream that ends.
+// turnAway answers a request that arrives after Close. An EventSource stops permanently on a
+// status other than 200, but reconnects to a stream that ends.
 func (h *Hub[S, U]) turnAway(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
-		_ = newWriter(w, h.opt.writeTimeout).begin() // who is gone already will connect again as well
+		_ = newWriter(w, h.opt.writeTimeout).begin() // a client that has left reconnects too
 		return
 	}
-	refuse(w, &StatusError{http.StatusServiceUnavailable, "the server is going down"})
+	refuse(w, &StatusError{http.StatusServiceUnavailable, "the server is shutting down"})
 }
 
-// lastEvent reads the id that a client continues from.
+// lastEvent reads the id of the client's newest checkpoint.
 func lastEvent(r *http.Request, id *checkpoint.ID) error {
 	s := r.Header.Get("Last-Event-ID")
 	if s == "" {
@@ -174,7 +189,7 @@ func lastEvent(r *http.Request, id *checkpoint.ID) error {
 	return nil
 }
 
-// badRequest returns an error of read as one that has a status: its own, that of a call which read made, or 400.
+// badRequest gives an error of read a status: its own, that of a call that read made, or 400.
 func badRequest(err error) error {
 	if failed := (*graph.SaverError)(nil); errors.As(err, &failed) || Status(err) != http.StatusInternalServerError {
 		return err
@@ -184,14 +199,15 @@ func badRequest(err error) error {
 
 func refuse(w http.ResponseWriter, err error) { http.Error(w, text(err), Status(err)) }
 
-// serve answers one request. An error means that nothing has been written.
+// serve answers one request. If it returns an error, it has written nothing.
 func (h *Hub[S, U]) serve(w http.ResponseWriter, r *http.Request, c Call[U]) error {
 	if !canFlush(w) {
 		return errCannotFlush
 	}
 	s := &stream[S, U]{hub: h, thread: c.Thread, out: newWriter(w, h.opt.writeTimeout)}
 	if r.Method != http.MethodPost {
-		// The newest checkpoint is looked up before the thread is followed: what is told from then on is that one or later.
+		// Look up the newest checkpoint before following the thread: all later messages are about
+		// this checkpoint or newer ones.
 		newest, err := h.newest(r.Context(), c.Thread)
 		if err != nil {
 			return err
@@ -213,7 +229,7 @@ func (h *Hub[S, U]) serve(w http.ResponseWriter, r *http.Request, c Call[U]) err
 	return nil
 }
 
-// post starts or resumes a run, which f follows.
+// post starts or resumes a run. f follows the run.
 func (h *Hub[S, U]) post(ctx context.Context, c Call[U], f *follower) error {
 	if !h.opt.withClient {
 		ctx = context.WithoutCancel(ctx)
@@ -224,7 +240,7 @@ func (h *Hub[S, U]) post(ctx context.Context, c Call[U], f *follower) error {
 	return h.start(c.Thread, f, h.resume(ctx, c.Thread, c.Resume))
 }
 
-// newest returns the thread's newest checkpoint.
+// newest returns the newest checkpoint of the thread.
 func (h *Hub[S, U]) newest(ctx context.Context, thread string) (checkpoint.ID, error) {
 	for snap, err := range h.app.Thread(thread).Checkpoints(ctx, checkpoint.Query{Limit: 1}) {
 		return snap.Checkpoint, err

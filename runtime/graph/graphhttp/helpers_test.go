@@ -42,12 +42,12 @@ type node struct {
 	f  func(context.Context, work) (update, error)
 }
 
-// say is a node that logs its name.
+// say returns a node that logs its name.
 func say(id graph.ID) node {
 	return node{id, func(context.Context, work) (update, error) { return logged(string(id)), nil }}
 }
 
-// gated is a node that tells when it runs and waits to be let through.
+// gated returns a node that announces its start and waits until it may pass.
 func gated(id graph.ID, entered chan<- struct{}, pass <-chan struct{}) node {
 	return node{id, func(ctx context.Context, _ work) (update, error) {
 		entered <- struct{}{}
@@ -60,7 +60,7 @@ func gated(id graph.ID, entered chan<- struct{}, pass <-chan struct{}) node {
 	}}
 }
 
-// asking is a node that asks for consent.
+// asking returns a node that asks for consent.
 func asking(id graph.ID) node {
 	return node{id, func(ctx context.Context, _ work) (update, error) {
 		ok, err := consent.Ask(ctx, "may I?")
@@ -71,7 +71,7 @@ func asking(id graph.ID) node {
 	}}
 }
 
-// errBroken is a failure of a node, an encoder or a connection.
+// errBroken is the failure of a node, an encoder or a connection.
 var errBroken = errors.New("it broke")
 
 func failing(id graph.ID) node {
@@ -96,7 +96,7 @@ func chain(tb testing.TB, saver checkpoint.Saver, nodes ...node) *app {
 	return g
 }
 
-// encode writes events down in a word or two.
+// encode encodes events as one or two words.
 func encode(e graph.Event[work, update], err error) (graphhttp.Message, error) {
 	text := func(name, format string, args ...any) (graphhttp.Message, error) {
 		return graphhttp.Message{Name: name, Data: fmt.Appendf(nil, format, args...)}, nil
@@ -122,7 +122,8 @@ func encode(e graph.Event[work, update], err error) (graphhttp.Message, error) {
 	return graphhttp.Message{}, nil
 }
 
-// read takes the thread from the path, input from ?in=, the answer to what waits from ?answer=, and starts with ?after=.
+// read takes the thread from the path, the input from ?in=, the answer to a pending question from
+// ?answer=, and the starting point from ?after=.
 func read(a *app) func(r *http.Request) (call, error) {
 	return func(r *http.Request) (call, error) {
 		c := call{Thread: strings.TrimPrefix(r.URL.Path, "/")}
@@ -149,10 +150,10 @@ func newHub(a *app, opts ...graphhttp.Option) *hub {
 	return graphhttp.New(a, encode, append([]graphhttp.Option{graphhttp.Events(told)}, opts...)...)
 }
 
-// told is what the tests look at.
+// The events that the tests check.
 const told = graph.EventValue | graph.EventUpdate | graph.EventCustom | graph.EventQuestion | graph.EventEnd
 
-// serve serves h, and returns the address.
+// serve serves h and returns the address.
 func serve(t *testing.T, a *app, h *hub) string {
 	t.Helper()
 	s := httptest.NewServer(h.Handler(read(a)))
@@ -171,10 +172,10 @@ type client struct {
 	t     *testing.T
 	close func()
 	lines *bufio.Scanner
-	last  string // the id to continue from
+	last  string // the newest id received
 }
 
-// open sends a request, which has to be answered with a stream.
+// open sends a request and fails the test unless the response is a stream.
 func open(t *testing.T, method, url, last string) *client {
 	t.Helper()
 	res := request(t, method, url, last)
@@ -202,7 +203,7 @@ func request(t *testing.T, method, url, last string) *http.Response {
 	return res
 }
 
-// next returns the next event that carries data, as EventSource does; false at the end.
+// next returns the next event with data, as EventSource does. It returns false at the end.
 func (c *client) next() (event, bool) {
 	c.t.Helper()
 	e, data := event{}, []string(nil)
@@ -226,7 +227,7 @@ func (c *client) next() (event, bool) {
 	return e, false
 }
 
-// until reads events up to one with that name and data, and returns them as words.
+// until reads events up to the one with that name and data, and returns them as words.
 func (c *client) until(name, data string) []string {
 	c.t.Helper()
 	var words []string

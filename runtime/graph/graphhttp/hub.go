@@ -10,37 +10,38 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// Message is an event as clients get it. The zero Message is not sent.
+// Message is the encoded form of an event. The zero Message is not sent.
 type Message struct {
-	Name string // the event's type, which EventSource listeners go by; of one line
-	Data []byte // any text; UTF-8
+	Name string // the type of the event, as in EventSource listeners; one line
+	Data []byte // any UTF-8 text
 }
 
-// Encoder makes the Message of an event. err is the error that came with it: that of the run, on an EventEnd. It is the
-// encoder that decides what of an error strangers may read.
+// Encoder encodes an event as a Message. err is the error of the event; on an EventEnd it is the
+// error of the run. The encoder decides which parts of an error are public.
 //
-// An EventCheckpoint has State, when EventValue was chosen. From the history it has Kind, Step, Checkpoint, Next and State.
-// An EventEnd that was missed is made anew, with the Result's State, Status, Waiting, Next and Checkpoint; its error is then
-// an ErrFailed. Encoders are called at the same time for different runs, and must not keep the event.
+// An EventCheckpoint of a run has State if the Hub sends EventValue. An EventCheckpoint from the
+// history has Kind, Step, Checkpoint, Next and State. An EventEnd that a client missed is created
+// again. It has State, Status, Waiting, Next and Checkpoint of the Result, and its error is an
+// ErrFailed. Encoders are called concurrently for different runs and must not retain the event.
 type Encoder[S, U any] func(e graph.Event[S, U], err error) (Message, error)
 
-// Hub runs threads of one graph and lets any number of clients follow them. New makes one. All methods may be called at the
-// same time.
+// Hub runs threads of one graph and streams their events to any number of clients. Create a Hub
+// with New. A Hub is safe for concurrent use.
 type Hub[S, U any] struct {
 	app    *graph.Graph[S, U]
 	encode Encoder[S, U]
 	opt    options
 
 	mu      sync.Mutex
-	topics  map[string]*topic // by thread: those with a run or a follower
+	topics  map[string]*topic // the threads with a run or a follower, by ID
 	lastRun uint64
 	closed  bool
 	closing chan struct{} // closed by Close
-	replays chan struct{} // holds a value for each client that is given stored checkpoints
+	replays chan struct{} // holds a value for each client that is reading stored checkpoints
 }
 
-// New returns a Hub for app, which has a saver. Without EventEnd among the chosen kinds the end is not told; checkpoints
-// always are, since continuing goes by them.
+// New returns a Hub for app, which must have a saver. The Hub sends no EventEnd if Events leaves
+// it out. It always sends checkpoints, because clients continue from them.
 func New[S, U any](app *graph.Graph[S, U], encode Encoder[S, U], opts ...Option) *Hub[S, U] {
 	h := &Hub[S, U]{
 		app: app, encode: encode, topics: map[string]*topic{}, closing: make(chan struct{}),
@@ -54,30 +55,32 @@ func New[S, U any](app *graph.Graph[S, U], encode Encoder[S, U], opts ...Option)
 	}
 	report := h.opt.report
 	h.opt.report = func(thread string, err error) {
-		defer func() { _ = recover() }() // there is nobody to report it to, and the run continues
+		defer func() { _ = recover() }() // nowhere to report the panic; the run continues
 		report(thread, err)
 	}
 	h.replays = make(chan struct{}, h.opt.atOnce)
 	return h
 }
 
-// Invoke starts a run as graph.Thread.Invoke does, and returns once the thread is opened; the run goes on by itself,
-// until ctx ends: a request's context ends with the request, so take context.WithoutCancel of it. The error is that of the
-// opening, as of graph.Thread.Invoke; Status makes a response's of it. How the run ends is told to followers and stored.
+// Invoke starts a run like graph.Thread.Invoke, and returns as soon as the thread is opened. The
+// run continues in the background until ctx ends. The context of a request ends with the request,
+// so pass context.WithoutCancel of it. Invoke returns the error of opening the thread; Status maps
+// the error to an HTTP status. The outcome of the run is stored and sent to followers.
 func (h *Hub[S, U]) Invoke(ctx context.Context, thread string, in U, opts ...graph.InvokeOption) error {
 	return h.start(thread, nil, h.invoke(ctx, thread, in, opts))
 }
 
-// Resume goes on with a thread as graph.Thread.Resume does, and is otherwise like Invoke.
+// Resume continues a thread like graph.Thread.Resume. Otherwise it works like Invoke.
 func (h *Hub[S, U]) Resume(ctx context.Context, thread string, opts ...graph.ResumeOption) error {
 	return h.start(thread, nil, h.resume(ctx, thread, opts))
 }
 
-// Close ends all streams, as if the connections had broken: clients connect again, to the server's successor. A later GET gets
-// a stream that ends at once, for the same reason; a later POST is answered with 503. Runs go on; graph.Graph.Drain ends them,
-// best before. A second Close does nothing.
+// Close ends all streams as if the connections had broken, so that clients reconnect to the next
+// instance of the server. A later GET gets a stream that ends immediately, and a later POST gets a
+// 503. Runs continue; end them by graph.Graph.Drain before Close. A second Close does nothing.
 //
-// http.Server.Shutdown waits for streams, so call Close before it, or by RegisterOnShutdown.
+// http.Server.Shutdown waits for streams, so call Close before Shutdown, or register Close by
+// RegisterOnShutdown.
 func (h *Hub[S, U]) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -97,7 +100,8 @@ func (h *Hub[S, U]) resume(ctx context.Context, thread string, opts []graph.Resu
 	return h.app.Thread(thread).ResumeStream(ctx, append(slices.Clip(opts), graph.Events(h.watched()))...)
 }
 
-// watched are the kinds of events that a run is asked for: a task's start tells that a resumed thread is opened.
+// watched returns the kinds of events that the Hub requests from a run. The start of a task shows
+// that a resumed thread is open.
 func (h *Hub[S, U]) watched() graph.EventKind {
 	return h.opt.kinds | graph.EventCheckpoint | graph.EventTaskStart
 }

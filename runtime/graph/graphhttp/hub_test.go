@@ -68,10 +68,10 @@ func TestAnAnswerByPostGoesOnWithTheRun(t *testing.T) {
 	}
 }
 
-// Whatever checkpoint a client had, it gets those after it, and as the run told them.
+// From any checkpoint, a client gets the later checkpoints exactly as the run sent them.
 func TestReplayTellsWhatTheRunTold(t *testing.T) {
 	var nodes []node
-	for i := range 40 { // more than are read at once
+	for i := range 40 { // more than one read returns
 		nodes = append(nodes, say(graph.ID(fmt.Sprint("n", i))))
 	}
 	a := chain(t, memory.New(), nodes...)
@@ -113,7 +113,7 @@ func TestReconnectInTheMiddleOfARun(t *testing.T) {
 	<-entered
 	c.close()
 	pass <- struct{}{}
-	<-entered // b and c were committed while nobody looked
+	<-entered // b and c were committed while no client was connected
 
 	c = open(t, http.MethodGet, url+"/t", c.last)
 	same(t, "events up to now", c.until("checkpoint", "4 x+a+b+c next [d]"),
@@ -136,7 +136,7 @@ func TestReconnectAfterARestartOfTheServer(t *testing.T) {
 	c := open(t, http.MethodPost, url+"/t?in=x", "")
 	c.until("checkpoint", "2 x+a next [b]")
 	<-entered
-	h.Close() // cuts the connection
+	h.Close() // breaks the connection
 	c.rest()
 	drained := make(chan error)
 	go func() { drained <- a.Drain(t.Context()) }()
@@ -144,7 +144,7 @@ func TestReconnectAfterARestartOfTheServer(t *testing.T) {
 	if err := <-drained; err != nil {
 		t.Fatal(err)
 	}
-	same(t, "events after Close", open(t, http.MethodGet, url+"/t", c.last).rest(), []string(nil)) // a 503 ends an EventSource
+	same(t, "events after Close", open(t, http.MethodGet, url+"/t", c.last).rest(), []string(nil)) // a 503 would stop an EventSource
 	if res := request(t, http.MethodPost, url+"/t", ""); res.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("a run after Close: got status %d, want 503", res.StatusCode)
 	}
@@ -195,7 +195,7 @@ func TestAClientThatMissedTooMuchGetsTheNewest(t *testing.T) {
 	}
 }
 
-// A thread may be run by another process: what that stores is found by looking.
+// Polling finds changes of a thread that another process runs.
 func TestFollowARunOfAnotherProcess(t *testing.T) {
 	entered, pass := make(chan struct{}), make(chan struct{})
 	saver := memory.New()
@@ -235,7 +235,7 @@ func TestManyClientsFollowOneRun(t *testing.T) {
 		c.until("checkpoint", "1 x next [a]")
 		clients = append(clients, c)
 	}
-	// A second run that is refused disturbs nobody.
+	// A rejected second run does not disturb the first.
 	if err := h.Resume(t.Context(), "t"); graphhttp.Status(err) != http.StatusConflict {
 		t.Errorf("a second run: got %v, want a conflict", err)
 	}
@@ -309,16 +309,16 @@ func TestWhatCannotBeServedIsRefused(t *testing.T) {
 		text                     string
 	}{
 		{"another method", http.MethodPut, "/waits", "", 405, ""},
-		{"a look at the header", http.MethodHead, "/waits", "", 200, ""},
-		{"a look at the header of none", http.MethodHead, "/none", "", 404, ""},
-		{"an id that is none", http.MethodGet, "/waits", "yesterday", 400, "Last-Event-ID"},
+		{"the header", http.MethodHead, "/waits", "", 200, ""},
+		{"the header of no thread", http.MethodHead, "/none", "", 404, ""},
+		{"an invalid id", http.MethodGet, "/waits", "yesterday", 400, "Last-Event-ID"},
 		{"no such thread", http.MethodGet, "/none", "", 404, "not found"},
 		{"resume of no such thread", http.MethodPost, "/none", "", 404, "not found"},
 		{"no thread", http.MethodPost, "/?in=x", "", 400, ""},
 		{"input for a thread that waits", http.MethodPost, "/waits?in=y", "", 409, "not finished"},
 		{"an answer to nothing", http.MethodPost, "/waits?answer=nobody", "", 409, "does not ask"},
-		{"a request that is refused", http.MethodPost, "/waits?teapot", "", 418, "short and stout"},
-		{"a request that makes no sense", http.MethodPost, "/waits?bad", "", 400, "no such thing"},
+		{"a request that read rejects", http.MethodPost, "/waits?teapot", "", 418, "short and stout"},
+		{"an invalid request", http.MethodPost, "/waits?bad", "", 400, "no such thing"},
 	} {
 		res := request(t, tc.method, url+tc.path, tc.last)
 		if body := readAll(t, res); res.StatusCode != tc.want || !strings.Contains(body, tc.text) {
@@ -386,13 +386,14 @@ func (s *failingSaver) History(ctx context.Context, p checkpoint.Place, q checkp
 	return s.Saver.History(ctx, p, q)
 }
 
-// A saver that fails for a while must be reported, not shown, and not be the end of an EventSource, which gives up on a 500.
+// A temporary failure of the saver must be reported, must not be shown to clients, and must not
+// stop an EventSource.
 func TestASaverThatFailsIsNotTheEndOfAPage(t *testing.T) {
 	saver := &failingSaver{Saver: memory.New()}
 	a := chain(t, saver, asking("a"))
 	reports := make(chan error, 10)
 	h := newHub(a, graphhttp.Report(func(_ string, err error) { reports <- err }))
-	looks := h.Handler(func(r *http.Request) (call, error) { // it reads the thread itself
+	looks := h.Handler(func(r *http.Request) (call, error) { // its read function reads the thread
 		c, err := read(a)(r)
 		if err == nil {
 			_, err = a.Thread(c.Thread).State(r.Context())
@@ -446,7 +447,7 @@ func TestAThreadThatReadDoesNotFind(t *testing.T) {
 	}
 }
 
-// A client that leaves while the saver is asked is no fault of the saver's.
+// A client that disconnects during a call of the saver is not an error of the saver.
 func TestAClientThatLeftIsNotReported(t *testing.T) {
 	saver := memory.New()
 	a := chain(t, saver, asking("a"))
@@ -457,10 +458,10 @@ func TestAClientThatLeftIsNotReported(t *testing.T) {
 	h.Handler(read(a)).ServeHTTP(httptest.NewRecorder(), r)
 }
 
-// wrapped hides what a ResponseWriter can do.
+// wrapped hides the optional methods of a ResponseWriter.
 type wrapped struct{ http.ResponseWriter }
 
-// unwrapping lets it be found.
+// unwrapping reveals them again by Unwrap.
 type unwrapping struct{ wrapped }
 
 func (w unwrapping) Unwrap() http.ResponseWriter { return w.ResponseWriter }
@@ -497,14 +498,14 @@ func TestAResponseThatCannotBeFlushedIsRefusedBeforeAnythingRuns(t *testing.T) {
 	}
 }
 
-// A server's timeouts are for requests that are answered once.
+// The timeouts of a server are meant for short requests.
 func TestAStreamOutlivesTheServersTimeouts(t *testing.T) {
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		entered, pass := make(chan struct{}), make(chan struct{})
 		a := chain(t, memory.New(), gated("a", entered, pass))
 		h := newHub(a, graphhttp.Heartbeat(20*time.Millisecond), graphhttp.EndWithClient())
 		s := httptest.NewUnstartedServer(h.Handler(read(a)))
-		s.Config.ReadHeaderTimeout = time.Minute // a slow machine is not what is tested
+		s.Config.ReadHeaderTimeout = time.Minute // allow for a slow machine
 		s.Config.ReadTimeout, s.Config.WriteTimeout = 100*time.Millisecond, 100*time.Millisecond
 		s.Start()
 		defer s.Close()
@@ -558,7 +559,7 @@ func TestIDsAreOfCheckpointsThatAreStored(t *testing.T) {
 	}
 }
 
-// meddling is a saver where something happens before a history is read for the second time.
+// meddling is a saver that calls before ahead of the second read of a history.
 type meddling struct {
 	checkpoint.Saver
 	reads  atomic.Int32
@@ -575,7 +576,7 @@ func (m *meddling) History(ctx context.Context, p checkpoint.Place, q checkpoint
 func TestWhatIsToldWhileTheHistoryIsReadComesOnce(t *testing.T) {
 	entered, pass := make(chan struct{}), make(chan struct{})
 	saver := &meddling{Saver: memory.New()}
-	saver.before = func() { // b is told, and stored, after the client joined and before it reads
+	saver.before = func() { // b is published and stored after the client joined and before it reads
 		pass <- struct{}{}
 		<-entered
 	}

@@ -19,7 +19,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// In these tests handlers are called without a network, in a bubble: it fails when a goroutine is left over.
+// These tests call handlers without a network, in a synctest bubble, which fails if a goroutine
+// remains.
 
 func readAll(t *testing.T, res *http.Response) string {
 	t.Helper()
@@ -30,12 +31,12 @@ func readAll(t *testing.T, res *http.Response) string {
 	return string(body)
 }
 
-// pipe is a response that a client takes when it likes.
+// pipe is a response that a client reads at its own pace.
 type pipe struct {
 	header http.Header
 	mu     sync.Mutex
 	buf    bytes.Buffer
-	hold   chan struct{} // writes wait until it is closed; nil for never
+	hold   chan struct{} // writes wait until it is closed; nil for no wait
 }
 
 func (p *pipe) Header() http.Header { return p.header }
@@ -59,7 +60,7 @@ func (p *pipe) String() string {
 	return p.buf.String()
 }
 
-// data returns the data of all events of that name, in order.
+// data returns the data of all events with that name, in order.
 func (p *pipe) data(name string) []string {
 	var found []string
 	for _, e := range strings.Split(p.String(), "\n\n") {
@@ -99,7 +100,7 @@ func TestARunDoesNotWaitForASlowClient(t *testing.T) {
 				p := &pipe{hold: make(chan struct{})}
 				done := p.request(t.Context(), newHub(a, graphhttp.Buffer(buffer)).Handler(read(a)), http.MethodPost, "/t?in=x")
 				<-finished
-				synctest.Wait() // the run has ended; the client has not taken a byte
+				synctest.Wait() // the run has ended; the client has read no byte
 				if got := p.String(); got != "" {
 					t.Fatalf("got %q written", got)
 				}
@@ -115,7 +116,7 @@ func TestARunDoesNotWaitForASlowClient(t *testing.T) {
 	}
 }
 
-// A client that took something before it fell behind misses no checkpoint.
+// A client that read something before it fell behind misses no checkpoint.
 func TestASlowClientMissesNoCheckpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const steps = 100
@@ -223,7 +224,7 @@ func TestCloseEndsStreamsAndNoRun(t *testing.T) {
 	})
 }
 
-// deaf is a client whose connection breaks.
+// deaf is a client with a broken connection.
 type deaf struct{ pipe }
 
 func (*deaf) Write([]byte) (int, error) { return 0, errBroken }
@@ -231,7 +232,7 @@ func (*deaf) Write([]byte) (int, error) { return 0, errBroken }
 func TestAConnectionThatBreaksEndsTheStreamOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := chain(t, memory.New(), say("a"))
-		h := newHub(a, graphhttp.Report(func(_ string, err error) { t.Errorf("got report %v; a client that left is no news", err) }))
+		h := newHub(a, graphhttp.Report(func(_ string, err error) { t.Errorf("got report %v; a client that left is not an error", err) }))
 		p := &deaf{pipe{header: http.Header{}}}
 		h.Handler(read(a)).ServeHTTP(p, httptest.NewRequest(http.MethodPost, "/t?in=x", nil).WithContext(t.Context()))
 		synctest.Wait()
@@ -243,7 +244,7 @@ func TestAConnectionThatBreaksEndsTheStreamOnly(t *testing.T) {
 	})
 }
 
-// timed is a pipe that has deadlines, and fails when one is not d away.
+// timed is a pipe with deadlines. It fails the test if a deadline is not d in the future.
 type timed struct {
 	*pipe
 	t *testing.T
@@ -279,7 +280,7 @@ func TestAWriteIsBounded(t *testing.T) {
 	})
 }
 
-// measured is a pipe that takes note of how much is written at once.
+// measured is a pipe that records the sizes of writes.
 type measured struct {
 	timed
 	most *int
@@ -290,7 +291,8 @@ func (p measured) Write(b []byte) (int, error) {
 	return p.timed.Write(b)
 }
 
-// A large state is written in pieces, each with a time of its own, so that a slow client gets it at last.
+// A large state is written in pieces, each with its own deadline, so that a slow client gets all
+// of it.
 func TestALargeEventIsWrittenInPieces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 1 << 20

@@ -8,8 +8,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// watch looks every now and then at a thread that is followed, until ctx ends. When another process has done something to it, all
-// followers read from the store what that was.
+// watch polls a followed thread until ctx ends. When another process has changed the thread, watch
+// makes all followers read the changes from the store.
 func (h *Hub[S, U]) watch(ctx context.Context, thread string) {
 	poll := time.NewTicker(h.opt.poll)
 	defer poll.Stop()
@@ -29,7 +29,7 @@ func (h *Hub[S, U]) watch(ctx context.Context, thread string) {
 			continue
 		}
 		last = now
-		if told := h.lag(thread); !told || err != nil { // the followers meet the error themselves
+		if told := h.lag(thread); !told || err != nil { // followers get the error when they read
 			last = checkpoint.Thread{}
 		}
 	}
@@ -39,8 +39,8 @@ func sameQuestion(a, b checkpoint.Write) bool {
 	return a.Base == b.Base && a.Task == b.Task && a.Name == b.Name
 }
 
-// lag has the followers of a thread read from the store. It reports false when some of them have first to take what a run has told
-// them.
+// lag makes the followers of a thread read from the store. It returns false if some of them must
+// first take messages of a run.
 func (h *Hub[S, U]) lag(thread string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// askBeside is a graph whose node asks at once with one that waits to be let through.
+// askBeside returns a graph in which one node asks while another waits until it may pass.
 func askBeside(tb testing.TB, s *memory.Saver, entered chan<- struct{}, pass <-chan struct{}) *app {
 	tb.Helper()
 	b := graph.New("work", teststate.WorkSchema)
@@ -32,17 +32,17 @@ func TestAFollowerGetsAQuestionOnceWhileTheRunGoesOn(t *testing.T) {
 	s := memory.New()
 	a := askBeside(t, s, entered, pass)
 	url := serve(t, a, newHub(a))
-	other := askBeside(t, s, entered, pass) // as another process has it
+	other := askBeside(t, s, entered, pass) // as in another process
 	elsewhere := serve(t, other, newHub(other, graphhttp.Poll(time.Millisecond)))
 
 	first := open(t, http.MethodPost, url+"/t?in=x", "")
 	<-entered
 	early := []string{"checkpoint 1 x next [ask slow]", "question consent"}
-	same(t, "who started the run", first.until("question", "consent"), early)
+	same(t, "the client that started the run", first.until("question", "consent"), early)
 	second := open(t, http.MethodGet, url+"/t", "")
-	same(t, "who came later", second.until("question", "consent"), early)
+	same(t, "a client that joined later", second.until("question", "consent"), early)
 	third := open(t, http.MethodGet, elsewhere+"/t", "")
-	same(t, "who looks from elsewhere", third.until("question", "consent"), early)
+	same(t, "a client of another process", third.until("question", "consent"), early)
 	pass <- struct{}{}
 	for name, c := range map[string]*client{"first": first, "second": second, "third": third} {
 		same(t, name+": the rest", c.rest(), []string{"end asked"})

@@ -6,8 +6,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// start runs events on a goroutine of its own, and returns once the first of them tells that the thread is opened, or was
-// not. f, if not nil, follows this run alone.
+// start runs events on a new goroutine. It returns when the first event shows whether the thread
+// could be opened. If f is not nil, f follows only this run.
 func (h *Hub[S, U]) start(thread string, f *follower, events sequence[S, U]) error {
 	run := h.begin(thread, f)
 	opened := make(chan error, 1)
@@ -15,15 +15,15 @@ func (h *Hub[S, U]) start(thread string, f *follower, events sequence[S, U]) err
 	return <-opened
 }
 
-// run takes the events of a run to its end.
+// run publishes the events of a run until the run ends.
 func (h *Hub[S, U]) run(thread string, run uint64, events sequence[S, U], opened chan<- error) {
-	var value graph.Event[S, U] // the newest EventValue of the graph itself: it goes with its checkpoint
+	var value graph.Event[S, U] // the newest EventValue of the graph itself, which is sent with its checkpoint
 	first, counted := true, true
 	defer func() {
 		if !counted {
 			return
 		}
-		h.abandon(thread) // a route or an encoder ends the goroutine
+		h.abandon(thread) // a route or an encoder called runtime.Goexit
 		if first {
 			opened <- fmt.Errorf("graphhttp: thread %q: %w", thread, graph.ErrGoexit)
 		}
@@ -56,7 +56,8 @@ func (h *Hub[S, U]) run(thread string, run uint64, events sequence[S, U], opened
 	}
 }
 
-// message encodes an event for clients. What cannot be encoded ends their streams, not the run.
+// message encodes an event for clients. An encoding error ends the clients' streams, but not the
+// run.
 func (h *Hub[S, U]) message(thread string, e graph.Event[S, U], err error) message {
 	m := message{}
 	durable := e.Kind == graph.EventCheckpoint && e.Path == nil
@@ -78,7 +79,8 @@ func (h *Hub[S, U]) message(thread string, e graph.Event[S, U], err error) messa
 	return m
 }
 
-// encoded calls the encoder, whose panic is an error: it must not take the process down, as it would not in a handler.
+// encoded calls the encoder. It returns a panic of the encoder as an error, because a panic in a
+// handler does not end the process either.
 func (h *Hub[S, U]) encoded(e graph.Event[S, U], err error) (m Message, fault error) {
 	defer func() {
 		if v := recover(); v != nil {

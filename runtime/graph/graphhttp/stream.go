@@ -12,24 +12,24 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// stream is one client that follows a thread.
+// stream sends the events of a thread to one client.
 type stream[S, U any] struct {
 	hub      *Hub[S, U]
 	thread   string
 	follower *follower
 	out      *writer
 	after    checkpoint.ID          // the newest checkpoint that the client has; zero for none
-	from     checkpoint.ID          // the first that it is to have, when it has none
-	behind   bool                   // what comes next is to be read from the store
-	replay   *replay[S]             // that, while it is being read
-	seen     map[checkpoint.ID]bool // what was read from the store the last time
+	from     checkpoint.ID          // the first checkpoint to send if the client has none
+	behind   bool                   // read the next messages from the store
+	replay   *replay[S]             // the replay in progress
+	seen     map[checkpoint.ID]bool // the checkpoints of the last replay
 	asked    map[string]bool        // the questions that the client has, by id
 }
 
-// errEnded: the stream has told the end. It never leaves the package.
+// errEnded means that the stream has sent the EventEnd. It never leaves the package.
 var errEnded = errors.New("ended")
 
-// follow writes events until the run ends, the client leaves or the Hub closes.
+// follow writes events until the run ends, the client disconnects or the Hub closes.
 func (s *stream[S, U]) follow(ctx context.Context) {
 	err := s.out.begin()
 	heartbeat := time.NewTicker(s.hub.opt.heartbeat)
@@ -62,16 +62,16 @@ func (s *stream[S, U]) follow(ctx context.Context) {
 	}
 }
 
-// broken tells a client that the stream ends for a reason that is not the run's. It will connect again.
+// broken ends a stream for a reason other than the end of the run. The client reconnects.
 var broken = []message{{broken: true, Message: Message{Name: "broken", Data: []byte("the stream broke off; connect again")}}}
 
-// live writes what the run told.
+// live writes the messages in the queue.
 func (s *stream[S, U]) live() error {
 	queue, behind, from := s.hub.take(s.follower)
 	if s.behind = behind; behind && !from.IsZero() {
 		s.from = from
 	}
-	// What was told before a checkpoint that the store has already given is of the past.
+	// Skip messages that precede a checkpoint which the client already has from the store.
 	for i, m := range slices.Backward(queue) {
 		if s.seen[m.id] {
 			queue = queue[i+1:]
@@ -91,7 +91,7 @@ func (s *stream[S, U]) live() error {
 	return s.send(queue)
 }
 
-// send writes messages, of questions those that the client does not have.
+// send writes messages. It skips questions that the client already has.
 func (s *stream[S, U]) send(ms []message) error {
 	if !slices.ContainsFunc(ms, func(m message) bool { return m.asks != "" }) {
 		return s.out.send(ms)
@@ -108,14 +108,15 @@ func (s *stream[S, U]) send(ms []message) error {
 	}))
 }
 
-// catchUp writes checkpoints that the client does not have, as many as a client's queue holds, and the end, when those were all and
-// no run is under way. It is called with a turn of the Hub's, which it gives up before it writes: a client may be slow.
+// catchUp writes checkpoints that the client lacks, as many as a client's queue holds. After the
+// last one it writes the end, unless a run is in progress. The caller must hold a replay slot of
+// the Hub. catchUp releases the slot before it writes, because a client may be slow.
 func (s *stream[S, U]) catchUp(ctx context.Context) error {
 	out, err := s.stored(ctx)
 	return errors.Join(s.send(out), err)
 }
 
-// stored returns what catchUp writes.
+// stored returns the messages that catchUp writes.
 func (s *stream[S, U]) stored(ctx context.Context) (out []message, err error) {
 	defer func() { <-s.hub.replays }()
 	if s.replay == nil {
@@ -138,7 +139,7 @@ func (s *stream[S, U]) stored(ctx context.Context) (out []message, err error) {
 			continue
 		case err != nil:
 			return out, err
-		case snap.Checkpoint == s.after, snap.Next != nil && snap.Next[0] == graph.Start: // an input that is yet to be merged is no news
+		case snap.Checkpoint == s.after, snap.Next != nil && snap.Next[0] == graph.Start: // skip an input that has not been merged
 			continue
 		}
 		m := s.checkpoint(&snap)
@@ -151,7 +152,7 @@ func (s *stream[S, U]) stored(ctx context.Context) (out []message, err error) {
 	return out, nil
 }
 
-// questions are the messages of what a thread waits for.
+// questions returns messages for the pending questions of a thread.
 func (s *stream[S, U]) questions(head graph.Snapshot[S]) []message {
 	var out []message
 	for _, w := range head.Waiting {
@@ -162,11 +163,12 @@ func (s *stream[S, U]) questions(head graph.Snapshot[S]) []message {
 	return out
 }
 
-// replay is the checkpoints that a client is given from the store. Its state is kept between the pieces that are written.
+// replay is the sequence of checkpoints that a client reads from the store. Its state is kept
+// between writes.
 type replay[S any] struct {
-	running bool              // here, when it began
-	head    checkpoint.Thread // likewise
-	newest  checkpoint.ID     // the only one that is given when it is not known what the client has; then zero
+	running bool              // a run was in progress here when the replay began
+	head    checkpoint.Thread // the head when the replay began
+	newest  checkpoint.ID     // the only checkpoint sent if the client's checkpoint is unknown; zero once sent
 	next    func() (graph.Snapshot[S], error, bool)
 	stop    func()
 }
@@ -179,10 +181,10 @@ func (s *stream[S, U]) leave() {
 	}
 }
 
-// missed begins the replay of what the client does not have: of the newest checkpoint alone when it is not known what the client
-// has, or too much is missing.
+// missed begins the replay of the checkpoints that the client lacks. It replays only the newest
+// checkpoint if the client's checkpoint is unknown or if the client lacks too many.
 func (s *stream[S, U]) missed(ctx context.Context) (*replay[S], error) {
-	r := &replay[S]{running: s.hub.running(s.thread)} // looked at before the store: its end is still to be told then
+	r := &replay[S]{running: s.hub.running(s.thread)} // read before the store, because a run that ends meanwhile publishes its end
 	s.seen = map[checkpoint.ID]bool{}
 	first := s.from
 	if !s.after.IsZero() {
@@ -207,13 +209,13 @@ func (s *stream[S, U]) missed(ctx context.Context) (*replay[S], error) {
 	return r, nil
 }
 
-// newest begins the replay of the newest checkpoint, and what comes after it meanwhile.
+// newest begins the replay of the newest checkpoint and all later ones.
 func (s *stream[S, U]) newest(ctx context.Context, r *replay[S]) {
 	r.next, r.stop = iter.Pull2(s.hub.app.Thread(s.thread).At(r.newest).Forward(ctx, 0))
 	r.newest = checkpoint.ID{}
 }
 
-// checkpoint returns a stored checkpoint as it is sent.
+// checkpoint returns the message for a stored checkpoint.
 func (s *stream[S, U]) checkpoint(snap *graph.Snapshot[S]) message {
 	e := graph.Event[S, U]{Kind: graph.EventCheckpoint, Step: snap.Step, Checkpoint: snap.Checkpoint, Next: snap.Next}
 	if s.hub.opt.kinds&graph.EventValue != 0 {
@@ -222,8 +224,9 @@ func (s *stream[S, U]) checkpoint(snap *graph.Snapshot[S]) message {
 	return s.hub.message(s.thread, e, nil)
 }
 
-// over returns how the run ended after all that r has of it, or what it asks while it is in progress. When the thread has moved on
-// meanwhile, that is to be read first.
+// over returns the end of the run after the last checkpoint of r, or the pending questions of a
+// run in progress. If the thread has changed meanwhile, it returns nothing, and the new
+// checkpoints must be read first.
 func (s *stream[S, U]) over(ctx context.Context, r *replay[S]) ([]message, error) {
 	goesOn := r.head.Status == checkpoint.Running
 	if goesOn && len(r.head.Questions) == 0 || !goesOn && r.running {
@@ -246,7 +249,7 @@ func (s *stream[S, U]) over(ctx context.Context, r *replay[S]) ([]message, error
 	return s.end(head), errEnded
 }
 
-// end returns what a thread that nobody runs waits for, and how its run ended.
+// end returns the pending questions and the EventEnd of a thread without a run.
 func (s *stream[S, U]) end(head graph.Snapshot[S]) []message {
 	res := graph.Result[S]{State: head.State, Waiting: head.Waiting, Next: head.Next, Checkpoint: head.Checkpoint, Status: graph.Paused}
 	var failed error

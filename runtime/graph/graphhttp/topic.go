@@ -7,14 +7,14 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// topic is a thread that is run here, or followed.
+// topic is a thread with a run in this process or with followers.
 type topic struct {
-	runs      int // under way, or about to be
+	runs      int // in progress, or about to start
 	followers []*follower
-	unwatch   func() // ends the polling; nil while nobody follows
+	unwatch   func() // stops polling; nil without followers
 }
 
-// begin counts a run in, before it opens the thread.
+// begin registers a run before it opens the thread.
 func (h *Hub[S, U]) begin(thread string, f *follower) uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -26,10 +26,10 @@ func (h *Hub[S, U]) begin(thread string, f *follower) uint64 {
 	return h.lastRun
 }
 
-// publish tells the followers of a thread what its run did.
+// publish sends an event of a run to the followers of its thread.
 func (h *Hub[S, U]) publish(thread string, run uint64, e graph.Event[S, U]) {
 	if !h.followed(thread) {
-		return // who comes later reads what is stored
+		return // later followers read from the store
 	}
 	m := h.message(thread, e, nil)
 	m.run = run
@@ -41,7 +41,8 @@ func (h *Hub[S, U]) publish(thread string, run uint64, e graph.Event[S, U]) {
 	h.push(thread, m)
 }
 
-// end counts a run out and tells so, in one act: nobody can come to wait for the end of a run that is over.
+// end unregisters a run and publishes m in one step, so that no follower waits for the end of a
+// finished run.
 func (h *Hub[S, U]) end(thread string, m message) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -50,7 +51,8 @@ func (h *Hub[S, U]) end(thread string, m message) {
 	h.forget(thread)
 }
 
-// abandon counts a run out that did not open its thread. Who followed the thread meanwhile has to look for itself.
+// abandon unregisters a run that did not open its thread. Followers that joined meanwhile must
+// read from the store.
 func (h *Hub[S, U]) abandon(thread string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -64,7 +66,7 @@ func (h *Hub[S, U]) abandon(thread string) {
 	h.forget(thread)
 }
 
-// running reports whether a run of the thread is under way here.
+// running reports whether a run of the thread is in progress in this process.
 func (h *Hub[S, U]) running(thread string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -107,7 +109,8 @@ func (h *Hub[S, U]) leave(thread string, f *follower) {
 	h.forget(thread)
 }
 
-// push queues m for every follower of the thread. Like the methods below it, it is called with the lock held.
+// push queues m for every follower of the thread. The caller must hold the lock, as for the
+// methods below.
 func (h *Hub[S, U]) push(thread string, m message) {
 	for _, f := range h.topic(thread).followers {
 		f.push(m)
@@ -123,7 +126,7 @@ func (h *Hub[S, U]) topic(thread string) *topic {
 	return t
 }
 
-// forget drops a topic that is neither run nor followed.
+// forget drops a topic that has neither runs nor followers.
 func (h *Hub[S, U]) forget(thread string) {
 	if t := h.topic(thread); t.runs == 0 && len(t.followers) == 0 {
 		delete(h.topics, thread)

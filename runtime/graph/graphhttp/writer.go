@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// writer writes server-sent events, as the HTML standard has them.
+// writer writes server-sent events in the format of the HTML standard.
 type writer struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -17,7 +17,7 @@ type writer struct {
 	buf     []byte
 }
 
-// goneError: the client takes nothing any more.
+// goneError means that the client has disconnected or stopped reading.
 type goneError struct{ err error }
 
 func (e *goneError) Error() string { return "the client is gone: " + e.err.Error() }
@@ -27,8 +27,8 @@ func newWriter(w http.ResponseWriter, timeout time.Duration) *writer {
 	return &writer{w: w, control: http.NewResponseController(w), timeout: timeout}
 }
 
-// canFlush reports whether what is written to w can be sent at once, as http.ResponseController finds it out, but without
-// doing it.
+// canFlush reports whether w can flush. It follows Unwrap as http.ResponseController does, but
+// does not flush.
 func canFlush(w http.ResponseWriter) bool {
 	for {
 		switch t := w.(type) {
@@ -46,24 +46,24 @@ func canFlush(w http.ResponseWriter) bool {
 func (o *writer) header() {
 	h := o.w.Header()
 	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store, no-transform") // what compresses holds events back until there is enough of them
-	h.Set("X-Accel-Buffering", "no")                 // proxies that hold responses back are asked not to
+	h.Set("Cache-Control", "no-store, no-transform") // compression would hold events back
+	h.Set("X-Accel-Buffering", "no")                 // asks proxies not to buffer the response
 }
 
-// begin sends the header, so that the client knows that it is connected before anything happens.
+// begin sends the header, so that the client knows immediately that it is connected.
 func (o *writer) begin() error {
 	o.header()
 	o.buf = append(o.buf[:0], "retry: 1000\n\n"...)
 	return o.flush()
 }
 
-// comment sends what clients ignore.
+// comment sends a comment, which clients ignore.
 func (o *writer) comment() error {
 	o.buf = append(o.buf[:0], ":\n\n"...)
 	return o.flush()
 }
 
-// send writes messages, all in one go. Those that the encoder left out only move the client's last id.
+// send writes all messages in one flush. An empty message only updates the client's last id.
 func (o *writer) send(ms []message) error {
 	o.buf = o.buf[:0]
 	for i := range ms {
@@ -84,7 +84,7 @@ func (o *writer) append(m *message) {
 		return
 	}
 	if !silent {
-		if m.broken { // what went wrong may take a while, and all clients come again
+		if m.broken { // all clients reconnect together, and the cause may last
 			o.buf = append(o.buf, "retry: 5000\n"...)
 		}
 		if m.Name != "" {
@@ -98,10 +98,10 @@ func (o *writer) append(m *message) {
 	o.buf = append(o.buf, '\n')
 }
 
-// oneLine keeps a name from being read as more fields.
+// oneLine replaces line ends in a name, so that a name cannot add fields.
 var oneLine = strings.NewReplacer("\r", " ", "\n", " ")
 
-// newlines returns data with all line ends of the standard as \n: a bare \r would end the field.
+// newlines replaces all line ends of the standard by \n, because a bare \r would end the field.
 func newlines(data []byte) []byte {
 	if bytes.IndexByte(data, '\r') < 0 {
 		return data
@@ -110,10 +110,11 @@ func newlines(data []byte) []byte {
 	return bytes.ReplaceAll(data, []byte("\r"), []byte("\n"))
 }
 
-// piece is how much a client has to take within the timeout: one that is slow gets large states too, in pieces.
+// piece is the number of bytes that a client must take within the timeout. Large states are
+// written in pieces, so that slow clients get them too.
 const piece = 64 << 10
 
-// flush writes what is in buf.
+// flush writes the contents of buf.
 func (o *writer) flush() error {
 	for b := range slices.Chunk(o.buf, piece) {
 		err := o.control.SetWriteDeadline(time.Now().Add(o.timeout))
@@ -128,7 +129,7 @@ func (o *writer) flush() error {
 		}
 	}
 	if cap(o.buf) > 16*piece {
-		o.buf = nil // one large state is not kept for as long as the stream lives
+		o.buf = nil // do not keep a large buffer for the life of the stream
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-// Package graphtest runs one node of a graph under test, without a graph.
+// Package graphtest runs one node of a graph in a test, without a graph.
 package graphtest
 
 import (
@@ -12,8 +12,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
-// Context returns a context under parent in which [graph.CurrentTask] reports t. A Key or Attempt that t leaves
-// out is "key of <node>" or 1. Questions asked under it wait for ever.
+// Context returns a child context of parent in which [graph.CurrentTask] returns t. The default
+// Key is "key of <node>", and the default Attempt is 1. A question that is asked in the context is
+// never answered.
 func Context(parent context.Context, t graph.Task) context.Context {
 	return asking(parent, t, new(task.Asks))
 }
@@ -30,20 +31,22 @@ type key string
 // Key implements task.Keys.
 func (k key) Key(*graph.Task) string { return string(k) }
 
-// Run runs node on s once, as a graph would: in a context of a task, on a copy of s. It returns the update, and
-// the state after its merge. A node that writes to the state it is given fails the test, and so does an
-// update that cannot be merged; an error of the node is returned, with s as it was.
+// Run runs node once on a copy of s, in the context of a task, as a graph would. It returns the
+// update, and the state after merging the update. If the node returns an error, Run returns the
+// error and s. The test fails if the node modifies its copy of s, or if the update cannot be
+// merged.
 //
-// What the node asks gets the answers given, each made by its Question's Answer with a zero [graph.Waiting]: the first
-// to the first call of that question, and so on; for AskAs the Waiting has the name as its ID. A question without an
-// answer is graph.ErrWaiting to the node.
+// answers are the answers to questions that the node asks. Create each by the Answer method of its
+// Question with a zero [graph.Waiting]. The first answer to a question is for the first call, the
+// second for the second call. For AskAs, set the ID of the Waiting to the name. A question without
+// an answer returns graph.ErrWaiting to the node.
 func Run[S, U any](tb testing.TB, schema *state.Schema[S, U], node func(context.Context, S) (U, error), s S, answers ...graph.ResumeOption) (U, S, error) {
 	tb.Helper()
 	given := schema.Clone(s)
 	t := graph.Task{Graph: "graphtest", Node: tb.Name()}
 	u, err := node(asking(tb.Context(), t, &task.Asks{Answers: places(tb, answers)}), given)
 	if fields := state.FieldNames(schema.Diff(s, given)); len(fields) > 0 {
-		tb.Errorf("graphtest: the node wrote to the state it was given: %v", fields)
+		tb.Errorf("graphtest: the node modified its copy of the state: %v", fields)
 	}
 	if err != nil {
 		return u, s, err
@@ -55,7 +58,7 @@ func Run[S, U any](tb testing.TB, schema *state.Schema[S, U], node func(context.
 	return u, merged, nil
 }
 
-// places tells which answer is to which call of a question.
+// places maps each call of a question to its answer.
 func places(tb testing.TB, answers []graph.ResumeOption) map[string][]byte {
 	tb.Helper()
 	byPlace := make(map[string][]byte)
@@ -65,7 +68,7 @@ func places(tb testing.TB, answers []graph.ResumeOption) map[string][]byte {
 			Encoded() (id, question string, payload []byte, err error)
 		})
 		if !ok {
-			tb.Fatalf("graphtest: %T is no answer", a)
+			tb.Fatalf("graphtest: %T is not an answer", a)
 		}
 		as, question, payload, err := encoded.Encoded()
 		if err != nil {

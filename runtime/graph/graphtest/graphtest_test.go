@@ -44,7 +44,7 @@ func TestRunReturnsTheNodesError(t *testing.T) {
 	}
 }
 
-// fails is a testing.TB that notes a failure instead of failing.
+// fails is a testing.TB that records a failure instead of failing.
 type fails struct {
 	testing.TB
 	failed bool
