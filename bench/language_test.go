@@ -109,6 +109,7 @@ func BenchmarkSends(b *testing.B) {
 	g.Edge(task.ID, graph.End)
 	send := func(workers int) func(b *testing.B) {
 		return func(b *testing.B) {
+			b.Helper()
 			app := compile(b, g, graph.Concurrency(workers))
 			b.ReportAllocs()
 			for b.Loop() {

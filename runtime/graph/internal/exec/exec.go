@@ -5,7 +5,8 @@
 //   - Run returns when no task runs any more. Nothing that it started outlives it.
 //   - The fields of a Task are written by the goroutine that runs the task until the task has ended, then
 //     only by the goroutine of Run.
-//   - Another worker than the first few starts when there is a task for it and all others are busy.
+//   - A superstep starts one worker for each processor. Another one starts when a task is left and all
+//     workers have one, up to as many as there may be.
 //   - A task that failed for good cancels its siblings, unless it is in a race.
 //   - Of a race one result counts, the first that the Host has stored. If several ended meanwhile, the
 //     first in task order counts. The other tasks are Beaten when Run returns.
