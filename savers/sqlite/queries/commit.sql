@@ -13,19 +13,23 @@
 -- - the lease was given up, or ends in lease_min to lease_max microseconds;
 -- - the head is the record of log_no, seq and after, is its own base, and not next_removed;
 -- - the id is larger than those of packed records.
--- If another record follows the head, it has the key of the new one: the statement fails.
+-- If another record follows the head, it has the key of the new one: nothing is stored either.
+-- An INSERT of a SELECT would first copy the row, with its body, to a temporary table.
 -- parameters: id, source, snapshot, commits_previous, step, created, body, thread_no, fence,
 --   status, lease_min, lease_max, log_no, seq, after
-INSERT INTO graph_checkpoint (pos, root, id, line_no, flags, step, created, body)
-SELECT h.pos + 1, h.root, ?1, h.line_no,
+INSERT OR IGNORE INTO graph_checkpoint (pos, root, id, line_no, flags, step, created, body)
+VALUES ((?13 << 28 | ?14) + 1,
+	(SELECT h.root -- NULL, which the table ignores, unless all of it holds
+		FROM graph_thread t CROSS JOIN graph_checkpoint h ON h.root = t.root
+		WHERE t.thread_no = ?8 AND t.fence = ?9 AND t.status = COALESCE(?10, t.status)
+		AND (t.lease_until = 0 OR t.lease_until - CAST(unixepoch('subsec') * 1000000 AS INTEGER)
+			BETWEEN ?11 AND ?12)
+		AND h.pos = (?13 << 28 | ?14) AND substr(h.id, 3, 6) = substr(?15, 3, 6) AND h.id = ?15
+		AND h.base IS NULL AND NOT h.next_removed),
+	?1,
+	(SELECT line_no FROM graph_checkpoint WHERE pos = (?13 << 28 | ?14)),
 	?2 | (?3 << 3) | (?4 << 4), -- flags
-	?5, ?6, ?7
-FROM graph_thread t CROSS JOIN graph_checkpoint h ON h.root = t.root
-WHERE t.thread_no = ?8 AND t.fence = ?9 AND t.status = COALESCE(?10, t.status)
-AND (t.lease_until = 0 OR t.lease_until - CAST(unixepoch('subsec') * 1000000 AS INTEGER)
-	BETWEEN ?11 AND ?12)
-AND h.pos = (?13 << 28 | ?14) AND substr(h.id, 3, 6) = substr(?15, 3, 6) AND h.id = ?15
-AND h.base IS NULL AND NOT h.next_removed AND t.packed_id < ?1;
+	?5, ?6, ?7);
 
 -- name: put_write_fenced
 -- Stores a pending write of a base that is not committed. It stores nothing unless all of this
