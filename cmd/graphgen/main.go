@@ -1,56 +1,61 @@
-// Graphgen writes the code that a typed graph runs on: for a struct with graph tags, the type of its updates, how they are
-// merged, copies, comparison and the codec.
+// Graphgen generates the code that a typed graph needs. For a struct with graph tags it generates the
+// type of updates, merging, copying, comparing and the codec.
 //
 // Usage:
 //
 //	go tool graphgen [flags] [packages]
 //
-// Packages are named as for the go command; none means the one in the current directory. With -type, graphgen generates
-// for the named types of one package. Without it, it generates for every type that asks for it, in all
-// packages: by a comment //graphgen:state or //graphgen:payload above the type, or by a line //go:generate that runs graphgen.
-// The usual way is a line above the state
+// Packages are named as for the go command. The default is the package in the current directory. With
+// -type, graphgen generates code for the named types of one package. Without -type, it generates code
+// for all types in all packages that request it. A type requests code by a comment //graphgen:state or
+// //graphgen:payload above the type, or by a //go:generate line that runs graphgen. The usual way is
+// such a line above the state
 //
 //	//go:generate go tool graphgen -type=State
 //
-// and go generate. The file goes into the folder of the source and has the name of the first type: state_graphgen.go. If
-// several types carry //graphgen:state, their file has the name of the package. It is part of the same builds as the source: for a state in state_linux.go it is state_linux_graphgen.go, for one in a test file
-// state_graphgen_test.go. Graphgen prints what it wrote, and overwrites only what it wrote.
+// and the command go generate. The file is written to the folder of the source. It has the name of
+// the first type, such as state_graphgen.go for State. If several types carry //graphgen:state, it has
+// the name of the package.
+//
+// The file is part of the same builds as the source. It has the name state_linux_graphgen.go for a
+// state in state_linux.go, and state_graphgen_test.go for a state in a test file. Graphgen prints the
+// files that it wrote. It overwrites only files that it has generated.
 //
 // Flags:
 //
 //	-type State,Doc  the types to generate for; the first is a state, a later one is a state when a field of it names a
 //	                 reducer, and a payload (AppendWire and DecodeWire) otherwise; //graphgen:state and //graphgen:payload
 //	                 above a type decide instead
-//	-o file          the file to write instead, in the folder of the package; without -type, for the types that carry
+//	-o file          the file to write, in the folder of the package; without -type, for the types that carry
 //	                 //graphgen:state or //graphgen:payload
 //	-check           write nothing; print what would change as a diff
-//	-v               also say which files were as they should be
+//	-v               also print the files that are up to date
 //	-version         print the version
 //	-h               print this
 //
-// A field's reducer stands in its tag and says how an update is merged:
+// The reducer in a field's tag defines how updates are merged:
 //
 //	Status   string            // replace: two parallel writers in one superstep are an error
 //	Picked   string            `graph:"last"`           // replace; the last in task order wins
 //	Owner    string            `graph:"first"`          // write once
 //	Log      []string          `graph:"append"`
 //	Messages []Message         `graph:"upsert,key=ID"`  // replace the element with the same ID, else append; or a method: key=ID
-//	Tags     []string          `graph:"union"`          // append what is not there yet
+//	Tags     []string          `graph:"union"`          // append elements that are new
 //	Facts    map[string]Fact   `graph:"merge"`
 //	Tokens   int64             `graph:"sum"`            // also min, max; and, or for bools
 //	Plan     *Plan             `graph:"reduce=edit"`    // func edit(old *Plan, in PlanEdit) *Plan
-//	Draft    string            `graph:"ephemeral"`      // lives for the next superstep only
+//	Draft    string            `graph:"ephemeral"`      // visible in the next superstep only
 //	Cache    *Cache            `graph:"untracked"`      // in memory for the run, never stored
-//	History  []Message         `graph:"append,name=hist,was=old_hist"` // name in stored data, and names it had
+//	History  []Message         `graph:"append,name=hist,was=old_hist"` // name in stored data, and former names
 //
-// In structs within a state name=, was= and "-" (not stored) have the same meaning. What an interface holds is listed once, in
-// the package of the state:
+// In structs within a state, name=, was= and "-" (not stored) have the same meaning. The members of an
+// interface are listed once, in the package of the state:
 //
 //	//graphgen:union Message = *User | *Assistant | *Tool
 //
-// Faults in the sources are printed all at once, one a line, as file:line:column: State.Field: what is wrong; how to fix it.
-// Nothing is written then. The exit status is 0 when all is well, 1 when -check found a difference, and 2 when
-// nothing could be generated.
+// Graphgen prints all faults in the sources, one a line, as file:line:column: State.Field: what is
+// wrong; how to fix it. It then writes no files. The exit status is 0 on success, 1 if -check found a
+// difference, and 2 if graphgen failed.
 package main
 
 import (
@@ -67,7 +72,7 @@ import (
 	"github.com/graphgen-go/graphgen/gen"
 )
 
-// The exit statuses.
+// Exit statuses.
 const (
 	exitOK = iota
 	exitDiffers
@@ -76,7 +81,7 @@ const (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// command is what the flags say.
+// command is the parsed command line.
 type command struct {
 	types, output           string
 	check, verbose, version bool
@@ -84,14 +89,15 @@ type command struct {
 	stdout, stderr          io.Writer
 }
 
-// run runs the command with args, which do not include its name, and returns the exit status.
+// run runs the command with args, which do not include the program name, and returns the exit
+// status.
 func run(args []string, stdout, stderr io.Writer) int {
 	c := command{stdout: stdout, stderr: stderr}
 	if err := c.parse(args); errors.Is(err, flag.ErrHelp) {
 		c.print(stdout, manual)
 		return exitOK
 	} else if err != nil {
-		c.print(stderr, fmt.Sprintf("graphgen: %v; graphgen -h is the manual\n", err))
+		c.print(stderr, fmt.Sprintf("graphgen: %v; run graphgen -h for help\n", err))
 		return exitFailed
 	}
 	if c.version {
@@ -117,13 +123,13 @@ func (c *command) parse(args []string) error {
 	c.patterns = flags.Args()
 	for _, pattern := range c.patterns {
 		if strings.HasPrefix(pattern, "-") {
-			return fmt.Errorf("flag %s stands after the packages; flags go first", pattern)
+			return fmt.Errorf("flag %s follows the packages; flags must come first", pattern)
 		}
 	}
 	return nil
 }
 
-// once adds a flag that has a value and is given at most once.
+// once adds a flag with a value that may be given only once.
 func once(flags *flag.FlagSet, name string, value *string) {
 	flags.Func(name, "", func(text string) error {
 		switch {
@@ -137,7 +143,7 @@ func once(flags *flag.FlagSet, name string, value *string) {
 	})
 }
 
-// generate generates and writes, or compares.
+// generate generates code, and writes or compares it.
 func (c *command) generate(ctx context.Context) int {
 	cfg := gen.Config{Patterns: c.patterns, Output: c.output}
 	if c.types != "" {
@@ -150,7 +156,7 @@ func (c *command) generate(ctx context.Context) int {
 	for _, d := range result.Diagnostics {
 		line := d.String()
 		if !d.Pos.IsValid() && d.Pos.Filename == "" {
-			line = "graphgen: " + line // it is about no place in a file: say who says so
+			line = "graphgen: " + line // without a position, the line must name the program
 		}
 		c.print(c.stderr, line+"\n")
 	}
@@ -163,7 +169,7 @@ func (c *command) generate(ctx context.Context) int {
 	return c.write(result)
 }
 
-// compare prints what write would change.
+// compare prints the changes that write would make.
 func (c *command) compare(result *gen.Result) int {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -183,7 +189,7 @@ func (c *command) compare(result *gen.Result) int {
 	return status
 }
 
-// write writes the files that are not as they should be.
+// write writes the files that are not up to date.
 func (c *command) write(result *gen.Result) int {
 	for _, file := range result.Files {
 		changed, err := file.Write()
@@ -192,17 +198,17 @@ func (c *command) write(result *gen.Result) int {
 		}
 		switch {
 		case file.Orphan:
-			c.print(c.stderr, fmt.Sprintf("graphgen: %s: no type asks for this file any more; delete it\n", file.Path))
+			c.print(c.stderr, fmt.Sprintf("graphgen: %s: no type requests this file any more; delete it\n", file.Path))
 		case changed:
 			c.print(c.stderr, fmt.Sprintf("graphgen: wrote %s%s\n", file.Path, contents(file)))
 		case c.verbose:
-			c.print(c.stderr, fmt.Sprintf("graphgen: %s is as it should be\n", file.Path))
+			c.print(c.stderr, fmt.Sprintf("graphgen: %s is up to date\n", file.Path))
 		}
 	}
 	return exitOK
 }
 
-// contents says what a file is about.
+// contents describes the contents of a file.
 func contents(file gen.File) string {
 	var b strings.Builder
 	for _, part := range []struct {
@@ -225,5 +231,6 @@ func (c *command) fail(err error) int {
 	return exitFailed
 }
 
-// print writes text. That nobody can read it any more is no reason to do something else.
+// print writes text. It ignores errors, because the command must finish even if nobody reads its
+// output.
 func (c *command) print(w io.Writer, text string) { _, _ = io.WriteString(w, text) }

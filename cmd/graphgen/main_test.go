@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"graphgen": main})
 }
 
-// TestScripts runs the command as a user types it, in modules of their own that use this one.
+// TestScripts runs the command as a user does, in new modules that use this module.
 func TestScripts(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
@@ -36,14 +36,15 @@ func TestScripts(t *testing.T) {
 					env.Setenv(name, value)
 				}
 			}
-			// What is compiled does not depend on the folder, so that builds of what has not changed since the last run are cached.
+			// Keep build outputs independent of the folder, so that later runs use the build
+			// cache.
 			env.Setenv("GOFLAGS", strings.TrimSpace(os.Getenv("GOFLAGS")+" -trimpath"))
 			return writeModule(root, env.WorkDir)
 		},
 	})
 }
 
-// status runs a command and fails unless it exits with the status that is its first argument.
+// status runs a command. It fails unless the exit status is the first argument.
 func status(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -57,7 +58,8 @@ func status(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// writeModule makes dir a module that uses the one in root, with the same versions of everything else.
+// writeModule creates in dir a module that uses the module in root and the same versions of all
+// other modules.
 func writeModule(root, dir string) error {
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {
@@ -79,7 +81,7 @@ func writeModule(root, dir string) error {
 	)
 }
 
-// TestManualIsThePackageDocumentation keeps what -h prints and what go doc prints the same.
+// TestManualIsThePackageDocumentation compares the output of -h with the output of go doc.
 func TestManualIsThePackageDocumentation(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "main.go", nil, parser.ParseComments|parser.PackageClauseOnly)
 	if err != nil {

@@ -2,7 +2,7 @@ package main
 
 import _ "embed"
 
-// manual is what -h prints: the text of the package's documentation. A test holds them together.
+// manual is the output of -h: the text of the package documentation. A test keeps them equal.
 //
 //go:embed manual.txt
 var manual string

@@ -44,7 +44,7 @@ func openSQLite(_ context.Context, s *settings) (checkpoint.Saver, error) {
 	return opened(sqlite.Open(path, opts...))
 }
 
-// tables returns the options that savers on a server's tables have alike.
+// tables returns the options that all savers for database servers share.
 func tables[O any](s *settings, verify func() O, conns func(int) O, patience func(time.Duration) O, readable func() O) (opts []O) {
 	if s.one("schema", "create", "verify") == "verify" {
 		opts = append(opts, verify())
@@ -69,7 +69,7 @@ func openMySQL(ctx context.Context, s *settings) (checkpoint.Saver, error) {
 	return opened(mysql.Open(ctx, mysqlDSN(s), opts...))
 }
 
-// mysqlDSN returns a URL as the driver's DSN.
+// mysqlDSN returns the DSN of the MySQL driver for a URL.
 func mysqlDSN(s *settings) string {
 	config := mysqldriver.NewConfig()
 	config.User = s.u.User.Username()
@@ -121,7 +121,7 @@ func openRedis(_ context.Context, s *settings) (checkpoint.Saver, error) {
 	return saver, nil
 }
 
-// redisClient returns the client that a URL names: of one server, or of a cluster.
+// redisClient returns the client for a URL, for one server or for a cluster.
 func redisClient(s *settings) (goredis.UniversalClient, error) {
 	cluster := s.yes("cluster")
 	u := *s.u
@@ -148,7 +148,8 @@ func parseRedis(u *url.URL, cluster bool) (one *goredis.Options, many *goredis.C
 	return one, many, err
 }
 
-// redisFault says what of a URL the driver does not take. The driver's own error quotes values.
+// redisFault describes the part of a URL that the driver rejects. The driver's own error quotes
+// values, which may be secret.
 func redisFault(s *settings, cluster bool) string {
 	for _, name := range slices.Sorted(maps.Keys(s.values)) {
 		alone := url.URL{Scheme: s.u.Scheme, Host: "localhost", RawQuery: url.Values{name: s.values[name]}.Encode()}

@@ -8,7 +8,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/open"
 )
 
-// Savers that a configuration names, one for each kind of graph.
+// This example opens the savers of a configuration, one for each kind of graph.
 func Example() {
 	ctx := context.Background()
 	savers := make(open.Savers)

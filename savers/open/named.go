@@ -10,14 +10,14 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Savers are savers by name, from which each graph is given its own. It is a plain map: the zero Savers has none, and
-// like any map it must not be changed while others read it.
+// Savers maps names to savers, one for each graph of a program. It is a plain map. It must not be
+// changed while it is read concurrently.
 type Savers map[string]checkpoint.Saver
 
-// NameError says that no saver has a name.
+// NameError reports a name without a saver.
 type NameError struct {
 	Name  string
-	Known []string // those that there are, sorted
+	Known []string // the existing names, sorted
 }
 
 func (e *NameError) Error() string {
@@ -27,7 +27,7 @@ func (e *NameError) Error() string {
 	return fmt.Sprintf("open: no saver is named %q; there are %s", e.Name, strings.Join(e.Known, ", "))
 }
 
-// Named returns the saver of a name, or a *NameError that lists the names.
+// Named returns the saver with that name. It returns a *NameError with all names if there is none.
 func (s Savers) Named(name string) (checkpoint.Saver, error) {
 	if saver := s[name]; saver != nil {
 		return saver, nil
@@ -35,7 +35,7 @@ func (s Savers) Named(name string) (checkpoint.Saver, error) {
 	return nil, &NameError{Name: name, Known: slices.Sorted(maps.Keys(s))}
 }
 
-// Close closes all of them, also when closing some fails; the error is all of theirs.
+// Close closes all savers, even if closing one fails. It returns the errors of all of them.
 func (s Savers) Close() error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(s)) {

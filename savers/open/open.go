@@ -1,5 +1,5 @@
-// Package open opens savers by URL, for programs that are told by their configuration where threads are kept, and holds
-// several of them by name.
+// Package open opens savers by URL, for programs whose configuration selects the saver. It also
+// holds several savers by name.
 //
 //	memory:                                          package savers/memory
 //	file:///var/lib/app/threads                      package savers/file, a folder
@@ -9,11 +9,11 @@
 //	mysql://user:password@host:3306/database         package savers/mysql
 //	postgres://user:password@host:5432/database      package savers/postgres
 //
-// A path may be relative when there are no slashes before it: file:threads, sqlite:threads.db.
+// A path without leading slashes may be relative: file:threads, sqlite:threads.db.
 //
 // # Settings
 //
-// What a saver can be told more stands in the URL's query:
+// The query of the URL contains further settings of the saver:
 //
 //	file       no_sync=true, shared_folder=true
 //	sqlite     synchronous=normal, busy=30s, max_size=1000000000, readable_state=true, shared_folder=true
@@ -21,14 +21,17 @@
 //	mysql      schema=verify, max_conns=32, patience=30s, readable_state=true
 //	postgres   schema=verify, max_conns=32, patience=30s, readable_state=true, prepare_statements=true
 //
-// The packages say what they mean. Other settings go to the driver of a server, as in tls=true for MySQL and
-// sslmode=verify-full for PostgreSQL; where there is none, they are an error. Who imports this package links the
-// drivers of all savers; to link one, import its saver instead.
+// The packages of the savers describe these settings. Other settings are passed to the driver of a
+// server, such as tls=true for MySQL and sslmode=verify-full for PostgreSQL. If there is no driver,
+// they are an error. This package links the drivers of all savers. To link only one, import the
+// package of its saver instead.
 //
 // # Passwords
 //
-// A password stands between the user and the host, percent-encoded: p@ss/word is p%40ss%2Fword. No error shows one. An @
-// that belongs to a setting of a server's URL is %40, too: a bare one there is taken for a password that is not encoded.
+// A password is part of the URL, between the user and the host. It must be percent-encoded: the
+// password p@ss/word is written as p%40ss%2Fword in a URL. Errors never contain a password. An @ in a
+// setting of a server's URL must be written as %40. Otherwise it is taken for part of a password that
+// is not encoded.
 package open
 
 import (
@@ -43,9 +46,9 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// URLError says what is wrong with a URL that names a saver. It never shows a password.
+// URLError describes an error in the URL of a saver. It never contains a password.
 type URLError struct {
-	URL    string // without user, password and settings; empty when what is left could still have some of a password
+	URL    string // without user, password and settings; empty if the rest might contain part of a password
 	Reason string
 }
 
@@ -56,8 +59,9 @@ func (e *URLError) Error() string {
 	return fmt.Sprintf("open: %s: %s", e.URL, e.Reason)
 }
 
-// URL opens the saver that a URL names, as the package comment says. It is to be closed. A URL that no saver takes is a
-// *URLError; other errors are those of the saver's package. ctx bounds only the opening.
+// URL opens the saver for a URL; the package comment describes the URLs. The caller must close the
+// saver. URL returns a *URLError if the URL is not valid for any saver, and otherwise the errors
+// of the saver's package. ctx applies only to the opening.
 func URL(ctx context.Context, rawURL string) (checkpoint.Saver, error) {
 	s, err := parse(rawURL)
 	if err != nil {
@@ -74,10 +78,10 @@ func URL(ctx context.Context, rawURL string) (checkpoint.Saver, error) {
 	return schemes[i].open(ctx, s)
 }
 
-// scheme is a kind of URL and the function that opens it.
+// scheme is a URL scheme and the function that opens its savers.
 type scheme struct {
 	names  []string
-	server bool // its URLs name a server, and may have a password
+	server bool // the URLs name a server and may have a password
 	open   func(ctx context.Context, s *settings) (checkpoint.Saver, error)
 }
 
@@ -98,7 +102,7 @@ func unknownScheme(u *url.URL, schemes []scheme) error {
 		known = append(known, s.names[0]+":")
 	}
 	reason := fmt.Sprintf("no saver has the scheme %q; want one of %s", u.Scheme, strings.Join(known, ", "))
-	if u.Scheme == "" { // a path, or anything
+	if u.Scheme == "" { // possibly a path
 		return &URLError{Reason: "the URL has no scheme; want one of " + strings.Join(known, ", ")}
 	}
 	return &URLError{URL: shown(u), Reason: reason}
@@ -106,7 +110,7 @@ func unknownScheme(u *url.URL, schemes []scheme) error {
 
 func openMemory(_ context.Context, s *settings) (checkpoint.Saver, error) {
 	if s.u.Host != "" || s.u.Path != "" || s.u.Opaque != "" {
-		return nil, s.bad("memory has no place; want memory:")
+		return nil, s.bad("a memory URL has no path; want memory:")
 	}
 	if err := s.end(); err != nil {
 		return nil, err
@@ -129,7 +133,8 @@ func openFile(_ context.Context, s *settings) (checkpoint.Saver, error) {
 	return opened(file.Open(path, opts...))
 }
 
-// opened makes nothing of a saver that was not opened: a nil of its type is not a nil checkpoint.Saver.
+// opened returns a nil checkpoint.Saver if err is not nil, because a nil pointer in the interface
+// would not be nil.
 func opened[S checkpoint.Saver](saver S, err error) (checkpoint.Saver, error) {
 	if err != nil {
 		return nil, err

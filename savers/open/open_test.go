@@ -16,7 +16,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/open"
 )
 
-// remembers opens a URL, twice when it is kept, and stores a thread in between.
+// remembers opens a URL and stores a thread. If kept is true, it opens the URL again and reads the
+// thread.
 func remembers(t *testing.T, rawURL string, kept bool) {
 	t.Helper()
 	ctx := t.Context()
@@ -121,7 +122,7 @@ func TestWrongURLs(t *testing.T) {
 		"memory:somewhere":                           "want memory:",
 		"memory:?a=b":                                `no setting "a"`,
 		"file:":                                      "no path",
-		"file://relative/path":                       `"relative" stands where a host does`,
+		"file://relative/path":                       `"relative" is in the place of the host`,
 		"file:///tmp/x?keep=1":                       `no setting "keep"`,
 		"sqlite:x.db?synchronous=off":                `synchronous is "off"; want full or normal`,
 		"sqlite:x.db?busy=3":                         "want a time",
@@ -144,12 +145,12 @@ func TestWrongURLs(t *testing.T) {
 			t.Errorf("%q: got %v, want an error about %q without the password", rawURL, err, want)
 		}
 		if s != nil {
-			t.Errorf("%q: got a saver beside the error", rawURL)
+			t.Errorf("%q: got a saver together with the error", rawURL)
 		}
 	}
 	var wrong *open.URLError
 	if _, err := open.URL(t.Context(), "memory:x"); !errors.As(err, &wrong) || wrong.URL != "memory:x" {
-		t.Errorf("got %v, want a *URLError that has the URL", err)
+		t.Errorf("got %v, want a *URLError with the URL", err)
 	}
 }
 
@@ -164,7 +165,7 @@ func TestSaversByName(t *testing.T) {
 		t.Errorf("job: got %v, want a *NameError that lists the names", err)
 	}
 	if _, err := (open.Savers)(nil).Named("x"); err == nil {
-		t.Error("a name where there are none: no error")
+		t.Error("a name without any savers: no error")
 	}
 	if err := savers.Close(); err != nil {
 		t.Error(err)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// parse returns a URL, and its settings. Its errors quote nothing that a password can be part of: one that is not
-// percent-encoded can stand anywhere in what net/url makes of it.
+// parse returns a URL and its settings. Its errors never quote text that may contain part of a
+// password. A password that is not percent-encoded can be in any part of the result of net/url.
 func parse(rawURL string) (*settings, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -21,10 +21,10 @@ func parse(rawURL string) (*settings, error) {
 	return s, nil
 }
 
-// encode is what to do about a password that stands where it does not belong.
+// encode tells the user how to write a password.
 const encode = "a password has to be percent-encoded: % as %25, / as %2F, ? as %3F, # as %23, @ as %40"
 
-// fault says what net/url found, without what it quotes.
+// fault describes an error of net/url without quoting the URL.
 func fault(err error) string {
 	var parse *url.Error
 	if errors.As(err, &parse) {
@@ -32,17 +32,17 @@ func fault(err error) string {
 	}
 	switch {
 	case errors.As(err, new(url.EscapeError)):
-		return "a % begins no escape"
+		return "a % is not followed by two hexadecimal digits"
 	case errors.As(err, new(url.InvalidHostError)):
-		return "a host has a character that no host has"
+		return "the host contains an invalid character"
 	case strings.Contains(err.Error(), "invalid port"):
-		return "a port is no number"
+		return "the port is not a number"
 	}
 	return "it is malformed"
 }
 
-// stray reports whether an @ stands in a URL where no host follows it. Only a password that is not percent-encoded
-// brings one there, or a path.
+// stray reports whether a URL contains an @ that no host follows. The causes are a password that
+// is not percent-encoded, and a path.
 func stray(u *url.URL) bool {
 	for _, part := range [...]string{u.Opaque, u.EscapedPath(), u.RawQuery, u.EscapedFragment()} {
 		if strings.Contains(part, "@") {
@@ -52,7 +52,8 @@ func stray(u *url.URL) bool {
 	return false
 }
 
-// shown returns what of a URL an error may show: never its user, its settings, or what a password may be part of.
+// shown returns the part of a URL that an error may contain. It omits the user, the settings, and
+// every part that may contain a password.
 func shown(u *url.URL) string {
 	if stray(u) {
 		return u.Scheme + ":"
@@ -61,14 +62,15 @@ func shown(u *url.URL) string {
 	return bare.String()
 }
 
-// misplaced finds a password where none belongs, whatever the settings mean. server says that the URL names a server.
+// misplaced returns an error for a password outside the user info, whatever the settings mean.
+// server means that the URL names a server.
 func (s *settings) misplaced(server bool) error {
 	if stray(s.u) && (server || s.u.Host != "") {
-		return s.bad("an @ stands after the host; " + encode)
+		return s.bad("an @ follows the host; " + encode)
 	}
 	if !server {
 		if s.u.User != nil {
-			return s.bad("it names a user, and there is no server")
+			return s.bad("it names a user, but it has no server")
 		}
 		return nil
 	}
@@ -76,21 +78,21 @@ func (s *settings) misplaced(server bool) error {
 	for name, values := range s.values {
 		switch {
 		case s.u.Scheme != "postgres" && s.u.Scheme != "postgresql" && secret(name):
-			return s.bad("a password is no setting: " + form)
+			return s.bad("a setting must not be a password: " + form)
 		case name == "addr" && strings.Contains(strings.Join(values, ""), "@"):
-			return s.bad("an address has an @; the user and the password of the URL are those of all: " + form)
+			return s.bad("an address has an @, but all addresses use the user and password of the URL: " + form)
 		}
 	}
 	switch {
 	case s.u.Opaque != "":
 		return &URLError{Reason: form}
 	case s.u.Fragment != "":
-		return &URLError{Reason: "a # stands after the host; " + encode}
+		return &URLError{Reason: "a # follows the host; " + encode}
 	}
 	return nil
 }
 
-// secret reports whether the value of a setting of this name is one that nobody may see.
+// secret reports whether the value of a setting with this name is secret.
 func secret(name string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, "pass") || strings.Contains(name, "pwd") || strings.Contains(name, "secret")

@@ -16,13 +16,13 @@ import (
 	"github.com/graphgen-go/graphgen/savers/postgres"
 )
 
-// marks are in every password of the tests, and in nothing else.
+// marks appear in every password of the tests, and nowhere else.
 var marks = [...]string{"hunter2", "tr0ub4dor"}
 
-// noHost is a DSN that has no @ of its own.
+// noHost is a DSN without an @.
 const noHost = "mysql u:%s(127.0.0.1)/db"
 
-// placesOfPasswords have a password at each %s.
+// placesOfPasswords returns ways to open a saver. Each has a password at each %s.
 func placesOfPasswords() map[string]func(ctx context.Context, place string) (checkpoint.Saver, error) {
 	places := make(map[string]func(ctx context.Context, place string) (checkpoint.Saver, error))
 	for _, place := range []string{
@@ -71,7 +71,8 @@ func opaque[S checkpoint.Saver](s S, err error) (checkpoint.Saver, error) {
 	return s, nil
 }
 
-// FuzzNoErrorShowsAPassword puts a password wherever one may stand, as it is and encoded, and prints what comes of it.
+// FuzzNoErrorShowsAPassword writes a password in every place, raw and encoded, and prints the
+// result.
 func FuzzNoErrorShowsAPassword(f *testing.F) {
 	for _, between := range []string{
 		"", "/", "?", "#", "@", ":", "%", "%2", "%zz", " ", "&", "=", "'", "\"", "\\", "(", ")", "[", "]", ";", "\n", "\x00", "é", "/?#", "@/", "@127.0.0.1:1/",
@@ -88,7 +89,7 @@ func FuzzNoErrorShowsAPassword(f *testing.F) {
 		password := before + marks[0] + between + marks[1] + after
 		for place, opens := range places {
 			for _, written := range [...]string{password, url.PathEscape(password), url.QueryEscape(password), url.UserPassword("u", password).String()[2:]} {
-				if place == noHost && strings.Contains(written, "@") { // then what is after it is a network by that name
+				if place == noHost && strings.Contains(written, "@") { // the text after the @ is then the name of a network
 					continue
 				}
 				s, err := opens(over, strings.NewReplacer("%s", written, "127.0.0.1:1", server).Replace(place))
@@ -106,7 +107,7 @@ func FuzzNoErrorShowsAPassword(f *testing.F) {
 	})
 }
 
-// refuses starts a server that refuses every command of Redis, and returns its address.
+// refuses starts a server that rejects every command of Redis, and returns its address.
 func refuses(tb testing.TB) string {
 	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -138,11 +139,11 @@ func refuses(tb testing.TB) string {
 	return listener.Addr().String()
 }
 
-// TestNoErrorOfAConnectionShowsAPassword is the same with servers that cannot be reached.
+// TestNoErrorOfAConnectionShowsAPassword does the same for servers that cannot be reached.
 func TestNoErrorOfAConnectionShowsAPassword(t *testing.T) {
 	written := "12" + marks[0] + "-" + marks[1]
 	for place, opens := range placesOfPasswords() {
-		if strings.Contains(place, "redis") { // the client tries for long
+		if strings.Contains(place, "redis") { // the client retries for a long time
 			continue
 		}
 		s, err := opens(t.Context(), strings.ReplaceAll(place, "%s", written))
@@ -154,14 +155,14 @@ func TestNoErrorOfAConnectionShowsAPassword(t *testing.T) {
 	}
 }
 
-// quiet fails when a value prints with some of a password.
+// quiet fails if the printed value contains part of a password.
 func quiet(t *testing.T, place, written string, value any) {
 	t.Helper()
 	for _, verb := range [...]string{"%v", "%+v", "%#v", "%q"} {
 		text := fmt.Sprintf(verb, value)
 		for _, mark := range marks {
 			if strings.Contains(strings.ToLower(text), mark) {
-				t.Fatalf("%s with %q: %s prints %q, with some of the password", place, written, verb, text)
+				t.Fatalf("%s with %q: %s prints %q, which contains part of the password", place, written, verb, text)
 			}
 		}
 	}
@@ -174,11 +175,11 @@ func TestAPasswordThatIsNotEncodedIsExplained(t *testing.T) {
 	} {
 		_, err := open.URL(t.Context(), rawURL)
 		if err == nil || !strings.Contains(err.Error(), "a password has to be percent-encoded") {
-			t.Errorf("%s: got %v, want an error that says how a password is written", rawURL, err)
+			t.Errorf("%s: got %v, want an error that tells how to write a password", rawURL, err)
 		}
 	}
 	_, err := postgres.Open(t.Context(), "postgres://u:1/b@127.0.0.1:1/db")
 	if err == nil || !strings.Contains(err.Error(), "a password has to be percent-encoded") {
-		t.Errorf("postgres.Open: got %v, want an error that says how a password is written", err)
+		t.Errorf("postgres.Open: got %v, want an error that tells how to write a password", err)
 	}
 }

@@ -12,17 +12,18 @@ import (
 	"time"
 )
 
-// settings are what a URL says. A setting that is taken is taken out; what is wrong with one is kept for end.
+// settings holds the settings of a URL. Each method removes the setting that it reads, and keeps
+// errors for end.
 type settings struct {
 	u      *url.URL
 	values url.Values
 	err    error
 }
 
-// bad is the error of a URL that its saver does not take.
+// bad returns the error for a URL that its saver rejects.
 func (s *settings) bad(reason string) error { return &URLError{URL: shown(s.u), Reason: reason} }
 
-// path takes the path of a file or folder.
+// path returns the path of a file or folder.
 func (s *settings) path() string {
 	path := s.u.Path
 	if s.u.Opaque != "" {
@@ -34,7 +35,7 @@ func (s *settings) path() string {
 	}
 	switch {
 	case s.u.Host != "" && s.u.Host != "localhost":
-		s.err = errors.Join(s.err, s.bad(fmt.Sprintf("%q stands where a host does; want three slashes before a path, or none before a relative one", s.u.Host)))
+		s.err = errors.Join(s.err, s.bad(fmt.Sprintf("%q is in the place of the host; want three slashes before an absolute path, or none before a relative one", s.u.Host)))
 	case path == "":
 		s.err = errors.Join(s.err, s.bad("it has no path"))
 	}
@@ -44,7 +45,7 @@ func (s *settings) path() string {
 	return filepath.FromSlash(path)
 }
 
-// take takes a setting; it is empty when it is not there.
+// take returns a setting. It is empty if the setting is missing.
 func (s *settings) take(name string) string {
 	value := s.values.Get(name)
 	if values := s.values[name]; len(values) > 1 || len(values) == 1 && value == "" {
@@ -54,7 +55,7 @@ func (s *settings) take(name string) string {
 	return value
 }
 
-// one takes a setting that is one of some words; it is empty when it is not there.
+// one returns a setting that must be one of words. It is empty if the setting is missing.
 func (s *settings) one(name string, words ...string) string {
 	value := s.take(name)
 	if value != "" && !slices.Contains(words, value) {
@@ -67,10 +68,10 @@ func (s *settings) wrong(name, value, want string) {
 	s.err = errors.Join(s.err, s.bad(fmt.Sprintf("%s is %q; want %s", name, value, want)))
 }
 
-// yes takes a setting that is true or false.
+// yes returns a setting that must be true or false. It is false if the setting is missing.
 func (s *settings) yes(name string) bool { return s.one(name, "true", "false") == "true" }
 
-// duration takes a length of time above zero; 0 when it is not there.
+// duration returns a duration above zero. It is 0 if the setting is missing.
 func (s *settings) duration(name string) time.Duration {
 	value := s.take(name)
 	d, err := time.ParseDuration(value)
@@ -80,7 +81,7 @@ func (s *settings) duration(name string) time.Duration {
 	return d
 }
 
-// number takes a number above zero; 0 when it is not there.
+// number returns a number above zero. It is 0 if the setting is missing.
 func (s *settings) number(name string, bits int) int64 {
 	value := s.take(name)
 	n, err := strconv.ParseInt(value, 10, bits)
@@ -90,7 +91,7 @@ func (s *settings) number(name string, bits int) int64 {
 	return n
 }
 
-// end returns what was wrong with the settings that were taken; those that were not are an error, too.
+// end returns the errors of all settings. Settings that were not read are errors too.
 func (s *settings) end() error {
 	for _, name := range slices.Sorted(maps.Keys(s.values)) {
 		s.err = errors.Join(s.err, s.bad(fmt.Sprintf("there is no setting %q", name)))
