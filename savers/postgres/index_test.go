@@ -1,8 +1,11 @@
 package postgres_test
 
 import (
+	"crypto/rand"
+	"net/url"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/graphgen-go/graphgen/internal/testenv"
@@ -15,8 +18,9 @@ import (
 func TestThreadsAreListedByIndex(t *testing.T) {
 	const n = 20_000
 	dsn := testenv.Postgres(t)
-	fillThreads(t, dsn, n)
 	conn := connect(t, dsn)
+	filling := "filling " + rand.Text()
+	fillThreads(t, named(t, dsn, filling), n)
 	var version int
 	if err := conn.QueryRow(t.Context(), "SELECT CAST(current_setting('server_version_num') AS integer)").Scan(&version); err != nil {
 		t.Fatal(err)
@@ -50,8 +54,34 @@ func TestThreadsAreListedByIndex(t *testing.T) {
 	}
 	for name, statement := range map[string]string{"not counted": "SELECT 1", "counted": "ANALYZE"} { //nolint:misspell // it is spelled so
 		t.Run(name, func(t *testing.T) {
-			exec(t, dsn, statement)
+			exec(t, named(t, dsn, filling), statement)
+			waitForEnd(t, conn, filling)
 			l.ByIndex(t)
 		})
+	}
+}
+
+// named returns dsn with a name for its sessions.
+func named(t *testing.T, dsn, name string) string {
+	t.Helper()
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	q.Set("application_name", name)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// waitForEnd waits until the server has ended the sessions of a name. It counts what a session has read at its end at the
+// latest, which may be after the client has closed the connection.
+func waitForEnd(t *testing.T, conn *pgx.Conn, name string) {
+	t.Helper()
+	for left := 1; left > 0; {
+		row := conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", name)
+		if err := row.Scan(&left); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

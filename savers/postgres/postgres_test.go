@@ -63,7 +63,9 @@ func connect(tb testing.TB, dsn string) *pgx.Conn {
 
 func exec(tb testing.TB, dsn string, text string) {
 	tb.Helper()
-	if _, err := connect(tb, dsn).Exec(tb.Context(), text); err != nil {
+	conn := connect(tb, dsn)
+	_, err := conn.Exec(tb.Context(), text)
+	if err = errors.Join(err, conn.Close(tb.Context())); err != nil {
 		tb.Fatalf("%s: %v", text, err)
 	}
 }
