@@ -20,7 +20,7 @@ import (
 // The statements are those of TestConformance.
 func TestConformanceBehindAPooler(t *testing.T) {
 	matters := []string{
-		"random calls do what they do in memory", "large payloads", "an export is one view", "history in pages",
+		"random calls match the memory saver", "large payloads", "an export is one view", "history in pages",
 		"an opening reads writes after it took the fence", "a lease expires", "two savers share one place",
 		"one of many starts gets a thread and the others are busy", "one of many writers wins each place",
 		"one of many appends under a fence wins", "a cancelled context", "close waits for calls under way",

@@ -12,7 +12,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// testAltered changes one byte of what is stored, and reads it. What was changed must not come back.
+// testAltered changes one byte in the storage and reads the data. The changed byte must not be
+// returned.
 func testAltered(tb testing.TB, place Storage) {
 	if place.Alter == nil || !place.Shared {
 		return
@@ -23,12 +24,12 @@ func testAltered(tb testing.TB, place Storage) {
 		thread := "thread" + what
 		storeOne(tb, place, thread, what, stored)
 		if n := place.Alter(tb, stored, altered); n == 0 {
-			tb.Fatalf("%s: nothing was altered, want what was stored", what)
+			tb.Fatalf("%s: no bytes were replaced, want at least one place", what)
 		}
 		s := open(tb, place)
 		for read, got := range readAll(tb.Context(), s, thread, what) {
 			if bytes.Contains(got.found, altered) {
-				tb.Errorf("%s after a %s was altered: what was altered came back", read, what)
+				tb.Errorf("%s after a %s was altered: the altered bytes were returned", read, what)
 			}
 			if got.err == nil && got.must || got.err != nil && !errors.Is(got.err, checkpoint.ErrDamaged) {
 				tb.Errorf("%s after a %s was altered: got %v, want an error that is ErrDamaged", read, what, got.err)
@@ -38,7 +39,7 @@ func testAltered(tb testing.TB, place Storage) {
 			}
 		}
 		if n := place.Alter(tb, altered, stored); n == 0 {
-			tb.Fatalf("%s: what was altered has gone", what)
+			tb.Fatalf("%s: the altered bytes are missing", what)
 		}
 		if _, err := s.Load(tb.Context(), checkpoint.Place{Thread: thread}); err != nil {
 			tb.Errorf("%s: load, when the bytes are those that were stored again: %v", what, err)
@@ -46,7 +47,7 @@ func testAltered(tb testing.TB, place Storage) {
 	}
 }
 
-// storeOne stores a thread that has some bytes in one place.
+// storeOne stores a thread with the given bytes in one place.
 func storeOne(tb testing.TB, place Storage, thread, what string, stored []byte) {
 	s, err := place.Open()
 	if err != nil {
@@ -85,14 +86,14 @@ func storeOne(tb testing.TB, place Storage, thread, what string, stored []byte) 
 	}
 }
 
-// reading is what a method of a saver came to.
+// reading is the result of a read method of a saver.
 type reading struct {
-	found []byte // all that it returned, printed
+	found []byte // everything that it returned, printed
 	err   error
-	must  bool // it had to read what was altered
+	must  bool // the method had to read the altered data
 }
 
-// readAll reads a thread in every way.
+// readAll reads a thread by every method.
 func readAll(ctx context.Context, s checkpoint.Saver, thread, what string) map[string]reading {
 	place := checkpoint.Place{Thread: thread}
 	schema := what == "schema"

@@ -56,7 +56,7 @@ func testAbsent(tb testing.TB, place Storage) {
 	}
 }
 
-// full returns a record that has something in every field.
+// full returns a record with a value in every field.
 func full(tb testing.TB) checkpoint.Record {
 	id := newID(tb)
 	return checkpoint.Record{
@@ -89,7 +89,7 @@ func testRecord(tb testing.TB, place Storage) {
 
 	next := r.next("")
 	rec := &next.Records[0]
-	rec.Base, rec.Commits = r.heads[""], checkpoint.ID{} // so what is due belongs to the record before
+	rec.Base, rec.Commits = r.heads[""], checkpoint.ID{} // so the pending tasks belong to the previous record
 	rec.Fingerprint, rec.Graph, rec.Step, rec.Line = 3, "another graph", 0, newID(tb)
 	rec.Created = created.Add(-time.Hour).In(time.FixedZone("east", 3600)).Add(789 * time.Nanosecond)
 	rec.Due, rec.Meta, rec.Payload = []checkpoint.Task{{Node: "not its own"}}, map[string]string{}, nil
@@ -133,9 +133,9 @@ func testCopies(tb testing.TB, place Storage) {
 	got := last(tb, chain)
 	if string(got.Payload) != "state\x00\xff" || got.Due[0].Node != "plain" || string(got.Due[1].Payload) != "payload" ||
 		got.Owed[0] != "route one" || got.Pass[0] != "stop" || got.Joins[0].Fired[0] != "a" || got.Meta["user"] != "someone" {
-		tb.Errorf("the record changed with what the caller gave: %+v", got)
+		tb.Errorf("the record changed with the argument of the caller: %+v", got)
 	}
-	wantWrites(tb, "writes after the caller changed what it gave", chain.Writes,
+	wantWrites(tb, "writes after the caller changed its argument", chain.Writes,
 		r.write("task", checkpoint.Answer, "", "answer"), r.write("task", checkpoint.Question, "", "question"))
 }
 
@@ -184,7 +184,7 @@ func testByID(tb testing.TB, place Storage) {
 	first := r.heads[""]
 	second := r.commit("")
 	child := r.commit("child")
-	// A fork: its parent is not the record before it.
+	// A fork: its parent is not the previous record.
 	a := r.next("")
 	a.Records[0].Parent, a.Records[0].Source, a.Records[0].Snapshot = first, checkpoint.Fork, true
 	a.Records[0].Node = "as"
@@ -217,7 +217,7 @@ func testMany(tb testing.TB, place Storage) {
 			Payload: []byte("delta"),
 		})
 	}
-	// A write of a base that is committed in the same act counts for nothing.
+	// A write is ignored if the same call commits its base.
 	a.Writes = []checkpoint.Write{
 		{Base: a.Records[0].ID, Task: "over", Kind: checkpoint.Result},
 		{Base: a.Records[4].ID, Task: "stands", Kind: checkpoint.Result, Payload: []byte("r")},
@@ -233,14 +233,14 @@ func testMany(tb testing.TB, place Storage) {
 	}
 	wantWrites(tb, "writes loaded", chain.Writes, r.write("stands", checkpoint.Result, "", "r"))
 
-	// One that cannot be stored stores nothing.
+	// A record that cannot be stored stores nothing.
 	bad := r.next("")
 	second := r.next("").Records[0]
 	second.ID, second.Parent = a.Records[2].ID, bad.Records[0].ID
 	bad.Records = append(bad.Records, second)
 	bad.Writes = []checkpoint.Write{r.write("refused", checkpoint.Result, "", "")}
 	_, err := s.Append(tb.Context(), bad)
-	wantConflict(tb, "two records, of which the second has an id that stands", err)
+	wantConflict(tb, "two records, the second with an existing id", err)
 	wantHead(tb, s, "t", "", r.heads[""])
 	wantWrites(tb, "writes after a refused append", load(tb, s, checkpoint.Place{Thread: "t"}).Writes, chain.Writes...)
 }
@@ -270,7 +270,7 @@ func testWrongHead(tb testing.TB, place Storage) {
 	wantConflict(tb, "the root's head in a child", err)
 	wantHead(tb, s, "t", "", head)
 	wantHead(tb, s, "t", "child", child)
-	r.commit("") // and the run goes on
+	r.commit("") // and the run continues
 	r.commit("child")
 }
 
@@ -331,8 +331,9 @@ func testRepeat(tb testing.TB, place Storage) {
 	}
 }
 
-// A Prune may remove what records were appended after, and those of them that newer ones have followed. What the answer was
-// is not known to their writer for that.
+// A Prune may remove the record before a repeated Append, and also records of that Append that
+// newer records follow. The repeated Append must still be recognised, because its writer might not
+// know the outcome.
 func testRepeatPruned(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	r := begin(tb, s, "t", checkpoint.ID{})
@@ -347,7 +348,7 @@ func testRepeatPruned(tb testing.TB, place Storage) {
 		for i := range a.Records {
 			a.Records[i].Snapshot = true
 		}
-		a.End = namespace == "" // else a Prune would be refused
+		a.End = namespace == "" // otherwise a Prune returns an error
 		first := r.append(a)
 		if namespace != "" {
 			r.end()
@@ -362,7 +363,7 @@ func testRepeatPruned(tb testing.TB, place Storage) {
 				tb.Errorf("%s: got %+v, %v; want %+v", what, again, err, first)
 			}
 			wantHead(tb, s, "t", namespace, second.ID)
-			r.end() // one whose run holds the thread has renewed its lease
+			r.end() // a run that holds the thread has renewed its lease
 			moved := a
 			moved.After = checkpoint.ID{}
 			moved.Records = slices.Clone(a.Records)
@@ -389,7 +390,7 @@ func testRepeatOpening(tb testing.TB, place Storage) {
 		tb.Errorf("sent again: got %+v, %v; want %+v", again, err, first)
 	}
 	wantWrites(tb, "writes of an opening sent again", again.Writes, first.Writes...)
-	r.commit("") // the fence is still its own
+	r.commit("") // the run still owns the fence
 
 	other := opening(tb, "t", r.heads[""])
 	other.Open.TakeOver = true

@@ -14,7 +14,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// open opens a saver on a place and closes it with the test.
+// open opens a saver and closes it at the end of the test.
 func open(tb testing.TB, place Storage) checkpoint.Saver {
 	tb.Helper()
 	s, err := place.Open()
@@ -38,10 +38,10 @@ func newID(tb testing.TB) checkpoint.ID {
 	return id
 }
 
-// created is the time of all records that do not need one of their own.
+// created is the time of every record that needs no other time.
 var created = time.Date(2026, 11, 21, 10, 0, 0, 123456000, time.UTC)
 
-// run is a run on a thread: its fence, and the head of each namespace as the run knows it.
+// run is a run on a thread: its fence, and the head of each namespace known to the run.
 type run struct {
 	tb     testing.TB
 	s      checkpoint.Saver
@@ -51,14 +51,14 @@ type run struct {
 	step   int
 }
 
-// begin opens a run after a head with one snapshot, holding the lease for an hour.
+// begin opens a run after a head with one snapshot. The run holds the lease for an hour.
 func begin(tb testing.TB, s checkpoint.Saver, thread string, after checkpoint.ID) *run {
 	tb.Helper()
 	r, _ := tryBegin(tb, s, opening(tb, thread, after))
 	return r
 }
 
-// opening is an opening Append of one snapshot.
+// opening returns an Append that opens a run with one snapshot.
 func opening(tb testing.TB, thread string, after checkpoint.ID) checkpoint.Append {
 	tb.Helper()
 	id := newID(tb)
@@ -83,8 +83,8 @@ func tryBegin(tb testing.TB, s checkpoint.Saver, a checkpoint.Append) (*run, che
 	}, done
 }
 
-// next is an Append of one superstep that follows the head of a namespace: a delta, or a snapshot where a delta
-// cannot be.
+// next returns an Append of one superstep after the head of a namespace: a delta, or a snapshot
+// where no delta is allowed.
 func (r *run) next(namespace string) checkpoint.Append {
 	r.tb.Helper()
 	id, head := newID(r.tb), r.heads[namespace]
@@ -140,7 +140,7 @@ func (r *run) end() {
 	r.putWith(checkpoint.PutWrites{End: true})
 }
 
-// write is a pending write of the root's head.
+// write returns a pending write for the head of the root.
 func (r *run) write(task string, kind checkpoint.Kind, name, payload string) checkpoint.Write {
 	return checkpoint.Write{Base: r.heads[""], Task: task, Kind: kind, Name: name, Payload: []byte(payload)}
 }
@@ -158,7 +158,7 @@ func describe(p checkpoint.Place) string {
 	return fmt.Sprintf("%.40q version %d namespace %.40q at %s", p.Thread, p.Version, p.Namespace, p.At)
 }
 
-// last returns the checkpoint that a chain ends with.
+// last returns the last checkpoint of a chain.
 func last(tb testing.TB, c checkpoint.Chain) checkpoint.Record {
 	tb.Helper()
 	if c.Empty() {
@@ -167,7 +167,7 @@ func last(tb testing.TB, c checkpoint.Chain) checkpoint.Record {
 	return c.Last
 }
 
-// wantHead fails unless the namespace's head is want.
+// wantHead fails unless want is the head of the namespace.
 func wantHead(tb testing.TB, s checkpoint.Saver, thread, namespace string, want checkpoint.ID) {
 	tb.Helper()
 	chain := load(tb, s, checkpoint.Place{Thread: thread, Namespace: namespace})
@@ -215,7 +215,7 @@ func wantInvalid(tb testing.TB, what string, err error) {
 	}
 }
 
-// collect returns what a sequence yields up to its first error.
+// collect returns the values of a sequence up to its first error.
 func collect[V any](seq iter.Seq2[V, error]) ([]V, error) {
 	var all []V
 	for v, err := range seq {
@@ -253,10 +253,11 @@ func ids(records []checkpoint.Record) []checkpoint.ID {
 	return all
 }
 
-// patience is how long until waits for what is only a matter of time, on a machine that has much else to do.
+// patience is the time limit of until, which allows for a slow machine.
 const patience = 2 * time.Minute
 
-// until calls ok until it reports true. It is for what a clock brings about: how long is not what is tested.
+// until calls ok until it returns true. Tests use it for effects of a clock; they do not test the
+// duration.
 func until(tb testing.TB, what string, ok func() bool) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), patience)
@@ -272,7 +273,8 @@ func until(tb testing.TB, what string, ok func() bool) {
 	}
 }
 
-// differ says how two records differ, empty when they do not. Payloads may be nil or empty alike.
+// differ describes the difference between two records, or returns "". A nil payload equals an
+// empty one.
 func differ(got, want checkpoint.Record) string {
 	if bytes.Equal(got.Payload, want.Payload) {
 		got.Payload, want.Payload = nil, nil
@@ -287,7 +289,7 @@ func differ(got, want checkpoint.Record) string {
 	return strings.TrimSuffix(out.String(), "; ")
 }
 
-// wantWrites fails unless got are the writes wanted, in order.
+// wantWrites fails unless got equals want, in order.
 func wantWrites(tb testing.TB, what string, got []checkpoint.Write, want ...checkpoint.Write) {
 	tb.Helper()
 	if g, w := names(got), names(want); g != w {
@@ -295,7 +297,7 @@ func wantWrites(tb testing.TB, what string, got []checkpoint.Write, want ...chec
 	}
 }
 
-// names prints writes one a line.
+// names prints writes, one a line.
 func names(writes []checkpoint.Write) string {
 	var b strings.Builder
 	for _, w := range writes {

@@ -10,8 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// past makes a thread of one input, n supersteps and a resume record after each fifth, and returns all records,
-// oldest first.
+// past creates a thread with one input, n supersteps and a resume record after every fifth
+// superstep. It returns all records, oldest first.
 func past(tb testing.TB, s checkpoint.Saver, n int) []checkpoint.Record {
 	tb.Helper()
 	a := opening(tb, "t", checkpoint.ID{})
@@ -40,7 +40,7 @@ func past(tb testing.TB, s checkpoint.Saver, n int) []checkpoint.Record {
 	return all
 }
 
-// pick returns the records that ok picks, newest first.
+// pick returns the records for which ok returns true, newest first.
 func pick(all []checkpoint.Record, ok func(r checkpoint.Record) bool) []checkpoint.Record {
 	var picked []checkpoint.Record
 	for _, r := range slices.Backward(all) {
@@ -51,7 +51,7 @@ func pick(all []checkpoint.Record, ok func(r checkpoint.Record) bool) []checkpoi
 	return picked
 }
 
-// wantRecords fails unless got are the records wanted, in order and whole.
+// wantRecords fails unless got equals want, in order.
 func wantRecords(tb testing.TB, what string, got, want []checkpoint.Record) {
 	tb.Helper()
 	if len(got) != len(want) {
@@ -164,7 +164,7 @@ func testHistoryStops(tb testing.TB, place Storage) {
 			if err != nil {
 				tb.Fatal(err)
 			}
-			// The loop may use the saver, and see what it sees.
+			// The body of the loop may call the saver and must see the same records.
 			if n := len(history(tb, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{Limit: 3})); n != 3 {
 				tb.Errorf("history inside history: got %d records, want 3", n)
 			}

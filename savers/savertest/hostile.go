@@ -14,7 +14,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// hostile returns names that something between a saver and its storage could take for something else.
+// hostile returns names with a special meaning in some storage.
 func hostile() []string {
 	names := []string{
 		"../", "..", ".", "/", "//", "/etc/passwd", "a/../b", "C:\\x", "CON", "nul", "\x00", "a\x00b", "'", "\"", "`", "';--",
@@ -127,7 +127,7 @@ func testLarge(tb testing.TB, place Storage) {
 	}
 	same("snapshot of the chain", chain.Snapshot, 1)
 
-	// Many small things in one act.
+	// Many small things in one call.
 	many := r.next("")
 	for i := range 10_000 {
 		many.Records[0].Due = append(many.Records[0].Due, checkpoint.Task{Node: "send", Index: uint32(i), Payload: []byte{byte(i)}})
@@ -169,7 +169,7 @@ func testCancelled(tb testing.TB, place Storage) {
 	}
 }
 
-// each calls every method with ctx, and returns their errors by name.
+// each calls every method with ctx and returns the errors by name.
 func each(ctx context.Context, s checkpoint.Saver, r *run, before func()) map[string]error {
 	next := r.next("")
 	open := opening(r.tb, "new", checkpoint.ID{})
@@ -215,7 +215,7 @@ func testClosed(tb testing.TB, place Storage) {
 		}
 	}
 	if err != nil {
-		wantErr(tb, "a history that goes on after close", err, checkpoint.ErrClosed)
+		wantErr(tb, "a history that continues after close", err, checkpoint.ErrClosed)
 	}
 	for name, err := range each(tb.Context(), s, r, func() {}) {
 		wantErr(tb, name, err, checkpoint.ErrClosed)
@@ -225,7 +225,8 @@ func testClosed(tb testing.TB, place Storage) {
 	}
 }
 
-// testCloseWaits closes a saver under calls: each either happened whole, or not at all and says so.
+// testCloseWaits closes a saver during calls. Each call must either take full effect, or have no
+// effect and return an error.
 func testCloseWaits(tb testing.TB, place Storage) {
 	s, err := place.Open()
 	if err != nil {
@@ -294,7 +295,7 @@ func testReload(tb testing.TB, place Storage) {
 	if len(done.Writes) != 5 {
 		tb.Errorf("writes of a run after the restart: got\n%swant 5", names(done.Writes))
 	}
-	begin(tb, s, "held", held.fence) // its lease ended with the saver that took it
+	begin(tb, s, "held", held.fence) // closing the saver ended the lease
 }
 
 func testShared(tb testing.TB, place Storage) {

@@ -9,14 +9,14 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// kept is a payload that a saver returned, and what it held then.
+// kept is a payload that a saver returned, with a copy of its contents.
 type kept struct {
 	by           string
 	payload, was []byte
 }
 
-// testLasting keeps payloads that a saver returned, as restored states do. Then it makes calls that read and
-// write others of the same size.
+// testLasting retains payloads that a saver returned, as restored states do. It then makes calls
+// that read and write other payloads of the same size.
 func testLasting(tb testing.TB, place Storage) {
 	s, err := place.Open()
 	if err != nil {
@@ -42,7 +42,7 @@ func testLasting(tb testing.TB, place Storage) {
 	}
 }
 
-// storeLasting stores a run with payloads that hold the thread's name.
+// storeLasting stores a run whose payloads contain the name of the thread.
 func storeLasting(tb testing.TB, s checkpoint.Saver, thread string) {
 	payload := func(i int) []byte { return bytes.Repeat(fmt.Appendf(nil, "%s %d,", thread, i), 50) }
 	a := opening(tb, thread, checkpoint.ID{})
@@ -58,7 +58,7 @@ func storeLasting(tb testing.TB, s checkpoint.Saver, thread string) {
 	r.end()
 }
 
-// returned returns the payloads that reading a thread returns.
+// returned reads a thread and returns all payloads.
 func returned(tb testing.TB, s checkpoint.Saver, thread string) []kept {
 	var all []kept
 	keep := func(by string, payload []byte) {

@@ -75,7 +75,7 @@ func testExpiry(tb testing.TB, place Storage) {
 func testRenewal(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	busy := func(r *run) bool {
-		_, err := s.Append(tb.Context(), opening(tb, r.thread, newID(tb))) // refused in any case: the head is another
+		_, err := s.Append(tb.Context(), opening(tb, r.thread, newID(tb))) // fails in any case, because the head differs
 		return errors.As(err, new(*checkpoint.BusyError))
 	}
 	for name, renew := range map[string]func(r *run, lease time.Duration){
@@ -98,7 +98,7 @@ func testRenewal(tb testing.TB, place Storage) {
 		r, _ := tryBegin(tb, s, a)
 		renew(r, time.Millisecond)
 		until(tb, "a lease shortened by "+name+" expired", func() bool { return !busy(r) })
-		renew(r, time.Hour) // nobody took the thread: the run goes on
+		renew(r, time.Hour) // no other run took the thread, so the run continues
 		if !busy(r) {
 			tb.Errorf("%s did not renew the lease", name)
 		}
@@ -114,11 +114,11 @@ func testEnd(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	r := begin(tb, s, "t", checkpoint.ID{})
 	r.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Waiting})
-	r.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Waiting}) // sent again
+	r.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Waiting}) // a repeated call
 	if got := load(tb, s, checkpoint.Place{Thread: "t"}).Thread; got.Status != checkpoint.Waiting || got.Holder != "" {
 		tb.Errorf("after the run: got status %s, holder %q; want waiting, none", got.Status, got.Holder)
 	}
-	r.putWith(checkpoint.PutWrites{}) // a renewal that comes too late gives nobody a lease
+	r.putWith(checkpoint.PutWrites{}) // a late renewal must not grant a lease
 	second := begin(tb, s, "t", r.fence)
 	a := second.next("")
 	a.End, a.Status = true, checkpoint.Done
@@ -164,7 +164,7 @@ func testZombie(tb testing.TB, place Storage) {
 		tb.Errorf("the thread after the zombie's writes: got holder %q, status %s; want %q, running", got.Holder, got.Status, a.Open.Holder)
 	}
 	r.heads["child"] = zombie.heads["child"]
-	r.commit("child") // the new run has what the old one left
+	r.commit("child") // the new run has the records of the old one
 	r.commit("")
 	r.end()
 	refused("when the other has ended")
@@ -173,8 +173,8 @@ func testZombie(tb testing.TB, place Storage) {
 	wantHead(tb, s, "t", "a new child", checkpoint.ID{})
 }
 
-// testWriters lets many writers append after the same head at the same time, round after round. Whoever is told that
-// it did must find its record in its place, and no other record may be there.
+// testWriters lets many writers append after the same head concurrently, in several rounds. A
+// writer whose Append succeeded must find its record as the head, and no other record may exist.
 func testWriters(tb testing.TB, place Storage) {
 	savers := []checkpoint.Saver{open(tb, place)}
 	if place.Shared {
@@ -203,8 +203,8 @@ func testWriters(tb testing.TB, place Storage) {
 	}
 }
 
-// testStarts lets many runs start on a new thread at the same time. One of them gets the thread, the
-// others get a *BusyError, and whoever sees the thread sees its holder.
+// testStarts lets many runs start on a new thread concurrently. One of them gets the thread, and
+// the others get a *BusyError. A reader that sees the thread also sees its holder.
 func testStarts(tb testing.TB, place Storage) {
 	savers := []checkpoint.Saver{open(tb, place)}
 	if place.Shared {
@@ -247,7 +247,8 @@ func testStarts(tb testing.TB, place Storage) {
 	}
 }
 
-// race lets writers open runs after the same head, all at once, and returns those that did.
+// race lets writers open runs after the same head concurrently, and returns the records of those
+// that succeeded.
 func race(tb testing.TB, savers []checkpoint.Saver, writers int) (winners []checkpoint.ID) {
 	tb.Helper()
 	var mu sync.Mutex

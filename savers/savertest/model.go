@@ -13,18 +13,19 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// seedVariable sets what the random calls are made from, to see a failure again.
+// seedVariable is the environment variable with the seed of the random calls. It repeats a
+// failure.
 const seedVariable = "SAVERTEST_SEED"
 
-// How many calls testModel makes on one saver, how often it starts anew, and after how many calls it reads everything.
+// The number of calls in a round, of rounds, and of calls between complete reads.
 const (
 	modelCalls  = 150
 	modelRounds = 3
 	modelReads  = 15
 )
 
-// testModel makes the same random calls of the saver and of a memory saver, sensible ones and wrong ones, and compares
-// every answer and, now and then, all that can be read.
+// testModel makes the same random calls of the saver and of a memory saver, both valid and
+// invalid. It compares every result and, from time to time, everything that can be read.
 func testModel(tb testing.TB, place Storage) {
 	tb.Helper()
 	seed := modelSeed(tb)
@@ -32,7 +33,7 @@ func testModel(tb testing.TB, place Storage) {
 	if testing.Short() {
 		rounds = 1
 	}
-	// One saver is opened, and each round has threads of its own: opening a place anew would be another test's.
+	// All rounds use one saver, with different threads. Another test reopens savers.
 	s, model := open(tb, place), memory.New()
 	for round := range rounds {
 		m := newModeller(tb, s, model, round, seed)
@@ -48,7 +49,7 @@ func testModel(tb testing.TB, place Storage) {
 	}
 }
 
-// modelSeed returns the seed that was asked for, or a new one.
+// modelSeed returns the seed of the environment variable, or a new one.
 func modelSeed(tb testing.TB) uint64 {
 	tb.Helper()
 	text := os.Getenv(seedVariable)
@@ -62,20 +63,20 @@ func modelSeed(tb testing.TB) uint64 {
 	return seed
 }
 
-// modeller thinks of calls.
+// modeller creates random calls.
 type modeller struct {
 	tb         testing.TB
 	random     *rand.Rand
 	got, want  checkpoint.Saver
-	prefix     string // of the threads
+	prefix     string // the prefix of the threads
 	threads    []string
 	namespaces []string
 	tasks      []string
-	ids        map[string][]checkpoint.ID // made for records, by thread
-	bases      map[string][]checkpoint.ID // of those, the ones that are a base of their own
+	ids        map[string][]checkpoint.ID // the IDs of records, by thread
+	bases      map[string][]checkpoint.ID // those of ids that are a base
 	baseOf     map[checkpoint.ID]checkpoint.ID
-	where      map[checkpoint.ID]string // their namespaces
-	committed  map[checkpoint.ID]bool   // by a record that was made; nobody makes it a base any more
+	where      map[checkpoint.ID]string // the namespaces of ids
+	committed  map[checkpoint.ID]bool   // bases that a record has committed; they are not used as a base again
 	fences     map[string][]checkpoint.ID
 	step       int
 	last       *checkpoint.Append
@@ -106,7 +107,7 @@ func oneOf[V any](m *modeller, from []V) (v V) {
 	return from[m.random.IntN(len(from))]
 }
 
-// recent picks mostly the newest.
+// recent picks a random element, usually one of the newest.
 func recent[V any](m *modeller, from []V) (v V) {
 	if n := len(from); n > 0 && m.random.IntN(4) > 0 {
 		return from[n-1]
@@ -117,7 +118,7 @@ func recent[V any](m *modeller, from []V) (v V) {
 func (m *modeller) often() bool { return m.random.IntN(4) > 0 }
 func (m *modeller) rare() bool  { return m.random.IntN(8) == 0 }
 
-// call makes one call of both savers, and returns what it was and what they answered.
+// call makes one call of both savers. It returns a description and both results.
 func (m *modeller) call() (what, got, want string) {
 	ctx, thread := m.tb.Context(), oneOf(m, m.threads)
 	each := func(what string, f func(s checkpoint.Saver) (any, error)) (string, string, string) {
@@ -171,7 +172,7 @@ func appendText(a checkpoint.Append) string {
 	return fmt.Sprintf("append %+v that opens %+v", a, *open)
 }
 
-// reading thinks of something to ask for.
+// reading returns a random read.
 func (m *modeller) reading(thread string) func(s checkpoint.Saver) string {
 	ctx := m.tb.Context()
 	if m.random.IntN(3) == 0 {
@@ -215,7 +216,7 @@ func (m *modeller) keep() checkpoint.Keep {
 	return keep
 }
 
-// append makes up an Append that mostly fits what stands, or gives the last one again.
+// append returns a random Append that usually follows the head, or repeats the last Append.
 func (m *modeller) append(thread string) checkpoint.Append {
 	if m.last != nil && m.rare() {
 		return *m.last
@@ -252,7 +253,7 @@ func (m *modeller) created(step int) time.Time {
 	return created.Add(time.Duration(step) * time.Second)
 }
 
-// id returns a new id, the same for the same seed.
+// id returns a new ID. Equal seeds give equal IDs.
 func (m *modeller) id() (id checkpoint.ID) {
 	binary.BigEndian.PutUint64(id[:8], m.random.Uint64())
 	binary.BigEndian.PutUint64(id[8:], m.random.Uint64())

@@ -10,7 +10,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// answered prints what a call came to.
+// answered prints the results of a call.
 func answered(v any, err error) string {
 	if err != nil {
 		return "error: " + kindOf(err)
@@ -18,14 +18,14 @@ func answered(v any, err error) string {
 	return fmt.Sprintf("%+v", v)
 }
 
-// kindOf prints what can be told of an error by its type.
+// kindOf prints the type of an error.
 func kindOf(err error) string {
 	var conflict *checkpoint.ConflictError
 	var busy *checkpoint.BusyError
 	var invalid *checkpoint.InvalidError
 	switch {
 	case errors.As(err, &conflict):
-		if conflict.Found.IsZero() { // there is no version: not every saver knows whether there ever was one
+		if conflict.Found.IsZero() { // no version exists; some savers do not know whether one ever existed
 			conflict = &checkpoint.ConflictError{Thread: conflict.Thread, Namespace: conflict.Namespace, Want: conflict.Want}
 		}
 		return fmt.Sprintf("conflict %+v", *conflict)
@@ -39,8 +39,8 @@ func kindOf(err error) string {
 	return err.Error()
 }
 
-// read prints all that can be read of the round's threads, but for the times of the saver's clock; what released versions
-// hold only when it is to be the whole.
+// read prints everything that can be read of the round's threads, except the times of the saver's
+// clock. It includes the contents of released versions only if whole is true.
 func (m *modeller) read(s checkpoint.Saver, whole bool) string {
 	var b strings.Builder
 	ctx := m.tb.Context()
@@ -97,7 +97,8 @@ func loaded(c checkpoint.Chain, err error) (any, error) {
 	return fmt.Sprint(c.Version, c.Last, state(&c), c.Chained, c.Head, c.Due, c.Writes, c.Committed, " ", timeless(c.Thread)), err
 }
 
-// state prints the state that a chain restores: savers may join deltas. A saver joins none that are not deltas.
+// state prints the state of a chain, because savers may join deltas. They must not join records of
+// other kinds.
 func state(c *checkpoint.Chain) string {
 	folded, err := checkpoint.Fold(c.Snapshot, c.Deltas...)
 	if err != nil {
@@ -115,7 +116,7 @@ func timeless(t checkpoint.Thread) string {
 	return fmt.Sprintf("%+v", t)
 }
 
-// every prints what a sequence yields, a line each.
+// every prints the values of a sequence, one a line.
 func every[V any](seq iter.Seq2[V, error], show func(V) string) string {
 	var b strings.Builder
 	for v, err := range seq {
@@ -127,7 +128,8 @@ func every[V any](seq iter.Seq2[V, error], show func(V) string) string {
 	return b.String()
 }
 
-// firstDifference returns the first lines in which two texts differ; both are empty when they do not.
+// firstDifference returns the first lines in which two texts differ. Both are empty if the texts
+// are equal.
 func firstDifference(got, want string) (gotLine, wantLine string) {
 	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
 	for i := range max(len(g), len(w)) {

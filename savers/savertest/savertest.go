@@ -1,5 +1,5 @@
-// Package savertest proves savers: every promise that package checkpoint makes for a [checkpoint.Saver] is a test
-// here, and a saver is one when Run passes.
+// Package savertest tests savers. It has a test for every promise that package checkpoint makes for a
+// [checkpoint.Saver]. A type is a valid saver if Run passes.
 //
 //	func TestSaver(t *testing.T) {
 //		savertest.Run(t, func(tb testing.TB) savertest.Storage {
@@ -18,30 +18,34 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Storage is a place that holds no thread yet, and how to open a saver on it.
+// Storage describes an empty place for threads, and how to open a saver on it.
 type Storage struct {
-	// Open opens a saver on the place. The suite closes it. It is called again while an earlier saver is still
-	// open when Shared is set, and never twice when it is not.
+	// Open opens a saver. The suite closes it. If Shared is true, the suite may call Open while an
+	// earlier saver is still open. Otherwise it calls Open once.
 	Open func() (checkpoint.Saver, error)
 
-	// Shared says that what one saver stored there every other one finds, also one that is opened later.
+	// Shared reports whether all savers that Open returns use the same threads, including savers
+	// that are opened later.
 	Shared bool
 
-	// Damage changes what is stored of a thread, without the saver, so that its pending writes or all of it cannot be
-	// read. It is nil if that cannot be done.
+	// Damage changes the stored data of a thread without the saver, so that its pending writes or
+	// the whole thread cannot be read. It is nil if the storage does not allow that.
 	Damage func(thread string) error
 
-	// Alter replaces bytes wherever the place stores them in a record or pending write, behind the saver's back, as a faulty
-	// disk does, and returns in how many places. Both have the same length. No saver is open meanwhile, or none that has read
-	// them. Nil for a place that only the saver's process can change.
+	// Alter replaces bytes wherever the storage holds them in a record or a pending write, as a
+	// faulty disk would. It returns the number of replacements. Both slices have the same length.
+	// During the call no open saver has read the bytes. Alter is nil if only the process of the
+	// saver can change the storage.
 	Alter func(tb testing.TB, stored, altered []byte) int
 }
 
-// Run tests a saver, one subtest for each promise. It calls open for each of them, which returns a place of the
-// subtest's own; what has to be undone is for t.Cleanup. Under -short payloads are smaller and rounds fewer.
+// Run tests a saver, with one subtest for each promise. Each subtest calls open, which must return
+// a new Storage; use tb.Cleanup to remove it. Under -short, Run uses smaller payloads and fewer
+// rounds.
 //
-// Leases are awaited on the saver's own clock, a few milliseconds each, so it must run. One subtest makes random calls;
-// when it fails it prints a seed, and makes the same calls again with SAVERTEST_SEED set to it.
+// Tests wait for leases of a few milliseconds on the saver's own clock, so that clock must run.
+// One subtest makes random calls. If it fails, it prints a seed; set SAVERTEST_SEED to that seed
+// to repeat the calls.
 func Run(t *testing.T, open func(tb testing.TB) Storage) {
 	t.Helper()
 	for _, c := range Cases() {
@@ -49,19 +53,20 @@ func Run(t *testing.T, open func(tb testing.TB) Storage) {
 	}
 }
 
-// Case is one promise and its test.
+// Case is one promise with its test.
 type Case struct {
 	Name string
 	Test func(tb testing.TB, place Storage)
 }
 
-// Cases returns what Run runs, for those who want to run some of it, or in another way.
+// Cases returns the cases that Run runs. Use it to run a selection of them, or to run them in
+// another way.
 func Cases() []Case {
 	return []Case{
 		{"a thread that does not exist", testAbsent},
 		{"a record comes back as it was stored", testRecord},
-		{"what the caller gave may be changed", testCopies},
-		{"what a saver returned never changes", testLasting},
+		{"the caller may change its arguments after a call", testCopies},
+		{"returned payloads never change", testLasting},
 		{"a chain starts with a snapshot", testChain},
 		{"every checkpoint loads by its id", testByID},
 		{"an append of many records is whole", testMany},
@@ -70,7 +75,7 @@ func Cases() []Case {
 		{"an append sent again changes nothing", testRepeat},
 		{"an append sent again after a prune changes nothing", testRepeatPruned},
 		{"an opening sent again changes nothing", testRepeatOpening},
-		{"what no saver accepts", testInvalid},
+		{"invalid calls return errors", testInvalid},
 		{"threads and namespaces are apart", testApart},
 
 		{"history is newest first", testHistoryOrder},
@@ -78,13 +83,13 @@ func Cases() []Case {
 		{"history in pages", testHistoryPages},
 		{"history without payloads", testHistoryHeaders},
 		{"history stops with its loop", testHistoryStops},
-		{"history does not show what follows", testHistoryFollows},
+		{"history shows no later records", testHistoryFollows},
 
 		{"pending writes of a task", testWrites},
 		{"a result is final and the rest is replaced", testReplace},
-		{"a discard drops what a task came to", testDiscard},
+		{"a discard drops the results of a task", testDiscard},
 		{"pending writes go with the commit", testCommit},
-		{"an opening returns what stands", testOpeningWrites},
+		{"an opening returns the pending writes", testOpeningWrites},
 		{"an opening reads writes after it took the fence", testTakeOverRace},
 
 		{"schemas are described once a version", testSchemas},
@@ -123,7 +128,7 @@ func Cases() []Case {
 		{"prune folds what it cuts", testPruneFolds},
 		{"prune removes released versions", testPruneReleased},
 
-		{"random calls do what they do in memory", testModel},
+		{"random calls match the memory saver", testModel},
 
 		{"hostile names", testHostileNames},
 		{"large payloads", testLarge},
@@ -132,6 +137,6 @@ func Cases() []Case {
 		{"close waits for calls under way", testCloseWaits},
 		{"a new saver finds all of it", testReload},
 		{"two savers share one place", testShared},
-		{"what was altered where it is stored does not come back", testAltered},
+		{"altered bytes are never returned", testAltered},
 	}
 }

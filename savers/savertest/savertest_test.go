@@ -18,7 +18,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/savertest"
 )
 
-// recorder is a testing.TB that remembers failures instead of failing.
+// recorder is a testing.TB that records failures instead of failing.
 type recorder struct {
 	testing.TB
 	mu       sync.Mutex
@@ -40,7 +40,7 @@ func (r *recorder) Fatal(args ...any) { r.Fatalf("%s", fmt.Sprint(args...)) }
 func (r *recorder) Cleanup(f func())  { r.cleanups = append(r.cleanups, f) }
 func (r *recorder) Helper()           {}
 
-// failuresOf runs one case of the suite and returns how it failed.
+// failuresOf runs one case of the suite and returns its failures.
 func failuresOf(t *testing.T, name string, place savertest.Storage) []string {
 	t.Helper()
 	i := slices.IndexFunc(savertest.Cases(), func(c savertest.Case) bool { return c.Name == name })
@@ -64,7 +64,8 @@ func failuresOf(t *testing.T, name string, place savertest.Storage) []string {
 	return r.failures
 }
 
-// broken is a saver that breaks one rule: what is not nil stands in for the method of that name.
+// broken is a saver that breaks one rule: each function that is not nil replaces the method of
+// that name.
 type broken struct {
 	checkpoint.Saver
 	appends  func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error)
@@ -173,7 +174,7 @@ func (b *broken) Close() error {
 	return b.Saver.Close()
 }
 
-// withoutSchemas returns the writes that describe no schema.
+// withoutSchemas returns writes without the descriptions of schemas.
 func withoutSchemas(writes []checkpoint.Write) []checkpoint.Write {
 	return slices.DeleteFunc(slices.Clone(writes), func(w checkpoint.Write) bool { return w.Kind == checkpoint.Schema })
 }
@@ -191,7 +192,7 @@ func withoutSchemaItems(items iter.Seq2[checkpoint.Item, error]) iter.Seq2[check
 	}
 }
 
-// breaks lists savers that break one rule each, and the case that must find out.
+// breaks lists savers that break one rule each, and the case that must fail for each.
 var breaks = []struct {
 	rule, found string
 	by          func(b *broken)
@@ -317,7 +318,7 @@ var breaks = []struct {
 		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			before, err := b.Saver.Load(ctx, checkpoint.Place{Thread: a.Thread})
 			for now := before; a.Open != nil && a.Open.TakeOver && err == nil && len(now.Writes) == len(before.Writes); {
-				runtime.Gosched() // until the old run has stored one more
+				runtime.Gosched() // until the old run has stored another write
 				now, err = b.Saver.Load(ctx, checkpoint.Place{Thread: a.Thread})
 			}
 			if err != nil {
@@ -330,21 +331,21 @@ var breaks = []struct {
 			return done, err
 		}
 	}},
-	{"returns the writes that stand", "an opening returns what stands", func(b *broken) {
+	{"returns the writes that stand", "an opening returns the pending writes", func(b *broken) {
 		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			done, err := b.Saver.Append(ctx, a)
 			done.Writes = nil
 			return done, err
 		}
 	}},
-	{"returns the writes of children", "an opening returns what stands", func(b *broken) {
+	{"returns the writes of children", "an opening returns the pending writes", func(b *broken) {
 		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			done, err := b.Saver.Append(ctx, a)
 			done.Writes = slices.DeleteFunc(done.Writes, func(w checkpoint.Write) bool { return w.Namespace != "" })
 			return done, err
 		}
 	}},
-	{"stores writes with an append", "an opening returns what stands", func(b *broken) {
+	{"stores writes with an append", "an opening returns the pending writes", func(b *broken) {
 		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			a.Writes = nil
 			return b.Saver.Append(ctx, a)
@@ -376,7 +377,7 @@ var breaks = []struct {
 			return b.Saver.PutWrites(ctx, w)
 		}
 	}},
-	{"discards", "a discard drops what a task came to", func(b *broken) {
+	{"discards", "a discard drops the results of a task", func(b *broken) {
 		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
 			w.Writes = slices.DeleteFunc(slices.Clone(w.Writes), func(one checkpoint.Write) bool { return one.Kind == checkpoint.Discard })
 			return b.Saver.PutWrites(ctx, w)
@@ -405,7 +406,7 @@ var breaks = []struct {
 			return chain, err
 		}
 	}},
-	{"tells what is committed", "pending writes go with the commit", func(b *broken) {
+	{"reports committed tasks", "pending writes go with the commit", func(b *broken) {
 		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
 			chain.Committed = false
@@ -498,7 +499,7 @@ var breaks = []struct {
 			return b.Saver.Import(ctx, thread, withoutSchemaItems(items))
 		}
 	}},
-	{"copies what it is given", "what the caller gave may be changed", func(b *broken) {
+	{"copies its arguments", "the caller may change its arguments after a call", func(b *broken) {
 		given := make(map[checkpoint.ID]checkpoint.Record)
 		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			for _, r := range a.Records {
@@ -512,7 +513,7 @@ var breaks = []struct {
 			return chain, err
 		}
 	}},
-	{"leaves alone what it returned", "what a saver returned never changes", func(b *broken) {
+	{"keeps returned payloads", "returned payloads never change", func(b *broken) {
 		buffers := make([][]byte, 8)
 		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
@@ -692,7 +693,7 @@ var breaks = []struct {
 		b.export = func(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.Item, error] {
 			return func(yield func(checkpoint.Item, error) bool) {
 				n := 0
-				for { // asks anew for each item
+				for { // queries again for each item
 					i := 0
 					for item, err := range b.Saver.Export(ctx, thread, version) {
 						if i++; i > n {
@@ -710,10 +711,10 @@ var breaks = []struct {
 			}
 		}
 	}},
-	{"shows no later records", "history does not show what follows", func(b *broken) {
+	{"shows no later records", "history shows no later records", func(b *broken) {
 		b.history = func(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 			return func(yield func(checkpoint.Record, error) bool) {
-				for n := 0; ; n++ { // asks anew for each record
+				for n := 0; ; n++ { // queries again for each record
 					var nth []checkpoint.Record
 					for r, err := range b.Saver.History(ctx, p, q) {
 						if err != nil {
@@ -760,7 +761,7 @@ var breaks = []struct {
 			return checkpoint.Pruned{}, nil
 		}
 	}},
-	{"prunes no more than told", "prune keeps what loads", func(b *broken) {
+	{"prunes no more than Keep allows", "prune keeps what loads", func(b *broken) {
 		b.prune = func(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
 			keep.Last = (keep.Last + 1) / 2
 			return b.Saver.Prune(ctx, thread, keep)
@@ -773,7 +774,7 @@ var breaks = []struct {
 		}
 	}},
 	{"keeps needed records", "prune keeps what is needed", func(b *broken) {
-		// Forgets which records have pending writes, by forgetting the writes.
+		// Forgets which records have pending writes, by dropping the writes.
 		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
 			w.Writes = nil
 			return b.Saver.PutWrites(ctx, w)
@@ -811,7 +812,7 @@ var breaks = []struct {
 			return b.Saver.Load(ctx, p)
 		}
 	}},
-	{"checks names", "what no saver accepts", func(b *broken) {
+	{"checks names", "invalid calls return errors", func(b *broken) {
 		b.deletes = func(ctx context.Context, thread string) error {
 			if err := b.Saver.Delete(ctx, thread); !errors.As(err, new(*checkpoint.InvalidError)) {
 				return err
@@ -834,7 +835,7 @@ var breaks = []struct {
 		}
 	}},
 	{"closes", "use after close", func(b *broken) { b.closes = func() error { return nil } }},
-	{"says what is not there", "a thread that does not exist", func(b *broken) {
+	{"reports missing threads", "a thread that does not exist", func(b *broken) {
 		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
 			if errors.Is(err, checkpoint.ErrNotFound) {
@@ -855,7 +856,7 @@ var breaks = []struct {
 		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 			done, err := b.Saver.Append(ctx, a)
 			if errors.As(err, new(*checkpoint.ConflictError)) {
-				return done, nil // it was told that it had won
+				return done, nil // the writer believed that it had won
 			}
 			return done, err
 		}
@@ -921,7 +922,7 @@ var breaks = []struct {
 	}},
 }
 
-// rememberFence makes b remember the newest fence of each thread.
+// rememberFence makes b record the newest fence of each thread.
 func rememberFence(b *broken) func(thread string) checkpoint.ID {
 	fences := make(map[string]checkpoint.ID)
 	b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
@@ -934,7 +935,7 @@ func rememberFence(b *broken) func(thread string) checkpoint.ID {
 	return func(thread string) checkpoint.ID { return fences[thread] }
 }
 
-// refuseAgain refuses appends, or openings, that it has seen.
+// refuseAgain rejects repeated appends or openings.
 func refuseAgain(b *broken, openings bool) func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 	seen := make(map[checkpoint.ID]bool)
 	return func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
@@ -987,7 +988,7 @@ func changedItems(b *broken, keep func(item checkpoint.Item) bool) func(ctx cont
 	}
 }
 
-// changedNames makes a saver that stores threads under other names.
+// changedNames returns a change of a saver that stores threads under other names.
 func changedNames(change func(string) string) func(b *broken) {
 	return func(b *broken) {
 		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
@@ -1031,9 +1032,9 @@ func TestBrokenSaversFail(t *testing.T) {
 	}
 }
 
-// TestASaverWithoutChecksumsFails is the one rule that needs a place of its own.
+// TestASaverWithoutChecksumsFails tests the one rule that needs its own Storage.
 func TestASaverWithoutChecksumsFails(t *testing.T) {
-	const name = "what was altered where it is stored does not come back"
+	const name = "altered bytes are never returned"
 	from, to := "", ""
 	kept := memory.New()
 	place := savertest.Storage{
@@ -1058,9 +1059,9 @@ func TestASaverWithoutChecksumsFails(t *testing.T) {
 	}
 	failures := failuresOf(t, name, place)
 	if !slices.ContainsFunc(failures, func(f string) bool {
-		return strings.Contains(f, "load after a state was altered: what was altered came back")
+		return strings.Contains(f, "load after a state was altered: the altered bytes were returned")
 	}) {
-		t.Errorf("got %q, want that an altered state came back", failures)
+		t.Errorf("got %q, want a failure about altered bytes", failures)
 	}
 	place.Alter = func(testing.TB, []byte, []byte) int { return 1 }
 	if failures := failuresOf(t, name, place); len(failures) == 0 {
@@ -1068,7 +1069,7 @@ func TestASaverWithoutChecksumsFails(t *testing.T) {
 	}
 }
 
-// The same cases must pass with the wrapper alone, or the test above says nothing.
+// The same cases must pass with an unchanged wrapper, or the test above proves nothing.
 func TestWholeSaverPassesThroughTheWrapper(t *testing.T) {
 	for _, c := range breaks {
 		if failures := failuresOf(t, c.found, memoryPlace(nil)); len(failures) > 0 {
@@ -1077,13 +1078,13 @@ func TestWholeSaverPassesThroughTheWrapper(t *testing.T) {
 	}
 }
 
-// Random calls alone find most of what is broken.
+// Random calls alone must detect most of the broken savers.
 func TestRandomCallsFindBrokenSavers(t *testing.T) {
-	const name = "random calls do what they do in memory"
+	const name = "random calls match the memory saver"
 	found := 0
 	for _, c := range breaks {
 		if c.found == "an opening reads writes after it took the fence" {
-			continue // it waits for what only another run does
+			continue // it waits for an effect of another run
 		}
 		if len(failuresOf(t, name, memoryPlace(c.by))) > 0 {
 			found++
@@ -1100,12 +1101,12 @@ func TestRandomCallsFindBrokenSavers(t *testing.T) {
 	}
 }
 
-// A seed makes the same random calls again.
+// The same seed makes the same random calls.
 func TestRandomCallsCanBeRepeated(t *testing.T) {
 	var failures []string
 	for _, seed := range []string{"7", "7", "8", "nonsense"} {
 		t.Setenv("SAVERTEST_SEED", seed)
-		failures = append(failures, strings.Join(failuresOf(t, "random calls do what they do in memory", memoryPlace(func(b *broken) {
+		failures = append(failures, strings.Join(failuresOf(t, "random calls match the memory saver", memoryPlace(func(b *broken) {
 			b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
 				done, err := b.Saver.Append(ctx, a)
 				done.Head += uint64(len(done.Writes))
@@ -1121,7 +1122,7 @@ func TestRandomCallsCanBeRepeated(t *testing.T) {
 	}
 }
 
-// A saver that loses one field of its records fails, whichever field it is.
+// A saver that loses any single field of its records fails.
 func TestLostFieldsAreFound(t *testing.T) {
 	for _, field := range []string{
 		"Line", "Commits", "Step", "Node", "Due", "Owed", "Joins", "Pass", "Request", "Fingerprint", "Graph", "Meta", "Created", "Payload",
@@ -1141,7 +1142,7 @@ func TestLostFieldsAreFound(t *testing.T) {
 	}
 }
 
-// Savers that say they share a place must do so.
+// Savers with Shared set must share their threads.
 func TestSaversThatDoNotShareFail(t *testing.T) {
 	for _, name := range []string{"a new saver finds all of it", "two savers share one place"} {
 		place := savertest.Storage{Shared: true, Open: func() (checkpoint.Saver, error) { return memory.New(), nil }}
@@ -1151,11 +1152,11 @@ func TestSaversThatDoNotShareFail(t *testing.T) {
 	}
 }
 
-// rotten is a saver of which one thread is damaged.
+// rotten is a saver with one damaged thread.
 type rotten struct {
 	checkpoint.Saver
 	thread string
-	ends   bool // a listing ends there
+	ends   bool // a listing ends at the damaged thread
 }
 
 func (r *rotten) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {

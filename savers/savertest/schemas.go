@@ -9,12 +9,12 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// described is a description of a schema that runs in these cases use.
+// described returns a description of a schema that the runs of these tests use.
 func described(fingerprint uint64, text string) checkpoint.Write {
 	return checkpoint.SchemaWrite(fingerprint, []byte(text))
 }
 
-// openWith opens a run that describes schemas in its opening.
+// openWith opens a run whose first Append describes schemas.
 func openWith(
 	tb testing.TB, s checkpoint.Saver, thread string, after checkpoint.ID, schemas ...checkpoint.Write,
 ) (*run, checkpoint.Appended) {
@@ -47,7 +47,7 @@ func testSchemas(tb testing.TB, place Storage) {
 	wantSchemas(tb, s, "t", 0, want)
 	wantSchemas(tb, s, "t", 1, want)
 
-	// The first description of a fingerprint stays, whichever call brings another one.
+	// The first description of a fingerprint is kept, whichever call stores another one.
 	r.put(described(1, "another"))
 	r.put(described(2, "two"), r.write("a", checkpoint.Result, "", "r"), described(2, "another"))
 	commit := r.next("")
@@ -59,7 +59,7 @@ func testSchemas(tb testing.TB, place Storage) {
 	want[2], want[3], want[4] = "two", "three", "of a child"
 	wantSchemas(tb, s, "t", 0, want)
 
-	// What is sent again, or under another fence, changes nothing.
+	// Repeated calls, and calls with an old fence, change nothing.
 	if _, err := s.Append(ctx, child); err != nil {
 		tb.Errorf("an append sent again: %v", err)
 	}
@@ -101,7 +101,7 @@ func testSchemasApart(tb testing.TB, place Storage) {
 	r, done = tryBegin(tb, s, a)
 	wantWrites(tb, "writes of the next opening", done.Writes, question, answer)
 
-	// A record that commits nothing, and one that commits its base, leave the descriptions.
+	// A record that commits nothing, and a record that commits its base, keep the descriptions.
 	fork := r.next("")
 	fork.Records[0].Source, fork.Records[0].Commits, fork.Records[0].Snapshot = checkpoint.Fork, checkpoint.ID{}, true
 	r.append(fork)

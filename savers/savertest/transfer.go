@@ -13,8 +13,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// rich makes a thread with two namespaces, a fork, resume records and pending writes of two bases, and returns its
-// ended run.
+// rich creates a thread with two namespaces, a fork, resume records and pending writes of two
+// bases. It returns the ended run.
 func rich(tb testing.TB, s checkpoint.Saver, thread string) *run {
 	tb.Helper()
 	a := opening(tb, thread, checkpoint.ID{})
@@ -36,7 +36,7 @@ func rich(tb testing.TB, s checkpoint.Saver, thread string) *run {
 	return r
 }
 
-// wantSame fails unless a thread of one saver holds what a thread of another does.
+// wantSame fails unless a thread of one saver equals a thread of another.
 func wantSame(tb testing.TB, got checkpoint.Saver, gotThread string, want checkpoint.Saver, p checkpoint.Place) {
 	tb.Helper()
 	all := checkpoint.Query{Sources: []checkpoint.Source{1, 2, 3, 4, 5}}
@@ -98,7 +98,8 @@ func testCopy(tb testing.TB, place Storage) {
 	wantHead(tb, s, "t", "", r.heads[""])
 	wantHead(tb, s, "within", "", r.heads[""])
 
-	// A run that holds the original does not disturb the copy, nor the copy the run.
+	// A run that holds the original does not affect the copy, and a run on the copy does not
+	// affect the original.
 	running := begin(tb, s, "t", r.heads[""])
 	if err := checkpoint.Copy(ctx, s, "t", 0, s, "of a run"); err != nil {
 		tb.Fatalf("copy of a thread that runs: %v", err)
@@ -118,10 +119,10 @@ func testCopyReleased(tb testing.TB, place Storage) {
 		tb.Fatalf("copy: %v", err)
 	}
 	wantSame(tb, s, "copy", s, checkpoint.Place{Thread: "t", Version: 1})
-	begin(tb, s, "copy", r.heads[""]).end() // it is open
+	begin(tb, s, "copy", r.heads[""]).end() // the version is open
 	wantErr(tb, "version 3", checkpoint.Copy(ctx, s, "t", 3, s, "new"), checkpoint.ErrNotFound)
 
-	// An import goes on with the numbers of the versions that are there.
+	// An import continues the numbers of the existing versions.
 	if _, err := s.Release(ctx, "copy", checkpoint.ID{}); err != nil {
 		tb.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func testExportView(tb testing.TB, place Storage) {
 			if item.Thread.Head != head {
 				tb.Errorf("head: got %s, want %s", item.Thread.Head, head)
 			}
-			r.commit("") // also commits what was pending
+			r.commit("") // also commits the pending writes
 			r.commit("child")
 			r.commit("another")
 			r.put(r.write("b", checkpoint.Result, "", "r"))
@@ -192,7 +193,7 @@ func testImportFails(tb testing.TB, place Storage) {
 	}
 	begin(tb, s, "new", checkpoint.ID{})
 	wantVersions(tb, s, "new", 1)
-	// The loop over an export may end early.
+	// The caller may stop an export early.
 	for _, err := range s.Export(ctx, "t", 0) {
 		if err != nil {
 			tb.Error(err)
@@ -239,7 +240,8 @@ func testImportOrder(tb testing.TB, place Storage) {
 	}
 }
 
-// snapshots makes a thread of n checkpoints, each with a snapshot, after an input, and ends its run.
+// snapshots creates a thread with an input and n checkpoints, each with a snapshot, and ends its
+// run.
 func snapshots(tb testing.TB, s checkpoint.Saver, thread string, namespaces []string, n int) *run {
 	tb.Helper()
 	r := begin(tb, s, thread, checkpoint.ID{})
@@ -260,7 +262,7 @@ func testPrune(tb testing.TB, place Storage) {
 	all := checkpoint.Query{Sources: []checkpoint.Source{1, 2, 3, 4, 5}}
 	for name, c := range map[string]struct {
 		keep        checkpoint.Keep
-		root, child int // what stays
+		root, child int // the records that are kept
 	}{
 		"nothing":             {checkpoint.Keep{}, 21, 20},
 		"last 5":              {checkpoint.Keep{Last: 5}, 5, 5},
@@ -273,7 +275,7 @@ func testPrune(tb testing.TB, place Storage) {
 		"released, when none": {checkpoint.Keep{Released: -1}, 21, 20},
 	} {
 		r := snapshots(tb, s, name, []string{"", "child"}, 20)
-		for range 2 { // the second time there is nothing left to do
+		for range 2 { // the second call has nothing to do
 			root := checkpoint.Place{Thread: name}
 			child := checkpoint.Place{Thread: name, Namespace: "child"}
 			before := [2][]checkpoint.Record{history(tb, s, root, all), history(tb, s, child, all)}
@@ -347,7 +349,8 @@ func testPruneNeeded(tb testing.TB, place Storage) {
 	}
 }
 
-// logSnapshot and logDelta are a state with one list and a change that appends to it, as generated code writes them.
+// logSnapshot and logDelta return a state with one list and an append to the list, as generated
+// code encodes them.
 func logSnapshot(elements ...string) []byte {
 	b := wire.AppendString(wire.AppendMapLen(nil, 1), "log")
 	return appendList(b, elements)
@@ -381,7 +384,7 @@ func testPruneFolds(tb testing.TB, place Storage) {
 			if a.Records[0].Snapshot {
 				a.Records[0].Payload = logSnapshot(fmt.Sprint(i))
 			}
-			if namespace == "" && i == 4 { // a record that must stay, in the middle of what goes
+			if namespace == "" && i == 4 { // a record that must be kept, between records that are removed
 				a.Writes = []checkpoint.Write{{Base: a.Records[0].ID, Task: "left", Kind: checkpoint.Result}}
 			}
 			if namespace == "" && i == 5 {
@@ -466,5 +469,5 @@ func testPruneReleased(tb testing.TB, place Storage) {
 		tb.Fatal(err)
 	}
 	begin(tb, s, "t", checkpoint.ID{})
-	wantVersions(tb, s, "t", 6) // a number is not used again
+	wantVersions(tb, s, "t", 6) // numbers are not reused
 }

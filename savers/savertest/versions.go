@@ -69,7 +69,8 @@ func testRelease(tb testing.TB, place Storage) {
 	wantErr(tb, "version 5", err, checkpoint.ErrNotFound)
 }
 
-// wantReleased fails unless each of the two records of a released version is found in that version, and in no other one.
+// wantReleased fails unless the two records of a released version are found in that version, and
+// in no other.
 func wantReleased(tb testing.TB, s checkpoint.Saver, p checkpoint.Place, head checkpoint.ID) {
 	tb.Helper()
 	older := history(tb, s, p, checkpoint.Query{Before: head})
@@ -94,7 +95,7 @@ func wantReleased(tb testing.TB, s checkpoint.Saver, p checkpoint.Place, head ch
 	}
 }
 
-// wantVersions fails unless the thread has just these versions, the last of them open.
+// wantVersions fails unless the thread has exactly these versions and the last one is open.
 func wantVersions(tb testing.TB, s checkpoint.Saver, thread string, want ...int) {
 	tb.Helper()
 	versions, err := s.Versions(tb.Context(), thread)
@@ -152,7 +153,7 @@ func testReleaseAtEnd(tb testing.TB, place Storage) {
 	wantHead(tb, s, "t", "", next.fence)
 	wantVersions(tb, s, "t", 1, 2)
 
-	// All of a run in one act.
+	// A whole run in one call.
 	b := opening(tb, "at once", checkpoint.ID{})
 	b.End, b.Release = true, true
 	_, first = tryBegin(tb, s, b)
@@ -290,7 +291,7 @@ func testThreadsDamaged(tb testing.TB, place Storage) {
 		if err == nil {
 			tb.Error("the damaged thread: got no error")
 		}
-		break // the loop may end at the damaged thread, too
+		break // the caller may also stop at the damaged thread
 	}
 }
 
@@ -365,7 +366,7 @@ func testThreadsWaiting(tb testing.TB, place Storage) {
 	if idle := threads(tb, s, checkpoint.ThreadQuery{IdleSince: before.Add(-time.Hour)}); len(idle) != 0 {
 		tb.Errorf("idle for an hour: got %+v, want none", idle)
 	}
-	// What a listing said must not outlive a change.
+	// A listing must not be cached across a change.
 	r := begin(tb, s, "waits", waits.heads[""])
 	a := r.next("")
 	a.Records[0].Commits, a.Status, a.End = waits.heads[""], checkpoint.Done, true

@@ -33,7 +33,7 @@ func testWrites(tb testing.TB, place Storage) {
 		tb.Error("the base of pending writes is committed, want not")
 	}
 
-	// A resume record names the same base, and so has its writes and what is due.
+	// A resume record names the same base, so it has the same writes and pending tasks.
 	a := r.next("")
 	a.Records[0].Base, a.Records[0].Commits, a.Records[0].Source = r.fence, checkpoint.ID{}, checkpoint.Resume
 	r.append(a)
@@ -108,7 +108,7 @@ func testCommit(tb testing.TB, place Storage) {
 	question := r.write("b", checkpoint.Question, "", "q")
 	r.put(old, question)
 
-	// A fork leaves the other line's writes where they are.
+	// A fork leaves the writes of the other branch unchanged.
 	fork := r.next("")
 	fork.Records[0].Source, fork.Records[0].Commits, fork.Records[0].Snapshot = checkpoint.Fork, checkpoint.ID{}, true
 	r.append(fork)
@@ -131,7 +131,7 @@ func testCommit(tb testing.TB, place Storage) {
 	if len(forked.Writes) != 1 || forked.Committed {
 		tb.Errorf("the fork: got %d writes, committed %t; want 1, false", len(forked.Writes), forked.Committed)
 	}
-	r.put(old, question) // too late: accepted, and for nothing
+	r.put(old, question) // too late: accepted without effect
 	wantWrites(tb, "writes put to a committed base", load(tb, s, checkpoint.Place{Thread: "t", At: r.fence}).Writes)
 	if got := load(tb, s, checkpoint.Place{Thread: "t"}).Thread.Questions; len(got) != 0 {
 		tb.Errorf("open questions of a committed base: got %d, want none", len(got))
@@ -167,8 +167,8 @@ func testOpeningWrites(tb testing.TB, place Storage) {
 	wantWrites(tb, "a child's writes", load(tb, s, checkpoint.Place{Thread: "t", Namespace: "child"}).Writes, stands[1], answer)
 }
 
-// testTakeOverRace stores results while another run takes the fence: each result that was acknowledged must be among
-// those that the opening returns.
+// testTakeOverRace stores results while another run takes the fence. The new run's first Append
+// must return every acknowledged result.
 func testTakeOverRace(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	rounds := 50
