@@ -1,6 +1,6 @@
 //go:build browser
 
-// These tests drive a real browser. make test builds them where there is one.
+// These tests drive a real browser. make test builds them if a browser is installed.
 
 package main
 
@@ -22,17 +22,17 @@ import (
 	"time"
 )
 
-// browser is a real browser without a window. It is spoken to over two pipes, in the DevTools protocol: one JSON message
-// after the other, each ended by a zero byte.
+// browser is a real browser without a window. The test uses two pipes and the DevTools protocol:
+// JSON messages that each end with a zero byte.
 type browser struct {
 	t    *testing.T
 	in   *os.File
 	out  *bufio.Reader
 	last int
-	tab  string // the session that commands go to
+	tab  string // the session that receives commands
 }
 
-// findBrowser returns the program to drive.
+// findBrowser returns the path of the browser.
 func findBrowser(t *testing.T) string {
 	t.Helper()
 	if name := os.Getenv("GRAPHGEN_TEST_BROWSER"); name != "" {
@@ -51,15 +51,15 @@ func findBrowser(t *testing.T) string {
 	return ""
 }
 
-// openBrowser starts a browser, which ends with the test.
+// openBrowser starts a browser and ends it with the test.
 func openBrowser(t *testing.T) *browser {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Minute) // it is told to end, after the test
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Minute) // the browser is closed after the test
 	t.Cleanup(cancel)
 	args := []string{"--headless", "--remote-debugging-pipe", "--user-data-dir=" + t.TempDir(), "--no-first-run", "--disable-gpu",
 		"--disable-dev-shm-usage", "--disable-extensions", "--disable-background-networking", "--disable-crash-reporter", "--log-level=3"}
 	if os.Geteuid() == 0 {
-		args = append(args, "--no-sandbox") // it refuses to run as root otherwise; it opens pages of this test only
+		args = append(args, "--no-sandbox") // required to run as root; it opens only pages of this test
 	}
 	cmd := exec.CommandContext(ctx, findBrowser(t), append(args, "about:blank")...)
 	theirIn, in, err := os.Pipe()
@@ -81,7 +81,7 @@ func openBrowser(t *testing.T) *browser {
 	}
 	b := &browser{t: t, in: in, out: bufio.NewReader(out)}
 	t.Cleanup(func() {
-		_ = b.write(map[string]any{"id": 0, "method": "Browser.close"}) // one that has crashed is not there to be told
+		_ = b.write(map[string]any{"id": 0, "method": "Browser.close"}) // fails if the browser has crashed
 		err := cmd.Wait()
 		in.Close()
 		out.Close()
@@ -101,7 +101,8 @@ func (b *browser) write(command map[string]any) error {
 	return err
 }
 
-// call sends a command and decodes its result into result, unless that is nil. What the browser tells unasked is left out.
+// call sends a command and decodes its result into result, unless result is nil. It ignores events
+// of the browser.
 func (b *browser) call(method string, params map[string]any, result any) error {
 	b.last++
 	command := map[string]any{"id": b.last, "method": method, "params": params}
@@ -136,12 +137,12 @@ func (b *browser) call(method string, params map[string]any, result any) error {
 	}
 }
 
-// navigated is an error that the browser answers with: for a script, that its page has gone.
+// navigated is an error of the browser: for example, the page of a script was replaced.
 type navigated struct{ text string }
 
 func (e *navigated) Error() string { return e.text }
 
-// open opens url in a tab of its own, to which commands go from here on, and returns what brings back the tab before.
+// open opens url in a new tab, which then receives all commands. back returns to the previous tab.
 func (b *browser) open(url string) (back func()) {
 	b.t.Helper()
 	before := b.tab
@@ -158,7 +159,7 @@ func (b *browser) open(url string) (back func()) {
 	return func() { b.tab = before }
 }
 
-// eval runs a script in the page, and returns what it came to, as JSON.
+// eval runs a script in the page and returns its result as JSON.
 func (b *browser) eval(script string) (string, error) {
 	var reply struct {
 		Result           struct{ Value json.RawMessage }
@@ -171,7 +172,7 @@ func (b *browser) eval(script string) (string, error) {
 	return string(reply.Result.Value), err
 }
 
-// do runs a script that must go well.
+// do runs a script and fails the test if the script fails.
 func (b *browser) do(script string) string {
 	b.t.Helper()
 	got, err := b.eval(script)
@@ -181,8 +182,8 @@ func (b *browser) do(script string) string {
 	return got
 }
 
-// await waits until condition holds in the page, through as many pages as it takes. It looks again and again: what a
-// page promised is not told when it goes.
+// await waits until condition is true in the page, across page loads. It polls, because a promise
+// of a page is lost when the page is replaced.
 func (b *browser) await(condition string) {
 	b.t.Helper()
 	patience := time.NewTimer(2 * time.Minute)
@@ -201,12 +202,12 @@ func (b *browser) await(condition string) {
 		select {
 		case <-again.C:
 		case <-patience.C:
-			b.t.Fatalf("waited in vain for %s; the page is %s", condition, b.do(`location.href + "\n" + document.body.innerText`))
+			b.t.Fatalf("timed out waiting for %s; the page is %s", condition, b.do(`location.href + "\n" + document.body.innerText`))
 		}
 	}
 }
 
-// click fills in fields of the form and presses its button, as a person does.
+// click fills in the fields of a form and presses its button, as a person does.
 func (b *browser) click(form, button string, fields map[string]string) {
 	b.t.Helper()
 	for name, value := range fields {
@@ -215,7 +216,7 @@ func (b *browser) click(form, button string, fields map[string]string) {
 	b.do(fmt.Sprintf(`document.querySelector(%s).querySelector(%s).click()`, strconv.Quote(form), strconv.Quote(button)))
 }
 
-// logged is a condition: the page's log has a line that says what.
+// logged returns the condition that the page's log contains the line what.
 func logged(what string) string {
 	return fmt.Sprintf(`document.getElementById("log").textContent.includes(%s)`, strconv.Quote(what))
 }
@@ -226,7 +227,7 @@ func TestInABrowser(t *testing.T) {
 	s := start(t, dir, "", office{})
 	b.open(s.url)
 
-	// Ask for something, and see that it waits.
+	// Submit a request and check that it is pending.
 	b.await(`document.getElementById("ask")`)
 	b.click("#ask", "button", map[string]string{"item": "A <b>big</b> desk", "price": "1500", "by": "Ada"})
 	b.await(`document.querySelector("form.question") && document.getElementById("status").textContent === "waiting"`)
@@ -239,7 +240,8 @@ func TestInABrowser(t *testing.T) {
 		t.Errorf("the title: got %s", got)
 	}
 
-	// The server restarts under the open page, as soon as that has its script; the list still has the request; the first person approves.
+	// The server restarts under the open page, as soon as the page has loaded its script. The list
+	// still has the request, and the first person approves.
 	b.await(`events`)
 	s.stop()
 	s = start(t, dir, s.addr, office{})
@@ -251,14 +253,14 @@ func TestInABrowser(t *testing.T) {
 	b.await(logged("Grace approved it: we need it"))
 	b.await(`document.querySelector("form.question").textContent.includes("Grace says yes")`)
 
-	// The page that was open all the time has found its way to the new server, by itself, and asks anew.
+	// The open page has reconnected to the new server by itself and shows the next question.
 	stale := b.tab
 	back()
 	b.await(logged("Grace approved it: we need it"))
 	b.await(`document.querySelector("form.question").textContent.includes("Grace says yes")`)
 
-	// Two people answer the same question: the one whose page is not up to date is told.
-	b.await(`events`) // it may have loaded itself again
+	// Two people answer the same question. The person with the outdated page gets an error.
+	b.await(`events`) // it may have reloaded
 	b.do(`events.close()`)
 	question := field(t, questionField, s.get(path))
 	if status, body := s.vote(path, question, "approve", "Edsger"); status != http.StatusOK {
@@ -272,13 +274,14 @@ func TestInABrowser(t *testing.T) {
 		t.Error("the late answer was counted")
 	}
 
-	// The other page saw it happen.
+	// The other page received the event.
 	b.tab = stale
 	b.await(`document.getElementById("status").textContent === "ordered" && !document.querySelector("form.question")`)
 	b.await(`events.readyState === EventSource.CLOSED`)
 }
 
-// away waits, in a server's place, until a page asks for events, and answers as a proxy does whose server is away.
+// away replaces the server until a page requests events, and answers like a proxy whose server is
+// down.
 func away(t *testing.T, addr string) {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", addr)
@@ -335,11 +338,11 @@ func TestProgressInABrowser(t *testing.T) {
 	b.await(`document.querySelector("form.question")`)
 	b.do(`window.seen = []; new MutationObserver(() => seen.push(document.getElementById("progress").textContent))
 		.observe(document.getElementById("progress"), {childList: true, characterData: true, subtree: true}); 0`)
-	// Somebody else answers: the page looks again, and joins the run.
+	// Another person answers. The page reloads and follows the run.
 	if status, body := s.vote(path, question, "approve", "Grace"); status != http.StatusOK {
 		t.Fatalf("the answer: got status %d: %s", status, body)
 	}
-	b.await(logged("Grace approved it")) // it has joined
+	b.await(logged("Grace approved it")) // it follows the run
 	for _, step := range []string{"comparing offers", "writing the order"} {
 		pass()
 		b.await(`seen.includes(` + strconv.Quote(step) + `)`)

@@ -11,7 +11,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// The nodes, as routes and tests name them.
+// The nodes, by the names that routes and tests use.
 const (
 	NodeCheck  graph.ID = "check"
 	NodeDecide graph.ID = "decide"
@@ -19,24 +19,24 @@ const (
 	NodeClose  graph.ID = "close"
 )
 
-// From these prices on, in cents, so many people have to approve.
+// The prices in cents from which one person, and from which two people, must approve.
 const (
 	onePrice = 50_00
 	twoPrice = 1000_00
 )
 
-// approve is what approvers are asked.
+// approve asks approvers for a vote.
 var approve = graph.NewQuestion[Purchase, Vote]("approve")
 
-// flow is the way of a request.
+// flow is the graph of a request.
 type flow = graph.Graph[State, StateUpdate]
 
-// office has the nodes.
+// office contains the nodes as methods.
 type office struct {
-	pause func(ctx context.Context) error // after each step of an order; nil for none
+	pause func(ctx context.Context) error // called after each step of an order; nil for none
 }
 
-// latency is a pause of so long, for watching.
+// latency returns a pause of duration d, for demonstrations.
 func latency(d time.Duration) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		select {
@@ -90,7 +90,7 @@ func (o office) decide(ctx context.Context, s State) (StateUpdate, error) {
 	}
 	vote, err := approve.Ask(ctx, q)
 	if err != nil {
-		return StateUpdate{}, err // nobody has answered yet: decide runs again when somebody has
+		return StateUpdate{}, err // no answer yet: decide runs again after the answer
 	}
 	var u StateUpdate
 	if vote.OK && sameName(vote.By, q.By) {
@@ -113,7 +113,7 @@ func (o office) decide(ctx context.Context, s State) (StateUpdate, error) {
 	return u, nil
 }
 
-// next says what comes after the votes that there are.
+// next returns the successors for the votes so far.
 func (o office) next(_ context.Context, s State) (graph.Next, error) {
 	for _, v := range s.Votes {
 		if !v.OK {
@@ -126,7 +126,7 @@ func (o office) next(_ context.Context, s State) (graph.Next, error) {
 	return graph.To(NodeOrder), nil
 }
 
-// order does what it takes to buy, and tells how far it is.
+// order performs the steps of the order and reports its progress.
 func (o office) order(ctx context.Context, s State) (StateUpdate, error) {
 	for _, step := range []string{"asking for offers", "comparing offers", "writing the order"} {
 		graph.Emit(ctx, step)
@@ -150,7 +150,7 @@ func (o office) close(_ context.Context, s State) (StateUpdate, error) {
 	return u, nil
 }
 
-// approvers returns how many people have to approve a price.
+// approvers returns how many people must approve a price.
 func approvers(cents int64) int {
 	switch {
 	case cents >= twoPrice:

@@ -1,5 +1,6 @@
-// Approval is a small service where people ask for purchases and others approve or deny them, in a browser. Requests wait
-// for answers in a folder: stop the service or kill it, start it again, and they still wait.
+// Approval is a small web service. People request purchases, and others approve or deny them in a
+// browser. Requests are stored in a folder and wait for answers. Stop or kill the service and
+// start it again: the requests are still pending.
 package main
 
 import (
@@ -26,13 +27,14 @@ func main() {
 	os.Exit(code)
 }
 
-// command runs the service until ctx ends, and returns the exit code: 0 stopped, 1 something failed, 2 wrong usage.
+// command runs the service until ctx ends. It returns the exit code: 0 when stopped, 1 for an
+// error, 2 for invalid usage.
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f := flag.NewFlagSet("approval", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	addr := f.String("addr", "127.0.0.1:8080", "the `address` to listen on; port 0 takes a free one")
-	dir := f.String("dir", "approval.data", "the `folder` that keeps requests")
-	slow := f.Duration("latency", 300*time.Millisecond, "how long each step of an order takes; for watching")
+	dir := f.String("dir", "approval.data", "the `folder` that stores the requests")
+	slow := f.Duration("latency", 300*time.Millisecond, "how long each step of an order takes, for demonstrations")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0
@@ -55,13 +57,13 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// grace is how long a shutdown waits for what is under way.
+// grace is the time that a shutdown allows for requests and runs in progress.
 const grace = 20 * time.Second
 
-// serve serves l, with the requests in dir, until ctx ends. Then it stops runs between two steps, ends streams, and
-// answers what came in before.
+// serve serves l until ctx ends, with the requests in dir. Then it stops runs between two steps,
+// ends streams, and finishes the HTTP requests in progress.
 func serve(ctx context.Context, l net.Listener, dir string, o office, log *slog.Logger) (err error) {
-	defer l.Close() //nolint:errcheck // the http.Server has closed it, unless it never came to serve
+	defer l.Close() //nolint:errcheck // the http.Server has closed it, unless serve returned early
 	saver, err := file.Open(dir)
 	if err != nil {
 		return err

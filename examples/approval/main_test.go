@@ -10,12 +10,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain lets the test binary be the service, so that tests can kill it.
+// TestMain makes the test binary act as the service, so that tests can kill it.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"approval": main})
 }
 
-// process starts the service as a process of its own.
+// process starts the service in a separate process.
 func process(t *testing.T, args ...string) (*service, *exec.Cmd) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "approval", args...)
@@ -70,18 +70,18 @@ func TestAServiceThatWasKilledGoesOn(t *testing.T) {
 	}
 }
 
-// A shutdown in the middle of a run stops it between two steps, and the next start goes on.
+// A shutdown during a run stops the run between two steps, and the next start continues it.
 func TestAShutdownLosesNothing(t *testing.T) {
 	dir := t.TempDir()
 	o, pass := stepwise()
 	s := start(t, dir, "", o)
 	path := s.ask("Tea", "3", "Ada")
-	w := s.events(path, "") // from here on nothing is missed
+	w := s.events(path, "") // receives all events from here
 	pass()
 	w.until(`progress "comparing offers"`)
 	done := make(chan struct{})
 	go func() { defer close(done); s.stop() }()
-	pass() // a node that runs is waited for
+	pass() // the shutdown waits for a running node
 	pass()
 	<-done
 	s = start(t, dir, "", office{})

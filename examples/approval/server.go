@@ -23,7 +23,7 @@ import (
 //go:embed web
 var web embed.FS
 
-// server shows requests and takes answers.
+// server shows requests and receives answers.
 type server struct {
 	app   *flow
 	saver checkpoint.Saver
@@ -44,7 +44,7 @@ func newServer(app *flow, saver checkpoint.Saver, log *slog.Logger) (*server, er
 	return s, nil
 }
 
-// handler serves all pages. Nothing that a page of another site sends is taken.
+// handler serves all pages. It rejects requests from pages of other sites.
 func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.list)
@@ -62,8 +62,8 @@ func (s *server) handler() http.Handler {
 	})
 }
 
-// goOn takes up what a server that stopped or died has left: a request that waits for a person needs nobody until the
-// answer comes.
+// goOn continues the runs that a stopped or killed server has left. A request that waits for a
+// person needs no run until the answer arrives.
 func (s *server) goOn(ctx context.Context) error {
 	for _, status := range []checkpoint.Status{checkpoint.Running, checkpoint.Paused} {
 		for t, err := range s.saver.Threads(ctx, checkpoint.ThreadQuery{Status: status}) {
@@ -83,13 +83,13 @@ func (s *server) goOn(ctx context.Context) error {
 	return nil
 }
 
-// waiting is a request that waits for somebody, as the list shows it.
+// waiting is a pending request, as the list shows it.
 type waiting struct {
 	Request  string
 	Purchase Purchase
 }
 
-// list shows who is asked what. It reads what the saver keeps beside the threads, and no state.
+// list shows the pending questions. It reads the saver's index of threads and no states.
 func (s *server) list(w http.ResponseWriter, r *http.Request) {
 	page := struct {
 		Key     string
@@ -123,7 +123,8 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 	s.render(w, r, http.StatusOK, "list.html", page)
 }
 
-// keys are what the form names requests by: made by list, so that a form sent twice is one request.
+// keys matches the keys with which the form names requests. list creates the key, so that a form
+// sent twice is one request.
 var keys = regexp.MustCompile(`^[a-z2-7]{26}$`)
 
 // submit starts a request.
@@ -135,7 +136,7 @@ func (s *server) submit(w http.ResponseWriter, r *http.Request) {
 	}
 	err = s.hub.Invoke(context.WithoutCancel(r.Context()), key, StateUpdate{Purchase: state.Set(p)}, graph.RequestID(key))
 	var busy *checkpoint.BusyError
-	if err != nil && !errors.As(err, &busy) { // busy: the same form, sent before, is being worked on
+	if err != nil && !errors.As(err, &busy) { // busy: the same form was sent before and is in progress
 		s.fail(w, r, err)
 		return
 	}
@@ -148,24 +149,24 @@ func readPurchase(r *http.Request) (p Purchase, key string, err error) {
 	}
 	p = Purchase{Item: strings.TrimSpace(r.PostFormValue("item")), By: strings.TrimSpace(r.PostFormValue("by"))}
 	if p.Item == "" || p.By == "" {
-		return p, "", errors.New("a request says what is to be bought, and who wants it")
+		return p, "", errors.New("a request must name the item and the person who wants it")
 	}
 	p.Cents, err = readPrice(r.PostFormValue("price"))
 	return p, key, err
 }
 
-// readPrice reads a price such as 12 or 12.50.
+// readPrice parses a price such as 12 or 12.50.
 func readPrice(s string) (int64, error) {
 	whole, rest, _ := strings.Cut(strings.TrimSpace(s), ".")
 	units, err := strconv.ParseUint(whole, 10, 32)
 	cents, restErr := strconv.ParseUint((rest + "00")[:2], 10, 8)
 	if err != nil || restErr != nil || len(rest) > 2 {
-		return 0, fmt.Errorf("the price %q is not one: write 12 or 12.50", s)
+		return 0, fmt.Errorf("the price %q is invalid: write 12 or 12.50", s)
 	}
 	return int64(units*100 + cents), nil //nolint:gosec // 32 bits times 100 fit
 }
 
-// open is a question as the page shows it.
+// open is a pending question, as the page shows it.
 type open struct {
 	ID       string
 	Purchase Purchase
@@ -199,7 +200,7 @@ func (s *server) page(w http.ResponseWriter, r *http.Request, status int, notice
 	s.render(w, r, status, "request.html", page)
 }
 
-// answer takes a vote.
+// answer stores a vote.
 func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	vote := Vote{By: strings.TrimSpace(r.PostFormValue("by")), Note: strings.TrimSpace(r.PostFormValue("note"))}
 	switch r.PostFormValue("vote") {
@@ -207,15 +208,15 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 		vote.OK = true
 	case "deny":
 	default:
-		http.Error(w, "a vote is to approve or to deny", http.StatusBadRequest)
+		http.Error(w, "a vote must approve or deny", http.StatusBadRequest)
 		return
 	}
 	if vote.By == "" {
-		http.Error(w, "a vote has a name", http.StatusBadRequest)
+		http.Error(w, "a vote must have a name", http.StatusBadRequest)
 		return
 	}
-	// The question is the one that the page showed. Whether it is still open, only the run can tell: between a look and an
-	// answer somebody else may have decided.
+	// Name the question that the page showed. Only the run can check whether it is still pending,
+	// because another person may answer at any time.
 	asked := graph.Waiting{ID: r.PostFormValue("question"), Question: "approve"}
 	err := s.hub.Resume(context.WithoutCancel(r.Context()), r.PathValue("id"), approve.Answer(asked, vote))
 	switch {
@@ -228,7 +229,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readCall says what the event stream of a page is about.
+// readCall returns the thread of a page's event stream.
 func readCall(r *http.Request) (graphhttp.Call[StateUpdate], error) {
 	c := graphhttp.Call[StateUpdate]{Thread: r.PathValue("id")}
 	if after := r.URL.Query().Get("after"); after != "" {
@@ -241,7 +242,7 @@ func readCall(r *http.Request) (graphhttp.Call[StateUpdate], error) {
 	return c, nil
 }
 
-// encode makes of an event what web/request.js reads.
+// encode encodes an event for web/request.js.
 func encode(e graph.Event[State, StateUpdate], err error) (graphhttp.Message, error) {
 	var name string
 	var v any
@@ -258,7 +259,7 @@ func encode(e graph.Event[State, StateUpdate], err error) (graphhttp.Message, er
 	case graph.EventEnd:
 		status := e.Result.Status.String()
 		if err != nil && !errors.Is(err, graph.ErrDraining) {
-			status = "failed" // why is in the server's log: it is nothing for strangers
+			status = "failed" // the server logs the cause; it is not public
 		}
 		name, v = "end", status
 	default:
@@ -278,11 +279,11 @@ func (s *server) render(w http.ResponseWriter, r *http.Request, status int, name
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	if _, err := w.Write([]byte(b.String())); err != nil {
-		s.log.Info("a page was not taken", "path", r.URL.Path, "err", err)
+		s.log.Info("a page request was rejected", "path", r.URL.Path, "err", err)
 	}
 }
 
-// fail answers a request that went wrong. The cause is logged and not shown.
+// fail answers a request that failed. It logs the cause and does not show it.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	status := graphhttp.Status(err)
 	if status == http.StatusInternalServerError {

@@ -19,18 +19,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// client opens a connection for each request: one that a stopped service left must not serve the next one.
+// client opens a connection for each request, because a connection of a stopped service must not
+// be reused.
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
-// service is a running service that tests talk to.
+// service is a running service under test.
 type service struct {
 	t    *testing.T
 	url  string
 	addr string
-	stop func() // returns when it has stopped, which must go well
+	stop func() // returns when the service has stopped, which must succeed
 }
 
-// start runs the service on dir. addr may be that of one that was stopped, or empty.
+// start runs the service on dir. addr may be the address of a stopped service, or empty.
 func start(t *testing.T, dir, addr string, o office) *service {
 	t.Helper()
 	if addr == "" {
@@ -54,8 +55,8 @@ func start(t *testing.T, dir, addr string, o office) *service {
 	return s
 }
 
-// stepwise returns an office whose orders take a step each time pass is called, so that tests see what they wait for however
-// slow the machine is.
+// stepwise returns an office whose orders wait for a call of pass at each step. Tests therefore do not
+// depend on the speed of the machine.
 func stepwise() (o office, pass func()) {
 	steps := make(chan struct{})
 	pause := func(ctx context.Context) error {
@@ -69,7 +70,7 @@ func stepwise() (o office, pass func()) {
 	return office{pause: pause}, func() { steps <- struct{}{} }
 }
 
-// do sends a request and returns the answer's status and body, with redirects followed.
+// do sends a request, follows redirects, and returns the status, the body and the final path.
 func (s *service) do(req *http.Request) (status int, body, at string) {
 	s.t.Helper()
 	res, err := client.Do(req)
@@ -121,7 +122,7 @@ func field(t *testing.T, re *regexp.Regexp, page string) string {
 	return m[1]
 }
 
-// ask fills in the form of the first page, and returns the path of the request.
+// ask submits the form of the first page and returns the path of the request.
 func (s *service) ask(item, price, by string) string {
 	s.t.Helper()
 	form := url.Values{"key": {field(s.t, keyField, s.get("/"))}, "item": {item}, "price": {price}, "by": {by}}
@@ -132,7 +133,7 @@ func (s *service) ask(item, price, by string) string {
 	return at
 }
 
-// settled waits until nobody works on the request, and returns its page.
+// settled waits until no run of the request is in progress, and returns its page.
 func (s *service) settled(path string) string {
 	s.t.Helper()
 	s.events(path, "").rest()
@@ -147,7 +148,7 @@ func (s *service) vote(path, question, vote, by string) (status int, body string
 	return status, body
 }
 
-// lines returns what a request's page says happened.
+// lines returns the lines of the log on a request's page.
 func lines(page string) []string {
 	var found []string
 	for _, m := range logLine.FindAllStringSubmatch(page, -1) {
@@ -180,7 +181,7 @@ func (s *service) events(path, last string) *watch {
 	return &watch{t: s.t, lines: bufio.NewScanner(res.Body)}
 }
 
-// next returns the next event, as its name and data; empty at the end.
+// next returns the name and data of the next event. It returns "" at the end.
 func (w *watch) next() string {
 	var name string
 	for w.lines.Scan() {
@@ -283,7 +284,7 @@ func TestVotesThatCount(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		votes []vote
-		want  []string // beside the first line
+		want  []string // after the first line
 	}{
 		{"two people", []vote{{"approve", "Grace"}, {"approve", "Edsger"}}, []string{"Grace approved it", "Edsger approved it", "A desk is ordered"}},
 		{"one denies", []vote{{"approve", "Grace"}, {"deny", "Edsger"}}, []string{"Grace approved it", "Edsger denied it", "A desk is not bought"}},
@@ -316,7 +317,7 @@ func TestAnAnswerToWhatIsDecidedIsNotCounted(t *testing.T) {
 	if status, body := s.vote(path, stale, "approve", "Grace"); status != http.StatusOK {
 		t.Fatalf("the first answer: got status %d: %s", status, body)
 	}
-	before := s.settled(path) // asks the second person now: another question
+	before := s.settled(path) // asks the second person now: a different question
 	status, body := s.vote(path, stale, "deny", "Edsger")
 	if status != http.StatusConflict || !strings.Contains(body, "already decided") {
 		t.Errorf("got status %d, want 409 and why:\n%s", status, body)
@@ -348,7 +349,7 @@ func TestOfAnswersAtOnceOneCounts(t *testing.T) {
 }
 
 func TestAFormSentTwiceIsOneRequest(t *testing.T) {
-	for _, price := range []string{"3", "300"} { // one that is finished, one that waits
+	for _, price := range []string{"3", "300"} { // one finished, one pending
 		s := start(t, t.TempDir(), "", office{})
 		form := url.Values{"key": {field(t, keyField, s.get("/"))}, "item": {"Tea"}, "price": {price}, "by": {"Ada"}}
 		var logs [][]string
@@ -366,7 +367,7 @@ func TestAFormSentTwiceIsOneRequest(t *testing.T) {
 func TestProgressIsShownWhileItHappens(t *testing.T) {
 	o, pass := stepwise()
 	s := start(t, t.TempDir(), "", o)
-	w := s.events(s.ask("Tea", "3", "Ada"), "") // from here on nothing is missed
+	w := s.events(s.ask("Tea", "3", "Ada"), "") // receives all events from here
 	pass()
 	w.until(`progress "comparing offers"`)
 	pass()
@@ -397,7 +398,7 @@ func TestAStreamGoesOnAfterARestart(t *testing.T) {
 		}
 	}
 	same(t, "checkpoints since", checkpoints, 2) // decide, close
-	// The page names where it stands itself.
+	// The page contains its own position.
 	after := s.request(http.MethodGet, path+"/events?after="+field(t, afterField, page), nil)
 	if status, body, _ := s.do(after); status != http.StatusOK || strings.Count(body, "event: checkpoint") != 2 {
 		t.Errorf("after what the page shows: got status %d:\n%s", status, body)

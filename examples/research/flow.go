@@ -22,23 +22,23 @@ const (
 	NodeWrite   graph.ID = "write"
 )
 
-// What a piece of research may cost, and when it knows enough.
+// The limits of a piece of research.
 const (
 	maxRounds   = 3
 	maxSearches = 12
-	enough      = 6 // documents
+	enough      = 6 // documents that suffice
 )
 
-// approve is what people are asked before anything is searched for.
+// approve asks people to approve the plan before any search.
 var approve = graph.NewQuestion[Plan, Verdict]("approve")
 
-// flow is the way of a piece of research.
+// flow is the graph of a piece of research.
 type flow = graph.Graph[State, StateUpdate]
 
-// desk has the nodes.
+// desk contains the nodes as methods.
 type desk struct {
 	corpus  *corpus
-	latency time.Duration // of a search; for watching
+	latency time.Duration // of a search, for demonstrations
 }
 
 // newFlow wires the nodes:
@@ -65,12 +65,12 @@ func newFlow(d desk, saver checkpoint.Saver, opts ...graph.Option) (*flow, error
 		}
 		return sends(search, s.Plan.Steps), nil
 	}, NodeSearch, graph.End)
-	g.Edge(NodeSearch, NodeReflect) // once, when all searches are done
+	g.Edge(NodeSearch, NodeReflect) // runs once, when all searches are done
 	g.Edge(NodeWrite, graph.End)
 	return g.Compile(append(opts, graph.Saver(saver))...)
 }
 
-// sends makes a search of each step; there is at least one.
+// sends returns a search for each step. There is at least one step.
 func sends(search graph.Sender[Step], steps []Step) graph.Next {
 	var next graph.Next
 	for _, s := range steps {
@@ -79,7 +79,7 @@ func sends(search graph.Sender[Step], steps []Step) graph.Next {
 	return next
 }
 
-// plan looks for the whole question in all texts, and for each of its words in the titles.
+// plan searches all texts for the whole question, and the titles for each of its words.
 func (d desk) plan(_ context.Context, s State) (StateUpdate, error) {
 	ws := words(s.Question)
 	if len(ws) == 0 {
@@ -100,7 +100,7 @@ func (d desk) plan(_ context.Context, s State) (StateUpdate, error) {
 func (d desk) approve(ctx context.Context, s State) (StateUpdate, error) {
 	v, err := approve.Ask(ctx, s.Plan)
 	if err != nil {
-		return StateUpdate{}, err // nobody has answered yet
+		return StateUpdate{}, err // no answer yet
 	}
 	var u StateUpdate
 	u.Verdict.Set(v)
@@ -118,7 +118,7 @@ func (d desk) approve(ctx context.Context, s State) (StateUpdate, error) {
 	return u, nil
 }
 
-// search leaves what earlier rounds found to the queries that found it.
+// search runs one search. A document that an earlier round found keeps its first query.
 func (d desk) search(ctx context.Context, s State, step Step) (StateUpdate, error) {
 	select {
 	case <-time.After(d.latency):
@@ -140,7 +140,8 @@ func (d desk) search(ctx context.Context, s State, step Step) (StateUpdate, erro
 	return u, nil
 }
 
-// reflect decides whether what was found is enough, or looks for the titles of what was found, which are near by.
+// reflect decides whether the documents suffice. If not, it searches for the titles of related
+// documents.
 func (d desk) reflect(search graph.Sender[Step]) func(context.Context, State) (StateUpdate, graph.Next, error) {
 	return func(_ context.Context, s State) (StateUpdate, graph.Next, error) {
 		var u StateUpdate
@@ -160,7 +161,8 @@ func (d desk) reflect(search graph.Sender[Step]) func(context.Context, State) (S
 	}
 }
 
-// newWriting is the graph that writes: a section for each query that found something, then all of them.
+// newWriting returns the graph that writes a section for each query with documents, and then the
+// report.
 func newWriting() (*graph.Graph[Paper, PaperUpdate], error) {
 	g := graph.New("writing", PaperSchema)
 	section := graph.TaskNode(g, "section", writeSection)

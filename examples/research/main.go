@@ -1,6 +1,7 @@
-// Research answers a question from documents that it has with it: it plans searches, asks a person about the plan,
-// searches for everything at once, looks again while it knows too little, and writes a report. Kill it whenever you
-// like; resume goes on where it was.
+// Research answers a question from documents that are part of the program. It plans searches, asks
+// a person to approve the plan, and runs all searches concurrently. It searches again while it has
+// too few documents, and then writes a report. Kill it at any time: resume continues from the last
+// checkpoint.
 package main
 
 import (
@@ -27,11 +28,11 @@ const usage = `Research answers a question from its documents.
 	research watch [-dir DIR] [-name NAME]
 	research show [-dir DIR] [-name NAME]
 
-run plans and asks; answer approves the plan, or not, and goes on; resume goes on after a kill, and watch does so and
-tells how it goes.
+run plans the searches and asks; answer approves or rejects the plan and continues; resume continues after a kill;
+watch does the same and prints the progress.
 `
 
-// errUsage: the command line makes no sense.
+// errUsage reports an invalid command line.
 var errUsage = errors.New("usage")
 
 func main() {
@@ -41,7 +42,7 @@ func main() {
 	os.Exit(code)
 }
 
-// call is one command as typed.
+// call is one command of the user.
 type call struct {
 	name, dir, thread, add string
 	no                     bool
@@ -49,7 +50,8 @@ type call struct {
 	args                   []string
 }
 
-// command runs one command and returns the exit code: 0 done, 1 something failed, 2 wrong usage.
+// command runs one command and returns the exit code: 0 for success, 1 for an error, 2 for invalid
+// usage.
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c := call{}
 	if len(args) > 0 {
@@ -57,13 +59,13 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	f := flag.NewFlagSet("research "+c.name, flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.StringVar(&c.dir, "dir", "research.data", "the `folder` that keeps what was done")
+	f.StringVar(&c.dir, "dir", "research.data", "the `folder` that stores the research")
 	f.StringVar(&c.thread, "name", "paper", "the `name` of this piece of research")
-	f.DurationVar(&c.latency, "latency", 0, "how long a search takes; for watching")
+	f.DurationVar(&c.latency, "latency", 0, "how long a search takes, for demonstrations")
 	f.BoolVar(&c.no, "no", false, "answer no")
 	f.StringVar(&c.add, "add", "", "one more `query` for the plan")
 	if err := f.Parse(args); err != nil {
-		return 2 // Parse has printed it
+		return 2 // Parse has printed the error
 	}
 	c.args = f.Args()
 	err := c.run(ctx, stdout)
@@ -122,7 +124,8 @@ func (c call) run(ctx context.Context, out io.Writer) (err error) {
 	return errUsage
 }
 
-// makeRoom closes what a finished piece of research of that name left, so that the next one begins on an empty state.
+// makeRoom closes a finished thread of that name, so that the next piece of research starts with
+// an empty state.
 func makeRoom(ctx context.Context, t graph.Thread[State, StateUpdate]) error {
 	snap, err := t.State(ctx)
 	switch {
@@ -131,7 +134,7 @@ func makeRoom(ctx context.Context, t graph.Thread[State, StateUpdate]) error {
 	case err != nil:
 		return err
 	case len(snap.Next) > 0:
-		return nil // Stream says what to do
+		return nil // Stream returns an error that helps more
 	}
 	_, err = t.Release(ctx, graph.IfHead(snap.Checkpoint))
 	return err
@@ -150,7 +153,7 @@ func (c call) answer(ctx context.Context, t graph.Thread[State, StateUpdate], ou
 	return follow(t.ResumeStream(ctx, approve.Answer(snap.Waiting[0], v), events), out, true)
 }
 
-// follow follows a run to its end, and tells of it when asked to.
+// follow follows a run to its end. It prints the events if tell is true.
 func follow(run iter.Seq2[graph.Event[State, StateUpdate], error], out io.Writer, tell bool) error {
 	for e, err := range run {
 		if err != nil {
@@ -181,7 +184,7 @@ func writeMessages(out io.Writer, messages []Message) {
 	}
 }
 
-// writeEnd writes what a run came to: questions, what is due, or the report.
+// writeEnd writes the result of a run: questions, pending nodes, or the report.
 func writeEnd(out io.Writer, s State, waiting []graph.Waiting, next []graph.ID) error {
 	for _, w := range waiting {
 		plan, err := approve.Of(w)

@@ -16,7 +16,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// TestMain lets the test binary be the command, so that scripts and the kill test run it as processes.
+// TestMain makes the test binary act as the command, so that scripts and the kill test can start
+// it as a process.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"research": main})
 }
@@ -90,7 +91,8 @@ func TestAStrictRunSearchesAgainWithinItsBounds(t *testing.T) {
 	}
 }
 
-// TestKilledAfterAnyLineTheReportIsTheSame kills the command when it has printed n lines, for each n, and goes on.
+// TestKilledAfterAnyLineTheReportIsTheSame kills the command after n lines, for each n, and
+// resumes it.
 func TestKilledAfterAnyLineTheReportIsTheSame(t *testing.T) {
 	want, lines := report(t, filepath.Join(t.TempDir(), "d"), -1)
 	if lines < 5 || !strings.Contains(want, "# Why") {
@@ -111,8 +113,8 @@ func TestKilledAfterAnyLineTheReportIsTheSame(t *testing.T) {
 	}
 }
 
-// report answers a question in a folder, killing the answer after some lines unless negative, and returns what show
-// prints and how many lines the answer did.
+// report answers a question in a folder. It kills the command after kill lines unless kill is
+// negative. It returns the output of show, and the number of lines that the command printed.
 func report(t *testing.T, dir string, kill int) (shown string, lines int) {
 	t.Helper()
 	research(t, "run", "-dir", dir, "Why do bridges fall in wind?")

@@ -15,13 +15,13 @@ var corpusText string
 // Doc is one document.
 type Doc struct{ Title, Text string }
 
-// corpus is documents with what ranking them takes.
+// corpus contains documents and the word counts for ranking them.
 type corpus struct {
 	docs  []Doc
-	terms map[Engine][]map[string]int // how often each word is in each document
+	terms map[Engine][]map[string]int // count of each word in each document
 }
 
-// readCorpus reads documents: a line "# title", then the text.
+// readCorpus reads documents. Each begins with a line "# title", followed by the text.
 func readCorpus(text string) *corpus {
 	c := &corpus{terms: make(map[Engine][]map[string]int)}
 	for part := range strings.SplitSeq("\n"+text, "\n# ") {
@@ -45,7 +45,7 @@ func count(text string) map[string]int {
 	return n
 }
 
-// words returns the words of a text that mean something, in lower case and without a plural's s.
+// words returns the significant words of a text in lower case, in the singular.
 func words(text string) []string {
 	var out []string
 	for w := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
@@ -59,7 +59,7 @@ func words(text string) []string {
 
 var stopWords = strings.Fields("the and are was were for with from that thi how why what when which who doe did has have had can into it not but they their at by of on or in to")
 
-// search returns the best documents for a query, at most limit, the best first, by BM25.
+// search returns at most limit documents for a query, ranked by BM25, the best first.
 func (c *corpus) search(s Step, limit int) []Doc {
 	terms, total := c.terms[s.Engine], 0
 	for _, t := range terms {

@@ -2,20 +2,20 @@ package main
 
 //go:generate go tool graphgen -type=State,Paper,Plan,Step,Verdict
 
-// State is one piece of research on its way.
+// State is the state of a piece of research.
 type State struct {
 	Question     string
 	Plan         Plan
 	Verdict      Verdict
 	Messages     []Message     `graph:"append"`
-	Observations []Observation `graph:"upsert,key=Doc"` // a document found twice is one
-	Asked        []string      `graph:"union"`          // the queries that were searched for
+	Observations []Observation `graph:"upsert,key=Doc"` // a document found twice is stored once
+	Asked        []string      `graph:"union"`          // the queries of all searches
 	Rounds       int           `graph:"sum"`
 	Searches     int           `graph:"sum"`
 	Report       string
 }
 
-// Plan is what is going to be searched for. People are asked about it.
+// Plan lists the planned searches. A person approves it.
 type Plan struct {
 	Title string
 	Steps []Step
@@ -27,7 +27,7 @@ type Step struct {
 	Engine Engine
 }
 
-// Engine is where a search looks.
+// Engine selects the text in which a search looks.
 type Engine string
 
 // The engines.
@@ -36,16 +36,16 @@ const (
 	FullText Engine = "fulltext"
 )
 
-// Verdict is what a person says about a plan.
+// Verdict is a person's answer about a plan.
 type Verdict struct {
 	OK  bool
-	Add string // one more query; empty for none
+	Add string // an additional query; empty for none
 }
 
-// Observation is a document that was found.
+// Observation is a document that a search found.
 type Observation struct {
-	Doc   string // its title
-	Query string // that found it
+	Doc   string // the title
+	Query string // the query that found it
 	Text  string
 }
 
@@ -54,13 +54,13 @@ type Observation struct {
 //graphgen:union Message = *User | *Assistant | *Tool
 type Message interface{ isMessage() }
 
-// User is what the person said.
+// User is a message of the person.
 type User struct{ Text string }
 
-// Assistant is what the program said.
+// Assistant is a message of the program.
 type Assistant struct{ Text string }
 
-// Tool is what a search came to.
+// Tool is the result of a search.
 type Tool struct {
 	Step  Step
 	Found []string
@@ -70,7 +70,7 @@ func (*User) isMessage()      {}
 func (*Assistant) isMessage() {}
 func (*Tool) isMessage()      {}
 
-// Paper is the state of the writing, a graph of its own.
+// Paper is the state of the graph that writes the report.
 type Paper struct {
 	Title        string
 	Observations []Observation

@@ -1,5 +1,5 @@
-// Timetravel plans a trip within a budget, keeps every step of it, and travels in what it kept: it lists the steps,
-// shows and compares them, runs again from any of them, and goes on from any of them with something else.
+// Timetravel plans a trip within a budget and keeps every step. It lists, shows and compares the
+// steps. It can run again from any step, and continue from any step with a changed state.
 package main
 
 import (
@@ -33,7 +33,7 @@ AT and OTHER are checkpoints: the number or the id in the history. fork edits an
 Fields: city, days, budget, hotel=NAME:EUROS, tag, log.
 `
 
-// errUsage: the command line makes no sense, and the reason has been printed.
+// errUsage reports an invalid command line. The reason has been printed.
 var errUsage = errors.New("usage")
 
 func main() {
@@ -43,13 +43,14 @@ func main() {
 	os.Exit(code)
 }
 
-// action is what one command does with a trip and the arguments after it.
+// action is the implementation of one command.
 type action struct {
-	min, max int // how many arguments follow the trip
+	min, max int // number of arguments after the trip
 	do       func(ctx context.Context, t thread, args []string, out io.Writer) error
 }
 
-// command runs one command and returns the exit code: 0 done, 1 something failed, 2 wrong usage.
+// command runs one command and returns the exit code: 0 for success, 1 for an error, 2 for invalid
+// usage.
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	name := ""
 	if len(args) > 0 {
@@ -57,10 +58,10 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	f := flag.NewFlagSet("timetravel "+name, flag.ContinueOnError)
 	f.SetOutput(stderr)
-	dir := f.String("dir", "timetravel.data", "the `folder` that keeps the trips")
+	dir := f.String("dir", "timetravel.data", "the `folder` that stores the trips")
 	as := ""
 	if name == "fork" {
-		f.StringVar(&as, "as", "", "edit as if this `node` had written it: what follows the node is due")
+		f.StringVar(&as, "as", "", "edit as if this `node` had written the change; its successors become due")
 	}
 	const many = 1 << 10
 	actions := map[string]action{
@@ -79,7 +80,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	if err := f.Parse(args); err != nil {
-		return 2 // Parse has printed it
+		return 2 // Parse has printed the error
 	}
 	err := open(ctx, *dir, a, f.Args(), stdout)
 	switch {
@@ -93,7 +94,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 1
 }
 
-// open opens the folder and does a.
+// open opens the folder and runs a.
 func open(ctx context.Context, dir string, a action, args []string, out io.Writer) (err error) {
 	if a.do == nil && len(args) != 0 || a.do != nil && (len(args) < 1+a.min || len(args) > 1+a.max) {
 		return errUsage
@@ -178,7 +179,7 @@ func diff(ctx context.Context, t thread, args []string, out io.Writer) error {
 	if d.IsZero() {
 		return nil
 	}
-	// What differs is typed: d.Booked.Changed has the items that took another's place, before and after.
+	// The difference is typed: d.Booked.Changed has the replaced items, before and after.
 	if _, err := fmt.Fprintln(out, d); err != nil {
 		return err
 	}
@@ -186,7 +187,8 @@ func diff(ctx context.Context, t thread, args []string, out io.Writer) error {
 	return err
 }
 
-// fork edits a checkpoint, as the node that as names by the time it runs. What was there stays.
+// fork edits a checkpoint on behalf of the node that as names when fork runs. The original
+// checkpoint is kept.
 func fork(as *string) func(context.Context, thread, []string, io.Writer) error {
 	return func(ctx context.Context, t thread, args []string, out io.Writer) error {
 		edit, err := parseEdit(args[1:])
@@ -209,8 +211,8 @@ func fork(as *string) func(context.Context, thread, []string, io.Writer) error {
 	}
 }
 
-// resume runs what is due: at the newest checkpoint, or at another. There it takes up a line that was left, or, where
-// other checkpoints follow, runs them again.
+// resume runs the pending tasks of the newest checkpoint or of another one. At another checkpoint
+// it continues an abandoned branch, or runs tasks again that later checkpoints follow.
 func resume(ctx context.Context, t thread, args []string, out io.Writer) error {
 	t, err := at(ctx, t, args)
 	if err != nil {
@@ -223,7 +225,7 @@ func resume(ctx context.Context, t thread, args []string, out io.Writer) error {
 	return writeState(out, res.State, res.Next)
 }
 
-// at returns the thread at the checkpoint that args names, if it names any.
+// at returns the thread, at the checkpoint in args if there is one.
 func at(ctx context.Context, t thread, args []string) (thread, error) {
 	if len(args) == 0 {
 		return t, nil
@@ -256,7 +258,7 @@ func names(ids []graph.ID) string {
 	return strings.Join(s, ",")
 }
 
-// two runs the two nodes on a thread of their own and prints its history.
+// two runs the graph of two nodes on its own thread and prints its history.
 func two(ctx context.Context, saver checkpoint.Saver, out io.Writer) error {
 	g, err := newTwo(saver)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// TestMain lets the test binary be the command: each line of a script is a process of its own.
+// TestMain makes the test binary act as the command, so that each line of a script is a process.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"timetravel": main})
 }
@@ -36,7 +36,7 @@ func TestUpdateStateGoesThroughTheReducersAndDecidesWhatIsNext(t *testing.T) {
 		first.Bar.Append("a")
 		second.Foo.Set("2")
 		second.Bar.Append("b")
-		res, err := th.Invoke(t.Context(), first) // stops with its input merged
+		res, err := th.Invoke(t.Context(), first) // stops after its input is merged
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,11 +24,11 @@ type StateUpdate struct {
 	City   graphstate.Value[string]       // replace
 	Days   graphstate.Value[int]          // replace
 	Budget graphstate.Value[int64]        // replace: in euros
-	Booked graphstate.Keyed[string, Item] // upsert by Kind: one of a kind: a cheaper hotel takes the place of the dear one
+	Booked graphstate.Keyed[string, Item] // upsert by Kind: one of each kind: a cheaper hotel replaces the expensive one
 	Facts  graphstate.Map[string, string] // merge
 	Tags   graphstate.Unique[string]      // union
-	Tries  graphstate.Sum[int]            // sum: how often something cheaper was looked for
-	Dear   graphstate.Max[int64]          // max: the dearest total that was looked at
+	Tries  graphstate.Sum[int]            // sum: number of searches for something cheaper
+	Dear   graphstate.Max[int64]          // max: the most expensive total so far
 	Log    graphstate.List[string]        // append
 	Ready  graphstate.Value[bool]         // replace
 }

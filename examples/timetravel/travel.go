@@ -12,11 +12,11 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// thread is a trip's.
+// thread is the thread of a trip.
 type thread = graph.Thread[State, StateUpdate]
 
-// find returns the checkpoint that a person means: one by its id, or by its number in the history, of which the oldest
-// is 1. Numbers hold for good, since a history only grows.
+// find returns the checkpoint with that ID, or with that number in the history. The oldest
+// checkpoint is number 1. Numbers are permanent, because a history only grows.
 func find(ctx context.Context, t thread, which string) (checkpoint.ID, error) {
 	n, err := strconv.Atoi(which)
 	if err != nil {
@@ -32,7 +32,7 @@ func find(ctx context.Context, t thread, which string) (checkpoint.ID, error) {
 	return ids[n-1], nil
 }
 
-// checkpoints returns the ids of a thread's checkpoints, oldest first.
+// checkpoints returns the IDs of a thread's checkpoints, oldest first.
 func checkpoints(ctx context.Context, t thread) ([]checkpoint.ID, error) {
 	var ids []checkpoint.ID
 	for snap, err := range t.History(ctx, checkpoint.Query{}) {
@@ -45,7 +45,7 @@ func checkpoints(ctx context.Context, t thread) ([]checkpoint.ID, error) {
 	return ids, nil
 }
 
-// numbers returns the number of each checkpoint. What merely took a run up again counts as the checkpoint it stands on.
+// numbers returns the number of each checkpoint. A resume record has the number of its base.
 func numbers(ctx context.Context, t thread) (map[checkpoint.ID]int, error) {
 	var snaps []graph.Snapshot[State]
 	all := []checkpoint.Source{checkpoint.Input, checkpoint.Loop, checkpoint.Update, checkpoint.Fork, checkpoint.Resume}
@@ -67,7 +67,7 @@ func numbers(ctx context.Context, t thread) (map[checkpoint.ID]int, error) {
 	return number, nil
 }
 
-// fields are those of State, as value knows them.
+// fields lists the fields of State in the order of value.
 var fields = [...]string{"City", "Days", "Budget", "Booked", "Facts", "Tags", "Tries", "Dear", "Log", "Ready"}
 
 // value prints one field of a state.
@@ -107,7 +107,8 @@ func value(s State, field string) string {
 
 func list(items []string) string { return "[" + strings.Join(items, "; ") + "]" }
 
-// parseEdit reads what a person wants changed: field=value, with a field that is replaced set, and tag= and log= added.
+// parseEdit parses edits of the form field=value. It sets fields that are replaced, and adds to
+// tag= and log=.
 func parseEdit(args []string) (StateUpdate, error) {
 	var u StateUpdate
 	for _, arg := range args {
@@ -122,7 +123,7 @@ func parseEdit(args []string) (StateUpdate, error) {
 		case "days":
 			var n int
 			if n, err = strconv.Atoi(text); err == nil && n < 1 {
-				err = fmt.Errorf("%d is no number of days", n)
+				err = fmt.Errorf("%d is not a valid number of days", n)
 			}
 			u.Days.Set(n)
 		case "budget":
@@ -145,7 +146,7 @@ func parseEdit(args []string) (StateUpdate, error) {
 	return u, nil
 }
 
-// editHotel reads NAME:EUROS.
+// editHotel parses NAME:EUROS.
 func editHotel(u *StateUpdate, text string) error {
 	name, euros, ok := strings.Cut(text, ":")
 	if !ok {

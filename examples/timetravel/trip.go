@@ -18,13 +18,13 @@ const (
 	NodeGiveUp  graph.ID = "giveup"
 )
 
-// hotels are by price, the dearest first.
+// hotels lists the hotels, the most expensive first.
 var hotels = [...]struct {
 	name  string
-	euros int64 // a night
+	euros int64 // for each night
 }{{"Grand Hotel", 180}, {"Pension Rosa", 95}, {"Hostel", 40}}
 
-// flights by city; a city that is not here costs otherFlight.
+// flights lists prices by city; other cities cost otherFlight.
 var flights = map[string]int64{"Lisbon": 210, "Rome": 160, "Oslo": 240}
 
 const otherFlight = 400
@@ -84,7 +84,7 @@ func tours(_ context.Context, s State) (StateUpdate, error) {
 	return u, nil
 }
 
-// cheaper takes the next cheaper hotel.
+// cheaper books the next cheaper hotel.
 func cheaper(_ context.Context, s State) (StateUpdate, error) {
 	h := hotels[min(s.Tries+1, len(hotels)-1)]
 	var u StateUpdate
@@ -96,7 +96,7 @@ func cheaper(_ context.Context, s State) (StateUpdate, error) {
 	return u, nil
 }
 
-// afford decides what follows from what the trip costs.
+// afford selects the next node by the price of the trip.
 func afford(_ context.Context, s State) (graph.Next, error) {
 	switch {
 	case s.total() <= s.Budget:

@@ -7,7 +7,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// newTwo is two nodes, one after the other. A run of it leaves four checkpoints.
+// newTwo returns a graph of two consecutive nodes. A run of it has four checkpoints.
 func newTwo(saver checkpoint.Saver, opts ...graph.Option) (*graph.Graph[Two, TwoUpdate], error) {
 	g := graph.New("two", TwoSchema)
 	g.Node("node_a", write("a"))
