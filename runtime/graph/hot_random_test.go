@@ -72,6 +72,7 @@ func anyUpdate(r *rand.Rand, alone bool) (u ref.EverythingUpdate) {
 
 // everyWorld is a storage, and the processes that use one thread in it.
 type everyWorld struct {
+	t         *testing.T
 	s         *memory.Saver
 	processes []everyThread
 	failing   bool
@@ -80,7 +81,7 @@ type everyWorld struct {
 // newEveryWorld returns a world of so many processes. What its nodes do depends on the seed and the step alone.
 func newEveryWorld(t *testing.T, seed uint64, processes int, opts ...graph.Option) *everyWorld {
 	t.Helper()
-	w := &everyWorld{s: memory.New()}
+	w := &everyWorld{t: t, s: memory.New()}
 	node := func(alone bool) func(ctx context.Context, s ref.Everything) (ref.EverythingUpdate, error) {
 		return func(ctx context.Context, s ref.Everything) (ref.EverythingUpdate, error) {
 			task := graph.CurrentTask(ctx)
@@ -155,23 +156,23 @@ func (w *everyWorld) history(t *testing.T) []graph.Snapshot[ref.Everything] {
 // moved is something that happens to the thread. It is the same in every world.
 type moved struct {
 	name string
-	do   func(t *testing.T, w *everyWorld, th everyThread) error
+	do   func(w *everyWorld, th everyThread) error
 }
 
 // someMove draws what happens next.
 func someMove(r *rand.Rand, turn int) moved {
 	d := []graph.Durability{graph.Sync, graph.Async, graph.OnExit}[r.IntN(3)]
 	in := r.Uint64()
-	invoke := func(t *testing.T, th everyThread, opts ...graph.InvokeOption) error {
-		_, err := th.Invoke(t.Context(), anyUpdate(rand.New(rand.NewPCG(in, 0)), true), append(opts, d)...)
+	invoke := func(w *everyWorld, th everyThread, opts ...graph.InvokeOption) error {
+		_, err := th.Invoke(w.t.Context(), anyUpdate(rand.New(rand.NewPCG(in, 0)), true), append(opts, d)...)
 		return err
 	}
-	edit := func(t *testing.T, th everyThread) error {
-		_, err := th.UpdateState(t.Context(), anyUpdate(rand.New(rand.NewPCG(in, 0)), true), "")
+	edit := func(w *everyWorld, th everyThread) error {
+		_, err := th.UpdateState(w.t.Context(), anyUpdate(rand.New(rand.NewPCG(in, 0)), true), "")
 		return err
 	}
-	at := func(t *testing.T, w *everyWorld, th everyThread) everyThread {
-		snaps := w.history(t)
+	at := func(w *everyWorld, th everyThread) everyThread {
+		snaps := w.history(w.t)
 		if len(snaps) == 0 {
 			return th
 		}
@@ -179,54 +180,55 @@ func someMove(r *rand.Rand, turn int) moved {
 	}
 	switch r.IntN(16) {
 	case 0:
-		return moved{"edit", func(t *testing.T, _ *everyWorld, th everyThread) error { return edit(t, th) }}
+		return moved{"edit", func(w *everyWorld, th everyThread) error { return edit(w, th) }}
 	case 1:
-		return moved{"replay", func(t *testing.T, w *everyWorld, th everyThread) error {
-			_, err := at(t, w, th).Resume(t.Context(), d)
+		return moved{"replay", func(w *everyWorld, th everyThread) error {
+			_, err := at(w, th).Resume(w.t.Context(), d)
 			return err
 		}}
 	case 2:
-		return moved{"fork", func(t *testing.T, w *everyWorld, th everyThread) error { return edit(t, at(t, w, th)) }}
+		return moved{"fork", func(w *everyWorld, th everyThread) error { return edit(w, at(w, th)) }}
 	case 3:
-		return moved{"release", func(t *testing.T, _ *everyWorld, th everyThread) error {
-			_, err := th.Release(t.Context())
+		return moved{"release", func(w *everyWorld, th everyThread) error {
+			_, err := th.Release(w.t.Context())
 			return err
 		}}
 	case 4:
-		return moved{"delete", func(t *testing.T, w *everyWorld, _ everyThread) error { return w.s.Delete(t.Context(), "t") }}
+		return moved{"delete", func(w *everyWorld, _ everyThread) error { return w.s.Delete(w.t.Context(), "t") }}
 	case 5:
-		return moved{"prune", func(t *testing.T, w *everyWorld, _ everyThread) error {
-			_, err := w.s.Prune(t.Context(), "t", checkpoint.Keep{Last: 3})
+		return moved{"prune", func(w *everyWorld, _ everyThread) error {
+			_, err := w.s.Prune(w.t.Context(), "t", checkpoint.Keep{Last: 3})
 			return err
 		}}
 	case 6:
-		return moved{"move", func(t *testing.T, w *everyWorld, _ everyThread) error { return w.copied(t, w.s, nil) }}
+		return moved{"move", func(w *everyWorld, _ everyThread) error { return w.copied(w.t, w.s, nil) }}
 	case 7:
-		return moved{"fail", func(t *testing.T, w *everyWorld, th everyThread) error {
+		return moved{"fail", func(w *everyWorld, th everyThread) error {
 			w.failing = true
-			err := invoke(t, th, graph.Abandon())
+			err := invoke(w, th, graph.Abandon())
 			w.failing = false
 			return err
 		}}
 	case 8:
-		return moved{"take over", func(t *testing.T, _ *everyWorld, th everyThread) error {
-			return invoke(t, th, graph.TakeOver(), graph.Abandon())
+		return moved{"take over", func(w *everyWorld, th everyThread) error {
+			return invoke(w, th, graph.TakeOver(), graph.Abandon())
 		}}
 	case 9:
-		return moved{"request", func(t *testing.T, _ *everyWorld, th everyThread) error {
-			return invoke(t, th, graph.RequestID(fmt.Sprint(turn/4)))
+		return moved{"request", func(w *everyWorld, th everyThread) error {
+			return invoke(w, th, graph.RequestID(fmt.Sprint(turn/4)))
 		}}
 	case 10:
-		return moved{"resume", func(t *testing.T, _ *everyWorld, th everyThread) error {
-			_, err := th.Resume(t.Context(), d)
+		return moved{"resume", func(w *everyWorld, th everyThread) error {
+			_, err := th.Resume(w.t.Context(), d)
 			return err
 		}}
 	}
-	return moved{"input", func(t *testing.T, _ *everyWorld, th everyThread) error { return invoke(t, th) }}
+	return moved{"input", func(w *everyWorld, th everyThread) error { return invoke(w, th) }}
 }
 
 // copied exports the thread, changes the items, deletes the thread, and imports it to a storage.
 func (w *everyWorld) copied(t *testing.T, to *memory.Saver, change func(*checkpoint.Item)) error {
+	t.Helper()
 	var items []checkpoint.Item
 	for item, err := range w.s.Export(t.Context(), "t", 0) {
 		if err != nil {
@@ -282,7 +284,7 @@ func TestHotThreadsAreWhatStorageSays(t *testing.T) {
 				var first string
 				for _, name := range []string{"cold", "hot", "shared", "turns"} {
 					w := worlds[name]
-					err := m.do(t, w, w.processes[process%len(w.processes)])
+					err := m.do(w, w.processes[process%len(w.processes)])
 					outcome := strings.Split(outcomeOf(err), "\n")[0]
 					if name == "cold" {
 						first = outcome
@@ -366,4 +368,36 @@ func compareWorlds(t *testing.T, said []string, worlds map[string]*everyWorld, w
 	if t.Failed() {
 		t.FailNow()
 	}
+}
+
+// TestALongHotThreadGetsItsSnapshots takes turns until the headers of the chain outweigh its state: a hot thread is compacted at
+// the same record as a cold one.
+func TestALongHotThreadGetsItsSnapshots(t *testing.T) {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		t.Parallel()
+		snapshots := map[string][]uint64{}
+		for name, opts := range map[string][]graph.Option{"cold": {graph.HotThreads(0)}, "hot": nil, "shared": {graph.SharedState()}} {
+			b := newWork()
+			b.Node("a", func(context.Context, work) (update, error) { return update{}, nil })
+			b.Edge(graph.Start, "a")
+			b.Edge("a", graph.End)
+			th, s := newThread(t, b, append(opts, d)...)
+			for range 500 {
+				done(t, graph.Finished)(th.Invoke(t.Context(), input))
+			}
+			for rec, err := range s.History(t.Context(), checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if rec.Snapshot {
+					snapshots[name] = append(snapshots[name], rec.Seq)
+				}
+			}
+		}
+		if len(snapshots["cold"]) < 2 {
+			t.Fatalf("the cold thread has snapshots at %d, want another one than the first", snapshots["cold"])
+		}
+		same(t, "snapshots of the hot thread", snapshots["hot"], snapshots["cold"])
+		same(t, "snapshots of the one that shares its state", snapshots["shared"], snapshots["cold"])
+	})
 }

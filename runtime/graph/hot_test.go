@@ -60,6 +60,7 @@ func (l *listing) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 
 // TestAHotInvokeReadsNothing counts what a second input costs: the opening, and the commits of the run.
 func TestAHotInvokeReadsNothing(t *testing.T) {
+	const open, commit = "open", " append"
 	routed := newWork()
 	routed.Node("a", say("a"))
 	routed.Route(graph.Start, choose("a"), "a")
@@ -70,11 +71,11 @@ func TestAHotInvokeReadsNothing(t *testing.T) {
 		want  map[graph.Durability]string
 	}{
 		"chain": {chain("a", "b", "c"), nil, map[graph.Durability]string{
-			graph.Sync: "open append append append", graph.Async: "open append append append", graph.OnExit: "open append"}},
+			graph.Sync: open + strings.Repeat(commit, 3), graph.Async: open + strings.Repeat(commit, 3), graph.OnExit: "open append"}},
 		"shared state": {chain("a"), []graph.Option{graph.SharedState()}, map[graph.Durability]string{
 			graph.Sync: "open append", graph.Async: "open append", graph.OnExit: "open append"}},
 		"entry route": {routed, nil, map[graph.Durability]string{
-			graph.Sync: "open append append", graph.Async: "open append append", graph.OnExit: "open append"}},
+			graph.Sync: open + strings.Repeat(commit, 2), graph.Async: open + strings.Repeat(commit, 2), graph.OnExit: "open append"}},
 		"off": {chain("a"), []graph.Option{graph.HotThreads(0)}, map[graph.Durability]string{
 			graph.Sync: "load open append", graph.Async: "load open append", graph.OnExit: "load open append"}},
 		"released": {chain("a"), []graph.Option{graph.ReleaseOnDone()}, map[graph.Durability]string{
@@ -105,14 +106,17 @@ func TestAHeadThatMovedIsReadAgain(t *testing.T) {
 		want string // the log after one, and then two
 	}{
 		"by input": {func(t *testing.T, _ checkpoint.Saver, other thread) {
+			t.Helper()
 			done(t, graph.Finished)(other.Invoke(ctx, logged("other")))
 		}, "one a other a two a"},
 		"by an edit": {func(t *testing.T, _ checkpoint.Saver, other thread) {
+			t.Helper()
 			if _, err := other.UpdateState(ctx, logged("edit"), ""); err != nil {
 				t.Fatal(err)
 			}
 		}, "one a edit two a"},
 		"by a fork": {func(t *testing.T, _ checkpoint.Saver, other thread) {
+			t.Helper()
 			snaps := collect(t, other.History(ctx, checkpoint.Query{}))
 			done(t, graph.Finished)(other.At(snaps[1].Checkpoint).Resume(ctx))
 			if _, err := other.At(snaps[0].Checkpoint).UpdateState(ctx, logged("fork"), ""); err != nil {
@@ -120,22 +124,26 @@ func TestAHeadThatMovedIsReadAgain(t *testing.T) {
 			}
 		}, "one a fork two a"},
 		"by a release": {func(t *testing.T, _ checkpoint.Saver, other thread) {
+			t.Helper()
 			if _, err := other.Release(ctx); err != nil {
 				t.Fatal(err)
 			}
 		}, "two a"},
 		"by a delete": {func(t *testing.T, s checkpoint.Saver, _ thread) {
+			t.Helper()
 			if err := s.Delete(ctx, "t"); err != nil {
 				t.Fatal(err)
 			}
 		}, "two a"},
 		"by a delete and a new thread": {func(t *testing.T, s checkpoint.Saver, other thread) {
+			t.Helper()
 			if err := s.Delete(ctx, "t"); err != nil {
 				t.Fatal(err)
 			}
 			done(t, graph.Finished)(other.Invoke(ctx, logged("new")))
 		}, "new a two a"},
 		"by an import of the same": {func(t *testing.T, s checkpoint.Saver, _ thread) {
+			t.Helper()
 			var items []checkpoint.Item
 			for item, err := range s.Export(ctx, "t", 0) {
 				if err != nil {
@@ -157,6 +165,7 @@ func TestAHeadThatMovedIsReadAgain(t *testing.T) {
 			}
 		}, "one a two a"},
 		"not at all, but pruned": {func(t *testing.T, s checkpoint.Saver, _ thread) {
+			t.Helper()
 			if _, err := s.Prune(ctx, "t", checkpoint.Keep{Last: 1}); err != nil {
 				t.Fatal(err)
 			}
@@ -306,6 +315,7 @@ func TestAHeadIsKeptByInputThatFinishes(t *testing.T) {
 	ctx := t.Context()
 	for name, run := range map[string]func(t *testing.T, th thread, fail func(bool)){
 		"a node that fails": func(t *testing.T, th thread, fail func(bool)) {
+			t.Helper()
 			fail(true)
 			if _, err := th.Invoke(ctx, logged("two")); !errors.Is(err, errBroken) {
 				t.Fatal(err)
@@ -314,6 +324,7 @@ func TestAHeadIsKeptByInputThatFinishes(t *testing.T) {
 			done(t, graph.Finished)(th.Resume(ctx))
 		},
 		"a context that ended": func(t *testing.T, th thread, _ func(bool)) {
+			t.Helper()
 			ended, cancel := context.WithCancel(ctx)
 			cancel()
 			if _, err := th.Invoke(ended, logged("two")); !errors.Is(err, context.Canceled) {
@@ -324,15 +335,18 @@ func TestAHeadIsKeptByInputThatFinishes(t *testing.T) {
 			}
 		},
 		"a replay": func(t *testing.T, th thread, _ func(bool)) {
+			t.Helper()
 			snaps := collect(t, th.History(ctx, checkpoint.Query{}))
 			done(t, graph.Finished)(th.At(snaps[1].Checkpoint).Resume(ctx))
 		},
 		"an edit": func(t *testing.T, th thread, _ func(bool)) {
+			t.Helper()
 			if _, err := th.UpdateState(ctx, logged("edit"), ""); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"a release": func(t *testing.T, th thread, _ func(bool)) {
+			t.Helper()
 			if _, err := th.Release(ctx); err != nil {
 				t.Fatal(err)
 			}

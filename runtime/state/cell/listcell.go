@@ -316,7 +316,7 @@ func (c *ListCell[T]) applySetAt(r *wire.Reader) int {
 	if !r.OK() {
 		return -1
 	}
-	return int(i)
+	return i
 }
 
 func (c *ListCell[T]) reset() {
