@@ -9,8 +9,8 @@ import (
 
 // head is the newest checkpoint of a thread, as a run of this graph has left it.
 //
-// It is right for as long as it is the head that storage has. That needs no check of its own: what is built on it is stored by an
-// opening Append that names its id, and an id stands for the same state for ever.
+// It is valid while storage has the same head. That needs no check: the opening Append of the next run names the id of the head,
+// and an id always stands for the same state.
 type head[S, U any] struct {
 	thread  string
 	request string          // the RequestID of its input; empty for none
@@ -23,10 +23,10 @@ type head[S, U any] struct {
 	newer, older *head[S, U]
 }
 
-// heads keeps heads in memory, of at most so many bytes. A head is given to one run, which does not put it back: it puts
-// the head that it leaves.
+// heads is a bounded set of heads in memory. A run takes the head of its thread out, and puts in the head that it leaves. heads is
+// safe for concurrent use.
 type heads[S, U any] struct {
-	most int // 0 for no heads
+	most int // the bound in bytes; 0 for no heads
 
 	mu       sync.Mutex
 	byThread map[string]*head[S, U]
@@ -35,11 +35,11 @@ type heads[S, U any] struct {
 	oldest   *head[S, U]
 }
 
-// share is which part of the bound one head may take.
+// share is the part of the bound that one head may take: 1/share.
 const share = 8
 
-// take returns the head of a thread and forgets it. It returns nil if there is none, or if its input was the named request: whether
-// that is repeated is for storage to say.
+// take removes and returns the head of a thread. It returns nil if there is none. It also returns nil, and keeps the head, if the
+// input of the head had the named request: the run then asks storage whether the request is repeated.
 func (c *heads[S, U]) take(thread, request string) *head[S, U] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,7 +51,7 @@ func (c *heads[S, U]) take(thread, request string) *head[S, U] {
 	return h
 }
 
-// put keeps a head, unless it is too large, and forgets those that were used least recently.
+// put adds a head, unless it is too large, and removes the least recently used ones.
 func (c *heads[S, U]) put(h *head[S, U]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +77,7 @@ func (c *heads[S, U]) put(h *head[S, U]) {
 	c.newest = h
 }
 
-// drop forgets the head of a thread that was moved otherwise than by input.
+// drop removes the head of a thread that was moved by another call than one with input.
 func (c *heads[S, U]) drop(thread string) {
 	c.take(thread, "")
 }

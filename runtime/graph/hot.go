@@ -8,12 +8,12 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/internal/live"
 )
 
-// A run with input that ended as Done leaves the head of its thread in memory. The next input then needs no Load.
+// A run with input that ends as Done leaves the head of its thread in memory. The next input then needs no Load.
 //
-// User code holds on to what it was shown: a caller to a Result, a node to what it returned. So what is kept is a state of its
-// own, which is made of the stored bytes alone, and a run gets a deep copy of it. SharedState keeps the state of the run instead.
+// User code can keep what it was shown: a caller its Result, a node what it returned. The kept state is therefore made of the
+// stored bytes alone, and each run gets a deep copy. SharedState keeps the state of the run instead.
 
-// newTail returns what takes note of the records of a run whose head may be kept; nil if none is kept.
+// newTail returns the Tail of a run whose head may be kept. It returns nil if the graph keeps no heads.
 func (g *Graph[S, U]) newTail() *journal.Tail {
 	switch {
 	case g.heads.most == 0 || g.opt.releaseOnDone:
@@ -43,8 +43,9 @@ func (t Thread[S, U]) openHot(r *opening, a *adapter[S, U], h *head[S, U]) error
 	return r.enter(false)
 }
 
-// stale reports whether an error of openHot may come of a head that is not the newest any more, or that could not be used: with what
-// is stored the call may succeed. An error of the saver says what is so, unless it is a conflict.
+// stale reports whether an error of openHot can be the fault of the kept head: the thread has moved since, or the state could not
+// be copied. The call then opens the thread by a Load. Errors of the saver other than a conflict, and those of a context that has
+// ended, are returned to the caller.
 func (r *opening) stale(err error) bool {
 	var saver *SaverError
 	switch {
@@ -82,7 +83,7 @@ func (a *adapter[S, U]) setApart() (err error) {
 	return nil
 }
 
-// setApart keeps the state that was loaded apart from the run, for the head that the run may leave.
+// setApart keeps the loaded state for the head that the run may leave, and gives the run a copy.
 func (r *opening) setApart(empty bool) {
 	if r.tail == nil || empty || r.g.opt.sharedState {
 		return
@@ -93,7 +94,7 @@ func (r *opening) setApart(empty bool) {
 	}
 }
 
-// keep keeps the head that a run has left, whose state a has.
+// keep keeps the head that a run has left. a has its state.
 func (t Thread[S, U]) keep(r *opening, a *adapter[S, U], err error) {
 	if err != nil || r.tail == nil || !r.tail.Done || r.health != sound {
 		return
@@ -112,6 +113,6 @@ func (t Thread[S, U]) keep(r *opening, a *adapter[S, U], err error) {
 	t.g.heads.put(h)
 }
 
-// headSize returns about how many bytes of memory a head takes whose state is encoded in size bytes. Strings of the state keep the
-// payloads that they are part of, and so superseded bytes, in memory.
+// headSize estimates the memory of a head in bytes. size is the size of the encoded state. Strings of the state share the memory of
+// payloads, so superseded bytes stay in memory too.
 func headSize(size, superseded int) int { return 2*size + superseded + 1024 }
