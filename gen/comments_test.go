@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestUpdatesCarryTheCommentsOfFields looks at what an editor shows of a field of an update.
+// TestUpdatesCarryTheCommentsOfFields checks the comments on the fields of an update.
 func TestUpdatesCarryTheCommentsOfFields(t *testing.T) {
 	code := codeOf(t, `package m
 

@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// origin is what decides whether a source file is part of a build. What is generated for its types
-// must be part of the same builds.
+// origin holds the properties of a source file that decide whether it is part of a build. The
+// generated code for its types must be part of the same builds.
 type origin struct {
-	file  string // its name, without the folder
-	build string // the condition as a //go:build line has it; empty for none
-	test  bool   // it is a test file
+	file  string // the name without the folder
+	build string // the condition of the //go:build line; empty for none
+	test  bool   // whether it is a test file
 }
 
 // sameBuilds reports whether files of both origins are part of the same builds.
 func (o origin) sameBuilds(other origin) bool { return o.build == other.build && o.test == other.test }
 
-// describe says for the middle of a message when the file is built.
+// describe returns a phrase for messages: when the file is built.
 func (o origin) describe() string {
 	switch {
 	case o.test && o.build != "":
@@ -35,9 +35,9 @@ func (o origin) describe() string {
 	return o.file + " is for every build"
 }
 
-// outputName returns the file that code for a type of this origin goes to when nobody says
-// otherwise: agent_state_graphgen.go. Files for some builds only often declare the same types, so
-// their names are part of it.
+// outputName returns the default file for the code of a type with this origin, such as
+// agent_state_graphgen.go. Files for different builds often declare the same types, so the name
+// contains the build.
 func (o origin) outputName(typeName string) string {
 	name := snake(typeName)
 	if o.build != "" {
@@ -47,14 +47,14 @@ func (o origin) outputName(typeName string) string {
 		}
 		name = stem
 	}
-	name = strings.TrimLeft(name, "_") // the go command passes over files that begin with _
+	name = strings.TrimLeft(name, "_") // the go command ignores files that begin with _
 	if o.test {
 		return name + strings.TrimSuffix(Suffix, ".go") + "_test.go"
 	}
 	return name + Suffix
 }
 
-// originOf returns the origin of the file that pos is in.
+// originOf returns the origin of the file that contains pos.
 func (src *source) originOf(pos token.Pos) origin {
 	i := slices.IndexFunc(src.pkg.Syntax, func(f *ast.File) bool { return f.FileStart <= pos && pos <= f.FileEnd })
 	if i < 0 {
@@ -62,7 +62,7 @@ func (src *source) originOf(pos token.Pos) origin {
 	}
 	file := src.pkg.Syntax[i]
 	path := src.pkg.Fset.PositionFor(file.Package, false).Filename
-	cgo := len(src.pkg.GoFiles) > 0 && !slices.Contains(src.pkg.GoFiles, path) // what cgo made of the file
+	cgo := len(src.pkg.GoFiles) > 0 && !slices.Contains(src.pkg.GoFiles, path) // a file that cgo generated
 	if cgo {
 		path = src.pkg.Fset.Position(file.Package).Filename
 	}
@@ -91,8 +91,8 @@ func buildLine(file *ast.File) []string {
 	return nil
 }
 
-// nameConditions returns the system and the architecture that the name of a file stands for: linux
-// and amd64 for x_linux_amd64.go. The list of both is the go command's.
+// nameConditions returns the operating system and the architecture in a file name: linux and amd64
+// for x_linux_amd64.go. It uses the lists of the go command.
 func nameConditions(name string) []string {
 	name = strings.TrimSuffix(strings.TrimSuffix(name, ".go"), "_test")
 	parts := strings.Split(name, "_")
@@ -106,8 +106,8 @@ func nameConditions(name string) []string {
 	return parts[n-1:]
 }
 
-// built reports whether the name of a file lets it be part of a build for an architecture, on a
-// system that there is not.
+// built reports whether a file with this name can be part of a build for arch on a nonexistent
+// operating system.
 func built(name, arch string) bool {
 	ctx := build.Context{GOOS: "none", GOARCH: arch, Compiler: "gc", OpenFile: func(string) (io.ReadCloser, error) {
 		return io.NopCloser(strings.NewReader("package p\n")), nil
@@ -116,14 +116,14 @@ func built(name, arch string) bool {
 	return ok && err == nil
 }
 
-// join returns the condition that all of a list hold.
+// join returns the conjunction of conditions.
 func join(conditions []string) string {
 	var all constraint.Expr
 	for _, text := range conditions {
 		x, err := constraint.Parse("//go:build " + text)
 		switch {
 		case err != nil:
-			continue // the go command says so
+			continue // the go command reports it
 		case all == nil:
 			all = x
 		default:
@@ -136,7 +136,7 @@ func join(conditions []string) string {
 	return all.String()
 }
 
-// implies reports whether a condition is an and of conditions of which one is the tag.
+// implies reports whether condition is the tag, or a conjunction that contains the tag.
 func implies(condition, tag string) bool {
 	x, err := constraint.Parse("//go:build " + condition)
 	if err != nil {

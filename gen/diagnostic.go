@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Diagnostic is one fault in the user's sources.
+// Diagnostic is a fault in the user's sources.
 type Diagnostic struct {
-	Pos     token.Position // of the field, tag, type or directive; the filename is relative where that is shorter to read
-	Subject string         // what it is about, such as State.Messages; empty for the compiler's own errors
-	Message string         // what is wrong and what was found; then, after a semicolon, how to fix it
+	Pos     token.Position // the field, tag, type or directive; the filename is relative if that is shorter
+	Subject string         // such as State.Messages; empty for errors of the compiler
+	Message string         // the fault and its cause; after a semicolon, the remedy
 }
 
 // String returns the diagnostic on one line: file:line:col: subject: message.
@@ -31,7 +31,7 @@ func (d Diagnostic) String() string {
 	return b.String()
 }
 
-// diagnostics collects what is wrong in all packages of one Generate.
+// diagnostics collects the faults in all packages of one Generate call.
 type diagnostics struct {
 	dir  string
 	list []Diagnostic
@@ -39,7 +39,7 @@ type diagnostics struct {
 
 func (ds *diagnostics) empty() bool { return len(ds.list) == 0 }
 
-// add records a fault. Two messages that are alike at one place are one fault.
+// add records a fault. It ignores a repeated message at the same position.
 func (ds *diagnostics) add(pos token.Position, subject, format string, args ...any) {
 	pos.Filename = relative(ds.dir, pos.Filename)
 	pos.Offset = 0
@@ -49,7 +49,7 @@ func (ds *diagnostics) add(pos token.Position, subject, format string, args ...a
 	}
 }
 
-// sorted returns the faults in the order of their positions.
+// sorted returns the faults in order of position.
 func (ds *diagnostics) sorted() []Diagnostic {
 	slices.SortStableFunc(ds.list, func(a, b Diagnostic) int {
 		return cmp.Or(
@@ -63,7 +63,7 @@ func (ds *diagnostics) sorted() []Diagnostic {
 	return ds.list
 }
 
-// relative returns path as seen from dir when it lies below dir, and path itself otherwise.
+// relative returns path relative to dir if path is below dir, and otherwise path.
 func relative(dir, path string) string {
 	if path == "" {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"github.com/graphgen-go/graphgen/gen"
 )
 
-// want is one expectation of a bad package: a pattern for a diagnostic at a line.
+// want is an expectation in a bad package: a pattern for a diagnostic on a line.
 type want struct {
 	file    string
 	line    int
@@ -20,8 +20,9 @@ type want struct {
 	met     bool
 }
 
-// TestBadPackages generates every package below testdata/bad and compares the diagnostics with the comments in them:
-// // want `pattern` at the end of a line, and // want:-1 `pattern` for the line before.
+// TestBadPackages generates every package below testdata/bad and compares the diagnostics with the
+// comments in it. The comment // want `pattern` applies to its line, and // want:-1 `pattern` to
+// the line before.
 func TestBadPackages(t *testing.T) {
 	root := filepath.Join("..", "testdata", "bad")
 	wants := readWants(t, root)
@@ -30,7 +31,7 @@ func TestBadPackages(t *testing.T) {
 		t.Fatalf("Generate: %v", err)
 	}
 	if len(result.Files) > 0 {
-		t.Errorf("Generate returned %d files beside diagnostics, want none", len(result.Files))
+		t.Errorf("Generate returned %d files together with diagnostics, want none", len(result.Files))
 	}
 	for _, d := range result.Diagnostics {
 		if !meet(wants, d) {
@@ -47,7 +48,7 @@ func TestBadPackages(t *testing.T) {
 	}
 }
 
-// meet marks an expectation that d fulfils and reports whether there is one.
+// meet marks an expectation that matches d, and reports whether there is one.
 func meet(wants []*want, d gen.Diagnostic) bool {
 	text := d.Subject + ": " + d.Message
 	for _, w := range wants {

@@ -13,12 +13,12 @@ import (
 type directive struct {
 	pos   token.Position
 	at    token.Pos
-	verb  string   // state, payload, union, generate, output; what was written when it is none of these
+	verb  string   // state, payload, union, generate, output; the text in the source if it is none of these
 	name  string   // of the type or interface
-	arg   string   // union: what stands right of the equals sign
+	arg   string   // union: the text after the equals sign
 	types []string // generate: of -type
 	out   string   // generate, output: of -o
-	fault string   // what is wrong with it, when something is
+	fault string   // the fault of the directive; empty for none
 }
 
 const directivePrefix = "//graphgen:"
@@ -50,7 +50,7 @@ func readDirectives(fset *token.FileSet, file *ast.File) []directive {
 	return list
 }
 
-// read takes what follows the verb, and the name of the type that the comment documents.
+// read parses the text after the verb. typeName is the type that the comment documents.
 func (d *directive) read(args, typeName string) {
 	switch d.verb {
 	case "state", "payload":
@@ -72,8 +72,8 @@ func (d *directive) read(args, typeName string) {
 	}
 }
 
-// readGenerate parses a go:generate line and reports whether it runs graphgen for named types, or names the output of the
-// marked ones, which is an output directive.
+// readGenerate parses a go:generate line. It reports whether the line runs graphgen for named
+// types, or is an output directive, which names the output of the marked types.
 func (d *directive) readGenerate(line string) bool {
 	words := strings.Fields(line)
 	runs := false

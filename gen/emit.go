@@ -19,32 +19,32 @@ type emitter struct {
 	n *names
 
 	needed map[*typ]map[string]bool // the methods of codecs that are called
-	needs  int                      // how many they are
+	needs  int                      // their number
 
 	errs     bool // the function being written needs a variable for errors
 	oks      bool // the function being written needs a variable for whether something was copied
-	counting bool // the function being written knows how deep it is
-	inHeader bool // what is being written stands in the header of an if
+	counting bool // the function being written counts the depth
+	inHeader bool // the header of an if statement is being written
 }
 
-// emit returns the file that a model stands for.
+// emit returns the file for a model.
 func emit(m *model) ([]byte, error) {
 	e := &emitter{m: m, n: newNames(m.pkg, m.packages()), needed: make(map[*typ]map[string]bool)}
-	// Which methods a codec needs is known when all that calls them is written: so everything is written until nothing
-	// new is needed, and only the last time counts.
+	// The methods that a codec needs are known only after all their callers are written.
+	// Everything is therefore written until no new method is needed, and the last pass is kept.
 	for needs := -1; needs != e.needs; {
 		needs = e.needs
 		e.emitFile()
 	}
 	var out bytes.Buffer
 	if err := e.f.Render(&out); err != nil {
-		// The error has all that was generated in it; its first lines say enough.
-		return nil, fmt.Errorf("gen: package %s: what was generated is not Go, which is a mistake of graphgen's: %s", m.pkgPath, clip(err.Error()))
+		// The error contains the whole output; its first lines are enough.
+		return nil, fmt.Errorf("gen: package %s: the generated code is not valid Go, which is a bug of graphgen: %s", m.pkgPath, clip(err.Error()))
 	}
 	return groupImports(out.Bytes()), nil
 }
 
-// emitFile writes the file as far as it is known what it needs.
+// emitFile writes the file with the codec methods that are known to be needed.
 func (e *emitter) emitFile() {
 	e.f = e.newFile()
 	e.f.HeaderComment(Header)
@@ -91,7 +91,7 @@ func groupImports(src []byte) []byte {
 	return slices.Concat(head, []byte("\nimport (\n"), bytes.Join(groups, []byte("\n")), []byte("\n)\n"), tail)
 }
 
-// newFile returns an empty file that knows by which names to import.
+// newFile returns an empty file with the names of its imports.
 func (e *emitter) newFile() *jen.File {
 	f := jen.NewFilePathName(e.m.pkgPath, e.m.pkg.Name())
 	for path, name := range e.n.imports {
@@ -144,7 +144,7 @@ func (e *emitter) payloadAppend(t *typ, b, v expr) []jen.Code {
 	return []jen.Code{e.returnAppend(t, v.deref())}
 }
 
-// hasCodec reports whether values of t are written by a codec that is emitted.
+// hasCodec reports whether an emitted codec writes values of t.
 func (t *typ) hasCodec() bool {
 	switch t.kind {
 	case kindBasic, kindBytes, kindByteArray, kindTime, kindWire, kindBinary, kindText:
@@ -153,7 +153,7 @@ func (t *typ) hasCodec() bool {
 	return true
 }
 
-// payloadRead is readValue where the Reader is a variable and no pointer.
+// payloadRead is readValue for a Reader that is a variable and not a pointer.
 func (e *emitter) payloadRead(t *typ, x expr) jen.Code {
 	if e.readExpr(t) != nil || !t.hasCodec() {
 		return e.readValue(t, x)
@@ -161,9 +161,9 @@ func (e *emitter) payloadRead(t *typ, x expr) jen.Code {
 	return e.call(t, "Read", expr(e.n.r).addr(), x.addr())
 }
 
-// emitGuard writes an assignment that does not compile once a struct or a tag in it is not what it was when the code was
-// generated. Tags that graphgen does not read count, too, but not in other packages: their authors may change them, and a
-// conversion does not look at tags.
+// emitGuard writes an assignment that does not compile after a struct or one of its tags has
+// changed. It includes tags that graphgen does not read, but not in other packages, whose authors
+// may change them. Conversions ignore tags.
 func (e *emitter) emitGuard(t types.Type) {
 	named, ok := types.Unalias(t).(*types.Named)
 	if !ok {
@@ -197,7 +197,7 @@ func hasGraphTag(st *types.Struct) bool {
 	return false
 }
 
-// spellable reports whether code of package pkg can write out the struct so that it is identical.
+// spellable reports whether code of package pkg can write a struct type that is identical to st.
 func spellable(st *types.Struct, pkg *types.Package) bool {
 	for i := range st.NumFields() {
 		if f := st.Field(i); !f.Exported() && f.Pkg() != pkg {
@@ -238,7 +238,8 @@ func (m *model) packages() []*types.Package {
 	return list
 }
 
-// nameCodecs gives every type the name of its codec. taken are names that graphgen declares in the package otherwise.
+// nameCodecs gives the codec of every type a name. taken are other names that graphgen declares in
+// the package.
 func (m *model) nameCodecs(prefix string, taken map[string]bool) {
 	m.codecs = make(map[*typ]string)
 	taken = maps.Clone(taken)

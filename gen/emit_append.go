@@ -97,7 +97,8 @@ func (e *emitter) appendParts(t *typ) []jen.Code {
 	return []jen.Code{e.returnAppend(t, v.deref())}
 }
 
-// appendStruct writes a struct as a map. Its head and the names are the same for all values, so they are constants.
+// appendStruct writes a struct as a map. The head and the names are constants, because they are
+// equal for all values.
 func (e *emitter) appendStruct(t *typ) []jen.Code {
 	b := expr(e.n.b)
 	members := t.stored()
@@ -132,8 +133,8 @@ func encodeName(name string) string {
 	return string(head) + name
 }
 
-// appendHead appends the head of a map or string of length n: fix is the short form's code, for lengths below 16, or
-// 32 of strings.
+// appendHead appends the head of a map or string of length n. The code of the short form is fix. The
+// short form is for maps below a length of 16 and for strings below 32.
 func appendHead(b []byte, n int, fix, code16, code32 byte) []byte {
 	most := 16
 	if fix == 0xa0 {
@@ -158,7 +159,7 @@ func (e *emitter) appendElems(t *typ, n jen.Code, x expr) []jen.Code {
 	}
 }
 
-// appendMap writes a map in the order of its keys, so that equal maps are equal bytes.
+// appendMap writes a map in the order of its keys, so that equal maps have equal bytes.
 func (e *emitter) appendMap(t *typ) []jen.Code {
 	b, all := expr(e.n.b), expr(e.n.v).deref()
 	sorted := "SortedKeys"

@@ -2,7 +2,8 @@ package gen
 
 import "github.com/dave/jennifer/jen"
 
-// cloneExpr writes an expression for a deep copy of x, which is x itself when there is nothing to copy.
+// cloneExpr writes an expression for a deep copy of x. The expression is x if there is nothing to
+// copy.
 func (e *emitter) cloneExpr(t *typ, x expr) jen.Code {
 	if t.pointless {
 		return x.code()
@@ -26,7 +27,8 @@ func (e *emitter) cloneExpr(t *typ, x expr) jen.Code {
 	return e.call(t, "Clone", x.code())
 }
 
-// cloneInto writes the statements that make x a deep copy of itself; none when it is one.
+// cloneInto writes the statements that make x a deep copy of itself. There are none if assignment
+// already copies it.
 func (e *emitter) cloneInto(t *typ, x expr) []jen.Code {
 	switch {
 	case t.pointless:
@@ -41,8 +43,8 @@ func (e *emitter) cloneInto(t *typ, x expr) []jen.Code {
 	}
 }
 
-// cloneInPlace is cloneInto for elements, of which there may be many: those of a struct that is not copied whole, but
-// only in the fields that point to something.
+// cloneInPlace is cloneInto for elements, because there may be many. It copies only the fields of
+// a struct that contain references.
 func (e *emitter) cloneInPlace(t *typ, x expr) []jen.Code {
 	if t.kind != kindStruct || t.recursive {
 		return e.cloneInto(t, x)
@@ -54,8 +56,9 @@ func (e *emitter) cloneInPlace(t *typ, x expr) []jen.Code {
 	return body
 }
 
-// returnClone writes a return of a Clone. In types that hold themselves it says whether that is a whole copy: beyond
-// wire.MaxDepth nothing is copied, and nobody goes on, since a cycle that branches would take for ever.
+// returnClone writes the return statement of a Clone. For recursive types it also returns whether
+// the copy is complete. Nothing beyond wire.MaxDepth is copied, because copying a cycle with
+// branches would not end.
 func (e *emitter) returnClone(value jen.Code, whole bool) jen.Code {
 	if e.counting {
 		return jen.Return(value, jen.Lit(whole))
@@ -91,7 +94,7 @@ func (e *emitter) cloneBody(t *typ) []jen.Code {
 	return append(head, body...)
 }
 
-// cloneParts copies what v, which is a copy already, points to.
+// cloneParts copies the references in v, which is already a copy.
 func (e *emitter) cloneParts(t *typ) []jen.Code {
 	v := expr(e.n.v)
 	var body []jen.Code
@@ -122,7 +125,8 @@ func (e *emitter) cloneParts(t *typ) []jen.Code {
 	return append(body, e.returnClone(v.code(), true))
 }
 
-// cloneWhole returns what a counting clone made, or the value itself when it is nested too deeply to be copied.
+// cloneWhole returns the result of a counting clone, or the value itself if it is nested too
+// deeply.
 func (e *emitter) cloneWhole(call jen.Code) []jen.Code {
 	out := expr(e.n.out)
 	return []jen.Code{
@@ -131,7 +135,7 @@ func (e *emitter) cloneWhole(call jen.Code) []jen.Code {
 	}
 }
 
-// cloneUnion writes a switch that copies what a closed interface holds.
+// cloneUnion writes a switch that copies the value in a closed interface.
 func (e *emitter) cloneUnion(t *typ) []jen.Code {
 	x := expr(e.n.x)
 	var cases []jen.Code
@@ -152,7 +156,7 @@ func (e *emitter) cloneUnion(t *typ) []jen.Code {
 	return []jen.Code{jen.Switch(x.define(expr(e.n.v).dot("(type)").code())).Block(cases...)}
 }
 
-// cloneByCodec copies a value that cannot be taken apart, by writing and reading it.
+// cloneByCodec copies a value by encoding and decoding it.
 func (e *emitter) cloneByCodec(t *typ) []jen.Code {
 	v, out := expr(e.n.v), expr(e.n.out)
 	return []jen.Code{
@@ -164,7 +168,7 @@ func (e *emitter) cloneByCodec(t *typ) []jen.Code {
 	}
 }
 
-// marshalOf returns the function that encodes x, which is stored by methods of its own.
+// marshalOf returns the function that encodes x by its own methods.
 func marshalOf(t *typ, x expr) jen.Code {
 	switch t.kind {
 	case kindBinary:

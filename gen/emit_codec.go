@@ -44,7 +44,7 @@ func (x expr) set(value jen.Code) *jen.Statement { return x.code().Op("=").Add(v
 // define writes a declaration of x with a value.
 func (x expr) define(value jen.Code) *jen.Statement { return x.code().Op(":=").Add(value) }
 
-// codec returns the type that implements cell.Codec for t, and sees to it that it is emitted.
+// codec returns the type that implements cell.Codec for t, and requests it.
 func (e *emitter) codec(t *typ) *jen.Statement {
 	switch t.kind {
 	case kindBasic:
@@ -60,7 +60,7 @@ func (e *emitter) codec(t *typ) *jen.Statement {
 	return jen.Id(e.m.codecs[t])
 }
 
-// need sees to it that the codec of t is emitted and has a method.
+// need requests the codec of t with a method.
 func (e *emitter) need(t *typ, method string) {
 	if e.needed[t] == nil {
 		e.needed[t] = make(map[string]bool)
@@ -71,8 +71,8 @@ func (e *emitter) need(t *typ, method string) {
 	}
 }
 
-// call writes a call of a method of t's codec. Types that hold themselves are told how deep they are, by methods whose
-// names begin in lower case.
+// call writes a call of a method of t's codec. Recursive types use methods with lower-case names,
+// which take the depth.
 func (e *emitter) call(t *typ, method string, args ...jen.Code) *jen.Statement {
 	if t.recursive && method != "Read" && e.counting {
 		method = strings.ToLower(method)
@@ -106,8 +106,8 @@ func (e *emitter) emitCodec(t *typ) {
 	}
 }
 
-// method writes one method of a codec if it is needed, and for a type that holds itself the one that counts how deep it
-// is.
+// method writes one method of a codec if it is needed. For a recursive type it also writes the
+// method that counts the depth.
 func (e *emitter) method(t *typ, name string, params []jen.Code, results *jen.Statement, body func(*typ) []jen.Code) {
 	receiver := jen.Id(e.m.codecs[t])
 	if !t.recursive || name == "Read" {
@@ -161,7 +161,7 @@ func (e *emitter) methodComment(name string) string {
 	return fmt.Sprintf("Clone returns a deep copy of %s.", e.n.v)
 }
 
-// counts reports whether the codec of t is one that checks the depth: all cycles go through a type with a name.
+// counts reports whether the codec of t checks the depth. Every cycle contains a named type.
 func (e *emitter) counts(t *typ) bool { return t.recursive && t.named }
 
 // typ writes a type.
@@ -182,7 +182,7 @@ func wireCall(name string, args ...jen.Code) *jen.Statement {
 	return jen.Qual(wirePath, name).Call(args...)
 }
 
-// basic is how values of a basic type are written and read.
+// basic describes how values of a basic type are written and read.
 type basic struct {
 	codec    string // of runtime/state/cell
 	appender string // of runtime/wire
@@ -192,7 +192,7 @@ type basic struct {
 }
 
 func basicCodec(b *types.Basic) basic {
-	name := types.Typ[b.Kind()].Name() // not byte or rune, which are other words for the same
+	name := types.Typ[b.Kind()].Name() // not the aliases byte or rune
 	info := b.Info()
 	switch {
 	case info&types.IsBoolean != 0:
@@ -209,7 +209,7 @@ func basicCodec(b *types.Basic) basic {
 	return basic{"Int", "AppendInt", "int64", upperFirst(name), name}
 }
 
-// isPlain reports whether t is the basic type called name itself, so that no conversion is needed.
+// isPlain reports whether t is the basic type name itself, so that no conversion is needed.
 func isPlain(t *typ, name string) bool {
 	b, ok := types.Unalias(t.typ).(*types.Basic)
 	return ok && types.Typ[b.Kind()].Name() == name
@@ -226,5 +226,5 @@ func (t *typ) stored() []*member {
 	return list
 }
 
-// comparable reports whether == says all that Equal must say.
+// comparable reports whether == is equivalent to Equal.
 func (t *typ) comparable() bool { return t.strict && types.Comparable(t.typ) }

@@ -6,7 +6,7 @@ import (
 	"github.com/dave/jennifer/jen"
 )
 
-// emitDiff writes the type of what two states differ in, the function that makes one, and its methods.
+// emitDiff writes the type for the difference between two states, its constructor and its methods.
 func (e *emitter) emitDiff(t *target) {
 	name := t.name + "Diff"
 	state, diff := jen.Id(t.name), jen.Id(name)
@@ -45,8 +45,8 @@ func (e *emitter) emitDiff(t *target) {
 		e.changesBody(expr(e.n.d), slices.DeleteFunc(slices.Clone(t.fields), func(f *field) bool { return !f.stored() })))
 }
 
-// diffHas reports whether a diff has a field of that name, or a method that the user wrote, so that graphgen cannot declare
-// one.
+// diffHas reports whether a diff has a field with that name or a method by the user, so that
+// graphgen cannot declare one.
 func (t *target) diffHas(name string) bool {
 	return t.diffMethods[name] || slices.ContainsFunc(t.fields, func(f *field) bool { return f.name == name && f.stored() })
 }
@@ -64,7 +64,7 @@ func (e *emitter) changeType(f *field) *jen.Statement {
 	return stateType("Change", e.typ(f.typ))
 }
 
-// diffBody compares the fields, and says how they differ of those that do.
+// diffBody compares the fields and records the differences.
 func (e *emitter) diffBody(t *target) []jen.Code {
 	d := expr(e.n.d)
 	body := []jen.Code{jen.Var().Id(e.n.d).Id(t.name + "Diff")}
@@ -83,7 +83,7 @@ func (e *emitter) diffBody(t *target) []jen.Code {
 	return append(body, jen.Return(d.code()))
 }
 
-// changesBody returns those of fields that change something in x.
+// changesBody writes the return statement with the changes of fields in x.
 func (e *emitter) changesBody(x expr, fields []*field) *jen.Statement {
 	var changes []jen.Code
 	for _, f := range fields {

@@ -6,8 +6,8 @@ import (
 	"github.com/dave/jennifer/jen"
 )
 
-// equalExpr writes an expression that compares x and y. It binds tighter than && and, when it is to be negated, is
-// written by differExpr.
+// equalExpr writes an expression that compares x and y. It has a higher precedence than &&. Use
+// differExpr for the negation.
 func (e *emitter) equalExpr(t *typ, x, y expr) *jen.Statement {
 	if t.isOperator() {
 		return x.code().Op("==").Add(y.code())
@@ -20,7 +20,7 @@ func (e *emitter) differExpr(t *typ, x, y expr) *jen.Statement {
 	if t.isOperator() {
 		return x.code().Op("!=").Add(y.code())
 	}
-	e.inHeader = true // where Go wants parentheses around a composite literal
+	e.inHeader = true // Go requires parentheses around a composite literal here
 	code := jen.Op("!").Add(e.equalCall(t, x, y))
 	e.inHeader = false
 	return code
@@ -125,7 +125,7 @@ func (e *emitter) allEqual(members []*member) *jen.Statement {
 	return all
 }
 
-// equalUnion compares what two closed interfaces hold.
+// equalUnion compares the values in two closed interfaces.
 func (e *emitter) equalUnion(t *typ) []jen.Code {
 	y, v, out, ok := expr(e.n.b).deref(), expr(e.n.v), expr(e.n.out), jen.Id(e.n.ok)
 	var cases []jen.Code

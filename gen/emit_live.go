@@ -8,7 +8,7 @@ import (
 	"github.com/dave/jennifer/jen"
 )
 
-// emitLive writes the type that holds one run's state.
+// emitLive writes the type that holds the state of one run.
 func (e *emitter) emitLive(t *target) {
 	helper := t.helper
 	var cells []jen.Code
@@ -55,7 +55,7 @@ func (e *emitter) emitLive(t *target) {
 	e.f.Func().Add(receiver).Id("Merge").Params(jen.Id(e.n.task).Int(), jen.Id(e.n.u).Op("*").Id(t.name+"Update")).Error().Block(e.mergeBody(t)...)
 }
 
-// bindBody binds the cells in order of their wire names, as Core wants them.
+// bindBody binds the cells in order of their wire names, as Core requires.
 func (e *emitter) bindBody(t *target) []jen.Code {
 	l, f := expr(e.n.l), expr(e.n.f)
 	var body []jen.Code
@@ -74,7 +74,7 @@ func (e *emitter) bindBody(t *target) []jen.Code {
 	return append(body, jen.Return(l.code()))
 }
 
-// slotPointer writes the pointer to a field's value, as the type that its cell works on.
+// slotPointer writes the pointer to a field's value, with the type that its cell uses.
 func (e *emitter) slotPointer(f *field) jen.Code {
 	pointer := expr(e.n.l).dot("s").dot(f.name).addr()
 	if _, named := types.Unalias(f.typ.typ).(*types.Named); !named {

@@ -25,7 +25,8 @@ func (e *emitter) readValue(t *typ, x expr) jen.Code {
 	return e.call(t, "Read", r.code(), x.addr())
 }
 
-// readExpr writes the expression that reads a value of a type for which one is enough; nil for others.
+// readExpr writes the expression that reads a value. It returns nil for types that need a
+// statement.
 func (e *emitter) readExpr(t *typ) jen.Code {
 	r := expr(e.n.r)
 	switch t.kind {
@@ -36,14 +37,14 @@ func (e *emitter) readExpr(t *typ) jen.Code {
 		}
 		return e.typ(t).Call(r.call(codec.reader))
 	case kindBytes:
-		return r.call("Bytes") // assignable to every type that is a []byte
+		return r.call("Bytes") // assignable to every type with the underlying type []byte
 	case kindTime:
 		return r.call("Time")
 	}
 	return nil
 }
 
-// readBody writes the body of a codec's Read. What v points to is zero before.
+// readBody writes the body of a codec's Read, which sets a zero value.
 func (e *emitter) readBody(t *typ) []jen.Code {
 	r, v := expr(e.n.r), expr(e.n.v)
 	var body []jen.Code

@@ -11,7 +11,7 @@ import (
 	"github.com/graphgen-go/graphgen/shape"
 )
 
-// emitState writes all that is generated for a state.
+// emitState writes all code for a state.
 func (e *emitter) emitState(t *target) {
 	e.emitUpdate(t)
 	e.emitDiff(t)
@@ -25,7 +25,7 @@ func (e *emitter) emitState(t *target) {
 	e.emitFuncs(t)
 }
 
-// typesVar returns the name of the variable that has the types which a state or payload is made of.
+// typesVar returns the name of the variable with the types within a state or payload.
 func typesVar(t *target) string { return t.helper + "Types" }
 
 // fieldsVar returns the name of the variable that describes the fields of a state.
@@ -45,8 +45,8 @@ func typeOf(path, name string, args []jen.Code) *jen.Statement {
 	return code
 }
 
-// fieldKind returns how the runtime calls what belongs to a field: cell.ListField, cell.ListCell and state.List are of the kind
-// List.
+// fieldKind returns the name of a field's kind in the runtime: the kind List has cell.ListField,
+// cell.ListCell and state.List.
 func (f *field) fieldKind() string {
 	switch f.reducer {
 	case "append":
@@ -122,7 +122,8 @@ func (e *emitter) emitUpdate(t *target) {
 	}
 }
 
-// maxComment is the longest comment that stands behind a field of an update; a longer one stands above it.
+// maxComment is the length up to which a comment is on the line of the field; a longer comment is
+// above it.
 const maxComment = 80
 
 // commented returns the declaration of an update's field with a comment: the reducer and the user's comment on the field.
@@ -145,13 +146,13 @@ func commented(declaration *jen.Statement, f *field) []jen.Code {
 	return append(codes, declaration)
 }
 
-// has reports whether a state has a field of that name, or its update a method that the user wrote, so that graphgen cannot
-// declare one.
+// has reports whether a state has a field with that name, or its update a method by the user, so
+// that graphgen cannot declare one.
 func (t *target) has(name string) bool {
 	return t.methods[name] || slices.ContainsFunc(t.fields, func(f *field) bool { return f.name == name })
 }
 
-// emitSchema writes the variable that graphs are built with.
+// emitSchema writes the variable for building graphs.
 func (e *emitter) emitSchema(t *target) {
 	var descriptions, functions []jen.Code
 	for _, f := range t.fields {
@@ -180,7 +181,7 @@ func (e *emitter) emitSchema(t *target) {
 // schemaFuncs are the fields of state.Schema that are functions.
 var schemaFuncs = []string{"New", "Clone", "Diff", "Writes", "AppendUpdate", "DecodeUpdate"}
 
-// emitFuncs writes the functions of the schema but for New.
+// emitFuncs writes the functions of the schema except New.
 func (e *emitter) emitFuncs(t *target) {
 	helper, name, update, d := t.helper, jen.Id(t.name), jen.Id(t.name+"Update"), expr(e.n.d)
 	bytes := jen.Index().Byte()
@@ -259,7 +260,7 @@ func (e *emitter) decodeUpdateBody(t *target) []jen.Code {
 		jen.Return(jen.Qual(cellPath, "UpdateError").Call(r.addr())))
 }
 
-// wireNames writes the names that a field is read by.
+// wireNames writes the names under which a field is read.
 func wireNames(name string, was []string) []jen.Code {
 	list := []jen.Code{jen.Lit(name)}
 	for _, old := range was {
@@ -285,7 +286,7 @@ func (e *emitter) emitFields(t *target) {
 	e.f.Var().Id(fieldsVar(t)).Op("=").Struct(types...).Values(values...)
 }
 
-// tag returns the reducer as the tag has it.
+// tag returns the reducer as in the tag.
 func (f *field) tag() string {
 	if f.reducer == "reduce" {
 		return "reduce=" + f.fn
@@ -355,7 +356,7 @@ func (e *emitter) keyFunc(f *field) jen.Code {
 		Add(block(append(body, jen.Return(selector.dot(f.key.selector).code()))...))
 }
 
-// block writes the body of a function, on one line when it is one statement.
+// block writes the body of a function. A single statement is on one line.
 func block(body ...jen.Code) *jen.Statement {
 	if len(body) == 1 {
 		return jen.Custom(jen.Options{Open: "{ ", Close: " }"}, body...)

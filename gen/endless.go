@@ -6,21 +6,21 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// The bounds of a type's arguments: how deep they nest, and of how many types they are made. Go
-// rejects a type that holds itself with ever longer arguments, but the type checker says so only for
-// packages without other errors, and such a type has no end.
+// The limits of the arguments of a type: their depth and their number. Go rejects a type that
+// contains itself with ever longer arguments. The type checker reports such an endless type only
+// for packages without other errors.
 const (
 	maxArgDepth = 40
 	maxArgSize  = 500
 )
 
-// endless reports whether what t holds has no end, and reports the generic type at fault.
+// endless reports whether t contains an endless type, and records the generic type as a fault.
 func (r *resolver) endless(t types.Type, at place) bool {
 	generic := r.findEndless(t)
 	if generic == nil {
 		return false
 	}
-	r.finite = typeutil.Map{} // what holds the generic type was taken for finite
+	r.finite = typeutil.Map{} // types that contain the generic type counted as finite
 	obj := generic.Obj()
 	if obj.Pkg() == r.src.pkg.Types {
 		at = place{pos: r.src.pkg.Fset.Position(obj.Pos()), subject: obj.Name()}
@@ -35,7 +35,7 @@ func (r *resolver) endless(t types.Type, at place) bool {
 	return true
 }
 
-// findEndless returns a generic type, held by t, whose type arguments nest too deep, or nil.
+// findEndless returns a generic type within t whose type arguments nest too deeply, or nil.
 func (r *resolver) findEndless(t types.Type) *types.Named {
 	t = types.Unalias(t)
 	named, _ := t.(*types.Named)
@@ -61,7 +61,7 @@ func (r *resolver) findEndless(t types.Type) *types.Named {
 	return nil
 }
 
-// longArgs reports whether the arguments of a generic type are beyond the bounds.
+// longArgs reports whether the type arguments of t exceed the limits.
 func longArgs(t *types.Named) bool {
 	size := 0
 	var within func(t types.Type, depth int) bool
@@ -80,8 +80,8 @@ func longArgs(t *types.Named) bool {
 	return !within(t, 0)
 }
 
-// written returns the types that stand in t as it is written: of a type with a name those in its
-// brackets.
+// written returns the types in the source form of t. For a named type these are the type
+// arguments.
 func written(t types.Type) []types.Type {
 	var parts []types.Type
 	switch t := types.Unalias(t).(type) {

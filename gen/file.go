@@ -11,20 +11,21 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 )
 
-// File is one generated file as it should be.
+// File is the intended content of one generated file.
 type File struct {
 	Path    string // absolute
 	Content []byte
 
-	States   []string // the types in it that got an update type and a schema
-	Payloads []string // the types in it that got AppendWire and DecodeWire
+	States   []string // the types in it that have an update type and a schema
+	Payloads []string // the types in it that have AppendWire and DecodeWire
 
-	Orphan bool // written by graphgen once, for types that are gone or no longer ask for it: it should not exist
+	Orphan bool // generated for types that no longer exist or no longer request it; the file should be deleted
 }
 
-// Write makes the file on disk what it should be and reports whether that changed anything. It replaces the file in one
-// step, so that a reader never sees half of it, keeps its mode, and writes through a symbolic link. It fails if the
-// file on disk was not written by graphgen or is read-only. It leaves an orphan alone: the user decides whether to delete it.
+// Write writes the file to disk and reports whether that changed anything. It replaces the file
+// atomically, keeps its mode, and follows symbolic links. It fails if graphgen did not generate
+// the file on disk, or if that file is read-only. It does not delete an orphan: the user decides
+// about it.
 func (f File) Write() (changed bool, err error) {
 	if f.Orphan {
 		return false, nil
@@ -55,7 +56,8 @@ func (f File) Write() (changed bool, err error) {
 	return true, nil
 }
 
-// unixLines returns content with the line ends that graphgen writes: git may check a file out with others.
+// unixLines returns content with the line ends that graphgen writes, because git may check out a
+// file with others.
 func unixLines(content []byte) []byte { return bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")) }
 
 // writeFile replaces path by a file with content.
@@ -79,8 +81,8 @@ func writeFile(path string, mode fs.FileMode, content []byte) (err error) {
 	return os.Rename(tmp.Name(), path)
 }
 
-// Diff returns what Write would change as a unified diff with paths relative to dir, and nil when the file is
-// as it should be. For an orphan it is the diff that deletes it.
+// Diff returns the changes that Write would make as a unified diff with paths relative to dir. It
+// returns nil if the file is up to date. For an orphan it returns the diff that deletes the file.
 func (f File) Diff(dir string) ([]byte, error) {
 	old, err := os.ReadFile(f.Path)
 	missing := errors.Is(err, fs.ErrNotExist)

@@ -162,7 +162,7 @@ func TestWrongConfigIsAnError(t *testing.T) {
 		"an output of several packages": {gen.Config{Dir: goldenDir, Patterns: []string{"./keys", "./empty"}, Output: "x.go"}, "is one file"},
 		"types of several packages":     {gen.Config{Dir: goldenDir, Patterns: []string{"./keys", "./empty"}, Types: []string{"State"}}, "belong to one package"},
 		"a folder without Go":           {gen.Config{Dir: goldenDir}, "no Go files"},
-		"a package that asks nothing":   {gen.Config{Dir: filepath.Join(goldenDir, "goldentest")}, "no package asks for generated code"},
+		"a package that asks nothing":   {gen.Config{Dir: filepath.Join(goldenDir, "goldentest")}, "no package requests generated code"},
 		"a pattern of no packages":      {gen.Config{Dir: dir, Patterns: []string{"./nowhere/..."}}, "nowhere"},
 		"a folder that does not exist":  {gen.Config{Dir: filepath.Join(goldenDir, "nowhere")}, "nowhere"},
 	} {

@@ -17,7 +17,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// FuzzTag feeds struct tags to the parser: it must not panic, and must agree with reflect on whether there is a graph tag.
+// FuzzTag parses struct tags. The parser must not panic, and must agree with reflect on whether
+// there is a graph tag.
 func FuzzTag(f *testing.F) {
 	for _, tag := range []string{
 		`graph:"upsert,key=ID"`, `graph:"append,name=hist,was=old"`, `json:"x" graph:"reduce=f"`, `graph:"-"`, `graph:""`, `graph:`, `graph:"last`,
@@ -45,8 +46,8 @@ func FuzzTag(f *testing.F) {
 	})
 }
 
-// FuzzSource feeds source files to everything but the go command. It must not panic, and what is generated for a file
-// without faults must compile with it.
+// FuzzSource runs all stages except the go command on source files. They must not panic, and code
+// for a file without faults must compile.
 func FuzzSource(f *testing.F) {
 	for _, pattern := range []string{"../testdata/golden/*/*.go", "../testdata/bad/*/*.go"} {
 		names, err := filepath.Glob(pattern)
@@ -86,7 +87,8 @@ func FuzzSource(f *testing.F) {
 	})
 }
 
-// hasErrors reports whether a package has errors of a kind that generate need not report: those in values of variables.
+// hasErrors reports whether a package has errors that generate may ignore: those in values of
+// variables.
 func hasErrors(pkg *packages.Package) bool {
 	for _, e := range pkg.TypeErrors {
 		if !e.Soft && !strings.HasPrefix(e.Msg, "undefined: ") {
@@ -109,7 +111,8 @@ func check(t *testing.T, fset *token.FileSet, file *ast.File) *packages.Package 
 	return pkg
 }
 
-// compile type-checks what was generated together with its source, whose bodies may use what is generated.
+// compile type-checks generated code together with its source, whose function bodies may use that
+// code.
 func compile(t *testing.T, fset *token.FileSet, text string, generated []File) {
 	t.Helper()
 	file, err := new(parseHook).parse(fset, "/m/state.go", []byte(text))
@@ -133,7 +136,7 @@ func compile(t *testing.T, fset *token.FileSet, text string, generated []File) {
 	_, _ = conf.Check("m", fset, files, nil) // errors are reported above
 }
 
-// imports returns an importer of what golden packages and generated code import.
+// imports returns an importer for the imports of golden packages and generated code.
 func imports(t *testing.T) types.Importer {
 	t.Helper()
 	pkgs, err := loadImports()

@@ -17,7 +17,7 @@ import (
 
 var goldenDir = filepath.Join("..", "testdata", "golden")
 
-// generate returns what graphgen makes of packages that have no faults.
+// generate returns the result for packages without faults.
 func generate(tb testing.TB, cfg gen.Config) *gen.Result {
 	tb.Helper()
 	result, err := gen.Generate(tb.Context(), cfg)
@@ -33,7 +33,7 @@ func generate(tb testing.TB, cfg gen.Config) *gen.Result {
 	return result
 }
 
-// golden returns what is generated for all golden packages in one run.
+// golden returns the files of all golden packages, generated in one run.
 func golden(t *testing.T) *gen.Result {
 	t.Helper()
 	result, err := generateGolden()
@@ -47,7 +47,8 @@ var generateGolden = sync.OnceValues(func() (*gen.Result, error) {
 	return gen.Generate(context.Background(), gen.Config{Dir: goldenDir, Patterns: []string{"./..."}})
 })
 
-// TestGoldenFilesAreUpToDate generates all golden packages in one run and expects the files that are checked in.
+// TestGoldenFilesAreUpToDate generates all golden packages in one run and compares the files with
+// those in the repository.
 func TestGoldenFilesAreUpToDate(t *testing.T) {
 	result := golden(t)
 	if len(result.Files) < 12 {
@@ -64,8 +65,8 @@ func TestGoldenFilesAreUpToDate(t *testing.T) {
 	}
 }
 
-// TestOnePackageAloneGivesTheSame generates each golden package by itself, as go generate does, and once more by naming its
-// types, and expects what one run over all of them gives.
+// TestOnePackageAloneGivesTheSame generates each golden package alone, as go generate does, and
+// again by naming its types. The files must equal those of one run over all packages.
 func TestOnePackageAloneGivesTheSame(t *testing.T) {
 	want := make(map[string][]byte)
 	for _, file := range golden(t).Files {
@@ -89,8 +90,8 @@ func TestOnePackageAloneGivesTheSame(t *testing.T) {
 	}
 }
 
-// TestGeneratedFilesHaveTheirManners checks what every generated file promises: the header that tools look for, and no
-// reflection.
+// TestGeneratedFilesHaveTheirManners checks that every generated file has the header for tools and
+// does not use reflection.
 func TestGeneratedFilesHaveTheirManners(t *testing.T) {
 	for _, file := range golden(t).Files {
 		fset := token.NewFileSet()
@@ -112,7 +113,7 @@ func TestGeneratedFilesHaveTheirManners(t *testing.T) {
 	}
 }
 
-// TestOutputDoesNotDependOnOldOutput damages what was generated before: it must not matter.
+// TestOutputDoesNotDependOnOldOutput damages the old output, which must have no effect.
 func TestOutputDoesNotDependOnOldOutput(t *testing.T) {
 	dir := copyPackage(t, filepath.Join(goldenDir, "keys"))
 	want := generate(t, gen.Config{Dir: dir}).Files[0]
@@ -125,8 +126,8 @@ func TestOutputDoesNotDependOnOldOutput(t *testing.T) {
 	}
 }
 
-// copyPackage copies the sources of a package that imports nothing but the standard library, without what was generated for
-// it, into a module of its own.
+// copyPackage copies the sources of a package into a new module, without generated files. The
+// package may import only the standard library.
 func copyPackage(tb testing.TB, from string) string {
 	tb.Helper()
 	dir := tb.TempDir()

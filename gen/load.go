@@ -22,21 +22,22 @@ import (
 type source struct {
 	pkg        *packages.Package
 	dir        string
-	test       bool     // it is the package with its tests, or their package of its own
-	outputs    []string // the files in it that graphgen wrote, absolute
+	test       bool     // the package with its tests, or its external test package
+	outputs    []string // absolute paths of the generated files in it
 	directives []directive
 }
 
-// loadMode leaves NeedDeps out: dependencies come from export data, which is what makes a load take tens of
-// milliseconds and not seconds. An Overlay would throw all export data away, so there is none; our own output is
-// made to vanish by the parser instead.
+// loadMode omits NeedDeps: dependencies are read from export data, so a load takes tens of
+// milliseconds instead of seconds. An Overlay would disable export data. The parser hides
+// generated files instead.
 const loadMode = packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedTypes |
 	packages.NeedSyntax | packages.NeedModule
 
-// load loads all packages at once and sorts them by path. Test packages follow, as far as they ask for something.
+// load loads all packages in one call and sorts them by path. Test packages that request code
+// follow.
 func load(ctx context.Context, cfg Config) ([]*source, error) {
 	if _, err := os.Stat(cfg.Dir); err != nil {
-		return nil, fmt.Errorf("gen: %w", err) // the go command could not start there, and would say something else
+		return nil, fmt.Errorf("gen: %w", err) // the go command would fail with a less helpful error
 	}
 	sources, err := loadPackages(ctx, cfg, false)
 	if err != nil {
@@ -62,7 +63,7 @@ func load(ctx context.Context, cfg Config) ([]*source, error) {
 	return choose(cfg, sources, tests)
 }
 
-// loadPackages loads the packages themselves, or their test packages.
+// loadPackages loads the packages, or their test packages.
 func loadPackages(ctx context.Context, cfg Config, tests bool) ([]*source, error) {
 	hook := new(parseHook)
 	pkgs, err := packages.Load(&packages.Config{
@@ -91,8 +92,8 @@ func loadPackages(ctx context.Context, cfg Config, tests bool) ([]*source, error
 	return sources, nil
 }
 
-// whyNone returns why the go command listed no packages. Asked for types it says nothing when go.mod must be updated; asked
-// for names it does.
+// whyNone returns the reason why the go command listed no packages. If go.mod must be updated,
+// only a listing of names returns that error.
 func whyNone(ctx context.Context, cfg Config) error {
 	patterns := strings.Join(cfg.Patterns, " ")
 	_, err := packages.Load(&packages.Config{Context: ctx, Mode: packages.NeedName | packages.NeedFiles, Dir: cfg.Dir, Env: cfg.Env}, cfg.Patterns...)
@@ -126,8 +127,8 @@ func newSource(cfg Config, pkg *packages.Package, hook *parseHook) *source {
 	return src
 }
 
-// parseHook parses what the type checker needs to see and no more. The zero hook is ready; go/packages calls it from
-// several goroutines.
+// parseHook parses only the parts that the type checker needs. The zero parseHook is ready to use,
+// and go/packages calls it concurrently.
 type parseHook struct {
 	mu      sync.Mutex
 	outputs map[string]bool
@@ -139,8 +140,9 @@ func (h *parseHook) isOutput(filename string) bool {
 	return h.outputs[filename]
 }
 
-// parse reduces graphgen's own output to its package clause, so that what is stale or even damaged in it cannot matter, and
-// drops all function bodies, so that code which uses what is yet to be generated type-checks.
+// parse reduces generated files to their package clause, so that old or damaged output has no
+// effect. It also replaces all function bodies, because they may use code that is not yet
+// generated.
 func (h *parseHook) parse(fset *token.FileSet, filename string, src []byte) (*ast.File, error) {
 	if isOutput(src) {
 		h.mu.Lock()
@@ -163,7 +165,7 @@ func (h *parseHook) parse(fset *token.FileSet, filename string, src []byte) (*as
 	return file, err
 }
 
-// panics returns a body at the place of body that satisfies every signature: { panic(0) }.
+// panics returns a body that satisfies every signature, { panic(0) }, at the position of body.
 func panics(body *ast.BlockStmt) *ast.BlockStmt {
 	at := body.Lbrace
 	call := &ast.CallExpr{
@@ -175,7 +177,7 @@ func panics(body *ast.BlockStmt) *ast.BlockStmt {
 	return &ast.BlockStmt{Lbrace: at, List: []ast.Stmt{&ast.ExprStmt{X: call}}, Rbrace: body.Rbrace}
 }
 
-// report adds the compiler's errors that are the user's to mend: all but those that come of names which units declare.
+// report adds the compiler's errors, except those that result from names which units will declare.
 func (src *source) report(units []*unit, diags *diagnostics) {
 	src.reportLoading(diags)
 	later := src.declaredLater(units)
@@ -183,14 +185,15 @@ func (src *source) report(units []*unit, diags *diagnostics) {
 		if e.Soft || src.tolerated(e, later) {
 			continue
 		}
-		diags.add(e.Fset.Position(e.Pos), "", "%s", strings.TrimLeft(src.explain(e.Msg), "\t")) // a tab begins what adds to the error before
+		diags.add(e.Fset.Position(e.Pos), "", "%s", strings.TrimLeft(src.explain(e.Msg), "\t")) // a tab marks a continuation of the previous error
 	}
 }
 
-// reportLoading adds what the go command and the parser have to say.
+// reportLoading adds the errors of the go command and the parser.
 func (src *source) reportLoading(diags *diagnostics) {
 	for _, e := range src.pkg.Errors {
-		// The go command also compiles the package; what it says then begins with "# " and repeats the type errors.
+		// The go command also compiles the package. Its output then begins with "# " and repeats
+		// the type errors.
 		if e.Kind == packages.TypeError || e.Kind == packages.ListError && strings.HasPrefix(e.Msg, "# ") {
 			continue
 		}
@@ -198,7 +201,7 @@ func (src *source) reportLoading(diags *diagnostics) {
 	}
 }
 
-// explain says why a package could not be imported, which the go command knows and the type checker does not.
+// explain adds the reason why a package could not be imported. Only the go command knows it.
 func (src *source) explain(msg string) string {
 	rest, ok := strings.CutPrefix(msg, "could not import ")
 	path, _, cut := strings.Cut(rest, " (")
@@ -208,7 +211,8 @@ func (src *source) explain(msg string) string {
 	return msg
 }
 
-// declaredLater returns the names that graphgen declares in the package, for units and for what else there asks for it.
+// declaredLater returns the names that graphgen declares in the package, for units and for all
+// other requests.
 func (src *source) declaredLater(units []*unit) map[string]bool {
 	names := make(map[string]bool)
 	states := src.stateNames(units)
@@ -223,8 +227,8 @@ func (src *source) declaredLater(units []*unit) map[string]bool {
 	return names
 }
 
-// tolerated reports whether a type error goes away once the code is generated, or is in a place that cannot
-// matter to a state: the value of a package variable.
+// tolerated reports whether generated code resolves a type error, or whether the error cannot
+// affect a state. Only errors in values of package variables cannot affect a state.
 func (src *source) tolerated(e types.Error, later map[string]bool) bool {
 	if name, ok := strings.CutPrefix(e.Msg, "undefined: "); ok {
 		if pkg, sel, ok := strings.Cut(name, "."); ok {
@@ -238,8 +242,8 @@ func (src *source) tolerated(e types.Error, later map[string]bool) bool {
 	return src.inInitializer(e.Pos)
 }
 
-// misspelt reports whether a type that is not known at pos follows from an error that is reported already. What it can
-// be otherwise is a name that graphgen is about to declare.
+// misspelt reports whether an unknown type at pos results from an error that is already reported.
+// Otherwise the type is a name that graphgen will declare.
 func (src *source) misspelt(pos token.Position) bool {
 	later := src.declaredLater(nil)
 	reported := false
@@ -257,7 +261,8 @@ func (src *source) misspelt(pos token.Position) bool {
 	return reported
 }
 
-// methodsOn returns the names of the methods that the package declares on a type which may be yet to be generated.
+// methodsOn returns the names of the methods that the package declares on a type. The type itself
+// might not exist yet.
 func (src *source) methodsOn(typeName string) map[string]bool {
 	methods := make(map[string]bool)
 	for _, file := range src.pkg.Syntax {
@@ -278,15 +283,15 @@ func (src *source) methodsOn(typeName string) map[string]bool {
 	return methods
 }
 
-// importDeclares reports whether an imported package has the type for which graphgen would declare sel there: its own
-// output may be missing too.
+// importDeclares reports whether graphgen would declare sel for a type of an imported package,
+// whose generated file may also be missing.
 func (src *source) importDeclares(pkgName, sel string) bool {
 	return slices.ContainsFunc(src.pkg.Types.Imports(), func(imp *types.Package) bool {
 		return imp.Name() == pkgName && generatesName(imp, sel)
 	})
 }
 
-// generatesName reports whether a package has a struct for which graphgen, when it is asked to, declares name.
+// generatesName reports whether graphgen could declare name for a struct of the package.
 func generatesName(pkg *types.Package, name string) bool {
 	return slices.ContainsFunc(exportedSuffixes, func(suffix string) bool {
 		base, ok := strings.CutSuffix(name, suffix)
@@ -356,5 +361,5 @@ func position(s string) token.Position {
 	return pos
 }
 
-// errNoTypes tells that no package asked for anything.
-var errNoTypes = errors.New("gen: no package asks for generated code; mark a struct with //graphgen:state or name it with -type")
+// errNoTypes reports that no package requests code.
+var errNoTypes = errors.New("gen: no package requests generated code; mark a struct with //graphgen:state or name it with -type")

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// hasWire reports whether t is written and read by methods AppendWire and DecodeWire: its own, or those that graphgen
-// is going to give it in another package. What it gives to types of this package is made of the same helpers
-// that a state uses, so those are taken apart.
+// hasWire reports whether the methods AppendWire and DecodeWire write and read t. The methods
+// exist, or graphgen will generate them in another package. It returns false for payloads of this
+// package, because states use the same helpers for their parts.
 func (r *resolver) hasWire(t *types.Named) bool {
 	obj := t.Obj()
 	if obj.Pkg() == nil || types.IsInterface(t) {
@@ -20,8 +20,8 @@ func (r *resolver) hasWire(t *types.Named) bool {
 	return isMethod(t, "AppendWire", bytesType, bytesType, errorType) && isMethod(t, "DecodeWire", bytesType, errorType)
 }
 
-// marshalKind returns by which of the encoding package's pairs of methods a value of type t or *t can be stored, and
-// kindInvalid when by none.
+// marshalKind returns the pair of methods of package encoding that can store a value of type t or
+// *t. It returns kindInvalid if there is none.
 func marshalKind(t types.Type) kind {
 	named, ok := types.Unalias(t).(*types.Named)
 	switch {
@@ -35,7 +35,7 @@ func marshalKind(t types.Type) kind {
 	return kindInvalid
 }
 
-// methodOf returns the signature of the exported method of *t that is called name, or nil.
+// methodOf returns the signature of the exported method name of *t, or nil.
 func methodOf(t *types.Named, name string) *types.Signature {
 	sel := types.NewMethodSet(types.NewPointer(t)).Lookup(nil, name)
 	if sel == nil {
@@ -50,8 +50,8 @@ var (
 	errorType = types.Universe.Lookup("error").Type()
 )
 
-// isMethod reports whether *t has a method that takes a value of type param, or nothing when that is nil, and
-// returns results.
+// isMethod reports whether *t has a method with a parameter of type param and these results. A nil
+// param stands for no parameters.
 func isMethod(t *types.Named, name string, param types.Type, results ...types.Type) bool {
 	sig := methodOf(t, name)
 	if sig == nil || sig.Variadic() || sig.Results().Len() != len(results) {
@@ -68,7 +68,8 @@ func isMethod(t *types.Named, name string, param types.Type, results ...types.Ty
 	return sig.Params().Len() == 1 && types.Identical(sig.Params().At(0).Type(), param)
 }
 
-// isLock reports whether t is made to be locked or counted in place, so that copying it is a mistake.
+// isLock reports whether copying a value of t is an error, because t is locked or counted in
+// place.
 func isLock(t *types.Named) bool {
 	obj := t.Obj()
 	if obj.Pkg() == nil || types.IsInterface(t) {
@@ -76,11 +77,12 @@ func isLock(t *types.Named) bool {
 	}
 	switch obj.Pkg().Path() {
 	case "sync":
-		return true // all structs of sync must not be copied
+		return true // no struct of sync may be copied
 	case "sync/atomic":
 		return true
 	}
-	// go vet's rule: methods Lock and Unlock on the pointer, of the type itself and not of what it embeds.
+	// As in go vet: methods Lock and Unlock on the pointer, declared by the type itself and not by
+	// an embedded type.
 	set := types.NewMethodSet(types.NewPointer(t))
 	for _, name := range []string{"Lock", "Unlock"} {
 		sel := set.Lookup(obj.Pkg(), name)
@@ -94,7 +96,7 @@ func isLock(t *types.Named) bool {
 	return types.NewMethodSet(t).Lookup(obj.Pkg(), "Lock") == nil
 }
 
-// lockIn returns a lock that a value of type t holds by value, or nil.
+// lockIn returns a lock within a value of type t, or nil.
 func lockIn(t types.Type, seen []types.Type) types.Type {
 	for _, s := range seen {
 		if types.Identical(s, t) {
@@ -118,8 +120,8 @@ func lockIn(t types.Type, seen []types.Type) types.Type {
 	return nil
 }
 
-// isImmutable reports whether values of t may be shared although they hold pointers, since no method of theirs
-// changes what is pointed to.
+// isImmutable reports whether values of t may be shared although they contain pointers, because no
+// method changes the values behind the pointers.
 func isImmutable(t *types.Named) bool {
 	if t.Obj().Pkg() == nil {
 		return false
@@ -136,8 +138,8 @@ func isTime(t *types.Named) bool {
 	return t.Obj().Pkg() != nil && t.Obj().Pkg().Path() == "time" && t.Obj().Name() == "Time"
 }
 
-// pointless reports whether a value of type t holds nothing that can be written through, so that assigning it is
-// cloning it.
+// pointless reports whether a value of type t contains no reference to shared memory, so that
+// assignment clones it.
 func pointless(t types.Type, seen []types.Type) bool {
 	for _, s := range seen {
 		if types.Identical(s, t) {
@@ -164,8 +166,8 @@ func pointless(t types.Type, seen []types.Type) bool {
 	return false
 }
 
-// reachable reports whether t can be stored by what it is made of: whether all that is in it can be named and
-// written by code of this package.
+// reachable reports whether t can be stored field by field: this package must be able to name and
+// write all its parts.
 func (r *resolver) reachable(t types.Type, seen []types.Type) bool {
 	for _, s := range seen {
 		if types.Identical(s, t) {
@@ -216,7 +218,7 @@ func (r *resolver) reachableFields(u *types.Struct, foreign bool, seen []types.T
 	return true
 }
 
-// keyFault returns why a map with keys of type t cannot be stored, or "".
+// keyFault returns the reason why a map with keys of type t cannot be stored, or "".
 func keyFault(t types.Type) string {
 	key, ok := t.Underlying().(*types.Basic)
 	switch {
@@ -228,14 +230,14 @@ func keyFault(t types.Type) string {
 	return ""
 }
 
-// isByte reports whether t is byte itself: a slice of it is written as binary.
+// isByte reports whether t is byte itself. Slices of byte are written as binary.
 func isByte(t types.Type) bool {
 	basic, ok := types.Unalias(t).(*types.Basic)
 	return ok && basic.Kind() == types.Uint8
 }
 
-// markedPayloads returns the types, as path.Name, to which graphgen gives AppendWire and DecodeWire in any of the loaded
-// packages. Their methods cannot be seen in the sources, since generated files are not read.
+// markedPayloads returns, as path.Name, the payload types of all loaded packages. Their methods
+// are missing in the sources, because generated files are not read.
 func markedPayloads(pkgs []*source) map[string]bool {
 	marked := make(map[string]bool)
 	for _, src := range pkgs {
@@ -257,8 +259,8 @@ func markedPayloads(pkgs []*source) map[string]bool {
 	return marked
 }
 
-// identOf returns what helpers for t are called after: Message, SliceOfMessage, MapOfStringToFact. Different types may come
-// to the same; see nameCodecs.
+// identOf returns the identifier in the names of helpers for t: Message, SliceOfMessage,
+// MapOfStringToFact. Different types may have the same identifier; see nameCodecs.
 func identOf(t types.Type) string {
 	switch t := types.Unalias(t).(type) {
 	case *types.Named:

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// misspeltKey returns what is wrong with a struct tag that has a key which was probably meant to
-// be graph, or "".
+// misspeltKey returns the fault of a struct tag with a key that is probably a misspelling of
+// graph, or "".
 func misspeltKey(raw string) string {
 	for rest := strings.TrimLeft(raw, " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
 		key, after, ok := strings.Cut(rest, ":")
 		quoted, err := strconv.QuotedPrefix(after)
 		if !ok || err != nil || after[0] != '"' {
-			return "" // malformed, and vet says it
+			return "" // malformed, and go vet reports it
 		}
 		rest = after[len(quoted):]
 		if value, err := strconv.Unquote(quoted); err == nil && meantGraph(key, value) {
@@ -24,9 +24,9 @@ func misspeltKey(raw string) string {
 	return ""
 }
 
-// meantGraph reports whether a part of a struct tag was meant for graphgen although its key is
-// another. A key that is two edits away may be somebody else's, unless the value makes sense here;
-// any other key is, unless nobody else would write such a value: a reducer with an option.
+// meantGraph reports whether a part of a struct tag was meant for graphgen although it has another
+// key. A key at two edits from graph counts only if the value is valid for graphgen. Any other key
+// counts only if the value is a reducer with an option.
 func meantGraph(key, value string) bool {
 	const want = "graph"
 	switch {
@@ -42,7 +42,7 @@ func meantGraph(key, value string) bool {
 	return key == "graphgen" || edits(key, want) == 2 || t.hasKey || t.fn != "" || t.name != "" || t.was != nil
 }
 
-// edits returns how many letters must be inserted, deleted or replaced to turn a into b.
+// edits returns the number of letters to insert, delete or replace to turn a into b.
 func edits(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

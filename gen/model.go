@@ -10,26 +10,27 @@ import (
 	"github.com/graphgen-go/graphgen/shape"
 )
 
-// model is one file to emit: everything about its types, checked, so that emitting asks the type checker nothing.
+// model describes one file to emit. Its types are checked, so the emitters do not use the type
+// checker.
 type model struct {
 	pkg     *types.Package
 	pkgPath string
-	build   string   // the condition under which the file is built; empty for none
+	build   string   // the build condition of the file; empty for none
 	sources []string // the names of the files that declare the targets, sorted
 	targets []*target
-	types   []*typ          // all that helpers may be needed for, parts before what holds them
+	types   []*typ          // all types that may need helpers, parts before wholes
 	codecs  map[*typ]string // the names of the types that implement cell.Codec
 }
 
-// target is one type that the file is for.
+// target is one type of the file.
 type target struct {
 	name        string
 	role        role
-	helper      string // states: what names begin with that are generated for it
+	helper      string // states: the prefix of the names generated for it
 	typ         *typ   // payloads
 	named       *types.Named
 	fields      []*field        // states: in order, without blank ones
-	methods     map[string]bool // states: what the package itself declares on the update
+	methods     map[string]bool // states: the methods that the package declares on the update
 	diffMethods map[string]bool // states: and on the diff
 	migrate     bool            // states: has a method Migrate
 	shape       shape.State     // states
@@ -38,8 +39,8 @@ type target struct {
 
 // field is one field of a state.
 type field struct {
-	name    string // in Go
-	comment string // the user's, without comment marks
+	name    string // the Go name
+	comment string // the user's comment, without comment marks
 	wire    string
 	was     []string
 	reducer string
@@ -47,20 +48,21 @@ type field struct {
 	key     *keyPath // upsert
 	fn      string   // reduce: the function
 	in      *typ     // reduce: its second parameter
-	elem    *typ     // append, upsert, union: of the slice
+	elem    *typ     // append, upsert, union: the element type
 }
 
-// keyPath is how an upserted element says what it is called.
+// keyPath is the expression for the key of an upserted element.
 type keyPath struct {
 	selector string // ID, or ID() for a method
 	typ      *typ
-	nilable  bool // the element is a pointer or an interface, and may be nil
+	nilable  bool // the element is a pointer or an interface
 }
 
-// stored reports whether the field is part of what is stored.
+// stored reports whether the field is stored.
 func (f *field) stored() bool { return f.reducer != "untracked" }
 
-// buildModel checks the types of a unit and returns what to emit. When diags has faults the model may be incomplete.
+// buildModel checks the types of a unit and returns the model to emit. If it adds faults to diags,
+// the model may be incomplete.
 func buildModel(src *source, u *unit, units []*unit, marked map[string]bool, diags *diagnostics) *model {
 	r := &resolver{src: src, diags: diags, marked: marked, syntax: fieldSyntax(src.pkg.Syntax), bad: make(map[*typ]bool)}
 	r.states = src.stateNames(units)
@@ -86,7 +88,8 @@ func buildModel(src *source, u *unit, units []*unit, marked map[string]bool, dia
 	return m
 }
 
-// stateNames returns the names of all states in the package: those of units, and those that other runs generate for.
+// stateNames returns the names of all states in the package: those of units, and those for which
+// other runs generate.
 func (src *source) stateNames(units []*unit) map[string]bool {
 	names := make(map[string]bool)
 	for _, u := range units {
@@ -106,7 +109,7 @@ func (src *source) stateNames(units []*unit) map[string]bool {
 	return names
 }
 
-// target checks one type of the unit and returns nil when nothing more can be said about it.
+// target checks one type of the unit. It returns nil if the type does not allow further checks.
 func (r *resolver) target(t unitType) *target {
 	named, ok := t.obj.Type().(*types.Named)
 	switch {
@@ -115,7 +118,7 @@ func (r *resolver) target(t unitType) *target {
 			r.show(types.Unalias(t.obj.Type())), t.name, r.show(types.Unalias(t.obj.Type())))
 		return nil
 	case !ok:
-		return nil // does not type-check, and that is reported
+		return nil // the type error is already reported
 	case named.TypeParams().Len() > 0:
 		r.diags.add(t.pos, t.name, "has type parameters; declare the type that the graph uses, as in type %sOfInt %s[int]", t.name, t.name)
 		return nil
@@ -145,7 +148,7 @@ func (r *resolver) target(t unitType) *target {
 	return tgt
 }
 
-// payload checks a type that gets AppendWire and DecodeWire.
+// payload checks a payload type.
 func (r *resolver) payload(tgt *target, t unitType) {
 	at := place{pos: t.pos, subject: t.name}
 	switch tgt.named.Underlying().(type) {
@@ -164,7 +167,7 @@ func (r *resolver) payload(tgt *target, t unitType) {
 	tgt.typ = r.resolve(tgt.named, at)
 }
 
-// stateField checks one field of a state. It returns nil when the field is of no use to the emitters.
+// stateField checks one field of a state. It returns nil if the emitters cannot use the field.
 func (r *resolver) stateField(owner string, f *types.Var, raw string, names map[string]string) *field {
 	at := r.placeOf(f, owner)
 	tagAt := r.tagPlace(f, at)
@@ -174,7 +177,7 @@ func (r *resolver) stateField(owner string, f *types.Var, raw string, names map[
 	}
 	r.checkKey(f, raw, tagAt)
 	if t.skip {
-		r.fault(tagAt, f.Type(), `"-" leaves the field out of the update, so that nothing could ever set it; tag it untracked, or keep it beside the nodes`)
+		r.fault(tagAt, f.Type(), `"-" leaves the field out of the update, so that nothing could ever set it; tag it untracked, or keep it outside the state`)
 		return nil
 	}
 	if !f.Exported() && f.Pkg() != r.src.pkg.Types {
@@ -205,7 +208,7 @@ func (r *resolver) stateField(owner string, f *types.Var, raw string, names map[
 	return res
 }
 
-// untracked takes the type of a field that is never stored.
+// untracked returns the typ of a field that is never stored.
 func (r *resolver) untracked(t types.Type, at place) *typ {
 	if r.endless(t, at) {
 		return new(typ)
@@ -215,7 +218,7 @@ func (r *resolver) untracked(t types.Type, at place) *typ {
 		if !types.Identical(lock, t) {
 			what = "holds"
 		}
-		r.fault(at, t, "type %%T %s the lock %s, which must not be copied, and a state is; use a pointer to %%T", what, r.show(lock))
+		r.fault(at, t, "type %%T %s the lock %s, which must not be copied, but states are copied; use a pointer to %%T", what, r.show(lock))
 	}
 	if basic, ok := types.Unalias(t).(*types.Basic); ok && basic.Kind() == types.Invalid {
 		r.fillBasic(new(typ), basic, t, at)
@@ -223,7 +226,8 @@ func (r *resolver) untracked(t types.Type, at place) *typ {
 	return &typ{kind: kindOpaque, typ: t, ident: identOf(t)}
 }
 
-// checkMigrate reports whether the state has the method Migrate that stored states of an older shape are given to.
+// checkMigrate reports whether the state has the method Migrate, which converts stored states of
+// an older type.
 func (r *resolver) checkMigrate(t unitType, named *types.Named) bool {
 	obj, index, _ := types.LookupFieldOrMethod(named, true, r.src.pkg.Types, "Migrate")
 	method, ok := obj.(*types.Func)
@@ -251,7 +255,7 @@ func isOld(t types.Type) bool {
 	return ok && named.Obj().Name() == "Old" && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == statePath
 }
 
-// checkNames reports what the package declares under names that graphgen needs.
+// checkNames reports declarations of the package with names that graphgen needs.
 func (r *resolver) checkNames(u *unit, units []*unit) {
 	scope := r.src.pkg.Types.Scope()
 	for _, t := range u.types {
@@ -275,7 +279,7 @@ func (r *resolver) checkNames(u *unit, units []*unit) {
 	}
 }
 
-// sharedType returns the output of a unit before u that has the type name too, or "".
+// sharedType returns the output of an earlier unit with the same type name, or "".
 func sharedType(u *unit, units []*unit, name string) string {
 	for _, other := range units {
 		if other == u {
@@ -288,7 +292,7 @@ func sharedType(u *unit, units []*unit, name string) string {
 	return ""
 }
 
-// The packages of the runtime that generated code stands on.
+// The packages of the runtime that generated code imports.
 const (
 	statePath = "github.com/graphgen-go/graphgen/runtime/state"
 	cellPath  = "github.com/graphgen-go/graphgen/runtime/state/cell"
@@ -296,13 +300,13 @@ const (
 	wirePath  = "github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// predeclared are the names of Go that generated code uses.
+// predeclared lists the predeclared identifiers that generated code uses.
 var predeclared = []string{
 	"append", "bool", "byte", "cap", "clear", "complex128", "complex64", "copy", "error", "false", "float32", "float64", "int", "int16", "int32",
 	"int64", "int8", "len", "make", "new", "nil", "rune", "string", "true", "uint", "uint16", "uint32", "uint64", "uint8",
 }
 
-// article writes an underlying type with its article.
+// article returns an underlying type with its article.
 func article(t types.Type) string {
 	switch t.(type) {
 	case *types.Interface:

@@ -7,18 +7,18 @@ import (
 	"strconv"
 )
 
-// names are the identifiers that generated code uses for itself. They are chosen so that none of them hides, or is
-// hidden by, something of the user's package.
+// names are the identifiers of generated code. They neither hide declarations of the user's
+// package nor are hidden by them.
 type names struct {
 	a, b, c, d, f, i, k, l, m, n, r, s, u, v, w, x, y, after, before, depth, err, fork, key, list, ok, opts, out, task string
 
-	imports map[string]string // path -> the name that it is imported by
-	given   map[string]string // path -> the package's own name
+	imports map[string]string // path -> the import name
+	given   map[string]string // path -> the name of the package
 }
 
-// wellKnown are the imports of generated code that are not of the user's types, in the order in which they take
-// their names. Go wants the name of an import to be declared nowhere in the package, not even in its tests, which generated code
-// must not depend on. So the runtime's packages have names that no helper of a test is given.
+// wellKnown lists the imports of the runtime, in the order in which they get names. Go requires
+// that no file of the package declares the name of an import, not even a test. Generated code must
+// not depend on tests. The runtime's packages therefore have names that no helper of a test has.
 var wellKnown = []struct{ path, name, as string }{
 	{"cmp", "cmp", "cmp"},
 	{"maps", "maps", "maps"},
@@ -31,7 +31,7 @@ var wellKnown = []struct{ path, name, as string }{
 	{shapePath, "shape", "graphshape"},
 }
 
-// newNames chooses names for code of package pkg that mentions the packages used.
+// newNames chooses names for code of package pkg that imports the packages used.
 func newNames(pkg *types.Package, used []*types.Package) *names {
 	taken := make(map[string]bool)
 	for _, name := range pkg.Scope().Names() {
@@ -64,7 +64,7 @@ func newNames(pkg *types.Package, used []*types.Package) *names {
 	return ns
 }
 
-// trimNumber takes a number off the end of a name.
+// trimNumber removes a number from the end of a name.
 func trimNumber(name string) string {
 	for len(name) > 1 && name[len(name)-1] >= '0' && name[len(name)-1] <= '9' {
 		name = name[:len(name)-1]

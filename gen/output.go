@@ -13,14 +13,14 @@ import (
 	"strings"
 )
 
-// isOutput reports whether graphgen wrote a file with this content.
+// isOutput reports whether graphgen generated a file with this content.
 func isOutput(src []byte) bool {
 	line, _, _ := bytes.Cut(src, []byte("\n"))
 	return string(bytes.TrimSuffix(line, []byte("\r"))) == Header
 }
 
-// checkOutput reports why the file of a unit cannot be written. Nothing but graphgen's own output
-// is overwritten.
+// checkOutput reports faults that prevent writing the file of a unit. Only files that graphgen
+// generated are overwritten.
 func (src *source) checkOutput(u *unit, diags *diagnostics) {
 	fault := func(format string, args ...any) {
 		diags.add(token.Position{Filename: u.output}, "", format, args...)
@@ -53,7 +53,7 @@ func (src *source) checkOutput(u *unit, diags *diagnostics) {
 	}
 }
 
-// sameDir reports whether two paths name one folder.
+// sameDir reports whether two paths name the same folder.
 func sameDir(a, b string) bool {
 	if a == b {
 		return true
@@ -63,7 +63,7 @@ func sameDir(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// overwriting returns why the file at path must not be replaced by generated code, or nil.
+// overwriting returns an error if generated code must not replace the file at path.
 func overwriting(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -88,7 +88,7 @@ func overwriting(path string) error {
 	return nil
 }
 
-// orphans returns the outputs that none of the units writes.
+// orphans returns the generated files that no unit writes.
 func (src *source) orphans(units []*unit) []File {
 	var files []File
 	for _, name := range src.outputs {
@@ -100,7 +100,8 @@ func (src *source) orphans(units []*unit) []File {
 	return files
 }
 
-// copies returns the outputs other than that of u which declare what u declares, so that they do not compile together.
+// copies returns other generated files that declare the same names as u and therefore do not
+// compile together with it.
 func (src *source) copies(u *unit) []File {
 	var files []File
 	for _, name := range src.outputs {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestRandomStatesCompile writes random states of types that can be stored, under names that generated code would like to
-// have, and type-checks what is generated for them.
+// TestRandomStatesCompile writes random states with types that can be stored and with names that
+// generated code uses. It type-checks the code for them.
 func TestRandomStatesCompile(t *testing.T) {
 	seeds := uint64(200)
 	if testing.Short() {
@@ -40,11 +40,11 @@ func TestRandomStatesCompile(t *testing.T) {
 // writer writes random sources.
 type writer struct {
 	rand  *rand.Rand
-	types []string // declared so far, with a struct of that name
+	types []string // the structs declared so far
 	decls strings.Builder
 }
 
-// nastyNames are what generated code calls things, and what it imports.
+// nastyNames are names and imports in generated code.
 var nastyNames = []string{
 	"a", "b", "c", "f", "g", "i", "k", "l", "m", "n", "r", "s", "u", "v", "w", "x", "y", "ok", "err", "key", "list", "out", "names", "task", "opts", "depth", "d", "before", "after",
 	"state", "wire", "slices", "maps", "cmp", "String", "Equal", "Clone", "Core", "Init", "Merge", "View", "Load", "Fields", "New", "Codec", "IsZero", "Changes", "Writes", "Éte", "ß",
@@ -64,7 +64,7 @@ func (w *writer) source() string {
 	return "package p\n\nimport \"time\"\n\nvar _ time.Time\n\n" + w.decls.String() + "//graphgen:state\ntype State struct {\n" + fields + "}\n"
 }
 
-// fields writes the fields of a struct, with reducers when it is a state.
+// fields writes the fields of a struct, with reducers if it is a state.
 func (w *writer) fields(isState bool) string {
 	var b strings.Builder
 	used := make(map[string]bool)
@@ -83,7 +83,7 @@ func (w *writer) fields(isState bool) string {
 	return b.String()
 }
 
-// reduced returns a type and the tag of a reducer that fits it.
+// reduced returns a type and a tag with a reducer for it.
 func (w *writer) reduced() (typ, tag string) {
 	switch w.rand.IntN(9) {
 	case 0:

@@ -5,7 +5,7 @@ import (
 	"go/types"
 )
 
-// checkOptions reports options of a tag that its reducer has no use for.
+// checkOptions reports options of a tag that its reducer does not have.
 func (r *resolver) checkOptions(f *field, t tag, at place, typ types.Type) {
 	if t.hasKey && f.reducer != "upsert" {
 		r.fault(at, typ, `key=%s belongs to "upsert", but the reducer is %q; use upsert, or remove the option`, t.key, f.reducer)
@@ -18,7 +18,8 @@ func (r *resolver) checkOptions(f *field, t tag, at place, typ types.Type) {
 	}
 }
 
-// checkReducer checks that a reducer fits the field it is for, and finds out what merging needs to know.
+// checkReducer checks that a reducer fits its field, and fills in the properties that merging
+// needs.
 func (r *resolver) checkReducer(f *field, t tag, typ types.Type, at place) {
 	switch f.reducer {
 	case "append", "union":
@@ -76,7 +77,7 @@ func (r *resolver) checkList(f *field, t types.Type, at place) bool {
 	return false
 }
 
-// keyPath finds what key= names in the elements of an upserted slice.
+// keyPath resolves key= in the elements of an upserted slice.
 func (r *resolver) keyPath(f *field, name string, t types.Type, at place) *keyPath {
 	elem := f.elem.typ
 	obj, _, indirect := types.LookupFieldOrMethod(elem, true, r.src.pkg.Types, name)
@@ -109,7 +110,7 @@ func (r *resolver) keyPath(f *field, name string, t types.Type, at place) *keyPa
 	return key
 }
 
-// checkFunc checks a reducer of the user's.
+// checkFunc checks a custom reducer.
 func (r *resolver) checkFunc(f *field, t types.Type, at place) {
 	subject := "reduce=" + f.fn
 	obj := r.src.pkg.Types.Scope().Lookup(f.fn)
@@ -140,7 +141,7 @@ func (r *resolver) checkFunc(f *field, t types.Type, at place) {
 	}
 }
 
-// checkSettled reports what can be said only once all types are known.
+// checkSettled performs the checks that need all types to be resolved.
 func (r *resolver) checkSettled(t *target) {
 	for _, f := range t.fields {
 		if f.reducer != "union" || f.elem == nil || f.elem.byValue && types.Comparable(f.elem.typ) {

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// resolver turns types of the type checker into typs, and reports what cannot be part of a state.
+// resolver converts types of the type checker to typs, and reports types that cannot be part of a
+// state.
 type resolver struct {
 	src    *source
 	diags  *diagnostics
@@ -22,16 +23,16 @@ type resolver struct {
 	all    []*typ
 	bad    map[*typ]bool
 
-	finite  typeutil.Map          // types that hold nothing endless
+	finite  typeutil.Map          // types without endless parts
 	growing map[*types.Named]bool // generic types that are endless
 }
 
-// place is where a type is used: what a fault in it is reported at.
+// place is the use of a type, at which faults are reported.
 type place struct {
 	pos     token.Position
 	subject string // State.Messages
-	path    string // the way from the subject to the type, for types of other packages: .Transport[]
-	nested  bool   // it is a field of a struct that is no state
+	path    string // the path from the subject to the type, for types of other packages: .Transport[]
+	nested  bool   // a field of a struct that is not a state
 }
 
 func (at place) into(step string) place {
@@ -39,7 +40,7 @@ func (at place) into(step string) place {
 	return at
 }
 
-// fault reports that a type cannot be at a place.
+// fault reports that a type is not allowed at a place.
 func (r *resolver) fault(at place, t types.Type, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	if at.path != "" {
@@ -61,7 +62,8 @@ func (r *resolver) show(t types.Type) string {
 	})
 }
 
-// resolve returns the typ of t. When t cannot be stored it reports why and returns a typ of kindInvalid.
+// resolve returns the typ of t. If t cannot be stored, it reports the reason and returns a typ of
+// kindInvalid.
 func (r *resolver) resolve(t types.Type, at place) *typ {
 	if known, ok := r.known.At(t).(*typ); ok {
 		if r.bad[known] {
@@ -71,13 +73,13 @@ func (r *resolver) resolve(t types.Type, at place) *typ {
 	}
 	res := &typ{typ: t}
 	if basic, ok := types.Unalias(t).(*types.Basic); ok && basic.Kind() == types.Invalid {
-		r.fillBasic(res, basic, t, at) // each is another type, whatever its name would have been
+		r.fillBasic(res, basic, t, at) // each use is a separate type, whatever its name
 		return res
 	}
 	if r.endless(t, at) {
 		return res
 	}
-	r.known.Set(t, res) // before looking inside, since t may hold itself
+	r.known.Set(t, res) // set before the parts are resolved, because t may contain itself
 	faults := len(r.diags.list)
 	r.fill(res, t, at)
 	if len(r.diags.list) > faults {
@@ -89,16 +91,16 @@ func (r *resolver) resolve(t types.Type, at place) *typ {
 	return res
 }
 
-// again reports a type that was found faulty elsewhere also where it is used now, when it was reported at its
-// use and not at the declaration of a field.
+// again reports a faulty type at a further use. It does so only if the first fault was reported at
+// the use, and not at the declaration of a field.
 func (r *resolver) again(known *typ, t types.Type, at place) {
 	if known.kind == kindInvalid {
 		r.fill(&typ{typ: t}, t, at)
 	}
 }
 
-// fill finds out what t is. Order matters: a codec of the type's own wins, then what is known by name, then what
-// the type is made of, and last what it can marshal itself to.
+// fill determines the kind of t. The first match wins: a wire codec of the type, a type known by name,
+// the structure of the type, a marshalling method.
 func (r *resolver) fill(res *typ, t types.Type, at place) {
 	t = types.Unalias(t)
 	res.ident = identOf(t)
@@ -125,7 +127,7 @@ func (r *resolver) fill(res *typ, t types.Type, at place) {
 	r.fillUnderlying(res, t, at)
 }
 
-// nameable reports whether this package can name the foreign type t, and faults it when not.
+// nameable reports whether this package can name the foreign type t. If not, it reports a fault.
 func (r *resolver) nameable(t *types.Named, at place) bool {
 	obj := t.Obj()
 	if obj.Pkg() == nil {
@@ -144,13 +146,13 @@ func (r *resolver) nameable(t *types.Named, at place) bool {
 	return true
 }
 
-// mayImport reports whether Go's rule about internal packages lets importer import path.
+// mayImport reports whether Go's rule for internal packages allows importer to import path.
 func mayImport(importer, path string) bool {
 	parent, _, found := cutLast("/"+path+"/", "/internal/")
 	if !found {
 		return true
 	}
-	// Tests in a package of their own are held to the same as the package that they test.
+	// An external test package follows the same rule as the package that it tests.
 	return strings.HasPrefix("/"+strings.TrimSuffix(importer, "_test")+"/", parent+"/")
 }
 
@@ -162,7 +164,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// fillKnown takes the types that are known by name. It reports whether t is one.
+// fillKnown fills in a type that is known by name. It reports whether t is one.
 func (r *resolver) fillKnown(res *typ, t *types.Named, at place) bool {
 	obj := t.Obj()
 	if obj.Pkg() == nil {
@@ -181,16 +183,16 @@ func (r *resolver) fillKnown(res *typ, t *types.Named, at place) bool {
 		return true
 	}
 	if isLock(t) {
-		r.fault(at, t, "type %%T is a lock, which must not be copied, and a state is; keep it beside the nodes, not in the state")
+		r.fault(at, t, "type %%T is a lock, which must not be copied, but states are copied; keep it outside the state")
 		return true
 	}
 	return false
 }
 
-// fillOpaque takes a type that is stored by methods of its own.
+// fillOpaque fills in a type that its own methods store.
 func (r *resolver) fillOpaque(res *typ, k kind, t *types.Named, at place) {
 	if lock := lockIn(t, nil); lock != nil {
-		r.fault(at, t, "type %%T holds the lock %s, which must not be copied, and a state is; use a pointer to %%T", r.show(lock))
+		r.fault(at, t, "type %%T holds the lock %s, which must not be copied, but states are copied; use a pointer to %%T", r.show(lock))
 		return
 	}
 	if res.foreign && !r.nameable(t, at) {
@@ -202,7 +204,7 @@ func (r *resolver) fillOpaque(res *typ, k kind, t *types.Named, at place) {
 	res.equals = isMethod(t, "Equal", t, types.Typ[types.Bool])
 }
 
-// fillUnderlying takes a type by what it is made of.
+// fillUnderlying fills in a type by its underlying type.
 func (r *resolver) fillUnderlying(res *typ, t types.Type, at place) {
 	switch u := t.Underlying().(type) {
 	case *types.Basic:
@@ -231,9 +233,9 @@ func (r *resolver) fillUnderlying(res *typ, t types.Type, at place) {
 	case *types.Interface:
 		r.fillInterface(res, u, t, at)
 	case *types.Signature:
-		r.fault(at, t, "type %%T is a func, which cannot be stored; tag the field untracked, or keep it beside the nodes")
+		r.fault(at, t, "type %%T is a func, which cannot be stored; tag the field untracked, or keep it outside the state")
 	case *types.Chan:
-		r.fault(at, t, "type %%T is a channel, which cannot be stored; tag the field untracked, or keep it beside the nodes")
+		r.fault(at, t, "type %%T is a channel, which cannot be stored; tag the field untracked, or keep it outside the state")
 	default:
 		r.fault(at, t, "type %%T cannot be stored; tag the field untracked, or remove it")
 	}
@@ -280,12 +282,12 @@ func (r *resolver) fillMap(res *typ, u *types.Map, t types.Type, at place) {
 		return
 	}
 	res.kind = kindMap
-	// A key is written by its underlying kind, whatever methods its type has.
+	// A key is stored by its underlying kind, even if its type has methods.
 	res.key = resolveKey(u.Key())
 	res.elem = r.resolve(u.Elem(), at.into("[]"))
 }
 
-// resolveKey returns the typ of a map's key, whose underlying type is basic.
+// resolveKey returns the typ of a map key, whose underlying type is basic.
 func resolveKey(t types.Type) *typ {
 	_, named := types.Unalias(t).(*types.Named)
 	u := t.Underlying().(*types.Basic)
@@ -314,7 +316,8 @@ func (r *resolver) fillInterface(res *typ, u *types.Interface, t types.Type, at 
 		"//graphgen:union %s = *A | *B, or tag the field untracked", name)
 }
 
-// fillStruct takes a struct field by field. A fault in a field of this package is reported at the field.
+// fillStruct fills in a struct field by field. It reports faults in fields of this package at the
+// field.
 func (r *resolver) fillStruct(res *typ, u *types.Struct, t types.Type, at place) {
 	res.kind = kindStruct
 	named, _ := t.(*types.Named)
@@ -356,7 +359,7 @@ func (r *resolver) placeOf(f *types.Var, owner string) place {
 	return place{pos: r.src.pkg.Fset.Position(f.Pos()), subject: owner + "." + f.Name()}
 }
 
-// tagPlace is placeOf for what is wrong in a field's tag.
+// tagPlace returns the place of a field's tag.
 func (r *resolver) tagPlace(f *types.Var, at place) place {
 	if field := r.syntax[f.Pos()]; field != nil && field.Tag != nil {
 		at.pos = r.src.pkg.Fset.Position(field.Tag.Pos())
@@ -364,7 +367,7 @@ func (r *resolver) tagPlace(f *types.Var, at place) place {
 	return at
 }
 
-// member takes one field of a nested struct. names has the wire names that its earlier fields use.
+// member returns one field of a nested struct. names holds the wire names of the earlier fields.
 func (r *resolver) member(f *types.Var, raw string, at place, names map[string]string) *member {
 	tagAt := r.tagPlace(f, at)
 	t, faults := parseTag(raw)
@@ -385,7 +388,8 @@ func (r *resolver) member(f *types.Var, raw string, at place, names map[string]s
 	return m
 }
 
-// claim records the wire names of a field and reports those that an earlier field of the struct has.
+// claim records the wire names of a field. It reports names that an earlier field of the struct
+// has.
 func (r *resolver) claim(names map[string]string, field, wire string, was []string, at place, t types.Type) {
 	if other, taken := names[wire]; taken {
 		r.fault(at, t, "wire name %q is also that of field %s; give one of them another with name=", wire, other)

@@ -11,10 +11,10 @@ import (
 	"github.com/graphgen-go/graphgen/shape"
 )
 
-// shapes describes the types that a state or a payload is made of.
+// shapes describes the types within a state or a payload.
 type shapes struct {
 	pkg   *types.Package
-	names map[*typ]string // types that were described, or are being described
+	names map[*typ]string // types that are described, or in progress
 	taken map[string]bool
 	types shape.Types
 }
@@ -52,9 +52,9 @@ func (s *shapes) sorted() shape.Types {
 	return s.types
 }
 
-// text writes a type as descriptions do, and sees to it that the table has what it is made of.
+// text returns the description of a type and adds its parts to the table.
 func (s *shapes) text(t *typ) string {
-	if t == nil { // reported already
+	if t == nil { // already reported
 		return ""
 	}
 	if name, ok := s.names[t]; ok {
@@ -94,11 +94,11 @@ func (s *shapes) text(t *typ) string {
 	return name
 }
 
-// layer writes the outermost layer of a type, as if it had no name.
+// layer returns the outermost layer of a type, ignoring its name.
 func (s *shapes) layer(t *typ) string {
 	switch t.kind {
 	case kindBasic:
-		return types.Typ[t.basic.Kind()].Name() // not byte or rune, which are other words for the same
+		return types.Typ[t.basic.Kind()].Name() // not the aliases byte or rune
 	case kindBytes:
 		return "[]byte"
 	case kindByteArray:
@@ -115,7 +115,8 @@ func (s *shapes) layer(t *typ) string {
 	return s.show(t.typ, (*types.Package).Name)
 }
 
-// name returns the name of a type in the table. Types of two packages may have one name; the second has its package's path in it.
+// name returns the name of a type in the table. If types of two packages have the same name, the
+// second one includes the package path.
 func (s *shapes) name(t *typ) string {
 	name := s.show(t.typ, (*types.Package).Name)
 	if s.taken[name] {
@@ -125,7 +126,7 @@ func (s *shapes) name(t *typ) string {
 	return name
 }
 
-// show writes a type; those of other packages with what qualify returns.
+// show returns a type as text. qualify returns the prefix for types of other packages.
 func (s *shapes) show(t types.Type, qualify func(p *types.Package) string) string {
 	return types.TypeString(types.Unalias(t), func(p *types.Package) string {
 		if p == s.pkg {
@@ -138,7 +139,7 @@ func (s *shapes) show(t types.Type, qualify func(p *types.Package) string) strin
 // shapeType writes a type of package shape.
 func shapeType(name string) *jen.Statement { return jen.Qual(shapePath, name) }
 
-// emitTypes writes the variable that has the types which a state is made of.
+// emitTypes writes the variable with the types within a state.
 func (e *emitter) emitTypes(name, of string, list shape.Types) {
 	e.f.Line()
 	e.f.Commentf("%s describes the types in %s. It must not be modified.", name, of)
@@ -192,7 +193,7 @@ func fieldShape(f shape.Field) []jen.Code {
 	return parts
 }
 
-// keyed writes a part of a struct that is a string, unless it is empty.
+// keyed writes a string field of a composite literal, unless the string is empty.
 func keyed(key, value string) []jen.Code {
 	if value == "" {
 		return nil
@@ -200,7 +201,7 @@ func keyed(key, value string) []jen.Code {
 	return []jen.Code{jen.Id(key).Op(":").Lit(value)}
 }
 
-// ended adds the line break that follows the last of values on lines of their own.
+// ended adds a line break after the last of values, which are on separate lines.
 func ended(values []jen.Code) []jen.Code {
 	if len(values) == 0 {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// generated returns what is generated for a source that lies at /m/state.go.
+// generated returns the generated files for a source at /m/state.go.
 func generated(t *testing.T, fset *token.FileSet, text string) []File {
 	t.Helper()
 	hook := new(parseHook)
@@ -24,7 +24,7 @@ func generated(t *testing.T, fset *token.FileSet, text string) []File {
 	return result.Files
 }
 
-// complaints returns what the compiler says of a source and generated files.
+// complaints returns the compiler's errors for a source and generated files.
 func complaints(t *testing.T, fset *token.FileSet, text string, files []File) []string {
 	t.Helper()
 	var list []string

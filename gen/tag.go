@@ -9,25 +9,25 @@ import (
 	"unicode/utf8"
 )
 
-// tag is a parsed graph tag. It says what was written; whether that fits the field is checked later.
+// tag is a parsed graph tag. Whether it fits the field is checked later.
 type tag struct {
-	present bool     // there is a graph tag
+	present bool     // the field has a graph tag
 	skip    bool     // "-"
-	reducer string   // "" when none is named
-	fn      string   // of reduce=
-	key     string   // of key=
-	name    string   // of name=
-	was     []string // of was=, in order
+	reducer string   // "" for none
+	fn      string   // the value of reduce=
+	key     string   // the value of key=
+	name    string   // the value of name=
+	was     []string // the values of was=, in order
 	hasKey  bool
 }
 
-// reducers are the words that may stand in a tag, in the order in which messages list them.
+// reducers lists the words for reducers in a tag, in the order for messages.
 var reducers = []string{
 	"replace", "append", "upsert", "last", "first", "sum", "min", "max", "and", "or", "merge", "union", "reduce",
 	"ephemeral", "untracked",
 }
 
-// parseTag parses the whole tag of a struct field, as it is without quotes. All faults are returned.
+// parseTag parses the tag of a struct field, without quotes. It returns all faults.
 func parseTag(raw string) (tag, []string) {
 	value, found, fault := lookupTag(raw, "graph")
 	if fault != "" {
@@ -44,7 +44,7 @@ func parseTag(raw string) (tag, []string) {
 	var faults []string
 	for i, part := range strings.Split(value, ",") {
 		if part == "" && i == 0 {
-			continue // `graph:",name=x"` and `graph:""` leave the reducer out
+			continue // `graph:",name=x"` and `graph:""` name no reducer
 		}
 		if fault := t.set(part); fault != "" {
 			faults = append(faults, fault)
@@ -53,7 +53,7 @@ func parseTag(raw string) (tag, []string) {
 	return t, faults
 }
 
-// set takes one comma-separated part of a tag and returns what is wrong with it.
+// set parses one comma-separated part of a tag and returns its fault, or "".
 func (t *tag) set(part string) string {
 	word, value, hasValue := strings.Cut(part, "=")
 	switch word {
@@ -78,7 +78,7 @@ func (t *tag) set(part string) string {
 	return t.setReducer(part, word, value, hasValue)
 }
 
-// setReducer takes a part that is no option.
+// setReducer parses a part that is not an option.
 func (t *tag) setReducer(part, word, value string, hasValue bool) string {
 	if !isReducer(word) {
 		what := "reducer"
@@ -110,7 +110,7 @@ func isReducer(word string) bool {
 	return false
 }
 
-// suggest returns the remedy for an unknown word: what was probably meant, or all there is.
+// suggest returns the remedy for an unknown word: the most similar word, or all words.
 func suggest(word string) string {
 	words := append(append([]string(nil), reducers...), "key", "name", "was")
 	for _, w := range words {
@@ -122,7 +122,8 @@ func suggest(word string) string {
 		", reduce=func, ephemeral and untracked, the options key=, name= and was="
 }
 
-// distance is 1 when one edit (insert, delete, replace, or swap of neighbours) turns a into b, and larger or 0 otherwise.
+// distance returns 1 if one edit turns a into b, and another number otherwise. An edit inserts,
+// deletes or replaces a letter, or swaps two neighbours.
 func distance(a, b string) int {
 	if a == b {
 		return 0
@@ -145,7 +146,7 @@ func distance(a, b string) int {
 	return 2
 }
 
-// needName returns what is wrong with the value of an option that must be a Go name.
+// needName returns the fault of an option whose value must be a Go name.
 func needName(part string, hasValue bool, value, want string) string {
 	switch {
 	case !hasValue || value == "":
@@ -156,7 +157,7 @@ func needName(part string, hasValue bool, value, want string) string {
 	return ""
 }
 
-// needWire returns what is wrong with a wire name.
+// needWire returns the fault of a wire name.
 func needWire(part, value string) string {
 	switch {
 	case value == "":
@@ -169,11 +170,11 @@ func needWire(part, value string) string {
 	return ""
 }
 
-// isIdent reports whether s can be the name of something declared in Go.
+// isIdent reports whether s can be the name of a declaration in Go.
 func isIdent(s string) bool { return token.IsIdentifier(s) && s != "_" }
 
-// lookupTag finds key in a struct tag as reflect.StructTag does, but says when the tag is malformed or has the key
-// twice, which reflect passes over in silence.
+// lookupTag finds key in a struct tag like reflect.StructTag. In addition it reports a malformed
+// tag or a duplicate key, which reflect ignores.
 func lookupTag(raw, key string) (value string, found bool, fault string) {
 	rest := raw
 	for {
@@ -184,7 +185,7 @@ func lookupTag(raw, key string) (value string, found bool, fault string) {
 		name, after, ok := strings.Cut(rest, ":")
 		if !ok || name == "" || strings.ContainsAny(name, " \"") || after == "" || after[0] != '"' {
 			if !strings.Contains(raw, key) {
-				return "", false, "" // not for us, and vet says it
+				return "", false, "" // not a graph tag; go vet reports it
 			}
 			return "", false, fmt.Sprintf("malformed struct tag at %q; want `%s:\"...\"`", clip(rest), key)
 		}
@@ -207,7 +208,7 @@ func lookupTag(raw, key string) (value string, found bool, fault string) {
 	}
 }
 
-// clip shortens what a message quotes.
+// clip shortens text for a message.
 func clip(s string) string {
 	const most = 80
 	if len(s) <= most {

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// needsTests reports whether the test files of a package must be loaded, which takes its time:
-// when one of them asks for generated code or was generated, or when the types to generate for are
-// not in the package itself.
+// needsTests reports whether the test files of a package must be loaded, which takes time. They
+// are needed if one of them requests generated code or is generated, or if the package itself does
+// not declare names.
 func (src *source) needsTests(names []string) bool {
 	if src.pkg.PkgPath == "command-line-arguments" {
-		return false // made of files that were named one by one
+		return false // a package of named files
 	}
 	if len(names) > 0 {
 		return !src.declaresAll(names)
@@ -24,7 +24,7 @@ func (src *source) needsTests(names []string) bool {
 	return err == nil && slices.ContainsFunc(paths, func(path string) bool {
 		content, err := os.ReadFile(path)
 		if err != nil {
-			return false // the go command says so
+			return false // the go command reports it
 		}
 		generates := bytes.Contains(content, []byte("//go:generate")) && bytes.Contains(content, []byte("graphgen"))
 		return generates || bytes.Contains(content, []byte(directivePrefix)) || isOutput(content)
@@ -39,14 +39,14 @@ func (src *source) declaresAll(names []string) bool {
 	})
 }
 
-// choose returns which packages to generate for: all, or for named types the one that declares
-// them.
+// choose returns the packages to generate for: all packages, or the one that declares the named
+// types.
 func choose(cfg Config, sources, tests []*source) ([]*source, error) {
 	if len(cfg.Types) == 0 {
 		return append(sources, tests...), nil
 	}
 	if len(sources) > 1 {
-		return sources, nil // which is a fault already
+		return sources, nil // already a fault
 	}
 	var declaring []*source
 	for _, src := range tests {

@@ -4,11 +4,11 @@ import (
 	"go/types"
 )
 
-// kind says how a type is written, read, cloned and compared.
+// kind is the way in which a type is written, read, cloned and compared.
 type kind int
 
 const (
-	kindInvalid   kind = iota // reported already
+	kindInvalid   kind = iota // already reported
 	kindBasic                 // bool, numbers, strings
 	kindBytes                 // []byte, written as binary
 	kindByteArray             // [N]byte, written as binary
@@ -22,15 +22,15 @@ const (
 	kindWire   // AppendWire and DecodeWire
 	kindBinary // encoding.BinaryMarshaler and BinaryUnmarshaler
 	kindText   // encoding.TextMarshaler and TextUnmarshaler
-	kindOpaque // of an untracked field: never looked into
+	kindOpaque // the type of an untracked field, which is never inspected
 )
 
-// typ is a type as the emitters see it. Types that are identical share one typ.
+// typ is the emitters' view of a type. Identical types share one typ.
 type typ struct {
 	kind  kind
-	typ   types.Type // as it was first written
-	named bool       // declared with a name, so that conversions are needed
-	ident string     // what helpers for it are called after: Message, SliceOfMessage
+	typ   types.Type // in its first written form
+	named bool       // has a declared name, so that conversions are needed
+	ident string     // the identifier in the names of its helpers: Message, SliceOfMessage
 
 	basic  *types.Basic // kindBasic: the underlying type
 	elem   *typ         // of pointers, slices, arrays, maps
@@ -41,20 +41,20 @@ type typ struct {
 
 	traits
 	foreign   bool // declared in another package
-	recursive bool // can hold itself
-	clones    bool // kindWire, kindBinary, kindText: has a method Clone that returns its own type
-	equals    bool // the same: has a method Equal
+	recursive bool // may contain itself
+	clones    bool // kindWire, kindBinary, kindText: has a method Clone with a result of its own type
+	equals    bool // the same kinds: has a method Equal
 }
 
-// traits are what a type inherits from its parts.
+// traits are the properties that a type inherits from its parts.
 type traits struct {
-	pointless bool // holds nothing that can be written through: assigning is cloning
-	strict    bool // Go's == is what Equal must say
-	byValue   bool // Go's == compares what is stored: strict, but for NaN
+	pointless bool // contains no reference to shared memory: assignment clones it
+	strict    bool // == is equivalent to Equal
+	byValue   bool // == compares the stored value: like strict, except for NaN
 	fallible  bool // encoding can fail
 }
 
-// member is one field of a struct that is written field by field.
+// member is one field of a struct that is stored field by field.
 type member struct {
 	name string
 	wire string
@@ -63,15 +63,15 @@ type member struct {
 	skip bool // graph:"-": not stored
 }
 
-// alternative is one type that a closed interface may hold.
+// alternative is one member type of a closed interface.
 type alternative struct {
 	tag     string
-	pointer bool // the interface holds *elem
-	elem    *typ // what is written
+	pointer bool // the interface contains *elem
+	elem    *typ // the stored type
 	typ     types.Type
 }
 
-// children returns the types that t is made of.
+// children returns the types of the parts of t.
 func (t *typ) children() []*typ {
 	var list []*typ
 	if t.key != nil {
@@ -89,18 +89,18 @@ func (t *typ) children() []*typ {
 	return list
 }
 
-// settle fills in what follows from the parts of all types: fallible, recursive, pointless, strict. all is in the
-// order in which the types were first seen.
+// settle computes fallible, recursive, pointless and strict for all types. all is in the order in
+// which the types were first seen.
 func settle(all []*typ) {
 	markRecursive(all)
 	for _, t := range all {
 		t.strict, t.byValue = true, true
 		if t.kind != kindWire && t.kind != kindBinary && t.kind != kindText {
-			t.pointless = true // of those it is known
+			t.pointless = true // assumed at first
 		}
 	}
-	// What a type may claim can only shrink and what it must admit only grow, so this ends; types that hold themselves
-	// are why it takes more than one pass.
+	// The loop ends because pointless and strict only change to false, and fallible only to true.
+	// Recursive types need more than one pass.
 	for changed := true; changed; {
 		changed = false
 		for i := len(all) - 1; i >= 0; i-- {
@@ -113,16 +113,16 @@ func settle(all []*typ) {
 	}
 }
 
-// judge says what follows from the parts of t as they are known.
+// judge computes the traits of t from the current traits of its parts.
 func (t *typ) judge() traits {
 	now := traits{pointless: true, strict: true, byValue: true, fallible: t.recursive}
 	switch t.kind {
 	case kindBasic:
-		now.strict = t.basic.Info()&(types.IsFloat|types.IsComplex) == 0 // NaN is equal to itself in a state
+		now.strict = t.basic.Info()&(types.IsFloat|types.IsComplex) == 0 // in a state NaN equals itself
 	case kindBytes:
 		now = traits{fallible: now.fallible}
 	case kindTime:
-		now = traits{pointless: true, fallible: now.fallible} // two Times of one instant may differ in zone and monotonic reading
+		now = traits{pointless: true, fallible: now.fallible} // equal instants may differ in zone and monotonic reading
 	case kindUnion:
 		now = traits{fallible: true}
 	case kindPointer, kindSlice, kindMap:
@@ -134,7 +134,7 @@ func (t *typ) judge() traits {
 	}
 	for _, m := range t.fields {
 		if m.skip {
-			now.strict, now.byValue = false, false // what is not stored does not count
+			now.strict, now.byValue = false, false // fields that are not stored do not count
 			continue
 		}
 		now.join(m.typ.traits)
@@ -150,7 +150,7 @@ func (t *typ) judge() traits {
 	return now
 }
 
-// join takes over what a part imposes on the whole.
+// join combines the traits of a part into those of the whole.
 func (now *traits) join(part traits) {
 	now.pointless = now.pointless && part.pointless
 	now.strict = now.strict && part.strict
@@ -158,14 +158,15 @@ func (now *traits) join(part traits) {
 	now.fallible = now.fallible || part.fallible
 }
 
-// markRecursive marks every type that can be reached from itself.
+// markRecursive marks every type that can reach itself.
 func markRecursive(all []*typ) {
 	const (
 		unseen = iota
 		open
 		done
 	)
-	// Tarjan's algorithm: a component of several types, or of one that holds itself, is recursive.
+	// Tarjan's algorithm: the types of a component are recursive if it has several types, or one
+	// that contains itself.
 	index := make(map[*typ]int)
 	low := make(map[*typ]int)
 	state := make(map[*typ]int)

@@ -7,7 +7,7 @@ import (
 	"github.com/dave/jennifer/jen"
 )
 
-// typeCode writes t as code of the package in path does.
+// typeCode writes t as in the source of package path.
 func typeCode(path string, t types.Type) *jen.Statement {
 	switch t := t.(type) {
 	case *types.Alias:
@@ -88,7 +88,7 @@ func signatureCode(path string, t *types.Signature) *jen.Statement {
 	return code
 }
 
-// fieldsCode writes the fields of a struct with their tags, without which it would be another type.
+// fieldsCode writes the fields of a struct with their tags, which are part of its type.
 func fieldsCode(path string, t *types.Struct) []jen.Code {
 	var list []jen.Code
 	for i := range t.NumFields() {
@@ -127,7 +127,7 @@ func interfaceCode(path string, t *types.Interface) *jen.Statement {
 	return jen.Interface(list...)
 }
 
-// packagesIn returns the packages that writing t mentions.
+// packagesIn visits the packages in the written form of t.
 func packagesIn(path string, t types.Type, visit func(*types.Package)) {
 	switch t := t.(type) {
 	case *types.Alias:

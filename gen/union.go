@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// unionDecl is one //graphgen:union directive: what an interface may hold.
+// unionDecl is one //graphgen:union directive, which lists the members of an interface.
 type unionDecl struct {
 	pos  token.Position
 	name string
-	alts []types.Type // nil for what is faulty
+	alts []types.Type // nil for faulty members
 }
 
 // readUnions evaluates the union directives of the package.
@@ -59,7 +59,8 @@ func (r *resolver) readUnion(d directive) {
 	}
 }
 
-// alternative returns the type that is written as text, or why it cannot be a member of iface.
+// alternative returns the type with the name text. The second result is the reason why it cannot
+// be a member of iface, or "".
 func (r *resolver) alternative(d directive, text string, iface *types.Named) (types.Type, string) {
 	t := r.eval(d, text)
 	if t == nil {
@@ -88,7 +89,7 @@ func (r *resolver) alternative(d directive, text string, iface *types.Named) (ty
 	return nil, "does not implement " + d.name + what + "; add the method, or take it out of the list"
 }
 
-// eval returns the type that is written as text where the directive stands, or nil.
+// eval returns the type with the name text at the position of the directive, or nil.
 func (r *resolver) eval(d directive, text string) types.Type {
 	tv, err := types.Eval(r.src.pkg.Fset, r.src.pkg.Types, d.at, text)
 	if err == nil && tv.IsType() {
@@ -105,8 +106,8 @@ func (r *resolver) eval(d directive, text string) types.Type {
 	return types.Unalias(obj.Type())
 }
 
-// imported returns the type that is written as pkg.Name, of any package that this one imports. An import for a directive
-// alone must be a blank one, which Eval does not see.
+// imported returns the type pkg.Name of any imported package. An import that only a directive uses
+// must be blank, and Eval ignores blank imports.
 func (r *resolver) imported(text string) *types.TypeName {
 	pkgName, name, ok := strings.Cut(text, ".")
 	if !ok {
@@ -120,8 +121,8 @@ func (r *resolver) imported(text string) *types.TypeName {
 	return nil
 }
 
-// tagOf returns the name that a member of a union is stored under: that of its type, without the package, so that data
-// outlives a move.
+// tagOf returns the stored name of a union member: the name of its type, without the package, so
+// that the type can move.
 func tagOf(t types.Type) string {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
@@ -134,7 +135,7 @@ func tagOf(t types.Type) string {
 	return tag
 }
 
-// fillUnion takes the members of a closed interface.
+// fillUnion fills in the members of a closed interface.
 func (r *resolver) fillUnion(res *typ, decl *unionDecl) {
 	at := place{pos: decl.pos, subject: directivePrefix[2:] + "union " + decl.name}
 	for _, t := range decl.alts {
@@ -148,7 +149,7 @@ func (r *resolver) fillUnion(res *typ, decl *unionDecl) {
 	}
 }
 
-// shortPos writes a position for the middle of a message.
+// shortPos returns a position as text for a message.
 func shortPos(dir string, pos token.Position) string {
 	pos.Filename = relative(dir, pos.Filename)
 	return pos.String()

@@ -14,22 +14,22 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// unit is one file to generate: the types it is for, and where it goes.
+// unit is one file to generate, with its types.
 type unit struct {
 	types  []unitType
 	output string // absolute
-	origin origin // of the types
+	origin origin // the origin of the types
 }
 
 // unitType is one named type of a unit.
 type unitType struct {
 	name string
-	pos  token.Position // of its declaration; of what names it when there is no such type
+	pos  token.Position // position of the declaration; for a missing type, position of its name
 	obj  *types.TypeName
 	role role
 }
 
-// named returns the names of the types that have a role.
+// named returns the names of the types with a role.
 func (u *unit) named(role role) []string {
 	var names []string
 	for _, t := range u.types {
@@ -50,15 +50,15 @@ func (u *unit) sources() []string {
 	return slices.Compact(names)
 }
 
-// role is what a type that graphgen generates for is to a graph.
+// role is the purpose of a type in a graph.
 type role int
 
 const (
-	roleState   role = iota // gets an update type and a schema
-	rolePayload             // gets AppendWire and DecodeWire
+	roleState   role = iota // has an update type and a schema
+	rolePayload             // has AppendWire and DecodeWire
 )
 
-// units returns what to generate in a package: one unit for Config.Types, or else what the package itself asks for.
+// units returns the units of a package: one for Config.Types, or those that the package requests.
 func (src *source) units(cfg Config, diags *diagnostics) []*unit {
 	var units []*unit
 	if len(cfg.Types) > 0 {
@@ -80,7 +80,7 @@ func (src *source) units(cfg Config, diags *diagnostics) []*unit {
 	return slices.DeleteFunc(units, func(u *unit) bool { return len(u.types) == 0 })
 }
 
-// checkOthers reports the go:generate lines that write the output of u for other types.
+// checkOthers reports go:generate lines that write the output of u for other types.
 func (src *source) checkOthers(u *unit, diags *diagnostics) {
 	for _, d := range src.directives {
 		shared := func(t unitType) bool { return slices.Contains(d.types, t.name) }
@@ -93,8 +93,8 @@ func (src *source) checkOthers(u *unit, diags *diagnostics) {
 	}
 }
 
-// askedUnits returns a unit for every go:generate line that runs graphgen, and one for the marked types that
-// no such line names.
+// askedUnits returns a unit for every go:generate line that runs graphgen, and one for the marked
+// types in no such line.
 func (src *source) askedUnits(cfg Config, diags *diagnostics) []*unit {
 	var units []*unit
 	named := make(map[string]bool)
@@ -132,8 +132,8 @@ func (src *source) askedUnits(cfg Config, diags *diagnostics) []*unit {
 	return units
 }
 
-// markedOutput returns the file that the marked types go to: that of cfg, or else of the go:generate line that has -o and
-// names no types. It is empty if neither says it.
+// markedOutput returns the output file of the marked types. It is the file of cfg, or that of the
+// go:generate line with -o and without -type. It is empty if there is neither.
 func (src *source) markedOutput(cfg Config, diags *diagnostics) (out string, at token.Position) {
 	if cfg.Output != "" {
 		return cfg.Output, token.Position{Filename: src.dir}
@@ -150,8 +150,8 @@ func (src *source) markedOutput(cfg Config, diags *diagnostics) (out string, at 
 	return out, at
 }
 
-// marked returns the types that carry a directive and are not among named: states before payloads, and those apart that
-// are not part of the same builds.
+// marked returns the types that carry a directive and are not in named. States precede payloads.
+// Types of different builds are in different groups.
 func (src *source) marked(named map[string]bool) [][]string {
 	var groups [][]string
 	var origins []origin
@@ -173,7 +173,7 @@ func (src *source) marked(named map[string]bool) [][]string {
 	return groups
 }
 
-// newUnit looks up the named types. Those that are not there are reported at the position of what names them.
+// newUnit looks up the named types. It reports missing types at the position of their names.
 func (src *source) newUnit(names []string, output string, at token.Position, diags *diagnostics) *unit {
 	u := &unit{output: output}
 	for i, name := range names {
@@ -229,13 +229,14 @@ func snake(typeName string) string {
 	return b.String()
 }
 
-// parsed reports whether all files of the package could be parsed. When not, a missing type says nothing.
+// parsed reports whether all files of the package could be parsed. Otherwise a missing type is not
+// a fault.
 func (src *source) parsed() bool {
 	return !slices.ContainsFunc(src.pkg.Errors, func(e packages.Error) bool { return e.Kind == packages.ParseError })
 }
 
-// role decides what a type is: what its directive says; else a state when it is named first or a field of it has a
-// graph tag with a reducer; else a payload.
+// role returns the role of a type. A directive decides. Without one, a type is a state if it is
+// named first or if the tag of a field has a reducer. All others are payloads.
 func (src *source) role(obj *types.TypeName, first bool) role {
 	for _, d := range src.directives {
 		if d.name == obj.Name() && d.verb == "state" {
@@ -265,7 +266,8 @@ func hasReducer(t types.Type) bool {
 	return false
 }
 
-// similar returns a hint: a type whose name differs only in case, or the file that declares the type for other builds.
+// similar returns a hint for a missing type: a type whose name differs in case, or the file that
+// declares it for other builds.
 func (src *source) similar(name string) string {
 	for _, other := range src.pkg.Types.Scope().Names() {
 		if strings.EqualFold(name, other) {
@@ -308,14 +310,15 @@ func objectKind(obj types.Object) string {
 	return "name"
 }
 
-// exportedSuffixes end the names that a state's users write.
+// exportedSuffixes are the suffixes of the exported names of a state.
 var exportedSuffixes = []string{"Update", "Schema", "Diff", "DiffOf"}
 
-// statePartNames end the names of what belongs to a state: its Live, the description of its fields and the functions of its
-// schema.
+// statePartNames are the suffixes of the unexported names of a state: its Live, the descriptions
+// and the functions of its schema.
 var statePartNames = append([]string{"", "Fields", "Types", "Changes"}, schemaFuncs...)
 
-// generatedNames returns the package-level names that graphgen declares for a state, one of states.
+// generatedNames returns the package-level names that graphgen declares for a state. states are
+// all states of the package.
 func (src *source) generatedNames(state string, states map[string]bool) []string {
 	var names []string
 	for _, suffix := range exportedSuffixes {
@@ -327,8 +330,9 @@ func (src *source) generatedNames(state string, states map[string]bool) []string
 	return names
 }
 
-// helperName returns what the names of everything unexported begin with that is generated for a state. It differs for any
-// two of states, even when one is called like a part of the other. Those of test files have names that no other can have.
+// helperName returns the prefix of the unexported names for a state. Prefixes of two states always
+// differ, even if one state has the name of a part of the other. Names for test files differ from
+// all others.
 func (src *source) helperName(name string, states map[string]bool) string {
 	prefix := "graphgen"
 	if obj := src.pkg.Types.Scope().Lookup(name); obj != nil && src.originOf(obj.Pos()).test {
@@ -345,8 +349,9 @@ func (src *source) helperName(name string, states map[string]bool) string {
 	return prefix + name
 }
 
-// codecPrefix returns what the names of a unit's codecs begin with. The first unit of a package has the short one; two
-// units may need codecs for the same type. A unit that is not part of every build is never the first.
+// codecPrefix returns the prefix of the codecs of a unit, because two units may need codecs for
+// the same type. The first unit of a package has the short prefix. A unit that is not part of
+// every build is never the first.
 func (src *source) codecPrefix(u *unit) string {
 	if u.origin.test {
 		return "testGraphgen" + upperFirst(u.types[0].name) + "Codec"
@@ -383,7 +388,7 @@ func fieldSyntax(files []*ast.File) map[token.Pos]*ast.Field {
 	return fields
 }
 
-// comment returns the text of a field's comment: the one above it, or else the one on its line.
+// comment returns the comment of a field: the one above it, or else the one on its line.
 func comment(field *ast.Field) string {
 	if field == nil {
 		return ""
@@ -394,7 +399,8 @@ func comment(field *ast.Field) string {
 	return strings.TrimSpace(field.Comment.Text())
 }
 
-// embeddedName returns the position that go/types gives the field of an embedded type: that of the type's name.
+// embeddedName returns the position of the type name of an embedded field, which go/types uses for
+// the field.
 func embeddedName(x ast.Expr) token.Pos {
 	switch x := x.(type) {
 	case *ast.StarExpr:
