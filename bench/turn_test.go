@@ -59,8 +59,12 @@ func BenchmarkTurn(b *testing.B) {
 		{"memory", func(*testing.B) (checkpoint.Saver, error) { return memory.New(), nil }, nil},
 		{"memory, shared state", func(*testing.B) (checkpoint.Saver, error) { return memory.New(), nil }, []graph.Option{graph.SharedState()}},
 		{"memory, cold", func(*testing.B) (checkpoint.Saver, error) { return memory.New(), nil }, []graph.Option{graph.HotThreads(0)}},
-		{"file", func(b *testing.B) (checkpoint.Saver, error) { return file.Open(b.TempDir()) }, nil},
+		{"file", func(b *testing.B) (checkpoint.Saver, error) {
+			b.Helper()
+			return file.Open(b.TempDir())
+		}, nil},
 		{"sqlite", func(b *testing.B) (checkpoint.Saver, error) {
+			b.Helper()
 			return sqlite.Open(filepath.Join(b.TempDir(), "db"))
 		}, nil},
 	} {

@@ -111,8 +111,8 @@ func (r *Reader) MapLen() int {
 }
 
 // length reads a head and returns its count. The short form of the family is fix; the longer forms
-// are the codes. 0 stands for a form that the family lacks. Each counted item takes at least least
-// bytes; length fails if fewer are left.
+// are the codes. 0 stands for a form that the family lacks. An item takes least bytes or more;
+// length fails if fewer are left than the count needs.
 func (r *Reader) length(want string, fix, code8, code16, code32 byte, least int) int {
 	c := r.Peek()
 	var n uint64
