@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// SmallDisk returns a folder with room for 8 MB, a file system of its own, where the system lets the test have one; it
-// goes with the test. Elsewhere ok is false.
+// SmallDisk returns a folder on a separate file system with room for 8 MB. The file system is
+// removed when the test ends. ok is false if the test cannot mount one.
 func SmallDisk(tb testing.TB) (dir string, ok bool) {
 	tb.Helper()
 	dir = tb.TempDir()

@@ -4,5 +4,5 @@ package testenv
 
 import "testing"
 
-// SmallDisk has no small disk to give here: how to mount one is each system's own.
+// SmallDisk returns false on this system, because mounting differs between systems.
 func SmallDisk(testing.TB) (dir string, ok bool) { return "", false }

@@ -12,7 +12,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// mariadb is how a MariaDB is run. Its root has no password.
+// mariadb describes a MariaDB server. Its user root has no password.
 func mariadb(durable bool) kind {
 	return kind{
 		name:  "MariaDB",
@@ -26,7 +26,7 @@ func mariadb(durable bool) kind {
 		run: func(s *Server) []string {
 			args := []string{"mariadbd", "--no-defaults", "--datadir=" + s.path("data"), "--socket=" + s.path("sock"),
 				"--port=" + s.port(0), "--bind-address=127.0.0.1", "--pid-file=" + s.path("pid"),
-				"--tmpdir=" + s.dir, // a server that starts removes the temporary tables of all that share the folder for them
+				"--tmpdir=" + s.dir, // a starting server removes the temporary tables in the folder, including those of other servers
 				"--skip-name-resolve", "--character-set-server=utf8mb4", "--innodb-buffer-pool-size=64M",
 				"--innodb-log-file-size=64M", "--performance-schema=OFF", "--max-connections=300", "--max-allowed-packet=64M"}
 			if durable {
@@ -41,7 +41,8 @@ func mariadb(durable bool) kind {
 	}
 }
 
-// greets reports whether a MariaDB greets who connects: four bytes of length and number, and the protocol's version.
+// greets reports whether a MariaDB sends its greeting: four bytes of length and number, and the
+// protocol version.
 func greets(s *Server) error {
 	conn, err := net.DialTimeout("tcp", s.Addr, time.Second)
 	if err != nil {
@@ -59,7 +60,7 @@ func greets(s *Server) error {
 	return err
 }
 
-// newDatabase makes a database for a test and returns its DSN.
+// newDatabase creates a database for a test and returns its DSN.
 func newDatabase(tb testing.TB, dsn string) string {
 	tb.Helper()
 	config, err := mysql.ParseDSN(dsn)
@@ -77,7 +78,7 @@ func execMySQL(tb testing.TB, dsn, statement string) {
 	tb.Helper()
 	db, err := sql.Open("mysql", dsn)
 	if err == nil {
-		defer func() { _ = db.Close() }() // what counts is how the statement went
+		defer func() { _ = db.Close() }() // the result of the statement matters
 		_, err = db.Exec(statement)
 	}
 	if err != nil {

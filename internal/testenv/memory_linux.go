@@ -5,9 +5,9 @@ import (
 	"syscall"
 )
 
-// TempInMemory puts the temporary folders of this process and of its children into memory, where the system has a file
-// system for that with enough room. What a process wrote there outlives the process, as on a disk, and a sync takes no
-// time. A TMPDIR that is set stays. TestMain calls it before anything else.
+// TempInMemory moves the temporary folders of this process and its children to a file system in
+// memory, if there is one with enough room. Files there outlive the process, as on a disk, and
+// syncing takes no time. A TMPDIR that is already set is kept. TestMain calls TempInMemory first.
 func TempInMemory() {
 	const dir, tmpfs, room = "/dev/shm", 0x01021994, 1 << 30
 	var fs syscall.Statfs_t
@@ -16,7 +16,7 @@ func TempInMemory() {
 		return
 	}
 	if probe, err := os.MkdirTemp(dir, ""); err != nil || os.Remove(probe) != nil || os.Getenv("TMPDIR") != "" {
-		return // this user may not write there, or has a place
+		return // this user cannot write there, or TMPDIR is set
 	}
 	_ = os.Setenv("TMPDIR", dir)
 }

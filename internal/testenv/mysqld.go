@@ -5,10 +5,10 @@ import (
 	"syscall"
 )
 
-// mysqldVariable names the program of a MySQL to run in place of a MariaDB.
+// mysqldVariable is the environment variable with the path of a mysqld to run instead of MariaDB.
 const mysqldVariable = "GRAPHGEN_TEST_MYSQLD"
 
-// ownMySQL is how the server of tests that talk to MySQL is run: a MariaDB, or the MySQL that the variable names.
+// ownMySQL describes the server for MySQL tests: a MariaDB, or the program in mysqldVariable.
 func ownMySQL(durable bool) kind {
 	if program := os.Getenv(mysqldVariable); program != "" {
 		return mysqld(program, durable)
@@ -16,8 +16,8 @@ func ownMySQL(durable bool) kind {
 	return mariadb(durable)
 }
 
-// mysqld is how a MySQL is run, 8.0 or later. Its root has no password. Options that not all versions have are loose
-// ones.
+// mysqld describes a MySQL server of version 8.0 or later. Its user root has no password. Options
+// that some versions lack are loose.
 func mysqld(program string, durable bool) kind {
 	k := mariadb(durable)
 	k.name, k.needs = "MySQL", []string{program}
@@ -33,6 +33,6 @@ func mysqld(program string, durable bool) kind {
 		}
 		return append(args, "--innodb-flush-log-at-trx-commit=0", "--skip-log-bin", "--innodb-doublewrite=0")
 	}
-	k.end = syscall.SIGKILL // it takes its time for any other, and what it keeps is removed
+	k.end = syscall.SIGKILL // other signals take long, and its data is removed anyway
 	return k
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// pooler is how a PgBouncer is run that gives a connection for one transaction only. It lets anybody in, and has a pool
-// for each database that the PostgreSQL at target has.
+// pooler describes a PgBouncer that assigns connections for single transactions. It accepts all
+// users and has a pool for each database of the PostgreSQL at target.
 func pooler(target string) kind {
 	return kind{
 		name:  "PgBouncer",
@@ -19,8 +19,8 @@ func pooler(target string) kind {
 		ports: 1,
 		setup: func(s *Server) []string {
 			host, port, _ := net.SplitHostPort(target)
-			// Few connections for many clients, so that each gets now this one, now that one. A server that was away
-			// is asked again after a second and not after fifteen.
+			// Few connections serve many clients, so that each client gets different connections.
+			// A server that was down is tried again after one second instead of fifteen.
 			config := fmt.Sprintf(`[databases]
 * = host=%s port=%s user=postgres
 
@@ -45,8 +45,9 @@ server_login_retry = 1
 	}
 }
 
-// keepUp runs a program, and again when it ends by itself, as the system does with its services: PgBouncer 1.18 crashes now
-// and then when clients cancel what they asked for. What it is ended with, it hands on as kill -9: the program keeps nothing.
+// keepUp is a script that restarts a program when it ends, as a service manager would. PgBouncer
+// 1.18 sometimes crashes when clients cancel queries. The script passes its own termination on as
+// kill -9, because the program stores nothing.
 const keepUp = `
 trap 'kill -9 $pid; exit 0' TERM
 while :; do
@@ -57,8 +58,8 @@ while :; do
 done
 `
 
-// PostgresPooler returns the URL of a new database, for pgx, through a pooler that gives a connection for one
-// transaction only. It is dropped when the test ends.
+// PostgresPooler returns the URL of a new database, for pgx, through a pooler that assigns
+// connections for single transactions. The database is dropped when the test ends.
 func PostgresPooler(tb testing.TB) string {
 	tb.Helper()
 	if dsn := os.Getenv(poolerVariable); dsn != "" {
@@ -68,7 +69,7 @@ func PostgresPooler(tb testing.TB) string {
 	return newPooled(tb, shared(tb, sharedPooler).DSN, shared(tb, sharedPostgres).DSN)
 }
 
-// startPooler starts a pooler before the PostgreSQL that all tests share.
+// startPooler starts a pooler in front of the PostgreSQL that all tests share.
 func startPooler() (*Server, error) {
 	s, err := sharedPostgres()
 	if err != nil {
@@ -77,15 +78,15 @@ func startPooler() (*Server, error) {
 	return start(pooler(s.Addr), 1)
 }
 
-// StartPooler starts a PgBouncer before a server that StartPostgres started, for this test alone. It gives a connection
-// for one transaction only.
+// StartPooler starts a PgBouncer in front of a server of StartPostgres, for this test only. It
+// assigns connections for single transactions.
 func StartPooler(tb testing.TB, s *Server) *Server {
 	tb.Helper()
 	return own(tb, pooler(s.Addr))
 }
 
-// newPooled makes a database for a test, through direct, and returns its URL: behind a pooler no connection has a search
-// path of its own.
+// newPooled creates a database for a test over direct, and returns its URL. Behind a pooler, a
+// connection cannot keep its own search path.
 func newPooled(tb testing.TB, dsn, direct string) string {
 	tb.Helper()
 	u, err := url.Parse(dsn)
@@ -94,7 +95,7 @@ func newPooled(tb testing.TB, dsn, direct string) string {
 	}
 	db := name()
 	execPostgres(tb, direct, "CREATE DATABASE "+db)
-	tb.Cleanup(func() { execPostgres(tb, direct, "DROP DATABASE "+db+" WITH (FORCE)") }) // the pooler keeps connections
+	tb.Cleanup(func() { execPostgres(tb, direct, "DROP DATABASE "+db+" WITH (FORCE)") }) // the pooler holds connections
 	u.Path = "/" + db
 	return u.String()
 }

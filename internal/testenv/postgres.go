@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// postgres is how a PostgreSQL is run. Its user postgres has no password.
+// postgres describes a PostgreSQL server. Its user postgres has no password.
 func postgres(durable bool) kind {
 	return kind{
 		name:    "PostgreSQL",
@@ -36,7 +36,7 @@ func postgres(durable bool) kind {
 	}
 }
 
-// connects reports whether a PostgreSQL lets a client in: it refuses all while it recovers.
+// connects reports whether a PostgreSQL accepts a client. It rejects clients during recovery.
 func connects(s *Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
@@ -47,7 +47,7 @@ func connects(s *Server) error {
 	return conn.Close(ctx)
 }
 
-// newSchema makes a schema for a test and returns the URL that has it as search path.
+// newSchema creates a schema for a test and returns the URL with that schema as search path.
 func newSchema(tb testing.TB, dsn string) string {
 	tb.Helper()
 	u, err := url.Parse(dsn)
@@ -69,7 +69,7 @@ func execPostgres(tb testing.TB, dsn, statement string) {
 	defer cancel()
 	conn, err := pgx.Connect(ctx, dsn)
 	if err == nil {
-		defer func() { _ = conn.Close(ctx) }() // what counts is how the statement went
+		defer func() { _ = conn.Close(ctx) }() // the result of the statement matters
 		_, err = conn.Exec(ctx, statement)
 	}
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// child is a process of ours that may have children of its own.
+// child is a child process, which may have children.
 type child struct {
 	cmd  *exec.Cmd
-	done chan struct{} // closed when it has ended and was waited for
+	done chan struct{} // closed when the process has ended
 }
 
-// starter runs functions on one thread that lives as long as the process: a child that is to die with its parent
-// dies with the thread that made it.
+// starter runs functions on one OS thread that lives as long as the process. A child that must die
+// with its parent dies with the OS thread that created it.
 var starter = sync.OnceValue(func() chan<- func() {
 	calls := make(chan func())
 	go func() {
@@ -32,7 +32,7 @@ var starter = sync.OnceValue(func() chan<- func() {
 	return calls
 })
 
-// spawn starts cmd; sig ends it when this process dies, where the system can do that.
+// spawn starts cmd. If the system supports it, sig ends cmd when this process dies.
 func spawn(cmd *exec.Cmd, sig syscall.Signal) (*child, error) {
 	dieWithParent(cmd.SysProcAttr, sig)
 	started := make(chan error)
@@ -43,12 +43,12 @@ func spawn(cmd *exec.Cmd, sig syscall.Signal) (*child, error) {
 	c := &child{cmd: cmd, done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
-		_ = cmd.Wait() // how it ended is in its log
+		_ = cmd.Wait() // its log contains the reason
 	}()
 	return c, nil
 }
 
-// alive reports whether the process runs; a nil child does not.
+// alive reports whether the process runs. It returns false for a nil child.
 func (c *child) alive() bool {
 	if c == nil {
 		return false
@@ -61,8 +61,8 @@ func (c *child) alive() bool {
 	}
 }
 
-// end sends a signal and returns when the process and its children are gone. One that does not heed the signal is
-// killed, and reported.
+// end sends a signal and waits until the process and its children have ended. It kills a process
+// that ignores the signal, and returns an error.
 func (c *child) end(sig syscall.Signal) error {
 	if !c.alive() {
 		return nil
@@ -73,7 +73,7 @@ func (c *child) end(sig syscall.Signal) error {
 	}
 	if sig == syscall.SIGKILL {
 		for _, pid := range children {
-			_ = syscall.Kill(pid, sig) // it may be gone already, which is what is wanted
+			_ = syscall.Kill(pid, sig) // the process may have ended already
 		}
 	}
 	timeout := time.NewTimer(patience)
@@ -88,8 +88,8 @@ func (c *child) end(sig syscall.Signal) error {
 	}
 }
 
-// guard ends a server and removes its folder when this process is gone, however it went: also when a test panics or
-// runs into its time limit, and nobody cleans up. It is a shell that waits for the end of its input.
+// guard ends a server and removes its folder when this process ends, even after a panic or a
+// timeout without cleanup. It is a shell that waits for the end of its input.
 type guard struct {
 	cmd   *exec.Cmd
 	input io.WriteCloser
@@ -111,7 +111,7 @@ rm -rf -- "$2"
 
 func newGuard(dir string, sig syscall.Signal) (*guard, error) {
 	cmd := exec.Command("/bin/sh", "-c", guardScript, "sh", strconv.Itoa(int(sig)), dir)
-	cmd.SysProcAttr = attributes(nil) // a group of its own: an interrupt from the terminal is not for it
+	cmd.SysProcAttr = attributes(nil) // a separate group, so that an interrupt from the terminal does not reach it
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -122,19 +122,19 @@ func newGuard(dir string, sig syscall.Signal) (*guard, error) {
 	return &guard{cmd, input}, nil
 }
 
-// watch tells the guard which process is to end; 0 for none.
+// watch sets the process that the guard must end; 0 for none.
 func (g *guard) watch(pid int) {
-	// A guard that is gone cannot be told; the server still ends with its test.
+	// If the guard has ended, the server still ends with its test.
 	_, _ = fmt.Fprintln(g.input, pid)
 }
 
-// close ends the guard, and what it guards.
+// close ends the guard and its server.
 func (g *guard) close() {
 	_ = g.input.Close()
 	_ = g.cmd.Wait()
 }
 
-// pause waits for something outside of this process that gives no sign.
+// pause waits for another process that cannot be observed.
 func pause(d time.Duration) { <-time.After(d) }
 
 // tail returns the end of a log.

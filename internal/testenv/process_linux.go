@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// attributes returns how a child runs: in a process group of its own, as a user.
+// attributes returns the attributes of a child: its own process group, and a user.
 func attributes(as *syscall.Credential) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Credential: as}
 }
@@ -17,7 +17,7 @@ func attributes(as *syscall.Credential) *syscall.SysProcAttr {
 // dieWithParent makes a child get a signal when the thread that starts it ends.
 func dieWithParent(a *syscall.SysProcAttr, sig syscall.Signal) { a.Pdeathsig = sig }
 
-// credential returns the first of the users that exists, when this process is root; else nil.
+// credential returns the first existing user of users if this process is root, and otherwise nil.
 func credential(users []string) *syscall.Credential {
 	if os.Getuid() != 0 {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Proxy passes bytes between clients and a server, until it is told to do worse. Its methods may be called at any
-// time.
+// Proxy copies bytes between clients and a server, and simulates network failures. It is safe for
+// concurrent use.
 type Proxy struct {
 	Addr string // host:port to connect to
 
@@ -28,7 +28,7 @@ type Proxy struct {
 	cuts   int
 }
 
-// direction is which way bytes go.
+// direction is the direction of bytes.
 type direction int
 
 const (
@@ -36,10 +36,10 @@ const (
 	answer
 )
 
-// link is one client's connection with its own to the server.
+// link is the connection of a client, with its connection to the server.
 type link struct {
 	client, server net.Conn
-	last           direction // of the newest bytes
+	last           direction // the direction of the newest bytes
 }
 
 // NewProxy returns a proxy to the server at target, host:port. It ends with the test.
@@ -60,7 +60,7 @@ func NewProxy(tb testing.TB, target string) *Proxy {
 	return p
 }
 
-// Cut closes every connection.
+// Cut closes all connections.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,12 +69,13 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// CutRequest cuts, once, the connection that sends byte n, counted from 0 and from now over all of them: the bytes
-// before it reach the server.
+// CutRequest closes, once, the connection that sends byte n to the server. n counts the bytes of
+// all connections from this call on, and begins with 0. The server gets the bytes before n.
 func (p *Proxy) CutRequest(n int) { p.arm(request, n) }
 
-// CutReply cuts, once, the connection on which byte n of an answer comes, counted like that: the bytes before it reach
-// the client. With 0 the server has done what it was asked, and nobody hears of it.
+// CutReply closes, once, the connection that receives byte n from the server. n counts as for
+// CutRequest. The client gets the bytes before n. If n is 0, the server has executed the request,
+// but the client gets no reply.
 func (p *Proxy) CutReply(n int) { p.arm(answer, n) }
 
 func (p *Proxy) arm(d direction, n int) {
@@ -83,36 +84,37 @@ func (p *Proxy) arm(d direction, n int) {
 	p.armed, p.toCut, p.left = true, d, n
 }
 
-// Disarm takes back a CutRequest or CutReply that has not cut yet.
+// Disarm cancels a CutRequest or CutReply that has not closed a connection.
 func (p *Proxy) Disarm() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.armed = false
 }
 
-// Cuts returns how many connections CutRequest and CutReply have cut.
+// Cuts returns the number of connections that CutRequest and CutReply have closed.
 func (p *Proxy) Cuts() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.cuts
 }
 
-// Delay holds bytes back for so long, in both directions; 0 passes them at once.
+// Delay delays bytes by d in both directions. The default is 0.
 func (p *Proxy) Delay(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.delay = d
 }
 
-// Refuse turns new connections away, or lets them in again.
+// Refuse rejects new connections if yes is true, and accepts them otherwise.
 func (p *Proxy) Refuse(yes bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refuse = yes
 }
 
-// RoundTrips returns how often a client asked and had to wait: bytes to the server after bytes from it, or as the
-// first of a connection. What is sent together, however long, is one.
+// RoundTrips returns how often a client sent a request and had to wait for the reply. It counts
+// bytes to the server that follow bytes from the server or begin a connection. Bytes that are sent
+// together count once, whatever their length.
 func (p *Proxy) RoundTrips() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,7 +142,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// add takes a link in, unless there are to be none.
+// add adds a link, unless the proxy rejects connections.
 func (p *Proxy) add(l *link) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,7 +158,7 @@ func (p *Proxy) add(l *link) bool {
 	return true
 }
 
-// pump passes bytes in one direction until either end is closed.
+// pump copies bytes in one direction until either connection is closed.
 func (p *Proxy) pump(l *link, d direction, to, from net.Conn) {
 	defer p.drop(l)
 	buffer := make([]byte, 64<<10)
@@ -177,7 +179,8 @@ func (p *Proxy) pump(l *link, d direction, to, from net.Conn) {
 	}
 }
 
-// decide says how many of n bytes to pass, after what delay, and whether to cut the link then.
+// decide returns how many of n bytes to copy, after which delay, and whether to close the link
+// afterwards.
 func (p *Proxy) decide(l *link, d direction, n int) (pass int, delay time.Duration, cut bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -197,7 +200,7 @@ func (p *Proxy) decide(l *link, d direction, n int) (pass int, delay time.Durati
 	return p.left, p.delay, true
 }
 
-// wait reports whether the proxy still runs after the delay.
+// wait waits for the delay. It reports whether the proxy is still open.
 func (p *Proxy) wait(delay time.Duration) bool {
 	if delay == 0 {
 		return true
@@ -219,7 +222,7 @@ func (p *Proxy) drop(l *link) {
 	delete(p.links, l)
 }
 
-// close ends both connections; closing twice does no harm.
+// close closes both connections. Calling it again has no effect.
 func (l *link) close() {
 	_ = l.client.Close()
 	_ = l.server.Close()

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// redis is how a Redis is run.
+// redis describes a Redis server.
 func redis(durable bool) kind {
 	return kind{
 		name:  "Redis",
@@ -32,7 +32,7 @@ func redis(durable bool) kind {
 	}
 }
 
-// redisNode is how a node of a Redis cluster is run.
+// redisNode describes a node of a Redis cluster.
 func redisNode() kind {
 	k := redis(false)
 	single := k.run
@@ -44,7 +44,7 @@ func redisNode() kind {
 	return k
 }
 
-// startCluster starts three nodes that share the slots, without replicas.
+// startCluster starts three nodes without replicas, which divide the slots among them.
 func startCluster() ([]*Server, error) {
 	const slots = 16384
 	var nodes []*Server
@@ -74,7 +74,7 @@ func startCluster() ([]*Server, error) {
 	}
 }
 
-// agree reports whether all nodes see all others and every slot served.
+// agree returns an error unless every node sees all nodes and all slots are served.
 func agree(nodes []*Server) error {
 	for _, s := range nodes {
 		info, err := reply(s.Addr, "CLUSTER", "INFO")
@@ -90,7 +90,7 @@ func agree(nodes []*Server) error {
 	return nil
 }
 
-// ask sends a command and reports a reply that is not the one wanted.
+// ask sends a command. It returns an error unless the reply is want.
 func ask(addr, want string, command ...string) error {
 	got, err := reply(addr, command...)
 	if err == nil && got != want {
@@ -99,7 +99,7 @@ func ask(addr, want string, command ...string) error {
 	return err
 }
 
-// reply sends a command and returns its reply: the first line, or the whole string.
+// reply sends a command and returns the first line of the reply, or the whole string.
 func reply(addr string, command ...string) (string, error) {
 	conn, err := net.DialTimeout("tcp", addr, time.Second)
 	if err != nil {

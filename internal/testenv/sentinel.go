@@ -9,14 +9,15 @@ import (
 
 // Sentinel is a Redis with a replica and a sentinel that watches them.
 type Sentinel struct {
-	Name    string // by which the sentinel knows the primary
-	Addr    string // of the sentinel, host:port
+	Name    string // the sentinel's name of the primary
+	Addr    string // address of the sentinel, host:port
 	Primary *Server
 	Replica *Server
 }
 
-// StartRedisSentinel starts a durable Redis with a replica, and a sentinel that makes the replica primary soon after a
-// Kill of Primary. It returns when the replica is in step.
+// StartRedisSentinel starts a durable Redis with a replica and a sentinel. The sentinel promotes
+// the replica soon after a Kill of Primary. StartRedisSentinel returns when the replica is in
+// sync.
 func StartRedisSentinel(tb testing.TB) *Sentinel {
 	tb.Helper()
 	const name = "main"
@@ -56,7 +57,7 @@ sentinel failover-timeout %[3]s 3000
 	return &Sentinel{Name: name, Addr: sentinel.Addr, Primary: primary, Replica: replica}
 }
 
-// wait waits until ok, for something outside of this process.
+// wait waits until ok returns true. It is for effects of other processes.
 func wait(tb testing.TB, what string, ok func() bool) {
 	tb.Helper()
 	for deadline := time.Now().Add(patience); !ok(); pause(20 * time.Millisecond) {

@@ -12,38 +12,38 @@ import (
 	"time"
 )
 
-// Server is a server that runs as a child process. Its methods must not be called at the same time.
+// Server is a server that runs as a child process. Its methods must not be called concurrently.
 type Server struct {
 	Addr string // host:port
-	DSN  string // what the server's Go driver takes
+	DSN  string // for the server's Go driver
 
 	kind  kind
-	dir   string // all that it writes; removed with it
+	dir   string // contains all files of the server
 	ports []int
-	user  *syscall.Credential // whom it runs as; nil for this process's user
+	user  *syscall.Credential // the user of the process; nil for the current user
 	guard *guard
 	child *child
 }
 
-// kind is how one kind of server is run.
+// kind describes one kind of server.
 type kind struct {
-	name    string                 // of the package to install, for people
+	name    string                 // the package to install, for messages
 	needs   []string               // programs
-	folders []string               // patterns of folders that often hold them and are not on PATH
-	users   []string               // to run as when this process is root, the first that exists; none to stay root
-	ports   int                    // how many it listens on
-	setup   func(*Server) []string // the command that makes the data folder; nil for none
-	run     func(*Server) []string // the command that serves
+	folders []string               // patterns of folders outside PATH that may contain the programs
+	users   []string               // the user if this process is root: the first that exists; empty for root
+	ports   int                    // the number of ports
+	setup   func(*Server) []string // the command that creates the data folder; nil for none
+	run     func(*Server) []string // the command that runs the server
 	dsn     func(*Server) string
-	ready   func(*Server) error // whether it answers; the error says what it answers instead
-	end     syscall.Signal      // ends it at once, with all its children
+	ready   func(*Server) error // returns nil if the server answers
+	end     syscall.Signal      // ends the server and its children immediately
 }
 
-// How long a server may take to answer, or to end.
+// The time limit for a server to answer or to end.
 const patience = 2 * time.Minute
 
-// start makes a server and starts it. A free port may be taken by somebody else before the server has it: then
-// another is tried, a few times.
+// start creates and starts a server. If another process takes a free port first, start tries a few
+// other ports.
 func start(k kind, attempt int) (*Server, error) {
 	s, err := prepare(k)
 	if err != nil {
@@ -59,7 +59,7 @@ func start(k kind, attempt int) (*Server, error) {
 	return start(k, attempt+1)
 }
 
-// prepare makes the folder of a server.
+// prepare creates the folder of a server.
 func prepare(k kind) (*Server, error) {
 	for _, program := range k.needs {
 		if find(program, k.folders) == "" {
@@ -91,7 +91,7 @@ func prepare(k kind) (*Server, error) {
 	return s, nil
 }
 
-// launch makes the data folder and starts the server.
+// launch creates the data folder and starts the server.
 func (s *Server) launch() error {
 	if s.kind.setup != nil {
 		setup := s.command(s.kind.setup(s))
@@ -102,12 +102,13 @@ func (s *Server) launch() error {
 	return s.serve()
 }
 
-// Restart starts the server again after a Kill, with what it kept, where it was. It returns when the server answers.
+// Restart starts the server again after a Kill, with its data and address. It returns when the
+// server answers.
 func (s *Server) Restart() error {
 	if s.child.alive() {
 		return fmt.Errorf("testenv: %s runs already: Kill it first", s.kind.name)
 	}
-	// What the kernel still frees of the killed one, a port or shared memory, may stand in the way for a moment.
+	// The kernel may still hold a port or shared memory of the killed server for a moment.
 	for deadline := time.Now().Add(patience / 2); ; pause(50 * time.Millisecond) {
 		if err := s.serve(); err == nil || time.Now().After(deadline) {
 			return err
@@ -115,7 +116,7 @@ func (s *Server) Restart() error {
 	}
 }
 
-// serve starts the process and waits until it answers, ends or is too late.
+// serve starts the process and waits until it answers, ends or exceeds the time limit.
 func (s *Server) serve() error {
 	deadline := time.Now().Add(patience)
 	log, err := os.Create(s.log())
@@ -145,8 +146,7 @@ func (s *Server) serve() error {
 	}
 }
 
-// Kill ends the server as a power cut would end its process: kill -9, its children too. It returns when they are
-// gone.
+// Kill ends the server and its children by kill -9, and returns when they have ended.
 func (s *Server) Kill() error { return s.stop(syscall.SIGKILL) }
 
 // stop sends a signal and waits for the end.
@@ -162,7 +162,7 @@ func (s *Server) stop(sig syscall.Signal) error {
 	return nil
 }
 
-// remove ends the server and removes all that it wrote.
+// remove ends the server and removes its files.
 func (s *Server) remove() error {
 	err := s.stop(s.kind.end)
 	if s.guard != nil {
@@ -194,13 +194,13 @@ func find(program string, folders []string) string {
 	for _, pattern := range append(folders, "/usr/local/sbin", "/usr/sbin", "/sbin") {
 		found, err := filepath.Glob(filepath.Join(pattern, program))
 		if err == nil && len(found) > 0 {
-			return found[len(found)-1] // the newest version, where the folder names one
+			return found[len(found)-1] // the newest version, if the folder contains the version
 		}
 	}
 	return ""
 }
 
-// freePorts returns ports that nobody listens on now.
+// freePorts returns ports that are currently free.
 func freePorts(n int) ([]int, error) {
 	ports := make([]int, n)
 	for i := range ports {
@@ -208,7 +208,7 @@ func freePorts(n int) ([]int, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = l.Close() }() // held until all are known, so that they differ
+		defer func() { _ = l.Close() }() // closed after all ports are known, so that they differ
 		ports[i] = l.Addr().(*net.TCPAddr).Port
 	}
 	return ports, nil

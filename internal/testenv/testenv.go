@@ -1,18 +1,25 @@
-// Package testenv gives tests the real servers they talk to: MariaDB, PostgreSQL, PgBouncer before it, Redis and a Redis
+// Package testenv starts real servers for tests: MariaDB, PostgreSQL, PgBouncer, Redis and a Redis
 // cluster.
 //
-// MySQL, Postgres, PostgresPooler, Redis and RedisCluster share one server among the tests of a binary. It is started
-// when the first test asks for it, in a temporary folder and on a free port, tuned for speed; each test gets a database,
-// schema or key prefix of its own. The variables GRAPHGEN_TEST_MYSQL_DSN, GRAPHGEN_TEST_POSTGRES_DSN and
-// GRAPHGEN_TEST_REDIS_ADDR point at running servers to use instead, and GRAPHGEN_TEST_POSTGRES_POOLER_DSN at a pooler
-// that has every database of its server.
+// MySQL, Postgres, PostgresPooler, Redis and RedisCluster share one server among the tests of a
+// binary. The first test starts the server in a temporary folder and on a free port, with settings
+// for speed. Each test gets its own database, schema or key prefix.
 //
-// StartMySQL, StartPostgres, StartPooler and StartRedis start a server for one test alone, which may kill it and start
-// it again. With GRAPHGEN_TEST_MYSQLD, the path of a mysqld, they and the shared servers are a MySQL and no MariaDB.
-// A [Proxy] stands between a client and any of them, cuts connections and counts round trips.
+// The following environment variables select servers that already run:
 //
-// Servers end with the test, or the process, that started them, however that process ends. Under -short every
-// function skips the test; without the server it needs, a test fails and says what to install.
+//	GRAPHGEN_TEST_MYSQL_DSN
+//	GRAPHGEN_TEST_POSTGRES_DSN
+//	GRAPHGEN_TEST_POSTGRES_POOLER_DSN  a pooler with every database of its server
+//	GRAPHGEN_TEST_REDIS_ADDR
+//
+// StartMySQL, StartPostgres, StartPooler and StartRedis start a server for a single test, which
+// may kill and restart it. If GRAPHGEN_TEST_MYSQLD is the path of a mysqld, all servers for MySQL
+// tests run that program instead of MariaDB. A [Proxy] between a client and a server cuts
+// connections and counts round trips.
+//
+// Servers end with the test or the process that started them, even if the process is killed. Under
+// -short every function skips the test. If a server is not installed, the test fails and names the
+// package to install.
 package testenv
 
 import (
@@ -23,7 +30,7 @@ import (
 	"testing"
 )
 
-// Variables that point at running servers.
+// The environment variables for servers that already run.
 const (
 	mysqlVariable    = "GRAPHGEN_TEST_MYSQL_DSN"
 	postgresVariable = "GRAPHGEN_TEST_POSTGRES_DSN"
@@ -31,7 +38,7 @@ const (
 	redisVariable    = "GRAPHGEN_TEST_REDIS_ADDR"
 )
 
-// The servers that the tests of this binary share, each started once.
+// The servers that the tests of this binary share. Each is started once.
 var (
 	sharedMySQL    = sync.OnceValues(func() (*Server, error) { return start(ownMySQL(false), 1) })
 	sharedPostgres = sync.OnceValues(func() (*Server, error) { return start(postgres(false), 1) })
@@ -40,13 +47,14 @@ var (
 	sharedCluster  = sync.OnceValues(startCluster)
 )
 
-// names counts the names given out, so that no two tests of a process share one.
+// names counts the names, so that no two tests of a process share one.
 var names atomic.Int64
 
-// name returns a name that nothing on a server has: for a database, a schema or a prefix.
+// name returns a new name for a database, a schema or a prefix.
 func name() string { return fmt.Sprintf("graphgen_test_%d_%d", os.Getpid(), names.Add(1)) }
 
-// MySQL returns the DSN of a new database, for go-sql-driver/mysql. It is dropped when the test ends.
+// MySQL returns the DSN of a new database, for go-sql-driver/mysql. The database is dropped when
+// the test ends.
 func MySQL(tb testing.TB) string {
 	tb.Helper()
 	dsn := os.Getenv(mysqlVariable)
@@ -58,7 +66,8 @@ func MySQL(tb testing.TB) string {
 	return newDatabase(tb, dsn)
 }
 
-// Postgres returns the URL of a new schema, for pgx: search_path names it. It is dropped when the test ends.
+// Postgres returns the URL of a new schema, for pgx; search_path names the schema. The schema is
+// dropped when the test ends.
 func Postgres(tb testing.TB) string {
 	tb.Helper()
 	dsn := os.Getenv(postgresVariable)
@@ -70,8 +79,8 @@ func Postgres(tb testing.TB) string {
 	return newSchema(tb, dsn)
 }
 
-// Redis returns the host:port of a server, and a prefix that no key of it has. Keys with that prefix are removed when
-// the test ends.
+// Redis returns the host:port of a server and an unused key prefix. Keys with that prefix are
+// removed when the test ends.
 func Redis(tb testing.TB) (addr, prefix string) {
 	tb.Helper()
 	addr = os.Getenv(redisVariable)
@@ -85,8 +94,8 @@ func Redis(tb testing.TB) (addr, prefix string) {
 	return addr, prefix
 }
 
-// RedisCluster returns the addresses of a cluster's three nodes, and a prefix that no key of it has. Keys with that
-// prefix are removed when the test ends.
+// RedisCluster returns the addresses of the three nodes of a cluster and an unused key prefix.
+// Keys with that prefix are removed when the test ends.
 func RedisCluster(tb testing.TB) (addrs []string, prefix string) {
 	tb.Helper()
 	skipShort(tb)
@@ -102,20 +111,22 @@ func RedisCluster(tb testing.TB) (addrs []string, prefix string) {
 	return addrs, prefix
 }
 
-// StartMySQL starts a MariaDB, or what GRAPHGEN_TEST_MYSQLD names, for this test alone. A durable one syncs every commit to disk.
+// StartMySQL starts a MariaDB, or the program in GRAPHGEN_TEST_MYSQLD, for this test only. If
+// durable is true, it syncs every commit to disk.
 func StartMySQL(tb testing.TB, durable bool) *Server {
 	tb.Helper()
 	return own(tb, ownMySQL(durable))
 }
 
-// StartPostgres starts a PostgreSQL for this test alone. A durable one syncs every commit to disk.
+// StartPostgres starts a PostgreSQL for this test only. If durable is true, it syncs every commit
+// to disk.
 func StartPostgres(tb testing.TB, durable bool) *Server {
 	tb.Helper()
 	return own(tb, postgres(durable))
 }
 
-// StartRedis starts a Redis for this test alone. A durable one syncs every write to its append-only file; one that is
-// not keeps nothing over a Kill.
+// StartRedis starts a Redis for this test only. If durable is true, it syncs every write to its
+// append-only file. Otherwise a Kill loses all data.
 func StartRedis(tb testing.TB, durable bool) *Server {
 	tb.Helper()
 	return own(tb, redis(durable))

@@ -20,7 +20,7 @@ import (
 	"github.com/graphgen-go/graphgen/internal/testenv"
 )
 
-// command sends one line to a Redis and returns the first line of its answer.
+// command sends one line to a Redis and returns the first line of the reply.
 func command(t *testing.T, addr, line string) string {
 	t.Helper()
 	answer, err := try(addr, line)
@@ -183,7 +183,7 @@ func restart(t *testing.T, s *testenv.Server) {
 	}
 }
 
-// TestNothingIsLeftRunning runs this test binary again and kills it while it has a server.
+// TestNothingIsLeftRunning runs this test binary as a child and kills it while it has a server.
 func TestNothingIsLeftRunning(t *testing.T) {
 	if path := os.Getenv("TESTENV_CHILD"); path != "" {
 		addr, _ := testenv.Redis(t)
@@ -237,7 +237,7 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	}
 }
 
-// echo is a server that answers each line with itself.
+// echo starts a server that answers each line with the same line.
 func echo(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -274,7 +274,7 @@ func TestProxyCutsWhereItIsTold(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		arm  func()
-		want string // of the answer "abcdef\n"
+		want string // the part of the reply "abcdef\n"
 	}{
 		{"not", func() {}, "abcdef\n"},
 		{"answer at once", func() { p.CutReply(0) }, ""},
