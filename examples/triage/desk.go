@@ -11,19 +11,20 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// maxTries is how often a reply is drafted before a person takes over.
+// maxTries is the number of drafts before a person takes over.
 const maxTries = 3
 
-// desk has what the nodes work with. Its methods are the nodes: each gets the state and returns what it changes.
+// desk contains the data of the nodes. Its methods are the nodes: each gets the state and returns
+// an update.
 type desk struct {
 	rules   Rules
 	phrases Phrases
 	sources Sources
-	latency time.Duration // that a source takes to answer
+	latency time.Duration // the response time of a source
 	outbox  outbox
 }
 
-// newDesk reads the rules, the phrases and the sources; what is sent goes to out.
+// newDesk reads the rules, the phrases and the sources. Letters and payments go to out.
 func newDesk(out outbox, latency time.Duration) (*desk, error) {
 	rules, err := loadRules()
 	if err != nil {
@@ -40,7 +41,7 @@ func newDesk(out outbox, latency time.Duration) (*desk, error) {
 	return &desk{rules: rules, phrases: phrases, sources: sources, latency: latency, outbox: out}, nil
 }
 
-// parse makes a ticket of the line.
+// parse parses the line as a ticket.
 func (d *desk) parse(_ context.Context, s State) (StateUpdate, error) {
 	var u StateUpdate
 	t, err := parseTicket(s.Raw)
@@ -55,7 +56,7 @@ func (d *desk) parse(_ context.Context, s State) (StateUpdate, error) {
 	return u, nil
 }
 
-// classify says what the ticket is about.
+// classify determines the category of the ticket.
 func (d *desk) classify(_ context.Context, s State) (StateUpdate, error) {
 	var u StateUpdate
 	v := d.rules.classify(s.Ticket.Subject, s.Ticket.Body, s.Lang)
@@ -68,7 +69,7 @@ func (d *desk) classify(_ context.Context, s State) (StateUpdate, error) {
 	return u, nil
 }
 
-// askPolicy adds what the house has decided for the ticket's category, and for all that it is about.
+// askPolicy adds the policies for the ticket's category and labels.
 func (d *desk) askPolicy(ctx context.Context, s State) (StateUpdate, error) {
 	var u StateUpdate
 	if err := d.wait(ctx); err != nil {
@@ -91,7 +92,7 @@ func (d *desk) askPolicy(ctx context.Context, s State) (StateUpdate, error) {
 	return u, nil
 }
 
-// askCustomer adds what the shop knows about the sender. Nobody in particular is an answer too.
+// askCustomer adds the shop's data about the sender. An unknown sender is valid.
 func (d *desk) askCustomer(ctx context.Context, s State) (StateUpdate, error) {
 	var u StateUpdate
 	if err := d.wait(ctx); err != nil {
@@ -110,7 +111,7 @@ func (d *desk) askCustomer(ctx context.Context, s State) (StateUpdate, error) {
 		return u, nil
 	}
 	u.Facts.Put("customer", c.Name+", "+c.Plan)
-	if c.Plan == "guide" { // they lead groups: somebody waits beside them
+	if c.Plan == "guide" { // guides lead groups, who are waiting with them
 		u.Priority.Offer(4)
 		u.ReplyHours.Offer(4)
 		u.Urgent.Or(true)
@@ -123,7 +124,7 @@ func (d *desk) askCustomer(ctx context.Context, s State) (StateUpdate, error) {
 	return u, nil
 }
 
-// wait waits as long as a source takes to answer.
+// wait waits for the response time of a source.
 func (d *desk) wait(ctx context.Context) error {
 	if d.latency <= 0 {
 		return nil
@@ -138,7 +139,7 @@ func (d *desk) wait(ctx context.Context) error {
 	}
 }
 
-// assess decides, with both answers at hand, what would be given back.
+// assess computes the refund from the answers of both sources.
 func (d *desk) assess(_ context.Context, s State) (StateUpdate, error) {
 	var u StateUpdate
 	if s.Refundable {
@@ -149,7 +150,7 @@ func (d *desk) assess(_ context.Context, s State) (StateUpdate, error) {
 	return u, nil
 }
 
-// draft writes a reply, or mends the one that did not pass.
+// draft writes a reply, or repairs the one that failed the check.
 func (d *desk) draft(_ context.Context, s State) (StateUpdate, error) {
 	var u StateUpdate
 	b := s.brief()
@@ -162,7 +163,7 @@ func (d *desk) draft(_ context.Context, s State) (StateUpdate, error) {
 	return u, nil
 }
 
-// check says what is wrong with the reply, and what no longer is.
+// check finds the problems of the reply, and records the problems that are solved.
 func (d *desk) check(_ context.Context, s State) (StateUpdate, error) {
 	var u StateUpdate
 	b := s.brief()
@@ -193,7 +194,7 @@ func (d *desk) check(_ context.Context, s State) (StateUpdate, error) {
 	return u, nil
 }
 
-// afterClassify drops what nobody wants, and asks both sources about the rest.
+// afterClassify discards spam, and asks both sources about all other tickets.
 func (d *desk) afterClassify(_ context.Context, s State) (graph.Next, error) {
 	if s.Category == Spam {
 		return graph.To(NodeDiscard), nil
@@ -201,7 +202,7 @@ func (d *desk) afterClassify(_ context.Context, s State) (graph.Next, error) {
 	return graph.To(NodePolicy, NodeCustomer), nil
 }
 
-// afterCheck sends what is right, has the rest mended, and gives up in the end.
+// afterCheck sends a correct reply, repairs a faulty one, and hands it over after maxTries.
 func (d *desk) afterCheck(_ context.Context, s State) (graph.Next, error) {
 	switch {
 	case len(s.Problems) > 0 && s.Tries < maxTries:
@@ -214,7 +215,7 @@ func (d *desk) afterCheck(_ context.Context, s State) (graph.Next, error) {
 	return graph.To(NodeSend), nil
 }
 
-// discard answers nothing.
+// discard closes the ticket without a reply.
 func (d *desk) discard(context.Context, State) (StateUpdate, error) {
 	var u StateUpdate
 	u.Outcome.Set(Discarded)
@@ -222,7 +223,7 @@ func (d *desk) discard(context.Context, State) (StateUpdate, error) {
 	return u, nil
 }
 
-// handOver leaves the ticket to a person, with the draft as it is.
+// handOver leaves the ticket and the current draft to a person.
 func (d *desk) handOver(_ context.Context, s State) (StateUpdate, error) {
 	var u StateUpdate
 	reason := s.Handover
@@ -235,10 +236,11 @@ func (d *desk) handOver(_ context.Context, s State) (StateUpdate, error) {
 	return u, nil
 }
 
-// errUndecided: the refund node ran before anybody had decided.
+// errUndecided is the error of the refund node before a person has decided.
 var errUndecided = errors.New("nobody has decided on the refund; triage approve or triage deny the ticket")
 
-// refund pays, or says no. The graph stops before it, so that a person decides.
+// refund pays the refund or declines it. The graph stops before this node, so that a person
+// decides.
 func (d *desk) refund(ctx context.Context, s State) (StateUpdate, error) {
 	var u StateUpdate
 	switch s.Decision {
@@ -258,7 +260,7 @@ func (d *desk) refund(ctx context.Context, s State) (StateUpdate, error) {
 	return u, nil
 }
 
-// send puts what the ticket came to in the outbox.
+// send puts the outcome of the ticket in the outbox.
 func (d *desk) send(ctx context.Context, s State) (StateUpdate, error) {
 	var u StateUpdate
 	if s.Outcome == "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/graphtest"
 )
 
-// testDesk is a desk whose outbox nobody reads.
+// testDesk returns a desk whose outbox is not read.
 func testDesk(t *testing.T) *desk {
 	t.Helper()
 	d, err := newDesk(outbox{t.TempDir()}, 0)

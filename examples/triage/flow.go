@@ -5,7 +5,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// The nodes, as routes, listings and tests name them.
+// The nodes, by the names that routes, listings and tests use.
 const (
 	NodeParse    graph.ID = "parse"
 	NodeClassify graph.ID = "classify"
@@ -20,7 +20,7 @@ const (
 	NodeSend     graph.ID = "send"
 )
 
-// flow is the way of a ticket through the house.
+// flow is the graph of a ticket.
 type flow = graph.Graph[State, StateUpdate]
 
 // newFlow wires the nodes of d:

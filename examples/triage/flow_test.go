@@ -16,7 +16,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// testFlow is the graph on a memory saver, with every node watched for writes to what it was given.
+// testFlow returns the graph on a memory saver. It checks that no node modifies its state.
 func testFlow(t *testing.T) (*flow, outbox) {
 	t.Helper()
 	out := outbox{t.TempDir()}
@@ -31,7 +31,7 @@ func testFlow(t *testing.T) (*flow, outbox) {
 	return f, out
 }
 
-// builtIn are the tickets that come with the program.
+// builtIn returns the tickets that are part of the program.
 func builtIn(t *testing.T) []Line {
 	t.Helper()
 	lines, err := readTickets("")
@@ -52,7 +52,7 @@ func ticket(t *testing.T, id string) Line {
 	return lines[i]
 }
 
-// verdict is what a person says of a ticket in testdata/verdicts.txt.
+// verdict is a person's assessment of a ticket in testdata/verdicts.txt.
 type verdict struct {
 	category Category
 	end      string
@@ -77,7 +77,7 @@ func verdicts(t *testing.T, in []byte) map[string]verdict {
 	return all
 }
 
-// ended names how a run ended as the verdicts do.
+// ended returns the outcome of a run in the words of the verdicts.
 func ended(res graph.Result[State]) string {
 	if res.Status == graph.Paused {
 		return "approval"

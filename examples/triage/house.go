@@ -17,7 +17,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/file"
 )
 
-// house is a data folder, opened: threads in threads, what left in outbox.
+// house is an open data folder: threads are in threads, letters and payments in outbox.
 type house struct {
 	dir    string
 	saver  *file.Saver
@@ -25,7 +25,8 @@ type house struct {
 	outbox outbox
 }
 
-// openHouse opens dir, and makes it if need be. Its sources take latency to answer. The caller closes the house.
+// openHouse opens dir and creates it if necessary. latency is the response time of its sources.
+// The caller must close the house.
 func openHouse(dir string, latency time.Duration) (*house, error) {
 	out := outbox{filepath.Join(dir, "outbox")}
 	d, err := newDesk(out, latency)
@@ -45,8 +46,9 @@ func openHouse(dir string, latency time.Duration) (*house, error) {
 
 func (h *house) Close() error { return h.saver.Close() }
 
-// lock makes this process the only one that works through tickets in the folder. It ends with the process, however
-// that ends. Threads have locks of their own; this one keeps two processes from both giving a new thread its input.
+// lock makes this process the only one that handles tickets in the folder. The lock ends with the
+// process, even if the process is killed. Threads have leases of their own; this lock keeps two
+// processes from starting the same new thread.
 func (h *house) lock() (unlock func() error, err error) {
 	if err := os.MkdirAll(h.dir, 0o755); err != nil {
 		return nil, err
@@ -62,32 +64,33 @@ func (h *house) lock() (unlock func() error, err error) {
 	return l.Unlock, nil
 }
 
-// Standing is how far a ticket is.
+// Standing is the progress of a ticket.
 type Standing string
 
 // The standings.
 const (
 	Finished Standing = "finished"
 	Waiting  Standing = "waiting" // for a person's decision
-	Failed   Standing = "failed"  // a node did, or the saver; the next run tries again
-	Stopped  Standing = "stopped" // by a signal, or not begun; the next run goes on
+	Failed   Standing = "failed"  // a node or the saver failed; the next run tries again
+	Stopped  Standing = "stopped" // stopped by a signal, or not started; the next run continues
 )
 
-// Report is what became of one ticket.
+// Report is the result for one ticket.
 type Report struct {
 	Ticket   string
 	Standing Standing
-	Err      error // of a failed one
+	Err      error // the error of a failed ticket
 	State    State
 }
 
-// waits reports whether a thread waits for a decision. A decision that was stored by a process which died before it
-// went on is made: the thread does not wait.
+// waits reports whether a thread waits for a decision. A decision that was stored before a crash
+// counts as made.
 func waits(s graph.Snapshot[State]) bool {
 	return slices.Contains(s.Next, NodeRefund) && s.State.Decision == ""
 }
 
-// handle brings a ticket as far as it goes by itself: begins it, or goes on where an earlier run was stopped.
+// handle runs a ticket as far as possible without a person. It starts the ticket, or continues a
+// stopped run.
 func (h *house) handle(ctx context.Context, l Line) Report {
 	t := h.flow.Thread(l.ID)
 	snap, err := t.State(ctx)
@@ -106,7 +109,7 @@ func (h *house) handle(ctx context.Context, l Line) Report {
 	return report(l.ID, res, err)
 }
 
-// report says what a run came to.
+// report returns the report for the result of a run.
 func report(ticket string, res graph.Result[State], err error) Report {
 	r := Report{Ticket: ticket, State: res.State}
 	switch {
@@ -122,7 +125,7 @@ func report(ticket string, res graph.Result[State], err error) Report {
 	return r
 }
 
-// decide stores a person's decision and goes on.
+// decide stores a person's decision and continues the run.
 func (h *house) decide(ctx context.Context, ticket string, d Decision) (Report, error) {
 	t := h.flow.Thread(ticket)
 	snap, err := t.State(ctx)
@@ -132,7 +135,7 @@ func (h *house) decide(ctx context.Context, ticket string, d Decision) (Report, 
 	switch had := snap.State.Decision; {
 	case had != "" && (had != d || len(snap.Next) == 0):
 		return Report{}, fmt.Errorf("%s: the refund is %s already", ticket, had)
-	case had == d: // by a process that died before it went on
+	case had == d: // stored by a process that died before it continued
 	case waits(snap):
 		var u StateUpdate
 		u.Decision.Set(d)
@@ -141,13 +144,13 @@ func (h *house) decide(ctx context.Context, ticket string, d Decision) (Report, 
 			return Report{}, err
 		}
 	default:
-		return Report{}, fmt.Errorf("%s: no decision is asked; triage show %s says how it stands", ticket, ticket)
+		return Report{}, fmt.Errorf("%s: no decision is pending; run triage show %s for details", ticket, ticket)
 	}
 	res, err := t.Resume(ctx)
 	return report(ticket, res, err), err
 }
 
-// noTicket says in plain words that there is no such thread.
+// noTicket replaces the error for a missing thread by a plain message.
 func noTicket(ticket string, err error) error {
 	if errors.Is(err, checkpoint.ErrNotFound) {
 		return fmt.Errorf("no ticket %q here; triage list shows those there are", ticket)

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// TestKilledAtAnyMomentEveryTicketEndsOnce kills the command again and again, at moments that nobody chose, and lets
-// it go on in the same folder, until it gets through. What the outbox then holds is what an undisturbed run leaves.
+// TestKilledAtAnyMomentEveryTicketEndsOnce kills the command at random moments and restarts it in
+// the same folder until it succeeds. The outbox must then be the same as after an undisturbed run.
 func TestKilledAtAnyMomentEveryTicketEndsOnce(t *testing.T) {
 	undisturbed := filepath.Join(t.TempDir(), "data")
 	began := time.Now()
@@ -52,16 +52,16 @@ func TestKilledAtAnyMomentEveryTicketEndsOnce(t *testing.T) {
 	}
 }
 
-// killed runs the command and kills it at a random moment, of which later ones get likelier with every kill, so that in
-// the end the command gets through: it reports whether it did.
+// killed runs the command and kills it at a random moment. The moments become later with every
+// kill, so that the command succeeds in the end. It reports whether the command succeeded.
 func killed(t *testing.T, dir string, rnd *rand.Rand, kills int, whole time.Duration) (through bool) {
 	t.Helper()
 	cmd := exec.Command("triage", "run", "-dir", dir, "-parallel", fmt.Sprint(1+rnd.IntN(8)))
 	return killSoon(t, cmd, rnd.IntN(20+10*kills), time.Duration(rnd.Int64N(int64(whole)*int64(4+kills)/8)))
 }
 
-// killSoon runs cmd and kills it when it has printed so many lines or has run for so long, whichever comes first. It
-// reports whether the command got through before.
+// killSoon runs cmd and kills it after some printed lines or after a time, whichever is first. It
+// reports whether the command succeeded before.
 func killSoon(t *testing.T, cmd *exec.Cmd, lines int, after time.Duration) (through bool) {
 	t.Helper()
 	var stderr bytes.Buffer
@@ -85,15 +85,15 @@ func killSoon(t *testing.T, cmd *exec.Cmd, lines int, after time.Duration) (thro
 	switch {
 	case err == nil:
 		return true
-	case errors.As(err, &exit) && exit.ExitCode() == -1: // by a signal: ours
+	case errors.As(err, &exit) && exit.ExitCode() == -1: // our signal
 		return false
 	}
 	t.Fatalf("%v: %v\n%s", cmd.Args, err, stderr.Bytes())
 	return false
 }
 
-// standings says of each ticket in a folder what it came to: its letter without the task's key, or that it waits.
-// A ticket is in one of the two, and its log says it was sent once.
+// standings returns the outcome of each ticket in a folder: its letter without the task's key, or
+// that it waits. Each ticket has one of the two, and its log shows one send.
 func standings(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	h, err := openHouse(dir, 0)
@@ -124,7 +124,7 @@ func standings(t *testing.T, dir string) map[string]string {
 	return got
 }
 
-// inOutbox checks that the outbox holds nothing but letters and payments: nothing torn, nothing left over.
+// inOutbox checks that the outbox contains only complete letters and payments.
 func inOutbox(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(dir, "outbox"))
@@ -148,7 +148,8 @@ func compare(t *testing.T, got, want map[string]string) {
 	}
 }
 
-// decideAll approves every refund that waits, with processes that are killed too, until all are paid once.
+// decideAll approves all waiting refunds, with processes that are also killed, until each refund
+// is paid once.
 func decideAll(t *testing.T, dir string, rnd *rand.Rand, whole time.Duration) {
 	t.Helper()
 	waiting := waitingIn(t, dir)
@@ -183,7 +184,8 @@ func waitingIn(t *testing.T, dir string) []string {
 	return ids
 }
 
-// approved runs one approval that may be killed, and reports whether the refund is paid and the letter sent.
+// approved runs one approval, which may be killed. It reports whether the refund is paid and the
+// letter sent.
 func approved(t *testing.T, dir, id string, after time.Duration) bool {
 	t.Helper()
 	killSoon(t, exec.Command("triage", "approve", "-dir", dir, id), -1, after)

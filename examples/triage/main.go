@@ -1,6 +1,6 @@
-// Triage works through support tickets: it says what each is about, asks two sources about it, drafts a reply and checks
-// it until it passes, and stops before it gives money back, until a person has decided. Kill it whenever you like; the
-// next run goes on where it was.
+// Triage handles support tickets. It classifies each ticket, asks two sources about it, and drafts
+// a reply. It checks the draft until it is correct, and stops before a refund until a person has
+// decided. Kill it at any time: the next run continues from the last checkpoint.
 package main
 
 import (
@@ -41,10 +41,11 @@ func main() {
 	os.Exit(code)
 }
 
-// errUsage: the command line makes no sense, and the reason has been printed.
+// errUsage reports an invalid command line. The reason has been printed.
 var errUsage = errors.New("usage")
 
-// command runs one command and returns the exit code: 0 done, 1 something failed, 2 wrong usage.
+// command runs one command and returns the exit code: 0 for success, 1 for an error, 2 for invalid
+// usage.
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	name := ""
 	if len(args) > 0 {
@@ -80,17 +81,17 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 1
 }
 
-// flags returns a flag set that knows -dir.
+// flags returns a flag set with the flag -dir.
 func flags(name string, stderr io.Writer) (*flag.FlagSet, *string) {
 	f := flag.NewFlagSet("triage "+name, flag.ContinueOnError)
 	f.SetOutput(stderr)
 	return f, f.String("dir", "triage.data", "the `folder` that keeps threads and outbox")
 }
 
-// parse parses args, of which as many as want must be left over.
+// parse parses args, which must contain want arguments after the flags.
 func parse(f *flag.FlagSet, args []string, want int) error {
 	if err := f.Parse(args); err != nil {
-		return errUsage // Parse has printed it
+		return errUsage // Parse has printed the error
 	}
 	if f.NArg() != want {
 		fmt.Fprintf(f.Output(), "%s: %d arguments; want %d after the flags\n", f.Name(), f.NArg(), want)
@@ -99,7 +100,7 @@ func parse(f *flag.FlagSet, args []string, want int) error {
 	return nil
 }
 
-// inside runs f in a folder that an earlier run has made.
+// inside runs f in the folder of an earlier run.
 func inside(dir string, f func(*house) error) error {
 	if _, err := os.Stat(dir); err != nil {
 		return fmt.Errorf("%w; triage run makes the folder, and -dir names another", err)
@@ -107,7 +108,7 @@ func inside(dir string, f func(*house) error) error {
 	return openedInside(dir, 0, f)
 }
 
-// openedInside runs f in a folder, which is made if need be.
+// openedInside runs f in a folder, which it creates if necessary.
 func openedInside(dir string, latency time.Duration, f func(*house) error) (err error) {
 	h, err := openHouse(dir, latency)
 	if err != nil {
@@ -139,7 +140,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	})
 }
 
-// workThrough works through tickets and shows how it goes and what it comes to.
+// workThrough handles tickets and prints the progress and a summary.
 func (h *house) workThrough(ctx context.Context, tickets []Line, parallel int, stdout io.Writer) error {
 	p := newProgress(stdout, isTerminal(stdout), len(tickets), time.Now)
 	var reports []Report
@@ -163,7 +164,7 @@ func (h *house) workThrough(ctx context.Context, tickets []Line, parallel int, s
 	return nil
 }
 
-// readTickets reads a file of tickets, or the ones built in.
+// readTickets reads a file of tickets, or the built-in tickets.
 func readTickets(name string) ([]Line, error) {
 	if name == "" {
 		const builtIn = "testdata/tickets.jsonl"
@@ -181,7 +182,7 @@ func readTickets(name string) ([]Line, error) {
 	return lines, errors.Join(err, f.Close())
 }
 
-// isTerminal reports whether somebody looks at w.
+// isTerminal reports whether w is a terminal.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

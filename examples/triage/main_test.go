@@ -10,7 +10,8 @@ import (
 //go:embed testdata/verdicts.txt
 var verdictsTXT []byte
 
-// TestMain lets the test binary be the command, so that the scripts and the kill test run it as processes of their own.
+// TestMain makes the test binary act as the command, so that the scripts and the kill test can
+// start it as a process.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"triage": main})
 }

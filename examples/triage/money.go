@@ -8,13 +8,15 @@ import (
 	"strings"
 )
 
-// Money is an amount in the smallest unit of its currency: cents, grosze, or whole yen. Zero is no money.
+// Money is an amount in the smallest unit of its currency: cents, grosze, or whole yen. The zero
+// Money is no money.
 type Money struct {
 	Currency string `json:"currency"` // ISO 4217
 	Minor    int64  `json:"minor"`
 }
 
-// String writes the amount with its code, which every language reads: "EUR 349.90", "JPY 12800".
+// String returns the amount with its code, which is independent of the language: "EUR 349.90",
+// "JPY 12800".
 func (m Money) String() string {
 	if digits(m.Currency) == 0 {
 		return fmt.Sprintf("%s %d", m.Currency, m.Minor)
@@ -22,14 +24,15 @@ func (m Money) String() string {
 	return fmt.Sprintf("%s %d.%02d", m.Currency, m.Minor/100, m.Minor%100)
 }
 
-// currencies are the signs that customers write, each with its code. Longer signs that end in a shorter one come first.
+// currencies maps the signs in the tickets to codes. Longer signs precede the shorter signs at
+// their end.
 var currencies = []struct{ sign, code string }{
 	{"US$", "USD"}, {"R$", "BRL"}, {"$", "USD"}, {"€", "EUR"}, {"£", "GBP"}, {"¥", "JPY"}, {"円", "JPY"}, {"₺", "TRY"},
 	{"zł", "PLN"}, {"TL", "TRY"}, {"EUR", "EUR"}, {"USD", "USD"}, {"GBP", "GBP"}, {"JPY", "JPY"}, {"TRY", "TRY"},
 	{"PLN", "PLN"}, {"BRL", "BRL"}, {"CHF", "CHF"},
 }
 
-// digits is how many places a currency has after the point.
+// digits returns the number of decimals of a currency.
 func digits(currency string) int {
 	if currency == "JPY" {
 		return 0
@@ -37,8 +40,8 @@ func digits(currency string) int {
 	return 2
 }
 
-// amount matches a number beside a currency sign: groups of three parted by a point, comma, apostrophe or any of the
-// spaces in use, and two decimals or none.
+// amount matches a number next to a currency sign. The number has groups of three digits, and two
+// decimals or none. A point, a comma, an apostrophe or a space separates the groups.
 var amount = func() *regexp.Regexp {
 	var signs []string
 	for _, c := range currencies {
@@ -50,7 +53,7 @@ var amount = func() *regexp.Regexp {
 	return regexp.MustCompile(sign + gap + number + `\b|\b` + number + gap + sign)
 }()
 
-// findMoney returns the amounts that text names, in order, each once.
+// findMoney returns the amounts in text, in order, each once.
 func findMoney(text string) []Money {
 	var found []Money
 	for _, m := range amount.FindAllStringSubmatch(text, -1) {
@@ -65,8 +68,8 @@ func findMoney(text string) []Money {
 	return found
 }
 
-// toMoney reads a number as people of many countries write it. A point or comma with exactly two digits behind it
-// parts the decimals; every other mark parts thousands.
+// toMoney parses a number in the notations of many countries. A point or comma before exactly two
+// final digits separates the decimals. All other marks separate thousands.
 func toMoney(sign, number string) (Money, bool) {
 	var m Money
 	for _, c := range currencies {

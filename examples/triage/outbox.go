@@ -10,19 +10,19 @@ import (
 	"strings"
 )
 
-// outbox is a folder of what left the house: a letter a ticket, and a payment where money went back.
+// outbox is a folder with a letter for each ticket and a payment for each refund.
 //
-// Doing the same task again writes the same file again, and a file appears whole or not at all. So a node that dies
-// between its effect and its acknowledgement, and is run again, has had its effect once.
+// A repeated task writes the same file again, and a file appears completely or not at all. If a
+// node crashes after its effect and runs again, the effect therefore happens once.
 type outbox struct{ dir string }
 
-// Letter is what a ticket came to.
+// Letter is the outcome of a ticket.
 type Letter struct {
 	Ticket     string     `json:"ticket"`
 	Outcome    Outcome    `json:"outcome"`
 	To         string     `json:"to,omitempty"`
 	Subject    string     `json:"subject,omitempty"`
-	Text       string     `json:"text,omitempty"` // of the reply; for a person who takes over, of the last draft
+	Text       string     `json:"text,omitempty"` // the reply; for a person who takes over, the last draft
 	Refund     string     `json:"refund,omitempty"`
 	Reason     string     `json:"reason,omitempty"` // why a person takes over
 	Labels     []Category `json:"labels"`
@@ -33,14 +33,15 @@ type Letter struct {
 	Task       string     `json:"task"` // the key of the task that sent it
 }
 
-// payment is an order to give money back.
+// payment is an order to pay a refund.
 type payment struct {
 	Ticket string `json:"ticket"`
 	Amount Money  `json:"amount"`
 	Task   string `json:"task"`
 }
 
-// newLetter returns the letter that a state comes to. task is the key of the task that sends it.
+// newLetter returns the letter for the outcome in a state. task is the key of the task that sends
+// it.
 func newLetter(s *State, task string) Letter {
 	l := Letter{
 		Ticket: s.Ticket.ID, Outcome: s.Outcome, To: s.Ticket.From, Subject: s.Ticket.Subject, Text: s.Reply.Text(),
@@ -58,12 +59,12 @@ func newLetter(s *State, task string) Letter {
 // send puts a letter in the outbox.
 func (o outbox) send(l Letter) error { return o.put(l.Ticket+".json", l.Task, l) }
 
-// pay orders money to be given back for a ticket.
+// pay orders the refund for a ticket.
 func (o outbox) pay(ticket string, m Money, task string) error {
 	return o.put(ticket+".refund.json", task, payment{Ticket: ticket, Amount: m, Task: task})
 }
 
-// letter reads the letter of a ticket. There is none yet: fs.ErrNotExist.
+// letter reads the letter of a ticket. It returns fs.ErrNotExist if there is none.
 func (o outbox) letter(ticket string) (Letter, error) {
 	var l Letter
 	raw, err := os.ReadFile(filepath.Join(o.dir, ticket+".json"))
@@ -92,8 +93,9 @@ func (o outbox) tickets() ([]string, error) {
 	return ids, nil
 }
 
-// put writes v under name. The bytes go to a file beside it that is named by the task, are forced to the disk, and
-// only then take the name; a later try of the same task writes over what an earlier one left.
+// put writes v under name. It writes and syncs a temporary file with the key of the task in its
+// name, and then renames the file. A retry of the task overwrites the temporary file of the
+// previous attempt.
 func (o outbox) put(name, task string, v any) (err error) {
 	raw, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -115,7 +117,7 @@ func (o outbox) put(name, task string, v any) (err error) {
 	return nil
 }
 
-// open makes the folder if need be, durably.
+// open creates the folder durably if necessary.
 func (o outbox) open() error {
 	if _, err := os.Stat(o.dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -126,7 +128,7 @@ func (o outbox) open() error {
 	return syncDir(filepath.Dir(o.dir))
 }
 
-// writeSynced writes a file and forces it to the disk.
+// writeSynced writes a file and syncs it to disk.
 func writeSynced(name string, raw []byte) error {
 	f, err := os.Create(name)
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// progress shows how a run goes on: one line that is written over on a terminal, a line a ticket elsewhere.
+// progress shows the progress of a run. A terminal has one line, which is overwritten; other
+// outputs get a line for each ticket.
 type progress struct {
 	out      io.Writer
 	terminal bool
@@ -18,14 +19,14 @@ type progress struct {
 	told     int
 }
 
-// redraw is how often a terminal's line is written over, at most.
+// redraw is the minimum time between two updates of the line on a terminal.
 const redraw = 40 * time.Millisecond
 
 func newProgress(out io.Writer, terminal bool, total int, now func() time.Time) *progress {
 	return &progress{out: out, terminal: terminal, total: total, now: now, start: now(), count: make(map[Standing]int)}
 }
 
-// tell shows one more report.
+// tell prints one more report.
 func (p *progress) tell(r Report) {
 	p.told++
 	p.count[r.Standing]++
@@ -40,14 +41,14 @@ func (p *progress) tell(r Report) {
 	}
 }
 
-// end leaves the terminal's line.
+// end ends the line on a terminal.
 func (p *progress) end() {
 	if p.terminal && p.told > 0 {
 		fmt.Fprintln(p.out)
 	}
 }
 
-// rate is how many tickets a second there were.
+// rate returns the number of tickets for each second.
 func (p *progress) rate() float64 {
 	if d := p.now().Sub(p.start).Seconds(); d > 0 {
 		return float64(p.told) / d
@@ -55,7 +56,7 @@ func (p *progress) rate() float64 {
 	return 0
 }
 
-// line says how a ticket stands.
+// line returns the standing of a ticket as one line.
 func (r Report) line() string {
 	switch {
 	case r.Err != nil:

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// clock returns a clock that goes on by step at each look.
+// clock returns a clock that advances by step with each call.
 func clock(step time.Duration) func() time.Time {
 	now := time.Date(2026, 11, 2, 0, 0, 0, 0, time.UTC)
 	return func() time.Time {

@@ -1,7 +1,7 @@
 package main
 
 import (
-	_ "embed" // the phrases stand in a file of their own, for people who do not write Go
+	_ "embed" // the phrases are in a separate file, for people who do not write Go
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,13 +12,13 @@ import (
 //go:embed phrases.json
 var phrasesJSON []byte
 
-// Phrases are the sentences replies are made of, by language.
+// Phrases maps languages to the sentences of replies.
 type Phrases map[string]map[string]phrase
 
 // phrase is one sentence, or a list of words.
 type phrase []string
 
-// UnmarshalJSON takes a string for a list of one.
+// UnmarshalJSON also accepts a string, as a list of one.
 func (p *phrase) UnmarshalJSON(raw []byte) error {
 	var one string
 	if err := json.Unmarshal(raw, &one); err == nil {
@@ -44,7 +44,7 @@ func loadPhrases() (Phrases, error) {
 	return p, nil
 }
 
-// in returns the language to answer in: the one given if we speak it, else English.
+// in returns the language of the reply: lang if there are phrases for it, and otherwise English.
 func (p Phrases) in(lang string) string {
 	if _, ok := p[lang]; ok {
 		return lang
@@ -52,12 +52,12 @@ func (p Phrases) in(lang string) string {
 	return "en"
 }
 
-// say returns a sentence with its blanks filled in, given as pairs.
+// say returns a sentence. blanks are pairs of placeholder and value.
 func (p Phrases) say(lang, key string, blanks ...string) string {
 	return strings.NewReplacer(blanks...).Replace(p[p.in(lang)][key][0])
 }
 
-// greeting addresses somebody by name, or as everybody is addressed.
+// greeting returns a greeting with the name, or a general greeting if name is empty.
 func (p Phrases) greeting(lang, name string) string {
 	if name == "" {
 		name = p.say(lang, "anyone")
@@ -65,7 +65,7 @@ func (p Phrases) greeting(lang, name string) string {
 	return p.say(lang, "greeting", "{name}", name)
 }
 
-// Sentence is a part of a reply that can be put in and taken out.
+// Sentence is a part of a reply that edits can add and remove.
 type Sentence struct {
 	About string // its key in phrases.json
 	Text  string
@@ -80,14 +80,15 @@ type Reply struct {
 
 // ReplyEdit is a change to a draft. Its parts apply in the order of the fields.
 type ReplyEdit struct {
-	Start    *Reply     // begin anew with this
-	Greeting string     // replace the greeting; "" leaves it
-	Drop     []string   // take out the sentences about these
-	First    []Sentence // put in front
-	Add      []Sentence // put at the end
+	Start    *Reply     // start again with this reply
+	Greeting string     // replace the greeting; "" keeps it
+	Drop     []string   // remove the sentences about these
+	First    []Sentence // insert at the beginning
+	Add      []Sentence // append at the end
 }
 
-// editReply is the reducer of State.Reply. It returns a new reply: the old one may be in use elsewhere.
+// editReply is the reducer of State.Reply. It returns a new reply, because the old one may be in
+// use elsewhere.
 func editReply(old *Reply, in ReplyEdit) *Reply {
 	var next Reply
 	switch {
@@ -109,7 +110,7 @@ func editReply(old *Reply, in ReplyEdit) *Reply {
 	return &next
 }
 
-// Text is the reply as it is sent.
+// Text returns the text of the reply.
 func (r *Reply) Text() string {
 	if r == nil {
 		return ""
@@ -121,19 +122,19 @@ func (r *Reply) Text() string {
 	return r.Greeting + "\n\n" + strings.Join(texts, " ") + "\n\n" + r.Closing
 }
 
-// Brief is what a reply has to go by.
+// Brief contains the facts for a reply.
 type Brief struct {
 	Ticket   Ticket
 	Lang     string // of the ticket
 	Name     string // of the customer; "" when unknown
 	Account  string // the language of the customer's account; "" when unknown
 	Labels   []Category
-	Refund   Money // to be given back once approved; zero for none
+	Refund   Money // to be paid after approval; zero for none
 	Policy   Policy
-	Declined bool // money was asked for and the rules do not give it
+	Declined bool // the customer asked for a refund, and the rules do not allow it
 }
 
-// sentence answers one thing that a ticket is about.
+// sentence answers one category of a ticket.
 func (p Phrases) sentence(b Brief, about Category) Sentence {
 	key := string(about)
 	switch {
@@ -146,8 +147,8 @@ func (p Phrases) sentence(b Brief, about Category) Sentence {
 	return Sentence{About: string(about), Text: p.say(b.Lang, key, "{amount}", b.Refund.String())}
 }
 
-// draft writes the first version, the way one is written in a hurry: in the language of the account, warm, with a
-// promise where a customer is upset, about the first thing only. What is wrong with it, check finds.
+// draft writes a careless first version, so that check finds problems. It is in the language of
+// the account and about the first category only. It promises something to an upset customer.
 func (p Phrases) draft(b Brief) ReplyEdit {
 	lang := b.Account
 	if lang == "" {
@@ -161,7 +162,7 @@ func (p Phrases) draft(b Brief) ReplyEdit {
 	return ReplyEdit{Start: r}
 }
 
-// Problem is one thing that is wrong with a draft.
+// Problem is a fault in a draft.
 type Problem struct {
 	Kind  string // "greeting", "order", "promise", "missing", "length", "address", "case"
 	About string // for "missing": the category that is not answered
@@ -175,7 +176,7 @@ func (p Problem) String() string {
 	return p.Kind + " " + p.About
 }
 
-// check returns everything that keeps a reply from being sent; nil when nothing does.
+// check returns the problems of a reply, or nil if it can be sent.
 func (p Phrases) check(b Brief, r *Reply) []Problem {
 	var problems []Problem
 	text := r.Text()
@@ -208,8 +209,8 @@ func (p Phrases) check(b Brief, r *Reply) []Problem {
 	return problems
 }
 
-// repair returns the edit that does away with what check found. Nothing here can find an address or a case number:
-// those stay, until a person takes over.
+// repair returns the edit that solves the problems. It cannot find an address or a case number, so
+// these problems remain until a person takes over.
 func (p Phrases) repair(b Brief, problems []Problem) ReplyEdit {
 	var e ReplyEdit
 	for _, problem := range problems {
@@ -229,7 +230,7 @@ func (p Phrases) repair(b Brief, problems []Problem) ReplyEdit {
 	return e
 }
 
-// decline returns the edit that turns an answer into a no: somebody decided against the money.
+// decline returns the edit for a ticket whose refund a person denied.
 func (p Phrases) decline(b Brief) ReplyEdit {
 	return ReplyEdit{
 		Drop: []string{string(Refund), string(Billing)},

@@ -1,7 +1,7 @@
 package main
 
 import (
-	_ "embed" // the rules stand in a file of their own, for people who do not write Go
+	_ "embed" // the rules are in a separate file, for people who do not write Go
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// Category is what a ticket is about.
+// Category is the topic of a ticket.
 type Category string
 
-// The categories, in the order in which they win a tie.
+// The categories, in order of precedence if scores are equal.
 const (
 	Privacy  Category = "privacy"
 	Outage   Category = "outage"
@@ -33,23 +33,24 @@ var categories = []Category{Privacy, Outage, Billing, Refund, Access, Shipping, 
 //go:embed rules.json
 var rulesJSON []byte
 
-// Rules say by which words a ticket is told apart, language by language.
+// Rules maps languages to the words by which tickets are classified.
 type Rules map[string]struct {
-	Common   []string              `json:"common"` // words that give a language away
+	Common   []string              `json:"common"` // words that identify the language
 	Urgent   []string              `json:"urgent"`
 	Keywords map[Category][]string `json:"keywords"` // beginnings of words, in lower case
 }
 
-// Verdict is what the rules make of a ticket.
+// Verdict is the classification of a ticket.
 type Verdict struct {
-	Lang     string // of the text; "en" when nothing gives it away
+	Lang     string // of the text; "en" if it is unknown
 	Category Category
-	Labels   []Category // everything the ticket is about, the category first
+	Labels   []Category // all categories of the ticket, the main category first
 	Urgent   bool
 	Amounts  []Money
 }
 
-// loadRules reads rules.json. An unknown category in it is an error: a misspelled one would never match.
+// loadRules reads rules.json. It returns an error for an unknown category, because a misspelled
+// one would never match.
 func loadRules() (Rules, error) {
 	var r Rules
 	if err := json.Unmarshal(rulesJSON, &r); err != nil {
@@ -65,7 +66,7 @@ func loadRules() (Rules, error) {
 	return r, nil
 }
 
-// classify judges a ticket by its text; lang is the language it is said to be in, or "".
+// classify classifies a ticket by its text. lang is the language according to the customer, or "".
 func (r Rules) classify(subject, body, lang string) Verdict {
 	v := Verdict{Lang: lang, Amounts: findMoney(subject + "\n" + body)}
 	if lang == "" {
@@ -92,7 +93,7 @@ func (r Rules) classify(subject, body, lang string) Verdict {
 	}
 	for _, c := range []Category{Refund, Billing} {
 		if scores[c] > 0 && len(v.Amounts) > 0 {
-			scores[c] += 2 // who names an amount means it
+			scores[c] += 2 // an amount is strong evidence
 		}
 	}
 	v.Labels = rank(scores)
@@ -100,8 +101,8 @@ func (r Rules) classify(subject, body, lang string) Verdict {
 	return v
 }
 
-// rank orders categories by score. A second one counts when it has at least two words and half of the first's.
-// Unwanted tickets are about nothing else: what a spammer writes besides is not answered.
+// rank orders categories by score. A second category counts if it has at least two words and half
+// the score of the first. An unwanted ticket has no other category, because spam gets no answer.
 func rank(scores map[Category]int) []Category {
 	ranked := slices.Clone(categories)
 	slices.SortStableFunc(ranked, func(a, b Category) int { return scores[b] - scores[a] })
@@ -123,17 +124,17 @@ func rank(scores map[Category]int) []Category {
 	return labels
 }
 
-// letters that only one of our languages has.
+// letters are characters that identify one language.
 var letters = map[string]string{"de": "ß", "es": "ñ¿¡", "pt": "ãõ", "tr": "ğışİ", "pl": "łąęśżź", "fr": "œç"}
 
-// detect returns the language that most of a text's words belong to.
+// detect returns the language with the most words in a text.
 func (r Rules) detect(text string) string {
 	best, most := "en", 0
 	langs := make([]string, 0, len(r))
 	for lang := range r {
 		langs = append(langs, lang)
 	}
-	slices.Sort(langs) // a tie is broken the same way every time
+	slices.Sort(langs) // make ties deterministic
 	for _, lang := range langs {
 		score := 3 * strings.Count(strings.Map(func(c rune) rune {
 			if strings.ContainsRune(letters[lang], c) || lang == "ja" && unicode.In(c, unicode.Hiragana, unicode.Katakana) {
@@ -154,7 +155,8 @@ func (r Rules) detect(text string) string {
 	return best
 }
 
-// fold lowers the case as the language does (a Turkish I becomes ı) and makes every run of spaces one.
+// fold converts text to lower case by the rules of the language (a Turkish I becomes ı) and
+// replaces each run of spaces by one.
 func fold(text, lang string) string {
 	if lang == "tr" {
 		text = strings.ToLowerSpecial(unicode.TurkishCase, text)
@@ -164,7 +166,8 @@ func fold(text, lang string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// has reports whether a word of text begins with word. Scripts without spaces have no words to begin.
+// has reports whether a word in text begins with word. In scripts without spaces, word may be
+// anywhere.
 func has(text, word string) bool {
 	first, _ := utf8.DecodeRuneInString(word)
 	for at := 0; ; {

@@ -12,12 +12,12 @@ import (
 //go:embed testdata/tickets.jsonl testdata/customers.json testdata/policies.json
 var files embed.FS
 
-// Customer is what the shop knows about somebody.
+// Customer is the shop's data about a customer.
 type Customer struct {
 	Email   string `json:"email"`
 	Name    string `json:"name"`
 	Plan    string `json:"plan"` // "basic", "plus", "guide"
-	Lang    string `json:"lang"` // in which the account was opened
+	Lang    string `json:"lang"` // the language of the account
 	Refunds int    `json:"refunds"`
 }
 
@@ -27,31 +27,31 @@ type Order struct {
 	Email  string    `json:"email"`
 	Total  Money     `json:"total"`
 	Status string    `json:"status"` // "packed", "shipped", "delivered", "refused", "returned", "lost"
-	Date   time.Time `json:"date"`   // of the purchase
+	Date   time.Time `json:"date"`   // the date of the purchase
 }
 
-// Policy is what the house has decided for a category.
+// Policy contains the rules of the house for a category.
 type Policy struct {
 	Desk       string `json:"desk"`
 	Priority   int    `json:"priority"`
 	ReplyHours int    `json:"replyHours"`
 	Refundable bool   `json:"refundable"`
-	WindowDays int    `json:"windowDays"` // after the purchase, in which money is given back
-	MaxLength  int    `json:"maxLength"`  // of a reply, in characters
-	CaseNumber bool   `json:"caseNumber"` // a reply needs a number that only a person can give
+	WindowDays int    `json:"windowDays"` // days after the purchase in which a refund is possible
+	MaxLength  int    `json:"maxLength"`  // the maximum length of a reply, in characters
+	CaseNumber bool   `json:"caseNumber"` // a reply needs a case number from a person
 }
 
-// Sources are the two places that tickets are enriched from. They are read once and never changed.
+// Sources are the two sources of data about tickets. They are read once and never changed.
 type Sources struct {
 	customers map[string]Customer
 	orders    map[string]Order
 	policies  map[Category]Policy
 }
 
-// tooManyRefunds in a year, and a person looks at the next.
+// tooManyRefunds is the number of refunds in a year after which a person takes over.
 const tooManyRefunds = 3
 
-// loadSources reads both.
+// loadSources reads both sources.
 func loadSources() (Sources, error) {
 	var people struct {
 		Customers []Customer `json:"customers"`
@@ -78,7 +78,7 @@ func loadSources() (Sources, error) {
 	return s, nil
 }
 
-// load reads a JSON file that is built into the program.
+// load reads a JSON file that is embedded in the program.
 func load(name string, into any) error {
 	raw, err := files.ReadFile(name)
 	if err != nil {
@@ -90,14 +90,14 @@ func load(name string, into any) error {
 	return nil
 }
 
-// order returns the order that a ticket names, if it is the sender's own.
+// order returns the order in a ticket if it belongs to the sender.
 func (s Sources) order(t Ticket) (Order, bool) {
 	o, ok := s.orders[t.Order]
 	return o, ok && strings.EqualFold(o.Email, t.From)
 }
 
-// owed returns what a ticket asks back: the largest amount it names in the order's currency, never more than was
-// paid, and all that was paid when it names none.
+// The refund that a ticket asks for, at most the paid amount. It is the largest
+// amount in the ticket in the order's currency. If the ticket has none, it is the paid amount.
 func owed(o Order, named []Money) Money {
 	want := Money{Currency: o.Total.Currency}
 	for _, m := range named {
@@ -111,7 +111,7 @@ func owed(o Order, named []Money) Money {
 	return want
 }
 
-// within reports whether a ticket came in the time in which money is given back.
+// within reports whether a ticket arrived within the time for refunds.
 func within(p Policy, o Order, received time.Time) bool {
 	return received.Sub(o.Date) <= time.Duration(p.WindowDays)*24*time.Hour
 }

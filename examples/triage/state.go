@@ -2,49 +2,49 @@ package main
 
 //go:generate go tool graphgen -type=State
 
-// State is one ticket on its way through the house. Each field's tag says what becomes of it when a node writes; a
-// field without one is replaced.
+// State is the state of one ticket. The tag of each field defines how updates are merged. A field
+// without a tag is replaced.
 type State struct {
 	Raw    []byte // the ticket as it came in
 	Ticket Ticket
-	Lang   string `graph:"first"` // what the customer says comes before what the text sounds like
+	Lang   string `graph:"first"` // the customer's own setting wins over detection
 
 	Category   Category
-	Labels     []Category `graph:"union"` // everything the ticket is about
-	Amounts    []Money    // that it names
-	Urgent     bool       `graph:"or"`   // when anybody finds so
-	Priority   int        `graph:"max"`  // of those that the rules, the customer's plan and the policy give
-	ReplyHours int        `graph:"min"`  // the shortest time that anybody promises
-	Desk       string     `graph:"last"` // the policy names one, but a guide's own adviser goes before it
+	Labels     []Category `graph:"union"` // all categories of the ticket
+	Amounts    []Money    // the amounts in the ticket
+	Urgent     bool       `graph:"or"`   // true if any node sets it
+	Priority   int        `graph:"max"`  // the highest of the rules, the customer's plan and the policy
+	ReplyHours int        `graph:"min"`  // the shortest time that was promised
+	Desk       string     `graph:"last"` // the policy names one, but a guide's adviser wins
 
 	Customer   Customer
-	Order      Order // the one that the ticket names, if it is the sender's own
+	Order      Order // the order in the ticket, if it belongs to the sender
 	Policy     Policy
-	Facts      map[string]string `graph:"merge"` // what each source adds, for people to read
-	Refundable bool              `graph:"and"`   // when every source agrees
+	Facts      map[string]string `graph:"merge"` // facts of each source, for people
+	Refundable bool              `graph:"and"`   // true if every source agrees
 	Handover   string            `graph:"first"` // the first reason for a person to take over; empty for none
-	Refund     Money             // to be given back once approved
+	Refund     Money             // paid after approval
 	Decision   Decision
 
-	Brief    *Brief    `graph:"untracked"`        // what a reply has to go by: kept for the loop, gathered anew after a resume
+	Brief    *Brief    `graph:"untracked"`        // the facts for a reply: kept in memory during a run, collected again after a resume
 	Reply    *Reply    `graph:"reduce=editReply"` // drafted, then edited
-	Tries    int       `graph:"sum"`              // how often it was checked
-	Problems []Problem `graph:"ephemeral"`        // of the newest draft: gone once the next one is made
-	Checks   []Check   `graph:"upsert,key=Kind"`  // how each kind of problem stands
-	Outcome  Outcome   // how the ticket ended
+	Tries    int       `graph:"sum"`              // number of checks
+	Problems []Problem `graph:"ephemeral"`        // problems of the newest draft, until the next one
+	Checks   []Check   `graph:"upsert,key=Kind"`  // the history of each kind of problem
+	Outcome  Outcome   // the outcome of the ticket
 	Log      []string  `graph:"append"`
 }
 
-// Decision is what a person says about a refund.
+// Decision is a person's decision about a refund.
 type Decision string
 
-// The decisions. Empty is none yet.
+// The decisions. Empty means undecided.
 const (
 	Approved Decision = "approved"
 	Denied   Decision = "denied"
 )
 
-// Outcome is how a ticket ended. Empty is not yet.
+// Outcome is the outcome of a ticket. Empty means unfinished.
 type Outcome string
 
 // The outcomes.
@@ -56,14 +56,14 @@ const (
 	Discarded  Outcome = "discarded"
 )
 
-// Check is what became of one kind of problem that a draft had.
+// Check is the history of one kind of problem in the drafts.
 type Check struct {
 	Kind   string
-	Found  int // in which try, from 1
-	Mended int // in which try it was gone; 0 while it is not
+	Found  int // the number of the draft with the problem, from 1
+	Mended int // the number of the draft without it; 0 while it remains
 }
 
-// brief returns what a reply has to go by: what an earlier node of this run gathered, if any.
+// brief returns the brief of an earlier node in this run, or a new one.
 func (s *State) brief() *Brief {
 	if s.Brief != nil {
 		return s.Brief

@@ -24,29 +24,29 @@ const _ = graphwire.Generation2
 type StateUpdate struct {
 	Raw        graphstate.Value[[]byte]       // replace: the ticket as it came in
 	Ticket     graphstate.Value[Ticket]       // replace
-	Lang       graphstate.Value[string]       // first: what the customer says comes before what the text sounds like
+	Lang       graphstate.Value[string]       // first: the customer's own setting wins over detection
 	Category   graphstate.Value[Category]     // replace
-	Labels     graphstate.Unique[Category]    // union: everything the ticket is about
-	Amounts    graphstate.Value[[]Money]      // replace: that it names
-	Urgent     graphstate.Or[bool]            // or: when anybody finds so
-	Priority   graphstate.Max[int]            // max: of those that the rules, the customer's plan and the policy give
-	ReplyHours graphstate.Min[int]            // min: the shortest time that anybody promises
-	Desk       graphstate.Value[string]       // last: the policy names one, but a guide's own adviser goes before it
+	Labels     graphstate.Unique[Category]    // union: all categories of the ticket
+	Amounts    graphstate.Value[[]Money]      // replace: the amounts in the ticket
+	Urgent     graphstate.Or[bool]            // or: true if any node sets it
+	Priority   graphstate.Max[int]            // max: the highest of the rules, the customer's plan and the policy
+	ReplyHours graphstate.Min[int]            // min: the shortest time that was promised
+	Desk       graphstate.Value[string]       // last: the policy names one, but a guide's adviser wins
 	Customer   graphstate.Value[Customer]     // replace
-	Order      graphstate.Value[Order]        // replace: the one that the ticket names, if it is the sender's own
+	Order      graphstate.Value[Order]        // replace: the order in the ticket, if it belongs to the sender
 	Policy     graphstate.Value[Policy]       // replace
-	Facts      graphstate.Map[string, string] // merge: what each source adds, for people to read
-	Refundable graphstate.And[bool]           // and: when every source agrees
+	Facts      graphstate.Map[string, string] // merge: facts of each source, for people
+	Refundable graphstate.And[bool]           // and: true if every source agrees
 	Handover   graphstate.Value[string]       // first: the first reason for a person to take over; empty for none
-	Refund     graphstate.Value[Money]        // replace: to be given back once approved
+	Refund     graphstate.Value[Money]        // replace: paid after approval
 	Decision   graphstate.Value[Decision]     // replace
-	// untracked: what a reply has to go by: kept for the loop, gathered anew after a resume
+	// untracked: the facts for a reply: kept in memory during a run, collected again after a resume
 	Brief    graphstate.Value[*Brief]
 	Reply    graphstate.Reduce[ReplyEdit]    // reduce=editReply: drafted, then edited
-	Tries    graphstate.Sum[int]             // sum: how often it was checked
-	Problems graphstate.Value[[]Problem]     // ephemeral: of the newest draft: gone once the next one is made
-	Checks   graphstate.Keyed[string, Check] // upsert by Kind: how each kind of problem stands
-	Outcome  graphstate.Value[Outcome]       // replace: how the ticket ended
+	Tries    graphstate.Sum[int]             // sum: number of checks
+	Problems graphstate.Value[[]Problem]     // ephemeral: problems of the newest draft, until the next one
+	Checks   graphstate.Keyed[string, Check] // upsert by Kind: the history of each kind of problem
+	Outcome  graphstate.Value[Outcome]       // replace: the outcome of the ticket
 	Log      graphstate.List[string]         // append
 }
 

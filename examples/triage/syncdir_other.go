@@ -2,5 +2,5 @@
 
 package main
 
-// syncDir does nothing: a folder cannot be opened for writing here, and the file system orders its own names.
+// syncDir does nothing, because a folder cannot be synced on this system.
 func syncDir(string) error { return nil }

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// syncDir forces the names in a folder to the disk.
+// syncDir syncs the names in a folder to disk.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -13,10 +13,11 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// table returns a writer that aligns columns parted by tabs. The caller flushes it.
+// table returns a writer that aligns columns separated by tabs. The caller must flush it.
 func table(out io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(out, 0, 8, 2, ' ', 0) }
 
-// writeSummary writes what a run came to: how many tickets stand how, and by name those that somebody has to look at.
+// writeSummary writes the summary of a run: the number of tickets by standing, and the tickets
+// that need a person.
 func writeSummary(out io.Writer, reports []Report, p *progress) error {
 	slices.SortFunc(reports, func(a, b Report) int { return cmp.Compare(a.Ticket, b.Ticket) })
 	outcomes := make(map[Outcome]int)
@@ -34,7 +35,7 @@ func writeSummary(out io.Writer, reports []Report, p *progress) error {
 	fmt.Fprintf(w, "waiting\t%d\tfor a decision on a refund\n", p.count[Waiting])
 	fmt.Fprintf(w, "failed\t%d\t\n", p.count[Failed])
 	if n := p.count[Stopped]; n > 0 {
-		fmt.Fprintf(w, "stopped\t%d\trun again to go on\n", n)
+		fmt.Fprintf(w, "stopped\t%d\trun again to continue\n", n)
 	}
 	fmt.Fprintf(w, "total\t%d\t%.0f/s\n", p.told, p.rate())
 	for _, standing := range []Standing{Waiting, Failed} {
@@ -64,7 +65,7 @@ func writeThread(w io.Writer, id string, snap graph.Snapshot[State]) {
 	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", id, standing(snap), s.Category, at, s.Ticket.Subject)
 }
 
-// standing is how a stored thread stands.
+// standing returns the standing of a stored thread.
 func standing(snap graph.Snapshot[State]) Standing {
 	switch {
 	case len(snap.Next) == 0:
@@ -77,7 +78,7 @@ func standing(snap graph.Snapshot[State]) Standing {
 	return Stopped
 }
 
-// writeShow writes all that a person wants to know of a ticket.
+// writeShow writes all facts about a ticket.
 func writeShow(out io.Writer, id string, snap graph.Snapshot[State]) error {
 	s := &snap.State
 	w := table(out)
@@ -124,7 +125,7 @@ func writeShow(out io.Writer, id string, snap graph.Snapshot[State]) error {
 	return nil
 }
 
-// became says how a kind of problem stands.
+// became returns the history of a kind of problem as text.
 func (c Check) became() string {
 	if c.Mended == 0 {
 		return fmt.Sprintf("found in try %d and still there", c.Found)
@@ -142,11 +143,11 @@ func writeCheckpoint(w io.Writer, snap graph.Snapshot[State]) {
 		snap.Created.Format("15:04:05.000"), snap.Checkpoint, last)
 }
 
-// join lists words.
+// join joins words by commas.
 func join[T ~string](words []T) string {
 	s := make([]string, len(words))
 	for i, w := range words {
-		s[i] = fmt.Sprint(w) // an ID of a node as people read it
+		s[i] = fmt.Sprint(w) // an ID as its display name
 	}
 	return strings.Join(s, ", ")
 }

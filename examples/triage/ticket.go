@@ -16,35 +16,36 @@ import (
 // Ticket is one message of a customer.
 type Ticket struct {
 	ID          string       `json:"id"`
-	From        string       `json:"from"` // empty when the form was sent without an address
-	Lang        string       `json:"lang"` // as the customer's browser said; empty when it did not
+	From        string       `json:"from"` // empty if the form was sent without an address
+	Lang        string       `json:"lang"` // the language of the customer's browser; empty if unknown
 	Subject     string       `json:"subject"`
 	Body        string       `json:"body"`
 	Received    time.Time    `json:"received"`
-	Order       string       `json:"order"` // empty when the ticket names none
+	Order       string       `json:"order"` // empty if the ticket names none
 	Attachments []Attachment `json:"attachments"`
 }
 
-// Attachment is a file that came with a ticket. Only its name and size travel.
+// Attachment is a file of a ticket. Only its name and size are known.
 type Attachment struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`
 }
 
-// Line is one ticket as it stands in a file: not yet looked at, but for its id.
+// Line is one line of a tickets file, parsed only for its id.
 type Line struct {
 	ID  string
 	Raw []byte
 }
 
-// longestLine bounds one line of a tickets file: a form lets nobody write more than this.
+// longestLine is the maximum length of a line in a tickets file.
 const longestLine = 1 << 20
 
-// ticketID is what an id may look like. It becomes a thread's id and part of file names.
+// ticketID matches valid ids. An id becomes the id of a thread and part of file names.
 var ticketID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,63}$`)
 
-// readLines reads a file of one JSON object a line; name is for its errors. It looks at the ids only: whether a
-// ticket makes sense is the parse node's to say, so that one bad ticket does not hold up the others.
+// readLines reads a file with one JSON object on each line. name is for error messages. It checks
+// only the ids. The parse node checks the tickets, so that an invalid ticket does not block the
+// others.
 func readLines(r io.Reader, name string) ([]Line, error) {
 	var lines []Line
 	seen := make(map[string]int)
@@ -65,7 +66,7 @@ func readLines(r io.Reader, name string) ([]Line, error) {
 			return nil, fmt.Errorf("%s:%d: id %q: want 1 to 64 letters, digits and hyphens", name, n, head.ID)
 		}
 		if first, ok := seen[strings.ToLower(head.ID)]; ok {
-			return nil, fmt.Errorf("%s:%d: id %q is taken by line %d; ids name files, so case does not tell them apart", name, n, head.ID, first)
+			return nil, fmt.Errorf("%s:%d: id %q is taken by line %d; ids are file names, which must differ in more than case", name, n, head.ID, first)
 		}
 		seen[strings.ToLower(head.ID)] = n
 		lines = append(lines, Line{ID: head.ID, Raw: bytes.Clone(raw)})
@@ -79,7 +80,7 @@ func readLines(r io.Reader, name string) ([]Line, error) {
 	return lines, nil
 }
 
-// parseTicket reads one line and says everything that is wrong with it.
+// parseTicket parses one line. It returns all faults.
 func parseTicket(raw []byte) (Ticket, error) {
 	var t Ticket
 	in := json.NewDecoder(bytes.NewReader(raw))

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// work brings all tickets as far as they go by themselves, parallel at a time, and tells each report to tell, one at a
-// time, as they come in. It returns when all have been told. When ctx ends, running tickets stop after their node
-// and the others are not begun.
+// work handles all tickets as far as possible without a person, parallel at a time. It calls tell
+// with each report, one call at a time, and returns after the last call. When ctx ends, running
+// tickets stop after their node, and the others do not start.
 func (h *house) work(ctx context.Context, tickets []Line, parallel int, tell func(Report)) {
 	jobs := make(chan Line)
 	reports := make(chan Report)

@@ -1,4 +1,4 @@
-// Package empty has states and payloads with next to nothing in them.
+// Package empty has states and payloads that are almost empty.
 package empty
 
 //go:generate go tool graphgen -type=State,Untracked,Payload,Text,List,Blank

@@ -28,6 +28,6 @@ type State struct {
 	Messages  []unions.Message `graph:"append"`
 }
 
-// What an interface of another package holds is listed where it is used, too.
+// The members of an interface of another package are listed in each package that uses it.
 //
 //graphgen:union unions.Message = *unions.User | unions.Tool

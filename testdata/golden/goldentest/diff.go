@@ -9,8 +9,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
-// checkDiff compares a random state with its copy, with an edited copy and with another random state, and checks that each
-// diff, applied by reflection, leads from the one to the other.
+// checkDiff compares a random state with its copy, an edited copy and another random state. It
+// applies each diff by reflection and checks that the result is the second state.
 func checkDiff[S, U, D any](t *testing.T, schema *state.Schema[S, U], diffOf func(before, after S) D, f *Filler) {
 	t.Helper()
 	var before, other S
@@ -170,7 +170,7 @@ func sameElements(a, b reflect.Value) bool {
 	return a.Len() == b.Len() && (a.Len() == 0 || sameValue(a, b))
 }
 
-// without returns the elements of a list that are not among those taken out, each of which counts once.
+// without returns list without the elements in out, each removed once.
 func without(list reflect.Value, out []any) []any {
 	var rest []any
 	for i := range list.Len() {
@@ -185,7 +185,7 @@ func without(list reflect.Value, out []any) []any {
 	return rest
 }
 
-// sameBag reports whether two lists have the same elements in whatever order.
+// sameBag reports whether two lists have the same elements in any order.
 func sameBag(a, b []any) bool {
 	return len(a) == len(b) && len(without(reflect.ValueOf(a), b)) == 0
 }

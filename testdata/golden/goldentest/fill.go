@@ -23,7 +23,7 @@ type Filler struct {
 	Custom map[reflect.Type]func(f *Filler, depth int) any
 }
 
-// New returns a Filler that makes the same values for the same seed. It fails tb when it is to make what it cannot.
+// New returns a Filler. Equal seeds make equal values. It fails tb for a type that it cannot fill.
 func New(tb testing.TB, seed uint64) *Filler {
 	tb.Helper()
 	f := &Filler{TB: tb, Rand: rand.New(rand.NewPCG(seed, seed)), Custom: make(map[reflect.Type]func(*Filler, int) any)}

@@ -11,8 +11,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// FuzzPayload feeds any bytes to the codec of a payload. It must not panic, must allocate in proportion to what it is given,
-// and what it makes of bytes that it takes must travel unchanged.
+// FuzzPayload decodes arbitrary bytes as a payload. The codec must not panic and must allocate in
+// proportion to the input. A decoded value must be equal after encoding and decoding.
 func FuzzPayload[T any, P wire.Generated[T]](f *testing.F, prepare func(f *Filler)) {
 	for _, b := range seeds[T](f, prepare, func(v T) ([]byte, error) { return P(&v).AppendWire(nil) }) {
 		f.Add(b)
@@ -35,7 +35,7 @@ func FuzzPayload[T any, P wire.Generated[T]](f *testing.F, prepare func(f *Fille
 	})
 }
 
-// FuzzState feeds any bytes to a state as a snapshot, as a delta on nothing and as an update.
+// FuzzState decodes arbitrary bytes as a snapshot, as a delta and as an update.
 func FuzzState[S, U any](f *testing.F, schema *state.Schema[S, U], prepare func(f *Filler)) {
 	for _, b := range seeds(f, prepare, func(s S) ([]byte, error) {
 		live := schema.New(cell.Options{})
@@ -100,8 +100,9 @@ func seeds[T any](tb testing.TB, prepare func(f *Filler), encode func(v T) ([]by
 	return list
 }
 
-// bounded runs decode on n bytes, into a new value each time, and fails if it allocates out of proportion to them. What other
-// goroutines of the fuzzer allocate meanwhile counts, too, so that one measurement may be too large, but not all of them.
+// bounded runs decode on n bytes, into a new value each time. It fails if decode allocates out of
+// proportion to n. Other goroutines of the fuzzer allocate too, so a single measurement may be too
+// large. At least one must be within the limit.
 func bounded(t *testing.T, n int, decode func() error) (err error) {
 	t.Helper()
 	used, most := uint64(math.MaxUint64), uint64(1<<17+2048*n)

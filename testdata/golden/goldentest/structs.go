@@ -9,9 +9,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state/cell"
 )
 
-// Structs checks that an independent library reads a state's snapshot into the user's own struct, and that what the
-// library writes of it can be read as a snapshot. It is for states of types that the library knows, and whose wire names are
-// those of Go.
+// Structs checks that an independent library reads a snapshot into the user's own struct. It also
+// checks that a snapshot by that library can be read. The library must support the types, and the
+// wire names must be the Go names.
 func Structs[S, U any](t *testing.T, schema *state.Schema[S, U]) {
 	t.Helper()
 	each(t, nil, func(f *Filler) {

@@ -1,4 +1,4 @@
-// Package keys has every way to say what elements of a list are told apart by.
+// Package keys has every way to define the key of list elements.
 package keys
 
 //go:generate go tool graphgen -type=State

@@ -1,4 +1,4 @@
-// Package recursive has types that hold themselves, directly and by way of others.
+// Package recursive has types that contain themselves, directly or through others.
 package recursive
 
 //go:generate go tool graphgen -type=State,Node

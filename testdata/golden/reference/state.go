@@ -54,7 +54,7 @@ type Fact struct {
 	Score  float64
 }
 
-// Plan is what is to be done, in order, and what after that.
+// Plan is a goal with its steps, in order, and a following plan.
 type Plan struct {
 	Goal  string
 	Steps []string
