@@ -100,7 +100,9 @@ fuzz: ## Run every fuzzer, one after the other, each for FUZZTIME=10s
 
 .PHONY: bench
 bench: ## Measure speed beside each baseline; docs/performance.md explains
+	@internal/testenv/install.sh
 	@go -C bench run ./report
+	@go -C bench test ./savers -run '^$$' -bench . -benchtime 20x
 
 .PHONY: peers
 peers: ## Run the same graphs in other frameworks; bench/peers/README.md explains

@@ -1,6 +1,7 @@
 package savers_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -71,6 +72,9 @@ func BenchmarkSavers(b *testing.B) {
 		})
 	}
 }
+
+// appendLimits say how long an append may take, divided by one write of the bare driver. The default is 1.25.
+var appendLimits = map[string]float64{"file": 1.1, "file, NoSync": 4, "sqlite": 1.3, "sqlite, Normal": 1.6, "redis": 1.6}
 
 // sizeLimits say how much a byte of messages may take, headers and snapshots included.
 var sizeLimits = map[string]float64{"file": 1.6, "sqlite": 1.6}
@@ -165,7 +169,8 @@ func tabulate(b *testing.B, name string, appends [][]time.Duration, bare []time.
 		}
 	}
 	if bare != nil {
-		r := row{saver: name, what: "append of step 1,000, beside one write by the bare driver", figure: least(appends[2]), base: least(bare), format: micros, limit: 1.25}
+		r := row{saver: name, what: "append of step 1,000, beside one write by the bare driver", figure: least(appends[2]), base: least(bare), format: micros,
+			limit: cmp.Or(appendLimits[name], 1.25)}
 		b.ReportMetric(r.base, "µs/bare")
 		table = append(table, r)
 	}
