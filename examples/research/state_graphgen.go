@@ -25,8 +25,8 @@ type StateUpdate struct {
 	Plan         graphstate.Value[Plan]                // replace
 	Verdict      graphstate.Value[Verdict]             // replace
 	Messages     graphstate.List[Message]              // append
-	Observations graphstate.Keyed[string, Observation] // upsert by Doc: a document found twice is one
-	Asked        graphstate.Unique[string]             // union: the queries that were searched for
+	Observations graphstate.Keyed[string, Observation] // upsert by Doc: a document found twice is stored once
+	Asked        graphstate.Unique[string]             // union: the queries of all searches
 	Rounds       graphstate.Sum[int]                   // sum
 	Searches     graphstate.Sum[int]                   // sum
 	Report       graphstate.Value[string]              // replace
