@@ -132,8 +132,8 @@ func (src *source) askedUnits(cfg Config, diags *diagnostics) []*unit {
 	return units
 }
 
-// markedOutput returns the file of the marked types: the one in cfg, or else the -o of a line with
-// go:generate and without -type. It is empty if there is neither.
+// markedOutput returns the file of the marked types: the one in cfg, or else that of a go:generate
+// line with -o and without -type. It is empty if there is neither.
 func (src *source) markedOutput(cfg Config, diags *diagnostics) (out string, at token.Position) {
 	if cfg.Output != "" {
 		return cfg.Output, token.Position{Filename: src.dir}
