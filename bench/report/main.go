@@ -37,41 +37,41 @@ type line struct {
 
 // lines are the rows of the report.
 var lines = []line{
-	{what: "a step of a chain of 100, beside calls and merges", bench: "Chain/graphgen", unit: "ns/step", base: "Chain/baseline_calls_and_merges", limit: 100, minus: true},
-	{what: "a step of a chain of 100, beside calls alone", bench: "Chain/graphgen", unit: "ns/step", base: "Chain/calls_alone", limit: 100, minus: true},
-	{what: "the same with the memory saver, beside no saver", bench: "Chain/graphgen_memory_saver", unit: "ns/step", base: "Chain/graphgen", limit: 1200, alone: true},
-	{what: "a step of a loop that appends a message, beside calls and merges", bench: "Loop/graphgen", unit: "ns/step", base: "Loop/baseline_calls_and_merges", limit: 3},
-	{what: "the same with the memory saver, beside copying deltas too", bench: "Loop/graphgen_memory_saver", unit: "ns/step", base: "Loop/baseline_calls,_merges_and_copies_of_deltas", limit: 1500, alone: true},
-	{what: "fan-out of 100, beside goroutines and a WaitGroup", bench: "Fan/graphgen", unit: "ns/op", base: "Fan/baseline_goroutines_and_a_WaitGroup", limit: 1.6},
-	{what: "one of 10,000 sends, beside eight workers and a channel", bench: "Sends/graphgen", unit: "ns/send", base: "Sends/baseline_workers_and_a_channel"},
-	{what: "the same with 64 at a time, beside goroutines", bench: "Sends/graphgen,_64_at_a_time", unit: "ns/send", base: "Sends/baseline_goroutines,_64_at_a_time", limit: 300, alone: true},
-	{what: "a run that stops and is resumed, beside one that does not stop", bench: "Resume/graphgen", unit: "ns/op", base: "Resume/baseline_without_a_stop"},
-	{what: "a run of two nodes in a subgraph, beside the two alone", bench: "Subgraph/graphgen", unit: "ns/op", base: "Subgraph/baseline_without_a_subgraph"},
+	{what: "a step of a chain of 100, compared with calls and merges", bench: "Chain/graphgen", unit: "ns/step", base: "Chain/baseline_calls_and_merges", limit: 100, minus: true},
+	{what: "a step of a chain of 100, compared with calls alone", bench: "Chain/graphgen", unit: "ns/step", base: "Chain/calls_alone", limit: 100, minus: true},
+	{what: "the same with the memory saver, compared with no saver", bench: "Chain/graphgen_memory_saver", unit: "ns/step", base: "Chain/graphgen", limit: 1200, alone: true},
+	{what: "a step of a loop that appends a message, compared with calls and merges", bench: "Loop/graphgen", unit: "ns/step", base: "Loop/baseline_calls_and_merges", limit: 3},
+	{what: "the same with the memory saver, compared with copying deltas too", bench: "Loop/graphgen_memory_saver", unit: "ns/step", base: "Loop/baseline_calls,_merges_and_copies_of_deltas", limit: 1500, alone: true},
+	{what: "fan-out of 100, compared with goroutines and a WaitGroup", bench: "Fan/graphgen", unit: "ns/op", base: "Fan/baseline_goroutines_and_a_WaitGroup", limit: 1.6},
+	{what: "one of 10,000 sends, compared with eight workers and a channel", bench: "Sends/graphgen", unit: "ns/send", base: "Sends/baseline_workers_and_a_channel"},
+	{what: "the same with 64 at a time, compared with goroutines", bench: "Sends/graphgen,_64_at_a_time", unit: "ns/send", base: "Sends/baseline_goroutines,_64_at_a_time", limit: 300, alone: true},
+	{what: "a run that stops and is resumed, compared with one that does not stop", bench: "Resume/graphgen", unit: "ns/op", base: "Resume/baseline_without_a_stop"},
+	{what: "a run of two nodes in a subgraph, compared with the two alone", bench: "Subgraph/graphgen", unit: "ns/op", base: "Subgraph/baseline_without_a_subgraph"},
 	{what: "the same, with a subgraph over the same state", bench: "Subgraph/graphgen,_same_state", unit: "ns/op", base: "Subgraph/baseline_without_a_subgraph"},
-	{what: "100 supersteps with a stream of updates, beside none", bench: "Stream/graphgen", unit: "ns/op", base: "Stream/baseline_without_a_stream"},
+	{what: "100 supersteps with a stream of updates, compared with none", bench: "Stream/graphgen", unit: "ns/op", base: "Stream/baseline_without_a_stream"},
 	{what: "the same, with a stream of everything", bench: "Stream/graphgen,_tasks_too", unit: "ns/op", base: "Stream/baseline_without_a_stream"},
-	{what: "a history of 10,000 checkpoints, beside its records alone", bench: "History/graphgen", unit: "ns/op", base: "History/baseline_records_alone"},
-	{what: "restoring 1,000 turns from SQLite, beside decoding the state", bench: "ColdTurn", unit: "restore-ns", base: "ColdTurn", beside: "floor-ns"},
-	{what: "the load before it, beside that", bench: "ColdTurn", unit: "load-ns", base: "ColdTurn", beside: "floor-ns"},
-	{what: "encode, beside a hand-written codec", bench: "Encode/graphgen", unit: "ns/op", base: "Encode/baseline_hand-written", limit: 1.15},
+	{what: "a history of 10,000 checkpoints, compared with its records alone", bench: "History/graphgen", unit: "ns/op", base: "History/baseline_records_alone"},
+	{what: "restoring 1,000 turns from SQLite, compared with decoding the state", bench: "ColdTurn", unit: "restore-ns", base: "ColdTurn", beside: "floor-ns"},
+	{what: "the load before it, compared with that", bench: "ColdTurn", unit: "load-ns", base: "ColdTurn", beside: "floor-ns"},
+	{what: "encode, compared with a hand-written codec", bench: "Encode/graphgen", unit: "ns/op", base: "Encode/baseline_hand-written", limit: 1.15},
 	{what: "encode: tinylib/msgp", bench: "Encode/tinylib_msgp", unit: "ns/op", base: "Encode/baseline_hand-written"},
 	{what: "encode: vmihailenco/msgpack", bench: "Encode/vmihailenco_msgpack", unit: "ns/op", base: "Encode/baseline_hand-written"},
-	{what: "decode, beside a hand-written codec", bench: "Decode/graphgen", unit: "ns/op", base: "Decode/baseline_hand-written", limit: 1.15},
+	{what: "decode, compared with a hand-written codec", bench: "Decode/graphgen", unit: "ns/op", base: "Decode/baseline_hand-written", limit: 1.15},
 	{what: "decode: tinylib/msgp", bench: "Decode/tinylib_msgp", unit: "ns/op", base: "Decode/baseline_hand-written"},
 	{what: "decode: vmihailenco/msgpack", bench: "Decode/vmihailenco_msgpack", unit: "ns/op", base: "Decode/baseline_hand-written"},
-	{what: "clone, beside a hand-written one", bench: "Clone/graphgen", unit: "ns/op", base: "Clone/baseline_hand-written", limit: 1.15},
-	{what: "step 1,000 beside step 10, memory saver: time", bench: "Growth/memory", unit: "ns/step-1000", base: "Growth/memory", beside: "ns/step-10", limit: 1.2},
+	{what: "clone, compared with a hand-written one", bench: "Clone/graphgen", unit: "ns/op", base: "Clone/baseline_hand-written", limit: 1.15},
+	{what: "step 1,000 compared with step 10, memory saver: time", bench: "Growth/memory", unit: "ns/step-1000", base: "Growth/memory", beside: "ns/step-10", limit: 1.2},
 	{what: "the same: bytes stored", bench: "Growth/memory", unit: "stored-B/step-1000", base: "Growth/memory", beside: "stored-B/step-10", limit: 1.2},
 	{what: "the same: allocations", bench: "Growth/memory", unit: "allocs/step-1000", base: "Growth/memory", beside: "allocs/step-10", limit: 1.2},
-	{what: "step 1,000 beside step 10, file saver: time", bench: "Growth/file", unit: "ns/step-1000", base: "Growth/file", beside: "ns/step-10", limit: 1.2},
+	{what: "step 1,000 compared with step 10, file saver: time", bench: "Growth/file", unit: "ns/step-1000", base: "Growth/file", beside: "ns/step-10", limit: 1.2},
 	{what: "the same: bytes stored", bench: "Growth/file", unit: "stored-B/step-1000", base: "Growth/file", beside: "stored-B/step-10", limit: 1.2},
 	{what: "the same: allocations", bench: "Growth/file", unit: "allocs/step-1000", base: "Growth/file", beside: "allocs/step-10", limit: 1.2},
-	{what: "turn 1,000 beside turn 10, memory saver", bench: "Turn/memory", unit: "ns/turn-1000", base: "Turn/memory", beside: "ns/turn-10", limit: 1.3},
+	{what: "turn 1,000 compared with turn 10, memory saver", bench: "Turn/memory", unit: "ns/turn-1000", base: "Turn/memory", beside: "ns/turn-10", limit: 1.3},
 	{what: "the same with SharedState", bench: "Turn/memory,_shared_state", unit: "ns/turn-1000", base: "Turn/memory,_shared_state", beside: "ns/turn-10", limit: 1.3},
 	{what: "the same without hot threads", bench: "Turn/memory,_cold", unit: "ns/turn-1000", base: "Turn/memory,_cold", beside: "ns/turn-10"},
-	{what: "turn 1,000 beside turn 10, file saver", bench: "Turn/file", unit: "ns/turn-1000", base: "Turn/file", beside: "ns/turn-10", limit: 1.3},
-	{what: "turn 1,000 beside turn 10, SQLite", bench: "Turn/sqlite", unit: "ns/turn-1000", base: "Turn/sqlite", beside: "ns/turn-10", limit: 1.3},
-	{what: "a step with the file saver, beside write and fsync", bench: "Step/graphgen_file_saver", unit: "ns/op", base: "Step/baseline_write_and_fsync", limit: 1.3},
+	{what: "turn 1,000 compared with turn 10, file saver", bench: "Turn/file", unit: "ns/turn-1000", base: "Turn/file", beside: "ns/turn-10", limit: 1.3},
+	{what: "turn 1,000 compared with turn 10, SQLite", bench: "Turn/sqlite", unit: "ns/turn-1000", base: "Turn/sqlite", beside: "ns/turn-10", limit: 1.3},
+	{what: "a step with the file saver, compared with write and fsync", bench: "Step/graphgen_file_saver", unit: "ns/op", base: "Step/baseline_write_and_fsync", limit: 1.3},
 }
 
 // round has the figures of one run of all benchmarks, by benchmark and unit.
@@ -117,7 +117,7 @@ func report(ctx context.Context, rounds int, each string) (err error) {
 	}
 	fmt.Fprintln(os.Stderr)
 	fmt.Printf("%s, %d cores, %s/%s, %s; the least of %d rounds\n\n", machine, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), rounds)
-	fmt.Println("| what | figure | beside | ratio | target | |\n|---|---:|---:|---:|---:|---|")
+	fmt.Println("| what | figure | baseline | ratio | target | |\n|---|---:|---:|---:|---:|---|")
 	for _, l := range lines {
 		if err := l.write(all); err != nil {
 			return err
