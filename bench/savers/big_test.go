@@ -12,7 +12,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// BenchmarkLarge measures a step that sets a value of 1 MB, beside a write and sync of 1 MB.
+// BenchmarkLarge measures a step that sets a value of 1 MB, compared with a write and sync of 1 MB.
 func BenchmarkLarge(b *testing.B) {
 	const steps = 20
 	for _, where := range venues {
@@ -58,7 +58,7 @@ func BenchmarkLarge(b *testing.B) {
 				bare = min(bare, time.Since(start)/steps)
 			}
 			table = append(table, row{
-				saver: where.name, what: "step that sets 1 MB, beside a write and sync of 1 MB",
+				saver: where.name, what: "step that sets 1 MB, compared with a write and sync of 1 MB",
 				figure: float64(step.Microseconds()), base: float64(bare.Microseconds()), format: micros, limit: 3,
 			})
 		})

@@ -162,21 +162,21 @@ func tabulate(b *testing.B, name string, appends [][]time.Duration, bare []time.
 	b.Helper()
 	first := least(appends[0])
 	for i, n := range lengths {
-		r := row{saver: name, what: fmt.Sprintf("append of step %d, beside step 10", n), figure: least(appends[i]), base: first, format: micros, limit: 1.2}
+		r := row{saver: name, what: fmt.Sprintf("append of step %d, compared with step 10", n), figure: least(appends[i]), base: first, format: micros, limit: 1.2}
 		b.ReportMetric(r.figure, fmt.Sprintf("µs/step-%d", n))
 		if n > lengths[0] {
 			table = append(table, r)
 		}
 	}
 	if bare != nil {
-		r := row{saver: name, what: "append of step 1,000, beside one write by the bare driver", figure: least(appends[2]), base: least(bare), format: micros,
+		r := row{saver: name, what: "append of step 1,000, compared with one write by the bare driver", figure: least(appends[2]), base: least(bare), format: micros,
 			limit: cmp.Or(appendLimits[name], 1.25)}
 		b.ReportMetric(r.base, "µs/bare")
 		table = append(table, r)
 	}
 }
 
-// measureRead measures the loading of heads: of a thread of messages, beside the bare driver reading as many rows, and
+// measureRead measures the loading of heads: of a thread of messages, compared with the bare driver reading as many rows, and
 // of one whose text was written anew each step.
 func measureRead(ctx context.Context, b *testing.B, name string, v *venue) {
 	b.Helper()
@@ -198,7 +198,7 @@ func measureRead(ctx context.Context, b *testing.B, name string, v *venue) {
 		}
 	}
 	table = append(table,
-		row{saver: name, what: "load of 1,000 messages, beside 1,000 rows by the bare driver", figure: median(messages), base: median(bare), format: micros},
+		row{saver: name, what: "load of 1,000 messages, compared with 1,000 rows by the bare driver", figure: median(messages), base: median(bare), format: micros},
 		row{saver: name, what: "load of a text written 1,000 times", figure: median(text), format: micros})
 }
 

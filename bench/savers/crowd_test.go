@@ -15,7 +15,7 @@ import (
 // crowdSteps is how many supersteps each thread of a crowd takes.
 const crowdSteps = 20
 
-// BenchmarkCrowd measures the supersteps a second of 1,000 threads that run at once, beside those of one
+// BenchmarkCrowd measures the supersteps a second of 1,000 threads that run at once, compared with those of one
 // thread, and of one thread with Async.
 func BenchmarkCrowd(b *testing.B) {
 	for _, where := range venues {
@@ -37,7 +37,7 @@ func BenchmarkCrowd(b *testing.B) {
 				}
 			}
 			for what, title := range map[string]string{
-				"crowd": "steps a second of 1,000 threads at once, beside one", "async": "steps a second of one thread with Async, beside Sync",
+				"crowd": "steps a second of 1,000 threads at once, compared with one", "async": "steps a second of one thread with Async, compared with Sync",
 			} {
 				b.ReportMetric(best[what], what+"-steps/s")
 				table = append(table, row{saver: where.name, what: title, figure: best[what], base: best["one"], format: "%.0f/s"})

@@ -20,7 +20,7 @@ type typedState interface {
 	// start makes the state empty. record says that deltas will be asked for.
 	start(record, dropUnknown bool)
 	restorable
-	// setApart goes on with a copy of the state, and keeps the original for the next run.
+	// setApart makes the state a copy, and keeps the original for the next run.
 	setApart() error
 	// share says that what is shown of the state from now on must not be written to any more.
 	share()

@@ -82,8 +82,8 @@ func (g *core) placeJoins(p *plan.Planner, stored []checkpoint.Join, missing *[]
 	}
 }
 
-// placeJoin restores join i if fired are some of its sources, and reports whether they are: two joins to one node are told
-// apart by their sources.
+// placeJoin restores join i if all of fired are among its sources, and reports whether they are. Several joins can lead to one
+// node; their sources distinguish them.
 func (g *core) placeJoin(p *plan.Planner, i int, fired []string) bool {
 	sources := make(map[int]int, len(g.plan.Joins[i].From))
 	for k, n := range g.plan.Joins[i].From {

@@ -167,7 +167,7 @@ func BenchmarkThreads(b *testing.B) {
 	})
 }
 
-// An append that is not synced beside a bare write of the same bytes.
+// An append that is not synced, compared with a bare write of the same bytes.
 func BenchmarkAppendNoSync(b *testing.B) {
 	dir := b.TempDir()
 	s, err := file.Open(dir, file.NoSync())

@@ -100,7 +100,7 @@ func (c *crowd) share(err error, rows ...int64) *error {
 	})
 }
 
-// goes lets the calls go on, and waits for them.
+// goes lets the calls continue, and waits for them.
 func (c *crowd) goes() {
 	<-c.turn
 	c.calls.Wait()

@@ -62,7 +62,7 @@ func Turns(name string, f func() error) {
 	fmt.Printf("%s, turn 10\t%d\n%s, turn 1,000\t%d\n", name, first.Nanoseconds(), name, last.Nanoseconds())
 }
 
-// Want returns an error unless a graph came to what it must come to.
+// Want returns an error unless a graph returned the wanted result.
 func Want(what string, got, want int) error {
 	if got != want {
 		return fmt.Errorf("%s: got %d, want %d", what, got, want)
