@@ -49,13 +49,21 @@ func (s *Saver) used(ctx context.Context, a *checkpoint.Append) checkpoint.ID {
 	if len(a.Records) == 1 {
 		return a.Records[0].ID
 	}
-	t, err := s.thread(ctx, s.db, stThread, a.Thread)
+	tx, err := s.db.Begin(ctx, true) // to unpack records, which is undone
+	if err != nil {
+		return a.Records[0].ID
+	}
+	defer tx.Rollback(ctx)
+	t, err := s.thread(ctx, tx, stThread, a.Thread)
 	if err != nil || t == nil {
 		return a.Records[0].ID
 	}
 	for i := range a.Records {
+		if err := s.unpack(ctx, tx, t, t.open, t.root, a.Records[i].ID); err != nil {
+			return a.Records[0].ID
+		}
 		var log, seq int64
-		found, err := s.one(ctx, s.db, stRecord, []any{t.root, a.Records[i].ID[:]}, &log, &seq)
+		found, err := s.one(ctx, tx, stRecord, []any{t.root, a.Records[i].ID[:]}, &log, &seq)
 		if found || err != nil {
 			return a.Records[i].ID
 		}
