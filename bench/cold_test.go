@@ -51,7 +51,7 @@ func BenchmarkColdTurn(b *testing.B) {
 	}
 	for b.Loop() {
 		measure(0, func() (err error) {
-			c, err = saver.Load(b.Context(), checkpoint.Place{Thread: "t"})
+			c, err = saver.Load(b.Context(), checkpoint.Ref{Thread: "t"})
 			return err
 		})
 		restored := flow.ConversationSchema.New(cell.Options{})

@@ -30,7 +30,7 @@ type counting struct {
 	bytes int
 }
 
-func (c *counting) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (c *counting) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	for i := range a.Records {
 		c.bytes += len(a.Records[i].Payload)
 	}

@@ -174,7 +174,7 @@ func BenchmarkSubgraph(b *testing.B) {
 	ctx := context.Background()
 	plain := compile(b, two())
 	g := graph.New("outer", flow.CounterSchema)
-	graph.Subgraph(g, "two", plain,
+	graph.MapSubgraph(g, "two", plain,
 		func(context.Context, flow.Counter) (flow.CounterUpdate, error) { return flow.CounterUpdate{}, nil },
 		func(_ context.Context, _, c flow.Counter) (flow.CounterUpdate, error) {
 			return flow.CounterUpdate{N: state.Add(c.N)}, nil
@@ -258,7 +258,7 @@ func BenchmarkHistory(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			n := 0
-			for _, err := range s.History(ctx, checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
+			for _, err := range s.History(ctx, checkpoint.Ref{Thread: "t"}, checkpoint.Query{}) {
 				if err != nil {
 					b.Fatal(err)
 				}

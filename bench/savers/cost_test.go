@@ -184,7 +184,7 @@ func measureRead(ctx context.Context, b *testing.B, name string, v *venue) {
 	for range 40 {
 		for thread, into := range map[string]*[]time.Duration{"talk": &messages, "rewrite": &text} {
 			start := time.Now()
-			chain, err := v.saver.Load(ctx, checkpoint.Place{Thread: thread})
+			chain, err := v.saver.Load(ctx, checkpoint.Ref{Thread: thread})
 			*into = append(*into, time.Since(start))
 			if err != nil || chain.Empty() || thread == "talk" && chain.Chained+1 < 1000 {
 				b.Fatalf("loaded %d records of %s, %v; want a chain", chain.Chained+1, thread, err)

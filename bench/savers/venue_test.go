@@ -116,14 +116,14 @@ type bareLog struct {
 func openBare(testing.TB) *venue { return &venue{saver: &bare{logs: make(map[string]*bareLog)}} }
 
 // Append adds one record.
-func (b *bare) Append(_ context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (b *bare) Append(_ context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	if a.Open != nil {
 		b.logs[a.Thread] = &bareLog{where: make(map[checkpoint.ID]int)}
 	}
 	l, r := b.logs[a.Thread], &a.Records[0]
 	l.where[r.ID] = len(l.payloads)
 	l.payloads = append(l.payloads, slices.Clone(r.Payload))
-	return checkpoint.Appended{}, nil
+	return checkpoint.AppendResult{}, nil
 }
 
 func openFile(tb testing.TB) *venue {

@@ -23,7 +23,7 @@ func Example() {
 	fmt.Println(res.Status, res.State.Status, res.State.Messages[0].Parts[0].(*example.Text).Text, err)
 	// Output:
 	// paused [answer] the customer's adviser <nil>
-	// finished answered approved <nil>
+	// done answered approved <nil>
 }
 
 func ExampleNewDouble() {

@@ -25,7 +25,7 @@ func NewOrder(saver checkpoint.Saver, charge func(context.Context, State) error)
 			u.Log.Append("charge: " + err.Error())
 		}
 		return u, nil
-	}, graph.Retry(graph.Backoff{Attempts: attempts}))
+	}, graph.Retry(graph.RetryPolicy{Attempts: attempts}))
 	g.Node("ship", note("shipped"))
 	g.Node("release", note("released"))
 

@@ -58,7 +58,7 @@ func TestAnOrderThatIsCancelledIsNotRefused(t *testing.T) {
 		t.Fatalf("got %+v, %v; want it cancelled", res, err)
 	}
 	res, err := thread.Resume(t.Context())
-	if err != nil || res.Status != graph.Finished || res.State.Status != "paid" {
+	if err != nil || res.Status != graph.Done || res.State.Status != "paid" {
 		t.Errorf("got %+v, %v; want it paid", res, err)
 	}
 }

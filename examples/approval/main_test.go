@@ -56,7 +56,7 @@ func TestAServiceThatWasKilledGoesOn(t *testing.T) {
 
 	s, cmd = process(t, "-addr", "127.0.0.1:0", "-dir", dir, "-latency", "1ms")
 	got := s.events(path, w.last).rest()
-	if len(got) == 0 || got[len(got)-1] != `end "finished"` {
+	if len(got) == 0 || got[len(got)-1] != `end "done"` {
 		t.Errorf("the stream after the restart: got %q, want it to finish", got)
 	}
 	same(t, "log", lines(s.get(path)), []string{"Tea costs 3.00: nobody has to approve it", "Tea is ordered"})

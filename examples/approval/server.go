@@ -106,7 +106,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 			s.fail(w, r, err)
 			return
 		}
-		questions, err := graph.Questions(t)
+		questions, err := graph.OpenQuestions(t)
 		if err != nil {
 			s.fail(w, r, err)
 			return
@@ -189,7 +189,7 @@ func (s *server) page(w http.ResponseWriter, r *http.Request, status int, notice
 		Status     string
 		Open       []open
 	}{ID: id, Notice: notice, State: snap.State, Checkpoint: snap.Checkpoint, Status: snap.Status.String()}
-	for _, q := range snap.Waiting {
+	for _, q := range snap.Questions {
 		p, err := approve.Of(q)
 		if err != nil {
 			s.fail(w, r, err)
@@ -217,7 +217,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	// Name the question that the page showed. Only the run can check whether it is still pending,
 	// because another person may answer at any time.
-	asked := graph.Waiting{ID: r.PostFormValue("question"), Question: "approve"}
+	asked := graph.OpenQuestion{ID: r.PostFormValue("question"), Question: "approve"}
 	err := s.hub.Resume(context.WithoutCancel(r.Context()), r.PathValue("id"), approve.Answer(asked, vote))
 	switch {
 	case err == nil:

@@ -374,7 +374,7 @@ func TestProgressIsShownWhileItHappens(t *testing.T) {
 	w.until(`progress "writing the order"`)
 	pass()
 	same(t, "the rest", w.rest(), []string{
-		`checkpoint {"log":["Tea costs 3.00: nobody has to approve it","Tea is ordered"],"outcome":"ordered"}`, `end "finished"`,
+		`checkpoint {"log":["Tea costs 3.00: nobody has to approve it","Tea is ordered"],"outcome":"ordered"}`, `end "done"`,
 	})
 }
 
@@ -383,7 +383,7 @@ func TestAStreamGoesOnAfterARestart(t *testing.T) {
 	s := start(t, dir, "", office{})
 	path := s.ask("A chair", "300", "Ada")
 	w := s.events(path, "")
-	w.until(`end "asked"`)
+	w.until(`end "waiting"`)
 	page := s.get(path)
 	s.stop()
 	s = start(t, dir, s.addr, office{})

@@ -56,7 +56,7 @@ func newFlow(d desk, saver checkpoint.Saver, opts ...graph.Option) (*flow, error
 	g.Node(NodeApprove, d.approve, approve)
 	search := graph.TaskNode(g, NodeSearch, d.search)
 	g.RoutingNode(NodeReflect, d.reflect(search), []graph.ID{NodeSearch, NodeWrite})
-	graph.Subgraph(g, NodeWrite, writing, toPaper, fromPaper)
+	graph.MapSubgraph(g, NodeWrite, writing, toPaper, fromPaper)
 	g.Edge(graph.Start, NodePlan)
 	g.Edge(NodePlan, NodeApprove)
 	g.Route(NodeApprove, func(_ context.Context, s State) (graph.Next, error) {
@@ -185,7 +185,7 @@ func newWriting() (*graph.Graph[Paper, PaperUpdate], error) {
 	}, "section", "bind")
 	g.Edge("section", "bind")
 	g.Edge("bind", graph.End)
-	return g.Compile(graph.Nested())
+	return g.Compile(graph.SubgraphOnly())
 }
 
 func writeSection(_ context.Context, p Paper, s Step) (PaperUpdate, error) {

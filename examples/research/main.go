@@ -119,7 +119,7 @@ func (c call) run(ctx context.Context, out io.Writer) (err error) {
 			return err
 		}
 		writeMessages(out, snap.State.Messages)
-		return writeEnd(out, snap.State, snap.Waiting, snap.Next)
+		return writeEnd(out, snap.State, snap.Questions, snap.Next)
 	}
 	return errUsage
 }
@@ -145,12 +145,12 @@ func (c call) answer(ctx context.Context, t graph.Thread[State, StateUpdate], ou
 	if err != nil {
 		return err
 	}
-	if len(snap.Waiting) == 0 {
+	if len(snap.Questions) == 0 {
 		return fmt.Errorf("%s asks nothing", c.thread)
 	}
 	v := Verdict{OK: !c.no, Add: c.add}
 	events := graph.Events(graph.EventCustom | graph.EventUpdate)
-	return follow(t.ResumeStream(ctx, approve.Answer(snap.Waiting[0], v), events), out, true)
+	return follow(t.ResumeStream(ctx, approve.Answer(snap.Questions[0], v), events), out, true)
 }
 
 // follow follows a run to its end. It prints the events if tell is true.
@@ -161,7 +161,7 @@ func follow(run iter.Seq2[graph.Event[State, StateUpdate], error], out io.Writer
 		}
 		switch {
 		case e.Kind == graph.EventEnd:
-			return writeEnd(out, e.Result.State, e.Result.Waiting, e.Result.Next)
+			return writeEnd(out, e.Result.State, e.Result.Questions, e.Result.Next)
 		case tell && e.Kind == graph.EventCustom:
 			fmt.Fprintln(out, "...", e.Custom)
 		case tell && e.Kind == graph.EventUpdate && len(e.Path) == 0:
@@ -185,7 +185,7 @@ func writeMessages(out io.Writer, messages []Message) {
 }
 
 // writeEnd writes the result of a run: questions, pending nodes, or the report.
-func writeEnd(out io.Writer, s State, waiting []graph.Waiting, next []graph.ID) error {
+func writeEnd(out io.Writer, s State, waiting []graph.OpenQuestion, next []graph.ID) error {
 	for _, w := range waiting {
 		plan, err := approve.Of(w)
 		if err != nil {

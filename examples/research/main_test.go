@@ -55,7 +55,7 @@ func TestApproveTakesOneMoreQuery(t *testing.T) {
 	if _, _, err := graphtest.Run(t, StateSchema, d.approve, s); !errors.Is(err, graph.ErrWaiting) {
 		t.Errorf("without an answer: %v, want ErrWaiting", err)
 	}
-	_, got, err := graphtest.Run(t, StateSchema, d.approve, s, approve.Answer(graph.Waiting{}, Verdict{OK: true, Add: "b"}))
+	_, got, err := graphtest.Run(t, StateSchema, d.approve, s, approve.Answer(graph.OpenQuestion{}, Verdict{OK: true, Add: "b"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,15 +73,15 @@ func TestAStrictRunSearchesAgainWithinItsBounds(t *testing.T) {
 	in.Question.Set("Why do bridges fall in wind?")
 	th := flow.Thread("t")
 	res, err := th.Invoke(t.Context(), in)
-	if err != nil || res.Status != graph.Asked || res.State.Searches != 0 {
+	if err != nil || res.Status != graph.Waiting || res.State.Searches != 0 {
 		t.Fatalf("got %v after %d searches, %v; want a question before any", res.Status, res.State.Searches, err)
 	}
-	res, err = th.Resume(t.Context(), approve.Answer(res.Waiting[0], Verdict{OK: true}))
+	res, err = th.Resume(t.Context(), approve.Answer(res.Questions[0], Verdict{OK: true}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := res.State
-	if res.Status != graph.Finished || s.Rounds < 2 || s.Rounds > maxRounds || s.Searches > maxSearches || s.Searches != len(s.Asked) {
+	if res.Status != graph.Done || s.Rounds < 2 || s.Rounds > maxRounds || s.Searches > maxSearches || s.Searches != len(s.Asked) {
 		t.Errorf("%v after %d rounds and %d searches for %q", res.Status, s.Rounds, s.Searches, s.Asked)
 	}
 	for _, o := range s.Observations {

@@ -130,7 +130,7 @@ func TestNothingIsPaidBeforeAPersonApproves(t *testing.T) {
 	if _, err := th.UpdateState(t.Context(), StateUpdate{Decision: state.Set(Approved)}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if res, err = th.Resume(t.Context()); err != nil || res.Status != graph.Finished || res.State.Outcome != Refunded {
+	if res, err = th.Resume(t.Context()); err != nil || res.Status != graph.Done || res.State.Outcome != Refunded {
 		t.Fatalf("status %v, outcome %q, error %v; want finished and refunded", res.Status, res.State.Outcome, err)
 	}
 	l, err := out.letter("T-1001")

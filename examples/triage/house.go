@@ -117,7 +117,7 @@ func report(ticket string, res graph.Result[State], err error) Report {
 		r.Standing = Stopped
 	case err != nil:
 		r.Standing, r.Err = Failed, err
-	case res.Status == graph.Finished:
+	case res.Status == graph.Done:
 		r.Standing = Finished
 	default:
 		r.Standing = Waiting

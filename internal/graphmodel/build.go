@@ -87,7 +87,7 @@ func (b *building) node(i int) error {
 }
 
 func (b *building) options(n *Node) []graph.NodeOption {
-	opts := []graph.NodeOption{graph.Retry(graph.Backoff{Attempts: n.Retry, Base: 1})}
+	opts := []graph.NodeOption{graph.Retry(graph.RetryPolicy{Attempts: n.Retry, Base: 1})}
 	if n.Asks > 0 {
 		opts = append(opts, questions[0], questions[1])
 	}
@@ -133,7 +133,7 @@ func (b *building) ask(ctx context.Context, d doing, view State) (answers []int6
 		if n.Named {
 			as = fmt.Sprint("n", k)
 		}
-		a, e := questions[k%2].AskAs(ctx, as, wire.String(b.spec.asking(d, k, view)))
+		a, e := questions[k%2].AskNamed(ctx, as, wire.String(b.spec.asking(d, k, view)))
 		if e != nil && !n.AtOnce {
 			return nil, e
 		}
@@ -154,7 +154,7 @@ func (b *building) sub(i int, opts []graph.NodeOption) error {
 			limits = append(limits, l)
 		}
 	}
-	child, err := n.Child.build(b.world, b.schema, b, append(limits, graph.Nested()))
+	child, err := n.Child.build(b.world, b.schema, b, append(limits, graph.SubgraphOnly()))
 	if err != nil {
 		return fmt.Errorf("subgraph %s: %w", n.Name, err)
 	}
@@ -162,13 +162,13 @@ func (b *building) sub(i int, opts []graph.NodeOption) error {
 		opts = append(opts, graph.Targets(b.ids(n.Ups)...))
 	}
 	if n.Recalls {
-		opts = append(opts, graph.Remember())
+		opts = append(opts, graph.Stateful())
 	}
 	if n.Same {
 		b.g.Subgraph(graph.ID(n.Name), child, opts...)
 		return nil
 	}
-	graph.Subgraph(b.g, graph.ID(n.Name), child,
+	graph.MapSubgraph(b.g, graph.ID(n.Name), child,
 		func(_ context.Context, view State) (StateUpdate, error) {
 			return update(b.spec.entering(i, view)), nil
 		},

@@ -14,7 +14,7 @@ import (
 // checkStored checks that what is stored agrees with itself and with the outcome of a call (rule
 // 14.5). well says that the call had no error.
 func (s *Storm) checkStored(ctx context.Context, res Result, well bool) error {
-	c, err := s.Saver.Load(ctx, checkpoint.Place{Thread: s.Thread})
+	c, err := s.Saver.Load(ctx, checkpoint.Ref{Thread: s.Thread})
 	if err != nil {
 		return fmt.Errorf("load after a call: %w", err)
 	}
@@ -23,7 +23,7 @@ func (s *Storm) checkStored(ctx context.Context, res Result, well bool) error {
 	case c.Empty():
 		return nil
 	case (status == checkpoint.Done) == c.Unfinished():
-		pending := c.Last.Owed
+		pending := c.Last.PendingRoutes
 		return fmt.Errorf("the thread is stored as %s; %v is due, and routes of %v are pending", status, c.Next(), pending)
 	case status == checkpoint.Done && len(c.Thread.Questions) > 0: // it has one branch, on which nothing is due
 		return fmt.Errorf("the thread is stored as %s; open in it are %v", status, c.Thread.Questions)

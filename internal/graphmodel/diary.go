@@ -60,11 +60,11 @@ func (d *diary) record(r *checkpoint.Record) string {
 	for _, t := range r.Due {
 		fmt.Fprintf(&b, ", due %s.%d", t.Node, t.Index)
 	}
-	if len(r.Owed) > 0 {
-		fmt.Fprintf(&b, ", pending routes of %v", r.Owed)
+	if len(r.PendingRoutes) > 0 {
+		fmt.Fprintf(&b, ", pending routes of %v", r.PendingRoutes)
 	}
-	if len(r.Pass) > 0 {
-		fmt.Fprintf(&b, ", cleared stops %v", r.Pass)
+	if len(r.ClearedStops) > 0 {
+		fmt.Fprintf(&b, ", cleared stops %v", r.ClearedStops)
 	}
 	return b.String()
 }
@@ -95,7 +95,7 @@ type noted struct {
 	d *diary
 }
 
-func (n *noted) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (n *noted) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	text := fmt.Sprintf("  append to %.8q after %s: %s", a.Namespace, n.d.name(a.After), ending(a.Status, a.End))
 	if a.Open != nil {
 		text += ", an opening"
@@ -123,7 +123,7 @@ func (n *noted) PutWrites(ctx context.Context, p checkpoint.PutWrites) error {
 	return err
 }
 
-func (n *noted) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+func (n *noted) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	c, err := n.Saver.Load(ctx, p)
 	n.d.note("  load of %.8q at %s -> head %s, %s, %d due, committed: %t, unfinished: %t, %v",
 		p.Namespace, n.d.name(p.At), n.d.name(c.Head), c.Thread.Status, len(c.Due), c.Committed, c.Unfinished(), err)
@@ -133,7 +133,7 @@ func (n *noted) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain,
 // all describes everything in the open version of a thread, except the states.
 func (d *diary) all(ctx context.Context, s checkpoint.Saver, thread string) string {
 	var b strings.Builder
-	c, err := s.Load(ctx, checkpoint.Place{Thread: thread})
+	c, err := s.Load(ctx, checkpoint.Ref{Thread: thread})
 	fmt.Fprintf(&b, "%s, version %d of %d, head %s, step %d, held by %q until %v, updated %v; %v\n",
 		c.Thread.Status, c.Thread.Version, c.Thread.Versions, d.name(c.Head), c.Thread.Step,
 		c.Thread.Holder, c.Thread.Lease, c.Thread.Updated, err)

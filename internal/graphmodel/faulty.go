@@ -75,10 +75,10 @@ func (f *faulty) call(do func() error) error {
 	return ErrFault
 }
 
-func (f *faulty) Append(ctx context.Context, r checkpoint.Append) (a checkpoint.Appended, err error) {
+func (f *faulty) Append(ctx context.Context, r checkpoint.Append) (a checkpoint.AppendResult, err error) {
 	err = f.call(func() error { a, err = f.Saver.Append(ctx, r); return err })
 	if err != nil {
-		a = checkpoint.Appended{}
+		a = checkpoint.AppendResult{}
 	}
 	return a, err
 }
@@ -87,7 +87,7 @@ func (f *faulty) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 	return f.call(func() error { return f.Saver.PutWrites(ctx, w) })
 }
 
-func (f *faulty) Load(ctx context.Context, p checkpoint.Place) (c checkpoint.Chain, err error) {
+func (f *faulty) Load(ctx context.Context, p checkpoint.Ref) (c checkpoint.Chain, err error) {
 	err = f.call(func() error { c, err = f.Saver.Load(ctx, p); return err })
 	if err != nil {
 		c = checkpoint.Chain{}

@@ -110,7 +110,7 @@ func (m *machine) run() Outcome {
 			return *out
 		case m.ended():
 			m.done = true
-			return m.outcome("finished")
+			return m.outcome("done")
 		case stop || m.stops():
 			return m.stop()
 		}
@@ -128,9 +128,9 @@ func (m *machine) superstep() (stop bool, out *Outcome) {
 		o.panicked = slices.ContainsFunc(tasks, func(t *task) bool { return t.failed && !t.lost && t.panicked })
 		return false, &o
 	}
-	for _, status := range []string{"asked", "paused"} {
+	for _, status := range []string{"waiting", "paused"} {
 		for _, t := range tasks {
-			if !t.lost && (status == "asked" && t.waiting || status == "paused" && t.stopped) { // rules 12.2 and 18.8
+			if !t.lost && (status == "waiting" && t.waiting || status == "paused" && t.stopped) { // rules 12.2 and 18.8
 				o := m.end(status)
 				o.Waiting = openQuestions(tasks)
 				return false, &o
@@ -219,7 +219,7 @@ func (m *machine) remember(tasks []*task) {
 
 func (m *machine) outcome(status string) Outcome {
 	o := Outcome{Status: status, Next: m.next(), State: m.state.State}
-	if status == "finished" { // rule 5.6
+	if status == "done" { // rule 5.6
 		for i, arrived := range m.joins {
 			if slices.Contains(arrived, true) {
 				o.Unjoined = append(o.Unjoined, m.spec.name(m.spec.Joins[i].To))

@@ -28,7 +28,7 @@ type Point struct {
 
 // Outcome is the outcome of a call.
 type Outcome struct {
-	Status   string // "finished", "asked" or "paused"
+	Status   string // "done", "waiting" or "paused"
 	Failed   string // why a superstep was not committed, and who failed; empty if nothing failed
 	Waiting  []string
 	Next     []string
@@ -79,7 +79,7 @@ func (m *Model) newRunLine() {
 // its branch was left.
 func (m *Model) Resume(answers []string, rerun []string, unseen bool) Outcome {
 	if m.done {
-		return m.outcome("finished") // rule 15.2
+		return m.outcome("done") // rule 15.2
 	}
 	for _, q := range answers {
 		m.answer(q)

@@ -57,13 +57,13 @@ func (p *Pair) Run(ctx context.Context) error {
 
 func (p *Pair) invoke(ctx context.Context) (Outcome, error) {
 	want, d := p.Model.Invoke(), p.durability()
-	res, err := p.Thread.Invoke(ctx, update(p.spec.input(p.Model.inputs)), d, graph.Abandon())
+	res, err := p.Thread.Invoke(ctx, update(p.spec.input(p.Model.inputs)), d, graph.DiscardPending())
 	return want, p.compare(ctx, fmt.Sprintf("invoke %s", d), want, res, err)
 }
 
 // Finish resumes the thread until it is finished. unseen is as in Model.Resume.
 func (p *Pair) Finish(ctx context.Context, out Outcome, unseen bool) error {
-	for calls := 0; out.Status != "finished"; calls++ {
+	for calls := 0; out.Status != "done"; calls++ {
 		if calls > most {
 			return fmt.Errorf("the thread is not finished after %d calls", most)
 		}
@@ -150,7 +150,7 @@ func (p *Pair) answers(ctx context.Context, at Thread, texts []string) (opts []g
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range snap.Waiting {
+	for _, w := range snap.Questions {
 		text, q, err := questionOf(w)
 		if err != nil {
 			return nil, err
@@ -160,7 +160,7 @@ func (p *Pair) answers(ctx context.Context, at Thread, texts []string) (opts []g
 		}
 	}
 	if len(opts) != len(texts) {
-		return nil, fmt.Errorf("the thread waits for %d questions, %d of those in %q", len(snap.Waiting), len(opts), texts)
+		return nil, fmt.Errorf("the thread waits for %d questions, %d of those in %q", len(snap.Questions), len(opts), texts)
 	}
 	return opts, nil
 }
@@ -173,7 +173,7 @@ func (p *Pair) compare(ctx context.Context, what string, want Outcome, res Resul
 		return fmt.Errorf("%s: got the failure %q of error %w, want %q", what, failed, err, want.Failed)
 	}
 	var asked []string
-	for _, w := range res.Waiting {
+	for _, w := range res.Questions {
 		text, _, err := questionOf(w)
 		if err != nil {
 			return err
@@ -245,7 +245,7 @@ func failure(err error) string {
 }
 
 // questionOf returns the text of a question, and the number of its kind.
-func questionOf(w graph.Waiting) (text string, q int, err error) {
+func questionOf(w graph.OpenQuestion) (text string, q int, err error) {
 	for q := range questions {
 		if v, err := questions[q].Of(w); err == nil {
 			return string(v), q, nil

@@ -20,7 +20,7 @@ type recording struct {
 	w *World
 }
 
-func (s *recording) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (s *recording) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	s.w.discard(a.Writes)
 	s.w.learn(a.Namespace, a.Records)
 	sure := s.w.offer(a.Records[0].ID, a.Writes)

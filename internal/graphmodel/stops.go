@@ -53,7 +53,7 @@ func (m *machine) askPending() *Outcome {
 	switch {
 	case len(m.due) == 0:
 		m.done = true
-		o := m.outcome("finished")
+		o := m.outcome("done")
 		return &o
 	case m.stops():
 		o := m.stop()

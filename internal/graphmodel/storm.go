@@ -17,12 +17,12 @@ import (
 // must make, whatever interrupts it (rule 15.3). It must not be called for a Spec that is Exact.
 func (s *Spec) Alone() []Point {
 	m := NewModel(s)
-	for out := m.Invoke(); out.Status != "finished"; {
+	for out := m.Invoke(); out.Status != "done"; {
 		if len(out.rerun) > 0 {
 			m.fate.mended = true
 		}
 		answers := out.Waiting
-		if s.Patient && out.Status != "asked" {
+		if s.Patient && out.Status != "waiting" {
 			answers = nil
 		}
 		out = m.Resume(answers, out.rerun, false)
@@ -181,7 +181,7 @@ func (s *Storm) call(ctx context.Context, app *App) (finished bool, err error) {
 	if err = errors.Join(s.expected(err), stored); err != nil {
 		return false, err
 	}
-	return res.Status == graph.Finished, nil
+	return res.Status == graph.Done, nil
 }
 
 // takeOver lets another process take over during task TakenOver. It returns a function that
@@ -233,7 +233,7 @@ func (s *Storm) invoke(ctx context.Context, t Thread) (Result, error) {
 		}
 		return t.Invoke(ctx, in, opts...)
 	}
-	for i, w := range snap.Waiting {
+	for i, w := range snap.Questions {
 		text, q, err := questionOf(w)
 		if err != nil {
 			return Result{}, err

@@ -167,7 +167,7 @@ func (m *machine) performCall(t *task, key string) (final bool) {
 		t.failed = true
 		t.panicked = out.panicked
 		return out.panicked
-	case out.Status == "asked":
+	case out.Status == "waiting":
 		t.waiting = true // rule 18.7
 	default:
 		t.stopped = true

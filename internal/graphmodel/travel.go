@@ -74,11 +74,11 @@ func (p *Pair) trip(ctx context.Context, snaps []graph.Snapshot[State]) error {
 	if err != nil {
 		return err
 	}
-	if p.rand.IntN(3) > 0 || out.Status == "finished" {
+	if p.rand.IntN(3) > 0 || out.Status == "done" {
 		return p.Finish(ctx, out, unseen)
 	}
 	if p.rand.IntN(2) == 0 { // a little further
-		if out, err = p.step(ctx, p.Thread, out, unseen); err != nil || out.Status == "finished" {
+		if out, err = p.step(ctx, p.Thread, out, unseen); err != nil || out.Status == "done" {
 			return err
 		}
 	}
@@ -154,7 +154,7 @@ func (p *Pair) forked(
 	}
 	out = p.Model.outcome("paused")
 	if p.Model.done {
-		out = p.Model.outcome("finished")
+		out = p.Model.outcome("done")
 	}
 	return out, true, errors.Join(
 		differ(what+": state", Text(snap.State), Text(out.State)),
@@ -174,7 +174,7 @@ func (p *Pair) as(ctx context.Context, at Thread, k, node int) (out Outcome, uns
 		if err := try(); !errors.Is(err, graph.ErrUnfinished) {
 			return out, false, fmt.Errorf("%s: got error %w, want ErrUnfinished, since more is due", what, err)
 		}
-		opts = append(opts, graph.Abandon())
+		opts = append(opts, graph.DiscardPending())
 	}
 	for !p.Model.ForkAs(k, node) {
 		if err := try(opts...); failure(err) == "" {

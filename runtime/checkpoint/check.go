@@ -112,7 +112,7 @@ func (w *PutWrites) Check() error {
 }
 
 // Check reports the first thing in p that no saver accepts, as an [*InvalidError], or nil.
-func (p Place) Check() error {
+func (p Ref) Check() error {
 	if p.Version < 0 {
 		return &InvalidError{"version", strconv.Itoa(p.Version), "0 for the open one, or a number from 1"}
 	}

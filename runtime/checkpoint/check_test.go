@@ -91,8 +91,8 @@ func TestCheckOfOtherCalls(t *testing.T) {
 		"put without a fence":  (&checkpoint.PutWrites{Thread: "t"}).Check(),
 		"put, unknown status":  (&checkpoint.PutWrites{Thread: "t", Fence: id(1), Status: 9}).Check(),
 		"put, empty write":     (&checkpoint.PutWrites{Thread: "t", Fence: id(1), Writes: make([]checkpoint.Write, 1)}).Check(),
-		"place, version":       checkpoint.Place{Thread: "t", Version: -1}.Check(),
-		"place, no thread":     checkpoint.Place{}.Check(),
+		"place, version":       checkpoint.Ref{Thread: "t", Version: -1}.Check(),
+		"place, no thread":     checkpoint.Ref{}.Check(),
 		"thread":               checkpoint.CheckThread(""),
 	} {
 		if !errors.As(err, new(*checkpoint.InvalidError)) {
@@ -101,7 +101,7 @@ func TestCheckOfOtherCalls(t *testing.T) {
 	}
 	for name, err := range map[string]error{
 		"put":   (&checkpoint.PutWrites{Thread: "t", Fence: id(1)}).Check(),
-		"place": checkpoint.Place{Thread: "\x00"}.Check(),
+		"place": checkpoint.Ref{Thread: "\x00"}.Check(),
 	} {
 		if err != nil {
 			t.Errorf("%s: got %v, want no error", name, err)

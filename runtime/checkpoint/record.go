@@ -25,10 +25,10 @@ type Record struct {
 	Source Source
 	Node   string // for Update and Fork: the node as which the state was edited, else empty
 
-	Due   []Task   // tasks of the next superstep, in the order in which they merge; stored only when Base == ID
-	Owed  []string // nodes whose routes have yet to be evaluated; "__end__" for a stop behind which nothing is due
-	Joins []Join   // joins that some of their nodes have reached
-	Pass  []string // static stops already answered for: nodes that run now although a run is to stop before or after them
+	Due           []Task   // tasks of the next superstep, in the order in which they merge; stored only when Base == ID
+	PendingRoutes []string // nodes whose routes have yet to be evaluated; "__end__" for a stop behind which nothing is due
+	Joins         []Join   // joins that some of their nodes have reached
+	ClearedStops  []string // static stops already answered for: nodes that run now although a run is to stop before or after them
 
 	// Request is the caller's name for the input that began the run, so that the same request sent again
 	// resumes it; on Input records only, empty for none.

@@ -45,7 +45,7 @@ type Saver interface {
 	// another run's lease lives, whatever r.After is. It is idempotent by record id: if the records offered already stand after
 	// r.After, it succeeds and changes nothing, also when a Prune has removed any of these but the last; an opening only while
 	// the fence is still its own, and an Append with Release also when the version that holds the records is the one it released.
-	Append(ctx context.Context, r Append) (Appended, error)
+	Append(ctx context.Context, r Append) (AppendResult, error)
 
 	// PutWrites stores pending writes under the fence, sets the thread's status, and renews or ends the
 	// lease; without writes it does just that. It fails with ErrConflict when the fence is another's. A run
@@ -56,12 +56,12 @@ type Saver interface {
 	// Load returns what restoring a checkpoint takes. A thread without an open version is an empty Chain and
 	// no error; a Version or an At that does not exist is ErrNotFound. The Chain of a namespace without records has the version
 	// and the Thread, and costs no reading of records.
-	Load(ctx context.Context, p Place) (Chain, error)
+	Load(ctx context.Context, p Ref) (Chain, error)
 
 	// History yields the records of one namespace, newest first, as the query asks, with their payloads unless Headers is set. It
 	// reads lazily: leaving the loop stops the reading. An error ends it. Records that are
 	// appended after the loop began are not shown. What is not there is as for Load: no records, or ErrNotFound.
-	History(ctx context.Context, p Place, q Query) iter.Seq2[Record, error]
+	History(ctx context.Context, p Ref, q Query) iter.Seq2[Record, error]
 
 	// Threads yields the threads that the query asks for, one for each open version, ordered by thread id
 	// (bytewise). For a thread that is damaged it yields an error that is ErrDamaged and a Thread with the ID alone,
@@ -90,20 +90,20 @@ type Saver interface {
 	// namespace gets a snapshot (made by Fold) in place of its delta, and neither a head nor a record that
 	// has pending writes, or is the base of a kept one, is removed; Seq keeps its gaps. A thread whose lease
 	// lives is a *BusyError; one that does not exist is ErrNotFound.
-	Prune(ctx context.Context, thread string, keep Keep) (Pruned, error)
+	Prune(ctx context.Context, thread string, keep Retention) (PruneResult, error)
 
 	// Export yields everything one version holds, in an order that Import accepts. Version 0 is the open one.
 	// It is one consistent view of the version. A version that does not exist is ErrNotFound.
-	Export(ctx context.Context, thread string, version int) iter.Seq2[Item, error]
+	Export(ctx context.Context, thread string, version int) iter.Seq2[ExportItem, error]
 
 	// Import makes a thread's next version from exported items, whole or not at all: an error from the
 	// sequence leaves nothing behind. A thread that exists with an open version is ErrConflict. Record ids,
-	// Seq and writes are kept; the version has no fence and no lease, gets the status of its Item, and is
+	// Seq and writes are kept; the version has no fence and no lease, gets the status of its ExportItem, and is
 	// open also when the exported one was released. Items in a wrong order are an *InvalidError.
 	//
 	// The caller must not change what a record id stands for: processes keep states in memory by the ids of records. Records
 	// that were edited need new ids.
-	Import(ctx context.Context, thread string, items iter.Seq2[Item, error]) error
+	Import(ctx context.Context, thread string, items iter.Seq2[ExportItem, error]) error
 
 	// Close frees what the saver holds. Leases it took end. It waits for calls under way.
 	Close() error
@@ -145,7 +145,7 @@ type Opening struct {
 const DefaultLease = 15 * time.Second
 
 // Appended is what a successful Append returns.
-type Appended struct {
+type AppendResult struct {
 	Version int     // the version appended to, from 1
 	Head    uint64  // the Seq of the last record
 	Writes  []Write // for an opening: the pending writes that stand, in every namespace, read once the fence was taken
@@ -161,8 +161,8 @@ type PutWrites struct {
 	End    bool          // the run ends with this: the lease is given up
 }
 
-// Place names a checkpoint.
-type Place struct {
+// Ref names a checkpoint.
+type Ref struct {
 	Thread    string
 	Version   int    // 0 is the open one
 	Namespace string // "" is the root
@@ -241,24 +241,24 @@ type Version struct {
 	Status   Status
 }
 
-// Keep says what Prune leaves. The zero Keep leaves everything. Last and Since cut the log of each namespace of
+// Retention says what Prune leaves. The zero Retention leaves everything. Last and Since cut the log of each namespace of
 // the open version at one place: records from there on stay. With both set the older of the two places counts.
-type Keep struct {
+type Retention struct {
 	Last     int       // keep the newest so many checkpoints; less than 1 says nothing
 	Since    time.Time // keep from the oldest record that was created at or after; zero says nothing
 	Released int       // keep the newest so many released versions; 0 keeps them all, less than 0 removes them all
 }
 
 // Pruned counts what Prune removed.
-type Pruned struct {
+type PruneResult struct {
 	Records  int
 	Versions int
 }
 
-// Item is one piece of an exported version: first one with Thread set, then records by namespace in
-// order of Seq, then descriptions of schemas and pending writes, each in the order first stored. Exactly one field is set. What an Item points to may
+// ExportItem is one piece of an exported version: first one with Thread set, then records by namespace in
+// order of Seq, then descriptions of schemas and pending writes, each in the order first stored. Exactly one field is set. What an ExportItem points to may
 // be shared with the saver it came from: it must not be modified.
-type Item struct {
+type ExportItem struct {
 	Thread *Thread
 	Record *NamespaceRecord
 	Write  *Write
@@ -274,7 +274,7 @@ type NamespaceRecord struct {
 func (c *Chain) Empty() bool { return c.Last.ID.IsZero() }
 
 // Unfinished reports whether tasks are due, or routes owed, at the chain's last record.
-func (c *Chain) Unfinished() bool { return len(c.Due) > 0 || len(c.Last.Owed) > 0 }
+func (c *Chain) Unfinished() bool { return len(c.Due) > 0 || len(c.Last.PendingRoutes) > 0 }
 
 // Next returns the names of the nodes that are due, in order, each once.
 func (c *Chain) Next() []string {

@@ -212,11 +212,11 @@ func (r *run) decidedRaces(now []plan.Task) []bool {
 }
 
 // waiting is what the run waits for.
-func (r *run) waiting() []Waiting { return waitingFor(r.asked()) }
+func (r *run) waiting() []OpenQuestion { return waitingFor(r.asked()) }
 
 // waitingFor returns open questions as users see them.
-func waitingFor(asked []subgraph.Asked) []Waiting {
-	var all []Waiting
+func waitingFor(asked []subgraph.Asked) []OpenQuestion {
+	var all []OpenQuestion
 	for _, a := range asked {
 		if w, err := readWaiting(a.Task, a.Place, a.Question); err == nil { // wrapped, or read before
 			all = append(all, w)

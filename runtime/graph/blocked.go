@@ -89,7 +89,7 @@ func (r *prober) holdsIn(sl *exec.Task) (below []subgraph.Asked, held bool, err 
 
 // holds is that of a run, of a call of the graph in another one. It only reads.
 func (g *core) holds(ctx context.Context, log *journal.Branch, path []string) (below []subgraph.Asked, held bool, err error) {
-	c, err := loadChain(ctx, g, log, checkpoint.Place{Thread: log.Thread(), Namespace: log.Namespace})
+	c, err := loadChain(ctx, g, log, checkpoint.Ref{Thread: log.Thread(), Namespace: log.Namespace})
 	if err != nil || !c.Unfinished() {
 		return nil, false, err
 	}

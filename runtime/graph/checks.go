@@ -37,7 +37,7 @@ func (c *compiler[S, U]) checkOptions() {
 		}
 	}
 	if o.holder == "" {
-		c.fault("Holder is empty; name who runs, or leave the option out")
+		c.fault("Identity is empty; name who runs, or leave the option out")
 	}
 	c.faults = append(c.faults, o.limits.check()...)
 	if o.lease < 0 {
@@ -97,7 +97,7 @@ func (c *compiler[S, U]) checkSubgraph(n *nodeDecl[S, U]) {
 		c.fault("subgraph %q leads to Parent; list what it may choose by graph.Targets", string(n.id))
 	}
 	if n.opts.remembers && (n.kind.sub == nil || n.kind.same) && !n.funcs.none() {
-		c.fault("node %q: Remember is for subgraphs over a state of their own", string(n.id))
+		c.fault("node %q: Stateful is for subgraphs over a state of their own", string(n.id))
 	}
 }
 

@@ -48,7 +48,7 @@ func (r recorder) record(source checkpoint.Source) (checkpoint.Record, error) {
 	rec := checkpoint.Record{
 		ID: id, Parent: r.log.Head, Base: id, Line: r.keys.Line(), Commits: r.log.Base,
 		Step: r.plan.Step, Source: source,
-		Due: r.dueTasks(), Owed: r.g.names(r.plan.Pending), Joins: r.g.halfJoins(&r.plan), Pass: r.g.names(r.plan.Cleared), Meta: meta,
+		Due: r.dueTasks(), PendingRoutes: r.g.names(r.plan.Pending), Joins: r.g.halfJoins(&r.plan), ClearedStops: r.g.names(r.plan.Cleared), Meta: meta,
 		Fingerprint: r.g.fingerprint, Graph: r.g.name,
 		Created: id.Time(),
 	}

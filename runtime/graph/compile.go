@@ -56,7 +56,7 @@ const (
 type node struct {
 	kind
 	id      ID
-	retry   Backoff
+	retry   RetryPolicy
 	timeout time.Duration
 	targets []ID       // of its route, or of its choice
 	to      []int      // targets, by number
@@ -293,7 +293,7 @@ func (c *compiler[S, U]) targets(what string, ids []ID) (targets []ID, to []int)
 		if id != Parent {
 			n, _ = c.target(what, id)
 		} else if c.g.leadsUp = true; !c.g.opt.nested {
-			c.fault("%s leads to Parent, which only a subgraph has; compile it with graph.Nested", what)
+			c.fault("%s leads to Parent, which only a subgraph has; compile it with graph.SubgraphOnly", what)
 		}
 		targets, to = append(targets, id), append(to, n)
 	}

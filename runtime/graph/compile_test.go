@@ -197,7 +197,7 @@ func TestCompileReportsEveryFault(t *testing.T) {
 			`from b no path leads to End, so a run that gets there never finishes`,
 		}},
 		{"options", func(b *graph.Builder[work, update]) {
-			b.Node("a", idle, graph.Timeout(-1), graph.Retry(graph.Backoff{Attempts: -1}))
+			b.Node("a", idle, graph.Timeout(-1), graph.Retry(graph.RetryPolicy{Attempts: -1}))
 			b.Edge(graph.Start, "a")
 			b.Edge("a", graph.End)
 		}, []graph.Option{graph.MaxSteps(0), graph.Concurrency(0), graph.InterruptBefore("x", graph.End), graph.BeforeRoute()}, []string{
@@ -211,16 +211,16 @@ func TestCompileReportsEveryFault(t *testing.T) {
 			`node "a": its Retry has -1 attempts; want at least 1`,
 		}},
 		{"options that say nothing", func(b *graph.Builder[work, update]) {
-			b.Node("a", idle, graph.Timeout(0), graph.Retry(graph.Backoff{Attempts: 2, Base: -1}))
-			b.Node("b", idle, graph.Retry(graph.Backoff{Attempts: 2, Max: -1}))
+			b.Node("a", idle, graph.Timeout(0), graph.Retry(graph.RetryPolicy{Attempts: 2, Base: -1}))
+			b.Node("b", idle, graph.Retry(graph.RetryPolicy{Attempts: 2, Max: -1}))
 			b.Edge(graph.Start, "a")
 			b.Edge("a", "b")
 			b.Edge("b", graph.End)
-		}, []graph.Option{graph.Saver(nil), graph.Observe(nil), graph.Observe((*notebook)(nil)), graph.Holder(""), graph.MaxSteps(-1)}, []string{
+		}, []graph.Option{graph.Saver(nil), graph.Observe(nil), graph.Observe((*notebook)(nil)), graph.Identity(""), graph.MaxSteps(-1)}, []string{
 			`Saver is nil (<nil>); pass a saver that was opened, or leave the option out`,
 			`Observe is given nil (<nil>); pass an Observer, or leave the option out`,
 			`Observe is given nil (*graph_test.notebook); pass an Observer, or leave the option out`,
-			`Holder is empty; name who runs, or leave the option out`,
+			`Identity is empty; name who runs, or leave the option out`,
 			`MaxSteps is -1; want at least 1`,
 			`node "a": its Timeout is 0s; want more than 0`,
 			`node "a": its Retry has a Base of -1ns; want more than 0, or 0 for the default`,
@@ -234,8 +234,8 @@ func TestCompileReportsEveryFault(t *testing.T) {
 			`Saver is nil (*memory.Saver); pass a saver that was opened, or leave the option out`,
 		}},
 		{"options set twice", func(b *graph.Builder[work, update]) {
-			b.Node("a", idle, graph.Timeout(1), graph.Retry(graph.Backoff{}), graph.Writes("Log"), graph.Deferred(),
-				graph.Timeout(1), graph.Retry(graph.Backoff{}), graph.Writes("Count"), graph.Deferred(), graph.Timeout(2))
+			b.Node("a", idle, graph.Timeout(1), graph.Retry(graph.RetryPolicy{}), graph.Writes("Log"), graph.Deferred(),
+				graph.Timeout(1), graph.Retry(graph.RetryPolicy{}), graph.Writes("Count"), graph.Deferred(), graph.Timeout(2))
 			b.Edge(graph.Start, "a")
 			b.Edge("a", graph.End)
 		}, []graph.Option{

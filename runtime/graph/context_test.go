@@ -77,11 +77,11 @@ func TestAContextBelongsToOneAttempt(t *testing.T) {
 			return update{}, errBroken
 		}
 		return update{}, nil
-	}, refund, graph.Retry(graph.Backoff{Attempts: 2, Base: 1, Unless: func(err error) bool { return !errors.Is(err, errBroken) }}))
+	}, refund, graph.Retry(graph.RetryPolicy{Attempts: 2, Base: 1, Unless: func(err error) bool { return !errors.Is(err, errBroken) }}))
 	b.Route(graph.Start, sendAll(each, 100), "each")
 	b.Edge("each", graph.End)
 	th, _ := newThread(t, b, graph.Concurrency(1)) // what ran before has returned
-	done(t, graph.Finished)(th.Invoke(t.Context(), input))
+	done(t, graph.Done)(th.Invoke(t.Context(), input))
 	same(t, "contexts", len(l.contexts), 200)
 }
 
@@ -100,7 +100,7 @@ func TestAContextOfATaskThatRanAtOnceWithOthers(t *testing.T) {
 	b.Route("first", sendAll(second, 100), "second")
 	b.Edge("second", graph.End)
 	th, _ := newThread(t, b, graph.Concurrency(8))
-	done(t, graph.Finished)(th.Invoke(t.Context(), input))
+	done(t, graph.Done)(th.Invoke(t.Context(), input))
 }
 
 func TestAGoroutineLeftBehindIsNotTheNextTask(t *testing.T) {
@@ -118,7 +118,7 @@ func TestAGoroutineLeftBehindIsNotTheNextTask(t *testing.T) {
 	}
 	b.Edge(from, graph.End)
 	th, _ := newThread(t, b)
-	res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+	res := done(t, graph.Done)(th.Invoke(t.Context(), input))
 	same(t, "log", res.State.Log, []string{"a", "b", "c"})
 	if err := l.check(); err != nil {
 		t.Error(err)

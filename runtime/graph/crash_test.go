@@ -47,10 +47,10 @@ func (c *crashing) call(do func() error) error {
 	return errCrash
 }
 
-func (c *crashing) Append(ctx context.Context, r checkpoint.Append) (a checkpoint.Appended, err error) {
+func (c *crashing) Append(ctx context.Context, r checkpoint.Append) (a checkpoint.AppendResult, err error) {
 	err = c.call(func() error { a, err = c.Saver.Append(ctx, r); return err })
 	if err != nil {
-		a = checkpoint.Appended{}
+		a = checkpoint.AppendResult{}
 	}
 	return a, err
 }
@@ -59,7 +59,7 @@ func (c *crashing) PutWrites(ctx context.Context, w checkpoint.PutWrites) error 
 	return c.call(func() error { return c.Saver.PutWrites(ctx, w) })
 }
 
-func (c *crashing) Load(ctx context.Context, p checkpoint.Place) (ch checkpoint.Chain, err error) {
+func (c *crashing) Load(ctx context.Context, p checkpoint.Ref) (ch checkpoint.Chain, err error) {
 	err = c.call(func() error { ch, err = c.Saver.Load(ctx, p); return err })
 	return ch, err
 }
@@ -147,7 +147,7 @@ func arrive(t *testing.T, s checkpoint.Saver, l *ledger, opts ...graph.Option) (
 		if err != nil {
 			t.Fatalf("after the crash: %v", err)
 		}
-		if res.Status == graph.Finished {
+		if res.Status == graph.Done {
 			return res, stops
 		}
 		stops++
@@ -160,7 +160,7 @@ func arrive(t *testing.T, s checkpoint.Saver, l *ledger, opts ...graph.Option) (
 // those whose results stand.
 func acknowledged(t *testing.T, s checkpoint.Saver, l *ledger) map[string]int {
 	t.Helper()
-	chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+	chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func dies(t *testing.T, what string, s checkpoint.Saver, l *ledger, d graph.Dura
 			return true
 		case err != nil:
 			t.Fatalf("%s: got %v", what, err)
-		case res.Status == graph.Finished:
+		case res.Status == graph.Done:
 			return false
 		}
 	}

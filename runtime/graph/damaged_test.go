@@ -23,7 +23,7 @@ type rewriting struct {
 	asked   []byte // the question, as rewritten
 }
 
-func (s *rewriting) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+func (s *rewriting) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	c, err := s.Saver.Load(ctx, p)
 	c.Deltas, c.Due, c.Writes = slices.Clone(c.Deltas), slices.Clone(c.Due), s.writes(c.Writes)
 	c.Thread.Questions = s.writes(c.Thread.Questions)
@@ -43,7 +43,7 @@ func (s *rewriting) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Ch
 	return c, err
 }
 
-func (s *rewriting) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (s *rewriting) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	done, err := s.Saver.Append(ctx, a)
 	done.Writes = s.writes(done.Writes)
 	return done, err
@@ -121,8 +121,8 @@ func halfDone(tb testing.TB, s checkpoint.Saver) *app {
 func leaveHalfDone(tb testing.TB, s checkpoint.Saver) {
 	tb.Helper()
 	th := halfDone(tb, s).Thread("t")
-	res := done(tb, graph.Asked)(th.Invoke(tb.Context(), input))
-	if _, err := th.Resume(tb.Context(), refund.Answer(res.Waiting[0], true)); !errors.Is(err, errBroken) {
+	res := done(tb, graph.Waiting)(th.Invoke(tb.Context(), input))
+	if _, err := th.Resume(tb.Context(), refund.Answer(res.Questions[0], true)); !errors.Is(err, errBroken) {
 		tb.Fatalf("got %v, want errBroken", err)
 	}
 }
@@ -153,7 +153,7 @@ func readHostile(tb testing.TB, spot string, payload []byte) (met int, errs []er
 	th := g.Thread("t")
 	snap, err := th.State(tb.Context())
 	errs = append(errs, err)
-	for _, w := range snap.Waiting {
+	for _, w := range snap.Questions {
 		_, err := refund.Of(w)
 		errs = append(errs, err)
 	}
@@ -175,7 +175,7 @@ func (s *rewriting) readAsked() error {
 	if s.asked == nil {
 		return nil
 	}
-	waiting, err := graph.Questions(checkpoint.Thread{Questions: []checkpoint.Write{{Kind: checkpoint.Question, Task: "k", Payload: s.asked}}})
+	waiting, err := graph.OpenQuestions(checkpoint.Thread{Questions: []checkpoint.Write{{Kind: checkpoint.Question, Task: "k", Payload: s.asked}}})
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@
 // Routes choose among declared targets ([Builder.Route]), and so do nodes ([Builder.RoutingNode]). A [TaskNode] runs once
 // for each thing sent to it. Joins wait for several nodes ([Builder.Join]) or for the first of them
 // ([Builder.JoinAny]). A node can ask a person a typed [Question]; the run ends, and goes on when somebody has answered. A
-// graph can be a node of another, over the same state ([Builder.Subgraph]) or one of its own ([Subgraph]).
+// graph can be a node of another, over the same state ([Builder.Subgraph]) or one of its own ([MapSubgraph]).
 // [Thread.Stream] shows a run as it goes on, and [Thread.At] goes back to any checkpoint.
 //
 // # What is stored, and when

@@ -39,7 +39,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Println(res.Status, res.State.Log)
-	// Output: finished [hello, world HELLO, WORLD]
+	// Output: done [hello, world HELLO, WORLD]
 }
 
 // A run stops for a person, who edits the state, and goes on.
@@ -78,7 +78,7 @@ func ExampleInterruptBefore() {
 	fmt.Println(res.Status, res.State.Log)
 	// Output:
 	// paused before [pay]
-	// finished [paid: refund 25]
+	// done [paid: refund 25]
 }
 
 // The history of a thread, newest first.
@@ -143,5 +143,5 @@ func ExampleThread_Stream() {
 	// Output:
 	// one WorkUpdate{Log: append [one]}
 	// two WorkUpdate{Log: append [two]}
-	// finished
+	// done
 }

@@ -79,7 +79,7 @@ func (r host) Key(t *Task) string { return r.keys.Task(t.Step, t.Node, t.Index) 
 // Observe implements exec.Host.
 func (r host) Observe(ctx, parent context.Context, i int) func() {
 	t := &r.exec.Tasks[i]
-	ended := r.watchers.attempt(ctx, Occurrence{Step: r.plan.Step + 1, Node: r.g.nodes[t.Node].id, Index: t.Index, Attempt: t.Attempt})
+	ended := r.watchers.attempt(ctx, RunEvent{Step: r.plan.Step + 1, Node: r.g.nodes[t.Node].id, Index: t.Index, Attempt: t.Attempt})
 	return func() { ended(Outcome(t.Outcome(parent)), t.Err) }
 }
 

@@ -120,7 +120,7 @@ func (r *opening) alsoDue(c *checkpoint.Chain, n int) []string {
 	for _, t := range c.Due {
 		names = append(names, t.Node)
 	}
-	names = append(names, c.Last.Owed...)
+	names = append(names, c.Last.PendingRoutes...)
 	i := slices.IndexFunc(names, func(name string) bool { m, ok := r.g.find(name); return ok && m == n })
 	if i < 0 {
 		return nil
@@ -136,7 +136,7 @@ func (r *opening) updateAs(c *checkpoint.Chain, n int) error {
 	}
 	if others := r.alsoDue(c, n); len(others) > 0 && !r.opt.abandon {
 		return fmt.Errorf("%s: UpdateState as node %q: %w: %v is due as well, and would be dropped; "+
-			"resume the thread first, edit it without a node, which leaves all that is due, or pass graph.Abandon to drop the rest",
+			"resume the thread first, edit it without a node, which leaves all that is due, or pass graph.DiscardPending to drop the rest",
 			where(r.g.name, r.thread, r.plan.Step), string(r.g.nodes[n].id), ErrUnfinished, ids(others))
 	}
 	r.plan.Place(r.plan.Step, n)

@@ -29,10 +29,10 @@ func TestAnEditAsOneOfSeveralDueNodesDropsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "head after refused edits", snap.Checkpoint, res.Checkpoint)
-	if _, err := th.UpdateState(t.Context(), logged("as a"), "a", graph.Abandon()); err != nil {
+	if _, err := th.UpdateState(t.Context(), logged("as a"), "a", graph.DiscardPending()); err != nil {
 		t.Fatal(err)
 	}
-	res = done(t, graph.Finished)(th.Resume(t.Context()))
+	res = done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log without b", res.State.Log, []string{"as a", "c"})
 }
 
@@ -72,7 +72,7 @@ func TestAnEditAsAnotherNodeSendsTheThreadElsewhere(t *testing.T) {
 	if _, err := th.UpdateState(t.Context(), logged("as z"), "z"); err != nil {
 		t.Fatal(err)
 	}
-	same(t, "log", done(t, graph.Finished)(th.Resume(t.Context())).State.Log, []string{"as z"})
+	same(t, "log", done(t, graph.Done)(th.Resume(t.Context())).State.Log, []string{"as z"})
 	var sources []checkpoint.Source
 	for snap, err := range th.History(t.Context(), checkpoint.Query{Limit: 1}) {
 		if err != nil {
@@ -86,7 +86,7 @@ func TestAnEditAsAnotherNodeSendsTheThreadElsewhere(t *testing.T) {
 // TestAnEditOfAWaitingHeadByItsIdIsAnEdit: it keeps what is asked.
 func TestAnEditOfAWaitingHeadByItsIdIsAnEdit(t *testing.T) {
 	th, _ := newThread(t, asksOne())
-	res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
+	res := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
 	id, err := th.At(res.Checkpoint).UpdateState(t.Context(), logged("edit"), "")
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestAnEditOfAWaitingHeadByItsIdIsAnEdit(t *testing.T) {
 	}
 	same(t, "checkpoint", snap.Checkpoint, id)
 	same(t, "source", snap.Source, checkpoint.Update)
-	same(t, "what waits", snap.Waiting, res.Waiting)
-	res = done(t, graph.Finished)(th.Resume(t.Context(), amount.Answer(res.Waiting[0], 7)))
+	same(t, "what waits", snap.Questions, res.Questions)
+	res = done(t, graph.Done)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 7)))
 	same(t, "log", res.State.Log, []string{"edit", "answered"})
 }

@@ -21,14 +21,14 @@ type reader struct {
 	calls map[string]string // by old namespace
 }
 
-func (s *reader) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (s *reader) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	if key, _, ok := strings.Cut(a.Namespace, "-"); ok {
 		s.calls[key] = a.Namespace
 	}
 	return s.Saver.Append(ctx, a)
 }
 
-func (s *reader) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+func (s *reader) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	if call := s.calls[p.Namespace]; s.old && call != "" {
 		p.Namespace = call
 	}
@@ -49,7 +49,7 @@ func TestASubgraphCallOfAnotherFormatIsRefused(t *testing.T) {
 			inner := graph.New("inner", teststate.WorkSchema)
 			inner.Node("in", step(nil, "in"))
 			line(inner, "in")
-			child, err := inner.Compile(graph.Nested(), graph.InterruptBefore("in"))
+			child, err := inner.Compile(graph.SubgraphOnly(), graph.InterruptBefore("in"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +76,7 @@ func TestASubgraphCallOfAnotherFormatIsRefused(t *testing.T) {
 				t.Errorf("UpdateState: %v, want ErrGraphChanged", err)
 			}
 			s.old = false
-			if res, err = th.Resume(t.Context()); err != nil || res.Status != graph.Finished {
+			if res, err = th.Resume(t.Context()); err != nil || res.Status != graph.Done {
 				t.Errorf("Resume by the code that wrote it: %v, %v; want finished", res.Status, err)
 			}
 
@@ -84,7 +84,7 @@ func TestASubgraphCallOfAnotherFormatIsRefused(t *testing.T) {
 			if res, err = th.Invoke(t.Context(), update{}); err != nil || res.Status != graph.Paused {
 				t.Errorf("Invoke on a finished thread of older code: %v, %v; want paused", res.Status, err)
 			}
-			if res, err = th.Invoke(t.Context(), update{}, graph.Abandon()); err != nil || res.Status != graph.Paused {
+			if res, err = th.Invoke(t.Context(), update{}, graph.DiscardPending()); err != nil || res.Status != graph.Paused {
 				t.Errorf("Invoke that drops what is due: %v, %v; want paused", res.Status, err)
 			}
 		})
@@ -98,10 +98,10 @@ func TestANodeThatBecameASubgraph(t *testing.T) {
 
 	b := newWork()
 	b.Node("a", say("a"))
-	b.Subgraph("b", compile(t, chain("in"), graph.Nested()))
+	b.Subgraph("b", compile(t, chain("in"), graph.SubgraphOnly()))
 	b.Edge(graph.Start, "a")
 	b.Edge("a", "b")
 	b.Edge("b", graph.End)
-	res := done(t, graph.Finished)(compile(t, b, graph.Saver(s)).Thread("t").Resume(t.Context()))
+	res := done(t, graph.Done)(compile(t, b, graph.Saver(s)).Thread("t").Resume(t.Context()))
 	same(t, "log", strings.Join(res.State.Log, " "), "a in")
 }

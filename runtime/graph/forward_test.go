@@ -38,13 +38,13 @@ func eventful(t *testing.T, s checkpoint.Saver, text string) thread {
 				t.Fatal(err)
 			}
 		}
-		done(t, graph.Finished)(th.Resume(t.Context()))
+		done(t, graph.Done)(th.Resume(t.Context()))
 		if i%2 == 1 {
 			if _, err := th.At(res.Checkpoint).UpdateState(t.Context(), logged("forked"), ""); err != nil {
 				t.Fatal(err)
 			}
 			done(t, graph.Paused)(th.Resume(t.Context())) // the stop holds the fork too
-			done(t, graph.Finished)(th.Resume(t.Context()))
+			done(t, graph.Done)(th.Resume(t.Context()))
 		}
 	}
 	return th
@@ -138,7 +138,7 @@ type reading struct {
 	records, histories, loads, listed, payloads int
 }
 
-func (r *reading) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+func (r *reading) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	c, err := r.Saver.Load(ctx, p)
 	r.loads++
 	if !c.Empty() {
@@ -147,7 +147,7 @@ func (r *reading) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chai
 	return c, err
 }
 
-func (r *reading) History(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+func (r *reading) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 	r.histories++
 	return func(yield func(checkpoint.Record, error) bool) {
 		for rec, err := range r.Saver.History(ctx, p, q) {
@@ -168,7 +168,7 @@ func TestForwardReadsEachRecordTwiceAtMost(t *testing.T) {
 		s := &reading{Saver: memory.New()}
 		th := eventful(t, s, text)
 		log := 0
-		for _, err := range s.Saver.History(t.Context(), checkpoint.Place{Thread: "t"}, checkpoint.Query{Sources: []checkpoint.Source{1, 2, 3, 4, 5}}) {
+		for _, err := range s.Saver.History(t.Context(), checkpoint.Ref{Thread: "t"}, checkpoint.Query{Sources: []checkpoint.Source{1, 2, 3, 4, 5}}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -220,9 +220,9 @@ func TestTheStatusOfAThreadReadsNoRecord(t *testing.T) {
 	s := &reading{Saver: memory.New()}
 	g := compile(t, spread(2, askEach, refund), graph.Saver(s))
 	th := g.Thread("t")
-	res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
+	res := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
 	s.records = 0
-	got, err := th.Status(t.Context())
+	got, err := th.Describe(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func TestTheStatusOfAThreadReadsNoRecord(t *testing.T) {
 		t.Errorf("got %+v, want t to wait for two answers at %s", got, res.Checkpoint)
 	}
 	same(t, "records read", s.records, 0)
-	if _, err := g.Thread("nobody").Status(t.Context()); !errors.Is(err, checkpoint.ErrNotFound) {
+	if _, err := g.Thread("nobody").Describe(t.Context()); !errors.Is(err, checkpoint.ErrNotFound) {
 		t.Errorf("a thread that does not exist: got %v, want ErrNotFound", err)
 	}
 }

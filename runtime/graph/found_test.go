@@ -49,11 +49,11 @@ func TestAStopThatWasAnsweredHoldsAReplayAllTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken.Store(false)
-	done(t, graph.Finished)(th.Resume(t.Context()))
+	done(t, graph.Done)(th.Resume(t.Context()))
 
 	res := done(t, graph.Paused)(th.At(edited).Resume(t.Context()))
 	same(t, "due at the replay", res.Next, []graph.ID{"b"})
-	res = done(t, graph.Finished)(th.Resume(t.Context()))
+	res = done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"a", "edit", "b"})
 	if _, err := th.At(edited).UpdateState(t.Context(), logged("fork"), ""); err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestAQuestionOfWhoLostARaceHoldsNothing(t *testing.T) {
 		t.Fatalf("got %v, want the route of b to fail", err)
 	}
 	routeBroken.Store(false)
-	res := done(t, graph.Finished)(th.Resume(t.Context())) // a lost to b, whose result is stored
+	res := done(t, graph.Done)(th.Resume(t.Context())) // a lost to b, whose result is stored
 	same(t, "log", res.State.Log, []string{"b", "after"})
 }
 
@@ -111,9 +111,9 @@ type tripping struct {
 
 func (s *tripping) fails() bool { return atomic.AddInt32(&s.n, 1) == s.at }
 
-func (s *tripping) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (s *tripping) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	if (!s.below || a.Namespace != "") && s.fails() {
-		return checkpoint.Appended{}, errBroken
+		return checkpoint.AppendResult{}, errBroken
 	}
 	s.mu.Lock()
 	for i := range a.Records {
@@ -175,7 +175,7 @@ func TestTheLastWriteIsTriedAgainAsItWas(t *testing.T) {
 		}
 		same(t, "log", snap.State.Log, []string{"first"})
 		same(t, "status", snap.Status, checkpoint.Waiting)
-		same(t, "questions", len(snap.Waiting), 1)
+		same(t, "questions", len(snap.Questions), 1)
 		same(t, "tasks", snap.Tasks, []graph.TaskState{{Node: "ask"}, {Node: "beside", Finished: true}})
 		same(t, "listed", len(waitingThreads(t, s)), 1)
 	})
@@ -202,8 +202,8 @@ func TestASubgraphIsAheadOfARunThatWasLost(t *testing.T) {
 		t.Fatalf("got %v, want the crash", err)
 	}
 	th := compile(t, build(), graph.Saver(s)).Thread("t")
-	res := done(t, graph.Asked)(th.Resume(t.Context(), graph.TakeOver()))
-	res = done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(res.Waiting[0], true)))
+	res := done(t, graph.Waiting)(th.Resume(t.Context(), graph.TakeOver()))
+	res = done(t, graph.Done)(th.Resume(t.Context(), refund.Answer(res.Questions[0], true)))
 	same(t, "log", res.State.Log, []string{"before", "beside", "given 1 1 a+true", "after"})
 	got := map[string]int{}
 	for key, n := range l.copy() {
@@ -231,8 +231,8 @@ func TestTheFirstWriteOfASubgraphIsTriedAgainWithItsRecord(t *testing.T) {
 		t.Fatalf("got %v, want the failure of the saver", err)
 	}
 	same(t, "writes of tasks that are not due", trip.strays, 0)
-	res := done(t, graph.Asked)(th.Resume(t.Context()))
-	res = done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(res.Waiting[0], true)))
+	res := done(t, graph.Waiting)(th.Resume(t.Context()))
+	res = done(t, graph.Done)(th.Resume(t.Context(), refund.Answer(res.Questions[0], true)))
 	same(t, "log", res.State.Log, []string{"before", "beside", "given 1 1 asked+a", "after"})
 }
 
@@ -252,14 +252,14 @@ func TestASubgraphThatIsTriedAgainOnExitKeepsItsChanges(t *testing.T) {
 	inner.Edge("a", "bad")
 	inner.Edge("bad", graph.End)
 	b := newWork()
-	b.Subgraph("sub", compile(t, inner, graph.Nested()), graph.Retry(graph.Backoff{Attempts: 2, Base: 1}))
+	b.Subgraph("sub", compile(t, inner, graph.SubgraphOnly()), graph.Retry(graph.RetryPolicy{Attempts: 2, Base: 1}))
 	b.Edge(graph.Start, "sub")
 	b.Edge("sub", graph.End)
 	th, _ := newThread(t, b)
 	if _, err := th.Invoke(t.Context(), input, graph.OnExit); !errors.Is(err, errBroken) {
 		t.Fatalf("got %v, want bad to fail", err)
 	}
-	res := done(t, graph.Finished)(th.Resume(t.Context()))
+	res := done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"a", "bad"})
 	same(t, "runs", ran.counts(), map[string]int{"a": 1})
 }
@@ -294,7 +294,7 @@ func TestAConflictThatANodeMetIsAFailureOfTheNode(t *testing.T) {
 		same(t, "status", snap.Status, checkpoint.Failed)
 		same(t, "beside is finished", snap.Tasks[0].Finished, true)
 		broken.Store(false)
-		res := done(t, graph.Finished)(th.Resume(t.Context()))
+		res := done(t, graph.Done)(th.Resume(t.Context()))
 		same(t, "log", res.State.Log, []string{"beside", "calls"})
 	})
 }
@@ -303,18 +303,18 @@ func TestARequestOfWhichTheRecordWasPrunedIsNotKnown(t *testing.T) {
 	th, s := newThread(t, chain("a", "b", "c"))
 	invoke := func(id string) result {
 		t.Helper()
-		return done(t, graph.Finished)(th.Invoke(t.Context(), input, graph.RequestID(id)))
+		return done(t, graph.Done)(th.Invoke(t.Context(), input, graph.RequestID(id)))
 	}
 	first := invoke("r1")
-	if _, err := s.Prune(t.Context(), "t", checkpoint.Keep{Last: 1}); err != nil {
+	if _, err := s.Prune(t.Context(), "t", checkpoint.Retention{Last: 1}); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "log", len(invoke("r2").State.Log), 2*len(first.State.Log))
 	if _, err := th.UpdateState(t.Context(), update{}, "a"); err != nil { // a line that goes back to what is pruned
 		t.Fatal(err)
 	}
-	done(t, graph.Finished)(th.Resume(t.Context()))
-	if _, err := s.Prune(t.Context(), "t", checkpoint.Keep{Last: 1}); err != nil {
+	done(t, graph.Done)(th.Resume(t.Context()))
+	if _, err := s.Prune(t.Context(), "t", checkpoint.Retention{Last: 1}); err != nil {
 		t.Fatal(err)
 	}
 	invoke("r3")
@@ -368,7 +368,7 @@ func TestAnOwedRouteThatFailsIsAFailureOfTheThread(t *testing.T) {
 	}
 	same(t, "status", snap.Status, checkpoint.Failed)
 	broken.Store(false)
-	done(t, graph.Finished)(th.Resume(t.Context()))
+	done(t, graph.Done)(th.Resume(t.Context()))
 }
 
 // An OnExit run that dies when a subgraph that remembers is at its end, and the run itself has stored nothing.
@@ -383,7 +383,7 @@ func TestWhereARememberingSubgraphSendsItsParentOutlivesACrash(t *testing.T) {
 		}, []graph.ID{graph.Parent, graph.End})
 		inner.Edge("a", "on")
 		b := newWork()
-		graph.Subgraph(b, "sub", compilePair(t, inner), toPair, fromPair, graph.Remember(), graph.Targets("chosen"))
+		graph.MapSubgraph(b, "sub", compilePair(t, inner), toPair, fromPair, graph.Stateful(), graph.Targets("chosen"))
 		b.Node("chosen", say("chosen"))
 		b.Edge(graph.Start, "sub")
 		b.Edge("sub", graph.End)
@@ -393,7 +393,7 @@ func TestWhereARememberingSubgraphSendsItsParentOutlivesACrash(t *testing.T) {
 		if _, err := compile(t, b, graph.Saver(dying), graph.OnExit).Thread("t").Invoke(t.Context(), input); !errors.Is(err, errCrash) {
 			t.Fatalf("got %v, want the crash", err)
 		}
-		res := done(t, graph.Finished)(compile(t, b, graph.Saver(s)).Thread("t").Resume(t.Context(), graph.TakeOver()))
+		res := done(t, graph.Done)(compile(t, b, graph.Saver(s)).Thread("t").Resume(t.Context(), graph.TakeOver()))
 		same(t, "chosen", slices.Contains(res.State.Log, "chosen"), up)
 	}
 }
@@ -412,12 +412,12 @@ func TestALineIsTakenUpAtTheCheckpointOfItsResult(t *testing.T) {
 	owed := done(t, graph.Paused)(th.Invoke(t.Context(), input)).Checkpoint
 	left := done(t, graph.Paused)(th.Resume(t.Context())).Checkpoint
 	same(t, "route asked", asked, 1)
-	done(t, graph.Paused)(th.Invoke(t.Context(), input, graph.Abandon()))
+	done(t, graph.Paused)(th.Invoke(t.Context(), input, graph.DiscardPending()))
 
 	res := done(t, graph.Paused)(th.At(left).Resume(t.Context()))
 	same(t, "due", res.Next, []graph.ID{"b"})
 	same(t, "route asked", asked, 1)
-	res = done(t, graph.Finished)(th.Resume(t.Context()))
+	res = done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"a", "b"})
 	done(t, graph.Paused)(th.At(owed).Resume(t.Context()))
 	same(t, "route asked for the replay", asked, 2)

@@ -101,11 +101,11 @@ func TestAnswersTakeWorkAsTheyAreMany(t *testing.T) {
 	doubled(t, "allocations", func(n int) uint64 {
 		th, _ := newThread(t, spread(n, askEach, refund))
 		var opts []graph.ResumeOption
-		for _, w := range done(t, graph.Asked)(th.Invoke(t.Context(), input)).Waiting {
+		for _, w := range done(t, graph.Waiting)(th.Invoke(t.Context(), input)).Questions {
 			opts = append(opts, refund.Answer(w, true))
 		}
 		same(t, "questions", len(opts), n)
-		count, _ := allocations(func() { done(t, graph.Finished)(th.Resume(t.Context(), opts...)) })
+		count, _ := allocations(func() { done(t, graph.Done)(th.Resume(t.Context(), opts...)) })
 		return count
 	}, 400)
 }
@@ -117,8 +117,8 @@ func TestARaceThatWaitsTakesWorkAsItsTasksAreMany(t *testing.T) {
 		b.JoinAny([]graph.ID{"each"}, "after")
 		b.Edge("after", graph.End)
 		th, _ := newThread(t, b)
-		done(t, graph.Asked)(th.Invoke(t.Context(), input))
-		count, _ := allocations(func() { done(t, graph.Asked)(th.Resume(t.Context())) })
+		done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+		count, _ := allocations(func() { done(t, graph.Waiting)(th.Resume(t.Context())) })
 		return count
 	}, 400)
 }
@@ -126,7 +126,7 @@ func TestARaceThatWaitsTakesWorkAsItsTasksAreMany(t *testing.T) {
 func TestSubgraphsThatAskTakeWorkAsTheyAreMany(t *testing.T) {
 	count := func(n int, resume ...graph.ResumeOption) uint64 {
 		b := newWork()
-		inner := compile(t, spread(1, askEach, refund), graph.Nested())
+		inner := compile(t, spread(1, askEach, refund), graph.SubgraphOnly())
 		for i := range n {
 			id := b.Subgraph(graph.ID(fmt.Sprint("sub", i)), inner)
 			b.Edge(graph.Start, id)
@@ -136,14 +136,14 @@ func TestSubgraphsThatAskTakeWorkAsTheyAreMany(t *testing.T) {
 			}
 		}
 		th, _ := newThread(t, b)
-		same(t, "questions", len(done(t, graph.Asked)(th.Invoke(t.Context(), input)).Waiting), n)
+		same(t, "questions", len(done(t, graph.Waiting)(th.Invoke(t.Context(), input)).Questions), n)
 		count, _ := allocations(func() {
 			snap, err := th.State(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, "questions", len(snap.Waiting), n)
-			done(t, graph.Asked)(th.Resume(t.Context(), resume...))
+			same(t, "questions", len(snap.Questions), n)
+			done(t, graph.Waiting)(th.Resume(t.Context(), resume...))
 		})
 		return count
 	}
@@ -202,7 +202,7 @@ func factual(t *testing.T, s checkpoint.Saver, n int) thread {
 		return graph.To(graph.End), nil
 	}, "add", graph.End)
 	th := compile(t, b, graph.Saver(s), graph.MaxSteps(n+1)).Thread("t")
-	done(t, graph.Finished)(th.Invoke(t.Context(), update{}))
+	done(t, graph.Done)(th.Invoke(t.Context(), update{}))
 	return th
 }
 
@@ -313,7 +313,7 @@ type cutting struct {
 	cut func()
 }
 
-func (c *cutting) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+func (c *cutting) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	chain, err := c.counting.Load(ctx, p)
 	c.cut()
 	return chain, err
@@ -322,11 +322,11 @@ func (c *cutting) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chai
 func TestACancelledCallEndsWhenTheThreadIsLoaded(t *testing.T) {
 	s := &cutting{counting: counting{Saver: memory.New()}, cut: func() {}}
 	th := compile(t, spread(10, askEach, refund), graph.Saver(s)).Thread("t")
-	w := done(t, graph.Asked)(th.Invoke(t.Context(), input)).Waiting[0]
+	w := done(t, graph.Waiting)(th.Invoke(t.Context(), input)).Questions[0]
 	for name, call := range map[string]func(context.Context) error{
 		"State":  func(ctx context.Context) error { _, err := th.State(ctx); return err },
 		"Resume": func(ctx context.Context) error { _, err := th.Resume(ctx, refund.Answer(w, true)); return err },
-		"Invoke": func(ctx context.Context) error { _, err := th.Invoke(ctx, input, graph.Abandon()); return err },
+		"Invoke": func(ctx context.Context) error { _, err := th.Invoke(ctx, input, graph.DiscardPending()); return err },
 		"UpdateState": func(ctx context.Context) error {
 			_, err := th.UpdateState(ctx, update{Count: state.Add(1)}, "")
 			return err
@@ -342,7 +342,7 @@ func TestACancelledCallEndsWhenTheThreadIsLoaded(t *testing.T) {
 	}
 }
 
-func (c *cutting) History(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+func (c *cutting) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 	return func(yield func(checkpoint.Record, error) bool) {
 		for rec, err := range c.counting.History(ctx, p, q) {
 			if rec.Snapshot {

@@ -8,9 +8,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Status returns what the saver knows of the thread as a whole: its status, head, holder and open questions. It reads no state.
+// Describe returns what the saver knows of the thread as a whole: its status, head, holder and open questions. It reads no state.
 // A thread without an open version is checkpoint.ErrNotFound; other errors are *SaverErrors.
-func (t Thread[S, U]) Status(ctx context.Context) (checkpoint.Thread, error) {
+func (t Thread[S, U]) Describe(ctx context.Context) (checkpoint.Thread, error) {
 	if err := t.ready(); err != nil {
 		return checkpoint.Thread{}, err
 	}

@@ -41,7 +41,7 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	s.State = live.View()
 	if !c.Committed {
 		if s.Tasks, err = taskStates(ctx, t.namespace(), last, &c); err == nil {
-			s.Waiting, err = waitingOf(ctx, openQuestions(t.namespace(), &c))
+			s.Questions, err = waitingOf(ctx, openQuestions(t.namespace(), &c))
 		}
 		if err != nil {
 			return none, t.readError(ctx, "load", err)
@@ -78,7 +78,7 @@ func (t Thread[S, U]) snapshot(rec *checkpoint.Record, due []checkpoint.Task) Sn
 // pendingRoutes are the nodes of rec whose routes have yet to be asked, those that the graph still has.
 func (g *core) pendingRoutes(rec *checkpoint.Record) []int {
 	var nodes []int
-	for _, name := range rec.Owed {
+	for _, name := range rec.PendingRoutes {
 		if n, ok := g.find(name); ok {
 			nodes = append(nodes, n)
 		}

@@ -15,7 +15,7 @@ func TestHistorySaysWhatAnEditAndAResumeLeftDue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	done(t, graph.Finished)(th.Resume(t.Context()))
+	done(t, graph.Done)(th.Resume(t.Context()))
 	for _, source := range []checkpoint.Source{checkpoint.Update, checkpoint.Resume} {
 		snaps := collect(t, th.History(t.Context(), checkpoint.Query{Sources: []checkpoint.Source{source}}))
 		if len(snaps) == 0 {

@@ -41,7 +41,7 @@ func TestAConsumersPanicWaitsForTheNodesThatRun(t *testing.T) {
 			panic(err)
 		}
 	}()
-	chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+	chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,9 +54,9 @@ type stumbling struct {
 	n, at int32
 }
 
-func (s *stumbling) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (s *stumbling) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	if atomic.AddInt32(&s.n, 1) == s.at {
-		return checkpoint.Appended{}, errBroken
+		return checkpoint.AppendResult{}, errBroken
 	}
 	return s.Saver.Append(ctx, a)
 }
@@ -77,7 +77,7 @@ func TestAnAsyncRunWhoseWriteFailedGivesItsLeaseUp(t *testing.T) {
 			}
 			same(t, "state", res.State, snap.State)
 			same(t, "due", res.Next, snap.Next)
-			res = done(t, graph.Finished)(th.Resume(t.Context()))
+			res = done(t, graph.Done)(th.Resume(t.Context()))
 			same(t, "log", res.State.Log, []string{"a", "b", "c", "d"})
 		})
 	}
@@ -87,7 +87,7 @@ func TestARequestIsNotMergedTwiceAcrossForks(t *testing.T) {
 	th, _ := newThread(t, chain("a", "b"))
 	invoke := func() result {
 		t.Helper()
-		return done(t, graph.Finished)(th.Invoke(t.Context(), logged("in"), graph.RequestID("r1")))
+		return done(t, graph.Done)(th.Invoke(t.Context(), logged("in"), graph.RequestID("r1")))
 	}
 	first := invoke()
 	if _, err := th.UpdateState(t.Context(), logged("as a"), "a"); err != nil {
@@ -100,7 +100,7 @@ func TestARequestIsNotMergedTwiceAcrossForks(t *testing.T) {
 			at = snap.Checkpoint
 		}
 	}
-	done(t, graph.Finished)(th.At(at).Resume(t.Context()))
+	done(t, graph.Done)(th.At(at).Resume(t.Context()))
 	same(t, "after a replay", invoke().State.Log, first.State.Log)
 	if _, err := th.At(at).UpdateState(t.Context(), logged("forked"), ""); err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestCopiesOfANextAreApart(t *testing.T) {
 		r := newWork()
 		*r = *b
 		r.Route(graph.Start, func(context.Context, work) (graph.Next, error) { return next, nil }, "a", "b", "c", "d", "e")
-		res := done(t, graph.Finished)(compile(t, r).Run(t.Context(), input))
+		res := done(t, graph.Done)(compile(t, r).Run(t.Context(), input))
 		same(t, "log", strings.Join(res.State.Log, " "), want)
 	}
 }
@@ -180,7 +180,7 @@ func TestZeroAndNilValues(t *testing.T) {
 	b.Node("a", say("a"), nil)
 	b.Edge(graph.Start, "a")
 	b.Edge("a", graph.End)
-	done(t, graph.Finished)(compile(t, b, nil, graph.Saver(memory.New())).Thread("t").Invoke(t.Context(), input, nil))
+	done(t, graph.Done)(compile(t, b, nil, graph.Saver(memory.New())).Thread("t").Invoke(t.Context(), input, nil))
 	same(t, "faults", faults(t, b, graph.Lease(-1), graph.SaverTimeout(0)), []string{
 		"Lease is -1ns; want more than 0, or 0 for the default",
 		"SaverTimeout is 0s; want more than 0",
@@ -194,7 +194,7 @@ func TestALeaseOfZeroIsTheDefault(t *testing.T) {
 	<-g.running
 	close(g.open)
 	o := <-first
-	done(t, graph.Finished)(o.res, o.err)
+	done(t, graph.Done)(o.res, o.err)
 	same(t, "renewals", s.puts.Load(), int32(0))
 }
 
@@ -211,7 +211,7 @@ func TestTwoDueNodesThatAreOneNow(t *testing.T) {
 
 	merged := newWork()
 	merged.Node("b", say("b"))
-	merged.Node("x", say("x"), graph.Was("a", "c"))
+	merged.Node("x", say("x"), graph.FormerIDs("a", "c"))
 	for _, id := range []graph.ID{"b", "x"} {
 		merged.Edge(graph.Start, id)
 		merged.Edge(id, graph.End)

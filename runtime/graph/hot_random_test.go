@@ -126,7 +126,7 @@ func newEveryWorld(t *testing.T, seed uint64, processes int, opts ...graph.Optio
 func (w *everyWorld) records(t *testing.T) []string {
 	t.Helper()
 	var all []checkpoint.Record
-	for rec, err := range w.s.History(t.Context(), checkpoint.Place{Thread: "t"}, checkpoint.Query{
+	for rec, err := range w.s.History(t.Context(), checkpoint.Ref{Thread: "t"}, checkpoint.Query{
 		Sources: []checkpoint.Source{checkpoint.Input, checkpoint.Loop, checkpoint.Update, checkpoint.Fork, checkpoint.Resume},
 	}) {
 		if err != nil {
@@ -197,7 +197,7 @@ func someMove(r *rand.Rand, turn int) moved {
 		return moved{"delete", func(w *everyWorld, _ everyThread) error { return w.s.Delete(w.t.Context(), "t") }}
 	case 5:
 		return moved{"prune", func(w *everyWorld, _ everyThread) error {
-			_, err := w.s.Prune(w.t.Context(), "t", checkpoint.Keep{Last: 3})
+			_, err := w.s.Prune(w.t.Context(), "t", checkpoint.Retention{Last: 3})
 			return err
 		}}
 	case 6:
@@ -205,13 +205,13 @@ func someMove(r *rand.Rand, turn int) moved {
 	case 7:
 		return moved{"fail", func(w *everyWorld, th everyThread) error {
 			w.failing = true
-			err := invoke(w, th, graph.Abandon())
+			err := invoke(w, th, graph.DiscardPending())
 			w.failing = false
 			return err
 		}}
 	case 8:
 		return moved{"take over", func(w *everyWorld, th everyThread) error {
-			return invoke(w, th, graph.TakeOver(), graph.Abandon())
+			return invoke(w, th, graph.TakeOver(), graph.DiscardPending())
 		}}
 	case 9:
 		return moved{"request", func(w *everyWorld, th everyThread) error {
@@ -227,9 +227,9 @@ func someMove(r *rand.Rand, turn int) moved {
 }
 
 // copied exports the thread, changes the items, deletes the thread, and imports it to a storage.
-func (w *everyWorld) copied(t *testing.T, to *memory.Saver, change func(*checkpoint.Item)) error {
+func (w *everyWorld) copied(t *testing.T, to *memory.Saver, change func(*checkpoint.ExportItem)) error {
 	t.Helper()
-	var items []checkpoint.Item
+	var items []checkpoint.ExportItem
 	for item, err := range w.s.Export(t.Context(), "t", 0) {
 		if err != nil {
 			return err
@@ -242,7 +242,7 @@ func (w *everyWorld) copied(t *testing.T, to *memory.Saver, change func(*checkpo
 	if err := w.s.Delete(t.Context(), "t"); err != nil {
 		return err
 	}
-	return to.Import(t.Context(), "t", func(yield func(checkpoint.Item, error) bool) {
+	return to.Import(t.Context(), "t", func(yield func(checkpoint.ExportItem, error) bool) {
 		for _, item := range items {
 			if !yield(item, nil) {
 				return
@@ -264,7 +264,7 @@ func TestHotThreadsAreWhatStorageSays(t *testing.T) {
 			t.Parallel()
 			var opts []graph.Option
 			if seed%3 == 0 {
-				opts = append(opts, graph.DropUnknown())
+				opts = append(opts, graph.DropUnknownFields())
 			}
 			worlds := map[string]*everyWorld{
 				"cold":   newEveryWorld(t, seed, 1, append(opts, graph.HotThreads(0))...),
@@ -316,7 +316,7 @@ func (w *everyWorld) begin(t *testing.T, seed uint64, nested bool) {
 			t.Fatal(err)
 		}
 	}
-	if err := before.copied(t, w.s, func(item *checkpoint.Item) {
+	if err := before.copied(t, w.s, func(item *checkpoint.ExportItem) {
 		if item.Record == nil {
 			return
 		}
@@ -383,9 +383,9 @@ func TestALongHotThreadGetsItsSnapshots(t *testing.T) {
 			b.Edge("a", graph.End)
 			th, s := newThread(t, b, append(opts, d)...)
 			for range 500 {
-				done(t, graph.Finished)(th.Invoke(t.Context(), input))
+				done(t, graph.Done)(th.Invoke(t.Context(), input))
 			}
-			for rec, err := range s.History(t.Context(), checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
+			for rec, err := range s.History(t.Context(), checkpoint.Ref{Thread: "t"}, checkpoint.Query{}) {
 				if err != nil {
 					t.Fatal(err)
 				}

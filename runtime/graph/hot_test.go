@@ -39,12 +39,12 @@ func (l *listing) since() string {
 	return calls
 }
 
-func (l *listing) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+func (l *listing) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	l.note("load")
 	return l.Saver.Load(ctx, p)
 }
 
-func (l *listing) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (l *listing) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	if a.Open != nil {
 		l.note("open")
 	} else {
@@ -86,10 +86,10 @@ func TestAHotInvokeReadsNothing(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := &listing{Saver: resting{memory.New()}}
 					th := compile(t, c.graph, append(c.opts, graph.Saver(s), d)...).Thread("t")
-					done(t, graph.Finished)(th.Invoke(t.Context(), input))
+					done(t, graph.Done)(th.Invoke(t.Context(), input))
 					for turn := range 3 {
 						s.since()
-						done(t, graph.Finished)(th.Invoke(t.Context(), input))
+						done(t, graph.Done)(th.Invoke(t.Context(), input))
 						same(t, fmt.Sprintf("calls of turn %d", turn+2), s.since(), c.want[d])
 					}
 				})
@@ -107,7 +107,7 @@ func TestAHeadThatMovedIsReadAgain(t *testing.T) {
 	}{
 		"by input": {func(t *testing.T, _ checkpoint.Saver, other thread) {
 			t.Helper()
-			done(t, graph.Finished)(other.Invoke(ctx, logged("other")))
+			done(t, graph.Done)(other.Invoke(ctx, logged("other")))
 		}, "one a other a two a"},
 		"by an edit": {func(t *testing.T, _ checkpoint.Saver, other thread) {
 			t.Helper()
@@ -118,7 +118,7 @@ func TestAHeadThatMovedIsReadAgain(t *testing.T) {
 		"by a fork": {func(t *testing.T, _ checkpoint.Saver, other thread) {
 			t.Helper()
 			snaps := collect(t, other.History(ctx, checkpoint.Query{}))
-			done(t, graph.Finished)(other.At(snaps[1].Checkpoint).Resume(ctx))
+			done(t, graph.Done)(other.At(snaps[1].Checkpoint).Resume(ctx))
 			if _, err := other.At(snaps[0].Checkpoint).UpdateState(ctx, logged("fork"), ""); err != nil {
 				t.Fatal(err)
 			}
@@ -140,11 +140,11 @@ func TestAHeadThatMovedIsReadAgain(t *testing.T) {
 			if err := s.Delete(ctx, "t"); err != nil {
 				t.Fatal(err)
 			}
-			done(t, graph.Finished)(other.Invoke(ctx, logged("new")))
+			done(t, graph.Done)(other.Invoke(ctx, logged("new")))
 		}, "new a two a"},
 		"by an import of the same": {func(t *testing.T, s checkpoint.Saver, _ thread) {
 			t.Helper()
-			var items []checkpoint.Item
+			var items []checkpoint.ExportItem
 			for item, err := range s.Export(ctx, "t", 0) {
 				if err != nil {
 					t.Fatal(err)
@@ -154,7 +154,7 @@ func TestAHeadThatMovedIsReadAgain(t *testing.T) {
 			if err := s.Delete(ctx, "t"); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Import(ctx, "t", func(yield func(checkpoint.Item, error) bool) {
+			if err := s.Import(ctx, "t", func(yield func(checkpoint.ExportItem, error) bool) {
 				for _, item := range items {
 					if !yield(item, nil) {
 						return
@@ -166,7 +166,7 @@ func TestAHeadThatMovedIsReadAgain(t *testing.T) {
 		}, "one a two a"},
 		"not at all, but pruned": {func(t *testing.T, s checkpoint.Saver, _ thread) {
 			t.Helper()
-			if _, err := s.Prune(ctx, "t", checkpoint.Keep{Last: 1}); err != nil {
+			if _, err := s.Prune(ctx, "t", checkpoint.Retention{Last: 1}); err != nil {
 				t.Fatal(err)
 			}
 		}, "one a two a"},
@@ -175,9 +175,9 @@ func TestAHeadThatMovedIsReadAgain(t *testing.T) {
 			for _, opts := range [][]graph.Option{nil, {graph.SharedState()}} {
 				th, s := newThread(t, chain("a"), opts...)
 				other := compile(t, chain("a"), graph.Saver(s)).Thread("t")
-				done(t, graph.Finished)(th.Invoke(ctx, logged("one")))
+				done(t, graph.Done)(th.Invoke(ctx, logged("one")))
 				c.move(t, s, other)
-				res := done(t, graph.Finished)(th.Invoke(ctx, logged("two")))
+				res := done(t, graph.Done)(th.Invoke(ctx, logged("two")))
 				same(t, "log", strings.Join(res.State.Log, " "), c.want)
 				snap, err := other.State(ctx)
 				if err != nil {
@@ -204,7 +204,7 @@ func TestAHeadThatMovedGivesTheAnswersOfStorage(t *testing.T) {
 	b.Edge("a", graph.End)
 	th, s := newThread(t, b)
 	other := compile(t, b, graph.Saver(s)).Thread("t")
-	done(t, graph.Finished)(th.Invoke(t.Context(), logged("one")))
+	done(t, graph.Done)(th.Invoke(t.Context(), logged("one")))
 	failing.Store(true)
 	if _, err := other.Invoke(t.Context(), logged("other")); !errors.Is(err, errBroken) {
 		t.Fatal(err)
@@ -213,8 +213,8 @@ func TestAHeadThatMovedGivesTheAnswersOfStorage(t *testing.T) {
 		t.Errorf("input for an unfinished thread: got %v, want ErrUnfinished", err)
 	}
 	failing.Store(false)
-	done(t, graph.Finished)(other.Resume(t.Context()))
-	res := done(t, graph.Finished)(th.Invoke(t.Context(), logged("two")))
+	done(t, graph.Done)(other.Resume(t.Context()))
+	res := done(t, graph.Done)(th.Invoke(t.Context(), logged("two")))
 	same(t, "log", res.State.Log, []string{"one", "a", "other", "a", "two", "a"})
 }
 
@@ -232,11 +232,11 @@ func TestAHeadOfAThreadThatIsHeld(t *testing.T) {
 		b.Edge(graph.Start, "a")
 		b.Edge("a", graph.End)
 		th, s := newThread(t, b)
-		other := compile(t, b, graph.Saver(s), graph.Holder("other")).Thread("t")
-		done(t, graph.Finished)(th.Invoke(t.Context(), logged("one")))
+		other := compile(t, b, graph.Saver(s), graph.Identity("other")).Thread("t")
+		done(t, graph.Done)(th.Invoke(t.Context(), logged("one")))
 		slow.Store(true)
 		var wg sync.WaitGroup
-		wg.Go(func() { done(t, graph.Finished)(other.Invoke(t.Context(), logged("other"), graph.RequestID("r"))) })
+		wg.Go(func() { done(t, graph.Done)(other.Invoke(t.Context(), logged("other"), graph.RequestID("r"))) })
 		time.Sleep(time.Millisecond)
 		var busy *checkpoint.BusyError
 		if _, err := th.Invoke(t.Context(), logged("two")); !errors.As(err, &busy) || busy.Holder != "other" {
@@ -244,12 +244,12 @@ func TestAHeadOfAThreadThatIsHeld(t *testing.T) {
 		}
 		wg.Wait()
 		slow.Store(false)
-		done(t, graph.Finished)(th.Invoke(t.Context(), logged("three")))
+		done(t, graph.Done)(th.Invoke(t.Context(), logged("three")))
 		slow.Store(true)
-		wg.Go(func() { done(t, graph.Finished)(other.Invoke(t.Context(), logged("other"))) })
+		wg.Go(func() { done(t, graph.Done)(other.Invoke(t.Context(), logged("other"))) })
 		time.Sleep(time.Millisecond)
 		slow.Store(false)
-		res := done(t, graph.Finished)(th.Invoke(t.Context(), logged("four"), graph.Wait()))
+		res := done(t, graph.Done)(th.Invoke(t.Context(), logged("four"), graph.Wait()))
 		same(t, "log", strings.Join(res.State.Log, " "), "one a other a three a other a four a")
 	})
 }
@@ -267,7 +267,7 @@ func TestAHotInputIsMergedOnce(t *testing.T) {
 					}
 					s := &crashing{Saver: memory.New(), left: -1, after: after}
 					th := compile(t, chain("a", "b"), append(opts, graph.Saver(s))...).Thread("t")
-					done(t, graph.Finished)(th.Invoke(t.Context(), logged("one")))
+					done(t, graph.Done)(th.Invoke(t.Context(), logged("one")))
 					s.mu.Lock()
 					s.left = at + 1
 					s.mu.Unlock()
@@ -278,9 +278,9 @@ func TestAHotInputIsMergedOnce(t *testing.T) {
 					s.mu.Lock()
 					s.left = -1
 					s.mu.Unlock()
-					res := done(t, graph.Finished)(th.Invoke(t.Context(), logged("two"), graph.RequestID("r"), graph.TakeOver()))
+					res := done(t, graph.Done)(th.Invoke(t.Context(), logged("two"), graph.RequestID("r"), graph.TakeOver()))
 					same(t, what, strings.Join(res.State.Log, " "), "one a b two a b")
-					res = done(t, graph.Finished)(th.Invoke(t.Context(), logged("three")))
+					res = done(t, graph.Done)(th.Invoke(t.Context(), logged("three")))
 					same(t, what+", and the next", strings.Join(res.State.Log, " "), "one a b two a b three a b")
 				}
 			}
@@ -293,19 +293,19 @@ func TestARequestIsRepeatedOnAHotThread(t *testing.T) {
 	s := &listing{Saver: memory.New()}
 	th := compile(t, chain("a"), graph.Saver(s)).Thread("t")
 	other := compile(t, chain("a"), graph.Saver(s)).Thread("t")
-	first := done(t, graph.Finished)(th.Invoke(t.Context(), logged("one"), graph.RequestID("1")))
+	first := done(t, graph.Done)(th.Invoke(t.Context(), logged("one"), graph.RequestID("1")))
 	for _, th := range []thread{th, other, th} {
-		res := done(t, graph.Finished)(th.Invoke(t.Context(), logged("one"), graph.RequestID("1")))
+		res := done(t, graph.Done)(th.Invoke(t.Context(), logged("one"), graph.RequestID("1")))
 		same(t, "checkpoint", res.Checkpoint, first.Checkpoint)
 	}
 	if _, err := th.Invoke(t.Context(), logged("another"), graph.RequestID("1")); !errors.Is(err, graph.ErrRequestReused) {
 		t.Errorf("another input under the id: got %v, want ErrRequestReused", err)
 	}
 	s.since()
-	done(t, graph.Finished)(th.Invoke(t.Context(), logged("two"), graph.RequestID("2")))
+	done(t, graph.Done)(th.Invoke(t.Context(), logged("two"), graph.RequestID("2")))
 	same(t, "calls of another request", s.since(), "open append")
-	second := done(t, graph.Finished)(other.Invoke(t.Context(), logged("three"), graph.RequestID("3")))
-	res := done(t, graph.Finished)(th.Invoke(t.Context(), logged("three"), graph.RequestID("3")))
+	second := done(t, graph.Done)(other.Invoke(t.Context(), logged("three"), graph.RequestID("3")))
+	res := done(t, graph.Done)(th.Invoke(t.Context(), logged("three"), graph.RequestID("3")))
 	same(t, "checkpoint of a request made elsewhere", res.Checkpoint, second.Checkpoint)
 	same(t, "log", res.State.Log, []string{"one", "a", "two", "a", "three", "a"})
 }
@@ -321,7 +321,7 @@ func TestAHeadIsKeptByInputThatFinishes(t *testing.T) {
 				t.Fatal(err)
 			}
 			fail(false)
-			done(t, graph.Finished)(th.Resume(ctx))
+			done(t, graph.Done)(th.Resume(ctx))
 		},
 		"a context that ended": func(t *testing.T, th thread, _ func(bool)) {
 			t.Helper()
@@ -337,7 +337,7 @@ func TestAHeadIsKeptByInputThatFinishes(t *testing.T) {
 		"a replay": func(t *testing.T, th thread, _ func(bool)) {
 			t.Helper()
 			snaps := collect(t, th.History(ctx, checkpoint.Query{}))
-			done(t, graph.Finished)(th.At(snaps[1].Checkpoint).Resume(ctx))
+			done(t, graph.Done)(th.At(snaps[1].Checkpoint).Resume(ctx))
 		},
 		"an edit": func(t *testing.T, th thread, _ func(bool)) {
 			t.Helper()
@@ -365,12 +365,12 @@ func TestAHeadIsKeptByInputThatFinishes(t *testing.T) {
 			b.Edge("a", graph.End)
 			s := &listing{Saver: memory.New()}
 			th := compile(t, b, graph.Saver(s)).Thread("t")
-			done(t, graph.Finished)(th.Invoke(ctx, logged("one")))
+			done(t, graph.Done)(th.Invoke(ctx, logged("one")))
 			run(t, th, failing.Store)
 			s.since()
-			done(t, graph.Finished)(th.Invoke(ctx, logged("three")))
+			done(t, graph.Done)(th.Invoke(ctx, logged("three")))
 			same(t, "calls of the next input", s.since(), "load open append")
-			done(t, graph.Finished)(th.Invoke(ctx, logged("four")))
+			done(t, graph.Done)(th.Invoke(ctx, logged("four")))
 			same(t, "calls of the one after", s.since(), "open append")
 		})
 	}
@@ -383,7 +383,7 @@ func TestHotThreadsAreBounded(t *testing.T) {
 	turn := func(id string, text string) string {
 		t.Helper()
 		s.since()
-		done(t, graph.Finished)(app.Thread(id).Invoke(t.Context(), logged(text)))
+		done(t, graph.Done)(app.Thread(id).Invoke(t.Context(), logged(text)))
 		return s.since()
 	}
 	const hot, cold = "open append", "load open append"
@@ -418,17 +418,17 @@ func TestHotThreadsThatContradict(t *testing.T) {
 func TestWhatASubgraphRemembersOnAHotThread(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		b := newWork()
-		graph.Subgraph(b, "sub", compile(t, chain("x"), graph.Nested()),
+		graph.MapSubgraph(b, "sub", compile(t, chain("x"), graph.SubgraphOnly()),
 			func(context.Context, work) (update, error) { return logged("in"), nil },
 			func(_ context.Context, _, c work) (update, error) { return logged(fmt.Sprint(len(c.Log))), nil },
-			graph.Remember())
+			graph.Stateful())
 		b.Edge(graph.Start, "sub")
 		b.Edge("sub", graph.End)
 		th, _ := newThread(t, b, d)
 		for range 3 {
-			done(t, graph.Finished)(th.Invoke(t.Context(), logged("turn")))
+			done(t, graph.Done)(th.Invoke(t.Context(), logged("turn")))
 		}
-		res := done(t, graph.Finished)(th.Invoke(t.Context(), logged("turn")))
+		res := done(t, graph.Done)(th.Invoke(t.Context(), logged("turn")))
 		same(t, "log", strings.Join(res.State.Log, " "), "turn 2 turn 4 turn 6 turn 8")
 	})
 }
@@ -446,13 +446,13 @@ func TestAFailureOnAStaleHeadIsNotTheCallers(t *testing.T) {
 	most.Count.Add(int(^uint(0) >> 1))
 	less := update{}
 	less.Count.Add(-10)
-	done(t, graph.Finished)(th.Invoke(t.Context(), most))
+	done(t, graph.Done)(th.Invoke(t.Context(), most))
 	var over *graph.OverflowError
 	if _, err := th.Invoke(t.Context(), input); !errors.As(err, &over) {
 		t.Errorf("got %v, want an OverflowError", err)
 	}
-	done(t, graph.Finished)(th.Invoke(t.Context(), update{})) // hot again
-	done(t, graph.Finished)(other.Invoke(t.Context(), less))
-	res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+	done(t, graph.Done)(th.Invoke(t.Context(), update{})) // hot again
+	done(t, graph.Done)(other.Invoke(t.Context(), less))
+	res := done(t, graph.Done)(th.Invoke(t.Context(), input))
 	same(t, "count", res.State.Count, int(^uint(0)>>1)-9)
 }

@@ -18,7 +18,7 @@ type inside struct {
 // FormerNames lists that. What runs there is the thread's to resume: everything else is ErrInside.
 //
 // It is a function because a method has no type parameters of its own.
-func Inside[S, U, CS, CU any](t Thread[S, U], call Call, child *Graph[CS, CU]) Thread[CS, CU] {
+func Inside[S, U, CS, CU any](t Thread[S, U], call SubgraphCall, child *Graph[CS, CU]) Thread[CS, CU] {
 	in := &inside{namespace: call.Namespace}
 	if t.g != nil {
 		in.saver, in.dropUnknown = t.saver(), t.dropUnknown()
@@ -27,9 +27,9 @@ func Inside[S, U, CS, CU any](t Thread[S, U], call Call, child *Graph[CS, CU]) T
 }
 
 // call is that of the subgraph which a task due at rec runs.
-func (t Thread[S, U]) call(rec *checkpoint.Record, due checkpoint.Task) Call {
+func (t Thread[S, U]) call(rec *checkpoint.Record, due checkpoint.Task) SubgraphCall {
 	name := journal.DueCall(rec, t.namespace(), due)
-	return Call{Node: ID(due.Node), Namespace: journal.Within(t.namespace(), name), Version: t.version}
+	return SubgraphCall{Node: ID(due.Node), Namespace: journal.Within(t.namespace(), name), Version: t.version}
 }
 
 func (t Thread[S, U]) namespace() string {
@@ -51,6 +51,6 @@ func (t Thread[S, U]) dropUnknown() bool {
 }
 
 // place is where the checkpoint at is; zero is the newest.
-func (t Thread[S, U]) place(at checkpoint.ID) checkpoint.Place {
-	return checkpoint.Place{Thread: t.id, Version: t.version, Namespace: t.namespace(), At: at}
+func (t Thread[S, U]) place(at checkpoint.ID) checkpoint.Ref {
+	return checkpoint.Ref{Thread: t.id, Version: t.version, Namespace: t.namespace(), At: at}
 }

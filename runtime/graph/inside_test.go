@@ -14,7 +14,7 @@ func TestStateAndHistoryShowTheTree(t *testing.T) {
 	deep := compilePair(t, asking(nil))
 	middle := nest(t, deep)
 	th, _ := newThread(t, around(t, nil, middle))
-	res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
+	res := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
 	snap, err := th.State(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -28,17 +28,17 @@ func TestStateAndHistoryShowTheTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "due in sub", inner.Next, []graph.ID{"deep"})
-	same(t, "asked in sub", inner.Waiting, res.Waiting)
+	same(t, "asked in sub", inner.Questions, res.Questions)
 	bottom, err := graph.Inside(in, inner.Calls[0], deep).State(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	same(t, "state in deep", bottom.State, pair{Foo: "given 1", Bar: []string{"a"}})
 	same(t, "due in deep", bottom.Next, []graph.ID{"ask"})
-	same(t, "asked in deep", bottom.Waiting, res.Waiting)
+	same(t, "asked in deep", bottom.Questions, res.Questions)
 	same(t, "status", bottom.Status, checkpoint.Waiting)
 
-	done(t, graph.Finished)(th.Resume(t.Context(), amount.Answer(res.Waiting[0], 7)))
+	done(t, graph.Done)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 7)))
 	var tree []string
 	for snap, err := range th.History(t.Context(), checkpoint.Query{}) {
 		if err != nil {
@@ -73,8 +73,8 @@ func TestStateAndHistoryShowTheTree(t *testing.T) {
 func TestInsideOnlyShows(t *testing.T) {
 	child := compilePair(t, pairs(nil, "a"))
 	th, _ := newThread(t, around(t, nil, child))
-	done(t, graph.Finished)(th.Invoke(t.Context(), input))
-	in := graph.Inside(th, graph.Call{Node: "sub", Namespace: "nowhere"}, child)
+	done(t, graph.Done)(th.Invoke(t.Context(), input))
+	in := graph.Inside(th, graph.SubgraphCall{Node: "sub", Namespace: "nowhere"}, child)
 	if _, err := in.State(t.Context()); !errors.Is(err, checkpoint.ErrNotFound) {
 		t.Errorf("State of a call that never was: got %v, want ErrNotFound", err)
 	}
@@ -94,7 +94,7 @@ func TestInsideOnlyShows(t *testing.T) {
 		t.Errorf("Release: got %v, want ErrInside", err)
 	}
 	var none graph.Thread[work, update]
-	if _, err := graph.Inside(none, graph.Call{Namespace: "x"}, child).State(t.Context()); err == nil {
+	if _, err := graph.Inside(none, graph.SubgraphCall{Namespace: "x"}, child).State(t.Context()); err == nil {
 		t.Error("State of a zero Thread's inside: got no error")
 	}
 }

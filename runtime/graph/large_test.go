@@ -113,10 +113,10 @@ func TestLargeGraphs(t *testing.T) {
 			ran.Store(0)
 			th := compile(t, b, opts...).Thread("t")
 			res, err := th.Invoke(t.Context(), input)
-			if err == nil && res.Status != graph.Finished {
+			if err == nil && res.Status != graph.Done {
 				res, err = th.Resume(t.Context())
 			}
-			done(t, graph.Finished)(res, err)
+			done(t, graph.Done)(res, err)
 			if got := int(ran.Load()); got != tt.want {
 				t.Errorf("%d nodes ran, want %d", got, tt.want)
 			}
@@ -125,13 +125,13 @@ func TestLargeGraphs(t *testing.T) {
 }
 
 func TestSubgraphsOfSubgraphsCompile(t *testing.T) {
-	inner := compile(t, chain("leaf"), graph.Nested())
+	inner := compile(t, chain("leaf"), graph.SubgraphOnly())
 	for range 40 { // 2^40 leaves
 		b := newWork()
 		b.Subgraph("left", inner)
 		b.Subgraph("right", inner)
 		edges(b, graph.Start, "left", "right", graph.End)
-		inner = compile(t, b, graph.Nested())
+		inner = compile(t, b, graph.SubgraphOnly())
 	}
 	b := newWork()
 	b.Subgraph("all", inner)

@@ -42,12 +42,12 @@ func TestAStopAfterTheLastNodeLetsSomebodyReviewTheResult(t *testing.T) {
 		}
 		same(t, "status after the edit", threadOf(t, s).Status, checkpoint.Paused)
 		ran := len(l.copy())
-		res = done(t, graph.Finished)(th.Resume(t.Context()))
+		res = done(t, graph.Done)(th.Resume(t.Context()))
 		same(t, "result", res.State.Log, []string{"a", "b", "reviewed"})
 		same(t, "next at the end", res.Next, []graph.ID(nil))
 		same(t, "nodes run by the Resume", len(l.copy())-ran, 0)
 		same(t, "steps of the Resume", res.Steps, 0)
-		done(t, graph.Finished)(th.Resume(t.Context()))
+		done(t, graph.Done)(th.Resume(t.Context()))
 		done(t, graph.Paused)(th.Invoke(t.Context(), input)) // the next input stops there again
 	})
 }
@@ -64,7 +64,7 @@ func TestAStopAfterTheLastNodeOfASubgraph(t *testing.T) {
 			want = []graph.ID{"sub"}
 		}
 		same(t, what+": next", res.Next, want)
-		res = done(t, graph.Finished)(th.Resume(t.Context()))
+		res = done(t, graph.Done)(th.Resume(t.Context()))
 		same(t, what, strings.Join(res.State.Log, ", "), "a, b, c")
 		same(t, what+": open", len(threadOf(t, s).Questions), 0)
 	})
@@ -80,10 +80,10 @@ func TestAStopAfterTheNodeThatChoosesParent(t *testing.T) {
 					return logged("up"), graph.ToParent(graph.To("then")), nil
 				}, []graph.ID{graph.Parent})
 				inner.Edge(graph.Start, "up")
-				child := compile(t, inner, graph.Nested(), graph.InterruptAfter("up"))
+				child := compile(t, inner, graph.SubgraphOnly(), graph.InterruptAfter("up"))
 				b := newWork()
 				if own {
-					graph.Subgraph(b, "sub", child,
+					graph.MapSubgraph(b, "sub", child,
 						func(context.Context, work) (update, error) { return update{}, nil },
 						func(_ context.Context, _, c work) (update, error) { return logged(c.Log...), nil },
 						graph.Targets("then", graph.End))
@@ -100,7 +100,7 @@ func TestAStopAfterTheNodeThatChoosesParent(t *testing.T) {
 				func(s checkpoint.Saver) error { _, err := on(s).Resume(t.Context()); return err },
 				func(what string, s checkpoint.Saver) {
 					res, err := on(s).Resume(t.Context(), graph.TakeOver())
-					if err != nil || res.Status != graph.Finished {
+					if err != nil || res.Status != graph.Done {
 						t.Fatalf("%s: got %s, %v; want it to pass", what, res.Status, err)
 					}
 					same(t, what, res.State.Log, []string{"up", "then"})
@@ -113,7 +113,7 @@ func TestAStopAfterTheLastNodeBeforeTheRelease(t *testing.T) {
 	th, s := newThread(t, chain("a"), graph.InterruptAfter("a"), graph.ReleaseOnDone())
 	done(t, graph.Paused)(th.Invoke(t.Context(), input))
 	same(t, "open version at the stop", threadOf(t, s).Version, 1)
-	done(t, graph.Finished)(th.Resume(t.Context()))
+	done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "open version at the end", threadOf(t, s).Version, 0)
 }
 
@@ -125,15 +125,15 @@ func TestAStopHoldsNeitherAnEditAsTheLastNodeNorARunWithoutAThread(t *testing.T)
 		t.Fatal(err)
 	}
 	same(t, "status after an edit as the last node", threadOf(t, s).Status, checkpoint.Done)
-	done(t, graph.Finished)(compile(t, chain("a"), graph.Saver(memory.New()), graph.InterruptAfter("a")).Run(t.Context(), input))
+	done(t, graph.Done)(compile(t, chain("a"), graph.Saver(memory.New()), graph.InterruptAfter("a")).Run(t.Context(), input))
 }
 
 // TestAForkOfAStopAfterTheLastNode: an edit of the reviewed checkpoint, and a replay of it, run nothing.
 func TestAForkOfAStopAfterTheLastNode(t *testing.T) {
 	th, _ := newThread(t, chain("a"), graph.InterruptAfter("a"))
 	stop := done(t, graph.Paused)(th.Invoke(t.Context(), input)).Checkpoint
-	done(t, graph.Finished)(th.Resume(t.Context()))
-	res := done(t, graph.Finished)(th.At(stop).Resume(t.Context()))
+	done(t, graph.Done)(th.Resume(t.Context()))
+	res := done(t, graph.Done)(th.At(stop).Resume(t.Context()))
 	same(t, "log of a replay", res.State.Log, []string{"a"})
 	if _, err := th.At(stop).UpdateState(t.Context(), logged("fork"), ""); err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestAForkOfAStopAfterTheLastNode(t *testing.T) {
 	}
 	same(t, "status of a fork", snap.Status, checkpoint.Paused)
 	same(t, "next of a fork", snap.Next, []graph.ID{graph.End})
-	res = done(t, graph.Finished)(th.Resume(t.Context()))
+	res = done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log of a fork", res.State.Log, []string{"a", "fork"})
 }
 
@@ -169,5 +169,5 @@ func TestNextAtAStopBeforeARouteIsWhatTheRouteCanChoose(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "stored next", snap.Next, want)
-	same(t, "log", done(t, graph.Finished)(th.Resume(t.Context())).State.Log, []string{"a", "b", "x"})
+	same(t, "log", done(t, graph.Done)(th.Resume(t.Context())).State.Log, []string{"a", "b", "x"})
 }

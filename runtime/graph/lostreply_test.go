@@ -15,10 +15,10 @@ import (
 // losing makes the Append that a run ends on, and loses its answer.
 type losing struct{ checkpoint.Saver }
 
-func (l losing) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (l losing) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	done, err := l.Saver.Append(ctx, a)
 	if err == nil && a.End {
-		return checkpoint.Appended{}, errCrash
+		return checkpoint.AppendResult{}, errCrash
 	}
 	return done, err
 }
@@ -42,7 +42,7 @@ func TestALastCommitWhoseAnswerIsLostKeepsItsStatus(t *testing.T) {
 			t.Errorf("got the thread %s, want it %s", snap.Status, want)
 		}
 		again := compile(t, chain("a", "b"), append(opts, graph.Saver(s))...).Thread("t")
-		res := done(t, graph.Finished)(again.Resume(t.Context()))
+		res := done(t, graph.Done)(again.Resume(t.Context()))
 		same(t, "log", res.State.Log, []string{"a", "b"})
 	}
 }
@@ -61,7 +61,7 @@ func TestAnOwedRouteWhoseLastCommitIsLostLeavesTheThreadDone(t *testing.T) {
 		if _, err := compile(t, b, append(opts, graph.Saver(losing{s}))...).Thread("t").Resume(t.Context()); !errors.Is(err, errCrash) {
 			t.Fatalf("got %v, want the lost answer", err)
 		}
-		done(t, graph.Finished)(th.Resume(t.Context()))
+		done(t, graph.Done)(th.Resume(t.Context()))
 		snap, err := th.State(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -74,9 +74,9 @@ func TestAnOwedRouteWhoseLastCommitIsLostLeavesTheThreadDone(t *testing.T) {
 // noChildren fails what subgraphs append.
 type noChildren struct{ checkpoint.Saver }
 
-func (n noChildren) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (n noChildren) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	if a.Namespace != "" {
-		return checkpoint.Appended{}, errCrash
+		return checkpoint.AppendResult{}, errCrash
 	}
 	return n.Saver.Append(ctx, a)
 }
@@ -98,7 +98,7 @@ func TestABrokenQueueIsToldByTheRunThoughItsSubgraphWasTold(t *testing.T) {
 			child.Node(id, slow(string(id), 1))
 		}
 		b := newWork()
-		b.Subgraph("sub", compile(t, line(child, "x", "y", "z"), graph.Nested()))
+		b.Subgraph("sub", compile(t, line(child, "x", "y", "z"), graph.SubgraphOnly()))
 		b.Node("plain", slow("plain", 10))
 		b.Edge(graph.Start, "sub")
 		b.Edge(graph.Start, "plain")

@@ -149,7 +149,7 @@ func TestANodeMustNotCallOnItsOwnThread(t *testing.T) {
 		"one in a subgraph": func(t *testing.T, inner func(context.Context, work) (update, error), s checkpoint.Saver) *app {
 			t.Helper()
 			b := newWork()
-			b.Subgraph("sub", compile(t, alone(inner), graph.Nested()))
+			b.Subgraph("sub", compile(t, alone(inner), graph.SubgraphOnly()))
 			return compile(t, line(b, "sub"), graph.Saver(s))
 		},
 		"one beside others": func(t *testing.T, inner func(context.Context, work) (update, error), s checkpoint.Saver) *app {
@@ -185,7 +185,7 @@ func TestANodeMustNotCallOnItsOwnThread(t *testing.T) {
 				_, err := th.State(ctx) // reads
 				return logged("done"), err
 			}, s)
-			done(t, graph.Finished)(self.Thread("t").Invoke(t.Context(), input))
+			done(t, graph.Done)(self.Thread("t").Invoke(t.Context(), input))
 			same(t, "calls", len(errs), 6)
 			for call, err := range errs {
 				if !errors.Is(err, graph.ErrOwnThread) || !strings.Contains(err.Error(), `node "a"`) {
@@ -225,7 +225,7 @@ func TestANodeMayCallOnOtherThreads(t *testing.T) {
 		_, err2 := elsewhere.Thread("t").Invoke(ctx, input)
 		return logged("done"), errors.Join(err1, err2)
 	}), graph.Saver(memory.New()))
-	done(t, graph.Finished)(self.Thread("t").Invoke(t.Context(), input))
+	done(t, graph.Done)(self.Thread("t").Invoke(t.Context(), input))
 	close(ended)
 	if err := <-after; err != nil {
 		t.Error(fmt.Errorf("after the run: %w", err))

@@ -29,7 +29,7 @@ func calls(t *testing.T, th thread, at checkpoint.ID) map[string]error {
 	t.Helper()
 	ctx, errs := t.Context(), map[string]error{}
 	_, errs["Invoke"] = th.Invoke(ctx, input)
-	_, errs["Invoke, Abandon"] = th.Invoke(ctx, input, graph.Abandon())
+	_, errs["Invoke, DiscardPending"] = th.Invoke(ctx, input, graph.DiscardPending())
 	_, errs["Invoke, RequestID"] = th.Invoke(ctx, input, graph.RequestID("r"))
 	for _, err := range th.Stream(ctx, input) {
 		errs["Stream"] = err
@@ -76,7 +76,7 @@ func TestAGraphTakesUpTheThreadsOfItsFormerNames(t *testing.T) {
 	if _, err := th.State(t.Context()); err != nil {
 		t.Error(err)
 	}
-	res := done(t, graph.Finished)(th.Resume(t.Context()))
+	res := done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"a", "b"})
 	if _, err := named(t, "old", graph.Saver(s)).Thread("t").State(t.Context()); !errors.Is(err, graph.ErrGraphChanged) {
 		t.Errorf("the old name after the new one: got %v, want ErrGraphChanged", err)
@@ -89,7 +89,7 @@ func TestAGraphTakesUpTheThreadsOfItsFormerNames(t *testing.T) {
 		n++
 	}
 	same(t, "checkpoints of both names", n, 4)
-	done(t, graph.Finished)(th.At(before.Checkpoint).Resume(t.Context()))
+	done(t, graph.Done)(th.At(before.Checkpoint).Resume(t.Context()))
 }
 
 // TestASubgraphRefusesTheCallsOfAnother: a call that stopped, and what one remembers.
@@ -100,9 +100,9 @@ func TestASubgraphRefusesTheCallsOfAnother(t *testing.T) {
 			opts = append(opts, graph.InterruptBefore("b"))
 		}
 		b := newWork()
-		graph.Subgraph(b, "sub", named(t, name, append(opts, graph.Nested())...),
+		graph.MapSubgraph(b, "sub", named(t, name, append(opts, graph.SubgraphOnly())...),
 			func(context.Context, work) (update, error) { return update{}, nil },
-			func(_ context.Context, _ work, child work) (update, error) { return logged(child.Log...), nil }, graph.Remember())
+			func(_ context.Context, _ work, child work) (update, error) { return logged(child.Log...), nil }, graph.Stateful())
 		return compile(t, line(b, "sub"), graph.Saver(s)).Thread("t")
 	}
 	for _, stop := range []bool{true, false} {
@@ -133,7 +133,7 @@ func TestASubgraphRefusesTheCallsOfAnother(t *testing.T) {
 				}
 			}
 		}
-		res := done(t, graph.Finished)(th.Resume(t.Context()))
+		res := done(t, graph.Done)(th.Resume(t.Context()))
 		if stop {
 			same(t, "log", res.State.Log, []string{"a", "b"})
 		} else {

@@ -3,12 +3,12 @@ package graph
 import "time"
 
 // NodeOption is an option of one node. An option that holds one value must be given at most once: Compile reports the
-// second as a fault. Was, Targets and questions add to what was given before.
+// second as a fault. FormerIDs, Targets and questions add to what was given before.
 type NodeOption interface{ node(*nodeOptions) }
 
 type nodeOptions struct {
 	given     given
-	retry     Backoff
+	retry     RetryPolicy
 	timeout   time.Duration
 	defers    bool
 	questions []askable
@@ -43,20 +43,20 @@ func Deferred() NodeOption {
 	return singleNodeOption("Deferred", func(o *nodeOptions) { o.defers = true })
 }
 
-// Was names ids that the node had: threads that wait at one of them go on here, with the results, questions and keys that
+// FormerIDs names ids that the node had: threads that wait at one of them go on here, with the results, questions and keys that
 // their tasks have. Keep a former id listed as long as such threads may exist.
 // Snapshots name nodes as they were stored.
-func Was(ids ...ID) NodeOption {
+func FormerIDs(ids ...ID) NodeOption {
 	return nodeOption(func(o *nodeOptions) { o.was = append(o.was, ids...) })
 }
 
 // Retry runs a failed node again. Panics are not retried, nor is a node whose run was cancelled.
-func Retry(b Backoff) NodeOption {
+func Retry(b RetryPolicy) NodeOption {
 	return singleNodeOption("Retry", func(o *nodeOptions) { o.retry = b })
 }
 
-// Backoff says how often and after what pause a node is run again.
-type Backoff struct {
+// RetryPolicy says how often and after what pause a node is run again.
+type RetryPolicy struct {
 	// Attempts is how often the node runs at most, the first time included. 0 and 1 are no retry.
 	Attempts int
 	// Base is the pause before the second attempt; each later pause is twice the one before. The default is

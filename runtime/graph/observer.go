@@ -17,12 +17,12 @@ import (
 //
 // An Observer that panics ends the run with an error at the next checkpoint. What the nodes did is stored.
 type Observer interface {
-	Observe(ctx context.Context, o Occurrence)
+	Observe(ctx context.Context, o RunEvent)
 }
 
-// Occurrence is one thing that a run did. Which fields are set depends on Kind.
-type Occurrence struct {
-	Kind   OccurrenceKind
+// RunEvent is one thing that a run did. Which fields are set depends on Kind.
+type RunEvent struct {
+	Kind   RunEventKind
 	Graph  string
 	Thread string // empty for Run
 	Path   []ID   // of the subgraph nodes that lead to where it happened; nil in the graph itself
@@ -41,12 +41,12 @@ type Occurrence struct {
 	Err    error  // TaskEnded: why, if the attempt failed or was cancelled; RunEnded: the error of the run
 }
 
-// OccurrenceKind says what happened.
-type OccurrenceKind uint8
+// RunEventKind says what happened.
+type RunEventKind uint8
 
 const (
 	// RunBegan: a run has opened its thread, and is about to run its first node.
-	RunBegan OccurrenceKind = iota + 1
+	RunBegan RunEventKind = iota + 1
 	// RunEnded: the run is over.
 	RunEnded
 	// TaskBegan: an attempt of a node begins.
@@ -60,7 +60,7 @@ const (
 )
 
 // String returns "run began" and so on.
-func (k OccurrenceKind) String() string {
+func (k RunEventKind) String() string {
 	names := [...]string{"", "run began", "run ended", "task began", "task ended", "task stuck", "committed"}
 	if int(k) < len(names) {
 		return names[k]
@@ -102,7 +102,7 @@ func (w *watchers) in(child *core, path []string) *watchers {
 func (w *watchers) any() bool { return w != nil && len(w.observers) > 0 }
 
 // notify calls the observers, if there are any.
-func (w *watchers) notify(ctx context.Context, o Occurrence) {
+func (w *watchers) notify(ctx context.Context, o RunEvent) {
 	o.Graph, o.Thread, o.Path = w.graph, w.thread, ids(w.path)
 	for _, observer := range w.observers {
 		w.call(ctx, observer, o)
@@ -116,7 +116,7 @@ type observing struct {
 }
 
 // call calls an observer, and keeps the first panic of any.
-func (f *observing) call(ctx context.Context, observer Observer, o Occurrence) {
+func (f *observing) call(ctx context.Context, observer Observer, o RunEvent) {
 	returned := false
 	defer func() {
 		if returned {
@@ -160,16 +160,16 @@ func (w *watchers) run(ctx context.Context, step int) func(step int, status Stat
 	if !w.any() {
 		return func(int, Status, error) {}
 	}
-	w.notify(ctx, Occurrence{Kind: RunBegan, Step: step})
+	w.notify(ctx, RunEvent{Kind: RunBegan, Step: step})
 	start := time.Now()
 	return func(step int, status Status, err error) {
-		w.notify(ctx, Occurrence{Kind: RunEnded, Step: step, Took: time.Since(start), Status: status, Err: err})
+		w.notify(ctx, RunEvent{Kind: RunEnded, Step: step, Took: time.Since(start), Status: status, Err: err})
 	}
 }
 
 // attempt tells that the attempt of a task begins under ctx, and returns what to call when it has ended: how, and the
 // error of the attempt. o says which attempt it is.
-func (w *watchers) attempt(ctx context.Context, o Occurrence) func(Outcome, error) {
+func (w *watchers) attempt(ctx context.Context, o RunEvent) func(Outcome, error) {
 	o.Kind = TaskBegan
 	w.notify(ctx, o)
 	start := time.Now()
@@ -188,7 +188,7 @@ func (w *watchers) attempt(ctx context.Context, o Occurrence) func(Outcome, erro
 }
 
 // unreturned notifies of a node that does not return.
-func (w *watchers) unreturned(ctx context.Context, o Occurrence, returned <-chan struct{}) {
+func (w *watchers) unreturned(ctx context.Context, o RunEvent, returned <-chan struct{}) {
 	t := time.NewTimer(stuckAfter)
 	defer t.Stop()
 	select {

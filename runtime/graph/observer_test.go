@@ -19,7 +19,7 @@ type notebook struct {
 	lines []string
 }
 
-func (n *notebook) Observe(_ context.Context, o graph.Occurrence) {
+func (n *notebook) Observe(_ context.Context, o graph.RunEvent) {
 	line := fmt.Sprintf("%v%v %d", o.Path, o.Kind, o.Step)
 	switch o.Kind {
 	case graph.TaskBegan, graph.TaskEnded, graph.TaskStuck:
@@ -52,8 +52,8 @@ func TestAnObserverIsToldWhatARunDoes(t *testing.T) {
 			return update{}, errBroken
 		}
 		return logged("a"), nil
-	}, graph.Retry(graph.Backoff{Attempts: 2, Base: 1}))
-	graph.Subgraph(b, "sub", compilePair(t, pairs(nil, "p")), toPair, fromPair)
+	}, graph.Retry(graph.RetryPolicy{Attempts: 2, Base: 1}))
+	graph.MapSubgraph(b, "sub", compilePair(t, pairs(nil, "p")), toPair, fromPair)
 	b.Edge(graph.Start, "a")
 	b.Edge("a", "sub")
 	b.Edge("sub", graph.End)
@@ -70,7 +70,7 @@ func TestAnObserverIsToldWhatARunDoes(t *testing.T) {
 		"[]run ended 2 paused",
 	})
 	n.lines = nil
-	done(t, graph.Finished)(th.Resume(t.Context()))
+	done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "the resume", n.read(), []string{
 		"[]run began 2",
 		"[]task began 3 sub 0 1",
@@ -79,11 +79,11 @@ func TestAnObserverIsToldWhatARunDoes(t *testing.T) {
 		"[sub]committed 2 []",
 		"[]task ended 3 sub 0 1",
 		"[]committed 3 []",
-		"[]run ended 3 finished",
+		"[]run ended 3 done",
 	})
 	n.lines = nil
 	runs = 1
-	done(t, graph.Finished)(compile(t, chain("x"), graph.Observe(&n), graph.Observe(&n)).Run(t.Context(), input))
+	done(t, graph.Done)(compile(t, chain("x"), graph.Observe(&n), graph.Observe(&n)).Run(t.Context(), input))
 	same(t, "lines of a run with two observers", len(n.read()), 2*4)
 }
 
@@ -97,7 +97,7 @@ func TestAnObserverIsToldOfANodeThatDoesNotReturn(t *testing.T) {
 		}, graph.Timeout(time.Second))
 		b.Edge(graph.Start, "deaf")
 		b.Edge("deaf", graph.End)
-		res := done(t, graph.Finished)(compile(t, b, graph.Observe(&n)).Run(t.Context(), input))
+		res := done(t, graph.Done)(compile(t, b, graph.Observe(&n)).Run(t.Context(), input))
 		same(t, "log", res.State.Log, []string{"deaf"})
 		same(t, "told", n.read()[2:4], []string{"[]task stuck 2 deaf 0 1", "[]task ended 2 deaf 0 1"})
 	})

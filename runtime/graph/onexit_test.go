@@ -21,9 +21,9 @@ type rootless struct {
 	broken atomic.Bool
 }
 
-func (s *rootless) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (s *rootless) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	if s.broken.Load() && a.Open == nil && a.Namespace == "" {
-		return checkpoint.Appended{}, errBroken
+		return checkpoint.AppendResult{}, errBroken
 	}
 	return s.Saver.Append(ctx, a)
 }
@@ -46,13 +46,13 @@ func lostParent(t *testing.T, d graph.Durability, mapped bool) (thread, *rootles
 	inner.Edge(graph.Start, "see")
 	inner.Edge("see", "last")
 	inner.Edge("last", graph.End)
-	child := compile(t, inner, graph.Nested(), graph.InterruptBefore("last"))
+	child := compile(t, inner, graph.SubgraphOnly(), graph.InterruptBefore("last"))
 
 	var runs atomic.Int32
 	b := newWork()
 	b.Node("a", func(context.Context, work) (update, error) { return logged(fmt.Sprint("a", runs.Add(1))), nil })
 	if mapped {
-		graph.Subgraph(b, "sub", child,
+		graph.MapSubgraph(b, "sub", child,
 			func(_ context.Context, s work) (update, error) { return logged(s.Log...), nil },
 			func(_ context.Context, s, c work) (update, error) { return logged(c.Log[len(s.Log):]...), nil })
 	} else {
@@ -81,7 +81,7 @@ func TestASubgraphBeginsAnewWhenItsParentStepIsLost(t *testing.T) {
 					if res, err = th.Resume(t.Context(), graph.TakeOver()); err != nil {
 						t.Fatal(err)
 					}
-					if res.Status == graph.Finished {
+					if res.Status == graph.Done {
 						break
 					}
 				}
@@ -136,7 +136,7 @@ func (v *visits) entered(t *testing.T, s checkpoint.Saver, d graph.Durability, m
 			b.Subgraph(id, child)
 			return
 		}
-		graph.Subgraph(b, id, child,
+		graph.MapSubgraph(b, id, child,
 			func(context.Context, work) (update, error) { return update{}, nil },
 			func(_ context.Context, _, c work) (update, error) { return logged(c.Log...), nil })
 	}
@@ -148,14 +148,14 @@ func (v *visits) entered(t *testing.T, s checkpoint.Saver, d graph.Durability, m
 	deep.Edge("d2", graph.End)
 	mid := newWork()
 	mid.Node("m1", v.node("m1"))
-	sub(mid, "deep", compile(t, deep, graph.Nested(), graph.InterruptBefore("d2")))
+	sub(mid, "deep", compile(t, deep, graph.SubgraphOnly(), graph.InterruptBefore("d2")))
 	mid.Node("m2", v.node("m2"))
 	mid.Edge(graph.Start, "m1")
 	mid.Edge("m1", "deep")
 	mid.Edge("deep", "m2")
 	mid.Edge("m2", graph.End)
 	b := newWork()
-	sub(b, "sub", compile(t, mid, graph.Nested(), graph.InterruptBefore("m2")))
+	sub(b, "sub", compile(t, mid, graph.SubgraphOnly(), graph.InterruptBefore("m2")))
 	b.Node("after", v.node("after"))
 	b.Route(graph.Start, choose("sub"), "sub")
 	b.Edge("sub", "after")
@@ -188,7 +188,7 @@ func keysAfterACrash(t *testing.T, d graph.Durability, mapped bool, point int, a
 	c := &crashing{Saver: s, left: point, after: after}
 	th := v.entered(t, c, d, mapped)
 	res, err := th.Invoke(t.Context(), input)
-	for err == nil && res.Status != graph.Finished {
+	for err == nil && res.Status != graph.Done {
 		res, err = th.Resume(t.Context())
 	}
 	if crashed = err != nil; crashed && !errors.Is(err, errCrash) {
@@ -196,7 +196,7 @@ func keysAfterACrash(t *testing.T, d graph.Durability, mapped bool, point int, a
 	}
 	th = v.entered(t, s, d, mapped)
 	for range 8 {
-		if err == nil && res.Status == graph.Finished {
+		if err == nil && res.Status == graph.Done {
 			break
 		}
 		if res, err = th.Resume(t.Context(), graph.TakeOver()); errors.Is(err, checkpoint.ErrNotFound) {

@@ -46,7 +46,7 @@ func (r *opening) openInput(at checkpoint.ID) error {
 		if c.Thread.Holder != "" && !r.opt.takeOver {
 			return r.saving("open", &checkpoint.BusyError{Thread: r.thread, Holder: c.Thread.Holder, Until: c.Thread.Lease})
 		}
-		return fmt.Errorf("%s: %w: %v is due; Resume it, or pass graph.Abandon to drop what is due",
+		return fmt.Errorf("%s: %w: %v is due; Resume it, or pass graph.DiscardPending to drop what is due",
 			where(r.g.name, r.thread, r.plan.Step), ErrUnfinished, r.g.next(ids(c.Next()), r.g.pendingRoutes(&c.Last)))
 	}
 	r.setApart(c.Empty())
@@ -272,7 +272,7 @@ func (r *opening) opened(records []checkpoint.Record, writes []checkpoint.Write,
 
 // load reads a checkpoint with what leads to it.
 func (r *opening) load(at checkpoint.ID) (checkpoint.Chain, error) {
-	c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Place{Thread: r.thread, At: at})
+	c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, At: at})
 	if errors.Is(err, checkpoint.ErrNotFound) && !at.IsZero() {
 		err = r.released(at, err)
 	}
@@ -297,7 +297,7 @@ func (r *opening) history(q checkpoint.Query) iter.Seq2[checkpoint.Record, error
 	return func(yield func(checkpoint.Record, error) bool) {
 		call, cancel := context.WithTimeout(r.ctx, r.g.opt.saverTimeout)
 		defer cancel()
-		for rec, err := range r.g.opt.saver.History(call, checkpoint.Place{Thread: r.thread}, q) {
+		for rec, err := range r.g.opt.saver.History(call, checkpoint.Ref{Thread: r.thread}, q) {
 			switch {
 			case err != nil && r.ctx.Err() != nil && errors.Is(err, r.ctx.Err()):
 				err = r.cancelled()
@@ -321,10 +321,10 @@ func knownSchemas(rec *checkpoint.Record) uint64 {
 
 // loader is what chains are read from: a saver, or the log of a run.
 type loader interface {
-	Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error)
+	Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error)
 }
 
-func loadChain(ctx context.Context, g *core, s loader, p checkpoint.Place) (checkpoint.Chain, error) {
+func loadChain(ctx context.Context, g *core, s loader, p checkpoint.Ref) (checkpoint.Chain, error) {
 	if ctx.Err() != nil {
 		return checkpoint.Chain{}, stoppedBy(ctx, where(g.name, p.Thread, -1))
 	}

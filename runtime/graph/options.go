@@ -167,10 +167,10 @@ func BeforeRoute() Option {
 // half reached. It costs O(state) a task: it is for tests.
 func Strict() Option { return singleOption("Strict", func(o *options) { o.strict = true }) }
 
-// DropUnknown accepts that stored nested fields which the code does not have are lost, instead of refusing
+// DropUnknownFields accepts that stored nested fields which the code does not have are lost, instead of refusing
 // the thread with ErrGraphChanged. Its subgraphs do too.
-func DropUnknown() Option {
-	return singleOption("DropUnknown", func(o *options) { o.dropUnknown = true })
+func DropUnknownFields() Option {
+	return singleOption("DropUnknownFields", func(o *options) { o.dropUnknown = true })
 }
 
 // FormerNames lists names that the graph had: it takes up their threads, and as a subgraph their calls. Any other graph's
@@ -205,13 +205,15 @@ func SharedState() Option {
 	return singleOption("SharedState", func(o *options) { o.sharedState = true })
 }
 
-// Nested says that the graph is only run as a subgraph: it may stop and ask without a Saver of its own, since it uses
+// SubgraphOnly says that the graph is only run as a subgraph: it may stop and ask without a Saver of its own, since it uses
 // that of the graph it is in.
-func Nested() Option { return singleOption("Nested", func(o *options) { o.nested = true }) }
+func SubgraphOnly() Option { return singleOption("SubgraphOnly", func(o *options) { o.nested = true }) }
 
-// Holder names who runs, in the *checkpoint.BusyError that others get. The default is host, process id and
+// Identity names who runs, in the *checkpoint.BusyError that others get. The default is host, process id and
 // program. The name must not be empty.
-func Holder(name string) Option { return singleOption("Holder", func(o *options) { o.holder = name }) }
+func Identity(name string) Option {
+	return singleOption("Identity", func(o *options) { o.holder = name })
+}
 
 // Lease sets how long a run that died keeps others from its thread; a living run renews it. The default, and 0, is
 // checkpoint.DefaultLease. Savers whose lease is a lock give it up at once when the process dies.
@@ -301,9 +303,9 @@ type dropOption func(*runOptions)
 func (f dropOption) invoke(o *runOptions) { f(o) }
 func (f dropOption) update(o *runOptions) { f(o) }
 
-// Abandon drops what is due: input starts the thread again, on its last state, although an earlier run left something due,
+// DiscardPending drops what is due: input starts the thread again, on its last state, although an earlier run left something due,
 // and UpdateState as one due node drops the others. What was due stays in the history.
-func Abandon() DropOption { return dropOption(func(o *runOptions) { o.abandon = true }) }
+func DiscardPending() DropOption { return dropOption(func(o *runOptions) { o.abandon = true }) }
 
 type invokeOption func(*runOptions)
 

@@ -22,6 +22,6 @@ func TestAResumedRunKeepsTheStoredOrder(t *testing.T) {
 	th, s := newThread(t, inOrder("a", "b", "c"), graph.InterruptBefore("b"))
 	done(t, graph.Paused)(th.Invoke(t.Context(), input))
 	later := compile(t, inOrder("c", "a", "b"), graph.Saver(s)).Thread("t")
-	res := done(t, graph.Finished)(later.Resume(t.Context()))
+	res := done(t, graph.Done)(later.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"a", "b", "c"})
 }

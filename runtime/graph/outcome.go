@@ -15,8 +15,8 @@ const (
 	OutcomeFailed
 	// OutcomeCancelled: the node returned because its run was cancelled, or because another node of its superstep failed.
 	OutcomeCancelled
-	// OutcomeBeaten: the node returned because another node of its any-of join was faster.
-	OutcomeBeaten
+	// OutcomeSuperseded: the node returned because another node of its any-of join was faster.
+	OutcomeSuperseded
 )
 
 // String returns "done", "waiting", "paused", "failed", "cancelled" or "beaten".

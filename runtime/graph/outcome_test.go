@@ -30,11 +30,11 @@ var outcomes = map[string]struct {
 		}, refund)
 		inner.Edge(graph.Start, "in")
 		inner.Edge("in", graph.End)
-		b.Subgraph("n", compile(t, inner, graph.Nested()))
+		b.Subgraph("n", compile(t, inner, graph.SubgraphOnly()))
 	}, want: "waiting <nil>"},
 	"paused": {build: func(t *testing.T, b *graph.Builder[work, update]) {
 		t.Helper()
-		b.Subgraph("n", compile(t, chain("in"), graph.Nested(), graph.InterruptBefore("in")))
+		b.Subgraph("n", compile(t, chain("in"), graph.SubgraphOnly(), graph.InterruptBefore("in")))
 	}, want: "paused <nil>"},
 	"failed": {build: func(_ *testing.T, b *graph.Builder[work, update]) {
 		b.Node("n", func(context.Context, work) (update, error) { return update{}, errBroken })
@@ -93,7 +93,7 @@ func TestTheOutcomeOfATask(t *testing.T) {
 					told = append(told, line[:min(len(line), len(o.want))])
 				}
 			}
-			th, _ := newThread(t, b, graph.Observe(observer(func(o graph.Occurrence) {
+			th, _ := newThread(t, b, graph.Observe(observer(func(o graph.RunEvent) {
 				if o.Kind == graph.TaskEnded {
 					note(o.Node, o.Path, o.Outcome, o.Err)
 				}

@@ -47,7 +47,7 @@ func TestASumThatDoesNotFitNamesItsFieldAndNodes(t *testing.T) {
 		}
 		same(t, "stored", snap.State.Count, 1)
 		mended := compile(t, build(1), graph.Saver(s), d).Thread("t")
-		res := done(t, graph.Finished)(mended.Resume(t.Context(), graph.Rerun("b")))
+		res := done(t, graph.Done)(mended.Resume(t.Context(), graph.Rerun("b")))
 		same(t, "after the node is mended", res.State.Count, half+2)
 	})
 }
@@ -59,7 +59,7 @@ func TestASumThatDoesNotFitInASubgraph(t *testing.T) {
 	child.Edge("c", graph.End)
 	b := newWork()
 	b.Node("a", adding(math.MaxInt-1))
-	b.Subgraph("sub", compile(t, child, graph.Nested()))
+	b.Subgraph("sub", compile(t, child, graph.SubgraphOnly()))
 	for _, id := range []graph.ID{"a", "sub"} {
 		b.Edge(graph.Start, id)
 		b.Edge(id, graph.End)

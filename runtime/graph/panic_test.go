@@ -37,9 +37,9 @@ func burn(when string) func(context.Context, fragile) (fragileUpdate, error) {
 func quiet(context.Context, fragile) (fragileUpdate, error) { return fragileUpdate{}, nil }
 
 // observer is a function that observes.
-type observer func(graph.Occurrence)
+type observer func(graph.RunEvent)
 
-func (f observer) Observe(_ context.Context, o graph.Occurrence) { f(o) }
+func (f observer) Observe(_ context.Context, o graph.RunEvent) { f(o) }
 
 // bangs are the places where the code of a user panics while a graph runs: what is added to a graph whose node is "n", and how
 // the error names the place.
@@ -70,12 +70,12 @@ var bangs = map[string]struct {
 	}, place: `node "n": panic: the reducer broke`},
 	"Unless": {build: func(b *fragileGraph) {
 		b.Node("n", func(context.Context, fragile) (fragileUpdate, error) { return fragileUpdate{}, errBroken },
-			graph.Retry(graph.Backoff{Attempts: 2, Unless: func(error) bool { panic("bang") }}))
+			graph.Retry(graph.RetryPolicy{Attempts: 2, Unless: func(error) bool { panic("bang") }}))
 		b.Edge("n", graph.End)
 	}, place: `node "n": it broke; the Unless of its Retry: panic: bang`},
 	"Unless beside another node": {build: func(b *fragileGraph) {
 		b.Node("n", func(context.Context, fragile) (fragileUpdate, error) { return fragileUpdate{}, errBroken },
-			graph.Retry(graph.Backoff{Attempts: 2, Unless: func(error) bool { panic("bang") }}))
+			graph.Retry(graph.RetryPolicy{Attempts: 2, Unless: func(error) bool { panic("bang") }}))
 		withSibling(b)
 	}, place: `node "n": it broke; the Unless of its Retry: panic: bang`},
 	"what encodes the state": {build: func(b *fragileGraph) {
@@ -102,11 +102,11 @@ var bangs = map[string]struct {
 		b.Edge("n", graph.End)
 	}, place: `question "permit" cannot be stored: panic: the encoder broke`},
 	"the input of a subgraph": {build: func(b *fragileGraph) {
-		graph.Subgraph(b, "n", quietChild(), func(context.Context, fragile) (fragileUpdate, error) { panic("bang") }, fromFragile)
+		graph.MapSubgraph(b, "n", quietChild(), func(context.Context, fragile) (fragileUpdate, error) { panic("bang") }, fromFragile)
 		b.Edge("n", graph.End)
 	}, place: `node "n": panic: bang`},
 	"the result of a subgraph": {build: func(b *fragileGraph) {
-		graph.Subgraph(b, "n", quietChild(), toFragile, func(context.Context, fragile, fragile) (fragileUpdate, error) { panic("bang") })
+		graph.MapSubgraph(b, "n", quietChild(), toFragile, func(context.Context, fragile, fragile) (fragileUpdate, error) { panic("bang") })
 		b.Edge("n", graph.End)
 	}, place: `node "n": panic: bang`},
 	"an observer of a run":      observing(graph.RunBegan),
@@ -116,7 +116,7 @@ var bangs = map[string]struct {
 	"an observer of the commit": observing(graph.Committed),
 }
 
-func observing(kind graph.OccurrenceKind) (bang struct {
+func observing(kind graph.RunEventKind) (bang struct {
 	build func(b *fragileGraph)
 	opts  []graph.Option
 	place string
@@ -126,7 +126,7 @@ func observing(kind graph.OccurrenceKind) (bang struct {
 		b.Node("n", quiet)
 		withSibling(b)
 	}
-	bang.opts = []graph.Option{graph.Observe(observer(func(o graph.Occurrence) {
+	bang.opts = []graph.Option{graph.Observe(observer(func(o graph.RunEvent) {
 		if o.Kind == kind && o.Thread == "t" {
 			panic("bang")
 		}
@@ -150,7 +150,7 @@ func quietChild() *graph.Graph[fragile, fragileUpdate] {
 	b.Node("in", quiet)
 	b.Edge(graph.Start, "in")
 	b.Edge("in", graph.End)
-	g, err := b.Compile(graph.Nested())
+	g, err := b.Compile(graph.SubgraphOnly())
 	if err != nil {
 		panic(err)
 	}
@@ -177,7 +177,7 @@ func TestAPanicOfUserCodeIsAnErrorAndGivesTheThreadUp(t *testing.T) {
 		"in the graph": func(_ *testing.T, b *fragileGraph) *fragileGraph { return b },
 		"in a subgraph": func(t *testing.T, b *fragileGraph) *fragileGraph {
 			t.Helper()
-			child, err := b.Compile(graph.Nested())
+			child, err := b.Compile(graph.SubgraphOnly())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -189,12 +189,12 @@ func TestAPanicOfUserCodeIsAnErrorAndGivesTheThreadUp(t *testing.T) {
 		},
 		"in a subgraph of its own state": func(t *testing.T, b *fragileGraph) *fragileGraph {
 			t.Helper()
-			child, err := b.Compile(graph.Nested())
+			child, err := b.Compile(graph.SubgraphOnly())
 			if err != nil {
 				t.Fatal(err)
 			}
 			outer := newFragile()
-			graph.Subgraph(outer, "sub", child, toFragile, fromFragile)
+			graph.MapSubgraph(outer, "sub", child, toFragile, fromFragile)
 			outer.Edge(graph.Start, "sub")
 			outer.Edge("sub", graph.End)
 			return outer
@@ -220,7 +220,7 @@ func TestAPanicOfUserCodeIsAnErrorAndGivesTheThreadUp(t *testing.T) {
 					if busy := (*checkpoint.BusyError)(nil); errors.As(err, &busy) {
 						t.Errorf("Resume: got %v, want the thread given up", err)
 					}
-					for _, err := range th.Stream(t.Context(), fragileUpdate{}, graph.Abandon(), graph.Events(graph.EventAll)) {
+					for _, err := range th.Stream(t.Context(), fragileUpdate{}, graph.DiscardPending(), graph.Events(graph.EventAll)) {
 						if err != nil {
 							panicked(t, "Stream", err, bang.place)
 						}
@@ -238,7 +238,7 @@ func TestAPanicOfUserCodeIsAnErrorAndGivesTheThreadUp(t *testing.T) {
 // free checks that nobody holds thread t.
 func free(t *testing.T, s checkpoint.Saver) {
 	t.Helper()
-	chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+	chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ func TestAPanicOfADecoderIsAnError(t *testing.T) {
 		}
 		_, err = th.Resume(t.Context())
 		panicked(t, "Resume", err, place)
-		_, err = th.Invoke(t.Context(), fragileUpdate{}, graph.Abandon())
+		_, err = th.Invoke(t.Context(), fragileUpdate{}, graph.DiscardPending())
 		panicked(t, "Invoke", err, place)
 		_, err = th.UpdateState(t.Context(), fragileUpdate{}, "")
 		panicked(t, "UpdateState", err, place)
@@ -313,18 +313,18 @@ func TestAPanicOfADecoderOfWhatIsDueIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = permit.Of(res.Waiting[0])
+	_, err = permit.Of(res.Questions[0])
 	panicked(t, "Of", err, "the decoder broke")
-	_, err = th.Resume(t.Context(), permit.Answer(res.Waiting[0], mine{Fuse: fuse.New("encode")}))
+	_, err = th.Resume(t.Context(), permit.Answer(res.Questions[0], mine{Fuse: fuse.New("encode")}))
 	panicked(t, "an answer that cannot be encoded", err, "the answer cannot be stored: panic: the encoder broke")
-	_, err = th.Resume(t.Context(), permit.Answer(res.Waiting[0], mine{Fuse: fuse.New("decode")}))
+	_, err = th.Resume(t.Context(), permit.Answer(res.Questions[0], mine{Fuse: fuse.New("decode")}))
 	panicked(t, "an answer that cannot be decoded", err, "the answer is of another type: panic: the decoder broke")
-	_, err = th.Resume(t.Context(), permit.Answer(res.Waiting[0], mine{}))
+	_, err = th.Resume(t.Context(), permit.Answer(res.Questions[0], mine{}))
 	panicked(t, "a result that cannot be decoded", err, `the stored result of node "done": panic: the decoder broke`)
 	free(t, s)
 	var u fragileUpdate
 	u.Log.Append("send")
-	if _, err := th.Invoke(t.Context(), u, graph.Abandon()); err != nil {
+	if _, err := th.Invoke(t.Context(), u, graph.DiscardPending()); err != nil {
 		t.Fatal(err)
 	}
 	_, err = th.Resume(t.Context())
@@ -365,7 +365,7 @@ func TestAStateThatCannotBeEncodedLeavesTheCheckpointBefore(t *testing.T) {
 		same(t, "status", snap.Status, checkpoint.Failed)
 		when = ""
 		res, err := th.Resume(t.Context())
-		if err != nil || res.Status != graph.Finished {
+		if err != nil || res.Status != graph.Done {
 			t.Fatalf("Resume once it is mended: got %v, %v, want it finished", res.Status, err)
 		}
 		same(t, "log", res.State.Log, []string{"a", "b"})
@@ -374,17 +374,17 @@ func TestAStateThatCannotBeEncodedLeavesTheCheckpointBefore(t *testing.T) {
 
 // exits are the places where user code ends a goroutine of the run by Goexit, beside those in nodes.
 var exits = map[string]struct {
-	retry graph.Backoff
+	retry graph.RetryPolicy
 	watch observer
 	want  string
 }{
 	"Unless": {
-		retry: graph.Backoff{Attempts: 2, Unless: func(error) bool { runtime.Goexit(); return false }},
-		watch: func(graph.Occurrence) {},
+		retry: graph.RetryPolicy{Attempts: 2, Unless: func(error) bool { runtime.Goexit(); return false }},
+		watch: func(graph.RunEvent) {},
 		want:  `node "n": it broke`,
 	},
 	"an observer of a task": {
-		watch: func(o graph.Occurrence) {
+		watch: func(o graph.RunEvent) {
 			if o.Kind == graph.TaskBegan {
 				runtime.Goexit()
 			}
@@ -392,7 +392,7 @@ var exits = map[string]struct {
 		want: `observer graph_test.observer, at "task began": it called runtime.Goexit`,
 	},
 	"an observer of its end": {
-		watch: func(o graph.Occurrence) {
+		watch: func(o graph.RunEvent) {
 			if o.Kind == graph.TaskEnded {
 				runtime.Goexit()
 			}

@@ -42,7 +42,7 @@ func (g *gated) graph(tb testing.TB, name string, opts ...graph.Option) *app {
 	b.Node("a", g.node(name))
 	b.Edge(graph.Start, "a")
 	b.Edge("a", graph.End)
-	return compile(tb, b, append(opts, graph.Holder(name))...)
+	return compile(tb, b, append(opts, graph.Identity(name))...)
 }
 
 // outcome is what a run in the background came to.
@@ -76,7 +76,7 @@ func TestASecondRunIsRefusedBeforeItRunsANode(t *testing.T) {
 	}
 	_, err := two.Resume(t.Context())
 	busy("Resume", err)
-	_, err = two.Invoke(t.Context(), input, graph.Abandon())
+	_, err = two.Invoke(t.Context(), input, graph.DiscardPending())
 	busy("Invoke", err)
 	_, err = two.UpdateState(t.Context(), input, "")
 	busy("UpdateState", err)
@@ -89,7 +89,7 @@ func TestASecondRunIsRefusedBeforeItRunsANode(t *testing.T) {
 	}
 	close(g.open)
 	o := <-first
-	done(t, graph.Finished)(o.res, o.err)
+	done(t, graph.Done)(o.res, o.err)
 }
 
 func TestWaitWaitsForTheOtherRun(t *testing.T) {
@@ -105,9 +105,9 @@ func TestWaitWaitsForTheOtherRun(t *testing.T) {
 	second := background(func() (result, error) { return one.Resume(t.Context(), graph.Wait()) })
 	close(g.open)
 	o := <-first
-	done(t, graph.Finished)(o.res, o.err)
+	done(t, graph.Done)(o.res, o.err)
 	o = <-second
-	res := done(t, graph.Finished)(o.res, o.err)
+	res := done(t, graph.Done)(o.res, o.err)
 	same(t, "log", res.State.Log, []string{"one"})
 	same(t, "nodes run", g.ran.Load(), int32(1))
 }
@@ -119,7 +119,7 @@ func TestARunThatWasTakenOverCommitsNothing(t *testing.T) {
 	two := g2.graph(t, "two", graph.Saver(s)).Thread("t")
 	first := background(func() (result, error) { return one.Invoke(t.Context(), input) })
 	<-g.running
-	res := done(t, graph.Finished)(two.Resume(t.Context(), graph.TakeOver()))
+	res := done(t, graph.Done)(two.Resume(t.Context(), graph.TakeOver()))
 	same(t, "log", res.State.Log, []string{"two"})
 	close(g.open)
 	if o := <-first; !errors.Is(o.err, checkpoint.ErrConflict) {
@@ -154,7 +154,7 @@ func TestAZombieOfADeletedOrReleasedThreadCommitsNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 				heir := g2.graph(t, "heir", graph.Saver(s)).Thread("t")
-				done(t, graph.Finished)(heir.Invoke(t.Context(), logged("new")))
+				done(t, graph.Done)(heir.Invoke(t.Context(), logged("new")))
 				close(g.open)
 				if o := <-first; !errors.Is(o.err, checkpoint.ErrConflict) {
 					t.Errorf("the zombie: got %v, want ErrConflict", o.err)
@@ -191,9 +191,9 @@ func TestALongNodeKeepsItsLease(t *testing.T) {
 		}
 		close(g.open)
 		o := <-first
-		done(t, graph.Finished)(o.res, o.err)
+		done(t, graph.Done)(o.res, o.err)
 		time.Sleep(10 * checkpoint.DefaultLease) // nothing is left that renews
-		done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		done(t, graph.Done)(th.Invoke(t.Context(), input))
 	})
 }
 
@@ -213,7 +213,7 @@ func TestANodeIsCancelledWhenItsRunLosesTheLease(t *testing.T) {
 		}
 		close(g2.open)
 		o = <-second
-		done(t, graph.Finished)(o.res, o.err)
+		done(t, graph.Done)(o.res, o.err)
 	})
 }
 
@@ -239,7 +239,7 @@ func TestTakingOverKeepsAcknowledgedResults(t *testing.T) {
 	<-g.running
 	close(g.open)
 	o := <-second
-	done(t, graph.Finished)(o.res, o.err)
+	done(t, graph.Done)(o.res, o.err)
 	if o := <-first; !errors.Is(o.err, checkpoint.ErrConflict) {
 		t.Errorf("the first run: got %v, want ErrConflict", o.err)
 	}
@@ -270,13 +270,13 @@ func TestAnEntryRouteIsNotAskedBeforeTheThreadIsHeld(t *testing.T) {
 	th := compile(t, b, graph.Saver(s)).Thread("t")
 	first := background(func() (result, error) { return th.Invoke(t.Context(), input) })
 	<-g.running
-	if _, err := th.Invoke(t.Context(), input, graph.Abandon()); !errors.Is(err, checkpoint.ErrConflict) {
+	if _, err := th.Invoke(t.Context(), input, graph.DiscardPending()); !errors.Is(err, checkpoint.ErrConflict) {
 		t.Errorf("got %v, want a *BusyError", err)
 	}
 	same(t, "times asked", asked.Load(), int32(1))
 	close(g.open)
 	o := <-first
-	done(t, graph.Finished)(o.res, o.err)
+	done(t, graph.Done)(o.res, o.err)
 }
 
 func TestAnEditBetweenCrashAndResumeKeepsFinishedWork(t *testing.T) {
@@ -294,7 +294,7 @@ func TestAnEditBetweenCrashAndResumeKeepsFinishedWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken.Store(false)
-	res := done(t, graph.Finished)(th.Resume(t.Context()))
+	res := done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"edit", "a", "bad", "c", "end"})
 	same(t, "runs of a", ran.counts()["a"], 1)
 }
@@ -312,12 +312,12 @@ func TestAnAbandonedLineCanStillBeResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken.Store(false)
-	done(t, graph.Finished)(th.Invoke(t.Context(), logged("two"), graph.Abandon()))
+	done(t, graph.Done)(th.Invoke(t.Context(), logged("two"), graph.DiscardPending()))
 	before := ran.counts()["a"]
-	res := done(t, graph.Finished)(th.At(snap.Checkpoint).Resume(t.Context()))
+	res := done(t, graph.Done)(th.At(snap.Checkpoint).Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"one", "a", "bad", "c", "end"})
 	same(t, "runs of a, whose result is stored", ran.counts()["a"], before)
-	res = done(t, graph.Finished)(th.Resume(t.Context()))
+	res = done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "the head", res.State.Log, []string{"one", "a", "bad", "c", "end"})
 }
 
@@ -327,12 +327,12 @@ type counting struct {
 	loads, appends, puts atomic.Int32
 }
 
-func (c *counting) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+func (c *counting) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	c.loads.Add(1)
 	return c.Saver.Load(ctx, p)
 }
 
-func (c *counting) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (c *counting) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	c.appends.Add(1)
 	return c.Saver.Append(ctx, a)
 }
@@ -346,7 +346,7 @@ func (c *counting) PutWrites(ctx context.Context, w checkpoint.PutWrites) error 
 // continues as far as it can.
 type resting struct{ checkpoint.Saver }
 
-func (r resting) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (r resting) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	time.Sleep(time.Nanosecond)
 	return r.Saver.Append(ctx, a)
 }
@@ -358,7 +358,7 @@ func TestASuperstepOfOneTaskIsOneSaverCall(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &counting{Saver: resting{memory.New()}}
 			th := compile(t, chain("a", "b", "c", "d", "e"), graph.Saver(s), graph.ReleaseOnDone()).Thread("t")
-			done(t, graph.Finished)(th.Invoke(t.Context(), input, d))
+			done(t, graph.Done)(th.Invoke(t.Context(), input, d))
 			same(t, "loads", s.loads.Load(), int32(1))
 			same(t, "appends", s.appends.Load(), appends[d])
 			same(t, "puts", s.puts.Load(), int32(0))
@@ -369,9 +369,9 @@ func TestASuperstepOfOneTaskIsOneSaverCall(t *testing.T) {
 func TestResumingAFinishedThreadStoresNothing(t *testing.T) {
 	s := &counting{Saver: memory.New()}
 	th := compile(t, chain("a"), graph.Saver(s)).Thread("t")
-	first := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+	first := done(t, graph.Done)(th.Invoke(t.Context(), input))
 	before := s.appends.Load()
-	res := done(t, graph.Finished)(th.Resume(t.Context()))
+	res := done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "state", res.State, first.State)
 	same(t, "checkpoint", res.Checkpoint, first.Checkpoint)
 	same(t, "appends", s.appends.Load(), before)
@@ -394,9 +394,9 @@ type once struct {
 	n atomic.Int32
 }
 
-func (o *once) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (o *once) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	if o.n.Add(1) == 2 {
-		return checkpoint.Appended{}, errBroken
+		return checkpoint.AppendResult{}, errBroken
 	}
 	return o.Saver.Append(ctx, a)
 }
@@ -407,7 +407,7 @@ func TestARunGivesItsLeaseUpWhenAWriteFailed(t *testing.T) {
 		if _, err := th.Invoke(t.Context(), input); !errors.Is(err, errBroken) {
 			t.Fatalf("got %v, want errBroken", err)
 		}
-		res := done(t, graph.Finished)(th.Resume(t.Context()))
+		res := done(t, graph.Done)(th.Resume(t.Context()))
 		same(t, "log", res.State.Log, []string{"a", "b"})
 	})
 }

@@ -93,14 +93,14 @@ func (q Question[Q, A]) node(o *nodeOptions) {
 // when the run ends. It can be answered when the run has ended. A question of a node that then loses an any-of join is withdrawn.
 //
 // A node that asks several times must ask the same, in the same order, each time it runs: the n-th call of a question
-// gets the answer of its n-th call. Calls at the same time need AskAs. So v must not hold what differs from one time to the
+// gets the answer of its n-th call. Calls at the same time need AskNamed. So v must not hold what differs from one time to the
 // next, such as the time of day: what it asked before and asks no more is ErrNotAskable. Fields that Q got since then may be
 // there as long as they are zero.
-func (q Question[Q, A]) Ask(ctx context.Context, v Q) (A, error) { return q.AskAs(ctx, "", v) }
+func (q Question[Q, A]) Ask(ctx context.Context, v Q) (A, error) { return q.AskNamed(ctx, "", v) }
 
-// AskAs is Ask with a name that tells this question from others of its kind in one node, instead of the order of the
+// AskNamed is Ask with a name that tells this question from others of its kind in one node, instead of the order of the
 // calls.
-func (q Question[Q, A]) AskAs(ctx context.Context, as string, v Q) (A, error) {
+func (q Question[Q, A]) AskNamed(ctx context.Context, as string, v Q) (A, error) {
 	var a A
 	payload, err := q.question.append(nil, &v)
 	if err != nil {
@@ -118,7 +118,7 @@ func (q Question[Q, A]) AskAs(ctx context.Context, as string, v Q) (A, error) {
 
 // Of returns what w asks. It returns ErrNotAsked if w is another question, ErrGraphChanged if it was stored as another
 // type, and checkpoint.ErrDamaged if it is not as it was stored.
-func (q Question[Q, A]) Of(w Waiting) (Q, error) {
+func (q Question[Q, A]) Of(w OpenQuestion) (Q, error) {
 	var v Q
 	if w.Question != q.name {
 		return v, fmt.Errorf("graph: %w: %q is asked, not %q", ErrNotAsked, w.Question, q.name)
@@ -131,12 +131,12 @@ func (q Question[Q, A]) Of(w Waiting) (Q, error) {
 
 // Answer returns the answer a to w, for Resume. It is w's question that must be answered: an answer to another
 // question is an error of Resume.
-func (q Question[Q, A]) Answer(w Waiting, a A) ResumeOption {
+func (q Question[Q, A]) Answer(w OpenQuestion, a A) ResumeOption {
 	payload, err := q.answer.append(nil, &a)
 	return answer{id: w.ID, question: q.name, payload: payload, err: err}
 }
 
-// AnswerBytes returns the answer to the question of the given id (Waiting.ID), as it came from elsewhere: MessagePack of the
+// AnswerBytes returns the answer to the question of the given id (OpenQuestion.ID), as it came from elsewhere: MessagePack of the
 // answer's type, as its method AppendWire writes it. Resume checks it before anything runs; one that cannot be read is an
 // ErrNotAsked. What comes as JSON or a form is better decoded into the answer's type and given to Question.Answer.
 func AnswerBytes(id string, payload []byte) ResumeOption { return answer{id: id, payload: payload} }
@@ -156,8 +156,8 @@ func (a answer) Encoded() (id, question string, payload []byte, err error) {
 
 func (a answer) resume(o *runOptions) { o.answers = append(o.answers, a) }
 
-// Waiting is a question that a thread waits to have answered.
-type Waiting struct {
+// OpenQuestion is a question that a thread waits to have answered.
+type OpenQuestion struct {
 	ID       string // of the question: the same until it is answered, in every process
 	Question string // its name
 	Path     []ID   // of the subgraph nodes that lead to the asking one; nil when the graph itself asks
@@ -167,8 +167,8 @@ type Waiting struct {
 }
 
 // Questions returns what a listed thread waits for: what Threads of a saver yields has it, without reading any state.
-// What lines ask that were left (Abandon, a fork) is among it, since they can be taken up; Snapshot.Waiting is of one line.
-func Questions(t checkpoint.Thread) ([]Waiting, error) {
+// What lines ask that were left (DiscardPending, a fork) is among it, since they can be taken up; Snapshot.Questions is of one line.
+func OpenQuestions(t checkpoint.Thread) ([]OpenQuestion, error) {
 	return waitingOf(context.Background(), t.Questions)
 }
 
@@ -182,18 +182,18 @@ func wrapQuestion(path []string, node ID, index int) func(question string, paylo
 }
 
 // readWaiting reads a stored question. It is identified by its task's key and by its place among what the task asks.
-func readWaiting(key, place string, payload []byte) (Waiting, error) {
+func readWaiting(key, place string, payload []byte) (OpenQuestion, error) {
 	id := key + "/" + place
 	q, err := journal.ReadQuestion(payload)
 	if err != nil {
-		return Waiting{}, fmt.Errorf("graph: question %s: %w: %w", id, checkpoint.ErrDamaged, err)
+		return OpenQuestion{}, fmt.Errorf("graph: question %s: %w: %w", id, checkpoint.ErrDamaged, err)
 	}
-	return Waiting{ID: id, Question: q.Name, Path: ids(q.Path), Node: ID(q.Node), Index: q.Index, Payload: q.Payload}, nil
+	return OpenQuestion{ID: id, Question: q.Name, Path: ids(q.Path), Node: ID(q.Node), Index: q.Index, Payload: q.Payload}, nil
 }
 
 // waitingOf reads the questions among writes, until ctx ends.
-func waitingOf(ctx context.Context, writes []checkpoint.Write) ([]Waiting, error) {
-	var all []Waiting
+func waitingOf(ctx context.Context, writes []checkpoint.Write) ([]OpenQuestion, error) {
+	var all []OpenQuestion
 	for i := range writes {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -42,7 +42,7 @@ func slowly() *graph.Builder[work, update] {
 func slowlyWithin(tb testing.TB) *graph.Builder[work, update] {
 	tb.Helper()
 	b := newWork()
-	b.Subgraph("sub", compile(tb, slowly(), graph.Nested()))
+	b.Subgraph("sub", compile(tb, slowly(), graph.SubgraphOnly()))
 	b.Node("slower", func(context.Context, work) (update, error) {
 		time.Sleep(2 * slowTakes)
 		return logged("slower"), nil
@@ -55,13 +55,13 @@ func slowlyWithin(tb testing.TB) *graph.Builder[work, update] {
 }
 
 // openIn returns what the threads of s ask, with their statuses.
-func openIn(t *testing.T, s checkpoint.Saver) (asked []graph.Waiting, status checkpoint.Status) {
+func openIn(t *testing.T, s checkpoint.Saver) (asked []graph.OpenQuestion, status checkpoint.Status) {
 	t.Helper()
 	for th, err := range s.Threads(t.Context(), checkpoint.ThreadQuery{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ws, err := graph.Questions(th)
+		ws, err := graph.OpenQuestions(th)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,15 +94,15 @@ func TestAQuestionIsListedWhileItsSiblingsRun(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					same(t, "seen from outside", snap.Waiting, asked)
+					same(t, "seen from outside", snap.Questions, asked)
 
 					o := <-run
-					res := done(t, graph.Asked)(o.res, o.err)
-					same(t, "the run's", res.Waiting, asked)
+					res := done(t, graph.Waiting)(o.res, o.err)
+					same(t, "the run's", res.Questions, asked)
 					after, status := openIn(t, s)
 					same(t, "after the run", after, asked)
 					same(t, "status", status, checkpoint.Waiting)
-					res = done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(asked[0], true)))
+					res = done(t, graph.Done)(th.Resume(t.Context(), refund.Answer(asked[0], true)))
 					same(t, "log", res.State.Log[:2], []string{"answer true", "slow"})
 				})
 			})
@@ -185,7 +185,7 @@ func TestAQuestionThatLosesARaceIsWithdrawn(t *testing.T) {
 			asked, _ := openIn(t, s)
 			same(t, "questions while the other runs", len(asked), 1)
 			o := <-run
-			res := done(t, graph.Finished)(o.res, o.err)
+			res := done(t, graph.Done)(o.res, o.err)
 			same(t, "log", res.State.Log, []string{"slow", "after"})
 			asked, _ = openIn(t, s)
 			same(t, "questions of the thread that is done", len(asked), 0)
@@ -197,7 +197,7 @@ func TestWhatAQuestionCosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := func(b *graph.Builder[work, update]) (appends, puts int32) {
 			s := &counting{Saver: memory.New()}
-			done(t, graph.Asked)(compile(t, b, graph.Saver(s), graph.Lease(time.Hour)).Thread("t").Invoke(t.Context(), input))
+			done(t, graph.Waiting)(compile(t, b, graph.Saver(s), graph.Lease(time.Hour)).Thread("t").Invoke(t.Context(), input))
 			return s.appends.Load(), s.puts.Load()
 		}
 		appends, puts := calls(twice(new(counter)))

@@ -31,7 +31,7 @@ func asker(ran *counter) *graph.Builder[work, update] {
 			return logged("never merged"), fmt.Errorf("ask: %w", err)
 		}
 		return logged(fmt.Sprint("answer ", ok)), nil
-	}, refund, graph.Retry(graph.Backoff{Attempts: 3}))
+	}, refund, graph.Retry(graph.RetryPolicy{Attempts: 3}))
 	b.Node("beside", func(context.Context, work) (update, error) { ran.add("beside"); return logged("beside"), nil })
 	for _, id := range []graph.ID{"ask", "beside"} {
 		b.Edge(graph.Start, id)
@@ -45,11 +45,11 @@ func TestANodeAsksAndGoesOnWithTheAnswer(t *testing.T) {
 		for _, ok := range []wire.Bool{true, false} {
 			var ran counter
 			th, s := newThread(t, asker(&ran), d)
-			res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
-			if len(res.Waiting) != 1 {
-				t.Fatalf("got %d questions, want 1", len(res.Waiting))
+			res := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+			if len(res.Questions) != 1 {
+				t.Fatalf("got %d questions, want 1", len(res.Questions))
 			}
-			w := res.Waiting[0]
+			w := res.Questions[0]
 			same(t, "question", w.Question, "refund")
 			same(t, "node", w.Node, graph.ID("ask"))
 			q, err := refund.Of(w)
@@ -60,17 +60,17 @@ func TestANodeAsksAndGoesOnWithTheAnswer(t *testing.T) {
 			same(t, "due", res.Next, []graph.ID{"ask", "beside"})
 
 			listed := waitingThreads(t, s)
-			same(t, "listed", listed, res.Waiting)
+			same(t, "listed", listed, res.Questions)
 			snap, err := th.State(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, "seen from outside", snap.Waiting, res.Waiting)
+			same(t, "seen from outside", snap.Questions, res.Questions)
 			same(t, "status", snap.Status, checkpoint.Waiting)
 
 			// In another process, days later.
 			th = compile(t, asker(&ran), graph.Saver(s), d).Thread("t")
-			res = done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(w, ok)))
+			res = done(t, graph.Done)(th.Resume(t.Context(), refund.Answer(w, ok)))
 			same(t, "log", res.State.Log, []string{fmt.Sprint("answer ", ok), "beside"})
 			same(t, "runs", ran.counts(), map[string]int{"ask": 2, "beside": 1})
 			same(t, "listed", len(waitingThreads(t, s)), 0)
@@ -79,14 +79,14 @@ func TestANodeAsksAndGoesOnWithTheAnswer(t *testing.T) {
 }
 
 // waitingThreads is what the threads that wait ask.
-func waitingThreads(t *testing.T, s checkpoint.Saver) []graph.Waiting {
+func waitingThreads(t *testing.T, s checkpoint.Saver) []graph.OpenQuestion {
 	t.Helper()
-	var all []graph.Waiting
+	var all []graph.OpenQuestion
 	for th, err := range s.Threads(t.Context(), checkpoint.ThreadQuery{Status: checkpoint.Waiting}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ws, err := graph.Questions(th)
+		ws, err := graph.OpenQuestions(th)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,10 +99,10 @@ func TestResumingWithoutAnAnswerStoresAndRunsNothing(t *testing.T) {
 	var ran counter
 	s := &counting{Saver: memory.New()}
 	th := compile(t, asker(&ran), graph.Saver(s)).Thread("t")
-	first := done(t, graph.Asked)(th.Invoke(t.Context(), input))
+	first := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
 	before := s.appends.Load() + s.puts.Load()
-	res := done(t, graph.Asked)(th.Resume(t.Context()))
-	same(t, "questions", res.Waiting, first.Waiting)
+	res := done(t, graph.Waiting)(th.Resume(t.Context()))
+	same(t, "questions", res.Questions, first.Questions)
 	same(t, "writes", s.appends.Load()+s.puts.Load(), before)
 	same(t, "runs", ran.counts(), map[string]int{"ask": 1, "beside": 1})
 	if _, err := th.Invoke(t.Context(), input); !errors.Is(err, graph.ErrUnfinished) {
@@ -113,7 +113,7 @@ func TestResumingWithoutAnAnswerStoresAndRunsNothing(t *testing.T) {
 func TestWrongAnswersAreRefusedBeforeAnythingRuns(t *testing.T) {
 	var ran counter
 	th, _ := newThread(t, asker(&ran))
-	w := done(t, graph.Asked)(th.Invoke(t.Context(), input)).Waiting[0]
+	w := done(t, graph.Waiting)(th.Invoke(t.Context(), input)).Questions[0]
 	unknown := w
 	unknown.ID = "nobody/refund"
 	str := wire.String("x")
@@ -142,7 +142,7 @@ func TestWrongAnswersAreRefusedBeforeAnythingRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done(t, graph.Finished)(th.Resume(t.Context(), graph.AnswerBytes(w.ID, raw)))
+	done(t, graph.Done)(th.Resume(t.Context(), graph.AnswerBytes(w.ID, raw)))
 	if _, err := th.Resume(t.Context(), refund.Answer(w, true)); !errors.Is(err, graph.ErrNotAsked) {
 		t.Errorf("an answer to a finished thread: got %v, want ErrNotAsked", err)
 	}
@@ -165,7 +165,7 @@ func twice(ran *counter) *graph.Builder[work, update] {
 		var got [2]wire.Bool
 		var errs [2]error
 		for i, as := range []string{"left", "right"} {
-			wg.Go(func() { got[i], errs[i] = refund.AskAs(ctx, as, doc{Name: as}) })
+			wg.Go(func() { got[i], errs[i] = refund.AskNamed(ctx, as, doc{Name: as}) })
 		}
 		wg.Wait()
 		if err := errors.Join(errs[:]...); err != nil {
@@ -182,22 +182,22 @@ func TestSeveralQuestionsInOneNode(t *testing.T) {
 	var ran counter
 	th, s := newThread(t, twice(&ran))
 	again := func() thread { return compile(t, twice(&ran), graph.Saver(s)).Thread("t") }
-	res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
-	res = done(t, graph.Asked)(again().Resume(t.Context(), amount.Answer(res.Waiting[0], 1)))
-	res = done(t, graph.Asked)(again().Resume(t.Context(), amount.Answer(res.Waiting[0], 0)))
-	if len(res.Waiting) != 2 {
-		t.Fatalf("got %d questions, want 2", len(res.Waiting))
+	res := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+	res = done(t, graph.Waiting)(again().Resume(t.Context(), amount.Answer(res.Questions[0], 1)))
+	res = done(t, graph.Waiting)(again().Resume(t.Context(), amount.Answer(res.Questions[0], 0)))
+	if len(res.Questions) != 2 {
+		t.Fatalf("got %d questions, want 2", len(res.Questions))
 	}
-	slices.SortFunc(res.Waiting, func(a, b graph.Waiting) int { return strings.Compare(b.ID, a.ID) }) // right first
-	left, right := res.Waiting[1], res.Waiting[0]
+	slices.SortFunc(res.Questions, func(a, b graph.OpenQuestion) int { return strings.Compare(b.ID, a.ID) }) // right first
+	left, right := res.Questions[1], res.Questions[0]
 	same(t, "runs", ran.counts()["ask"], 3)
-	res = done(t, graph.Asked)(again().Resume(t.Context(), refund.Answer(right, true)))
+	res = done(t, graph.Waiting)(again().Resume(t.Context(), refund.Answer(right, true)))
 	same(t, "runs while one is open", ran.counts()["ask"], 3)
-	same(t, "open", res.Waiting, []graph.Waiting{left})
+	same(t, "open", res.Questions, []graph.OpenQuestion{left})
 	if _, err := again().Resume(t.Context(), refund.Answer(right, false)); !errors.Is(err, graph.ErrNotAsked) || !strings.Contains(err.Error(), "it has been answered") {
 		t.Errorf("a second answer: got %v, want ErrNotAsked", err)
 	}
-	res = done(t, graph.Finished)(again().Resume(t.Context(), refund.Answer(left, false)))
+	res = done(t, graph.Done)(again().Resume(t.Context(), refund.Answer(left, false)))
 	same(t, "log", res.State.Log, []string{"1 0 [false true]"})
 	same(t, "runs", ran.counts()["ask"], 4)
 }
@@ -207,7 +207,7 @@ func TestAReRunThatAsksSomethingElse(t *testing.T) {
 	runs := 0
 	b.Node("ask", func(ctx context.Context, _ work) (update, error) {
 		runs++
-		_, err := amount.AskAs(ctx, "fixed", "a")
+		_, err := amount.AskNamed(ctx, "fixed", "a")
 		if err != nil && runs > 1 {
 			return update{}, err
 		}
@@ -217,8 +217,8 @@ func TestAReRunThatAsksSomethingElse(t *testing.T) {
 	b.Edge(graph.Start, "ask")
 	b.Edge("ask", graph.End)
 	th, _ := newThread(t, b)
-	res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
-	_, err := th.Resume(t.Context(), amount.Answer(res.Waiting[0], 1), amount.Answer(res.Waiting[1], 2))
+	res := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+	_, err := th.Resume(t.Context(), amount.Answer(res.Questions[0], 1), amount.Answer(res.Questions[1], 2))
 	if !errors.Is(err, graph.ErrNotAskable) || !strings.Contains(err.Error(), "asks something else") {
 		t.Errorf("got %v, want ErrNotAskable", err)
 	}
@@ -281,12 +281,12 @@ func TestAQuestionBesideAFailure(t *testing.T) {
 	if !errors.Is(err, errBroken) {
 		t.Fatalf("got %v, want errBroken", err)
 	}
-	if len(res.Waiting) != 1 {
-		t.Fatalf("got %d questions beside the error, want 1", len(res.Waiting))
+	if len(res.Questions) != 1 {
+		t.Fatalf("got %d questions beside the error, want 1", len(res.Questions))
 	}
 	broken = false
-	res = done(t, graph.Asked)(th.Resume(t.Context()))
-	res = done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(res.Waiting[0], true)))
+	res = done(t, graph.Waiting)(th.Resume(t.Context()))
+	res = done(t, graph.Done)(th.Resume(t.Context(), refund.Answer(res.Questions[0], true)))
 	same(t, "log", res.State.Log, []string{"answer true", "beside", "mended"})
 }
 
@@ -311,22 +311,22 @@ func TestQuestionsInSendsAndLoops(t *testing.T) {
 		return graph.To(graph.End), nil
 	}, "each", graph.End)
 	th, _ := newThread(t, b)
-	res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
+	res := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
 	ids := map[string]bool{}
 	for round := range 2 {
-		if len(res.Waiting) != 2 || res.Waiting[1].Index != 1 {
-			t.Fatalf("got questions %+v, want one of each send", res.Waiting)
+		if len(res.Questions) != 2 || res.Questions[1].Index != 1 {
+			t.Fatalf("got questions %+v, want one of each send", res.Questions)
 		}
-		ids[res.Waiting[0].ID], ids[res.Waiting[1].ID] = true, true
-		b := amount.Answer(res.Waiting[1], wire.Int(10*round+2))
-		res = done(t, graph.Asked)(th.Resume(t.Context(), b)) // one at a time, in any order
-		res2, err := th.Resume(t.Context(), amount.Answer(res.Waiting[0], wire.Int(10*round+1)))
+		ids[res.Questions[0].ID], ids[res.Questions[1].ID] = true, true
+		b := amount.Answer(res.Questions[1], wire.Int(10*round+2))
+		res = done(t, graph.Waiting)(th.Resume(t.Context(), b)) // one at a time, in any order
+		res2, err := th.Resume(t.Context(), amount.Answer(res.Questions[0], wire.Int(10*round+1)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		res = res2
 	}
-	same(t, "status", res.Status, graph.Finished)
+	same(t, "status", res.Status, graph.Done)
 	same(t, "log", res.State.Log, []string{"a1", "b2", "again", "a11", "b12", "again"})
 	same(t, "ids", len(ids), 4)
 }
@@ -339,7 +339,7 @@ func TestAnAnswerSurvivesEveryCrash(t *testing.T) {
 				what := fmt.Sprintf("crash at call %d, after it was made %t", left, after)
 				s := memory.New()
 				var ran counter
-				w := done(t, graph.Asked)(compile(t, asker(&ran), graph.Saver(s), d).Thread("t").Invoke(t.Context(), input)).Waiting[0]
+				w := done(t, graph.Waiting)(compile(t, asker(&ran), graph.Saver(s), d).Thread("t").Invoke(t.Context(), input)).Questions[0]
 				dying := &crashing{Saver: s, left: left, after: after}
 				_, err := compile(t, asker(&ran), graph.Saver(dying), d).Thread("t").Resume(t.Context(), refund.Answer(w, true))
 				if err == nil {
@@ -348,10 +348,10 @@ func TestAnAnswerSurvivesEveryCrash(t *testing.T) {
 				more = true
 				th := compile(t, asker(&ran), graph.Saver(s), d, graph.Strict()).Thread("t")
 				res, err := th.Resume(t.Context(), graph.TakeOver())
-				if err == nil && res.Status == graph.Asked { // the answer was lost with the process, and nobody was told otherwise
-					res, err = th.Resume(t.Context(), refund.Answer(res.Waiting[0], true))
+				if err == nil && res.Status == graph.Waiting { // the answer was lost with the process, and nobody was told otherwise
+					res, err = th.Resume(t.Context(), refund.Answer(res.Questions[0], true))
 				}
-				if err != nil || res.Status != graph.Finished {
+				if err != nil || res.Status != graph.Done {
 					t.Fatalf("%s: got %v, %v", what, res.Status, err)
 				}
 				same(t, what, res.State.Log, []string{"answer true", "beside"})
@@ -364,11 +364,11 @@ func TestAnAnswerSurvivesEveryCrash(t *testing.T) {
 func TestAnEditKeepsTheQuestion(t *testing.T) {
 	var ran counter
 	th, _ := newThread(t, asker(&ran))
-	w := done(t, graph.Asked)(th.Invoke(t.Context(), input)).Waiting[0]
+	w := done(t, graph.Waiting)(th.Invoke(t.Context(), input)).Questions[0]
 	if _, err := th.UpdateState(t.Context(), logged("edit"), ""); err != nil {
 		t.Fatal(err)
 	}
-	res := done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(w, true)))
+	res := done(t, graph.Done)(th.Resume(t.Context(), refund.Answer(w, true)))
 	same(t, "log", res.State.Log, []string{"edit", "answer true", "beside"})
 	same(t, "runs", ran.counts(), map[string]int{"ask": 2, "beside": 1})
 }
@@ -376,31 +376,31 @@ func TestAnEditKeepsTheQuestion(t *testing.T) {
 func TestAReplayAsksAnew(t *testing.T) {
 	var ran counter
 	th, _ := newThread(t, asker(&ran))
-	first := done(t, graph.Asked)(th.Invoke(t.Context(), input))
-	done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(first.Waiting[0], true)))
+	first := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+	done(t, graph.Done)(th.Resume(t.Context(), refund.Answer(first.Questions[0], true)))
 	at := th.At(first.Checkpoint)
-	if _, err := at.Resume(t.Context(), refund.Answer(first.Waiting[0], true)); !errors.Is(err, graph.ErrNotAsked) {
+	if _, err := at.Resume(t.Context(), refund.Answer(first.Questions[0], true)); !errors.Is(err, graph.ErrNotAsked) {
 		t.Errorf("an answer to a replay: got %v, want ErrNotAsked", err)
 	}
-	res := done(t, graph.Asked)(at.Resume(t.Context()))
-	if res.Waiting[0].ID == first.Waiting[0].ID {
+	res := done(t, graph.Waiting)(at.Resume(t.Context()))
+	if res.Questions[0].ID == first.Questions[0].ID {
 		t.Error("the replay asks with the id of the first line")
 	}
-	res = done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(res.Waiting[0], false)))
+	res = done(t, graph.Done)(th.Resume(t.Context(), refund.Answer(res.Questions[0], false)))
 	same(t, "log", res.State.Log, []string{"answer false", "beside"})
 }
 
 func TestAQuestionOfAnAbandonedLineCanStillBeAnswered(t *testing.T) {
 	var ran counter
 	th, _ := newThread(t, asker(&ran))
-	first := done(t, graph.Asked)(th.Invoke(t.Context(), logged("one")))
-	second := done(t, graph.Asked)(th.Invoke(t.Context(), logged("two"), graph.Abandon()))
-	if _, err := th.Resume(t.Context(), refund.Answer(first.Waiting[0], true)); !errors.Is(err, graph.ErrNotAsked) {
+	first := done(t, graph.Waiting)(th.Invoke(t.Context(), logged("one")))
+	second := done(t, graph.Waiting)(th.Invoke(t.Context(), logged("two"), graph.DiscardPending()))
+	if _, err := th.Resume(t.Context(), refund.Answer(first.Questions[0], true)); !errors.Is(err, graph.ErrNotAsked) {
 		t.Errorf("an answer to the other line: got %v, want ErrNotAsked", err)
 	}
-	res := done(t, graph.Finished)(th.At(first.Checkpoint).Resume(t.Context(), refund.Answer(first.Waiting[0], true)))
+	res := done(t, graph.Done)(th.At(first.Checkpoint).Resume(t.Context(), refund.Answer(first.Questions[0], true)))
 	same(t, "log of the first line", res.State.Log, []string{"one", "answer true", "beside"})
-	res = done(t, graph.Finished)(th.At(second.Checkpoint).Resume(t.Context(), refund.Answer(second.Waiting[0], false)))
+	res = done(t, graph.Done)(th.At(second.Checkpoint).Resume(t.Context(), refund.Answer(second.Questions[0], false)))
 	same(t, "log of the second line", res.State.Log, []string{"one", "two", "answer false", "beside"})
 	same(t, "runs", ran.counts(), map[string]int{"ask": 4, "beside": 2})
 }
@@ -410,7 +410,7 @@ func renamedAsker(tb testing.TB, sub, node graph.ID, asks func(context.Context) 
 	tb.Helper()
 	var subWas, nodeWas []graph.NodeOption
 	if len(was) > 0 {
-		subWas, nodeWas = []graph.NodeOption{graph.Was(was[0])}, []graph.NodeOption{graph.Was(was[1])}
+		subWas, nodeWas = []graph.NodeOption{graph.FormerIDs(was[0])}, []graph.NodeOption{graph.FormerIDs(was[1])}
 	}
 	inner := newWork()
 	inner.Node(node, func(ctx context.Context, _ work) (update, error) {
@@ -419,7 +419,7 @@ func renamedAsker(tb testing.TB, sub, node graph.ID, asks func(context.Context) 
 	inner.Edge(graph.Start, node)
 	inner.Edge(node, graph.End)
 	b := newWork()
-	b.Subgraph(sub, compile(tb, inner, graph.Nested()), subWas...)
+	b.Subgraph(sub, compile(tb, inner, graph.SubgraphOnly()), subWas...)
 	b.Edge(graph.Start, sub)
 	b.Edge(sub, graph.End)
 	return b
@@ -434,20 +434,20 @@ func TestANodeThatGotAnotherNameIsAnswered(t *testing.T) {
 	for name, urgent := range map[string]bool{"asking the same": false, "asking more": true} {
 		t.Run(name, func(t *testing.T) {
 			th, s := newThread(t, renamedAsker(t, "desk", "ask", older, refund))
-			res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
+			res := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
 			b := renamedAsker(t, "counter", "decide", func(ctx context.Context) error {
 				_, err := newer.Ask(ctx, teststate.NewerDoc{Title: "shoes", Pages: []int{1}, Urgent: urgent})
 				return err
 			}, newer, "desk", "ask")
 			th = compile(t, b, graph.Saver(s)).Thread("t")
-			res, err := th.Resume(t.Context(), newer.Answer(res.Waiting[0], true))
+			res, err := th.Resume(t.Context(), newer.Answer(res.Questions[0], true))
 			if urgent {
 				if !errors.Is(err, graph.ErrNotAskable) {
 					t.Errorf("got %v, want an ErrNotAskable", err)
 				}
 				return
 			}
-			same(t, "log", done(t, graph.Finished)(res, err).State.Log, []string{"done"})
+			same(t, "log", done(t, graph.Done)(res, err).State.Log, []string{"done"})
 		})
 	}
 }

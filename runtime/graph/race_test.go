@@ -53,12 +53,12 @@ func onlyThird(returned *atomic.Int32) func(ctx context.Context, name string) (u
 func TestTheFirstOfAnAnyOfJoinCounts(t *testing.T) {
 	var returned atomic.Int32
 	b := racing(onlyThird(&returned), "a", "b", "c")
-	res := done(t, graph.Finished)(compile(t, b).Run(t.Context(), input))
+	res := done(t, graph.Done)(compile(t, b).Run(t.Context(), input))
 	same(t, "log", res.State.Log, []string{"c", "beside", "after"})
 	same(t, "waited for", returned.Load(), int32(2))
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		th, _ := newThread(t, b, d)
-		res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		res := done(t, graph.Done)(th.Invoke(t.Context(), input))
 		same(t, "log", res.State.Log, []string{"c", "beside", "after"})
 		var updates []string
 		for e, err := range th.Stream(t.Context(), input) {
@@ -80,7 +80,7 @@ func TestAFailureInAnAnyOfJoinCountsWhenNobodySucceeds(t *testing.T) {
 			return logged(name), nil
 		}
 	}
-	res := done(t, graph.Finished)(compile(t, racing(run("ac"), "a", "b", "c"), graph.Concurrency(1)).Run(t.Context(), input))
+	res := done(t, graph.Done)(compile(t, racing(run("ac"), "a", "b", "c"), graph.Concurrency(1)).Run(t.Context(), input))
 	same(t, "log", res.State.Log, []string{"b", "beside", "after"})
 	_, err := compile(t, racing(run("abc"), "a", "b", "c"), graph.Concurrency(1)).Run(t.Context(), input)
 	if !errors.Is(err, errBroken) || strings.Count(err.Error(), "it broke") != 3 {
@@ -132,7 +132,7 @@ func TestTheWinnerOfAnAnyOfJoinStandsAfterAFailure(t *testing.T) {
 		again.Edge(graph.Start, "bad")
 		again.Edge("bad", graph.End)
 		again.Join([]graph.ID{"a", "beside"}, "after")
-		res := done(t, graph.Finished)(compile(t, again, graph.Saver(s), d).Thread("t").Resume(t.Context()))
+		res := done(t, graph.Done)(compile(t, again, graph.Saver(s), d).Thread("t").Resume(t.Context()))
 		want := map[int]string{1: "c beside bad after", 0: "a beside bad after"}[winners]
 		same(t, "log", strings.Join(res.State.Log, " "), want)
 	})
@@ -151,7 +151,7 @@ func TestARaceIsDecidedOnceWhateverCrashes(t *testing.T) {
 					continue
 				}
 				more = true
-				chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+				chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -192,7 +192,7 @@ func TestTheFirstSendOfAnAnyOfJoinCounts(t *testing.T) {
 	b.Node("after", say("after"))
 	b.Edge("after", graph.End)
 	th, _ := newThread(t, b, graph.Strict())
-	res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+	res := done(t, graph.Done)(th.Invoke(t.Context(), input))
 	same(t, "log", res.State.Log, []string{"fast", "after"})
 }
 
@@ -209,7 +209,7 @@ func TestAQuestionLosesARace(t *testing.T) {
 	b.Node("after", say("after"))
 	b.Edge("after", graph.End)
 	th, s := newThread(t, b, graph.Concurrency(1))
-	res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+	res := done(t, graph.Done)(th.Invoke(t.Context(), input))
 	same(t, "log", res.State.Log, []string{"guess", "after"})
 	same(t, "questions", len(waitingThreads(t, s)), 0)
 }

@@ -103,7 +103,7 @@ func (r *opening) repeats(c *checkpoint.Chain) (bool, error) {
 		}
 		var parent checkpoint.Chain
 		if err == nil {
-			parent, err = loadChain(r.ctx, r.g, r.log, checkpoint.Place{Thread: r.thread, At: begun.Parent})
+			parent, err = loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, At: begun.Parent})
 		}
 		if errors.Is(err, checkpoint.ErrNotFound) {
 			return false, nil // it was pruned
@@ -133,6 +133,6 @@ func (r *opening) begun(last *checkpoint.Record) (checkpoint.Record, error) {
 			break
 		}
 	}
-	c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Place{Thread: r.thread, At: last.Line})
+	c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, At: last.Line})
 	return c.Last, err
 }

@@ -24,7 +24,7 @@ func TestABusyErrorNamesTheRequestThatRuns(t *testing.T) {
 	})
 	b.Edge(graph.Start, "slow")
 	b.Edge("slow", graph.End)
-	th, _ := newThread(t, b, graph.Holder("worker 7"))
+	th, _ := newThread(t, b, graph.Identity("worker 7"))
 	ended := make(chan error, 1)
 	go func() {
 		_, err := th.Invoke(t.Context(), input, graph.RequestID("r1"))
@@ -72,9 +72,9 @@ type crowded struct {
 	left atomic.Int32
 }
 
-func (c *crowded) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (c *crowded) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	if a.Open != nil && c.left.Add(-1) >= 0 {
-		return checkpoint.Appended{}, &checkpoint.ConflictError{Thread: a.Thread, Want: a.After, Reason: "head"}
+		return checkpoint.AppendResult{}, &checkpoint.ConflictError{Thread: a.Thread, Want: a.After, Reason: "head"}
 	}
 	return c.Saver.Append(ctx, a)
 }
@@ -83,7 +83,7 @@ func TestWaitOutlastsOtherCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &crowded{Saver: memory.New()}
 		th := compile(t, chain("a"), graph.Saver(s)).Thread("t")
-		done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		done(t, graph.Done)(th.Invoke(t.Context(), input))
 		s.left.Store(100)
 		if _, err := th.UpdateState(t.Context(), logged("edit"), "", graph.Wait()); err != nil {
 			t.Errorf("with Wait, after 100 calls that were faster: got %v, want the edit stored", err)
@@ -110,16 +110,16 @@ type unavailable struct {
 	err  error
 }
 
-func (u *unavailable) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+func (u *unavailable) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	if u.left.Add(-1) >= 0 {
 		return checkpoint.Chain{}, u.err
 	}
 	return u.Saver.Load(ctx, p)
 }
 
-func (u *unavailable) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (u *unavailable) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	if a.Open != nil && u.left.Add(-1) >= 0 {
-		return checkpoint.Appended{}, u.err
+		return checkpoint.AppendResult{}, u.err
 	}
 	return u.Saver.Append(ctx, a)
 }
@@ -135,7 +135,7 @@ func TestWaitOutlastsAnUnavailableServer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &unavailable{Saver: memory.New(), err: passing}
 				th := compile(t, chain("a"), graph.Saver(s)).Thread("t")
-				done(t, graph.Finished)(th.Invoke(t.Context(), input))
+				done(t, graph.Done)(th.Invoke(t.Context(), input))
 				passes := name == "unavailable" || name == "slow"
 				s.left.Store(100)
 				_, err := th.UpdateState(t.Context(), logged("edit"), "", graph.Wait())
@@ -165,8 +165,8 @@ func TestARequestIsKnownAfterALongRun(t *testing.T) {
 		return graph.To(graph.End), nil
 	}, "again", graph.End)
 	th, _ := newThread(t, b)
-	first := done(t, graph.Finished)(th.Invoke(t.Context(), input, graph.RequestID("r1")))
-	again := done(t, graph.Finished)(th.Invoke(t.Context(), input, graph.RequestID("r1")))
+	first := done(t, graph.Done)(th.Invoke(t.Context(), input, graph.RequestID("r1")))
+	again := done(t, graph.Done)(th.Invoke(t.Context(), input, graph.RequestID("r1")))
 	same(t, "checkpoint after the request was repeated", again.Checkpoint, first.Checkpoint)
 	if _, err := th.Invoke(t.Context(), logged("other"), graph.RequestID("r1")); !errors.Is(err, graph.ErrRequestReused) {
 		t.Errorf("another input under the id: got %v, want ErrRequestReused", err)

@@ -134,12 +134,12 @@ func (r restorer) place(c *checkpoint.Chain) error {
 	if err := r.checkFormat(last); err != nil {
 		return err
 	}
-	r.plan.Pending = r.g.numbers(last.Owed, &missing)
-	r.plan.Cleared = r.g.numbers(last.Pass, &missing)
+	r.plan.Pending = r.g.numbers(last.PendingRoutes, &missing)
+	r.plan.Cleared = r.g.numbers(last.ClearedStops, &missing)
 	r.g.placeJoins(&r.plan, last.Joins, &missing)
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		return fmt.Errorf("%s: %w: it waits at %q, which the graph does not have; bring it back, name it by graph.Was on the node that it is now, or send the thread elsewhere by UpdateState as another node",
+		return fmt.Errorf("%s: %w: it waits at %q, which the graph does not have; bring it back, name it by graph.FormerIDs on the node that it is now, or send the thread elsewhere by UpdateState as another node",
 			where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, slices.Compact(missing))
 	}
 	return nil
@@ -156,7 +156,7 @@ func (r restorer) checkFormat(rec *checkpoint.Record) error {
 	for i := range r.plan.Due {
 		if t := &r.plan.Due[i]; !stored && r.g.nodes[t.Node].sub != nil {
 			namespace := journal.Within(r.log.Namespace, r.taskKey(t)) // as format 1 has it
-			c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Place{Thread: r.thread, Namespace: namespace})
+			c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, Namespace: namespace})
 			if err != nil {
 				return err
 			}
@@ -166,7 +166,7 @@ func (r restorer) checkFormat(rec *checkpoint.Record) error {
 	if !stored {
 		return nil
 	}
-	return fmt.Errorf("%s: %w: %w; let the program that wrote them finish, or drop what is due by graph.Abandon",
+	return fmt.Errorf("%s: %w: %w; let the program that wrote them finish, or drop what is due by graph.DiscardPending",
 		where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, err)
 }
 
@@ -216,7 +216,7 @@ func decodeError(graph, thread string, err error, what string) error {
 	case errors.As(err, &at) && at.Kind == wire.Unknown && at.Want != "": // a member of a union, which cannot be left out
 		remedy = "; use the code that wrote it, or keep a member of that name"
 	case errors.Is(err, wire.ErrUnknownField):
-		remedy = "; use the code that wrote it, or graph.DropUnknown to lose it"
+		remedy = "; use the code that wrote it, or graph.DropUnknownFields to lose it"
 	case at != nil:
 		remedy = "; use the code that wrote it, or let the state's Migrate read old fields, or Rerun drop old results"
 	}

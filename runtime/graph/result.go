@@ -12,8 +12,8 @@ type Result[S any] struct {
 	// it may be shared with others, so writing through them needs a Clone.
 	State  S
 	Status Status
-	// Waiting are the questions that wait for an answer, in task order; they may be there beside an error, too.
-	Waiting []Waiting
+	// Questions are the questions that wait for an answer, in task order; they may be there beside an error, too.
+	Questions []OpenQuestion
 	// Next are the nodes that are due, each once, however much was sent to it: what Resume runs. If no node is due, Next is what
 	// may follow: the targets of the routes that BeforeRoute has put off, or End after a stop behind the last node. It is nil only
 	// when the run has finished.
@@ -30,28 +30,28 @@ type Result[S any] struct {
 type Status uint8
 
 const (
-	// Finished: nothing is due any more.
-	Finished Status = iota + 1
-	// Asked: at least one node waits for an answer, and nothing else can run. Resume with an answer goes on.
-	Asked
+	// Done: nothing is due any more.
+	Done Status = iota + 1
+	// Waiting: at least one node waits for an answer, and nothing else can run. Resume with an answer goes on.
+	Waiting
 	// Paused: at a stop, or because of the error beside the Result. Resume goes on.
 	Paused
 )
 
-// String returns "finished", "asked" or "paused".
+// String returns "done", "waiting" or "paused".
 func (s Status) String() string {
 	switch s {
-	case Finished:
-		return "finished"
-	case Asked:
-		return "asked"
+	case Done:
+		return "done"
+	case Waiting:
+		return "waiting"
 	case Paused:
 		return "paused"
 	}
 	return "no status"
 }
 
-// Snapshot is a thread at one checkpoint. Thread.State and Thread.History return it; History leaves Tasks, Waiting and Status
+// Snapshot is a thread at one checkpoint. Thread.State and Thread.History return it; History leaves Tasks, Questions and Status
 // out, which are not part of the checkpoint.
 type Snapshot[S any] struct {
 	// State is shared as in Result.
@@ -62,19 +62,19 @@ type Snapshot[S any] struct {
 	Source     checkpoint.Source // what made it
 	Node       ID                // as which UpdateState was called, else empty
 	Next       []ID              // what was due, as in Result; nil when nothing was
-	Calls      []Call            // the subgraphs among Next
+	Calls      []SubgraphCall    // the subgraphs among Next
 	Created    time.Time         // by the clock of the process that wrote it, in UTC
 
 	// Tasks has what is stored of each task that is due, in the order in which they merge; nil when their superstep has committed.
 	Tasks []TaskState
-	// Waiting are the questions of those tasks that have no answer, oldest first.
-	Waiting []Waiting
+	// Questions are the questions of those tasks that have no answer, oldest first.
+	Questions []OpenQuestion
 	// Status is the thread's, when this is its head; else zero.
 	Status checkpoint.Status
 }
 
-// Call is one call of a subgraph: that of the superstep after the checkpoint which lists it. Inside opens it.
-type Call struct {
+// SubgraphCall is one call of a subgraph: that of the superstep after the checkpoint which lists it. Inside opens it.
+type SubgraphCall struct {
 	Node      ID     // of the subgraph
 	Namespace string // where its checkpoints are, in the thread
 	Version   int    // of the thread, if that was released; 0 for the open one

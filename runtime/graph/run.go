@@ -311,11 +311,11 @@ func resultOf[S, U any](r *run, a *adapter[S, U]) Result[S] {
 	}
 	switch r.status {
 	case checkpoint.Done:
-		res.Status, res.Unjoined = Finished, r.unjoined()
+		res.Status, res.Unjoined = Done, r.unjoined()
 	case checkpoint.Waiting:
-		res.Status = Asked
+		res.Status = Waiting
 	}
-	res.Waiting = r.waiting()
+	res.Questions = r.waiting()
 	return res
 }
 

@@ -20,7 +20,7 @@ import (
 func TestRunGoesFromStartToEnd(t *testing.T) {
 	g := compile(t, chain("a", "b"))
 	in := logged("in")
-	res := done(t, graph.Finished)(g.Run(t.Context(), in))
+	res := done(t, graph.Done)(g.Run(t.Context(), in))
 	same(t, "log", res.State.Log, []string{"in", "a", "b"})
 	same(t, "steps", res.Steps, 2)
 	if res.Next != nil {
@@ -47,7 +47,7 @@ func TestParallelUpdatesMergeInOrderOfDeclaration(t *testing.T) {
 		b.Edge(graph.Start, id)
 		b.Edge(id, graph.End)
 	}
-	res := done(t, graph.Finished)(compile(t, b).Run(t.Context(), input))
+	res := done(t, graph.Done)(compile(t, b).Run(t.Context(), input))
 	same(t, "log", res.State.Log, []string{"c", "a", "b"})
 	same(t, "steps", res.Steps, 1)
 }
@@ -65,7 +65,7 @@ func TestSeveralEdgesIntoANodeRunItOnceAStep(t *testing.T) {
 	b.Edge("a", "z")
 	b.Edge("b", "z")
 	b.Edge("z", graph.End)
-	res := done(t, graph.Finished)(compile(t, b).Run(t.Context(), input))
+	res := done(t, graph.Done)(compile(t, b).Run(t.Context(), input))
 	same(t, "log", res.State.Log, []string{"a", "b", "long", "long", "z", "z"})
 	same(t, "steps", res.Steps, 3)
 }
@@ -85,7 +85,7 @@ func forkJoin() *graph.Builder[work, update] {
 }
 
 func TestAJoinWaitsForBranchesOfAnyLength(t *testing.T) {
-	res := done(t, graph.Finished)(compile(t, forkJoin()).Run(t.Context(), input))
+	res := done(t, graph.Done)(compile(t, forkJoin()).Run(t.Context(), input))
 	same(t, "log", res.State.Log, []string{"short", "long1", "long2", "joined"})
 	if res.Unjoined != nil {
 		t.Errorf("unjoined: got %v, want none", res.Unjoined)
@@ -102,7 +102,7 @@ func TestAHalfReachedJoinIsReported(t *testing.T) {
 	b.Join([]graph.ID{"a", "b"}, "joined")
 	b.Edge("a", graph.End)
 	b.Edge("joined", graph.End)
-	res := done(t, graph.Finished)(compile(t, b).Run(t.Context(), input))
+	res := done(t, graph.Done)(compile(t, b).Run(t.Context(), input))
 	same(t, "unjoined", res.Unjoined, []graph.ID{"joined"})
 
 	_, err := compile(t, b, graph.Strict()).Run(t.Context(), input)
@@ -127,7 +127,7 @@ func TestAJoinInALoopFiresEachTimeAround(t *testing.T) {
 		}
 		return graph.To(graph.End), nil
 	}, "split", graph.End)
-	res := done(t, graph.Finished)(compile(t, b).Run(t.Context(), input))
+	res := done(t, graph.Done)(compile(t, b).Run(t.Context(), input))
 	same(t, "log", strings.Join(res.State.Log, " "), "split a b joined split a b joined")
 }
 
@@ -148,7 +148,7 @@ func TestARouteSeesTheMergedStateOfAllAndIsAskedOnce(t *testing.T) {
 	}, "c", graph.End)
 	b.Edge("b", graph.End)
 	b.Edge("c", graph.End)
-	res := done(t, graph.Finished)(compile(t, b).Run(t.Context(), input))
+	res := done(t, graph.Done)(compile(t, b).Run(t.Context(), input))
 	same(t, "log", res.State.Log, []string{"a", "b", "c"})
 	same(t, "times asked", asked.Load(), int32(1))
 }
@@ -162,7 +162,7 @@ func TestEdgesAndARouteOfOneNodeBothFire(t *testing.T) {
 	b.Edge(graph.Start, "a")
 	b.Edge("a", "c")
 	b.Route("a", choose("b"), "b")
-	res := done(t, graph.Finished)(compile(t, b).Run(t.Context(), input))
+	res := done(t, graph.Done)(compile(t, b).Run(t.Context(), input))
 	same(t, "log", res.State.Log, []string{"a", "b", "c"})
 }
 
@@ -175,7 +175,7 @@ func TestAConditionalEntrySeesTheInput(t *testing.T) {
 	b.Route(graph.Start, func(_ context.Context, s work) (graph.Next, error) { return graph.To(graph.ID(s.Status)), nil }, "a", "b")
 	var in update
 	in.Status.Set("b")
-	res := done(t, graph.Finished)(compile(t, b).Run(t.Context(), in))
+	res := done(t, graph.Done)(compile(t, b).Run(t.Context(), in))
 	same(t, "log", res.State.Log, []string{"b"})
 }
 
@@ -339,17 +339,17 @@ func TestPanicsAndGoexitAreErrorsOfTheNode(t *testing.T) {
 func TestRetry(t *testing.T) {
 	tests := []struct {
 		name     string
-		policy   graph.Backoff
+		policy   graph.RetryPolicy
 		failures int
 		want     int // attempts
 		ok       bool
 		took     time.Duration
 	}{
-		{"none", graph.Backoff{}, 1, 1, false, 0},
-		{"mended", graph.Backoff{Attempts: 3, Base: time.Second}, 2, 3, true, 3 * time.Second},
-		{"not mended", graph.Backoff{Attempts: 4, Base: time.Second, Max: 2 * time.Second}, 9, 4, false, 5 * time.Second},
-		{"not worth it", graph.Backoff{Attempts: 4, Unless: func(err error) bool { return errors.Is(err, errBroken) }}, 9, 1, false, 0},
-		{"default pause", graph.Backoff{Attempts: 2}, 1, 2, true, 100 * time.Millisecond},
+		{"none", graph.RetryPolicy{}, 1, 1, false, 0},
+		{"mended", graph.RetryPolicy{Attempts: 3, Base: time.Second}, 2, 3, true, 3 * time.Second},
+		{"not mended", graph.RetryPolicy{Attempts: 4, Base: time.Second, Max: 2 * time.Second}, 9, 4, false, 5 * time.Second},
+		{"not worth it", graph.RetryPolicy{Attempts: 4, Unless: func(err error) bool { return errors.Is(err, errBroken) }}, 9, 1, false, 0},
+		{"default pause", graph.RetryPolicy{Attempts: 2}, 1, 2, true, 100 * time.Millisecond},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -391,7 +391,7 @@ func TestRetry(t *testing.T) {
 func TestPanicsAreNotRetried(t *testing.T) {
 	b := newWork()
 	runs := 0
-	b.Node("a", func(context.Context, work) (update, error) { runs++; panic("x") }, graph.Retry(graph.Backoff{Attempts: 5}))
+	b.Node("a", func(context.Context, work) (update, error) { runs++; panic("x") }, graph.Retry(graph.RetryPolicy{Attempts: 5}))
 	b.Edge(graph.Start, "a")
 	b.Edge("a", graph.End)
 	if _, err := compile(t, b).Run(t.Context(), input); err == nil {
@@ -411,11 +411,11 @@ func TestTimeoutCancelsTheAttemptAndWaitsForIt(t *testing.T) {
 			<-ctx.Done()
 			time.Sleep(time.Minute) // it takes its time to notice
 			return update{}, ctx.Err()
-		}, graph.Timeout(time.Second), graph.Retry(graph.Backoff{Attempts: 2, Base: time.Second}))
+		}, graph.Timeout(time.Second), graph.Retry(graph.RetryPolicy{Attempts: 2, Base: time.Second}))
 		b.Edge(graph.Start, "a")
 		b.Edge("a", graph.End)
 		began := time.Now()
-		res := done(t, graph.Finished)(compile(t, b).Run(t.Context(), input))
+		res := done(t, graph.Done)(compile(t, b).Run(t.Context(), input))
 		same(t, "log", res.State.Log, []string{"a"})
 		same(t, "time taken", time.Since(began), 62*time.Second)
 	})
@@ -469,7 +469,7 @@ func TestConcurrencyIsBounded(t *testing.T) {
 		b.Edge(graph.Start, id)
 		b.Edge(id, graph.End)
 	}
-	res := done(t, graph.Finished)(compile(t, b, graph.Concurrency(3)).Run(t.Context(), input))
+	res := done(t, graph.Done)(compile(t, b, graph.Concurrency(3)).Run(t.Context(), input))
 	same(t, "log lines", len(res.State.Log), 50)
 	if most.Load() > 3 {
 		t.Errorf("%d tasks ran at once, want at most 3", most.Load())
@@ -524,7 +524,7 @@ func TestStrictFindsNodesAndRoutesThatWrite(t *testing.T) {
 	t.Run("node", func(t *testing.T) {
 		b := newWork()
 		b.Node("fill", fill)
-		b.Node("bad", func(_ context.Context, s work) (update, error) { spoil(s); return update{}, nil }, graph.Retry(graph.Backoff{Attempts: 3}))
+		b.Node("bad", func(_ context.Context, s work) (update, error) { spoil(s); return update{}, nil }, graph.Retry(graph.RetryPolicy{Attempts: 3}))
 		b.Edge(graph.Start, "fill")
 		b.Edge("fill", "bad")
 		b.Edge("bad", graph.End)
@@ -548,7 +548,7 @@ func TestStrictFindsNodesAndRoutesThatWrite(t *testing.T) {
 		}
 	})
 	t.Run("good", func(t *testing.T) {
-		done(t, graph.Finished)(compile(t, forkJoin(), graph.Strict()).Run(t.Context(), input))
+		done(t, graph.Done)(compile(t, forkJoin(), graph.Strict()).Run(t.Context(), input))
 	})
 }
 
@@ -567,7 +567,7 @@ func TestAnEphemeralFieldLivesForOneSuperstep(t *testing.T) {
 	b.Edge("set", "first")
 	b.Edge("first", "second")
 	b.Edge("second", graph.End)
-	done(t, graph.Finished)(compile(t, b).Run(t.Context(), input))
+	done(t, graph.Done)(compile(t, b).Run(t.Context(), input))
 	same(t, "seen", seen, []string{"draft", ""})
 }
 
@@ -589,8 +589,8 @@ func TestCurrentTask(t *testing.T) {
 	b.Edge("a", "b")
 	b.Edge("b", graph.End)
 	g := compile(t, b)
-	done(t, graph.Finished)(g.Run(t.Context(), input))
-	done(t, graph.Finished)(g.Run(t.Context(), input))
+	done(t, graph.Done)(g.Run(t.Context(), input))
+	done(t, graph.Done)(g.Run(t.Context(), input))
 	slices.Sort(keys)
 	same(t, "different keys", len(slices.Compact(keys)), 4)
 	if got := graph.CurrentTask(contexts["b"]); got != (graph.Task{}) {
@@ -619,7 +619,7 @@ func TestASuperstepWithoutASaverAllocatesNothingButContexts(t *testing.T) {
 			return graph.To(graph.End), nil
 		}, "a", graph.End)
 		g := compile(t, b)
-		return testing.AllocsPerRun(20, func() { done(t, graph.Finished)(g.Run(t.Context(), input, graph.MaxSteps(10_000))) })
+		return testing.AllocsPerRun(20, func() { done(t, graph.Done)(g.Run(t.Context(), input, graph.MaxSteps(10_000))) })
 	}
 	if few, many := steps(100), steps(250); few != many {
 		t.Errorf("150 supersteps more, within one block, allocate %v times more, want 0", many-few)
@@ -665,7 +665,7 @@ func TestAStepOnTheMemorySaverAllocatesLittle(t *testing.T) {
 			saver := memory.New()
 			g := compile(t, build(n), graph.Saver(saver))
 			return testing.AllocsPerRun(10, func() {
-				done(t, graph.Finished)(g.Thread("t").Invoke(t.Context(), input))
+				done(t, graph.Done)(g.Thread("t").Invoke(t.Context(), input))
 				if err := saver.Delete(t.Context(), "t"); err != nil {
 					t.Error(err)
 				}

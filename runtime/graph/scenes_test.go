@@ -100,7 +100,7 @@ var scenes = map[string]func(*scene){
 		th := sc.thread(sc.asking())
 		res := sc.did("input")(th.Invoke(sc.t.Context(), input))
 		sc.did("resume without an answer")(th.Resume(sc.t.Context()))
-		sc.did("answer")(th.Resume(sc.t.Context(), refund.Answer(res.Waiting[0], true)))
+		sc.did("answer")(th.Resume(sc.t.Context(), refund.Answer(res.Questions[0], true)))
 	},
 	"fork_and_replay": func(sc *scene) {
 		th := sc.thread(sc.chain("a", "b"))
@@ -119,7 +119,7 @@ var scenes = map[string]func(*scene){
 	"abandon": func(sc *scene) {
 		th := sc.thread(sc.chain("a", "b"), graph.InterruptBefore("b"))
 		sc.did("input")(th.Invoke(sc.t.Context(), logged("one")))
-		sc.did("another")(th.Invoke(sc.t.Context(), logged("two"), graph.Abandon()))
+		sc.did("another")(th.Invoke(sc.t.Context(), logged("two"), graph.DiscardPending()))
 	},
 	"subgraph": func(sc *scene) {
 		sc.did("input")(sc.thread(sc.nested(sc.chain("x", "y"), true)).Invoke(sc.t.Context(), input))
@@ -130,7 +130,7 @@ var scenes = map[string]func(*scene){
 	"subgraph_question": func(sc *scene) {
 		th := sc.thread(sc.nested(sc.asking(), true))
 		res := sc.did("input")(th.Invoke(sc.t.Context(), input))
-		sc.did("answer")(th.Resume(sc.t.Context(), refund.Answer(res.Waiting[0], true)))
+		sc.did("answer")(th.Resume(sc.t.Context(), refund.Answer(res.Questions[0], true)))
 	},
 	"subgraph_stop": func(sc *scene) {
 		th := sc.thread(sc.nested(sc.chain("x", "y"), false, graph.InterruptBefore("y")))
@@ -141,11 +141,11 @@ var scenes = map[string]func(*scene){
 		th := sc.thread(sc.nested(sc.asking(), false))
 		sc.did("input")(th.Invoke(sc.t.Context(), input))
 		res := sc.did("rerun")(th.Resume(sc.t.Context(), graph.Rerun("sub")))
-		sc.did("answer")(th.Resume(sc.t.Context(), refund.Answer(res.Waiting[0], true)))
+		sc.did("answer")(th.Resume(sc.t.Context(), refund.Answer(res.Questions[0], true)))
 	},
 	"subgraph_remembers": func(sc *scene) {
 		b := newWork()
-		graph.Subgraph(b, "sub", compile(sc.t, sc.chain("x"), graph.Nested()), sc.into, sc.outOf, graph.Remember())
+		graph.MapSubgraph(b, "sub", compile(sc.t, sc.chain("x"), graph.SubgraphOnly()), sc.into, sc.outOf, graph.Stateful())
 		b.Edge(graph.Start, "sub")
 		b.Edge("sub", graph.End)
 		th := sc.thread(b)
@@ -160,7 +160,7 @@ var scenes = map[string]func(*scene){
 		}, []graph.ID{graph.Parent})
 		inner.Edge(graph.Start, "up")
 		b := newWork()
-		b.Subgraph("sub", compile(sc.t, inner, graph.Nested()), graph.Targets("b", graph.End))
+		b.Subgraph("sub", compile(sc.t, inner, graph.SubgraphOnly()), graph.Targets("b", graph.End))
 		b.Node("b", sc.node("b", 0))
 		b.Edge(graph.Start, "sub")
 		b.Edge("b", graph.End)
@@ -220,11 +220,11 @@ func (sc *scene) asking() *graph.Builder[work, update] {
 
 // nested is a -> sub, over a state of its own or the same one.
 func (sc *scene) nested(inner *graph.Builder[work, update], mapped bool, opts ...graph.Option) *graph.Builder[work, update] {
-	child := compile(sc.t, inner, append(opts, graph.Nested())...)
+	child := compile(sc.t, inner, append(opts, graph.SubgraphOnly())...)
 	b := newWork()
 	b.Node("a", sc.node("a", 0))
 	if mapped {
-		graph.Subgraph(b, "sub", child, sc.into, sc.outOf)
+		graph.MapSubgraph(b, "sub", child, sc.into, sc.outOf)
 	} else {
 		b.Subgraph("sub", child)
 	}

@@ -17,7 +17,7 @@ type schemaCounter struct {
 	offered int
 }
 
-func (s *schemaCounter) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (s *schemaCounter) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	for _, w := range a.Writes {
 		if w.Kind == checkpoint.Schema {
 			s.offered++
@@ -38,9 +38,9 @@ func TestSchemasAreStoredOnceAVersion(t *testing.T) {
 		inner.Edge(graph.Start, "ask")
 		inner.Edge("ask", graph.End)
 		th := compile(t, around(t, nil, compilePair(t, inner)), graph.Saver(s), d).Thread("t")
-		res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
-		done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(res.Waiting[0], true)))
-		res = done(t, graph.Asked)(th.Invoke(t.Context(), input))
+		res := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+		done(t, graph.Done)(th.Resume(t.Context(), refund.Answer(res.Questions[0], true)))
+		res = done(t, graph.Waiting)(th.Invoke(t.Context(), input))
 		same(t, "descriptions offered", s.offered, 2)
 
 		all, err := s.Schemas(t.Context(), "t", 0)
@@ -51,7 +51,7 @@ func TestSchemasAreStoredOnceAVersion(t *testing.T) {
 		if err != nil || len(snap.Calls) != 1 {
 			t.Fatalf("got %d calls, %v; want the one that asks", len(snap.Calls), err)
 		}
-		place := checkpoint.Place{Thread: "t", Namespace: snap.Calls[0].Namespace}
+		place := checkpoint.Ref{Thread: "t", Namespace: snap.Calls[0].Namespace}
 		for rec, err := range s.History(t.Context(), place, checkpoint.Query{Limit: 1}) {
 			if err != nil {
 				t.Fatal(err)
@@ -65,12 +65,12 @@ func TestSchemasAreStoredOnceAVersion(t *testing.T) {
 				t.Errorf("questions: got %+v, want refund, answered by a bool", g.Questions)
 			}
 		}
-		done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(res.Waiting[0], true)))
+		done(t, graph.Done)(th.Resume(t.Context(), refund.Answer(res.Questions[0], true)))
 		_, err = th.Release(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		done(t, graph.Asked)(th.Invoke(t.Context(), input))
+		done(t, graph.Waiting)(th.Invoke(t.Context(), input))
 		same(t, "descriptions offered with the next version", s.offered, 4)
 	})
 }

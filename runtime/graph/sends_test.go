@@ -58,7 +58,7 @@ func TestSendsRunOncePerSendAndMergeInSendOrder(t *testing.T) {
 		task := graph.CurrentTask(ctx)
 		return logged(fmt.Sprint(d.Name, d.Pages, task.Node, task.Index)), nil
 	}
-	res := done(t, graph.Finished)(compile(t, newLibrary(&l)).Run(t.Context(), logged("z", "a", "m")))
+	res := done(t, graph.Done)(compile(t, newLibrary(&l)).Run(t.Context(), logged("z", "a", "m")))
 	same(t, "log", res.State.Log, []string{"z", "a", "m", "z[0]fetch0", "a[1]fetch1", "m[2]fetch2", "report"})
 	same(t, "steps", res.Steps, 3)
 }
@@ -86,7 +86,7 @@ func TestSendsAreStoredWithTheCheckpoint(t *testing.T) {
 
 	var other library // another process, with its own graph
 	th = compile(t, newLibrary(&other), graph.Saver(s)).Thread("t")
-	res = done(t, graph.Finished)(th.Resume(t.Context()))
+	res = done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"x", "y", "x[0]", "y[1]", "report"})
 }
 
@@ -120,7 +120,7 @@ func TestAFailedSendDoesNotRunTheOthersAgain(t *testing.T) {
 			{Node: "fetch", Index: 2, Failure: "it broke"}, {Node: "fetch", Index: 3},
 		})
 		broken.Store(false)
-		res := done(t, graph.Finished)(th.Resume(t.Context()))
+		res := done(t, graph.Done)(th.Resume(t.Context()))
 		same(t, "log", res.State.Log, []string{"a", "b", "c", "d", "aa", "bb", "cc", "dd", "report"})
 		same(t, "runs", ran.counts(), map[string]int{"a": 1, "b": 1, "c": 2, "d": 1})
 		same(t, "keys", len(keys), 4)
@@ -174,7 +174,7 @@ func status(s string) update {
 func TestARoutingNodeChoosesWhatFollows(t *testing.T) {
 	var ran counter
 	g := compile(t, routing(&ran))
-	res := done(t, graph.Finished)(g.Run(t.Context(), status("y")))
+	res := done(t, graph.Done)(g.Run(t.Context(), status("y")))
 	same(t, "log", res.State.Log, []string{"router", "y", "beside"})
 	for status, want := range map[string]string{
 		"":       `graph: g: step 2: node "router": it chose nothing; return graph.To(graph.End) to finish`,
@@ -209,7 +209,7 @@ func TestTheChoiceOfARoutingNodeIsStoredWithItsResult(t *testing.T) {
 		t.Fatalf("got %v, want errBroken", err)
 	}
 	broken.Store(false)
-	res := done(t, graph.Finished)(th.Resume(t.Context()))
+	res := done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"router", "y", "beside"})
 	same(t, "runs", ran.counts(), map[string]int{"router": 1})
 	if _, err := th.UpdateState(t.Context(), logged("edit"), "router"); err == nil || !strings.Contains(err.Error(), "chooses itself") {
@@ -240,7 +240,7 @@ func tree() *graph.Builder[work, update] {
 const treeLog = "r r0 r1 r2 r00 r01 r10 r11 r20 r21 r000 r010 r100 r110 r200 r210"
 
 func TestSendsThatSend(t *testing.T) {
-	res := done(t, graph.Finished)(compile(t, tree()).Run(t.Context(), input))
+	res := done(t, graph.Done)(compile(t, tree()).Run(t.Context(), input))
 	same(t, "log", strings.Join(res.State.Log, " "), treeLog)
 }
 
@@ -285,7 +285,7 @@ func TestTenThousandSends(t *testing.T) {
 		names[i] = fmt.Sprint("doc ", i)
 	}
 	th, _ := newThread(t, newLibrary(&l), graph.Concurrency(8))
-	res := done(t, graph.Finished)(th.Invoke(t.Context(), logged(names...)))
+	res := done(t, graph.Done)(th.Invoke(t.Context(), logged(names...)))
 	same(t, "count", res.State.Count, 10_000)
 	if most.Load() > 8 {
 		t.Errorf("%d tasks ran at once, want at most 8", most.Load())
@@ -370,7 +370,7 @@ func TestADeferredNodeWaitsForAllBranches(t *testing.T) {
 	b.Edge("long3", "last")
 	b.Edge("last", graph.End)
 	want := []string{"short", "long1", "long2", "long3", "last"}
-	res := done(t, graph.Finished)(compile(t, b).Run(t.Context(), input))
+	res := done(t, graph.Done)(compile(t, b).Run(t.Context(), input))
 	same(t, "log", res.State.Log, want)
 	same(t, "steps", res.Steps, 4)
 
@@ -379,7 +379,7 @@ func TestADeferredNodeWaitsForAllBranches(t *testing.T) {
 	same(t, "due", res.Next, []graph.ID{"long3", "last"})
 	res = done(t, graph.Paused)(th.Resume(t.Context()))
 	same(t, "due", res.Next, []graph.ID{"last"})
-	res = done(t, graph.Finished)(th.Resume(t.Context()))
+	res = done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, want)
 }
 

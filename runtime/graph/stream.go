@@ -47,7 +47,7 @@ type Event[S, U any] struct {
 	Update     U             // EventUpdate; to be read only
 	State      S             // EventValue; shared as in Result
 	Next       []ID          // EventCheckpoint: the nodes that are due
-	Question   *Waiting      // EventQuestion
+	Question   *OpenQuestion // EventQuestion
 	Custom     any           // EventCustom
 	Outcome    Outcome       // EventTaskEnd
 	Err        error         // EventTaskEnd: why, if the task failed or was cancelled
@@ -248,7 +248,7 @@ func (r publisher) publish() bool {
 // publishTasks is publish for the tasks of the superstep.
 func (r publisher) publishTasks(done []exec.Task) bool {
 	if r.watchers.any() && r.log != nil {
-		r.watchers.notify(r.ctx, Occurrence{Kind: Committed, Step: r.plan.Step, Checkpoint: r.log.Base, Next: r.nextIDs()})
+		r.watchers.notify(r.ctx, RunEvent{Kind: Committed, Step: r.plan.Step, Checkpoint: r.log.Base, Next: r.nextIDs()})
 	}
 	if r.sink == nil {
 		return true
@@ -269,7 +269,7 @@ func (r publisher) publishTasks(done []exec.Task) bool {
 }
 
 // publishQuestions yields those of the questions that were not yielded before. It reports whether anybody listens.
-func (r publisher) publishQuestions(asked []Waiting) bool {
+func (r publisher) publishQuestions(asked []OpenQuestion) bool {
 	if r.sink == nil {
 		return true
 	}
@@ -281,10 +281,10 @@ func (r publisher) publishQuestions(asked []Waiting) bool {
 	return !r.sink.left()
 }
 
-// show yields the event of a task under way. A question that a subgraph asks is one of the run itself: Waiting.Path says where.
+// show yields the event of a task under way. A question that a subgraph asks is one of the run itself: OpenQuestion.Path says where.
 func (r publisher) show(e event) bool {
 	if e.Kind == EventQuestion {
-		return r.publishQuestions([]Waiting{*e.Question})
+		return r.publishQuestions([]OpenQuestion{*e.Question})
 	}
 	return r.sink.take(e)
 }

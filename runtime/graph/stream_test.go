@@ -41,7 +41,7 @@ func TestStreamYieldsUpdatesInTaskOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "events", got, "update:short update:long1 update:long2 update:joined end:finished")
+	same(t, "events", got, "update:short update:long1 update:long2 update:joined end:done")
 }
 
 func TestStreamYieldsValues(t *testing.T) {
@@ -55,7 +55,7 @@ func TestStreamYieldsValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "events of the resume", got, "value:in+a+b end:finished")
+	same(t, "events of the resume", got, "value:in+a+b end:done")
 }
 
 func TestValuesOfAStreamStayAsTheyWere(t *testing.T) {
@@ -93,12 +93,12 @@ func TestLeavingAStreamStopsTheRunAtACheckpoint(t *testing.T) {
 		}
 		same(t, "thread", snap.Status, checkpoint.Paused)
 		same(t, "log", snap.State.Log, []string{"a", "b"})
-		chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+		chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		same(t, "holder", chain.Thread.Holder, "")
-		res := done(t, graph.Finished)(th.Resume(t.Context()))
+		res := done(t, graph.Done)(th.Resume(t.Context()))
 		same(t, "log", res.State.Log, []string{"a", "b", "c"})
 	})
 }
@@ -115,7 +115,7 @@ func TestAPanicOfTheConsumerLeavesTheThreadResumable(t *testing.T) {
 			panic(fmt.Sprint("the consumer broke: ", err))
 		}
 	}()
-	res := done(t, graph.Finished)(th.Resume(t.Context()))
+	res := done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"a", "b"})
 }
 
@@ -254,7 +254,7 @@ func TestLeavingAStreamWhileANodeRunsCancelsTheNode(t *testing.T) {
 		}
 		same(t, "thread", snap.Status, checkpoint.Paused)
 		same(t, "log", snap.State.Log, []string{"first"})
-		res := done(t, graph.Finished)(th.Resume(t.Context()))
+		res := done(t, graph.Done)(th.Resume(t.Context()))
 		same(t, "log", res.State.Log, []string{"first", "quick", "slow"})
 		same(t, "runs", ran.counts(), map[string]int{"quick": 1, "slow": 2})
 	})
@@ -272,7 +272,7 @@ func TestWhatNobodyHearsIsDropped(t *testing.T) {
 		}
 	})
 	th, _ := newThread(t, b)
-	done(t, graph.Finished)(th.Invoke(t.Context(), input))
+	done(t, graph.Done)(th.Invoke(t.Context(), input))
 	for e, err := range th.Stream(t.Context(), input, graph.Events(graph.EventCustom)) {
 		if err != nil {
 			t.Fatal(err)
@@ -302,7 +302,7 @@ func TestAStreamYieldsQuestions(t *testing.T) {
 		}
 	}
 	slices.Sort(got[:3]) // the question comes when the other node runs, or has run
-	same(t, "events", got, []string{"end of ask: waiting <nil>", "end of beside: done <nil>", "question refund", "asked"})
+	same(t, "events", got, []string{"end of ask: waiting <nil>", "end of beside: done <nil>", "question refund", "waiting"})
 }
 
 func TestDrain(t *testing.T) {
@@ -334,6 +334,6 @@ func TestDrain(t *testing.T) {
 	o := <-first
 	res := done(t, graph.Paused)(o.res, o.err)
 	same(t, "due", res.Next, []graph.ID{"b"})
-	res = done(t, graph.Finished)(compile(t, b, graph.Saver(s)).Thread("t").Resume(t.Context()))
+	res = done(t, graph.Done)(compile(t, b, graph.Saver(s)).Thread("t").Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"a", "b"})
 }

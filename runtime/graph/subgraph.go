@@ -20,7 +20,7 @@ import (
 // fields that it sets stay in it.
 //
 // A call that is stored costs one snapshot of the state. An edit of the thread while the child is stopped does not reach the
-// state that the child works on. All else is as for the function Subgraph.
+// state that the child works on. All else is as for the function MapSubgraph.
 func (b *Builder[S, U]) Subgraph(id ID, child *Graph[S, U], opts ...NodeOption) ID {
 	var f funcs[S, U]
 	k := kind{same: true}
@@ -32,18 +32,18 @@ func (b *Builder[S, U]) Subgraph(id ID, child *Graph[S, U], opts ...NodeOption) 
 	return id
 }
 
-// Subgraph adds a node that runs child, a graph over a state of its own, from an empty state to its end, and returns id.
+// MapSubgraph adds a node that runs child, a graph over a state of its own, from an empty state to its end, and returns id.
 // in makes the child's input of the state; out makes the node's update of the state, as it was when the node began, and
-// of what the child came to. Both run once, unless a crash comes between. With Remember the child begins with what its
+// of what the child came to. Both run once, unless a crash comes between. With Stateful the child begins with what its
 // last call came to. With Targets it may choose what runs next here.
 //
 // The child keeps checkpoints of its own beside the thread's: a crash, a failure or a stop in it loses none of its work.
 // It stops for people and asks like any graph, and so does the graph that it is in, which is resumed as ever. It runs
-// with its own MaxSteps and Concurrency, and the durability of the run; compile it with Nested. A child that failed goes
+// with its own MaxSteps and Concurrency, and the durability of the run; compile it with SubgraphOnly. A child that failed goes
 // on where it was when its node is run again, by Retry or by Resume; Rerun has it begin anew.
 //
 // It is a function because a method has no type parameters of its own.
-func Subgraph[S, U, CS, CU any](
+func MapSubgraph[S, U, CS, CU any](
 	b *Builder[S, U], id ID, child *Graph[CS, CU],
 	in func(ctx context.Context, s S) (CU, error),
 	out func(ctx context.Context, s S, child CS) (U, error),
@@ -230,7 +230,7 @@ func (r caller) restoreCall(i int, c *run) (bool, error) {
 	if c.log == nil || !c.log.Resumed {
 		return false, nil
 	}
-	chain, err := loadChain(r.ctx, c.g, c.log, checkpoint.Place{Thread: c.thread, Namespace: c.log.Namespace})
+	chain, err := loadChain(r.ctx, c.g, c.log, checkpoint.Ref{Thread: c.thread, Namespace: c.log.Namespace})
 	if err != nil || chain.Empty() {
 		return false, err
 	}
@@ -281,7 +281,7 @@ func (r caller) partsOf(i int, call string) (map[string][]byte, error) {
 	if parts == nil {
 		parts = make(map[string][]byte)
 	}
-	chain, err := loadChain(r.ctx, r.g, r.log, checkpoint.Place{Thread: r.thread, Namespace: r.log.Namespace})
+	chain, err := loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, Namespace: r.log.Namespace})
 	for _, w := range chain.Writes {
 		if w.Base == r.log.Base && w.Task == call && w.Kind == checkpoint.Result {
 			parts[w.Name] = w.Payload

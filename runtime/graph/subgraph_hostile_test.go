@@ -100,7 +100,7 @@ func twoFaults(t *testing.T, y *tally) *app {
 	b.Node("c", counted(y, "c"))
 	b.Node("d", brittle(y, "d", 1))
 	b.Node("e", counted(y, "e"))
-	return compile(t, line(b, "a", "b", "c", "d", "e"), graph.Nested())
+	return compile(t, line(b, "a", "b", "c", "d", "e"), graph.SubgraphOnly())
 }
 
 func TestEachAttemptOfASubgraphGoesOnWhereTheLastOneFailed(t *testing.T) {
@@ -108,7 +108,7 @@ func TestEachAttemptOfASubgraphGoesOnWhereTheLastOneFailed(t *testing.T) {
 		for attempts := 1; attempts <= 3; attempts++ {
 			what := fmt.Sprint("attempts ", attempts)
 			y := new(tally)
-			th, _ := newThread(t, only(twoFaults(t, y), graph.Retry(graph.Backoff{Attempts: attempts, Base: 1})), d)
+			th, _ := newThread(t, only(twoFaults(t, y), graph.Retry(graph.RetryPolicy{Attempts: attempts, Base: 1})), d)
 			res, err := th.Invoke(t.Context(), input)
 			for range 3 - attempts {
 				if !errors.Is(err, errBroken) {
@@ -118,7 +118,7 @@ func TestEachAttemptOfASubgraphGoesOnWhereTheLastOneFailed(t *testing.T) {
 					break
 				}
 			}
-			wantLog(t, what, done(t, graph.Finished)(res, err).State, "a, b, c, d, e")
+			wantLog(t, what, done(t, graph.Done)(res, err).State, "a, b, c, d, e")
 			y.once(t, what, "a", "b", "c", "d", "e")
 		}
 	})
@@ -133,16 +133,16 @@ func TestAStepOfASubgraphThatChangesNothing(t *testing.T) {
 		empty.Edge("never", graph.End)
 		inner := newWork()
 		inner.Node("a", counted(y, "a"))
-		inner.Subgraph("empty", compile(t, empty, graph.Nested()))
+		inner.Subgraph("empty", compile(t, empty, graph.SubgraphOnly()))
 		inner.Node("b", counted(y, "b"))
-		inner.Subgraph("blank", compile(t, empty, graph.Nested()))
+		inner.Subgraph("blank", compile(t, empty, graph.SubgraphOnly()))
 		inner.Node("c", counted(y, "c"))
 		line(inner, "a", "empty", "b", "blank", "c")
-		th, s := newThread(t, only(compile(t, inner, graph.Nested(), graph.InterruptBefore("b", "c"))), d)
+		th, s := newThread(t, only(compile(t, inner, graph.SubgraphOnly(), graph.InterruptBefore("b", "c"))), d)
 		done(t, graph.Paused)(th.Invoke(t.Context(), input))
-		th = compile(t, only(compile(t, inner, graph.Nested(), graph.InterruptBefore("b", "c"))), graph.Saver(s), d).Thread("t")
+		th = compile(t, only(compile(t, inner, graph.SubgraphOnly(), graph.InterruptBefore("b", "c"))), graph.Saver(s), d).Thread("t")
 		done(t, graph.Paused)(th.Resume(t.Context()))
-		wantLog(t, "log", done(t, graph.Finished)(th.Resume(t.Context())).State, "a, b, c")
+		wantLog(t, "log", done(t, graph.Done)(th.Resume(t.Context())).State, "a, b, c")
 		y.once(t, "at the end", "a", "b", "c")
 	})
 }
@@ -156,7 +156,7 @@ type faulty struct {
 
 var errFaulty = errors.New("the server is away")
 
-func (f *faulty) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (f *faulty) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	if a.Namespace == "" {
 		return f.Saver.Append(ctx, a)
 	}
@@ -165,10 +165,10 @@ func (f *faulty) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Ap
 	}
 	if f.after {
 		if _, err := f.Saver.Append(ctx, a); err != nil {
-			return checkpoint.Appended{}, err
+			return checkpoint.AppendResult{}, err
 		}
 	}
-	return checkpoint.Appended{}, errFaulty
+	return checkpoint.AppendResult{}, errFaulty
 }
 
 // TestAnAppendOfASubgraphThatFails has one call of the saver fail that a subgraph makes. What it stores later is what
@@ -193,16 +193,16 @@ func TestAnAppendOfASubgraphThatFails(t *testing.T) {
 					line(inner, "a", "b", "ask", "c")
 					s := &faulty{Saver: memory.New(), after: after}
 					s.left.Store(left)
-					b := only(compile(t, inner, graph.Nested()), graph.Retry(graph.Backoff{Attempts: attempts, Base: 1}))
+					b := only(compile(t, inner, graph.SubgraphOnly()), graph.Retry(graph.RetryPolicy{Attempts: attempts, Base: 1}))
 					th := compile(t, b, graph.Saver(s)).Thread("t")
 					res, err := th.Invoke(t.Context(), input, d)
 					for range 6 {
 						switch {
 						case err != nil && !errors.Is(err, errFaulty):
 							t.Fatalf("%s: got %v", what, err)
-						case err == nil && res.Status == graph.Finished:
-						case err == nil && len(res.Waiting) > 0:
-							res, err = th.Resume(t.Context(), amount.Answer(res.Waiting[0], 5), graph.Sync)
+						case err == nil && res.Status == graph.Done:
+						case err == nil && len(res.Questions) > 0:
+							res, err = th.Resume(t.Context(), amount.Answer(res.Questions[0], 5), graph.Sync)
 							continue
 						default:
 							res, err = th.Resume(t.Context(), graph.Sync)
@@ -210,7 +210,7 @@ func TestAnAppendOfASubgraphThatFails(t *testing.T) {
 						}
 						break
 					}
-					log := done(t, graph.Finished)(res, err).State.Log
+					log := done(t, graph.Done)(res, err).State.Log
 					if len(log) != 4 || log[2] != fmt.Sprint(5, " for ", log[:2]) {
 						t.Errorf("%s: got log %q, want what ask saw, its answer, and c", what, log)
 					}
@@ -227,14 +227,14 @@ func TestWhatASubgraphDidIsKeptWhenOutFails(t *testing.T) {
 			l := new(ledger)
 			broken := true
 			b := newWork()
-			graph.Subgraph(b, "sub", compilePair(t, pairs(l, "a", "b")), toPair,
+			graph.MapSubgraph(b, "sub", compilePair(t, pairs(l, "a", "b")), toPair,
 				func(ctx context.Context, s work, p pair) (update, error) {
 					if broken {
 						broken = false
 						return update{}, errBroken
 					}
 					return fromPair(ctx, s, p)
-				}, graph.Retry(graph.Backoff{Attempts: attempts, Base: 1}))
+				}, graph.Retry(graph.RetryPolicy{Attempts: attempts, Base: 1}))
 			th, _ := newThread(t, line(b, "sub"), d)
 			res, err := th.Invoke(t.Context(), input)
 			if attempts == 1 {
@@ -243,7 +243,7 @@ func TestWhatASubgraphDidIsKeptWhenOutFails(t *testing.T) {
 				}
 				res, err = th.Resume(t.Context())
 			}
-			same(t, what, done(t, graph.Finished)(res, err).State.Log, []string{"given 0 0 a+b"})
+			same(t, what, done(t, graph.Done)(res, err).State.Log, []string{"given 0 0 a+b"})
 			ranOnce(t, what, l)
 		}
 	})
@@ -290,13 +290,13 @@ func mixed(t *testing.T, y *tally) *graph.Builder[work, update] {
 	up.Edge("x", "y")
 	b := newWork()
 	b.Node("begin", counted(y, "begin"))
-	graph.Subgraph(b, "own", compilePair(t, asking(nil), graph.InterruptBefore("b")), toPair, fromPair)
-	b.Subgraph("same", compile(t, up, graph.Nested(), graph.InterruptBefore("y")), graph.Targets("memory"))
-	graph.Subgraph(b, "memory", compilePair(t, pairs(nil, "in")),
+	graph.MapSubgraph(b, "own", compilePair(t, asking(nil), graph.InterruptBefore("b")), toPair, fromPair)
+	b.Subgraph("same", compile(t, up, graph.SubgraphOnly(), graph.InterruptBefore("y")), graph.Targets("memory"))
+	graph.MapSubgraph(b, "memory", compilePair(t, pairs(nil, "in")),
 		func(context.Context, work) (pairUpdate, error) { return pairUpdate{Foo: state.Set("")}, nil },
 		func(_ context.Context, _ work, p pair) (update, error) {
 			return logged(strings.Join(p.Bar, " ")), nil
-		}, graph.Remember())
+		}, graph.Stateful())
 	b.Node("end", counted(y, "end"))
 	b.Edge(graph.Start, "begin")
 	b.Edge("begin", "own")
@@ -324,12 +324,12 @@ func TestARenamedNodeIsWhatASubgraphSentItsParentTo(t *testing.T) {
 				return n, nil
 			}, graph.Parent)
 			up.Edge(graph.Start, "a")
-			child := compile(t, up, graph.Nested())
+			child := compile(t, up, graph.SubgraphOnly())
 			for range depth {
 				m := newWork()
 				m.Subgraph("deep", child, graph.Targets(graph.Parent))
 				m.Edge(graph.Start, "deep")
-				child = compile(t, m, graph.Nested())
+				child = compile(t, m, graph.SubgraphOnly())
 			}
 			b := newWork()
 			b.Subgraph("sub", child, graph.Targets(person))
@@ -345,12 +345,12 @@ func TestARenamedNodeIsWhatASubgraphSentItsParentTo(t *testing.T) {
 			if err == nil {
 				break
 			}
-			th := compile(t, build("human", graph.Was("person")), graph.Saver(s)).Thread("t")
+			th := compile(t, build("human", graph.FormerIDs("person")), graph.Saver(s)).Thread("t")
 			res, err := th.Resume(t.Context(), graph.TakeOver())
 			if errors.Is(err, checkpoint.ErrNotFound) {
 				continue
 			}
-			same(t, what, done(t, graph.Finished)(res, err).State.Log, []string{"a", "has it"})
+			same(t, what, done(t, graph.Done)(res, err).State.Log, []string{"a", "has it"})
 		}
 	}
 }
@@ -364,7 +364,7 @@ func TestASubgraphThatOwesARouteEndsBeforeItsParentGoesOn(t *testing.T) {
 	inner.Edge("a", "b")
 	inner.Edge("b", graph.End)
 	b := newWork()
-	b.Subgraph("sub", compile(t, inner, graph.Nested(), graph.InterruptAfter("a"), graph.BeforeRoute()), graph.Targets(graph.End))
+	b.Subgraph("sub", compile(t, inner, graph.SubgraphOnly(), graph.InterruptAfter("a"), graph.BeforeRoute()), graph.Targets(graph.End))
 	b.Edge(graph.Start, "sub")
 	th, _ := newThread(t, b)
 	done(t, graph.Paused)(th.Invoke(t.Context(), input))
@@ -375,17 +375,17 @@ func TestASubgraphThatOwesARouteEndsBeforeItsParentGoesOn(t *testing.T) {
 
 func TestASubgraphThatRemembersInOneThatDoes(t *testing.T) {
 	middle := graph.New("middle", teststate.PairSchema)
-	graph.Subgraph(middle, "deep", compilePair(t, pairs(nil, "d")),
+	graph.MapSubgraph(middle, "deep", compilePair(t, pairs(nil, "d")),
 		func(context.Context, pair) (pairUpdate, error) { return pairUpdate{}, nil },
 		func(_ context.Context, _, c pair) (pairUpdate, error) {
 			return pairUpdate{Foo: state.Set(strings.Join(c.Bar, ""))}, nil
-		}, graph.Remember())
+		}, graph.Stateful())
 	middle.Edge(graph.Start, "deep")
 	middle.Edge("deep", graph.End)
 	b := newWork()
-	graph.Subgraph(b, "sub", compilePair(t, middle),
+	graph.MapSubgraph(b, "sub", compilePair(t, middle),
 		func(context.Context, work) (pairUpdate, error) { return pairUpdate{}, nil },
-		func(_ context.Context, _ work, p pair) (update, error) { return logged(p.Foo), nil }, graph.Remember())
+		func(_ context.Context, _ work, p pair) (update, error) { return logged(p.Foo), nil }, graph.Stateful())
 	b.Route("sub", func(_ context.Context, s work) (graph.Next, error) {
 		if len(s.Log) < 3 {
 			return graph.To("sub"), nil
@@ -394,10 +394,10 @@ func TestASubgraphThatRemembersInOneThatDoes(t *testing.T) {
 	}, "sub", graph.End)
 	b.Edge(graph.Start, "sub")
 	want := []string{"d", "dd", "ddd"}
-	same(t, "run", done(t, graph.Finished)(compile(t, b).Run(t.Context(), input)).State.Log, want)
+	same(t, "run", done(t, graph.Done)(compile(t, b).Run(t.Context(), input)).State.Log, want)
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		th, _ := newThread(t, b, d)
-		same(t, "log", done(t, graph.Finished)(th.Invoke(t.Context(), input)).State.Log, want)
+		same(t, "log", done(t, graph.Done)(th.Invoke(t.Context(), input)).State.Log, want)
 	})
 }
 
@@ -405,7 +405,7 @@ func TestRerunBeginsASubgraphAnewWhenItsInputFailsAtFirst(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		calls, broken := 0, true
 		b := newWork()
-		graph.Subgraph(b, "sub", compilePair(t, pairs(nil, "a")),
+		graph.MapSubgraph(b, "sub", compilePair(t, pairs(nil, "a")),
 			func(context.Context, work) (pairUpdate, error) {
 				if calls++; calls == 2 {
 					return pairUpdate{}, errBroken
@@ -413,7 +413,7 @@ func TestRerunBeginsASubgraphAnewWhenItsInputFailsAtFirst(t *testing.T) {
 				return pairUpdate{Foo: state.Set(fmt.Sprint("call ", calls))}, nil
 			},
 			func(_ context.Context, _ work, p pair) (update, error) { return logged(p.Foo), nil },
-			graph.Retry(graph.Backoff{Attempts: 2, Base: 1}))
+			graph.Retry(graph.RetryPolicy{Attempts: 2, Base: 1}))
 		b.Route("sub", func(context.Context, work) (graph.Next, error) {
 			if broken {
 				return graph.Next{}, errBroken
@@ -426,7 +426,7 @@ func TestRerunBeginsASubgraphAnewWhenItsInputFailsAtFirst(t *testing.T) {
 			t.Fatalf("got %v, want errBroken", err)
 		}
 		broken = false
-		res := done(t, graph.Finished)(th.Resume(t.Context(), graph.Rerun("sub")))
+		res := done(t, graph.Done)(th.Resume(t.Context(), graph.Rerun("sub")))
 		same(t, "log", res.State.Log, []string{"call 3"})
 	})
 }
@@ -449,17 +449,17 @@ func TestARunThatLostItsThreadDoesNotRetryASubgraph(t *testing.T) {
 			}
 		}
 		b := newWork()
-		retry := graph.Retry(graph.Backoff{Attempts: 5, Base: 1})
+		retry := graph.Retry(graph.RetryPolicy{Attempts: 5, Base: 1})
 		if kind == "own" {
 			inner := graph.New("inner", teststate.PairSchema)
 			inner.Node("a", func(context.Context, pair) (pairUpdate, error) { steal(); return pairUpdate{}, nil })
 			inner.Edge(graph.Start, "a")
 			inner.Edge("a", graph.End)
-			graph.Subgraph(b, "sub", compilePair(t, inner), toPair, fromPair, retry)
+			graph.MapSubgraph(b, "sub", compilePair(t, inner), toPair, fromPair, retry)
 		} else {
 			inner := newWork()
 			inner.Node("a", func(context.Context, work) (update, error) { steal(); return update{}, nil })
-			b.Subgraph("sub", compile(t, line(inner, "a"), graph.Nested()), retry)
+			b.Subgraph("sub", compile(t, line(inner, "a"), graph.SubgraphOnly()), retry)
 		}
 		_, err := compile(t, line(b, "sub"), graph.Saver(s)).Thread("t").Invoke(t.Context(), input)
 		if !errors.Is(err, checkpoint.ErrConflict) {
@@ -480,21 +480,21 @@ func TestWhatASubgraphThatBeganAnewAskedBefore(t *testing.T) {
 				child = nest(t, child)
 			}
 			th, s := newThread(t, around(t, nil, child), d)
-			old := done(t, graph.Asked)(th.Invoke(t.Context(), input)).Waiting
-			res := done(t, graph.Asked)(th.Resume(t.Context(), graph.Rerun("sub")))
-			if len(res.Waiting) != 1 || res.Waiting[0].ID == old[0].ID {
-				t.Fatalf("%s: asked %v, then %v; want one of its own each", what, old, res.Waiting)
+			old := done(t, graph.Waiting)(th.Invoke(t.Context(), input)).Questions
+			res := done(t, graph.Waiting)(th.Resume(t.Context(), graph.Rerun("sub")))
+			if len(res.Questions) != 1 || res.Questions[0].ID == old[0].ID {
+				t.Fatalf("%s: asked %v, then %v; want one of its own each", what, old, res.Questions)
 			}
 			snap, err := th.State(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, what+": waiting", snap.Waiting, res.Waiting)
-			same(t, what+": listed", waitingThreads(t, s), res.Waiting)
+			same(t, what+": waiting", snap.Questions, res.Questions)
+			same(t, what+": listed", waitingThreads(t, s), res.Questions)
 			if _, err := th.Resume(t.Context(), amount.Answer(old[0], 1)); !errors.Is(err, graph.ErrNotAsked) {
 				t.Errorf("%s: the answer to the old question: got %v, want ErrNotAsked", what, err)
 			}
-			done(t, graph.Finished)(th.Resume(t.Context(), amount.Answer(res.Waiting[0], 1)))
+			done(t, graph.Done)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 1)))
 			same(t, what+": listed in the end", len(waitingThreads(t, s)), 0)
 		}
 	})
@@ -506,14 +506,14 @@ func TestASubgraphBeginsWhileItsSiblingsAreStored(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		middle := newWork()
 		middle.Node("a", say("a"))
-		graph.Subgraph(middle, "deep", compilePair(t, pairs(nil, "x", "y")), toPair, fromPair)
+		graph.MapSubgraph(middle, "deep", compilePair(t, pairs(nil, "x", "y")), toPair, fromPair)
 		middle.Node("b", say("b"))
 		for _, id := range []graph.ID{"a", "deep", "b"} {
 			middle.Edge(graph.Start, id)
 			middle.Edge(id, graph.End)
 		}
-		th, _ := newThread(t, only(compile(t, middle, graph.Nested(), graph.Concurrency(1))), d)
-		res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		th, _ := newThread(t, only(compile(t, middle, graph.SubgraphOnly(), graph.Concurrency(1))), d)
+		res := done(t, graph.Done)(th.Invoke(t.Context(), input))
 		same(t, "log", res.State.Log, []string{"a", "given 0 0 x+y", "b"})
 	})
 }
@@ -533,23 +533,23 @@ func TestASubgraphThatBeganAnewInVainAsksTheSame(t *testing.T) {
 					}
 					s := memory.New()
 					th := compile(t, around(t, nil, child), graph.Saver(s), d).Thread("t")
-					done(t, graph.Asked)(th.Invoke(t.Context(), input))
+					done(t, graph.Waiting)(th.Invoke(t.Context(), input))
 					dying := compile(t, around(t, nil, child), graph.Saver(&crashing{Saver: s, left: left, after: after}), d).Thread("t")
 					if _, err := dying.Resume(t.Context(), graph.Rerun("sub")); err == nil {
 						continue
 					}
 					more = true
-					res := done(t, graph.Asked)(th.Resume(t.Context(), graph.Rerun("sub"), graph.TakeOver()))
-					if len(res.Waiting) != 1 {
-						t.Fatalf("%s: it waits for %v, want one question", what, res.Waiting)
+					res := done(t, graph.Waiting)(th.Resume(t.Context(), graph.Rerun("sub"), graph.TakeOver()))
+					if len(res.Questions) != 1 {
+						t.Fatalf("%s: it waits for %v, want one question", what, res.Questions)
 					}
 					snap, err := th.State(t.Context())
 					if err != nil {
 						t.Fatal(err)
 					}
-					same(t, what+": waiting", snap.Waiting, res.Waiting)
-					same(t, what+": listed", waitingThreads(t, s), res.Waiting)
-					done(t, graph.Finished)(th.Resume(t.Context(), amount.Answer(res.Waiting[0], 1)))
+					same(t, what+": waiting", snap.Questions, res.Questions)
+					same(t, what+": listed", waitingThreads(t, s), res.Questions)
+					done(t, graph.Done)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 1)))
 				}
 			}
 		}
@@ -566,9 +566,9 @@ func TestWhatASubgraphAskedThatLostARace(t *testing.T) {
 				n, err := amount.Ask(ctx, "how much?")
 				return logged(fmt.Sprint(n)), err
 			}, amount)
-			child := compile(t, line(inner, "a", "ask"), graph.Nested())
+			child := compile(t, line(inner, "a", "ask"), graph.SubgraphOnly())
 			for range depth {
-				child = compile(t, only(child), graph.Nested())
+				child = compile(t, only(child), graph.SubgraphOnly())
 			}
 			var broken atomic.Bool
 			broken.Store(true)
@@ -593,10 +593,10 @@ func TestWhatASubgraphAskedThatLostARace(t *testing.T) {
 				t.Fatalf("%s: got %v, want errBroken", what, err)
 			}
 			broken.Store(false)
-			res := done(t, graph.Asked)(th.Resume(t.Context()))
-			same(t, what+": nodes that ask", len(res.Waiting), 1)
-			same(t, what+": listed", waitingThreads(t, s), res.Waiting)
-			res = done(t, graph.Finished)(th.Resume(t.Context(), refund.Answer(res.Waiting[0], true)))
+			res := done(t, graph.Waiting)(th.Resume(t.Context()))
+			same(t, what+": nodes that ask", len(res.Questions), 1)
+			same(t, what+": listed", waitingThreads(t, s), res.Questions)
+			res = done(t, graph.Done)(th.Resume(t.Context(), refund.Answer(res.Questions[0], true)))
 			same(t, what, res.State.Log, []string{"fast", "sure true"})
 		}
 	})
@@ -631,14 +631,14 @@ func kindsOn(t *testing.T, s checkpoint.Saver) {
 		if _, err := mixedTravel(t, &crashing{Saver: s, left: 1 + left/2, after: left%2 == 1}, id, graph.Sync); err != nil && !errors.Is(err, errCrash) {
 			t.Fatalf("%s: got %v", id, err)
 		}
-		res := done(t, graph.Finished)(mixedTravel(t, s, id, graph.Sync))
+		res := done(t, graph.Done)(mixedTravel(t, s, id, graph.Sync))
 		same(t, id, strings.Join(res.State.Log, ", "), mixedLog)
 	}
 	th := compile(t, around(t, nil, nest(t, compilePair(t, asking(nil)))), graph.Saver(s)).Thread("asked")
-	done(t, graph.Asked)(th.Invoke(t.Context(), input))
-	res := done(t, graph.Asked)(th.Resume(t.Context(), graph.Rerun("sub")))
-	same(t, "listed", waitingThreads(t, s), res.Waiting)
-	done(t, graph.Finished)(th.Resume(t.Context(), amount.Answer(res.Waiting[0], 1)))
+	done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+	res := done(t, graph.Waiting)(th.Resume(t.Context(), graph.Rerun("sub")))
+	same(t, "listed", waitingThreads(t, s), res.Questions)
+	done(t, graph.Done)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 1)))
 }
 
 // mixedTravel goes on until the thread is finished, answering what it asks.
@@ -646,11 +646,11 @@ func mixedTravel(t *testing.T, s checkpoint.Saver, id string, d graph.Durability
 	t.Helper()
 	th := compile(t, mixed(t, nil), graph.Saver(s), d).Thread(id)
 	for range 30 {
-		if err != nil || res.Status == graph.Finished {
+		if err != nil || res.Status == graph.Done {
 			break
 		}
 		opts := []graph.ResumeOption{graph.TakeOver()}
-		for _, w := range res.Waiting {
+		for _, w := range res.Questions {
 			opts = append(opts, amount.Answer(w, 3))
 		}
 		res, err = th.Resume(t.Context(), opts...)
@@ -675,11 +675,11 @@ func TestASubgraphThatAskedFirstGoesOnAfterItsSchemaChanged(t *testing.T) {
 			inner := newWork()
 			inner.Node("beside", counted(y, "beside"))
 			inner.Node("ask", func(ctx context.Context, _ work) (update, error) {
-				one, err := amount.AskAs(ctx, "one", "one?")
+				one, err := amount.AskNamed(ctx, "one", "one?")
 				if err != nil {
 					return update{}, err
 				}
-				two, err := amount.AskAs(ctx, "two", "two?")
+				two, err := amount.AskNamed(ctx, "two", "two?")
 				return logged(fmt.Sprint(one, two)), err
 			}, amount)
 			for _, id := range []graph.ID{"beside", "ask"} {
@@ -687,14 +687,14 @@ func TestASubgraphThatAskedFirstGoesOnAfterItsSchemaChanged(t *testing.T) {
 				inner.Edge(id, graph.End)
 			}
 			b := newWork()
-			b.Subgraph("sub", compile(t, inner, graph.Nested()))
+			b.Subgraph("sub", compile(t, inner, graph.SubgraphOnly()))
 			return line(b, "sub")
 		}
 		s := memory.New()
-		res := done(t, graph.Asked)(compile(t, build(newWork), graph.Saver(s), d).Thread("t").Invoke(t.Context(), input))
+		res := done(t, graph.Waiting)(compile(t, build(newWork), graph.Saver(s), d).Thread("t").Invoke(t.Context(), input))
 		th := compile(t, build(changedWork), graph.Saver(s), d).Thread("t")
-		res = done(t, graph.Asked)(th.Resume(t.Context(), amount.Answer(res.Waiting[0], 1)))
-		res = done(t, graph.Finished)(th.Resume(t.Context(), amount.Answer(res.Waiting[0], 2)))
+		res = done(t, graph.Waiting)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 1)))
+		res = done(t, graph.Done)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 2)))
 		same(t, "log", res.State.Log, []string{"beside", "1 2"})
 		y.once(t, "at the end", "beside")
 	})
@@ -710,7 +710,7 @@ func TestWhatAStreamShowedOfASubgraphStays(t *testing.T) {
 		})
 	}
 	put("first")
-	b.Subgraph("sub", compile(t, steps(nil, "x"), graph.Nested()))
+	b.Subgraph("sub", compile(t, steps(nil, "x"), graph.SubgraphOnly()))
 	put("second")
 	b.Edge(graph.Start, "first")
 	for _, id := range []graph.ID{"sub", "second"} {
@@ -740,22 +740,22 @@ func TestWhatAStreamShowedOfASubgraphStays(t *testing.T) {
 // TestTwoNodesThatRememberedBecomeOne: the one that kept its id goes on with its own memory.
 func TestTwoNodesThatRememberedBecomeOne(t *testing.T) {
 	sub := func(b *graph.Builder[work, update], id graph.ID, opts ...graph.NodeOption) {
-		graph.Subgraph(b, id, compilePair(t, pairs(nil, "a")),
+		graph.MapSubgraph(b, id, compilePair(t, pairs(nil, "a")),
 			func(context.Context, work) (pairUpdate, error) {
 				return pairUpdate{Bar: state.Append("of " + string(id))}, nil
 			},
 			func(_ context.Context, _ work, p pair) (update, error) { return logged(strings.Join(p.Bar, " ")), nil },
-			append(opts, graph.Remember())...)
+			append(opts, graph.Stateful())...)
 	}
 	for range 20 {
 		b := newWork()
 		sub(b, "one")
 		sub(b, "two")
 		th, s := newThread(t, line(b, "one", "two"))
-		done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		done(t, graph.Done)(th.Invoke(t.Context(), input))
 		b = newWork()
-		sub(b, "two", graph.Was("one"))
-		res := done(t, graph.Finished)(compile(t, line(b, "two"), graph.Saver(s)).Thread("t").Invoke(t.Context(), input))
+		sub(b, "two", graph.FormerIDs("one"))
+		res := done(t, graph.Done)(compile(t, line(b, "two"), graph.Saver(s)).Thread("t").Invoke(t.Context(), input))
 		same(t, "log", res.State.Log[2], "of two a of two a")
 	}
 }
@@ -763,13 +763,13 @@ func TestTwoNodesThatRememberedBecomeOne(t *testing.T) {
 func TestInsideWithAnotherGraph(t *testing.T) {
 	child := compilePair(t, pairs(nil, "a"))
 	th, _ := newThread(t, around(t, nil, child))
-	done(t, graph.Finished)(th.Invoke(t.Context(), input))
+	done(t, graph.Done)(th.Invoke(t.Context(), input))
 	for snap, err := range th.History(t.Context(), checkpoint.Query{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, call := range snap.Calls {
-			in := graph.Inside(th, call, compile(t, chain("a"), graph.Nested()))
+			in := graph.Inside(th, call, compile(t, chain("a"), graph.SubgraphOnly()))
 			if snap, err := in.State(t.Context()); !errors.Is(err, graph.ErrGraphChanged) {
 				t.Errorf("State: got %+v, %v; want ErrGraphChanged", snap, err)
 			}
@@ -804,19 +804,19 @@ func manySubgraphs(t *testing.T, d graph.Durability) {
 	for i := range wide {
 		id := graph.ID(fmt.Sprint("sub", i))
 		inner := newWork()
-		inner.Subgraph("deep", compile(t, steps(nil, id+"a", id+"b"), graph.Nested()))
+		inner.Subgraph("deep", compile(t, steps(nil, id+"a", id+"b"), graph.SubgraphOnly()))
 		inner.Node("fact", func(_ context.Context, s work) (update, error) {
 			var u update
 			u.Facts.Put(string(id), s.Facts["k"])
 			return u, nil
 		})
-		b.Subgraph(id, compile(t, line(inner, "deep", "fact"), graph.Nested()))
+		b.Subgraph(id, compile(t, line(inner, "deep", "fact"), graph.SubgraphOnly()))
 		b.Edge("before", id)
 		b.Edge(id, graph.End)
 		want = append(want, string(id)+"a", string(id)+"b")
 	}
 	th, s := newThread(t, b, d)
-	res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+	res := done(t, graph.Done)(th.Invoke(t.Context(), input))
 	wantLog(t, "log", res.State, strings.Join(want, ", "))
 	same(t, "facts", len(res.State.Facts), wide+1)
 	snap, err := compile(t, b, graph.Saver(s)).Thread("t").State(t.Context())
@@ -828,9 +828,9 @@ func manySubgraphs(t *testing.T, d graph.Durability) {
 
 func TestAMemoryLastsAsLongAsTheCallThatItIsIn(t *testing.T) {
 	inner := newWork()
-	graph.Subgraph(inner, "deep", compilePair(t, pairs(nil, "d")),
+	graph.MapSubgraph(inner, "deep", compilePair(t, pairs(nil, "d")),
 		func(context.Context, work) (pairUpdate, error) { return pairUpdate{}, nil },
-		func(_ context.Context, _ work, p pair) (update, error) { return logged(strings.Join(p.Bar, "")), nil }, graph.Remember())
+		func(_ context.Context, _ work, p pair) (update, error) { return logged(strings.Join(p.Bar, "")), nil }, graph.Stateful())
 	inner.Route("deep", func(_ context.Context, s work) (graph.Next, error) {
 		if len(s.Log)%2 == 1 {
 			return graph.To("deep"), nil
@@ -838,15 +838,15 @@ func TestAMemoryLastsAsLongAsTheCallThatItIsIn(t *testing.T) {
 		return graph.To(graph.End), nil
 	}, "deep", graph.End)
 	inner.Edge(graph.Start, "deep")
-	child := compile(t, inner, graph.Nested())
+	child := compile(t, inner, graph.SubgraphOnly())
 	b := newWork()
 	b.Subgraph("one", child)
 	b.Subgraph("two", child)
 	line(b, "one", "two")
 	want := []string{"d", "dd", "d", "dd"}
-	same(t, "run", done(t, graph.Finished)(compile(t, b).Run(t.Context(), input)).State.Log, want)
+	same(t, "run", done(t, graph.Done)(compile(t, b).Run(t.Context(), input)).State.Log, want)
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		th, _ := newThread(t, b, d)
-		same(t, "log", done(t, graph.Finished)(th.Invoke(t.Context(), input)).State.Log, want)
+		same(t, "log", done(t, graph.Done)(th.Invoke(t.Context(), input)).State.Log, want)
 	})
 }

@@ -24,7 +24,7 @@ func escalating(t *testing.T, l *ledger, next func() graph.Next) *app {
 	}, []graph.ID{graph.Parent, graph.End})
 	b.Edge(graph.Start, "a")
 	b.Edge("a", "up")
-	return compile(t, b, graph.Nested())
+	return compile(t, b, graph.SubgraphOnly())
 }
 
 // escalatingFrom is escalating within so many graphs, each of which sends its parent on.
@@ -41,7 +41,7 @@ func escalatingFrom(t *testing.T, l *ledger, depth int, next func() graph.Next) 
 		m := newWork()
 		m.Subgraph("deep", child, graph.Targets(graph.Parent))
 		m.Edge(graph.Start, "deep")
-		child = compile(t, m, graph.Nested())
+		child = compile(t, m, graph.SubgraphOnly())
 	}
 	return child
 }
@@ -70,13 +70,13 @@ func escalated(t *testing.T, l *ledger, depth int) *graph.Builder[work, update] 
 func TestASubgraphSendsItsParentOn(t *testing.T) {
 	const want = "a, up, work one, work two, person"
 	for depth := range 3 {
-		res := done(t, graph.Finished)(compile(t, escalated(t, nil, depth), graph.Strict()).Run(t.Context(), input))
+		res := done(t, graph.Done)(compile(t, escalated(t, nil, depth), graph.Strict()).Run(t.Context(), input))
 		wantLog(t, fmt.Sprint("run, depth ", depth), res.State, want)
 	}
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for depth := range 3 {
 			th, _ := newThread(t, escalated(t, nil, depth), d, graph.Strict())
-			res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+			res := done(t, graph.Done)(th.Invoke(t.Context(), input))
 			wantLog(t, fmt.Sprint("depth ", depth), res.State, want)
 		}
 	})
@@ -100,7 +100,7 @@ func TestASubgraphOverAnotherStateSendsItsParentOn(t *testing.T) {
 			return graph.To(graph.End), nil // which leaves it to the edges of the node
 		}, graph.Parent, graph.End)
 		b := newWork()
-		graph.Subgraph(b, "sub", compilePair(t, inner), toPair, fromPair, graph.Targets("again"))
+		graph.MapSubgraph(b, "sub", compilePair(t, inner), toPair, fromPair, graph.Targets("again"))
 		b.Node("again", say("again"))
 		b.Node("beside", say("beside"))
 		b.Edge(graph.Start, "sub")
@@ -108,7 +108,7 @@ func TestASubgraphOverAnotherStateSendsItsParentOn(t *testing.T) {
 		b.Edge("again", "sub")
 		b.Edge("beside", graph.End)
 		th, _ := newThread(t, b, d)
-		res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		res := done(t, graph.Done)(th.Invoke(t.Context(), input))
 		same(t, "log", strings.Join(res.State.Log, ", "), "given 0 0 a, again, beside, given 3 3 a, beside")
 	})
 }
@@ -130,14 +130,14 @@ func TestWhatASubgraphMayNotHaveItsParentDo(t *testing.T) {
 		inner.Edge(graph.Start, "a")
 		b := newWork()
 		b.Node("other", say("other"))
-		b.Subgraph("sub", compile(t, inner, graph.Nested()), graph.Targets(c.targets...))
+		b.Subgraph("sub", compile(t, inner, graph.SubgraphOnly()), graph.Targets(c.targets...))
 		b.Edge(graph.Start, "sub")
 		b.Edge(graph.Start, "other")
 		b.Edge("other", graph.End)
 		b.Edge("sub", graph.End)
 		var opts []graph.Option
 		if c.targets[0] == graph.Parent {
-			opts = append(opts, graph.Nested())
+			opts = append(opts, graph.SubgraphOnly())
 		}
 		_, err := compile(t, b, opts...).Run(t.Context(), input)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -155,7 +155,7 @@ func TestASubgraphEndsBeforeItsParentGoesOn(t *testing.T) {
 	inner.Edge("a", "b")
 	inner.Edge("b", graph.End)
 	b := newWork()
-	b.Subgraph("sub", compile(t, inner, graph.Nested()), graph.Targets(graph.End))
+	b.Subgraph("sub", compile(t, inner, graph.SubgraphOnly()), graph.Targets(graph.End))
 	b.Edge(graph.Start, "sub")
 	_, err := compile(t, b).Run(t.Context(), input)
 	if err == nil || !strings.Contains(err.Error(), "it sends its Parent on, while [b] is due in it") {
@@ -168,14 +168,14 @@ func TestParentInCompile(t *testing.T) {
 	up.Node("a", say("a"))
 	up.Route("a", choose(graph.Parent), graph.Parent)
 	up.Edge(graph.Start, "a")
-	same(t, "not nested", faults(t, up), []string{"route from a leads to Parent, which only a subgraph has; compile it with graph.Nested"})
-	child := compile(t, up, graph.Nested())
+	same(t, "not nested", faults(t, up), []string{"route from a leads to Parent, which only a subgraph has; compile it with graph.SubgraphOnly"})
+	child := compile(t, up, graph.SubgraphOnly())
 
 	b := newWork()
 	b.Subgraph("up", child)
-	b.Subgraph("plain", compile(t, chain("x"), graph.Nested()), graph.Targets(graph.End))
-	b.Subgraph("memory", compile(t, chain("x"), graph.Nested()), graph.Remember())
-	b.Node("node", say("node"), graph.Targets(graph.End), graph.Remember())
+	b.Subgraph("plain", compile(t, chain("x"), graph.SubgraphOnly()), graph.Targets(graph.End))
+	b.Subgraph("memory", compile(t, chain("x"), graph.SubgraphOnly()), graph.Stateful())
+	b.Node("node", say("node"), graph.Targets(graph.End), graph.Stateful())
 	b.Node("x", say("x"))
 	for _, id := range []graph.ID{"up", "plain", "memory", "node", "x"} {
 		b.Edge(graph.Start, id)
@@ -188,9 +188,9 @@ func TestParentInCompile(t *testing.T) {
 		"edge Parent -> x: nothing leaves Parent",
 		`subgraph "up" leads to Parent; list what it may choose by graph.Targets`,
 		`subgraph "plain": nothing in it leads to Parent, so it never chooses among its Targets`,
-		`node "memory": Remember is for subgraphs over a state of their own`,
+		`node "memory": Stateful is for subgraphs over a state of their own`,
 		`node "node": Targets is for subgraphs; use RoutingNode, or Route`,
-		`node "node": Remember is for subgraphs over a state of their own`,
+		`node "node": Stateful is for subgraphs over a state of their own`,
 	})
 }
 
@@ -256,7 +256,7 @@ func asOwn(t *testing.T) func(*graph.Builder[work, update], func() graph.Next) {
 	return func(b *graph.Builder[work, update], next func() graph.Next) {
 		inner := pairs(nil, "a", "up")
 		inner.Route("up", func(context.Context, pair) (graph.Next, error) { return graph.ToParent(next()), nil }, graph.Parent)
-		graph.Subgraph(b, "sub", compilePair(t, inner), toPair,
+		graph.MapSubgraph(b, "sub", compilePair(t, inner), toPair,
 			func(_ context.Context, _ work, p pair) (update, error) { return logged(p.Bar...), nil }, graph.Targets(busyTargets...))
 	}
 }
@@ -271,7 +271,7 @@ func TestASubgraphSendsABusyParentOn(t *testing.T) {
 	}
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for _, rivalFirst := range []bool{false, true} {
-			want := done(t, graph.Finished)(travelOf(t, busy(nil, rivalFirst, asNode), memory.New())).State.Log
+			want := done(t, graph.Done)(travelOf(t, busy(nil, rivalFirst, asNode), memory.New())).State.Log
 			if chose := slices.Contains(want, "work two"); chose == rivalFirst {
 				t.Fatalf("as a node it comes to %q", want)
 			}

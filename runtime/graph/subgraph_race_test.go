@@ -40,8 +40,8 @@ func asksOne() *graph.Builder[work, update] {
 // to store.
 func TestNothingIsLeftOfARaceInASubgraph(t *testing.T) {
 	slows := map[string]*app{
-		"asks":  compile(t, asksOne(), graph.Nested()),
-		"stops": compile(t, stopping(), graph.Nested(), graph.InterruptBefore("b")),
+		"asks":  compile(t, asksOne(), graph.SubgraphOnly()),
+		"stops": compile(t, stopping(), graph.SubgraphOnly(), graph.InterruptBefore("b")),
 	}
 	eachDepth(t, func(t *testing.T, where string, depth int, own bool, d graph.Durability) {
 		for what, slow := range slows {
@@ -57,7 +57,7 @@ func TestNothingIsLeftOfARaceInASubgraph(t *testing.T) {
 					opts = append(opts, graph.Concurrency(1))
 				}
 				th, s := newThread(t, b, append(opts, d)...)
-				res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+				res := done(t, graph.Done)(th.Invoke(t.Context(), input))
 				what := fmt.Sprint(where, ", ", what, ", then ", then)
 				same(t, what, strings.Join(res.State.Log, " "), strings.TrimSpace("fast won "+string(then)))
 				same(t, what+": what is open", len(threadOf(t, s).Questions), 0)
@@ -72,7 +72,7 @@ func TestNothingIsLeftOfARaceInASubgraphWhoseResultIsStored(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		broken := true
 		b := newWork()
-		b.Subgraph("race", compile(t, raceOf(compile(t, asksOne(), graph.Nested()), say("fast")), graph.Nested(), graph.Concurrency(1)))
+		b.Subgraph("race", compile(t, raceOf(compile(t, asksOne(), graph.SubgraphOnly()), say("fast")), graph.SubgraphOnly(), graph.Concurrency(1)))
 		b.Node("breaks", func(context.Context, work) (update, error) {
 			if broken {
 				return update{}, errBroken
@@ -88,7 +88,7 @@ func TestNothingIsLeftOfARaceInASubgraphWhoseResultIsStored(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 		broken = false
-		res := done(t, graph.Finished)(th.Resume(t.Context()))
+		res := done(t, graph.Done)(th.Resume(t.Context()))
 		same(t, "log", res.State.Log, []string{"fast", "won", "mended"})
 		same(t, "what is open", len(threadOf(t, s).Questions), 0)
 	})
@@ -101,7 +101,7 @@ type loading struct {
 	before func(namespace string, n int)
 }
 
-func (l *loading) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+func (l *loading) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	if p.Namespace != "" {
 		l.n[p.Namespace]++
 		l.before(p.Namespace, l.n[p.Namespace])
@@ -115,17 +115,17 @@ func TestWhatASubgraphAskedInAnAttemptThatFailedIsWithdrawn(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newWork()
-			b.Subgraph("asks", compile(t, asksOne(), graph.Nested()))
+			b.Subgraph("asks", compile(t, asksOne(), graph.SubgraphOnly()))
 			b.Node("breaks", func(context.Context, work) (update, error) { return update{}, errBroken })
 			for _, id := range []graph.ID{"asks", "breaks"} {
 				b.Edge(graph.Start, id)
 				b.Edge(id, graph.End)
 			}
 			won := make(chan struct{})
-			race := raceOf(compile(t, b, graph.Nested(), graph.Concurrency(1)), func(context.Context, work) (update, error) {
+			race := raceOf(compile(t, b, graph.SubgraphOnly(), graph.Concurrency(1)), func(context.Context, work) (update, error) {
 				<-won
 				return logged("fast"), nil
-			}, graph.Retry(graph.Backoff{Attempts: 2, Base: 1}))
+			}, graph.Retry(graph.RetryPolicy{Attempts: 2, Base: 1}))
 			s := &loading{Saver: memory.New(), n: map[string]int{}}
 			s.before = func(namespace string, n int) {
 				if n == 1 && !strings.Contains(namespace, "/") {
@@ -134,7 +134,7 @@ func TestWhatASubgraphAskedInAnAttemptThatFailedIsWithdrawn(t *testing.T) {
 				}
 			}
 			th := compile(t, race, graph.Saver(s), d, graph.Concurrency(2)).Thread("t")
-			res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+			res := done(t, graph.Done)(th.Invoke(t.Context(), input))
 			same(t, "log", res.State.Log, []string{"fast", "won"})
 			same(t, "what is open", len(threadOf(t, s).Questions), 0)
 		})
@@ -154,7 +154,7 @@ func TestRerunOfASubgraphThatHasStopped(t *testing.T) {
 			done(t, graph.Paused)(th.Resume(t.Context(), graph.Rerun("sub")))
 			what = fmt.Sprint(what, ", ", name)
 			same(t, what+": what is open", len(threadOf(t, s).Questions), 1)
-			res := done(t, graph.Finished)(th.Resume(t.Context()))
+			res := done(t, graph.Done)(th.Resume(t.Context()))
 			same(t, what, res.State.Log, []string{"a", "b", "c"})
 			same(t, what+": what is open", len(threadOf(t, s).Questions), 0)
 		}
@@ -166,7 +166,7 @@ func TestAStopOfASubgraphIsNoQuestion(t *testing.T) {
 	b, _ := inside(t, stopping(), 2, false, graph.InterruptBefore("b"))
 	th, s := newThread(t, b)
 	res := done(t, graph.Paused)(th.Invoke(t.Context(), input))
-	same(t, "waits for", len(res.Waiting), 0)
+	same(t, "waits for", len(res.Questions), 0)
 	thread := threadOf(t, s)
 	same(t, "status", thread.Status, checkpoint.Paused)
 	for _, q := range thread.Questions {
@@ -175,13 +175,13 @@ func TestAStopOfASubgraphIsNoQuestion(t *testing.T) {
 			t.Errorf("answer to the stop: got %v, want ErrNotAsked", err)
 		}
 	}
-	ws, err := graph.Questions(thread)
+	ws, err := graph.OpenQuestions(thread)
 	if err != nil || len(ws) > 0 {
 		t.Errorf("questions: got %v, %v; want none", ws, err)
 	}
 	snap, err := th.State(t.Context())
-	if err != nil || len(snap.Waiting) > 0 {
-		t.Errorf("the snapshot waits for %v, %v; want nothing", snap.Waiting, err)
+	if err != nil || len(snap.Questions) > 0 {
+		t.Errorf("the snapshot waits for %v, %v; want nothing", snap.Questions, err)
 	}
 	same(t, "stops", len(thread.Questions), 1)
 }

@@ -74,13 +74,13 @@ func ranOnce(t *testing.T, what string, l *ledger) {
 }
 
 func TestASubgraphOverTheSameStateGivesBackChanges(t *testing.T) {
-	child := compile(t, steps(nil, "a", "b"), graph.Nested())
-	res := done(t, graph.Finished)(compile(t, beside(nil, child), graph.Strict()).Run(t.Context(), input))
+	child := compile(t, steps(nil, "a", "b"), graph.SubgraphOnly())
+	res := done(t, graph.Done)(compile(t, beside(nil, child), graph.Strict()).Run(t.Context(), input))
 	wantLog(t, "run", res.State, "before, beside, a, b, after")
 	same(t, "steps", res.Steps, 3)
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		th, s := newThread(t, beside(nil, child), d, graph.Strict())
-		res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		res := done(t, graph.Done)(th.Invoke(t.Context(), input))
 		wantLog(t, "log", res.State, "before, beside, a, b, after")
 		snap, err := compile(t, beside(nil, child), graph.Saver(s)).Thread("t").State(t.Context())
 		if err != nil {
@@ -107,7 +107,7 @@ func TestASubgraphOverTheSameStateSeesWhatItsParentHas(t *testing.T) {
 	inner.Edge(graph.Start, "read")
 	inner.Edge("read", "again")
 	inner.Edge("again", graph.End)
-	child := compile(t, inner, graph.Nested())
+	child := compile(t, inner, graph.SubgraphOnly())
 	b := newWork()
 	b.Node("set", func(context.Context, work) (update, error) {
 		var u update
@@ -129,11 +129,11 @@ func TestASubgraphOverTheSameStateSeesWhatItsParentHas(t *testing.T) {
 	b.Join([]graph.ID{"look", "sub"}, "end")
 	b.Edge("end", graph.End)
 	want := []string{"look v", "draft outer v", "then inner", "end changed0"}
-	res := done(t, graph.Finished)(compile(t, b, graph.Strict()).Run(t.Context(), update{}))
+	res := done(t, graph.Done)(compile(t, b, graph.Strict()).Run(t.Context(), update{}))
 	same(t, "run", res.State.Log, want)
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		th, _ := newThread(t, b, d)
-		same(t, "log", done(t, graph.Finished)(th.Invoke(t.Context(), update{})).State.Log, want)
+		same(t, "log", done(t, graph.Done)(th.Invoke(t.Context(), update{})).State.Log, want)
 	})
 }
 
@@ -149,13 +149,13 @@ func TestASubgraphOverTheSameStateConflictsAsANode(t *testing.T) {
 	inner.Edge(graph.Start, "one")
 	inner.Edge("one", "two") // one after the other they may both set it
 	inner.Edge("two", graph.End)
-	child := compile(t, inner, graph.Nested())
+	child := compile(t, inner, graph.SubgraphOnly())
 	b := newWork()
 	b.Subgraph("sub", child)
 	b.Edge(graph.Start, "sub")
 	b.Edge("sub", graph.End)
 	th, _ := newThread(t, b)
-	same(t, "status", done(t, graph.Finished)(th.Invoke(t.Context(), input)).State.Status, "two")
+	same(t, "status", done(t, graph.Done)(th.Invoke(t.Context(), input)).State.Status, "two")
 
 	b.Node("other", func(context.Context, work) (update, error) {
 		var u update
@@ -192,9 +192,9 @@ func TestAFailureInASubgraphOverTheSameState(t *testing.T) {
 			inner.Edge("c", graph.End)
 			var opts []graph.NodeOption
 			if retry {
-				opts = append(opts, graph.Retry(graph.Backoff{Attempts: 3, Base: 1}))
+				opts = append(opts, graph.Retry(graph.RetryPolicy{Attempts: 3, Base: 1}))
 			}
-			th, _ := newThread(t, beside(l, compile(t, inner, graph.Nested()), opts...), d, graph.Concurrency(1))
+			th, _ := newThread(t, beside(l, compile(t, inner, graph.SubgraphOnly()), opts...), d, graph.Concurrency(1))
 			res, err := th.Invoke(t.Context(), input)
 			for !retry && err != nil {
 				var e *graph.NodeError
@@ -203,7 +203,7 @@ func TestAFailureInASubgraphOverTheSameState(t *testing.T) {
 				}
 				res, err = th.Resume(t.Context())
 			}
-			wantLog(t, what, done(t, graph.Finished)(res, err).State, "before, beside, a, bad, c, after")
+			wantLog(t, what, done(t, graph.Done)(res, err).State, "before, beside, a, bad, c, after")
 			ranOnce(t, what, l)
 		}
 	})
@@ -235,7 +235,7 @@ func deepSame(t *testing.T, l *ledger, depth int, prefix string) *app {
 		b.Edge("deep", graph.End)
 	}
 	b.Edge("end", graph.End)
-	return compile(t, b, graph.Nested(), graph.InterruptBefore("joined"))
+	return compile(t, b, graph.SubgraphOnly(), graph.InterruptBefore("joined"))
 }
 
 // deepSameLog is what a journey around two of them comes to.
@@ -261,13 +261,13 @@ func TestNothingFinishedRunsAgainInASubgraphOverTheSameState(t *testing.T) {
 			if errors.Is(err, checkpoint.ErrNotFound) {
 				res, err = th.Invoke(t.Context(), input)
 			}
-			for _, w := range res.Waiting {
+			for _, w := range res.Questions {
 				res, err = th.Resume(t.Context(), amount.Answer(w, 7))
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			if res.Status == graph.Finished {
+			if res.Status == graph.Done {
 				wantLog(t, "log", res.State, deepSameLog)
 				break
 			}
@@ -277,7 +277,7 @@ func TestNothingFinishedRunsAgainInASubgraphOverTheSameState(t *testing.T) {
 }
 
 func TestAStreamShowsEachUpdateOfASubgraphOverTheSameState(t *testing.T) {
-	th, _ := newThread(t, beside(nil, compile(t, steps(nil, "a", "b"), graph.Nested())))
+	th, _ := newThread(t, beside(nil, compile(t, steps(nil, "a", "b"), graph.SubgraphOnly())))
 	var got []string
 	for e, err := range th.Stream(t.Context(), input) {
 		if err != nil {
@@ -306,7 +306,7 @@ func (k *knowing) check(writes []checkpoint.Write) {
 	}
 }
 
-func (k *knowing) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (k *knowing) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	k.mu.Lock()
 	for _, r := range a.Records {
 		k.of[r.ID] = true
@@ -334,21 +334,21 @@ func TestWhatASubgraphStoresBelongsToStoredRecords(t *testing.T) {
 		asks.Edge(graph.Start, "a")
 		asks.Edge("a", "ask")
 		asks.Edge("ask", graph.End)
-		child := compile(t, asks, graph.Nested())
+		child := compile(t, asks, graph.SubgraphOnly())
 		for range 3 {
 			b := newWork()
 			b.Subgraph("deep", child)
 			b.Edge(graph.Start, "deep")
 			b.Edge("deep", graph.End)
-			child = compile(t, b, graph.Nested())
+			child = compile(t, b, graph.SubgraphOnly())
 		}
 		b := newWork()
 		b.Subgraph("sub", child)
 		b.Edge(graph.Start, "sub")
 		b.Edge("sub", graph.End)
 		s := &knowing{Saver: memory.New(), t: t, of: map[checkpoint.ID]bool{}}
-		res := done(t, graph.Asked)(compile(t, b, graph.Saver(s), d).Thread("t").Invoke(t.Context(), input))
-		res = done(t, graph.Finished)(compile(t, b, graph.Saver(s), d).Thread("t").Resume(t.Context(), amount.Answer(res.Waiting[0], 5)))
+		res := done(t, graph.Waiting)(compile(t, b, graph.Saver(s), d).Thread("t").Invoke(t.Context(), input))
+		res = done(t, graph.Done)(compile(t, b, graph.Saver(s), d).Thread("t").Resume(t.Context(), amount.Answer(res.Questions[0], 5)))
 		same(t, "log", res.State.Log, []string{"a", "5"})
 	})
 }
@@ -371,7 +371,7 @@ func clash(t *testing.T, own bool) (b *graph.Builder[work, update], mend func())
 		})
 		inner.Edge("b", "last")
 		inner.Edge("last", graph.End)
-		graph.Subgraph(b, "sub", compilePair(t, inner), toPair, func(_ context.Context, _ work, p pair) (update, error) {
+		graph.MapSubgraph(b, "sub", compilePair(t, inner), toPair, func(_ context.Context, _ work, p pair) (update, error) {
 			u := logged(p.Bar...)
 			if p.Bar[len(p.Bar)-1] == "mended false" {
 				u.Status.Set("clash")
@@ -394,7 +394,7 @@ func clash(t *testing.T, own bool) (b *graph.Builder[work, update], mend func())
 		inner.Edge(graph.Start, "ask")
 		inner.Edge("ask", "last")
 		inner.Edge("last", graph.End)
-		b.Subgraph("sub", compile(t, inner, graph.Nested()))
+		b.Subgraph("sub", compile(t, inner, graph.SubgraphOnly()))
 	}
 	b.Edge(graph.Start, "other")
 	b.Edge(graph.Start, "sub")
@@ -409,19 +409,19 @@ func TestRerunBeginsASubgraphAnew(t *testing.T) {
 			what := fmt.Sprint("state of its own ", own)
 			b, mend := clash(t, own)
 			th, s := newThread(t, b, d)
-			res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
+			res := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
 			var conflict *graph.ConflictError
-			if _, err := th.Resume(t.Context(), amount.Answer(res.Waiting[0], 1)); !errors.As(err, &conflict) {
+			if _, err := th.Resume(t.Context(), amount.Answer(res.Questions[0], 1)); !errors.As(err, &conflict) {
 				t.Fatalf("%s: got %v, want a conflict", what, err)
 			}
 			mend()
 			if _, err := th.Resume(t.Context()); !errors.As(err, &conflict) {
 				t.Fatalf("%s: resumed: got %v, want the conflict again", what, err)
 			}
-			res = done(t, graph.Asked)(th.Resume(t.Context(), graph.Rerun("sub")))
-			same(t, what+": questions", len(res.Waiting), 1)
-			same(t, what+": questions listed", waitingThreads(t, s), res.Waiting)
-			res = done(t, graph.Finished)(th.Resume(t.Context(), amount.Answer(res.Waiting[0], 2)))
+			res = done(t, graph.Waiting)(th.Resume(t.Context(), graph.Rerun("sub")))
+			same(t, what+": questions", len(res.Questions), 1)
+			same(t, what+": questions listed", waitingThreads(t, s), res.Questions)
+			res = done(t, graph.Done)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 2)))
 			same(t, what+": last", res.State.Log[len(res.State.Log)-1], "mended true")
 			same(t, what+": status", res.State.Status, "other")
 		}
@@ -432,8 +432,8 @@ func TestRerunWhileASubgraphAsksDropsItsQuestion(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		b, _ := clash(t, own)
 		th, s := newThread(t, b)
-		first := done(t, graph.Asked)(th.Invoke(t.Context(), input)).Waiting
-		again := done(t, graph.Asked)(th.Resume(t.Context(), graph.Rerun("sub"))).Waiting
+		first := done(t, graph.Waiting)(th.Invoke(t.Context(), input)).Questions
+		again := done(t, graph.Waiting)(th.Resume(t.Context(), graph.Rerun("sub"))).Questions
 		same(t, "questions", len(again), 1)
 		same(t, "questions listed", waitingThreads(t, s), again)
 		if first[0].ID == again[0].ID {
@@ -456,13 +456,13 @@ func TestACrashDoesNotForgetThatASubgraphRunsAgain(t *testing.T) {
 				crashes(t, what, 3,
 					func(s checkpoint.Saver) {
 						th := compile(t, broken, graph.Saver(s), d).Thread("t")
-						res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
+						res := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
 						var conflict *graph.ConflictError
-						if _, err := th.Resume(t.Context(), amount.Answer(res.Waiting[0], 1)); !errors.As(err, &conflict) {
+						if _, err := th.Resume(t.Context(), amount.Answer(res.Questions[0], 1)); !errors.As(err, &conflict) {
 							t.Fatalf("%s: got %v, want a conflict", what, err)
 						}
 						for range again {
-							done(t, graph.Asked)(on(s).Resume(t.Context(), graph.Rerun("sub")))
+							done(t, graph.Waiting)(on(s).Resume(t.Context(), graph.Rerun("sub")))
 						}
 						before = threadOf(t, s).Head
 					},
@@ -475,12 +475,12 @@ func TestACrashDoesNotForgetThatASubgraphRunsAgain(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						res := done(t, graph.Asked)(on(s).Resume(t.Context(), graph.TakeOver()))
-						if len(snap.Waiting) > 0 {
-							same(t, what+": questions right after the crash", snap.Waiting, res.Waiting)
+						res := done(t, graph.Waiting)(on(s).Resume(t.Context(), graph.TakeOver()))
+						if len(snap.Questions) > 0 {
+							same(t, what+": questions right after the crash", snap.Questions, res.Questions)
 						}
-						same(t, what+": questions", waitingThreads(t, s), res.Waiting)
-						res = done(t, graph.Finished)(on(s).Resume(t.Context(), amount.Answer(res.Waiting[0], 2)))
+						same(t, what+": questions", waitingThreads(t, s), res.Questions)
+						res = done(t, graph.Done)(on(s).Resume(t.Context(), amount.Answer(res.Questions[0], 2)))
 						same(t, what, res.State.Log[len(res.State.Log)-1], "mended true")
 						same(t, what+": questions in the end", len(waitingThreads(t, s)), 0)
 					})
@@ -491,7 +491,7 @@ func TestACrashDoesNotForgetThatASubgraphRunsAgain(t *testing.T) {
 
 // TestAnEditAsASubgraphOverTheSameState merges the edit (rule 16.5), which no call made.
 func TestAnEditAsASubgraphOverTheSameState(t *testing.T) {
-	child, err := chain("in").Compile(graph.Nested())
+	child, err := chain("in").Compile(graph.SubgraphOnly())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -502,10 +502,10 @@ func TestAnEditAsASubgraphOverTheSameState(t *testing.T) {
 	b.Edge("sub", "after")
 	b.Edge("after", graph.End)
 	th, _ := newThread(t, b)
-	done(t, graph.Finished)(th.Invoke(t.Context(), input))
+	done(t, graph.Done)(th.Invoke(t.Context(), input))
 	if _, err := th.UpdateState(t.Context(), logged("edit"), "sub"); err != nil {
 		t.Fatal(err)
 	}
-	res := done(t, graph.Finished)(th.Resume(t.Context()))
+	res := done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"in", "after", "edit", "after"})
 }

@@ -17,11 +17,11 @@ import (
 func inside(t *testing.T, b *graph.Builder[work, update], depth int, own bool, opts ...graph.Option) (*graph.Builder[work, update], []graph.Option) {
 	t.Helper()
 	for range depth {
-		child := compile(t, b, append(opts, graph.Nested())...)
+		child := compile(t, b, append(opts, graph.SubgraphOnly())...)
 		opts = nil
 		b = newWork()
 		if own {
-			graph.Subgraph(b, "sub", child,
+			graph.MapSubgraph(b, "sub", child,
 				func(context.Context, work) (update, error) { return update{}, nil },
 				func(_ context.Context, _ work, s work) (update, error) { return logged(s.Log...), nil })
 		} else {
@@ -66,7 +66,7 @@ func stopping() *graph.Builder[work, update] {
 // threadOf describes the thread t; its version is 0 when there is none.
 func threadOf(t *testing.T, s checkpoint.Saver) checkpoint.Thread {
 	t.Helper()
-	c, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+	c, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestAStopThatWasLetPassIsNotMadeAgain(t *testing.T) {
 				func(s checkpoint.Saver) error { _, err := on(s).Resume(t.Context()); return err },
 				func(what string, s checkpoint.Saver) {
 					res, err := on(s).Resume(t.Context(), graph.TakeOver())
-					if err != nil || res.Status != graph.Finished {
+					if err != nil || res.Status != graph.Done {
 						t.Fatalf("%s: got %s, %v; want it to pass", what, res.Status, err)
 					}
 					same(t, what, strings.Join(res.State.Log, ", "), "a, b, c")
@@ -148,7 +148,7 @@ func TestAStopThatNobodySawIsMade(t *testing.T) {
 						}
 					}
 					same(t, what+": status", threadOf(t, s).Status, checkpoint.Paused)
-					res := done(t, graph.Finished)(th.Resume(t.Context()))
+					res := done(t, graph.Done)(th.Resume(t.Context()))
 					same(t, what, strings.Join(res.State.Log, ", "), "a, b, c")
 				})
 		}
@@ -178,7 +178,7 @@ func TestTheStopAfterOneThatWasLetPass(t *testing.T) {
 					got++
 				}
 				var res result
-				for res.Status != graph.Finished && got < 9 {
+				for res.Status != graph.Done && got < 9 {
 					var err error
 					if res, err = th.Resume(t.Context(), graph.TakeOver()); err != nil {
 						t.Fatalf("%s: %v", what, err)
@@ -197,11 +197,11 @@ func TestTheStopAfterOneThatWasLetPass(t *testing.T) {
 func asksTwice(apart bool) *graph.Builder[work, update] {
 	b := chain("a")
 	b.Node("one", func(ctx context.Context, _ work) (update, error) {
-		one, err := amount.AskAs(ctx, "one", "one?")
+		one, err := amount.AskNamed(ctx, "one", "one?")
 		if err != nil || apart {
 			return logged(fmt.Sprint(one)), err
 		}
-		two, err := amount.AskAs(ctx, "two", "two?")
+		two, err := amount.AskNamed(ctx, "two", "two?")
 		return logged(fmt.Sprint(one), fmt.Sprint(two)), err
 	}, amount)
 	b.Edge("a", "one")
@@ -240,24 +240,24 @@ func answerOnce(t *testing.T, what string, answered int, on func(checkpoint.Save
 	t.Helper()
 	answers := map[wire.String]wire.Int{"one?": 1, "two?": 2}
 	next := func(res result) (wire.String, graph.ResumeOption) {
-		if len(res.Waiting) != 1 {
-			t.Fatalf("%s: got %d questions, want 1", what, len(res.Waiting))
+		if len(res.Questions) != 1 {
+			t.Fatalf("%s: got %d questions, want 1", what, len(res.Questions))
 		}
-		q, err := amount.Of(res.Waiting[0])
+		q, err := amount.Of(res.Questions[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		return q, amount.Answer(res.Waiting[0], answers[q])
+		return q, amount.Answer(res.Questions[0], answers[q])
 	}
 	var before checkpoint.ID
 	var asked wire.String
 	var answer graph.ResumeOption
 	crashes(t, what, 3,
 		func(s checkpoint.Saver) {
-			res := done(t, graph.Asked)(on(s).Invoke(t.Context(), input))
+			res := done(t, graph.Waiting)(on(s).Invoke(t.Context(), input))
 			for range answered {
 				_, first := next(res)
-				res = done(t, graph.Asked)(on(s).Resume(t.Context(), first))
+				res = done(t, graph.Waiting)(on(s).Resume(t.Context(), first))
 			}
 			before = threadOf(t, s).Head
 			asked, answer = next(res)
@@ -266,14 +266,14 @@ func answerOnce(t *testing.T, what string, answered int, on func(checkpoint.Save
 		func(what string, s checkpoint.Saver) {
 			th, taken, left := on(s), threadOf(t, s).Head != before, 2-answered
 			res, err := th.Resume(t.Context(), graph.TakeOver())
-			for err == nil && res.Status == graph.Asked {
+			for err == nil && res.Status == graph.Waiting {
 				q, answer := next(res)
 				if left--; left < 0 || taken && q == asked {
 					t.Fatalf("%s: %q is asked again", what, q)
 				}
 				res, err = th.Resume(t.Context(), answer)
 			}
-			same(t, what, done(t, graph.Finished)(res, err).State.Log, []string{"a", "1", "2", "c"})
+			same(t, what, done(t, graph.Done)(res, err).State.Log, []string{"a", "1", "2", "c"})
 		})
 }
 
@@ -289,8 +289,8 @@ func TestResumingWithoutAnAnswerStoresNothing(t *testing.T) {
 			b.Edge(graph.Start, id)
 			b.Edge(id, graph.End)
 		}
-		b.Subgraph("deep", compile(t, asksTwice(true), graph.Nested()))
-		b.Subgraph("stops", compile(t, stopping(), graph.Nested(), graph.InterruptAfter("a")))
+		b.Subgraph("deep", compile(t, asksTwice(true), graph.SubgraphOnly()))
+		b.Subgraph("stops", compile(t, stopping(), graph.SubgraphOnly(), graph.InterruptAfter("a")))
 		b.Node("beside", say("beside"))
 		for _, id := range []graph.ID{"deep", "stops", "beside"} {
 			b.Edge(graph.Start, id)
@@ -299,12 +299,12 @@ func TestResumingWithoutAnAnswerStoresNothing(t *testing.T) {
 		b, _ = inside(t, b, depth, own)
 		s := &counting{Saver: memory.New()}
 		th := compile(t, b, graph.Saver(s), d).Thread("t")
-		first := done(t, graph.Asked)(th.Invoke(t.Context(), input))
-		same(t, what+": questions", len(first.Waiting), 3)
+		first := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+		same(t, what+": questions", len(first.Questions), 3)
 		before := s.appends.Load() + s.puts.Load()
 		for range 3 {
-			res := done(t, graph.Asked)(compile(t, b, graph.Saver(s), d).Thread("t").Resume(t.Context()))
-			same(t, what+": questions", res.Waiting, first.Waiting)
+			res := done(t, graph.Waiting)(compile(t, b, graph.Saver(s), d).Thread("t").Resume(t.Context()))
+			same(t, what+": questions", res.Questions, first.Questions)
 			same(t, what+": due", res.Next, first.Next)
 			same(t, what+": state", res.State, first.State)
 		}
@@ -327,9 +327,9 @@ func TestAThreadThatWaitsIsListedWhereverItsRunDied(t *testing.T) {
 				if threadOf(t, s).Version == 0 {
 					return
 				}
-				res := done(t, graph.Asked)(on(s).Resume(t.Context(), graph.TakeOver()))
-				same(t, what, waitingThreads(t, s), res.Waiting)
-				done(t, graph.Asked)(on(s).Resume(t.Context())) // nobody holds it
+				res := done(t, graph.Waiting)(on(s).Resume(t.Context(), graph.TakeOver()))
+				same(t, what, waitingThreads(t, s), res.Questions)
+				done(t, graph.Waiting)(on(s).Resume(t.Context())) // nobody holds it
 			})
 	})
 }
@@ -343,7 +343,7 @@ func TestAStopOfASubgraphThatLostARaceHoldsNobody(t *testing.T) {
 			}
 			b, opts := inside(t, stopping(), depth, own, opts...)
 			race := newWork()
-			race.Subgraph("slow", compile(t, b, append(opts, graph.Nested())...))
+			race.Subgraph("slow", compile(t, b, append(opts, graph.SubgraphOnly())...))
 			race.Node("fast", say("fast"))
 			race.Node("won", say("won"))
 			for _, id := range []graph.ID{"slow", "fast"} {
@@ -352,7 +352,7 @@ func TestAStopOfASubgraphThatLostARaceHoldsNobody(t *testing.T) {
 			race.JoinAny([]graph.ID{"slow", "fast"}, "won")
 			race.Edge("won", graph.End)
 			th, s := newThread(t, race, d, graph.Concurrency(1)) // slow has stopped when fast begins
-			res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+			res := done(t, graph.Done)(th.Invoke(t.Context(), input))
 			same(t, fmt.Sprint(what, ", ", name), res.State.Log, []string{"fast", "won"})
 			same(t, fmt.Sprint(what, ", ", name, ": what is open"), len(threadOf(t, s).Questions), 0)
 		}

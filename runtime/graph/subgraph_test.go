@@ -40,7 +40,7 @@ func pairNode(l *ledger, name string) func(context.Context, pair) (pairUpdate, e
 
 func compilePair(t *testing.T, b *graph.Builder[pair, pairUpdate], opts ...graph.Option) *graph.Graph[pair, pairUpdate] {
 	t.Helper()
-	g, err := b.Compile(append(opts, graph.Nested())...)
+	g, err := b.Compile(append(opts, graph.SubgraphOnly())...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func around(t *testing.T, l *ledger, child *graph.Graph[pair, pairUpdate], opts 
 			return logged(string(id)), nil
 		})
 	}
-	graph.Subgraph(b, "sub", child, toPair, fromPair, opts...)
+	graph.MapSubgraph(b, "sub", child, toPair, fromPair, opts...)
 	b.Edge(graph.Start, "before")
 	b.Edge("before", "beside")
 	b.Edge("before", "sub")
@@ -85,16 +85,16 @@ const aroundLog = "before, beside, given 1 1 a+b, after"
 
 func TestASubgraphIsANode(t *testing.T) {
 	b := around(t, nil, compilePair(t, pairs(nil, "a", "b")))
-	res := done(t, graph.Finished)(compile(t, b, graph.Strict()).Run(t.Context(), input))
+	res := done(t, graph.Done)(compile(t, b, graph.Strict()).Run(t.Context(), input))
 	same(t, "log", strings.Join(res.State.Log, ", "), aroundLog)
 	same(t, "steps", res.Steps, 3)
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		th, s := newThread(t, b, d, graph.Strict())
-		res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		res := done(t, graph.Done)(th.Invoke(t.Context(), input))
 		same(t, "log", strings.Join(res.State.Log, ", "), aroundLog)
-		res = done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		res = done(t, graph.Done)(th.Invoke(t.Context(), input))
 		same(t, "log of a second input", strings.Join(res.State.Log, ", "), aroundLog+", before, beside, given 5 5 a+b, after")
-		chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+		chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func TestAFailureInASubgraphIsOneOfItsNode(t *testing.T) {
 			t.Fatalf("got %v, want the failure of bad in sub", err)
 		}
 		broken.Store(false)
-		res := done(t, graph.Finished)(th.Resume(t.Context()))
+		res := done(t, graph.Done)(th.Resume(t.Context()))
 		same(t, "log", strings.Join(res.State.Log, ", "), aroundLog)
 		for key, n := range l.copy() {
 			if n > 2 || n == 2 && l.names[key] != "bad" {
@@ -147,11 +147,11 @@ func TestARetryGoesOnInTheSubgraph(t *testing.T) {
 	})
 	inner.Edge("a", "bad")
 	inner.Edge("bad", graph.End)
-	b := around(t, l, compilePair(t, inner), graph.Retry(graph.Backoff{Attempts: 3, Base: 1}))
+	b := around(t, l, compilePair(t, inner), graph.Retry(graph.RetryPolicy{Attempts: 3, Base: 1}))
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		runs = 0
 		th, _ := newThread(t, b, d)
-		res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		res := done(t, graph.Done)(th.Invoke(t.Context(), input))
 		same(t, "log", strings.Join(res.State.Log, ", "), aroundLog)
 		same(t, "runs of bad", runs, 3)
 	})
@@ -171,7 +171,7 @@ func TestAStopInASubgraphStopsTheRun(t *testing.T) {
 		same(t, "due", res.Next, []graph.ID{"beside", "sub"})
 		done(t, graph.Paused)(th.Resume(t.Context()))
 		th = compile(t, around(t, l, child), graph.Saver(s), d).Thread("t") // elsewhere
-		res = done(t, graph.Finished)(th.Resume(t.Context()))
+		res = done(t, graph.Done)(th.Resume(t.Context()))
 		same(t, "log", strings.Join(res.State.Log, ", "), aroundLog)
 		for key, n := range l.copy() {
 			if n > 1 {
@@ -201,7 +201,7 @@ func asking(l *ledger) *graph.Builder[pair, pairUpdate] {
 func nest(t *testing.T, child *graph.Graph[pair, pairUpdate]) *graph.Graph[pair, pairUpdate] {
 	t.Helper()
 	b := graph.New("middle", teststate.PairSchema)
-	graph.Subgraph(b, "deep", child,
+	graph.MapSubgraph(b, "deep", child,
 		func(_ context.Context, s pair) (pairUpdate, error) { return pairUpdate{Foo: state.Set(s.Foo)}, nil },
 		func(_ context.Context, _, c pair) (pairUpdate, error) {
 			return pairUpdate{Foo: state.Set(c.Foo), Bar: state.Append(c.Bar...)}, nil
@@ -221,28 +221,28 @@ func TestAQuestionInASubgraphAtAnyDepth(t *testing.T) {
 				child = nest(t, child)
 			}
 			th, s := newThread(t, around(t, l, child), d)
-			res := done(t, graph.Asked)(th.Invoke(t.Context(), input))
-			if len(res.Waiting) != 1 {
-				t.Fatalf("%s: got %d questions, want 1", what, len(res.Waiting))
+			res := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
+			if len(res.Questions) != 1 {
+				t.Fatalf("%s: got %d questions, want 1", what, len(res.Questions))
 			}
-			w := res.Waiting[0]
+			w := res.Questions[0]
 			same(t, what+": path", w.Path, path)
 			same(t, what+": node", w.Node, graph.ID("ask"))
-			same(t, what+": listed", waitingThreads(t, s), res.Waiting)
+			same(t, what+": listed", waitingThreads(t, s), res.Questions)
 			snap, err := th.State(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, what+": seen from outside", snap.Waiting, res.Waiting)
-			res = done(t, graph.Asked)(th.Resume(t.Context()))
-			same(t, what+": asked again", res.Waiting, []graph.Waiting{w})
+			same(t, what+": seen from outside", snap.Questions, res.Questions)
+			res = done(t, graph.Waiting)(th.Resume(t.Context()))
+			same(t, what+": asked again", res.Questions, []graph.OpenQuestion{w})
 
 			_, err = th.Resume(t.Context(), refund.Answer(w, true))
 			if !errors.Is(err, graph.ErrNotAsked) {
 				t.Errorf("%s: the answer to another question: got %v, want ErrNotAsked", what, err)
 			}
 			th = compile(t, around(t, l, child), graph.Saver(s), d).Thread("t") // elsewhere
-			res = done(t, graph.Finished)(th.Resume(t.Context(), amount.Answer(w, 7)))
+			res = done(t, graph.Done)(th.Resume(t.Context(), amount.Answer(w, 7)))
 			same(t, what+": log", strings.Join(res.State.Log, ", "), "before, beside, given 1: 7 1 a+b, after")
 			for key, n := range l.copy() {
 				if n > 1 {
@@ -273,9 +273,9 @@ func deepTravel(t *testing.T, s checkpoint.Saver, l *ledger, d graph.Durability)
 	if errors.Is(err, checkpoint.ErrNotFound) {
 		res, err = th.Invoke(t.Context(), input, graph.TakeOver())
 	}
-	for err == nil && res.Status != graph.Finished {
+	for err == nil && res.Status != graph.Done {
 		opts := []graph.ResumeOption{graph.TakeOver()}
-		for _, w := range res.Waiting {
+		for _, w := range res.Questions {
 			opts = append(opts, amount.Answer(w, 3))
 		}
 		res, err = th.Resume(t.Context(), opts...)
@@ -309,7 +309,7 @@ func TestASubgraphThatIsDoneIsNotRunAgain(t *testing.T) {
 		t.Fatalf("got %v, want errBroken", err)
 	}
 	broken.Store(false)
-	res := done(t, graph.Finished)(th.Resume(t.Context()))
+	res := done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", strings.Join(res.State.Log, ", "), aroundLog)
 	for key, n := range l.copy() {
 		if n > 1 {
@@ -339,7 +339,7 @@ func TestCancelReachesASubgraph(t *testing.T) {
 	}
 	same(t, "status", res.Status, graph.Paused)
 	cancel = func() {}
-	res = done(t, graph.Finished)(th.Resume(t.Context()))
+	res = done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", strings.Join(res.State.Log, ", "), aroundLog)
 	for key, n := range l.copy() {
 		if n > 1 {
@@ -369,7 +369,7 @@ func TestDrainReachesASubgraph(t *testing.T) {
 	if err := <-drained; !errors.Is(err, context.Canceled) {
 		t.Errorf("drain: got %v, want context.Canceled", err)
 	}
-	res := done(t, graph.Finished)(compile(t, around(t, nil, compilePair(t, inner)), graph.Saver(s)).Thread("t").Resume(t.Context()))
+	res := done(t, graph.Done)(compile(t, around(t, nil, compilePair(t, inner)), graph.Saver(s)).Thread("t").Resume(t.Context()))
 	same(t, "log", strings.Join(res.State.Log, ", "), aroundLog)
 }
 
@@ -414,7 +414,7 @@ func TestLeavingAStreamStopsSubgraphs(t *testing.T) {
 			break
 		}
 	}
-	res := done(t, graph.Finished)(th.Resume(t.Context()))
+	res := done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", strings.Join(res.State.Log, ", "), aroundLog)
 	for key, n := range l.copy() {
 		if n > 1 && l.names[key] != "b" { // b may have begun when the loop was left
@@ -425,7 +425,7 @@ func TestLeavingAStreamStopsSubgraphs(t *testing.T) {
 
 func TestSubgraphsInCompile(t *testing.T) {
 	b := newWork()
-	graph.Subgraph[work, update, pair, pairUpdate](b, "sub", nil, toPair, fromPair)
+	graph.MapSubgraph[work, update, pair, pairUpdate](b, "sub", nil, toPair, fromPair)
 	b.Edge(graph.Start, "sub")
 	b.Edge("sub", graph.End)
 	same(t, "faults", faults(t, b), []string{`node "sub" has no function`})

@@ -19,7 +19,7 @@ import (
 // newer makes the messages in subgraphs' checkpoints have a field that the code does not have.
 type newer struct{ checkpoint.Saver }
 
-func (s newer) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+func (s newer) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	c, err := s.Saver.Load(ctx, p)
 	if p.Namespace == "" {
 		return c, err
@@ -45,12 +45,12 @@ func TestSubgraphsDropWhatTheirParentDrops(t *testing.T) {
 	inner.Edge(graph.Start, "a")
 	inner.Edge("a", "b")
 	inner.Edge("b", graph.End)
-	child, err := inner.Compile(graph.Nested(), graph.InterruptBefore("b"))
+	child, err := inner.Compile(graph.SubgraphOnly(), graph.InterruptBefore("b"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := newWork()
-	graph.Subgraph(b, "sub", child,
+	graph.MapSubgraph(b, "sub", child,
 		func(context.Context, work) (ref.EverythingUpdate, error) { return ref.EverythingUpdate{}, nil },
 		func(_ context.Context, _ work, s ref.Everything) (update, error) {
 			return logged(s.Messages[0].ID + " " + string(s.Messages[0].Role)), nil
@@ -75,13 +75,13 @@ func TestSubgraphsDropWhatTheirParentDrops(t *testing.T) {
 	if _, err := graph.Inside(th, snap.Calls[0], child).State(t.Context()); !errors.Is(err, graph.ErrGraphChanged) {
 		t.Fatalf("inside: got %v, want ErrGraphChanged", err)
 	}
-	th = compile(t, b, graph.Saver(newer{s}), graph.DropUnknown()).Thread("t")
+	th = compile(t, b, graph.Saver(newer{s}), graph.DropUnknownFields()).Thread("t")
 	in, err := graph.Inside(th, snap.Calls[0], child).State(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	same(t, "inside", in.State.Messages, []ref.Message{{ID: "1"}})
-	res := done(t, graph.Finished)(th.Resume(t.Context()))
+	res := done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"1 "})
 }
 
@@ -98,7 +98,7 @@ func TestSubgraphsOverTheSameStateDropWhatTheirParentDrops(t *testing.T) {
 	inner.Edge(graph.Start, "a")
 	inner.Edge("a", "b")
 	inner.Edge("b", graph.End)
-	child, err := inner.Compile(graph.Nested(), graph.InterruptBefore("b"))
+	child, err := inner.Compile(graph.SubgraphOnly(), graph.InterruptBefore("b"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,8 +123,8 @@ func TestSubgraphsOverTheSameStateDropWhatTheirParentDrops(t *testing.T) {
 		if _, err := on(newer{s}, d).Resume(t.Context()); !errors.Is(err, graph.ErrGraphChanged) {
 			t.Fatalf("got %v, want ErrGraphChanged", err)
 		}
-		res, err := on(newer{s}, d, graph.DropUnknown()).Resume(t.Context())
-		if err != nil || res.Status != graph.Finished {
+		res, err := on(newer{s}, d, graph.DropUnknownFields()).Resume(t.Context())
+		if err != nil || res.Status != graph.Done {
 			t.Fatalf("got %s, %v; want it finished", res.Status, err)
 		}
 		same(t, "seen in the subgraph", seen, []ref.Message{{ID: "1"}})
@@ -148,7 +148,7 @@ func release[S, U any](t *testing.T, schema *state.Schema[S, U], does func(node 
 		b.Edge(from, graph.End)
 		return b
 	}
-	child, err := chain(graph.New("inner", schema), "a", "b", "c").Compile(graph.Nested(), graph.InterruptBefore("b", "c"))
+	child, err := chain(graph.New("inner", schema), "a", "b", "c").Compile(graph.SubgraphOnly(), graph.InterruptBefore("b", "c"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestASubgraphCarriesFieldsThatTheCodeDoesNotHave(t *testing.T) {
 			what := fmt.Sprint("nested ones dropped ", drop)
 			opts := []graph.Option{d}
 			if drop {
-				opts = append(opts, graph.DropUnknown())
+				opts = append(opts, graph.DropUnknownFields())
 			}
 			s := memory.New()
 			if _, err := wider(t, s, "", d, graph.InterruptBefore("sub")).Invoke(t.Context(), teststate.WiderPairUpdate{}); err != nil {
@@ -218,7 +218,7 @@ func TestASubgraphCarriesFieldsThatTheCodeDoesNotHave(t *testing.T) {
 					t.Fatalf("%s: %v", what, err)
 				}
 			}
-			same(t, what+": status", res.Status, graph.Finished)
+			same(t, what+": status", res.Status, graph.Done)
 			snap, err := wider(t, s, "", d).State(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -237,7 +237,7 @@ func TestWhatASubgraphChangedThatTheCodeDoesNotHave(t *testing.T) {
 		if _, err := wider(t, s, "a", d).Invoke(t.Context(), teststate.WiderPairUpdate{}); err != nil {
 			t.Fatal(err)
 		}
-		_, err := older(t, s, d, graph.DropUnknown()).Resume(t.Context())
+		_, err := older(t, s, d, graph.DropUnknownFields()).Resume(t.Context())
 		if !errors.Is(err, graph.ErrGraphChanged) || !strings.Contains(err.Error(), "More") || !strings.Contains(err.Error(), "graph.Rerun") {
 			t.Fatalf("got %v, want ErrGraphChanged that names More and Rerun", err)
 		}
@@ -245,7 +245,7 @@ func TestWhatASubgraphChangedThatTheCodeDoesNotHave(t *testing.T) {
 			t.Fatal(err)
 		}
 		var last graph.Result[teststate.WiderPair]
-		for _, want := range []graph.Status{graph.Paused, graph.Finished} { // the stop before b was let pass, though in vain
+		for _, want := range []graph.Status{graph.Paused, graph.Done} { // the stop before b was let pass, though in vain
 			if last, err = wider(t, s, "a", d).Resume(t.Context()); err != nil || last.Status != want {
 				t.Fatalf("got %s, %v; want it %s", last.Status, err, want)
 			}

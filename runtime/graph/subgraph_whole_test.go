@@ -70,10 +70,10 @@ func travelOf(t *testing.T, b *graph.Builder[work, update], s checkpoint.Saver, 
 	if errors.Is(err, checkpoint.ErrNotFound) {
 		res, err = th.Invoke(t.Context(), input, graph.TakeOver())
 	}
-	for err == nil && res.Status != graph.Finished {
+	for err == nil && res.Status != graph.Done {
 		resume := []graph.ResumeOption{graph.TakeOver()}
-		if len(res.Waiting) > 0 {
-			resume = append(resume, amount.Answer(res.Waiting[0], 7))
+		if len(res.Questions) > 0 {
+			resume = append(resume, amount.Answer(res.Questions[0], 7))
 		}
 		res, err = th.Resume(t.Context(), resume...)
 	}
@@ -85,7 +85,7 @@ func wrapped(t *testing.T, b *graph.Builder[work, update], depth int, opts ...gr
 	t.Helper()
 	opts = append(opts, graph.Concurrency(1))
 	for range depth {
-		child := compile(t, b, append(opts, graph.Nested())...)
+		child := compile(t, b, append(opts, graph.SubgraphOnly())...)
 		opts = []graph.Option{graph.Concurrency(1)}
 		b = newWork()
 		b.Subgraph("sub", child)
@@ -100,13 +100,13 @@ func TestASubgraphOverTheSameStateComesToWhatTheGraphComesToAlone(t *testing.T) 
 		graph.InterruptBefore("find", "joined"), graph.InterruptAfter("read", "again"), graph.BeforeRoute(),
 	}
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
-		alone := done(t, graph.Finished)(travelOf(t, language(nil), memory.New(), append(stops, d)...))
+		alone := done(t, graph.Done)(travelOf(t, language(nil), memory.New(), append(stops, d)...))
 		if len(alone.State.Log) < 14 {
 			t.Fatalf("alone it did only %q", alone.State.Log)
 		}
 		for depth := 1; depth <= 2; depth++ {
 			l := new(ledger)
-			res := done(t, graph.Finished)(travelOf(t, wrapped(t, language(l), depth, stops...), memory.New(), d))
+			res := done(t, graph.Done)(travelOf(t, wrapped(t, language(l), depth, stops...), memory.New(), d))
 			what := fmt.Sprint("depth ", depth)
 			same(t, what, res.State, alone.State)
 			for key, n := range l.copy() {
@@ -122,7 +122,7 @@ func TestEveryCrashPointOfTheWholeLanguageInASubgraph(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		t.Parallel()
 		stops := []graph.Option{graph.InterruptBefore("joined"), graph.InterruptAfter("again"), graph.BeforeRoute()}
-		want := done(t, graph.Finished)(travelOf(t, language(nil), memory.New(), append(stops, d)...)).State
+		want := done(t, graph.Done)(travelOf(t, language(nil), memory.New(), append(stops, d)...)).State
 		everyCrashPoint(t, func(s checkpoint.Saver, l *ledger) (result, error) {
 			return travelOf(t, wrapped(t, language(l), 1, stops...), s, d)
 		}, func(what string, res result) { same(t, what, res.State, want) })
@@ -134,7 +134,7 @@ func TestMaxStepsOfASubgraphIsAnErrorOfItsNode(t *testing.T) {
 		for _, own := range []bool{false, true} {
 			what := fmt.Sprint("state of its own ", own)
 			l := new(ledger)
-			b := beside(l, compile(t, steps(l, "a", "b", "c"), graph.Nested(), graph.MaxSteps(1)))
+			b := beside(l, compile(t, steps(l, "a", "b", "c"), graph.SubgraphOnly(), graph.MaxSteps(1)))
 			if own {
 				b = around(t, l, compilePair(t, pairs(l, "a", "b", "c"), graph.MaxSteps(1)))
 			}
@@ -148,7 +148,7 @@ func TestMaxStepsOfASubgraphIsAnErrorOfItsNode(t *testing.T) {
 				}
 				res, err = th.Resume(t.Context())
 			}
-			done(t, graph.Finished)(res, err)
+			done(t, graph.Done)(res, err)
 			ranOnce(t, what, l)
 		}
 	})

@@ -38,7 +38,7 @@ func (t Thread[S, U]) At(id checkpoint.ID) Thread[S, U] {
 }
 
 // Invoke merges in into the thread's state and runs the graph from Start until nothing is due or a run has to
-// stop. Input for a thread on which something is still due fails with ErrUnfinished, unless Abandon or
+// stop. Input for a thread on which something is still due fails with ErrUnfinished, unless DiscardPending or
 // RequestID say otherwise; one that another run holds with a *checkpoint.BusyError, before any node runs.
 //
 // The error is otherwise as for Run, or a *SaverError. Whatever it is, what was committed stays so, and Resume
@@ -127,7 +127,7 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 	ended = true
 	res = resultOf(r.run, out.state)
 	t.keep(r, out.state, err)
-	if err != nil && res.Status == Asked {
+	if err != nil && res.Status == Waiting {
 		res.Status = Paused // whether the questions are stored is not known
 	}
 	if r.health != sound {
@@ -223,7 +223,7 @@ func passing(err error) bool {
 // there is due again. With as it is as if that node had returned u: what follows the node is due.
 //
 // When as is due, alone, it counts as having run. When anything else is due as well, the call would drop that: it fails with
-// ErrUnfinished and stores nothing, unless Abandon says to drop the rest.
+// ErrUnfinished and stores nothing, unless DiscardPending says to drop the rest.
 //
 // as may be Start: u is then another input. It may not be a node that chooses what follows (RoutingNode, Targets), since u does
 // not say what it would have chosen.

@@ -69,7 +69,7 @@ func TestTheTwoNodeExampleLeavesFourCheckpoints(t *testing.T) {
 		s := memory.New()
 		th := pairGraph(t, s).Thread("1")
 		res, err := th.Invoke(t.Context(), teststate.PairUpdate{Foo: state.Set("")}, d)
-		if err != nil || res.Status != graph.Finished {
+		if err != nil || res.Status != graph.Done {
 			t.Fatalf("got %v, %v", res.Status, err)
 		}
 		type line struct {
@@ -158,8 +158,8 @@ func TestUpdateStateGoesThroughTheReducers(t *testing.T) {
 
 func TestASecondInputGoesOnFromTheLastState(t *testing.T) {
 	th, _ := newThread(t, chain("a"))
-	done(t, graph.Finished)(th.Invoke(t.Context(), logged("one")))
-	res := done(t, graph.Finished)(th.Invoke(t.Context(), logged("two")))
+	done(t, graph.Done)(th.Invoke(t.Context(), logged("one")))
+	res := done(t, graph.Done)(th.Invoke(t.Context(), logged("two")))
 	same(t, "log", res.State.Log, []string{"one", "a", "two", "a"})
 	steps := []int{}
 	for _, p := range collect(t, th.History(t.Context(), checkpoint.Query{})) {
@@ -171,7 +171,7 @@ func TestASecondInputGoesOnFromTheLastState(t *testing.T) {
 func TestHistoryIsFilteredAndPaged(t *testing.T) {
 	th, _ := newThread(t, chain("a", "b", "c"), graph.InterruptBefore("c"))
 	done(t, graph.Paused)(th.Invoke(t.Context(), input))
-	done(t, graph.Finished)(th.Resume(t.Context()))
+	done(t, graph.Done)(th.Resume(t.Context()))
 	logs := func(q checkpoint.Query) []string {
 		var got []string
 		for _, p := range collect(t, th.History(t.Context(), q)) {
@@ -214,7 +214,7 @@ func TestStatesOfAHistoryAreApart(t *testing.T) {
 		return graph.To("a"), nil
 	}, "a", graph.End)
 	th, _ := newThread(t, b)
-	done(t, graph.Finished)(th.Invoke(t.Context(), input))
+	done(t, graph.Done)(th.Invoke(t.Context(), input))
 	var got []string
 	for _, p := range collect(t, th.History(t.Context(), checkpoint.Query{Sources: []checkpoint.Source{checkpoint.Loop}})) {
 		got = append(got, fmt.Sprint(p.State.Facts["n"], p.State.Log))
@@ -240,7 +240,7 @@ func TestInterruptBefore(t *testing.T) {
 	if _, err := th.UpdateState(t.Context(), edit, ""); err != nil {
 		t.Fatal(err)
 	}
-	res = done(t, graph.Finished)(th.Resume(t.Context()))
+	res = done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"a", "edited", "b", "beside"})
 }
 
@@ -249,7 +249,7 @@ func TestInterruptAtTheFirstNode(t *testing.T) {
 	res := done(t, graph.Paused)(th.Invoke(t.Context(), input))
 	same(t, "due", res.Next, []graph.ID{"a"})
 	same(t, "steps", res.Steps, 0)
-	res = done(t, graph.Finished)(th.Resume(t.Context()))
+	res = done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"a"})
 }
 
@@ -267,7 +267,7 @@ func TestInterruptBeforeInALoopStopsEachTimeAround(t *testing.T) {
 	done(t, graph.Paused)(th.Invoke(t.Context(), input))
 	done(t, graph.Paused)(th.Resume(t.Context()))
 	done(t, graph.Paused)(th.Resume(t.Context()))
-	res := done(t, graph.Finished)(th.Resume(t.Context()))
+	res := done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"a", "a", "a"})
 }
 
@@ -304,7 +304,7 @@ func TestInterruptAfterKeepsTheRouteItHadDecided(t *testing.T) {
 	if _, err := th.UpdateState(t.Context(), edit, ""); err != nil {
 		t.Fatal(err)
 	}
-	res = done(t, graph.Finished)(th.Resume(t.Context()))
+	res = done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"a", "x", "beside"})
 	same(t, "times asked", asked.Load(), int32(1))
 }
@@ -320,17 +320,17 @@ func TestBeforeRouteDecidesAfterTheEdit(t *testing.T) {
 	if _, err := th.UpdateState(t.Context(), edit, ""); err != nil {
 		t.Fatal(err)
 	}
-	res = done(t, graph.Finished)(th.Resume(t.Context()))
+	res = done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"a", "y", "beside"})
 	same(t, "times asked", asked.Load(), int32(1))
 
 	// What the route chose was stored before what it chose ran.
-	chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+	chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	head := chain.Last
-	decision, err := s.Load(t.Context(), checkpoint.Place{Thread: "t", At: head.Commits})
+	decision, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t", At: head.Commits})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,14 +348,14 @@ func TestBeforeRouteThatEndsTheRun(t *testing.T) {
 	if _, err := th.Invoke(t.Context(), input); !errors.Is(err, graph.ErrUnfinished) {
 		t.Errorf("input while a route is owed: got %v, want ErrUnfinished", err)
 	}
-	done(t, graph.Finished)(th.Resume(t.Context()))
-	done(t, graph.Finished)(th.Resume(t.Context()))
+	done(t, graph.Done)(th.Resume(t.Context()))
+	done(t, graph.Done)(th.Resume(t.Context()))
 }
 
 func TestOneStopServesAfterAndBefore(t *testing.T) {
 	th, _ := newThread(t, chain("a", "b"), graph.InterruptAfter("a"), graph.InterruptBefore("b"))
 	done(t, graph.Paused)(th.Invoke(t.Context(), input))
-	done(t, graph.Finished)(th.Resume(t.Context()))
+	done(t, graph.Done)(th.Resume(t.Context()))
 }
 
 func TestInputOnAnUnfinishedThread(t *testing.T) {
@@ -369,13 +369,13 @@ func TestInputOnAnUnfinishedThread(t *testing.T) {
 	if !errors.Is(err, graph.ErrUnfinished) {
 		t.Errorf("another request: got %v, want ErrUnfinished", err)
 	}
-	res := done(t, graph.Finished)(th.Invoke(t.Context(), logged("one"), graph.RequestID("r1")))
+	res := done(t, graph.Done)(th.Invoke(t.Context(), logged("one"), graph.RequestID("r1")))
 	same(t, "the same request", res.State.Log, []string{"one", "a", "b"})
-	res = done(t, graph.Finished)(th.Invoke(t.Context(), logged("one"), graph.RequestID("r1")))
+	res = done(t, graph.Done)(th.Invoke(t.Context(), logged("one"), graph.RequestID("r1")))
 	same(t, "the same request once more", res.State.Log, []string{"one", "a", "b"})
 
 	done(t, graph.Paused)(th.Invoke(t.Context(), logged("three")))
-	res = done(t, graph.Paused)(th.Invoke(t.Context(), logged("four"), graph.Abandon()))
+	res = done(t, graph.Paused)(th.Invoke(t.Context(), logged("four"), graph.DiscardPending()))
 	same(t, "abandoned", res.State.Log, []string{"one", "a", "b", "three", "a", "four", "a"})
 }
 
@@ -392,7 +392,7 @@ func TestANewInputEmptiesJoins(t *testing.T) {
 	for _, id := range []string{"a", "b"} {
 		var in update
 		in.Status.Set(id)
-		res := done(t, graph.Finished)(th.Invoke(t.Context(), in))
+		res := done(t, graph.Done)(th.Invoke(t.Context(), in))
 		same(t, "unjoined", res.Unjoined, []graph.ID{"joined"})
 		if slices.Contains(res.State.Log, "joined") {
 			t.Errorf("the join fired on halves of two runs: %v", res.State.Log)
@@ -403,7 +403,7 @@ func TestANewInputEmptiesJoins(t *testing.T) {
 func TestAJoinIsKeptOverARestart(t *testing.T) {
 	th, _ := newThread(t, forkJoin(), graph.InterruptBefore("long2"))
 	done(t, graph.Paused)(th.Invoke(t.Context(), input))
-	res := done(t, graph.Finished)(th.Resume(t.Context()))
+	res := done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"short", "long1", "long2", "joined"})
 }
 
@@ -465,7 +465,7 @@ func TestResumeRunsOnlyWhatIsNotStored(t *testing.T) {
 		same(t, "tasks", snap.Tasks, []graph.TaskState{{Node: "a", Finished: true}, {Node: "bad", Failure: "it broke"}, {Node: "c"}})
 
 		broken.Store(false)
-		res = done(t, graph.Finished)(th.Resume(t.Context()))
+		res = done(t, graph.Done)(th.Resume(t.Context()))
 		same(t, "log", res.State.Log, []string{"a", "bad", "c", "end"})
 		same(t, "runs", ran.counts(), map[string]int{"a": 1, "bad": 2, "c": 1})
 	})
@@ -502,7 +502,7 @@ func TestRerunDropsStoredResults(t *testing.T) {
 	if _, err := th.Resume(t.Context(), graph.Rerun("elsewhere")); err == nil || !strings.Contains(err.Error(), `"elsewhere" is not due`) {
 		t.Errorf("rerun of a node that is not due: got %v", err)
 	}
-	res = done(t, graph.Finished)(th.Resume(t.Context(), graph.Rerun("b")))
+	res = done(t, graph.Done)(th.Resume(t.Context(), graph.Rerun("b")))
 	same(t, "status", res.State.Status, "a")
 	same(t, "runs", ran.counts(), map[string]int{"a": 1, "b": 2})
 }
@@ -527,7 +527,7 @@ func TestAFailedRouteIsAskedAgainAndNoNodeRunsAgain(t *testing.T) {
 	}
 	same(t, "state beside the error", res.State.Log, []string{"in"})
 	broken.Store(false)
-	res = done(t, graph.Finished)(th.Resume(t.Context()))
+	res = done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"in", "a"})
 	same(t, "runs", ran.counts(), map[string]int{"a": 1})
 }
@@ -550,7 +550,7 @@ func TestAnEntryRouteThatFailsKeepsTheInput(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	broken.Store(false)
-	res := done(t, graph.Finished)(th.Resume(t.Context()))
+	res := done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"in", "a"})
 	same(t, "checkpoints", len(collect(t, th.History(t.Context(), checkpoint.Query{}))), 3)
 }
@@ -588,7 +588,7 @@ func TestACancelledRunKeepsWhatFinished(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(t, "thread", snap.Status, checkpoint.Paused)
-		res = done(t, graph.Finished)(th.Resume(t.Context()))
+		res = done(t, graph.Done)(th.Resume(t.Context()))
 		same(t, "log", res.State.Log, []string{"first", "quick", "slow"})
 		same(t, "runs", ran.counts(), map[string]int{"quick": 1, "slow": 2})
 	})
@@ -601,7 +601,7 @@ func TestMaxStepsCanBeResumed(t *testing.T) {
 	if !errors.As(err, &e) {
 		t.Fatalf("got %v, want a *MaxStepsError", err)
 	}
-	res := done(t, graph.Finished)(th.Resume(t.Context(), graph.MaxSteps(1)))
+	res := done(t, graph.Done)(th.Resume(t.Context(), graph.MaxSteps(1)))
 	same(t, "log", res.State.Log, []string{"a", "b", "c"})
 }
 
@@ -622,12 +622,12 @@ func TestIfHead(t *testing.T) {
 	if _, err := th.Release(t.Context(), old); !errors.Is(err, checkpoint.ErrConflict) {
 		t.Errorf("Release: got %v, want ErrConflict", err)
 	}
-	done(t, graph.Finished)(th.Resume(t.Context(), graph.IfHead(moved)))
+	done(t, graph.Done)(th.Resume(t.Context(), graph.IfHead(moved)))
 }
 
 func TestRelease(t *testing.T) {
 	th, s := newThread(t, chain("a"))
-	done(t, graph.Finished)(th.Invoke(t.Context(), logged("one")))
+	done(t, graph.Done)(th.Invoke(t.Context(), logged("one")))
 	v, err := th.Release(t.Context())
 	if err != nil || v.Number != 1 {
 		t.Fatalf("got %+v, %v; want version 1", v, err)
@@ -638,7 +638,7 @@ func TestRelease(t *testing.T) {
 	if _, err := th.Resume(t.Context()); !errors.Is(err, checkpoint.ErrNotFound) {
 		t.Errorf("resume after release: got %v, want ErrNotFound", err)
 	}
-	res := done(t, graph.Finished)(th.Invoke(t.Context(), logged("two")))
+	res := done(t, graph.Done)(th.Invoke(t.Context(), logged("two")))
 	same(t, "log", res.State.Log, []string{"two", "a"})
 	versions, err := s.Versions(t.Context(), "t")
 	if err != nil || len(versions) != 2 {
@@ -649,7 +649,7 @@ func TestRelease(t *testing.T) {
 func TestReleaseOnDone(t *testing.T) {
 	th, s := newThread(t, chain("a", "b"), graph.ReleaseOnDone(), graph.InterruptBefore("b"))
 	done(t, graph.Paused)(th.Invoke(t.Context(), logged("one")))
-	res := done(t, graph.Finished)(th.Resume(t.Context()))
+	res := done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"one", "a", "b"})
 	res = done(t, graph.Paused)(th.Invoke(t.Context(), logged("two")))
 	same(t, "log", res.State.Log, []string{"two", "a"})
@@ -675,12 +675,12 @@ func TestReplayRunsWhatCameAfterAgain(t *testing.T) {
 	}
 	b.Edge(from, graph.End)
 	th, _ := newThread(t, b)
-	first := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+	first := done(t, graph.Done)(th.Invoke(t.Context(), input))
 	var at checkpoint.ID
 	for _, p := range collect(t, th.History(t.Context(), checkpoint.Query{Node: "b"})) {
 		at = p.Checkpoint
 	}
-	res := done(t, graph.Finished)(th.At(at).Resume(t.Context()))
+	res := done(t, graph.Done)(th.At(at).Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"a", "b", "c"})
 	same(t, "runs", ran.counts(), map[string]int{"a": 1, "b": 2, "c": 2})
 	same(t, "keys", len(keys), 5)
@@ -705,7 +705,7 @@ func TestReplayOfTheEmptyCheckpointTakesTheInputAgain(t *testing.T) {
 			b.Edge(graph.Start, "a")
 		}
 		th, _ := newThread(t, b)
-		done(t, graph.Finished)(th.Invoke(t.Context(), logged("in")))
+		done(t, graph.Done)(th.Invoke(t.Context(), logged("in")))
 		all := collect(t, th.History(t.Context(), checkpoint.Query{}))
 		_, err := th.At(all[len(all)-1].Checkpoint).Resume(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "input") {
@@ -718,10 +718,10 @@ func TestAReplayStopsWhereARunDoes(t *testing.T) {
 	th, _ := newThread(t, chain("a", "b"), graph.InterruptBefore("b"))
 	res := done(t, graph.Paused)(th.Invoke(t.Context(), input))
 	at := res.Checkpoint
-	done(t, graph.Finished)(th.Resume(t.Context()))
+	done(t, graph.Done)(th.Resume(t.Context()))
 	res = done(t, graph.Paused)(th.At(at).Resume(t.Context()))
 	same(t, "due", res.Next, []graph.ID{"b"})
-	res = done(t, graph.Finished)(th.Resume(t.Context()))
+	res = done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"a", "b"})
 }
 
@@ -732,7 +732,7 @@ func TestAnEditAsANodeStopsBeforeWhatFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	done(t, graph.Paused)(th.Resume(t.Context()))
-	res := done(t, graph.Finished)(th.Resume(t.Context()))
+	res := done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"a", "as a", "b"})
 }
 
@@ -800,7 +800,7 @@ func TestAMemberOfAUnionThatIsGone(t *testing.T) {
 	})
 	newer.Edge(graph.Start, "a")
 	newer.Edge("a", graph.End)
-	for name, opts := range map[string][]graph.Option{"as it is": nil, "dropping what is unknown": {graph.DropUnknown()}} {
+	for name, opts := range map[string][]graph.Option{"as it is": nil, "dropping what is unknown": {graph.DropUnknownFields()}} {
 		changed, err := newer.Compile(append(opts, graph.Saver(s))...)
 		if err != nil {
 			t.Fatal(err)
@@ -823,7 +823,7 @@ func TestAGraphThatChanged(t *testing.T) {
 	if _, err := other.UpdateState(t.Context(), logged("as a"), "a"); err != nil {
 		t.Fatalf("sending it elsewhere: %v", err)
 	}
-	res := done(t, graph.Finished)(other.Resume(t.Context()))
+	res := done(t, graph.Done)(other.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"a", "as a", "c"})
 }
 
@@ -863,7 +863,7 @@ func TestThreadsThatDoNotExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	done(t, graph.Finished)(th.Invoke(t.Context(), input))
+	done(t, graph.Done)(th.Invoke(t.Context(), input))
 	if _, err := th.At(id).State(t.Context()); !errors.Is(err, checkpoint.ErrNotFound) {
 		t.Errorf("State at an unknown id: got %v, want ErrNotFound", err)
 	}
@@ -871,7 +871,7 @@ func TestThreadsThatDoNotExist(t *testing.T) {
 
 func TestOnExitStoresTheEndOnly(t *testing.T) {
 	th, _ := newThread(t, chain("a", "b", "c"), graph.OnExit)
-	res := done(t, graph.Finished)(th.Invoke(t.Context(), logged("in")))
+	res := done(t, graph.Done)(th.Invoke(t.Context(), logged("in")))
 	got := collect(t, th.History(t.Context(), checkpoint.Query{}))
 	same(t, "checkpoints", len(got), 3)
 	same(t, "state", got[0].State, res.State)
@@ -906,7 +906,7 @@ func TestAGoroutineThatEndsLeavesItsThreadResumable(t *testing.T) {
 	same(t, "status", snap.Status, checkpoint.Failed)
 	same(t, "tasks", snap.Tasks, []graph.TaskState{{Node: "a", Failure: graph.ErrGoexit.Error()}})
 	exit.Store(false)
-	done(t, graph.Finished)(th.Resume(t.Context()))
+	done(t, graph.Done)(th.Resume(t.Context()))
 }
 
 // renamable fails at its second node, which has a name of its own in each of two versions of the graph.
@@ -915,7 +915,7 @@ func renamable(suffix graph.ID, broken bool, ran *counter, keys map[string]bool)
 	node := func(old graph.ID, fails bool) graph.ID {
 		opts := []graph.NodeOption{}
 		if suffix != "" {
-			opts = append(opts, graph.Was("older "+old, old))
+			opts = append(opts, graph.FormerIDs("older "+old, old))
 		}
 		return b.Node(old+suffix, func(ctx context.Context, _ work) (update, error) {
 			ran.add(string(old))
@@ -948,7 +948,7 @@ func TestANodeThatGotAnotherName(t *testing.T) {
 	b := renamable(" now", false, &ran, keys)
 	renamed := compile(t, b, graph.Saver(s), graph.InterruptBefore("slower")).Thread("t")
 	done(t, graph.Paused)(renamed.Resume(t.Context()))
-	res := done(t, graph.Finished)(renamed.Resume(t.Context()))
+	res := done(t, graph.Done)(renamed.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"a", "bad", "slow", "slower", "end"})
 	same(t, "runs", ran.counts(), map[string]int{"a": 1, "bad": 2, "end": 1})
 	same(t, "keys of a, bad and end", len(keys), 3)
@@ -956,8 +956,8 @@ func TestANodeThatGotAnotherName(t *testing.T) {
 
 func TestFormerNamesThatAreTaken(t *testing.T) {
 	b := newWork()
-	b.Node("a", idle, graph.Was("b", "old"))
-	b.Node("b", idle, graph.Was("old"))
+	b.Node("a", idle, graph.FormerIDs("b", "old"))
+	b.Node("b", idle, graph.FormerIDs("old"))
 	b.Edge(graph.Start, "a")
 	b.Edge("a", "b")
 	b.Edge("b", graph.End)
@@ -980,7 +980,7 @@ func TestAnEditOfAForkLeavesItsStop(t *testing.T) {
 	for _, edits := range []int{1, 2, 3} {
 		th, _ := newThread(t, chain("a", "b"), graph.InterruptBefore("b"))
 		res := done(t, graph.Paused)(th.Invoke(t.Context(), input))
-		done(t, graph.Finished)(th.Resume(t.Context()))
+		done(t, graph.Done)(th.Resume(t.Context()))
 		at := th.At(res.Checkpoint)
 		for range edits {
 			if _, err := at.UpdateState(t.Context(), logged("edit"), ""); err != nil {
@@ -992,12 +992,12 @@ func TestAnEditOfAForkLeavesItsStop(t *testing.T) {
 		if _, err := th.UpdateState(t.Context(), logged("edit"), ""); err != nil {
 			t.Fatal(err)
 		}
-		done(t, graph.Finished)(th.Resume(t.Context())) // the stop was seen, and an edit does not make it again
+		done(t, graph.Done)(th.Resume(t.Context())) // the stop was seen, and an edit does not make it again
 	}
 }
 
 func TestAReleasedVersionStaysReadable(t *testing.T) {
-	inner := compile(t, chain("in"), graph.Nested())
+	inner := compile(t, chain("in"), graph.SubgraphOnly())
 	b := newWork()
 	b.Edge(graph.Start, b.Subgraph("sub", inner))
 	b.Node("b", say("b"))
@@ -1007,7 +1007,7 @@ func TestAReleasedVersionStaysReadable(t *testing.T) {
 	var released []checkpoint.Version
 	for _, in := range []string{"one", "two"} {
 		done(t, graph.Paused)(th.Invoke(t.Context(), logged(in)))
-		done(t, graph.Finished)(th.Resume(t.Context()))
+		done(t, graph.Done)(th.Resume(t.Context()))
 		v, err := th.Release(t.Context())
 		if err != nil {
 			t.Fatal(err)

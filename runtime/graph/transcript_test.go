@@ -128,11 +128,11 @@ func (tr *transcript) record(r *checkpoint.Record) string {
 			fmt.Fprintf(&b, "[%d] %s", t.Index, tr.payload(t.Payload))
 		}
 	}
-	if len(r.Owed) > 0 {
-		fmt.Fprintf(&b, "\n      pending routes %v", r.Owed)
+	if len(r.PendingRoutes) > 0 {
+		fmt.Fprintf(&b, "\n      pending routes %v", r.PendingRoutes)
 	}
-	if len(r.Pass) > 0 {
-		fmt.Fprintf(&b, "\n      cleared stops %v", r.Pass)
+	if len(r.ClearedStops) > 0 {
+		fmt.Fprintf(&b, "\n      cleared stops %v", r.ClearedStops)
 	}
 	for _, j := range r.Joins {
 		fmt.Fprintf(&b, "\n      join to %s, reached by %v", j.To, j.Fired)
@@ -241,7 +241,7 @@ type transcribed struct {
 	tr *transcript
 }
 
-func (s *transcribed) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+func (s *transcribed) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	c, err := s.Saver.Load(ctx, p)
 	at := "the head"
 	if !p.At.IsZero() {
@@ -255,7 +255,7 @@ func (s *transcribed) Load(ctx context.Context, p checkpoint.Place) (checkpoint.
 	return c, err
 }
 
-func (s *transcribed) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (s *transcribed) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	lines := []string{fmt.Sprintf("  Append to %s after %s", s.tr.namespace(a.Namespace), s.tr.id(a.After)) + says(a.Status, a.End)}
 	if a.Open != nil {
 		lines[0] += ", opening"
@@ -352,7 +352,7 @@ func (sc *scene) did(what string) func(result, error) result {
 			sc.printf("%s: error: %s\n", what, strings.SplitN(err.Error(), "\n", 2)[0])
 			return res
 		}
-		sc.printf("%s: %s at %s, next %v, waiting for %d, log %v\n", what, res.Status, sc.id(res.Checkpoint), res.Next, len(res.Waiting), res.State.Log)
+		sc.printf("%s: %s at %s, next %v, waiting for %d, log %v\n", what, res.Status, sc.id(res.Checkpoint), res.Next, len(res.Questions), res.State.Log)
 		return res
 	}
 }

@@ -17,7 +17,7 @@ func (t Thread[S, U]) find(ctx context.Context, at checkpoint.ID) (Thread[S, U],
 	return t, c, err
 }
 
-func findChain(ctx context.Context, g *core, saver checkpoint.Saver, p checkpoint.Place) (version int, c checkpoint.Chain, err error) {
+func findChain(ctx context.Context, g *core, saver checkpoint.Saver, p checkpoint.Ref) (version int, c checkpoint.Chain, err error) {
 	c, err = loadChain(ctx, g, saver, p)
 	if p.At.IsZero() || p.Version != 0 || !errors.Is(err, checkpoint.ErrNotFound) {
 		return p.Version, c, err
@@ -44,7 +44,7 @@ func findChain(ctx context.Context, g *core, saver checkpoint.Saver, p checkpoin
 // released returns the error of a call that continues from a checkpoint which the open version does not have: that it is in a
 // released one, or else missing.
 func (r *opening) released(at checkpoint.ID, missing error) error {
-	version, _, err := findChain(r.ctx, r.g, r.g.opt.saver, checkpoint.Place{Thread: r.thread, At: at})
+	version, _, err := findChain(r.ctx, r.g, r.g.opt.saver, checkpoint.Ref{Thread: r.thread, At: at})
 	if err != nil || version == 0 {
 		return missing
 	}

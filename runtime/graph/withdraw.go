@@ -23,6 +23,6 @@ func (r caller) withdraw() ([]checkpoint.Write, error) {
 	if len(lost) == 0 {
 		return nil, nil
 	}
-	c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Place{Thread: r.thread})
+	c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread})
 	return subgraph.Withdrawals(c.Thread.Questions, lost), err
 }

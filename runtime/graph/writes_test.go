@@ -277,7 +277,7 @@ func TestASchemaThatCannotTellWhatIsWrittenIsRefused(t *testing.T) {
 	b = graph.New("g", &old)
 	idlers(b, "a")
 	edges(b, graph.Start, "a", graph.End)
-	done(t, graph.Finished)(compile(t, b, graph.Strict()).Run(t.Context(), input))
+	done(t, graph.Done)(compile(t, b, graph.Strict()).Run(t.Context(), input))
 }
 
 // undeclared expects the error of a node that wrote what it did not declare, in a Strict run.
@@ -292,7 +292,7 @@ func undeclared(t *testing.T, err error, node graph.ID, want graph.UndeclaredErr
 }
 
 func TestAStrictRunHoldsNodesToWhatTheyDeclare(t *testing.T) {
-	retry := graph.Retry(graph.Backoff{Attempts: 3, Base: 1})
+	retry := graph.Retry(graph.RetryPolicy{Attempts: 3, Base: 1})
 	lie := func(context.Context, work) (update, error) {
 		u := logged("a")
 		u.Status.Set("x")
@@ -303,7 +303,7 @@ func TestAStrictRunHoldsNodesToWhatTheyDeclare(t *testing.T) {
 	inner := newWork()
 	inner.Node("inner", lie)
 	edges(inner, graph.Start, "inner", graph.End)
-	sub := compile(t, inner, graph.Nested())
+	sub := compile(t, inner, graph.SubgraphOnly())
 	add := map[string]func(b *graph.Builder[work, update], sub *app) graph.ID{
 		"node": func(b *graph.Builder[work, update], _ *app) graph.ID {
 			return b.Node("a", lie, graph.Writes("Count"), retry)
@@ -318,7 +318,7 @@ func TestAStrictRunHoldsNodesToWhatTheyDeclare(t *testing.T) {
 			return b.Subgraph("a", sub, graph.Writes("Count"), retry)
 		},
 		"subgraph over a state of its own": func(b *graph.Builder[work, update], sub *app) graph.ID {
-			return graph.Subgraph(b, "a", sub,
+			return graph.MapSubgraph(b, "a", sub,
 				func(context.Context, work) (update, error) { return update{}, nil },
 				func(ctx context.Context, s, _ work) (update, error) { return lie(ctx, s) }, graph.Writes("Count"), retry)
 		},
@@ -329,7 +329,7 @@ func TestAStrictRunHoldsNodesToWhatTheyDeclare(t *testing.T) {
 			edges(b, graph.Start, add(b, sub), graph.End)
 			_, err := compile(t, b, graph.Strict()).Run(t.Context(), input)
 			undeclared(t, err, "a", want)
-			res := done(t, graph.Finished)(compile(t, b).Run(t.Context(), input))
+			res := done(t, graph.Done)(compile(t, b).Run(t.Context(), input))
 			same(t, "the log of a run that is not strict", res.State.Log, []string{"a"})
 		})
 	}
@@ -346,7 +346,7 @@ func TestAStrictRunHoldsNodesToWhatTheyDeclare(t *testing.T) {
 		inner.Node("a", lie, graph.Writes("Count"))
 		edges(inner, graph.Start, "a", graph.End)
 		b := newWork()
-		b.Subgraph("sub", compile(t, inner, graph.Nested()))
+		b.Subgraph("sub", compile(t, inner, graph.SubgraphOnly()))
 		edges(b, graph.Start, "sub", graph.End)
 		_, err := compile(t, b, graph.Strict()).Run(t.Context(), input)
 		var u *graph.UndeclaredError
@@ -373,8 +373,8 @@ func TestANodeThatWritesLessThanItDeclaresIsStrict(t *testing.T) {
 	b.Node("a", say("a"), graph.Writes("Log", "Status"))
 	b.Node("b", idle, graph.Writes())
 	edges(b, graph.Start, "a", "b", graph.End)
-	b.Subgraph("sub", compile(t, chain("c", "d"), graph.Nested()), graph.Writes("Log"))
+	b.Subgraph("sub", compile(t, chain("c", "d"), graph.SubgraphOnly()), graph.Writes("Log"))
 	edges(b, graph.Start, "sub", graph.End)
 	g := compile(t, b, graph.Strict(), graph.Saver(memory.New()))
-	done(t, graph.Finished)(g.Thread("t").Invoke(t.Context(), input))
+	done(t, graph.Done)(g.Thread("t").Invoke(t.Context(), input))
 }

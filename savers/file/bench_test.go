@@ -109,7 +109,7 @@ func BenchmarkLoadCold(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, err := s.Load(b.Context(), checkpoint.Place{Thread: "t"}); err != nil {
+				if _, err := s.Load(b.Context(), checkpoint.Ref{Thread: "t"}); err != nil {
 					b.Fatal(err)
 				}
 				if err := s.Close(); err != nil {

@@ -204,19 +204,19 @@ func (b *builder) place(v *volume) error {
 
 // Prune removes old records and versions, as [checkpoint.Saver] says. The file is written anew beside the old one and
 // takes its place whole.
-func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
+func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
 	if err := checkpoint.CheckThread(thread); err != nil {
-		return checkpoint.Pruned{}, err
+		return checkpoint.PruneResult{}, err
 	}
 	if err := s.begin(ctx); err != nil {
-		return checkpoint.Pruned{}, err
+		return checkpoint.PruneResult{}, err
 	}
 	defer s.calls.Done()
 	v := s.use(thread, baseName(thread), 0)
 	defer s.done(v)
 	unlock, err := s.lockFolder(ctx)
 	if err != nil {
-		return checkpoint.Pruned{}, err
+		return checkpoint.PruneResult{}, err
 	}
 	defer unlock()
 	err = v.idle(ctx)
@@ -224,23 +224,23 @@ func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Keep) 
 		err = ledger.NoThread(thread)
 	}
 	if err != nil {
-		return checkpoint.Pruned{}, err
+		return checkpoint.PruneResult{}, err
 	}
 	defer v.unlock()
-	var done checkpoint.Pruned
+	var done checkpoint.PruneResult
 	number := v.version().Number
 	if number == 1 && v.version().Empty() { // somebody is about to begin the thread
 		return done, ledger.NoThread(thread)
 	}
 	if done.Records, err = v.prune(keep); err != nil {
-		return checkpoint.Pruned{}, err
+		return checkpoint.PruneResult{}, err
 	}
 	done.Versions, err = v.dropVersions(number, keep.Released)
 	return done, err
 }
 
 // prune writes the file anew without what keep leaves out.
-func (v *volume) prune(keep checkpoint.Keep) (removed int, err error) {
+func (v *volume) prune(keep checkpoint.Retention) (removed int, err error) {
 	if v.v == nil {
 		return 0, nil
 	}
@@ -342,7 +342,7 @@ func (v *volume) dropVersions(number, keep int) (removed int, err error) {
 
 // Import makes a thread's next version, as [checkpoint.Saver] says. Items are written as they come, so a version of
 // any size takes little memory.
-func (s *Saver) Import(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error {
+func (s *Saver) Import(ctx context.Context, thread string, items iter.Seq2[checkpoint.ExportItem, error]) error {
 	if err := checkpoint.CheckThread(thread); err != nil {
 		return err
 	}
@@ -365,7 +365,7 @@ func (s *Saver) Import(ctx context.Context, thread string, items iter.Seq2[check
 }
 
 // collect puts imported items into b and returns the state of the version.
-func (b *builder) collect(ctx context.Context, items iter.Seq2[checkpoint.Item, error]) (*ledger.Event, error) {
+func (b *builder) collect(ctx context.Context, items iter.Seq2[checkpoint.ExportItem, error]) (*ledger.Event, error) {
 	var in ledger.Intake
 	for item, err := range items {
 		if err == nil {
@@ -440,30 +440,30 @@ func (v *volume) vacant(ctx context.Context) error {
 }
 
 // Export yields all that a version holds, as [checkpoint.Saver] says.
-func (s *Saver) Export(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.Item, error] {
-	return func(yield func(checkpoint.Item, error) bool) {
+func (s *Saver) Export(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.ExportItem, error] {
+	return func(yield func(checkpoint.ExportItem, error) bool) {
 		x, err := s.snapshot(ctx, thread, version)
 		if err != nil {
-			yield(checkpoint.Item{}, err)
+			yield(checkpoint.ExportItem{}, err)
 			return
 		}
 		defer x.h.release()
-		if !yield(checkpoint.Item{Thread: &x.thread}, nil) {
+		if !yield(checkpoint.ExportItem{Thread: &x.thread}, nil) {
 			return
 		}
 		for _, log := range x.logs {
 			for r, err := range s.forward(ctx, x.h, log.entries) {
 				if err != nil {
-					yield(checkpoint.Item{}, err)
+					yield(checkpoint.ExportItem{}, err)
 					return
 				}
-				if !yield(checkpoint.Item{Record: &checkpoint.NamespaceRecord{Namespace: log.namespace, Record: r}}, nil) {
+				if !yield(checkpoint.ExportItem{Record: &checkpoint.NamespaceRecord{Namespace: log.namespace, Record: r}}, nil) {
 					return
 				}
 			}
 		}
 		for _, w := range x.writes {
-			if !yield(checkpoint.Item{Write: &w}, nil) {
+			if !yield(checkpoint.ExportItem{Write: &w}, nil) {
 				return
 			}
 		}
@@ -484,7 +484,7 @@ type namespaceLog struct {
 }
 
 func (s *Saver) snapshot(ctx context.Context, thread string, version int) (snapshot, error) {
-	if err := (checkpoint.Place{Thread: thread, Version: version}).Check(); err != nil {
+	if err := (checkpoint.Ref{Thread: thread, Version: version}).Check(); err != nil {
 		return snapshot{}, err
 	}
 	if err := s.begin(ctx); err != nil {

@@ -276,7 +276,7 @@ func TestBadLastFrameIsTorn(t *testing.T) {
 func TestPayloadIsNoFrame(t *testing.T) {
 	whole, _, _, _, _ := small(t)
 	s, path := place(t, whole)
-	chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+	chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +377,7 @@ func TestDamageUnderAnOpenFileIsFound(t *testing.T) {
 	if _, err := f.WriteAt([]byte{'P'}, int64(at)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"}); !errors.Is(err, checkpoint.ErrDamaged) {
+	if _, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"}); !errors.Is(err, checkpoint.ErrDamaged) {
 		t.Errorf("load: got %v, want an ErrDamaged", err)
 	}
 }
@@ -389,7 +389,7 @@ func TestFileOfAnotherThreadIsDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, dir)
-	if _, err := s.Load(t.Context(), checkpoint.Place{Thread: "other"}); !errors.Is(err, checkpoint.ErrDamaged) {
+	if _, err := s.Load(t.Context(), checkpoint.Ref{Thread: "other"}); !errors.Is(err, checkpoint.ErrDamaged) {
 		t.Errorf("load: got %v, want an ErrDamaged", err)
 	}
 }
@@ -448,7 +448,7 @@ func storyOf(tb testing.TB, larger int) []act {
 			return err
 		}},
 		{"prune", func(ctx context.Context, s checkpoint.Saver) error {
-			_, err := s.Prune(ctx, "t", checkpoint.Keep{Last: 2})
+			_, err := s.Prune(ctx, "t", checkpoint.Retention{Last: 2})
 			return err
 		}},
 		{"release", func(ctx context.Context, s checkpoint.Saver) error {
@@ -462,7 +462,7 @@ func storyOf(tb testing.TB, larger int) []act {
 		{"end with a release", appends(last)},
 		{"open the third version", appends(final)},
 		{"prune versions", func(ctx context.Context, s checkpoint.Saver) error {
-			_, err := s.Prune(ctx, "t", checkpoint.Keep{Released: 1})
+			_, err := s.Prune(ctx, "t", checkpoint.Retention{Released: 1})
 			return err
 		}},
 		{"delete", func(ctx context.Context, s checkpoint.Saver) error { return s.Delete(ctx, "other") }},
@@ -664,7 +664,7 @@ func TestWaitingForALockEndsWithTheContext(t *testing.T) {
 		t.Errorf("put behind a slow write: got %v, want the context's error", err)
 	}
 	// A reader does not wait.
-	if _, err := other.Load(t.Context(), checkpoint.Place{Thread: "t"}); err != nil {
+	if _, err := other.Load(t.Context(), checkpoint.Ref{Thread: "t"}); err != nil {
 		t.Errorf("load beside a slow write: %v", err)
 	}
 	close(finish)

@@ -83,7 +83,7 @@ func TestSymbolicLinksAreNotFollowed(t *testing.T) {
 	if _, err := s.Append(t.Context(), opening(t, "x", checkpoint.ID{})); !errors.Is(err, checkpoint.ErrDamaged) {
 		t.Errorf("append: got %v, want an ErrDamaged", err)
 	}
-	if _, err := s.Load(t.Context(), checkpoint.Place{Thread: "x"}); !errors.Is(err, checkpoint.ErrDamaged) {
+	if _, err := s.Load(t.Context(), checkpoint.Ref{Thread: "x"}); !errors.Is(err, checkpoint.ErrDamaged) {
 		t.Errorf("load: got %v, want an ErrDamaged", err)
 	}
 	for thread, err := range s.Threads(t.Context(), checkpoint.ThreadQuery{}) {

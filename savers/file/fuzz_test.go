@@ -45,7 +45,7 @@ func readAndGoOn(t *testing.T, b []byte) {
 	if err != nil && !errors.Is(err, checkpoint.ErrDamaged) {
 		t.Fatalf("got %v, want an ErrDamaged", err)
 	}
-	chain, loadErr := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+	chain, loadErr := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 	if loadErr != nil && (err == nil || !errors.Is(loadErr, checkpoint.ErrDamaged)) {
 		t.Fatalf("contents: %v; load: %v", err, loadErr)
 	}

@@ -61,7 +61,7 @@ func (c *crowd) work(ctx context.Context, s checkpoint.Saver, rng *rand.Rand, ro
 		case n < 12:
 			c.said("delete", s.Delete(ctx, thread))
 		case n < 13:
-			_, err := s.Prune(ctx, thread, checkpoint.Keep{Last: 3, Released: 2})
+			_, err := s.Prune(ctx, thread, checkpoint.Retention{Last: 3, Released: 2})
 			c.said("prune", err)
 		case n < 14:
 			c.said("copy", checkpoint.Copy(ctx, s, thread, 0, s, fmt.Sprint("copy ", rng.IntN(3))))
@@ -75,7 +75,7 @@ func (c *crowd) work(ctx context.Context, s checkpoint.Saver, rng *rand.Rand, ro
 				c.said("threads", err)
 			}
 		default:
-			for r, err := range s.History(ctx, checkpoint.Place{Thread: thread}, checkpoint.Query{}) {
+			for r, err := range s.History(ctx, checkpoint.Ref{Thread: thread}, checkpoint.Query{}) {
 				if c.said("history", err); err == nil && string(r.Payload) != r.ID.String() {
 					c.t.Errorf("record %s has payload %q", r.ID, r.Payload)
 				}
@@ -189,7 +189,7 @@ func TestAReleaseIsSeenWhole(t *testing.T) {
 				if seen = len(all); seen == 0 {
 					continue
 				}
-				if _, err := s.Load(context.WithoutCancel(ctx), checkpoint.Place{Thread: "t", Version: seen}); err != nil {
+				if _, err := s.Load(context.WithoutCancel(ctx), checkpoint.Ref{Thread: "t", Version: seen}); err != nil {
 					t.Errorf("load version %d: %v", seen, err)
 					return
 				}

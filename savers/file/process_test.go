@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 
 // startOf makes the opening of a run after the head of a thread, without a test at hand.
 func startOf(s checkpoint.Saver, thread, holder string) (checkpoint.Append, error) {
-	chain, err := s.Load(context.Background(), checkpoint.Place{Thread: thread})
+	chain, err := s.Load(context.Background(), checkpoint.Ref{Thread: thread})
 	if err != nil {
 		return checkpoint.Append{}, err
 	}
@@ -170,7 +170,7 @@ func TestSecondProcessIsRefused(t *testing.T) {
 		t.Fatalf("append: got %v, want a *BusyError that names the other process", err)
 	}
 	t.Log(err)
-	chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+	chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 	if err != nil || chain.Thread.Holder != "the other process" {
 		t.Errorf("load: got holder %q, %v; want the other process", chain.Thread.Holder, err)
 	}
@@ -254,7 +254,7 @@ func checkAcked(t *testing.T, s checkpoint.Saver, line string) {
 		t.Fatal(err)
 	}
 	thread := line[strings.Index(line, "thread"):]
-	chain, err := s.Load(t.Context(), checkpoint.Place{Thread: thread, Version: version, At: at})
+	chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: thread, Version: version, At: at})
 	if err != nil {
 		t.Fatalf("lost: %q: %v", line, err)
 	}

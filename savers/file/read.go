@@ -143,7 +143,7 @@ func (v *volume) describe(versions int) (checkpoint.Thread, error) {
 }
 
 // Load returns what restoring a checkpoint takes, as [checkpoint.Saver] says.
-func (s *Saver) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	if err := p.Check(); err != nil {
 		return checkpoint.Chain{}, err
 	}
@@ -180,7 +180,7 @@ func (s *Saver) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain,
 
 // Schemas returns the descriptions of schemas, as [checkpoint.Saver] says.
 func (s *Saver) Schemas(ctx context.Context, thread string, version int) (map[uint64][]byte, error) {
-	p := checkpoint.Place{Thread: thread, Version: version}
+	p := checkpoint.Ref{Thread: thread, Version: version}
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func (s *Saver) Schemas(ctx context.Context, thread string, version int) (map[ui
 }
 
 // view returns what is to be loaded, and the file it is to be read from.
-func (s *Saver) view(ctx context.Context, p checkpoint.Place) (view ledger.View, h *handle, err error) {
+func (s *Saver) view(ctx context.Context, p checkpoint.Ref) (view ledger.View, h *handle, err error) {
 	for n := 1; ; n++ {
 		var changed bool
 		if view, h, changed, err = s.tryView(ctx, p); err != nil || !changed || n == looks {
@@ -215,7 +215,7 @@ const looks = 10
 
 // tryView is view at one moment, unless the file changed: then the run that it is of may have ended before its lease
 // was looked for.
-func (s *Saver) tryView(ctx context.Context, p checkpoint.Place) (view ledger.View, h *handle, changed bool, err error) {
+func (s *Saver) tryView(ctx context.Context, p checkpoint.Ref) (view ledger.View, h *handle, changed bool, err error) {
 	v, sp, err := s.find(ctx, p.Thread, p.Version)
 	if err != nil {
 		return view, nil, false, err
@@ -347,7 +347,7 @@ func (h *handle) record(e *ledger.Entry, body []byte) (checkpoint.Record, error)
 }
 
 // History yields records, newest first, as [checkpoint.Saver] says.
-func (s *Saver) History(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+func (s *Saver) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 	return func(yield func(checkpoint.Record, error) bool) {
 		log, h, err := s.log(ctx, p, q.Before)
 		if err != nil || h == nil {
@@ -377,7 +377,7 @@ func (s *Saver) History(ctx context.Context, p checkpoint.Place, q checkpoint.Qu
 }
 
 // log returns a namespace's log up to the record before, and the file; no file when there is nothing.
-func (s *Saver) log(ctx context.Context, p checkpoint.Place, before checkpoint.ID) ([]*ledger.Entry, *handle, error) {
+func (s *Saver) log(ctx context.Context, p checkpoint.Ref, before checkpoint.ID) ([]*ledger.Entry, *handle, error) {
 	if err := p.Check(); err != nil {
 		return nil, nil, err
 	}

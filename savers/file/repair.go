@@ -29,7 +29,7 @@ type Repaired struct {
 // Repair of a thread that is not damaged changes nothing. Repair returns a *BusyError while a lease lives,
 // ErrNotFound if there is no such version, and ErrDamaged for a file of another format.
 func (s *Saver) Repair(ctx context.Context, thread string, version int) (Repaired, error) {
-	if err := (checkpoint.Place{Thread: thread, Version: version}).Check(); err != nil {
+	if err := (checkpoint.Ref{Thread: thread, Version: version}).Check(); err != nil {
 		return Repaired{}, err
 	}
 	if err := s.begin(ctx); err != nil {

@@ -106,7 +106,7 @@ func TestRepairWithoutAHeaderStartsAnEmptyVersion(t *testing.T) {
 func TestRepairIsRefused(t *testing.T) {
 	whole, lastFrame, _, _, _ := small(t)
 	s, path := place(t, whole)
-	chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+	chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func TestSaversShareAFileThatHasRoom(t *testing.T) {
 		}
 		a = steps(t, writer, a, fence, 1)
 		for _, s := range []checkpoint.Saver{reader, writer} {
-			c, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+			c, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 			if err != nil || c.Head != a.Records[0].ID {
 				t.Fatalf("after write %d: loaded %s, %v; want %s", n, c.Head, err, a.Records[0].ID)
 			}
@@ -156,7 +156,7 @@ func TestARunWritesWithoutRoomIfThereIsNone(t *testing.T) {
 	a := opening(t, "t", checkpoint.ID{})
 	mustAppend(t, s, a)
 	a = steps(t, s, a, a.Records[0].ID, 40)
-	if c, err := open(t, dir).Load(t.Context(), checkpoint.Place{Thread: "t"}); err != nil || c.Head != a.Records[0].ID {
+	if c, err := open(t, dir).Load(t.Context(), checkpoint.Ref{Thread: "t"}); err != nil || c.Head != a.Records[0].ID {
 		t.Errorf("loaded %s, %v; want %s", c.Head, err, a.Records[0].ID)
 	}
 }

@@ -108,7 +108,7 @@ func TestStoppedWriterIsTakenOver(t *testing.T) {
 			if !lines.Scan() {
 				t.Fatal("the other process said nothing when it was continued")
 			}
-			chain, err := first.Load(t.Context(), checkpoint.Place{Thread: "t"})
+			chain, err := first.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 			if err != nil || chain.Head != commit.Records[0].ID {
 				t.Errorf("the head: got %v, %v; want %v", chain.Head, err, commit.Records[0].ID)
 			}

@@ -160,7 +160,7 @@ func TestOpenFilesAreBounded(t *testing.T) {
 		mustAppend(t, s, step(t, a, a.Records[0].ID))
 	}
 	for i := range 20 {
-		if chain, err := s.Load(t.Context(), checkpoint.Place{Thread: fmt.Sprint("idle ", i)}); err != nil || chain.Chained != 0 {
+		if chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: fmt.Sprint("idle ", i)}); err != nil || chain.Chained != 0 {
 			t.Errorf("thread %d: got %d records, %v; want 1", i, chain.Chained+1, err)
 		}
 	}
@@ -199,7 +199,7 @@ func TestBytesOfIndexesAreBounded(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 	for i := range 3 * threads {
 		thread := fmt.Sprint("thread ", i%threads)
-		if chain, err := s.Load(t.Context(), checkpoint.Place{Thread: thread}); err != nil || chain.Last.Step != steps-1 {
+		if chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: thread}); err != nil || chain.Last.Step != steps-1 {
 			t.Fatalf("%s: got %d records, %v; want step %d", thread, chain.Chained+1, err, steps-1)
 		}
 		if held, files := file.HeldBytes(s), file.OpenVolumes(s); held > room || held < steps*200 || files > threads/2 {
@@ -207,7 +207,7 @@ func TestBytesOfIndexesAreBounded(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if _, err := s.Load(t.Context(), checkpoint.Place{Thread: "large"}); err != nil {
+		if _, err := s.Load(t.Context(), checkpoint.Ref{Thread: "large"}); err != nil {
 			t.Fatal(err)
 		}
 		if held, files := file.HeldBytes(s), file.OpenVolumes(s); held < 8*steps*200 || files != 1 {
@@ -229,7 +229,7 @@ func TestBytesOfIndexesAreThoseOfTheHeap(t *testing.T) {
 		return int64(m.HeapAlloc) //nolint:gosec // it fits
 	}
 	before := heap()
-	if _, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"}); err != nil {
+	if _, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"}); err != nil {
 		t.Fatal(err)
 	}
 	taken, held := heap()-before, file.HeldBytes(s)
@@ -295,7 +295,7 @@ func TestLoadMakesNoRecords(t *testing.T) {
 		mustAppend(t, s, a)
 	}
 	got := testing.AllocsPerRun(10, func() {
-		c, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+		c, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 		if err != nil || c.Chained != 1000 || len(c.Last.Due) != 1 {
 			t.Fatalf("got %d records and %d due, %v; want 1000 and 1", c.Chained, len(c.Last.Due), err)
 		}

@@ -60,12 +60,12 @@ func (v *volume) appear(ctx context.Context, create bool) (again bool, err error
 }
 
 // Append stores records, as [checkpoint.Saver] says.
-func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	if err := a.Check(); err != nil {
-		return checkpoint.Appended{}, err
+		return checkpoint.AppendResult{}, err
 	}
 	if err := s.begin(ctx); err != nil {
-		return checkpoint.Appended{}, err
+		return checkpoint.AppendResult{}, err
 	}
 	defer s.calls.Done()
 	v := s.use(a.Thread, baseName(a.Thread), 0)
@@ -81,7 +81,7 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	return done, err
 }
 
-func (v *volume) append(ctx context.Context, a *checkpoint.Append) (done checkpoint.Appended, err error) {
+func (v *volume) append(ctx context.Context, a *checkpoint.Append) (done checkpoint.AppendResult, err error) {
 	err = v.counting(func() error {
 		done, err = v.tryAppend(ctx, a)
 		return err
@@ -89,18 +89,18 @@ func (v *volume) append(ctx context.Context, a *checkpoint.Append) (done checkpo
 	return done, err
 }
 
-func (v *volume) tryAppend(ctx context.Context, a *checkpoint.Append) (checkpoint.Appended, error) {
+func (v *volume) tryAppend(ctx context.Context, a *checkpoint.Append) (checkpoint.AppendResult, error) {
 	err := v.enter(ctx, a.Open != nil && a.After.IsZero())
 	if errors.Is(err, errAbsent) {
-		return checkpoint.Appended{}, v.missing(a)
+		return checkpoint.AppendResult{}, v.missing(a)
 	}
 	if err != nil {
-		return checkpoint.Appended{}, err
+		return checkpoint.AppendResult{}, err
 	}
 	defer v.unlock()
 	version, now := v.version(), time.Now()
 	if version.Empty() && (a.Open == nil || !a.After.IsZero()) {
-		return checkpoint.Appended{}, v.missing(a)
+		return checkpoint.AppendResult{}, v.missing(a)
 	}
 	if version.Empty() && a.Release { // an opening: an earlier call may have begun a version with it, and released it
 		if done, err := v.s.releasedBefore(ctx, a, v, errNew); !errors.Is(err, errNew) {
@@ -110,12 +110,12 @@ func (v *volume) tryAppend(ctx context.Context, a *checkpoint.Append) (checkpoin
 	var busy error
 	if a.Open != nil {
 		if busy, err = v.busy(now); err != nil {
-			return checkpoint.Appended{}, err
+			return checkpoint.AppendResult{}, err
 		}
 	}
 	repeated, err := version.Accept(a, busy)
 	if err != nil {
-		return checkpoint.Appended{}, err
+		return checkpoint.AppendResult{}, err
 	}
 	if repeated {
 		if a.Open != nil || a.Fence == version.Fence {
@@ -126,7 +126,7 @@ func (v *volume) tryAppend(ctx context.Context, a *checkpoint.Append) (checkpoin
 		return version.Appended(a), err
 	}
 	if err := v.store(a, version, now); err != nil {
-		return checkpoint.Appended{}, err
+		return checkpoint.AppendResult{}, err
 	}
 	return v.v.Appended(a), nil
 }
@@ -162,9 +162,9 @@ func (v *volume) missing(a *checkpoint.Append) error {
 var errNew = errors.New("not released before")
 
 // releasedBefore answers an Append that conflicts, but was stored by an earlier call that released its version.
-func (s *Saver) releasedBefore(ctx context.Context, a *checkpoint.Append, open *volume, conflict error) (checkpoint.Appended, error) {
+func (s *Saver) releasedBefore(ctx context.Context, a *checkpoint.Append, open *volume, conflict error) (checkpoint.AppendResult, error) {
 	if open.v == nil || open.v.Number < 2 {
-		return checkpoint.Appended{}, conflict
+		return checkpoint.AppendResult{}, conflict
 	}
 	v := s.use(a.Thread, open.base, open.v.Number-1)
 	defer s.done(v)
@@ -172,10 +172,10 @@ func (s *Saver) releasedBefore(ctx context.Context, a *checkpoint.Append, open *
 		if errors.Is(err, errAbsent) {
 			err = conflict
 		}
-		return checkpoint.Appended{}, err
+		return checkpoint.AppendResult{}, err
 	}
 	if v.v == nil || !v.v.Stands(a) {
-		return checkpoint.Appended{}, conflict
+		return checkpoint.AppendResult{}, conflict
 	}
 	return v.v.Appended(a), nil
 }

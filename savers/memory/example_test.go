@@ -27,7 +27,7 @@ func ExampleNew() {
 	if err := checkpoint.Copy(ctx, saver, "t", 0, kept, "a copy of t"); err != nil {
 		log.Fatal(err)
 	}
-	chain, err := kept.Load(ctx, checkpoint.Place{Thread: "a copy of t"})
+	chain, err := kept.Load(ctx, checkpoint.Ref{Thread: "a copy of t"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func TestAPrunedRecordIsFreed(t *testing.T) {
 	}
 	var kept []weak.Pointer[byte]
 	var fence checkpoint.ID
-	for r, err := range s.History(ctx, checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
+	for r, err := range s.History(ctx, checkpoint.Ref{Thread: "t"}, checkpoint.Query{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestAPrunedRecordIsFreed(t *testing.T) {
 	if err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: fence, End: true}); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := s.Prune(ctx, "t", checkpoint.Keep{Last: 1}); err != nil || done.Records != 100 {
+	if done, err := s.Prune(ctx, "t", checkpoint.Retention{Last: 1}); err != nil || done.Records != 100 {
 		t.Fatalf("got %+v, %v; want 100 records pruned", done, err)
 	}
 	runtime.GC()
@@ -106,7 +106,7 @@ func TestLoadMakesNoRecords(t *testing.T) {
 		step()
 	}
 	load := func() {
-		c, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+		c, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 		if err != nil || c.Chained != 1000 || len(c.Deltas) != 1000 {
 			t.Fatalf("got %d deltas of %d records, %v; want 1000 of 1000", len(c.Deltas), c.Chained, err)
 		}

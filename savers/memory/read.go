@@ -12,7 +12,7 @@ import (
 )
 
 // Load returns what restoring a checkpoint takes, as [checkpoint.Saver] says.
-func (s *Saver) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	if err := p.Check(); err != nil {
 		return checkpoint.Chain{}, err
 	}
@@ -58,7 +58,7 @@ func deltas(entries []*ledger.Entry) [][]byte {
 }
 
 // History yields records, newest first, as [checkpoint.Saver] says.
-func (s *Saver) History(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+func (s *Saver) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 	return func(yield func(checkpoint.Record, error) bool) {
 		log, err := s.log(ctx, p, q.Before)
 		if err != nil {
@@ -87,7 +87,7 @@ func (s *Saver) History(ctx context.Context, p checkpoint.Place, q checkpoint.Qu
 }
 
 // log returns a namespace's log up to the record before.
-func (s *Saver) log(ctx context.Context, p checkpoint.Place, before checkpoint.ID) ([]*ledger.Entry, error) {
+func (s *Saver) log(ctx context.Context, p checkpoint.Ref, before checkpoint.ID) ([]*ledger.Entry, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (s *Saver) describe(id string, q *checkpoint.ThreadQuery) (checkpoint.Threa
 
 // Schemas returns the descriptions of schemas, as [checkpoint.Saver] says.
 func (s *Saver) Schemas(ctx context.Context, id string, version int) (map[uint64][]byte, error) {
-	p := checkpoint.Place{Thread: id, Version: version}
+	p := checkpoint.Ref{Thread: id, Version: version}
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
@@ -211,16 +211,16 @@ func (s *Saver) Versions(ctx context.Context, id string) ([]checkpoint.Version, 
 }
 
 // Export yields all that a version holds, as [checkpoint.Saver] says.
-func (s *Saver) Export(ctx context.Context, id string, version int) iter.Seq2[checkpoint.Item, error] {
-	return func(yield func(checkpoint.Item, error) bool) {
+func (s *Saver) Export(ctx context.Context, id string, version int) iter.Seq2[checkpoint.ExportItem, error] {
+	return func(yield func(checkpoint.ExportItem, error) bool) {
 		items, err := s.items(ctx, id, version)
 		if err != nil {
-			yield(checkpoint.Item{}, err)
+			yield(checkpoint.ExportItem{}, err)
 			return
 		}
 		for _, item := range items {
 			if err := s.begin(ctx); err != nil {
-				yield(checkpoint.Item{}, err)
+				yield(checkpoint.ExportItem{}, err)
 				return
 			}
 			s.end()
@@ -232,8 +232,8 @@ func (s *Saver) Export(ctx context.Context, id string, version int) iter.Seq2[ch
 }
 
 // items returns a version as items. They point to what the saver holds, which never changes.
-func (s *Saver) items(ctx context.Context, id string, version int) ([]checkpoint.Item, error) {
-	if err := (checkpoint.Place{Thread: id, Version: version}).Check(); err != nil {
+func (s *Saver) items(ctx context.Context, id string, version int) ([]checkpoint.ExportItem, error) {
+	if err := (checkpoint.Ref{Thread: id, Version: version}).Check(); err != nil {
 		return nil, err
 	}
 	if err := s.begin(ctx); err != nil {
@@ -250,18 +250,18 @@ func (s *Saver) items(ctx context.Context, id string, version int) ([]checkpoint
 		return nil, ledger.NoVersion(id, version)
 	}
 	described := t.describe(v, time.Now())
-	items := []checkpoint.Item{{Thread: &described}}
+	items := []checkpoint.ExportItem{{Thread: &described}}
 	for _, namespace := range v.Namespaces() {
 		log, err := v.Log(namespace, checkpoint.ID{})
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range log {
-			items = append(items, checkpoint.Item{Record: &checkpoint.NamespaceRecord{Namespace: namespace, Record: e.Record}})
+			items = append(items, checkpoint.ExportItem{Record: &checkpoint.NamespaceRecord{Namespace: namespace, Record: e.Record}})
 		}
 	}
 	for _, w := range append(v.Schemas(), v.Writes()...) {
-		items = append(items, checkpoint.Item{Write: &w})
+		items = append(items, checkpoint.ExportItem{Write: &w})
 	}
 	return items, nil
 }

@@ -10,31 +10,31 @@ import (
 )
 
 // Append stores records, as [checkpoint.Saver] says.
-func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	if err := a.Check(); err != nil {
-		return checkpoint.Appended{}, err
+		return checkpoint.AppendResult{}, err
 	}
 	if err := s.begin(ctx); err != nil {
-		return checkpoint.Appended{}, err
+		return checkpoint.AppendResult{}, err
 	}
 	defer s.end()
 	starts := a.Open != nil && a.After.IsZero()
 	t := s.lock(a.Thread, starts)
 	if t == nil {
-		return checkpoint.Appended{}, missing(&a, nil)
+		return checkpoint.AppendResult{}, missing(&a, nil)
 	}
 	defer t.mu.Unlock()
 	return t.append(&a, starts, time.Now())
 }
 
 // append stores a; starts says that it may start a version.
-func (t *thread) append(a *checkpoint.Append, starts bool, now time.Time) (checkpoint.Appended, error) {
+func (t *thread) append(a *checkpoint.Append, starts bool, now time.Time) (checkpoint.AppendResult, error) {
 	if done := t.released(a); done != nil {
 		return done.Appended(a), nil
 	}
 	v := t.open()
 	if v == nil && !starts {
-		return checkpoint.Appended{}, missing(a, t)
+		return checkpoint.AppendResult{}, missing(a, t)
 	}
 	if v == nil {
 		v = t.start(a.Thread)
@@ -45,7 +45,7 @@ func (t *thread) append(a *checkpoint.Append, starts bool, now time.Time) (check
 	}
 	repeated, err := v.Accept(a, busy)
 	if err != nil {
-		return checkpoint.Appended{}, err
+		return checkpoint.AppendResult{}, err
 	}
 	if !repeated {
 		v.Apply(ledger.AppendEvent(a, t.entries(v, a), ledger.CloneWrites(a.Writes), now))
@@ -167,30 +167,30 @@ func (s *Saver) Delete(ctx context.Context, id string) error {
 }
 
 // Prune removes old records and versions, as [checkpoint.Saver] says.
-func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
+func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
 	if err := checkpoint.CheckThread(id); err != nil {
-		return checkpoint.Pruned{}, err
+		return checkpoint.PruneResult{}, err
 	}
 	if err := s.begin(ctx); err != nil {
-		return checkpoint.Pruned{}, err
+		return checkpoint.PruneResult{}, err
 	}
 	defer s.end()
 	t := s.lock(id, false)
 	if t == nil {
-		return checkpoint.Pruned{}, ledger.NoThread(id)
+		return checkpoint.PruneResult{}, ledger.NoThread(id)
 	}
 	defer t.mu.Unlock()
 	if t.last == 0 { // somebody is about to begin the thread
-		return checkpoint.Pruned{}, ledger.NoThread(id)
+		return checkpoint.PruneResult{}, ledger.NoThread(id)
 	}
 	if err := t.busy(time.Now()); err != nil {
-		return checkpoint.Pruned{}, err
+		return checkpoint.PruneResult{}, err
 	}
-	var done checkpoint.Pruned
+	var done checkpoint.PruneResult
 	if v := t.open(); v != nil {
 		removed, err := prune(v, keep)
 		if err != nil {
-			return checkpoint.Pruned{}, err
+			return checkpoint.PruneResult{}, err
 		}
 		done.Records = removed
 	}
@@ -198,7 +198,7 @@ func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Keep) (che
 	return done, nil
 }
 
-func prune(v *ledger.Version, keep checkpoint.Keep) (int, error) {
+func prune(v *ledger.Version, keep checkpoint.Retention) (int, error) {
 	pruned, removed := v.Prune(keep), 0
 	logs := make([][]*ledger.Entry, len(pruned))
 	for n, p := range pruned {
@@ -242,7 +242,7 @@ func (t *thread) drop(keep int) int {
 }
 
 // Import makes a thread's next version, as [checkpoint.Saver] says.
-func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoint.Item, error]) error {
+func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoint.ExportItem, error]) error {
 	if err := checkpoint.CheckThread(id); err != nil {
 		return err
 	}
@@ -266,7 +266,7 @@ func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoin
 }
 
 // collect makes a version of imported items. It takes no lock: they may come from this very saver.
-func collect(ctx context.Context, id string, items iter.Seq2[checkpoint.Item, error]) (*ledger.Version, error) {
+func collect(ctx context.Context, id string, items iter.Seq2[checkpoint.ExportItem, error]) (*ledger.Version, error) {
 	v, in := ledger.New(id, 0), ledger.Intake{}
 	for item, err := range items {
 		if err == nil {
@@ -290,7 +290,7 @@ func collect(ctx context.Context, id string, items iter.Seq2[checkpoint.Item, er
 }
 
 // imported returns the event that an item comes to.
-func imported(item checkpoint.Item) *ledger.Event {
+func imported(item checkpoint.ExportItem) *ledger.Event {
 	switch {
 	case item.Record != nil:
 		return &ledger.Event{

@@ -66,7 +66,7 @@ func TestDescriptionsOfSchemasCostALoadNothing(t *testing.T) {
 	own += rowsRead(t, db) // asking reads, too
 	load := func(thread string) (read int) {
 		read = -rowsRead(t, db) - own
-		if _, err := s.Load(t.Context(), checkpoint.Place{Thread: thread}); err != nil {
+		if _, err := s.Load(t.Context(), checkpoint.Ref{Thread: thread}); err != nil {
 			t.Fatal(err)
 		}
 		return read + rowsRead(t, db)

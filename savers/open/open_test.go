@@ -39,7 +39,7 @@ func remembers(t *testing.T, rawURL string, kept bool) {
 		}
 		s = opened(t, rawURL)
 	}
-	chain, err := s.Load(ctx, checkpoint.Place{Thread: "t"})
+	chain, err := s.Load(ctx, checkpoint.Ref{Thread: "t"})
 	if err != nil || chain.Head != id {
 		t.Errorf("the head is %s, %v; want %s", chain.Head, err, id)
 	}

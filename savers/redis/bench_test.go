@@ -111,7 +111,7 @@ func BenchmarkLoad(b *testing.B) {
 				r.head = a.Records[0].ID
 			}
 			for b.Loop() {
-				if _, err := s.Load(context.Background(), checkpoint.Place{Thread: r.thread}); err != nil {
+				if _, err := s.Load(context.Background(), checkpoint.Ref{Thread: r.thread}); err != nil {
 					b.Fatal(err)
 				}
 			}

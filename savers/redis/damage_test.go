@@ -57,7 +57,7 @@ func TestDamageIsReported(t *testing.T) {
 				t.Fatalf("%d keys, want 1", len(keys))
 			}
 			c.damage(keys[0])
-			if chain, err := s.Load(ctx, checkpoint.Place{Thread: "a"}); !errors.Is(err, checkpoint.ErrDamaged) {
+			if chain, err := s.Load(ctx, checkpoint.Ref{Thread: "a"}); !errors.Is(err, checkpoint.ErrDamaged) {
 				t.Errorf("load: got %d records, %v, want ErrDamaged", chain.Chained+1, err)
 			}
 			client.Del(ctx, keys[0])
@@ -103,8 +103,8 @@ func TestAServerWithoutMemoryRefusesAWriteWhole(t *testing.T) {
 		"open":     func() error { _, err := s.Append(ctx, opening(t, "a", r.head)); return err },
 		"put":      func() error { return s.PutWrites(ctx, put) },
 		"release":  func() error { _, err := s.Release(ctx, "a", checkpoint.ID{}); return err },
-		"prune":    func() error { _, err := s.Prune(ctx, "a", checkpoint.Keep{Last: 1, Released: -1}); return err },
-		"versions": func() error { _, err := s.Prune(ctx, "a", checkpoint.Keep{Released: -1}); return err },
+		"prune":    func() error { _, err := s.Prune(ctx, "a", checkpoint.Retention{Last: 1, Released: -1}); return err },
+		"versions": func() error { _, err := s.Prune(ctx, "a", checkpoint.Retention{Released: -1}); return err },
 		"import":   func() error { return checkpoint.Copy(ctx, s, "a", 0, s, "b") },
 	} {
 		if err := f(); !goredis.HasErrorPrefix(err, "OOM") {

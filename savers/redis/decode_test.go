@@ -17,7 +17,7 @@ func FuzzDecode(f *testing.F) {
 	id := checkpoint.ID{1, 2, 3}
 	f.Add(redis.EncodeRecord(checkpoint.Record{
 		ID: id, Base: id, Line: id, Step: 3, Source: checkpoint.Loop, Due: []checkpoint.Task{{Node: "a", Index: 1, Payload: []byte("x")}},
-		Owed: []string{"b"}, Joins: []checkpoint.Join{{To: "c", Fired: []string{"d"}}}, Meta: map[string]string{"k": "v"},
+		PendingRoutes: []string{"b"}, Joins: []checkpoint.Join{{To: "c", Fired: []string{"d"}}}, Meta: map[string]string{"k": "v"},
 		Graph: "g", Created: time.Unix(1, 0), Snapshot: true, Payload: []byte("payload"),
 	}), "\x01\x00\x01t\x00", "12:3:"+string(redis.EncodeWrite(checkpoint.Write{Task: "t", Kind: checkpoint.Result, Payload: []byte("x")})), "1,2,3")
 	f.Add([]byte{0, 0, 0, 1, 0}, "", "", "")

@@ -95,7 +95,7 @@ func logIDs(tb testing.TB, s checkpoint.Saver, thread string) []checkpoint.ID {
 	tb.Helper()
 	var records []checkpoint.Record
 	all := checkpoint.Query{Sources: []checkpoint.Source{1, 2, 3, 4, 5}}
-	for r, err := range s.History(context.Background(), checkpoint.Place{Thread: thread}, all) {
+	for r, err := range s.History(context.Background(), checkpoint.Ref{Thread: thread}, all) {
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func TestScriptsThatTheServerForgetsAreSentAgain(t *testing.T) {
 		}},
 		{"history", func() error {
 			n := 0
-			for _, err := range s.History(ctx, checkpoint.Place{Thread: "a"}, checkpoint.Query{}) {
+			for _, err := range s.History(ctx, checkpoint.Ref{Thread: "a"}, checkpoint.Query{}) {
 				if err != nil {
 					return err
 				}
@@ -167,7 +167,7 @@ func TestScriptsThatTheServerForgetsAreSentAgain(t *testing.T) {
 			return nil
 		}},
 		{"copy", func() error { return checkpoint.Copy(ctx, s, "a", 0, s, "b") }},
-		{"prune", func() error { _, err := s.Prune(ctx, "b", checkpoint.Keep{Last: 2}); return err }},
+		{"prune", func() error { _, err := s.Prune(ctx, "b", checkpoint.Retention{Last: 2}); return err }},
 		{"release", func() error { _, err := s.Release(ctx, "b", checkpoint.ID{}); return err }},
 		{"delete", func() error { return s.Delete(ctx, "b") }},
 	} {
@@ -359,12 +359,12 @@ func TestWhatIsNotAnAppendHappensOnceToo(t *testing.T) {
 		if err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: r.thread, Fence: r.fence, Writes: []checkpoint.Write{w}, End: true}); err != nil {
 			t.Errorf("put: %v", err)
 		}
-		chain, err := s.Load(ctx, checkpoint.Place{Thread: r.thread})
+		chain, err := s.Load(ctx, checkpoint.Ref{Thread: r.thread})
 		if err != nil || len(chain.Writes) != 1 {
 			t.Errorf("after a cut put: %d writes, %v, want 1", len(chain.Writes), err)
 		}
 		cut()
-		pruned, err := s.Prune(ctx, r.thread, checkpoint.Keep{Last: 2})
+		pruned, err := s.Prune(ctx, r.thread, checkpoint.Retention{Last: 2})
 		if err != nil || pruned.Records != 3 {
 			t.Errorf("prune: %+v, %v, want 3 records", pruned, err)
 		}
@@ -437,7 +437,7 @@ func TestACommitIsOneRoundTrip(t *testing.T) {
 	warm.commit()
 	warm.end(checkpoint.Done)
 	load := func(thread string) {
-		if _, err := s.Load(ctx, checkpoint.Place{Thread: thread}); err != nil {
+		if _, err := s.Load(ctx, checkpoint.Ref{Thread: thread}); err != nil {
 			t.Fatal(err)
 		}
 	}

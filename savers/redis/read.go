@@ -11,7 +11,7 @@ import (
 )
 
 // Load returns what restoring a checkpoint takes, as [checkpoint.Saver] says. It is one round trip.
-func (s *Saver) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	if err := p.Check(); err != nil {
 		return checkpoint.Chain{}, err
 	}
@@ -105,7 +105,7 @@ func (l *stretch) due(last *checkpoint.Record, base int) ([]checkpoint.Task, err
 
 // Schemas returns the descriptions of schemas, as [checkpoint.Saver] says.
 func (s *Saver) Schemas(ctx context.Context, thread string, version int) (map[uint64][]byte, error) {
-	p := checkpoint.Place{Thread: thread, Version: version}
+	p := checkpoint.Ref{Thread: thread, Version: version}
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ const (
 
 // History yields records, newest first, as [checkpoint.Saver] says. It reads them in pages. When the part that it has
 // not read yet is pruned or deleted meanwhile, it ends with an error that is ErrConflict.
-func (s *Saver) History(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+func (s *Saver) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 	return func(yield func(checkpoint.Record, error) bool) {
 		w, err := s.log(ctx, p, q.Before)
 		if err != nil {
@@ -201,7 +201,7 @@ func (s *Saver) History(ctx context.Context, p checkpoint.Place, q checkpoint.Qu
 }
 
 // log returns the way through a log from the record before backwards.
-func (s *Saver) log(ctx context.Context, p checkpoint.Place, before checkpoint.ID) (*walk, error) {
+func (s *Saver) log(ctx context.Context, p checkpoint.Ref, before checkpoint.ID) (*walk, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}

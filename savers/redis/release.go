@@ -60,9 +60,9 @@ func (s *Saver) Delete(ctx context.Context, thread string) error {
 // Prune removes old records and versions, as [checkpoint.Saver] says. It reads the headers of the thread's records,
 // works out what goes, and has the server do that in one step if nothing has changed, else it begins again. That step
 // keeps the server busy: some 0.2 seconds for each 100,000 records that go, or 0.3 when they are of released versions.
-func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
+func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
 	if err := checkpoint.CheckThread(thread); err != nil {
-		return checkpoint.Pruned{}, err
+		return checkpoint.PruneResult{}, err
 	}
 	for range 10 {
 		done, changed, err := s.prune(ctx, thread, keep)
@@ -70,11 +70,11 @@ func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Keep) 
 			return done, err
 		}
 	}
-	return checkpoint.Pruned{}, fmt.Errorf("redis: prune: thread %q changes all the time; try again: %w", short(thread), checkpoint.ErrConflict)
+	return checkpoint.PruneResult{}, fmt.Errorf("redis: prune: thread %q changes all the time; try again: %w", short(thread), checkpoint.ErrConflict)
 }
 
 // prune tries it once; changed says that the thread did meanwhile, with whatever error.
-func (s *Saver) prune(ctx context.Context, thread string, keep checkpoint.Keep) (done checkpoint.Pruned, changed bool, err error) {
+func (s *Saver) prune(ctx context.Context, thread string, keep checkpoint.Retention) (done checkpoint.PruneResult, changed bool, err error) {
 	whole, err := s.whole(ctx, thread, 0, true, false)
 	if err != nil {
 		return done, false, err
@@ -96,11 +96,11 @@ func (s *Saver) prune(ctx context.Context, thread string, keep checkpoint.Keep) 
 	case "changed":
 		return done, true, nil
 	}
-	return checkpoint.Pruned{Records: removed, Versions: r.int()}, false, r.err
+	return checkpoint.PruneResult{Records: removed, Versions: r.int()}, false, r.err
 }
 
 // pruneArgs returns the arguments of prune.lua, and how many records they remove.
-func (s *Saver) pruneArgs(ctx context.Context, w *whole, keep checkpoint.Keep) ([]any, int, error) {
+func (s *Saver) pruneArgs(ctx context.Context, w *whole, keep checkpoint.Retention) ([]any, int, error) {
 	token, err := checkpoint.NewID()
 	if err != nil {
 		return nil, 0, err

@@ -176,13 +176,13 @@ func TestHistorySaysWhenItWasPrunedMeanwhile(t *testing.T) {
 	r.end(checkpoint.Done)
 	seen := 0
 	var failed error
-	for _, err := range s.History(ctx, checkpoint.Place{Thread: "a"}, checkpoint.Query{}) {
+	for _, err := range s.History(ctx, checkpoint.Ref{Thread: "a"}, checkpoint.Query{}) {
 		if err != nil {
 			failed = err
 			break
 		}
 		if seen++; seen == 1 {
-			if _, err := s.Prune(ctx, "a", checkpoint.Keep{Last: 5}); err != nil {
+			if _, err := s.Prune(ctx, "a", checkpoint.Retention{Last: 5}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -197,7 +197,7 @@ func TestHistorySaysWhenItWasPrunedMeanwhile(t *testing.T) {
 
 func logLength(t *testing.T, s checkpoint.Saver, thread string) (n int) {
 	t.Helper()
-	for _, err := range s.History(context.Background(), checkpoint.Place{Thread: thread}, checkpoint.Query{}) {
+	for _, err := range s.History(context.Background(), checkpoint.Ref{Thread: thread}, checkpoint.Query{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

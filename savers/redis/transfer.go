@@ -91,18 +91,18 @@ func rank(w *checkpoint.Write) int {
 
 // Export yields all that a version holds, as [checkpoint.Saver] says. Records are read in pages; when some that it has
 // not read yet are pruned or deleted meanwhile, it ends with an error that is ErrConflict.
-func (s *Saver) Export(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.Item, error] {
-	return func(yield func(checkpoint.Item, error) bool) {
-		err := s.export(ctx, thread, version, func(item checkpoint.Item) bool { return yield(item, nil) })
+func (s *Saver) Export(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.ExportItem, error] {
+	return func(yield func(checkpoint.ExportItem, error) bool) {
+		err := s.export(ctx, thread, version, func(item checkpoint.ExportItem) bool { return yield(item, nil) })
 		if err != nil {
-			yield(checkpoint.Item{}, err)
+			yield(checkpoint.ExportItem{}, err)
 		}
 	}
 }
 
 // export hands all items to yield until it returns false.
-func (s *Saver) export(ctx context.Context, thread string, version int, yield func(checkpoint.Item) bool) error {
-	if err := (checkpoint.Place{Thread: thread, Version: version}).Check(); err != nil {
+func (s *Saver) export(ctx context.Context, thread string, version int, yield func(checkpoint.ExportItem) bool) error {
+	if err := (checkpoint.Ref{Thread: thread, Version: version}).Check(); err != nil {
 		return err
 	}
 	w, err := s.whole(ctx, thread, version, false, true)
@@ -112,7 +112,7 @@ func (s *Saver) export(ctx context.Context, thread string, version int, yield fu
 	if !w.found {
 		return ledger.NoVersion(thread, version)
 	}
-	if !yield(checkpoint.Item{Thread: &w.Thread}) {
+	if !yield(checkpoint.ExportItem{Thread: &w.Thread}) {
 		return nil
 	}
 	for _, l := range w.logs {
@@ -120,7 +120,7 @@ func (s *Saver) export(ctx context.Context, thread string, version int, yield fu
 			if err != nil {
 				return err
 			}
-			if !yield(checkpoint.Item{Record: &checkpoint.NamespaceRecord{Namespace: l.namespace, Record: r}}) {
+			if !yield(checkpoint.ExportItem{Record: &checkpoint.NamespaceRecord{Namespace: l.namespace, Record: r}}) {
 				return nil
 			}
 		}
@@ -129,7 +129,7 @@ func (s *Saver) export(ctx context.Context, thread string, version int, yield fu
 		if err := s.open(ctx); err != nil {
 			return err
 		}
-		if !yield(checkpoint.Item{Write: &w.writes[i]}) {
+		if !yield(checkpoint.ExportItem{Write: &w.writes[i]}) {
 			return nil
 		}
 	}
@@ -141,7 +141,7 @@ const stageFor = "3600000"
 
 // Import makes a thread's next version, as [checkpoint.Saver] says. What comes is kept beside the thread until all of
 // it is there; when the process dies before, it goes by itself within an hour.
-func (s *Saver) Import(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error {
+func (s *Saver) Import(ctx context.Context, thread string, items iter.Seq2[checkpoint.ExportItem, error]) error {
 	if err := checkpoint.CheckThread(thread); err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (s *Saver) newStage(thread string, version int) (*stage, error) {
 }
 
 // take checks all items and keeps what they hold.
-func (st *stage) take(ctx context.Context, items iter.Seq2[checkpoint.Item, error]) error {
+func (st *stage) take(ctx context.Context, items iter.Seq2[checkpoint.ExportItem, error]) error {
 	for item, err := range items {
 		if err == nil {
 			err = ctx.Err()
@@ -216,7 +216,7 @@ func (st *stage) take(ctx context.Context, items iter.Seq2[checkpoint.Item, erro
 }
 
 // item keeps a record at once, and a write in the ledger, which knows what it comes to.
-func (st *stage) item(ctx context.Context, item checkpoint.Item) error {
+func (st *stage) item(ctx context.Context, item checkpoint.ExportItem) error {
 	switch {
 	case item.Write != nil:
 		return st.ledger.Follow(&ledger.Event{Writes: []checkpoint.Write{*item.Write}})

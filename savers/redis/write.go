@@ -9,14 +9,14 @@ import (
 )
 
 // Append stores records, as [checkpoint.Saver] says.
-func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	if err := a.Check(); err != nil {
-		return checkpoint.Appended{}, err
+		return checkpoint.AppendResult{}, err
 	}
 	if p, ok := s.plain(&a); ok {
 		stored, err := s.commit(ctx, &a, p)
 		if err != nil || stored {
-			return checkpoint.Appended{Version: p.version, Head: p.seq}, err
+			return checkpoint.AppendResult{Version: p.version, Head: p.seq}, err
 		}
 	}
 	var r *reply
@@ -28,7 +28,7 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 		r, err = s.opening(ctx, &a)
 	}
 	if err != nil {
-		return checkpoint.Appended{}, err
+		return checkpoint.AppendResult{}, err
 	}
 	return s.appended(ctx, &a, r, since)
 }
@@ -92,7 +92,7 @@ func flag(is bool) string {
 }
 
 // appended reads the answer of append.lua, which was called after since.
-func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply, since time.Time) (checkpoint.Appended, error) {
+func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply, since time.Time) (checkpoint.AppendResult, error) {
 	switch outcome := r.text(); outcome {
 	case "ok":
 	case "missing":
@@ -102,18 +102,18 @@ func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply, si
 		}
 		released := r.text() == "1"
 		s.lost(a.Thread, a.Fence)
-		return checkpoint.Appended{}, ledger.Missing(a.Thread, a.Namespace, want, reason, released)
+		return checkpoint.AppendResult{}, ledger.Missing(a.Thread, a.Namespace, want, reason, released)
 	default:
-		return checkpoint.Appended{}, s.refused(a, outcome, r)
+		return checkpoint.AppendResult{}, s.refused(a, outcome, r)
 	}
-	done := checkpoint.Appended{Version: r.int(), Head: r.seq()}
+	done := checkpoint.AppendResult{Version: r.int(), Head: r.seq()}
 	revived, stamp := r.text() == "1", r.id()
 	done.Writes = r.writes(a.Thread)
 	stored := r.text()
 	h, err := parseHead(stored)
 	r.check(err)
 	if r.err != nil {
-		return checkpoint.Appended{}, r.err
+		return checkpoint.AppendResult{}, r.err
 	}
 	if a.Open != nil && !a.End {
 		s.opened(a.Thread, lease{fence: a.Records[0].ID, version: done.Version, renewed: since, length: leaseArg(a.Lease)}, done.Writes)

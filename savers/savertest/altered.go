@@ -41,7 +41,7 @@ func testAltered(tb testing.TB, place Storage) {
 		if n := place.Alter(tb, altered, stored); n == 0 {
 			tb.Fatalf("%s: the altered bytes are missing", what)
 		}
-		if _, err := s.Load(tb.Context(), checkpoint.Place{Thread: thread}); err != nil {
+		if _, err := s.Load(tb.Context(), checkpoint.Ref{Thread: thread}); err != nil {
 			tb.Errorf("%s: load, when the bytes are those that were stored again: %v", what, err)
 		}
 	}
@@ -95,7 +95,7 @@ type reading struct {
 
 // readAll reads a thread by every method.
 func readAll(ctx context.Context, s checkpoint.Saver, thread, what string) map[string]reading {
-	place := checkpoint.Place{Thread: thread}
+	place := checkpoint.Ref{Thread: thread}
 	schema := what == "schema"
 	write := schema || what == "result" || what == "question" || what == "answer" || what == "failure"
 	if what == "child" {

@@ -14,18 +14,18 @@ import (
 
 func testAbsent(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
-	chain := load(tb, s, checkpoint.Place{Thread: "none"})
+	chain := load(tb, s, checkpoint.Ref{Thread: "none"})
 	if !chain.Empty() || !chain.Head.IsZero() || len(chain.Due) != 0 || len(chain.Writes) != 0 {
 		tb.Errorf("load: got %+v, want an empty chain", chain)
 	}
-	_, err := s.Load(ctx, checkpoint.Place{Thread: "none", At: newID(tb)})
+	_, err := s.Load(ctx, checkpoint.Ref{Thread: "none", At: newID(tb)})
 	wantErr(tb, "load at an id", err, checkpoint.ErrNotFound)
-	_, err = s.Load(ctx, checkpoint.Place{Thread: "none", Version: 1})
+	_, err = s.Load(ctx, checkpoint.Ref{Thread: "none", Version: 1})
 	wantErr(tb, "load a version", err, checkpoint.ErrNotFound)
-	if all := history(tb, s, checkpoint.Place{Thread: "none"}, checkpoint.Query{}); len(all) != 0 {
+	if all := history(tb, s, checkpoint.Ref{Thread: "none"}, checkpoint.Query{}); len(all) != 0 {
 		tb.Errorf("history: got %d records, want none", len(all))
 	}
-	_, err = collect(s.History(ctx, checkpoint.Place{Thread: "none", Version: 2}, checkpoint.Query{}))
+	_, err = collect(s.History(ctx, checkpoint.Ref{Thread: "none", Version: 2}, checkpoint.Query{}))
 	wantErr(tb, "history of a version", err, checkpoint.ErrNotFound)
 	if all := threads(tb, s, checkpoint.ThreadQuery{}); len(all) != 0 {
 		tb.Errorf("threads: got %d, want none", len(all))
@@ -39,7 +39,7 @@ func testAbsent(tb testing.TB, place Storage) {
 	if err := s.Delete(ctx, "none"); err != nil {
 		tb.Errorf("delete: got %v, want no error", err)
 	}
-	_, err = s.Prune(ctx, "none", checkpoint.Keep{Last: 1})
+	_, err = s.Prune(ctx, "none", checkpoint.Retention{Last: 1})
 	wantErr(tb, "prune", err, checkpoint.ErrNotFound)
 	_, err = collect(s.Export(ctx, "none", 0))
 	wantErr(tb, "export", err, checkpoint.ErrNotFound)
@@ -64,10 +64,10 @@ func full(tb testing.TB) checkpoint.Record {
 		Due: []checkpoint.Task{
 			{Node: "plain"}, {Node: "send", Index: 1, Payload: []byte("payload")}, {Node: "send", Index: 4e9, Payload: []byte{}},
 		},
-		Owed:    []string{"route one", ""},
-		Joins:   []checkpoint.Join{{To: "join", Fired: []string{"a", "b"}}, {To: "other", Fired: []string{"c"}}},
-		Pass:    []string{"stop"},
-		Request: "request\x00id", Fingerprint: 1<<64 - 1, Graph: "graph",
+		PendingRoutes: []string{"route one", ""},
+		Joins:         []checkpoint.Join{{To: "join", Fired: []string{"a", "b"}}, {To: "other", Fired: []string{"c"}}},
+		ClearedStops:  []string{"stop"},
+		Request:       "request\x00id", Fingerprint: 1<<64 - 1, Graph: "graph",
 		Meta:    map[string]string{"": "empty", "k\xff": "v\x00", "user": "someone"},
 		Created: created, Snapshot: true, Payload: []byte("state\x00\xff"),
 	}
@@ -83,7 +83,7 @@ func testRecord(tb testing.TB, place Storage) {
 	}
 	want := a.Records[0]
 	want.Seq = 1
-	if d := differ(last(tb, load(tb, s, checkpoint.Place{Thread: "t"})), want); d != "" {
+	if d := differ(last(tb, load(tb, s, checkpoint.Ref{Thread: "t"})), want); d != "" {
 		tb.Errorf("full record: %s", d)
 	}
 
@@ -96,7 +96,7 @@ func testRecord(tb testing.TB, place Storage) {
 	r.append(next)
 	want = *rec
 	want.Seq, want.Due, want.Meta, want.Created = 2, nil, nil, created.Add(-time.Hour)
-	chain := load(tb, s, checkpoint.Place{Thread: "t"})
+	chain := load(tb, s, checkpoint.Ref{Thread: "t"})
 	if d := differ(last(tb, chain), want); d != "" {
 		tb.Errorf("record with another's base: %s", d)
 	}
@@ -106,7 +106,7 @@ func testRecord(tb testing.TB, place Storage) {
 	if due := chain.Due; len(due) == 3 && (due[0].Payload != nil || due[2].Payload == nil) {
 		tb.Errorf("due payloads: got %#v and %#v, want nil and empty, as stored", due[0].Payload, due[2].Payload)
 	}
-	all := history(tb, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{})
+	all := history(tb, s, checkpoint.Ref{Thread: "t"}, checkpoint.Query{})
 	if len(all) != 2 {
 		tb.Fatalf("history: got %d records, want 2", len(all))
 	}
@@ -128,11 +128,11 @@ func testCopies(tb testing.TB, place Storage) {
 	for _, b := range [][]byte{rec.Payload, rec.Due[1].Payload, a.Writes[0].Payload, put.Payload} {
 		clear(b)
 	}
-	rec.Due[0].Node, rec.Owed[0], rec.Pass[0], rec.Joins[0].Fired[0], rec.Meta["user"] = "x", "x", "x", "x", "x"
-	chain := load(tb, s, checkpoint.Place{Thread: "t"})
+	rec.Due[0].Node, rec.PendingRoutes[0], rec.ClearedStops[0], rec.Joins[0].Fired[0], rec.Meta["user"] = "x", "x", "x", "x", "x"
+	chain := load(tb, s, checkpoint.Ref{Thread: "t"})
 	got := last(tb, chain)
 	if string(got.Payload) != "state\x00\xff" || got.Due[0].Node != "plain" || string(got.Due[1].Payload) != "payload" ||
-		got.Owed[0] != "route one" || got.Pass[0] != "stop" || got.Joins[0].Fired[0] != "a" || got.Meta["user"] != "someone" {
+		got.PendingRoutes[0] != "route one" || got.ClearedStops[0] != "stop" || got.Joins[0].Fired[0] != "a" || got.Meta["user"] != "someone" {
 		tb.Errorf("the record changed with the argument of the caller: %+v", got)
 	}
 	wantWrites(tb, "writes after the caller changed its argument", chain.Writes,
@@ -158,7 +158,7 @@ func testChain(tb testing.TB, place Storage) {
 		all = append(all, r.heads[""])
 	}
 	for i, first := range []int{0, 0, 0, 3, 3, 3, 3} {
-		chain := load(tb, s, checkpoint.Place{Thread: "t", At: all[i]})
+		chain := load(tb, s, checkpoint.Ref{Thread: "t", At: all[i]})
 		if got := chain.Last; got.ID != all[i] || got.Seq != uint64(i+1) || got.Snapshot != (i == first) {
 			tb.Errorf("chain of record %d: got %s with seq %d, snapshot %t; want %s, %d, %t", i+1, got.ID, got.Seq, got.Snapshot, all[i], i+1, i == first)
 		}
@@ -189,20 +189,20 @@ func testByID(tb testing.TB, place Storage) {
 	a.Records[0].Parent, a.Records[0].Source, a.Records[0].Snapshot = first, checkpoint.Fork, true
 	a.Records[0].Node = "as"
 	r.append(a)
-	got := last(tb, load(tb, s, checkpoint.Place{Thread: "t"}))
+	got := last(tb, load(tb, s, checkpoint.Ref{Thread: "t"}))
 	if got.Parent != first || got.Seq != 3 || got.Node != "as" {
 		tb.Errorf("fork: got parent %s, seq %d, node %q; want %s, 3, \"as\"", got.Parent, got.Seq, got.Node, first)
 	}
-	if got := last(tb, load(tb, s, checkpoint.Place{Thread: "t", At: second})); got.ID != second || got.Parent != first {
+	if got := last(tb, load(tb, s, checkpoint.Ref{Thread: "t", At: second})); got.ID != second || got.Parent != first {
 		tb.Errorf("at %s: got %s with parent %s, want parent %s", second, got.ID, got.Parent, first)
 	}
-	_, err := s.Load(tb.Context(), checkpoint.Place{Thread: "t", At: child})
+	_, err := s.Load(tb.Context(), checkpoint.Ref{Thread: "t", At: child})
 	wantErr(tb, "a child's record in the root", err, checkpoint.ErrNotFound)
-	_, err = s.Load(tb.Context(), checkpoint.Place{Thread: "t", At: newID(tb)})
+	_, err = s.Load(tb.Context(), checkpoint.Ref{Thread: "t", At: newID(tb)})
 	wantErr(tb, "an unknown id", err, checkpoint.ErrNotFound)
-	_, err = s.Load(tb.Context(), checkpoint.Place{Thread: "t", Version: 2})
+	_, err = s.Load(tb.Context(), checkpoint.Ref{Thread: "t", Version: 2})
 	wantErr(tb, "a version to come", err, checkpoint.ErrNotFound)
-	if got := last(tb, load(tb, s, checkpoint.Place{Thread: "t", Version: 1, Namespace: "child", At: child})); got.ID != child || got.Seq != 1 {
+	if got := last(tb, load(tb, s, checkpoint.Ref{Thread: "t", Version: 1, Namespace: "child", At: child})); got.ID != child || got.Seq != 1 {
 		tb.Errorf("child: got %s seq %d, want %s seq 1", got.ID, got.Seq, child)
 	}
 }
@@ -227,7 +227,7 @@ func testMany(tb testing.TB, place Storage) {
 		tb.Errorf("head: got %d, want 5", done.Head)
 	}
 	wantWrites(tb, "writes of the opening", done.Writes, r.write("stands", checkpoint.Result, "", "r"))
-	chain := load(tb, s, checkpoint.Place{Thread: "t"})
+	chain := load(tb, s, checkpoint.Ref{Thread: "t"})
 	if chain.Chained != 4 || chain.Last.Seq != 5 {
 		tb.Fatalf("chain: got %d records, want 5", chain.Chained+1)
 	}
@@ -242,7 +242,7 @@ func testMany(tb testing.TB, place Storage) {
 	_, err := s.Append(tb.Context(), bad)
 	wantConflict(tb, "two records, the second with an existing id", err)
 	wantHead(tb, s, "t", "", r.heads[""])
-	wantWrites(tb, "writes after a refused append", load(tb, s, checkpoint.Place{Thread: "t"}).Writes, chain.Writes...)
+	wantWrites(tb, "writes after a refused append", load(tb, s, checkpoint.Ref{Thread: "t"}).Writes, chain.Writes...)
 }
 
 func testWrongHead(tb testing.TB, place Storage) {
@@ -304,7 +304,7 @@ func testRepeat(tb testing.TB, place Storage) {
 		tb.Errorf("sent again: got %+v, %v; want %+v", again, err, first)
 	}
 	wantHead(tb, s, "t", "", second.ID)
-	wantWrites(tb, "writes after an append sent again", load(tb, s, checkpoint.Place{Thread: "t"}).Writes, r.write("task", checkpoint.Result, "", "r"))
+	wantWrites(tb, "writes after an append sent again", load(tb, s, checkpoint.Ref{Thread: "t"}).Writes, r.write("task", checkpoint.Result, "", "r"))
 
 	half := a
 	half.Records = a.Records[:1]
@@ -326,7 +326,7 @@ func testRepeat(tb testing.TB, place Storage) {
 	if _, err := s.Append(tb.Context(), a); err != nil {
 		tb.Errorf("sent again when more has followed: %v", err)
 	}
-	if n := len(history(tb, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{})); n != 4 {
+	if n := len(history(tb, s, checkpoint.Ref{Thread: "t"}, checkpoint.Query{})); n != 4 {
 		tb.Errorf("history: got %d records, want 4", n)
 	}
 }
@@ -354,7 +354,7 @@ func testRepeatPruned(tb testing.TB, place Storage) {
 			r.end()
 		}
 		for _, keep := range []int{3, 2, 1} {
-			if _, err := s.Prune(tb.Context(), "t", checkpoint.Keep{Last: keep}); err != nil {
+			if _, err := s.Prune(tb.Context(), "t", checkpoint.Retention{Last: keep}); err != nil {
 				tb.Fatal(err)
 			}
 			what := fmt.Sprintf("namespace %q, sent again when the last %d are left", namespace, keep)
@@ -433,22 +433,22 @@ func testInvalid(tb testing.TB, place Storage) {
 	wantInvalid(tb, "put to a long thread", s.PutWrites(ctx, checkpoint.PutWrites{Thread: long, Fence: r.fence}))
 	wantInvalid(tb, "put without a fence", s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t"}))
 	for _, id := range []string{"", long} {
-		_, err := s.Load(ctx, checkpoint.Place{Thread: id})
+		_, err := s.Load(ctx, checkpoint.Ref{Thread: id})
 		wantInvalid(tb, "load", err)
-		_, err = collect(s.History(ctx, checkpoint.Place{Thread: id}, checkpoint.Query{}))
+		_, err = collect(s.History(ctx, checkpoint.Ref{Thread: id}, checkpoint.Query{}))
 		wantInvalid(tb, "history", err)
 		_, err = s.Versions(ctx, id)
 		wantInvalid(tb, "versions", err)
 		_, err = s.Release(ctx, id, checkpoint.ID{})
 		wantInvalid(tb, "release", err)
 		wantInvalid(tb, "delete", s.Delete(ctx, id))
-		_, err = s.Prune(ctx, id, checkpoint.Keep{})
+		_, err = s.Prune(ctx, id, checkpoint.Retention{})
 		wantInvalid(tb, "prune", err)
 		_, err = collect(s.Export(ctx, id, 0))
 		wantInvalid(tb, "export", err)
 		wantInvalid(tb, "import", s.Import(ctx, id, s.Export(ctx, "t", 0)))
 	}
-	_, err := s.Load(ctx, checkpoint.Place{Thread: "t", Version: -1})
+	_, err := s.Load(ctx, checkpoint.Ref{Thread: "t", Version: -1})
 	wantInvalid(tb, "version -1", err)
 	wantHead(tb, s, "t", "", r.heads[""])
 }
@@ -470,18 +470,18 @@ func testApart(tb testing.TB, place Storage) {
 	wantConflict(tb, "an append under another thread's fence", err)
 	for _, namespace := range spaces {
 		wantHead(tb, s, "a", namespace, a.heads[namespace])
-		for _, r := range history(tb, s, checkpoint.Place{Thread: "a", Namespace: namespace}, checkpoint.Query{Sources: []checkpoint.Source{checkpoint.Loop}}) {
+		for _, r := range history(tb, s, checkpoint.Ref{Thread: "a", Namespace: namespace}, checkpoint.Query{Sources: []checkpoint.Source{checkpoint.Loop}}) {
 			if !bytes.HasPrefix(r.Payload, []byte(namespace)) {
 				tb.Errorf("namespace %q has a record of another, with payload %q", namespace, r.Payload)
 			}
 		}
-		if got := last(tb, load(tb, s, checkpoint.Place{Thread: "a", Namespace: namespace})).Seq; namespace != "" && got != 3 {
+		if got := last(tb, load(tb, s, checkpoint.Ref{Thread: "a", Namespace: namespace})).Seq; namespace != "" && got != 3 {
 			tb.Errorf("namespace %q: head has seq %d, want 3", namespace, got)
 		}
 	}
 	wantHead(tb, s, "b", "", b.fence)
 	wantHead(tb, s, "b", "c/d", checkpoint.ID{})
-	if chain := load(tb, s, checkpoint.Place{Thread: "b", Namespace: "none"}); chain.Thread.ID != "b" || !chain.Empty() {
+	if chain := load(tb, s, checkpoint.Ref{Thread: "b", Namespace: "none"}); chain.Thread.ID != "b" || !chain.Empty() {
 		tb.Errorf("a namespace that is not there: got thread %q and %d records, want b and none", chain.Thread.ID, chain.Chained+1)
 	}
 }

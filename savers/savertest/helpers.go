@@ -71,7 +71,7 @@ func opening(tb testing.TB, thread string, after checkpoint.ID) checkpoint.Appen
 	}
 }
 
-func tryBegin(tb testing.TB, s checkpoint.Saver, a checkpoint.Append) (*run, checkpoint.Appended) {
+func tryBegin(tb testing.TB, s checkpoint.Saver, a checkpoint.Append) (*run, checkpoint.AppendResult) {
 	tb.Helper()
 	done, err := s.Append(tb.Context(), a)
 	if err != nil {
@@ -100,7 +100,7 @@ func (r *run) next(namespace string) checkpoint.Append {
 }
 
 // append sends a and moves the head.
-func (r *run) append(a checkpoint.Append) checkpoint.Appended {
+func (r *run) append(a checkpoint.Append) checkpoint.AppendResult {
 	r.tb.Helper()
 	done, err := r.s.Append(r.tb.Context(), a)
 	if err != nil {
@@ -145,7 +145,7 @@ func (r *run) write(task string, kind checkpoint.Kind, name, payload string) che
 	return checkpoint.Write{Base: r.heads[""], Task: task, Kind: kind, Name: name, Payload: []byte(payload)}
 }
 
-func load(tb testing.TB, s checkpoint.Saver, p checkpoint.Place) checkpoint.Chain {
+func load(tb testing.TB, s checkpoint.Saver, p checkpoint.Ref) checkpoint.Chain {
 	tb.Helper()
 	chain, err := s.Load(tb.Context(), p)
 	if err != nil {
@@ -154,7 +154,7 @@ func load(tb testing.TB, s checkpoint.Saver, p checkpoint.Place) checkpoint.Chai
 	return chain
 }
 
-func describe(p checkpoint.Place) string {
+func describe(p checkpoint.Ref) string {
 	return fmt.Sprintf("%.40q version %d namespace %.40q at %s", p.Thread, p.Version, p.Namespace, p.At)
 }
 
@@ -170,7 +170,7 @@ func last(tb testing.TB, c checkpoint.Chain) checkpoint.Record {
 // wantHead fails unless want is the head of the namespace.
 func wantHead(tb testing.TB, s checkpoint.Saver, thread, namespace string, want checkpoint.ID) {
 	tb.Helper()
-	chain := load(tb, s, checkpoint.Place{Thread: thread, Namespace: namespace})
+	chain := load(tb, s, checkpoint.Ref{Thread: thread, Namespace: namespace})
 	if chain.Head != want {
 		tb.Errorf("head of %.40q, namespace %.40q: got %s, want %s", thread, namespace, chain.Head, want)
 	}
@@ -227,7 +227,7 @@ func collect[V any](seq iter.Seq2[V, error]) ([]V, error) {
 	return all, nil
 }
 
-func history(tb testing.TB, s checkpoint.Saver, p checkpoint.Place, q checkpoint.Query) []checkpoint.Record {
+func history(tb testing.TB, s checkpoint.Saver, p checkpoint.Ref, q checkpoint.Query) []checkpoint.Record {
 	tb.Helper()
 	all, err := collect(s.History(tb.Context(), p, q))
 	if err != nil {

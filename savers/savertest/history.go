@@ -71,9 +71,9 @@ func isCheckpoint(r checkpoint.Record) bool { return r.Source != checkpoint.Resu
 func testHistoryOrder(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	all := past(tb, s, 100)
-	wantRecords(tb, "history", history(tb, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{}), pick(all, isCheckpoint))
-	wantRecords(tb, "history of version 1", history(tb, s, checkpoint.Place{Thread: "t", Version: 1}, checkpoint.Query{}), pick(all, isCheckpoint))
-	if got := history(tb, s, checkpoint.Place{Thread: "t", Namespace: "child"}, checkpoint.Query{}); len(got) != 0 {
+	wantRecords(tb, "history", history(tb, s, checkpoint.Ref{Thread: "t"}, checkpoint.Query{}), pick(all, isCheckpoint))
+	wantRecords(tb, "history of version 1", history(tb, s, checkpoint.Ref{Thread: "t", Version: 1}, checkpoint.Query{}), pick(all, isCheckpoint))
+	if got := history(tb, s, checkpoint.Ref{Thread: "t", Namespace: "child"}, checkpoint.Query{}); len(got) != 0 {
 		tb.Errorf("history of a namespace that is not there: got %d records, want none", len(got))
 	}
 }
@@ -106,9 +106,9 @@ func testHistoryFilters(tb testing.TB, place Storage) {
 		"too late": {checkpoint.Query{Since: to.Add(time.Hour)}, func(r checkpoint.Record) bool { return false }},
 	} {
 		want := pick(all, c.ok)
-		wantRecords(tb, name, history(tb, s, checkpoint.Place{Thread: "t"}, c.q), want)
+		wantRecords(tb, name, history(tb, s, checkpoint.Ref{Thread: "t"}, c.q), want)
 		c.q.Limit = 2
-		wantRecords(tb, name+", at most 2", history(tb, s, checkpoint.Place{Thread: "t"}, c.q), want[:min(2, len(want))])
+		wantRecords(tb, name+", at most 2", history(tb, s, checkpoint.Ref{Thread: "t"}, c.q), want[:min(2, len(want))])
 	}
 }
 
@@ -118,16 +118,16 @@ func testHistoryHeaders(tb testing.TB, place Storage) {
 	for i := range want {
 		want[i].Payload = nil
 	}
-	got := history(tb, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{Headers: true})
+	got := history(tb, s, checkpoint.Ref{Thread: "t"}, checkpoint.Query{Headers: true})
 	wantRecords(tb, "headers", got, want)
 	for i := range got {
 		if got[i].Payload != nil {
 			tb.Errorf("headers: record %d has a payload of %d bytes, want none", i, len(got[i].Payload))
 		}
 	}
-	page := history(tb, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{Headers: true, Limit: 3, Before: want[4].ID})
+	page := history(tb, s, checkpoint.Ref{Thread: "t"}, checkpoint.Query{Headers: true, Limit: 3, Before: want[4].ID})
 	wantRecords(tb, "a page of headers", page, want[5:8])
-	if chain := load(tb, s, checkpoint.Place{Thread: "t"}); len(chain.Snapshot) == 0 {
+	if chain := load(tb, s, checkpoint.Ref{Thread: "t"}); len(chain.Snapshot) == 0 {
 		tb.Errorf("load after headers: got an empty snapshot, want that of the thread")
 	}
 }
@@ -139,7 +139,7 @@ func testHistoryPages(tb testing.TB, place Storage) {
 	var got []checkpoint.Record
 	q := checkpoint.Query{Limit: 7}
 	for range want {
-		page := history(tb, s, checkpoint.Place{Thread: "t"}, q)
+		page := history(tb, s, checkpoint.Ref{Thread: "t"}, q)
 		got = append(got, page...)
 		if len(page) < q.Limit {
 			break
@@ -147,12 +147,12 @@ func testHistoryPages(tb testing.TB, place Storage) {
 		q.Before = page[len(page)-1].ID
 	}
 	wantRecords(tb, "pages of 7", got, want)
-	if got := history(tb, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{Before: all[0].ID}); len(got) != 0 {
+	if got := history(tb, s, checkpoint.Ref{Thread: "t"}, checkpoint.Query{Before: all[0].ID}); len(got) != 0 {
 		tb.Errorf("before the oldest: got %d records, want none", len(got))
 	}
-	_, err := collect(s.History(tb.Context(), checkpoint.Place{Thread: "t"}, checkpoint.Query{Before: newID(tb)}))
+	_, err := collect(s.History(tb.Context(), checkpoint.Ref{Thread: "t"}, checkpoint.Query{Before: newID(tb)}))
 	wantErr(tb, "before an unknown record", err, checkpoint.ErrNotFound)
-	_, err = collect(s.History(tb.Context(), checkpoint.Place{Thread: "t", Namespace: "child"}, checkpoint.Query{Before: all[3].ID}))
+	_, err = collect(s.History(tb.Context(), checkpoint.Ref{Thread: "t", Namespace: "child"}, checkpoint.Query{Before: all[3].ID}))
 	wantErr(tb, "before a record of another namespace", err, checkpoint.ErrNotFound)
 }
 
@@ -160,12 +160,12 @@ func testHistoryStops(tb testing.TB, place Storage) {
 	s := open(tb, place)
 	past(tb, s, 100)
 	for range 3 {
-		for _, err := range s.History(tb.Context(), checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
+		for _, err := range s.History(tb.Context(), checkpoint.Ref{Thread: "t"}, checkpoint.Query{}) {
 			if err != nil {
 				tb.Fatal(err)
 			}
 			// The body of the loop may call the saver and must see the same records.
-			if n := len(history(tb, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{Limit: 3})); n != 3 {
+			if n := len(history(tb, s, checkpoint.Ref{Thread: "t"}, checkpoint.Query{Limit: 3})); n != 3 {
 				tb.Errorf("history inside history: got %d records, want 3", n)
 			}
 			break
@@ -180,7 +180,7 @@ func testHistoryFollows(tb testing.TB, place Storage) {
 		r.commit("")
 	}
 	seen := 0
-	for rec, err := range s.History(tb.Context(), checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
+	for rec, err := range s.History(tb.Context(), checkpoint.Ref{Thread: "t"}, checkpoint.Query{}) {
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -42,7 +42,7 @@ func testHostileNames(tb testing.TB, place Storage) {
 	}
 	for name, r := range runs {
 		wantHead(tb, s, name, "", r.heads[""])
-		chain := load(tb, s, checkpoint.Place{Thread: name, Namespace: name})
+		chain := load(tb, s, checkpoint.Ref{Thread: name, Namespace: name})
 		if chain.Head != r.heads[name] || chain.Thread.ID != name || len(chain.Writes) != 1 || chain.Writes[0].Task != name || chain.Writes[0].Name != name {
 			tb.Errorf("thread %.40q: its namespace of that name has head %s, thread %.40q and %d writes; want %s and 1",
 				name, chain.Head, chain.Thread.ID, len(chain.Writes), r.heads[name])
@@ -113,7 +113,7 @@ func testLarge(tb testing.TB, place Storage) {
 			tb.Errorf("%s: got %d bytes, not the %d that were stored", what, len(got), size)
 		}
 	}
-	chain := load(tb, s, checkpoint.Place{Thread: "t"})
+	chain := load(tb, s, checkpoint.Ref{Thread: "t"})
 	same("payload", last(tb, chain).Payload, 1)
 	if len(chain.Due) != 1 || len(chain.Writes) != 1 {
 		tb.Fatalf("got %d due and %d writes, want one of each", len(chain.Due), len(chain.Writes))
@@ -121,7 +121,7 @@ func testLarge(tb testing.TB, place Storage) {
 	same("due", chain.Due[0].Payload, 2)
 	same("write", chain.Writes[0].Payload, 3)
 	r.commit("")
-	chain = load(tb, s, checkpoint.Place{Thread: "t"})
+	chain = load(tb, s, checkpoint.Ref{Thread: "t"})
 	if chain.Chained != 1 {
 		tb.Fatalf("got %d records after the snapshot, want 1", chain.Chained)
 	}
@@ -138,7 +138,7 @@ func testLarge(tb testing.TB, place Storage) {
 		writes = append(writes, r.write(fmt.Sprint(i), checkpoint.Result, "", "r"))
 	}
 	r.put(writes...)
-	chain = load(tb, s, checkpoint.Place{Thread: "t"})
+	chain = load(tb, s, checkpoint.Ref{Thread: "t"})
 	if len(chain.Due) != 10_001 || len(chain.Writes) != 10_000 || chain.Writes[9_999].Task != "9999" {
 		tb.Errorf("got %d due and %d writes, want 10001 and 10000 in order", len(chain.Due), len(chain.Writes))
 	}
@@ -161,7 +161,7 @@ func testCancelled(tb testing.TB, place Storage) {
 	iterated, stop := context.WithCancel(tb.Context())
 	defer stop()
 	var err error
-	for _, err = range s.History(iterated, checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
+	for _, err = range s.History(iterated, checkpoint.Ref{Thread: "t"}, checkpoint.Query{}) {
 		stop()
 	}
 	if err != nil {
@@ -175,22 +175,22 @@ func each(ctx context.Context, s checkpoint.Saver, r *run, before func()) map[st
 	open := opening(r.tb, "new", checkpoint.ID{})
 	items, err := collect(s.Export(context.WithoutCancel(ctx), "t", 0))
 	if err != nil {
-		items = []checkpoint.Item{{Thread: &checkpoint.Thread{}}}
+		items = []checkpoint.ExportItem{{Thread: &checkpoint.Thread{}}}
 	}
 	before()
 	errs := make(map[string]error)
 	_, errs["append"] = s.Append(ctx, next)
 	_, errs["opening"] = s.Append(ctx, open)
 	errs["put"] = s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: r.fence})
-	_, errs["load"] = s.Load(ctx, checkpoint.Place{Thread: "t"})
-	_, errs["history"] = collect(s.History(ctx, checkpoint.Place{Thread: "t"}, checkpoint.Query{}))
+	_, errs["load"] = s.Load(ctx, checkpoint.Ref{Thread: "t"})
+	_, errs["history"] = collect(s.History(ctx, checkpoint.Ref{Thread: "t"}, checkpoint.Query{}))
 	_, errs["threads"] = collect(s.Threads(ctx, checkpoint.ThreadQuery{}))
 	_, errs["versions"] = s.Versions(ctx, "t")
 	_, errs["release"] = s.Release(ctx, "t", checkpoint.ID{})
 	errs["delete"] = s.Delete(ctx, "t")
-	_, errs["prune"] = s.Prune(ctx, "t", checkpoint.Keep{Last: 1})
+	_, errs["prune"] = s.Prune(ctx, "t", checkpoint.Retention{Last: 1})
 	_, errs["export"] = collect(s.Export(ctx, "t", 0))
-	errs["import"] = s.Import(ctx, "new", func(yield func(checkpoint.Item, error) bool) {
+	errs["import"] = s.Import(ctx, "new", func(yield func(checkpoint.ExportItem, error) bool) {
 		for _, item := range items {
 			if !yield(item, nil) {
 				return
@@ -207,7 +207,7 @@ func testClosed(tb testing.TB, place Storage) {
 	}
 	r := begin(tb, s, "t", checkpoint.ID{})
 	r.commit("")
-	for _, err = range s.History(tb.Context(), checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
+	for _, err = range s.History(tb.Context(), checkpoint.Ref{Thread: "t"}, checkpoint.Query{}) {
 		if err == nil {
 			if err := s.Close(); err != nil {
 				tb.Errorf("close: %v", err)
@@ -290,7 +290,7 @@ func testReload(tb testing.TB, place Storage) {
 		tb.Fatalf("close: %v", err)
 	}
 	s = open(tb, place)
-	wantSame(tb, s, "t", other, checkpoint.Place{Thread: "t"})
+	wantSame(tb, s, "t", other, checkpoint.Ref{Thread: "t"})
 	_, done := tryBegin(tb, s, opening(tb, "t", r.heads[""]))
 	if len(done.Writes) != 5 {
 		tb.Errorf("writes of a run after the restart: got\n%swant 5", names(done.Writes))
@@ -304,10 +304,10 @@ func testShared(tb testing.TB, place Storage) {
 	}
 	a, b := open(tb, place), open(tb, place)
 	r := begin(tb, a, "t", checkpoint.ID{})
-	holder := load(tb, a, checkpoint.Place{Thread: "t"}).Thread.Holder
+	holder := load(tb, a, checkpoint.Ref{Thread: "t"}).Thread.Holder
 	_, err := b.Append(tb.Context(), opening(tb, "t", r.fence))
 	wantBusy(tb, "an opening by the other saver", err, "t", holder)
-	if got := load(tb, b, checkpoint.Place{Thread: "t"}).Thread.Holder; got != holder {
+	if got := load(tb, b, checkpoint.Ref{Thread: "t"}).Thread.Holder; got != holder {
 		tb.Errorf("holder, seen by the other saver: got %q, want %q", got, holder)
 	}
 	if got := threads(tb, b, checkpoint.ThreadQuery{IdleSince: time.Now().Add(time.Hour)}); len(got) != 0 {
@@ -318,7 +318,7 @@ func testShared(tb testing.TB, place Storage) {
 		r.commit("")
 		r.put(r.write("a", checkpoint.Result, "", "r"))
 		wantHead(tb, b, "t", "", r.heads[""])
-		if got := len(load(tb, b, checkpoint.Place{Thread: "t"}).Writes); got != 1 {
+		if got := len(load(tb, b, checkpoint.Ref{Thread: "t"}).Writes); got != 1 {
 			tb.Errorf("writes, seen by the other saver: got %d, want 1", got)
 		}
 	}
@@ -336,7 +336,7 @@ func testShared(tb testing.TB, place Storage) {
 	if _, err := b.Release(tb.Context(), "t", r.fence); err != nil {
 		tb.Fatalf("release by the other saver: %v", err)
 	}
-	if chain := load(tb, a, checkpoint.Place{Thread: "t"}); !chain.Empty() {
+	if chain := load(tb, a, checkpoint.Ref{Thread: "t"}); !chain.Empty() {
 		tb.Errorf("after the other saver's release: got %d records, want none", chain.Chained+1)
 	}
 	r = begin(tb, a, "t", checkpoint.ID{})

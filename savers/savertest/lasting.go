@@ -77,7 +77,7 @@ func returned(tb testing.TB, s checkpoint.Saver, thread string) []kept {
 			keep(by, w.Payload)
 		}
 	}
-	place := checkpoint.Place{Thread: thread}
+	place := checkpoint.Ref{Thread: thread}
 	chain := load(tb, s, place)
 	keep("Load", chain.Snapshot)
 	for _, delta := range chain.Deltas {

@@ -23,10 +23,10 @@ func testBusy(tb testing.TB, place Storage) {
 	_, err := s.Release(ctx, "t", checkpoint.ID{})
 	wantBusy(tb, "release", err, "t", a.Open.Holder)
 	wantBusy(tb, "delete", s.Delete(ctx, "t"), "t", a.Open.Holder)
-	_, err = s.Prune(ctx, "t", checkpoint.Keep{Last: 1})
+	_, err = s.Prune(ctx, "t", checkpoint.Retention{Last: 1})
 	wantBusy(tb, "prune", err, "t", a.Open.Holder)
 	wantHead(tb, s, "t", "", r.fence)
-	for _, thread := range []checkpoint.Thread{load(tb, s, checkpoint.Place{Thread: "t"}).Thread, threads(tb, s, checkpoint.ThreadQuery{})[0]} {
+	for _, thread := range []checkpoint.Thread{load(tb, s, checkpoint.Ref{Thread: "t"}).Thread, threads(tb, s, checkpoint.ThreadQuery{})[0]} {
 		if thread.Holder != a.Open.Holder {
 			tb.Errorf("holder: got %q, want %q", thread.Holder, a.Open.Holder)
 		}
@@ -115,7 +115,7 @@ func testEnd(tb testing.TB, place Storage) {
 	r := begin(tb, s, "t", checkpoint.ID{})
 	r.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Waiting})
 	r.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Waiting}) // a repeated call
-	if got := load(tb, s, checkpoint.Place{Thread: "t"}).Thread; got.Status != checkpoint.Waiting || got.Holder != "" {
+	if got := load(tb, s, checkpoint.Ref{Thread: "t"}).Thread; got.Status != checkpoint.Waiting || got.Holder != "" {
 		tb.Errorf("after the run: got status %s, holder %q; want waiting, none", got.Status, got.Holder)
 	}
 	r.putWith(checkpoint.PutWrites{}) // a late renewal must not grant a lease
@@ -146,7 +146,7 @@ func testZombie(tb testing.TB, place Storage) {
 			_, err := s.Append(tb.Context(), zombie.next(namespace))
 			wantConflict(tb, fmt.Sprintf("%s, an append to namespace %q", when, namespace), err)
 			next := zombie.next(namespace)
-			next.After = load(tb, s, checkpoint.Place{Thread: "t", Namespace: namespace}).Head
+			next.After = load(tb, s, checkpoint.Ref{Thread: "t", Namespace: namespace}).Head
 			next.Records[0].Parent, next.Records[0].Snapshot = next.After, true
 			_, err = s.Append(tb.Context(), next)
 			wantConflict(tb, fmt.Sprintf("%s, an append after the head of namespace %q", when, namespace), err)
@@ -160,7 +160,7 @@ func testZombie(tb testing.TB, place Storage) {
 		}
 	}
 	refused("while another runs")
-	if got := load(tb, s, checkpoint.Place{Thread: "t"}).Thread; got.Holder != a.Open.Holder || got.Status != checkpoint.Running {
+	if got := load(tb, s, checkpoint.Ref{Thread: "t"}).Thread; got.Holder != a.Open.Holder || got.Status != checkpoint.Running {
 		tb.Errorf("the thread after the zombie's writes: got holder %q, status %s; want %q, running", got.Holder, got.Status, a.Open.Holder)
 	}
 	r.heads["child"] = zombie.heads["child"]
@@ -191,7 +191,7 @@ func testWriters(tb testing.TB, place Storage) {
 		}
 		want = append(want, winners[0])
 	}
-	got := history(tb, savers[0], checkpoint.Place{Thread: "t"}, checkpoint.Query{})
+	got := history(tb, savers[0], checkpoint.Ref{Thread: "t"}, checkpoint.Query{})
 	if len(got) != len(want) {
 		tb.Fatalf("got %d records, want the %d that were acknowledged", len(got), len(want))
 	}
@@ -224,7 +224,7 @@ func testStarts(tb testing.TB, place Storage) {
 			all.Go(func() {
 				<-begin
 				for seen[i].Empty() && tb.Context().Err() == nil {
-					seen[i], _ = s.Load(tb.Context(), checkpoint.Place{Thread: thread}) // an error has no records
+					seen[i], _ = s.Load(tb.Context(), checkpoint.Ref{Thread: thread}) // an error has no records
 				}
 			})
 		}
@@ -257,7 +257,7 @@ func race(tb testing.TB, savers []checkpoint.Saver, writers int) (winners []chec
 	for n := range writers {
 		s := savers[n%len(savers)]
 		all.Go(func() {
-			chain, err := s.Load(tb.Context(), checkpoint.Place{Thread: "t"})
+			chain, err := s.Load(tb.Context(), checkpoint.Ref{Thread: "t"})
 			loaded.Done()
 			loaded.Wait()
 			if err != nil {

@@ -198,7 +198,7 @@ func (m *modeller) reading(thread string) func(s checkpoint.Saver) string {
 	if m.rare() {
 		q.Until = m.created(m.random.IntN(m.step + 1))
 	}
-	p := checkpoint.Place{Thread: thread, Namespace: oneOf(m, m.namespaces)}
+	p := checkpoint.Ref{Thread: thread, Namespace: oneOf(m, m.namespaces)}
 	return func(s checkpoint.Saver) string {
 		return every(s.History(ctx, p, q), func(r checkpoint.Record) string { return fmt.Sprintf("%+v", r) })
 	}
@@ -208,8 +208,8 @@ func (m *modeller) status() checkpoint.Status {
 	return checkpoint.Status(m.random.IntN(int(checkpoint.Done) + 1))
 }
 
-func (m *modeller) keep() checkpoint.Keep {
-	keep := checkpoint.Keep{Last: m.random.IntN(5), Released: m.random.IntN(4) - 1}
+func (m *modeller) keep() checkpoint.Retention {
+	keep := checkpoint.Retention{Last: m.random.IntN(5), Released: m.random.IntN(4) - 1}
 	if m.rare() {
 		keep.Since = m.created(m.random.IntN(m.step + 1))
 	}
@@ -221,13 +221,13 @@ func (m *modeller) append(thread string) checkpoint.Append {
 	if m.last != nil && m.rare() {
 		return *m.last
 	}
-	root := load(m.tb, m.want, checkpoint.Place{Thread: thread})
+	root := load(m.tb, m.want, checkpoint.Ref{Thread: thread})
 	a := checkpoint.Append{Thread: thread, Lease: time.Hour, Status: m.status(), Fence: recent(m, m.fences[thread]), After: root.Head}
 	if m.random.IntN(3) == 0 || root.Empty() {
 		a.Open = &checkpoint.Opening{Holder: "holder of " + thread, TakeOver: m.random.IntN(2) == 0}
 	} else {
 		a.Namespace = oneOf(m, m.namespaces)
-		a.After = load(m.tb, m.want, checkpoint.Place{Thread: thread, Namespace: a.Namespace}).Head
+		a.After = load(m.tb, m.want, checkpoint.Ref{Thread: thread, Namespace: a.Namespace}).Head
 	}
 	if m.rare() {
 		a.After = oneOf(m, m.ids[thread])

@@ -68,7 +68,7 @@ func (m *modeller) read(s checkpoint.Saver, whole bool) string {
 func (m *modeller) readVersion(b *strings.Builder, s checkpoint.Saver, thread string, version int) {
 	ctx := m.tb.Context()
 	for _, namespace := range m.namespaces {
-		p := checkpoint.Place{Thread: thread, Version: version, Namespace: namespace}
+		p := checkpoint.Ref{Thread: thread, Version: version, Namespace: namespace}
 		fmt.Fprintf(b, "%+v: %s\n", p, answered(loaded(s.Load(ctx, p))))
 		q := checkpoint.Query{Sources: []checkpoint.Source{1, 2, 3, 4, 5}}
 		for r, err := range s.History(ctx, p, q) {
@@ -82,7 +82,7 @@ func (m *modeller) readVersion(b *strings.Builder, s checkpoint.Saver, thread st
 	}
 	schemas, err := s.Schemas(ctx, thread, version)
 	fmt.Fprintf(b, "%q version %d schemas: %s\n", thread, version, answered(schemas, err))
-	fmt.Fprintf(b, "%q version %d export: %s\n", thread, version, every(s.Export(ctx, thread, version), func(i checkpoint.Item) string {
+	fmt.Fprintf(b, "%q version %d export: %s\n", thread, version, every(s.Export(ctx, thread, version), func(i checkpoint.ExportItem) string {
 		switch {
 		case i.Thread != nil:
 			return timeless(*i.Thread)

@@ -68,22 +68,22 @@ func failuresOf(t *testing.T, name string, place savertest.Storage) []string {
 // that name.
 type broken struct {
 	checkpoint.Saver
-	appends  func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error)
+	appends  func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error)
 	put      func(ctx context.Context, w checkpoint.PutWrites) error
-	load     func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error)
-	history  func(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error]
+	load     func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error)
+	history  func(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error]
 	threads  func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error]
 	schemas  func(ctx context.Context, thread string, version int) (map[uint64][]byte, error)
 	versions func(ctx context.Context, thread string) ([]checkpoint.Version, error)
 	release  func(ctx context.Context, thread string, ifHead checkpoint.ID) (checkpoint.Version, error)
 	deletes  func(ctx context.Context, thread string) error
-	prune    func(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error)
-	export   func(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.Item, error]
-	imports  func(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error
+	prune    func(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error)
+	export   func(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.ExportItem, error]
+	imports  func(ctx context.Context, thread string, items iter.Seq2[checkpoint.ExportItem, error]) error
 	closes   func() error
 }
 
-func (b *broken) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (b *broken) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	if b.appends != nil {
 		return b.appends(ctx, a)
 	}
@@ -97,14 +97,14 @@ func (b *broken) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 	return b.Saver.PutWrites(ctx, w)
 }
 
-func (b *broken) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+func (b *broken) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	if b.load != nil {
 		return b.load(ctx, p)
 	}
 	return b.Saver.Load(ctx, p)
 }
 
-func (b *broken) History(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+func (b *broken) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 	if b.history != nil {
 		return b.history(ctx, p, q)
 	}
@@ -146,21 +146,21 @@ func (b *broken) Delete(ctx context.Context, thread string) error {
 	return b.Saver.Delete(ctx, thread)
 }
 
-func (b *broken) Prune(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
+func (b *broken) Prune(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
 	if b.prune != nil {
 		return b.prune(ctx, thread, keep)
 	}
 	return b.Saver.Prune(ctx, thread, keep)
 }
 
-func (b *broken) Export(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.Item, error] {
+func (b *broken) Export(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.ExportItem, error] {
 	if b.export != nil {
 		return b.export(ctx, thread, version)
 	}
 	return b.Saver.Export(ctx, thread, version)
 }
 
-func (b *broken) Import(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error {
+func (b *broken) Import(ctx context.Context, thread string, items iter.Seq2[checkpoint.ExportItem, error]) error {
 	if b.imports != nil {
 		return b.imports(ctx, thread, items)
 	}
@@ -179,8 +179,8 @@ func withoutSchemas(writes []checkpoint.Write) []checkpoint.Write {
 	return slices.DeleteFunc(slices.Clone(writes), func(w checkpoint.Write) bool { return w.Kind == checkpoint.Schema })
 }
 
-func withoutSchemaItems(items iter.Seq2[checkpoint.Item, error]) iter.Seq2[checkpoint.Item, error] {
-	return func(yield func(checkpoint.Item, error) bool) {
+func withoutSchemaItems(items iter.Seq2[checkpoint.ExportItem, error]) iter.Seq2[checkpoint.ExportItem, error] {
+	return func(yield func(checkpoint.ExportItem, error) bool) {
 		for item, err := range items {
 			if item.Write != nil && item.Write.Kind == checkpoint.Schema {
 				continue
@@ -198,23 +198,23 @@ var breaks = []struct {
 	by          func(b *broken)
 }{
 	{"compares heads", "a wrong head is a conflict", func(b *broken) {
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
-			if chain, err := b.Saver.Load(ctx, checkpoint.Place{Thread: a.Thread, Namespace: a.Namespace}); err == nil {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+			if chain, err := b.Saver.Load(ctx, checkpoint.Ref{Thread: a.Thread, Namespace: a.Namespace}); err == nil {
 				a.After, a.Records[0].Parent = chain.Head, chain.Head
 			}
 			return b.Saver.Append(ctx, a)
 		}
 	}},
 	{"compares heads of children", "a wrong head is a conflict", func(b *broken) {
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
-			if chain, err := b.Saver.Load(ctx, checkpoint.Place{Thread: a.Thread, Namespace: a.Namespace}); err == nil && a.Namespace != "" {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+			if chain, err := b.Saver.Load(ctx, checkpoint.Ref{Thread: a.Thread, Namespace: a.Namespace}); err == nil && a.Namespace != "" {
 				a.After, a.Records[0].Parent = chain.Head, chain.Head
 			}
 			return b.Saver.Append(ctx, a)
 		}
 	}},
 	{"shows a lease with its thread", "one of many starts gets a thread and the others are busy", func(b *broken) {
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			c, err := b.Saver.Load(ctx, p)
 			if c.Chained == 0 && !c.Empty() {
 				c.Thread.Holder = ""
@@ -223,7 +223,7 @@ var breaks = []struct {
 		}
 	}},
 	{"says who is faster", "one of many starts gets a thread and the others are busy", func(b *broken) {
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			done, err := b.Saver.Append(ctx, a)
 			if errors.As(err, new(*checkpoint.BusyError)) {
 				err = &checkpoint.ConflictError{Thread: a.Thread, Want: a.After, Reason: "head"}
@@ -234,7 +234,7 @@ var breaks = []struct {
 	{"fences children", "a run that lost its fence is refused everywhere", func(b *broken) {
 		fence := rememberFence(b)
 		inner := b.appends
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			if a.Namespace != "" {
 				a.Fence = fence(a.Thread)
 			}
@@ -257,7 +257,7 @@ var breaks = []struct {
 		}
 	}},
 	{"keeps others out", "a lease keeps others out", func(b *broken) {
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			if a.Open != nil {
 				a.Open = &checkpoint.Opening{Holder: a.Open.Holder, TakeOver: true}
 			}
@@ -265,7 +265,7 @@ var breaks = []struct {
 		}
 	}},
 	{"names the holder", "a lease keeps others out", func(b *broken) {
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			if a.Open != nil {
 				a.Open = &checkpoint.Opening{TakeOver: a.Open.TakeOver}
 			}
@@ -273,7 +273,7 @@ var breaks = []struct {
 		}
 	}},
 	{"lets take over", "a lease is taken over", func(b *broken) {
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			if a.Open != nil {
 				a.Open = &checkpoint.Opening{Holder: a.Open.Holder}
 			}
@@ -281,7 +281,7 @@ var breaks = []struct {
 		}
 	}},
 	{"renews by an append", "a lease is renewed by every write", func(b *broken) {
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			if a.Open == nil {
 				a.Lease = 1
 			}
@@ -303,7 +303,7 @@ var breaks = []struct {
 		}
 	}},
 	{"ends a lease with an append", "a lease ends with its run", func(b *broken) {
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			a.End = a.End && a.Release
 			return b.Saver.Append(ctx, a)
 		}
@@ -315,14 +315,14 @@ var breaks = []struct {
 		}
 	}},
 	{"reads writes once it has the fence", "an opening reads writes after it took the fence", func(b *broken) {
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
-			before, err := b.Saver.Load(ctx, checkpoint.Place{Thread: a.Thread})
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+			before, err := b.Saver.Load(ctx, checkpoint.Ref{Thread: a.Thread})
 			for now := before; a.Open != nil && a.Open.TakeOver && err == nil && len(now.Writes) == len(before.Writes); {
 				runtime.Gosched() // until the old run has stored another write
-				now, err = b.Saver.Load(ctx, checkpoint.Place{Thread: a.Thread})
+				now, err = b.Saver.Load(ctx, checkpoint.Ref{Thread: a.Thread})
 			}
 			if err != nil {
-				return checkpoint.Appended{}, err
+				return checkpoint.AppendResult{}, err
 			}
 			done, err := b.Saver.Append(ctx, a)
 			if a.Open != nil {
@@ -332,21 +332,21 @@ var breaks = []struct {
 		}
 	}},
 	{"returns the writes that stand", "an opening returns the pending writes", func(b *broken) {
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			done, err := b.Saver.Append(ctx, a)
 			done.Writes = nil
 			return done, err
 		}
 	}},
 	{"returns the writes of children", "an opening returns the pending writes", func(b *broken) {
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			done, err := b.Saver.Append(ctx, a)
 			done.Writes = slices.DeleteFunc(done.Writes, func(w checkpoint.Write) bool { return w.Namespace != "" })
 			return done, err
 		}
 	}},
 	{"stores writes with an append", "an opening returns the pending writes", func(b *broken) {
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			a.Writes = nil
 			return b.Saver.Append(ctx, a)
 		}
@@ -398,7 +398,7 @@ var breaks = []struct {
 			all = append(all, w.Writes...)
 			return b.Saver.PutWrites(ctx, w)
 		}
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
 			if !chain.Empty() {
 				chain.Writes = slices.DeleteFunc(slices.Clone(all), func(w checkpoint.Write) bool { return w.Base != chain.Last.Base })
@@ -407,7 +407,7 @@ var breaks = []struct {
 		}
 	}},
 	{"reports committed tasks", "pending writes go with the commit", func(b *broken) {
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
 			chain.Committed = false
 			return chain, err
@@ -431,7 +431,7 @@ var breaks = []struct {
 		}
 	}},
 	{"stores the descriptions of every append", "schemas are described once a version", func(b *broken) {
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			if a.Open == nil {
 				a.Writes = withoutSchemas(a.Writes)
 			}
@@ -455,14 +455,14 @@ var breaks = []struct {
 		}
 	}},
 	{"keeps descriptions from openings", "descriptions of schemas are no pending writes", func(b *broken) {
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			done, err := b.Saver.Append(ctx, a)
 			done.Writes = append(done.Writes, a.Writes...)
 			return done, err
 		}
 	}},
 	{"keeps descriptions from loads", "descriptions of schemas are no pending writes", func(b *broken) {
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
 			chain.Writes = append(chain.Writes, checkpoint.SchemaWrite(1, []byte("one")))
 			return chain, err
@@ -470,7 +470,7 @@ var breaks = []struct {
 	}},
 	{"keeps descriptions when it prunes", "descriptions of schemas stay with their version", func(b *broken) {
 		pruned := false
-		b.prune = func(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
+		b.prune = func(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
 			pruned = true
 			return b.Saver.Prune(ctx, thread, keep)
 		}
@@ -490,24 +490,24 @@ var breaks = []struct {
 		}
 	}},
 	{"exports descriptions", "descriptions of schemas are copied", func(b *broken) {
-		b.export = func(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.Item, error] {
+		b.export = func(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.ExportItem, error] {
 			return withoutSchemaItems(b.Saver.Export(ctx, thread, version))
 		}
 	}},
 	{"imports descriptions", "descriptions of schemas are copied", func(b *broken) {
-		b.imports = func(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error {
+		b.imports = func(ctx context.Context, thread string, items iter.Seq2[checkpoint.ExportItem, error]) error {
 			return b.Saver.Import(ctx, thread, withoutSchemaItems(items))
 		}
 	}},
 	{"copies its arguments", "the caller may change its arguments after a call", func(b *broken) {
 		given := make(map[checkpoint.ID]checkpoint.Record)
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			for _, r := range a.Records {
 				given[r.ID] = r
 			}
 			return b.Saver.Append(ctx, a)
 		}
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
 			chain.Last.Payload = given[chain.Last.ID].Payload
 			return chain, err
@@ -515,7 +515,7 @@ var breaks = []struct {
 	}},
 	{"keeps returned payloads", "returned payloads never change", func(b *broken) {
 		buffers := make([][]byte, 8)
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
 			for i := range chain.Deltas {
 				buffers[i] = append(buffers[i][:0], chain.Deltas[i]...)
@@ -525,7 +525,7 @@ var breaks = []struct {
 		}
 	}},
 	{"starts a chain with the nearest snapshot", "a chain starts with a snapshot", func(b *broken) {
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
 			if n := len(chain.Deltas); n > 0 {
 				chain.Snapshot, chain.Deltas = chain.Deltas[n-1], nil
@@ -534,7 +534,7 @@ var breaks = []struct {
 		}
 	}},
 	{"says how long a chain is", "a chain starts with a snapshot", func(b *broken) {
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
 			if chain.Chained > 0 {
 				chain.Chained--
@@ -543,7 +543,7 @@ var breaks = []struct {
 		}
 	}},
 	{"returns every delta", "a chain starts with a snapshot", func(b *broken) {
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
 			if n := len(chain.Deltas); n > 1 {
 				chain.Deltas = append(chain.Deltas[:1:1], chain.Deltas[2:]...)
@@ -552,21 +552,21 @@ var breaks = []struct {
 		}
 	}},
 	{"returns deltas in order", "a chain starts with a snapshot", func(b *broken) {
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
 			slices.Reverse(chain.Deltas)
 			return chain, err
 		}
 	}},
 	{"numbers records", "a chain starts with a snapshot", func(b *broken) {
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
 			chain.Last.Seq--
 			return chain, err
 		}
 	}},
 	{"returns what is due", "pending writes of a task", func(b *broken) {
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
 			if !chain.Empty() {
 				chain.Due = chain.Last.Due
@@ -575,13 +575,13 @@ var breaks = []struct {
 		}
 	}},
 	{"looks for ids", "every checkpoint loads by its id", func(b *broken) {
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			p.At = checkpoint.ID{}
 			return b.Saver.Load(ctx, p)
 		}
 	}},
 	{"appends whole or not at all", "an append of many records is whole", func(b *broken) {
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			done, err := b.Saver.Append(ctx, a)
 			if err != nil && len(a.Records) > 1 {
 				a.Records = a.Records[:1]
@@ -595,7 +595,7 @@ var breaks = []struct {
 	{"takes an opening again", "an opening sent again changes nothing", func(b *broken) { b.appends = refuseAgain(b, true) }},
 	{"takes a releasing append again", "the last write of a run releases", func(b *broken) { b.appends = refuseAgain(b, false) }},
 	{"uses an id once", "an id is used once", func(b *broken) {
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			done, err := b.Saver.Append(ctx, a)
 			var conflict *checkpoint.ConflictError
 			if errors.As(err, &conflict) && conflict.Reason == "exists" {
@@ -605,7 +605,7 @@ var breaks = []struct {
 		}
 	}},
 	{"orders history", "history is newest first", func(b *broken) {
-		b.history = func(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+		b.history = func(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 			var all []checkpoint.Record
 			for r, err := range b.Saver.History(ctx, p, q) {
 				if err != nil {
@@ -684,14 +684,14 @@ var breaks = []struct {
 		}
 	}},
 	{"exports writes", "a copy resumes", func(b *broken) {
-		b.export = changedItems(b, func(item checkpoint.Item) bool { return item.Write == nil })
+		b.export = changedItems(b, func(item checkpoint.ExportItem) bool { return item.Write == nil })
 	}},
 	{"exports children", "a copy resumes", func(b *broken) {
-		b.export = changedItems(b, func(item checkpoint.Item) bool { return item.Record == nil || item.Record.Namespace == "" })
+		b.export = changedItems(b, func(item checkpoint.ExportItem) bool { return item.Record == nil || item.Record.Namespace == "" })
 	}},
 	{"exports one view", "an export is one view", func(b *broken) {
-		b.export = func(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.Item, error] {
-			return func(yield func(checkpoint.Item, error) bool) {
+		b.export = func(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.ExportItem, error] {
+			return func(yield func(checkpoint.ExportItem, error) bool) {
 				n := 0
 				for { // queries again for each item
 					i := 0
@@ -712,7 +712,7 @@ var breaks = []struct {
 		}
 	}},
 	{"shows no later records", "history shows no later records", func(b *broken) {
-		b.history = func(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+		b.history = func(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 			return func(yield func(checkpoint.Record, error) bool) {
 				for n := 0; ; n++ { // queries again for each record
 					var nth []checkpoint.Record
@@ -732,9 +732,9 @@ var breaks = []struct {
 	}},
 	{"refuses calls after close", "close waits for calls under way", func(b *broken) { b.closes = func() error { return nil } }},
 	{"imports whole", "an import is whole or not at all", func(b *broken) {
-		b.imports = func(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error {
+		b.imports = func(ctx context.Context, thread string, items iter.Seq2[checkpoint.ExportItem, error]) error {
 			var broke error
-			err := b.Saver.Import(ctx, thread, func(yield func(checkpoint.Item, error) bool) {
+			err := b.Saver.Import(ctx, thread, func(yield func(checkpoint.ExportItem, error) bool) {
 				for item, err := range items {
 					if err != nil {
 						broke = err
@@ -749,7 +749,7 @@ var breaks = []struct {
 		}
 	}},
 	{"imports in order", "an import must be in order", func(b *broken) {
-		b.imports = func(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error {
+		b.imports = func(ctx context.Context, thread string, items iter.Seq2[checkpoint.ExportItem, error]) error {
 			if err := b.Saver.Import(ctx, thread, items); !errors.As(err, new(*checkpoint.InvalidError)) {
 				return err
 			}
@@ -757,18 +757,18 @@ var breaks = []struct {
 		}
 	}},
 	{"prunes", "prune keeps what loads", func(b *broken) {
-		b.prune = func(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
-			return checkpoint.Pruned{}, nil
+		b.prune = func(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
+			return checkpoint.PruneResult{}, nil
 		}
 	}},
 	{"prunes no more than Keep allows", "prune keeps what loads", func(b *broken) {
-		b.prune = func(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
+		b.prune = func(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
 			keep.Last = (keep.Last + 1) / 2
 			return b.Saver.Prune(ctx, thread, keep)
 		}
 	}},
 	{"prunes released versions", "prune removes released versions", func(b *broken) {
-		b.prune = func(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
+		b.prune = func(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
 			keep.Released = 0
 			return b.Saver.Prune(ctx, thread, keep)
 		}
@@ -783,17 +783,17 @@ var breaks = []struct {
 	{"folds what it cuts", "prune folds what it cuts", func(b *broken) {
 		var first []byte
 		pruned := false
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			if a.Open != nil {
 				first = slices.Clone(a.Records[0].Payload)
 			}
 			return b.Saver.Append(ctx, a)
 		}
-		b.prune = func(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
+		b.prune = func(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
 			pruned = true
 			return b.Saver.Prune(ctx, thread, keep)
 		}
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
 			if pruned && !chain.Empty() {
 				chain.Snapshot = first
@@ -807,7 +807,7 @@ var breaks = []struct {
 	{"does not trim names", "hostile names", changedNames(func(s string) string { return strings.TrimRight(s, " ") + "!" })},
 	{"does not repair names", "hostile names", changedNames(func(s string) string { return strings.ToValidUTF8(s, "?") })},
 	{"keeps namespaces apart", "threads and namespaces are apart", func(b *broken) {
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			p.Namespace = strings.ToLower(p.Namespace)
 			return b.Saver.Load(ctx, p)
 		}
@@ -821,7 +821,7 @@ var breaks = []struct {
 		}
 	}},
 	{"minds its context", "a cancelled context", func(b *broken) {
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			return b.Saver.Load(context.WithoutCancel(ctx), p)
 		}
 	}},
@@ -836,7 +836,7 @@ var breaks = []struct {
 	}},
 	{"closes", "use after close", func(b *broken) { b.closes = func() error { return nil } }},
 	{"reports missing threads", "a thread that does not exist", func(b *broken) {
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
 			if errors.Is(err, checkpoint.ErrNotFound) {
 				return chain, nil
@@ -845,7 +845,7 @@ var breaks = []struct {
 		}
 	}},
 	{"stores large payloads", "large payloads", func(b *broken) {
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			for i := range a.Records {
 				a.Records[i].Payload = a.Records[i].Payload[:min(len(a.Records[i].Payload), 64<<10)]
 			}
@@ -853,7 +853,7 @@ var breaks = []struct {
 		}
 	}},
 	{"lets one of many win", "one of many writers wins each place", func(b *broken) {
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			done, err := b.Saver.Append(ctx, a)
 			if errors.As(err, new(*checkpoint.ConflictError)) {
 				return done, nil // the writer believed that it had won
@@ -862,7 +862,7 @@ var breaks = []struct {
 		}
 	}},
 	{"lets one of many under a fence win", "one of many appends under a fence wins", func(b *broken) {
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			done, err := b.Saver.Append(ctx, a)
 			if errors.As(err, new(*checkpoint.ConflictError)) {
 				return done, nil
@@ -871,13 +871,13 @@ var breaks = []struct {
 		}
 	}},
 	{"loads released versions", "a release starts an empty version", func(b *broken) {
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			p.Version = 0
 			return b.Saver.Load(ctx, p)
 		}
 	}},
 	{"loads a checkpoint of a released version", "a release starts an empty version", func(b *broken) {
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			if p.Version != 0 {
 				p.At = checkpoint.ID{}
 			}
@@ -885,7 +885,7 @@ var breaks = []struct {
 		}
 	}},
 	{"keeps the checkpoints of versions apart", "a release starts an empty version", func(b *broken) {
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
 			for n := 1; n <= 4 && p.Version != 0 && errors.Is(err, checkpoint.ErrNotFound) && !p.At.IsZero(); n++ {
 				p.Version = n
@@ -895,7 +895,7 @@ var breaks = []struct {
 		}
 	}},
 	{"pages the history of a released version", "a release starts an empty version", func(b *broken) {
-		b.history = func(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+		b.history = func(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 			if p.Version != 0 {
 				q.Before = checkpoint.ID{}
 			}
@@ -903,7 +903,7 @@ var breaks = []struct {
 		}
 	}},
 	{"describes a thread without its records", "a load where no records are describes the thread", func(b *broken) {
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			chain, err := b.Saver.Load(ctx, p)
 			if chain.Empty() {
 				chain.Thread = checkpoint.Thread{}
@@ -912,7 +912,7 @@ var breaks = []struct {
 		}
 	}},
 	{"stops history with its loop", "history stops with its loop", func(b *broken) {
-		b.history = func(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+		b.history = func(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 			return func(yield func(checkpoint.Record, error) bool) {
 				for r, err := range b.Saver.History(ctx, p, q) {
 					yield(r, err)
@@ -925,7 +925,7 @@ var breaks = []struct {
 // rememberFence makes b record the newest fence of each thread.
 func rememberFence(b *broken) func(thread string) checkpoint.ID {
 	fences := make(map[string]checkpoint.ID)
-	b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+	b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 		done, err := b.Saver.Append(ctx, a)
 		if err == nil && a.Open != nil {
 			fences[a.Thread] = a.Records[0].ID
@@ -936,12 +936,12 @@ func rememberFence(b *broken) func(thread string) checkpoint.ID {
 }
 
 // refuseAgain rejects repeated appends or openings.
-func refuseAgain(b *broken, openings bool) func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func refuseAgain(b *broken, openings bool) func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	seen := make(map[checkpoint.ID]bool)
-	return func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+	return func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 		id := a.Records[0].ID
 		if (a.Open != nil) == openings && seen[id] {
-			return checkpoint.Appended{}, &checkpoint.ConflictError{Thread: a.Thread, Reason: "head"}
+			return checkpoint.AppendResult{}, &checkpoint.ConflictError{Thread: a.Thread, Reason: "head"}
 		}
 		seen[id] = true
 		return b.Saver.Append(ctx, a)
@@ -960,7 +960,7 @@ func sequence[V any](all []V) iter.Seq2[V, error] {
 
 func changedQuery(change func(q *checkpoint.Query)) func(b *broken) {
 	return func(b *broken) {
-		b.history = func(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+		b.history = func(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 			change(&q)
 			return b.Saver.History(ctx, p, q)
 		}
@@ -976,9 +976,9 @@ func changedThreads(change func(q *checkpoint.ThreadQuery)) func(b *broken) {
 	}
 }
 
-func changedItems(b *broken, keep func(item checkpoint.Item) bool) func(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.Item, error] {
-	return func(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.Item, error] {
-		return func(yield func(checkpoint.Item, error) bool) {
+func changedItems(b *broken, keep func(item checkpoint.ExportItem) bool) func(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.ExportItem, error] {
+	return func(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.ExportItem, error] {
+		return func(yield func(checkpoint.ExportItem, error) bool) {
 			for item, err := range b.Saver.Export(ctx, thread, version) {
 				if (err != nil || keep(item)) && !yield(item, err) {
 					return
@@ -991,7 +991,7 @@ func changedItems(b *broken, keep func(item checkpoint.Item) bool) func(ctx cont
 // changedNames returns a change of a saver that stores threads under other names.
 func changedNames(change func(string) string) func(b *broken) {
 	return func(b *broken) {
-		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+		b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 			a.Thread = change(a.Thread)
 			return b.Saver.Append(ctx, a)
 		}
@@ -999,7 +999,7 @@ func changedNames(change func(string) string) func(b *broken) {
 			w.Thread = change(w.Thread)
 			return b.Saver.PutWrites(ctx, w)
 		}
-		b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+		b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 			asked := p.Thread
 			p.Thread = change(p.Thread)
 			chain, err := b.Saver.Load(ctx, p)
@@ -1041,7 +1041,7 @@ func TestASaverWithoutChecksumsFails(t *testing.T) {
 		Shared: true,
 		Open: func() (checkpoint.Saver, error) {
 			b := &broken{Saver: kept, closes: func() error { return nil }}
-			b.load = func(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+			b.load = func(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 				chain, err := kept.Load(ctx, p)
 				alter := func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), from, to)) }
 				chain.Last.Payload, chain.Snapshot = alter(chain.Last.Payload), alter(chain.Snapshot)
@@ -1107,7 +1107,7 @@ func TestRandomCallsCanBeRepeated(t *testing.T) {
 	for _, seed := range []string{"7", "7", "8", "nonsense"} {
 		t.Setenv("SAVERTEST_SEED", seed)
 		failures = append(failures, strings.Join(failuresOf(t, "random calls match the memory saver", memoryPlace(func(b *broken) {
-			b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 				done, err := b.Saver.Append(ctx, a)
 				done.Head += uint64(len(done.Writes))
 				return done, err
@@ -1125,10 +1125,10 @@ func TestRandomCallsCanBeRepeated(t *testing.T) {
 // A saver that loses any single field of its records fails.
 func TestLostFieldsAreFound(t *testing.T) {
 	for _, field := range []string{
-		"Line", "Commits", "Step", "Node", "Due", "Owed", "Joins", "Pass", "Request", "Fingerprint", "Graph", "Meta", "Created", "Payload",
+		"Line", "Commits", "Step", "Node", "Due", "PendingRoutes", "Joins", "ClearedStops", "Request", "Fingerprint", "Graph", "Meta", "Created", "Payload",
 	} {
 		failures := failuresOf(t, "a record comes back as it was stored", memoryPlace(func(b *broken) {
-			b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+			b.appends = func(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 				a.Records = slices.Clone(a.Records)
 				for i := range a.Records {
 					reflect.ValueOf(&a.Records[i]).Elem().FieldByName(field).SetZero()

@@ -17,7 +17,7 @@ func described(fingerprint uint64, text string) checkpoint.Write {
 // openWith opens a run whose first Append describes schemas.
 func openWith(
 	tb testing.TB, s checkpoint.Saver, thread string, after checkpoint.ID, schemas ...checkpoint.Write,
-) (*run, checkpoint.Appended) {
+) (*run, checkpoint.AppendResult) {
 	tb.Helper()
 	a := opening(tb, thread, after)
 	a.Writes = schemas
@@ -89,7 +89,7 @@ func testSchemasApart(tb testing.TB, place Storage) {
 	wantWrites(tb, "writes of an opening that describes a schema", done.Writes)
 	question := r.write("a", checkpoint.Question, "", "q")
 	r.put(described(2, "two"), question, described(3, "three"))
-	chain := load(tb, s, checkpoint.Place{Thread: "t"})
+	chain := load(tb, s, checkpoint.Ref{Thread: "t"})
 	wantWrites(tb, "writes of the head", chain.Writes, question)
 	wantWrites(tb, "questions", chain.Thread.Questions, question)
 	r.end()
@@ -122,7 +122,7 @@ func testSchemasStay(tb testing.TB, place Storage) {
 		r.append(a)
 	}
 	r.end()
-	if removed, err := s.Prune(ctx, "t", checkpoint.Keep{Last: 1}); err != nil || removed.Records != 5 {
+	if removed, err := s.Prune(ctx, "t", checkpoint.Retention{Last: 1}); err != nil || removed.Records != 5 {
 		tb.Fatalf("prune: got %+v, %v; want 5 records removed", removed, err)
 	}
 	want := map[uint64]string{1: "one"}
@@ -137,7 +137,7 @@ func testSchemasStay(tb testing.TB, place Storage) {
 	wantSchemas(tb, s, "t", 1, want)
 	wantSchemas(tb, s, "t", 2, map[uint64]string{1: "of version 2"})
 
-	if _, err := s.Prune(ctx, "t", checkpoint.Keep{Released: -1}); err != nil {
+	if _, err := s.Prune(ctx, "t", checkpoint.Retention{Released: -1}); err != nil {
 		tb.Fatal(err)
 	}
 	_, err := s.Schemas(ctx, "t", 1)
@@ -181,10 +181,10 @@ func testSchemasCopied(tb testing.TB, place Storage) {
 	want[4] = "four"
 	wantSchemas(tb, s, "back", 0, want)
 
-	thread := checkpoint.Item{Thread: &checkpoint.Thread{ID: "x"}}
+	thread := checkpoint.ExportItem{Thread: &checkpoint.Thread{ID: "x"}}
 	bad := described(1, "one")
 	bad.Task = "1"
-	wantInvalid(tb, "an import of a description that nobody made", s.Import(ctx, "x", func(yield func(checkpoint.Item, error) bool) {
-		_ = yield(thread, nil) && yield(checkpoint.Item{Write: &bad}, nil)
+	wantInvalid(tb, "an import of a description that nobody made", s.Import(ctx, "x", func(yield func(checkpoint.ExportItem, error) bool) {
+		_ = yield(thread, nil) && yield(checkpoint.ExportItem{Write: &bad}, nil)
 	}))
 }

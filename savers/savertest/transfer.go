@@ -37,12 +37,12 @@ func rich(tb testing.TB, s checkpoint.Saver, thread string) *run {
 }
 
 // wantSame fails unless a thread of one saver equals a thread of another.
-func wantSame(tb testing.TB, got checkpoint.Saver, gotThread string, want checkpoint.Saver, p checkpoint.Place) {
+func wantSame(tb testing.TB, got checkpoint.Saver, gotThread string, want checkpoint.Saver, p checkpoint.Ref) {
 	tb.Helper()
 	all := checkpoint.Query{Sources: []checkpoint.Source{1, 2, 3, 4, 5}}
 	for _, namespace := range []string{"", "child", "none"} {
-		from := checkpoint.Place{Thread: p.Thread, Version: p.Version, Namespace: namespace}
-		to := checkpoint.Place{Thread: gotThread, Namespace: namespace}
+		from := checkpoint.Ref{Thread: p.Thread, Version: p.Version, Namespace: namespace}
+		to := checkpoint.Ref{Thread: gotThread, Namespace: namespace}
 		records := history(tb, want, from, all)
 		wantRecords(tb, "copy of namespace "+namespace, history(tb, got, to, all), records)
 		for _, r := range records {
@@ -58,7 +58,7 @@ func wantSame(tb testing.TB, got checkpoint.Saver, gotThread string, want checkp
 			}
 		}
 	}
-	w, g := load(tb, want, p).Thread, load(tb, got, checkpoint.Place{Thread: gotThread}).Thread
+	w, g := load(tb, want, p).Thread, load(tb, got, checkpoint.Ref{Thread: gotThread}).Thread
 	wantWrites(tb, "questions of a copy", g.Questions, w.Questions...)
 	if g.Status != w.Status || g.Head != w.Head || g.Step != w.Step || g.Holder != "" {
 		tb.Errorf("copied thread: got %+v, want %+v", g, w)
@@ -73,7 +73,7 @@ func testCopy(tb testing.TB, place Storage) {
 		if err := checkpoint.Copy(ctx, from, thread, 0, to, as); err != nil {
 			tb.Fatalf("copy to %q: %v", as, err)
 		}
-		wantSame(tb, to, as, s, checkpoint.Place{Thread: "t"})
+		wantSame(tb, to, as, s, checkpoint.Ref{Thread: "t"})
 	}
 	hop(s, "t", other, "outside")
 	hop(other, "outside", s, "back")
@@ -118,7 +118,7 @@ func testCopyReleased(tb testing.TB, place Storage) {
 	if err := checkpoint.Copy(ctx, s, "t", 1, s, "copy"); err != nil {
 		tb.Fatalf("copy: %v", err)
 	}
-	wantSame(tb, s, "copy", s, checkpoint.Place{Thread: "t", Version: 1})
+	wantSame(tb, s, "copy", s, checkpoint.Ref{Thread: "t", Version: 1})
 	begin(tb, s, "copy", r.heads[""]).end() // the version is open
 	wantErr(tb, "version 3", checkpoint.Copy(ctx, s, "t", 3, s, "new"), checkpoint.ErrNotFound)
 
@@ -175,17 +175,17 @@ func testImportFails(tb testing.TB, place Storage) {
 	}
 	broken := errors.New("the source broke")
 	for n := range items {
-		err := s.Import(ctx, "new", func(yield func(checkpoint.Item, error) bool) {
+		err := s.Import(ctx, "new", func(yield func(checkpoint.ExportItem, error) bool) {
 			for _, item := range items[:n] {
 				if !yield(item, nil) {
 					return
 				}
 			}
-			yield(checkpoint.Item{}, broken)
+			yield(checkpoint.ExportItem{}, broken)
 		})
 		wantErr(tb, fmt.Sprintf("an import that breaks after %d items", n), err, broken)
 	}
-	if chain := load(tb, s, checkpoint.Place{Thread: "new"}); !chain.Empty() {
+	if chain := load(tb, s, checkpoint.Ref{Thread: "new"}); !chain.Empty() {
 		tb.Errorf("load: got %d records, want none", chain.Chained+1)
 	}
 	if all := threads(tb, s, checkpoint.ThreadQuery{Prefix: "new"}); len(all) != 0 {
@@ -209,8 +209,8 @@ func testImportOrder(tb testing.TB, place Storage) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	seq := func(items ...checkpoint.Item) iter.Seq2[checkpoint.Item, error] {
-		return func(yield func(checkpoint.Item, error) bool) {
+	seq := func(items ...checkpoint.ExportItem) iter.Seq2[checkpoint.ExportItem, error] {
+		return func(yield func(checkpoint.ExportItem, error) bool) {
 			for _, item := range items {
 				if !yield(item, nil) {
 					return
@@ -219,7 +219,7 @@ func testImportOrder(tb testing.TB, place Storage) {
 		}
 	}
 	thread, record, next, write := items[0], items[1], items[2], items[len(items)-1]
-	for name, items := range map[string][]checkpoint.Item{
+	for name, items := range map[string][]checkpoint.ExportItem{
 		"no items":                  nil,
 		"no thread":                 items[1:],
 		"two threads":               {thread, thread},
@@ -261,23 +261,23 @@ func testPrune(tb testing.TB, place Storage) {
 	s, ctx := open(tb, place), tb.Context()
 	all := checkpoint.Query{Sources: []checkpoint.Source{1, 2, 3, 4, 5}}
 	for name, c := range map[string]struct {
-		keep        checkpoint.Keep
+		keep        checkpoint.Retention
 		root, child int // the records that are kept
 	}{
-		"nothing":             {checkpoint.Keep{}, 21, 20},
-		"last 5":              {checkpoint.Keep{Last: 5}, 5, 5},
-		"last 1":              {checkpoint.Keep{Last: 1}, 1, 1},
-		"last 100":            {checkpoint.Keep{Last: 100}, 21, 20},
-		"since":               {checkpoint.Keep{Since: created.Add(17 * time.Hour)}, 3, 3},
-		"since after all":     {checkpoint.Keep{Since: created.Add(1000 * time.Hour)}, 1, 1},
-		"last 2 or since":     {checkpoint.Keep{Last: 2, Since: created.Add(17 * time.Hour)}, 3, 3},
-		"last 6 or since":     {checkpoint.Keep{Last: 6, Since: created.Add(17 * time.Hour)}, 6, 6},
-		"released, when none": {checkpoint.Keep{Released: -1}, 21, 20},
+		"nothing":             {checkpoint.Retention{}, 21, 20},
+		"last 5":              {checkpoint.Retention{Last: 5}, 5, 5},
+		"last 1":              {checkpoint.Retention{Last: 1}, 1, 1},
+		"last 100":            {checkpoint.Retention{Last: 100}, 21, 20},
+		"since":               {checkpoint.Retention{Since: created.Add(17 * time.Hour)}, 3, 3},
+		"since after all":     {checkpoint.Retention{Since: created.Add(1000 * time.Hour)}, 1, 1},
+		"last 2 or since":     {checkpoint.Retention{Last: 2, Since: created.Add(17 * time.Hour)}, 3, 3},
+		"last 6 or since":     {checkpoint.Retention{Last: 6, Since: created.Add(17 * time.Hour)}, 6, 6},
+		"released, when none": {checkpoint.Retention{Released: -1}, 21, 20},
 	} {
 		r := snapshots(tb, s, name, []string{"", "child"}, 20)
 		for range 2 { // the second call has nothing to do
-			root := checkpoint.Place{Thread: name}
-			child := checkpoint.Place{Thread: name, Namespace: "child"}
+			root := checkpoint.Ref{Thread: name}
+			child := checkpoint.Ref{Thread: name, Namespace: "child"}
 			before := [2][]checkpoint.Record{history(tb, s, root, all), history(tb, s, child, all)}
 			removed, err := s.Prune(ctx, name, c.keep)
 			if err != nil {
@@ -289,14 +289,14 @@ func testPrune(tb testing.TB, place Storage) {
 			wantRecords(tb, name+", root", history(tb, s, root, all), before[0][:c.root])
 			wantRecords(tb, name+", child", history(tb, s, child, all), before[1][:c.child])
 			for _, gone := range before[0][c.root:] {
-				_, err := s.Load(ctx, checkpoint.Place{Thread: name, At: gone.ID})
+				_, err := s.Load(ctx, checkpoint.Ref{Thread: name, At: gone.ID})
 				wantErr(tb, name+", a pruned record", err, checkpoint.ErrNotFound)
 			}
 		}
 		next := begin(tb, s, name, r.heads[""])
 		next.heads["child"] = r.heads["child"]
 		next.commit("child")
-		if got := last(tb, load(tb, s, checkpoint.Place{Thread: name})).Seq; got != 22 {
+		if got := last(tb, load(tb, s, checkpoint.Ref{Thread: name})).Seq; got != 22 {
 			tb.Errorf("%s: the next record has seq %d, want 22", name, got)
 		}
 	}
@@ -333,17 +333,17 @@ func testPruneNeeded(tb testing.TB, place Storage) {
 	result := checkpoint.Write{Base: base, Task: "b", Kind: checkpoint.Result}
 	r.put(result)
 	r.end()
-	removed, err := s.Prune(ctx, "t", checkpoint.Keep{Last: 1})
+	removed, err := s.Prune(ctx, "t", checkpoint.Retention{Last: 1})
 	if err != nil || removed.Records != 5 {
 		tb.Fatalf("prune: got %+v, %v; want 5 of 8 records removed", removed, err)
 	}
-	chain := load(tb, s, checkpoint.Place{Thread: "t"})
+	chain := load(tb, s, checkpoint.Ref{Thread: "t"})
 	wantWrites(tb, "writes of the head", chain.Writes, result)
 	if len(chain.Due) != 1 || chain.Due[0].Node != "node" {
 		tb.Errorf("due: got %v, want that of the base", chain.Due)
 	}
-	wantWrites(tb, "writes of the line left", load(tb, s, checkpoint.Place{Thread: "t", At: left}).Writes, question)
-	got := ids(history(tb, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{}))
+	wantWrites(tb, "writes of the line left", load(tb, s, checkpoint.Ref{Thread: "t", At: left}).Writes, question)
+	got := ids(history(tb, s, checkpoint.Ref{Thread: "t"}, checkpoint.Query{}))
 	if want := []checkpoint.ID{edit.Records[0].ID, base, left}; fmt.Sprint(got) != fmt.Sprint(want) {
 		tb.Errorf("history: got %v, want %v", got, want)
 	}
@@ -397,7 +397,7 @@ func testPruneFolds(tb testing.TB, place Storage) {
 	r.end()
 	state := func(namespace string, at checkpoint.ID) string {
 		tb.Helper()
-		chain := load(tb, s, checkpoint.Place{Thread: "t", Namespace: namespace, At: at})
+		chain := load(tb, s, checkpoint.Ref{Thread: "t", Namespace: namespace, At: at})
 		folded, err := checkpoint.Fold(chain.Snapshot, chain.Deltas...)
 		if err != nil {
 			tb.Fatalf("fold: %v", err)
@@ -409,7 +409,7 @@ func testPruneFolds(tb testing.TB, place Storage) {
 	for _, id := range ids {
 		want = append(want, state("", id))
 	}
-	if _, err := s.Prune(ctx, "t", checkpoint.Keep{Last: 5}); err != nil {
+	if _, err := s.Prune(ctx, "t", checkpoint.Retention{Last: 5}); err != nil {
 		tb.Fatal(err)
 	}
 	for i, id := range ids {
@@ -423,7 +423,7 @@ func testPruneFolds(tb testing.TB, place Storage) {
 	if got := state("child", checkpoint.ID{}); got != child {
 		tb.Errorf("state of the child after a prune: got %q, want %q", got, child)
 	}
-	if n := len(history(tb, s, checkpoint.Place{Thread: "t"}, checkpoint.Query{})); n != 6 {
+	if n := len(history(tb, s, checkpoint.Ref{Thread: "t"}, checkpoint.Query{})); n != 6 {
 		tb.Errorf("history after a prune: got %d records, want 6", n)
 	}
 	next := begin(tb, s, "t", r.heads[""])
@@ -444,28 +444,28 @@ func testPruneReleased(tb testing.TB, place Storage) {
 	begin(tb, s, "t", checkpoint.ID{}).end()
 	prune := func(keep, removed int, left ...int) {
 		tb.Helper()
-		got, err := s.Prune(ctx, "t", checkpoint.Keep{Released: keep})
+		got, err := s.Prune(ctx, "t", checkpoint.Retention{Released: keep})
 		if err != nil || got.Versions != removed || got.Records != 0 {
 			tb.Errorf("keep %d: got %+v, %v; want %d versions removed", keep, got, err, removed)
 		}
 		wantVersions(tb, s, "t", left...)
-		if got := load(tb, s, checkpoint.Place{Thread: "t"}).Thread.Versions; got != len(left) {
+		if got := load(tb, s, checkpoint.Ref{Thread: "t"}).Thread.Versions; got != len(left) {
 			tb.Errorf("keep %d: the thread has %d versions, want %d", keep, got, len(left))
 		}
 	}
 	prune(0, 0, 1, 2, 3, 4, 5)
 	prune(9, 0, 1, 2, 3, 4, 5)
 	prune(2, 2, 3, 4, 5)
-	_, err := s.Load(ctx, checkpoint.Place{Thread: "t", Version: 2})
+	_, err := s.Load(ctx, checkpoint.Ref{Thread: "t", Version: 2})
 	wantErr(tb, "a version that was pruned", err, checkpoint.ErrNotFound)
-	if chain := load(tb, s, checkpoint.Place{Thread: "t", Version: 3}); chain.Chained != 0 {
+	if chain := load(tb, s, checkpoint.Ref{Thread: "t", Version: 3}); chain.Chained != 0 {
 		tb.Errorf("a version that was kept: got %d records, want 1", chain.Chained+1)
 	}
 	prune(-1, 2, 5)
 	if _, err := s.Release(ctx, "t", checkpoint.ID{}); err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := s.Prune(ctx, "t", checkpoint.Keep{Released: -1}); err != nil {
+	if _, err := s.Prune(ctx, "t", checkpoint.Retention{Released: -1}); err != nil {
 		tb.Fatal(err)
 	}
 	begin(tb, s, "t", checkpoint.ID{})

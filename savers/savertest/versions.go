@@ -31,7 +31,7 @@ func testRelease(tb testing.TB, place Storage) {
 		if got.Number != n || got.Thread != "t" || got.Head != r.heads[""] || got.Records != 2 || got.Status != checkpoint.Waiting || got.Released.IsZero() {
 			tb.Errorf("released: got %+v, want version %d of t with head %s, 2 records, waiting", got, n, r.heads[""])
 		}
-		if chain := load(tb, s, checkpoint.Place{Thread: "t"}); !chain.Empty() || !chain.Head.IsZero() {
+		if chain := load(tb, s, checkpoint.Ref{Thread: "t"}); !chain.Empty() || !chain.Head.IsZero() {
 			tb.Errorf("load after release %d: got %d records, want none", n, chain.Chained+1)
 		}
 		if all := threads(tb, s, checkpoint.ThreadQuery{}); len(all) != 0 {
@@ -39,11 +39,11 @@ func testRelease(tb testing.TB, place Storage) {
 		}
 		_, err = s.Release(ctx, "t", checkpoint.ID{})
 		wantErr(tb, "release of a released version", err, checkpoint.ErrNotFound)
-		_, err = s.Load(ctx, checkpoint.Place{Thread: "t", At: r.heads[""]})
+		_, err = s.Load(ctx, checkpoint.Ref{Thread: "t", At: r.heads[""]})
 		wantErr(tb, "a released record, without its version", err, checkpoint.ErrNotFound)
 	}
 	begin(tb, s, "t", checkpoint.ID{})
-	if got := load(tb, s, checkpoint.Place{Thread: "t"}).Thread; got.Version != 4 || got.Versions != 4 {
+	if got := load(tb, s, checkpoint.Ref{Thread: "t"}).Thread; got.Version != 4 || got.Versions != 4 {
 		tb.Errorf("thread: got version %d of %d, want 4 of 4", got.Version, got.Versions)
 	}
 	if got := threads(tb, s, checkpoint.ThreadQuery{}); len(got) != 1 || got[0].Version != 4 || got[0].Versions != 4 {
@@ -51,7 +51,7 @@ func testRelease(tb testing.TB, place Storage) {
 	}
 	wantVersions(tb, s, "t", 1, 2, 3, 4)
 	for n, head := range heads {
-		p := checkpoint.Place{Thread: "t", Version: n + 1}
+		p := checkpoint.Ref{Thread: "t", Version: n + 1}
 		chain := load(tb, s, p)
 		if chain.Version != n+1 || chain.Head != head || len(chain.Writes) != 1 || chain.Thread.Version != n+1 {
 			tb.Errorf("version %d: got %+v, want head %s and a write", n+1, chain, head)
@@ -65,13 +65,13 @@ func testRelease(tb testing.TB, place Storage) {
 			tb.Errorf("child of version %d: got %d records after %s, want its one record", n+1, child.Chained, child.Last.ID)
 		}
 	}
-	_, err := s.Load(ctx, checkpoint.Place{Thread: "t", Version: 5})
+	_, err := s.Load(ctx, checkpoint.Ref{Thread: "t", Version: 5})
 	wantErr(tb, "version 5", err, checkpoint.ErrNotFound)
 }
 
 // wantReleased fails unless the two records of a released version are found in that version, and
 // in no other.
-func wantReleased(tb testing.TB, s checkpoint.Saver, p checkpoint.Place, head checkpoint.ID) {
+func wantReleased(tb testing.TB, s checkpoint.Saver, p checkpoint.Ref, head checkpoint.ID) {
 	tb.Helper()
 	older := history(tb, s, p, checkpoint.Query{Before: head})
 	if len(older) != 1 {
@@ -87,9 +87,9 @@ func wantReleased(tb testing.TB, s checkpoint.Saver, p checkpoint.Place, head ch
 			if other == p.Version {
 				continue
 			}
-			_, err := s.Load(tb.Context(), checkpoint.Place{Thread: p.Thread, Version: other, At: id})
+			_, err := s.Load(tb.Context(), checkpoint.Ref{Thread: p.Thread, Version: other, At: id})
 			wantErr(tb, "a record of another version", err, checkpoint.ErrNotFound)
-			_, err = collect(s.History(tb.Context(), checkpoint.Place{Thread: p.Thread, Version: other}, checkpoint.Query{Before: id}))
+			_, err = collect(s.History(tb.Context(), checkpoint.Ref{Thread: p.Thread, Version: other}, checkpoint.Query{Before: id}))
 			wantErr(tb, "history before a record of another version", err, checkpoint.ErrNotFound)
 		}
 	}
@@ -139,7 +139,7 @@ func testReleaseAtEnd(tb testing.TB, place Storage) {
 	if err != nil || again.Version != first.Version || again.Head != first.Head {
 		tb.Errorf("sent again: got %+v, %v; want %+v", again, err, first)
 	}
-	if chain := load(tb, s, checkpoint.Place{Thread: "t"}); !chain.Empty() {
+	if chain := load(tb, s, checkpoint.Ref{Thread: "t"}); !chain.Empty() {
 		tb.Errorf("load: got %d records, want none", chain.Chained+1)
 	}
 	versions, err := s.Versions(tb.Context(), "t")
@@ -219,13 +219,13 @@ func testDelete(tb testing.TB, place Storage) {
 	if err := s.Delete(ctx, "t"); err != nil {
 		tb.Fatalf("delete: %v", err)
 	}
-	if chain := load(tb, s, checkpoint.Place{Thread: "t"}); !chain.Empty() {
+	if chain := load(tb, s, checkpoint.Ref{Thread: "t"}); !chain.Empty() {
 		tb.Errorf("load: got %d records, want none", chain.Chained+1)
 	}
 	if versions, err := s.Versions(ctx, "t"); err != nil || len(versions) != 0 {
 		tb.Errorf("versions: got %v, %v; want none", versions, err)
 	}
-	_, err := s.Load(ctx, checkpoint.Place{Thread: "t", Version: 1})
+	_, err := s.Load(ctx, checkpoint.Ref{Thread: "t", Version: 1})
 	wantErr(tb, "version 1", err, checkpoint.ErrNotFound)
 	if all := threads(tb, s, checkpoint.ThreadQuery{}); len(all) != 1 || all[0].ID != "t2" {
 		tb.Errorf("threads: got %+v, want t2", all)
@@ -352,7 +352,7 @@ func testThreadsWaiting(tb testing.TB, place Storage) {
 		tb.Fatalf("waiting: got %+v, want waits with head %s at step %d", got, waits.heads[""], waits.step)
 	}
 	wantWrites(tb, "open questions", got[0].Questions, q1, q2)
-	wantWrites(tb, "open questions of a load", load(tb, s, checkpoint.Place{Thread: "waits"}).Thread.Questions, q1, q2)
+	wantWrites(tb, "open questions of a load", load(tb, s, checkpoint.Ref{Thread: "waits"}).Thread.Questions, q1, q2)
 	if at := got[0].Updated; at.Before(before.Add(-time.Minute)) || at.After(time.Now().Add(time.Minute)) {
 		tb.Errorf("updated: got %s, want about now", at)
 	}
@@ -378,7 +378,7 @@ func testThreadsWaiting(tb testing.TB, place Storage) {
 
 func testThreadAlone(tb testing.TB, place Storage) {
 	s := open(tb, place)
-	nowhere := checkpoint.Place{Thread: "t", Namespace: "nowhere"}
+	nowhere := checkpoint.Ref{Thread: "t", Namespace: "nowhere"}
 	if chain := load(tb, s, nowhere); chain.Version != 0 || chain.Thread.Version != 0 {
 		tb.Errorf("no thread: got version %d and %+v, want neither", chain.Version, chain.Thread)
 	}
@@ -387,7 +387,7 @@ func testThreadAlone(tb testing.TB, place Storage) {
 	r.commit("child")
 	r.put(r.write("a", checkpoint.Question, "", "q"))
 	r.putWith(checkpoint.PutWrites{End: true, Status: checkpoint.Waiting})
-	chain, root := load(tb, s, nowhere), load(tb, s, checkpoint.Place{Thread: "t"})
+	chain, root := load(tb, s, nowhere), load(tb, s, checkpoint.Ref{Thread: "t"})
 	if !chain.Empty() || !chain.Head.IsZero() || len(chain.Due) != 0 || chain.Version != 1 {
 		tb.Errorf("got %d records, head %s, %d due and version %d; want none of version 1", chain.Chained+1, chain.Head, len(chain.Due), chain.Version)
 	}

@@ -26,7 +26,7 @@ func testWrites(tb testing.TB, place Storage) {
 	r.put(want[:2]...)
 	r.put(want[2:]...)
 	r.put()
-	chain := load(tb, s, checkpoint.Place{Thread: "t"})
+	chain := load(tb, s, checkpoint.Ref{Thread: "t"})
 	wantWrites(tb, "writes", chain.Writes, want...)
 	wantHead(tb, s, "t", "", r.fence)
 	if chain.Committed {
@@ -37,7 +37,7 @@ func testWrites(tb testing.TB, place Storage) {
 	a := r.next("")
 	a.Records[0].Base, a.Records[0].Commits, a.Records[0].Source = r.fence, checkpoint.ID{}, checkpoint.Resume
 	r.append(a)
-	chain = load(tb, s, checkpoint.Place{Thread: "t"})
+	chain = load(tb, s, checkpoint.Ref{Thread: "t"})
 	wantWrites(tb, "writes after a resume record", chain.Writes, want...)
 	if len(chain.Due) != 1 || chain.Due[0].Node != "first" {
 		tb.Errorf("due after a resume record: got %v, want that of its base", chain.Due)
@@ -56,7 +56,7 @@ func testReplace(tb testing.TB, place Storage) {
 			r.write("c", checkpoint.Failure, "", payload),
 		)
 	}
-	wantWrites(tb, "writes put three times", load(tb, s, checkpoint.Place{Thread: "t"}).Writes,
+	wantWrites(tb, "writes put three times", load(tb, s, checkpoint.Ref{Thread: "t"}).Writes,
 		r.write("a", checkpoint.Result, "", "0"),
 		r.write("b", checkpoint.Question, "q", "2"),
 		r.write("b", checkpoint.Answer, "q", "2"),
@@ -73,15 +73,15 @@ func testDiscard(tb testing.TB, place Storage) {
 	part := r.write("a", checkpoint.Result, "2", "part")
 	r.put(r.write("a", checkpoint.Result, "", "old"), r.write("a", checkpoint.Failure, "", "f"), question, other, inChild, part)
 	r.put(r.write("a", checkpoint.Discard, "", ""))
-	wantWrites(tb, "writes after a discard without a name", load(tb, s, checkpoint.Place{Thread: "t"}).Writes, question, other, part)
+	wantWrites(tb, "writes after a discard without a name", load(tb, s, checkpoint.Ref{Thread: "t"}).Writes, question, other, part)
 	r.put(r.write("a", checkpoint.Discard, "2", ""))
-	wantWrites(tb, "writes after a discard", load(tb, s, checkpoint.Place{Thread: "t"}).Writes, question, other)
-	wantWrites(tb, "a child's writes after a discard in the root", load(tb, s, checkpoint.Place{Thread: "t", Namespace: "child"}).Writes, inChild)
+	wantWrites(tb, "writes after a discard", load(tb, s, checkpoint.Ref{Thread: "t"}).Writes, question, other)
+	wantWrites(tb, "a child's writes after a discard in the root", load(tb, s, checkpoint.Ref{Thread: "t", Namespace: "child"}).Writes, inChild)
 
 	result := r.write("a", checkpoint.Result, "", "new")
 	r.put(result)
 	r.put(r.write("nobody", checkpoint.Discard, "", ""))
-	wantWrites(tb, "a result after a discard", load(tb, s, checkpoint.Place{Thread: "t"}).Writes, question, other, result)
+	wantWrites(tb, "a result after a discard", load(tb, s, checkpoint.Ref{Thread: "t"}).Writes, question, other, result)
 
 	r.end()
 	a := opening(tb, "t", r.heads[""])
@@ -112,9 +112,9 @@ func testCommit(tb testing.TB, place Storage) {
 	fork := r.next("")
 	fork.Records[0].Source, fork.Records[0].Commits, fork.Records[0].Snapshot = checkpoint.Fork, checkpoint.ID{}, true
 	r.append(fork)
-	wantWrites(tb, "writes of the fork", load(tb, s, checkpoint.Place{Thread: "t"}).Writes)
-	wantWrites(tb, "writes of the line left", load(tb, s, checkpoint.Place{Thread: "t", At: r.fence}).Writes, old, question)
-	if got := load(tb, s, checkpoint.Place{Thread: "t"}).Thread.Questions; len(got) != 1 {
+	wantWrites(tb, "writes of the fork", load(tb, s, checkpoint.Ref{Thread: "t"}).Writes)
+	wantWrites(tb, "writes of the line left", load(tb, s, checkpoint.Ref{Thread: "t", At: r.fence}).Writes, old, question)
+	if got := load(tb, s, checkpoint.Ref{Thread: "t"}).Thread.Questions; len(got) != 1 {
 		tb.Errorf("open questions: got %d, want 1", len(got))
 	}
 
@@ -122,18 +122,18 @@ func testCommit(tb testing.TB, place Storage) {
 	back := r.next("")
 	back.Records[0].Parent, back.Records[0].Commits, back.Records[0].Snapshot = r.fence, r.fence, true
 	r.append(back)
-	chain := load(tb, s, checkpoint.Place{Thread: "t", At: r.fence})
+	chain := load(tb, s, checkpoint.Ref{Thread: "t", At: r.fence})
 	wantWrites(tb, "writes of a committed base", chain.Writes)
 	if !chain.Committed {
 		tb.Error("a base that a record commits is not committed")
 	}
-	forked := load(tb, s, checkpoint.Place{Thread: "t", At: fork.Records[0].ID})
+	forked := load(tb, s, checkpoint.Ref{Thread: "t", At: fork.Records[0].ID})
 	if len(forked.Writes) != 1 || forked.Committed {
 		tb.Errorf("the fork: got %d writes, committed %t; want 1, false", len(forked.Writes), forked.Committed)
 	}
 	r.put(old, question) // too late: accepted without effect
-	wantWrites(tb, "writes put to a committed base", load(tb, s, checkpoint.Place{Thread: "t", At: r.fence}).Writes)
-	if got := load(tb, s, checkpoint.Place{Thread: "t"}).Thread.Questions; len(got) != 0 {
+	wantWrites(tb, "writes put to a committed base", load(tb, s, checkpoint.Ref{Thread: "t", At: r.fence}).Writes)
+	if got := load(tb, s, checkpoint.Ref{Thread: "t"}).Thread.Questions; len(got) != 0 {
 		tb.Errorf("open questions of a committed base: got %d, want none", len(got))
 	}
 	r.end()
@@ -164,7 +164,7 @@ func testOpeningWrites(tb testing.TB, place Storage) {
 		tb.Errorf("opening: got head %d of version %d, want 2 of 1", done.Head, done.Version)
 	}
 	wantWrites(tb, "writes of an opening", done.Writes, append(stands, answer)...)
-	wantWrites(tb, "a child's writes", load(tb, s, checkpoint.Place{Thread: "t", Namespace: "child"}).Writes, stands[1], answer)
+	wantWrites(tb, "a child's writes", load(tb, s, checkpoint.Ref{Thread: "t", Namespace: "child"}).Writes, stands[1], answer)
 }
 
 // testTakeOverRace stores results while another run takes the fence. The new run's first Append
@@ -209,7 +209,7 @@ func testTakeOverRace(tb testing.TB, place Storage) {
 		if len(done.Writes) != acked {
 			tb.Errorf("round %d: the opening returned %d writes, %d had been acknowledged", round, len(done.Writes), acked)
 		}
-		if got := len(load(tb, s, checkpoint.Place{Thread: thread}).Writes); got != len(done.Writes) {
+		if got := len(load(tb, s, checkpoint.Ref{Thread: thread}).Writes); got != len(done.Writes) {
 			tb.Errorf("round %d: %d writes stand, the opening returned %d", round, got, len(done.Writes))
 		}
 	}

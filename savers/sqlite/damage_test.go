@@ -86,7 +86,7 @@ func TestAChangedPackIsDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 			s = open(t, path)
-			_, err = s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+			_, err = s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 			if !errors.Is(err, checkpoint.ErrDamaged) || !strings.Contains(err.Error(), `thread "t"`) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("load: got %v, want ErrDamaged of thread \"t\", %s", err, c.want)
 			}
@@ -113,7 +113,7 @@ func TestChangedRowsAreDamage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := rewritten(t, statement)
-			chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "a"})
+			chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: "a"})
 			if !errors.Is(err, checkpoint.ErrDamaged) || !strings.Contains(err.Error(), `thread "a"`) {
 				t.Errorf("load: got %d records, %v; want an error that is ErrDamaged and names the thread", chain.Chained+1, err)
 			}

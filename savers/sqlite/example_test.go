@@ -25,7 +25,7 @@ func ExampleOpen() {
 	}
 	defer saver.Close()
 
-	chain, err := saver.Load(context.Background(), checkpoint.Place{Thread: "ticket-17"})
+	chain, err := saver.Load(context.Background(), checkpoint.Ref{Thread: "ticket-17"})
 	fmt.Println(chain.Empty(), err)
 	// Output: true <nil>
 }

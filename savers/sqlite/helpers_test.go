@@ -54,7 +54,7 @@ type run struct {
 
 // begin opens a run after the head that stands, taking the thread over.
 func begin(ctx context.Context, s checkpoint.Saver, thread string) (*run, error) {
-	chain, err := s.Load(ctx, checkpoint.Place{Thread: thread})
+	chain, err := s.Load(ctx, checkpoint.Ref{Thread: thread})
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (r *run) commit(ctx context.Context, payload []byte) (checkpoint.ID, error)
 func stored(tb testing.TB, s checkpoint.Saver, thread string) []checkpoint.ID {
 	tb.Helper()
 	var all []checkpoint.ID
-	for r, err := range s.History(tb.Context(), checkpoint.Place{Thread: thread}, checkpoint.Query{}) {
+	for r, err := range s.History(tb.Context(), checkpoint.Ref{Thread: thread}, checkpoint.Query{}) {
 		if err != nil {
 			tb.Fatalf("history of %q: %v", thread, err)
 		}

@@ -200,7 +200,7 @@ func TestPackersRunsAndReaders(t *testing.T) {
 // wholeHistory returns an error unless the records go from the head to the first without a gap.
 func wholeHistory(ctx context.Context, s checkpoint.Saver, turns int64) error {
 	next := uint64(0)
-	for r, err := range s.History(ctx, checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
+	for r, err := range s.History(ctx, checkpoint.Ref{Thread: "t"}, checkpoint.Query{}) {
 		if err != nil {
 			return err
 		}
@@ -217,7 +217,7 @@ func wholeHistory(ctx context.Context, s checkpoint.Saver, turns int64) error {
 
 // wholeState returns an error unless the state has the messages of all turns.
 func wholeState(ctx context.Context, s checkpoint.Saver, turns int64) error {
-	chain, err := s.Load(ctx, checkpoint.Place{Thread: "t"})
+	chain, err := s.Load(ctx, checkpoint.Ref{Thread: "t"})
 	if err != nil || chain.Empty() {
 		return err
 	}

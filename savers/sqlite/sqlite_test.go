@@ -37,7 +37,7 @@ func TestDamageIsReported(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustExecute(t, path, text)
-		if _, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"}); !errors.Is(err, checkpoint.ErrDamaged) {
+		if _, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"}); !errors.Is(err, checkpoint.ErrDamaged) {
 			t.Errorf("%s: got %v, want damage", name, err)
 		}
 	}

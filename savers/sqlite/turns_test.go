@@ -100,7 +100,7 @@ func TestTurnsArePacked(t *testing.T) {
 	}
 
 	s = open(t, path)
-	chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+	chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 	if err != nil || chain.Last.ID != head || chain.Chained != 3*turns-1 || len(chain.Deltas) > rows+packs {
 		t.Fatalf("got %s after %d records in %d deltas, %v; want %s after %d in at most %d",
 			chain.Last.ID, chain.Chained, len(chain.Deltas), err, head, 3*turns-1, rows+packs)
@@ -126,7 +126,7 @@ func count(t *testing.T, path, table string) (rows int) {
 func same(t *testing.T, s, want checkpoint.Saver) {
 	t.Helper()
 	all := checkpoint.Query{Sources: []checkpoint.Source{1, 2, 3, 4, 5}}
-	place := checkpoint.Place{Thread: "t"}
+	place := checkpoint.Ref{Thread: "t"}
 	read := func(s checkpoint.Saver) (records []checkpoint.Record) {
 		for r, err := range s.History(t.Context(), place, all) {
 			if err != nil {
@@ -147,7 +147,7 @@ func same(t *testing.T, s, want checkpoint.Saver) {
 		if i%97 != 0 {
 			continue
 		}
-		at := checkpoint.Place{Thread: "t", At: got[i].ID}
+		at := checkpoint.Ref{Thread: "t", At: got[i].ID}
 		g, err := s.Load(t.Context(), at)
 		if err != nil {
 			t.Fatal(err)

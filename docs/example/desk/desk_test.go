@@ -72,9 +72,9 @@ func ExampleNewRefunds() {
 	}
 	fmt.Println(res.Status, res.State.Log)
 	// Output:
-	// asked
+	// waiting
 	// t-1 asks refund at pay
-	// finished [paid, approved by Ada]
+	// done [paid, approved by Ada]
 }
 
 func ExampleShow() {
@@ -90,7 +90,7 @@ func ExampleShow() {
 	// write emits "Ada"
 	// write emits ","
 	// write is stored
-	// finished
+	// done
 }
 
 func ExampleWhatIf() {
@@ -164,7 +164,7 @@ func ExampleNewOffice() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(res.Status, res.Waiting[0].Path, res.Waiting[0].Node)
+	fmt.Println(res.Status, res.Questions[0].Path, res.Questions[0].Node)
 	res, err = desk.Decide(ctx, t, "Ada")
 	if err != nil {
 		log.Fatal(err)
@@ -178,8 +178,8 @@ func ExampleNewOffice() {
 		fmt.Println(line)
 	}
 	// Output:
-	// asked [letter] write
-	// finished [Dear Grace Yours, Ada]
+	// waiting [letter] write
+	// done [Dear Grace Yours, Ada]
 	// step 2, next []
 	// step 1, next [letter]
 	//   letter: step 2, next []
@@ -229,7 +229,7 @@ func TestRunsOverHTTP(t *testing.T) {
 		}
 		defer res.Body.Close()
 		body, err := io.ReadAll(res.Body)
-		if err != nil || !strings.Contains(string(body), c.want) || !strings.Contains(string(body), `data: "finished"`) {
+		if err != nil || !strings.Contains(string(body), c.want) || !strings.Contains(string(body), `data: "done"`) {
 			t.Errorf("%s: got %s, %v; want %s in it, and the end", c.method, body, err, c.want)
 		}
 	}

@@ -41,7 +41,7 @@ func Decide(ctx context.Context, t graph.Thread[State, StateUpdate], by string) 
 		return graph.Result[State]{}, err
 	}
 	var answers []graph.ResumeOption
-	for _, w := range snap.Waiting {
+	for _, w := range snap.Questions {
 		asked, err := refund.Of(w)
 		if err != nil {
 			return graph.Result[State]{}, err
@@ -61,7 +61,7 @@ func List(ctx context.Context, saver checkpoint.Saver) error {
 		if err != nil {
 			return err
 		}
-		questions, err := graph.Questions(thread)
+		questions, err := graph.OpenQuestions(thread)
 		if err != nil {
 			return err
 		}

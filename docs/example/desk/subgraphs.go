@@ -24,7 +24,7 @@ func newLetters() (*graph.Graph[Letter, LetterUpdate], error) {
 	}, refund)
 	g.Edge(graph.Start, "write")
 	g.Edge("write", graph.End)
-	return g.Compile(graph.Nested())
+	return g.Compile(graph.SubgraphOnly())
 }
 
 // NewOffice returns a graph with a subgraph over another state.
@@ -34,7 +34,7 @@ func NewOffice(saver checkpoint.Saver) (*graph.Graph[State, StateUpdate], error)
 		return nil, err
 	}
 	g := graph.New("office", StateSchema)
-	graph.Subgraph(g, "letter", letters,
+	graph.MapSubgraph(g, "letter", letters,
 		func(_ context.Context, s State) (LetterUpdate, error) {
 			return LetterUpdate{To: state.Set(s.Order)}, nil
 		},
@@ -59,7 +59,7 @@ func newChecks() (*graph.Graph[State, StateUpdate], error) {
 		return graph.ToParent(graph.To("reply")), nil
 	}, graph.Parent)
 	g.Edge(graph.Start, "look")
-	return g.Compile(graph.Nested())
+	return g.Compile(graph.SubgraphOnly())
 }
 
 // NewCounter returns a graph with a subgraph over the same state.

@@ -47,8 +47,8 @@ function question(e) {
 function end(e) {
   const status = JSON.parse(e.data);
   byId("progress").textContent = "";
-  if (status === "asked") byId("status").textContent = "waiting";
-  if (status === "asked" || status === "paused") return;
+  if (status === "waiting") byId("status").textContent = "waiting";
+  if (status === "waiting" || status === "paused") return;
   if (status === "failed") byId("status").textContent = status;
   for (const form of document.querySelectorAll("form.question")) form.remove();
   events.close();

@@ -75,7 +75,7 @@ func TestAReportThatPanicsIsDropped(t *testing.T) {
 	base := serve(t, a, h)
 	open(t, "POST", base+"/t?in=x", "").rest()
 	res, err := a.Thread("t").Resume(t.Context(), graph.Wait()) // once the run has ended, including a run started elsewhere
-	if err != nil || res.Steps != 0 || res.Status != graph.Finished {
+	if err != nil || res.Steps != 0 || res.Status != graph.Done {
 		t.Errorf("got %v after %d more steps, and %v, want the run finished by itself", res.Status, res.Steps, err)
 	}
 }

@@ -29,7 +29,7 @@ type metered struct {
 	hold           chan struct{} // loads wait for it; nil for no wait
 }
 
-func (m *metered) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+func (m *metered) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	c, err := m.Saver.Load(ctx, p)
 	m.mu.Lock()
 	m.calls++
@@ -51,7 +51,7 @@ func (m *metered) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chai
 	return c, err
 }
 
-func (m *metered) History(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+func (m *metered) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 	return func(yield func(checkpoint.Record, error) bool) {
 		m.count(1, 0)
 		for rec, err := range m.Saver.History(ctx, p, q) {
@@ -144,7 +144,7 @@ func TestAClientFarBehindIsGivenTheHistoryInOnePass(t *testing.T) {
 			body := get(t, a, h, after)
 			runtime.ReadMemStats(&now)
 			_, records = s.read()
-			if got := strings.Count(body, "event: checkpoint\n"); got != missed || !strings.HasSuffix(body, "event: end\ndata: finished\n\n") {
+			if got := strings.Count(body, "event: checkpoint\n"); got != missed || !strings.HasSuffix(body, "event: end\ndata: done\n\n") {
 				t.Fatalf("a client %d behind: got %d checkpoints, and at the end %q", missed, got, body[max(0, len(body)-80):])
 			}
 			return records, now.TotalAlloc - before.TotalAlloc
@@ -199,7 +199,7 @@ func TestClientsAreGivenStatesAFewAtATime(t *testing.T) {
 		for i := range ended {
 			<-ended[i]
 			same(t, "checkpoints", len(clients[i].data("checkpoint")), 1)
-			same(t, "ends", clients[i].data("end"), []string{"finished"})
+			same(t, "ends", clients[i].data("end"), []string{"done"})
 		}
 		if s.most > 3 {
 			t.Errorf("got %d states loaded at once, want 3 at most", s.most)
@@ -258,7 +258,7 @@ func TestOnePollServesAllFollowersOfAThread(t *testing.T) {
 		close(pass)
 		for i := range ended {
 			<-ended[i]
-			same(t, "ends", clients[i].data("end"), []string{"finished"})
+			same(t, "ends", clients[i].data("end"), []string{"done"})
 		}
 		cancel()
 		synctest.Wait()

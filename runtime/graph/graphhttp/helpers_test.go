@@ -139,7 +139,7 @@ func read(a *app) func(r *http.Request) (call, error) {
 			c.Input = &in
 		}
 		if q.Has("answer") {
-			w := graph.Waiting{ID: q.Get("answer"), Question: "consent"}
+			w := graph.OpenQuestion{ID: q.Get("answer"), Question: "consent"}
 			c.Resume = append(c.Resume, consent.Answer(w, true))
 		}
 		return c, nil

@@ -37,7 +37,7 @@ func TestPostFollowsTheRunItStarts(t *testing.T) {
 		"update a", "checkpoint 2 x+a next [writes]",
 		"custom Dear", "custom Ada,\nhow are\nyou?",
 		"update writes", "checkpoint 3 x+a+writes next []",
-		"end finished",
+		"end done",
 	})
 	if _, err := checkpoint.ParseID(c.last); err != nil {
 		t.Errorf("the last id: %v", err)
@@ -47,22 +47,22 @@ func TestPostFollowsTheRunItStarts(t *testing.T) {
 func TestGetBeginsWithTheNewestCheckpoint(t *testing.T) {
 	a := chain(t, memory.New(), say("a"), asking("b"))
 	url := serve(t, a, newHub(a))
-	open(t, http.MethodPost, url+"/t?in=x", "").until("end", "asked")
+	open(t, http.MethodPost, url+"/t?in=x", "").until("end", "waiting")
 	same(t, "events", open(t, http.MethodGet, url+"/t", "").rest(),
-		[]string{"checkpoint 2 x+a next [b]", "question consent", "end asked"})
+		[]string{"checkpoint 2 x+a next [b]", "question consent", "end waiting"})
 }
 
 func TestAnAnswerByPostGoesOnWithTheRun(t *testing.T) {
 	a := chain(t, memory.New(), asking("b"))
 	url := serve(t, a, newHub(a))
-	open(t, http.MethodPost, url+"/t?in=x", "").until("end", "asked")
+	open(t, http.MethodPost, url+"/t?in=x", "").until("end", "waiting")
 	snap, err := a.Thread("t").State(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer := url + "/t?answer=" + snap.Waiting[0].ID
+	answer := url + "/t?answer=" + snap.Questions[0].ID
 	same(t, "events", open(t, http.MethodPost, answer, "").rest(),
-		[]string{"update b", "checkpoint 2 x+b:true next []", "end finished"})
+		[]string{"update b", "checkpoint 2 x+b:true next []", "end done"})
 	if res := request(t, http.MethodPost, answer, ""); res.StatusCode != http.StatusConflict {
 		t.Errorf("the answer given twice: got status %d, want 409", res.StatusCode)
 	}
@@ -119,7 +119,7 @@ func TestReconnectInTheMiddleOfARun(t *testing.T) {
 	same(t, "events up to now", c.until("checkpoint", "4 x+a+b+c next [d]"),
 		[]string{"checkpoint 3 x+a+b next [c]", "checkpoint 4 x+a+b+c next [d]"})
 	pass <- struct{}{}
-	same(t, "events from here on", c.rest(), []string{"update d", "checkpoint 5 x+a+b+c+d next []", "end finished"})
+	same(t, "events from here on", c.rest(), []string{"update d", "checkpoint 5 x+a+b+c+d next []", "end done"})
 }
 
 func TestReconnectAfterARestartOfTheServer(t *testing.T) {
@@ -173,7 +173,7 @@ func TestReconnectAfterARestartOfTheServer(t *testing.T) {
 		}
 	}
 	same(t, "checkpoints", checkpoints, []string{"checkpoint 3 x+a+b next [c]", "checkpoint 4 x+a+b+c next []"})
-	same(t, "the last event", got[len(got)-1], "end finished")
+	same(t, "the last event", got[len(got)-1], "end done")
 }
 
 func TestAClientThatMissedTooMuchGetsTheNewest(t *testing.T) {
@@ -191,7 +191,7 @@ func TestAClientThatMissedTooMuchGetsTheNewest(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range []string{e.ID, unknown.String()} {
-		same(t, "events", open(t, http.MethodGet, url+"/t", id).rest(), []string{"checkpoint 7  next []", "end finished"})
+		same(t, "events", open(t, http.MethodGet, url+"/t", id).rest(), []string{"checkpoint 7  next []", "end done"})
 	}
 }
 
@@ -214,7 +214,7 @@ func TestFollowARunOfAnotherProcess(t *testing.T) {
 		t.Errorf("a second run: got status %d, want 409", res.StatusCode)
 	}
 	pass <- struct{}{}
-	same(t, "events", c.rest(), []string{"checkpoint 3 x+a+b next [c]", "checkpoint 4 x+a+b+c next []", "end finished"})
+	same(t, "events", c.rest(), []string{"checkpoint 3 x+a+b next [c]", "checkpoint 4 x+a+b+c next []", "end done"})
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
@@ -241,7 +241,7 @@ func TestManyClientsFollowOneRun(t *testing.T) {
 	}
 	close(pass)
 	for _, c := range clients {
-		same(t, "events", c.rest(), []string{"update a", "checkpoint 2 x+a next [b]", "update b", "checkpoint 3 x+a+b next []", "end finished"})
+		same(t, "events", c.rest(), []string{"update a", "checkpoint 2 x+a next [b]", "update b", "checkpoint 3 x+a+b next []", "end done"})
 	}
 }
 
@@ -262,12 +262,12 @@ func TestEventsOfASubgraphHaveNoID(t *testing.T) {
 	child.Node("inside", say("inside").f)
 	child.Edge(graph.Start, "inside")
 	child.Edge("inside", graph.End)
-	inner, err := child.Compile(graph.Nested())
+	inner, err := child.Compile(graph.SubgraphOnly())
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := graph.New("work", teststate.WorkSchema)
-	graph.Subgraph(b, "sub", inner,
+	graph.MapSubgraph(b, "sub", inner,
 		func(context.Context, work) (update, error) { return logged("in"), nil },
 		func(_ context.Context, _, c work) (update, error) { return logged(c.Log...), nil })
 	b.Edge(graph.Start, "sub")
@@ -294,14 +294,14 @@ func TestEventsOfASubgraphHaveNoID(t *testing.T) {
 	if inside == 0 {
 		t.Error("got no event of the subgraph")
 	}
-	same(t, "events", open(t, http.MethodGet, url+"/t", c.last).rest(), []string{"end finished"})
+	same(t, "events", open(t, http.MethodGet, url+"/t", c.last).rest(), []string{"end done"})
 }
 
 func TestWhatCannotBeServedIsRefused(t *testing.T) {
 	entered, pass := make(chan struct{}), make(chan struct{})
 	a := chain(t, memory.New(), asking("a"), gated("b", entered, pass))
 	url := serve(t, a, newHub(a))
-	open(t, http.MethodPost, url+"/waits?in=x", "").until("end", "asked")
+	open(t, http.MethodPost, url+"/waits?in=x", "").until("end", "waiting")
 
 	for _, tc := range []struct {
 		name, method, path, last string
@@ -361,7 +361,7 @@ func TestWhatCannotBeEncodedEndsTheStreamAndNotTheRun(t *testing.T) {
 			if err := a.Drain(t.Context()); err != nil { // the run has ended
 				t.Fatal(err)
 			}
-			open(t, http.MethodGet, url+"/t", "").until("end", "finished")
+			open(t, http.MethodGet, url+"/t", "").until("end", "done")
 		})
 	}
 }
@@ -372,14 +372,14 @@ type failingSaver struct {
 	broken atomic.Bool
 }
 
-func (s *failingSaver) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+func (s *failingSaver) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	if s.broken.Load() {
 		return checkpoint.Chain{}, errBroken
 	}
 	return s.Saver.Load(ctx, p)
 }
 
-func (s *failingSaver) History(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+func (s *failingSaver) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 	if s.broken.Load() {
 		return func(yield func(checkpoint.Record, error) bool) { yield(checkpoint.Record{}, errBroken) }
 	}
@@ -405,7 +405,7 @@ func TestASaverThatFailsIsNotTheEndOfAPage(t *testing.T) {
 		s := httptest.NewServer(handler)
 		defer s.Close()
 		first := open(t, http.MethodPost, serve(t, a, h)+"/"+url.PathEscape(name)+"?in=x", "")
-		first.until("end", "asked")
+		first.until("end", "waiting")
 		at := s.URL + "/" + url.PathEscape(name)
 
 		saver.broken.Store(true)
@@ -428,7 +428,7 @@ func TestASaverThatFailsIsNotTheEndOfAPage(t *testing.T) {
 		}
 
 		saver.broken.Store(false)
-		open(t, http.MethodGet, at, first.last).until("end", "asked")
+		open(t, http.MethodGet, at, first.last).until("end", "waiting")
 	}
 	if res := request(t, http.MethodGet, serve(t, a, h)+"/none", ""); res.StatusCode != http.StatusNotFound {
 		t.Errorf("no such thread: got status %d, want 404", res.StatusCode)
@@ -529,7 +529,7 @@ func TestAStreamOutlivesTheServersTimeouts(t *testing.T) {
 			}
 		}
 		pass <- struct{}{}
-		c.until("end", "finished")
+		c.until("end", "done")
 	}
 }
 
@@ -566,7 +566,7 @@ type meddling struct {
 	before func()
 }
 
-func (m *meddling) History(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+func (m *meddling) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 	if m.reads.Add(1) == 2 {
 		m.before()
 	}
@@ -592,6 +592,6 @@ func TestWhatIsToldWhileTheHistoryIsReadComesOnce(t *testing.T) {
 	pass <- struct{}{}
 	same(t, "events", append(got, c.rest()...), []string{
 		"checkpoint 1 x next [a]", "checkpoint 2 x+a next [b]", "checkpoint 3 x+a+b next [c]",
-		"update c", "checkpoint 4 x+a+b+c next []", "end finished",
+		"update c", "checkpoint 4 x+a+b+c next []", "end done",
 	})
 }

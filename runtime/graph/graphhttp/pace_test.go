@@ -110,7 +110,7 @@ func TestARunDoesNotWaitForASlowClient(t *testing.T) {
 				if len(got) != steps+3 || !strings.HasSuffix(got[len(got)-1], "next []") {
 					t.Fatalf("got %d checkpoints, the last %q; want all %d", len(got), got[max(0, len(got)-1):], steps+3)
 				}
-				same(t, "end", p.data("end"), []string{"finished"})
+				same(t, "end", p.data("end"), []string{"done"})
 			})
 		})
 	}
@@ -147,7 +147,7 @@ func TestASlowClientMissesNoCheckpoint(t *testing.T) {
 		if len(got) != steps+2 {
 			t.Errorf("got %d checkpoints, want %d", len(got), steps+2)
 		}
-		same(t, "end", p.data("end"), []string{"finished"})
+		same(t, "end", p.data("end"), []string{"done"})
 	})
 }
 

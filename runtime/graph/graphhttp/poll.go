@@ -24,7 +24,7 @@ func (h *Hub[S, U]) watch(ctx context.Context, thread string) {
 			last = checkpoint.Thread{}
 			continue
 		}
-		now, err := h.app.Thread(thread).Status(ctx)
+		now, err := h.app.Thread(thread).Describe(ctx)
 		if err == nil && now.Head == last.Head && now.Status == last.Status && slices.EqualFunc(now.Questions, last.Questions, sameQuestion) {
 			continue
 		}

@@ -45,6 +45,6 @@ func TestAFollowerGetsAQuestionOnceWhileTheRunGoesOn(t *testing.T) {
 	same(t, "a client of another process", third.until("question", "consent"), early)
 	pass <- struct{}{}
 	for name, c := range map[string]*client{"first": first, "second": second, "third": third} {
-		same(t, name+": the rest", c.rest(), []string{"end asked"})
+		same(t, name+": the rest", c.rest(), []string{"end waiting"})
 	}
 }

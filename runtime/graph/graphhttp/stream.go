@@ -155,7 +155,7 @@ func (s *stream[S, U]) stored(ctx context.Context) (out []message, err error) {
 // questions returns messages for the pending questions of a thread.
 func (s *stream[S, U]) questions(head graph.Snapshot[S]) []message {
 	var out []message
-	for _, w := range head.Waiting {
+	for _, w := range head.Questions {
 		out = append(out, s.hub.message(s.thread, graph.Event[S, U]{
 			Kind: graph.EventQuestion, Step: head.Step + 1, Checkpoint: head.Checkpoint, Node: w.Node, Index: w.Index, Question: &w,
 		}, nil))
@@ -192,7 +192,7 @@ func (s *stream[S, U]) missed(ctx context.Context) (*replay[S], error) {
 	}
 	t := s.hub.app.Thread(s.thread)
 	var err error
-	if r.head, err = t.Status(ctx); err != nil {
+	if r.head, err = t.Describe(ctx); err != nil {
 		return nil, err
 	}
 	if r.newest, err = s.hub.newest(ctx, s.thread); err != nil {
@@ -251,13 +251,13 @@ func (s *stream[S, U]) over(ctx context.Context, r *replay[S]) ([]message, error
 
 // end returns the pending questions and the EventEnd of a thread without a run.
 func (s *stream[S, U]) end(head graph.Snapshot[S]) []message {
-	res := graph.Result[S]{State: head.State, Waiting: head.Waiting, Next: head.Next, Checkpoint: head.Checkpoint, Status: graph.Paused}
+	res := graph.Result[S]{State: head.State, Questions: head.Questions, Next: head.Next, Checkpoint: head.Checkpoint, Status: graph.Paused}
 	var failed error
 	switch head.Status {
 	case checkpoint.Done:
-		res.Status = graph.Finished
+		res.Status = graph.Done
 	case checkpoint.Waiting:
-		res.Status = graph.Asked
+		res.Status = graph.Waiting
 	case checkpoint.Failed:
 		failed = fmt.Errorf("graphhttp: thread %q: %w", s.thread, ErrFailed)
 		for _, t := range head.Tasks {

@@ -89,21 +89,21 @@ func ask(ctx context.Context, _ teststate.Work) (teststate.WorkUpdate, error) {
 		}
 		u.Log.Append(fmt.Sprint(what, n))
 	}
-	n, err := size.AskAs(ctx, "last", "sock")
+	n, err := size.AskNamed(ctx, "last", "sock")
 	u.Log.Append(fmt.Sprint("sock", n))
 	return u, err
 }
 
 func TestRunAnswersWhatTheNodeAsks(t *testing.T) {
 	_, got, err := graphtest.Run(t, teststate.WorkSchema, ask, teststate.Work{},
-		size.Answer(graph.Waiting{}, 40), size.Answer(graph.Waiting{}, 7), size.Answer(graph.Waiting{ID: "last"}, 3))
+		size.Answer(graph.OpenQuestion{}, 40), size.Answer(graph.OpenQuestion{}, 7), size.Answer(graph.OpenQuestion{ID: "last"}, 3))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{"shoe40", "hat7", "sock3"}; !slices.Equal(got.Log, want) {
 		t.Errorf("got %q, want %q", got.Log, want)
 	}
-	_, _, err = graphtest.Run(t, teststate.WorkSchema, ask, teststate.Work{}, size.Answer(graph.Waiting{}, 40))
+	_, _, err = graphtest.Run(t, teststate.WorkSchema, ask, teststate.Work{}, size.Answer(graph.OpenQuestion{}, 40))
 	if !errors.Is(err, graph.ErrWaiting) {
 		t.Errorf("a question without an answer: got %v, want ErrWaiting", err)
 	}

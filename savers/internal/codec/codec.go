@@ -37,7 +37,7 @@ const (
 
 var none checkpoint.Record
 
-// AppendHeader appends the header of r: all but Node, Due, Owed, Joins, Pass, Request, Meta and Payload. before is
+// AppendHeader appends the header of r: all but Node, Due, PendingRoutes, Joins, ClearedStops, Request, Meta and Payload. before is
 // the record before it in its log, of which only the header counts; nil for the first.
 func AppendHeader(b []byte, r, before *checkpoint.Record) []byte {
 	if before == nil {
@@ -173,8 +173,8 @@ func AppendBody(b []byte, r *checkpoint.Record) []byte {
 	if put(hasDue, len(r.Due) > 0) {
 		b = appendDue(b, r.Due)
 	}
-	if put(hasOwed, len(r.Owed) > 0) {
-		b = appendNames(b, r.Owed)
+	if put(hasOwed, len(r.PendingRoutes) > 0) {
+		b = appendNames(b, r.PendingRoutes)
 	}
 	if put(hasJoins, len(r.Joins) > 0) {
 		b = binary.AppendUvarint(b, uint64(len(r.Joins)))
@@ -182,8 +182,8 @@ func AppendBody(b []byte, r *checkpoint.Record) []byte {
 			b = appendNames(AppendString(b, r.Joins[i].To), r.Joins[i].Fired)
 		}
 	}
-	if put(hasPass, len(r.Pass) > 0) {
-		b = appendNames(b, r.Pass)
+	if put(hasPass, len(r.ClearedStops) > 0) {
+		b = appendNames(b, r.ClearedStops)
 	}
 	if put(hasRequest, r.Request != "") {
 		b = AppendString(b, r.Request)
@@ -221,7 +221,7 @@ func (r *Reader) Body(h *checkpoint.Record) {
 		}
 	}
 	if has&hasOwed != 0 {
-		h.Owed = r.names()
+		h.PendingRoutes = r.names()
 	}
 	if has&hasJoins != 0 {
 		h.Joins = make([]checkpoint.Join, r.count(2))
@@ -230,7 +230,7 @@ func (r *Reader) Body(h *checkpoint.Record) {
 		}
 	}
 	if has&hasPass != 0 {
-		h.Pass = r.names()
+		h.ClearedStops = r.names()
 	}
 	if has&hasRequest != 0 {
 		h.Request = r.String()

@@ -79,8 +79,8 @@ func Missing(thread, namespace string, want checkpoint.ID, reason string, releas
 }
 
 // Appended answers an Append whose records stand in v.
-func (v *Version) Appended(a *checkpoint.Append) checkpoint.Appended {
-	out := checkpoint.Appended{Version: v.Number, Head: v.where[a.Records[len(a.Records)-1].ID].Seq}
+func (v *Version) Appended(a *checkpoint.Append) checkpoint.AppendResult {
+	out := checkpoint.AppendResult{Version: v.Number, Head: v.where[a.Records[len(a.Records)-1].ID].Seq}
 	if a.Open != nil {
 		out.Writes = v.Writes()
 	}

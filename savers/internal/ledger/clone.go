@@ -18,14 +18,14 @@ func makeNormal(r *checkpoint.Record) {
 	if r.Base != r.ID || len(r.Due) == 0 {
 		r.Due = nil
 	}
-	if len(r.Owed) == 0 {
-		r.Owed = nil
+	if len(r.PendingRoutes) == 0 {
+		r.PendingRoutes = nil
 	}
 	if len(r.Joins) == 0 {
 		r.Joins = nil
 	}
-	if len(r.Pass) == 0 {
-		r.Pass = nil
+	if len(r.ClearedStops) == 0 {
+		r.ClearedStops = nil
 	}
 	if len(r.Meta) == 0 {
 		r.Meta = nil
@@ -50,8 +50,8 @@ func Clone(r checkpoint.Record) checkpoint.Record {
 func Detach(r *checkpoint.Record, room []checkpoint.Task) {
 	makeNormal(r)
 	r.Payload = CloneBytes(r.Payload)
-	r.Owed = cloneNames(r.Owed)
-	r.Pass = cloneNames(r.Pass)
+	r.PendingRoutes = cloneNames(r.PendingRoutes)
+	r.ClearedStops = cloneNames(r.ClearedStops)
 	if r.Due != nil {
 		r.Due = slices.Clip(append(room[:0], r.Due...))
 		for i := range r.Due {

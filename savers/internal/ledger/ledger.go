@@ -143,7 +143,7 @@ func NoThread(thread string) error { return notFound(thread, "no such thread") }
 
 // Absent is what Load and History return for a place in a version that does not exist: nil when nothing in
 // particular was asked for.
-func Absent(p checkpoint.Place) error {
+func Absent(p checkpoint.Ref) error {
 	switch {
 	case p.Version != 0:
 		return NoVersion(p.Thread, p.Version)

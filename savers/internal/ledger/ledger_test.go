@@ -74,7 +74,7 @@ func TestWhatWasReadIsNotChangedByWhatFollows(t *testing.T) {
 	for n := 11; n <= 100; n++ {
 		v.Apply(&ledger.Event{Entries: []*ledger.Entry{entry(n, n)}})
 	}
-	pruned := v.Prune(checkpoint.Keep{Last: 3})
+	pruned := v.Prune(checkpoint.Retention{Last: 3})
 	entries := [][]*ledger.Entry{nil}
 	for _, kept := range pruned[0].Kept {
 		entries[0] = append(entries[0], kept.Entry)
@@ -96,7 +96,7 @@ func TestPruneOfALineOfBasesKeepsThemAll(t *testing.T) {
 	for n := 1; n <= 10; n++ {
 		v.Apply(&ledger.Event{Entries: []*ledger.Entry{entry(n, max(n-1, 1))}})
 	}
-	if pruned := v.Prune(checkpoint.Keep{Last: 1}); len(pruned) != 0 {
+	if pruned := v.Prune(checkpoint.Retention{Last: 1}); len(pruned) != 0 {
 		t.Errorf("pruned: got %+v, want nothing: each record is the base of the next", pruned)
 	}
 }

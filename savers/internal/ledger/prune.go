@@ -21,7 +21,7 @@ type Kept struct {
 }
 
 // Prune returns what keep leaves of each namespace that loses a record, sorted by name. Nothing is changed.
-func (v *Version) Prune(keep checkpoint.Keep) []Pruned {
+func (v *Version) Prune(keep checkpoint.Retention) []Pruned {
 	if keep.Last <= 0 && keep.Since.IsZero() {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (v *Version) Prune(keep checkpoint.Keep) []Pruned {
 
 // needed returns the bases that must stay: those that have pending writes and those of entries that are kept.
 // What is kept for being needed needs its own base too.
-func (v *Version) needed(keep checkpoint.Keep) map[checkpoint.ID]bool {
+func (v *Version) needed(keep checkpoint.Retention) map[checkpoint.ID]bool {
 	needed := make(map[checkpoint.ID]bool)
 	var need func(id checkpoint.ID)
 	need = func(id checkpoint.ID) {
@@ -62,7 +62,7 @@ func (v *Version) needed(keep checkpoint.Keep) map[checkpoint.ID]bool {
 }
 
 // cut returns the index of the first entry that keep keeps for its place.
-func cut(log []*Entry, keep checkpoint.Keep) int {
+func cut(log []*Entry, keep checkpoint.Retention) int {
 	first := len(log) - 1 // a head stays, whatever its age
 	if keep.Last > 0 {
 		first = min(first, lastCheckpoints(log, keep.Last))

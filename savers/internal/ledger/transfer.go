@@ -17,7 +17,7 @@ type Intake struct {
 }
 
 // Take checks the next item, and keeps the first. The error is an *InvalidError.
-func (in *Intake) Take(item checkpoint.Item) error {
+func (in *Intake) Take(item checkpoint.ExportItem) error {
 	n := in.count
 	in.count++
 	bad := func(found, want string) error {

@@ -193,7 +193,7 @@ func (c *client) send(ctx context.Context, o *operation) error {
 		o.Answer = answer{Outcome: ok}
 		return c.sendWhole(ctx, o)
 	case doLoad:
-		chain, err := c.saver.Load(ctx, checkpoint.Place{Thread: o.Thread, Namespace: o.Namespace})
+		chain, err := c.saver.Load(ctx, checkpoint.Ref{Thread: o.Thread, Namespace: o.Namespace})
 		o.Answer = loaded(&chain)
 		return err
 	case doRelease:
@@ -215,17 +215,17 @@ func (c *client) sendWhole(ctx context.Context, o *operation) error {
 	case doDelete:
 		return c.saver.Delete(ctx, o.Thread)
 	case doPrune:
-		_, err := c.saver.Prune(ctx, o.Thread, checkpoint.Keep{Last: 1 + c.random.IntN(2)})
+		_, err := c.saver.Prune(ctx, o.Thread, checkpoint.Retention{Last: 1 + c.random.IntN(2)})
 		return err
 	}
-	return c.saver.Import(ctx, o.Thread, func(yield func(checkpoint.Item, error) bool) {
+	return c.saver.Import(ctx, o.Thread, func(yield func(checkpoint.ExportItem, error) bool) {
 		first, last := record(checkpoint.ID{}, parse(o.After)), record(parse(o.After), parse(o.ID))
 		first.Seq, last.Seq, last.Commits = 1, 2, first.ID
 		write := checkpoint.Write{Base: last.ID, Task: "a", Kind: checkpoint.Result, Payload: []byte(o.Task)}
-		_ = yield(checkpoint.Item{Thread: &checkpoint.Thread{ID: o.Thread, Status: checkpoint.Running}}, nil) &&
-			yield(checkpoint.Item{Record: &checkpoint.NamespaceRecord{Record: first}}, nil) &&
-			yield(checkpoint.Item{Record: &checkpoint.NamespaceRecord{Record: last}}, nil) &&
-			yield(checkpoint.Item{Write: &write}, nil)
+		_ = yield(checkpoint.ExportItem{Thread: &checkpoint.Thread{ID: o.Thread, Status: checkpoint.Running}}, nil) &&
+			yield(checkpoint.ExportItem{Record: &checkpoint.NamespaceRecord{Record: first}}, nil) &&
+			yield(checkpoint.ExportItem{Record: &checkpoint.NamespaceRecord{Record: last}}, nil) &&
+			yield(checkpoint.ExportItem{Write: &write}, nil)
 	})
 }
 

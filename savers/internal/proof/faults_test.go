@@ -186,7 +186,7 @@ func (j *job) work(s checkpoint.Saver) error {
 		all.Go(func() {
 			for ; errs[lane] == nil; n++ {
 				var res result
-				if res, errs[lane] = travel(context.Background(), g, laneThread(lane, n)); errs[lane] != nil || res.Status != graph.Finished {
+				if res, errs[lane] = travel(context.Background(), g, laneThread(lane, n)); errs[lane] != nil || res.Status != graph.Done {
 					break
 				}
 				fmt.Fprintf(os.Stdout, "finished %d %d\n", lane, n)

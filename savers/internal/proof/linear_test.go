@@ -138,10 +138,10 @@ func proveLinear(t *testing.T, b *bench, c *count) {
 // headless is a saver that appends wherever the head is.
 type headless struct{ checkpoint.Saver }
 
-func (h headless) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
-	chain, err := h.Load(ctx, checkpoint.Place{Thread: a.Thread, Namespace: a.Namespace})
+func (h headless) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
+	chain, err := h.Load(ctx, checkpoint.Ref{Thread: a.Thread, Namespace: a.Namespace})
 	if err != nil {
-		return checkpoint.Appended{}, err
+		return checkpoint.AppendResult{}, err
 	}
 	if a.Open == nil && !chain.Empty() {
 		a.Records = slices.Clone(a.Records)
@@ -167,11 +167,11 @@ func (f *forgetful) PutWrites(ctx context.Context, w checkpoint.PutWrites) error
 type stale struct {
 	checkpoint.Saver
 	mu   sync.Mutex
-	last map[checkpoint.Place]checkpoint.Chain
+	last map[checkpoint.Ref]checkpoint.Chain
 	n    int
 }
 
-func (s *stale) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+func (s *stale) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	chain, err := s.Saver.Load(ctx, p)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +190,7 @@ type unfenced struct {
 	fence map[string]checkpoint.ID
 }
 
-func (u *unfenced) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (u *unfenced) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if a.Open == nil {
@@ -233,8 +233,8 @@ func (u undying) Delete(ctx context.Context, thread string) error {
 // careless is a saver that imports without what is pending.
 type careless struct{ checkpoint.Saver }
 
-func (c careless) Import(ctx context.Context, thread string, items iter.Seq2[checkpoint.Item, error]) error {
-	return c.Saver.Import(ctx, thread, func(yield func(checkpoint.Item, error) bool) {
+func (c careless) Import(ctx context.Context, thread string, items iter.Seq2[checkpoint.ExportItem, error]) error {
+	return c.Saver.Import(ctx, thread, func(yield func(checkpoint.ExportItem, error) bool) {
 		for item, err := range items {
 			if item.Write == nil && !yield(item, err) {
 				return
@@ -246,12 +246,12 @@ func (c careless) Import(ctx context.Context, thread string, items iter.Seq2[che
 // greedy is a saver whose prune takes what is pending, too.
 type greedy struct{ checkpoint.Saver }
 
-func (g greedy) Prune(ctx context.Context, thread string, keep checkpoint.Keep) (checkpoint.Pruned, error) {
+func (g greedy) Prune(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
 	done, err := g.Saver.Prune(ctx, thread, keep)
 	if err != nil {
 		return done, err
 	}
-	var items []checkpoint.Item
+	var items []checkpoint.ExportItem
 	for item, err := range g.Export(ctx, thread, 0) {
 		if err != nil {
 			return done, nil // it has no open version
@@ -259,7 +259,7 @@ func (g greedy) Prune(ctx context.Context, thread string, keep checkpoint.Keep) 
 		items = append(items, item)
 	}
 	if _, err = g.Release(ctx, thread, checkpoint.ID{}); err == nil {
-		err = careless(g).Import(ctx, thread, func(yield func(checkpoint.Item, error) bool) {
+		err = careless(g).Import(ctx, thread, func(yield func(checkpoint.ExportItem, error) bool) {
 			for _, item := range items {
 				if !yield(item, nil) {
 					return
@@ -276,7 +276,7 @@ func TestWrongSaversAreNotLinearizable(t *testing.T) {
 		"appends wherever the head is": func(s checkpoint.Saver) checkpoint.Saver { return headless{s} },
 		"forgets writes":               func(s checkpoint.Saver) checkpoint.Saver { return &forgetful{Saver: s} },
 		"shows what was": func(s checkpoint.Saver) checkpoint.Saver {
-			return &stale{Saver: s, last: make(map[checkpoint.Place]checkpoint.Chain)}
+			return &stale{Saver: s, last: make(map[checkpoint.Ref]checkpoint.Chain)}
 		},
 		"deletes nothing":               func(s checkpoint.Saver) checkpoint.Saver { return undying{s} },
 		"imports nothing that pends":    func(s checkpoint.Saver) checkpoint.Saver { return careless{s} },

@@ -38,7 +38,7 @@ func onDisk(dir string) (map[string]checkpoint.Saver, error) {
 
 // appendOne appends one record to a thread, as a run of its own.
 func appendOne(ctx context.Context, s checkpoint.Saver, thread string, payload []byte) (checkpoint.ID, error) {
-	chain, err := s.Load(ctx, checkpoint.Place{Thread: thread})
+	chain, err := s.Load(ctx, checkpoint.Ref{Thread: thread})
 	if err != nil {
 		return checkpoint.ID{}, err
 	}
@@ -178,7 +178,7 @@ func checkMounted(ctx context.Context, dir string, n int, acks []acknowledged) e
 		if a.steps > n {
 			continue
 		}
-		if _, err := savers[a.saver].Load(ctx, checkpoint.Place{Thread: a.thread, At: a.id}); err != nil {
+		if _, err := savers[a.saver].Load(ctx, checkpoint.Ref{Thread: a.thread, At: a.id}); err != nil {
 			return fmt.Errorf("%s: record %s of %s: %w", a.saver, a.id, a.thread, err)
 		}
 	}

@@ -72,7 +72,7 @@ func (r *racer) run(a attempt) outcomeOf {
 		o.Busy = true
 	case err != nil:
 		o.Err = err.Error()
-	case res.Status != graph.Finished:
+	case res.Status != graph.Done:
 		o.Err = "the run is " + res.Status.String()
 	}
 	return o

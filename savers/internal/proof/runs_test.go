@@ -47,7 +47,7 @@ type noting struct {
 	dir string
 }
 
-func (n noting) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (n noting) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	done, err := n.Saver.Append(ctx, a)
 	if err != nil {
 		return done, err
@@ -145,7 +145,7 @@ func arrive(ctx context.Context, thread string, try again, stopped *atomic.Int64
 		}
 		res, err := travel(c, g, thread)
 		cancel()
-		if err == nil && res.Status == graph.Finished {
+		if err == nil && res.Status == graph.Done {
 			return nil
 		}
 		var saver *graph.SaverError
@@ -173,7 +173,7 @@ func check(tb testing.TB, s checkpoint.Saver, dir, thread string, c *count) {
 	}
 	var all []checkpoint.Record
 	sources := []checkpoint.Source{checkpoint.Input, checkpoint.Loop, checkpoint.Update, checkpoint.Fork, checkpoint.Resume}
-	for r, err := range s.History(tb.Context(), checkpoint.Place{Thread: thread}, checkpoint.Query{Sources: sources}) {
+	for r, err := range s.History(tb.Context(), checkpoint.Ref{Thread: thread}, checkpoint.Query{Sources: sources}) {
 		if err != nil {
 			tb.Fatalf("thread %s: history: %v", thread, err)
 		}

@@ -29,7 +29,7 @@ const stopThread = "stopped"
 func (j *job) hold(s checkpoint.Saver) error {
 	ctx := context.Background()
 	for {
-		chain, err := s.Load(ctx, checkpoint.Place{Thread: stopThread})
+		chain, err := s.Load(ctx, checkpoint.Ref{Thread: stopThread})
 		if err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func (b *bench) takeOver(t *testing.T, s checkpoint.Saver, p *process) (last []c
 
 // open3 opens a run, commits once and ends it.
 func open3(ctx context.Context, s checkpoint.Saver) (ids []checkpoint.ID, err error) {
-	chain, err := s.Load(ctx, checkpoint.Place{Thread: stopThread})
+	chain, err := s.Load(ctx, checkpoint.Ref{Thread: stopThread})
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func checkStopped(t *testing.T, s checkpoint.Saver, said []string, last []checkp
 	t.Helper()
 	stands := make(map[string]int)
 	var seqs []string
-	for r, err := range s.History(t.Context(), checkpoint.Place{Thread: stopThread}, checkpoint.Query{}) {
+	for r, err := range s.History(t.Context(), checkpoint.Ref{Thread: stopThread}, checkpoint.Query{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

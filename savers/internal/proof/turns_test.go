@@ -110,7 +110,7 @@ func takeTurns(t *testing.T, hot []hotThread, cold hotThread) {
 			log = nil
 		case 2:
 			what = "prune"
-			if _, err = hot[i].saver.Prune(t.Context(), "t", checkpoint.Keep{Last: 2}); errors.Is(err, checkpoint.ErrNotFound) {
+			if _, err = hot[i].saver.Prune(t.Context(), "t", checkpoint.Retention{Last: 2}); errors.Is(err, checkpoint.ErrNotFound) {
 				err = nil
 			}
 		case 3:

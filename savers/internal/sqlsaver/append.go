@@ -8,16 +8,16 @@ import (
 )
 
 // Append stores records, as [checkpoint.Saver] says.
-func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	if err := a.Check(); err != nil {
-		return checkpoint.Appended{}, err
+		return checkpoint.AppendResult{}, err
 	}
 	if err := s.begin(ctx); err != nil {
-		return checkpoint.Appended{}, err
+		return checkpoint.AppendResult{}, err
 	}
 	defer s.end()
 	if err := s.plainState(&a); err != nil {
-		return checkpoint.Appended{}, s.wrap(ctx, "append", err)
+		return checkpoint.AppendResult{}, s.wrap(ctx, "append", err)
 	}
 	done, h, stored, err := s.plain(ctx, &a)
 	if !stored && (err == nil || s.uncertain(err)) {
@@ -31,7 +31,7 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	}
 	if err != nil {
 		s.lose(a.Fence, err)
-		return checkpoint.Appended{}, s.wrap(ctx, "append", err)
+		return checkpoint.AppendResult{}, s.wrap(ctx, "append", err)
 	}
 	s.remember(&a, h)
 	if s.readable && a.Namespace == "" && h != nil {
@@ -80,14 +80,14 @@ func (s *Saver) uncertain(err error) bool {
 
 // appendIn stores a in a transaction, and returns the new head; nil if an earlier call of a
 // released the version.
-func (s *Saver) appendIn(ctx context.Context, tx Tx, a *checkpoint.Append) (checkpoint.Appended, *held, error) {
+func (s *Saver) appendIn(ctx context.Context, tx Tx, a *checkpoint.Append) (checkpoint.AppendResult, *held, error) {
 	starts := a.Open != nil && a.After.IsZero()
 	t, err := s.thread(ctx, tx, stLockThread, a.Thread)
 	if err == nil && t == nil && starts {
 		t, err = s.create(ctx, tx, a.Thread)
 	}
 	if err != nil {
-		return checkpoint.Appended{}, nil, err
+		return checkpoint.AppendResult{}, nil, err
 	}
 	if t != nil && a.Release {
 		if done, released, err := s.released(ctx, tx, t, a); err != nil || released {
@@ -97,14 +97,14 @@ func (s *Saver) appendIn(ctx context.Context, tx Tx, a *checkpoint.Append) (chec
 	l := &log{s: s, tx: tx, t: t}
 	switch {
 	case t == nil || t.open == 0 && !starts:
-		return checkpoint.Appended{}, nil, missing(a, t)
+		return checkpoint.AppendResult{}, nil, missing(a, t)
 	case t.open == 0:
 		err = l.start(ctx)
 	default:
 		err = l.find(ctx, a.Namespace)
 	}
 	if err != nil {
-		return checkpoint.Appended{}, nil, err
+		return checkpoint.AppendResult{}, nil, err
 	}
 	done, err := l.append(ctx, a)
 	return done, &held{thread: t.no, version: done.Version, root: l.at.root, log: l.at.log, head: l.head}, err
@@ -147,19 +147,19 @@ func missing(a *checkpoint.Append, t *thread) error {
 
 // released reports whether an earlier call of a released the newest released version, and what
 // that call returned.
-func (s *Saver) released(ctx context.Context, tx Tx, t *thread, a *checkpoint.Append) (checkpoint.Appended, bool, error) {
+func (s *Saver) released(ctx context.Context, tx Tx, t *thread, a *checkpoint.Append) (checkpoint.AppendResult, bool, error) {
 	var number, root int64
 	found, err := s.one(ctx, tx, stLastReleasedVersion, []any{t.no}, &number, &root)
 	if err != nil || !found {
-		return checkpoint.Appended{}, false, err
+		return checkpoint.AppendResult{}, false, err
 	}
 	at, err := s.spot(ctx, tx, rootOf(t, int(number), root), a.Namespace)
 	if err != nil {
-		return checkpoint.Appended{}, false, err
+		return checkpoint.AppendResult{}, false, err
 	}
 	l := log{s: s, tx: tx, t: t, at: at}
 	last, stands, err := l.stands(ctx, a)
-	done := checkpoint.Appended{Version: int(number), Head: last}
+	done := checkpoint.AppendResult{Version: int(number), Head: last}
 	if err == nil && stands && a.Open != nil {
 		done.Writes, err = s.writes(ctx, tx, t.id, root)
 	}

@@ -101,7 +101,7 @@ func (s *Saver) held(a *checkpoint.Append) (h held, found bool) {
 // the run made, with that head's line, and nothing else to change in the thread. It takes one
 // statement, or a transaction of two if the run ends with the commit. stored is false if a is not
 // plain, or if the tables are not as the run knows them.
-func (s *Saver) plain(ctx context.Context, a *checkpoint.Append) (done checkpoint.Appended, next *held, stored bool, err error) {
+func (s *Saver) plain(ctx context.Context, a *checkpoint.Append) (done checkpoint.AppendResult, next *held, stored bool, err error) {
 	r := &a.Records[0]
 	if s.readable && a.End || a.Open != nil || a.Release || a.After.IsZero() || len(a.Records) > 1 || len(a.Writes) > 0 ||
 		r.Base != r.ID || r.Parent != a.After || !r.Commits.IsZero() && r.Commits != a.After {
@@ -123,7 +123,7 @@ func (s *Saver) plain(ctx context.Context, a *checkpoint.Append) (done checkpoin
 		return done, nil, false, err
 	}
 	h.id, h.seq = r.ID, h.seq+1
-	return checkpoint.Appended{Version: h.version, Head: uint64(h.seq)}, &h, true, nil
+	return checkpoint.AppendResult{Version: h.version, Head: uint64(h.seq)}, &h, true, nil
 }
 
 // errOther is the error of a plain commit that stored nothing because the tables are not as the

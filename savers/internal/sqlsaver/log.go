@@ -34,18 +34,18 @@ func (l *log) start(ctx context.Context) error {
 }
 
 // append does what the protocol says, in its order: see ledger.Version.Accept.
-func (l *log) append(ctx context.Context, a *checkpoint.Append) (checkpoint.Appended, error) {
+func (l *log) append(ctx context.Context, a *checkpoint.Append) (checkpoint.AppendResult, error) {
 	if l.head.id != a.After { // only then can the records be there already
 		last, stands, err := l.stands(ctx, a)
 		if err != nil {
-			return checkpoint.Appended{}, err
+			return checkpoint.AppendResult{}, err
 		}
 		if stands && (a.Open == nil || l.t.fence == a.Records[0].ID) {
 			return l.repeat(ctx, a, last)
 		}
 	}
 	if err := l.accept(a); err != nil {
-		return checkpoint.Appended{}, err
+		return checkpoint.AppendResult{}, err
 	}
 	return l.add(ctx, a)
 }
@@ -112,8 +112,8 @@ func (l *log) unpack(ctx context.Context, id checkpoint.ID) error {
 }
 
 // repeat answers an Append whose records are in the log already.
-func (l *log) repeat(ctx context.Context, a *checkpoint.Append, last uint64) (checkpoint.Appended, error) {
-	done := checkpoint.Appended{Version: l.t.open, Head: last}
+func (l *log) repeat(ctx context.Context, a *checkpoint.Append, last uint64) (checkpoint.AppendResult, error) {
+	done := checkpoint.AppendResult{Version: l.t.open, Head: last}
 	if a.Open != nil || a.Fence == l.t.fence {
 		l.lease(a)
 		if err := l.s.store(ctx, l.tx, l.t); err != nil {
@@ -135,8 +135,8 @@ func (l *log) lease(a *checkpoint.Append) {
 }
 
 // add stores the records and writes of an Append that was accepted, and the thread's row.
-func (l *log) add(ctx context.Context, a *checkpoint.Append) (checkpoint.Appended, error) {
-	done := checkpoint.Appended{Version: l.t.open}
+func (l *log) add(ctx context.Context, a *checkpoint.Append) (checkpoint.AppendResult, error) {
+	done := checkpoint.AppendResult{Version: l.t.open}
 	if err := l.addRecords(ctx, a); err != nil {
 		return done, err
 	}

@@ -95,7 +95,7 @@ func (s *Saver) deleteIn(ctx context.Context, tx Tx, t *thread) error {
 }
 
 // Prune removes old records and versions, as [checkpoint.Saver] says.
-func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Keep) (done checkpoint.Pruned, err error) {
+func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Retention) (done checkpoint.PruneResult, err error) {
 	if err := checkpoint.CheckThread(id); err != nil {
 		return done, err
 	}
@@ -108,12 +108,12 @@ func (s *Saver) Prune(ctx context.Context, id string, keep checkpoint.Keep) (don
 		return err
 	})
 	if err != nil {
-		return checkpoint.Pruned{}, s.wrap(ctx, "prune", err)
+		return checkpoint.PruneResult{}, s.wrap(ctx, "prune", err)
 	}
 	return done, nil
 }
 
-func (s *Saver) pruneIn(ctx context.Context, tx Tx, id string, keep checkpoint.Keep) (done checkpoint.Pruned, err error) {
+func (s *Saver) pruneIn(ctx context.Context, tx Tx, id string, keep checkpoint.Retention) (done checkpoint.PruneResult, err error) {
 	t, err := s.thread(ctx, tx, stLockThread, id)
 	switch {
 	case err != nil:
@@ -180,7 +180,7 @@ func (s *Saver) removeVersion(ctx context.Context, tx Tx, at spot) error {
 
 // pruneRecords removes old records of the open version. Package ledger decides from all headers
 // which records those are.
-func (s *Saver) pruneRecords(ctx context.Context, tx Tx, t *thread, keep checkpoint.Keep) (int, error) {
+func (s *Saver) pruneRecords(ctx context.Context, tx Tx, t *thread, keep checkpoint.Retention) (int, error) {
 	v := ledger.New(t.id, t.open)
 	numbers, err := s.namespaces(ctx, tx, t, t.open)
 	if err != nil {

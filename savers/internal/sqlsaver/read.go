@@ -12,7 +12,7 @@ import (
 )
 
 // Load returns the records and writes that restore a checkpoint, as [checkpoint.Saver] says.
-func (s *Saver) Load(ctx context.Context, p checkpoint.Place) (chain checkpoint.Chain, err error) {
+func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (chain checkpoint.Chain, err error) {
 	if err := p.Check(); err != nil {
 		return chain, err
 	}
@@ -30,7 +30,7 @@ func (s *Saver) Load(ctx context.Context, p checkpoint.Place) (chain checkpoint.
 	return chain, nil
 }
 
-func (s *Saver) load(ctx context.Context, tx Tx, p checkpoint.Place) (chain checkpoint.Chain, err error) {
+func (s *Saver) load(ctx context.Context, tx Tx, p checkpoint.Ref) (chain checkpoint.Chain, err error) {
 	t, v, err := s.version(ctx, tx, p.Thread, p.Version)
 	if err != nil {
 		return chain, err
@@ -88,7 +88,7 @@ func (s *Saver) load(ctx context.Context, tx Tx, p checkpoint.Place) (chain chec
 
 // Schemas returns the descriptions of schemas, as [checkpoint.Saver] says.
 func (s *Saver) Schemas(ctx context.Context, id string, version int) (all map[uint64][]byte, err error) {
-	p := checkpoint.Place{Thread: id, Version: version}
+	p := checkpoint.Ref{Thread: id, Version: version}
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (s *Saver) root(ctx context.Context, tx Tx, log int64) (r checkpoint.Record
 
 // place returns the seq of the checkpoint that p names, in a log with this head; 0 for none.
 // packed says that the version may have packs.
-func (s *Saver) place(ctx context.Context, tx Tx, at spot, p checkpoint.Place, h head, packed bool) (last int64, err error) {
+func (s *Saver) place(ctx context.Context, tx Tx, at spot, p checkpoint.Ref, h head, packed bool) (last int64, err error) {
 	if p.At.IsZero() {
 		return h.seq, nil
 	}
@@ -230,7 +230,7 @@ func describe(t *thread, v *version, root checkpoint.Record, writes []checkpoint
 }
 
 // History yields records, newest first, as [checkpoint.Saver] says. It reads them in pages.
-func (s *Saver) History(ctx context.Context, p checkpoint.Place, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
+func (s *Saver) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 	return func(yield func(checkpoint.Record, error) bool) {
 		h := history{s: s, p: p, before: q.Before, size: 16}
 		if q.Limit > 0 {
@@ -264,7 +264,7 @@ const maxPage = 256
 // history is a history that is being read.
 type history struct {
 	s      *Saver
-	p      checkpoint.Place
+	p      checkpoint.Ref
 	before checkpoint.ID
 	at     spot
 	line   line  // the head's

@@ -12,17 +12,17 @@ import (
 
 // Export yields everything in a version, as [checkpoint.Saver] says. It reads the whole version
 // before it yields.
-func (s *Saver) Export(ctx context.Context, id string, version int) iter.Seq2[checkpoint.Item, error] {
-	return func(yield func(checkpoint.Item, error) bool) {
+func (s *Saver) Export(ctx context.Context, id string, version int) iter.Seq2[checkpoint.ExportItem, error] {
+	return func(yield func(checkpoint.ExportItem, error) bool) {
 		items, err := s.items(ctx, id, version)
 		if err != nil {
-			yield(checkpoint.Item{}, err)
+			yield(checkpoint.ExportItem{}, err)
 			return
 		}
 		for _, item := range items {
 			err := s.begin(ctx)
 			if err != nil {
-				yield(checkpoint.Item{}, err)
+				yield(checkpoint.ExportItem{}, err)
 				return
 			}
 			s.end()
@@ -34,8 +34,8 @@ func (s *Saver) Export(ctx context.Context, id string, version int) iter.Seq2[ch
 }
 
 // items returns a version as items.
-func (s *Saver) items(ctx context.Context, id string, number int) (items []checkpoint.Item, err error) {
-	if err := (checkpoint.Place{Thread: id, Version: number}).Check(); err != nil {
+func (s *Saver) items(ctx context.Context, id string, number int) (items []checkpoint.ExportItem, err error) {
+	if err := (checkpoint.Ref{Thread: id, Version: number}).Check(); err != nil {
 		return nil, err
 	}
 	if err := s.begin(ctx); err != nil {
@@ -56,7 +56,7 @@ func (s *Saver) items(ctx context.Context, id string, number int) (items []check
 	return items, s.wrap(ctx, "export", err)
 }
 
-func (s *Saver) itemsOf(ctx context.Context, tx Tx, t *thread, v *version) ([]checkpoint.Item, error) {
+func (s *Saver) itemsOf(ctx context.Context, tx Tx, t *thread, v *version) ([]checkpoint.ExportItem, error) {
 	writes, err := s.writes(ctx, tx, t.id, v.root)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (s *Saver) itemsOf(ctx context.Context, tx Tx, t *thread, v *version) ([]ch
 		return nil, err
 	}
 	described := describe(t, v, root, writes)
-	items := []checkpoint.Item{{Thread: &described}}
+	items := []checkpoint.ExportItem{{Thread: &described}}
 	numbers, err := s.namespaces(ctx, tx, t, v.number)
 	if err != nil {
 		return nil, err
@@ -79,19 +79,19 @@ func (s *Saver) itemsOf(ctx context.Context, tx Tx, t *thread, v *version) ([]ch
 			return nil, err
 		}
 		for _, r := range records {
-			items = append(items, checkpoint.Item{Record: &checkpoint.NamespaceRecord{Namespace: name, Record: r}})
+			items = append(items, checkpoint.ExportItem{Record: &checkpoint.NamespaceRecord{Namespace: name, Record: r}})
 		}
 	}
 	schemas, err := s.schemas(ctx, tx, t.id, v.root)
 	for _, w := range append(schemas, writes...) {
-		items = append(items, checkpoint.Item{Write: &w})
+		items = append(items, checkpoint.ExportItem{Write: &w})
 	}
 	return items, err
 }
 
 // Import makes a thread's next version, as [checkpoint.Saver] says. It takes all items before it
 // locks anything, because they may come from the same saver.
-func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoint.Item, error]) error {
+func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoint.ExportItem, error]) error {
 	if err := checkpoint.CheckThread(id); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ type imported struct {
 }
 
 // collect takes imported items and checks them as every saver does.
-func collect(ctx context.Context, id string, items iter.Seq2[checkpoint.Item, error]) (*imported, error) {
+func collect(ctx context.Context, id string, items iter.Seq2[checkpoint.ExportItem, error]) (*imported, error) {
 	v, order, in := ledger.New(id, 0), ledger.Intake{}, new(imported)
 	for item, err := range items {
 		if err == nil {
@@ -143,7 +143,7 @@ func collect(ctx context.Context, id string, items iter.Seq2[checkpoint.Item, er
 }
 
 // take keeps an item. It fails if the log could not be loaded with it.
-func (in *imported) take(v *ledger.Version, item checkpoint.Item) error {
+func (in *imported) take(v *ledger.Version, item checkpoint.ExportItem) error {
 	switch {
 	case item.Record != nil:
 		r := checkpoint.NamespaceRecord{Namespace: item.Record.Namespace, Record: ledger.Clone(item.Record.Record)}

@@ -79,7 +79,7 @@ const (
 	OutcomePaused
 	OutcomeFailed
 	OutcomeCancelled
-	OutcomeBeaten
+	OutcomeSuperseded
 )
 
 // Outcome returns how the last attempt ended, which ran under ctx.
@@ -98,7 +98,7 @@ func (t *Task) Outcome(ctx context.Context) Outcome {
 	case ctx.Err() == nil || !errors.Is(t.Err, ctx.Err()):
 		return OutcomeFailed
 	case context.Cause(ctx) == ErrBeaten: //nolint:errorlint // the very same error
-		return OutcomeBeaten
+		return OutcomeSuperseded
 	}
 	return OutcomeCancelled
 }

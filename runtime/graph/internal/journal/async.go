@@ -34,7 +34,7 @@ func (a *Async) Write(ctx context.Context, e Entry) error {
 }
 
 // Load implements Log. It waits until everything queued is stored.
-func (a *Async) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+func (a *Async) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	if err := a.queue.wait(); err != nil {
 		return checkpoint.Chain{}, err
 	}

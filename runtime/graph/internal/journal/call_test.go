@@ -18,11 +18,11 @@ type appending struct {
 	append func(ctx context.Context) error
 }
 
-func (a *appending) Append(ctx context.Context, in checkpoint.Append) (checkpoint.Appended, error) {
+func (a *appending) Append(ctx context.Context, in checkpoint.Append) (checkpoint.AppendResult, error) {
 	if in.Open != nil {
 		return a.Saver.Append(ctx, in)
 	}
-	return checkpoint.Appended{}, a.append(ctx)
+	return checkpoint.AppendResult{}, a.append(ctx)
 }
 
 // commitOn opens a run on a saver that appends as told, and commits a record under ctx.

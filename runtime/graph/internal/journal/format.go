@@ -25,7 +25,7 @@ import (
 //	scope           likewise, the keys of their tasks
 //
 //	Meta of a record
-//	  "memory:" node  namespace of the last call of a node with Remember
+//	  "memory:" node  namespace of the last call of a node with Stateful
 //	  "again:" key    id of the resume record whose Rerun began the call of a due task again
 //	  "next"          of the last record of a call: what its Parent does next, as targets
 //	  "schemas"       of a graph with subgraphs over other states: 8 bytes, which change if one of the schemas
@@ -152,7 +152,7 @@ func Scope(namespace string) string {
 	return strings.Join(keys, "/")
 }
 
-// SetMemory makes namespace that of the last call of a node with Remember.
+// SetMemory makes namespace that of the last call of a node with Stateful.
 func SetMemory(meta map[string]string, node, namespace string) { meta[metaMemory+node] = namespace }
 
 // Memory returns the namespaces of remembered calls, by node.

@@ -68,13 +68,13 @@ func (s *spy) made() []string {
 	return append([]string(nil), s.calls...)
 }
 
-func (s *spy) Append(ctx context.Context, a checkpoint.Append) (done checkpoint.Appended, err error) {
+func (s *spy) Append(ctx context.Context, a checkpoint.Append) (done checkpoint.AppendResult, err error) {
 	fail := s.fail("append "+a.Namespace, a.Records)
 	if !fail || s.late {
 		done, err = s.Saver.Append(ctx, a)
 	}
 	if fail {
-		return checkpoint.Appended{}, errDown
+		return checkpoint.AppendResult{}, errDown
 	}
 	return done, err
 }
@@ -272,7 +272,7 @@ func write(b *journal.Branch, kind checkpoint.Kind, task, name string) checkpoin
 // load reads the newest checkpoint of a namespace as the run sees it.
 func (sc *scene) load(namespace string) checkpoint.Chain {
 	sc.Helper()
-	c, err := sc.log.Load(sc.Context(), checkpoint.Place{Thread: "t", Namespace: namespace})
+	c, err := sc.log.Load(sc.Context(), checkpoint.Ref{Thread: "t", Namespace: namespace})
 	if err != nil {
 		sc.Fatalf("Load %q: %v", namespace, err)
 	}
@@ -282,7 +282,7 @@ func (sc *scene) load(namespace string) checkpoint.Chain {
 // stored reads it as others see it.
 func (sc *scene) stored(namespace string) checkpoint.Chain {
 	sc.Helper()
-	c, err := sc.Saver.Load(sc.Context(), checkpoint.Place{Thread: "t", Namespace: namespace})
+	c, err := sc.Saver.Load(sc.Context(), checkpoint.Ref{Thread: "t", Namespace: namespace})
 	if err != nil {
 		sc.Fatalf("Load %q of the saver: %v", namespace, err)
 	}

@@ -54,7 +54,7 @@ type Log interface {
 	// everything is stored.
 	Write(ctx context.Context, e Entry) error
 	// Load reads a checkpoint of the thread with what this run has written.
-	Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error)
+	Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error)
 	// Keeps reports whether entries are used after Write has returned, so that their memory must not
 	// be reused.
 	Keeps() bool

@@ -203,7 +203,7 @@ func TestAsyncStoresNothingAfterAFailedWrite(t *testing.T) {
 			t.Errorf("Commit: %v, want nil or the error of the saver", err)
 		}
 	}
-	if _, err := sc.log.Load(t.Context(), checkpoint.Place{Thread: "t"}); !errors.Is(err, errDown) {
+	if _, err := sc.log.Load(t.Context(), checkpoint.Ref{Thread: "t"}); !errors.Is(err, errDown) {
 		t.Errorf("Load: %v, want the error of the saver", err)
 	}
 	for range 2 {

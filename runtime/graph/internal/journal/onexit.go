@@ -23,7 +23,7 @@ import (
 //
 // What it holds is what the newest record of the run leads to. A call belongs to the record that made
 // it due, so a namespace is dropped when that record is superseded, unless the new one leads to it by
-// Remember.
+// Stateful.
 type OnExit struct {
 	*Sync
 	mu      sync.Mutex
@@ -132,7 +132,7 @@ func (l *OnExit) drop(namespace string, h *held) {
 	}
 }
 
-// remembered returns the held namespaces that the newest record of h leads to by Remember: those that it
+// remembered returns the held namespaces that the newest record of h leads to by Stateful: those that it
 // names, and those that the newest records of these name.
 func (l *OnExit) remembered(h *held) map[string]bool {
 	reached := make(map[string]bool)
@@ -285,7 +285,7 @@ func (h *held) record() (rec checkpoint.Record, err error) {
 }
 
 // Load implements Log.
-func (l *OnExit) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+func (l *OnExit) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	c, err := l.Sync.Load(ctx, p)
 	if err != nil || !p.At.IsZero() || p.Version != 0 {
 		return c, err

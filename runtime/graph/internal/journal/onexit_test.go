@@ -252,7 +252,7 @@ type appends struct {
 	last *checkpoint.Append
 }
 
-func (s *appends) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (s *appends) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	*s.last = a
 	return s.Saver.Append(ctx, a)
 }

@@ -24,7 +24,7 @@ type held struct {
 
 func newHeld() *held { return &held{Saver: memory.New(), goes: make(chan struct{})} }
 
-func (s *held) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Appended, error) {
+func (s *held) Append(ctx context.Context, a checkpoint.Append) (checkpoint.AppendResult, error) {
 	if a.Open == nil {
 		<-s.goes
 		s.made = append(s.made, fmt.Sprintf("append %q of %d, writes %s", a.Namespace, len(a.Records), names(a.Writes)))
@@ -74,7 +74,7 @@ func TestCommitsThatWaitAreStoredByOneAppend(t *testing.T) {
 		t.Errorf("the thread has the state %d at %s, want 100 at %s", got, c.Head, sc.root.Head)
 	}
 	seen := 0
-	for r, err := range s.History(t.Context(), checkpoint.Place{Thread: "t"}, checkpoint.Query{}) {
+	for r, err := range s.History(t.Context(), checkpoint.Ref{Thread: "t"}, checkpoint.Query{}) {
 		if seen++; err != nil || len(r.Due) != 1 {
 			t.Errorf("record %d of the history: %d due, %v", seen, len(r.Due), err)
 		}

@@ -111,7 +111,7 @@ func (s *Sync) refused(err error) bool {
 }
 
 // Load implements Log.
-func (s *Sync) Load(ctx context.Context, p checkpoint.Place) (checkpoint.Chain, error) {
+func (s *Sync) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	return s.Saver.Load(ctx, p)
 }
 

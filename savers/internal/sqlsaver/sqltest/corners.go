@@ -43,7 +43,7 @@ func record(id, parent, commits checkpoint.ID) checkpoint.Record {
 }
 
 // appends makes an Append and fails the test when it fails.
-func appends(t *testing.T, s checkpoint.Saver, a checkpoint.Append) checkpoint.Appended {
+func appends(t *testing.T, s checkpoint.Saver, a checkpoint.Append) checkpoint.AppendResult {
 	t.Helper()
 	if a.Lease = time.Hour; a.Open != nil {
 		a.Open.TakeOver = true
@@ -68,7 +68,7 @@ func pruneCommitted(t *testing.T, s checkpoint.Saver, ids []checkpoint.ID) strin
 	plain.Line = ids[0] // so that one statement stores it, and the write's row stays
 	appends(t, s, checkpoint.Append{Thread: thread, After: ids[0], Fence: ids[0], Records: []checkpoint.Record{plain}})
 	appends(t, s, checkpoint.Append{Thread: thread, After: ids[1], Fence: ids[0], End: true, Records: []checkpoint.Record{record(ids[2], ids[1], ids[1])}})
-	pruned, err := s.Prune(t.Context(), thread, checkpoint.Keep{Last: 1})
+	pruned, err := s.Prune(t.Context(), thread, checkpoint.Retention{Last: 1})
 	done := appends(t, s, checkpoint.Append{
 		Thread: thread, After: ids[2], Open: &checkpoint.Opening{}, Records: []checkpoint.Record{record(ids[3], ids[2], none)},
 	})
@@ -119,13 +119,13 @@ func noParent(t *testing.T, s checkpoint.Saver, ids []checkpoint.ID) string {
 	})
 	said := ""
 	for range 2 {
-		for r, err := range s.History(t.Context(), checkpoint.Place{Thread: thread}, checkpoint.Query{}) {
+		for r, err := range s.History(t.Context(), checkpoint.Ref{Thread: thread}, checkpoint.Query{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			said += fmt.Sprintf("%d %s: parent %s, commits %s\n", r.Seq, r.ID, r.Parent, r.Commits)
 		}
-		pruned, err := s.Prune(t.Context(), thread, checkpoint.Keep{Last: 2})
+		pruned, err := s.Prune(t.Context(), thread, checkpoint.Retention{Last: 2})
 		said += fmt.Sprintf("%+v %v\n", pruned, err)
 	}
 	return said
@@ -201,7 +201,7 @@ func staleHead(t *testing.T, first, other checkpoint.Saver, ids []checkpoint.ID)
 	last := following(thread, "", ids, 3)
 	last.End, last.Records[0].Base = true, ids[1]
 	appends(t, other, last)
-	if pruned, err := other.Prune(t.Context(), thread, checkpoint.Keep{Last: 1}); err != nil || pruned.Records != 2 {
+	if pruned, err := other.Prune(t.Context(), thread, checkpoint.Retention{Last: 1}); err != nil || pruned.Records != 2 {
 		t.Fatalf("prune: %+v, %v; want 2 records to go", pruned, err)
 	}
 	ids[2] = ids[4]

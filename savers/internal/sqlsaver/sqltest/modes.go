@@ -32,7 +32,7 @@ func SchemaModes(t *testing.T, m Modes) {
 		if err != nil {
 			t.Fatalf("verify: %v", err)
 		}
-		chain, err := s.Load(t.Context(), checkpoint.Place{Thread: "t"})
+		chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 		if err != nil {
 			t.Fatal(err)
 		}

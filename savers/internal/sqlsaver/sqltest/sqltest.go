@@ -115,7 +115,7 @@ func (r *run) put(ctx context.Context, task string) error {
 // ids returns the ids of a thread's root, oldest first.
 func ids(t *testing.T, s checkpoint.Saver, thread string) (all []checkpoint.ID) {
 	t.Helper()
-	for r, err := range s.History(t.Context(), checkpoint.Place{Thread: thread}, checkpoint.Query{}) {
+	for r, err := range s.History(t.Context(), checkpoint.Ref{Thread: thread}, checkpoint.Query{}) {
 		if err != nil {
 			t.Fatalf("history of %q: %v", thread, err)
 		}
@@ -165,7 +165,7 @@ func RoundTrips(t *testing.T, b *Backend, most Trips) {
 			return err
 		}},
 		{"a load of the head", most.Load, func() error {
-			_, err := s.Load(ctx, checkpoint.Place{Thread: "t"})
+			_, err := s.Load(ctx, checkpoint.Ref{Thread: "t"})
 			return err
 		}},
 	}
@@ -215,7 +215,7 @@ func LoadPacked(t *testing.T, b *Backend, most int) {
 	s = b.open(t, b.At(t, dsn, proxy.Addr), 1)
 	for range 2 { // the first may prepare
 		before, bytes := proxy.RoundTrips(), 0
-		c, err := s.Load(ctx, checkpoint.Place{Thread: "t"})
+		c, err := s.Load(ctx, checkpoint.Ref{Thread: "t"})
 		for _, delta := range c.Deltas {
 			bytes += len(delta)
 		}
@@ -398,13 +398,13 @@ func Exercise(t *testing.T, s checkpoint.Saver) {
 		if got := len(ids(t, s, "t")); got != 3 {
 			t.Errorf("%d records, want 3", got)
 		}
-		if _, err := s.Load(ctx, checkpoint.Place{Thread: "t"}); err != nil {
+		if _, err := s.Load(ctx, checkpoint.Ref{Thread: "t"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: r.fence, End: true}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Prune(ctx, "t", checkpoint.Keep{Released: 1}); err != nil {
+		if _, err := s.Prune(ctx, "t", checkpoint.Retention{Released: 1}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Release(ctx, "t", checkpoint.ID{}); err != nil {

@@ -18,12 +18,12 @@ func diary(t *testing.T, l *ledger, opts ...graph.Option) *graph.Builder[work, u
 	t.Helper()
 	inner := pairs(l, "a", "b")
 	b := newWork()
-	graph.Subgraph(b, "sub", compilePair(t, inner, opts...),
+	graph.MapSubgraph(b, "sub", compilePair(t, inner, opts...),
 		func(_ context.Context, s work) (pairUpdate, error) {
 			return pairUpdate{Bar: state.Append(fmt.Sprint("call ", len(s.Log)))}, nil
 		},
 		func(_ context.Context, _ work, p pair) (update, error) { return logged(strings.Join(p.Bar, " ")), nil },
-		graph.Remember())
+		graph.Stateful())
 	b.Route("sub", func(_ context.Context, s work) (graph.Next, error) {
 		if len(s.Log)%3 != 0 {
 			return graph.To("sub"), nil
@@ -37,19 +37,19 @@ func diary(t *testing.T, l *ledger, opts ...graph.Option) *graph.Builder[work, u
 var diaryLines = []string{"call 0 a b", "call 0 a b call 1 a b", "call 0 a b call 1 a b call 2 a b"}
 
 func TestASubgraphRemembersItsLastCall(t *testing.T) {
-	res := done(t, graph.Finished)(compile(t, diary(t, nil)).Run(t.Context(), input))
+	res := done(t, graph.Done)(compile(t, diary(t, nil)).Run(t.Context(), input))
 	same(t, "run", res.State.Log, diaryLines)
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		th, s := newThread(t, diary(t, nil), d, graph.Strict())
-		res := done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		res := done(t, graph.Done)(th.Invoke(t.Context(), input))
 		same(t, "log", res.State.Log, diaryLines)
 		th = compile(t, diary(t, nil), graph.Saver(s), d).Thread("t") // elsewhere
-		res = done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		res = done(t, graph.Done)(th.Invoke(t.Context(), input))
 		same(t, "a second input", res.State.Log[3], diaryLines[2]+" call 3 a b")
 		if _, err := th.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		res = done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		res = done(t, graph.Done)(th.Invoke(t.Context(), input))
 		same(t, "a new version", res.State.Log, diaryLines)
 	})
 }
@@ -60,7 +60,7 @@ func TestAReplayFindsWhatASubgraphRememberedThen(t *testing.T) {
 			return // it has no checkpoints between
 		}
 		th, _ := newThread(t, diary(t, nil), d)
-		done(t, graph.Finished)(th.Invoke(t.Context(), input))
+		done(t, graph.Done)(th.Invoke(t.Context(), input))
 		var ids []checkpoint.ID
 		for snap, err := range th.History(t.Context(), checkpoint.Query{Sources: []checkpoint.Source{checkpoint.Loop}}) {
 			if err != nil {
@@ -69,13 +69,13 @@ func TestAReplayFindsWhatASubgraphRememberedThen(t *testing.T) {
 			ids = append(ids, snap.Checkpoint)
 		}
 		slices.Reverse(ids)
-		res := done(t, graph.Finished)(th.At(ids[0]).Resume(t.Context())) // after the first call
+		res := done(t, graph.Done)(th.At(ids[0]).Resume(t.Context())) // after the first call
 		same(t, "replay", res.State.Log, diaryLines)
 		id, err := th.At(ids[1]).UpdateState(t.Context(), logged("edit"), "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		res = done(t, graph.Finished)(th.At(id).Resume(t.Context()))
+		res = done(t, graph.Done)(th.At(id).Resume(t.Context()))
 		same(t, "fork", res.State.Log[3], "call 0 a b call 1 a b call 3 a b")
 	})
 }
@@ -91,14 +91,14 @@ func TestEveryCrashPointOfASubgraphThatRemembers(t *testing.T) {
 
 func TestAPrunedThreadRemembers(t *testing.T) {
 	th, s := newThread(t, diary(t, nil))
-	done(t, graph.Finished)(th.Invoke(t.Context(), input))
-	if _, err := s.Prune(t.Context(), "t", checkpoint.Keep{Last: 1}); err != nil {
+	done(t, graph.Done)(th.Invoke(t.Context(), input))
+	if _, err := s.Prune(t.Context(), "t", checkpoint.Retention{Last: 1}); err != nil {
 		t.Fatal(err)
 	}
 	to := memory.New()
 	if err := checkpoint.Copy(t.Context(), s, "t", 0, to, "t"); err != nil {
 		t.Fatal(err)
 	}
-	res := done(t, graph.Finished)(compile(t, diary(t, nil), graph.Saver(to)).Thread("t").Invoke(t.Context(), input))
+	res := done(t, graph.Done)(compile(t, diary(t, nil), graph.Saver(to)).Thread("t").Invoke(t.Context(), input))
 	same(t, "log", res.State.Log[3], diaryLines[2]+" call 3 a b")
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 )
 
-// Remember has a subgraph over a state of its own begin each call with what its last call in the thread came to, also in
+// Stateful has a subgraph over a state of its own begin each call with what its last call in the thread came to, also in
 // an earlier run, instead of an empty state; its input is merged into that. A fork or replay of the thread finds it as it
 // was at that checkpoint. A thread's new version begins without. In a graph that is a subgraph itself the memory lasts as long as
 // that one's: for one call, unless it remembers too.
 //
 // A call then costs one load, and one snapshot of the subgraph's state. With OnExit it stores what the call came to, too.
-func Remember() NodeOption {
-	return singleNodeOption("Remember", func(o *nodeOptions) { o.remembers = true })
+func Stateful() NodeOption {
+	return singleNodeOption("Stateful", func(o *nodeOptions) { o.remembers = true })
 }
 
 // remember takes note of the calls that the superstep just merged has in it.
@@ -50,7 +50,7 @@ func (r caller) restoreMemory(i int, c *run) error {
 		c.memory = maps.Clone(m.Inner)
 		return c.state.decode(m.Snapshot)
 	}
-	chain, err := loadChain(r.ctx, c.g, c.log, checkpoint.Place{Thread: c.thread, Namespace: m.Namespace})
+	chain, err := loadChain(r.ctx, c.g, c.log, checkpoint.Ref{Thread: c.thread, Namespace: m.Namespace})
 	if err != nil {
 		return err
 	}

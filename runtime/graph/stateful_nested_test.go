@@ -24,11 +24,11 @@ func TestACallThatSkipsAnInnerSubgraphKeepsItsMemory(t *testing.T) {
 			line(inner, "count")
 
 			middle := graph.New("middle", teststate.WorkSchema)
-			graph.Subgraph(middle, "inner", nested(t, inner),
+			graph.MapSubgraph(middle, "inner", nested(t, inner),
 				func(context.Context, work) (update, error) { return update{}, nil },
 				func(_ context.Context, _, child work) (update, error) {
 					return update{Log: state.Append(child.Log[len(child.Log)-1])}, nil
-				}, graph.Remember())
+				}, graph.Stateful())
 			middle.Node("skip", step(nil, "skipped"))
 			middle.Route(graph.Start, func(_ context.Context, s work) (graph.Next, error) {
 				if s.Log[len(s.Log)-1] == "call 1" {
@@ -40,13 +40,13 @@ func TestACallThatSkipsAnInnerSubgraphKeepsItsMemory(t *testing.T) {
 			middle.Edge("skip", graph.End)
 
 			outer := graph.New("outer", teststate.WorkSchema)
-			graph.Subgraph(outer, "middle", nested(t, middle),
+			graph.MapSubgraph(outer, "middle", nested(t, middle),
 				func(_ context.Context, s work) (update, error) {
 					return update{Log: state.Append(fmt.Sprint("call ", len(s.Log)))}, nil
 				},
 				func(_ context.Context, _, child work) (update, error) {
 					return update{Log: state.Append(child.Log[len(child.Log)-1])}, nil
-				}, graph.Remember())
+				}, graph.Stateful())
 			outer.Edge(graph.Start, "middle")
 			outer.Route("middle", func(_ context.Context, s work) (graph.Next, error) {
 				if len(s.Log) < 3 {
@@ -70,7 +70,7 @@ func TestACallThatSkipsAnInnerSubgraphKeepsItsMemory(t *testing.T) {
 // nested compiles a graph that becomes a subgraph.
 func nested(t *testing.T, b *graph.Builder[work, update]) *graph.Graph[work, update] {
 	t.Helper()
-	g, err := b.Compile(graph.Nested())
+	g, err := b.Compile(graph.SubgraphOnly())
 	if err != nil {
 		t.Fatal(err)
 	}
