@@ -58,9 +58,9 @@ check-generated:
 	go -C bench tool graphgen -check ./...
 
 check-modules:
-	go mod tidy -diff
-	go -C bench mod tidy -diff
-	go -C tools mod tidy -diff
+	@for mod in $$(git ls-files '*go.mod' ':!*/testdata/*'); do \
+		go -C $$(dirname $$mod) mod tidy -diff || { echo "$$mod is not tidy; run go mod tidy in its folder" >&2; exit 1; }; \
+	done
 
 check-vet:
 	go vet $(PACKAGES)
