@@ -61,7 +61,7 @@ func Decide(ctx context.Context, t graph.Thread[State, StateUpdate]) (graph.Resu
 	if err != nil {
 		return graph.Result[State]{}, err
 	}
-	_, err = t.UpdateState(ctx, StateUpdate{Status: state.Set("approved")}, "", graph.IfHead(snap.Checkpoint))
+	_, err = t.UpdateState(ctx, StateUpdate{Status: state.Set("approved")}, graph.IfHead(snap.Checkpoint))
 	if err != nil {
 		return graph.Result[State]{}, err
 	}

@@ -199,7 +199,11 @@ func fork(as *string) func(context.Context, thread, []string, io.Writer) error {
 		if err != nil {
 			return err
 		}
-		id, err := from.UpdateState(ctx, edit, graph.ID(*as))
+		var opts []graph.UpdateOption
+		if *as != "" {
+			opts = append(opts, graph.AsNode(graph.ID(*as)))
+		}
+		id, err := from.UpdateState(ctx, edit, opts...)
 		if err != nil {
 			return err
 		}

@@ -40,7 +40,11 @@ func TestUpdateStateGoesThroughTheReducersAndDecidesWhatIsNext(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		id, err := th.At(res.Checkpoint).UpdateState(t.Context(), second, c.as)
+		var as graph.UpdateOption // nil has no effect
+		if c.as != "" {
+			as = graph.AsNode(c.as)
+		}
+		id, err := th.At(res.Checkpoint).UpdateState(t.Context(), second, as)
 		if err != nil {
 			t.Fatal(err)
 		}

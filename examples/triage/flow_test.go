@@ -127,7 +127,7 @@ func TestNothingIsPaidBeforeAPersonApproves(t *testing.T) {
 	if got, err := out.tickets(); err != nil || len(got) != 0 {
 		t.Fatalf("the outbox holds %q, %v; want nothing", got, err)
 	}
-	if _, err := th.UpdateState(t.Context(), StateUpdate{Decision: state.Set(Approved)}, ""); err != nil {
+	if _, err := th.UpdateState(t.Context(), StateUpdate{Decision: state.Set(Approved)}); err != nil {
 		t.Fatal(err)
 	}
 	if res, err = th.Resume(t.Context()); err != nil || res.Status != graph.Done || res.State.Outcome != Refunded {

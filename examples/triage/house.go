@@ -140,7 +140,7 @@ func (h *house) decide(ctx context.Context, ticket string, d Decision) (Report, 
 		var u StateUpdate
 		u.Decision.Set(d)
 		u.Log.Append(string(d) + " by a person")
-		if _, err := t.UpdateState(ctx, u, "", graph.IfHead(snap.Checkpoint)); err != nil {
+		if _, err := t.UpdateState(ctx, u, graph.IfHead(snap.Checkpoint)); err != nil {
 			return Report{}, err
 		}
 	default:

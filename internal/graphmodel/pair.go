@@ -130,7 +130,7 @@ func (m *machine) asks() bool {
 func (p *Pair) edit(ctx context.Context) error {
 	p.Model.Edit()
 	p.said = append(p.said, "edit")
-	_, err := p.Thread.UpdateState(ctx, update(p.spec.edit(p.Model.edits)), "")
+	_, err := p.Thread.UpdateState(ctx, update(p.spec.edit(p.Model.edits)))
 	if err != nil {
 		return fmt.Errorf("edit: %w", err)
 	}

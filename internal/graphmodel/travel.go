@@ -127,7 +127,7 @@ func (p *Pair) set(ctx context.Context, snaps []graph.Snapshot[State]) (out Outc
 				continue
 			}
 			p.Model.Fork(k, true)
-			return p.forked(ctx, at, fmt.Sprint("fork ", k), "")
+			return p.forked(ctx, at, fmt.Sprint("fork ", k))
 		default:
 			node := p.rand.IntN(len(p.spec.Nodes)+1) - 1
 			if node < 0 {
@@ -142,10 +142,10 @@ func (p *Pair) set(ctx context.Context, snaps []graph.Snapshot[State]) (out Outc
 
 // forked makes the fork that the model has made already.
 func (p *Pair) forked(
-	ctx context.Context, at Thread, what, as string, opts ...graph.UpdateOption,
+	ctx context.Context, at Thread, what string, opts ...graph.UpdateOption,
 ) (out Outcome, unseen bool, err error) {
 	p.said = append(p.said, what)
-	if p.last, err = at.UpdateState(ctx, update(p.spec.edit(p.Model.edits)), graph.ID(as), opts...); err != nil {
+	if p.last, err = at.UpdateState(ctx, update(p.spec.edit(p.Model.edits)), opts...); err != nil {
 		return out, false, fmt.Errorf("%s: %w", what, err)
 	}
 	snap, err := p.Thread.State(ctx)
@@ -165,11 +165,11 @@ func (p *Pair) forked(
 // as makes an edit as a node, whose route may fail at first (rule 16.8).
 func (p *Pair) as(ctx context.Context, at Thread, k, node int) (out Outcome, unseen bool, err error) {
 	what := fmt.Sprintf("fork %d as %s", k, p.spec.name(node))
-	try := func(opts ...graph.UpdateOption) error {
-		_, err := at.UpdateState(ctx, update(p.spec.edit(p.Model.edits+1)), graph.ID(p.spec.name(node)), opts...)
+	opts := []graph.UpdateOption{graph.AsNode(graph.ID(p.spec.name(node)))}
+	try := func() error {
+		_, err := at.UpdateState(ctx, update(p.spec.edit(p.Model.edits+1)), opts...)
 		return err
 	}
-	var opts []graph.UpdateOption
 	if p.Model.Trace[k].at.moreThan(node) { // rule 16.6
 		if err := try(); !errors.Is(err, graph.ErrUnfinished) {
 			return out, false, fmt.Errorf("%s: got error %w, want ErrUnfinished, since more is due", what, err)
@@ -177,9 +177,9 @@ func (p *Pair) as(ctx context.Context, at Thread, k, node int) (out Outcome, uns
 		opts = append(opts, graph.DiscardPending())
 	}
 	for !p.Model.ForkAs(k, node) {
-		if err := try(opts...); failure(err) == "" {
+		if err := try(); failure(err) == "" {
 			return out, false, fmt.Errorf("%s: got error %w, want that of the route", what, err)
 		}
 	}
-	return p.forked(ctx, at, what, p.spec.name(node), opts...)
+	return p.forked(ctx, at, what, opts...)
 }

@@ -68,7 +68,7 @@ func ExampleInterruptBefore() {
 
 	// IfHead: nobody else has decided meanwhile.
 	edit := teststate.WorkUpdate{Status: state.Set("refund 25")}
-	if _, err := t.UpdateState(ctx, edit, "", graph.IfHead(res.Checkpoint)); err != nil {
+	if _, err := t.UpdateState(ctx, edit, graph.IfHead(res.Checkpoint)); err != nil {
 		log.Fatal(err)
 	}
 	res, err = t.Resume(ctx)

@@ -19,7 +19,7 @@ func TestAnEditAsOneOfSeveralDueNodesDropsNothing(t *testing.T) {
 	res := done(t, graph.Paused)(th.Invoke(t.Context(), input))
 	same(t, "due", res.Next, []graph.ID{"a", "b"})
 	for what, at := range map[string]thread{"the head": th, "a checkpoint": th.At(res.Checkpoint)} {
-		_, err := at.UpdateState(t.Context(), logged("as a"), "a")
+		_, err := at.UpdateState(t.Context(), logged("as a"), graph.AsNode("a"))
 		if !errors.Is(err, graph.ErrUnfinished) || !strings.Contains(err.Error(), `as node "a"`) || !strings.Contains(err.Error(), "[b]") {
 			t.Errorf("%s: got %v, want ErrUnfinished that names a and b", what, err)
 		}
@@ -29,7 +29,7 @@ func TestAnEditAsOneOfSeveralDueNodesDropsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "head after refused edits", snap.Checkpoint, res.Checkpoint)
-	if _, err := th.UpdateState(t.Context(), logged("as a"), "a", graph.DiscardPending()); err != nil {
+	if _, err := th.UpdateState(t.Context(), logged("as a"), graph.AsNode("a"), graph.DiscardPending()); err != nil {
 		t.Fatal(err)
 	}
 	res = done(t, graph.Done)(th.Resume(t.Context()))
@@ -40,7 +40,7 @@ func TestAnEditAsOneOfSeveralSendsDropsNothing(t *testing.T) {
 	var l library
 	th, _ := newThread(t, newLibrary(&l), graph.InterruptBefore("fetch"))
 	done(t, graph.Paused)(th.Invoke(t.Context(), logged("x", "y")))
-	_, err := th.UpdateState(t.Context(), logged("edit"), "fetch")
+	_, err := th.UpdateState(t.Context(), logged("edit"), graph.AsNode("fetch"))
 	if !errors.Is(err, graph.ErrUnfinished) || !strings.Contains(err.Error(), "[fetch]") {
 		t.Errorf("got %v, want ErrUnfinished that names the other sends to fetch", err)
 	}
@@ -56,7 +56,7 @@ func TestAnEditAsANodeWithAPutOffRouteDropsNothing(t *testing.T) {
 	}
 	th, _ := newThread(t, b, graph.InterruptAfter("a", "b"), graph.BeforeRoute())
 	done(t, graph.Paused)(th.Invoke(t.Context(), input))
-	if _, err := th.UpdateState(t.Context(), logged("as a"), "a"); !errors.Is(err, graph.ErrUnfinished) {
+	if _, err := th.UpdateState(t.Context(), logged("as a"), graph.AsNode("a")); !errors.Is(err, graph.ErrUnfinished) {
 		t.Errorf("got %v, want ErrUnfinished: the route of b is due", err)
 	}
 }
@@ -69,7 +69,7 @@ func TestAnEditAsAnotherNodeSendsTheThreadElsewhere(t *testing.T) {
 	b.Edge("b", graph.End)
 	th, _ := newThread(t, b, graph.InterruptBefore("a"))
 	done(t, graph.Paused)(th.Invoke(t.Context(), input))
-	if _, err := th.UpdateState(t.Context(), logged("as z"), "z"); err != nil {
+	if _, err := th.UpdateState(t.Context(), logged("as z"), graph.AsNode("z")); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "log", done(t, graph.Done)(th.Resume(t.Context())).State.Log, []string{"as z"})
@@ -87,7 +87,7 @@ func TestAnEditAsAnotherNodeSendsTheThreadElsewhere(t *testing.T) {
 func TestAnEditOfAWaitingHeadByItsIdIsAnEdit(t *testing.T) {
 	th, _ := newThread(t, asksOne())
 	res := done(t, graph.Waiting)(th.Invoke(t.Context(), input))
-	id, err := th.At(res.Checkpoint).UpdateState(t.Context(), logged("edit"), "")
+	id, err := th.At(res.Checkpoint).UpdateState(t.Context(), logged("edit"))
 	if err != nil {
 		t.Fatal(err)
 	}

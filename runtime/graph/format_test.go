@@ -72,7 +72,7 @@ func TestASubgraphCallOfAnotherFormatIsRefused(t *testing.T) {
 			if !errors.Is(err, graph.ErrGraphChanged) || !strings.Contains(err.Error(), "format 1") || !strings.Contains(err.Error(), "format 2") {
 				t.Errorf("Resume: %v, want ErrGraphChanged with both formats", err)
 			}
-			if _, err := th.UpdateState(t.Context(), update{}, ""); !errors.Is(err, graph.ErrGraphChanged) {
+			if _, err := th.UpdateState(t.Context(), update{}); !errors.Is(err, graph.ErrGraphChanged) {
 				t.Errorf("UpdateState: %v, want ErrGraphChanged", err)
 			}
 			s.old = false

@@ -34,13 +34,13 @@ func eventful(t *testing.T, s checkpoint.Saver, text string) thread {
 	for i := range 6 {
 		res := done(t, graph.Paused)(th.Invoke(t.Context(), input))
 		for range i {
-			if _, err := th.UpdateState(t.Context(), logged("edited"), ""); err != nil {
+			if _, err := th.UpdateState(t.Context(), logged("edited")); err != nil {
 				t.Fatal(err)
 			}
 		}
 		done(t, graph.Done)(th.Resume(t.Context()))
 		if i%2 == 1 {
-			if _, err := th.At(res.Checkpoint).UpdateState(t.Context(), logged("forked"), ""); err != nil {
+			if _, err := th.At(res.Checkpoint).UpdateState(t.Context(), logged("forked")); err != nil {
 				t.Fatal(err)
 			}
 			done(t, graph.Paused)(th.Resume(t.Context())) // the stop holds the fork too

@@ -44,7 +44,7 @@ func TestAStopThatWasAnsweredHoldsAReplayAllTheSame(t *testing.T) {
 	if _, err := th.Resume(t.Context()); !errors.Is(err, errBroken) {
 		t.Fatalf("got %v, want b to fail", err)
 	}
-	edited, err := th.UpdateState(t.Context(), logged("edit"), "")
+	edited, err := th.UpdateState(t.Context(), logged("edit"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestAStopThatWasAnsweredHoldsAReplayAllTheSame(t *testing.T) {
 	same(t, "due at the replay", res.Next, []graph.ID{"b"})
 	res = done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"a", "edit", "b"})
-	if _, err := th.At(edited).UpdateState(t.Context(), logged("fork"), ""); err != nil {
+	if _, err := th.At(edited).UpdateState(t.Context(), logged("fork")); err != nil {
 		t.Fatal(err)
 	}
 	res = done(t, graph.Paused)(th.Resume(t.Context()))
@@ -310,7 +310,7 @@ func TestARequestOfWhichTheRecordWasPrunedIsNotKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "log", len(invoke("r2").State.Log), 2*len(first.State.Log))
-	if _, err := th.UpdateState(t.Context(), update{}, "a"); err != nil { // a line that goes back to what is pruned
+	if _, err := th.UpdateState(t.Context(), update{}, graph.AsNode("a")); err != nil { // a line that goes back to what is pruned
 		t.Fatal(err)
 	}
 	done(t, graph.Done)(th.Resume(t.Context()))
@@ -433,7 +433,7 @@ func TestARunThatWasTakenOverAsksNothing(t *testing.T) {
 		b.Node("first", func(context.Context, work) (update, error) {
 			if !taken {
 				taken = true
-				if _, err := other.UpdateState(t.Context(), update{}, "", graph.TakeOver()); err != nil {
+				if _, err := other.UpdateState(t.Context(), update{}, graph.TakeOver()); err != nil {
 					return update{}, err
 				}
 			}

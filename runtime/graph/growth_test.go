@@ -290,7 +290,7 @@ func TestTheHistoryOfEditsLoadsTheirBaseOnce(t *testing.T) {
 	var u update
 	u.Status.Set(fmt.Sprintf("%0200d", 1))
 	for range edits {
-		if _, err := th.UpdateState(t.Context(), u, ""); err != nil {
+		if _, err := th.UpdateState(t.Context(), u); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -328,7 +328,7 @@ func TestACancelledCallEndsWhenTheThreadIsLoaded(t *testing.T) {
 		"Resume": func(ctx context.Context) error { _, err := th.Resume(ctx, refund.Answer(w, true)); return err },
 		"Invoke": func(ctx context.Context) error { _, err := th.Invoke(ctx, input, graph.DiscardPending()); return err },
 		"UpdateState": func(ctx context.Context) error {
-			_, err := th.UpdateState(ctx, update{Count: state.Add(1)}, "")
+			_, err := th.UpdateState(ctx, update{Count: state.Add(1)})
 			return err
 		},
 	} {

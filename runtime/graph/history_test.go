@@ -11,7 +11,7 @@ func TestHistorySaysWhatAnEditAndAResumeLeftDue(t *testing.T) {
 	th, _ := newThread(t, chain("a", "b"), graph.InterruptBefore("b"))
 	done(t, graph.Paused)(th.Invoke(t.Context(), logged("in")))
 	for range 2 {
-		if _, err := th.UpdateState(t.Context(), logged("edit"), ""); err != nil {
+		if _, err := th.UpdateState(t.Context(), logged("edit")); err != nil {
 			t.Fatal(err)
 		}
 	}

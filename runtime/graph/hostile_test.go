@@ -90,7 +90,7 @@ func TestARequestIsNotMergedTwiceAcrossForks(t *testing.T) {
 		return done(t, graph.Done)(th.Invoke(t.Context(), logged("in"), graph.RequestID("r1")))
 	}
 	first := invoke()
-	if _, err := th.UpdateState(t.Context(), logged("as a"), "a"); err != nil {
+	if _, err := th.UpdateState(t.Context(), logged("as a"), graph.AsNode("a")); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "after an edit as a node", invoke().State.Log, []string{"in", "a", "b", "as a", "b"})
@@ -102,7 +102,7 @@ func TestARequestIsNotMergedTwiceAcrossForks(t *testing.T) {
 	}
 	done(t, graph.Done)(th.At(at).Resume(t.Context()))
 	same(t, "after a replay", invoke().State.Log, first.State.Log)
-	if _, err := th.At(at).UpdateState(t.Context(), logged("forked"), ""); err != nil {
+	if _, err := th.At(at).UpdateState(t.Context(), logged("forked")); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "after a fork of a fork", invoke().State.Log, []string{"in", "forked", "a", "b"})
@@ -161,7 +161,7 @@ func TestZeroAndNilValues(t *testing.T) {
 	var zero thread
 	_, err1 := zero.Invoke(t.Context(), input)
 	_, err2 := zero.Resume(t.Context())
-	_, err3 := zero.UpdateState(t.Context(), input, "")
+	_, err3 := zero.UpdateState(t.Context(), input)
 	_, err4 := zero.State(t.Context())
 	_, err5 := zero.Release(t.Context())
 	var err6, err7 error

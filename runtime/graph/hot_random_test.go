@@ -168,7 +168,7 @@ func someMove(r *rand.Rand, turn int) moved {
 		return err
 	}
 	edit := func(w *everyWorld, th everyThread) error {
-		_, err := th.UpdateState(w.t.Context(), anyUpdate(rand.New(rand.NewPCG(in, 0)), true), "")
+		_, err := th.UpdateState(w.t.Context(), anyUpdate(rand.New(rand.NewPCG(in, 0)), true))
 		return err
 	}
 	at := func(w *everyWorld, th everyThread) everyThread {

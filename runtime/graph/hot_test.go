@@ -111,7 +111,7 @@ func TestAHeadThatMovedIsReadAgain(t *testing.T) {
 		}, "one a other a two a"},
 		"by an edit": {func(t *testing.T, _ checkpoint.Saver, other thread) {
 			t.Helper()
-			if _, err := other.UpdateState(ctx, logged("edit"), ""); err != nil {
+			if _, err := other.UpdateState(ctx, logged("edit")); err != nil {
 				t.Fatal(err)
 			}
 		}, "one a edit two a"},
@@ -119,7 +119,7 @@ func TestAHeadThatMovedIsReadAgain(t *testing.T) {
 			t.Helper()
 			snaps := collect(t, other.History(ctx, checkpoint.Query{}))
 			done(t, graph.Done)(other.At(snaps[1].Checkpoint).Resume(ctx))
-			if _, err := other.At(snaps[0].Checkpoint).UpdateState(ctx, logged("fork"), ""); err != nil {
+			if _, err := other.At(snaps[0].Checkpoint).UpdateState(ctx, logged("fork")); err != nil {
 				t.Fatal(err)
 			}
 		}, "one a fork two a"},
@@ -330,7 +330,7 @@ func TestAHeadIsKeptByInputThatFinishes(t *testing.T) {
 			if _, err := th.Invoke(ended, logged("two")); !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
-			if _, err := th.UpdateState(ctx, logged("edit"), ""); err != nil {
+			if _, err := th.UpdateState(ctx, logged("edit")); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -341,7 +341,7 @@ func TestAHeadIsKeptByInputThatFinishes(t *testing.T) {
 		},
 		"an edit": func(t *testing.T, th thread, _ func(bool)) {
 			t.Helper()
-			if _, err := th.UpdateState(ctx, logged("edit"), ""); err != nil {
+			if _, err := th.UpdateState(ctx, logged("edit")); err != nil {
 				t.Fatal(err)
 			}
 		},

@@ -37,7 +37,7 @@ func TestAStopAfterTheLastNodeLetsSomebodyReviewTheResult(t *testing.T) {
 		if !errors.Is(err, graph.ErrUnfinished) || !strings.Contains(err.Error(), "[End] is due") {
 			t.Errorf("input before the review: got %v, want ErrUnfinished that names End", err)
 		}
-		if _, err := th.UpdateState(t.Context(), logged("reviewed"), ""); err != nil {
+		if _, err := th.UpdateState(t.Context(), logged("reviewed")); err != nil {
 			t.Fatal(err)
 		}
 		same(t, "status after the edit", threadOf(t, s).Status, checkpoint.Paused)
@@ -121,7 +121,7 @@ func TestAStopAfterTheLastNodeBeforeTheRelease(t *testing.T) {
 func TestAStopHoldsNeitherAnEditAsTheLastNodeNorARunWithoutAThread(t *testing.T) {
 	th, s := newThread(t, chain("a", "b"), graph.InterruptBefore("b"), graph.InterruptAfter("b"))
 	done(t, graph.Paused)(th.Invoke(t.Context(), input))
-	if _, err := th.UpdateState(t.Context(), logged("as b"), "b"); err != nil {
+	if _, err := th.UpdateState(t.Context(), logged("as b"), graph.AsNode("b")); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "status after an edit as the last node", threadOf(t, s).Status, checkpoint.Done)
@@ -135,7 +135,7 @@ func TestAForkOfAStopAfterTheLastNode(t *testing.T) {
 	done(t, graph.Done)(th.Resume(t.Context()))
 	res := done(t, graph.Done)(th.At(stop).Resume(t.Context()))
 	same(t, "log of a replay", res.State.Log, []string{"a"})
-	if _, err := th.At(stop).UpdateState(t.Context(), logged("fork"), ""); err != nil {
+	if _, err := th.At(stop).UpdateState(t.Context(), logged("fork")); err != nil {
 		t.Fatal(err)
 	}
 	snap, err := th.State(t.Context())

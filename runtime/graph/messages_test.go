@@ -63,7 +63,7 @@ func TestAContextThatHadEndedIsNotTheSaversFault(t *testing.T) {
 	_, errs["Invoke"] = th.Invoke(ctx, input)
 	_, errs["Resume"] = th.Resume(ctx)
 	_, errs["State"] = th.State(ctx)
-	_, errs["UpdateState"] = th.UpdateState(ctx, input, "")
+	_, errs["UpdateState"] = th.UpdateState(ctx, input)
 	_, errs["Release"] = th.Release(ctx)
 	for _, err := range th.Stream(ctx, input) {
 		errs["Stream"] = err
@@ -98,7 +98,7 @@ func TestMessagesNameEndAsItIsWritten(t *testing.T) {
 	}
 	th, _ := newThread(t, chain("a"), graph.InterruptBefore("a"))
 	done(t, graph.Paused)(th.Invoke(t.Context(), input))
-	_, err1 := th.UpdateState(t.Context(), input, graph.End)
+	_, err1 := th.UpdateState(t.Context(), input, graph.AsNode(graph.End))
 	_, err2 := th.Resume(t.Context(), graph.Rerun(graph.End))
 	for _, err := range []error{err1, err2} {
 		if err == nil || !strings.Contains(err.Error(), "node graph.End") {
@@ -177,7 +177,7 @@ func TestANodeMustNotCallOnItsOwnThread(t *testing.T) {
 				_, errs["Invoke"] = th.Invoke(ctx, input, graph.Wait())
 				_, errs["Invoke, TakeOver"] = th.Invoke(ctx, input, graph.TakeOver())
 				_, errs["Resume"] = th.Resume(ctx, graph.Wait())
-				_, errs["UpdateState"] = th.UpdateState(ctx, input, "", graph.Wait())
+				_, errs["UpdateState"] = th.UpdateState(ctx, input, graph.Wait())
 				_, errs["Release"] = th.Release(ctx, graph.Wait())
 				for _, err := range th.Stream(context.WithoutCancel(ctx), input, graph.Wait()) {
 					errs["Stream"] = err

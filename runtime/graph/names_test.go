@@ -39,8 +39,8 @@ func calls(t *testing.T, th thread, at checkpoint.ID) map[string]error {
 	}
 	for where, th := range map[string]thread{"": th, ", At": th.At(at)} {
 		_, errs["Resume"+where] = th.Resume(ctx)
-		_, errs["UpdateState"+where] = th.UpdateState(ctx, input, "")
-		_, errs["UpdateState as a"+where] = th.UpdateState(ctx, input, "a")
+		_, errs["UpdateState"+where] = th.UpdateState(ctx, input)
+		_, errs["UpdateState as a"+where] = th.UpdateState(ctx, input, graph.AsNode("a"))
 		_, errs["State"+where] = th.State(ctx)
 		for _, err := range th.History(ctx, checkpoint.Query{}) {
 			errs["History"+where] = err

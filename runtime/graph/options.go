@@ -22,8 +22,11 @@ type InvokeOption interface{ invoke(*runOptions) }
 // ResumeOption is an option of Thread.Resume and Thread.ResumeStream.
 type ResumeOption interface{ resume(*runOptions) }
 
-// UpdateOption is an option of Thread.UpdateState and Thread.Release.
+// UpdateOption is an option of Thread.UpdateState.
 type UpdateOption interface{ update(*runOptions) }
+
+// ReleaseOption is an option of Thread.Release.
+type ReleaseOption interface{ release(*runOptions) }
 
 // RunOption is an option of every call that runs nodes.
 type RunOption interface {
@@ -37,10 +40,11 @@ type LimitOption interface {
 	RunOption
 }
 
-// HeadOption is an option of the calls that go on from a checkpoint.
+// HeadOption is an option of the calls that can require a certain head.
 type HeadOption interface {
 	ResumeOption
 	UpdateOption
+	ReleaseOption
 }
 
 // DropOption is an option of the calls that can drop what is due.
@@ -53,6 +57,12 @@ type DropOption interface {
 type ThreadOption interface {
 	RunOption
 	UpdateOption
+}
+
+// WaitOption is an option of every call that changes a thread.
+type WaitOption interface {
+	ThreadOption
+	ReleaseOption
 }
 
 // options are those of a compiled graph.
@@ -89,6 +99,7 @@ type runOptions struct {
 	takeOver bool
 	wait     bool
 	abandon  bool
+	as       []ID
 	request  string
 	rerun    []ID
 	answers  []answer
@@ -296,7 +307,14 @@ func TakeOver() ThreadOption { return threadOption(func(o *runOptions) { o.takeO
 
 // Wait waits, until ctx ends, while another run holds the thread, instead of failing with a *checkpoint.BusyError. It also
 // waits while the saver's server is unavailable (checkpoint.ErrUnavailable) or takes longer than SaverTimeout.
-func Wait() ThreadOption { return threadOption(func(o *runOptions) { o.wait = true }) }
+func Wait() WaitOption { return waitOption{} }
+
+type waitOption struct{}
+
+func (waitOption) invoke(o *runOptions)  { o.wait = true }
+func (waitOption) resume(o *runOptions)  { o.wait = true }
+func (waitOption) update(o *runOptions)  { o.wait = true }
+func (waitOption) release(o *runOptions) { o.wait = true }
 
 type dropOption func(*runOptions)
 
@@ -323,8 +341,9 @@ func Rerun(nodes ...ID) ResumeOption {
 
 type headOption func(*runOptions)
 
-func (f headOption) resume(o *runOptions) { f(o) }
-func (f headOption) update(o *runOptions) { f(o) }
+func (f headOption) resume(o *runOptions)  { f(o) }
+func (f headOption) update(o *runOptions)  { f(o) }
+func (f headOption) release(o *runOptions) { f(o) }
 
 // IfHead makes the call fail with an error that is checkpoint.ErrConflict when the thread's newest record is not id:
 // when somebody moved the thread since the caller looked.

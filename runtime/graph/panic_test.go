@@ -275,7 +275,7 @@ func TestAPanicOfADecoderIsAnError(t *testing.T) {
 		panicked(t, "Resume", err, place)
 		_, err = th.Invoke(t.Context(), fragileUpdate{}, graph.DiscardPending())
 		panicked(t, "Invoke", err, place)
-		_, err = th.UpdateState(t.Context(), fragileUpdate{}, "")
+		_, err = th.UpdateState(t.Context(), fragileUpdate{})
 		panicked(t, "UpdateState", err, place)
 		free(t, s)
 		if _, err := g.Thread("other").Invoke(t.Context(), fragileUpdate{}); err != nil {

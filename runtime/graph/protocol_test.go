@@ -78,7 +78,7 @@ func TestASecondRunIsRefusedBeforeItRunsANode(t *testing.T) {
 	busy("Resume", err)
 	_, err = two.Invoke(t.Context(), input, graph.DiscardPending())
 	busy("Invoke", err)
-	_, err = two.UpdateState(t.Context(), input, "")
+	_, err = two.UpdateState(t.Context(), input)
 	busy("UpdateState", err)
 	_, err = two.Release(t.Context())
 	busy("Release", err)
@@ -290,7 +290,7 @@ func TestAnEditBetweenCrashAndResumeKeepsFinishedWork(t *testing.T) {
 	if _, err := th.Resume(t.Context()); !errors.Is(err, errBroken) {
 		t.Fatal(err)
 	}
-	if _, err := th.UpdateState(t.Context(), logged("edit"), ""); err != nil {
+	if _, err := th.UpdateState(t.Context(), logged("edit")); err != nil {
 		t.Fatal(err)
 	}
 	broken.Store(false)

@@ -365,7 +365,7 @@ func TestAnEditKeepsTheQuestion(t *testing.T) {
 	var ran counter
 	th, _ := newThread(t, asker(&ran))
 	w := done(t, graph.Waiting)(th.Invoke(t.Context(), input)).Questions[0]
-	if _, err := th.UpdateState(t.Context(), logged("edit"), ""); err != nil {
+	if _, err := th.UpdateState(t.Context(), logged("edit")); err != nil {
 		t.Fatal(err)
 	}
 	res := done(t, graph.Done)(th.Resume(t.Context(), refund.Answer(w, true)))

@@ -85,18 +85,18 @@ func TestWaitOutlastsOtherCalls(t *testing.T) {
 		th := compile(t, chain("a"), graph.Saver(s)).Thread("t")
 		done(t, graph.Done)(th.Invoke(t.Context(), input))
 		s.left.Store(100)
-		if _, err := th.UpdateState(t.Context(), logged("edit"), "", graph.Wait()); err != nil {
+		if _, err := th.UpdateState(t.Context(), logged("edit"), graph.Wait()); err != nil {
 			t.Errorf("with Wait, after 100 calls that were faster: got %v, want the edit stored", err)
 		}
 		s.left.Store(100)
-		if _, err := th.UpdateState(t.Context(), logged("edit"), ""); !errors.Is(err, checkpoint.ErrConflict) {
+		if _, err := th.UpdateState(t.Context(), logged("edit")); !errors.Is(err, checkpoint.ErrConflict) {
 			t.Errorf("without Wait: got %v, want ErrConflict", err)
 		}
 		same(t, "openings left", s.left.Load(), int32(92))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		s.left.Store(100)
-		_, err := th.UpdateState(ctx, logged("edit"), "", graph.Wait())
+		_, err := th.UpdateState(ctx, logged("edit"), graph.Wait())
 		if !errors.Is(err, checkpoint.ErrConflict) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("with Wait until a deadline: got %v, want ErrConflict and context.DeadlineExceeded", err)
 		}
@@ -138,12 +138,12 @@ func TestWaitOutlastsAnUnavailableServer(t *testing.T) {
 				done(t, graph.Done)(th.Invoke(t.Context(), input))
 				passes := name == "unavailable" || name == "slow"
 				s.left.Store(100)
-				_, err := th.UpdateState(t.Context(), logged("edit"), "", graph.Wait())
+				_, err := th.UpdateState(t.Context(), logged("edit"), graph.Wait())
 				if passes && err != nil || !passes && !errors.Is(err, passing) {
 					t.Errorf("with Wait: got %v, want it stored: %t", err, passes)
 				}
 				s.left.Store(100)
-				_, err = th.UpdateState(t.Context(), logged("edit"), "")
+				_, err = th.UpdateState(t.Context(), logged("edit"))
 				if !errors.Is(err, passing) || s.left.Load() != 99 {
 					t.Errorf("without Wait: got %v after %d calls, want the saver's error after one", err, 100-s.left.Load())
 				}

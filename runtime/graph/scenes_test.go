@@ -81,7 +81,7 @@ var scenes = map[string]func(*scene){
 	"interrupts": func(sc *scene) {
 		th := sc.thread(sc.chain("a", "b"), graph.InterruptBefore("b"), graph.InterruptAfter("a"))
 		sc.did("input")(th.Invoke(sc.t.Context(), input))
-		sc.edited("edit")(th.UpdateState(sc.t.Context(), logged("edited"), ""))
+		sc.edited("edit")(th.UpdateState(sc.t.Context(), logged("edited")))
 		sc.did("resume")(th.Resume(sc.t.Context()))
 		sc.did("resume a finished thread")(th.Resume(sc.t.Context()))
 	},
@@ -112,8 +112,8 @@ var scenes = map[string]func(*scene){
 			}
 		}
 		sc.did("replay")(th.At(first.Checkpoint).Resume(sc.t.Context()))
-		sc.edited("fork")(th.At(first.Checkpoint).UpdateState(sc.t.Context(), logged("forked"), ""))
-		sc.edited("fork as a")(th.At(first.Checkpoint).UpdateState(sc.t.Context(), logged("as a"), "a"))
+		sc.edited("fork")(th.At(first.Checkpoint).UpdateState(sc.t.Context(), logged("forked")))
+		sc.edited("fork as a")(th.At(first.Checkpoint).UpdateState(sc.t.Context(), logged("as a"), graph.AsNode("a")))
 		sc.did("resume")(th.Resume(sc.t.Context()))
 	},
 	"abandon": func(sc *scene) {

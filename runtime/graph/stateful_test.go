@@ -71,7 +71,7 @@ func TestAReplayFindsWhatASubgraphRememberedThen(t *testing.T) {
 		slices.Reverse(ids)
 		res := done(t, graph.Done)(th.At(ids[0]).Resume(t.Context())) // after the first call
 		same(t, "replay", res.State.Log, diaryLines)
-		id, err := th.At(ids[1]).UpdateState(t.Context(), logged("edit"), "")
+		id, err := th.At(ids[1]).UpdateState(t.Context(), logged("edit"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -444,7 +444,7 @@ func TestARunThatLostItsThreadDoesNotRetryASubgraph(t *testing.T) {
 			}
 			stolen = true
 			th := compile(t, chain("sub"), graph.Saver(s)).Thread("t")
-			if _, err := th.UpdateState(t.Context(), logged("thief"), "", graph.TakeOver()); err != nil {
+			if _, err := th.UpdateState(t.Context(), logged("thief"), graph.TakeOver()); err != nil {
 				t.Error(err)
 			}
 		}

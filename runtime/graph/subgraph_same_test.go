@@ -503,7 +503,7 @@ func TestAnEditAsASubgraphOverTheSameState(t *testing.T) {
 	b.Edge("after", graph.End)
 	th, _ := newThread(t, b)
 	done(t, graph.Done)(th.Invoke(t.Context(), input))
-	if _, err := th.UpdateState(t.Context(), logged("edit"), "sub"); err != nil {
+	if _, err := th.UpdateState(t.Context(), logged("edit"), graph.AsNode("sub")); err != nil {
 		t.Fatal(err)
 	}
 	res := done(t, graph.Done)(th.Resume(t.Context()))

@@ -216,53 +216,11 @@ func passing(err error) bool {
 	return errors.As(err, &saver) && (errors.Is(err, checkpoint.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded))
 }
 
-// UpdateState merges u into the state and stores the result as a checkpoint, whose id it returns.
-//
-// At the head, with as empty, it is an edit: what is due stays due, with the results and questions that are stored, also
-// when At names the head. Anything else is a fork, on a line of its own. At an older checkpoint with as empty, what was due
-// there is due again. With as it is as if that node had returned u: what follows the node is due.
-//
-// When as is due, alone, it counts as having run. When anything else is due as well, the call would drop that: it fails with
-// ErrUnfinished and stores nothing, unless DiscardPending says to drop the rest.
-//
-// as may be Start: u is then another input. It may not be a node that chooses what follows (RoutingNode, Targets), since u does
-// not say what it would have chosen.
-//
-// Nodes do not run; routes may. The thread must not be held by a run (*checkpoint.BusyError). Errors are as for
-// Resume.
-func (t Thread[S, U]) UpdateState(ctx context.Context, u U, as ID, opts ...UpdateOption) (checkpoint.ID, error) {
-	o, err := calling(t, opts, UpdateOption.update)
-	if err != nil {
-		return checkpoint.ID{}, err
-	}
-	n := start
-	if as != "" {
-		var ok bool
-		if n, ok = t.g.index[as]; !ok || n < start {
-			return checkpoint.ID{}, t.fail("UpdateState: no node %s", quoted(as))
-		}
-	}
-	var r *opening
-	err = t.contend(ctx, o, func() error {
-		a := newAdapter(t.g, o.strict)
-		a.input = &u
-		r = &opening{run: &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: a, ctx: ctx, opt: o}}
-		r.init()
-		r.log = t.journal(o, nil, nil)
-		return r.openUpdate(t.at, n, as != "")
-	})
-	if err != nil {
-		return checkpoint.ID{}, err
-	}
-	t.g.heads.drop(t.id)
-	return r.log.Head, nil
-}
-
-// Release closes the thread's open version and returns it: its checkpoints stay readable (At), and the next input starts on
-// an empty state. It fails with a *checkpoint.BusyError while a run holds the thread, and with
-// checkpoint.ErrNotFound when there is no open version. Of the options only IfHead and Wait have an effect.
-func (t Thread[S, U]) Release(ctx context.Context, opts ...UpdateOption) (v checkpoint.Version, err error) {
-	o, err := calling(t, opts, UpdateOption.update)
+// Release closes the thread's open version and returns it. Its checkpoints stay readable by At, and the next
+// input starts with an empty state. It returns a *checkpoint.BusyError if a run holds the thread, and
+// checkpoint.ErrNotFound if no version is open.
+func (t Thread[S, U]) Release(ctx context.Context, opts ...ReleaseOption) (v checkpoint.Version, err error) {
+	o, err := calling(t, opts, ReleaseOption.release)
 	if err != nil {
 		return v, err
 	}

@@ -125,7 +125,7 @@ func TestUpdateStateGoesThroughTheReducers(t *testing.T) {
 		middle = p.Checkpoint
 	}
 	edit := teststate.PairUpdate{Foo: state.Set("2"), Bar: state.Append("b")}
-	id, err := th.At(middle).UpdateState(t.Context(), edit, "")
+	id, err := th.At(middle).UpdateState(t.Context(), edit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestUpdateStateGoesThroughTheReducers(t *testing.T) {
 	same(t, "state", snap.State, teststate.Pair{Foo: "2", Bar: []string{"a", "b"}})
 	same(t, "due", snap.Next, []graph.ID{"node_b"})
 
-	if _, err := th.UpdateState(t.Context(), edit, "node_a"); err != nil {
+	if _, err := th.UpdateState(t.Context(), edit, graph.AsNode("node_a")); err != nil {
 		t.Fatal(err)
 	}
 	snap, err = th.State(t.Context())
@@ -237,7 +237,7 @@ func TestInterruptBefore(t *testing.T) {
 		}
 	}
 	edit := logged("edited")
-	if _, err := th.UpdateState(t.Context(), edit, ""); err != nil {
+	if _, err := th.UpdateState(t.Context(), edit); err != nil {
 		t.Fatal(err)
 	}
 	res = done(t, graph.Done)(th.Resume(t.Context()))
@@ -301,7 +301,7 @@ func TestInterruptAfterKeepsTheRouteItHadDecided(t *testing.T) {
 	same(t, "due", res.Next, []graph.ID{"x", "beside"})
 	var edit update
 	edit.Status.Set("y")
-	if _, err := th.UpdateState(t.Context(), edit, ""); err != nil {
+	if _, err := th.UpdateState(t.Context(), edit); err != nil {
 		t.Fatal(err)
 	}
 	res = done(t, graph.Done)(th.Resume(t.Context()))
@@ -317,7 +317,7 @@ func TestBeforeRouteDecidesAfterTheEdit(t *testing.T) {
 	same(t, "times asked", asked.Load(), int32(0))
 	var edit update
 	edit.Status.Set("y")
-	if _, err := th.UpdateState(t.Context(), edit, ""); err != nil {
+	if _, err := th.UpdateState(t.Context(), edit); err != nil {
 		t.Fatal(err)
 	}
 	res = done(t, graph.Done)(th.Resume(t.Context()))
@@ -608,7 +608,7 @@ func TestMaxStepsCanBeResumed(t *testing.T) {
 func TestIfHead(t *testing.T) {
 	th, _ := newThread(t, chain("a", "b"), graph.InterruptBefore("b"))
 	res := done(t, graph.Paused)(th.Invoke(t.Context(), input))
-	moved, err := th.UpdateState(t.Context(), logged("edit"), "", graph.IfHead(res.Checkpoint))
+	moved, err := th.UpdateState(t.Context(), logged("edit"), graph.IfHead(res.Checkpoint))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -616,7 +616,7 @@ func TestIfHead(t *testing.T) {
 	if _, err := th.Resume(t.Context(), old); !errors.Is(err, checkpoint.ErrConflict) {
 		t.Errorf("Resume: got %v, want ErrConflict", err)
 	}
-	if _, err := th.UpdateState(t.Context(), logged("x"), "", old); !errors.Is(err, checkpoint.ErrConflict) {
+	if _, err := th.UpdateState(t.Context(), logged("x"), old); !errors.Is(err, checkpoint.ErrConflict) {
 		t.Errorf("UpdateState: got %v, want ErrConflict", err)
 	}
 	if _, err := th.Release(t.Context(), old); !errors.Is(err, checkpoint.ErrConflict) {
@@ -728,7 +728,7 @@ func TestAReplayStopsWhereARunDoes(t *testing.T) {
 func TestAnEditAsANodeStopsBeforeWhatFollows(t *testing.T) {
 	th, _ := newThread(t, chain("a", "b"), graph.InterruptBefore("b"))
 	done(t, graph.Paused)(th.Invoke(t.Context(), input))
-	if _, err := th.UpdateState(t.Context(), logged("as a"), "a"); err != nil {
+	if _, err := th.UpdateState(t.Context(), logged("as a"), graph.AsNode("a")); err != nil {
 		t.Fatal(err)
 	}
 	done(t, graph.Paused)(th.Resume(t.Context()))
@@ -768,7 +768,7 @@ func TestAStateThatTheCodeCannotReadSaysWhatToDo(t *testing.T) {
 	for _, err := range th.History(t.Context(), checkpoint.Query{}) {
 		listed = err
 	}
-	_, edited := th.UpdateState(t.Context(), teststate.NewerPairUpdate{}, "a")
+	_, edited := th.UpdateState(t.Context(), teststate.NewerPairUpdate{}, graph.AsNode("a"))
 	for call, err := range map[string]error{"Invoke": invoked, "State": read, "History": listed, "UpdateState": edited} {
 		if !errors.Is(err, graph.ErrGraphChanged) || !strings.Contains(err.Error(), "Foo") || !strings.Contains(err.Error(), "Migrate") {
 			t.Errorf("%s: got %v, want an ErrGraphChanged that names Foo and Migrate", call, err)
@@ -820,7 +820,7 @@ func TestAGraphThatChanged(t *testing.T) {
 	if !errors.Is(err, graph.ErrGraphChanged) || !strings.Contains(err.Error(), `"b"`) {
 		t.Errorf("got %v, want ErrGraphChanged naming b", err)
 	}
-	if _, err := other.UpdateState(t.Context(), logged("as a"), "a"); err != nil {
+	if _, err := other.UpdateState(t.Context(), logged("as a"), graph.AsNode("a")); err != nil {
 		t.Fatalf("sending it elsewhere: %v", err)
 	}
 	res := done(t, graph.Done)(other.Resume(t.Context()))
@@ -831,7 +831,7 @@ func TestCallsThatNeedASaver(t *testing.T) {
 	th := compile(t, chain("a")).Thread("t")
 	_, err1 := th.Invoke(t.Context(), input)
 	_, err2 := th.Resume(t.Context())
-	_, err3 := th.UpdateState(t.Context(), input, "")
+	_, err3 := th.UpdateState(t.Context(), input)
 	_, err4 := th.State(t.Context())
 	_, err5 := th.Release(t.Context())
 	var err6 error
@@ -853,7 +853,7 @@ func TestThreadsThatDoNotExist(t *testing.T) {
 	if _, err := th.State(t.Context()); !errors.Is(err, checkpoint.ErrNotFound) {
 		t.Errorf("State: got %v, want ErrNotFound", err)
 	}
-	if _, err := th.UpdateState(t.Context(), input, ""); !errors.Is(err, checkpoint.ErrNotFound) {
+	if _, err := th.UpdateState(t.Context(), input); !errors.Is(err, checkpoint.ErrNotFound) {
 		t.Errorf("UpdateState: got %v, want ErrNotFound", err)
 	}
 	if got := collect(t, th.History(t.Context(), checkpoint.Query{})); len(got) != 0 {
@@ -983,13 +983,13 @@ func TestAnEditOfAForkLeavesItsStop(t *testing.T) {
 		done(t, graph.Done)(th.Resume(t.Context()))
 		at := th.At(res.Checkpoint)
 		for range edits {
-			if _, err := at.UpdateState(t.Context(), logged("edit"), ""); err != nil {
+			if _, err := at.UpdateState(t.Context(), logged("edit")); err != nil {
 				t.Fatal(err)
 			}
 			at = th
 		}
 		done(t, graph.Paused)(th.Resume(t.Context()))
-		if _, err := th.UpdateState(t.Context(), logged("edit"), ""); err != nil {
+		if _, err := th.UpdateState(t.Context(), logged("edit")); err != nil {
 			t.Fatal(err)
 		}
 		done(t, graph.Done)(th.Resume(t.Context())) // the stop was seen, and an edit does not make it again
@@ -1045,7 +1045,7 @@ func TestAReleasedVersionStaysReadable(t *testing.T) {
 			if _, err := at.Resume(t.Context()); !errors.Is(err, graph.ErrReleased) {
 				t.Errorf("Resume: got %v, want ErrReleased", err)
 			}
-			if _, err := at.UpdateState(t.Context(), logged("x"), ""); !errors.Is(err, graph.ErrReleased) {
+			if _, err := at.UpdateState(t.Context(), logged("x")); !errors.Is(err, graph.ErrReleased) {
 				t.Errorf("UpdateState: got %v, want ErrReleased", err)
 			}
 			after, err := s.Versions(t.Context(), "t")

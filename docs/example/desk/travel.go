@@ -21,7 +21,7 @@ func WhatIf(ctx context.Context, t graph.Thread[State, StateUpdate], node graph.
 	if err != nil {
 		return graph.Result[State]{}, err
 	}
-	if _, err := t.At(at).UpdateState(ctx, edit, ""); err != nil {
+	if _, err := t.At(at).UpdateState(ctx, edit); err != nil {
 		return graph.Result[State]{}, err
 	}
 	return t.Resume(ctx)

@@ -116,7 +116,7 @@ func takeTurns(t *testing.T, hot []hotThread, cold hotThread) {
 		case 3:
 			if len(log) > 0 {
 				what = "edit"
-				_, err = hot[i].UpdateState(t.Context(), u, "")
+				_, err = hot[i].UpdateState(t.Context(), u)
 				log = append(log, line)
 				break
 			}
