@@ -1,6 +1,6 @@
 package mysql
 
-import "github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
+import "github.com/graphgen-go/graphgen/savers/internal/pack"
 
 // Packing is an option that says when records are packed.
-func Packing(p sqlsaver.Packing) Option { return func(o *options) { o.packing = p } }
+func Packing(p pack.Policy) Option { return func(o *options) { o.packing = p } }

@@ -25,6 +25,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 )
 
@@ -41,7 +42,7 @@ type options struct {
 	patience time.Duration
 	conns    int
 	readable bool
-	packing  sqlsaver.Packing // the zero Packing but for tests
+	packing  pack.Policy // the zero Packing but for tests
 }
 
 // VerifySchema makes Open change no table: it fails unless all tables exist and are up to date. By

@@ -25,6 +25,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 )
 
@@ -43,7 +44,7 @@ type options struct {
 	readable bool
 	prepare  bool
 	use      func(*pgxpool.Pool) // gets the pool; for tests
-	packing  sqlsaver.Packing    // the zero Packing but for tests
+	packing  pack.Policy         // the zero Packing but for tests
 }
 
 // VerifySchema makes Open change no table: it fails unless all tables exist and are up to date. By

@@ -8,7 +8,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/internal/testenv"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
 	"github.com/graphgen-go/graphgen/savers/postgres"
 	"github.com/graphgen-go/graphgen/savers/savertest"
@@ -18,7 +18,7 @@ func TestConformance(t *testing.T) { conform(t) }
 
 // TestConformancePacked packs every record but the head as soon as it is stored.
 func TestConformancePacked(t *testing.T) {
-	conform(t, postgres.Packing(sqlsaver.Packing{Every: 2, Keep: 1, AtOnce: true}))
+	conform(t, postgres.Packing(pack.Policy{Every: 2, Keep: 1, AtOnce: true}))
 }
 
 func conform(t *testing.T, opts ...postgres.Option) {

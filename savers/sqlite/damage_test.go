@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
@@ -66,7 +67,7 @@ func TestAChangedPackIsDamage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "threads.db")
-			s, err := sqlite.Open(path, sqlite.Packing(sqlsaver.Packing{Every: 1000, Keep: 4}))
+			s, err := sqlite.Open(path, sqlite.Packing(pack.Policy{Every: 1000, Keep: 4}))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"database/sql/driver"
 
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 )
 
@@ -12,7 +13,7 @@ func WrapConnector(wrap func(driver.Connector) driver.Connector) Option {
 }
 
 // Packing is an option that says when records are packed.
-func Packing(p sqlsaver.Packing) Option { return func(o *options) { o.packing = p } }
+func Packing(p pack.Policy) Option { return func(o *options) { o.packing = p } }
 
 // WrapDB is an option that gives a test the database.
 func WrapDB(wrap func(sqlsaver.DB) sqlsaver.DB) Option { return func(o *options) { o.db = wrap } }

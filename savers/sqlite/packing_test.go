@@ -12,13 +12,14 @@ import (
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 	"github.com/graphgen-go/graphgen/savers/memory"
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
 
 // often packs a log when it is asked to, all but the newest four records.
-var often = sqlite.Packing(sqlsaver.Packing{Every: 1 << 20, Keep: 4})
+var often = sqlite.Packing(pack.Policy{Every: 1 << 20, Keep: 4})
 
 var errKilled = errors.New("killed")
 
@@ -160,7 +161,7 @@ func TestAnImportIsPacked(t *testing.T) {
 func TestPackersRunsAndReaders(t *testing.T) {
 	const turns = 60
 	path := filepath.Join(t.TempDir(), "threads.db")
-	fast := sqlite.Packing(sqlsaver.Packing{Every: 20, Keep: 3})
+	fast := sqlite.Packing(pack.Policy{Every: 20, Keep: 3})
 	one, two := open(t, path, fast, sqlite.Durability(sqlite.Normal)), open(t, path, fast)
 	want, head := memory.New(), checkpoint.ID{}
 	var done atomic.Int64 // turns

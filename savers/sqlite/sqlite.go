@@ -25,6 +25,7 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 )
 
@@ -44,7 +45,7 @@ type options struct {
 	readable    bool
 	shared      bool
 	wrap        func(driver.Connector) driver.Connector // of the connections that read; for tests
-	packing     sqlsaver.Packing                        // the zero Packing but for tests
+	packing     pack.Policy                             // the zero Packing but for tests
 	db          func(sqlsaver.DB) sqlsaver.DB           // gives a test the database
 }
 

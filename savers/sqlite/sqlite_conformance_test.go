@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
 	"github.com/graphgen-go/graphgen/savers/savertest"
 	"github.com/graphgen-go/graphgen/savers/sqlite"
@@ -27,7 +27,7 @@ func TestConformance(t *testing.T) { conform(t) }
 
 // TestConformancePacked packs every record but the head as soon as it is stored.
 func TestConformancePacked(t *testing.T) {
-	conform(t, sqlite.Packing(sqlsaver.Packing{Every: 2, Keep: 1, AtOnce: true}))
+	conform(t, sqlite.Packing(pack.Policy{Every: 2, Keep: 1, AtOnce: true}))
 }
 
 func conform(t *testing.T, opts ...sqlite.Option) {

@@ -40,12 +40,21 @@ var none checkpoint.Record
 // AppendHeader appends the header of r: all but Node, Due, PendingRoutes, Joins, ClearedStops, Request, Meta and Payload. before is
 // the record before it in its log, of which only the header counts; nil for the first.
 func AppendHeader(b []byte, r, before *checkpoint.Record) []byte {
+	first, second := shared(r, before)
+	return appendHeader(append(append(b, first, second), r.ID[:]...), r, before, first, second)
+}
+
+// AppendHeaderWithoutID appends the header of r without its id, which the caller stores elsewhere.
+func AppendHeaderWithoutID(b []byte, r, before *checkpoint.Record) []byte {
+	first, second := shared(r, before)
+	return appendHeader(append(b, first, second), r, before, first, second)
+}
+
+// appendHeader appends what follows the id in a header.
+func appendHeader(b []byte, r, before *checkpoint.Record, first, second byte) []byte {
 	if before == nil {
 		before = &none
 	}
-	first, second := shared(r, before)
-	b = append(b, first, second)
-	b = append(b, r.ID[:]...)
 	for _, id := range [...]struct {
 		known bool
 		id    *checkpoint.ID
@@ -76,6 +85,9 @@ func AppendHeader(b []byte, r, before *checkpoint.Record) []byte {
 
 // shared returns the two bytes that say what r has in common with the record before it.
 func shared(r, before *checkpoint.Record) (first, second byte) {
+	if before == nil {
+		before = &none
+	}
 	flag := func(b *byte, bit byte, is bool) {
 		if is {
 			*b |= bit
@@ -99,11 +111,21 @@ func shared(r, before *checkpoint.Record) (first, second byte) {
 
 // Header reads what AppendHeader wrote, given the same record before it.
 func (r *Reader) Header(before *checkpoint.Record) checkpoint.Record {
+	first, second := r.Byte(), r.Byte()
+	return r.header(r.ID(), before, first, second)
+}
+
+// HeaderWithoutID reads what AppendHeaderWithoutID wrote, given the id and the same record before it.
+func (r *Reader) HeaderWithoutID(id checkpoint.ID, before *checkpoint.Record) checkpoint.Record {
+	first, second := r.Byte(), r.Byte()
+	return r.header(id, before, first, second)
+}
+
+func (r *Reader) header(id checkpoint.ID, before *checkpoint.Record, first, second byte) checkpoint.Record {
 	if before == nil {
 		before = &none
 	}
-	first, second := r.Byte(), r.Byte()
-	h := checkpoint.Record{ID: r.ID(), Snapshot: first&isSnapshot != 0, Source: checkpoint.Source(second & sourceBits)}
+	h := checkpoint.Record{ID: id, Snapshot: first&isSnapshot != 0, Source: checkpoint.Source(second & sourceBits)}
 	h.Parent = r.pick(first, before.ID, parentIsBefore, checkpoint.ID{}, 0)
 	h.Base = r.pick(first, h.ID, baseIsOwn, before.Base, baseIsBefores)
 	h.Line = r.pick(first, h.ID, lineIsOwn, before.Line, lineIsBefores)

@@ -1,16 +1,22 @@
-// Package pack joins records that follow each other in a log into one value, for savers that would otherwise keep each in a
-// row of its own. A record comes back bit for bit. Restoring a state takes the joined payloads alone, and decodes no
-// record.
+// Package pack joins consecutive records of a log into one value. Savers use it instead of one row for each old record.
+// Decode returns the records bit for bit. Restoring a state needs only the joined payloads: Open decodes no record.
 //
-// A pack holds, one after the other:
+// A pack consists of these parts, in this order:
 //
-//   - the format, and what the pack has: a snapshot, joined deltas, both or none;
+//   - the format, one byte;
+//   - flags, one byte: whether there is a snapshot, and whether the deltas are joined;
+//   - the number of records, two bytes, the higher first;
+//   - the ids of the records, 16 bytes each;
+//   - for each record one byte: 1 if it is committed;
 //   - the snapshot of the first record, if that record has one;
 //   - the number of deltas, then either one joined delta and the table that cuts it, or each delta;
-//   - for each record whether it is committed, its header, and its body without the payload, as package codec writes them;
-//   - a checksum of all of this, the thread, the namespace, and the numbers of the first and the last record.
+//   - for each record its header without the id, and its body without the payload, as package codec writes them;
+//   - a checksum of these parts, the thread, the namespace, and the numbers of the first and the last record.
 //
-// Only the first record of a pack may have a snapshot. Payloads may be any bytes: those that are not deltas are not joined.
+// The ids have a fixed place, so that a program that cannot decode a pack can find a record in it.
+//
+// Only the first record of a pack may have a snapshot. Payloads may be any bytes. Payloads that are not deltas are not
+// joined.
 package pack
 
 import (
@@ -23,32 +29,38 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/codec"
 )
 
-// Format is the number of the form that this package writes. A pack of another form is an error.
-const Format = 1
+// Format is the number of the format that Encode writes. Open and Decode return an error for any other format.
+const Format = 2
 
-// MaxBytes is the size that Fill does not exceed.
+// MaxBytes is the largest size of a pack that Fill allows.
 const MaxBytes = 64 << 10
 
-// Record is a record with what a log knows about it.
+// Record is a record and its mark in the log.
 type Record struct {
 	checkpoint.Record
-	Committed bool // a later record commits the tasks that it made due
+	Committed bool // a later record commits the tasks that this record made due
 }
 
-// Place is what a pack is bound to.
+// Place identifies the records of a pack. The checksum of a pack covers its place.
 type Place struct {
 	Thread, Namespace string
-	First, Last       uint64 // the numbers of its first and its last record
+	First, Last       uint64 // the numbers of the first and the last record
 }
 
-// What the second byte of a pack says.
+// Flags in the second byte of a pack.
 const (
 	hasSnapshot = 1 << iota
 	isJoined
 )
 
-// Fill returns how many of the records, from the first on, fit into one pack: those that follow each other without a gap, up
-// to the next snapshot, and up to MaxBytes. It returns 0 if the first alone is too large.
+// The offset of the ids, and the size of an id.
+const (
+	idsAt  = 4
+	idSize = len(checkpoint.ID{})
+)
+
+// Fill returns how many of the records, from the first on, fit into one pack. They have consecutive numbers, only the
+// first may have a snapshot, and the pack is at most MaxBytes large. Fill returns 0 if the first record is too large.
 func Fill(records []Record) (n int) {
 	size := 64
 	var room []byte
@@ -67,46 +79,55 @@ func Fill(records []Record) (n int) {
 	return len(records)
 }
 
-// Encode returns a pack of records that Fill has accepted.
+// Encode returns a pack of records that Fill accepted.
 func Encode(thread, namespace string, records []Record) []byte {
-	deltas := make([][]byte, 0, len(records))
-	var has byte
-	b := []byte{Format, 0}
+	b := binary.BigEndian.AppendUint16([]byte{Format, 0}, uint16(len(records)))
 	for i := range records {
-		if records[i].Snapshot {
-			has, b = has|hasSnapshot, codec.AppendBytes(b, records[i].Payload)
-			continue
-		}
-		deltas = append(deltas, records[i].Payload)
+		b = append(b, records[i].ID[:]...)
 	}
-	b = binary.AppendUvarint(b, uint64(len(deltas)))
-	if joined, table, ok := checkpoint.JoinDeltas(deltas...); ok && len(deltas) > 0 {
-		has, b = has|isJoined, codec.AppendBytes(codec.AppendBytes(b, joined), table)
-	} else {
-		for _, d := range deltas {
-			b = codec.AppendBytes(b, d)
-		}
+	for i := range records {
+		b = append(b, mark(records[i].Committed))
 	}
-	b[1] = has
+	b = appendPayloads(b, records)
 	var before *checkpoint.Record
 	for i := range records {
-		b = appendHead(b, &records[i], before)
+		head := records[i].Record
+		head.Payload = nil
+		b = codec.AppendHeaderWithoutID(b, &head, before)
+		b = codec.AppendBytes(b, codec.AppendBody(nil, &head))
 		before = &records[i].Record
 	}
 	in := Place{thread, namespace, records[0].Seq, records[len(records)-1].Seq}
 	return binary.LittleEndian.AppendUint32(b, in.sum(b))
 }
 
-// appendHead appends all of a record but its payload.
-func appendHead(b []byte, r *Record, before *checkpoint.Record) []byte {
-	head := r.Record
-	head.Payload = nil
-	committed := byte(0)
-	if r.Committed {
-		committed = 1
+func mark(committed bool) byte {
+	if committed {
+		return 1
 	}
-	b = codec.AppendHeader(append(b, committed), &head, before)
-	return codec.AppendBytes(b, codec.AppendBody(nil, &head))
+	return 0
+}
+
+// appendPayloads appends the snapshot and the deltas, and sets the flags of b.
+func appendPayloads(b []byte, records []Record) []byte {
+	deltas := make([][]byte, 0, len(records))
+	for i := range records {
+		if records[i].Snapshot {
+			b[1] |= hasSnapshot
+			b = codec.AppendBytes(b, records[i].Payload)
+			continue
+		}
+		deltas = append(deltas, records[i].Payload)
+	}
+	b = binary.AppendUvarint(b, uint64(len(deltas)))
+	if joined, table, ok := checkpoint.JoinDeltas(deltas...); ok && len(deltas) > 0 {
+		b[1] |= isJoined
+		return codec.AppendBytes(codec.AppendBytes(b, joined), table)
+	}
+	for _, d := range deltas {
+		b = codec.AppendBytes(b, d)
+	}
+	return b
 }
 
 func (p *Place) sum(b []byte) uint32 {
@@ -117,24 +138,54 @@ func (p *Place) sum(b []byte) uint32 {
 	return crc32.Update(crc32.Checksum(bound, table), table, b)
 }
 
-// Payloads are the payloads of a pack. They share memory with it.
+// Payloads are the payloads of a pack. They share memory with the pack.
 type Payloads struct {
-	Snapshot []byte   // of the first record, if Whole
-	Whole    bool     // the first record has a snapshot
-	Deltas   [][]byte // of the records in order: one each, or one for all of them
-	count    int      // of the records with a delta
+	Parent   checkpoint.ID // of the first record
+	Snapshot []byte        // of the first record, if Whole
+	Whole    bool          // the first record has a snapshot
+	Deltas   [][]byte      // of the records in order: one for each, or one for all
+	ids      []byte
+	marks    []byte
+	count    int // the number of records with a delta
 	joined   bool
 	table    []byte
 }
 
-// Open checks the sum of a pack and returns its payloads.
-func Open(in Place, b []byte) (p Payloads, err error) {
-	p, _, err = open(in, b)
-	return p, err
+// Len returns the number of records in the pack.
+func (p *Payloads) Len() int { return len(p.marks) }
+
+// ID returns the id of a record, by its index in the pack.
+func (p *Payloads) ID(i int) checkpoint.ID { return checkpoint.ID(p.ids[i*idSize : (i+1)*idSize]) }
+
+// Index returns the index of the record with an id, or -1.
+func (p *Payloads) Index(id checkpoint.ID) int {
+	for i := range p.Len() {
+		if p.ID(i) == id {
+			return i
+		}
+	}
+	return -1
 }
 
+// Open checks the checksum of a pack and returns its payloads.
+func Open(in Place, b []byte) (p Payloads, err error) {
+	p, r, err := open(in, b)
+	if err != nil {
+		return p, err
+	}
+	head := r.HeaderWithoutID(p.ID(0), nil)
+	if err := r.Err(); err != nil {
+		return p, damaged(err)
+	}
+	p.Parent = head.Parent
+	return p, nil
+}
+
+func damaged(err error) error { return fmt.Errorf("%w: %w", checkpoint.ErrDamaged, err) }
+
+// open returns the payloads and a reader of the headers and bodies.
 func open(in Place, b []byte) (p Payloads, r *codec.Reader, err error) {
-	if len(b) < 6 {
+	if len(b) < idsAt+4 {
 		return p, nil, fmt.Errorf("a pack of %d bytes: %w", len(b), checkpoint.ErrDamaged)
 	}
 	if b[0] != Format {
@@ -145,9 +196,14 @@ func open(in Place, b []byte) (p Payloads, r *codec.Reader, err error) {
 	if binary.LittleEndian.Uint32(b[len(body):]) != in.sum(body) {
 		return p, nil, fmt.Errorf("%w: its checksum is that of other data; restore it from a backup", checkpoint.ErrDamaged)
 	}
+	n, has := int(binary.BigEndian.Uint16(b[2:])), b[1]
+	marksAt := idsAt + n*idSize
+	if n == 0 || marksAt+n > len(body) {
+		return p, nil, fmt.Errorf("a pack of %d bytes has no room for %d records: %w", len(b), n, checkpoint.ErrDamaged)
+	}
+	p.ids, p.marks = body[idsAt:marksAt], body[marksAt:marksAt+n]
 	r = codec.NewReader(body)
-	r.Byte()
-	has := r.Byte()
+	r.Skip(marksAt + n)
 	if has&hasSnapshot != 0 {
 		p.Whole, p.Snapshot = true, r.SharedBytes()
 	}
@@ -162,12 +218,12 @@ func open(in Place, b []byte) (p Payloads, r *codec.Reader, err error) {
 		}
 	}
 	if err := r.Err(); err != nil {
-		return p, nil, fmt.Errorf("%w: %w", checkpoint.ErrDamaged, err)
+		return p, nil, damaged(err)
 	}
 	return p, r, nil
 }
 
-// Decode returns the records of a pack. Their payloads may share memory with it.
+// Decode returns the records of a pack. Their payloads may share memory with the pack.
 func Decode(in Place, b []byte) ([]Record, error) {
 	p, r, err := open(in, b)
 	if err != nil {
@@ -179,27 +235,28 @@ func Decode(in Place, b []byte) ([]Record, error) {
 			return nil, err
 		}
 	}
-	if len(deltas) != p.count {
-		return nil, fmt.Errorf("%w: the joined delta has %d parts, want %d", checkpoint.ErrDamaged, len(deltas), p.count)
-	}
 	payloads := deltas
 	if p.Whole {
 		payloads = append([][]byte{p.Snapshot}, deltas...)
+	}
+	if len(deltas) != p.count || len(payloads) != p.Len() {
+		return nil, fmt.Errorf("%w: a pack of %d records has %d deltas and %d payloads, want %d deltas",
+			checkpoint.ErrDamaged, p.Len(), len(deltas), len(payloads), p.count)
 	}
 	records := make([]Record, len(payloads))
 	var before *checkpoint.Record
 	var wrong error
 	for i := range records {
 		rec := &records[i]
-		rec.Committed = r.Byte() == 1
-		rec.Record = r.Header(before)
+		rec.Committed = p.marks[i] == 1
+		rec.Record = r.HeaderWithoutID(p.ID(i), before)
 		body := codec.NewReader(r.SharedBytes())
 		body.Body(&rec.Record)
 		wrong = errors.Join(wrong, body.End())
 		rec.Payload, before = payloads[i], &rec.Record
 	}
 	if err := errors.Join(r.End(), wrong); err != nil {
-		return nil, fmt.Errorf("%w: %w", checkpoint.ErrDamaged, err)
+		return nil, damaged(err)
 	}
 	return records, nil
 }

@@ -190,3 +190,24 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestOpenNamesTheRecords(t *testing.T) {
+	want := log(rand.New(rand.NewPCG(11, 12)), 40, true, true)
+	want[0].Parent = checkpoint.ID{1, 2, 3}
+	b := pack.Encode("t", "n", want)
+	p, err := pack.Open(place(want), b)
+	if err != nil || p.Len() != len(want) || p.Parent != want[0].Parent {
+		t.Fatalf("got %d records after %s, %v; want %d after %s", p.Len(), p.Parent, err, len(want), want[0].Parent)
+	}
+	for i := range want {
+		if got := p.Index(want[i].ID); got != i || p.ID(i) != want[i].ID {
+			t.Errorf("record %d: got index %d and id %s, want %s", i, got, p.ID(i), want[i].ID)
+		}
+		if !bytes.Equal(b[4+16*i:20+16*i], want[i].ID[:]) {
+			t.Errorf("record %d: its id is not at its fixed place", i)
+		}
+	}
+	if got := p.Index(checkpoint.ID{9}); got != -1 {
+		t.Errorf("an id that no record has: got index %d, want -1", got)
+	}
+}

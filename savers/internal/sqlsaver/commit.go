@@ -58,7 +58,7 @@ func (s *Saver) remember(a *checkpoint.Append, h *held) {
 	}
 	r.heads[a.Namespace] = *h
 	if a.End && !a.Release {
-		s.packer.add(s.packing.due(r))
+		s.packer.Add(s.packable(r)...)
 	}
 }
 
@@ -75,7 +75,7 @@ func (s *Saver) finish(fence checkpoint.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.runs[fence]; r != nil {
-		s.packer.add(s.packing.due(r))
+		s.packer.Add(s.packable(r)...)
 	}
 	delete(s.runs, fence)
 }

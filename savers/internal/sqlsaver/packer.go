@@ -3,50 +3,10 @@ package sqlsaver
 import (
 	"bytes"
 	"context"
-	"sync"
-	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 )
-
-// Packing says when records of a log are packed. The zero Packing means every 128 records, without the newest 32.
-type Packing struct {
-	// Every is how many records are packed at a time: a run that ends packs its logs if one of their seqs since its beginning is
-	// a multiple of it.
-	Every int
-	// Keep is how many of the newest records of a log are never packed.
-	Keep int
-	// AtOnce has each Append pack the log that it wrote to before it returns. It is for tests.
-	AtOnce bool
-}
-
-// window is how many records a transaction reads to pack them, and reach how far back packing looks for records that an
-// earlier run has left.
-const (
-	window = 512
-	reach  = 1024
-)
-
-// fewest is how many records are worth a pack.
-func (p *Packing) fewest() int { return min(p.Every, 16) }
-
-// packer packs old records of logs, one log at a time, so that callers need not wait for it.
-type packer struct {
-	s       *Saver
-	mu      sync.Mutex
-	queue   []job
-	running bool
-	closed  bool
-	idle    sync.Cond
-	cancel  context.CancelFunc // of the job under way
-}
-
-func newPacker(s *Saver) *packer {
-	p := &packer{s: s}
-	p.idle.L = &p.mu
-	return p
-}
 
 // job is a log in which a run has appended records since opened, or all logs of a thread.
 type job struct {
@@ -55,70 +15,10 @@ type job struct {
 	opened, head      int64 // seqs
 }
 
-// maxJobs is how many logs may wait. The records of others are packed after a later run.
-const maxJobs = 1024
-
-// add lets a goroutine pack logs. There is one at a time.
-func (p *packer) add(jobs []job) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed || len(p.queue)+len(jobs) > maxJobs {
-		return
-	}
-	p.queue = append(p.queue, jobs...)
-	if !p.running && len(p.queue) > 0 {
-		p.running = true
-		go p.work()
-	}
-}
-
-// patience is how long the packing of a log may take.
-const patience = 30 * time.Second
-
-func (p *packer) work() {
-	for {
-		p.mu.Lock()
-		if len(p.queue) == 0 {
-			p.running = false
-			p.idle.Broadcast()
-			p.mu.Unlock()
-			return
-		}
-		j := p.queue[0]
-		p.queue = p.queue[1:]
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		p.cancel = cancel
-		p.mu.Unlock()
-		_ = p.s.packJob(ctx, j) // the records stay as they are, and are packed after a later run
-		cancel()
-	}
-}
-
-// close waits for as long as d until all logs are packed that were added, and takes no more.
-func (p *packer) close(d time.Duration) {
-	defer time.AfterFunc(d, p.stop).Stop()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	for p.running {
-		p.idle.Wait()
-	}
-}
-
-// stop ends the job under way, and drops the others.
-func (p *packer) stop() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.queue = nil
-	if p.cancel != nil {
-		p.cancel()
-	}
-}
-
-// due returns the logs of a run that ends in which there is something to pack.
-func (p *Packing) due(r *run) (jobs []job) {
+// packable returns the logs of a run that ends in which there is something to pack.
+func (s *Saver) packable(r *run) (jobs []job) {
 	for namespace, h := range r.heads {
-		if every := int64(p.Every); h.seq/every != h.opened/every {
+		if s.packing.Due(h.opened, h.seq) {
 			jobs = append(jobs, job{r.thread, namespace, h.root, h.log, h.opened, h.seq})
 		}
 	}
@@ -134,7 +34,7 @@ func (s *Saver) packJob(ctx context.Context, j job) error {
 
 // pack packs the old records of a log, a window at a time.
 func (s *Saver) pack(ctx context.Context, j job) error {
-	from := max(min(j.opened, j.head-reach), 1)
+	from := pack.First(j.opened, j.head)
 	for from > 0 {
 		err := s.write(ctx, RolledBack, func(tx Tx) (err error) {
 			from, err = s.packWindow(ctx, tx, j, from)
@@ -164,8 +64,8 @@ func (s *Saver) packWindow(ctx context.Context, tx Tx, j job, from int64) (next 
 		return 0, err
 	}
 	from = max(from, packed+1)
-	last := min(h.seq-int64(s.packing.Keep), from+window-1)
-	if last-from+1 < int64(s.packing.fewest()) {
+	last := min(h.seq-int64(s.packing.Keep), from+pack.Window-1)
+	if last-from+1 < int64(s.packing.Fewest()) {
 		return 0, nil
 	}
 	if err := w.read(ctx, from, last, h.line); err != nil {
@@ -249,7 +149,7 @@ func (w *packing) pack(ctx context.Context) error {
 			stop++
 		}
 		n := pack.Fill(w.records[i:stop])
-		if n >= w.s.packing.fewest() {
+		if n >= w.s.packing.Fewest() {
 			if err := w.insert(ctx, i, i+n); err != nil {
 				return err
 			}

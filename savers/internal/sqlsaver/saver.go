@@ -59,6 +59,7 @@ import (
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
 )
 
 // Saver is a checkpoint.Saver on a DB. Open makes it.
@@ -77,8 +78,8 @@ type Saver struct {
 
 	states map[int64]state // of a readable saver, by the log of the root
 
-	packing Packing
-	packer  *packer
+	packing pack.Policy
+	packer  *pack.Queue[job]
 }
 
 var _ checkpoint.Saver = (*Saver)(nil)
@@ -89,8 +90,8 @@ type Options struct {
 	Mode Mode
 	// Patience is how long a call that meets locks or deadlocks retries; zero is DefaultPatience.
 	Patience time.Duration
-	// Packing says when records are packed.
-	Packing Packing
+	// Packing says when records are packed; zero is pack.Default.
+	Packing pack.Policy
 	// Readable keeps the state of each version as JSON in graph_state, as the newest run that ended
 	// left it.
 	Readable bool
@@ -115,9 +116,9 @@ func Open(ctx context.Context, db DB, d *Dialect, o Options) (*Saver, error) {
 		s.patience = DefaultPatience
 	}
 	if s.packing.Every == 0 {
-		s.packing = Packing{Every: 128, Keep: 32}
+		s.packing = pack.Default
 	}
-	s.packer = newPacker(s)
+	s.packer = pack.NewQueue(s.packJob)
 	err := s.loadQueries()
 	if err == nil {
 		err = s.migrate(ctx, o.Mode)
@@ -181,7 +182,7 @@ func (s *Saver) end() { s.calls.RUnlock() }
 // Close ends the leases that the saver took and closes the database. Before, it waits until the records are packed of runs that
 // have just ended. A second Close does nothing.
 func (s *Saver) Close() error {
-	s.packer.close(s.patience)
+	s.packer.Close(s.patience)
 	s.calls.Lock()
 	defer s.calls.Unlock()
 	if s.closed {

@@ -109,7 +109,7 @@ func (s *Saver) Import(ctx context.Context, id string, items iter.Seq2[checkpoin
 	case s.packing.AtOnce:
 		err = s.packThread(context.WithoutCancel(ctx), id)
 	case len(in.records) >= s.packing.Every:
-		s.packer.add([]job{{thread: id}})
+		s.packer.Add(job{thread: id})
 	}
 	return s.wrap(ctx, "import", err)
 }
