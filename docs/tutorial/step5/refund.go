@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
+)
+
+//go:generate go tool graphgen -type=State,Refund,Approval
+
+// State is the state of one refund.
+type State struct {
+	Order string
+	Cents int64
+	Risk  int `graph:"max"` // the highest risk that a node found, from 0 to 10
+	Pay   bool
+	Log   []string `graph:"append"`
+}
+
+// Refund is the question to a person.
+type Refund struct {
+	Order string
+	Cents int64
+}
+
+// Approval is the answer.
+type Approval struct {
+	OK bool
+	By string
+}
+
+var approve = graph.NewQuestion[Refund, Approval]("approve")
+
+// prices contains the price of each order, in cents.
+var prices = map[string]int64{"A-1": 1900, "A-2": 12900, "R-1": 2500}
+
+func lookup(_ context.Context, s State) (StateUpdate, error) {
+	price, ok := prices[s.Order]
+	if !ok {
+		return StateUpdate{}, fmt.Errorf("there is no order %q", s.Order)
+	}
+	var u StateUpdate
+	u.Cents.Set(price)
+	if price > 10000 {
+		u.Risk.Offer(3)
+	}
+	u.Log.Append("looked up " + s.Order)
+	return u, nil
+}
+
+func customer(_ context.Context, s State) (StateUpdate, error) {
+	var u StateUpdate
+	if strings.HasPrefix(s.Order, "R-") { // the customer has returned many orders
+		u.Risk.Offer(9)
+	}
+	u.Log.Append("checked the customer")
+	return u, nil
+}
+
+func decide(ctx context.Context, s State) (StateUpdate, error) {
+	var u StateUpdate
+	if s.Risk > 5 || s.Cents <= 5000 {
+		u.Pay.Set(s.Risk <= 5)
+		u.Log.Append(fmt.Sprintf("the risk is %d", s.Risk))
+		return u, nil
+	}
+	answer, err := approve.Ask(ctx, Refund{Order: s.Order, Cents: s.Cents})
+	if err != nil {
+		return u, err // no answer yet: decide runs again after the answer
+	}
+	u.Pay.Set(answer.OK)
+	u.Log.Append("decided by " + answer.By)
+	return u, nil
+}
+
+func choose(_ context.Context, s State) (graph.Next, error) {
+	if s.Pay {
+		return graph.To("pay"), nil
+	}
+	return graph.To("refuse"), nil
+}
+
+// bank is a folder of paid orders. It takes an order only once for each name of a file.
+type bank struct {
+	dir   string
+	delay time.Duration // until the bank confirms a payment
+}
+
+func (b bank) pay(ctx context.Context, s State) (StateUpdate, error) {
+	name := filepath.Join(b.dir, graph.CurrentTask(ctx).Key)
+	if err := os.WriteFile(name, []byte(s.Order), 0o600); err != nil {
+		return StateUpdate{}, err
+	}
+	log.Print("paying ", s.Order)
+	select {
+	case <-time.After(b.delay):
+	case <-ctx.Done():
+		return StateUpdate{}, ctx.Err()
+	}
+	var u StateUpdate
+	u.Log.Append(fmt.Sprintf("paid %d cents", s.Cents))
+	return u, nil
+}
+
+func refuse(_ context.Context, _ State) (StateUpdate, error) {
+	var u StateUpdate
+	u.Log.Append("refused")
+	return u, nil
+}
+
+func newRefund(b bank, saver checkpoint.Saver, opts ...graph.Option) (*graph.Graph[State, StateUpdate], error) {
+	g := graph.New("refund", StateSchema)
+	g.Node("lookup", lookup)
+	g.Node("customer", customer)
+	g.Node("decide", decide, approve)
+	g.Node("pay", b.pay)
+	g.Node("refuse", refuse)
+
+	g.Edge(graph.Start, "lookup")
+	g.Edge(graph.Start, "customer")
+	g.Join([]graph.ID{"lookup", "customer"}, "decide")
+	g.Route("decide", choose, "pay", "refuse")
+	g.Edge("pay", graph.End)
+	g.Edge("refuse", graph.End)
+	return g.Compile(append(opts, graph.Saver(saver))...)
+}
