@@ -55,7 +55,7 @@ func newFlow(d desk, saver checkpoint.Saver, opts ...graph.Option) (*flow, error
 	g.Node(NodePlan, d.plan)
 	g.Node(NodeApprove, d.approve, approve)
 	search := graph.TaskNode(g, NodeSearch, d.search)
-	g.RoutingNode(NodeReflect, d.reflect(search), []graph.ID{NodeSearch, NodeWrite})
+	g.RoutingNode(NodeReflect, d.reflect(search), graph.Targets(NodeSearch, NodeWrite))
 	graph.MapSubgraph(g, NodeWrite, writing, toPaper, fromPaper)
 	g.Edge(graph.Start, NodePlan)
 	g.Edge(NodePlan, NodeApprove)

@@ -60,6 +60,10 @@ type building struct {
 func (b *building) node(i int) error {
 	n := &b.spec.Nodes[i]
 	id, opts := graph.ID(n.Name), b.options(n)
+	choosing := []graph.RoutingNodeOption{graph.Targets(b.ids(n.Targets)...)}
+	for _, o := range opts {
+		choosing = append(choosing, o)
+	}
 	switch n.Kind {
 	case Plain:
 		b.g.Node(id, func(ctx context.Context, view State) (StateUpdate, error) {
@@ -69,7 +73,7 @@ func (b *building) node(i int) error {
 	case Routing:
 		b.g.RoutingNode(id, func(ctx context.Context, view State) (StateUpdate, graph.Next, error) {
 			return b.run(ctx, i, view, Job{})
-		}, b.ids(n.Targets), opts...)
+		}, choosing...)
 	case Task:
 		b.senders[i] = graph.TaskNode(b.g, id, func(ctx context.Context, view State, in Job) (StateUpdate, error) {
 			u, _, err := b.run(ctx, i, view, in)
@@ -79,23 +83,32 @@ func (b *building) node(i int) error {
 		f := func(ctx context.Context, view State, in Job) (StateUpdate, graph.Next, error) {
 			return b.run(ctx, i, view, in)
 		}
-		b.senders[i] = graph.RoutingTaskNode(b.g, id, f, b.ids(n.Targets), opts...)
+		b.senders[i] = graph.RoutingTaskNode(b.g, id, f, choosing...)
 	case Sub:
-		return b.sub(i, opts)
+		return b.sub(i)
 	}
 	return nil
 }
 
-func (b *building) options(n *Node) []graph.NodeOption {
-	opts := []graph.NodeOption{graph.Retry(graph.RetryPolicy{Attempts: n.Retry, Base: 1})}
-	if n.Asks > 0 {
-		opts = append(opts, questions[0], questions[1])
-	}
+// policies returns the options that every kind of node takes.
+func (b *building) policies(n *Node) []graph.AnyNodeOption {
+	opts := []graph.AnyNodeOption{graph.Retry(graph.RetryPolicy{Attempts: n.Retry, Base: 1})}
 	if n.Deferred {
 		opts = append(opts, graph.Deferred())
 	}
 	if n.Late {
 		opts = append(opts, graph.Timeout(time.Minute)) // which has another code path
+	}
+	return opts
+}
+
+// options returns the options of a node that runs a function.
+func (b *building) options(n *Node) (opts []graph.NodeOption) {
+	for _, o := range b.policies(n) {
+		opts = append(opts, o)
+	}
+	if n.Asks > 0 {
+		opts = append(opts, questions[0], questions[1])
 	}
 	return opts
 }
@@ -146,7 +159,7 @@ func (b *building) ask(ctx context.Context, d doing, view State) (answers []int6
 }
 
 // sub adds a subgraph.
-func (b *building) sub(i int, opts []graph.NodeOption) error {
+func (b *building) sub(i int) error {
 	n := &b.spec.Nodes[i]
 	var limits []graph.Option
 	for _, o := range b.opts {
@@ -158,15 +171,23 @@ func (b *building) sub(i int, opts []graph.NodeOption) error {
 	if err != nil {
 		return fmt.Errorf("subgraph %s: %w", n.Name, err)
 	}
+	var same []graph.SubgraphOption
+	for _, o := range b.policies(n) {
+		same = append(same, o)
+	}
 	if n.Up {
-		opts = append(opts, graph.Targets(b.ids(n.Ups)...))
+		same = append(same, graph.Targets(b.ids(n.Ups)...))
+	}
+	if n.Same {
+		b.g.Subgraph(graph.ID(n.Name), child, same...)
+		return nil
+	}
+	var opts []graph.MapSubgraphOption
+	for _, o := range same {
+		opts = append(opts, o)
 	}
 	if n.Recalls {
 		opts = append(opts, graph.Stateful())
-	}
-	if n.Same {
-		b.g.Subgraph(graph.ID(n.Name), child, opts...)
-		return nil
 	}
 	graph.MapSubgraph(b.g, graph.ID(n.Name), child,
 		func(_ context.Context, view State) (StateUpdate, error) {

@@ -21,11 +21,10 @@ type Builder[S, U any] struct {
 }
 
 type nodeDecl[S, U any] struct {
-	id      ID
-	funcs   funcs[S, U]
-	kind    kind
-	targets []ID // of a node that routes
-	opts    nodeOptions
+	id    ID
+	funcs funcs[S, U]
+	kind  kind
+	opts  nodeOptions
 }
 
 // kind is what a node is, whatever the types of its functions.
@@ -60,15 +59,15 @@ func New[S, U any](name string, schema *state.Schema[S, U]) *Builder[S, U] {
 // f runs once in each superstep that makes the node due, on any goroutine, at the same time as other nodes
 // that are due. The order of declaration is the order in which the updates of one superstep merge.
 func (b *Builder[S, U]) Node(id ID, f func(ctx context.Context, s S) (U, error), opts ...NodeOption) ID {
-	b.add(id, funcs[S, U]{plain: f}, kind{}, nil, opts)
+	add(b, id, funcs[S, U]{plain: f}, kind{}, opts, NodeOption.node)
 	return id
 }
 
-// RoutingNode adds a node that chooses what runs next itself, among targets, which may include End, and returns id. It
-// is for what depends on the node's own work; its edges fire beside what it chose. Its choice is stored with its
-// update: it is not asked again.
-func (b *Builder[S, U]) RoutingNode(id ID, f func(ctx context.Context, s S) (U, Next, error), targets []ID, opts ...NodeOption) ID {
-	b.add(id, funcs[S, U]{routing: f}, kind{routes: true}, targets, opts)
+// RoutingNode adds a node that returns, with its update, the nodes that run next, and returns id. Targets lists the nodes
+// that it may choose. Use it if the choice depends on the node's own work; Route chooses by the merged state. The node's
+// edges fire in addition. The choice is stored with the update, so a Resume does not repeat it.
+func (b *Builder[S, U]) RoutingNode(id ID, f func(ctx context.Context, s S) (U, Next, error), opts ...RoutingNodeOption) ID {
+	add(b, id, funcs[S, U]{routing: f}, kind{routes: true}, opts, RoutingNodeOption.routingNode)
 	return id
 }
 
@@ -89,13 +88,13 @@ func TaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID, f fun
 			return u, Next{}, err
 		}
 	}
-	b.add(id, c, kind{decode: unwrap[In, P]}, nil, opts)
+	add(b, id, c, kind{decode: unwrap[In, P]}, opts, NodeOption.node)
 	return Sender[In]{ID: id, wrap: wrap[In, P]}
 }
 
-// RoutingTaskNode adds a task node whose tasks choose what runs next, each for itself, as a RoutingNode does: sends that
-// send.
-func RoutingTaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID, f func(ctx context.Context, s S, in In) (U, Next, error), targets []ID, opts ...NodeOption) Sender[In] {
+// RoutingTaskNode adds a task node whose tasks return the nodes that run next, each for itself. Targets lists the nodes that
+// they may choose, which may include the node itself.
+func RoutingTaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID, f func(ctx context.Context, s S, in In) (U, Next, error), opts ...RoutingNodeOption) Sender[In] {
 	var c funcs[S, U]
 	if f != nil {
 		c.task = func(ctx context.Context, s S, p payload) (U, Next, error) {
@@ -106,20 +105,20 @@ func RoutingTaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID
 			return f(ctx, s, in)
 		}
 	}
-	b.add(id, c, kind{decode: unwrap[In, P], routes: true}, targets, opts)
+	add(b, id, c, kind{decode: unwrap[In, P], routes: true}, opts, RoutingNodeOption.routingNode)
 	return Sender[In]{ID: id, wrap: wrap[In, P]}
 }
 
-func (b *Builder[S, U]) add(id ID, f funcs[S, U], k kind, targets []ID, opts []NodeOption) {
-	d := nodeDecl[S, U]{id: id, funcs: f, kind: k, targets: targets}
+// add declares a node. apply is the method by which options of its kind apply.
+func add[S, U any, O comparable](b *Builder[S, U], id ID, f funcs[S, U], k kind, opts []O, apply func(O, *nodeOptions)) {
+	d := nodeDecl[S, U]{id: id, funcs: f, kind: k}
+	var none O
 	for _, o := range opts {
-		if o != nil {
-			o.node(&d.opts)
+		if o != none {
+			apply(o, &d.opts)
 		}
 	}
-	if f.child != nil && len(d.opts.targets) > 0 {
-		d.targets, d.kind.routes = d.opts.targets, true
-	}
+	d.kind.routes = k.routes || f.child != nil && len(d.opts.targets) > 0
 	b.nodes = append(b.nodes, d)
 }
 

@@ -84,20 +84,15 @@ func (c *compiler[S, U]) checkNodeOptions(n *nodeDecl[S, U]) {
 	}
 }
 
-// checkSubgraph checks the options that only subgraphs have.
+// checkSubgraph checks the Targets of a subgraph.
 func (c *compiler[S, U]) checkSubgraph(n *nodeDecl[S, U]) {
 	up := n.kind.sub != nil && n.kind.sub.leadsUp
 	switch {
-	case n.funcs.none():
-	case n.kind.sub == nil && len(n.opts.targets) > 0:
-		c.fault("node %q: Targets is for subgraphs; use RoutingNode, or Route", string(n.id))
+	case n.kind.sub == nil || n.funcs.none():
 	case len(n.opts.targets) > 0 && !up:
 		c.fault("subgraph %q: nothing in it leads to Parent, so it never chooses among its Targets", string(n.id))
 	case up && len(n.opts.targets) == 0:
 		c.fault("subgraph %q leads to Parent; list what it may choose by graph.Targets", string(n.id))
-	}
-	if n.opts.remembers && (n.kind.sub == nil || n.kind.same) && !n.funcs.none() {
-		c.fault("node %q: Stateful is for subgraphs over a state of their own", string(n.id))
 	}
 }
 

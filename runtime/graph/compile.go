@@ -251,7 +251,7 @@ func (c *compiler[S, U]) takesSends(what string, n int) bool {
 func (c *compiler[S, U]) addRoutes() {
 	for _, d := range c.b.nodes {
 		if n, ok := c.g.index[d.id]; ok && d.kind.routes {
-			c.g.nodes[n].setTargets(c.targets(fmt.Sprintf("routing node %q", string(d.id)), d.targets))
+			c.g.nodes[n].setTargets(c.targets(fmt.Sprintf("routing node %q", string(d.id)), "by graph.Targets", d.opts.targets))
 		}
 	}
 	for _, r := range c.b.routes {
@@ -260,7 +260,7 @@ func (c *compiler[S, U]) addRoutes() {
 		if r.choose == nil {
 			c.fault("%s has no function", what)
 		}
-		targets, to := c.targets(what, r.targets)
+		targets, to := c.targets(what, "behind its function", r.targets)
 		if !ok {
 			continue
 		}
@@ -277,10 +277,10 @@ func (c *compiler[S, U]) addRoutes() {
 	}
 }
 
-// targets looks up what a route or routing node may choose.
-func (c *compiler[S, U]) targets(what string, ids []ID) (targets []ID, to []int) {
+// targets looks up the nodes that a route or a node may choose. how says in a fault where targets are listed.
+func (c *compiler[S, U]) targets(what, how string, ids []ID) (targets []ID, to []int) {
 	if len(ids) == 0 {
-		c.fault("%s declares no targets; list every node it may return, and End if it may end", what)
+		c.fault("%s declares no targets; list %s every node that it may choose, and graph.End if it may end", what, how)
 	}
 	seen := make(map[ID]bool, len(ids))
 	for _, id := range ids {

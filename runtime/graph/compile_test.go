@@ -78,7 +78,7 @@ func TestCompileReportsEveryFault(t *testing.T) {
 			b.Route("a", toEnd, "x", graph.End, graph.End)
 			b.Route("y", nil, "a")
 		}, nil, []string{
-			`route from a declares no targets; list every node it may return, and End if it may end`,
+			`route from a declares no targets; list behind its function every node that it may choose, and graph.End if it may end`,
 			`route from a: no node "x"`,
 			`route from a declares End twice`,
 			`route from a is declared twice; one function chooses all that follows a node`,

@@ -97,7 +97,7 @@ func halfDone(tb testing.TB, s checkpoint.Saver) *app {
 	b.Node("x", say("x"))
 	b.RoutingNode("route", func(context.Context, work) (update, graph.Next, error) {
 		return logged("route"), graph.To("x"), nil
-	}, []graph.ID{"x", "fetch"})
+	}, graph.Targets("x", "fetch"))
 	b.Node("ask", func(ctx context.Context, _ work) (update, error) {
 		if _, err := refund.Ask(ctx, doc{Name: "shoes"}); err != nil {
 			return update{}, err

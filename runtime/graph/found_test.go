@@ -380,7 +380,7 @@ func TestWhereARememberingSubgraphSendsItsParentOutlivesACrash(t *testing.T) {
 				return pairUpdate{}, graph.ToParent(graph.To("chosen")), nil
 			}
 			return pairUpdate{}, graph.To(graph.End), nil
-		}, []graph.ID{graph.Parent, graph.End})
+		}, graph.Targets(graph.Parent, graph.End))
 		inner.Edge("a", "on")
 		b := newWork()
 		graph.MapSubgraph(b, "sub", compilePair(t, inner), toPair, fromPair, graph.Stateful(), graph.Targets("chosen"))

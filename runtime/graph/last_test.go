@@ -78,7 +78,7 @@ func TestAStopAfterTheNodeThatChoosesParent(t *testing.T) {
 				inner := newWork()
 				inner.RoutingNode("up", func(context.Context, work) (update, graph.Next, error) {
 					return logged("up"), graph.ToParent(graph.To("then")), nil
-				}, []graph.ID{graph.Parent})
+				}, graph.Targets(graph.Parent))
 				inner.Edge(graph.Start, "up")
 				child := compile(t, inner, graph.SubgraphOnly(), graph.InterruptAfter("up"))
 				b := newWork()

@@ -15,12 +15,6 @@ import (
 // then. It works its way up: next may be a ToParent again.
 func ToParent(next Next) Next { return Next{first: target{Parent, upward{next}}} }
 
-// Targets lists what a subgraph may choose by ToParent: nodes of the graph that it is added to, and End. It makes the
-// subgraph's node one that routes.
-func Targets(ids ...ID) NodeOption {
-	return nodeOption(func(o *nodeOptions) { o.targets = append(o.targets, ids...) })
-}
-
 // upward is what Parent is to do. To a subgraph the payloads of its sends are bytes.
 type upward struct{ next Next }
 

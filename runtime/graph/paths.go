@@ -19,7 +19,7 @@ func (c *compiler[S, U]) declaredPaths() flow.Paths {
 	}
 	for _, d := range c.b.nodes {
 		if d.kind.routes {
-			c.addPath(&p, d.id, d.targets...)
+			c.addPath(&p, d.id, d.opts.targets...)
 		}
 	}
 	for _, r := range c.b.routes {

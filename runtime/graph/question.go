@@ -68,7 +68,12 @@ type askable struct {
 	restate func(asked []byte) ([]byte, error) // what was asked, as the code would store it now
 }
 
-func (q Question[Q, A]) node(o *nodeOptions) {
+func (q Question[Q, A]) node(o *nodeOptions)        { q.listed(o) }
+func (q Question[Q, A]) routingNode(o *nodeOptions) { q.listed(o) }
+func (q Question[Q, A]) mapSubgraph(o *nodeOptions) { q.listed(o) }
+
+// listed adds the question to those that a node may ask.
+func (q Question[Q, A]) listed(o *nodeOptions) {
 	o.questions = append(o.questions, askable{
 		name: q.name,
 		shape: func() shape.Question {

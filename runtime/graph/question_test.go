@@ -408,9 +408,10 @@ func TestAQuestionOfAnAbandonedLineCanStillBeAnswered(t *testing.T) {
 // renamedAsker is a graph whose node asks in a subgraph, and names that one release gave to all of it.
 func renamedAsker(tb testing.TB, sub, node graph.ID, asks func(context.Context) error, q graph.NodeOption, was ...graph.ID) *graph.Builder[work, update] {
 	tb.Helper()
-	var subWas, nodeWas []graph.NodeOption
+	var subWas []graph.SubgraphOption
+	var nodeWas []graph.NodeOption
 	if len(was) > 0 {
-		subWas, nodeWas = []graph.NodeOption{graph.FormerIDs(was[0])}, []graph.NodeOption{graph.FormerIDs(was[1])}
+		subWas, nodeWas = []graph.SubgraphOption{graph.FormerIDs(was[0])}, []graph.NodeOption{graph.FormerIDs(was[1])}
 	}
 	inner := newWork()
 	inner.Node(node, func(ctx context.Context, _ work) (update, error) {

@@ -157,7 +157,7 @@ var scenes = map[string]func(*scene){
 		inner.RoutingNode("up", func(ctx context.Context, _ work) (update, graph.Next, error) {
 			sc.runs(ctx)
 			return logged("up"), graph.ToParent(graph.To("b")), nil
-		}, []graph.ID{graph.Parent})
+		}, graph.Targets(graph.Parent))
 		inner.Edge(graph.Start, "up")
 		b := newWork()
 		b.Subgraph("sub", compile(sc.t, inner, graph.SubgraphOnly()), graph.Targets("b", graph.End))

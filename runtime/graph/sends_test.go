@@ -153,7 +153,7 @@ func router(ran *counter) func(context.Context, work) (update, graph.Next, error
 
 func routing(ran *counter) *graph.Builder[work, update] {
 	b := newWork()
-	b.RoutingNode("router", router(ran), []graph.ID{"x", "y", graph.End})
+	b.RoutingNode("router", router(ran), graph.Targets("x", "y", graph.End))
 	b.Node("x", say("x"))
 	b.Node("y", say("y"))
 	b.Node("beside", say("beside"))
@@ -230,7 +230,7 @@ func tree() *graph.Builder[work, update] {
 			next.Add(grow.Send(doc{Name: fmt.Sprint(d.Name, i), Pages: d.Pages[1:]}))
 		}
 		return logged(d.Name), next, nil
-	}, []graph.ID{"grow", graph.End})
+	}, graph.Targets("grow", graph.End))
 	b.Route(graph.Start, func(context.Context, work) (graph.Next, error) {
 		return grow.Send(doc{Name: "r", Pages: []int{1, 2, 3}}), nil
 	}, "grow")
@@ -337,14 +337,14 @@ func TestTaskNodesInCompile(t *testing.T) {
 	graph.TaskNode(b, "fetch", func(context.Context, work, doc) (update, error) { return update{}, nil })
 	graph.TaskNode[work, update, doc](b, "nothing", nil)
 	b.Node("a", idle)
-	b.RoutingNode("r", func(context.Context, work) (update, graph.Next, error) { return update{}, graph.Next{}, nil }, nil)
+	b.RoutingNode("r", func(context.Context, work) (update, graph.Next, error) { return update{}, graph.Next{}, nil })
 	b.Route("r", toEnd, graph.End)
 	b.Edge(graph.Start, "fetch")
 	b.Join([]graph.ID{"a", "r"}, "fetch")
 	same(t, "faults", faults(t, b), []string{
 		`node "nothing" has no function`,
 		`edge Start -> fetch: fetch takes an input, so only a send reaches it`,
-		`routing node "r" declares no targets; list every node it may return, and End if it may end`,
+		`routing node "r" declares no targets; list by graph.Targets every node that it may choose, and graph.End if it may end`,
 		`route from r: the node chooses what follows it itself`,
 		`join of [a r] -> fetch: fetch takes an input, so only a send reaches it`,
 		`node "fetch" leads nowhere; add an edge to graph.End`,
@@ -406,7 +406,7 @@ func TestASenderOfAnotherGraphIsRefused(t *testing.T) {
 		if routing {
 			graph.RoutingTaskNode(b, "read", func(context.Context, work, teststate.Doc) (update, graph.Next, error) {
 				return update{}, graph.To(graph.End), nil
-			}, []graph.ID{graph.End})
+			}, graph.Targets(graph.End))
 		} else {
 			graph.TaskNode(b, "read", func(context.Context, work, teststate.Doc) (update, error) { return update{}, nil })
 			b.Edge("read", graph.End)

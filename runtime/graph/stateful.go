@@ -16,7 +16,7 @@ import (
 // that one's: for one call, unless it remembers too.
 //
 // A call then costs one load, and one snapshot of the subgraph's state. With OnExit it stores what the call came to, too.
-func Stateful() NodeOption {
+func Stateful() MapSubgraphOption {
 	return singleNodeOption("Stateful", func(o *nodeOptions) { o.remembers = true })
 }
 

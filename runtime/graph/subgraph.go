@@ -21,14 +21,14 @@ import (
 //
 // A call that is stored costs one snapshot of the state. An edit of the thread while the child is stopped does not reach the
 // state that the child works on. All else is as for the function MapSubgraph.
-func (b *Builder[S, U]) Subgraph(id ID, child *Graph[S, U], opts ...NodeOption) ID {
+func (b *Builder[S, U]) Subgraph(id ID, child *Graph[S, U], opts ...SubgraphOption) ID {
 	var f funcs[S, U]
 	k := kind{same: true}
 	if child != nil {
 		k.sub = &child.core
 		f.child = func(ctx context.Context, r *run, a *adapter[S, U], i int) error { return runSame(ctx, r, a, i, child) }
 	}
-	b.add(id, f, k, nil, opts)
+	add(b, id, f, k, opts, SubgraphOption.subgraph)
 	return id
 }
 
@@ -47,7 +47,7 @@ func MapSubgraph[S, U, CS, CU any](
 	b *Builder[S, U], id ID, child *Graph[CS, CU],
 	in func(ctx context.Context, s S) (CU, error),
 	out func(ctx context.Context, s S, child CS) (U, error),
-	opts ...NodeOption,
+	opts ...MapSubgraphOption,
 ) ID {
 	var f funcs[S, U]
 	var k kind
@@ -57,7 +57,7 @@ func MapSubgraph[S, U, CS, CU any](
 			return runMapped(ctx, r, a, i, child, in, out)
 		}
 	}
-	b.add(id, f, k, nil, opts)
+	add(b, id, f, k, opts, MapSubgraphOption.mapSubgraph)
 	return id
 }
 

@@ -21,7 +21,7 @@ func escalating(t *testing.T, l *ledger, next func() graph.Next) *app {
 	b.RoutingNode("up", func(ctx context.Context, s work) (update, graph.Next, error) {
 		u, err := step(l, "up")(ctx, s)
 		return u, graph.ToParent(next()), err
-	}, []graph.ID{graph.Parent, graph.End})
+	}, graph.Targets(graph.Parent, graph.End))
 	b.Edge(graph.Start, "a")
 	b.Edge("a", "up")
 	return compile(t, b, graph.SubgraphOnly())
@@ -174,10 +174,8 @@ func TestParentInCompile(t *testing.T) {
 	b := newWork()
 	b.Subgraph("up", child)
 	b.Subgraph("plain", compile(t, chain("x"), graph.SubgraphOnly()), graph.Targets(graph.End))
-	b.Subgraph("memory", compile(t, chain("x"), graph.SubgraphOnly()), graph.Stateful())
-	b.Node("node", say("node"), graph.Targets(graph.End), graph.Stateful())
 	b.Node("x", say("x"))
-	for _, id := range []graph.ID{"up", "plain", "memory", "node", "x"} {
+	for _, id := range []graph.ID{"up", "plain", "x"} {
 		b.Edge(graph.Start, id)
 		b.Edge(id, graph.End)
 	}
@@ -188,9 +186,6 @@ func TestParentInCompile(t *testing.T) {
 		"edge Parent -> x: nothing leaves Parent",
 		`subgraph "up" leads to Parent; list what it may choose by graph.Targets`,
 		`subgraph "plain": nothing in it leads to Parent, so it never chooses among its Targets`,
-		`node "memory": Stateful is for subgraphs over a state of their own`,
-		`node "node": Targets is for subgraphs; use RoutingNode, or Route`,
-		`node "node": Stateful is for subgraphs over a state of their own`,
 	})
 }
 
@@ -241,7 +236,7 @@ var busyTargets = []graph.ID{"x", "y", "last", "worker", graph.End}
 
 // asNode makes sub a node, asSame and asOwn subgraphs, so many deep.
 func asNode(b *graph.Builder[work, update], next func() graph.Next) {
-	b.RoutingNode("sub", func(context.Context, work) (update, graph.Next, error) { return logged("a", "up"), next(), nil }, busyTargets)
+	b.RoutingNode("sub", func(context.Context, work) (update, graph.Next, error) { return logged("a", "up"), next(), nil }, graph.Targets(busyTargets...))
 }
 
 func asSame(t *testing.T, l *ledger, depth int) func(*graph.Builder[work, update], func() graph.Next) {

@@ -41,7 +41,7 @@ func step(l *ledger, name string) func(context.Context, work) (update, error) {
 }
 
 // beside is before -> sub -> after, with a node beside sub; sub is a graph over the same state.
-func beside(l *ledger, child *app, opts ...graph.NodeOption) *graph.Builder[work, update] {
+func beside(l *ledger, child *app, opts ...graph.SubgraphOption) *graph.Builder[work, update] {
 	b := newWork()
 	for _, id := range []graph.ID{"before", "beside", "after"} {
 		b.Node(id, step(l, string(id)))
@@ -190,7 +190,7 @@ func TestAFailureInASubgraphOverTheSameState(t *testing.T) {
 			inner.Edge("a", "bad")
 			inner.Edge("bad", "c")
 			inner.Edge("c", graph.End)
-			var opts []graph.NodeOption
+			var opts []graph.SubgraphOption
 			if retry {
 				opts = append(opts, graph.Retry(graph.RetryPolicy{Attempts: 3, Base: 1}))
 			}

@@ -34,14 +34,14 @@ func language(l *ledger) *graph.Builder[work, update] {
 		next := find.Send(teststate.Doc{Name: d.Name + ".", Pages: d.Pages[1:]})
 		next.Add(read.Send(teststate.Doc{Name: d.Name}))
 		return u, next, err
-	}, []graph.ID{"find", "read"})
+	}, graph.Targets("find", "read"))
 	b.RoutingNode("plan", func(ctx context.Context, s work) (update, graph.Next, error) {
 		u, err := step(l, "plan")(ctx, s)
 		next := find.Send(teststate.Doc{Name: "x", Pages: []int{1}})
 		next.Add(find.Send(teststate.Doc{Name: "y"}))
 		next.Add(graph.To("fast", "slow", "long"))
 		return u, next, err
-	}, []graph.ID{"find", "fast", "slow", "long"})
+	}, graph.Targets("find", "fast", "slow", "long"))
 	for _, id := range []graph.ID{"fast", "slow", "first", "long", "longer", "joined", "again"} {
 		b.Node(id, step(l, string(id)))
 	}

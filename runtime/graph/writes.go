@@ -16,7 +16,7 @@ import (
 //
 // The names are strings, since Compile knows the fields and refuses others; a node that does not declare what it writes is not
 // looked at. Of a subgraph node it is the fields that come back from it.
-func Writes(fields ...string) NodeOption {
+func Writes(fields ...string) AnyNodeOption {
 	return singleNodeOption("Writes", func(o *nodeOptions) { o.writes = append([]string{}, fields...) })
 }
 

@@ -116,7 +116,7 @@ func TestCompileProvesThatNodesAlwaysSetOneFieldTogether(t *testing.T) {
 		}, []string{meeting("a", "b", "x", "x -> a, x -> b")}},
 		{"a routing node's edges", func(b *graph.Builder[work, update]) {
 			writers(b, "a", "b")
-			b.RoutingNode("x", choosesEnd, []graph.ID{graph.End})
+			b.RoutingNode("x", choosesEnd, graph.Targets(graph.End))
 			edges(b, graph.Start, "x", "a", graph.End)
 			edges(b, "x", "b", graph.End)
 		}, []string{meeting("a", "b", "x", "x -> a, x -> b")}},
@@ -312,7 +312,7 @@ func TestAStrictRunHoldsNodesToWhatTheyDeclare(t *testing.T) {
 			return b.RoutingNode("a", func(ctx context.Context, s work) (update, graph.Next, error) {
 				u, err := lie(ctx, s)
 				return u, graph.To(graph.End), err
-			}, []graph.ID{graph.End}, graph.Writes("Count"), retry)
+			}, graph.Targets(graph.End), graph.Writes("Count"), retry)
 		},
 		"subgraph over the same state": func(b *graph.Builder[work, update], sub *app) graph.ID {
 			return b.Subgraph("a", sub, graph.Writes("Count"), retry)

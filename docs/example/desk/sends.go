@@ -42,7 +42,7 @@ func report(_ context.Context, s State) (StateUpdate, error) {
 // NewTriage returns a graph with a routing node, which chooses its successor.
 func NewTriage() (*graph.Graph[State, StateUpdate], error) {
 	g := graph.New("triage", StateSchema)
-	g.RoutingNode("open", open, []graph.ID{"refund", graph.End})
+	g.RoutingNode("open", open, graph.Targets("refund", graph.End))
 	g.Node("refund", func(context.Context, State) (StateUpdate, error) { return StateUpdate{}, nil })
 	g.Edge(graph.Start, "open")
 	g.Edge("refund", graph.End)
