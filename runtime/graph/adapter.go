@@ -116,6 +116,10 @@ func (a *adapter[S, U]) reset(n int) {
 
 // emptied returns n zero elements, in the memory of s if there is enough.
 func emptied[T any](s []T, n int) []T {
+	if n == 1 && len(s) == 1 {
+		s[0] = *new(T) // most supersteps have one task
+		return s
+	}
 	clear(s)
 	if n <= cap(s) {
 		return s[:n]

@@ -66,7 +66,8 @@ func (r *opening) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 }
 
 // openUpdate stores an edit: at the head, from an older checkpoint, or as node n.
-func (r *opening) openUpdate(at checkpoint.ID, n int, asNode bool) error {
+func (r *opening) openUpdate(at checkpoint.ID, n int, asNode bool) (err error) {
+	defer rescueReducer(r.run, &err)
 	c, err := r.load(at)
 	if err != nil {
 		return err

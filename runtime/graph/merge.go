@@ -7,22 +7,35 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
-// merge merges the updates of the tasks in their order. A reducer's panic is the failure of the task that it merged.
-func (r *run) merge() (err error) {
-	i := 0
-	defer func() {
-		if v := recover(); v != nil {
-			err = r.nodeError(&r.exec.Tasks[i], newPanic(v))
+// merge merges the updates of the tasks in their order. Its callers defer rescueReducer.
+func (r *run) merge() error {
+	tasks, nodes := r.exec.Tasks, r.g.nodes
+	for i := range tasks {
+		t := &tasks[i]
+		if t.Progress == exec.Beaten {
+			continue
 		}
-	}()
-	for ; i < len(r.exec.Tasks) && err == nil; i++ {
-		if t := &r.exec.Tasks[i]; t.Progress != exec.Beaten {
-			if err = r.state.merge(i, &r.g.nodes[t.Node]); err != nil {
-				err = r.mergeError(i, err)
-			}
+		t.Progress = exec.Merging
+		err := r.state.merge(i, &nodes[t.Node])
+		t.Progress = exec.Succeeded
+		if err != nil {
+			return r.mergeError(i, err)
 		}
 	}
-	return err
+	return nil
+}
+
+// rescueReducer makes the panic of a reducer the failure of the task that was merged. Other panics continue. It is deferred.
+func rescueReducer(r *run, err *error) {
+	for i := range r.exec.Tasks {
+		if t := &r.exec.Tasks[i]; t.Progress == exec.Merging {
+			t.Progress = exec.Succeeded
+			if v := recover(); v != nil {
+				*err = r.nodeError(t, newPanic(v))
+			}
+			return
+		}
+	}
 }
 
 // mergeError is the error of a run that could not merge the update of the task in slot i.

@@ -54,7 +54,8 @@ func (r *opening) openInput(at checkpoint.ID) error {
 }
 
 // enter opens the thread with the input, on the state that the run has: that of the head, or empty in an empty thread.
-func (r *opening) enter(empty bool) error {
+func (r *opening) enter(empty bool) (err error) {
+	defer rescueReducer(r.run, &err)
 	r.chained = r.log.Chained
 	r.plan.Enter(r.plan.Step + 1)
 	first, err := r.inputRecord(empty)

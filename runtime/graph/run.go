@@ -89,17 +89,26 @@ func (r *run) loop() error {
 			return r.giveUp(err)
 		}
 	}
+	if err := r.supersteps(); err != nil {
+		return r.giveUp(err)
+	}
+	return r.ending
+}
+
+// supersteps runs supersteps until the run ends or one fails.
+func (r *run) supersteps() (err error) {
+	defer rescueReducer(r, &err)
 	for r.status == 0 {
 		if err := r.superstep(); err != nil {
-			return r.giveUp(err)
+			return err
 		}
 		if r.watchers != nil && r.status == 0 && r.call == nil {
 			if err := r.watchers.failed(); err != nil {
-				return r.giveUp(err)
+				return err
 			}
 		}
 	}
-	return r.ending
+	return nil
 }
 
 // superstep runs what is due and commits what that comes to.
@@ -127,7 +136,10 @@ func (r *run) superstep() error {
 
 // commit settles a superstep and stores what it comes to.
 func (r *run) commit() (err error) {
-	source := r.source()
+	source := checkpoint.Loop
+	if r.plan.Input() {
+		source = checkpoint.Input
+	}
 	var withdrawn []checkpoint.Write
 	if r.log != nil {
 		if withdrawn, err = r.calling().withdraw(); err != nil {
@@ -157,14 +169,6 @@ func (r *run) uncommitted(err error) error {
 		r.health = unsure // the saver may have stored it; Resume reconciles that
 	}
 	return err
-}
-
-// source is what the superstep under way makes: the input merged, or a step of the loop.
-func (r *run) source() checkpoint.Source {
-	if r.plan.Input() {
-		return checkpoint.Input
-	}
-	return checkpoint.Loop
 }
 
 // init readies the run for its first superstep.

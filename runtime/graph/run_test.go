@@ -601,7 +601,7 @@ func TestCurrentTask(t *testing.T) {
 	}
 }
 
-// A superstep without a saver allocates the context of its node, which is never used again. Contexts have eight bytes, and
+// A superstep without a saver allocates the context of its node, which is never used again. Contexts have 16 bytes, and
 // are allocated in blocks of 192.
 func TestASuperstepWithoutASaverAllocatesNothingButContexts(t *testing.T) {
 	steps := func(n int64) float64 {

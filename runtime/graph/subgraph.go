@@ -291,7 +291,8 @@ func (r caller) partsOf(i int, call string) (map[string][]byte, error) {
 }
 
 // begin merges the input of a subgraph. Its first checkpoint is stored with the next thing that is.
-func (r callee) begin() error {
+func (r callee) begin() (err error) {
+	defer rescueReducer(r.run, &err)
 	r.plan.Enter(r.plan.Step)
 	r.fill()
 	turn, err := r.settle()

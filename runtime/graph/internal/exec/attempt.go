@@ -19,6 +19,10 @@ func (s *Superstep) perform(w *task.Worker, i, step int) {
 			t.Asks.Restart()
 		}
 		s.attempt(w, n, i, step)
+		if t.Err == nil && t.Progress == Waiting && t.Asks == nil {
+			t.Progress = Succeeded // as most do: Outcome would say so
+			return
+		}
 		switch outcome := t.Outcome(ctx); {
 		case outcome == OutcomeWaiting:
 			t.Progress, t.Err = Asking, nil
@@ -41,12 +45,22 @@ func (s *Superstep) perform(w *task.Worker, i, step int) {
 func (s *Superstep) attempt(w *task.Worker, n *Node, i, step int) {
 	t := &s.Tasks[i]
 	ctx := w.Begin(n.ID, t.Index, step, t.Attempt, t.Asks)
-	defer w.End()
 	if n.Timeout > 0 || s.Observe {
+		defer w.End()
 		s.attended(ctx, w.Parent(), n.Timeout, i)
 		return
 	}
-	s.call(ctx, t, i)
+	t.Err = ErrGoexit
+	defer s.alone(w, t)
+	t.Err = s.host.Call(ctx, i)
+}
+
+// alone ends an attempt that neither a timeout nor an observer attends. It is deferred.
+func (s *Superstep) alone(w *task.Worker, t *Task) {
+	if t.Err == ErrGoexit { //nolint:errorlint // as attempt sets it, and nothing that a node returns
+		s.unreturned(t, recover())
+	}
+	w.End()
 }
 
 // attended calls the node once, with a timeout, with observers, or both.
@@ -76,14 +90,18 @@ func (s *Superstep) call(ctx context.Context, t *Task, i int) (returned bool) {
 
 // caught notes how a call ended that did not return. It is deferred.
 func (s *Superstep) caught(t *Task) {
-	if t.Err != ErrGoexit { //nolint:errorlint // as call sets it, and nothing that a node returns
+	if t.Err == ErrGoexit { //nolint:errorlint // as call sets it, and nothing that a node returns
+		s.unreturned(t, recover())
+	}
+}
+
+// unreturned notes that the node of t panicked with v, or called Goexit if v is nil.
+func (s *Superstep) unreturned(t *Task, v any) {
+	if v == nil {
+		t.Progress = Failed
 		return
 	}
-	if v := recover(); v != nil {
-		t.Err = s.host.Panicked(v)
-		return
-	}
-	t.Progress = Failed
+	t.Err = s.host.Panicked(v)
 }
 
 // timedOut is the error of a node that returned err after its Timeout had passed. It is

@@ -67,6 +67,7 @@ const (
 	Asking             // it has open questions, or its subgraph has
 	Stopped            // its subgraph stopped for people
 	Beaten             // another task of its race was faster: it counts for nothing
+	Merging            // it has a result, which the Host is merging
 )
 
 // Outcome says how an attempt ended. The values are those of graph.Outcome.

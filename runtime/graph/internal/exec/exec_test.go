@@ -222,7 +222,7 @@ func TestAsManyTasksRunAtOnceAsThereMayBeWorkers(t *testing.T) {
 	}
 }
 
-// TestTasksThatReturnAtOnceNeedFewWorkers counts bytes: a worker has over 200, and the context of a task eight.
+// TestTasksThatReturnAtOnceNeedFewWorkers counts bytes: a worker has over 200, and the context of a task 16.
 func TestTasksThatReturnAtOnceNeedFewWorkers(t *testing.T) {
 	const tasks, rounds = 1000, 10
 	s, _ := superstep(make([]exec.Node, tasks), 0, slices.Repeat([]func(context.Context) error{

@@ -33,7 +33,7 @@ func New(host Host, nodes []Node, races int, of task.Task) Superstep {
 // Fill begins a superstep of the given tasks.
 func (s *Superstep) Fill(now []plan.Task) {
 	if len(now) < s.filled {
-		clear(s.Tasks[:s.filled][len(now):]) // what was sent to tasks that are over is not kept
+		clear(s.Tasks[len(now):s.filled]) // what was sent to tasks that are over is not kept
 	}
 	s.filled = len(now)
 	if len(now) > cap(s.Tasks) {
@@ -109,17 +109,17 @@ func (s *Superstep) Run(ctx context.Context, step int) (err error) {
 			s.solo.Init(ctx, s.of, s.host)
 			s.ready = true
 		}
-		i := s.todo[0]
-		s.perform(&s.solo, i, step)
-		if s.Tasks[i].Progress == Succeeded {
-			s.Win(i)
-		}
+		s.perform(&s.solo, s.todo[0], step)
 	} else {
 		err = s.fanOut(ctx, step)
 	}
-	if s.races > 0 {
-		s.Decide()
+	if s.races == 0 {
+		return err
 	}
+	if i := s.todo[0]; len(s.todo) == 1 && s.Tasks[i].Progress == Succeeded {
+		s.Win(i)
+	}
+	s.Decide()
 	return err
 }
 

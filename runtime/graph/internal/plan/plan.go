@@ -135,17 +135,21 @@ func (p *Planner) Reopen() {
 // has none, or Turn leaves it in Pending.
 func (p *Planner) Leave(node int) (asks bool) {
 	n := &p.graph.Nodes[node]
-	p.next = slices.Grow(p.next, len(n.Edges))
+	if len(n.Edges) > cap(p.next)-len(p.next) {
+		p.next = slices.Grow(p.next, len(n.Edges))
+	}
 	for _, to := range n.Edges {
 		p.Choose(to)
 	}
 	for _, a := range n.Joins {
 		p.arrive(a)
 	}
-	p.after = p.after || n.After
-	if n.Route && n.After && p.graph.BeforeRoute && p.stops {
-		p.pending = append(p.pending, node)
-		return false
+	if n.After {
+		p.after = true
+		if n.Route && p.graph.BeforeRoute && p.stops {
+			p.pending = append(p.pending, node)
+			return false
+		}
 	}
 	return n.Route
 }
@@ -226,7 +230,11 @@ func (p *Planner) Turn() Decision {
 			t.Index = p.next[i-1].Index + 1
 		}
 	}
-	clear(p.Due) // what was sent can be large
+	for i := range p.Due {
+		if p.Due[i].Sent != nil {
+			p.Due[i] = Task{} // what was sent can be large
+		}
+	}
 	p.Due, p.next = p.next, p.Due[:0]
 	p.Pending, p.pending = p.pending, nil
 	if p.merged {

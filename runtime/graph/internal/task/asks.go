@@ -64,17 +64,25 @@ func Ask(ctx context.Context, question, as string, payload []byte) ([]byte, erro
 	if !ok {
 		return nil, fmt.Errorf("%w: question %q needs the context of a node", ErrNotAskable, question)
 	}
-	w := c.worker
-	w.mu.Lock()
-	asks, active := w.asks, w.current == c
-	w.mu.Unlock()
+	asks, ended := c.asks()
 	switch {
-	case !active:
+	case ended:
 		return nil, fmt.Errorf("%w: question %q: the node has returned", ErrNotAskable, question)
 	case asks == nil:
 		return nil, fmt.Errorf("%w: question %q: list it among the options of the node, and run it on a thread", ErrNotAskable, question)
 	}
 	return asks.ask(question, as, payload)
+}
+
+// asks returns the questions of the task of c, and whether its attempt has ended.
+func (c *Context) asks() (a *Asks, ended bool) {
+	w := c.worker
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c.ended {
+		return nil, true
+	}
+	return w.asks, false
 }
 
 func (a *Asks) ask(question, as string, payload []byte) ([]byte, error) {

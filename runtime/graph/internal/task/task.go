@@ -34,13 +34,16 @@ type Worker struct {
 	block  int                 // how many the newest block has
 	first  [firstBlock]Context // the first block: a short run allocates none
 
-	mu      sync.Mutex
-	emit    func(attempt int, v any) // nil when nobody listens
-	current *Context                 // of the attempt that runs; nil between attempts
-	task    Task                     // of that attempt
-	asks    *Asks                    // nil for a task that must not ask
-	ctx     context.Context          // cancelled when the attempt ends; nil until the attempt asks for it
-	cancel  context.CancelFunc       // of ctx
+	current *Context // of the attempt that runs
+
+	// Begin changes task and asks without mu. No reader conflicts: it has the context of an attempt that has ended, and then
+	// reads nothing else.
+	mu     sync.Mutex
+	emit   func(attempt int, v any) // nil if nobody listens
+	task   Task                     // of the attempt that runs
+	asks   *Asks                    // nil for a task that must not ask
+	ctx    context.Context          // cancelled when the attempt ends; nil until the attempt asks for it
+	cancel context.CancelFunc       // of ctx
 }
 
 // A Context is never used again, because a goroutine that a node left behind may keep it. A worker allocates contexts in
@@ -83,18 +86,19 @@ func (w *Worker) Begin(node string, index, step, attempt int, asks *Asks) *Conte
 	c := &w.free[0]
 	w.free = w.free[1:]
 	c.worker = w
-	w.mu.Lock()
 	w.current, w.asks = c, asks
 	w.task.Node, w.task.Index, w.task.Step, w.task.Attempt, w.task.Key = node, index, step, attempt, ""
-	w.mu.Unlock()
 	return c
 }
 
 // End ends the attempt and cancels its context: from here on Current reports no task under it.
 func (w *Worker) End() {
 	w.mu.Lock()
+	w.current.ended = true
 	cancel := w.cancel
-	w.current, w.asks, w.ctx, w.cancel = nil, nil, nil, nil
+	if cancel != nil {
+		w.ctx, w.cancel = nil, nil
+	}
 	w.mu.Unlock()
 	if cancel != nil {
 		cancel()
@@ -103,7 +107,10 @@ func (w *Worker) End() {
 
 // Context is the context of one attempt. It is safe for concurrent use, also after the attempt has ended: it is
 // cancelled then, and no task runs under it.
-type Context struct{ worker *Worker }
+type Context struct {
+	worker *Worker
+	ended  bool // the attempt has; under the lock of worker
+}
 
 // contextKey is what a Context answers to with itself.
 type contextKey struct{}
@@ -120,7 +127,7 @@ func (c *Context) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case w.current != c:
+	case c.ended:
 		return context.Canceled
 	case w.ctx != nil:
 		return w.ctx.Err()
@@ -136,7 +143,7 @@ func (c *Context) Value(key any) any {
 	w := c.worker
 	w.mu.Lock()
 	ctx := w.parent
-	if w.current == c && w.ctx != nil {
+	if !c.ended && w.ctx != nil {
 		ctx = w.ctx
 	}
 	w.mu.Unlock()
@@ -148,7 +155,7 @@ func (c *Context) cancellable() context.Context {
 	w := c.worker
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.current != c {
+	if c.ended {
 		ctx, cancel := context.WithCancel(w.parent)
 		cancel()
 		return ctx
@@ -165,13 +172,21 @@ func Emit(ctx context.Context, v any) {
 	if !ok {
 		return
 	}
-	w := c.worker
-	w.mu.Lock()
-	emit, active, attempt := w.emit, w.current == c, w.task.Attempt
-	w.mu.Unlock()
-	if active && emit != nil {
+	if emit, attempt := c.emitter(); emit != nil {
 		emit(attempt, v)
 	}
+}
+
+// emitter returns the function that gets what the attempt of c emits, and the number of the attempt; nil if nobody listens or
+// the attempt has ended.
+func (c *Context) emitter() (emit func(attempt int, v any), attempt int) {
+	w := c.worker
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c.ended {
+		return nil, 0
+	}
+	return w.emit, w.task.Attempt
 }
 
 // Current returns the task that runs under ctx, and false when none does.
@@ -183,7 +198,7 @@ func Current(ctx context.Context) (Task, bool) {
 	w := c.worker
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.current != c {
+	if c.ended {
 		return Task{}, false
 	}
 	if w.task.Key == "" {
