@@ -1,0 +1,41 @@
+// Package howto contains the programs of the how-to pages.
+package howto
+
+//go:generate go tool graphgen -type=State,Doc,Chunk,Refund,Approval
+
+// State is the state of the graphs.
+type State struct {
+	Order    string
+	Cents    int64
+	Paid     bool
+	Names    []string          `graph:"append"` // of documents to read
+	Found    map[string]string `graph:"merge"`  // the text of each document
+	Failed   map[string]string `graph:"merge"`  // the error of each document that could not be read
+	Total    int               // the number of items to process
+	Cursor   int               // the first item that no chunk contains yet
+	Accepted int               `graph:"sum"`
+	Rejected []int             `graph:"append"` // the items that failed
+	Log      []string          `graph:"append"`
+}
+
+// Doc names a document to read.
+type Doc struct {
+	Name string
+}
+
+// Chunk is a range of items: the first, and the one after the last.
+type Chunk struct {
+	From, To int
+}
+
+// Refund is a question to a person.
+type Refund struct {
+	Order string
+	Cents int64
+}
+
+// Approval is the answer to a Refund.
+type Approval struct {
+	OK bool
+	By string
+}
