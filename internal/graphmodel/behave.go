@@ -22,6 +22,7 @@ const (
 	setFirst
 	offerBest
 	offerLow
+	clearLow
 	setAny
 	putFact
 	dropFact
@@ -76,7 +77,7 @@ func (s *Spec) does(d doing, view State) []change {
 // anyChange draws a change that does not conflict with those of other tasks.
 func anyChange(r *rand.Rand) change {
 	kinds := []what{
-		addLog, setLast, setFirst, offerBest, offerLow, setAny, putFact, putFact, dropFact,
+		addLog, setLast, setFirst, offerBest, setAny, putFact, putFact, dropFact,
 		addTag, addTag, dropTag, putItem, putItem, dropItem, pushStack,
 	}
 	kind, key := kinds[r.IntN(len(kinds))], string(rune('a'+r.IntN(4)))
@@ -85,8 +86,8 @@ func anyChange(r *rand.Rand) change {
 
 // ownChange draws a change that conflicts with those of other tasks to the same fields.
 func ownChange(r *rand.Rand) change {
-	kinds := []what{setDraft, addNote, addNote, dropNote, replaceNotes, clearNotes}
-	return change{kinds[r.IntN(len(kinds))], "", fmt.Sprint("n", r.IntN(4)), 0}
+	kinds := []what{setDraft, addNote, addNote, dropNote, replaceNotes, clearNotes, offerLow, offerLow, clearLow}
+	return change{kinds[r.IntN(len(kinds))], "", fmt.Sprint("n", r.IntN(4)), r.Int64N(100) - 50}
 }
 
 // target is one of the things that a route or node chose.
@@ -206,6 +207,8 @@ func (c change) add(u *StateUpdate) {
 		u.Best.Offer(c.number)
 	case offerLow:
 		u.Low.Offer(c.number)
+	case clearLow:
+		u.Low.Clear()
 	case setAny:
 		u.Any.Or(c.number > 0)
 	case putFact:

@@ -87,6 +87,8 @@ func (m *merged) apply(c change) {
 		if !m.low || c.number < m.Low {
 			m.Low, m.low = c.number, true
 		}
+	case clearLow:
+		m.Low, m.low = 0, false
 	case setAny:
 		m.Any = m.Any || c.number > 0
 	case pushStack:

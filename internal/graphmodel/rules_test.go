@@ -17,7 +17,7 @@ import (
 var elsewhere = map[string]struct{ why, test string }{
 	"1.3":   {"a machine runs one task at a time", "TestConcurrencyIsBounded"},
 	"2.2":   {"the code of a random graph never changes", "TestAResumedRunKeepsTheStoredOrder"},
-	"3.3":   {"one node alone changes such fields in all ways", "TestConflicts"},
+	"3.3":   {"one node alone changes such fields in all ways", "TestClearOfOneTaskConflictsWithAWriteOfAnother"},
 	"3.7":   {"no sum is that large", "TestASumThatDoesNotFitNamesItsFieldAndNodes"},
 	"4.3":   {"untracked fields are not stored, so a model without storage proves nothing", "TestUntrackedFieldsAreNotStored"},
 	"8.5":   {"all choices are allowed", "TestWrongSends"},

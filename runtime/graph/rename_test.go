@@ -71,7 +71,8 @@ func randomUpdate(rnd *rand.Rand) teststate.BeforeUpdate {
 		func() { u.Facts.Put(word(), word()) }, func() { u.Facts.Delete(word()) }, func() { u.Facts.Replace(map[string]string{word(): word()}) },
 		func() { u.Count.Add(rnd.IntN(9) - 4) }, func() { u.Least.Offer(rnd.IntN(9)) }, func() { u.All.And(rnd.IntN(4) > 0) },
 		func() { u.Title.Set(word()) }, func() { u.Draft.Set(word()) }, func() { u.Stack.Reduce(word()) },
-		func() { u.Kept.Append(word()) }, func() { u.Kept.Clear() },
+		func() { u.Kept.Append(word()) }, func() { u.Kept.Clear() }, func() { u.Facts.Clear() }, func() { u.Tags.Clear() },
+		func() { u.Count.Clear() }, func() { u.Least.Clear() }, func() { u.Title.Clear() }, func() { u.Stack.Clear() },
 	}
 	for range rnd.IntN(4) {
 		ops[rnd.IntN(len(ops))]()
@@ -103,9 +104,10 @@ func TestReleasesWithOtherNamesOfAFieldNeverDisagree(t *testing.T) {
 				steps[i] = randomUpdate(rnd)
 			}
 			where := fmt.Sprintf("seed %d, call %d by %q after %q", seed, call, rel.name, wrote)
-			knows := rel.name != "before" || wrote != "after" || !renamedStored(t, model)
+			other := rel.name == "before" && wrote == "after"
+			knows := !other || !renamedStored(t, model)
 			got, err := rel.run(t.Context(), steps, []graph.InvokeOption{graph.Sync, graph.Async, graph.OnExit}[rnd.IntN(3)])
-			if !knows {
+			if !knows || other && err != nil { // renamed fields that are cleared by now may be in an earlier record
 				refused++
 				checkRefused(t, where, err)
 				_, err := rel.state(t.Context())

@@ -2,9 +2,9 @@ package state
 
 import "fmt"
 
-// ConflictError reports that two tasks of one superstep wrote a field that only one task may
-// write. Either both set a field without a reducer, or one replaced or cleared a list or map that
-// the other changed.
+// ConflictError reports that two tasks of one superstep wrote a field that only one of them may
+// write. Either both set a field without a reducer, or one replaced or cleared a field that the
+// other changed.
 type ConflictError struct {
 	Field string // the Go name
 	Tasks [2]int // positions in the order of the superstep

@@ -27,10 +27,11 @@ func (u *Keyed[K, T]) Remove(keys ...K) {
 }
 
 // Replace sets the list to vals. If several of vals have one key, the last one is kept, at the
-// place of the first. Without arguments the list becomes empty, but not nil.
+// place of the first. Without arguments the list becomes empty, but not nil. Replace discards
+// earlier calls.
 func (u *Keyed[K, T]) Replace(vals ...T) { u.rep().Restart(rep.Replace).Vals = copied(vals) }
 
-// Clear resets the list to the state before its first write.
+// Clear makes the list nil and unset, as before its first write. Clear discards earlier calls.
 func (u *Keyed[K, T]) Clear() { u.rep().Restart(rep.Clear) }
 
 // IsZero reports whether u leaves the list unchanged.

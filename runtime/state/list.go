@@ -27,10 +27,11 @@ func (u *List[T]) Append(vals ...T) { call(u.rep(), rep.Append, vals) }
 // Remove removes all elements that are equal to one of vals.
 func (u *List[T]) Remove(vals ...T) { call(u.rep(), rep.Remove, vals) }
 
-// Replace sets the list to vals. Without arguments the list becomes empty, but not nil.
+// Replace sets the list to vals. Without arguments the list becomes empty, but not nil. Replace
+// discards earlier calls.
 func (u *List[T]) Replace(vals ...T) { *u.rep().Restart(rep.Replace) = copied(vals) }
 
-// Clear resets the list to the state before its first write.
+// Clear makes the list nil and unset, as before its first write. Clear discards earlier calls.
 func (u *List[T]) Clear() { u.rep().Restart(rep.Clear) }
 
 // IsZero reports whether u leaves the list unchanged.
@@ -41,7 +42,7 @@ func (u List[T]) String() string { return formatVals(u.rep()) }
 
 // Unique is the update of a list without duplicates, whose reducer is union. The zero Unique
 // leaves the list unchanged. Operations apply in the order of the calls. Methods copy their
-// arguments.
+// arguments. After a Unique is copied, only one of the copies may be changed.
 type Unique[T comparable] rep.Runs[[]T]
 
 func (u *Unique[T]) rep() *rep.Runs[[]T] { return (*rep.Runs[[]T])(u) }
@@ -51,6 +52,13 @@ func (u *Unique[T]) Add(vals ...T) { call(u.rep(), rep.Add, vals) }
 
 // Remove removes vals from the list. It ignores those that the list lacks.
 func (u *Unique[T]) Remove(vals ...T) { call(u.rep(), rep.Remove, vals) }
+
+// Replace sets the list to vals without their duplicates. Without arguments the list becomes empty,
+// but not nil. Replace discards earlier calls.
+func (u *Unique[T]) Replace(vals ...T) { *u.rep().Restart(rep.Replace) = copied(vals) }
+
+// Clear makes the list nil and unset, as before its first write. Clear discards earlier calls.
+func (u *Unique[T]) Clear() { u.rep().Restart(rep.Clear) }
 
 // IsZero reports whether u leaves the list unchanged.
 func (u *Unique[T]) IsZero() bool { return u.rep().IsZero() }

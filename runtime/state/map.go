@@ -37,8 +37,12 @@ func (u *Map[K, V]) Delete(keys ...K) {
 	}
 }
 
-// Replace sets the map to a copy of m. If m is nil, the map becomes empty, but not nil.
+// Replace sets the map to a copy of m. If m is nil, the map becomes empty, but not nil. Replace
+// discards earlier calls.
 func (u *Map[K, V]) Replace(m map[K]V) { u.rep().Restart(rep.Replace).Put(m) }
+
+// Clear makes the map nil and unset, as before its first write. Clear discards earlier calls.
+func (u *Map[K, V]) Clear() { u.rep().Restart(rep.Clear) }
 
 // IsZero reports whether u leaves the map unchanged.
 func (u *Map[K, V]) IsZero() bool { return u.rep().IsZero() }

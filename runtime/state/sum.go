@@ -32,13 +32,16 @@ func (u *Sum[T]) Add(n T) {
 	}
 }
 
+// Clear makes the field unset, as before its first write. It discards earlier calls.
+func (u *Sum[T]) Clear() { u.rep().Clear() }
+
 // IsZero reports whether u leaves the field unchanged.
 func (u *Sum[T]) IsZero() bool { return u.rep().IsZero() }
 
 // String describes the operation of u.
 func (u Sum[T]) String() string {
 	if u.rep().Overflow() {
-		return "add more than fits"
+		return cleared(u.rep().Cleared(), "add more than fits")
 	}
 	return format(rep.Add, u.rep())
 }

@@ -20,6 +20,9 @@ func (u *Value[T]) rep() *rep.Scalar[T] { return (*rep.Scalar[T])(u) }
 // Set sets the field to v, which may be the zero value. The last of several calls wins.
 func (u *Value[T]) Set(v T) { u.rep().Set(v) }
 
+// Clear makes the field unset, as before its first write. It discards earlier calls.
+func (u *Value[T]) Clear() { u.rep().Clear() }
+
 // IsZero reports whether u leaves the field unchanged.
 func (u *Value[T]) IsZero() bool { return u.rep().IsZero() }
 
@@ -35,10 +38,13 @@ func (u *Min[T]) rep() *rep.Scalar[T] { return (*rep.Scalar[T])(u) }
 // Offer sets the field to v if v is less than the field's value, or if the field was never
 // written.
 func (u *Min[T]) Offer(v T) {
-	if u.IsZero() || cmp.Less(v, *u.rep().Operand()) {
+	if !u.rep().HasOperand() || cmp.Less(v, *u.rep().Operand()) {
 		u.rep().Set(v)
 	}
 }
+
+// Clear makes the field unset, as before its first write. It discards earlier calls.
+func (u *Min[T]) Clear() { u.rep().Clear() }
 
 // IsZero reports whether u leaves the field unchanged.
 func (u *Min[T]) IsZero() bool { return u.rep().IsZero() }
@@ -55,10 +61,13 @@ func (u *Max[T]) rep() *rep.Scalar[T] { return (*rep.Scalar[T])(u) }
 // Offer sets the field to v if v is greater than the field's value, or if the field was never
 // written.
 func (u *Max[T]) Offer(v T) {
-	if u.IsZero() || cmp.Less(*u.rep().Operand(), v) {
+	if !u.rep().HasOperand() || cmp.Less(*u.rep().Operand(), v) {
 		u.rep().Set(v)
 	}
 }
+
+// Clear makes the field unset, as before its first write. It discards earlier calls.
+func (u *Max[T]) Clear() { u.rep().Clear() }
 
 // IsZero reports whether u leaves the field unchanged.
 func (u *Max[T]) IsZero() bool { return u.rep().IsZero() }
@@ -76,6 +85,9 @@ func (u *Or[T]) rep() *rep.Scalar[T] { return (*rep.Scalar[T])(u) }
 // never written becomes false.
 func (u *Or[T]) Or(v T) { u.rep().Set(*u.rep().Operand() || v) }
 
+// Clear makes the field unset, as before its first write. It discards earlier calls.
+func (u *Or[T]) Clear() { u.rep().Clear() }
+
 // IsZero reports whether u leaves the field unchanged.
 func (u *Or[T]) IsZero() bool { return u.rep().IsZero() }
 
@@ -90,7 +102,10 @@ func (u *And[T]) rep() *rep.Scalar[T] { return (*rep.Scalar[T])(u) }
 
 // And sets the field to false if v is false. Otherwise the field keeps its value; a field that was
 // never written becomes true.
-func (u *And[T]) And(v T) { u.rep().Set(v && (T(u.IsZero()) || *u.rep().Operand())) }
+func (u *And[T]) And(v T) { u.rep().Set(v && (T(!u.rep().HasOperand()) || *u.rep().Operand())) }
+
+// Clear makes the field unset, as before its first write. It discards earlier calls.
+func (u *And[T]) Clear() { u.rep().Clear() }
 
 // IsZero reports whether u leaves the field unchanged.
 func (u *And[T]) IsZero() bool { return u.rep().IsZero() }
@@ -107,20 +122,35 @@ func (u *Reduce[In]) rep() *rep.Inputs[In] { return (*rep.Inputs[In])(u) }
 // Reduce passes in to the field's reducer. The inputs of several calls are merged in order.
 func (u *Reduce[In]) Reduce(in In) { u.rep().Add(in) }
 
+// Clear makes the field unset, as before its first write. It discards earlier calls.
+func (u *Reduce[In]) Clear() { u.rep().Clear() }
+
 // IsZero reports whether u leaves the field unchanged.
-func (u *Reduce[In]) IsZero() bool { return u.rep().Len() == 0 }
+func (u *Reduce[In]) IsZero() bool { return u.rep().IsZero() }
 
 // String describes the operations of u.
 func (u Reduce[In]) String() string {
-	return join(u.rep().Len(), func(i int) string { return say(rep.Reduce, *u.rep().At(i)) })
+	inputs := join(u.rep().Len(), func(i int) string { return say(rep.Reduce, *u.rep().At(i)) })
+	return cleared(u.rep().Cleared(), inputs)
 }
 
-// format prints the operation of a Scalar.
+// format prints the operations of a Scalar.
 func format[T any](op rep.Op, u *rep.Scalar[T]) string {
-	if u.IsZero() {
-		return ""
+	if !u.HasOperand() {
+		return cleared(u.Cleared(), "")
 	}
-	return say(op, *u.Operand())
+	return cleared(u.Cleared(), say(op, *u.Operand()))
+}
+
+// cleared prints Clear, if it was called, and then the operations after it.
+func cleared(clear bool, after string) string {
+	switch {
+	case !clear:
+		return after
+	case after == "":
+		return fmt.Sprint(rep.Clear)
+	}
+	return fmt.Sprint(rep.Clear) + "; " + after
 }
 
 // say prints an operation and its operand.

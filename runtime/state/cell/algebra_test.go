@@ -68,39 +68,74 @@ func (d dice) facts() map[string]ref.Fact {
 // update makes an update. A task that is alone in its superstep may do what is a conflict otherwise.
 func (d dice) update(m *model, alone bool) ref.EverythingUpdate {
 	var u ref.EverythingUpdate
+	m.firstOpen = !m.first
 	for range 1 + d.IntN(6) {
-		d.scalar(&u, alone)
+		d.scalar(&u, m, alone)
 		d.collection(&u, m, alone)
 	}
 	return u
 }
 
-func (d dice) scalar(u *ref.EverythingUpdate, alone bool) {
+// scalar calls an operation of a field with one value, and does to m what that should do.
+func (d dice) scalar(u *ref.EverythingUpdate, m *model, alone bool) {
 	switch d.IntN(16) {
 	case 0:
-		u.Last.Set(ref.Status(d.word()))
+		last := ref.Status(d.word())
+		u.Last.Set(last)
+		m.Last = last
 	case 1:
-		u.First.Set(d.word())
+		first := d.word()
+		u.First.Set(first)
+		m.setFirst(first)
 	case 2:
-		u.Sum.Add(d.Int64N(1000) - 500)
+		n := d.Int64N(1000) - 500
+		u.Sum.Add(n)
+		m.Sum += n
 	case 3:
 		u.Ratio.Add(d.Float32())
 	case 4:
-		u.Min.Offer(d.IntN(300) - 100)
+		n := d.IntN(300) - 100
+		u.Min.Offer(n)
+		m.offerMin(n)
 	case 5:
-		u.Max.Offer(d.word())
+		word := d.word()
+		u.Max.Offer(word)
+		m.offerMax(word)
 	case 6:
-		u.And.And(d.IntN(3) > 0)
+		ok := d.IntN(3) > 0
+		u.And.And(ok)
+		m.And, m.and = ok && (m.And || !m.and), true
 	case 7:
-		u.Or.Or(d.IntN(3) == 0)
+		ok := d.IntN(3) == 0
+		u.Or.Or(ok)
+		m.Or = m.Or || ok
 	case 8:
-		u.Plan.Reduce(ref.PlanEdit{Goal: d.word()})
+		d.reduce(u, m, ref.PlanEdit{Goal: d.word()})
 	case 9:
-		u.Plan.Reduce(ref.PlanEdit{Step: d.word()})
+		d.reduce(u, m, ref.PlanEdit{Step: d.word()})
 	}
-	if !alone {
-		return
+	if alone {
+		d.setAlone(u)
+		d.clear(u, m)
 	}
+}
+
+func (d dice) reduce(u *ref.EverythingUpdate, m *model, in ref.PlanEdit) {
+	u.Plan.Reduce(in)
+	plan := ref.Plan{}
+	if m.Plan != nil {
+		plan = *m.Plan
+	}
+	if in.Goal != "" {
+		plan.Goal = in.Goal
+	} else {
+		plan.Steps = append(slices.Clip(plan.Steps), in.Step)
+	}
+	m.Plan = &plan
+}
+
+// setAlone sets a field that only one task of a superstep may set.
+func (d dice) setAlone(u *ref.EverythingUpdate) {
 	switch d.IntN(12) {
 	case 0:
 		u.Set.Set(d.word())
@@ -112,6 +147,46 @@ func (d dice) scalar(u *ref.EverythingUpdate, alone bool) {
 		u.Draft.Set(d.word())
 	case 4:
 		u.Vector.Set(nil)
+	}
+}
+
+// clear clears a field with one value, and does to m what that should do.
+func (d dice) clear(u *ref.EverythingUpdate, m *model) {
+	switch d.IntN(40) {
+	case 0:
+		u.Set.Clear()
+	case 1:
+		u.Vector.Clear()
+	case 2:
+		u.Labels.Clear()
+	case 3:
+		u.Draft.Clear()
+	case 4:
+		u.Ratio.Clear()
+	case 5:
+		u.Last.Clear()
+		m.Last = ""
+	case 6:
+		u.First.Clear()
+		m.First, m.firstOpen, m.first = "", true, false
+	case 7:
+		u.Sum.Clear()
+		m.Sum = 0
+	case 8:
+		u.Min.Clear()
+		m.Min, m.min = 0, false
+	case 9:
+		u.Max.Clear()
+		m.Max, m.max = "", false
+	case 10:
+		u.And.Clear()
+		m.And, m.and = false, false
+	case 11:
+		u.Or.Clear()
+		m.Or = false
+	case 12:
+		u.Plan.Clear()
+		m.Plan = nil
 	}
 }
 
@@ -209,11 +284,50 @@ func (d dice) rewrite(u *ref.EverythingUpdate, m *model) {
 	case 6:
 		u.Docs.Clear()
 		m.Docs = nil
+	case 7:
+		u.Facts.Clear()
+		m.Facts = nil
+	case 8:
+		u.Votes.Clear()
+		m.Votes = nil
+	case 9:
+		u.Tags.Clear()
+		m.Tags = nil
+	case 10:
+		tags := []ref.Status{ref.Status(d.word()), ref.Status(d.word())}
+		u.Tags.Replace(tags...)
+		m.Tags = []ref.Status{}
+		m.add(tags...)
+	case 11:
+		u.Tags.Replace()
+		m.Tags = []ref.Status{}
 	}
 }
 
-// model is what the lists and maps should be, by the simplest code there is.
-type model struct{ ref.Everything }
+// model is what the state should be, by the simplest code there is.
+type model struct {
+	ref.Everything
+	first, min, max, and bool // were ever written
+	firstOpen            bool // the update may set First: of several calls, the last counts
+}
+
+func (m *model) setFirst(s string) {
+	if m.firstOpen {
+		m.First, m.first = s, true
+	}
+}
+
+func (m *model) offerMin(n int) {
+	if !m.min || n < m.Min {
+		m.Min, m.min = n, true
+	}
+}
+
+func (m *model) offerMax(s string) {
+	if !m.max || s > m.Max {
+		m.Max, m.max = s, true
+	}
+}
 
 func (m *model) upsert(list []ref.Message) {
 	for _, msg := range list {
@@ -234,11 +348,11 @@ func (m *model) add(tags ...ref.Status) {
 	}
 }
 
-// check compares the lists and maps of s with the model.
+// check compares s with the model, except fields that are set as a whole and the sum of floats.
 func (m *model) check(t *testing.T, s ref.Everything) {
 	t.Helper()
-	got := model{ref.Everything{Log: s.Log, Docs: s.Docs, Messages: s.Messages, Tags: s.Tags, Facts: s.Facts, Votes: s.Votes, Ranks: s.Ranks}}
-	if diff := cmp.Diff(m.Everything, got.Everything); diff != "" {
+	s.Set, s.Vector, s.Labels, s.Draft, s.Ratio = "", nil, nil, "", 0
+	if diff := cmp.Diff(m.Everything, s); diff != "" {
 		t.Fatalf("merged otherwise than it should be (-want +got):\n%s", diff)
 	}
 }
@@ -457,7 +571,7 @@ func TestEveryWayToAStateComesToTheSame(t *testing.T) {
 				from = seed
 			}
 			r := newReplicas(t, from)
-			want := model{r.plain.View()}
+			want := model{Everything: r.plain.View()}
 			for range 40 {
 				tasks := 1 + d.IntN(3)
 				for task := range tasks {

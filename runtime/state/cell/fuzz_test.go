@@ -36,7 +36,12 @@ func samples(tb testing.TB) (snapshot []byte, deltas [][]byte) {
 			u.Ranks.Delete(-3)
 			u.Sum.Add(5)
 		},
-		func(u *ref.EverythingUpdate) { u.Log.Clear(); u.Messages.Remove("1"); u.Votes.Put(true, 1) },
+		func(u *ref.EverythingUpdate) {
+			u.Log.Clear()
+			u.Messages.Remove("1")
+			u.Votes.Put(true, 1)
+			u.Min.Clear()
+		},
 	} {
 		var u ref.EverythingUpdate
 		step(&u)

@@ -270,16 +270,24 @@ func itself[T any](v *T) T { return *v }
 
 // Merge applies u, which is not zero.
 func (c *UniqueCell[T]) Merge(u *state.Unique[T]) {
-	if !c.touch(false) {
-		return
-	}
-	runs := (*rep.Runs[[]T])(u)
-	for i := range runs.Len() {
-		if run := runs.At(i); run.Op == rep.Remove {
-			c.removeKeys(run.Arg)
-		} else {
-			c.put(run.Arg, false)
+	if runs := (*rep.Runs[[]T])(u); c.touch(runs.Rewrites()) {
+		for i := range runs.Len() {
+			c.merge(runs.At(i))
 		}
+	}
+}
+
+func (c *UniqueCell[T]) merge(run *rep.Run[[]T]) {
+	switch run.Op {
+	case rep.Add:
+		c.put(run.Arg, false)
+	case rep.Remove:
+		c.removeKeys(run.Arg)
+	case rep.Replace:
+		c.replaceAll(run.Arg)
+	case rep.Clear:
+		c.index = nil
+		c.clear()
 	}
 }
 
@@ -296,6 +304,11 @@ func (f *UniqueField[T]) ReadUpdate(r *wire.Reader, u *state.Unique[T]) {
 			u.Add(readVals(r, f.Elem)...)
 		case rep.Remove:
 			u.Remove(readVals(r, f.Elem)...)
+		case rep.Replace:
+			u.Replace(readVals(r, f.Elem)...)
+		case rep.Clear:
+			r.Skip()
+			u.Clear()
 		default:
 			return false
 		}

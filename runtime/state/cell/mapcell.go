@@ -47,6 +47,8 @@ func (c *MapCell[K, V]) merge(run *rep.Run[rep.Entries[K, V]]) {
 		c.delete(run.Arg.Keys)
 	case rep.Replace:
 		c.replace(run.Arg.Pairs)
+	case rep.Clear:
+		c.clear()
 	}
 }
 
@@ -192,6 +194,15 @@ func (c *MapCell[K, V]) replace(pairs []rep.Pair[K, V]) {
 	}
 	c.bytes = len(b) - from
 	c.log, c.ops = b, c.ops+1
+}
+
+// clear makes the field one that was never written.
+func (c *MapCell[K, V]) clear() {
+	if c.recording() {
+		c.core.displace(c.size())
+		c.log, c.ops = append(c.log, byte(delta.Clear), 0xc0), c.ops+1
+	}
+	c.reset()
 }
 
 func (c *MapCell[K, V]) appendTo(b []byte) ([]byte, error) {

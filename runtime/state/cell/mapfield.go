@@ -51,6 +51,9 @@ func (f *MapField[K, V]) ReadUpdate(r *wire.Reader, u *state.Map[K, V]) {
 			f.readPairs(r, u)
 		case rep.Delete:
 			u.Delete(readVals(r, f.Keys)...)
+		case rep.Clear:
+			r.Skip()
+			u.Clear()
 		default:
 			return false
 		}

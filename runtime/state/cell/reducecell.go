@@ -29,8 +29,11 @@ func (c *ReduceCell[T, In]) Bind(core *Core, f *ReduceField[T, In], p *T) {
 
 // Merge applies u, which is not zero.
 func (c *ReduceCell[T, In]) Merge(u *state.Reduce[In]) {
-	v := *c.p
 	inputs := (*rep.Inputs[In])(u)
+	if !c.beginClear(inputs.Cleared()) || inputs.Len() == 0 {
+		return
+	}
+	v := *c.p
 	for i := range inputs.Len() {
 		v = c.reduce(v, *inputs.At(i))
 	}
@@ -40,7 +43,7 @@ func (c *ReduceCell[T, In]) Merge(u *state.Reduce[In]) {
 // AppendUpdate writes u, if it changes anything.
 func (f *ReduceField[T, In]) AppendUpdate(w *UpdateWriter, u *state.Reduce[In]) {
 	inputs := (*rep.Inputs[In])(u)
-	if w.field(&f.Field, inputs.Len()) {
+	if writeClear(w, &f.Field, inputs.Cleared(), inputs.Len()) {
 		for i := range inputs.Len() {
 			writeOp(w, &f.Field, rep.Reduce, f.Input, inputs.At(i))
 		}
@@ -50,12 +53,17 @@ func (f *ReduceField[T, In]) AppendUpdate(w *UpdateWriter, u *state.Reduce[In]) 
 // ReadUpdate reads what AppendUpdate wrote after the field's name.
 func (f *ReduceField[T, In]) ReadUpdate(r *wire.Reader, u *state.Reduce[In]) {
 	readOps(r, func(o rep.Op) bool {
-		if o != rep.Reduce {
+		switch o {
+		case rep.Clear:
+			r.Skip()
+			u.Clear()
+		case rep.Reduce:
+			in := new(In)
+			f.Input.Read(r, in)
+			u.Reduce(*in)
+		default:
 			return false
 		}
-		in := new(In)
-		f.Input.Read(r, in)
-		u.Reduce(*in)
 		return true
 	})
 }

@@ -25,9 +25,13 @@ func (c *SumCell[T]) Bind(core *Core, f *SumField[T], p *T) {
 
 // Merge applies u, which is not zero.
 func (c *SumCell[T]) Merge(u *state.Sum[T]) {
+	in := (*rep.Scalar[T])(u)
+	if !c.begin(in) {
+		return
+	}
 	total := state.Add(*c.p)
-	total.Add(*(*rep.Scalar[T])(u).Operand())
-	if (*rep.Scalar[T])(&total).Overflow() || (*rep.Scalar[T])(u).Overflow() {
+	total.Add(*in.Operand())
+	if (*rep.Scalar[T])(&total).Overflow() || in.Overflow() {
 		c.core.fail(&state.OverflowError{Field: c.field.Name, Type: c.field.Type, Task: c.core.task})
 		return
 	}
@@ -64,7 +68,11 @@ func (c *MinCell[T]) Bind(core *Core, f *MinField[T], p *T) {
 
 // Merge applies u, which is not zero.
 func (c *MinCell[T]) Merge(u *state.Min[T]) {
-	if v := *(*rep.Scalar[T])(u).Operand(); !c.written || cmp.Less(v, *c.p) {
+	in := (*rep.Scalar[T])(u)
+	if !c.begin(in) {
+		return
+	}
+	if v := *in.Operand(); !c.written || cmp.Less(v, *c.p) {
 		c.set(v)
 	}
 }
@@ -95,7 +103,11 @@ func (c *MaxCell[T]) Bind(core *Core, f *MaxField[T], p *T) {
 
 // Merge applies u, which is not zero.
 func (c *MaxCell[T]) Merge(u *state.Max[T]) {
-	if v := *(*rep.Scalar[T])(u).Operand(); !c.written || cmp.Less(*c.p, v) {
+	in := (*rep.Scalar[T])(u)
+	if !c.begin(in) {
+		return
+	}
+	if v := *in.Operand(); !c.written || cmp.Less(*c.p, v) {
 		c.set(v)
 	}
 }
@@ -123,7 +135,11 @@ func (c *OrCell[T]) Bind(core *Core, f *OrField[T], p *T) {
 
 // Merge applies u, which is not zero.
 func (c *OrCell[T]) Merge(u *state.Or[T]) {
-	if v := *(*rep.Scalar[T])(u).Operand(); !c.written || bool(v && !*c.p) {
+	in := (*rep.Scalar[T])(u)
+	if !c.begin(in) {
+		return
+	}
+	if v := *in.Operand(); !c.written || bool(v && !*c.p) {
 		c.set(v)
 	}
 }
@@ -151,7 +167,11 @@ func (c *AndCell[T]) Bind(core *Core, f *AndField[T], p *T) {
 
 // Merge applies u, which is not zero.
 func (c *AndCell[T]) Merge(u *state.And[T]) {
-	if v := *(*rep.Scalar[T])(u).Operand(); !c.written || bool(!v && *c.p) {
+	in := (*rep.Scalar[T])(u)
+	if !c.begin(in) {
+		return
+	}
+	if v := *in.Operand(); !c.written || bool(!v && *c.p) {
 		c.set(v)
 	}
 }

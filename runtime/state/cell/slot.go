@@ -2,6 +2,7 @@ package cell
 
 import (
 	"github.com/graphgen-go/graphgen/runtime/internal/delta"
+	"github.com/graphgen-go/graphgen/runtime/state/internal/rep"
 	"github.com/graphgen-go/graphgen/runtime/wire"
 	"github.com/graphgen-go/graphgen/shape"
 )
@@ -16,6 +17,24 @@ type slot[T any] struct {
 func (c *slot[T]) bindSlot(core *Core, f *shape.Field, codec Codec[T], p *T, x cell) {
 	c.bind(core, f, x)
 	c.codec, c.p = codec, p
+}
+
+// begin starts the merge of u, which is not zero: it clears the field if u does. It reports whether
+// there is an operand to merge after that.
+func (c *slot[T]) begin(u *rep.Scalar[T]) bool {
+	return c.beginClear(u.Cleared()) && u.HasOperand()
+}
+
+// beginClear starts the merge of an update that clears the field first if clear is true. It reports
+// whether the task may write the field.
+func (c *slot[T]) beginClear(clear bool) bool {
+	if !c.touch(clear) {
+		return false
+	}
+	if clear {
+		c.clear()
+	}
+	return true
 }
 
 // set gives the field a new value.

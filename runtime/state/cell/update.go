@@ -59,11 +59,28 @@ func (w *UpdateWriter) refuse(err error) {
 	}
 }
 
-// writeScalar writes the update of a field that has the one operation op.
+// writeScalar writes the update of a field that has the operation op beside Clear.
 func writeScalar[T any](w *UpdateWriter, f *shape.Field, op rep.Op, codec Codec[T], u *rep.Scalar[T]) {
-	if !u.IsZero() && w.field(f, 1) {
+	operands := 0
+	if u.HasOperand() {
+		operands = 1
+	}
+	if writeClear(w, f, u.Cleared(), operands) {
 		writeOp(w, f, op, codec, u.Operand())
 	}
+}
+
+// writeClear starts a field with n operations, after Clear if clear is true. It reports whether the operations are to be
+// written.
+func writeClear(w *UpdateWriter, f *shape.Field, clear bool, n int) bool {
+	if !clear {
+		return w.field(f, n)
+	}
+	if !w.field(f, n+1) {
+		return false
+	}
+	w.b = wire.AppendNil(wire.AppendInt(w.b, int64(rep.Clear)))
+	return n > 0
 }
 
 // writeRuns writes the update of a field that has several operations; write writes one of them.
@@ -143,14 +160,19 @@ func readOps(r *wire.Reader, read func(o rep.Op) bool) {
 	}
 }
 
-// readScalar reads the update of a field that has the one operation want.
+// readScalar reads the update of a field that has the operation want beside Clear.
 func readScalar[T any](r *wire.Reader, want rep.Op, codec Codec[T], u *rep.Scalar[T]) {
 	readOps(r, func(o rep.Op) bool {
-		if o != want {
+		switch o {
+		case rep.Clear:
+			r.Skip()
+			u.Clear()
+		case want:
+			u.Set(*new(T))
+			codec.Read(r, u.Operand())
+		default:
 			return false
 		}
-		u.Set(*new(T))
-		codec.Read(r, u.Operand())
 		return true
 	})
 }

@@ -49,15 +49,33 @@ func (c *ValueCell[T]) Bind(core *Core, f *ValueField[T], p *T) {
 
 // Merge applies u, which is not zero.
 func (c *ValueCell[T]) Merge(u *state.Value[T]) {
-	switch {
-	case c.fades && c.core.inner, c.rule == ruleReplace && !c.touch(true), c.rule == ruleFirst && c.written:
+	in := (*rep.Scalar[T])(u)
+	if c.fades && c.core.inner || !c.mayWrite(in) {
 		return
 	}
-	v := *(*rep.Scalar[T])(u).Operand()
+	if in.Cleared() {
+		c.clear()
+	}
+	if !in.HasOperand() || c.rule == ruleFirst && c.written {
+		return
+	}
+	v := *in.Operand()
 	if c.copy != nil {
 		v = c.copy(v)
 	}
 	c.set(v)
+}
+
+// mayWrite notes that the current task writes the field, and reports whether it may.
+func (c *ValueCell[T]) mayWrite(u *rep.Scalar[T]) bool {
+	switch c.rule {
+	case ruleReplace:
+		return c.touch(true)
+	case ruleFirst:
+		return c.touch(u.Cleared())
+	default:
+		return true
+	}
 }
 
 // fade clears a field that was there before the superstep that ends.
