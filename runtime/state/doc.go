@@ -6,11 +6,11 @@
 // A node returns an update, a struct that graphgen generates from the state's struct. Each field of
 // an update is an operation set. It has only the methods that the field's reducer allows:
 //
-//	reducer                                     update    methods
+//	reducer                                     update    methods, and Clear
 //	replace, last, first, ephemeral, untracked  [Value]   Set
-//	append                                      [List]    Append, Remove, Replace, Clear
-//	upsert                                      [Keyed]   Upsert, Remove, Replace, Clear
-//	union                                       [Unique]  Add, Remove
+//	append                                      [List]    Append, Remove, Replace
+//	upsert                                      [Keyed]   Upsert, Remove, Replace
+//	union                                       [Unique]  Add, Remove, Replace
 //	merge                                       [Map]     Put, Merge, Delete, Replace
 //	sum                                         [Sum]     Add
 //	min, max                                    [Min], [Max]  Offer
@@ -18,8 +18,11 @@
 //	reduce=f                                    [Reduce]  Reduce
 //
 // Operations on one field apply in the order of the calls. A field without calls keeps its value.
-// [Set], [Append], [Put] and [Add] make operation sets for literals in inputs and tests. [Apply]
-// merges an update in a test.
+// Clear makes a field unset, as before its first write, so that a later operation is its first
+// write. Replace makes a list or map empty if it has no arguments; Clear makes it nil.
+//
+// [Set], [Append], [Upsert], [Put], [Merge] and [Add] are literals of one operation, for inputs and
+// tests. [Build] makes any update in one expression. [Apply] merges an update in a test.
 //
 // # Comparing states
 //

@@ -7,6 +7,14 @@ import "github.com/graphgen-go/graphgen/runtime/state/internal/rep"
 // deep. After a Keyed is copied, only one of the copies may be changed.
 type Keyed[K comparable, T any] rep.Runs[rep.Elems[K, T]]
 
+// Upsert returns an update that upserts a copy of vals. Go cannot infer K, the type of the key, so
+// write it out: state.Upsert[string](message).
+func Upsert[K comparable, T any](vals ...T) Keyed[K, T] {
+	var u Keyed[K, T]
+	u.Upsert(vals...)
+	return u
+}
+
 func (u *Keyed[K, T]) rep() *rep.Runs[rep.Elems[K, T]] { return (*rep.Runs[rep.Elems[K, T]])(u) }
 
 // Upsert replaces the elements that have the keys of vals, and appends those of vals whose keys

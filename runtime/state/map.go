@@ -14,6 +14,13 @@ func Put[K comparable, V any](key K, value V) Map[K, V] {
 	return u
 }
 
+// Merge returns an update that puts all entries of m into a map.
+func Merge[K comparable, V any](m map[K]V) Map[K, V] {
+	var u Map[K, V]
+	u.Merge(m)
+	return u
+}
+
 func (u *Map[K, V]) rep() *rep.Runs[rep.Entries[K, V]] { return (*rep.Runs[rep.Entries[K, V]])(u) }
 
 // Put puts one entry and replaces an entry with the same key.

@@ -155,13 +155,19 @@ func TestConstructorsDoWhatMethodsDo(t *testing.T) {
 	want.Last.Set("y")
 	want.Log.Append("a", "b")
 	want.Sum.Add(2)
+	want.Messages.Upsert(ref.Message{ID: "1"})
+	want.Votes.Merge(map[bool]int{true: 3})
 	want.Ranks.Put(1, "one")
 	got := ref.EverythingUpdate{
 		Set: state.Set("x"), Last: state.Set[ref.Status]("y"), Log: state.Append("a", "b"), Sum: state.Add[int64](2),
-		Ranks: state.Put[int8](1, "one"),
+		Messages: state.Upsert[string](ref.Message{ID: "1"}), Votes: state.Merge(map[bool]int{true: 3}), Ranks: state.Put[int8](1, "one"),
 	}
 	if !got.Equal(want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+	built := state.Build(func(u *ref.EverythingUpdate) { *u = want })
+	if !built.Equal(want) {
+		t.Errorf("Build returned %v, want %v", built, want)
 	}
 }
 

@@ -16,7 +16,7 @@ func NewScalar[T any](v T) Scalar[T] { return Scalar[T]{operand: v, set: true} }
 // IsZero reports whether s has no operations.
 func (s *Scalar[T]) IsZero() bool { return !s.set && !s.cleared }
 
-// Clear discards the operand and records that the field is to be cleared.
+// Clear discards the operand and records that it was called.
 func (s *Scalar[T]) Clear() { *s = Scalar[T]{cleared: true} }
 
 // Cleared reports whether Clear was called.
@@ -56,7 +56,7 @@ func (s *Inputs[In]) Add(in In) {
 // IsZero reports whether s has no operations.
 func (s *Inputs[In]) IsZero() bool { return s.first.IsZero() }
 
-// Clear discards the operands and records that the field is to be cleared.
+// Clear discards the operands and records that it was called.
 func (s *Inputs[In]) Clear() {
 	s.first.Clear()
 	s.more = nil
