@@ -46,8 +46,8 @@ test: ## Run every test under the race detector
 	if [ -z "$$tags" ]; then echo "make test: there is no Chromium or Chrome: examples/approval is not tested in a browser"; fi; \
 	set -x; $(GOTEST) $(RACE) $$tags -timeout 30m $(TESTFLAGS) $(PACKAGES)
 
-.PHONY: check check-format check-generated check-modules check-vet check-lint check-workflows check-prose
-check: check-format check-generated check-modules check-vet check-lint check-workflows check-prose ## Check format, generated code, modules, vet, linters and prose
+.PHONY: check check-format check-generated check-modules check-vet check-lint check-workflows check-prose check-site
+check: check-format check-generated check-modules check-vet check-lint check-workflows check-prose check-site ## Check format, generated code, modules, vet, linters, prose and site
 
 check-format:
 	@bad=$$(gofmt -l .); [ -z "$$bad" ] || { echo "gofmt would change:" >&2; echo "$$bad" >&2; exit 1; }
@@ -78,6 +78,12 @@ check-workflows:
 # The rules are in .vale; .vale.ini lists the files. Vale needs a C compiler to build.
 check-prose:
 	$(TOOL) vale --output=line .
+
+check-site: site
+
+.PHONY: site
+site: ## Build the site of the documentation in site/public; it needs npm for the diagrams
+	@site/build.sh
 
 .PHONY: vulnerabilities
 vulnerabilities: ## Look for calls of functions with known vulnerabilities
