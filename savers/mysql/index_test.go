@@ -78,6 +78,39 @@ func TestDescriptionsOfSchemasCostALoadNothing(t *testing.T) {
 	}
 }
 
+// TestALoadReadsWhatItReturns compares the rows that loads read of a long log, whose head has a
+// snapshot, with those of a short one.
+func TestALoadReadsWhatItReturns(t *testing.T) {
+	_, dsn := start(t)
+	s, err := mysql.Open(t.Context(), dsn, mysql.MaxConns(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	heads := map[string]checkpoint.ID{"short": sqltest.Long(t, s, "short", 1), "long": sqltest.Long(t, s, "long", 300)}
+	db := database(t, dsn)
+	own := -rowsRead(t, db)
+	own += rowsRead(t, db) // asking reads, too
+	load := func(p checkpoint.Ref) (read int) {
+		read = -rowsRead(t, db) - own
+		if _, err := s.Load(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		return read + rowsRead(t, db)
+	}
+	load(checkpoint.Ref{Thread: "short"}) // may prepare statements
+	for name, at := range map[string]func(thread string) checkpoint.Ref{
+		"the head":   func(thread string) checkpoint.Ref { return checkpoint.Ref{Thread: thread} },
+		"its id":     func(thread string) checkpoint.Ref { return checkpoint.Ref{Thread: thread, At: heads[thread]} },
+		"no records": func(thread string) checkpoint.Ref { return checkpoint.Ref{Thread: thread, Namespace: "none"} },
+	} {
+		short, long := load(at("short")), load(at("long"))
+		if t.Logf("%s: %d rows, %d of a long log", name, short, long); long > short+2 || short <= 0 || short > 60 {
+			t.Errorf("a load of %s reads %d rows, and %d of a log of 300 records, want the same and at most 60", name, short, long)
+		}
+	}
+}
+
 // rowsRead returns how many rows and entries of indexes the server has read.
 func rowsRead(t *testing.T, db *sql.DB) (read int) {
 	t.Helper()

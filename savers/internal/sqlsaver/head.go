@@ -2,6 +2,7 @@ package sqlsaver
 
 import (
 	"context"
+	"database/sql"
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -87,46 +88,38 @@ func (s *Saver) insertLog(ctx context.Context, tx Tx, thread, version int64, nam
 	return tx.Insert(ctx, q.text, q.bind([]any{thread, version, key(namespace), rest(namespace)})...)
 }
 
+// headRow has the values of the newest record of a log, and of its line. They are NULL if there is
+// no record.
+type headRow struct {
+	seq, step, line, fingerprint sql.NullInt64
+	id, lineID, graph            []byte
+}
+
+func (r *headRow) set(h *head) error {
+	h.seq, h.step = r.seq.Int64, r.step.Int64
+	h.line = line{no: r.line.Int64, fingerprint: uint64(r.fingerprint.Int64), graph: string(r.graph)}
+	if !setID(&h.id, r.id) || !setID(&h.line.id, r.lineID) {
+		return damagedID(h.seq)
+	}
+	return nil
+}
+
 // head returns the newest record of a log.
 func (s *Saver) head(ctx context.Context, db Runner, at spot) (h head, err error) {
 	if at.log == unknown {
 		return h, nil
 	}
-	return s.readHead(ctx, db, stHead, at.log)
-}
-
-// headChain returns the newest record of a log, and the seq of the newest snapshot, 0 for none.
-func (s *Saver) headChain(ctx context.Context, db Runner, at spot) (h head, snapshot int64, err error) {
-	if at.log == unknown {
-		return h, 0, nil
-	}
-	var seq *int64
-	h, err = s.readHead(ctx, db, stHeadAndSnapshot, at.log, &seq)
-	if seq != nil {
-		snapshot = *seq
-	}
-	return h, snapshot, err
-}
-
-// readHead returns the newest record of a log, and scans more columns of its row.
-func (s *Saver) readHead(ctx context.Context, db Runner, st statement, log int64, more ...any) (h head, err error) {
-	var id, lineID, graph []byte
-	var fingerprint int64
-	columns := append([]any{&h.seq, &id, &h.step, &h.line.no, &lineID, &fingerprint, &graph}, more...)
-	found, err := s.one(ctx, db, st, []any{log}, columns...)
+	var r headRow
+	found, err := s.one(ctx, db, stHead, []any{at.log}, &r.seq, &r.id, &r.step, &r.line, &r.lineID, &r.fingerprint, &r.graph)
 	if err != nil || !found {
 		return h, err
 	}
-	h.line.fingerprint, h.line.graph = uint64(fingerprint), string(graph)
-	if !setID(&h.id, id) || !setID(&h.line.id, lineID) {
-		return h, damagedID(h.seq)
-	}
-	return h, nil
+	return h, r.set(&h)
 }
 
-// snapshotBefore returns the seq of the snapshot that restoring a record begins with, 0 for none.
-func (s *Saver) snapshotBefore(ctx context.Context, db Runner, at spot, seq int64) (first int64, err error) {
-	_, err = s.one(ctx, db, stSnapshotBefore, []any{at.log, seq}, &first)
+// newestSnapshot returns the seq of the newest snapshot of a log, in a row or in a pack; 0 for none.
+func (s *Saver) newestSnapshot(ctx context.Context, db Runner, at spot) (first int64, err error) {
+	_, err = s.one(ctx, db, stNewestSnapshot, []any{at.log}, &first)
 	return first, err
 }
 

@@ -135,7 +135,7 @@ func (s *Saver) scatter(ctx context.Context, tx Tx, at spot, p *packRow, records
 	} else if removed != 1 {
 		return p.wrap(&at, errMoved)
 	}
-	there, err := s.linesBetween(ctx, tx, at.root, at.lineNo(uint64(p.first)), at.lineNo(uint64(p.last)))
+	there, err := s.linesBetween(ctx, tx, at.root, at.lineNo(0), at.lineNo(uint64(p.last)))
 	if err != nil {
 		return err
 	}
@@ -144,8 +144,9 @@ func (s *Saver) scatter(ctx context.Context, tx Tx, at spot, p *packRow, records
 	for i := range records {
 		r := &records[i].Record
 		if !l.is(r) {
-			l = at.line(r)
-			if _, found := there[l.no]; !found {
+			var found bool
+			if l, found = newestLine(there, &at, r); !found {
+				l = at.line(r)
 				err = s.insertLine(ctx, tx, at.root, &l)
 			}
 		}
@@ -164,6 +165,17 @@ func (s *Saver) scatter(ctx context.Context, tx Tx, at spot, p *packRow, records
 		before = r.ID
 	}
 	return s.later(ctx, tx, stMarkNextRemoved, at.log, p.last) // the next may be packed
+}
+
+// newestLine returns the line of r with the largest number that r may have. So numbers of lines
+// never fall within a log.
+func newestLine(there map[int64]line, at *spot, r *checkpoint.Record) (newest line, found bool) {
+	for no, l := range there {
+		if l.is(r) && no <= at.lineNo(r.Seq) && no > newest.no {
+			newest, found = l, true
+		}
+	}
+	return newest, found
 }
 
 // untie rewrites the row of a record so that it holds what it had from the record with the seq before.

@@ -4,87 +4,11 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
-
-// Load returns the records and writes that restore a checkpoint, as [checkpoint.Saver] says.
-func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (chain checkpoint.Chain, err error) {
-	if err := p.Check(); err != nil {
-		return chain, err
-	}
-	if err := s.begin(ctx); err != nil {
-		return chain, err
-	}
-	defer s.end()
-	err = s.read(ctx, func(tx Tx) error {
-		chain, err = s.load(ctx, tx, p)
-		return err
-	})
-	if err != nil {
-		return checkpoint.Chain{}, s.wrap(ctx, "load", err)
-	}
-	return chain, nil
-}
-
-func (s *Saver) load(ctx context.Context, tx Tx, p checkpoint.Ref) (chain checkpoint.Chain, err error) {
-	t, v, err := s.version(ctx, tx, p.Thread, p.Version)
-	if err != nil {
-		return chain, err
-	}
-	if v == nil {
-		return chain, ledger.Absent(p)
-	}
-	writes, err := s.writes(ctx, tx, t.id, v.root)
-	if err != nil {
-		return chain, err
-	}
-	chain.Version = v.number
-	at, err := s.spot(ctx, tx, rootOf(t, v.number, v.root), p.Namespace)
-	if err != nil {
-		return chain, err
-	}
-	h, first, err := s.headChain(ctx, tx, at)
-	if err != nil {
-		return chain, err
-	}
-	chain.Head = h.id
-	root := checkpoint.Record{ID: h.id, Step: int(h.step)}
-	if at.log != at.root {
-		if root, err = s.root(ctx, tx, at.root); err != nil {
-			return chain, err
-		}
-	}
-	chain.Thread = describe(t, v, root, writes)
-	last, err := s.place(ctx, tx, at, p, h, v.packed)
-	if err != nil || last == 0 {
-		return chain, err
-	}
-	if last != h.seq {
-		if first, err = s.snapshotBefore(ctx, tx, at, last); err != nil {
-			return chain, err
-		}
-	}
-	way := stretch{at: at, first: first, last: last, line: h.line, packed: v.packed}
-	records, committed, err := s.restore(ctx, tx, way, &chain)
-	if err != nil {
-		return chain, err
-	}
-	end := &chain.Last
-	for _, w := range writes {
-		if w.Base == end.Base {
-			chain.Writes = append(chain.Writes, w)
-		}
-	}
-	if end.ID == h.id && end.Base == end.ID { // nothing comes after it
-		chain.Due, chain.Committed = end.Due, committed
-		return chain, nil
-	}
-	return chain, s.due(ctx, tx, way, &chain, records)
-}
 
 // Schemas returns the descriptions of schemas, as [checkpoint.Saver] says.
 func (s *Saver) Schemas(ctx context.Context, id string, version int) (all map[uint64][]byte, err error) {
@@ -139,37 +63,6 @@ func (s *Saver) place(ctx context.Context, tx Tx, at spot, p checkpoint.Ref, h h
 		err = ledger.NoRecord(p.Thread, p.Namespace, p.At)
 	}
 	return last, err
-}
-
-// due sets Due and Committed of a chain from the base of its last record, which may be one of
-// records.
-func (s *Saver) due(ctx context.Context, tx Tx, way stretch, chain *checkpoint.Chain, records []checkpoint.Record) error {
-	at := way.at
-	b, err := s.base(ctx, tx, at.root, chain.Last.Base)
-	if err != nil {
-		return err
-	}
-	if b.log == unknown && way.packed {
-		r, err := s.inPack(ctx, tx, at, chain.Last.Base)
-		if r != nil {
-			chain.Due, chain.Committed = r.Due, r.Committed
-		}
-		return err
-	}
-	if b.log != at.log {
-		return nil
-	}
-	chain.Committed = b.committed
-	i := slices.IndexFunc(records, func(r checkpoint.Record) bool { return r.ID == chain.Last.Base })
-	if i >= 0 {
-		chain.Due = records[i].Due
-		return nil
-	}
-	base, _, err := s.between(ctx, tx, at, b.seq, b.seq, way.line)
-	if err == nil && len(base) == 1 {
-		chain.Due = base[0].Due
-	}
-	return err
 }
 
 // base is the place of a record, and whether it is committed. It is zero if the version does not

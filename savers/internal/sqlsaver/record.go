@@ -63,15 +63,21 @@ func scanRecord(rows Rows) (e entry, err error) {
 		&parent, &base, &commits, &e.body); err != nil {
 		return e, err
 	}
-	e.Seq, e.Step, e.Source, e.Created = uint64(seq), int(step), checkpoint.Source(source), time.UnixMicro(created).UTC()
+	e.Seq, e.Step, e.Source = uint64(seq), int(step), checkpoint.Source(source)
+	return e, e.set(created, id, parent, base, commits)
+}
+
+// set sets the time and the ids of an entry to the values of columns.
+func (e *entry) set(created int64, id, parent, base, commits []byte) error {
+	e.Created = time.UnixMicro(created).UTC()
 	if !setID(&e.ID, id) || !setID(&e.Parent, parent) || !setID(&e.Base, base) || !setID(&e.Commits, commits) {
-		return e, damagedID(seq)
+		return damagedID(int64(e.Seq))
 	}
 	e.parentPrevious = parent == nil
 	if base == nil {
 		e.Base = e.ID
 	}
-	return e, nil
+	return nil
 }
 
 // complete returns the record of an entry of a log; before is the entry before it, nil if that was
@@ -145,6 +151,11 @@ func (s *Saver) records(ctx context.Context, db Runner, at spot, all []entry, fr
 	if err != nil {
 		return nil, err
 	}
+	return complete(&at, all, from, lines)
+}
+
+// complete returns the records of entries, oldest first, from index from on.
+func complete(at *spot, all []entry, from int, lines map[int64]line) ([]checkpoint.Record, error) {
 	records := make([]checkpoint.Record, 0, len(all)-from)
 	for i := from; i < len(all); i++ {
 		var before *entry
@@ -155,7 +166,7 @@ func (s *Saver) records(ctx context.Context, db Runner, at spot, all []entry, fr
 		if !found {
 			return nil, fmt.Errorf("record %d: there is no line %d: %w", all[i].Seq, all[i].line, checkpoint.ErrDamaged)
 		}
-		r, err := all[i].complete(&at, before, l)
+		r, err := all[i].complete(at, before, l)
 		if err != nil {
 			return nil, err
 		}
@@ -204,10 +215,15 @@ func scanLine(rows Rows) (l line, err error) {
 		return l, err
 	}
 	l.fingerprint, l.graph = uint64(fingerprint), string(graph)
+	return l, l.setID(id)
+}
+
+// setID sets the id of a line to the value of a column.
+func (l *line) setID(id []byte) error {
 	if !setID(&l.id, id) {
-		return l, fmt.Errorf("line %d: an id is not 16 bytes long: %w", l.no, checkpoint.ErrDamaged)
+		return fmt.Errorf("line %d: an id is not 16 bytes long: %w", l.no, checkpoint.ErrDamaged)
 	}
-	return l, nil
+	return nil
 }
 
 // between returns the records of a log with a seq from first to last, oldest first, and their

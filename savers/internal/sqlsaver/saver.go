@@ -33,6 +33,13 @@
 // row after a pack holds its ids itself, as after a Prune; the row before it is marked in the same way. Packing removes the
 // lines that no row of the log has any more.
 //
+// # Loads
+//
+// A load runs two statements, each in one round trip and without a transaction. stPlace finds the
+// log, its head and the snapshot to begin with. stChain reads the records, packs, lines and pending
+// writes, and once more those values of stPlace that change. If they differ, the thread has changed
+// between the two, and the load runs them again in a transaction.
+//
 // # Locks
 //
 // Every write locks its thread's row: a commit against changes, every other call to change it.

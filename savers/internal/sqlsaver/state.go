@@ -92,13 +92,17 @@ func (l *log) snapshot(ctx context.Context, after checkpoint.ID, records []check
 		now.deltas = slices.Clip(now.deltas)
 		now.add(records)
 	} else if !found || now.head != l.head.id {
-		first, err := l.s.snapshotBefore(ctx, l.tx, l.at, l.head.seq)
+		first, err := l.s.newestSnapshot(ctx, l.tx, l.at)
+		if err != nil {
+			return nil, err
+		}
+		got, err := l.s.parts(ctx, l.tx, &wanted{at: l.at, first: first, last: l.head.seq})
 		if err != nil {
 			return nil, err
 		}
 		var chain checkpoint.Chain
-		way := stretch{at: l.at, first: first, last: l.head.seq, line: l.head.line, packed: !l.t.packed.IsZero()}
-		if _, _, err := l.s.restore(ctx, l.tx, way, &chain); err != nil {
+		way := stretch{at: l.at, first: first, last: l.head.seq}
+		if _, err := way.restore(got, &chain); err != nil {
 			return nil, err
 		}
 		now = state{head: l.head.id, snapshot: chain.Snapshot, deltas: chain.Deltas}

@@ -14,6 +14,8 @@ type statement int
 // The statements that only read.
 const (
 	stThread statement = iota
+	stPlace
+	stChain
 	stVersion
 	stVersions
 	stReleasedVersions
@@ -21,19 +23,17 @@ const (
 	stLog
 	stLogs
 	stHead
-	stHeadAndSnapshot
 	stRootHead
 	stCountRecords
 	stLines
 	stRecord
 	stBase
-	stSnapshotBefore
+	stNewestSnapshot
 	stRecords
 	stHistory
 	stHeaders
 	stIDs
 	stPacks
-	stChainPacks
 	stPackBefore
 	stPacksOfID
 	stLastPacked
@@ -126,7 +126,12 @@ type signature struct {
 // signatures returns the signatures of all statements.
 func signatures() [statements]signature {
 	return [...]signature{
-		stThread:              {name: "thread", parameters: "thread_key"},
+		stThread: {name: "thread", parameters: "thread_key"},
+		stPlace:  {name: "place", parameters: "thread_key, number, ns_key, at"},
+		stChain: {
+			name:       "chain",
+			parameters: "thread_no, number, ns_key, log_no, root, first, last, base, least_line, last_line",
+		},
 		stVersion:             {name: "version", parameters: "thread_no, number"},
 		stVersions:            {name: "versions", parameters: "thread_key"},
 		stReleasedVersions:    {name: "released_versions", parameters: "thread_no"},
@@ -134,19 +139,17 @@ func signatures() [statements]signature {
 		stLog:                 {name: "log", parameters: "thread_no, version, ns_key"},
 		stLogs:                {name: "logs", parameters: "thread_no, version"},
 		stHead:                {name: "head", parameters: "log_no"},
-		stHeadAndSnapshot:     {name: "head_and_snapshot", parameters: "log_no"},
 		stRootHead:            {name: "root_head", parameters: "log_no"},
 		stCountRecords:        {name: "count_records", parameters: "log_no"},
 		stLines:               {name: "lines", parameters: "root, first, last"},
 		stRecord:              {name: "record", parameters: "root, id"},
 		stBase:                {name: "base", parameters: "root, id"},
-		stSnapshotBefore:      {name: "snapshot_before", parameters: "log_no, seq"},
+		stNewestSnapshot:      {name: "newest_snapshot", parameters: "log_no"},
 		stRecords:             {name: "records", parameters: "log_no, first, last"},
 		stHistory:             {name: "history", parameters: "log_no, last, limit"},
 		stHeaders:             {name: "headers", parameters: "log_no"},
 		stIDs:                 {name: "ids", parameters: "log_no, first, last"},
 		stPacks:               {name: "packs", parameters: "log_no, first, last"},
-		stChainPacks:          {name: "chain_packs", parameters: "log_no, first, last"},
 		stPackBefore:          {name: "pack_before", parameters: "log_no, seq"},
 		stPacksOfID:           {name: "packs_of_id", parameters: "root, id"},
 		stLastPacked:          {name: "last_packed", parameters: "log_no"},

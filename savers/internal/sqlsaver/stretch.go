@@ -23,34 +23,23 @@ func (w *stretch) damaged(seq int64, what string) error {
 	return fmt.Errorf("thread %.64q, namespace %.64q, record %d %s: %w", w.at.id, w.at.namespace, seq, what, checkpoint.ErrDamaged)
 }
 
-// restore sets Last of a chain and what restores its state. w.first is the newest snapshot that has a row of its own, 0 for none;
-// restoring may begin at a newer one in a pack. It returns the records that it decoded, and whether the last one is marked as
-// committed. Of a pack that lies on the way no record is decoded.
-func (s *Saver) restore(ctx context.Context, db Runner, w stretch, chain *checkpoint.Chain) (decoded []checkpoint.Record, marked bool, err error) {
-	var packs []packRow
-	if w.packed {
-		if packs, err = s.packs(ctx, db, stChainPacks, w.at.log, w.first, w.last); err != nil {
-			return nil, false, err
-		}
-		if len(packs) > 0 && packs[0].whole {
-			w.first = packs[0].first
-		}
-	}
+// restore sets Last of a chain and the payloads that restore its state. It returns the records that
+// it decoded: those with rows, and those of the pack that has the last one.
+func (w *stretch) restore(got *parts, chain *checkpoint.Chain) (decoded []pack.Record, err error) {
 	if w.first == 0 {
-		return nil, false, w.damaged(w.last, "has no snapshot before it")
+		return nil, w.damaged(w.last, "has no snapshot before it")
 	}
-	rows, all, err := s.between(ctx, db, w.at, w.first, w.last, w.line)
-	if err != nil {
-		return nil, false, err
+	if decoded, err = w.rows(got); err != nil {
+		return nil, err
 	}
-	if len(all) > 0 {
-		marked = all[len(all)-1].markedCommitted
-	}
-	f := folder{w: &w, chain: chain, next: w.first}
-	rest := rows
-	for i := range packs {
-		p := &packs[i]
-		n := slices.IndexFunc(rest, func(r checkpoint.Record) bool { return int64(r.Seq) > p.last })
+	f := folder{w: w, chain: chain, next: w.first}
+	rest := decoded
+	for i := range got.packs {
+		p := &got.packs[i]
+		if p.first > w.last {
+			break
+		}
+		n := slices.IndexFunc(rest, func(r pack.Record) bool { return int64(r.Seq) > p.last })
 		if n < 0 {
 			n = len(rest)
 		}
@@ -62,17 +51,33 @@ func (s *Saver) restore(ctx context.Context, db Runner, w stretch, chain *checkp
 		}
 		records, err := p.records(&w.at) // the last is among them
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
-		for _, r := range records {
-			if int64(r.Seq) <= w.last {
-				rows = append(rows, r.Record)
-				f.add(rows[len(rows)-1:])
-			}
-		}
+		f.add(records)
+		decoded = append(decoded, records...)
 	}
 	f.add(rest)
-	return rows, marked, f.end()
+	return decoded, f.end()
+}
+
+// rows returns the records that have rows.
+func (w *stretch) rows(got *parts) ([]pack.Record, error) {
+	from := 0
+	if len(got.entries) > 0 && int64(got.entries[0].Seq) < w.first {
+		from = 1
+	}
+	records, err := complete(&w.at, got.entries, from, got.lines)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]pack.Record, len(records))
+	for i := range records {
+		all[i] = pack.Record{Record: records[i], Committed: got.entries[from+i].markedCommitted}
+		if i > 0 && got.entries[from+i].commitsPrevious {
+			all[i-1].Committed = true
+		}
+	}
+	return all, nil
 }
 
 // folder makes a chain of records and packs, in the order of the log.
@@ -83,9 +88,13 @@ type folder struct {
 	err   error
 }
 
-func (f *folder) add(records []checkpoint.Record) {
+// add adds records up to the last.
+func (f *folder) add(records []pack.Record) {
 	for i := range records {
-		r := &records[i]
+		r := &records[i].Record
+		if int64(r.Seq) > f.w.last {
+			return
+		}
 		f.follow(int64(r.Seq), r.Snapshot)
 		f.next++
 		if r.Snapshot {
@@ -163,18 +172,21 @@ func (s *Saver) whole(ctx context.Context, db Runner, w stretch) ([]checkpoint.R
 	return all, nil
 }
 
-// page reads up to size rows of a log backwards, from the record with the seq last on, or else the part of one pack. The
-// records are newest first. more says that there may be older ones.
+// page reads up to size rows of a log backwards, from the record with the seq last on, or else the
+// part of one pack. The records are newest first. more says that there may be older ones. It reads
+// a pack only if the rows have a gap, or are too few.
 func (s *Saver) page(ctx context.Context, db Runner, at spot, known line, last, size int64) (page []checkpoint.Record, more bool, err error) {
 	all, err := s.entries(ctx, db, stHistory, at.log, last, size+1) // with the record before, which may be the parent of the oldest
 	if err != nil {
 		return nil, false, err
 	}
-	packs, err := s.packs(ctx, db, stPackBefore, at.log, last)
-	if err != nil {
-		return nil, false, err
-	}
 	more = int64(len(all)) > size
+	var packs []packRow
+	if !more || int64(all[size].Seq) != last-size {
+		if packs, err = s.packs(ctx, db, stPackBefore, at.log, last); err != nil {
+			return nil, false, err
+		}
+	}
 	if len(packs) > 0 {
 		p := &packs[0]
 		newer := slices.IndexFunc(all, func(e entry) bool { return int64(e.Seq) < p.first })

@@ -27,24 +27,36 @@ type thread struct {
 	packed     checkpoint.ID // no packed record has a larger id; zero if none is packed
 }
 
+// threadRow has the values of a row of graph_thread that a thread has in another form.
+type threadRow struct {
+	full, fence, holder, packed  []byte
+	last, open, versions, status int64
+}
+
+// set sets the values of t, which has its id already.
+func (r *threadRow) set(t *thread) error {
+	if r.full != nil && string(r.full) != t.id {
+		return fmt.Errorf("two long thread ids have one key: %.64q and %.64q: %w", r.full, t.id, checkpoint.ErrDamaged)
+	}
+	if !setID(&t.fence, r.fence) || !setID(&t.packed, r.packed) {
+		return fmt.Errorf("thread %.64q: the fence or packed_id is not 16 bytes long: %w", t.id, checkpoint.ErrDamaged)
+	}
+	t.last, t.open, t.versions, t.status = int(r.last), int(r.open), int(r.versions), checkpoint.Status(r.status)
+	t.holder = string(r.holder)
+	return nil
+}
+
 // thread reads a thread's row by stThread or stLockThread. It returns nil if there is none.
 func (s *Saver) thread(ctx context.Context, db Runner, st statement, id string) (*thread, error) {
-	t := &thread{id: id}
-	var full, fence, holder, packed []byte
-	var last, open, versions, status int64
-	found, err := s.one(ctx, db, st, []any{key(id)},
-		&t.no, &full, &last, &open, &t.root, &versions, &status, &fence, &holder, &t.until, &t.updated, &t.asked, &packed, &t.now)
+	t, r := &thread{id: id}, threadRow{}
+	found, err := s.one(ctx, db, st, []any{key(id)}, &t.no, &r.full, &r.last, &r.open, &t.root, &r.versions, &r.status,
+		&r.fence, &r.holder, &t.until, &t.updated, &t.asked, &r.packed, &t.now)
 	if err != nil || !found {
 		return nil, err
 	}
-	if full != nil && string(full) != id {
-		return nil, fmt.Errorf("two long thread ids have one key: %.64q and %.64q: %w", full, id, checkpoint.ErrDamaged)
+	if err := r.set(t); err != nil {
+		return nil, err
 	}
-	if !setID(&t.fence, fence) || !setID(&t.packed, packed) {
-		return nil, fmt.Errorf("thread %.64q: the fence or packed_id is not 16 bytes long: %w", id, checkpoint.ErrDamaged)
-	}
-	t.last, t.open, t.versions, t.status = int(last), int(open), int(versions), checkpoint.Status(status)
-	t.holder = string(holder)
 	return t, nil
 }
 

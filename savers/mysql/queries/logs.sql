@@ -31,16 +31,6 @@ SELECT c.seq, c.id, c.step, l.line_no, l.line, l.fingerprint, l.graph
 FROM graph_checkpoint c STRAIGHT_JOIN graph_line l ON l.root = c.root AND l.line_no = c.line_no
 WHERE c.log_no = ? AND c.seq = (SELECT MAX(x.seq) FROM graph_checkpoint x WHERE x.log_no = ?);
 
--- name: head_and_snapshot
--- Reads the newest record of a log as head does, and the seq of its newest snapshot.
--- parameters: log_no, log_no, log_no
--- returns: seq, id, step, line_no, line, fingerprint, graph, snapshot_seq
-SELECT c.seq, c.id, c.step, l.line_no, l.line, l.fingerprint, l.graph,
-	(SELECT s.seq FROM graph_checkpoint s WHERE s.log_no = ? AND s.snapshot
-		ORDER BY s.seq DESC LIMIT 1) AS snapshot_seq
-FROM graph_checkpoint c STRAIGHT_JOIN graph_line l ON l.root = c.root AND l.line_no = c.line_no
-WHERE c.log_no = ? AND c.seq = (SELECT MAX(x.seq) FROM graph_checkpoint x WHERE x.log_no = ?);
-
 -- name: root_head
 -- Reads the id and step of the newest record of a log.
 -- parameters: log_no

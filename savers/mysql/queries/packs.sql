@@ -9,18 +9,6 @@ FROM graph_pack p
 WHERE p.log_no = ? AND p.last_seq >= ? AND p.first_seq <= ?
 ORDER BY p.last_seq;
 
--- name: chain_packs
--- Reads packs as packs does, from the newest on that begins with a snapshot.
--- parameters: log_no, first, last, log_no, last
--- returns: log_no, first_seq, last_seq, whole, body
-SELECT p.log_no, p.first_seq, p.last_seq, p.whole, p.body
-FROM graph_pack p
-WHERE p.log_no = ? AND p.last_seq >= ? AND p.first_seq <= ?
-AND p.last_seq >= COALESCE((SELECT x.last_seq FROM graph_pack x
-	WHERE x.log_no = ? AND x.whole AND x.first_seq <= ?
-	ORDER BY x.last_seq DESC LIMIT 1), 0)
-ORDER BY p.last_seq;
-
 -- name: pack_before
 -- Reads the newest pack of a log that has a record whose seq is at most seq.
 -- parameters: log_no, seq

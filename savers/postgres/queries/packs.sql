@@ -9,18 +9,6 @@ FROM graph_pack p
 WHERE p.log_no = $1 AND p.last_seq >= $2 AND p.first_seq <= $3
 ORDER BY p.last_seq;
 
--- name: chain_packs
--- Reads packs as packs does, from the newest on that begins with a snapshot.
--- parameters: log_no, first, last
--- returns: log_no, first_seq, last_seq, whole, body
-SELECT p.log_no, p.first_seq, p.last_seq, p.whole, p.body
-FROM graph_pack p
-WHERE p.log_no = $1 AND p.last_seq >= $2 AND p.first_seq <= $3
-AND p.last_seq >= COALESCE((SELECT x.last_seq FROM graph_pack x
-	WHERE x.log_no = $1 AND x.whole AND x.first_seq <= $3
-	ORDER BY x.last_seq DESC LIMIT 1), 0)
-ORDER BY p.last_seq;
-
 -- name: pack_before
 -- Reads the newest pack of a log that has a record whose seq is at most seq.
 -- parameters: log_no, seq

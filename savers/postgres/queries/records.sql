@@ -17,14 +17,16 @@ SELECT c.log_no, c.seq, (c.marked_committed OR COALESCE(n.commits_previous, FALS
 FROM graph_checkpoint c LEFT JOIN graph_checkpoint n ON n.log_no = c.log_no AND n.seq = c.seq + 1
 WHERE c.root = $1 AND c.id = $2;
 
--- name: snapshot_before
--- Finds the newest snapshot of a log that is not after a seq.
--- parameters: log_no, seq
+-- name: newest_snapshot
+-- Finds the newest snapshot of a log, in a row or in a pack; 0 if there is none.
+-- parameters: log_no
 -- returns: seq
-SELECT c.seq
-FROM graph_checkpoint c
-WHERE c.log_no = $1 AND c.seq BETWEEN 0 AND $2 AND c.snapshot
-ORDER BY c.seq DESC LIMIT 1;
+SELECT GREATEST(
+	(SELECT c.seq FROM graph_checkpoint c WHERE c.log_no = $1 AND c.snapshot
+		ORDER BY c.seq DESC LIMIT 1),
+	(SELECT p.first_seq FROM graph_pack p WHERE p.log_no = $1 AND p.whole
+		ORDER BY p.last_seq DESC LIMIT 1),
+	0) AS seq;
 
 -- name: records
 -- Reads the records of a log with a seq from first to last, oldest first.

@@ -10,18 +10,6 @@ FROM graph_pack p
 WHERE p.pos BETWEEN (?1 << 28 | ?2) AND (?1 << 28 | 0xfffffff) AND p.first_seq <= ?3
 ORDER BY p.pos;
 
--- name: chain_packs
--- Reads packs as packs does, from the newest on that begins with a snapshot.
--- parameters: log_no, first, last
--- returns: log_no, first_seq, last_seq, whole, body
-SELECT p.log_no, p.first_seq, p.last_seq, p.whole, p.body
-FROM graph_pack p
-WHERE p.pos BETWEEN (?1 << 28 | ?2) AND (?1 << 28 | 0xfffffff) AND p.first_seq <= ?3
-AND p.pos >= COALESCE((SELECT x.pos FROM graph_pack x
-	WHERE x.pos BETWEEN (?1 << 28) AND (?1 << 28 | 0xfffffff) AND x.whole AND x.first_seq <= ?3
-	ORDER BY x.pos DESC LIMIT 1), 0)
-ORDER BY p.pos;
-
 -- name: pack_before
 -- Reads the newest pack of a log that has a record whose seq is at most seq.
 -- parameters: log_no, seq

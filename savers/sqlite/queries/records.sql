@@ -21,14 +21,18 @@ SELECT c.log_no, c.seq, (c.marked_committed OR COALESCE(n.commits_previous, FALS
 FROM graph_checkpoint c LEFT JOIN graph_checkpoint n ON n.pos = c.pos + 1
 WHERE c.root = ?1 AND substr(c.id, 3, 6) = substr(?2, 3, 6) AND c.id = ?2;
 
--- name: snapshot_before
--- Finds the newest snapshot of a log that is not after a seq.
--- parameters: log_no, seq
+-- name: newest_snapshot
+-- Finds the newest snapshot of a log, in a row or in a pack; 0 if there is none.
+-- parameters: log_no
 -- returns: seq
-SELECT c.seq
-FROM graph_checkpoint c
-WHERE c.pos BETWEEN ?1 << 28 AND (?1 << 28 | ?2) AND c.snapshot
-ORDER BY c.pos DESC LIMIT 1;
+SELECT max(
+	COALESCE((SELECT c.seq FROM graph_checkpoint c
+		WHERE c.pos BETWEEN ?1 << 28 AND (?1 << 28 | 0xfffffff) AND c.snapshot
+		ORDER BY c.pos DESC LIMIT 1), 0),
+	COALESCE((SELECT p.first_seq FROM graph_pack p
+		WHERE p.pos BETWEEN ?1 << 28 AND (?1 << 28 | 0xfffffff) AND p.whole
+		ORDER BY p.pos DESC LIMIT 1), 0)
+) AS seq;
 
 -- name: records
 -- Reads the records of a log with a seq from first to last, oldest first.

@@ -104,6 +104,18 @@ func (r *run) commit(ctx context.Context, namespace string) error {
 	return err
 }
 
+// Long makes a log of n records and one more, with a snapshot. It returns the head.
+func Long(t *testing.T, s checkpoint.Saver, thread string, n int) checkpoint.ID {
+	t.Helper()
+	r := opening(t, s, thread, checkpoint.ID{})
+	for range n - 1 {
+		if err := r.commit(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return opening(t, s, thread, r.heads[""]).fence
+}
+
 // put stores the result of a task of the root's head.
 func (r *run) put(ctx context.Context, task string) error {
 	return r.s.PutWrites(ctx, checkpoint.PutWrites{
@@ -168,6 +180,14 @@ func RoundTrips(t *testing.T, b *Backend, most Trips) {
 			_, err := s.Load(ctx, checkpoint.Ref{Thread: "t"})
 			return err
 		}},
+		{"a load of a checkpoint of a child", most.Load, func() error {
+			_, err := s.Load(ctx, checkpoint.Ref{Thread: "t", Version: 1, Namespace: "child", At: r.heads["child"]})
+			return err
+		}},
+		{"a load of what is not there", most.Load, func() error {
+			_, err := s.Load(ctx, checkpoint.Ref{Thread: "t", Namespace: "none"})
+			return err
+		}},
 	}
 	for range 3 {
 		for _, c := range calls[:4] {
@@ -213,21 +233,22 @@ func LoadPacked(t *testing.T, b *Backend, most int) {
 	}
 	proxy := testenv.NewProxy(t, b.Address(t, dsn))
 	s = b.open(t, b.At(t, dsn, proxy.Addr), 1)
-	for range 2 { // the first may prepare
+	all := ids(t, s, "t")
+	if len(all) != steps+1 || all[0] != r.fence || all[steps] != r.heads[""] {
+		t.Fatalf("the history has %d records, want %d", len(all), steps+1)
+	}
+	for _, at := range []int{steps, steps, 500} { // the first may prepare; the last is in a pack
 		before, bytes := proxy.RoundTrips(), 0
-		c, err := s.Load(ctx, checkpoint.Ref{Thread: "t"})
+		c, err := s.Load(ctx, checkpoint.Ref{Thread: "t", At: all[at]})
 		for _, delta := range c.Deltas {
 			bytes += len(delta)
 		}
 		trips := proxy.RoundTrips() - before
 		t.Logf("%d round trips, %d deltas", trips, len(c.Deltas))
-		if err != nil || c.Chained != steps || bytes != steps*200 || trips > most {
+		if err != nil || c.Last.ID != all[at] || c.Chained != at || bytes != at*200 || trips > most {
 			t.Errorf("got %d bytes of %d records in %d round trips, %v; want %d of %d in at most %d",
-				bytes, c.Chained, trips, err, steps*200, steps, most)
+				bytes, c.Chained, trips, err, at*200, at, most)
 		}
-	}
-	if all := ids(t, s, "t"); len(all) != steps+1 || all[0] != r.fence || all[steps] != r.heads[""] {
-		t.Errorf("the history has %d records, want %d", len(all), steps+1)
 	}
 }
 

@@ -1,0 +1,148 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
+	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
+	"github.com/graphgen-go/graphgen/savers/sqlite"
+)
+
+// betweenReads is a database that calls change, once, after the first statement that reads outside
+// a transaction.
+type betweenReads struct {
+	sqlsaver.DB
+	queries int
+	change  func()
+}
+
+func (d *betweenReads) Query(ctx context.Context, text string, args ...any) (sqlsaver.Rows, error) {
+	if d.queries++; d.queries == 2 {
+		d.change()
+	}
+	return d.DB.Query(ctx, text, args...)
+}
+
+// TestALoadSeesOneMoment changes a thread between the two statements of a load. The load must
+// return what it returns after the change.
+func TestALoadSeesOneMoment(t *testing.T) {
+	middle := func(ids []checkpoint.ID) checkpoint.Ref { return checkpoint.Ref{Thread: "t", At: ids[len(ids)/2]} }
+	head := func([]checkpoint.ID) checkpoint.Ref { return checkpoint.Ref{Thread: "t"} }
+	released := func([]checkpoint.ID) checkpoint.Ref { return checkpoint.Ref{Thread: "t", Version: 1} }
+	packed := func(ctx context.Context, s *sqlite.Saver) error { return sqlsaver.Pack(ctx, s.Saver, "t") }
+	release := func(ctx context.Context, s *sqlite.Saver) error {
+		_, err := s.Release(ctx, "t", checkpoint.ID{})
+		return err
+	}
+	for name, c := range map[string]struct {
+		at             func(ids []checkpoint.ID) checkpoint.Ref
+		before, change func(ctx context.Context, s *sqlite.Saver) error
+	}{
+		"a turn": {at: head, change: func(ctx context.Context, s *sqlite.Saver) error {
+			chain, err := s.Load(ctx, checkpoint.Ref{Thread: "t"})
+			if err == nil {
+				_, err = turn(ctx, 20, chain.Head, s)
+			}
+			return err
+		}},
+		"a question": {at: head, change: func(ctx context.Context, s *sqlite.Saver) error {
+			r, err := begin(ctx, s, "t")
+			if err != nil {
+				return err
+			}
+			return s.PutWrites(ctx, checkpoint.PutWrites{Thread: "t", Fence: r.fence, End: true, Status: checkpoint.Waiting,
+				Writes: []checkpoint.Write{{Base: r.head, Task: "task", Kind: checkpoint.Question, Payload: []byte("?")}}})
+		}},
+		"a pack":            {at: head, change: packed},
+		"a pack, of middle": {at: middle, change: packed},
+		"a prune": {at: middle, change: func(ctx context.Context, s *sqlite.Saver) error {
+			_, err := s.Prune(ctx, "t", checkpoint.Retention{Last: 5})
+			return err
+		}},
+		"a prune of packs": {at: head, before: packed, change: func(ctx context.Context, s *sqlite.Saver) error {
+			_, err := s.Prune(ctx, "t", checkpoint.Retention{Last: 20})
+			return err
+		}},
+		"a release":            {at: head, change: release},
+		"a release, by number": {at: released, change: release},
+		"a deletion": {at: head, change: func(ctx context.Context, s *sqlite.Saver) error {
+			return s.Delete(ctx, "t")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "threads.db")
+			s := open(t, path, often)
+			var last checkpoint.ID
+			for n := range 20 {
+				var err error
+				if last, err = turn(t.Context(), n, last, s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.before != nil {
+				if err := c.before(t.Context(), s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			at, changed := c.at(stored(t, s, "t")), false
+			reader := open(t, path, sqlite.WrapDB(func(db sqlsaver.DB) sqlsaver.DB {
+				return &betweenReads{DB: db, change: func() {
+					changed = true
+					if err := c.change(t.Context(), s); err != nil {
+						t.Error(err)
+					}
+				}}
+			}))
+			got, gotErr := reader.Load(t.Context(), at)
+			want, wantErr := s.Load(t.Context(), at)
+			if g, w := fmt.Sprintf("%+v %v", got, gotErr), fmt.Sprintf("%+v %v", want, wantErr); g != w {
+				t.Errorf("got %s\nwant %s", g, w)
+			}
+			if !changed {
+				t.Error("the load took one statement, want two with the change between them")
+			}
+		})
+	}
+}
+
+// TestAPageOfTheNewestReadsNoPack reads a thread whose packs cannot be read.
+func TestAPageOfTheNewestReadsNoPack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "threads.db")
+	s := open(t, path, sqlite.Packing(pack.Policy{Every: 1 << 20, Keep: 20}))
+	var head checkpoint.ID
+	for n := range 20 {
+		var err error
+		if head, err = turn(t.Context(), n, head, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := sqlsaver.Pack(t.Context(), s.Saver, "t"); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "UPDATE graph_pack SET body = x'00'"); err != nil {
+		t.Fatal(err)
+	}
+	for _, limit := range []int{1, 10, 50} {
+		n := 0
+		var failed error
+		for _, err := range s.History(t.Context(), checkpoint.Ref{Thread: "t"}, checkpoint.Query{Limit: limit}) {
+			if failed = err; err == nil {
+				n++
+			}
+		}
+		if limit <= 10 && (n != limit || failed != nil) || limit > 20 && !errors.Is(failed, checkpoint.ErrDamaged) {
+			t.Errorf("limit %d: got %d records, %v; want ErrDamaged only from those that are packed", limit, n, failed)
+		}
+	}
+}
