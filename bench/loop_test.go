@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -97,11 +98,12 @@ func BenchmarkLoop(b *testing.B) {
 		saver := memory.New()
 		app := talk(b, graph.Saver(saver))
 		b.ReportAllocs()
-		for b.Loop() {
-			if res, err := app.Thread("t").Invoke(ctx, flow.ConversationUpdate{}); err != nil || len(res.State.Messages) != turns {
+		for n := 0; b.Loop(); n++ {
+			thread := strconv.Itoa(n) // a new one: a thread that was deleted would first be continued from its head in memory
+			if res, err := app.Thread(thread).Invoke(ctx, flow.ConversationUpdate{}); err != nil || len(res.State.Messages) != turns {
 				b.Fatal(len(res.State.Messages), err)
 			}
-			if err := saver.Delete(ctx, "t"); err != nil {
+			if err := saver.Delete(ctx, thread); err != nil {
 				b.Fatal(err)
 			}
 		}

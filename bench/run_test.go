@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -80,11 +81,12 @@ func BenchmarkChain(b *testing.B) {
 		saver := memory.New()
 		app := compile(b, g, graph.Saver(saver))
 		b.ReportAllocs()
-		for b.Loop() {
-			if res, err := app.Thread("t").Invoke(ctx, flow.CounterUpdate{}); err != nil || res.State.N != width {
+		for n := 0; b.Loop(); n++ {
+			thread := strconv.Itoa(n) // a new one: a thread that was deleted would first be continued from its head in memory
+			if res, err := app.Thread(thread).Invoke(ctx, flow.CounterUpdate{}); err != nil || res.State.N != width {
 				b.Fatal(res.State.N, err)
 			}
-			if err := saver.Delete(ctx, "t"); err != nil {
+			if err := saver.Delete(ctx, thread); err != nil {
 				b.Fatal(err)
 			}
 		}

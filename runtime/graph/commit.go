@@ -20,15 +20,15 @@ func (r recorder) commit(source checkpoint.Source, writes []checkpoint.Write, o 
 		return nil
 	}
 	r.log.Again = nil // it was about what the record commits
-	rec, err := r.record(source)
-	if err != nil {
+	rec := r.log.Next()
+	if err := r.describe(rec, source); err != nil {
 		return err
 	}
 	parts, err := r.parts()
 	if err != nil {
 		return err
 	}
-	if err := r.fillPayload(&rec, false); err != nil {
+	if err := r.fillPayload(rec, false); err != nil {
 		return err
 	}
 	writes = append(append(parts, writes...), r.stopQuestion(rec.ID, o)...)
@@ -36,23 +36,23 @@ func (r recorder) commit(source checkpoint.Source, writes []checkpoint.Write, o 
 }
 
 // record returns the record of where the run stands, without its payload. It is the base of what is due.
-func (r recorder) record(source checkpoint.Source) (checkpoint.Record, error) {
-	id, err := checkpoint.NewID()
-	if err != nil {
-		return checkpoint.Record{}, err
+func (r recorder) record(source checkpoint.Source) (rec checkpoint.Record, err error) {
+	return rec, r.describe(&rec, source)
+}
+
+// describe makes rec, which must be zero, the record of where the run stands, without its payload.
+func (r recorder) describe(rec *checkpoint.Record, source checkpoint.Source) (err error) {
+	if rec.ID, err = checkpoint.NewID(); err != nil {
+		return err
 	}
-	meta, err := r.meta()
-	if err != nil {
-		return checkpoint.Record{}, err
+	if rec.Meta, err = r.meta(); err != nil {
+		return err
 	}
-	rec := checkpoint.Record{
-		ID: id, Parent: r.log.Head, Base: id, Line: r.keys.Line(), Commits: r.log.Base,
-		Step: r.plan.Step, Source: source,
-		Due: r.dueTasks(), PendingRoutes: r.g.names(r.plan.Pending), Joins: r.g.halfJoins(&r.plan), ClearedStops: r.g.names(r.plan.Cleared), Meta: meta,
-		Fingerprint: r.g.fingerprint, Graph: r.g.name,
-		Created: id.Time(),
-	}
-	return rec, nil
+	rec.Parent, rec.Base, rec.Line, rec.Commits = r.log.Head, rec.ID, r.keys.Line(), r.log.Base
+	rec.Step, rec.Source, rec.Created = r.plan.Step, source, rec.ID.Time()
+	rec.Due, rec.PendingRoutes, rec.ClearedStops = r.dueTasks(), r.g.names(r.plan.Pending), r.g.names(r.plan.Cleared)
+	rec.Joins, rec.Fingerprint, rec.Graph = r.g.halfJoins(&r.plan), r.g.fingerprint, r.g.name
+	return nil
 }
 
 // fillPayload gives rec the change since the last payload, or the whole state where that must or had better be.

@@ -33,7 +33,8 @@ type thread struct {
 	gone     bool // deleted; look it up again
 	versions []*ledger.Version
 	last     int       // the number of the newest version there ever was
-	until    time.Time // when the lease of the newest run ends, unless that run has ended
+	renewed  time.Time // when the newest run took its lease or renewed it
+	lease    time.Duration
 	slab     slab
 	made     []*ledger.Entry // by entries, for the call under way
 }
@@ -120,7 +121,7 @@ func (t *thread) start(id string) *ledger.Version {
 // leased reports whether a run's lease lives.
 func (t *thread) leased(now time.Time) bool {
 	v := t.open()
-	return v != nil && !v.Ended && now.Before(t.until)
+	return v != nil && !v.Ended && now.Sub(t.renewed) < t.lease
 }
 
 // busy returns a *BusyError when a run's lease lives.
@@ -129,7 +130,7 @@ func (t *thread) busy(now time.Time) error {
 		return nil
 	}
 	v := t.open()
-	return &checkpoint.BusyError{Thread: v.Thread, Holder: v.Holder, Until: t.until}
+	return &checkpoint.BusyError{Thread: v.Thread, Holder: v.Holder, Until: t.renewed.Add(t.lease)}
 }
 
 // renew takes the lease for another while, unless its run has ended.
@@ -137,7 +138,7 @@ func (t *thread) renew(now time.Time, lease time.Duration) {
 	if lease == 0 {
 		lease = checkpoint.DefaultLease
 	}
-	t.until = now.Add(lease)
+	t.renewed, t.lease = now, lease
 }
 
 // describe returns the open version as a Thread.
@@ -145,7 +146,7 @@ func (t *thread) describe(v *ledger.Version, now time.Time) checkpoint.Thread {
 	leased := v == t.open() && t.leased(now)
 	until := time.Time{}
 	if leased {
-		until = t.until
+		until = t.renewed.Add(t.lease)
 	}
 	return v.Describe(leased, until, len(t.versions))
 }

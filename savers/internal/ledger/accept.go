@@ -45,7 +45,7 @@ func (v *Version) stands(a *checkpoint.Append, last *Entry) bool {
 	if last == nil || last.namespace != a.Namespace || last.Seq < n || (last.Seq == n) != a.After.IsZero() {
 		return false
 	}
-	log := v.logs[a.Namespace]
+	log := v.log(a.Namespace)
 	for i := last.index; i >= 0 && log[i].Seq >= last.Seq-n; i-- {
 		want := a.After
 		if at := log[i].Seq - (last.Seq - n); at > 0 {
@@ -80,7 +80,12 @@ func Missing(thread, namespace string, want checkpoint.ID, reason string, releas
 
 // Appended answers an Append whose records stand in v.
 func (v *Version) Appended(a *checkpoint.Append) checkpoint.AppendResult {
-	out := checkpoint.AppendResult{Version: v.Number, Head: v.where[a.Records[len(a.Records)-1].ID].Seq}
+	last := a.Records[len(a.Records)-1].ID
+	e := v.Head(a.Namespace)
+	if e.ID != last {
+		e = v.where[last] // more has been appended since
+	}
+	out := checkpoint.AppendResult{Version: v.Number, Head: e.Seq}
 	if a.Open != nil {
 		out.Writes = v.Writes()
 	}

@@ -36,7 +36,10 @@ func makeNormal(r *checkpoint.Record) {
 // Micro returns t in UTC, to the microsecond, without the monotonic clock.
 func Micro(t time.Time) time.Time {
 	t = t.UTC().Round(0)
-	return t.Add(-time.Duration(t.Nanosecond() % 1000))
+	if over := t.Nanosecond() % 1000; over != 0 {
+		t = t.Add(-time.Duration(over))
+	}
+	return t
 }
 
 // Clone returns r, normal, sharing no memory with it.

@@ -113,17 +113,19 @@ func (v *Version) Apply(e *Event) {
 
 // add puts an entry at the end of a log. What the entry commits is over.
 func (v *Version) add(namespace string, e *Entry) {
-	log := v.logs[namespace]
+	log := v.log(namespace)
 	e.place = place{namespace: namespace, index: len(log)}
 	v.where[e.ID] = e
-	v.logs[namespace] = append(log, e)
+	v.setLog(namespace, append(log, e))
 	if e.Commits.IsZero() {
 		return
 	}
-	for _, w := range v.pending[e.Commits] {
-		v.waiting -= w.memory()
+	if writes := v.pending[e.Commits]; writes != nil {
+		for _, w := range writes {
+			v.waiting -= w.memory()
+		}
+		delete(v.pending, e.Commits)
 	}
-	delete(v.pending, e.Commits)
 	if n := len(log); n > 0 && log[n-1].ID == e.Commits { // as it mostly is, and that one is at hand
 		log[n-1].committed = true
 	} else if base := v.where[e.Commits]; base != nil {

@@ -23,7 +23,8 @@ type Version struct {
 	Updated  time.Time     // when the newest run opened or ended
 	Released time.Time     // zero while open
 
-	logs    map[string][]*Entry // by namespace, oldest first
+	root    []*Entry            // the log of the root, oldest first
+	calls   map[string][]*Entry // the logs of the other namespaces
 	where   map[checkpoint.ID]*Entry
 	pending map[checkpoint.ID]map[identity]*stored // by base
 	stores  uint64                                 // counts the writes ever stored, for their order
@@ -79,18 +80,35 @@ func New(thread string, number int) *Version {
 		Thread:  thread,
 		Number:  number,
 		Ended:   true,
-		logs:    make(map[string][]*Entry),
+		calls:   make(map[string][]*Entry),
 		where:   make(map[checkpoint.ID]*Entry),
 		pending: make(map[checkpoint.ID]map[identity]*stored),
 	}
 }
 
 // Empty reports whether nothing was ever appended.
-func (v *Version) Empty() bool { return len(v.logs) == 0 }
+func (v *Version) Empty() bool { return len(v.root)+len(v.calls) == 0 }
+
+// log returns the log of a namespace, oldest first; nil for none.
+func (v *Version) log(namespace string) []*Entry {
+	if namespace == "" {
+		return v.root
+	}
+	return v.calls[namespace]
+}
+
+// setLog sets the log of a namespace.
+func (v *Version) setLog(namespace string, log []*Entry) {
+	if namespace == "" {
+		v.root = log
+		return
+	}
+	v.calls[namespace] = log
+}
 
 // Head returns the newest record of a namespace, or nil.
 func (v *Version) Head(namespace string) *Entry {
-	log := v.logs[namespace]
+	log := v.log(namespace)
 	if len(log) == 0 {
 		return nil
 	}
@@ -106,8 +124,11 @@ func (v *Version) headID(namespace string) checkpoint.ID {
 
 // Namespaces returns the namespaces that have records, sorted: the root, "", is the first.
 func (v *Version) Namespaces() []string {
-	names := make([]string, 0, len(v.logs))
-	for name := range v.logs {
+	names := make([]string, 0, len(v.calls)+1)
+	if len(v.root) > 0 {
+		names = append(names, "")
+	}
+	for name := range v.calls {
 		names = append(names, name)
 	}
 	slices.Sort(names)

@@ -28,7 +28,7 @@ func (v *Version) Prune(keep checkpoint.Retention) []Pruned {
 	needed := v.needed(keep)
 	var pruned []Pruned
 	for _, name := range v.Namespaces() {
-		if p := prune(v.logs[name], name, cut(v.logs[name], keep), needed); p.Removed > 0 {
+		if p := prune(v.log(name), name, cut(v.log(name), keep), needed); p.Removed > 0 {
 			pruned = append(pruned, p)
 		}
 	}
@@ -46,14 +46,15 @@ func (v *Version) needed(keep checkpoint.Retention) map[checkpoint.ID]bool {
 			return
 		}
 		needed[id] = true
-		need(v.logs[at.namespace][at.index].Base)
+		need(v.log(at.namespace)[at.index].Base)
 	}
 	for base, writes := range v.pending {
 		if len(writes) > 0 {
 			need(base)
 		}
 	}
-	for _, log := range v.logs {
+	for _, name := range v.Namespaces() {
+		log := v.log(name)
 		for _, e := range log[cut(log, keep):] {
 			need(e.Base)
 		}
@@ -116,7 +117,7 @@ func prune(log []*Entry, namespace string, first int, needed map[checkpoint.ID]b
 func (v *Version) Replace(pruned []Pruned, entries [][]*Entry) {
 	for n, p := range pruned {
 		kept := p.Kept
-		for _, e := range v.logs[p.Namespace] {
+		for _, e := range v.log(p.Namespace) {
 			if len(kept) > 0 && kept[0].Entry == e {
 				kept = kept[1:]
 			} else {
@@ -128,7 +129,7 @@ func (v *Version) Replace(pruned []Pruned, entries [][]*Entry) {
 			e.index = i
 			v.where[e.ID] = e
 		}
-		v.logs[p.Namespace] = entries[n]
+		v.setLog(p.Namespace, entries[n])
 	}
 }
 

@@ -18,7 +18,7 @@ type View struct {
 // Records, Due and Thread.
 func (v *Version) View(namespace string, at checkpoint.ID) (View, error) {
 	view := View{Chain: checkpoint.Chain{Version: v.Number, Head: v.headID(namespace)}}
-	log := v.logs[namespace]
+	log := v.log(namespace)
 	last := len(log) - 1
 	if !at.IsZero() {
 		found, ok := v.where[at]
@@ -46,7 +46,7 @@ func (v *Version) View(namespace string, at checkpoint.ID) (View, error) {
 
 // Log returns the log of a namespace, oldest first, up to but without the record before; zero is all of it.
 func (v *Version) Log(namespace string, before checkpoint.ID) ([]*Entry, error) {
-	log := v.logs[namespace]
+	log := v.log(namespace)
 	if before.IsZero() {
 		return slices.Clip(log), nil
 	}
@@ -114,7 +114,7 @@ func (v *Version) Describe(leased bool, until time.Time, versions int) checkpoin
 func (v *Version) Listing() checkpoint.Version {
 	return checkpoint.Version{
 		Thread: v.Thread, Number: v.Number, Released: v.Released,
-		Head: v.headID(""), Records: len(v.logs[""]), Status: v.Status,
+		Head: v.headID(""), Records: len(v.root), Status: v.Status,
 	}
 }
 

@@ -140,13 +140,20 @@ func (b *Branch) Begin(rec checkpoint.Record) {
 // Began reports whether records wait to be stored with the next write.
 func (b *Branch) Began() bool { return len(b.first) > 0 }
 
+// Next returns memory for the record of the next Commit, which then needs no copy of it. The record is empty.
+func (b *Branch) Next() *checkpoint.Record {
+	b.next.record = [1]checkpoint.Record{}
+	return &b.next.record[0]
+}
+
 // Commit stores a record with writes in the same act.
-func (b *Branch) Commit(ctx context.Context, rec checkpoint.Record, writes []checkpoint.Write, o Outcome) error {
+func (b *Branch) Commit(ctx context.Context, rec *checkpoint.Record, writes []checkpoint.Write, o Outcome) error {
 	records := b.next.record[:]
-	if len(b.first) > 0 || b.Keeps() {
-		records = append(b.first, rec)
-	} else {
-		records[0] = rec
+	switch {
+	case len(b.first) > 0 || b.Keeps():
+		records = append(b.first, *rec)
+	case rec != &records[0]:
+		records[0] = *rec
 	}
 	err := b.append(ctx, records, writes, o)
 	if err == nil {

@@ -164,7 +164,7 @@ func TestACallSaysNothingOfTheRun(t *testing.T) {
 			sc := begin(t, s, l.make(config(s)))
 			call := sc.call(sc.root, "sub")
 			sc.enter(call, 10)
-			if err := call.Commit(t.Context(), sc.record(call, 11), nil, journal.Outcome{Status: checkpoint.Done, End: true}); err != nil {
+			if err := call.Commit(t.Context(), sc.next(call, 11), nil, journal.Outcome{Status: checkpoint.Done, End: true}); err != nil {
 				t.Fatal(err)
 			}
 			sc.load("")

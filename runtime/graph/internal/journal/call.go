@@ -10,8 +10,9 @@ import (
 // the run's cancellation, so that a cancelled run knows what it has stored. It costs a timer only once somebody
 // waits for its Done. It is never used for a second call, because a saver may have kept it.
 type call struct {
-	run   context.Context
-	until time.Time
+	run     context.Context
+	began   time.Time
+	timeout time.Duration
 
 	mu     sync.Mutex
 	err    error           // why it has ended; nil while it has not been seen to
@@ -20,7 +21,7 @@ type call struct {
 }
 
 // Deadline implements context.Context.
-func (c *call) Deadline() (time.Time, bool) { return c.until, true }
+func (c *call) Deadline() (time.Time, bool) { return c.began.Add(c.timeout), true }
 
 // Done implements context.Context.
 func (c *call) Done() <-chan struct{} { return c.wait().Done() }
@@ -50,7 +51,7 @@ func (c *call) look() {
 	case c.err != nil:
 	case c.waited != nil:
 		c.err = c.waited.Err()
-	case time.Until(c.until) <= 0:
+	case time.Since(c.began) >= c.timeout:
 		c.err = context.DeadlineExceeded
 	}
 }
@@ -60,7 +61,7 @@ func (c *call) wait() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.waited == nil {
-		c.waited, c.cancel = context.WithDeadline(context.WithoutCancel(c.run), c.until)
+		c.waited, c.cancel = context.WithDeadline(context.WithoutCancel(c.run), c.began.Add(c.timeout))
 		if c.err != nil {
 			c.cancel()
 		}

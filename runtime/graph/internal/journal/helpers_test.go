@@ -226,6 +226,13 @@ func (sc *scene) record(b *journal.Branch, n int) checkpoint.Record {
 	}
 }
 
+// next is record, as Commit takes it.
+func (sc *scene) next(b *journal.Branch, n int) *checkpoint.Record {
+	sc.Helper()
+	rec := sc.record(b, n)
+	return &rec
+}
+
 // enter begins a call: its first record waits for its next write.
 func (sc *scene) enter(b *journal.Branch, n int) {
 	sc.Helper()
@@ -245,7 +252,7 @@ func (sc *scene) commit(b *journal.Branch, n int, memory map[string]string, writ
 		}
 		journal.SetMemory(rec.Meta, node, namespace)
 	}
-	if err := b.Commit(sc.Context(), rec, writes, journal.Outcome{}); err != nil {
+	if err := b.Commit(sc.Context(), &rec, writes, journal.Outcome{}); err != nil {
 		sc.Fatalf("Commit: %v", err)
 	}
 	return rec

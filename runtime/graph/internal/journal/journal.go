@@ -93,5 +93,5 @@ func (c *Config) rescue(err *error) {
 
 // calling returns the context of a call of the saver that begins now, with ctx's values.
 func (c *Config) calling(ctx context.Context, now time.Time) *call {
-	return &call{run: ctx, until: now.Add(c.Timeout)}
+	return &call{run: ctx, began: now, timeout: c.Timeout}
 }

@@ -107,7 +107,7 @@ func TestNothingIsWrittenAfterLost(t *testing.T) {
 			thief := &scene{TB: t, spy: s, log: sc.log, root: other}
 			thief = thief.resume(journal.NewSync(config(s)))
 
-			_ = sc.root.Commit(t.Context(), sc.record(sc.root, 2), nil, journal.Outcome{})
+			_ = sc.root.Commit(t.Context(), sc.next(sc.root, 2), nil, journal.Outcome{})
 			call := sc.call(sc.root, "sub")
 			sc.enter(call, 10)
 			_ = call.Put(t.Context(), []checkpoint.Write{write(call, checkpoint.Question, "task", "q")}, journal.Outcome{})
@@ -199,7 +199,7 @@ func TestAsyncStoresNothingAfterAFailedWrite(t *testing.T) {
 	first := sc.commit(sc.root, 1, nil)
 	for n := range 10 {
 		rec := sc.record(sc.root, n)
-		if err := sc.root.Commit(t.Context(), rec, nil, journal.Outcome{}); err != nil && !errors.Is(err, errDown) {
+		if err := sc.root.Commit(t.Context(), &rec, nil, journal.Outcome{}); err != nil && !errors.Is(err, errDown) {
 			t.Errorf("Commit: %v, want nil or the error of the saver", err)
 		}
 	}
@@ -226,7 +226,7 @@ func TestAPanicOfASaverIsAnError(t *testing.T) {
 			s := newSpy()
 			sc := begin(t, s, l.make(config(s)))
 			s.failing(func(int) bool { panic("saver") })
-			_ = sc.root.Commit(t.Context(), sc.record(sc.root, 1), nil, journal.Outcome{})
+			_ = sc.root.Commit(t.Context(), sc.next(sc.root, 1), nil, journal.Outcome{})
 			err := sc.log.Close()
 			if l.name != "async" {
 				err = sc.end(checkpoint.Done)

@@ -180,7 +180,7 @@ func (s *story) commit(p *part, last bool) {
 		writes = append(writes, checkpoint.Write{Namespace: p.namespace, Base: rec.ID, Task: journal.StopTask, Kind: checkpoint.Question})
 	}
 	for _, b := range []*journal.Branch{p.sync, p.exit} {
-		if err := b.Commit(s.Context(), rec, writes, journal.Outcome{}); err != nil {
+		if err := b.Commit(s.Context(), &rec, writes, journal.Outcome{}); err != nil {
 			s.Fatalf("Commit in %q: %v", p.namespace, err)
 		}
 	}
