@@ -220,18 +220,18 @@ func (s *Storm) invoke(ctx context.Context, t Thread) (Result, error) {
 	}
 	stream := s.chance(30)
 	s.diary.note("a call, %s, on a stream: %t", d, stream)
-	resume := []graph.ResumeOption{d, graph.TakeOver(), graph.Events(graph.EventAll)}
+	resume := []graph.ResumeOption{d, graph.TakeOver()}
 	snap, err := t.State(ctx)
 	if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
 		return Result{}, err
 	}
 	if err != nil {
 		in := update(s.Spec.input(1))
-		opts := []graph.InvokeOption{d, graph.TakeOver(), graph.RequestID("one"), graph.Events(graph.EventAll)}
+		once := graph.RequestID("one")
 		if stream {
-			return s.listen(t.Stream(ctx, in, opts...))
+			return s.listen(t.Stream(ctx, in, d, graph.TakeOver(), once, graph.Events(graph.EventAll)))
 		}
-		return t.Invoke(ctx, in, opts...)
+		return t.Invoke(ctx, in, d, graph.TakeOver(), once)
 	}
 	for i, w := range snap.Questions {
 		text, q, err := questionOf(w)
@@ -250,7 +250,11 @@ func (s *Storm) invoke(ctx context.Context, t Thread) (Result, error) {
 	}
 	s.rerun = nil
 	if stream {
-		return s.listen(t.ResumeStream(ctx, resume...))
+		all := []graph.ResumeStreamOption{graph.Events(graph.EventAll)}
+		for _, o := range resume {
+			all = append(all, o)
+		}
+		return s.listen(t.ResumeStream(ctx, all...))
 	}
 	return t.Resume(ctx, resume...)
 }

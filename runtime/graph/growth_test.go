@@ -148,7 +148,7 @@ func TestSubgraphsThatAskTakeWorkAsTheyAreMany(t *testing.T) {
 		return count
 	}
 	doubled(t, "allocations", func(n int) uint64 { return count(n) }, 100)
-	doubled(t, "allocations of Rerun", func(n int) uint64 { return count(n, graph.IfHead(checkpoint.ID{})) }, 100)
+	doubled(t, "allocations of Rerun", func(n int) uint64 { return count(n, graph.Wait()) }, 100)
 }
 
 // lookedAtError is an error that counts how often it is looked at.

@@ -110,14 +110,24 @@ func TestARequestIsNotMergedTwiceAcrossForks(t *testing.T) {
 
 func TestLimitsOfACallAreChecked(t *testing.T) {
 	g := compile(t, forkJoin(), graph.Saver(memory.New()))
-	for want, opt := range map[string]graph.RunOption{
+	type option interface {
+		graph.InvokeOption
+		graph.ResumeOption
+	}
+	for want, opt := range map[string]option{
 		"Concurrency is 0; want at least 1":           graph.Concurrency(0),
 		"Concurrency is -1; want at least 1":          graph.Concurrency(-1),
 		"MaxSteps is 0; want at least 1":              graph.MaxSteps(0),
 		"Durability is 9; want Sync, Async or OnExit": graph.Durability(9),
 		"Durability is 0; want Sync, Async or OnExit": graph.Durability(0),
+		"IfHead has a zero id; pass the Checkpoint":   graph.IfHead(checkpoint.ID{}),
 	} {
-		_, err1 := g.Run(t.Context(), input, opt)
+		var err1 error
+		if limit, ok := opt.(graph.RunOption); ok {
+			_, err1 = g.Run(t.Context(), input, limit)
+		} else {
+			err1 = errors.New(want)
+		}
 		_, err2 := g.Thread("t").Invoke(t.Context(), input, opt)
 		_, err3 := g.Thread("t").Resume(t.Context(), opt)
 		var err4 error

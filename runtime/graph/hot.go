@@ -26,7 +26,7 @@ func (g *Graph[S, U]) newTail() *journal.Tail {
 
 // hot returns the head that a call with input can begin with; nil for none.
 func (t Thread[S, U]) hot(o runOptions) *head[S, U] {
-	if !t.at.IsZero() {
+	if !t.at.IsZero() || !o.ifHead.IsZero() {
 		return nil
 	}
 	return t.g.heads.take(t.id, o.request)

@@ -1,68 +1,25 @@
 package graph
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
 // Option is an option of Compile. An option that holds one value must be given at most once: Compile reports the second
-// as a fault. InterruptBefore, InterruptAfter, FormerNames and Observe add to what was given before.
+// as a fault. InterruptBefore, InterruptAfter, FormerNames and Observe add to the values given before.
 type Option interface{ compile(*options) }
 
-// InvokeOption is an option of Thread.Invoke and Thread.Stream.
-type InvokeOption interface{ invoke(*runOptions) }
-
-// ResumeOption is an option of Thread.Resume and Thread.ResumeStream.
-type ResumeOption interface{ resume(*runOptions) }
-
-// UpdateOption is an option of Thread.UpdateState.
-type UpdateOption interface{ update(*runOptions) }
-
-// ReleaseOption is an option of Thread.Release.
-type ReleaseOption interface{ release(*runOptions) }
-
-// RunOption is an option of every call that runs nodes.
-type RunOption interface {
-	InvokeOption
-	ResumeOption
-}
-
-// LimitOption is an option of Compile that a single run can override.
+// LimitOption is an option of Compile that each run can override.
 type LimitOption interface {
 	Option
 	RunOption
-}
-
-// HeadOption is an option of the calls that can require a certain head.
-type HeadOption interface {
-	ResumeOption
-	UpdateOption
-	ReleaseOption
-}
-
-// DropOption is an option of the calls that can drop what is due.
-type DropOption interface {
 	InvokeOption
-	UpdateOption
-}
-
-// ThreadOption is an option of every call that opens a thread.
-type ThreadOption interface {
-	RunOption
-	UpdateOption
-}
-
-// WaitOption is an option of every call that changes a thread.
-type WaitOption interface {
-	ThreadOption
-	ReleaseOption
+	ResumeOption
 }
 
 // options are those of a compiled graph.
@@ -90,21 +47,6 @@ type limits struct {
 	maxSteps    int
 	concurrency int
 	durability  Durability
-}
-
-// runOptions are those of one call on a thread.
-type runOptions struct {
-	strict bool // of the graph, or of one that it is in
-	limits
-	takeOver bool
-	wait     bool
-	abandon  bool
-	as       []ID
-	request  string
-	rerun    []ID
-	answers  []answer
-	ifHead   checkpoint.ID
-	events   EventKind
 }
 
 // given notes which options were set. Compile reports an option with one value that was set twice.
@@ -238,17 +180,14 @@ func SaverTimeout(d time.Duration) Option {
 
 // limitOption sets one of the limits.
 type limitOption struct {
-	name string
-	set  func(*limits)
+	name  string
+	apply func(*limits)
 }
 
 func (l limitOption) compile(o *options) {
 	o.given.set(l.name)
-	l.set(&o.limits)
+	l.apply(&o.limits)
 }
-
-func (l limitOption) invoke(o *runOptions) { l.set(&o.limits) }
-func (l limitOption) resume(o *runOptions) { l.set(&o.limits) }
 
 // MaxSteps bounds the supersteps of one call; the default is 1000. A run that has committed so many and has
 // more to do fails with a *MaxStepsError and can be resumed.
@@ -259,7 +198,8 @@ func Concurrency(n int) LimitOption {
 	return limitOption{"Concurrency", func(l *limits) { l.concurrency = n }}
 }
 
-// Durability says when a superstep is stored. It is an option itself: Compile(Saver(s), Async).
+// Durability says when a superstep is stored. A Durability is itself an option of Compile, Invoke, Stream, Resume and
+// ResumeStream: Compile(Saver(s), Async).
 type Durability uint8
 
 const (
@@ -290,95 +230,6 @@ func (d Durability) String() string {
 func (d Durability) compile(o *options) {
 	o.given.set("Durability")
 	o.limits.durability = d
-}
-
-func (d Durability) invoke(o *runOptions) { o.durability = d }
-func (d Durability) resume(o *runOptions) { o.durability = d }
-
-type threadOption func(*runOptions)
-
-func (f threadOption) invoke(o *runOptions) { f(o) }
-func (f threadOption) resume(o *runOptions) { f(o) }
-func (f threadOption) update(o *runOptions) { f(o) }
-
-// TakeOver opens the thread although another run's lease lives. That run finds out at its next write, or at its next
-// renewal, which cancels its nodes: until then both may execute.
-func TakeOver() ThreadOption { return threadOption(func(o *runOptions) { o.takeOver = true }) }
-
-// Wait waits, until ctx ends, while another run holds the thread, instead of failing with a *checkpoint.BusyError. It also
-// waits while the saver's server is unavailable (checkpoint.ErrUnavailable) or takes longer than SaverTimeout.
-func Wait() WaitOption { return waitOption{} }
-
-type waitOption struct{}
-
-func (waitOption) invoke(o *runOptions)  { o.wait = true }
-func (waitOption) resume(o *runOptions)  { o.wait = true }
-func (waitOption) update(o *runOptions)  { o.wait = true }
-func (waitOption) release(o *runOptions) { o.wait = true }
-
-type dropOption func(*runOptions)
-
-func (f dropOption) invoke(o *runOptions) { f(o) }
-func (f dropOption) update(o *runOptions) { f(o) }
-
-// DiscardPending drops what is due: input starts the thread again, on its last state, although an earlier run left something due,
-// and UpdateState as one due node drops the others. What was due stays in the history.
-func DiscardPending() DropOption { return dropOption(func(o *runOptions) { o.abandon = true }) }
-
-type invokeOption func(*runOptions)
-
-func (f invokeOption) invoke(o *runOptions) { f(o) }
-
-type resumeOption func(*runOptions)
-
-func (f resumeOption) resume(o *runOptions) { f(o) }
-
-// Rerun drops the stored results of nodes in the superstep that could not commit, so that they run again:
-// after a node that led to a conflict was mended. A subgraph among them begins anew.
-func Rerun(nodes ...ID) ResumeOption {
-	return resumeOption(func(o *runOptions) { o.rerun = append(o.rerun, nodes...) })
-}
-
-type headOption func(*runOptions)
-
-func (f headOption) resume(o *runOptions)  { f(o) }
-func (f headOption) update(o *runOptions)  { f(o) }
-func (f headOption) release(o *runOptions) { f(o) }
-
-// IfHead makes the call fail with an error that is checkpoint.ErrConflict when the thread's newest record is not id:
-// when somebody moved the thread since the caller looked.
-func IfHead(id checkpoint.ID) HeadOption {
-	return headOption(func(o *runOptions) { o.ifHead = id })
-}
-
-// Events chooses what a stream yields beside the EventEnd it ends with. The default is EventUpdate.
-func Events(kinds EventKind) RunOption {
-	return threadOption(func(o *runOptions) { o.events = kinds })
-}
-
-// running returns the options of a run: the graph's limits, overridden by the call's. A limit that allows nothing is an
-// error.
-func running[O comparable](l limits, opts []O, apply func(O, *runOptions)) (runOptions, error) {
-	o := runOptions{limits: l, events: EventUpdate}
-	if len(opts) > 0 {
-		o = with(o, opts, apply)
-	}
-	if faults := o.limits.check(); len(faults) > 0 {
-		return o, errors.New(strings.Join(faults, "; "))
-	}
-	return o, nil
-}
-
-// with returns o with opts applied.
-func with[O comparable](o runOptions, opts []O, apply func(O, *runOptions)) runOptions {
-	var none O
-	for _, opt := range opts {
-		if opt != none {
-			apply(opt, &o)
-		}
-	}
-	o.rerun = slices.Clone(o.rerun)
-	return o
 }
 
 // check returns what is wrong with the limits.

@@ -2,13 +2,17 @@ package graph_test
 
 import (
 	"context"
+	"errors"
+	"go/ast"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/wire"
+	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
 // calls that take options, with the type of the options.
@@ -19,6 +23,14 @@ var callsWithOptions = map[string]reflect.Type{
 	"RoutingTaskNode": lastElem(graph.RoutingTaskNode[work, update, doc]),
 	"Subgraph":        lastElem((*graph.Builder[work, update]).Subgraph),
 	"MapSubgraph":     lastElem(graph.MapSubgraph[work, update, work, update]),
+	"Compile":         lastElem((*graph.Builder[work, update]).Compile),
+	"Run":             lastElem((*app).Run),
+	"Invoke":          lastElem(thread.Invoke),
+	"Stream":          lastElem(thread.Stream),
+	"Resume":          lastElem(thread.Resume),
+	"ResumeStream":    lastElem(thread.ResumeStream),
+	"UpdateState":     lastElem(thread.UpdateState),
+	"Release":         lastElem(thread.Release),
 }
 
 // lastElem returns the type of the options that a function takes.
@@ -27,8 +39,12 @@ func lastElem(f any) reflect.Type {
 	return t.In(t.NumIn() - 1).Elem()
 }
 
-// anyNode is the calls that take an option of every node.
-const anyNode = "Node RoutingNode TaskNode RoutingTaskNode Subgraph MapSubgraph"
+// Calls that take many options.
+const (
+	anyNode = "Node RoutingNode TaskNode RoutingTaskNode Subgraph MapSubgraph"
+	inputs  = "Invoke Stream "
+	resumes = "Resume ResumeStream "
+)
 
 // optionsOfCalls has the calls for which each option compiles. A pair is here if the option has an effect on the call.
 var optionsOfCalls = map[string]struct {
@@ -43,6 +59,36 @@ var optionsOfCalls = map[string]struct {
 	"Targets":   {graph.Targets, "RoutingNode RoutingTaskNode Subgraph MapSubgraph"},
 	"Stateful":  {graph.Stateful, "MapSubgraph"},
 	"Question":  {refund, "Node RoutingNode TaskNode RoutingTaskNode MapSubgraph"},
+
+	"Saver":             {graph.Saver, "Compile"},
+	"InterruptBefore":   {graph.InterruptBefore, "Compile"},
+	"InterruptAfter":    {graph.InterruptAfter, "Compile"},
+	"BeforeRoute":       {graph.BeforeRoute, "Compile"},
+	"Strict":            {graph.Strict, "Compile"},
+	"DropUnknownFields": {graph.DropUnknownFields, "Compile"},
+	"FormerNames":       {graph.FormerNames, "Compile"},
+	"ReleaseOnDone":     {graph.ReleaseOnDone, "Compile"},
+	"HotThreads":        {graph.HotThreads, "Compile"},
+	"SharedState":       {graph.SharedState, "Compile"},
+	"SubgraphOnly":      {graph.SubgraphOnly, "Compile"},
+	"Identity":          {graph.Identity, "Compile"},
+	"Lease":             {graph.Lease, "Compile"},
+	"SaverTimeout":      {graph.SaverTimeout, "Compile"},
+	"Observe":           {graph.Observe, "Compile"},
+
+	"MaxSteps":       {graph.MaxSteps, "Compile Run " + inputs + resumes},
+	"Concurrency":    {graph.Concurrency, "Compile Run " + inputs + resumes},
+	"Durability":     {graph.Async, "Compile " + inputs + resumes},
+	"TakeOver":       {graph.TakeOver, inputs + resumes + "UpdateState"},
+	"Wait":           {graph.Wait, inputs + resumes + "UpdateState Release"},
+	"IfHead":         {graph.IfHead, inputs + resumes + "UpdateState Release"},
+	"RequestID":      {graph.RequestID, inputs},
+	"DiscardPending": {graph.DiscardPending, inputs + "UpdateState"},
+	"Rerun":          {graph.Rerun, resumes},
+	"AnswerBytes":    {graph.AnswerBytes, resumes},
+	"Answer":         {refund.Answer, resumes},
+	"AsNode":         {graph.AsNode, "UpdateState"},
+	"Events":         {graph.Events, "Stream ResumeStream"},
 }
 
 func TestAnOptionCompilesOnlyForCallsThatItAffects(t *testing.T) {
@@ -64,6 +110,64 @@ func TestAnOptionCompilesOnlyForCallsThatItAffects(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryOptionIsListed keeps the table of TestAnOptionCompilesOnlyForCallsThatItAffects whole.
+func TestEveryOptionIsListed(t *testing.T) {
+	for _, file := range parsed(t, ".") {
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || f.Recv != nil || !f.Name.IsExported() || f.Type.Results == nil {
+				continue
+			}
+			result, ok := f.Type.Results.List[0].Type.(*ast.Ident)
+			if !ok || !strings.HasSuffix(result.Name, "Option") {
+				continue
+			}
+			if _, ok := optionsOfCalls[f.Name.Name]; !ok {
+				t.Errorf("option %s is not in the table of options and calls", f.Name.Name)
+			}
+		}
+	}
+}
+
+// given is options of every call.
+type given interface {
+	graph.InvokeOption
+	graph.ResumeOption
+}
+
+func TestAnOptionGivenTwiceIsRefusedBeforeAnythingIsStored(t *testing.T) {
+	g := compile(t, chain("a"), graph.Saver(memory.New()))
+	id := checkpoint.ID{1}
+	for name, o := range map[string]given{
+		"MaxSteps": graph.MaxSteps(2), "Concurrency": graph.Concurrency(2), "Durability": graph.Sync, "TakeOver": graph.TakeOver(),
+		"Wait": graph.Wait(), "IfHead": graph.IfHead(id),
+	} {
+		_, invoked := g.Thread("t").Invoke(t.Context(), input, o, o)
+		_, resumed := g.Thread("t").Resume(t.Context(), o, o)
+		for _, err := range []error{invoked, resumed} {
+			if want := name + " is given twice; give it once"; err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		}
+	}
+	for want, err := range map[string]error{
+		"RequestID is given twice":      second(g.Thread("t").Invoke(t.Context(), input, graph.RequestID("1"), graph.RequestID("2"))),
+		"RequestID is empty":            second(g.Thread("t").Invoke(t.Context(), input, graph.RequestID(""))),
+		"DiscardPending is given twice": second(g.Thread("t").Invoke(t.Context(), input, graph.DiscardPending(), graph.DiscardPending())),
+		"IfHead has a zero id":          second(g.Thread("t").Release(t.Context(), graph.IfHead(checkpoint.ID{}))),
+		"MaxSteps is given twice":       second(g.Run(t.Context(), input, graph.MaxSteps(1), graph.MaxSteps(1))),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if _, err := g.Thread("t").State(t.Context()); !errors.Is(err, checkpoint.ErrNotFound) {
+		t.Errorf("a refused call left a thread: %v", err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
 
 // TestAMappingCanAsk: the functions around a subgraph over another state run as parts of its node.
 func TestAMappingCanAsk(t *testing.T) {

@@ -24,7 +24,16 @@ var ErrRequestReused = errors.New("the request id was used with another input")
 //
 // Only the newest input of the open version is known. An id is forgotten when the next input starts, when
 // the version is released (also by ReleaseOnDone) and when its record is pruned; the request then runs again.
-func RequestID(id string) InvokeOption { return invokeOption(func(o *runOptions) { o.request = id }) }
+//
+// The id must not be empty.
+func RequestID(id string) InvokeOption {
+	return singleRunOption("RequestID", func(o *runOptions) {
+		o.request = id
+		if id == "" {
+			o.fault("RequestID is empty; name the request, or leave the option out")
+		}
+	})
+}
 
 // nameRequest stores in the record of an input which request it is.
 func (r *opening) nameRequest(rec *checkpoint.Record) error {

@@ -32,7 +32,11 @@ func TestABusyErrorNamesTheRequestThatRuns(t *testing.T) {
 	}()
 	<-began
 	for _, c := range []struct{ request, want string }{{"r1", "r1"}, {"r2", ""}, {"", ""}} {
-		_, err := th.Invoke(t.Context(), input, graph.RequestID(c.request))
+		var opts []graph.InvokeOption
+		if c.request != "" {
+			opts = append(opts, graph.RequestID(c.request))
+		}
+		_, err := th.Invoke(t.Context(), input, opts...)
 		var busy *checkpoint.BusyError
 		if !errors.As(err, &busy) {
 			t.Fatalf("request %q: got %v, want a *checkpoint.BusyError", c.request, err)

@@ -56,7 +56,7 @@ const (
 // *MaxStepsError, several of them joined, or wraps ctx's. The Result beside an error has the state of the last
 // whole superstep, or none when the error came of merging or of a route.
 func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[S], error) {
-	o, err := running(g.opt.limits, opts, RunOption.invoke)
+	o, err := running(g.opt.limits, opts, RunOption.run)
 	if err != nil {
 		return Result[S]{}, fmt.Errorf("graph: %s: %w", g.name, err)
 	}

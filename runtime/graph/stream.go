@@ -66,14 +66,14 @@ func Emit(ctx context.Context, v any) { task.Emit(ctx, v) }
 // checkpoint, as Paused; Resume goes on. Each range over the sequence is a run of its own.
 //
 // With Async an event may come before its checkpoint is stored.
-func (t Thread[S, U]) Stream(ctx context.Context, in U, opts ...InvokeOption) iter.Seq2[Event[S, U], error] {
-	o, err := calling(t, opts, InvokeOption.invoke)
+func (t Thread[S, U]) Stream(ctx context.Context, in U, opts ...StreamOption) iter.Seq2[Event[S, U], error] {
+	o, err := calling(t, opts, StreamOption.stream)
 	return t.stream(ctx, o, err, &in)
 }
 
 // ResumeStream is Resume, with events. See Stream.
-func (t Thread[S, U]) ResumeStream(ctx context.Context, opts ...ResumeOption) iter.Seq2[Event[S, U], error] {
-	o, err := calling(t, opts, ResumeOption.resume)
+func (t Thread[S, U]) ResumeStream(ctx context.Context, opts ...ResumeStreamOption) iter.Seq2[Event[S, U], error] {
+	o, err := calling(t, opts, ResumeStreamOption.resumeStream)
 	return t.stream(ctx, o, err, nil)
 }
 

@@ -613,6 +613,9 @@ func TestIfHead(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := graph.IfHead(res.Checkpoint)
+	if _, err := th.Invoke(t.Context(), input, old, graph.DiscardPending()); !errors.Is(err, checkpoint.ErrConflict) {
+		t.Errorf("Invoke: got %v, want ErrConflict", err)
+	}
 	if _, err := th.Resume(t.Context(), old); !errors.Is(err, checkpoint.ErrConflict) {
 		t.Errorf("Resume: got %v, want ErrConflict", err)
 	}
@@ -623,6 +626,16 @@ func TestIfHead(t *testing.T) {
 		t.Errorf("Release: got %v, want ErrConflict", err)
 	}
 	done(t, graph.Done)(th.Resume(t.Context(), graph.IfHead(moved)))
+}
+
+func TestIfHeadOfAnInvoke(t *testing.T) {
+	th, _ := newThread(t, chain("a"))
+	res := done(t, graph.Done)(th.Invoke(t.Context(), input))
+	first := done(t, graph.Done)(th.Invoke(t.Context(), input, graph.IfHead(res.Checkpoint)))
+	if _, err := th.Invoke(t.Context(), input, graph.IfHead(res.Checkpoint)); !errors.Is(err, checkpoint.ErrConflict) {
+		t.Errorf("Invoke on a head in memory: got %v, want ErrConflict", err)
+	}
+	done(t, graph.Done)(th.Invoke(t.Context(), input, graph.IfHead(first.Checkpoint)))
 }
 
 func TestRelease(t *testing.T) {

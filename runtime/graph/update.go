@@ -23,7 +23,7 @@ func (t Thread[S, U]) UpdateState(ctx context.Context, u U, opts ...UpdateOption
 	if err != nil {
 		return checkpoint.ID{}, err
 	}
-	n, err := t.asNode(o.as)
+	n, err := t.asNode(&o)
 	if err != nil {
 		return checkpoint.ID{}, err
 	}
@@ -44,8 +44,13 @@ func (t Thread[S, U]) UpdateState(ctx context.Context, u U, opts ...UpdateOption
 }
 
 // asNode returns the node that AsNode names; Start if it was not given.
-func (t Thread[S, U]) asNode(as []ID) (int, error) {
-	if len(as) == 0 {
+func (t Thread[S, U]) asNode(o *runOptions) (int, error) {
+	as := o.as
+	switch {
+	case len(as) > 0:
+	case o.abandon:
+		return 0, t.fail("UpdateState: DiscardPending without AsNode; an edit leaves all that is due, so there is nothing to drop")
+	default:
 		return start, nil
 	}
 	n, ok := t.g.index[as[0]]
@@ -58,13 +63,9 @@ func (t Thread[S, U]) asNode(as []ID) (int, error) {
 	return n, nil
 }
 
-type updateOption func(*runOptions)
-
-func (f updateOption) update(o *runOptions) { f(o) }
-
 // AsNode makes UpdateState treat its update as the result of a node. The successors of the node are then due.
 // Start stands for another input. A node that chooses its successors itself, such as a RoutingNode, is an
 // error, because an update does not contain its choice.
 func AsNode(id ID) UpdateOption {
-	return updateOption(func(o *runOptions) { o.as = append(o.as, id) })
+	return runOption(func(o *runOptions) { o.as = append(o.as, id) })
 }

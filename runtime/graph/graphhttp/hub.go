@@ -3,7 +3,6 @@ package graphhttp
 import (
 	"context"
 	"iter"
-	"slices"
 	"sync"
 	"time"
 
@@ -93,11 +92,19 @@ func (h *Hub[S, U]) Close() {
 type sequence[S, U any] = iter.Seq2[graph.Event[S, U], error]
 
 func (h *Hub[S, U]) invoke(ctx context.Context, thread string, in U, opts []graph.InvokeOption) sequence[S, U] {
-	return h.app.Thread(thread).Stream(ctx, in, append(slices.Clip(opts), graph.Events(h.watched()))...)
+	all := []graph.StreamOption{graph.Events(h.watched())}
+	for _, o := range opts {
+		all = append(all, o)
+	}
+	return h.app.Thread(thread).Stream(ctx, in, all...)
 }
 
 func (h *Hub[S, U]) resume(ctx context.Context, thread string, opts []graph.ResumeOption) sequence[S, U] {
-	return h.app.Thread(thread).ResumeStream(ctx, append(slices.Clip(opts), graph.Events(h.watched()))...)
+	all := []graph.ResumeStreamOption{graph.Events(h.watched())}
+	for _, o := range opts {
+		all = append(all, o)
+	}
+	return h.app.Thread(thread).ResumeStream(ctx, all...)
 }
 
 // watched returns the kinds of events that the Hub requests from a run. The start of a task shows

@@ -1,0 +1,194 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// Every call has a type of options. An option compiles only for the calls that it affects. An option that holds one value
+// must be given at most once: the call returns an error before it reads or stores anything.
+
+// RunOption is an option of Graph.Run.
+type RunOption interface{ run(*runOptions) }
+
+// InvokeOption is an option of Thread.Invoke. Every InvokeOption is a StreamOption, too.
+type InvokeOption interface {
+	StreamOption
+	invoke(*runOptions)
+}
+
+// StreamOption is an option of Thread.Stream.
+type StreamOption interface{ stream(*runOptions) }
+
+// ResumeOption is an option of Thread.Resume. Every ResumeOption is a ResumeStreamOption, too.
+type ResumeOption interface {
+	ResumeStreamOption
+	resume(*runOptions)
+}
+
+// ResumeStreamOption is an option of Thread.ResumeStream.
+type ResumeStreamOption interface{ resumeStream(*runOptions) }
+
+// UpdateOption is an option of Thread.UpdateState.
+type UpdateOption interface{ update(*runOptions) }
+
+// ReleaseOption is an option of Thread.Release.
+type ReleaseOption interface{ release(*runOptions) }
+
+// WriteOption is an option of the calls that store checkpoints: Invoke, Stream, Resume, ResumeStream and UpdateState.
+type WriteOption interface {
+	InvokeOption
+	ResumeOption
+	UpdateOption
+}
+
+// ThreadOption is an option of every call that changes a thread: those of WriteOption, and Release.
+type ThreadOption interface {
+	WriteOption
+	ReleaseOption
+}
+
+// DiscardOption is an option of the calls that can drop pending tasks: Invoke, Stream and UpdateState.
+type DiscardOption interface {
+	InvokeOption
+	UpdateOption
+}
+
+// EventsOption is an option of Stream and ResumeStream.
+type EventsOption interface {
+	StreamOption
+	ResumeStreamOption
+}
+
+// runOptions are the options of one call.
+type runOptions struct {
+	given  given
+	faults []string
+	strict bool // of the graph, or of one that it is in
+	limits
+	takeOver bool
+	wait     bool
+	abandon  bool
+	as       []ID
+	request  string
+	rerun    []ID
+	answers  []answer
+	ifHead   checkpoint.ID
+	events   EventKind
+}
+
+// runOption sets options of a call. The interface that an option's function returns limits the calls.
+type runOption func(*runOptions)
+
+func (f runOption) invoke(o *runOptions)       { f(o) }
+func (f runOption) stream(o *runOptions)       { f(o) }
+func (f runOption) resume(o *runOptions)       { f(o) }
+func (f runOption) resumeStream(o *runOptions) { f(o) }
+func (f runOption) update(o *runOptions)       { f(o) }
+func (f runOption) release(o *runOptions)      { f(o) }
+
+// singleRunOption is an option of a call that can be given once.
+func singleRunOption(name string, set func(*runOptions)) runOption {
+	return func(o *runOptions) {
+		o.given.set(name)
+		set(o)
+	}
+}
+
+// fault notes an option that says nothing.
+func (o *runOptions) fault(format string, args ...any) {
+	o.faults = append(o.faults, fmt.Sprintf(format, args...))
+}
+
+func (l limitOption) set(o *runOptions) {
+	o.given.set(l.name)
+	l.apply(&o.limits)
+}
+
+func (l limitOption) run(o *runOptions)          { l.set(o) }
+func (l limitOption) invoke(o *runOptions)       { l.set(o) }
+func (l limitOption) stream(o *runOptions)       { l.set(o) }
+func (l limitOption) resume(o *runOptions)       { l.set(o) }
+func (l limitOption) resumeStream(o *runOptions) { l.set(o) }
+
+func (d Durability) set(o *runOptions) {
+	o.given.set("Durability")
+	o.durability = d
+}
+
+func (d Durability) invoke(o *runOptions)       { d.set(o) }
+func (d Durability) stream(o *runOptions)       { d.set(o) }
+func (d Durability) resume(o *runOptions)       { d.set(o) }
+func (d Durability) resumeStream(o *runOptions) { d.set(o) }
+
+// TakeOver opens the thread although the lease of another run is still valid. The other run finds out at its next write, or
+// when it next renews the lease, and then cancels its nodes. Until then both runs may execute nodes.
+func TakeOver() WriteOption {
+	return singleRunOption("TakeOver", func(o *runOptions) { o.takeOver = true })
+}
+
+// Wait waits while another run holds the thread, until ctx ends, instead of returning a *checkpoint.BusyError. It also
+// waits while the saver's server is unavailable (checkpoint.ErrUnavailable) or exceeds SaverTimeout.
+func Wait() ThreadOption { return singleRunOption("Wait", func(o *runOptions) { o.wait = true }) }
+
+// DiscardPending drops the pending tasks of an unfinished thread. Invoke then starts again on the last state, and
+// UpdateState as one of several due nodes drops the others. The dropped tasks stay in the history.
+func DiscardPending() DiscardOption {
+	return singleRunOption("DiscardPending", func(o *runOptions) { o.abandon = true })
+}
+
+// Rerun drops the stored results of nodes in the superstep that could not commit, so that the nodes run again. It is for
+// nodes that led to a conflict and have been corrected. A subgraph among them begins again.
+func Rerun(nodes ...ID) ResumeOption {
+	return runOption(func(o *runOptions) { o.rerun = append(o.rerun, nodes...) })
+}
+
+// IfHead makes the call return checkpoint.ErrConflict unless the thread's newest record is id, for example because another
+// caller has changed the thread since Result.Checkpoint was read. id must not be zero.
+func IfHead(id checkpoint.ID) ThreadOption {
+	return singleRunOption("IfHead", func(o *runOptions) {
+		o.ifHead = id
+		if id.IsZero() {
+			o.fault("IfHead has a zero id; pass the Checkpoint of a Result or Snapshot, or leave the option out")
+		}
+	})
+}
+
+// Events chooses the kinds of events that a stream yields, in addition to the EventEnd at its end. The default is
+// EventUpdate.
+func Events(kinds EventKind) EventsOption {
+	return singleRunOption("Events", func(o *runOptions) { o.events = kinds })
+}
+
+// running returns the options of a call: the graph's limits, overridden by the call's. Options that are wrong are an
+// error.
+func running[O comparable](l limits, opts []O, apply func(O, *runOptions)) (runOptions, error) {
+	o := runOptions{limits: l, events: EventUpdate}
+	if len(opts) > 0 {
+		o = with(o, opts, apply)
+	}
+	faults := append(o.faults, o.limits.check()...)
+	for _, name := range o.given.twice {
+		faults = append(faults, name+" is given twice; give it once")
+	}
+	if len(faults) > 0 {
+		return o, errors.New(strings.Join(faults, "; "))
+	}
+	return o, nil
+}
+
+// with returns o with opts applied.
+func with[O comparable](o runOptions, opts []O, apply func(O, *runOptions)) runOptions {
+	var none O
+	for _, opt := range opts {
+		if opt != none {
+			apply(opt, &o)
+		}
+	}
+	o.rerun = slices.Clone(o.rerun)
+	return o
+}
