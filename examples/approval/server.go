@@ -65,7 +65,7 @@ func (s *server) handler() http.Handler {
 // goOn continues the runs that a stopped or killed server has left. A request that waits for a
 // person needs no run until the answer arrives.
 func (s *server) goOn(ctx context.Context) error {
-	for _, status := range []checkpoint.Status{checkpoint.Running, checkpoint.Paused} {
+	for _, status := range []checkpoint.Status{checkpoint.Running, checkpoint.Ready} {
 		for t, err := range s.saver.Threads(ctx, checkpoint.ThreadQuery{Status: status}) {
 			if errors.Is(err, checkpoint.ErrDamaged) {
 				s.log.Error("resume", "request", t.ID, "err", err)

@@ -32,7 +32,7 @@ func (s *Storm) checkStored(ctx context.Context, res Result, well bool) error {
 	case res.Checkpoint != c.Head:
 		return fmt.Errorf("the outcome of the call is %s at %s; stored is %s",
 			res.Status, s.diary.name(res.Checkpoint), s.diary.name(c.Head))
-	case res.Status == graph.Paused && status != checkpoint.Paused:
+	case res.Status != status:
 		return fmt.Errorf("the outcome of the call is %s; the thread is stored as %s", res.Status, status)
 	}
 	return nil

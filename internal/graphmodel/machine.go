@@ -237,8 +237,7 @@ func (m *machine) end(status string) Outcome {
 
 // fail ends a run whose superstep cannot be committed. What its tasks returned stays (rule 11.5).
 func (m *machine) fail(why string, tasks []*task) Outcome {
-	m.status = "failed"
-	o := m.outcome("paused")
+	o := m.end("failed")
 	o.Failed, o.Waiting = why, openQuestions(tasks)
 	return o
 }

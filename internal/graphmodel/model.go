@@ -28,7 +28,7 @@ type Point struct {
 
 // Outcome is the outcome of a call.
 type Outcome struct {
-	Status   string // "done", "waiting" or "paused"
+	Status   string // "done", "waiting", "paused", "failed" or "ready"
 	Failed   string // why a superstep was not committed, and who failed; empty if nothing failed
 	Waiting  []string
 	Next     []string

@@ -190,6 +190,7 @@ func (p *Pair) compare(ctx context.Context, what string, want Outcome, res Resul
 		differ(what+": due", fmt.Sprint(res.Next), fmt.Sprint(want.Next)),
 		differ(what+": questions", fmt.Sprintf("%q", asked), fmt.Sprintf("%q", want.Waiting)),
 		differ(what+": unjoined", fmt.Sprint(res.Unjoined), fmt.Sprint(want.Unjoined)),
+		differ(what+": stored status", snap.Status.String(), want.Status),
 		differ(what+": stored state", Text(snap.State), Text(want.State)),
 		differ(what+": stored tasks", tasksIn(snap), p.Model.dueTasks()),
 	)

@@ -30,6 +30,7 @@ var elsewhere = map[string]struct{ why, test string }{
 	"12.8":  {"a question that is asked again is answered again", "TestAnAnswerSurvivesEveryCrash"},
 	"12.9":  {"only writes would show it", "TestResumingWithoutAnAnswerStoresAndRunsNothing"},
 	"12.10": {"all questions are declared", "TestQuestionsThatCannotBeAsked"},
+	"14.7":  {"a call that is cancelled in a storm can also fail for another reason", "TestAStatusSaysWhatAThreadNeeds"},
 	"18.10": {"nodes that are run again are not subgraphs", "TestRerunBeginsASubgraphAnew"},
 	"19.1":  {"observers are not modelled", "TestAnObserverIsToldWhatARunDoes"},
 	"19.2":  {"events are not modelled", "TestStreamYieldsUpdatesInTaskOrder"},

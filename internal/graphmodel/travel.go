@@ -152,11 +152,12 @@ func (p *Pair) forked(
 	if err != nil {
 		return out, false, err
 	}
-	out = p.Model.outcome("paused")
+	out = p.Model.outcome("ready")
 	if p.Model.done {
 		out = p.Model.outcome("done")
 	}
 	return out, true, errors.Join(
+		differ(what+": status", snap.Status.String(), out.Status),
 		differ(what+": state", Text(snap.State), Text(out.State)),
 		differ(what+": due", fmt.Sprint(snap.Next), fmt.Sprint(out.Next)),
 	)

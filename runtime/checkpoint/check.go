@@ -135,8 +135,8 @@ func checkNames(thread, namespace string) error {
 }
 
 func checkStatus(s Status, lease int64) error {
-	if s > Done {
-		return &InvalidError{"status", strconv.Itoa(int(s)), "Running, Waiting, Paused, Failed, Done, or zero to leave it"}
+	if s > Cancelled {
+		return &InvalidError{"status", strconv.Itoa(int(s)), "one of the statuses, or zero to leave it"}
 	}
 	if lease < 0 {
 		return &InvalidError{"lease", "a negative duration", "zero for DefaultLease, or more"}

@@ -43,7 +43,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 		"an opening child":     {func(a *checkpoint.Append) { a.Open, a.Namespace = &checkpoint.Opening{}, "c" }, "open"},
 		"a long holder":        {func(a *checkpoint.Append) { a.Open = &checkpoint.Opening{Holder: long} }, "open.Holder"},
 		"release, not end":     {func(a *checkpoint.Append) { a.Release = true }, "release"},
-		"an unknown status":    {func(a *checkpoint.Append) { a.Status = 6 }, "status"},
+		"an unknown status":    {func(a *checkpoint.Append) { a.Status = 8 }, "status"},
 		"a negative lease":     {func(a *checkpoint.Append) { a.Lease = -1 }, "lease"},
 		"no records":           {func(a *checkpoint.Append) { a.Records = nil }, "records"},
 		"no id":                {func(a *checkpoint.Append) { a.Records[1].ID = checkpoint.ID{} }, "records[1].ID"},
@@ -151,10 +151,10 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 
 func TestStatusesHaveNames(t *testing.T) {
 	var got []string
-	for s := range checkpoint.Done + 2 {
+	for s := range checkpoint.Cancelled + 2 {
 		got = append(got, s.String())
 	}
-	if want := "no status, running, waiting, paused, failed, done, unknown status"; strings.Join(got, ", ") != want {
+	if want := "no status, running, waiting, paused, failed, done, ready, cancelled, unknown status"; strings.Join(got, ", ") != want {
 		t.Errorf("got %q, want %s", got, want)
 	}
 }

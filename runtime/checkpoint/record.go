@@ -138,33 +138,29 @@ func (k Kind) String() string {
 	return "unknown kind"
 }
 
-// Status is what a thread's newest run came to.
+// Status says what a thread needs next. Storage, results and snapshots have the same statuses. The
+// numbers are stored.
 type Status uint8
 
+// The statuses of a thread. Ready, Paused, Failed and Cancelled threads, and those of a run that
+// died, continue by Resume. Nobody has to decide anything about a Ready thread: a program that
+// starts can resume all of them.
 const (
-	Running Status = iota + 1 // a run is under way, or died
-	Waiting                   // for an answer
-	Paused                    // at a static stop, cancelled or drained: Resume goes on
-	Failed                    // a node failed: Resume tries again
-	Done                      // nothing is due
+	Running   Status = 1 // a run is in progress, or its process died
+	Waiting   Status = 2 // a task waits for an answer, and nothing else can run
+	Paused    Status = 3 // at a static stop, for a person
+	Failed    Status = 4 // the run ended with an error other than the end of its context
+	Done      Status = 5 // nothing is due
+	Ready     Status = 6 // work is due: the thread was drained, its context ended, or it was forked
+	Cancelled Status = 7 // somebody cancelled the thread; no run does so yet
 )
 
-// String returns the name used in listings: "running", "waiting", "paused", "failed", "done"; and "no status" for
-// zero, as the snapshots of a history have it.
+// String returns "running", "waiting", "paused", "failed", "done", "ready" or "cancelled". Zero is
+// "no status".
 func (s Status) String() string {
-	switch s {
-	case 0:
-		return "no status"
-	case Running:
-		return "running"
-	case Waiting:
-		return "waiting"
-	case Paused:
-		return "paused"
-	case Failed:
-		return "failed"
-	case Done:
-		return "done"
+	names := [...]string{"no status", "running", "waiting", "paused", "failed", "done", "ready", "cancelled"}
+	if int(s) < len(names) {
+		return names[s]
 	}
 	return "unknown status"
 }

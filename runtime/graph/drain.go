@@ -7,20 +7,21 @@ import (
 	"sync"
 )
 
-// ErrDraining is the error of a call that would begin a run after Drain. A run that Drain stops ends without an error, as
-// Paused.
+// ErrDraining is the error of a call that would begin a run after Drain. A run that Drain ends has the status Ready and no error.
 var ErrDraining = errors.New("the graph is draining")
 
-// Drain stops the graph's runs for a shutdown: each stops when the superstep under way has committed, as Paused, and
-// no new one begins: such calls fail with ErrDraining. It returns when all runs have ended, or ctx has, with its error.
-// Runs without a thread cannot be taken up again, so they go on to their end. A Graph that has drained stays so. A node that
-// calls Drain waits for itself, until ctx ends.
+// Drain ends the graph's runs on threads for a shutdown. Each run ends with the status Ready after it has committed its current
+// superstep. Calls that would begin a run return ErrDraining from then on. Drain returns when all runs have ended, or the error
+// of ctx when that ends first.
+//
+// Runs without a thread cannot be resumed, so they run to their end. A Graph cannot leave this state. A node that calls Drain
+// waits for itself until ctx ends.
 func (g *Graph[S, U]) Drain(ctx context.Context) error {
 	select {
 	case <-g.runs.drain():
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("graph: %s: drain: %d runs go on: %w", g.name, g.runs.count(), ctx.Err())
+		return fmt.Errorf("graph: %s: drain: %d runs are still in progress: %w", g.name, g.runs.count(), ctx.Err())
 	}
 }
 

@@ -30,20 +30,10 @@ func (r *opening) replay(c *checkpoint.Chain) error {
 		return r.opened([]checkpoint.Record{fork}, nil, journal.Outcome{Status: checkpoint.Done, End: true})
 	}
 	o := journal.Outcome{Status: checkpoint.Running}
-	if !r.plan.Stops() {
-		return r.opened([]checkpoint.Record{fork}, nil, o)
+	if r.plan.Stops() { // a stop at that checkpoint holds the replay too
+		o = journal.Outcome{Status: checkpoint.Paused, End: true}
 	}
-	// A stop at that checkpoint holds the replay too. The resume record says that it has been seen.
-	r.log.Keep()
-	mark, err := r.storing().record(checkpoint.Resume)
-	if err != nil {
-		return err
-	}
-	mark.Parent, mark.Base, mark.Commits, mark.Due = fork.ID, fork.ID, checkpoint.ID{}, nil
-	if err := r.storing().fillPayload(&mark, false); err != nil {
-		return err
-	}
-	return r.opened([]checkpoint.Record{fork, mark}, nil, journal.Outcome{Status: checkpoint.Paused, End: true})
+	return r.opened([]checkpoint.Record{fork}, nil, o)
 }
 
 // forkRecord is a record that goes on from c's checkpoint on a line of its own.
@@ -159,5 +149,5 @@ func (r *opening) forkOutcome() journal.Outcome {
 	if len(r.plan.Due) == 0 && len(r.plan.Pending) == 0 {
 		return journal.Outcome{Status: checkpoint.Done, End: true}
 	}
-	return journal.Outcome{Status: checkpoint.Paused, End: true}
+	return journal.Outcome{Status: checkpoint.Ready, End: true}
 }

@@ -450,7 +450,7 @@ func TestARunThatWasTakenOverAsksNothing(t *testing.T) {
 		g := compile(t, b, graph.Saver(s), graph.Async)
 		other = g.Thread("t")
 		res, err := g.Thread("t").Invoke(t.Context(), input)
-		if !errors.Is(err, checkpoint.ErrConflict) || res.Status != graph.Paused {
+		if !errors.Is(err, checkpoint.ErrConflict) || res.Status != graph.Failed {
 			t.Errorf("got it %s, %v; want it to find out that it was taken over", res.Status, err)
 		}
 	})

@@ -142,7 +142,7 @@ func TestAForkOfAStopAfterTheLastNode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "status of a fork", snap.Status, checkpoint.Paused)
+	same(t, "status of a fork", snap.Status, checkpoint.Ready)
 	same(t, "next of a fork", snap.Next, []graph.ID{graph.End})
 	res = done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log of a fork", res.State.Log, []string{"a", "fork"})

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -186,13 +187,7 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 // stop; one that died before it got to stop has yet to, and so has a line that was left.
 func (r *opening) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	if paused(c) {
-		forked, err := r.forked(c)
-		if err != nil {
-			return checkpoint.Record{}, err
-		}
-		if !forked {
-			r.plan.Clear()
-		}
+		r.plan.Clear()
 	}
 	rec, err := r.storing().record(checkpoint.Resume)
 	if err != nil {
@@ -205,20 +200,6 @@ func (r *opening) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 // paused reports whether the thread is to go on from its head, where it stopped and people could see that.
 func paused(c *checkpoint.Chain) bool {
 	return c.Thread.Status == checkpoint.Paused && c.Last.ID == c.Head
-}
-
-// forked reports whether the thread is where a fork left it, whatever was edited since: no run has come to a stop there.
-func (r *opening) forked(c *checkpoint.Chain) (bool, error) {
-	if c.Last.Source != checkpoint.Update {
-		return c.Last.Source == checkpoint.Fork, nil
-	}
-	before := checkpoint.Query{
-		Before: c.Last.ID, Limit: 1, Sources: []checkpoint.Source{checkpoint.Input, checkpoint.Loop, checkpoint.Fork, checkpoint.Resume},
-	}
-	for rec, err := range r.history(before) {
-		return rec.Source == checkpoint.Fork, err
-	}
-	return false, nil
 }
 
 // discards returns the writes that drop the stored results of the nodes that are to run again. Subgraph calls begin
@@ -351,8 +332,8 @@ func (t Thread[S, U]) reload(ctx context.Context, res *Result[S]) error {
 	return nil
 }
 
-// abort ends the run of a goroutine that is going away.
-func (r *run) abort() {
+// abort ends the run of a goroutine that ends, because of cause.
+func (r *run) abort(cause error) {
 	if !r.log.Holds() {
 		_ = r.log.Close()
 		return
@@ -362,5 +343,8 @@ func (r *run) abort() {
 		r.log.LetGo(r.ctx) // if what follows did not
 	}()
 	_, err := r.exec.Failures(func(t *exec.Task) error { return r.nodeError(t, t.Err) })
-	_ = r.giveUp(err) // there is nobody to tell
+	if cause = cmp.Or(err, cause); cause == nil && r.health != sound {
+		cause = ErrGoexit // of a route or a reducer
+	}
+	_ = r.giveUp(cause) // there is nobody to tell
 }

@@ -9,8 +9,10 @@ const (
 	OutcomeDone Outcome = iota + 1
 	// OutcomeWaiting: the node, or one in its subgraph, waits for an answer.
 	OutcomeWaiting
-	// OutcomePaused: the subgraph stopped for people, or for a shutdown.
+	// OutcomePaused: a static stop holds the subgraph.
 	OutcomePaused
+	// OutcomeReady: the subgraph was drained.
+	OutcomeReady
 	// OutcomeFailed: the node failed. If this is an attempt, Retry may run the node again.
 	OutcomeFailed
 	// OutcomeCancelled: the node returned because its run was cancelled, or because another node of its superstep failed.
@@ -19,9 +21,9 @@ const (
 	OutcomeSuperseded
 )
 
-// String returns "done", "waiting", "paused", "failed", "cancelled" or "beaten".
+// String returns "done", "waiting", "paused", "ready", "failed", "cancelled" or "superseded".
 func (o Outcome) String() string {
-	names := [...]string{"no outcome", "done", "waiting", "paused", "failed", "cancelled", "beaten"}
+	names := [...]string{"no outcome", "done", "waiting", "paused", "ready", "failed", "cancelled", "superseded"}
 	if int(o) < len(names) {
 		return names[o]
 	}

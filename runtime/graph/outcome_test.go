@@ -56,7 +56,7 @@ var outcomes = map[string]struct {
 		b.Edge(graph.Start, "bad")
 		b.Edge("bad", graph.End)
 	}, want: "cancelled context canceled"},
-	"beaten": {build: func(_ *testing.T, b *graph.Builder[work, update]) {
+	"superseded": {build: func(_ *testing.T, b *graph.Builder[work, update]) {
 		began := make(chan struct{})
 		b.Node("n", func(ctx context.Context, _ work) (update, error) {
 			close(began)
@@ -71,7 +71,7 @@ var outcomes = map[string]struct {
 		b.JoinAny([]graph.ID{"n", "quick"}, "after")
 		b.Edge(graph.Start, "quick")
 		b.Edge("after", graph.End)
-	}, want: "beaten <nil>"},
+	}, want: "superseded <nil>"},
 }
 
 func TestTheOutcomeOfATask(t *testing.T) {
@@ -80,7 +80,7 @@ func TestTheOutcomeOfATask(t *testing.T) {
 			b := newWork()
 			o.build(t, b)
 			b.Edge(graph.Start, "n")
-			if name != "beaten" {
+			if name != "superseded" {
 				b.Edge("n", graph.End)
 			}
 			var mu sync.Mutex

@@ -155,7 +155,7 @@ func TestAConsumerThatLeavesAtAQuestionCancelsTheSiblings(t *testing.T) {
 		}
 		asked, status := openIn(t, s)
 		same(t, "questions", len(asked), 1)
-		same(t, "status", status, checkpoint.Paused)
+		same(t, "status", status, checkpoint.Ready)
 	})
 }
 

@@ -26,31 +26,6 @@ type Result[S any] struct {
 	Unjoined []ID
 }
 
-// Status says how a run ended.
-type Status uint8
-
-const (
-	// Done: nothing is due any more.
-	Done Status = iota + 1
-	// Waiting: at least one node waits for an answer, and nothing else can run. Resume with an answer goes on.
-	Waiting
-	// Paused: at a stop, or because of the error beside the Result. Resume goes on.
-	Paused
-)
-
-// String returns "done", "waiting" or "paused".
-func (s Status) String() string {
-	switch s {
-	case Done:
-		return "done"
-	case Waiting:
-		return "waiting"
-	case Paused:
-		return "paused"
-	}
-	return "no status"
-}
-
 // Snapshot is a thread at one checkpoint. Thread.State and Thread.History return it; History leaves Tasks, Questions and Status
 // out, which are not part of the checkpoint.
 type Snapshot[S any] struct {
@@ -70,7 +45,7 @@ type Snapshot[S any] struct {
 	// Questions are the questions of those tasks that have no answer, oldest first.
 	Questions []OpenQuestion
 	// Status is the thread's, when this is its head; else zero.
-	Status checkpoint.Status
+	Status Status
 }
 
 // SubgraphCall is one call of a subgraph: that of the superstep after the checkpoint which lists it. Inside opens it.

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,9 +82,6 @@ func (r *run) loop() error {
 	r.exec.Options = host{r}.options()
 	if len(r.plan.Pending) > 0 && r.status == 0 {
 		if err := r.askPendingRoutes(); err != nil {
-			if r.health != unsure {
-				r.status = checkpoint.Failed
-			}
 			return r.giveUp(err)
 		}
 	}
@@ -216,40 +212,11 @@ func (r *run) settle() (plan.Decision, error) {
 	return r.plan.Turn(), nil
 }
 
-// decide says what becomes of the run once the superstep that has just been settled is committed.
-func (r *run) decide(turn plan.Decision) journal.Outcome {
-	switch {
-	case turn == plan.Done:
-		if unjoined := r.unjoined(); r.opt.strict && len(unjoined) > 0 {
-			r.ending = &UnjoinedError{Graph: r.g.name, Thread: r.thread, Joins: unjoined}
-		}
-		return journal.Outcome{Status: checkpoint.Done, End: true}
-	case turn == plan.Stop:
-		r.plan.Halt()
-		return journal.Outcome{Status: checkpoint.Paused, End: true}
-	case r.steps >= r.opt.maxSteps:
-		r.ending = &MaxStepsError{Graph: r.g.name, Thread: r.thread, Max: r.opt.maxSteps, Next: r.nextIDs()}
-		return journal.Outcome{Status: checkpoint.Paused, End: true}
-	case r.ctx.Err() != nil:
-		r.ending = r.cancelled()
-		return journal.Outcome{Status: checkpoint.Paused, End: true}
-	case r.stopping != nil && r.stopping():
-		return journal.Outcome{Status: checkpoint.Paused, End: true}
-	}
-	return journal.Outcome{}
-}
-
-// giveUp ends a run whose superstep cannot commit: it stores what its tasks finished and says that the run is
-// over. cause is why; nil when nobody listens any more.
+// giveUp ends a run whose superstep cannot be committed. It stores the results, the questions and the status. cause is the error
+// of the run; it is nil if a task asks, if a subgraph stopped or was drained, and if nobody takes the events any more.
 func (r *run) giveUp(cause error) error {
-	switch {
-	case r.status != 0: // it was tried before, and could not be stored
-	case r.health != sound || r.exec.Has(exec.Failed):
-		r.status = checkpoint.Failed
-	case cause == nil && r.exec.Has(exec.Asking):
-		r.status = checkpoint.Waiting
-	default:
-		r.status = checkpoint.Paused
+	if r.status == 0 { // else it was tried before, and could not be stored
+		r.status = reasonsOf(r, cause).Status()
 	}
 	if r.log == nil {
 		return cause
@@ -284,28 +251,9 @@ func (r *run) giveUp(cause error) error {
 	return errors.Join(cause, err)
 }
 
-// cancelled is the error of a run whose context ended.
-func (r *run) cancelled() error {
-	return stoppedBy(r.ctx, where(r.g.name, r.thread, r.plan.Step+1))
-}
-
-// stoppedBy is the error of a call whose context ended. place says where the call stood.
-func stoppedBy(ctx context.Context, place string) error {
-	var lost *SaverError
-	cause := cmp.Or(context.Cause(ctx), context.Canceled)
-	if errors.As(cause, &lost) {
-		return lost
-	}
-	err := fmt.Errorf("%s: stopped: %w", place, cmp.Or(ctx.Err(), context.Canceled))
-	if ctx.Err() != nil && cause != ctx.Err() { //nolint:errorlint // whether it is the very same error
-		err = fmt.Errorf("%w: %w", err, cause)
-	}
-	return err
-}
-
 // resultOf is what a run came to, whose state a has.
 func resultOf[S, U any](r *run, a *adapter[S, U]) Result[S] {
-	res := Result[S]{Status: Paused, Next: r.nextIDs(), Steps: r.steps}
+	res := Result[S]{Status: r.status, Next: r.nextIDs(), Steps: r.steps}
 	if r.health == sound {
 		res.State = a.live.View()
 		a.live.Share()
@@ -313,11 +261,8 @@ func resultOf[S, U any](r *run, a *adapter[S, U]) Result[S] {
 	if r.log != nil {
 		res.Checkpoint = r.log.Head
 	}
-	switch r.status {
-	case checkpoint.Done:
-		res.Status, res.Unjoined = Done, r.unjoined()
-	case checkpoint.Waiting:
-		res.Status = Waiting
+	if r.status == Done {
+		res.Unjoined = r.unjoined()
 	}
 	res.Questions = r.waiting()
 	return res

@@ -222,7 +222,7 @@ func TestMaxStepsIsAnError(t *testing.T) {
 	if !errors.As(err, &e) || e.Max != 7 || !slices.Equal(e.Next, []graph.ID{"a"}) {
 		t.Fatalf("got %v, want a *MaxStepsError of 7", err)
 	}
-	same(t, "status", res.Status, graph.Paused)
+	same(t, "status", res.Status, graph.Failed)
 	same(t, "steps", res.Steps, 7)
 	same(t, "log lines", len(res.State.Log), 7)
 
@@ -450,7 +450,7 @@ func TestCancelStopsTheRun(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !errors.Is(err, errBroken) {
 		t.Errorf("got %v, want context.Canceled and its cause", err)
 	}
-	same(t, "status", res.Status, graph.Paused)
+	same(t, "status", res.Status, graph.Ready)
 	same(t, "log", res.State.Log, []string{"a", "b", "stop"})
 	same(t, "due", res.Next, []graph.ID{"more"})
 }

@@ -91,7 +91,7 @@ func TestLeavingAStreamStopsTheRunAtACheckpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, "thread", snap.Status, checkpoint.Paused)
+		same(t, "thread", snap.Status, checkpoint.Ready)
 		same(t, "log", snap.State.Log, []string{"a", "b"})
 		chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 		if err != nil {
@@ -127,7 +127,7 @@ func TestAStreamEndsWithTheRunsError(t *testing.T) {
 	if !errors.Is(err, errBroken) {
 		t.Errorf("got %v, want errBroken", err)
 	}
-	same(t, "events", got, "end:paused")
+	same(t, "events", got, "end:failed")
 }
 
 func TestEachRangeIsARunOfItsOwn(t *testing.T) {
@@ -252,7 +252,7 @@ func TestLeavingAStreamWhileANodeRunsCancelsTheNode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, "thread", snap.Status, checkpoint.Paused)
+		same(t, "thread", snap.Status, checkpoint.Ready)
 		same(t, "log", snap.State.Log, []string{"first"})
 		res := done(t, graph.Done)(th.Resume(t.Context()))
 		same(t, "log", res.State.Log, []string{"first", "quick", "slow"})
@@ -318,7 +318,7 @@ func TestDrain(t *testing.T) {
 	<-g.running
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := app.Drain(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "1 runs go on") {
+	if err := app.Drain(ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "1 runs are still in progress") {
 		t.Errorf("with a context that ends: got %v, want context.Canceled", err)
 	}
 	if _, err := app.Thread("u").Invoke(t.Context(), input); !errors.Is(err, graph.ErrDraining) {
@@ -332,7 +332,7 @@ func TestDrain(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	o := <-first
-	res := done(t, graph.Paused)(o.res, o.err)
+	res := done(t, graph.Ready)(o.res, o.err)
 	same(t, "due", res.Next, []graph.ID{"b"})
 	res = done(t, graph.Done)(compile(t, b, graph.Saver(s)).Thread("t").Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"a", "b"})

@@ -150,6 +150,8 @@ func (r caller) runCall(i int, c *run) (done bool, err error) {
 		case err != nil:
 		case c.status == checkpoint.Waiting:
 			sl.Progress = exec.Asking
+		case c.status == checkpoint.Ready:
+			sl.Progress = exec.Drained
 		default:
 			sl.Progress = exec.Stopped
 		}

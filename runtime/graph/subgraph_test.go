@@ -337,7 +337,7 @@ func TestCancelReachesASubgraph(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want context.Canceled", err)
 	}
-	same(t, "status", res.Status, graph.Paused)
+	same(t, "status", res.Status, graph.Ready)
 	cancel = func() {}
 	res = done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", strings.Join(res.State.Log, ", "), aroundLog)
@@ -365,7 +365,7 @@ func TestDrainReachesASubgraph(t *testing.T) {
 	stop.Edge("a", "b")
 	stop.Edge("b", graph.End)
 	app = compile(t, around(t, nil, compilePair(t, stop)), graph.Saver(s))
-	done(t, graph.Paused)(app.Thread("t").Invoke(t.Context(), input))
+	done(t, graph.Ready)(app.Thread("t").Invoke(t.Context(), input))
 	if err := <-drained; !errors.Is(err, context.Canceled) {
 		t.Errorf("drain: got %v, want context.Canceled", err)
 	}

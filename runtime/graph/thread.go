@@ -90,7 +90,7 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 				err = t.fail("%w", newPanic(v))
 			}
 		}
-		r.abort() // also when the goroutine goes away by Goexit
+		r.abort(err) // also when the goroutine goes away by Goexit
 	}()
 	lost := func(err error) { cancel(t.saverError("keep the lease", err)) }
 	err = t.contend(ctx, o, func() error {
@@ -127,8 +127,8 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 	ended = true
 	res = resultOf(r.run, out.state)
 	t.keep(r, out.state, err)
-	if err != nil && res.Status == Waiting {
-		res.Status = Paused // whether the questions are stored is not known
+	if lost := (*SaverError)(nil); errors.As(err, &lost) {
+		res.Status = Failed // what is stored is not known
 	}
 	if r.health != sound {
 		err = errors.Join(err, t.reload(ctx, &res))

@@ -456,7 +456,7 @@ func TestResumeRunsOnlyWhatIsNotStored(t *testing.T) {
 		if !errors.Is(err, errBroken) {
 			t.Fatalf("got %v, want errBroken", err)
 		}
-		same(t, "status", res.Status, graph.Paused)
+		same(t, "status", res.Status, graph.Failed)
 		snap, err := th.State(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -581,13 +581,13 @@ func TestACancelledRunKeepsWhatFinished(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("got %v, want context.Canceled", err)
 		}
-		same(t, "status", res.Status, graph.Paused)
+		same(t, "status", res.Status, graph.Ready)
 		same(t, "log", res.State.Log, []string{"first"})
 		snap, err := th.State(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, "thread", snap.Status, checkpoint.Paused)
+		same(t, "thread", snap.Status, checkpoint.Ready)
 		res = done(t, graph.Done)(th.Resume(t.Context()))
 		same(t, "log", res.State.Log, []string{"first", "quick", "slow"})
 		same(t, "runs", ran.counts(), map[string]int{"quick": 1, "slow": 2})

@@ -205,7 +205,7 @@ func (m *modeller) reading(thread string) func(s checkpoint.Saver) string {
 }
 
 func (m *modeller) status() checkpoint.Status {
-	return checkpoint.Status(m.random.IntN(int(checkpoint.Done) + 1))
+	return checkpoint.Status(m.random.IntN(int(checkpoint.Cancelled) + 1))
 }
 
 func (m *modeller) keep() checkpoint.Retention {

@@ -44,7 +44,7 @@ func kindOf(err error) string {
 func (m *modeller) read(s checkpoint.Saver, whole bool) string {
 	var b strings.Builder
 	ctx := m.tb.Context()
-	for status := range checkpoint.Done + 1 {
+	for status := range checkpoint.Cancelled + 1 {
 		fmt.Fprintf(&b, "threads with status %d: %s\n", status, every(s.Threads(ctx, checkpoint.ThreadQuery{Prefix: m.prefix, Status: status}), timeless))
 	}
 	for _, thread := range m.threads {

@@ -115,6 +115,7 @@ func Cases() []Case {
 
 		{"threads are listed by id", testThreads},
 		{"threads are listed by what they wait for", testThreadsWaiting},
+		{"every status is stored", testStatuses},
 		{"a damaged thread does not end a listing", testThreadsDamaged},
 		{"a load where no records are describes the thread", testThreadAlone},
 

@@ -663,6 +663,19 @@ var breaks = []struct {
 	{"lists after", "threads are listed by id", changedThreads(func(q *checkpoint.ThreadQuery) { q.After = "" })},
 	{"limits a list", "threads are listed by id", changedThreads(func(q *checkpoint.ThreadQuery) { q.Limit = 0 })},
 	{"lists by status", "threads are listed by what they wait for", changedThreads(func(q *checkpoint.ThreadQuery) { q.Status = 0 })},
+	{"stores a status of its own", "every status is stored", func(b *broken) {
+		b.put = func(ctx context.Context, w checkpoint.PutWrites) error {
+			if w.Status == checkpoint.Ready {
+				w.Status = checkpoint.Paused
+			}
+			return b.Saver.PutWrites(ctx, w)
+		}
+	}},
+	{"lists by a new status", "every status is stored", changedThreads(func(q *checkpoint.ThreadQuery) {
+		if q.Status == checkpoint.Cancelled {
+			q.Status = checkpoint.Done
+		}
+	})},
 	{"lists idle threads", "threads are listed by what they wait for", changedThreads(func(q *checkpoint.ThreadQuery) { q.IdleSince = q.IdleSince.Add(-1e15) })},
 	{"lists in order", "threads are listed by id", func(b *broken) {
 		b.threads = func(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {

@@ -3,6 +3,7 @@ package savertest
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -373,6 +374,37 @@ func testThreadsWaiting(tb testing.TB, place Storage) {
 	r.append(a)
 	if got := threads(tb, s, checkpoint.ThreadQuery{Status: checkpoint.Done}); len(got) != 1 || len(got[0].Questions) != 0 {
 		tb.Errorf("done after the commit: got %+v, want waits without questions", got)
+	}
+}
+
+// testStatuses ends runs with each status, by a write and by a commit, and lists the threads of
+// each.
+func testStatuses(tb testing.TB, place Storage) {
+	s := open(tb, place)
+	for status := checkpoint.Running; status <= checkpoint.Cancelled; status++ {
+		begin(tb, s, "put "+status.String(), checkpoint.ID{}).putWith(checkpoint.PutWrites{Status: status, End: true})
+		r := begin(tb, s, "commit "+status.String(), checkpoint.ID{})
+		a := r.next("")
+		a.Status, a.End = status, true
+		r.append(a)
+	}
+	for status := checkpoint.Running; status <= checkpoint.Cancelled; status++ {
+		want := []string{"commit " + status.String(), "put " + status.String()}
+		var got []string
+		for _, t := range threads(tb, s, checkpoint.ThreadQuery{Status: status}) {
+			got = append(got, t.ID)
+			if t.Status != status {
+				tb.Errorf("%s: listed as %s", t.ID, t.Status)
+			}
+		}
+		if !slices.Equal(got, want) {
+			tb.Errorf("threads with the status %s: got %q, want %q", status, got, want)
+		}
+		for _, id := range want {
+			if got := load(tb, s, checkpoint.Ref{Thread: id}).Thread.Status; got != status {
+				tb.Errorf("%s: loaded as %s", id, got)
+			}
+		}
 	}
 }
 

@@ -249,11 +249,11 @@ func TestAFailedRunIsToldToThoseWhoMissedIt(t *testing.T) {
 	a := chain(t, memory.New(), say("a"), failing("b"))
 	url := serve(t, a, newHub(a))
 	live := open(t, http.MethodPost, url+"/t?in=x", "").rest()
-	if got := live[len(live)-1]; !strings.HasPrefix(got, "end paused: ") || !strings.Contains(got, errBroken.Error()) {
+	if got := live[len(live)-1]; !strings.HasPrefix(got, "end failed: ") || !strings.Contains(got, errBroken.Error()) {
 		t.Errorf("the live end: got %q, want the error in it", got)
 	}
 	later := open(t, http.MethodGet, url+"/t", "").rest()
-	want := []string{"checkpoint 2 x+a next [b]", `end paused: graphhttp: thread "t": ` + graphhttp.ErrFailed.Error() + `: node "b": ` + errBroken.Error()}
+	want := []string{"checkpoint 2 x+a next [b]", `end failed: graphhttp: thread "t": ` + graphhttp.ErrFailed.Error() + `: node "b": ` + errBroken.Error()}
 	same(t, "events later", later, want)
 }
 

@@ -158,7 +158,7 @@ func TestAClientThatLeavesDoesNotEndTheRun(t *testing.T) {
 		want checkpoint.Status
 	}{
 		{"left to itself", nil, checkpoint.Done},
-		{"ended with the client", []graphhttp.Option{graphhttp.EndWithClient()}, checkpoint.Paused},
+		{"ended with the client", []graphhttp.Option{graphhttp.EndWithClient()}, checkpoint.Ready},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

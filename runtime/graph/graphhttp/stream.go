@@ -251,14 +251,9 @@ func (s *stream[S, U]) over(ctx context.Context, r *replay[S]) ([]message, error
 
 // end returns the pending questions and the EventEnd of a thread without a run.
 func (s *stream[S, U]) end(head graph.Snapshot[S]) []message {
-	res := graph.Result[S]{State: head.State, Questions: head.Questions, Next: head.Next, Checkpoint: head.Checkpoint, Status: graph.Paused}
+	res := graph.Result[S]{State: head.State, Questions: head.Questions, Next: head.Next, Checkpoint: head.Checkpoint, Status: head.Status}
 	var failed error
-	switch head.Status {
-	case checkpoint.Done:
-		res.Status = graph.Done
-	case checkpoint.Waiting:
-		res.Status = graph.Waiting
-	case checkpoint.Failed:
+	if head.Status == graph.Failed {
 		failed = fmt.Errorf("graphhttp: thread %q: %w", s.thread, ErrFailed)
 		for _, t := range head.Tasks {
 			if t.Failure != "" {

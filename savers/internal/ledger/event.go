@@ -75,7 +75,7 @@ func (v *Version) Verify(e *Event) error {
 	switch {
 	case e.Opens && (len(e.Entries) == 0 || e.Namespace != ""):
 		return fmt.Errorf("a run opens without a record of the root")
-	case e.Status > checkpoint.Done:
+	case e.Status > checkpoint.Cancelled:
 		return fmt.Errorf("status %d does not exist", e.Status)
 	case !v.Released.IsZero():
 		return fmt.Errorf("the version was released before")

@@ -32,7 +32,7 @@ func (in *Intake) Take(item checkpoint.ExportItem) error {
 	case item.Record != nil && in.writes:
 		return bad("a record after a write", "all records before the writes")
 	case item.Thread != nil:
-		if item.Thread.Status > checkpoint.Done {
+		if item.Thread.Status > checkpoint.Cancelled {
 			return bad(fmt.Sprintf("status %d", item.Thread.Status), "a status that exists")
 		}
 		in.Thread = *item.Thread

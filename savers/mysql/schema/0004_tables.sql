@@ -14,7 +14,7 @@ CREATE TABLE IF NOT EXISTS graph_thread (
 	version      INT            NOT NULL,
 	root         BIGINT         NOT NULL COMMENT 'the log of the root of that version',
 	versions     INT            NOT NULL COMMENT 'how many there are',
-	status       SMALLINT       NOT NULL COMMENT '1 running, 2 waiting, 3 paused, 4 failed, 5 done; 0 without an open version',
+	status       SMALLINT       NOT NULL COMMENT '1 running, 2 waiting, 3 paused, 4 failed, 5 done, 6 ready, 7 cancelled; 0 without an open version',
 	fence        BINARY(16)     NOT NULL COMMENT 'the record that opened the newest run',
 	holder       VARBINARY(1024) NOT NULL,
 	lease_until  BIGINT         NOT NULL COMMENT '0 when it was given up',

@@ -13,7 +13,7 @@ CREATE TABLE graph_thread (
 	version      BIGINT  NOT NULL,
 	root         BIGINT  NOT NULL,           -- the log of that version's root
 	versions     BIGINT  NOT NULL,           -- how many there are
-	status       BIGINT  NOT NULL,           -- 1 running, 2 waiting, 3 paused, 4 failed, 5 done; 0 without an open version
+	status       BIGINT  NOT NULL,           -- 1 running, 2 waiting, 3 paused, 4 failed, 5 done, 6 ready, 7 cancelled; 0 without an open version
 	fence        BYTEA   NOT NULL,           -- the record that opened the newest run
 	holder       BYTEA   NOT NULL,
 	lease_until  BIGINT  NOT NULL,           -- 0 when it was given up

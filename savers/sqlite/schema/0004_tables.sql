@@ -13,7 +13,7 @@ CREATE TABLE graph_thread (
 	version      INTEGER NOT NULL,
 	root         INTEGER NOT NULL,           -- the log of that version's root
 	versions     INTEGER NOT NULL,           -- how many there are
-	status       INTEGER NOT NULL,           -- 1 running, 2 waiting, 3 paused, 4 failed, 5 done; 0 without an open version
+	status       INTEGER NOT NULL,           -- 1 running, 2 waiting, 3 paused, 4 failed, 5 done, 6 ready, 7 cancelled; 0 without an open version
 	fence        BLOB    NOT NULL,           -- the record that opened the newest run
 	holder       BLOB    NOT NULL,
 	lease_until  INTEGER NOT NULL,           -- 0 when it was given up

@@ -31,7 +31,7 @@ func (s *Superstep) perform(w *task.Worker, i, step int) {
 			t.Progress = Succeeded
 			return
 		case outcome != OutcomeFailed:
-			return // paused as its subgraph says, or cancelled: neither a result nor a failure
+			return // stopped or drained as its subgraph says, or cancelled: neither a result nor a failure
 		case s.host.Final(t.Err) || !s.retries(&n.Retry, t):
 			t.Progress = Failed
 			return

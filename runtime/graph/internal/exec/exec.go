@@ -66,6 +66,7 @@ const (
 	Failed             // Err says why
 	Asking             // it has open questions, or its subgraph has
 	Stopped            // its subgraph stopped for people
+	Drained            // its subgraph was drained
 	Beaten             // another task of its race was faster: it counts for nothing
 	Merging            // it has a result, which the Host is merging
 )
@@ -78,6 +79,7 @@ const (
 	OutcomeDone Outcome = iota + 1
 	OutcomeWaiting
 	OutcomePaused
+	OutcomeReady
 	OutcomeFailed
 	OutcomeCancelled
 	OutcomeSuperseded
@@ -92,6 +94,8 @@ func (t *Task) Outcome(ctx context.Context) Outcome {
 		return OutcomeWaiting
 	case t.Progress == Stopped:
 		return OutcomePaused
+	case t.Progress == Drained:
+		return OutcomeReady
 	case t.Asks != nil && len(t.Asks.Open()) > 0:
 		return OutcomeWaiting // whatever it returned
 	case t.Err == nil:

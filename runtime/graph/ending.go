@@ -1,0 +1,95 @@
+package graph
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
+)
+
+// Status says what a thread needs next, and how a run ended. Storage, results and snapshots have the same statuses.
+type Status = checkpoint.Status
+
+const (
+	// Ready: work is due, and nobody has to decide anything. The graph was drained, the context of the run ended, the stream was
+	// left, or the thread was forked. Resume continues it.
+	Ready = checkpoint.Ready
+	// Running: a run is in progress, or its process died. A Result never has it.
+	Running = checkpoint.Running
+	// Waiting: a task waits for an answer, and nothing else can run. Resume with an answer continues it.
+	Waiting = checkpoint.Waiting
+	// Paused: a static stop (InterruptBefore, InterruptAfter) holds the run for a person. Resume clears the stop.
+	Paused = checkpoint.Paused
+	// Failed: the run ended with an error other than the end of its context. Resume runs again what has no stored result.
+	Failed = checkpoint.Failed
+	// Cancelled: somebody cancelled the thread. No run ends so yet.
+	Cancelled = checkpoint.Cancelled
+	// Done: nothing is due.
+	Done = checkpoint.Done
+)
+
+// decide returns the outcome of the run after the superstep that was just merged, if that is committed.
+func (r *run) decide(turn plan.Decision) journal.Outcome {
+	why := journal.Reasons{
+		Done: turn == plan.Done, Stop: turn == plan.Stop, Failed: r.steps >= r.opt.maxSteps,
+		Interrupted: r.ctx.Err() != nil || r.stopping != nil && r.stopping(),
+	}
+	status := why.Status()
+	switch {
+	case status == Done:
+		if unjoined := r.unjoined(); r.opt.strict && len(unjoined) > 0 {
+			r.ending = &UnjoinedError{Graph: r.g.name, Thread: r.thread, Joins: unjoined}
+		}
+	case status == Paused:
+		r.plan.Halt()
+	case status == Failed:
+		r.ending = &MaxStepsError{Graph: r.g.name, Thread: r.thread, Max: r.opt.maxSteps, Next: r.nextIDs()}
+	case status == Ready && r.ctx.Err() != nil:
+		r.ending = r.cancelled()
+	}
+	return journal.Outcome{Status: status, End: status != 0}
+}
+
+// reasonsOf returns why r ends with a superstep that cannot be committed, because of cause.
+func reasonsOf(r *run, cause error) journal.Reasons {
+	asks, stops := r.exec.Has(exec.Asking), r.exec.Has(exec.Stopped)
+	return journal.Reasons{
+		Failed:      r.exec.Has(exec.Failed) || cause != nil && !interruptedBy(r.ctx, cause),
+		Interrupted: r.exec.Has(exec.Waiting) || r.exec.Has(exec.Drained) || !asks && !stops,
+		Asks:        asks,
+		StopInside:  stops,
+	}
+}
+
+// interruptedBy reports whether err only says that ctx, the context of a run, ended, or that nobody takes the events any more.
+func interruptedBy(ctx context.Context, err error) bool {
+	var saver *SaverError
+	if errors.As(err, &saver) {
+		return false
+	}
+	return errors.Is(err, exec.ErrLeft) || ctx.Err() != nil && errors.Is(err, ctx.Err())
+}
+
+// cancelled is the error of a run whose context ended.
+func (r *run) cancelled() error {
+	return stoppedBy(r.ctx, where(r.g.name, r.thread, r.plan.Step+1))
+}
+
+// stoppedBy is the error of a call whose context ended. place says where the call stood.
+func stoppedBy(ctx context.Context, place string) error {
+	var lost *SaverError
+	cause := cmp.Or(context.Cause(ctx), context.Canceled)
+	if errors.As(cause, &lost) {
+		return lost
+	}
+	err := fmt.Errorf("%s: stopped: %w", place, cmp.Or(ctx.Err(), context.Canceled))
+	if ctx.Err() != nil && cause != ctx.Err() { //nolint:errorlint // whether it is the very same error
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
+}
