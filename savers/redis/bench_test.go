@@ -11,6 +11,8 @@ import (
 
 	"github.com/graphgen-go/graphgen/internal/testenv"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
+	"github.com/graphgen-go/graphgen/savers/internal/pack/packtest"
 	"github.com/graphgen-go/graphgen/savers/redis"
 )
 
@@ -184,5 +186,38 @@ func BenchmarkStored(b *testing.B) {
 		if err := s.Delete(context.Background(), r.thread); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkLoadTurns loads the head of a conversation of 1,000 turns, 3,000 records, with and without packs.
+func BenchmarkLoadTurns(b *testing.B) {
+	addr, prefix := testenv.Redis(b)
+	for name, policy := range map[string]pack.Policy{"packs": pack.Default, "records": {Every: 1 << 20}} {
+		b.Run(name, func(b *testing.B) {
+			option := redis.Packing(policy)
+			s := openOn(b, goredis.NewClient(&goredis.Options{Addr: addr}), redis.Prefix(prefix+name), option)
+			var head checkpoint.ID
+			if chain, err := s.Load(context.Background(), checkpoint.Ref{Thread: packtest.Thread}); err != nil || chain.Empty() {
+				for n := range 1000 {
+					if head, err = packtest.Turn(context.Background(), n, head, s); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if name == "packs" {
+					if err := redis.Pack(context.Background(), s, packtest.Thread); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			least := time.Hour
+			for b.Loop() {
+				begun := time.Now()
+				if _, err := s.Load(context.Background(), checkpoint.Ref{Thread: packtest.Thread}); err != nil {
+					b.Fatal(err)
+				}
+				least = min(least, time.Since(begun))
+			}
+			b.ReportMetric(float64(least.Nanoseconds()), "least-ns")
+		})
 	}
 }

@@ -22,9 +22,11 @@ type lease struct {
 
 // known is a namespace's head as it is stored.
 type known struct {
-	head  string        // the value of n:<namespace>
-	entry string        // that of i:<id>
-	id    checkpoint.ID // of the head
+	head   string        // the value of n:<namespace>
+	entry  string        // that of i:<id>
+	id     checkpoint.ID // of the head
+	seq    uint64        // of the head
+	opened uint64        // the seq of the head before the run
 }
 
 // maxHeads is how many heads of a run are kept. A commit after one that is not leaves the work to the server.
@@ -65,7 +67,7 @@ func (s *Saver) plain(a *checkpoint.Append) (p plain, ok bool) {
 	if r.Snapshot {
 		h.snapshot = p.seq
 	}
-	p.next = known{head: h.format(r.ID), entry: h.entry(r), id: r.ID}
+	p.next = known{head: h.format(r.ID), entry: h.entry(r), id: r.ID, seq: p.seq}
 	p.args = s.plainArgs(a, l, k, h.number, p)
 	return p, true
 }
@@ -83,6 +85,7 @@ func (s *Saver) plainArgs(a *checkpoint.Append, l lease, k known, number string,
 		v + ":fence", v + ":n:" + a.Namespace, entry, pending,
 		v, a.Fence[:], k.head,
 		over, mark, v + ":r:" + number + ":" + strconv.FormatUint(p.seq, 10), encodeRecord(place{a.Thread, a.Namespace}, *r), p.next.head, p.next.entry,
+		v + ":packed", timeOf(r.ID),
 	}
 }
 
@@ -127,7 +130,11 @@ func (s *Saver) keep(a *checkpoint.Append, k known) {
 	if l.heads == nil || l.fence != fence {
 		return
 	}
-	if _, found := l.heads[a.Namespace]; !found && len(l.heads) >= maxHeads {
+	before, found := l.heads[a.Namespace]
+	if k.opened = before.opened; !found {
+		k.opened = k.seq - uint64(len(a.Records))
+	}
+	if !found && len(l.heads) >= maxHeads {
 		for other := range l.heads {
 			delete(l.heads, other)
 			break
@@ -167,12 +174,23 @@ func (s *Saver) renewed(thread string, fence checkpoint.ID, length int64, since 
 	case !found || l.fence != fence:
 	case ended:
 		delete(s.leases, thread)
+		for namespace, k := range l.heads {
+			s.packSoon(thread, namespace, k)
+		}
 	default:
 		l.renewed, l.length = since, length
 		for i := range writes {
 			l.pending[writes[i].Base] = true
 		}
 		s.leases[thread] = l
+	}
+}
+
+// packSoon adds the log of a run that ended to the queue, if it is due.
+func (s *Saver) packSoon(thread, namespace string, k known) {
+	opened, head := int64(k.opened), int64(k.seq)
+	if s.packing.Due(opened, head) {
+		s.packer.Add(job{thread: strings.Clone(thread), namespace: strings.Clone(namespace), opened: opened, head: head})
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 
 var errMalformed = errors.New("malformed")
 
-// format is the number of how records are kept. It is the first byte of each, and was 0 before there were checksums.
-const format = 2
+// format is the number of the format of threads. It is the first byte of each record. Format 3 has packs.
+const format = 3
 
 // place is a log: what a record is bound to.
 type place struct{ thread, namespace string }
@@ -233,6 +233,44 @@ func parseHead(s string) (h head, err error) {
 	}
 	h.seq, h.snapshot, h.first, h.step, h.count = n[1], n[2], n[3], int(n[4]), int(n[5])
 	return h, nil
+}
+
+// entry is what is kept of a record that is not in a pack.
+type entry struct {
+	base      checkpoint.ID
+	number    uint64 // of the log
+	seq       uint64
+	chain     uint64 // the seq where its chain starts
+	committed bool
+}
+
+// parseEntry reads what is kept of a record.
+func parseEntry(s string) (e entry, err error) {
+	if len(s) < 16 {
+		return e, fmt.Errorf("the entry of a record: %w: %d bytes", errMalformed, len(s))
+	}
+	copy(e.base[:], s)
+	numbers, committed := strings.CutSuffix(s[16:], ":c")
+	parts := strings.Split(numbers, ":")
+	if len(parts) != 3 {
+		return e, fmt.Errorf("the entry of a record: %w: %d numbers, want 3", errMalformed, len(parts))
+	}
+	for i, n := range []*uint64{&e.number, &e.seq, &e.chain} {
+		if *n, err = strconv.ParseUint(parts[i], 10, 47); err != nil {
+			return e, fmt.Errorf("the entry of a record: %w: %w", errMalformed, err)
+		}
+	}
+	e.committed = committed
+	return e, nil
+}
+
+// format returns the entry as it is stored.
+func (e *entry) format() []byte {
+	b := fmt.Appendf(e.base[:len(e.base):len(e.base)], "%d:%d:%d", e.number, e.seq, e.chain)
+	if e.committed {
+		b = append(b, ":c"...)
+	}
+	return b
 }
 
 // parseSeqs reads seqs with commas between.

@@ -1,6 +1,19 @@
 package redis
 
-import "github.com/graphgen-go/graphgen/runtime/checkpoint"
+import (
+	"context"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
+)
+
+// Packing is an option that says when records are packed.
+func Packing(p pack.Policy) Option { return func(s *Saver) { s.packing = p } }
+
+// Pack packs the old records of a thread now, as the end of a run does.
+func Pack(ctx context.Context, s *Saver, thread string) error {
+	return s.pack(ctx, job{thread: thread, all: true})
+}
 
 // What tests from outside reach of the inside: the decoders.
 var (

@@ -10,99 +10,6 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// Load returns what restoring a checkpoint takes, as [checkpoint.Saver] says. It is one round trip.
-func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
-	if err := p.Check(); err != nil {
-		return checkpoint.Chain{}, err
-	}
-	r, err := s.call(ctx, "load", s.script.load, []string{s.key(p.Thread)}, p.Version, p.Namespace, p.At[:])
-	if err != nil {
-		return checkpoint.Chain{}, err
-	}
-	switch r.text() {
-	case "absent":
-		return checkpoint.Chain{}, ledger.Absent(p)
-	case "norecord":
-		if p.At.IsZero() {
-			return checkpoint.Chain{}, fmt.Errorf("redis: load: thread %q: the head has no entry: %w", short(p.Thread), checkpoint.ErrDamaged)
-		}
-		return checkpoint.Chain{}, ledger.NoRecord(p.Thread, p.Namespace, p.At)
-	}
-	chain := checkpoint.Chain{Version: r.int(), Head: r.id()}
-	l := stretch{place: place{p.Thread, p.Namespace}, first: r.seq(), encoded: r.texts(), base: r.text()}
-	chain.Committed = r.text() == "1"
-	chain.Writes, chain.Thread = r.writes(p.Thread), r.thread(p.Thread).Thread
-	if r.err != nil {
-		return checkpoint.Chain{}, fmt.Errorf("redis: load: thread %q: %w", short(p.Thread), r.err)
-	}
-	last := p.At
-	if last.IsZero() {
-		last = chain.Head
-	}
-	if err := l.restore(&chain, last); err != nil {
-		return checkpoint.Chain{}, fmt.Errorf("redis: load: thread %q, namespace %q: %w: %w",
-			short(p.Thread), short(p.Namespace), err, checkpoint.ErrDamaged)
-	}
-	return chain, nil
-}
-
-// stretch is a part of a log, from a snapshot to the record asked for, encoded.
-type stretch struct {
-	place
-	first   uint64 // the seq of the first record
-	encoded []string
-	base    string // the base of the last record if it is not among them; "" for none
-}
-
-// restore sets Last, Due and what restores the state of a chain. last is the id of the last record.
-func (l *stretch) restore(chain *checkpoint.Chain, last checkpoint.ID) error {
-	n := len(l.encoded)
-	if n == 0 {
-		return nil
-	}
-	var err error
-	if chain.Last, err = decodeRecord(l.place, l.encoded[n-1], l.first+uint64(n-1)); err != nil {
-		return err
-	}
-	payloads, base := make([][]byte, n), -1
-	for i := n - 1; i >= 0; i-- {
-		seq := l.first + uint64(i)
-		r, payload, err := decodeLink(l.place, l.encoded[i], seq)
-		switch {
-		case err != nil:
-			return err
-		case r.id != last: // checksums do not say where in the log a record is
-			return fmt.Errorf("record %d: it is %s, want %s", seq, r.id, last)
-		case r.snapshot != (i == 0):
-			return fmt.Errorf("record %d: the restored state does not begin with it", seq)
-		case r.id == chain.Last.Base:
-			base = i
-		}
-		payloads[i], last = payload, r.parent // of a delta it is the record before
-	}
-	chain.Snapshot, chain.Chained = payloads[0], n-1
-	if n > 1 {
-		chain.Deltas = payloads[1:]
-	}
-	chain.Due, err = l.due(&chain.Last, base)
-	return err
-}
-
-// due returns the tasks of the last record's base, which has the index base, or is not among the records.
-func (l *stretch) due(last *checkpoint.Record, base int) ([]checkpoint.Task, error) {
-	encoded := l.base
-	switch {
-	case base == len(l.encoded)-1:
-		return last.Due, nil
-	case base >= 0:
-		encoded = l.encoded[base]
-	case encoded == "":
-		return nil, nil
-	}
-	r, err := decodeRecord(l.place, encoded, 0)
-	return r.Due, err
-}
-
 // Schemas returns the descriptions of schemas, as [checkpoint.Saver] says.
 func (s *Saver) Schemas(ctx context.Context, thread string, version int) (map[uint64][]byte, error) {
 	p := checkpoint.Ref{Thread: thread, Version: version}
@@ -256,7 +163,7 @@ func (s *Saver) records(ctx context.Context, w *walk) iter.Seq2[checkpoint.Recor
 // errMadeAnew says that records have gone while they were read.
 var errMadeAnew = fmt.Errorf("was pruned, deleted or made anew while its records were read; read them again: %w", checkpoint.ErrConflict)
 
-// page reads up to n records from the at-th on, at least one.
+// page reads up to n records from the at-th on, at least one; more if they are in one pack with these.
 func (s *Saver) page(ctx context.Context, w *walk, at, n, enough int, decode func(place, string, uint64) (checkpoint.Record, error)) ([]checkpoint.Record, error) {
 	args := make([]any, 0, 5+n)
 	args = append(args, w.version, w.uid, w.number, "", enough)
@@ -267,18 +174,29 @@ func (s *Saver) page(ctx context.Context, w *walk, at, n, enough int, decode fun
 }
 
 func (s *Saver) pageOf(ctx context.Context, w *walk, at int, args []any, decode func(place, string, uint64) (checkpoint.Record, error)) ([]checkpoint.Record, error) {
-	r, err := s.call(ctx, "read records", s.script.page, []string{s.key(w.thread)}, args...)
+	r, err := s.pageItems(ctx, w, args)
 	if err != nil {
 		return nil, err
 	}
-	if r.text() == "gone" {
-		return nil, fmt.Errorf("redis: thread %q %w", short(w.thread), errMadeAnew)
-	}
 	var page []checkpoint.Record
 	for r.more() {
-		record, err := decode(w.place, r.text(), w.seq(at+len(page)))
+		it := r.item()
+		if r.err != nil {
+			break
+		}
+		if !it.isPack() {
+			record, err := decode(w.place, it.value, w.seq(at+len(page)))
+			r.check(err)
+			page = append(page, record)
+			continue
+		}
+		records, err := it.records(w.place)
 		r.check(err)
-		page = append(page, record)
+		for ; r.err == nil && at+len(page) < w.length(); page = append(page, records[w.seq(at+len(page))-it.first].Record) {
+			if seq := w.seq(at + len(page)); seq < it.first || seq > it.last {
+				break
+			}
+		}
 	}
 	if r.err == nil && len(page) == 0 {
 		r.fail("no records")
@@ -287,6 +205,18 @@ func (s *Saver) pageOf(ctx context.Context, w *walk, at int, args []any, decode 
 		return page, fmt.Errorf("redis: thread %q: %w", short(w.thread), r.err)
 	}
 	return page, nil
+}
+
+// pageItems returns the answer of page.lua, at its first item.
+func (s *Saver) pageItems(ctx context.Context, w *walk, args []any) (*reply, error) {
+	r, err := s.call(ctx, "read records", s.script.page, []string{s.key(w.thread)}, args...)
+	if err != nil {
+		return nil, err
+	}
+	if r.text() == "gone" {
+		return nil, fmt.Errorf("redis: thread %q %w", short(w.thread), errMadeAnew)
+	}
+	return r, nil
 }
 
 // headers returns the headers on a way.

@@ -10,6 +10,9 @@
 // happens whole or not at all, never crosses slots, and a thread expires or is evicted whole. A commit is one round
 // trip, and costs what it stores, however long the thread is.
 //
+// After a run, old records move into packs: fields of up to 64 KB with many records each. A pack is the log in another
+// form, and never changes. A load is one round trip, whatever it reads, or two for some old checkpoints.
+//
 // Three more keys, prefix{index}:..., list the threads. They are a hint: a thread is put there before a run opens it,
 // checked when it is listed, and what is found to be stale is taken out. On one server that goes in the same round
 // trip as the opening; on a cluster it is one more.
@@ -41,6 +44,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
 )
 
 // Saver keeps threads on a Redis server. It is made by New. All methods may be called at the same time, also by
@@ -53,6 +57,9 @@ type Saver struct {
 	weaker bool
 	report func(error)
 	script scripts
+
+	packing pack.Policy
+	packer  *pack.Queue[job]
 
 	readTimeout time.Duration // the client's; 0 for none
 	exact       bool          // the client ends a call when its context's deadline has come
@@ -101,10 +108,11 @@ func CloseClient() Option { return func(s *Saver) { s.owned = true } }
 // Reads go to masters only, whatever the client's options say: a replica may be behind. The client's own retries do no
 // harm.
 func New(client goredis.UniversalClient, options ...Option) (*Saver, error) {
-	s := &Saver{client: client, prefix: "graphgen:", leases: make(map[string]lease), script: newScripts()}
+	s := &Saver{client: client, prefix: "graphgen:", leases: make(map[string]lease), script: newScripts(), packing: pack.Default}
 	for _, o := range options {
 		o(s)
 	}
+	s.packer = pack.NewQueue(s.pack)
 	switch c := client.(type) {
 	case *goredis.Client:
 		s.readTimeout, s.exact = c.Options().ReadTimeout, c.Options().ContextTimeoutEnabled
@@ -135,6 +143,7 @@ func New(client goredis.UniversalClient, options ...Option) (*Saver, error) {
 // Close waits for calls under way and ends the leases of this saver's runs. It closes the client only with
 // [CloseClient].
 func (s *Saver) Close() error {
+	s.packer.Close(closePatience)
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -143,7 +152,7 @@ func (s *Saver) Close() error {
 	s.closed = true
 	s.mu.Unlock()
 	s.calls.Wait()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
 	defer cancel()
 	var failed error
 	for thread, l := range s.leases {

@@ -8,12 +8,21 @@ import (
 
 	"github.com/graphgen-go/graphgen/internal/testenv"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver/sqltest"
 	"github.com/graphgen-go/graphgen/savers/redis"
 	"github.com/graphgen-go/graphgen/savers/savertest"
 )
 
-func TestSaverOnOneServer(t *testing.T) {
+func TestConformance(t *testing.T) { conform(t) }
+
+// TestConformancePacked packs every record but the head as soon as it is stored.
+func TestConformancePacked(t *testing.T) { conform(t, atOnce) }
+
+var atOnce = redis.Packing(pack.Policy{Every: 2, Keep: 1, AtOnce: true})
+
+func conform(t *testing.T, options ...redis.Option) {
+	t.Helper()
 	savertest.Run(t, func(tb testing.TB) savertest.Storage {
 		tb.Helper()
 		addr, prefix := testenv.Redis(tb)
@@ -24,7 +33,7 @@ func TestSaverOnOneServer(t *testing.T) {
 		}
 		return savertest.Storage{Shared: true, Damage: damage, Open: func() (checkpoint.Saver, error) {
 			client := goredis.NewClient(&goredis.Options{Addr: addr})
-			return redis.New(client, redis.Prefix(prefix), redis.AcceptWeaker(nil), redis.CloseClient())
+			return redis.New(client, append(options, redis.Prefix(prefix), redis.AcceptWeaker(nil), redis.CloseClient())...)
 		}, Alter: func(tb testing.TB, stored, altered []byte) int {
 			tb.Helper()
 			return alter(tb, goredis.NewClient(&goredis.Options{Addr: addr}), prefix, stored, altered)
@@ -57,13 +66,18 @@ func alter(tb testing.TB, client *goredis.Client, prefix string, stored, altered
 	return places
 }
 
-func TestSaverOnACluster(t *testing.T) {
+func TestConformanceOnACluster(t *testing.T) { conformOnACluster(t) }
+
+func TestConformancePackedOnACluster(t *testing.T) { conformOnACluster(t, atOnce) }
+
+func conformOnACluster(t *testing.T, options ...redis.Option) {
+	t.Helper()
 	savertest.Run(t, func(tb testing.TB) savertest.Storage {
 		tb.Helper()
 		addrs, prefix := testenv.RedisCluster(tb)
 		return savertest.Storage{Shared: true, Open: func() (checkpoint.Saver, error) {
 			client := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: addrs})
-			return redis.New(client, redis.Prefix(prefix), redis.AcceptWeaker(nil), redis.CloseClient())
+			return redis.New(client, append(options, redis.Prefix(prefix), redis.AcceptWeaker(nil), redis.CloseClient())...)
 		}}
 	})
 }

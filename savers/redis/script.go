@@ -26,6 +26,10 @@ var (
 	logLua string
 	//go:embed lua/page.lua
 	pageLua string
+	//go:embed lua/old.lua
+	oldLua string
+	//go:embed lua/pack.lua
+	packLua string
 	//go:embed lua/describe.lua
 	describeLua string
 	//go:embed lua/schemas.lua
@@ -54,8 +58,8 @@ var (
 
 // scripts are the scripts with their hashes.
 type scripts struct {
-	append, commit, put, load, log, page, describe, schemas, versions, release, delete, whole, prune, stage, importing, end *goredis.Script // on a thread
-	index, list                                                                                                             *goredis.Script // on the index
+	append, commit, put, load, log, page, describe, schemas, versions, release, delete, whole, prune, stage, importing, end, old, pack *goredis.Script // on a thread
+	index, list                                                                                                                        *goredis.Script // on the index
 }
 
 func newScripts() scripts {
@@ -63,7 +67,7 @@ func newScripts() scripts {
 	return scripts{
 		append: thread(appendLua), commit: goredis.NewScript(commitLua), put: thread(putLua), load: thread(loadLua), log: thread(logLua), page: thread(pageLua),
 		describe: thread(describeLua), schemas: thread(schemasLua), versions: thread(versionsLua), release: thread(releaseLua), delete: thread(deleteLua),
-		whole: thread(wholeLua), prune: thread(pruneLua), stage: thread(stageLua), importing: thread(importLua), end: thread(endLua),
+		whole: thread(wholeLua), prune: thread(pruneLua), stage: thread(stageLua), importing: thread(importLua), end: thread(endLua), old: thread(oldLua), pack: thread(packLua),
 		index: goredis.NewScript(indexLua), list: goredis.NewScript(listLua),
 	}
 }

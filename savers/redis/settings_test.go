@@ -2,12 +2,17 @@ package redis_test
 
 import (
 	"errors"
+	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/graphgen-go/graphgen/internal/testenv"
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/savers/internal/pack/packtest"
 	"github.com/graphgen-go/graphgen/savers/redis"
 )
 
@@ -72,6 +77,54 @@ func TestSettingsThatAreNotToldAreReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin(t, s, "a").commit()
+}
+
+// commands are the commands that docs/savers.md lists for a user with ACLs.
+const commands = "EVAL EVALSHA PING UNLINK EXISTS HDEL HGET HINCRBY HMGET HSCAN HSET HSTRLEN PERSIST PEXPIRE PEXPIREAT RENAME TIME " +
+	"ZADD ZRANGEBYLEX ZREM"
+
+func TestAUserNeedsTheDocumentedCommandsAlone(t *testing.T) {
+	server := testenv.StartRedis(t, true)
+	client := goredis.NewClient(&goredis.Options{Addr: server.Addr})
+	defer client.Close()
+	rules := []any{"ACL", "SETUSER", "app", "on", "nopass", "~app:*", "-@all"}
+	doc, err := os.ReadFile("../../docs/savers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range strings.Fields(commands) {
+		if rules = append(rules, "+"+command); !strings.Contains(string(doc), "`"+command+"`") {
+			t.Errorf("docs/savers.md does not list %s", command)
+		}
+	}
+	if err := client.Do(t.Context(), rules...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	app := goredis.NewClient(&goredis.Options{Addr: server.Addr, Username: "app", Password: "any"})
+	s := openOn(t, app, redis.Prefix("app:"), asked, redis.TTL(time.Hour))
+	want, _ := turns(t, 20, s)
+	packNow(t, s)
+	packtest.Same(t, s, want)
+	if err := checkpoint.Copy(t.Context(), s, packtest.Thread, 0, s, "copy"); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Prune(t.Context(), packtest.Thread, checkpoint.Retention{Last: 20}); err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		if _, err := s.Release(t.Context(), packtest.Thread, checkpoint.ID{}); err != nil {
+			t.Error(err)
+		}
+		if err := s.Import(t.Context(), packtest.Thread, s.Export(t.Context(), "copy", 0)); err != nil {
+			t.Error(err)
+		}
+	}
+	if got, want := listThreads(t, s, checkpoint.ThreadQuery{}), []string{"copy", packtest.Thread}; !slices.Equal(got, want) {
+		t.Errorf("got threads %q, want %q", got, want)
+	}
+	if err := s.Delete(t.Context(), packtest.Thread); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestEveryNodeOfAClusterIsAsked(t *testing.T) {

@@ -19,6 +19,8 @@ type whole struct {
 	exists bool   // false when the thread does not either
 	uid    string // of the version
 	logs   []*wholeLog
+	packs  []packed
+	late   []checkpoint.ID // packed records that were committed after they were packed
 	writes []checkpoint.Write
 }
 
@@ -72,6 +74,11 @@ func (s *Saver) whole(ctx context.Context, thread string, version int, free, pay
 	}
 	r.join(logs)
 	w.writes = r.writes(thread)
+	w.packs, err = parsePacks(r.text())
+	r.check(err)
+	for late := r.text(); len(late) >= len(checkpoint.ID{}); late = late[len(checkpoint.ID{}):] {
+		w.late = append(w.late, checkpoint.ID([]byte(late[:len(checkpoint.ID{})])))
+	}
 	slices.SortStableFunc(w.writes, func(a, b checkpoint.Write) int { return rank(&a) - rank(&b) })
 	w.described = r.thread(thread)
 	slices.SortFunc(w.logs, func(a, b *wholeLog) int { return strings.Compare(a.namespace, b.namespace) })
@@ -161,7 +168,10 @@ func (s *Saver) Import(ctx context.Context, thread string, items iter.Seq2[check
 	if err == nil {
 		err = st.commit(ctx)
 	}
-	if err != nil && st.begun {
+	if err == nil {
+		return s.packImported(ctx, thread, st.records)
+	}
+	if st.begun {
 		// What is left when this fails too goes by itself.
 		_ = s.do(context.WithoutCancel(ctx), "import", func(ctx context.Context) error { return s.client.Unlink(ctx, st.keys[1]).Err() })
 	}
@@ -180,6 +190,7 @@ type stage struct {
 	intake  ledger.Intake
 	numbers map[string]int // of namespaces
 	commits map[checkpoint.ID]bool
+	records int
 	batch   []any
 	size    int
 }
@@ -229,6 +240,7 @@ func (st *stage) item(ctx context.Context, item checkpoint.ExportItem) error {
 	if err != nil {
 		return err
 	}
+	st.records++
 	if !r.Commits.IsZero() {
 		st.commits[r.Commits] = true
 	}

@@ -16,6 +16,9 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	if p, ok := s.plain(&a); ok {
 		stored, err := s.commit(ctx, &a, p)
 		if err != nil || stored {
+			if err == nil {
+				err = s.packAtOnce(ctx, job{thread: a.Thread, namespace: a.Namespace})
+			}
 			return checkpoint.AppendResult{Version: p.version, Head: p.seq}, err
 		}
 	}
@@ -30,7 +33,11 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 	if err != nil {
 		return checkpoint.AppendResult{}, err
 	}
-	return s.appended(ctx, &a, r, since)
+	done, err := s.appended(ctx, &a, r, since)
+	if err == nil {
+		err = s.packAtOnce(ctx, job{thread: a.Thread, namespace: a.Namespace})
+	}
+	return done, err
 }
 
 // opening puts the thread in the index and appends.
@@ -119,7 +126,11 @@ func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply, si
 		s.opened(a.Thread, lease{fence: a.Records[0].ID, version: done.Version, renewed: since, length: leaseArg(a.Lease)}, done.Writes)
 	}
 	if last := &a.Records[len(a.Records)-1]; h.id == last.ID { // else it was there already, and others are after it
-		s.keep(a, known{head: stored, entry: h.entry(last), id: h.id})
+		k := known{head: stored, entry: h.entry(last), id: h.id, seq: h.seq}
+		s.keep(a, k)
+		if k.opened = h.seq - uint64(len(a.Records)); a.Open != nil && a.End && !a.Release {
+			s.packSoon(a.Thread, a.Namespace, k)
+		}
 	}
 	if a.Open == nil {
 		s.renewed(a.Thread, a.Fence, leaseArg(a.Lease), since, a.End, a.Writes)

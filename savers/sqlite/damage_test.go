@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
+	"github.com/graphgen-go/graphgen/savers/internal/pack/packtest"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
@@ -73,7 +74,7 @@ func TestAChangedPackIsDamage(t *testing.T) {
 			}
 			var head checkpoint.ID
 			for n := range 14 {
-				if head, err = turn(t.Context(), n, head, s); err != nil {
+				if head, err = packtest.Turn(t.Context(), n, head, s); err != nil {
 					t.Fatal(err)
 				}
 			}

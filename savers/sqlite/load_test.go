@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
+	"github.com/graphgen-go/graphgen/savers/internal/pack/packtest"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
@@ -47,7 +48,7 @@ func TestALoadSeesOneMoment(t *testing.T) {
 		"a turn": {at: head, change: func(ctx context.Context, s *sqlite.Saver) error {
 			chain, err := s.Load(ctx, checkpoint.Ref{Thread: "t"})
 			if err == nil {
-				_, err = turn(ctx, 20, chain.Head, s)
+				_, err = packtest.Turn(ctx, 20, chain.Head, s)
 			}
 			return err
 		}},
@@ -81,7 +82,7 @@ func TestALoadSeesOneMoment(t *testing.T) {
 			var last checkpoint.ID
 			for n := range 20 {
 				var err error
-				if last, err = turn(t.Context(), n, last, s); err != nil {
+				if last, err = packtest.Turn(t.Context(), n, last, s); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -118,7 +119,7 @@ func TestAPageOfTheNewestReadsNoPack(t *testing.T) {
 	var head checkpoint.ID
 	for n := range 20 {
 		var err error
-		if head, err = turn(t.Context(), n, head, s); err != nil {
+		if head, err = packtest.Turn(t.Context(), n, head, s); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,16 +3,15 @@ package sqlite_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
+	"github.com/graphgen-go/graphgen/savers/internal/pack/packtest"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 	"github.com/graphgen-go/graphgen/savers/memory"
 	"github.com/graphgen-go/graphgen/savers/sqlite"
@@ -86,7 +85,7 @@ func TestPackingDiesAtEachStatement(t *testing.T) {
 	want, head := memory.New(), checkpoint.ID{}
 	var err error
 	for n := range 20 {
-		if head, err = turn(t.Context(), n, head, s, want); err != nil {
+		if head, err = packtest.Turn(t.Context(), n, head, s, want); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,13 +98,13 @@ func TestPackingDiesAtEachStatement(t *testing.T) {
 			if n < 8 || packs == 0 {
 				t.Errorf("packing takes %d statements and makes %d packs, want some of both", n, packs)
 			}
-			same(t, s, want)
+			packtest.Same(t, s, want)
 			return
 		}
 		if rows := count(t, path, "graph_checkpoint"); !errors.Is(err, errKilled) || rows != 60 && (rows != 4 || packs != 1) {
 			t.Fatalf("at statement %d: got %d rows and %d packs, %v; want 60 rows, or 4 and a pack", n, rows, packs, err)
 		}
-		same(t, s, want)
+		packtest.Same(t, s, want)
 	}
 }
 
@@ -116,7 +115,7 @@ func TestTwoPackersPackOnce(t *testing.T) {
 	want, head := memory.New(), checkpoint.ID{}
 	var err error
 	for n := range 20 {
-		if head, err = turn(t.Context(), n, head, one, want); err != nil {
+		if head, err = packtest.Turn(t.Context(), n, head, one, want); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -127,7 +126,7 @@ func TestTwoPackersPackOnce(t *testing.T) {
 		if rows, packs := count(t, path, "graph_checkpoint"), count(t, path, "graph_pack"); rows != 4 || packs != 1 {
 			t.Errorf("got %d rows and %d packs, want 4 and one", rows, packs)
 		}
-		same(t, s, want)
+		packtest.Same(t, s, want)
 	}
 }
 
@@ -136,7 +135,7 @@ func TestAnImportIsPacked(t *testing.T) {
 	want, head := memory.New(), checkpoint.ID{}
 	var err error
 	for n := range 400 {
-		if head, err = turn(t.Context(), n, head, want); err != nil {
+		if head, err = packtest.Turn(t.Context(), n, head, want); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -154,7 +153,7 @@ func TestAnImportIsPacked(t *testing.T) {
 	if rows, packs := count(t, path, "graph_checkpoint"), count(t, path, "graph_pack"); rows >= 200 || packs == 0 {
 		t.Errorf("got %d rows and %d packs of 1200 records, want fewer than 200 rows", rows, packs)
 	}
-	same(t, open(t, path), want)
+	packtest.Same(t, open(t, path), want)
 }
 
 // TestPackersRunsAndReaders packs while a thread gets turns and is read, with two savers on one file.
@@ -179,12 +178,12 @@ func TestPackersRunsAndReaders(t *testing.T) {
 	}
 	for _, s := range []*sqlite.Saver{one, two} {
 		until(func() error { return sqlsaver.Pack(t.Context(), s.Saver, "t") })
-		until(func() error { return wholeHistory(t.Context(), s, done.Load()) })
-		until(func() error { return wholeState(t.Context(), s, done.Load()) })
+		until(func() error { return packtest.WholeHistory(t.Context(), s, done.Load()) })
+		until(func() error { return packtest.WholeState(t.Context(), s, done.Load()) })
 	}
 	for n := range turns {
 		var err error
-		if head, err = turn(t.Context(), n, head, []*sqlite.Saver{one, two}[n%2], want); err != nil {
+		if head, err = packtest.Turn(t.Context(), n, head, []*sqlite.Saver{one, two}[n%2], want); err != nil {
 			t.Error(err)
 			break
 		}
@@ -192,41 +191,10 @@ func TestPackersRunsAndReaders(t *testing.T) {
 	}
 	over.Store(true)
 	all.Wait()
-	same(t, two, want)
+	packtest.Same(t, two, want)
 	if packs := count(t, path, "graph_pack"); packs == 0 {
 		t.Error("nothing was packed")
 	}
-}
-
-// wholeHistory returns an error unless the records go from the head to the first without a gap.
-func wholeHistory(ctx context.Context, s checkpoint.Saver, turns int64) error {
-	next := uint64(0)
-	for r, err := range s.History(ctx, checkpoint.Ref{Thread: "t"}, checkpoint.Query{}) {
-		if err != nil {
-			return err
-		}
-		if next == 0 && int64(r.Seq) < 3*turns || next != 0 && r.Seq != next {
-			return fmt.Errorf("history: got record %d, want %d", r.Seq, next)
-		}
-		next = r.Seq - 1
-	}
-	if next != 0 {
-		return fmt.Errorf("history: it ends before record %d", next)
-	}
-	return nil
-}
-
-// wholeState returns an error unless the state has the messages of all turns.
-func wholeState(ctx context.Context, s checkpoint.Saver, turns int64) error {
-	chain, err := s.Load(ctx, checkpoint.Ref{Thread: "t"})
-	if err != nil || chain.Empty() {
-		return err
-	}
-	state, err := checkpoint.Fold(chain.Snapshot, chain.Deltas...)
-	if got := strings.Count(string(state), "message "); err != nil || int64(got) < turns {
-		return fmt.Errorf("load: got %d messages, %w; want %d", got, err, turns)
-	}
-	return nil
 }
 
 // TestTheLogShrinksAfterALargeTransaction stores 32 MB at once, and small records after it.

@@ -25,7 +25,7 @@ local function known(v, r) return v .. 'i:' .. r.id, v .. 'i:' .. r.commits, v .
 
 local function read(v)
 	return call('HMGET', key, 'open', 'first', 'last', v .. 'fence', v .. 'until', v .. 'ended', v .. 'holder', v .. 'rev',
-		v .. 'nk', v .. 'status', v .. 'n:' .. namespace, known(v, records[1]))
+		v .. 'nk', v .. 'status', v .. 'n:' .. namespace, v .. 'packed', known(v, records[1]))
 end
 
 local m = read(ARGV[11] .. ':')
@@ -35,13 +35,13 @@ local open, first, last = tonumber(m[1]) or 0, tonumber(m[2]) or 1, tonumber(m[3
 -- and of the one that they follow, a Prune may have removed some.
 local function stands(n)
 	local v = int(n) .. ':'
-	local e, l = entry(call('HGET', key, v .. 'i:' .. records[count].id)), log(call('HGET', key, v .. 'n:' .. namespace))
+	local e, l = find(v, records[count].id), log(call('HGET', key, v .. 'n:' .. namespace))
 	if not e or not l or e.k ~= l.k or e.seq < count or (e.seq == count) ~= (after == NONE) then
 		return nil
 	end
 	for i = 0, count - 1 do
-		local r = call('HGET', key, v .. 'r:' .. e.k .. ':' .. int(e.seq - count + i))
-		if r and string.sub(r, 7, 22) ~= (i == 0 and after or records[i].id) then
+		local id = idAt(v, e.k, e.seq - count + i)
+		if id and id ~= (i == 0 and after or records[i].id) then
 			return nil
 		end
 	end
@@ -71,12 +71,13 @@ if v ~= ARGV[11] .. ':' then
 	m = read(v)
 end
 local held, lease = m[4] or NONE, int(now + tonumber(ARGV[6]))
-local found = { { m[12], m[13], m[14] } }
+local found = { { m[13], m[14], m[15] } }
 for i = 2, count do
 	found[i] = call('HMGET', key, known(v, records[i]))
 end
+local function taken(i) return found[i][1] or m[12] and packedEntry(v, records[i].id, m[12]) end
 
-if found[count][1] and (not opens or held == records[1].id) then
+if taken(count) and (not opens or held == records[1].id) then
 	local seq = stands(n)
 	if seq then
 		if opens or fence == held then
@@ -97,7 +98,7 @@ if (l and l.id or NONE) ~= after then
 	return { 'conflict', 'head', l and l.id or NONE }
 end
 for i = 1, count do
-	if found[i][1] then
+	if taken(i) then
 		return { 'conflict', 'exists', records[i].id }
 	end
 end
@@ -130,6 +131,7 @@ if not l then
 	put(v .. 'N:' .. k, namespace)
 end
 local over = {} -- bases whose pending writes go
+local late = '' -- packed records that are committed now
 local placed = {} -- where in sets the entries of these records stand
 for i = 1, count do
 	local r = records[i]
@@ -147,6 +149,11 @@ for i = 1, count do
 			put(v .. 'i:' .. r.commits, found[i][2] .. ':c')
 		elseif here and string.sub(sets[here], -2) ~= ':c' then
 			sets[here] = sets[here] .. ':c'
+		elseif not e and not here and m[12] then
+			local p = packedEntry(v, r.commits, m[12])
+			if p and not p.committed then
+				late = late .. r.commits
+			end
 		end
 		if found[i][3] then
 			over[#over + 1] = r.commits
@@ -154,6 +161,9 @@ for i = 1, count do
 	end
 end
 put(v .. 'n:' .. namespace, l.id .. l.k .. ':' .. int(l.seq) .. ':' .. int(l.snap) .. ':' .. int(l.first) .. ':' .. l.step .. ':' .. int(l.count))
+if late ~= '' then
+	put(v .. 'late', (call('HGET', key, v .. 'late') or '') .. late)
+end
 put(v .. 'rev', int((tonumber(m[8]) or 0) + 1))
 put(v .. 'until', lease)
 if opens then

@@ -18,6 +18,11 @@
 --   g:<number>           seqs of records before first that a Prune left, ascending, with commas between
 --   r:<number>:<seq>     a record: its format, three bytes of header length, header, body, checksum
 --   i:<id>               of a record: base id, then number:seq:snapshot, and :c when its tasks are committed
+--   k:<number>:<last>    a pack, in the format of package pack: consecutive records up to the seq last. They have no
+--                        fields r: and i:
+--   packs                the index of the packs, in the order of log and seq: 36 bytes for each, see PACK below
+--   packed               the largest time of an id in a pack
+--   late                 ids of packed records whose tasks were committed after they were packed
 --   ws                   counts the pending writes ever stored, for their order
 --   bases                ids of the bases that have pending writes, one after the other. The zero id stands for the version,
 --                        whose writes describe schemas
@@ -87,6 +92,105 @@ end
 
 -- Calls with many arguments go in portions: a script's stack is limited.
 local PORTION = 2000
+
+-- The index has for each pack: number of the log, first and last seq, where the chain of the first record starts, the
+-- smallest and the largest time of its ids.
+local PACK, PACKED = 36, '>I6I6I6I6I6I6'
+
+-- time returns the first six bytes of an id as a number. Of an id made by NewID that is the time.
+local function time(id) return (struct.unpack('>I6', id)) end
+
+-- packs returns the index of a version's packs.
+local function packs(v)
+	local s = call('HGET', key, v .. 'packs') or ''
+	if #s % PACK ~= 0 then
+		error('damaged: the index of packs')
+	end
+	return s
+end
+
+-- reaching returns the place in an index of the first pack of log k that ends at seq or later: its number, from 0.
+local function reaching(s, k, seq)
+	local low, high = 0, #s / PACK
+	while low < high do
+		local mid = math.floor((low + high) / 2)
+		local log, _, last = struct.unpack(PACKED, s, mid * PACK + 1)
+		if log < k or log == k and last < seq then
+			low = mid + 1
+		else
+			high = mid
+		end
+	end
+	return low
+end
+
+-- pack returns the pack at a place in an index, if it is one of log k; else nil.
+local function pack(s, at, k)
+	if at < 0 or at >= #s / PACK then
+		return nil
+	end
+	local log, first, last, snap = struct.unpack(PACKED, s, at * PACK + 1)
+	if log ~= k then
+		return nil
+	end
+	return { first = first, last = last, snap = snap }
+end
+
+-- packField returns the field of a pack.
+local function packField(v, k, last) return v .. 'k:' .. int(k) .. ':' .. int(last) end
+
+-- search returns where an id stands among ids that follow each other from a byte on, counted from 0; else nil.
+local function search(s, from, count, id)
+	local at = from
+	while true do
+		at = string.find(s, id, at, true)
+		if not at or at >= from + 16 * count then
+			return nil
+		end
+		if (at - from) % 16 == 0 then
+			return (at - from) / 16
+		end
+		at = at + 1
+	end
+end
+
+-- packedEntry returns of a record that is in a pack what entry does, but the base; else nil. newest is what packed holds.
+local function packedEntry(v, id, newest)
+	newest = tonumber(newest or call('HGET', key, v .. 'packed'))
+	if not newest or id == NONE or time(id) > newest then
+		return nil
+	end
+	local s, t = packs(v), time(id)
+	for at = 0, #s / PACK - 1 do
+		local k, first, last, snap, from, to = struct.unpack(PACKED, s, at * PACK + 1)
+		local body = from <= t and t <= to and call('HGET', key, packField(v, k, last))
+		local count = body and #body > 4 and struct.unpack('>I2', body, 3) or 0
+		local i = count > 0 and search(body, 5, count, id)
+		if i then
+			local late = call('HGET', key, v .. 'late') or ''
+			return {
+				k = int(k), seq = first + i, snap = snap,
+				committed = string.byte(body, 5 + 16 * count + i) == 1 or search(late, 1, #late / 16, id) ~= nil,
+			}
+		end
+	end
+	return nil
+end
+
+-- find returns the entry of a record, wherever it is; nil for none. That of a packed one has no base.
+local function find(v, id) return entry(call('HGET', key, v .. 'i:' .. id)) or packedEntry(v, id) end
+
+-- idAt returns the id of the record of log k with a seq; nil for none.
+local function idAt(v, k, seq)
+	local r = call('HGET', key, v .. 'r:' .. k .. ':' .. int(seq))
+	if r then
+		return string.sub(r, 7, 22)
+	end
+	local s = packs(v)
+	local p = pack(s, reaching(s, tonumber(k), seq), tonumber(k))
+	local body = p and p.first <= seq and call('HGET', key, packField(v, k, p.last))
+	return body and string.sub(body, 5 + 16 * (seq - p.first), 20 + 16 * (seq - p.first)) or nil
+end
 
 local function set(pairs)
 	for i = 1, #pairs, PORTION do
@@ -191,7 +295,7 @@ local function storeAll(v, at)
 	for i = at, #ARGV, 4 do
 		local base = ARGV[i]
 		if over[base] == nil then
-			local e = entry(call('HGET', key, v .. 'i:' .. base))
+			local e = find(v, base)
 			over[base] = e ~= nil and e.committed
 		end
 		if not over[base] then

@@ -11,7 +11,7 @@ local v = int(n) .. ':'
 local l = log(call('HGET', key, v .. 'n:' .. ARGV[2]))
 local before = l and l.seq + 1 or 1
 if ARGV[3] ~= NONE then
-	local e = l and entry(call('HGET', key, v .. 'i:' .. ARGV[3]))
+	local e = l and find(v, ARGV[3])
 	if not e or e.k ~= l.k then
 		return { 'norecord' }
 	end

@@ -1,9 +1,11 @@
 -- Makes a Prune happen that was worked out on what stood, if that still stands.
 --
 -- ARGV: version, 0 when none is open, its uid, its rev, how many released versions to keep or '', a token of this
--- call; how many logs there are and for each namespace and head; then for each log that changes: namespace, number, first, snapshot, count, seqs before first, how many removed and for each
--- seq and id, how many with a new snapshot and for each seq and bytes, how many in another chain than before and for
--- each id and where that chain starts.
+-- call; how many logs there are and for each namespace and head; then, if records go, the index of packs and the packed
+-- records that were committed late, as they become; then for each log that changes: namespace, number, first, snapshot, count,
+-- seqs before first, and six lists, each with its length before it: of records that go, seq and id; of records with a new
+-- snapshot, seq and bytes; of records in another chain than before, id and where that chain starts; of packs that go, their
+-- fields; of packs that come, fields and bytes; of records that were in a pack that goes, seq, id, entry and bytes.
 
 local now = clock()
 local open, first, last = thread()
@@ -39,6 +41,12 @@ for _ = 1, tonumber(take()) do
 		return { 'changed' }
 	end
 end
+if at <= #ARGV then
+	local index, late = take(), take()
+	if packs(v) ~= '' then
+		set({ v .. 'packs', index, v .. 'late', late })
+	end
+end
 while at <= #ARGV do
 	local namespace, k = take(), take()
 	local head = call('HGET', key, v .. 'n:' .. namespace)
@@ -63,6 +71,20 @@ while at <= #ARGV do
 		sets[#sets + 1] = field
 		sets[#sets + 1] = e.base .. e.k .. ':' .. int(e.seq) .. ':' .. take() .. (e.committed and ':c' or '')
 	end
+	for _ = 1, tonumber(take()) do
+		gone[#gone + 1] = v .. take()
+	end
+	for _ = 1, tonumber(take()) do
+		sets[#sets + 1] = v .. take()
+		sets[#sets + 1] = take()
+	end
+	for _ = 1, tonumber(take()) do
+		local record, id = v .. 'r:' .. k .. ':' .. take(), v .. 'i:' .. take()
+		sets[#sets + 1] = id
+		sets[#sets + 1] = take()
+		sets[#sets + 1] = record
+		sets[#sets + 1] = take()
+	end
 	set(sets)
 	del(gone)
 end
@@ -74,11 +96,17 @@ end
 local function forget(n)
 	local v = int(n) .. ':'
 	local gone = {}
-	for _, name in ipairs({ 'uid', 'fence', 'holder', 'until', 'ended', 'status', 'updated', 'released', 'releaser', 'rev', 'nk', 'ws', 'bases' }) do
+	for _, name in ipairs({ 'uid', 'fence', 'holder', 'until', 'ended', 'status', 'updated', 'released', 'releaser', 'rev', 'nk', 'ws', 'bases', 'packs', 'packed',
+		'late' }) do
 		gone[#gone + 1] = v .. name
 	end
 	for _, base in ipairs(bases(v, true)) do
 		drop(v, base)
+	end
+	local index = packs(v)
+	for at = 0, #index / PACK - 1 do
+		local log, _, last = struct.unpack(PACKED, index, at * PACK + 1)
+		gone[#gone + 1] = packField(v, log, last)
 	end
 	for k = 1, tonumber(call('HGET', key, v .. 'nk')) or 0 do
 		k = int(k)

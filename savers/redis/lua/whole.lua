@@ -33,4 +33,4 @@ else
 		end)
 	end
 end
-return { 'ok', call('HGET', key, v .. 'uid') or '', logs, pending, describe(n, first, last, now) }
+return { 'ok', call('HGET', key, v .. 'uid') or '', logs, pending, packs(v), call('HGET', key, v .. 'late') or '', describe(n, first, last, now) }

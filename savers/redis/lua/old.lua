@@ -1,0 +1,39 @@
+-- Reads records of the open version's log that may be packed: those after the last pack, but not the newest.
+--
+-- ARGV: namespace, the least seq, how many of the newest to leave, how many at most, the largest size of a record. Of a
+-- larger one nothing comes.
+
+local open = thread()
+local v = int(open) .. ':'
+local l = open > 0 and log(call('HGET', key, v .. 'n:' .. ARGV[1]))
+if not l then
+	return { 'none' }
+end
+local index, k = packs(v), tonumber(l.k)
+local p = pack(index, reaching(index, k, l.seq) - 1, k)
+local from = math.max(l.first, tonumber(ARGV[2]), p and p.last + 1 or 1)
+local to = math.min(l.seq - tonumber(ARGV[3]), from + tonumber(ARGV[4]) - 1)
+local m = call('HMGET', key, v .. 'uid', 'pruner')
+local records, size = {}, 0
+for seq = from, to do
+	local field = v .. 'r:' .. l.k .. ':' .. int(seq)
+	local length = call('HSTRLEN', key, field)
+	if length == 0 then
+		error('damaged: a record has gone')
+	end
+	local id, entry, pending, r = '', '', '', ''
+	if length <= tonumber(ARGV[5]) then
+		r = call('HGET', key, field)
+		id = string.sub(r, 7, 22)
+		local m = call('HMGET', key, v .. 'i:' .. id, v .. 'p:' .. id)
+		entry, pending = m[1] or '', m[2] and '1' or ''
+	end
+	for _, value in ipairs({ id, entry, pending, r }) do
+		records[#records + 1] = value
+	end
+	size = size + #r
+	if size > 4194304 then
+		break
+	end
+end
+return { 'ok', int(open), m[1] or '', m[2] or '', index, l.k, int(from), int(l.seq), records }
