@@ -13,15 +13,22 @@ import (
 type directive struct {
 	pos   token.Position
 	at    token.Pos
-	verb  string   // state, payload, union, generate, output; the text in the source if it is none of these
+	verb  string   // state, payload, union, verbGenerate, verbOutput; the text in the source if it is none of these
 	name  string   // of the type or interface
 	arg   string   // union: the text after the equals sign
-	types []string // generate: of -type
-	out   string   // generate, output: of -o
+	types []string // verbGenerate: of -type
+	out   string   // verbGenerate, verbOutput: of -o
 	fault string   // the fault of the directive; empty for none
 }
 
 const directivePrefix = "//graphgen:"
+
+// Verbs of go:generate lines. The verb of a //graphgen: comment contains no space, so none is equal
+// to these.
+const (
+	verbGenerate = "go generate"
+	verbOutput   = "go generate -o"
+)
 
 // readDirectives returns the directives of a file in the order of their text.
 func readDirectives(fset *token.FileSet, file *ast.File) []directive {
@@ -83,7 +90,7 @@ func (d *directive) readGenerate(line string) bool {
 		words = words[1:]
 		runs = base == "graphgen"
 	}
-	d.verb = "generate"
+	d.verb = verbGenerate
 	for len(words) > 0 {
 		name, value, ok := strings.Cut(strings.TrimLeft(words[0], "-"), "=")
 		isFlag := strings.HasPrefix(words[0], "-")
@@ -102,7 +109,7 @@ func (d *directive) readGenerate(line string) bool {
 		}
 	}
 	if len(d.types) == 0 {
-		d.verb = "output"
+		d.verb = verbOutput
 		return runs && d.out != ""
 	}
 	return true

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/types"
 	"slices"
-	"strings"
 
 	"github.com/dave/jennifer/jen"
 
@@ -87,65 +86,6 @@ func (e *emitter) typeArgs(f *field) (update, cell []jen.Code) {
 	return update, update
 }
 
-// emitUpdate writes the type of updates and its methods.
-func (e *emitter) emitUpdate(t *target) {
-	name := t.name + "Update"
-	var fields []jen.Code
-	for _, field := range t.fields {
-		args, _ := e.typeArgs(field)
-		fields = append(fields, commented(jen.Id(field.name).Add(stateType(field.fieldKind(), args...)), field)...)
-	}
-	e.f.Line()
-	e.f.Commentf("%s is a change that a node makes to %s: the operations on each field.", name, t.name)
-	e.f.Commentf("The zero %s changes nothing.", name)
-	e.f.Type().Id(name).Struct(fields...)
-	u, v := expr(e.n.u), expr(e.n.v)
-	if !t.has("String") {
-		e.f.Line()
-		e.f.Commentf("String returns the operations in %s as text, by field.", e.n.u)
-		e.f.Func().Params(jen.Id(e.n.u).Id(name)).Id("String").Params().String().Block(
-			jen.Return(jen.Qual(cellPath, "FormatUpdate").Call(jen.Lit(name), jen.Id(t.helper+"Writes").Call(u.addr()).Op("..."))))
-	}
-	if !t.has("Equal") {
-		same := jen.Qual(cellPath, "SameUpdate").Call(jen.Id(t.helper+"AppendUpdate"), u.addr(), v.addr())
-		for _, field := range t.fields {
-			if !field.stored() {
-				same.Op("&&").Line().Add(u.dot(field.name).call("IsZero")).Op("==").Add(v.dot(field.name).call("IsZero"))
-			}
-		}
-		e.f.Line()
-		e.f.Commentf("Equal reports whether %s and %s have the same operations, which are stored as the same bytes.", e.n.u, e.n.v)
-		if len(t.stored()) < len(t.fields) {
-			e.f.Comment("It compares only whether untracked fields are set.")
-		}
-		e.f.Func().Params(jen.Id(e.n.u).Id(name)).Id("Equal").Params(jen.Id(e.n.v).Id(name)).Bool().Block(jen.Return(same))
-	}
-}
-
-// maxComment is the length up to which a comment is on the line of the field; a longer comment is
-// above it.
-const maxComment = 80
-
-// commented returns the declaration of an update's field with a comment: the reducer and the user's comment on the field.
-func commented(declaration *jen.Statement, f *field) []jen.Code {
-	text := f.tag()
-	if f.key != nil {
-		text += " by " + f.key.selector
-	}
-	if f.comment != "" {
-		text += ": " + f.comment
-	}
-	lines := strings.Split(text, "\n")
-	if len(lines) == 1 && len(text) <= maxComment {
-		return []jen.Code{declaration.Comment("// " + text)}
-	}
-	var codes []jen.Code
-	for _, line := range lines {
-		codes = append(codes, jen.Comment(strings.TrimSpace("// "+line)))
-	}
-	return append(codes, declaration)
-}
-
 // has reports whether a state has a field with that name, or its update a method by the user, so
 // that graphgen cannot declare one.
 func (t *target) has(name string) bool {
@@ -183,30 +123,40 @@ var schemaFuncs = []string{"New", "Clone", "Diff", "Writes", "AppendUpdate", "De
 
 // emitFuncs writes the functions of the schema except New.
 func (e *emitter) emitFuncs(t *target) {
-	helper, name, update, d := t.helper, jen.Id(t.name), jen.Id(t.name+"Update"), expr(e.n.d)
-	bytes := jen.Index().Byte()
-	changes := jen.Index().Add(stateType("FieldChange"))
-	e.f.Line()
-	e.f.Commentf("%sClone returns a deep copy of %s.", helper, e.n.s)
-	e.f.Func().Id(helper + "Clone").Params(jen.Id(e.n.s).Add(name)).Add(name).Block(e.stateClone(t)...)
-	e.f.Line()
-	e.f.Commentf("%sDiff returns the fields that differ between %s and %s.", helper, e.n.before, e.n.after)
-	e.f.Func().Id(helper+"Diff").Params(jen.List(jen.Id(e.n.before), jen.Id(e.n.after)).Add(name)).Add(changes).Block(
-		d.define(jen.Id(t.name+"DiffOf").Call(jen.Id(e.n.before), jen.Id(e.n.after))),
-		jen.Return(jen.Id(helper+"Changes").Call(d.addr())))
-	e.f.Line()
-	e.f.Commentf("%sWrites returns the fields that %s has operations on.", helper, e.n.u)
-	e.f.Func().Id(helper + "Writes").Params(jen.Id(e.n.u).Op("*").Add(update)).Add(changes).
-		Block(e.changesBody(expr(e.n.u), t.fields))
-	e.f.Line()
-	e.f.Commentf("%sAppendUpdate appends %s to %s as MessagePack.", helper, e.n.u, e.n.b)
-	e.f.Func().Id(helper+"AppendUpdate").Params(jen.Id(e.n.b).Add(bytes), jen.Id(e.n.u).Op("*").Add(update)).Params(bytes, jen.Error()).
-		Block(e.appendUpdateBody(t)...)
-	e.f.Line()
-	e.f.Commentf("%sDecodeUpdate sets %s to the update that %s holds.", helper, e.n.u, e.n.b)
-	e.f.Func().Id(helper+"DecodeUpdate").Params(jen.Id(e.n.b).Add(bytes), jen.Id(e.n.u).Op("*").Add(update)).Error().
-		Block(e.decodeUpdateBody(t)...)
+	e.emitClone(t)
+	e.emitDiffFunc(t)
+	e.emitWrites(t)
+	e.emitAppendUpdate(t)
+	e.emitDecodeUpdate(t)
 }
+
+// emitClone writes the function that copies a state.
+func (e *emitter) emitClone(t *target) {
+	e.f.Line()
+	e.f.Commentf("%sClone returns a deep copy of %s.", t.helper, e.n.s)
+	e.f.Func().Id(t.helper + "Clone").Params(jen.Id(e.n.s).Id(t.name)).Id(t.name).Block(e.stateClone(t)...)
+}
+
+// emitDiffFunc writes the function that compares two states by field.
+func (e *emitter) emitDiffFunc(t *target) {
+	d, before, after := expr(e.n.d), jen.Id(e.n.before), jen.Id(e.n.after)
+	e.f.Line()
+	e.f.Commentf("%sDiff returns the fields that differ between %s and %s.", t.helper, e.n.before, e.n.after)
+	e.f.Func().Id(t.helper+"Diff").Params(jen.List(before, after).Id(t.name)).Add(fieldChanges()).Block(
+		d.define(jen.Id(t.name+"DiffOf").Call(before, after)),
+		jen.Return(jen.Id(t.helper+"Changes").Call(d.addr())))
+}
+
+// emitWrites writes the function that lists the operations of an update by field.
+func (e *emitter) emitWrites(t *target) {
+	e.f.Line()
+	e.f.Commentf("%sWrites returns the fields that %s has operations on.", t.helper, e.n.u)
+	e.f.Func().Id(t.helper + "Writes").Params(jen.Id(e.n.u).Op("*").Id(t.name + "Update")).Add(fieldChanges()).
+		Block(e.changesBody(expr(e.n.u), t.fields))
+}
+
+// fieldChanges returns the type []state.FieldChange.
+func fieldChanges() jen.Code { return jen.Index().Add(stateType("FieldChange")) }
 
 // stored returns the fields of a state that are stored, as members of a struct.
 func (t *target) stored() []*member {
@@ -225,39 +175,6 @@ func (e *emitter) stateClone(t *target) []jen.Code {
 		body = append(body, e.cloneInto(m.typ, expr(e.n.s).dot(m.name))...)
 	}
 	return append(body, jen.Return(jen.Id(e.n.s)))
-}
-
-func (e *emitter) appendUpdateBody(t *target) []jen.Code {
-	w, f, u := expr(e.n.w), expr(e.n.f), expr(e.n.u)
-	body := []jen.Code{w.define(jen.Qual(cellPath, "NewUpdateWriter").Call(jen.Id(e.n.b)))}
-	stored := t.stored()
-	if len(stored) > 0 {
-		body = append(body, f.define(jen.Op("&").Id(fieldsVar(t))))
-	}
-	for _, m := range stored {
-		body = append(body, f.dot(m.name).call("AppendUpdate", w.addr(), u.dot(m.name).addr()))
-	}
-	return append(body, jen.Return(w.call("End")))
-}
-
-func (e *emitter) decodeUpdateBody(t *target) []jen.Code {
-	r, f, u, key := expr(e.n.r), expr(e.n.f), expr(e.n.u), expr(e.n.key)
-	body := []jen.Code{
-		u.deref().set(jen.Id(t.name + "Update").Values()),
-		r.define(wireCall("NewReader", jen.Lit(t.name+"Update"), jen.Id(e.n.b))),
-	}
-	stored := t.stored()
-	if len(stored) > 0 {
-		body = append(body, f.define(jen.Op("&").Id(fieldsVar(t))))
-	}
-	var cases []jen.Code
-	for _, m := range stored {
-		cases = append(cases, jen.Case(wireNames(m.wire, m.was)...).Block(f.dot(m.name).call("ReadUpdate", r.addr(), u.dot(m.name).addr())))
-	}
-	cases = append(cases, jen.Default().Block(r.call("Unknown", key.code())))
-	return append(body,
-		jen.For(jen.Range().Add(r.call("MapLen"))).Block(jen.Switch(key.define(r.call("Key")), key.code()).Block(cases...)),
-		jen.Return(jen.Qual(cellPath, "UpdateError").Call(r.addr())))
 }
 
 // wireNames writes the names under which a field is read.

@@ -245,12 +245,12 @@ func markedPayloads(pkgs []*source) map[string]bool {
 			names := d.types
 			if d.verb == "payload" && d.name != "" {
 				names = []string{d.name}
-			} else if d.verb != "generate" {
+			} else if d.verb != verbGenerate {
 				continue
 			}
 			for i, name := range names {
 				obj, ok := src.pkg.Types.Scope().Lookup(name).(*types.TypeName)
-				if ok && src.role(obj, i == 0 && d.verb == "generate") == rolePayload {
+				if ok && src.role(obj, i == 0 && d.verb == verbGenerate) == rolePayload {
 					marked[src.pkg.PkgPath+"."+name] = true
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -100,8 +101,8 @@ func (src *source) orphans(units []*unit) []File {
 	return files
 }
 
-// copies returns other generated files that declare the same names as u and therefore do not
-// compile together with it.
+// copies returns other generated files that do not compile together with u. They declare the same
+// names as u, or belong to a state that the package no longer declares.
 func (src *source) copies(u *unit) []File {
 	var files []File
 	for _, name := range src.outputs {
@@ -109,10 +110,27 @@ func (src *source) copies(u *unit) []File {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		clashes := func(state string) bool { return declares(file, state+"Update") }
-		if err == nil && slices.ContainsFunc(u.named(roleState), clashes) {
+		if err == nil && src.stale(file, u) {
 			files = append(files, File{Path: name, Orphan: true})
 		}
 	}
 	return files
+}
+
+// stale reports whether a generated file contains the update type of a state of u, or of a state
+// that the package does not declare.
+func (src *source) stale(file *ast.File, u *unit) bool {
+	for _, decl := range file.Decls {
+		gen, ok := decl.(*ast.GenDecl)
+		if !ok || gen.Tok != token.TYPE {
+			continue
+		}
+		for _, spec := range gen.Specs {
+			state, ok := strings.CutSuffix(spec.(*ast.TypeSpec).Name.Name, "Update")
+			if ok && (slices.Contains(u.named(roleState), state) || src.pkg.Types.Scope().Lookup(state) == nil) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -2,7 +2,6 @@ package gen
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"go/types"
 	"path/filepath"
@@ -62,29 +61,36 @@ const (
 func (src *source) units(cfg Config, diags *diagnostics) []*unit {
 	var units []*unit
 	if len(cfg.Types) > 0 {
-		at := token.Position{Filename: src.dir}
-		if len(src.pkg.GoFiles) > 0 {
-			at.Filename = src.pkg.GoFiles[0]
-		}
-		u := src.newUnit(cfg.Types, cfg.Output, at, diags)
+		u := src.newUnit(cfg.Types, cfg.Output, src.lineOf(cfg.Types), diags)
 		src.checkOthers(u, diags)
 		units = append(units, u)
 	} else {
 		units = src.askedUnits(cfg, diags)
 	}
 	for _, d := range src.directives {
-		if d.fault != "" && (len(units) > 0 || d.verb != "generate") {
+		if d.fault != "" && (len(units) > 0 || d.verb != verbGenerate) {
 			diags.add(d.pos, directivePrefix[2:]+d.verb, "%s", d.fault)
 		}
 	}
 	return slices.DeleteFunc(units, func(u *unit) bool { return len(u.types) == 0 })
 }
 
+// lineOf returns the position of the go:generate line that names exactly these types. Without one,
+// it returns the folder of the package.
+func (src *source) lineOf(names []string) token.Position {
+	for _, d := range src.directives {
+		if d.verb == verbGenerate && slices.Equal(d.types, names) {
+			return d.pos
+		}
+	}
+	return token.Position{Filename: src.dir}
+}
+
 // checkOthers reports go:generate lines that write the output of u for other types.
 func (src *source) checkOthers(u *unit, diags *diagnostics) {
 	for _, d := range src.directives {
 		shared := func(t unitType) bool { return slices.Contains(d.types, t.name) }
-		if d.verb != "generate" || slices.ContainsFunc(u.types, shared) {
+		if d.verb != verbGenerate || slices.ContainsFunc(u.types, shared) {
 			continue
 		}
 		if other := src.newUnit(d.types, d.out, d.pos, new(diagnostics)); other.output == u.output {
@@ -99,7 +105,7 @@ func (src *source) askedUnits(cfg Config, diags *diagnostics) []*unit {
 	var units []*unit
 	named := make(map[string]bool)
 	for _, d := range src.directives {
-		if d.verb != "generate" || isTestFile(d.pos.Filename) != src.test {
+		if d.verb != verbGenerate || isTestFile(d.pos.Filename) != src.test {
 			continue
 		}
 		u := src.newUnit(d.types, d.out, d.pos, diags)
@@ -139,7 +145,7 @@ func (src *source) markedOutput(cfg Config, diags *diagnostics) (out string, at 
 		return cfg.Output, token.Position{Filename: src.dir}
 	}
 	for _, d := range src.directives {
-		if d.verb != "output" || isTestFile(d.pos.Filename) != src.test {
+		if d.verb != verbOutput || isTestFile(d.pos.Filename) != src.test {
 			continue
 		}
 		if out != "" && out != d.out {
@@ -266,38 +272,6 @@ func hasReducer(t types.Type) bool {
 	return false
 }
 
-// similar returns a hint for a missing type: a type whose name differs in case, or the file that
-// declares it for other builds.
-func (src *source) similar(name string) string {
-	for _, other := range src.pkg.Types.Scope().Names() {
-		if strings.EqualFold(name, other) {
-			return "; did you mean " + other + "?"
-		}
-	}
-	for _, path := range src.pkg.IgnoredFiles {
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err == nil && declares(file, name) {
-			return "; it is in " + filepath.Base(path) + ", which this build leaves out: " +
-				"set GOOS, GOARCH or GOFLAGS=-tags=... as the file wants it"
-		}
-	}
-	return "; name a struct type of this package"
-}
-
-// declares reports whether a file declares the type name.
-func declares(file *ast.File, name string) bool {
-	for _, decl := range file.Decls {
-		gen, ok := decl.(*ast.GenDecl)
-		if !ok || gen.Tok != token.TYPE {
-			continue
-		}
-		if slices.ContainsFunc(gen.Specs, func(s ast.Spec) bool { return s.(*ast.TypeSpec).Name.Name == name }) {
-			return true
-		}
-	}
-	return false
-}
-
 func objectKind(obj types.Object) string {
 	switch obj.(type) {
 	case *types.Func:
@@ -357,7 +331,7 @@ func (src *source) codecPrefix(u *unit) string {
 		return "testGraphgen" + upperFirst(u.types[0].name) + "Codec"
 	}
 	i := slices.IndexFunc(src.directives, func(d directive) bool {
-		return d.verb == "generate" && src.originOf(d.at).sameBuilds(origin{})
+		return d.verb == verbGenerate && src.originOf(d.at).sameBuilds(origin{})
 	})
 	if u.origin.build == "" && i < 0 || i >= 0 && src.directives[i].types[0] == u.types[0].name {
 		return "graphgenCodec"

@@ -220,7 +220,11 @@ func contents(file gen.File) string {
 		{"payload", file.Payloads, "AppendWire, DecodeWire"},
 	} {
 		if len(part.names) > 0 {
-			fmt.Fprintf(&b, "; %s %s (%s)", part.what, strings.Join(part.names, ", "), part.gets)
+			what := part.what
+			if len(part.names) > 1 {
+				what += "s"
+			}
+			fmt.Fprintf(&b, "; %s %s (%s)", what, strings.Join(part.names, ", "), part.gets)
 		}
 	}
 	return strings.Replace(b.String(), ";", ":", 1)
