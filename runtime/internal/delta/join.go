@@ -7,51 +7,149 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// Join returns the delta that does what deltas do one after the other, as Concat does, and a table with which Cut takes
-// it apart again. ok is false if it cannot be cut into the very same bytes: something is not a delta, or not written
-// as this package and states write it.
+// Join returns one delta that does what deltas do in order, and a table with which Cut takes it
+// apart again. Consecutive Append operations on a field become one, with the elements of all, so
+// that a list is read almost as fast from joined deltas as from a snapshot. ok is false if Cut
+// would not return the same bytes: for a value that is not a delta, or is not written as this
+// package and states write it.
 //
-// The table has for each delta, as numbers of variable length: the displaced bytes, the number of fields, and for each
-// field its place among those of the joined delta and the number of operations.
+// The table has for each delta, as numbers of variable length: the displaced bytes, the number of
+// fields, and for each field its place among those of the joined delta and the number of
+// operations. Each Append operation adds its number of elements.
 func Join(deltas ...[]byte) (joined, table []byte, ok bool) {
-	joined, err := Concat(deltas...)
-	if err != nil {
-		return nil, nil, false
+	j := joining{fields: make(map[string]*field)}
+	for _, d := range deltas {
+		if err := j.read(d); err != nil {
+			return nil, nil, false
+		}
 	}
-	names := make(map[string]int)
-	for r := NewReader("", joined); ; {
-		name, more := r.Next()
-		if !more {
-			break
-		}
-		names[name] = len(names)
-		for range 2 * Ops(&r.Reader) {
-			r.Skip()
-		}
+	names := slices.Sorted(maps.Keys(j.fields))
+	joined = j.delta(names)
+	for i, name := range names {
+		j.fields[name].place = i
 	}
 	for _, d := range deltas {
-		r := NewReader("", d)
-		table = binary.AppendUvarint(binary.AppendUvarint(table, uint64(r.Dead)), uint64(r.left))
-		for {
-			name, more := r.Next()
-			if !more {
-				break
-			}
-			ops := Ops(&r.Reader)
-			table = binary.AppendUvarint(binary.AppendUvarint(table, uint64(names[name])), uint64(ops))
-			for range 2 * ops {
-				r.Skip()
-			}
-		}
+		table = j.appendRow(table, d)
 	}
 	cut, err := Cut(joined, table)
 	same := err == nil && slices.EqualFunc(cut, deltas, func(a, b []byte) bool { return string(a) == string(b) })
 	return joined, table, same
+}
+
+// joining is a joined delta in the making.
+type joining struct {
+	fields map[string]*field
+	dead   int
+	size   int // of the deltas
+}
+
+// field has the operations on a field, in order.
+type field struct {
+	place int
+	ops   []operation
+}
+
+// operation is an operation with its encoded operand. The parts of the operand of an Append are the
+// elements, without the head of their array.
+type operation struct {
+	op    string // encoded
+	parts []string
+}
+
+// read adds the operations of a delta.
+func (j *joining) read(d []byte) error {
+	j.size += len(d)
+	r := NewReader("", d)
+	for {
+		name, more := r.Next()
+		if !more {
+			break
+		}
+		f := j.fields[name]
+		if f == nil {
+			f = new(field)
+			j.fields[name] = f
+		}
+		for range Ops(&r.Reader) {
+			f.add(&r.Reader)
+		}
+	}
+	if r.Dead > math.MaxInt-j.dead {
+		return ErrNegative
+	}
+	j.dead += r.Dead
+	return r.End()
+}
+
+// add reads an operation. An Append that follows another one is added to it, unless one of them
+// has no elements: Cut could not tell such an operation from none.
+func (f *field) add(r *wire.Reader) {
+	o := operation{op: r.Raw()}
+	if o.op != opAppend {
+		o.parts = []string{r.Raw()}
+		f.ops = append(f.ops, o)
+		return
+	}
+	n := r.ArrayLen()
+	if last := len(f.ops) - 1; n > 0 && last >= 0 && f.ops[last].op == opAppend && len(f.ops[last].parts) > 0 {
+		o, f.ops = f.ops[last], f.ops[:last]
+	}
+	for i := 0; i < n && r.OK(); i++ {
+		o.parts = append(o.parts, r.Raw())
+	}
+	f.ops = append(f.ops, o)
+}
+
+// opAppend is the encoded operation Append.
+const opAppend = "\x01"
+
+// delta returns the joined delta.
+func (j *joining) delta(names []string) []byte {
+	b := wire.AppendInt(append(make([]byte, 0, j.size+16), 0x92), int64(j.dead))
+	b = wire.AppendMapLen(b, len(names))
+	for _, name := range names {
+		ops := j.fields[name].ops
+		b = wire.AppendArrayLen(wire.AppendString(b, name), 2*len(ops))
+		for i := range ops {
+			b = append(b, ops[i].op...)
+			if ops[i].op == opAppend {
+				b = wire.AppendArrayLen(b, len(ops[i].parts))
+			}
+			for _, part := range ops[i].parts {
+				b = append(b, part...)
+			}
+		}
+	}
+	return b
+}
+
+// appendRow appends what the table has for a delta.
+func (j *joining) appendRow(table, d []byte) []byte {
+	r := NewReader("", d)
+	table = binary.AppendUvarint(binary.AppendUvarint(table, uint64(r.Dead)), uint64(r.left))
+	for {
+		name, more := r.Next()
+		if !more {
+			return table
+		}
+		ops := Ops(&r.Reader)
+		table = binary.AppendUvarint(binary.AppendUvarint(table, uint64(j.fields[name].place)), uint64(ops))
+		for range ops {
+			if r.Raw() != opAppend {
+				r.Skip()
+				continue
+			}
+			n := r.ArrayLen()
+			table = binary.AppendUvarint(table, uint64(n))
+			for range n {
+				r.Skip()
+			}
+		}
+	}
 }
 
 // Errors of tables.
@@ -60,65 +158,72 @@ var (
 	errEnd   = errors.New("a number runs past the end of the table")
 )
 
-// Cut takes apart what Join returned.
+// Cut takes apart a delta that Join returned.
 func Cut(joined, table []byte) ([][]byte, error) {
-	fields, err := operations(joined)
-	if err != nil {
+	j := joining{fields: make(map[string]*field)}
+	if err := j.read(joined); err != nil {
 		return nil, err
 	}
-	names := slices.Sorted(maps.Keys(fields))
+	names := slices.Sorted(maps.Keys(j.fields))
 	var deltas [][]byte
 	for t := (numbers{b: table}); len(t.b) > 0; {
-		b := wire.AppendInt([]byte{0x92}, int64(t.next(math.MaxInt64)))
-		n := t.next(uint64(len(names)))
-		b = wire.AppendMapLen(b, n)
-		for range n {
-			name := ""
-			if i := t.next(math.MaxInt32); i < len(names) {
-				name = names[i]
-			}
-			ops := fields[name]
-			if ops == nil {
-				return nil, fmt.Errorf("delta %d: %w", len(deltas)+1, errors.Join(errTable, t.err))
-			}
-			count := t.next(uint64(len(ops.raws) / 2))
-			b = wire.AppendArrayLen(wire.AppendString(b, name), 2*count)
-			for _, raw := range ops.raws[:2*count] {
-				b = append(b, raw...)
-			}
-			ops.raws = ops.raws[2*count:]
+		d, err := j.cut(&t, names)
+		if err = errors.Join(err, t.err); err != nil {
+			return nil, fmt.Errorf("delta %d: %w", len(deltas)+1, err)
 		}
-		if t.err != nil {
-			return nil, fmt.Errorf("delta %d: %w", len(deltas)+1, t.err)
-		}
-		deltas = append(deltas, b)
+		deltas = append(deltas, d)
 	}
-	for name, ops := range fields {
-		if len(ops.raws) > 0 {
+	for name, f := range j.fields {
+		if len(f.ops) > 0 {
 			return nil, fmt.Errorf("field %.64q: %w", name, errTable)
 		}
 	}
 	return deltas, nil
 }
 
-// left are the operations of a field that are left: each an operation and its operand, encoded.
-type left struct{ raws []string }
-
-// operations returns the operations of a delta by field.
-func operations(delta []byte) (map[string]*left, error) {
-	fields := make(map[string]*left)
-	r := NewReader("", delta)
-	for {
-		name, more := r.Next()
-		if !more {
-			return fields, r.End()
+// cut returns the next delta, and removes its operations.
+func (j *joining) cut(t *numbers, names []string) ([]byte, error) {
+	b := wire.AppendInt([]byte{0x92}, int64(t.next(math.MaxInt64)))
+	n := t.next(uint64(len(names)))
+	b = wire.AppendMapLen(b, n)
+	for range n {
+		place := t.next(math.MaxInt32)
+		ops := t.next(math.MaxInt32)
+		if place >= len(names) {
+			return nil, errTable
 		}
-		ops := new(left)
-		for range 2 * Ops(&r.Reader) {
-			ops.raws = append(ops.raws, strings.Clone(r.Raw()))
+		b = wire.AppendArrayLen(wire.AppendString(b, names[place]), 2*ops)
+		for range ops {
+			var found bool
+			if b, found = j.fields[names[place]].cut(b, t); !found {
+				return nil, errTable
+			}
 		}
-		fields[strings.Clone(name)] = ops
 	}
+	return b, nil
+}
+
+// cut appends the next operation to b, and removes it. It reports whether there was one.
+func (f *field) cut(b []byte, t *numbers) ([]byte, bool) {
+	if len(f.ops) == 0 {
+		return b, false
+	}
+	o := &f.ops[0]
+	n := len(o.parts)
+	b = append(b, o.op...)
+	if o.op == opAppend {
+		if n = t.next(uint64(n)); n == 0 && len(o.parts) > 0 {
+			return b, false
+		}
+		b = wire.AppendArrayLen(b, n)
+	}
+	for _, part := range o.parts[:n] {
+		b = append(b, part...)
+	}
+	if o.parts = o.parts[n:]; len(o.parts) == 0 {
+		f.ops = f.ops[1:]
+	}
+	return b, true
 }
 
 // numbers reads a table. Its first error sticks.

@@ -238,6 +238,7 @@ func (c *ListCell[T]) readMore(r *wire.Reader, list []T) []T {
 		}
 	} else {
 		n = wire.Reserve[T](r, n)
+		list = slices.Grow(list, n)
 	}
 	for len(list)-before < n && r.OK() {
 		list = append(list, *new(T))

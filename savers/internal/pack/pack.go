@@ -30,7 +30,7 @@ import (
 )
 
 // Format is the number of the format that Encode writes. Open and Decode return an error for any other format.
-const Format = 2
+const Format = 3
 
 // MaxBytes is the largest size of a pack that Fill allows.
 const MaxBytes = 64 << 10
