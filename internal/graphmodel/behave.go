@@ -184,6 +184,16 @@ func (s *Spec) edit(n int) []change {
 	return append(c, ownChange(r))
 }
 
+// editAs returns what the n-th edit changes as task i of a superstep. Only the first sets a field
+// that only one task may set (rule 3.2).
+func (s *Spec) editAs(n, i int) []change {
+	if i == 0 {
+		return s.edit(n)
+	}
+	r := rand.New(rand.NewPCG(hash(s.Seed, "edit", n), 4))
+	return []change{{what: addLog, text: fmt.Sprint("edit ", n)}, anyChange(r)}
+}
+
 // update makes changes an update of the state.
 func update(changes []change) StateUpdate {
 	var u StateUpdate

@@ -16,7 +16,8 @@ type machine struct {
 	stopped bool             // of a call: it stopped, and nothing has cleared that
 	tasks   map[string]*task // of the superstep in progress, by key
 	status  string           // of the newest run; "" while one is in progress
-	editing bool             // the superstep is an edit as a node
+	editing bool             // the superstep is an edit as nodes
+	goes    []target         // what is due after that edit; nil for what follows its nodes
 	commit  func()           // called when a superstep is committed
 	done    bool
 
@@ -62,13 +63,19 @@ type remembered struct {
 // ended reports whether nothing is due or pending (rule 1.7).
 func (p *position) ended() bool { return len(p.due) == 0 && len(p.pending) == 0 }
 
-// moreThan reports whether the node is due, and something else is due or pending as well.
-func (p *position) moreThan(node int) bool {
-	nodes := slices.Clone(p.pending)
+// moreThan reports whether one of the nodes is due, and something else is due or pending as well.
+func (p *position) moreThan(tasks []dueTask) bool {
+	left := slices.Clone(p.pending)
 	for _, t := range p.due {
-		nodes = append(nodes, t.node)
+		left = append(left, t.node)
 	}
-	return len(nodes) > 1 && slices.Contains(nodes, node)
+	all := len(left)
+	for _, t := range tasks {
+		if i := slices.Index(left, t.node); i >= 0 {
+			left = slices.Delete(left, i, i+1)
+		}
+	}
+	return len(left) < all && len(left) > 0
 }
 
 // begin makes Start due at a step, with its result. Joins are empty (rule 5.5); the state stays

@@ -118,24 +118,68 @@ func (m *Model) Fork(at int, edit bool) {
 	m.checkpoint()
 }
 
-// ForkAs begins a run line at the given checkpoint as if a node had returned an edit (rules 16.5
-// and 16.6). It reports whether the routes answered. If not, nothing has changed (rule 16.8).
-func (m *Model) ForkAs(at, node int) bool {
+// empty is the place of an edit of an empty thread, where Fork, ForkAs and Goto have a Point.
+const empty = -1
+
+// place returns the position of a checkpoint, or of an empty thread.
+func (m *Model) place(at int) position {
+	if at == empty {
+		return position{step: -1, joins: m.emptyJoins()}
+	}
+	return m.Trace[at].at
+}
+
+// Seed begins the thread with an edit. Nothing is due (rule 16.11).
+func (m *Model) Seed() {
+	m.newRunLine()
+	m.position = m.place(empty)
+	m.edits++
+	m.state.merge(new(merging), 0, m.spec.edit(m.edits))
+	m.step++
+	m.done = true
+	m.checkpoint()
+}
+
+// Goto begins a run line at the given checkpoint with an edit, after which a choice is due (rules
+// 16.14 and 5.4).
+func (m *Model) Goto(at int, choice []target) {
+	m.newRunLine()
+	m.position = m.place(at)
+	m.edits++
+	m.state.merge(new(merging), 0, m.spec.edit(m.edits))
+	if at == empty {
+		m.step++
+	}
+	next := &successors{machine: m.machine}
+	next.choose(choice)
+	m.due, m.pending = next.ordered(), nil
+	m.done = m.ended()
+	m.checkpoint()
+}
+
+// ForkAs begins a run line at the given checkpoint as if nodes had returned the edits from number
+// first on (rules 16.5, 16.6, 16.12 and 16.13). If goes is not nil, it is what is due next (rule
+// 16.14). ForkAs reports whether the routes answered. If not, nothing has changed (rule 16.8).
+func (m *Model) ForkAs(at int, nodes []dueTask, goes []target) bool {
 	before := m.branch()
 	m.newRunLine()
-	m.position = m.Trace[at].at
-	m.due, m.pending, m.joins, m.base = []dueTask{{node: node}}, nil, m.emptyJoins(), -1 // rule 5.5
-	m.edits++
-	t := &task{dueTask: dueTask{node: node}, succeeded: true, changes: [][]change{m.spec.edit(m.edits)}}
-	m.tasks = map[string]*task{t.key(): t}
-	m.editing = true
-	_, failed := m.finish([]*task{t})
-	m.editing = false
+	m.position = m.place(at)
+	m.due, m.pending, m.joins, m.base = nodes, nil, m.emptyJoins(), -1 // rule 5.5
+	m.tasks = map[string]*task{}
+	var tasks []*task
+	for i, d := range nodes {
+		t := &task{dueTask: d, succeeded: true, changes: [][]change{m.spec.editAs(m.edits+1+i, i)}}
+		m.tasks[t.key()] = t
+		tasks = append(tasks, t)
+	}
+	m.editing, m.goes = true, goes
+	_, failed := m.finish(tasks)
+	m.editing, m.goes = false, nil
 	if failed != nil {
 		m.continueBranch(before)
-		m.edits--
 		return false
 	}
+	m.edits += len(nodes)
 	m.done = m.ended()
 	return true
 }

@@ -213,7 +213,10 @@ func (s *Storm) invoke(ctx context.Context, t Thread) (Result, error) {
 	}
 	if s.chance(10) { // an edit that changes nothing (rule 16.1)
 		s.diary.note("an edit")
-		_, err := t.UpdateState(ctx, StateUpdate{}, graph.TakeOver())
+		_, err := t.State(ctx)
+		if err == nil {
+			_, err = t.UpdateState(ctx, StateUpdate{}, graph.TakeOver())
+		}
 		if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
 			return Result{}, err
 		}

@@ -25,6 +25,10 @@ func (m *machine) follow(tasks []*task, merged *merged) (next *successors, ok bo
 	for _, j := range m.joins {
 		next.joins = append(next.joins, slices.Clone(j))
 	}
+	if m.goes != nil { // rule 16.14
+		next.choose(m.goes)
+		return next, true
+	}
 	followed := map[int]bool{}
 	for _, t := range tasks {
 		if t.lost {

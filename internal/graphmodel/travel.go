@@ -1,9 +1,11 @@
 package graphmodel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -16,7 +18,7 @@ import (
 // have changed (rule 16.9).
 func (p *Pair) Travel(ctx context.Context, rounds int) error {
 	p.whole = true
-	if err := p.Run(ctx); err != nil {
+	if err := p.begin(ctx); err != nil {
 		return err
 	}
 	if n := p.World.Unended(); n > 0 && !p.spec.racy() {
@@ -40,6 +42,28 @@ func (p *Pair) Travel(ctx context.Context, rounds int) error {
 		before = after
 	}
 	return err
+}
+
+// begin runs the thread from its beginning to its end: an input, a state and then an input (rule
+// 16.11), or an edit in the middle of the graph (rule 16.12).
+func (p *Pair) begin(ctx context.Context) error {
+	switch p.rand.IntN(4) {
+	case 0:
+		p.Model.Seed()
+		out, _, err := p.forked(ctx, "seed", func() (checkpoint.ID, error) {
+			return p.Thread.UpdateState(ctx, update(p.spec.edit(p.Model.edits)))
+		})
+		if err != nil || out.Status != "done" {
+			return errors.Join(err, differ("seed", out.Status, "done"))
+		}
+	case 1:
+		out, unseen, err := p.jump(ctx, p.Thread, empty)
+		if err != nil {
+			return err
+		}
+		return p.Finish(ctx, out, unseen)
+	}
+	return p.Run(ctx)
 }
 
 // described prints what never changes of a snapshot.
@@ -127,25 +151,91 @@ func (p *Pair) set(ctx context.Context, snaps []graph.Snapshot[State]) (out Outc
 				continue
 			}
 			p.Model.Fork(k, true)
-			return p.forked(ctx, at, fmt.Sprint("fork ", k))
+			return p.forked(ctx, fmt.Sprint("fork ", k), func() (checkpoint.ID, error) {
+				return at.UpdateState(ctx, update(p.spec.edit(p.Model.edits)))
+			})
 		default:
-			node := p.rand.IntN(len(p.spec.Nodes)+1) - 1
-			if node < 0 {
-				node = Start
-			} else if p.spec.Nodes[node].routes() || p.spec.Nodes[node].Up { // rule 16.7
-				continue
-			}
-			return p.as(ctx, at, k, node)
+			return p.jump(ctx, at, k)
 		}
 	}
 }
 
+// jump makes an edit with a Goto, or as nodes, of a checkpoint or of the empty thread.
+func (p *Pair) jump(ctx context.Context, at Thread, k int) (out Outcome, unseen bool, err error) {
+	var goes []target
+	var opts []graph.UpdatesOption
+	what := fmt.Sprint("fork ", k)
+	if p.rand.IntN(3) == 0 {
+		goes = p.choice()
+		opts = append(opts, graph.Goto(p.next(goes)))
+		what += fmt.Sprint(", go to ", goes)
+		if p.rand.IntN(2) == 0 {
+			p.Model.Goto(k, goes)
+			return p.forked(ctx, what, func() (checkpoint.ID, error) {
+				return at.UpdateState(ctx, update(p.spec.edit(p.Model.edits)), asUpdate(opts)...)
+			})
+		}
+	}
+	if nodes := p.editable(goes != nil); len(nodes) > 0 {
+		return p.as(ctx, at, k, what, nodes, goes, opts)
+	}
+	return p.as(ctx, at, k, what, []dueTask{{node: Start}}, goes, opts)
+}
+
+// choice draws what is due next, from outside the graph.
+func (p *Pair) choice() (choice []target) {
+	for i := range 1 + p.rand.IntN(3) {
+		choice = append(choice, p.spec.target(p.rand, p.rand.IntN(len(p.spec.Nodes)), fmt.Sprint("outside ", i)))
+	}
+	return choice
+}
+
+// next returns a choice for Goto. A Sender is not bound to its graph.
+func (p *Pair) next(choice []target) (next graph.Next) {
+	for _, c := range choice {
+		id := graph.ID(p.spec.name(c.node))
+		if c.sent {
+			sender := graph.TaskNode(graph.New("sender", StateSchema), id, func(context.Context, State, Job) (StateUpdate, error) {
+				return StateUpdate{}, nil
+			})
+			next.Add(sender.Send(c.job))
+			continue
+		}
+		next.Add(graph.To(id))
+	}
+	return next
+}
+
+// editable draws tasks for an edit as nodes (rules 16.7 and 16.13). goes says that Goto is given.
+func (p *Pair) editable(goes bool) (tasks []dueTask) {
+	raced := map[int]bool{}
+	one := p.rand.IntN(2) == 0
+	for _, i := range p.rand.Perm(len(p.spec.Nodes)) {
+		n, race := &p.spec.Nodes[i], p.Model.raceOf(i)
+		if (n.routes() || n.Up) && !goes || raced[race] || len(tasks) > 0 && (one || p.rand.IntN(2) == 0) {
+			continue
+		}
+		raced[race] = race >= 0
+		tasks = append(tasks, dueTask{node: i})
+		if n.takes() && race < 0 && !one {
+			tasks = append(tasks, dueTask{node: i, index: 1})
+		}
+	}
+	slices.SortFunc(tasks, func(a, b dueTask) int { return cmp.Or(a.node-b.node, a.index-b.index) })
+	return tasks
+}
+
+func asUpdate(opts []graph.UpdatesOption) (all []graph.UpdateOption) {
+	for _, o := range opts {
+		all = append(all, o)
+	}
+	return all
+}
+
 // forked makes the fork that the model has made already.
-func (p *Pair) forked(
-	ctx context.Context, at Thread, what string, opts ...graph.UpdateOption,
-) (out Outcome, unseen bool, err error) {
+func (p *Pair) forked(ctx context.Context, what string, fork func() (checkpoint.ID, error)) (out Outcome, unseen bool, err error) {
 	p.said = append(p.said, what)
-	if p.last, err = at.UpdateState(ctx, update(p.spec.edit(p.Model.edits)), opts...); err != nil {
+	if p.last, err = fork(); err != nil {
 		return out, false, fmt.Errorf("%s: %w", what, err)
 	}
 	snap, err := p.Thread.State(ctx)
@@ -163,24 +253,33 @@ func (p *Pair) forked(
 	)
 }
 
-// as makes an edit as a node, whose route may fail at first (rule 16.8).
-func (p *Pair) as(ctx context.Context, at Thread, k, node int) (out Outcome, unseen bool, err error) {
-	what := fmt.Sprintf("fork %d as %s", k, p.spec.name(node))
-	opts := []graph.UpdateOption{graph.AsNode(graph.ID(p.spec.name(node)))}
-	try := func() error {
-		_, err := at.UpdateState(ctx, update(p.spec.edit(p.Model.edits+1)), opts...)
-		return err
+// as makes an edit as nodes, whose routes may fail at first (rule 16.8).
+func (p *Pair) as(
+	ctx context.Context, at Thread, k int, what string, nodes []dueTask, goes []target, opts []graph.UpdatesOption,
+) (out Outcome, unseen bool, err error) {
+	var updates []graph.NodeUpdate[StateUpdate]
+	for i, d := range nodes {
+		updates = append(updates, graph.NodeUpdate[StateUpdate]{
+			Node: graph.ID(p.spec.name(d.node)), Update: update(p.spec.editAs(p.Model.edits+1+i, i)),
+		})
+		what += " as " + p.spec.name(d.node)
 	}
-	if p.Model.Trace[k].at.moreThan(node) { // rule 16.6
-		if err := try(); !errors.Is(err, graph.ErrUnfinished) {
+	try := func() (checkpoint.ID, error) {
+		if len(updates) > 1 {
+			return at.UpdateStates(ctx, updates, opts...)
+		}
+		return at.UpdateState(ctx, updates[0].Update, append(asUpdate(opts), graph.AsNode(updates[0].Node))...)
+	}
+	if goes == nil && k != empty && p.Model.Trace[k].at.moreThan(nodes) { // rule 16.6
+		if _, err := try(); !errors.Is(err, graph.ErrUnfinished) {
 			return out, false, fmt.Errorf("%s: got error %w, want ErrUnfinished, since more is due", what, err)
 		}
 		opts = append(opts, graph.DiscardPending())
 	}
-	for !p.Model.ForkAs(k, node) {
-		if err := try(); failure(err) == "" {
+	for !p.Model.ForkAs(k, nodes, goes) {
+		if _, err := try(); failure(err) == "" {
 			return out, false, fmt.Errorf("%s: got error %w, want that of the route", what, err)
 		}
 	}
-	return p.forked(ctx, at, what, opts...)
+	return p.forked(ctx, what, try)
 }

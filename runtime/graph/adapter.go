@@ -29,6 +29,8 @@ type typedState interface {
 	reset(n int)
 	// enter puts the input of the run into a slot, once. It reports whether there was one.
 	enter(i int) bool
+	// edit empties the slots and puts each update of an edit into one.
+	edit()
 	// encodeInput returns the encoded input.
 	encodeInput() ([]byte, error)
 	// call runs the function of the task in slot i of r, and leaves its update in slot i.
@@ -71,6 +73,7 @@ type adapter[S, U any] struct {
 	merged  [][]U           // by slot: the updates of a subgraph over the same state, in the order in which they merged there
 	all     []U             // in such a subgraph: what keep kept
 	input   *U
+	edits   []U  // the updates of an edit, in the order of its tasks
 	entered bool // the input was put into a slot
 	next    Next // of a subgraph: where it sends its Parent
 }
@@ -133,6 +136,11 @@ func (a *adapter[S, U]) enter(i int) bool {
 	}
 	a.updates[i], a.entered = *a.input, true
 	return true
+}
+
+func (a *adapter[S, U]) edit() {
+	a.reset(len(a.edits))
+	copy(a.updates, a.edits)
 }
 
 func (a *adapter[S, U]) encodeInput() ([]byte, error) { return appendUpdate(a.g.schema, a.input) }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
@@ -52,39 +51,41 @@ func (r *opening) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	rec.Parent, rec.Line, rec.Commits = parent, rec.ID, checkpoint.ID{}
 	r.keys.SetLine(rec.ID)
 	r.log.Base = rec.ID
-	return rec, r.storing().fillPayload(&rec, parent != c.Head)
+	return rec, r.storing().fillPayload(&rec, parent != c.Head || c.Empty())
 }
 
-// openUpdate stores an edit: at the head, from an older checkpoint, or as node n.
-func (r *opening) openUpdate(at checkpoint.ID, n int, asNode bool) (err error) {
+// edit is what a caller changes of a thread, in addition to its state.
+type edit struct {
+	nodes []plan.Task // as which the updates are merged; none for an edit without a node
+	next  *Next       // what is due afterwards; nil for what follows the nodes, or for what was due
+}
+
+// openUpdate stores an edit of the head, or a fork.
+func (r *opening) openUpdate(at checkpoint.ID, e edit) (err error) {
 	defer rescueReducer(r.run, &err)
 	c, err := r.load(at)
 	if err != nil {
 		return err
 	}
-	if c.Empty() {
-		return fmt.Errorf("%s: %w; begin it with Invoke", where(r.g.name, r.thread, -1), checkpoint.ErrNotFound)
-	}
 	if err := r.restoring().restore(&c); err != nil {
 		return err
 	}
-	if asNode {
-		return r.updateAs(&c, n)
+	switch {
+	case len(e.nodes) > 0:
+		return r.updateAs(&c, e)
+	case e.next != nil:
+		return r.updateGoto(&c, e.next)
+	case c.Empty():
+		return r.seed()
 	}
 	if err := r.restoring().place(&c); err != nil {
 		return err
 	}
-	r.edit(start)
-	if err := r.merge(); err != nil {
+	if err := r.mergeEdit(); err != nil {
 		return err
 	}
-	r.exec.Over()
 	if !at.IsZero() && at != c.Head {
-		rec, err := r.forkRecord(&c)
-		if err != nil {
-			return err
-		}
-		return r.opened([]checkpoint.Record{rec}, nil, r.forkOutcome())
+		return r.fork(&c, "")
 	}
 	rec, err := r.storing().record(checkpoint.Update)
 	if err != nil {
@@ -97,51 +98,142 @@ func (r *opening) openUpdate(at checkpoint.ID, n int, asNode bool) (err error) {
 	return r.opened([]checkpoint.Record{rec}, nil, journal.Outcome{End: true})
 }
 
-// edit puts the update of the caller into a slot, as what node n returned.
-func (r *opening) edit(n int) {
-	r.exec.Edit(exec.Task{Task: plan.Task{Node: n}, Progress: exec.Succeeded})
-	r.state.reset(1)
-	r.state.enter(0)
+// mergeEdit merges an update without a node.
+func (r *opening) mergeEdit() error {
+	r.exec.Edit([]plan.Task{{Node: start}})
+	r.state.edit()
+	if err := r.merge(); err != nil {
+		return err
+	}
+	r.exec.Over()
+	return nil
 }
 
-// alsoDue returns the nodes that are due or whose routes are pending, in addition to one task of node n. It returns nothing
-// if n is not due.
-func (r *opening) alsoDue(c *checkpoint.Chain, n int) []string {
+// seed begins a thread with a state. Nothing is due.
+func (r *opening) seed() error {
+	if err := r.mergeEdit(); err != nil {
+		return err
+	}
+	r.plan.Step++
+	rec, err := r.storing().record(checkpoint.Update)
+	if err != nil {
+		return err
+	}
+	rec.Line = rec.ID
+	r.keys.SetLine(rec.ID)
+	if err := r.storing().fillPayload(&rec, true); err != nil {
+		return err
+	}
+	return r.opened([]checkpoint.Record{rec}, nil, journal.Outcome{Status: checkpoint.Done, End: true, Keep: true})
+}
+
+// fork stores the position of the run on a line of its own, after c's checkpoint.
+func (r *opening) fork(c *checkpoint.Chain, node string) error {
+	rec, err := r.forkRecord(c)
+	if err != nil {
+		return err
+	}
+	rec.Node = node
+	return r.opened([]checkpoint.Record{rec}, nil, r.forkOutcome())
+}
+
+// alsoDue returns the nodes that are due or whose routes are pending, in addition to one task for each of nodes. It returns
+// nothing if none of nodes is due.
+func (r *opening) alsoDue(c *checkpoint.Chain, nodes []plan.Task) []string {
 	var names []string
 	for _, t := range c.Due {
 		names = append(names, t.Node)
 	}
 	names = append(names, c.Last.PendingRoutes...)
-	i := slices.IndexFunc(names, func(name string) bool { m, ok := r.g.find(name); return ok && m == n })
-	if i < 0 {
+	due := false
+	for _, t := range nodes {
+		i := slices.IndexFunc(names, func(name string) bool { m, ok := r.g.find(name); return ok && m == t.Node })
+		if i >= 0 {
+			names, due = slices.Delete(names, i, i+1), true
+		}
+	}
+	if !due {
 		return nil
 	}
-	return slices.Compact(slices.Delete(names, i, i+1))
+	return slices.Compact(names)
 }
 
-// updateAs stores the update as what node n came to: a superstep of its own, with all joins empty.
-func (r *opening) updateAs(c *checkpoint.Chain, n int) error {
-	if r.g.nodes[n].routes {
-		return fmt.Errorf("%s: UpdateState as node %q: it chooses itself what follows it, which an update does not say; edit as another node",
-			where(r.g.name, r.thread, r.plan.Step), string(r.g.nodes[n].id))
-	}
-	if others := r.alsoDue(c, n); len(others) > 0 && !r.opt.abandon {
-		return fmt.Errorf("%s: UpdateState as node %q: %w: %v is due as well, and would be dropped; "+
+// updateAs stores the updates as the results of nodes: a superstep of its own, which begins with empty joins.
+func (r *opening) updateAs(c *checkpoint.Chain, e edit) error {
+	names := r.g.names(nodesOf(e.nodes))
+	if others := r.alsoDue(c, e.nodes); len(others) > 0 && e.next == nil && !r.opt.abandon {
+		return fmt.Errorf("%s: an update as %s: %w: %v is due as well, and would be dropped; "+
 			"resume the thread first, edit it without a node, which leaves all that is due, or pass graph.DiscardPending to drop the rest",
-			where(r.g.name, r.thread, r.plan.Step), string(r.g.nodes[n].id), ErrUnfinished, ids(others))
+			where(r.g.name, r.thread, r.plan.Step), asNodes(slices.Clone(names)), ErrUnfinished, ids(others))
 	}
-	r.plan.Place(r.plan.Step, n)
-	r.edit(n)
-	if _, err := r.settle(); err != nil {
+	r.plan.Position = plan.Position{Step: r.plan.Step, Joins: r.g.plan.NewJoins()}
+	r.exec.Edit(e.nodes)
+	r.state.edit()
+	if err := r.settleEdit(e.next); err != nil {
 		return err
 	}
 	r.exec.Over()
-	rec, err := r.forkRecord(c)
-	if err != nil {
+	if len(names) == 1 {
+		return r.fork(c, names[0])
+	}
+	return r.fork(c, "")
+}
+
+// settleEdit merges the updates of nodes and makes next due, or what follows the nodes if next is nil.
+func (r *opening) settleEdit(next *Next) error {
+	if next == nil {
+		_, err := r.settle()
 		return err
 	}
-	rec.Node = string(r.g.nodes[n].id)
-	return r.opened([]checkpoint.Record{rec}, nil, r.forkOutcome())
+	if err := r.merge(); err != nil {
+		return err
+	}
+	r.state.endStep()
+	r.plan.Begin()
+	return r.jump(next)
+}
+
+// updateGoto stores an update without a node, after which next is due.
+func (r *opening) updateGoto(c *checkpoint.Chain, next *Next) error {
+	if err := r.mergeEdit(); err != nil {
+		return err
+	}
+	if c.Empty() {
+		r.plan.Step++
+	}
+	var gone []string // what nodes of it the graph does not have is left behind
+	r.g.placeJoins(&r.plan, c.Last.Joins, &gone)
+	r.plan.Reopen()
+	if err := r.jump(next); err != nil {
+		return err
+	}
+	return r.fork(c, "")
+}
+
+// jump makes exactly the tasks of next due. Goto has checked them.
+func (r *opening) jump(next *Next) error {
+	for t := range next.targets {
+		n := r.g.index[t.id]
+		if t.sent == nil {
+			r.plan.Choose(n)
+			continue
+		}
+		raw, err := appendSent(t.sent)
+		if err != nil {
+			return fmt.Errorf("%s: Goto: the payload for node %s cannot be stored: %w", where(r.g.name, r.thread, r.plan.Step), quoted(t.id), err)
+		}
+		r.plan.Send(n, t.sent, raw)
+	}
+	r.plan.Turn()
+	return nil
+}
+
+func nodesOf(tasks []plan.Task) []int {
+	var numbers []int
+	for i := range tasks {
+		numbers = append(numbers, tasks[i].Node)
+	}
+	return numbers
 }
 
 // forkOutcome is the outcome of a fork: nothing runs.

@@ -30,6 +30,7 @@ var callsWithOptions = map[string]reflect.Type{
 	"Resume":          lastElem(thread.Resume),
 	"ResumeStream":    lastElem(thread.ResumeStream),
 	"UpdateState":     lastElem(thread.UpdateState),
+	"UpdateStates":    lastElem(thread.UpdateStates),
 	"Release":         lastElem(thread.Release),
 }
 
@@ -44,6 +45,7 @@ const (
 	anyNode = "Node RoutingNode TaskNode RoutingTaskNode Subgraph MapSubgraph"
 	inputs  = "Invoke Stream "
 	resumes = "Resume ResumeStream "
+	updates = "UpdateState UpdateStates"
 )
 
 // optionsOfCalls has the calls for which each option compiles. A pair is here if the option has an effect on the call.
@@ -79,15 +81,16 @@ var optionsOfCalls = map[string]struct {
 	"MaxSteps":       {graph.MaxSteps, "Compile Run " + inputs + resumes},
 	"Concurrency":    {graph.Concurrency, "Compile Run " + inputs + resumes},
 	"Durability":     {graph.Async, "Compile " + inputs + resumes},
-	"TakeOver":       {graph.TakeOver, inputs + resumes + "UpdateState"},
-	"Wait":           {graph.Wait, inputs + resumes + "UpdateState Release"},
-	"IfHead":         {graph.IfHead, inputs + resumes + "UpdateState Release"},
+	"TakeOver":       {graph.TakeOver, inputs + resumes + updates},
+	"Wait":           {graph.Wait, inputs + resumes + updates + " Release"},
+	"IfHead":         {graph.IfHead, inputs + resumes + updates + " Release"},
 	"RequestID":      {graph.RequestID, inputs},
-	"DiscardPending": {graph.DiscardPending, inputs + "UpdateState"},
+	"DiscardPending": {graph.DiscardPending, inputs + updates},
 	"Rerun":          {graph.Rerun, resumes},
 	"AnswerBytes":    {graph.AnswerBytes, resumes},
 	"Answer":         {refund.Answer, resumes},
 	"AsNode":         {graph.AsNode, "UpdateState"},
+	"Goto":           {graph.Goto, updates},
 	"Events":         {graph.Events, "Stream ResumeStream"},
 }
 

@@ -110,6 +110,9 @@ func (r *opening) repeats(c *checkpoint.Chain) (bool, error) {
 		if err == nil && begun.Source != checkpoint.Fork {
 			return r.isRequest(&begun)
 		}
+		if err == nil && begun.Parent.IsZero() {
+			return false, nil // an edit began the thread
+		}
 		var parent checkpoint.Chain
 		if err == nil {
 			parent, err = loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, At: begun.Parent})

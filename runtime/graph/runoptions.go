@@ -36,14 +36,21 @@ type ResumeStreamOption interface{ resumeStream(*runOptions) }
 // UpdateOption is an option of Thread.UpdateState.
 type UpdateOption interface{ update(*runOptions) }
 
+// UpdatesOption is an option of Thread.UpdateStates. Every UpdatesOption is an UpdateOption, too.
+type UpdatesOption interface {
+	UpdateOption
+	updates(*runOptions)
+}
+
 // ReleaseOption is an option of Thread.Release.
 type ReleaseOption interface{ release(*runOptions) }
 
-// WriteOption is an option of the calls that store checkpoints: Invoke, Stream, Resume, ResumeStream and UpdateState.
+// WriteOption is an option of the calls that store checkpoints: Invoke, Stream, Resume, ResumeStream,
+// UpdateState and UpdateStates.
 type WriteOption interface {
 	InvokeOption
 	ResumeOption
-	UpdateOption
+	UpdatesOption
 }
 
 // ThreadOption is an option of every call that changes a thread: those of WriteOption, and Release.
@@ -52,10 +59,10 @@ type ThreadOption interface {
 	ReleaseOption
 }
 
-// DiscardOption is an option of the calls that can drop pending tasks: Invoke, Stream and UpdateState.
+// DiscardOption is an option of the calls that can drop pending tasks: Invoke, Stream, UpdateState and UpdateStates.
 type DiscardOption interface {
 	InvokeOption
-	UpdateOption
+	UpdatesOption
 }
 
 // EventsOption is an option of Stream and ResumeStream.
@@ -74,6 +81,7 @@ type runOptions struct {
 	wait     bool
 	abandon  bool
 	as       []ID
+	jump     *Next
 	request  string
 	rerun    []ID
 	answers  []answer
@@ -89,6 +97,7 @@ func (f runOption) stream(o *runOptions)       { f(o) }
 func (f runOption) resume(o *runOptions)       { f(o) }
 func (f runOption) resumeStream(o *runOptions) { f(o) }
 func (f runOption) update(o *runOptions)       { f(o) }
+func (f runOption) updates(o *runOptions)      { f(o) }
 func (f runOption) release(o *runOptions)      { f(o) }
 
 // singleRunOption is an option of a call that can be given once.

@@ -212,7 +212,7 @@ func TestTheChoiceOfARoutingNodeIsStoredWithItsResult(t *testing.T) {
 	res := done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "log", res.State.Log, []string{"router", "y", "beside"})
 	same(t, "runs", ran.counts(), map[string]int{"router": 1})
-	if _, err := th.UpdateState(t.Context(), logged("edit"), graph.AsNode("router")); err == nil || !strings.Contains(err.Error(), "chooses itself") {
+	if _, err := th.UpdateState(t.Context(), logged("edit"), graph.AsNode("router")); err == nil || !strings.Contains(err.Error(), "add graph.Goto") {
 		t.Errorf("an edit as a routing node: got %v, want an error", err)
 	}
 }

@@ -866,9 +866,6 @@ func TestThreadsThatDoNotExist(t *testing.T) {
 	if _, err := th.State(t.Context()); !errors.Is(err, checkpoint.ErrNotFound) {
 		t.Errorf("State: got %v, want ErrNotFound", err)
 	}
-	if _, err := th.UpdateState(t.Context(), input); !errors.Is(err, checkpoint.ErrNotFound) {
-		t.Errorf("UpdateState: got %v, want ErrNotFound", err)
-	}
 	if got := collect(t, th.History(t.Context(), checkpoint.Query{})); len(got) != 0 {
 		t.Errorf("History: got %d, want none", len(got))
 	}

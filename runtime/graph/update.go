@@ -2,6 +2,10 @@ package graph
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
@@ -11,11 +15,13 @@ import (
 // Nodes do not run; routes may.
 //
 // At the head it is an edit: due tasks stay due, with their stored results and questions. At an older
-// checkpoint it is a fork: the tasks that were due there are due again, on a new run line.
+// checkpoint it is a fork: the tasks that were due there are due again, on a new run line. On a thread that
+// does not exist it stores u as the first state. Nothing is due then, and the next input merges into that
+// state.
 //
 // With AsNode it is a fork that treats u as the result of that node, at any checkpoint. If the node is due,
 // it counts as having run. If other tasks are due too, UpdateState returns ErrUnfinished and stores nothing;
-// DiscardPending drops those tasks instead.
+// DiscardPending drops those tasks instead. With Goto it is a fork after which exactly the given tasks are due.
 //
 // It returns a *checkpoint.BusyError if a run holds the thread. Other errors are those of Resume.
 func (t Thread[S, U]) UpdateState(ctx context.Context, u U, opts ...UpdateOption) (checkpoint.ID, error) {
@@ -23,18 +29,63 @@ func (t Thread[S, U]) UpdateState(ctx context.Context, u U, opts ...UpdateOption
 	if err != nil {
 		return checkpoint.ID{}, err
 	}
-	n, err := t.asNode(&o)
+	if len(o.as) > 1 {
+		return checkpoint.ID{}, t.fail("AsNode names %s and %s; name one node, or call UpdateStates", quoted(o.as[0]), quoted(o.as[1]))
+	}
+	return t.update(ctx, o, []U{u}, o.as)
+}
+
+// NodeUpdate is an update as a node, for Thread.UpdateStates.
+type NodeUpdate[U any] struct {
+	Node   ID
+	Update U
+}
+
+// UpdateStates stores the updates of several nodes as one superstep: a fork, as if exactly these nodes had
+// run and returned them. The updates merge in task order: by the declaration of their nodes, and for one node
+// in the order given. Conflicts are errors, as in a run. Each route is called once, and joins of the nodes
+// advance from empty.
+//
+// Only a task node can be named more than once. Of the nodes that lead to one any-of join only one can be
+// named. For due tasks the rules of UpdateState with AsNode apply. Errors are those of UpdateState.
+func (t Thread[S, U]) UpdateStates(ctx context.Context, updates []NodeUpdate[U], opts ...UpdatesOption) (checkpoint.ID, error) {
+	o, err := calling(t, opts, UpdatesOption.updates)
 	if err != nil {
 		return checkpoint.ID{}, err
+	}
+	if len(updates) == 0 {
+		return checkpoint.ID{}, t.fail("UpdateStates: there is no update")
+	}
+	updates = slices.Clone(updates)
+	slices.SortStableFunc(updates, func(a, b NodeUpdate[U]) int { return t.g.index[a.Node] - t.g.index[b.Node] })
+	all, as := make([]U, len(updates)), make([]ID, len(updates))
+	for i, u := range updates {
+		all[i], as[i] = u.Update, u.Node
+	}
+	return t.update(ctx, o, all, as)
+}
+
+// update stores the updates of an edit: one without a node, or one for each node of as.
+func (t Thread[S, U]) update(ctx context.Context, o runOptions, updates []U, as []ID) (checkpoint.ID, error) {
+	e, err := t.g.editOf(as, o.jump)
+	switch {
+	case err != nil || !o.abandon:
+	case len(as) == 0:
+		err = errors.New("DiscardPending without AsNode; an edit leaves all that is due, and Goto replaces it")
+	case o.jump != nil:
+		err = errors.New("DiscardPending with Goto, which replaces all that is due; leave DiscardPending out")
+	}
+	if err != nil {
+		return checkpoint.ID{}, t.fail("%w", err)
 	}
 	var r *opening
 	err = t.contend(ctx, o, func() error {
 		a := newAdapter(t.g, o.strict)
-		a.input = &u
+		a.edits = updates
 		r = &opening{run: &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: a, ctx: ctx, opt: o}}
 		r.init()
 		r.log = t.journal(o, nil, nil)
-		return r.openUpdate(t.at, n, len(o.as) > 0)
+		return r.openUpdate(t.at, e)
 	})
 	if err != nil {
 		return checkpoint.ID{}, err
@@ -43,29 +94,113 @@ func (t Thread[S, U]) UpdateState(ctx context.Context, u U, opts ...UpdateOption
 	return r.log.Head, nil
 }
 
-// asNode returns the node that AsNode names; Start if it was not given.
-func (t Thread[S, U]) asNode(o *runOptions) (int, error) {
-	as := o.as
-	switch {
-	case len(as) > 0:
-	case o.abandon:
-		return 0, t.fail("UpdateState: DiscardPending without AsNode; an edit leaves all that is due, so there is nothing to drop")
-	default:
-		return start, nil
+// editOf checks an edit as the given nodes, in task order, against the graph.
+func (g *core) editOf(as []ID, next *Next) (e edit, err error) {
+	for _, id := range as {
+		n, ok := g.index[id]
+		if !ok || n < start {
+			return e, fmt.Errorf("an update as %s: no node %s", quoted(id), quoted(id))
+		}
+		task := plan.Task{Node: n}
+		if i := len(e.nodes) - 1; i >= 0 && e.nodes[i].Node == n {
+			if g.nodes[n].decode == nil {
+				return e, fmt.Errorf("two updates as node %s, which runs once in a superstep; merge them into one", quoted(id))
+			}
+			task.Index = e.nodes[i].Index + 1
+		}
+		if g.nodes[n].routes && next == nil {
+			return e, fmt.Errorf("an update as node %s: it chooses its successors itself, and an update does not contain its choice; "+
+				"add graph.Goto with the choice", quoted(id))
+		}
+		e.nodes = append(e.nodes, task)
 	}
-	n, ok := t.g.index[as[0]]
-	if !ok || n < start {
-		return 0, t.fail("UpdateState: no node %s", quoted(as[0]))
+	if err := g.checkRaces(e.nodes); err != nil {
+		return e, err
 	}
-	if len(as) > 1 {
-		return 0, t.fail("UpdateState: AsNode names %s and %s; name one node", quoted(as[0]), quoted(as[1]))
+	if e.next = next; next != nil {
+		err = g.checkGoto(next)
 	}
-	return n, nil
+	return e, err
+}
+
+// checkRaces reports updates as several tasks of one race, of which only one counts.
+func (g *core) checkRaces(tasks []plan.Task) error {
+	of := make(map[int]ID)
+	for _, t := range tasks {
+		race := g.plan.Nodes[t.Node].Race
+		if race == 0 {
+			continue
+		}
+		id := g.nodes[t.Node].id
+		if other, ok := of[race]; ok {
+			return fmt.Errorf("updates as nodes %s and %s, which lead to one any-of join: only one of them counts; leave one out",
+				quoted(other), quoted(id))
+		}
+		of[race] = id
+	}
+	return nil
+}
+
+// checkGoto reports what the graph cannot run of next.
+func (g *core) checkGoto(next *Next) error {
+	if next.first.id == "" {
+		return fmt.Errorf("Goto chooses nothing; use graph.To(graph.End) if nothing is due") //nolint:staticcheck // its name
+	}
+	for t := range next.targets {
+		n, ok := g.index[t.id]
+		switch {
+		case !ok || t.id == Start || t.id == Parent:
+			return fmt.Errorf("Goto: no node %s that can be due", quoted(t.id)) //nolint:staticcheck // its name
+		case n == end || g.nodes[n].decode == nil:
+			if t.sent != nil {
+				return fmt.Errorf("Goto: it sends to %s, which takes nothing; use graph.To", quoted(t.id)) //nolint:staticcheck // its name
+			}
+		case t.sent == nil:
+			return fmt.Errorf("Goto: nothing is sent to task node %s; use the Send of its Sender", quoted(t.id)) //nolint:staticcheck // its name
+		default:
+			if err := g.checkSent(t); err != nil {
+				return fmt.Errorf("Goto: node %s: %w", quoted(t.id), err) //nolint:staticcheck // its name
+			}
+		}
+	}
+	return nil
+}
+
+// checkSent reports a payload that its task node does not take: a Sender of another graph can have made it.
+func (g *core) checkSent(t target) error {
+	b, err := appendSent(t.sent)
+	if err != nil {
+		return err
+	}
+	got, err := g.unwrap(t.id, b)
+	if err == nil && got.(typed).of() == t.sent.(typed).of() {
+		return nil
+	}
+	return errors.Join(fmt.Errorf("it does not take a %s; send with the Sender of this very node", t.sent.(typed).of()), err)
+}
+
+// asNodes names nodes for messages.
+func asNodes(names []string) string {
+	for i, name := range names {
+		names[i] = quoted(ID(name))
+	}
+	if len(names) == 1 {
+		return "node " + names[0]
+	}
+	return "nodes " + strings.Join(names, ", ")
 }
 
 // AsNode makes UpdateState treat its update as the result of a node. The successors of the node are then due.
-// Start stands for another input. A node that chooses its successors itself, such as a RoutingNode, is an
-// error, because an update does not contain its choice.
+// Start stands for another input. For a node that chooses its successors itself, such as a RoutingNode, add
+// Goto, because an update does not contain its choice.
 func AsNode(id ID) UpdateOption {
 	return runOption(func(o *runOptions) { o.as = append(o.as, id) })
+}
+
+// Goto makes exactly the tasks of next due after an update: nodes by To, and sends by Sender.Send. They replace
+// everything that was due, and the edges, joins and routes of the nodes that AsNode or UpdateStates name.
+// After graph.To(graph.End) nothing is due. Each node must be one of the graph; it need not be a target of
+// another one.
+func Goto(next Next) UpdatesOption {
+	return singleRunOption("Goto", func(o *runOptions) { o.jump = &next })
 }

@@ -57,8 +57,13 @@ func (s *Superstep) Fill(now []plan.Task) {
 // Over ends a superstep: from here on there are no tasks.
 func (s *Superstep) Over() { s.Tasks = s.Tasks[:0] }
 
-// Edit makes t the only task: what the caller of UpdateState brings.
-func (s *Superstep) Edit(t Task) { s.Tasks = []Task{t} }
+// Edit makes tasks the only ones: the updates of an edit. They have succeeded.
+func (s *Superstep) Edit(tasks []plan.Task) {
+	s.Tasks = make([]Task, len(tasks))
+	for i := range tasks {
+		s.Tasks[i] = Task{Task: tasks[i], Progress: Succeeded}
+	}
+}
 
 // Has reports whether a task has come so far.
 func (s *Superstep) Has(p Progress) bool {

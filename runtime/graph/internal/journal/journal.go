@@ -30,6 +30,7 @@ import (
 type Outcome struct {
 	Status checkpoint.Status // of the thread from here on; zero leaves it
 	End    bool              // the run ends with this write
+	Keep   bool              // it leaves the version open, also with Config.Release
 }
 
 // Entry is one atomic write to a namespace.

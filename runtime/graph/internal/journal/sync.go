@@ -48,7 +48,7 @@ func (s *Sync) Open(ctx context.Context, o checkpoint.Opening, e Entry) ([]check
 func (s *Sync) append(e *Entry) checkpoint.Append {
 	return checkpoint.Append{
 		Thread: s.ThreadID, Namespace: e.Namespace, After: e.After, Records: e.Records, Writes: e.Writes, Fence: s.fence,
-		Status: e.Status, Lease: s.Lease, End: e.End, Release: e.End && e.Status == checkpoint.Done && s.Release,
+		Status: e.Status, Lease: s.Lease, End: e.End, Release: e.End && e.Status == checkpoint.Done && s.Release && !e.Keep,
 	}
 }
 
