@@ -1,12 +1,6 @@
 // Package example contains the code in the manual, which is compiled and tested.
 package example
 
-import (
-	"strconv"
-
-	"github.com/graphgen-go/graphgen/runtime/state"
-)
-
 //go:generate go tool graphgen -type=State
 
 type State struct {
@@ -70,15 +64,3 @@ func editPlan(old *Plan, in PlanEdit) *Plan {
 
 // Cache is data that a run keeps in memory.
 type Cache struct{ Hits int }
-
-// Migrate reads a price that an older version stored as text.
-func (s *State) Migrate(from *state.Old) error {
-	if old, ok := from.String("Cheapest"); ok {
-		price, err := strconv.ParseFloat(old, 64)
-		if err != nil {
-			return err
-		}
-		s.Cheapest = price
-	}
-	return nil
-}

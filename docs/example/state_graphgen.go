@@ -319,7 +319,6 @@ func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate]
 func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	f := &graphgenStateFields
 	l.Init("State", opts, 13)
-	l.OnMigrate(l.s.Migrate)
 	l.f.Cache.Bind(&l.Core, &f.Cache, &l.s.Cache)
 	l.f.Cheapest.Bind(&l.Core, &f.Cheapest, &l.s.Cheapest)
 	l.f.Draft.Bind(&l.Core, &f.Draft, &l.s.Draft)

@@ -63,9 +63,6 @@ func ExampleNewRefunds() {
 		log.Fatal(err)
 	}
 	fmt.Println(res.Status)
-	if err := desk.List(ctx, saver); err != nil {
-		log.Fatal(err)
-	}
 	res, err = desk.Decide(ctx, t, "Ada")
 	if err != nil {
 		log.Fatal(err)
@@ -73,7 +70,6 @@ func ExampleNewRefunds() {
 	fmt.Println(res.Status, res.State.Log)
 	// Output:
 	// waiting
-	// t-1 asks refund at pay
 	// done [paid, approved by Ada]
 }
 

@@ -2,8 +2,6 @@ package desk
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
@@ -49,25 +47,4 @@ func Decide(ctx context.Context, t graph.Thread[State, StateUpdate], by string) 
 		answers = append(answers, refund.Answer(w, Approval{OK: asked.Cents < 5000, By: by}))
 	}
 	return t.Resume(ctx, answers...)
-}
-
-// List prints the open questions of all threads. It reads no states. It lists a damaged thread with its error.
-func List(ctx context.Context, saver checkpoint.Saver) error {
-	for thread, err := range saver.Threads(ctx, checkpoint.ThreadQuery{Status: checkpoint.Waiting}) {
-		if errors.Is(err, checkpoint.ErrDamaged) {
-			fmt.Println(thread.ID, "is damaged:", err)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		questions, err := graph.OpenQuestions(thread)
-		if err != nil {
-			return err
-		}
-		for _, w := range questions {
-			fmt.Println(thread.ID, "asks", w.Question, "at", w.Node)
-		}
-	}
-	return nil
 }
