@@ -8,21 +8,29 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph"
-	"github.com/graphgen-go/graphgen/runtime/graph/internal/teststate"
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
+//go:generate go tool graphgen -type=Ticket
+
+// Ticket is the state of the graphs in the examples.
+type Ticket struct {
+	Status string
+	Count  int      `graph:"sum"`
+	Log    []string `graph:"append"`
+}
+
 // A graph of two nodes, run on a thread that is kept in memory.
 func Example() {
-	b := graph.New("greeting", teststate.WorkSchema)
-	b.Node("greet", func(_ context.Context, s teststate.Work) (teststate.WorkUpdate, error) {
-		var u teststate.WorkUpdate
+	b := graph.New("greeting", TicketSchema)
+	b.Node("greet", func(_ context.Context, s Ticket) (TicketUpdate, error) {
+		var u TicketUpdate
 		u.Log.Append("hello, " + s.Status)
 		return u, nil
 	})
-	b.Node("shout", func(_ context.Context, s teststate.Work) (teststate.WorkUpdate, error) {
-		var u teststate.WorkUpdate
+	b.Node("shout", func(_ context.Context, s Ticket) (TicketUpdate, error) {
+		var u TicketUpdate
 		u.Log.Append(strings.ToUpper(s.Log[len(s.Log)-1]))
 		return u, nil
 	})
@@ -34,7 +42,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	res, err := app.Thread("t-1").Invoke(context.Background(), teststate.WorkUpdate{Status: state.Set("world")})
+	res, err := app.Thread("t-1").Invoke(context.Background(), TicketUpdate{Status: state.Set("world")})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -44,12 +52,12 @@ func Example() {
 
 // A run stops for a person, who edits the state, and goes on.
 func ExampleInterruptBefore() {
-	b := graph.New("refunds", teststate.WorkSchema)
-	b.Node("propose", func(context.Context, teststate.Work) (teststate.WorkUpdate, error) {
-		return teststate.WorkUpdate{Status: state.Set("refund 40")}, nil
+	b := graph.New("refunds", TicketSchema)
+	b.Node("propose", func(context.Context, Ticket) (TicketUpdate, error) {
+		return TicketUpdate{Status: state.Set("refund 40")}, nil
 	})
-	b.Node("pay", func(_ context.Context, s teststate.Work) (teststate.WorkUpdate, error) {
-		return teststate.WorkUpdate{Log: state.Append("paid: " + s.Status)}, nil
+	b.Node("pay", func(_ context.Context, s Ticket) (TicketUpdate, error) {
+		return TicketUpdate{Log: state.Append("paid: " + s.Status)}, nil
 	})
 	b.Edge(graph.Start, "propose")
 	b.Edge("propose", "pay")
@@ -60,14 +68,14 @@ func ExampleInterruptBefore() {
 	}
 
 	ctx, t := context.Background(), app.Thread("case-7")
-	res, err := t.Invoke(ctx, teststate.WorkUpdate{})
+	res, err := t.Invoke(ctx, TicketUpdate{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(res.Status, "before", res.Next)
 
 	// IfHead: nobody else has decided meanwhile.
-	edit := teststate.WorkUpdate{Status: state.Set("refund 25")}
+	edit := TicketUpdate{Status: state.Set("refund 25")}
 	if _, err := t.UpdateState(ctx, edit, graph.IfHead(res.Checkpoint)); err != nil {
 		log.Fatal(err)
 	}
@@ -83,12 +91,12 @@ func ExampleInterruptBefore() {
 
 // The history of a thread, newest first.
 func ExampleThread_History() {
-	b := graph.New("count", teststate.WorkSchema)
-	b.Node("add", func(context.Context, teststate.Work) (teststate.WorkUpdate, error) {
-		return teststate.WorkUpdate{Count: state.Add(1)}, nil
+	b := graph.New("count", TicketSchema)
+	b.Node("add", func(context.Context, Ticket) (TicketUpdate, error) {
+		return TicketUpdate{Count: state.Add(1)}, nil
 	})
 	b.Edge(graph.Start, "add")
-	b.Route("add", func(_ context.Context, s teststate.Work) (graph.Next, error) {
+	b.Route("add", func(_ context.Context, s Ticket) (graph.Next, error) {
 		if s.Count < 3 {
 			return graph.To("add"), nil
 		}
@@ -99,7 +107,7 @@ func ExampleThread_History() {
 		log.Fatal(err)
 	}
 	ctx, t := context.Background(), app.Thread("t-1")
-	if _, err := t.Invoke(ctx, teststate.WorkUpdate{}); err != nil {
+	if _, err := t.Invoke(ctx, TicketUpdate{}); err != nil {
 		log.Fatal(err)
 	}
 	for snap, err := range t.History(ctx, checkpoint.Query{Limit: 3}) {
@@ -116,10 +124,10 @@ func ExampleThread_History() {
 
 // What a run does can be watched while it does it.
 func ExampleThread_Stream() {
-	b := graph.New("stream", teststate.WorkSchema)
+	b := graph.New("stream", TicketSchema)
 	for _, id := range []graph.ID{"one", "two"} {
-		b.Node(id, func(context.Context, teststate.Work) (teststate.WorkUpdate, error) {
-			return teststate.WorkUpdate{Log: state.Append(string(id))}, nil
+		b.Node(id, func(context.Context, Ticket) (TicketUpdate, error) {
+			return TicketUpdate{Log: state.Append(string(id))}, nil
 		})
 	}
 	b.Edge(graph.Start, "one")
@@ -129,7 +137,7 @@ func ExampleThread_Stream() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for e, err := range app.Thread("t-1").Stream(context.Background(), teststate.WorkUpdate{}) {
+	for e, err := range app.Thread("t-1").Stream(context.Background(), TicketUpdate{}) {
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -141,7 +149,7 @@ func ExampleThread_Stream() {
 		}
 	}
 	// Output:
-	// one WorkUpdate{Log: append [one]}
-	// two WorkUpdate{Log: append [two]}
+	// one TicketUpdate{Log: append [one]}
+	// two TicketUpdate{Log: append [two]}
 	// done
 }
