@@ -65,6 +65,13 @@ func TestImportContinuesAfterAFailure(t *testing.T) {
 	if res.State.Accepted != total-1 || len(res.State.Rejected) != 1 || res.State.Rejected[0] != bad {
 		t.Errorf("accepted %d, rejected %v; want %d and [%d]", res.State.Accepted, res.State.Rejected, total-1, bad)
 	}
+	snap, err := thread.State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := snap.Step-1, 21; got != want { // the input is step 1
+		t.Errorf("the import took %d supersteps, and the page says %d", got, want)
+	}
 	twice := 0
 	for item, n := range done {
 		if n == 0 {

@@ -1,0 +1,91 @@
+package docs
+
+import (
+	"go/ast"
+	goparser "go/parser"
+	"go/token"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// documented are the packages whose names the pages use, without the path of the module.
+var documented = []string{
+	"runtime/graph", "runtime/graph/graphhttp", "runtime/graph/graphtest", "runtime/checkpoint", "runtime/state", "runtime/wire", "gen",
+	"savers/memory", "savers/file", "savers/sqlite", "savers/redis", "savers/mysql", "savers/postgres", "savers/open", "savers/savertest",
+}
+
+// others are names of another package, a method, and the beginning of a name.
+var others = map[string]bool{"redis.Client": true, "redis.ClusterClient": true, "file.Repair": true, "wire.Generation": true}
+
+// exported returns the package-level names of a package, with the name of the package before each.
+func exported(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s has no files: %v", dir, err)
+	}
+	names := make(map[string]bool)
+	add := func(id *ast.Ident) { names[path.Base(dir)+"."+id.Name] = true }
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := goparser.ParseFile(token.NewFileSet(), name, nil, goparser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range f.Decls {
+			switch decl := decl.(type) {
+			case *ast.FuncDecl:
+				if decl.Recv == nil {
+					add(decl.Name)
+				}
+			case *ast.GenDecl:
+				for _, spec := range decl.Specs {
+					switch spec := spec.(type) {
+					case *ast.TypeSpec:
+						add(spec.Name)
+					case *ast.ValueSpec:
+						for _, id := range spec.Names {
+							add(id)
+						}
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+// TestNamesInTextExist: a name such as graph.Lease in a page is one of the package. The site links it to its documentation.
+func TestNamesInTextExist(t *testing.T) {
+	known, packages := make(map[string]bool), []string{}
+	for _, dir := range documented {
+		packages = append(packages, path.Base(dir))
+		for name := range exported(t, dir) {
+			known[name] = true
+		}
+	}
+	span := regexp.MustCompile("`[^`\n]+`")
+	use := regexp.MustCompile(`(?:^|[^\w./])((?:` + strings.Join(packages, "|") + `)\.[A-Z]\w*)`)
+	n := 0
+	for _, page := range pages(t) {
+		text := fenced.ReplaceAll(read(t, page), nil)
+		for _, code := range span.FindAllString(string(text), -1) {
+			for _, m := range use.FindAllStringSubmatch(code, -1) {
+				n++
+				if !known[m[1]] && !others[m[1]] {
+					t.Errorf("%s names %s, which does not exist", page, m[1])
+				}
+			}
+		}
+	}
+	if n == 0 {
+		t.Error("no names found")
+	}
+}
+
+var fenced = regexp.MustCompile("(?ms)^```.*?^```$")
