@@ -26,28 +26,6 @@ func Example() {
 	// done answered approved <nil>
 }
 
-func ExampleResumeReady() {
-	ctx := context.Background()
-	saver := memory.New()
-	app, err := example.NewGraph(saver)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	t := app.Thread("t-17")
-	for e, err := range t.Stream(ctx, example.StateUpdate{Owner: state.Set("Ada")}) {
-		fmt.Println(e.Node, err)
-		break // the run ends: the thread is ready
-	}
-	fmt.Println(example.ResumeReady(ctx, app, saver))
-	snap, err := t.State(ctx)
-	fmt.Println(snap.Status, snap.Next, err)
-	// Output:
-	// classify <nil>
-	// <nil>
-	// paused [answer] <nil>
-}
-
 func ExampleNewDouble() {
 	_, err := example.NewDouble()
 	fmt.Println(err)

@@ -67,16 +67,3 @@ func Decide(ctx context.Context, t graph.Thread[State, StateUpdate]) (graph.Resu
 	}
 	return t.Resume(ctx)
 }
-
-// ResumeReady resumes the threads whose runs were ended by a shutdown.
-func ResumeReady(ctx context.Context, app *graph.Graph[State, StateUpdate], saver checkpoint.Saver) error {
-	for t, err := range saver.Threads(ctx, checkpoint.ThreadQuery{Status: graph.Ready}) {
-		if err != nil {
-			return err
-		}
-		if _, err := app.Thread(t.ID).Resume(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	if programs, err = os.MkdirTemp("", "tutorial-"); err != nil {
 		log.Fatal(err)
 	}
-	if out, err := exec.Command("go", "build", "-o", programs+string(filepath.Separator), "./...").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", programs+string(filepath.Separator), "./...").CombinedOutput(); err != nil {
 		log.Fatalf("go build: %v\n%s", err, out)
 	}
 	code := m.Run()

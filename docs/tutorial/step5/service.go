@@ -71,7 +71,7 @@ func (s *service) reply(w http.ResponseWriter, r *http.Request, err error) {
 // sweep resumes, again and again, the refunds whose process was killed or shut down.
 func (s *service) sweep(ctx context.Context, pause time.Duration) {
 	for {
-		for _, status := range []checkpoint.Status{checkpoint.Running, checkpoint.Paused} {
+		for _, status := range []checkpoint.Status{checkpoint.Ready, checkpoint.Running} {
 			s.resume(ctx, status)
 		}
 		select {
