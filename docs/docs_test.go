@@ -140,3 +140,16 @@ func TestMakeTargetsThatAreNamedExist(t *testing.T) {
 		}
 	}
 }
+
+// TestMapListsEveryPage: the site makes its list of pages from the map.
+func TestMapListsEveryPage(t *testing.T) {
+	listed := make(map[string]bool)
+	for _, m := range link.FindAllSubmatch(read(t, "README.md"), -1) {
+		listed[string(m[1])] = true
+	}
+	for _, name := range pages(t) {
+		if name != "README.md" && !strings.HasPrefix(name, "..") && !listed[filepath.ToSlash(name)] {
+			t.Errorf("docs/README.md does not list %s", name)
+		}
+	}
+}
