@@ -3,6 +3,7 @@ package graph
 import (
 	"sync"
 
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 	"github.com/graphgen-go/graphgen/runtime/internal/live"
 )
@@ -38,17 +39,33 @@ type heads[S, U any] struct {
 // share is the part of the bound that one head may take: 1/share.
 const share = 8
 
-// take removes and returns the head of a thread. It returns nil if there is none. It also returns nil, and keeps the head, if the
-// input of the head had the named request: the run then asks storage whether the request is repeated.
-func (c *heads[S, U]) take(thread, request string) *head[S, U] {
+// take removes and returns the head of a thread. It returns nil if there is none, or if that one does not fit and stays.
+func (c *heads[S, U]) take(thread string, fits func(h *head[S, U]) bool) *head[S, U] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.byThread[thread]
-	if h == nil || request != "" && h.request == request {
+	if h == nil || !fits(h) {
 		return nil
 	}
 	c.remove(h)
 	return h
+}
+
+// id returns the id of the head of a thread; the zero ID if there is none.
+func (c *heads[S, U]) id(thread string) checkpoint.ID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h := c.byThread[thread]; h != nil {
+		return h.tail.Last.ID
+	}
+	return checkpoint.ID{}
+}
+
+// giveBack puts a head back that was taken, unless the thread has another one since.
+func (c *heads[S, U]) giveBack(h *head[S, U]) {
+	if c.id(h.thread).IsZero() {
+		c.put(h)
+	}
 }
 
 // put adds a head, unless it is too large, and removes the least recently used ones.
@@ -79,7 +96,22 @@ func (c *heads[S, U]) put(h *head[S, U]) {
 
 // drop removes the head of a thread that was moved by another call than one with input.
 func (c *heads[S, U]) drop(thread string) {
-	c.take(thread, "")
+	c.take(thread, func(*head[S, U]) bool { return true })
+}
+
+// copy returns a copy of the state, which it first makes that of the newest record. empty returns an empty state.
+func (h *head[S, U]) copy(empty func() live.Live[S, U]) (_ live.Live[S, U], err error) {
+	defer rescue(&err)
+	if h.state == nil {
+		h.state = empty()
+	}
+	if !h.shared {
+		if err := h.tail.Fold(h.state.Decode, h.state.Apply); err != nil {
+			return nil, err
+		}
+		h.tail.Forget()
+	}
+	return h.state.Clone(), nil
 }
 
 func (c *heads[S, U]) remove(h *head[S, U]) {

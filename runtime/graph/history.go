@@ -19,6 +19,13 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	if err := t.ready(); err != nil {
 		return none, err
 	}
+	if at, err := stands(ctx, t); err != nil {
+		return none, err
+	} else if at != nil {
+		s := t.snapshot(&at.last, nil)
+		s.State, s.Status = at.state.View(), at.status
+		return s, nil
+	}
 	t, c, err := t.find(ctx, t.at)
 	if err != nil {
 		return none, err

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"errors"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -29,12 +30,70 @@ func (t Thread[S, U]) hot(o runOptions) *head[S, U] {
 	if !t.at.IsZero() || !o.ifHead.IsZero() {
 		return nil
 	}
-	return t.g.heads.take(t.id, o.request)
+	return t.g.heads.take(t.id, func(h *head[S, U]) bool {
+		return o.request == "" || o.request != h.request // else storage says whether the request is repeated
+	})
+}
+
+// standing is a finished thread at a head that was kept.
+type standing[S, U any] struct {
+	last    checkpoint.Record // without its payload
+	state   live.Live[S, U]   // a copy
+	chained int
+	status  checkpoint.Status
+}
+
+// noCall is the namespace of no call. Loading it tells where a thread stands, and reads no records.
+const noCall = "-"
+
+// stands returns where a thread stands if storage still has the head that was kept. It returns nil if the thread has to be loaded.
+func stands[S, U any](ctx context.Context, t Thread[S, U]) (*standing[S, U], error) {
+	if !t.at.IsZero() || t.version != 0 || t.inside != nil {
+		return nil, nil
+	}
+	id := t.g.heads.id(t.id)
+	if id.IsZero() {
+		return nil, nil
+	}
+	c, err := loadChain(ctx, &t.g.core, t.saver(), checkpoint.Ref{Thread: t.id, Namespace: noCall})
+	if err != nil {
+		return nil, err
+	}
+	h := t.g.heads.take(t.id, func(h *head[S, U]) bool { return h.tail.Last.ID == id })
+	if h == nil || c.Thread.Head != id {
+		return nil, nil // the thread is used at the same time, or has been moved: then the head is of no use any more
+	}
+	state, err := h.copy(t.g.recording)
+	if err != nil {
+		return nil, nil // the load returns the error
+	}
+	state.DropUntracked()
+	t.g.heads.giveBack(h)
+	return &standing[S, U]{last: h.tail.Last, state: state, chained: h.chained, status: c.Thread.Status}, nil
+}
+
+// recording returns an empty state that takes note of changes.
+func (g *Graph[S, U]) recording() live.Live[S, U] {
+	return g.schema.New(live.Options{Record: true, DropUnknown: g.opt.dropUnknown})
+}
+
+// resumeHot resumes a finished thread whose head was kept: nothing runs. It reports whether it has.
+func resumeHot[S, U any](t Thread[S, U], r *opening, a *adapter[S, U]) (done bool, err error) {
+	if len(r.opt.answers)+len(r.opt.rerun) > 0 {
+		return false, nil
+	}
+	s, err := stands(r.ctx, t)
+	if err != nil || s == nil || !r.opt.ifHead.IsZero() && r.opt.ifHead != s.last.ID {
+		return false, err
+	}
+	a.live, r.log.Head, r.status = s.state, s.last.ID, checkpoint.Done
+	r.restoring().stand(&s.last, s.chained)
+	return true, nil
 }
 
 // openHot is openInput on a head that was kept: it loads nothing.
 func (t Thread[S, U]) openHot(r *opening, a *adapter[S, U], h *head[S, U]) error {
-	if err := a.continueFrom(h, r.dropUnknown()); err != nil {
+	if err := a.continueFrom(h); err != nil {
 		return err
 	}
 	last := &h.tail.Last
@@ -58,20 +117,17 @@ func (r *opening) stale(err error) bool {
 }
 
 // continueFrom makes the state that of a head.
-func (a *adapter[S, U]) continueFrom(h *head[S, U], dropUnknown bool) (err error) {
+func (a *adapter[S, U]) continueFrom(h *head[S, U]) (err error) {
 	defer rescue(&err)
 	if h.shared {
 		a.live = h.state
 		a.live.DropUntracked()
 		return nil
 	}
-	if a.apart = h.state; a.apart == nil {
-		a.apart = a.g.schema.New(live.Options{Record: true, DropUnknown: dropUnknown})
-	}
-	if err := h.tail.Fold(a.apart.Decode, a.apart.Apply); err != nil {
+	if a.live, err = h.copy(a.g.recording); err != nil {
 		return err
 	}
-	a.live = a.apart.Clone()
+	a.apart = h.state
 	return nil
 }
 

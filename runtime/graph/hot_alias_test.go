@@ -100,6 +100,12 @@ func TestWritesToWhatUserCodeKeepsDoNotReachTheNextTurn(t *testing.T) {
 			if fields := state.FieldNames(ref.EverythingSchema.Diff(want.State, got.State)); fields != nil {
 				t.Fatalf("turn %d: the thread differs in %v", turn, fields)
 			}
+			kept = append(kept, func() { goldentest.Scramble(&got.State) })
+			again, err := hot.Resume(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept = append(kept, func() { goldentest.Scramble(&again.State) })
 			goldentest.Scramble(&p)
 			for _, write := range kept {
 				write()

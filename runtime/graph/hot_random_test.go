@@ -153,6 +153,33 @@ func (w *everyWorld) history(t *testing.T) []graph.Snapshot[ref.Everything] {
 	return collect(t, w.processes[0].History(t.Context(), checkpoint.Query{}))
 }
 
+// states returns what State shows each process; nothing if there is no thread. In a world with fewer than three, the last shows it
+// several times.
+func (w *everyWorld) states(t *testing.T) (all []graph.Snapshot[ref.Everything]) {
+	t.Helper()
+	for i := range 3 {
+		snap, err := w.processes[min(i, len(w.processes)-1)].State(t.Context())
+		if err != nil && !errors.Is(err, checkpoint.ErrNotFound) {
+			t.Fatal(err)
+		}
+		all = append(all, snap)
+	}
+	return all
+}
+
+// compareStates compares what State shows, except for ids.
+func compareStates(t *testing.T, of string, got, want []graph.Snapshot[ref.Everything]) {
+	t.Helper()
+	for i := range want {
+		got, want := got[i], want[i]
+		fields := state.FieldNames(ref.EverythingSchema.Diff(want.State, got.State))
+		if fields != nil || got.Step != want.Step || got.Source != want.Source || got.Status != want.Status || !slices.Equal(got.Next, want.Next) {
+			t.Fatalf("%s: State of process %d differs in %v; got step %d, %v, %v, due %v, want step %d, %v, %v, due %v",
+				of, i, fields, got.Step, got.Source, got.Status, got.Next, want.Step, want.Source, want.Status, want.Next)
+		}
+	}
+}
+
 // moved is something that happens to the thread. It is the same in every world.
 type moved struct {
 	name string
@@ -348,7 +375,9 @@ func outcomeOf(err error) string {
 func compareWorlds(t *testing.T, said []string, worlds map[string]*everyWorld, whole bool) {
 	t.Helper()
 	history, records := worlds["cold"].history(t), worlds["cold"].records(t)
+	shown := worlds["cold"].states(t)
 	for name, w := range worlds {
+		compareStates(t, fmt.Sprintf("%q: %s", said, name), w.states(t), shown)
 		got := w.history(t)
 		if len(got) != len(history) {
 			t.Fatalf("%q: %s has %d checkpoints, want %d", said, name, len(got), len(history))

@@ -140,7 +140,7 @@ func ReleaseOnDone() Option {
 
 // HotThreads bounds the memory for threads between runs, in bytes; the default is 64 MB, and 0 is off. A
 // run with input that finishes leaves the state of its thread there, and the next Invoke or Stream of the
-// same Graph then reads nothing from the saver. The threads that were used least recently are forgotten
+// same Graph then reads nothing from the saver. State and Resume then read no records. The threads that were used least recently are forgotten
 // first. A thread that takes more than an eighth of the bound is not kept.
 //
 // Other processes may use the same threads. An Invoke whose thread was moved elsewhere costs one call of

@@ -99,6 +99,9 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 		}
 		if in == nil {
 			r = t.opening(held, o, out, nil, lost)
+			if done, err := resumeHot(t, r, out.state); done || err != nil {
+				return err
+			}
 			return r.openResume(t.at)
 		}
 		if h := t.hot(o); h != nil {

@@ -57,6 +57,9 @@ func (t *Tail) Chained(before int) int {
 	return before + t.records
 }
 
+// Forget drops the payloads: the state that they lead to has been made.
+func (t *Tail) Forget() { t.payloads, t.ends, t.whole = nil, nil, false }
+
 // Size returns how many bytes of memory the payloads take.
 func (t *Tail) Size() int { return cap(t.payloads) + 8*cap(t.ends) }
 
