@@ -144,7 +144,7 @@ type Opening struct {
 // DefaultLease is how long a lease lives when the caller does not say.
 const DefaultLease = 15 * time.Second
 
-// Appended is what a successful Append returns.
+// AppendResult is the result of a successful Append.
 type AppendResult struct {
 	Version int     // the version appended to, from 1
 	Head    uint64  // the Seq of the last record
@@ -249,7 +249,7 @@ type Retention struct {
 	Released int       // keep the newest so many released versions; 0 keeps them all, less than 0 removes them all
 }
 
-// Pruned counts what Prune removed.
+// PruneResult counts what Prune removed.
 type PruneResult struct {
 	Records  int
 	Versions int

@@ -10,7 +10,7 @@ import (
 
 // The test of a saver whose storage is a folder.
 func ExampleRun() { //nolint:testableexamples // it is the body of a test
-	test := func(t *testing.T) {
+	test := func(t *testing.T) { //nolint:thelper // it is the body of a test
 		savertest.Run(t, func(tb testing.TB) savertest.Storage {
 			dir := tb.TempDir()
 			return savertest.Storage{

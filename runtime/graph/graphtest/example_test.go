@@ -32,7 +32,7 @@ func pay(ctx context.Context, s Order) (OrderUpdate, error) {
 
 // A test of a node that asks a question.
 func ExampleRun() { //nolint:testableexamples // it is the body of a test
-	test := func(t *testing.T) {
+	test := func(t *testing.T) { //nolint:thelper // it is the body of a test
 		_, after, err := graphtest.Run(t, OrderSchema, pay, Order{Item: "a lamp"}, approve.Answer(graph.OpenQuestion{}, true))
 		if err != nil {
 			t.Fatal(err)
