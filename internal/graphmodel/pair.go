@@ -184,6 +184,10 @@ func (p *Pair) compare(ctx context.Context, what string, want Outcome, res Resul
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
+	stopped := fmt.Sprint(len(res.Stops) > 0, len(snap.Stops) > 0) // of a call beside another one that asks or fails
+	if want.Status == "paused" || want.Status == "done" {
+		stopped = fmt.Sprint(want.Status == "paused", want.Status == "paused")
+	}
 	return errors.Join(
 		differ(what+": status", res.Status.String(), want.Status),
 		differ(what+": state", Text(res.State), Text(want.State)),
@@ -191,6 +195,8 @@ func (p *Pair) compare(ctx context.Context, what string, want Outcome, res Resul
 		differ(what+": questions", fmt.Sprintf("%q", asked), fmt.Sprintf("%q", want.Waiting)),
 		differ(what+": unjoined", fmt.Sprint(res.Unjoined), fmt.Sprint(want.Unjoined)),
 		differ(what+": stored status", snap.Status.String(), want.Status),
+		differ(what+": has a reason", fmt.Sprint(snap.Reason != ""), fmt.Sprint(want.Status == "failed")),
+		differ(what+": has stops", fmt.Sprint(len(res.Stops) > 0, len(snap.Stops) > 0), stopped),
 		differ(what+": stored state", Text(snap.State), Text(want.State)),
 		differ(what+": stored tasks", tasksIn(snap), p.Model.dueTasks()),
 	)

@@ -24,6 +24,7 @@ func (r recorder) commit(source checkpoint.Source, writes []checkpoint.Write, o 
 	if err := r.describe(rec, source); err != nil {
 		return err
 	}
+	r.noteStops(rec, o)
 	parts, err := r.parts()
 	if err != nil {
 		return err
@@ -31,7 +32,7 @@ func (r recorder) commit(source checkpoint.Source, writes []checkpoint.Write, o 
 	if err := r.fillPayload(rec, false); err != nil {
 		return err
 	}
-	writes = append(append(parts, writes...), r.stopQuestion(rec.ID, o)...)
+	writes = append(append(append(parts, writes...), r.stopQuestion(rec.ID, o)...), r.reason(rec.ID, o, r.ending)...)
 	return r.saving("commit", r.log.Commit(r.ctx, rec, writes, o))
 }
 

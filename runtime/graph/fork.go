@@ -92,6 +92,7 @@ func (r *opening) openUpdate(at checkpoint.ID, e edit) (err error) {
 		return err
 	}
 	rec.Base, rec.Commits, rec.Due = r.log.Base, checkpoint.ID{}, nil
+	rec.Meta = journal.KeepStops(rec.Meta, c.Last.Meta)
 	if err := r.storing().fillPayload(&rec, false); err != nil {
 		return err
 	}

@@ -16,7 +16,10 @@ func (r recorder) stopQuestion(base checkpoint.ID, o journal.Outcome) []checkpoi
 	if r.call == nil || o.Status != checkpoint.Paused || !r.plan.Stops() {
 		return nil
 	}
-	return []checkpoint.Write{{Namespace: r.log.Namespace, Base: base, Task: journal.StopTask, Kind: checkpoint.Question}}
+	return []checkpoint.Write{{
+		Namespace: r.log.Namespace, Base: base, Task: journal.StopTask, Kind: checkpoint.Question,
+		Payload: journal.AppendStops(nil, stopsAt(r.run)),
+	}}
 }
 
 // resume finds out whether a stop holds a subgraph that was restored.

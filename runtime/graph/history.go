@@ -50,9 +50,15 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 		if s.Tasks, err = taskStates(ctx, t.namespace(), last, &c); err == nil {
 			s.Questions, err = waitingOf(ctx, openQuestions(t.namespace(), &c))
 		}
+		if err == nil {
+			s.Stops, err = stopsIn(t.namespace(), &c)
+		}
 		if err != nil {
 			return none, t.readError(ctx, "load", err)
 		}
+	}
+	if !c.Committed && t.inside == nil {
+		s.Reason = reasonIn(&c)
 	}
 	switch {
 	case last.ID != c.Head:
@@ -77,6 +83,9 @@ func (t Thread[S, U]) snapshot(rec *checkpoint.Record, due []checkpoint.Task) Sn
 		if n, ok := t.g.find(task.Node); ok && n > start && t.g.nodes[n].sub != nil {
 			s.Calls = append(s.Calls, t.call(rec, task))
 		}
+	}
+	if stops, err := journal.ReadStops(journal.Stops(rec.Meta)); err == nil { // else State returns the error
+		s.Stops = shownStops(stops)
 	}
 	s.Next = t.g.next(s.Next, t.g.pendingRoutes(rec))
 	return s

@@ -205,6 +205,9 @@ func paused(c *checkpoint.Chain) bool {
 // discards returns the writes that drop the stored results of the nodes that are to run again. Subgraph calls begin
 // again: rec, the record of the resume, says so.
 func (r *opening) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes []checkpoint.Write, err error) {
+	if reasonIn(c) != "" {
+		writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: journal.RunTask, Kind: checkpoint.Discard})
+	}
 	calls := make(map[string]bool) // the namespaces of the calls that begin again
 	for _, id := range r.opt.rerun {
 		found := false
@@ -240,6 +243,9 @@ func (r *opening) opened(records []checkpoint.Record, writes []checkpoint.Write,
 	if r.known != r.g.hash {
 		writes = append(writes, r.g.schemas()...)
 	}
+	last := &records[len(records)-1]
+	r.storing().noteStops(last, o)
+	writes = append(writes, r.storing().reason(last.Base, o, r.ending)...)
 	stand, err := r.log.Open(r.ctx, opening, records, writes, o)
 	if err != nil {
 		return r.saving("open", err)

@@ -18,6 +18,8 @@ type Result[S any] struct {
 	// may follow: the targets of the routes that BeforeRoute has put off, or End after a stop behind the last node. It is nil only
 	// when the run has finished.
 	Next []ID
+	// Stops are the static stops that hold the run, if it is Paused, and those that hold its subgraph calls.
+	Stops []Stop
 	// Checkpoint is the thread's newest record; zero for Run. IfHead takes it.
 	Checkpoint checkpoint.ID
 	// Steps is how many supersteps this call committed.
@@ -46,6 +48,11 @@ type Snapshot[S any] struct {
 	Questions []OpenQuestion
 	// Status is the thread's, when this is its head; else zero.
 	Status Status
+	// Stops are the static stops at which a run stopped here. Those in subgraph calls are left out of a history.
+	Stops []Stop
+	// Reason is why the run that is Failed or Ready ended: the text of its error, or of the cause of its context, or of the drain.
+	// It is cut after 8 KiB, and empty when the thread continues. History leaves it out.
+	Reason string
 }
 
 // SubgraphCall is one call of a subgraph: that of the superstep after the checkpoint which lists it. Inside opens it.

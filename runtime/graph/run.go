@@ -234,7 +234,7 @@ func (r *run) giveUp(cause error) error {
 	if r.health == unsure {
 		o.Status = 0 // the commit set the status of the thread, if it is stored
 	}
-	err := r.saving("put writes", r.log.Put(r.ctx, r.storing().results(cause), o))
+	err := r.saving("put writes", r.log.Put(r.ctx, append(r.storing().results(cause), r.storing().reason(r.log.Base, o, cause)...), o))
 	if err == nil {
 		return cause
 	}
@@ -264,6 +264,7 @@ func resultOf[S, U any](r *run, a *adapter[S, U]) Result[S] {
 	if r.status == Done {
 		res.Unjoined = r.unjoined()
 	}
+	res.Stops = shownStops(stopsOf(r))
 	res.Questions = r.waiting()
 	return res
 }

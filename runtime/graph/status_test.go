@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"strings"
 	"testing"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
@@ -29,12 +30,13 @@ func threeNodes(b func(context.Context, work) (update, error), opts ...graph.Nod
 }
 
 // endings are ways to end a run of three nodes while the one in the middle runs, by the name of the thread, with the status of
-// that thread.
+// that thread and why it has it.
 var endings = map[string]struct {
 	want graph.Status
+	why  string // a part of the reason, or the stop
 	run  func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string)
 }{
-	"drained": {graph.Ready, func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+	"drained": {graph.Ready, "the graph is draining", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
 		var g *app
 		g = compile(t, threeNodes(func(ctx context.Context, w work) (update, error) {
 			ctx, cancel := context.WithCancel(ctx)
@@ -44,7 +46,7 @@ var endings = map[string]struct {
 		}), graph.Saver(s), d)
 		done(t, graph.Ready)(g.Thread(id).Invoke(t.Context(), input))
 	}},
-	"cancelled at a commit": {graph.Ready, func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+	"cancelled at a commit": {graph.Ready, errDeploy.Error(), func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		g := compile(t, threeNodes(func(ctx context.Context, w work) (update, error) {
 			cancel(errDeploy)
@@ -52,7 +54,7 @@ var endings = map[string]struct {
 		}), graph.Saver(s), d)
 		wantEnding(t, graph.Ready, errDeploy)(g.Thread(id).Invoke(ctx, input))
 	}},
-	"cancelled in a node": {graph.Ready, func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+	"cancelled in a node": {graph.Ready, errDeploy.Error(), func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		g := compile(t, threeNodes(func(ctx context.Context, _ work) (update, error) {
 			cancel(errDeploy)
@@ -61,7 +63,7 @@ var endings = map[string]struct {
 		}), graph.Saver(s), d)
 		wantEnding(t, graph.Ready, errDeploy)(g.Thread(id).Invoke(ctx, input))
 	}},
-	"cancelled in a route": {graph.Ready, func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+	"cancelled in a route": {graph.Ready, errDeploy.Error(), func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		b := newWork()
 		b.Node("a", say("a"))
@@ -77,7 +79,7 @@ var endings = map[string]struct {
 		}, "c")
 		wantEnding(t, graph.Ready, context.Canceled)(compile(t, b, graph.Saver(s), d).Thread(id).Invoke(ctx, input))
 	}},
-	"left stream": {graph.Ready, func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+	"left stream": {graph.Ready, "the consumer left the stream", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
 		for e, err := range compile(t, threeNodes(say("b")), graph.Saver(s), d).Thread(id).Stream(t.Context(), input) {
 			if err != nil {
 				t.Fatal(err)
@@ -87,7 +89,7 @@ var endings = map[string]struct {
 			}
 		}
 	}},
-	"drained in a subgraph beside a question": {graph.Ready, func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+	"drained in a subgraph beside a question": {graph.Ready, "the graph is draining", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
 		var g *app
 		asked := make(chan struct{})
 		inner := graph.New("inner", teststate.WorkSchema)
@@ -117,18 +119,18 @@ var endings = map[string]struct {
 		res := done(t, graph.Ready)(g.Thread(id).Invoke(t.Context(), input))
 		same(t, "questions", len(res.Questions), 1)
 	}},
-	"fork": {graph.Ready, func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+	"fork": {graph.Ready, "", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
 		th := compile(t, threeNodes(say("b")), graph.Saver(s), d, graph.InterruptBefore("b")).Thread(id)
 		done(t, graph.Paused)(th.Invoke(t.Context(), input))
 		if _, err := th.UpdateState(t.Context(), update{}, graph.AsNode("a")); err != nil {
 			t.Fatal(err)
 		}
 	}},
-	"stop": {graph.Paused, func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+	"stop": {graph.Paused, "before b", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
 		g := compile(t, threeNodes(say("b")), graph.Saver(s), d, graph.InterruptBefore("b"))
 		done(t, graph.Paused)(g.Thread(id).Invoke(t.Context(), input))
 	}},
-	"stop and cancelled": {graph.Paused, func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+	"stop and cancelled": {graph.Paused, "after b", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		g := compile(t, threeNodes(func(ctx context.Context, w work) (update, error) {
 			cancel(errDeploy)
@@ -136,14 +138,14 @@ var endings = map[string]struct {
 		}), graph.Saver(s), d, graph.InterruptAfter("b"))
 		done(t, graph.Paused)(g.Thread(id).Invoke(ctx, input))
 	}},
-	"question": {graph.Waiting, func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+	"question": {graph.Waiting, "", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
 		g := compile(t, threeNodes(func(ctx context.Context, _ work) (update, error) {
 			_, err := amount.Ask(ctx, "how much?")
 			return update{}, err
 		}, amount), graph.Saver(s), d)
 		done(t, graph.Waiting)(g.Thread(id).Invoke(t.Context(), input))
 	}},
-	"question in a left stream": {graph.Waiting, func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+	"question in a left stream": {graph.Waiting, "", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
 		g := compile(t, threeNodes(func(ctx context.Context, _ work) (update, error) {
 			_, err := amount.Ask(ctx, "how much?")
 			return update{}, err
@@ -152,11 +154,11 @@ var endings = map[string]struct {
 			break
 		}
 	}},
-	"failed node": {graph.Failed, func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+	"failed node": {graph.Failed, errBroken.Error(), func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
 		g := compile(t, threeNodes(func(context.Context, work) (update, error) { return update{}, errBroken }), graph.Saver(s), d)
 		wantEnding(t, graph.Failed, errBroken)(g.Thread(id).Invoke(t.Context(), input))
 	}},
-	"failed node in a cancelled run": {graph.Failed, func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+	"failed node in a cancelled run": {graph.Failed, errBroken.Error(), func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		g := compile(t, threeNodes(func(context.Context, work) (update, error) {
 			cancel(errDeploy)
@@ -164,14 +166,14 @@ var endings = map[string]struct {
 		}), graph.Saver(s), d)
 		wantEnding(t, graph.Failed, errBroken)(g.Thread(id).Invoke(ctx, input))
 	}},
-	"MaxSteps": {graph.Failed, func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+	"MaxSteps": {graph.Failed, "raise MaxSteps", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
 		res, err := compile(t, threeNodes(say("b")), graph.Saver(s), d, graph.MaxSteps(1)).Thread(id).Invoke(t.Context(), input)
 		var steps *graph.MaxStepsError
 		if !errors.As(err, &steps) || res.Status != graph.Failed {
 			t.Errorf("got it %s, %v; want it failed with a *MaxStepsError", res.Status, err)
 		}
 	}},
-	"failed observer": {graph.Failed, func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+	"failed observer": {graph.Failed, errBroken.Error(), func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
 		g := compile(t, threeNodes(say("b")), graph.Saver(s), d, graph.Observe(observer(func(o graph.RunEvent) {
 			if o.Node == "a" {
 				panic(errBroken)
@@ -179,7 +181,7 @@ var endings = map[string]struct {
 		})))
 		wantEnding(t, graph.Failed, errBroken)(g.Thread(id).Invoke(t.Context(), input))
 	}},
-	"done": {graph.Done, func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+	"done": {graph.Done, "", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
 		done(t, graph.Done)(compile(t, threeNodes(say("b")), graph.Saver(s), d).Thread(id).Invoke(t.Context(), input))
 	}},
 }
@@ -206,6 +208,19 @@ func TestAStatusSaysWhatAThreadNeeds(t *testing.T) {
 				}
 				same(t, "status", c.Thread.Status, e.want)
 				same(t, "holder", c.Thread.Holder, "")
+				th := compile(t, threeNodes(say("b")), graph.Saver(s)).Thread(id) // another process
+				snap, err := th.State(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				why := snap.Reason
+				if e.want == graph.Paused {
+					same(t, "reason of a stop", snap.Reason, "")
+					why = fmt.Sprint(snap.Stops)
+				}
+				if !strings.Contains(why, e.why) || e.why == "" && why != "" {
+					t.Errorf("why it is %s: got %q, want it to contain %q", e.want, why, e.why)
+				}
 			})
 		}
 	})
@@ -242,6 +257,10 @@ func TestASweepOverReadyThreadsResumesWhatNobodyHasToDecide(t *testing.T) {
 		}
 		res := done(t, graph.Done)(g.Thread(id).Resume(t.Context()))
 		same(t, id, res.State.Log, []string{"a", "b", "c"})
+		snap, err := g.Thread(id).State(t.Context())
+		if err != nil || snap.Reason != "" {
+			t.Errorf("%s: the reason after the resume: got %q, %v; want none", id, snap.Reason, err)
+		}
 	}
 	for id, e := range endings {
 		if e.want != graph.Ready && head(id) != before[id] {
@@ -287,4 +306,83 @@ func ExampleReady() {
 	// Output:
 	// ready [pay] true
 	// order-7 done [reserved paid]
+}
+
+// A resume that fails again, or stops elsewhere, replaces the reason.
+func TestAReasonIsOfTheNewestRun(t *testing.T) {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		fails := errors.New("first")
+		th, _ := newThread(t, threeNodes(func(ctx context.Context, _ work) (update, error) {
+			if fails != nil {
+				return update{}, fails
+			}
+			_, err := amount.Ask(ctx, "how much?")
+			return update{}, err
+		}, amount), d)
+		reason := func() string {
+			snap, err := th.State(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return snap.Reason
+		}
+		wantEnding(t, graph.Failed, fails)(th.Invoke(t.Context(), input))
+		if got := reason(); !strings.HasSuffix(got, "first") {
+			t.Errorf("after a failure: got %q, want the first", got)
+		}
+		fails = errors.New("second")
+		wantEnding(t, graph.Failed, fails)(th.Resume(t.Context()))
+		if got := reason(); !strings.HasSuffix(got, "second") {
+			t.Errorf("after another failure: got %q, want the second", got)
+		}
+		fails = nil
+		done(t, graph.Waiting)(th.Resume(t.Context()))
+		same(t, "reason of a thread that waits", reason(), "")
+	})
+}
+
+// The stops of a thread are known to other processes, in results and in histories, also after an edit and in subgraphs.
+func TestASnapshotNamesTheStopsThatHoldTheThread(t *testing.T) {
+	eachDurability(t, func(t *testing.T, d graph.Durability) {
+		inner := compile(t, chain("x", "y"), graph.SubgraphOnly(), graph.InterruptBefore("y"))
+		b := newWork()
+		b.Node("a", say("a"))
+		b.Subgraph("sub", inner)
+		b.Edge(graph.Start, "a")
+		b.Edge("a", "sub")
+		b.Edge("sub", graph.End)
+		th, s := newThread(t, b, graph.InterruptAfter("a"), graph.InterruptBefore("sub"), d)
+		other := compile(t, b, graph.Saver(s)).Thread("t") // without the stops
+		check := func(what, want string) {
+			t.Helper()
+			snap, err := other.State(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, what, fmt.Sprint(snap.Stops), want)
+		}
+		res := done(t, graph.Paused)(th.Invoke(t.Context(), input))
+		same(t, "result", fmt.Sprint(res.Stops), "[after a before sub]")
+		check("snapshot", "[after a before sub]")
+		if _, err := th.UpdateState(t.Context(), update{}); err != nil {
+			t.Fatal(err)
+		}
+		check("snapshot of an edit", "[after a before sub]")
+		res = done(t, graph.Paused)(th.Resume(t.Context()))
+		same(t, "result of a stop in a subgraph", fmt.Sprint(res.Stops), "[before sub/y]")
+		check("snapshot of a stop in a subgraph", "[before sub/y]")
+		res = done(t, graph.Done)(th.Resume(t.Context()))
+		same(t, "result at the end", len(res.Stops), 0)
+		check("snapshot at the end", "[]")
+		var past []string
+		for snap, err := range other.Checkpoints(t.Context(), checkpoint.Query{Sources: []checkpoint.Source{checkpoint.Loop}}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			past = append(past, fmt.Sprint(snap.Step, snap.Stops))
+		}
+		if d != graph.OnExit {
+			same(t, "history", past, []string{"3 []", "2 [after a before sub]"})
+		}
+	})
 }

@@ -144,7 +144,7 @@ func (r caller) runCall(i int, c *run) (done bool, err error) {
 	sl := &r.exec.Tasks[i]
 	before := r.calls[i] // of an earlier attempt
 	err = c.loop()
-	r.calls[i] = subgraph.Outcome{Below: c.asked(), Open: c.within().open() || before.Open} // this attempt may not have come to what asked in that one
+	r.calls[i] = subgraph.Outcome{Below: c.asked(), Open: c.within().open() || before.Open, Stops: stopsOf(c)} // this attempt may not have come to what asked in that one
 	if err != nil || c.status != checkpoint.Done {
 		switch {
 		case err != nil:

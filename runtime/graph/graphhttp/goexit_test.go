@@ -40,7 +40,7 @@ func TestARouteThatEndsItsGoroutineEndsTheRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		words := open(t, "GET", base+"/t", "").rest()
-		want := []string{"checkpoint 1 in next [a]", `end failed: graphhttp: thread "t": the run failed`}
+		want := []string{"checkpoint 1 in next [a]", `end failed: graphhttp: thread "t": the run failed: it called runtime.Goexit`}
 		if from == graph.Start {
 			want = want[1:]
 		}

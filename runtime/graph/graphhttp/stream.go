@@ -255,10 +255,8 @@ func (s *stream[S, U]) end(head graph.Snapshot[S]) []message {
 	var failed error
 	if head.Status == graph.Failed {
 		failed = fmt.Errorf("graphhttp: thread %q: %w", s.thread, ErrFailed)
-		for _, t := range head.Tasks {
-			if t.Failure != "" {
-				failed = fmt.Errorf("%w: node %q: %s", failed, string(t.Node), t.Failure)
-			}
+		if head.Reason != "" {
+			failed = fmt.Errorf("%w: %s", failed, head.Reason)
 		}
 	}
 	out := append(s.questions(head), s.hub.message(s.thread, graph.Event[S, U]{Kind: graph.EventEnd, Result: &res}, failed))

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrLeft cancels the tasks of a superstep when nobody takes its events any more. Ended returns it to say so.
-var ErrLeft = errors.New("left")
+var ErrLeft = errors.New("the consumer left the stream")
 
 // fanOut is the tasks of one superstep that run at the same time.
 type fanOut struct {

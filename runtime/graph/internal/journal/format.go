@@ -14,8 +14,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// This file is everything that the runtime stores under a name or in a form of its own. What follows is
-// a format: changing it makes stored threads unreadable.
+// This file and stops.go are everything that the runtime stores under a name or in a form of its own.
+// What follows is a format: changing it makes stored threads unreadable.
 //
 //	task key        hex of 16 bytes of SHA-256 of: run line, scope, step, node, index. Strings follow
 //	                their length, numbers are uvarints.
@@ -31,6 +31,7 @@ import (
 //	  "schemas"       of a graph with subgraphs over other states: 8 bytes, which change if one of the schemas
 //	                  gets another fingerprint
 //	  "format"        of a record at which subgraph calls are due: the number of this format
+//	  "stops"         of a record at which a run stopped for people: the stops
 //	  "input"         of an input with a request id: 16 bytes of SHA-256 of the encoded input
 //
 //	Pending writes of a task, by kind and name
@@ -38,17 +39,23 @@ import (
 //	                  choice of either
 //	  Result step     of a subgraph over the same state: the updates of that step of it
 //	  Question place, Answer place
-//	  Question ""     of the task "stop" in a call: the call stops for people. Its answer clears the stop
+//	  Question ""     of the task "stop" in a call: the stops that hold the call. Its answer clears them
 //	  Failure ""      the text of the error
+//	  Failure ""      of the task "run": why the run ended though tasks are due
 //
 //	updates         array of binaries, each an encoded update
 //	choice          array: the update as binary, then what the array of targets has
 //	targets         array, for each an array of two: its node, and what is sent to it as binary or nil
+//	stops           array, for each an array of three: the subgraph nodes that lead to it, as an array; the
+//	                node; whether the stop is after it
 //	question        array of five: the subgraph nodes that lead to the asking node, as an array; that node;
 //	                its index; the name of the question; what it asks as binary
 
 // StopTask is the task that the question of a call's stop is of. A task key is longer.
 const StopTask = "stop"
+
+// RunTask is the task that the failure of a run is of.
+const RunTask = "run"
 
 // Names in a record's Meta.
 const (
@@ -58,6 +65,7 @@ const (
 	metaInput  = "input"
 	metaSchema = "schemas"
 	metaFormat = "format"
+	metaStops  = "stops"
 )
 
 // format is the number of what this file describes. A record at which no subgraph call is due has none:

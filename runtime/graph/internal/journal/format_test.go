@@ -115,6 +115,9 @@ func TestStoredPayloads(t *testing.T) {
 		{"a choice", journal.AppendChoice(nil, []byte("update"), targets), "94c40675706461746592a161c092a162c40473656e7492a163c400"},
 		{"a choice without an update", journal.AppendChoice(nil, nil, nil), "91c400"},
 		{"a question", journal.AppendQuestion(nil, question), "9592a3737562a5696e6e6572a361736bcd012ca7617070726f7665c403776879"},
+		{"no stops", journal.AppendStops(nil, nil), "90"},
+		{"a stop in a subgraph", journal.AppendStops(nil, []journal.Stop{{Path: []string{"sub"}, Node: "y"}}), "919391a3737562a179c2"},
+		{"a stop after a node", journal.AppendStops(nil, []journal.Stop{{Node: "a", After: true}}), "919390a161c3"},
 		{"an empty question", journal.AppendQuestion(nil, journal.Question{}), "9590a000a0c0"},
 	} {
 		golden(t, test.what, hex.EncodeToString(test.got), test.want)

@@ -61,7 +61,7 @@ type Planner struct {
 	pending []int  // Pending in the making
 	marked  []bool // by node: it is in next without being sent to
 	ready   []Task // scratch of Now
-	after   bool   // a node with After has run in the superstep
+	after   []int  // the nodes with After that have run in the superstep, if stops apply
 	merged  bool   // Turn ends a superstep, and not a Reopen
 	open    []int  // by join: a source that had not run when the join was last looked at
 }
@@ -110,7 +110,7 @@ func (p *Planner) Input() bool { return len(p.Due) > 0 && p.Due[0].Node == Start
 // in order, Leave follows; Choose and Send for what routes and nodes chose; then Turn.
 func (p *Planner) Begin() {
 	now := p.Now()
-	p.after, p.merged = false, true
+	p.after, p.merged = p.after[:0], true
 	if len(now) == len(p.Due) {
 		return
 	}
@@ -124,7 +124,7 @@ func (p *Planner) Begin() {
 // Reopen begins the transition that asks the pending routes. Choose and Send follow for each node of
 // Pending except End, then Turn.
 func (p *Planner) Reopen() {
-	p.after, p.merged = false, false
+	p.after, p.merged = p.after[:0], false
 	for _, t := range p.Due {
 		p.keep(t)
 	}
@@ -144,9 +144,9 @@ func (p *Planner) Leave(node int) (asks bool) {
 	for _, a := range n.Joins {
 		p.arrive(a)
 	}
-	if n.After {
-		p.after = true
-		if n.Route && p.graph.BeforeRoute && p.stops {
+	if n.After && p.stops {
+		p.after = append(p.after, node)
+		if n.Route && p.graph.BeforeRoute {
 			p.pending = append(p.pending, node)
 			return false
 		}
@@ -268,7 +268,7 @@ func (p *Planner) Ended() bool {
 
 // Stops reports whether a stop for people holds the run where it stands.
 func (p *Planner) Stops() bool {
-	if !p.stops || p.after {
+	if !p.stops || len(p.after) > 0 {
 		return p.stops
 	}
 	const few = 16 // are found faster one by one
@@ -284,9 +284,24 @@ func (p *Planner) Stops() bool {
 	})
 }
 
+// Holding returns the nodes whose stops hold the run where it stands: those that have run, and those
+// that are due. A Planner that was placed knows only the latter.
+func (p *Planner) Holding() (after, before []int) {
+	if !p.stops {
+		return nil, nil
+	}
+	for _, t := range p.Now() {
+		last := len(before) > 0 && before[len(before)-1] == t.Node
+		if p.graph.Nodes[t.Node].Before && !last && !slices.Contains(p.Cleared, t.Node) {
+			before = append(before, t.Node)
+		}
+	}
+	return p.after, before
+}
+
 // Clear clears the stops that hold the run where it stands: they have been answered.
 func (p *Planner) Clear() {
-	p.Cleared, p.after = nil, false
+	p.Cleared, p.after = nil, p.after[:0]
 	seen := make(map[int]bool)
 	for _, t := range p.Now() {
 		if p.graph.Nodes[t.Node].Before && !seen[t.Node] {

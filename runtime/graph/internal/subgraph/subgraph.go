@@ -82,9 +82,10 @@ func (e *PartError) Unwrap() error { return e.Err }
 
 // Outcome is the outcome of a call, except the update of its task.
 type Outcome struct {
-	Below  []Asked    // what it waits for
-	Memory Remembered // what is remembered of it, in a run that stores nothing
-	Open   bool       // it or one in it has asked, or stopped for people
+	Below  []Asked        // what it waits for
+	Memory Remembered     // what is remembered of it, in a run that stores nothing
+	Open   bool           // it or one in it has asked, or stopped for people
+	Stops  []journal.Stop // that hold it or one in it
 }
 
 // Asked is an open question: the key of the task that asks it, its place among what the task asks, and the

@@ -1,0 +1,135 @@
+package graph
+
+import (
+	"context"
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
+)
+
+// Stop is a static stop that holds a run: InterruptBefore or InterruptAfter.
+type Stop struct {
+	Path  []ID // of the subgraph nodes that lead to the node; nil in the graph itself
+	Node  ID
+	After bool // the node has run; else it is due
+}
+
+// String returns "before pay" or "after pay", and "before sub/pay" in a subgraph.
+func (s Stop) String() string {
+	var b strings.Builder
+	b.WriteString("before ")
+	if s.After {
+		b.Reset()
+		b.WriteString("after ")
+	}
+	for _, id := range s.Path {
+		b.WriteString(string(id) + "/")
+	}
+	b.WriteString(string(s.Node))
+	return b.String()
+}
+
+// stopsAt returns the stops that hold r where it stands, without those of its subgraph calls.
+func stopsAt(r *run) []journal.Stop {
+	var stops []journal.Stop
+	after, before := r.plan.Holding()
+	for _, n := range after {
+		stops = append(stops, journal.Stop{Path: r.path(), Node: string(r.g.nodes[n].id), After: true})
+	}
+	for _, n := range before {
+		stops = append(stops, journal.Stop{Path: r.path(), Node: string(r.g.nodes[n].id)})
+	}
+	return stops
+}
+
+// stopsOf returns the stops at which r ended, those of its subgraph calls included.
+func stopsOf(r *run) []journal.Stop {
+	var stops []journal.Stop
+	if r.status == Paused {
+		stops = stopsAt(r)
+	}
+	for i := range r.exec.Tasks {
+		if r.g.nests && r.exec.Tasks[i].Progress == exec.Stopped {
+			stops = append(stops, r.calls[i].Stops...)
+		}
+	}
+	return stops
+}
+
+// shownStops returns stops as users see them.
+func shownStops(stops []journal.Stop) []Stop {
+	var all []Stop
+	for _, s := range stops {
+		all = append(all, Stop{Path: ids(s.Path), Node: ID(s.Node), After: s.After})
+	}
+	return all
+}
+
+// noteStops notes in rec the stops at which a run ends.
+func (r recorder) noteStops(rec *checkpoint.Record, o journal.Outcome) {
+	if o.Status != Paused {
+		return
+	}
+	stops := stopsAt(r.run)
+	if len(stops) == 0 {
+		return
+	}
+	if rec.Meta == nil {
+		rec.Meta = make(map[string]string, 1)
+	}
+	journal.SetStops(rec.Meta, stops)
+}
+
+// reason returns the write of why the run ends though tasks are due at base: the text of cause, of the cause of its context, or of
+// a drain. It returns nothing for a subgraph call, and for an end of which the status says everything.
+func (r recorder) reason(base checkpoint.ID, o journal.Outcome, cause error) []checkpoint.Write {
+	var text string
+	switch {
+	case r.call != nil || o.Status != Failed && o.Status != Ready:
+		return nil
+	case o.Status == Failed && cause != nil:
+		text = cause.Error()
+	case r.ctx.Err() != nil:
+		text = context.Cause(r.ctx).Error()
+	case r.sink != nil && r.sink.left():
+		text = exec.ErrLeft.Error()
+	case r.stopping != nil && r.stopping():
+		text = ErrDraining.Error()
+	default:
+		return nil
+	}
+	return []checkpoint.Write{{Base: base, Task: journal.RunTask, Kind: checkpoint.Failure, Payload: failureText(text)}}
+}
+
+// reasonIn returns the stored reason for which the newest run ended with the tasks of c due; empty for none.
+func reasonIn(c *checkpoint.Chain) string {
+	for i := range c.Writes {
+		w := &c.Writes[i]
+		if w.Task == journal.RunTask && w.Kind == checkpoint.Failure && w.Namespace == "" && w.Base == c.Last.Base {
+			return string(w.Payload)
+		}
+	}
+	return ""
+}
+
+// stopsIn returns the stops that hold a thread, or a call with the given namespace, at the last record of c.
+func stopsIn(namespace string, c *checkpoint.Chain) ([]Stop, error) {
+	stops, err := journal.ReadStops(journal.Stops(c.Last.Meta))
+	if err != nil || c.Committed {
+		return shownStops(stops), err
+	}
+	for _, q := range subgraph.Open(namespace, c) {
+		if q.Task != journal.StopTask {
+			continue
+		}
+		inner, err := journal.ReadStops(q.Payload)
+		if err != nil {
+			return nil, err
+		}
+		stops = append(stops, inner...)
+	}
+	return shownStops(stops), nil
+}
