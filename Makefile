@@ -46,8 +46,8 @@ test: ## Run every test under the race detector
 	if [ -z "$$tags" ]; then echo "make test: there is no Chromium or Chrome: examples/approval is not tested in a browser"; fi; \
 	set -x; $(GOTEST) $(RACE) $$tags -timeout 30m $(TESTFLAGS) $(PACKAGES)
 
-.PHONY: check check-format check-generated check-modules check-vet check-lint check-workflows check-prose check-site
-check: check-format check-generated check-modules check-vet check-lint check-workflows check-prose check-site ## Check format, generated code, modules, vet, linters, prose and site
+.PHONY: check check-format check-generated check-modules check-vet check-cross check-lint check-workflows check-prose check-site
+check: check-format check-generated check-modules check-vet check-cross check-lint check-workflows check-prose check-site ## Check format, generated code, modules, vet, linters, prose and site
 
 check-format:
 	@bad=$$(gofmt -l .); [ -z "$$bad" ] || { echo "gofmt would change:" >&2; echo "$$bad" >&2; exit 1; }
@@ -65,6 +65,10 @@ check-modules:
 check-vet:
 	go vet $(PACKAGES)
 	go -C bench vet ./...
+
+# The saver whose code differs between systems. No test runs on them here.
+check-cross:
+	@for os in windows darwin; do GOOS=$$os go vet ./savers/file ./internal/testenv || exit 1; done
 
 check-lint:
 	$(TOOL) staticcheck -tags browser $(PACKAGES)

@@ -73,7 +73,7 @@ func (c *child) end(sig syscall.Signal) error {
 	}
 	if sig == syscall.SIGKILL {
 		for _, pid := range children {
-			_ = syscall.Kill(pid, sig) // the process may have ended already
+			_ = kill(pid, sig) // the process may have ended already
 		}
 	}
 	timeout := time.NewTimer(patience)

@@ -10,7 +10,7 @@ import (
 )
 
 // attributes returns the attributes of a child: its own process group, and a user.
-func attributes(as *syscall.Credential) *syscall.SysProcAttr {
+func attributes(as *account) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Credential: as}
 }
 
@@ -18,7 +18,7 @@ func attributes(as *syscall.Credential) *syscall.SysProcAttr {
 func dieWithParent(a *syscall.SysProcAttr, sig syscall.Signal) { a.Pdeathsig = sig }
 
 // credential returns the first existing user of users if this process is root, and otherwise nil.
-func credential(users []string) *syscall.Credential {
+func credential(users []string) *account {
 	if os.Getuid() != 0 {
 		return nil
 	}
@@ -33,7 +33,7 @@ func credential(users []string) *syscall.Credential {
 		}
 		gid, err := strconv.ParseUint(u.Gid, 10, 32)
 		if err == nil {
-			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+			return &account{Uid: uint32(uid), Gid: uint32(gid)}
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ type Server struct {
 	kind  kind
 	dir   string // contains all files of the server
 	ports []int
-	user  *syscall.Credential // the user of the process; nil for the current user
+	user  *account // the user of the process; nil for the current user
 	guard *guard
 	child *child
 }

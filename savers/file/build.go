@@ -62,7 +62,7 @@ func (s *Saver) newBuilding() (*os.File, error) {
 // createLocked makes a file in a folder that others sweep.
 func createLocked(dir string) (*os.File, error) {
 	for {
-		f, err := os.CreateTemp(dir, "*.tmp")
+		f, err := newFile(dir, "", ".tmp")
 		if err != nil {
 			return nil, fmt.Errorf("file: %w", err)
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 )
 
 // disk is what the saver does to files that can fail half-way. Tests put faults in its place.
@@ -27,23 +26,10 @@ func realDisk() disk {
 		sync:     syncFile,
 		extend:   extendFile,
 		truncate: (*os.File).Truncate,
-		rename:   os.Rename,
-		remove:   os.Remove,
+		rename:   renameFile,
+		remove:   removeFile,
 		syncDir:  syncDir,
 	}
-}
-
-// syncDir makes the names in a folder durable. Some file systems cannot and say so; they need not be asked again.
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		err = nil
-	}
-	return errors.Join(err, d.Close())
 }
 
 // exists reports whether there is a file.

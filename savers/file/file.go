@@ -26,6 +26,9 @@
 // Release, Delete, Prune, Import and Repair, and the renames after a run that releases, also take the folder's lock. A process
 // that is stopped in the middle of one of these holds up the others of the folder until it continues or dies.
 //
+// On Windows, the folder is not synced, because there is no such call. See docs/savers.md for the systems on which the
+// package has run.
+//
 // File locks must work between all who use the folder: it belongs on a local disk, not on a network share.
 package file
 

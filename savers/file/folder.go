@@ -1,6 +1,7 @@
 package file
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -65,7 +66,17 @@ func openRegular(path string, flag int) (*os.File, error) {
 	if err != nil && (!errors.Is(err, fs.ErrNotExist) || flag&os.O_CREATE == 0) {
 		return nil, err
 	}
-	return os.OpenFile(path, flag|noFollow, 0o600)
+	return openFile(path, flag)
+}
+
+// newFile makes a file in a folder, with a name that no other file has.
+func newFile(dir, before, after string) (*os.File, error) {
+	for {
+		f, err := openFile(filepath.Join(dir, before+rand.Text()+after), os.O_RDWR|os.O_CREATE|os.O_EXCL)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+	}
 }
 
 // checkType returns an error unless a file has a type, of which 0 is a regular file.

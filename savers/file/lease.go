@@ -209,7 +209,7 @@ func (l *lease) drop(v *volume) error {
 
 // removeLease removes the file of a lease, if it is there. That need not be durable.
 func removeLease(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := removeFile(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("file: %w", err)
 	}
 	return nil

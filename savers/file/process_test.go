@@ -28,11 +28,13 @@ func TestMain(m *testing.M) {
 		m.Run()
 		return
 	}
-	run := map[string]func(dir string) error{
-		"hold": hold, "write": write,
-		"stop-write": stopIn("write"), "stop-sync": stopIn("sync"),
-		"stop-open-write": stopIn("open write"), "stop-open-sync": stopIn("open sync"),
-	}[role]
+	run := stopRoles()[role]
+	switch role {
+	case "hold":
+		run = hold
+	case "write":
+		run = write
+	}
 	if err := run(dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1) //nolint:forbidigo // this is the main of another process

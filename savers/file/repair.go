@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -101,7 +100,7 @@ func (v *volume) callsAfter(size int64) (n int, err error) {
 
 // keep copies the file to a new one beside it.
 func (v *volume) keep(size int64) (path string, err error) {
-	f, err := os.CreateTemp(v.s.dir, filepath.Base(v.path)+".damaged-*")
+	f, err := newFile(v.s.dir, filepath.Base(v.path)+".damaged-", "")
 	if err != nil {
 		return "", fmt.Errorf("file: %w", err)
 	}

@@ -20,12 +20,6 @@ import (
 // that was only slow makes its call again.
 const stuck = 2 * time.Second
 
-// unsealed and sealed are the modes of a file. The mode is the file's own, whatever it is called.
-const (
-	unsealed fs.FileMode = 0o600
-	sealed   fs.FileMode = 0o700
-)
-
 // errReplaced says that a file was sealed or replaced: what the caller did with it does not count.
 var errReplaced = errors.New("file: the thread's file was replaced")
 
@@ -45,7 +39,7 @@ func (v *volume) standing() (same, isSealed bool, err error) {
 	case err != nil:
 		return false, false, fmt.Errorf("file: %w", err)
 	}
-	return mine.same(now), mine.perm == sealed, nil
+	return mine.same(now), mine.sealed, nil
 }
 
 // current reports whether the file that is open is still the one of its name.
@@ -124,7 +118,7 @@ func (v *volume) unblock() error {
 	}
 	v.locked = true
 	if isSealed { // nobody is in the middle of a write, nor of replacing the file
-		err = v.h.Chmod(unsealed)
+		err = seal(v.h.File, false)
 	}
 	v.unlock()
 	if err != nil {
@@ -135,7 +129,7 @@ func (v *volume) unblock() error {
 
 // replace puts a copy of the whole frames in the place of a file whose lock another process keeps.
 func (v *volume) replace() error {
-	if err := v.h.Chmod(sealed); err != nil {
+	if err := seal(v.h.File, true); err != nil {
 		return fmt.Errorf("file: %w", err)
 	}
 	f, err := v.s.newBuilding()

@@ -1,3 +1,5 @@
+//go:build unix
+
 package file_test
 
 import (
@@ -21,6 +23,14 @@ import (
 
 // shortLease is a lease that a test waits for.
 const shortLease = 50 * time.Millisecond
+
+// stopRoles returns what a process does that stops itself.
+func stopRoles() map[string]func(dir string) error {
+	return map[string]func(dir string) error{
+		"stop-write": stopIn("write"), "stop-sync": stopIn("sync"),
+		"stop-open-write": stopIn("open write"), "stop-open-sync": stopIn("open sync"),
+	}
+}
 
 // stopIn opens thread t, and stops its process at the first step of the given kind in a write that follows. It says
 // what came of that write.

@@ -9,13 +9,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// syncFile makes durable what a file holds, and its size.
+func syncFile(f *os.File) error {
+	for {
+		switch err := syscall.Fdatasync(int(f.Fd())); {
+		case err == nil:
+			return nil
+		case !errors.Is(err, syscall.EINTR):
+			return &os.PathError{Op: "fdatasync", Path: f.Name(), Err: err}
+		}
+	}
+}
+
+// extendFile makes a file larger, by zeros, with room for them on the disk.
+func extendFile(f *os.File, from, to int64) error {
+	if err := syscall.Fallocate(int(f.Fd()), 0, from, to-from); err != nil {
+		return &os.PathError{Op: "fallocate", Path: f.Name(), Err: err}
+	}
+	return nil
+}
+
 // facts is what the saver asks of a file before and after each write. It does not have the time of the last change: where
 // that was asked for, Linux 6.13 and later gives the next write a time of its own, which makes its sync write the inode too.
 type facts struct {
 	major, minor uint32
 	inode        uint64
 	size         int64
-	perm         fs.FileMode
+	sealed       bool
 }
 
 const factsMask = unix.STATX_INO | unix.STATX_SIZE | unix.STATX_TYPE | unix.STATX_MODE
@@ -37,7 +57,7 @@ func statx(dir int, path string, flags int, stat func() (os.FileInfo, error)) (f
 		err := unix.Statx(dir, path, flags, factsMask, &x)
 		switch {
 		case err == nil:
-			return facts{x.Dev_major, x.Dev_minor, x.Ino, int64(x.Size), fs.FileMode(x.Mode) & fs.ModePerm}, nil
+			return facts{x.Dev_major, x.Dev_minor, x.Ino, int64(x.Size), fs.FileMode(x.Mode)&fs.ModePerm == sealedMode}, nil
 		case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM), errors.Is(err, unix.EINVAL):
 			return factsFrom(stat())
 		case !errors.Is(err, unix.EINTR):
@@ -55,7 +75,7 @@ func factsFrom(info os.FileInfo, err error) (facts, error) {
 		return facts{}, &os.PathError{Op: "stat", Path: info.Name(), Err: errors.ErrUnsupported}
 	}
 	//nolint:unconvert // Dev has another type on some systems
-	return facts{unix.Major(uint64(known.Dev)), unix.Minor(uint64(known.Dev)), known.Ino, info.Size(), info.Mode().Perm()}, nil
+	return facts{unix.Major(uint64(known.Dev)), unix.Minor(uint64(known.Dev)), known.Ino, info.Size(), isSealed(info)}, nil
 }
 
 // same reports whether both are of one file.

@@ -3,15 +3,21 @@
 package file
 
 import (
-	"io/fs"
+	"errors"
 	"os"
 )
 
+// syncFile makes the data and the size of a file durable.
+func syncFile(f *os.File) error { return f.Sync() }
+
+// extendFile is for systems where it saves time.
+func extendFile(*os.File, int64, int64) error { return errors.ErrUnsupported }
+
 // facts is what the saver asks of a file before and after each write.
 type facts struct {
-	info os.FileInfo
-	size int64
-	perm fs.FileMode
+	info   os.FileInfo
+	size   int64
+	sealed bool
 }
 
 // factsOf returns the facts of an open file.
@@ -24,7 +30,7 @@ func factsFrom(info os.FileInfo, err error) (facts, error) {
 	if err != nil {
 		return facts{}, err
 	}
-	return facts{info, info.Size(), info.Mode().Perm()}, nil
+	return facts{info, info.Size(), isSealed(info)}, nil
 }
 
 // same reports whether both are of one file.
