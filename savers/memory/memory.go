@@ -1,9 +1,9 @@
-// Package memory is the saver for tests, examples and programs whose threads may end with the process: it keeps
-// everything in the process's memory, and is otherwise a saver like any other, with versions, leases, history and
-// export.
+// Package memory implements a saver in the memory of the process. It is for tests, examples and
+// programs whose threads may end with the process. It has versions, leases, history and export, like
+// every other saver.
 //
-// What is stored is copied once, on the way in. Leases are on the clock of package time, so tests inside
-// testing/synctest need not wait for one to expire.
+// A saver copies its arguments once, when it stores them. Leases use the clock of package time, so
+// tests inside testing/synctest need not wait until one expires.
 package memory
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// Saver keeps threads in memory. The zero Saver is empty and ready, as is what New returns. All methods may be
-// called at the same time. A Saver must not be copied.
+// Saver keeps threads in memory. The zero Saver is empty and ready to use. All methods are safe for
+// concurrent use. A Saver must not be copied.
 type Saver struct {
 	calls   sync.RWMutex // held for reading by every call; Close takes it whole
 	closed  bool
@@ -36,13 +36,13 @@ type thread struct {
 	renewed  time.Time // when the newest run took its lease or renewed it
 	lease    time.Duration
 	slab     slab
-	made     []*ledger.Entry // by entries, for the call under way
+	made     []*ledger.Entry // by entries, for the current call
 }
 
 // New returns an empty saver.
 func New() *Saver { return new(Saver) }
 
-// begin lets a call in. Every call that it lets in must end.
+// begin starts a call. Every call that it starts must call end.
 func (s *Saver) begin(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("memory: %w", err)
@@ -118,13 +118,13 @@ func (t *thread) start(id string) *ledger.Version {
 	return v
 }
 
-// leased reports whether a run's lease lives.
+// leased reports whether a run holds the lease.
 func (t *thread) leased(now time.Time) bool {
 	v := t.open()
 	return v != nil && !v.Ended && now.Sub(t.renewed) < t.lease
 }
 
-// busy returns a *BusyError when a run's lease lives.
+// busy returns a *BusyError if a run holds the lease.
 func (t *thread) busy(now time.Time) error {
 	if !t.leased(now) {
 		return nil
@@ -133,7 +133,7 @@ func (t *thread) busy(now time.Time) error {
 	return &checkpoint.BusyError{Thread: v.Thread, Holder: v.Holder, Until: t.renewed.Add(t.lease)}
 }
 
-// renew takes the lease for another while, unless its run has ended.
+// renew extends the lease from now.
 func (t *thread) renew(now time.Time, lease time.Duration) {
 	if lease == 0 {
 		lease = checkpoint.DefaultLease

@@ -11,7 +11,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// Load returns what restoring a checkpoint takes, as [checkpoint.Saver] says.
+// Load returns the data to restore a checkpoint, as [checkpoint.Saver] says.
 func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	if err := p.Check(); err != nil {
 		return checkpoint.Chain{}, err

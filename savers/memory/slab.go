@@ -5,8 +5,9 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// slab allocates the entries of a thread and their payloads, several at a time. A record that is removed stays in memory
-// as long as one that was allocated with it, so only small records share memory, and few of them.
+// slab allocates the entries of a thread and their payloads, several at a time. A removed
+// record stays in memory as long as any record that was allocated with it. Therefore only a few small
+// records share memory.
 type slab struct {
 	entries []entry
 	bytes   []byte // its capacity is free

@@ -289,7 +289,7 @@ func collect(ctx context.Context, id string, items iter.Seq2[checkpoint.ExportIt
 	return v, nil
 }
 
-// imported returns the event that an item comes to.
+// imported returns the event for an item.
 func imported(item checkpoint.ExportItem) *ledger.Event {
 	switch {
 	case item.Record != nil:

@@ -1,9 +1,9 @@
-// Package codec turns records and pending writes into bytes and back, for savers that keep them as bytes. A record
-// has two parts: a header, which an index wants, written against the header of the record before it in the log so
-// that what is equal is left out; and a body, which stands for itself and can be read alone.
+// Package codec encodes records and pending writes as bytes, and decodes them. A record has two
+// parts. The header contains the data for an index; it leaves out the fields that equal those of the
+// record before it. The body can be read alone.
 //
-// Reading checks every length against the bytes that are left before anything is made of it. Bytes that do not
-// come from this package are an error, never a panic.
+// A Reader checks every length against the remaining bytes before it allocates. Bytes that this
+// package did not write are an error, never a panic.
 package codec
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// What the first byte of a header says.
+// Flags in the first byte of a header.
 const (
 	parentIsBefore = 1 << iota
 	baseIsOwn
@@ -26,7 +26,7 @@ const (
 	isSnapshot
 )
 
-// What the second byte says; its low three bits are the source.
+// Flags in the second byte. Its low three bits are the source.
 const (
 	stepIsNext = 8 << iota
 	fingerprintIsBefores
@@ -37,8 +37,9 @@ const (
 
 var none checkpoint.Record
 
-// AppendHeader appends the header of r: all but Node, Due, PendingRoutes, Joins, ClearedStops, Request, Meta and Payload. before is
-// the record before it in its log, of which only the header counts; nil for the first.
+// AppendHeader appends the header of r: all fields except Node, Due, PendingRoutes, Joins,
+// ClearedStops, Request, Meta and Payload. before is the record before r in its log, or nil for the
+// first. AppendHeader uses only the header of before.
 func AppendHeader(b []byte, r, before *checkpoint.Record) []byte {
 	first, second := shared(r, before)
 	return appendHeader(append(append(b, first, second), r.ID[:]...), r, before, first, second)
@@ -147,8 +148,8 @@ func (r *Reader) header(id checkpoint.ID, before *checkpoint.Record, first, seco
 	return h
 }
 
-// Link reads of what AppendHeader wrote without a record before it what ties a record to its log: its id, its parent and
-// whether it has a snapshot.
+// Link reads the id, the parent and the snapshot flag of a header, and leaves the rest unread. The
+// header was written without a record before it.
 func (r *Reader) Link() (id, parent checkpoint.ID, snapshot bool) {
 	first := r.Byte()
 	r.Byte()
@@ -167,7 +168,7 @@ func (r *Reader) pick(flags byte, a checkpoint.ID, aBit byte, b checkpoint.ID, b
 	return r.ID()
 }
 
-// What the first byte of a body says.
+// Flags in the first byte of a body.
 const (
 	hasNode = 1 << iota
 	hasDue

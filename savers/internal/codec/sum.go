@@ -10,8 +10,9 @@ import (
 // sumSize is how many bytes a checksum takes.
 const sumSize = 4
 
-// AppendRecordSum appends the checksum of r to b, in which what AppendBody wrote begins at from. The checksum covers the header
-// of r, the thread and the namespace too, so that a record that was changed, or put in the place of another, is found.
+// AppendRecordSum appends the checksum of r to b, where the output of AppendBody begins at from. The
+// checksum also covers the header of r, the thread and the namespace. It therefore detects a changed
+// record and a record in the place of another.
 func AppendRecordSum(b []byte, from int, thread, namespace string, r *checkpoint.Record) []byte {
 	return binary.LittleEndian.AppendUint32(b, recordSum(b[from:], thread, namespace, r))
 }

@@ -2,9 +2,9 @@ package ledger
 
 import "github.com/graphgen-go/graphgen/runtime/checkpoint"
 
-// Accept says whether an Append that passed its Check is to be stored in v: nil and false. It is to be answered
-// from what stands, and not stored, when repeated. busy is the error of an opening that does not take over: that of
-// the lease which lives, or nil.
+// Accept decides about an Append that passed its Check. It returns nil and false if the caller must
+// store the Append in v. If repeated is true, v already has the records: the caller must not store
+// them again. busy is the error for an opening that does not take over a live lease, or nil.
 func (v *Version) Accept(a *checkpoint.Append, busy error) (repeated bool, err error) {
 	n := len(a.Records)
 	last := v.where[a.Records[n-1].ID]
@@ -33,8 +33,8 @@ func (v *Version) Accept(a *checkpoint.Append, busy error) (repeated bool, err e
 	return false, nil
 }
 
-// Stands reports whether the records offered stand in v where they were to go. Of those before the last, and of the one that
-// they follow, a Prune may have removed some.
+// Stands reports whether v already has the records at the place for which they were sent. A Prune may
+// have removed all of them but the last, and the record that they follow.
 func (v *Version) Stands(a *checkpoint.Append) bool {
 	return v.stands(a, v.where[a.Records[len(a.Records)-1].ID])
 }
@@ -58,7 +58,7 @@ func (v *Version) stands(a *checkpoint.Append, last *Entry) bool {
 	return true
 }
 
-// AcceptWrites says whether a PutWrites that passed its Check is to be stored in v.
+// AcceptWrites returns an error if v refuses a PutWrites that passed its Check.
 func (v *Version) AcceptWrites(w *checkpoint.PutWrites) error {
 	if v.Fence.IsZero() || w.Fence != v.Fence {
 		return v.conflict("fence", "", w.Fence, v.Fence)

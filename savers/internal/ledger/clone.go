@@ -7,8 +7,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Normal returns r as every saver gives it back: what is stored with the base only is left out elsewhere, empty is
-// nil, and the time is UTC to the microsecond. It shares r's memory.
+// Normal returns r in the form that every saver returns. Fields that only a base has are empty in
+// other records. Empty slices and maps are nil. Times are in UTC, to the microsecond. The result
+// shares memory with r.
 func Normal(r checkpoint.Record) checkpoint.Record {
 	makeNormal(&r)
 	return r

@@ -7,12 +7,12 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Event is one change of a version: what an accepted write came to, as it is kept. A version is the sum of its
+// Event is one change of a version: the stored form of an accepted write. A version is the sum of its
 // events.
 type Event struct {
 	Namespace string
-	Entries   []*Entry           // with their Seq; belong to the version from then on
-	Writes    []checkpoint.Write // likewise
+	Entries   []*Entry           // with their Seq; the version owns them after Apply
+	Writes    []checkpoint.Write // the version owns them after Apply
 	Opens     bool               // Entries[0] becomes the fence
 	Holder    string             // with Opens
 	Ends      bool               // the lease is given up
@@ -20,7 +20,7 @@ type Event struct {
 	Status    checkpoint.Status  // zero leaves it
 	Time      time.Time          // the saver's clock; with Opens, Ends, Releases or Restores
 
-	// Restores sets fence, holder, end and time to what they were: of a version that was written anew.
+	// Restores sets fence, holder, end and time to their earlier values, after the version was rewritten.
 	Restores bool
 	Fence    checkpoint.ID
 }
@@ -111,7 +111,8 @@ func (v *Version) Apply(e *Event) {
 	}
 }
 
-// add puts an entry at the end of a log. What the entry commits is over.
+// add adds an entry at the end of a log. It drops the pending writes of the base that the entry
+// commits.
 func (v *Version) add(namespace string, e *Entry) {
 	log := v.log(namespace)
 	e.place = place{namespace: namespace, index: len(log)}

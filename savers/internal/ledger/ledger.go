@@ -1,6 +1,6 @@
-// Package ledger is the commit protocol as plain data: one version of a thread with its fence, its logs and its
-// pending writes, what it accepts and what follows from it. It does no input or output, takes no locks and reads
-// no clock, so that every saver which keeps its index in memory is this and a place for bytes.
+// Package ledger implements the commit protocol on plain data: one version of a thread with its fence,
+// its logs and its pending writes. It does no input or output, takes no locks and reads no clock. A
+// saver that keeps its index in memory consists of a ledger and a place for bytes.
 package ledger
 
 import (
@@ -31,7 +31,8 @@ type Version struct {
 	waiting int64                                  // the bytes of the pending writes
 }
 
-// What an entry and a pending write take in memory, without the bytes of the write, and with their places in the maps.
+// The memory of an entry and of a pending write, with their places in the maps and without the bytes
+// of the write.
 const (
 	entryBytes = 480
 	writeBytes = 320
@@ -45,8 +46,9 @@ func (w *stored) memory() int64 {
 	return writeBytes + int64(len(w.Payload)+len(w.Task)+len(w.Name)+len(w.Namespace))
 }
 
-// Entry is one record of a log. What it exports is never changed once its log has it. A saver that keeps bodies elsewhere has
-// in Record what the protocol needs, and says in the other fields where the rest is.
+// Entry is one record of a log. Its exported fields never change after its log has it. A
+// saver that keeps bodies elsewhere sets only the fields of Record that the protocol needs. The other
+// fields then say where the body is.
 type Entry struct {
 	checkpoint.Record
 	At   int64

@@ -13,8 +13,8 @@ type Pruned struct {
 	Removed   int
 }
 
-// Kept is an entry that stays. When Fold has entries it loses its place after the one before it, and its payload
-// becomes the snapshot that they come to.
+// Kept is an entry that stays. If Fold has entries, a Prune removes the entry before it. Its payload
+// then becomes the snapshot of the state that Fold restores.
 type Kept struct {
 	Entry *Entry
 	Fold  []*Entry
@@ -36,7 +36,7 @@ func (v *Version) Prune(keep checkpoint.Retention) []Pruned {
 }
 
 // needed returns the bases that must stay: those that have pending writes and those of entries that are kept.
-// What is kept for being needed needs its own base too.
+// A base that stays for this reason also needs its own base.
 func (v *Version) needed(keep checkpoint.Retention) map[checkpoint.ID]bool {
 	needed := make(map[checkpoint.ID]bool)
 	var need func(id checkpoint.ID)
@@ -112,8 +112,8 @@ func prune(log []*Entry, namespace string, first int, needed map[checkpoint.ID]b
 	return p
 }
 
-// Replace puts what Prune left in the place of each log it names; the entries are those kept, in order, with their
-// new snapshots. Where a log was is not changed, so that readers under way still have it.
+// Replace replaces each pruned log by its remaining entries, in order, with their new snapshots. It
+// does not change the old slices, so current readers can still use them.
 func (v *Version) Replace(pruned []Pruned, entries [][]*Entry) {
 	for n, p := range pruned {
 		kept := p.Kept

@@ -14,7 +14,7 @@ type Policy struct {
 // Default is the policy of all savers.
 var Default = Policy{Every: 128, Keep: 32}
 
-// Window is how many records are read at once to pack them. Reach is how far back of the head a saver looks for records
+// Window is how many records a packer reads with one call. Reach is how far back of the head a saver looks for records
 // that an earlier run did not pack.
 const (
 	Window = 512

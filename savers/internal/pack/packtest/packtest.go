@@ -1,5 +1,5 @@
-// Package packtest has what the tests of savers with packs share: turns of a conversation, and the comparison of a thread
-// with that of another saver.
+// Package packtest contains helpers for tests of savers with packs. They run turns of a conversation, and
+// compare a thread with the same thread of another saver.
 package packtest
 
 import (
