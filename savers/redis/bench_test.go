@@ -63,8 +63,8 @@ func BenchmarkAppend(b *testing.B) {
 	})
 }
 
-// BenchmarkAppendBesideBare alternates an append of 200 bytes with the driver's write of as many, so that both meet the
-// same moments of the machine, and reports how much longer the append takes, by their medians.
+// BenchmarkAppendBesideBare alternates an append of 200 bytes with a bare write of 200 bytes by the driver. It reports the
+// ratio of their medians.
 func BenchmarkAppendBesideBare(b *testing.B) {
 	servers(b, func(b *testing.B, client *goredis.Client, prefix string) {
 		b.Helper()
@@ -121,7 +121,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// BenchmarkThreads lists 100,000 threads, of which 100 wait.
+// BenchmarkThreads lists 100,000 threads; 100 of them wait.
 func BenchmarkThreads(b *testing.B) {
 	const count, waiting = 100_000, 100
 	addr, prefix := testenv.Redis(b)

@@ -9,8 +9,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// lease is what a run of this saver holds, and what its own writes say of its thread: with that a plain commit tells the
-// server what to compare and what to store.
+// lease is the lease of a run of this saver, with the stored data that its own writes made. With these data, a plain commit
+// names the values to compare and to store.
 type lease struct {
 	fence   checkpoint.ID
 	version int
@@ -40,8 +40,8 @@ type plain struct {
 	args    []any
 }
 
-// plain returns the commit that a comes to, if it is a plain one: after a head that is known, with nothing to change
-// but the log, in the first quarter of the lease.
+// plain returns a as a plain commit. It reports false if the head is unknown, if a changes more than the log, or after the
+// first quarter of the lease.
 func (s *Saver) plain(a *checkpoint.Append) (p plain, ok bool) {
 	r := &a.Records[0]
 	if a.Open != nil || a.End || a.Release || a.Status != 0 || len(a.Records) > 1 || len(a.Writes) > 0 ||
@@ -89,7 +89,7 @@ func (s *Saver) plainArgs(a *checkpoint.Append, l lease, k known, number string,
 	}
 }
 
-// commit stores a plain commit. It reports whether it did; else the whole of an Append is to be tried.
+// commit stores a plain commit. It reports whether it did; else the caller must try append.lua.
 func (s *Saver) commit(ctx context.Context, a *checkpoint.Append, p plain) (stored bool, err error) {
 	r, err := s.call(ctx, "append", s.script.commit, []string{s.key(a.Thread)}, p.args...)
 	if err != nil {
@@ -164,8 +164,8 @@ func (s *Saver) opened(thread string, l lease, writes []checkpoint.Write) {
 	s.leases[strings.Clone(thread)] = l // the caller's string may be part of something large
 }
 
-// renewed notes what a successful write of a run says of its lease: that it lives for another while, from some time on,
-// or has ended; and that bases have pending writes.
+// renewed notes that a write of a run renewed its lease at the time since, or ended it. It also notes the bases that have
+// pending writes.
 func (s *Saver) renewed(thread string, fence checkpoint.ID, length int64, since time.Time, ended bool, writes []checkpoint.Write) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,8 +21,8 @@ const format = 3
 // place is a log: what a record is bound to.
 type place struct{ thread, namespace string }
 
-// encodeRecord returns a record as it is kept: the format, the length of its header in three bytes, header, body, and a
-// checksum of all of it and of the log that it is in. It does not have its seq.
+// encodeRecord returns the stored form of a record: the format, the length of the header in three bytes, the header, the
+// body, and a checksum. The checksum also covers the log. The seq is not stored.
 func encodeRecord(in place, r checkpoint.Record) []byte {
 	r = ledger.Normal(r)
 	r.Seq = 1 // what a first record has is left out

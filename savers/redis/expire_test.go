@@ -115,7 +115,7 @@ func TestAnExpiredThreadIsGone(t *testing.T) {
 	for thread, err := range s.Threads(ctx, checkpoint.ThreadQuery{}) {
 		t.Errorf("an expired thread is listed: %+v, %v", thread, err)
 	}
-	// A run that still believes in it is told so, and a new one starts with nothing.
+	// A run of the expired thread gets an error, and a new one starts with nothing.
 	if _, err := s.Append(ctx, r.next()); err == nil {
 		t.Error("an append to an expired thread succeeded")
 	}

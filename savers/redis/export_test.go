@@ -15,7 +15,7 @@ func Pack(ctx context.Context, s *Saver, thread string) error {
 	return s.pack(ctx, job{thread: thread, all: true})
 }
 
-// What tests from outside reach of the inside: the decoders.
+// The decoders, for tests of package redis_test.
 var (
 	ParseSeqs  = parseSeqs
 	FormatSeqs = formatSeqs

@@ -255,7 +255,7 @@ func TestARunGoesOnAfterAFailover(t *testing.T) {
 		r.commit()
 		want = append(want, r.head)
 	}
-	// What the replica has acknowledged too is not lost by a failover; what it has not may be.
+	// A failover loses no commit that the replica has acknowledged. It may lose others.
 	if n, err := client.Wait(t.Context(), 1, 10*time.Second).Result(); err != nil || n != 1 {
 		t.Fatalf("the replica is not in step: %d, %v", n, err)
 	}
@@ -541,7 +541,7 @@ func TestOneOfTwoProcessesHoldsAThread(t *testing.T) {
 	t.Logf("%d threads resumed by two processes at once: each held by one, %d by the first and %d by the second", rounds, won[0], won[1])
 }
 
-// resumeWhatIsAsked is the other process: it opens a run on each thread that it is told.
+// resumeWhatIsAsked is the other process: it opens a run on each thread that its input names.
 func resumeWhatIsAsked(t *testing.T) {
 	t.Helper()
 	addr, prefix, _ := strings.Cut(os.Getenv("GRAPHGEN_REDIS_CHILD"), " ")

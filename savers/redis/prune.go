@@ -12,9 +12,10 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 )
 
-// Prune removes old records and versions, as [checkpoint.Saver] says. It reads the headers of the thread's records,
-// works out what goes, and has the server do that in one step if nothing has changed, else it begins again. That step
-// keeps the server busy: some 0.2 seconds for each 100,000 records that go, or 0.3 when they are of released versions.
+// Prune removes old records and versions, as [checkpoint.Saver] says. It reads the headers of the thread's records
+// and decides which records to remove. The server then removes them in one step. If the thread has changed meanwhile, Prune
+// starts again. That step blocks the server for about 0.2 seconds for each 100,000 removed records, or 0.3 seconds if they
+// are of released versions.
 func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
 	if err := checkpoint.CheckThread(thread); err != nil {
 		return checkpoint.PruneResult{}, err
@@ -189,7 +190,7 @@ func (p *pruning) log(ctx context.Context, pruned ledger.Pruned, log []*ledger.E
 	return nil
 }
 
-// records works out what becomes of the records that are in no pack.
+// records works out the change of the records that are in no pack.
 func (p *pruning) records(ctx context.Context, l *prunedLog, seqs []uint64) error {
 	starts := chains(l.log)
 	for _, e := range l.log {
@@ -232,8 +233,8 @@ func inPack(packs []packed, seq uint64) bool {
 	return found
 }
 
-// pack works out what becomes of a pack: it stays, goes, or is cut. What is left of a pack that is cut becomes packs and
-// records without a pack.
+// pack works out the change of a pack: it stays, goes, or is cut. The remaining records of a pack that is cut become packs
+// and records without a pack.
 func (p *pruning) pack(ctx context.Context, l *prunedLog, q packed) error {
 	kept, folds := 0, false
 	for seq := q.first; seq <= q.last; seq++ {

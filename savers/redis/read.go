@@ -71,8 +71,8 @@ func (w *walk) seq(i int) uint64 {
 	return w.first + uint64(i-len(w.kept))
 }
 
-// How many records are read at once, to begin with and at most, and after how many bytes a page is full: what History
-// reads in advance when its caller leaves it.
+// The number of records of the first page and of the largest page, and the bytes after which a page is full. History reads
+// at most one page in advance.
 const (
 	firstPage = 16
 	fullPage  = 256

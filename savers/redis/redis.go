@@ -1,34 +1,35 @@
-// Package redis is the saver for threads that many processes share on a Redis server: one server, one with replicas
-// behind sentinels, or a cluster. It is tested with Redis 7; what speaks its protocol and runs its scripts will do.
+// Package redis implements a saver on a Redis server. Processes on several hosts can share its threads. The server is
+// a single one, one with replicas behind sentinels, or a cluster. The package is tested with Redis 7. Other servers with
+// the same protocol and scripts should work.
 //
 //	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"}) // github.com/redis/go-redis/v9
 //	saver, err := graphgenredis.New(client)
 //
-// # What is kept where
+// # Keys
 //
-// A thread is one hash, prefix{hash of the id}, with all its versions. So every call is one script on one key: it
-// happens whole or not at all, never crosses slots, and a thread expires or is evicted whole. A commit is one round
-// trip, and costs what it stores, however long the thread is.
+// A thread with all its versions is one hash, prefix{hash of the id}. Each call is one script on one key, so it is
+// atomic and never crosses slots. A thread expires, or is evicted, as a whole. A commit is one round trip. Its cost
+// depends on the stored record, and not on the length of the thread.
 //
-// After a run, old records move into packs: fields of up to 64 KB with many records each. A pack is the log in another
-// form, and never changes. A load is one round trip, whatever it reads, or two for some old checkpoints.
+// After a run, old records move into packs: fields of up to 64 KB with many records each. A pack never changes. A load
+// is one round trip, or two for some old checkpoints.
 //
-// Three more keys, prefix{index}:..., list the threads. They are a hint: a thread is put there before a run opens it,
-// checked when it is listed, and what is found to be stale is taken out. On one server that goes in the same round
-// trip as the opening; on a cluster it is one more.
+// Three more keys, prefix{index}:..., list the threads. They are a hint. A thread is added before a run opens it, and
+// checked when it is listed. A listing removes stale entries. On a single server, the entry is added in the round trip of the
+// opening; on a cluster, it takes one more.
 //
-// # What is kept safe
+// # Durability
 //
-// Redis keeps what it was told to keep. New asks the server, and refuses one that may lose acknowledged checkpoints,
-// unless [AcceptWeaker] says that this is known. With appendonly yes, appendfsync always and maxmemory-policy
-// noeviction nothing acknowledged is lost by a kill or a power cut of the server. Replicas are asynchronous all the
-// same: a failover may lose the newest commits; a run that goes on after one notices by its fence, and fails.
+// The settings of the server decide what survives. New reads them. It refuses a server that may lose acknowledged
+// checkpoints, unless [AcceptWeaker] is given. With appendonly yes, appendfsync always and maxmemory-policy
+// noeviction, a killed server or a power cut loses no acknowledged checkpoint. Replicas are asynchronous: a failover
+// may lose the newest commits. A run that continues after such a failover is refused by its fence, and fails.
 //
-// A call ends with its context. When the client's ReadTimeout, 3 seconds unless set, is shorter than what is left of the
-// context's time, a call that is cancelled ends by that timeout at the latest.
+// A call ends with its context. The client's ReadTimeout, 3 seconds by default, can be shorter than the remaining time
+// of the context. Then a cancelled call ends after that timeout at the latest.
 //
-// Every write may be sent twice: records are known by their ids, and other calls by a token. So a write whose answer
-// got lost is tried again, a few times, and happens once.
+// A write can be sent twice and still happens once: records have ids, and other calls have a token. The saver
+// therefore retries a write a few times if the reply was lost.
 package redis
 
 import (
@@ -47,7 +48,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 )
 
-// Saver keeps threads on a Redis server. It is made by New. All methods may be called at the same time, also by
+// Saver keeps threads on a Redis server. Use New to make one. All methods are safe for concurrent use, also with
 // Savers of other processes with the same prefix.
 type Saver struct {
 	client goredis.UniversalClient
@@ -76,13 +77,13 @@ var _ checkpoint.Saver = (*Saver)(nil)
 // Option is an option of New.
 type Option func(*Saver)
 
-// Prefix sets what every key begins with; "graphgen:" unless set. Savers with different prefixes share nothing. It
-// must not have braces: they say which part of a key decides its slot.
+// Prefix sets the prefix of every key. The default is "graphgen:". Savers with different prefixes share nothing. The
+// prefix must not contain braces, because braces select the part of a key that decides its slot.
 func Prefix(prefix string) Option { return func(s *Saver) { s.prefix = prefix } }
 
-// TTL makes a thread expire so long after its newest run was done and gave up its lease, or after its release when
-// nothing came after. It is to the millisecond. A thread that runs, waits, is paused or has failed never expires, and
-// its released versions stay with it: a thread goes whole. Unless set, or with 0, threads stay until they are deleted.
+// TTL makes a thread expire d after its newest run was done and gave up its lease, or after its release. The precision
+// is a millisecond. A running, waiting, paused or failed thread never expires. A thread expires with all its versions.
+// The default is 0: threads stay until they are deleted.
 func TTL(d time.Duration) Option {
 	return func(s *Saver) {
 		s.ttl = ""
@@ -92,21 +93,20 @@ func TTL(d time.Duration) Option {
 	}
 }
 
-// AcceptWeaker makes New accept a server that may lose what it acknowledged. What is weaker than it should be is
-// handed to report as a *SettingsError; report may be nil.
+// AcceptWeaker makes New accept a server that may lose acknowledged writes. New calls report with a *SettingsError
+// that lists the weak settings; report may be nil.
 func AcceptWeaker(report func(error)) Option {
 	return func(s *Saver) { s.weaker, s.report = true, report }
 }
 
-// CloseClient makes Close close the client too. Unless set, the client stays its maker's.
+// CloseClient makes Close also close the client. By default the caller closes it.
 func CloseClient() Option { return func(s *Saver) { s.owned = true } }
 
-// New returns a saver on what client, a *redis.Client or a *redis.ClusterClient, is connected to. It asks the server how it keeps what it acknowledges: unless
-// AcceptWeaker is among the options, settings that may lose some are a *SettingsError, as are settings that cannot be
-// read. Other errors are those of the connection. A server that does not answer for 30 seconds is an error.
+// New returns a saver on the server of client, which must be a *redis.Client or a *redis.ClusterClient. It reads the
+// settings of the server. It returns a *SettingsError if the server may lose acknowledged writes, or if the settings
+// cannot be read, unless AcceptWeaker is given. Other errors are those of the connection. New waits at most 30 seconds.
 //
-// Reads go to masters only, whatever the client's options say: a replica may be behind. The client's own retries do no
-// harm.
+// Reads go to masters only, because a replica may be behind. The client's own retries are harmless.
 func New(client goredis.UniversalClient, options ...Option) (*Saver, error) {
 	s := &Saver{client: client, prefix: "graphgen:", leases: make(map[string]lease), script: newScripts(), packing: pack.Default}
 	for _, o := range options {
@@ -140,7 +140,7 @@ func New(client goredis.UniversalClient, options ...Option) (*Saver, error) {
 	return s, nil
 }
 
-// Close waits for calls under way and ends the leases of this saver's runs. It closes the client only with
+// Close waits for current calls and for packing, and ends the leases of this saver's runs. It closes the client only with
 // [CloseClient].
 func (s *Saver) Close() error {
 	s.packer.Close(closePatience)
@@ -172,7 +172,7 @@ func (s *Saver) Close() error {
 	return nil
 }
 
-// open reports whether a call may begin or go on.
+// open returns an error if a call must not begin or continue.
 func (s *Saver) open(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("redis: %w", err)
@@ -195,8 +195,8 @@ func (s *Saver) prompt(ctx context.Context) bool {
 	return ok && (s.exact || s.readTimeout > 0 && time.Until(deadline) >= s.readTimeout)
 }
 
-// do calls f until it is known how that went. It returns when ctx ends, although the client may still wait for an
-// answer then; or soon after, when that spares a goroutine, which would cost more than all else that is done here.
+// do calls f until its outcome is known. It returns when ctx ends, although the client may still wait for an answer. It
+// may return slightly later if that saves a goroutine, which would cost more than the rest of this function.
 func (s *Saver) do(ctx context.Context, what string, f func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("redis: %s: %w", what, err)
@@ -213,7 +213,7 @@ func (s *Saver) do(ctx context.Context, what string, f func(context.Context) err
 		err = again(ctx, f)
 		s.calls.Done()
 	} else {
-		err = s.beside(ctx, f)
+		err = s.apart(ctx, f)
 	}
 	if err != nil && transient(err) {
 		return fmt.Errorf("redis: %s: %w: %w", what, checkpoint.ErrUnavailable, err)
@@ -224,8 +224,8 @@ func (s *Saver) do(ctx context.Context, what string, f func(context.Context) err
 	return nil
 }
 
-// beside calls f in a goroutine of its own and returns when ctx ends.
-func (s *Saver) beside(ctx context.Context, f func(context.Context) error) error {
+// apart calls f in a goroutine of its own and returns when ctx ends.
+func (s *Saver) apart(ctx context.Context, f func(context.Context) error) error {
 	done := make(chan error, 1)
 	go func() {
 		defer s.calls.Done()
@@ -239,8 +239,8 @@ func (s *Saver) beside(ctx context.Context, f func(context.Context) error) error
 	}
 }
 
-// again calls f, and calls it again when the server could not be reached or could not answer for now. Whatever f does
-// may be done twice.
+// again calls f, and calls it again when the server could not be reached or could not answer for now. Calling f
+// twice must be harmless.
 func again(ctx context.Context, f func(context.Context) error) error {
 	wait := 10 * time.Millisecond
 	for attempt := 1; ; attempt++ {

@@ -13,19 +13,18 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// listed is a thread in the index that is to leave it, unless a run has opened it since.
+// listed is a thread in the index that must leave it, unless a run has opened it since.
 type listed struct {
 	id    string
 	stamp checkpoint.ID // of the newest run, or import, that is known
 	gone  bool          // it has no open version; else it is done
 }
 
-// A run puts its thread in the index and opens it then, by calls that end after seconds. What has been in the index
-// for longer, and has not come true, never will.
+// A run puts its thread in the index and then opens it. Both calls end within seconds. A thread that is in the index for
+// longer, and is not open, was never opened.
 const grace = 600 // seconds
 
-// How many threads that are done wait to be taken out of the index along with the next call to it. More than that are
-// left to those who list.
+// The number of finished threads that wait until the next call to the index removes them. A listing removes the others.
 const maxOver = 128
 
 // indexArgs returns the arguments of index.lua: a thread to add, or "", and threads to remove.
@@ -52,8 +51,8 @@ func (s *Saver) finished(l listed) {
 	}
 }
 
-// takeOver returns the threads that may leave the index, and forgets them: when they do not leave it now, those who
-// list will see to it.
+// takeOver returns the threads that may leave the index, and forgets them. If they do not leave it now, a
+// listing removes them.
 func (s *Saver) takeOver() []listed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,9 +86,9 @@ func (s *Saver) unlist(ctx context.Context, over []listed) error {
 	return err
 }
 
-// Threads yields the threads that have an open version, as [checkpoint.Saver] says. It reads the index by pages, that
-// of all threads when Status is zero or Done and else that of those not done, and looks at each thread it names, but
-// not at its records.
+// Threads yields the threads that have an open version, as [checkpoint.Saver] says. It reads the index by
+// pages: the one of all threads if Status is zero or Done, otherwise the one of unfinished threads. It reads each thread in
+// a page, but not its records.
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	return func(yield func(checkpoint.Thread, error) bool) {
 		found, size := 0, firstPage
@@ -199,7 +198,7 @@ func (c *candidate) stale() bool {
 	return known || c.age > grace
 }
 
-// describeAll looks at the threads of a page, all at once.
+// describeAll reads the threads of a page in one round trip.
 func (s *Saver) describeAll(ctx context.Context, page []candidate) error {
 	if len(page) == 0 {
 		return nil
@@ -259,8 +258,8 @@ func (s *Saver) runAll(ctx context.Context, script *goredis.Script, keys []strin
 	return replies, nil
 }
 
-// eachOwn reports whether commands failed only for what concerns each of them: the server did not have the script, or
-// what the command reads is damaged.
+// eachOwn reports whether each command failed for a reason of its own: the server did not have the script, or the data is
+// damaged.
 func eachOwn(commands []*goredis.Cmd) bool {
 	for _, c := range commands {
 		if err := c.Err(); err != nil && !goredis.HasErrorPrefix(err, "NOSCRIPT") && damage(err) == nil {

@@ -99,7 +99,7 @@ func TestTheIndexIsAHint(t *testing.T) {
 	if got, want := listThreads(t, s, checkpoint.ThreadQuery{Status: checkpoint.Running}), []string{"there"}; !slices.Equal(got, want) {
 		t.Errorf("running threads: got %q, want %q", got, want)
 	}
-	// What may yet come true stays; once it is old it goes.
+	// A thread that a run may still open stays. Later it goes.
 	if all, live := indexed(t, client, prefix); len(all) != 4 || len(live) != 4 {
 		t.Errorf("the index has %q, not done %q; want 4 and 4", all, live)
 	}
@@ -114,8 +114,8 @@ func TestTheIndexIsAHint(t *testing.T) {
 	}
 }
 
-// What was noted of a run that is over must not take out a run that has the same ids: an opening that was sent again
-// after its version was released starts the next one.
+// An opening that is sent again after its version was released starts the next version. The note about the finished run
+// must not remove that version from the index.
 func TestAnOpeningSentAgainAfterItsReleaseIsListed(t *testing.T) {
 	s, ctx := open(t), t.Context()
 	a := opening(t, "a", checkpoint.ID{})

@@ -96,8 +96,8 @@ func rank(w *checkpoint.Write) int {
 	return 1
 }
 
-// Export yields all that a version holds, as [checkpoint.Saver] says. Records are read in pages; when some that it has
-// not read yet are pruned or deleted meanwhile, it ends with an error that is ErrConflict.
+// Export yields all that a version holds, as [checkpoint.Saver] says. It reads records in pages. If
+// unread records are pruned or deleted meanwhile, it returns ErrConflict.
 func (s *Saver) Export(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.ExportItem, error] {
 	return func(yield func(checkpoint.ExportItem, error) bool) {
 		err := s.export(ctx, thread, version, func(item checkpoint.ExportItem) bool { return yield(item, nil) })
@@ -146,8 +146,8 @@ func (s *Saver) export(ctx context.Context, thread string, version int, yield fu
 // How long a part of an import waits for the next before it is taken as abandoned, in milliseconds.
 const stageFor = "3600000"
 
-// Import makes a thread's next version, as [checkpoint.Saver] says. What comes is kept beside the thread until all of
-// it is there; when the process dies before, it goes by itself within an hour.
+// Import makes a thread's next version, as [checkpoint.Saver] says. The items are stored apart from
+// the thread until all have arrived. If the process dies before, they expire within an hour.
 func (s *Saver) Import(ctx context.Context, thread string, items iter.Seq2[checkpoint.ExportItem, error]) error {
 	if err := checkpoint.CheckThread(thread); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (s *Saver) Import(ctx context.Context, thread string, items iter.Seq2[check
 		return s.packImported(ctx, thread, st.records)
 	}
 	if st.begun {
-		// What is left when this fails too goes by itself.
+		// If this fails too, the items expire.
 		_ = s.do(context.WithoutCancel(ctx), "import", func(ctx context.Context) error { return s.client.Unlink(ctx, st.keys[1]).Err() })
 	}
 	return err
@@ -226,7 +226,7 @@ func (st *stage) take(ctx context.Context, items iter.Seq2[checkpoint.ExportItem
 	return st.intake.End()
 }
 
-// item keeps a record at once, and a write in the ledger, which knows what it comes to.
+// item stores a record, or keeps a write in the ledger until the end.
 func (st *stage) item(ctx context.Context, item checkpoint.ExportItem) error {
 	switch {
 	case item.Write != nil:
@@ -327,7 +327,7 @@ func (st *stage) commit(ctx context.Context) error {
 	}
 }
 
-// log puts what is kept of a log beside its records.
+// log stores the data of a log besides its records.
 func (st *stage) log(ctx context.Context, namespace string, k int) error {
 	log, err := st.ledger.Log(namespace, checkpoint.ID{})
 	if err != nil {
