@@ -39,7 +39,7 @@ func newServer(app *flow, saver checkpoint.Saver, log *slog.Logger) (*server, er
 	}
 	s := &server{app: app, saver: saver, pages: pages, log: log}
 	s.hub = graphhttp.New(app, encode,
-		graphhttp.Events(graph.EventValue|graph.EventCustom|graph.EventQuestion|graph.EventEnd),
+		graphhttp.Events(graph.EventState|graph.EventCustom|graph.EventQuestion|graph.EventRunEnded),
 		graphhttp.Report(func(thread string, err error) { log.Error("stream", "request", thread, "err", err) }))
 	return s, nil
 }
@@ -256,7 +256,7 @@ func encode(e graph.Event[State, StateUpdate], err error) (graphhttp.Message, er
 		name, v = "progress", e.Custom
 	case graph.EventQuestion:
 		name, v = "question", e.Question.ID
-	case graph.EventEnd:
+	case graph.EventRunEnded:
 		status := e.Result.Status.String()
 		if err != nil && !errors.Is(err, graph.ErrDraining) {
 			status = "failed" // the server logs the cause; it is not public

@@ -160,7 +160,7 @@ func follow(run iter.Seq2[graph.Event[State, StateUpdate], error], out io.Writer
 			return err
 		}
 		switch {
-		case e.Kind == graph.EventEnd:
+		case e.Kind == graph.EventRunEnded:
 			return writeEnd(out, e.Result.State, e.Result.Questions, e.Result.Next)
 		case tell && e.Kind == graph.EventCustom:
 			fmt.Fprintln(out, "...", e.Custom)

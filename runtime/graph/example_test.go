@@ -144,7 +144,7 @@ func ExampleThread_Stream() {
 		switch e.Kind {
 		case graph.EventUpdate:
 			fmt.Println(e.Node, e.Update)
-		case graph.EventEnd:
+		case graph.EventRunEnded:
 			fmt.Println(e.Result.Status)
 		}
 	}

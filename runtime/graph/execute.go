@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
@@ -25,7 +26,7 @@ func (r *run) execute() error {
 		if err := r.calling().storeBase(); err != nil {
 			return err
 		}
-		if r.sink != nil && r.sink.wants(EventValue) {
+		if r.sink != nil && r.sink.wants(EventState) {
 			r.state.share() // a subgraph's states, which are shown, have parts of this one
 		}
 	}
@@ -81,6 +82,14 @@ func (r host) Observe(ctx, parent context.Context, i int) func() {
 	t := &r.exec.Tasks[i]
 	ended := r.watchers.attempt(ctx, RunEvent{Step: r.plan.Step + 1, Node: r.g.nodes[t.Node].id, Index: t.Index, Attempt: t.Attempt})
 	return func() { ended(Outcome(t.Outcome(parent)), t.Err) }
+}
+
+// Retrying implements exec.Host.
+func (r host) Retrying(ctx context.Context, i int, delay time.Duration) {
+	t := &r.exec.Tasks[i]
+	r.watchers.retrying(ctx, RunEvent{
+		Step: r.plan.Step + 1, Node: r.g.nodes[t.Node].id, Index: t.Index, Attempt: t.Attempt, Delay: delay, Err: t.Err,
+	})
 }
 
 // Final implements exec.Host.

@@ -78,11 +78,11 @@ func TestWritesToWhatUserCodeKeepsDoNotReachTheNextTurn(t *testing.T) {
 		hot, cold := app(memory.New(), true), app(memory.New(), false, graph.HotThreads(0))
 		for turn := range 4 {
 			p := someParts(fmt.Sprint("in", turn))
-			for ev, err := range hot.Stream(t.Context(), p.update(), graph.Events(graph.EventValue|graph.EventUpdate)) {
+			for ev, err := range hot.Stream(t.Context(), p.update(), graph.Events(graph.EventState|graph.EventUpdate)) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if ev.Kind == graph.EventEnd {
+				if ev.Kind == graph.EventRunEnded {
 					kept = append(kept, func() { goldentest.Scramble(&ev.Result.State) })
 				} else {
 					kept = append(kept, func() { goldentest.Scramble(&ev.State); goldentest.Scramble(&ev.Update) })

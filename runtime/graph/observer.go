@@ -7,68 +7,20 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Observer is told what the runs of a graph do, and its subgraphs in them: for logs, metrics and traces. It is called on
-// the goroutines of the runs, which wait for it, and by several at once. ctx is that of the run or of the node; what an
-// Observer starts in it ends with that.
+// Observer receives the events of all runs of a graph and of its subgraphs, for logs, metrics and traces. The runs call it on
+// their goroutines, concurrently, and wait for it. ctx is the context of the run or of the node.
+//
+// It receives the events about runs, tasks and checkpoints: EventRunStarted, EventRunEnded, EventTaskStarted, EventTaskEnded,
+// EventTaskRetry, EventTaskStuck and EventCheckpoint. A stream yields the same events, and those with data of the run.
 //
 // An Observer that panics ends the run with an error at the next checkpoint. What the nodes did is stored.
 type Observer interface {
 	Observe(ctx context.Context, o RunEvent)
 }
 
-// RunEvent is one thing that a run did. Which fields are set depends on Kind.
-type RunEvent struct {
-	Kind   RunEventKind
-	Graph  string
-	Thread string // empty for Run
-	Path   []ID   // of the subgraph nodes that lead to where it happened; nil in the graph itself
-	Step   int    // the superstep's number in the thread
-
-	Node    ID            // TaskBegan, TaskEnded, TaskStuck
-	Index   int           // likewise: of the send that the task is of, else 0
-	Attempt int           // likewise: from 1
-	Outcome Outcome       // TaskEnded
-	Took    time.Duration // TaskEnded, RunEnded; TaskStuck: since it was to end
-
-	Checkpoint checkpoint.ID // Committed
-	Next       []ID          // Committed: the nodes that are due
-
-	Status Status // RunEnded
-	Err    error  // TaskEnded: why, if the attempt failed or was cancelled; RunEnded: the error of the run
-}
-
-// RunEventKind says what happened.
-type RunEventKind uint8
-
-const (
-	// RunBegan: a run has opened its thread, and is about to run its first node.
-	RunBegan RunEventKind = iota + 1
-	// RunEnded: the run is over.
-	RunEnded
-	// TaskBegan: an attempt of a node begins.
-	TaskBegan
-	// TaskEnded: the attempt has returned.
-	TaskEnded
-	// TaskStuck: a node has not returned although its context ended a while ago, and the run waits for it. It is told once.
-	TaskStuck
-	// Committed: a superstep was stored, or queued to be.
-	Committed
-)
-
-// String returns "run began" and so on.
-func (k RunEventKind) String() string {
-	names := [...]string{"", "run began", "run ended", "task began", "task ended", "task stuck", "committed"}
-	if int(k) < len(names) {
-		return names[k]
-	}
-	return "unknown occurrence"
-}
-
-// Observe has o told what the graph's runs do. There can be several. A nil o is a fault of Compile.
+// Observe adds an Observer of the graph's runs. There can be several. A nil o is a fault of Compile.
 func Observe(o Observer) Option {
 	return compileOption(func(opt *options) { opt.observers = append(opt.observers, o) })
 }
@@ -160,17 +112,17 @@ func (w *watchers) run(ctx context.Context, step int) func(step int, status Stat
 	if !w.any() {
 		return func(int, Status, error) {}
 	}
-	w.notify(ctx, RunEvent{Kind: RunBegan, Step: step})
+	w.notify(ctx, RunEvent{Kind: EventRunStarted, Step: step})
 	start := time.Now()
 	return func(step int, status Status, err error) {
-		w.notify(ctx, RunEvent{Kind: RunEnded, Step: step, Took: time.Since(start), Status: status, Err: err})
+		w.notify(ctx, RunEvent{Kind: EventRunEnded, Step: step, Took: time.Since(start), Status: status, Err: err})
 	}
 }
 
 // attempt tells that the attempt of a task begins under ctx, and returns what to call when it has ended: how, and the
 // error of the attempt. o says which attempt it is.
 func (w *watchers) attempt(ctx context.Context, o RunEvent) func(Outcome, error) {
-	o.Kind = TaskBegan
+	o.Kind = EventTaskStarted
 	w.notify(ctx, o)
 	start := time.Now()
 	returned := make(chan struct{})
@@ -179,12 +131,18 @@ func (w *watchers) attempt(ctx context.Context, o RunEvent) func(Outcome, error)
 		stop()
 		close(returned)
 		ended := o // unreturned may still read o
-		ended.Kind, ended.Took, ended.Outcome = TaskEnded, time.Since(start), outcome
+		ended.Kind, ended.Took, ended.Outcome = EventTaskEnded, time.Since(start), outcome
 		if outcome.failed() {
 			ended.Err = err
 		}
 		w.notify(ctx, ended)
 	}
+}
+
+// retrying notifies of a failed attempt that is followed by another one.
+func (w *watchers) retrying(ctx context.Context, o RunEvent) {
+	o.Kind = EventTaskRetry
+	w.notify(ctx, o)
 }
 
 // unreturned notifies of a node that does not return.
@@ -194,7 +152,7 @@ func (w *watchers) unreturned(ctx context.Context, o RunEvent, returned <-chan s
 	select {
 	case <-returned:
 	case <-t.C:
-		o.Kind, o.Took = TaskStuck, stuckAfter
+		o.Kind, o.Took = EventTaskStuck, stuckAfter
 		w.notify(ctx, o)
 	}
 }

@@ -22,11 +22,11 @@ type notebook struct {
 func (n *notebook) Observe(_ context.Context, o graph.RunEvent) {
 	line := fmt.Sprintf("%v%v %d", o.Path, o.Kind, o.Step)
 	switch o.Kind {
-	case graph.TaskBegan, graph.TaskEnded, graph.TaskStuck:
+	case graph.EventTaskStarted, graph.EventTaskEnded, graph.EventTaskRetry, graph.EventTaskStuck:
 		line += fmt.Sprintf(" %s %d %d", o.Node, o.Index, o.Attempt)
-	case graph.Committed:
+	case graph.EventCheckpoint:
 		line += fmt.Sprint(" ", o.Next)
-	case graph.RunEnded:
+	case graph.EventRunEnded:
 		line += " " + o.Status.String()
 	}
 	if o.Err != nil {
@@ -60,25 +60,26 @@ func TestAnObserverIsToldWhatARunDoes(t *testing.T) {
 	th, _ := newThread(t, b, graph.Observe(&n), graph.InterruptBefore("sub"))
 	done(t, graph.Paused)(th.Invoke(t.Context(), input))
 	same(t, "the run", n.read(), []string{
-		"[]run began 1",
-		"[]committed 1 [a]",
-		"[]task began 2 a 0 1",
+		"[]run started 1",
+		"[]checkpoint 1 [a]",
+		"[]task started 2 a 0 1",
 		"[]task ended 2 a 0 1 it broke",
-		"[]task began 2 a 0 2",
+		"[]task retry 2 a 0 1 it broke",
+		"[]task started 2 a 0 2",
 		"[]task ended 2 a 0 2",
-		"[]committed 2 [sub]",
+		"[]checkpoint 2 [sub]",
 		"[]run ended 2 paused",
 	})
 	n.lines = nil
 	done(t, graph.Done)(th.Resume(t.Context()))
 	same(t, "the resume", n.read(), []string{
-		"[]run began 2",
-		"[]task began 3 sub 0 1",
-		"[sub]task began 2 p 0 1",
+		"[]run started 2",
+		"[]task started 3 sub 0 1",
+		"[sub]task started 2 p 0 1",
 		"[sub]task ended 2 p 0 1",
-		"[sub]committed 2 []",
+		"[sub]checkpoint 2 []",
 		"[]task ended 3 sub 0 1",
-		"[]committed 3 []",
+		"[]checkpoint 3 []",
 		"[]run ended 3 done",
 	})
 	n.lines = nil

@@ -94,15 +94,15 @@ func TestTheOutcomeOfATask(t *testing.T) {
 				}
 			}
 			th, _ := newThread(t, b, graph.Observe(observer(func(o graph.RunEvent) {
-				if o.Kind == graph.TaskEnded {
+				if o.Kind == graph.EventTaskEnded {
 					note(o.Node, o.Path, o.Outcome, o.Err)
 				}
 			})))
-			for e, err := range th.Stream(t.Context(), input, graph.Events(graph.EventTaskEnd)) {
-				if err != nil && e.Kind != graph.EventEnd {
+			for e, err := range th.Stream(t.Context(), input, graph.Events(graph.EventTaskEnded)) {
+				if err != nil && e.Kind != graph.EventRunEnded {
 					t.Fatal(err)
 				}
-				if e.Kind == graph.EventTaskEnd {
+				if e.Kind == graph.EventTaskEnded {
 					note(e.Node, e.Path, e.Outcome, e.Err)
 				}
 			}

@@ -109,14 +109,14 @@ var bangs = map[string]struct {
 		graph.MapSubgraph(b, "n", quietChild(), toFragile, func(context.Context, fragile, fragile) (fragileUpdate, error) { panic("bang") })
 		b.Edge("n", graph.End)
 	}, place: `node "n": panic: bang`},
-	"an observer of a run":      observing(graph.RunBegan),
-	"an observer of the end":    observing(graph.RunEnded),
-	"an observer of a task":     observing(graph.TaskBegan),
-	"an observer of its end":    observing(graph.TaskEnded),
-	"an observer of the commit": observing(graph.Committed),
+	"an observer of a run":      observing(graph.EventRunStarted),
+	"an observer of the end":    observing(graph.EventRunEnded),
+	"an observer of a task":     observing(graph.EventTaskStarted),
+	"an observer of its end":    observing(graph.EventTaskEnded),
+	"an observer of the commit": observing(graph.EventCheckpoint),
 }
 
-func observing(kind graph.RunEventKind) (bang struct {
+func observing(kind graph.EventKind) (bang struct {
 	build func(b *fragileGraph)
 	opts  []graph.Option
 	place string
@@ -385,15 +385,15 @@ var exits = map[string]struct {
 	},
 	"an observer of a task": {
 		watch: func(o graph.RunEvent) {
-			if o.Kind == graph.TaskBegan {
+			if o.Kind == graph.EventTaskStarted {
 				runtime.Goexit()
 			}
 		},
-		want: `observer graph_test.observer, at "task began": it called runtime.Goexit`,
+		want: `observer graph_test.observer, at "task started": it called runtime.Goexit`,
 	},
 	"an observer of its end": {
 		watch: func(o graph.RunEvent) {
-			if o.Kind == graph.TaskEnded {
+			if o.Kind == graph.EventTaskEnded {
 				runtime.Goexit()
 			}
 		},

@@ -167,7 +167,7 @@ func IfHead(id checkpoint.ID) ThreadOption {
 	})
 }
 
-// Events chooses the kinds of events that a stream yields, in addition to the EventEnd at its end. The default is
+// Events chooses the kinds of events that a stream yields, in addition to the EventRunEnded at its end. The default is
 // EventUpdate.
 func Events(kinds EventKind) EventsOption {
 	return singleRunOption("Events", func(o *runOptions) { o.events = kinds })

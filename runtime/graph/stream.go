@@ -3,57 +3,21 @@ package graph
 import (
 	"context"
 	"iter"
+	"time"
 
-	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
-// EventKind says what an event is. Kinds can be or-ed, to choose several by Events.
-type EventKind uint16
-
-const (
-	// EventUpdate: a task's update, once its superstep is committed; in the order in which updates merge. A subgraph over
-	// the same state has one for each task in it.
-	EventUpdate EventKind = 1 << iota
-	// EventValue: the state of a checkpoint, once it is committed; that of the input first.
-	EventValue
-	// EventTaskStart: a task begins.
-	EventTaskStart
-	// EventTaskEnd: a task has ended; Outcome says how. Its superstep is not committed yet.
-	EventTaskEnd
-	// EventCustom: what a node handed to Emit.
-	EventCustom
-	// EventCheckpoint: a superstep was committed.
-	EventCheckpoint
-	// EventQuestion: a node waits for an answer. It comes when the question is stored, which may be while other nodes run.
-	EventQuestion
-	// EventEnd: the last event of a stream, always yielded; it has the Result, and the error of the run is
-	// yielded beside it.
-	EventEnd
-
-	// EventAll is every kind.
-	EventAll = EventUpdate | EventValue | EventTaskStart | EventTaskEnd | EventCustom | EventCheckpoint | EventQuestion | EventEnd
-)
-
-// Event is one thing that a run did. Which fields are set depends on Kind.
+// Event is one event of a stream. Which fields are set depends on Kind.
 type Event[S, U any] struct {
-	Kind       EventKind
-	Step       int           // the superstep's number in the thread
-	Checkpoint checkpoint.ID // the superstep's; zero on EventEnd
-	Node       ID            // EventUpdate: whose
-	Index      int           // EventUpdate: of the send that the task was of, else 0
-	Attempt    int           // EventTaskStart, EventTaskEnd, EventCustom: from 1
-	Update     U             // EventUpdate; to be read only
-	State      S             // EventValue; shared as in Result
-	Next       []ID          // EventCheckpoint: the nodes that are due
-	Question   *OpenQuestion // EventQuestion
-	Custom     any           // EventCustom
-	Outcome    Outcome       // EventTaskEnd
-	Err        error         // EventTaskEnd: why, if the task failed or was cancelled
-	Path       []ID          // of the subgraph nodes that lead to where it happened; nil in the graph itself
-	Child      any           // with a Path: the Event as the subgraph has it, of its types; Update and State are only there
-	Result     *Result[S]    // EventEnd
+	RunEvent
+	Update   U             // EventUpdate; it must not be modified
+	State    S             // EventState; it shares memory as Result.State does
+	Question *OpenQuestion // EventQuestion
+	Custom   any           // EventCustom
+	Child    any           // with a Path: the Event of the subgraph, of its types; Update and State are only there
+	Result   *Result[S]    // EventRunEnded
 }
 
 // Emit hands v to the stream of the run whose node runs under ctx, as an EventCustom: progress, a token of a model's
@@ -80,13 +44,13 @@ func (t Thread[S, U]) ResumeStream(ctx context.Context, opts ...ResumeStreamOpti
 func (t Thread[S, U]) stream(ctx context.Context, o runOptions, wrong error, in *U) iter.Seq2[Event[S, U], error] {
 	return func(yield func(Event[S, U], error) bool) {
 		if wrong != nil {
-			yield(Event[S, U]{Kind: EventEnd, Result: new(Result[S])}, wrong)
+			yield(Event[S, U]{RunEvent: RunEvent{Kind: EventRunEnded, Thread: t.id}, Result: new(Result[S])}, wrong)
 			return
 		}
 		out := &stream[S, U]{kinds: o.events, yield: yield}
 		res, err := t.drive(ctx, o, out, in)
 		if !out.gone {
-			yield(Event[S, U]{Kind: EventEnd, Result: &res}, err)
+			yield(Event[S, U]{RunEvent: RunEvent{Kind: EventRunEnded, Graph: t.g.name, Thread: t.id, Status: res.Status}, Result: &res}, err)
 		}
 	}
 }
@@ -160,7 +124,7 @@ func (s *stream[S, U]) updates(e event, i int, n *node) bool {
 }
 
 func (s *stream[S, U]) value(e event) bool {
-	if !s.wants(EventValue) {
+	if !s.wants(EventState) {
 		return true
 	}
 	typed := eventOf[S, U](e)
@@ -171,10 +135,7 @@ func (s *stream[S, U]) value(e event) bool {
 
 // eventOf returns e as an Event of a graph's types.
 func eventOf[S, U any](e event) Event[S, U] {
-	return Event[S, U]{
-		Kind: e.Kind, Step: e.Step, Checkpoint: e.Checkpoint, Node: e.Node, Index: e.Index, Attempt: e.Attempt, Next: e.Next,
-		Question: e.Question, Custom: e.Custom, Outcome: e.Outcome, Err: e.Err, Path: e.Path, Child: e.Child,
-	}
+	return Event[S, U]{RunEvent: e.RunEvent, Question: e.Question, Custom: e.Custom, Child: e.Child}
 }
 
 // relayed is an event of a subgraph on its way to who listens to the run.
@@ -186,10 +147,7 @@ func relay[S, U any](e Event[S, U]) relayed {
 	if len(e.Path) > 0 {
 		child = e.Child
 	}
-	return relayed{event{
-		Kind: e.Kind, Step: e.Step, Checkpoint: e.Checkpoint, Node: e.Node, Index: e.Index, Attempt: e.Attempt, Next: e.Next,
-		Question: e.Question, Custom: e.Custom, Outcome: e.Outcome, Err: e.Err, Path: e.Path, Child: child,
-	}}
+	return relayed{event{RunEvent: e.RunEvent, Question: e.Question, Custom: e.Custom, Child: child}}
 }
 
 // publisher tells the sink and the observers what a run does.
@@ -197,9 +155,14 @@ type publisher struct{ *run }
 
 func (r *run) telling() publisher { return publisher{r} }
 
+// event returns an event of the run.
+func (r publisher) event(kind EventKind, step int) event {
+	return event{RunEvent: RunEvent{Kind: kind, Graph: r.g.name, Thread: r.thread, Step: step}}
+}
+
 // watched reports whether anybody wants to see tasks while they run.
 func (r publisher) watched() bool {
-	return r.g.nests || r.sink.wants(EventTaskStart|EventTaskEnd|EventCustom)
+	return r.g.nests || r.sink.wants(EventTaskStarted|EventTaskEnded|EventTaskRetry|EventCustom)
 }
 
 // watcher turns what happens to tasks while they run into events.
@@ -207,8 +170,7 @@ type watcher struct{ r *run }
 
 // Started implements exec.Watcher.
 func (w watcher) Started(i int, by *task.Worker, post func(func() bool)) {
-	e := w.event(EventTaskStart, i)
-	e.Attempt = 1
+	e := w.event(EventTaskStarted, i)
 	post(func() bool { return w.r.telling().show(e) })
 	by.Emitting(func(attempt int, v any) {
 		e := w.event(EventCustom, i)
@@ -224,17 +186,26 @@ func (w watcher) Started(i int, by *task.Worker, post func(func() bool)) {
 // Stopped implements exec.Watcher.
 func (w watcher) Stopped(i int, o exec.Outcome, post func(func() bool)) {
 	t := &w.r.exec.Tasks[i]
-	e := w.event(EventTaskEnd, i)
-	e.Attempt, e.Outcome = t.Attempt, Outcome(o)
+	e := w.event(EventTaskEnded, i)
+	e.Outcome = Outcome(o)
 	if e.Outcome.failed() {
 		e.Err = t.Err
 	}
 	post(func() bool { return w.r.telling().show(e) })
 }
 
+// Retrying implements exec.Watcher.
+func (w watcher) Retrying(i int, delay time.Duration, post func(func() bool)) {
+	e := w.event(EventTaskRetry, i)
+	e.Delay, e.Err = delay, w.r.exec.Tasks[i].Err
+	post(func() bool { return w.r.telling().show(e) })
+}
+
 func (w watcher) event(kind EventKind, i int) event {
 	t := &w.r.exec.Tasks[i]
-	return event{Kind: kind, Step: w.r.plan.Step + 1, Node: w.r.g.nodes[t.Node].id, Index: t.Index}
+	e := w.r.telling().event(kind, w.r.plan.Step+1)
+	e.Node, e.Index, e.Attempt = w.r.g.nodes[t.Node].id, t.Index, t.Attempt
+	return e
 }
 
 // publish yields what the superstep that has just been committed came to. It reports whether anybody listens.
@@ -248,24 +219,29 @@ func (r publisher) publish() bool {
 // publishTasks is publish for the tasks of the superstep.
 func (r publisher) publishTasks(done []exec.Task) bool {
 	if r.watchers.any() && r.log != nil {
-		r.watchers.notify(r.ctx, RunEvent{Kind: Committed, Step: r.plan.Step, Checkpoint: r.log.Base, Next: r.nextIDs()})
+		r.watchers.notify(r.ctx, RunEvent{Kind: EventCheckpoint, Step: r.plan.Step, Checkpoint: r.log.Base, Next: r.nextIDs()})
 	}
 	if r.sink == nil {
 		return true
 	}
-	e := event{Step: r.plan.Step, Checkpoint: r.log.Base}
+	e := r.event(EventUpdate, r.plan.Step)
+	e.Checkpoint = r.log.Base
 	for i := range done {
 		if done[i].Node == start || done[i].Progress == exec.Beaten {
 			continue
 		}
 		n := &r.g.nodes[done[i].Node]
-		e.Kind, e.Node, e.Index = EventUpdate, n.id, done[i].Index
+		e.Node, e.Index = n.id, done[i].Index
 		if !r.sink.updates(e, i, n) {
 			return false
 		}
 	}
-	return r.sink.value(event{Kind: EventValue, Step: r.plan.Step, Checkpoint: r.log.Base}) &&
-		r.sink.take(event{Kind: EventCheckpoint, Step: r.plan.Step, Checkpoint: r.log.Base, Next: r.nextIDs()})
+	e.Kind, e.Node, e.Index = EventState, "", 0
+	if !r.sink.value(e) {
+		return false
+	}
+	e.Kind, e.Next = EventCheckpoint, r.nextIDs()
+	return r.sink.take(e)
 }
 
 // publishQuestions yields those of the questions that were not yielded before. It reports whether anybody listens.
@@ -275,7 +251,9 @@ func (r publisher) publishQuestions(asked []OpenQuestion) bool {
 	}
 	for _, w := range asked {
 		if r.sink.asks(w.ID) {
-			r.sink.take(event{Kind: EventQuestion, Step: r.plan.Step + 1, Checkpoint: r.log.Base, Node: w.Node, Index: w.Index, Question: &w})
+			e := r.event(EventQuestion, r.plan.Step+1)
+			e.Checkpoint, e.Node, e.Index, e.Question = r.log.Base, w.Node, w.Index, &w
+			r.sink.take(e)
 		}
 	}
 	return !r.sink.left()

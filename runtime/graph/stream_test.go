@@ -23,9 +23,9 @@ func events(t *testing.T, seq func(func(graph.Event[work, update], error) bool))
 		switch e.Kind {
 		case graph.EventUpdate:
 			words = append(words, "update:"+string(e.Node))
-		case graph.EventValue:
+		case graph.EventState:
 			words = append(words, "value:"+strings.Join(e.State.Log, "+"))
-		case graph.EventEnd:
+		case graph.EventRunEnded:
 			words = append(words, "end:"+e.Result.Status.String())
 		default:
 			t.Errorf("got an event of kind %d", e.Kind)
@@ -46,12 +46,12 @@ func TestStreamYieldsUpdatesInTaskOrder(t *testing.T) {
 
 func TestStreamYieldsValues(t *testing.T) {
 	th, _ := newThread(t, chain("a", "b"), graph.InterruptBefore("b"))
-	got, err := events(t, th.Stream(t.Context(), logged("in"), graph.Events(graph.EventValue|graph.EventUpdate)))
+	got, err := events(t, th.Stream(t.Context(), logged("in"), graph.Events(graph.EventState|graph.EventUpdate)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	same(t, "events", got, "value:in update:a value:in+a end:paused")
-	got, err = events(t, th.ResumeStream(t.Context(), graph.Events(graph.EventValue)))
+	got, err = events(t, th.ResumeStream(t.Context(), graph.Events(graph.EventState)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,11 +61,11 @@ func TestStreamYieldsValues(t *testing.T) {
 func TestValuesOfAStreamStayAsTheyWere(t *testing.T) {
 	th, _ := newThread(t, chain("a", "b", "c"))
 	var kept []work
-	for e, err := range th.Stream(t.Context(), input, graph.Events(graph.EventValue)) {
+	for e, err := range th.Stream(t.Context(), input, graph.Events(graph.EventState)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Kind == graph.EventValue {
+		if e.Kind == graph.EventState {
 			kept = append(kept, e.State)
 		}
 	}
@@ -173,8 +173,8 @@ func TestAStreamShowsTasksWhileTheyRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		note := map[graph.EventKind]string{
-			graph.EventTaskStart: "start", graph.EventTaskEnd: "end", graph.EventCustom: fmt.Sprint(e.Custom),
-			graph.EventUpdate: "update", graph.EventValue: "value", graph.EventCheckpoint: fmt.Sprint("checkpoint ", e.Next), graph.EventEnd: "over",
+			graph.EventRunStarted: "run started", graph.EventTaskStarted: "start", graph.EventTaskEnded: "end", graph.EventCustom: fmt.Sprint(e.Custom),
+			graph.EventUpdate: "update", graph.EventState: "value", graph.EventCheckpoint: fmt.Sprint("checkpoint ", e.Next), graph.EventRunEnded: "over",
 		}[e.Kind]
 		if e.Node == "" {
 			order = append(order, note)
@@ -186,7 +186,7 @@ func TestAStreamShowsTasksWhileTheyRun(t *testing.T) {
 		n := string(id)
 		same(t, n, byNode[id], []string{"start", n + "0", n + "1", n + "2", n + "3", n + "4", "end", "update"})
 	}
-	same(t, "others", order, []string{"value", "checkpoint [a b]", "value", "checkpoint []", "over"})
+	same(t, "others", order, []string{"run started", "value", "checkpoint [a b]", "value", "checkpoint []", "over"})
 }
 
 func TestASlowConsumerSlowsTheRun(t *testing.T) {
@@ -277,7 +277,7 @@ func TestWhatNobodyHearsIsDropped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Kind == graph.EventEnd {
+		if e.Kind == graph.EventRunEnded {
 			graph.Emit(<-left, "too late")
 		}
 	}
@@ -286,7 +286,7 @@ func TestWhatNobodyHearsIsDropped(t *testing.T) {
 
 func TestAStreamYieldsQuestions(t *testing.T) {
 	th, _ := newThread(t, asker(new(counter)))
-	kinds := graph.Events(graph.EventQuestion | graph.EventTaskEnd)
+	kinds := graph.Events(graph.EventQuestion | graph.EventTaskEnded)
 	var got []string
 	for e, err := range th.Stream(t.Context(), input, kinds) {
 		if err != nil {
@@ -295,9 +295,9 @@ func TestAStreamYieldsQuestions(t *testing.T) {
 		switch e.Kind {
 		case graph.EventQuestion:
 			got = append(got, "question "+e.Question.Question)
-		case graph.EventTaskEnd:
+		case graph.EventTaskEnded:
 			got = append(got, fmt.Sprint("end of ", e.Node, ": ", e.Outcome, e.Err))
-		case graph.EventEnd:
+		case graph.EventRunEnded:
 			got = append(got, e.Result.Status.String())
 		}
 	}

@@ -721,11 +721,11 @@ func TestWhatAStreamShowedOfASubgraphStays(t *testing.T) {
 	done(t, graph.Paused)(th.Invoke(t.Context(), input))
 	th = compile(t, b, graph.Saver(s)).Thread("t")
 	var seen []work
-	for e, err := range th.ResumeStream(t.Context(), graph.Events(graph.EventValue)) {
+	for e, err := range th.ResumeStream(t.Context(), graph.Events(graph.EventState)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if child, ok := e.Child.(graph.Event[work, update]); ok && e.Kind == graph.EventValue {
+		if child, ok := e.Child.(graph.Event[work, update]); ok && e.Kind == graph.EventState {
 			seen = append(seen, child.State)
 		}
 	}

@@ -121,7 +121,11 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 		t.g.heads.drop(t.id) // it is not the head any more
 	}
 	tell := r.watchers.run(held, r.plan.Step)
-	if r.entered && !r.telling().publish() && r.status == 0 {
+	listens := r.sink == nil || r.sink.take(r.telling().event(EventRunStarted, r.plan.Step))
+	if r.entered {
+		listens = r.telling().publish()
+	}
+	if !listens && r.status == 0 {
 		err = r.giveUp(nil)
 	} else {
 		err = r.loop()

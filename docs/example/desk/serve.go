@@ -36,7 +36,7 @@ func encode(e graph.Event[State, StateUpdate], err error) (graphhttp.Message, er
 		name, v = "token", e.Custom
 	case graph.EventCheckpoint:
 		name, v = "checkpoint", e.State.Log
-	case graph.EventEnd:
+	case graph.EventRunEnded:
 		name, v = "end", e.Result.Status.String()
 		if err != nil && !errors.Is(err, graph.ErrDraining) {
 			v = "failed" // the cause belongs in the log

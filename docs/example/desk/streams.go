@@ -37,7 +37,7 @@ func Show(ctx context.Context, t graph.Thread[State, StateUpdate], in StateUpdat
 			fmt.Printf("%s emits %q\n", e.Node, e.Custom)
 		case graph.EventUpdate:
 			fmt.Println(e.Node, "is stored")
-		case graph.EventEnd:
+		case graph.EventRunEnded:
 			fmt.Println(e.Result.Status)
 		}
 	}

@@ -41,7 +41,7 @@ func ExampleNew() {
 		case graph.EventCheckpoint:
 			data, err := json.Marshal(e.State.Lines)
 			return graphhttp.Message{Name: "lines", Data: data}, err
-		case graph.EventEnd:
+		case graph.EventRunEnded:
 			return graphhttp.Message{Name: "end", Data: []byte(e.Result.Status.String())}, nil
 		}
 		return graphhttp.Message{}, nil // not sent

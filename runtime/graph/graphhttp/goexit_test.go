@@ -2,7 +2,6 @@ package graphhttp_test
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"testing"
 
@@ -32,11 +31,7 @@ func TestARouteThatEndsItsGoroutineEndsTheRun(t *testing.T) {
 		}
 		h := newHub(a)
 		base := serve(t, a, h)
-		if from == graph.Start {
-			if err := h.Invoke(t.Context(), "t", logged("in")); !errors.Is(err, graph.ErrGoexit) {
-				t.Errorf("got %v, want ErrGoexit", err)
-			}
-		} else if err := h.Invoke(t.Context(), "t", logged("in")); err != nil {
+		if err := h.Invoke(t.Context(), "t", logged("in")); err != nil {
 			t.Fatal(err)
 		}
 		words := open(t, "GET", base+"/t", "").rest()
@@ -52,7 +47,7 @@ func TestARouteThatEndsItsGoroutineEndsTheRun(t *testing.T) {
 // runs of the thread continue.
 func TestAnEncoderThatEndsItsGoroutineAtTheEndLeavesNoRunBehind(t *testing.T) {
 	a := chain(t, memory.New(), say("a"))
-	at := graph.EventEnd
+	at := graph.EventRunEnded
 	h := graphhttp.New(a, func(e graph.Event[work, update], _ error) (graphhttp.Message, error) {
 		if e.Kind == at {
 			at = 0

@@ -37,7 +37,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("graphhttp: status %d: %s", e.Status, e.Text)
 }
 
-// ErrFailed is the error of an EventEnd that is created again for a client that missed the end of
+// ErrFailed is the error of an EventRunEnded that is created again for a client that missed the end of
 // a failed run. The error text also contains the error texts that the thread stores.
 var ErrFailed = errors.New("the run failed")
 
@@ -104,8 +104,8 @@ func text(err error) string {
 // event named broken. The client reconnects after five seconds. An example is a saver that does not
 // answer. A GET for a thread that does not exist returns 404, so start the thread first.
 //
-// Pages should close their EventSource on an EventEnd; otherwise they reconnect and receive the
-// EventEnd again. A page that must survive the 502 of a proxy must open another EventSource when
+// Pages should close their EventSource on an EventRunEnded; otherwise they reconnect and receive the
+// EventRunEnded again. A page that must survive the 502 of a proxy must open another EventSource when
 // one is CLOSED.
 //
 // Streams outlive the ReadTimeout and WriteTimeout of the server. The ResponseWriter must be able

@@ -113,7 +113,7 @@ func encode(e graph.Event[work, update], err error) (graphhttp.Message, error) {
 		return text("custom", "%v", e.Custom)
 	case graph.EventQuestion:
 		return text("question", "%s", e.Question.Question)
-	case graph.EventEnd:
+	case graph.EventRunEnded:
 		if err != nil {
 			return text("end", "%s: %v", e.Result.Status, err)
 		}
@@ -151,7 +151,7 @@ func newHub(a *app, opts ...graphhttp.Option) *hub {
 }
 
 // The events that the tests check.
-const told = graph.EventValue | graph.EventUpdate | graph.EventCustom | graph.EventQuestion | graph.EventEnd
+const told = graph.EventState | graph.EventUpdate | graph.EventCustom | graph.EventQuestion | graph.EventRunEnded
 
 // serve serves h and returns the address.
 func serve(t *testing.T, a *app, h *hub) string {

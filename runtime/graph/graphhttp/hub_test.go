@@ -182,7 +182,7 @@ func TestAClientThatMissedTooMuchGetsTheNewest(t *testing.T) {
 		nodes = append(nodes, say(graph.ID(fmt.Sprint("n", i))))
 	}
 	a := chain(t, memory.New(), nodes...)
-	url := serve(t, a, newHub(a, graphhttp.Replay(3), graphhttp.Events(graph.EventEnd)))
+	url := serve(t, a, newHub(a, graphhttp.Replay(3), graphhttp.Events(graph.EventRunEnded)))
 	c := open(t, http.MethodPost, url+"/t?in=x", "")
 	e, _ := c.next()
 	c.rest()
@@ -276,7 +276,7 @@ func TestEventsOfASubgraphHaveNoID(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	url := serve(t, a, newHub(a, graphhttp.Events(graph.EventCheckpoint|graph.EventValue|graph.EventEnd)))
+	url := serve(t, a, newHub(a, graphhttp.Events(graph.EventCheckpoint|graph.EventState|graph.EventRunEnded)))
 	c := open(t, http.MethodPost, url+"/t?in=x", "")
 	inside := 0
 	for {

@@ -26,7 +26,7 @@ type option func(o *options)
 func (f option) set(o *options) { f(o) }
 
 // Events selects the events that clients get in addition to checkpoints, as or-ed kinds. The
-// default is graph.EventAll. Without EventValue checkpoints have no state, and no state is decoded
+// default is graph.EventAll. Without EventState checkpoints have no state, and no state is decoded
 // or shared for them.
 func Events(kinds graph.EventKind) Option { return option(func(o *options) { o.kinds = kinds }) }
 

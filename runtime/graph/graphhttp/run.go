@@ -17,7 +17,7 @@ func (h *Hub[S, U]) start(thread string, f *follower, events sequence[S, U]) err
 
 // run publishes the events of a run until the run ends.
 func (h *Hub[S, U]) run(thread string, run uint64, events sequence[S, U], opened chan<- error) {
-	var value graph.Event[S, U] // the newest EventValue of the graph itself, which is sent with its checkpoint
+	var value graph.Event[S, U] // the newest EventState of the graph itself, which is sent with its checkpoint
 	first, counted := true, true
 	defer func() {
 		if !counted {
@@ -29,7 +29,7 @@ func (h *Hub[S, U]) run(thread string, run uint64, events sequence[S, U], opened
 		}
 	}()
 	for e, err := range events {
-		if first && e.Kind == graph.EventEnd && err != nil {
+		if first && e.Kind == graph.EventRunEnded && err != nil {
 			h.abandon(thread)
 			counted = false
 			opened <- err
@@ -40,12 +40,12 @@ func (h *Hub[S, U]) run(thread string, run uint64, events sequence[S, U], opened
 			opened <- nil
 		}
 		switch {
-		case e.Kind == graph.EventEnd:
+		case e.Kind == graph.EventRunEnded:
 			m := h.message(thread, e, err)
 			m.run, m.end = run, true
 			h.end(thread, m)
 			counted = false
-		case e.Kind == graph.EventValue && e.Path == nil:
+		case e.Kind == graph.EventState && e.Path == nil:
 			value = e
 		case e.Kind == graph.EventCheckpoint && e.Path == nil:
 			e.State = value.State

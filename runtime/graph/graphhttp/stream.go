@@ -26,7 +26,7 @@ type stream[S, U any] struct {
 	asked    map[string]bool        // the questions that the client has, by id
 }
 
-// errEnded means that the stream has sent the EventEnd. It never leaves the package.
+// errEnded means that the stream has sent the EventRunEnded. It never leaves the package.
 var errEnded = errors.New("ended")
 
 // follow writes events until the run ends, the client disconnects or the Hub closes.
@@ -156,9 +156,9 @@ func (s *stream[S, U]) stored(ctx context.Context) (out []message, err error) {
 func (s *stream[S, U]) questions(head graph.Snapshot[S]) []message {
 	var out []message
 	for _, w := range head.Questions {
-		out = append(out, s.hub.message(s.thread, graph.Event[S, U]{
-			Kind: graph.EventQuestion, Step: head.Step + 1, Checkpoint: head.Checkpoint, Node: w.Node, Index: w.Index, Question: &w,
-		}, nil))
+		out = append(out, s.hub.message(s.thread, graph.Event[S, U]{RunEvent: graph.RunEvent{
+			Kind: graph.EventQuestion, Thread: s.thread, Step: head.Step + 1, Checkpoint: head.Checkpoint, Node: w.Node, Index: w.Index,
+		}, Question: &w}, nil))
 	}
 	return out
 }
@@ -217,8 +217,10 @@ func (s *stream[S, U]) newest(ctx context.Context, r *replay[S]) {
 
 // checkpoint returns the message for a stored checkpoint.
 func (s *stream[S, U]) checkpoint(snap *graph.Snapshot[S]) message {
-	e := graph.Event[S, U]{Kind: graph.EventCheckpoint, Step: snap.Step, Checkpoint: snap.Checkpoint, Next: snap.Next}
-	if s.hub.opt.kinds&graph.EventValue != 0 {
+	e := graph.Event[S, U]{RunEvent: graph.RunEvent{
+		Kind: graph.EventCheckpoint, Thread: s.thread, Step: snap.Step, Checkpoint: snap.Checkpoint, Next: snap.Next,
+	}}
+	if s.hub.opt.kinds&graph.EventState != 0 {
 		e.State = snap.State
 	}
 	return s.hub.message(s.thread, e, nil)
@@ -249,7 +251,7 @@ func (s *stream[S, U]) over(ctx context.Context, r *replay[S]) ([]message, error
 	return s.end(head), errEnded
 }
 
-// end returns the pending questions and the EventEnd of a thread without a run.
+// end returns the pending questions and the EventRunEnded of a thread without a run.
 func (s *stream[S, U]) end(head graph.Snapshot[S]) []message {
 	res := graph.Result[S]{State: head.State, Questions: head.Questions, Next: head.Next, Checkpoint: head.Checkpoint, Status: head.Status}
 	var failed error
@@ -259,7 +261,9 @@ func (s *stream[S, U]) end(head graph.Snapshot[S]) []message {
 			failed = fmt.Errorf("%w: %s", failed, head.Reason)
 		}
 	}
-	out := append(s.questions(head), s.hub.message(s.thread, graph.Event[S, U]{Kind: graph.EventEnd, Result: &res}, failed))
+	out := append(s.questions(head), s.hub.message(s.thread, graph.Event[S, U]{
+		RunEvent: graph.RunEvent{Kind: graph.EventRunEnded, Thread: s.thread, Status: head.Status}, Result: &res,
+	}, failed))
 	if i := slices.IndexFunc(out, func(m message) bool { return m.broken }); i >= 0 {
 		out = append(out[:i], broken...)
 	}

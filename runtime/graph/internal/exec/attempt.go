@@ -9,8 +9,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
-// perform runs one task, as often as its node's Retry allows.
-func (s *Superstep) perform(w *task.Worker, i, step int) {
+// perform runs one task, as often as its node's Retry allows. seen shows its attempts; nil for nobody.
+func (s *Superstep) perform(w *task.Worker, i, step int, seen *attempts) {
 	t := &s.Tasks[i]
 	n := &s.nodes[t.Node]
 	ctx := w.Parent()
@@ -18,6 +18,7 @@ func (s *Superstep) perform(w *task.Worker, i, step int) {
 		if t.Asks != nil {
 			t.Asks.Restart()
 		}
+		seen.begin()
 		s.attempt(w, n, i, step)
 		if t.Err == nil && t.Progress == Waiting && t.Asks == nil {
 			t.Progress = Succeeded // as most do: Outcome would say so
@@ -35,7 +36,13 @@ func (s *Superstep) perform(w *task.Worker, i, step int) {
 		case s.host.Final(t.Err) || !s.retries(&n.Retry, t):
 			t.Progress = Failed
 			return
-		case !Rest(ctx, n.Retry.Pause(t.Attempt+1)):
+		}
+		delay := n.Retry.Pause(t.Attempt + 1)
+		if s.Observe {
+			s.host.Retrying(ctx, i, delay)
+		}
+		seen.retry(delay)
+		if !Rest(ctx, delay) {
 			return
 		}
 	}

@@ -108,7 +108,7 @@ func (t *Task) Outcome(ctx context.Context) Outcome {
 	return OutcomeCancelled
 }
 
-// Host is the run that a superstep belongs to. Call, Observe and Final are called concurrently, for
+// Host is the run that a superstep belongs to. Call, Observe, Retrying and Final are called concurrently, for
 // different tasks; the other methods on the goroutine of Run.
 type Host interface {
 	// Key makes the key of a task.
@@ -119,6 +119,8 @@ type Host interface {
 	// Observe says that an attempt of task i begins under ctx, the task itself running under parent. What
 	// it returns is called when the attempt has ended.
 	Observe(ctx, parent context.Context, i int) func()
+	// Retrying says that the attempt of task i that ended last failed, and that another one begins after delay.
+	Retrying(ctx context.Context, i int, delay time.Duration)
 	// Final reports whether a failure is final, whatever the node's Retry says.
 	Final(err error) bool
 	// Panicked returns the error of a node that panicked with v.
@@ -130,6 +132,8 @@ type Host interface {
 // Watcher receives what tasks do while they run. It hands functions to post, which calls them on the goroutine
 // of Run; it drops them when the superstep is over. A function that returns false cancels the superstep.
 type Watcher interface {
+	// Started and Stopped say that an attempt of task i begins and has ended, Retrying that another one follows.
 	Started(i int, w *task.Worker, post func(func() bool))
 	Stopped(i int, o Outcome, post func(func() bool))
+	Retrying(i int, delay time.Duration, post func(func() bool))
 }

@@ -36,6 +36,8 @@ func (h *host) Key(*task.Task) string { return "key" }
 
 func (h *host) Observe(context.Context, context.Context, int) func() { return nil }
 
+func (h *host) Retrying(context.Context, int, time.Duration) {}
+
 func (h *host) Final(error) bool { return false }
 
 func (h *host) Panicked(v any) error { return v.(error) }

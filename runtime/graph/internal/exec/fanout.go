@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
@@ -120,6 +121,7 @@ func (f *fanOut) work(w *task.Worker, i int) {
 func (f *fanOut) one(w *task.Worker, i int) {
 	returned := false
 	t := &f.s.Tasks[i]
+	var seen *attempts
 	race := f.s.nodes[t.Node].Race
 	if race > 0 {
 		w = new(task.Worker)
@@ -129,8 +131,8 @@ func (f *fanOut) one(w *task.Worker, i int) {
 		if t.Progress == Failed && race == 0 {
 			f.cancel(ErrSibling)
 		}
-		if f.posts != nil && t.Attempt > 0 {
-			f.s.Watcher.Stopped(i, t.Outcome(w.Parent()), f.post)
+		if seen.open() {
+			seen.end(t.Outcome(w.Parent()))
 		}
 		if f.done != nil {
 			f.done <- i
@@ -141,11 +143,41 @@ func (f *fanOut) one(w *task.Worker, i int) {
 	}()
 	if w.Parent().Err() == nil {
 		if f.posts != nil {
-			f.s.Watcher.Started(i, w, f.post)
+			seen = &attempts{fan: f, worker: w, task: i}
 		}
-		f.s.perform(w, i, f.step)
+		f.s.perform(w, i, f.step, seen)
 	}
 	returned = true
+}
+
+// attempts shows the attempts of one task to the watcher. A nil *attempts shows nothing.
+type attempts struct {
+	fan    *fanOut
+	worker *task.Worker
+	task   int
+	runs   bool // an attempt has begun, and its end was not shown
+}
+
+func (a *attempts) open() bool { return a != nil && a.runs }
+
+func (a *attempts) begin() {
+	if a != nil {
+		a.runs = true
+		a.fan.s.Watcher.Started(a.task, a.worker, a.fan.post)
+	}
+}
+
+func (a *attempts) end(o Outcome) {
+	a.runs = false
+	a.fan.s.Watcher.Stopped(a.task, o, a.fan.post)
+}
+
+// retry shows that the attempt failed, and that another one begins after delay.
+func (a *attempts) retry(delay time.Duration) {
+	if a != nil {
+		a.end(OutcomeFailed)
+		a.fan.s.Watcher.Retrying(a.task, delay, a.fan.post)
+	}
 }
 
 // post hands a function to the goroutine of Run, which calls it when it can; not after the superstep is

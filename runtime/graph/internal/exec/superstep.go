@@ -114,7 +114,7 @@ func (s *Superstep) Run(ctx context.Context, step int) (err error) {
 			s.solo.Init(ctx, s.of, s.host)
 			s.ready = true
 		}
-		s.perform(&s.solo, s.todo[0], step)
+		s.perform(&s.solo, s.todo[0], step, nil)
 	} else {
 		err = s.fanOut(ctx, step)
 	}

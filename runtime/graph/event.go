@@ -1,0 +1,85 @@
+package graph
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+)
+
+// EventKind says what an event is. Streams and Observers have the same kinds. Several are combined by |, for Events.
+type EventKind uint16
+
+const (
+	// EventUpdate: the update of a task, after the commit of its superstep, in the order of merging. A subgraph over the same
+	// state has one for each task in it. Only in streams.
+	EventUpdate EventKind = 1 << iota
+	// EventState: the state of a checkpoint, after its commit; that of the input first. Only in streams.
+	EventState
+	// EventTaskStarted: an attempt of a task starts.
+	EventTaskStarted
+	// EventTaskEnded: the attempt has ended; Outcome says how. Its superstep is not committed yet.
+	EventTaskEnded
+	// EventCustom: a value that a node passed to Emit. Only in streams.
+	EventCustom
+	// EventCheckpoint: a superstep was committed: stored, or queued to be stored.
+	EventCheckpoint
+	// EventQuestion: a node waits for an answer. The question is stored; other nodes may still run. Only in streams.
+	EventQuestion
+	// EventRunEnded: the run has ended. A stream always yields it, as the last event, with the Result and the error of the run.
+	EventRunEnded
+	// EventRunStarted: a run has opened its thread, and its first node is about to run.
+	EventRunStarted
+	// EventTaskRetry: an attempt has failed, and another one starts after Delay.
+	EventTaskRetry
+	// EventTaskStuck: a node has not returned although its context ended a while ago. The run waits for it. Reported once,
+	// and only to Observers.
+	EventTaskStuck
+
+	// EventAll is every kind.
+	EventAll = EventTaskStuck<<1 - 1
+)
+
+var eventNames = [...]string{
+	"update", "state", "task started", "task ended", "custom", "checkpoint", "question", "run ended", "run started", "task retry",
+	"task stuck",
+}
+
+// String returns the name of a kind, such as "task started". It joins those of several kinds by "|".
+func (k EventKind) String() string {
+	var names []string
+	for i, name := range eventNames {
+		if k&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	if rest := k &^ EventAll; rest != 0 || k == 0 {
+		names = append(names, fmt.Sprintf("unknown event %d", rest))
+	}
+	return strings.Join(names, "|")
+}
+
+// RunEvent is one thing that a run did, without the types of its graph. Which fields are set depends on Kind.
+type RunEvent struct {
+	Kind   EventKind
+	Graph  string
+	Thread string // empty for Run
+	Path   []ID   // of the subgraph nodes that lead to where it happened; nil in the graph itself
+	Step   int    // the superstep's number in the thread
+
+	Node    ID            // of the events of a task, and EventUpdate, EventCustom and EventQuestion: its node
+	Index   int           // likewise: of the send that the task is of, else 0
+	Attempt int           // of the events of a task, and EventCustom: from 1
+	Outcome Outcome       // EventTaskEnded
+	Took    time.Duration // to an Observer: EventTaskEnded, EventRunEnded; EventTaskStuck: since its context ended
+	Delay   time.Duration // EventTaskRetry: until the next attempt
+
+	Checkpoint checkpoint.ID // EventCheckpoint, EventUpdate and EventState: the superstep's
+	Next       []ID          // EventCheckpoint: the nodes that are due
+
+	Status Status // EventRunEnded
+	// Err is why the attempt failed or was cancelled, of EventTaskEnded and EventTaskRetry. To an Observer it is also the error of
+	// the run, of EventRunEnded; a stream yields that one beside the event.
+	Err error
+}
