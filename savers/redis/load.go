@@ -17,19 +17,19 @@ func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, e
 		return checkpoint.Chain{}, err
 	}
 	chain, err := s.load(ctx, p, checkpoint.ID{})
-	if base := new(errBase); errors.As(err, &base) {
+	if base := new(baseError); errors.As(err, &base) {
 		chain, err = s.load(ctx, p, base.id)
 	}
-	if base := new(errBase); errors.As(err, &base) {
+	if base := new(baseError); errors.As(err, &base) {
 		err = fmt.Errorf("redis: load: thread %q, namespace %q: %w: %w", short(p.Thread), short(p.Namespace), err, checkpoint.ErrDamaged)
 	}
 	return chain, err
 }
 
-// errBase is the error of a checkpoint with another base than the server assumed.
-type errBase struct{ id checkpoint.ID }
+// baseError is the error of a checkpoint with another base than the server assumed.
+type baseError struct{ id checkpoint.ID }
 
-func (e *errBase) Error() string {
+func (e *baseError) Error() string {
 	return fmt.Sprintf("the entry of the checkpoint has not its base %s", e.id)
 }
 
@@ -60,7 +60,7 @@ func (s *Saver) load(ctx context.Context, p checkpoint.Ref, base checkpoint.ID) 
 		l.id = chain.Head
 	}
 	if err := l.restore(); err != nil {
-		if base := new(errBase); errors.As(err, &base) {
+		if base := new(baseError); errors.As(err, &base) {
 			return checkpoint.Chain{}, err
 		}
 		return checkpoint.Chain{}, fmt.Errorf("redis: load: thread %q, namespace %q: %w: %w",
@@ -118,7 +118,7 @@ func (l *stretch) restoreLast(it *item, whole bool) error {
 		}
 		l.chain.Last = last
 		if last.Base != l.base {
-			return &errBase{last.Base}
+			return &baseError{last.Base}
 		}
 		return l.add(it, whole)
 	}
@@ -131,7 +131,7 @@ func (l *stretch) restoreLast(it *item, whole bool) error {
 	}
 	l.chain.Last = records[l.next-it.first].Record
 	if l.chain.Last.Base != l.base {
-		return &errBase{l.chain.Last.Base}
+		return &baseError{l.chain.Last.Base}
 	}
 	for i := int(l.next - it.first); i >= 0; i-- {
 		r := &records[i].Record

@@ -26,9 +26,6 @@ func (p *packed) field() string {
 	return "k:" + strconv.FormatUint(p.log, 10) + ":" + strconv.FormatUint(p.last, 10)
 }
 
-// has reports whether a record of the log is in the pack.
-func (p *packed) has(seq uint64) bool { return p.first <= seq && seq <= p.last }
-
 // parsePacks reads the index of packs.
 func parsePacks(s string) ([]packed, error) {
 	if len(s)%packedBytes != 0 {

@@ -99,17 +99,6 @@ func (r *reply) join(l *reply) {
 	}
 }
 
-// texts reads a list of strings.
-func (r *reply) texts() []string {
-	l := r.list()
-	all := make([]string, 0, len(l.values))
-	for l.more() {
-		all = append(all, l.text())
-	}
-	r.join(l)
-	return all
-}
-
 // writes reads a list of pending writes and puts them in order.
 func (r *reply) writes(thread string) []checkpoint.Write {
 	type placed struct {
