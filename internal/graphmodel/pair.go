@@ -82,8 +82,12 @@ func (p *Pair) step(ctx context.Context, at Thread, out Outcome, unseen bool) (O
 		p.World.Mend()
 		p.Model.fate.mended = true
 	}
+	resume := at.Resume
 	if (!unseen || at == p.Thread) && len(out.Waiting) == 0 && p.rand.IntN(6) == 0 && !p.Model.asks() {
-		if err := p.edit(ctx); err != nil {
+		if p.rand.IntN(2) == 0 { // rule 16.15
+			p.Model.Edit()
+			resume = at.Edit(update(p.spec.edit(p.Model.edits))).Resume
+		} else if err := p.edit(ctx); err != nil {
 			return out, err
 		}
 	}
@@ -103,7 +107,7 @@ func (p *Pair) step(ctx context.Context, at Thread, out Outcome, unseen bool) (O
 		return out, err
 	}
 	want := p.Model.Resume(answers, out.rerun, unseen)
-	res, err := at.Resume(ctx, append(opts, given...)...)
+	res, err := resume(ctx, append(opts, given...)...)
 	what := fmt.Sprintf("resume %s with answers %q, rerun %q", d, answers, out.rerun)
 	return want, p.compare(ctx, what, want, res, err)
 }

@@ -21,6 +21,11 @@ func (r *opening) replay(c *checkpoint.Chain) error {
 	if err := r.restoring().place(c); err != nil {
 		return err
 	}
+	if r.edited {
+		if err := r.mergeEdit(); err != nil {
+			return err
+		}
+	}
 	fork, err := r.forkRecord(c)
 	if err != nil {
 		return err
@@ -87,20 +92,43 @@ func (r *opening) openUpdate(at checkpoint.ID, e edit) (err error) {
 	if !at.IsZero() && at != c.Head {
 		return r.fork(&c, "")
 	}
-	rec, err := r.storing().record(checkpoint.Update)
+	rec, err := r.editRecord(&c)
 	if err != nil {
-		return err
-	}
-	rec.Base, rec.Commits, rec.Due = r.log.Base, checkpoint.ID{}, nil
-	rec.Meta = journal.KeepStops(rec.Meta, c.Last.Meta)
-	if err := r.storing().fillPayload(&rec, false); err != nil {
 		return err
 	}
 	return r.opened([]checkpoint.Record{rec}, nil, journal.Outcome{End: true})
 }
 
+// editRecord is the record of an edit at the head, which is merged.
+func (r *opening) editRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
+	rec, err := r.storing().record(checkpoint.Update)
+	if err != nil {
+		return rec, err
+	}
+	rec.Base, rec.Commits, rec.Due = r.log.Base, checkpoint.ID{}, nil
+	rec.Meta = journal.KeepStops(rec.Meta, c.Last.Meta)
+	return rec, r.storing().fillPayload(&rec, false)
+}
+
+// editRecords merges the edit with which a Resume begins and returns its record; none without an edit.
+func (r *opening) editRecords(c *checkpoint.Chain) ([]checkpoint.Record, error) {
+	if !r.edited {
+		return nil, nil
+	}
+	if err := r.mergeEdit(); err != nil {
+		return nil, err
+	}
+	rec, err := r.editRecord(c)
+	if err != nil {
+		return nil, err
+	}
+	r.log.Keep() // the next record gets memory of its own
+	return []checkpoint.Record{rec}, nil
+}
+
 // mergeEdit merges an update without a node.
-func (r *opening) mergeEdit() error {
+func (r *opening) mergeEdit() (err error) {
+	defer rescueReducer(r.run, &err)
 	r.exec.Edit([]plan.Task{{Node: start}})
 	r.state.edit()
 	if err := r.merge(); err != nil {

@@ -79,7 +79,7 @@ func (g *Graph[S, U]) recording() live.Live[S, U] {
 
 // resumeHot resumes a finished thread whose head was kept: nothing runs. It reports whether it has.
 func resumeHot[S, U any](t Thread[S, U], r *opening, a *adapter[S, U]) (done bool, err error) {
-	if len(r.opt.answers)+len(r.opt.rerun) > 0 {
+	if r.edited || len(r.opt.answers)+len(r.opt.rerun) > 0 {
 		return false, nil
 	}
 	s, err := stands(r.ctx, t)

@@ -18,6 +18,7 @@ import (
 type opening struct {
 	*run
 	known   uint64 // the hash of the schemas whose descriptions are stored; zero for none
+	edited  bool   // a Resume begins with an edit
 	entered bool   // the input was merged and committed with the opening, and is yet to be published
 
 	tail    *journal.Tail // takes note of what the run stores; nil if its head is not kept
@@ -121,8 +122,8 @@ func (r *opening) openResume(at checkpoint.ID) error {
 	if c.Empty() {
 		return fmt.Errorf("%s: %w; begin it with Invoke", where(r.g.name, r.thread, -1), checkpoint.ErrNotFound)
 	}
-	if c.Committed {
-		return r.replay(&c) // what is due there has been done: it is done again
+	if c.Committed || r.edited && c.Last.ID != c.Head {
+		return r.replay(&c) // what is due there has been done: it is done again; or the edit of it is a fork
 	}
 	return r.resume(&c)
 }
@@ -137,9 +138,7 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 		if len(r.opt.answers) > 0 {
 			return r.answerError(r.opt.answers[0].id, "the thread is finished")
 		}
-		r.status = checkpoint.Done
-		r.log.Head = c.Head
-		return nil
+		return r.resumeDone(c)
 	}
 	if err := r.restoring().place(c); err != nil {
 		return err
@@ -158,13 +157,20 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 	if err != nil {
 		return err
 	}
-	if blocked && len(writes) == 0 && listedAsWaiting(c) {
+	if blocked && len(writes) == 0 && !r.edited && listedAsWaiting(c) {
 		r.status = checkpoint.Waiting
 		return p.restoreBlocked()
+	}
+	records, err := r.editRecords(c)
+	if err != nil {
+		return err
 	}
 	rec, err := r.resumeRecord(c)
 	if err != nil {
 		return err
+	}
+	if len(records) > 0 {
+		rec.Parent = records[0].ID
 	}
 	discards, err := r.discards(c, &rec)
 	if err != nil {
@@ -177,10 +183,21 @@ func (r *opening) resume(c *checkpoint.Chain) error {
 	case r.plan.Stops():
 		o = journal.Outcome{Status: checkpoint.Paused, End: true}
 	}
-	if err := r.opened([]checkpoint.Record{rec}, append(writes, discards...), o); err != nil || !blocked {
+	if err := r.opened(append(records, rec), append(writes, discards...), o); err != nil || !blocked {
 		return err
 	}
 	return p.restoreBlocked()
+}
+
+// resumeDone resumes a thread on which nothing is due. Without an edit it stores nothing.
+func (r *opening) resumeDone(c *checkpoint.Chain) error {
+	r.log.Head = c.Head
+	records, err := r.editRecords(c)
+	if err == nil && len(records) > 0 {
+		err = r.opened(records, nil, journal.Outcome{End: true})
+	}
+	r.status = checkpoint.Done
+	return err
 }
 
 // resumeRecord is the record of a run taken up again. Resuming a thread that stopped for people answers its

@@ -20,6 +20,7 @@ type Thread[S, U any] struct {
 	id     string
 	at     checkpoint.ID // zero is the head
 	inside *inside       // of a subgraph call in the thread
+	edit   *U            // with which a Resume begins; nil for none
 
 	version int // a released one; 0 for the open one
 }
@@ -117,7 +118,7 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 		ended = true
 		return res, err
 	}
-	if in == nil && !t.at.IsZero() {
+	if in == nil && (!t.at.IsZero() || t.edit != nil) {
 		t.g.heads.drop(t.id) // it is not the head any more
 	}
 	tell := r.watchers.run(held, r.plan.Step)
@@ -149,7 +150,10 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 func (t Thread[S, U]) opening(ctx context.Context, o runOptions, out *stream[S, U], in *U, lost func(error)) *opening {
 	out.state = newAdapter(t.g, o.strict)
 	out.state.input = in
-	r := &opening{run: &run{
+	if t.edit != nil && in == nil {
+		out.state.edits = []U{*t.edit}
+	}
+	r := &opening{edited: out.state.edits != nil, run: &run{
 		g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: out.state, ctx: ctx, opt: o, stopping: t.g.runs.stopping,
 	}}
 	r.init()
@@ -160,14 +164,14 @@ func (t Thread[S, U]) opening(ctx context.Context, o runOptions, out *stream[S, 
 	if in != nil {
 		r.tail = t.g.newTail()
 	}
-	r.log = t.journal(o, r.tail, lost)
+	r.log = t.g.journal(t.id, o, r.tail, lost)
 	return r
 }
 
 // journal returns the branch of a run that has not been opened.
-func (t Thread[S, U]) journal(o runOptions, tail *journal.Tail, lost func(error)) *journal.Branch {
+func (g *core) journal(thread string, o runOptions, tail *journal.Tail, lost func(error)) *journal.Branch {
 	c := journal.Config{
-		Saver: t.g.opt.saver, ThreadID: t.id, Lease: t.g.opt.lease, Timeout: t.g.opt.saverTimeout, Release: t.g.opt.releaseOnDone,
+		Saver: g.opt.saver, ThreadID: thread, Lease: g.opt.lease, Timeout: g.opt.saverTimeout, Release: g.opt.releaseOnDone,
 		Tail: tail, Lost: lost, Panicked: func(v any) error { return newPanic(v) },
 	}
 	switch o.durability {

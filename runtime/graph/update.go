@@ -84,7 +84,7 @@ func (t Thread[S, U]) update(ctx context.Context, o runOptions, updates []U, as 
 		a.edits = updates
 		r = &opening{run: &run{g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: a, ctx: ctx, opt: o}}
 		r.init()
-		r.log = t.journal(o, nil, nil)
+		r.log = t.g.journal(t.id, o, nil, nil)
 		return r.openUpdate(t.at, e)
 	})
 	if err != nil {
