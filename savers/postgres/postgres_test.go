@@ -99,7 +99,7 @@ func TestVerifyComparesTables(t *testing.T) {
 		"ALTER TABLE graph_thread DROP COLUMN asked":                           "asked",
 		"ALTER TABLE graph_thread ALTER COLUMN status TYPE text":               "bigint and text",
 		"ALTER TABLE graph_state RENAME TO other":                              "graph_state",
-		"ALTER TABLE graph_checkpoint RENAME COLUMN body TO payload":           "body",
+		"ALTER TABLE graph_checkpoint RENAME COLUMN body TO content":           "body",
 		"DROP FUNCTION graph_put":                                              "graph_put",
 		"ALTER TABLE graph_thread ADD COLUMN more BIGINT NOT NULL DEFAULT 0":   "", // theirs to add
 		"CREATE INDEX graph_thread_more ON graph_thread (versions, thread_no)": "",

@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"bytes"
 	"database/sql"
 	"errors"
 	"path/filepath"
@@ -27,8 +28,8 @@ func rewritten(t *testing.T, statement string) *sqlite.Saver {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 2 {
-			if _, err := r.commit(t.Context(), []byte("delta")); err != nil {
+		for _, payload := range [][]byte{[]byte("delta"), bytes.Repeat([]byte("large"), 200)} {
+			if _, err := r.commit(t.Context(), payload); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -107,6 +108,9 @@ func TestChangedRowsAreDamage(t *testing.T) {
 		"a base":                     "UPDATE graph_checkpoint SET base = zeroblob(16) WHERE pos = " + second,
 		"an id":                      "UPDATE graph_checkpoint SET id = CAST(substr(id, 1, 15) || x'41' AS BLOB) WHERE pos = " + second,
 		"a body":                     "UPDATE graph_checkpoint SET body = x'00' WHERE pos = " + second,
+		"a payload":                  "UPDATE graph_checkpoint SET payload = CAST('other' AS BLOB) WHERE pos = " + second,
+		"a large payload":            "UPDATE graph_checkpoint SET payload = zeroblob(1000) WHERE pos = " + second + " + 1",
+		"no payload":                 "UPDATE graph_checkpoint SET payload = NULL WHERE pos = " + second + " + 1",
 		"the body of another record": "UPDATE graph_checkpoint SET body = (SELECT body FROM graph_checkpoint WHERE pos = " + second + " + 1) WHERE pos = " + second,
 		"a graph":                    "UPDATE graph_line SET graph = x'41'",
 		"a fingerprint":              "UPDATE graph_line SET fingerprint = 7",
@@ -139,7 +143,7 @@ func TestOlderTablesAreRefused(t *testing.T) {
 	if err == nil {
 		_ = s.Close() // the test has failed
 	}
-	if err == nil || !strings.Contains(err.Error(), "version 3") || !strings.Contains(err.Error(), "version 4") {
+	if err == nil || !strings.Contains(err.Error(), "version 3") || !strings.Contains(err.Error(), "version 5") {
 		t.Errorf("got %v, want an error with both versions", err)
 	}
 }

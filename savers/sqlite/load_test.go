@@ -147,3 +147,26 @@ func TestAPageOfTheNewestReadsNoPack(t *testing.T) {
 		}
 	}
 }
+
+// TestHeadersAreReadWithoutPayloads reads headers of a thread whose payloads are those of other
+// records, which is damage for what reads them.
+func TestHeadersAreReadWithoutPayloads(t *testing.T) {
+	s := rewritten(t, "UPDATE graph_checkpoint SET payload = CAST('other' AS BLOB) WHERE payload IS NOT NULL")
+	read := func(q checkpoint.Query) (n int, failed error) {
+		for r, err := range s.History(t.Context(), checkpoint.Ref{Thread: "a"}, q) {
+			if err != nil {
+				return n, err
+			}
+			if n++; r.Payload != nil || r.Source == checkpoint.Loop && r.Due[0].Node != "node" {
+				t.Errorf("record %d: got a payload of %d bytes, and %v due; want no payload, and the node", r.Seq, len(r.Payload), r.Due)
+			}
+		}
+		return n, nil
+	}
+	if n, err := read(checkpoint.Query{Headers: true}); n != 3 || err != nil {
+		t.Errorf("got %d headers, %v; want 3", n, err)
+	}
+	if n, err := read(checkpoint.Query{}); n != 0 || !errors.Is(err, checkpoint.ErrDamaged) {
+		t.Errorf("got %d records, %v; want none, and ErrDamaged", n, err)
+	}
+}

@@ -135,9 +135,10 @@ func (s *Saver) commit(ctx context.Context, db Runner, a *checkpoint.Append, h *
 	r, lease := a.Records[0], micro(a.Lease)
 	r.Seq = uint64(h.seq) + 1
 	at := spot{id: a.Thread, namespace: a.Namespace}
+	body, payload := at.body(&r)
 	rows, err := s.exec(ctx, db, stCommit,
-		r.ID[:], int64(r.Source), r.Snapshot, r.Commits == a.After, int64(r.Step), ledger.Micro(r.Created).UnixMicro(), at.body(&r),
-		h.thread, a.Fence[:], optionalStatus(a.Status), lease-lease/4, lease, h.log, h.seq, a.After[:])
+		r.ID[:], int64(r.Source), r.Snapshot, r.Commits == a.After, int64(r.Step), ledger.Micro(r.Created).UnixMicro(), body,
+		h.thread, a.Fence[:], optionalStatus(a.Status), lease-lease/4, lease, h.log, h.seq, a.After[:], payload)
 	if err == nil && rows == 0 {
 		err = errOther
 	}

@@ -180,6 +180,7 @@ func newestLine(there map[int64]line, at *spot, r *checkpoint.Record) (newest li
 
 // untie rewrites the row of a record so that it holds what it had from the record with the seq before.
 func (s *Saver) untie(ctx context.Context, tx Tx, at spot, r *checkpoint.Record) error {
-	return s.later(ctx, tx, stRewriteRecord, r.Snapshot, r.Parent[:], optional(r.Commits, !r.Commits.IsZero()), at.body(r),
+	body, payload := at.body(r)
+	return s.later(ctx, tx, stRewriteRecord, r.Snapshot, r.Parent[:], optional(r.Commits, !r.Commits.IsZero()), body, payload,
 		at.log, int64(r.Seq))
 }

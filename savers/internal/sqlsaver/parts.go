@@ -30,9 +30,9 @@ const (
 
 // partRow is a row of stChain. Its part says which values it has.
 type partRow struct {
-	part                            int64
-	n                               [8]int64
-	id, parent, base, commits, body []byte
+	part                                     int64
+	n                                        [8]int64
+	id, parent, base, commits, body, payload []byte
 }
 
 // parts runs stChain.
@@ -48,7 +48,8 @@ func (s *Saver) parts(ctx context.Context, db Runner, w *wanted) (*parts, error)
 	err = each(rows, func(rows Rows) error {
 		var r partRow
 		n := &r.n
-		err := rows.Scan(&r.part, &n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &n[6], &n[7], &r.id, &r.parent, &r.base, &r.commits, &r.body)
+		err := rows.Scan(&r.part, &n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &n[6], &n[7],
+			&r.id, &r.parent, &r.base, &r.commits, &r.body, &r.payload)
 		if err == nil && r.part == partWrite {
 			writes = append(writes, r)
 		} else if err == nil {
@@ -79,7 +80,7 @@ func (p *parts) add(at *spot, r *partRow) (err error) {
 	case partStamp:
 		p.stamp = stamp{n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], checkpoint.ID(r.id)}
 	case partRecord:
-		e := entry{line: n[1], commitsPrevious: n[4] != 0, markedCommitted: n[5] != 0, body: r.body}
+		e := entry{line: n[1], commitsPrevious: n[4] != 0, markedCommitted: n[5] != 0, body: r.body, payload: r.payload}
 		e.Seq, e.Source, e.Snapshot, e.Step = uint64(n[0]), checkpoint.Source(n[2]), n[3] != 0, int(n[6])
 		err = e.set(n[7], r.id, r.parent, r.base, r.commits)
 		p.entries = append(p.entries, e)

@@ -125,7 +125,7 @@ func describe(t *thread, v *version, root checkpoint.Record, writes []checkpoint
 // History yields records, newest first, as [checkpoint.Saver] says. It reads them in pages.
 func (s *Saver) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 	return func(yield func(checkpoint.Record, error) bool) {
-		h := history{s: s, p: p, before: q.Before, size: 16}
+		h := history{s: s, p: p, before: q.Before, headers: q.Headers, size: 16}
 		if q.Limit > 0 {
 			h.size = int64(min(max(q.Limit+2, 4), maxPage)) // resume records may be among them
 		}
@@ -137,7 +137,7 @@ func (s *Saver) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Quer
 					continue
 				}
 				if q.Headers {
-					page[i].Payload = nil
+					page[i].Payload = nil // of a record of a pack
 				}
 				if found++; !yield(page[i], nil) || found == q.Limit {
 					return
@@ -156,14 +156,15 @@ const maxPage = 256
 
 // history is a history that is being read.
 type history struct {
-	s      *Saver
-	p      checkpoint.Ref
-	before checkpoint.ID
-	at     spot
-	line   line  // the head's
-	next   int64 // only records with a smaller seq; 0 before the first page
-	size   int64
-	done   bool
+	s       *Saver
+	p       checkpoint.Ref
+	before  checkpoint.ID
+	headers bool // without payloads
+	at      spot
+	line    line  // the head's
+	next    int64 // only records with a smaller seq; 0 before the first page
+	size    int64
+	done    bool
 }
 
 // page returns the next records. A page is one moment of the log: between two, records may be packed.
@@ -182,7 +183,7 @@ func (h *history) page(ctx context.Context) (page []checkpoint.Record, err error
 				return err
 			}
 		}
-		page, more, err = h.s.page(ctx, tx, h.at, h.line, h.next-1, h.size)
+		page, more, err = h.s.page(ctx, tx, h.at, h.line, h.headers, h.next-1, h.size)
 		return err
 	})
 	if len(page) > 0 {

@@ -1,9 +1,12 @@
 package sqlsaver
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"math"
 	"time"
@@ -28,21 +31,42 @@ func (s *Saver) insert(ctx context.Context, tx Tx, at spot, r *checkpoint.Record
 		return fmt.Errorf("record %d: a log takes %d records: release the thread, and the next run begins a new one", r.Seq, lastSeq)
 	}
 	commitsPrevious := r.Commits == before && !before.IsZero()
+	body, payload := at.body(r)
 	return s.later(ctx, tx, stInsertRecord, at.log, int64(r.Seq), at.root, r.ID[:], lineNo,
 		int64(r.Source), r.Snapshot, commitsPrevious, int64(r.Step), ledger.Micro(r.Created).UnixMicro(),
 		optional(r.Parent, r.Parent != before), optional(r.Base, r.Base != r.ID),
-		optional(r.Commits, !r.Commits.IsZero() && !commitsPrevious), at.body(r))
+		optional(r.Commits, !r.Commits.IsZero() && !commitsPrevious), body, payload)
 }
 
-// body returns the part of a record that no column holds, with the checksum of the whole record.
-func (at *spot) body(r *checkpoint.Record) []byte {
+// inline is the size up to which a payload is a part of the body. A larger one has a column of its
+// own, so that it need not be read with its header.
+const inline = 256
+
+// apart is added to the last byte of a body whose payload is in its own column. The body then has a
+// checksum in the place of the payload.
+const apart = 0x80
+
+// body returns the columns body and payload of a record. The body is the part of the record that no
+// other column holds, with a checksum of the whole record but a payload that is apart.
+func (at *spot) body(r *checkpoint.Record) (body, payload []byte) {
 	copied := *r
 	copied.Created = ledger.Micro(r.Created)
 	if r.Base != r.ID {
 		copied.Due = nil
 	}
-	b := codec.AppendBody(make([]byte, 0, 64+len(r.Payload)), &copied)
-	return codec.AppendRecordSum(b, 0, at.id, at.namespace, &copied)
+	if len(r.Payload) > inline {
+		payload, copied.Payload = r.Payload, payloadSum(r.Payload)
+	}
+	b := codec.AppendBody(make([]byte, 0, 64+len(copied.Payload)), &copied)
+	b = codec.AppendRecordSum(b, 0, at.id, at.namespace, &copied)
+	if payload != nil {
+		b[len(b)-1] ^= apart
+	}
+	return b, payload
+}
+
+func payloadSum(payload []byte) []byte {
+	return binary.LittleEndian.AppendUint32(nil, crc32.Checksum(payload, crc32.MakeTable(crc32.Castagnoli)))
 }
 
 // entry is a row of graph_checkpoint. Its record lacks what its line and the row before hold.
@@ -53,14 +77,24 @@ type entry struct {
 	commitsPrevious bool // it commits the record with the seq before
 	markedCommitted bool // a record other than the next one commits it
 	body            []byte
+	payload         []byte
+	bare            bool // the payload was not read
 }
 
-// scanRecord reads a row of stRecords or stHistory.
-func scanRecord(rows Rows) (e entry, err error) {
+// scanRecord reads a row of stRecords, stHistory or stHistoryHeaders. bare says that it has no
+// payload.
+func scanRecord(rows Rows, bare bool) (e entry, err error) {
 	var id, parent, base, commits []byte
 	var seq, source, step, created int64
-	if err := rows.Scan(&seq, &id, &e.line, &source, &e.Snapshot, &e.commitsPrevious, &e.markedCommitted, &step, &created,
-		&parent, &base, &commits, &e.body); err != nil {
+	e.bare = bare
+	columns := []any{
+		&seq, &id, &e.line, &source, &e.Snapshot, &e.commitsPrevious, &e.markedCommitted, &step, &created,
+		&parent, &base, &commits, &e.body, &e.payload,
+	}
+	if bare {
+		columns = columns[:len(columns)-1]
+	}
+	if err := rows.Scan(columns...); err != nil {
 		return e, err
 	}
 	e.Seq, e.Step, e.Source = uint64(seq), int(step), checkpoint.Source(source)
@@ -96,6 +130,11 @@ func (e *entry) complete(at *spot, before *entry, l line) (checkpoint.Record, er
 	}
 	r.Line, r.Fingerprint, r.Graph = l.id, l.fingerprint, l.graph
 	body, ok := codec.CutRecordSum(e.body, at.id, at.namespace, &r)
+	isApart := !ok && len(e.body) > 0
+	if isApart {
+		e.body[len(e.body)-1] ^= apart
+		body, ok = codec.CutRecordSum(e.body, at.id, at.namespace, &r)
+	}
 	if !ok {
 		return r, at.damaged(r.Seq, errSum)
 	}
@@ -103,6 +142,14 @@ func (e *entry) complete(at *spot, before *entry, l line) (checkpoint.Record, er
 	b.Body(&r)
 	if err := b.End(); err != nil {
 		return r, at.damaged(r.Seq, err)
+	}
+	switch {
+	case e.bare:
+		r.Payload = nil
+	case isApart != (len(e.payload) > 0), isApart && !bytes.Equal(r.Payload, payloadSum(e.payload)):
+		return r, at.damaged(r.Seq, errSum)
+	case isApart:
+		r.Payload = e.payload
 	}
 	return r, nil
 }
@@ -137,7 +184,7 @@ func (s *Saver) entries(ctx context.Context, db Runner, st statement, args ...an
 		return nil, err
 	}
 	err = each(rows, func(rows Rows) error {
-		e, err := scanRecord(rows)
+		e, err := scanRecord(rows, st == stHistoryHeaders)
 		all = append(all, e)
 		return err
 	})

@@ -25,6 +25,10 @@
 // rewrites the next one, so that it holds the ids itself, and marks the one before: next_removed,
 // and marked_committed if the removed record committed it.
 //
+// A payload of more than 256 bytes has a column of its own, so that headers are read without it
+// (Query.Headers). The body has its checksum. A pack is always read whole: it has at most 64 KB, and
+// a part of it would take another statement.
+//
 // # Packs
 //
 // graph_pack has old records of a log that follow each other, in one row; package pack says in which form. A record is in a

@@ -14,8 +14,6 @@ type statement int
 // The statements that only read.
 const (
 	stThread statement = iota
-	stPlace
-	stChain
 	stVersion
 	stVersions
 	stReleasedVersions
@@ -31,6 +29,7 @@ const (
 	stNewestSnapshot
 	stRecords
 	stHistory
+	stHistoryHeaders
 	stHeaders
 	stIDs
 	stPacks
@@ -48,6 +47,8 @@ const (
 	stQuestions
 	stQuestionsByStatus
 	stQuestionsFewIdle
+	stPlace
+	stChain
 	stReadByIndex
 	reads // their number
 )
@@ -147,6 +148,7 @@ func signatures() [statements]signature {
 		stNewestSnapshot:      {name: "newest_snapshot", parameters: "log_no"},
 		stRecords:             {name: "records", parameters: "log_no, first, last"},
 		stHistory:             {name: "history", parameters: "log_no, last, limit"},
+		stHistoryHeaders:      {name: "history_headers", parameters: "log_no, last, limit"},
 		stHeaders:             {name: "headers", parameters: "log_no"},
 		stIDs:                 {name: "ids", parameters: "log_no, first, last"},
 		stPacks:               {name: "packs", parameters: "log_no, first, last"},
@@ -190,11 +192,11 @@ func signatures() [statements]signature {
 		stInsertRecord: {
 			name: "insert_record",
 			parameters: "log_no, seq, root, id, line_no, source, snapshot, commits_previous, step, created, parent, " +
-				"base, commits, body",
+				"base, commits, body, payload",
 		},
 		stMarkCommitted:   {name: "mark_committed", parameters: "root, id"},
 		stMarkNextRemoved: {name: "mark_next_removed", parameters: "log_no, seq"},
-		stRewriteRecord:   {name: "rewrite_record", parameters: "snapshot, parent, commits, body, log_no, seq"},
+		stRewriteRecord:   {name: "rewrite_record", parameters: "snapshot, parent, commits, body, payload, log_no, seq"},
 		stRemoveRecords:   {name: "remove_records", parameters: "log_no, first, last"},
 		stInsertPack: {
 			name:       "insert_pack",
@@ -206,7 +208,7 @@ func signatures() [statements]signature {
 		stCommit: {
 			name: "commit",
 			parameters: "id, source, snapshot, commits_previous, step, created, body, thread_no, fence, status, " +
-				"lease_min, lease_max, log_no, seq, after",
+				"lease_min, lease_max, log_no, seq, after, payload",
 		},
 		stPutWriteFenced: {
 			name:       "put_write_fenced",

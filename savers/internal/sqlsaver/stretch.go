@@ -175,8 +175,15 @@ func (s *Saver) whole(ctx context.Context, db Runner, w stretch) ([]checkpoint.R
 // page reads up to size rows of a log backwards, from the record with the seq last on, or else the
 // part of one pack. The records are newest first. more says that there may be older ones. It reads
 // a pack only if the rows have a gap, or are too few.
-func (s *Saver) page(ctx context.Context, db Runner, at spot, known line, last, size int64) (page []checkpoint.Record, more bool, err error) {
-	all, err := s.entries(ctx, db, stHistory, at.log, last, size+1) // with the record before, which may be the parent of the oldest
+// With headers it reads the payloads of no rows; those of a pack are read with it.
+func (s *Saver) page(
+	ctx context.Context, db Runner, at spot, known line, headers bool, last, size int64,
+) (page []checkpoint.Record, more bool, err error) {
+	st := stHistory
+	if headers {
+		st = stHistoryHeaders
+	}
+	all, err := s.entries(ctx, db, st, at.log, last, size+1) // with the record before, which may be the parent of the oldest
 	if err != nil {
 		return nil, false, err
 	}

@@ -11,13 +11,13 @@
 -- - the head is the record of log_no, seq and after, is its own base, and not next_removed;
 -- - the id is larger than those of packed records.
 -- If another record follows the head, it has the key of the new one: the statement fails.
--- parameters: id, source, snapshot, commits_previous, step, created, body, thread_no, fence,
+-- parameters: id, source, snapshot, commits_previous, step, created, body, payload, thread_no, fence,
 --   status, lease_min, lease_max, log_no, seq, after, id
 INSERT INTO graph_checkpoint (log_no, seq, root, id, line_no, source, snapshot, commits_previous,
-	step, created, body)
+	step, created, body, payload)
 SELECT h.log_no, h.seq + 1, h.root, CAST(? AS BINARY), h.line_no,
 	CAST(? AS SIGNED), CAST(? AS SIGNED), CAST(? AS SIGNED),
-	CAST(? AS SIGNED), CAST(? AS SIGNED), CAST(? AS BINARY)
+	CAST(? AS SIGNED), CAST(? AS SIGNED), CAST(? AS BINARY), CAST(? AS BINARY)
 FROM graph_thread t STRAIGHT_JOIN graph_checkpoint h ON h.root = t.root
 WHERE t.thread_no = ? AND t.fence = ? AND t.status = COALESCE(CAST(? AS SIGNED), t.status)
 AND (t.lease_until = 0 OR t.lease_until - TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))

@@ -55,30 +55,30 @@ WHERE t.thread_key = ?;
 -- 6. the record base: log_no, seq, and whether it is committed.
 -- No line of the log has a number below least_line.
 -- parameters: thread_no, number, ns_key, log_no, root, thread_no, log_no, first, last, log_no, first, last, root, log_no, first, least_line, last_line, root, root, base
--- returns: part, n1, n2, n3, n4, n5, n6, n7, n8, id, parent, base, commits, body
+-- returns: part, n1, n2, n3, n4, n5, n6, n7, n8, id, parent, base, commits, body, payload
 SELECT 1 AS part, t.version AS n1, t.versions AS n2, t.status AS n3, t.lease_until AS n4, t.updated AS n5,
 	COALESCE((SELECT l.log_no FROM graph_log l WHERE l.thread_no = ? AND l.version = ? AND l.ns_key = ?), 0) AS n6,
 	COALESCE((SELECT MAX(h.seq) FROM graph_checkpoint h WHERE h.log_no = ?), 0) AS n7,
 	COALESCE((SELECT MAX(h.seq) FROM graph_checkpoint h WHERE h.log_no = ?), 0) AS n8,
-	t.fence AS id, NULL AS parent, NULL AS base, NULL AS commits, NULL AS body
+	t.fence AS id, NULL AS parent, NULL AS base, NULL AS commits, NULL AS body, NULL AS payload
 FROM graph_thread t
 WHERE t.thread_no = ?
 UNION ALL
 SELECT 2, c.seq, c.line_no, c.source, c.snapshot, c.commits_previous, c.marked_committed,
-	c.step, c.created, c.id, c.parent, c.base, c.commits, c.body
+	c.step, c.created, c.id, c.parent, c.base, c.commits, c.body, c.payload
 FROM graph_checkpoint c
 WHERE c.log_no = ? AND c.seq BETWEEN ? - 1 AND ?
 UNION ALL
-SELECT 3, p.first_seq, p.last_seq, p.whole, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, p.body
+SELECT 3, p.first_seq, p.last_seq, p.whole, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, p.body, NULL
 FROM graph_pack p
 WHERE p.log_no = ? AND p.last_seq >= ? AND p.first_seq <= ?
 UNION ALL
-SELECT 4, n.line_no, n.fingerprint, 0, 0, 0, 0, 0, 0, n.line, NULL, NULL, NULL, n.graph
+SELECT 4, n.line_no, n.fingerprint, 0, 0, 0, 0, 0, 0, n.line, NULL, NULL, NULL, n.graph, NULL
 FROM graph_line n
 WHERE n.root = ? AND n.line_no BETWEEN COALESCE(
 	(SELECT c.line_no FROM graph_checkpoint c WHERE c.log_no = ? AND c.seq = ?), ?) AND ?
 UNION ALL
-SELECT 5, w.write_no, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, w.data
+SELECT 5, w.write_no, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, w.data, NULL
 FROM graph_write w
 WHERE w.root = ? AND w.base > x'00000000000000000000000000000000' AND NOT EXISTS (
 	SELECT 1 FROM graph_checkpoint b LEFT JOIN graph_checkpoint n ON n.log_no = b.log_no AND n.seq = b.seq + 1
@@ -86,6 +86,6 @@ WHERE w.root = ? AND w.base > x'00000000000000000000000000000000' AND NOT EXISTS
 	AND (b.marked_committed OR n.commits_previous)
 )
 UNION ALL
-SELECT 6, b.log_no, b.seq, (b.marked_committed OR COALESCE(n.commits_previous, FALSE)), 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL
+SELECT 6, b.log_no, b.seq, (b.marked_committed OR COALESCE(n.commits_previous, FALSE)), 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL
 FROM graph_checkpoint b LEFT JOIN graph_checkpoint n ON n.log_no = b.log_no AND n.seq = b.seq + 1
 WHERE b.root = ? AND b.id = ?;

@@ -32,15 +32,26 @@ SELECT GREATEST(
 -- Reads the records of a log with a seq from first to last, oldest first.
 -- parameters: log_no, first, last
 -- returns: seq, id, line_no, source, snapshot, commits_previous, marked_committed, step, created,
---   parent, base, commits, body
+--   parent, base, commits, body, payload
 SELECT c.seq, c.id, c.line_no, c.source, c.snapshot, c.commits_previous, c.marked_committed,
-	c.step, c.created, c.parent, c.base, c.commits, c.body
+	c.step, c.created, c.parent, c.base, c.commits, c.body, c.payload
 FROM graph_checkpoint c
 WHERE c.log_no = ? AND c.seq BETWEEN ? AND ?
 ORDER BY c.seq;
 
 -- name: history
 -- Reads records of a log, newest first, from the one with the seq last.
+-- parameters: log_no, last, limit
+-- returns: seq, id, line_no, source, snapshot, commits_previous, marked_committed, step, created,
+--   parent, base, commits, body, payload
+SELECT c.seq, c.id, c.line_no, c.source, c.snapshot, c.commits_previous, c.marked_committed,
+	c.step, c.created, c.parent, c.base, c.commits, c.body, c.payload
+FROM graph_checkpoint c
+WHERE c.log_no = ? AND c.seq BETWEEN 0 AND ?
+ORDER BY c.seq DESC LIMIT ?;
+
+-- name: history_headers
+-- Reads records as history does, without their payloads.
 -- parameters: log_no, last, limit
 -- returns: seq, id, line_no, source, snapshot, commits_previous, marked_committed, step, created,
 --   parent, base, commits, body
@@ -70,11 +81,11 @@ WHERE c.log_no = ? AND c.seq BETWEEN ? AND ?;
 -- name: insert_record
 -- Inserts a record.
 -- parameters: log_no, seq, root, id, line_no, source, snapshot, commits_previous, step, created,
---   parent, base, commits, body
+--   parent, base, commits, body, payload
 INSERT INTO graph_checkpoint (log_no, seq, root, id, line_no, source, snapshot, commits_previous,
-	step, created, parent, base, commits, body)
+	step, created, parent, base, commits, body, payload)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?,
-	?, ?, ?, ?, ?, ?);
+	?, ?, ?, ?, ?, ?, ?);
 
 -- name: mark_committed
 -- Marks a record that another than the next one commits.
@@ -92,9 +103,9 @@ WHERE log_no = ? AND seq = ?;
 
 -- name: rewrite_record
 -- Writes a record so that it can be read when Prune has removed the one before it.
--- parameters: snapshot, parent, commits, body, log_no, seq
+-- parameters: snapshot, parent, commits, body, payload, log_no, seq
 UPDATE graph_checkpoint
-SET snapshot = ?, commits_previous = FALSE, parent = ?, commits = ?, body = ?
+SET snapshot = ?, commits_previous = FALSE, parent = ?, commits = ?, body = ?, payload = ?
 WHERE log_no = ? AND seq = ?;
 
 -- name: remove_records

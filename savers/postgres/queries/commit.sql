@@ -12,10 +12,10 @@
 -- - the id is larger than those of packed records.
 -- If another record follows the head, it has the key of the new one: the statement fails.
 -- parameters: id, source, snapshot, commits_previous, step, created, body, thread_no, fence,
---   status, lease_min, lease_max, log_no, seq, after
+--   status, lease_min, lease_max, log_no, seq, after, payload
 -- returns: stored
 SELECT 1 AS stored
-FROM (SELECT graph_commit($1, $2, $3, $4, $5, $6, $7,
+FROM (SELECT graph_commit($1, $2, $3, $4, $5, $6, $7, $16,
 	$8, $9, $10, $11, $12, $13, $14, $15) AS stored) c
 WHERE c.stored;
 

@@ -49,30 +49,30 @@ WHERE t.thread_key = $1;
 -- 6. the record base: log_no, seq, and whether it is committed.
 -- No line of the log has a number below least_line.
 -- parameters: thread_no, number, ns_key, log_no, root, first, last, base, least_line, last_line
--- returns: part, n1, n2, n3, n4, n5, n6, n7, n8, id, parent, base, commits, body
+-- returns: part, n1, n2, n3, n4, n5, n6, n7, n8, id, parent, base, commits, body, payload
 SELECT 1::bigint AS part, t.version AS n1, t.versions AS n2, t.status AS n3, t.lease_until AS n4, t.updated AS n5,
 	COALESCE((SELECT l.log_no FROM graph_log l WHERE l.thread_no = $1 AND l.version = $2 AND l.ns_key = $3), 0) AS n6,
 	COALESCE((SELECT MAX(h.seq) FROM graph_checkpoint h WHERE h.log_no = $4), 0) AS n7,
 	COALESCE((SELECT MAX(h.seq) FROM graph_checkpoint h WHERE h.log_no = $5), 0) AS n8,
-	t.fence AS id, NULL::bytea AS parent, NULL::bytea AS base, NULL::bytea AS commits, NULL::bytea AS body
+	t.fence AS id, NULL::bytea AS parent, NULL::bytea AS base, NULL::bytea AS commits, NULL::bytea AS body, NULL::bytea AS payload
 FROM graph_thread t
 WHERE t.thread_no = $1
 UNION ALL
 SELECT 2, c.seq, c.line_no, c.source, c.snapshot::integer, c.commits_previous::integer, c.marked_committed::integer,
-	c.step, c.created, c.id, c.parent, c.base, c.commits, c.body
+	c.step, c.created, c.id, c.parent, c.base, c.commits, c.body, c.payload
 FROM graph_checkpoint c
 WHERE c.log_no = $4 AND c.seq BETWEEN $6::bigint - 1 AND $7
 UNION ALL
-SELECT 3, p.first_seq, p.last_seq, p.whole::integer, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, p.body
+SELECT 3, p.first_seq, p.last_seq, p.whole::integer, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, p.body, NULL
 FROM graph_pack p
 WHERE p.log_no = $4 AND p.last_seq >= $6 AND p.first_seq <= $7
 UNION ALL
-SELECT 4, n.line_no, n.fingerprint, 0, 0, 0, 0, 0, 0, n.line, NULL, NULL, NULL, n.graph
+SELECT 4, n.line_no, n.fingerprint, 0, 0, 0, 0, 0, 0, n.line, NULL, NULL, NULL, n.graph, NULL
 FROM graph_line n
 WHERE n.root = $5 AND n.line_no BETWEEN COALESCE(
 	(SELECT c.line_no FROM graph_checkpoint c WHERE c.log_no = $4 AND c.seq = $6), $9::bigint) AND $10
 UNION ALL
-SELECT 5, w.write_no, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, w.data
+SELECT 5, w.write_no, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, w.data, NULL
 FROM graph_write w
 WHERE w.root = $5 AND w.base > '\x00000000000000000000000000000000' AND NOT EXISTS (
 	SELECT 1 FROM graph_checkpoint b LEFT JOIN graph_checkpoint n ON n.log_no = b.log_no AND n.seq = b.seq + 1
@@ -80,6 +80,6 @@ WHERE w.root = $5 AND w.base > '\x00000000000000000000000000000000' AND NOT EXIS
 	AND (b.marked_committed OR n.commits_previous)
 )
 UNION ALL
-SELECT 6, b.log_no, b.seq, (b.marked_committed OR COALESCE(n.commits_previous, FALSE))::integer, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL
+SELECT 6, b.log_no, b.seq, (b.marked_committed OR COALESCE(n.commits_previous, FALSE))::integer, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL
 FROM graph_checkpoint b LEFT JOIN graph_checkpoint n ON n.log_no = b.log_no AND n.seq = b.seq + 1
 WHERE b.root = $5 AND b.id = $8;

@@ -32,15 +32,26 @@ SELECT GREATEST(
 -- Reads the records of a log with a seq from first to last, oldest first.
 -- parameters: log_no, first, last
 -- returns: seq, id, line_no, source, snapshot, commits_previous, marked_committed, step, created,
---   parent, base, commits, body
+--   parent, base, commits, body, payload
 SELECT c.seq, c.id, c.line_no, c.source, c.snapshot, c.commits_previous, c.marked_committed,
-	c.step, c.created, c.parent, c.base, c.commits, c.body
+	c.step, c.created, c.parent, c.base, c.commits, c.body, c.payload
 FROM graph_checkpoint c
 WHERE c.log_no = $1 AND c.seq BETWEEN $2 AND $3
 ORDER BY c.seq;
 
 -- name: history
 -- Reads records of a log, newest first, from the one with the seq last.
+-- parameters: log_no, last, limit
+-- returns: seq, id, line_no, source, snapshot, commits_previous, marked_committed, step, created,
+--   parent, base, commits, body, payload
+SELECT c.seq, c.id, c.line_no, c.source, c.snapshot, c.commits_previous, c.marked_committed,
+	c.step, c.created, c.parent, c.base, c.commits, c.body, c.payload
+FROM graph_checkpoint c
+WHERE c.log_no = $1 AND c.seq BETWEEN 0 AND $2
+ORDER BY c.seq DESC LIMIT $3;
+
+-- name: history_headers
+-- Reads records as history does, without their payloads.
 -- parameters: log_no, last, limit
 -- returns: seq, id, line_no, source, snapshot, commits_previous, marked_committed, step, created,
 --   parent, base, commits, body
@@ -70,11 +81,11 @@ WHERE c.log_no = $1 AND c.seq BETWEEN $2 AND $3;
 -- name: insert_record
 -- Inserts a record.
 -- parameters: log_no, seq, root, id, line_no, source, snapshot, commits_previous, step, created,
---   parent, base, commits, body
+--   parent, base, commits, body, payload
 INSERT INTO graph_checkpoint (log_no, seq, root, id, line_no, source, snapshot, commits_previous,
-	step, created, parent, base, commits, body)
+	step, created, parent, base, commits, body, payload)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
-	$9, $10, $11, $12, $13, $14);
+	$9, $10, $11, $12, $13, $14, $15);
 
 -- name: mark_committed
 -- Marks a record that another than the next one commits.
@@ -92,10 +103,10 @@ WHERE log_no = $1 AND seq = $2;
 
 -- name: rewrite_record
 -- Writes a record so that it can be read when Prune has removed the one before it.
--- parameters: snapshot, parent, commits, body, log_no, seq
+-- parameters: snapshot, parent, commits, body, payload, log_no, seq
 UPDATE graph_checkpoint
-SET snapshot = $1, commits_previous = FALSE, parent = $2, commits = $3, body = $4
-WHERE log_no = $5 AND seq = $6;
+SET snapshot = $1, commits_previous = FALSE, parent = $2, commits = $3, body = $4, payload = $5
+WHERE log_no = $6 AND seq = $7;
 
 -- name: remove_records
 -- Removes the records of a log with a seq from first to last.

@@ -16,8 +16,8 @@
 -- If another record follows the head, it has the key of the new one: nothing is stored either.
 -- An INSERT of a SELECT would first copy the row, with its body, to a temporary table.
 -- parameters: id, source, snapshot, commits_previous, step, created, body, thread_no, fence,
---   status, lease_min, lease_max, log_no, seq, after
-INSERT OR IGNORE INTO graph_checkpoint (pos, root, id, line_no, flags, step, created, body)
+--   status, lease_min, lease_max, log_no, seq, after, payload
+INSERT OR IGNORE INTO graph_checkpoint (pos, root, id, line_no, flags, step, created, body, payload)
 VALUES ((?13 << 28 | ?14) + 1,
 	(SELECT h.root -- NULL, which the table ignores, unless all of it holds
 		FROM graph_thread t CROSS JOIN graph_checkpoint h ON h.root = t.root
@@ -29,7 +29,7 @@ VALUES ((?13 << 28 | ?14) + 1,
 	?1,
 	(SELECT line_no FROM graph_checkpoint WHERE pos = (?13 << 28 | ?14)),
 	?2 | (?3 << 3) | (?4 << 4), -- flags
-	?5, ?6, ?7);
+	?5, ?6, ?7, ?16);
 
 -- name: put_write_fenced
 -- Stores a pending write of a base that is not committed. It stores nothing unless all of this

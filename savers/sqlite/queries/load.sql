@@ -60,30 +60,30 @@ WHERE t.thread_key = ?1;
 -- 6. the record base: log_no, seq, and whether it is committed.
 -- No line of the log has a number below least_line.
 -- parameters: thread_no, number, ns_key, log_no, root, first, last, base, least_line, last_line
--- returns: part, n1, n2, n3, n4, n5, n6, n7, n8, id, parent, base, commits, body
+-- returns: part, n1, n2, n3, n4, n5, n6, n7, n8, id, parent, base, commits, body, payload
 SELECT 1 AS part, t.version AS n1, t.versions AS n2, t.status AS n3, t.lease_until AS n4, t.updated AS n5,
 	COALESCE((SELECT l.log_no FROM graph_log l WHERE l.thread_no = ?1 AND l.version = ?2 AND l.ns_key = ?3), 0) AS n6,
 	COALESCE((SELECT MAX(h.pos) FROM graph_checkpoint h WHERE h.pos BETWEEN ?4 << 28 AND (?4 << 28 | 0xfffffff)), 0) & 0xfffffff AS n7,
 	COALESCE((SELECT MAX(h.pos) FROM graph_checkpoint h WHERE h.pos BETWEEN ?5 << 28 AND (?5 << 28 | 0xfffffff)), 0) & 0xfffffff AS n8,
-	t.fence AS id, NULL AS parent, NULL AS base, NULL AS commits, NULL AS body
+	t.fence AS id, NULL AS parent, NULL AS base, NULL AS commits, NULL AS body, NULL AS payload
 FROM graph_thread t
 WHERE t.thread_no = ?1
 UNION ALL
 SELECT 2, c.seq, c.line_no, c.source, c.snapshot, c.commits_previous, c.marked_committed, c.step, c.created,
-	c.id, c.parent, c.base, c.commits, c.body
+	c.id, c.parent, c.base, c.commits, c.body, c.payload
 FROM graph_checkpoint c
 WHERE c.pos BETWEEN (?4 << 28 | max(?6 - 1, 0)) AND (?4 << 28 | ?7)
 UNION ALL
-SELECT 3, p.first_seq, p.last_seq, p.whole, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, p.body
+SELECT 3, p.first_seq, p.last_seq, p.whole, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, p.body, NULL
 FROM graph_pack p
 WHERE p.pos BETWEEN (?4 << 28 | ?6) AND (?4 << 28 | 0xfffffff) AND p.first_seq <= ?7
 UNION ALL
-SELECT 4, n.line_no, n.fingerprint, 0, 0, 0, 0, 0, 0, n.line, NULL, NULL, NULL, n.graph
+SELECT 4, n.line_no, n.fingerprint, 0, 0, 0, 0, 0, 0, n.line, NULL, NULL, NULL, n.graph, NULL
 FROM graph_line n
 WHERE n.root = ?5 AND n.line_no BETWEEN COALESCE(
 	(SELECT c.line_no FROM graph_checkpoint c WHERE c.pos = (?4 << 28 | ?6)), ?9) AND ?10
 UNION ALL
-SELECT 5, w.write_no, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, w.data
+SELECT 5, w.write_no, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, w.data, NULL
 FROM graph_write w
 WHERE w.root = ?5 AND w.base > x'00000000000000000000000000000000' AND NOT EXISTS (
 	SELECT 1 FROM graph_checkpoint b LEFT JOIN graph_checkpoint n ON n.pos = b.pos + 1
@@ -91,6 +91,6 @@ WHERE w.root = ?5 AND w.base > x'00000000000000000000000000000000' AND NOT EXIST
 	AND (b.marked_committed OR n.commits_previous)
 )
 UNION ALL
-SELECT 6, b.log_no, b.seq, (b.marked_committed OR COALESCE(n.commits_previous, FALSE)), 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL
+SELECT 6, b.log_no, b.seq, (b.marked_committed OR COALESCE(n.commits_previous, FALSE)), 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL
 FROM graph_checkpoint b LEFT JOIN graph_checkpoint n ON n.pos = b.pos + 1
 WHERE b.root = ?5 AND substr(b.id, 3, 6) = substr(?8, 3, 6) AND b.id = ?8;

@@ -38,15 +38,26 @@ SELECT max(
 -- Reads the records of a log with a seq from first to last, oldest first.
 -- parameters: log_no, first, last
 -- returns: seq, id, line_no, source, snapshot, commits_previous, marked_committed, step, created,
---   parent, base, commits, body
+--   parent, base, commits, body, payload
 SELECT c.seq, c.id, c.line_no, c.source, c.snapshot, c.commits_previous, c.marked_committed,
-	c.step, c.created, c.parent, c.base, c.commits, c.body
+	c.step, c.created, c.parent, c.base, c.commits, c.body, c.payload
 FROM graph_checkpoint c
 WHERE c.pos BETWEEN (?1 << 28 | ?2) AND (?1 << 28 | ?3)
 ORDER BY c.pos;
 
 -- name: history
 -- Reads records of a log, newest first, from the one with the seq last.
+-- parameters: log_no, last, limit
+-- returns: seq, id, line_no, source, snapshot, commits_previous, marked_committed, step, created,
+--   parent, base, commits, body, payload
+SELECT c.seq, c.id, c.line_no, c.source, c.snapshot, c.commits_previous, c.marked_committed,
+	c.step, c.created, c.parent, c.base, c.commits, c.body, c.payload
+FROM graph_checkpoint c
+WHERE c.pos BETWEEN ?1 << 28 AND (?1 << 28 | ?2)
+ORDER BY c.pos DESC LIMIT ?3;
+
+-- name: history_headers
+-- Reads records as history does, without their payloads.
 -- parameters: log_no, last, limit
 -- returns: seq, id, line_no, source, snapshot, commits_previous, marked_committed, step, created,
 --   parent, base, commits, body
@@ -76,11 +87,11 @@ WHERE c.pos BETWEEN (?1 << 28 | ?2) AND (?1 << 28 | ?3);
 -- name: insert_record
 -- Inserts a record.
 -- parameters: log_no, seq, root, id, line_no, source, snapshot, commits_previous, step, created,
---   parent, base, commits, body
-INSERT INTO graph_checkpoint (pos, root, id, line_no, flags, step, created, parent, base, commits, body)
+--   parent, base, commits, body, payload
+INSERT INTO graph_checkpoint (pos, root, id, line_no, flags, step, created, parent, base, commits, body, payload)
 VALUES (?1 << 28 | ?2, ?3, ?4, ?5,
 	?6 | (?7 << 3) | (?8 << 4), -- flags
-	?9, ?10, ?11, ?12, ?13, ?14);
+	?9, ?10, ?11, ?12, ?13, ?14, ?15);
 
 -- name: mark_committed
 -- Marks a record that another than the next one commits.
@@ -98,11 +109,11 @@ WHERE pos = (?1 << 28 | ?2);
 
 -- name: rewrite_record
 -- Writes a record so that it can be read when Prune has removed the one before it.
--- parameters: snapshot, parent, commits, body, log_no, seq
+-- parameters: snapshot, parent, commits, body, payload, log_no, seq
 UPDATE graph_checkpoint
 SET flags = (flags & ~(1 << 3) & ~(1 << 4)) | (?1 << 3), -- snapshot, and commits_previous = FALSE
-	parent = ?2, commits = ?3, body = ?4
-WHERE pos = (?5 << 28 | ?6);
+	parent = ?2, commits = ?3, body = ?4, payload = ?5
+WHERE pos = (?6 << 28 | ?7);
 
 -- name: remove_records
 -- Removes the records of a log with a seq from first to last.

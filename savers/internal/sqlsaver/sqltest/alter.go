@@ -14,8 +14,8 @@ func Alter(tb testing.TB, db *sql.DB, update string, args ...[]byte) (places int
 	for i := range args {
 		values[i] = args[i]
 	}
-	for table, column := range map[string]string{"graph_checkpoint": "body", "graph_pack": "body", "graph_write": "data"} {
-		result, err := db.ExecContext(tb.Context(), fmt.Sprintf(update, table, column), values...)
+	for _, at := range [][2]string{{"graph_checkpoint", "body"}, {"graph_checkpoint", "payload"}, {"graph_pack", "body"}, {"graph_write", "data"}} {
+		result, err := db.ExecContext(tb.Context(), fmt.Sprintf(update, at[0], at[1]), values...)
 		if err != nil {
 			tb.Fatal(err)
 		}

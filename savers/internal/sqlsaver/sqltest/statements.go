@@ -141,7 +141,7 @@ func value(parameter string) any {
 	switch parameter {
 	case "id", "at", "fence", "line", "base", "parent", "commits", "after", "packed_id", "first_id", "last_id", "write_key", "result_key", "failure_key":
 		return bytes.Repeat([]byte{1}, 16)
-	case "thread_key", "thread_id", "ns_key", "ns_name", "first_key", "end_key", "last_key", "holder", "graph", "body", "data":
+	case "thread_key", "thread_id", "ns_key", "ns_name", "first_key", "end_key", "last_key", "holder", "graph", "body", "payload", "data":
 		return []byte("text")
 	case "snapshot", "whole", "commits_previous", "asked":
 		return true

@@ -61,7 +61,7 @@ CREATE TABLE graph_line (
 
 -- Records. A record is committed when it is marked_committed or the record with the next seq commits_previous.
 --
--- Two columns are packed, and the columns after body read them; those take no room. pos, the key, keeps a log at the end
+-- Two columns are packed, and the columns after payload read them; those take no room. pos, the key, keeps a log at the end
 -- of the tree while it is the newest, where pages are filled to the last byte. flags takes one byte instead of five.
 CREATE TABLE graph_checkpoint (
 	pos     INTEGER NOT NULL PRIMARY KEY,    -- log_no << 28 | seq
@@ -74,7 +74,8 @@ CREATE TABLE graph_checkpoint (
 	parent  BLOB,                            -- NULL: the record with the seq before, or none if there is no such record; zeros: none
 	base    BLOB,                            -- NULL: the record itself
 	commits BLOB,                            -- NULL: none, or the record with the seq before if commits_previous
-	body    BLOB    NOT NULL,                -- ends with a checksum of the record, its thread and its namespace
+	body    BLOB    NOT NULL,                -- ends with a checksum of the record, its thread and its namespace; payload has its own in it
+	payload BLOB,                            -- if it is larger than 256 bytes; else it is in body
 
 	log_no           INTEGER GENERATED ALWAYS AS (pos >> 28) VIRTUAL,
 	seq              INTEGER GENERATED ALWAYS AS (pos & 0xfffffff) VIRTUAL,

@@ -73,7 +73,8 @@ CREATE TABLE IF NOT EXISTS graph_checkpoint (
 	parent           BINARY(16) COMMENT 'NULL: the record with the seq before, or none if there is no such record; zeros: none',
 	base             BINARY(16) COMMENT 'NULL: the record itself',
 	commits          BINARY(16) COMMENT 'NULL: none, or the record with the seq before if commits_previous',
-	body             LONGBLOB   NOT NULL COMMENT 'ends with a checksum of the record, its thread and its namespace',
+	body             LONGBLOB   NOT NULL COMMENT 'ends with a checksum of the record, its thread and its namespace; payload has its own in it',
+	payload          LONGBLOB COMMENT 'if it is larger than 256 bytes; else it is in body',
 	PRIMARY KEY (log_no, seq),
 	UNIQUE KEY graph_checkpoint_id (root, id)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

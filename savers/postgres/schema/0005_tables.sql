@@ -76,7 +76,8 @@ CREATE TABLE graph_checkpoint (
 	parent           BYTEA,                           -- NULL: the record with the seq before, or none if there is no such record; zeros: none
 	base             BYTEA,                           -- NULL: the record itself
 	commits          BYTEA,                           -- NULL: none, or the record with the seq before if commits_previous
-	body             BYTEA    NOT NULL,               -- ends with a checksum of the record, its thread and its namespace
+	body             BYTEA    NOT NULL,               -- ends with a checksum of the record, its thread and its namespace; payload has its own in it
+	payload          BYTEA,                           -- if it is larger than 256 bytes; else it is in body
 	PRIMARY KEY (log_no, seq)
 );
 
@@ -133,7 +134,7 @@ CREATE TABLE graph_state (
 -- If another record follows the head, it has the key of the new one: the function fails. The thread's row stays locked
 -- against changes until the transaction ends.
 CREATE FUNCTION graph_commit(
-	p_id bytea, p_source bigint, p_snapshot boolean, p_commits_previous boolean, p_step bigint, p_created bigint, p_body bytea,
+	p_id bytea, p_source bigint, p_snapshot boolean, p_commits_previous boolean, p_step bigint, p_created bigint, p_body bytea, p_payload bytea,
 	p_thread bigint, p_fence bytea,
 	p_status bigint, p_least bigint, p_most bigint, p_log bigint, p_seq bigint, p_after bytea)
 RETURNS boolean LANGUAGE plpgsql SET enable_seqscan = off AS $$
@@ -151,8 +152,8 @@ BEGIN
 	IF t_until <> 0 AND t_until NOT BETWEEN clock + p_least AND clock + p_most THEN
 		RETURN false;
 	END IF;
-	INSERT INTO graph_checkpoint (log_no, seq, root, id, line_no, source, snapshot, commits_previous, step, created, body)
-	SELECT p_log, p_seq + 1, t_root, p_id, h.line_no, p_source, p_snapshot, p_commits_previous, p_step, p_created, p_body
+	INSERT INTO graph_checkpoint (log_no, seq, root, id, line_no, source, snapshot, commits_previous, step, created, body, payload)
+	SELECT p_log, p_seq + 1, t_root, p_id, h.line_no, p_source, p_snapshot, p_commits_previous, p_step, p_created, p_body, p_payload
 	FROM graph_checkpoint h
 	WHERE h.log_no = p_log AND h.seq = p_seq AND h.id = p_after AND h.root = t_root AND h.base IS NULL AND NOT h.next_removed;
 	RETURN FOUND;
