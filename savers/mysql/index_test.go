@@ -133,7 +133,7 @@ func rowsRead(t *testing.T, db *sql.DB) (read int) {
 	return read
 }
 
-// fillThreads makes n threads, of which every hundredth waits. Their states cannot be decoded.
+// fillThreads makes n threads. Every hundredth waits. Their states cannot be decoded.
 func fillThreads(t *testing.T, dsn string, n int) {
 	t.Helper()
 	s, err := mysql.Open(t.Context(), dsn)

@@ -61,11 +61,11 @@ func Patience(d time.Duration) Option { return func(o *options) { o.patience = d
 func MaxConns(n int) Option { return func(o *options) { o.conns = n } }
 
 // ReadableState keeps the state of each version of a thread as JSON in graph_state.state_json:
-// JSON_EXTRACT(state_json, '$.Status') is the field Status. It is written when a run ends, stops or
-// fails, in the transaction that says so: until then, and after a crash, it is the state that the
-// run before left. graph_state.seq is the number of the checkpoint. It costs time in proportion to
-// the state at the end of every run, and memory for the states of 256 threads. It needs payloads
-// that are neither encrypted nor compressed.
+// JSON_EXTRACT(state_json, '$.Status') is the field Status. The transaction that ends, stops or fails a run
+// writes it. Until then, and after a crash, it is the state at the end of the run before.
+// graph_state.seq is the number of the checkpoint. The end of every run takes time in proportion to
+// the state. The saver keeps the states of 256 threads in memory. Payloads must be neither
+// encrypted nor compressed.
 func ReadableState() Option { return func(o *options) { o.readable = true } }
 
 //go:embed queries/*.sql schema/*.sql
@@ -129,8 +129,8 @@ func connect(dsn string, o *options) (*sqlsaver.Std, error) {
 // connector sets up connections.
 type connector struct{ driver.Connector }
 
-// Connect makes a connection whose transactions see what is committed when each statement begins,
-// and lock rows but not the gaps between them: the unique keys keep rows out.
+// Connect makes a connection at READ COMMITTED. Its transactions lock rows, and not the gaps between
+// them, because the unique keys keep rows out.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
 	if err != nil {

@@ -80,9 +80,9 @@ func (r rows) Close() error {
 
 func (r rows) Err() error { return explain(r.Rows.Err()) }
 
-// idleLimit returns the statement that makes the server end a transaction whose client is stopped or
-// cut off before it has sent statements with so many bytes of values. While the client encodes
-// them, the server takes it for idle, so each MiB adds four seconds. The limit is set for the
+// idleLimit returns the statement that makes the server end an idle transaction, because its client
+// is stopped or cut off. size is how many bytes of values the client sends next. While the client
+// encodes them, the server considers it idle, so each MiB adds four seconds. The limit is set for the
 // transaction only, because behind a pooler the session is not the saver's.
 func idleLimit(size int) string {
 	limit := sqlsaver.IdleLimit + time.Duration(size>>20)*4*time.Second
@@ -138,9 +138,9 @@ func (t *tx) queue(text string, args []any) (before int) {
 	return before
 }
 
-// send sends the queue. If the server waits for it since an earlier call, and it has large values,
-// the limit must be raised in a round trip of its own, because the driver encodes the whole queue
-// before it sends the first statement.
+// send sends the queue. The driver encodes the whole queue before it sends the first statement. So if
+// the server already waits, and the queue has large values, send first raises the limit in a round
+// trip of its own.
 func (t *tx) send(ctx context.Context) pgx.BatchResults {
 	batch, size, waits := t.batch, t.size, t.sent
 	t.batch, t.size, t.sent = new(pgx.Batch), 0, true

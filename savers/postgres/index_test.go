@@ -37,7 +37,7 @@ func TestThreadsAreListedByIndex(t *testing.T) {
 				postgres.WithPool(func(p *pgxpool.Pool) { pool = p }))
 		},
 		Read: func(s checkpoint.Saver) (read int) {
-			// What the session has read is told before it is ready for the next statement.
+			// The session reports its counts before it is ready for the next statement.
 			if _, err := pool.Exec(t.Context(), "SELECT pg_stat_force_next_flush()"); err != nil {
 				t.Fatal(err)
 			}

@@ -12,8 +12,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/postgres"
 )
 
-// fillThreads makes n threads, of which every hundredth waits, and returns the id that all their
-// heads have. Their states cannot be decoded.
+// fillThreads makes n threads, and returns the id of all their heads. Every hundredth waits. Their states cannot be decoded.
 func fillThreads(t *testing.T, dsn string, n int) checkpoint.ID {
 	t.Helper()
 	s, err := postgres.Open(t.Context(), dsn)

@@ -15,9 +15,9 @@ import (
 	"github.com/graphgen-go/graphgen/savers/savertest"
 )
 
-// TestConformanceBehindAPooler runs, on savers that get a connection for one transaction only, the parts of the suite in which
-// it matters whose connection it is: where several act at once, transactions are long or end early, and random calls for the rest.
-// The statements are those of TestConformance.
+// TestConformanceBehindAPooler runs savers that get a connection for one transaction only. It runs the
+// parts of the suite that depend on connections: concurrent calls, transactions that are long or end
+// early, and random calls. The statements are those of TestConformance.
 func TestConformanceBehindAPooler(t *testing.T) {
 	matters := []string{
 		"random calls match the memory saver", "large payloads", "an export is one view", "history in pages",
@@ -50,8 +50,8 @@ func TestManyThreadsBehindAPooler(t *testing.T) {
 	sqltest.ManyThreads(t, b)
 }
 
-// TestPreparedStatementsBehindAPooler opens a saver that prepares. A pooler that does not know of prepared statements is
-// found out at once; behind one that does, savers work.
+// TestPreparedStatementsBehindAPooler opens a saver that prepares. Open must detect
+// a pooler that does not know of prepared statements. Behind one that does, savers must work.
 func TestPreparedStatementsBehindAPooler(t *testing.T) {
 	url := testenv.PostgresPooler(t)
 	s, err := postgres.Open(t.Context(), url, postgres.PrepareStatements())

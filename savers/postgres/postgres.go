@@ -5,8 +5,8 @@
 // or end. Leases are on the server's clock. A commit is as durable as the server makes it:
 // synchronous_commit=on, the default, survives a power cut.
 //
-// It works behind a pooler that gives a connection for one transaction only, such as PgBouncer: it
-// leaves nothing in a session, and prepares nothing without [PrepareStatements].
+// It works behind a pooler that gives a connection for one transaction only, such as PgBouncer. It
+// changes no session, and prepares no statement without [PrepareStatements].
 package postgres
 
 import (
@@ -72,11 +72,11 @@ func MaxConns(n int) Option { return func(o *options) { o.conns = n } }
 func PrepareStatements() Option { return func(o *options) { o.prepare = true } }
 
 // ReadableState keeps the state of each version of a thread as JSONB in graph_state.state_json:
-// state_json->>'Status' is the field Status. It is written when a run ends, stops or fails, in the
-// transaction that says so: until then, and after a crash, it is the state that the run before
-// left. graph_state.seq is the number of the checkpoint. It costs time in proportion to the state
-// at the end of every run, and memory for the states of 256 threads. It needs payloads that are
-// neither encrypted nor compressed.
+// state_json->>'Status' is the field Status. The transaction that ends, stops or fails a run
+// writes it. Until then, and after a crash, it is the state at the end of the run before.
+// graph_state.seq is the number of the checkpoint. The end of every run takes time in proportion to
+// the state. The saver keeps the states of 256 threads in memory. Payloads must be neither
+// encrypted nor compressed.
 func ReadableState() Option { return func(o *options) { o.readable = true } }
 
 //go:embed queries/*.sql schema/*.sql

@@ -11,8 +11,9 @@ import (
 // probe is a name that two clients prepare.
 const probe = "graphgen_probe"
 
-// canPrepare fails when there is a pooler between that gives the same connection of the server to one client after
-// another, and does not know what each of them prepared. On connections of their own, no client meets the other's name.
+// canPrepare returns an error if a pooler shares a connection of the server between clients, and does
+// not know which statements each of them prepared. On its own connection, no client meets a name that
+// another client prepared.
 func canPrepare(ctx context.Context, config *pgx.ConnConfig) (err error) {
 	var conns [2]*pgx.Conn
 	for i := range conns {

@@ -9,7 +9,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
 
-// BenchmarkAppend commits one superstep of 200 bytes to a thread that has n. It is to cost the same for all n, and
+// BenchmarkAppend commits one superstep of 200 bytes to a thread that has n. It must cost the same for all n, and
 // little more than BenchmarkBareInsert.
 func BenchmarkAppend(b *testing.B) {
 	for _, c := range []struct {
@@ -39,8 +39,8 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkBareInsert stores the same bytes by the bare driver: one prepared INSERT in a transaction of its own, into a
-// table with the same two keys.
+// BenchmarkBareInsert stores the same bytes by the bare driver. It runs one prepared INSERT, in a
+// transaction of its own, into a table with the same two keys.
 func BenchmarkBareInsert(b *testing.B) {
 	for _, synchronous := range []string{"FULL", "NORMAL"} {
 		b.Run(synchronous, func(b *testing.B) {

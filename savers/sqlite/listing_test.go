@@ -57,8 +57,8 @@ func (p *pages) read(t *testing.T) (n int) {
 	return n
 }
 
-// manyThreads makes n threads, named in order, of which every hundredth waits for an answer. What
-// would be their states are bytes that cannot be decoded.
+// manyThreads makes n threads, named in order. Every hundredth waits for an answer. Their states
+// cannot be decoded.
 func manyThreads(t *testing.T, path string, n int) {
 	t.Helper()
 	s, err := sqlite.Open(path)
@@ -152,8 +152,8 @@ func TestPagesOfThreadsAreReadByIndex(t *testing.T) {
 			if found != c.found {
 				t.Errorf("found %d threads, want %d", found, c.found)
 			}
-			// A thread takes its row, its head's row, and a question's with its base, one page
-			// each at most, and each of these some pages of an index.
+			// A thread takes its row, the row of its head, and the rows of a question and its base.
+			// Each is on one page at most, and takes some pages of an index.
 			if got, most := p.read(t), 8*c.found+40; got > most {
 				t.Errorf("read %d pages of the file, want at most %d", got, most)
 			}

@@ -76,8 +76,8 @@ func (t *dyingTx) Commit(ctx context.Context) error {
 	return t.Tx.Commit(ctx)
 }
 
-// TestPackingDiesAtEachStatement ends the transaction that packs at its first statement, its second, and so on. What is stored
-// must be the same each time, in rows or in packs.
+// TestPackingDiesAtEachStatement ends the transaction that packs at its first statement, its second, and so on. The stored
+// records must be the same each time, in rows or in packs.
 func TestPackingDiesAtEachStatement(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "threads.db")
 	var left atomic.Int64
@@ -197,7 +197,7 @@ func TestPackersRunsAndReaders(t *testing.T) {
 	}
 }
 
-// TestTheLogShrinksAfterALargeTransaction stores 32 MB at once, and small records after it.
+// TestTheLogShrinksAfterALargeTransaction stores 32 MB in one commit, and small records after it.
 func TestTheLogShrinksAfterALargeTransaction(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "threads.db")
 	s := open(t, path, sqlite.Durability(sqlite.Normal))

@@ -1,10 +1,10 @@
 // Package sqlite is the saver for one machine: all threads in one SQLite file, which several
 // processes may share. It needs no server and no C compiler.
 //
-// A commit is one statement in the write-ahead log. With [Full], the default, it is on the disk
-// when Append returns, whatever happens to the process, the system or the power. Readers never
-// wait for writers. Writers of one process take turns, and calls that wait for their turn are stored
-// by one transaction (a group commit); writers of several processes retry for as long as [Busy] says.
+// A commit is one statement in the write-ahead log. With [Full], the default, it is on the disk when
+// Append returns, and survives a power cut. Readers never wait for writers. Writers of one process
+// take turns. Calls that wait for their turn are stored by one transaction (a group commit). Writers
+// of several processes retry for as long as [Busy] says.
 //
 // The file must be on a local disk: SQLite's shared memory does not work over a network.
 package sqlite
@@ -74,10 +74,11 @@ func Readers(n int) Option { return func(o *options) { o.readers = n } }
 func MaxSize(bytes int64) Option { return func(o *options) { o.maxBytes = bytes } }
 
 // ReadableState keeps the state of each version of a thread as JSON in graph_state, for people and
-// for SQL. It is written when a run ends, stops or fails, in the transaction that says so: until
-// then, and after a crash, it is the state that the run before left. graph_state.seq is the number
-// of the checkpoint. It costs time in proportion to the state at the end of every run, and memory
-// for the states of 256 threads. It needs payloads that are neither encrypted nor compressed.
+// for SQL. The transaction that ends, stops or fails a run
+// writes it. Until then, and after a crash, it is the state at the end of the run before.
+// graph_state.seq is the number of the checkpoint. The end of every run takes time in proportion to
+// the state. The saver keeps the states of 256 threads in memory. Payloads must be neither
+// encrypted nor compressed.
 func ReadableState() Option { return func(o *options) { o.readable = true } }
 
 // SharedFolder makes Open accept a file, or a folder of one, that everybody may write to, such as
@@ -131,8 +132,8 @@ const spin = 50 * time.Millisecond
 
 const pageSize = 4096
 
-// logSize is what the write-ahead log shrinks to, after a transaction that made it larger: what it has when SQLite moves it to
-// the file anyway, after 1,000 pages.
+// logSize is the size to which the write-ahead log shrinks after a transaction that made it larger. It
+// is the size at which SQLite moves the log to the file anyway: 1,000 pages.
 const logSize = 4 << 20
 
 // connect makes the pools: one connection that writes, so that writers of this process take turns,

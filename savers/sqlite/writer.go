@@ -155,10 +155,10 @@ func (w *writer) leave(j *job) bool {
 	return true
 }
 
-// errPanicked is the error of jobs that were to be stored with one that panicked.
-var errPanicked = errors.New("a call that was to be stored by the same transaction panicked")
+// errPanicked is the error of jobs that share a transaction with one that panicked.
+var errPanicked = errors.New("another call in the same transaction panicked")
 
-// lead stores the jobs that wait, of which own is the first, and has the next one lead.
+// lead stores the waiting jobs. The first of them is own. Then the next job leads.
 func (w *writer) lead(ctx context.Context, own *job) {
 	var jobs []*job
 	err := w.take(ctx)
@@ -244,8 +244,8 @@ func together(tx sqlsaver.Tx, jobs []*job) bool {
 	return tx.Commit(ctx) == nil
 }
 
-// within runs a job in a transaction of several, and reports whether the transaction can continue: the
-// job is done, or it failed and has changed nothing.
+// within runs a job in a transaction of several. It reports whether the transaction can continue,
+// because the job is done, or has failed without a change.
 func (j *job) within(ctx context.Context, tx sqlsaver.Tx) bool {
 	if j.f == nil {
 		j.rows, j.err = tx.Exec(ctx, j.text, j.args...)

@@ -27,7 +27,7 @@ type bench struct {
 	seed   uint64
 	again  bool          // another bench proves the same saver, and this one what stands before its server
 	soak   time.Duration // for all parts together; 0 for the short form
-	until  time.Time     // of the part under way
+	until  time.Time     // of the part in progress
 }
 
 // count is what was done and found.
@@ -38,10 +38,10 @@ type count struct {
 	full            int // times that there was no room
 	stopped         int // attempts at a run, in the test's own process, that a fault ended
 	runs            int // runs that were checked from beginning to end
-	races, busy     int // threads that two resumed at once, and where one was told that it is busy
+	races, busy     int // threads that two resumed concurrently; those where one got a BusyError
 	acknowledged    int // checkpoints and results that had to be there, and were
 	stops, kept     int // of workers, and how often one had to continue before its thread could be taken over
-	graphs          int // random graphs that came to what they had to
+	graphs          int // random graphs with the right result
 }
 
 func (c *count) String() string {
@@ -57,7 +57,7 @@ func (b *bench) part(share float64) {
 	b.until = time.Now().Add(time.Duration(share * float64(b.soak)))
 }
 
-// more counts on, and reports whether the part goes on: at least so often, and in a soak for its share of the time.
+// more increments n, and reports whether the part continues: at least least times, and in a soak for its share of the time.
 func (b *bench) more(n *int, least int) bool {
 	if *n >= least && !time.Now().Before(b.until) {
 		return false

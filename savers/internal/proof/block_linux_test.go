@@ -177,8 +177,8 @@ func (d *block) count() int {
 	return len(d.steps)
 }
 
-// image writes to a file what the device may hold if the power goes after n steps: all writes up to the last flush, and
-// any of those since.
+// image writes to a file what the device may hold after a power cut at step n. It has all writes
+// up to the last flush, and any of the later ones.
 func (d *block) image(path string, n int, rng *rand.Rand) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -164,7 +164,7 @@ func (p *process) answer(tb testing.TB, into any) {
 	}
 }
 
-// serve answers requests until there are no more. A process that nobody waits for any more ends at once.
+// serve answers requests until there are no more. A process without a parent ends immediately.
 func serve[Q, A any](reply func(Q) (A, error)) error {
 	var busy atomic.Bool
 	requests, failed := make(chan Q), make(chan error, 1)

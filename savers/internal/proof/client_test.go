@@ -40,8 +40,8 @@ type held struct {
 // long is a lease that does not end by itself.
 const long = time.Hour
 
-// most is how many calls of unknown outcome a client makes on all threads together: each may have happened at any time,
-// which makes a history harder to check.
+// most is how many calls of unknown outcome a client makes on all threads. Each of them may have
+// happened at any time, which makes a history harder to check.
 const most = 3
 
 // work makes n calls.

@@ -20,13 +20,13 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// lanes is how many threads are under way at a time.
+// lanes is how many threads run concurrently.
 const lanes = 3
 
 func laneThread(lane, n int) string { return fmt.Sprintf("lane-%d-%d", lane, n) }
 
-// travellers run threads one after another, in lanes side by side, until they are told to stop, and then to the end
-// of those under way.
+// travellers run threads in lanes, one after another in each. After stop they finish the threads
+// that they have begun.
 type travellers struct {
 	dir     string
 	stop    chan struct{}
@@ -34,7 +34,7 @@ type travellers struct {
 	mu      sync.Mutex
 	ids     []string
 	errs    []error
-	stopped atomic.Int64 // attempts that did not come to the end
+	stopped atomic.Int64 // attempts that did not reach the end
 }
 
 // again is how an attempt at a thread is made.
@@ -67,7 +67,7 @@ func set(tb testing.TB, kind string, try again, dir string) *travellers {
 	return t
 }
 
-// finish lets the threads under way come to their end, and checks them all.
+// finish waits for the threads in progress, and checks all threads.
 func (t *travellers) finish(tb testing.TB, s checkpoint.Saver, c *count) {
 	tb.Helper()
 	close(t.stop)
@@ -99,7 +99,7 @@ func proveDeadlines(t *testing.T, b *bench, c *count) {
 	try := func(n int) (context.Context, context.CancelFunc, *app, error) {
 		limit := []time.Duration{100 * time.Microsecond, time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond}[rand.IntN(4)]
 		switch {
-		case n%6 == 5: // one comes to the end
+		case n%6 == 5: // one reaches the end
 			g, err := build(s, dir)
 			return context.Background(), func() {}, g, err
 		case n%2 == 0:
@@ -118,7 +118,7 @@ func proveDeadlines(t *testing.T, b *bench, c *count) {
 	c.deadlines += int(all.stopped.Load()) // those that came too late for a run are none
 }
 
-// proveRestarts kills the server with runs under way, and starts it again; in turns with what stands in front of it.
+// proveRestarts kills the server while runs are in progress, and starts it again. It alternates with the pooler, if there is one.
 func proveRestarts(t *testing.T, b *bench, c *count) {
 	t.Helper()
 	s, dir := b.open(t), t.TempDir()
@@ -140,7 +140,7 @@ func proveRestarts(t *testing.T, b *bench, c *count) {
 	all.finish(t, s, c)
 }
 
-// proveCuts cuts and slows connections with runs under way.
+// proveCuts cuts and slows connections while runs are in progress.
 func proveCuts(t *testing.T, b *bench, c *count) {
 	t.Helper()
 	proxy, dir := testenv.NewProxy(t, b.front.Addr), t.TempDir()
@@ -164,11 +164,11 @@ func proveCuts(t *testing.T, b *bench, c *count) {
 		}
 	}
 	proxy.Disarm()
-	c.cuts += proxy.Cuts() // one that was told to cut, and told again before it could, cut once
+	c.cuts += proxy.Cuts() // a second request to cut replaces one that has not cut yet
 	all.finish(t, direct, c)
 }
 
-// work runs threads in lanes until it is killed, or told to finish the first of each. It says which are finished.
+// work runs threads in lanes until it is killed, or asked to finish the first of each. It reports the finished ones.
 func (j *job) work(s checkpoint.Saver) error {
 	go func() {
 		_, err := io.Copy(io.Discard, os.Stdin)
@@ -256,7 +256,7 @@ func (w *workers) listen(tb testing.TB, lines *bufio.Reader) {
 	}
 }
 
-// finish lets one more worker finish what is under way, and checks all threads that were worked on.
+// finish has one more worker finish the threads in progress, and checks all threads of the workers.
 func (w *workers) finish(tb testing.TB, s checkpoint.Saver, c *count) {
 	tb.Helper()
 	w.Finish = true
@@ -276,7 +276,7 @@ func (w *workers) finish(tb testing.TB, s checkpoint.Saver, c *count) {
 	}
 }
 
-// proveKills kills processes with runs under way.
+// proveKills kills processes while runs are in progress.
 func proveKills(t *testing.T, b *bench, c *count) {
 	t.Helper()
 	w := workers{job: job{Role: "work", URL: b.url, Dir: t.TempDir(), First: make([]int, lanes)}, bound: 150 * time.Millisecond}

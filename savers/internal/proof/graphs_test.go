@@ -11,9 +11,10 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// proveGraphs runs random graphs, which have to come to the same as on any other saver: with replays, forks and lines that
-// are left, and in a storm. Every feature of the language is in one or another of them. Each graph has one durability: all of
-// them are proved on the memory saver, in runtime/graph.
+// proveGraphs runs random graphs, whose results must be those of any other saver. It replays them,
+// forks them, leaves lines, and runs them in a storm. Together they use every feature of graphs.
+// Each graph has one durability. The tests of runtime/graph prove all durabilities on the memory
+// saver.
 func proveGraphs(t *testing.T, b *bench, c *count) {
 	t.Helper()
 	s, enough := b.open(t), time.Now().Add(8*time.Second)

@@ -16,7 +16,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// round is one history: what some clients of one process are to do.
+// round is one history: the calls that some clients of one process make.
 type round struct {
 	Threads []string
 	First   int // the number of the first client
@@ -73,8 +73,8 @@ func (j *job) linear(saver checkpoint.Saver) error {
 
 // judge fails the test unless the history of every thread is linearizable, and returns how many calls it checked.
 //
-// A reader of the file saver looks for a lease beside the log that another process writes, without keeping it waiting:
-// who holds the thread may be as of a moment before or after the log. No writer goes by that.
+// A reader of the file saver reads the lease and the log of another process one after the other. So
+// the holder may be that of a moment before or after the log. No writer relies on it.
 func judge(tb testing.TB, b *bench, what string, ops []operation) (calls int) {
 	tb.Helper()
 	byThread := make(map[string][]operation)
@@ -270,7 +270,7 @@ func (g greedy) Prune(ctx context.Context, thread string, keep checkpoint.Retent
 	return done, err
 }
 
-// What is wrong on purpose has to be found, or else nothing that was found to be right means anything.
+// TestWrongSaversAreNotLinearizable shows that the proof finds savers that are wrong on purpose.
 func TestWrongSaversAreNotLinearizable(t *testing.T) {
 	for name, wrap := range map[string]func(checkpoint.Saver) checkpoint.Saver{
 		"appends wherever the head is": func(s checkpoint.Saver) checkpoint.Saver { return headless{s} },

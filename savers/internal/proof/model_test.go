@@ -9,7 +9,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// What a client did.
+// The calls of clients.
 const (
 	doOpen     = "open"
 	doAppend   = "append"
@@ -22,7 +22,7 @@ const (
 	doPrune    = "prune"
 )
 
-// What came of it.
+// Their outcomes.
 const (
 	ok       = "ok"
 	conflict = "conflict"
@@ -88,7 +88,7 @@ func stands(log, after, id string) uint64 {
 
 func size(log string) uint64 { return uint64(len(strings.Fields(log))) }
 
-// do returns what a call comes to on a thread, and what the thread is then.
+// do returns the answer of a call on a thread, and the thread after it.
 func (t thread) do(o *operation) (answer, thread) {
 	switch o.Kind {
 	case doOpen:
@@ -208,9 +208,9 @@ func (t thread) doRemove(o *operation) (answer, thread) {
 	return answer{Outcome: ok}, t
 }
 
-// allows reports whether a thread may answer so. Of one that was pruned it is not said which of the records before a head
-// are there: what is shown is of the log, in its order, up to the head, and an append that is sent again may not be known
-// any more.
+// allows reports whether a thread can give an answer. A pruned thread may lack any records before a
+// head. The records that it shows must be those of the log, in order, up to the head. It may have
+// forgotten an append that is sent again.
 func (t thread) allows(o *operation, want answer) bool {
 	got := o.Answer
 	if o.AnyHolder {

@@ -1,29 +1,31 @@
-// Package proof proves every saver against what it must survive: many processes at once, kills, restarts, cut
-// connections, deadlines and full disks. It has tests only, and the state of the graph that they run.
+// Package proof proves that every saver survives several processes, kills, restarts, cut
+// connections, deadlines and full disks. It has only tests, and the state of the graph that they
+// run.
 //
-// The short form is part of go test. With GRAPHGEN_SOAK set to a duration such as 10m, TestSoak goes on with the same
-// for about that long:
+// go test runs the short form. With GRAPHGEN_SOAK set to a duration such as 10m, TestSoak runs the
+// same tests for about that long:
 //
 //	GRAPHGEN_SOAK=10m go test -run Soak -timeout 60m -v ./savers/internal/proof
 //
 // # Linearizability
 //
-// Clients in several processes do random things to a few threads. When each call began and ended is told by one counter
-// that all of the processes share, so that no clock has to be trusted. Package porcupine then looks for an order of the
-// calls in which a plain model of a thread answers the same. A call whose outcome is not known, because its context
-// ended, may have happened at any time since, or never. Of a thread that was pruned the model says only that its heads,
-// and what is pending, are as they were, and that what is left of a log is of it.
+// Clients in several processes make random calls on a few threads. All processes share one counter,
+// which gives the beginning and the end of each call, so the proof trusts no clock. Package
+// porcupine then looks for an order of the calls in which a plain model of a thread gives the same
+// answers. A call whose context ended has an unknown outcome: it may have happened at any later
+// time, or never. For a pruned thread the model knows only the heads and the pending writes, and
+// that the remaining records belong to the log.
 //
 // # Faults
 //
-// The nodes of a graph, and what it gets acknowledged by its saver, are written to a journal beside it, in the order in
-// which they happen: a task that runs after its result was acknowledged, and an acknowledged checkpoint that is not in
-// the history exactly once, are losses.
+// A journal next to the graph records in order when nodes run and what the saver acknowledges. Two
+// things are losses: a task that runs after its result was acknowledged, and an acknowledged
+// checkpoint that is not in the history exactly once.
 //
 // # Random graphs
 //
-// Graphs that package graphmodel draws run on each saver, travel in time and are run in storms, and have to come to what
-// that package's model says: the same on every saver.
+// Package graphmodel draws graphs. They run on each saver, with time travel and in storms. Their
+// results must be those of the model, and so the same on every saver.
 package proof
 
 //go:generate go tool graphgen -type=State

@@ -20,8 +20,8 @@ import (
 // attempt is one of two that resume a thread at the same instant.
 type attempt struct {
 	Thread string
-	Gate   int64 // how many have come to the gate when it opens
-	Hold   bool  // the first node is to wait until the other attempt is back: that one finds the thread busy
+	Gate   int64 // how many wait at the gate when it opens
+	Hold   bool  // the first node waits until the other attempt has returned: that one finds the thread busy
 }
 
 // outcomeOf is what came of it.
@@ -35,7 +35,7 @@ type outcomeOf struct {
 type racer struct {
 	counters
 	g    *app
-	held atomic.Int64 // how many are to be back before the first node returns
+	held atomic.Int64 // how many must have returned before the first node returns
 }
 
 func newRacer(s checkpoint.Saver, dir, counter string) (*racer, error) {
@@ -53,8 +53,8 @@ func newRacer(s checkpoint.Saver, dir, counter string) (*racer, error) {
 	return r, err
 }
 
-// run makes an attempt as soon as the other one is ready, too. It turns on the spot until then, so that both leave at
-// once.
+// run makes an attempt as soon as the other one is ready, too. It spins until then, so that both
+// start at the same time.
 func (r *racer) run(a attempt) outcomeOf {
 	if a.Hold {
 		r.held.Store(a.Gate - 1)

@@ -24,9 +24,9 @@ type (
 	update = proof.StateUpdate
 )
 
-// journal is the file of a thread with what happened, in order: "run key step" before a node does anything, "result
-// key" and "record id step source" when the saver has acknowledged them. Each line is handed to the system whole before anything
-// else happens, so it outlives its process, kill -9 or not; it need not outlive the machine. Several processes may
+// journal is the file of a thread with its events, in order. A node first writes "run key step". When
+// the saver has acknowledged them, the run writes "result key" and "record id step source". Each line
+// is one write, so it survives kill -9; it need not survive the machine. Several processes may
 // write to it.
 type journal string
 
@@ -122,7 +122,7 @@ func buildHeld(s checkpoint.Saver, dir string, hold func(), opts ...graph.Option
 	return g.Compile(append([]graph.Option{graph.Saver(noting{s, dir})}, opts...)...)
 }
 
-// travel begins a thread, or takes it up again, whoever may have held it before. An earlier attempt to begin it may only
+// travel begins a thread, or resumes it after any holder. An earlier attempt to begin it may only
 // now come through, so each sends the same request.
 func travel(ctx context.Context, g *app, thread string) (result, error) {
 	t := g.Thread(thread)
@@ -133,8 +133,8 @@ func travel(ctx context.Context, g *app, thread string) (result, error) {
 	return res, err
 }
 
-// arrive travels until the thread is finished, however often a fault stops it, which it counts. What no fault explains
-// ends it, and so do some minutes.
+// arrive travels until the thread is finished, and counts the faults that stop it. It returns any
+// error that is no fault, and gives up after some minutes.
 func arrive(ctx context.Context, thread string, try again, stopped *atomic.Int64) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

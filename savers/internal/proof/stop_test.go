@@ -15,8 +15,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// A process that is stopped at any moment keeps its thread until its lease ends, and no longer; when it continues,
-// nothing that it stores follows the take-over.
+// A process that is stopped at any moment keeps its thread until its lease ends, and no longer. When
+// it continues, nothing that it stores follows the take-over.
 
 // stopLease is the lease of those that are stopped.
 const stopLease = 300 * time.Millisecond
@@ -24,8 +24,8 @@ const stopLease = 300 * time.Millisecond
 // stopThread is the thread that a process writes to which is stopped.
 const stopThread = "stopped"
 
-// hold opens runs on a thread, writes and ends them, and says before each write what it sends, and after it what was
-// acknowledged: "try" or "did", and an id. It begins again after a conflict, only while a file stands.
+// hold opens runs on a thread, writes and ends them. It prints "try" and an id before each write, and
+// "did" and the id after its acknowledgement. After a conflict it begins again, while a file exists.
 func (j *job) hold(s checkpoint.Saver) error {
 	ctx := context.Background()
 	for {

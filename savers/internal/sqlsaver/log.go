@@ -206,7 +206,7 @@ func (l *log) insert(ctx context.Context, r *checkpoint.Record, before checkpoin
 	if err != nil {
 		return err
 	}
-	return l.s.later(ctx, l.tx, stRemoveBaseWrites, l.at.root, r.Commits[:]) // the base may not be there to mark
+	return l.s.later(ctx, l.tx, stRemoveBaseWrites, l.at.root, r.Commits[:]) // there may be no row to mark
 }
 
 // name gives a namespace its log.

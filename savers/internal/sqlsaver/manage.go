@@ -328,7 +328,7 @@ func (s *Saver) packedHeaders(
 	return packs, log, nil
 }
 
-// scatter gives the records of packs of which some are kept rows of their own. It returns the other packs.
+// scatter moves the records of packs back into rows if Prune keeps some of them. It returns the other packs.
 func (p *pruner) scatter(ctx context.Context, packs []packRow, kept []ledger.Kept) (gone []packRow, err error) {
 	for i := range packs {
 		row := &packs[i]

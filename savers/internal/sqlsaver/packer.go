@@ -205,8 +205,8 @@ func (w *packing) insert(ctx context.Context, first, end int) error {
 		pack.Encode(w.at.id, w.at.namespace, records))
 }
 
-// tie changes the records that keep their rows and have lost a neighbour: one holds itself what it had from the record before
-// it, or is marked as committed as the record after it says.
+// tie changes rows whose neighbour was packed. A row after a pack then holds the ids that it had from
+// the record before it. A row before a pack is marked if the record after it commits it.
 func (w *packing) tie(ctx context.Context) error {
 	own := func(i int) bool { return i < w.first || i >= w.end || w.rows[i] }
 	for i := range w.records {

@@ -89,9 +89,9 @@ func (s *Saver) inPack(ctx context.Context, db Runner, at spot, id checkpoint.ID
 	return nil, nil
 }
 
-// unpack gives the records rows of their own again that are in a pack with the record of an id, because what a
-// transaction is about to do changes that record, or compares ids. root is that of a version. Most ids are newer than
-// every pack.
+// unpack moves the records of the pack that has the record id back into rows. A transaction calls it
+// before it changes that record or compares its id. root is the root of a version. Most ids are
+// newer than every pack.
 func (s *Saver) unpack(ctx context.Context, tx Tx, t *thread, version int, root int64, id checkpoint.ID) error {
 	if !t.mayBePacked(id) {
 		return nil

@@ -18,8 +18,8 @@ type Query struct {
 	Returns    []string // the columns of its rows; nil if it returns none
 }
 
-// Queries reads all *.sql files of a folder. Each statement follows a comment with its name, its
-// parameters and the columns that it returns, and ends with a semicolon at the end of a line:
+// Queries reads all *.sql files of a folder. A comment before each statement has its name, its
+// parameters and the columns that it returns. A semicolon at the end of a line ends it:
 //
 //	-- name: version
 //	-- Reads a version of a thread.

@@ -16,7 +16,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// optional returns an id as a value to bind: NULL unless it is to be stored.
+// optional returns an id as a value to bind, NULL if store is false.
 func optional(id checkpoint.ID, store bool) []byte {
 	if !store {
 		return nil
@@ -24,7 +24,7 @@ func optional(id checkpoint.ID, store bool) []byte {
 	return id[:]
 }
 
-// insert stores a record with the number of its line; before is the id of the record with the seq
+// insert stores a record with the number of its line. before is the id of the record with the seq
 // before, zero if there is none.
 func (s *Saver) insert(ctx context.Context, tx Tx, at spot, r *checkpoint.Record, lineNo int64, before checkpoint.ID) error {
 	if r.Seq > lastSeq {
@@ -47,7 +47,7 @@ const inline = 256
 const apart = 0x80
 
 // body returns the columns body and payload of a record. The body is the part of the record that no
-// other column holds, with a checksum of the whole record but a payload that is apart.
+// other column holds. It ends with a checksum of the record, its thread and its namespace.
 func (at *spot) body(r *checkpoint.Record) (body, payload []byte) {
 	copied := *r
 	copied.Created = ledger.Micro(r.Created)

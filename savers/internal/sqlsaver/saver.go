@@ -4,12 +4,12 @@
 //
 // # Statements
 //
-// The folder queries of each saver has all its statements, in plain SQL, so that one can read
-// them, run them and ask the server for their plans. Only values are bound to them. The program
-// knows a statement by its number; signatures gives each its name in the files and its parameters.
-// [Open] fails unless the files have all statements, with these parameters, and no others. Not in
-// the files are the statements that make the tables, in the folder schema, and those that begin
-// and end transactions and set up connections, in the Go code of each saver.
+// The folder queries of each saver has its statements in plain SQL. One can read them, run them and
+// ask the server for their plans. Only values are bound to them. The program knows a statement by
+// its number; signatures gives each its name in the files and its parameters. [Open] fails unless
+// the files have all statements, with these parameters, and no others. The folder schema has the
+// statements that make the tables. The Go code of each saver has those that begin and end
+// transactions and set up connections.
 //
 // # Tables
 //
@@ -20,10 +20,10 @@
 // for what the records of a run share: line, fingerprint and graph. graph_write has the pending
 // writes.
 //
-// A record does not repeat the id of the record with the seq before: its parent is that record if
-// parent is NULL, and it commits that record if commits_previous. When Prune removes a record, it
-// rewrites the next one, so that it holds the ids itself, and marks the one before: next_removed,
-// and marked_committed if the removed record committed it.
+// A record does not repeat the id of the record with the seq before. If parent is NULL, that record is
+// its parent. If commits_previous is set, it commits that record. When Prune removes a record, it
+// rewrites the next one, so that it holds the ids itself. Prune also marks the one before:
+// next_removed, and marked_committed if the removed record committed it.
 //
 // A payload of more than 256 bytes has a column of its own, so that headers are read without it
 // (Query.Headers). The body has its checksum. A pack is always read whole: it has at most 64 KB, and
@@ -47,10 +47,10 @@
 // # Locks
 //
 // Every write locks its thread's row: a commit against changes, every other call to change it.
-// What is read under that lock is true until the transaction ends. A plain commit is one
-// statement, which stores its row if everything it relies on is true, and nothing otherwise; a
-// transaction then finds out why. A saver remembers the heads of its runs, so that the statement
-// finds the head by its key.
+// Values that are read under that lock are valid until the transaction ends. A plain commit is one
+// statement. It stores its row if all its conditions hold, and nothing otherwise. A transaction then
+// finds the reason. A saver remembers the heads of its runs, so that the statement finds the head by
+// its key.
 //
 // # Writes of committed bases
 //

@@ -128,7 +128,7 @@ type stdTx struct {
 }
 
 // bind returns a prepared statement for use in the transaction. The transaction's own connection
-// prepares a text that Prepare has not: another connection may not be free.
+// prepares a text that Prepare has not: no other connection may be free.
 func (t *stdTx) bind(ctx context.Context, text string) (*sql.Stmt, error) {
 	t.s.mu.Lock()
 	st := t.s.prepared[place{t.db, text}]

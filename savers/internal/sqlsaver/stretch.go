@@ -10,8 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 )
 
-// stretch is a part of a log. Each of its records is in a row of its own or in a pack, never in both. What reads more than one
-// record of a log reads a stretch, or pages of a history.
+// stretch is a part of a log. Each of its records is in a row of its own or in a pack, never in both. All reads
+// of several records read a stretch, or pages of a history.
 type stretch struct {
 	at          spot
 	first, last int64 // seqs

@@ -195,7 +195,7 @@ func (b *batch) flush(ctx context.Context) error {
 	return nil
 }
 
-// together returns the statement that stores most of n rows at once, and how many it stores.
+// together returns the statement that stores most of n rows, and how many it stores.
 func (b *batch) together(n int) (st statement, rows int) {
 	four, sixteen := stPutWrites4, stPutWrites16
 	if b.st == stKeepWrite {
@@ -210,7 +210,7 @@ func (b *batch) together(n int) (st statement, rows int) {
 	return b.st, 1
 }
 
-// writeKey returns the key of a write with the names of w and a kind, within its base: a hash,
+// writeKey returns the key, within its base, of a write with the names of w and a kind. It is a hash,
 // because names may be longer than a key.
 func writeKey(w *checkpoint.Write, kind checkpoint.Kind) []byte {
 	b := append(make([]byte, 0, 256), byte(kind))

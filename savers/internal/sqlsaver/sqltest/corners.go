@@ -131,7 +131,7 @@ func noParent(t *testing.T, s checkpoint.Saver, ids []checkpoint.ID) string {
 	return said
 }
 
-// useAgain offers three records, of which the second has an id that another namespace has.
+// useAgain offers three records. The second has an id that another namespace has.
 func useAgain(t *testing.T, s checkpoint.Saver, ids []checkpoint.ID) string {
 	t.Helper()
 	const thread = "used"
@@ -149,8 +149,9 @@ func useAgain(t *testing.T, s checkpoint.Saver, ids []checkpoint.ID) string {
 	return fmt.Sprintf("%+v", *conflict)
 }
 
-// TwoSavers lets a run go on by another saver than the one that knows its heads, or another run take its thread over. What
-// the first saver then offers after a head that it knows must be refused. It closes both.
+// TwoSavers continues a run on another saver than the one that knows its heads, or has another run take
+// its thread over. The first saver must then refuse a record after a head that it knows. TwoSavers
+// closes both.
 func TwoSavers(t *testing.T, first, other checkpoint.Saver) {
 	t.Helper()
 	for name, late := range map[string]func(t *testing.T, first, other checkpoint.Saver, ids []checkpoint.ID) checkpoint.Append{

@@ -8,8 +8,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Listing is a database with N threads, thread-000000 and so on, all idle, of which every hundredth waits for an answer;
-// later ones have been idle for longer.
+// Listing is a database with N idle threads, thread-000000 and so on. Every hundredth waits for an
+// answer. Later threads have been idle for longer.
 type Listing struct {
 	N int
 	// Open opens a saver on it.
@@ -18,8 +18,8 @@ type Listing struct {
 	Read func(s checkpoint.Saver) int
 }
 
-// Pattern makes one thread that waits for an answer, of which a test makes many rows, and returns the id of its head. It
-// closes s.
+// Pattern makes one thread that waits for an answer, and returns the id of its head. A test copies its
+// rows. Pattern closes s.
 func Pattern(tb testing.TB, s checkpoint.Saver) checkpoint.ID {
 	tb.Helper()
 	id, err := checkpoint.NewID()
@@ -66,8 +66,8 @@ func (l *Listing) queries() map[string]query {
 	}
 }
 
-// ByIndex lists threads in all ways and counts what the server reads for it: by how many there are to list, not by how
-// many threads there are.
+// ByIndex lists threads in all ways and counts what the server reads. That must grow with the number
+// of listed threads, not with the number of all threads.
 func (l *Listing) ByIndex(t *testing.T) {
 	t.Helper()
 	open := func() checkpoint.Saver {
@@ -95,9 +95,10 @@ func (l *Listing) ByIndex(t *testing.T) {
 		if found != q.found {
 			t.Errorf("%s: %d threads, want %d", name, found, q.found)
 		}
-		// A thread takes its row, its head's twice, and a question's with its base and what follows, and the entries of the
-		// indexes that lead there, some of which MySQL 8.0 reads twice until it has counted its rows. Up to a thousand idle
-		// ones are counted first, as rows of a table made for it by some.
+		// For a thread the server reads its row, and the row of its head twice. It reads the rows of a
+		// question, its base and the record after the base. It also reads entries of indexes. MySQL 8.0
+		// reads some of them twice until it has counted its rows. Up to a thousand idle threads are counted
+		// first; some servers count rows of a temporary table.
 		now = l.Read(s)
 		read, most := now-before-opening, 24*(found+2)
 		if !q.IdleSince.IsZero() {

@@ -1,5 +1,5 @@
-// Package sqltest tests savers on SQL servers beyond what package savertest can: what they cost on
-// the wire, and what they do when connections break and servers die.
+// Package sqltest has tests of savers on SQL servers that package savertest does not have. They count
+// round trips, break connections and kill servers.
 package sqltest
 
 import (
@@ -211,8 +211,8 @@ func RoundTrips(t *testing.T, b *Backend, most Trips) {
 	}
 }
 
-// LoadPacked has a run of 1,000 steps, and counts what a load then costs on the wire, most at most, and how many deltas it
-// returns.
+// LoadPacked makes a run of 1,000 steps, and loads records of it. A load must take at most most round
+// trips.
 func LoadPacked(t *testing.T, b *Backend, most int) {
 	t.Helper()
 	const steps = 1000
@@ -252,8 +252,8 @@ func LoadPacked(t *testing.T, b *Backend, most int) {
 	}
 }
 
-// BrokenConnections cuts connections in the middle of requests and of answers. Every call is to
-// succeed, and what it stores is to be there once.
+// BrokenConnections cuts connections in the middle of requests and of answers. Every call must
+// succeed, and store its data once.
 func BrokenConnections(t *testing.T, b *Backend) {
 	t.Helper()
 	s, proxy := b.through(t, 2)
@@ -293,8 +293,8 @@ func BrokenConnections(t *testing.T, b *Backend) {
 	t.Logf("%d connections cut, %d records acknowledged, all there once", proxy.Cuts(), len(want))
 }
 
-// KilledServer kills the server while runs commit, and starts it again. Runs go on, and nothing
-// that was acknowledged is lost or there twice.
+// KilledServer kills the server while runs commit, and starts it again. Runs must continue. No
+// acknowledged record may be lost or stored twice.
 func KilledServer(t *testing.T, b *Backend) {
 	t.Helper()
 	server, dsn := b.Start(t)

@@ -60,8 +60,8 @@ func dropsLast(a, b sqlsaver.Query) int {
 	return -1
 }
 
-// bound compares how many values the server wants for a statement with its comment. A driver may
-// not know.
+// bound compares how many values the server wants for a statement with its comment. Some
+// drivers do not know.
 func bound(t *testing.T, conn *sql.Conn, q *sqlsaver.Query) {
 	t.Helper()
 	err := conn.Raw(func(c any) error {
@@ -90,7 +90,7 @@ func execute(t *testing.T, conn *sql.Conn, text string, parameters []string) (co
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = tx.Rollback() }() // nothing is to be kept
+	defer func() { _ = tx.Rollback() }() // nothing is kept
 	args := make([]any, len(parameters))
 	for i, name := range parameters {
 		args[i] = value(name)
