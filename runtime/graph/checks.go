@@ -14,13 +14,13 @@ func (c *compiler[S, U]) checkOptions() {
 	for _, name := range o.given.twice {
 		c.fault("%s is set twice; set it once", name)
 	}
-	if o.beforeRoute && len(o.after) == 0 {
+	if o.stops.beforeRoute && len(o.stops.after) == 0 {
 		c.fault("BeforeRoute without InterruptAfter has nothing to stop")
 	}
 	switch saved := slices.Contains(o.given.once, "Saver"); {
 	case saved && value.IsNil(o.saver):
 		c.fault("Saver is nil (%T); pass a saver that was opened, or leave the option out", o.saver)
-	case !saved && !o.nested && len(o.before)+len(o.after) > 0:
+	case !saved && !o.nested && !o.stops.none():
 		c.fault("a graph that stops for people needs a Saver: without one nothing can be resumed")
 	}
 	if c.g.name == "" {

@@ -86,7 +86,6 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	c.addJoins()
 	c.addRaces()
 	c.addStops()
-	c.g.plan.BeforeRoute = c.g.opt.beforeRoute
 	c.checkOptions()
 	c.checkWrites()
 	c.checkPaths()
@@ -365,23 +364,6 @@ func (c *compiler[S, U]) addRaces() {
 				c.g.plan.Nodes[from].Race = c.g.plan.Races
 				c.g.plan.Nodes[from].Edges = append(c.g.plan.Nodes[from].Edges, to)
 			}
-		}
-	}
-}
-
-func (c *compiler[S, U]) addStops() {
-	for _, id := range c.g.opt.before {
-		if n, ok := c.lookup("InterruptBefore", id); ok && n <= start {
-			c.fault("InterruptBefore: %s is not a node", id)
-		} else if ok {
-			c.g.plan.Nodes[n].Before = true
-		}
-	}
-	for _, id := range c.g.opt.after {
-		if n, ok := c.lookup("InterruptAfter", id); ok && n <= start {
-			c.fault("InterruptAfter: %s is not a node", id)
-		} else if ok {
-			c.g.plan.Nodes[n].After = true
 		}
 	}
 }

@@ -26,8 +26,7 @@ type LimitOption interface {
 type options struct {
 	given         given
 	saver         checkpoint.Saver
-	before, after []ID
-	beforeRoute   bool
+	stops         stops
 	formerNames   []string
 	strict        bool
 	dropUnknown   bool
@@ -95,25 +94,6 @@ func singleOption(name string, set func(*options)) Option {
 // Saver stores the graph's checkpoints in s. Without it a graph can only Run. The caller closes s, after
 // the last run. A nil s, or one that holds a nil pointer, is a fault of Compile.
 func Saver(s checkpoint.Saver) Option { return singleOption("Saver", func(o *options) { o.saver = s }) }
-
-// InterruptBefore stops a run when one of nodes is about to run, whatever else is due beside it. Resume
-// goes on and runs it.
-func InterruptBefore(nodes ...ID) Option {
-	return compileOption(func(o *options) { o.before = append(o.before, nodes...) })
-}
-
-// InterruptAfter stops a run when the superstep in which one of nodes ran has committed. What comes next is
-// decided already; with BeforeRoute it is not. It stops after the last node, too: somebody can look at the result and edit it,
-// and Resume then finishes the run without running a node.
-func InterruptAfter(nodes ...ID) Option {
-	return compileOption(func(o *options) { o.after = append(o.after, nodes...) })
-}
-
-// BeforeRoute makes InterruptAfter stop before the node's route is asked: Resume asks it, on the state as
-// it is then, which a person may have edited.
-func BeforeRoute() Option {
-	return singleOption("BeforeRoute", func(o *options) { o.beforeRoute = true })
-}
 
 // Strict gives every node and route a deep copy of the state, fails the run when one of them wrote to what
 // it was given, naming the field, when an update changes what its node's Writes does not name, and when a run ends with a join

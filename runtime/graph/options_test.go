@@ -63,9 +63,9 @@ var optionsOfCalls = map[string]struct {
 	"Question":  {refund, "Node RoutingNode TaskNode RoutingTaskNode MapSubgraph"},
 
 	"Saver":             {graph.Saver, "Compile"},
-	"InterruptBefore":   {graph.InterruptBefore, "Compile"},
-	"InterruptAfter":    {graph.InterruptAfter, "Compile"},
-	"BeforeRoute":       {graph.BeforeRoute, "Compile"},
+	"InterruptBefore":   {graph.InterruptBefore, "Compile " + inputs + resumes},
+	"InterruptAfter":    {graph.InterruptAfter, "Compile " + inputs + resumes},
+	"BeforeRoute":       {graph.BeforeRoute, "Compile " + inputs + resumes},
 	"Strict":            {graph.Strict, "Compile"},
 	"DropUnknownFields": {graph.DropUnknownFields, "Compile"},
 	"FormerNames":       {graph.FormerNames, "Compile"},

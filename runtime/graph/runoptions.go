@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
 // Every call has a type of options. An option compiles only for the calls that it affects. An option that holds one value
@@ -82,6 +83,8 @@ type runOptions struct {
 	abandon  bool
 	as       []ID
 	jump     *Next
+	stops    *stops      // of this run alone; nil for none
+	stopAt   *plan.Stops // likewise, by number
 	request  string
 	rerun    []ID
 	answers  []answer

@@ -156,6 +156,7 @@ func (t Thread[S, U]) opening(ctx context.Context, o runOptions, out *stream[S, 
 	r := &opening{edited: out.state.edits != nil, run: &run{
 		g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: out.state, ctx: ctx, opt: o, stopping: t.g.runs.stopping,
 	}}
+	r.plan.StopAt(o.stopAt)
 	r.init()
 	if out.yield != nil {
 		r.sink = out
@@ -268,6 +269,9 @@ func calling[S, U any, O comparable](t Thread[S, U], opts []O, apply func(O, *ru
 	}
 	o, err := running(t.g.opt.limits, opts, apply)
 	o.strict = t.g.opt.strict
+	if err == nil {
+		err = t.g.numberStops(&o)
+	}
 	if err != nil {
 		return o, t.fail("%w", err)
 	}

@@ -57,6 +57,7 @@ type Planner struct {
 	Position
 	graph   *Graph
 	stops   bool
+	own     *Stops // of this run alone; nil for none
 	next    []Task // Due in the making
 	pending []int  // Pending in the making
 	marked  []bool // by node: it is in next without being sent to
@@ -71,6 +72,21 @@ type Planner struct {
 // because nobody could resume it.
 func New(g *Graph, stops bool) Planner {
 	return Planner{Position: Position{Joins: g.NewJoins()}, graph: g, stops: stops}
+}
+
+// Stops are stops of one run, in addition to those of its Graph. They are not part of a Position.
+type Stops struct {
+	Before      []int // nodes: a run stops when one of them is due
+	After       []int // nodes: a run stops when one of them has run
+	BeforeRoute bool  // as Graph.BeforeRoute
+}
+
+// StopAt adds stops. s must not be changed while the Planner is in use. A Planner without stops ignores these, too.
+func (p *Planner) StopAt(s *Stops) { p.own = s }
+
+// stopsBefore reports whether a run stops when node is due.
+func (p *Planner) stopsBefore(node int) bool {
+	return p.graph.Nodes[node].Before || p.own != nil && slices.Contains(p.own.Before, node)
 }
 
 // Enter makes Start the only task that is due. step is that of the checkpoint before.
@@ -144,9 +160,9 @@ func (p *Planner) Leave(node int) (asks bool) {
 	for _, a := range n.Joins {
 		p.arrive(a)
 	}
-	if n.After && p.stops {
+	if p.stops && (n.After || p.own != nil && slices.Contains(p.own.After, node)) {
 		p.after = append(p.after, node)
-		if n.Route && p.graph.BeforeRoute {
+		if n.Route && (p.graph.BeforeRoute || p.own != nil && p.own.BeforeRoute) {
 			p.pending = append(p.pending, node)
 			return false
 		}
@@ -280,7 +296,7 @@ func (p *Planner) Stops() bool {
 		}
 	}
 	return slices.ContainsFunc(p.Now(), func(t Task) bool {
-		return p.graph.Nodes[t.Node].Before && !cleared[t.Node] && (cleared != nil || !slices.Contains(p.Cleared, t.Node))
+		return p.stopsBefore(t.Node) && !cleared[t.Node] && (cleared != nil || !slices.Contains(p.Cleared, t.Node))
 	})
 }
 
@@ -292,7 +308,7 @@ func (p *Planner) Holding() (after, before []int) {
 	}
 	for _, t := range p.Now() {
 		last := len(before) > 0 && before[len(before)-1] == t.Node
-		if p.graph.Nodes[t.Node].Before && !last && !slices.Contains(p.Cleared, t.Node) {
+		if p.stopsBefore(t.Node) && !last && !slices.Contains(p.Cleared, t.Node) {
 			before = append(before, t.Node)
 		}
 	}
@@ -304,7 +320,7 @@ func (p *Planner) Clear() {
 	p.Cleared, p.after = nil, p.after[:0]
 	seen := make(map[int]bool)
 	for _, t := range p.Now() {
-		if p.graph.Nodes[t.Node].Before && !seen[t.Node] {
+		if p.stopsBefore(t.Node) && !seen[t.Node] {
 			seen[t.Node] = true
 			p.Cleared = append(p.Cleared, t.Node)
 		}
