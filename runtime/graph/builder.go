@@ -18,6 +18,7 @@ type Builder[S, U any] struct {
 	routes []routeDecl[S]
 	joins  []joinDecl
 	races  []joinDecl
+	short  [][]ID // chains without an edge
 }
 
 type nodeDecl[S, U any] struct {
@@ -122,29 +123,41 @@ func add[S, U any, O comparable](b *Builder[S, U], id ID, f funcs[S, U], k kind,
 	b.nodes = append(b.nodes, d)
 }
 
-// Edge makes to run in the superstep after from. Several edges out of one node run their targets in
-// parallel; several edges into one node run it once after any of them.
-func (b *Builder[S, U]) Edge(from, to ID) {
-	b.edges = append(b.edges, edgeDecl{from, to})
+// Edge makes dst due in the superstep after src finishes. Several edges out of one node run their destinations
+// concurrently. A node with several edges into it runs once in the superstep after any of their sources.
+func (b *Builder[S, U]) Edge(src, dst ID) {
+	b.edges = append(b.edges, edgeDecl{src, dst})
 }
 
-// Route lets f choose what runs after from, among targets, which may include End. f sees the merged state
-// of the whole superstep and is called once in it; it must not change what it sees. It runs beside from's
-// edges: both fire. A route from Start is a conditional entry. A superstep whose route fails is not
-// committed: Resume calls all its routes again, and no node.
-func (b *Builder[S, U]) Route(from ID, f func(ctx context.Context, s S) (Next, error), targets ...ID) {
-	b.routes = append(b.routes, routeDecl[S]{from, f, targets})
+// Chain adds an edge from each node to the next one: Chain(Start, "a", "b", End) is Edge(Start, "a"), Edge("a", "b") and
+// Edge("b", End). Compile reports a Chain of fewer than two nodes.
+func (b *Builder[S, U]) Chain(nodes ...ID) {
+	if len(nodes) < 2 {
+		b.short = append(b.short, nodes)
+	}
+	for i := 1; i < len(nodes); i++ {
+		b.Edge(nodes[i-1], nodes[i])
+	}
 }
 
-// Join makes to run once all of from have run since it last did, in whatever supersteps and across
-// restarts. A new input empties it. A run that ends with a join half reached names it in Result.Unjoined.
-func (b *Builder[S, U]) Join(from []ID, to ID) {
-	b.joins = append(b.joins, joinDecl{append([]ID(nil), from...), to})
+// Route calls f to choose the nodes after src among targets, which may include End. f gets the merged state of the whole
+// superstep, and must not change it. f runs once in a superstep, however many tasks of src ran. The edges of src fire in
+// addition. A route from Start chooses the first nodes.
+//
+// If a route fails, the superstep is not committed. Resume then calls all its routes again, and no node.
+func (b *Builder[S, U]) Route(src ID, f func(ctx context.Context, s S) (Next, error), targets ...ID) {
+	b.routes = append(b.routes, routeDecl[S]{src, f, targets})
 }
 
-// JoinAny makes to run after the first of from: of their tasks in one superstep, the first to succeed counts. The others
-// are cancelled and waited for, and what they return is dropped, an error too. A failure counts only when none succeeds.
-// Which one was first is stored before the others are cancelled: a resumed run goes on with the same one.
-func (b *Builder[S, U]) JoinAny(from []ID, to ID) {
-	b.races = append(b.races, joinDecl{append([]ID(nil), from...), to})
+// Join runs dst once every source has run since the join last fired, in any supersteps and across restarts. A new input
+// resets the join. If a run ends while only some sources have run, Result.Unjoined names dst.
+func (b *Builder[S, U]) Join(srcs []ID, dst ID) {
+	b.joins = append(b.joins, joinDecl{append([]ID(nil), srcs...), dst})
+}
+
+// JoinAny runs dst after the first source succeeds. The other sources of that superstep are cancelled and waited for;
+// their results and errors are dropped. The sources fail only if none succeeds. The winner is stored before the others
+// are cancelled, so a resumed run has the same winner.
+func (b *Builder[S, U]) JoinAny(srcs []ID, dst ID) {
+	b.races = append(b.races, joinDecl{append([]ID(nil), srcs...), dst})
 }

@@ -219,6 +219,9 @@ func (c *compiler[S, U]) target(what string, id ID) (int, bool) {
 }
 
 func (c *compiler[S, U]) addEdges() {
+	for _, nodes := range c.b.short {
+		c.fault("chain of %v has no edge; name at least two nodes", nodes)
+	}
 	seen := map[edgeDecl]bool{}
 	for _, e := range c.b.edges {
 		what := fmt.Sprintf("edge %s -> %s", e.from, e.to)

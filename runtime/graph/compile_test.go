@@ -303,3 +303,21 @@ func TestAGraphDoesNotChangeWithItsBuilder(t *testing.T) {
 		t.Errorf("got %d steps, %v; want 1", res.Steps, err)
 	}
 }
+
+func TestChainAddsEdgesInARow(t *testing.T) {
+	b := newWork()
+	for _, id := range []graph.ID{"a", "b", "c"} {
+		b.Node(id, say(string(id)))
+	}
+	b.Chain(graph.Start, "a", "b", "c", graph.End)
+	res := done(t, graph.Done)(compile(t, b).Run(t.Context(), input))
+	same(t, "log", res.State.Log, []string{"a", "b", "c"})
+	b.Chain("a", "b")
+	b.Chain("a")
+	b.Chain()
+	same(t, "faults", faults(t, b), []string{
+		"chain of [a] has no edge; name at least two nodes",
+		"chain of [] has no edge; name at least two nodes",
+		"edge a -> b is declared twice",
+	})
+}
