@@ -51,7 +51,7 @@ func (r *run) unjoined() []ID {
 // follow asks the route of node n, which ran in the given step, and marks what it chose.
 func (r *run) follow(n, step int) error {
 	from := &r.g.nodes[n]
-	next, err := r.state.route(r.ctx, n)
+	next, err := r.callRoute(n, step)
 	if err == nil {
 		err = r.choose(from, next)
 	}
@@ -59,6 +59,12 @@ func (r *run) follow(n, step int) error {
 		return &RouteError{Graph: r.g.name, Thread: r.thread, Step: step, Node: from.id, Err: err}
 	}
 	return nil
+}
+
+// callRoute calls the route of node n, which ran in the given step.
+func (r *run) callRoute(n, step int) (Next, error) {
+	defer r.exec.EndRoute()
+	return r.state.route(r.exec.BeginRoute(r.ctx, n, step), n)
 }
 
 // choose makes due what a route or a node chose.

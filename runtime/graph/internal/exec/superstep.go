@@ -22,6 +22,7 @@ type Superstep struct {
 	winners []int       // by race: the task whose result counts, -1 for none yet
 	solo    task.Worker // runs tasks that run alone
 	ready   bool        // solo is
+	route   task.Route  // the context of routes
 }
 
 // New returns a Superstep without tasks. races is how many any-of joins the graph has; of is what the tasks
@@ -127,6 +128,18 @@ func (s *Superstep) Run(ctx context.Context, step int) (err error) {
 	s.Decide()
 	return err
 }
+
+// BeginRoute returns the context in which the route of a node is called, after the node ran in the given step. EndRoute
+// ends the call. A route has no attempt and no key, and cannot ask or emit.
+func (s *Superstep) BeginRoute(ctx context.Context, node, step int) context.Context {
+	t := s.of
+	t.Node, t.Step = s.nodes[node].ID, step
+	s.route.Begin(ctx, t)
+	return &s.route
+}
+
+// EndRoute ends the call of a route.
+func (s *Superstep) EndRoute() { s.route.End() }
 
 // Win notes that task i has succeeded. It reports whether its result counts.
 func (s *Superstep) Win(i int) bool {

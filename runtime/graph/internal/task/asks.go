@@ -62,7 +62,7 @@ func (a *Asks) Hold(places []string) {
 func Ask(ctx context.Context, question, as string, payload []byte) ([]byte, error) {
 	c, ok := ctx.Value(contextKey{}).(*Context)
 	if !ok {
-		return nil, fmt.Errorf("%w: question %q needs the context of a node", ErrNotAskable, question)
+		return nil, fmt.Errorf("%w: question %q needs the context of a node; a route cannot ask", ErrNotAskable, question)
 	}
 	asks, ended := c.asks()
 	switch {

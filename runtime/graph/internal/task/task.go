@@ -191,7 +191,11 @@ func (c *Context) emitter() (emit func(attempt int, v any), attempt int) {
 
 // Current returns the task that runs under ctx, and false when none does.
 func Current(ctx context.Context) (Task, bool) {
-	c, ok := ctx.Value(contextKey{}).(*Context)
+	found := ctx.Value(contextKey{})
+	if r, ok := found.(*Route); ok {
+		return r.current()
+	}
+	c, ok := found.(*Context)
 	if !ok {
 		return Task{}, false
 	}
