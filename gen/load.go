@@ -287,8 +287,20 @@ func (src *source) methodsOn(typeName string) map[string]bool {
 // whose generated file may also be missing.
 func (src *source) importDeclares(pkgName, sel string) bool {
 	return slices.ContainsFunc(src.pkg.Types.Imports(), func(imp *types.Package) bool {
-		return imp.Name() == pkgName && generatesName(imp, sel)
+		return (imp.Name() == pkgName || src.importsAs(imp.Path(), pkgName)) && generatesName(imp, sel)
 	})
+}
+
+// importsAs reports whether a file imports the package at path under another name.
+func (src *source) importsAs(path, name string) bool {
+	for _, file := range src.pkg.Syntax {
+		for _, spec := range file.Imports {
+			if spec.Name != nil && spec.Name.Name == name && spec.Path.Value == strconv.Quote(path) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // generatesName reports whether graphgen could declare name for a struct of the package.
