@@ -8,8 +8,8 @@ import (
 // MaxHolder is the longest Opening.Holder that a saver accepts, in bytes.
 const MaxHolder = 1 << 10
 
-// Check reports the first thing in a that no saver accepts, as an [*InvalidError], or nil. Every saver calls it
-// before anything else; it needs no storage.
+// Check returns an [*InvalidError] for the first value in a that no saver accepts, or nil. Every
+// saver calls it first. It needs no storage.
 func (a *Append) Check() error {
 	if err := checkNames(a.Thread, a.Namespace); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (a *Append) checkRun() error {
 	return checkStatus(a.Status, int64(a.Lease))
 }
 
-// checkRecord checks record i, which is to follow the record before.
+// checkRecord checks record i, which must follow the previous record.
 func (a *Append) checkRecord(i int, before ID) error {
 	r := &a.Records[i]
 	bad := func(field, found, want string) error {
@@ -97,7 +97,7 @@ func (a *Append) checkRecord(i int, before ID) error {
 	return nil
 }
 
-// Check reports the first thing in w that no saver accepts, as an [*InvalidError], or nil.
+// Check returns an [*InvalidError] for the first value in w that no saver accepts, or nil.
 func (w *PutWrites) Check() error {
 	if err := checkNames(w.Thread, ""); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (w *PutWrites) Check() error {
 	return checkWrites(w.Writes)
 }
 
-// Check reports the first thing in p that no saver accepts, as an [*InvalidError], or nil.
+// Check returns an [*InvalidError] for the first value in p that no saver accepts, or nil.
 func (p Ref) Check() error {
 	if p.Version < 0 {
 		return &InvalidError{"version", strconv.Itoa(p.Version), "0 for the open one, or a number from 1"}
@@ -119,7 +119,7 @@ func (p Ref) Check() error {
 	return checkNames(p.Thread, p.Namespace)
 }
 
-// CheckThread reports a thread id that no saver accepts, as an [*InvalidError], or nil.
+// CheckThread returns an [*InvalidError] for a thread id that no saver accepts, or nil.
 func CheckThread(thread string) error { return checkNames(thread, "") }
 
 func checkNames(thread, namespace string) error {
@@ -154,7 +154,7 @@ func checkWrites(writes []Write) error {
 	return nil
 }
 
-// Check reports the first thing in w that no saver accepts, as an [*InvalidError], or nil.
+// Check returns an [*InvalidError] for the first value in w that no saver accepts, or nil.
 func (w *Write) Check() error {
 	if err := w.check(); err != nil {
 		return err

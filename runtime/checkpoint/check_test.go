@@ -135,7 +135,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		"load it again":         &checkpoint.ConflictError{Thread: "t", Namespace: "n", Reason: "head", Want: id(1)},
 		"open a run of your":    &checkpoint.ConflictError{Thread: "t", Reason: "fence"},
 		"a new run starts":      &checkpoint.ConflictError{Thread: "t", Reason: "released"},
-		"stands already":        &checkpoint.ConflictError{Thread: "t", Reason: "exists", Want: id(1), Found: id(2)},
+		"exists already":        &checkpoint.ConflictError{Thread: "t", Reason: "exists", Want: id(1), Found: id(2)},
 		"release or delete":     &checkpoint.ConflictError{Thread: "t", Reason: "exists", Found: id(2)},
 		"take it over":          &checkpoint.BusyError{Thread: "t", Holder: "h"},
 		"2026-11-21T10:00:00Z;": &checkpoint.BusyError{Thread: "t", Until: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)},

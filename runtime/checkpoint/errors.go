@@ -6,29 +6,31 @@ import (
 	"time"
 )
 
-// Errors that every saver returns, wrapped; test with errors.Is.
+// These errors are returned by every saver, wrapped. Test for them with errors.Is.
 var (
-	// ErrConflict: a write that builds on what is no longer so, or on a thread that another run holds. Nothing was stored. A
-	// *ConflictError or *BusyError says what stood against it.
+	// ErrConflict is the error of a write on a thread that has changed, or that another run holds.
+	// The write stored nothing. A *ConflictError or *BusyError has the details.
 	ErrConflict = errors.New("the thread has moved on")
-	// ErrNotFound: a thread, version or checkpoint that does not exist.
+	// ErrNotFound is the error of a call for a thread, version or checkpoint that does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrClosed: a call after Close.
+	// ErrClosed is the error of a call after Close.
 	ErrClosed = errors.New("the saver is closed")
-	// ErrDamaged: stored bytes that are not what was stored. What they belong to is neither read nor changed.
+	// ErrDamaged is the error of a call that found stored bytes other than those that were
+	// written. The call neither returns nor changes the damaged data.
 	ErrDamaged = errors.New("stored data is damaged")
-	// ErrUnavailable: the server could not serve the call for now, because of a lock that was held too long, a deadlock or
-	// a lost connection. Whether a write was stored is unknown; the same call may be made again.
+	// ErrUnavailable is the error of a server that could not serve the call, because of a lock, a
+	// deadlock or a lost connection. It is unknown whether a write was stored. The caller may
+	// repeat the call.
 	ErrUnavailable = errors.New("the server is unavailable for now")
 )
 
-// ConflictError is a refused write: nothing was stored. It is ErrConflict.
+// ConflictError reports a refused write, which stored nothing. It is an ErrConflict.
 type ConflictError struct {
 	Thread    string
 	Namespace string
 	Want      ID     // the head or fence that the caller named
-	Found     ID     // the one that stands; zero for none
-	Reason    string // what stood against it: "head", "fence", "released", or "exists" for an id or thread that is there already
+	Found     ID     // the current one; zero for none
+	Reason    string // the cause: "head", "fence", "released", or "exists" for an id or thread that exists already
 }
 
 func (e *ConflictError) Error() string {
@@ -42,23 +44,24 @@ func (e *ConflictError) Error() string {
 	case "released":
 		return fmt.Sprintf("checkpoint: %s: %s: its version was released; a new run starts an empty one", where, ErrConflict)
 	case "exists":
-		if e.Want.IsZero() { // nothing was to stand there
-			return fmt.Sprintf("checkpoint: %s: %s: it has an open version, whose head is %s; release or delete that first, or go on with it", where, ErrConflict, e.Found)
+		if e.Want.IsZero() { // the thread must not exist
+			return fmt.Sprintf("checkpoint: %s: %s: it has an open version, whose head is %s; release or delete it first, or continue from it", where, ErrConflict, e.Found)
 		}
-		return fmt.Sprintf("checkpoint: %s: %s: %s stands already; load the thread again", where, ErrConflict, e.Found)
+		return fmt.Sprintf("checkpoint: %s: %s: %s exists already; load the thread again", where, ErrConflict, e.Found)
 	}
 	return fmt.Sprintf("checkpoint: %s: %s: the %s is %s, not %s; load it again", where, ErrConflict, e.Reason, e.Found, e.Want)
 }
 
-// Is makes a ConflictError an ErrConflict.
+// Is reports whether target is ErrConflict.
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 
-// BusyError says that another run holds the thread. Nothing was stored. It is ErrConflict.
+// BusyError reports that another run holds the thread. The call stored nothing. It is an
+// ErrConflict.
 type BusyError struct {
 	Thread  string
 	Holder  string
-	Until   time.Time // when the lease ends unless renewed, on the saver's clock; zero when only its process knows
-	Request string    // the caller's request id, if that run executes this very request; set by package graph, not by savers
+	Until   time.Time // when the lease ends unless it is renewed, on the saver's clock; zero if only its process knows
+	Request string    // the request id of the caller, if the other run has the same; set by package graph, not by savers
 }
 
 func (e *BusyError) Error() string {
@@ -66,17 +69,17 @@ func (e *BusyError) Error() string {
 	if !e.Until.IsZero() {
 		until = "until " + e.Until.UTC().Format(time.RFC3339)
 	}
-	what := "is being run"
+	what := "is run"
 	if e.Request != "" {
-		what = fmt.Sprintf("is executing this very request, %q, run", e.Request)
+		what = fmt.Sprintf("has a run with the same request id, %q, started", e.Request)
 	}
 	return fmt.Sprintf("checkpoint: thread %q %s by %q %s; pass graph.Wait to wait for it, or graph.TakeOver to take it over", e.Thread, what, e.Holder, until)
 }
 
-// Is makes a BusyError an ErrConflict.
+// Is reports whether target is ErrConflict.
 func (e *BusyError) Is(target error) bool { return target == ErrConflict }
 
-// InvalidError is a request that no saver accepts. Nothing was stored.
+// InvalidError reports an argument that no saver accepts. The call stored nothing.
 type InvalidError struct {
 	Field string // what was wrong: "thread", "namespace", "records" ...
 	Found string

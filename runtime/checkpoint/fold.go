@@ -6,9 +6,10 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/internal/delta"
 )
 
-// Fold returns the snapshot that a snapshot and the deltas that follow it come to, in order. It runs no user code
-// and needs no schema. Data that is not what it should be is an ErrDamaged with a *wire.Error in it. The result
-// may share memory with snapshot when there are no deltas; the arguments are not modified.
+// Fold applies deltas, in order, to the snapshot that they follow, and returns the resulting
+// snapshot. It runs no user code and needs no schema. It returns an ErrDamaged that wraps a
+// *wire.Error if the data is invalid. Without deltas the result may share memory with snapshot.
+// Fold does not modify its arguments.
 func Fold(snapshot []byte, deltas ...[]byte) ([]byte, error) {
 	state, err := delta.Fold(snapshot, deltas...)
 	if err != nil {
@@ -17,12 +18,12 @@ func Fold(snapshot []byte, deltas ...[]byte) ([]byte, error) {
 	return state, nil
 }
 
-// JoinDeltas returns one delta that does what deltas do one after the other, and a table with which CutDeltas takes it
-// apart into the same bytes. ok is false if that is not possible: a payload need not be a delta that Fold knows, since
-// wrappers of savers may encrypt it.
+// JoinDeltas returns one delta with the effect of deltas in order. It also returns a table, with
+// which CutDeltas restores the same deltas. ok is false if that is not possible. For example, a
+// payload that a wrapping saver encrypted is not a delta.
 func JoinDeltas(deltas ...[]byte) (joined, table []byte, ok bool) { return delta.Join(deltas...) }
 
-// CutDeltas takes apart what JoinDeltas returned. Other bytes are an ErrDamaged.
+// CutDeltas returns the deltas that JoinDeltas joined. It returns an ErrDamaged for other bytes.
 func CutDeltas(joined, table []byte) ([][]byte, error) {
 	deltas, err := delta.Cut(joined, table)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// ID names one record, over all threads, versions and savers. It is a UUIDv7 (RFC 9562), so ids made
-// later usually sort later, but nothing relies on that: the order of records is Record.Seq.
+// ID is the unique id of a record, across all threads, versions and savers. It is a UUIDv7 (RFC
+// 9562). Later ids usually sort later, but the order of records is that of Record.Seq.
 //
-// The zero ID means none: no parent, no head, the newest checkpoint.
+// The zero ID means none: no parent, no head, or the newest checkpoint.
 type ID [16]byte
 
-// NewID returns a new id. It fails only when the operating system has no randomness to give.
+// NewID returns a new id. It returns an error only if the operating system provides no randomness.
 func NewID() (ID, error) {
 	e := spare.Get().(*entropy)
 	defer spare.Put(e)

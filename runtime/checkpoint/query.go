@@ -2,8 +2,8 @@ package checkpoint
 
 import "slices"
 
-// Match reports whether q selects r by its sources, step, node and times. Limit and Before are about a record's
-// place among others: they are the saver's to keep.
+// Match reports whether q selects r by its sources, step, node and times. Savers apply Limit and
+// Before, which depend on the position of the record.
 func (q *Query) Match(r *Record) bool {
 	if len(q.Sources) == 0 {
 		if r.Source == Resume {
@@ -22,8 +22,8 @@ func (q *Query) Match(r *Record) bool {
 		slices.ContainsFunc(r.Due, func(t Task) bool { return t.Node == q.Node })
 }
 
-// OpenQuestions returns those of the pending writes that are questions without an answer, in the order given: a
-// question is answered by an Answer of its base, task and name. The payloads are shared, not copied.
+// OpenQuestions returns the questions among writes that have no answer, in the same order. An
+// Answer with the same base, task and name answers a question. The result shares the payloads.
 func OpenQuestions(writes []Write) []Write {
 	type key struct {
 		base       ID

@@ -2,77 +2,78 @@ package checkpoint
 
 import "time"
 
-// Record is one entry of a thread's log: a checkpoint, or the mark that a run was resumed.
+// Record is one entry in the log of a thread: a checkpoint, or a mark that a run resumed.
 //
-// Records of one namespace are numbered 1, 2, 3 ... by Seq. A record is never changed once stored, but
-// for Prune, which may give the oldest kept record a snapshot in place of its delta.
+// Seq numbers the records of one namespace from 1. A stored record never changes, with one
+// exception: Prune may give the oldest kept record a snapshot in place of its delta.
 //
-// A Record handed to a saver belongs to the saver's caller again when the call returns; savers copy what
-// they keep. A Record that a saver returns may share memory with the saver: nobody may modify it. See [Saver] on
-// its payload.
+// Savers copy the records that they store, so the caller may reuse a Record after the call. A
+// Record that a saver returns may share memory with the saver, so nobody may modify it. [Saver]
+// has more on payloads.
 type Record struct {
 	ID     ID
-	Seq    uint64 // assigned by the saver: the head's Seq plus one; what a caller sets is ignored
-	Parent ID     // the checkpoint this one was made from; zero for a thread's first
-	Base   ID     // the record whose due tasks this one still has; its own ID when it made them due itself
-	Line   ID     // the newest input, fork or replay record up to here; part of every task's key
+	Seq    uint64 // set by the saver: the Seq of the head plus one
+	Parent ID     // the checkpoint that this one continues; zero for the first of a thread
+	Base   ID     // the record that made the due tasks due; may be this record
+	Line   ID     // the newest input, fork or replay record so far; part of the key of every task
 
-	// Commits names the base whose tasks this record's superstep finished; zero for none. Pending writes
-	// of that base count for nothing from here on.
+	// Commits names the base whose tasks the superstep of this record finished, or is zero. Later
+	// reads ignore the pending writes of that base.
 	Commits ID
 
-	Step   int // superstep number in the thread, from 0 (the empty checkpoint); a resume record repeats its parent's
+	Step   int // the number of the superstep, from 0 for the empty checkpoint; a resume record has that of its parent
 	Source Source
-	Node   string // for Update and Fork: the node as which the state was edited, else empty
+	Node   string // for Update and Fork: the node on whose behalf the state was edited, else empty
 
-	Due           []Task   // tasks of the next superstep, in the order in which they merge; stored only when Base == ID
-	PendingRoutes []string // nodes whose routes have yet to be evaluated; "__end__" for a stop behind which nothing is due
+	Due           []Task   // tasks of the next superstep, in the order in which they merge; stored only if Base == ID
+	PendingRoutes []string // nodes whose routes are not yet evaluated; "__end__" for a stop at the end
 	Joins         []Join   // joins that some of their nodes have reached
-	ClearedStops  []string // static stops already answered for: nodes that run now although a run is to stop before or after them
+	ClearedStops  []string // nodes at whose static stops the run does not stop again
 
-	// Request is the caller's name for the input that began the run, so that the same request sent again
-	// resumes it; on Input records only, empty for none.
+	// Request is the name that the caller gave the input of the run. The same request sent again
+	// resumes the run. Only Input records have it; empty is none.
 	Request string
 
-	// Fingerprint is the state schema's. A record whose fingerprint differs from its parent's carries a
-	// snapshot.
+	// Fingerprint identifies the schema of the state. If it differs from the parent's, the record
+	// has a snapshot.
 	Fingerprint uint64
 	Graph       string            // the name of the graph that wrote it
-	Meta        map[string]string // what else its writer keeps with it, by name; nil for none
-	Created     time.Time         // the writer's clock, UTC, to the microsecond; for people, never for order
+	Meta        map[string]string // further data of the writer, by name; nil for none
+	Created     time.Time         // by the clock of the writer, UTC, to the microsecond; for information, never for order
 
-	// Snapshot says what Payload is: the whole state, or the delta on the state of the record before it
-	// (by Seq). A record whose Parent is not the record just before it always has a snapshot.
+	// Snapshot reports whether Payload is the whole state. Otherwise Payload is the delta on the
+	// state of the previous record by Seq. If the parent is not the previous record, the record
+	// has a snapshot.
 	Snapshot bool
 	Payload  []byte
 }
 
-// Task is one due task.
+// Task is a task that is due.
 type Task struct {
 	Node    string
 	Index   uint32 // the send's number, or 0
 	Payload []byte // a send's payload, encoded; nil for a task without one
 }
 
-// Join is a join that waits: Fired are the nodes that have run since it last let through, in the order
-// of its declaration.
+// Join is a join that waits. Fired are the nodes that have run since the join last fired, in the
+// order of its declaration.
 type Join struct {
 	To    string
 	Fired []string
 }
 
-// Source says what made a record.
+// Source is the origin of a record.
 type Source uint8
 
 const (
-	Input  Source = iota + 1 // a run's input, two checkpoints: one with Start due, and one with the input merged
+	Input  Source = iota + 1 // the input of a run: one checkpoint with Start due, and one with the input merged
 	Loop                     // a superstep
-	Update                   // an edit: UpdateState at the head, without a node; what was due stays due
+	Update                   // an edit by UpdateState at the head, without a node; due tasks stay due
 	Fork                     // a fork: UpdateState as a node, or at an older checkpoint; a replay
-	Resume                   // a run was taken up again; not a checkpoint: History leaves it out unless asked
+	Resume                   // a run resumed; not a checkpoint, so History omits it by default
 )
 
-// String returns the name used in listings: "input", "loop", "update", "fork", "resume".
+// String returns the name for listings: "input", "loop", "update", "fork" or "resume".
 func (s Source) String() string {
 	switch s {
 	case Input:
@@ -89,25 +90,26 @@ func (s Source) String() string {
 	return "unknown source"
 }
 
-// Write is a pending write: what a task of a superstep that has not committed came to so far. A Write of kind Schema is
-// none: it belongs to the version, and SchemaWrite makes it.
+// Write is a pending write: a stored result, question, answer or failure of a task whose superstep
+// has not committed. A Write of kind Schema is not pending. It belongs to the version; SchemaWrite
+// makes it.
 //
-// A write is identified by (Namespace, Base, Task, Kind, Name). Storing a Result or Schema again changes
-// nothing: the first one wins. Every other kind is replaced by a later write of the same identity, which takes its place in
-// the order. A write whose base has been committed is accepted and counts for nothing. The writes of one call
-// are taken in order, so a Discard may be followed by the Result that stands in its stead.
+// Namespace, Base, Task, Kind and Name identify a write. The first Result or Schema with the same
+// identity is kept. For every other kind, a later write replaces the earlier one and takes its
+// place in the order. The writes of one call apply in order, so a Discard can be followed by a new
+// Result. A write whose base has been committed is accepted and has no effect.
 //
-// Savers copy the payloads they are given. Nobody may modify a payload that a saver returns.
+// Savers copy the payloads that they store. Nobody may modify a payload that a saver returns.
 type Write struct {
 	Namespace string
 	Base      ID     // of the record that made the task due; zero for a Schema
-	Task      string // the task's key: the same on every attempt; of a Schema the fingerprint
+	Task      string // the key of the task, the same on every attempt; for a Schema the fingerprint
 	Kind      Kind
-	Name      string // of a question or answer, when a task asks several, and of a part of a result; else empty
+	Name      string // of a question or answer if a task asks several, and of a part of a result; else empty
 	Payload   []byte
 }
 
-// Kind says what a pending write is.
+// Kind is the kind of a write.
 type Kind uint8
 
 const (
@@ -115,7 +117,7 @@ const (
 	Question                 // the task waits for an answer
 	Answer                   // the answer
 	Failure                  // the task failed; the payload is the error's text
-	Discard                  // not stored itself: the task's Result and Failure of its Name stored before it are removed, so that it runs again
+	Discard                  // removes the Result and Failure of the task with this Name, so that the task runs again; is not stored
 	Schema                   // the description of a state's schema, for tools
 )
 

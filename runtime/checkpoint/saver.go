@@ -1,20 +1,23 @@
-// Package checkpoint is the contract between graphs and what stores their checkpoints.
+// Package checkpoint is the contract between graphs and the savers that store their checkpoints.
 //
-// A thread is a named line of runs. It has versions: one open, the others released and read-only. A
-// version has a log of records in each namespace (the root is "", a subgraph call has one of its own) and
-// pending writes. A Saver keeps all of it as bytes: it never sees a state, a node or a graph, so any saver
-// serves any graph, and package savertest proves any saver.
+// A thread is a named line of runs. It has versions: at most one is open, and the others are
+// released and read-only. A version has pending writes, and a log of records in each namespace.
+// The namespace of the thread itself, the root, is "". Each call of a subgraph has a namespace of
+// its own. A [Saver] keeps all of this as bytes. It never sees a state, a node or a graph, so
+// every saver works with every graph. Package savertest tests any saver.
 //
 // # The commit protocol
 //
-// A version has one fence: the id of the record that opened its current run. Only an opening Append
-// replaces it; every other write, in any namespace, must name it. A run that lost its fence to another
-// finds out at its next write, which fails with [ErrConflict] and changes nothing.
+// A version has one fence: the id of the record that opened its current run. Only an opening
+// [Append] replaces the fence. Every other write, in any namespace, must name it. After another
+// run has taken the fence, the next write of the old run fails with [ErrConflict] and changes
+// nothing.
 //
-// Appends compare and append: the caller names the id of the head it builds on, ids are never used twice,
-// so nobody can append to a log that has moved, was released, or was deleted and made again.
+// An Append compares and appends: the caller names the id of the head that the records follow. Ids
+// are never used twice. So no caller can append to a log that has moved, was released, or was
+// deleted and created again.
 //
-// Savers do not interpret: they compare ids, keep bytes, and number records.
+// Savers do not interpret records. They compare ids, keep bytes, and number the records.
 package checkpoint
 
 import (
@@ -23,89 +26,106 @@ import (
 	"time"
 )
 
-// Saver stores the checkpoints of many threads. All methods may be called at the same time from many
-// goroutines, and, for a saver on shared storage, from many processes. A call is atomic: it happens whole
-// or not at all, also when the process dies in the middle of it.
+// Saver stores the checkpoints of many threads. It is safe for concurrent use, and for use by many
+// processes if the storage is shared. A call is atomic: it takes effect as a whole or not at all,
+// even if the process dies during the call.
 //
-// Thread ids and namespaces are opaque bytes of at most [MaxThread] and [MaxNamespace] bytes: any value
-// that is longer, and the empty thread id, is an [*InvalidError].
+// Thread ids and namespaces are opaque bytes of at most [MaxThread] and [MaxNamespace] bytes. A
+// longer value and the empty thread id are an [*InvalidError].
 //
-// Payloads that a saver returns never change, not even after Close: strings of a restored state share
-// their memory for as long as the state lives. Neither the caller nor the saver may write to that memory or
-// use it for something else. The same holds for a saver that wraps another one: it returns new memory for
-// what it decrypts or unpacks. A state keeps the memory around its payloads, too. So a saver must not return
-// a payload as a small part of a large buffer.
+// Payloads that a saver returns never change, not even after Close, because the strings of a
+// restored state share their memory. Neither the caller nor the saver may write to that memory or
+// reuse it. A saver that wraps another one returns new memory for payloads that it decrypts or
+// unpacks. A state also keeps the memory around its payloads. So a saver must not return a payload
+// as a small part of a large buffer.
 //
-// When ctx ends before a write is known to have happened, the write may or may not have happened; the same
-// call may be made again, since writes are idempotent. After Close every method fails with [ErrClosed].
+// If ctx ends during a write, the outcome of the write is unknown. The caller may repeat the call,
+// because writes are idempotent. After Close every method fails with [ErrClosed].
 type Saver interface {
-	// Append stores records after the head of one namespace and returns what the opening of a run needs.
-	// It fails with an error that is ErrConflict when r.After is not the head's id, the version it was in
-	// is not open any more, or r.Fence is not the thread's fence; with a *BusyError when r.Open is set and
-	// another run's lease lives, whatever r.After is. It is idempotent by record id: if the records offered already stand after
-	// r.After, it succeeds and changes nothing, also when a Prune has removed any of these but the last; an opening only while
-	// the fence is still its own, and an Append with Release also when the version that holds the records is the one it released.
+	// Append stores records after the head of one namespace. For an opening it also returns the
+	// data that a run needs.
+	//
+	// It fails with ErrConflict if r.After is not the id of the head, if the version with r.After
+	// is no longer open, or if r.Fence is not the fence of the thread. An opening fails with a
+	// *BusyError if the lease of another run is alive, whatever r.After is.
+	//
+	// Append is idempotent by record id. If the records are already stored after r.After, it
+	// succeeds and changes nothing. This also holds if Prune has removed all of them except the
+	// last. A repeated opening succeeds only while the fence is still its own. A repeated Append
+	// with Release succeeds if it released the version that holds the records.
 	Append(ctx context.Context, r Append) (AppendResult, error)
 
-	// PutWrites stores pending writes under the fence, sets the thread's status, and renews or ends the
-	// lease; without writes it does just that. It fails with ErrConflict when the fence is another's. A run
-	// that has ended its lease does not get it back by a later write under its fence, which is stored all
-	// the same; one whose lease expired does, as long as nobody took the thread.
+	// PutWrites stores pending writes under the fence, sets the status of the thread, and renews
+	// or ends the lease. Without writes it does only the latter two. It fails with ErrConflict if
+	// another run has the fence. After a run has ended its lease, its later writes are stored, but
+	// they do not renew the lease. After the lease of a run has expired, a write renews it, unless
+	// another run has taken the thread.
 	PutWrites(ctx context.Context, w PutWrites) error
 
-	// Load returns what restoring a checkpoint takes. A thread without an open version is an empty Chain and
-	// no error; a Version or an At that does not exist is ErrNotFound. The Chain of a namespace without records has the version
-	// and the Thread, and costs no reading of records.
+	// Load returns the data that restores a checkpoint. For a thread without an open version it
+	// returns an empty Chain and no error. If p.Version or p.At does not exist, it returns
+	// ErrNotFound. For a namespace without records, the Chain has the version and the Thread, and
+	// Load reads no records.
 	Load(ctx context.Context, p Ref) (Chain, error)
 
-	// History yields the records of one namespace, newest first, as the query asks, with their payloads unless Headers is set. It
-	// reads lazily: leaving the loop stops the reading. An error ends it. Records that are
-	// appended after the loop began are not shown. What is not there is as for Load: no records, or ErrNotFound.
+	// History yields the records of one namespace that q selects, newest first. The records have
+	// payloads unless q.Headers is set. History reads lazily: leaving the loop stops the reading.
+	// An error ends the sequence. Records that are appended after the loop began are not yielded.
+	// For a missing thread or namespace it yields no records. If p.Version or p.At does not exist,
+	// it yields ErrNotFound.
 	History(ctx context.Context, p Ref, q Query) iter.Seq2[Record, error]
 
-	// Threads yields the threads that the query asks for, one for each open version, ordered by thread id
-	// (bytewise). For a thread that is damaged it yields an error that is ErrDamaged and a Thread with the ID alone,
-	// which is empty if the ID cannot be read, and continues. A damaged thread does not count towards Limit, and may
-	// be one that the query does not select. Any other error ends the iteration.
+	// Threads yields the open versions that q selects, ordered by thread id (bytewise). For a
+	// damaged thread it yields an error that is ErrDamaged, with a Thread that has only the ID,
+	// and continues. The ID is empty if it cannot be read. A damaged thread does not count towards
+	// q.Limit, even if q might not select it. Any other error ends the sequence.
 	Threads(ctx context.Context, q ThreadQuery) iter.Seq2[Thread, error]
 
-	// Schemas returns the descriptions of schemas that a version of a thread has, by fingerprint; nil for none. Version
-	// 0 is the open one. What is not there is as for Load: no descriptions, or ErrNotFound. The caller must not modify the
-	// descriptions.
+	// Schemas returns the descriptions of schemas in a version of a thread, by fingerprint, or nil
+	// if there are none. Version 0 is the open one. For a thread without an open version it
+	// returns nil. If another version does not exist, it returns ErrNotFound. The caller must not
+	// modify the descriptions.
 	Schemas(ctx context.Context, thread string, version int) (map[uint64][]byte, error)
 
-	// Versions returns the thread's versions, oldest first; nil for a thread that does not exist.
+	// Versions returns the versions of a thread, oldest first. It returns nil if the thread does
+	// not exist.
 	Versions(ctx context.Context, thread string) ([]Version, error)
 
-	// Release closes the open version and returns it; the next run starts an empty one. It fails with a
-	// *BusyError while a lease lives, with ErrConflict when ifHead is neither zero nor the id of the root's
-	// head, and with ErrNotFound when the thread has no open version.
+	// Release closes the open version and returns it. The next run starts an empty version.
+	// Release fails with a *BusyError if a lease is alive, and with ErrNotFound if the thread has
+	// no open version. If ifHead is not zero and not the id of the head of the root, it fails with
+	// ErrConflict.
 	Release(ctx context.Context, thread string, ifHead ID) (Version, error)
 
-	// Delete removes the thread with all its versions. A thread that does not exist is no error; one whose
-	// lease lives is a *BusyError.
+	// Delete removes a thread with all its versions. It returns nil if the thread does not exist,
+	// and a *BusyError if its lease is alive.
 	Delete(ctx context.Context, thread string) error
 
-	// Prune removes old records as keep says. What it leaves always loads: the oldest kept record of each
-	// namespace gets a snapshot (made by Fold) in place of its delta, and neither a head nor a record that
-	// has pending writes, or is the base of a kept one, is removed; Seq keeps its gaps. A thread whose lease
-	// lives is a *BusyError; one that does not exist is ErrNotFound.
+	// Prune removes the records that keep does not retain. The remaining checkpoints always load:
+	// the oldest record in each namespace gets a snapshot (by Fold) in place of its delta. Prune
+	// never removes a head, a record with pending writes, or the base of a retained record. The
+	// values of Seq do not change. Prune fails with a *BusyError if the lease of the thread is
+	// alive, and with ErrNotFound if the thread does not exist.
 	Prune(ctx context.Context, thread string, keep Retention) (PruneResult, error)
 
-	// Export yields everything one version holds, in an order that Import accepts. Version 0 is the open one.
-	// It is one consistent view of the version. A version that does not exist is ErrNotFound.
+	// Export yields all data of one version, in an order that Import accepts. The data is one
+	// consistent view of the version. Version 0 is the open one. If the version does not exist,
+	// Export yields ErrNotFound.
 	Export(ctx context.Context, thread string, version int) iter.Seq2[ExportItem, error]
 
-	// Import makes a thread's next version from exported items, whole or not at all: an error from the
-	// sequence leaves nothing behind. A thread that exists with an open version is ErrConflict. Record ids,
-	// Seq and writes are kept; the version has no fence and no lease, gets the status of its ExportItem, and is
-	// open also when the exported one was released. Items in a wrong order are an *InvalidError.
+	// Import creates the next version of a thread from exported items, as a whole or not at all.
+	// If items yields an error, nothing is stored. Import fails with ErrConflict if the thread has
+	// an open version, and with an *InvalidError if the order of the items is wrong.
 	//
-	// The caller must not change what a record id stands for: processes keep states in memory by the ids of records. Records
-	// that were edited need new ids.
+	// Import keeps record ids, Seq and writes. The new version has no fence and no lease, and the
+	// exported status. It is open even if the exported version was released.
+	//
+	// The caller must not change the record of an id, because processes keep states in memory by
+	// the ids of records. Edited records need new ids.
 	Import(ctx context.Context, thread string, items iter.Seq2[ExportItem, error]) error
 
-	// Close frees what the saver holds. Leases it took end. It waits for calls under way.
+	// Close ends the leases that the saver took and frees its resources. It waits for calls in
+	// progress.
 	Close() error
 }
 
@@ -119,46 +139,48 @@ const (
 type Append struct {
 	Thread    string
 	Namespace string   // "" is the root
-	After     ID       // the head that Records follow; zero when the log is empty
+	After     ID       // the head that Records follow; zero if the log is empty
 	Records   []Record // at least one, in order
-	Writes    []Write  // stored in the same act (the answers of a resume, descriptions of schemas); bases are known or among Records
+	Writes    []Write  // stored atomically with Records, such as answers of a resume or descriptions of schemas
 
-	// Open makes this the first act of a run: it replaces the fence by the id of Records[0] and takes the
-	// lease. Only for the root. Nil for every other Append.
+	// Open makes this the first Append of a run. It replaces the fence by the id of Records[0] and
+	// takes the lease. It is for the root only, and nil for every other Append.
 	Open *Opening
-	// Fence is the fence the caller holds; ignored on an opening Append.
+	// Fence is the fence that the caller holds. An opening ignores it.
 	Fence ID
 
-	Status  Status        // the thread's status from here on; zero leaves it, and is Running for a new version
-	Lease   time.Duration // how long the lease lives from now on the saver's clock; zero for the saver's DefaultLease
-	End     bool          // the run ends with this: the lease is given up
-	Release bool          // with End: the version is released in the same act
+	Status  Status        // the new status of the thread; zero keeps the old one, which is Running for a new version
+	Lease   time.Duration // the duration of the lease from now, on the saver's clock; zero is the saver's DefaultLease
+	End     bool          // the run ends with this Append, which ends the lease
+	Release bool          // with End: also releases the version
 }
 
-// Opening is what an opening Append says of its run.
+// Opening describes the run that an opening Append starts.
 type Opening struct {
-	Holder   string // who runs, for people: host, process, name; shown in a *BusyError
-	TakeOver bool   // take the thread although another's lease lives
+	Holder   string // the host, process or name that runs; shown in a *BusyError
+	TakeOver bool   // take the thread even if the lease of another run is alive
 }
 
-// DefaultLease is how long a lease lives when the caller does not say.
+// DefaultLease is the duration of a lease if the caller names none.
 const DefaultLease = 15 * time.Second
 
 // AppendResult is the result of a successful Append.
 type AppendResult struct {
-	Version int     // the version appended to, from 1
+	Version int     // the number of the version, from 1
 	Head    uint64  // the Seq of the last record
-	Writes  []Write // for an opening: the pending writes that stand, in every namespace, read once the fence was taken
+	Writes  []Write // for an opening: the pending writes of all namespaces, read after the fence was taken
 }
 
-// PutWrites is one atomic store of pending writes.
+// PutWrites is one atomic write of pending writes.
 type PutWrites struct {
 	Thread string
 	Fence  ID
-	Writes []Write       // none is allowed: the lease is renewed
-	Status Status        // zero leaves it
+	// Writes are the pending writes of the base of Last, in the order in which they were first
+	// stored. There are none after the base is committed.
+	Writes []Write       // may be empty: the lease is renewed
+	Status Status        // the new status of the thread; zero keeps the old one
 	Lease  time.Duration // as in Append
-	End    bool          // the run ends with this: the lease is given up
+	End    bool          // the run ends with this call, which ends the lease
 }
 
 // Ref names a checkpoint.
@@ -169,41 +191,43 @@ type Ref struct {
 	At        ID     // zero is the head
 }
 
-// Chain is what restoring one checkpoint takes.
+// Chain is the data that restores one checkpoint.
 type Chain struct {
 	Version int
-	// Last is the checkpoint asked for, whole. Its ID is zero if the thread or the namespace has no records.
+	// Last is the requested checkpoint. Its ID is zero if the thread or the namespace has no
+	// records.
 	Last Record
-	// Snapshot is the state at the nearest record up to Last that has a snapshot. Deltas lead from there to the
-	// state at Last, in order. Each is the payload of one record, or the joined payloads of several. So
-	// Fold(Snapshot, Deltas...) returns the state.
+	// Snapshot is the state at the newest record up to Last that has a snapshot. Deltas lead from
+	// there to the state at Last, in order. Each delta is the payload of one record, or the joined
+	// payloads of several. So Fold(Snapshot, Deltas...) returns the state.
 	Snapshot []byte
 	Deltas   [][]byte
 	// Chained is the number of records after the one with the snapshot, up to Last.
 	Chained int
-	// Head is the id of the namespace's newest record; zero for none.
+	// Head is the id of the newest record of the namespace, or zero if there is none.
 	Head ID
-	// Due are the tasks of the last record's Base, which is not always among Records.
+	// Due are the tasks of the base of Last. The base is not always one of the chained records.
 	Due []Task
 	// Writes are the pending writes of the last record's Base, in the order first stored; none once it is
 	// committed.
 	Writes []Write
-	// Committed says that a later record commits the last record's Base: running on from here is a replay.
+	// Committed reports whether a later record commits the base of Last. A run from here is then a
+	// replay.
 	Committed bool
-	// Thread is the state of the version as a whole.
+	// Thread describes the whole version.
 	Thread Thread
 }
 
 // Query selects records of a history. The zero Query selects every checkpoint.
 type Query struct {
-	Limit   int       // at most so many; less than 1 is all
-	Before  ID        // only records older than this one (for paging); zero starts at the head. Unknown: ErrNotFound
-	Sources []Source  // only these; nil is every one but Resume
+	Limit   int       // the maximum number of records; less than 1 is all
+	Before  ID        // only records older than this one, for paging; zero starts at the head; an unknown id is ErrNotFound
+	Sources []Source  // nil is every source except Resume
 	Step    int       // with HasStep: only this step
-	HasStep bool      //
-	Node    string    // only records that make this node due or were edited as it; empty is all
-	Since   time.Time // only records created at or after; zero is all
-	Until   time.Time // only records created before; zero is all
+	HasStep bool      // Step counts
+	Node    string    // only records that make this node due or edit the state as this node; empty is all
+	Since   time.Time // only records created at or after this time; zero is all
+	Until   time.Time // only records created before this time; zero is all
 	Headers bool      // the records have no Payload
 }
 
@@ -212,12 +236,12 @@ type Thread struct {
 	ID       string
 	Version  int
 	Status   Status
-	Holder   string    // of the living lease, else empty
+	Holder   string    // of the lease if it is alive, else empty
 	Lease    time.Time // when the lease ends, on the saver's clock; zero for none
 	Head     ID        // of the root
 	Step     int       // of the root's head
 	Updated  time.Time // when the newest run opened or ended, on the saver's clock
-	Versions int       // how many there are, the open one included
+	Versions int       // the number of versions, including the open one
 	// Questions are the pending writes of kind Question that have no Answer, oldest first.
 	Questions []Write
 }
@@ -226,9 +250,9 @@ type Thread struct {
 type ThreadQuery struct {
 	Status    Status    // zero is any
 	Prefix    string    // of the thread id
-	After     string    // only ids that sort after this one (for paging)
-	Limit     int       // at most so many; less than 1 is all
-	IdleSince time.Time // only threads last updated before, and with no living lease; zero is all
+	After     string    // only ids that sort after this one, for paging
+	Limit     int       // the maximum number of threads; less than 1 is all
+	IdleSince time.Time // only threads without a live lease that were last updated before this time; zero is all
 }
 
 // Version is one version of a thread.
@@ -241,30 +265,32 @@ type Version struct {
 	Status   Status
 }
 
-// Retention says what Prune leaves. The zero Retention leaves everything. Last and Since cut the log of each namespace of
-// the open version at one place: records from there on stay. With both set the older of the two places counts.
+// Retention selects the records that Prune keeps. The zero Retention keeps all. Last and Since
+// each name an oldest record, in the log of each namespace of the open version. That record and
+// all later ones are kept. If both are set, the older of the two records counts.
 type Retention struct {
-	Last     int       // keep the newest so many checkpoints; less than 1 says nothing
-	Since    time.Time // keep from the oldest record that was created at or after; zero says nothing
-	Released int       // keep the newest so many released versions; 0 keeps them all, less than 0 removes them all
+	Last     int       // the number of newest checkpoints to keep; less than 1 is no limit
+	Since    time.Time // keep the records from the oldest one that was created at or after this time; zero is no limit
+	Released int       // the number of newest released versions to keep; 0 keeps all, less than 0 removes all
 }
 
-// PruneResult counts what Prune removed.
+// PruneResult is the number of records and versions that Prune removed.
 type PruneResult struct {
 	Records  int
 	Versions int
 }
 
-// ExportItem is one piece of an exported version: first one with Thread set, then records by namespace in
-// order of Seq, then descriptions of schemas and pending writes, each in the order first stored. Exactly one field is set. What an ExportItem points to may
-// be shared with the saver it came from: it must not be modified.
+// ExportItem is one item of an exported version. Exactly one field is set. The first item has
+// Thread. The records follow, by namespace, in order of Seq. Descriptions of schemas and pending
+// writes are last, each in the order in which they were first stored. An ExportItem may share
+// memory with the saver, so the caller must not modify it.
 type ExportItem struct {
 	Thread *Thread
 	Record *NamespaceRecord
 	Write  *Write
 }
 
-// NamespaceRecord is a record with the log it stands in.
+// NamespaceRecord is a record together with the namespace of its log.
 type NamespaceRecord struct {
 	Namespace string
 	Record
@@ -273,10 +299,10 @@ type NamespaceRecord struct {
 // Empty reports whether the thread or the namespace has no records.
 func (c *Chain) Empty() bool { return c.Last.ID.IsZero() }
 
-// Unfinished reports whether tasks are due, or routes owed, at the chain's last record.
+// Unfinished reports whether tasks are due, or routes are pending, at Last.
 func (c *Chain) Unfinished() bool { return len(c.Due) > 0 || len(c.Last.PendingRoutes) > 0 }
 
-// Next returns the names of the nodes that are due, in order, each once.
+// Next returns the names of the nodes that are due, in order and without repetition.
 func (c *Chain) Next() []string {
 	var names []string
 	for i := range c.Due {

@@ -8,13 +8,13 @@ import (
 // MaxSchema is the longest description of a schema that a saver accepts, in bytes.
 const MaxSchema = 256 << 10
 
-// SchemaWrite returns the Write that describes a state's schema for tools, which do not have its Go types.
-// The description is 1 to MaxSchema opaque bytes. It shares memory with the Write.
+// SchemaWrite returns the Write that describes the schema of a state for tools, which do not have
+// its Go types. The description is 1 to MaxSchema opaque bytes. The Write shares its memory.
 //
-// A version stores one description for each fingerprint: the first one. An Append or PutWrites has it
-// among its Writes, mostly the opening Append of the first run that uses the fingerprint. A description is
-// neither returned by Load nor by an opening, and costs them nothing. It stays when its records are pruned,
-// is exported and imported with the version, and is removed with it. Saver.Schemas returns it.
+// A version stores the first description for each fingerprint. The description is one of the
+// Writes of an Append or PutWrites, usually of the opening of the first run with the fingerprint.
+// Only Saver.Schemas returns descriptions: Load and openings do not. A description stays when
+// records are pruned. It is exported, imported and removed with its version.
 func SchemaWrite(fingerprint uint64, description []byte) Write {
 	return Write{Kind: Schema, Task: fmt.Sprintf("%016x", fingerprint), Payload: description}
 }
@@ -28,8 +28,8 @@ func (w *Write) fingerprint() (uint64, error) {
 	return n, err
 }
 
-// Schemas returns the descriptions among writes by fingerprint; nil for none. A description that SchemaWrite
-// did not make is an [*InvalidError].
+// Schemas returns the descriptions among writes by fingerprint, or nil if there are none. It
+// returns an [*InvalidError] for a description that SchemaWrite did not make.
 func Schemas(writes []Write) (map[uint64][]byte, error) {
 	var all map[uint64][]byte
 	for i := range writes {

@@ -1,16 +1,17 @@
-// Package delta knows the form in which a state and its changes are stored, without knowing any types.
+// Package delta reads and writes the stored form of a state and its changes, without any types.
 //
-// A snapshot is a MessagePack map of the fields that were ever written, by wire name, in bytewise order of
-// the names. A delta is an array of two: how many bytes of values it displaced, and a map from wire names to
-// arrays in which each operation is followed by its one operand:
+// A snapshot is a MessagePack map from wire names to the fields that were ever written. The names
+// are in bytewise order. A delta is an array of two elements: the number of bytes that it
+// displaced, and a map from wire names to arrays. Such an array contains operations, each followed
+// by its operand:
 //
 //	[dead, {name: [op, operand, op, operand ...]}]
 //
-// A field that was renamed has a mark beside it, under a name that no field has: "was," and its old name, with the new name
-// for its value. Nothing here treats it in a special way.
+// A renamed field also has a mark: an entry under "was," and its old name, with the new name as
+// its value. No field can have such a name. This package treats marks as fields.
 //
-// What an operation does follows from the value that is stored, never from the code's types or reducers.
-// So what is stored can be brought up to date where no user code is at hand, and after that code changed.
+// The effect of an operation depends on the stored value only, never on the types or reducers of
+// the code. So stored data can be folded without user code, and after the code changed.
 package delta
 
 import (
@@ -37,13 +38,13 @@ const (
 	Clear              // nil; the field becomes one that was never written
 )
 
-// Errors of operations that do not fit what is stored.
+// Errors of operations that do not match the stored value.
 var (
 	ErrOp       = errors.New("no such operation; the data was written by a newer version")
 	ErrOdd      = errors.New("an operation without an operand")
 	ErrIndex    = errors.New("no element has this index")
-	ErrNotList  = errors.New("an operation on a list, but what is stored is none")
-	ErrNotMap   = errors.New("an operation on a map, but what is stored is none")
+	ErrNotList  = errors.New("an operation on a list, but the stored value is not a list")
+	ErrNotMap   = errors.New("an operation on a map, but the stored value is not a map")
 	ErrTwice    = errors.New("the same field a second time")
 	ErrNegative = errors.New("a negative count of bytes")
 )
@@ -55,14 +56,14 @@ type Reader struct {
 	left int
 }
 
-// none is the delta that changes nothing.
+// none is the empty delta.
 const none = "\x92\x00\x80"
 
-// Empty reports whether d is the delta that changes nothing, as this package and states write it.
+// Empty reports whether d is the empty delta, in the form that this package and states write.
 func Empty(d []byte) bool { return string(d) == none }
 
-// NewReader returns a Reader of b that has read the delta's head. b must never be modified after the call,
-// because what is read shares its memory. root is for messages.
+// NewReader returns a Reader that has read the head of the delta b. The Reader shares the memory
+// of b, which must never be modified after the call. Messages contain root.
 func NewReader(root string, b []byte) Reader {
 	r := Reader{Reader: wire.NewSharedReader(root, b)}
 	r.FixedArray(2)
@@ -76,8 +77,9 @@ func NewReader(root string, b []byte) Reader {
 	return r
 }
 
-// Next reads the wire name of the next field. Its operations are to be read next: their number with Ops,
-// and each by its code and then its operand. Next reports false at the end and after an error.
+// Next reads the wire name of the next field. The caller then reads the number of its operations
+// with Ops, and the code and the operand of each operation. Next returns false at the end and
+// after an error.
 func (r *Reader) Next() (name string, ok bool) {
 	if r.left == 0 || !r.OK() {
 		return "", false
@@ -87,7 +89,7 @@ func (r *Reader) Next() (name string, ok bool) {
 	return name, r.Framed()
 }
 
-// Ops reads the head of a field's operations and returns how many there are.
+// Ops reads the head of the operations of a field and returns their number.
 func Ops(r *wire.Reader) int {
 	at := r.Offset()
 	n := r.ArrayLen()
@@ -100,9 +102,9 @@ func Ops(r *wire.Reader) int {
 	return n / 2
 }
 
-// Fold returns the snapshot that a snapshot and the deltas that follow it come to, in order: the same bytes that
-// the state would be written as. The result may share memory with snapshot when there are no deltas; the arguments
-// are not modified. Errors name the delta and have a *wire.Error in them.
+// Fold applies deltas in order to a snapshot and returns the new snapshot. The result has the same
+// bytes that the state would write. Without deltas it may share memory with snapshot. Fold does
+// not modify its arguments. An error names the delta and wraps a *wire.Error.
 func Fold(snapshot []byte, deltas ...[]byte) ([]byte, error) {
 	if len(deltas) == 0 {
 		return snapshot, nil
@@ -167,8 +169,8 @@ func fold(fields map[string]*Value, delta []byte) error {
 	}
 }
 
-// Concat returns one delta that does what deltas do one after the other, which it does not check beyond their
-// form. Without any it returns the delta that changes nothing. Errors name the delta.
+// Concat returns one delta with the effect of deltas in order. It checks only their form. Without
+// deltas it returns the empty delta. An error names the delta.
 func Concat(deltas ...[]byte) ([]byte, error) {
 	type change struct {
 		ops  int
@@ -198,7 +200,7 @@ func Concat(deltas ...[]byte) ([]byte, error) {
 			return nil, fmt.Errorf("delta %d of %d: %w", i+1, len(deltas), err)
 		}
 		if r.Dead > math.MaxInt-dead {
-			return nil, fmt.Errorf("delta %d of %d: it says that %d bytes are dead, too many to add up", i+1, len(deltas), r.Dead)
+			return nil, fmt.Errorf("delta %d of %d: its %d displaced bytes do not fit in a sum", i+1, len(deltas), r.Dead)
 		}
 		dead += r.Dead
 	}

@@ -11,15 +11,16 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// Join returns one delta that does what deltas do in order, and a table with which Cut takes it
-// apart again. Consecutive Append operations on a field become one, with the elements of all, so
-// that a list is read almost as fast from joined deltas as from a snapshot. ok is false if Cut
-// would not return the same bytes: for a value that is not a delta, or is not written as this
-// package and states write it.
+// Join returns one delta with the effect of deltas in order. It also returns a table, with which
+// Cut restores the same deltas. Consecutive Append operations on a field become one, with the
+// elements of all. So a list is read almost as fast from joined deltas as from a snapshot. ok is
+// false if Cut could not restore the same bytes, because an argument is not a delta or is written
+// in another form.
 //
-// The table has for each delta, as numbers of variable length: the displaced bytes, the number of
-// fields, and for each field its place among those of the joined delta and the number of
-// operations. Each Append operation adds its number of elements.
+// The table has an entry for each delta. An entry consists of numbers of variable length: the
+// displaced bytes, the number of fields, and two numbers for each field. These are the position of
+// the field in the joined delta and the number of its operations. Each Append operation adds its
+// number of elements.
 func Join(deltas ...[]byte) (joined, table []byte, ok bool) {
 	j := joining{fields: make(map[string]*field)}
 	for _, d := range deltas {
@@ -53,8 +54,8 @@ type field struct {
 	ops   []operation
 }
 
-// operation is an operation with its encoded operand. The parts of the operand of an Append are the
-// elements, without the head of their array.
+// operation is an operation with its encoded operand. The parts of the operand of an Append are
+// the elements, without the head of their array.
 type operation struct {
 	op    string // encoded
 	parts []string
@@ -85,8 +86,8 @@ func (j *joining) read(d []byte) error {
 	return r.End()
 }
 
-// add reads an operation. An Append that follows another one is added to it, unless one of them
-// has no elements: Cut could not tell such an operation from none.
+// add reads an operation. It joins an Append with the Append before it, unless one of the two
+// has no elements. Cut could not restore an operation without elements.
 func (f *field) add(r *wire.Reader) {
 	o := operation{op: r.Raw()}
 	if o.op != opAppend {
@@ -232,7 +233,7 @@ type numbers struct {
 	err error
 }
 
-// next reads a number of at most most.
+// next reads a number and fails if it exceeds most.
 func (t *numbers) next(most uint64) int {
 	n, size := binary.Uvarint(t.b)
 	switch {

@@ -8,9 +8,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// Value is the stored value of one field, taken apart only as far as operations on it need: so many operations on a
-// long list cost no more than the list and what they bring. The zero Value is that of a field that was never
-// written.
+// Value is the stored value of one field. It is decoded only as far as operations need. So many
+// operations on a long list cost as much as the list and the operands. The zero Value is that of a
+// field that was never written.
 type Value struct {
 	shape shape
 	raw   string            // of shape whole
@@ -22,7 +22,7 @@ type shape int
 
 const (
 	absent shape = iota
-	whole        // not taken apart
+	whole        // not decoded
 	list
 	table
 )
@@ -33,7 +33,7 @@ func NewValue(raw string) *Value { return &Value{shape: whole, raw: raw} }
 // Absent reports whether there is no value.
 func (v *Value) Absent() bool { return v.shape == absent }
 
-// Apply reads an operation and its operand and applies it. What is wrong becomes an error of r.
+// Apply reads an operation and its operand and applies it. A fault becomes an error of r.
 func (v *Value) Apply(r *wire.Reader) {
 	if !r.OK() {
 		return
@@ -116,7 +116,8 @@ func Indexes(r *wire.Reader, n int) []int {
 	return indexes
 }
 
-// Without appends to dst the elements of list but for those at the ascending indexes. dst may be list[:0].
+// Without appends to dst the elements of list except those at the ascending indexes. dst may be
+// list[:0].
 func Without[T any](dst, list []T, indexes []int) []T {
 	from := 0
 	for _, i := range indexes {
@@ -157,7 +158,7 @@ func (v *Value) delete(r *wire.Reader, at int) {
 // empty reports whether there is no value, or nil.
 func (v *Value) empty() bool { return v.shape == absent || v.shape == whole && v.raw == "\xc0" }
 
-// mustList is toList for operations on elements that are there.
+// mustList is toList for operations on existing elements.
 func (v *Value) mustList(r *wire.Reader, at int) {
 	if v.empty() {
 		r.Damage(at, ErrNotList)
@@ -165,7 +166,7 @@ func (v *Value) mustList(r *wire.Reader, at int) {
 	v.toList(r, at)
 }
 
-// toList takes an array apart.
+// toList decodes an array into its elements.
 func (v *Value) toList(r *wire.Reader, at int) {
 	switch {
 	case v.shape == list || !r.OK():
@@ -185,7 +186,7 @@ func (v *Value) toList(r *wire.Reader, at int) {
 	*v = Value{shape: list, list: elems}
 }
 
-// toTable takes a map apart.
+// toTable decodes a map into its entries.
 func (v *Value) toTable(r *wire.Reader, at int) {
 	switch {
 	case v.shape == table || !r.OK():
@@ -206,7 +207,7 @@ func (v *Value) toTable(r *wire.Reader, at int) {
 	*v = Value{shape: table, table: entries}
 }
 
-// AppendTo appends the value as it is stored; nothing when it is absent.
+// AppendTo appends the stored form of the value, or nothing if the value is absent.
 func (v *Value) AppendTo(b []byte) []byte {
 	switch v.shape {
 	case list:
@@ -252,7 +253,7 @@ func isString(c byte) bool { return c&0xe0 == 0xa0 || c >= 0xd9 && c <= 0xdb }
 
 func isInt(c byte) bool { return c < 0x80 || c >= 0xe0 || c >= 0xcc && c <= 0xd3 }
 
-// canonical returns a key in its shortest form, so that one key has one encoding, whoever wrote it.
+// canonical returns a key in its shortest form, so that each key has one encoding.
 func canonical(key string) string {
 	if key == "" {
 		return key
@@ -272,8 +273,8 @@ func canonical(key string) string {
 	return key
 }
 
-// compareKeys orders encoded keys as Go orders what they encode: integers, then strings; others, which are
-// bools, by their code.
+// compareKeys orders encoded keys by their values: integers, then strings, and bools by their
+// code.
 func compareKeys(a, b string) int {
 	switch x, y := a[0], b[0]; {
 	case isInt(x) && isInt(y):
@@ -288,7 +289,7 @@ func compareKeys(a, b string) int {
 func compareInts(a, b string) int {
 	p, q := wire.NewStringReader("", a), wire.NewStringReader("", b)
 	if a[0] == 0xcf || b[0] == 0xcf {
-		// One of them may not fit in an int64. A negative one is less than it.
+		// One of them does not fit in an int64. A negative one is less than it.
 		x, y := p.Uint64(), q.Uint64()
 		if !p.OK() || !q.OK() {
 			return cmp.Compare(boolToInt(p.OK()), boolToInt(q.OK()))

@@ -1,85 +1,91 @@
-// Package live is the contract between a graph and generated code: how the state of one run is read, merged, stored and
-// restored. Package state has it in its Schema, package cell implements most of it, and package graph calls it.
+// Package live is the contract between a graph and generated code: how the state of one run is
+// read, merged, stored and restored. A Schema of package state creates a Live, package cell
+// implements most of it, and package graph calls it.
 package live
 
-// Options say how a Live is to behave. The zero Options are right for a run that stores nothing.
+// Options configure a Live. The zero Options are for a run that stores nothing.
 type Options struct {
-	Record      bool // keep what changes for AppendDelta; without it nothing is encoded by Merge
+	Record      bool // record changes for AppendDelta; without it Merge encodes nothing
 	DropUnknown bool // Decode accepts the loss of stored nested fields that the code does not have
 }
 
-// Live is the state of one run with what must travel beside it: which fields were ever written, key
-// indexes, who wrote a replace field in this superstep, unknown fields read from storage. Generated code
-// implements it, by embedding a cell.Core. The run that owns it calls it between supersteps, one call at a time; only View may be called
-// by several goroutines, while nothing else is called.
+// Live is the state of one run. It also has the data that belongs to the state: which fields were
+// ever written, indexes of keys, and unknown fields of the stored state. It knows the tasks that
+// wrote each field in this superstep. Generated code implements Live by embedding a cell.Core. Its
+// run calls it between supersteps. Calls must not be concurrent, except that of View with View.
 //
-// A superstep is: View for its tasks, Merge for each of them in task order, EndStep, then AppendDelta or
-// AppendSnapshot if it is stored.
+// In each superstep a run calls View for its tasks, Merge for each task in task order, and
+// EndStep. If the superstep is stored, it then calls AppendDelta or AppendSnapshot.
 type Live[S, U any] interface {
-	// View returns the state as a node sees it: by value, its slices clipped so that the node's own append
-	// copies. What it refers to is shared and valid until the next Merge or Apply, unless Share is called. It
-	// allocates nothing.
+	// View returns the state for a node, by value. Its slices are clipped, so that an append by
+	// the node copies them. Other memory is shared and valid until the next Merge or Apply, unless
+	// Share is called. View allocates nothing.
 	View() S
 
-	// Share tells that the newest View outlives the superstep (a Result, a value event, a subgraph): every list
-	// and map is copied once before what the View sees of it is next written in place.
+	// Share declares that the last View outlives the superstep, for example in a Result, a value
+	// event or a subgraph. Every list and map is then copied once before the next write in place.
 	Share()
 
-	// Load replaces everything by s, as if a run had come to it: fields of s that are not zero count as written. It
-	// shares what s refers to, and never writes there. It is not recorded as a change; AppendSnapshot stores it.
+	// Load replaces the state by s. Fields of s that are not zero count as written. Load shares
+	// the memory of s and never writes to it. It records no change; AppendSnapshot stores the
+	// state.
 	Load(s S)
 
-	// Merge applies what one task returned. task is its place in the superstep's order. Two tasks that set
-	// one replace field are a *ConflictError; a sum that does not fit in its field's type is an *OverflowError; an update
-	// that cannot be encoded is a *MergeError. After an error the Live
-	// must be dropped: part of the update may have been applied. A custom reducer's panic passes through. Merge keeps no
-	// reference to u, but shares what its values refer to.
+	// Merge applies the update of one task. task is the position in the order of the superstep.
+	// Merge returns a *ConflictError if two tasks wrote a field that one task may write, an
+	// *OverflowError if a sum does not fit in its field, and a *MergeError if a value cannot be
+	// encoded. After an error the Live must be dropped, because a part of the update may be
+	// applied. Merge does not recover the panic of a custom reducer. It keeps no reference to u,
+	// but shares the memory of its values.
 	Merge(task int, u *U) error
 
-	// Inner says whether what Merge is given from here on is what a subgraph has merged before: what that does to
-	// ephemeral fields is left out, since they have faded there.
+	// Inner sets whether the next updates come from a subgraph, which has merged them before.
+	// Merge then leaves out their effects on ephemeral fields, because the subgraph has cleared
+	// these.
 	Inner(inner bool)
 
-	// EndStep ends a superstep: it forgets who wrote what and clears ephemeral fields that were set before it. It
-	// comes before the AppendDelta or AppendSnapshot of the superstep, which then has the clearing in it.
-	// For an edit that is no superstep it is not called; AppendDelta and AppendSnapshot forget who wrote what, too.
+	// EndStep ends a superstep: it forgets which task wrote which field, and clears ephemeral
+	// fields that were set before the superstep. The AppendDelta or AppendSnapshot of the
+	// superstep follows it and so includes the clearing. For an edit, which is not a superstep, it
+	// must not be called. AppendDelta and AppendSnapshot also forget the writers.
 	EndStep()
 
-	// AppendDelta appends what changed since the last AppendDelta, AppendSnapshot, Decode or Apply, and forgets it. When
-	// nothing changed it appends a delta that says so. It is an error without Options.Record.
+	// AppendDelta appends the changes since the last AppendDelta, AppendSnapshot, Decode or Apply.
+	// If there are none, it appends an empty delta. It returns an error without Options.Record.
 	AppendDelta(b []byte) ([]byte, error)
 
-	// AppendSnapshot appends the whole state, and forgets the changes. Equal states are equal bytes. A value that cannot
-	// be encoded is a *MergeError.
+	// AppendSnapshot appends the whole state and forgets the changes. Equal states are equal
+	// bytes. It returns a *MergeError if a value cannot be encoded.
 	AppendSnapshot(b []byte) ([]byte, error)
 
-	// Decode replaces everything by what snapshot says. Strings of the state share the memory of snapshot,
-	// which must never be modified after the call. Errors are *DecodeError; after one the Live must be
-	// dropped.
+	// Decode replaces the state by snapshot. Strings of the state share the memory of snapshot, so
+	// snapshot must never be modified after the call. After an error, which is a *DecodeError, the
+	// Live must be dropped.
 	Decode(snapshot []byte) error
 
-	// Apply applies a delta to what Decode and earlier Apply calls read. It runs no reducer. Strings of the
-	// state share the memory of the delta, which must never be modified after the call. What they keep of
-	// superseded values is bounded: a chain starts over with a snapshot when that is more than the state.
-	// Errors are *DecodeError; after one the Live must be dropped. Where the chain was written under another
-	// fingerprint, checkpoint.Fold and one Decode cost less than many Apply calls.
+	// Apply applies a delta to the state. It runs no reducer. Strings of the state share the
+	// memory of the delta, so the delta must never be modified after the call. The memory of
+	// superseded values is bounded, because a chain begins again with a snapshot when it exceeds
+	// the state. After an error, which is a *DecodeError, the Live must be dropped. If the chain
+	// has another fingerprint, checkpoint.Fold and one Decode cost less than many calls of Apply.
 	Apply(delta []byte) error
 
-	// Sizes returns the bytes of a snapshot if one were made now, and the bytes of values that deltas since the last
-	// snapshot have displaced: what a chain holds in vain. Both are counted while recording, and are 0 otherwise.
+	// Sizes returns the size of a snapshot of the current state, and the total size of values that
+	// deltas have displaced since the last snapshot. Both are 0 without Options.Record.
 	Sizes() (live, dead int)
 
-	// Clone returns a copy of this Live, with the same Options. A write to what one of them shows does not reach the other,
-	// except in the values of untracked fields. The state is copied in memory: nothing is encoded or measured. This Live must
-	// not be changed while the clone is in use.
+	// Clone returns a copy of this Live with the same Options. Writes to one do not change the
+	// other, except in the values of untracked fields. Clone copies in memory and encodes nothing.
+	// This Live must not be changed while the clone is in use.
 	Clone() Live[S, U]
 
 	// DropUntracked makes untracked fields zero, as they are after Decode.
 	DropUntracked()
 
-	// Fork returns a Live that continues from what this one holds, independently of it: a subgraph works on one. What both
-	// have is shared until either writes it, so forking costs nothing for what is not written; while recording it is
-	// measured once. This Live must not be written while the fork is in use; several forks of it may be used
-	// concurrently. Ephemeral fields count as set in the superstep before: the fork's next one sees them.
+	// Fork returns a Live that continues independently from the state of this one, for a subgraph.
+	// The two share memory until one of them writes it, so unchanged fields cost nothing. With
+	// Options.Record the state is measured once. This Live must not be written while the fork is
+	// in use. Several forks may be used concurrently. Ephemeral fields count as set in the
+	// superstep before, so the next superstep of the fork sees them.
 	Fork(opts Options) Live[S, U]
 }

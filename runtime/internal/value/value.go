@@ -1,5 +1,5 @@
-// Package value tells what an interface holds. It reflects, so it is for what is called once, when a graph is compiled, and
-// not while one runs.
+// Package value inspects the contents of interface values. It uses reflection, so it is for calls
+// while a graph is compiled, and not for calls while a graph runs.
 package value
 
 import "reflect"

@@ -65,7 +65,8 @@ func (d dice) facts() map[string]ref.Fact {
 	return m
 }
 
-// update makes an update. A task that is alone in its superstep may do what is a conflict otherwise.
+// update makes an update. A task that is alone in its superstep may do what is a conflict
+// otherwise.
 func (d dice) update(m *model, alone bool) ref.EverythingUpdate {
 	var u ref.EverythingUpdate
 	m.firstOpen = !m.first
@@ -368,7 +369,7 @@ func merge[K comparable, V any](m *map[K]V, entries map[K]V) {
 	maps.Copy(*m, entries)
 }
 
-// replicas are Lives that must all come to the same state, each by another way.
+// replicas are Lives that must all have the same state, each in another way.
 type replicas struct {
 	t         *testing.T
 	recorded  live // merges, and appends deltas
@@ -459,7 +460,7 @@ func (r *replicas) endStep() {
 	r.checkSizes(d, len(snapshot))
 }
 
-// change sometimes makes one replica go on from where another is: a run that is resumed.
+// change sometimes makes one replica continue from another, as a resumed run does.
 func (r *replicas) change(d dice) {
 	r.t.Helper()
 	if d.IntN(4) == 0 {
@@ -552,7 +553,8 @@ func (r *replicas) finish() {
 }
 
 func TestEveryWayToAStateComesToTheSame(t *testing.T) {
-	// The seed has fields that the code does not have, before, between and after those that it has.
+	// The seed has fields that the code does not have, before, between and after those that it
+	// has.
 	seed := wire.AppendMapLen(nil, 4)
 	seed = wire.AppendInt(wire.AppendString(seed, "Aardvark"), 1)
 	seed = wire.AppendString(wire.AppendArrayLen(wire.AppendString(seed, "Log"), 1), "seed")
@@ -618,8 +620,8 @@ func TestLongListsCostWhatTheyHold(t *testing.T) {
 	}
 }
 
-// ledger reads deltas by their description in the package's documentation, as simply as it can be done, to know how many
-// bytes they displace.
+// ledger reads deltas by their description in the package's documentation, as simply as it can be
+// done, to know how many bytes they displace.
 type ledger struct {
 	t      *testing.T
 	fields map[string]string

@@ -116,8 +116,8 @@ func TestAppendingIsAmortised(t *testing.T) {
 	}
 }
 
-// turns returns a snapshot and the deltas of n turns: two that change nothing, and one that appends a
-// message.
+// turns returns a snapshot and the deltas of n turns: two that change nothing, and one that
+// appends a message.
 func turns(tb testing.TB, n int) (snapshot []byte, deltas [][]byte) {
 	tb.Helper()
 	l := newLive(cell.Options{Record: true})
@@ -155,7 +155,7 @@ func TestRestoringATurnCostsLessThanOneAllocation(t *testing.T) {
 				}
 			}
 		})
-		// What is left is the list's array, which grows by a quarter.
+		// The remaining allocations are those of the list's array, which grows by a quarter.
 		if most := 40.0; got > most {
 			t.Errorf("%+v: restoring %d turns of three records: %v allocations, want at most %v", opts, n, got, most)
 		}

@@ -8,8 +8,8 @@ import (
 	ref "github.com/graphgen-go/graphgen/testdata/golden/reference"
 )
 
-// BenchmarkMerge merges one change into states of different lengths: the time must not follow the length. bench/ has the codec
-// and the clone beside what they are measured against.
+// BenchmarkMerge merges one change into states of different lengths. The time must not depend on
+// the length. The module bench compares the codec and the clone with their floors.
 func BenchmarkMerge(b *testing.B) {
 	for _, n := range []int{10, 10_000} {
 		var fill ref.EverythingUpdate
@@ -60,7 +60,8 @@ func BenchmarkMerge(b *testing.B) {
 	}
 }
 
-// BenchmarkDiff compares states of 1,000 messages, facts and lines: the time follows their length, the memory what differs.
+// BenchmarkDiff compares states of 1,000 messages, facts and lines: the time follows their length,
+// the memory what differs.
 func BenchmarkDiff(b *testing.B) {
 	var s ref.Everything
 	s.Facts = make(map[string]ref.Fact)

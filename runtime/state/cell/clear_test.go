@@ -15,8 +15,8 @@ import (
 
 type updater = func(u *ref.EverythingUpdate)
 
-// clearing has for each kind of field an update that writes it, one that clears it, and one that
-// another value follows, with the state that the last leads to from any state.
+// clearing has three updates for each kind of field: one that writes it, one that clears it, and
+// one that writes it after Clear. want is the state after the last one.
 var clearing = []struct {
 	field               string
 	write, clear, after updater
@@ -53,8 +53,8 @@ var clearing = []struct {
 		func(u *ref.EverythingUpdate) { u.Draft.Clear(); u.Draft.Set("b") }, ref.Everything{Draft: "b"}},
 }
 
-// TestClearMakesAFieldUnset clears each kind of field after it was written, in memory, by the stored
-// update and by the deltas: the field is as if it was never written, in every way.
+// TestClearMakesAFieldUnset clears each kind of field after it was written. The field is then as
+// if it was never written, in memory and in the stored data.
 func TestClearMakesAFieldUnset(t *testing.T) {
 	for _, tt := range clearing {
 		t.Run(tt.field, func(t *testing.T) {
@@ -152,8 +152,8 @@ func TestClearDiscardsASumThatDoesNotFit(t *testing.T) {
 	}
 }
 
-// TestReplaceAndClearHaveOneMeaning compares the four types that have both: Replace without elements
-// leaves an empty list or map, Clear a nil one.
+// TestReplaceAndClearHaveOneMeaning compares the four types that have both: Replace without
+// elements leaves an empty list or map, Clear a nil one.
 func TestReplaceAndClearHaveOneMeaning(t *testing.T) {
 	fill := func(u *ref.EverythingUpdate) {
 		u.Log.Append("a")

@@ -69,8 +69,8 @@ func (r *keeper) restored() live {
 	return l
 }
 
-// TestAClonesTurnIsThatOfARestoredState runs turns on clones whose views are written to afterwards: what is kept stays what
-// storage says.
+// TestAClonesTurnIsThatOfARestoredState runs turns on clones whose views are written to
+// afterwards: what is kept stays what storage says.
 func TestAClonesTurnIsThatOfARestoredState(t *testing.T) {
 	seed := wire.AppendMapLen(nil, 2)
 	seed = wire.AppendInt(wire.AppendString(seed, "Aardvark"), 1)

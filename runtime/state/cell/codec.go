@@ -8,13 +8,14 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// Codec says how values of one type are written, read and compared. Generated code implements it by types without
-// fields, one for each type that is no basic one; for those there are [Str], [Int], [Uint], [Float], [Complex],
-// [Bool], [Bytes] and [Time].
+// Codec writes, reads and compares values of one type. Generated code implements it by types
+// without fields. For basic types there are [Str], [Int], [Uint], [Float], [Complex], [Bool],
+// [Bytes] and [Time].
 type Codec[T any] interface {
-	// Append appends v. It is an error when a value cannot be encoded; what was appended is then of no meaning.
+	// Append appends v. It returns an error if a value cannot be encoded. The appended bytes then
+	// have no meaning.
 	Append(b []byte, v *T) ([]byte, error)
-	// Read reads a value into v, which is zero. What is wrong becomes an error of r.
+	// Read reads a value into v, which is zero. A fault becomes an error of r.
 	Read(r *wire.Reader, v *T)
 	// Equal compares deeply; nil and empty differ.
 	Equal(a, b *T) bool

@@ -12,7 +12,7 @@ import (
 	"github.com/graphgen-go/graphgen/shape"
 )
 
-// checkCodec writes and reads values, all of which differ from each other.
+// checkCodec writes and reads values, which must all differ.
 func checkCodec[T any](t *testing.T, name string, codec cell.Codec[T], values ...T) {
 	t.Helper()
 	for i := range values {

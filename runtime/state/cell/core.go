@@ -7,8 +7,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// Core is what the Lives of all states have in common. Generated code embeds one, and binds the cells of the state's
-// fields to it in order of their wire names.
+// Core is what the Lives of all states have in common. Generated code embeds one, and binds the
+// cells of the state's fields to it in order of their wire names.
 type Core struct {
 	name    string
 	deltas  string // what its deltas are called in messages
@@ -25,7 +25,7 @@ type Core struct {
 	inner bool   // the task is a subgraph, which has merged the update before
 	epoch uint64 // the superstep, counted from 1
 	dead  int    // bytes displaced since the last snapshot
-	fresh int    // those of them that no delta has told yet
+	fresh int    // those of them that no delta contains yet
 	err   error
 	buf   []byte // to measure in
 
@@ -54,7 +54,7 @@ type cell interface {
 // fader is a cell that is cleared when its superstep is over.
 type fader interface{ fade() }
 
-// Init makes c ready for the cells of a state called name, of which there are n.
+// Init prepares c for the n cells of the state called name.
 func (c *Core) Init(name string, opts Options, n int) {
 	c.name, c.opts, c.epoch = name, opts, 1
 	c.cells = make([]*head, 0, n)
@@ -180,7 +180,7 @@ func (c *Core) AppendSnapshot(b []byte) ([]byte, error) {
 
 func (u unknown) appendTo(b []byte) []byte { return u.value.AppendTo(wire.AppendString(b, u.name)) }
 
-// stored forgets the changes: they have been told.
+// stored forgets the changes, because they are stored now.
 func (c *Core) stored() {
 	for _, h := range c.cells {
 		h.forget()

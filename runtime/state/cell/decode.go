@@ -97,8 +97,8 @@ func (c *Core) findUnknown(name string) (int, bool) {
 	return slices.BinarySearchFunc(c.unknown, name, func(u unknown, name string) int { return cmp.Compare(u.name, name) })
 }
 
-// find returns the cell that a wire name belongs to, or nil. next is where the name is most likely found: names come in
-// order, as a rule.
+// find returns the cell that a wire name belongs to, or nil. next is where the name is most likely
+// found: names come in order, as a rule.
 func (c *Core) find(name string, next *int) *head {
 	for i := *next; i < len(c.cells) && i < *next+2; i++ {
 		if c.cells[i].field.Wire == name {
@@ -191,9 +191,10 @@ func (c *Core) applyField(r *wire.Reader, name string, h *head) {
 	}
 }
 
-// applyRaw applies an operation that does not fit the field, and those that follow it: left in all, the first of which is op
-// and starts at byte at. They were written before the code changed, when the field had another reducer or type. So its value
-// is taken through its encoding, where operations follow from what is stored. If what comes of it is not of the code's type, it
+// applyRaw applies an operation that does not fit the field, and those that follow it. There are
+// left operations. The first is op and starts at byte at. They were written when the field had
+// another reducer or type. So applyRaw encodes the value and applies them to its stored form, on
+// which they do not depend on types. If the result does not have the type of the code, the field
 // is an old field.
 func (c *Core) applyRaw(r *wire.Reader, at, left int, name string, h *head, op delta.Op) {
 	v := new(delta.Value)

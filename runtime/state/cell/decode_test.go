@@ -228,8 +228,8 @@ func TestDecodeErrorsNameThePlace(t *testing.T) {
 }
 
 func TestADeltaOutlivesAChangedReducer(t *testing.T) {
-	// Labels, Vector and Set are replaced as a whole now; these deltas are of a time when they were merged and appended to. Log
-	// was a map that nobody wrote to.
+	// Labels, Vector and Set are replaced as a whole now; these deltas are of a time when they
+	// were merged and appended to. Log was a map that nobody wrote to.
 	l := decoded(t, cell.Options{Record: true}, pack(t, object{"Labels": object{"a": "1"}, "Vector": array{0.5}}),
 		change(t, "Labels", delta.Put, object{"b": "2"}, delta.Delete, array{"a"}),
 		change(t, "Vector", delta.Append, array{1.5}, delta.SetAt, array{0, 2.5}),

@@ -176,7 +176,8 @@ func everything(t *testing.T) ref.Everything {
 	return l.View()
 }
 
-// TestADiffLeadsFromOneStateToTheOther makes states by random updates, and applies their diffs by hand.
+// TestADiffLeadsFromOneStateToTheOther makes states by random updates, and applies their diffs by
+// hand.
 func TestADiffLeadsFromOneStateToTheOther(t *testing.T) {
 	for seed := range uint64(40) {
 		d := dice{rand.New(rand.NewPCG(seed, 3))}
@@ -371,8 +372,8 @@ func TestADiffAllocatesForWhatDiffersOnly(t *testing.T) {
 	}
 }
 
-// checkIsZero checks that a diff is zero if and only if two states are equal: they are stored as the same bytes, or reflection
-// finds no difference.
+// checkIsZero checks that a diff is zero if and only if two states are equal. They are equal if
+// they are stored as the same bytes, or if reflection finds no difference.
 func checkIsZero(t *testing.T, before, after ref.Everything, d ref.EverythingDiff) {
 	t.Helper()
 	a, b := newLive(cell.Options{}), newLive(cell.Options{})

@@ -26,7 +26,8 @@ func decodeError(field string, err error) error {
 	return &state.DecodeError{Field: field, Err: err}
 }
 
-// topField returns the wire name of the field that a path starts with: Messages of State.Messages[3].ID.
+// topField returns the wire name of the field that a path starts with: Messages of
+// State.Messages[3].ID.
 func topField(err error) string {
 	var at *wire.Error
 	if !errors.As(err, &at) {

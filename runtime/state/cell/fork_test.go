@@ -22,7 +22,8 @@ func written(t *testing.T, l live) []byte {
 	return b
 }
 
-// TestAForkGoesOnAsTheWholeWould compares forks, with and without records, with a Live that read the snapshot.
+// TestAForkGoesOnAsTheWholeWould compares forks, with and without records, with a Live that read
+// the snapshot.
 func TestAForkGoesOnAsTheWholeWould(t *testing.T) {
 	seed := wire.AppendMapLen(nil, 2)
 	seed = wire.AppendInt(wire.AppendString(seed, "Aardvark"), 1)

@@ -7,7 +7,7 @@ import (
 	ref "github.com/graphgen-go/graphgen/testdata/golden/reference"
 )
 
-// What is stored must be readable by later versions, so its form is pinned here byte by byte.
+// Later versions must be able to read stored data, so this test pins its form byte by byte.
 func TestStoredFormsStayAsTheyAre(t *testing.T) {
 	type up = func(u *ref.EverythingUpdate)
 	tests := []struct {

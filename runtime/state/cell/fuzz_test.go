@@ -63,8 +63,9 @@ func samples(tb testing.TB) (snapshot []byte, deltas [][]byte) {
 	return snapshot, deltas
 }
 
-// FuzzStored reads arbitrary bytes as a snapshot and two deltas: nothing may panic, and what is accepted comes to the same
-// with types and without. The diff of what was read before and after leads from the one to the other.
+// FuzzStored reads arbitrary bytes as a snapshot and two deltas. Nothing may panic, and accepted
+// data has the same meaning with types and without. The diff between the states before and after
+// leads from one to the other.
 func FuzzStored(f *testing.F) {
 	snapshot, deltas := samples(f)
 	f.Add(snapshot, deltas[0], deltas[1], false)

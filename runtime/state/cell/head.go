@@ -37,7 +37,7 @@ func (h *head) bind(core *Core, f *shape.Field, x cell) {
 // stored reports whether the field has something to store.
 func (h *head) stored() bool { return h.written && !h.untracked }
 
-// recording reports whether changes are to be kept for a delta.
+// recording reports whether changes are recorded for a delta.
 func (h *head) recording() bool { return h.core.opts.Record && !h.untracked }
 
 // forget forgets the operations since the last delta.
@@ -47,8 +47,9 @@ func (h *head) forget() {
 	}
 }
 
-// touch notes that the current task writes the field; rewrite says that nothing of what was there stays. It reports
-// whether the task may: no other task of the superstep wrote it, or neither of them rewrote it all.
+// touch notes that the current task writes the field; rewrite says that nothing of what was there
+// stays. It reports whether the task may: no other task of the superstep wrote it, or neither of
+// them rewrote it all.
 func (h *head) touch(rewrite bool) bool {
 	c := h.core
 	task := c.task

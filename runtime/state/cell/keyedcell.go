@@ -52,8 +52,8 @@ func (c *indexed[K, T]) reindex() {
 	}
 }
 
-// put appends the elements whose keys are new. The others take the place of those that have their keys, or are left
-// out when replace is false.
+// put appends the elements whose keys are new. The others take the place of those that have their
+// keys, or are left out when replace is false.
 func (c *indexed[K, T]) put(vals []T, replace bool) {
 	from := 0
 	flush := func(to int) {
@@ -102,7 +102,8 @@ func (c *indexed[K, T]) replaceAll(vals []T) {
 	c.replace(c.distinct(vals))
 }
 
-// distinct returns vals without those whose key comes again later, at whose place the last one stands.
+// distinct returns vals without those whose key comes again later, at whose place the last one
+// stands.
 func (c *indexed[K, T]) distinct(vals []T) []T {
 	seen := make(map[K]int, len(vals))
 	for i := range vals {
@@ -127,7 +128,8 @@ func (c *indexed[K, T]) read(r *wire.Reader) {
 	c.ListCell.read(r)
 }
 
-// apply keeps the index if it can: a Live that is cloned between deltas would be indexed each time.
+// apply keeps the index if it can: a Live that is cloned between deltas would be indexed each
+// time.
 func (c *indexed[K, T]) apply(r *wire.Reader, op delta.Op) bool {
 	before := len(*c.p)
 	switch {

@@ -70,8 +70,9 @@ func oneField(bind func(c *cell.Core)) *cell.Core {
 	return c
 }
 
-// TestAChangeOfAnotherKindOfFieldIsNeverMisread stores each kind of value, and then each operation that some kind of field has
-// on it, and reads both as each kind of field: what comes of it is what the folded state is read as, or an error.
+// TestAChangeOfAnotherKindOfFieldIsNeverMisread stores each kind of value, and then each operation
+// of every kind of field on it. It reads both as each kind of field. The result must be the folded
+// state, or an error.
 func TestAChangeOfAnotherKindOfFieldIsNeverMisread(t *testing.T) {
 	values := map[string]any{
 		"nothing": nil, "a string": "s", "bytes": []byte("b"), "a number": 5, "a large number": 300, "a bool": true, "no list": array{}, "strings": array{"a", "b"},
@@ -126,7 +127,8 @@ func readAs(newCore func() *cell.Core, snapshot []byte, deltas ...[]byte) error 
 	return err
 }
 
-// rewritten reads a snapshot and the deltas that follow it, and returns the state as it is written.
+// rewritten reads a snapshot and the deltas that follow it, and returns the state as it is
+// written.
 func rewritten(newCore func() *cell.Core, snapshot []byte, deltas ...[]byte) ([]byte, error) {
 	c := newCore()
 	if err := c.Decode(snapshot); err != nil {
@@ -140,7 +142,8 @@ func rewritten(newCore func() *cell.Core, snapshot []byte, deltas ...[]byte) ([]
 	return c.AppendSnapshot(nil)
 }
 
-// compareToFolded says how what is read by applying a delta differs from reading what both fold to; "" when it does not.
+// compareToFolded says how what is read by applying a delta differs from reading what both fold
+// to; "" when it does not.
 func compareToFolded(newCore func() *cell.Core, snapshot, d []byte) string {
 	got, err := rewritten(newCore, snapshot, d)
 	var at *wire.Error

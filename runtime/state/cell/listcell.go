@@ -57,7 +57,7 @@ func (c *ListCell[T]) merge(run *rep.Run[[]T]) {
 	}
 }
 
-// append appends vals, of which there are some, in place when there is room.
+// append appends vals, in place if there is room. vals must not be empty.
 func (c *ListCell[T]) append(vals []T) {
 	list := c.spare()
 	before := cap(list)
@@ -166,7 +166,8 @@ func (c *ListCell[T]) findEqual(vals []T) []int {
 	return found
 }
 
-// removeAt removes the elements at ascending indexes. What stays goes to a new array, since views have the old one.
+// removeAt removes the elements at ascending indexes. The others move to a new array, because
+// views have the old one.
 func (c *ListCell[T]) removeAt(indexes []int) {
 	if len(indexes) == 0 {
 		return
@@ -337,7 +338,7 @@ func (c *ListCell[T]) adopt() {
 
 func (c *ListCell[T]) mark() { c.written = true }
 
-// share gives the elements to a view that lasts. What is appended is past the end of it.
+// share gives the elements to a view that lasts. Appended elements are past its end.
 func (c *ListCell[T]) share() { c.owned = false }
 
 func (c *ListCell[T]) cloned(cell) { c.owned, c.room = true, true }

@@ -12,7 +12,8 @@ type Live[S, U any] = live.Live[S, U]
 // Options say how a Live behaves.
 type Options = live.Options
 
-// Follow takes over from the Core of another Live of the same state what Load cannot know: a fork calls it after Load.
+// Follow takes over from the Core of another Live of the same state what Load cannot know: a fork
+// calls it after Load.
 func (c *Core) Follow(from *Core) {
 	c.unknown = slices.Clone(from.unknown)
 	for i, h := range c.cells {

@@ -14,7 +14,7 @@ import (
 	ref "github.com/graphgen-go/graphgen/testdata/golden/reference"
 )
 
-// merged returns what updates come to, each as a superstep of one task.
+// merged returns the state after updates, each as a superstep of one task.
 func merged(t *testing.T, l live, updates ...func(u *ref.EverythingUpdate)) ref.Everything {
 	t.Helper()
 	for _, make := range updates {
@@ -154,7 +154,8 @@ func TestTheZeroUpdateChangesNothing(t *testing.T) {
 }
 
 func TestWhatWasNeverWrittenTravels(t *testing.T) {
-	// Min was offered 0: that is a value, and 5 is not less. In the other state nothing was offered.
+	// Min was offered 0: that is a value, and 5 is not less. In the other state nothing was
+	// offered.
 	offered := newLive(cell.Options{})
 	merged(t, offered, func(u *ref.EverythingUpdate) { u.Min.Offer(0) })
 	b, err := offered.AppendSnapshot(nil)
@@ -292,7 +293,7 @@ func TestAnEphemeralFieldLivesForTheNextSuperstep(t *testing.T) {
 		if got := merged(t, l, step.update).Draft; got != step.want {
 			t.Errorf("after superstep %d Draft is %q, want %q", i, got, step.want)
 		}
-		l = reread() // what was stored goes on where the run stopped
+		l = reread() // the stored state continues where the run stopped
 		if got := l.View().Draft; got != step.want {
 			t.Errorf("read back after superstep %d Draft is %q, want %q", i, got, step.want)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// migratable reports whether r failed at a value that is not of the type that the code wants, and the state has a
-// method Migrate.
+// migratable reports whether r failed at a value that is not of the type that the code wants, and
+// the state has a method Migrate.
 func (c *Core) migratable(r *wire.Reader) bool {
 	var err *wire.Error
 	if c.migrate == nil || !errors.As(r.Err(), &err) {
@@ -40,8 +40,8 @@ func (c *Core) applyOld(r *wire.Reader, f *rep.OldField) {
 	}
 }
 
-// migrated lets the state's Migrate method make what the code wants of old fields, if there are any that it has not
-// seen yet.
+// migrated lets the state's Migrate method make what the code wants of old fields, if there are
+// any that it has not seen yet.
 func (c *Core) migrated() error {
 	if !c.newOld {
 		return nil

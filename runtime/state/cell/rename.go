@@ -10,9 +10,11 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// A field that was renamed (was=old) is stored under its new name. Beside it stands a mark: the new name, under "was," and the
-// old one, which no field can have for its name. Code that knows the old name only finds the mark and refuses the state,
-// because it would take the field for one that was never written. Code that knows neither carries the mark along.
+// A renamed field (was=old) is stored under its new name, together with a mark. The mark is an
+// entry under "was," and the old name, with the new name as its value. No field can have such a
+// name. Code that knows only the old name finds the mark and refuses the state. Without the mark
+// it would take the field for one that was never written. Code that knows neither name keeps the
+// mark.
 const markPrefix = "was,"
 
 // mark says that a field of the code is stored under another name than before.
@@ -47,7 +49,8 @@ func (m *mark) appendChange(b []byte) []byte {
 	return m.value.AppendTo(append(wire.AppendString(b, m.name), 0x92, byte(delta.Set)))
 }
 
-// besideCells returns what a snapshot has beside the fields of the code, in order of wire name.
+// besideCells returns the entries of a snapshot other than the fields of the code, in order of
+// wire name.
 func (c *Core) besideCells() []unknown {
 	if len(c.marks) == 0 {
 		return c.unknown
@@ -62,8 +65,8 @@ func (c *Core) besideCells() []unknown {
 	return all
 }
 
-// readMark takes note of a mark in stored data, which starts at byte at, and reports whether it is to be carried along, since
-// neither name says anything to the code.
+// readMark reads a mark in stored data, which starts at byte at. It reports whether the mark must
+// be kept, because the code knows neither name.
 func (c *Core) readMark(r *wire.Reader, at int, name, now string) (carry bool) {
 	if i, ok := c.findMark(name); ok && c.marks[i].cell.field.Wire == now {
 		c.marks[i].told = true
@@ -91,7 +94,8 @@ func markOf(r *wire.Reader, at int, raw string) string {
 	return now
 }
 
-// claim notes under which of its names a field is stored. It fails, and reports false, when that is not the only one.
+// claim notes under which of its names a field is stored. It fails, and reports false, when that
+// is not the only one.
 func (c *Core) claim(r *wire.Reader, at int, name string, h *head) bool {
 	switch {
 	case h.from == name:

@@ -19,14 +19,14 @@ func (c *slot[T]) bindSlot(core *Core, f *shape.Field, codec Codec[T], p *T, x c
 	c.codec, c.p = codec, p
 }
 
-// begin starts the merge of u, which is not zero: it clears the field if u does. It reports whether
-// there is an operand to merge after that.
+// begin starts the merge of u, which is not zero: it clears the field if u does. It reports
+// whether there is an operand to merge after that.
 func (c *slot[T]) begin(u *rep.Scalar[T]) bool {
 	return c.beginClear(u.Cleared()) && u.HasOperand()
 }
 
-// beginClear starts the merge of an update that clears the field first if clear is true. It reports
-// whether the task may write the field.
+// beginClear starts the merge of an update that clears the field first if clear is true. It
+// reports whether the task may write the field.
 func (c *slot[T]) beginClear(clear bool) bool {
 	if !c.touch(clear) {
 		return false
@@ -63,7 +63,7 @@ func (c *slot[T]) clear() {
 	c.reset()
 }
 
-// displace counts the value that is there as displaced, if a delta or snapshot has told it.
+// displace counts the current value as displaced if a delta or snapshot contains it.
 func (c *slot[T]) displace() {
 	if c.ops == 0 {
 		c.core.displace(c.bytes)

@@ -7,10 +7,12 @@ import (
 	"github.com/graphgen-go/graphgen/shape"
 )
 
-// An update is written as a map from the wire names of the fields that it changes to arrays in which each operation, as the
-// node called it, is followed by its operand. So reducers run when the update is merged, not when it is read.
+// An update is written as a map from the wire names of the changed fields to arrays. An array has
+// the operations in the order of the calls, each followed by its operand. So reducers run when the
+// update is merged, not when it is read.
 
-// UpdateWriter writes an update, for generated code: NewUpdateWriter, AppendUpdate of every field, End.
+// UpdateWriter writes an update, for generated code: NewUpdateWriter, AppendUpdate of every field,
+// End.
 type UpdateWriter struct {
 	b      []byte
 	at     int // where the map's head is
@@ -36,7 +38,8 @@ func (w *UpdateWriter) End() ([]byte, error) {
 	return append(wire.AppendMapLen(w.b[:w.at], w.fields), rest...), nil
 }
 
-// field starts a field with n operations. It reports whether they are to be written: there are some, and nothing failed.
+// field starts a field with n operations. It reports whether the caller must write
+// them: there are some, and nothing failed.
 func (w *UpdateWriter) field(f *shape.Field, n int) bool {
 	if n == 0 || w.err != nil {
 		return false
@@ -59,7 +62,7 @@ func (w *UpdateWriter) refuse(err error) {
 	}
 }
 
-// writeScalar writes the update of a field that has the operation op beside Clear.
+// writeScalar writes the update of a field that has the operation op and Clear.
 func writeScalar[T any](w *UpdateWriter, f *shape.Field, op rep.Op, codec Codec[T], u *rep.Scalar[T]) {
 	operands := 0
 	if u.HasOperand() {
@@ -70,8 +73,8 @@ func writeScalar[T any](w *UpdateWriter, f *shape.Field, op rep.Op, codec Codec[
 	}
 }
 
-// writeClear starts a field with n operations, after Clear if clear is true. It reports whether the operations are to be
-// written.
+// writeClear starts a field with n operations, after Clear if clear is true. It reports whether
+// the caller must write the operations.
 func writeClear(w *UpdateWriter, f *shape.Field, clear bool, n int) bool {
 	if !clear {
 		return w.field(f, n)
@@ -137,8 +140,8 @@ func readVals[T any](r *wire.Reader, codec Codec[T]) []T {
 	return vals
 }
 
-// readOps reads the operations of a field of an update; read gets each operation, reads its operand and reports whether the
-// field has that operation.
+// readOps reads the operations of a field of an update; read gets each operation, reads its
+// operand and reports whether the field has that operation.
 func readOps(r *wire.Reader, read func(o rep.Op) bool) {
 	at := r.Offset()
 	n := r.ArrayLen()
@@ -160,7 +163,7 @@ func readOps(r *wire.Reader, read func(o rep.Op) bool) {
 	}
 }
 
-// readScalar reads the update of a field that has the operation want beside Clear.
+// readScalar reads the update of a field that has the operation want and Clear.
 func readScalar[T any](r *wire.Reader, want rep.Op, codec Codec[T], u *rep.Scalar[T]) {
 	readOps(r, func(o rep.Op) bool {
 		switch o {
@@ -177,14 +180,15 @@ func readScalar[T any](r *wire.Reader, want rep.Op, codec Codec[T], u *rep.Scala
 	})
 }
 
-// UpdateError returns the error of reading an update with r, which should be at its end, as a *DecodeError; nil when
-// there is none. It is for generated code.
+// UpdateError returns the error of reading an update with r, which should be at its end, as a
+// *DecodeError; nil when there is none. It is for generated code.
 func UpdateError(r *wire.Reader) error {
 	err := r.End()
 	return decodeError(topField(err), err)
 }
 
-// SameUpdate reports whether two updates are written as the same bytes. One that cannot be written is the same as none.
+// SameUpdate reports whether two updates are written as the same bytes. One that cannot be written
+// is the same as none.
 func SameUpdate[U any](appendTo func(b []byte, u *U) ([]byte, error), u, v *U) bool {
 	a, err := appendTo(nil, u)
 	if err != nil {

@@ -172,7 +172,8 @@ func TestConstructorsDoWhatMethodsDo(t *testing.T) {
 }
 
 func TestAnUpdateWithManyFieldsIsRead(t *testing.T) {
-	// More than fifteen fields take a longer head, for which room must be made behind what was there.
+	// More than fifteen fields take a longer head, for which room must be made behind what was
+	// there.
 	var u ref.EverythingUpdate
 	for _, make := range each {
 		make(&u)

@@ -7,7 +7,8 @@ import (
 	"github.com/graphgen-go/graphgen/shape"
 )
 
-// ValueField describes a field whose update is a [Value]: its Reducer is replace, last, first, ephemeral or untracked.
+// ValueField describes a field whose update is a [Value]: its Reducer is replace, last, first,
+// ephemeral or untracked.
 type ValueField[T any] struct {
 	shape.Field
 	Codec Codec[T]    // nil when untracked
