@@ -12,7 +12,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/file"
 )
 
-// ahead makes a thread of n steps of 200 bytes, each on the one before it.
+// ahead writes a thread of n steps of 200 bytes, each after the one before.
 func ahead(b *testing.B, s checkpoint.Saver, n int) (checkpoint.Append, checkpoint.ID) {
 	b.Helper()
 	a := opening(b, "t", checkpoint.ID{})
@@ -56,7 +56,8 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// An append beside a bare write and sync of the same bytes, one after the other in the same folder.
+// An append compared with a bare write and sync of the same bytes. They alternate in the same
+// folder.
 func BenchmarkAppendAgainstBareWrite(b *testing.B) {
 	dir := b.TempDir()
 	s, err := file.Open(dir)
@@ -91,7 +92,7 @@ func BenchmarkAppendAgainstBareWrite(b *testing.B) {
 	b.ReportMetric(float64(ours)/float64(theirs), "append/bare")
 }
 
-// What a restart reads: a thread of n steps whose file is not open.
+// The reads of a restart: a thread of n steps whose file is not open.
 func BenchmarkLoadCold(b *testing.B) {
 	for _, n := range []int{10, 1_000} {
 		b.Run(fmt.Sprint("steps=", n), func(b *testing.B) {
@@ -120,7 +121,7 @@ func BenchmarkLoadCold(b *testing.B) {
 	}
 }
 
-// A listing of a folder: the first reads each file, the next only those that have changed.
+// A listing of a folder. The first reads each file; the next ones read only changed files.
 func BenchmarkThreads(b *testing.B) {
 	const threads = 2_000
 	dir := b.TempDir()

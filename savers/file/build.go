@@ -13,7 +13,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// builder writes a version anew, into a file that has no thread's name yet. What is put in is checked as it comes.
+// builder writes a version again, into a file that has no thread's name yet. Each item is checked
+// as it is added.
 type builder struct {
 	s         *Saver
 	f         *os.File
@@ -23,11 +24,11 @@ type builder struct {
 	namespace string
 	records   []checkpoint.Record
 	writes    []checkpoint.Write
-	bytes     int // of what waits to be written
+	bytes     int // of the records and writes that wait for flush
 }
 
-// building is the folder for files that have no thread's name yet. Those that nobody has locked were left by a process
-// that died.
+// building is the folder for files that have no thread's name yet. A file there that nobody has
+// locked was left by a process that died.
 const building = "building"
 
 func (s *Saver) newBuilder(thread string) (*builder, error) {
@@ -47,7 +48,7 @@ func (s *Saver) newBuilder(thread string) (*builder, error) {
 	return b, nil
 }
 
-// newBuilding makes a file without a thread's name, locked, and removes those that were left.
+// newBuilding creates a locked file without a thread's name, and removes abandoned files.
 func (s *Saver) newBuilding() (*os.File, error) {
 	if err := s.makeBelow(building); err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func (s *Saver) newBuilding() (*os.File, error) {
 	return createLocked(dir)
 }
 
-// createLocked makes a file in a folder that others sweep.
+// createLocked creates a locked file in a folder that others sweep.
 func createLocked(dir string) (*os.File, error) {
 	for {
 		f, err := newFile(dir, "", ".tmp")
@@ -111,7 +112,7 @@ func (b *builder) discard() error {
 	return errors.Join(b.f.Close(), b.s.remove(b.f.Name()))
 }
 
-// batch is how many bytes the builder writes at once.
+// batch is how many bytes the builder writes in one call.
 const batch = 1 << 20
 
 func (b *builder) record(namespace string, r checkpoint.Record) error {
@@ -143,7 +144,7 @@ func (b *builder) write(w checkpoint.Write) error {
 	return b.flush()
 }
 
-// flush writes what waits as one frame.
+// flush writes the waiting records and writes as one frame.
 func (b *builder) flush() error {
 	if len(b.records) == 0 && len(b.writes) == 0 {
 		return nil
@@ -173,7 +174,7 @@ func (b *builder) event(e *ledger.Event, records []checkpoint.Record) error {
 	return nil
 }
 
-// finish writes what remains: the state of the version and its number.
+// finish writes the rest: the state of the version and its number.
 func (b *builder) finish(state *ledger.Event, number int) error {
 	if err := b.flush(); err != nil {
 		return err
@@ -194,7 +195,7 @@ func (b *builder) finish(state *ledger.Event, number int) error {
 	return nil
 }
 
-// place puts the file in the place of v's, whose lock is held.
+// place replaces the file of v, whose lock is held.
 func (b *builder) place(v *volume) error {
 	if err := v.move(b.f.Name(), v.path); err != nil {
 		return err
@@ -202,8 +203,8 @@ func (b *builder) place(v *volume) error {
 	return v.reopen(b.at)
 }
 
-// Prune removes old records and versions, as [checkpoint.Saver] says. The file is written anew beside the old one and
-// takes its place whole.
+// Prune removes old records and versions, as [checkpoint.Saver] says. It writes a new file and
+// replaces the old one with a rename.
 func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
 	if err := checkpoint.CheckThread(thread); err != nil {
 		return checkpoint.PruneResult{}, err
@@ -239,7 +240,7 @@ func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Retent
 	return done, err
 }
 
-// prune writes the file anew without what keep leaves out.
+// prune writes a new file with only the records that keep selects.
 func (v *volume) prune(keep checkpoint.Retention) (removed int, err error) {
 	if v.v == nil {
 		return 0, nil
@@ -269,7 +270,7 @@ func (v *volume) prune(keep checkpoint.Retention) (removed int, err error) {
 	return removed, b.f.Close()
 }
 
-// rebuild puts what the plan keeps into b.
+// rebuild adds to b the records that the plan keeps.
 func (v *volume) rebuild(b *builder, plan map[string]ledger.Pruned) error {
 	for _, namespace := range v.v.Namespaces() {
 		log, err := v.v.Log(namespace, checkpoint.ID{})
@@ -316,7 +317,8 @@ func (v *volume) kept(kept ledger.Kept) (checkpoint.Record, error) {
 	return ledger.Snapshot(records)
 }
 
-// dropVersions removes released versions below a number but the newest keep, -1 for none, the oldest first.
+// dropVersions removes released versions below a number, the oldest first. It leaves the newest
+// keep of them; -1 leaves none.
 func (v *volume) dropVersions(number, keep int) (removed int, err error) {
 	sp := span{open: number}
 	if keep == 0 {
@@ -340,8 +342,8 @@ func (v *volume) dropVersions(number, keep int) (removed int, err error) {
 	return removed, nil
 }
 
-// Import makes a thread's next version, as [checkpoint.Saver] says. Items are written as they come, so a version of
-// any size takes little memory.
+// Import stores a thread's next version, as [checkpoint.Saver] says. Import writes items as they
+// arrive, so a version of any size takes little memory.
 func (s *Saver) Import(ctx context.Context, thread string, items iter.Seq2[checkpoint.ExportItem, error]) error {
 	if err := checkpoint.CheckThread(thread); err != nil {
 		return err
@@ -364,7 +366,7 @@ func (s *Saver) Import(ctx context.Context, thread string, items iter.Seq2[check
 	return b.f.Close()
 }
 
-// collect puts imported items into b and returns the state of the version.
+// collect adds imported items to b and returns the state of the version.
 func (b *builder) collect(ctx context.Context, items iter.Seq2[checkpoint.ExportItem, error]) (*ledger.Event, error) {
 	var in ledger.Intake
 	for item, err := range items {
@@ -389,7 +391,7 @@ func (b *builder) collect(ctx context.Context, items iter.Seq2[checkpoint.Export
 	return state, in.End()
 }
 
-// install gives b the place of a thread's open version, which must be empty.
+// install makes the file of b a thread's open version, which must be empty.
 func (s *Saver) install(ctx context.Context, b *builder, state *ledger.Event) error {
 	if err := b.flush(); err != nil {
 		return err
@@ -418,7 +420,8 @@ func (s *Saver) install(ctx context.Context, b *builder, state *ledger.Event) er
 	return b.place(v)
 }
 
-// vacant locks a thread's file, which it makes if there is none, for writing. Nothing must be left to do.
+// vacant locks a thread's file for writing, and creates the file if there is none. The caller
+// must have settled the thread.
 func (v *volume) vacant(ctx context.Context) error {
 	for {
 		err := v.lockUnder(ctx)
@@ -439,7 +442,7 @@ func (v *volume) vacant(ctx context.Context) error {
 	return err
 }
 
-// Export yields all that a version holds, as [checkpoint.Saver] says.
+// Export yields everything that a version holds, as [checkpoint.Saver] says.
 func (s *Saver) Export(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.ExportItem, error] {
 	return func(yield func(checkpoint.ExportItem, error) bool) {
 		x, err := s.snapshot(ctx, thread, version)
@@ -514,7 +517,7 @@ func (s *Saver) snapshot(ctx context.Context, thread string, version int) (snaps
 	return x, nil
 }
 
-// forward yields the records of a log, oldest first, a handful read at a time.
+// forward yields the records of a log, oldest first. It reads a few at a time.
 func (s *Saver) forward(ctx context.Context, h *handle, log []*ledger.Entry) iter.Seq2[checkpoint.Record, error] {
 	const some = 32
 	return func(yield func(checkpoint.Record, error) bool) {

@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// disk is what the saver does to files that can fail half-way. Tests put faults in its place.
+// disk holds the file operations that can fail half-way. Tests replace them to inject faults.
 type disk struct {
 	write    func(f *os.File, b []byte, at int64) error
 	sync     func(f *os.File) error
@@ -32,7 +32,7 @@ func realDisk() disk {
 	}
 }
 
-// exists reports whether there is a file.
+// exists reports whether a file exists.
 func exists(path string) (bool, error) {
 	_, err := os.Lstat(path)
 	switch {

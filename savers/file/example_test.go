@@ -11,7 +11,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/file"
 )
 
-// A saver is opened once and given to the graphs of a program. What it stored the next process finds.
+// A program opens a saver once and gives it to its graphs. The next process finds the stored
+// threads.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "threads")

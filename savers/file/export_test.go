@@ -5,8 +5,9 @@ import (
 	"os"
 )
 
-// Faults makes a Saver's disk fail. Before each step it calls fail with the step's name, and fails with its error
-// unless that is nil; a write that fails has written its first half.
+// Faults makes a Saver's disk fail. Before each step, it calls fail with the step's name. If fail
+// returns an error, the step fails with that error. A write that fails has written its first
+// half.
 func Faults(s *Saver, fail func(step string) error) {
 	whole := s.disk
 	s.disk = disk{
@@ -65,7 +66,7 @@ type Step struct {
 	To   string // of a rename
 }
 
-// Trace makes a Saver sync nothing and calls seen after each change of its disk.
+// Trace makes a Saver sync nothing. It calls seen after each change of the Saver's disk.
 func Trace(s *Saver, seen func(Step)) {
 	whole := s.disk
 	after := func(err error, step Step) error {
@@ -109,12 +110,12 @@ func Written(s *Saver, n *int) {
 	}
 }
 
-// BaseName and ParseName are how files are named.
+// BaseName and ParseName convert between ids and names of files.
 func BaseName(id string) string { return baseName(id) }
 
 func ParseName(name string) (base, id string, ok bool) { return parseName(name) }
 
-// ReadFrames reads a file's frames as a scan does.
+// ReadFrames reads the frames of a file as a scan does.
 func ReadFrames(b []byte) (n int, err error) {
 	fr := newFrames("fuzz", bytes.NewReader(b), 0, int64(len(b)), 0)
 	for ; ; n++ {
@@ -139,7 +140,7 @@ func FileOf(id string, payloads ...[]byte) []byte {
 	return b
 }
 
-// Payloads returns the payloads of the frames of a file, without the header's.
+// Payloads returns the payloads of the frames of a file, without the header's payload.
 func Payloads(b []byte) (all [][]byte) {
 	fr := newFrames("test", bytes.NewReader(b), int64(len(magic)), int64(len(b)), 0)
 	for {
@@ -154,7 +155,7 @@ func Payloads(b []byte) (all [][]byte) {
 // ErrTorn is what ReadFrames returns for a last frame that is not whole.
 var ErrTorn = errTorn
 
-// HeldBytes returns what a Saver counts of its memory.
+// HeldBytes returns the memory that a Saver counts.
 func HeldBytes(s *Saver) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +169,7 @@ func OpenVolumes(s *Saver) int {
 	return len(s.volumes)
 }
 
-// LongRun sets after how many writes of a run its file gets room.
+// LongRun sets the number of writes of a run after which its file gets room.
 func LongRun(s *Saver, writes int) { s.longRun = writes }
 
 // SyncClosed syncs a file that is closed, as a Saver syncs one.

@@ -1,35 +1,40 @@
-// Package file is the saver for one machine without a server: one folder, in it one append-only file for each
-// version of a thread, with its records in every namespace and its pending writes. Several processes may use the
-// same folder at once.
+// Package file is the saver for one machine without a server. It stores threads in one folder.
+// Each version of a thread is one append-only file, with the records of every namespace and the
+// pending writes. Several processes may use the same folder concurrently.
 //
 // # What is durable
 //
-// An Append or PutWrites is one frame. It is written and synced before the call returns. The folder is synced when a
-// file is created, removed or renamed.
+// Each call of Append or PutWrites writes one frame. The frame is written and synced before the
+// call returns. The folder is synced when a file is created, removed or renamed.
 //
-// A process that dies, or a power cut, leaves at most one bad frame, at the end of the file: any mixture of the old and
-// the new pages. A bad frame that no whole frame follows is torn, as in any write-ahead log. Readers stop before a torn
-// frame, and the next writer cuts it off. A bad frame that a whole frame follows is damage: an error that is
-// [checkpoint.ErrDamaged] and names file and byte. So damage to the last frame of a file, which was acknowledged, is
-// taken for a torn one; damage to any other frame is found.
+// A process that dies, or a power cut, leaves at most one bad frame, at the end of the file. That
+// frame is any mixture of old and new pages. A bad frame that no whole frame follows is torn, as
+// in any write-ahead log. Readers stop before a torn frame, and the next writer cuts it off. A
+// bad frame that a whole frame follows is damage. The error is [checkpoint.ErrDamaged] and names
+// the file and the byte. So damage to the last frame of a file, which was acknowledged, counts as
+// torn. Damage to any other frame is found.
 //
-// A file may end in zeros: room that a long run makes in advance, because syncing a file is faster while its size does
-// not change. The end of the run cuts it off. NoSync turns syncing off.
+// A file may end in zeros. A long run reserves this room in advance, because syncing a file is
+// faster if its size does not change. The end of the run cuts the room off. NoSync turns syncing
+// off.
 //
 // # Who may write
 //
-// The lease of a run is a locked file that holds when the lease ends. The operating system drops the lock when the
-// process dies, which frees the thread at once. A process that is stopped keeps the lock; its lease ends all the same.
-// Single writes exclude each other by a lock on the thread's own file. When a stopped process keeps that lock, others
-// replace the file with a copy, and what the stopped process writes to the old file is refused. Readers take no lock.
+// The lease of a run is a locked file that holds when the lease ends. The operating system drops
+// the lock when the process dies, which frees the thread immediately. A stopped process keeps the
+// lock, but its lease ends all the same. Single writes exclude each other by a lock on the
+// thread's own file. If a stopped process keeps that lock, another process replaces the file with
+// a copy. The stopped process's later writes to the old file are refused. Readers take no lock.
 //
-// Release, Delete, Prune, Import and Repair, and the renames after a run that releases, also take the folder's lock. A process
-// that is stopped in the middle of one of these holds up the others of the folder until it continues or dies.
+// Release, Delete, Prune, Import and Repair also take the folder's lock. The renames after a run
+// that releases its version take it too. A process that is stopped during one of these calls
+// blocks the others on the folder until it continues or dies.
 //
-// On Windows, the folder is not synced, because there is no such call. See docs/savers.md for the systems on which the
-// package has run.
+// On Windows, the folder is not synced, because there is no such call. See docs/savers.md for the
+// systems on which the package has run.
 //
-// File locks must work between all who use the folder: it belongs on a local disk, not on a network share.
+// File locks must work between all processes that use the folder: it belongs on a local disk, not
+// on a network share.
 package file
 
 import (
@@ -45,22 +50,22 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Saver keeps threads in a folder. It is made by Open. All methods may be called at the same time, and other Savers,
-// in this process or others, may have the same folder open.
+// Saver stores threads in a folder. Open returns one. A Saver is safe for concurrent use. Other
+// Savers, in this process or others, may have the same folder open.
 type Saver struct {
 	dir     string
-	keep    int   // open files, leased ones aside
+	keep    int   // open files without a lease
 	room    int64 // bytes for their indexes
-	share   bool  // a folder that others may write to is fine
+	share   bool  // accept a folder that others may write to
 	disk    disk
-	longRun int // after how many writes of a run its file gets room
+	longRun int // writes of a run after which its file gets room
 	calls   sync.WaitGroup
 
 	mu      sync.Mutex
 	closed  bool
 	volumes map[string]*list.Element // of *volume, by path
 	recent  *list.List               // the most recently used first
-	held    int64                    // what the volumes hold, in bytes
+	held    int64                    // bytes that the volumes hold
 	listed  map[string]listing       // by base name
 }
 
@@ -73,23 +78,26 @@ type option func(*Saver)
 
 func (o option) apply(s *Saver) { o(s) }
 
-// OpenFiles sets how many files the Saver keeps open, with an index of each in memory, beside those of runs that it
-// holds the lease of. A file that is not open costs its next use a reading of it whole. The default is 256; less than
-// 1 counts as 1.
+// OpenFiles sets how many files the Saver keeps open, each with an index in memory. Files of runs
+// whose lease the Saver holds are not counted. The next use of a file that is not open reads the
+// whole file. The default is 256; less than 1 counts as 1.
 func OpenFiles(n int) Option { return option(func(s *Saver) { s.keep = max(n, 1) }) }
 
-// IndexBytes sets how many bytes the indexes of open files take in memory: about 0.5 kB a record, and the pending
-// writes. A Saver closes files that nobody uses, those not used for the longest time first, until no more is taken or
-// one file is left; files of runs that it holds the lease of count and stay open. The default is 64 MiB.
+// IndexBytes sets how many bytes the indexes of open files may take in memory. A record takes
+// about 0.5 kB, and pending writes take their size. A Saver closes unused files, the least
+// recently used first, until the indexes fit or one file is left. Files of runs whose lease the
+// Saver holds count and stay open. The default is 64 MiB.
 func IndexBytes(n int64) Option { return option(func(s *Saver) { s.room = n }) }
 
-// SharedFolder lets Open accept a folder that other users may write to. They can then change, remove and invent
-// threads. The Saver still follows no symbolic link in the folder and creates its files for its own user alone.
+// SharedFolder lets Open accept a folder that other users may write to. Those users can then
+// change, remove and invent threads. The Saver still follows no symbolic link in the folder and
+// creates its files for its own user alone.
 func SharedFolder() Option { return option(func(s *Saver) { s.share = true }) }
 
-// NoSync lets a call return before what it wrote is on the disk (no fsync). A process that is killed still loses nothing
-// that was acknowledged. A power cut, or a crash of the operating system, loses the newest writes of each thread: a thread
-// then is as it was some time before, or it is ErrDamaged. All Savers of a folder should agree on it.
+// NoSync lets a call return before its data is on the disk (no fsync). A killed process still
+// loses nothing that was acknowledged. A power cut, or a crash of the operating system, loses the
+// newest writes of each thread. The thread is then in an earlier state, or its calls return
+// ErrDamaged. All Savers of a folder should agree on NoSync.
 func NoSync() Option {
 	return option(func(s *Saver) {
 		s.disk.sync = func(*os.File) error { return nil }
@@ -98,8 +106,9 @@ func NoSync() Option {
 	})
 }
 
-// Open returns a Saver on a folder, which is made if it does not exist. The Saver must be closed. Open refuses a folder
-// that other users may write to, unless SharedFolder is given. The error says which folder it was about.
+// Open returns a Saver on a folder and creates the folder if it does not exist. The caller must
+// close the Saver. Open refuses a folder that other users may write to, unless SharedFolder is
+// given. The error names the folder.
 func Open(dir string, opts ...Option) (*Saver, error) {
 	if dir == "" {
 		return nil, errors.New(`file: open: the folder has no name; want a path, such as "."`)
@@ -124,8 +133,9 @@ func Open(dir string, opts ...Option) (*Saver, error) {
 	return s, nil
 }
 
-// Close ends the leases that the Saver holds and closes its files. It waits for calls under way; an iteration that
-// goes on after it ends with ErrClosed. A second Close does nothing.
+// Close ends the leases that the Saver holds and closes its files. It waits for calls in
+// progress. An iteration that continues after Close ends with ErrClosed. A second Close does
+// nothing.
 func (s *Saver) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -142,7 +152,7 @@ func (s *Saver) Close() error {
 	return errors.Join(errs...)
 }
 
-// begin lets a call in. Every call that it lets in must end with s.calls.Done.
+// begin admits a call. Every admitted call must end with s.calls.Done.
 func (s *Saver) begin(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("file: %w", err)
@@ -156,7 +166,8 @@ func (s *Saver) begin(ctx context.Context) error {
 	return nil
 }
 
-// use returns the volume of a file, locked against other calls of this Saver. It must be given back by done.
+// use returns the volume of a file, locked against other calls of this Saver. The caller must
+// give it back with done.
 func (s *Saver) use(id, base string, number int) *volume {
 	path := s.path(base, number)
 	s.mu.Lock()
@@ -174,8 +185,8 @@ func (s *Saver) use(id, base string, number int) *volume {
 	return v
 }
 
-// done gives a volume back, and closes those that have not been used for the longest time when there are too many, or
-// they hold too much.
+// done gives a volume back. If too many volumes are open, or they hold too much memory, done
+// closes the least recently used ones.
 func (s *Saver) done(v *volume) {
 	holds := v.memory()
 	v.mu.Unlock()

@@ -70,7 +70,7 @@ func step(tb testing.TB, before checkpoint.Append, fence checkpoint.ID) checkpoi
 	}
 }
 
-// contents returns all that a saver shows of its threads, as text that is equal for equal contents.
+// contents returns everything that a saver shows of its threads. Equal contents give equal text.
 func contents(tb testing.TB, s checkpoint.Saver) (string, error) {
 	tb.Helper()
 	var b strings.Builder
@@ -105,7 +105,7 @@ func contents(tb testing.TB, s checkpoint.Saver) (string, error) {
 	return b.String(), nil
 }
 
-// digest returns something short that is another for another payload.
+// digest returns a short text that differs for different payloads.
 func digest(payload []byte) []byte {
 	if len(payload) < 100 {
 		return payload
@@ -139,8 +139,8 @@ func result(base checkpoint.ID, task string) []checkpoint.Write {
 
 const threadFile = "thread-t.saver"
 
-// small makes a thread of three frames after the header and returns its last write as a function that can be made
-// again on a copy, and the contents before and after that.
+// small makes a thread of three frames after the header. again repeats its last write on a copy.
+// before and after are the contents before and after that write.
 func small(tb testing.TB) (whole []byte, lastFrame int, again func(s checkpoint.Saver) error, before, after string) {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -219,7 +219,7 @@ func TestTornFirstWriteIsNoThread(t *testing.T) {
 	}
 }
 
-// What is damaged in the last frame cannot be told from what was not written whole: see TestBadLastFrameIsTorn.
+// Damage in the last frame looks like a write in part: see TestBadLastFrameIsTorn.
 func TestDamageIsFound(t *testing.T) {
 	whole, lastFrame, again, _, after := small(t)
 	for at := range whole[:lastFrame] {
@@ -251,7 +251,7 @@ func TestBadLastFrameIsTorn(t *testing.T) {
 		b := bytes.Clone(whole)
 		b[at] ^= 0x55
 		s, path := place(t, b)
-		if at-lastFrame >= 12 && at-lastFrame < 16 { // the rest of the frame is whole, and could not be after a torn write
+		if at-lastFrame >= 12 && at-lastFrame < 16 { // a torn write leaves no whole rest
 			if _, err := contents(t, s); !errors.Is(err, checkpoint.ErrDamaged) {
 				t.Fatalf("byte %d: got %v, want an ErrDamaged", at, err)
 			}
@@ -272,7 +272,7 @@ func TestBadLastFrameIsTorn(t *testing.T) {
 	}
 }
 
-// A payload may hold what looks like a frame, such as a file of the thread that somebody stored in it.
+// A payload may hold bytes that look like a frame, such as a copy of the thread's own file.
 func TestPayloadIsNoFrame(t *testing.T) {
 	whole, _, _, _, _ := small(t)
 	s, path := place(t, whole)
@@ -311,7 +311,7 @@ func TestDamagedThreadCanBeDeleted(t *testing.T) {
 	mustAppend(t, s, opening(t, "t", checkpoint.ID{}))
 }
 
-// The id of a thread whose name is a hash is in the header alone: a listing names its file.
+// If a thread's name is a hash, only the header has its id. A listing then names the file.
 func TestListingNamesTheFileOfADamagedHeader(t *testing.T) {
 	dir, long := t.TempDir(), strings.Repeat("l", 200)
 	s := open(t, dir)
@@ -394,13 +394,14 @@ func TestFileOfAnotherThreadIsDamage(t *testing.T) {
 	}
 }
 
-// act is one call of the story that the fault tests tell.
+// act is one call of the story in the fault tests.
 type act struct {
 	name string
 	call func(ctx context.Context, s checkpoint.Saver) error
 }
 
-// story is a life of two threads: runs, writes, a release, a fork of a second version, a copy, a prune, a deletion.
+// story is a life of two threads: runs, writes, a release, a fork of a second version, a copy, a
+// prune, a deletion.
 func story(tb testing.TB) []act {
 	tb.Helper()
 	return storyOf(tb, 0)
@@ -443,7 +444,7 @@ func storyOf(tb testing.TB, larger int) []act {
 		{"copy", func(ctx context.Context, s checkpoint.Saver) error {
 			err := checkpoint.Copy(ctx, s, "t", 1, s, "other")
 			if errors.Is(err, checkpoint.ErrConflict) {
-				return nil // it was done
+				return nil // an earlier call did it
 			}
 			return err
 		}},
@@ -469,7 +470,7 @@ func storyOf(tb testing.TB, larger int) []act {
 	}
 }
 
-// tell tells the story on a folder without faults and returns the contents after each act.
+// tell runs the story on a folder without faults and returns the contents after each act.
 func tell(tb testing.TB, acts []act) []string {
 	tb.Helper()
 	s := open(tb, tb.TempDir())
@@ -483,8 +484,8 @@ func tell(tb testing.TB, acts []act) []string {
 	return after
 }
 
-// Each step on the disk fails once, in every way and at every place: the act says so, and succeeds when it is called
-// again, or had succeeded after all.
+// Each step on the disk fails once, in every way and at every place. The act reports it. When it
+// is called again, it succeeds, or reports that it had succeeded.
 func TestEveryStepOnTheDiskMayFail(t *testing.T) {
 	acts := story(t)
 	want := tell(t, acts)
@@ -524,8 +525,8 @@ func TestEveryStepOnTheDiskMayFail(t *testing.T) {
 	}
 }
 
-// From each step on the disk on everything fails, as when the process dies there: another saver finds all that was
-// acknowledged, nothing half done, and can go on.
+// From some step on, every step on the disk fails, as when the process dies there. Another saver
+// finds everything that was acknowledged and nothing half done, and can continue.
 func TestEveryStepOnTheDiskMayBeTheLast(t *testing.T) {
 	acts := story(t)
 	want := tell(t, acts)
@@ -557,7 +558,7 @@ func TestEveryStepOnTheDiskMayBeTheLast(t *testing.T) {
 		if i > 0 {
 			before = want[i-1]
 		}
-		// The act that was under way has happened or not: prune and delete may also have removed some of what they were to.
+		// The act in progress has happened or not. Prune and delete may also have removed a part.
 		if got := mustContents(t, s); i < len(acts) && got != before && got != want[i] && acts[i].name != "prune versions" {
 			t.Fatalf("dead at step %d (%s) of %s: got\n%s\nwant what was before\n%s\nor after\n%s", n, died, acts[i].name, got, before, want[i])
 		}
@@ -636,7 +637,7 @@ func TestZerosAreWhatWasNeverWritten(t *testing.T) {
 	}
 }
 
-// A writer that waits for another's write gives up with its context.
+// A writer that waits for another's write gives up when its context ends.
 func TestWaitingForALockEndsWithTheContext(t *testing.T) {
 	dir := t.TempDir()
 	slow, other := open(t, dir), open(t, dir)

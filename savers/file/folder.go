@@ -11,7 +11,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// makeDir makes the folder, durably, or checks the one that is there.
+// makeDir creates the folder, durably, or checks the existing one.
 func (s *Saver) makeDir() error {
 	info, err := os.Stat(s.dir)
 	switch {
@@ -28,7 +28,7 @@ func (s *Saver) makeDir() error {
 	return s.disk.syncDir(filepath.Dir(s.dir))
 }
 
-// checkDir refuses a folder that others may write to, and names in it that are links to other folders.
+// checkDir refuses a folder that others may write to. It also refuses a subfolder that is a link.
 func (s *Saver) checkDir(info os.FileInfo) error {
 	for _, name := range [...]string{building, leases} {
 		if err := checkType(filepath.Join(s.dir, name), fs.ModeDir); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -46,7 +46,7 @@ func (s *Saver) checkDir(info os.FileInfo) error {
 		"chmod go-w %s, or open it with SharedFolder", info.Mode(), s.dir)
 }
 
-// makeBelow makes a folder in the folder, unless there is one.
+// makeBelow creates a subfolder of the folder if there is none.
 func (s *Saver) makeBelow(name string) error {
 	dir := filepath.Join(s.dir, name)
 	err := os.Mkdir(dir, 0o700)
@@ -59,8 +59,9 @@ func (s *Saver) makeBelow(name string) error {
 	return nil
 }
 
-// openRegular opens a file of the folder. It follows no symbolic link, which somebody may have put there to have another
-// file read or changed: that is ErrDamaged, like all that is not a regular file.
+// openRegular opens a file of the folder. It returns ErrDamaged for anything but a regular file.
+// It follows no symbolic link, because another user may have put it there to have another file
+// read or changed.
 func openRegular(path string, flag int) (*os.File, error) {
 	err := checkType(path, 0)
 	if err != nil && (!errors.Is(err, fs.ErrNotExist) || flag&os.O_CREATE == 0) {
@@ -69,7 +70,7 @@ func openRegular(path string, flag int) (*os.File, error) {
 	return openFile(path, flag)
 }
 
-// newFile makes a file in a folder, with a name that no other file has.
+// newFile creates a file in a folder, under a name that no other file has.
 func newFile(dir, before, after string) (*os.File, error) {
 	for {
 		f, err := openFile(filepath.Join(dir, before+rand.Text()+after), os.O_RDWR|os.O_CREATE|os.O_EXCL)
@@ -79,7 +80,7 @@ func newFile(dir, before, after string) (*os.File, error) {
 	}
 }
 
-// checkType returns an error unless a file has a type, of which 0 is a regular file.
+// checkType returns an error unless a file has the type want. The zero type is a regular file.
 func checkType(path string, want fs.FileMode) error {
 	info, err := os.Lstat(path)
 	if err != nil || info.Mode().Type() == want {

@@ -15,7 +15,7 @@ import (
 
 func TestFolderThatOthersMayWriteToIsRefused(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		return // where modes say nothing
+		return // modes mean nothing on this system
 	}
 	above := t.TempDir()
 	dir := filepath.Join(above, "threads")
@@ -48,7 +48,8 @@ func TestFolderThatOthersMayWriteToIsRefused(t *testing.T) {
 	}
 }
 
-// link puts a symbolic link in a folder, to a file elsewhere, and returns a function that fails if that was changed.
+// link puts a symbolic link to a file elsewhere in a folder. unchanged fails if that file was
+// changed.
 func link(t *testing.T, dir, name string) (unchanged func()) {
 	t.Helper()
 	victim := filepath.Join(t.TempDir(), "victim")

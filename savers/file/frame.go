@@ -16,10 +16,17 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// A file is the magic and frames. A frame is a head and a payload. The head is, little-endian, the length of the
-// payload, the salt of the file, the CRC32C of the payload, and the CRC32C of those twelve bytes and the frame's
-// offset. The salt is a random number; so bytes that lie in a file by chance, or that a user stored, are no frame, and
-// a frame of another file or place is none. The first frame is the header; every other is one event.
+// A file is the magic and frames. A frame is a head and a payload. The head is little-endian and
+// has four numbers:
+//
+// - the length of the payload
+// - the salt of the file
+// - the CRC32C of the payload
+// - the CRC32C of those twelve bytes and the frame's offset
+//
+// The salt is a random number. So bytes that are in a file by chance, or that a user stored, do
+// not form a frame. A frame of another file or another offset is not valid either. The first
+// frame is the header; every other frame is one event.
 const (
 	magic     = "ggsaver2" // the last digit is the number of the format
 	frameHead = 16
@@ -33,13 +40,14 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func sum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
-// damaged returns an ErrDamaged that says where and what.
+// damaged returns an ErrDamaged that names the file, the byte and the finding.
 func damaged(path string, offset int64, format string, args ...any) error {
 	return fmt.Errorf("file: %s: at byte %d: %s: %w; restore the file from a copy, repair or delete the thread",
 		path, offset, fmt.Sprintf(format, args...), checkpoint.ErrDamaged)
 }
 
-// openFrame leaves room for a frame's head; closeFrame fills it in. Between them the payload is appended.
+// openFrame reserves a frame's head; closeFrame fills it in. The caller appends the payload in
+// between.
 func openFrame(b []byte) []byte { return append(b, make([]byte, frameHead)...) }
 
 // closeFrame finishes the frame at b[at:], whose offset in the file is offset.
@@ -74,17 +82,17 @@ func newSalt() uint32 {
 	}
 }
 
-// errTorn says that the frames end before the file does: what follows was never acknowledged.
+// errTorn says that the frames end before the file does. The rest was never acknowledged.
 var errTorn = errors.New("torn")
 
-// frames reads whole frames one after the other.
+// frames reads whole frames, one after the other.
 type frames struct {
 	path string
 	f    io.ReaderAt
 	r    *bufio.Reader
 	at   int64  // where the next frame starts
 	size int64  // of the file
-	salt uint32 // of the file; zero until the header was read
+	salt uint32 // of the file; zero until the header has been read
 	buf  []byte
 }
 
@@ -93,8 +101,9 @@ func newFrames(path string, f io.ReaderAt, at, size int64, salt uint32) *frames 
 	return &frames{path: path, f: f, r: r, at: at, size: size, salt: salt}
 }
 
-// next returns the head and the payload of the next frame, valid until the next call. It returns io.EOF at the end of
-// the file, errTorn if no whole frame follows, and ErrDamaged if one follows that is not the next.
+// next returns the head and the payload of the next frame, valid until the next call. At the end
+// of the file it returns io.EOF. If the next frame is bad, next returns ErrDamaged if a whole
+// frame follows, and errTorn otherwise.
 func (fr *frames) next() (head [frameHead]byte, payload []byte, err error) {
 	left := fr.size - fr.at
 	if left == 0 {
@@ -128,14 +137,15 @@ func (fr *frames) next() (head [frameHead]byte, payload []byte, err error) {
 	return head, payload, nil
 }
 
-// isHead reports whether a head is whole, of this file and at its place.
+// isHead reports whether a head is whole, belongs to this file and is at its offset.
 func (fr *frames) isHead(head *[frameHead]byte, at int64) bool {
 	salt := binary.LittleEndian.Uint32(head[4:])
 	return salt != 0 && (salt == fr.salt || fr.salt == 0) && binary.LittleEndian.Uint32(head[12:]) == headSum(head, at)
 }
 
-// bad tells a torn end of the file from damage, at a frame whose first n bytes are all in the file. Only the end can be
-// torn: a write is synced before the next one starts. A header that is in one sector with the magic was written with it.
+// bad returns the error for a bad frame whose first n bytes are all in the file: errTorn or
+// ErrDamaged. Only the last frame can be torn, because a write is synced before the next one
+// starts. A header in the same sector as the magic was written with it, so it cannot be torn.
 func (fr *frames) bad(n int64, what string) error {
 	if fr.salt == 0 && fr.at+n <= sector {
 		return damaged(fr.path, fr.at, "%s, in the file's header", what)
@@ -150,8 +160,8 @@ func (fr *frames) bad(n int64, what string) error {
 	return damaged(fr.path, fr.at, "%s, and there is a whole frame at byte %d", what, at)
 }
 
-// later returns the offset of the first whole frame that starts at from or after it, -1 for none. A frame of this file
-// counts at any place: what was moved was acknowledged too.
+// later returns the offset of the first whole frame that starts at from or after it, or -1. A
+// frame of this file counts at any offset: frames that were moved were acknowledged too.
 func (fr *frames) later(from int64) (int64, error) {
 	const step = 64 << 10
 	b := make([]byte, min(step+frameHead-1, max(fr.size-from, 0)))
@@ -173,7 +183,8 @@ func (fr *frames) later(from int64) (int64, error) {
 	return -1, nil
 }
 
-// candidate returns the next place from i in b where a head may be, by its salt if that is known, -1 for none.
+// candidate returns the next index in b, from i on, at which a head may start, or -1. It searches
+// for the salt if the salt is known.
 func (fr *frames) candidate(b []byte, i int) int {
 	if fr.salt != 0 && i+frameHead <= len(b) {
 		var salt [4]byte
@@ -190,7 +201,7 @@ func (fr *frames) candidate(b []byte, i int) int {
 	return i
 }
 
-// whole reports whether the frame at an offset has the payload that its head says.
+// whole reports whether the payload of the frame at an offset matches its head.
 func (fr *frames) whole(head *[frameHead]byte, at int64) (bool, error) {
 	n := int64(binary.LittleEndian.Uint32(head[:]))
 	if n > fr.size-at-frameHead {
@@ -203,7 +214,8 @@ func (fr *frames) whole(head *[frameHead]byte, at int64) (bool, error) {
 	return binary.LittleEndian.Uint32(head[8:]) == payload.Sum32(), nil
 }
 
-// read wraps an error of reading. The file may have become shorter meanwhile: then it is read again.
+// read wraps an error of reading. If the file has become shorter, read returns errTorn, and the
+// caller reads the file again.
 func (fr *frames) read(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errTorn
@@ -219,7 +231,7 @@ func appendHeader(b []byte, id string, number int, salt uint32) ([]byte, error) 
 	return b, closeFrame(b, at, salt, int64(len(magic)))
 }
 
-// readHeader reads what follows the magic.
+// readHeader decodes the payload of the header frame.
 func readHeader(payload []byte) (id string, number int, err error) {
 	if len(payload) < 5 {
 		return "", 0, errors.New("a header without an id")
@@ -231,7 +243,7 @@ func readHeader(payload []byte) (id string, number int, err error) {
 	return string(payload[4:]), int(n), nil
 }
 
-// What the first byte of an event says.
+// The flags in the first byte of an event.
 const (
 	evRecords = 1 << iota
 	evOpens
@@ -243,9 +255,9 @@ const (
 	evTimed = evOpens | evEnds | evReleases | evRestores
 )
 
-// appendEvent appends one event as a frame. Its records are given whole beside it; their entries, with the places of
-// their bodies, are added to e. before is the header of the record before them, nil for none, and start the offset
-// in the file of b's first byte.
+// appendEvent appends one event as a frame, with its records. It adds their entries, with the
+// places of their bodies, to e. before is the header of the record before them, or nil. start is
+// the offset in the file of b's first byte.
 func appendEvent(
 	b []byte, e *ledger.Event, records []checkpoint.Record, before *checkpoint.Record, start int64, salt uint32,
 ) ([]byte, error) {
@@ -296,7 +308,7 @@ func eventFlags(e *ledger.Event, records int) (flags byte) {
 	return flags
 }
 
-// appendRecord appends a record and returns its entry, which has its header and the place of its body.
+// appendRecord appends a record and returns its entry: its header and the place of its body.
 func appendRecord(b []byte, r, before *checkpoint.Record, start int64) ([]byte, *ledger.Entry) {
 	b = codec.AppendHeader(b, r, before)
 	body := len(b)
@@ -312,7 +324,8 @@ func appendRecord(b []byte, r, before *checkpoint.Record, start int64) ([]byte, 
 	return b, entry
 }
 
-// header returns what an entry keeps of a record: what codec.AppendHeader writes.
+// header returns the fields of a record that an entry keeps: those that codec.AppendHeader
+// writes.
 func header(r *checkpoint.Record) checkpoint.Record {
 	return checkpoint.Record{
 		ID: r.ID, Seq: r.Seq, Parent: r.Parent, Base: r.Base, Line: r.Line, Commits: r.Commits, Step: r.Step,
@@ -330,8 +343,8 @@ func appendWrites(b []byte, writes []checkpoint.Write) []byte {
 	return b
 }
 
-// readEvent reads the payload of a frame, which starts at byte start of the file. head returns the header of a
-// namespace's newest record, nil for none.
+// readEvent decodes the payload of a frame, which starts at byte start of the file. head returns
+// the entry of a namespace's newest record, or nil.
 func readEvent(payload []byte, start int64, head func(namespace string) *ledger.Entry) (*ledger.Event, error) {
 	r := codec.NewReader(payload)
 	flags := r.Byte()

@@ -11,8 +11,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/file"
 )
 
-// Whatever a thread's file holds, reading it is an answer or an error, never a panic, and what a reader does not
-// call damaged a writer can go on with.
+// Reading a thread's file returns an answer or an error, never a panic, for any contents. If a
+// reader does not report damage, a writer can continue.
 func FuzzFile(f *testing.F) {
 	whole, lastFrame, _, _, _ := small(f)
 	f.Add(whole)
@@ -23,7 +23,7 @@ func FuzzFile(f *testing.F) {
 	f.Fuzz(readAndGoOn)
 }
 
-// The same for what frames hold whose checksums are right.
+// The same for the contents of frames with valid checksums.
 func FuzzEvents(f *testing.F) {
 	whole, _, _, _, _ := small(f)
 	payloads := file.Payloads(whole)

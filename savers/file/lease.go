@@ -13,13 +13,15 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// leases is the folder of the leases: a file for each fence, which is locked and holds when the lease ends. A fence has
-// one run, so a process that lost its fence can remove or change the file of no other run. Nobody looks at a lease
-// before a frame names its fence: a run takes the lease first, and so holds the thread as soon as its opening is seen.
+// leases is the folder of the leases. It has a file for each fence, which is locked and holds
+// when the lease ends. A fence has one run, so a process that lost its fence cannot remove or
+// change the file of another run. A process looks at a lease only after a frame names its fence.
+// A run takes the lease first, so it holds the thread as soon as others can see its opening.
 const leases = "leases"
 
-// lease is a run's hold on a thread. The lock goes with its process. The end is for a process that is stopped, which
-// keeps its locks; it is not synced, because after a power cut no process holds a lock.
+// lease is a run's lease on a thread. The lock ends with its process. The end time is for a
+// stopped process, which keeps its locks. The end time is not synced, because after a power cut
+// no process holds a lock.
 type lease struct {
 	f     *os.File // nil for none
 	fence checkpoint.ID
@@ -35,8 +37,8 @@ func (s *Saver) leasePath(base string, fence checkpoint.ID) string {
 	return filepath.Join(s.dir, leases, base+"-"+fence.String())
 }
 
-// leasedUntil returns when a lease that another process or Saver holds ends, or zero when nobody holds it. It takes no
-// lock that a writer could mistake for a lease.
+// leasedUntil returns when a lease that another process or Saver holds ends, or zero if nobody
+// holds it. It takes no lock that a writer could mistake for a lease.
 func leasedUntil(path string, now time.Time) (until time.Time, err error) {
 	f, err := openRegular(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,7 +50,8 @@ func leasedUntil(path string, now time.Time) (until time.Time, err error) {
 	free, err := tryLock(f, false)
 	var end [8]byte
 	if err == nil && !free {
-		if n, _ := f.ReadAt(end[:], 0); n == len(end) { // else its holder has not written it yet, nor what names it
+		// Otherwise the holder has not written the end yet, nor the frame that names the lease.
+		if n, _ := f.ReadAt(end[:], 0); n == len(end) {
 			until = time.UnixMicro(int64(binary.LittleEndian.Uint64(end[:])))
 		}
 	}
@@ -61,7 +64,7 @@ func leasedUntil(path string, now time.Time) (until time.Time, err error) {
 	return until, nil
 }
 
-// holds says whether a run's lease lives, and until when.
+// holds reports whether a run holds the lease, and until when.
 func (v *volume) holds(now time.Time) (leased bool, until time.Time, err error) {
 	if v.v == nil || v.v.Ended || v.v.Fence.IsZero() {
 		return false, time.Time{}, nil
@@ -76,7 +79,7 @@ func (v *volume) holds(now time.Time) (leased bool, until time.Time, err error) 
 	return !until.IsZero(), until, err
 }
 
-// busy returns a *BusyError, or nil, as busy, when a run's lease lives.
+// busy returns a *BusyError as busy if a run holds the lease, and nil otherwise.
 func (v *volume) busy(now time.Time) (busy, err error) {
 	leased, until, err := v.holds(now)
 	if err != nil || !leased {
@@ -85,8 +88,8 @@ func (v *volume) busy(now time.Time) (busy, err error) {
 	return &checkpoint.BusyError{Thread: v.id, Holder: v.v.Holder, Until: until}, nil
 }
 
-// claim makes the file of a lease and locks it. A call that was sent twice may have locked it before; the last one
-// counts.
+// claim creates the file of a lease and locks it. If a call was sent twice, the earlier one may
+// hold the lock. The last one wins.
 func claim(path string, until time.Time) (*os.File, error) {
 	for try := 0; ; try++ {
 		f, err := openRegular(path, os.O_RDWR|os.O_CREATE)
@@ -120,10 +123,11 @@ func claim(path string, until time.Time) (*os.File, error) {
 	}
 }
 
-// claims is how often a lease is tried whose file is locked: others look at it, for a moment.
+// claims is how often claim tries a locked file. Other processes lock it for a moment to look at
+// it.
 const claims = 100
 
-// named reports whether an open file is the one of a name.
+// named reports whether an open file is still the file at path.
 func named(f *os.File, path string) (bool, error) {
 	mine, err := f.Stat()
 	if err != nil {
@@ -141,7 +145,7 @@ func writeUntil(f *os.File, until time.Time) error {
 	return err
 }
 
-// adopt makes a claimed lease the volume's, in place of the one before.
+// adopt makes a claimed lease the lease of the volume, and ends the one before.
 func (v *volume) adopt(f *os.File, fence checkpoint.ID, until time.Time) error {
 	err := v.lease.end(v)
 	v.lease.f, v.lease.fence, v.lease.until = f, fence, until
@@ -150,8 +154,8 @@ func (v *volume) adopt(f *os.File, fence checkpoint.ID, until time.Time) error {
 	return err
 }
 
-// renew lets the lease live until a later time, or an earlier one. It does nothing while the lease has more than three
-// quarters of that time left.
+// renew sets the end of the lease, to a later or an earlier time. It does not extend a lease that
+// has more than three quarters of the new duration left.
 func (l *lease) renew(until, now time.Time) error {
 	early := until.Before(l.until)
 	if !early && l.until.Sub(now) > until.Sub(now)/4*3 {
@@ -167,7 +171,7 @@ func (l *lease) renew(until, now time.Time) error {
 	return nil
 }
 
-// expire drops the lease if it was not renewed; else it looks again later.
+// expire drops the lease if it was not renewed. Otherwise it checks again when the lease ends.
 func (v *volume) expire() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -178,10 +182,10 @@ func (v *volume) expire() {
 		v.lease.timer.Reset(v.lease.until.Sub(now))
 		return
 	}
-	_ = v.lease.drop(v) // only closing can fail, and the lock is gone all the same
+	_ = v.lease.drop(v) // only closing can fail, and the lock is free all the same
 }
 
-// end gives the lease up and takes its file away.
+// end gives up the lease and removes its file.
 func (l *lease) end(v *volume) error {
 	if l.f == nil {
 		return nil
@@ -190,7 +194,7 @@ func (l *lease) end(v *volume) error {
 	return errors.Join(err, l.drop(v))
 }
 
-// drop gives the lease up. The file stays, unlocked: the run may renew.
+// drop gives up the lease. The file stays, unlocked: the run may renew.
 func (l *lease) drop(v *volume) error {
 	if l.timer != nil {
 		l.timer.Stop()
@@ -207,7 +211,7 @@ func (l *lease) drop(v *volume) error {
 	return nil
 }
 
-// removeLease removes the file of a lease, if it is there. That need not be durable.
+// removeLease removes the file of a lease, if it exists. The removal need not be durable.
 func removeLease(path string) error {
 	if err := removeFile(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("file: %w", err)
@@ -233,7 +237,8 @@ func (s *Saver) eachLease(base string, f func(path string) error) error {
 	return nil
 }
 
-// sweepLeases removes the leases that nobody has locked: their processes died, or will make them again.
+// sweepLeases removes the leases that nobody has locked: their processes died, or will create
+// them again.
 func (s *Saver) sweepLeases() error {
 	return s.eachLease("", func(path string) error {
 		f, err := openRegular(path, os.O_RDONLY)
@@ -251,7 +256,8 @@ func (s *Saver) sweepLeases() error {
 	})
 }
 
-// leasedUnread reports whether any run of a thread holds a lease, for a file that cannot be read.
+// leasedUnread reports whether any run of a thread holds a lease. It serves a file that cannot be
+// read.
 func (v *volume) leasedUnread(now time.Time) (leased bool, err error) {
 	err = v.s.eachLease(v.base, func(path string) error {
 		until, err := leasedUntil(path, now)
@@ -261,8 +267,8 @@ func (v *volume) leasedUnread(now time.Time) (leased bool, err error) {
 	return leased, err
 }
 
-// hold is the end of a call that the fence allows: it makes sure that the call counts, and renews the lease of the run,
-// or gives the lease up when the run has ended.
+// hold ends a call that the fence allows. It confirms that the call counts. It then renews the
+// lease of the run, or gives up the lease if the run has ended.
 func (v *volume) hold(d time.Duration, now time.Time) error {
 	if err := v.confirm(); err != nil {
 		return err
@@ -288,7 +294,8 @@ func leaseEnd(d time.Duration, now time.Time) time.Time {
 	return now.Add(d)
 }
 
-// storeOpening writes an opening with its lease, which is taken first. The lease of the run before goes with it.
+// storeOpening takes the lease of an opening, and then writes the opening. It removes the lease
+// of the run before.
 func (v *volume) storeOpening(a *checkpoint.Append, store func() error, now time.Time) error {
 	fence, before := a.Records[0].ID, v.version().Fence
 	path, until := v.s.leasePath(v.base, fence), leaseEnd(a.Lease, now)

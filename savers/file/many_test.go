@@ -12,7 +12,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/file"
 )
 
-// crowd is many workers on one folder, each with a saver of its own as if it were a process of its own.
+// crowd is many workers on one folder, each with its own saver, as if each were a separate
+// process.
 type crowd struct {
 	t      *testing.T
 	mu     sync.Mutex
@@ -20,7 +21,8 @@ type crowd struct {
 	count  map[string]int
 }
 
-// said notes what a call came to. Only what another worker can be the reason of is fine.
+// said counts a call by its outcome. It fails the test for an error that no other worker can
+// cause.
 func (c *crowd) said(what string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,7 +36,7 @@ func (c *crowd) said(what string, err error) {
 	}
 }
 
-// appended notes that id was appended after a record: nothing else may ever be.
+// appended notes that id was appended after a record: no other record may follow the same one.
 func (c *crowd) appended(thread string, after, id checkpoint.ID) {
 	if after.IsZero() {
 		return // each version has a first record
@@ -84,7 +86,8 @@ func (c *crowd) work(ctx context.Context, s checkpoint.Saver, rng *rand.Rand, ro
 	}
 }
 
-// run runs a few steps on a thread, sometimes from another's hands, sometimes with a release at the end.
+// run runs a few steps on a thread. It sometimes takes the thread over, and sometimes releases at
+// the end.
 func (c *crowd) run(ctx context.Context, s checkpoint.Saver, thread string, rng *rand.Rand) {
 	a, err := startOf(s, thread, "a worker")
 	if err != nil {
@@ -171,7 +174,7 @@ func TestManySaversOnOneFolder(t *testing.T) {
 	}
 }
 
-// A release moves two files. Whoever looks in between sees the thread as it was before or as it is after.
+// A release moves two files. A reader in between sees the thread as before or as after.
 func TestAReleaseIsSeenWhole(t *testing.T) {
 	dir := t.TempDir()
 	writer := open(t, dir)

@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// Names of files. An id is escaped so that every id has a name of its own on every file system, also on those that
-// do not tell case: lower-case letters, digits and '_' stand for themselves and every other byte is '%' and two
-// hexadecimal digits. An escaped id has no '-', so no id's file is another's version. An id whose escaped form is
-// too long for a file name is named by its hash, after a '~'; the file's header has the id.
+// Names of files. An id is escaped, so that every id has its own name on every file system, even
+// a case-insensitive one. Lower-case letters, digits and '_' stand for themselves. Every other
+// byte is '%' and two hexadecimal digits. An escaped id has no '-', so no id's file is another
+// id's version. If the escaped id is too long for a file name, the name is '~' and a hash of the
+// id. The file's header has the id.
 const (
 	prefix   = "thread-"
 	suffix   = ".saver"
@@ -21,7 +22,7 @@ const (
 	lockName = "graphgen.lock"
 )
 
-// baseName returns the name of a thread's files, without what follows it.
+// baseName returns the name of a thread's files, without the suffix.
 func baseName(id string) string {
 	const digits = "0123456789abcdef"
 	var b strings.Builder
@@ -43,8 +44,8 @@ func baseName(id string) string {
 	return b.String()
 }
 
-// parseName returns the base name of a thread's open version, and the thread's id unless the name is a hash. It
-// reports whether name is one that baseName makes.
+// parseName returns the base name of a thread's open version, and the thread's id unless the name
+// is a hash. ok reports whether baseName could return the name.
 func parseName(name string) (base, id string, ok bool) {
 	base, ok = strings.CutSuffix(name, suffix)
 	if !ok {
@@ -90,10 +91,10 @@ func (s *Saver) path(base string, number int) string {
 	return filepath.Join(s.dir, base+suffix)
 }
 
-// beside returns the path of another file of a thread.
+// `beside` returns the path of another file of a thread.
 func (s *Saver) beside(base, kind string) string { return filepath.Join(s.dir, base+kind) }
 
-// parseVersion returns the number of a released version of a thread, by its file's name.
+// parseVersion returns the number of a thread's released version from the name of its file.
 func parseVersion(name, base string) (int, bool) {
 	digits, ok := strings.CutPrefix(name, base+"-v")
 	if !ok {

@@ -17,8 +17,11 @@ import (
 	"github.com/graphgen-go/graphgen/savers/file"
 )
 
-// storage is what a disk may hold after a power cut. What was synced is there. Since then each page of a file holds
-// what it held at some moment, its size is one that it had or one between, and each change of a name was made or not.
+// storage is what a disk may hold after a power cut. Synced data is there. For later changes:
+//
+// - each page of a file holds its contents of some moment
+// - the size of a file is one that it had, or one between
+// - each change of a name was made or not
 type storage struct {
 	dir   string
 	names map[string]*stored // as they were when the folder was synced
@@ -37,7 +40,7 @@ type move map[string]*stored
 // newStorage returns the storage of an empty folder.
 func newStorage(dir string) *storage { return &storage{dir: dir, names: make(map[string]*stored)} }
 
-// take takes over a step on the disk.
+// take records a step on the disk.
 func (d *storage) take(step file.Step) error {
 	switch step.Kind {
 	case "syncDir":
@@ -74,7 +77,7 @@ func (d *storage) take(step file.Step) error {
 	return nil
 }
 
-// file returns the file that is open as f. One that was not seen before is new.
+// file returns the contents of the open file f. It adds a file that it sees for the first time.
 func (d *storage) file(f *os.File) (*stored, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -91,7 +94,7 @@ func (d *storage) file(f *os.File) (*stored, error) {
 	return known, nil
 }
 
-// named returns the files by name after those changes of names that made says were made.
+// named returns the files by name. made decides for each change of names whether it was made.
 func (d *storage) named(made func() bool) map[string]*stored {
 	names := maps.Clone(d.names)
 	for _, m := range d.moves {
@@ -109,7 +112,7 @@ func (d *storage) named(made func() bool) map[string]*stored {
 	return names
 }
 
-// cut returns what a file may hold after a power cut, in pages of some size.
+// cut returns the contents that a file may have after a power cut, in pages of some size.
 func (f *stored) cut(rng *rand.Rand, page int) []byte {
 	least, most := len(f.states[0]), 0
 	for _, b := range f.states {
@@ -133,7 +136,7 @@ func (f *stored) cut(rng *rand.Rand, page int) []byte {
 	return b
 }
 
-// image writes what the disk may hold after a power cut into a new folder.
+// image writes the possible contents of the disk after a power cut into a new folder.
 func (d *storage) image(dir string, rng *rand.Rand) error {
 	often := rng.IntN(3)
 	names := d.named(func() bool { return rng.IntN(2) < often })
@@ -181,10 +184,10 @@ func recoverAt(t *testing.T, dir string, acts []act, want []string, i, last int)
 	return nil
 }
 
-// cutter cuts the power while acts are done.
+// cutter cuts the power during acts.
 type cutter struct {
 	rng    *rand.Rand
-	each   int // how many images it looks at, at each moment
+	each   int // the number of images at each moment
 	images int
 	long   int // after how many writes of a run its file gets room
 	acts   []act
@@ -197,7 +200,7 @@ func newCutter(t *testing.T, larger, each int) *cutter {
 	return &cutter{rng: newRand(t), each: each, long: 16, acts: acts, want: tell(t, acts)}
 }
 
-// newRand returns other numbers in each run, or those of GRAPHGEN_SEED.
+// newRand returns different numbers in each run, or those of the seed GRAPHGEN_SEED.
 func newRand(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed := rand.Uint64()
@@ -211,8 +214,8 @@ func newRand(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // it is printed
 }
 
-// look looks at images of a moment in act i. One continues to the end of the story; the others come to the same contents,
-// so that they continue for two acts.
+// look looks at images of a moment in act i. One image continues to the end of the story. The
+// others reach the same contents, so they continue for only two acts.
 func (c *cutter) look(t *testing.T, d *storage, i int) error {
 	t.Helper()
 	last := len(c.acts) - 1
@@ -230,7 +233,7 @@ func (c *cutter) look(t *testing.T, d *storage, i int) error {
 	return nil
 }
 
-// run does the acts, on a storage that does not do a step of some kind, and looks at every moment.
+// run does the acts and looks at every moment. The storage omits steps of one kind.
 func (c *cutter) run(t *testing.T, without string) error {
 	t.Helper()
 	dir, i := t.TempDir(), 0
@@ -253,8 +256,8 @@ func (c *cutter) run(t *testing.T, without string) error {
 	return failed
 }
 
-// The power goes at every moment of a story, and the disk holds any mixture of what was not synced: all that was
-// acknowledged is there, and the story continues to its end.
+// The power fails at every moment of a story, and the disk holds any mixture of the unsynced
+// data. Everything acknowledged is there, and the story continues to its end.
 func TestPowerCutLosesNothingAcknowledged(t *testing.T) {
 	t.Parallel()
 	each, sizes := 10, []int{0, 3000, 30000}
@@ -275,7 +278,7 @@ func TestPowerCutLosesNothingAcknowledged(t *testing.T) {
 	t.Logf("%d images", images)
 }
 
-// What the test above finds if the saver forgets to sync.
+// The test above fails if the saver forgets a sync.
 func TestPowerCutFindsWhatIsNotSynced(t *testing.T) {
 	for _, without := range []string{"sync", "syncDir"} {
 		if err := newCutter(t, 3000, 5).run(t, without); err == nil {

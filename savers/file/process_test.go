@@ -18,7 +18,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/file"
 )
 
-// childEnv tells a copy of the test binary to be another process on a folder: "hold", "write" or one that stops itself, and the folder.
+// childEnv makes a copy of the test binary another process on a folder. Its value is the role and
+// the folder. The roles are "hold", "write" and those of stopRoles.
 const childEnv = "GRAPHGEN_FILE_CHILD"
 
 func TestMain(m *testing.M) {
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// startOf makes the opening of a run after the head of a thread, without a test at hand.
+// startOf returns the opening of a run after the head of a thread. It needs no test.
 func startOf(s checkpoint.Saver, thread, holder string) (checkpoint.Append, error) {
 	chain, err := s.Load(context.Background(), checkpoint.Ref{Thread: thread})
 	if err != nil {
@@ -74,7 +75,8 @@ func hold(dir string) error {
 	return err
 }
 
-// write writes to three threads for as long as it lives, and says what was acknowledged, one line each.
+// write writes to three threads until its process dies. It prints each acknowledged write as one
+// line.
 func write(dir string) error {
 	s, err := file.Open(dir)
 	if err != nil {
@@ -149,7 +151,7 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // says that it was killed
+	_ = cmd.Wait() // reports that the process was killed
 }
 
 func TestSecondProcessIsRefused(t *testing.T) {
@@ -206,8 +208,8 @@ func TestTakeOverFromALivingProcess(t *testing.T) {
 	}
 }
 
-// A writing process is killed at a random moment, round after round on the same folder: all that it was told is
-// stored is found, and the folder can be written on.
+// A writing process is killed at a random moment, round after round on the same folder. All
+// acknowledged writes are found, and the folder stays writable.
 func TestKilledWriterLosesNothing(t *testing.T) {
 	const rounds = 8 // savers/internal/proof kills workers, too
 	dir := t.TempDir()
@@ -223,7 +225,7 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		for lines.Scan() { // what it still said before it died counts too; a line may be cut
+		for lines.Scan() { // lines printed before the kill count too; the last may be incomplete
 			if line := lines.Text(); len(strings.Fields(line)) >= 5 && line[len(line)-2] == ' ' {
 				acked = append(acked, line)
 			}
@@ -243,7 +245,7 @@ func TestKilledWriterLosesNothing(t *testing.T) {
 	t.Logf("%d rounds, %d acknowledged writes, none lost", rounds, len(acked))
 }
 
-// checkAcked fails unless s has what a line says was stored.
+// checkAcked fails unless s has the write that a line reports as stored.
 func checkAcked(t *testing.T, s checkpoint.Saver, line string) {
 	t.Helper()
 	var kind, id, task string

@@ -15,7 +15,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// span says which versions a thread has: those from oldest up to open, and open itself when it has records.
+// span is the range of versions that a thread has: those from oldest up to open. open itself
+// counts if it has records.
 type span struct {
 	oldest, open int
 	started      bool
@@ -28,12 +29,14 @@ func (sp *span) count() int {
 	return sp.open - sp.oldest
 }
 
-// releases is how many may come between a look and the next, one after the other, before a thread is taken for none.
+// releases is how many consecutive releases may happen between two looks at a thread before the
+// thread counts as missing.
 const releases = 5
 
-// span returns what versions the thread has, whose open version v looked at; found says that it has a file.
+// span returns the range of versions of a thread. v is the open version after a look; found
+// reports whether the look found a file.
 func (v *volume) span(ctx context.Context, found bool) (span, error) {
-	// When it is not there, nor is there one on its way there, that may have come there in between.
+	// Without a file, and without a next one, the file may have appeared in between.
 	for i := 0; i < releases && !found; i++ {
 		number, err := v.next(ctx)
 		if err != nil {
@@ -58,7 +61,8 @@ func (v *volume) span(ctx context.Context, found bool) (span, error) {
 	return sp, sp.search(v)
 }
 
-// next returns the number that the next version is to have when a release is half-way, 1 for a deletion that is, else 0.
+// next returns the number of the next version if a release is half-way. It returns 1 if a
+// deletion is half-way, and 0 otherwise.
 func (v *volume) next(ctx context.Context) (int, error) {
 	gone, err := exists(v.s.beside(v.base, goneName))
 	if err != nil {
@@ -80,7 +84,7 @@ func (v *volume) next(ctx context.Context) (int, error) {
 	return next.v.Number, nil
 }
 
-// search finds the oldest version that is there: the oldest are the first to be removed.
+// search finds the oldest version that exists: the oldest are removed first.
 func (sp *span) search(v *volume) error {
 	var failed error
 	sp.oldest = 1 + sort.Search(sp.open-1, func(i int) bool {
@@ -91,8 +95,9 @@ func (sp *span) search(v *volume) error {
 	return failed
 }
 
-// find returns the volume of a version, 0 for the open one, with what versions the thread has. The volume is locked
-// against other calls and must be given to done. A version that does not exist is errAbsent.
+// find returns the volume of a version, 0 for the open one, and the range of versions. The volume
+// is locked against other calls; the caller must give it to done. find returns errAbsent if the
+// version does not exist.
 func (s *Saver) find(ctx context.Context, thread string, number int) (*volume, span, error) {
 	base := baseName(thread)
 	v := s.use(thread, base, 0)
@@ -125,7 +130,7 @@ func (s *Saver) find(ctx context.Context, thread string, number int) (*volume, s
 	return v, sp, nil
 }
 
-// holds reports whether v, the file without a number, has the version of a number.
+// holds reports whether v, the file without a number in its name, has the version of a number.
 func (sp *span) holds(v *volume, number int) bool {
 	return number > 0 && v.v != nil && v.v.Number == number && !v.v.Empty()
 }
@@ -199,7 +204,7 @@ func (s *Saver) Schemas(ctx context.Context, thread string, version int) (map[ui
 	return checkpoint.Schemas(v.v.Schemas())
 }
 
-// view returns what is to be loaded, and the file it is to be read from.
+// view returns the records to load, and the file that has them.
 func (s *Saver) view(ctx context.Context, p checkpoint.Ref) (view ledger.View, h *handle, err error) {
 	for n := 1; ; n++ {
 		var changed bool
@@ -210,11 +215,11 @@ func (s *Saver) view(ctx context.Context, p checkpoint.Ref) (view ledger.View, h
 	}
 }
 
-// looks is how often a thread is looked at whose file changes meanwhile.
+// looks is how often view tries a thread whose file changes meanwhile.
 const looks = 10
 
-// tryView is view at one moment, unless the file changed: then the run that it is of may have ended before its lease
-// was looked for.
+// tryView returns the view at one moment. changed reports that the file changed meanwhile. The
+// run in the view may then have ended before the lookup of its lease.
 func (s *Saver) tryView(ctx context.Context, p checkpoint.Ref) (view ledger.View, h *handle, changed bool, err error) {
 	v, sp, err := s.find(ctx, p.Thread, p.Version)
 	if err != nil {
@@ -255,8 +260,9 @@ func (v *volume) changed() (bool, error) {
 	return !atEnd, err
 }
 
-// restore sets Last and what restores the state of a chain. entries lead from a snapshot to the checkpoint asked for. Of
-// those before the last only the payloads are decoded.
+// restore sets Last and the payloads that restore the state of a chain. entries lead from a
+// snapshot to the requested checkpoint. Of the entries before the last, restore decodes only the
+// payloads.
 func (h *handle) restore(chain *checkpoint.Chain, entries []*ledger.Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -298,8 +304,8 @@ func (h *handle) records(entries []*ledger.Entry) ([]checkpoint.Record, error) {
 	return records, err
 }
 
-// bodies calls f with each entry and its body, after the checksum was compared. Those that stand close to each other are read
-// at once.
+// bodies calls f with each entry and its body, after it has compared the checksum. It reads
+// bodies that are close to each other in one call.
 func (h *handle) bodies(entries []*ledger.Entry, f func(e *ledger.Entry, body []byte) error) error {
 	for len(entries) > 0 {
 		n := together(entries)
@@ -322,8 +328,8 @@ func (h *handle) bodies(entries []*ledger.Entry, f func(e *ledger.Entry, body []
 	return nil
 }
 
-// together returns how many of the entries are worth one reading: what lies between them may not be more than they
-// are, but for a little.
+// together returns how many of the entries to read in one call. The bytes between them must not
+// exceed their own bytes by more than a little.
 func together(entries []*ledger.Entry) int {
 	const little = 64 << 10
 	first, wanted := entries[0], int64(entries[0].Size)
@@ -376,7 +382,8 @@ func (s *Saver) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Quer
 	}
 }
 
-// log returns a namespace's log up to the record before, and the file; no file when there is nothing.
+// log returns a namespace's log up to the record before, and the file. Both are nil if the thread
+// does not exist.
 func (s *Saver) log(ctx context.Context, p checkpoint.Ref, before checkpoint.ID) ([]*ledger.Entry, *handle, error) {
 	if err := p.Check(); err != nil {
 		return nil, nil, err
@@ -401,7 +408,8 @@ func (s *Saver) log(ctx context.Context, p checkpoint.Ref, before checkpoint.ID)
 	return log, v.h.share(), nil
 }
 
-// backward yields the records of a log whose headers q does not rule out, newest first, a handful read at a time.
+// backward yields the records of a log, newest first, except those whose headers q rules out. It
+// reads a few at a time.
 func (s *Saver) backward(ctx context.Context, h *handle, log []*ledger.Entry, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 	q.Node = "" // is not in the headers
 	return func(yield func(checkpoint.Record, error) bool) {
@@ -422,7 +430,8 @@ func (s *Saver) backward(ctx context.Context, h *handle, log []*ledger.Entry, q 
 	}
 }
 
-// handful takes entries off the end of a log, a bounded amount of bytes, and returns those that q does not rule out.
+// handful takes entries off the end of a log, up to a number of bytes. It returns those that q
+// does not rule out.
 func handful(log []*ledger.Entry, q *checkpoint.Query) (some, rest []*ledger.Entry) {
 	const entries, bytes = 32, 256 << 10
 	size, last := 0, len(log)
@@ -438,7 +447,7 @@ func handful(log []*ledger.Entry, q *checkpoint.Query) (some, rest []*ledger.Ent
 	return some, log[:last]
 }
 
-// fetch reads records as a call of its own.
+// fetch reads records as a separate call.
 func (s *Saver) fetch(ctx context.Context, h *handle, entries []*ledger.Entry) ([]checkpoint.Record, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err

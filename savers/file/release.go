@@ -13,13 +13,19 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// What takes several steps on files is done under the folder's lock. A release is stored when its frame is: then
-// the file of the next version is made beside, the file gets the version's name, and the next one its place. A
-// deletion is stored when the open version's file has the name of a deleted one: then all files go, that one last.
-// Whoever finds steps that are left, because a process died, does them.
+// Operations that take several steps on files run under the folder's lock.
+//
+// A release is stored as soon as its frame is. Then the file of the next version is created under
+// a temporary name. The open file gets the released version's name, and the new file takes its
+// place.
+//
+// A deletion is stored as soon as the open version's file has the name of a deleted one. Then all
+// files are removed, that one last.
+//
+// A process that finds steps of another process that died finishes them.
 
-// lockFolder keeps others from taking such steps until the function it returns is called. A call that has a volume
-// may take it, but not the other way round.
+// lockFolder keeps others from taking such steps until the caller calls the returned function. A
+// call that has a volume may lock the folder, but not the other way round.
 func (s *Saver) lockFolder(ctx context.Context) (func(), error) {
 	f, err := openRegular(filepath.Join(s.dir, lockName), os.O_RDWR|os.O_CREATE)
 	if err != nil {
@@ -31,7 +37,7 @@ func (s *Saver) lockFolder(ctx context.Context) (func(), error) {
 	return func() { _ = f.Close() }, nil // nothing was written to it
 }
 
-// settle does what is left to do for a thread.
+// settle finishes the remaining steps of a thread.
 func (v *volume) settle(ctx context.Context) error {
 	unlock, err := v.s.lockFolder(ctx)
 	if err != nil {
@@ -41,7 +47,7 @@ func (v *volume) settle(ctx context.Context) error {
 	return v.settleLocked(ctx)
 }
 
-// settleLocked does what is left to do for a thread, under the folder's lock.
+// settleLocked finishes the remaining steps of a thread, under the folder's lock.
 func (v *volume) settleLocked(ctx context.Context) error {
 	err := v.lockUnder(ctx)
 	if errors.Is(err, errAbsent) {
@@ -60,7 +66,8 @@ func (v *volume) settleLocked(ctx context.Context) error {
 	return v.retire()
 }
 
-// reappear finishes a deletion, or the last step of a release. What was done of it may not be durable yet.
+// reappear finishes a deletion, or the last step of a release. The earlier steps might not be
+// durable yet.
 func (v *volume) reappear(ctx context.Context) error {
 	gone, err := exists(v.s.beside(v.base, goneName))
 	if err != nil {
@@ -92,8 +99,8 @@ func (v *volume) move(from, to string) error {
 	return nil
 }
 
-// retire gives the file of a released version the version's name, and puts an empty file for the next version in
-// its place.
+// retire gives the file of a released version the version's name. An empty file for the next
+// version replaces it.
 func (v *volume) retire() error {
 	next, number := v.s.beside(v.base, nextName), v.v.Number
 	header, err := appendHeader(nil, v.id, number+1, newSalt())
@@ -110,7 +117,7 @@ func (v *volume) retire() error {
 	if err := v.s.writeFile(next, header); err != nil {
 		return err
 	}
-	// One after the other: of two renames a power cut might undo the first alone.
+	// One after the other: a power cut could undo only the first of two renames.
 	if err := v.move(v.path, to); err != nil {
 		return err
 	}
@@ -120,7 +127,8 @@ func (v *volume) retire() error {
 	return v.reopen(int64(len(header)))
 }
 
-// writeFile makes a file, durably. One that was left there is removed: written to, it might be another by a link.
+// writeFile creates a file, durably. It removes an existing one: that could be a link to another
+// file.
 func (s *Saver) writeFile(path string, b []byte) error {
 	const flags = os.O_RDWR | os.O_CREATE | os.O_EXCL
 	f, err := openRegular(path, flags)
@@ -147,8 +155,9 @@ func (s *Saver) writeFile(path string, b []byte) error {
 	return nil
 }
 
-// idle locks the open version of a thread for a call that is not a run's, under the folder's lock: what is left to
-// do is done, no lease lives. A thread without a file is errAbsent. It is to be followed by unlock.
+// idle locks the open version of a thread, under the folder's lock, for a call outside a run. It
+// first finishes the remaining steps and checks that nobody holds the lease. It returns errAbsent
+// for a thread without a file. The caller must call unlock afterwards.
 func (v *volume) idle(ctx context.Context) error {
 	if err := v.settleLocked(ctx); err != nil {
 		return err
@@ -253,7 +262,8 @@ func (s *Saver) Delete(ctx context.Context, thread string) error {
 	return v.erase(ctx)
 }
 
-// lockDamaged locks a file that cannot be read, to delete it: but not from under a run.
+// lockDamaged locks a file that cannot be read, to delete it. It returns a *BusyError if a run
+// holds a lease.
 func (v *volume) lockDamaged(ctx context.Context) error {
 	leased, err := v.leasedUnread(time.Now())
 	if err != nil {
@@ -265,8 +275,8 @@ func (v *volume) lockDamaged(ctx context.Context) error {
 	return v.lockUnder(ctx)
 }
 
-// erase removes the files of a deleted thread, under the folder's lock. The oldest version goes first, so that what
-// is left at any moment is found from its number up.
+// erase removes the files of a deleted thread, under the folder's lock. The oldest version goes
+// first, so that the remaining ones can be found at any moment by their number.
 func (v *volume) erase(ctx context.Context) error {
 	path := v.s.beside(v.base, goneName)
 	numbers, err := v.numbers(ctx, path)
@@ -291,8 +301,9 @@ func (v *volume) erase(ctx context.Context) error {
 	return err
 }
 
-// numbers returns the numbers of the released versions that there are, oldest first, by the number of the last
-// version's file, which is at path. When that cannot be read the folder is.
+// numbers returns the numbers of the existing released versions, oldest first. The file of the
+// last version, at path, has the highest number. If that file cannot be read, numbers reads the
+// folder.
 func (v *volume) numbers(ctx context.Context, path string) ([]int, error) {
 	last := v.s.newVolume(v.id, v.base, 0)
 	last.path = path
@@ -305,7 +316,8 @@ func (v *volume) numbers(ctx context.Context, path string) ([]int, error) {
 		return nil, err
 	}
 	var numbers []int
-	for n := 1; n < last.v.Number; n++ { // all: after a power cut a later one may be gone before an earlier one
+	// Each number: after a power cut, a later version may be gone before an earlier one.
+	for n := 1; n < last.v.Number; n++ {
 		there, err := exists(v.s.path(v.base, n))
 		if err != nil {
 			return nil, err
@@ -332,7 +344,7 @@ func (v *volume) scanNumbers() ([]int, error) {
 	return numbers, nil
 }
 
-// remove removes a file, if it is there.
+// remove removes a file, if it exists.
 func (s *Saver) remove(path string) error {
 	if err := s.disk.remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("file: %w", err)

@@ -13,20 +13,22 @@ import (
 
 // Repaired is the report of a Repair.
 type Repaired struct {
-	Damage  error  // what was found; nil if nothing was damaged, and then nothing was changed
+	Damage  error  // the damage; nil if nothing was damaged, and so nothing changed
 	Version int    // the number of the version whose file was repaired
 	Kept    string // the path of the damaged file, as it was
-	At      int64  // the size of what could be read, and that the thread's file has now
-	Lost    int64  // how many bytes followed
+	At      int64  // the size of the readable part, and so of the thread's file now
+	Lost    int64  // how many bytes followed the readable part
 	Calls   int    // how many whole calls of Append and PutWrites are among those bytes
 }
 
-// Repair makes a thread usable again whose file is damaged. It keeps all up to the damage, which is an earlier state of
-// the thread, and drops what follows. If even the header is damaged, the version is empty afterwards. The damaged file
-// stays in the folder under a name that the Saver ignores; Kept is its path. Version 0 is the open one.
+// Repair makes a thread usable again whose file is damaged. It keeps everything up to the damage,
+// which is an earlier state of the thread, and drops the rest. If even the header is damaged, the
+// version is empty afterwards. The damaged file stays in the folder under a name that the Saver
+// ignores; Kept is its path. Version 0 is the open one.
 //
-// Repair of a thread that is not damaged changes nothing. Repair returns a *BusyError while a lease lives,
-// ErrNotFound if there is no such version, and ErrDamaged for a file of another format.
+// Repair of a thread that is not damaged changes nothing. Repair returns a *BusyError if a run
+// holds the lease, ErrNotFound if there is no such version, and ErrDamaged for a file of another
+// format.
 func (s *Saver) Repair(ctx context.Context, thread string, version int) (Repaired, error) {
 	if err := (checkpoint.Ref{Thread: thread, Version: version}).Check(); err != nil {
 		return Repaired{}, err
@@ -86,7 +88,7 @@ func (v *volume) repair(version int) (r Repaired, err error) {
 	return r, v.persist()
 }
 
-// callsAfter counts the whole frames after what could be read.
+// callsAfter counts the whole frames after the readable part.
 func (v *volume) callsAfter(size int64) (n int, err error) {
 	fr := newFrames(v.path, v.h, v.end, size, v.salt)
 	for at := v.end; ; n++ {
@@ -98,7 +100,7 @@ func (v *volume) callsAfter(size int64) (n int, err error) {
 	}
 }
 
-// keep copies the file to a new one beside it.
+// keep copies the file to a new one in the same folder.
 func (v *volume) keep(size int64) (path string, err error) {
 	f, err := newFile(v.s.dir, filepath.Base(v.path)+".damaged-", "")
 	if err != nil {
@@ -124,7 +126,7 @@ func (v *volume) keep(size int64) (path string, err error) {
 	return f.Name(), nil
 }
 
-// restart puts an empty version in the place of a file whose header cannot be read.
+// restart replaces a file whose header cannot be read with an empty version.
 func (v *volume) restart(r Repaired) (Repaired, error) {
 	if r.Version == 0 {
 		numbers, err := v.scanNumbers()

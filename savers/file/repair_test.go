@@ -145,8 +145,8 @@ func TestRepairIsRefused(t *testing.T) {
 	}
 }
 
-// At every step a process may die, and a full disk may fail the call: the damaged bytes are in the folder, and a
-// second Repair succeeds.
+// A process may die at every step, and a full disk may fail the call. Each time, the damaged
+// bytes are in the folder, and a second Repair succeeds.
 func TestRepairMayFailAtEveryStep(t *testing.T) {
 	whole, lastFrame, _, before, _ := small(t)
 	whole = append(whole, whole[lastFrame:]...)

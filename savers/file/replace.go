@@ -10,23 +10,28 @@ import (
 	"time"
 )
 
-// A process that is stopped keeps the lock of a thread's file for as long as it stays so. Others then replace the file:
-// they seal it, so that nothing written to it is acknowledged any more, copy its whole frames to a new file and give
-// that one the name. Whoever has written to a file makes sure, before it returns, that the file was neither sealed nor
-// replaced; else the call is made again, on the new file, where the fence and the head decide. All that changes names
-// is done under the folder's lock.
+// A stopped process keeps the lock of a thread's file. Another process then replaces the file in
+// three steps under the folder's lock:
+//
+// - it seals the file, so that no later write to it is acknowledged
+// - it copies the whole frames to a new file
+// - it gives the new file the name of the old one
+//
+// After each write, and before the call returns, a writer checks that the file was neither sealed
+// nor replaced. If it was, the writer repeats the call on the new file, where the fence and the
+// head decide.
 
-// stuck is how long a lock is kept, and its file stays as it is, before its holder is taken to be stopped. A holder
-// that was only slow makes its call again.
+// stuck is how long a lock may be held without a change of its file before its holder counts as
+// stopped. A holder that was only slow repeats its call.
 const stuck = 2 * time.Second
 
-// errReplaced says that a file was sealed or replaced: what the caller did with it does not count.
+// errReplaced says that a file was sealed or replaced: the call on it does not count.
 var errReplaced = errors.New("file: the thread's file was replaced")
 
 // errStuck says that the lock of a file does not become free.
 var errStuck = errors.New("file: the thread's file is locked by a process that does nothing")
 
-// standing reports whether the file that is open is still the one of its name, and whether it is sealed.
+// standing reports whether the open file still has its name, and whether it is sealed.
 func (v *volume) standing() (same, isSealed bool, err error) {
 	mine, err := factsOf(v.h.File)
 	if err != nil {
@@ -42,13 +47,13 @@ func (v *volume) standing() (same, isSealed bool, err error) {
 	return mine.same(now), mine.sealed, nil
 }
 
-// current reports whether the file that is open is still the one of its name.
+// current reports whether the open file still has its name.
 func (v *volume) current() (bool, error) {
 	same, _, err := v.standing()
 	return same, err
 }
 
-// confirm returns errReplaced unless what was written under the lock, and read under it, counts.
+// confirm returns errReplaced unless the reads and writes under the lock count.
 func (v *volume) confirm() error {
 	same, isSealed, err := v.standing()
 	if err == nil && (!same || isSealed) {
@@ -57,7 +62,7 @@ func (v *volume) confirm() error {
 	return err
 }
 
-// counting makes a call again for as long as its file is replaced under it.
+// counting repeats a call as long as its file is replaced meanwhile.
 func (v *volume) counting(call func() error) error {
 	for {
 		err := call()
@@ -68,8 +73,8 @@ func (v *volume) counting(call func() error) error {
 	}
 }
 
-// wait locks the file, waiting for others as long as ctx lives. It returns errReplaced when the name is another file's
-// and errStuck when the one that has the lock does nothing.
+// wait locks the file and waits for other holders until ctx ends. It returns errReplaced if
+// another file has the name, and errStuck if the holder of the lock makes no progress.
 func (v *volume) wait(ctx context.Context) error {
 	var last os.FileInfo
 	var since time.Time
@@ -99,7 +104,7 @@ func (v *volume) wait(ctx context.Context) error {
 	})
 }
 
-// unblock makes a file that is stuck, or was left sealed, one that can be locked. It needs the folder's lock.
+// unblock makes a stuck or sealed file usable again. It needs the folder's lock.
 func (v *volume) unblock() error {
 	same, isSealed, err := v.standing()
 	if err != nil {
@@ -117,7 +122,7 @@ func (v *volume) unblock() error {
 		return v.replace()
 	}
 	v.locked = true
-	if isSealed { // nobody is in the middle of a write, nor of replacing the file
+	if isSealed { // nobody is writing to the file or replacing it
 		err = seal(v.h.File, false)
 	}
 	v.unlock()
@@ -127,7 +132,8 @@ func (v *volume) unblock() error {
 	return nil
 }
 
-// replace puts a copy of the whole frames in the place of a file whose lock another process keeps.
+// replace puts a copy of the whole frames in the place of a file whose lock another process
+// keeps.
 func (v *volume) replace() error {
 	if err := seal(v.h.File, true); err != nil {
 		return fmt.Errorf("file: %w", err)

@@ -6,11 +6,12 @@ import (
 	"io"
 )
 
-// A file may end in zeros: room for frames to come. A sync of a file whose size has changed is slower than one of a
-// file that has only been overwritten, so a run that writes many frames makes the file larger in advance, and the write
-// that ends the run cuts the rest off. To a reader, room is a torn end. Where a run was killed, the next one uses its room.
+// A file may end in zeros: room for frames to come. A sync is slower after the size of the file
+// has changed than after an overwrite. So a run that writes many frames enlarges the file in
+// advance. The write that ends the run cuts the rest off. To a reader, room is a torn end. The
+// next run uses the room of a run that was killed.
 
-// longRun is after how many writes of a run its file gets room, by default.
+// longRun is the number of writes of a run after which its file gets room, by default.
 const longRun = 16
 
 // Room is for about eight writes as large as the last, within these bounds.
@@ -19,7 +20,8 @@ const (
 	mostRoom  = 1 << 20
 )
 
-// prepare makes room for n bytes at the end, and more, if the run is long. A file without room is as good, but slower.
+// prepare makes room for n bytes at the end, and for more if the run is long. Without room,
+// writes are only slower.
 func (v *volume) prepare(n int64) {
 	if v.end+n <= v.room {
 		return
@@ -36,15 +38,15 @@ func (v *volume) prepare(n int64) {
 	v.room = to
 }
 
-// trim cuts off the room at the end of a run. Room that stays is there for the next run.
+// trim cuts off the room at the end of a run. If that fails, the next run uses the room.
 func (v *volume) trim() {
 	if v.room > v.end && v.s.disk.truncate(v.h.File, v.end) == nil {
 		v.room = 0
 	}
 }
 
-// atEnd reports whether no frame starts at the end of what is known, in a file of some size that is larger. Within one
-// boot of the system, zeros at the place of a frame's head have zeros behind them.
+// atEnd reports whether no frame starts at the end of the known frames, in a file of a larger
+// size. Within one boot of the system, only zeros follow zeros at the place of a frame's head.
 func (v *volume) atEnd(size int64) (bool, error) {
 	if v.v == nil {
 		return false, nil
@@ -57,7 +59,8 @@ func (v *volume) atEnd(size int64) (bool, error) {
 	return head == [frameHead]byte{}, nil
 }
 
-// isRoom reports whether a file of some size has nothing but room after the last whole frame. The lock must be held.
+// isRoom reports whether only room follows the last whole frame in a file of some size. The
+// caller must hold the lock.
 func (v *volume) isRoom(size int64) (bool, error) {
 	if v.v == nil || size-v.end > 2*mostRoom {
 		return false, nil

@@ -76,7 +76,7 @@ func TestALongRunHasRoomUntilItEnds(t *testing.T) {
 	}
 }
 
-// TestSaversShareAFileThatHasRoom has two of them read after each write, and write in turn.
+// TestSaversShareAFileThatHasRoom has two Savers that write in turn. Both read after each write.
 func TestSaversShareAFileThatHasRoom(t *testing.T) {
 	dir := t.TempDir()
 	first, second := open(t, dir), open(t, dir)
@@ -104,7 +104,8 @@ func TestSaversShareAFileThatHasRoom(t *testing.T) {
 	}
 }
 
-// TestRoomOfARunThatDiedIsUsed leaves room, and in one case a frame that was not written whole, at the end of a file.
+// TestRoomOfARunThatDiedIsUsed leaves room at the end of a file. In one case it leaves a torn
+// frame too.
 func TestRoomOfARunThatDiedIsUsed(t *testing.T) {
 	for name, torn := range map[string]int{"room": 0, "a torn frame in the room": 10, "a torn head in the room": 3} {
 		dir := t.TempDir()
@@ -142,7 +143,7 @@ func TestRoomOfARunThatDiedIsUsed(t *testing.T) {
 
 func frames(b []byte) int { return len(file.Payloads(b)) }
 
-// TestARunWritesWithoutRoomIfThereIsNone has no room on the disk but for the frames.
+// TestARunWritesWithoutRoomIfThereIsNone has only enough space on the disk for the frames.
 func TestARunWritesWithoutRoomIfThereIsNone(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)

@@ -9,7 +9,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// scan reads the frames from the end of what is known to size.
+// scan reads the frames from the end of the known ones up to size.
 func (v *volume) scan(size int64) error {
 	if v.end == 0 {
 		whole, err := v.scanMagic(size)
@@ -34,7 +34,7 @@ func (v *volume) scan(size int64) error {
 	}
 }
 
-// scanMagic reports whether the file starts as it must, and whole.
+// scanMagic reports whether the file starts with the whole magic.
 func (v *volume) scanMagic(size int64) (bool, error) {
 	var start [len(magic)]byte
 	if size < int64(len(magic)) {
@@ -53,7 +53,7 @@ func (v *volume) scanMagic(size int64) (bool, error) {
 	if err == nil && at >= 0 {
 		err = damaged(v.path, 0, "zeros, and there is a whole frame at byte %d", at)
 	}
-	if errors.Is(err, errTorn) { // it has become shorter
+	if errors.Is(err, errTorn) { // the file has become shorter
 		err = nil
 	}
 	return false, err
@@ -62,7 +62,8 @@ func (v *volume) scanMagic(size int64) (bool, error) {
 // errFormat says that a file was written by another version of this package.
 var errFormat = errors.New("another format")
 
-// foreign returns the error of a file that starts in another way than this version of the package writes.
+// foreign returns the error for a file that does not start as this version of the package writes
+// it.
 func (v *volume) foreign(start []byte) error {
 	if last := len(magic) - 1; string(start[:last]) == magic[:last] && start[last] >= '0' && start[last] <= '9' {
 		return fmt.Errorf("file: %s: it has format %c, and this version of graphgen reads format %c: %w (%w); delete the "+
@@ -71,7 +72,7 @@ func (v *volume) foreign(start []byte) error {
 	return damaged(v.path, 0, "it starts with %q, not with %q", start, magic)
 }
 
-// take makes a frame's payload part of what is known.
+// take adds a frame's payload to the known state.
 func (v *volume) take(at int64, payload []byte) error {
 	if v.v == nil {
 		return v.takeHeader(at, payload)

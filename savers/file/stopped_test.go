@@ -24,7 +24,7 @@ import (
 // shortLease is a lease that a test waits for.
 const shortLease = 50 * time.Millisecond
 
-// stopRoles returns what a process does that stops itself.
+// stopRoles returns the roles of a process that stops itself.
 func stopRoles() map[string]func(dir string) error {
 	return map[string]func(dir string) error{
 		"stop-write": stopIn("write"), "stop-sync": stopIn("sync"),
@@ -32,8 +32,8 @@ func stopRoles() map[string]func(dir string) error {
 	}
 }
 
-// stopIn opens thread t, and stops its process at the first step of the given kind in a write that follows. It says
-// what came of that write.
+// stopIn opens thread t, and stops its process at the first step of the given kind in a later
+// write. It prints the result of that write.
 func stopIn(step string) func(dir string) error {
 	return func(dir string) error {
 		s, err := file.Open(dir)
@@ -75,7 +75,8 @@ func stopIn(step string) func(dir string) error {
 	}
 }
 
-// stopped starts a process that stops itself, and returns it when it has, with the id that it opened with.
+// stopped starts a process that stops itself, and waits until it has. It returns the process and
+// the id of its opening.
 func stopped(t *testing.T, role, dir string) (*exec.Cmd, *bufio.Scanner, string) {
 	t.Helper()
 	cmd, lines := child(t, role, dir)
@@ -95,8 +96,8 @@ func stopped(t *testing.T, role, dir string) (*exec.Cmd, *bufio.Scanner, string)
 	}
 }
 
-// A process that is stopped in the middle of a write, with all its locks, keeps nobody out for longer than its lease,
-// and when it continues its write is refused.
+// A process is stopped during a write, with all its locks. It blocks others only until its lease
+// ends. When it continues, its write is refused.
 func TestStoppedWriterIsTakenOver(t *testing.T) {
 	for _, role := range []string{"stop-write", "stop-sync", "stop-open-write", "stop-open-sync"} {
 		t.Run(role, func(t *testing.T) {
@@ -122,7 +123,7 @@ func TestStoppedWriterIsTakenOver(t *testing.T) {
 			if err != nil || chain.Head != commit.Records[0].ID {
 				t.Errorf("the head: got %v, %v; want %v", chain.Head, err, commit.Records[0].ID)
 			}
-			// What was written whole before the process was stopped may be in the history, before the take-over.
+			// A whole write from before the stop may be in the history, before the take-over.
 			stored := a.After.String() == id
 			if got := lines.Text(); !strings.HasPrefix(got, "true ") && (!stored || !strings.HasPrefix(got, "false <nil>")) {
 				t.Errorf("the write of the stopped process: got %q, want a conflict, or success when it is stored", got)

@@ -43,7 +43,7 @@ func TestWritesAreSyncedBeforeTheyAreAcknowledged(t *testing.T) {
 	}
 }
 
-// count writes steps as a sentence would.
+// count returns steps as a sentence.
 func count(steps []string) string {
 	var said []string
 	for len(steps) > 0 {
@@ -166,14 +166,14 @@ func TestOpenFilesAreBounded(t *testing.T) {
 	}
 }
 
-// long makes a thread of some steps that nobody runs.
+// long makes a thread of some steps that no run holds.
 func long(tb testing.TB, s checkpoint.Saver, thread string, steps int) {
 	tb.Helper()
 	a := opening(tb, thread, checkpoint.ID{})
 	fence := a.Records[0].ID
 	for n := 1; n < steps; n++ {
 		next := step(tb, a, fence)
-		if len(a.Records) == 100 { // to check an Append takes work as the square of its records
+		if len(a.Records) == 100 { // the check of an Append is quadratic in its records
 			mustAppend(tb, s, a)
 			a = next
 			continue
@@ -216,7 +216,7 @@ func TestBytesOfIndexesAreBounded(t *testing.T) {
 	}
 }
 
-// What is counted is what is taken, about.
+// The counted memory is about the memory in use.
 func TestBytesOfIndexesAreThoseOfTheHeap(t *testing.T) {
 	const steps = 20000
 	dir := t.TempDir()
@@ -282,7 +282,7 @@ func TestStepAllocatesTheSameWhateverCameBefore(t *testing.T) {
 	}
 }
 
-// Of the records between the snapshot and the head a load decodes the payloads alone.
+// Of the records between the snapshot and the head, a load decodes only the payloads.
 func TestLoadMakesNoRecords(t *testing.T) {
 	s := open(t, t.TempDir())
 	a := opening(t, "t", checkpoint.ID{})
@@ -330,7 +330,7 @@ func TestListingDoesNotReadWhatHasNotChanged(t *testing.T) {
 		return threads
 	}
 	first := list()
-	// A file that was read again would be found damaged.
+	// A file that is read again would be found damaged.
 	path := filepath.Join(dir, file.BaseName("thread 3")+".saver")
 	info, err := os.Stat(path)
 	if err != nil {

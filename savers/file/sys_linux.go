@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncFile makes durable what a file holds, and its size.
+// syncFile makes the data and the size of a file durable.
 func syncFile(f *os.File) error {
 	for {
 		switch err := syscall.Fdatasync(int(f.Fd())); {
@@ -21,7 +21,7 @@ func syncFile(f *os.File) error {
 	}
 }
 
-// extendFile makes a file larger, by zeros, with room for them on the disk.
+// extendFile enlarges a file with zeros and reserves space for them on the disk.
 func extendFile(f *os.File, from, to int64) error {
 	if err := syscall.Fallocate(int(f.Fd()), 0, from, to-from); err != nil {
 		return &os.PathError{Op: "fallocate", Path: f.Name(), Err: err}
@@ -29,8 +29,9 @@ func extendFile(f *os.File, from, to int64) error {
 	return nil
 }
 
-// facts is what the saver asks of a file before and after each write. It does not have the time of the last change: where
-// that was asked for, Linux 6.13 and later gives the next write a time of its own, which makes its sync write the inode too.
+// facts is what the saver asks of a file before and after each write. It omits the time of the
+// last change on purpose. On Linux 6.13 and later, asking for that time gives the next write a
+// separate time. Its sync must then write the inode too.
 type facts struct {
 	major, minor uint32
 	inode        uint64
@@ -45,12 +46,12 @@ func factsOf(f *os.File) (facts, error) {
 	return statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, func() (os.FileInfo, error) { return f.Stat() })
 }
 
-// factsAt returns the facts of the file of a name. It follows no symbolic link.
+// factsAt returns the facts of the file at a path. It follows no symbolic link.
 func factsAt(path string) (facts, error) {
 	return statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, func() (os.FileInfo, error) { return os.Lstat(path) })
 }
 
-// statx uses stat where the system call is not there, or forbidden.
+// statx falls back to stat if the system call is missing or forbidden.
 func statx(dir int, path string, flags int, stat func() (os.FileInfo, error)) (facts, error) {
 	var x unix.Statx_t
 	for {

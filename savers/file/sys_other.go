@@ -10,7 +10,7 @@ import (
 // syncFile makes the data and the size of a file durable.
 func syncFile(f *os.File) error { return f.Sync() }
 
-// extendFile is for systems where it saves time.
+// extendFile does nothing here: only Linux saves time by it.
 func extendFile(*os.File, int64, int64) error { return errors.ErrUnsupported }
 
 // facts is what the saver asks of a file before and after each write.
@@ -23,7 +23,7 @@ type facts struct {
 // factsOf returns the facts of an open file.
 func factsOf(f *os.File) (facts, error) { return factsFrom(f.Stat()) }
 
-// factsAt returns the facts of the file of a name. It follows no symbolic link.
+// factsAt returns the facts of the file at a path. It follows no symbolic link.
 func factsAt(path string) (facts, error) { return factsFrom(os.Lstat(path)) }
 
 func factsFrom(info os.FileInfo, err error) (facts, error) {

@@ -15,13 +15,14 @@ func openFile(path string, flag int) (*os.File, error) {
 	return os.OpenFile(path, flag|syscall.O_NOFOLLOW, 0o600)
 }
 
-// renameFile gives a file another name, in the place of the file of that name, which may be open.
+// renameFile renames a file and replaces the file of that name, which may be open.
 func renameFile(from, to string) error { return os.Rename(from, to) }
 
 // removeFile removes a file, which may be open.
 func removeFile(path string) error { return os.Remove(path) }
 
-// syncDir makes the names in a folder durable. Some file systems cannot and say so; they need not be asked again.
+// syncDir makes the names in a folder durable. Some file systems cannot and say so; syncDir
+// ignores that error.
 func syncDir(path string) error {
 	d, err := os.Open(path)
 	if err != nil {
@@ -34,7 +35,8 @@ func syncDir(path string) error {
 	return errors.Join(err, d.Close())
 }
 
-// unsealedMode and sealedMode are the modes of a file. The mode is the file's own, whatever it is called.
+// unsealedMode and sealedMode are the modes of a file. The mode stays with the file when the file
+// is renamed.
 const (
 	unsealedMode fs.FileMode = 0o600
 	sealedMode   fs.FileMode = 0o700
@@ -51,11 +53,13 @@ func seal(f *os.File, sealed bool) error {
 // isSealed reports whether a file is marked as sealed.
 func isSealed(info fs.FileInfo) bool { return info.Mode().Perm() == sealedMode }
 
-// othersMayWrite reports whether a folder's group, or everybody, may create files in it. A sticky folder, such as /tmp,
-// is no better: others may still create what the Saver would open.
+// othersMayWrite reports whether a folder's group, or everybody, may create files in it. A sticky
+// folder, such as /tmp, is no better: others may still create the files that the Saver would
+// open.
 func othersMayWrite(folder fs.FileInfo) bool { return folder.Mode().Perm()&0o022 != 0 }
 
-// outOfReach reports whether a folder is in one that only its owner can enter, such as the temporary folder of a test.
+// outOfReach reports whether a folder is inside one that only its owner can enter, such as the
+// temporary folder of a test.
 func outOfReach(dir string) (bool, error) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -73,8 +77,8 @@ func outOfReach(dir string) (bool, error) {
 	return false, nil
 }
 
-// tryLock locks an open file, for all but this opening of it when exclusive, and reports whether it did: false when
-// another has it. The lock ends with the process at the latest.
+// tryLock locks an open file, against all other openings if exclusive. It reports whether it did:
+// false if another opening has the lock. The lock ends with the process at the latest.
 func tryLock(f *os.File, exclusive bool) (bool, error) {
 	how := syscall.LOCK_SH | syscall.LOCK_NB
 	if exclusive {

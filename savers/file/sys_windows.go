@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Package os opens files on Windows so that nobody can rename or remove them while they are open, except by an [os.Root]. A
-// Root also renames and removes as POSIX does: a file that is open keeps its data, and its name is free.
+// Package os opens files on Windows so that nobody can rename or remove them while they are open,
+// except by an [os.Root]. A Root also renames and removes as POSIX does: an open file keeps its
+// data, and its name is free.
 
 // inRoot calls f with the folder of a path and the name of the file in it.
 func inRoot(path string, f func(folder *os.Root, name string) error) error {
@@ -32,8 +33,8 @@ func openFile(path string, flag int) (f *os.File, err error) {
 	return f, err
 }
 
-// renameFile gives a file another name, in the place of the file of that name, which may be open. Both are in one folder, or in
-// two of which one is in the other.
+// renameFile renames a file and replaces the file of that name, which may be open. Both are in
+// one folder, or one of the two folders contains the other.
 func renameFile(from, to string) error {
 	above := filepath.Dir(to)
 	if len(filepath.Dir(from)) < len(above) {
@@ -62,7 +63,8 @@ func removeFile(path string) error {
 // syncDir does nothing: Windows has no such call. The journal of NTFS keeps the order of renames.
 func syncDir(string) error { return nil }
 
-// sealedMark is the attribute of a sealed file. It has no other effect, and new files do not have it.
+// sealedMark is the attribute of a sealed file. It has no other effect, and new files do not have
+// it.
 const sealedMark = windows.FILE_ATTRIBUTE_SYSTEM
 
 // seal marks an open file as sealed, or removes the mark.
@@ -94,14 +96,15 @@ func othersMayWrite(fs.FileInfo) bool { return false }
 
 func outOfReach(string) (bool, error) { return true, nil }
 
-// A lock of Windows stops others from reading and writing the locked bytes. So the saver locks a byte that no file has.
-// Package gofrs/flock locks the first byte of a file that it opens itself, which would stop readers.
+// A lock of Windows stops others from reading and writing the locked bytes. So the saver locks a
+// byte that no file has. Package gofrs/flock locks the first byte of a file that it opens itself,
+// which would stop readers.
 
 // lockedByte is the offset of the byte that is locked, in two halves.
 func lockedByte() *windows.Overlapped { return &windows.Overlapped{Offset: 0, OffsetHigh: 1 << 30} }
 
-// tryLock locks an open file, for all but this opening of it when exclusive, and reports whether it did: false when
-// another has it. The lock ends with the process at the latest.
+// tryLock locks an open file, against all other openings if exclusive. It reports whether it did:
+// false if another opening has the lock. The lock ends with the process at the latest.
 func tryLock(f *os.File, exclusive bool) (bool, error) {
 	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if exclusive {

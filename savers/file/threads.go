@@ -14,8 +14,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// listing is a thread as it was when its file was as info says. A file that has not changed since is not read again
-// to be listed; one that is read is read for this alone.
+// listing is a thread as listed when its file was as info says. A listing of the folder does not
+// read an unchanged file again. A file that it does read is not kept open.
 type listing struct {
 	info   os.FileInfo
 	id     string
@@ -25,16 +25,18 @@ type listing struct {
 	thread checkpoint.Thread
 }
 
-// tick is how long two changes of a file may have the same time, and more. What is younger is not remembered.
+// tick exceeds the time in which two changes of a file may get the same timestamp. A listing of a
+// younger file is not remembered.
 const tick = 100 * time.Millisecond
 
-// fresh reports whether info is of the file as it was.
+// fresh reports whether info is of the unchanged file.
 func (l *listing) fresh(info os.FileInfo) bool {
 	return l.info != nil && l.info.Size() == info.Size() && l.info.ModTime().Equal(info.ModTime()) && os.SameFile(l.info, info)
 }
 
-// Threads yields the threads that have an open version, as [checkpoint.Saver] says. It keeps what it found of each
-// file for as long as the file does not change, so only the first listing of a folder reads the files.
+// Threads yields the threads that have an open version, as [checkpoint.Saver] says. It remembers
+// the listing of each file until the file changes. So only the first listing of a folder reads
+// every file.
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	return func(yield func(checkpoint.Thread, error) bool) {
 		names, err := s.names(ctx, &q)
@@ -65,7 +67,8 @@ func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2
 	}
 }
 
-// name is a thread's id and the base name of its files. The id is empty if it is in a header that is damaged.
+// name is a thread's id and the base name of its files. The id is empty if only a damaged header
+// has it.
 type name struct{ id, base string }
 
 // names returns the names that q selects, ordered by id.
@@ -106,8 +109,8 @@ func (s *Saver) names(ctx context.Context, q *checkpoint.ThreadQuery) ([]name, e
 	return names, nil
 }
 
-// forgetListed forgets all listings when there are far more than files in the folder: most are of threads that are
-// gone.
+// forgetListed forgets all listings if there are far more than files in the folder: most are of
+// threads that no longer exist.
 func (s *Saver) forgetListed(files int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +148,7 @@ func (s *Saver) selected(ctx context.Context, base string, q *checkpoint.ThreadQ
 	return t, ledger.Selects(q, &t, leased), nil
 }
 
-// leased says whether the lease of a fence lives, and until when.
+// leased reports whether a run holds the lease of a fence, and until when.
 func (s *Saver) leased(base string, fence checkpoint.ID) (bool, time.Time, error) {
 	path := s.path(base, 0)
 	s.mu.Lock()
@@ -164,8 +167,8 @@ func (s *Saver) leased(base string, fence checkpoint.ID) (bool, time.Time, error
 	return !until.IsZero(), until, err
 }
 
-// listing returns what is known of a thread's file, which it reads when it has changed. A file that is gone is a
-// listing without an open version.
+// listing returns the listing of a thread's file, and reads the file if it has changed. For a
+// missing file, it returns a listing without an open version.
 func (s *Saver) listing(ctx context.Context, base string) (listing, error) {
 	path := s.path(base, 0)
 	info, err := os.Lstat(path)
@@ -214,7 +217,7 @@ func (s *Saver) Versions(ctx context.Context, thread string) ([]checkpoint.Versi
 	}
 	defer s.calls.Done()
 	var all []checkpoint.Version
-	for range 10 { // a file that somebody has taken away is gone every time
+	for range 10 { // a file that a caller has removed is missing every time
 		var changed bool
 		var err error
 		if all, changed, err = s.versions(ctx, thread); err != nil || !changed {
@@ -224,8 +227,8 @@ func (s *Saver) Versions(ctx context.Context, thread string) ([]checkpoint.Versi
 	return all, nil
 }
 
-// versions looks for them one after another; changed says that one was not there any more: pruned, or deleted with all
-// others.
+// versions looks for the versions one after another. changed reports that one had disappeared:
+// pruned, or deleted with all others.
 func (s *Saver) versions(ctx context.Context, thread string) (all []checkpoint.Version, changed bool, err error) {
 	v := s.use(thread, baseName(thread), 0)
 	err = v.look(ctx)
@@ -241,7 +244,7 @@ func (s *Saver) versions(ctx context.Context, thread string) (all []checkpoint.V
 	for n := sp.oldest; n <= sp.open; n++ {
 		v, _, err := s.find(ctx, thread, n)
 		if errors.Is(err, errAbsent) && n == sp.open && !sp.started {
-			break // it is not begun yet
+			break // the open version has not begun yet
 		}
 		if errors.Is(err, errAbsent) {
 			changed = true

@@ -14,8 +14,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// volume is one version's file, and what this Saver knows of it. What it knows is checked against the file before
-// each use, since other processes write to it too.
+// volume is one version's file and its state in memory. Because other processes write to the file
+// too, the Saver checks that state against the file before each use.
 type volume struct {
 	s      *Saver
 	id     string // empty when the name is a hash and the header has not been read
@@ -26,7 +26,7 @@ type volume struct {
 
 	counted int64 // of s.held; guarded by s.mu
 
-	mu     sync.Mutex // held by the one call that uses what follows
+	mu     sync.Mutex // guards the fields below
 	h      *handle    // nil until opened
 	locked bool
 	v      *ledger.Version // nil when the file has no whole header
@@ -35,10 +35,10 @@ type volume struct {
 	last   int64           // where that frame starts
 	head   [frameHead]byte // and its head
 	size   int64           // of the file when it was last read
-	room   int64           // when more than end: the size of the file, which has room from end on
+	room   int64           // if more than end, the size of the file, which has room from end on
 	writes int             // of the run
-	synced int64           // up to here the file is durable, and so is its name unless this is 0
-	undo   int64           // when not negative: where the file is to be cut off, for want of which nothing can be read
+	synced int64           // the file is durable up to here; its name is durable unless this is 0
+	undo   int64           // if not negative, the size to cut the file to before it can be read
 	lease  lease
 	buf    []byte
 }
@@ -47,7 +47,7 @@ func (s *Saver) newVolume(id, base string, number int) *volume {
 	return &volume{s: s, id: id, base: base, path: s.path(base, number), undo: -1}
 }
 
-// handle is an open file that is shared with iterations under way.
+// handle is an open file that is shared with iterations in progress.
 type handle struct {
 	*os.File
 	users atomic.Int32
@@ -58,17 +58,18 @@ func (h *handle) share() *handle {
 	return h
 }
 
-// release closes the file when nobody else has it. It was only read, or synced, so closing cannot lose anything.
+// release closes the file if nobody else uses it. The file was only read, or is synced, so
+// closing it loses nothing.
 func (h *handle) release() {
 	if h.users.Add(-1) == 0 {
 		_ = h.Close()
 	}
 }
 
-// errAbsent says that there is no such file.
+// errAbsent says that the file does not exist.
 var errAbsent = errors.New("file: absent")
 
-// open opens the file. A folder that may only be read gives a file that may only be read.
+// open opens the file, read-only if the folder permits nothing else.
 func (v *volume) open() error {
 	f, err := openRegular(v.path, os.O_RDWR)
 	if errors.Is(err, fs.ErrPermission) {
@@ -97,7 +98,7 @@ func (v *volume) drop() {
 	}
 }
 
-// reopen opens the file that has taken the place of this one, and is durable up to size.
+// reopen opens the file that has replaced this one and is durable up to size.
 func (v *volume) reopen(size int64) error {
 	v.drop()
 	if err := v.open(); err != nil {
@@ -107,10 +108,10 @@ func (v *volume) reopen(size int64) error {
 	return nil
 }
 
-// forget forgets what was read.
+// forget forgets the state in memory.
 func (v *volume) forget() { v.v, v.salt, v.end, v.last, v.synced, v.room = nil, 0, 0, 0, 0, 0 }
 
-// close is for a Saver that closes.
+// close closes the volume when its Saver closes.
 func (v *volume) close() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -119,8 +120,8 @@ func (v *volume) close() error {
 	return err
 }
 
-// poll locks an open file, waiting for others as long as ctx lives and blocked, which is called after every try that
-// fails, returns nil.
+// poll locks an open file and waits for other holders until ctx ends. After every failed try it
+// calls blocked, and returns its error if there is one.
 func poll(ctx context.Context, f *os.File, blocked func() error) error {
 	for wait := 50 * time.Microsecond; ; wait = min(2*wait, 5*time.Millisecond) {
 		ok, err := tryLock(f, true)
@@ -143,7 +144,8 @@ func poll(ctx context.Context, f *os.File, blocked func() error) error {
 	}
 }
 
-// lock keeps other writers away from the file, until unlock. It returns errAbsent when there is no file.
+// lock keeps other writers away from the file until unlock. It returns errAbsent if there is no
+// file.
 func (v *volume) lock(ctx context.Context) error {
 	return v.lockWith(ctx, func() error {
 		unlock, err := v.s.lockFolder(ctx)
@@ -155,7 +157,7 @@ func (v *volume) lock(ctx context.Context) error {
 	})
 }
 
-// lockUnder is lock under the folder's lock.
+// lockUnder is lock for a caller that has the folder's lock.
 func (v *volume) lockUnder(ctx context.Context) error { return v.lockWith(ctx, v.unblock) }
 
 func (v *volume) lockWith(ctx context.Context, unblock func() error) error {
@@ -194,7 +196,7 @@ func (v *volume) lockWith(ctx context.Context, unblock func() error) error {
 	}
 }
 
-// unlock lets other writers in again. Closing the file would do so too, and is what remains when unlocking fails.
+// unlock admits other writers again. If unlocking fails, it closes the file, which does so too.
 func (v *volume) unlock() {
 	if !v.locked {
 		return
@@ -207,8 +209,9 @@ func (v *volume) unlock() {
 	}
 }
 
-// look reads what a reader may see: all whole frames, without a lock. It returns errAbsent when there is no file.
-// What looks damaged may be a write under way: that is for a lock to tell.
+// look reads what a reader may see: all whole frames, without a lock. It returns errAbsent if
+// there is no file. Apparent damage may be a write in progress; only a look under the lock can
+// decide.
 func (v *volume) look(ctx context.Context) error {
 	if v.h != nil {
 		same, err := v.current()
@@ -235,14 +238,15 @@ func (v *volume) look(ctx context.Context) error {
 	return v.refresh(reading)
 }
 
-// What a refresh is for.
+// The purpose of a refresh.
 const (
 	reading = false
 	writing = true
 )
 
-// refresh reads what the file has more than is known, or all of it when what is known does not stand any more.
-// For writing, under the lock, it cuts off what is neither a whole frame nor room.
+// refresh reads the frames that are not known yet, or all frames if the known ones no longer
+// stand. For writing, under the lock, it cuts off everything that is neither a whole frame nor
+// room.
 func (v *volume) refresh(forWriting bool) error {
 	if forWriting && v.undo >= 0 {
 		if err := v.cut(v.undo); err != nil {
@@ -295,8 +299,8 @@ func (v *volume) refresh(forWriting bool) error {
 	return v.persist()
 }
 
-// persist makes durable what the file holds, for the next write or answer to build on: who wrote it may have died
-// before that.
+// persist makes the file durable before the next write or answer builds on it: its writer may
+// have died before its own sync.
 func (v *volume) persist() error {
 	if v.end <= v.synced {
 		return nil
@@ -312,8 +316,8 @@ func (v *volume) persist() error {
 	return nil
 }
 
-// stands reports whether what is known is still the start of a file of some size. Only frames that were never
-// acknowledged are ever taken back, and of those a reader has seen the last one at most.
+// stands reports whether the known frames are still the start of a file of some size. Only frames
+// that were never acknowledged are ever taken back. A reader has seen at most the last of those.
 func (v *volume) stands(size int64) bool {
 	switch {
 	case v.end == 0:
@@ -336,7 +340,7 @@ func (v *volume) cut(size int64) error {
 	return nil
 }
 
-// version returns what is known, an empty version when that is nothing.
+// version returns the known version, or an empty one.
 func (v *volume) version() *ledger.Version {
 	if v.v == nil {
 		return ledger.New(v.id, 1)
@@ -344,8 +348,8 @@ func (v *volume) version() *ledger.Version {
 	return v.v
 }
 
-// write stores an event, with its records, at the end of the file, durably, or leaves the file as it was. The lock
-// must be held and the volume refreshed.
+// write stores an event, with its records, at the end of the file, durably, or leaves the file
+// unchanged. The caller must hold the lock and have refreshed the volume.
 func (v *volume) write(e *ledger.Event, records []checkpoint.Record) error {
 	version, salt, b := v.version(), v.salt, v.buf[:0]
 	var err error
@@ -382,8 +386,9 @@ func (v *volume) write(e *ledger.Event, records []checkpoint.Record) error {
 	return nil
 }
 
-// writeHeader appends the header to b, to be written with the first event. One that is not in one sector might be torn
-// before an event that is whole, which would be damage: it is written by itself.
+// writeHeader appends the header to b, so that it is written with the first event. A header that
+// spans sectors could be torn before a whole event, which would be damage. So writeHeader writes
+// such a header separately.
 func (v *volume) writeHeader(b []byte, number int, salt uint32) ([]byte, error) {
 	b, err := appendHeader(b, v.id, number, salt)
 	if err != nil || len(b) <= sector {
@@ -398,14 +403,14 @@ func (v *volume) writeHeader(b []byte, number int, salt uint32) ([]byte, error) 
 	return b[:0], nil
 }
 
-// put writes b at the end, and on failure takes back what it wrote of it.
+// put writes b at the end. If that fails, put removes the part that was written.
 func (v *volume) put(b []byte) error {
 	v.prepare(int64(len(b)))
 	err := v.s.disk.write(v.h.File, b, v.end)
 	if err == nil {
 		err = v.s.disk.sync(v.h.File)
 	}
-	if err == nil && v.synced == 0 { // nor is the file's name durable
+	if err == nil && v.synced == 0 { // the file's name is not durable either
 		err = v.s.disk.syncDir(v.s.dir)
 	}
 	if err == nil {
@@ -418,7 +423,7 @@ func (v *volume) put(b []byte) error {
 	return fmt.Errorf("file: write %s: %w", v.path, err)
 }
 
-// create makes the file, empty, unless there is one by now.
+// create creates the file, empty, unless there is one by now.
 func (v *volume) create() error {
 	f, err := openRegular(v.path, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	if errors.Is(err, fs.ErrExist) {

@@ -9,8 +9,9 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// enter locks the file of a thread's open version for writing, and reads what is new in it. It makes the file when
-// told to; else a thread without one is errAbsent. What was left half-way by a process that died is finished first.
+// enter locks the file of a thread's open version for writing, and reads the new part. If there
+// is no file, it creates one if create is set, and returns errAbsent otherwise. It first finishes
+// the steps that a dead process left half-way.
 func (v *volume) enter(ctx context.Context, create bool) error {
 	for {
 		err := v.lock(ctx)
@@ -41,8 +42,8 @@ func (v *volume) enter(ctx context.Context, create bool) error {
 	}
 }
 
-// appear is for a file that is not there: it finishes what took it away, or makes it, and reports whether there is
-// reason to look again.
+// appear handles a missing file. It finishes the operation that removed the file, or creates the
+// file. again reports whether the caller must look again.
 func (v *volume) appear(ctx context.Context, create bool) (again bool, err error) {
 	for _, kind := range [...]string{nextName, goneName} {
 		left, err := exists(v.s.beside(v.base, kind))
@@ -75,7 +76,7 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 		return s.releasedBefore(ctx, &a, v, err)
 	}
 	if err == nil && a.Release {
-		// The release is stored. What remains is to rename, and is done by the next writer if it cannot be done now.
+		// The release is stored. Only renames remain; the next writer does them if they fail now.
 		_ = v.settle(ctx)
 	}
 	return done, err
@@ -102,7 +103,7 @@ func (v *volume) tryAppend(ctx context.Context, a *checkpoint.Append) (checkpoin
 	if version.Empty() && (a.Open == nil || !a.After.IsZero()) {
 		return checkpoint.AppendResult{}, v.missing(a)
 	}
-	if version.Empty() && a.Release { // an opening: an earlier call may have begun a version with it, and released it
+	if version.Empty() && a.Release { // an earlier call may have begun and released a version
 		if done, err := v.s.releasedBefore(ctx, a, v, errNew); !errors.Is(err, errNew) {
 			return done, err
 		}
@@ -158,10 +159,11 @@ func (v *volume) missing(a *checkpoint.Append) error {
 	return ledger.Missing(a.Thread, a.Namespace, want, reason, v.v != nil && v.v.Number > 1)
 }
 
-// errNew says that an Append is not one that released its version before.
+// errNew says that no earlier call of an Append released its version.
 var errNew = errors.New("not released before")
 
-// releasedBefore answers an Append that conflicts, but was stored by an earlier call that released its version.
+// releasedBefore answers an Append that conflicts, but was stored by an earlier call that
+// released its version.
 func (s *Saver) releasedBefore(ctx context.Context, a *checkpoint.Append, open *volume, conflict error) (checkpoint.AppendResult, error) {
 	if open.v == nil || open.v.Number < 2 {
 		return checkpoint.AppendResult{}, conflict
@@ -180,7 +182,8 @@ func (s *Saver) releasedBefore(ctx context.Context, a *checkpoint.Append, open *
 	return v.v.Appended(a), nil
 }
 
-// PutWrites stores pending writes, as [checkpoint.Saver] says. One that stores nothing costs no write.
+// PutWrites stores pending writes, as [checkpoint.Saver] says. If it stores nothing, it writes
+// nothing.
 func (s *Saver) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 	if err := w.Check(); err != nil {
 		return err
