@@ -28,8 +28,8 @@ func servers(b *testing.B, f func(b *testing.B, client *goredis.Client, prefix s
 	})
 }
 
-// BenchmarkAppend commits step n of a thread, each with 200 bytes; bare is the driver writing as many bytes as a field
-// of a hash.
+// BenchmarkAppend commits step n of a thread, each with 200 bytes; bare is the driver writing as
+// many bytes as a field of a hash.
 func BenchmarkAppend(b *testing.B) {
 	servers(b, func(b *testing.B, client *goredis.Client, prefix string) {
 		b.Helper()
@@ -63,8 +63,8 @@ func BenchmarkAppend(b *testing.B) {
 	})
 }
 
-// BenchmarkAppendBesideBare alternates an append of 200 bytes with a bare write of 200 bytes by the driver. It reports the
-// ratio of their medians.
+// BenchmarkAppendBesideBare alternates an append of 200 bytes with a bare write of 200 bytes by
+// the driver. It reports the ratio of their medians.
 func BenchmarkAppendBesideBare(b *testing.B) {
 	servers(b, func(b *testing.B, client *goredis.Client, prefix string) {
 		b.Helper()
@@ -189,7 +189,8 @@ func BenchmarkStored(b *testing.B) {
 	}
 }
 
-// BenchmarkLoadTurns loads the head of a conversation of 1,000 turns, 3,000 records, with and without packs.
+// BenchmarkLoadTurns loads the head of a conversation of 1,000 turns, 3,000 records, with and
+// without packs.
 func BenchmarkLoadTurns(b *testing.B) {
 	addr, prefix := testenv.Redis(b)
 	for name, policy := range map[string]pack.Policy{"packs": pack.Default, "records": {Every: 1 << 20}} {

@@ -9,8 +9,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// lease is the lease of a run of this saver, with the stored data that its own writes made. With these data, a plain commit
-// names the values to compare and to store.
+// lease is the lease of a run of this saver, with the stored data that its own writes made. With
+// these data, a plain commit names the values to compare and to store.
 type lease struct {
 	fence   checkpoint.ID
 	version int
@@ -29,7 +29,8 @@ type known struct {
 	opened uint64        // the seq of the head before the run
 }
 
-// maxHeads is how many heads of a run are kept. A commit after one that is not leaves the work to the server.
+// maxHeads is how many heads of a run are kept. A commit after another head leaves the work to the
+// server.
 const maxHeads = 256
 
 // plain is a commit that the server has no more to do for than to compare and to store.
@@ -40,8 +41,8 @@ type plain struct {
 	args    []any
 }
 
-// plain returns a as a plain commit. It reports false if the head is unknown, if a changes more than the log, or after the
-// first quarter of the lease.
+// plain returns a as a plain commit. It reports false if the head is unknown, if a changes more
+// than the log, or after the first quarter of the lease.
 func (s *Saver) plain(a *checkpoint.Append) (p plain, ok bool) {
 	r := &a.Records[0]
 	if a.Open != nil || a.End || a.Release || a.Status != 0 || len(a.Records) > 1 || len(a.Writes) > 0 ||
@@ -51,7 +52,8 @@ func (s *Saver) plain(a *checkpoint.Append) (p plain, ok bool) {
 	s.mu.Lock()
 	l, found := s.leases[a.Thread]
 	k := l.heads[a.Namespace]
-	waits := !r.Commits.IsZero() && l.pending[r.Commits] // the zero base has descriptions of schemas
+	// The zero base has descriptions of schemas.
+	waits := !r.Commits.IsZero() && l.pending[r.Commits]
 	s.mu.Unlock()
 	length := leaseArg(a.Lease)
 	if !found || l.fence != a.Fence || k.id != a.After || waits || length != l.length ||
@@ -164,8 +166,8 @@ func (s *Saver) opened(thread string, l lease, writes []checkpoint.Write) {
 	s.leases[strings.Clone(thread)] = l // the caller's string may be part of something large
 }
 
-// renewed notes that a write of a run renewed its lease at the time since, or ended it. It also notes the bases that have
-// pending writes.
+// renewed notes that a write of a run renewed its lease at the time since, or ended it. It also
+// notes the bases that have pending writes.
 func (s *Saver) renewed(thread string, fence checkpoint.ID, length int64, since time.Time, ended bool, writes []checkpoint.Write) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -65,8 +65,8 @@ func TestDamageIsReported(t *testing.T) {
 	}
 }
 
-// A server without memory refuses a write whole: a script that had removed something before it was refused would have
-// lost it.
+// A server without memory refuses a write whole: a script that had removed something before it
+// was refused would have lost it.
 func TestAServerWithoutMemoryRefusesAWriteWhole(t *testing.T) {
 	server := testenv.StartRedis(t, true)
 	client := goredis.NewClient(&goredis.Options{Addr: server.Addr})

@@ -11,8 +11,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/redis"
 )
 
-// FuzzDecode feeds random bytes to all decoders. Wrong bytes must be an error, never a panic. A record that can be read can
-// also be written and read again.
+// FuzzDecode feeds random bytes to all decoders. Wrong bytes must be an error, never a panic. A
+// record that can be read can also be written and read again.
 func FuzzDecode(f *testing.F) {
 	id := checkpoint.ID{1, 2, 3}
 	f.Add(redis.EncodeRecord(checkpoint.Record{

@@ -15,14 +15,16 @@ import (
 
 var errMalformed = errors.New("malformed")
 
-// format is the number of the format of threads. It is the first byte of each record. Format 3 has packs.
+// format is the number of the format of threads. It is the first byte of each record. Format 3
+// has packs.
 const format = 3
 
 // place is a log: what a record is bound to.
 type place struct{ thread, namespace string }
 
-// encodeRecord returns the stored form of a record: the format, the length of the header in three bytes, the header, the
-// body, and a checksum. The checksum also covers the log. The seq is not stored.
+// encodeRecord returns the stored form of a record: the format, the length of the header in three
+// bytes, the header, the body, and a checksum. The checksum also covers the log. The seq is not
+// stored.
 func encodeRecord(in place, r checkpoint.Record) []byte {
 	r = ledger.Normal(r)
 	r.Seq = 1 // what a first record has is left out
@@ -70,7 +72,8 @@ type link struct {
 	snapshot   bool
 }
 
-// decodeLink reads of what encodeRecord made the link and the payload. It checks the sum of all of it.
+// decodeLink decodes the link and the payload of a stored record. It checks the checksum of the
+// whole record.
 func decodeLink(in place, s string, seq uint64) (l link, payload []byte, err error) {
 	header, rest, err := cutHeader(s, seq)
 	if err != nil {
@@ -142,8 +145,8 @@ func writeArgs(args []any, thread string, writes []checkpoint.Write) []any {
 	return args
 }
 
-// encodeWrite returns what a pending write holds: N, or B and its payload, and a checksum of all of the write and of its
-// thread. Before there were checksums, it was n, or b and the payload.
+// encodeWrite returns what a pending write holds: N, or B and its payload, and a checksum of all
+// of the write and of its thread. Before there were checksums, it was n, or b and the payload.
 func encodeWrite(thread string, w *checkpoint.Write) []byte {
 	b := append(w.Base[:], writeName(w, w.Kind)...)
 	bound := len(b)

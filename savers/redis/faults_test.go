@@ -90,7 +90,8 @@ func (r *run) end(status checkpoint.Status) {
 	}
 }
 
-// logIDs returns the ids of a thread's log, oldest first, and fails unless their seqs are 1, 2, 3 ...
+// logIDs returns the ids of a thread's log, oldest first. It fails unless their seqs count up from
+// 1.
 func logIDs(tb testing.TB, s checkpoint.Saver, thread string) []checkpoint.ID {
 	tb.Helper()
 	var records []checkpoint.Record

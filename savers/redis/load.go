@@ -10,8 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// Load returns the data to restore a checkpoint, as [checkpoint.Saver] says. It is one round trip. For a checkpoint in a
-// pack that is not its own base, it is two.
+// Load returns the data to restore a checkpoint, as [checkpoint.Saver] says. It is one round
+// trip. For a checkpoint in a pack that is not its own base, it is two.
 func (s *Saver) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error) {
 	if err := p.Check(); err != nil {
 		return checkpoint.Chain{}, err
@@ -33,7 +33,8 @@ func (e *baseError) Error() string {
 	return fmt.Sprintf("the entry of the checkpoint has not its base %s", e.id)
 }
 
-// load loads a checkpoint whose base is known if it is in a pack; zero if not, then it is taken for its own base.
+// load loads a checkpoint. base is its base if the checkpoint is in a pack. A zero base means the
+// checkpoint itself.
 func (s *Saver) load(ctx context.Context, p checkpoint.Ref, base checkpoint.ID) (checkpoint.Chain, error) {
 	r, err := s.call(ctx, "load", s.script.load, []string{s.key(p.Thread)}, p.Version, p.Namespace, p.At[:], base[:])
 	if err != nil {
@@ -69,7 +70,8 @@ func (s *Saver) load(ctx context.Context, p checkpoint.Ref, base checkpoint.ID) 
 	return chain, nil
 }
 
-// stretch is a part of a log, from a snapshot to the checkpoint asked for, encoded. It is read backwards.
+// stretch is an encoded part of a log, from a snapshot to the requested checkpoint. It is read
+// backwards.
 type stretch struct {
 	place
 	first uint64 // the seq of the first record
@@ -177,7 +179,8 @@ func (l *stretch) add(it *item, whole bool) error {
 	return nil
 }
 
-// link adds a record before those that were added. Checksums do not say where in the log a record is; ids and parents do.
+// link adds a record before the records added so far. Checksums do not tell a record's place in
+// the log; ids and parents do.
 func (l *stretch) link(id, parent checkpoint.ID, snapshot, whole bool, payload []byte) error {
 	switch {
 	case id != l.id:

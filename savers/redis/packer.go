@@ -38,7 +38,8 @@ func (s *Saver) pack(ctx context.Context, j job) error {
 	return nil
 }
 
-// packLog packs the old records of a log from a seq on, a window at a time. It gives up when others keep changing them.
+// packLog packs the old records of a log from a seq on, a window at a time. It gives up when
+// others keep changing them.
 func (s *Saver) packLog(ctx context.Context, in place, from int64) error {
 	for conflicts := 0; from > 0 && conflicts < 3; {
 		next, changed, err := s.packWindow(ctx, in, from)
@@ -72,8 +73,8 @@ type oldRecord struct {
 	pinned bool // it has pending writes, or is too large for a pack
 }
 
-// packWindow packs records from a seq on, and returns from where on to continue, 0 for the end. changed says that others
-// changed the records meanwhile, and nothing happened.
+// packWindow packs records from a seq on, and returns from where on to continue, 0 for the end.
+// changed says that others changed the records meanwhile, and nothing happened.
 func (s *Saver) packWindow(ctx context.Context, in place, from int64) (next int64, changed bool, err error) {
 	r, err := s.call(ctx, "pack", s.script.old, []string{s.key(in.thread)}, in.namespace, from, s.packing.Keep, pack.Window, pack.MaxBytes)
 	if err != nil || r.text() == "none" {
@@ -173,7 +174,8 @@ func (w *oldLog) args(packs []newPack) ([]any, error) {
 	return append(append(args, fields...), records...), nil
 }
 
-// packAtOnce packs a log that was just written to, if tests want that. Close may come between the two.
+// packAtOnce packs a log that was just written to, if tests want that. Close may come between the
+// two.
 func (s *Saver) packAtOnce(ctx context.Context, j job) error {
 	if !s.packing.AtOnce {
 		return nil

@@ -52,7 +52,8 @@ func (s *server) fields(t *testing.T) map[string]string {
 	return fields
 }
 
-// stored counts the records of the thread that are not in packs, the packs, and the bytes of all fields with their names.
+// stored counts the records of the thread that are not in packs, the packs, and the bytes of all
+// fields with their names.
 func (s *server) stored(t *testing.T) (records, packs, size int) {
 	t.Helper()
 	for name, value := range s.fields(t) {
@@ -173,7 +174,8 @@ func TestTwoPackersPackOnce(t *testing.T) {
 	}
 }
 
-// TestPackingIsWholeOrNotAtAll cuts the connection at each part of the call that packs, and does not let it be repeated.
+// TestPackingIsWholeOrNotAtAll cuts the connection at each part of the call that packs, and does
+// not let it be repeated.
 func TestPackingIsWholeOrNotAtAll(t *testing.T) {
 	on := shared(t)
 	proxy := testenv.NewProxy(t, on.addr)
@@ -220,7 +222,8 @@ func TestPackingIsWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// between calls do before the client sends its left-th command. If once, the commands after that one fail.
+// between calls do before the client sends its left-th command. If once, the commands after that
+// one fail.
 type between struct {
 	left int
 	once bool

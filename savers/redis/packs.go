@@ -66,7 +66,8 @@ func formatPacks(all []packed) []byte {
 	return b
 }
 
-// timeOf returns the first six bytes of an id as a number. An id of [checkpoint.NewID] begins with its time.
+// timeOf returns the first six bytes of an id as a number. An id of [checkpoint.NewID] begins
+// with its time.
 func timeOf(id checkpoint.ID) uint64 {
 	return binary.BigEndian.Uint64(id[:]) >> 16
 }

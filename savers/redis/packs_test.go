@@ -40,7 +40,8 @@ func TestAPackedRecordIsCommittedLate(t *testing.T) {
 		t.Errorf("got %d packs, want the one that the base is in", packs)
 	}
 	packtest.Same(t, s, want)
-	for _, s := range []checkpoint.Saver{s, want} { // the pack is cut, and its record keeps the mark
+	// The prune cuts the pack, and its record keeps the mark.
+	for _, s := range []checkpoint.Saver{s, want} {
 		if _, err := s.Prune(t.Context(), packtest.Thread, checkpoint.Retention{Last: 24}); err != nil {
 			t.Fatal(err)
 		}

@@ -12,10 +12,10 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 )
 
-// Prune removes old records and versions, as [checkpoint.Saver] says. It reads the headers of the thread's records
-// and decides which records to remove. The server then removes them in one step. If the thread has changed meanwhile, Prune
-// starts again. That step blocks the server for about 0.2 seconds for each 100,000 removed records, or 0.3 seconds if they
-// are of released versions.
+// Prune removes old records and versions, as [checkpoint.Saver] says. It reads the headers of the
+// thread's records and decides which records to remove. The server then removes them in one step.
+// If the thread has changed meanwhile, Prune starts again. That step blocks the server for about
+// 0.2 seconds for each 100,000 removed records, or 0.3 seconds if they are of released versions.
 func (s *Saver) Prune(ctx context.Context, thread string, keep checkpoint.Retention) (checkpoint.PruneResult, error) {
 	if err := checkpoint.CheckThread(thread); err != nil {
 		return checkpoint.PruneResult{}, err
@@ -104,7 +104,8 @@ func (s *Saver) pruneArgs(ctx context.Context, w *whole, keep checkpoint.Retenti
 	return append(append(args, formatPacks(p.packs), p.late()), p.logs...), p.removed, nil
 }
 
-// late returns the ids of packed records that were committed late, without those that leave their packs.
+// late returns the ids of packed records that were committed late, without those that leave their
+// packs.
 func (p *pruning) late() []byte {
 	var b []byte
 	for _, id := range p.w.late {
@@ -233,8 +234,8 @@ func inPack(packs []packed, seq uint64) bool {
 	return found
 }
 
-// pack works out the change of a pack: it stays, goes, or is cut. The remaining records of a pack that is cut become packs
-// and records without a pack.
+// pack works out the change of a pack: it stays, goes, or is cut. The remaining records of a pack
+// that is cut become packs and records without a pack.
 func (p *pruning) pack(ctx context.Context, l *prunedLog, q packed) error {
 	kept, folds := 0, false
 	for seq := q.first; seq <= q.last; seq++ {
@@ -267,7 +268,8 @@ func (p *pruning) pack(ctx context.Context, l *prunedLog, q packed) error {
 	return nil
 }
 
-// cut returns the packs of the kept records of a pack, and adds those that are too few for a pack to l.loose.
+// cut returns the packs of the kept records of a pack, and adds those that are too few for a pack
+// to l.loose.
 func (p *pruning) cut(ctx context.Context, l *prunedLog, q packed) (added []newPack, err error) {
 	all, err := p.s.packRecords(ctx, l.way, q)
 	if err != nil {

@@ -71,16 +71,17 @@ func (w *walk) seq(i int) uint64 {
 	return w.first + uint64(i-len(w.kept))
 }
 
-// The number of records of the first page and of the largest page, and the bytes after which a page is full. History reads
-// at most one page in advance.
+// The number of records of the first page and of the largest page, and the bytes after which a
+// page is full. History reads at most one page in advance.
 const (
 	firstPage = 16
 	fullPage  = 256
 	fullBytes = 1 << 20
 )
 
-// History yields records, newest first, as [checkpoint.Saver] says. It reads them in pages. When the part that it has
-// not read yet is pruned or deleted meanwhile, it ends with an error that is ErrConflict.
+// History yields records, newest first, as [checkpoint.Saver] says. It reads them in pages. When
+// the part that it has not read yet is pruned or deleted meanwhile, it ends with an error that is
+// ErrConflict.
 func (s *Saver) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Query) iter.Seq2[checkpoint.Record, error] {
 	return func(yield func(checkpoint.Record, error) bool) {
 		w, err := s.log(ctx, p, q.Before)
@@ -163,7 +164,8 @@ func (s *Saver) records(ctx context.Context, w *walk) iter.Seq2[checkpoint.Recor
 // errMadeAnew says that records have gone while they were read.
 var errMadeAnew = fmt.Errorf("was pruned, deleted or made anew while its records were read; read them again: %w", checkpoint.ErrConflict)
 
-// page reads up to n records from the at-th on, at least one; more if they are in one pack with these.
+// page reads up to n records from the at-th on, at least one; more if they are in one pack with
+// these.
 func (s *Saver) page(ctx context.Context, w *walk, at, n, enough int, decode func(place, string, uint64) (checkpoint.Record, error)) ([]checkpoint.Record, error) {
 	args := make([]any, 0, 5+n)
 	args = append(args, w.version, w.uid, w.number, "", enough)

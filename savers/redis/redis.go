@@ -1,35 +1,38 @@
-// Package redis implements a saver on a Redis server. Processes on several hosts can share its threads. The server is
-// a single one, one with replicas behind sentinels, or a cluster. The package is tested with Redis 7. Other servers with
-// the same protocol and scripts should work.
+// Package redis implements a saver on a Redis server. Processes on several hosts can share its
+// threads. The server is a single one, one with replicas behind sentinels, or a cluster. The
+// package is tested with Redis 7. Other servers with the same protocol and scripts should work.
 //
 //	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"}) // github.com/redis/go-redis/v9
 //	saver, err := graphgenredis.New(client)
 //
 // # Keys
 //
-// A thread with all its versions is one hash, prefix{hash of the id}. Each call is one script on one key, so it is
-// atomic and never crosses slots. A thread expires, or is evicted, as a whole. A commit is one round trip. Its cost
-// depends on the stored record, and not on the length of the thread.
+// A thread with all its versions is one hash, prefix{hash of the id}. Each call is one script on
+// one key, so it is atomic and never crosses slots. A thread expires, or is evicted, as a whole.
+// A commit is one round trip. Its cost depends on the stored record, and not on the length of the
+// thread.
 //
-// After a run, old records move into packs: fields of up to 64 KB with many records each. A pack never changes. A load
-// is one round trip, or two for some old checkpoints.
+// After a run, old records move into packs: fields of up to 64 KB with many records each. A pack
+// never changes. A load is one round trip, or two for some old checkpoints.
 //
-// Three more keys, prefix{index}:..., list the threads. They are a hint. A thread is added before a run opens it, and
-// checked when it is listed. A listing removes stale entries. On a single server, the entry is added in the round trip of the
-// opening; on a cluster, it takes one more.
+// Three more keys, prefix{index}:..., list the threads. They are a hint. A thread is added before
+// a run opens it, and checked when it is listed. A listing removes stale entries. On a single
+// server, the entry is added in the round trip of the opening; on a cluster, it takes one more.
 //
 // # Durability
 //
-// The settings of the server decide what survives. New reads them. It refuses a server that may lose acknowledged
-// checkpoints, unless [AcceptWeaker] is given. With appendonly yes, appendfsync always and maxmemory-policy
-// noeviction, a killed server or a power cut loses no acknowledged checkpoint. Replicas are asynchronous: a failover
-// may lose the newest commits. A run that continues after such a failover is refused by its fence, and fails.
+// The settings of the server decide what survives. New reads them. It refuses a server that may
+// lose acknowledged checkpoints, unless [AcceptWeaker] is given. With appendonly yes, appendfsync
+// always and maxmemory-policy noeviction, a killed server or a power cut loses no acknowledged
+// checkpoint. Replicas are asynchronous: a failover may lose the newest commits. A run that
+// continues after such a failover is refused by its fence, and fails.
 //
-// A call ends with its context. The client's ReadTimeout, 3 seconds by default, can be shorter than the remaining time
-// of the context. Then a cancelled call ends after that timeout at the latest.
+// A call ends with its context. The client's ReadTimeout, 3 seconds by default, can be shorter
+// than the remaining time of the context. Then a cancelled call ends after that timeout at the
+// latest.
 //
-// A write can be sent twice and still happens once: records have ids, and other calls have a token. The saver
-// therefore retries a write a few times if the reply was lost.
+// A write can be sent twice and still happens once: records have ids, and other calls have a
+// token. The saver therefore retries a write a few times if the reply was lost.
 package redis
 
 import (
@@ -48,8 +51,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 )
 
-// Saver keeps threads on a Redis server. Use New to make one. All methods are safe for concurrent use, also with
-// Savers of other processes with the same prefix.
+// Saver keeps threads on a Redis server. Use New to make one. All methods are safe for concurrent
+// use, also with Savers of other processes with the same prefix.
 type Saver struct {
 	client goredis.UniversalClient
 	owned  bool
@@ -69,7 +72,7 @@ type Saver struct {
 	closed bool
 	calls  sync.WaitGroup
 	leases map[string]lease // by thread, of this saver's runs
-	over   []listed         // threads that are done, to be taken from the index of those that are not
+	over   []listed         // done threads, to remove from the index of unfinished ones
 }
 
 var _ checkpoint.Saver = (*Saver)(nil)
@@ -77,13 +80,15 @@ var _ checkpoint.Saver = (*Saver)(nil)
 // Option is an option of New.
 type Option func(*Saver)
 
-// Prefix sets the prefix of every key. The default is "graphgen:". Savers with different prefixes share nothing. The
-// prefix must not contain braces, because braces select the part of a key that decides its slot.
+// Prefix sets the prefix of every key. The default is "graphgen:". Savers with different prefixes
+// share nothing. The prefix must not contain braces, because braces select the part of a key that
+// decides its slot.
 func Prefix(prefix string) Option { return func(s *Saver) { s.prefix = prefix } }
 
-// TTL makes a thread expire d after its newest run was done and gave up its lease, or after its release. The precision
-// is a millisecond. A running, waiting, paused or failed thread never expires. A thread expires with all its versions.
-// The default is 0: threads stay until they are deleted.
+// TTL makes a thread expire d after its newest run was done and gave up its lease, or after its
+// release. The precision is a millisecond. A running, waiting, paused or failed thread never
+// expires. A thread expires with all its versions. The default is 0: threads stay until they are
+// deleted.
 func TTL(d time.Duration) Option {
 	return func(s *Saver) {
 		s.ttl = ""
@@ -93,8 +98,8 @@ func TTL(d time.Duration) Option {
 	}
 }
 
-// AcceptWeaker makes New accept a server that may lose acknowledged writes. New calls report with a *SettingsError
-// that lists the weak settings; report may be nil.
+// AcceptWeaker makes New accept a server that may lose acknowledged writes. New calls report with
+// a *SettingsError that lists the weak settings; report may be nil.
 func AcceptWeaker(report func(error)) Option {
 	return func(s *Saver) { s.weaker, s.report = true, report }
 }
@@ -102,11 +107,13 @@ func AcceptWeaker(report func(error)) Option {
 // CloseClient makes Close also close the client. By default the caller closes it.
 func CloseClient() Option { return func(s *Saver) { s.owned = true } }
 
-// New returns a saver on the server of client, which must be a *redis.Client or a *redis.ClusterClient. It reads the
-// settings of the server. It returns a *SettingsError if the server may lose acknowledged writes, or if the settings
-// cannot be read, unless AcceptWeaker is given. Other errors are those of the connection. New waits at most 30 seconds.
+// New returns a saver on the server of client, which must be a *redis.Client or a
+// *redis.ClusterClient. It reads the settings of the server. It returns a *SettingsError if the
+// server may lose acknowledged writes, or if the settings cannot be read, unless AcceptWeaker is
+// given. Other errors are those of the connection. New waits at most 30 seconds.
 //
-// Reads go to masters only, because a replica may be behind. The client's own retries are harmless.
+// Reads go to masters only, because a replica may be behind. The client's own retries are
+// harmless.
 func New(client goredis.UniversalClient, options ...Option) (*Saver, error) {
 	s := &Saver{client: client, prefix: "graphgen:", leases: make(map[string]lease), script: newScripts(), packing: pack.Default}
 	for _, o := range options {
@@ -119,7 +126,8 @@ func New(client goredis.UniversalClient, options ...Option) (*Saver, error) {
 	case *goredis.ClusterClient:
 		s.readTimeout, s.exact = c.Options().ReadTimeout, c.Options().ContextTimeoutEnabled
 	default:
-		// A Ring, for one, moves keys to another shard while theirs is down: a thread would be there twice.
+		// A Ring, for one, moves keys to another shard while theirs is down: a thread would be
+		// there twice.
 		return nil, fmt.Errorf("redis: a client of type %T; want *redis.Client, for one server or sentinels, or *redis.ClusterClient", client)
 	}
 	if strings.ContainsAny(s.prefix, "{}") {
@@ -140,8 +148,8 @@ func New(client goredis.UniversalClient, options ...Option) (*Saver, error) {
 	return s, nil
 }
 
-// Close waits for current calls and for packing, and ends the leases of this saver's runs. It closes the client only with
-// [CloseClient].
+// Close waits for current calls and for packing, and ends the leases of this saver's runs. It
+// closes the client only with [CloseClient].
 func (s *Saver) Close() error {
 	s.packer.Close(closePatience)
 	s.mu.Lock()
@@ -185,8 +193,8 @@ func (s *Saver) open(ctx context.Context) error {
 	return nil
 }
 
-// prompt reports whether a call that the caller's goroutine makes ends soon after ctx does. The client does not look at
-// ctx while it waits for an answer; what ends that is its own timeout.
+// prompt reports whether a call that the caller's goroutine makes ends soon after ctx does. The
+// client does not look at ctx while it waits for an answer; what ends that is its own timeout.
 func (s *Saver) prompt(ctx context.Context) bool {
 	if ctx.Done() == nil {
 		return true
@@ -195,8 +203,9 @@ func (s *Saver) prompt(ctx context.Context) bool {
 	return ok && (s.exact || s.readTimeout > 0 && time.Until(deadline) >= s.readTimeout)
 }
 
-// do calls f until its outcome is known. It returns when ctx ends, although the client may still wait for an answer. It
-// may return slightly later if that saves a goroutine, which would cost more than the rest of this function.
+// do calls f until its outcome is known. It returns when ctx ends, although the client may still
+// wait for an answer. It may return slightly later if that saves a goroutine, which would cost
+// more than the rest of this function.
 func (s *Saver) do(ctx context.Context, what string, f func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("redis: %s: %w", what, err)
@@ -239,8 +248,8 @@ func (s *Saver) apart(ctx context.Context, f func(context.Context) error) error 
 	}
 }
 
-// again calls f, and calls it again when the server could not be reached or could not answer for now. Calling f
-// twice must be harmless.
+// again calls f, and calls it again when the server could not be reached or could not answer for
+// now. Calling f twice must be harmless.
 func again(ctx context.Context, f func(context.Context) error) error {
 	wait := 10 * time.Millisecond
 	for attempt := 1; ; attempt++ {

@@ -89,7 +89,8 @@ func open(tb testing.TB, options ...redis.Option) *redis.Saver {
 	return openOn(tb, goredis.NewClient(&goredis.Options{Addr: addr}), append(options, redis.Prefix(prefix))...)
 }
 
-// openOn opens a saver on a server that need not be durable, and closes it and the client with the test.
+// openOn opens a saver on a server that need not be durable, and closes it and the client with
+// the test.
 func openOn(tb testing.TB, client goredis.UniversalClient, options ...redis.Option) *redis.Saver {
 	tb.Helper()
 	s, err := redis.New(client, append(options, redis.AcceptWeaker(nil), redis.CloseClient())...)

@@ -10,8 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/codec"
 )
 
-// reply reads what a script returned, value by value. Its first error sticks: from then on every method returns a
-// zero value.
+// reply reads what a script returned, value by value. Its first error sticks: from then on every
+// method returns a zero value.
 type reply struct {
 	values []any
 	at     int

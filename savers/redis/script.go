@@ -112,8 +112,8 @@ func (s *Saver) asked(ctx context.Context, what string, ask func(ctx context.Con
 	return <-got, nil
 }
 
-// both runs a script on the index and then one on a thread. On a single server, or what stands for one, they are sent
-// together and run in that order.
+// both runs a script on the index and then one on a thread. On a single server, or what stands
+// for one, they are sent together and run in that order.
 func (s *Saver) both(ctx context.Context, index, args []any, script *goredis.Script, key string) (*reply, error) {
 	single, ok := s.client.(*goredis.Client)
 	if !ok {

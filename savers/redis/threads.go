@@ -20,11 +20,12 @@ type listed struct {
 	gone  bool          // it has no open version; else it is done
 }
 
-// A run puts its thread in the index and then opens it. Both calls end within seconds. A thread that is in the index for
-// longer, and is not open, was never opened.
+// A run puts its thread in the index and then opens it. Both calls end within seconds. A thread
+// that is in the index for longer, and is not open, was never opened.
 const grace = 600 // seconds
 
-// The number of finished threads that wait until the next call to the index removes them. A listing removes the others.
+// The number of finished threads that wait until the next call to the index removes them. A
+// listing removes the others.
 const maxOver = 128
 
 // indexArgs returns the arguments of index.lua: a thread to add, or "", and threads to remove.
@@ -51,8 +52,8 @@ func (s *Saver) finished(l listed) {
 	}
 }
 
-// takeOver returns the threads that may leave the index, and forgets them. If they do not leave it now, a
-// listing removes them.
+// takeOver returns the threads that may leave the index, and forgets them. If they do not leave
+// it now, a listing removes them.
 func (s *Saver) takeOver() []listed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,8 +62,9 @@ func (s *Saver) takeOver() []listed {
 	return over
 }
 
-// relist puts a thread in the index that was done and is not any more, although no run has opened it: a write came
-// late. Its stamp is one that nobody knows, so that what was noted when it was done does not take it out again.
+// relist puts a thread back in the index that is no longer done, although no run has opened it: a
+// late write changed it. It uses a new stamp, so that the note from when the thread was done does
+// not remove it again.
 func (s *Saver) relist(ctx context.Context, thread string) error {
 	stamp, err := checkpoint.NewID()
 	if err != nil {
@@ -86,9 +88,9 @@ func (s *Saver) unlist(ctx context.Context, over []listed) error {
 	return err
 }
 
-// Threads yields the threads that have an open version, as [checkpoint.Saver] says. It reads the index by
-// pages: the one of all threads if Status is zero or Done, otherwise the one of unfinished threads. It reads each thread in
-// a page, but not its records.
+// Threads yields the threads that have an open version, as [checkpoint.Saver] says. It reads the
+// index by pages: the one of all threads if Status is zero or Done, otherwise the one of
+// unfinished threads. It reads each thread in a page, but not its records.
 func (s *Saver) Threads(ctx context.Context, q checkpoint.ThreadQuery) iter.Seq2[checkpoint.Thread, error] {
 	return func(yield func(checkpoint.Thread, error) bool) {
 		found, size := 0, firstPage
@@ -155,7 +157,8 @@ type candidate struct {
 	damage  error         // if not nil, only the ID and what the index says are known
 }
 
-// listPage reads a page of the index and what it names, and takes out of the index what should not be there.
+// listPage reads a page of the index and what it names, and takes out of the index what should
+// not be there.
 func (s *Saver) listPage(ctx context.Context, q *checkpoint.ThreadQuery, from string, size int) ([]candidate, error) {
 	keys := s.indexKeys()
 	index := keys[0]
@@ -188,8 +191,9 @@ func (s *Saver) listPage(ctx context.Context, q *checkpoint.ThreadQuery, from st
 	return page, s.unlist(ctx, over)
 }
 
-// stale reports whether the index should not have the thread among those not done, or at all. A stamp that is not the
-// thread's own is of a run that is about to open it, or of one that could not.
+// stale reports whether the index should not have the thread among the unfinished ones, or at all.
+// A stamp that differs from the thread's own is of a run that is about to open it, or that failed
+// to.
 func (c *candidate) stale() bool {
 	if c.open && c.Status != checkpoint.Done {
 		return false
@@ -258,8 +262,8 @@ func (s *Saver) runAll(ctx context.Context, script *goredis.Script, keys []strin
 	return replies, nil
 }
 
-// eachOwn reports whether each command failed for a reason of its own: the server did not have the script, or the data is
-// damaged.
+// eachOwn reports whether each command failed for a reason of its own: the server did not have
+// the script, or the data is damaged.
 func eachOwn(commands []*goredis.Cmd) bool {
 	for _, c := range commands {
 		if err := c.Err(); err != nil && !goredis.HasErrorPrefix(err, "NOSCRIPT") && damage(err) == nil {

@@ -70,8 +70,8 @@ func TestTheIndexForgetsWhatIsOver(t *testing.T) {
 	}
 }
 
-// A hint may be wrong: a run that was refused has put its thread there, a process died between, a key was removed by
-// hand.
+// A hint may be wrong: a run that was refused has put its thread there, a process died between, a
+// key was removed by hand.
 func TestTheIndexIsAHint(t *testing.T) {
 	addr, prefix := testenv.Redis(t)
 	client := goredis.NewClient(&goredis.Options{Addr: addr})
@@ -114,8 +114,8 @@ func TestTheIndexIsAHint(t *testing.T) {
 	}
 }
 
-// An opening that is sent again after its version was released starts the next version. The note about the finished run
-// must not remove that version from the index.
+// An opening that is sent again after its version was released starts the next version. The note
+// about the finished run must not remove that version from the index.
 func TestAnOpeningSentAgainAfterItsReleaseIsListed(t *testing.T) {
 	s, ctx := open(t), t.Context()
 	a := opening(t, "a", checkpoint.ID{})

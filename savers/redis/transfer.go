@@ -48,7 +48,8 @@ func (w *whole) log(namespace string) *wholeLog {
 	return nil
 }
 
-// whole reads a version. With free a living lease is a *BusyError; without payloads the writes are names only.
+// whole reads a version. If free is set, it returns a *BusyError if a run holds the lease. Without
+// payloads, the writes are names only.
 func (s *Saver) whole(ctx context.Context, thread string, version int, free, payloads bool) (*whole, error) {
 	r, err := s.call(ctx, "read", s.script.whole, []string{s.key(thread)}, version, flag(free), flag(payloads))
 	if err != nil {
@@ -96,8 +97,8 @@ func rank(w *checkpoint.Write) int {
 	return 1
 }
 
-// Export yields all that a version holds, as [checkpoint.Saver] says. It reads records in pages. If
-// unread records are pruned or deleted meanwhile, it returns ErrConflict.
+// Export yields all that a version holds, as [checkpoint.Saver] says. It reads records in pages.
+// If unread records are pruned or deleted meanwhile, it returns ErrConflict.
 func (s *Saver) Export(ctx context.Context, thread string, version int) iter.Seq2[checkpoint.ExportItem, error] {
 	return func(yield func(checkpoint.ExportItem, error) bool) {
 		err := s.export(ctx, thread, version, func(item checkpoint.ExportItem) bool { return yield(item, nil) })
@@ -143,11 +144,12 @@ func (s *Saver) export(ctx context.Context, thread string, version int, yield fu
 	return nil
 }
 
-// How long a part of an import waits for the next before it is taken as abandoned, in milliseconds.
+// How long a part of an import waits for the next before it is taken as abandoned, in
+// milliseconds.
 const stageFor = "3600000"
 
-// Import makes a thread's next version, as [checkpoint.Saver] says. The items are stored apart from
-// the thread until all have arrived. If the process dies before, they expire within an hour.
+// Import makes a thread's next version, as [checkpoint.Saver] says. The items are stored apart
+// from the thread until all have arrived. If the process dies before, they expire within an hour.
 func (s *Saver) Import(ctx context.Context, thread string, items iter.Seq2[checkpoint.ExportItem, error]) error {
 	if err := checkpoint.CheckThread(thread); err != nil {
 		return err

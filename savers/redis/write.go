@@ -125,7 +125,7 @@ func (s *Saver) appended(ctx context.Context, a *checkpoint.Append, r *reply, si
 	if a.Open != nil && !a.End {
 		s.opened(a.Thread, lease{fence: a.Records[0].ID, version: done.Version, renewed: since, length: leaseArg(a.Lease)}, done.Writes)
 	}
-	if last := &a.Records[len(a.Records)-1]; h.id == last.ID { // else it was there already, and others are after it
+	if last := &a.Records[len(a.Records)-1]; h.id == last.ID { // otherwise it was stored before
 		k := known{head: stored, entry: h.entry(last), id: h.id, seq: h.seq}
 		s.keep(a, k)
 		if k.opened = h.seq - uint64(len(a.Records)); a.Open != nil && a.End && !a.Release {
