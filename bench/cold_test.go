@@ -15,8 +15,9 @@ import (
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
 
-// BenchmarkColdTurn restores a conversation of 1,000 turns, one message of 200 bytes each, as a process does that has not run it
-// before: a load, and the deltas. The floor is decoding the state.
+// BenchmarkColdTurn restores a conversation of 1,000 turns, one message of 200 bytes each. It
+// does so as a process that has not run the conversation before: a load, and the deltas. The
+// floor is decoding the state.
 func BenchmarkColdTurn(b *testing.B) {
 	const turns = 1000
 	saver, err := sqlite.Open(filepath.Join(b.TempDir(), "threads.db"), sqlite.Durability(sqlite.Normal))

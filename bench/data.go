@@ -8,8 +8,9 @@ import (
 	"github.com/graphgen-go/graphgen/testdata/golden/reference"
 )
 
-// Reference returns the state that codecs are measured on: 50 messages of about 200 bytes, ten of them with a tool call, two
-// maps of 20 entries, 64 floats, a nested pointer; about 15 kB.
+// Reference returns the state that codecs are measured on, about 15 kB. It has 50 messages of
+// about 200 bytes, ten of them with a tool call. It also has two maps of 20 entries, 64 floats
+// and a nested pointer.
 func Reference() reference.State {
 	start := time.Date(2026, 3, 4, 5, 6, 7, 891000000, time.UTC)
 	s := reference.State{

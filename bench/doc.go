@@ -1,7 +1,8 @@
-// Package bench measures graphgen, each figure beside a baseline in the same run: make bench, or
+// Package bench measures graphgen, and compares each figure with a baseline of the same run: make
+// bench, or
 //
 //	go -C bench run ./report
 //
-// It is a module of its own, so that the libraries it compares with stay out of graphgen's go.mod. docs/performance.md
-// has figures and says what they mean.
+// It is a separate module, so that the other libraries stay out of graphgen's go.mod.
+// docs/performance.md has figures and says what they mean.
 package bench

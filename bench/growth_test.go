@@ -21,10 +21,10 @@ import (
 
 const (
 	steps  = 1000
-	window = 10 // steps that are measured together: those that end with step 10+window/2, and with step 1000
+	window = 10 // steps measured together: those up to step 10+window/2, and those up to step 1000
 )
 
-// counting is a saver that counts the bytes of the payloads it is given.
+// counting is a saver that counts the bytes of the payloads it stores.
 type counting struct {
 	checkpoint.Saver
 	bytes int
@@ -37,14 +37,15 @@ func (c *counting) Append(ctx context.Context, a checkpoint.Append) (checkpoint.
 	return c.Saver.Append(ctx, a)
 }
 
-// sample is where a run stands.
+// sample is the state of a run at one moment.
 type sample struct {
 	at     time.Time
 	mem    runtime.MemStats
 	stored int
 }
 
-// growth runs a loop that appends a message of 200 bytes a step, and samples it at the borders of both windows.
+// growth runs a loop that appends a message of 200 bytes a step. It takes samples at the borders
+// of both windows.
 type growth struct {
 	text    string
 	bytes   func() int // stored so far
@@ -98,7 +99,7 @@ func (g *growth) run(b *testing.B, saver checkpoint.Saver, thread string) {
 	}
 }
 
-// report reports what a step of each window took, as the median over all runs.
+// report reports the cost of a step of each window, as the median over all runs.
 func (g *growth) report(b *testing.B, early, late []time.Duration, bytes, allocs [2]float64) {
 	b.Helper()
 	b.ReportMetric(float64(median(early)), "ns/step-10")
@@ -150,7 +151,8 @@ func BenchmarkGrowth(b *testing.B) {
 	})
 }
 
-// sizeOf returns how many bytes the threads in a folder take, without the room for later writes at the end of a file.
+// sizeOf returns how many bytes the threads in a folder take. It omits the room for later writes
+// at the end of a file.
 func sizeOf(b *testing.B, dir string) int {
 	b.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "thread-*.saver"))
@@ -168,9 +170,10 @@ func sizeOf(b *testing.B, dir string) int {
 	return total
 }
 
-// BenchmarkStep is one superstep of one node with a file saver, beside writing and forcing to disk as many bytes.
+// BenchmarkStep is one superstep of one node with a file saver. The baseline writes and syncs the
+// same number of bytes.
 func BenchmarkStep(b *testing.B) {
-	const size = 283 // what a step of the loop above stores in a file
+	const size = 283 // bytes that a step of the loop above stores in a file
 	b.Run("baseline write and fsync", func(b *testing.B) {
 		f, err := os.Create(filepath.Join(b.TempDir(), "bare"))
 		if err != nil {

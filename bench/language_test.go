@@ -14,7 +14,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// many is how many sends, and how many checkpoints, are measured at once.
+// many is the number of sends, and of checkpoints, in one measurement.
 const many = 10_000
 
 func compile(b *testing.B, g *graph.Builder[flow.Counter, flow.CounterUpdate], opts ...graph.Option) *graph.Graph[flow.Counter, flow.CounterUpdate] {
@@ -140,7 +140,7 @@ func two() *graph.Builder[flow.Counter, flow.CounterUpdate] {
 	return g
 }
 
-// BenchmarkResume is a run that stops once and is resumed, beside one that does not stop.
+// BenchmarkResume is a run that stops once and resumes, compared with one that does not stop.
 func BenchmarkResume(b *testing.B) {
 	ctx := context.Background()
 	threads := func(b *testing.B, run func(t graph.Thread[flow.Counter, flow.CounterUpdate]) error, opts ...graph.Option) {
@@ -169,7 +169,8 @@ func BenchmarkResume(b *testing.B) {
 	})
 }
 
-// BenchmarkSubgraph is a chain whose nodes are in a subgraph, beside the same chain without one.
+// BenchmarkSubgraph is a chain whose nodes are in a subgraph, compared with the same chain
+// without one.
 func BenchmarkSubgraph(b *testing.B) {
 	ctx := context.Background()
 	plain := compile(b, two())
@@ -202,7 +203,8 @@ func BenchmarkSubgraph(b *testing.B) {
 	}
 }
 
-// BenchmarkStream is a run of 100 supersteps that yields an update each, beside one that nobody watches.
+// BenchmarkStream is a run of 100 supersteps that yields an update each. It is compared with a
+// run that nobody watches.
 func BenchmarkStream(b *testing.B) {
 	ctx := context.Background()
 	g := graph.New("loop", flow.CounterSchema)
@@ -237,7 +239,8 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// BenchmarkHistory reads the history of 10,000 checkpoints, states included, beside reading the records alone.
+// BenchmarkHistory reads the history of 10,000 checkpoints, states included. It is compared with
+// reading only the records.
 func BenchmarkHistory(b *testing.B) {
 	ctx := context.Background()
 	s := memory.New()

@@ -13,12 +13,13 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// turns is how many messages one run of the loop appends.
+// turns is the number of messages that one run of the loop appends.
 const turns = 1000
 
 var message = strings.Repeat("x", 180)
 
-// say appends a message of 200 bytes, as a step of a conversation does. It allocates the list of that message.
+// say appends a message of 200 bytes, as a step of a conversation does. It allocates the list of
+// that message.
 func say(_ context.Context, s flow.Conversation) (u flow.ConversationUpdate, err error) {
 	u.Step.Set(s.Step + 1)
 	u.Messages.Append(flow.Message{ID: "m0000", Role: "assistant", Text: message})
@@ -45,10 +46,11 @@ func talk(tb testing.TB, opts ...graph.Option) *graph.Graph[flow.Conversation, f
 	return app
 }
 
-// BenchmarkLoop is a loop of one node that appends a message a step. One op is a run of 1,000 steps.
+// BenchmarkLoop is a loop of one node that appends a message a step. One op is a run of 1,000
+// steps.
 func BenchmarkLoop(b *testing.B) {
 	ctx := context.Background()
-	// loop calls the node and merges what it returns; store is called after each step.
+	// loop calls the node and merges its update. It calls store after each step.
 	loop := func(b *testing.B, opts cell.Options, store func(l cell.Live[flow.Conversation, flow.ConversationUpdate]) error) {
 		b.Helper()
 		b.ReportAllocs()
@@ -99,7 +101,8 @@ func BenchmarkLoop(b *testing.B) {
 		app := talk(b, graph.Saver(saver))
 		b.ReportAllocs()
 		for n := 0; b.Loop(); n++ {
-			thread := strconv.Itoa(n) // a new one: a thread that was deleted would first be continued from its head in memory
+			// A new thread: a run on a deleted one would start from its head in memory.
+			thread := strconv.Itoa(n)
 			if res, err := app.Thread(thread).Invoke(ctx, flow.ConversationUpdate{}); err != nil || len(res.State.Messages) != turns {
 				b.Fatal(len(res.State.Messages), err)
 			}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestMain measures beside a heap of 64 MB, as a server has one. Without it the heap is 4 MB, and a collection every few
-// hundred operations would be most of what is measured, on either side.
+// TestMain measures with a heap of 64 MB, as a server has one. Without it, the heap is 4 MB. A
+// collection every few hundred operations would then dominate the figures on either side.
 func TestMain(m *testing.M) {
 	ballast := make([]byte, 64<<20)
 	m.Run()

@@ -82,7 +82,8 @@ func BenchmarkChain(b *testing.B) {
 		app := compile(b, g, graph.Saver(saver))
 		b.ReportAllocs()
 		for n := 0; b.Loop(); n++ {
-			thread := strconv.Itoa(n) // a new one: a thread that was deleted would first be continued from its head in memory
+			// A new thread: a run on a deleted one would start from its head in memory.
+			thread := strconv.Itoa(n)
 			if res, err := app.Thread(thread).Invoke(ctx, flow.CounterUpdate{}); err != nil || res.State.N != width {
 				b.Fatal(res.State.N, err)
 			}
@@ -111,7 +112,8 @@ func perStep(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*width), "ns/step")
 }
 
-// TestAChainAllocatesNothingAStep compares a run of 100 steps with one of 200: what a step allocates shows in the difference.
+// TestAChainAllocatesNothingAStep compares a run of 100 steps with one of 200: the difference is
+// what a step allocates.
 func TestAChainAllocatesNothingAStep(t *testing.T) {
 	run := func(steps int) float64 {
 		g := graph.New("loop", flow.CounterSchema)
@@ -158,7 +160,7 @@ func BenchmarkFan(b *testing.B) {
 			l := flow.CounterSchema.New(cell.Options{})
 			updates := make([]flow.CounterUpdate, len(fs))
 			errs := make([]error, len(fs))
-			ctx, cancel := context.WithCancel(ctx) // of the tasks: one that fails cancels the others
+			ctx, cancel := context.WithCancel(ctx) // a task that fails cancels the others
 			var wg sync.WaitGroup
 			for i, f := range fs {
 				s := l.View()

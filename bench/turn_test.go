@@ -16,7 +16,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
 
-// dialogue is a conversation: each Invoke adds a message of 200 bytes, and a node answers with an empty update.
+// dialogue is a conversation. Each Invoke adds a message of 200 bytes, and a node answers with an
+// empty update.
 type dialogue struct {
 	app    *graph.Graph[flow.Conversation, flow.ConversationUpdate]
 	thread graph.Thread[flow.Conversation, flow.ConversationUpdate]
@@ -24,7 +25,7 @@ type dialogue struct {
 	n      int
 }
 
-// begin begins a conversation, and leads it until so many turns are over.
+// begin begins a conversation and takes turns until it has `over` of them.
 func (c *dialogue) begin(b *testing.B, id string, over int) {
 	b.Helper()
 	c.thread, c.n = c.app.Thread(id), 0
@@ -48,8 +49,9 @@ func (c *dialogue) turn(b *testing.B) time.Duration {
 	return d
 }
 
-// BenchmarkTurn takes turns 11 to 20 of ten short conversations, and turns 1,001 to 1,100 of a long one, in turn. A figure is the
-// median. Without hot threads the long one is read for each turn.
+// BenchmarkTurn takes turns 11 to 20 of ten short conversations and turns 1,001 to 1,100 of a
+// long one. The turns alternate. A figure is the median. Without hot threads, each turn reads the
+// long conversation.
 func BenchmarkTurn(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -89,7 +91,7 @@ func BenchmarkTurn(b *testing.B) {
 			var early, late []time.Duration
 			for i := 0; b.Loop(); i++ {
 				if i >= 10 {
-					continue // so that the long one stays about as long
+					continue // keeps the long conversation about as long
 				}
 				short.begin(b, fmt.Sprint("short", i), 10)
 				for range 10 {

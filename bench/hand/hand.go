@@ -1,5 +1,6 @@
-// Package hand writes, reads and copies the reference state the way somebody would who wrote it all by hand, for this one
-// type, and wanted nothing but speed: it is the floor that generated code is measured against. It writes the same bytes.
+// Package hand writes, reads and copies the reference state. It shows what a person would write
+// by hand for this one type, with speed as the only goal. It is the floor for generated code, and
+// writes the same bytes.
 package hand
 
 import (
@@ -201,8 +202,8 @@ func clonePlan(p *reference.Plan) *reference.Plan {
 	return &reference.Plan{Goal: p.Goal, Steps: slices.Clone(p.Steps), Next: clonePlan(p.Next)}
 }
 
-// Decode reads what Append wrote. Strings are parts of one copy of the data. Anything unexpected is an error, but which
-// it was, and where, nobody learns.
+// Decode decodes the output of Append. Strings are parts of one copy of the data. Decode returns
+// an error for anything unexpected, without the cause or the place.
 func Decode(data []byte, s *reference.State) error {
 	r := reader{s: string(data)}
 	for range r.len(0x80, 0xde) {
@@ -345,7 +346,7 @@ func (r *reader) plan() *reference.Plan {
 	return p
 }
 
-// take returns the next n bytes, or "" when there are not so many.
+// take returns the next n bytes, or "" if fewer are left.
 func (r *reader) take(n int) string {
 	if n > len(r.s)-r.i {
 		r.bad = true
@@ -381,7 +382,7 @@ func (r *reader) uint(n int) uint64 {
 	return v
 }
 
-// len reads the head of an array or map, and does not believe lengths that the data cannot hold.
+// len reads the head of an array or map. It refuses a length that the data cannot hold.
 func (r *reader) len(fix, code16 byte) int {
 	c := r.byte()
 	n := 0

@@ -2,10 +2,10 @@
 //
 //	go -C bench run ./peers [-rounds 3]
 //
-// Each framework has a folder with a program of its own, in a module of its own, so that nobody else needs what
-// it needs. LangGraph for Python and JavaScript run if their interpreters find them: see README.md. A figure is
-// the least of all rounds, in which the programs take turns. What a framework cannot do is left out, and its
-// program says why.
+// Each framework has a folder with its own program and its own module, so that no other code
+// needs its libraries. LangGraph for Python and JavaScript run if their interpreters find them:
+// see README.md. A figure is the least of all rounds. The programs take turns. A program omits
+// each measurement that its framework cannot make, and says why.
 package main
 
 import (
@@ -100,7 +100,7 @@ func build(ctx context.Context, p peer, bin string) ([]string, error) {
 	return []string{out}, nil
 }
 
-// run runs a program and returns its figures, which it prints a line each.
+// run runs a program and returns its figures. The program prints one line for each.
 func run(ctx context.Context, dir string, command []string) (map[string]int, error) {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir = dir

@@ -1,9 +1,10 @@
-// Report runs the benchmarks and prints, as Markdown, what each took beside its baseline.
+// Report runs the benchmarks and prints, as Markdown, each figure with its baseline.
 //
 //	go -C bench run ./report [-rounds 20] [-time 50ms]
 //
-// Each round runs every benchmark once, for a short time. A figure is the least of all rounds: whatever else the machine does
-// only ever adds to it, to both sides alike, and in one of many short rounds it does little.
+// Each round runs every benchmark once, for a short time. A figure is the least of all rounds.
+// Other work on the machine only ever adds to a figure, and to both sides alike. It adds little
+// in one of many short rounds.
 package main
 
 import (

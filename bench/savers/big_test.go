@@ -12,7 +12,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// BenchmarkLarge measures a step that sets a value of 1 MB, compared with a write and sync of 1 MB.
+// BenchmarkLarge measures a step that sets a value of 1 MB, compared with a write and sync of 1
+// MB.
 func BenchmarkLarge(b *testing.B) {
 	const steps = 20
 	for _, where := range venues {

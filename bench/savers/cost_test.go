@@ -25,7 +25,7 @@ type row struct {
 // table has the rows of all benchmarks that ran.
 var table []row
 
-// TestMain measures beside a heap of 64 MB, as a server has one, and prints the table.
+// TestMain measures with a heap of 64 MB, as a server has one, and prints the table.
 func TestMain(m *testing.M) {
 	ballast := make([]byte, 64<<20)
 	code := m.Run()
@@ -58,9 +58,10 @@ const (
 	bytes  = "%.0f B"
 )
 
-// BenchmarkSavers fills the table. Each round commits step n of four threads and writes as much by the bare driver, in
-// turn, so that all meet the same moments of the machine. A figure is the median of a round, in the round where that is
-// least: whatever else the machine does only ever adds.
+// BenchmarkSavers fills the table. Each round commits step n of four threads and has the bare
+// driver write the same amount. The writes alternate, so that both sides meet the same load of
+// the machine. A figure is the least median of all rounds, because other work on the machine only
+// ever adds.
 func BenchmarkSavers(b *testing.B) {
 	for _, where := range venues {
 		b.Run(where.name, func(b *testing.B) {
@@ -73,13 +74,16 @@ func BenchmarkSavers(b *testing.B) {
 	}
 }
 
-// appendLimits say how long an append may take, divided by one write of the bare driver. The default is 1.25.
+// appendLimits are the limits on the time of an append, divided by that of one write of the bare
+// driver. The default is 1.25.
 var appendLimits = map[string]float64{"file": 1.1, "file, NoSync": 4, "sqlite": 1.3, "sqlite, Normal": 1.6, "redis": 1.6}
 
-// sizeLimits say how much a byte of messages may take, headers and snapshots included.
+// sizeLimits are the limits on the stored bytes for each byte of messages, headers and snapshots
+// included.
 var sizeLimits = map[string]float64{"file": 1.6, "sqlite": 1.6}
 
-// measureSize measures what loops of 1,000 steps take, and how long their heads take to load.
+// measureSize measures the stored bytes of loops of 1,000 steps, and the time to load their
+// heads.
 func measureSize(b *testing.B, name string, v *venue) {
 	b.Helper()
 	const steps = 1000
@@ -101,7 +105,7 @@ func measureSize(b *testing.B, name string, v *venue) {
 // lengths are the steps that are measured.
 var lengths = []int{10, 100, 1000, 10_000}
 
-// turn is how many steps are measured on one thread before it is put aside for a new one, while it is short.
+// turn is how many steps of one short thread are measured before a new thread replaces it.
 const turn = 10
 
 // measureAppend measures b.N rounds.
@@ -143,7 +147,8 @@ func measureAppend(b *testing.B, name string, v *venue) {
 	tabulate(b, name, appends, bare)
 }
 
-// one commits the next step of a line, or after the last writes by the bare driver, and returns how long that took.
+// one commits the next step of a line and returns the time that took. After the last line, it
+// writes with the bare driver.
 func (v *venue) one(ctx context.Context, lines []*line, at int, written *int) (time.Duration, error) {
 	start := time.Now()
 	var err error
@@ -176,8 +181,8 @@ func tabulate(b *testing.B, name string, appends [][]time.Duration, bare []time.
 	}
 }
 
-// measureRead measures the loading of heads: of a thread of messages, compared with the bare driver reading as many rows, and
-// of one whose text was written anew each step.
+// measureRead measures loading the heads of two threads. The first is a list of messages; the
+// bare driver reads as many rows for comparison. The second is a text that each step rewrote.
 func measureRead(ctx context.Context, b *testing.B, name string, v *venue) {
 	b.Helper()
 	var messages, text, bare []time.Duration

@@ -15,8 +15,8 @@ import (
 // crowdSteps is how many supersteps each thread of a crowd takes.
 const crowdSteps = 20
 
-// BenchmarkCrowd measures the supersteps a second of 1,000 threads that run at once, compared with those of one
-// thread, and of one thread with Async.
+// BenchmarkCrowd measures the supersteps a second of 1,000 threads that run concurrently. It
+// compares them with those of one thread, and of one thread with Async.
 func BenchmarkCrowd(b *testing.B) {
 	for _, where := range venues {
 		switch where.name {
@@ -47,7 +47,7 @@ func BenchmarkCrowd(b *testing.B) {
 	}
 }
 
-// crowd runs so many threads at once, and returns how many supersteps a second they took together.
+// crowd runs that many threads concurrently, and returns their total of supersteps a second.
 func crowd(tb testing.TB, s checkpoint.Saver, name string, threads, steps int, d graph.Durability) float64 {
 	tb.Helper()
 	app := must(talker(steps).Compile(graph.Saver(s), graph.MaxSteps(2*steps), d))(tb)

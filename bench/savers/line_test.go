@@ -13,7 +13,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
-// line is a thread that is written as a graph does, without one.
+// line is a thread with the writes of a graph, but without a graph.
 type line struct {
 	saver       checkpoint.Saver
 	thread      string
@@ -21,7 +21,7 @@ type line struct {
 	step        int
 }
 
-// begin opens a run on a new thread and commits so many steps.
+// begin opens a run on a new thread and commits a number of steps.
 func begin(ctx context.Context, s checkpoint.Saver, thread string, steps int) (*line, error) {
 	id, err := checkpoint.NewID()
 	if err != nil {
@@ -61,7 +61,7 @@ func (l *line) commit(ctx context.Context) error {
 	return err
 }
 
-// loop runs a graph of one node so many times on a thread.
+// loop runs a graph of one node on a thread, for a number of steps.
 func loop[S, U any](tb testing.TB, s checkpoint.Saver, thread string, steps int, schema *state.Schema[S, U], node func(S) U, step func(S) int) {
 	tb.Helper()
 	g := graph.New("loop", schema)
@@ -103,7 +103,7 @@ func talk(tb testing.TB, s checkpoint.Saver, thread string, steps int) {
 	}, func(s savers.Talk) int { return s.Step })
 }
 
-// rewrite writes a text of 10 kB anew each step.
+// rewrite replaces a text of 10 kB in each step.
 func rewrite(tb testing.TB, s checkpoint.Saver, thread string, steps int) {
 	tb.Helper()
 	loop(tb, s, thread, steps, savers.PageSchema, func(s savers.Page) (u savers.PageUpdate) {

@@ -2,8 +2,8 @@ package savers_test
 
 import "testing"
 
-// TestMessagesTakeLittleRoom runs a graph that appends a message of 200 bytes a step, and counts what is stored: all that
-// the files have grown by, headers and snapshots included.
+// TestMessagesTakeLittleRoom runs a graph that appends a message of 200 bytes a step. It counts
+// the growth of all files, headers and snapshots included.
 func TestMessagesTakeLittleRoom(t *testing.T) {
 	const steps, size = 1000, 200
 	for _, where := range venues {

@@ -27,7 +27,7 @@ func TestASuperstepIsOneRoundTrip(t *testing.T) {
 				talk(t, saver, thread, steps)
 				return proxy.RoundTrips() - before
 			}
-			trips("warm", 5) // connects, and prepares what is prepared
+			trips("warm", 5) // connects, and prepares statements
 			short, long := trips("short", 5), trips("long", 105)
 			t.Logf("a run of 5 supersteps takes %d round trips, of 105 %d", short, long)
 			if got := long - short; got != 100 {

@@ -27,14 +27,15 @@ import (
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
 
-// rowSize is how many bytes the bare driver writes, beside an id and a number: a payload of 200 bytes and a header.
+// rowSize is how many bytes the bare driver writes next to an id and a number: a payload of 200
+// bytes and a header.
 const rowSize = 240
 
-// venue is where one saver is measured.
+// venue is the setup to measure one saver.
 type venue struct {
 	saver  checkpoint.Saver
-	write  func(ctx context.Context, n int) error // one durable write by the bare driver; nil for none
-	read   func(ctx context.Context) (int, error) // what write wrote, all of it; it returns how many
+	write  func(ctx context.Context, n int) error // one durable bare write; nil for none
+	read   func(ctx context.Context) (int, error) // reads all writes; returns how many
 	stored func() (int64, error)                  // bytes that everything takes
 }
 
@@ -101,8 +102,8 @@ func closes[T interface{ Close() error }](tb testing.TB, c T) T {
 
 func openMemory(testing.TB) *venue { return &venue{saver: memory.New()} }
 
-// bare is what memory is to be beside: it copies payloads into slices, and puts the ids into maps. Whatever it does not
-// have, panics.
+// bare is the baseline for the memory saver: it copies payloads into slices, and puts the ids
+// into maps. A method that it does not have panics.
 type bare struct {
 	checkpoint.Saver
 	logs map[string]*bareLog
@@ -160,7 +161,8 @@ func sizeOf(dir string) (size int64, err error) {
 	return size, err
 }
 
-// viaSQL sets what a driver of database/sql does bare: with a prepared statement, into a table with the same two keys.
+// viaSQL sets the bare operations of a database/sql driver: with a prepared statement, into a
+// table with the same two keys.
 func (v *venue) viaSQL(tb testing.TB, db *sql.DB, tables ...string) {
 	tb.Helper()
 	for _, text := range tables {

@@ -1,6 +1,6 @@
-// Adk runs the graphs of the comparison on google.golang.org/adk/v2/workflow. It always has a session, to whose
-// log every node adds an event; it has no state that is merged. So messages are events, and counts are what
-// nodes hand to each other.
+// Adk runs the graphs of the comparison on google.golang.org/adk/v2/workflow. It always has a
+// session, and every node adds an event to the session's log. It has no merged state. So messages
+// are events, and nodes hand counts to each other.
 package main
 
 import (
@@ -29,7 +29,7 @@ var ran atomic.Int64
 
 func add(agent.Context, any) (int, error) { return int(ran.Add(1)), nil }
 
-// say emits a message, and whether the loop goes round again.
+// say emits a message, and whether the loop continues.
 func say(c agent.Context, _ any, emit func(*session.Event) error) (any, error) {
 	ev := session.NewEvent(c, c.InvocationID())
 	ev.Content = genai.NewContentFromText(measure.Text, genai.RoleModel)
@@ -69,7 +69,7 @@ func graph(edges []workflow.Edge) (agent.Agent, error) {
 	return workflowagent.New(workflowagent.Config{Name: "graph", Edges: edges})
 }
 
-// row measures a graph of which n nodes run.
+// row measures a graph that runs n nodes.
 func row(name string, n int, edges []workflow.Edge) {
 	var r *runner.Runner
 	a, err := graph(edges)
@@ -105,7 +105,7 @@ func turns() {
 	dir, remove := measure.Temp()
 	defer remove()
 	sessions, err := database.NewSessionService(sqlite.Open(filepath.Join(dir, "sessions.db")),
-		&gorm.Config{Logger: logger.Discard}) // else it prints that it finds no row, each turn
+		&gorm.Config{Logger: logger.Discard}) // otherwise it prints each turn that it finds no row
 	if err == nil {
 		err = database.AutoMigrate(sessions)
 	}

@@ -1,6 +1,6 @@
-// Dshills runs the graphs of the comparison on github.com/dshills/langgraph-go. It has no conversations: a run
-// begins with the state that it is given. So there is no row for turns. Its memory store keeps states that
-// share memory with each other.
+// Dshills runs the graphs of the comparison on github.com/dshills/langgraph-go. It has no
+// conversations: a run begins with the state in its arguments. So there is no row for turns. The
+// states in its memory store share memory with each other.
 package main
 
 import (

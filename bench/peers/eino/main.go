@@ -1,5 +1,6 @@
-// Eino runs the graphs of the comparison on github.com/cloudwego/eino/compose. Values flow along its edges. It
-// stores a checkpoint only where a run is interrupted: its loop stores nothing, although it has a store.
+// Eino runs the graphs of the comparison on github.com/cloudwego/eino/compose. Values flow along
+// its edges. It stores a checkpoint only where a run is interrupted: its loop stores nothing,
+// although it has a store.
 package main
 
 import (
@@ -94,7 +95,7 @@ func chain() {
 	})
 }
 
-// fan joins the branches by merging maps, as eino does, and adds them up behind.
+// fan joins the branches by merging maps, as eino does, and adds the values up afterwards.
 func fan() {
 	g := compose.NewGraph[int, int]()
 	sum := compose.InvokableLambda(func(_ context.Context, all map[string]any) (int, error) {

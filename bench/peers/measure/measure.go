@@ -1,5 +1,5 @@
-// Package measure times the same graphs in different frameworks. A program prints a line for each of its
-// rows: the name, and nanoseconds.
+// Package measure times the same graphs in different frameworks. A program prints a line for each
+// of its rows: the name, and nanoseconds.
 package measure
 
 import (
@@ -9,24 +9,25 @@ import (
 	"time"
 )
 
-// The graphs, which every program builds alike.
+// The sizes of the graphs, which are the same in every program.
 const (
 	Loop  = 1000 // steps of a loop through a conditional edge; each appends a message
-	Chain = 100  // nodes in a row, each of which adds 1
-	Fan   = 100  // nodes side by side, each of which adds 1
+	Chain = 100  // nodes in a row; each adds 1
+	Fan   = 100  // nodes side by side; each adds 1
 )
 
-// Text is what a message says, 200 bytes.
+// Text is the text of a message, 200 bytes.
 var Text = strings.Repeat("x", 200)
 
-// A row is run for at least so long and so often, but for no longer than most. The least time counts.
+// A row runs for at least this long and this often, but for no longer than most. The least time
+// counts.
 const (
 	least = 500 * time.Millisecond
 	often = 3
 	most  = 5 * time.Second
 )
 
-// Row runs f again and again, and prints the least time for each of units.
+// Row runs f repeatedly, and prints the least time for each of units.
 func Row(name string, units int, f func() error) {
 	best := time.Duration(1<<63 - 1)
 	begin := time.Now()
@@ -41,8 +42,8 @@ func Row(name string, units int, f func() error) {
 	fmt.Printf("%s\t%d\n", name, best.Nanoseconds()/int64(units))
 }
 
-// Turns calls f for 1,004 turns of one conversation, and prints the least time of turns near the 10th and
-// near the 1,000th.
+// Turns calls f for 1,004 turns of one conversation. It prints the least time of turns near the
+// 10th and near the 1,000th.
 func Turns(name string, f func() error) {
 	first, last := time.Duration(1<<63-1), time.Duration(1<<63-1)
 	for turn := 1; turn <= 1004; turn++ {
@@ -73,7 +74,7 @@ func Want(what string, got, want int) error {
 // Fail reports a row that cannot be measured.
 func Fail(name string, err error) { fmt.Fprintf(os.Stderr, "%s: %v\n", name, err) }
 
-// Temp returns a new folder, and what removes it.
+// Temp returns a new folder and a function that removes it.
 func Temp() (dir string, remove func()) {
 	dir, err := os.MkdirTemp("", "peers")
 	if err != nil {

@@ -1,5 +1,6 @@
-// Trpc runs the graphs of the comparison on trpc.group/trpc-go/trpc-agent-go/graph, with its events and traces
-// switched off, which it has on by default. Its memory saver keeps the newest 100 checkpoints.
+// Trpc runs the graphs of the comparison on trpc.group/trpc-go/trpc-agent-go/graph. Its events
+// and traces, which are on by default, are switched off. Its memory saver keeps the newest 100
+// checkpoints.
 package main
 
 import (
@@ -93,7 +94,7 @@ func count(name string, g *graph.StateGraph, n int, ran *atomic.Int64) {
 	})
 }
 
-// runner returns what runs a graph to its end.
+// runner returns a function that runs a graph to its end.
 func runner(g *graph.StateGraph, opts ...graph.ExecutorOption) func(graph.State) error {
 	var e *graph.Executor
 	compiled, err := g.Compile()
