@@ -36,14 +36,18 @@ const (
 	// EventTaskStuck: a node has not returned although its context ended a while ago. The run waits for it. Reported once,
 	// and only to Observers.
 	EventTaskStuck
+	// EventTaskUpdate: the update of a task that has ended. Its superstep is not committed: other tasks may still run, and
+	// if one of them fails, the update is stored with the thread but not merged. EventUpdate follows after the commit.
+	// Only in streams.
+	EventTaskUpdate
 
 	// EventAll is every kind.
-	EventAll = EventTaskStuck<<1 - 1
+	EventAll = EventTaskUpdate<<1 - 1
 )
 
 var eventNames = [...]string{
 	"update", "state", "task started", "task ended", "custom", "checkpoint", "question", "run ended", "run started", "task retry",
-	"task stuck",
+	"task stuck", "task update",
 }
 
 // String returns the name of a kind, such as "task started". It joins those of several kinds by "|".

@@ -25,6 +25,7 @@ var callsWithOptions = map[string]reflect.Type{
 	"MapSubgraph":     lastElem(graph.MapSubgraph[work, update, work, update]),
 	"Compile":         lastElem((*graph.Builder[work, update]).Compile),
 	"Run":             lastElem((*app).Run),
+	"RunStream":       lastElem((*app).Stream),
 	"Invoke":          lastElem(thread.Invoke),
 	"Stream":          lastElem(thread.Stream),
 	"Resume":          lastElem(thread.Resume),
@@ -78,8 +79,8 @@ var optionsOfCalls = map[string]struct {
 	"SaverTimeout":      {graph.SaverTimeout, "Compile"},
 	"Observe":           {graph.Observe, "Compile"},
 
-	"MaxSteps":       {graph.MaxSteps, "Compile Run " + inputs + resumes},
-	"Concurrency":    {graph.Concurrency, "Compile Run " + inputs + resumes},
+	"MaxSteps":       {graph.MaxSteps, "Compile Run RunStream " + inputs + resumes},
+	"Concurrency":    {graph.Concurrency, "Compile Run RunStream " + inputs + resumes},
 	"Durability":     {graph.Async, "Compile " + inputs + resumes},
 	"TakeOver":       {graph.TakeOver, inputs + resumes + updates},
 	"Wait":           {graph.Wait, inputs + resumes + updates + " Release"},
@@ -91,7 +92,7 @@ var optionsOfCalls = map[string]struct {
 	"Answer":         {refund.Answer, resumes},
 	"AsNode":         {graph.AsNode, "UpdateState"},
 	"Goto":           {graph.Goto, updates},
-	"Events":         {graph.Events, "Stream ResumeStream"},
+	"Events":         {graph.Events, "RunStream Stream ResumeStream"},
 }
 
 func TestAnOptionCompilesOnlyForCallsThatItAffects(t *testing.T) {

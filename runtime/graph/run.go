@@ -59,6 +59,11 @@ func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[
 	if err != nil {
 		return Result[S]{}, fmt.Errorf("graph: %s: %w", g.name, err)
 	}
+	return g.run(ctx, in, o, nil)
+}
+
+// run is Run, with events to out, unless that is nil.
+func (g *Graph[S, U]) run(ctx context.Context, in U, o runOptions, out *stream[S, U]) (Result[S], error) {
 	if !g.runs.begin() {
 		return Result[S]{}, fmt.Errorf("graph: %s: %w", g.name, ErrDraining)
 	}
@@ -67,11 +72,17 @@ func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[
 	a := newAdapter(g, o.strict)
 	a.input = &in
 	r := &run{g: &g.core, ctx: ctx, plan: plan.New(&g.plan, false), state: a, watchers: watching(&g.core, ""), opt: o}
+	if out != nil {
+		out.state, r.sink = a, out
+	}
 	a.start(false, false)
 	r.init()
 	r.plan.Enter(0)
 	ended := r.watchers.run(ctx, 0)
-	err = r.loop()
+	err := exec.ErrLeft
+	if r.sink == nil || r.sink.take(r.telling().event(EventRunStarted, 0)) {
+		err = r.loop()
+	}
 	res := resultOf(r, a)
 	ended(r.plan.Step, res.Status, err)
 	return res, r.watchers.join(err)

@@ -13,8 +13,14 @@ import (
 // Every call has a type of options. An option compiles only for the calls that it affects. An option that holds one value
 // must be given at most once: the call returns an error before it reads or stores anything.
 
-// RunOption is an option of Graph.Run.
-type RunOption interface{ run(*runOptions) }
+// RunOption is an option of Graph.Run. Every RunOption is a RunStreamOption, too.
+type RunOption interface {
+	RunStreamOption
+	run(*runOptions)
+}
+
+// RunStreamOption is an option of Graph.Stream.
+type RunStreamOption interface{ runStream(*runOptions) }
 
 // InvokeOption is an option of Thread.Invoke. Every InvokeOption is a StreamOption, too.
 type InvokeOption interface {
@@ -66,8 +72,9 @@ type DiscardOption interface {
 	UpdatesOption
 }
 
-// EventsOption is an option of Stream and ResumeStream.
+// EventsOption is an option of Graph.Stream, Thread.Stream and Thread.ResumeStream.
 type EventsOption interface {
+	RunStreamOption
 	StreamOption
 	ResumeStreamOption
 }
@@ -95,6 +102,7 @@ type runOptions struct {
 // runOption sets options of a call. The interface that an option's function returns limits the calls.
 type runOption func(*runOptions)
 
+func (f runOption) runStream(o *runOptions)    { f(o) }
 func (f runOption) invoke(o *runOptions)       { f(o) }
 func (f runOption) stream(o *runOptions)       { f(o) }
 func (f runOption) resume(o *runOptions)       { f(o) }
@@ -122,6 +130,7 @@ func (l limitOption) set(o *runOptions) {
 }
 
 func (l limitOption) run(o *runOptions)          { l.set(o) }
+func (l limitOption) runStream(o *runOptions)    { l.set(o) }
 func (l limitOption) invoke(o *runOptions)       { l.set(o) }
 func (l limitOption) stream(o *runOptions)       { l.set(o) }
 func (l limitOption) resume(o *runOptions)       { l.set(o) }

@@ -2,9 +2,11 @@ package graph
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"time"
 
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
@@ -12,7 +14,7 @@ import (
 // Event is one event of a stream. Which fields are set depends on Kind.
 type Event[S, U any] struct {
 	RunEvent
-	Update   U             // EventUpdate; it must not be modified
+	Update   U             // EventUpdate and EventTaskUpdate; it must not be modified
 	State    S             // EventState; it shares memory as Result.State does
 	Question *OpenQuestion // EventQuestion
 	Custom   any           // EventCustom
@@ -33,6 +35,24 @@ func Emit(ctx context.Context, v any) { task.Emit(ctx, v) }
 func (t Thread[S, U]) Stream(ctx context.Context, in U, opts ...StreamOption) iter.Seq2[Event[S, U], error] {
 	o, err := calling(t, opts, StreamOption.stream)
 	return t.stream(ctx, o, err, &in)
+}
+
+// Stream is Run, with events. See Thread.Stream for how the sequence works. Nothing is stored: leaving the loop ends the run,
+// and its state is lost.
+func (g *Graph[S, U]) Stream(ctx context.Context, in U, opts ...RunStreamOption) iter.Seq2[Event[S, U], error] {
+	o, wrong := running(g.opt.limits, opts, RunStreamOption.runStream)
+	return func(yield func(Event[S, U], error) bool) {
+		if wrong != nil {
+			wrong := fmt.Errorf("graph: %s: %w", g.name, wrong)
+			yield(Event[S, U]{RunEvent: RunEvent{Kind: EventRunEnded, Graph: g.name}, Result: new(Result[S])}, wrong)
+			return
+		}
+		out := &stream[S, U]{kinds: o.events, yield: yield}
+		res, err := g.run(ctx, in, o, out)
+		if !out.gone {
+			yield(Event[S, U]{RunEvent: RunEvent{Kind: EventRunEnded, Graph: g.name, Status: res.Status}, Result: &res}, err)
+		}
+	}
 }
 
 // ResumeStream is Resume, with events. See Stream.
@@ -162,7 +182,7 @@ func (r publisher) event(kind EventKind, step int) event {
 
 // watched reports whether anybody wants to see tasks while they run.
 func (r publisher) watched() bool {
-	return r.g.nests || r.sink.wants(EventTaskStarted|EventTaskEnded|EventTaskRetry|EventCustom)
+	return r.g.nests || r.sink.wants(EventTaskStarted|EventTaskEnded|EventTaskRetry|EventTaskUpdate|EventCustom)
 }
 
 // watcher turns what happens to tasks while they run into events.
@@ -192,6 +212,11 @@ func (w watcher) Stopped(i int, o exec.Outcome, post func(func() bool)) {
 		e.Err = t.Err
 	}
 	post(func() bool { return w.r.telling().show(e) })
+	if e.Outcome == OutcomeDone && w.r.sink.wants(EventTaskUpdate) {
+		u := w.event(EventTaskUpdate, i)
+		n := &w.r.g.nodes[t.Node]
+		post(func() bool { return w.r.sink.updates(u, i, n) })
+	}
 }
 
 // Retrying implements exec.Watcher.
@@ -225,7 +250,7 @@ func (r publisher) publishTasks(done []exec.Task) bool {
 		return true
 	}
 	e := r.event(EventUpdate, r.plan.Step)
-	e.Checkpoint = r.log.Base
+	e.Checkpoint = r.base()
 	for i := range done {
 		if done[i].Node == start || done[i].Progress == exec.Beaten {
 			continue
@@ -252,11 +277,19 @@ func (r publisher) publishQuestions(asked []OpenQuestion) bool {
 	for _, w := range asked {
 		if r.sink.asks(w.ID) {
 			e := r.event(EventQuestion, r.plan.Step+1)
-			e.Checkpoint, e.Node, e.Index, e.Question = r.log.Base, w.Node, w.Index, &w
+			e.Checkpoint, e.Node, e.Index, e.Question = r.base(), w.Node, w.Index, &w
 			r.sink.take(e)
 		}
 	}
 	return !r.sink.left()
+}
+
+// base returns the checkpoint whose tasks are due; zero if the run stores nothing.
+func (r publisher) base() checkpoint.ID {
+	if r.log == nil {
+		return checkpoint.ID{}
+	}
+	return r.log.Base
 }
 
 // show yields the event of a task under way. A question that a subgraph asks is one of the run itself: OpenQuestion.Path says where.

@@ -173,7 +173,8 @@ func TestAStreamShowsTasksWhileTheyRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		note := map[graph.EventKind]string{
-			graph.EventRunStarted: "run started", graph.EventTaskStarted: "start", graph.EventTaskEnded: "end", graph.EventCustom: fmt.Sprint(e.Custom),
+			graph.EventRunStarted: "run started", graph.EventTaskStarted: "start", graph.EventTaskEnded: "end",
+			graph.EventTaskUpdate: "not committed", graph.EventCustom: fmt.Sprint(e.Custom),
 			graph.EventUpdate: "update", graph.EventState: "value", graph.EventCheckpoint: fmt.Sprint("checkpoint ", e.Next), graph.EventRunEnded: "over",
 		}[e.Kind]
 		if e.Node == "" {
@@ -184,7 +185,7 @@ func TestAStreamShowsTasksWhileTheyRun(t *testing.T) {
 	}
 	for _, id := range []graph.ID{"a", "b"} {
 		n := string(id)
-		same(t, n, byNode[id], []string{"start", n + "0", n + "1", n + "2", n + "3", n + "4", "end", "update"})
+		same(t, n, byNode[id], []string{"start", n + "0", n + "1", n + "2", n + "3", n + "4", "end", "not committed", "update"})
 	}
 	same(t, "others", order, []string{"run started", "value", "checkpoint [a b]", "value", "checkpoint []", "over"})
 }
