@@ -51,7 +51,7 @@ func (r *run) unjoined() []ID {
 // follow asks the route of node n, which ran in the given step, and marks what it chose.
 func (r *run) follow(n, step int) error {
 	from := &r.g.nodes[n]
-	next, err := r.callRoute(n, step)
+	next, err := host{r}.callRoute(n, step)
 	if err == nil {
 		err = r.choose(from, next)
 	}
@@ -62,7 +62,7 @@ func (r *run) follow(n, step int) error {
 }
 
 // callRoute calls the route of node n, which ran in the given step.
-func (r *run) callRoute(n, step int) (Next, error) {
+func (r host) callRoute(n, step int) (Next, error) {
 	defer r.exec.EndRoute()
 	return r.state.route(r.exec.BeginRoute(r.ctx, n, step), n)
 }

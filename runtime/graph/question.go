@@ -172,7 +172,7 @@ type OpenQuestion struct {
 	Payload  []byte // what it asks, encoded; Question.Of decodes it
 }
 
-// Questions returns what a listed thread waits for: what Threads of a saver yields has it, without reading any state.
+// OpenQuestions returns the open questions of a thread that Threads of a saver lists. It reads no state.
 // What lines ask that were left (DiscardPending, a fork) is among it, since they can be taken up; Snapshot.Questions is of one line.
 func OpenQuestions(t checkpoint.Thread) ([]OpenQuestion, error) {
 	return waitingOf(context.Background(), t.Questions)
