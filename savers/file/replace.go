@@ -33,10 +33,6 @@ var errStuck = errors.New("file: the thread's file is locked by a process that d
 
 // standing reports whether the open file still has its name, and whether it is sealed.
 func (v *volume) standing() (same, isSealed bool, err error) {
-	mine, err := factsOf(v.h.File)
-	if err != nil {
-		return false, false, fmt.Errorf("file: %w", err)
-	}
 	now, err := factsAt(v.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -44,7 +40,15 @@ func (v *volume) standing() (same, isSealed bool, err error) {
 	case err != nil:
 		return false, false, fmt.Errorf("file: %w", err)
 	}
-	return mine.same(now), mine.sealed, nil
+	mine := v.h.facts
+	if !nameTells {
+		if mine, err = factsOf(v.h.File); err != nil {
+			return false, false, fmt.Errorf("file: %w", err)
+		}
+		now.size, now.sealed = mine.size, mine.sealed
+	}
+	v.found = now.size
+	return mine.same(now), now.sealed, nil
 }
 
 // current reports whether the open file still has its name.

@@ -20,6 +20,9 @@ type facts struct {
 	sealed bool
 }
 
+// nameTells says that factsAt returns what factsOf does if the name is that of the open file. On Windows it can be out of date.
+const nameTells = false
+
 // factsOf returns the facts of an open file.
 func factsOf(f *os.File) (facts, error) { return factsFrom(f.Stat()) }
 

@@ -35,6 +35,8 @@ type volume struct {
 	last   int64           // where that frame starts
 	head   [frameHead]byte // and its head
 	size   int64           // of the file when it was last read
+	found  int64           // the size that standing has seen
+	sized  bool            // found is for the next refresh, since the file was locked before
 	room   int64           // if more than end, the size of the file, which has room from end on
 	writes int             // of the run
 	synced int64           // the file is durable up to here; its name is durable unless this is 0
@@ -50,7 +52,17 @@ func (s *Saver) newVolume(id, base string, number int) *volume {
 // handle is an open file that is shared with iterations in progress.
 type handle struct {
 	*os.File
+	facts facts // when it was opened: which file it is does not change
 	users atomic.Int32
+}
+
+// newHandle returns the handle of an open file. It closes the file if it fails.
+func newHandle(f *os.File) (*handle, error) {
+	of, err := factsOf(f)
+	if err != nil {
+		return nil, fmt.Errorf("file: %w", errors.Join(err, f.Close()))
+	}
+	return (&handle{File: f, facts: of}).share(), nil
 }
 
 func (h *handle) share() *handle {
@@ -81,8 +93,8 @@ func (v *volume) open() error {
 	case err != nil:
 		return fmt.Errorf("file: %w", err)
 	}
-	v.h = (&handle{File: f}).share()
-	return nil
+	v.h, err = newHandle(f)
+	return err
 }
 
 // drop forgets the file and closes it.
@@ -174,6 +186,7 @@ func (v *volume) lockWith(ctx context.Context, unblock func() error) error {
 			same, isSealed, err = v.standing()
 			switch {
 			case err == nil && same && !isSealed:
+				v.sized = true
 				return nil
 			case err == nil && same:
 				v.unlock()
@@ -201,7 +214,7 @@ func (v *volume) unlock() {
 	if !v.locked {
 		return
 	}
-	v.locked = false
+	v.locked, v.sized = false, false
 	if err := unlock(v.h.File); err != nil {
 		_ = v.h.Close()
 		v.h = nil
@@ -252,15 +265,18 @@ func (v *volume) refresh(forWriting bool) error {
 		if err := v.cut(v.undo); err != nil {
 			return err
 		}
-		v.undo = -1
+		v.undo, v.sized = -1, false
 		v.forget()
 	}
-	now, err := factsOf(v.h.File)
-	if err != nil {
-		return fmt.Errorf("file: %w", err)
+	size := v.found
+	if !v.sized {
+		now, err := factsOf(v.h.File)
+		if err != nil {
+			return fmt.Errorf("file: %w", err)
+		}
+		size = now.size
 	}
-	size := now.size
-	v.size = size
+	v.size, v.sized = size, false
 	if v.undo >= 0 {
 		size = min(size, v.undo)
 	}
@@ -433,6 +449,6 @@ func (v *volume) create() error {
 		return fmt.Errorf("file: %w", err)
 	}
 	v.drop()
-	v.h = (&handle{File: f}).share()
-	return nil
+	v.h, err = newHandle(f)
+	return err
 }
