@@ -46,7 +46,7 @@ func (s *Storm) expected(err error) error {
 	var steps *graph.MaxStepsError
 	var thrown *graph.PanicError
 	if errors.Is(err, ErrFault) {
-		return nil // the results of a conflict may not be stored: do not mend nodes that would run again
+		return nil // the results of a conflict might not be stored: do not mend nodes that would run again
 	}
 	if errors.As(err, &conflict) {
 		s.World.Mend()

@@ -12,7 +12,7 @@ import (
 // ErrFault is the error of a call of the saver that did not happen, or whose answer was lost.
 var ErrFault = errors.New("a fault of the saver")
 
-// faulty is a saver of which some calls fail.
+// faulty is a saver with calls that fail.
 type faulty struct {
 	checkpoint.Saver
 	mu    sync.Mutex

@@ -1,11 +1,11 @@
 // Package graphmodel makes random graphs, and says what the outcome of each run must be.
 //
-// A [Spec] is a graph drawn by a seed. [Spec.Build] makes it a graph.Graph. Its nodes do what the
-// seed and the state that they see determine, fail and ask as the Spec says, and record in a
-// [World] what they did. A [Model] is the same graph on an interpreter of the rules that shares
-// nothing with package graph: plain, slow, one task at a time. [Pair] runs both on the same calls
-// and compares them. [Storm] runs a graph while processes die and calls of the saver fail, and
-// compares what is stored at the end with the Model.
+// A [Spec] is a graph drawn by a seed. [Spec.Build] makes it a graph.Graph. The seed and the
+// state determine the updates of its nodes; the Spec says which ones fail and ask. A [World]
+// records what the nodes did. A [Model] is the same graph on an interpreter of the rules that
+// shares nothing with package graph: plain, slow, one task at a time. [Pair] runs both on the
+// same calls and compares them. [Storm] runs a graph while processes die and calls of the saver
+// fail, and compares what is stored at the end with the Model.
 //
 // It is for tests: of the runtime, and of every saver under it.
 //

@@ -242,7 +242,7 @@ func (m *machine) end(status string) Outcome {
 	return m.outcome(status)
 }
 
-// fail ends a run whose superstep cannot be committed. What its tasks returned stays (rule 11.5).
+// fail ends a run whose superstep cannot be committed. The results of its tasks stay (rule 11.5).
 func (m *machine) fail(why string, tasks []*task) Outcome {
 	o := m.end("failed")
 	o.Failed, o.Waiting = why, openQuestions(tasks)

@@ -75,8 +75,8 @@ func (m *Model) newRunLine() {
 }
 
 // Resume continues the thread, with answers to some questions and the results of some nodes
-// dropped. With unseen nobody was told that the thread is paused where it is: it was forked, or
-// its branch was left.
+// dropped. With unseen nobody has seen that the thread is paused there: it was forked, or its
+// branch was left.
 func (m *Model) Resume(answers []string, rerun []string, unseen bool) Outcome {
 	if m.done {
 		return m.outcome("done") // rule 15.2
@@ -97,7 +97,7 @@ func (m *Model) Resume(answers []string, rerun []string, unseen bool) Outcome {
 	return m.resume()
 }
 
-// Edit changes the state at the head. What is due stays due (rules 4.2 and 16.1).
+// Edit changes the state at the head. The due tasks stay due (rules 4.2 and 16.1).
 func (m *Model) Edit() {
 	m.edits++
 	m.state.merge(new(merging), 0, m.spec.edit(m.edits))
@@ -157,9 +157,10 @@ func (m *Model) Goto(at int, choice []target) {
 	m.checkpoint()
 }
 
-// ForkAs begins a run line at the given checkpoint as if nodes had returned the edits from number
-// first on (rules 16.5, 16.6, 16.12 and 16.13). If goes is not nil, it is what is due next (rule
-// 16.14). ForkAs reports whether the routes answered. If not, nothing has changed (rule 16.8).
+// ForkAs begins a run line at the given checkpoint (rules 16.5, 16.6, 16.12 and 16.13). The line
+// is as if nodes had returned the edits from number first on. If goes is not nil, it is what is
+// due next (rule 16.14). ForkAs reports whether the routes answered. If not, nothing has changed
+// (rule 16.8).
 func (m *Model) ForkAs(at int, nodes []dueTask, goes []target) bool {
 	before := m.branch()
 	m.newRunLine()

@@ -188,7 +188,7 @@ func (p *Pair) compare(ctx context.Context, what string, want Outcome, res Resul
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	stopped := fmt.Sprint(len(res.Stops) > 0, len(snap.Stops) > 0) // of a call beside another one that asks or fails
+	stopped := fmt.Sprint(len(res.Stops) > 0, len(snap.Stops) > 0) // of a call next to another one that asks or fails
 	if want.Status == "paused" || want.Status == "done" {
 		stopped = fmt.Sprint(want.Status == "paused", want.Status == "paused")
 	}

@@ -46,9 +46,9 @@ func (s *recording) Append(ctx context.Context, a checkpoint.Append) (checkpoint
 	return done, nil
 }
 
-// offer records the writes that are offered with a record, and returns those that were offered with
-// it every time. An Append that is repeated after it happened changes nothing: a write that it has in
-// addition is not stored.
+// offer records the writes that are offered with a record, and returns those that were offered
+// with it every time. An Append that is repeated after it happened changes nothing: a write that
+// it has in addition is not stored.
 func (w *World) offer(record checkpoint.ID, writes []checkpoint.Write) []checkpoint.Write {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,8 +73,8 @@ func (s *recording) PutWrites(ctx context.Context, p checkpoint.PutWrites) error
 	return err
 }
 
-// learn records which tasks the given records make due. The keys of deferred tasks that have to wait
-// are never used.
+// learn records which tasks the given records make due. The keys of deferred tasks that have to
+// wait are never used.
 func (w *World) learn(namespace string, records []checkpoint.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,8 +122,8 @@ func scope(namespace string) string {
 	return strings.Join(names, "/")
 }
 
-// taskKey is the Key of graph.CurrentTask (rule 17.1). If it changes, stored threads run their tasks
-// again.
+// taskKey is the Key of graph.CurrentTask (rule 17.1). If it changes, stored threads run their
+// tasks again.
 func taskKey(runLine checkpoint.ID, scope string, step int, node string, index uint64) string {
 	b := append([]byte(nil), runLine[:]...)
 	b = append(binary.AppendUvarint(b, uint64(len(scope))), scope...)
@@ -142,8 +142,8 @@ func (w *World) note(writes []checkpoint.Write) {
 	}
 }
 
-// discard forgets the results that a Rerun drops (rule 11.8): they may be gone also if the answer to
-// the call is lost.
+// discard forgets the results that a Rerun drops (rule 11.8): they may be gone also if the answer
+// to the call is lost.
 func (w *World) discard(writes []checkpoint.Write) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

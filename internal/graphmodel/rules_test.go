@@ -46,8 +46,8 @@ var (
 	number   = regexp.MustCompile(`\d+\.\d+`)
 )
 
-// TestEveryRuleIsCitedOrProvedElsewhere: each rule of docs/rules.md, once. Package docs checks that
-// every number that is cited exists.
+// TestEveryRuleIsCitedOrProvedElsewhere: each rule of docs/rules.md, once. Package docs checks
+// that every number that is cited exists.
 func TestEveryRuleIsCitedOrProvedElsewhere(t *testing.T) {
 	cited := citedHere(t)
 	proved := maps.Clone(elsewhere)

@@ -242,7 +242,7 @@ func (s *Storm) invoke(ctx context.Context, t Thread) (Result, error) {
 			return Result{}, err
 		}
 		if s.Spec.Patient && snap.Status != checkpoint.Waiting {
-			break // other tasks of the race may not have run yet
+			break // other tasks of the race might not have run yet
 		}
 		if i == 0 || s.Spec.Patient || s.rand.IntN(3) > 0 {
 			resume = append(resume, questions[q].Answer(w, answerTo(text)))

@@ -86,7 +86,7 @@ func (m *machine) decideRaces(tasks []*task) {
 	}
 }
 
-// perform runs one task, as often as its node is to be tried (rule 11.4).
+// perform runs one task, as often as its node allows (rule 11.4).
 func (m *machine) perform(t *task) {
 	n := &m.spec.Nodes[t.node]
 	key := fmt.Sprintf("%s/%d/%s", m.name, m.step+1, t.key()) // rule 17.1
@@ -175,8 +175,8 @@ func (m *machine) performCall(t *task, key string) (final bool) {
 	return true
 }
 
-// newCall returns the machine of a call that begins: with an empty state, with what its newest
-// call left, or with that of the parent (rules 18.2, 18.3 and 18.5).
+// newCall returns the machine of a call that begins. Its state is empty, that of the newest call
+// of the node, or that of the parent (rules 18.2, 18.3 and 18.5).
 func (m *machine) newCall(node int, key string) *machine {
 	n := &m.spec.Nodes[node]
 	c := &machine{spec: n.Child, fate: m.fate, name: key, commit: func() {}}

@@ -44,8 +44,9 @@ func (p *Pair) Travel(ctx context.Context, rounds int) error {
 	return err
 }
 
-// begin runs the thread from its beginning to its end: an input, a state and then an input (rule
-// 16.11), or an edit in the middle of the graph (rule 16.12).
+// begin runs the thread from its beginning to its end. The thread begins with an input, or with a
+// state and then an input (rule 16.11). Or it begins with an edit in the middle of the graph (rule
+// 16.12).
 func (p *Pair) begin(ctx context.Context) error {
 	switch p.rand.IntN(4) {
 	case 0:

@@ -78,8 +78,8 @@ func (w *World) Mend() {
 	w.mended = true
 }
 
-// Faults returns what broke a rule: tasks that ran although their end was acknowledged, two tasks
-// with one key, records that change the schema without a snapshot.
+// Faults returns what broke a rule. Examples are a task that ran although its end was
+// acknowledged, and two tasks with one key.
 func (w *World) Faults() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,8 +108,9 @@ func (w *World) begin(t graph.Task) {
 	w.count()
 }
 
-// hasEnded reports whether the end of a task is acknowledged for good. What a call stored counts
-// once the record that made its task due is stored too, which an OnExit run may lose (rule 18.12).
+// hasEnded reports whether the end of a task is permanently acknowledged. The writes of a call
+// count once the record that made its task due is stored too. An OnExit run can lose it (rule
+// 18.12).
 func (w *World) hasEnded(key string) bool {
 	return slices.ContainsFunc(w.ended[key], w.counts)
 }

@@ -20,7 +20,8 @@ type facts struct {
 	sealed bool
 }
 
-// nameTells says that factsAt returns what factsOf does if the name is that of the open file. On Windows it can be out of date.
+// nameTells says that factsAt returns what factsOf does if the name is that of the open file. On
+// Windows the facts of a name can be out of date.
 const nameTells = false
 
 // factsOf returns the facts of an open file.

@@ -9,7 +9,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
-// perform runs one task, as often as its node's Retry allows. seen shows its attempts; nil for nobody.
+// perform runs one task, as often as its node's Retry allows. seen shows its attempts; nil for
+// nobody.
 func (s *Superstep) perform(w *task.Worker, i, step int, seen *attempts) {
 	t := &s.Tasks[i]
 	n := &s.nodes[t.Node]
@@ -86,8 +87,8 @@ func (s *Superstep) attended(ctx, parent context.Context, timeout time.Duration,
 	}
 }
 
-// call calls the node, and reports whether the node returned. A panic or Goexit becomes the task's error; Goexit ends the
-// goroutine all the same.
+// call calls the node, and reports whether the node returned. A panic or Goexit becomes the
+// task's error; Goexit ends the goroutine all the same.
 func (s *Superstep) call(ctx context.Context, t *Task, i int) (returned bool) {
 	t.Err = ErrGoexit
 	defer s.caught(t)
@@ -120,8 +121,8 @@ func timedOut(timeout time.Duration, err error) error {
 	return fmt.Errorf("its Timeout of %s has passed (%w): %w", timeout, context.DeadlineExceeded, err)
 }
 
-// retries reports whether the node of a task that failed runs again. A panic of Unless joins the task's
-// error.
+// retries reports whether the node of a task that failed runs again. A panic of Unless joins the
+// task's error.
 func (s *Superstep) retries(r *Retry, t *Task) (again bool) {
 	if t.Attempt >= r.Attempts {
 		return false

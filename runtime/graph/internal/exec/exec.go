@@ -1,13 +1,14 @@
-// Package exec runs the tasks of one superstep: workers, attempts, retries, timeouts, panics, races and
-// cancellation. It knows neither states nor storage: a Host calls the nodes and stores what ended.
+// Package exec runs the tasks of one superstep: workers, attempts, retries, timeouts, panics,
+// races and cancellation. It knows neither states nor storage: a Host calls the nodes and stores
+// what ended.
 //
 // Invariants:
 //   - Run returns when no task runs any more. Nothing that it started outlives it.
-//   - The fields of a Task are written by the goroutine that runs the task until the task has ended, then
-//     only by the goroutine of Run.
+//   - Until a task has ended, only the goroutine that runs it writes the fields of its Task. Then only
+//     the goroutine of Run does.
 //   - A superstep starts one worker for each processor. Another one starts when a task is left and all
 //     workers have one, up to as many as there may be.
-//   - A task that failed for good cancels its siblings, unless it is in a race.
+//   - A task that failed finally cancels its siblings, unless it is in a race.
 //   - Of a race one result counts, the first that the Host has stored. If several ended meanwhile, the
 //     first in task order counts. The other tasks are Beaten when Run returns.
 //   - A task has at most one attempt at a time, and an attempt has its own context.
@@ -108,31 +109,35 @@ func (t *Task) Outcome(ctx context.Context) Outcome {
 	return OutcomeCancelled
 }
 
-// Host is the run that a superstep belongs to. Call, Observe, Retrying and Final are called concurrently, for
-// different tasks; the other methods on the goroutine of Run.
+// Host is the run that a superstep belongs to. Call, Observe, Retrying and Final are called
+// concurrently, for different tasks; the other methods on the goroutine of Run.
 type Host interface {
 	// Key makes the key of a task.
 	task.Keys
 	// Call calls the node of task i under ctx. If it is a subgraph that asks or stops, it sets the
 	// Progress of the task.
 	Call(ctx context.Context, i int) error
-	// Observe says that an attempt of task i begins under ctx, the task itself running under parent. What
-	// it returns is called when the attempt has ended.
+	// Observe says that an attempt of task i begins under ctx, the task itself running under
+	// parent. The returned function is called when the attempt has ended.
 	Observe(ctx, parent context.Context, i int) func()
-	// Retrying says that the attempt of task i that ended last failed, and that another one begins after delay.
+	// Retrying says that the attempt of task i that ended last failed, and that another one
+	// begins after delay.
 	Retrying(ctx context.Context, i int, delay time.Duration)
 	// Final reports whether a failure is final, whatever the node's Retry says.
 	Final(err error) bool
 	// Panicked returns the error of a node that panicked with v.
 	Panicked(v any) error
-	// Ended stores what the given tasks came to, while others still run. ErrLeft cancels the others and is no failure.
+	// Ended stores the outcomes of the given tasks, while others still run. ErrLeft cancels the
+	// others and is no failure.
 	Ended(tasks []int) error
 }
 
-// Watcher receives what tasks do while they run. It hands functions to post, which calls them on the goroutine
-// of Run; it drops them when the superstep is over. A function that returns false cancels the superstep.
+// Watcher receives what tasks do while they run. It hands functions to post, which calls them on
+// the goroutine of Run; it drops them when the superstep is over. A function that returns false
+// cancels the superstep.
 type Watcher interface {
-	// Started and Stopped say that an attempt of task i begins and has ended, Retrying that another one follows.
+	// Started and Stopped say that an attempt of task i begins and has ended, Retrying that
+	// another one follows.
 	Started(i int, w *task.Worker, post func(func() bool))
 	Stopped(i int, o Outcome, post func(func() bool))
 	Retrying(i int, delay time.Duration, post func(func() bool))

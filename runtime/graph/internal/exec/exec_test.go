@@ -224,7 +224,8 @@ func TestAsManyTasksRunAtOnceAsThereMayBeWorkers(t *testing.T) {
 	}
 }
 
-// TestTasksThatReturnAtOnceNeedFewWorkers counts bytes: a worker has over 200, and the context of a task 16.
+// TestTasksThatReturnAtOnceNeedFewWorkers counts bytes: a worker has over 200, and the context of
+// a task 16.
 func TestTasksThatReturnAtOnceNeedFewWorkers(t *testing.T) {
 	const tasks, rounds = 1000, 10
 	s, _ := superstep(make([]exec.Node, tasks), 0, slices.Repeat([]func(context.Context) error{
@@ -249,7 +250,8 @@ type large struct{ _ [1 << 16]byte }
 
 func (*large) AppendWire(b []byte) ([]byte, error) { return b, nil }
 
-// TestFillReleasesWhatWasSent: a run that fanned out once does not keep what it sent until it ends.
+// TestFillReleasesWhatWasSent: a run that fanned out once does not keep what it sent until it
+// ends.
 func TestFillReleasesWhatWasSent(t *testing.T) {
 	h := &host{}
 	s := exec.New(h, make([]exec.Node, 1), 0, task.Task{})

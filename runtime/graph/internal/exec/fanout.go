@@ -12,7 +12,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
-// ErrLeft cancels the tasks of a superstep when nobody takes its events any more. Ended returns it to say so.
+// ErrLeft cancels the tasks of a superstep when nobody takes its events any more. Ended returns
+// it to say so.
 var ErrLeft = errors.New("the consumer left the stream")
 
 // fanOut is the tasks of one superstep that run at the same time.
@@ -37,8 +38,8 @@ type lane struct {
 	cancel context.CancelCauseFunc
 }
 
-// fanOut runs the tasks to be run on at most Workers goroutines. What ends while others still run is
-// stored at once, if that is wanted; the error is that of storing.
+// fanOut runs the tasks that have to be run on at most Workers goroutines. With Eager, results are
+// stored while other tasks still run. The error is that of storing.
 func (s *Superstep) fanOut(ctx context.Context, step int) error {
 	f := &fanOut{s: s, step: step}
 	f.ctx, f.cancel = context.WithCancelCause(ctx)
@@ -78,8 +79,9 @@ func (f *fanOut) start(n int) {
 	}
 }
 
-// hire starts another worker, unless one has yet to take a task or there are as many as there may be. Each worker that takes
-// a task calls hire: tasks that return at once need no more workers than processors, and tasks that wait get one each.
+// hire starts another worker, unless one has yet to take a task or there are as many as there may
+// be. Each worker that takes a task calls hire. Tasks that return immediately need no more
+// workers than processors; tasks that wait get one each.
 func (f *fanOut) hire() {
 	if f.fresh.Load() > 0 || !f.fresh.CompareAndSwap(0, 1) || f.hired == min(f.s.Workers, len(f.s.todo)) {
 		return
@@ -117,7 +119,8 @@ func (f *fanOut) work(w *task.Worker, i int) {
 	}
 }
 
-// one runs one task. If its node ends the goroutine by Goexit, another one does the rest of the work.
+// one runs one task. If its node ends the goroutine by Goexit, another one does the rest of the
+// work.
 func (f *fanOut) one(w *task.Worker, i int) {
 	returned := false
 	t := &f.s.Tasks[i]
@@ -180,8 +183,8 @@ func (a *attempts) retry(delay time.Duration) {
 	}
 }
 
-// post hands a function to the goroutine of Run, which calls it when it can; not after the superstep is
-// over.
+// post hands a function to the goroutine of Run, which calls it when it can; not after the
+// superstep is over.
 func (f *fanOut) post(call func() bool) {
 	select {
 	case f.posts <- call:
@@ -190,7 +193,7 @@ func (f *fanOut) post(call func() bool) {
 }
 
 // collect stores results and questions while other tasks still run, as many at a time as there are
-// meanwhile. What ends last is left to the commit.
+// meanwhile. The commit stores the last ones.
 func (f *fanOut) collect() error {
 	if f.done == nil {
 		return nil
@@ -218,8 +221,8 @@ func (f *fanOut) collect() error {
 	return storing
 }
 
-// ended waits for a task to end, and returns it with all that have ended meanwhile. It takes posts while
-// it waits.
+// ended waits for a task to end, and returns it with all that have ended meanwhile. It takes
+// posts while it waits.
 func (f *fanOut) ended(batch []int) []int {
 	for len(batch) == 0 {
 		select {
@@ -242,7 +245,8 @@ func (f *fanOut) ended(batch []int) []int {
 	}
 }
 
-// sift decides the races among tasks that have just ended, the first in task order before the others.
+// sift decides the races among tasks that have just ended, the first in task order before the
+// others.
 func (f *fanOut) sift(batch []int) {
 	if f.s.races == 0 {
 		return

@@ -25,8 +25,8 @@ type Superstep struct {
 	route   task.Route  // the context of routes
 }
 
-// New returns a Superstep without tasks. races is how many any-of joins the graph has; of is what the tasks
-// of the run have in common.
+// New returns a Superstep without tasks. races is how many any-of joins the graph has; of is what
+// the tasks of the run have in common.
 func New(host Host, nodes []Node, races int, of task.Task) Superstep {
 	return Superstep{host: host, nodes: nodes, races: races, of: of}
 }
@@ -103,12 +103,13 @@ func (s *Superstep) Due() []int { return s.todo }
 // Options say how supersteps are run.
 type Options struct {
 	Workers int     // how many tasks run at the same time
-	Eager   bool    // the Host is to store what ended while other tasks run
+	Eager   bool    // the Host stores results while other tasks run
 	Watcher Watcher // nil for none
 	Observe bool    // call the Host's Observe for each attempt
 }
 
-// Run runs the tasks that Left noted, in the superstep of the given number. The error is that of Ended; the outcomes are in Tasks.
+// Run runs the tasks that Left noted, in the superstep of the given number. The error is that of
+// Ended; the outcomes are in Tasks.
 func (s *Superstep) Run(ctx context.Context, step int) (err error) {
 	if len(s.todo) == 1 && s.Watcher == nil {
 		if !s.ready {
@@ -167,8 +168,8 @@ func (s *Superstep) Decide() {
 	}
 }
 
-// Failures joins the errors of the failed tasks, made by wrap, in task order. unfinished says that tasks
-// were cancelled.
+// Failures joins the errors of the failed tasks, made by wrap, in task order. unfinished says
+// that tasks were cancelled.
 func (s *Superstep) Failures(wrap func(t *Task) error) (unfinished bool, err error) {
 	var errs []error
 	for i := range s.Tasks {

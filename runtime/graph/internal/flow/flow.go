@@ -1,11 +1,13 @@
-// Package flow proves at Compile what a graph can do whatever its nodes and routes decide: which nodes a run
-// can reach, from which it can end, and which nodes always run in one superstep. It is pure, knows nodes by
-// number as package plan does, and takes time in proportion to the nodes and edges.
+// Package flow proves at Compile what a graph can do, whatever its nodes and routes decide. It
+// finds the nodes that a run can reach, those from which it can end, and those that always run in
+// one superstep. It is pure, and knows nodes by number as package plan does. Its time is in
+// proportion to the nodes and edges.
 package flow
 
 import "github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 
-// Paths is where a graph leads, as it was declared. Numbers below plan.Start are places where a branch ends.
+// Paths is where a graph leads, as it was declared. Numbers below plan.Start are places where a
+// branch ends.
 type Paths struct {
 	Out   [][]int     // by node: where its edges, choices and any-of joins lead
 	Joins []plan.Join // of sources that are nodes
@@ -14,7 +16,8 @@ type Paths struct {
 	work int // nodes, edges and sources looked at
 }
 
-// Reachable returns for each node whether a run can get there. A join fires if all its sources can run.
+// Reachable returns for each node whether a run can get there. A join fires if all its sources
+// can run.
 func (p *Paths) Reachable() []bool {
 	reached := make([]bool, len(p.Out))
 	var todo []int
@@ -72,7 +75,8 @@ func (p *Paths) Leaves() []bool {
 	return leaves
 }
 
-// Ends returns for each node whether a run that gets there can end. A node that nothing follows ends it.
+// Ends returns for each node whether a run that gets there can end. A node that nothing follows
+// ends it.
 func (p *Paths) Ends() []bool {
 	ends := make([]bool, len(p.Out))
 	var todo []int

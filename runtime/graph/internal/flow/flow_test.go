@@ -67,7 +67,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// chain is n nodes in a row, the last of which ends the run.
+// chain is n nodes in a row; the last ends the run.
 func chain(n int) [][]int {
 	out := make([][]int, n)
 	for i := range n {

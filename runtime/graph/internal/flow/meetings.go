@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// mostLooks is how many pairs of edges are looked at. Which nodes meet is a matter of pairs, of which a wide
-// graph has too many.
+// mostLooks is how many pairs of edges are examined. Which nodes meet is a matter of pairs, and a
+// wide graph has too many pairs.
 const mostLooks = 1 << 19
 
 // Pair is two nodes, the lesser number first.
@@ -19,16 +19,16 @@ func keyOf(a, b int) key { return key(min(a, b))<<32 | key(max(a, b)) }
 
 func (k key) pair() Pair { return Pair{int(k >> 32), int(k & (1<<32 - 1))} }
 
-// Meetings are the pairs of nodes that are certain to run in one superstep: ways of one length lead to both
-// from one node.
+// Meetings are the pairs of nodes that are certain to run in one superstep: ways of one length
+// lead to both from one node.
 type Meetings struct {
 	next   [][]int     // what is certain to run right after each node
 	before map[key]key // by nodes that meet: the nodes before them on the shortest ways
 	work   int         // pairs of edges looked at
 }
 
-// NewMeetings finds the nodes that meet, nearest first, among the first half a million pairs of edges. next is what
-// is certain to run right after each node.
+// NewMeetings finds the nodes that meet, nearest first, among the first half a million pairs of
+// edges. next is what is certain to run right after each node.
 func NewMeetings(next [][]int) *Meetings {
 	m := &Meetings{next: next, before: make(map[key]key)}
 	queue := make([]key, 0, len(next))
@@ -65,8 +65,8 @@ func (m *Meetings) Among(want func(a, b int) bool) []Pair {
 	return pairs
 }
 
-// Ways returns the node from which two nodes that meet come to run in one superstep, and the ways that lead to
-// A and to B.
+// Ways returns a node from which ways lead to both nodes of a pair, so that they run in one
+// superstep. It also returns the ways to A and to B.
 func (m *Meetings) Ways(p Pair) (origin int, toA, toB []int) {
 	a, b := p.A, p.B
 	for a != b {

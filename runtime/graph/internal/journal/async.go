@@ -6,8 +6,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Async is the Log that queues entries and stores them in order while the run continues. Entries that wait
-// are stored by one call of the saver where that is the same as one call for each. NewAsync returns one.
+// Async is the Log that queues entries and stores them in order while the run continues. Entries
+// that wait are stored by one call of the saver where that is the same as one call for each.
+// NewAsync returns one.
 type Async struct {
 	*Sync
 	queue queue
@@ -20,8 +21,8 @@ func NewAsync(c Config) *Async {
 	return a
 }
 
-// Write implements Log. An entry that is queued is not stored if one before it, or one that is stored
-// by the same call, fails.
+// Write implements Log. An entry that is queued is not stored if one before it, or one that is
+// stored by the same call, fails.
 func (a *Async) Write(ctx context.Context, e Entry) error {
 	if !e.End {
 		return a.queue.add(ctx, e)

@@ -7,8 +7,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// A chain of deltas gets a snapshot when its superseded bytes outgrow the state: restoring then reads at
-// most twice the state and the slack. A record's header counts as so many superseded bytes.
+// A chain of deltas gets a snapshot when its superseded bytes outgrow the state: restoring then
+// reads at most twice the state and the slack. A record's header counts as so many superseded
+// bytes.
 const (
 	headerSize   = 48
 	snapshotOver = 64 << 10
@@ -33,8 +34,8 @@ type Branch struct {
 	Stale     bool          // the newest record has another fingerprint, so that the next needs a snapshot
 	Resumed   bool          // the run continues another one: subgraph calls may have begun before
 
-	// Again has the resume records that began the subgraph calls of due tasks again, by the keys of the
-	// tasks.
+	// Again has the resume records that began the subgraph calls of due tasks again, by the keys
+	// of the tasks.
 	Again map[string]checkpoint.ID
 
 	first  []checkpoint.Record // of a subgraph call: records that are stored with its next write
@@ -43,7 +44,8 @@ type Branch struct {
 	next   scratch
 }
 
-// scratch is memory for the next record. It is used again and again where the log does not keep it.
+// scratch is memory for the next record. It is used again and again where the log does not keep
+// it.
 type scratch struct {
 	record  [1]checkpoint.Record
 	due     []checkpoint.Task
@@ -75,8 +77,8 @@ func (b *Branch) BeginAgain(key string, resume checkpoint.ID) {
 	b.Again[key] = resume
 }
 
-// Fill gives rec its payload: the change since the last payload, or the whole state if whole says so or
-// that is cheaper to restore.
+// Fill gives rec its payload: the change since the last payload, or the whole state if whole says
+// so or that is cheaper to restore.
 func (b *Branch) Fill(rec *checkpoint.Record, s State, whole bool) (err error) {
 	live, dead := s.Sizes()
 	rec.Snapshot = whole || b.Stale || dead+b.Chained*headerSize > live+snapshotOver
@@ -100,7 +102,7 @@ func (b *Branch) Fill(rec *checkpoint.Record, s State, whole bool) (err error) {
 	return nil
 }
 
-// Due returns memory for n due tasks of the next record. What they were before is undefined.
+// Due returns memory for n due tasks of the next record. Their contents are undefined.
 func (b *Branch) Due(n int) []checkpoint.Task {
 	if n == 0 {
 		return nil
@@ -140,7 +142,8 @@ func (b *Branch) Begin(rec checkpoint.Record) {
 // Began reports whether records wait to be stored with the next write.
 func (b *Branch) Began() bool { return len(b.first) > 0 }
 
-// Next returns memory for the record of the next Commit, which then needs no copy of it. The record is empty.
+// Next returns memory for the record of the next Commit, which then needs no copy of it. The
+// record is empty.
 func (b *Branch) Next() *checkpoint.Record {
 	b.next.record = [1]checkpoint.Record{}
 	return &b.next.record[0]
@@ -162,7 +165,7 @@ func (b *Branch) Commit(ctx context.Context, rec *checkpoint.Record, writes []ch
 	return err
 }
 
-// append stores records, of which those but the last are in first.
+// append stores records. All but the last are in first.
 func (b *Branch) append(ctx context.Context, records []checkpoint.Record, writes []checkpoint.Write, o Outcome) error {
 	after, last := b.Head, records[len(records)-1].ID
 	if len(b.first) > 0 {
@@ -175,8 +178,8 @@ func (b *Branch) append(ctx context.Context, records []checkpoint.Record, writes
 	return nil
 }
 
-// Put stores pending writes. With none it stores what waits for the next write, and the outcome of the
-// run.
+// Put stores pending writes. With none it stores what waits for the next write, and the outcome
+// of the run.
 func (b *Branch) Put(ctx context.Context, writes []checkpoint.Write, o Outcome) error {
 	if len(b.first) > 0 {
 		before := b.tried

@@ -8,7 +8,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
-// sized is a state of which only the sizes matter.
+// sized is a state with sizes alone.
 type sized struct{ live, dead, snapshots, deltas int }
 
 func (s *sized) AppendSnapshot(b []byte) ([]byte, error) {
@@ -135,8 +135,8 @@ func TestACallsFirstRecordIsStoredWithItsNextWrite(t *testing.T) {
 	}
 }
 
-// TestAFailedFirstWriteOfACallIsRepeated loses the reply of the write that stores a call's first record.
-// The next write has other pending writes, and both are stored.
+// TestAFailedFirstWriteOfACallIsRepeated loses the reply of the write that stores a call's first
+// record. The next write has other pending writes, and both are stored.
 func TestAFailedFirstWriteOfACallIsRepeated(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		s := newSpy()

@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// call is the context of one call of the saver: the values of a run's context and a deadline of its own, but not
-// the run's cancellation, so that a cancelled run knows what it has stored. It costs a timer only once somebody
-// waits for its Done. It is never used for a second call, because a saver may have kept it.
+// call is the context of one call of the saver. It has the values of a run's context and a
+// deadline of its own. It does not end if the run is cancelled, so a cancelled run knows what it
+// has stored. It costs a timer only once somebody waits for its Done. It is never used for a
+// second call, because a saver may have kept it.
 type call struct {
 	run     context.Context
 	began   time.Time

@@ -25,7 +25,8 @@ func (a *appending) Append(ctx context.Context, in checkpoint.Append) (checkpoin
 	return checkpoint.AppendResult{}, a.append(ctx)
 }
 
-// commitOn opens a run on a saver that appends as told, and commits a record under ctx.
+// commitOn opens a run on a saver that appends by the given function, and commits a record under
+// ctx.
 func commitOn(t *testing.T, ctx context.Context, appends func(ctx context.Context) error) error { //nolint:revive // the run's
 	t.Helper()
 	s := newSpy()
@@ -131,7 +132,8 @@ func TestAContextThatASaverKeepsIsCancelled(t *testing.T) {
 	}
 }
 
-// TestEachCallOfASaverHasAContextOfItsOwn: a saver may keep one, which then must not seem to live again.
+// TestEachCallOfASaverHasAContextOfItsOwn: a saver may keep one, which then must not seem to live
+// again.
 func TestEachCallOfASaverHasAContextOfItsOwn(t *testing.T) {
 	s := newSpy()
 	var kept []context.Context

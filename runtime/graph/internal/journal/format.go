@@ -14,8 +14,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// This file and stops.go are everything that the runtime stores under a name or in a form of its own.
-// What follows is a format: changing it makes stored threads unreadable.
+// This file and stops.go are everything that the runtime stores under a name or in a form of its
+// own. They are a format: changing it makes stored threads unreadable.
 //
 //	task key        hex of 16 bytes of SHA-256 of: run line, scope, step, node, index. Strings follow
 //	                their length, numbers are uvarints.
@@ -68,8 +68,8 @@ const (
 	metaStops  = "stops"
 )
 
-// format is the number of what this file describes. A record at which no subgraph call is due has none:
-// what is stored with it did not change. Format 1 was without a number.
+// format is the number of what this file describes. A record at which no subgraph call is due has
+// none: what is stored with it did not change. Format 1 was without a number.
 const format = 2
 
 // SetFormat notes in a record in which format the subgraph calls are stored that are due at it.
@@ -78,7 +78,8 @@ func SetFormat(meta map[string]string) { meta[metaFormat] = strconv.Itoa(format)
 // HasFormat reports whether SetFormat noted a format.
 func HasFormat(meta map[string]string) bool { return meta[metaFormat] != "" }
 
-// CheckFormat returns an error if the subgraph calls that are due at a record are stored in another format.
+// CheckFormat returns an error if the subgraph calls that are due at a record are stored in
+// another format.
 func CheckFormat(meta map[string]string) error {
 	stored := cmp.Or(meta[metaFormat], "1")
 	if stored == strconv.Itoa(format) {
@@ -106,8 +107,8 @@ func DueKey(rec *checkpoint.Record, namespace string, t checkpoint.Task) string 
 	return TaskKey(rec.Line, Scope(namespace), rec.Step+1, t.Node, int(t.Index))
 }
 
-// CallName returns the name of the subgraph call that a task makes. base is the record that made the
-// task due; again, if not zero, the resume record whose Rerun began the call again.
+// CallName returns the name of the subgraph call that a task makes. base is the record that made
+// the task due; again, if not zero, the resume record whose Rerun began the call again.
 func CallName(key string, base, again checkpoint.ID) string {
 	b := make([]byte, 0, 32)
 	b = append(b, base[:]...)
@@ -146,8 +147,9 @@ func CallIn(namespace, inner string) string {
 	return name
 }
 
-// Scope returns the scope of the tasks in a namespace. It does not depend on bases: a call that begins
-// again, because a crash lost the record that made it due, has tasks of the same keys.
+// Scope returns the scope of the tasks in a namespace. It does not depend on bases. A crash can
+// lose the record that made a call due. Then the call begins again, and its tasks have the same
+// keys.
 func Scope(namespace string) string {
 	if namespace == "" {
 		return ""
@@ -233,7 +235,8 @@ func SetInput(meta map[string]string, input []byte) {
 	meta[metaInput] = string(sum[:16])
 }
 
-// SameInput reports whether an encoded input has the stored hash. known is false if none is stored.
+// SameInput reports whether an encoded input has the stored hash. known is false if none is
+// stored.
 func SameInput(meta map[string]string, input []byte) (same, known bool) {
 	stored, known := meta[metaInput]
 	sum := sha256.Sum256(input)
@@ -313,7 +316,8 @@ func ReadTargets(b []byte, each func(Target) error) error {
 
 var errNoUpdate = errors.New("a choice without an update")
 
-// ReadChoice returns the update that AppendChoice wrote, and calls each with the targets, in order.
+// ReadChoice returns the update that AppendChoice wrote, and calls each with the targets, in
+// order.
 func ReadChoice(b []byte, each func(Target) error) (update []byte, err error) {
 	in := wire.NewReader("result", b)
 	n := in.ArrayLen()

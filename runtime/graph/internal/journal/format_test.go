@@ -22,7 +22,7 @@ func golden(t *testing.T, what, got, want string) {
 	}
 }
 
-// id returns an id of which every byte is b.
+// id returns an id whose bytes are all b.
 func id(b byte) (id checkpoint.ID) {
 	for i := range id {
 		id[i] = b

@@ -16,9 +16,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// fuzzDecoder reads arbitrary bytes: nothing may panic, what is allocated must be in proportion to the
-// bytes, an error must be a *wire.Error of malformed data, and what was read must be read the same again
-// from what it is written as.
+// fuzzDecoder reads arbitrary bytes. Nothing may panic, and allocations must be in proportion to
+// the bytes. An error must be a *wire.Error of malformed data. A value that was read must be the
+// same after encoding and decoding.
 func fuzzDecoder[T any](f *testing.F, decode func(b []byte) (T, error), encode func(T) []byte) {
 	f.Helper()
 	for _, b := range []string{

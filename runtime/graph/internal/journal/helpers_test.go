@@ -17,7 +17,7 @@ import (
 
 var errDown = errors.New("the saver is down")
 
-// spy is a saver that counts writing calls, and fails when it is told to.
+// spy is a saver that counts writing calls, and fails on demand.
 type spy struct {
 	checkpoint.Saver
 	mu      sync.Mutex
@@ -29,7 +29,7 @@ type spy struct {
 
 func newSpy() *spy { return &spy{Saver: memory.New()} }
 
-// fail notes a call, and reports whether it is to fail.
+// fail notes a call, and reports whether it must fail.
 func (s *spy) fail(call string, records []checkpoint.Record) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *spy) down(n int) {
 	s.fails = func(call int) bool { return call >= from }
 }
 
-// failing makes those writing calls fail of which f says so.
+// failing makes those writing calls fail for which f returns true.
 func (s *spy) failing(f func(call int) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +176,7 @@ func beginAs(tb testing.TB, s *spy, log journal.Log, id checkpoint.ID) *scene {
 	return sc
 }
 
-// resume opens another run, that goes on where the thread is.
+// resume opens another run, which continues the thread.
 func (sc *scene) resume(log journal.Log) *scene {
 	sc.Helper()
 	return sc.resumeAs(log, newID(sc))

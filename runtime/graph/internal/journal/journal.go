@@ -1,14 +1,14 @@
-// Package journal is the commit protocol as a run speaks it: the opening that takes a thread, the
-// records and pending writes of the run and of its subgraph calls, the lease, and the last write.
-// docs/protocol.md describes the protocol; format.go everything that is stored under a name or in a
-// form of its own.
+// Package journal is the commit protocol from the side of a run. It has the opening that takes a
+// thread, the records and pending writes, the lease, and the last write. The page
+// docs/protocol.md describes the protocol. The file format.go has everything that is stored under
+// a name or in a form of its own.
 //
 // A Log is a run's connection to its thread, in one of three durabilities: Sync, Async and OnExit.
 // A Branch is one namespace as the run writes it: that of the run itself, or of a subgraph call.
 //
 // Invariants:
 //   - Only Open takes the fence. Every later write names it.
-//   - Records of a branch are stored in the order in which they were given, and a record never
+//   - Records of a branch are stored in the order in which they were given. A record is never stored
 //     before the record that made its call due.
 //   - Load returns what the run has written, stored or not.
 //   - After a write was refused because another run has the thread, Lost returns the reason and
@@ -25,8 +25,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Outcome is what a write says of the run in addition to its records. What a subgraph call writes
-// says nothing.
+// Outcome is what a write says of the run in addition to its records. The writes of a subgraph
+// call say nothing.
 type Outcome struct {
 	Status checkpoint.Status // of the thread from here on; zero leaves it
 	End    bool              // the run ends with this write
@@ -42,22 +42,22 @@ type Entry struct {
 	Outcome
 }
 
-// Log writes to one thread on behalf of one run. Write, Load, Lost and Broken are safe for concurrent
-// use: subgraph calls write from goroutines of their own. The other methods, and a Write with End, are
-// for the goroutine of the run.
+// Log writes to one thread on behalf of one run. Write, Load, Lost and Broken are safe for
+// concurrent use: subgraph calls write from goroutines of their own. The other methods, and a
+// Write with End, are for the goroutine of the run.
 type Log interface {
 	// Thread returns the id of the thread.
 	Thread() string
-	// Open makes the run's first write, which takes the thread. It returns the pending writes of the
-	// thread, read once the thread was taken.
+	// Open makes the run's first write, which takes the thread. It returns the pending writes of
+	// the thread, read once the thread was taken.
 	Open(ctx context.Context, o checkpoint.Opening, e Entry) ([]checkpoint.Write, error)
 	// Write stores e, or makes sure that it is stored later, in order. With End it returns when
 	// everything is stored.
 	Write(ctx context.Context, e Entry) error
 	// Load reads a checkpoint of the thread with what this run has written.
 	Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error)
-	// Keeps reports whether entries are used after Write has returned, so that their memory must not
-	// be reused.
+	// Keeps reports whether entries are used after Write has returned, so that their memory must
+	// not be reused.
 	Keeps() bool
 	// Eager reports whether a result is worth storing while other tasks of its superstep run.
 	Eager() bool
@@ -69,7 +69,8 @@ type Log interface {
 	Broken() error
 	// LetGo gives up the lease without storing anything, as far as that succeeds.
 	LetGo(ctx context.Context)
-	// Close ends the renewals of the lease, and waits for writes under way. It stores nothing else.
+	// Close ends the renewals of the lease, and waits for writes in progress. It stores nothing
+	// else.
 	Close() error
 }
 

@@ -40,8 +40,8 @@ func (k *Keys) Was(node, id string) {
 // Forget forgets what Was noted: what is due became so under the ids that nodes have now.
 func (k *Keys) Forget() { k.was = nil }
 
-// Task returns the key of a task that runs in the given step. Without a run line, in a run that stores
-// nothing, it makes one. It returns "" if there is no randomness for that.
+// Task returns the key of a task that runs in the given step. Without a run line, in a run that
+// stores nothing, it makes one. It returns "" if there is no randomness for that.
 func (k *Keys) Task(step int, node string, index int) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

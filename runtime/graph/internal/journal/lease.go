@@ -47,8 +47,8 @@ func (t *leaseTimer) written(began time.Time) {
 	t.mu.Unlock()
 }
 
-// stop ends the renewals and waits for one that is in progress: renewed after the run's last write, the
-// lease would outlive the run.
+// stop ends the renewals and waits for one that is in progress: renewed after the run's last
+// write, the lease would outlive the run.
 func (t *leaseTimer) stop() {
 	t.mu.Lock()
 	t.stopped = true

@@ -40,7 +40,8 @@ func TestLoadReturnsWhatTheRunHasWritten(t *testing.T) {
 	}
 }
 
-// TestRecordsOfABranchAreStoredInOrder also has a call's record follow the one that made the call due.
+// TestRecordsOfABranchAreStoredInOrder also has a call's record follow the one that made the call
+// due.
 func TestRecordsOfABranchAreStoredInOrder(t *testing.T) {
 	for _, l := range logs[:2] {
 		t.Run(l.name, func(t *testing.T) {
@@ -189,7 +190,8 @@ func TestNothingRenewsALeaseAfterTheLastWrite(t *testing.T) {
 	}
 }
 
-// TestAsyncStoresNothingAfterAFailedWrite fails one write. What is queued after it builds on it.
+// TestAsyncStoresNothingAfterAFailedWrite fails one write. The writes that are queued after it
+// build on it.
 func TestAsyncStoresNothingAfterAFailedWrite(t *testing.T) {
 	s := newSpy()
 	sc := begin(t, s, journal.NewAsync(config(s)))
@@ -219,7 +221,8 @@ func TestAsyncStoresNothingAfterAFailedWrite(t *testing.T) {
 	}
 }
 
-// TestAPanicOfASaverIsAnError is for every durability: queued calls run on a goroutine of the log's own.
+// TestAPanicOfASaverIsAnError is for every durability: queued calls run on a goroutine of the
+// log's own.
 func TestAPanicOfASaverIsAnError(t *testing.T) {
 	for _, l := range logs {
 		t.Run(l.name, func(t *testing.T) {

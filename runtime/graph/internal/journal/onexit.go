@@ -14,16 +14,17 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// OnExit is the Log that holds entries until the one with End, and then stores one record for each
-// namespace: an overlay on the thread as it was when the run opened it. NewOnExit returns one.
+// OnExit is the Log that holds entries until the one with End. Then it stores one record for each
+// namespace. It is an overlay on the thread as it was when the run opened it. NewOnExit returns
+// one.
 //
-// The records of subgraph calls are stored first, those of inner calls before those of outer ones. The
-// entry of the run itself comes last. It is the commit point of the whole run: questions, status, end
-// and release are in it.
+// The records of subgraph calls are stored first, those of inner calls before those of outer
+// ones. The entry of the run itself comes last. It is the commit point of the whole run:
+// questions, status, end and release are in it.
 //
-// What it holds is what the newest record of the run leads to. A call belongs to the record that made
-// it due, so a namespace is dropped when that record is superseded, unless the new one leads to it by
-// Stateful.
+// OnExit holds the namespaces that the newest record of the run leads to. A call belongs to the
+// record that made it due. So a namespace is dropped when that record is superseded, unless the
+// new one leads to it by Stateful.
 type OnExit struct {
 	*Sync
 	mu      sync.Mutex
@@ -72,8 +73,8 @@ func (l *OnExit) Write(ctx context.Context, e Entry) error {
 	return l.flush(ctx, e.Outcome)
 }
 
-// hold adds an entry to what is held. The writes come first, so that what withdraws a question of a call
-// is dropped with the call.
+// hold adds an entry to what is held. The writes come first, so that what withdraws a question of
+// a call is dropped with the call.
 func (l *OnExit) hold(e Entry) {
 	for _, w := range e.Writes {
 		l.holdWrite(heldWrite{w, e.Namespace})
@@ -110,8 +111,8 @@ func (h *held) add(after checkpoint.ID, rec *checkpoint.Record) {
 	h.deltas = append(h.deltas, rec.Payload)
 }
 
-// drop removes what the newest record of a namespace does not lead to: writes of older bases, and calls
-// that are over and not remembered.
+// drop removes what the newest record of a namespace does not lead to: writes of older bases, and
+// calls that are over and not remembered.
 func (l *OnExit) drop(namespace string, h *held) {
 	before := h.writes.list
 	h.writes = writeSet{}
@@ -132,8 +133,8 @@ func (l *OnExit) drop(namespace string, h *held) {
 	}
 }
 
-// remembered returns the held namespaces that the newest record of h leads to by Stateful: those that it
-// names, and those that the newest records of these name.
+// remembered returns the held namespaces that the newest record of h leads to by Stateful. It
+// names some of them, and the newest records of these name others.
 func (l *OnExit) remembered(h *held) map[string]bool {
 	reached := make(map[string]bool)
 	for next := []*held{h}; len(next) > 0; next = next[1:] {
@@ -147,8 +148,8 @@ func (l *OnExit) remembered(h *held) map[string]bool {
 	return reached
 }
 
-// withdraw answers the stored questions that a call has left behind, because none of the records that
-// supersede them is going to be stored. by is the namespace whose record ended the call.
+// withdraw answers the stored questions that a call has left behind, because none of the records
+// that supersede them is going to be stored. by is the namespace whose record ended the call.
 func (l *OnExit) withdraw(namespace string, call *held, by string) {
 	for _, q := range l.asked {
 		if call.records() && q.Namespace == namespace && q.Base == call.first.Commits {
@@ -158,8 +159,8 @@ func (l *OnExit) withdraw(namespace string, call *held, by string) {
 	}
 }
 
-// holdWrite adds a pending write. An answer to a question of a record that is held is dropped with that
-// record. Any other answer is kept, because the question may be stored.
+// holdWrite adds a pending write. An answer to a question of a record that is held is dropped
+// with that record. Any other answer is kept, because the question may be stored.
 func (l *OnExit) holdWrite(w heldWrite) {
 	if h := l.held[w.Namespace]; w.Kind == checkpoint.Answer && (!h.records() || h.newest.Base != w.Base) {
 		l.answers.add(w)
@@ -168,8 +169,8 @@ func (l *OnExit) holdWrite(w heldWrite) {
 	l.at(w.Namespace).writes.add(w)
 }
 
-// flush makes the last write of the run. Called again after an error it repeats what it has not stored,
-// and then stores what was held since.
+// flush makes the last write of the run. Called again after an error it repeats what it has not
+// stored, and then stores what was held since.
 func (l *OnExit) flush(ctx context.Context, o Outcome) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -249,9 +250,9 @@ func (l *OnExit) writes() []heldWrite {
 	return append(all, l.answers.list...)
 }
 
-// actOf returns the namespace whose entry a write goes with: the one that makes it count. What a call
-// wrote counts from the act on that stores the record which made the call due. A call that had begun
-// before the run is due at a stored record.
+// actOf returns the namespace whose entry a write goes with: the one that makes it count. The
+// writes of a call count from the act that stores the record which made the call due. A call that
+// had begun before the run is due at a stored record.
 func (l *OnExit) actOf(w heldWrite) string {
 	namespace := w.Namespace
 	if !l.held[namespace].records() {
@@ -327,8 +328,8 @@ func with(stored []checkpoint.Write, held []heldWrite) []checkpoint.Write {
 	return all
 }
 
-// questions returns the open questions of the thread: those stored and those held, without those whose
-// superstep is over or that were answered since.
+// questions returns the open questions of the thread: those stored and those held, without those
+// whose superstep is over or that were answered since.
 func (l *OnExit) questions(stored []checkpoint.Write) []checkpoint.Write {
 	open := slices.DeleteFunc(slices.Clone(stored), func(q checkpoint.Write) bool {
 		h := l.held[q.Namespace]

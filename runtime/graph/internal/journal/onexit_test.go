@@ -94,7 +94,8 @@ func TestOnExitStoresInnerCallsFirstAndTheRunLast(t *testing.T) {
 	}
 }
 
-// TestOnExitStoresWhatIsInACallWithNothingNew runs inner calls of a call that an earlier run has stored.
+// TestOnExitStoresWhatIsInACallWithNothingNew runs inner calls of a call that an earlier run has
+// stored.
 func TestOnExitStoresWhatIsInACallWithNothingNew(t *testing.T) {
 	s := newSpy()
 	sc := begin(t, s, journal.NewSync(config(s)))
@@ -174,8 +175,9 @@ func TestOnExitKeepsRememberedCalls(t *testing.T) {
 	wantValues(sc, sc.stored, map[string]int{call.Namespace: 11})
 }
 
-// TestOnExitKeepsWhatARememberedCallRemembers has a subgraph that remembers, and in it another one. The
-// second call does not run the inner one, so that it still remembers the inner call in the first.
+// TestOnExitKeepsWhatARememberedCallRemembers has a subgraph that remembers, and in it another
+// one. The second call does not run the inner one, so that it still remembers the inner call in
+// the first.
 func TestOnExitKeepsWhatARememberedCallRemembers(t *testing.T) {
 	sc := onExit(t)
 	call := sc.call(sc.root, "sub")
@@ -197,8 +199,8 @@ func TestOnExitKeepsWhatARememberedCallRemembers(t *testing.T) {
 	wantValues(sc, sc.stored, map[string]int{second.Namespace: 13, inner.Namespace: 21})
 }
 
-// TestOnExitHoldsNothingOfSupersteps runs many supersteps with a call that asks, fails again and again,
-// and loses its race. What the run stores in the end does not depend on how many.
+// TestOnExitHoldsNothingOfSupersteps runs many supersteps with a call that asks, fails again and
+// again, and loses its race. The stored data does not depend on their number.
 func TestOnExitHoldsNothingOfSupersteps(t *testing.T) {
 	sc := onExit(t)
 	for n := range 100 {
@@ -257,8 +259,8 @@ func (s *appends) Append(ctx context.Context, a checkpoint.Append) (checkpoint.A
 	return s.Saver.Append(ctx, a)
 }
 
-// TestOnExitRepeatsItsLastWrite loses the reply of the write that ends the run and releases the version.
-// Nothing can follow it.
+// TestOnExitRepeatsItsLastWrite loses the reply of the write that ends the run and releases the
+// version. Nothing can follow it.
 func TestOnExitRepeatsItsLastWrite(t *testing.T) {
 	s := newSpy()
 	c := config(s)

@@ -2,16 +2,16 @@ package journal
 
 import "github.com/graphgen-go/graphgen/runtime/checkpoint"
 
-// Pending is what is stored of the tasks of one superstep that has not committed. The zero Pending is
-// nothing.
+// Pending is what is stored of the tasks of one superstep that has not committed. The zero
+// Pending is nothing.
 type Pending struct {
 	results map[string][]byte            // by task
 	parts   map[string]map[string][]byte // by subgraph call and name
 	asked   map[string]*Asked            // by task
 }
 
-// Asked is what is stored of the questions of one task. A place tells a question from the others of the
-// task.
+// Asked is what is stored of the questions of one task. A place tells a question from the others
+// of the task.
 type Asked struct {
 	Places    []string // in the order stored
 	Questions map[string][]byte

@@ -8,15 +8,16 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// The bounds of a queue: an entry waits for room when so many entries, or so many bytes, wait already.
+// The bounds of a queue: an entry waits for room when so many entries, or so many bytes, wait
+// already.
 const (
 	mostEntries = 128
 	mostBytes   = 1 << 20
 )
 
-// queue stores entries one call after another, on a goroutine that lives while there are any. After
-// a call fails the rest is dropped, because it builds on what failed. The first entry of an idle queue
-// is stored alone; those that are added meanwhile are joined.
+// queue stores entries one call after another, on a goroutine that lives while there are any.
+// After a call fails the rest is dropped, because it builds on what failed. The first entry of an
+// idle queue is stored alone; those that are added meanwhile are joined.
 type queue struct {
 	store func(context.Context, Entry) error
 
@@ -101,9 +102,9 @@ func (q *queue) wait() error {
 	return q.failed
 }
 
-// join makes e, which was queued after b, a part of b, and reports whether it could. Records are joined
-// that follow each other in one namespace. Writes without records join anything, because each names its
-// base.
+// join makes e, which was queued after b, a part of b, and reports whether it could. Records are
+// joined that follow each other in one namespace. Writes without records join anything, because
+// each names its base.
 func (b *batch) join(e Entry) bool {
 	has := len(b.Records)
 	switch {

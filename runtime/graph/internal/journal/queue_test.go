@@ -14,8 +14,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// held is a saver whose writes after the opening wait until they are let go, and are written down with
-// what they store.
+// held is a saver whose writes after the opening wait until they are let go, and are written down
+// with what they store.
 type held struct {
 	checkpoint.Saver
 	goes chan struct{}
@@ -106,12 +106,12 @@ func TestLoadOfAnAsyncRunWaitsForWhatIsQueued(t *testing.T) {
 	})
 }
 
-// TestQueuedWritesOfSeveralNamespacesKeepTheirOrder has a call write between records of the run: a
+// TestQueuedWritesOfSeveralNamespacesKeepTheirOrder has a call write between records of the run. A
 // record is never stored before the one that made its call due, nor after the one that ends it.
 func TestQueuedWritesOfSeveralNamespacesKeepTheirOrder(t *testing.T) {
 	s := newHeld()
 	sc := beginHeld(t, s)
-	sc.commit(sc.root, 1, nil) // is under way while the rest waits
+	sc.commit(sc.root, 1, nil) // is in progress while the rest waits
 	sc.commit(sc.root, 2, nil)
 	sc.put(sc.root, write(sc.root, checkpoint.Result, "sibling", ""))
 	call := sc.call(sc.root, "sub")
@@ -172,7 +172,8 @@ func TestAnAsyncRunThatIsFarAheadWaits(t *testing.T) {
 	}
 }
 
-// TestAJoinedAppendWhoseReplyIsLostStandsWhole has the saver store a joined Append and return an error.
+// TestAJoinedAppendWhoseReplyIsLostStandsWhole has the saver store a joined Append and return an
+// error.
 func TestAJoinedAppendWhoseReplyIsLostStandsWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newHeld()

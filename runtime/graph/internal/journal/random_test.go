@@ -17,9 +17,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
-// A story is what a run writes, made up at random: supersteps of a graph and of calls in calls, which ask,
-// fail, lose races, remember and are remembered. It is told to two runs at once, one that stores everything
-// and one with OnExit, and both must see the same all along.
+// A story is the random writes of a run: supersteps of a graph and of calls in calls. They ask,
+// fail, lose races, remember and are remembered. Two runs make the same writes, one that stores
+// everything and one with OnExit. Both must see the same at all times.
 type story struct {
 	*rand.Rand
 	testing.TB
@@ -48,7 +48,8 @@ func (s *story) id() checkpoint.ID {
 	return checkpoint.ID{1, byte(s.ids >> 8), byte(s.ids)}
 }
 
-// tell begins a story: an opening, and some supersteps that are stored. Then both runs are resumed.
+// tell begins a story: an opening, and some supersteps that are stored. Then both runs are
+// resumed.
 func tell(tb testing.TB, seed uint64) *story {
 	tb.Helper()
 	s := &story{Rand: rand.New(rand.NewPCG(seed, 0)), TB: tb, all: make(map[string]*part)}
@@ -154,8 +155,8 @@ func (s *story) put(p *part, task string, kind checkpoint.Kind) {
 	s.exit.put(p.exit, w)
 }
 
-// commit ends a superstep of p, and with last the call. Calls in it that are done may be remembered; the
-// others lose: what they ask is withdrawn.
+// commit ends a superstep of p, and with last the call. Calls in it that are done may be
+// remembered; the others lose: what they ask is withdrawn.
 func (s *story) commit(p *part, last bool) {
 	for _, name := range slices.Sorted(maps.Keys(p.calls)) {
 		if c := p.calls[name]; c.done && c.node == "m" {
@@ -216,8 +217,8 @@ func (s *story) end() {
 	}
 }
 
-// reached returns the namespaces that the thread's newest record leads to: calls in progress, and what is
-// remembered.
+// reached returns the namespaces that the thread's newest record leads to: calls in progress, and
+// what is remembered.
 func (s *story) reached() []string {
 	var all []string
 	for next := s.live(); len(next) > 0; next = next[1:] {
@@ -302,8 +303,9 @@ func TestOnExitShowsWhatSyncStores(t *testing.T) {
 	}
 }
 
-// TestOnExitLeavesAWholeThreadWhereverItEnds fails at each call of the last write, once before and once after
-// it is stored. What is stored then is whole, and repeating the last write stores the rest.
+// TestOnExitLeavesAWholeThreadWhereverItEnds fails at each call of the last write, once before
+// and once after it is stored. The stored thread is whole, and repeating the last write stores
+// the rest.
 func TestOnExitLeavesAWholeThreadWhereverItEnds(t *testing.T) {
 	for seed := range stories() {
 		for fails, calls := 0, 1; fails < 2*calls; fails++ {
@@ -337,7 +339,8 @@ func (s *story) heads() map[string]checkpoint.ID {
 	return heads
 }
 
-// whole checks what a run left that ended before its commit point. opening has the heads when it began.
+// whole checks what a run left that ended before its commit point. opening has the heads when it
+// began.
 func (s *story) whole(opening map[string]checkpoint.ID) {
 	s.Helper()
 	bases := make(map[checkpoint.ID]bool) // of what the thread leads to

@@ -2,8 +2,8 @@ package journal
 
 import "github.com/graphgen-go/graphgen/runtime/checkpoint"
 
-// Reasons are the reasons for which a run can end. The first that applies decides the status of the
-// thread.
+// Reasons are the reasons for which a run can end. The first that applies decides the status of
+// the thread.
 type Reasons struct {
 	Done        bool // nothing is due
 	Stop        bool // a static stop holds the run

@@ -90,16 +90,16 @@ func (s *Sync) save(ctx *call, e *Entry) (err error) {
 	})
 }
 
-// renew extends the lease. A run that finds its lease gone is stopped. Its next write meets and reports
-// any other failure.
+// renew extends the lease. A run that finds its lease gone is stopped. Its next write meets and
+// reports any other failure.
 func (s *Sync) renew(ctx context.Context) {
 	if err := s.save(s.calling(ctx, time.Now()), &Entry{}); s.refused(err) {
 		s.Config.Lost(err)
 	}
 }
 
-// refused notes a write that was refused because another run has the thread, and reports whether err is
-// that.
+// refused notes a write that was refused because another run has the thread, and reports whether
+// err is that.
 func (s *Sync) refused(err error) bool {
 	if !errors.Is(err, checkpoint.ErrConflict) {
 		return false

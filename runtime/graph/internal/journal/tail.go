@@ -2,9 +2,9 @@ package journal
 
 import "github.com/graphgen-go/graphgen/runtime/checkpoint"
 
-// Tail takes note of what a run has stored of its own records, with a copy of their payloads: they lead
-// from the state that the run was opened on to the state that it left. It is for the goroutine of the run,
-// after the write that ended it.
+// Tail takes note of the records that a run has stored of its own, with a copy of their payloads.
+// They lead from the state that the run was opened on to the state that it left. Only the
+// goroutine of the run may use it, after the write that ended the run.
 type Tail struct {
 	Most int               // how many bytes of payloads to copy; beyond that Tail has none of them
 	Last checkpoint.Record // the record that ended the run, without its payload
@@ -17,7 +17,8 @@ type Tail struct {
 	over     bool   // they would have been more than Most
 }
 
-// add takes note of an entry that was acknowledged. A snapshot takes the place of what came before.
+// add takes note of an entry that was acknowledged. A snapshot takes the place of what came
+// before.
 func (t *Tail) add(e *Entry) {
 	if t == nil || e.Namespace != "" {
 		return
@@ -48,8 +49,8 @@ func (t *Tail) Complete() bool { return !t.over }
 // Whole reports whether they lead there from an empty state.
 func (t *Tail) Whole() bool { return t.whole }
 
-// Chained returns how many records the chain of the newest record has since its snapshot. before is how
-// many there were when the run was opened.
+// Chained returns how many records the chain of the newest record has since its snapshot. before
+// is how many there were when the run was opened.
 func (t *Tail) Chained(before int) int {
 	if t.whole {
 		return t.records - 1
@@ -63,8 +64,8 @@ func (t *Tail) Forget() { t.payloads, t.ends, t.whole = nil, nil, false }
 // Size returns how many bytes of memory the payloads take.
 func (t *Tail) Size() int { return cap(t.payloads) + 8*cap(t.ends) }
 
-// Fold calls decode with the snapshot, if there is one, and apply with each of the deltas. Nothing writes
-// to the payloads any more.
+// Fold calls decode with the snapshot, if there is one, and apply with each of the deltas.
+// Nothing writes to the payloads any more.
 func (t *Tail) Fold(decode, apply func(payload []byte) error) error {
 	from := 0
 	for i, to := range t.ends {

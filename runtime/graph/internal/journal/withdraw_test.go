@@ -7,8 +7,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
-// TestOnExitStoresAWithdrawalWithTheRecordThatCausesIt has a call which an earlier run has stored, and in
-// it a race that an inner call with a question loses.
+// TestOnExitStoresAWithdrawalWithTheRecordThatCausesIt has a call which an earlier run has
+// stored, and in it a race that an inner call with a question loses.
 func TestOnExitStoresAWithdrawalWithTheRecordThatCausesIt(t *testing.T) {
 	s := newSpy()
 	sc := begin(t, s, journal.NewSync(config(s)))
@@ -34,9 +34,9 @@ func TestOnExitStoresAWithdrawalWithTheRecordThatCausesIt(t *testing.T) {
 	}
 }
 
-// TestOnExitWithdrawsWhatAnUnstoredStepHasPassed has a call with a stored question that the call passes
-// without an answer, because another node of an any-of join has won. Then the call ends, and its records
-// are not stored.
+// TestOnExitWithdrawsWhatAnUnstoredStepHasPassed has a call with a stored question that the call
+// passes without an answer, because another node of an any-of join has won. Then the call ends,
+// and its records are not stored.
 func TestOnExitWithdrawsWhatAnUnstoredStepHasPassed(t *testing.T) {
 	s := newSpy()
 	sc := begin(t, s, journal.NewSync(config(s)))
@@ -60,8 +60,8 @@ func TestOnExitWithdrawsWhatAnUnstoredStepHasPassed(t *testing.T) {
 	}
 }
 
-// TestOnExitStoresAWithdrawalWithTheRememberedCallThatCausesIt is that of a call which ends and is remembered,
-// while the run goes further.
+// TestOnExitStoresAWithdrawalWithTheRememberedCallThatCausesIt is that of a call which ends and
+// is remembered, while the run goes further.
 func TestOnExitStoresAWithdrawalWithTheRememberedCallThatCausesIt(t *testing.T) {
 	s := newSpy()
 	sc := begin(t, s, journal.NewSync(config(s)))

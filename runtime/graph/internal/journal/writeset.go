@@ -2,15 +2,15 @@ package journal
 
 import "github.com/graphgen-go/graphgen/runtime/checkpoint"
 
-// heldWrite is a pending write with the namespace that wrote it: a subgraph call also writes parts of
-// its task's result, which is in the namespace around it.
+// heldWrite is a pending write with the namespace that wrote it. A subgraph call also writes
+// parts of its task's result, and that result is in the namespace around it.
 type heldWrite struct {
 	checkpoint.Write
 	by string
 }
 
-// writeSet is pending writes as a saver keeps them: the first Result of an identity stands, and any other
-// write takes the place of an earlier one.
+// writeSet is pending writes as a saver keeps them. The first Result of an identity stands. Any
+// other write replaces an earlier one.
 type writeSet struct {
 	list   []heldWrite
 	places map[writeID]int // in list

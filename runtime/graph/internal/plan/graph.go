@@ -1,6 +1,7 @@
 package plan
 
-// The numbers of what is not a node that the user declared. Start is a node of every Graph, the first one.
+// The numbers of what is not a node that the user declared. Start is a node of every Graph, the
+// first one.
 const (
 	Start  = 0
 	End    = -1 // a branch that ends there is over

@@ -28,7 +28,8 @@ func TestInvariants(t *testing.T) {
 	}
 }
 
-// The nodes of a walk are numbered from 1: ordinary ones, and then task nodes, which only sends make due.
+// The nodes of a walk are numbered from 1: ordinary ones, and then task nodes, which only sends
+// make due.
 const ordinary, nodes = 6, 9
 
 // walk is a Planner on its way through a random graph.
@@ -170,7 +171,8 @@ func (w *walk) checkNow(now []plan.Task, met map[string]int) error {
 	return nil
 }
 
-// checkStep: a superstep has the next step and lets no cleared stop pass. Pending routes repeat the step.
+// checkStep: a superstep has the next step and lets no cleared stop pass. Pending routes repeat
+// the step.
 func (w *walk) checkStep(before *plan.Position, met map[string]int) error {
 	step, cleared := before.Step+1, ""
 	if len(before.Pending) > 0 {

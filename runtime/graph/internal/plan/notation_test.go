@@ -19,9 +19,9 @@ import (
 //
 // Nodes are Start, End and the letters a to z, declared in this order.
 //
-// A position is "1: a b0(x) b1(y); pending c; c←a b; cleared d": the step, the tasks that are due, of
-// sends with the index and the payload, the pending routes, the sources that have reached the join to
-// c, and the cleared stops.
+// A position is "1: a b0(x) b1(y); pending c; c←a b; cleared d". It has the step, and the tasks
+// that are due; a send has its index and payload. Then come the pending routes, the sources that
+// have reached the join to c, and the cleared stops.
 //
 // Choices are "a: b c(x); b1: End": what the route of a chose, and what the task b1 of b chose.
 
@@ -221,9 +221,9 @@ func choicesOf(text string) choices {
 	return all
 }
 
-// advance is the plan as a function, in the order of calls that package graph makes. At a stop nothing
-// changes. If routes are pending, they choose. Else the given tasks have run, each with a result that
-// counts, and nodes and routes choose.
+// advance is the plan as a function, in the order of calls that package graph makes. At a stop
+// nothing changes. If routes are pending, they choose. Else the given tasks have run, each with a
+// result that counts, and nodes and routes choose.
 func advance(g *plan.Graph, at plan.Position, ran []plan.Task, chose choices) (plan.Position, plan.Decision) {
 	p := plannerAt(g, at)
 	if p.Stops() {
@@ -239,7 +239,8 @@ func plannerAt(g *plan.Graph, at plan.Position) plan.Planner {
 	return p
 }
 
-// begin makes a transition up to Turn: the tasks of a superstep have run, or pending routes are asked.
+// begin makes a transition up to Turn: the tasks of a superstep have run, or pending routes are
+// asked.
 func begin(p *plan.Planner, ran []plan.Task, chose choices) {
 	if len(p.Pending) > 0 {
 		p.Reopen()

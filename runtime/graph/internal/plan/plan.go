@@ -1,6 +1,6 @@
-// Package plan decides what runs next in a graph: which tasks are due after a superstep, in which
-// order, and whether the run stops or ends there. It knows nodes by number and nothing of states,
-// contexts or storage.
+// Package plan decides what runs next in a graph. It finds the tasks that are due after a
+// superstep, their order, and whether the run stops or ends there. It knows nodes by number, and
+// nothing of states, contexts or storage.
 //
 // Invariants:
 //   - Due holds tasks in the order in which their results merge: by node, then by index. Only sends
@@ -12,8 +12,8 @@
 //     what was due due, and what was pending pending; the Planner is then only good for reading.
 //   - The Position decides what follows. A new Planner at the same Position goes the same way.
 //
-// A restored Position keeps the stored order of Due, which may be that of another declaration order.
-// Each Turn orders anew.
+// A restored Position keeps the stored order of Due, which may be that of another declaration
+// order. Each Turn sorts again.
 //
 // The tests are tables by the numbers of docs/rules.md. A Planner is for one goroutine.
 package plan
@@ -45,7 +45,7 @@ type Position struct {
 // Decision says what follows a superstep.
 type Decision uint8
 
-// What Turn decides.
+// The decisions of Turn.
 const (
 	Go   Decision = iota // there are tasks to run
 	Stop                 // the run stops for people
@@ -68,8 +68,8 @@ type Planner struct {
 }
 
 // New returns a Planner of g at the zero Position. Enter or Place moves it, or what was stored is
-// assigned to Position. stops says whether stops for people apply: not in a run that stores nothing,
-// because nobody could resume it.
+// assigned to Position. stops says whether stops for people apply: not in a run that stores
+// nothing, because nobody could resume it.
 func New(g *Graph, stops bool) Planner {
 	return Planner{Position: Position{Joins: g.NewJoins()}, graph: g, stops: stops}
 }
@@ -137,8 +137,8 @@ func (p *Planner) Begin() {
 	}
 }
 
-// Reopen begins the transition that asks the pending routes. Choose and Send follow for each node of
-// Pending except End, then Turn.
+// Reopen begins the transition that asks the pending routes. Choose and Send follow for each node
+// of Pending except End, then Turn.
 func (p *Planner) Reopen() {
 	p.after, p.merged = p.after[:0], false
 	for _, t := range p.Due {
@@ -232,8 +232,9 @@ func (p *Planner) arrive(a Arrival) {
 	}
 }
 
-// Turn makes due what was chosen and sent: nodes by number, sends to one node in the order in which
-// they were made. It returns what the run does next. Turn reuses the memory of what was due.
+// Turn makes due what was chosen and sent: nodes by number, sends to one node in the order in
+// which they were made. It returns what the run does next. Turn reuses the memory of what was
+// due.
 func (p *Planner) Turn() Decision {
 	if len(p.next) > 1 {
 		slices.SortStableFunc(p.next, func(a, b Task) int { return a.Node - b.Node })
@@ -266,8 +267,8 @@ func (p *Planner) Turn() Decision {
 	return Go
 }
 
-// Halt makes the run stop where Turn returned Stop. If nothing is due there, Pending becomes End, so
-// that the run does not end before the stop is answered.
+// Halt makes the run stop where Turn returned Stop. If nothing is due there, Pending becomes End,
+// so that the run does not end before the stop is answered.
 func (p *Planner) Halt() {
 	if p.Done() {
 		p.Pending = []int{End}

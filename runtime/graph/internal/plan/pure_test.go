@@ -14,8 +14,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
-// TestPlanIsPure: the package knows nothing of states, contexts, storage or other goroutines. It imports
-// only slices, and has no type parameter, package variable, goroutine or channel.
+// TestPlanIsPure: the package knows nothing of states, contexts, storage or other goroutines. It
+// imports only slices, and has no type parameter, package variable, goroutine or channel.
 func TestPlanIsPure(t *testing.T) {
 	names, err := filepath.Glob("*.go")
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
-// transition is a row: the graph, the position, which of the due tasks ran with a result that counts,
-// what was chosen, and the position and the decision that follow. notation_test.go says how they are
-// written.
+// transition is a row: the graph, the position, the due tasks whose results count, and the
+// choices. The position and the decision that follow come last. The file notation_test.go
+// explains the notation.
 type transition struct{ rule, graph, at, ran, chose, to, decision string }
 
 func TestTransitions(t *testing.T) {
@@ -266,7 +266,8 @@ func TestStopsAfterNodes(t *testing.T) {
 	}
 }
 
-// TestStopsOfEdits: rule 13.11. What the edit as a node turned to is not a stop of the next superstep.
+// TestStopsOfEdits: rule 13.11. What the edit as a node turned to is not a stop of the next
+// superstep.
 func TestStopsOfEdits(t *testing.T) {
 	for _, row := range []struct{ graph, at, to string }{
 		{"after a; a→b; b→c", "1: a", "3: c"},
@@ -298,7 +299,7 @@ func TestStopsHoldOnlyWhatIsStored(t *testing.T) {
 	}
 }
 
-// TestPlaces: a position of which nothing is kept but the step.
+// TestPlaces: only the step of a position is kept.
 func TestPlaces(t *testing.T) {
 	run := func(p *plan.Planner) {
 		begin(p, p.Now(), nil)
@@ -338,7 +339,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestFacts: what a run is told of a position.
+// TestFacts: what a run reads from a position.
 func TestFacts(t *testing.T) {
 	for _, row := range []struct {
 		rule, graph, at string

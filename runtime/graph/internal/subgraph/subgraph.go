@@ -1,12 +1,13 @@
-// Package subgraph knows what a run has to know of subgraph calls: of the call that it is itself, of those
-// that its tasks make, and of what calls leave in storage. It runs nothing.
+// Package subgraph has the state of subgraph calls in a run. The run can be such a call itself,
+// and its tasks can make others. The package also knows what calls leave in storage. It runs
+// nothing.
 //
 // Invariants:
 //   - A call belongs to the record that made its task due: its namespace is made of both. A call of
 //     another record, or one that Rerun began again, is another call.
-//   - The updates of a subgraph over the same state are stored with the checkpoints of the call, as parts
-//     of the result of its task, one for each step. Together they are what the graph around it merges.
-//   - What a call asked is withdrawn when the call counts for nothing any more.
+//   - The updates of a subgraph over the same state are stored with the checkpoints of the call. They are
+//     parts of the result of its task, one for each step. The graph around it merges all of them.
+//   - The questions of a call are withdrawn when the call counts for nothing any more.
 package subgraph
 
 import (
@@ -22,7 +23,7 @@ import (
 type Call struct {
 	Path        []string // the nodes that lead to it
 	Same        bool     // it is over the state of the graph it is in
-	Remembers   bool     // the next call of its node begins with what this one comes to
+	Remembers   bool     // the next call of its node begins with the state that this one leaves
 	DropUnknown bool     // a graph that it is in accepts that unknown fields are lost
 	Part        checkpoint.Write
 
@@ -36,8 +37,8 @@ const firstStep = 1
 // Begin says that the record of the call's input is the newest.
 func (c *Call) Begin() { c.step = firstStep }
 
-// Unreported returns the part that a record of the given step is stored with; nil for none. kept is how
-// many updates the call has made so far, and encode encodes those from a number on.
+// Unreported returns the part that a record of the given step is stored with; nil for none. kept
+// is how many updates the call has made so far, and encode encodes those from a number on.
 func (c *Call) Unreported(step, kept int, encode func(from int) ([]byte, error)) ([]checkpoint.Write, error) {
 	if c == nil || !c.Same || c.step == step {
 		return nil, nil
@@ -52,8 +53,9 @@ func (c *Call) Unreported(step, kept int, encode func(from int) ([]byte, error))
 	return []checkpoint.Write{w}, nil
 }
 
-// Restore calls add with the parts of a call over the same state, up to the step of its newest record, and
-// then notes that as many updates are reported as kept returns. An error of add is a *PartError.
+// Restore calls add with the parts of a call over the same state, up to the step of its newest
+// record. Then it notes that as many updates are reported as kept returns. An error of add is a
+// *PartError.
 func (c *Call) Restore(last int, parts map[string][]byte, add func([]byte) error, kept func() int) error {
 	for step := firstStep + 1; step <= last; step++ {
 		part, ok := parts[journal.StepName(step)]
@@ -88,8 +90,8 @@ type Outcome struct {
 	Stops  []journal.Stop // that hold it or one in it
 }
 
-// Asked is an open question: the key of the task that asks it, its place among what the task asks, and the
-// stored question.
+// Asked is an open question: the key of the task that asks it, its place among what the task
+// asks, and the stored question.
 type Asked struct {
 	Task, Place string
 	Question    []byte
@@ -102,11 +104,11 @@ type Memory map[string]Remembered
 type Remembered struct {
 	Namespace string // of its checkpoints
 	Snapshot  []byte // of its state, in a run that stores nothing
-	Inner     Memory // likewise, of what the subgraphs in it remember
+	Inner     Memory // what the subgraphs in it remember, in such a run
 }
 
-// Withdrawals returns the writes that withdraw the open questions in the given namespaces and within them:
-// answers that nobody reads.
+// Withdrawals returns the writes that withdraw the open questions in the given namespaces and
+// within them: answers that nobody reads.
 func Withdrawals(open []checkpoint.Write, namespaces map[string]bool) []checkpoint.Write {
 	var writes []checkpoint.Write
 	for _, q := range open {
@@ -121,7 +123,8 @@ func Withdrawals(open []checkpoint.Write, namespaces map[string]bool) []checkpoi
 	return writes
 }
 
-// Open returns the open questions and stops of the calls that are due in a namespace, oldest first.
+// Open returns the open questions and stops of the calls that are due in a namespace, oldest
+// first.
 func Open(namespace string, c *checkpoint.Chain) []checkpoint.Write {
 	var open []checkpoint.Write
 	var due map[string]bool // the calls that due tasks make
@@ -156,8 +159,8 @@ func ClearStops(c *checkpoint.Chain) []checkpoint.Write {
 	return writes
 }
 
-// Asking returns the names of the calls in a namespace that some of the questions are of, or of a call
-// within them.
+// Asking returns the names of the calls in a namespace that some of the questions are of, or of a
+// call within them.
 func Asking(namespace string, questions []checkpoint.Write) map[string]bool {
 	calls := make(map[string]bool)
 	for i := range questions {

@@ -15,7 +15,8 @@ var (
 	ErrNotAskable = errors.New("a question was asked where none can be")
 )
 
-// Asks are the questions of one task and what was answered to them. A node may ask from several goroutines.
+// Asks are the questions of one task and what was answered to them. A node may ask from several
+// goroutines.
 type Asks struct {
 	mu       sync.Mutex
 	Declared []string                                     // the questions that the node lists; nil for any
@@ -34,7 +35,8 @@ type Asked struct {
 	Payload []byte // wrapped
 }
 
-// Open returns the questions that have no answer: those of the newest attempt, and before one those stored.
+// Open returns the questions that have no answer: those of the newest attempt, and before one
+// those stored.
 func (a *Asks) Open() []Asked {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -57,8 +59,8 @@ func (a *Asks) Hold(places []string) {
 	}
 }
 
-// Ask asks on behalf of the task that runs under ctx, and returns the answer. as is the name of the place, when the
-// node gives one; else the place is the ordinal of the question's calls.
+// Ask asks on behalf of the task that runs under ctx, and returns the answer. as is the name of
+// the place, when the node gives one; else the place is the ordinal of the question's calls.
 func Ask(ctx context.Context, question, as string, payload []byte) ([]byte, error) {
 	c, ok := ctx.Value(contextKey{}).(*Context)
 	if !ok {
@@ -103,7 +105,7 @@ func (a *Asks) ask(question, as string, payload []byte) ([]byte, error) {
 		if err := a.Unread[place]; err != nil {
 			return nil, fmt.Errorf("%w: question %q: what was asked before at %q: %w", ErrNotAskable, question, place, err)
 		}
-		return nil, fmt.Errorf("%w: question %q asks something else than it did before at %q; a node has to ask the same until it is done; to have it ask anew, edit the thread as the node before it", ErrNotAskable, question, place)
+		return nil, fmt.Errorf("%w: question %q asks something else than it did before at %q; a node has to ask the same until it is done; to let it ask again, edit the thread as the node before it", ErrNotAskable, question, place)
 	}
 	if answer, ok := a.Answers[place]; ok {
 		return answer, nil

@@ -1,5 +1,6 @@
-// Package task is the context in which a node runs, with the task that it runs for and the questions that the
-// task may ask. It is apart from package graph so that graphtest can make one without a run.
+// Package task is the context in which a node runs, with the task that it runs for and the
+// questions that the task may ask. It is apart from package graph so that graphtest can make one
+// without a run.
 //
 // Invariants:
 //   - A Context belongs to one attempt and is never used again. It is cancelled when the attempt ends, and no
@@ -25,8 +26,8 @@ type Task struct {
 	Key     string
 }
 
-// Worker runs attempts one after another, each under a Context of its own. Its parent context never changes.
-// Init makes a zero Worker ready. Begin and End must not be called concurrently.
+// Worker runs attempts one after another, each under a Context of its own. Its parent context
+// never changes. Init makes a zero Worker ready. Begin and End must not be called concurrently.
 type Worker struct {
 	parent context.Context
 	keys   Keys
@@ -36,8 +37,8 @@ type Worker struct {
 
 	current *Context // of the attempt that runs
 
-	// Begin changes task and asks without mu. No reader conflicts: it has the context of an attempt that has ended, and then
-	// reads nothing else.
+	// Begin changes task and asks without mu. No reader conflicts: it has the context of an
+	// attempt that has ended, and then reads nothing else.
 	mu     sync.Mutex
 	emit   func(attempt int, v any) // nil if nobody listens
 	task   Task                     // of the attempt that runs
@@ -46,8 +47,9 @@ type Worker struct {
 	cancel context.CancelFunc       // of ctx
 }
 
-// A Context is never used again, because a goroutine that a node left behind may keep it. A worker allocates contexts in
-// blocks, each blockGrowth times as large as the one before: a long run allocates once in largestBlock attempts.
+// A Context is never used again, because a goroutine that a node left behind may keep it. A
+// worker allocates contexts in blocks, each blockGrowth times as large as the one before: a long
+// run allocates once in largestBlock attempts.
 const (
 	firstBlock   = 8
 	blockGrowth  = 8
@@ -60,7 +62,8 @@ type Keys interface {
 	Key(t *Task) string
 }
 
-// Init makes w, which must be zero, a worker under parent. Its tasks will be those of the run that of describes.
+// Init makes w, which must be zero, a worker under parent. Its tasks will be those of the run
+// that of describes.
 func (w *Worker) Init(parent context.Context, of Task, keys Keys) {
 	w.parent, w.task, w.keys = parent, of, keys
 	w.free, w.block = w.first[:], firstBlock
@@ -69,15 +72,16 @@ func (w *Worker) Init(parent context.Context, of Task, keys Keys) {
 // Parent returns the context that the attempts run under.
 func (w *Worker) Parent() context.Context { return w.parent }
 
-// Emitting makes emit get what the attempts that begin after the call emit. Any goroutine of the node calls emit.
+// Emitting makes emit get what the attempts that begin after the call emit. Any goroutine of the
+// node calls emit.
 func (w *Worker) Emitting(emit func(attempt int, v any)) {
 	w.mu.Lock()
 	w.emit = emit
 	w.mu.Unlock()
 }
 
-// Begin returns the context of a new attempt of a node, on a send of the given index. asks is nil for a task that must
-// not ask.
+// Begin returns the context of a new attempt of a node, on a send of the given index. asks is nil
+// for a task that must not ask.
 func (w *Worker) Begin(node string, index, step, attempt int, asks *Asks) *Context {
 	if len(w.free) == 0 {
 		w.block = min(w.block*blockGrowth, largestBlock)
@@ -105,8 +109,8 @@ func (w *Worker) End() {
 	}
 }
 
-// Context is the context of one attempt. It is safe for concurrent use, also after the attempt has ended: it is
-// cancelled then, and no task runs under it.
+// Context is the context of one attempt. It is safe for concurrent use, also after the attempt
+// has ended: it is cancelled then, and no task runs under it.
 type Context struct {
 	worker *Worker
 	ended  bool // the attempt has; under the lock of worker
@@ -177,8 +181,8 @@ func Emit(ctx context.Context, v any) {
 	}
 }
 
-// emitter returns the function that gets what the attempt of c emits, and the number of the attempt; nil if nobody listens or
-// the attempt has ended.
+// emitter returns the function that gets what the attempt of c emits, and the number of the
+// attempt. It returns nil if nobody listens, or if the attempt has ended.
 func (c *Context) emitter() (emit func(attempt int, v any), attempt int) {
 	w := c.worker
 	w.mu.Lock()

@@ -1,11 +1,12 @@
-// Package fuse has a type whose codec panics on command. It is a package of its own because graphgen calls the codec that a type
-// has by MarshalText only if the type is of another package.
+// Package fuse has a type whose codec panics on command. It is a separate package, because
+// graphgen calls MarshalText only for types of other packages.
 package fuse
 
 // Fuse panics when it is encoded or decoded, as New says.
 type Fuse struct{ when string }
 
-// New returns a Fuse that panics when it is encoded ("encode"), when it is decoded ("decode"), or never ("").
+// New returns a Fuse that panics when it is encoded ("encode"), when it is decoded ("decode"), or
+// never ("").
 func New(when string) Fuse { return Fuse{when} }
 
 // MarshalText implements encoding.TextMarshaler.
