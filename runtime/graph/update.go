@@ -144,22 +144,22 @@ func (g *core) checkRaces(tasks []plan.Task) error {
 // checkGoto reports what the graph cannot run of next.
 func (g *core) checkGoto(next *Next) error {
 	if next.first.id == "" {
-		return fmt.Errorf("Goto chooses nothing; use graph.To(graph.End) if nothing is due") //nolint:staticcheck // its name
+		return fmt.Errorf("Goto chooses nothing; use graph.To(graph.End) if nothing is due")
 	}
 	for t := range next.targets {
 		n, ok := g.index[t.id]
 		switch {
 		case !ok || t.id == Start || t.id == Parent:
-			return fmt.Errorf("Goto: no node %s that can be due", quoted(t.id)) //nolint:staticcheck // its name
+			return fmt.Errorf("Goto: no node %s that can be due", quoted(t.id))
 		case n == end || g.nodes[n].decode == nil:
 			if t.sent != nil {
-				return fmt.Errorf("Goto: it sends to %s, which takes nothing; use graph.To", quoted(t.id)) //nolint:staticcheck // its name
+				return fmt.Errorf("Goto: it sends to %s, which takes nothing; use graph.To", quoted(t.id))
 			}
 		case t.sent == nil:
-			return fmt.Errorf("Goto: nothing is sent to task node %s; use the Send of its Sender", quoted(t.id)) //nolint:staticcheck // its name
+			return fmt.Errorf("Goto: nothing is sent to task node %s; use the Send of its Sender", quoted(t.id))
 		default:
 			if err := g.checkSent(t); err != nil {
-				return fmt.Errorf("Goto: node %s: %w", quoted(t.id), err) //nolint:staticcheck // its name
+				return fmt.Errorf("Goto: node %s: %w", quoted(t.id), err)
 			}
 		}
 	}
