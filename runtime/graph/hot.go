@@ -65,7 +65,7 @@ func stands[S, U any](ctx context.Context, t Thread[S, U]) (*standing[S, U], err
 	}
 	state, err := h.copy(t.g.recording)
 	if err != nil {
-		return nil, nil // the load returns the error
+		return nil, nil //nolint:nilerr // the load that follows returns the error
 	}
 	state.DropUntracked()
 	t.g.heads.giveBack(h)

@@ -83,7 +83,10 @@ func TestLeavingAStreamOfARunEndsTheRun(t *testing.T) {
 		break
 	}
 	same(t, "nodes that ran", ran, 1)
-	for range g.Stream(t.Context(), input, graph.Events(graph.EventRunStarted)) {
+	for e, err := range g.Stream(t.Context(), input, graph.Events(graph.EventRunStarted)) {
+		if err != nil || e.Kind != graph.EventRunStarted {
+			t.Fatalf("got %v, %v; want the start of the run", e.Kind, err)
+		}
 		break
 	}
 	same(t, "nodes that ran", ran, 1)

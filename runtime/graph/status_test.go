@@ -37,6 +37,7 @@ var endings = map[string]struct {
 	run  func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string)
 }{
 	"drained": {graph.Ready, "the graph is draining", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+		t.Helper()
 		var g *app
 		g = compile(t, threeNodes(func(ctx context.Context, w work) (update, error) {
 			ctx, cancel := context.WithCancel(ctx)
@@ -47,6 +48,7 @@ var endings = map[string]struct {
 		done(t, graph.Ready)(g.Thread(id).Invoke(t.Context(), input))
 	}},
 	"cancelled at a commit": {graph.Ready, errDeploy.Error(), func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+		t.Helper()
 		ctx, cancel := context.WithCancelCause(t.Context())
 		g := compile(t, threeNodes(func(ctx context.Context, w work) (update, error) {
 			cancel(errDeploy)
@@ -55,6 +57,7 @@ var endings = map[string]struct {
 		wantEnding(t, graph.Ready, errDeploy)(g.Thread(id).Invoke(ctx, input))
 	}},
 	"cancelled in a node": {graph.Ready, errDeploy.Error(), func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+		t.Helper()
 		ctx, cancel := context.WithCancelCause(t.Context())
 		g := compile(t, threeNodes(func(ctx context.Context, _ work) (update, error) {
 			cancel(errDeploy)
@@ -64,6 +67,7 @@ var endings = map[string]struct {
 		wantEnding(t, graph.Ready, errDeploy)(g.Thread(id).Invoke(ctx, input))
 	}},
 	"cancelled in a route": {graph.Ready, errDeploy.Error(), func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+		t.Helper()
 		ctx, cancel := context.WithCancelCause(t.Context())
 		b := newWork()
 		b.Node("a", say("a"))
@@ -80,6 +84,7 @@ var endings = map[string]struct {
 		wantEnding(t, graph.Ready, context.Canceled)(compile(t, b, graph.Saver(s), d).Thread(id).Invoke(ctx, input))
 	}},
 	"left stream": {graph.Ready, "the consumer left the stream", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+		t.Helper()
 		for e, err := range compile(t, threeNodes(say("b")), graph.Saver(s), d).Thread(id).Stream(t.Context(), input) {
 			if err != nil {
 				t.Fatal(err)
@@ -90,6 +95,7 @@ var endings = map[string]struct {
 		}
 	}},
 	"drained in a subgraph beside a question": {graph.Ready, "the graph is draining", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+		t.Helper()
 		var g *app
 		asked := make(chan struct{})
 		inner := graph.New("inner", teststate.WorkSchema)
@@ -120,6 +126,7 @@ var endings = map[string]struct {
 		same(t, "questions", len(res.Questions), 1)
 	}},
 	"fork": {graph.Ready, "", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+		t.Helper()
 		th := compile(t, threeNodes(say("b")), graph.Saver(s), d, graph.InterruptBefore("b")).Thread(id)
 		done(t, graph.Paused)(th.Invoke(t.Context(), input))
 		if _, err := th.UpdateState(t.Context(), update{}, graph.AsNode("a")); err != nil {
@@ -127,10 +134,12 @@ var endings = map[string]struct {
 		}
 	}},
 	"stop": {graph.Paused, "before b", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+		t.Helper()
 		g := compile(t, threeNodes(say("b")), graph.Saver(s), d, graph.InterruptBefore("b"))
 		done(t, graph.Paused)(g.Thread(id).Invoke(t.Context(), input))
 	}},
 	"stop and cancelled": {graph.Paused, "after b", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+		t.Helper()
 		ctx, cancel := context.WithCancelCause(t.Context())
 		g := compile(t, threeNodes(func(ctx context.Context, w work) (update, error) {
 			cancel(errDeploy)
@@ -139,6 +148,7 @@ var endings = map[string]struct {
 		done(t, graph.Paused)(g.Thread(id).Invoke(ctx, input))
 	}},
 	"question": {graph.Waiting, "", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+		t.Helper()
 		g := compile(t, threeNodes(func(ctx context.Context, _ work) (update, error) {
 			_, err := amount.Ask(ctx, "how much?")
 			return update{}, err
@@ -146,19 +156,25 @@ var endings = map[string]struct {
 		done(t, graph.Waiting)(g.Thread(id).Invoke(t.Context(), input))
 	}},
 	"question in a left stream": {graph.Waiting, "", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+		t.Helper()
 		g := compile(t, threeNodes(func(ctx context.Context, _ work) (update, error) {
 			_, err := amount.Ask(ctx, "how much?")
 			return update{}, err
 		}, amount), graph.Saver(s), d)
-		for range g.Thread(id).Stream(t.Context(), input, graph.Events(graph.EventQuestion)) {
+		for e, err := range g.Thread(id).Stream(t.Context(), input, graph.Events(graph.EventQuestion)) {
+			if err != nil || e.Kind != graph.EventQuestion {
+				t.Errorf("got %v, %v; want the question", e.Kind, err)
+			}
 			break
 		}
 	}},
 	"failed node": {graph.Failed, errBroken.Error(), func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+		t.Helper()
 		g := compile(t, threeNodes(func(context.Context, work) (update, error) { return update{}, errBroken }), graph.Saver(s), d)
 		wantEnding(t, graph.Failed, errBroken)(g.Thread(id).Invoke(t.Context(), input))
 	}},
 	"failed node in a cancelled run": {graph.Failed, errBroken.Error(), func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+		t.Helper()
 		ctx, cancel := context.WithCancelCause(t.Context())
 		g := compile(t, threeNodes(func(context.Context, work) (update, error) {
 			cancel(errDeploy)
@@ -167,6 +183,7 @@ var endings = map[string]struct {
 		wantEnding(t, graph.Failed, errBroken)(g.Thread(id).Invoke(ctx, input))
 	}},
 	"MaxSteps": {graph.Failed, "raise MaxSteps", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+		t.Helper()
 		res, err := compile(t, threeNodes(say("b")), graph.Saver(s), d, graph.MaxSteps(1)).Thread(id).Invoke(t.Context(), input)
 		var steps *graph.MaxStepsError
 		if !errors.As(err, &steps) || res.Status != graph.Failed {
@@ -174,6 +191,7 @@ var endings = map[string]struct {
 		}
 	}},
 	"failed observer": {graph.Failed, errBroken.Error(), func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+		t.Helper()
 		g := compile(t, threeNodes(say("b")), graph.Saver(s), d, graph.Observe(observer(func(o graph.RunEvent) {
 			if o.Node == "a" {
 				panic(errBroken)
@@ -182,12 +200,14 @@ var endings = map[string]struct {
 		wantEnding(t, graph.Failed, errBroken)(g.Thread(id).Invoke(t.Context(), input))
 	}},
 	"done": {graph.Done, "", func(t *testing.T, s checkpoint.Saver, d graph.Durability, id string) {
+		t.Helper()
 		done(t, graph.Done)(compile(t, threeNodes(say("b")), graph.Saver(s), d).Thread(id).Invoke(t.Context(), input))
 	}},
 }
 
 // wantEnding checks the outcome of a run that ends with an error.
 func wantEnding(t *testing.T, want graph.Status, cause error) func(result, error) {
+	t.Helper()
 	return func(res result, err error) {
 		t.Helper()
 		if res.Status != want || !errors.Is(err, cause) {

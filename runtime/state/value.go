@@ -142,10 +142,10 @@ func format[T any](op rep.Op, u *rep.Scalar[T]) string {
 	return cleared(u.Cleared(), say(op, *u.Operand()))
 }
 
-// cleared prints Clear, if it was called, and then the operations after it.
-func cleared(clear bool, after string) string {
+// cleared prints Clear, if first is true, and then the operations after it.
+func cleared(first bool, after string) string {
 	switch {
-	case !clear:
+	case !first:
 		return after
 	case after == "":
 		return fmt.Sprint(rep.Clear)

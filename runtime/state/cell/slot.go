@@ -25,13 +25,13 @@ func (c *slot[T]) begin(u *rep.Scalar[T]) bool {
 	return c.beginClear(u.Cleared()) && u.HasOperand()
 }
 
-// beginClear starts the merge of an update that clears the field first if clear is true. It
+// beginClear starts the merge of an update that clears the field if first is true. It
 // reports whether the task may write the field.
-func (c *slot[T]) beginClear(clear bool) bool {
-	if !c.touch(clear) {
+func (c *slot[T]) beginClear(first bool) bool {
+	if !c.touch(first) {
 		return false
 	}
-	if clear {
+	if first {
 		c.clear()
 	}
 	return true

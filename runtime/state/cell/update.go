@@ -73,10 +73,10 @@ func writeScalar[T any](w *UpdateWriter, f *shape.Field, op rep.Op, codec Codec[
 	}
 }
 
-// writeClear starts a field with n operations, after Clear if clear is true. It reports whether
+// writeClear starts a field with n operations, after a Clear if first is true. It reports whether
 // the caller must write the operations.
-func writeClear(w *UpdateWriter, f *shape.Field, clear bool, n int) bool {
-	if !clear {
+func writeClear(w *UpdateWriter, f *shape.Field, first bool, n int) bool {
+	if !first {
 		return w.field(f, n)
 	}
 	if !w.field(f, n+1) {

@@ -57,7 +57,7 @@ func (b *bench) part(share float64) {
 	b.until = time.Now().Add(time.Duration(share * float64(b.soak)))
 }
 
-// more increments n, and reports whether the part continues: at least least times, and in a soak for its share of the time.
+// more increments n, and reports whether the part continues: least times or more, and in a soak for its share of the time.
 func (b *bench) more(n *int, least int) bool {
 	if *n >= least && !time.Now().Before(b.until) {
 		return false

@@ -211,7 +211,7 @@ func RoundTrips(t *testing.T, b *Backend, most Trips) {
 	}
 }
 
-// LoadPacked makes a run of 1,000 steps, and loads records of it. A load must take at most most round
+// LoadPacked makes a run of 1,000 steps, and loads records of it. No load may take more than most round
 // trips.
 func LoadPacked(t *testing.T, b *Backend, most int) {
 	t.Helper()
