@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"fmt"
+
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
@@ -30,10 +32,29 @@ func (r callee) resume() error {
 		r.plan.Clear()
 	case halt != nil:
 		r.status = o.Status
+		return r.restAt(halt)
 	case r.plan.Stops(): // the graph had no such stop before
 		r.status = o.Status
 		return r.saving("put writes", r.log.Put(r.ctx, r.storing().stopQuestion(r.log.Base, o), journal.Outcome{}))
 	}
+	return nil
+}
+
+// restAt tells the plan of a restored subgraph after which nodes its open stop is: the record does not have them.
+func (r callee) restAt(halt *journal.Asked) error {
+	var after []int
+	for _, payload := range halt.Questions {
+		stops, err := journal.ReadStops(payload)
+		if err != nil {
+			return fmt.Errorf("%s: the stop of the call: %w", where(r.g.name, r.thread, r.plan.Step), err)
+		}
+		for _, s := range stops {
+			if n, ok := r.g.find(s.Node); ok && s.After {
+				after = append(after, n)
+			}
+		}
+	}
+	r.plan.RestAfter(after)
 	return nil
 }
 

@@ -406,3 +406,29 @@ func TestASnapshotNamesTheStopsThatHoldTheThread(t *testing.T) {
 		}
 	})
 }
+
+// TestAResumeNamesAStopAfterANodeThatARunBeforeItReached: a sibling fails in the run in which a subgraph stops after a
+// node. The next run restores the call at the stop, without running the node.
+func TestAResumeNamesAStopAfterANodeThatARunBeforeItReached(t *testing.T) {
+	fails := true
+	b := newWork()
+	b.Subgraph("sub", compile(t, chain("a", "b"), graph.SubgraphOnly(), graph.InterruptAfter("a")))
+	b.Node("flaky", func(context.Context, work) (update, error) {
+		if fails {
+			return update{}, errBroken
+		}
+		return update{}, nil
+	})
+	for _, id := range []graph.ID{"sub", "flaky"} {
+		b.Edge(graph.Start, id)
+		b.Edge(id, graph.End)
+	}
+	th := compile(t, b, graph.Saver(memory.New()), graph.Concurrency(1)).Thread("t")
+	if _, err := th.Invoke(t.Context(), input); !errors.Is(err, errBroken) {
+		t.Fatalf("got %v, want %v", err, errBroken)
+	}
+	fails = false
+	res := done(t, graph.Paused)(th.Resume(t.Context()))
+	same(t, "stops", fmt.Sprint(res.Stops), "[after sub/a]")
+	done(t, graph.Done)(th.Resume(t.Context()))
+}

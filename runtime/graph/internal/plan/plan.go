@@ -301,8 +301,11 @@ func (p *Planner) Stops() bool {
 	})
 }
 
+// RestAfter sets the nodes that have run and whose stops hold a run that was restored.
+func (p *Planner) RestAfter(nodes []int) { p.after = append(p.after[:0], nodes...) }
+
 // Holding returns the nodes whose stops hold the run where it stands: those that have run, and those
-// that are due. A Planner that was placed knows only the latter.
+// that are due. A Planner that was placed knows only the latter until RestAfter.
 func (p *Planner) Holding() (after, before []int) {
 	if !p.stops {
 		return nil, nil
