@@ -84,6 +84,6 @@ type RunEvent struct {
 
 	Status Status // EventRunEnded
 	// Err is why the attempt failed or was cancelled, of EventTaskEnded and EventTaskRetry. To an Observer it is also the error of
-	// the run, of EventRunEnded; a stream yields that one beside the event.
+	// the run, of EventRunEnded; a stream yields that one with the event.
 	Err error
 }

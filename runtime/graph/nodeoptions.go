@@ -83,7 +83,7 @@ func Targets(ids ...ID) TargetsOption {
 	return nodeOption(func(o *nodeOptions) { o.targets = append(o.targets, ids...) })
 }
 
-// FormerIDs names ids that the node had: threads that wait at one of them go on here, with the results, questions and keys that
+// FormerIDs names ids that the node had: threads that wait at one of them continue at this node, with the results, questions and keys that
 // their tasks have. Keep a former id listed as long as such threads may exist.
 // Snapshots name nodes as they were stored.
 func FormerIDs(ids ...ID) AnyNodeOption {

@@ -12,7 +12,7 @@ type Result[S any] struct {
 	// it may be shared with others, so writing through them needs a Clone.
 	State  S
 	Status Status
-	// Questions are the questions that wait for an answer, in task order; they may be there beside an error, too.
+	// Questions are the questions that wait for an answer, in task order; they may be set even if err is not nil.
 	Questions []OpenQuestion
 	// Next are the nodes that are due, each once, however much was sent to it: what Resume runs. If no node is due, Next is what
 	// may follow: the targets of the routes that BeforeRoute has put off, or End after a stop behind the last node. It is nil only

@@ -29,7 +29,7 @@ func Emit(ctx context.Context, v any) { task.Emit(ctx, v) }
 
 // Stream is Invoke, with events. The run is under way while the sequence is ranged over, on the same goroutine:
 // a slow consumer slows the run, and nothing is buffered. Leaving the loop ends the run at its newest
-// checkpoint, as Paused; Resume goes on. Each range over the sequence is a run of its own.
+// checkpoint and leaves the thread Ready; Resume continues it. Each range over the sequence is a run of its own.
 //
 // With Async an event may come before its checkpoint is stored.
 func (t Thread[S, U]) Stream(ctx context.Context, in U, opts ...StreamOption) iter.Seq2[Event[S, U], error] {
