@@ -7,9 +7,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// Builder collects the nodes and edges of a graph over state S, whose updates are U. Its methods never
-// fail: Compile reports everything that is wrong, all at once. A Builder is for one goroutine; the Graph
-// that Compile makes is for any number.
+// Builder collects the nodes and edges of a graph over state S, with updates U. Its methods never
+// fail: Compile reports all faults together. A Builder must not be used concurrently. The Graph
+// that Compile returns is safe for concurrent use.
 type Builder[S, U any] struct {
 	name   string
 	schema *state.Schema[S, U]
@@ -28,12 +28,12 @@ type nodeDecl[S, U any] struct {
 	opts  nodeOptions
 }
 
-// kind is what a node is, whatever the types of its functions.
+// kind holds the properties of a node that do not depend on the types of its functions.
 type kind struct {
 	routes bool                          // the Next that the node returns counts
 	decode func([]byte) (payload, error) // what is sent to a task node; nil for other nodes
 	sub    *core                         // the graph of a subgraph node; nil for other nodes
-	same   bool                          // that is over the same state
+	same   bool                          // sub is over the same state
 }
 
 type edgeDecl struct{ from, to ID }
@@ -49,16 +49,19 @@ type joinDecl struct {
 	to   ID
 }
 
-// New returns an empty Builder. name is written into every checkpoint and error; schema is the variable that
-// graphgen generated for the state.
+// New returns an empty Builder. The name is stored in every checkpoint and appears in every error.
+// schema is the variable that graphgen generated for the state.
 func New[S, U any](name string, schema *state.Schema[S, U]) *Builder[S, U] {
 	return &Builder[S, U]{name: name, schema: schema}
 }
 
-// Node adds a node that runs f, and returns id. f gets its own copy of the state; what maps, pointers and
-// slices in it refer to is shared and must only be read, and not kept after f returns (Clone is for that).
-// f runs once in each superstep that makes the node due, on any goroutine, at the same time as other nodes
-// that are due. The order of declaration is the order in which the updates of one superstep merge.
+// Node adds a node that runs f, and returns id. f gets its own copy of the state. Maps, pointers
+// and slices in it refer to shared memory. f must only read that memory, and must not keep it
+// after f returns; Clone copies it.
+//
+// f runs once in each superstep in which the node is due, on any goroutine, concurrently with the
+// other due nodes. The updates of a superstep merge in the order in which their nodes were
+// declared.
 func (b *Builder[S, U]) Node(id ID, f func(ctx context.Context, s S) (U, error), opts ...NodeOption) ID {
 	add(b, id, funcs[S, U]{plain: f}, kind{}, opts, NodeOption.node)
 	return id
@@ -72,9 +75,10 @@ func (b *Builder[S, U]) RoutingNode(id ID, f func(ctx context.Context, s S) (U, 
 	return id
 }
 
-// TaskNode adds a node that runs once for each send to it, with what was sent, all sends of a superstep at the same
-// time. Only a Next reaches it: Sender.Send in a route or a routing node. Sends merge in the order in which they were
-// made. In needs a codec: name it to graphgen with -type, or take one of wire's.
+// TaskNode adds a node that runs once for each send to it, with the input that was sent. The sends
+// of a superstep run concurrently, and their updates merge in the order of the sends. Only a Next
+// leads to the node: Sender.Send in a route or a routing node. In needs a codec: pass it to
+// graphgen with -type, or use a type of package wire.
 //
 // TaskNode is a function because a method has no type parameters of its own.
 func TaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID, f func(ctx context.Context, s S, in In) (U, error), opts ...NodeOption) Sender[In] {

@@ -8,7 +8,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/internal/value"
 )
 
-// checkOptions reports options that were set twice, that say nothing, or that contradict each other.
+// checkOptions reports options that were set twice, have no effect, or contradict each other.
 func (c *compiler[S, U]) checkOptions() {
 	o := &c.g.opt
 	for _, name := range o.given.twice {
@@ -60,7 +60,7 @@ func (c *compiler[S, U]) checkOptions() {
 	}
 }
 
-// checkNodeOptions does so for the options of one node.
+// checkNodeOptions does the same for the options of one node.
 func (c *compiler[S, U]) checkNodeOptions(n *nodeDecl[S, U]) {
 	id, o := string(n.id), &n.opts
 	for _, name := range o.given.twice {

@@ -6,7 +6,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
-// encodeTargets returns what a node or route chose in the form that is stored.
+// encodeTargets returns the choice of a node or route in its stored form.
 func encodeTargets(next Next) ([]journal.Target, error) {
 	if next.first.id == "" {
 		return nil, nil
@@ -37,7 +37,7 @@ func (g *core) readChoice(from *node, b []byte) (update []byte, next Next, err e
 	return update, next, nil
 }
 
-// addTarget adds a stored target, whose node may have another id since.
+// addTarget adds a stored target. Its node may have another id since then.
 func (g *core) addTarget(next *Next, stored journal.Target) (err error) {
 	t := target{id: ID(stored.Node)}
 	if n, ok := g.former[t.id]; ok {
@@ -52,7 +52,7 @@ func (g *core) addTarget(next *Next, stored journal.Target) (err error) {
 	return nil
 }
 
-// unwrap decodes what was sent to a node, or what Parent is to do.
+// unwrap decodes the payload of a send to a node, or the choice for Parent.
 func (g *core) unwrap(id ID, raw []byte) (_ payload, err error) {
 	defer rescue(&err)
 	if id == Parent {

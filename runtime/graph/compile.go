@@ -14,12 +14,12 @@ import (
 	"github.com/graphgen-go/graphgen/shape"
 )
 
-// Graph is a compiled graph. It does not change, and any number of runs may go on at once.
+// Graph is a compiled graph. It does not change, and is safe for concurrent use.
 type Graph[S, U any] struct {
 	core
 	schema *state.Schema[S, U]
 	funcs  []funcs[S, U] // by node
-	heads  heads[S, U]   // of threads whose last run this graph made
+	heads  heads[S, U]   // the heads of threads whose last run this graph executed
 }
 
 // core is a compiled graph without the types of its state.
@@ -28,31 +28,32 @@ type core struct {
 	name        string
 	fingerprint uint64
 	hash        uint64                    // of all schemas in it, see schemaHash
-	schemas     func() []checkpoint.Write // the descriptions of all schemas in it, made once
+	schemas     func() []checkpoint.Write // the descriptions of all schemas, computed once
 	shape       func() shape.State        // the description of the state
 	nodes       []node                    // in order of declaration, behind Start
 	index       map[ID]int
-	former      map[ID]int // by the ids that nodes had
+	former      map[ID]int // by former ids
 	plan        plan.Graph
 	exec        []exec.Node // by node
 	nests       bool        // some node is a subgraph
-	routes      bool        // some node chooses what follows it
+	routes      bool        // some node chooses its successors
 	asks        bool        // some node lists questions
 	remembers   bool        // some subgraph remembers
-	leadsUp     bool        // something in it chooses Parent
+	leadsUp     bool        // some node or route can choose
 	newState    func() typedState
 	opt         options
-	store       any // what tells the saver from others: the saver, or the graph where savers cannot be compared
+	store       any // identifies the saver: the saver itself, or the graph if savers cannot be compared
 }
 
-// start is the place of Start among the nodes, end the number that stands for End. No node has a negative number.
+// start is the index of Start among the nodes, and end the number for End. Node numbers are never
+// negative.
 const (
 	start = plan.Start
 	end   = plan.End
 	above = plan.Parent
 )
 
-// node is a declared node. What leaves it by edges and joins is in the plan.
+// node is a declared node. Its edges and joins are in the plan.
 type node struct {
 	kind
 	id      ID
@@ -60,18 +61,23 @@ type node struct {
 	timeout time.Duration
 	targets []ID       // of its route, or of its choice
 	to      []int      // targets, by number
-	places  map[ID]int // in targets, where they are many; else nil
+	places  map[ID]int // indexes in targets, for many targets; else nil
 
-	remembers bool // it is a subgraph that continues from its last call
+	remembers bool // the subgraph continues from its last call
 	questions []askable
-	writes    []string // the fields that it declares; nil when it does not say
+	writes    []string // declared fields; nil if not declared
 }
 
-// Compile checks the graph and makes it runnable. The error is a *CompileError with every fault there is:
-// names that are unknown, reserved or taken, nodes that are never reached or lead nowhere, routes without
-// targets, a missing start, joins that cannot fire, options that contradict each other, nodes that always run
-// together and by their Writes set one field. The Builder can be
-// changed and compiled again; the Graph does not change with it.
+// Compile checks the graph and returns it in runnable form. The error is a *CompileError that
+// lists every fault:
+//
+//   - ids that are unknown, reserved or used twice
+//   - nodes that no run reaches, or that lead nowhere
+//   - routes without targets, a missing start, and joins that cannot fire
+//   - options that contradict each other
+//   - nodes that always run together and set the same field, by their Writes
+//
+// The Builder can be changed and compiled again; the Graph does not change with it.
 func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	c := compiler[S, U]{b: b, g: &Graph[S, U]{core: core{name: b.name, opt: defaults()}, schema: b.schema}}
 	for _, o := range opts {
@@ -108,7 +114,7 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	return g, nil
 }
 
-// compiler turns a Builder into a Graph and collects what is wrong.
+// compiler turns a Builder into a Graph and collects the faults.
 type compiler[S, U any] struct {
 	b      *Builder[S, U]
 	g      *Graph[S, U]
@@ -157,7 +163,7 @@ func (c *compiler[S, U]) addNode(n node, f funcs[S, U], p plan.Node) {
 	c.g.asks, c.g.remembers = c.g.asks || len(n.questions) > 0, c.g.remembers || n.remembers
 }
 
-// addFormer takes up the ids that nodes had, once all that they have are known.
+// addFormer adds the former ids of nodes, after all present ids are known.
 func (c *compiler[S, U]) addFormer() {
 	for _, d := range c.b.nodes {
 		for _, was := range d.opts.was {
@@ -186,7 +192,7 @@ func (g *core) find(id string) (int, bool) {
 	return n, ok
 }
 
-// lookup returns the number of a node, and reports one that is not there as a fault of what.
+// lookup returns the number of a node. It reports an unknown node as a fault of what.
 func (c *compiler[S, U]) lookup(what string, id ID) (int, bool) {
 	n, ok := c.g.index[id]
 	if !ok {
@@ -241,7 +247,8 @@ func (c *compiler[S, U]) addEdges() {
 	}
 }
 
-// takesSends reports, as a fault of what, that node n takes what only a send has.
+// takesSends reports whether node n is a task node, which only a send can reach, and adds a fault
+// of what if so.
 func (c *compiler[S, U]) takesSends(what string, n int) bool {
 	if n < start || c.g.nodes[n].decode == nil {
 		return false
@@ -279,7 +286,7 @@ func (c *compiler[S, U]) addRoutes() {
 	}
 }
 
-// targets looks up the nodes that a route or a node may choose. how says in a fault where targets are listed.
+// targets looks up the targets of a route or a node. how says in a fault where to list targets.
 func (c *compiler[S, U]) targets(what, how string, ids []ID) (targets []ID, to []int) {
 	if len(ids) == 0 {
 		c.fault("%s declares no targets; list %s every node that it may choose, and graph.End if it may end", what, how)

@@ -1,8 +1,9 @@
 // Package graph runs programs that are graphs over one typed state.
 //
-// A node is a function from the state to an update. Edges, routes and joins say what runs next. A run goes in
-// supersteps: all nodes that are due run at the same time, their updates are merged in the order in which the
-// nodes were declared, and what they came to is committed as one checkpoint, with what is due next.
+// A node is a function from the state to an update. Edges, routes and joins decide which nodes run
+// next. A run executes supersteps. All due nodes of a superstep run concurrently, and their
+// updates merge in the order in which the nodes were declared. One checkpoint then stores the new
+// state and the nodes that are due next.
 //
 //	g := graph.New("support", StateSchema) // graphgen wrote StateSchema
 //	g.Node("classify", classify)           // func(context.Context, State) (StateUpdate, error)
@@ -18,28 +19,36 @@
 //
 // # What a node may do
 //
-// A node gets its own copy of the state, made as an assignment makes one: what slices, maps and pointers in it
-// refer to is shared with the run and with nodes beside it. It may be read until the node returns, and never be
-// written. Changes are returned as an update. Graphs compiled with [Strict], in tests, find nodes that write.
+// A node gets its own copy of the state struct. Slices, maps and pointers in that copy refer to
+// memory that the run and the other nodes also read. A node may read this memory until it returns,
+// and must never write it. A node returns its changes as an update. [Strict] finds nodes that
+// write, for tests.
 //
 // # More than nodes and edges
 //
-// Routes choose among declared targets ([Builder.Route]), and so do nodes ([Builder.RoutingNode]). A [TaskNode] runs once
-// for each thing sent to it. Joins wait for several nodes ([Builder.Join]) or for the first of them
-// ([Builder.JoinAny]). A node can ask a person a typed [Question]; the run ends, and goes on when somebody has answered. A
-// graph can be a node of another, over the same state ([Builder.Subgraph]) or one of its own ([MapSubgraph]).
-// [Thread.Stream] shows a run as it goes on, and [Thread.At] goes back to any checkpoint.
+// Routes choose among declared targets ([Builder.Route]), and so do nodes ([Builder.RoutingNode]).
+// A [TaskNode] runs once for each input that is sent to it. Joins wait for several nodes
+// ([Builder.Join]) or for the first of them ([Builder.JoinAny]). A node can ask a person a typed
+// [Question]: the run ends, and continues when somebody has answered.
+//
+// A graph can be a node of another graph, over the same state ([Builder.Subgraph]) or over a state
+// of its own ([MapSubgraph]). [Thread.Stream] yields events during a run. [Thread.At] returns to
+// any checkpoint.
 //
 // # What is stored, and when
 //
-// With a [Saver], a node whose result was acknowledged is not run again by [Thread.Resume], whatever happened
-// since: a crash, a failed sibling, a cancelled context. A node that was running when the process died runs
-// again; [CurrentTask] gives it a key that is the same both times, for side effects that must not happen twice.
-// A thread whose last input has finished stays in memory ([HotThreads]): the next input then reads nothing.
-// One run at a time holds a thread: another one fails with a *checkpoint.BusyError before any of its nodes runs.
+// With a [Saver], [Thread.Resume] never repeats a node whose result is stored, even after a crash,
+// a failed sibling or a cancelled context. A node that was running when the process died runs
+// again. [CurrentTask] gives the node a key that is the same both times, for side effects that
+// must not happen twice.
+//
+// A thread whose last input has finished stays in memory ([HotThreads]), so the next input reads
+// nothing from the saver. Only one run at a time holds a thread. Another run returns a
+// *checkpoint.BusyError before any of its nodes runs.
 //
 // # Errors
 //
-// A run fails with a [*NodeError], [*RouteError], [*ConflictError], [*OverflowError], [*MaxStepsError], [*SaverError] or an error
-// that wraps the context's. The thread can then be resumed. A [*CompileError] lists all that is wrong with a graph.
+// A run returns a [*NodeError], [*RouteError], [*ConflictError], [*OverflowError],
+// [*MaxStepsError], [*SaverError] or an error that wraps the context's error. The thread can be
+// resumed after each of them. A [*CompileError] lists all faults of a graph.
 package graph

@@ -9,26 +9,32 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 )
 
-// Errors of calls, wrapped in what is returned; test with errors.Is.
+// Errors of calls, wrapped in the returned errors; test with errors.Is.
 var (
-	// ErrUnfinished: input for a thread on which something is still due, or UpdateState as one of several tasks that are due.
+	// ErrUnfinished is returned by Invoke on an unfinished thread, and by UpdateState as one of
+	// several due nodes.
 	ErrUnfinished = errors.New("the thread is not finished")
-	// ErrGraphChanged: a stored thread is of another graph, needs a node or a field that the code does not have, or holds one of
-	// another type. Stored bytes that no code wrote are checkpoint.ErrDamaged instead: an error of reading them is one of the two.
+	// ErrGraphChanged is returned for a stored thread of another graph, and for one that needs a
+	// node or field that the code does not have, or has with another type. Stored bytes that no
+	// code wrote are checkpoint.ErrDamaged instead. Every decoding error is one of the two.
 	ErrGraphChanged = errors.New("the graph has changed")
-	// ErrReleased: a call that continues from a checkpoint of a released version, which is read-only.
+	// ErrReleased is returned by a call that continues from a checkpoint of a released version,
+	// which is read-only.
 	ErrReleased = errors.New("the version was released")
-	// ErrOwnThread: a node runs, edits or releases the thread that its own run holds, also through the node of another thread.
+	// ErrOwnThread is returned if a node runs, edits or releases the thread that its own run
+	// holds, also through a node of another thread.
 	ErrOwnThread = errors.New("the thread is held by the run that the call comes from")
-	// ErrInside: a call that runs, edits or releases, on a Thread that Inside returned.
+	// ErrInside is returned by calls that run, edit or release a Thread that Inside returned.
 	ErrInside = errors.New("the thread is seen from inside a subgraph")
-	// ErrNoSaver: a call that needs stored checkpoints, on a graph compiled without a Saver.
+	// ErrNoSaver is returned by calls that need stored checkpoints, if the graph was compiled
+	// without a Saver.
 	ErrNoSaver = errors.New("the graph has no saver")
-	// ErrGoexit is the error of a node, or of an Observer, that called runtime.Goexit instead of returning.
+	// ErrGoexit is the error of a node or an Observer that called runtime.Goexit instead of
+	// returning.
 	ErrGoexit = exec.ErrGoexit
 )
 
-// CompileError is everything that is wrong with a graph, in the order of declaration.
+// CompileError lists the faults of a graph, in the order of declaration.
 type CompileError struct {
 	Graph  string
 	Faults []string // one sentence each
@@ -38,14 +44,15 @@ func (e *CompileError) Error() string {
 	return fmt.Sprintf("graph: %s does not compile:\n%s", e.Graph, strings.Join(e.Faults, "\n"))
 }
 
-// NodeError says that a node failed: it returned an error, panicked (Err is a *PanicError), timed out, or its
-// update could not be merged. Its superstep was not committed; what its siblings finished is stored, and Resume runs only what is not.
+// NodeError reports that a node failed: it returned an error, panicked (Err is a *PanicError),
+// timed out, or its update could not be merged. The superstep was not committed. The results of
+// its other nodes are stored, and Resume runs only the nodes without a stored result.
 type NodeError struct {
 	Graph   string
 	Thread  string // empty for Run
-	Step    int    // of the superstep: 0 is the empty checkpoint, 1 the input, 2 the first nodes of a new thread
+	Step    int    // number of the superstep: 0 is the empty checkpoint, 1 the input, 2 the first nodes of a new thread
 	Node    ID
-	Index   int // of the send that the task was of, else 0
+	Index   int // number of the send that the task ran, else 0
 	Attempt int // from 1
 	Err     error
 }
@@ -61,13 +68,14 @@ func (e *NodeError) Error() string {
 // Unwrap returns the node's own error.
 func (e *NodeError) Unwrap() error { return e.Err }
 
-// RouteError says that a route failed or chose what it may not. Its superstep was not committed; the results of its
-// nodes are stored, and Resume calls the routes again.
+// RouteError reports that a route returned an error or chose a node that it must not. The
+// superstep was not committed. The results of its nodes are stored, and Resume calls the routes
+// again.
 type RouteError struct {
 	Graph  string
 	Thread string
 	Step   int
-	Node   ID // whose route it is
+	Node   ID // the node of the route
 	Err    error
 }
 
@@ -78,16 +86,17 @@ func (e *RouteError) Error() string {
 // Unwrap returns the route's own error.
 func (e *RouteError) Unwrap() error { return e.Err }
 
-// ConflictError says that two tasks of one superstep changed one field in ways that have no order: both set a
-// replace field, or one replaced a list that the other added to. Nothing of the superstep was committed. Mend a
-// node, or give the field another reducer ("last"); then Resume with Rerun for both nodes.
+// ConflictError reports that two tasks of one superstep changed one field in ways that have no
+// order. For example, both set a replace field, or one replaced a list that the other appended to.
+// Nothing of the superstep was committed. Correct a node, or give the field another reducer
+// ("last"); then Resume with Rerun for both nodes.
 type ConflictError struct {
 	Graph   string
 	Thread  string
 	Step    int
 	Field   string
 	Nodes   [2]ID
-	Indexes [2]int // of the sends that the tasks were of, else 0
+	Indexes [2]int // numbers of the sends that the tasks ran, else 0
 }
 
 func (e *ConflictError) Error() string {
@@ -95,15 +104,16 @@ func (e *ConflictError) Error() string {
 		where(e.Graph, e.Thread, e.Step), taskName(e.Nodes[0], e.Indexes[0]), taskName(e.Nodes[1], e.Indexes[1]), e.Field)
 }
 
-// OverflowError says that what tasks of one superstep add to a field does not fit in the field's type. Nothing of the superstep
-// was committed. Give the field a wider type or mend a node; then Resume with Rerun for the nodes.
+// OverflowError reports that the sum of a field exceeds the range of its type. Nothing of the
+// superstep was committed. Give the field a wider type or correct a node; then Resume with Rerun
+// for the nodes.
 type OverflowError struct {
 	Graph   string
 	Thread  string
 	Step    int
 	Field   string
-	Nodes   []ID  // whose tasks added to the field, in the order of merging; the last one's did not fit
-	Indexes []int // of the sends that the tasks were of, else 0
+	Nodes   []ID  // the nodes that added to the field, in the order of merging; the last one exceeded the range
+	Indexes []int // numbers of the sends that the tasks ran, else 0
 	Err     error // a *state.OverflowError
 }
 
@@ -118,7 +128,8 @@ func (e *OverflowError) Error() string {
 // Unwrap returns the error of package state.
 func (e *OverflowError) Unwrap() error { return e.Err }
 
-// taskName writes a task for people: its node, and which send it was of unless that was the first or none.
+// taskName returns the display name of a task: its node, and the number of its send unless that is
+// 0.
 func taskName(node ID, index int) string {
 	if index == 0 {
 		return strconv.Quote(node.String())
@@ -126,7 +137,8 @@ func taskName(node ID, index int) string {
 	return fmt.Sprintf("%q (send %d)", node.String(), index)
 }
 
-// MutationError says that a node or route wrote to the state it was given. Only Strict runs look for it.
+// MutationError reports that a node or route wrote to the state that it got. Only Strict runs
+// detect it.
 type MutationError struct {
 	Fields []string
 }
@@ -135,19 +147,20 @@ func (e *MutationError) Error() string {
 	return fmt.Sprintf("it wrote to the state it was given (%s); change the state through the update, or work on a Clone", strings.Join(e.Fields, ", "))
 }
 
-// UnjoinedError says that a Strict run ended with a join that only some of its nodes had reached.
+// UnjoinedError reports that a Strict run ended while only some sources of a join had run.
 type UnjoinedError struct {
 	Graph  string
 	Thread string
-	Joins  []ID // the nodes that the joins lead to
+	Joins  []ID // the targets of the joins
 }
 
 func (e *UnjoinedError) Error() string {
 	return fmt.Sprintf("%s: the run ended while the join to %v waited for the rest of its nodes; see that all of them run, or none", where(e.Graph, e.Thread, -1), e.Joins)
 }
 
-// PanicError is a panic of code that the run called: a node, a route, a reducer, a codec, an Observer, an Unless. The
-// error that wraps it names the place. Its text is one line, without the stack.
+// PanicError is a panic of code that the run called: a node, a route, a reducer, a codec, an
+// Observer, an Unless. The error that wraps it names the place. Its text is one line, without the
+// stack.
 type PanicError struct {
 	Value any
 	Stack []byte // of the goroutine that panicked, as debug.Stack prints it
@@ -161,14 +174,14 @@ func (e *PanicError) Error() string {
 	return "panic: " + text
 }
 
-// Unwrap returns the value panicked with, when it is an error.
+// Unwrap returns the value of the panic if it is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
 
-// MaxStepsError says that a run took as many supersteps as it may and has more to do. All of them are committed:
-// Resume goes on.
+// MaxStepsError reports that a run reached MaxSteps and has more to do. All its supersteps are
+// committed, and Resume continues the run.
 type MaxStepsError struct {
 	Graph  string
 	Thread string
@@ -180,8 +193,9 @@ func (e *MaxStepsError) Error() string {
 	return fmt.Sprintf("%s: %d supersteps are done and %v is still due; raise MaxSteps if that is no endless loop, and resume", where(e.Graph, e.Thread, -1), e.Max, e.Next)
 }
 
-// SaverError says that the saver failed. The superstep it was to store may or may not be stored; Resume finds out. Errors
-// of the saver's contract (checkpoint.ErrConflict and others) are found by errors.Is and errors.As.
+// SaverError reports that the saver failed. The outcome of the write is unknown; Resume reconciles
+// it. errors.Is and errors.As find the errors of the saver's contract, such as
+// checkpoint.ErrConflict.
 type SaverError struct {
 	Graph  string
 	Thread string
@@ -197,7 +211,7 @@ func (e *SaverError) Error() string {
 // Unwrap returns the saver's error.
 func (e *SaverError) Unwrap() error { return e.Err }
 
-// where begins every error of a run. step is negative where it says nothing.
+// where returns the beginning of every error of a run. A negative step is left out.
 func where(graph, thread string, step int) string {
 	s := "graph: " + graph
 	if thread != "" {

@@ -8,18 +8,21 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// EventKind says what an event is. Streams and Observers have the same kinds. Several are combined by |, for Events.
+// EventKind is the kind of an event. Streams and Observers have the same kinds. Combine several by
+// |, for Events.
 type EventKind uint16
 
 const (
-	// EventUpdate: the update of a task, after the commit of its superstep, in the order of merging. A subgraph over the same
-	// state has one for each task in it. Only in streams.
+	// EventUpdate: the update of a task, after the commit of its superstep, in the order of
+	// merging. A subgraph over the same state has one event for each of its tasks. Only in
+	// streams.
 	EventUpdate EventKind = 1 << iota
-	// EventState: the state of a checkpoint, after its commit; that of the input first. Only in streams.
+	// EventState: the state of a checkpoint, after its commit. The first is that of the input.
+	// Only in streams.
 	EventState
 	// EventTaskStarted: an attempt of a task starts.
 	EventTaskStarted
-	// EventTaskEnded: the attempt has ended; Outcome says how. Its superstep is not committed yet.
+	// EventTaskEnded: the attempt has ended, with an Outcome. Its superstep is not committed yet.
 	EventTaskEnded
 	// EventCustom: a value that a node passed to Emit. Only in streams.
 	EventCustom
@@ -64,26 +67,27 @@ func (k EventKind) String() string {
 	return strings.Join(names, "|")
 }
 
-// RunEvent is one thing that a run did, without the types of its graph. Which fields are set depends on Kind.
+// RunEvent is an event of a run, without the types of its graph. Which fields are set depends on
+// Kind.
 type RunEvent struct {
 	Kind   EventKind
 	Graph  string
 	Thread string // empty for Run
-	Path   []ID   // of the subgraph nodes that lead to where it happened; nil in the graph itself
-	Step   int    // the superstep's number in the thread
+	Path   []ID   // the subgraph nodes around the event, outermost first; nil in the graph itself
+	Step   int    // number of the superstep in the thread
 
-	Node    ID            // of the events of a task, and EventUpdate, EventCustom and EventQuestion: its node
-	Index   int           // likewise: of the send that the task is of, else 0
-	Attempt int           // of the events of a task, and EventCustom: from 1
+	Node    ID            // node, for the events of a task, and EventUpdate, EventCustom and EventQuestion
+	Index   int           // with Node: number of the send that the task runs, else 0
+	Attempt int           // for the events of a task, and EventCustom: from 1
 	Outcome Outcome       // EventTaskEnded
-	Took    time.Duration // to an Observer: EventTaskEnded, EventRunEnded; EventTaskStuck: since its context ended
+	Took    time.Duration // Observer only: EventTaskEnded, EventRunEnded; EventTaskStuck: since its context ended
 	Delay   time.Duration // EventTaskRetry: until the next attempt
 
-	Checkpoint checkpoint.ID // EventCheckpoint, EventUpdate and EventState: the superstep's
+	Checkpoint checkpoint.ID // checkpoint of the superstep: EventCheckpoint, EventUpdate, EventState
 	Next       []ID          // EventCheckpoint: the nodes that are due
 
 	Status Status // EventRunEnded
-	// Err is why the attempt failed or was cancelled, of EventTaskEnded and EventTaskRetry. To an Observer it is also the error of
-	// the run, of EventRunEnded; a stream yields that one with the event.
+	// Err is the error of the attempt, for EventTaskEnded and EventTaskRetry. For EventRunEnded an
+	// Observer gets the error of the run; a stream yields that error with the event.
 	Err error
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/internal/live"
 )
 
-// State returns the thread at its head, or at the checkpoint that At names. A thread or checkpoint that does not
-// exist is checkpoint.ErrNotFound, one that holds what the code cannot read ErrGraphChanged; others are a *SaverError. It takes
-// no lease: it can be called while a run goes on.
+// State returns the thread at its head, or at the checkpoint that At names. It takes no lease, so
+// it can be called during a run. It returns checkpoint.ErrNotFound if the thread or checkpoint
+// does not exist, and ErrGraphChanged if the code cannot read it. Other errors are *SaverErrors.
 func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	var none Snapshot[S]
 	if err := t.ready(); err != nil {
@@ -63,14 +63,14 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 	switch {
 	case last.ID != c.Head:
 	case t.inside != nil && !c.Unfinished():
-		s.Status = checkpoint.Done // whatever its thread does
+		s.Status = checkpoint.Done // whatever the status of its thread
 	default:
 		s.Status = c.Thread.Status
 	}
 	return s, nil
 }
 
-// snapshot describes a record, but for its state.
+// snapshot returns the Snapshot of a record, without its state.
 func (t Thread[S, U]) snapshot(rec *checkpoint.Record, due []checkpoint.Task) Snapshot[S] {
 	s := Snapshot[S]{
 		Checkpoint: rec.ID, Parent: rec.Parent, Step: rec.Step, Source: rec.Source, Node: ID(rec.Node), Created: rec.Created,
@@ -91,7 +91,8 @@ func (t Thread[S, U]) snapshot(rec *checkpoint.Record, due []checkpoint.Task) Sn
 	return s
 }
 
-// pendingRoutes are the nodes of rec whose routes have yet to be asked, those that the graph still has.
+// pendingRoutes returns the nodes of rec whose routes were not called yet, without those that the
+// graph does not have any more.
 func (g *core) pendingRoutes(rec *checkpoint.Record) []int {
 	var nodes []int
 	for _, name := range rec.PendingRoutes {
@@ -102,7 +103,7 @@ func (g *core) pendingRoutes(rec *checkpoint.Record) []int {
 	return nodes
 }
 
-// taskStates says of each due task what is stored of it.
+// taskStates returns the stored state of each due task.
 func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c *checkpoint.Chain) ([]TaskState, error) {
 	stored := make(map[string]TaskState)
 	for i := range c.Writes {
@@ -137,13 +138,17 @@ func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c
 	return states, nil
 }
 
-// History yields the thread's checkpoints, newest first, as q asks; with At only those older than that one.
-// Records are read as the loop asks for them. A page costs what State costs at its oldest checkpoint, the changes in the page, and
-// a copy of each map of the state for each checkpoint. Without a Limit the loop reads pages that grow. With q.Headers set, and by
-// Checkpoints, the states are left out. Forward goes from old to new.
+// History yields the thread's checkpoints that q selects, newest first. With At it yields only
+// older ones. Forward yields checkpoints from old to new.
 //
-// An error, as of State, ends the sequence. If the part that was not read yet is pruned or released meanwhile, it is
-// checkpoint.ErrConflict. A thread that does not exist has no checkpoints, and is no error.
+// The loop reads records on demand. A page costs as much as State at its oldest checkpoint. The
+// changes in the page, and a copy of each map of the state for each checkpoint, add to that.
+// Without a Limit the loop reads pages of growing size. With q.Headers, and in Checkpoints, the
+// snapshots have no states.
+//
+// An error ends the sequence; errors are those of State. It is checkpoint.ErrConflict if unread
+// records were pruned or released in the meantime. A thread that does not exist yields no
+// checkpoints and no error.
 func (t Thread[S, U]) History(ctx context.Context, q checkpoint.Query) iter.Seq2[Snapshot[S], error] {
 	return func(yield func(Snapshot[S], error) bool) {
 		walk := Thread[S, U].walk
@@ -157,10 +162,11 @@ func (t Thread[S, U]) History(ctx context.Context, q checkpoint.Query) iter.Seq2
 	}
 }
 
-// errLeft says that the consumer of a sequence is gone.
+// errLeft reports that the consumer of a sequence has left the loop.
 var errLeft = errors.New("left")
 
-// past calls walk for the version that q is about: the open one, or a released one that has the checkpoint before which it begins.
+// past calls walk for the version of q: the open one, or the released version that has the
+// checkpoint q.Before.
 func (t Thread[S, U]) past(ctx context.Context, q checkpoint.Query, walk func(Thread[S, U], checkpoint.Query) error) error {
 	if err := t.ready(); err != nil {
 		return err
@@ -178,7 +184,7 @@ func (t Thread[S, U]) past(ctx context.Context, q checkpoint.Query, walk func(Th
 	return err
 }
 
-// walk is the history of one version.
+// walk yields the history of one version.
 func (t Thread[S, U]) walk(ctx context.Context, q checkpoint.Query, yield func(Snapshot[S], error) bool) error {
 	h := historian[S, U]{t: t, q: q, yield: yield, past: past[S, U]{t: t}, room: min(max(q.Limit, firstBlock), largePage)}
 	all := checkpoint.Query{Before: q.Before, Sources: everySource}
@@ -198,29 +204,31 @@ func (t Thread[S, U]) walk(ctx context.Context, q checkpoint.Query, yield func(S
 
 var everySource = []checkpoint.Source{checkpoint.Input, checkpoint.Loop, checkpoint.Update, checkpoint.Fork, checkpoint.Resume}
 
-// How many snapshots a block of a history has: the first, and how many times as many each one after it. A block costs one
-// restored state, and all its records are in memory.
+// The sizes of the blocks of a history, in snapshots: that of the first block, and the factor
+// between two blocks. A block costs one restored state, and all its records are in memory.
 const (
 	firstBlock  = 16
-	largePage   = 1024 // a first block that is the whole page has at most so many
+	largePage   = 1024 // the maximum of a first block that is a whole page
 	blockGrowth = 8
 )
 
-// historian turns records, newest first, into snapshots. The state of a record follows from that of the record before it. So
-// records are gathered in blocks. The state at the oldest one that is wanted of a block is restored, those of the rest are made
-// from it in order, and all are yielded in reverse.
+// historian turns records, newest first, into snapshots. The state of a record is the change of
+// the record before it, so records are gathered in blocks. The state of the oldest wanted record
+// of a block is restored. The other states of the block follow from it in order, and all snapshots
+// are yielded in reverse order.
 type historian[S, U any] struct {
 	t       Thread[S, U]
 	q       checkpoint.Query
 	yield   func(Snapshot[S], error) bool
 	past    past[S, U]
-	block   []checkpoint.Record // the first is the newest that is wanted
-	wanted  []int               // which of the block are
-	room    int                 // how many of them fill a block
+	block   []checkpoint.Record // newest first; the first one is wanted
+	wanted  []int               // the indexes of the wanted records in block
+	room    int                 // how many wanted records fill a block
 	yielded int
 }
 
-// take adds a record to the block, which it flushes when that is full, has all that the query wants, or goes back to a snapshot.
+// take adds a record to the block. It flushes the block if that is full, has everything that the
+// query wants, or reaches a snapshot.
 func (h *historian[S, U]) take(ctx context.Context, rec checkpoint.Record) error {
 	if h.q.Match(&rec) {
 		h.wanted = append(h.wanted, len(h.block))
@@ -268,8 +276,9 @@ func (h *historian[S, U]) flush(ctx context.Context) error {
 	return nil
 }
 
-// begin returns the number of the first record of the block whose state is still to be made: the oldest if that has a snapshot,
-// else the one after the oldest that is wanted, whose state it restores.
+// begin returns the index of the first record of the block whose state must be built. If the
+// oldest record has a snapshot, that is its index. Otherwise begin restores the state of the
+// oldest wanted record, and returns the index of the next one.
 func (h *historian[S, U]) begin(ctx context.Context) (next int, err error) {
 	h.past.live = nil
 	if last := len(h.block) - 1; h.block[last].Snapshot {

@@ -9,19 +9,20 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// ID names a node of a graph. Untyped constants convert; declare constants for the ids that routes, tests
-// and tools name. Ids that begin with two underscores are reserved.
+// ID names a node of a graph. Untyped constants convert. Declare constants for the ids that
+// routes, tests and tools name. Ids that begin with two underscores are reserved.
 type ID string
 
-// Start and End are where every run begins and where its branches end. Parent is the graph that a subgraph is in. None is
-// a node: Start has only out-edges, End only in-edges, and only a choice leads to Parent (ToParent).
+// Start is the beginning of every run, and End the end of its branches. Parent is the graph around
+// a subgraph. They are not nodes: Start has only out-edges, End has only in-edges, and only a
+// choice leads to Parent (ToParent).
 const (
 	Start  ID = "__start__"
 	End    ID = "__end__"
 	Parent ID = "__parent__"
 )
 
-// String returns the id as people read it: Start, End and Parent by these names.
+// String returns the display name of the id: Start, End and Parent by these names.
 func (id ID) String() string {
 	switch id {
 	case Start:
@@ -34,7 +35,7 @@ func (id ID) String() string {
 	return string(id)
 }
 
-// quoted writes an id for messages: as a string, or as the constant that it is.
+// quoted returns an id for messages: a quoted string, or the name of the constant.
 func quoted(id ID) string {
 	switch id {
 	case Start, End, Parent:
@@ -43,7 +44,7 @@ func quoted(id ID) string {
 	return strconv.Quote(string(id))
 }
 
-// ids are names as ids, which print as people read them; nil for none.
+// ids converts names to ids, which print their display names. It returns nil for nil.
 func ids(names []string) []ID {
 	if names == nil {
 		return nil
@@ -55,16 +56,16 @@ func ids(names []string) []ID {
 	return ids
 }
 
-// Next is what a route or a routing node chose: the tasks of the next superstep. To and Sender.Send make one,
-// Add joins several. The zero Next is an error of who returned it, so that a forgotten case, or a loop over
-// nothing, is never taken for the end.
+// Next is the choice of a route or a routing node: tasks of the next superstep. To and Sender.Send
+// return one, and Add combines several. Returning the zero Next is an error; return To(End) to end
+// the branch. So a forgotten case, or a loop over an empty list, cannot end a branch by mistake.
 type Next struct {
 	first target // inline, so that To with one target allocates nothing
 	more  []target
-	owner *Next // whose Add may append to more in place; a copy of it may not
+	owner *Next // the Next that may append to more in place; copies of it must not
 }
 
-// target is one thing to do next: a node, with what is sent to it if that is a task node, or Parent with what that is to do.
+// target is one choice: a node, with the input of a task node, or Parent, with its own choice.
 type target struct {
 	id   ID
 	sent payload
@@ -79,7 +80,7 @@ func To(first ID, more ...ID) Next {
 	return n
 }
 
-// targets calls yield with what n chose, in order.
+// targets calls yield for each target of n, in order.
 func (n *Next) targets(yield func(target) bool) {
 	if n.first.id == "" || !yield(n.first) {
 		return
@@ -91,7 +92,7 @@ func (n *Next) targets(yield func(target) bool) {
 	}
 }
 
-// Add adds what m chose, after what n has. Adding the zero Next changes nothing.
+// Add appends the tasks of m to those of n. Adding the zero Next changes nothing.
 func (n *Next) Add(m Next) {
 	if m.first.id == "" {
 		return
@@ -106,22 +107,24 @@ func (n *Next) Add(m Next) {
 	n.more = append(append(n.more, m.first), m.more...)
 }
 
-// Sender sends to a task node: each send is one task of the next superstep. TaskNode and RoutingTaskNode return it.
+// Sender sends inputs to a task node. Each send is one task of the next superstep. TaskNode and
+// RoutingTaskNode return it.
 type Sender[In any] struct {
-	ID   ID // of the node: for targets of routes, joins and edges
+	ID   ID // the node, for targets of routes, joins and edges
 	wrap func(In) payload
 }
 
-// Send returns a Next of one task of the node, which gets in. Several are joined by Next.Add; they run, and merge,
-// in that order. in is stored with the checkpoint, so it must not be changed after.
+// Send returns a Next of one task of the node, with the input in. Next.Add combines several sends;
+// their updates merge in that order. in is stored with the checkpoint, so the caller must not
+// modify its memory after the call.
 func (s Sender[In]) Send(in In) Next {
 	if s.wrap == nil {
-		return To(s.ID) // of no node: the error says so
+		return To(s.ID) // to an empty id, which the error names
 	}
 	return Next{first: target{s.ID, s.wrap(in)}}
 }
 
-// payload is what a send carries, of a type that its node knows.
+// payload is the input of a send, of a type that its node knows.
 type payload = plan.Payload
 
 // typed is a payload that names its type, for messages.
@@ -136,12 +139,12 @@ func (s *sent[In, P]) of() string { return fmt.Sprintf("%T", s.in) }
 
 func wrap[In any, P wire.Generated[In]](in In) payload { return &sent[In, P]{in} }
 
-// received returns what a task node was sent. A Sender of another graph, whose node of that id takes something else, may have
-// sent it.
+// received returns the input of a task node. A Sender of another graph, whose node of that id
+// takes another type, may have sent it.
 func received[In any, P wire.Generated[In]](p payload) (in In, err error) {
 	s, ok := p.(*sent[In, P])
 	if !ok {
-		return in, fmt.Errorf("it was sent a %s, and takes a %s; send with the Sender of this very node", p.(typed).of(), new(sent[In, P]).of())
+		return in, fmt.Errorf("it was sent a %s, and takes a %s; send with the Sender of this node", p.(typed).of(), new(sent[In, P]).of())
 	}
 	return s.in, nil
 }

@@ -44,7 +44,7 @@ type nodeOptions struct {
 	was       []ID
 	targets   []ID
 	remembers bool
-	writes    []string // nil when it does not say
+	writes    []string // nil if not declared
 }
 
 // nodeOption sets options of a node. The interface that an option's function returns limits the kinds of nodes.
@@ -63,15 +63,15 @@ func singleNodeOption(name string, set func(*nodeOptions)) nodeOption {
 	})
 }
 
-// Timeout cancels the context of an attempt of the node after d, and waits for the node to return: Go cannot
-// stop a goroutine, and nothing else of the thread runs beside one that has not returned. The attempt then
-// failed, unless it returned a result all the same. d must be more than 0.
+// Timeout cancels the context of an attempt of the node after d, and waits until the node returns.
+// Go cannot stop a goroutine, so a node that ignores its context holds up the run. The attempt
+// then fails, unless the node returned a result all the same. d must be more than 0.
 func Timeout(d time.Duration) AnyNodeOption {
 	return singleNodeOption("Timeout", func(o *nodeOptions) { o.timeout = d })
 }
 
-// Deferred lets the node wait, once it is due, until nothing but deferred nodes is: it runs after all branches have
-// come to their end, however long they are.
+// Deferred makes a due node wait until only deferred nodes are due. So the node runs after all
+// branches have ended, however long they are.
 func Deferred() AnyNodeOption {
 	return singleNodeOption("Deferred", func(o *nodeOptions) { o.defers = true })
 }
@@ -83,27 +83,28 @@ func Targets(ids ...ID) TargetsOption {
 	return nodeOption(func(o *nodeOptions) { o.targets = append(o.targets, ids...) })
 }
 
-// FormerIDs names ids that the node had: threads that wait at one of them continue at this node, with the results, questions and keys that
-// their tasks have. Keep a former id listed as long as such threads may exist.
-// Snapshots name nodes as they were stored.
+// FormerIDs lists earlier ids of the node. Pending tasks at a former id resume at this node, with
+// their stored results, questions and keys. Keep a former id listed as long as such threads may
+// exist. Snapshots show the ids that were stored.
 func FormerIDs(ids ...ID) AnyNodeOption {
 	return nodeOption(func(o *nodeOptions) { o.was = append(o.was, ids...) })
 }
 
-// Retry runs a failed node again. Panics are not retried, nor is a node whose run was cancelled.
+// Retry runs a failed node again. It does not retry a panic, nor a node whose run was cancelled.
 func Retry(b RetryPolicy) AnyNodeOption {
 	return singleNodeOption("Retry", func(o *nodeOptions) { o.retry = b })
 }
 
-// RetryPolicy says how often and after what pause a node is run again.
+// RetryPolicy configures how often, and after which pause, a failed node runs again.
 type RetryPolicy struct {
-	// Attempts is how often the node runs at most, the first time included. 0 and 1 are no retry.
+	// Attempts is the maximum number of attempts, including the first. 0 and 1 mean no retry.
 	Attempts int
-	// Base is the pause before the second attempt; each later pause is twice the one before. The default is
-	// 100 ms.
+	// Base is the pause before the second attempt. Each later pause is twice the one before. The
+	// default is 100 ms.
 	Base time.Duration
 	// Max bounds a pause. The default is 30 s.
 	Max time.Duration
-	// Unless reports errors that no retry can mend; nil is none.
+	// Unless reports whether a retry cannot help against an error. nil means that every error is
+	// retried.
 	Unless func(error) bool
 }

@@ -22,7 +22,7 @@ type LimitOption interface {
 	ResumeOption
 }
 
-// options are those of a compiled graph.
+// options are the options of a compiled graph.
 type options struct {
 	given         given
 	saver         checkpoint.Saver
@@ -41,14 +41,15 @@ type options struct {
 	limits
 }
 
-// limits are what both Compile and a run can set.
+// limits are the options that both Compile and a run can set.
 type limits struct {
 	maxSteps    int
 	concurrency int
 	durability  Durability
 }
 
-// given notes which options were set. Compile reports an option with one value that was set twice.
+// given records which options were set. Compile reports an option with one value that was set
+// twice.
 type given struct{ once, twice []string }
 
 func (g *given) set(name string) {
@@ -70,7 +71,7 @@ func defaults() options {
 	}
 }
 
-// processName is the default holder: who runs, as people tell processes apart.
+// processName returns the default name of the holder: host, process id and program.
 func processName() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -91,69 +92,77 @@ func singleOption(name string, set func(*options)) Option {
 	})
 }
 
-// Saver stores the graph's checkpoints in s. Without it a graph can only Run. The caller closes s, after
-// the last run. A nil s, or one that holds a nil pointer, is a fault of Compile.
+// Saver stores the graph's checkpoints in s. Without it a graph can only Run. The caller closes s
+// after the last run. A nil s, or one that holds a nil pointer, is a fault of Compile.
 func Saver(s checkpoint.Saver) Option { return singleOption("Saver", func(o *options) { o.saver = s }) }
 
-// Strict gives every node and route a deep copy of the state, fails the run when one of them wrote to what
-// it was given, naming the field, when an update changes what its node's Writes does not name, and when a run ends with a join
-// half reached. It costs O(state) a task: it is for tests.
+// Strict gives every node and route a deep copy of the state. It is for tests, because each task
+// then costs time in the size of the state. The run returns an error in three cases:
+//   - A node or route changed the state that it got. The error names the field.
+//   - An update changes a field that the Writes of its node does not name.
+//   - The run ends while only some sources of a join have run.
 func Strict() Option { return singleOption("Strict", func(o *options) { o.strict = true }) }
 
-// DropUnknownFields accepts that stored nested fields which the code does not have are lost, instead of refusing
-// the thread with ErrGraphChanged. Its subgraphs do too.
+// DropUnknownFields drops stored nested fields that the code does not have. Without it, loading
+// such a thread returns ErrGraphChanged. It also applies to subgraphs.
 func DropUnknownFields() Option {
 	return singleOption("DropUnknownFields", func(o *options) { o.dropUnknown = true })
 }
 
-// FormerNames lists names that the graph had: it takes up their threads, and as a subgraph their calls. Any other graph's
-// thread is refused with ErrGraphChanged. Keep a former name listed as long as such threads may exist, or are read.
+// FormerNames lists earlier names of the graph. The graph resumes threads, and as a subgraph
+// calls, that were stored under a former name. For threads of all other graphs it returns
+// ErrGraphChanged. Keep a former name listed as long as such threads may exist, or are read.
 func FormerNames(names ...string) Option {
 	return compileOption(func(o *options) { o.formerNames = append(o.formerNames, names...) })
 }
 
-// ReleaseOnDone releases the thread's version in the commit that finishes a run, so that the next input starts
-// empty.
+// ReleaseOnDone releases the thread's version in the commit that finishes a run. The next input
+// then starts with an empty state.
 func ReleaseOnDone() Option {
 	return singleOption("ReleaseOnDone", func(o *options) { o.releaseOnDone = true })
 }
 
-// HotThreads bounds the memory for threads between runs, in bytes; the default is 64 MB, and 0 is off. A
-// run with input that finishes leaves the state of its thread there, and the next Invoke or Stream of the
-// same Graph then reads nothing from the saver. State and Resume then read no records. The threads that were used least recently are forgotten
-// first. A thread that takes more than an eighth of the bound is not kept.
+// HotThreads bounds the memory for threads between runs, in bytes. The default is 64 MB, and 0 is
+// off. A run with input that finishes leaves the state of its thread there. The next Invoke or
+// Stream of the same Graph then reads nothing from the saver. State and Resume read no records.
+// Threads that were used least recently are evicted first. A thread that takes more than an eighth
+// of the bound is not kept.
 //
-// Other processes may use the same threads. An Invoke whose thread was moved elsewhere costs one call of
-// the saver more: its opening write is refused, and it reads the thread again.
+// Other processes may use the same threads. If another process has changed the thread, the opening
+// write of an Invoke is refused, and the thread is read again. That costs one more call of the
+// saver.
 func HotThreads(bytes int) Option {
 	return singleOption("HotThreads", func(o *options) { o.hot = bytes })
 }
 
-// SharedState has HotThreads keep the state of a run itself, instead of a copy that no user code sees. An
-// Invoke then costs what it changes, whatever the size of the state; a copy of 1,000 messages takes about
-// 10 microseconds. In return nobody may write through what is part of the state, also after the run has
-// ended: inputs, what nodes returned, Results and events. Such a write would reach later runs, and not the
-// saver.
+// SharedState makes HotThreads keep the state of a run itself, instead of a deep copy. The cost of
+// an Invoke then depends on its changes, not on the size of the state; copying 1,000 messages
+// takes about 10 microseconds.
+//
+// In return, nobody may write through memory of the state, also after the run has ended. This
+// holds for inputs, updates that nodes returned, Results and events. Such a write would reach
+// later runs, but not the saver.
 func SharedState() Option {
 	return singleOption("SharedState", func(o *options) { o.sharedState = true })
 }
 
-// SubgraphOnly says that the graph is only run as a subgraph: it may stop and ask without a Saver of its own, since it uses
-// that of the graph it is in.
+// SubgraphOnly declares that the graph runs only as a subgraph. It can stop and ask without a
+// Saver of its own, because it uses the Saver of its parent.
 func SubgraphOnly() Option { return singleOption("SubgraphOnly", func(o *options) { o.nested = true }) }
 
-// Identity names who runs, in the *checkpoint.BusyError that others get. The default is host, process id and
-// program. The name must not be empty.
+// Identity sets the name of the holder in the *checkpoint.BusyError of other runs. The default is
+// host, process id and program. The name must not be empty.
 func Identity(name string) Option {
 	return singleOption("Identity", func(o *options) { o.holder = name })
 }
 
-// Lease sets how long a run that died keeps others from its thread; a living run renews it. The default, and 0, is
-// checkpoint.DefaultLease. Savers whose lease is a lock give it up at once when the process dies.
+// Lease sets how long a thread stays held after the process of its run died. A living run renews
+// its lease. The default, also for 0, is checkpoint.DefaultLease. A saver whose lease is a lock
+// frees the thread as soon as the process dies.
 func Lease(d time.Duration) Option { return singleOption("Lease", func(o *options) { o.lease = d }) }
 
-// SaverTimeout bounds one call of the saver. The default is 10 seconds. Saver calls do not end with the
-// caller's context, so that a cancelled run still stores what it finished.
+// SaverTimeout bounds one call of the saver. The default is 10 seconds. Saver calls do not end
+// with the caller's context, so that a cancelled run still stores the results of finished nodes.
 func SaverTimeout(d time.Duration) Option {
 	return singleOption("SaverTimeout", func(o *options) { o.saverTimeout = d })
 }
@@ -169,28 +178,29 @@ func (l limitOption) compile(o *options) {
 	l.apply(&o.limits)
 }
 
-// MaxSteps bounds the supersteps of one call; the default is 1000. A run that has committed so many and has
-// more to do fails with a *MaxStepsError and can be resumed.
+// MaxSteps bounds the supersteps of one call. The default is 1000. A run that has more to do after
+// that many commits returns a *MaxStepsError, and can be resumed.
 func MaxSteps(n int) LimitOption { return limitOption{"MaxSteps", func(l *limits) { l.maxSteps = n }} }
 
-// Concurrency bounds how many tasks of a superstep run at once; the default is 64.
+// Concurrency bounds how many tasks of a superstep run concurrently. The default is 64.
 func Concurrency(n int) LimitOption {
 	return limitOption{"Concurrency", func(l *limits) { l.concurrency = n }}
 }
 
-// Durability says when a superstep is stored. A Durability is itself an option of Compile, Invoke, Stream, Resume and
-// ResumeStream: Compile(Saver(s), Async).
+// Durability decides when a superstep is stored. A Durability is itself an option of Compile,
+// Invoke, Stream, Resume and ResumeStream: Compile(Saver(s), Async).
 type Durability uint8
 
 const (
-	// Sync, the default, commits a superstep before the next one starts: what finished is never run again.
+	// Sync, the default, commits a superstep before the next one starts. A finished task never
+	// runs again.
 	Sync Durability = iota + 1
-	// Async queues commits, in order, and waits for them before the run returns. Commits that wait are
-	// stored by one call of the saver. A run waits for room when 128 commits or 1 MiB are queued. A
-	// crash may lose, and Resume run again, what was queued.
+	// Async queues commits, in order, and waits for them before the run returns. One call of the
+	// saver stores several queued commits. A run waits for room when 128 commits or 1 MiB are
+	// queued. A crash may lose queued commits, and Resume runs their nodes again.
 	Async
-	// OnExit stores the opening of a run and what it came to in the end; supersteps between are not in the
-	// history, and a crash loses them.
+	// OnExit stores the opening of a run and its outcome. The supersteps between them are not in
+	// the history, and a crash loses them.
 	OnExit
 )
 
@@ -212,7 +222,7 @@ func (d Durability) compile(o *options) {
 	o.limits.durability = d
 }
 
-// check returns what is wrong with the limits.
+// check returns the faults of the limits.
 func (l *limits) check() (faults []string) {
 	if l.maxSteps < 1 {
 		faults = append(faults, fmt.Sprintf("MaxSteps is %d; want at least 1", l.maxSteps))

@@ -14,25 +14,27 @@ import (
 
 // Errors of questions; test with errors.Is.
 var (
-	// ErrWaiting: what Ask returns while there is no answer. The node returns it, or any other error: it runs again
-	// when it was answered.
+	// ErrWaiting is returned by Ask while the question has no answer. The node returns it, or any
+	// other error, and runs again after the answer.
 	ErrWaiting = task.ErrWaiting
-	// ErrNotAskable: a question that the node does not list, outside of a node, without a thread, or another one than
-	// was asked at the same place before.
+	// ErrNotAskable is returned by Ask in four cases: the node does not list the question, the
+	// context is not that of a node, the run has no thread, or the node asked another question at
+	// this place before.
 	ErrNotAskable = task.ErrNotAskable
-	// ErrNotAsked: an answer to what the thread does not ask, or does not ask any more.
+	// ErrNotAsked is returned for an answer to a question that the thread does not ask, or does
+	// not ask any more.
 	ErrNotAsked = errors.New("the thread does not ask that")
 )
 
-// Question is a question of type Q that nodes ask, and whose answer is of type A. It is declared once, as a
-// variable; nodes list it among their options, ask by it, and it makes the answers.
+// Question is a question of type Q, with answers of type A. Declare it once, as a variable. Nodes
+// list it among their options and call Ask; Answer makes the option of Resume.
 type Question[Q, A any] struct {
 	name     string
 	question codec[Q]
 	answer   codec[A]
 }
 
-// codec is the codec of a payload, found when the question was declared.
+// codec is the codec of a payload, bound when the question is declared.
 type codec[T any] struct {
 	append func(b []byte, v *T) ([]byte, error)
 	decode func(b []byte, v *T) error
@@ -53,19 +55,20 @@ func codecOf[T any, P wire.Generated[T]]() codec[T] {
 	}
 }
 
-// NewQuestion declares a question. The name is stored with what is asked: it must stay the same as long as threads wait,
-// and differ from those of the graph's other questions. Q and A need codecs: name them to graphgen with -type, or take
-// wire.String, wire.Bool or wire.Int.
+// NewQuestion declares a question. Its name is stored with each question that is asked. The name
+// must stay the same as long as threads wait, and differ from the names of the graph's other
+// questions. Q and A need codecs: pass them to graphgen with -type, or use wire.String, wire.Bool
+// or wire.Int.
 func NewQuestion[Q, A any, PQ wire.Generated[Q], PA wire.Generated[A]](name string) Question[Q, A] {
 	return Question[Q, A]{name: name, question: codecOf[Q, PQ](), answer: codecOf[A, PA]()}
 }
 
-// askable is a question as a node lists it.
+// askable is a question in the options of a node.
 type askable struct {
 	name    string
 	shape   func() shape.Question
 	check   func(answer []byte) error
-	restate func(asked []byte) ([]byte, error) // what was asked, as the code would store it now
+	restate func(asked []byte) ([]byte, error) // the stored question, encoded again by today's code
 }
 
 func (q Question[Q, A]) node(o *nodeOptions)        { q.listed(o) }
@@ -90,21 +93,25 @@ func (q Question[Q, A]) listed(o *nodeOptions) {
 	})
 }
 
-// Ask asks v on behalf of the node that runs under ctx, and returns the answer. While there is none, the error is
-// ErrWaiting: the node is to return, and it runs again from its top when all that it asked was answered. Until then its
-// superstep waits, with the results of the nodes beside it stored.
+// Ask asks v on behalf of the node that runs under ctx, and returns the answer. Without an answer
+// it returns ErrWaiting, and the node must return. The node runs again from its start when all its
+// questions are answered. Until then the superstep waits, and the results of its other nodes are
+// stored.
 //
-// The question is stored, listed and yielded by streams when the node returns, also while other nodes run; with OnExit
-// when the run ends. It can be answered when the run has ended. A question of a node that then loses an any-of join is withdrawn.
+// When the node returns, the question is stored, listed and yielded by streams, even if other
+// nodes still run. With OnExit the question is stored when the run ends. The question can be
+// answered after the run has ended. If the node loses an any-of join, its questions are withdrawn.
 //
-// A node that asks several times must ask the same, in the same order, each time it runs: the n-th call of a question
-// gets the answer of its n-th call. Calls at the same time need AskNamed. So v must not hold what differs from one time to the
-// next, such as the time of day: what it asked before and asks no more is ErrNotAskable. Fields that Q got since then may be
-// there as long as they are zero.
+// A node that asks several times must ask the same questions in the same order each time it runs.
+// The n-th call of a question gets the n-th answer. Concurrent calls need AskNamed.
+//
+// v must not contain values that change between runs of the node, such as the time of day. If the
+// payload differs when the node runs again, Ask returns ErrNotAskable. Fields that were added to Q
+// in the meantime must be zero.
 func (q Question[Q, A]) Ask(ctx context.Context, v Q) (A, error) { return q.AskNamed(ctx, "", v) }
 
-// AskNamed is Ask with a name that tells this question from others of its kind in one node, instead of the order of the
-// calls.
+// AskNamed is Ask with a name for this call. The name, instead of the order of the calls,
+// distinguishes it from other calls of the same Question in one node.
 func (q Question[Q, A]) AskNamed(ctx context.Context, as string, v Q) (A, error) {
 	var a A
 	payload, err := q.question.append(nil, &v)
@@ -121,8 +128,8 @@ func (q Question[Q, A]) AskNamed(ctx context.Context, as string, v Q) (A, error)
 	return a, nil
 }
 
-// Of returns what w asks. It returns ErrNotAsked if w is another question, ErrGraphChanged if it was stored as another
-// type, and checkpoint.ErrDamaged if it is not as it was stored.
+// Of returns the payload of w. It returns ErrNotAsked if w is another question, ErrGraphChanged if
+// w was stored as another type, and checkpoint.ErrDamaged if the stored bytes have changed.
 func (q Question[Q, A]) Of(w OpenQuestion) (Q, error) {
 	var v Q
 	if w.Question != q.name {
@@ -134,22 +141,23 @@ func (q Question[Q, A]) Of(w OpenQuestion) (Q, error) {
 	return v, nil
 }
 
-// Answer returns the answer a to w, for Resume. It is w's question that must be answered: an answer to another
-// question is an error of Resume.
+// Answer returns the answer a to w, as an option of Resume. Resume returns an error if w is not
+// this question.
 func (q Question[Q, A]) Answer(w OpenQuestion, a A) ResumeOption {
 	payload, err := q.answer.append(nil, &a)
 	return answer{id: w.ID, question: q.name, payload: payload, err: err}
 }
 
-// AnswerBytes returns the answer to the question of the given id (OpenQuestion.ID), as it came from elsewhere: MessagePack of the
-// answer's type, as its method AppendWire writes it. Resume checks it before anything runs; one that cannot be read is an
-// ErrNotAsked. What comes as JSON or a form is better decoded into the answer's type and given to Question.Answer.
+// AnswerBytes returns an encoded answer to the question with the given id (OpenQuestion.ID). The
+// payload is MessagePack, as the AppendWire method of the answer's type writes it. Resume checks
+// it before anything runs, and returns ErrNotAsked if it cannot be decoded. For JSON or a form,
+// decode the answer into its type and use Question.Answer instead.
 func AnswerBytes(id string, payload []byte) ResumeOption { return answer{id: id, payload: payload} }
 
 // answer is an answer to one question. It is a ResumeOption.
 type answer struct {
 	id       string
-	question string // empty when it is not known
+	question string // empty if unknown
 	payload  []byte
 	err      error
 }
@@ -162,23 +170,24 @@ func (a answer) Encoded() (id, question string, payload []byte, err error) {
 func (a answer) resume(o *runOptions)       { o.answers = append(o.answers, a) }
 func (a answer) resumeStream(o *runOptions) { o.answers = append(o.answers, a) }
 
-// OpenQuestion is a question that a thread waits to have answered.
+// OpenQuestion is a question of a thread that has no answer yet.
 type OpenQuestion struct {
-	ID       string // of the question: the same until it is answered, in every process
+	ID       string // the same in every process until the question is answered
 	Question string // its name
-	Path     []ID   // of the subgraph nodes that lead to the asking one; nil when the graph itself asks
-	Node     ID     // that asked
-	Index    int    // of the send that the node's task is of, else 0
-	Payload  []byte // what it asks, encoded; Question.Of decodes it
+	Path     []ID   // the subgraph nodes around Node, outermost first; nil for a node of the graph itself
+	Node     ID     // the node that asked
+	Index    int    // number of the send that the task runs, else 0
+	Payload  []byte // the encoded question; Question.Of decodes it
 }
 
-// OpenQuestions returns the open questions of a thread that Threads of a saver lists. It reads no state.
-// What lines ask that were left (DiscardPending, a fork) is among it, since they can be taken up; Snapshot.Questions is of one line.
+// OpenQuestions returns the open questions of a thread that Threads of a saver lists. It reads no
+// state. The result includes questions of run lines that DiscardPending or a fork left, because
+// those lines can be resumed. Snapshot.Questions has only the questions of one line.
 func OpenQuestions(t checkpoint.Thread) ([]OpenQuestion, error) {
 	return waitingOf(context.Background(), t.Questions)
 }
 
-// wrapQuestion returns a function that makes the stored form of a question of a task.
+// wrapQuestion returns a function that encodes a question of a task.
 func wrapQuestion(path []string, node ID, index int) func(question string, payload []byte) []byte {
 	return func(question string, payload []byte) []byte {
 		return journal.AppendQuestion(nil, journal.Question{
@@ -187,7 +196,8 @@ func wrapQuestion(path []string, node ID, index int) func(question string, paylo
 	}
 }
 
-// readWaiting reads a stored question. It is identified by its task's key and by its place among what the task asks.
+// readWaiting reads a stored question. Its id consists of the key of the task and the place of the
+// question in the task.
 func readWaiting(key, place string, payload []byte) (OpenQuestion, error) {
 	id := key + "/" + place
 	q, err := journal.ReadQuestion(payload)

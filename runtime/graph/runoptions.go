@@ -83,7 +83,7 @@ type EventsOption interface {
 type runOptions struct {
 	given  given
 	faults []string
-	strict bool // of the graph, or of one that it is in
+	strict bool // of the graph, or of a parent graph
 	limits
 	takeOver bool
 	wait     bool
@@ -91,7 +91,7 @@ type runOptions struct {
 	as       []ID
 	jump     *Next
 	stops    *stops      // of this run alone; nil for none
-	stopAt   *plan.Stops // likewise, by number
+	stopAt   *plan.Stops // the same stops by node number
 	request  string
 	rerun    []ID
 	answers  []answer
@@ -119,7 +119,7 @@ func singleRunOption(name string, set func(*runOptions)) runOption {
 	}
 }
 
-// fault notes an option that says nothing.
+// fault records an option without a usable value.
 func (o *runOptions) fault(format string, args ...any) {
 	o.faults = append(o.faults, fmt.Sprintf(format, args...))
 }
@@ -162,14 +162,16 @@ func DiscardPending() DiscardOption {
 	return singleRunOption("DiscardPending", func(o *runOptions) { o.abandon = true })
 }
 
-// Rerun drops the stored results of nodes in the superstep that could not commit, so that the nodes run again. It is for
-// nodes that led to a conflict and have been corrected. A subgraph among them begins again.
+// Rerun drops the stored results of nodes in the superstep that could not commit, so that the
+// nodes run again. It is for nodes that caused a conflict and have been corrected. A subgraph
+// among them starts again from its input.
 func Rerun(nodes ...ID) ResumeOption {
 	return runOption(func(o *runOptions) { o.rerun = append(o.rerun, nodes...) })
 }
 
-// IfHead makes the call return checkpoint.ErrConflict unless the thread's newest record is id, for example because another
-// caller has changed the thread since Result.Checkpoint was read. id must not be zero.
+// IfHead makes the call return checkpoint.ErrConflict unless the thread's newest record is id. So
+// it detects that another caller has changed the thread since Result.Checkpoint was read. id must
+// not be zero.
 func IfHead(id checkpoint.ID) ThreadOption {
 	return singleRunOption("IfHead", func(o *runOptions) {
 		o.ifHead = id
@@ -185,8 +187,8 @@ func Events(kinds EventKind) EventsOption {
 	return singleRunOption("Events", func(o *runOptions) { o.events = kinds })
 }
 
-// running returns the options of a call: the graph's limits, overridden by the call's. Options that are wrong are an
-// error.
+// running returns the options of a call: the graph's limits, overridden by the call's. It returns
+// an error for options that are wrong.
 func running[O comparable](l limits, opts []O, apply func(O, *runOptions)) (runOptions, error) {
 	o := runOptions{limits: l, events: EventUpdate}
 	if len(opts) > 0 {

@@ -13,14 +13,14 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
-// Thread is a named line of runs: a handle, a small value without state or lock. Any number of handles on one
-// thread may be used at once, in any process; the saver lets one run at a time through.
+// Thread is a handle on a named sequence of runs: a small value without state or lock. Handles are
+// safe for concurrent use, in any number of processes. The saver admits one run at a time.
 type Thread[S, U any] struct {
 	g      *Graph[S, U]
 	id     string
 	at     checkpoint.ID // zero is the head
-	inside *inside       // of a subgraph call in the thread
-	edit   *U            // with which a Resume begins; nil for none
+	inside *inside       // for a subgraph call in the thread
+	edit   *U            // an update that Resume merges first; nil for none
 
 	version int // a released one; 0 for the open one
 }
@@ -28,22 +28,25 @@ type Thread[S, U any] struct {
 // Thread returns a handle on the thread called id. It touches no storage: a thread begins with its first input.
 func (g *Graph[S, U]) Thread(id string) Thread[S, U] { return Thread[S, U]{g: g, id: id} }
 
-// At returns the thread as seen from one of its checkpoints: State reads that one, Resume and UpdateState go on
-// from there. What they append becomes the thread's head; nothing that is stored changes.
+// At returns the thread as seen from one of its checkpoints. State reads that checkpoint, and
+// Resume and UpdateState continue from it. The records that they append become the thread's head;
+// nothing that is stored changes.
 //
-// State and History also read a checkpoint of a released version, such as the Head of a checkpoint.Version; they look for it in
-// one version after another. Resume and UpdateState return ErrReleased for it.
+// State and History also read a checkpoint of a released version, such as the Head of a
+// checkpoint.Version. They search one version after another. Resume and UpdateState return
+// ErrReleased for it.
 func (t Thread[S, U]) At(id checkpoint.ID) Thread[S, U] {
 	t.at = id
 	return t
 }
 
-// Invoke merges in into the thread's state and runs the graph from Start until nothing is due or a run has to
-// stop. Input for a thread on which something is still due fails with ErrUnfinished, unless DiscardPending or
-// RequestID say otherwise; one that another run holds with a *checkpoint.BusyError, before any node runs.
+// Invoke merges in into the thread's state and runs the graph from Start, until nothing is due or
+// the run stops. On an unfinished thread it returns ErrUnfinished, unless DiscardPending or
+// RequestID apply. If another run holds the thread, it returns a *checkpoint.BusyError before any
+// node runs.
 //
-// The error is otherwise as for Run, or a *SaverError. Whatever it is, what was committed stays so, and Resume
-// goes on from there.
+// All other errors are those of Run, or a *SaverError. After any error, committed supersteps stay
+// committed, and Resume continues from there.
 func (t Thread[S, U]) Invoke(ctx context.Context, in U, opts ...InvokeOption) (Result[S], error) {
 	o, err := calling(t, opts, InvokeOption.invoke)
 	if err != nil {
@@ -52,16 +55,16 @@ func (t Thread[S, U]) Invoke(ctx context.Context, in U, opts ...InvokeOption) (R
 	return t.drive(ctx, o, new(stream[S, U]), &in)
 }
 
-// Resume goes on with a thread that was stopped, failed or died: only tasks whose results are not stored run. A
-// thread on which nothing is due is Finished: nothing is run and nothing stored. Nor is it on one that waits for answers, when
-// none is given.
+// Resume continues a thread that stopped, failed or died. Only tasks without a stored result run.
+// If nothing is due, the status is Done: nothing runs and nothing is stored. If the thread waits
+// for answers and none is given, nothing runs either.
 //
-// From an older checkpoint (At) it is a replay: what was due there, and has been done since, is run again, on a line of
-// its own. If it has not been done, because the thread went on elsewhere, that line is taken up where it was left, with
-// the results and questions that are stored.
+// At an older checkpoint (see At), Resume is a replay. Tasks that were due there and have run
+// since then run again, on a new run line. If they have not run, because the thread continued
+// elsewhere, Resume continues that line with its stored results and questions.
 //
-// A thread that does not exist is checkpoint.ErrNotFound; one that needs nodes or fields which the code does not
-// have is ErrGraphChanged. Other errors are as for Invoke.
+// It returns checkpoint.ErrNotFound if the thread does not exist. It returns ErrGraphChanged if
+// the thread needs nodes or fields that the code does not have. Other errors are those of Invoke.
 func (t Thread[S, U]) Resume(ctx context.Context, opts ...ResumeOption) (Result[S], error) {
 	o, err := calling(t, opts, ResumeOption.resume)
 	if err != nil {
@@ -70,7 +73,8 @@ func (t Thread[S, U]) Resume(ctx context.Context, opts ...ResumeOption) (Result[
 	return t.drive(ctx, o, new(stream[S, U]), nil)
 }
 
-// drive opens a run on in, or on what is due when in is nil, and runs it to its end. Its events go to out, unless that has no yield.
+// drive opens a run with input in, or a resume if in is nil, and runs it to its end. Its events go
+// to out, unless out has no yield.
 func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U], in *U) (res Result[S], err error) {
 	if !t.g.runs.begin() {
 		return res, t.fail("%w", ErrDraining)
@@ -86,17 +90,17 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 		if ended || r == nil {
 			return
 		}
-		if !out.telling { // a panic of the stream's consumer is for its own goroutine, which this is
+		if !out.telling { // a panic of the stream's consumer belongs to this goroutine, which is the consumer's own
 			if v := recover(); v != nil {
 				err = t.fail("%w", newPanic(v))
 			}
 		}
-		r.abort(err) // also when the goroutine goes away by Goexit
+		r.abort(err) // also if the goroutine ends by Goexit
 	}()
 	lost := func(err error) { cancel(t.saverError("keep the lease", err)) }
 	err = t.contend(ctx, o, func() error {
 		if t.g.runs.stopping() {
-			return t.fail("%w", ErrDraining) // it waited for the thread until now
+			return t.fail("%w", ErrDraining) // the graph began to drain while the call waited for the thread
 		}
 		if in == nil {
 			r = t.opening(held, o, out, nil, lost)
@@ -119,7 +123,7 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 		return res, err
 	}
 	if in == nil && (!t.at.IsZero() || t.edit != nil) {
-		t.g.heads.drop(t.id) // it is not the head any more
+		t.g.heads.drop(t.id) // the kept head is now stale
 	}
 	tell := r.watchers.run(held, r.plan.Step)
 	listens := r.sink == nil || r.sink.take(r.telling().event(EventRunStarted, r.plan.Step))
@@ -136,7 +140,7 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 	res = resultOf(r.run, out.state)
 	t.keep(r, out.state, err)
 	if lost := (*SaverError)(nil); errors.As(err, &lost) {
-		res.Status = Failed // what is stored is not known
+		res.Status = Failed // the stored status is unknown
 	}
 	if r.health != sound {
 		err = errors.Join(err, t.reload(ctx, &res))
@@ -145,8 +149,8 @@ func (t Thread[S, U]) drive(ctx context.Context, o runOptions, out *stream[S, U]
 	return res, r.watchers.join(err)
 }
 
-// opening returns a run on in, or on what is due when in is nil, that has not been opened. Its state is that of out. lost is called
-// when another run takes the thread.
+// opening returns a run with input in, or a resume if in is nil, that has not opened its thread.
+// Its state is that of out. It calls lost if another run takes the thread.
 func (t Thread[S, U]) opening(ctx context.Context, o runOptions, out *stream[S, U], in *U, lost func(error)) *opening {
 	out.state = newAdapter(t.g, o.strict)
 	out.state.input = in
@@ -169,7 +173,7 @@ func (t Thread[S, U]) opening(ctx context.Context, o runOptions, out *stream[S, 
 	return r
 }
 
-// journal returns the branch of a run that has not been opened.
+// journal returns the branch of a run that has not opened its thread.
 func (g *core) journal(thread string, o runOptions, tail *journal.Tail, lost func(error)) *journal.Branch {
 	c := journal.Config{
 		Saver: g.opt.saver, ThreadID: thread, Lease: g.opt.lease, Timeout: g.opt.saverTimeout, Release: g.opt.releaseOnDone,
@@ -187,8 +191,8 @@ func (g *core) journal(thread string, o runOptions, tail *journal.Tail, lost fun
 // openings is how often a call without Wait loads the thread again after another call was faster.
 const openings = 8
 
-// contend calls open until it has opened the thread or fails for another reason than that another
-// call was faster. With Wait it also waits while another run holds the thread or the server is unavailable, and ends with
+// contend calls open until open succeeds, or fails for another reason than a faster call. With
+// Wait it also waits while another run holds the thread or the server is unavailable. It ends with
 // ctx.
 func (t Thread[S, U]) contend(ctx context.Context, o runOptions, open func() error) error {
 	if err := t.reenters(ctx); err != nil {
@@ -214,7 +218,7 @@ func (t Thread[S, U]) contend(ctx context.Context, o runOptions, open func() err
 		default:
 			return err
 		}
-		// Without jitter, calls that met once would meet again at every try.
+		// Without jitter, calls that collided once would collide again at every try.
 		if !exec.Rest(ctx, pause/2+rand.N(pause)) {
 			return errors.Join(ctx.Err(), err)
 		}
