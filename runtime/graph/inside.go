@@ -5,19 +5,23 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
-// inside says that a Thread is seen from a subgraph call in it.
+// inside marks a Thread that is seen from a subgraph call in it.
 type inside struct {
 	namespace   string
-	saver       checkpoint.Saver // of the outer graph
-	dropUnknown bool             // as that says
+	saver       checkpoint.Saver // of the parent graph
+	dropUnknown bool             // its option
 }
 
-// Inside returns t as child sees it, the graph that made call: State and History show the checkpoints of that call, and
-// the calls in them. The call comes from a Snapshot of t, which may itself be inside another. A call that has not begun, or
-// stored nothing yet, is checkpoint.ErrNotFound, and has no history; one of a graph of another name is ErrGraphChanged, unless
-// FormerNames lists that. What runs there is the thread's to resume: everything else is ErrInside.
+// Inside returns t as seen from child, the graph of call. State and History show the checkpoints
+// of that call, and its subgraph calls. The call comes from a Snapshot of t, which may itself be
+// inside another call. Only the thread itself can resume, edit or release; those methods return
+// ErrInside here.
 //
-// It is a function because a method has no type parameters of its own.
+// State returns checkpoint.ErrNotFound if the call has not stored anything yet; its History is
+// then empty. State returns ErrGraphChanged if child has another name than the stored graph,
+// unless FormerNames lists the stored name.
+//
+// Inside is a function because a method has no type parameters of its own.
 func Inside[S, U, CS, CU any](t Thread[S, U], call SubgraphCall, child *Graph[CS, CU]) Thread[CS, CU] {
 	in := &inside{namespace: call.Namespace}
 	if t.g != nil {
@@ -26,7 +30,7 @@ func Inside[S, U, CS, CU any](t Thread[S, U], call SubgraphCall, child *Graph[CS
 	return Thread[CS, CU]{g: child, id: t.id, version: call.Version, inside: in}
 }
 
-// call is that of the subgraph which a task due at rec runs.
+// call returns the subgraph call of a task that is due at rec.
 func (t Thread[S, U]) call(rec *checkpoint.Record, due checkpoint.Task) SubgraphCall {
 	name := journal.DueCall(rec, t.namespace(), due)
 	return SubgraphCall{Node: ID(due.Node), Namespace: journal.Within(t.namespace(), name), Version: t.version}
@@ -50,7 +54,7 @@ func (t Thread[S, U]) dropUnknown() bool {
 	return t.g.opt.dropUnknown || t.inside != nil && t.inside.dropUnknown
 }
 
-// place is where the checkpoint at is; zero is the newest.
+// place returns the place of the checkpoint at; the zero id stands for the newest.
 func (t Thread[S, U]) place(at checkpoint.ID) checkpoint.Ref {
 	return checkpoint.Ref{Thread: t.id, Version: t.version, Namespace: t.namespace(), At: at}
 }

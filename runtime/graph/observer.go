@@ -9,13 +9,16 @@ import (
 	"time"
 )
 
-// Observer receives the events of all runs of a graph and of its subgraphs, for logs, metrics and traces. The runs call it on
-// their goroutines, concurrently, and wait for it. ctx is the context of the run or of the node.
+// Observer receives the events of all runs of a graph and of its subgraphs, for logs, metrics and
+// traces. Runs call it concurrently, on their own goroutines, and wait until it returns. ctx is
+// the context of the run or of the node.
 //
-// It receives the events about runs, tasks and checkpoints: EventRunStarted, EventRunEnded, EventTaskStarted, EventTaskEnded,
-// EventTaskRetry, EventTaskStuck and EventCheckpoint. A stream yields the same events, and those with data of the run.
+// An Observer receives EventRunStarted, EventRunEnded, EventTaskStarted, EventTaskEnded,
+// EventTaskRetry, EventTaskStuck and EventCheckpoint. A stream yields the same events except
+// EventTaskStuck, and also the events with data of the run.
 //
-// An Observer that panics ends the run with an error at the next checkpoint. What the nodes did is stored.
+// If an Observer panics, the run ends with an error at the next checkpoint. The results of its
+// nodes are stored.
 type Observer interface {
 	Observe(ctx context.Context, o RunEvent)
 }
@@ -25,13 +28,14 @@ func Observe(o Observer) Option {
 	return compileOption(func(opt *options) { opt.observers = append(opt.observers, o) })
 }
 
-// stuckAfter is how long a node may take to return after its context has ended, before it is called stuck.
+// stuckAfter is the time after the end of its context at which a node that has not returned is
+// reported as stuck.
 const stuckAfter = 10 * time.Second
 
 // watchers are the observers of a run, or of a subgraph in one.
 type watchers struct {
 	graph, thread string
-	path          []string // of the subgraph nodes that lead to the graph
+	path          []string // the subgraph nodes around the graph
 	observers     []Observer
 	*observing
 }
@@ -61,13 +65,14 @@ func (w *watchers) notify(ctx context.Context, o RunEvent) {
 	}
 }
 
-// observing is what went wrong in the observers of a run and of its subgraphs. The zero observing is nothing.
+// observing has the first error of the observers of a run and of its subgraphs. The zero observing
+// has none.
 type observing struct {
 	mu  sync.Mutex
 	err error // the first panic of an observer
 }
 
-// call calls an observer, and keeps the first panic of any.
+// call calls an observer, and keeps the first panic of all of them.
 func (f *observing) call(ctx context.Context, observer Observer, o RunEvent) {
 	returned := false
 	defer func() {
@@ -107,7 +112,7 @@ func (w *watchers) join(err error) error {
 	return errors.Join(err, panicked)
 }
 
-// run tells that a run begins, and returns what to call when it is over.
+// run notifies of the start of a run, and returns the function to call at its end.
 func (w *watchers) run(ctx context.Context, step int) func(step int, status Status, err error) {
 	if !w.any() {
 		return func(int, Status, error) {}
@@ -119,8 +124,8 @@ func (w *watchers) run(ctx context.Context, step int) func(step int, status Stat
 	}
 }
 
-// attempt tells that the attempt of a task begins under ctx, and returns what to call when it has ended: how, and the
-// error of the attempt. o says which attempt it is.
+// attempt notifies that the attempt o of a task starts under ctx. It returns the function to call
+// at the end of the attempt, with its outcome and error.
 func (w *watchers) attempt(ctx context.Context, o RunEvent) func(Outcome, error) {
 	o.Kind = EventTaskStarted
 	w.notify(ctx, o)

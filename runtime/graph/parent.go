@@ -9,13 +9,15 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
-// ToParent returns a Next that ends a subgraph and has the graph that it is in do next, instead of what follows the
-// subgraph's node by a route; edges of that node fire as ever. The route or routing node that returns it declares Parent
-// among its targets, and the subgraph's node lists next's targets in Targets. Nothing else may be due in the subgraph by
-// then. It works its way up: next may be a ToParent again.
+// ToParent returns a Next that ends a subgraph and makes next due in its parent graph. It replaces
+// the route of the subgraph's node; edges of that node fire as usual. next may itself be a
+// ToParent.
+//
+// The route or routing node that returns it declares Parent among its targets. The subgraph's node
+// lists the targets of next in Targets. No other node may be due in the subgraph at that time.
 func ToParent(next Next) Next { return Next{first: target{Parent, upward{next}}} }
 
-// upward is what Parent is to do. To a subgraph the payloads of its sends are bytes.
+// upward is the choice for Parent. In a subgraph, the payloads of its sends are bytes.
 type upward struct{ next Next }
 
 func (u upward) AppendWire(b []byte) ([]byte, error) {
@@ -23,7 +25,7 @@ func (u upward) AppendWire(b []byte) ([]byte, error) {
 	return journal.AppendTargets(b, targets), err
 }
 
-// raw is what is sent to a node of an outer graph, as it was stored.
+// raw is the stored payload of a send to a node of a parent graph.
 type raw []byte
 
 func (r raw) AppendWire(b []byte) ([]byte, error) { return append(b, r...), nil }
@@ -32,7 +34,7 @@ func (u upward) of() string { return "choice for Parent" }
 
 func (r raw) of() string { return "stored payload" }
 
-// readUpward reads what a stored choice has Parent do.
+// readUpward reads a stored choice for Parent.
 func readUpward(b []byte) (payload, error) {
 	var u upward
 	err := journal.ReadTargets(b, func(stored journal.Target) error {
@@ -46,8 +48,8 @@ func readUpward(b []byte) (payload, error) {
 	return u, classed(err)
 }
 
-// translateChoice returns what a subgraph chose for this graph, with the ids that its nodes have and the payloads as they take them:
-// it may have been stored before the graph changed.
+// translateChoice returns the choice of a subgraph with the present ids and payload types of this
+// graph's nodes. The choice may have been stored before the graph changed.
 func (g *core) translateChoice(next Next) (got Next, err error) {
 	if next.first.id == "" {
 		return got, nil
@@ -66,19 +68,20 @@ func (g *core) translateChoice(next Next) (got Next, err error) {
 	return got, nil
 }
 
-// callee is the run of a subgraph, as the run around it sees it. Some of its methods are also called for the run itself:
-// chooseForParent then returns an error, checkParentChoice and keepUpdates do nothing, and open reports what it says.
+// callee is the run of a subgraph, as its parent run uses it. Some of its methods are also called
+// for the run itself. chooseForParent then returns an error, checkParentChoice and keepUpdates do
+// nothing, and open works as documented.
 type callee struct{ *run }
 
 func (r *run) within() callee { return callee{r} }
 
-// chooseForParent adds what a route or node has the Parent do.
+// chooseForParent adds a choice for Parent.
 func (r callee) chooseForParent(u upward) error {
 	switch {
 	case r.call == nil:
-		return errors.New("it chose Parent, and the graph is in no other")
+		return errors.New("it chose Parent, but the graph is not a subgraph")
 	case u.next.first.id == "":
-		return errors.New("it has Parent do nothing; return graph.To(graph.End) to finish")
+		return errors.New("its ToParent chooses nothing; return graph.To(graph.End) to finish")
 	}
 	r.state.up().Add(u.next)
 	return nil
@@ -93,10 +96,11 @@ func (r callee) checkParentChoice() error {
 	if len(others) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: it sends its Parent on, while %v is due in it; end or join its branches first", where(r.g.name, r.thread, r.plan.Step), r.g.names(others))
+	return fmt.Errorf("%s: it chose Parent while %v is due in the subgraph; end or join its branches first", where(r.g.name, r.thread, r.plan.Step), r.g.names(others))
 }
 
-// keepUpdates keeps the updates of the superstep that has just been merged, in a subgraph over the same state.
+// keepUpdates keeps the updates of the superstep that was just merged, in a subgraph over the same
+// state.
 func (r callee) keepUpdates() {
 	if !r.call.Same || r.plan.Input() {
 		return
@@ -108,11 +112,12 @@ func (r callee) keepUpdates() {
 	}
 }
 
-// parts returns what a subgraph over the same state stores with its record: the updates of the superstep.
+// parts returns the writes that a subgraph over the same state stores with its record: the updates
+// of the superstep.
 func (r recorder) parts() ([]checkpoint.Write, error) {
 	writes, err := r.call.Unreported(r.plan.Step, r.state.kept(), r.state.appendKept)
 	if err != nil {
-		err = fmt.Errorf("%s: encode what its nodes returned: %w", where(r.g.name, r.thread, r.plan.Step), err)
+		err = fmt.Errorf("%s: encode the updates of its nodes: %w", where(r.g.name, r.thread, r.plan.Step), err)
 	}
 	return writes, err
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 )
 
-// run is one call that runs nodes, or one call of a subgraph in it: the state, what is due, and the log that it is
-// written to. One goroutine owns it; workers are lent tasks of it.
+// run is one call that runs nodes, or one subgraph call in it: the state, the due tasks, and the
+// log. One goroutine owns it and lends tasks to workers.
 type run struct {
 	g        *core
 	thread   string // empty for Run
 	opt      runOptions
 	ctx      context.Context
-	stopping func() bool // whether the graph drains; nil for no
+	stopping func() bool // reports whether the graph drains; nil if it cannot
 	watchers *watchers   // the observers; nil for none
 	sink     sink        // takes the events; nil for none
 
@@ -29,31 +29,33 @@ type run struct {
 	exec    exec.Superstep
 	log     *journal.Branch // nil for a run that stores nothing
 	keys    journal.Keys
-	pending journal.Pending // what is stored of the first superstep after an opening
+	pending journal.Pending // stored results and questions of the first superstep after an opening
 
 	call   *subgraph.Call     // of a subgraph; nil for the run itself
 	calls  []subgraph.Outcome // by task: the outcome of its subgraph call; nil in a graph without subgraphs
 	memory subgraph.Memory    // of the subgraphs that remember
 
-	steps  int               // supersteps committed, that of Start left out
-	status checkpoint.Status // what the run ended on; zero while it is in progress
-	ending error             // why it ended though more is due, when that is an error
+	steps  int               // committed supersteps, without that of Start
+	status checkpoint.Status // the final status; zero while the run is in progress
+	ending error             // the error of a run that ended although tasks are due
 	health health
 }
 
-// health says what a run that fails can still rely on.
+// health says what can still be used of a run that fails.
 type health uint8
 
 const (
 	sound   health = iota
 	spoiled        // the state is not that of a checkpoint any more
-	unsure         // likewise, and a commit failed that may be stored all the same
+	unsure         // the same, and a failed commit may be stored
 )
 
-// Run runs the graph on in from an empty state, without a thread: nothing is stored, whatever Saver the graph
-// has, and no stop for people holds it. The error is a *NodeError, *RouteError, *ConflictError, *OverflowError or
-// *MaxStepsError, several of them joined, or wraps ctx's. The Result beside an error has the state of the last
-// whole superstep, or none when the error came of merging or of a route.
+// Run runs the graph with input in, from an empty state and without a thread. Nothing is stored,
+// even if the graph has a Saver, and static stops do not apply.
+//
+// The error is a *NodeError, *RouteError, *ConflictError, *OverflowError or *MaxStepsError, or
+// several of them joined, or wraps the error of ctx. If err is not nil, the Result has the state
+// of the last whole superstep. It has no state if merging or a route failed.
 func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[S], error) {
 	o, err := running(g.opt.limits, opts, RunOption.run)
 	if err != nil {
@@ -62,7 +64,7 @@ func (g *Graph[S, U]) Run(ctx context.Context, in U, opts ...RunOption) (Result[
 	return g.run(ctx, in, o, nil)
 }
 
-// run is Run, with events to out, unless that is nil.
+// run is Run with events to out, unless out is nil.
 func (g *Graph[S, U]) run(ctx context.Context, in U, o runOptions, out *stream[S, U]) (Result[S], error) {
 	if !g.runs.begin() {
 		return Result[S]{}, fmt.Errorf("graph: %s: %w", g.name, ErrDraining)
@@ -88,7 +90,7 @@ func (g *Graph[S, U]) run(ctx context.Context, in U, o runOptions, out *stream[S
 	return res, r.watchers.join(err)
 }
 
-// loop runs supersteps until the run ends, for whatever reason.
+// loop runs supersteps until the run ends.
 func (r *run) loop() error {
 	r.exec.Options = host{r}.options()
 	if len(r.plan.Pending) > 0 && r.status == 0 {
@@ -118,7 +120,7 @@ func (r *run) supersteps() (err error) {
 	return nil
 }
 
-// superstep runs what is due and commits what that comes to.
+// superstep runs the due tasks and commits the result.
 func (r *run) superstep() error {
 	r.fill()
 	if r.log != nil {
@@ -130,7 +132,7 @@ func (r *run) superstep() error {
 		return err
 	}
 	if !r.exec.Through() {
-		return r.giveUp(nil) // some task asks, or its subgraph has stopped
+		return r.giveUp(nil) // a task asks, or its subgraph has stopped
 	}
 	if err := r.commit(); err != nil {
 		return err
@@ -141,7 +143,7 @@ func (r *run) superstep() error {
 	return nil
 }
 
-// commit settles a superstep and stores what it comes to.
+// commit merges a superstep and stores the result.
 func (r *run) commit() (err error) {
 	source := checkpoint.Loop
 	if r.plan.Input() {
@@ -168,7 +170,7 @@ func (r *run) commit() (err error) {
 	return nil
 }
 
-// uncommitted notes that a commit failed because of err, which it returns.
+// uncommitted records that a commit failed with err, and returns err.
 func (r *run) uncommitted(err error) error {
 	var saver *SaverError
 	r.health = spoiled
@@ -183,7 +185,7 @@ func (r *run) init() {
 	r.exec = exec.New(host{r}, r.g.exec, r.g.plan.Races, Task{Graph: r.g.name, Thread: r.thread})
 }
 
-// fill makes a slot for every task that runs now.
+// fill makes a slot for every task of the superstep.
 func (r *run) fill() {
 	now := r.plan.Now()
 	r.exec.Fill(now)
@@ -197,8 +199,8 @@ func (r *run) fill() {
 	}
 }
 
-// settle merges what the tasks returned, in their order, and finds out what is due next. After an error the
-// state is of no use any more.
+// settle merges the updates of the tasks, in their order, and decides which tasks are due next.
+// After an error the state must not be used any more.
 func (r *run) settle() (plan.Decision, error) {
 	r.health = spoiled
 	if err := r.merge(); err != nil {
@@ -223,10 +225,11 @@ func (r *run) settle() (plan.Decision, error) {
 	return r.plan.Turn(), nil
 }
 
-// giveUp ends a run whose superstep cannot be committed. It stores the results, the questions and the status. cause is the error
-// of the run; it is nil if a task asks, if a subgraph stopped or was drained, and if nobody takes the events any more.
+// giveUp ends a run whose superstep cannot be committed. It stores the results, the questions and
+// the status. cause is the error of the run. It is nil if a task asks, a subgraph stopped or was
+// drained, or the consumer left the loop.
 func (r *run) giveUp(cause error) error {
-	if r.status == 0 { // else it was tried before, and could not be stored
+	if r.status == 0 { // else an earlier attempt to store it failed
 		r.status = reasonsOf(r, cause).Status()
 	}
 	if r.log == nil {
@@ -234,7 +237,7 @@ func (r *run) giveUp(cause error) error {
 	}
 	if lost := r.log.Lost(); lost != nil {
 		if r.call == nil {
-			_ = r.log.Close() // another run has the thread: what was queued is refused, and nothing more may be written
+			_ = r.log.Close() // another run has the thread, so queued writes are refused and no more may be sent
 		}
 		if !errors.Is(cause, checkpoint.ErrConflict) {
 			cause = errors.Join(cause, r.saving("keep the thread", lost))
@@ -243,7 +246,7 @@ func (r *run) giveUp(cause error) error {
 	}
 	o := journal.Outcome{Status: r.status, End: true}
 	if r.health == unsure {
-		o.Status = 0 // the commit set the status of the thread, if it is stored
+		o.Status = 0 // if that commit is stored, it has set the status of the thread
 	}
 	err := r.saving("put writes", r.log.Put(r.ctx, append(r.storing().results(cause), r.storing().reason(r.log.Base, o, cause)...), o))
 	if err == nil {
@@ -252,17 +255,17 @@ func (r *run) giveUp(cause error) error {
 	if r.call == nil && r.log.Lost() == nil {
 		r.log.LetGo(r.ctx)
 	}
-	r.health = max(r.health, spoiled) // what was stored before the error is for the saver to tell
+	r.health = max(r.health, spoiled) // only the saver knows what is stored
 	switch broken := r.log.Broken(); {
 	case cause == nil:
 		return err
 	case broken != nil && errors.Is(cause, broken):
-		return cause // it says so already
+		return cause // cause already contains the error
 	}
 	return errors.Join(cause, err)
 }
 
-// resultOf is what a run came to, whose state a has.
+// resultOf returns the Result of a run with the state of a.
 func resultOf[S, U any](r *run, a *adapter[S, U]) Result[S] {
 	res := Result[S]{Status: r.status, Next: r.nextIDs(), Steps: r.steps}
 	if r.health == sound {
@@ -280,11 +283,11 @@ func resultOf[S, U any](r *run, a *adapter[S, U]) Result[S] {
 	return res
 }
 
-// nextIDs are what comes next, as Result.Next has it.
+// nextIDs returns the value of Result.Next.
 func (r *run) nextIDs() []ID { return r.g.next(r.dueIDs(), r.plan.Pending) }
 
-// next returns due, the nodes that are due. If there are none, it returns what the routes of owed can choose, and End where
-// only a stop is left.
+// next returns due, the ids of the due nodes. If due is empty, next returns the targets of the
+// routes of owed, and End where only a stop is left.
 func (g *core) next(due []ID, owed []int) []ID {
 	if len(due) > 0 {
 		return due
@@ -306,7 +309,7 @@ func (g *core) next(due []ID, owed []int) []ID {
 	return next
 }
 
-// dueIDs are the ids of the due nodes, each once; nil for none.
+// dueIDs returns the ids of the due nodes, each once; nil for none.
 func (r *run) dueIDs() []ID {
 	var ids []ID
 	for n := range r.plan.Nodes {

@@ -413,7 +413,7 @@ func TestASenderOfAnotherGraphIsRefused(t *testing.T) {
 		}
 		_, err := compile(t, b).Run(t.Context(), input)
 		var node *graph.NodeError
-		const want = "it was sent a wire.String, and takes a teststate.Doc; send with the Sender of this very node"
+		const want = "it was sent a wire.String, and takes a teststate.Doc; send with the Sender of this node"
 		if !errors.As(err, &node) || !strings.Contains(err.Error(), want) {
 			t.Errorf("routing %t: got %v, want a *NodeError: %s", routing, err, want)
 		}

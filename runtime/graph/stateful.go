@@ -10,17 +10,20 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 )
 
-// Stateful has a subgraph over a state of its own begin each call with what its last call in the thread came to, also in
-// an earlier run, instead of an empty state; its input is merged into that. A fork or replay of the thread finds it as it
-// was at that checkpoint. A thread's new version begins without. In a graph that is a subgraph itself the memory lasts as long as
-// that one's: for one call, unless it remembers too.
+// Stateful makes a subgraph over a state of its own keep its state between calls. Each call starts
+// with the final state of the last call in the thread, also of an earlier run. Its input merges
+// into that state. The first call of a thread or version starts with an empty state.
 //
-// A call then costs one load, and one snapshot of the subgraph's state. With OnExit it stores what the call came to, too.
+// A fork or replay of the thread starts with the state at that checkpoint. In a graph that is a
+// subgraph itself, the state lasts for one call of that graph, unless that graph is Stateful too.
+//
+// A call costs one load and one snapshot of the subgraph's state. With OnExit it also stores the
+// outcome of the call.
 func Stateful() MapSubgraphOption {
 	return singleNodeOption("Stateful", func(o *nodeOptions) { o.remembers = true })
 }
 
-// remember takes note of the calls that the superstep just merged has in it.
+// remember records the subgraph calls of the superstep that was just merged.
 func (r caller) remember() {
 	for i := range r.exec.Tasks {
 		t := &r.exec.Tasks[i]
@@ -39,7 +42,7 @@ func (r caller) remember() {
 	}
 }
 
-// restoreMemory gives a subgraph that begins the state that its last call came to.
+// restoreMemory gives a starting subgraph the final state of its last call.
 func (r caller) restoreMemory(i int, c *run) error {
 	id := r.g.nodes[r.exec.Tasks[i].Node].id
 	m, ok := r.memory[string(id)]
@@ -55,12 +58,12 @@ func (r caller) restoreMemory(i int, c *run) error {
 		return err
 	}
 	if chain.Empty() {
-		return fmt.Errorf("%s: what subgraph %q remembers is not stored: %w", where(r.g.name, r.thread, r.plan.Step), string(id), checkpoint.ErrDamaged)
+		return fmt.Errorf("%s: the last state of subgraph %q is not stored: %w", where(r.g.name, r.thread, r.plan.Step), string(id), checkpoint.ErrDamaged)
 	}
 	if err := c.g.owns(c.thread, &chain.Last); err != nil {
 		return err
 	}
-	before, line := c.plan, c.keys.Line() // where it begins
+	before, line := c.plan, c.keys.Line() // the position of the new call
 	if err := c.restoring().restore(&chain); err != nil {
 		return err
 	}

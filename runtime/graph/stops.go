@@ -8,10 +8,12 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
-// InterruptOption is an option of Compile, for every run, and of Invoke, Stream, Resume and ResumeStream, for one run.
+// InterruptOption is an option of Compile, for every run, and of Invoke, Stream, Resume and
+// ResumeStream, for one run.
 //
-// The stops of one run are in addition to those of Compile. They are not stored: another call, such as the Resume after a
-// crash, does not know them. They hold at nodes of the graph itself, not at nodes of its subgraphs.
+// The stops of one run are in addition to those of Compile. They are not stored, so they do not
+// apply to another call, such as the Resume after a crash. They apply to nodes of the graph
+// itself, not to nodes of its subgraphs.
 type InterruptOption interface {
 	Option
 	InvokeOption
@@ -33,8 +35,8 @@ func InterruptBefore(nodes ...ID) InterruptOption { return &stops{before: nodes}
 // then finishes the run without running a node.
 func InterruptAfter(nodes ...ID) InterruptOption { return &stops{after: nodes} }
 
-// BeforeRoute makes InterruptAfter pause before the route of the node is called. Resume calls the route on the state of that
-// time, which a person may have edited.
+// BeforeRoute makes InterruptAfter pause before the route of the node is called. Resume calls the
+// route on the state at that time, which a person may have edited.
 func BeforeRoute() InterruptOption { return &stops{beforeRoute: true} }
 
 func (s *stops) compile(o *options)         { o.stops.add(s, &o.given) }

@@ -18,27 +18,30 @@ type Event[S, U any] struct {
 	State    S             // EventState; it shares memory as Result.State does
 	Question *OpenQuestion // EventQuestion
 	Custom   any           // EventCustom
-	Child    any           // with a Path: the Event of the subgraph, of its types; Update and State are only there
+	Child    any           // with a Path: the typed Event of the subgraph; only there are Update and State set
 	Result   *Result[S]    // EventRunEnded
 }
 
-// Emit hands v to the stream of the run whose node runs under ctx, as an EventCustom: progress, a token of a model's
-// answer. It waits until the consumer has taken it. Without a stream that asks for EventCustom, or after the node has
-// returned, v is dropped. What an attempt emits is not taken back when it fails; Event.Attempt tells.
+// Emit passes v to the stream of the run whose node runs under ctx, as an EventCustom: progress,
+// or a token of a model's answer. Emit waits until the consumer has taken v. Without a stream that
+// chose EventCustom, or after the node has returned, v is dropped.
+//
+// If an attempt fails, values that it emitted stay emitted; Event.Attempt identifies them.
 func Emit(ctx context.Context, v any) { task.Emit(ctx, v) }
 
-// Stream is Invoke, with events. The run is under way while the sequence is ranged over, on the same goroutine:
-// a slow consumer slows the run, and nothing is buffered. Leaving the loop ends the run at its newest
-// checkpoint and leaves the thread Ready; Resume continues it. Each range over the sequence is a run of its own.
+// Stream is Invoke with events. The run executes while the sequence is ranged over, on the same
+// goroutine. Nothing is buffered, so a slow consumer slows the run. Leaving the loop ends the run
+// at its newest checkpoint and leaves the thread Ready; Resume continues it. Each range over the
+// sequence is a separate run.
 //
-// With Async an event may come before its checkpoint is stored.
+// With Async an event may be yielded before its checkpoint is stored.
 func (t Thread[S, U]) Stream(ctx context.Context, in U, opts ...StreamOption) iter.Seq2[Event[S, U], error] {
 	o, err := calling(t, opts, StreamOption.stream)
 	return t.stream(ctx, o, err, &in)
 }
 
-// Stream is Run, with events. See Thread.Stream for how the sequence works. Nothing is stored: leaving the loop ends the run,
-// and its state is lost.
+// Stream is Run with events. See Thread.Stream for the sequence. Nothing is stored: leaving the
+// loop ends the run, and its state is lost.
 func (g *Graph[S, U]) Stream(ctx context.Context, in U, opts ...RunStreamOption) iter.Seq2[Event[S, U], error] {
 	o, wrong := running(g.opt.limits, opts, RunStreamOption.runStream)
 	return func(yield func(Event[S, U], error) bool) {
@@ -55,7 +58,7 @@ func (g *Graph[S, U]) Stream(ctx context.Context, in U, opts ...RunStreamOption)
 	}
 }
 
-// ResumeStream is Resume, with events. See Stream.
+// ResumeStream is Resume with events. See Stream.
 func (t Thread[S, U]) ResumeStream(ctx context.Context, opts ...ResumeStreamOption) iter.Seq2[Event[S, U], error] {
 	o, err := calling(t, opts, ResumeStreamOption.resumeStream)
 	return t.stream(ctx, o, err, nil)
@@ -75,23 +78,24 @@ func (t Thread[S, U]) stream(ctx context.Context, o runOptions, wrong error, in 
 	}
 }
 
-// event is an Event without the types of its graph. The Child of an event of a subgraph is the Event as the subgraph
-// has it.
+// event is an Event without the types of its graph. Child is the typed Event of a subgraph.
 type event = Event[struct{}, struct{}]
 
-// sink takes the events of a run. It makes the Events of the graph's types.
+// sink takes the events of a run. It converts them to the types of the graph.
 type sink interface {
-	// wants reports whether somebody takes events of the given kinds, or of one of them.
+	// wants reports whether the consumer chose at least one of the given kinds.
 	wants(kinds EventKind) bool
-	// take hands on e. Like updates and value, it reports whether somebody still takes events.
+	// take passes e on. Like updates and value, it reports whether the consumer still takes
+	// events.
 	take(e event) bool
-	// updates hands on e for each update of a node in slot i.
+	// updates passes e on once for each update of a node in slot i.
 	updates(e event, i int, n *node) bool
-	// value hands on e with the state.
+	// value passes e on with the state.
 	value(e event) bool
-	// asks notes that the question of the given id is handed on. It reports whether that is the first time.
+	// asks records that the question with the given id is passed on. It reports whether that is
+	// the first time.
 	asks(id string) bool
-	// left reports whether nobody takes events any more.
+	// left reports whether the consumer has left the loop.
 	left() bool
 }
 
@@ -101,8 +105,8 @@ type stream[S, U any] struct {
 	yield   func(Event[S, U], error) bool
 	state   *adapter[S, U]
 	telling bool            // yield runs
-	gone    bool            // nobody takes events any more
-	asked   map[string]bool // the questions handed on, by id
+	gone    bool            // the consumer has left the loop
+	asked   map[string]bool // the questions that were passed on, by id
 }
 
 func (s *stream[S, U]) wants(kinds EventKind) bool { return s.kinds&kinds != 0 }
@@ -158,10 +162,10 @@ func eventOf[S, U any](e event) Event[S, U] {
 	return Event[S, U]{RunEvent: e.RunEvent, Question: e.Question, Custom: e.Custom, Child: e.Child}
 }
 
-// relayed is an event of a subgraph on its way to who listens to the run.
+// relayed is an event of a subgraph on its way to the stream of the run.
 type relayed struct{ event }
 
-// relay returns the event of a subgraph as the graph around it has it.
+// relay returns the event of a subgraph as an event of its parent graph.
 func relay[S, U any](e Event[S, U]) relayed {
 	child := any(e)
 	if len(e.Path) > 0 {
@@ -170,7 +174,7 @@ func relay[S, U any](e Event[S, U]) relayed {
 	return relayed{event{RunEvent: e.RunEvent, Question: e.Question, Custom: e.Custom, Child: child}}
 }
 
-// publisher tells the sink and the observers what a run does.
+// publisher reports the progress of a run to the sink and the observers.
 type publisher struct{ *run }
 
 func (r *run) telling() publisher { return publisher{r} }
@@ -180,12 +184,12 @@ func (r publisher) event(kind EventKind, step int) event {
 	return event{RunEvent: RunEvent{Kind: kind, Graph: r.g.name, Thread: r.thread, Step: step}}
 }
 
-// watched reports whether anybody wants to see tasks while they run.
+// watched reports whether the consumer wants events of tasks during a superstep.
 func (r publisher) watched() bool {
 	return r.g.nests || r.sink.wants(EventTaskStarted|EventTaskEnded|EventTaskRetry|EventTaskUpdate|EventCustom)
 }
 
-// watcher turns what happens to tasks while they run into events.
+// watcher turns the progress of tasks into events.
 type watcher struct{ r *run }
 
 // Started implements exec.Watcher.
@@ -233,8 +237,8 @@ func (w watcher) event(kind EventKind, i int) event {
 	return e
 }
 
-// publish yields what the superstep that has just been committed came to. It reports whether anybody listens.
-// From here on the slots are no tasks of a superstep under way.
+// publish yields the events of the superstep that was just committed. It reports whether the
+// consumer still takes events. After it, the slots are no longer tasks of a superstep in progress.
 func (r publisher) publish() bool {
 	done := r.exec.Tasks
 	r.exec.Over()
@@ -269,7 +273,8 @@ func (r publisher) publishTasks(done []exec.Task) bool {
 	return r.sink.take(e)
 }
 
-// publishQuestions yields those of the questions that were not yielded before. It reports whether anybody listens.
+// publishQuestions yields the questions that were not yielded before. It reports whether the
+// consumer still takes events.
 func (r publisher) publishQuestions(asked []OpenQuestion) bool {
 	if r.sink == nil {
 		return true
@@ -292,7 +297,8 @@ func (r publisher) base() checkpoint.ID {
 	return r.log.Base
 }
 
-// show yields the event of a task under way. A question that a subgraph asks is one of the run itself: OpenQuestion.Path says where.
+// show yields the event of a task in progress. It treats a question of a subgraph as one of the
+// run itself; OpenQuestion.Path has its place.
 func (r publisher) show(e event) bool {
 	if e.Kind == EventQuestion {
 		return r.publishQuestions([]OpenQuestion{*e.Question})

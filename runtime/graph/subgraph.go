@@ -14,13 +14,15 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/internal/live"
 )
 
-// Subgraph adds a node that runs child, a graph over the same state, and returns id. The child begins with the state as it
-// is when the node begins, and runs to its end. What its nodes return is then merged again, into the state as it has become
-// beside it: changes come back, not the whole state, so what siblings did stays and nothing is appended twice. Ephemeral
-// fields that it sets stay in it.
+// Subgraph adds a node that runs child, a graph over the same state, and returns id. The child
+// starts with the present state of its parent, and runs to its end. Then the updates of its nodes
+// merge again, into the state of the parent. Changes come back, not the whole state, so updates of
+// sibling nodes stay, and nothing is appended twice. Ephemeral fields that the child sets do not
+// leave it.
 //
-// A call that is stored costs one snapshot of the state. An edit of the thread while the child is stopped does not reach the
-// state that the child works on. All else is as for the function MapSubgraph.
+// A stored call costs one snapshot of the state. An edit of the thread while the child is stopped
+// does not reach the state of the child. In all other respects Subgraph works like the function
+// MapSubgraph.
 func (b *Builder[S, U]) Subgraph(id ID, child *Graph[S, U], opts ...SubgraphOption) ID {
 	var f funcs[S, U]
 	k := kind{same: true}
@@ -32,17 +34,23 @@ func (b *Builder[S, U]) Subgraph(id ID, child *Graph[S, U], opts ...SubgraphOpti
 	return id
 }
 
-// MapSubgraph adds a node that runs child, a graph over a state of its own, from an empty state to its end, and returns id.
-// in makes the child's input of the state; out makes the node's update of the state, as it was when the node began, and
-// of what the child came to. Both run once, unless a crash comes between. With Stateful the child begins with what its
-// last call came to. With Targets it may choose what runs next here.
+// MapSubgraph adds a node that runs child, a graph over a state of its own, and returns id. The
+// child starts with an empty state and runs to its end. in makes the child's input from the state.
+// out makes the node's update from the state at the start of the node and the final state of the
+// child. in and out run once each; a crash may repeat them.
 //
-// The child keeps checkpoints of its own beside the thread's: a crash, a failure or a stop in it loses none of its work.
-// It stops for people and asks like any graph, and so does the graph that it is in, which is resumed as ever. It runs
-// with its own MaxSteps and Concurrency, and the durability of the run; compile it with SubgraphOnly. A child that failed goes
-// on where it was when its node is run again, by Retry or by Resume; Rerun has it begin anew.
+// With Stateful the child starts with its state after its last call. With Targets it may choose
+// the nodes that run next in the parent graph.
 //
-// It is a function because a method has no type parameters of its own.
+// The child keeps checkpoints of its own in the thread, so a crash, a failure or a stop in the
+// child loses none of its work. The child can stop and ask like any graph. Its parent then stops
+// too, and is resumed as usual.
+//
+// The child uses its own MaxSteps and Concurrency, and the durability of the run. Compile it with
+// SubgraphOnly. When its node runs again, by Retry or by Resume, a failed child continues where it
+// failed. Rerun makes it start again.
+//
+// MapSubgraph is a function because a method has no type parameters of its own.
 func MapSubgraph[S, U, CS, CU any](
 	b *Builder[S, U], id ID, child *Graph[CS, CU],
 	in func(ctx context.Context, s S) (CU, error),
@@ -61,7 +69,8 @@ func MapSubgraph[S, U, CS, CU any](
 	return id
 }
 
-// runSame runs a subgraph over the same state on behalf of the task in slot i, and leaves its updates there.
+// runSame runs a subgraph over the same state for the task in slot i, and leaves its updates
+// there.
 func runSame[S, U any](ctx context.Context, r *run, a *adapter[S, U], i int, child *Graph[S, U]) error {
 	c, inner := newCall(ctx, r, i, child, a.strict)
 	begun, err := r.calling().restoreCall(i, c)
@@ -124,7 +133,8 @@ type caller struct{ *run }
 
 func (r *run) calling() caller { return caller{r} }
 
-// newCall returns the run of a subgraph for the task in slot i, which has yet to find out where it stands, and its state.
+// newCall returns the run of a subgraph for the task in slot i, without its position, and the
+// state of that run.
 func newCall[S, U any](ctx context.Context, r *run, i int, child *Graph[S, U], strict bool) (*run, *adapter[S, U]) {
 	a := newAdapter(child, strict || child.opt.strict)
 	c := r.calling().newChild(ctx, i, &child.core, a)
@@ -132,19 +142,21 @@ func newCall[S, U any](ctx context.Context, r *run, i int, child *Graph[S, U], s
 	if r.sink != nil {
 		c.sink = &stream[S, U]{kinds: r.opt.events, state: a, yield: func(e Event[S, U], _ error) bool {
 			task.Emit(ctx, relay(e))
-			return true // who listens to the run tells it by its context when nobody does any more
+			return true // the context of the run ends when its stream is left
 		}}
 	}
 	a.start(c.log != nil, c.dropUnknown())
 	return c, a
 }
 
-// runCall runs a subgraph as far as possible, and leaves its outcome in slot i. It reports whether the subgraph ended.
+// runCall runs a subgraph as far as possible, and leaves its outcome in slot i. It reports whether
+// the subgraph has ended.
 func (r caller) runCall(i int, c *run) (done bool, err error) {
 	sl := &r.exec.Tasks[i]
 	before := r.calls[i] // of an earlier attempt
 	err = c.loop()
-	r.calls[i] = subgraph.Outcome{Below: c.asked(), Open: c.within().open() || before.Open, Stops: stopsOf(c)} // this attempt may not have come to what asked in that one
+	// An attempt may end before it reaches the nodes that asked in an earlier one.
+	r.calls[i] = subgraph.Outcome{Below: c.asked(), Open: c.within().open() || before.Open, Stops: stopsOf(c)}
 	if err != nil || c.status != checkpoint.Done {
 		switch {
 		case err != nil:
@@ -199,7 +211,7 @@ func (r caller) newChild(ctx context.Context, i int, child *core, state typedSta
 	return c
 }
 
-// dropUnknown reports whether the graph, or one that it is in, accepts that unknown fields are lost.
+// dropUnknown reports whether the graph, or a parent graph, drops unknown fields.
 func (r *run) dropUnknown() bool {
 	return r.g.opt.dropUnknown || r.call != nil && r.call.DropUnknown
 }
@@ -212,8 +224,8 @@ func (r *run) path() []string {
 	return r.call.Path
 }
 
-// storeBase stores the record that made the tasks due, if it is not stored yet, before a subgraph among
-// them stores anything: the call belongs to that record.
+// storeBase stores the record that made the tasks due, if it is not stored yet, before a subgraph
+// among them stores anything. The call belongs to that record.
 func (r caller) storeBase() error {
 	if r.log == nil || !r.log.Began() {
 		return nil
@@ -226,8 +238,8 @@ func (r caller) storeBase() error {
 	return nil
 }
 
-// restoreCall loads what an earlier run, or an earlier attempt, of the task left of its subgraph. It reports whether there
-// is anything to continue.
+// restoreCall loads the stored data of the task's subgraph call, from an earlier run or attempt.
+// It reports whether there is a call to continue.
 func (r caller) restoreCall(i int, c *run) (bool, error) {
 	if c.log == nil || !c.log.Resumed {
 		return false, nil
@@ -274,7 +286,7 @@ func (r caller) restoreCall(i int, c *run) (bool, error) {
 	return true, nil
 }
 
-// partsOf returns what is stored of the result of a subgraph's task while that is not whole, by name.
+// partsOf returns the stored parts, by name, of the unfinished result of a subgraph's task.
 func (r caller) partsOf(i int, call string) (map[string][]byte, error) {
 	if r.exec.Tasks[i].Attempt == 1 {
 		return r.pending.Parts(call), nil
@@ -292,7 +304,7 @@ func (r caller) partsOf(i int, call string) (map[string][]byte, error) {
 	return parts, err
 }
 
-// begin merges the input of a subgraph. Its first checkpoint is stored with the next thing that is.
+// begin merges the input of a subgraph. Its first checkpoint is stored with the next write.
 func (r callee) begin() (err error) {
 	defer rescueReducer(r.run, &err)
 	r.plan.Enter(r.plan.Step)

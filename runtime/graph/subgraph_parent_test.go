@@ -120,9 +120,9 @@ func TestWhatASubgraphMayNotHaveItsParentDo(t *testing.T) {
 		want    string
 	}{
 		"what is not listed":  {graph.ToParent(graph.To("other")), []graph.ID{graph.End}, `it chose "other", which it does not declare; declared are [End]`},
-		"nothing":             {graph.ToParent(graph.Next{}), []graph.ID{graph.End}, "it has Parent do nothing"},
+		"nothing":             {graph.ToParent(graph.Next{}), []graph.ID{graph.End}, "its ToParent chooses nothing"},
 		"Parent as a node":    {graph.To(graph.Parent), []graph.ID{graph.End}, "use graph.ToParent"},
-		"a Parent of nothing": {graph.ToParent(graph.ToParent(graph.To("x"))), []graph.ID{graph.Parent}, "the graph is in no other"},
+		"a Parent of nothing": {graph.ToParent(graph.ToParent(graph.To("x"))), []graph.ID{graph.Parent}, "the graph is not a subgraph"},
 	} {
 		inner := newWork()
 		inner.Node("a", say("a"))
@@ -158,7 +158,7 @@ func TestASubgraphEndsBeforeItsParentGoesOn(t *testing.T) {
 	b.Subgraph("sub", compile(t, inner, graph.SubgraphOnly()), graph.Targets(graph.End))
 	b.Edge(graph.Start, "sub")
 	_, err := compile(t, b).Run(t.Context(), input)
-	if err == nil || !strings.Contains(err.Error(), "it sends its Parent on, while [b] is due in it") {
+	if err == nil || !strings.Contains(err.Error(), "it chose Parent while [b] is due in the subgraph") {
 		t.Errorf("got %v, want an error that names b", err)
 	}
 }

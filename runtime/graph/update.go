@@ -11,8 +11,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
-// UpdateState merges u into the state by the reducers, stores the result as a checkpoint and returns its id.
-// Nodes do not run; routes may.
+// UpdateState merges u into the state by the reducers, stores the result as a checkpoint and
+// returns its id. Nodes do not run; routes may.
 //
 // At the head it is an edit: due tasks stay due, with their stored results and questions. At an older
 // checkpoint it is a fork: the tasks that were due there are due again, on a new run line. On a thread that
@@ -65,7 +65,8 @@ func (t Thread[S, U]) UpdateStates(ctx context.Context, updates []NodeUpdate[U],
 	return t.update(ctx, o, all, as)
 }
 
-// update stores the updates of an edit: one without a node, or one for each node of as.
+// update stores the updates of an edit: a single update without a node, or one for each node of
+// as.
 func (t Thread[S, U]) update(ctx context.Context, o runOptions, updates []U, as []ID) (checkpoint.ID, error) {
 	e, err := t.g.editOf(as, o.jump)
 	switch {
@@ -123,7 +124,7 @@ func (g *core) editOf(as []ID, next *Next) (e edit, err error) {
 	return e, err
 }
 
-// checkRaces reports updates as several tasks of one race, of which only one counts.
+// checkRaces reports updates as several tasks of one race: only one of them counts.
 func (g *core) checkRaces(tasks []plan.Task) error {
 	of := make(map[int]ID)
 	for _, t := range tasks {
@@ -141,7 +142,7 @@ func (g *core) checkRaces(tasks []plan.Task) error {
 	return nil
 }
 
-// checkGoto reports what the graph cannot run of next.
+// checkGoto reports a choice that the graph cannot run.
 func (g *core) checkGoto(next *Next) error {
 	if next.first.id == "" {
 		return fmt.Errorf("Goto chooses nothing; use graph.To(graph.End) if nothing is due")
@@ -166,7 +167,8 @@ func (g *core) checkGoto(next *Next) error {
 	return nil
 }
 
-// checkSent reports a payload that its task node does not take: a Sender of another graph can have made it.
+// checkSent reports a payload that its task node does not take. It may come from a Sender of
+// another graph.
 func (g *core) checkSent(t target) error {
 	b, err := appendSent(t.sent)
 	if err != nil {
@@ -176,10 +178,10 @@ func (g *core) checkSent(t target) error {
 	if err == nil && got.(typed).of() == t.sent.(typed).of() {
 		return nil
 	}
-	return errors.Join(fmt.Errorf("it does not take a %s; send with the Sender of this very node", t.sent.(typed).of()), err)
+	return errors.Join(fmt.Errorf("it does not take a %s; send with the Sender of this node", t.sent.(typed).of()), err)
 }
 
-// asNodes names nodes for messages.
+// asNodes lists nodes for messages.
 func asNodes(names []string) string {
 	for i, name := range names {
 		names[i] = quoted(ID(name))
@@ -190,9 +192,9 @@ func asNodes(names []string) string {
 	return "nodes " + strings.Join(names, ", ")
 }
 
-// AsNode makes UpdateState treat its update as the result of a node. The successors of the node are then due.
-// Start stands for another input. For a node that chooses its successors itself, such as a RoutingNode, add
-// Goto, because an update does not contain its choice.
+// AsNode makes UpdateState treat its update as the result of a node. The successors of the node
+// are then due. Start stands for another input. For a node that chooses its successors itself,
+// such as a RoutingNode, add Goto, because an update does not contain its choice.
 func AsNode(id ID) UpdateOption {
 	return runOption(func(o *runOptions) { o.as = append(o.as, id) })
 }

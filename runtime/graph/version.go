@@ -9,8 +9,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// find loads a checkpoint and returns t at the version that has it. Zero is the head of the open version. A checkpoint that the
-// open version does not have is looked for in the released ones, newest first.
+// find loads a checkpoint and returns t at the version that has it. The zero id is the head of the
+// open version. If the open version does not have the checkpoint, find searches the released
+// versions, newest first.
 func (t Thread[S, U]) find(ctx context.Context, at checkpoint.ID) (Thread[S, U], checkpoint.Chain, error) {
 	version, c, err := findChain(ctx, &t.g.core, t.saver(), t.place(at))
 	t.version = version
@@ -41,8 +42,8 @@ func findChain(ctx context.Context, g *core, saver checkpoint.Saver, p checkpoin
 	return 0, c, err
 }
 
-// released returns the error of a call that continues from a checkpoint which the open version does not have: that it is in a
-// released one, or else missing.
+// released returns the error of a call that continues from a checkpoint which the open version
+// does not have. It returns ErrReleased if a released version has the checkpoint, else missing.
 func (r *opening) released(at checkpoint.ID, missing error) error {
 	version, _, err := findChain(r.ctx, r.g, r.g.opt.saver, checkpoint.Ref{Thread: r.thread, At: at})
 	if err != nil || version == 0 {
