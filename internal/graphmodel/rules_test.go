@@ -23,6 +23,7 @@ var elsewhere = map[string]struct{ why, test string }{
 	"8.5":   {"all choices are allowed", "TestWrongSends"},
 	"9.3":   {"a rule of Compile", "TestTaskNodesInCompile"},
 	"10.4":  {"all input abandons what is due", "TestInputOnAnUnfinishedThread"},
+	"10.6":  {"a machine knows nothing of callers", "TestHistoryShowsTheMetadataOfTheCallThatStoredACheckpoint"},
 	"11.3":  {"a machine runs one task at a time", "TestAFailureCancelsSiblingsAndWaitsForThem"},
 	"11.6":  {"a machine runs one task at a time, and stops at the first failure", "TestSeveralFailuresAreJoinedInTaskOrder"},
 	"12.5":  {"questions are identified by their texts, which differ", "TestSeveralQuestionsInOneNode"},

@@ -15,10 +15,13 @@ func (r recorder) meta() (map[string]string, error) {
 	goesUp := r.call != nil && r.state.up().first.id != "" && r.plan.Ended()
 	nests := r.call == nil && r.g.hash != r.g.fingerprint
 	calls := r.g.callsDue(&r.plan)
-	if len(r.memory) == 0 && len(r.log.Again) == 0 && !goesUp && !nests && !calls {
+	if len(r.memory) == 0 && len(r.log.Again) == 0 && !goesUp && !nests && !calls && len(r.opt.metadata) == 0 {
 		return nil, nil
 	}
-	meta := make(map[string]string, len(r.memory)+1)
+	meta := make(map[string]string, len(r.memory)+len(r.opt.metadata)+1)
+	for key, value := range r.opt.metadata {
+		journal.SetMetadata(meta, key, value)
+	}
 	if nests {
 		journal.SetSchemas(meta, r.g.hash)
 	}

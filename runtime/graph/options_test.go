@@ -84,6 +84,7 @@ var optionsOfCalls = map[string]struct {
 	"Durability":     {graph.Async, "Compile " + inputs + resumes},
 	"TakeOver":       {graph.TakeOver, inputs + resumes + updates},
 	"Wait":           {graph.Wait, inputs + resumes + updates + " Release"},
+	"Metadata":       {graph.Metadata, inputs + resumes + updates},
 	"IfHead":         {graph.IfHead, inputs + resumes + updates + " Release"},
 	"RequestID":      {graph.RequestID, inputs},
 	"DiscardPending": {graph.DiscardPending, inputs + updates},
@@ -146,6 +147,7 @@ func TestAnOptionGivenTwiceIsRefusedBeforeAnythingIsStored(t *testing.T) {
 	for name, o := range map[string]given{
 		"MaxSteps": graph.MaxSteps(2), "Concurrency": graph.Concurrency(2), "Durability": graph.Sync, "TakeOver": graph.TakeOver(),
 		"Wait": graph.Wait(), "IfHead": graph.IfHead(id),
+		"Metadata": graph.Metadata(map[string]string{"user": "ada"}),
 	} {
 		_, invoked := g.Thread("t").Invoke(t.Context(), input, o, o)
 		_, resumed := g.Thread("t").Resume(t.Context(), o, o)

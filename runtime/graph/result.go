@@ -43,6 +43,7 @@ type Snapshot[S any] struct {
 	Next       []ID              // the due nodes, as in Result; nil for none
 	Calls      []SubgraphCall    // the subgraphs among Next
 	Created    time.Time         // by the clock of the process that wrote it, in UTC
+	Metadata   map[string]string // of the run or edit that stored it, as the option Metadata set it; nil for none
 
 	// Tasks has the stored results and errors of the due tasks, in the order in which they merge.
 	// It is nil if their superstep has committed.

@@ -97,6 +97,7 @@ type runOptions struct {
 	answers  []answer
 	ifHead   checkpoint.ID
 	events   EventKind
+	metadata map[string]string // of the call; nil for none
 }
 
 // runOption sets options of a call. The interface that an option's function returns limits the calls.

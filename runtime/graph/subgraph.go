@@ -190,7 +190,7 @@ func (r caller) newChild(ctx context.Context, i int, child *core, state typedSta
 	n := &r.g.nodes[sl.Node]
 	c := &run{
 		g: child, thread: r.thread, plan: plan.New(&child.plan, r.log != nil), state: state, ctx: ctx, stopping: r.stopping,
-		opt: runOptions{limits: child.opt.limits, events: r.opt.events},
+		opt: runOptions{limits: child.opt.limits, events: r.opt.events, metadata: r.opt.metadata},
 		call: &subgraph.Call{
 			Path: append(slices.Clip(r.path()), string(n.id)), Same: n.same, Remembers: n.remembers, DropUnknown: r.dropUnknown(),
 		},

@@ -270,6 +270,9 @@ func (m *modeller) record(thread, namespace string, before checkpoint.ID) checkp
 		ID: id, Parent: before, Base: id, Line: id, Step: m.step, Source: checkpoint.Source(1 + m.random.IntN(5)), Created: m.created(m.step),
 		Due: []checkpoint.Task{{Node: oneOf(m, m.tasks)}}, Graph: "g", Fingerprint: 7,
 	}
+	if m.step%3 == 0 {
+		r.Meta = map[string]string{"step": fmt.Sprint(m.step)}
+	}
 	if base := recent(m, m.bases[thread]); m.rare() && !base.IsZero() && m.where[base] == namespace && !m.committed[base] {
 		r.Base = base
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/docs/example/desk"
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph"
 	"github.com/graphgen-go/graphgen/runtime/state"
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
@@ -117,6 +118,28 @@ func ExampleWhatIf() {
 	// 2 loop Ada [Dear Ada,]
 	// 1 input Ada []
 	// 0 input  []
+}
+
+func ExampleUsers() {
+	ctx := context.Background()
+	app, err := desk.NewWriter(memory.New())
+	if err != nil {
+		log.Fatal(err)
+	}
+	t := app.Thread("t-1")
+	if _, err := t.UpdateState(ctx, desk.StateUpdate{Order: state.Set("Ada")}, graph.AsNode(graph.Start)); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := desk.Approve(ctx, t, "eve"); err != nil {
+		log.Fatal(err)
+	}
+	users, err := desk.Users(ctx, t)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%q\n", users)
+	// Output:
+	// ["eve" ""]
 }
 
 func ExampleBetween() {

@@ -27,6 +27,23 @@ func WhatIf(ctx context.Context, t graph.Thread[State, StateUpdate], node graph.
 	return t.Resume(ctx)
 }
 
+// Approve resumes a thread in the name of a user.
+func Approve(ctx context.Context, t graph.Thread[State, StateUpdate], user string) (graph.Result[State], error) {
+	return t.Resume(ctx, graph.Metadata(map[string]string{"user": user}))
+}
+
+// Users returns the users in whose names the checkpoints of a thread were stored, newest first.
+func Users(ctx context.Context, t graph.Thread[State, StateUpdate]) ([]string, error) {
+	var users []string
+	for snap, err := range t.Checkpoints(ctx, checkpoint.Query{}) {
+		if err != nil {
+			return nil, err
+		}
+		users = append(users, snap.Metadata["user"])
+	}
+	return users, nil
+}
+
 // Between returns the difference between the states of two checkpoints.
 func Between(ctx context.Context, t graph.Thread[State, StateUpdate], from, to checkpoint.ID) (StateDiff, error) {
 	before, err := t.At(from).State(ctx)

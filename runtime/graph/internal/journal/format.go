@@ -33,6 +33,7 @@ import (
 //	  "format"        of a record at which subgraph calls are due: the number of this format
 //	  "stops"         of a record at which a run stopped for people: the stops
 //	  "input"         of an input with a request id: 16 bytes of SHA-256 of the encoded input
+//	  "user:" key     what the caller of the run noted under key
 //
 //	Pending writes of a task, by kind and name
 //	  Result ""       the update; of a subgraph over the same state, updates; of a node that routes, a
@@ -66,6 +67,7 @@ const (
 	metaSchema = "schemas"
 	metaFormat = "format"
 	metaStops  = "stops"
+	metaUser   = "user:"
 )
 
 // format is the number of what this file describes. A record at which no subgraph call is due has
@@ -242,6 +244,12 @@ func SameInput(meta map[string]string, input []byte) (same, known bool) {
 	sum := sha256.Sum256(input)
 	return stored == string(sum[:16]), known
 }
+
+// SetMetadata stores what the caller of the run noted under key.
+func SetMetadata(meta map[string]string, key, value string) { meta[metaUser+key] = value }
+
+// Metadata returns what the caller of the run noted, by key; nil for nothing.
+func Metadata(meta map[string]string) map[string]string { return named(meta, metaUser) }
 
 // StepName is the name of the part of a result that has the updates of one step of a subgraph.
 func StepName(step int) string { return strconv.Itoa(step) }

@@ -81,18 +81,20 @@ func TestStoredMeta(t *testing.T) {
 	journal.SetInput(meta, []byte("input"))
 	journal.SetSchemas(meta, 0x0102030405060708)
 	journal.SetFormat(meta)
+	journal.SetMetadata(meta, "key", "value")
 	for name, want := range map[string]string{
 		"memory:node": "a-1/b-2",
 		"again:key":   "iiiiiiiiiiiiiiii",
 		"next":        "targets",
 		"schemas":     "\x01\x02\x03\x04\x05\x06\a\b",
 		"format":      "2",
+		"user:key":    "value",
 		"input":       "\xc9lm[\xe8Њ\x12\xe7\xb5\xcd\xc1\xb2\a\xfak",
 	} {
 		golden(t, "Meta "+name, meta[name], want)
 	}
-	if len(meta) != 6 {
-		t.Errorf("Meta has %d names, want 6: %q", len(meta), slices.Sorted(maps.Keys(meta)))
+	if len(meta) != 7 {
+		t.Errorf("Meta has %d names, want 7: %q", len(meta), slices.Sorted(maps.Keys(meta)))
 	}
 }
 

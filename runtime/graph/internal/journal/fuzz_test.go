@@ -127,6 +127,11 @@ func FuzzMeta(f *testing.F) {
 				t.Errorf("Memory has %q of node %q, and Meta is %q", namespace, node, meta)
 			}
 		}
+		for key, value := range journal.Metadata(meta) {
+			if meta["user:"+key] != value {
+				t.Errorf("Metadata has %q under %q, and Meta is %q", value, key, meta)
+			}
+		}
 		_, _ = journal.SameInput(meta, b)
 		if next := journal.Next(meta); (next == nil) == (name == "next" || name2 == "next") {
 			t.Errorf("Next returns %q of %q", next, meta)
@@ -140,12 +145,13 @@ func FuzzMeta(f *testing.F) {
 		journal.SetAgain(meta, key, resume)
 		journal.SetNext(meta, b)
 		journal.SetInput(meta, b)
+		journal.SetMetadata(meta, key, value2)
 		same, known := journal.SameInput(meta, b)
 		other, _ := journal.SameInput(meta, append(slices.Clone(b), 0))
 		if !same || !known || other {
 			t.Errorf("SameInput is %t, %t, and for another input %t; want the first two true", same, known, other)
 		}
-		if journal.Memory(meta)[key] != value || journal.Again(meta, key) != resume || journal.AllAgain(meta)[key] != resume ||
+		if journal.Memory(meta)[key] != value || journal.Again(meta, key) != resume || journal.AllAgain(meta)[key] != resume || journal.Metadata(meta)[key] != value2 ||
 			string(journal.Next(meta)) != string(b) {
 			t.Errorf("Meta %q does not have what was stored", meta)
 		}
