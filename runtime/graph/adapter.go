@@ -11,18 +11,18 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
-// typedState is the state of a run and the functions of its graph, without their types: what tasks return stays in
-// slots, which have numbers. The slots of different tasks may be used concurrently; everything else is for the goroutine
-// of the run. adapter is the only implementation.
+// typedState is the state of a run and the functions of its graph, without their types. Results of
+// tasks stay in numbered slots. The slots of different tasks may be used concurrently; only the
+// goroutine of the run may use everything else. adapter is the only implementation.
 type typedState interface {
 	journal.State
 
-	// start makes the state empty. record says that deltas will be asked for.
+	// start makes the state empty. With record, deltas will be encoded.
 	start(record, dropUnknown bool)
 	restorable
 	// setApart makes the state a copy, and keeps the original for the next run.
 	setApart() error
-	// share says that what is shown of the state from now on must not be written to any more.
+	// share marks the state as shown to user code: its memory must not be written from now on.
 	share()
 
 	// reset empties the slots and makes n of them.
@@ -35,11 +35,12 @@ type typedState interface {
 	encodeInput() ([]byte, error)
 	// call runs the function of the task in slot i of r, and leaves its update in slot i.
 	call(ctx context.Context, r *run, i int) error
-	// choice is what a node that routes, in slot i, chose.
+	// choice returns the choice of the routing node in slot i.
 	choice(i int) *Next
-	// up is where a subgraph sends its Parent; the zero Next for nowhere.
+	// up returns the choice of a subgraph for Parent; the zero Next for none.
 	up() *Next
-	// undeclared returns the fields that the update of a node in slot i changes and declared does not name.
+	// undeclared returns the fields that the update of a node in slot i changes although its
+	// Writes does not name them.
 	undeclared(i int, n *node) []string
 	// changes reports whether the update of a node in slot i changes a field.
 	changes(i int, n *node, field string) bool
@@ -47,15 +48,17 @@ type typedState interface {
 	appendResult(i int, n *node) ([]byte, error)
 	decodeResult(i int, n *node, b []byte) error
 
-	// merge merges the update of a node in slot i. An error leaves the state of no use.
+	// merge merges the update of a node in slot i. After an error the state must not be used any
+	// more.
 	merge(i int, n *node) error
-	// endStep says that everything of a superstep is merged.
+	// endStep ends a superstep after all its updates are merged.
 	endStep()
-	// route asks the route of a node.
+	// route calls the route of a node.
 	route(ctx context.Context, n int) (Next, error)
 
-	// keep keeps the update of a node in slot i for the graph around a subgraph over the same state. kept returns how
-	// many updates are; appendKept encodes those from a number on, and addKept adds what it wrote.
+	// keep keeps the update of a node in slot i for the parent graph of a subgraph over the same
+	// state. kept returns the number of kept updates. appendKept encodes those from a number on,
+	// and addKept adds the updates that it encoded.
 	keep(i int, n *node)
 	kept() int
 	appendKept(from int) ([]byte, error)
@@ -67,15 +70,15 @@ type adapter[S, U any] struct {
 	g       *Graph[S, U]
 	strict  bool
 	live    live.Live[S, U]
-	apart   live.Live[S, U] // the state that the run was opened on, if live began as a copy of it
+	apart   live.Live[S, U] // the state at the opening of the run, if live began as a copy of it
 	updates []U             // by slot
 	choices []Next          // by slot, in a graph in which some node routes
 	merged  [][]U           // by slot: the updates of a subgraph over the same state, in the order in which they merged there
-	all     []U             // in such a subgraph: what keep kept
+	all     []U             // in such a subgraph: the updates that keep kept
 	input   *U
 	edits   []U  // the updates of an edit, in the order of its tasks
-	entered bool // the input was put into a slot
-	next    Next // of a subgraph: where it sends its Parent
+	entered bool // the input is in a slot
+	next    Next // of a subgraph: its choice for Parent
 }
 
 func newAdapter[S, U any](g *Graph[S, U], strict bool) *adapter[S, U] {
@@ -158,7 +161,7 @@ func (a *adapter[S, U]) call(ctx context.Context, r *run, i int) error {
 			return errors.Join(err, wrote)
 		}
 		return err
-	case f.plain != nil: // the others cost a copy of the state more
+	case f.plain != nil: // the other kinds cost one more copy of the state
 		var err error
 		a.updates[i], err = f.plain(ctx, a.live.View())
 		return err
@@ -170,7 +173,7 @@ func (a *adapter[S, U]) choice(i int) *Next { return &a.choices[i] }
 
 func (a *adapter[S, U]) up() *Next { return &a.next }
 
-// mutated reports what a node or route of a Strict run wrote through the clone it was given.
+// mutated reports which fields a node or route of a Strict run changed in the clone that it got.
 func (a *adapter[S, U]) mutated(given S) error {
 	if fields := state.FieldNames(a.g.schema.Diff(a.live.View(), given)); len(fields) > 0 {
 		return &MutationError{Fields: fields}
@@ -245,7 +248,7 @@ func (a *adapter[S, U]) merge(i int, n *node) error {
 	if !n.same || len(a.merged[i]) == 0 { // no call: an edit as the node
 		return a.live.Merge(i, &a.updates[i])
 	}
-	a.live.Inner(true) // it was merged before, in the subgraph
+	a.live.Inner(true) // merged before, in the subgraph
 	defer a.live.Inner(false)
 	for k := range a.merged[i] {
 		if err := a.live.Merge(i, &a.merged[i][k]); err != nil {
@@ -296,7 +299,7 @@ func (f *funcs[S, U]) none() bool {
 	return f.plain == nil && f.routing == nil && f.task == nil && f.child == nil
 }
 
-// callWith calls the function of a node that is no subgraph, with the given state.
+// callWith calls the function of a node that is not a subgraph, with the given state.
 func (a *adapter[S, U]) callWith(ctx context.Context, s S, t *exec.Task, i int) (err error) {
 	n, f, into := &a.g.nodes[t.Node], &a.g.funcs[t.Node], &a.updates[i]
 	switch {

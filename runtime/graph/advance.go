@@ -10,8 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
-// leave follows everything that leads out of the nodes that have just run, in their order. Edges, joins and routes are
-// followed once for each node; what a node chose itself counts for each of its tasks.
+// leave follows the edges, joins and routes of the nodes that have just run, in their order. It
+// follows them once for each node. The choice of a routing node counts for each of its tasks.
 func (r *run) leave() error {
 	r.plan.Begin()
 	left := -1 // the node that was left last
@@ -39,7 +39,7 @@ func (r *run) leave() error {
 	return r.within().checkParentChoice()
 }
 
-// unjoined are the nodes whose joins were reached by some of their sources only.
+// unjoined returns the targets of joins that only some sources have reached.
 func (r *run) unjoined() []ID {
 	var ids []ID
 	for n := range r.plan.Unjoined {
@@ -48,7 +48,7 @@ func (r *run) unjoined() []ID {
 	return ids
 }
 
-// follow asks the route of node n, which ran in the given step, and marks what it chose.
+// follow calls the route of node n, which ran in the given step, and marks its choice.
 func (r *run) follow(n, step int) error {
 	from := &r.g.nodes[n]
 	next, err := host{r}.callRoute(n, step)
@@ -67,7 +67,7 @@ func (r host) callRoute(n, step int) (Next, error) {
 	return r.state.route(r.exec.BeginRoute(r.ctx, n, step), n)
 }
 
-// choose makes due what a route or a node chose.
+// choose makes the choice of a route or a node due.
 func (r *run) choose(from *node, next Next) error {
 	if err := from.allows(&r.g.nodes, next); err != nil || next.first.id == "" {
 		return err
@@ -97,16 +97,16 @@ func (r *run) chooseOne(from *node, t target) error {
 	if r.log != nil {
 		var err error
 		if raw, err = appendSent(t.sent); err != nil {
-			return fmt.Errorf("what it sends to %q cannot be stored: %w", string(t.id), err)
+			return fmt.Errorf("the input that it sends to %q cannot be stored: %w", string(t.id), err)
 		}
 	}
 	r.plan.Send(n, t.sent, raw)
 	return nil
 }
 
-// setTargets declares what the node, or its route, may choose.
+// setTargets declares the targets of the node or its route.
 func (n *node) setTargets(targets []ID, to []int) {
-	const few = 16 // are found faster one by one
+	const few = 16 // a linear search is faster for so few
 	n.targets, n.to = targets, to
 	if len(targets) <= few {
 		return
@@ -128,12 +128,12 @@ func (n *node) place(id ID) int {
 	return -1
 }
 
-// allows reports what is wrong with a choice.
+// allows returns an error if the choice is wrong.
 func (n *node) allows(nodes *[]node, next Next) error {
 	switch {
 	case next.first.id != "":
 	case n.sub != nil:
-		return nil // the subgraph came to its end
+		return nil // the subgraph ended without a choice
 	default:
 		return errors.New("it chose nothing; return graph.To(graph.End) to finish")
 	}
@@ -157,7 +157,7 @@ func (n *node) allowsOne(nodes []node, t target) error {
 	switch {
 	case n.to[i] == above:
 		if _, ok := t.sent.(upward); !ok {
-			return errors.New("it chose Parent without saying what that is to do; use graph.ToParent")
+			return errors.New("it chose Parent without a choice for it; use graph.ToParent")
 		}
 	case takes && t.sent == nil:
 		return fmt.Errorf("it chose %q without sending anything; use the Send of its Sender", string(t.id))
@@ -167,9 +167,9 @@ func (n *node) allowsOne(nodes []node, t target) error {
 	return nil
 }
 
-// askPendingRoutes asks the routes that an InterruptAfter with BeforeRoute left open, and commits what they chose
-// before any of it starts. After a stop behind which nothing is due, that is the end. The state is unchanged and so is the
-// step.
+// askPendingRoutes calls the routes that an InterruptAfter with BeforeRoute left pending, and
+// commits their choice before any chosen node starts. If only a stop was left, the run is finished
+// then. The state and the step stay the same.
 func (r *run) askPendingRoutes() error {
 	r.plan.Reopen()
 	for _, n := range r.plan.Pending {
@@ -193,7 +193,7 @@ func (r *run) askPendingRoutes() error {
 	return nil
 }
 
-// taskKey is the key of a task that runs now.
+// taskKey returns the key of a task of this superstep.
 func (r *run) taskKey(t *plan.Task) string {
 	return r.keys.Task(r.plan.Step+1, string(r.g.nodes[t.Node].id), t.Index)
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
-// What a run does with questions: it restores what tasks asked, checks answers, and lists what is open.
+// This file restores questions, checks answers, and lists open questions.
 
-// gather notes which of the pending writes belong to the run's base.
+// gather collects the pending writes of the run's base.
 func (r restorer) gather(writes []checkpoint.Write) {
 	r.pending = journal.Gather(writes, r.log.Base, r.log.Namespace)
 }
 
-// prepareQuestions gives a task what it may ask, and holds it back when it still waits.
+// prepareQuestions sets the questions that a task may ask, and holds the task back while it waits.
 func (r restorer) prepareQuestions(sl *exec.Task) {
 	n := &r.g.nodes[sl.Node]
 	if len(n.questions) == 0 {
@@ -42,8 +42,9 @@ func (r restorer) prepareQuestions(sl *exec.Task) {
 	}
 }
 
-// restate gives a task what it asked before, as it would be stored now: its node may have another name since then, and what it
-// asks fields that it did not have. What cannot be read stays as it is, with the reason.
+// restate encodes the stored questions of a task again, as today's code would store them. The node
+// may have another name now, and a question may have new fields. A question that cannot be decoded
+// stays as it is, with the error.
 func (r restorer) restate(sl *exec.Task, stored map[string][]byte) {
 	a := sl.Asks
 	a.Stored = make(map[string][]byte, len(stored))
@@ -79,7 +80,8 @@ func (r restorer) restated(sl *exec.Task, place string, b []byte) ([]byte, error
 	return b, nil
 }
 
-// checkAnswers turns the caller's answers into writes, once it is sure that they answer what the thread asks.
+// checkAnswers turns the caller's answers into writes, after it has checked them against the open
+// questions.
 func (r *opening) checkAnswers(c *checkpoint.Chain) ([]checkpoint.Write, error) {
 	if len(r.opt.answers) == 0 {
 		return nil, nil
@@ -98,7 +100,7 @@ func (r *opening) checkAnswers(c *checkpoint.Chain) ([]checkpoint.Write, error) 
 			return nil, r.cancelled()
 		}
 		if given[a.id] {
-			return nil, r.answerError(a.id, "it is answered twice in one call")
+			return nil, r.answerError(a.id, "the call has two answers to it")
 		}
 		given[a.id] = true
 		q := asked[a.id]
@@ -118,13 +120,14 @@ func (r *opening) checkAnswers(c *checkpoint.Chain) ([]checkpoint.Write, error) 
 	return answers, nil
 }
 
-// questionID is the id of a stored question.
+// questionID returns the id of a stored question.
 func questionID(q *checkpoint.Write) string { return q.Task + "/" + q.Name }
 
-// mostNamed is how many open questions the error of an answer to another one names.
+// mostNamed bounds how many open questions an error names.
 const mostNamed = 20
 
-// notAsked is the error of an answer to a question that is not open: all are the pending writes.
+// notAsked returns the error of an answer to a question that is not open. all are the pending
+// writes.
 func (r *opening) notAsked(id string, open, all []checkpoint.Write) error {
 	for i := range all {
 		if all[i].Kind == checkpoint.Question && questionID(&all[i]) == id {
@@ -132,7 +135,7 @@ func (r *opening) notAsked(id string, open, all []checkpoint.Write) error {
 		}
 	}
 	if len(open) == 0 {
-		return r.answerError(id, "nothing is asked")
+		return r.answerError(id, "the thread has no open question")
 	}
 	var ids []string
 	for i := range open[:min(len(open), mostNamed)] {
@@ -141,16 +144,17 @@ func (r *opening) notAsked(id string, open, all []checkpoint.Write) error {
 	if more := len(open) - len(ids); more > 0 {
 		ids = append(ids, fmt.Sprintf("and %d more", more))
 	}
-	return r.answerError(id, "asked are %s", strings.Join(ids, ", "))
+	return r.answerError(id, "open questions are %s", strings.Join(ids, ", "))
 }
 
-// openQuestions returns what the tasks that are due in a namespace ask, and then what the subgraphs in them do.
+// openQuestions returns the open questions of the tasks that are due in a namespace, followed by
+// those of their subgraph calls.
 func openQuestions(namespace string, c *checkpoint.Chain) []checkpoint.Write {
 	open := append(checkpoint.OpenQuestions(c.Writes), subgraph.Open(namespace, c)...)
 	return slices.DeleteFunc(open, func(q checkpoint.Write) bool { return q.Task == journal.StopTask })
 }
 
-// checkAnswer checks an answer by the question that the asking node lists.
+// checkAnswer checks an answer against the question that the asking node lists.
 func (r *opening) checkAnswer(q *checkpoint.Write, a answer) error {
 	w, err := readWaiting(q.Task, q.Name, q.Payload)
 	if err != nil {
@@ -175,7 +179,8 @@ func (r *opening) checkAnswer(q *checkpoint.Write, a answer) error {
 	return fmt.Errorf("%s: %w: node %q does not list question %q any more", where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, string(w.Node), w.Question)
 }
 
-// askables returns the questions that a node lists: one of the graph, or of the subgraph that path leads to.
+// askables returns the questions of a node: a node of the graph, or of the subgraph that path
+// leads to.
 func (g *core) askables(path []ID, node ID) ([]askable, bool) {
 	id := node
 	if len(path) > 0 {
@@ -197,7 +202,8 @@ func (r *opening) answerError(id, format string, args ...any) error {
 	return fmt.Errorf("%s: answer to %q: %w: "+format, append([]any{where(r.g.name, r.thread, r.plan.Step), id, ErrNotAsked}, args...)...)
 }
 
-// decidedRaces reports for each race, by its number less one, whether the result of a task in it is stored.
+// decidedRaces reports for each race, by its number minus one, whether a result of one of its
+// tasks is stored.
 func (r *run) decidedRaces(now []plan.Task) []bool {
 	if r.g.plan.Races == 0 || !r.pending.Results() {
 		return make([]bool, r.g.plan.Races)
@@ -211,14 +217,14 @@ func (r *run) decidedRaces(now []plan.Task) []bool {
 	return won
 }
 
-// waiting is what the run waits for.
+// waiting returns the open questions of the run.
 func (r *run) waiting() []OpenQuestion { return waitingFor(r.asked()) }
 
-// waitingFor returns open questions as users see them.
+// waitingFor converts open questions to their public form.
 func waitingFor(asked []subgraph.Asked) []OpenQuestion {
 	var all []OpenQuestion
 	for _, a := range asked {
-		if w, err := readWaiting(a.Task, a.Place, a.Question); err == nil { // wrapped, or read before
+		if w, err := readWaiting(a.Task, a.Place, a.Question); err == nil { // cannot fail: the run wrote or read it
 			all = append(all, w)
 		}
 	}

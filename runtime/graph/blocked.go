@@ -11,23 +11,24 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 )
 
-// A Resume of which nothing can come stores nothing: whether it can is read before the run opens, also in subgraphs that have
-// asked. Others find out themselves what they can do.
+// A Resume that cannot make progress writes nothing. Before the run opens, prober reads whether it
+// can, also for subgraphs that have asked. Other subgraphs decide for themselves.
 
-// prober finds out what a run can do, without doing it.
+// prober reads whether a run can make progress, without running it.
 type prober struct {
 	*run
-	below map[string][]subgraph.Asked // by task key: what subgraphs wait for
+	below map[string][]subgraph.Asked // by task key: the open questions of subgraphs
 }
 
-// listedAsWaiting reports whether a thread that waits is stored as one that does: a run that dies may leave what a subgraph asked, and not
-// that. To a line that was left it does not matter.
+// listedAsWaiting reports whether the stored status of a waiting thread is Waiting. If a run died
+// after a subgraph asked, the question can be stored without the status. On a run line that was
+// left, the status does not matter.
 func listedAsWaiting(c *checkpoint.Chain) bool {
 	return c.Thread.Status == checkpoint.Waiting || c.Last.ID != c.Head
 }
 
-// blocked reports whether nothing can run before somebody answers. inside says whether to look into subgraphs; else none is blocked
-// that has a subgraph due.
+// blocked reports whether nothing can run before an answer. Without inside it does not look into
+// subgraphs, and treats a run with a due subgraph as not blocked.
 func (r *prober) blocked(c *checkpoint.Chain, inside bool) (bool, error) {
 	if len(r.opt.rerun) > 0 {
 		return false, nil
@@ -36,12 +37,13 @@ func (r *prober) blocked(c *checkpoint.Chain, inside bool) (bool, error) {
 	return held && waits, err
 }
 
-// holds reports whether all that is due waits for answers, has its result, lost a race to one that has, or is a subgraph that
-// stops for people or of which the same can be said; and whether any of it waits for answers.
+// holds reports whether every due task is held, and whether any of them waits for answers. A task
+// is held if it waits for an answer, has a stored result, or lost its race to such a result. A
+// subgraph is held if it stopped for people or everything due in it is held.
 func (r *prober) holds(c *checkpoint.Chain, inside bool) (held, waits bool, err error) {
 	now := r.plan.Now()
 	won := r.decidedRaces(now)
-	var asking map[string]bool // the calls that ask or stop
+	var asking map[string]bool // the calls with open questions or stops
 	if inside && r.g.nests {
 		asking = subgraph.Asking(r.log.Namespace, c.Thread.Questions)
 	}
@@ -73,8 +75,8 @@ func (r *prober) holds(c *checkpoint.Chain, inside bool) (held, waits bool, err 
 	return held, waits, nil
 }
 
-// holdsIn reports whether the subgraph call of a task, which asks or stops, can do nothing before somebody answers or lets it
-// pass a stop, and what it waits for.
+// holdsIn reports whether the subgraph call of a task, which asks or stops, is held, and returns
+// its open questions.
 func (r *prober) holdsIn(sl *exec.Task) (below []subgraph.Asked, held bool, err error) {
 	n := &r.g.nodes[sl.Node]
 	key := r.taskKey(&sl.Task)
@@ -87,7 +89,7 @@ func (r *prober) holdsIn(sl *exec.Task) (below []subgraph.Asked, held bool, err 
 	return below, held, err
 }
 
-// holds is that of a run, of a call of the graph in another one. It only reads.
+// holds is the same for a call of the graph in another run. It only reads.
 func (g *core) holds(ctx context.Context, log *journal.Branch, path []string) (below []subgraph.Asked, held bool, err error) {
 	c, err := loadChain(ctx, g, log, checkpoint.Ref{Thread: log.Thread(), Namespace: log.Namespace})
 	if err != nil || !c.Unfinished() {
@@ -123,7 +125,7 @@ func (g *core) holds(ctx context.Context, log *journal.Branch, path []string) (b
 	return r.asked(), true, nil
 }
 
-// restoreBlocked gives the tasks of a superstep that holds what is known of them.
+// restoreBlocked restores the stored results and questions of a held superstep.
 func (r *prober) restoreBlocked() error {
 	r.fill()
 	if err := r.restoring().restoreResults(); err != nil {

@@ -9,17 +9,18 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
-// recorder writes what a run does.
+// recorder stores the progress of a run.
 type recorder struct{ *run }
 
 func (r *run) storing() recorder { return recorder{r} }
 
-// commit stores where the run stands as one record, with writes in the same act, as durable as the run asked for.
+// commit stores the position of the run as one record, together with writes, as durable as the run
+// asked for.
 func (r recorder) commit(source checkpoint.Source, writes []checkpoint.Write, o journal.Outcome) error {
 	if r.log == nil {
 		return nil
 	}
-	r.log.Again = nil // it was about what the record commits
+	r.log.Again = nil // it belongs to the superstep that the record commits
 	rec := r.log.Next()
 	if err := r.describe(rec, source); err != nil {
 		return err
@@ -36,12 +37,13 @@ func (r recorder) commit(source checkpoint.Source, writes []checkpoint.Write, o 
 	return r.saving("commit", r.log.Commit(r.ctx, rec, writes, o))
 }
 
-// record returns the record of where the run stands, without its payload. It is the base of what is due.
+// record returns the record of the run's position, without its payload. The record is the base of
+// the due tasks.
 func (r recorder) record(source checkpoint.Source) (rec checkpoint.Record, err error) {
 	return rec, r.describe(&rec, source)
 }
 
-// describe makes rec, which must be zero, the record of where the run stands, without its payload.
+// describe makes rec, which must be zero, the record of the run's position, without its payload.
 func (r recorder) describe(rec *checkpoint.Record, source checkpoint.Source) (err error) {
 	if rec.ID, err = checkpoint.NewID(); err != nil {
 		return err
@@ -56,7 +58,8 @@ func (r recorder) describe(rec *checkpoint.Record, source checkpoint.Source) (er
 	return nil
 }
 
-// fillPayload gives rec the change since the last payload, or the whole state where that must or had better be.
+// fillPayload sets the payload of rec: the change since the last payload, or the whole state if
+// that is necessary or cheaper.
 func (r recorder) fillPayload(rec *checkpoint.Record, whole bool) error {
 	if err := r.log.Fill(rec, r.state, whole); err != nil {
 		return fmt.Errorf("%s: encode the state: %w", where(r.g.name, r.thread, r.plan.Step), err)
@@ -64,7 +67,7 @@ func (r recorder) fillPayload(rec *checkpoint.Record, whole bool) error {
 	return nil
 }
 
-// acknowledge stores the results and the questions of the given slots, those of them that have any.
+// acknowledge stores the results and the questions of the given slots.
 func (r recorder) acknowledge(slots []int) error {
 	writes := make([]checkpoint.Write, 0, len(slots))
 	for _, i := range slots {
@@ -92,7 +95,7 @@ func (r recorder) acknowledge(slots []int) error {
 	return nil
 }
 
-// questionsOf are the writes of the questions that a task waits for, unless they are stored.
+// questionsOf returns the writes of the questions that a task waits for, unless they are stored.
 func (r recorder) questionsOf(sl *exec.Task) []checkpoint.Write {
 	if sl.Asks == nil || sl.Progress != exec.Asking || sl.Stored {
 		return nil
@@ -106,7 +109,8 @@ func (r recorder) questionsOf(sl *exec.Task) []checkpoint.Write {
 	return writes
 }
 
-// resultOf is the write of the result of the task in slot i: its update and, of a node that routes, what it chose.
+// resultOf returns the write of the result of the task in slot i: its update and, for a routing
+// node, its choice.
 func (r recorder) resultOf(i int) (w checkpoint.Write, err error) {
 	sl := &r.exec.Tasks[i]
 	n := &r.g.nodes[sl.Node]
@@ -120,8 +124,9 @@ func (r recorder) resultOf(i int) (w checkpoint.Write, err error) {
 	return checkpoint.Write{Namespace: r.log.Namespace, Base: r.log.Base, Task: r.taskKey(&sl.Task), Kind: checkpoint.Result, Payload: payload}, err
 }
 
-// results are the writes of a superstep that cannot commit: what finished and is not stored, and why the rest
-// failed. A result that cannot be encoded is left out; its node runs again.
+// results returns the writes of a superstep that cannot commit: results that are not stored yet,
+// and the errors of failed tasks. It leaves out a result that cannot be encoded; the node runs
+// again.
 func (r recorder) results(cause error) []checkpoint.Write {
 	var writes []checkpoint.Write
 	blamed := blames(cause)
@@ -142,15 +147,15 @@ func (r recorder) results(cause error) []checkpoint.Write {
 	return writes
 }
 
-// blame says which task's failure the error of merging or leaving a superstep is.
+// blame assigns an error of merging or routing to a task.
 type blame struct {
 	cause error
 	node  ID
 	index int
-	done  bool // only a task that succeeded is meant
+	done  bool // only for a task that succeeded
 }
 
-// blames returns whose failure cause is: the same error may be that of several tasks.
+// blames returns the tasks that caused an error. Several tasks may share one error.
 func blames(cause error) []blame {
 	var all []blame
 	var node *NodeError
@@ -173,7 +178,8 @@ func blames(cause error) []blame {
 	return all
 }
 
-// failureOf is the error that the task in a slot ended with: its own, or that of merging or leaving its node.
+// failureOf returns the error of the task in a slot: its own, or that of merging its update or
+// calling its route.
 func (r recorder) failureOf(sl *exec.Task, blamed []blame) error {
 	if sl.Progress == exec.Failed {
 		return sl.Err
@@ -187,7 +193,7 @@ func (r recorder) failureOf(sl *exec.Task, blamed []blame) error {
 	return nil
 }
 
-// restoreResults gives the tasks of the superstep their acknowledged results.
+// restoreResults restores the stored results of the tasks of the superstep.
 func (r restorer) restoreResults() error {
 	if r.g.asks && r.log != nil {
 		for i := range r.exec.Tasks {
@@ -213,7 +219,7 @@ func (r restorer) restoreResults() error {
 	return nil
 }
 
-// readResult reads what resultOf wrote into slot i.
+// readResult reads a result that resultOf encoded into slot i.
 func (r restorer) readResult(i int, payload []byte) (err error) {
 	sl := &r.exec.Tasks[i]
 	n := &r.g.nodes[sl.Node]

@@ -7,15 +7,16 @@ import (
 	"sync"
 )
 
-// ErrDraining is the error of a call that would begin a run after Drain. A run that Drain ends has the status Ready and no error.
+// ErrDraining is returned by calls that would start a run after Drain. A run that Drain ends has
+// the status Ready and no error.
 var ErrDraining = errors.New("the graph is draining")
 
-// Drain ends the graph's runs on threads for a shutdown. Each run ends with the status Ready after it has committed its current
-// superstep. Calls that would begin a run return ErrDraining from then on. Drain returns when all runs have ended, or the error
-// of ctx when that ends first.
+// Drain ends the graph's runs on threads for a shutdown. Each run ends with the status Ready after
+// it has committed its current superstep. From then on, calls that would start a run return
+// ErrDraining. Drain returns when all runs have ended, or with the error of ctx if ctx ends first.
 //
-// Runs without a thread cannot be resumed, so they run to their end. A Graph cannot leave this state. A node that calls Drain
-// waits for itself until ctx ends.
+// Runs without a thread cannot be resumed, so they run to their end. Drain cannot be undone. A
+// node that calls Drain waits for itself until ctx ends.
 func (g *Graph[S, U]) Drain(ctx context.Context) error {
 	select {
 	case <-g.runs.drain():
@@ -25,7 +26,7 @@ func (g *Graph[S, U]) Drain(ctx context.Context) error {
 	}
 }
 
-// runs counts the runs of a graph that are under way. The zero runs has none.
+// runs counts the runs of a graph that are in progress. The zero runs has none.
 type runs struct {
 	mu       sync.Mutex
 	n        int
@@ -33,7 +34,7 @@ type runs struct {
 	idle     bool          // draining is closed
 }
 
-// begin counts a run in, unless the graph drains. Every run that it lets in must end.
+// begin counts a new run, unless the graph drains. Each begin that returns true needs one end.
 func (r *runs) begin() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

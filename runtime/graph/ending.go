@@ -12,12 +12,13 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
-// Status says what a thread needs next, and how a run ended. Storage, results and snapshots have the same statuses.
+// Status describes how a run ended, and so what its thread needs next. Storage, results and
+// snapshots have the same statuses.
 type Status = checkpoint.Status
 
 const (
-	// Ready: work is due, and nobody has to decide anything. The graph was drained, the context of the run ended, the stream was
-	// left, or the thread was forked. Resume continues it.
+	// Ready: work is due, and no decision is needed. The graph was drained, the context of the run
+	// ended, the stream was left, or the thread was forked. Resume continues it.
 	Ready = checkpoint.Ready
 	// Running: a run is in progress, or its process died. A Result never has it.
 	Running = checkpoint.Running
@@ -25,15 +26,17 @@ const (
 	Waiting = checkpoint.Waiting
 	// Paused: a static stop (InterruptBefore, InterruptAfter) holds the run for a person. Resume clears the stop.
 	Paused = checkpoint.Paused
-	// Failed: the run ended with an error other than the end of its context. Resume runs again what has no stored result.
+	// Failed: the run ended with an error other than the end of its context. Resume runs the nodes
+	// without a stored result.
 	Failed = checkpoint.Failed
-	// Cancelled: somebody cancelled the thread. No run ends so yet.
+	// Cancelled: the thread was cancelled explicitly. No call does so yet.
 	Cancelled = checkpoint.Cancelled
 	// Done: nothing is due.
 	Done = checkpoint.Done
 )
 
-// decide returns the outcome of the run after the superstep that was just merged, if that is committed.
+// decide returns the outcome of the run after the superstep that was just merged, provided that it
+// is committed.
 func (r *run) decide(turn plan.Decision) journal.Outcome {
 	why := journal.Reasons{
 		Done: turn == plan.Done, Stop: turn == plan.Stop, Failed: r.steps >= r.opt.maxSteps,
@@ -55,7 +58,8 @@ func (r *run) decide(turn plan.Decision) journal.Outcome {
 	return journal.Outcome{Status: status, End: status != 0}
 }
 
-// reasonsOf returns why r ends with a superstep that cannot be committed, because of cause.
+// reasonsOf returns the reasons why r ends, because of cause, with a superstep that cannot be
+// committed.
 func reasonsOf(r *run, cause error) journal.Reasons {
 	asks, stops := r.exec.Has(exec.Asking), r.exec.Has(exec.Stopped)
 	return journal.Reasons{
@@ -66,7 +70,8 @@ func reasonsOf(r *run, cause error) journal.Reasons {
 	}
 }
 
-// interruptedBy reports whether err only says that ctx, the context of a run, ended, or that nobody takes the events any more.
+// interruptedBy reports whether err only reports that ctx, the context of a run, ended, or that
+// the consumer left the loop.
 func interruptedBy(ctx context.Context, err error) bool {
 	var saver *SaverError
 	if errors.As(err, &saver) {
@@ -75,12 +80,12 @@ func interruptedBy(ctx context.Context, err error) bool {
 	return errors.Is(err, exec.ErrLeft) || ctx.Err() != nil && errors.Is(err, ctx.Err())
 }
 
-// cancelled is the error of a run whose context ended.
+// cancelled returns the error of a run whose context ended.
 func (r *run) cancelled() error {
 	return stoppedBy(r.ctx, where(r.g.name, r.thread, r.plan.Step+1))
 }
 
-// stoppedBy is the error of a call whose context ended. place says where the call stood.
+// stoppedBy returns the error of a call whose context ended. place is the beginning of its text.
 func stoppedBy(ctx context.Context, place string) error {
 	var lost *SaverError
 	cause := cmp.Or(context.Cause(ctx), context.Canceled)
@@ -88,7 +93,7 @@ func stoppedBy(ctx context.Context, place string) error {
 		return lost
 	}
 	err := fmt.Errorf("%s: stopped: %w", place, cmp.Or(ctx.Err(), context.Canceled))
-	if ctx.Err() != nil && cause != ctx.Err() { //nolint:errorlint // whether it is the very same error
+	if ctx.Err() != nil && cause != ctx.Err() { // the very same error
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
 	return err

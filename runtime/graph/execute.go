@@ -11,7 +11,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 )
 
-// execute runs the tasks of the superstep that have no result yet, and reports those that failed.
+// execute runs the tasks of the superstep that have no result yet, and returns the errors of those
+// that failed.
 func (r *run) execute() error {
 	if r.exec.Left() == 0 {
 		return nil
@@ -27,7 +28,7 @@ func (r *run) execute() error {
 			return err
 		}
 		if r.sink != nil && r.sink.wants(EventState) {
-			r.state.share() // a subgraph's states, which are shown, have parts of this one
+			r.state.share() // the states of subgraphs, which events show, share memory with this one
 		}
 	}
 	storing := r.exec.Run(r.ctx, r.plan.Step+1)

@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxFailure is how many bytes of an error's text are stored. An error that quotes all that its node worked on could be more
-// than a server takes, and then the run could not say that it is over.
+// maxFailure bounds the stored text of an error, in bytes. An error that quotes all the data of
+// its node may be larger than a server accepts. Then the end of the run could not be stored.
 const maxFailure = 8 << 10
 
-// failureText returns what is stored of the text of a task's error: all of it, or its beginning, cut between two characters,
-// and a mark.
+// failureText returns the text of an error in its stored form: the whole text, or its beginning up
+// to a character boundary, and a mark.
 func failureText(text string) []byte {
 	if len(text) <= maxFailure {
 		return []byte(text)

@@ -9,11 +9,11 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
-// replay runs what was due at an older checkpoint again, as a branch: a fork that changes nothing, taken up at
-// once.
+// replay runs the tasks that were due at an older checkpoint again, on a new run line: a fork
+// without a change, resumed immediately.
 func (r *opening) replay(c *checkpoint.Chain) error {
 	if len(r.opt.answers) > 0 {
-		return r.answerError(r.opt.answers[0].id, "a replay asks anew; answer what it asks")
+		return r.answerError(r.opt.answers[0].id, "a replay asks its questions again; answer those")
 	}
 	if err := r.restoring().restore(c); err != nil {
 		return err
@@ -40,14 +40,14 @@ func (r *opening) replay(c *checkpoint.Chain) error {
 	return r.opened([]checkpoint.Record{fork}, nil, o)
 }
 
-// forkRecord is a record that goes on from c's checkpoint on a line of its own.
+// forkRecord returns a record that continues from c's checkpoint on a new run line.
 func (r *opening) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	if len(r.plan.Due) > 0 && r.plan.Input() {
-		return checkpoint.Record{}, fmt.Errorf("%s: the input was not merged yet at that checkpoint, and is not kept: go on from the next one, or give another input by UpdateState as graph.Start",
+		return checkpoint.Record{}, fmt.Errorf("%s: the input was not merged yet at that checkpoint, and is not kept: continue from the next one, or give another input by UpdateState as graph.Start",
 			where(r.g.name, r.thread, r.plan.Step))
 	}
 	r.log.Again = nil
-	r.plan.Cleared = nil // a stop that was answered on the line left behind holds the new one
+	r.plan.Cleared = nil // a stop that was passed on the old line applies to the new one
 	rec, err := r.storing().record(checkpoint.Fork)
 	if err != nil {
 		return rec, err
@@ -59,10 +59,10 @@ func (r *opening) forkRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	return rec, r.storing().fillPayload(&rec, parent != c.Head || c.Empty())
 }
 
-// edit is what a caller changes of a thread, in addition to its state.
+// edit is an edit of a thread, in addition to its updates.
 type edit struct {
-	nodes []plan.Task // as which the updates are merged; none for an edit without a node
-	next  *Next       // what is due afterwards; nil for what follows the nodes, or for what was due
+	nodes []plan.Task // the nodes of the updates; none for an edit without a node
+	next  *Next       // the tasks due afterwards; nil for the successors of the nodes, or for the tasks that were due
 }
 
 // openUpdate stores an edit of the head, or a fork.
@@ -99,7 +99,7 @@ func (r *opening) openUpdate(at checkpoint.ID, e edit) (err error) {
 	return r.opened([]checkpoint.Record{rec}, nil, journal.Outcome{End: true})
 }
 
-// editRecord is the record of an edit at the head, which is merged.
+// editRecord returns the record of an edit at the head, after its merge.
 func (r *opening) editRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	rec, err := r.storing().record(checkpoint.Update)
 	if err != nil {
@@ -110,7 +110,8 @@ func (r *opening) editRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	return rec, r.storing().fillPayload(&rec, false)
 }
 
-// editRecords merges the edit with which a Resume begins and returns its record; none without an edit.
+// editRecords merges the edit of a Resume and returns its record. It returns nothing without an
+// edit.
 func (r *opening) editRecords(c *checkpoint.Chain) ([]checkpoint.Record, error) {
 	if !r.edited {
 		return nil, nil
@@ -138,7 +139,7 @@ func (r *opening) mergeEdit() (err error) {
 	return nil
 }
 
-// seed begins a thread with a state. Nothing is due.
+// seed starts a thread with a state. Nothing is due.
 func (r *opening) seed() error {
 	if err := r.mergeEdit(); err != nil {
 		return err
@@ -156,7 +157,7 @@ func (r *opening) seed() error {
 	return r.opened([]checkpoint.Record{rec}, nil, journal.Outcome{Status: checkpoint.Done, End: true, Keep: true})
 }
 
-// fork stores the position of the run on a line of its own, after c's checkpoint.
+// fork stores the position of the run on a new run line, after c's checkpoint.
 func (r *opening) fork(c *checkpoint.Chain, node string) error {
 	rec, err := r.forkRecord(c)
 	if err != nil {
@@ -187,7 +188,8 @@ func (r *opening) alsoDue(c *checkpoint.Chain, nodes []plan.Task) []string {
 	return slices.Compact(names)
 }
 
-// updateAs stores the updates as the results of nodes: a superstep of its own, which begins with empty joins.
+// updateAs stores the updates as the results of nodes: a superstep of its own, which starts with
+// empty joins.
 func (r *opening) updateAs(c *checkpoint.Chain, e edit) error {
 	names := r.g.names(nodesOf(e.nodes))
 	if others := r.alsoDue(c, e.nodes); len(others) > 0 && e.next == nil && !r.opt.abandon {
@@ -208,7 +210,8 @@ func (r *opening) updateAs(c *checkpoint.Chain, e edit) error {
 	return r.fork(c, "")
 }
 
-// settleEdit merges the updates of nodes and makes next due, or what follows the nodes if next is nil.
+// settleEdit merges the updates of nodes and makes next due, or the successors of the nodes if
+// next is nil.
 func (r *opening) settleEdit(next *Next) error {
 	if next == nil {
 		_, err := r.settle()
@@ -230,7 +233,7 @@ func (r *opening) updateGoto(c *checkpoint.Chain, next *Next) error {
 	if c.Empty() {
 		r.plan.Step++
 	}
-	var gone []string // what nodes of it the graph does not have is left behind
+	var gone []string // joins with nodes that the graph does not have are dropped
 	r.g.placeJoins(&r.plan, c.Last.Joins, &gone)
 	r.plan.Reopen()
 	if err := r.jump(next); err != nil {
@@ -265,7 +268,7 @@ func nodesOf(tasks []plan.Task) []int {
 	return numbers
 }
 
-// forkOutcome is the outcome of a fork: nothing runs.
+// forkOutcome returns the outcome of a fork. Nothing runs.
 func (r *opening) forkOutcome() journal.Outcome {
 	if len(r.plan.Due) == 0 && len(r.plan.Pending) == 0 {
 		return journal.Outcome{Status: checkpoint.Done, End: true}

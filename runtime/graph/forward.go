@@ -9,13 +9,15 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Forward yields the checkpoints from the one that At names up to the newest, oldest first; without At from the oldest. It reads
-// each record at most twice and keeps one state, however many there are.
+// Forward yields the checkpoints from the one that At names up to the newest, oldest first.
+// Without At it starts at the oldest. It reads each record at most twice and keeps one state,
+// however many checkpoints there are.
 //
-// The State of a snapshot is valid until the loop asks for the next one: the next one is made in its place. Clone what is kept.
+// The State of a snapshot is valid until the next iteration, which overwrites it. Clone a state to
+// keep it.
 //
-// With most greater than 0, a checkpoint that is not among the newest so many is an error that is checkpoint.ErrNotFound. Other
-// errors are as of History.
+// If most is greater than 0, only the newest most checkpoints are searched for that of At. If it
+// is not among them, the error is checkpoint.ErrNotFound. Other errors are those of History.
 func (t Thread[S, U]) Forward(ctx context.Context, most int) iter.Seq2[Snapshot[S], error] {
 	return func(yield func(Snapshot[S], error) bool) {
 		if err := t.forward(ctx, most, yield); err != nil {
@@ -30,7 +32,7 @@ func (t Thread[S, U]) forward(ctx context.Context, most int, yield func(Snapshot
 	}
 	w := way[S, U]{past: past[S, U]{t: t}}
 	found, err := w.back(ctx, most)
-	if err == nil && !found && most < 1 { // it may be in a released version
+	if err == nil && !found && most < 1 { // the checkpoint may be in a released version
 		if w.past.t, _, err = t.find(ctx, t.at); err == nil {
 			found, err = w.back(ctx, most)
 		}
@@ -57,20 +59,21 @@ func (t Thread[S, U]) forward(ctx context.Context, most int, yield func(Snapshot
 	return nil
 }
 
-// way is a part of a log, which is read backwards and gone forwards. Records that were read are kept as long as they are few.
+// way is a part of a log. It reads records backwards to the beginning, and then yields them
+// forwards. It keeps the records as long as they are small.
 type way[S, U any] struct {
 	past  past[S, U]
-	ids   []checkpoint.ID     // of the records that are left, newest first
+	ids   []checkpoint.ID     // ids of the records that are left, newest first
 	kept  []checkpoint.Record // the oldest of them
 	begun bool
 }
 
 const (
-	keptBytes = 1 << 20 // how many bytes of payloads are kept on the way back
-	keptPage  = 32      // how many records are read again at once
+	keptBytes = 1 << 20 // the maximum of kept payloads, in bytes
+	keptPage  = 32      // how many records are read again in one call
 )
 
-// back reads the log back to where the way begins, and reports whether it got there.
+// back reads the log back to the beginning of the way, and reports whether it found that.
 func (w *way[S, U]) back(ctx context.Context, most int) (found bool, err error) {
 	t, size, checkpoints := w.past.t, 0, 0
 	w.ids, w.kept = nil, nil
@@ -120,7 +123,7 @@ func (w *way[S, U]) next(ctx context.Context) (checkpoint.Record, error) {
 	return rec, err
 }
 
-// again reads the oldest records that are left and were not kept.
+// again reads the oldest records that are left but were not kept.
 func (w *way[S, U]) again(ctx context.Context) error {
 	t, first := w.past.t, max(len(w.ids)-keptPage, 0)
 	q := checkpoint.Query{Sources: everySource}
@@ -132,14 +135,14 @@ func (w *way[S, U]) again(ctx context.Context) error {
 			return t.readError(ctx, "history", err)
 		}
 		if len(w.kept) == 0 && rec.ID != w.ids[first] {
-			continue // it was appended meanwhile
+			continue // appended in the meantime
 		}
 		if w.kept = append(w.kept, rec); len(w.kept) == len(w.ids)-first {
 			break
 		}
 	}
 	if !slices.EqualFunc(w.kept, w.ids[first:], func(rec checkpoint.Record, id checkpoint.ID) bool { return rec.ID == id }) {
-		return t.saverError("history", fmt.Errorf("records went while they were read: %w", checkpoint.ErrNotFound))
+		return t.saverError("history", fmt.Errorf("records were removed while they were read: %w", checkpoint.ErrNotFound))
 	}
 	return nil
 }

@@ -8,12 +8,16 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
 )
 
-// A stop for people in a subgraph is stored as a question of the subgraph's own, in the same act as the checkpoint at which it
-// stops: the Resume that lets it pass answers it, in the act that opens its run. So a stop is made until somebody could see it, and
-// never again once it was let pass, wherever the process dies. At the top there is no need: the act that stores the checkpoint
-// says that the thread is paused, and the record of the Resume which stops it passes.
+// A static stop in a subgraph is stored as a question of the subgraph itself, in the same act as
+// its checkpoint. The Resume that passes the stop stores the answer in the act that opens its run.
+// So the stop holds until somebody could see it, and never again after it was passed, even after a
+// crash.
+//
+// The graph itself needs no such question. The act that stores its checkpoint sets the status
+// Paused, and the record of a Resume lists the stops that it passes.
 
-// stopQuestion returns the question of a subgraph whose stop is stored with base; none where there is no stop.
+// stopQuestion returns the question for the stop of a subgraph, stored with base. It returns
+// nothing without a stop.
 func (r recorder) stopQuestion(base checkpoint.ID, o journal.Outcome) []checkpoint.Write {
 	if r.call == nil || o.Status != checkpoint.Paused || !r.plan.Stops() {
 		return nil
@@ -24,7 +28,7 @@ func (r recorder) stopQuestion(base checkpoint.ID, o journal.Outcome) []checkpoi
 	}}
 }
 
-// resume finds out whether a stop holds a subgraph that was restored.
+// resume checks whether a stop holds a restored subgraph.
 func (r callee) resume() error {
 	o := journal.Outcome{Status: checkpoint.Paused}
 	switch halt := r.pending.Stop(); {
@@ -40,7 +44,8 @@ func (r callee) resume() error {
 	return nil
 }
 
-// restAt tells the plan of a restored subgraph after which nodes its open stop is: the record does not have them.
+// restAt sets, in the plan of a restored subgraph, the nodes of its open stop. The record does not
+// have them.
 func (r callee) restAt(halt *journal.Asked) error {
 	var after []int
 	for _, payload := range halt.Questions {
@@ -58,7 +63,7 @@ func (r callee) restAt(halt *journal.Asked) error {
 	return nil
 }
 
-// open reports whether the run, or a subgraph in it, has asked or stopped for people.
+// open reports whether the run, or a subgraph in it, has asked or has stopped for people.
 func (r callee) open() bool {
 	if r.status == checkpoint.Paused && r.plan.Stops() {
 		return true

@@ -8,8 +8,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Describe returns what the saver knows of the thread as a whole: its status, head, holder and open questions. It reads no state.
-// A thread without an open version is checkpoint.ErrNotFound; other errors are *SaverErrors.
+// Describe returns the thread as the saver lists it: status, head, holder and open questions. It
+// reads no state. It returns checkpoint.ErrNotFound if the thread has no open version. Other
+// errors are *SaverErrors.
 func (t Thread[S, U]) Describe(ctx context.Context) (checkpoint.Thread, error) {
 	if err := t.ready(); err != nil {
 		return checkpoint.Thread{}, err
@@ -23,11 +24,11 @@ func (t Thread[S, U]) Describe(ctx context.Context) (checkpoint.Thread, error) {
 	return c.Thread, err
 }
 
-// noNamespace is a namespace without records: those of subgraphs are made of the keys of tasks.
+// noNamespace is a namespace without records. Namespaces of subgraphs consist of keys of tasks.
 const noNamespace = "-"
 
-// Checkpoints yields what History does, but without the states: State is zero, and none is built. It reads hardly more records
-// than it yields.
+// Checkpoints yields the same snapshots as History, without their states: State is zero. It reads
+// few more records than it yields.
 func (t Thread[S, U]) Checkpoints(ctx context.Context, q checkpoint.Query) iter.Seq2[Snapshot[S], error] {
 	return func(yield func(Snapshot[S], error) bool) {
 		err := t.past(ctx, q, func(t Thread[S, U], q checkpoint.Query) error { return t.headers(ctx, q, yield) })
@@ -52,14 +53,15 @@ func (t Thread[S, U]) headers(ctx context.Context, q checkpoint.Query, yield fun
 	return l.flush(true)
 }
 
-// lister turns records, newest first, into snapshots without states. An edit and a resume leave due what their base made so, which
-// is an older record: they are held back until it comes.
+// lister turns records, newest first, into snapshots without states. The due tasks of an edit or a
+// resume are in its base, which is an older record. lister holds such records back until it reads
+// the base.
 type lister[S, U any] struct {
 	t     Thread[S, U]
 	q     checkpoint.Query
 	yield func(Snapshot[S], error) bool
 	held  []checkpoint.Record
-	due   map[checkpoint.ID][]checkpoint.Task // by base, of those held
+	due   map[checkpoint.ID][]checkpoint.Task // due tasks of the held records, by base
 	taken int
 }
 
@@ -84,7 +86,7 @@ func (l *lister[S, U]) take(rec checkpoint.Record) error {
 	return nil
 }
 
-// flush yields what is known whole, or all of it.
+// flush yields the records whose due tasks are known, or all of them.
 func (l *lister[S, U]) flush(all bool) error {
 	for len(l.held) > 0 {
 		rec := &l.held[0]

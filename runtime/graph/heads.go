@@ -8,24 +8,24 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/internal/live"
 )
 
-// head is the newest checkpoint of a thread, as a run of this graph has left it.
+// head is the newest checkpoint of a thread, as left by a run of this graph.
 //
-// It is valid while storage has the same head. That needs no check: the opening Append of the next run names the id of the head,
-// and an id always stands for the same state.
+// It is valid while storage has the same head. No check is needed, because the opening Append of
+// the next run names the id of the head. An id always stands for the same state.
 type head[S, U any] struct {
 	thread  string
 	request string          // the RequestID of its input; empty for none
-	state   live.Live[S, U] // the state that the run was opened on; nil for an empty one
-	tail    *journal.Tail   // what the run has stored since
+	state   live.Live[S, U] // the state at the opening of the run; nil for an empty one
+	tail    *journal.Tail   // the records that the run has stored since
 	chained int             // the records since the last snapshot
 	shared  bool            // state is that of the run itself, at its end
 
-	bytes        int // that it takes of the bound
+	bytes        int // its part of the bound
 	newer, older *head[S, U]
 }
 
-// heads is a bounded set of heads in memory. A run takes the head of its thread out, and puts in the head that it leaves. heads is
-// safe for concurrent use.
+// heads is a bounded set of heads in memory. A run takes the head of its thread out, and puts in
+// the head that it leaves. heads is safe for concurrent use.
 type heads[S, U any] struct {
 	most int // the bound in bytes; 0 for no heads
 
@@ -36,10 +36,11 @@ type heads[S, U any] struct {
 	oldest   *head[S, U]
 }
 
-// share is the part of the bound that one head may take: 1/share.
+// share limits a head to 1/share of the bound.
 const share = 8
 
-// take removes and returns the head of a thread. It returns nil if there is none, or if that one does not fit and stays.
+// take removes and returns the head of a thread. It returns nil if there is no head, or if fits
+// rejects it; then the head stays.
 func (c *heads[S, U]) take(thread string, fits func(h *head[S, U]) bool) *head[S, U] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +62,7 @@ func (c *heads[S, U]) id(thread string) checkpoint.ID {
 	return checkpoint.ID{}
 }
 
-// giveBack puts a head back that was taken, unless the thread has another one since.
+// giveBack puts back a head that was taken, unless the thread has another head since then.
 func (c *heads[S, U]) giveBack(h *head[S, U]) {
 	if c.id(h.thread).IsZero() {
 		c.put(h)
@@ -94,12 +95,13 @@ func (c *heads[S, U]) put(h *head[S, U]) {
 	c.newest = h
 }
 
-// drop removes the head of a thread that was moved by another call than one with input.
+// drop removes the head of a thread after a call without input has changed the thread.
 func (c *heads[S, U]) drop(thread string) {
 	c.take(thread, func(*head[S, U]) bool { return true })
 }
 
-// copy returns a copy of the state, which it first makes that of the newest record. empty returns an empty state.
+// copy brings the state up to the newest record, and returns a copy of it. empty returns an empty
+// state.
 func (h *head[S, U]) copy(empty func() live.Live[S, U]) (_ live.Live[S, U], err error) {
 	defer rescue(&err)
 	if h.state == nil {

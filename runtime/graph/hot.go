@@ -9,10 +9,12 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/internal/live"
 )
 
-// A run with input that ends as Done leaves the head of its thread in memory. The next input then needs no Load.
+// A run with input that ends as Done leaves the head of its thread in memory. The next input then
+// needs no Load.
 //
-// User code can keep what it was shown: a caller its Result, a node what it returned. The kept state is therefore made of the
-// stored bytes alone, and each run gets a deep copy. SharedState keeps the state of the run instead.
+// User code can keep references to data of a run: the Result, or an update that a node returned.
+// So the kept state is decoded from the stored bytes, and each run gets a deep copy. SharedState
+// keeps the state of the run instead.
 
 // newTail returns the Tail of a run whose head may be kept. It returns nil if the graph keeps no heads.
 func (g *Graph[S, U]) newTail() *journal.Tail {
@@ -25,17 +27,17 @@ func (g *Graph[S, U]) newTail() *journal.Tail {
 	return &journal.Tail{Most: g.heads.most / share}
 }
 
-// hot returns the head that a call with input can begin with; nil for none.
+// hot returns the kept head for a call with input; nil for none.
 func (t Thread[S, U]) hot(o runOptions) *head[S, U] {
 	if !t.at.IsZero() || !o.ifHead.IsZero() {
 		return nil
 	}
 	return t.g.heads.take(t.id, func(h *head[S, U]) bool {
-		return o.request == "" || o.request != h.request // else storage says whether the request is repeated
+		return o.request == "" || o.request != h.request // else storage decides whether the request is repeated
 	})
 }
 
-// standing is a finished thread at a head that was kept.
+// standing is the position of a finished thread at a kept head.
 type standing[S, U any] struct {
 	last    checkpoint.Record // without its payload
 	state   live.Live[S, U]   // a copy
@@ -43,10 +45,12 @@ type standing[S, U any] struct {
 	status  checkpoint.Status
 }
 
-// noCall is the namespace of no call. Loading it tells where a thread stands, and reads no records.
+// noCall is a namespace without records. Loading it returns the position of a thread and reads no
+// records.
 const noCall = "-"
 
-// stands returns where a thread stands if storage still has the head that was kept. It returns nil if the thread has to be loaded.
+// stands returns the position of a thread if storage still has the kept head. It returns nil if
+// the thread must be loaded.
 func stands[S, U any](ctx context.Context, t Thread[S, U]) (*standing[S, U], error) {
 	if !t.at.IsZero() || t.version != 0 || t.inside != nil {
 		return nil, nil
@@ -61,7 +65,7 @@ func stands[S, U any](ctx context.Context, t Thread[S, U]) (*standing[S, U], err
 	}
 	h := t.g.heads.take(t.id, func(h *head[S, U]) bool { return h.tail.Last.ID == id })
 	if h == nil || c.Thread.Head != id {
-		return nil, nil // the thread is used at the same time, or has been moved: then the head is of no use any more
+		return nil, nil // another call uses or has changed the thread, so the kept head is stale
 	}
 	state, err := h.copy(t.g.recording)
 	if err != nil {
@@ -72,12 +76,13 @@ func stands[S, U any](ctx context.Context, t Thread[S, U]) (*standing[S, U], err
 	return &standing[S, U]{last: h.tail.Last, state: state, chained: h.chained, status: c.Thread.Status}, nil
 }
 
-// recording returns an empty state that takes note of changes.
+// recording returns an empty state that records changes.
 func (g *Graph[S, U]) recording() live.Live[S, U] {
 	return g.schema.New(live.Options{Record: true, DropUnknown: g.opt.dropUnknown})
 }
 
-// resumeHot resumes a finished thread whose head was kept: nothing runs. It reports whether it has.
+// resumeHot resumes a finished thread with a kept head: nothing runs. It reports whether there was
+// one.
 func resumeHot[S, U any](t Thread[S, U], r *opening, a *adapter[S, U]) (done bool, err error) {
 	if r.edited || len(r.opt.answers)+len(r.opt.rerun) > 0 {
 		return false, nil
@@ -91,7 +96,7 @@ func resumeHot[S, U any](t Thread[S, U], r *opening, a *adapter[S, U]) (done boo
 	return true, nil
 }
 
-// openHot is openInput on a head that was kept: it loads nothing.
+// openHot is openInput on a kept head. It loads nothing.
 func (t Thread[S, U]) openHot(r *opening, a *adapter[S, U], h *head[S, U]) error {
 	if err := a.continueFrom(h); err != nil {
 		return err
@@ -102,9 +107,9 @@ func (t Thread[S, U]) openHot(r *opening, a *adapter[S, U], h *head[S, U]) error
 	return r.enter(false)
 }
 
-// stale reports whether an error of openHot can be the fault of the kept head: the thread has moved since, or the state could not
-// be copied. The call then opens the thread by a Load. Errors of the saver other than a conflict, and those of a context that has
-// ended, are returned to the caller.
+// stale reports whether the kept head may have caused an error of openHot: the thread has changed
+// since, or the state could not be copied. The call then opens the thread by a Load. The caller
+// gets all other errors: those of the saver except a conflict, and those of an ended context.
 func (r *opening) stale(err error) bool {
 	var saver *SaverError
 	switch {
@@ -116,7 +121,7 @@ func (r *opening) stale(err error) bool {
 	return true
 }
 
-// continueFrom makes the state that of a head.
+// continueFrom sets the state to that of a head.
 func (a *adapter[S, U]) continueFrom(h *head[S, U]) (err error) {
 	defer rescue(&err)
 	if h.shared {
@@ -150,7 +155,7 @@ func (r *opening) setApart(empty bool) {
 	}
 }
 
-// keep keeps the head that a run has left. a has its state.
+// keep keeps the head that a run has left. a has the state of the run.
 func (t Thread[S, U]) keep(r *opening, a *adapter[S, U], err error) {
 	if err != nil || r.tail == nil || !r.tail.Done || r.health != sound {
 		return
@@ -169,6 +174,6 @@ func (t Thread[S, U]) keep(r *opening, a *adapter[S, U], err error) {
 	t.g.heads.put(h)
 }
 
-// headSize estimates the memory of a head in bytes. size is the size of the encoded state. Strings of the state share the memory of
-// payloads, so superseded bytes stay in memory too.
+// headSize estimates the memory of a head in bytes. size is the size of the encoded state. Strings
+// of the state share the memory of payloads, so superseded bytes stay in memory too.
 func headSize(size, superseded int) int { return 2*size + superseded + 1024 }

@@ -25,7 +25,8 @@ func (r *run) merge() error {
 	return nil
 }
 
-// rescueReducer makes the panic of a reducer the failure of the task that was merged. Other panics continue. It is deferred.
+// rescueReducer turns the panic of a reducer into an error of the task that was being merged.
+// Other panics continue. Callers defer it.
 func rescueReducer(r *run, err *error) {
 	for i := range r.exec.Tasks {
 		if t := &r.exec.Tasks[i]; t.Progress == exec.Merging {
@@ -38,7 +39,7 @@ func rescueReducer(r *run, err *error) {
 	}
 }
 
-// mergeError is the error of a run that could not merge the update of the task in slot i.
+// mergeError returns the error of a run that could not merge the update of the task in slot i.
 func (r *run) mergeError(i int, err error) error {
 	var over *state.OverflowError
 	if errors.As(err, &over) {
@@ -55,7 +56,7 @@ func (r *run) mergeError(i int, err error) error {
 	return e
 }
 
-// overflow is the error of a sum that the task in slot i made too large for its field.
+// overflow returns the error of a sum that the task in slot i made too large for its field.
 func (r *run) overflow(i int, over *state.OverflowError) error {
 	e := &OverflowError{Graph: r.g.name, Thread: r.thread, Step: r.plan.Step + 1, Field: over.Field, Err: over}
 	for k := range r.exec.Tasks[:i+1] {

@@ -10,7 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 )
 
-// meta returns what a record stores in addition to where the run stands; nil for nothing.
+// meta returns the entries that a record stores in addition to the position of the run; nil for
+// none.
 func (r recorder) meta() (map[string]string, error) {
 	goesUp := r.call != nil && r.state.up().first.id != "" && r.plan.Ended()
 	nests := r.call == nil && r.g.hash != r.g.fingerprint
@@ -37,7 +38,7 @@ func (r recorder) meta() (map[string]string, error) {
 	if goesUp {
 		targets, err := encodeTargets(*r.state.up())
 		if err != nil {
-			return nil, fmt.Errorf("%s: what it has Parent do cannot be stored: %w", where(r.g.name, r.thread, r.plan.Step), err)
+			return nil, fmt.Errorf("%s: the choice for Parent cannot be stored: %w", where(r.g.name, r.thread, r.plan.Step), err)
 		}
 		journal.SetNext(meta, journal.AppendTargets(nil, targets))
 	}
@@ -49,7 +50,7 @@ func (g *core) callsDue(p *plan.Planner) bool {
 	return g.nests && slices.ContainsFunc(p.Due, func(t plan.Task) bool { return g.nodes[t.Node].sub != nil })
 }
 
-// readMeta restores what meta stored, except where a call sends its Parent.
+// readMeta restores the entries of a record, except the choice of a call for Parent.
 func (r restorer) readMeta(meta map[string]string) {
 	r.memory, r.log.Again = nil, journal.AllAgain(meta)
 	stored := journal.Memory(meta)
@@ -58,7 +59,7 @@ func (r restorer) readMeta(meta map[string]string) {
 		if n, ok := r.g.former[ID(node)]; ok {
 			node = string(r.g.nodes[n].id)
 			if _, own := stored[node]; own {
-				continue // it became another node, which has a memory of its own
+				continue // it is another node now, which has a state of its own
 			}
 		}
 		if r.memory == nil {

@@ -14,23 +14,23 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 )
 
-// opening is a run that has yet to take its thread.
+// opening is a run that does not hold its thread yet.
 type opening struct {
 	*run
-	known   uint64 // the hash of the schemas whose descriptions are stored; zero for none
-	edited  bool   // a Resume begins with an edit
-	entered bool   // the input was merged and committed with the opening, and is yet to be published
+	known   uint64 // hash of the schemas whose descriptions are stored; zero for none
+	edited  bool   // the Resume starts with an edit
+	entered bool   // the opening committed the merged input, which is not published yet
 
-	tail    *journal.Tail // takes note of what the run stores; nil if its head is not kept
-	chained int           // the records since the last snapshot, as the run was opened
+	tail    *journal.Tail // records the writes of the run; nil if its head is not kept
+	chained int           // records since the last snapshot, at the opening
 }
 
-// openInput begins a run with input: it loads the thread, merges in, and takes the thread with the records of
-// both. Where a route decides on the entry, the input is stored first, as the result of Start: no user code
-// runs on a thread that others may hold.
+// openInput starts a run with input. It loads the thread, merges the input, and takes the thread
+// with the records of both. If a route chooses the first nodes, the input is stored first, as the
+// result of Start. So no user code runs on a thread that others may hold.
 func (r *opening) openInput(at checkpoint.ID) error {
 	if !at.IsZero() {
-		return fmt.Errorf("%s: input goes to the head of a thread; use UpdateState to go on from a checkpoint", where(r.g.name, r.thread, -1))
+		return fmt.Errorf("%s: input goes to the head of a thread; use UpdateState to continue from a checkpoint", where(r.g.name, r.thread, -1))
 	}
 	c, err := r.load(at)
 	if err != nil {
@@ -55,7 +55,8 @@ func (r *opening) openInput(at checkpoint.ID) error {
 	return r.enter(c.Empty())
 }
 
-// enter opens the thread with the input, on the state that the run has: that of the head, or empty in an empty thread.
+// enter opens the thread with the input, on the state of the run: that of the head, or the empty
+// state of an empty thread.
 func (r *opening) enter(empty bool) (err error) {
 	defer rescueReducer(r.run, &err)
 	r.chained = r.log.Chained
@@ -73,7 +74,7 @@ func (r *opening) enter(empty bool) (err error) {
 		return err
 	}
 	o := r.decide(turn)
-	r.log.Keep() // the first record is in it
+	r.log.Keep() // it contains the first record
 	second, err := r.storing().record(checkpoint.Input)
 	if err != nil {
 		return err
@@ -86,7 +87,7 @@ func (r *opening) enter(empty bool) (err error) {
 	return r.opened([]checkpoint.Record{first, second}, nil, o)
 }
 
-// inputRecord is the record that makes Start due. Every run with input begins a line of its own.
+// inputRecord returns the record that makes Start due. Every run with input starts a new run line.
 func (r *opening) inputRecord(empty bool) (checkpoint.Record, error) {
 	r.log.Base, r.log.Again = checkpoint.ID{}, nil
 	rec, err := r.storing().record(checkpoint.Input)
@@ -102,18 +103,18 @@ func (r *opening) inputRecord(empty bool) (checkpoint.Record, error) {
 	return rec, r.storing().fillPayload(&rec, empty)
 }
 
-// openRouted opens with the input stored, but not merged; the loop does the rest.
+// openRouted opens the thread with the input stored, but not merged. The loop merges it.
 func (r *opening) openRouted(first checkpoint.Record) error {
 	r.fill()
 	w, err := r.storing().resultOf(0)
 	if err != nil {
 		return r.nodeError(&r.exec.Tasks[0], err)
 	}
-	r.exec.Tasks = r.exec.Tasks[:0] // it is run as a stored one
+	r.exec.Tasks = r.exec.Tasks[:0] // the loop restores it from storage
 	return r.opened([]checkpoint.Record{first}, []checkpoint.Write{w}, journal.Outcome{Status: checkpoint.Running})
 }
 
-// openResume takes a run up where it was left, or from an older checkpoint.
+// openResume continues a run from the head, or from an older checkpoint.
 func (r *opening) openResume(at checkpoint.ID) error {
 	c, err := r.load(at)
 	if err != nil {
@@ -123,12 +124,12 @@ func (r *opening) openResume(at checkpoint.ID) error {
 		return fmt.Errorf("%s: %w; begin it with Invoke", where(r.g.name, r.thread, -1), checkpoint.ErrNotFound)
 	}
 	if c.Committed || r.edited && c.Last.ID != c.Head {
-		return r.replay(&c) // what is due there has been done: it is done again; or the edit of it is a fork
+		return r.replay(&c) // the tasks at that checkpoint have run, so they run again; with an edit it is a fork
 	}
 	return r.resume(&c)
 }
 
-// resume goes on from the head, or with a line that was left for another one before what is due there was done.
+// resume continues from the head, or continues an older run line whose due tasks did not run.
 func (r *opening) resume(c *checkpoint.Chain) error {
 	r.tail = nil
 	if err := r.restoring().restore(c); err != nil {
@@ -200,8 +201,9 @@ func (r *opening) resumeDone(c *checkpoint.Chain) error {
 	return err
 }
 
-// resumeRecord is the record of a run taken up again. Resuming a thread that stopped for people answers its
-// stop; one that died before it got to stop has yet to, and so has a line that was left.
+// resumeRecord returns the record of a resume. A Resume of a thread that stopped for people passes
+// the stop. It does not pass the stop if the run died before it stopped, or on a run line that was
+// left.
 func (r *opening) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	if paused(c) {
 		r.plan.Clear()
@@ -214,18 +216,18 @@ func (r *opening) resumeRecord(c *checkpoint.Chain) (checkpoint.Record, error) {
 	return rec, r.storing().fillPayload(&rec, c.Last.ID != c.Head)
 }
 
-// paused reports whether the thread is to go on from its head, where it stopped and people could see that.
+// paused reports whether the thread stopped for people at its head, and its status says so.
 func paused(c *checkpoint.Chain) bool {
 	return c.Thread.Status == checkpoint.Paused && c.Last.ID == c.Head
 }
 
-// discards returns the writes that drop the stored results of the nodes that are to run again. Subgraph calls begin
-// again: rec, the record of the resume, says so.
+// discards returns the writes that drop the stored results of the nodes of Rerun. Their subgraph
+// calls start again, which rec, the record of the resume, notes.
 func (r *opening) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes []checkpoint.Write, err error) {
 	if reasonIn(c) != "" {
 		writes = append(writes, checkpoint.Write{Base: r.log.Base, Task: journal.RunTask, Kind: checkpoint.Discard})
 	}
-	calls := make(map[string]bool) // the namespaces of the calls that begin again
+	calls := make(map[string]bool) // the namespaces of the calls that start again
 	for _, id := range r.opt.rerun {
 		found := false
 		for _, d := range r.plan.Due {
@@ -251,7 +253,7 @@ func (r *opening) discards(c *checkpoint.Chain, rec *checkpoint.Record) (writes 
 	return append(writes, subgraph.Withdrawals(c.Thread.Questions, calls)...), err
 }
 
-// opened makes the opening Append, and takes note of the results that are stored already.
+// opened writes the opening Append, and restores the results that are already stored.
 func (r *opening) opened(records []checkpoint.Record, writes []checkpoint.Write, o journal.Outcome) error {
 	if o.Status == 0 && !o.End {
 		o.Status = checkpoint.Running
@@ -275,7 +277,7 @@ func (r *opening) opened(records []checkpoint.Record, writes []checkpoint.Write,
 	return nil
 }
 
-// load reads a checkpoint with what leads to it.
+// load reads a checkpoint and its chain.
 func (r *opening) load(at checkpoint.ID) (checkpoint.Chain, error) {
 	c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, At: at})
 	if errors.Is(err, checkpoint.ErrNotFound) && !at.IsZero() {
@@ -324,7 +326,7 @@ func knownSchemas(rec *checkpoint.Record) uint64 {
 	return rec.Fingerprint
 }
 
-// loader is what chains are read from: a saver, or the log of a run.
+// loader reads chains: a saver, or the log of a run.
 type loader interface {
 	Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, error)
 }
@@ -345,7 +347,8 @@ func loadChain(ctx context.Context, g *core, s loader, p checkpoint.Ref) (checkp
 	return c, nil
 }
 
-// reload gives a result the thread's stored state, where the run's own is of no use.
+// reload sets the stored state of the thread in a result, because the run's own state cannot be
+// used.
 func (t Thread[S, U]) reload(ctx context.Context, res *Result[S]) error {
 	snap, err := Thread[S, U]{g: t.g, id: t.id}.State(context.WithoutCancel(ctx))
 	if err != nil {
@@ -355,7 +358,7 @@ func (t Thread[S, U]) reload(ctx context.Context, res *Result[S]) error {
 	return nil
 }
 
-// abort ends the run of a goroutine that ends, because of cause.
+// abort ends the run of a goroutine that ends because of cause.
 func (r *run) abort(cause error) {
 	if !r.log.Holds() {
 		_ = r.log.Close()
@@ -363,11 +366,11 @@ func (r *run) abort(cause error) {
 	}
 	defer func() {
 		_ = r.log.Close()
-		r.log.LetGo(r.ctx) // if what follows did not
+		r.log.LetGo(r.ctx) // if giveUp below did not release it
 	}()
 	_, err := r.exec.Failures(func(t *exec.Task) error { return r.nodeError(t, t.Err) })
 	if cause = cmp.Or(err, cause); cause == nil && r.health != sound {
 		cause = ErrGoexit // of a route or a reducer
 	}
-	_ = r.giveUp(cause) // there is nobody to tell
+	_ = r.giveUp(cause) // nobody can receive the error
 }

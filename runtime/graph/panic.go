@@ -6,7 +6,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
-// rescue, deferred, makes the panic of user code the error of the call. Whoever returns the error names the place.
+// rescue turns the panic of user code into the error of the call. Callers defer it and add the
+// place to the error.
 func rescue(err *error) {
 	if v := recover(); v != nil {
 		*err = newPanic(v)
@@ -15,7 +16,7 @@ func rescue(err *error) {
 
 func newPanic(v any) *PanicError { return &PanicError{Value: v, Stack: debug.Stack()} }
 
-// appendSent encodes what is sent to a node.
+// appendSent encodes the input of a send.
 func appendSent(p payload) (_ []byte, err error) {
 	defer rescue(&err)
 	return p.AppendWire(nil)

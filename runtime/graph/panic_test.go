@@ -93,7 +93,7 @@ var bangs = map[string]struct {
 			return to.Send(mine{Fuse: fuse.New("encode")}), nil
 		}, "to")
 		b.Edge("to", graph.End)
-	}, place: `route from n: what it sends to "to" cannot be stored: panic: the encoder broke`},
+	}, place: `route from n: the input that it sends to "to" cannot be stored: panic: the encoder broke`},
 	"what encodes a question": {build: func(b *fragileGraph) {
 		b.Node("n", func(ctx context.Context, _ fragile) (fragileUpdate, error) {
 			_, err := permit.Ask(ctx, mine{Fuse: fuse.New("encode")})

@@ -8,16 +8,16 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/internal/live"
 )
 
-// past builds the states of stored records, oldest first: each is the change of the one before. The zero past with a Thread
-// begins at a record with a snapshot.
+// past builds the states of stored records, oldest first. Each state is the change of the one
+// before. The zero past with a Thread starts at a record with a snapshot.
 type past[S, U any] struct {
 	t    Thread[S, U]
-	live live.Live[S, U] // the state of the record last built
-	base checkpoint.ID   // the newest one that made tasks due
+	live live.Live[S, U] // the state of the last record
+	base checkpoint.ID   // the newest record that made tasks due
 	due  []checkpoint.Task
 }
 
-// step builds the state of the record that follows the last.
+// step builds the state of the next record.
 func (p *past[S, U]) step(ctx context.Context, rec *checkpoint.Record) error {
 	if err := p.t.g.owns(p.t.id, rec); err != nil {
 		return err
@@ -57,7 +57,8 @@ func (p *past[S, U]) restore(ctx context.Context, c *checkpoint.Chain) error {
 	return nil
 }
 
-// snapshot describes the record whose state was built last. An edit and a resume leave due what their base made so.
+// snapshot returns the Snapshot of the last record. The due tasks of an edit or a resume are in
+// its base.
 func (p *past[S, U]) snapshot(ctx context.Context, rec *checkpoint.Record) (Snapshot[S], error) {
 	if rec.Base != p.base {
 		c, err := loadChain(ctx, &p.t.g.core, p.t.saver(), p.t.place(rec.ID))

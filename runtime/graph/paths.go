@@ -7,11 +7,11 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
-// nowhere stands for the end of an edge that is unknown: any node might be meant, or End.
+// nowhere stands for the unknown end of an edge. It may be any node, or End.
 const nowhere = -3
 
-// declaredPaths returns where the declared edges, targets and joins lead. Those with a fault are among them, so that one
-// fault is not reported again as a node that is never reached or leads nowhere.
+// declaredPaths returns the paths of the declared edges, targets and joins. It includes those with
+// a fault, so that one fault is not reported again as an unreachable node or a dead end.
 func (c *compiler[S, U]) declaredPaths() flow.Paths {
 	p := flow.Paths{Out: make([][]int, len(c.g.nodes))}
 	for _, e := range c.b.edges {
@@ -40,12 +40,12 @@ func (c *compiler[S, U]) declaredPaths() flow.Paths {
 		p.Joins = append(p.Joins, made)
 	}
 	if slices.ContainsFunc(p.Out, func(to []int) bool { return slices.Contains(to, nowhere) }) {
-		p.Also = slices.Concat(append(p.Out, p.Also)...) // it might lead to any of those
+		p.Also = slices.Concat(append(p.Out, p.Also)...) // the edge might lead to any of those
 	}
 	return p
 }
 
-// addPath adds ways from a node. A node to which one leads from an unknown node counts as reached.
+// addPath adds paths from a node. The target of a path from an unknown node counts as reached.
 func (c *compiler[S, U]) addPath(p *flow.Paths, from ID, to ...ID) {
 	n := c.meantBy(from)
 	for _, id := range to {
@@ -67,7 +67,8 @@ func (c *compiler[S, U]) meantBy(id ID) int {
 	return nowhere
 }
 
-// checkPaths finds what no run can reach, joins that can never fire, and nodes from which no run can end.
+// checkPaths finds unreachable nodes, joins that can never fire, and nodes from which no run can
+// end.
 func (c *compiler[S, U]) checkPaths() {
 	g, p := c.g, c.declaredPaths()
 	if len(p.Out[start]) == 0 {

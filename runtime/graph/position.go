@@ -9,7 +9,7 @@ import (
 
 // A record stores a position with the ids of nodes; a plan has their numbers.
 
-// dueTasks returns the due tasks as they are stored.
+// dueTasks returns the due tasks in their stored form.
 func (r recorder) dueTasks() []checkpoint.Task {
 	tasks := r.log.Due(len(r.plan.Due))
 	for i := range tasks {
@@ -19,7 +19,7 @@ func (r recorder) dueTasks() []checkpoint.Task {
 	return tasks
 }
 
-// names returns the ids of nodes as they are stored; nil for none.
+// names returns the ids of nodes in their stored form; nil for none.
 func (g *core) names(nodes []int) []string {
 	var names []string
 	for _, n := range nodes {

@@ -125,11 +125,11 @@ func TestWrongAnswersAreRefusedBeforeAnythingRuns(t *testing.T) {
 		answers []graph.ResumeOption
 		want    string
 	}{
-		"wrong id":         {[]graph.ResumeOption{refund.Answer(unknown, true)}, "asked are " + w.ID},
+		"wrong id":         {[]graph.ResumeOption{refund.Answer(unknown, true)}, "open questions are " + w.ID},
 		"another question": {[]graph.ResumeOption{amount.Answer(w, 3)}, `question "refund" is asked, and the answer is to question "amount"`},
 		"wrong bytes":      {[]graph.ResumeOption{graph.AnswerBytes(w.ID, notABool)}, "the answer is of another type"},
 		"no bytes":         {[]graph.ResumeOption{graph.AnswerBytes(w.ID, nil)}, "the answer is of another type"},
-		"twice":            {[]graph.ResumeOption{refund.Answer(w, true), refund.Answer(w, false)}, "answered twice in one call"},
+		"twice":            {[]graph.ResumeOption{refund.Answer(w, true), refund.Answer(w, false)}, "the call has two answers to it"},
 	} {
 		_, err := th.Resume(t.Context(), test.answers...)
 		if !errors.Is(err, graph.ErrNotAsked) || !strings.Contains(err.Error(), test.want) {

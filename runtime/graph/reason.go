@@ -12,9 +12,9 @@ import (
 
 // Stop is a static stop that holds a run: InterruptBefore or InterruptAfter.
 type Stop struct {
-	Path  []ID // of the subgraph nodes that lead to the node; nil in the graph itself
+	Path  []ID // the subgraph nodes around Node, outermost first; nil in the graph itself
 	Node  ID
-	After bool // the node has run; else it is due
+	After bool // the stop is after the node; else it is before
 }
 
 // String returns "before pay" or "after pay", and "before sub/pay" in a subgraph.
@@ -32,7 +32,7 @@ func (s Stop) String() string {
 	return b.String()
 }
 
-// stopsAt returns the stops that hold r where it stands, without those of its subgraph calls.
+// stopsAt returns the stops that hold r at its position, without those of its subgraph calls.
 func stopsAt(r *run) []journal.Stop {
 	var stops []journal.Stop
 	after, before := r.plan.Holding()
@@ -45,7 +45,7 @@ func stopsAt(r *run) []journal.Stop {
 	return stops
 }
 
-// stopsOf returns the stops at which r ended, those of its subgraph calls included.
+// stopsOf returns the stops at which r ended, including those of its subgraph calls.
 func stopsOf(r *run) []journal.Stop {
 	var stops []journal.Stop
 	if r.status == Paused {
@@ -59,7 +59,7 @@ func stopsOf(r *run) []journal.Stop {
 	return stops
 }
 
-// shownStops returns stops as users see them.
+// shownStops converts stops to their public form.
 func shownStops(stops []journal.Stop) []Stop {
 	var all []Stop
 	for _, s := range stops {
@@ -68,7 +68,7 @@ func shownStops(stops []journal.Stop) []Stop {
 	return all
 }
 
-// noteStops notes in rec the stops at which a run ends.
+// noteStops records in rec the stops at which a run ends.
 func (r recorder) noteStops(rec *checkpoint.Record, o journal.Outcome) {
 	if o.Status != Paused {
 		return
@@ -83,8 +83,9 @@ func (r recorder) noteStops(rec *checkpoint.Record, o journal.Outcome) {
 	journal.SetStops(rec.Meta, stops)
 }
 
-// reason returns the write of why the run ends though tasks are due at base: the text of cause, of the cause of its context, or of
-// a drain. It returns nothing for a subgraph call, and for an end of which the status says everything.
+// reason returns the write of the reason why the run ends although tasks are due at base. The
+// reason is the text of cause, of the cause of its context, or of a drain. reason returns nothing
+// for a subgraph call, and if the status explains the end.
 func (r recorder) reason(base checkpoint.ID, o journal.Outcome, cause error) []checkpoint.Write {
 	var text string
 	switch {
@@ -104,7 +105,8 @@ func (r recorder) reason(base checkpoint.ID, o journal.Outcome, cause error) []c
 	return []checkpoint.Write{{Base: base, Task: journal.RunTask, Kind: checkpoint.Failure, Payload: failureText(text)}}
 }
 
-// reasonIn returns the stored reason for which the newest run ended with the tasks of c due; empty for none.
+// reasonIn returns the stored reason why the newest run ended with the tasks of c due; empty for
+// none.
 func reasonIn(c *checkpoint.Chain) string {
 	for i := range c.Writes {
 		w := &c.Writes[i]

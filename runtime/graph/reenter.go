@@ -6,12 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// holding says that a run holds a thread. The contexts of its nodes carry it, so that a node which calls on that very thread
-// is refused instead of waiting for itself.
+// holding records that a run holds a thread. The contexts of its nodes carry it, so that a node's
+// call on the same thread returns an error instead of waiting for itself.
 type holding struct {
 	store  any // see Graph.store
 	thread string
-	outer  *holding // of the run whose node began this one; nil for none
+	outer  *holding // the holding of the run whose node started this run; nil for none
 	over   atomic.Bool
 }
 
@@ -24,14 +24,14 @@ func (t Thread[S, U]) hold(ctx context.Context) (held context.Context, release f
 	return context.WithValue(ctx, holdingKey{}, h), func() { h.over.Store(true) }
 }
 
-// reenters reports an error when ctx is that of a node, and the node's own run holds the thread.
+// reenters returns an error if ctx is that of a node whose own run holds the thread.
 func (t Thread[S, U]) reenters(ctx context.Context) error {
 	h, _ := ctx.Value(holdingKey{}).(*holding)
 	for ; h != nil; h = h.outer {
 		if h.thread != t.id || h.store != t.g.store || h.over.Load() {
 			continue
 		}
-		by := "what the run calls"
+		by := "code of the run"
 		if at := CurrentTask(ctx); at.Node != "" {
 			by = fmt.Sprintf("node %q of graph %q", at.Node, at.Graph)
 		}

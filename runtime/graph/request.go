@@ -15,15 +15,16 @@ import (
 var ErrRequestReused = errors.New("the request id was used with another input")
 
 // RequestID names the input. If the thread's newest input has the same id, Invoke does not start a
-// second run: it resumes an unfinished one, or returns the result of a finished one. So a caller that
-// does not know whether its input arrived can send it again.
+// second run. It resumes an unfinished run, or returns the result of a finished one. So a caller
+// that does not know whether its input arrived can send it again.
 //
 // Another input under that id returns ErrRequestReused: inputs are compared by their encoded bytes,
 // unless the state's schema has changed since. While another run executes the request, the error is a
 // *checkpoint.BusyError whose Request is the id.
 //
-// Only the newest input of the open version is known. An id is forgotten when the next input starts, when
-// the version is released (also by ReleaseOnDone) and when its record is pruned; the request then runs again.
+// Only the newest input of the open version is known. An id is forgotten when the next input
+// starts, when its record is pruned, and when the version is released, also by ReleaseOnDone. The
+// request then runs again.
 //
 // The id must not be empty.
 func RequestID(id string) InvokeOption {
@@ -35,7 +36,7 @@ func RequestID(id string) InvokeOption {
 	})
 }
 
-// nameRequest stores in the record of an input which request it is.
+// nameRequest stores the request id in the record of an input.
 func (r *opening) nameRequest(rec *checkpoint.Record) error {
 	if r.opt.request == "" {
 		return nil
@@ -79,7 +80,8 @@ func (r *opening) isRequest(begun *checkpoint.Record) (bool, error) {
 	return err == nil, err
 }
 
-// busyWith returns err. If another run holds the thread for the caller's very request, the error says so.
+// busyWith returns err. If another run holds the thread for the same request, busyWith sets
+// Request in the error.
 func (r *opening) busyWith(err error) error {
 	var busy *checkpoint.BusyError
 	if r.opt.request == "" || r.opt.wait || !errors.As(err, &busy) {
@@ -94,13 +96,13 @@ func (r *opening) busyWith(err error) error {
 		return other
 	}
 	if again {
-		busy.Request = r.opt.request // a saver makes a new error for each call
+		busy.Request = r.opt.request // a saver returns a new error for each call
 	}
 	return err
 }
 
-// repeats reports whether the newest input of the head's line is in, sent before under the same
-// request id. Another input under that id is ErrRequestReused.
+// repeats reports whether the newest input of the head's run line is in, sent before under the
+// same request id. It returns ErrRequestReused for another input under that id.
 func (r *opening) repeats(c *checkpoint.Chain) (bool, error) {
 	if r.opt.request == "" || c.Empty() {
 		return false, nil
@@ -127,11 +129,11 @@ func (r *opening) repeats(c *checkpoint.Chain) (bool, error) {
 	}
 }
 
-// lineNear is how many records are searched for the one that began the line of the newest. Only a long run has more; then
-// the record is loaded by its id, together with all that restores it.
+// lineNear bounds the search for the record that began the run line of the newest record. Only a
+// long run has more records; then that record is loaded by its id, with its chain.
 const lineNear = 64
 
-// begun returns the record that began the line of last.
+// begun returns the record that began the run line of last.
 func (r *opening) begun(last *checkpoint.Record) (checkpoint.Record, error) {
 	if last.ID == last.Line {
 		return *last, nil

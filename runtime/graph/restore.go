@@ -15,8 +15,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// owns reports an error when rec, of the given thread, is of another graph: its state and its nodes would be taken for those
-// of this one.
+// owns returns an error if rec, of the given thread, belongs to another graph. Its state and nodes
+// would be mistaken for those of this graph.
 func (g *core) owns(thread string, rec *checkpoint.Record) error {
 	if rec.Graph == g.name || slices.Contains(g.opt.formerNames, rec.Graph) {
 		return nil
@@ -25,12 +25,12 @@ func (g *core) owns(thread string, rec *checkpoint.Record) error {
 		where(g.name, thread, -1), ErrGraphChanged, rec.Graph, g.name)
 }
 
-// restorer gives a run what is stored.
+// restorer restores a run from storage.
 type restorer struct{ *run }
 
 func (r *run) restoring() restorer { return restorer{r} }
 
-// restore makes the run's state that of the chain's last record.
+// restore sets the run's state to that of the chain's last record.
 func (r restorer) restore(c *checkpoint.Chain) error {
 	r.state.start(true, r.dropUnknown())
 	r.plan.Step = -1
@@ -47,8 +47,8 @@ func (r restorer) restore(c *checkpoint.Chain) error {
 	return nil
 }
 
-// stand makes the run stand where the head of its namespace does, which is last. chained is how many records there are since the
-// last snapshot.
+// stand sets the position of the run to last, the head of its namespace. chained is the number of
+// records since the last snapshot.
 func (r restorer) stand(last *checkpoint.Record, chained int) {
 	r.plan.Step, r.log.Base = last.Step, last.Base
 	r.keys.SetLine(last.Line)
@@ -58,15 +58,15 @@ func (r restorer) stand(last *checkpoint.Record, chained int) {
 	r.plan.Joins = r.g.plan.NewJoins()
 }
 
-// restorable is a state that is made of stored payloads.
+// restorable is a state that can be decoded from stored payloads.
 type restorable interface {
-	// decode makes the state that of a snapshot.
+	// decode sets the state to that of a snapshot.
 	decode(snapshot []byte) error
 	// apply applies a delta to the state.
 	apply(delta []byte) error
 }
 
-// fold makes s the state at the last record of c, unless ctx ends before.
+// fold sets s to the state at the last record of c, unless ctx ends before.
 func fold(ctx context.Context, s restorable, c *checkpoint.Chain) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -102,7 +102,7 @@ func apply[S, U any](live live.Live[S, U], delta []byte) (err error) {
 	return live.Apply(delta)
 }
 
-// place finds the stored tasks, routes and joins in the graph as it is now.
+// place maps the stored tasks, routes and joins to the present nodes of the graph.
 func (r restorer) place(c *checkpoint.Chain) error {
 	last := &c.Last
 	var missing []string
@@ -118,7 +118,7 @@ func (r restorer) place(c *checkpoint.Chain) error {
 			continue
 		}
 		if before, ok := under[n]; ok && before != t.Node {
-			return fmt.Errorf("%s: %w: %q and %q are due, and node %q is both now; resume with nodes of their own, and join them when the thread has passed them",
+			return fmt.Errorf("%s: %w: %q and %q are due, and both are now node %q; keep them as separate nodes until the thread has passed them",
 				where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, before, t.Node, string(r.g.nodes[n].id))
 		}
 		under[n] = t.Node
@@ -139,14 +139,15 @@ func (r restorer) place(c *checkpoint.Chain) error {
 	r.g.placeJoins(&r.plan, last.Joins, &missing)
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		return fmt.Errorf("%s: %w: it waits at %q, which the graph does not have; bring it back, name it by graph.FormerIDs on the node that it is now, or send the thread elsewhere by UpdateState as another node",
+		return fmt.Errorf("%s: %w: it waits at %q, which the graph does not have; restore the node, list the id by graph.FormerIDs on its new node, or move the thread by UpdateState as another node",
 			where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, slices.Compact(missing))
 	}
 	return nil
 }
 
-// checkFormat reports subgraph calls that are due at rec and stored in another format. A record without a format is
-// of format 1, unless nothing is stored of its calls: then its nodes may have become subgraphs since.
+// checkFormat returns an error for subgraph calls that are due at rec and stored in another
+// format. A record without a format has format 1. If nothing is stored of its calls, its nodes may
+// have become subgraphs since then, and there is no error.
 func (r restorer) checkFormat(rec *checkpoint.Record) error {
 	err := journal.CheckFormat(rec.Meta)
 	if err == nil || !r.g.callsDue(&r.plan) {
@@ -155,7 +156,7 @@ func (r restorer) checkFormat(rec *checkpoint.Record) error {
 	stored := journal.HasFormat(rec.Meta)
 	for i := range r.plan.Due {
 		if t := &r.plan.Due[i]; !stored && r.g.nodes[t.Node].sub != nil {
-			namespace := journal.Within(r.log.Namespace, r.taskKey(t)) // as format 1 has it
+			namespace := journal.Within(r.log.Namespace, r.taskKey(t)) // its form in format 1
 			c, err := loadChain(r.ctx, r.g, r.log, checkpoint.Ref{Thread: r.thread, Namespace: namespace})
 			if err != nil {
 				return err
@@ -170,7 +171,7 @@ func (r restorer) checkFormat(rec *checkpoint.Record) error {
 		where(r.g.name, r.thread, r.plan.Step), ErrGraphChanged, err)
 }
 
-// placeTask takes up a stored task of node n.
+// placeTask decodes a stored task of node n.
 func (r restorer) placeTask(n int, t checkpoint.Task) (d plan.Task, err error) {
 	d = plan.Task{Node: n, Index: int(t.Index), Raw: t.Payload}
 	switch takes := n >= start && r.g.nodes[n].decode != nil; {
@@ -182,7 +183,7 @@ func (r restorer) placeTask(n int, t checkpoint.Task) (d plan.Task, err error) {
 	return d, err
 }
 
-// changed wraps an error of decoding what.
+// changed wraps an error of decoding. what describes the decoded data.
 func (r *run) changed(err error, what string, args ...any) error {
 	return decodeError(r.g.name, r.thread, err, fmt.Sprintf(what, args...))
 }
@@ -196,7 +197,7 @@ func (r *run) resultChanged(err error, what string, args ...any) error {
 	return r.changed(err, what, args...)
 }
 
-// changedPart is resultChanged for what a subgraph over the same state changed.
+// changedPart is resultChanged for the updates of a subgraph over the same state.
 func (r restorer) changedPart(err error) error {
 	var part *subgraph.PartError
 	if !errors.As(err, &part) {
@@ -205,7 +206,8 @@ func (r restorer) changedPart(err error) error {
 	return r.resultChanged(part.Err, "what a subgraph changed in step %d", part.Step)
 }
 
-// decodeError returns an error of decoding what, with its class and what to do about it.
+// decodeError wraps an error of decoding, with its class and a remedy. what describes the decoded
+// data.
 func decodeError(graph, thread string, err error, what string) error {
 	classed := classed(err)
 	remedy := ""
@@ -213,7 +215,7 @@ func decodeError(graph, thread string, err error, what string) error {
 	var renamed *state.RenameError
 	switch {
 	case errors.Is(classed, checkpoint.ErrDamaged), errors.As(err, &renamed):
-	case errors.As(err, &at) && at.Kind == wire.Unknown && at.Want != "": // a member of a union, which cannot be left out
+	case errors.As(err, &at) && at.Kind == wire.Unknown && at.Want != "": // a union member cannot be left out
 		remedy = "; use the code that wrote it, or keep a member of that name"
 	case errors.Is(err, wire.ErrUnknownField):
 		remedy = "; use the code that wrote it, or graph.DropUnknownFields to lose it"
@@ -223,9 +225,9 @@ func decodeError(graph, thread string, err error, what string) error {
 	return fmt.Errorf("%s: %s: %w%s", where(graph, thread, -1), what, classed, remedy)
 }
 
-// classed returns an error of decoding what is stored with its class: checkpoint.ErrDamaged if no code wrote such bytes,
-// ErrGraphChanged if code with other types may have. An error that has one of them stays as it is, and so does a panic of a codec,
-// which says nothing of the bytes.
+// classed adds its class to an error of decoding stored data. The class is checkpoint.ErrDamaged
+// if no code wrote such bytes, and ErrGraphChanged if code with other types may have. It does not
+// change an error that has a class, nor a panic of a codec, which does not depend on the bytes.
 func classed(err error) error {
 	var at *wire.Error
 	var broke *PanicError
@@ -238,5 +240,6 @@ func classed(err error) error {
 	return fmt.Errorf("%w: %w", ErrGraphChanged, err)
 }
 
-// payloadError returns what the DecodeWire method of a payload said of the stored bytes b, with its class.
+// payloadError adds its class to an error of the DecodeWire method of a payload. b are the stored
+// bytes.
 func payloadError(b []byte, err error) error { return classed(wire.Explain("payload", b, err)) }

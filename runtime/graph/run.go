@@ -286,8 +286,8 @@ func resultOf[S, U any](r *run, a *adapter[S, U]) Result[S] {
 // nextIDs returns the value of Result.Next.
 func (r *run) nextIDs() []ID { return r.g.next(r.dueIDs(), r.plan.Pending) }
 
-// next returns due, the ids of the due nodes. If due is empty, next returns the targets of the
-// routes of owed, and End where only a stop is left.
+// next returns due, the ids of the due nodes. If due is empty, it returns the targets of the
+// pending routes, and End where only a stop is left.
 func (g *core) next(due []ID, owed []int) []ID {
 	if len(due) > 0 {
 		return due

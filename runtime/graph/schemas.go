@@ -10,11 +10,12 @@ import (
 	"github.com/graphgen-go/graphgen/shape"
 )
 
-// A record has the fingerprint of its state's schema. What the fingerprint stands for is stored once for each version of a
-// thread, with the first opening that uses it, so that tools can name the fields of states and the parts of questions.
+// A record has the fingerprint of its state's schema. The description of each schema is stored
+// once for each version of a thread, with the first opening that uses it. Tools need it to name
+// the fields of states and questions.
 
-// describe returns the descriptions of a graph and of its subgraphs, by fingerprint. Graphs over one state share a
-// description, with the questions of all.
+// describe returns the descriptions of a graph and of its subgraphs, by fingerprint. Graphs over
+// one state share a description, which has the questions of all of them.
 func (g *core) describe() map[uint64]*shape.Graph {
 	type question struct {
 		of   uint64
@@ -40,7 +41,7 @@ func (g *core) describe() map[uint64]*shape.Graph {
 	return all
 }
 
-// within returns the graph and those inside it, each once.
+// within returns the graph and its subgraphs, each once.
 func (g *core) within() []*core {
 	seen := map[*core]bool{g: true}
 	all := []*core{g}
@@ -55,21 +56,22 @@ func (g *core) within() []*core {
 	return all
 }
 
-// describeSchemas returns the writes that store those descriptions.
+// describeSchemas returns the writes that store the descriptions.
 func (g *core) describeSchemas() []checkpoint.Write {
 	all := g.describe()
 	var writes []checkpoint.Write
 	for _, fingerprint := range slices.Sorted(maps.Keys(all)) {
 		b, err := all[fingerprint].AppendWire(nil)
 		if err != nil || len(b) > checkpoint.MaxSchema {
-			continue // larger than a saver takes: tools do without, and the run needs none
+			continue // too large for a saver; tools work without it, and the run does not need it
 		}
 		writes = append(writes, checkpoint.SchemaWrite(fingerprint, b))
 	}
 	return writes
 }
 
-// schemaHash returns a hash of the fingerprints of a graph and its subgraphs: the fingerprint itself if they have one.
+// schemaHash returns a hash of the fingerprints of a graph and its subgraphs. If all have the same
+// fingerprint, it returns that one.
 func (g *core) schemaHash() uint64 {
 	var fingerprints []uint64
 	for _, g := range g.within() {

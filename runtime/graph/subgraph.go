@@ -39,12 +39,12 @@ func (b *Builder[S, U]) Subgraph(id ID, child *Graph[S, U], opts ...SubgraphOpti
 // out makes the node's update from the state at the start of the node and the final state of the
 // child. in and out run once each; a crash may repeat them.
 //
-// With Stateful the child starts with its state after its last call. With Targets it may choose
-// the nodes that run next in the parent graph.
+// With Stateful the child starts with its state after its last call. With Targets the child may
+// choose the nodes that run next in the parent graph.
 //
-// The child keeps checkpoints of its own in the thread, so a crash, a failure or a stop in the
-// child loses none of its work. The child can stop and ask like any graph. Its parent then stops
-// too, and is resumed as usual.
+// The child keeps checkpoints of its own in the thread. A crash, a failure or a stop in the child
+// loses none of its work. The child can stop and ask like any graph. Its parent then stops too,
+// and is resumed as usual.
 //
 // The child uses its own MaxSteps and Concurrency, and the durability of the run. Compile it with
 // SubgraphOnly. When its node runs again, by Retry or by Resume, a failed child continues where it

@@ -7,8 +7,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 )
 
-// withdraw returns the writes that withdraw what subgraphs of this superstep asked that lost a race: they count for
-// nothing.
+// withdraw returns the writes that withdraw the questions of subgraphs that lost a race in this
+// superstep.
 func (r caller) withdraw() ([]checkpoint.Write, error) {
 	if r.log == nil || !r.g.nests || r.g.plan.Races == 0 {
 		return nil, nil
