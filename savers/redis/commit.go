@@ -190,9 +190,8 @@ func (s *Saver) renewed(thread string, fence checkpoint.ID, length int64, since 
 
 // packSoon adds the log of a run that ended to the queue, if it is due.
 func (s *Saver) packSoon(thread, namespace string, k known) {
-	opened, head := int64(k.opened), int64(k.seq)
-	if s.packing.Due(opened, head) {
-		s.packer.Add(job{thread: strings.Clone(thread), namespace: strings.Clone(namespace), opened: opened, head: head})
+	if s.packing.Due(int64(k.opened), int64(k.seq)) {
+		s.packer.Add(job{thread: strings.Clone(thread), namespace: strings.Clone(namespace)})
 	}
 }
 

@@ -11,11 +11,10 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 )
 
-// job is a log in which a run has appended records, or all logs of a thread.
+// job is a log to pack, or all logs of a thread.
 type job struct {
 	thread, namespace string
-	all               bool  // all logs
-	opened, head      int64 // seqs: of the log's head when the run opened, and when it ended
+	all               bool // all logs
 }
 
 // closePatience is how long Close waits for packing, and then for the server.
@@ -24,33 +23,32 @@ const closePatience = 10 * time.Second
 // pack packs the old records of a log, or of all logs of a thread's open version.
 func (s *Saver) pack(ctx context.Context, j job) error {
 	if !j.all {
-		return s.packLog(ctx, place{j.thread, j.namespace}, pack.First(j.opened, j.head))
+		return s.packLog(ctx, place{j.thread, j.namespace})
 	}
 	w, err := s.whole(ctx, j.thread, 0, false, false)
 	if err != nil || !w.found {
 		return err
 	}
 	for _, l := range w.logs {
-		if err := s.packLog(ctx, place{j.thread, l.namespace}, 1); err != nil {
+		if err := s.packLog(ctx, place{j.thread, l.namespace}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// packLog packs the old records of a log from a seq on, a window at a time. It gives up when
-// others keep changing them.
-func (s *Saver) packLog(ctx context.Context, in place, from int64) error {
-	for conflicts := 0; from > 0 && conflicts < 3; {
-		next, changed, err := s.packWindow(ctx, in, from)
-		if err != nil {
+// packLog packs the old records of a log, a window at a time. The server knows where the first window begins: a Prune that
+// moves records out of a pack sets that seq back. packLog gives up when others keep changing the records.
+func (s *Saver) packLog(ctx context.Context, in place) error {
+	for conflicts, more := 0, true; more && conflicts < 3; {
+		var changed bool
+		var err error
+		if more, changed, err = s.packWindow(ctx, in); err != nil {
 			return err
 		}
 		if changed {
 			conflicts++
-			continue
 		}
-		from = next
 	}
 	return nil
 }
@@ -61,7 +59,8 @@ type oldLog struct {
 	version, uid, pruner string
 	index                string // of packs
 	number               uint64 // of the log
-	from, head           uint64 // the seqs of the first record and of the log's head
+	from                 uint64 // the seq of the first record
+	closed               bool   // the record after the window is in a pack
 	records              []oldRecord
 }
 
@@ -73,39 +72,36 @@ type oldRecord struct {
 	pinned bool // it has pending writes, or is too large for a pack
 }
 
-// packWindow packs records from a seq on, and returns from where on to continue, 0 for the end.
+// packWindow packs the oldest records that packing has not looked at yet, and reports whether there may be more.
 // changed says that others changed the records meanwhile, and nothing happened.
-func (s *Saver) packWindow(ctx context.Context, in place, from int64) (next int64, changed bool, err error) {
-	r, err := s.call(ctx, "pack", s.script.old, []string{s.key(in.thread)}, in.namespace, from, s.packing.Keep, pack.Window, pack.MaxBytes)
+func (s *Saver) packWindow(ctx context.Context, in place) (more, changed bool, err error) {
+	r, err := s.call(ctx, "pack", s.script.old, []string{s.key(in.thread)}, in.namespace, s.packing.Keep, pack.Window, pack.MaxBytes)
 	if err != nil || r.text() == "none" {
-		return 0, false, err
+		return false, false, err
 	}
 	w := oldLog{place: in, version: r.text(), uid: r.text(), pruner: r.text(), index: r.text()}
-	w.number, w.from, w.head = r.seq(), r.seq(), r.seq()
+	w.number, w.from, w.closed = r.seq(), r.seq(), r.text() == "1"
 	w.read(r)
 	if r.err != nil {
-		return 0, false, fmt.Errorf("redis: pack: thread %q, namespace %q: %w", short(in.thread), short(in.namespace), r.err)
-	}
-	next = int64(w.from) + int64(len(w.records))
-	if next+int64(s.packing.Keep) > int64(w.head) {
-		next = 0
+		return false, false, fmt.Errorf("redis: pack: thread %q, namespace %q: %w", short(in.thread), short(in.namespace), r.err)
 	}
 	packs, left := w.fill(&s.packing)
-	if next > 0 && left > 0 && left < len(w.records) {
-		next -= int64(left)
+	if w.closed {
+		left = 0 // no record will join them
 	}
-	if len(packs) == 0 {
-		return next, false, nil
+	settled := w.from + uint64(len(w.records)-left) - 1
+	if settled < w.from {
+		return false, false, nil
 	}
-	args, err := w.args(packs)
+	args, err := w.args(packs, settled)
 	if err != nil {
-		return 0, false, err
+		return false, false, err
 	}
 	r, err = s.call(ctx, "pack", s.script.pack, []string{s.key(in.thread)}, args...)
 	if err != nil {
-		return 0, false, err
+		return false, false, err
 	}
-	return next, r.text() != "ok", r.err
+	return true, r.text() != "ok", r.err
 }
 
 // read reads the records of old.lua.
@@ -154,7 +150,7 @@ func (w *oldLog) fill(policy *pack.Policy) (packs []newPack, left int) {
 }
 
 // args returns the arguments of pack.lua.
-func (w *oldLog) args(packs []newPack) ([]any, error) {
+func (w *oldLog) args(packs []newPack, settled uint64) ([]any, error) {
 	index, err := parsePacks(w.index)
 	if err != nil {
 		return nil, fmt.Errorf("redis: pack: thread %q: %w: %w", short(w.thread), err, checkpoint.ErrDamaged)
@@ -170,7 +166,7 @@ func (w *oldLog) args(packs []newPack) ([]any, error) {
 			records = append(records, fmt.Sprintf("%d:%d", w.number, seq), o.ID[:], o.stored)
 		}
 	}
-	args := []any{w.version, w.uid, w.pruner, w.index, formatPacks(index), newest, len(packs)}
+	args := []any{w.version, w.uid, w.pruner, w.index, formatPacks(index), newest, w.number, settled, len(packs)}
 	return append(append(args, fields...), records...), nil
 }
 

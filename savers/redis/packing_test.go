@@ -382,3 +382,15 @@ func TestPackersRunsAndReaders(t *testing.T) {
 		t.Error("nothing was packed")
 	}
 }
+
+func TestRecordsArePackedAgain(t *testing.T) {
+	on := shared(t)
+	packtest.PacksAgain(t, func(tb testing.TB) checkpoint.Saver {
+		tb.Helper()
+		s, err := redis.New(goredis.NewClient(&goredis.Options{Addr: on.addr}), redis.Prefix(on.prefix), redis.AcceptWeaker(nil), redis.CloseClient())
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return s
+	})
+}

@@ -225,3 +225,15 @@ func TestTheLogShrinksAfterALargeTransaction(t *testing.T) {
 		t.Errorf("the log has %d bytes after a large transaction and %d later, want more than 32 MB and at most 5 MB", before, after)
 	}
 }
+
+func TestRecordsArePackedAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "threads.db")
+	packtest.PacksAgain(t, func(tb testing.TB) checkpoint.Saver {
+		tb.Helper()
+		s, err := sqlite.Open(path, sqlite.Durability(sqlite.Normal))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return s
+	})
+}

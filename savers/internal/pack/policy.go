@@ -14,18 +14,11 @@ type Policy struct {
 // Default is the policy of all savers.
 var Default = Policy{Every: 128, Keep: 32}
 
-// Window is how many records a packer reads with one call. Reach is how far back of the head a saver looks for records
-// that an earlier run did not pack.
-const (
-	Window = 512
-	Reach  = 1024
-)
+// Window is how many records a packer reads with one call.
+const Window = 512
 
 // Fewest returns the smallest number of records that make a pack.
 func (p *Policy) Fewest() int { return min(p.Every, 16) }
 
 // Due reports whether a run packs a log whose head was number opened at its beginning and is number head at its end.
 func (p *Policy) Due(opened, head int64) bool { return head/int64(p.Every) != opened/int64(p.Every) }
-
-// First returns the number of the first record that such a run packs, if it is not yet packed.
-func First(opened, head int64) int64 { return max(min(opened, head-Reach), 1) }

@@ -38,7 +38,7 @@ func (s *Saver) Append(ctx context.Context, a checkpoint.Append) (checkpoint.App
 		s.note(h.log, &a)
 	}
 	if s.packing.AtOnce && h != nil {
-		err = s.pack(context.WithoutCancel(ctx), job{a.Thread, a.Namespace, h.root, h.log, 1, h.seq})
+		err = s.pack(context.WithoutCancel(ctx), job{a.Thread, a.Namespace, h.root, h.log})
 	}
 	return done, s.wrap(ctx, "pack", err)
 }

@@ -8,18 +8,17 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 )
 
-// job is a log in which a run has appended records since opened, or all logs of a thread.
+// job is a log to pack, or all logs of a thread.
 type job struct {
 	thread, namespace string
 	root, log         int64 // log is unknown for all of them
-	opened, head      int64 // seqs
 }
 
 // packable returns the logs of a run that ends in which there is something to pack.
 func (s *Saver) packable(r *run) (jobs []job) {
 	for namespace, h := range r.heads {
 		if s.packing.Due(h.opened, h.seq) {
-			jobs = append(jobs, job{r.thread, namespace, h.root, h.log, h.opened, h.seq})
+			jobs = append(jobs, job{r.thread, namespace, h.root, h.log})
 		}
 	}
 	return jobs
@@ -32,12 +31,12 @@ func (s *Saver) packJob(ctx context.Context, j job) error {
 	return s.pack(ctx, j)
 }
 
-// pack packs the old records of a log, a window at a time.
+// pack packs the old records of a log, a window at a time. Its row in graph_log says where the first window begins: whoever
+// moves records from a pack back into rows sets that seq back. So pack looks at a record again only if it left a pack.
 func (s *Saver) pack(ctx context.Context, j job) error {
-	from := pack.First(j.opened, j.head)
-	for from > 0 {
+	for more := true; more; {
 		err := s.write(ctx, RolledBack, func(tx Tx) (err error) {
-			from, err = s.packWindow(ctx, tx, j, from)
+			more, err = s.packWindow(ctx, tx, j)
 			return err
 		})
 		if err != nil {
@@ -47,37 +46,36 @@ func (s *Saver) pack(ctx context.Context, j job) error {
 	return nil
 }
 
-// packWindow packs records with a seq of at least from, and returns from where on to continue, 0 for the end.
-func (s *Saver) packWindow(ctx context.Context, tx Tx, j job, from int64) (next int64, err error) {
+// packWindow packs the oldest records that packing has not looked at yet, and reports whether there may be more.
+func (s *Saver) packWindow(ctx context.Context, tx Tx, j job) (more bool, err error) {
 	t, err := s.thread(ctx, tx, stLockThread, j.thread)
 	if err != nil || t == nil || t.root != j.root { // it was released or deleted
-		return 0, err
+		return false, err
 	}
 	w := packing{s: s, tx: tx, t: t, at: rootOf(t, t.open, t.root)}
 	w.at.log, w.at.namespace = j.log, j.namespace
 	h, err := s.head(ctx, tx, w.at)
 	if err != nil {
-		return 0, err
+		return false, err
 	}
-	var packed int64
-	if _, err := s.one(ctx, tx, stLastPacked, []any{w.at.log}, &packed); err != nil {
-		return 0, err
+	var first int64
+	if _, err := s.one(ctx, tx, stUnsettled, []any{w.at.log}, &first); err != nil {
+		return false, err
 	}
-	from = max(from, packed+1)
-	last := min(h.seq-int64(s.packing.Keep), from+pack.Window-1)
-	if last-from+1 < int64(s.packing.Fewest()) {
-		return 0, nil
+	last := min(h.seq-int64(s.packing.Keep), first+pack.Window-1)
+	if first == 0 || last-first+1 < int64(s.packing.Fewest()) {
+		return false, nil
 	}
-	if err := w.read(ctx, from, last, h.line); err != nil {
-		return 0, err
+	if err := w.read(ctx, first, last, h.line); err != nil {
+		return false, err
 	}
 	if err := w.pack(ctx); err != nil {
-		return 0, err
+		return false, err
 	}
 	if w.left > 0 {
-		return w.left, nil
+		last = w.left - 1
 	}
-	return last + 1, nil
+	return true, s.later(ctx, tx, stSettle, last, w.at.log)
 }
 
 // packing packs a window of a log in a transaction that has locked the thread.
@@ -254,7 +252,7 @@ func (s *Saver) packThread(ctx context.Context, thread string) error {
 		}
 		numbers, err := s.namespaces(ctx, tx, t, v.number)
 		for namespace, log := range numbers {
-			jobs = append(jobs, job{thread: thread, namespace: namespace, root: v.root, log: log, opened: 1})
+			jobs = append(jobs, job{thread: thread, namespace: namespace, root: v.root, log: log})
 		}
 		return err
 	})

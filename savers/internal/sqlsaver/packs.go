@@ -164,6 +164,9 @@ func (s *Saver) scatter(ctx context.Context, tx Tx, at spot, p *packRow, records
 		}
 		before = r.ID
 	}
+	if err := s.later(ctx, tx, stUnsettle, p.first, p.log); err != nil {
+		return err
+	}
 	return s.later(ctx, tx, stMarkNextRemoved, at.log, p.last) // the next may be packed
 }
 

@@ -35,7 +35,8 @@
 // row of graph_checkpoint or in a pack, never in both. Packs are only read. A transaction that changes a packed record, or must
 // compare its id, first moves the records of that pack back into rows (unpack). So all other statements know rows alone. The
 // row after a pack holds its ids itself, as after a Prune; the row before it is marked in the same way. Packing removes the
-// lines that no row of the log has any more.
+// lines that no row of the log has any more. graph_log has the seq up to which packing has looked at a log (settled); unpack sets
+// it back.
 //
 // # Loads
 //

@@ -35,7 +35,7 @@ const (
 	stPacks
 	stPackBefore
 	stPacksOfID
-	stLastPacked
+	stUnsettled
 	stWrites
 	stSchemas
 	stThreads
@@ -74,6 +74,8 @@ const (
 	stInsertPack
 	stRemovePack
 	stMarkPacked
+	stSettle
+	stUnsettle
 	stRemoveLines
 	stCommit
 	stPutWriteFenced
@@ -154,7 +156,7 @@ func signatures() [statements]signature {
 		stPacks:               {name: "packs", parameters: "log_no, first, last"},
 		stPackBefore:          {name: "pack_before", parameters: "log_no, seq"},
 		stPacksOfID:           {name: "packs_of_id", parameters: "root, id"},
-		stLastPacked:          {name: "last_packed", parameters: "log_no"},
+		stUnsettled:           {name: "unsettled", parameters: "log_no"},
 		stWrites:              {name: "writes", parameters: "root"},
 		stSchemas:             {name: "schemas", parameters: "root"},
 		stThreads:             {name: "threads", parameters: "first_key, end_key, limit"},
@@ -204,6 +206,8 @@ func signatures() [statements]signature {
 		},
 		stRemovePack:  {name: "remove_pack", parameters: "log_no, last_seq"},
 		stMarkPacked:  {name: "mark_packed", parameters: "packed_id, thread_no"},
+		stSettle:      {name: "settle", parameters: "settled, log_no"},
+		stUnsettle:    {name: "unsettle", parameters: "first, log_no"},
 		stRemoveLines: {name: "remove_lines", parameters: "root, first, last, log_no"},
 		stCommit: {
 			name: "commit",

@@ -27,13 +27,24 @@ FROM graph_pack p
 WHERE p.root = $1 AND p.last_id >= $2 AND p.first_id <= $2
 ORDER BY p.log_no, p.last_seq;
 
--- name: last_packed
--- Returns the largest seq of the records of a log that are packed, 0 for none.
+-- name: unsettled
+-- Finds the oldest record with a row that packing has not looked at yet: returns its seq, 0 for
+-- none.
 -- parameters: log_no
--- returns: last_seq
-SELECT COALESCE(MAX(p.last_seq), 0) AS last_seq
-FROM graph_pack p
-WHERE p.log_no = $1;
+-- returns: seq
+SELECT COALESCE(MIN(c.seq), 0) AS seq
+FROM graph_checkpoint c
+WHERE c.log_no = $1 AND c.seq > (SELECT l.settled FROM graph_log l WHERE l.log_no = $1);
+
+-- name: settle
+-- Says that packing has looked at the records of a log up to the seq settled.
+-- parameters: settled, log_no
+UPDATE graph_log SET settled = $1 WHERE log_no = $2;
+
+-- name: unsettle
+-- Says that records of a log have rows again, so that packing looks at those from the seq first on.
+-- parameters: first, log_no
+UPDATE graph_log SET settled = LEAST(settled, $1 - 1) WHERE log_no = $2;
 
 -- name: insert_pack
 -- Inserts a pack.

@@ -21,6 +21,7 @@
 --   k:<number>:<last>    a pack, in the format of package pack: consecutive records up to the seq last. They have no
 --                        fields r: and i:
 --   packs                the index of the packs, in the order of log and seq: 36 bytes for each, see PACK below
+--   z:<number>           the seq up to which packing has looked at the log: records up to it that are in no pack stay so
 --   packed               the largest time of an id in a pack
 --   late                 ids of packed records whose tasks were committed after they were packed
 --   ws                   counts the pending writes ever stored, for their order

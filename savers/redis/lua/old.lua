@@ -1,7 +1,8 @@
--- Reads records of the open version's log that may be packed: those after the last pack, but not the newest.
+-- Reads records of the open version's log that may be packed: the oldest that follow each other and that packing has not looked
+-- at yet, but not the newest of the log.
 --
--- ARGV: namespace, the least seq, how many of the newest to leave, how many at most, the largest size of a record. Of a
--- larger one nothing comes.
+-- ARGV: namespace, how many of the newest to leave, how many at most, the largest size of a record. Of a larger one nothing
+-- comes.
 
 local open = thread()
 local v = int(open) .. ':'
@@ -10,10 +11,15 @@ if not l then
 	return { 'none' }
 end
 local index, k = packs(v), tonumber(l.k)
-local p = pack(index, reaching(index, k, l.seq) - 1, k)
-local from = math.max(l.first, tonumber(ARGV[2]), p and p.last + 1 or 1)
-local to = math.min(l.seq - tonumber(ARGV[3]), from + tonumber(ARGV[4]) - 1)
-local m = call('HMGET', key, v .. 'uid', 'pruner')
+local m = call('HMGET', key, v .. 'uid', 'pruner', v .. 'z:' .. l.k)
+local from = math.max(l.first, (tonumber(m[3]) or 0) + 1)
+local at = reaching(index, k, from)
+local p = pack(index, at, k)
+while p and p.first <= from do
+	from, at = p.last + 1, at + 1
+	p = pack(index, at, k)
+end
+local to = math.min(l.seq - tonumber(ARGV[2]), from + tonumber(ARGV[3]) - 1, p and p.first - 1 or l.seq)
 local records, size = {}, 0
 for seq = from, to do
 	local field = v .. 'r:' .. l.k .. ':' .. int(seq)
@@ -22,7 +28,7 @@ for seq = from, to do
 		error('damaged: a record has gone')
 	end
 	local id, entry, pending, r = '', '', '', ''
-	if length <= tonumber(ARGV[5]) then
+	if length <= tonumber(ARGV[4]) then
 		r = call('HGET', key, field)
 		id = string.sub(r, 7, 22)
 		local m = call('HMGET', key, v .. 'i:' .. id, v .. 'p:' .. id)
@@ -33,7 +39,8 @@ for seq = from, to do
 	end
 	size = size + #r
 	if size > 4194304 then
+		to = seq
 		break
 	end
 end
-return { 'ok', int(open), m[1] or '', m[2] or '', index, l.k, int(from), int(l.seq), records }
+return { 'ok', int(open), m[1] or '', m[2] or '', index, l.k, int(from), p and to == p.first - 1 and '1' or '', records }

@@ -4,8 +4,8 @@
 -- the last Prune, the index of packs, the entries and the pending writes are compared.
 --
 -- ARGV: version, its uid, token of the last Prune, index of packs as it was, and as it becomes; the largest time of an
--- id; how many packs, and for each its field and bytes; then for each record its seq with its log's number, its id, its
--- entry.
+-- id; the number of the log, and the seq up to which packing has looked at it; how many packs, and for each its field and
+-- bytes; then for each record its seq with its log's number, its id, its entry.
 
 local open = thread()
 local v = ARGV[1] .. ':'
@@ -14,8 +14,15 @@ if int(open) ~= ARGV[1] or m[1] ~= ARGV[2] or (m[2] or '') ~= ARGV[3] or (m[3] o
 	return { 'changed' }
 end
 local sets = { v .. 'packs', ARGV[5], v .. 'packed', int(math.max(tonumber(ARGV[6]), tonumber(m[4]) or 0)) }
-local at = 8
-for _ = 1, tonumber(ARGV[7]) do
+local settled = v .. 'z:' .. ARGV[7]
+if ARGV[9] == '0' then
+	call('HSET', key, settled, ARGV[8])
+	return { 'ok' }
+end
+sets[#sets + 1] = settled
+sets[#sets + 1] = ARGV[8]
+local at = 10
+for _ = 1, tonumber(ARGV[9]) do
 	sets[#sets + 1] = v .. ARGV[at]
 	sets[#sets + 1] = ARGV[at + 1]
 	at = at + 2

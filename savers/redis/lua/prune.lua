@@ -78,12 +78,19 @@ while at <= #ARGV do
 		sets[#sets + 1] = v .. take()
 		sets[#sets + 1] = take()
 	end
+	local settled = tonumber(call('HGET', key, v .. 'z:' .. k))
 	for _ = 1, tonumber(take()) do
-		local record, id = v .. 'r:' .. k .. ':' .. take(), v .. 'i:' .. take()
+		local seq = take()
+		local record, id = v .. 'r:' .. k .. ':' .. seq, v .. 'i:' .. take()
+		settled = settled and math.min(settled, tonumber(seq) - 1)
 		sets[#sets + 1] = id
 		sets[#sets + 1] = take()
 		sets[#sets + 1] = record
 		sets[#sets + 1] = take()
+	end
+	if settled then
+		sets[#sets + 1] = v .. 'z:' .. k
+		sets[#sets + 1] = int(settled)
 	end
 	set(sets)
 	del(gone)
@@ -129,6 +136,7 @@ local function forget(n)
 		gone[#gone + 1] = v .. 'n:' .. namespace
 		gone[#gone + 1] = v .. 'N:' .. k
 		gone[#gone + 1] = v .. 'g:' .. k
+		gone[#gone + 1] = v .. 'z:' .. k
 	end
 	del(gone)
 end

@@ -67,8 +67,8 @@ func SchemaModes(t *testing.T, m Modes) {
 		t.Error("the thread is there, want tables made anew")
 	}
 	for version, want := range map[int]string{
-		1000: "the tables are of version 1000, and this program knows 5",
-		3:    "the tables are of version 3, and this program reads version 5",
+		1000: "the tables are of version 1000, and this program knows 6",
+		3:    "the tables are of version 3, and this program reads version 6",
 	} {
 		m.Exec(fmt.Sprintf("UPDATE graph_schema SET version = %d", version))
 		for name, open := range map[string]func() (checkpoint.Saver, error){"create": m.Create, "verify": m.Verify} {

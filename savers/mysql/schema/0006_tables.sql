@@ -43,6 +43,7 @@ CREATE TABLE IF NOT EXISTS graph_log (
 	version   INT            NOT NULL,
 	ns_key    VARBINARY(240) NOT NULL COMMENT 'as graph_thread.thread_key',
 	ns_name   MEDIUMBLOB,
+	settled   BIGINT         NOT NULL DEFAULT 0 COMMENT 'packing has looked at the records up to this seq: those with rows keep them',
 	UNIQUE KEY graph_log_key (thread_no, version, ns_key)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 

@@ -44,7 +44,8 @@ CREATE TABLE graph_log (
 	thread_no BIGINT  NOT NULL,
 	version   BIGINT  NOT NULL,
 	ns_key    BYTEA   NOT NULL,              -- as graph_thread.thread_key
-	ns_name   BYTEA
+	ns_name   BYTEA,
+	settled   BIGINT  NOT NULL DEFAULT 0     -- packing has looked at the records up to this seq: those with rows keep them
 );
 
 CREATE UNIQUE INDEX graph_log_key ON graph_log (thread_no, version, ns_key);

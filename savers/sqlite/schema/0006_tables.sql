@@ -44,7 +44,8 @@ CREATE TABLE graph_log (
 	thread_no INTEGER NOT NULL,
 	version   INTEGER NOT NULL,
 	ns_key    BLOB    NOT NULL,              -- as graph_thread.thread_key
-	ns_name   BLOB
+	ns_name   BLOB,
+	settled   INTEGER NOT NULL DEFAULT 0     -- packing has looked at the records up to this seq: those with rows keep them
 );
 
 CREATE UNIQUE INDEX graph_log_key ON graph_log (thread_no, version, ns_key);
