@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/dave/jennifer/jen"
+	"golang.org/x/tools/go/types/typeutil"
 )
 
 // emitter writes the code of one file.
@@ -20,6 +21,8 @@ type emitter struct {
 
 	needed map[*typ]map[string]bool // the methods of codecs that are called
 	needs  int                      // their number
+
+	guarded typeutil.Map // the structs that have a guard
 
 	errs     bool // the function being written needs a variable for errors
 	oks      bool // the function being written needs a variable for whether something was copied
@@ -46,7 +49,7 @@ func emit(m *model) ([]byte, error) {
 
 // emitFile writes the file with the codec methods that are known to be needed.
 func (e *emitter) emitFile() {
-	e.f = e.newFile()
+	e.f, e.guarded = e.newFile(), typeutil.Map{}
 	e.f.HeaderComment(Header)
 	e.f.HeaderComment("// Source: " + strings.Join(e.m.sources, ", ") + ". Generator: graphgen " + Version + ".")
 	if e.m.build != "" {
@@ -170,9 +173,10 @@ func (e *emitter) emitGuard(t types.Type) {
 		return
 	}
 	st, ok := named.Underlying().(*types.Struct)
-	if !ok || !spellable(st, e.m.pkg) {
+	if !ok || !spellable(st, e.m.pkg) || e.guarded.At(t) != nil {
 		return
 	}
+	e.guarded.Set(t, true)
 	e.f.Line()
 	e.f.Commentf("If this does not compile, %s has changed since this file was generated: run go generate.", named.Obj().Name())
 	value := typeCode(e.m.pkgPath, t).Values()
@@ -229,6 +233,9 @@ func (m *model) packages() []*types.Package {
 	}
 	for _, t := range m.targets {
 		packagesIn(m.pkgPath, t.named.Underlying(), visit)
+		for _, part := range t.parts {
+			packagesIn(m.pkgPath, part.Underlying(), visit)
+		}
 		for _, f := range t.fields {
 			if f.key != nil {
 				packagesIn(m.pkgPath, f.key.typ.typ, visit)

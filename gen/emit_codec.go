@@ -21,7 +21,16 @@ func (x expr) operand() string {
 	return string(x)
 }
 
-func (x expr) dot(name string) expr   { return expr(x.operand() + "." + name) }
+func (x expr) dot(name string) expr { return expr(x.operand() + "." + name) }
+
+// into returns the selector path of x, or x if path is empty.
+func (x expr) into(path string) expr {
+	if path == "" {
+		return x
+	}
+	return x.dot(path)
+}
+
 func (x expr) index(name string) expr { return expr(x.operand() + "[" + name + "]") }
 func (x expr) deref() expr            { return "*" + x }
 

@@ -72,7 +72,7 @@ func (e *emitter) diffBody(t *target) []jen.Code {
 		if !f.stored() {
 			continue
 		}
-		before, after := expr(e.n.before).dot(f.name), expr(e.n.after).dot(f.name)
+		before, after := expr(e.n.before).dot(f.path), expr(e.n.after).dot(f.path)
 		change := jen.Qual(cellPath, "Changed").Call(before.code(), after.code())
 		switch f.fieldKind() {
 		case "List", "Unique", "Keyed", "Map":

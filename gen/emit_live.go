@@ -63,8 +63,12 @@ func (e *emitter) bindBody(t *target) []jen.Code {
 		body = append(body, f.define(jen.Op("&").Id(fieldsVar(t))))
 	}
 	body = append(body, l.call("Init", jen.Lit(t.name), jen.Id(e.n.opts), jen.Lit(len(t.fields))))
-	if t.migrate {
-		body = append(body, l.call("OnMigrate", l.dot("s").dot("Migrate").code()))
+	for _, m := range t.migrations {
+		args := []jen.Code{l.dot("s").into(m.path).dot("Migrate").code()}
+		for _, wire := range m.wires {
+			args = append(args, jen.Lit(wire))
+		}
+		body = append(body, l.call("OnMigrate", args...))
 	}
 	fields := slices.Clone(t.fields)
 	slices.SortFunc(fields, func(a, b *field) int { return strings.Compare(a.wire, b.wire) })
@@ -76,7 +80,7 @@ func (e *emitter) bindBody(t *target) []jen.Code {
 
 // slotPointer writes the pointer to a field's value, with the type that its cell uses.
 func (e *emitter) slotPointer(f *field) jen.Code {
-	pointer := expr(e.n.l).dot("s").dot(f.name).addr()
+	pointer := expr(e.n.l).dot("s").dot(f.path).addr()
 	if _, named := types.Unalias(f.typ.typ).(*types.Named); !named {
 		return pointer
 	}
@@ -94,7 +98,7 @@ func (e *emitter) viewBody(t *target) []jen.Code {
 	body := []jen.Code{s.define(expr(e.n.l).dot("s").code())}
 	for _, f := range t.fields {
 		if _, ok := f.typ.typ.Underlying().(*types.Slice); ok {
-			x := s.dot(f.name)
+			x := s.dot(f.path)
 			body = append(body, x.set(jen.Qual("slices", "Clip").Call(x.code())))
 		}
 	}

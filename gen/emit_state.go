@@ -16,6 +16,9 @@ func (e *emitter) emitState(t *target) {
 	e.emitDiff(t)
 	e.emitSchema(t)
 	e.emitGuard(t.named)
+	for _, part := range t.parts {
+		e.emitGuard(part)
+	}
 	e.emitFields(t)
 	if len(t.shape.Types) > 0 {
 		e.emitTypes(typesVar(t), t.name, t.shape.Types)
@@ -171,8 +174,10 @@ func (t *target) stored() []*member {
 
 func (e *emitter) stateClone(t *target) []jen.Code {
 	var body []jen.Code
-	for _, m := range t.stored() {
-		body = append(body, e.cloneInto(m.typ, expr(e.n.s).dot(m.name))...)
+	for _, f := range t.fields {
+		if f.stored() {
+			body = append(body, e.cloneInto(f.typ, expr(e.n.s).dot(f.path))...)
+		}
 	}
 	return append(body, jen.Return(jen.Id(e.n.s)))
 }
@@ -235,7 +240,11 @@ func (e *emitter) description(f *field, described shape.Field) []jen.Code {
 	case "Reduce":
 		codec("Codec", f.typ)
 		codec("Input", f.in)
-		part("Reduce", jen.Id(f.fn))
+		reduce := jen.Id(f.fn)
+		if f.fnPkg != e.m.pkg {
+			reduce = jen.Qual(f.fnPkg.Path(), f.fn)
+		}
+		part("Reduce", reduce)
 	default:
 		if f.stored() {
 			codec("Codec", f.typ)

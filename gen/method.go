@@ -8,7 +8,8 @@ import (
 
 // hasWire reports whether the methods AppendWire and DecodeWire write and read t. The methods
 // exist, or graphgen will generate them in another package. It returns false for payloads of this
-// package, because states use the same helpers for their parts.
+// package, because states use the same helpers for their parts. Methods of an embedded struct do not
+// count, because they do not store the other fields.
 func (r *resolver) hasWire(t *types.Named) bool {
 	obj := t.Obj()
 	if obj.Pkg() == nil || types.IsInterface(t) {
@@ -17,7 +18,8 @@ func (r *resolver) hasWire(t *types.Named) bool {
 	if obj.Pkg() != r.src.pkg.Types && r.marked[obj.Pkg().Path()+"."+obj.Name()] {
 		return true
 	}
-	return isMethod(t, "AppendWire", bytesType, bytesType, errorType) && isMethod(t, "DecodeWire", bytesType, errorType)
+	return hasOwn(t, "AppendWire") && isMethod(t, "AppendWire", bytesType, bytesType, errorType) &&
+		hasOwn(t, "DecodeWire") && isMethod(t, "DecodeWire", bytesType, errorType)
 }
 
 // marshalKind returns the pair of methods of package encoding that can store a value of type t or
@@ -42,6 +44,12 @@ func methodOf(t *types.Named, name string) *types.Signature {
 		return nil
 	}
 	return sel.Obj().Type().(*types.Signature)
+}
+
+// hasOwn reports whether t itself declares the exported method name of *t.
+func hasOwn(t *types.Named, name string) bool {
+	sel := types.NewMethodSet(types.NewPointer(t)).Lookup(nil, name)
+	return sel != nil && len(sel.Index()) == 1
 }
 
 // The types that methods of codecs take and return.

@@ -29,17 +29,25 @@ type target struct {
 	helper      string // states: the prefix of the names generated for it
 	typ         *typ   // payloads
 	named       *types.Named
-	fields      []*field        // states: in order, without blank ones
+	fields      []*field        // states: in order, those of parts included, without blank ones
+	parts       []*types.Named  // states: the embedded structs whose fields are fields of the state
+	migrations  []migration     // states: the methods Migrate of parts and of the state, in order of their calls
 	methods     map[string]bool // states: the methods that the package declares on the update
 	diffMethods map[string]bool // states: and on the diff
-	migrate     bool            // states: has a method Migrate
 	shape       shape.State     // states
 	payload     shape.Payload   // payloads
+}
+
+// migration is a method Migrate of a state or of one of its parts.
+type migration struct {
+	path  string   // the selector from the state to the part; empty for the state itself
+	wires []string // the wire names of the fields that it migrates; nil for all
 }
 
 // field is one field of a state.
 type field struct {
 	name    string // the Go name
+	path    string // the selector from the state; equal to name unless a part declares the field
 	comment string // the user's comment, without comment marks
 	wire    string
 	was     []string
@@ -47,8 +55,10 @@ type field struct {
 	typ     *typ
 	key     *keyPath // upsert
 	fn      string   // reduce: the function
-	in      *typ     // reduce: its second parameter
-	elem    *typ     // append, upsert, union: the element type
+	fnPkg   *types.Package
+	in      *typ  // reduce: its second parameter
+	elem    *typ  // append, upsert, union: the element type
+	at      place // the tag
 }
 
 // keyPath is the expression for the key of an upserted element.
@@ -133,16 +143,11 @@ func (r *resolver) target(t unitType) *target {
 		r.diags.add(t.pos, t.name, "is %s, not a struct; a state is a struct whose fields have reducers", article(named.Underlying()))
 		return nil
 	}
-	names := make(map[string]string)
-	for i := range st.NumFields() {
-		if st.Field(i).Name() == "_" {
-			continue
-		}
-		if f := r.stateField(t.name, st.Field(i), st.Tag(i), names); f != nil {
-			tgt.fields = append(tgt.fields, f)
-		}
+	names := &claims{fields: make(map[string]string), wires: make(map[string]string)}
+	r.stateFields(tgt, scope{owner: t.name, pkg: r.src.pkg.Types}, st, names)
+	if r.checkMigrate(named, place{}, false) {
+		tgt.migrations = append(tgt.migrations, migration{})
 	}
-	tgt.migrate = r.checkMigrate(t, named)
 	tgt.methods = r.src.methodsOn(t.name + "Update")
 	tgt.diffMethods = r.src.methodsOn(t.name + "Diff")
 	return tgt
@@ -168,8 +173,8 @@ func (r *resolver) payload(tgt *target, t unitType) {
 }
 
 // stateField checks one field of a state. It returns nil if the emitters cannot use the field.
-func (r *resolver) stateField(owner string, f *types.Var, raw string, names map[string]string) *field {
-	at := r.placeOf(f, owner)
+func (r *resolver) stateField(in scope, f *types.Var, raw string, names *claims) *field {
+	at := r.placeIn(in, f)
 	tagAt := r.tagPlace(f, at)
 	t, faults := parseTag(raw)
 	for _, fault := range faults {
@@ -180,18 +185,20 @@ func (r *resolver) stateField(owner string, f *types.Var, raw string, names map[
 		r.fault(tagAt, f.Type(), `"-" leaves the field out of the update, so that nothing could ever set it; tag it untracked, or keep it outside the state`)
 		return nil
 	}
-	if !f.Exported() && f.Pkg() != r.src.pkg.Types {
-		r.fault(at, f.Type(), "is an unexported field of package %s, which code of package %s cannot reach; declare the struct here", f.Pkg().Name(), r.src.pkg.Name)
+	if !r.reaches(in, f, at) || in.foreign && !r.canSpell(f.Type(), at) {
 		return nil
 	}
-	res := &field{name: f.Name(), comment: comment(r.syntax[f.Pos()]), wire: t.name, was: t.was, reducer: t.reducer, fn: t.fn}
+	res := &field{
+		name: f.Name(), path: in.path + f.Name(), comment: comment(r.syntax[f.Pos()]), wire: t.name, was: t.was,
+		reducer: t.reducer, fn: t.fn, fnPkg: in.pkg, at: tagAt,
+	}
 	if res.wire == "" {
 		res.wire = f.Name()
 	}
 	if res.reducer == "" {
 		res.reducer = "replace"
 	}
-	r.claim(names, res.name, res.wire, res.was, tagAt, f.Type())
+	r.claimField(names, in, f, res, tagAt)
 	if len(faults) > 0 {
 		return nil
 	}
@@ -226,9 +233,9 @@ func (r *resolver) untracked(t types.Type, at place) *typ {
 	return &typ{kind: kindOpaque, typ: t, ident: identOf(t)}
 }
 
-// checkMigrate reports whether the state has the method Migrate, which converts stored states of
-// an older type.
-func (r *resolver) checkMigrate(t unitType, named *types.Named) bool {
+// checkMigrate reports whether a state, or a part of one, has the method Migrate, which converts
+// stored states of an older type. It reports a foreign method of another signature at the place at.
+func (r *resolver) checkMigrate(named *types.Named, at place, foreign bool) bool {
 	obj, index, _ := types.LookupFieldOrMethod(named, true, r.src.pkg.Types, "Migrate")
 	method, ok := obj.(*types.Func)
 	if !ok || len(index) != 1 {
@@ -240,8 +247,14 @@ func (r *resolver) checkMigrate(t unitType, named *types.Named) bool {
 		sig.Results().Len() == 1 && types.Identical(sig.Results().At(0).Type(), errorType) {
 		return true
 	}
-	r.diags.add(r.src.pkg.Fset.Position(method.Pos()), t.name+".Migrate", "has the signature %s, but graphgen calls "+
-		"func (s *%s) Migrate(from *state.Old) error with stored states of another shape; change it, or rename it", r.show(sig), t.name)
+	name := r.show(named)
+	if !foreign {
+		at = place{pos: r.src.pkg.Fset.Position(method.Pos()), subject: name + ".Migrate"}
+	} else {
+		at = at.into("." + name + ".Migrate")
+	}
+	r.fault(at, named, "has the signature %s, but graphgen calls func (s *%%T) Migrate(from *state.Old) error with stored states of another shape; "+
+		"change it, or rename it", r.show(sig))
 	return false
 }
 

@@ -2,6 +2,7 @@ package gen
 
 import (
 	"fmt"
+	"go/token"
 	"go/types"
 )
 
@@ -110,22 +111,27 @@ func (r *resolver) keyPath(f *field, name string, t types.Type, at place) *keyPa
 	return key
 }
 
-// checkFunc checks a custom reducer.
+// checkFunc checks a custom reducer, which the package of the field declares.
 func (r *resolver) checkFunc(f *field, t types.Type, at place) {
 	subject := "reduce=" + f.fn
-	obj := r.src.pkg.Types.Scope().Lookup(f.fn)
+	foreign := f.fnPkg != r.src.pkg.Types
+	obj := f.fnPkg.Scope().Lookup(f.fn)
 	fn, ok := obj.(*types.Func)
 	want := fmt.Sprintf("func %s(old %s, in In) %s", f.fn, r.show(t), r.show(t))
 	switch {
+	case foreign && !token.IsExported(f.fn):
+		r.fault(at, t, "%s: code of package %s cannot call an unexported function of package %s; there, export it or wrap it in an exported one, and "+
+			"name that in the tag", subject, r.src.pkg.Name, f.fnPkg.Name())
+		return
 	case obj == nil:
-		r.fault(at, t, "%s: package %s declares no such function; write %s, where In is any type that can be stored", subject, r.src.pkg.Name, want)
+		r.fault(at, t, "%s: package %s declares no such function; write %s, where In is any type that can be stored", subject, f.fnPkg.Name(), want)
 		return
 	case !ok:
 		r.fault(at, t, "%s is a %s, not a function; want %s", subject, objectKind(obj), want)
 		return
 	}
 	sig := fn.Signature()
-	pos := shortPos(r.diags.dir, r.src.pkg.Fset.Position(fn.Pos()))
+	pos := r.declaredAt(fn.Pos(), foreign)
 	switch {
 	case sig.TypeParams().Len() > 0:
 		r.fault(at, t, "%s (%s) has type parameters; wrap it in a function without: %s", subject, pos, want)
@@ -137,7 +143,13 @@ func (r *resolver) checkFunc(f *field, t types.Type, at place) {
 		r.fault(at, t, "%s (%s) returns %s, but the field is %%T; want %s", subject, pos, r.show(sig.Results().At(0).Type()), want)
 	default:
 		param := sig.Params().At(1)
-		f.in = r.resolve(param.Type(), place{pos: r.src.pkg.Fset.Position(param.Pos()), subject: f.fn})
+		in := place{pos: r.src.pkg.Fset.Position(param.Pos()), subject: f.fn}
+		if foreign {
+			in = at.into("." + f.fn)
+		}
+		if !foreign || r.canSpell(param.Type(), in) {
+			f.in = r.resolve(param.Type(), in)
+		}
 	}
 }
 
@@ -147,18 +159,6 @@ func (r *resolver) checkSettled(t *target) {
 		if f.reducer != "union" || f.elem == nil || f.elem.byValue && types.Comparable(f.elem.typ) {
 			continue
 		}
-		at := r.fieldPlace(t.named, f.name)
-		r.fault(at, f.typ.typ, `reducer "union" needs elements that == compares by value, got %s; use upsert with a key=, or append`, r.show(f.elem.typ))
+		r.fault(f.at, f.typ.typ, `reducer "union" needs elements that == compares by value, got %s; use upsert with a key=, or append`, r.show(f.elem.typ))
 	}
-}
-
-// fieldPlace returns the place of the tag of a state's field.
-func (r *resolver) fieldPlace(named *types.Named, name string) place {
-	st := named.Underlying().(*types.Struct)
-	for i := range st.NumFields() {
-		if f := st.Field(i); f.Name() == name {
-			return r.tagPlace(f, r.placeOf(f, named.Obj().Name()))
-		}
-	}
-	return place{}
 }

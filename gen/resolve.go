@@ -333,7 +333,7 @@ func (r *resolver) fillStruct(res *typ, u *types.Struct, t types.Type, at place)
 		}
 	}
 	names := make(map[string]string)
-	isState := named != nil && !res.foreign && r.states[named.Obj().Name()]
+	isState := named != nil && !res.foreign && (r.states[named.Obj().Name()] || r.isPart(named))
 	for i := range u.NumFields() {
 		f := u.Field(i)
 		if f.Name() == "_" {

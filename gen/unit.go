@@ -258,20 +258,6 @@ func (src *source) role(obj *types.TypeName, first bool) role {
 	return rolePayload
 }
 
-// hasReducer reports whether a field of the struct t names a reducer in its tag.
-func hasReducer(t types.Type) bool {
-	st, ok := t.Underlying().(*types.Struct)
-	if !ok {
-		return false
-	}
-	for i := range st.NumFields() {
-		if parsed, _ := parseTag(st.Tag(i)); parsed.reducer != "" {
-			return true
-		}
-	}
-	return false
-}
-
 func objectKind(obj types.Object) string {
 	switch obj.(type) {
 	case *types.Func:

@@ -48,6 +48,8 @@
 //	Cache    *Cache            `graph:"untracked"`      // in memory for the run, never stored
 //	History  []Message         `graph:"append,name=hist,was=old_hist"` // name in stored data, and former names
 //
+// The fields of an embedded struct whose tags name reducers are fields of the state.
+//
 // In structs within a state, name=, was= and "-" (not stored) have the same meaning. The members of an
 // interface are listed once, in the package of the state:
 //

@@ -17,7 +17,7 @@ type Core struct {
 	fading  []fader   // ephemeral fields
 	unknown []unknown // in order of wire name
 	marks   []mark    // of renamed fields, in order of wire name
-	migrate func(*state.Old) error
+	moves   []migration
 	old     rep.Old // what was read but is not what the code wants
 	newOld  bool    // since Migrate saw old, it has changed
 
@@ -59,9 +59,6 @@ func (c *Core) Init(name string, opts Options, n int) {
 	c.name, c.opts, c.epoch = name, opts, 1
 	c.cells = make([]*head, 0, n)
 }
-
-// OnMigrate says what to call when a stored field is not of the type that the code wants.
-func (c *Core) OnMigrate(migrate func(*state.Old) error) { c.migrate = migrate }
 
 // Begin starts the merge of a task's update.
 func (c *Core) Begin(task int) {

@@ -70,7 +70,7 @@ func (c *Core) readField(r *wire.Reader, at int, name string, h *head) {
 		r.Skip() // it was stored once; now it is what a run makes for itself
 	default:
 		h.do.read(r)
-		if !r.OK() && c.migratable(r) {
+		if !r.OK() && c.migratable(r, h) {
 			r.Recover(from)
 			c.keepOld(name, h, delta.NewValue(r.Raw()))
 			return
@@ -184,7 +184,7 @@ func (c *Core) applyField(r *wire.Reader, name string, h *head) {
 		if fits && r.OK() {
 			continue
 		}
-		if !fits || c.migratable(r) {
+		if !fits || c.migratable(r, h) {
 			c.applyRaw(r, at, n-i, name, h, op)
 		}
 		return
@@ -225,7 +225,7 @@ func (c *Core) applyRaw(r *wire.Reader, at, left int, name string, h *head, op d
 	h.written = true
 	if err := in.End(); err == nil {
 		return
-	} else if c.migratable(&in) {
+	} else if c.migratable(&in, h) {
 		c.keepOld(name, h, v)
 	} else {
 		r.Fail(at, err)

@@ -10,11 +10,30 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// migratable reports whether r failed at a value that is not of the type that the code wants, and
-// the state has a method Migrate.
-func (c *Core) migratable(r *wire.Reader) bool {
+// migration is a method Migrate of a state, or of an embedded struct whose fields are fields of the
+// state.
+type migration struct {
+	call  func(*state.Old) error
+	wires []string // the wire names of the fields that it migrates; nil for all
+}
+
+// OnMigrate sets what to call when a stored field does not have the type of the code. Only the
+// fields with the wire names in wires count, or all fields without any. A later call of OnMigrate
+// is for the fields that earlier ones did not read.
+func (c *Core) OnMigrate(migrate func(*state.Old) error, wires ...string) {
+	c.moves = append(c.moves, migration{migrate, wires})
+}
+
+// migrates reports whether m migrates the field of h.
+func (m *migration) migrates(h *head) bool {
+	return m.wires == nil || slices.Contains(m.wires, h.field.Wire)
+}
+
+// migratable reports whether r failed at a value of the field of h that is not of the type that the
+// code wants, and there is a method Migrate for the field.
+func (c *Core) migratable(r *wire.Reader, h *head) bool {
 	var err *wire.Error
-	if c.migrate == nil || !errors.As(r.Err(), &err) {
+	if !errors.As(r.Err(), &err) || !slices.ContainsFunc(c.moves, func(m migration) bool { return m.migrates(h) }) {
 		return false
 	}
 	return err.Kind == wire.Mismatch || err.Kind == wire.Range || err.Kind == wire.Invalid
@@ -58,8 +77,10 @@ func (c *Core) migrated() error {
 	for i := range fields {
 		fields[i].Read = false
 	}
-	if err := c.migrate((*state.Old)(&c.old)); err != nil {
-		return &state.DecodeError{Field: c.cells[fields[0].Cell].field.Name, Err: err}
+	for i := range c.moves {
+		if err := c.move(&c.moves[i], fields); err != nil {
+			return err
+		}
 	}
 	for _, f := range fields {
 		if field := c.cells[f.Cell].field; !f.Read {
@@ -72,6 +93,28 @@ func (c *Core) migrated() error {
 		h := c.cells[f.Cell]
 		h.do.adopt()
 		h.written, h.aged = true, true
+	}
+	return nil
+}
+
+// move calls a method Migrate with those of fields that are its to migrate and not read yet.
+func (c *Core) move(m *migration, fields []rep.OldField) error {
+	var old rep.Old
+	var at []int
+	for i, f := range fields {
+		if !f.Read && m.migrates(c.cells[f.Cell]) {
+			old.Add(f)
+			at = append(at, i)
+		}
+	}
+	if len(at) == 0 {
+		return nil
+	}
+	if err := m.call((*state.Old)(&old)); err != nil {
+		return &state.DecodeError{Field: c.cells[fields[at[0]].Cell].field.Name, Err: err}
+	}
+	for i, f := range old.Fields() {
+		fields[at[i]].Read = f.Read
 	}
 	return nil
 }

@@ -19,9 +19,9 @@ type State struct {
 	Open      string            `graph:"last`                   // want `malformed struct tag`
 	Twice     string            `graph:"last" graph:"first"`    // want `two graph: parts`
 	Taken     string            `graph:"name=Other"`
-	Other     string            // want `wire name "Other" is also that of field Taken`
+	Other     string            // want `wire name "Other" is also that of field State.Taken \(tags.tags.go:21:2\)`
 	Past      string            `graph:"was=Taken2"`
-	Taken2    string            // want `wire name "Taken2" is also that of field Past`
+	Taken2    string            // want `wire name "Taken2" is also that of field State.Past \(.*:23:2\)`
 	Left      string            `graph:"-"`                    // want `"-" leaves the field out of the update`
 	Keyless   []Item            `graph:"upsert"`               // want `"upsert" needs to know what elements are told apart by`
 	StrayKey  []Item            `graph:"append,key=ID"`        // want `key=ID belongs to "upsert", but the reducer is "append"`

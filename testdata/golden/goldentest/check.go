@@ -189,9 +189,9 @@ func checkChanged[S, U any](t *testing.T, schema *state.Schema[S, U], s S, f *Fi
 			continue
 		}
 		other := DeepCopy(s)
-		v := open(reflect.ValueOf(&other).Elem().FieldByName(field.Name))
+		v := fieldOf(reflect.ValueOf(&other).Elem(), field.Name)
 		f.fill(v, 0)
-		was := open(reflect.ValueOf(&s).Elem().FieldByName(field.Name))
+		was := fieldOf(reflect.ValueOf(&s).Elem(), field.Name)
 		same := reflect.DeepEqual(v.Interface(), was.Interface())
 		want := fmt.Sprint([]string{field.Name})
 		if same {

@@ -37,6 +37,10 @@ func checkDiff[S, U, D any](t *testing.T, schema *state.Schema[S, U], diffOf fun
 func (f *Filler) edit(s reflect.Value) {
 	for i := range s.NumField() {
 		v := open(s.Field(i))
+		if isPart(s.Type().Field(i)) {
+			f.edit(v)
+			continue
+		}
 		if v.Kind() != reflect.Slice || v.Len() == 0 || !Stored(s.Type().Field(i)) {
 			continue
 		}
@@ -72,7 +76,7 @@ func checkFields[S, U, D any](t *testing.T, schema *state.Schema[S, U], before, 
 		}
 		n++
 		change = open(change)
-		was, is := open(was.FieldByName(field.Name)), open(is.FieldByName(field.Name))
+		was, is := fieldOf(was, field.Name), fieldOf(is, field.Name)
 		same := reflect.DeepEqual(was.Interface(), is.Interface())
 		if zero := change.Interface().(interface{ IsZero() bool }).IsZero(); zero != same {
 			t.Errorf("%s: the change of %s is zero: %v, want %v", schema.Name, field.Name, zero, same)

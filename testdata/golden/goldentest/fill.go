@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,32 @@ func (f *Filler) fillStruct(v reflect.Value, depth int) {
 func Stored(f reflect.StructField) bool {
 	tag := f.Tag.Get("graph")
 	return tag != "-" && tag != "untracked" && f.Name != "_"
+}
+
+// isPart reports whether the fields of an embedded struct are fields of the state.
+func isPart(f reflect.StructField) bool {
+	return f.Anonymous && f.Type.Kind() == reflect.Struct && !hasReducer(f) && slices.ContainsFunc(reflect.VisibleFields(f.Type), hasReducer)
+}
+
+// hasReducer reports whether the tag of a field names a reducer.
+func hasReducer(f reflect.StructField) bool {
+	reducer, _, _ := strings.Cut(f.Tag.Get("graph"), ",")
+	return reducer != "" && reducer != "-" && !strings.Contains(strings.TrimPrefix(reducer, "reduce="), "=")
+}
+
+// fieldOf returns the field of a state that is called name; it may belong to a part.
+func fieldOf(s reflect.Value, name string) reflect.Value {
+	for i := range s.NumField() {
+		f := s.Type().Field(i)
+		if isPart(f) {
+			if v := fieldOf(s.Field(i), name); v.IsValid() {
+				return v
+			}
+		} else if f.Name == name {
+			return open(s.Field(i))
+		}
+	}
+	return reflect.Value{}
 }
 
 // open returns v so that it can be set even when it is an unexported field.

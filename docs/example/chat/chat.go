@@ -1,0 +1,29 @@
+// Package chat ships a part of a state, for states of other packages to embed.
+package chat
+
+import "github.com/graphgen-go/graphgen/runtime/state"
+
+//go:generate go tool graphgen -type=Messages,Message
+
+// Messages is the part of a state that has a conversation.
+type Messages struct {
+	Messages []Message `graph:"upsert,key=ID"`
+	Topics   []string  `graph:"reduce=AddTopic"`
+}
+
+// Message is a message with its own codec, so that unexported fields are stored too.
+type Message struct {
+	ID, Text string
+	edits    int
+}
+
+// Edit puts a message with another text into u.
+func Edit(u *state.Keyed[string, Message], m Message, text string) {
+	m.Text, m.edits = text, m.edits+1
+	u.Upsert(m)
+}
+
+// AddTopic adds a topic. It is exported, because the code of other packages calls it.
+func AddTopic(old []string, topic string) []string {
+	return append(old[:len(old):len(old)], topic)
+}

@@ -1,0 +1,221 @@
+package gen
+
+import (
+	"go/token"
+	"go/types"
+	"slices"
+)
+
+// A state is composed if it embeds structs whose tags name reducers. The fields of such a struct,
+// which is called a part, are fields of the state.
+
+// scope is the struct that declares fields of a state: the state itself or one of its parts.
+type scope struct {
+	owner string // the type as the state's package writes it
+	pkg   *types.Package
+	path  string // the selector from the state to the struct, with a dot at its end; empty for the state
+
+	// at is the embedded field of this package through which the fields belong to the state. Faults
+	// of fields that another package declares are reported there.
+	at      place
+	foreign bool
+}
+
+// partOf returns the type of an embedded field whose fields are fields of the state, or nil. A tag
+// with a reducer keeps an embedded struct one field.
+func partOf(f *types.Var, raw string) *types.Named {
+	if t, _ := parseTag(raw); !f.Embedded() || t.reducer != "" || t.skip {
+		return nil
+	}
+	named, ok := types.Unalias(f.Type()).(*types.Named)
+	if !ok || !hasReducer(named) {
+		return nil
+	}
+	return named
+}
+
+// hasReducer reports whether a field of the struct t names a reducer in its tag, or a field of a
+// part of t does.
+func hasReducer(t types.Type) bool { return reducerIn(t, nil) }
+
+func reducerIn(t types.Type, seen []types.Type) bool {
+	st, ok := t.Underlying().(*types.Struct)
+	if !ok || slices.Contains(seen, t) {
+		return false
+	}
+	for i := range st.NumFields() {
+		tag, _ := parseTag(st.Tag(i))
+		if tag.reducer != "" {
+			return true
+		}
+		part, ok := types.Unalias(st.Field(i).Type()).(*types.Named)
+		if ok && st.Field(i).Embedded() && reducerIn(part, append(seen, t)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isPart reports whether t is a part of a state of this package. The reducers in it then have an
+// effect.
+func (r *resolver) isPart(t *types.Named) bool {
+	for name, ok := range r.states {
+		obj, isType := r.src.pkg.Types.Scope().Lookup(name).(*types.TypeName)
+		if ok && isType && contains(obj.Type(), t, nil) {
+			return true
+		}
+	}
+	return false
+}
+
+// contains reports whether part is a part of the struct t.
+func contains(t types.Type, part *types.Named, seen []types.Type) bool {
+	st, ok := t.Underlying().(*types.Struct)
+	if !ok || slices.Contains(seen, t) {
+		return false
+	}
+	for i := range st.NumFields() {
+		named := partOf(st.Field(i), st.Tag(i))
+		if named != nil && (types.Identical(named, part) || contains(named, part, append(seen, t))) {
+			return true
+		}
+	}
+	return false
+}
+
+// stateFields checks the fields of a state or of one of its parts, and adds them to the target.
+func (r *resolver) stateFields(tgt *target, in scope, st *types.Struct, names *claims) {
+	for i := range st.NumFields() {
+		f, raw := st.Field(i), st.Tag(i)
+		switch part := partOf(f, raw); {
+		case f.Name() == "_":
+		case part != nil:
+			r.part(tgt, in, f, raw, part, names)
+		case r.embedsPointer(in, f, raw):
+		default:
+			if res := r.stateField(in, f, raw, names); res != nil {
+				tgt.fields = append(tgt.fields, res)
+			}
+		}
+	}
+}
+
+// part checks an embedded struct whose fields are fields of the state.
+func (r *resolver) part(tgt *target, in scope, f *types.Var, raw string, named *types.Named, names *claims) {
+	at := r.placeIn(in, f)
+	tagAt := r.tagPlace(f, at)
+	tag, faults := parseTag(raw)
+	for _, fault := range faults {
+		r.fault(tagAt, f.Type(), "%s", fault)
+	}
+	if tag.present && len(faults) == 0 {
+		r.fault(tagAt, f.Type(), "an option is for one field, but the fields of the embedded %%T are fields of the state, since their tags "+
+			`name reducers; remove the tag, or add "replace" to store %%T as one field`)
+	}
+	if !r.reaches(in, f, at) {
+		return
+	}
+	pkg := named.Obj().Pkg()
+	part := scope{owner: r.show(named), pkg: pkg, path: in.path + f.Name() + ".", at: at, foreign: pkg != r.src.pkg.Types}
+	if in.foreign {
+		part.at = in.at
+	}
+	tgt.parts = append(tgt.parts, named)
+	from := len(tgt.fields)
+	r.stateFields(tgt, part, named.Underlying().(*types.Struct), names)
+	if r.checkMigrate(named, part.at, part.foreign) {
+		m := migration{path: in.path + f.Name()}
+		for _, field := range tgt.fields[from:] {
+			if field.stored() {
+				m.wires = append(m.wires, field.wire)
+			}
+		}
+		if len(m.wires) > 0 {
+			tgt.migrations = append(tgt.migrations, m)
+		}
+	}
+}
+
+// embedsPointer reports a part that is embedded by pointer.
+func (r *resolver) embedsPointer(in scope, f *types.Var, raw string) bool {
+	pointer, ok := types.Unalias(f.Type()).(*types.Pointer)
+	if tag, _ := parseTag(raw); !ok || !f.Embedded() || tag.reducer != "" || !hasReducer(pointer.Elem()) {
+		return false
+	}
+	r.fault(r.placeIn(in, f), pointer.Elem(), "embeds %%T by pointer, but its tags name reducers, and a nil pointer has no fields to merge; embed %%T itself")
+	return true
+}
+
+// reaches reports whether code of this package can reach a field.
+func (r *resolver) reaches(in scope, f *types.Var, at place) bool {
+	if f.Exported() || f.Pkg() == r.src.pkg.Types {
+		return true
+	}
+	fix := "declare the struct here"
+	if in.path != "" {
+		fix = "export it there"
+	}
+	r.fault(at, f.Type(), "is an unexported field of package %s, which code of package %s cannot reach; %s", f.Pkg().Name(), r.src.pkg.Name, fix)
+	return false
+}
+
+// placeIn returns the place of a field of a state or part.
+func (r *resolver) placeIn(in scope, f *types.Var) place {
+	if in.foreign {
+		return in.at.into("." + in.owner + "." + f.Name())
+	}
+	return r.placeOf(f, in.owner)
+}
+
+// claims are the names of the fields of a state, with the field that has each.
+type claims struct {
+	fields map[string]string // by name in Go
+	wires  map[string]string // by wire name, and by former ones
+}
+
+// claimField records the names of a field of a state. It reports names that an earlier field has.
+func (r *resolver) claimField(names *claims, in scope, f *types.Var, res *field, at place) {
+	label := in.owner + "." + f.Name() + " (" + r.declaredAt(f.Pos(), in.foreign) + ")"
+	if other, taken := names.fields[res.name]; taken {
+		r.fault(at, f.Type(), "has the name of field %s, and both are fields of the state; rename one of them", other)
+		return
+	}
+	names.fields[res.name] = label
+	r.claim(names.wires, label, res.wire, res.was, at, f.Type())
+}
+
+// declaredAt returns a position for messages. Positions in other packages have no column, because
+// the compiler does not export it.
+func (r *resolver) declaredAt(at token.Pos, foreign bool) string {
+	pos := r.src.pkg.Fset.Position(at)
+	if foreign {
+		pos.Column = 0
+	}
+	return shortPos(r.diags.dir, pos)
+}
+
+// canSpell reports whether code of this package can write the type t of a field that another
+// package declares. If not, it reports a fault.
+func (r *resolver) canSpell(t types.Type, at place) bool {
+	if alias, ok := t.(*types.Alias); ok && alias.Obj().Exported() && mayImport(r.src.pkg.PkgPath, alias.Obj().Pkg().Path()) {
+		return true
+	}
+	switch t := types.Unalias(t).(type) {
+	case *types.Named:
+		for i := range t.TypeArgs().Len() {
+			if !r.canSpell(t.TypeArgs().At(i), at) {
+				return false
+			}
+		}
+		if obj := t.Obj(); obj.Pkg() != nil && obj.Pkg() != r.src.pkg.Types && !obj.Exported() {
+			r.fault(at, t, "type %%T is not exported, so code of package %s cannot name it; export it there", r.src.pkg.Name)
+			return false
+		}
+		return t.Obj().Pkg() == r.src.pkg.Types || r.nameable(t, at)
+	case *types.Map:
+		return r.canSpell(t.Key(), at) && r.canSpell(t.Elem(), at)
+	case interface{ Elem() types.Type }:
+		return r.canSpell(t.Elem(), at)
+	}
+	return true
+}
