@@ -9,23 +9,22 @@ import (
 
 // NewOrder returns a graph that releases the reserved goods if the payment fails.
 func NewOrder(saver checkpoint.Saver, charge func(context.Context, State) error) (*graph.Graph[State, StateUpdate], error) {
-	const attempts = 3
 	g := graph.New("order", StateSchema)
 	g.Node("reserve", note("reserved"))
 	g.Node("charge", func(ctx context.Context, s State) (StateUpdate, error) {
 		var u StateUpdate
-		err := charge(ctx, s)
-		switch {
-		case err == nil:
-			u.Status.Set("paid")
-		case ctx.Err() != nil || graph.CurrentTask(ctx).Attempt < attempts:
-			return u, err // cancelled, or due for a retry
-		default: // the last attempt failed: store the failure in the state
-			u.Status.Set("refused")
-			u.Log.Append("charge: " + err.Error())
+		if err := charge(ctx, s); err != nil {
+			return u, err
 		}
+		u.Status.Set("paid")
 		return u, nil
-	}, graph.Retry(graph.RetryPolicy{Attempts: attempts}))
+	}, graph.Retry(graph.RetryPolicy{Attempts: 3}))
+	g.Fallback("charge", func(_ context.Context, _ State, err error) (StateUpdate, error) {
+		var u StateUpdate
+		u.Status.Set("refused")
+		u.Log.Append("charge: " + err.Error())
+		return u, nil
+	})
 	g.Node("ship", note("shipped"))
 	g.Node("release", note("released"))
 

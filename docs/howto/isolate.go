@@ -11,27 +11,29 @@ import (
 // load reads the text of a document.
 type load func(ctx context.Context, name string) (string, error)
 
-// read stores the text of a document, or its failure, in the state.
+// read stores the text of a document in the state.
 func (l load) read(ctx context.Context, _ State, d Doc) (StateUpdate, error) {
 	var u StateUpdate
 	text, err := l(ctx, d.Name)
-	switch {
-	case err == nil:
-		u.Found.Put(d.Name, text)
-	case ctx.Err() != nil || graph.CurrentTask(ctx).Attempt < attempts:
-		return u, err // cancelled, or due for a retry
-	default: // the last attempt failed: the other documents continue
-		u.Failed.Put(d.Name, err.Error())
+	if err != nil {
+		return u, err
 	}
+	u.Found.Put(d.Name, text)
 	return u, nil
 }
 
-const attempts = 3
+// unread stores the failure of a document in the state, so that the other documents continue.
+func unread(_ context.Context, _ State, d Doc, err error) (StateUpdate, error) {
+	var u StateUpdate
+	u.Failed.Put(d.Name, err.Error())
+	return u, nil
+}
 
 // NewReader returns a graph that reads all documents. A document that cannot be read does not stop the others.
 func NewReader(l load, saver checkpoint.Saver) (*graph.Graph[State, StateUpdate], error) {
 	g := graph.New("reader", StateSchema)
-	read := graph.TaskNode(g, "read", l.read, graph.Retry(graph.RetryPolicy{Attempts: attempts}))
+	read := graph.TaskNode(g, "read", l.read, graph.Retry(graph.RetryPolicy{Attempts: 3}))
+	graph.TaskFallback(g, read, unread)
 	g.Node("report", report)
 	g.Route(graph.Start, func(_ context.Context, s State) (graph.Next, error) {
 		if len(s.Names) == 0 {

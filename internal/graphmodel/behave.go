@@ -131,6 +131,15 @@ func (s *Spec) target(r *rand.Rand, node int, name string) target {
 	return p
 }
 
+// falling is what the fallback of a task changes.
+func (s *Spec) falling(d doing, view State) []change {
+	seen := hash(s.Seed, "fallback", d.node, d.index, d.job, Text(view))
+	return []change{
+		{what: addLog, text: fmt.Sprintf("fallback of %s.%d %08x", s.Nodes[d.node].Name, d.index, uint32(seen))},
+		{what: addCount, number: 1},
+	}
+}
+
 // entering is the input of a call.
 func (s *Spec) entering(node int, view State) []change {
 	return []change{

@@ -43,6 +43,7 @@ func (s *Spec) build(
 		}
 	}
 	b.edges()
+	b.fallbacks()
 	return b.g.Compile(append(b.stops(), opts...)...)
 }
 
@@ -96,6 +97,9 @@ func (b *building) policies(n *Node) []graph.AnyNodeOption {
 	if n.Deferred {
 		opts = append(opts, graph.Deferred())
 	}
+	if n.Lets {
+		opts = append(opts, graph.ContinueOnError())
+	}
 	if n.Late {
 		opts = append(opts, graph.Timeout(time.Minute)) // which has another code path
 	}
@@ -136,6 +140,43 @@ func (b *building) run(ctx context.Context, i int, view State, job Job) (u State
 		next = b.next(b.spec.chooses(d, view))
 	}
 	return u, next, nil
+}
+
+// fallbacks gives nodes their fallbacks.
+func (b *building) fallbacks() {
+	for i := range b.spec.Nodes {
+		n := &b.spec.Nodes[i]
+		if !n.Falls {
+			continue
+		}
+		run := func(ctx context.Context, view State, job Job, _ error) (u StateUpdate, next graph.Next, _ error) {
+			t := graph.CurrentTask(ctx)
+			b.world.begin(t)
+			d := doing{node: i, index: t.Index, job: job}
+			if n.routes() {
+				next = b.next(b.spec.chooses(d, view))
+			}
+			return update(b.spec.falling(d, view)), next, nil
+		}
+		plain := func(ctx context.Context, view State, job Job, err error) (StateUpdate, error) {
+			u, _, err := run(ctx, view, job, err)
+			return u, err
+		}
+		switch id := graph.ID(n.Name); n.Kind {
+		case Plain, Sub:
+			b.g.Fallback(id, func(ctx context.Context, view State, err error) (StateUpdate, error) {
+				return plain(ctx, view, Job{}, err)
+			})
+		case Routing:
+			b.g.RoutingFallback(id, func(ctx context.Context, view State, err error) (StateUpdate, graph.Next, error) {
+				return run(ctx, view, Job{}, err)
+			})
+		case Task:
+			graph.TaskFallback(b.g, b.senders[i], plain)
+		case RoutingTask:
+			graph.RoutingTaskFallback(b.g, b.senders[i], run)
+		}
+	}
 }
 
 // ask asks the questions of a node, and returns the answers once it has all of them.

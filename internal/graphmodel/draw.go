@@ -244,7 +244,9 @@ func (d *drawing) faults() {
 		if raced && !patient {
 			continue
 		}
+		n.Lets = d.chance(15)
 		if n.Kind == Sub {
+			d.fallBack(n, raced && !wild)
 			continue
 		}
 		if d.chance(18) {
@@ -252,8 +254,30 @@ func (d *drawing) faults() {
 		}
 		if d.chance(18) && (wild || !raced) {
 			n.Fails, n.Panics, n.Late = 1+d.rand.IntN(2), d.chance(30), d.chance(50)
+			if n.Falls = d.chance(30); n.Falls {
+				n.Fails = always // so that a crash does not decide whether it falls back
+			}
 		}
 	}
+}
+
+// always is how many attempts fail of a task that never succeeds.
+const always = 1 << 30
+
+// fallBack draws whether the failure of a subgraph is handled. Whether the subgraph fails can depend on crashes, which use up
+// attempts, and a race on the subgraph then does, too.
+func (d *drawing) fallBack(n *Node, steady bool) {
+	if n.Recalls || steady || !n.Child.fails() || !d.chance(30) {
+		return
+	}
+	n.Falls, d.Exact = true, true
+}
+
+// fails reports whether a node, at any depth, can fail for good.
+func (s *Spec) fails() bool {
+	return slices.ContainsFunc(s.Nodes, func(n Node) bool {
+		return n.Fails > 0 && !n.Falls || n.Child != nil && !n.Falls && n.Child.fails()
+	})
 }
 
 // tame removes what would decide a race that the graph is in: failures and, unless it is patient,
@@ -262,7 +286,7 @@ func (s *Spec) tame(patient bool) {
 	s.BeforeRoute = s.BeforeRoute && patient
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		n.Fails = 0
+		n.Fails, n.Falls = 0, false
 		if !patient {
 			n.Before, n.After, n.Asks = false, false, 0
 		}

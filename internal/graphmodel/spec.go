@@ -72,6 +72,8 @@ type Node struct {
 	Panics  bool // when it fails
 	Late    bool // it fails after it has its answers
 	Retry   int  // attempts
+	Falls   bool // it has a fallback
+	Lets    bool // its failure does not cancel its siblings
 	Astray  int  // how often its route fails in one state
 	Owner   bool // only this node changes Notes in all ways, and sets Draft
 	Clashes int  // 1, 2: the nodes that set Text, both of them until the World is mended
@@ -147,6 +149,11 @@ func (s *Spec) racy() bool {
 	return len(s.Races) > 0 || slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Child != nil && n.Child.racy() })
 }
 
+// abandons reports whether a subgraph that fails is replaced by a fallback, at any depth. Its tasks then never end.
+func (s *Spec) abandons() bool {
+	return slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Child != nil && (n.Falls || n.Child.abandons()) })
+}
+
 // joinsBelow reports whether a subgraph has joins.
 func (s *Spec) joinsBelow() bool {
 	return slices.ContainsFunc(s.Nodes, func(n Node) bool {
@@ -170,7 +177,7 @@ func (s *Spec) text(indent string) string {
 		}{
 			{n.Deferred, "deferred"}, {n.Before, "before"}, {n.After, "after"}, {n.AtOnce, "at once"},
 			{n.Named, "named"}, {n.Panics, "panics"}, {n.Late, "late"}, {n.Owner, "owner"}, {n.Booms, "booms"},
-			{n.Same, "same state"}, {n.Recalls, "remembers"},
+			{n.Same, "same state"}, {n.Recalls, "remembers"}, {n.Falls, "falls back"}, {n.Lets, "continues on error"},
 		} {
 			if f.is {
 				out += " " + f.name

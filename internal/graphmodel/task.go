@@ -56,7 +56,7 @@ func (m *machine) execute(tasks []*task) (failed []string) {
 		}
 		m.perform(t)
 		m.decideRaces(tasks)
-		over = t.failed && m.raceOf(t.node) < 0 // rules 6.6 and 11.2
+		over = over || t.failed && m.raceOf(t.node) < 0 && !m.spec.Nodes[t.node].Lets // rules 6.6, 11.2 and 11.11
 	}
 	for _, t := range tasks {
 		if t.failed && !t.lost {
@@ -86,7 +86,7 @@ func (m *machine) decideRaces(tasks []*task) {
 	}
 }
 
-// perform runs one task, as often as its node allows (rule 11.4).
+// perform runs one task, as often as its node allows (rule 11.4), and then its fallback (rule 11.9).
 func (m *machine) perform(t *task) {
 	n := &m.spec.Nodes[t.node]
 	key := fmt.Sprintf("%s/%d/%s", m.name, m.step+1, t.key()) // rule 17.1
@@ -97,10 +97,22 @@ func (m *machine) perform(t *task) {
 		} else {
 			final = m.attempt(t, n, key)
 		}
-		if !t.failed || final || attempt >= n.Retry {
+		if !t.failed {
 			return
 		}
+		if final || attempt >= n.Retry {
+			break
+		}
 		t.failed = false
+	}
+	if !n.Falls {
+		return
+	}
+	d := doing{node: t.node, index: t.index, job: t.job}
+	t.failed, t.succeeded, t.inside = false, true, nil
+	t.changes = [][]change{m.spec.falling(d, m.state.State)}
+	if n.routes() {
+		t.choice = m.spec.chooses(d, m.state.State)
 	}
 }
 

@@ -35,6 +35,8 @@ type typedState interface {
 	encodeInput() ([]byte, error)
 	// call runs the function of the task in slot i of r, and leaves its update in slot i.
 	call(ctx context.Context, r *run, i int) error
+	// fallBack runs the fallback of task t in slot i, because of its Failure, and leaves the update in slot i.
+	fallBack(ctx context.Context, t *exec.Task, i int) error
 	// choice returns the choice of the routing node in slot i.
 	choice(i int) *Next
 	// up returns the choice of a subgraph for Parent; the zero Next for none.
@@ -286,13 +288,15 @@ func (a *adapter[S, U]) addKept(b []byte) (err error) {
 	return err
 }
 
-// funcs are the functions of a node: one of the first four, and its route.
+// funcs are the functions of a node: one of the first four, its route and its fallback.
 type funcs[S, U any] struct {
 	plain   func(context.Context, S) (U, error)
 	routing func(context.Context, S) (U, Next, error)
 	task    func(context.Context, S, payload) (U, Next, error)
 	child   func(ctx context.Context, r *run, a *adapter[S, U], i int) error // runs a subgraph for the task in slot i
 	route   func(context.Context, S) (Next, error)
+
+	fallback func(context.Context, S, payload, error) (U, Next, error)
 }
 
 func (f *funcs[S, U]) none() bool {

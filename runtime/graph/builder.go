@@ -19,6 +19,8 @@ type Builder[S, U any] struct {
 	joins  []joinDecl
 	races  []joinDecl
 	short  [][]ID // chains without an edge
+
+	fallbacks []fallbackDecl[S, U]
 }
 
 type nodeDecl[S, U any] struct {
@@ -94,7 +96,7 @@ func TaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID, f fun
 		}
 	}
 	add(b, id, c, kind{decode: unwrap[In, P]}, opts, NodeOption.node)
-	return Sender[In]{ID: id, wrap: wrap[In, P]}
+	return Sender[In]{ID: id, wrap: wrap[In, P], read: received[In, P]}
 }
 
 // RoutingTaskNode adds a task node whose tasks return the nodes that run next, each for itself. Targets lists the nodes that
@@ -111,7 +113,7 @@ func RoutingTaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID
 		}
 	}
 	add(b, id, c, kind{decode: unwrap[In, P], routes: true}, opts, RoutingNodeOption.routingNode)
-	return Sender[In]{ID: id, wrap: wrap[In, P]}
+	return Sender[In]{ID: id, wrap: wrap[In, P], read: received[In, P]}
 }
 
 // add declares a node. apply is the method by which options of its kind apply.

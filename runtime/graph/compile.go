@@ -39,6 +39,7 @@ type core struct {
 	routes      bool        // some node chooses its successors
 	asks        bool        // some node lists questions
 	remembers   bool        // some subgraph remembers
+	fallsBack   bool        // some subgraph has a fallback
 	leadsUp     bool        // some node or route can choose
 	newState    func() typedState
 	opt         options
@@ -63,6 +64,7 @@ type node struct {
 	to      []int      // targets, by number
 	places  map[ID]int // indexes in targets, for many targets; else nil
 
+	continues bool // its failure does not cancel its siblings
 	remembers bool // the subgraph continues from its last call
 	questions []askable
 	writes    []string // declared fields; nil if not declared
@@ -91,6 +93,7 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	c.addRoutes()
 	c.addJoins()
 	c.addRaces()
+	c.addFallbacks()
 	c.addStops()
 	c.checkOptions()
 	c.checkWrites()
@@ -104,6 +107,7 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	for i := range g.nodes {
 		g.exec = append(g.exec, exec.Node{
 			ID: string(g.nodes[i].id), Retry: exec.Retry(g.nodes[i].retry), Timeout: g.nodes[i].timeout, Race: g.plan.Nodes[i].Race,
+			Fallback: g.funcs[i].fallback != nil, Continues: g.nodes[i].continues,
 		})
 	}
 	g.newState = func() typedState { return newAdapter(g, false) }
@@ -150,6 +154,7 @@ func (c *compiler[S, U]) addNodes() {
 		c.g.index[d.id] = len(c.g.nodes)
 		c.addNode(node{
 			kind: d.kind, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, remembers: d.opts.remembers,
+			continues: d.opts.continues,
 			questions: d.opts.questions, writes: d.opts.writes,
 		}, d.funcs, plan.Node{Defers: d.opts.defers})
 		c.g.plan.Defers = c.g.plan.Defers || d.opts.defers

@@ -43,14 +43,16 @@ const (
 	// if one of them fails, the update is stored with the thread but not merged. EventUpdate follows after the commit.
 	// Only in streams.
 	EventTaskUpdate
+	// EventTaskFallback: the last attempt has failed, and the Fallback of the node starts, as the next attempt of the task.
+	EventTaskFallback
 
 	// EventAll is every kind.
-	EventAll = EventTaskUpdate<<1 - 1
+	EventAll = EventTaskFallback<<1 - 1
 )
 
 var eventNames = [...]string{
 	"update", "state", "task started", "task ended", "custom", "checkpoint", "question", "run ended", "run started", "task retry",
-	"task stuck", "task update",
+	"task stuck", "task update", "task fallback",
 }
 
 // String returns the name of a kind, such as "task started". It joins those of several kinds by "|".
@@ -87,7 +89,7 @@ type RunEvent struct {
 	Next       []ID          // EventCheckpoint: the nodes that are due
 
 	Status Status // EventRunEnded
-	// Err is the error of the attempt, for EventTaskEnded and EventTaskRetry. For EventRunEnded an
-	// Observer gets the error of the run; a stream yields that error with the event.
+	// Err is the error of the attempt, for EventTaskEnded, EventTaskRetry and EventTaskFallback. For
+	// EventRunEnded an Observer gets the error of the run; a stream yields that error with the event.
 	Err error
 }

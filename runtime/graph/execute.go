@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/subgraph"
 )
 
 // execute runs the tasks of the superstep that have no result yet, and returns the errors of those
@@ -65,7 +66,15 @@ func (r host) options() exec.Options {
 func (r host) Call(ctx context.Context, i int) error {
 	t := &r.exec.Tasks[i]
 	n := &r.g.nodes[t.Node]
-	err := r.state.call(ctx, r.run, i)
+	var err error
+	if t.Failure == nil {
+		err = r.state.call(ctx, r.run, i)
+	} else {
+		if n.sub != nil {
+			r.calls[i] = subgraph.Outcome{Open: r.calls[i].Open} // the call counts for nothing
+		}
+		err = r.state.fallBack(ctx, t, i)
+	}
 	if err == nil && r.opt.strict {
 		err = r.keepsToWrites(i, n)
 	}
@@ -93,13 +102,30 @@ func (r host) Retrying(ctx context.Context, i int, delay time.Duration) {
 	})
 }
 
-// Final implements exec.Host.
-func (r host) Final(err error) bool {
+// FallingBack implements exec.Host.
+func (r host) FallingBack(ctx context.Context, i int) {
+	t := &r.exec.Tasks[i]
+	r.watchers.fallingBack(ctx, RunEvent{
+		Step: r.plan.Step + 1, Node: r.g.nodes[t.Node].id, Index: t.Index, Attempt: t.Attempt, Err: t.Failure,
+	})
+}
+
+// May implements exec.Host. A Fallback never hides a fault that a Strict run finds, nor one of the storage of a subgraph.
+func (r host) May(i int) (retry, fallBack bool) {
+	t := &r.exec.Tasks[i]
 	var mutation *MutationError
 	var undeclared *UndeclaredError
-	var p *PanicError
-	return r.log != nil && r.log.Lost() != nil ||
-		errors.As(err, &p) || errors.As(err, &mutation) || errors.As(err, &undeclared)
+	var panicked *PanicError
+	if r.log != nil && r.log.Lost() != nil || errors.As(t.Err, &mutation) || errors.As(t.Err, &undeclared) {
+		return false, false
+	}
+	return !errors.As(t.Err, &panicked), r.g.nodes[t.Node].sub == nil || !ofStorage(t.Err)
+}
+
+// ofStorage reports whether an error is about stored data, not about the work of a node.
+func ofStorage(err error) bool {
+	var saver *SaverError
+	return errors.As(err, &saver) || errors.Is(err, ErrGraphChanged) || errors.Is(err, checkpoint.ErrDamaged)
 }
 
 // Panicked implements exec.Host.

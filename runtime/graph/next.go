@@ -112,6 +112,7 @@ func (n *Next) Add(m Next) {
 type Sender[In any] struct {
 	ID   ID // the node, for targets of routes, joins and edges
 	wrap func(In) payload
+	read func(payload) (In, error)
 }
 
 // Send returns a Next of one task of the node, with the input in. Next.Add combines several sends;

@@ -44,6 +44,7 @@ type nodeOptions struct {
 	was       []ID
 	targets   []ID
 	remembers bool
+	continues bool
 	writes    []string // nil if not declared
 }
 
@@ -88,6 +89,14 @@ func Targets(ids ...ID) TargetsOption {
 // exist. Snapshots show the ids that were stored.
 func FormerIDs(ids ...ID) AnyNodeOption {
 	return nodeOption(func(o *nodeOptions) { o.was = append(o.was, ids...) })
+}
+
+// ContinueOnError lets the other tasks of the superstep finish if a task of the node fails. Without
+// it, they are cancelled. The run fails after they have ended, with the errors of all failed tasks.
+// The superstep is not committed, but the results of the other tasks are stored, so Resume runs only
+// the failed tasks. If a fallback handles the failure, no task has failed.
+func ContinueOnError() AnyNodeOption {
+	return singleNodeOption("ContinueOnError", func(o *nodeOptions) { o.continues = true })
 }
 
 // Retry runs a failed node again. It does not retry a panic, nor a node whose run was cancelled.

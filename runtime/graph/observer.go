@@ -14,8 +14,8 @@ import (
 // the context of the run or of the node.
 //
 // An Observer receives EventRunStarted, EventRunEnded, EventTaskStarted, EventTaskEnded,
-// EventTaskRetry, EventTaskStuck and EventCheckpoint. A stream yields the same events except
-// EventTaskStuck, and also the events with data of the run.
+// EventTaskRetry, EventTaskFallback, EventTaskStuck and EventCheckpoint. A stream yields the same
+// events except EventTaskStuck, and also the events with data of the run.
 //
 // If an Observer panics, the run ends with an error at the next checkpoint. The results of its
 // nodes are stored.
@@ -147,6 +147,12 @@ func (w *watchers) attempt(ctx context.Context, o RunEvent) func(Outcome, error)
 // retrying notifies of a failed attempt that is followed by another one.
 func (w *watchers) retrying(ctx context.Context, o RunEvent) {
 	o.Kind = EventTaskRetry
+	w.notify(ctx, o)
+}
+
+// fallingBack notifies of a failed attempt that is followed by the Fallback.
+func (w *watchers) fallingBack(ctx context.Context, o RunEvent) {
+	o.Kind = EventTaskFallback
 	w.notify(ctx, o)
 }
 

@@ -54,14 +54,15 @@ var optionsOfCalls = map[string]struct {
 	option any // the function that returns the option, or a value that is one
 	calls  string
 }{
-	"Timeout":   {graph.Timeout, anyNode},
-	"Retry":     {graph.Retry, anyNode},
-	"Deferred":  {graph.Deferred, anyNode},
-	"FormerIDs": {graph.FormerIDs, anyNode},
-	"Writes":    {graph.Writes, anyNode},
-	"Targets":   {graph.Targets, "RoutingNode RoutingTaskNode Subgraph MapSubgraph"},
-	"Stateful":  {graph.Stateful, "MapSubgraph"},
-	"Question":  {refund, "Node RoutingNode TaskNode RoutingTaskNode MapSubgraph"},
+	"ContinueOnError": {graph.ContinueOnError, anyNode},
+	"Timeout":         {graph.Timeout, anyNode},
+	"Retry":           {graph.Retry, anyNode},
+	"Deferred":        {graph.Deferred, anyNode},
+	"FormerIDs":       {graph.FormerIDs, anyNode},
+	"Writes":          {graph.Writes, anyNode},
+	"Targets":         {graph.Targets, "RoutingNode RoutingTaskNode Subgraph MapSubgraph"},
+	"Stateful":        {graph.Stateful, "MapSubgraph"},
+	"Question":        {refund, "Node RoutingNode TaskNode RoutingTaskNode MapSubgraph"},
 
 	"Saver":             {graph.Saver, "Compile"},
 	"InterruptBefore":   {graph.InterruptBefore, "Compile " + inputs + resumes},

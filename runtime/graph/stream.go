@@ -186,7 +186,7 @@ func (r publisher) event(kind EventKind, step int) event {
 
 // watched reports whether the consumer wants events of tasks during a superstep.
 func (r publisher) watched() bool {
-	return r.g.nests || r.sink.wants(EventTaskStarted|EventTaskEnded|EventTaskRetry|EventTaskUpdate|EventCustom)
+	return r.g.nests || r.sink.wants(EventTaskStarted|EventTaskEnded|EventTaskRetry|EventTaskFallback|EventTaskUpdate|EventCustom)
 }
 
 // watcher turns the progress of tasks into events.
@@ -227,6 +227,13 @@ func (w watcher) Stopped(i int, o exec.Outcome, post func(func() bool)) {
 func (w watcher) Retrying(i int, delay time.Duration, post func(func() bool)) {
 	e := w.event(EventTaskRetry, i)
 	e.Delay, e.Err = delay, w.r.exec.Tasks[i].Err
+	post(func() bool { return w.r.telling().show(e) })
+}
+
+// FallingBack implements exec.Watcher.
+func (w watcher) FallingBack(i int, err error, post func(func() bool)) {
+	e := w.event(EventTaskFallback, i)
+	e.Err = err
 	post(func() bool { return w.r.telling().show(e) })
 }
 

@@ -8,15 +8,15 @@ import (
 )
 
 // withdraw returns the writes that withdraw the questions of subgraphs that lost a race in this
-// superstep.
+// superstep, or whose failure a fallback handled.
 func (r caller) withdraw() ([]checkpoint.Write, error) {
-	if r.log == nil || !r.g.nests || r.g.plan.Races == 0 {
+	if r.log == nil || !r.g.nests || r.g.plan.Races == 0 && !r.g.fallsBack {
 		return nil, nil
 	}
 	lost := make(map[string]bool)
 	for i := range r.exec.Tasks {
 		t := &r.exec.Tasks[i]
-		if t.Progress == exec.Beaten && r.g.nodes[t.Node].sub != nil && (r.log.Resumed || r.calls[i].Open) {
+		if (t.Progress == exec.Beaten || r.g.exec[t.Node].Fallback) && r.g.nodes[t.Node].sub != nil && (r.log.Resumed || r.calls[i].Open) {
 			lost[journal.Within(r.log.Namespace, r.log.Call(r.taskKey(&t.Task)))] = true
 		}
 	}

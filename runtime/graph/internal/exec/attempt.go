@@ -9,15 +9,15 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
-// perform runs one task, as often as its node's Retry allows. seen shows its attempts; nil for
-// nobody.
+// perform runs one task, as often as its node's Retry allows, and then the Fallback of the node.
+// seen shows its attempts; nil for nobody.
 func (s *Superstep) perform(w *task.Worker, i, step int, seen *attempts) {
 	t := &s.Tasks[i]
 	n := &s.nodes[t.Node]
 	ctx := w.Parent()
 	for t.Attempt = 1; ; t.Attempt++ {
-		if t.Asks != nil {
-			t.Asks.Restart()
+		if t.Asks != nil && t.Failure == nil {
+			t.Asks.Restart() // a Fallback asks after what the node has asked
 		}
 		seen.begin()
 		s.attempt(w, n, i, step)
@@ -34,18 +34,46 @@ func (s *Superstep) perform(w *task.Worker, i, step int, seen *attempts) {
 			return
 		case outcome != OutcomeFailed:
 			return // stopped or drained as its subgraph says, or cancelled: neither a result nor a failure
-		case s.host.Final(t.Err) || !s.retries(&n.Retry, t):
-			t.Progress = Failed
+		}
+		switch retry, fallBack := s.host.May(i); {
+		case retry && t.Failure == nil && s.retries(&n.Retry, t):
+			if !s.pause(ctx, n.Retry.Pause(t.Attempt+1), i, seen) {
+				return
+			}
+		case fallBack && t.Failure == nil && n.Fallback:
+			s.fallBack(ctx, i, seen)
+		default:
+			t.fail()
 			return
 		}
-		delay := n.Retry.Pause(t.Attempt + 1)
-		if s.Observe {
-			s.host.Retrying(ctx, i, delay)
-		}
-		seen.retry(delay)
-		if !Rest(ctx, delay) {
-			return
-		}
+	}
+}
+
+// pause waits before another attempt of task i, and reports whether ctx let it.
+func (s *Superstep) pause(ctx context.Context, delay time.Duration, i int, seen *attempts) bool {
+	if s.Observe {
+		s.host.Retrying(ctx, i, delay)
+	}
+	seen.retry(delay)
+	return Rest(ctx, delay)
+}
+
+// fallBack makes the next attempt of task i its Fallback.
+func (s *Superstep) fallBack(ctx context.Context, i int, seen *attempts) {
+	t := &s.Tasks[i]
+	t.Failure, t.Progress = t.Err, Waiting
+	if s.Observe {
+		s.host.FallingBack(ctx, i)
+	}
+	seen.fallBack(t.Failure)
+}
+
+// fail makes the failure of the last attempt that of the task. The error of a Fallback is joined to
+// the failure that it was to handle.
+func (t *Task) fail() {
+	t.Progress = Failed
+	if t.Failure != nil && !errors.Is(t.Err, t.Failure) {
+		t.Err = fmt.Errorf("%w; its Fallback: %w", t.Failure, t.Err)
 	}
 }
 

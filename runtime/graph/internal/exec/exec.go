@@ -8,10 +8,11 @@
 //     the goroutine of Run does.
 //   - A superstep starts one worker for each processor. Another one starts when a task is left and all
 //     workers have one, up to as many as there may be.
-//   - A task that failed finally cancels its siblings, unless it is in a race.
+//   - A task that failed finally cancels its siblings, unless it is in a race or its node Continues.
 //   - Of a race one result counts, the first that the Host has stored. If several ended meanwhile, the
 //     first in task order counts. The other tasks are Beaten when Run returns.
-//   - A task has at most one attempt at a time, and an attempt has its own context.
+//   - A task has at most one attempt at a time, and an attempt has its own context. A Fallback is the attempt after
+//     the last one of the node.
 package exec
 
 import (
@@ -37,6 +38,9 @@ type Node struct {
 	Retry   Retry
 	Timeout time.Duration // of one attempt; 0 for none
 	Race    int           // the any-of join that it leads to, from 1; 0 for none
+
+	Fallback  bool // the Host has a function that handles the last failure
+	Continues bool // a task that failed finally does not cancel its siblings
 }
 
 // Retry says when a failed task runs again.
@@ -55,6 +59,7 @@ type Task struct {
 	Stored   bool       // the Host has stored its result or its questions
 	Asks     *task.Asks // of a node that may ask, else nil
 	Err      error      // of the last attempt
+	Failure  error      // what the Fallback handles: of the last attempt of the node; nil before that
 }
 
 // Progress says how far a task has come.
@@ -114,8 +119,8 @@ func (t *Task) Outcome(ctx context.Context) Outcome {
 type Host interface {
 	// Key makes the key of a task.
 	task.Keys
-	// Call calls the node of task i under ctx. If it is a subgraph that asks or stops, it sets the
-	// Progress of the task.
+	// Call calls the node of task i under ctx, or its Fallback if the task has a Failure. If it is a
+	// subgraph that asks or stops, it sets the Progress of the task.
 	Call(ctx context.Context, i int) error
 	// Observe says that an attempt of task i begins under ctx, the task itself running under
 	// parent. The returned function is called when the attempt has ended.
@@ -123,8 +128,11 @@ type Host interface {
 	// Retrying says that the attempt of task i that ended last failed, and that another one
 	// begins after delay.
 	Retrying(ctx context.Context, i int, delay time.Duration)
-	// Final reports whether a failure is final, whatever the node's Retry says.
-	Final(err error) bool
+	// FallingBack says that the Fallback of task i begins, because of its Failure.
+	FallingBack(ctx context.Context, i int)
+	// May reports whether the node of task i, which failed, may be retried, and whether its Fallback
+	// may handle the failure.
+	May(i int) (retry, fallBack bool)
 	// Panicked returns the error of a node that panicked with v.
 	Panicked(v any) error
 	// Ended stores the outcomes of the given tasks, while others still run. ErrLeft cancels the
@@ -141,4 +149,6 @@ type Watcher interface {
 	Started(i int, w *task.Worker, post func(func() bool))
 	Stopped(i int, o Outcome, post func(func() bool))
 	Retrying(i int, delay time.Duration, post func(func() bool))
+	// FallingBack says that the Fallback of task i begins, because of err.
+	FallingBack(i int, err error, post func(func() bool))
 }

@@ -38,7 +38,9 @@ func (h *host) Observe(context.Context, context.Context, int) func() { return ni
 
 func (h *host) Retrying(context.Context, int, time.Duration) {}
 
-func (h *host) Final(error) bool { return false }
+func (h *host) FallingBack(context.Context, int) {}
+
+func (h *host) May(int) (retry, fallBack bool) { return true, true }
 
 func (h *host) Panicked(v any) error { return v.(error) }
 
@@ -274,4 +276,32 @@ func TestFillReleasesWhatWasSent(t *testing.T) {
 		}
 	}
 	runtime.KeepAlive(&s)
+}
+
+func TestAFailureThatContinuesCancelsNoSibling(t *testing.T) { // rule 11.11
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := superstep([]exec.Node{{Continues: true}, {}}, 0, after(time.Second, errNode), after(time.Hour, nil))
+		if err := run(t, s, several); err != nil {
+			t.Fatal(err)
+		}
+		want(t, s, exec.Failed, exec.Succeeded)
+	})
+}
+
+func TestAFallbackIsTheAttemptAfterTheLast(t *testing.T) { // rule 11.9
+	calls := 0
+	var s *exec.Superstep
+	s, _ = superstep([]exec.Node{{Retry: exec.Retry{Attempts: 2, Base: 1}, Fallback: true}}, 0, func(context.Context) error {
+		if calls++; s.Tasks[0].Failure == nil {
+			return errNode
+		}
+		return nil
+	})
+	if err := run(t, s, exec.Options{Workers: 1}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, s, exec.Succeeded)
+	if got := s.Tasks[0]; got.Attempt != 3 || calls != 3 || !errors.Is(got.Failure, errNode) {
+		t.Errorf("got attempt %d after %d calls, because of %v; want 3, 3 and the node's error", got.Attempt, calls, got.Failure)
+	}
 }

@@ -131,7 +131,7 @@ func (f *fanOut) one(w *task.Worker, i int) {
 		w.Init(f.lanes[race-1].ctx, f.s.of, f.s.host)
 	}
 	defer func() {
-		if t.Progress == Failed && race == 0 {
+		if t.Progress == Failed && race == 0 && !f.s.nodes[t.Node].Continues {
 			f.cancel(ErrSibling)
 		}
 		if seen.open() {
@@ -180,6 +180,14 @@ func (a *attempts) retry(delay time.Duration) {
 	if a != nil {
 		a.end(OutcomeFailed)
 		a.fan.s.Watcher.Retrying(a.task, delay, a.fan.post)
+	}
+}
+
+// fallBack shows that the attempt failed because of err, and that the Fallback begins.
+func (a *attempts) fallBack(err error) {
+	if a != nil {
+		a.end(OutcomeFailed)
+		a.fan.s.Watcher.FallingBack(a.task, err, a.fan.post)
 	}
 }
 
