@@ -51,6 +51,11 @@ check: check-format check-generated check-modules check-vet check-cross check-li
 
 check-format:
 	@bad=$$(gofmt -l .); [ -z "$$bad" ] || { echo "gofmt would change:" >&2; echo "$$bad" >&2; exit 1; }
+	@git ls-files '*.go' ':!testdata/bad' | xargs awk ' \
+		FNR == 1 { generated = /^\/\/ Code generated/ } \
+		{ line = $$0; gsub(/\t/, "    ", line) } \
+		/^\t*\/\/ / && length(line) > 99 && !generated { print FILENAME ":" FNR ": this comment does not end before column 100"; bad = 1 } \
+		END { exit bad }' >&2
 
 check-generated:
 	go run ./cmd/graphgen -check ./...

@@ -16,8 +16,8 @@ import (
 
 var diagram = regexp.MustCompile("(?ms)^```mermaid\n(.*?)^```$")
 
-// parser installs Mermaid and returns the folder of its script. It needs Node.js, and once the registry of npm. Without
-// them the test is skipped, but in CI it fails.
+// parser installs Mermaid and returns the folder of its script. It needs Node.js, and once the
+// registry of npm. Without them the test is skipped, but in CI it fails.
 func parser(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -42,7 +42,8 @@ func parser(t *testing.T) string {
 	return dir
 }
 
-// install makes a folder with the files and the packages that they name. The folder appears whole or not at all.
+// install makes a folder with the files and the packages that they name. The folder appears whole
+// or not at all.
 func install(ctx context.Context, dir string, files map[string][]byte) error {
 	if _, err := exec.LookPath("node"); err != nil {
 		return err

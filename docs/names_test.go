@@ -60,7 +60,8 @@ func exported(t *testing.T, dir string) map[string]bool {
 	return names
 }
 
-// TestNamesInTextExist: a name such as graph.Lease in a page is one of the package. The site links it to its documentation.
+// TestNamesInTextExist: a name such as graph.Lease in a page is one of the package. The site links
+// it to its documentation.
 func TestNamesInTextExist(t *testing.T) {
 	known, packages := make(map[string]bool), []string{}
 	for _, dir := range documented {

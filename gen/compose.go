@@ -15,8 +15,8 @@ type scope struct {
 	pkg   *types.Package
 	path  string // the selector from the state to the struct, with a dot at its end; empty for the state
 
-	// at is the embedded field of this package through which the fields belong to the state. Faults
-	// of fields that another package declares are reported there.
+	// at is the embedded field of this package through which the fields belong to the state.
+	// Faults of fields that another package declares are reported there.
 	at      place
 	foreign bool
 }

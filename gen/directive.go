@@ -23,8 +23,8 @@ type directive struct {
 
 const directivePrefix = "//graphgen:"
 
-// Verbs of go:generate lines. The verb of a //graphgen: comment contains no space, so none is equal
-// to these.
+// Verbs of go:generate lines. The verb of a //graphgen: comment contains no space, so none is
+// equal to these.
 const (
 	verbGenerate = "go generate"
 	verbOutput   = "go generate -o"

@@ -133,8 +133,8 @@ func encodeName(name string) string {
 	return string(head) + name
 }
 
-// appendHead appends the head of a map or string of length n. The code of the short form is fix. The
-// short form is for maps below a length of 16 and for strings below 32.
+// appendHead appends the head of a map or string of length n. The code of the short form is fix.
+// The short form is for maps below a length of 16 and for strings below 32.
 func appendHead(b []byte, n int, fix, code16, code32 byte) []byte {
 	most := 16
 	if fix == 0xa0 {

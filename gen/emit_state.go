@@ -254,7 +254,8 @@ func (e *emitter) description(f *field, described shape.Field) []jen.Code {
 	return append(list, jen.Line())
 }
 
-// copyFunc adds the function that copies a slice or map one level deep to the description of a Value field.
+// copyFunc adds the function that copies a slice or map one level deep to the description of a
+// Value field.
 func (e *emitter) copyFunc(f *field, part func(name string, value jen.Code)) {
 	if f.fieldKind() != "Value" {
 		return

@@ -57,7 +57,8 @@ func (e *emitter) emitUpdateEqual(t *target) {
 // above it.
 const maxComment = 80
 
-// commented returns the declaration of an update's field with a comment: the reducer and the user's comment on the field.
+// commented returns the declaration of an update's field with a comment: the reducer and the
+// user's comment on the field.
 func commented(declaration *jen.Statement, f *field) []jen.Code {
 	text := f.tag()
 	if f.key != nil {

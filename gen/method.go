@@ -8,8 +8,8 @@ import (
 
 // hasWire reports whether the methods AppendWire and DecodeWire write and read t. The methods
 // exist, or graphgen will generate them in another package. It returns false for payloads of this
-// package, because states use the same helpers for their parts. Methods of an embedded struct do not
-// count, because they do not store the other fields.
+// package, because states use the same helpers for their parts. Methods of an embedded struct do
+// not count, because they do not store the other fields.
 func (r *resolver) hasWire(t *types.Named) bool {
 	obj := t.Obj()
 	if obj.Pkg() == nil || types.IsInterface(t) {

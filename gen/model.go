@@ -234,7 +234,8 @@ func (r *resolver) untracked(t types.Type, at place) *typ {
 }
 
 // checkMigrate reports whether a state, or a part of one, has the method Migrate, which converts
-// stored states of an older type. It reports a foreign method of another signature at the place at.
+// stored states of an older type. It reports a foreign method of another signature at the place
+// at.
 func (r *resolver) checkMigrate(named *types.Named, at place, foreign bool) bool {
 	obj, index, _ := types.LookupFieldOrMethod(named, true, r.src.pkg.Types, "Migrate")
 	method, ok := obj.(*types.Func)

@@ -99,8 +99,8 @@ func (r *resolver) again(known *typ, t types.Type, at place) {
 	}
 }
 
-// fill determines the kind of t. The first match wins: a wire codec of the type, a type known by name,
-// the structure of the type, a marshalling method.
+// fill determines the kind of t. The first match wins: a wire codec of the type, a type known by
+// name, the structure of the type, a marshalling method.
 func (r *resolver) fill(res *typ, t types.Type, at place) {
 	t = types.Unalias(t)
 	res.ident = identOf(t)

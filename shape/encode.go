@@ -10,7 +10,8 @@ import (
 // Format is the number of the encoding that this package writes and reads.
 const Format = 1
 
-// MaxDecode is the greatest number of bytes that DecodeWire accepts, far more than real types need.
+// MaxDecode is the greatest number of bytes that DecodeWire accepts, far more than real types
+// need.
 const MaxDecode = 1 << 20
 
 // FormatError reports a description in a format that this package does not read.
@@ -38,8 +39,8 @@ func (s *State) AppendWire(b []byte) ([]byte, error) {
 }
 
 // DecodeWire replaces the description by the one in b. It keeps no reference to b. It returns a
-// *FormatError if the format differs, and a *wire.Error if b is not a description. After an error the
-// description is unchanged.
+// *FormatError if the format differs, and a *wire.Error if b is not a description. After an error
+// the description is unchanged.
 func (s *State) DecodeWire(b []byte) error {
 	return decode(s, "State", b, (*State).ReadWire)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/testdata/golden/reference"
 )
 
-// A tool shows a snapshot with the names of fields in Go. It needs only stored data: the description
-// and the snapshot.
+// A tool shows a snapshot with the names of fields in Go. It needs only stored data: the
+// description and the snapshot.
 func Example() {
 	description, snapshot, err := stored()
 	if err != nil {

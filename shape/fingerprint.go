@@ -10,9 +10,9 @@ import (
 )
 
 // Fingerprint returns a hash of how a state reads stored data. Two states with the same
-// fingerprint read stored data in the same way. The hash covers wire names, types, reducers and keys.
-// It does not cover names in Go, except of types with their own codec. It does not cover the order of
-// fields, former wire names or untracked fields.
+// fingerprint read stored data in the same way. The hash covers wire names, types, reducers and
+// keys. It does not cover names in Go, except of types with their own codec. It does not cover the
+// order of fields, former wire names or untracked fields.
 func (s *State) Fingerprint() uint64 {
 	h := fnv.New64a()
 	p := &printer{w: h, types: s.Types, seen: make(map[string]int), open: make(map[string]int)}

@@ -2,8 +2,8 @@ package shape
 
 import "github.com/graphgen-go/graphgen/runtime/wire"
 
-// Graph describes the data that a graph stores: its state and the questions of its nodes. It is stored
-// once for each version of a thread and fingerprint of the state. It must not be modified.
+// Graph describes the data that a graph stores: its state and the questions of its nodes. It is
+// stored once for each version of a thread and fingerprint of the state. It must not be modified.
 type Graph struct {
 	State     State
 	Questions []Question // in the order of the nodes' lists, each name once

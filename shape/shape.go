@@ -1,14 +1,15 @@
-// Package shape describes the types of stored data as data. With a description, a tool can name the
-// fields of a state and show its values without the program that wrote them. graphgen generates the
-// descriptions. A state's schema returns its description from Describe, a payload from WireShape.
+// Package shape describes the types of stored data as data. With a description, a tool can name
+// the fields of a state and show its values without the program that wrote them. graphgen
+// generates the descriptions. A state's schema returns its description from Describe, a payload
+// from WireShape.
 //
 // # Types
 //
 // Types are written as in Go source, without aliases, relative to the package of the state: int,
 // []byte, time.Time, *Plan, map[string][]Money, money.Amount.
 //
-//   - A named type that Go does not declare itself has an entry in a table. A struct has one too. The
-//     key of an entry is the type as it is written.
+//   - A named type that Go does not declare itself has an entry in a table. A struct has one too.
+//     The key of an entry is the type as it is written.
 //   - All other types consist of bool, numbers, strings and time.Time, combined by *, [], [n] and
 //     map[key]. The key of a map is an underlying type.
 //
@@ -18,17 +19,17 @@
 //
 // Stored data is MessagePack:
 //
-//   - A struct is a map from the wire names of its fields. A union is a map with one entry, from the
-//     tag of its member.
+//   - A struct is a map from the wire names of its fields. A union is a map with one entry, from
+//     the tag of its member.
 //   - A slice or array is an array; one of bytes is binary. A complex number is an array of two.
 //   - A time is a timestamp. A pointer is stored as the value that it points to.
 //   - A nil slice, map, pointer or union is nil.
-//   - A type with its own codec is stored as the codec writes it. Binary is binary, Text is a string,
-//     and Wire can be any value.
+//   - A type with its own codec is stored as the codec writes it. Binary is binary, Text is a
+//     string, and Wire can be any value.
 //
 // A snapshot also marks each field that it stores under a new name although the field had a former
-// one. The mark is "was," followed by the former name; its value is the new name. Any other unknown
-// name is a field that the program that wrote the snapshot did not know.
+// one. The mark is "was," followed by the former name; its value is the new name. Any other
+// unknown name is a field that the program that wrote the snapshot did not know.
 //
 // # Encoding
 //

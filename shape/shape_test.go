@@ -204,8 +204,8 @@ func TestDescribingAStateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzDecode decodes any bytes as a description. A decoded description survives a round trip, and its
-// types can be walked.
+// FuzzDecode decodes any bytes as a description. A decoded description survives a round trip, and
+// its types can be walked.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(smallBytes))
 	d := reference.StateSchema.Describe()

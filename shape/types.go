@@ -28,8 +28,8 @@ type Layer struct {
 	Type *Type  // the entry of the table, which is not Defined
 }
 
-// Outer returns the outermost layer of a type. It resolves Defined types. It returns the zero Layer if
-// neither the table nor Go declares the type.
+// Outer returns the outermost layer of a type. It resolves Defined types. It returns the zero
+// Layer if neither the table nor Go declares the type.
 func (ts Types) Outer(text string) Layer {
 	for range len(ts) + 1 { // damaged data can define types as each other
 		t := ts.Find(text)
@@ -94,8 +94,8 @@ func closing(text string) int {
 	return -1
 }
 
-// Of returns the description of a payload. Without generated code it knows only the types of package
-// wire.
+// Of returns the description of a payload. Without generated code it knows only the types of
+// package wire.
 func Of[T any, P wire.Generated[T]]() Payload {
 	switch p := any(P(new(T))).(type) {
 	case interface{ WireShape() Payload }:

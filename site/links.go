@@ -1,4 +1,5 @@
-// Links checks the links between the pages of the built site: every page and every heading that a link names exists.
+// Links checks the links between the pages of the built site: every page and every heading that a
+// link names exists.
 package main
 
 import (

@@ -2,8 +2,9 @@
 
 // Package tools lists the programs that check graphgen, each with its reason.
 //
-// They live in a module of their own, so that nobody who uses graphgen gets their 250 requirements. Its go.mod pins the
-// versions, and its tool lines let the go command build and run them from the root of the repository:
+// They live in a module of their own, so that nobody who uses graphgen gets their 250
+// requirements. Its go.mod pins the versions, and its tool lines let the go command build and run
+// them from the root of the repository:
 //
 //	go tool -modfile=tools/go.mod staticcheck ./...
 //
@@ -13,7 +14,8 @@ package tools
 import (
 	// Many small linters in one pass over the types; .golangci.yml says which and why.
 	_ "github.com/golangci/golangci-lint/v2/cmd/golangci-lint"
-	// Checks the prose of pages and comments; .vale holds the rules. Its parser of Go needs a C compiler.
+	// Checks the prose of pages and comments; .vale holds the rules. Its parser of Go needs a C
+	// compiler.
 	_ "github.com/vale-cli/vale/v3/cmd/vale"
 	// Compares the nightly benchmarks with those of the night before.
 	_ "golang.org/x/perf/cmd/benchstat"

@@ -1,25 +1,25 @@
-// Graphgen generates the code that a typed graph needs. For a struct with graph tags it generates the
-// type of updates, merging, copying, comparing and the codec.
+// Graphgen generates the code that a typed graph needs. For a struct with graph tags it generates
+// the type of updates, merging, copying, comparing and the codec.
 //
 // Usage:
 //
 //	go tool graphgen [flags] [packages]
 //
-// Packages are named as for the go command. The default is the package in the current directory. With
-// -type, graphgen generates code for the named types of one package. Without -type, it generates code
-// for all types in all packages that request it. A type requests code by a comment //graphgen:state or
-// //graphgen:payload above the type, or by a //go:generate line that runs graphgen. The usual way is
-// such a line above the state
+// Packages are named as for the go command. The default is the package in the current directory.
+// With -type, graphgen generates code for the named types of one package. Without -type, it
+// generates code for all types in all packages that request it. A type requests code by a comment
+// //graphgen:state or //graphgen:payload above the type, or by a //go:generate line that runs
+// graphgen. The usual way is such a line above the state
 //
 //	//go:generate go tool graphgen -type=State
 //
 // and the command go generate. The file is written to the folder of the source. It has the name of
-// the first type, such as state_graphgen.go for State. If several types carry //graphgen:state, it has
-// the name of the package.
+// the first type, such as state_graphgen.go for State. If several types carry //graphgen:state, it
+// has the name of the package.
 //
 // The file is part of the same builds as the source. It has the name state_linux_graphgen.go for a
-// state in state_linux.go, and state_graphgen_test.go for a state in a test file. Graphgen prints the
-// files that it wrote. It overwrites only files that it has generated.
+// state in state_linux.go, and state_graphgen_test.go for a state in a test file. Graphgen prints
+// the files that it wrote. It overwrites only files that it has generated.
 //
 // Flags:
 //
@@ -50,14 +50,14 @@
 //
 // The fields of an embedded struct whose tags name reducers are fields of the state.
 //
-// In structs within a state, name=, was= and "-" (not stored) have the same meaning. The members of an
-// interface are listed once, in the package of the state:
+// In structs within a state, name=, was= and "-" (not stored) have the same meaning. The members
+// of an interface are listed once, in the package of the state:
 //
 //	//graphgen:union Message = *User | *Assistant | *Tool
 //
 // Graphgen prints all faults in the sources, one a line, as file:line:column: State.Field: what is
-// wrong; how to fix it. It then writes no files. The exit status is 0 on success, 1 if -check found a
-// difference, and 2 if graphgen failed.
+// wrong; how to fix it. It then writes no files. The exit status is 0 on success, 1 if -check
+// found a difference, and 2 if graphgen failed.
 package main
 
 import (

@@ -30,6 +30,7 @@ func ExampleNewDouble() {
 	_, err := example.NewDouble()
 	fmt.Println(err)
 	// Output:
-	// graph: double does not compile:
-	// nodes "classify" and "answer" both write Status, which only one task may set, and always run in one superstep after Start (Start -> classify, Start -> answer); let one of them write it, or give the field a reducer such as last
+	// graph: double does not compile: nodes "classify" and "answer" both write Status, which only
+	// one task may set, and always run in one superstep after Start (Start -> classify, Start ->
+	// answer); let one of them write it, or give the field a reducer such as last
 }

@@ -40,7 +40,8 @@ type open struct {
 	Asked  Refund `json:"asked"`
 }
 
-// NewApprovals serves the open questions at GET /questions, and answers at POST /threads/{thread}/answers/{id...}.
+// NewApprovals serves the open questions at GET /questions, and answers at POST
+// /threads/{thread}/answers/{id...}.
 func NewApprovals(app *graph.Graph[State, StateUpdate], saver checkpoint.Saver) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /questions", func(w http.ResponseWriter, r *http.Request) {

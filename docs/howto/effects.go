@@ -31,7 +31,8 @@ func (b bank) charge(ctx context.Context, s State) (StateUpdate, error) {
 	return u, nil
 }
 
-// outbox is a database with the table mail (id TEXT PRIMARY KEY, body TEXT). A worker sends its rows.
+// outbox is a database with the table mail (id TEXT PRIMARY KEY, body TEXT). A worker sends its
+// rows.
 type outbox struct{ db *sql.DB }
 
 func (o outbox) write(ctx context.Context, s State) (StateUpdate, error) {

@@ -29,7 +29,8 @@ func unread(_ context.Context, _ State, d Doc, err error) (StateUpdate, error) {
 	return u, nil
 }
 
-// NewReader returns a graph that reads all documents. A document that cannot be read does not stop the others.
+// NewReader returns a graph that reads all documents. A document that cannot be read does not stop
+// the others.
 func NewReader(l load, saver checkpoint.Saver) (*graph.Graph[State, StateUpdate], error) {
 	g := graph.New("reader", StateSchema)
 	read := graph.TaskNode(g, "read", l.read, graph.Retry(graph.RetryPolicy{Attempts: 3}))

@@ -10,10 +10,12 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// Sweep resumes every thread that was left by a crash or a shutdown. Call it at start, and then once per lease.
+// Sweep resumes every thread that was left by a crash or a shutdown. Call it at start, and then
+// once per lease.
 func Sweep(ctx context.Context, app *graph.Graph[State, StateUpdate], saver checkpoint.Saver) error {
 	for _, status := range []checkpoint.Status{checkpoint.Ready, checkpoint.Running} {
-		// IdleSince omits threads that are held: another process runs them, or died less than a lease ago.
+		// IdleSince omits threads that are held: another process runs them, or died less than a
+		// lease ago.
 		for t, err := range saver.Threads(ctx, checkpoint.ThreadQuery{Status: status, IdleSince: time.Now()}) {
 			if errors.Is(err, checkpoint.ErrDamaged) {
 				slog.Error("sweep", "thread", t.ID, "err", err) // the others follow

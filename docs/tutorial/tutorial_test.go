@@ -141,7 +141,8 @@ func (s *service) want(method, path, want string) {
 	}
 }
 
-// TestServiceSurvivesKill kills the service while a refund waits for a person, and again while it is paid.
+// TestServiceSurvivesKill kills the service while a refund waits for a person, and again while it
+// is paid.
 func TestServiceSurvivesKill(t *testing.T) {
 	program, dir := filepath.Join(programs, "step5"), t.TempDir()
 	const waiting = "waiting [looked up A-2 checked the customer]"

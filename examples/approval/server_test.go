@@ -55,8 +55,8 @@ func start(t *testing.T, dir, addr string, o office) *service {
 	return s
 }
 
-// stepwise returns an office whose orders wait for a call of pass at each step. Tests therefore do not
-// depend on the speed of the machine.
+// stepwise returns an office whose orders wait for a call of pass at each step. Tests therefore do
+// not depend on the speed of the machine.
 func stepwise() (o office, pass func()) {
 	steps := make(chan struct{})
 	pause := func(ctx context.Context) error {

@@ -1,4 +1,5 @@
-// Hello drafts a letter until it is good enough, and stops before it sends the letter. Run it twice.
+// Hello drafts a letter until it is good enough, and stops before it sends the letter. Run it
+// twice.
 package main
 
 import (

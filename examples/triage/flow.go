@@ -31,8 +31,8 @@ type flow = graph.Graph[State, StateUpdate]
 //	                  |                                       |
 //	                  +- discard - send                       +- handover - send
 //
-// Updates of one superstep merge in the order in which nodes are declared: the customer's adviser comes after the
-// policy's desk.
+// Updates of one superstep merge in the order in which nodes are declared: the customer's adviser
+// comes after the policy's desk.
 func newFlow(d *desk, saver checkpoint.Saver, opts ...graph.Option) (*flow, error) {
 	g := graph.New("triage", StateSchema)
 	g.Node(NodeParse, d.parse)

@@ -264,8 +264,8 @@ func (d *drawing) faults() {
 // always is how many attempts fail of a task that never succeeds.
 const always = 1 << 30
 
-// fallBack draws whether the failure of a subgraph is handled. Whether the subgraph fails can depend on crashes, which use up
-// attempts, and a race on the subgraph then does, too.
+// fallBack draws whether the failure of a subgraph is handled. Whether the subgraph fails can
+// depend on crashes, which use up attempts, and a race on the subgraph then does, too.
 func (d *drawing) fallBack(n *Node, steady bool) {
 	if n.Recalls || steady || !n.Child.fails() || !d.chance(30) {
 		return

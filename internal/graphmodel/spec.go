@@ -149,7 +149,8 @@ func (s *Spec) racy() bool {
 	return len(s.Races) > 0 || slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Child != nil && n.Child.racy() })
 }
 
-// abandons reports whether a subgraph that fails is replaced by a fallback, at any depth. Its tasks then never end.
+// abandons reports whether a subgraph that fails is replaced by a fallback, at any depth. Its
+// tasks then never end.
 func (s *Spec) abandons() bool {
 	return slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Child != nil && (n.Falls || n.Child.abandons()) })
 }

@@ -86,7 +86,8 @@ func (m *machine) decideRaces(tasks []*task) {
 	}
 }
 
-// perform runs one task, as often as its node allows (rule 11.4), and then its fallback (rule 11.9).
+// perform runs one task, as often as its node allows (rule 11.4), and then its fallback (rule
+// 11.9).
 func (m *machine) perform(t *task) {
 	n := &m.spec.Nodes[t.node]
 	key := fmt.Sprintf("%s/%d/%s", m.name, m.step+1, t.key()) // rule 17.1

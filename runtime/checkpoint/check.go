@@ -34,7 +34,8 @@ func (a *Append) Check() error {
 	return checkWrites(a.Writes)
 }
 
-// repeated returns the index of the first record with the id of one before it; -1 if there is none.
+// repeated returns the index of the first record with the id of one before it; -1 if there is
+// none.
 func repeated(records []Record) int {
 	const few = 16 // are compared faster with each other
 	if len(records) <= few {

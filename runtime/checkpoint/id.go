@@ -48,7 +48,8 @@ type entropy struct {
 	bytes [512]byte
 }
 
-// spare holds random bytes for later ids: a call of the system for each id takes longer than the rest of NewID.
+// spare holds random bytes for later ids: a call of the system for each id takes longer than the
+// rest of NewID.
 var spare = sync.Pool{New: func() any { return new(entropy) }}
 
 // ParseID reads the form that String writes. Anything else is an error that quotes what was found.

@@ -59,7 +59,8 @@ func TestIDsMadeLaterSortLater(t *testing.T) {
 	}
 }
 
-// TestIDsAreUsedOnce also holds the random part to that: ids are made in one instant in several processes.
+// TestIDsAreUsedOnce also holds the random part to that: ids are made in one instant in several
+// processes.
 func TestIDsAreUsedOnce(t *testing.T) {
 	const each = 5000
 	made := make([][each]checkpoint.ID, 8)

@@ -208,8 +208,8 @@ type Chain struct {
 	Head ID
 	// Due are the tasks of the base of Last. The base is not always one of the chained records.
 	Due []Task
-	// Writes are the pending writes of the last record's Base, in the order first stored; none once it is
-	// committed.
+	// Writes are the pending writes of the last record's Base, in the order first stored; none
+	// once it is committed.
 	Writes []Write
 	// Committed reports whether a later record commits the base of Last. A run from here is then a
 	// replay.

@@ -35,7 +35,8 @@ type typedState interface {
 	encodeInput() ([]byte, error)
 	// call runs the function of the task in slot i of r, and leaves its update in slot i.
 	call(ctx context.Context, r *run, i int) error
-	// fallBack runs the fallback of task t in slot i, because of its Failure, and leaves the update in slot i.
+	// fallBack runs the fallback of task t in slot i, because of its Failure, and leaves the
+	// update in slot i.
 	fallBack(ctx context.Context, t *exec.Task, i int) error
 	// choice returns the choice of the routing node in slot i.
 	choice(i int) *Next

@@ -69,9 +69,10 @@ func (b *Builder[S, U]) Node(id ID, f func(ctx context.Context, s S) (U, error),
 	return id
 }
 
-// RoutingNode adds a node that returns, with its update, the nodes that run next, and returns id. Targets lists the nodes
-// that it may choose. Use it if the choice depends on the node's own work; Route chooses by the merged state. The node's
-// edges fire in addition. The choice is stored with the update, so a Resume does not repeat it.
+// RoutingNode adds a node that returns, with its update, the nodes that run next, and returns id.
+// Targets lists the nodes that it may choose. Use it if the choice depends on the node's own work;
+// Route chooses by the merged state. The node's edges fire in addition. The choice is stored with
+// the update, so a Resume does not repeat it.
 func (b *Builder[S, U]) RoutingNode(id ID, f func(ctx context.Context, s S) (U, Next, error), opts ...RoutingNodeOption) ID {
 	add(b, id, funcs[S, U]{routing: f}, kind{routes: true}, opts, RoutingNodeOption.routingNode)
 	return id
@@ -99,8 +100,8 @@ func TaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID, f fun
 	return Sender[In]{ID: id, wrap: wrap[In, P], read: received[In, P]}
 }
 
-// RoutingTaskNode adds a task node whose tasks return the nodes that run next, each for itself. Targets lists the nodes that
-// they may choose, which may include the node itself.
+// RoutingTaskNode adds a task node whose tasks return the nodes that run next, each for itself.
+// Targets lists the nodes that they may choose, which may include the node itself.
 func RoutingTaskNode[S, U, In any, P wire.Generated[In]](b *Builder[S, U], id ID, f func(ctx context.Context, s S, in In) (U, Next, error), opts ...RoutingNodeOption) Sender[In] {
 	var c funcs[S, U]
 	if f != nil {
@@ -129,14 +130,15 @@ func add[S, U any, O comparable](b *Builder[S, U], id ID, f funcs[S, U], k kind,
 	b.nodes = append(b.nodes, d)
 }
 
-// Edge makes dst due in the superstep after src finishes. Several edges out of one node run their destinations
-// concurrently. A node with several edges into it runs once in the superstep after any of their sources.
+// Edge makes dst due in the superstep after src finishes. Several edges out of one node run their
+// destinations concurrently. A node with several edges into it runs once in the superstep after
+// any of their sources.
 func (b *Builder[S, U]) Edge(src, dst ID) {
 	b.edges = append(b.edges, edgeDecl{src, dst})
 }
 
-// Chain adds an edge from each node to the next one: Chain(Start, "a", "b", End) is Edge(Start, "a"), Edge("a", "b") and
-// Edge("b", End). Compile reports a Chain of fewer than two nodes.
+// Chain adds an edge from each node to the next one: Chain(Start, "a", "b", End) is Edge(Start,
+// "a"), Edge("a", "b") and Edge("b", End). Compile reports a Chain of fewer than two nodes.
 func (b *Builder[S, U]) Chain(nodes ...ID) {
 	if len(nodes) < 2 {
 		b.short = append(b.short, nodes)
@@ -146,24 +148,28 @@ func (b *Builder[S, U]) Chain(nodes ...ID) {
 	}
 }
 
-// Route calls f to choose the nodes after src among targets, which may include End. f gets the merged state of the whole
-// superstep, and must not change it. f runs once in a superstep, however many tasks of src ran. The edges of src fire in
-// addition. A route from Start chooses the first nodes.
+// Route calls f to choose the nodes after src among targets, which may include End. f gets the
+// merged state of the whole superstep, and must not change it. f runs once in a superstep, however
+// many tasks of src ran. The edges of src fire in addition. A route from Start chooses the first
+// nodes.
 //
-// If a route fails, the superstep is not committed. Resume then calls all its routes again, and no node.
+// If a route fails, the superstep is not committed. Resume then calls all its routes again, and no
+// node.
 func (b *Builder[S, U]) Route(src ID, f func(ctx context.Context, s S) (Next, error), targets ...ID) {
 	b.routes = append(b.routes, routeDecl[S]{src, f, targets})
 }
 
-// Join runs dst once every source has run since the join last fired, in any supersteps and across restarts. A new input
-// resets the join. If a run ends while only some sources have run, Result.Unjoined names dst.
+// Join runs dst once every source has run since the join last fired, in any supersteps and across
+// restarts. A new input resets the join. If a run ends while only some sources have run,
+// Result.Unjoined names dst.
 func (b *Builder[S, U]) Join(srcs []ID, dst ID) {
 	b.joins = append(b.joins, joinDecl{append([]ID(nil), srcs...), dst})
 }
 
-// JoinAny runs dst after the first source succeeds. The other sources of that superstep are cancelled and waited for;
-// their results and errors are dropped. The sources fail only if none succeeds. The winner is stored before the others
-// are cancelled, so a resumed run has the same winner.
+// JoinAny runs dst after the first source succeeds. The other sources of that superstep are
+// cancelled and waited for; their results and errors are dropped. The sources fail only if none
+// succeeds. The winner is stored before the others are cancelled, so a resumed run has the same
+// winner.
 func (b *Builder[S, U]) JoinAny(srcs []ID, dst ID) {
 	b.races = append(b.races, joinDecl{append([]ID(nil), srcs...), dst})
 }

@@ -19,8 +19,8 @@ import (
 // errCrash is what a run sees of a process that died.
 var errCrash = errors.New("the process died")
 
-// crashing passes calls on until its budget is spent; the call that spends it is made or not, and from then on
-// every call fails, as if the process had died at that point.
+// crashing passes calls on until its budget is spent; the call that spends it is made or not, and
+// from then on every call fails, as if the process had died at that point.
 type crashing struct {
 	checkpoint.Saver
 	mu    sync.Mutex
@@ -126,8 +126,8 @@ func journey(l *ledger) *graph.Builder[work, update] {
 	return b
 }
 
-// travel does what a caller does that dies and comes back: it begins the thread, or resumes it, until the run
-// stops or finishes.
+// travel does what a caller does that dies and comes back: it begins the thread, or resumes it,
+// until the run stops or finishes.
 func travel(t *testing.T, s checkpoint.Saver, l *ledger, opts ...graph.Option) (result, error) {
 	t.Helper()
 	opts = append([]graph.Option{graph.Saver(s), graph.InterruptBefore("send"), graph.Strict()}, opts...)
@@ -139,7 +139,8 @@ func travel(t *testing.T, s checkpoint.Saver, l *ledger, opts ...graph.Option) (
 	return res, err
 }
 
-// arrive goes on until the thread is finished, and returns how often the run stopped for people on the way.
+// arrive goes on until the thread is finished, and returns how often the run stopped for people on
+// the way.
 func arrive(t *testing.T, s checkpoint.Saver, l *ledger, opts ...graph.Option) (res result, stops int) {
 	t.Helper()
 	for range 4 {
@@ -156,8 +157,8 @@ func arrive(t *testing.T, s checkpoint.Saver, l *ledger, opts ...graph.Option) (
 	return res, stops
 }
 
-// acknowledged are the tasks that need not run again, going by what is stored: those of committed supersteps and
-// those whose results stand.
+// acknowledged are the tasks that need not run again, going by what is stored: those of committed
+// supersteps and those whose results stand.
 func acknowledged(t *testing.T, s checkpoint.Saver, l *ledger) map[string]int {
 	t.Helper()
 	chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
@@ -255,9 +256,9 @@ func checkRecovery(t *testing.T, what string, s checkpoint.Saver, l *ledger, wan
 	}
 }
 
-// everyCrashPoint makes a journey once for each call of the saver that it makes, and crashes there, before the call and after
-// it. The journey is then made again, on what is stored, to its end; check sees what it came to. No task may run more than
-// twice for one crash.
+// everyCrashPoint makes a journey once for each call of the saver that it makes, and crashes
+// there, before the call and after it. The journey is then made again, on what is stored, to its
+// end; check sees what it came to. No task may run more than twice for one crash.
 func everyCrashPoint(t *testing.T, travel func(s checkpoint.Saver, l *ledger) (result, error), check func(what string, res result)) {
 	t.Helper()
 	points := 0
@@ -293,8 +294,9 @@ func everyCrashPoint(t *testing.T, travel func(s checkpoint.Saver, l *ledger) (r
 	}
 }
 
-// TestEveryTornWriteOnTheFileSaver cuts the thread's file short in every write that a run makes, at several
-// places of the write: at its start, where nothing of it was written, and up to just before its end.
+// TestEveryTornWriteOnTheFileSaver cuts the thread's file short in every write that a run makes,
+// at several places of the write: at its start, where nothing of it was written, and up to just
+// before its end.
 func TestEveryTornWriteOnTheFileSaver(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		t.Parallel()
@@ -309,7 +311,8 @@ func TestEveryTornWriteOnTheFileSaver(t *testing.T) {
 	})
 }
 
-// tearAll crashes at one call with each of several cuts, and reports whether the run came to that call.
+// tearAll crashes at one call with each of several cuts, and reports whether the run came to that
+// call.
 func tearAll(t *testing.T, want result, d graph.Durability, left int, points *int) bool {
 	t.Helper()
 	for _, cut := range []float64{0, 0.01, 0.1, 0.5, 0.9, 0.99} {

@@ -85,8 +85,8 @@ func (s *rewriting) rewrite(payload *[]byte) {
 	s.met++
 }
 
-// halfDone is a graph with a superstep that does not end, and leaves something of all that is stored: results of a node and of
-// one that routes, sends, a question and its answer.
+// halfDone is a graph with a superstep that does not end, and leaves something of all that is
+// stored: results of a node and of one that routes, sends, a question and its answer.
 func halfDone(tb testing.TB, s checkpoint.Saver) *app {
 	tb.Helper()
 	b := newWork()
@@ -143,7 +143,8 @@ var spots = []string{
 	"snapshot", "delta", "result", "choice", "routed update", "sent by a choice", "send", "question", "what is asked", "answer",
 }
 
-// readHostile reads, in every way, a thread whose bytes at spot are payload, and returns the errors that have a class.
+// readHostile reads, in every way, a thread whose bytes at spot are payload, and returns the
+// errors that have a class.
 func readHostile(tb testing.TB, spot string, payload []byte) (met int, errs []error) {
 	tb.Helper()
 	mem := memory.New()

@@ -10,7 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// TestAResumeBeginsWithAnEdit: the node that runs again sees it, and the history has it (rule 16.15).
+// TestAResumeBeginsWithAnEdit: the node that runs again sees it, and the history has it (rule
+// 16.15).
 func TestAResumeBeginsWithAnEdit(t *testing.T) {
 	var ran counter
 	th, _ := newThread(t, asker(&ran))
@@ -67,7 +68,8 @@ func TestAnEditThatCannotBeMergedStoresNoAnswer(t *testing.T) {
 	same(t, "open questions", len(snap.Questions), 1)
 }
 
-// TestNoCrashSeparatesAnAnswerFromItsEdit: whichever call of the saver dies, both are stored or neither.
+// TestNoCrashSeparatesAnAnswerFromItsEdit: whichever call of the saver dies, both are stored or
+// neither.
 func TestNoCrashSeparatesAnAnswerFromItsEdit(t *testing.T) {
 	stored, left := 0, 0
 	for ; stored < 2; left++ {

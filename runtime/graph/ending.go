@@ -22,9 +22,11 @@ const (
 	Ready = checkpoint.Ready
 	// Running: a run is in progress, or its process died. A Result never has it.
 	Running = checkpoint.Running
-	// Waiting: a task waits for an answer, and nothing else can run. Resume with an answer continues it.
+	// Waiting: a task waits for an answer, and nothing else can run. Resume with an answer
+	// continues it.
 	Waiting = checkpoint.Waiting
-	// Paused: a static stop (InterruptBefore, InterruptAfter) holds the run for a person. Resume clears the stop.
+	// Paused: a static stop (InterruptBefore, InterruptAfter) holds the run for a person. Resume
+	// clears the stop.
 	Paused = checkpoint.Paused
 	// Failed: the run ended with an error other than the end of its context. Resume runs the nodes
 	// without a stored result.

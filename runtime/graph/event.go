@@ -28,22 +28,25 @@ const (
 	EventCustom
 	// EventCheckpoint: a superstep was committed: stored, or queued to be stored.
 	EventCheckpoint
-	// EventQuestion: a node waits for an answer. The question is stored; other nodes may still run. Only in streams.
+	// EventQuestion: a node waits for an answer. The question is stored; other nodes may still
+	// run. Only in streams.
 	EventQuestion
-	// EventRunEnded: the run has ended. A stream always yields it, as the last event, with the Result and the error of the run.
+	// EventRunEnded: the run has ended. A stream always yields it, as the last event, with the
+	// Result and the error of the run.
 	EventRunEnded
 	// EventRunStarted: a run has opened its thread, and its first node is about to run.
 	EventRunStarted
 	// EventTaskRetry: an attempt has failed, and another one starts after Delay.
 	EventTaskRetry
-	// EventTaskStuck: a node has not returned although its context ended a while ago. The run waits for it. Reported once,
-	// and only to Observers.
+	// EventTaskStuck: a node has not returned although its context ended a while ago. The run
+	// waits for it. Reported once, and only to Observers.
 	EventTaskStuck
-	// EventTaskUpdate: the update of a task that has ended. Its superstep is not committed: other tasks may still run, and
-	// if one of them fails, the update is stored with the thread but not merged. EventUpdate follows after the commit.
-	// Only in streams.
+	// EventTaskUpdate: the update of a task that has ended. Its superstep is not committed: other
+	// tasks may still run, and if one of them fails, the update is stored with the thread but not
+	// merged. EventUpdate follows after the commit. Only in streams.
 	EventTaskUpdate
-	// EventTaskFallback: the last attempt has failed, and the Fallback of the node starts, as the next attempt of the task.
+	// EventTaskFallback: the last attempt has failed, and the Fallback of the node starts, as the
+	// next attempt of the task.
 	EventTaskFallback
 
 	// EventAll is every kind.
@@ -55,7 +58,8 @@ var eventNames = [...]string{
 	"task stuck", "task update", "task fallback",
 }
 
-// String returns the name of a kind, such as "task started". It joins those of several kinds by "|".
+// String returns the name of a kind, such as "task started". It joins those of several kinds by
+// "|".
 func (k EventKind) String() string {
 	var names []string
 	for i, name := range eventNames {
@@ -89,7 +93,8 @@ type RunEvent struct {
 	Next       []ID          // EventCheckpoint: the nodes that are due
 
 	Status Status // EventRunEnded
-	// Err is the error of the attempt, for EventTaskEnded, EventTaskRetry and EventTaskFallback. For
-	// EventRunEnded an Observer gets the error of the run; a stream yields that error with the event.
+	// Err is the error of the attempt, for EventTaskEnded, EventTaskRetry and EventTaskFallback.
+	// For EventRunEnded an Observer gets the error of the run; a stream yields that error with the
+	// event.
 	Err error
 }

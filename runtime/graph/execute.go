@@ -110,7 +110,8 @@ func (r host) FallingBack(ctx context.Context, i int) {
 	})
 }
 
-// May implements exec.Host. A Fallback never hides a fault that a Strict run finds, nor one of the storage of a subgraph.
+// May implements exec.Host. A Fallback never hides a fault that a Strict run finds, nor one of the
+// storage of a subgraph.
 func (r host) May(i int) (retry, fallBack bool) {
 	t := &r.exec.Tasks[i]
 	var mutation *MutationError

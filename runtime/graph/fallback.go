@@ -7,17 +7,20 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 )
 
-// Fallback calls f if the last attempt of the node failed. The update of f is the result of the task, as if the node had
-// returned it: the run continues, and edges and routes of the node fire. err is the error of the last attempt; a panic is
-// a *PanicError, and the error of a subgraph is the one that its run returned. A Fallback can store the error in the state,
-// where a route reads it, or return the result of another provider.
+// Fallback calls f if the last attempt of the node failed. The update of f is the result of the
+// task, as if the node had returned it: the run continues, and edges and routes of the node fire.
+// err is the error of the last attempt; a panic is a *PanicError, and the error of a subgraph is
+// the one that its run returned. A Fallback can store the error in the state, where a route reads
+// it, or return the result of another provider.
 //
-// f runs as one more attempt of the task: with the same key, the next number in CurrentTask, and the Timeout of the node.
-// It can ask the questions of the node. If f fails, the task fails with both errors. f is not called if the run was
-// cancelled or lost its thread, if a subgraph could not be stored or read, or for what a Strict run finds.
+// f runs as one more attempt of the task: with the same key, the next number in CurrentTask, and
+// the Timeout of the node. It can ask the questions of the node. If f fails, the task fails with
+// both errors. f is not called if the run was cancelled or lost its thread, if a subgraph could
+// not be stored or read, or for what a Strict run finds.
 //
-// The node is one of Node, Subgraph or MapSubgraph. Use RoutingFallback, TaskFallback or RoutingTaskFallback for the other
-// kinds. A node has at most one Fallback, and a Stateful subgraph none.
+// The node is one of Node, Subgraph or MapSubgraph. Use RoutingFallback, TaskFallback or
+// RoutingTaskFallback for the other kinds. A node has at most one Fallback, and a Stateful
+// subgraph none.
 func (b *Builder[S, U]) Fallback(id ID, f func(ctx context.Context, s S, err error) (U, error)) {
 	d := fallbackDecl[S, U]{id: id, name: "Fallback"}
 	if f != nil {
@@ -29,8 +32,8 @@ func (b *Builder[S, U]) Fallback(id ID, f func(ctx context.Context, s S, err err
 	b.fallbacks = append(b.fallbacks, d)
 }
 
-// RoutingFallback is Fallback for a RoutingNode. The choice of f is stored with its update, so f can choose a node that
-// handles the failure.
+// RoutingFallback is Fallback for a RoutingNode. The choice of f is stored with its update, so f
+// can choose a node that handles the failure.
 func (b *Builder[S, U]) RoutingFallback(id ID, f func(ctx context.Context, s S, err error) (U, Next, error)) {
 	d := fallbackDecl[S, U]{id: id, name: "RoutingFallback", routes: true}
 	if f != nil {
@@ -39,8 +42,9 @@ func (b *Builder[S, U]) RoutingFallback(id ID, f func(ctx context.Context, s S, 
 	b.fallbacks = append(b.fallbacks, d)
 }
 
-// TaskFallback is Builder.Fallback for a task node. f also gets the payload of the failed send. An f that stores the
-// payload and the error in the state isolates the failure: the other sends continue, and their updates count.
+// TaskFallback is Builder.Fallback for a task node. f also gets the payload of the failed send. An
+// f that stores the payload and the error in the state isolates the failure: the other sends
+// continue, and their updates count.
 func TaskFallback[S, U, In any](b *Builder[S, U], node Sender[In], f func(ctx context.Context, s S, in In, err error) (U, error)) {
 	d := fallbackDecl[S, U]{id: node.ID, name: "TaskFallback", takes: true}
 	if f != nil && node.read != nil {
@@ -56,7 +60,8 @@ func TaskFallback[S, U, In any](b *Builder[S, U], node Sender[In], f func(ctx co
 	b.fallbacks = append(b.fallbacks, d)
 }
 
-// RoutingTaskFallback is Builder.RoutingFallback for a RoutingTaskNode. f also gets the payload of the failed send.
+// RoutingTaskFallback is Builder.RoutingFallback for a RoutingTaskNode. f also gets the payload of
+// the failed send.
 func RoutingTaskFallback[S, U, In any](
 	b *Builder[S, U], node Sender[In], f func(ctx context.Context, s S, in In, err error) (U, Next, error),
 ) {

@@ -16,7 +16,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// thousand sends a thousand Docs to a node that counts them; number 500 cannot be fetched while bad.
+// thousand sends a thousand Docs to a node that counts them; number 500 cannot be fetched while
+// bad.
 type thousand struct {
 	calls atomic.Int64
 	bad   atomic.Bool
@@ -56,8 +57,8 @@ func (f *thousand) build(fallback bool, opts ...graph.NodeOption) *graph.Builder
 	return b
 }
 
-// A send that fails does not stop the others: 999 of 1,000 count, and the state has the payload and the error of the other
-// one, also for the process after this one.
+// A send that fails does not stop the others: 999 of 1,000 count, and the state has the payload
+// and the error of the other one, also for the process after this one.
 func TestAFallbackIsolatesTheFailureOfASend(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		f := &thousand{}
@@ -76,7 +77,8 @@ func TestAFallbackIsolatesTheFailureOfASend(t *testing.T) {
 	})
 }
 
-// Without a Fallback the run fails after all other sends have finished, and each Resume runs the failed one alone.
+// Without a Fallback the run fails after all other sends have finished, and each Resume runs the
+// failed one alone.
 func TestContinueOnErrorLetsTheOtherSendsFinish(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		f := &thousand{}
@@ -380,7 +382,8 @@ func TestFallbacksInCompile(t *testing.T) {
 	}
 }
 
-// A fallback handles the failures of its node. Those of the run, of the storage and of the program stay what they are.
+// A fallback handles the failures of its node. Those of the run, of the storage and of the program
+// stay what they are.
 func TestAFallbackDoesNotHideOtherFaults(t *testing.T) {
 	build := func(f func(context.Context, work) (update, error), opts ...graph.NodeOption) *graph.Builder[work, update] {
 		b := newWork()

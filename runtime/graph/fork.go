@@ -167,8 +167,8 @@ func (r *opening) fork(c *checkpoint.Chain, node string) error {
 	return r.opened([]checkpoint.Record{rec}, nil, r.forkOutcome())
 }
 
-// alsoDue returns the nodes that are due or whose routes are pending, in addition to one task for each of nodes. It returns
-// nothing if none of nodes is due.
+// alsoDue returns the nodes that are due or whose routes are pending, in addition to one task for
+// each of nodes. It returns nothing if none of nodes is due.
 func (r *opening) alsoDue(c *checkpoint.Chain, nodes []plan.Task) []string {
 	var names []string
 	for _, t := range c.Due {

@@ -46,7 +46,8 @@ func TestAnEditAsOneOfSeveralSendsDropsNothing(t *testing.T) {
 	}
 }
 
-// TestAnEditAsANodeWithAPutOffRouteDropsNothing: a node whose route is put off is due like one that has yet to run.
+// TestAnEditAsANodeWithAPutOffRouteDropsNothing: a node whose route is put off is due like one
+// that has yet to run.
 func TestAnEditAsANodeWithAPutOffRouteDropsNothing(t *testing.T) {
 	b := newWork()
 	for _, id := range []graph.ID{"a", "b"} {
@@ -61,7 +62,8 @@ func TestAnEditAsANodeWithAPutOffRouteDropsNothing(t *testing.T) {
 	}
 }
 
-// TestAnEditAsAnotherNodeSendsTheThreadElsewhere: a node that is not due takes the place of those that are.
+// TestAnEditAsAnotherNodeSendsTheThreadElsewhere: a node that is not due takes the place of those
+// that are.
 func TestAnEditAsAnotherNodeSendsTheThreadElsewhere(t *testing.T) {
 	b := chain("a", "z")
 	b.Node("b", say("b"))

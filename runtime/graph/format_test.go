@@ -13,8 +13,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// reader is a saver that reads records as older code has stored them: the namespaces of calls were the keys of their tasks,
-// and no record had a format.
+// reader is a saver that reads records as older code has stored them: the namespaces of calls were
+// the keys of their tasks, and no record had a format.
 type reader struct {
 	checkpoint.Saver
 	old   bool
@@ -40,8 +40,8 @@ func (s *reader) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain, 
 	return c, err
 }
 
-// TestASubgraphCallOfAnotherFormatIsRefused stops in a subgraph, in one durability each. Code that stores
-// calls in another format must not begin the call again as if nothing were stored of it.
+// TestASubgraphCallOfAnotherFormatIsRefused stops in a subgraph, in one durability each. Code that
+// stores calls in another format must not begin the call again as if nothing were stored of it.
 func TestASubgraphCallOfAnotherFormatIsRefused(t *testing.T) {
 	for _, d := range []graph.Durability{graph.Sync, graph.Async, graph.OnExit} {
 		t.Run(d.String(), func(t *testing.T) {
@@ -91,7 +91,8 @@ func TestASubgraphCallOfAnotherFormatIsRefused(t *testing.T) {
 	}
 }
 
-// TestANodeThatBecameASubgraph was due as another kind of node: nothing is stored of a call, in any format.
+// TestANodeThatBecameASubgraph was due as another kind of node: nothing is stored of a call, in
+// any format.
 func TestANodeThatBecameASubgraph(t *testing.T) {
 	s := memory.New()
 	done(t, graph.Paused)(compile(t, chain("a", "b"), graph.Saver(s), graph.InterruptBefore("b")).Thread("t").Invoke(t.Context(), input))

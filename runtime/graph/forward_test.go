@@ -15,7 +15,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// eventful is a thread with steps, stops, edits, forks and resumes, whose state has a map and lists.
+// eventful is a thread with steps, stops, edits, forks and resumes, whose state has a map and
+// lists.
 func eventful(t *testing.T, s checkpoint.Saver, text string) thread {
 	t.Helper()
 	b := newWork()
@@ -132,7 +133,8 @@ func TestForwardAllocatesOneStateAndTheChanges(t *testing.T) {
 	}, 1000)
 }
 
-// reading counts the records that are read, and those of them that a history yields, and their payloads.
+// reading counts the records that are read, and those of them that a history yields, and their
+// payloads.
 type reading struct {
 	checkpoint.Saver
 	records, histories, loads, listed, payloads int

@@ -98,8 +98,9 @@ func TestAQuestionOfWhoLostARaceHoldsNothing(t *testing.T) {
 	same(t, "log", res.State.Log, []string{"b", "after"})
 }
 
-// tripping fails the n-th write, and is well again. The opening is the first; with below only the records of subgraphs
-// count. strays counts what was stored of tasks that no stored record makes due.
+// tripping fails the n-th write, and is well again. The opening is the first; with below only the
+// records of subgraphs count. strays counts what was stored of tasks that no stored record makes
+// due.
 type tripping struct {
 	checkpoint.Saver
 	n, at  int32
@@ -142,7 +143,8 @@ func (s *tripping) see(writes []checkpoint.Write) {
 	}
 }
 
-// What a run has to say in the end is said again, the very same, when it could not be stored at first.
+// What a run has to say in the end is said again, the very same, when it could not be stored at
+// first.
 func TestTheLastWriteIsTriedAgainAsItWas(t *testing.T) {
 	b := newWork()
 	b.Node("first", say("first"))
@@ -181,8 +183,9 @@ func TestTheLastWriteIsTriedAgainAsItWas(t *testing.T) {
 	})
 }
 
-// An OnExit run dies when its subgraph has stored something, and the run itself nothing. What the subgraph stored belongs to a step
-// that is lost, so a Sync run begins it again, under the same keys.
+// An OnExit run dies when its subgraph has stored something, and the run itself nothing. What the
+// subgraph stored belongs to a step that is lost, so a Sync run begins it again, under the same
+// keys.
 func TestASubgraphIsAheadOfARunThatWasLost(t *testing.T) {
 	l := new(ledger)
 	build := func() *graph.Builder[work, update] {
@@ -236,7 +239,8 @@ func TestTheFirstWriteOfASubgraphIsTriedAgainWithItsRecord(t *testing.T) {
 	same(t, "log", res.State.Log, []string{"before", "beside", "given 1 1 asked+a", "after"})
 }
 
-// A subgraph over the same state that fails twice in one OnExit run keeps what it did before, for the next run.
+// A subgraph over the same state that fails twice in one OnExit run keeps what it did before, for
+// the next run.
 func TestASubgraphThatIsTriedAgainOnExitKeepsItsChanges(t *testing.T) {
 	var ran counter
 	fails := 2
@@ -371,7 +375,8 @@ func TestAnOwedRouteThatFailsIsAFailureOfTheThread(t *testing.T) {
 	done(t, graph.Done)(th.Resume(t.Context()))
 }
 
-// An OnExit run that dies when a subgraph that remembers is at its end, and the run itself has stored nothing.
+// An OnExit run that dies when a subgraph that remembers is at its end, and the run itself has
+// stored nothing.
 func TestWhereARememberingSubgraphSendsItsParentOutlivesACrash(t *testing.T) {
 	for _, up := range []bool{true, false} {
 		inner := pairs(nil, "a")
@@ -398,8 +403,9 @@ func TestWhereARememberingSubgraphSendsItsParentOutlivesACrash(t *testing.T) {
 	}
 }
 
-// What an owed route chose is stored in a record that History does not show. A line that was left behind it is taken up there;
-// at the checkpoint before it, it is replayed, and the route asked again.
+// What an owed route chose is stored in a record that History does not show. A line that was left
+// behind it is taken up there; at the checkpoint before it, it is replayed, and the route asked
+// again.
 func TestALineIsTakenUpAtTheCheckpointOfItsResult(t *testing.T) {
 	asked := 0
 	b := newWork()

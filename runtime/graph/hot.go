@@ -16,7 +16,8 @@ import (
 // So the kept state is decoded from the stored bytes, and each run gets a deep copy. SharedState
 // keeps the state of the run instead.
 
-// newTail returns the Tail of a run whose head may be kept. It returns nil if the graph keeps no heads.
+// newTail returns the Tail of a run whose head may be kept. It returns nil if the graph keeps no
+// heads.
 func (g *Graph[S, U]) newTail() *journal.Tail {
 	switch {
 	case g.heads.most == 0 || g.opt.releaseOnDone:

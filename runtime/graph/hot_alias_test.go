@@ -49,8 +49,9 @@ func (p *parts) update() (u ref.EverythingUpdate) {
 	return u
 }
 
-// TestWritesToWhatUserCodeKeepsDoNotReachTheNextTurn writes, between turns, through all that a caller, a node and a reader of events
-// hold. The thread is that of a graph which keeps nothing in memory and whose parts nobody writes to.
+// TestWritesToWhatUserCodeKeepsDoNotReachTheNextTurn writes, between turns, through all that a
+// caller, a node and a reader of events hold. The thread is that of a graph which keeps nothing in
+// memory and whose parts nobody writes to.
 func TestWritesToWhatUserCodeKeepsDoNotReachTheNextTurn(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		var kept []func() // write to what user code holds

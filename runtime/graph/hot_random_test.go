@@ -78,7 +78,8 @@ type everyWorld struct {
 	failing   bool
 }
 
-// newEveryWorld returns a world of so many processes. What its nodes do depends on the seed and the step alone.
+// newEveryWorld returns a world of so many processes. What its nodes do depends on the seed and
+// the step alone.
 func newEveryWorld(t *testing.T, seed uint64, processes int, opts ...graph.Option) *everyWorld {
 	t.Helper()
 	w := &everyWorld{t: t, s: memory.New()}
@@ -153,8 +154,8 @@ func (w *everyWorld) history(t *testing.T) []graph.Snapshot[ref.Everything] {
 	return collect(t, w.processes[0].History(t.Context(), checkpoint.Query{}))
 }
 
-// states returns what State shows each process; nothing if there is no thread. In a world with fewer than three, the last shows it
-// several times.
+// states returns what State shows each process; nothing if there is no thread. In a world with
+// fewer than three, the last shows it several times.
 func (w *everyWorld) states(t *testing.T) (all []graph.Snapshot[ref.Everything]) {
 	t.Helper()
 	for i := range 3 {
@@ -278,9 +279,10 @@ func (w *everyWorld) copied(t *testing.T, to *memory.Saver, change func(*checkpo
 	})
 }
 
-// TestHotThreadsAreWhatStorageSays does the same in three worlds: one process that keeps nothing in memory, one that keeps
-// heads, and three that keep heads and take turns. After everything that happens, the histories are the same, and so is every
-// byte that is stored, unless a Prune has shortened the chain that a process remembers.
+// TestHotThreadsAreWhatStorageSays does the same in three worlds: one process that keeps nothing
+// in memory, one that keeps heads, and three that keep heads and take turns. After everything that
+// happens, the histories are the same, and so is every byte that is stored, unless a Prune has
+// shortened the chain that a process remembers.
 func TestHotThreadsAreWhatStorageSays(t *testing.T) {
 	rounds := uint64(60)
 	if testing.Short() {
@@ -333,8 +335,8 @@ func TestHotThreadsAreWhatStorageSays(t *testing.T) {
 	}
 }
 
-// begin gives the thread a few turns of a process that is gone, and fields that the code does not have: Lox, and with nested also
-// one of messages.
+// begin gives the thread a few turns of a process that is gone, and fields that the code does not
+// have: Lox, and with nested also one of messages.
 func (w *everyWorld) begin(t *testing.T, seed uint64, nested bool) {
 	t.Helper()
 	before := newEveryWorld(t, seed, 1, graph.HotThreads(0))
@@ -399,8 +401,8 @@ func compareWorlds(t *testing.T, said []string, worlds map[string]*everyWorld, w
 	}
 }
 
-// TestALongHotThreadGetsItsSnapshots takes turns until the headers of the chain outweigh its state: a hot thread is compacted at
-// the same record as a cold one.
+// TestALongHotThreadGetsItsSnapshots takes turns until the headers of the chain outweigh its
+// state: a hot thread is compacted at the same record as a cold one.
 func TestALongHotThreadGetsItsSnapshots(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		t.Parallel()

@@ -32,7 +32,8 @@ func (r *reads) since() string {
 	return fmt.Sprintf("%d calls, %d with records", r.calls.Swap(0), r.records.Swap(0))
 }
 
-// TestAFinishedThreadInMemoryIsShownWithoutItsRecords counts what State, and Resume of a finished thread, read.
+// TestAFinishedThreadInMemoryIsShownWithoutItsRecords counts what State, and Resume of a finished
+// thread, read.
 func TestAFinishedThreadInMemoryIsShownWithoutItsRecords(t *testing.T) {
 	const hot, cold = "1 calls, 0 with records", "1 calls, 1 with records"
 	for name, c := range map[string]struct {
@@ -99,7 +100,8 @@ func TestAThreadInMemoryThatMovedIsReadFromStorage(t *testing.T) {
 	}
 }
 
-// TestStatesAreReadWhileAThreadHasTurns: a State in between is that of one of the turns, and the next turn builds on the newest.
+// TestStatesAreReadWhileAThreadHasTurns: a State in between is that of one of the turns, and the
+// next turn builds on the newest.
 func TestStatesAreReadWhileAThreadHasTurns(t *testing.T) {
 	const turns = 30
 	th := compile(t, chain("a"), graph.Saver(memory.New())).Thread("t")

@@ -58,7 +58,8 @@ func (l *listing) PutWrites(ctx context.Context, w checkpoint.PutWrites) error {
 	return l.Saver.PutWrites(ctx, w)
 }
 
-// TestAHotInvokeReadsNothing counts what a second input costs: the opening, and the commits of the run.
+// TestAHotInvokeReadsNothing counts what a second input costs: the opening, and the commits of the
+// run.
 func TestAHotInvokeReadsNothing(t *testing.T) {
 	const open, commit = "open", " append"
 	routed := newWork()
@@ -98,7 +99,8 @@ func TestAHotInvokeReadsNothing(t *testing.T) {
 	}
 }
 
-// TestAHeadThatMovedIsReadAgain lets a process use a thread whose head another one has moved meanwhile.
+// TestAHeadThatMovedIsReadAgain lets a process use a thread whose head another one has moved
+// meanwhile.
 func TestAHeadThatMovedIsReadAgain(t *testing.T) {
 	ctx := t.Context()
 	for name, c := range map[string]struct {
@@ -189,8 +191,8 @@ func TestAHeadThatMovedIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestAHeadThatMovedGivesTheAnswersOfStorage: the thread is not what the process remembers, and its calls fail as they do
-// without a memory.
+// TestAHeadThatMovedGivesTheAnswersOfStorage: the thread is not what the process remembers, and
+// its calls fail as they do without a memory.
 func TestAHeadThatMovedGivesTheAnswersOfStorage(t *testing.T) {
 	var failing atomic.Bool
 	b := newWork()
@@ -254,7 +256,8 @@ func TestAHeadOfAThreadThatIsHeld(t *testing.T) {
 	})
 }
 
-// TestAHotInputIsMergedOnce loses the answer of each call of a hot run, or the call itself, and sends the input again.
+// TestAHotInputIsMergedOnce loses the answer of each call of a hot run, or the call itself, and
+// sends the input again.
 func TestAHotInputIsMergedOnce(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for _, shared := range []bool{false, true} {
@@ -376,7 +379,8 @@ func TestAHeadIsKeptByInputThatFinishes(t *testing.T) {
 	}
 }
 
-// TestHotThreadsAreBounded: those used least recently are forgotten first, and a large one is not kept.
+// TestHotThreadsAreBounded: those used least recently are forgotten first, and a large one is not
+// kept.
 func TestHotThreadsAreBounded(t *testing.T) {
 	s := &listing{Saver: memory.New()}
 	app := compile(t, chain("a"), graph.Saver(s), graph.HotThreads(20<<10))
@@ -433,8 +437,8 @@ func TestWhatASubgraphRemembersOnAHotThread(t *testing.T) {
 	})
 }
 
-// TestAFailureOnAStaleHeadIsNotTheCallers merges the input into what the process remembers, which fails, and into what is stored,
-// which does not.
+// TestAFailureOnAStaleHeadIsNotTheCallers merges the input into what the process remembers, which
+// fails, and into what is stored, which does not.
 func TestAFailureOnAStaleHeadIsNotTheCallers(t *testing.T) {
 	b := graph.New("g", teststate.WorkSchema)
 	b.Node("a", func(_ context.Context, s work) (update, error) { return update{}, nil })

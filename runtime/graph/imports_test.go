@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestNoReflection keeps the hot path free of reflection: what runs between two supersteps is known to the
-// compiler.
+// TestNoReflection keeps the hot path free of reflection: what runs between two supersteps is
+// known to the compiler.
 func TestNoReflection(t *testing.T) {
 	files := 0
 	for _, dir := range []string{".", "internal/exec", "internal/flow", "internal/journal", "internal/plan", "internal/subgraph", "internal/task", "internal/teststate", "../state", "../wire", "../internal/delta"} {

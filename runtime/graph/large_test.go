@@ -10,8 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// TestLargeGraphs compiles, runs, stops and resumes graphs of many nodes. What Compile may look at is counted by the tests of
-// internal/flow; here whatever takes the square of 10,000 shows.
+// TestLargeGraphs compiles, runs, stops and resumes graphs of many nodes. What Compile may look at
+// is counted by the tests of internal/flow; here whatever takes the square of 10,000 shows.
 func TestLargeGraphs(t *testing.T) {
 	n := 10_000
 	if testing.Short() {

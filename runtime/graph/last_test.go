@@ -12,8 +12,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// TestAStopAfterTheLastNodeLetsSomebodyReviewTheResult: the run stops, shows the state, takes an edit, and finishes without
-// running a node.
+// TestAStopAfterTheLastNodeLetsSomebodyReviewTheResult: the run stops, shows the state, takes an
+// edit, and finishes without running a node.
 func TestAStopAfterTheLastNodeLetsSomebodyReviewTheResult(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		l := new(ledger)
@@ -70,7 +70,8 @@ func TestAStopAfterTheLastNodeOfASubgraph(t *testing.T) {
 	})
 }
 
-// TestAStopAfterTheNodeThatChoosesParent dies everywhere between the stop and the end: what was chosen is not lost.
+// TestAStopAfterTheNodeThatChoosesParent dies everywhere between the stop and the end: what was
+// chosen is not lost.
 func TestAStopAfterTheNodeThatChoosesParent(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for _, own := range []bool{false, true} {
@@ -117,7 +118,8 @@ func TestAStopAfterTheLastNodeBeforeTheRelease(t *testing.T) {
 	same(t, "open version at the end", threadOf(t, s).Version, 0)
 }
 
-// TestAStopHoldsNeitherAnEditAsTheLastNodeNorARunWithoutAThread: nothing could pass it there, or a person was there.
+// TestAStopHoldsNeitherAnEditAsTheLastNodeNorARunWithoutAThread: nothing could pass it there, or a
+// person was there.
 func TestAStopHoldsNeitherAnEditAsTheLastNodeNorARunWithoutAThread(t *testing.T) {
 	th, s := newThread(t, chain("a", "b"), graph.InterruptBefore("b"), graph.InterruptAfter("b"))
 	done(t, graph.Paused)(th.Invoke(t.Context(), input))
@@ -128,7 +130,8 @@ func TestAStopHoldsNeitherAnEditAsTheLastNodeNorARunWithoutAThread(t *testing.T)
 	done(t, graph.Done)(compile(t, chain("a"), graph.Saver(memory.New()), graph.InterruptAfter("a")).Run(t.Context(), input))
 }
 
-// TestAForkOfAStopAfterTheLastNode: an edit of the reviewed checkpoint, and a replay of it, run nothing.
+// TestAForkOfAStopAfterTheLastNode: an edit of the reviewed checkpoint, and a replay of it, run
+// nothing.
 func TestAForkOfAStopAfterTheLastNode(t *testing.T) {
 	th, _ := newThread(t, chain("a"), graph.InterruptAfter("a"))
 	stop := done(t, graph.Paused)(th.Invoke(t.Context(), input)).Checkpoint

@@ -47,7 +47,8 @@ func TestALastCommitWhoseAnswerIsLostKeepsItsStatus(t *testing.T) {
 	}
 }
 
-// What an owed route chose is the run's last commit here. Its answer is lost: the thread is done, and stays so.
+// What an owed route chose is the run's last commit here. Its answer is lost: the thread is done,
+// and stays so.
 func TestAnOwedRouteWhoseLastCommitIsLostLeavesTheThreadDone(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		b := newWork()
@@ -89,8 +90,8 @@ func slow(name string, seconds int) func(context.Context, work) (update, error) 
 	}
 }
 
-// A subgraph that loses a race is the one that is told that an Async run's queue broke. What the run ends on cannot be stored
-// all the same, and the run says so.
+// A subgraph that loses a race is the one that is told that an Async run's queue broke. What the
+// run ends on cannot be stored all the same, and the run says so.
 func TestABrokenQueueIsToldByTheRunThoughItsSubgraphWasTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		child := newWork()

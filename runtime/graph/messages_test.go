@@ -136,8 +136,8 @@ func TestABusyErrorNamesWhatToDo(t *testing.T) {
 	}
 }
 
-// TestANodeMustNotCallOnItsOwnThread: it would wait for itself. Subgraphs, runs of other threads between, and a saver that is
-// compared by value do not hide it.
+// TestANodeMustNotCallOnItsOwnThread: it would wait for itself. Subgraphs, runs of other threads
+// between, and a saver that is compared by value do not hide it.
 func TestANodeMustNotCallOnItsOwnThread(t *testing.T) {
 	type nested func(t *testing.T, inner func(context.Context, work) (update, error), s checkpoint.Saver) *app
 	direct := func(t *testing.T, inner func(context.Context, work) (update, error), s checkpoint.Saver) *app {
@@ -202,8 +202,8 @@ type byValue struct {
 	_ []int
 }
 
-// TestANodeMayCallOnOtherThreads: of its own graph, and on one of the same name in another saver; and on its own one, by a
-// goroutine that continues after the run.
+// TestANodeMayCallOnOtherThreads: of its own graph, and on one of the same name in another saver;
+// and on its own one, by a goroutine that continues after the run.
 func TestANodeMayCallOnOtherThreads(t *testing.T) {
 	var self *app
 	after := make(chan error, 1)

@@ -5,15 +5,16 @@ import "maps"
 // maxMetadata is how many bytes the keys and values of Metadata may have together.
 const maxMetadata = 2048
 
-// Metadata describes a run or an edit, for example by the user who started it. Every checkpoint that the call stores
-// contains it, also those of its subgraphs. Snapshot.Metadata returns it, so State, History and Checkpoints show which run
-// stored a checkpoint.
+// Metadata describes a run or an edit, for example by the user who started it. Every checkpoint
+// that the call stores contains it, also those of its subgraphs. Snapshot.Metadata returns it, so
+// State, History and Checkpoints show which run stored a checkpoint.
 //
-// Metadata belongs to one call. A Resume has its own, or none. Nodes do not see it: pass them values by the context, or by
-// the state.
+// Metadata belongs to one call. A Resume has its own, or none. Nodes do not see it: pass them
+// values by the context, or by the state.
 //
-// The keys and values may have at most 2,048 bytes together, and no key may be empty; else the call returns an error
-// before it stores anything. Metadata copies kv. An empty map stores nothing.
+// The keys and values may have at most 2,048 bytes together, and no key may be empty; else the
+// call returns an error before it stores anything. Metadata copies kv. An empty map stores
+// nothing.
 func Metadata(kv map[string]string) WriteOption {
 	return singleRunOption("Metadata", func(o *runOptions) {
 		size := 0

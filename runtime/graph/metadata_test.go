@@ -16,8 +16,8 @@ import (
 // by is the metadata of a call by a user.
 func by(user string) graph.WriteOption { return graph.Metadata(map[string]string{"user": user}) }
 
-// users returns the checkpoints of a thread with the users of their metadata, oldest first. Both ways to list them must
-// agree.
+// users returns the checkpoints of a thread with the users of their metadata, oldest first. Both
+// ways to list them must agree.
 func users(t *testing.T, th thread) []string {
 	t.Helper()
 	name := func(snaps []graph.Snapshot[work]) (all []string) {

@@ -22,7 +22,8 @@ import (
 //
 // runs that one, and GRAPHGEN_SOAK=10m runs new graphs for that long, in each subtest.
 
-// drawn calls test for random graphs that fit: so many, an eighth of them under -short, and more in a soak.
+// drawn calls test for random graphs that fit: so many, an eighth of them under -short, and more
+// in a soak.
 func drawn(t *testing.T, least int, fits func(*graphmodel.Spec) bool, test func(*graphmodel.Spec) error) {
 	t.Helper()
 	first, until := uint64(0), time.Now()
@@ -58,8 +59,9 @@ func drawn(t *testing.T, least int, fits func(*graphmodel.Spec) bool, test func(
 	t.Logf("%d graphs, the last of seed %d", graphs, seed-1)
 }
 
-// nextPlace returns the place after one at which a run was hit: near the beginning of the run it is the very next. A long run is
-// hit less often towards its end, because that takes work as the square of its calls.
+// nextPlace returns the place after one at which a run was hit: near the beginning of the run it
+// is the very next. A long run is hit less often towards its end, because that takes work as the
+// square of its calls.
 func nextPlace(place int) int {
 	if testing.Short() {
 		return place + 8
@@ -187,8 +189,8 @@ func diesEverywhere(t *testing.T, spec *graphmodel.Spec, d graph.Durability, poi
 	return nil
 }
 
-// TestRandomGraphsComeToTheSameWhicheverCallFails: a call or two of the saver fail, or lose their answers, and the run has to
-// say what it came to all the same.
+// TestRandomGraphsComeToTheSameWhicheverCallFails: a call or two of the saver fail, or lose their
+// answers, and the run has to say what it came to all the same.
 func TestRandomGraphsComeToTheSameWhicheverCallFails(t *testing.T) {
 	t.Parallel()
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
@@ -202,7 +204,8 @@ func TestRandomGraphsComeToTheSameWhicheverCallFails(t *testing.T) {
 	})
 }
 
-// failsEverywhere has one call of the saver fail, and then two, at each place of a run: in turns they are made or not.
+// failsEverywhere has one call of the saver fail, and then two, at each place of a run: in turns
+// they are made or not.
 func failsEverywhere(t *testing.T, spec *graphmodel.Spec, d graph.Durability, points *int) error {
 	t.Helper()
 	want := spec.Alone()
@@ -247,7 +250,8 @@ func isTakenOver(t *testing.T, spec *graphmodel.Spec, d graph.Durability, taken 
 	return nil
 }
 
-// TestRandomRacesOfSubgraphsComeToTheSame: few graphs have them, so that the other tests hardly meet one.
+// TestRandomRacesOfSubgraphsComeToTheSame: few graphs have them, so that the other tests hardly
+// meet one.
 func TestRandomRacesOfSubgraphsComeToTheSame(t *testing.T) {
 	t.Parallel()
 	eachStorm(t, func(t *testing.T, d graph.Durability) {

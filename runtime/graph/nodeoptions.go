@@ -4,8 +4,8 @@ import "time"
 
 // NodeOption is an option of Node and TaskNode. Every NodeOption is a RoutingNodeOption, too.
 //
-// An option that holds one value must be given at most once: Compile reports the second as a fault. FormerIDs, Targets and
-// questions add to the values given before.
+// An option that holds one value must be given at most once: Compile reports the second as a
+// fault. FormerIDs, Targets and questions add to the values given before.
 type NodeOption interface {
 	RoutingNodeOption
 	node(*nodeOptions)
@@ -14,7 +14,8 @@ type NodeOption interface {
 // RoutingNodeOption is an option of RoutingNode and RoutingTaskNode.
 type RoutingNodeOption interface{ routingNode(*nodeOptions) }
 
-// SubgraphOption is an option of Builder.Subgraph. Every SubgraphOption is a MapSubgraphOption, too.
+// SubgraphOption is an option of Builder.Subgraph. Every SubgraphOption is a MapSubgraphOption,
+// too.
 type SubgraphOption interface {
 	MapSubgraphOption
 	subgraph(*nodeOptions)
@@ -48,7 +49,8 @@ type nodeOptions struct {
 	writes    []string // nil if not declared
 }
 
-// nodeOption sets options of a node. The interface that an option's function returns limits the kinds of nodes.
+// nodeOption sets options of a node. The interface that an option's function returns limits the
+// kinds of nodes.
 type nodeOption func(*nodeOptions)
 
 func (f nodeOption) node(o *nodeOptions)        { f(o) }
@@ -77,9 +79,9 @@ func Deferred() AnyNodeOption {
 	return singleNodeOption("Deferred", func(o *nodeOptions) { o.defers = true })
 }
 
-// Targets lists the nodes that a node may choose to run next, and End if it may end the branch. A RoutingNode and a
-// RoutingTaskNode choose by the Next that they return. A subgraph chooses by ToParent. Compile reports a routing node
-// without targets.
+// Targets lists the nodes that a node may choose to run next, and End if it may end the branch. A
+// RoutingNode and a RoutingTaskNode choose by the Next that they return. A subgraph chooses by
+// ToParent. Compile reports a routing node without targets.
 func Targets(ids ...ID) TargetsOption {
 	return nodeOption(func(o *nodeOptions) { o.targets = append(o.targets, ids...) })
 }
@@ -91,10 +93,10 @@ func FormerIDs(ids ...ID) AnyNodeOption {
 	return nodeOption(func(o *nodeOptions) { o.was = append(o.was, ids...) })
 }
 
-// ContinueOnError lets the other tasks of the superstep finish if a task of the node fails. Without
-// it, they are cancelled. The run fails after they have ended, with the errors of all failed tasks.
-// The superstep is not committed, but the results of the other tasks are stored, so Resume runs only
-// the failed tasks. If a fallback handles the failure, no task has failed.
+// ContinueOnError lets the other tasks of the superstep finish if a task of the node fails.
+// Without it, they are cancelled. The run fails after they have ended, with the errors of all
+// failed tasks. The superstep is not committed, but the results of the other tasks are stored, so
+// Resume runs only the failed tasks. If a fallback handles the failure, no task has failed.
 func ContinueOnError() AnyNodeOption {
 	return singleNodeOption("ContinueOnError", func(o *nodeOptions) { o.continues = true })
 }

@@ -23,7 +23,8 @@ type Observer interface {
 	Observe(ctx context.Context, o RunEvent)
 }
 
-// Observe adds an Observer of the graph's runs. There can be several. A nil o is a fault of Compile.
+// Observe adds an Observer of the graph's runs. There can be several. A nil o is a fault of
+// Compile.
 func Observe(o Observer) Option {
 	return compileOption(func(opt *options) { opt.observers = append(opt.observers, o) })
 }

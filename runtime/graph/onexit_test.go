@@ -35,7 +35,8 @@ func (s *rootless) PutWrites(ctx context.Context, w checkpoint.PutWrites) error 
 	return s.Saver.PutWrites(ctx, w)
 }
 
-// lostParent is a -> sub: each run of a logs another line, and the subgraph stops before its last node.
+// lostParent is a -> sub: each run of a logs another line, and the subgraph stops before its last
+// node.
 func lostParent(t *testing.T, d graph.Durability, mapped bool) (thread, *rootless) {
 	t.Helper()
 	inner := newWork()
@@ -179,8 +180,8 @@ func TestTaskKeysInSubgraphsSurviveEveryCrash(t *testing.T) {
 	})
 }
 
-// keysAfterACrash runs the graph, dies at a saver call, resumes to the end, and checks that each node ran under one
-// key. It reports whether there was such a call.
+// keysAfterACrash runs the graph, dies at a saver call, resumes to the end, and checks that each
+// node ran under one key. It reports whether there was such a call.
 func keysAfterACrash(t *testing.T, d graph.Durability, mapped bool, point int, after bool) (crashed bool) {
 	t.Helper()
 	v := new(visits)

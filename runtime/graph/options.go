@@ -10,8 +10,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Option is an option of Compile. An option that holds one value must be given at most once: Compile reports the second
-// as a fault. InterruptBefore, InterruptAfter, FormerNames and Observe add to the values given before.
+// Option is an option of Compile. An option that holds one value must be given at most once:
+// Compile reports the second as a fault. InterruptBefore, InterruptAfter, FormerNames and Observe
+// add to the values given before.
 type Option interface{ compile(*options) }
 
 // LimitOption is an option of Compile that each run can override.

@@ -49,7 +49,8 @@ const (
 	updates = "UpdateState UpdateStates"
 )
 
-// optionsOfCalls has the calls for which each option compiles. A pair is here if the option has an effect on the call.
+// optionsOfCalls has the calls for which each option compiles. A pair is here if the option has an
+// effect on the call.
 var optionsOfCalls = map[string]struct {
 	option any // the function that returns the option, or a value that is one
 	calls  string

@@ -17,7 +17,8 @@ func inOrder(nodes ...graph.ID) *graph.Builder[work, update] {
 	return b
 }
 
-// TestAResumedRunKeepsTheStoredOrder of its tasks (rule 2.2), although their nodes are declared in another order since.
+// TestAResumedRunKeepsTheStoredOrder of its tasks (rule 2.2), although their nodes are declared in
+// another order since.
 func TestAResumedRunKeepsTheStoredOrder(t *testing.T) {
 	th, s := newThread(t, inOrder("a", "b", "c"), graph.InterruptBefore("b"))
 	done(t, graph.Paused)(th.Invoke(t.Context(), input))

@@ -4,8 +4,8 @@ package graph
 type Outcome uint8
 
 const (
-	// OutcomeDone: the node returned a result. Its superstep is not committed yet. In an any-of join another result that was
-	// stored earlier may count instead.
+	// OutcomeDone: the node returned a result. Its superstep is not committed yet. In an any-of
+	// join another result that was stored earlier may count instead.
 	OutcomeDone Outcome = iota + 1
 	// OutcomeWaiting: the node, or one in its subgraph, waits for an answer.
 	OutcomeWaiting
@@ -15,7 +15,8 @@ const (
 	OutcomeReady
 	// OutcomeFailed: the node failed. If this is an attempt, Retry may run the node again.
 	OutcomeFailed
-	// OutcomeCancelled: the node returned because its run was cancelled, or because another node of its superstep failed.
+	// OutcomeCancelled: the node returned because its run was cancelled, or because another node
+	// of its superstep failed.
 	OutcomeCancelled
 	// OutcomeSuperseded: the node returned because another node of its any-of join was faster.
 	OutcomeSuperseded

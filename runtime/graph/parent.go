@@ -87,7 +87,8 @@ func (r callee) chooseForParent(u upward) error {
 	return nil
 }
 
-// checkParentChoice returns an error if the subgraph chose for its Parent although something is due in it.
+// checkParentChoice returns an error if the subgraph chose for its Parent although something is
+// due in it.
 func (r callee) checkParentChoice() error {
 	if r.state.up().first.id == "" {
 		return nil

@@ -62,7 +62,8 @@ func (g *core) numbers(ids []string, missing *[]string) []int {
 	return numbers
 }
 
-// placeJoins restores half-reached joins. It adds the targets of those that the graph does not have to missing.
+// placeJoins restores half-reached joins. It adds the targets of those that the graph does not
+// have to missing.
 func (g *core) placeJoins(p *plan.Planner, stored []checkpoint.Join, missing *[]string) {
 	if len(stored) == 0 {
 		return
@@ -82,8 +83,8 @@ func (g *core) placeJoins(p *plan.Planner, stored []checkpoint.Join, missing *[]
 	}
 }
 
-// placeJoin restores join i if all of fired are among its sources, and reports whether they are. Several joins can lead to one
-// node; their sources distinguish them.
+// placeJoin restores join i if all of fired are among its sources, and reports whether they are.
+// Several joins can lead to one node; their sources distinguish them.
 func (g *core) placeJoin(p *plan.Planner, i int, fired []string) bool {
 	sources := make(map[int]int, len(g.plan.Joins[i].From))
 	for k, n := range g.plan.Joins[i].From {

@@ -351,7 +351,8 @@ func (r resting) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Ap
 	return r.Saver.Append(ctx, a)
 }
 
-// An Async run stores its opening, the first superstep, all that waits for it, and the last superstep.
+// An Async run stores its opening, the first superstep, all that waits for it, and the last
+// superstep.
 func TestASuperstepOfOneTaskIsOneSaverCall(t *testing.T) {
 	appends := map[graph.Durability]int32{graph.Sync: 6, graph.Async: 4, graph.OnExit: 2}
 	eachDurability(t, func(t *testing.T, d graph.Durability) {

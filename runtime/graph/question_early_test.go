@@ -13,7 +13,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// The nodes here take the time of a synctest bubble: what a question takes, and what its slow sibling does.
+// The nodes here take the time of a synctest bubble: what a question takes, and what its slow
+// sibling does.
 const (
 	asksAfter = 12 * time.Millisecond
 	slowTakes = 4 * time.Second

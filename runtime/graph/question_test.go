@@ -405,7 +405,8 @@ func TestAQuestionOfAnAbandonedLineCanStillBeAnswered(t *testing.T) {
 	same(t, "runs", ran.counts(), map[string]int{"ask": 4, "beside": 2})
 }
 
-// renamedAsker is a graph whose node asks in a subgraph, and names that one release gave to all of it.
+// renamedAsker is a graph whose node asks in a subgraph, and names that one release gave to all of
+// it.
 func renamedAsker(tb testing.TB, sub, node graph.ID, asks func(context.Context) error, q graph.NodeOption, was ...graph.ID) *graph.Builder[work, update] {
 	tb.Helper()
 	var subWas []graph.SubgraphOption

@@ -29,7 +29,8 @@ func racing(run func(ctx context.Context, name string) (update, error), names ..
 	return b
 }
 
-// onlyThird is a run in which the third runner returns once the two others have begun, which wait for the end.
+// onlyThird is a run in which the third runner returns once the two others have begun, which wait
+// for the end.
 func onlyThird(returned *atomic.Int32) func(ctx context.Context, name string) (update, error) {
 	begun := make(chan struct{}, 100)
 	return func(ctx context.Context, name string) (update, error) {

@@ -117,7 +117,8 @@ func reasonIn(c *checkpoint.Chain) string {
 	return ""
 }
 
-// stopsIn returns the stops that hold a thread, or a call with the given namespace, at the last record of c.
+// stopsIn returns the stops that hold a thread, or a call with the given namespace, at the last
+// record of c.
 func stopsIn(namespace string, c *checkpoint.Chain) ([]Stop, error) {
 	stops, err := journal.ReadStops(journal.Stops(c.Last.Meta))
 	if err != nil || c.Committed {

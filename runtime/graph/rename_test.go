@@ -16,7 +16,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// program is a program of one of the releases between which fields got other names. All have the same fields.
+// program is a program of one of the releases between which fields got other names. All have the
+// same fields.
 type program struct {
 	name  string
 	run   func(ctx context.Context, steps []teststate.BeforeUpdate, opts ...graph.InvokeOption) (teststate.Before, error)
@@ -80,8 +81,9 @@ func randomUpdate(rnd *rand.Rand) teststate.BeforeUpdate {
 	return u
 }
 
-// TestReleasesWithOtherNamesOfAFieldNeverDisagree alternates between programs in which fields have different names, on one
-// thread: each sees what all have done, as one program would, or is refused.
+// TestReleasesWithOtherNamesOfAFieldNeverDisagree alternates between programs in which fields have
+// different names, on one thread: each sees what all have done, as one program would, or is
+// refused.
 func TestReleasesWithOtherNamesOfAFieldNeverDisagree(t *testing.T) {
 	refused, agreed := 0, 0
 	for seed := range uint64(150) {

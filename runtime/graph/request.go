@@ -18,9 +18,9 @@ var ErrRequestReused = errors.New("the request id was used with another input")
 // second run. It resumes an unfinished run, or returns the result of a finished one. So a caller
 // that does not know whether its input arrived can send it again.
 //
-// Another input under that id returns ErrRequestReused: inputs are compared by their encoded bytes,
-// unless the state's schema has changed since. While another run executes the request, the error is a
-// *checkpoint.BusyError whose Request is the id.
+// Another input under that id returns ErrRequestReused: inputs are compared by their encoded
+// bytes, unless the state's schema has changed since. While another run executes the request, the
+// error is a *checkpoint.BusyError whose Request is the id.
 //
 // Only the newest input of the open version is known. An id is forgotten when the next input
 // starts, when its record is pruned, and when the version is released, also by ReleaseOnDone. The

@@ -156,7 +156,8 @@ func TestWaitOutlastsAnUnavailableServer(t *testing.T) {
 	}
 }
 
-// TestARequestIsKnownAfterALongRun repeats a request after a run of more records than are searched for it.
+// TestARequestIsKnownAfterALongRun repeats a request after a run of more records than are searched
+// for it.
 func TestARequestIsKnownAfterALongRun(t *testing.T) {
 	const steps = 100
 	b := newWork()

@@ -601,8 +601,8 @@ func TestCurrentTask(t *testing.T) {
 	}
 }
 
-// A superstep without a saver allocates the context of its node, which is never used again. Contexts have 16 bytes, and
-// are allocated in blocks of 192.
+// A superstep without a saver allocates the context of its node, which is never used again.
+// Contexts have 16 bytes, and are allocated in blocks of 192.
 func TestASuperstepWithoutASaverAllocatesNothingButContexts(t *testing.T) {
 	steps := func(n int64) float64 {
 		b := newWork()
@@ -629,8 +629,9 @@ func TestASuperstepWithoutASaverAllocatesNothingButContexts(t *testing.T) {
 	}
 }
 
-// TestAStepOnTheMemorySaverAllocatesLittle: the context of the call of the saver, a part of what the saver allocates for
-// several records, and what the node allocates itself. The indexes of the saver grow now and then.
+// TestAStepOnTheMemorySaverAllocatesLittle: the context of the call of the saver, a part of what
+// the saver allocates for several records, and what the node allocates itself. The indexes of the
+// saver grow now and then.
 func TestAStepOnTheMemorySaverAllocatesLittle(t *testing.T) {
 	say := func(context.Context, work) (update, error) {
 		var u update

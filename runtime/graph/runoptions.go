@@ -10,8 +10,9 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
-// Every call has a type of options. An option compiles only for the calls that it affects. An option that holds one value
-// must be given at most once: the call returns an error before it reads or stores anything.
+// Every call has a type of options. An option compiles only for the calls that it affects. An
+// option that holds one value must be given at most once: the call returns an error before it
+// reads or stores anything.
 
 // RunOption is an option of Graph.Run. Every RunOption is a RunStreamOption, too.
 type RunOption interface {
@@ -52,21 +53,23 @@ type UpdatesOption interface {
 // ReleaseOption is an option of Thread.Release.
 type ReleaseOption interface{ release(*runOptions) }
 
-// WriteOption is an option of the calls that store checkpoints: Invoke, Stream, Resume, ResumeStream,
-// UpdateState and UpdateStates.
+// WriteOption is an option of the calls that store checkpoints: Invoke, Stream, Resume,
+// ResumeStream, UpdateState and UpdateStates.
 type WriteOption interface {
 	InvokeOption
 	ResumeOption
 	UpdatesOption
 }
 
-// ThreadOption is an option of every call that changes a thread: those of WriteOption, and Release.
+// ThreadOption is an option of every call that changes a thread: those of WriteOption, and
+// Release.
 type ThreadOption interface {
 	WriteOption
 	ReleaseOption
 }
 
-// DiscardOption is an option of the calls that can drop pending tasks: Invoke, Stream, UpdateState and UpdateStates.
+// DiscardOption is an option of the calls that can drop pending tasks: Invoke, Stream, UpdateState
+// and UpdateStates.
 type DiscardOption interface {
 	InvokeOption
 	UpdatesOption
@@ -100,7 +103,8 @@ type runOptions struct {
 	metadata map[string]string // of the call; nil for none
 }
 
-// runOption sets options of a call. The interface that an option's function returns limits the calls.
+// runOption sets options of a call. The interface that an option's function returns limits the
+// calls.
 type runOption func(*runOptions)
 
 func (f runOption) runStream(o *runOptions)    { f(o) }
@@ -147,18 +151,21 @@ func (d Durability) stream(o *runOptions)       { d.set(o) }
 func (d Durability) resume(o *runOptions)       { d.set(o) }
 func (d Durability) resumeStream(o *runOptions) { d.set(o) }
 
-// TakeOver opens the thread although the lease of another run is still valid. The other run finds out at its next write, or
-// when it next renews the lease, and then cancels its nodes. Until then both runs may execute nodes.
+// TakeOver opens the thread although the lease of another run is still valid. The other run finds
+// out at its next write, or when it next renews the lease, and then cancels its nodes. Until then
+// both runs may execute nodes.
 func TakeOver() WriteOption {
 	return singleRunOption("TakeOver", func(o *runOptions) { o.takeOver = true })
 }
 
-// Wait waits while another run holds the thread, until ctx ends, instead of returning a *checkpoint.BusyError. It also
-// waits while the saver's server is unavailable (checkpoint.ErrUnavailable) or exceeds SaverTimeout.
+// Wait waits while another run holds the thread, until ctx ends, instead of returning a
+// *checkpoint.BusyError. It also waits while the saver's server is unavailable
+// (checkpoint.ErrUnavailable) or exceeds SaverTimeout.
 func Wait() ThreadOption { return singleRunOption("Wait", func(o *runOptions) { o.wait = true }) }
 
-// DiscardPending drops the pending tasks of an unfinished thread. Invoke then starts again on the last state, and
-// UpdateState as one of several due nodes drops the others. The dropped tasks stay in the history.
+// DiscardPending drops the pending tasks of an unfinished thread. Invoke then starts again on the
+// last state, and UpdateState as one of several due nodes drops the others. The dropped tasks stay
+// in the history.
 func DiscardPending() DiscardOption {
 	return singleRunOption("DiscardPending", func(o *runOptions) { o.abandon = true })
 }
@@ -182,8 +189,8 @@ func IfHead(id checkpoint.ID) ThreadOption {
 	})
 }
 
-// Events chooses the kinds of events that a stream yields, in addition to the EventRunEnded at its end. The default is
-// EventUpdate.
+// Events chooses the kinds of events that a stream yields, in addition to the EventRunEnded at its
+// end. The default is EventUpdate.
 func Events(kinds EventKind) EventsOption {
 	return singleRunOption("Events", func(o *runOptions) { o.events = kinds })
 }

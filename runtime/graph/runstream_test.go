@@ -26,7 +26,8 @@ func written(seq iter.Seq2[graph.Event[work, update], error]) (all []string, err
 	return all, err
 }
 
-// TestAStreamOfARunShowsWhatThatOfAThreadShows compares Graph.Stream with Thread.Stream, also of a graph with a subgraph.
+// TestAStreamOfARunShowsWhatThatOfAThreadShows compares Graph.Stream with Thread.Stream, also of a
+// graph with a subgraph.
 func TestAStreamOfARunShowsWhatThatOfAThreadShows(t *testing.T) {
 	nested := newWork()
 	nested.Subgraph("sub", compile(t, chain("x", "y"), graph.SubgraphOnly()))
@@ -92,7 +93,8 @@ func TestLeavingAStreamOfARunEndsTheRun(t *testing.T) {
 	same(t, "nodes that ran", ran, 1)
 }
 
-// TestAnUpdateIsShownBeforeItsSuperstepIsCommitted has a sibling that waits until the update was seen.
+// TestAnUpdateIsShownBeforeItsSuperstepIsCommitted has a sibling that waits until the update was
+// seen.
 func TestAnUpdateIsShownBeforeItsSuperstepIsCommitted(t *testing.T) {
 	seen := make(chan struct{})
 	b := newWork()

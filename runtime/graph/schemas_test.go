@@ -26,7 +26,8 @@ func (s *schemaCounter) Append(ctx context.Context, a checkpoint.Append) (checkp
 	return s.Saver.Append(ctx, a)
 }
 
-// TestSchemasAreStoredOnceAVersion: what a fingerprint stands for can be read without the types of the graph.
+// TestSchemasAreStoredOnceAVersion: what a fingerprint stands for can be read without the types of
+// the graph.
 func TestSchemasAreStoredOnceAVersion(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		s := &schemaCounter{Saver: memory.New()}

@@ -12,8 +12,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// TestACallThatSkipsAnInnerSubgraphKeepsItsMemory calls a subgraph that remembers three times in one run.
-// In it another one remembers, which the second call does not run.
+// TestACallThatSkipsAnInnerSubgraphKeepsItsMemory calls a subgraph that remembers three times in
+// one run. In it another one remembers, which the second call does not run.
 func TestACallThatSkipsAnInnerSubgraphKeepsItsMemory(t *testing.T) {
 	for _, d := range []graph.Durability{graph.Sync, graph.Async, graph.OnExit} {
 		t.Run(d.String(), func(t *testing.T) {

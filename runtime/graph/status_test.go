@@ -29,8 +29,8 @@ func threeNodes(b func(context.Context, work) (update, error), opts ...graph.Nod
 	return g
 }
 
-// endings are ways to end a run of three nodes while the one in the middle runs, by the name of the thread, with the status of
-// that thread and why it has it.
+// endings are ways to end a run of three nodes while the one in the middle runs, by the name of
+// the thread, with the status of that thread and why it has it.
 var endings = map[string]struct {
 	want graph.Status
 	why  string // a part of the reason, or the stop
@@ -246,7 +246,8 @@ func TestAStatusSaysWhatAThreadNeeds(t *testing.T) {
 	})
 }
 
-// After a deployment a program resumes all Ready threads. That finishes those that need no person and changes no other.
+// After a deployment a program resumes all Ready threads. That finishes those that need no person
+// and changes no other.
 func TestASweepOverReadyThreadsResumesWhatNobodyHasToDecide(t *testing.T) {
 	s := memory.New()
 	for id, e := range endings {
@@ -290,8 +291,8 @@ func TestASweepOverReadyThreadsResumesWhatNobodyHasToDecide(t *testing.T) {
 	same(t, "swept", len(ready), 7)
 }
 
-// After a deployment, a program resumes the threads whose runs were stopped by the shutdown. Threads that wait for a person stay
-// as they are.
+// After a deployment, a program resumes the threads whose runs were stopped by the shutdown.
+// Threads that wait for a person stay as they are.
 func ExampleReady() {
 	saver := memory.New()
 	ctx, shutdown := context.WithCancelCause(context.Background())
@@ -361,7 +362,8 @@ func TestAReasonIsOfTheNewestRun(t *testing.T) {
 	})
 }
 
-// The stops of a thread are known to other processes, in results and in histories, also after an edit and in subgraphs.
+// The stops of a thread are known to other processes, in results and in histories, also after an
+// edit and in subgraphs.
 func TestASnapshotNamesTheStopsThatHoldTheThread(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		inner := compile(t, chain("x", "y"), graph.SubgraphOnly(), graph.InterruptBefore("y"))
@@ -407,8 +409,9 @@ func TestASnapshotNamesTheStopsThatHoldTheThread(t *testing.T) {
 	})
 }
 
-// TestAResumeNamesAStopAfterANodeThatARunBeforeItReached: a sibling fails in the run in which a subgraph stops after a
-// node. The next run restores the call at the stop, without running the node.
+// TestAResumeNamesAStopAfterANodeThatARunBeforeItReached: a sibling fails in the run in which a
+// subgraph stops after a node. The next run restores the call at the stop, without running the
+// node.
 func TestAResumeNamesAStopAfterANodeThatARunBeforeItReached(t *testing.T) {
 	fails := true
 	b := newWork()

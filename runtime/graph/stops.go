@@ -26,13 +26,14 @@ type stops struct {
 	beforeRoute   bool
 }
 
-// InterruptBefore pauses a run before a superstep in which one of nodes would run. Nothing of that superstep runs. Resume
-// then runs the superstep. If the Resume has the same InterruptBefore among its options, it pauses when the node is next due.
+// InterruptBefore pauses a run before a superstep in which one of nodes would run. Nothing of that
+// superstep runs. Resume then runs the superstep. If the Resume has the same InterruptBefore among
+// its options, it pauses when the node is next due.
 func InterruptBefore(nodes ...ID) InterruptOption { return &stops{before: nodes} }
 
-// InterruptAfter pauses a run after the commit of a superstep in which one of nodes ran. The successors are decided by
-// then, unless BeforeRoute is given. A run also pauses after its last node, so that a person can edit the result. Resume
-// then finishes the run without running a node.
+// InterruptAfter pauses a run after the commit of a superstep in which one of nodes ran. The
+// successors are decided by then, unless BeforeRoute is given. A run also pauses after its last
+// node, so that a person can edit the result. Resume then finishes the run without running a node.
 func InterruptAfter(nodes ...ID) InterruptOption { return &stops{after: nodes} }
 
 // BeforeRoute makes InterruptAfter pause before the route of the node is called. Resume calls the

@@ -147,7 +147,8 @@ func TestAStepOfASubgraphThatChangesNothing(t *testing.T) {
 	})
 }
 
-// faulty fails two Appends to the namespaces of subgraphs that come after so many others. They are made, or not.
+// faulty fails two Appends to the namespaces of subgraphs that come after so many others. They are
+// made, or not.
 type faulty struct {
 	checkpoint.Saver
 	left  atomic.Int32
@@ -171,8 +172,8 @@ func (f *faulty) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Ap
 	return checkpoint.AppendResult{}, errFaulty
 }
 
-// TestAnAppendOfASubgraphThatFails has one call of the saver fail that a subgraph makes. What it stores later is what
-// counts, not what it would have stored.
+// TestAnAppendOfASubgraphThatFails has one call of the saver fail that a subgraph makes. What it
+// stores later is what counts, not what it would have stored.
 func TestAnAppendOfASubgraphThatFails(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for left := range int32(6) {
@@ -249,7 +250,8 @@ func TestWhatASubgraphDidIsKeptWhenOutFails(t *testing.T) {
 	})
 }
 
-// TestARunThatDiedIsResumedWithAnotherDurability has runs die that store nothing until they end, and others go on.
+// TestARunThatDiedIsResumedWithAnotherDurability has runs die that store nothing until they end,
+// and others go on.
 func TestARunThatDiedIsResumedWithAnotherDurability(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		eachDurability(t, func(t *testing.T, d2 graph.Durability) {
@@ -275,8 +277,8 @@ func TestARunThatDiedIsResumedWithAnotherDurability(t *testing.T) {
 
 const mixedLog = "begin, given 1: 3 1 a+b, x, y, in, begin, given 6: 3 6 a+b, x, y, in in, end"
 
-// mixed is a loop with subgraphs of each kind: one over a state of its own, one over the same state that asks and sends its
-// parent on, and one that remembers.
+// mixed is a loop with subgraphs of each kind: one over a state of its own, one over the same
+// state that asks and sends its parent on, and one that remembers.
 func mixed(t *testing.T, y *tally) *graph.Builder[work, update] {
 	t.Helper()
 	if y == nil {
@@ -431,7 +433,8 @@ func TestRerunBeginsASubgraphAnewWhenItsInputFailsAtFirst(t *testing.T) {
 	})
 }
 
-// TestARunThatLostItsThreadDoesNotRetryASubgraph: once another run has the thread, a subgraph is not tried again.
+// TestARunThatLostItsThreadDoesNotRetryASubgraph: once another run has the thread, a subgraph is
+// not tried again.
 func TestARunThatLostItsThreadDoesNotRetryASubgraph(t *testing.T) {
 	for _, kind := range []string{"own", "same"} {
 		s := memory.New()
@@ -469,8 +472,8 @@ func TestARunThatLostItsThreadDoesNotRetryASubgraph(t *testing.T) {
 	}
 }
 
-// TestWhatASubgraphThatBeganAnewAskedBefore: the questions of what a subgraph began before it began anew are not the
-// thread's any more, at any depth.
+// TestWhatASubgraphThatBeganAnewAskedBefore: the questions of what a subgraph began before it
+// began anew are not the thread's any more, at any depth.
 func TestWhatASubgraphThatBeganAnewAskedBefore(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for depth := range 3 {
@@ -500,8 +503,8 @@ func TestWhatASubgraphThatBeganAnewAskedBefore(t *testing.T) {
 	})
 }
 
-// TestASubgraphBeginsWhileItsSiblingsAreStored, in a subgraph whose own beginning is stored with the first of them. What there is
-// to see, the race detector sees.
+// TestASubgraphBeginsWhileItsSiblingsAreStored, in a subgraph whose own beginning is stored with
+// the first of them. What there is to see, the race detector sees.
 func TestASubgraphBeginsWhileItsSiblingsAreStored(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		middle := newWork()
@@ -518,8 +521,9 @@ func TestASubgraphBeginsWhileItsSiblingsAreStored(t *testing.T) {
 	})
 }
 
-// TestASubgraphThatBeganAnewInVainAsksTheSame: a run has a subgraph begin anew and dies, when what is deeper in it has asked
-// already. The next run has it begin anew again, and that question is its own.
+// TestASubgraphThatBeganAnewInVainAsksTheSame: a run has a subgraph begin anew and dies, when what
+// is deeper in it has asked already. The next run has it begin anew again, and that question is
+// its own.
 func TestASubgraphThatBeganAnewInVainAsksTheSame(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for depth := range 3 {
@@ -602,7 +606,8 @@ func TestWhatASubgraphAskedThatLostARace(t *testing.T) {
 	})
 }
 
-// TestSubgraphsOfEachKindOnEverySaver has a run die at many places, and another go on, and looks who is asked.
+// TestSubgraphsOfEachKindOnEverySaver has a run die at many places, and another go on, and looks
+// who is asked.
 func TestSubgraphsOfEachKindOnEverySaver(t *testing.T) {
 	savers := map[string]func(testing.TB) string{
 		"memory": func(testing.TB) string { return "memory:" },
@@ -661,7 +666,8 @@ func mixedTravel(t *testing.T, s checkpoint.Saver, id string, d graph.Durability
 	return res, err
 }
 
-// changedWork returns a Builder over a schema that has changed since, as far as its fingerprint tells.
+// changedWork returns a Builder over a schema that has changed since, as far as its fingerprint
+// tells.
 func changedWork() *graph.Builder[work, update] {
 	changed := *teststate.WorkSchema
 	changed.Fingerprint++
@@ -785,7 +791,8 @@ func TestInsideWithAnotherGraph(t *testing.T) {
 // TestManySubgraphsAtOnce has many subgraphs of one superstep work on one state, two of them deep.
 func TestManySubgraphsAtOnce(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
-		// A bubble ends when all goroutines in it have, and fails when one never does: nothing may be left behind.
+		// A bubble ends when all goroutines in it have, and fails when one never does: nothing may
+		// be left behind.
 		synctest.Test(t, func(t *testing.T) { manySubgraphs(t, d) })
 	})
 }

@@ -189,9 +189,10 @@ func TestParentInCompile(t *testing.T) {
 	})
 }
 
-// busy is a graph of which much is under way when the node sub chooses what runs next: a deferred node, a race that sub is in, a
-// join that waits for that, and a longer branch. What sub chooses leads to another race, and to the deferred node. The rival of
-// sub is declared before it, and wins, or after it.
+// busy is a graph of which much is under way when the node sub chooses what runs next: a deferred
+// node, a race that sub is in, a join that waits for that, and a longer branch. What sub chooses
+// leads to another race, and to the deferred node. The rival of sub is declared before it, and
+// wins, or after it.
 func busy(l *ledger, rivalFirst bool, sub func(b *graph.Builder[work, update], next func() graph.Next)) *graph.Builder[work, update] {
 	b := newWork()
 	worker := graph.TaskNode(b, "worker", func(ctx context.Context, s work, d teststate.Doc) (update, error) {

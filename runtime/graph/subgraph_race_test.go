@@ -13,7 +13,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// raceOf is a race of a graph as the node "slow" with the given one, "fast"; the result of the faster one is followed by "won".
+// raceOf is a race of a graph as the node "slow" with the given one, "fast"; the result of the
+// faster one is followed by "won".
 func raceOf(slow *app, fast func(context.Context, work) (update, error), opts ...graph.SubgraphOption) *graph.Builder[work, update] {
 	b := newWork()
 	b.Subgraph("slow", slow, opts...)
@@ -36,8 +37,8 @@ func asksOne() *graph.Builder[work, update] {
 	return line(b, "ask")
 }
 
-// TestNothingIsLeftOfARaceInASubgraph: what asked and stopped there and lost is withdrawn, also where the subgraph has nothing else
-// to store.
+// TestNothingIsLeftOfARaceInASubgraph: what asked and stopped there and lost is withdrawn, also
+// where the subgraph has nothing else to store.
 func TestNothingIsLeftOfARaceInASubgraph(t *testing.T) {
 	slows := map[string]*app{
 		"asks":  compile(t, asksOne(), graph.SubgraphOnly()),
@@ -66,8 +67,8 @@ func TestNothingIsLeftOfARaceInASubgraph(t *testing.T) {
 	})
 }
 
-// TestNothingIsLeftOfARaceInASubgraphWhoseResultIsStored: the node beside the subgraph fails, so that its result is stored before
-// the superstep commits.
+// TestNothingIsLeftOfARaceInASubgraphWhoseResultIsStored: the node beside the subgraph fails, so
+// that its result is stored before the superstep commits.
 func TestNothingIsLeftOfARaceInASubgraphWhoseResultIsStored(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		broken := true
@@ -109,8 +110,8 @@ func (l *loading) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain,
 	return l.Saver.Load(ctx, p)
 }
 
-// TestWhatASubgraphAskedInAnAttemptThatFailedIsWithdrawn: it loses the race in its second attempt, before that has come to what
-// asks.
+// TestWhatASubgraphAskedInAnAttemptThatFailedIsWithdrawn: it loses the race in its second attempt,
+// before that has come to what asks.
 func TestWhatASubgraphAskedInAnAttemptThatFailedIsWithdrawn(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		synctest.Test(t, func(t *testing.T) {

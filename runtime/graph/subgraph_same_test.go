@@ -209,7 +209,8 @@ func TestAFailureInASubgraphOverTheSameState(t *testing.T) {
 	})
 }
 
-// deepSame is a graph over work with branches, a loop, a join, a stop, a question, and so many graphs like it in it.
+// deepSame is a graph over work with branches, a loop, a join, a stop, a question, and so many
+// graphs like it in it.
 func deepSame(t *testing.T, l *ledger, depth int, prefix string) *app {
 	t.Helper()
 	name := func(id graph.ID) string { return prefix + string(id) }
@@ -251,7 +252,8 @@ func TestEveryCrashPointWithSubgraphsOverTheSameState(t *testing.T) {
 	})
 }
 
-// TestNothingFinishedRunsAgainInASubgraphOverTheSameState stops often, and is resumed elsewhere each time.
+// TestNothingFinishedRunsAgainInASubgraphOverTheSameState stops often, and is resumed elsewhere
+// each time.
 func TestNothingFinishedRunsAgainInASubgraphOverTheSameState(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		l, s := new(ledger), memory.New()
@@ -353,8 +355,8 @@ func TestWhatASubgraphStoresBelongsToStoredRecords(t *testing.T) {
 	})
 }
 
-// clash is a graph whose subgraph, over the same state or one of its own, asks and then sets what another node sets, until
-// mend is called.
+// clash is a graph whose subgraph, over the same state or one of its own, asks and then sets what
+// another node sets, until mend is called.
 func clash(t *testing.T, own bool) (b *graph.Builder[work, update], mend func()) {
 	t.Helper()
 	mended := false
@@ -442,7 +444,8 @@ func TestRerunWhileASubgraphAsksDropsItsQuestion(t *testing.T) {
 	}
 }
 
-// TestACrashDoesNotForgetThatASubgraphRunsAgain dies everywhere in a Resume with Rerun, and in a second one.
+// TestACrashDoesNotForgetThatASubgraphRunsAgain dies everywhere in a Resume with Rerun, and in a
+// second one.
 func TestACrashDoesNotForgetThatASubgraphRunsAgain(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for _, own := range []bool{false, true} {

@@ -13,7 +13,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// inside puts b into graphs that have it as their only node, so many deep: over a state of their own or over the same.
+// inside puts b into graphs that have it as their only node, so many deep: over a state of their
+// own or over the same.
 func inside(t *testing.T, b *graph.Builder[work, update], depth int, own bool, opts ...graph.Option) (*graph.Builder[work, update], []graph.Option) {
 	t.Helper()
 	for range depth {
@@ -32,7 +33,8 @@ func inside(t *testing.T, b *graph.Builder[work, update], depth int, own bool, o
 	return b, opts
 }
 
-// eachDepth calls test for graphs at the top and in others, up to two deep, of either kind, with each durability.
+// eachDepth calls test for graphs at the top and in others, up to two deep, of either kind, with
+// each durability.
 func eachDepth(t *testing.T, test func(t *testing.T, what string, depth int, own bool, d graph.Durability)) {
 	t.Helper()
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
@@ -74,8 +76,9 @@ func threadOf(t *testing.T, s checkpoint.Saver) checkpoint.Thread {
 	return c.Thread
 }
 
-// crashes makes a call once for each call of the saver that it makes, on a thread of its own that prepare made, and crashes
-// there, before the call of the saver and after it. check sees what is stored then.
+// crashes makes a call once for each call of the saver that it makes, on a thread of its own that
+// prepare made, and crashes there, before the call of the saver and after it. check sees what is
+// stored then.
 func crashes(t *testing.T, what string, least int,
 	prepare func(s checkpoint.Saver), call func(s checkpoint.Saver) error, check func(what string, s checkpoint.Saver),
 ) {
@@ -155,7 +158,8 @@ func TestAStopThatNobodySawIsMade(t *testing.T) {
 	})
 }
 
-// TestTheStopAfterOneThatWasLetPass dies everywhere in the Resume between two stops: the second one is made once.
+// TestTheStopAfterOneThatWasLetPass dies everywhere in the Resume between two stops: the second
+// one is made once.
 func TestTheStopAfterOneThatWasLetPass(t *testing.T) {
 	eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
 		on := func(s checkpoint.Saver) thread {
@@ -220,7 +224,8 @@ func asksTwice(apart bool) *graph.Builder[work, update] {
 	return b
 }
 
-// TestAnAnswerIsNotAskedForAgain dies everywhere in the Resume that has the first or the second of two answers.
+// TestAnAnswerIsNotAskedForAgain dies everywhere in the Resume that has the first or the second of
+// two answers.
 func TestAnAnswerIsNotAskedForAgain(t *testing.T) {
 	eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
 		for _, apart := range []bool{false, true} {
@@ -234,8 +239,8 @@ func TestAnAnswerIsNotAskedForAgain(t *testing.T) {
 	})
 }
 
-// answerOnce checks that of a thread's two questions none is asked again that a Resume had the answer to, once that was taken
-// up. So many are answered before.
+// answerOnce checks that of a thread's two questions none is asked again that a Resume had the
+// answer to, once that was taken up. So many are answered before.
 func answerOnce(t *testing.T, what string, answered int, on func(checkpoint.Saver) thread) {
 	t.Helper()
 	answers := map[wire.String]wire.Int{"one?": 1, "two?": 2}
@@ -313,7 +318,8 @@ func TestResumingWithoutAnAnswerStoresNothing(t *testing.T) {
 	})
 }
 
-// TestAThreadThatWaitsIsListedWhereverItsRunDied: what a subgraph asked is stored before the thread waits.
+// TestAThreadThatWaitsIsListedWhereverItsRunDied: what a subgraph asked is stored before the
+// thread waits.
 func TestAThreadThatWaitsIsListedWhereverItsRunDied(t *testing.T) {
 	eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
 		on := func(s checkpoint.Saver) thread {

@@ -85,7 +85,8 @@ func TestSubgraphsDropWhatTheirParentDrops(t *testing.T) {
 	same(t, "log", res.State.Log, []string{"1 "})
 }
 
-// TestSubgraphsOverTheSameStateDropWhatTheirParentDrops: what a subgraph dropped of its own copy is still there in the state around it.
+// TestSubgraphsOverTheSameStateDropWhatTheirParentDrops: what a subgraph dropped of its own copy
+// is still there in the state around it.
 func TestSubgraphsOverTheSameStateDropWhatTheirParentDrops(t *testing.T) {
 	var seen []ref.Message
 	node := func(s ref.Everything) (u ref.EverythingUpdate, err error) {
@@ -132,8 +133,9 @@ func TestSubgraphsOverTheSameStateDropWhatTheirParentDrops(t *testing.T) {
 	})
 }
 
-// release is a graph as two releases of the code have it: over Pair, and over WiderPair, which has a field more. A subgraph of a,
-// b and c over the same state is between begin and end, and stops before b and before c. What a node changes says does.
+// release is a graph as two releases of the code have it: over Pair, and over WiderPair, which has
+// a field more. A subgraph of a, b and c over the same state is between begin and end, and stops
+// before b and before c. What a node changes says does.
 func release[S, U any](t *testing.T, schema *state.Schema[S, U], does func(node graph.ID, s S) U, s checkpoint.Saver, opts ...graph.Option) graph.Thread[S, U] {
 	t.Helper()
 	chain := func(b *graph.Builder[S, U], ids ...graph.ID) *graph.Builder[S, U] {
@@ -161,8 +163,8 @@ func release[S, U any](t *testing.T, schema *state.Schema[S, U], does func(node 
 	return app.Thread("t")
 }
 
-// older and wider are the thread t of the two releases. With more the later one's node of that name writes the field that the
-// earlier one does not have; c says what it sees of it.
+// older and wider are the thread t of the two releases. With more the later one's node of that
+// name writes the field that the earlier one does not have; c says what it sees of it.
 func older(t *testing.T, s checkpoint.Saver, opts ...graph.Option) graph.Thread[pair, pairUpdate] {
 	t.Helper()
 	return release(t, teststate.PairSchema, func(node graph.ID, _ pair) pairUpdate { return pairUpdate{Bar: state.Append(string(node))} }, s, opts...)
@@ -182,7 +184,8 @@ func wider(t *testing.T, s checkpoint.Saver, more graph.ID, opts ...graph.Option
 	}, s, opts...)
 }
 
-// TestASubgraphCarriesFieldsThatTheCodeDoesNotHave has releases take turns in a subgraph over the same state.
+// TestASubgraphCarriesFieldsThatTheCodeDoesNotHave has releases take turns in a subgraph over the
+// same state.
 func TestASubgraphCarriesFieldsThatTheCodeDoesNotHave(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for _, drop := range []bool{false, true} { // which is of nested fields
@@ -229,8 +232,8 @@ func TestASubgraphCarriesFieldsThatTheCodeDoesNotHave(t *testing.T) {
 	})
 }
 
-// TestWhatASubgraphChangedThatTheCodeDoesNotHave: a change of such a field cannot be merged, so the code that has it goes on, or the
-// subgraph begins anew.
+// TestWhatASubgraphChangedThatTheCodeDoesNotHave: a change of such a field cannot be merged, so
+// the code that has it goes on, or the subgraph begins anew.
 func TestWhatASubgraphChangedThatTheCodeDoesNotHave(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		s := memory.New()

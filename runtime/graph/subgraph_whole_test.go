@@ -13,8 +13,9 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// language has something of everything that a graph can have: sends that send, a routing node, a join over branches of
-// different length, an any-of join, a deferred node, a loop, a question asked by each of several tasks.
+// language has something of everything that a graph can have: sends that send, a routing node, a
+// join over branches of different length, an any-of join, a deferred node, a loop, a question
+// asked by each of several tasks.
 func language(l *ledger) *graph.Builder[work, update] {
 	b := newWork()
 	asking := func(ctx context.Context, s work, d teststate.Doc) (update, error) {

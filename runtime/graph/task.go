@@ -20,7 +20,8 @@ type Task = task.Task
 // returns a Task with Graph, Thread, Node (the node that ran) and Step. Attempt and Key are zero
 // there, because a route is not stored and may be called again.
 //
-// CurrentTask returns the zero Task under any other context, and after the node or route has returned.
+// CurrentTask returns the zero Task under any other context, and after the node or route has
+// returned.
 func CurrentTask(ctx context.Context) Task {
 	t, _ := task.Current(ctx)
 	return t

@@ -25,7 +25,8 @@ type Thread[S, U any] struct {
 	version int // a released one; 0 for the open one
 }
 
-// Thread returns a handle on the thread called id. It touches no storage: a thread begins with its first input.
+// Thread returns a handle on the thread called id. It touches no storage: a thread begins with its
+// first input.
 func (g *Graph[S, U]) Thread(id string) Thread[S, U] { return Thread[S, U]{g: g, id: id} }
 
 // At returns the thread as seen from one of its checkpoints. State reads that checkpoint, and
@@ -232,9 +233,9 @@ func passing(err error) bool {
 	return errors.As(err, &saver) && (errors.Is(err, checkpoint.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded))
 }
 
-// Release closes the thread's open version and returns it. Its checkpoints stay readable by At, and the next
-// input starts with an empty state. It returns a *checkpoint.BusyError if a run holds the thread, and
-// checkpoint.ErrNotFound if no version is open.
+// Release closes the thread's open version and returns it. Its checkpoints stay readable by At,
+// and the next input starts with an empty state. It returns a *checkpoint.BusyError if a run holds
+// the thread, and checkpoint.ErrNotFound if no version is open.
 func (t Thread[S, U]) Release(ctx context.Context, opts ...ReleaseOption) (v checkpoint.Version, err error) {
 	o, err := calling(t, opts, ReleaseOption.release)
 	if err != nil {

@@ -407,7 +407,8 @@ func TestAJoinIsKeptOverARestart(t *testing.T) {
 	same(t, "log", res.State.Log, []string{"short", "long1", "long2", "joined"})
 }
 
-// flaky is a graph of three parallel nodes of which bad fails as long as broken is set; it counts what ran.
+// flaky is a graph of three parallel nodes of which bad fails as long as broken is set; it counts
+// what ran.
 func flaky(broken *atomic.Bool, ran *counter) *graph.Builder[work, update] {
 	b := newWork()
 	for _, id := range []graph.ID{"a", "bad", "c"} {
@@ -919,7 +920,8 @@ func TestAGoroutineThatEndsLeavesItsThreadResumable(t *testing.T) {
 	done(t, graph.Done)(th.Resume(t.Context()))
 }
 
-// renamable fails at its second node, which has a name of its own in each of two versions of the graph.
+// renamable fails at its second node, which has a name of its own in each of two versions of the
+// graph.
 func renamable(suffix graph.ID, broken bool, ran *counter, keys map[string]bool) *graph.Builder[work, update] {
 	b := newWork()
 	node := func(old graph.ID, fails bool) graph.ID {
@@ -985,7 +987,8 @@ func TestDurabilitiesPrintAsTheirNames(t *testing.T) {
 	same(t, "names", got, []string{"no durability", "sync", "async", "on exit"})
 }
 
-// TestAnEditOfAForkLeavesItsStop: nobody has come to the stop on the new line, however often it was edited.
+// TestAnEditOfAForkLeavesItsStop: nobody has come to the stop on the new line, however often it
+// was edited.
 func TestAnEditOfAForkLeavesItsStop(t *testing.T) {
 	for _, edits := range []int{1, 2, 3} {
 		th, _ := newThread(t, chain("a", "b"), graph.InterruptBefore("b"))

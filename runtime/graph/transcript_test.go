@@ -24,9 +24,9 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// Each file in testdata/protocol is the transcript of one scenario: every saver call that a graph makes, with
-// what it stores and what it reads. A change of the commit protocol, or of what is stored, shows as a change
-// of these files. Rewrite them with
+// Each file in testdata/protocol is the transcript of one scenario: every saver call that a graph
+// makes, with what it stores and what it reads. A change of the commit protocol, or of what is
+// stored, shows as a change of these files. Rewrite them with
 //
 //	go test ./runtime/graph -run Transcripts -rewrite
 var rewrite = flag.Bool("rewrite", false, "rewrite the transcripts in testdata/protocol")
@@ -60,8 +60,8 @@ func (tr *transcript) id(id checkpoint.ID) string {
 	return tr.ids[id]
 }
 
-// task returns what stands for a task key until the end, when text knows what ran under it. The name of a subgraph call is
-// that of its task and something that differs from one run to the next.
+// task returns what stands for a task key until the end, when text knows what ran under it. The
+// name of a subgraph call is that of its task and something that differs from one run to the next.
 func (tr *transcript) task(key string) string {
 	if len(key) < 32 {
 		return key
@@ -77,7 +77,8 @@ func (tr *transcript) task(key string) string {
 	return key
 }
 
-// text returns the transcript with a name for each task key: the node that ran under it and its step.
+// text returns the transcript with a name for each task key: the node that ran under it and its
+// step.
 func (tr *transcript) text() string {
 	var names []string
 	for i, key := range tr.keys {
@@ -234,8 +235,8 @@ func describe(v any) string {
 	return fmt.Sprint(v)
 }
 
-// transcribed is a saver that writes its calls down. Its writes take the time of the bubble, so that
-// what an Async run queues meanwhile is always the same.
+// transcribed is a saver that writes its calls down. Its writes take the time of the bubble, so
+// that what an Async run queues meanwhile is always the same.
 type transcribed struct {
 	checkpoint.Saver
 	tr *transcript
@@ -314,7 +315,8 @@ type scene struct {
 	saver *transcribed
 }
 
-// node is a node that takes some time, so that nodes end in a known order, logs its name, and makes its task known.
+// node is a node that takes some time, so that nodes end in a known order, logs its name, and
+// makes its task known.
 func (sc *scene) node(name string, d time.Duration) func(context.Context, work) (update, error) {
 	return func(ctx context.Context, _ work) (update, error) {
 		sc.runs(ctx)

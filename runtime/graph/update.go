@@ -14,14 +14,15 @@ import (
 // UpdateState merges u into the state by the reducers, stores the result as a checkpoint and
 // returns its id. Nodes do not run; routes may.
 //
-// At the head it is an edit: due tasks stay due, with their stored results and questions. At an older
-// checkpoint it is a fork: the tasks that were due there are due again, on a new run line. On a thread that
-// does not exist it stores u as the first state. Nothing is due then, and the next input merges into that
-// state.
+// At the head it is an edit: due tasks stay due, with their stored results and questions. At an
+// older checkpoint it is a fork: the tasks that were due there are due again, on a new run line.
+// On a thread that does not exist it stores u as the first state. Nothing is due then, and the
+// next input merges into that state.
 //
-// With AsNode it is a fork that treats u as the result of that node, at any checkpoint. If the node is due,
-// it counts as having run. If other tasks are due too, UpdateState returns ErrUnfinished and stores nothing;
-// DiscardPending drops those tasks instead. With Goto it is a fork after which exactly the given tasks are due.
+// With AsNode it is a fork that treats u as the result of that node, at any checkpoint. If the
+// node is due, it counts as having run. If other tasks are due too, UpdateState returns
+// ErrUnfinished and stores nothing; DiscardPending drops those tasks instead. With Goto it is a
+// fork after which exactly the given tasks are due.
 //
 // It returns a *checkpoint.BusyError if a run holds the thread. Other errors are those of Resume.
 func (t Thread[S, U]) UpdateState(ctx context.Context, u U, opts ...UpdateOption) (checkpoint.ID, error) {
@@ -41,13 +42,14 @@ type NodeUpdate[U any] struct {
 	Update U
 }
 
-// UpdateStates stores the updates of several nodes as one superstep: a fork, as if exactly these nodes had
-// run and returned them. The updates merge in task order: by the declaration of their nodes, and for one node
-// in the order given. Conflicts are errors, as in a run. Each route is called once, and joins of the nodes
-// advance from empty.
+// UpdateStates stores the updates of several nodes as one superstep: a fork, as if exactly these
+// nodes had run and returned them. The updates merge in task order: by the declaration of their
+// nodes, and for one node in the order given. Conflicts are errors, as in a run. Each route is
+// called once, and joins of the nodes advance from empty.
 //
-// Only a task node can be named more than once. Of the nodes that lead to one any-of join only one can be
-// named. For due tasks the rules of UpdateState with AsNode apply. Errors are those of UpdateState.
+// Only a task node can be named more than once. Of the nodes that lead to one any-of join only one
+// can be named. For due tasks the rules of UpdateState with AsNode apply. Errors are those of
+// UpdateState.
 func (t Thread[S, U]) UpdateStates(ctx context.Context, updates []NodeUpdate[U], opts ...UpdatesOption) (checkpoint.ID, error) {
 	o, err := calling(t, opts, UpdatesOption.updates)
 	if err != nil {
@@ -199,10 +201,10 @@ func AsNode(id ID) UpdateOption {
 	return runOption(func(o *runOptions) { o.as = append(o.as, id) })
 }
 
-// Goto makes exactly the tasks of next due after an update: nodes by To, and sends by Sender.Send. They replace
-// everything that was due, and the edges, joins and routes of the nodes that AsNode or UpdateStates name.
-// After graph.To(graph.End) nothing is due. Each node must be one of the graph; it need not be a target of
-// another one.
+// Goto makes exactly the tasks of next due after an update: nodes by To, and sends by Sender.Send.
+// They replace everything that was due, and the edges, joins and routes of the nodes that AsNode
+// or UpdateStates name. After graph.To(graph.End) nothing is due. Each node must be one of the
+// graph; it need not be a target of another one.
 func Goto(next Next) UpdatesOption {
 	return singleRunOption("Goto", func(o *runOptions) { o.jump = &next })
 }

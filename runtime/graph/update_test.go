@@ -37,7 +37,8 @@ func updated(tb testing.TB) func(checkpoint.ID, error) checkpoint.ID {
 	}
 }
 
-// TestAThreadBegunByAnUpdate: the state is stored, nothing is due, and the next input merges into it (rule 16.11).
+// TestAThreadBegunByAnUpdate: the state is stored, nothing is due, and the next input merges into
+// it (rule 16.11).
 func TestAThreadBegunByAnUpdate(t *testing.T) {
 	th, s := newThread(t, chain("a"), graph.ReleaseOnDone())
 	id := updated(t)(th.UpdateState(t.Context(), update{Count: state.Add(5), Log: state.Append("imported")}))
@@ -122,7 +123,8 @@ func fork3(asked *int) *graph.Builder[work, update] {
 	return b
 }
 
-// TestUpdatesOfSeveralNodesAreOneSuperstep: in the order of declaration, with joins and routes, as one record (rule 16.13).
+// TestUpdatesOfSeveralNodesAreOneSuperstep: in the order of declaration, with joins and routes, as
+// one record (rule 16.13).
 func TestUpdatesOfSeveralNodesAreOneSuperstep(t *testing.T) {
 	asked := 0
 	th, s := newThread(t, fork3(&asked), graph.InterruptBefore("a"))

@@ -49,8 +49,9 @@ func structs(t *testing.T, dir string) map[string]*ast.StructType {
 	return all
 }
 
-// TestARunIsSmall keeps run at what one can hold in mind. A field of a struct type of this package counts with the fields of
-// that type, unless the type has methods: then it has a purpose of its own.
+// TestARunIsSmall keeps run at what one can hold in mind. A field of a struct type of this package
+// counts with the fields of that type, unless the type has methods: then it has a purpose of its
+// own.
 func TestARunIsSmall(t *testing.T) {
 	all := structs(t, ".")
 	withMethods := make(map[string]bool)
@@ -141,7 +142,8 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
-// TestWallsHold checks that imports point one way, and that each inner package says what always holds in it.
+// TestWallsHold checks that imports point one way, and that each inner package says what always
+// holds in it.
 func TestWallsHold(t *testing.T) {
 	const prefix = "github.com/graphgen-go/graphgen/runtime/graph"
 	may := map[string][]string{ // the packages of this folder that an inner one may import

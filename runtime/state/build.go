@@ -1,7 +1,7 @@
 package state
 
-// Build returns the update that f makes. It makes any update in one expression, such as an input or
-// a row of a table in a test:
+// Build returns the update that f makes. It makes any update in one expression, such as an input
+// or a row of a table in a test:
 //
 //	state.Build(func(u *StateUpdate) { u.Tags.Add("new"); u.Tokens.Clear() })
 //

@@ -53,8 +53,8 @@ func (u *Unique[T]) Add(vals ...T) { call(u.rep(), rep.Add, vals) }
 // Remove removes vals from the list. It ignores those that the list lacks.
 func (u *Unique[T]) Remove(vals ...T) { call(u.rep(), rep.Remove, vals) }
 
-// Replace sets the list to vals without their duplicates. Without arguments the list becomes empty,
-// but not nil. Replace discards earlier calls.
+// Replace sets the list to vals without their duplicates. Without arguments the list becomes
+// empty, but not nil. Replace discards earlier calls.
 func (u *Unique[T]) Replace(vals ...T) { *u.rep().Restart(rep.Replace) = copied(vals) }
 
 // Clear makes the list nil and unset, as before its first write. Clear discards earlier calls.

@@ -69,12 +69,14 @@ func SameFloat[T ~float32 | ~float64 | ~complex64 | ~complex128](x, y T) bool {
 	return x == y || x != x && y != y
 }
 
-// SameSlice reports whether x and y have the same elements. A nil slice is not the same as an empty one.
+// SameSlice reports whether x and y have the same elements. A nil slice is not the same as an
+// empty one.
 func SameSlice[S ~[]T, T comparable](x, y S) bool {
 	return (x == nil) == (y == nil) && slices.Equal(x, y)
 }
 
-// SameMap reports whether x and y have the same entries. A nil map is not the same as an empty one.
+// SameMap reports whether x and y have the same entries. A nil map is not the same as an empty
+// one.
 func SameMap[M ~map[K]V, K, V comparable](x, y M) bool {
 	return (x == nil) == (y == nil) && maps.Equal(x, y)
 }

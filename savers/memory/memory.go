@@ -1,6 +1,6 @@
 // Package memory implements a saver in the memory of the process. It is for tests, examples and
-// programs whose threads may end with the process. It has versions, leases, history and export, like
-// every other saver.
+// programs whose threads may end with the process. It has versions, leases, history and export,
+// like every other saver.
 //
 // A saver copies its arguments once, when it stores them. Leases use the clock of package time, so
 // tests inside testing/synctest need not wait until one expires.
@@ -16,8 +16,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// Saver keeps threads in memory. The zero Saver is empty and ready to use. All methods are safe for
-// concurrent use. A Saver must not be copied.
+// Saver keeps threads in memory. The zero Saver is empty and ready to use. All methods are safe
+// for concurrent use. A Saver must not be copied.
 type Saver struct {
 	calls   sync.RWMutex // held for reading by every call; Close takes it whole
 	closed  bool

@@ -65,7 +65,8 @@ func TestZeroSaverIsReady(t *testing.T) {
 	}
 }
 
-// TestAPrunedRecordIsFreed: a kept record may keep small ones in memory that were allocated with it, and no large one.
+// TestAPrunedRecordIsFreed: a kept record may keep small ones in memory that were allocated with
+// it, and no large one.
 func TestAPrunedRecordIsFreed(t *testing.T) {
 	ctx, s := t.Context(), memory.New()
 	step := stepsOf(t, s, checkpoint.Record{Payload: make([]byte, 4096), Snapshot: true})
@@ -98,7 +99,8 @@ func TestAPrunedRecordIsFreed(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// A load takes memory for where the deltas are, and none for the records between the snapshot and the head.
+// A load takes memory for where the deltas are, and none for the records between the snapshot and
+// the head.
 func TestLoadMakesNoRecords(t *testing.T) {
 	s := memory.New()
 	step := steps(t, s)

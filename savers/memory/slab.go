@@ -5,8 +5,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/ledger"
 )
 
-// slab allocates the entries of a thread and their payloads, several at a time. A removed
-// record stays in memory as long as any record that was allocated with it. Therefore only a few small
+// slab allocates the entries of a thread and their payloads, several at a time. A removed record
+// stays in memory as long as any record that was allocated with it. Therefore only a few small
 // records share memory.
 type slab struct {
 	entries []entry
@@ -25,7 +25,8 @@ const (
 	mostBytes    = 4 << 10
 )
 
-// entry returns a copy of rec with the given Seq. The longer the log is, the more entries are allocated at a time.
+// entry returns a copy of rec with the given Seq. The longer the log is, the more entries are
+// allocated at a time.
 func (s *slab) entry(rec *checkpoint.Record, seq uint64) *ledger.Entry {
 	var e *entry
 	switch {

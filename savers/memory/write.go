@@ -227,7 +227,8 @@ func records(entries []*ledger.Entry) []checkpoint.Record {
 	return all
 }
 
-// drop removes released versions but the newest keep, -1 for none, and returns how many it removed.
+// drop removes released versions but the newest keep, -1 for none, and returns how many it
+// removed.
 func (t *thread) drop(keep int) int {
 	if keep == 0 {
 		return 0

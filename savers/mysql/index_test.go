@@ -35,8 +35,8 @@ func TestThreadsAreListedByIndex(t *testing.T) {
 	t.Run("counted", l.ByIndex)
 }
 
-// TestDescriptionsOfSchemasCostALoadNothing compares the rows that a load reads of a thread that has
-// described many schemas with those of a thread that has described none.
+// TestDescriptionsOfSchemasCostALoadNothing compares the rows that a load reads of a thread that
+// has described many schemas with those of a thread that has described none.
 func TestDescriptionsOfSchemasCostALoadNothing(t *testing.T) {
 	_, dsn := start(t)
 	s, err := mysql.Open(t.Context(), dsn, mysql.MaxConns(1))

@@ -9,7 +9,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/mysql"
 )
 
-// A server takes no more than its max_allowed_packet, which by default is less than the driver thinks.
+// A server takes no more than its max_allowed_packet, which by default is less than the driver
+// thinks.
 func TestAWriteThatIsTooLargeForTheServerFailsAtOnceAndLeavesNoLease(t *testing.T) {
 	server, dsn := start(t)
 	exec(t, server.DSN, "SET GLOBAL max_allowed_packet = 4194304")

@@ -3,8 +3,8 @@
 //
 // A plain commit is one statement and one round trip: an INSERT ... SELECT from the head's row
 // under the unique key. Runs take a transaction when they open, wait or end. Leases are on the
-// server's clock. A commit is as durable as the server makes it: innodb_flush_log_at_trx_commit=1 and
-// sync_binlog=1 for one that survives a power cut.
+// server's clock. A commit is as durable as the server makes it: innodb_flush_log_at_trx_commit=1
+// and sync_binlog=1 for one that survives a power cut.
 //
 // Connections run at READ COMMITTED, which a server whose binlog_format is STATEMENT refuses. A
 // checkpoint must fit in the server's max_allowed_packet.
@@ -61,11 +61,11 @@ func Patience(d time.Duration) Option { return func(o *options) { o.patience = d
 func MaxConns(n int) Option { return func(o *options) { o.conns = n } }
 
 // ReadableState keeps the state of each version of a thread as JSON in graph_state.state_json:
-// JSON_EXTRACT(state_json, '$.Status') is the field Status. The transaction that ends, stops or fails a run
-// writes it. Until then, and after a crash, it is the state at the end of the run before.
-// graph_state.seq is the number of the checkpoint. The end of every run takes time in proportion to
-// the state. The saver keeps the states of 256 threads in memory. Payloads must be neither
-// encrypted nor compressed.
+// JSON_EXTRACT(state_json, '$.Status') is the field Status. The transaction that ends, stops or
+// fails a run writes it. Until then, and after a crash, it is the state at the end of the run
+// before. graph_state.seq is the number of the checkpoint. The end of every run takes time in
+// proportion to the state. The saver keeps the states of 256 threads in memory. Payloads must be
+// neither encrypted nor compressed.
 func ReadableState() Option { return func(o *options) { o.readable = true } }
 
 //go:embed queries/*.sql schema/*.sql
@@ -129,8 +129,8 @@ func connect(dsn string, o *options) (*sqlsaver.Std, error) {
 // connector sets up connections.
 type connector struct{ driver.Connector }
 
-// Connect makes a connection at READ COMMITTED. Its transactions lock rows, and not the gaps between
-// them, because the unique keys keep rows out.
+// Connect makes a connection at READ COMMITTED. Its transactions lock rows, and not the gaps
+// between them, because the unique keys keep rows out.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
@@ -153,9 +153,9 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
-// waitLimit is how long MySQL keeps a connection whose client sends nothing, with the transaction of
-// a client that is stopped or cut off. MariaDB can limit idle transactions alone, and keeps them for
-// sqlsaver.IdleLimit. The pool closes idle connections earlier.
+// waitLimit is how long MySQL keeps a connection whose client sends nothing, with the transaction
+// of a client that is stopped or cut off. MariaDB can limit idle transactions alone, and keeps
+// them for sqlsaver.IdleLimit. The pool closes idle connections earlier.
 const waitLimit = 10 * time.Second
 
 func seconds(d time.Duration) int { return int(d / time.Second) }

@@ -178,8 +178,8 @@ func TestAHeadThatASaverKnowsMayBeNoneAnyMore(t *testing.T) {
 	sqltest.TwoSavers(t, first, other)
 }
 
-// TestARunMakesNoTemporaryTables makes the calls of a run and its readers on a server of its own. It
-// asks the server how many temporary tables it made on the disk.
+// TestARunMakesNoTemporaryTables makes the calls of a run and its readers on a server of its own.
+// It asks the server how many temporary tables it made on the disk.
 func TestARunMakesNoTemporaryTables(t *testing.T) {
 	config, err := driver.ParseDSN(testenv.StartMySQL(t, false).DSN)
 	if err != nil {

@@ -22,16 +22,16 @@
 //	postgres   schema=verify, max_conns=32, patience=30s, readable_state=true, prepare_statements=true
 //
 // The packages of the savers describe these settings. Other settings are passed to the driver of a
-// server, such as tls=true for MySQL and sslmode=verify-full for PostgreSQL. If there is no driver,
-// they are an error. This package links the drivers of all savers. To link only one, import the
-// package of its saver instead.
+// server, such as tls=true for MySQL and sslmode=verify-full for PostgreSQL. If there is no
+// driver, they are an error. This package links the drivers of all savers. To link only one,
+// import the package of its saver instead.
 //
 // # Passwords
 //
 // A password is part of the URL, between the user and the host. It must be percent-encoded: the
-// password p@ss/word is written as p%40ss%2Fword in a URL. Errors never contain a password. An @ in a
-// setting of a server's URL must be written as %40. Otherwise it is taken for part of a password that
-// is not encoded.
+// password p@ss/word is written as p%40ss%2Fword in a URL. Errors never contain a password. An @
+// in a setting of a server's URL must be written as %40. Otherwise it is taken for part of a
+// password that is not encoded.
 package open
 
 import (

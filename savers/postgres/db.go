@@ -21,9 +21,9 @@ type db struct {
 
 var _ sqlsaver.DB = (*db)(nil)
 
-// Prepare lets the server check all statements, in one round trip, so that opening a saver fails if
-// tables or columns are missing. It keeps no prepared statement: behind a pooler, the next call may
-// get another connection.
+// Prepare lets the server check all statements, in one round trip, so that opening a saver fails
+// if tables or columns are missing. It keeps no prepared statement: behind a pooler, the next call
+// may get another connection.
 func (d *db) Prepare(ctx context.Context, _, all []string) error {
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
@@ -80,10 +80,10 @@ func (r rows) Close() error {
 
 func (r rows) Err() error { return explain(r.Rows.Err()) }
 
-// idleLimit returns the statement that makes the server end an idle transaction, because its client
-// is stopped or cut off. size is how many bytes of values the client sends next. While the client
-// encodes them, the server considers it idle, so each MiB adds four seconds. The limit is set for the
-// transaction only, because behind a pooler the session is not the saver's.
+// idleLimit returns the statement that makes the server end an idle transaction, because its
+// client is stopped or cut off. size is how many bytes of values the client sends next. While the
+// client encodes them, the server considers it idle, so each MiB adds four seconds. The limit is
+// set for the transaction only, because behind a pooler the session is not the saver's.
 func idleLimit(size int) string {
 	limit := sqlsaver.IdleLimit + time.Duration(size>>20)*4*time.Second
 	return fmt.Sprintf("set local idle_in_transaction_session_timeout = %d", limit.Milliseconds())
@@ -105,8 +105,8 @@ func (d *db) Begin(ctx context.Context, writes bool) (sqlsaver.Tx, error) {
 	return t, nil
 }
 
-// tx is a transaction that queues the statements of Later, and sends them with the next statement in
-// one round trip.
+// tx is a transaction that queues the statements of Later, and sends them with the next statement
+// in one round trip.
 type tx struct {
 	conn  *pgxpool.Conn // nil when the transaction is over
 	batch *pgx.Batch    // what has not been sent
@@ -138,9 +138,9 @@ func (t *tx) queue(text string, args []any) (before int) {
 	return before
 }
 
-// send sends the queue. The driver encodes the whole queue before it sends the first statement. So if
-// the server already waits, and the queue has large values, send first raises the limit in a round
-// trip of its own.
+// send sends the queue. The driver encodes the whole queue before it sends the first statement. So
+// if the server already waits, and the queue has large values, send first raises the limit in a
+// round trip of its own.
 func (t *tx) send(ctx context.Context) pgx.BatchResults {
 	batch, size, waits := t.batch, t.size, t.sent
 	t.batch, t.size, t.sent = new(pgx.Batch), 0, true

@@ -14,7 +14,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/postgres"
 )
 
-// TestThreadsAreListedByIndex lists threads on a server that has not counted its rows yet, and on one that has.
+// TestThreadsAreListedByIndex lists threads on a server that has not counted its rows yet, and on
+// one that has.
 func TestThreadsAreListedByIndex(t *testing.T) {
 	const n = 20_000
 	dsn := testenv.Postgres(t)
@@ -74,8 +75,8 @@ func named(t *testing.T, dsn, name string) string {
 	return u.String()
 }
 
-// waitForEnd waits until the server has ended the sessions of a name. It counts what a session has read at its end at the
-// latest, which may be after the client has closed the connection.
+// waitForEnd waits until the server has ended the sessions of a name. It counts what a session has
+// read at its end at the latest, which may be after the client has closed the connection.
 func waitForEnd(t *testing.T, conn *pgx.Conn, name string) {
 	t.Helper()
 	for left := 1; left > 0; {

@@ -12,7 +12,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/postgres"
 )
 
-// fillThreads makes n threads, and returns the id of all their heads. Every hundredth waits. Their states cannot be decoded.
+// fillThreads makes n threads, and returns the id of all their heads. Every hundredth waits. Their
+// states cannot be decoded.
 func fillThreads(t *testing.T, dsn string, n int) checkpoint.ID {
 	t.Helper()
 	s, err := postgres.Open(t.Context(), dsn)

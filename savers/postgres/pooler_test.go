@@ -15,9 +15,9 @@ import (
 	"github.com/graphgen-go/graphgen/savers/savertest"
 )
 
-// TestConformanceBehindAPooler runs savers that get a connection for one transaction only. It runs the
-// parts of the suite that depend on connections: concurrent calls, transactions that are long or end
-// early, and random calls. The statements are those of TestConformance.
+// TestConformanceBehindAPooler runs savers that get a connection for one transaction only. It runs
+// the parts of the suite that depend on connections: concurrent calls, transactions that are long
+// or end early, and random calls. The statements are those of TestConformance.
 func TestConformanceBehindAPooler(t *testing.T) {
 	matters := []string{
 		"random calls match the memory saver", "large payloads", "an export is one view", "history in pages",
@@ -70,8 +70,8 @@ func TestPreparedStatementsBehindAPooler(t *testing.T) {
 	}
 }
 
-// TestAPoolerIsFoundOutLater has one that was too busy to be found out when the saver opened: the server's connection
-// becomes one that prepared nothing.
+// TestAPoolerIsFoundOutLater has one that was too busy to be found out when the saver opened: the
+// server's connection becomes one that prepared nothing.
 func TestAPoolerIsFoundOutLater(t *testing.T) {
 	var pool *pgxpool.Pool
 	s, err := postgres.Open(t.Context(), testenv.Postgres(t), postgres.PrepareStatements(), postgres.MaxConns(1),
@@ -93,7 +93,8 @@ func TestAPoolerIsFoundOutLater(t *testing.T) {
 	}
 }
 
-// TestASearchPathIsRefusedByAPooler has a URL that sets what a connection of somebody else would not have.
+// TestASearchPathIsRefusedByAPooler has a URL that sets what a connection of somebody else would
+// not have.
 func TestASearchPathIsRefusedByAPooler(t *testing.T) {
 	_, err := postgres.Open(t.Context(), testenv.PostgresPooler(t)+"&search_path=own")
 	if err == nil || !strings.Contains(err.Error(), "search_path") {

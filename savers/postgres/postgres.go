@@ -61,21 +61,22 @@ func Patience(d time.Duration) Option { return func(o *options) { o.patience = d
 // defaultConns is the default maximum of connections.
 const defaultConns = 16
 
-// MaxConns sets the maximum number of connections. The default is pool_max_conns of the URL, or 16.
-// Calls that find none free wait.
+// MaxConns sets the maximum number of connections. The default is pool_max_conns of the URL, or
+// 16. Calls that find none free wait.
 func MaxConns(n int) Option { return func(o *options) { o.conns = n } }
 
 // PrepareStatements makes connections keep prepared statements, so that the server does not plan
-// each call. Use it on direct connections to the server, or through a pooler that supports prepared
-// statements, such as PgBouncer 1.21 with max_prepared_statements. Open fails if it detects a pooler
-// that does not. If the pooler is too busy to be detected, calls fail later with the same error.
+// each call. Use it on direct connections to the server, or through a pooler that supports
+// prepared statements, such as PgBouncer 1.21 with max_prepared_statements. Open fails if it
+// detects a pooler that does not. If the pooler is too busy to be detected, calls fail later with
+// the same error.
 func PrepareStatements() Option { return func(o *options) { o.prepare = true } }
 
 // ReadableState keeps the state of each version of a thread as JSONB in graph_state.state_json:
 // state_json->>'Status' is the field Status. The transaction that ends, stops or fails a run
 // writes it. Until then, and after a crash, it is the state at the end of the run before.
-// graph_state.seq is the number of the checkpoint. The end of every run takes time in proportion to
-// the state. The saver keeps the states of 256 threads in memory. Payloads must be neither
+// graph_state.seq is the number of the checkpoint. The end of every run takes time in proportion
+// to the state. The saver keeps the states of 256 threads in memory. Payloads must be neither
 // encrypted nor compressed.
 func ReadableState() Option { return func(o *options) { o.readable = true } }
 
@@ -87,11 +88,10 @@ var files embed.FS
 // graph_schema, as Open does: 6 after 0006_tables.sql.
 func Schema() fs.FS { return sqlsaver.Files(files) }
 
-// Open opens the saver in the database that url names,
-// postgres://user:password@host:5432/database or in the form key=value, as pgx reads it. It ignores
-// default_query_exec_mode. The tables are in the first schema of search_path. The caller must close
-// the saver. The error says what is wrong with the URL, the server or the tables. ctx bounds only
-// the opening.
+// Open opens the saver in the database that url names, postgres://user:password@host:5432/database
+// or in the form key=value, as pgx reads it. It ignores default_query_exec_mode. The tables are in
+// the first schema of search_path. The caller must close the saver. The error says what is wrong
+// with the URL, the server or the tables. ctx bounds only the opening.
 func Open(ctx context.Context, url string, opts ...Option) (*Saver, error) {
 	o := options{patience: sqlsaver.DefaultPatience, conns: defaultConns}
 	for _, opt := range opts {

@@ -11,9 +11,9 @@ import (
 // probe is a name that two clients prepare.
 const probe = "graphgen_probe"
 
-// canPrepare returns an error if a pooler shares a connection of the server between clients, and does
-// not know which statements each of them prepared. On its own connection, no client meets a name that
-// another client prepared.
+// canPrepare returns an error if a pooler shares a connection of the server between clients, and
+// does not know which statements each of them prepared. On its own connection, no client meets a
+// name that another client prepared.
 func canPrepare(ctx context.Context, config *pgx.ConnConfig) (err error) {
 	var conns [2]*pgx.Conn
 	for i := range conns {
@@ -30,7 +30,8 @@ func canPrepare(ctx context.Context, config *pgx.ConnConfig) (err error) {
 	return explain(err)
 }
 
-// pooledError is an error that only a pooler can cause: a prepared statement does not exist, or exists already.
+// pooledError is an error that only a pooler can cause: a prepared statement does not exist, or
+// exists already.
 type pooledError struct{ error }
 
 func (e *pooledError) Unwrap() error { return e.error }

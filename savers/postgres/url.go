@@ -8,7 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// parse reads a URL or a string of key=value. Its errors quote nothing that a password can be part of.
+// parse reads a URL or a string of key=value. Its errors quote nothing that a password can be part
+// of.
 func parse(url string) (*pgxpool.Config, error) {
 	if stray(url) {
 		return nil, errors.New("an @ stands after the host: a password has to be percent-encoded in a URL, / as %2F and @ as %40, " +
@@ -21,7 +22,8 @@ func parse(url string) (*pgxpool.Config, error) {
 	return config, nil
 }
 
-// stray reports whether an @ stands in a URL where pgx takes what is before it for a host, a database or a setting.
+// stray reports whether an @ stands in a URL where pgx takes what is before it for a host, a
+// database or a setting.
 func stray(url string) bool {
 	_, rest, isURL := strings.Cut(url, "://")
 	if !isURL || !strings.HasPrefix(url, "postgres") {
@@ -33,7 +35,8 @@ func stray(url string) bool {
 	return strings.Contains(rest, "@")
 }
 
-// fault says why pgx does not take a URL. The error of pgx holds all of it, and may quote any part.
+// fault says why pgx does not take a URL. The error of pgx holds all of it, and may quote any
+// part.
 func fault(err error) string {
 	const form = "want postgres://user:password@host:5432/database, with a password percent-encoded, or host=... password=..."
 	var e *pgconn.ParseConfigError

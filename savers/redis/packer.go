@@ -37,8 +37,9 @@ func (s *Saver) pack(ctx context.Context, j job) error {
 	return nil
 }
 
-// packLog packs the old records of a log, a window at a time. The server knows where the first window begins: a Prune that
-// moves records out of a pack sets that seq back. packLog gives up when others keep changing the records.
+// packLog packs the old records of a log, a window at a time. The server knows where the first
+// window begins: a Prune that moves records out of a pack sets that seq back. packLog gives up
+// when others keep changing the records.
 func (s *Saver) packLog(ctx context.Context, in place) error {
 	for conflicts, more := 0, true; more && conflicts < 3; {
 		var changed bool
@@ -72,8 +73,8 @@ type oldRecord struct {
 	pinned bool // it has pending writes, or is too large for a pack
 }
 
-// packWindow packs the oldest records that packing has not looked at yet, and reports whether there may be more.
-// changed says that others changed the records meanwhile, and nothing happened.
+// packWindow packs the oldest records that packing has not looked at yet, and reports whether
+// there may be more. changed says that others changed the records meanwhile, and nothing happened.
 func (s *Saver) packWindow(ctx context.Context, in place) (more, changed bool, err error) {
 	r, err := s.call(ctx, "pack", s.script.old, []string{s.key(in.thread)}, in.namespace, s.packing.Keep, pack.Window, pack.MaxBytes)
 	if err != nil || r.text() == "none" {

@@ -9,8 +9,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
 
-// BenchmarkAppend commits one superstep of 200 bytes to a thread that has n. It must cost the same for all n, and
-// little more than BenchmarkBareInsert.
+// BenchmarkAppend commits one superstep of 200 bytes to a thread that has n. It must cost the same
+// for all n, and little more than BenchmarkBareInsert.
 func BenchmarkAppend(b *testing.B) {
 	for _, c := range []struct {
 		name        string

@@ -152,8 +152,8 @@ func TestPagesOfThreadsAreReadByIndex(t *testing.T) {
 			if found != c.found {
 				t.Errorf("found %d threads, want %d", found, c.found)
 			}
-			// A thread takes its row, the row of its head, and the rows of a question and its base.
-			// Each is on one page at most, and takes some pages of an index.
+			// A thread takes its row, the row of its head, and the rows of a question and its
+			// base. Each is on one page at most, and takes some pages of an index.
 			if got, most := p.read(t), 8*c.found+40; got > most {
 				t.Errorf("read %d pages of the file, want at most %d", got, most)
 			}

@@ -76,8 +76,8 @@ func (t *dyingTx) Commit(ctx context.Context) error {
 	return t.Tx.Commit(ctx)
 }
 
-// TestPackingDiesAtEachStatement ends the transaction that packs at its first statement, its second, and so on. The stored
-// records must be the same each time, in rows or in packs.
+// TestPackingDiesAtEachStatement ends the transaction that packs at its first statement, its
+// second, and so on. The stored records must be the same each time, in rows or in packs.
 func TestPackingDiesAtEachStatement(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "threads.db")
 	var left atomic.Int64
@@ -156,7 +156,8 @@ func TestAnImportIsPacked(t *testing.T) {
 	packtest.Same(t, open(t, path), want)
 }
 
-// TestPackersRunsAndReaders packs while a thread gets turns and is read, with two savers on one file.
+// TestPackersRunsAndReaders packs while a thread gets turns and is read, with two savers on one
+// file.
 func TestPackersRunsAndReaders(t *testing.T) {
 	const turns = 60
 	path := filepath.Join(t.TempDir(), "threads.db")

@@ -9,9 +9,9 @@ import (
 	"runtime"
 )
 
-// place makes the file at path unless it exists, for its owner alone. SQLite gives its other files the
-// same mode. place never makes a file through a symbolic link. Unless shared is set, it refuses files
-// and folders that everybody may write to.
+// place makes the file at path unless it exists, for its owner alone. SQLite gives its other files
+// the same mode. place never makes a file through a symbolic link. Unless shared is set, it
+// refuses files and folders that everybody may write to.
 func place(path string, shared bool) error {
 	dir := filepath.Dir(path)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {

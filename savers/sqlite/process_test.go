@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// child commits supersteps to a thread, and prints the id of each when it was acknowledged. A thread that another
-// process took over is taken back.
+// child commits supersteps to a thread, and prints the id of each when it was acknowledged. A
+// thread that another process took over is taken back.
 func child(path, thread, count string) error {
 	n := 0
 	if _, err := fmt.Sscan(count, &n); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
 
-// TestSmallMessagesTakeLittleRoom runs loops that append a message of 200 bytes a step. It counts their
-// pages and the bytes in these pages, without the pages of an empty file.
+// TestSmallMessagesTakeLittleRoom runs loops that append a message of 200 bytes a step. It counts
+// their pages and the bytes in these pages, without the pages of an empty file.
 func TestSmallMessagesTakeLittleRoom(t *testing.T) {
 	for name, c := range map[string]struct {
 		threads     int

@@ -1,10 +1,10 @@
 // Package sqlite is the saver for one machine: all threads in one SQLite file, which several
 // processes may share. It needs no server and no C compiler.
 //
-// A commit is one statement in the write-ahead log. With [Full], the default, it is on the disk when
-// Append returns, and survives a power cut. Readers never wait for writers. Writers of one process
-// take turns. Calls that wait for their turn are stored by one transaction (a group commit). Writers
-// of several processes retry for as long as [Busy] says.
+// A commit is one statement in the write-ahead log. With [Full], the default, it is on the disk
+// when Append returns, and survives a power cut. Readers never wait for writers. Writers of one
+// process take turns. Calls that wait for their turn are stored by one transaction (a group
+// commit). Writers of several processes retry for as long as [Busy] says.
 //
 // The file must be on a local disk: SQLite's shared memory does not work over a network.
 package sqlite
@@ -61,24 +61,23 @@ const (
 // Durability sets when a write is on the disk. The default is Full.
 func Durability(s Synchronous) Option { return func(o *options) { o.synchronous = s } }
 
-// Busy sets how long a call waits for writers in other processes. The default is 10 s. A call stops
-// waiting when its context ends.
+// Busy sets how long a call waits for writers in other processes. The default is 10 s. A call
+// stops waiting when its context ends.
 func Busy(d time.Duration) Option { return func(o *options) { o.busy = d } }
 
 // Readers sets how many calls may read concurrently. The default is 4. Other calls wait.
 func Readers(n int) Option { return func(o *options) { o.readers = n } }
 
-// MaxSize limits the file to a number of bytes, rounded down to pages of 4096. A call that does not
-// fit fails as on a full disk: it stores nothing, and nothing that was stored is lost. The limit
-// does not count the write-ahead log.
+// MaxSize limits the file to a number of bytes, rounded down to pages of 4096. A call that does
+// not fit fails as on a full disk: it stores nothing, and nothing that was stored is lost. The
+// limit does not count the write-ahead log.
 func MaxSize(bytes int64) Option { return func(o *options) { o.maxBytes = bytes } }
 
 // ReadableState keeps the state of each version of a thread as JSON in graph_state, for people and
-// for SQL. The transaction that ends, stops or fails a run
-// writes it. Until then, and after a crash, it is the state at the end of the run before.
-// graph_state.seq is the number of the checkpoint. The end of every run takes time in proportion to
-// the state. The saver keeps the states of 256 threads in memory. Payloads must be neither
-// encrypted nor compressed.
+// for SQL. The transaction that ends, stops or fails a run writes it. Until then, and after a
+// crash, it is the state at the end of the run before. graph_state.seq is the number of the
+// checkpoint. The end of every run takes time in proportion to the state. The saver keeps the
+// states of 256 threads in memory. Payloads must be neither encrypted nor compressed.
 func ReadableState() Option { return func(o *options) { o.readable = true } }
 
 // SharedFolder makes Open accept a file, or a folder of one, that everybody may write to, such as
@@ -93,9 +92,9 @@ var files embed.FS
 func Schema() fs.FS { return sqlsaver.Files(files) }
 
 // Open opens the saver in the file at path, whose folder must exist. A file that does not exist is
-// made with mode 0600, which SQLite also gives to its -wal and -shm files. A symbolic link to a file
-// that does not exist is an error. A file that exists keeps its mode. The caller must close the
-// saver. The error says what is wrong with the file or an option.
+// made with mode 0600, which SQLite also gives to its -wal and -shm files. A symbolic link to a
+// file that does not exist is an error. A file that exists keeps its mode. The caller must close
+// the saver. The error says what is wrong with the file or an option.
 func Open(path string, opts ...Option) (*Saver, error) {
 	o := options{busy: sqlsaver.DefaultPatience, readers: 4}
 	for _, opt := range opts {
@@ -132,8 +131,8 @@ const spin = 50 * time.Millisecond
 
 const pageSize = 4096
 
-// logSize is the size to which the write-ahead log shrinks after a transaction that made it larger. It
-// is the size at which SQLite moves the log to the file anyway: 1,000 pages.
+// logSize is the size to which the write-ahead log shrinks after a transaction that made it
+// larger. It is the size at which SQLite moves the log to the file anyway: 1,000 pages.
 const logSize = 4 << 20
 
 // connect makes the pools: one connection that writes, so that writers of this process take turns,

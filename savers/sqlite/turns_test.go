@@ -11,8 +11,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/sqlite"
 )
 
-// TestTurnsArePacked has a conversation of 1,000 turns. It must be stored in, and loaded from, far fewer than
-// 3,000 rows.
+// TestTurnsArePacked has a conversation of 1,000 turns. It must be stored in, and loaded from, far
+// fewer than 3,000 rows.
 func TestTurnsArePacked(t *testing.T) {
 	const turns = 1000
 	path := filepath.Join(t.TempDir(), "threads.db")

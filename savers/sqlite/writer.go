@@ -9,9 +9,9 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 )
 
-// writer is a DB whose writes of one process take turns. Statements and short transactions that wait
-// for their turn are stored by one transaction, which costs one sync: a group commit. Each has its own
-// outcome; one that fails does not fail the others.
+// writer is a DB whose writes of one process take turns. Statements and short transactions that
+// wait for their turn are stored by one transaction, which costs one sync: a group commit. Each
+// has its own outcome; one that fails does not fail the others.
 type writer struct {
 	*sqlsaver.Std
 	turn chan struct{} // holds one value while somebody writes
@@ -35,7 +35,8 @@ type job struct {
 	told chan bool // true: store what waits; false: this job is stored, or has failed
 }
 
-// mostJobs is how many jobs one transaction stores at most, so that none waits long for the others.
+// mostJobs is how many jobs one transaction stores at most, so that none waits long for the
+// others.
 const mostJobs = 256
 
 // The statements that undo one job of several.
@@ -59,8 +60,9 @@ func (w *writer) Exec(ctx context.Context, text string, args ...any) (int64, err
 	return j.rows, err
 }
 
-// Share runs f in a transaction, maybe one that also stores other calls, and commits it. It may call f
-// more than once; only what the last call did is stored. Once f has begun, ctx does not end it.
+// Share runs f in a transaction, maybe one that also stores other calls, and commits it. It may
+// call f more than once; only what the last call did is stored. Once f has begun, ctx does not end
+// it.
 func (w *writer) Share(ctx context.Context, f func(sqlsaver.Tx) error) error {
 	return w.do(ctx, &job{f: f})
 }
@@ -115,7 +117,8 @@ func (t *ownTx) end() {
 	}
 }
 
-// do stores a job, and returns its error. If ctx ends before the job has begun, the job is not stored.
+// do stores a job, and returns its error. If ctx ends before the job has begun, the job is not
+// stored.
 func (w *writer) do(ctx context.Context, j *job) error {
 	w.mu.Lock()
 	w.waiting = append(w.waiting, j)
@@ -193,8 +196,8 @@ func (w *writer) finish(jobs []*job) {
 	}
 }
 
-// store stores jobs by one transaction. If that fails as a whole it has stored none of them, and each is
-// stored alone.
+// store stores jobs by one transaction. If that fails as a whole it has stored none of them, and
+// each is stored alone.
 func (w *writer) store(jobs []*job) {
 	if len(jobs) > 1 {
 		tx, err := w.Std.Begin(context.Background(), true)
@@ -231,8 +234,8 @@ func (w *writer) alone(j *job) (err error) {
 	return tx.Commit(ctx)
 }
 
-// together stores jobs in a transaction and commits it. It reports whether the errors of the jobs are
-// their outcome; if not, the transaction has stored nothing.
+// together stores jobs in a transaction and commits it. It reports whether the errors of the jobs
+// are their outcome; if not, the transaction has stored nothing.
 func together(tx sqlsaver.Tx, jobs []*job) bool {
 	ctx := context.Background()
 	defer tx.Rollback(ctx)
@@ -263,8 +266,8 @@ func (j *job) within(ctx context.Context, tx sqlsaver.Tx) bool {
 	return err == nil
 }
 
-// sharedTx is a transaction whose statements do not end with the context of a call: that would undo what
-// other calls have done in it. They are short.
+// sharedTx is a transaction whose statements do not end with the context of a call: that would
+// undo what other calls have done in it. They are short.
 type sharedTx struct{ sqlsaver.Tx }
 
 func (t sharedTx) Exec(_ context.Context, text string, args ...any) (int64, error) {

@@ -177,7 +177,8 @@ func TestAWriteThatFailsDoesNotFailItsNeighbours(t *testing.T) {
 	wantErr(t, "a new row after these", *last, *last == nil)
 }
 
-// TestATransactionThatCannotCommitIsStoredOneByOne fails the commit of the group, and that of one call.
+// TestATransactionThatCannotCommitIsStoredOneByOne fails the commit of the group, and that of one
+// call.
 func TestATransactionThatCannotCommitIsStoredOneByOne(t *testing.T) {
 	c := newCrowd(t, &options{busy: sqlsaver.DefaultPatience})
 	c.fails = func(n int) bool { return n == 1 || n == 3 }
@@ -202,8 +203,8 @@ func TestACallThatDoesNotFitDoesNotFailItsNeighbours(t *testing.T) {
 	}
 }
 
-// TestACallWhoseContextEndsWhileItWaitsIsNotStored ends the first of those that wait, which would store
-// them all, and one in the middle.
+// TestACallWhoseContextEndsWhileItWaitsIsNotStored ends the first of those that wait, which would
+// store them all, and one in the middle.
 func TestACallWhoseContextEndsWhileItWaitsIsNotStored(t *testing.T) {
 	c := newCrowd(t, &options{busy: sqlsaver.DefaultPatience})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -262,7 +263,8 @@ func (c *crowd) insertNow(n int64) error {
 	return err
 }
 
-// TestAPanicOfACallEndsTheCallsThatWaitWithIt has the first call panic on the goroutine that made it.
+// TestAPanicOfACallEndsTheCallsThatWaitWithIt has the first call panic on the goroutine that made
+// it.
 func TestAPanicOfACallEndsTheCallsThatWaitWithIt(t *testing.T) {
 	c := newCrowd(t, &options{busy: sqlsaver.DefaultPatience})
 	c.call(func() error {

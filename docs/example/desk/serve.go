@@ -11,7 +11,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/state"
 )
 
-// NewServer serves runs at /runs/{id}: POST starts or resumes a run, GET follows it. Drain the graph before Shutdown.
+// NewServer serves runs at /runs/{id}: POST starts or resumes a run, GET follows it. Drain the
+// graph before Shutdown.
 func NewServer(app *graph.Graph[State, StateUpdate], report func(thread string, err error)) *http.Server {
 	hub := graphhttp.New(app, encode, graphhttp.Report(report))
 	mux := http.NewServeMux()

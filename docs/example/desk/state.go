@@ -1,4 +1,5 @@
-// Package desk contains the graphs of the pages on sends, questions, streams, subgraphs and time travel.
+// Package desk contains the graphs of the pages on sends, questions, streams, subgraphs and time
+// travel.
 package desk
 
 //go:generate go tool graphgen -type=State,Letter,Doc,Refund,Approval

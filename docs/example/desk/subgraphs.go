@@ -15,7 +15,8 @@ type Letter struct {
 	Lines []string `graph:"append"`
 }
 
-// newLetters returns a graph over Letter that asks before it writes. It uses the saver of its parent.
+// newLetters returns a graph over Letter that asks before it writes. It uses the saver of its
+// parent.
 func newLetters() (*graph.Graph[Letter, LetterUpdate], error) {
 	g := graph.New("letters", LetterSchema)
 	g.Node("write", func(ctx context.Context, l Letter) (LetterUpdate, error) {
@@ -80,7 +81,8 @@ func NewCounter() (*graph.Graph[State, StateUpdate], error) {
 	return g.Compile()
 }
 
-// Tree returns a line for each checkpoint of a thread of NewOffice and of its letters, newest first.
+// Tree returns a line for each checkpoint of a thread of NewOffice and of its letters, newest
+// first.
 func Tree(ctx context.Context, t graph.Thread[State, StateUpdate]) ([]string, error) {
 	letters, err := newLetters()
 	if err != nil {

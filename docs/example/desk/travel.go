@@ -15,7 +15,8 @@ func BeforeNode(ctx context.Context, t graph.Thread[State, StateUpdate], node gr
 	return checkpoint.ID{}, checkpoint.ErrNotFound
 }
 
-// WhatIf forks a thread before a node, edits its state and runs it. The history keeps the old branch.
+// WhatIf forks a thread before a node, edits its state and runs it. The history keeps the old
+// branch.
 func WhatIf(ctx context.Context, t graph.Thread[State, StateUpdate], node graph.ID, edit StateUpdate) (graph.Result[State], error) {
 	at, err := BeforeNode(ctx, t, node)
 	if err != nil {

@@ -28,7 +28,8 @@ func (s *service) handler() http.Handler {
 	return mux
 }
 
-// create starts a refund. The order is also the request id, so a repeated request starts no second run.
+// create starts a refund. The order is also the request id, so a repeated request starts no second
+// run.
 func (s *service) create(w http.ResponseWriter, r *http.Request) {
 	order := r.PathValue("order")
 	ctx := context.WithoutCancel(r.Context()) // a client that disconnects does not stop the run

@@ -16,26 +16,26 @@
 // live. The events of a superstep that has not committed may be repeated. A client that must not
 // miss something reads it from checkpoints.
 //
-// The stream ends with an EventQuestion for each pending question, followed by an EventRunEnded. A client
-// that needs no further events then closes its EventSource. Otherwise the EventSource reconnects and
-// receives the EventRunEnded again. If the stream cannot continue, because the saver does not answer or an
-// event cannot be encoded, it ends with an event named broken. The client reconnects after five
-// seconds.
+// The stream ends with an EventQuestion for each pending question, followed by an EventRunEnded. A
+// client that needs no further events then closes its EventSource. Otherwise the EventSource
+// reconnects and receives the EventRunEnded again. If the stream cannot continue, because the
+// saver does not answer or an event cannot be encoded, it ends with an event named broken. The
+// client reconnects after five seconds.
 //
 // # Slow clients
 //
 // A run never waits for clients. A phone in a tunnel must not hold the lease of a thread, and a
-// thread may have many clients. Each client has a bounded queue. If the queue is full, the Hub drops
-// it, and the client gets the missed checkpoints from the history, as after a reconnect. A client
-// that disconnects does not cancel the run, unless the Hub has EndWithClient.
+// thread may have many clients. Each client has a bounded queue. If the queue is full, the Hub
+// drops it, and the client gets the missed checkpoints from the history, as after a reconnect. A
+// client that disconnects does not cancel the run, unless the Hub has EndWithClient.
 //
 // The Hub reads missed checkpoints in one pass, from old to new, with one state in memory.
 // ReplaysAtOnce limits how many clients do so concurrently. If another process runs a thread, the
-// Hub polls the thread once for all its followers, at the interval of Poll. It does not poll a thread
-// without followers.
+// Hub polls the thread once for all its followers, at the interval of Poll. It does not poll a
+// thread without followers.
 //
 // Clients can continue only from stored checkpoints. With graph.Async or graph.OnExit, a crash can
 // lose a checkpoint that a client has seen. The client then gets the newest checkpoint. The same
-// applies after a Prune, and if the client missed more checkpoints than Replay allows. A thread whose
-// version was released (graph.ReleaseOnDone) is not found.
+// applies after a Prune, and if the client missed more checkpoints than Replay allows. A thread
+// whose version was released (graph.ReleaseOnDone) is not found.
 package graphhttp

@@ -37,8 +37,8 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("graphhttp: status %d: %s", e.Status, e.Text)
 }
 
-// ErrFailed is the error of an EventRunEnded that is created again for a client that missed the end of
-// a failed run. The error text also contains the error texts that the thread stores.
+// ErrFailed is the error of an EventRunEnded that is created again for a client that missed the
+// end of a failed run. The error text also contains the error texts that the thread stores.
 var ErrFailed = errors.New("the run failed")
 
 // Status returns the HTTP status for the error of a run that could not be opened:
@@ -101,12 +101,12 @@ func text(err error) string {
 //
 // An EventSource reconnects when its connection breaks, but any status except 200 stops it
 // permanently. If a GET fails because of the server, the handler therefore sends a stream with one
-// event named broken. The client reconnects after five seconds. An example is a saver that does not
-// answer. A GET for a thread that does not exist returns 404, so start the thread first.
+// event named broken. The client reconnects after five seconds. An example is a saver that does
+// not answer. A GET for a thread that does not exist returns 404, so start the thread first.
 //
-// Pages should close their EventSource on an EventRunEnded; otherwise they reconnect and receive the
-// EventRunEnded again. A page that must survive the 502 of a proxy must open another EventSource when
-// one is CLOSED.
+// Pages should close their EventSource on an EventRunEnded; otherwise they reconnect and receive
+// the EventRunEnded again. A page that must survive the 502 of a proxy must open another
+// EventSource when one is CLOSED.
 //
 // Streams outlive the ReadTimeout and WriteTimeout of the server. The ResponseWriter must be able
 // to flush: middleware that wraps it must have the method Unwrap, as for http.ResponseController.

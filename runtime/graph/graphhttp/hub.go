@@ -15,13 +15,14 @@ type Message struct {
 	Data []byte // any UTF-8 text
 }
 
-// Encoder encodes an event as a Message. err is the error of the event; on an EventRunEnded it is the
-// error of the run. The encoder decides which parts of an error are public.
+// Encoder encodes an event as a Message. err is the error of the event; on an EventRunEnded it is
+// the error of the run. The encoder decides which parts of an error are public.
 //
 // An EventCheckpoint of a run has State if the Hub sends EventState. An EventCheckpoint from the
-// history has Kind, Step, Checkpoint, Next and State. An EventRunEnded that a client missed is created
-// again. It has State, Status, Questions, Next and Checkpoint of the Result, and its error is an
-// ErrFailed. Encoders are called concurrently for different runs and must not retain the event.
+// history has Kind, Step, Checkpoint, Next and State. An EventRunEnded that a client missed is
+// created again. It has State, Status, Questions, Next and Checkpoint of the Result, and its error
+// is an ErrFailed. Encoders are called concurrently for different runs and must not retain the
+// event.
 type Encoder[S, U any] func(e graph.Event[S, U], err error) (Message, error)
 
 // Hub runs threads of one graph and streams their events to any number of clients. Create a Hub
@@ -39,8 +40,8 @@ type Hub[S, U any] struct {
 	replays chan struct{} // holds a value for each client that is reading stored checkpoints
 }
 
-// New returns a Hub for app, which must have a saver. The Hub sends no EventRunEnded if Events leaves
-// it out. It always sends checkpoints, because clients continue from them.
+// New returns a Hub for app, which must have a saver. The Hub sends no EventRunEnded if Events
+// leaves it out. It always sends checkpoints, because clients continue from them.
 func New[S, U any](app *graph.Graph[S, U], encode Encoder[S, U], opts ...Option) *Hub[S, U] {
 	h := &Hub[S, U]{
 		app: app, encode: encode, topics: map[string]*topic{}, closing: make(chan struct{}),
@@ -107,8 +108,8 @@ func (h *Hub[S, U]) resume(ctx context.Context, thread string, opts []graph.Resu
 	return h.app.Thread(thread).ResumeStream(ctx, all...)
 }
 
-// watched returns the kinds of events that the Hub requests from a run. EventRunStarted shows that the
-// thread is open.
+// watched returns the kinds of events that the Hub requests from a run. EventRunStarted shows that
+// the thread is open.
 func (h *Hub[S, U]) watched() graph.EventKind {
 	return h.opt.kinds | graph.EventCheckpoint | graph.EventRunStarted
 }

@@ -65,9 +65,9 @@ func ReplaysAtOnce(n int) Option { return option(func(o *options) { o.atOnce = m
 // like any cancelled run and can be resumed.
 func EndWithClient() Option { return option(func(o *options) { o.withClient = true }) }
 
-// Report sets a function that receives internal errors. Examples are a history that cannot be read,
-// an event that cannot be encoded, and a run that cannot be opened because of the server. Clients get
-// no details of these errors. f is called concurrently, and panics of f are discarded.
+// Report sets a function that receives internal errors. Examples are a history that cannot be
+// read, an event that cannot be encoded, and a run that cannot be opened because of the server.
+// Clients get no details of these errors. f is called concurrently, and panics of f are discarded.
 func Report(f func(thread string, err error)) Option {
 	return option(func(o *options) { o.report = f })
 }

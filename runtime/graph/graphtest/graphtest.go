@@ -37,9 +37,9 @@ func (k key) Key(*graph.Task) string { return string(k) }
 // merged.
 //
 // answers are the answers to questions that the node asks. Create each by the Answer method of its
-// Question with a zero [graph.OpenQuestion]. The first answer to a question is for the first call, the
-// second for the second call. For AskNamed, set the ID of the OpenQuestion to the name. A question without
-// an answer returns graph.ErrWaiting to the node.
+// Question with a zero [graph.OpenQuestion]. The first answer to a question is for the first call,
+// the second for the second call. For AskNamed, set the ID of the OpenQuestion to the name. A
+// question without an answer returns graph.ErrWaiting to the node.
 func Run[S, U any](tb testing.TB, schema *state.Schema[S, U], node func(context.Context, S) (U, error), s S, answers ...graph.ResumeOption) (U, S, error) {
 	tb.Helper()
 	given := schema.Clone(s)

@@ -10,8 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// migration is a method Migrate of a state, or of an embedded struct whose fields are fields of the
-// state.
+// migration is a method Migrate of a state, or of an embedded struct whose fields are fields of
+// the state.
 type migration struct {
 	call  func(*state.Old) error
 	wires []string // the wire names of the fields that it migrates; nil for all
@@ -29,8 +29,8 @@ func (m *migration) migrates(h *head) bool {
 	return m.wires == nil || slices.Contains(m.wires, h.field.Wire)
 }
 
-// migratable reports whether r failed at a value of the field of h that is not of the type that the
-// code wants, and there is a method Migrate for the field.
+// migratable reports whether r failed at a value of the field of h that is not of the type that
+// the code wants, and there is a method Migrate for the field.
 func (c *Core) migratable(r *wire.Reader, h *head) bool {
 	var err *wire.Error
 	if !errors.As(r.Err(), &err) || !slices.ContainsFunc(c.moves, func(m migration) bool { return m.migrates(h) }) {

@@ -1,6 +1,6 @@
 // Package codec encodes records and pending writes as bytes, and decodes them. A record has two
-// parts. The header contains the data for an index; it leaves out the fields that equal those of the
-// record before it. The body can be read alone.
+// parts. The header contains the data for an index; it leaves out the fields that equal those of
+// the record before it. The body can be read alone.
 //
 // A Reader checks every length against the remaining bytes before it allocates. Bytes that this
 // package did not write are an error, never a panic.
@@ -38,8 +38,8 @@ const (
 var none checkpoint.Record
 
 // AppendHeader appends the header of r: all fields except Node, Due, PendingRoutes, Joins,
-// ClearedStops, Request, Meta and Payload. before is the record before r in its log, or nil for the
-// first. AppendHeader uses only the header of before.
+// ClearedStops, Request, Meta and Payload. before is the record before r in its log, or nil for
+// the first. AppendHeader uses only the header of before.
 func AppendHeader(b []byte, r, before *checkpoint.Record) []byte {
 	first, second := shared(r, before)
 	return appendHeader(append(append(b, first, second), r.ID[:]...), r, before, first, second)
@@ -116,7 +116,8 @@ func (r *Reader) Header(before *checkpoint.Record) checkpoint.Record {
 	return r.header(r.ID(), before, first, second)
 }
 
-// HeaderWithoutID reads what AppendHeaderWithoutID wrote, given the id and the same record before it.
+// HeaderWithoutID reads what AppendHeaderWithoutID wrote, given the id and the same record before
+// it.
 func (r *Reader) HeaderWithoutID(id checkpoint.ID, before *checkpoint.Record) checkpoint.Record {
 	first, second := r.Byte(), r.Byte()
 	return r.header(id, before, first, second)
@@ -230,8 +231,8 @@ func appendDue(b []byte, due []checkpoint.Task) []byte {
 	return b
 }
 
-// Body reads what AppendBody wrote, all of what is left, into h, which Header returned. The payload shares memory
-// with what the Reader reads; nothing else does.
+// Body reads what AppendBody wrote, all of what is left, into h, which Header returned. The
+// payload shares memory with what the Reader reads; nothing else does.
 func (r *Reader) Body(h *checkpoint.Record) {
 	has := r.Byte()
 	if has&hasNode != 0 {
@@ -271,8 +272,8 @@ func (r *Reader) Body(h *checkpoint.Record) {
 	}
 }
 
-// Payload returns the payload of a body that AppendBody wrote, without making anything of the rest. It shares memory with
-// what the Reader reads.
+// Payload returns the payload of a body that AppendBody wrote, without making anything of the
+// rest. It shares memory with what the Reader reads.
 func (r *Reader) Payload() []byte {
 	has := r.Byte()
 	if has&hasNode != 0 {
@@ -312,8 +313,8 @@ func (r *Reader) Payload() []byte {
 	return nil
 }
 
-// AppendWrite appends a pending write. before is the write before it in the same frame, nil for the first: what is
-// equal is left out.
+// AppendWrite appends a pending write. before is the write before it in the same frame, nil for
+// the first: what is equal is left out.
 func AppendWrite(b []byte, w, before *checkpoint.Write) []byte {
 	const same = 0x80
 	kind := byte(w.Kind)

@@ -40,8 +40,8 @@ func appendMeta(b []byte, meta map[string]string) []byte {
 	return b
 }
 
-// Reader reads values one after the other. Its first error sticks: from then on every method returns a zero value,
-// and Err says what was wrong.
+// Reader reads values one after the other. Its first error sticks: from then on every method
+// returns a zero value, and Err says what was wrong.
 type Reader struct {
 	b   []byte
 	at  int

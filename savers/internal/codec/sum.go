@@ -10,22 +10,22 @@ import (
 // sumSize is how many bytes a checksum takes.
 const sumSize = 4
 
-// AppendRecordSum appends the checksum of r to b, where the output of AppendBody begins at from. The
-// checksum also covers the header of r, the thread and the namespace. It therefore detects a changed
-// record and a record in the place of another.
+// AppendRecordSum appends the checksum of r to b, where the output of AppendBody begins at from.
+// The checksum also covers the header of r, the thread and the namespace. It therefore detects a
+// changed record and a record in the place of another.
 func AppendRecordSum(b []byte, from int, thread, namespace string, r *checkpoint.Record) []byte {
 	return binary.LittleEndian.AppendUint32(b, recordSum(b[from:], thread, namespace, r))
 }
 
-// CutRecordSum returns the body that AppendRecordSum found in b, and whether the checksum behind it is that of r. Of r only the
-// header counts.
+// CutRecordSum returns the body that AppendRecordSum found in b, and whether the checksum behind
+// it is that of r. Of r only the header counts.
 func CutRecordSum(b []byte, thread, namespace string, r *checkpoint.Record) (body []byte, ok bool) {
 	body, sum, ok := cutSum(b)
 	return body, ok && sum == recordSum(body, thread, namespace, r)
 }
 
-// CutSum is CutRecordSum for a header that was not read: header is what AppendHeader wrote of the record without one before
-// it.
+// CutSum is CutRecordSum for a header that was not read: header is what AppendHeader wrote of the
+// record without one before it.
 func CutSum(b []byte, thread, namespace string, header []byte) (body []byte, ok bool) {
 	body, sum, ok := cutSum(b)
 	return body, ok && sum == headerSum(body, thread, namespace, header)
@@ -49,7 +49,8 @@ func AppendWriteSum(b []byte, thread string) []byte {
 	return binary.LittleEndian.AppendUint32(b, writeSum(b, thread))
 }
 
-// CutWriteSum returns what AppendWriteSum was given as b, and whether the checksum behind it is right.
+// CutWriteSum returns what AppendWriteSum was given as b, and whether the checksum behind it is
+// right.
 func CutWriteSum(b []byte, thread string) (write []byte, ok bool) {
 	write, sum, ok := cutSum(b)
 	return write, ok && sum == writeSum(write, thread)

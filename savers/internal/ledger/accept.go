@@ -2,9 +2,9 @@ package ledger
 
 import "github.com/graphgen-go/graphgen/runtime/checkpoint"
 
-// Accept decides about an Append that passed its Check. It returns nil and false if the caller must
-// store the Append in v. If repeated is true, v already has the records: the caller must not store
-// them again. busy is the error for an opening that does not take over a live lease, or nil.
+// Accept decides about an Append that passed its Check. It returns nil and false if the caller
+// must store the Append in v. If repeated is true, v already has the records: the caller must not
+// store them again. busy is the error for an opening that does not take over a live lease, or nil.
 func (v *Version) Accept(a *checkpoint.Append, busy error) (repeated bool, err error) {
 	n := len(a.Records)
 	last := v.where[a.Records[n-1].ID]
@@ -33,8 +33,8 @@ func (v *Version) Accept(a *checkpoint.Append, busy error) (repeated bool, err e
 	return false, nil
 }
 
-// Stands reports whether v already has the records at the place for which they were sent. A Prune may
-// have removed all of them but the last, and the record that they follow.
+// Stands reports whether v already has the records at the place for which they were sent. A Prune
+// may have removed all of them but the last, and the record that they follow.
 func (v *Version) Stands(a *checkpoint.Append) bool {
 	return v.stands(a, v.where[a.Records[len(a.Records)-1].ID])
 }
@@ -70,7 +70,8 @@ func (v *Version) conflict(reason, namespace string, want, found checkpoint.ID) 
 	return &checkpoint.ConflictError{Thread: v.Thread, Namespace: namespace, Want: want, Found: found, Reason: reason}
 }
 
-// Missing is the conflict of a write to a thread that has no open version; released says that it had one.
+// Missing is the conflict of a write to a thread that has no open version; released says that it
+// had one.
 func Missing(thread, namespace string, want checkpoint.ID, reason string, released bool) error {
 	if released {
 		reason = "released"
@@ -92,7 +93,8 @@ func (v *Version) Appended(a *checkpoint.Append) checkpoint.AppendResult {
 	return out
 }
 
-// AcceptRelease says whether the open version v may be released by a caller who saw ifHead, zero for any.
+// AcceptRelease says whether the open version v may be released by a caller who saw ifHead, zero
+// for any.
 func (v *Version) AcceptRelease(ifHead checkpoint.ID) error {
 	if head := v.headID(""); !ifHead.IsZero() && ifHead != head {
 		return v.conflict("head", "", ifHead, head)

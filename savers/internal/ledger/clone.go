@@ -49,8 +49,8 @@ func Clone(r checkpoint.Record) checkpoint.Record {
 	return r
 }
 
-// Detach makes r normal, and gives it memory that it shares with no other. Its due tasks go to room, which must be zero,
-// if they fit in there.
+// Detach makes r normal, and gives it memory that it shares with no other. Its due tasks go to
+// room, which must be zero, if they fit in there.
 func Detach(r *checkpoint.Record, room []checkpoint.Task) {
 	makeNormal(r)
 	r.Payload = CloneBytes(r.Payload)
@@ -90,7 +90,8 @@ func CloneWrites(writes []checkpoint.Write) []checkpoint.Write {
 	return clone
 }
 
-// CloneBytes returns a copy of b without spare capacity, in which those who share the copy could meet.
+// CloneBytes returns a copy of b without spare capacity, in which those who share the copy could
+// meet.
 func CloneBytes(b []byte) []byte {
 	if b == nil {
 		return nil

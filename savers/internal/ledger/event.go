@@ -7,8 +7,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Event is one change of a version: the stored form of an accepted write. A version is the sum of its
-// events.
+// Event is one change of a version: the stored form of an accepted write. A version is the sum of
+// its events.
 type Event struct {
 	Namespace string
 	Entries   []*Entry           // with their Seq; the version owns them after Apply
@@ -20,7 +20,8 @@ type Event struct {
 	Status    checkpoint.Status  // zero leaves it
 	Time      time.Time          // the saver's clock; with Opens, Ends, Releases or Restores
 
-	// Restores sets fence, holder, end and time to their earlier values, after the version was rewritten.
+	// Restores sets fence, holder, end and time to their earlier values, after the version was
+	// rewritten.
 	Restores bool
 	Fence    checkpoint.ID
 }
@@ -30,8 +31,8 @@ func (v *Version) State() *Event {
 	return &Event{Restores: true, Fence: v.Fence, Holder: v.Holder, Ends: v.Ended, Status: v.Status, Time: v.Updated}
 }
 
-// AppendEvent returns the event of an accepted Append; the entries are the saver's to make, with the Seq that
-// NextSeq returns for the first.
+// AppendEvent returns the event of an accepted Append; the entries are the saver's to make, with
+// the Seq that NextSeq returns for the first.
 func AppendEvent(a *checkpoint.Append, entries []*Entry, writes []checkpoint.Write, now time.Time) *Event {
 	e := &Event{
 		Namespace: a.Namespace, Entries: entries, Writes: writes,
@@ -51,8 +52,8 @@ func (v *Version) NextSeq(namespace string) uint64 {
 	return 1
 }
 
-// Verify reports why e cannot follow what v holds, or nil. Accepted writes need no Verify: it is for events that
-// were stored or come from elsewhere.
+// Verify reports why e cannot follow what v holds, or nil. Accepted writes need no Verify: it is
+// for events that were stored or come from elsewhere.
 func (v *Version) Verify(e *Event) error {
 	head, last := v.headID(e.Namespace), v.NextSeq(e.Namespace)-1
 	seen := make(map[checkpoint.ID]bool, len(e.Entries))

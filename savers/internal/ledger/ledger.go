@@ -1,6 +1,6 @@
-// Package ledger implements the commit protocol on plain data: one version of a thread with its fence,
-// its logs and its pending writes. It does no input or output, takes no locks and reads no clock. A
-// saver that keeps its index in memory consists of a ledger and a place for bytes.
+// Package ledger implements the commit protocol on plain data: one version of a thread with its
+// fence, its logs and its pending writes. It does no input or output, takes no locks and reads no
+// clock. A saver that keeps its index in memory consists of a ledger and a place for bytes.
 package ledger
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Version is one version of a thread. It is made by New. Its methods must not be called at the same time; what
-// they return may be read while others are called.
+// Version is one version of a thread. It is made by New. Its methods must not be called at the
+// same time; what they return may be read while others are called.
 type Version struct {
 	Thread   string
 	Number   int
@@ -31,8 +31,8 @@ type Version struct {
 	waiting int64                                  // the bytes of the pending writes
 }
 
-// The memory of an entry and of a pending write, with their places in the maps and without the bytes
-// of the write.
+// The memory of an entry and of a pending write, with their places in the maps and without the
+// bytes of the write.
 const (
 	entryBytes = 480
 	writeBytes = 320
@@ -46,8 +46,8 @@ func (w *stored) memory() int64 {
 	return writeBytes + int64(len(w.Payload)+len(w.Task)+len(w.Name)+len(w.Namespace))
 }
 
-// Entry is one record of a log. Its exported fields never change after its log has it. A
-// saver that keeps bodies elsewhere sets only the fields of Record that the protocol needs. The other
+// Entry is one record of a log. Its exported fields never change after its log has it. A saver
+// that keeps bodies elsewhere sets only the fields of Record that the protocol needs. The other
 // fields then say where the body is.
 type Entry struct {
 	checkpoint.Record
@@ -164,8 +164,8 @@ func NoRecord(thread, namespace string, id checkpoint.ID) error {
 // NoThread is the error of a thread that does not exist.
 func NoThread(thread string) error { return notFound(thread, "no such thread") }
 
-// Absent is what Load and History return for a place in a version that does not exist: nil when nothing in
-// particular was asked for.
+// Absent is what Load and History return for a place in a version that does not exist: nil when
+// nothing in particular was asked for.
 func Absent(p checkpoint.Ref) error {
 	switch {
 	case p.Version != 0:

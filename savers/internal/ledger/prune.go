@@ -13,14 +13,15 @@ type Pruned struct {
 	Removed   int
 }
 
-// Kept is an entry that stays. If Fold has entries, a Prune removes the entry before it. Its payload
-// then becomes the snapshot of the state that Fold restores.
+// Kept is an entry that stays. If Fold has entries, a Prune removes the entry before it. Its
+// payload then becomes the snapshot of the state that Fold restores.
 type Kept struct {
 	Entry *Entry
 	Fold  []*Entry
 }
 
-// Prune returns what keep leaves of each namespace that loses a record, sorted by name. Nothing is changed.
+// Prune returns what keep leaves of each namespace that loses a record, sorted by name. Nothing is
+// changed.
 func (v *Version) Prune(keep checkpoint.Retention) []Pruned {
 	if keep.Last <= 0 && keep.Since.IsZero() {
 		return nil
@@ -35,8 +36,8 @@ func (v *Version) Prune(keep checkpoint.Retention) []Pruned {
 	return pruned
 }
 
-// needed returns the bases that must stay: those that have pending writes and those of entries that are kept.
-// A base that stays for this reason also needs its own base.
+// needed returns the bases that must stay: those that have pending writes and those of entries
+// that are kept. A base that stays for this reason also needs its own base.
 func (v *Version) needed(keep checkpoint.Retention) map[checkpoint.ID]bool {
 	needed := make(map[checkpoint.ID]bool)
 	var need func(id checkpoint.ID)
@@ -112,8 +113,8 @@ func prune(log []*Entry, namespace string, first int, needed map[checkpoint.ID]b
 	return p
 }
 
-// Replace replaces each pruned log by its remaining entries, in order, with their new snapshots. It
-// does not change the old slices, so current readers can still use them.
+// Replace replaces each pruned log by its remaining entries, in order, with their new snapshots.
+// It does not change the old slices, so current readers can still use them.
 func (v *Version) Replace(pruned []Pruned, entries [][]*Entry) {
 	for n, p := range pruned {
 		kept := p.Kept
@@ -133,8 +134,9 @@ func (v *Version) Replace(pruned []Pruned, entries [][]*Entry) {
 	}
 }
 
-// Snapshot returns the last record of chain with a snapshot of the state there in place of its delta. chain holds
-// the records of Fold, whole. The first has a snapshot; Prune may have given others one.
+// Snapshot returns the last record of chain with a snapshot of the state there in place of its
+// delta. chain holds the records of Fold, whole. The first has a snapshot; Prune may have given
+// others one.
 func Snapshot(chain []checkpoint.Record) (checkpoint.Record, error) {
 	var state []byte
 	var deltas [][]byte

@@ -14,8 +14,8 @@ type View struct {
 	Chain   checkpoint.Chain
 }
 
-// View returns what restoring a checkpoint takes; at zero is the head. Of its Chain the saver has still to set
-// Records, Due and Thread.
+// View returns what restoring a checkpoint takes; at zero is the head. Of its Chain the saver has
+// still to set Records, Due and Thread.
 func (v *Version) View(namespace string, at checkpoint.ID) (View, error) {
 	view := View{Chain: checkpoint.Chain{Version: v.Number, Head: v.headID(namespace)}}
 	log := v.log(namespace)
@@ -44,7 +44,8 @@ func (v *Version) View(namespace string, at checkpoint.ID) (View, error) {
 	return view, nil
 }
 
-// Log returns the log of a namespace, oldest first, up to but without the record before; zero is all of it.
+// Log returns the log of a namespace, oldest first, up to but without the record before; zero is
+// all of it.
 func (v *Version) Log(namespace string, before checkpoint.ID) ([]*Entry, error) {
 	log := v.log(namespace)
 	if before.IsZero() {
@@ -94,8 +95,8 @@ func inOrder(bases ...map[identity]*stored) []checkpoint.Write {
 	return writes
 }
 
-// Describe returns the version as a Thread. The lease is the saver's: until when, or zero when it is not known;
-// versions is how many the thread has.
+// Describe returns the version as a Thread. The lease is the saver's: until when, or zero when it
+// is not known; versions is how many the thread has.
 func (v *Version) Describe(leased bool, until time.Time, versions int) checkpoint.Thread {
 	t := checkpoint.Thread{
 		ID: v.Thread, Version: v.Number, Status: v.Status, Updated: v.Updated, Versions: versions,
@@ -118,8 +119,8 @@ func (v *Version) Listing() checkpoint.Version {
 	}
 }
 
-// Selects reports whether q selects t by its status and its idleness. The names and the limit are the saver's to
-// keep.
+// Selects reports whether q selects t by its status and its idleness. The names and the limit are
+// the saver's to keep.
 func Selects(q *checkpoint.ThreadQuery, t *checkpoint.Thread, leased bool) bool {
 	if q.Status != 0 && t.Status != q.Status {
 		return false

@@ -6,7 +6,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Intake checks the order of imported items, one after the other. The zero Intake awaits the first.
+// Intake checks the order of imported items, one after the other. The zero Intake awaits the
+// first.
 type Intake struct {
 	Thread    checkpoint.Thread // the first item
 	count     int
@@ -74,8 +75,8 @@ func (in *Intake) End() error {
 	return nil
 }
 
-// Follow makes an event of imported records or writes part of v, when it can follow what v holds. The error is an
-// *InvalidError.
+// Follow makes an event of imported records or writes part of v, when it can follow what v holds.
+// The error is an *InvalidError.
 func (v *Version) Follow(e *Event) error {
 	if err := v.Verify(e); err != nil {
 		return &checkpoint.InvalidError{Field: "items", Found: err.Error(), Want: "a log that loads"}

@@ -1,5 +1,6 @@
-// Package pack joins consecutive records of a log into one value. Savers use it instead of one row for each old record.
-// Decode returns the records bit for bit. Restoring a state needs only the joined payloads: Open decodes no record.
+// Package pack joins consecutive records of a log into one value. Savers use it instead of one row
+// for each old record. Decode returns the records bit for bit. Restoring a state needs only the
+// joined payloads: Open decodes no record.
 //
 // A pack consists of these parts, in this order:
 //
@@ -9,14 +10,17 @@
 //   - the ids of the records, 16 bytes each;
 //   - for each record one byte: 1 if it is committed;
 //   - the snapshot of the first record, if that record has one;
-//   - the number of deltas, then either one joined delta and the table that cuts it, or each delta;
-//   - for each record its header without the id, and its body without the payload, as package codec writes them;
-//   - a checksum of these parts, the thread, the namespace, and the numbers of the first and the last record.
+//   - the number of deltas, then either one joined delta and the table that cuts it, or each
+//     delta;
+//   - for each record its header without the id, and its body without the payload, as package
+//     codec writes them;
+//   - a checksum of these parts, the thread, the namespace, and the numbers of the first and the
+//     last record.
 //
 // The ids have a fixed place, so that a program that cannot decode a pack can find a record in it.
 //
-// Only the first record of a pack may have a snapshot. Payloads may be any bytes. Payloads that are not deltas are not
-// joined.
+// Only the first record of a pack may have a snapshot. Payloads may be any bytes. Payloads that
+// are not deltas are not joined.
 package pack
 
 import (
@@ -29,7 +33,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/codec"
 )
 
-// Format is the number of the format that Encode writes. Open and Decode return an error for any other format.
+// Format is the number of the format that Encode writes. Open and Decode return an error for any
+// other format.
 const Format = 3
 
 // MaxBytes is the largest size of a pack that Fill allows.
@@ -59,8 +64,9 @@ const (
 	idSize = len(checkpoint.ID{})
 )
 
-// Fill returns how many of the records, from the first on, fit into one pack. They have consecutive numbers, only the
-// first may have a snapshot, and the pack is at most MaxBytes large. Fill returns 0 if the first record is too large.
+// Fill returns how many of the records, from the first on, fit into one pack. They have
+// consecutive numbers, only the first may have a snapshot, and the pack is at most MaxBytes large.
+// Fill returns 0 if the first record is too large.
 func Fill(records []Record) (n int) {
 	size := 64
 	var room []byte

@@ -20,5 +20,6 @@ const Window = 512
 // Fewest returns the smallest number of records that make a pack.
 func (p *Policy) Fewest() int { return min(p.Every, 16) }
 
-// Due reports whether a run packs a log whose head was number opened at its beginning and is number head at its end.
+// Due reports whether a run packs a log whose head was number opened at its beginning and is
+// number head at its end.
 func (p *Policy) Due(opened, head int64) bool { return head/int64(p.Every) != opened/int64(p.Every) }

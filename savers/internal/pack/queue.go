@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Queue runs jobs in a goroutine, one at a time, so that the callers of Add need not wait for them. Its methods are safe
-// for concurrent use.
+// Queue runs jobs in a goroutine, one at a time, so that the callers of Add need not wait for
+// them. Its methods are safe for concurrent use.
 type Queue[J any] struct {
 	run     func(context.Context, J) error
 	mu      sync.Mutex
@@ -24,8 +24,8 @@ const (
 	patience = 30 * time.Second
 )
 
-// NewQueue returns a queue that calls run for each job. It ignores the errors of run: the records stay as they are, and a
-// later run packs them.
+// NewQueue returns a queue that calls run for each job. It ignores the errors of run: the records
+// stay as they are, and a later run packs them.
 func NewQueue[J any](run func(context.Context, J) error) *Queue[J] {
 	q := &Queue[J]{run: run}
 	q.idle.L = &q.mu
@@ -65,8 +65,8 @@ func (q *Queue[J]) work() {
 	}
 }
 
-// Close waits until all jobs have run, and refuses new ones. After the time d it cancels the current job and drops the
-// others.
+// Close waits until all jobs have run, and refuses new ones. After the time d it cancels the
+// current job and drops the others.
 func (q *Queue[J]) Close(d time.Duration) {
 	defer time.AfterFunc(d, q.stop).Stop()
 	q.mu.Lock()

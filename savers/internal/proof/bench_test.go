@@ -57,7 +57,8 @@ func (b *bench) part(share float64) {
 	b.until = time.Now().Add(time.Duration(share * float64(b.soak)))
 }
 
-// more increments n, and reports whether the part continues: least times or more, and in a soak for its share of the time.
+// more increments n, and reports whether the part continues: least times or more, and in a soak
+// for its share of the time.
 func (b *bench) more(n *int, least int) bool {
 	if *n >= least && !time.Now().Before(b.until) {
 		return false
@@ -210,8 +211,9 @@ func (b *bench) all(t *testing.T, c *count) {
 
 func TestSaversKeepWhatTheyAcknowledge(t *testing.T) { prove(t, 0) }
 
-// TestSoak does the same for as long as GRAPHGEN_SOAK says, and with many more threads resumed by two. Savers take
-// turns by twos where there are two processors, so each gets two shares of the time.
+// TestSoak does the same for as long as GRAPHGEN_SOAK says, and with many more threads resumed by
+// two. Savers take turns by twos where there are two processors, so each gets two shares of the
+// time.
 func TestSoak(t *testing.T) {
 	text, set := os.LookupEnv("GRAPHGEN_SOAK")
 	if !set {

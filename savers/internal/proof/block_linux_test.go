@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-// block is a block device that keeps every write and flush. It is one file of a FUSE file system, under a loop device.
+// block is a block device that keeps every write and flush. It is one file of a FUSE file system,
+// under a loop device.
 type block struct {
 	dev  string // the loop device
 	base []byte // as it was at first

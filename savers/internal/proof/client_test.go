@@ -265,8 +265,8 @@ func (c *client) sendAppend(ctx context.Context, o *operation) error {
 	return err
 }
 
-// loaded is what a client sees of a chain: the ids of all its records, which are in their payloads. Every log here has
-// one snapshot, its first record, until it is pruned.
+// loaded is what a client sees of a chain: the ids of all its records, which are in their
+// payloads. Every log here has one snapshot, its first record, until it is pruned.
 func loaded(chain *checkpoint.Chain) answer {
 	a := answer{Outcome: ok}
 	if chain.Empty() {

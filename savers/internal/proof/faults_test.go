@@ -92,7 +92,8 @@ func steady(tb testing.TB, s checkpoint.Saver, dir string) again {
 
 func randomly(limit time.Duration) time.Duration { return time.Duration(rand.Int64N(int64(limit))) }
 
-// proveDeadlines lets contexts end in the middle of everything: those of saver calls, and those of callers.
+// proveDeadlines lets contexts end in the middle of everything: those of saver calls, and those of
+// callers.
 func proveDeadlines(t *testing.T, b *bench, c *count) {
 	t.Helper()
 	s, dir := b.open(t), t.TempDir()
@@ -118,7 +119,8 @@ func proveDeadlines(t *testing.T, b *bench, c *count) {
 	c.deadlines += int(all.stopped.Load()) // those that came too late for a run are none
 }
 
-// proveRestarts kills the server while runs are in progress, and starts it again. It alternates with the pooler, if there is one.
+// proveRestarts kills the server while runs are in progress, and starts it again. It alternates
+// with the pooler, if there is one.
 func proveRestarts(t *testing.T, b *bench, c *count) {
 	t.Helper()
 	s, dir := b.open(t), t.TempDir()
@@ -168,7 +170,8 @@ func proveCuts(t *testing.T, b *bench, c *count) {
 	all.finish(t, direct, c)
 }
 
-// work runs threads in lanes until it is killed, or asked to finish the first of each. It reports the finished ones.
+// work runs threads in lanes until it is killed, or asked to finish the first of each. It reports
+// the finished ones.
 func (j *job) work(s checkpoint.Saver) error {
 	go func() {
 		_, err := io.Copy(io.Discard, os.Stdin)
@@ -256,7 +259,8 @@ func (w *workers) listen(tb testing.TB, lines *bufio.Reader) {
 	}
 }
 
-// finish has one more worker finish the threads in progress, and checks all threads of the workers.
+// finish has one more worker finish the threads in progress, and checks all threads of the
+// workers.
 func (w *workers) finish(tb testing.TB, s checkpoint.Saver, c *count) {
 	tb.Helper()
 	w.Finish = true
@@ -286,7 +290,8 @@ func proveKills(t *testing.T, b *bench, c *count) {
 	w.finish(t, b.open(t), c)
 }
 
-// proveFull lets the room for files run out: by a limit on their size, and on a small disk where the test may have one.
+// proveFull lets the room for files run out: by a limit on their size, and on a small disk where
+// the test may have one.
 func proveFull(t *testing.T, b *bench, c *count) {
 	t.Helper()
 	t.Run("limited files", func(t *testing.T) { proveLimit(t, b, c) })

@@ -47,7 +47,8 @@ func (r round) clients(saver checkpoint.Saver, now func() int64) []*client {
 	return all
 }
 
-// takeTurns lets the clients make their calls in turns, so that the history is the same every time.
+// takeTurns lets the clients make their calls in turns, so that the history is the same every
+// time.
 func (r round) takeTurns(saver checkpoint.Saver) (ops []operation) {
 	clock := int64(0)
 	all := r.clients(saver, func() int64 { clock++; return clock })
@@ -71,10 +72,11 @@ func (j *job) linear(saver checkpoint.Saver) error {
 	return serve(func(r round) ([]operation, error) { return r.run(saver, shared.now), nil })
 }
 
-// judge fails the test unless the history of every thread is linearizable, and returns how many calls it checked.
+// judge fails the test unless the history of every thread is linearizable, and returns how many
+// calls it checked.
 //
-// A reader of the file saver reads the lease and the log of another process one after the other. So
-// the holder may be that of a moment before or after the log. No writer relies on it.
+// A reader of the file saver reads the lease and the log of another process one after the other.
+// So the holder may be that of a moment before or after the log. No writer relies on it.
 func judge(tb testing.TB, b *bench, what string, ops []operation) (calls int) {
 	tb.Helper()
 	byThread := make(map[string][]operation)

@@ -56,8 +56,8 @@ type answer struct {
 	Holder  string
 }
 
-// thread is a thread as the contract has it: the open version and how many there are. Its logs, and the pending
-// writes of its base, are texts, so that threads can be compared.
+// thread is a thread as the contract has it: the open version and how many there are. Its logs,
+// and the pending writes of its base, are texts, so that threads can be compared.
 type thread struct {
 	versions    int
 	open        bool
@@ -194,7 +194,8 @@ func (t thread) doRelease(o *operation) (answer, thread) {
 	return answer{Outcome: ok, Version: t.versions, Seq: size(t.root), Base: head(t.root)}, thread{versions: t.versions}
 }
 
-// doRemove deletes the thread, after which there is none, or prunes it, which changes neither heads nor what is pending.
+// doRemove deletes the thread, after which there is none, or prunes it, which changes neither
+// heads nor what is pending.
 func (t thread) doRemove(o *operation) (answer, thread) {
 	switch {
 	case t.holder != "":
@@ -208,9 +209,9 @@ func (t thread) doRemove(o *operation) (answer, thread) {
 	return answer{Outcome: ok}, t
 }
 
-// allows reports whether a thread can give an answer. A pruned thread may lack any records before a
-// head. The records that it shows must be those of the log, in order, up to the head. It may have
-// forgotten an append that is sent again.
+// allows reports whether a thread can give an answer. A pruned thread may lack any records before
+// a head. The records that it shows must be those of the log, in order, up to the head. It may
+// have forgotten an append that is sent again.
 func (t thread) allows(o *operation, want answer) bool {
 	got := o.Answer
 	if o.AnyHolder {
@@ -256,7 +257,8 @@ const forever = int64(1) << 62
 // patience bounds what only waits for an end that comes, on a machine that has much else to do.
 const patience = 5 * time.Minute
 
-// linearizable says whether the operations on one thread have an order in which the model answers as the saver did.
+// linearizable says whether the operations on one thread have an order in which the model answers
+// as the saver did.
 func linearizable(ops []operation) porcupine.CheckResult {
 	history := make([]porcupine.Operation, len(ops))
 	for i := range ops {
@@ -270,7 +272,8 @@ func linearizable(ops []operation) porcupine.CheckResult {
 		Init: func() any { return thread{} },
 		Step: func(state, input, _ any) (bool, any) {
 			o := input.(*operation)
-			// A call of unknown outcome that did not happen is put last, where its effect is not seen.
+			// A call of unknown outcome that did not happen is put last, where its effect is not
+			// seen.
 			before := state.(thread)
 			want, next := before.do(o)
 			return o.Answer.Outcome == unknown || before.allows(o, want), next

@@ -55,9 +55,10 @@ func appendOne(ctx context.Context, s checkpoint.Saver, thread string, payload [
 	return id, err
 }
 
-// TestSoakPowerCut cuts the power under an ext4 file system: any of the writes since the last flush may be lost. It needs
-// root, FUSE, loop devices and mkfs.ext4. TestPowerCutLosesNothingAcknowledged of savers/file is the same on a model of a
-// file system, wherever it runs.
+// TestSoakPowerCut cuts the power under an ext4 file system: any of the writes since the last
+// flush may be lost. It needs root, FUSE, loop devices and mkfs.ext4.
+// TestPowerCutLosesNothingAcknowledged of savers/file is the same on a model of a file system,
+// wherever it runs.
 func TestSoakPowerCut(t *testing.T) {
 	text, set := os.LookupEnv("GRAPHGEN_SOAK")
 	if !set {

@@ -9,12 +9,12 @@
 //
 // # Linearizability
 //
-// Clients in several processes make random calls on a few threads. All processes share one counter,
-// which gives the beginning and the end of each call, so the proof trusts no clock. Package
-// porcupine then looks for an order of the calls in which a plain model of a thread gives the same
-// answers. A call whose context ended has an unknown outcome: it may have happened at any later
-// time, or never. For a pruned thread the model knows only the heads and the pending writes, and
-// that the remaining records belong to the log.
+// Clients in several processes make random calls on a few threads. All processes share one
+// counter, which gives the beginning and the end of each call, so the proof trusts no clock.
+// Package porcupine then looks for an order of the calls in which a plain model of a thread gives
+// the same answers. A call whose context ended has an unknown outcome: it may have happened at any
+// later time, or never. For a pruned thread the model knows only the heads and the pending writes,
+// and that the remaining records belong to the log.
 //
 // # Faults
 //

@@ -24,10 +24,10 @@ type (
 	update = proof.StateUpdate
 )
 
-// journal is the file of a thread with its events, in order. A node first writes "run key step". When
-// the saver has acknowledged them, the run writes "result key" and "record id step source". Each line
-// is one write, so it survives kill -9; it need not survive the machine. Several processes may
-// write to it.
+// journal is the file of a thread with its events, in order. A node first writes "run key step".
+// When the saver has acknowledged them, the run writes "result key" and "record id step source".
+// Each line is one write, so it survives kill -9; it need not survive the machine. Several
+// processes may write to it.
 type journal string
 
 func journalOf(dir, thread string) journal { return journal(filepath.Join(dir, thread+".journal")) }
@@ -82,13 +82,14 @@ func (n noting) results(thread string, writes []checkpoint.Write) error {
 // spins is how often the loop of the graph goes round.
 const spins = 5
 
-// build returns the graph: two parallel branches of different length that join, then a loop. Each node takes itself
-// down in the journal before anything else.
+// build returns the graph: two parallel branches of different length that join, then a loop. Each
+// node takes itself down in the journal before anything else.
 func build(s checkpoint.Saver, dir string, opts ...graph.Option) (*app, error) {
 	return buildHeld(s, dir, func() {}, opts...)
 }
 
-// buildHeld returns the graph; its first node, when it has taken itself down, does not return before hold does.
+// buildHeld returns the graph; its first node, when it has taken itself down, does not return
+// before hold does.
 func buildHeld(s checkpoint.Saver, dir string, hold func(), opts ...graph.Option) (*app, error) {
 	g := graph.New("proof", proof.StateSchema)
 	node := func(id graph.ID) {
@@ -163,8 +164,8 @@ func arrive(ctx context.Context, thread string, try again, stopped *atomic.Int64
 // rest waits for something outside that gives no sign.
 func rest(d time.Duration) { <-time.After(d) }
 
-// check fails the test unless a finished thread holds all that its journal says was acknowledged, once, and nothing
-// that was finished ran again.
+// check fails the test unless a finished thread holds all that its journal says was acknowledged,
+// once, and nothing that was finished ran again.
 func check(tb testing.TB, s checkpoint.Saver, dir, thread string, c *count) {
 	tb.Helper()
 	g, err := build(s, dir)
@@ -202,7 +203,8 @@ func checkState(tb testing.TB, thread string, snap graph.Snapshot[proof.State]) 
 	}
 }
 
-// checkLog fails unless the records are numbered 1, 2, 3 ... and every superstep was committed once.
+// checkLog fails unless the records are numbered 1, 2, 3 ... and every superstep was committed
+// once.
 func checkLog(tb testing.TB, thread string, all []checkpoint.Record) {
 	tb.Helper()
 	step := 0

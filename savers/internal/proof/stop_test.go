@@ -15,8 +15,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// A process that is stopped at any moment keeps its thread until its lease ends, and no longer. When
-// it continues, nothing that it stores follows the take-over.
+// A process that is stopped at any moment keeps its thread until its lease ends, and no longer.
+// When it continues, nothing that it stores follows the take-over.
 
 // stopLease is the lease of those that are stopped.
 const stopLease = 300 * time.Millisecond
@@ -24,8 +24,9 @@ const stopLease = 300 * time.Millisecond
 // stopThread is the thread that a process writes to which is stopped.
 const stopThread = "stopped"
 
-// hold opens runs on a thread, writes and ends them. It prints "try" and an id before each write, and
-// "did" and the id after its acknowledgement. After a conflict it begins again, while a file exists.
+// hold opens runs on a thread, writes and ends them. It prints "try" and an id before each write,
+// and "did" and the id after its acknowledgement. After a conflict it begins again, while a file
+// exists.
 func (j *job) hold(s checkpoint.Saver) error {
 	ctx := context.Background()
 	for {
@@ -33,7 +34,8 @@ func (j *job) hold(s checkpoint.Saver) error {
 		if err != nil {
 			return err
 		}
-		// After the load: who was stopped before it would read the thread as the take-over left it, and open the next run.
+		// After the load: who was stopped before it would read the thread as the take-over left
+		// it, and open the next run.
 		switch _, err := os.Stat(j.Counter); {
 		case errors.Is(err, fs.ErrNotExist):
 			fmt.Fprintln(os.Stdout, "end")
@@ -160,8 +162,9 @@ func signal(tb testing.TB, p *process, sig syscall.Signal) {
 	}
 }
 
-// takeOver opens the thread once the lease of the stopped process has ended, and commits. A process that is stopped
-// inside a write of SQLite locks the file for everybody: it continues first, which takeOver reports.
+// takeOver opens the thread once the lease of the stopped process has ended, and commits. A
+// process that is stopped inside a write of SQLite locks the file for everybody: it continues
+// first, which takeOver reports.
 func (b *bench) takeOver(t *testing.T, s checkpoint.Saver, p *process) (last []checkpoint.ID, kept bool) {
 	t.Helper()
 	for begun := time.Now(); ; rest(time.Millisecond + randomly(10*time.Millisecond)) {
@@ -208,8 +211,8 @@ func open3(ctx context.Context, s checkpoint.Saver) (ids []checkpoint.ID, err er
 	return ids, nil
 }
 
-// checkStopped fails unless all that was acknowledged to either is stored, in order, and nothing of the stopped process
-// after the take-over.
+// checkStopped fails unless all that was acknowledged to either is stored, in order, and nothing
+// of the stopped process after the take-over.
 func checkStopped(t *testing.T, s checkpoint.Saver, said []string, last []checkpoint.ID) {
 	t.Helper()
 	stands := make(map[string]int)

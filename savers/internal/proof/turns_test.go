@@ -42,8 +42,9 @@ func newHotThread(t *testing.T, s checkpoint.Saver, opts ...graph.Option) hotThr
 	return hotThread{g.Thread("t"), s}
 }
 
-// TestProcessesTakeTurnsOnAThread has three processes, each with a saver of its own on one storage, do random things to a thread,
-// one after the other. A cold process sees what a plain list of lines says, after each.
+// TestProcessesTakeTurnsOnAThread has three processes, each with a saver of its own on one
+// storage, do random things to a thread, one after the other. A cold process sees what a plain
+// list of lines says, after each.
 func TestProcessesTakeTurnsOnAThread(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) func() (checkpoint.Saver, error){
 		"memory": func(*testing.T) func() (checkpoint.Saver, error) {

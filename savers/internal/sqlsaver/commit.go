@@ -97,8 +97,8 @@ func (s *Saver) held(a *checkpoint.Append) (h held, found bool) {
 	return h, found
 }
 
-// plain stores a plain commit without reading the tables first. That is one record after a head that
-// the run made, with the line of that head, and no other change of the thread. It takes one
+// plain stores a plain commit without reading the tables first. That is one record after a head
+// that the run made, with the line of that head, and no other change of the thread. It takes one
 // statement, or a transaction of two if the run ends with the commit. stored is false if a is not
 // plain, or if the tables have changed since the run made the head.
 func (s *Saver) plain(ctx context.Context, a *checkpoint.Append) (done checkpoint.AppendResult, next *held, stored bool, err error) {

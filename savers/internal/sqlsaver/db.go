@@ -21,9 +21,9 @@ type DB interface {
 // Sharer is a DB that can store several calls by one transaction.
 type Sharer interface {
 	DB
-	// Share runs f in a transaction, maybe one that also stores other calls, and commits it. An error of
-	// f undoes what f did, and nothing else. Share may call f more than once, on any goroutine but one at
-	// a time; only what the last call did is stored.
+	// Share runs f in a transaction, maybe one that also stores other calls, and commits it. An
+	// error of f undoes what f did, and nothing else. Share may call f more than once, on any
+	// goroutine but one at a time; only what the last call did is stored.
 	Share(ctx context.Context, f func(tx Tx) error) error
 }
 

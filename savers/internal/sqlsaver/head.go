@@ -60,8 +60,8 @@ type line struct {
 	graph       string
 }
 
-// lineNo returns the number of a line that a record of a log is the first to have. In the log of the root it is the seq of the
-// record.
+// lineNo returns the number of a line that a record of a log is the first to have. In the log of
+// the root it is the seq of the record.
 func (at *spot) lineNo(seq uint64) int64 { return (at.log-at.root)*(lastSeq+1) + int64(seq) }
 
 // line returns the line that r, a record of a log, is the first to have.
@@ -117,7 +117,8 @@ func (s *Saver) head(ctx context.Context, db Runner, at spot) (h head, err error
 	return h, r.set(&h)
 }
 
-// newestSnapshot returns the seq of the newest snapshot of a log, in a row or in a pack; 0 for none.
+// newestSnapshot returns the seq of the newest snapshot of a log, in a row or in a pack; 0 for
+// none.
 func (s *Saver) newestSnapshot(ctx context.Context, db Runner, at spot) (first int64, err error) {
 	_, err = s.one(ctx, db, stNewestSnapshot, []any{at.log}, &first)
 	return first, err

@@ -31,8 +31,9 @@ func (s *Saver) packJob(ctx context.Context, j job) error {
 	return s.pack(ctx, j)
 }
 
-// pack packs the old records of a log, a window at a time. Its row in graph_log says where the first window begins: whoever
-// moves records from a pack back into rows sets that seq back. So pack looks at a record again only if it left a pack.
+// pack packs the old records of a log, a window at a time. Its row in graph_log says where the
+// first window begins: whoever moves records from a pack back into rows sets that seq back. So
+// pack looks at a record again only if it left a pack.
 func (s *Saver) pack(ctx context.Context, j job) error {
 	for more := true; more; {
 		err := s.write(ctx, RolledBack, func(tx Tx) (err error) {
@@ -46,7 +47,8 @@ func (s *Saver) pack(ctx context.Context, j job) error {
 	return nil
 }
 
-// packWindow packs the oldest records that packing has not looked at yet, and reports whether there may be more.
+// packWindow packs the oldest records that packing has not looked at yet, and reports whether
+// there may be more.
 func (s *Saver) packWindow(ctx context.Context, tx Tx, j job) (more bool, err error) {
 	t, err := s.thread(ctx, tx, stLockThread, j.thread)
 	if err != nil || t == nil || t.root != j.root { // it was released or deleted
@@ -94,8 +96,9 @@ type packing struct {
 	largest checkpoint.ID
 }
 
-// read reads the records with a seq from first to last. A pending write whose base is committed must go before its base does:
-// without the base it would count again. The base of any other write keeps its row.
+// read reads the records with a seq from first to last. A pending write whose base is committed
+// must go before its base does: without the base it would count again. The base of any other write
+// keeps its row.
 func (w *packing) read(ctx context.Context, first, last int64, known line) error {
 	if err := w.s.later(ctx, w.tx, stSweepWrites, w.at.root); err != nil {
 		return err
@@ -203,8 +206,8 @@ func (w *packing) insert(ctx context.Context, first, end int) error {
 		pack.Encode(w.at.id, w.at.namespace, records))
 }
 
-// tie changes rows whose neighbour was packed. A row after a pack then holds the ids that it had from
-// the record before it. A row before a pack is marked if the record after it commits it.
+// tie changes rows whose neighbour was packed. A row after a pack then holds the ids that it had
+// from the record before it. A row before a pack is marked if the record after it commits it.
 func (w *packing) tie(ctx context.Context) error {
 	own := func(i int) bool { return i < w.first || i >= w.end || w.rows[i] }
 	for i := range w.records {

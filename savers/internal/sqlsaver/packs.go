@@ -89,8 +89,8 @@ func (s *Saver) inPack(ctx context.Context, db Runner, at spot, id checkpoint.ID
 	return nil, nil
 }
 
-// unpack moves the records of the pack that has the record id back into rows. A transaction calls it
-// before it changes that record or compares its id. root is the root of a version. Most ids are
+// unpack moves the records of the pack that has the record id back into rows. A transaction calls
+// it before it changes that record or compares its id. root is the root of a version. Most ids are
 // newer than every pack.
 func (s *Saver) unpack(ctx context.Context, tx Tx, t *thread, version int, root int64, id checkpoint.ID) error {
 	if !t.mayBePacked(id) {
@@ -181,7 +181,8 @@ func newestLine(there map[int64]line, at *spot, r *checkpoint.Record) (newest li
 	return newest, found
 }
 
-// untie rewrites the row of a record so that it holds what it had from the record with the seq before.
+// untie rewrites the row of a record so that it holds what it had from the record with the seq
+// before.
 func (s *Saver) untie(ctx context.Context, tx Tx, at spot, r *checkpoint.Record) error {
 	body, payload := at.body(r)
 	return s.later(ctx, tx, stRewriteRecord, r.Snapshot, r.Parent[:], optional(r.Commits, !r.Commits.IsZero()), body, payload,

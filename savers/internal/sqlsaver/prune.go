@@ -148,8 +148,9 @@ func (s *Saver) packedHeaders(
 	return packs, log, nil
 }
 
-// scatter moves the records of packs back into rows if Prune keeps some of them. A pack stays as it is if Prune keeps all
-// of its records and the next one, and folds none of them. scatter returns the packs of which Prune keeps nothing.
+// scatter moves the records of packs back into rows if Prune keeps some of them. A pack stays as
+// it is if Prune keeps all of its records and the next one, and folds none of them. scatter
+// returns the packs of which Prune keeps nothing.
 func (p *pruner) scatter(ctx context.Context, packs []packRow) (gone []packRow, err error) {
 	p.whole = make(map[uint64]bool)
 	for i := range packs {

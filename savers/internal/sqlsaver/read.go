@@ -167,7 +167,8 @@ type history struct {
 	done    bool
 }
 
-// page returns the next records. A page is one moment of the log: between two, records may be packed.
+// page returns the next records. A page is one moment of the log: between two, records may be
+// packed.
 func (h *history) page(ctx context.Context) (page []checkpoint.Record, err error) {
 	if err := h.p.Check(); err != nil {
 		return nil, err

@@ -42,12 +42,12 @@ func (s *Saver) insert(ctx context.Context, tx Tx, at spot, r *checkpoint.Record
 // own, so that it need not be read with its header.
 const inline = 256
 
-// apart is added to the last byte of a body whose payload is in its own column. The body then has a
-// checksum in the place of the payload.
+// apart is added to the last byte of a body whose payload is in its own column. The body then has
+// a checksum in the place of the payload.
 const apart = 0x80
 
-// body returns the columns body and payload of a record. The body is the part of the record that no
-// other column holds. It ends with a checksum of the record, its thread and its namespace.
+// body returns the columns body and payload of a record. The body is the part of the record that
+// no other column holds. It ends with a checksum of the record, its thread and its namespace.
 func (at *spot) body(r *checkpoint.Record) (body, payload []byte) {
 	copied := *r
 	copied.Created = ledger.Micro(r.Created)

@@ -4,11 +4,11 @@
 //
 // # Statements
 //
-// The folder queries of each saver has its statements in plain SQL. One can read them, run them and
-// ask the server for their plans. Only values are bound to them. The program knows a statement by
-// its number; signatures gives each its name in the files and its parameters. [Open] fails unless
-// the files have all statements, with these parameters, and no others. The folder schema has the
-// statements that make the tables. The Go code of each saver has those that begin and end
+// The folder queries of each saver has its statements in plain SQL. One can read them, run them
+// and ask the server for their plans. Only values are bound to them. The program knows a statement
+// by its number; signatures gives each its name in the files and its parameters. [Open] fails
+// unless the files have all statements, with these parameters, and no others. The folder schema
+// has the statements that make the tables. The Go code of each saver has those that begin and end
 // transactions and set up connections.
 //
 // # Tables
@@ -20,38 +20,39 @@
 // for what the records of a run share: line, fingerprint and graph. graph_write has the pending
 // writes.
 //
-// A record does not repeat the id of the record with the seq before. If parent is NULL, that record is
-// its parent. If commits_previous is set, it commits that record. When Prune removes a record, it
-// rewrites the next one, so that it holds the ids itself. Prune also marks the one before:
-// next_removed, and marked_committed if the removed record committed it.
+// A record does not repeat the id of the record with the seq before. If parent is NULL, that
+// record is its parent. If commits_previous is set, it commits that record. When Prune removes a
+// record, it rewrites the next one, so that it holds the ids itself. Prune also marks the one
+// before: next_removed, and marked_committed if the removed record committed it.
 //
 // A payload of more than 256 bytes has a column of its own, so that headers are read without it
-// (Query.Headers). The body has its checksum. A pack is always read whole: it has at most 64 KB, and
-// a part of it would take another statement.
+// (Query.Headers). The body has its checksum. A pack is always read whole: it has at most 64 KB,
+// and a part of it would take another statement.
 //
 // # Packs
 //
-// graph_pack has old records of a log that follow each other, in one row; package pack says in which form. A record is in a
-// row of graph_checkpoint or in a pack, never in both. Packs are only read. A transaction that changes a packed record, or must
-// compare its id, first moves the records of that pack back into rows (unpack). So all other statements know rows alone. The
-// row after a pack holds its ids itself, as after a Prune; the row before it is marked in the same way. Packing removes the
-// lines that no row of the log has any more. graph_log has the seq up to which packing has looked at a log (settled); unpack sets
-// it back.
+// graph_pack has old records of a log that follow each other, in one row; package pack says in
+// which form. A record is in a row of graph_checkpoint or in a pack, never in both. Packs are only
+// read. A transaction that changes a packed record, or must compare its id, first moves the
+// records of that pack back into rows (unpack). So all other statements know rows alone. The row
+// after a pack holds its ids itself, as after a Prune; the row before it is marked in the same
+// way. Packing removes the lines that no row of the log has any more. graph_log has the seq up to
+// which packing has looked at a log (settled); unpack sets it back.
 //
 // # Loads
 //
 // A load runs two statements, each in one round trip and without a transaction. stPlace finds the
-// log, its head and the snapshot to begin with. stChain reads the records, packs, lines and pending
-// writes, and once more those values of stPlace that change. If they differ, the thread has changed
-// between the two, and the load runs them again in a transaction.
+// log, its head and the snapshot to begin with. stChain reads the records, packs, lines and
+// pending writes, and once more those values of stPlace that change. If they differ, the thread
+// has changed between the two, and the load runs them again in a transaction.
 //
 // # Locks
 //
 // Every write locks its thread's row: a commit against changes, every other call to change it.
 // Values that are read under that lock are valid until the transaction ends. A plain commit is one
-// statement. It stores its row if all its conditions hold, and nothing otherwise. A transaction then
-// finds the reason. A saver remembers the heads of its runs, so that the statement finds the head by
-// its key.
+// statement. It stores its row if all its conditions hold, and nothing otherwise. A transaction
+// then finds the reason. A saver remembers the heads of its runs, so that the statement finds the
+// head by its key.
 //
 // # Writes of committed bases
 //
@@ -104,8 +105,8 @@ type Options struct {
 	Patience time.Duration
 	// Packing says when records are packed; zero is pack.Default.
 	Packing pack.Policy
-	// Readable keeps the state of each version as JSON in graph_state, as the newest run that ended
-	// left it.
+	// Readable keeps the state of each version as JSON in graph_state, as the newest run that
+	// ended left it.
 	Readable bool
 }
 
@@ -191,8 +192,8 @@ func (s *Saver) begin(ctx context.Context) error {
 
 func (s *Saver) end() { s.calls.RUnlock() }
 
-// Close ends the leases that the saver took and closes the database. Before, it waits until the records are packed of runs that
-// have just ended. A second Close does nothing.
+// Close ends the leases that the saver took and closes the database. Before, it waits until the
+// records are packed of runs that have just ended. A second Close does nothing.
 func (s *Saver) Close() error {
 	s.packer.Close(s.patience)
 	s.calls.Lock()
@@ -274,7 +275,8 @@ func (s *Saver) write(ctx context.Context, worst Fault, f func(tx Tx) error) err
 	})
 }
 
-// share runs f, which is short, as write does, but in a transaction that may store other calls too.
+// share runs f, which is short, as write does, but in a transaction that may store other calls
+// too.
 func (s *Saver) share(ctx context.Context, worst Fault, f func(tx Tx) error) error {
 	db, can := s.db.(Sharer)
 	if !can || s.readable { // a state is not short

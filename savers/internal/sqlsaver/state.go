@@ -33,8 +33,8 @@ func (s *state) add(records []checkpoint.Record) {
 	}
 }
 
-// note adds the records of a stored Append to the state that s keeps of a version. So the end of the
-// run need not read them. root is the log of the version's root.
+// note adds the records of a stored Append to the state that s keeps of a version. So the end of
+// the run need not read them. root is the log of the version's root.
 func (s *Saver) note(root int64, a *checkpoint.Append) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 )
 
-// stretch is a part of a log. Each of its records is in a row of its own or in a pack, never in both. All reads
-// of several records read a stretch, or pages of a history.
+// stretch is a part of a log. Each of its records is in a row of its own or in a pack, never in
+// both. All reads of several records read a stretch, or pages of a history.
 type stretch struct {
 	at          spot
 	first, last int64 // seqs
@@ -23,8 +23,8 @@ func (w *stretch) damaged(seq int64, what string) error {
 	return fmt.Errorf("thread %.64q, namespace %.64q, record %d %s: %w", w.at.id, w.at.namespace, seq, what, checkpoint.ErrDamaged)
 }
 
-// restore sets Last of a chain and the payloads that restore its state. It returns the records that
-// it decoded: those with rows, and those of the pack that has the last one.
+// restore sets Last of a chain and the payloads that restore its state. It returns the records
+// that it decoded: those with rows, and those of the pack that has the last one.
 func (w *stretch) restore(got *parts, chain *checkpoint.Chain) (decoded []pack.Record, err error) {
 	if w.first == 0 {
 		return nil, w.damaged(w.last, "has no snapshot before it")

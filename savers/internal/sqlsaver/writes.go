@@ -210,8 +210,8 @@ func (b *batch) together(n int) (st statement, rows int) {
 	return b.st, 1
 }
 
-// writeKey returns the key, within its base, of a write with the names of w and a kind. It is a hash,
-// because names may be longer than a key.
+// writeKey returns the key, within its base, of a write with the names of w and a kind. It is a
+// hash, because names may be longer than a key.
 func writeKey(w *checkpoint.Write, kind checkpoint.Kind) []byte {
 	b := append(make([]byte, 0, 256), byte(kind))
 	for _, name := range [...]string{w.Namespace, w.Task, w.Name} {
@@ -228,7 +228,8 @@ func (s *Saver) writes(ctx context.Context, db Runner, thread string, root int64
 	return writes, err
 }
 
-// schemas returns the descriptions of schemas of a version, by its root, in the order first stored.
+// schemas returns the descriptions of schemas of a version, by its root, in the order first
+// stored.
 func (s *Saver) schemas(ctx context.Context, db Runner, thread string, root int64) ([]checkpoint.Write, error) {
 	schemas, _, err := s.writeRows(ctx, db, stSchemas, thread, root)
 	return schemas, err
@@ -264,7 +265,8 @@ func (s *Saver) writeRows(
 	return all, null, err
 }
 
-// isPending reports whether w belongs to a base. The description of a schema belongs to the version.
+// isPending reports whether w belongs to a base. The description of a schema belongs to the
+// version.
 func isPending(w checkpoint.Write) bool { return w.Kind != checkpoint.Schema }
 
 // dataOf encodes a pending write of a thread, with its checksum.

@@ -10,7 +10,8 @@ import (
 
 //go:generate go tool graphgen -type=State,b
 
-// State has fields that are called like methods of what is generated, and types like its variables.
+// State has fields that are called like methods of what is generated, and types like its
+// variables.
 type State struct {
 	String  string
 	Equal   []e `graph:"append"`

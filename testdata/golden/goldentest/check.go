@@ -38,7 +38,8 @@ func Payload[T any, P wire.Generated[T]](t *testing.T, prepare func(f *Filler)) 
 	})
 }
 
-// State checks what is generated for a state on random values: the codec, Clone, the description and the diff.
+// State checks what is generated for a state on random values: the codec, Clone, the description
+// and the diff.
 func State[S, U, D any](t *testing.T, schema *state.Schema[S, U], diffOf func(before, after S) D, prepare func(f *Filler)) {
 	t.Helper()
 	codec[S]{
@@ -140,8 +141,8 @@ func (c codec[T]) checkInterop(t *testing.T, v T, b []byte) {
 	}
 }
 
-// checkPrefixes checks that data which was cut short is never taken for whole: every prefix of short data, and some
-// hundreds of long data.
+// checkPrefixes checks that data which was cut short is never taken for whole: every prefix of
+// short data, and some hundreds of long data.
 func (c codec[T]) checkPrefixes(t *testing.T, b []byte) {
 	t.Helper()
 	for n := 0; n < len(b); n += 1 + len(b)/500 {
@@ -154,7 +155,8 @@ func (c codec[T]) checkPrefixes(t *testing.T, b []byte) {
 	}
 }
 
-// checkClone checks that writing through a clone changes nothing, and that Equal and Changed see what differs.
+// checkClone checks that writing through a clone changes nothing, and that Equal and Changed see
+// what differs.
 func checkClone[S, U any](t *testing.T, schema *state.Schema[S, U], f *Filler) {
 	t.Helper()
 	var s S

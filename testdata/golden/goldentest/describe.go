@@ -16,7 +16,8 @@ import (
 	"github.com/graphgen-go/graphgen/shape"
 )
 
-// checkDescription checks that the description of a state is true of what is stored, and has the schema's fingerprint.
+// checkDescription checks that the description of a state is true of what is stored, and has the
+// schema's fingerprint.
 func checkDescription[S, U any](t *testing.T, schema *state.Schema[S, U], prepare func(f *Filler)) {
 	t.Helper()
 	d := schema.Describe()

@@ -1,5 +1,5 @@
-// Package goldentest checks what graphgen generated against what reflection and an independent MessagePack library
-// say about the same values.
+// Package goldentest checks what graphgen generated against what reflection and an independent
+// MessagePack library say about the same values.
 package goldentest
 
 import (
@@ -233,7 +233,8 @@ func immutable(t reflect.Type) bool {
 	return t == reflect.TypeFor[time.Time]() || t == reflect.TypeFor[netip.Addr]()
 }
 
-// Scramble changes everything that can be reached from p through pointers, slices and maps, in place.
+// Scramble changes everything that can be reached from p through pointers, slices and maps, in
+// place.
 func Scramble[T any](p *T) { scramble(reflect.ValueOf(p).Elem()) }
 
 func scramble(v reflect.Value) {

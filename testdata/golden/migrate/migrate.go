@@ -22,7 +22,8 @@ type Old struct {
 // Author is nested.
 type Author struct{ Name string }
 
-// New is what version 2 stores: Words is a list, Title has another name, and so has a field of Author.
+// New is what version 2 stores: Words is a list, Title has another name, and so has a field of
+// Author.
 type New struct {
 	Words  []string `graph:"append"`
 	Name   string   `graph:"name=title,was=Title"`

@@ -36,7 +36,8 @@ func TestNewReadsWhatOldStored(t *testing.T) {
 	}
 }
 
-// TestUnknownFieldIsWrittenBack checks that version 2 keeps for version 1 what it has no field for.
+// TestUnknownFieldIsWrittenBack checks that version 2 keeps for version 1 what it has no field
+// for.
 func TestUnknownFieldIsWrittenBack(t *testing.T) {
 	live := NewSchema.New(cell.Options{})
 	if err := live.Decode(stored(t, Old{Gone: 7})); err != nil {

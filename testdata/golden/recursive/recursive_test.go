@@ -75,7 +75,8 @@ func TestCycleIsAnError(t *testing.T) {
 	}
 }
 
-// TestCloneOfACycleEnds clones a cycle that branches: following it to the limit everywhere would take 2^1000 steps.
+// TestCloneOfACycleEnds clones a cycle that branches: following it to the limit everywhere would
+// take 2^1000 steps.
 func TestCloneOfACycleEnds(t *testing.T) {
 	n := &Node{Name: "round"}
 	n.Children = []*Node{n, n}

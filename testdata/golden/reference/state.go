@@ -1,5 +1,5 @@
-// Package reference has the state that graphgen's speed is measured on, and one with a field for every
-// reducer.
+// Package reference has the state that graphgen's speed is measured on, and one with a field for
+// every reducer.
 package reference
 
 import (

@@ -68,8 +68,8 @@ func (s *Superstep) fallBack(ctx context.Context, i int, seen *attempts) {
 	seen.fallBack(t.Failure)
 }
 
-// fail makes the failure of the last attempt that of the task. The error of a Fallback is joined to
-// the failure that it was to handle.
+// fail makes the failure of the last attempt that of the task. The error of a Fallback is joined
+// to the failure that it was to handle.
 func (t *Task) fail() {
 	t.Progress = Failed
 	if t.Failure != nil && !errors.Is(t.Err, t.Failure) {

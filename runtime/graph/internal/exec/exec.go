@@ -4,15 +4,16 @@
 //
 // Invariants:
 //   - Run returns when no task runs any more. Nothing that it started outlives it.
-//   - Until a task has ended, only the goroutine that runs it writes the fields of its Task. Then only
-//     the goroutine of Run does.
-//   - A superstep starts one worker for each processor. Another one starts when a task is left and all
-//     workers have one, up to as many as there may be.
-//   - A task that failed finally cancels its siblings, unless it is in a race or its node Continues.
-//   - Of a race one result counts, the first that the Host has stored. If several ended meanwhile, the
-//     first in task order counts. The other tasks are Beaten when Run returns.
-//   - A task has at most one attempt at a time, and an attempt has its own context. A Fallback is the attempt after
-//     the last one of the node.
+//   - Until a task has ended, only the goroutine that runs it writes the fields of its Task. Then
+//     only the goroutine of Run does.
+//   - A superstep starts one worker for each processor. Another one starts when a task is left and
+//     all workers have one, up to as many as there may be.
+//   - A task that failed finally cancels its siblings, unless it is in a race or its node
+//     Continues.
+//   - Of a race one result counts, the first that the Host has stored. If several ended meanwhile,
+//     the first in task order counts. The other tasks are Beaten when Run returns.
+//   - A task has at most one attempt at a time, and an attempt has its own context. A Fallback is
+//     the attempt after the last one of the node.
 package exec
 
 import (
@@ -119,8 +120,8 @@ func (t *Task) Outcome(ctx context.Context) Outcome {
 type Host interface {
 	// Key makes the key of a task.
 	task.Keys
-	// Call calls the node of task i under ctx, or its Fallback if the task has a Failure. If it is a
-	// subgraph that asks or stops, it sets the Progress of the task.
+	// Call calls the node of task i under ctx, or its Fallback if the task has a Failure. If it is
+	// a subgraph that asks or stops, it sets the Progress of the task.
 	Call(ctx context.Context, i int) error
 	// Observe says that an attempt of task i begins under ctx, the task itself running under
 	// parent. The returned function is called when the attempt has ended.
@@ -130,8 +131,8 @@ type Host interface {
 	Retrying(ctx context.Context, i int, delay time.Duration)
 	// FallingBack says that the Fallback of task i begins, because of its Failure.
 	FallingBack(ctx context.Context, i int)
-	// May reports whether the node of task i, which failed, may be retried, and whether its Fallback
-	// may handle the failure.
+	// May reports whether the node of task i, which failed, may be retried, and whether its
+	// Fallback may handle the failure.
 	May(i int) (retry, fallBack bool)
 	// Panicked returns the error of a node that panicked with v.
 	Panicked(v any) error

@@ -130,8 +130,8 @@ func (s *Superstep) Run(ctx context.Context, step int) (err error) {
 	return err
 }
 
-// BeginRoute returns the context in which the route of a node is called, after the node ran in the given step. EndRoute
-// ends the call. A route has no attempt and no key, and cannot ask or emit.
+// BeginRoute returns the context in which the route of a node is called, after the node ran in the
+// given step. EndRoute ends the call. A route has no attempt and no key, and cannot ask or emit.
 func (s *Superstep) BeginRoute(ctx context.Context, node, step int) context.Context {
 	t := s.of
 	t.Node, t.Step = s.nodes[node].ID, step

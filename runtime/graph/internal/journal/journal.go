@@ -8,8 +8,8 @@
 //
 // Invariants:
 //   - Only Open takes the fence. Every later write names it.
-//   - Records of a branch are stored in the order in which they were given. A record is never stored
-//     before the record that made its call due.
+//   - Records of a branch are stored in the order in which they were given. A record is never
+//     stored before the record that made its call due.
 //   - Load returns what the run has written, stored or not.
 //   - After a write was refused because another run has the thread, Lost returns the reason and
 //     nothing more is written.

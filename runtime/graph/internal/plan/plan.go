@@ -3,13 +3,14 @@
 // nothing of states, contexts or storage.
 //
 // Invariants:
-//   - Due holds tasks in the order in which their results merge: by node, then by index. Only sends
-//     repeat a node.
+//   - Due holds tasks in the order in which their results merge: by node, then by index. Only
+//     sends repeat a node.
 //   - A join in Position.Joins is never wholly reached: when its last source arrives, its target
 //     becomes due and the join is empty again.
 //   - Pending is empty unless a run stopped at the position.
-//   - Between Begin or Reopen and Turn, only Joins changes. A superstep or a route that fails leaves
-//     what was due due, and what was pending pending; the Planner is then only good for reading.
+//   - Between Begin or Reopen and Turn, only Joins changes. A superstep or a route that fails
+//     leaves what was due due, and what was pending pending; the Planner is then only good for
+//     reading.
 //   - The Position decides what follows. A new Planner at the same Position goes the same way.
 //
 // A restored Position keeps the stored order of Due, which may be that of another declaration
@@ -81,7 +82,8 @@ type Stops struct {
 	BeforeRoute bool  // as Graph.BeforeRoute
 }
 
-// StopAt adds stops. s must not be changed while the Planner is in use. A Planner without stops ignores these, too.
+// StopAt adds stops. s must not be changed while the Planner is in use. A Planner without stops
+// ignores these, too.
 func (p *Planner) StopAt(s *Stops) { p.own = s }
 
 // stopsBefore reports whether a run stops when node is due.
@@ -304,8 +306,8 @@ func (p *Planner) Stops() bool {
 // RestAfter sets the nodes that have run and whose stops hold a run that was restored.
 func (p *Planner) RestAfter(nodes []int) { p.after = append(p.after[:0], nodes...) }
 
-// Holding returns the nodes whose stops hold the run where it stands: those that have run, and those
-// that are due. A Planner that was placed knows only the latter until RestAfter.
+// Holding returns the nodes whose stops hold the run where it stands: those that have run, and
+// those that are due. A Planner that was placed knows only the latter until RestAfter.
 func (p *Planner) Holding() (after, before []int) {
 	if !p.stops {
 		return nil, nil

@@ -3,10 +3,11 @@
 // nothing.
 //
 // Invariants:
-//   - A call belongs to the record that made its task due: its namespace is made of both. A call of
-//     another record, or one that Rerun began again, is another call.
-//   - The updates of a subgraph over the same state are stored with the checkpoints of the call. They are
-//     parts of the result of its task, one for each step. The graph around it merges all of them.
+//   - A call belongs to the record that made its task due: its namespace is made of both. A call
+//     of another record, or one that Rerun began again, is another call.
+//   - The updates of a subgraph over the same state are stored with the checkpoints of the call.
+//     They are parts of the result of its task, one for each step. The graph around it merges all
+//     of them.
 //   - The questions of a call are withdrawn when the call counts for nothing any more.
 package subgraph
 

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Route is the context of the routes of a run, which are called one after another. It lives as long as the run, so that a
-// call allocates nothing. The zero Route is ready.
+// Route is the context of the routes of a run, which are called one after another. It lives as
+// long as the run, so that a call allocates nothing. The zero Route is ready.
 type Route struct {
 	context.Context
 	mu     sync.Mutex

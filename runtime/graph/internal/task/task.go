@@ -3,8 +3,8 @@
 // without a run.
 //
 // Invariants:
-//   - A Context belongs to one attempt and is never used again. It is cancelled when the attempt ends, and no
-//     task runs under it then.
+//   - A Context belongs to one attempt and is never used again. It is cancelled when the attempt
+//     ends, and no task runs under it then.
 //   - A worker runs one attempt at a time.
 //   - Asked again at the same place, a question has to be the same until its task is done.
 package task

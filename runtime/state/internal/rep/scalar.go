@@ -37,8 +37,8 @@ func (s *Scalar[T]) SetOverflow() { s.overflow = true }
 // Overflow reports whether SetOverflow was called.
 func (s *Scalar[T]) Overflow() bool { return s.overflow }
 
-// Inputs is an operation set with Clear and one other operation, with one operand for each call. It
-// holds the first operand in itself, because there is rarely another.
+// Inputs is an operation set with Clear and one other operation, with one operand for each call.
+// It holds the first operand in itself, because there is rarely another.
 type Inputs[In any] struct {
 	first Scalar[In]
 	more  []In

@@ -9,9 +9,9 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// PacksAgain takes records out of packs, and lets records stay without one. It tests that the end of a later run packs them.
-// open opens a saver on the same place with each call. A Load then returns one delta for each pack, and one for each record
-// that is in none.
+// PacksAgain takes records out of packs, and lets records stay without one. It tests that the end
+// of a later run packs them. open opens a saver on the same place with each call. A Load then
+// returns one delta for each pack, and one for each record that is in none.
 func PacksAgain(t *testing.T, open func(tb testing.TB) checkpoint.Saver) {
 	t.Helper()
 	for _, c := range []struct {
@@ -49,8 +49,8 @@ func PacksAgain(t *testing.T, open func(tb testing.TB) checkpoint.Saver) {
 	}
 }
 
-// thread is a thread that a saver and the memory saver have. Each use of the saver is by another process, whose end waits for
-// its packing.
+// thread is a thread that a saver and the memory saver have. Each use of the saver is by another
+// process, whose end waits for its packing.
 type thread struct {
 	t       *testing.T
 	open    func(tb testing.TB) checkpoint.Saver

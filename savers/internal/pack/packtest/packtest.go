@@ -1,5 +1,5 @@
-// Package packtest contains helpers for tests of savers with packs. They run turns of a conversation, and
-// compare a thread with the same thread of another saver.
+// Package packtest contains helpers for tests of savers with packs. They run turns of a
+// conversation, and compare a thread with the same thread of another saver.
 package packtest
 
 import (
@@ -30,7 +30,8 @@ func appendMessage(n int) []byte {
 	return wire.AppendString(b, text+strings.Repeat("m", MessageSize-len(text)))
 }
 
-// Turn runs one turn of a conversation, which appends a message: three records in two calls. It returns the head.
+// Turn runs one turn of a conversation, which appends a message: three records in two calls. It
+// returns the head.
 func Turn(ctx context.Context, n int, head checkpoint.ID, savers ...checkpoint.Saver) (checkpoint.ID, error) {
 	var ids [3]checkpoint.ID
 	for i := range ids {

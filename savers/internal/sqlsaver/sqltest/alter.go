@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Alter runs an UPDATE that replaces bytes in column %[2]s of table %[1]s. It runs it for all columns
-// that hold records or pending writes, and returns how many rows it changed.
+// Alter runs an UPDATE that replaces bytes in column %[2]s of table %[1]s. It runs it for all
+// columns that hold records or pending writes, and returns how many rows it changed.
 func Alter(tb testing.TB, db *sql.DB, update string, args ...[]byte) (places int) {
 	tb.Helper()
 	values := make([]any, len(args))

@@ -10,8 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// Corners makes calls of a saver and of the memory saver where tables could easily say something else, and compares
-// what they return. It closes the saver.
+// Corners makes calls of a saver and of the memory saver where tables could easily say something
+// else, and compares what they return. It closes the saver.
 func Corners(t *testing.T, s checkpoint.Saver) {
 	t.Helper()
 	want := memory.New()
@@ -55,7 +55,8 @@ func appends(t *testing.T, s checkpoint.Saver, a checkpoint.Append) checkpoint.A
 	return done
 }
 
-// pruneCommitted lets the base of a write be committed and pruned, and asks what an opening returns.
+// pruneCommitted lets the base of a write be committed and pruned, and asks what an opening
+// returns.
 func pruneCommitted(t *testing.T, s checkpoint.Saver, ids []checkpoint.ID) string {
 	t.Helper()
 	const thread = "prune"
@@ -149,9 +150,9 @@ func useAgain(t *testing.T, s checkpoint.Saver, ids []checkpoint.ID) string {
 	return fmt.Sprintf("%+v", *conflict)
 }
 
-// TwoSavers continues a run on another saver than the one that knows its heads, or has another run take
-// its thread over. The first saver must then refuse a record after a head that it knows. TwoSavers
-// closes both.
+// TwoSavers continues a run on another saver than the one that knows its heads, or has another run
+// take its thread over. The first saver must then refuse a record after a head that it knows.
+// TwoSavers closes both.
 func TwoSavers(t *testing.T, first, other checkpoint.Saver) {
 	t.Helper()
 	for name, late := range map[string]func(t *testing.T, first, other checkpoint.Saver, ids []checkpoint.ID) checkpoint.Append{

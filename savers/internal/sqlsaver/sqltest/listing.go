@@ -14,12 +14,13 @@ type Listing struct {
 	N int
 	// Open opens a saver on it.
 	Open func() (checkpoint.Saver, error)
-	// Read closes a saver that Open opened and returns how many rows and index entries the server has ever read in its tables.
+	// Read closes a saver that Open opened and returns how many rows and index entries the server
+	// has ever read in its tables.
 	Read func(s checkpoint.Saver) int
 }
 
-// Pattern makes one thread that waits for an answer, and returns the id of its head. A test copies its
-// rows. Pattern closes s.
+// Pattern makes one thread that waits for an answer, and returns the id of its head. A test copies
+// its rows. Pattern closes s.
 func Pattern(tb testing.TB, s checkpoint.Saver) checkpoint.ID {
 	tb.Helper()
 	id, err := checkpoint.NewID()
@@ -66,8 +67,8 @@ func (l *Listing) queries() map[string]query {
 	}
 }
 
-// ByIndex lists threads in all ways and counts what the server reads. That must grow with the number
-// of listed threads, not with the number of all threads.
+// ByIndex lists threads in all ways and counts what the server reads. That must grow with the
+// number of listed threads, not with the number of all threads.
 func (l *Listing) ByIndex(t *testing.T) {
 	t.Helper()
 	open := func() checkpoint.Saver {
@@ -95,10 +96,10 @@ func (l *Listing) ByIndex(t *testing.T) {
 		if found != q.found {
 			t.Errorf("%s: %d threads, want %d", name, found, q.found)
 		}
-		// For a thread the server reads its row, and the row of its head twice. It reads the rows of a
-		// question, its base and the record after the base. It also reads entries of indexes. MySQL 8.0
-		// reads some of them twice until it has counted its rows. Up to a thousand idle threads are counted
-		// first; some servers count rows of a temporary table.
+		// For a thread the server reads its row, and the row of its head twice. It reads the rows
+		// of a question, its base and the record after the base. It also reads entries of indexes.
+		// MySQL 8.0 reads some of them twice until it has counted its rows. Up to a thousand idle
+		// threads are counted first; some servers count rows of a temporary table.
 		now = l.Read(s)
 		read, most := now-before-opening, 24*(found+2)
 		if !q.IdleSince.IsZero() {

@@ -7,8 +7,9 @@ import (
 	"github.com/graphgen-go/graphgen/savers/internal/codec"
 )
 
-// Resum gives pending writes that were copied from another thread the checksums of the threads where they are now. update sets
-// the data of a row of graph_write, its first value, by write_no, its second.
+// Resum gives pending writes that were copied from another thread the checksums of the threads
+// where they are now. update sets the data of a row of graph_write, its first value, by write_no,
+// its second.
 func Resum(tb testing.TB, db *sql.DB, update string) {
 	tb.Helper()
 	rows, err := db.QueryContext(tb.Context(), "SELECT t.thread_key, w.write_no, w.data FROM graph_thread t JOIN graph_write w ON w.root = t.root")

@@ -1,5 +1,5 @@
-// Package sqltest has tests of savers on SQL servers that package savertest does not have. They count
-// round trips, break connections and kill servers.
+// Package sqltest has tests of savers on SQL servers that package savertest does not have. They
+// count round trips, break connections and kill servers.
 package sqltest
 
 import (
@@ -211,8 +211,8 @@ func RoundTrips(t *testing.T, b *Backend, most Trips) {
 	}
 }
 
-// LoadPacked makes a run of 1,000 steps, and loads records of it. No load may take more than most round
-// trips.
+// LoadPacked makes a run of 1,000 steps, and loads records of it. No load may take more than most
+// round trips.
 func LoadPacked(t *testing.T, b *Backend, most int) {
 	t.Helper()
 	const steps = 1000

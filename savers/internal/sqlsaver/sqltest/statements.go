@@ -83,7 +83,8 @@ func bound(t *testing.T, conn *sql.Conn, q *sqlsaver.Query) {
 	}
 }
 
-// execute runs a statement in a transaction that it rolls back, and returns the columns and the rows.
+// execute runs a statement in a transaction that it rolls back, and returns the columns and the
+// rows.
 func execute(t *testing.T, conn *sql.Conn, text string, parameters []string) (columns, lines []string) {
 	t.Helper()
 	tx, err := conn.BeginTx(t.Context(), nil)
