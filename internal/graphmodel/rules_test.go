@@ -40,6 +40,7 @@ var elsewhere = map[string]struct{ why, test string }{
 	"19.1":  {"observers are not modelled", "TestAnObserverIsToldWhatARunDoes"},
 	"19.2":  {"events are not modelled", "TestStreamYieldsUpdatesInTaskOrder"},
 	"19.3":  {"events are not modelled", "TestAStreamYieldsAQuestionOnceWhenItIsAsked"},
+	"19.5":  {"nodes have no summaries", "TestASummaryNamesTheTasksThatWaitAndFail"},
 }
 
 var (

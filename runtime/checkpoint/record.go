@@ -105,7 +105,7 @@ type Write struct {
 	Base      ID     // of the record that made the task due; zero for a Schema
 	Task      string // the key of the task, the same on every attempt; for a Schema the fingerprint
 	Kind      Kind
-	Name      string // of a question or answer if a task asks several, and of a part of a result; else empty
+	Name      string // of a question or answer if a task asks several, and of a part of a result or failure; else empty
 	Payload   []byte
 }
 
@@ -116,7 +116,7 @@ const (
 	Result   Kind = iota + 1 // the task finished; the payload is its update
 	Question                 // the task waits for an answer
 	Answer                   // the answer
-	Failure                  // the task failed; the payload is the error's text
+	Failure                  // the task failed; the payload is the error's text, or the task's summary if the write has a name
 	Discard                  // removes the Result and Failure of the task with this Name, so that the task runs again; is not stored
 	Schema                   // the description of a state's schema, for tools
 )

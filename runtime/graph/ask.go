@@ -44,7 +44,8 @@ func (r restorer) prepareQuestions(sl *exec.Task) {
 
 // restate encodes the stored questions of a task again, as today's code would store them. The node
 // may have another name now, and a question may have new fields. A question that cannot be decoded
-// stays as it is, with the error.
+// stays as it is, with the error. A stored summary becomes that of the task: it is no part of the
+// question.
 func (r restorer) restate(sl *exec.Task, stored map[string][]byte) {
 	a := sl.Asks
 	a.Stored = make(map[string][]byte, len(stored))
@@ -66,6 +67,7 @@ func (r restorer) restated(sl *exec.Task, place string, b []byte) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
+	sl.Summary = w.Summary
 	n := &r.g.nodes[sl.Node]
 	for _, known := range n.questions {
 		if known.name != w.Question {
@@ -252,7 +254,7 @@ func (r *run) askedBy(i int) []subgraph.Asked {
 	}
 	key := r.taskKey(&t.Task)
 	for _, o := range t.Asks.Open() {
-		all = append(all, subgraph.Asked{Task: key, Place: o.Place, Question: o.Payload})
+		all = append(all, subgraph.Asked{Task: key, Place: o.Place, Question: journal.Summarise(o.Payload, t.Summary)})
 	}
 	return all
 }

@@ -103,7 +103,7 @@ func (r recorder) questionsOf(sl *exec.Task) []checkpoint.Write {
 	var writes []checkpoint.Write
 	for _, o := range sl.Asks.Open() {
 		writes = append(writes, checkpoint.Write{
-			Namespace: r.log.Namespace, Base: r.log.Base, Task: r.taskKey(&sl.Task), Kind: checkpoint.Question, Name: o.Place, Payload: o.Payload,
+			Namespace: r.log.Namespace, Base: r.log.Base, Task: r.taskKey(&sl.Task), Kind: checkpoint.Question, Name: o.Place, Payload: journal.Summarise(o.Payload, sl.Summary),
 		})
 	}
 	return writes
@@ -139,12 +139,23 @@ func (r recorder) results(cause error) []checkpoint.Write {
 		}
 		writes = append(writes, r.questionsOf(sl)...)
 		if why := r.failureOf(sl, blamed); why != nil {
-			writes = append(writes, checkpoint.Write{
-				Namespace: r.log.Namespace, Base: r.log.Base, Task: r.taskKey(&sl.Task), Kind: checkpoint.Failure, Payload: failureText(why.Error()),
-			})
+			writes = append(writes, r.failureWrites(sl, why)...)
 		}
 	}
 	return writes
+}
+
+// failureWrites are the writes of a task that failed: why, and its summary.
+func (r recorder) failureWrites(sl *exec.Task, why error) []checkpoint.Write {
+	w := checkpoint.Write{
+		Namespace: r.log.Namespace, Base: r.log.Base, Task: r.taskKey(&sl.Task), Kind: checkpoint.Failure, Payload: failureText(why.Error()),
+	}
+	if sl.Summary == "" {
+		return []checkpoint.Write{w}
+	}
+	of := w
+	of.Name, of.Payload = journal.SummaryName, []byte(sl.Summary)
+	return []checkpoint.Write{w, of}
 }
 
 // blame assigns an error of merging or routing to a task.

@@ -52,13 +52,17 @@ type NodeError struct {
 	Thread  string // empty for Run
 	Step    int    // number of the superstep: 0 is the empty checkpoint, 1 the input, 2 the first nodes of a new thread
 	Node    ID
-	Index   int // number of the send that the task ran, else 0
-	Attempt int // from 1
+	Index   int    // number of the send that the task ran, else 0
+	Attempt int    // from 1
+	Summary string // that the task set; empty for none
 	Err     error
 }
 
 func (e *NodeError) Error() string {
 	what := "node " + taskName(e.Node, e.Index)
+	if e.Summary != "" {
+		what += fmt.Sprintf(" %q", e.Summary)
+	}
 	if e.Attempt > 1 {
 		what += fmt.Sprintf(", attempt %d", e.Attempt)
 	}

@@ -90,7 +90,9 @@ func (r host) Key(t *Task) string { return r.keys.Task(t.Step, t.Node, t.Index) 
 // Observe implements exec.Host.
 func (r host) Observe(ctx, parent context.Context, i int) func() {
 	t := &r.exec.Tasks[i]
-	ended := r.watchers.attempt(ctx, RunEvent{Step: r.plan.Step + 1, Node: r.g.nodes[t.Node].id, Index: t.Index, Attempt: t.Attempt})
+	ended := r.watchers.attempt(ctx, RunEvent{
+		Step: r.plan.Step + 1, Node: r.g.nodes[t.Node].id, Index: t.Index, Attempt: t.Attempt, Summary: t.Summary,
+	})
 	return func() { ended(Outcome(t.Outcome(parent)), t.Err) }
 }
 
@@ -98,7 +100,7 @@ func (r host) Observe(ctx, parent context.Context, i int) func() {
 func (r host) Retrying(ctx context.Context, i int, delay time.Duration) {
 	t := &r.exec.Tasks[i]
 	r.watchers.retrying(ctx, RunEvent{
-		Step: r.plan.Step + 1, Node: r.g.nodes[t.Node].id, Index: t.Index, Attempt: t.Attempt, Delay: delay, Err: t.Err,
+		Step: r.plan.Step + 1, Node: r.g.nodes[t.Node].id, Index: t.Index, Attempt: t.Attempt, Summary: t.Summary, Delay: delay, Err: t.Err,
 	})
 }
 
@@ -106,7 +108,7 @@ func (r host) Retrying(ctx context.Context, i int, delay time.Duration) {
 func (r host) FallingBack(ctx context.Context, i int) {
 	t := &r.exec.Tasks[i]
 	r.watchers.fallingBack(ctx, RunEvent{
-		Step: r.plan.Step + 1, Node: r.g.nodes[t.Node].id, Index: t.Index, Attempt: t.Attempt, Err: t.Failure,
+		Step: r.plan.Step + 1, Node: r.g.nodes[t.Node].id, Index: t.Index, Attempt: t.Attempt, Summary: t.Summary, Err: t.Failure,
 	})
 }
 

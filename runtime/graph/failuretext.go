@@ -15,9 +15,18 @@ func failureText(text string) []byte {
 	if len(text) <= maxFailure {
 		return []byte(text)
 	}
-	end := maxFailure
-	for end > maxFailure-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+	end := len(cut(text, maxFailure))
+	return fmt.Appendf([]byte(text[:end]), "... (%d of %d bytes cut)", len(text)-end, len(text))
+}
+
+// cut returns the beginning of text that has at most so many bytes, cut between two characters.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	end := most
+	for end > most-utf8.UTFMax && !utf8.RuneStart(text[end]) {
 		end--
 	}
-	return fmt.Appendf([]byte(text[:end]), "... (%d of %d bytes cut)", len(text)-end, len(text))
+	return text[:end]
 }

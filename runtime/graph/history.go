@@ -119,8 +119,14 @@ func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c
 		switch {
 		case w.Kind == checkpoint.Result && w.Name == "":
 			s.Finished = true
+		case w.Kind == checkpoint.Failure && w.Name == journal.SummaryName:
+			s.Summary = string(w.Payload)
 		case w.Kind == checkpoint.Failure:
 			s.Failure = string(w.Payload)
+		case w.Kind == checkpoint.Question && w.Task != journal.StopTask:
+			if q, err := journal.ReadQuestion(w.Payload); err == nil { // else State returns the error
+				s.Summary = q.Summary
+			}
 		}
 		stored[w.Task] = s
 	}
@@ -132,7 +138,7 @@ func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c
 		s := TaskState{Node: ID(d.Node), Index: int(d.Index)}
 		if len(stored) > 0 {
 			of := stored[journal.DueKey(rec, namespace, d)]
-			s.Finished, s.Failure = of.Finished, of.Failure
+			s.Finished, s.Failure, s.Summary = of.Finished, of.Failure, of.Summary
 		}
 		states = append(states, s)
 	}

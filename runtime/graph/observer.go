@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/task"
 )
 
 // Observer receives the events of all runs of a graph and of its subgraphs, for logs, metrics and
@@ -137,6 +139,7 @@ func (w *watchers) attempt(ctx context.Context, o RunEvent) func(Outcome, error)
 		stop()
 		close(returned)
 		ended := o // unreturned may still read o
+		ended.Summary = task.Summary(ctx)
 		ended.Kind, ended.Took, ended.Outcome = EventTaskEnded, time.Since(start), outcome
 		if outcome.failed() {
 			ended.Err = err
@@ -164,7 +167,7 @@ func (w *watchers) unreturned(ctx context.Context, o RunEvent, returned <-chan s
 	select {
 	case <-returned:
 	case <-t.C:
-		o.Kind, o.Took = EventTaskStuck, stuckAfter
+		o.Kind, o.Took, o.Summary = EventTaskStuck, stuckAfter, task.Summary(ctx)
 		w.notify(ctx, o)
 	}
 }

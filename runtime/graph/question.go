@@ -177,6 +177,7 @@ type OpenQuestion struct {
 	Path     []ID   // the subgraph nodes around Node, outermost first; nil for a node of the graph itself
 	Node     ID     // the node that asked
 	Index    int    // number of the send that the task runs, else 0
+	Summary  string // that the task gave Summary; empty for none
 	Payload  []byte // the encoded question; Question.Of decodes it
 }
 
@@ -204,7 +205,7 @@ func readWaiting(key, place string, payload []byte) (OpenQuestion, error) {
 	if err != nil {
 		return OpenQuestion{}, fmt.Errorf("graph: question %s: %w: %w", id, checkpoint.ErrDamaged, err)
 	}
-	return OpenQuestion{ID: id, Question: q.Name, Path: ids(q.Path), Node: ID(q.Node), Index: q.Index, Payload: q.Payload}, nil
+	return OpenQuestion{ID: id, Question: q.Name, Path: ids(q.Path), Node: ID(q.Node), Index: q.Index, Summary: q.Summary, Payload: q.Payload}, nil
 }
 
 // waitingOf reads the questions among writes, until ctx ends.

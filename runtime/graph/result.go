@@ -75,4 +75,5 @@ type TaskState struct {
 	Index    int    // number of the send that the task runs, else 0
 	Finished bool   // its result is stored: Resume does not run it again
 	Failure  string // the text of its last error, cut after 8 KiB; empty if it has not failed
+	Summary  string // that it gave Summary before it waited or failed; empty for none
 }

@@ -196,9 +196,9 @@ type watcher struct{ r *run }
 func (w watcher) Started(i int, by *task.Worker, post func(func() bool)) {
 	e := w.event(EventTaskStarted, i)
 	post(func() bool { return w.r.telling().show(e) })
-	by.Emitting(func(attempt int, v any) {
-		e := w.event(EventCustom, i)
-		e.Attempt, e.Custom = attempt, v
+	by.Emitting(func(attempt int, summary string, v any) {
+		e := w.place(EventCustom, i)
+		e.Attempt, e.Summary, e.Custom = attempt, summary, v
 		if inner, ok := v.(relayed); ok {
 			inner.Path = append([]ID{e.Node}, inner.Path...)
 			e = inner.event
@@ -237,10 +237,19 @@ func (w watcher) FallingBack(i int, err error, post func(func() bool)) {
 	post(func() bool { return w.r.telling().show(e) })
 }
 
+// event returns an event of an attempt that has not begun, or has ended.
 func (w watcher) event(kind EventKind, i int) event {
 	t := &w.r.exec.Tasks[i]
+	e := w.place(kind, i)
+	e.Attempt, e.Summary = t.Attempt, t.Summary
+	return e
+}
+
+// place returns an event of a task without what its attempts change. Goroutines that a node left behind call it, too.
+func (w watcher) place(kind EventKind, i int) event {
+	t := &w.r.exec.Tasks[i]
 	e := w.r.telling().event(kind, w.r.plan.Step+1)
-	e.Node, e.Index, e.Attempt = w.r.g.nodes[t.Node].id, t.Index, t.Attempt
+	e.Node, e.Index = w.r.g.nodes[t.Node].id, t.Index
 	return e
 }
 
@@ -267,12 +276,12 @@ func (r publisher) publishTasks(done []exec.Task) bool {
 			continue
 		}
 		n := &r.g.nodes[done[i].Node]
-		e.Node, e.Index = n.id, done[i].Index
+		e.Node, e.Index, e.Summary = n.id, done[i].Index, done[i].Summary
 		if !r.sink.updates(e, i, n) {
 			return false
 		}
 	}
-	e.Kind, e.Node, e.Index = EventState, "", 0
+	e.Kind, e.Node, e.Index, e.Summary = EventState, "", 0, ""
 	if !r.sink.value(e) {
 		return false
 	}
@@ -289,7 +298,7 @@ func (r publisher) publishQuestions(asked []OpenQuestion) bool {
 	for _, w := range asked {
 		if r.sink.asks(w.ID) {
 			e := r.event(EventQuestion, r.plan.Step+1)
-			e.Checkpoint, e.Node, e.Index, e.Question = r.base(), w.Node, w.Index, &w
+			e.Checkpoint, e.Node, e.Index, e.Summary, e.Question = r.base(), w.Node, w.Index, w.Summary, &w
 			r.sink.take(e)
 		}
 	}

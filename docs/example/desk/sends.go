@@ -26,7 +26,8 @@ func NewReader(saver checkpoint.Saver) (*graph.Graph[State, StateUpdate], error)
 	return g.Compile(graph.Saver(saver))
 }
 
-func readDoc(_ context.Context, _ State, d Doc) (StateUpdate, error) {
+func readDoc(ctx context.Context, _ State, d Doc) (StateUpdate, error) {
+	graph.Summary(ctx, d.Name)
 	var u StateUpdate
 	u.Found.Put(d.Name, strings.ToUpper(d.Name))
 	u.Log.Append("read " + d.Name)

@@ -22,7 +22,7 @@ func Context(parent context.Context, t graph.Task) context.Context {
 func asking(parent context.Context, t graph.Task, asks *task.Asks) context.Context {
 	w := new(task.Worker)
 	w.Init(parent, t, key(cmp.Or(t.Key, "key of "+t.Node)))
-	return w.Begin(t.Node, t.Index, t.Step, max(t.Attempt, 1), asks)
+	return w.Begin(t.Node, t.Index, t.Step, max(t.Attempt, 1), "", asks)
 }
 
 // key is the key of a task.

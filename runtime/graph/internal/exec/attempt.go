@@ -80,9 +80,9 @@ func (t *Task) fail() {
 // attempt calls the node once, under a context of its own.
 func (s *Superstep) attempt(w *task.Worker, n *Node, i, step int) {
 	t := &s.Tasks[i]
-	ctx := w.Begin(n.ID, t.Index, step, t.Attempt, t.Asks)
+	ctx := w.Begin(n.ID, t.Index, step, t.Attempt, t.Summary, t.Asks)
 	if n.Timeout > 0 || s.Observe {
-		defer w.End()
+		defer func() { t.Summary = w.End() }()
 		s.attended(ctx, w.Parent(), n.Timeout, i)
 		return
 	}
@@ -96,7 +96,7 @@ func (s *Superstep) alone(w *task.Worker, t *Task) {
 	if t.Err == ErrGoexit { //nolint:errorlint // as attempt sets it, and nothing that a node returns
 		s.unreturned(t, recover())
 	}
-	w.End()
+	t.Summary = w.End()
 }
 
 // attended calls the node once, with a timeout, with observers, or both.

@@ -59,6 +59,7 @@ type Task struct {
 	Progress Progress
 	Stored   bool       // the Host has stored its result or its questions
 	Asks     *task.Asks // of a node that may ask, else nil
+	Summary  string     // that its attempts set; empty for none
 	Err      error      // of the last attempt
 	Failure  error      // what the Fallback handles: of the last attempt of the node; nil before that
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// This file and stops.go are everything that the runtime stores under a name or in a form of its
+// This file, questions.go and stops.go are everything that the runtime stores under a name or in a form of its
 // own. They are a format: changing it makes stored threads unreadable.
 //
 //	task key        hex of 16 bytes of SHA-256 of: run line, scope, step, node, index. Strings follow
@@ -42,6 +42,7 @@ import (
 //	  Question place, Answer place
 //	  Question ""     of the task "stop" in a call: the stops that hold the call. Its answer clears them
 //	  Failure ""      the text of the error
+//	  Failure "summary"  the summary of a task that failed, if it has one
 //	  Failure ""      of the task "run": why the run ended though tasks are due
 //
 //	updates         array of binaries, each an encoded update
@@ -50,7 +51,8 @@ import (
 //	stops           array, for each an array of three: the subgraph nodes that lead to it, as an array; the
 //	                node; whether the stop is after it
 //	question        array of five: the subgraph nodes that lead to the asking node, as an array; that node;
-//	                its index; the name of the question; what it asks as binary
+//	                its index; the name of the question; what it asks as binary. A sixth is the summary of
+//	                the task, if it has one
 
 // StopTask is the task that the question of a call's stop is of. A task key is longer.
 const StopTask = "stop"
@@ -350,43 +352,4 @@ func readTargets(in *wire.Reader, n int, each func(Target) error) error {
 	err := in.End()
 	in.Framed()
 	return err
-}
-
-// Question is a stored question.
-type Question struct {
-	Path    []string // of the subgraph nodes that lead to the asking one
-	Node    string   // that asks
-	Index   int      // of the send that its task is of
-	Name    string
-	Payload []byte // what it asks
-}
-
-// AppendQuestion appends a question.
-func AppendQuestion(b []byte, q Question) []byte {
-	b = wire.AppendArrayLen(b, 5)
-	b = wire.AppendArrayLen(b, len(q.Path))
-	for _, node := range q.Path {
-		b = wire.AppendString(b, node)
-	}
-	b = wire.AppendString(b, q.Node)
-	b = wire.AppendInt(b, int64(q.Index))
-	b = wire.AppendString(b, q.Name)
-	return wire.AppendBytes(b, q.Payload)
-}
-
-// ReadQuestion reads what AppendQuestion wrote.
-func ReadQuestion(b []byte) (q Question, err error) {
-	r := wire.NewReader("question", b)
-	r.FixedArray(5)
-	for range r.ArrayLen() {
-		if q.Path = append(q.Path, r.Str()); !r.OK() {
-			break
-		}
-	}
-	q.Node, q.Index, q.Name, q.Payload = r.Str(), r.Int(), r.Str(), r.Bytes()
-	err = r.End()
-	if !r.Framed() {
-		return Question{}, err
-	}
-	return q, nil
 }

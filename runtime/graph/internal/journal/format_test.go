@@ -63,6 +63,7 @@ func TestStoredNamespaces(t *testing.T) {
 	golden(t, "a scope", journal.Scope("a-1/b-2/c-3"), "a/b/c")
 	golden(t, "the scope of the run", journal.Scope(""), "")
 	golden(t, "the task of a stop", journal.StopTask, "stop")
+	golden(t, "the name of a summary", journal.SummaryName, "summary")
 	golden(t, "the name of a step's part", journal.StepName(12), "12")
 
 	rec := &checkpoint.Record{ID: id(2), Base: id(3), Line: id(1), Step: 1, Meta: map[string]string{}}
@@ -117,6 +118,7 @@ func TestStoredPayloads(t *testing.T) {
 		{"a choice", journal.AppendChoice(nil, []byte("update"), targets), "94c40675706461746592a161c092a162c40473656e7492a163c400"},
 		{"a choice without an update", journal.AppendChoice(nil, nil, nil), "91c400"},
 		{"a question", journal.AppendQuestion(nil, question), "9592a3737562a5696e6e6572a361736bcd012ca7617070726f7665c403776879"},
+		{"a question of a task with a summary", journal.AppendQuestion(nil, journal.Question{Node: "n", Summary: "s"}), "9690a16e00a0c0a173"},
 		{"no stops", journal.AppendStops(nil, nil), "90"},
 		{"a stop in a subgraph", journal.AppendStops(nil, []journal.Stop{{Path: []string{"sub"}, Node: "y"}}), "919391a3737562a179c2"},
 		{"a stop after a node", journal.AppendStops(nil, []journal.Stop{{Node: "a", After: true}}), "919390a161c3"},

@@ -39,13 +39,18 @@ type Worker struct {
 
 	// Begin changes task and asks without mu. No reader conflicts: it has the context of an
 	// attempt that has ended, and then reads nothing else.
-	mu     sync.Mutex
-	emit   func(attempt int, v any) // nil if nobody listens
-	task   Task                     // of the attempt that runs
-	asks   *Asks                    // nil for a task that must not ask
-	ctx    context.Context          // cancelled when the attempt ends; nil until the attempt asks for it
-	cancel context.CancelFunc       // of ctx
+	mu      sync.Mutex
+	emit    Emitter            // nil if nobody listens
+	task    Task               // of the attempt that runs
+	summary string             // of that task
+	asks    *Asks              // nil for a task that must not ask
+	ctx     context.Context    // cancelled when the attempt ends; nil until the attempt asks for it
+	cancel  context.CancelFunc // of ctx
 }
+
+// Emitter gets the values that the attempts of a task emit, with the number of the attempt and the
+// summary that the task has then.
+type Emitter func(attempt int, summary string, v any)
 
 // A Context is never used again, because a goroutine that a node left behind may keep it. A
 // worker allocates contexts in blocks, each blockGrowth times as large as the one before: a long
@@ -74,15 +79,15 @@ func (w *Worker) Parent() context.Context { return w.parent }
 
 // Emitting makes emit get what the attempts that begin after the call emit. Any goroutine of the
 // node calls emit.
-func (w *Worker) Emitting(emit func(attempt int, v any)) {
+func (w *Worker) Emitting(emit Emitter) {
 	w.mu.Lock()
 	w.emit = emit
 	w.mu.Unlock()
 }
 
 // Begin returns the context of a new attempt of a node, on a send of the given index. asks is nil
-// for a task that must not ask.
-func (w *Worker) Begin(node string, index, step, attempt int, asks *Asks) *Context {
+// for a task that must not ask. The task keeps its summary until the attempt sets another one.
+func (w *Worker) Begin(node string, index, step, attempt int, summary string, asks *Asks) *Context {
 	if len(w.free) == 0 {
 		w.block = min(w.block*blockGrowth, largestBlock)
 		w.free = make([]Context, w.block)
@@ -90,15 +95,17 @@ func (w *Worker) Begin(node string, index, step, attempt int, asks *Asks) *Conte
 	c := &w.free[0]
 	w.free = w.free[1:]
 	c.worker = w
-	w.current, w.asks = c, asks
+	w.current, w.asks, w.summary = c, asks, summary
 	w.task.Node, w.task.Index, w.task.Step, w.task.Attempt, w.task.Key = node, index, step, attempt, ""
 	return c
 }
 
-// End ends the attempt and cancels its context: from here on Current reports no task under it.
-func (w *Worker) End() {
+// End ends the attempt and cancels its context: from here on Current reports no task under it. It
+// returns the summary of the task.
+func (w *Worker) End() (summary string) {
 	w.mu.Lock()
 	w.current.ended = true
+	summary = w.summary
 	cancel := w.cancel
 	if cancel != nil {
 		w.ctx, w.cancel = nil, nil
@@ -107,6 +114,7 @@ func (w *Worker) End() {
 	if cancel != nil {
 		cancel()
 	}
+	return summary
 }
 
 // Context is the context of one attempt. It is safe for concurrent use, also after the attempt
@@ -176,21 +184,50 @@ func Emit(ctx context.Context, v any) {
 	if !ok {
 		return
 	}
-	if emit, attempt := c.emitter(); emit != nil {
-		emit(attempt, v)
+	if emit, attempt, summary := c.emitter(); emit != nil {
+		emit(attempt, summary, v)
 	}
 }
 
-// emitter returns the function that gets what the attempt of c emits, and the number of the
-// attempt. It returns nil if nobody listens, or if the attempt has ended.
-func (c *Context) emitter() (emit func(attempt int, v any), attempt int) {
+// emitter returns the function that gets what the attempt of c emits, with its first arguments. It
+// returns nil if nobody listens, or if the attempt has ended.
+func (c *Context) emitter() (emit Emitter, attempt int, summary string) {
 	w := c.worker
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if c.ended {
-		return nil, 0
+		return nil, 0, ""
 	}
-	return w.emit, w.task.Attempt
+	return w.emit, w.task.Attempt, w.summary
+}
+
+// Summarise sets the summary of the task that runs under ctx. It does nothing if none runs.
+func Summarise(ctx context.Context, summary string) {
+	c, ok := ctx.Value(contextKey{}).(*Context)
+	if !ok {
+		return
+	}
+	w := c.worker
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !c.ended {
+		w.summary = summary
+	}
+}
+
+// Summary returns the summary of the task that runs under ctx; empty for none.
+func Summary(ctx context.Context) string {
+	c, ok := ctx.Value(contextKey{}).(*Context)
+	if !ok {
+		return ""
+	}
+	w := c.worker
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c.ended {
+		return ""
+	}
+	return w.summary
 }
 
 // Current returns the task that runs under ctx, and false when none does.
