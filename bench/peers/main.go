@@ -3,8 +3,8 @@
 //	go -C bench run ./peers [-rounds 3]
 //
 // Each framework has a folder with its own program and its own module, so that no other code
-// needs its libraries. LangGraph for Python and JavaScript run if their interpreters find them:
-// see README.md. A figure is the least of all rounds. The programs take turns. A program omits
+// needs its libraries. Programs in Python, JavaScript and Java run if their interpreters and
+// libraries are there: see README.md. A figure is the least of all rounds. The programs take turns. A program omits
 // each measurement that its framework cannot make, and says why.
 package main
 
@@ -26,7 +26,8 @@ import (
 type peer struct {
 	name string
 	dir  string   // of its program
-	run  []string // the program, if it is not in Go
+	run  []string // the program, if it is a script
+	java bool     // the program is in Java, with a pom.xml
 }
 
 var peers = []peer{
@@ -37,6 +38,8 @@ var peers = []peer{
 	{name: "adk-go v2.2.0", dir: "peers/adk"},
 	{name: "LangGraph for Python 1.2.22", dir: "peers/langgraph-py", run: []string{"python3", "main.py"}},
 	{name: "LangGraph for JavaScript 1.7.3", dir: "peers/langgraph-js", run: []string{"node", "main.mjs"}},
+	{name: "langgraph4j 1.8.17", dir: "peers/langgraph4j", java: true},
+	{name: "Spring AI Alibaba Graph 1.1.2.2", dir: "peers/spring-ai-alibaba", java: true},
 }
 
 // rows are the columns of the table: names as the programs print them.
@@ -92,12 +95,34 @@ func build(ctx context.Context, p peer, bin string) ([]string, error) {
 		return p.run, err
 	}
 	out := filepath.Join(bin, filepath.Base(p.dir))
+	if p.java {
+		return buildJava(ctx, p, out)
+	}
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", out, ".")
 	cmd.Dir = p.dir
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, bytes.TrimSpace(text))
 	}
 	return []string{out}, nil
+}
+
+// buildJava compiles a program with Maven, which downloads what it needs, into a folder.
+func buildJava(ctx context.Context, p peer, out string) ([]string, error) {
+	if _, err := exec.LookPath("java"); err != nil {
+		return nil, err
+	}
+	list := out + ".classpath"
+	cmd := exec.CommandContext(ctx, "mvn", "-q", "-B", "compile", "dependency:build-classpath", "-Dout="+out, "-Dmdep.outputFile="+list)
+	cmd.Dir = p.dir
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, lastLine(text))
+	}
+	libraries, err := os.ReadFile(list)
+	if err != nil {
+		return nil, err
+	}
+	classes := filepath.Join(out, "classes") + string(filepath.ListSeparator) + strings.TrimSpace(string(libraries))
+	return []string{"java", "-cp", classes, "Main"}, nil
 }
 
 // run runs a program and returns its figures. The program prints one line for each.

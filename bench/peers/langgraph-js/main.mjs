@@ -1,5 +1,8 @@
-// Runs the graphs of the comparison on LangGraph for JavaScript. Its SQLite checkpointer needs a native
-// module that npm builds only when it is told to, so there is no row for turns.
+// Runs the graphs of the comparison on LangGraph for JavaScript. Its SQLite checkpointer needs better-sqlite3, a native
+// module. Without it there are no rows for turns.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Annotation, END, MemorySaver, START, StateGraph } from "@langchain/langgraph";
 
 const LOOP = 1000, CHAIN = 100, FAN = 100;
@@ -51,3 +54,33 @@ await row("chain", CHAIN, counting(CHAIN, (b, ids) => {
 await row("fan-out", FAN, counting(FAN, (b, ids) => {
   for (const id of ids) b.addEdge(START, id).addEdge(id, END);
 }));
+
+async function turns() {
+  const { SqliteSaver } = await import("@langchain/langgraph-checkpoint-sqlite");
+  const folder = mkdtempSync(join(tmpdir(), "peers"));
+  try {
+    const graph = new StateGraph(Conversation)
+      .addNode("say", () => ({ messages: [{ role: "assistant", text: TEXT }] }))
+      .addEdge(START, "say")
+      .addEdge("say", END)
+      .compile({ checkpointer: SqliteSaver.fromConnString(join(folder, "threads.db")) });
+    let first = Infinity, last = Infinity;
+    for (let turn = 1; turn <= 1004; turn++) {
+      const start = performance.now();
+      const state = await graph.invoke({ step: turn }, { configurable: { thread_id: "t" } });
+      const took = performance.now() - start;
+      want("messages", state.messages.length, turn);
+      if (turn >= 7 && turn <= 13) first = Math.min(first, took);
+      else if (turn >= 997) last = Math.min(last, took);
+    }
+    console.log(`SQLite, turn 10\t${Math.round(first * 1e6)}\nSQLite, turn 1,000\t${Math.round(last * 1e6)}`);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+try {
+  await turns();
+} catch (err) {
+  console.error(`SQLite: ${err.message.split("\n")[0]}`);
+}
