@@ -32,8 +32,8 @@ func (s *Saver) packJob(ctx context.Context, j job) error {
 }
 
 // pack packs the old records of a log, a window at a time. Its row in graph_log says where the
-// first window begins: whoever moves records from a pack back into rows sets that seq back. So
-// pack looks at a record again only if it left a pack.
+// first window begins: scatter, which moves records from a pack back into rows, sets that seq back.
+// So pack looks at a record again only if it left a pack.
 func (s *Saver) pack(ctx context.Context, j job) error {
 	for more := true; more; {
 		err := s.write(ctx, RolledBack, func(tx Tx) (err error) {

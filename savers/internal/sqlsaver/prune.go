@@ -150,7 +150,7 @@ func (s *Saver) packedHeaders(
 
 // scatter moves the records of packs back into rows if Prune keeps some of them. A pack stays as
 // it is if Prune keeps all of its records and the next one, and folds none of them. scatter
-// returns the packs of which Prune keeps nothing.
+// returns the packs that Prune removes.
 func (p *pruner) scatter(ctx context.Context, packs []packRow) (gone []packRow, err error) {
 	p.whole = make(map[uint64]bool)
 	for i := range packs {

@@ -104,7 +104,7 @@ func (th *thread) step(turn int) checkpoint.ID {
 	return checkpoint.ID{}
 }
 
-// opening returns records that follow the head, the first of which opens a run.
+// opening returns records that follow the head. The first opens a run.
 func (th *thread) opening(n int) (checkpoint.Append, []checkpoint.ID) {
 	th.t.Helper()
 	a := checkpoint.Append{Thread: Thread, After: th.head, Open: &checkpoint.Opening{Holder: "other", TakeOver: true}}
@@ -149,7 +149,7 @@ func (th *thread) commit(base checkpoint.ID) {
 	})
 }
 
-// prune keeps the last records. The packs of which all stay must stay.
+// prune keeps the last records. A pack must stay if all its records stay.
 func (th *thread) prune(last int) {
 	th.t.Helper()
 	th.with(func(s checkpoint.Saver) error {
