@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// Backend stores items as bytes. It is safe for concurrent use, and for use by many processes if
+// the storage is shared. Programs use a [Collection]; authors of backends implement this interface
+// and test it with package storetest.
+//
+// Keys are opaque bytes, ordered bytewise. Byte slices that a backend returns never change, and the
+// caller must not modify them. A backend keeps no slice of its arguments. Times are those of the
+// server, in microseconds.
+//
+// A version is larger than all earlier versions of the key, also of an item that was deleted or has
+// expired. Backends take it from the server's clock, in microseconds, if there is no live item, and
+// add 1 otherwise.
+//
+// If ctx ends during a write, the outcome is unknown. After Close every method fails with
+// [ErrClosed].
+type Backend interface {
+	// Do runs operations in order. All of them take effect at one moment, or none does. Each
+	// operation sees the effects of those before it. There is one result for each operation.
+	//
+	// Do fails with a *ConflictError if the condition of an operation does not hold.
+	//
+	// If Op.Once was used before for the same namespace and key, in an earlier call or batch, the
+	// operation changes nothing, whatever its condition is. Its result has the version of the first
+	// use, and Repeated. Backends remember a use for at least [OnceFor]. A use whose batch failed
+	// does not count.
+	Do(ctx context.Context, ops []Op) ([]Result, error)
+
+	// Find returns the items that q selects, by namespace and then by key. A page with fewer items
+	// than q.Limit is the last.
+	Find(ctx context.Context, q Query) ([]Record, error)
+
+	// Namespaces returns the namespaces of live items that q selects, in order, without repetition.
+	// A page with fewer namespaces than q.Limit is the last.
+	Namespaces(ctx context.Context, q NamespaceQuery) ([]Namespace, error)
+
+	// Sweep removes expired items, and uses of Once that are older than OnceFor: at most limit of
+	// each. It returns the number of removed items. A result of limit means that there may be more.
+	Sweep(ctx context.Context, limit int) (int, error)
+
+	// Close frees the resources of the backend. It waits for calls in progress.
+	Close() error
+}
+
+// OnceFor is how long a backend remembers the keys of [Once].
+const OnceFor = 7 * 24 * time.Hour
+
+// OpKind is what an Op does.
+type OpKind uint8
+
+// The kinds.
+const (
+	OpGet    OpKind = iota + 1 // reads an item
+	OpPut                      // creates an item, or replaces its value
+	OpDelete                   // removes an item; succeeds if there is none
+	OpIndex                    // replaces the index entries of an item, but not its version or times; does nothing if there is none
+)
+
+// Op is one operation on one item.
+type Op struct {
+	Kind      OpKind
+	Namespace Namespace
+	Key       string
+
+	Value []byte  // OpPut: empty is a value
+	Index []Entry // OpPut, OpIndex: without repetition
+
+	// TTL is the life of the item from now; 0 is no limit. ExpireAt is the end of its life; zero is
+	// no limit. At most one is set. KeepExpiry keeps the limit of a live item. All are for OpPut.
+	TTL        time.Duration
+	ExpireAt   time.Time
+	KeepExpiry bool
+
+	Refresh bool // OpGet: the life of an item that was put with TTL begins again; its version and Updated stay
+
+	IfAbsent  bool   // OpPut: only if there is no live item
+	IfVersion int64  // OpPut, OpDelete, OpIndex: only if the live item has this version; 0 is any or none
+	Once      string // OpPut, OpDelete: only once for this key; empty is always
+}
+
+// Entry is a value by which Find finds an item.
+type Entry struct {
+	Index string
+	Value []byte
+}
+
+// Result is the result of an Op.
+type Result struct {
+	// Record is the item after the operation, for OpDelete the removed item. Results of OpGet have
+	// the value; others may be without it and without index entries. Repeated operations have only
+	// the version, which is 0 if the first use deleted.
+	Record   Record
+	Found    bool // OpGet: the item exists; others: it existed before
+	Repeated bool // the Once key was used before
+}
+
+// Record is a stored item.
+type Record struct {
+	Namespace Namespace
+	Key       string
+	Value     []byte // never nil in a record that was read
+	Version   int64
+	Created   time.Time
+	Updated   time.Time
+	Expires   time.Time // zero for never
+}
+
+// Query selects items.
+type Query struct {
+	Namespace Namespace   // this namespace and those below it; empty is all
+	Exact     bool        // only this namespace
+	Where     []Condition // all must hold
+	After     *Position   // only items after this one, for paging; nil is all
+	Limit     int         // 1 to MaxPage
+}
+
+// Condition holds for an item if one of its entries in the index is in one of the ranges.
+type Condition struct {
+	Index  string
+	Ranges []Range
+}
+
+// Range is From <= value < To, bytewise. A nil To is no limit.
+type Range struct{ From, To []byte }
+
+// Position is the place of an item in the order of Find.
+type Position struct {
+	Namespace Namespace
+	Key       string
+}

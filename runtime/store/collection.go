@@ -1,0 +1,262 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/wire"
+)
+
+// Collection holds values of one type in a namespace and those below it. It is a view: it keeps no
+// data. It is safe for concurrent use.
+type Collection[T any] struct {
+	core *core[T]
+	ns   Namespace
+}
+
+// core is what a collection shares with those below it.
+type core[T any] struct {
+	backend Backend
+	codec   codec[T]
+	indexes []index[T]
+	ttl     time.Duration
+}
+
+// Item is a stored value.
+type Item[T any] struct {
+	Namespace Namespace
+	Key       string
+	Value     T
+	Version   int64     // larger after each write; never used again for the key
+	Created   time.Time // on the server's clock; a write keeps it
+	Updated   time.Time
+	Expires   time.Time // zero for never
+
+	unknown []field
+}
+
+// NewCollection returns the collection in the namespace root of a backend. root may be empty; then
+// keys need [Collection.In]. The options are the indexes of the collection, and [DefaultTTL]. It
+// returns an [*InvalidError] for a bad namespace or option.
+//
+// A namespace should hold values of one type. Values that another collection wrote are read as T,
+// or are a [*ValueError].
+func NewCollection[T any, P wire.Generated[T]](b Backend, root Namespace, opts ...CollectionOption[T]) (*Collection[T], error) {
+	if b == nil {
+		return nil, &InvalidError{"backend", "nil", "a backend, such as memory.NewStore()"}
+	}
+	if err := root.check("namespace", true); err != nil {
+		return nil, err
+	}
+	c := &core[T]{backend: b, codec: newCodec[T, P]()}
+	for _, opt := range opts {
+		if err := opt.apply(c); err != nil {
+			return nil, err
+		}
+	}
+	return &Collection[T]{c, root.Below()}, nil
+}
+
+// In returns the collection in a namespace below c. No parts lead out of c. A bad part is an
+// [*InvalidError] of the calls on the result.
+func (c *Collection[T]) In(parts ...string) *Collection[T] {
+	return &Collection[T]{c.core, c.ns.Below(parts...)}
+}
+
+// Namespace returns the namespace of c.
+func (c *Collection[T]) Namespace() Namespace { return c.ns.Below() }
+
+// do runs one operation.
+func (c *Collection[T]) do(ctx context.Context, op *Op) (Result, error) {
+	results, err := c.core.backend.Do(ctx, []Op{*op})
+	if err != nil {
+		return Result{}, err
+	}
+	if len(results) != 1 {
+		return Result{}, fmt.Errorf("store: the backend returned %d results for 1 operation", len(results))
+	}
+	return results[0], nil
+}
+
+// item decodes a stored item.
+func (c *core[T]) item(r *Record) (Item[T], error) {
+	it := Item[T]{
+		Namespace: r.Namespace, Key: r.Key,
+		Version: r.Version, Created: r.Created, Updated: r.Updated, Expires: r.Expires,
+	}
+	var err error
+	if it.unknown, err = c.codec.read(&it.Value, r.Value); err != nil {
+		return Item[T]{}, &ValueError{r.Namespace, r.Key, err}
+	}
+	return it, nil
+}
+
+// Get returns the item with a key in the namespace of c. It returns a [*NotFoundError] if there is
+// none.
+func (c *Collection[T]) Get(ctx context.Context, key string, opts ...GetOption) (Item[T], error) {
+	op := c.get(key, opts)
+	result, err := c.do(ctx, &op)
+	if err != nil {
+		return Item[T]{}, err
+	}
+	return c.core.result(&op, &result)
+}
+
+func (c *Collection[T]) get(key string, opts []GetOption) Op {
+	op := Op{Kind: OpGet, Namespace: c.ns, Key: key}
+	for _, opt := range opts {
+		opt.get(&op)
+	}
+	return op
+}
+
+// result is the item of a Get.
+func (c *core[T]) result(op *Op, result *Result) (Item[T], error) {
+	if !result.Found {
+		return Item[T]{}, &NotFoundError{op.Namespace, op.Key}
+	}
+	return c.item(&result.Record)
+}
+
+// GetMany returns the items with the keys in the namespace of c, as they are at one moment. Keys
+// without an item are not in the result. There may be at most [MaxOps] keys.
+func (c *Collection[T]) GetMany(ctx context.Context, keys []string, opts ...GetOption) (map[string]Item[T], error) {
+	ops := make([]Op, len(keys))
+	for i, key := range keys {
+		ops[i] = c.get(key, opts)
+	}
+	results, err := c.core.backend.Do(ctx, ops)
+	if err != nil {
+		return nil, err
+	}
+	items := make(map[string]Item[T], len(keys))
+	for i := range results {
+		if !results[i].Found {
+			continue
+		}
+		if items[keys[i]], err = c.core.item(&results[i].Record); err != nil {
+			return nil, err
+		}
+	}
+	return items, nil
+}
+
+// Put stores a value under a key in the namespace of c, and returns its version. It replaces the
+// value and the lifetime of an item that exists. With [IfAbsent] or [IfVersion] it returns a
+// [*ConflictError] if the condition does not hold. With [Once] a repeated call returns the version
+// that the first call wrote.
+func (c *Collection[T]) Put(ctx context.Context, key string, value T, opts ...PutOption) (int64, error) {
+	op, err := c.put(key, &value, opts)
+	if err != nil {
+		return 0, err
+	}
+	result, err := c.do(ctx, &op)
+	return result.Record.Version, err
+}
+
+func (c *Collection[T]) put(key string, value *T, opts []PutOption) (op Op, err error) {
+	op = Op{Kind: OpPut, Namespace: c.ns, Key: key, TTL: c.core.ttl}
+	if op.Value, err = c.core.codec.write(value, nil); err != nil {
+		return op, &ValueError{c.ns, key, err}
+	}
+	op.Index = c.core.entries(value)
+	var faults fault
+	for _, opt := range opts {
+		opt.put(&op, &faults)
+	}
+	return op, faults.err
+}
+
+// entries returns the index entries of a value.
+func (c *core[T]) entries(value *T) (all []Entry) {
+	for _, i := range c.indexes {
+		all = i.entries(all, value)
+	}
+	return all
+}
+
+// Delete removes the item with a key in the namespace of c. It succeeds if there is none, except
+// with [IfVersion].
+func (c *Collection[T]) Delete(ctx context.Context, key string, opts ...DeleteOption) error {
+	op, err := c.delete(key, opts)
+	if err != nil {
+		return err
+	}
+	_, err = c.do(ctx, &op)
+	return err
+}
+
+func (c *Collection[T]) delete(key string, opts []DeleteOption) (Op, error) {
+	op := Op{Kind: OpDelete, Namespace: c.ns, Key: key}
+	var faults fault
+	for _, opt := range opts {
+		opt.delete(&op, &faults)
+	}
+	return op, faults.err
+}
+
+// maxUpdates is how often Update tries.
+const maxUpdates = 100
+
+// Update reads the item with a key, calls change with its value, and stores the result unless
+// another writer has changed the item since. In that case it starts again, so change may run
+// several times. If there is no item, change gets the zero value, and Update creates the item. An
+// error of change ends Update, which stores nothing.
+//
+// Update keeps the lifetime of the item, and the stored fields that the code does not know. It
+// returns the stored item without Created, Updated and Expires.
+func (c *Collection[T]) Update(ctx context.Context, key string, change func(value *T) error) (Item[T], error) {
+	for try := 1; ; try++ {
+		it, err := c.Get(ctx, key)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return Item[T]{}, err
+		}
+		if err := change(&it.Value); err != nil {
+			return Item[T]{}, err
+		}
+		done, err := c.replace(ctx, key, &it)
+		if err == nil || !errors.Is(err, ErrConflict) || try == maxUpdates {
+			return done, err
+		}
+		if err := pause(ctx, try); err != nil {
+			return Item[T]{}, err
+		}
+	}
+}
+
+// replace stores an item that was read, or creates it if its version is 0.
+func (c *Collection[T]) replace(ctx context.Context, key string, it *Item[T]) (Item[T], error) {
+	op, err := c.put(key, &it.Value, nil)
+	if err != nil {
+		return Item[T]{}, err
+	}
+	if len(it.unknown) > 0 {
+		if op.Value, err = c.core.codec.write(&it.Value, it.unknown); err != nil {
+			return Item[T]{}, &ValueError{c.ns, key, err}
+		}
+	}
+	op.IfAbsent, op.IfVersion = it.Version == 0, it.Version
+	if it.Version != 0 {
+		op.TTL, op.KeepExpiry = 0, true
+	}
+	result, err := c.do(ctx, &op)
+	if err != nil {
+		return Item[T]{}, err
+	}
+	return Item[T]{Namespace: c.Namespace(), Key: key, Value: it.Value, Version: result.Record.Version, unknown: it.unknown}, nil
+}
+
+// pause waits after a conflict, for longer after more of them.
+func pause(ctx context.Context, tries int) error {
+	timer := time.NewTimer(rand.N(min(time.Duration(tries)*100*time.Microsecond, 10*time.Millisecond)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("store: %w", ctx.Err())
+	}
+}

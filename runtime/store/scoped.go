@@ -1,0 +1,132 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Scoped returns a backend that confines every call to a namespace that depends on its context: the
+// user of a request, say, or the thread of a node. All namespaces of arguments and results are
+// relative to it. So no namespace, key, filter or pattern reaches the items of another scope.
+//
+//	mine := store.Scoped(backend, func(ctx context.Context) (store.Namespace, error) {
+//		task := graph.CurrentTask(ctx)
+//		if task.Thread == "" {
+//			return nil, errors.New("no thread")
+//		}
+//		return store.Namespace{"threads", task.Thread}, nil
+//	})
+//
+// An error of scope, and a namespace without parts, fail the call. Sweep removes expired items of all
+// scopes. Close does nothing: the caller closes the inner backend.
+func Scoped(b Backend, scope func(ctx context.Context) (Namespace, error)) Backend {
+	return &scoped{b, scope}
+}
+
+type scoped struct {
+	inner Backend
+	scope func(ctx context.Context) (Namespace, error)
+}
+
+func (s *scoped) at(ctx context.Context) (Namespace, error) {
+	n, err := s.scope(ctx)
+	if err == nil {
+		err = n.check("scope", false)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store: scope: %w", err)
+	}
+	return n, nil
+}
+
+// Do runs the operations in the scope.
+func (s *scoped) Do(ctx context.Context, ops []Op) ([]Result, error) {
+	if err := CheckOps(ops); err != nil {
+		return nil, err
+	}
+	at, err := s.at(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ops = slices.Clone(ops)
+	for i := range ops {
+		ops[i].Namespace = at.Below(ops[i].Namespace...)
+	}
+	results, err := s.inner.Do(ctx, ops)
+	for i := range results {
+		results[i].Record.Namespace = within(at, results[i].Record.Namespace)
+	}
+	return results, unscoped(at, err)
+}
+
+// Find returns items of the scope.
+func (s *scoped) Find(ctx context.Context, q Query) ([]Record, error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	at, err := s.at(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q.Namespace = at.Below(q.Namespace...)
+	if q.After != nil {
+		q.After = &Position{at.Below(q.After.Namespace...), q.After.Key}
+	}
+	records, err := s.inner.Find(ctx, q)
+	for i := range records {
+		records[i].Namespace = within(at, records[i].Namespace)
+	}
+	return records, err
+}
+
+// Namespaces returns namespaces of the scope.
+func (s *scoped) Namespaces(ctx context.Context, q NamespaceQuery) ([]Namespace, error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	at, err := s.at(ctx)
+	if err != nil {
+		return nil, err
+	}
+	prefix := make([]Part, 0, len(at)+max(len(q.Prefix), len(q.Suffix)))
+	for _, name := range at {
+		prefix = append(prefix, Part{Name: name})
+	}
+	prefix = append(prefix, q.Prefix...)
+	for len(prefix) < len(at)+len(q.Suffix) { // a suffix never matches a part of the scope
+		prefix = append(prefix, Part{Any: true})
+	}
+	q.Prefix = prefix
+	if q.Depth > 0 {
+		q.Depth += len(at)
+	}
+	q.After = at.Below(q.After...)
+	names, err := s.inner.Namespaces(ctx, q)
+	for i := range names {
+		names[i] = within(at, names[i])
+	}
+	return names, err
+}
+
+// Sweep removes expired items of all scopes.
+func (s *scoped) Sweep(ctx context.Context, limit int) (int, error) { return s.inner.Sweep(ctx, limit) }
+
+// Close does nothing.
+func (s *scoped) Close() error { return nil }
+
+// within returns a namespace relative to the scope.
+func within(at, n Namespace) Namespace {
+	if !at.Contains(n) {
+		return n
+	}
+	return n[len(at):]
+}
+
+// unscoped returns a conflict with its namespace relative to the scope.
+func unscoped(at Namespace, err error) error {
+	if c, ok := err.(*ConflictError); ok { //nolint:errorlint // a wrapped one keeps its text
+		return &ConflictError{within(at, c.Namespace), c.Key, c.Want, c.Found}
+	}
+	return err
+}
