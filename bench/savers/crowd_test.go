@@ -16,7 +16,8 @@ import (
 const crowdSteps = 20
 
 // BenchmarkCrowd measures the supersteps a second of 1,000 threads that run concurrently. It
-// compares them with those of one thread, and of one thread with Async.
+// compares them with those of one thread, of one thread with Async, and with the rows a second
+// that the bare driver inserts in grouped transactions.
 func BenchmarkCrowd(b *testing.B) {
 	for _, where := range venues {
 		switch where.name {
@@ -35,6 +36,9 @@ func BenchmarkCrowd(b *testing.B) {
 					rate := crowd(b, v.saver, fmt.Sprintf("%s %d", what, round), of.threads, of.steps, of.d)
 					best[what] = max(best[what], rate)
 				}
+				if v.group != nil {
+					best["bare"] = max(best["bare"], grouped(b, v, round))
+				}
 			}
 			for what, title := range map[string]string{
 				"crowd": "steps a second of 1,000 threads at once, compared with one", "async": "steps a second of one thread with Async, compared with Sync",
@@ -43,6 +47,13 @@ func BenchmarkCrowd(b *testing.B) {
 				table = append(table, row{saver: where.name, what: title, figure: best[what], base: best["one"], format: "%.0f/s"})
 			}
 			b.ReportMetric(best["one"], "one-steps/s")
+			if v.group != nil {
+				b.ReportMetric(best["bare"], "bare-rows/s")
+				table = append(table, row{
+					saver: where.name, what: "the same, compared with rows of the bare driver in transactions of 256",
+					figure: best["crowd"], base: best["bare"], format: "%.0f/s",
+				})
+			}
 		})
 	}
 }
@@ -62,6 +73,19 @@ func crowd(tb testing.TB, s checkpoint.Saver, name string, threads, steps int, d
 	}
 	all.Wait()
 	return float64(threads*steps) / time.Since(start).Seconds()
+}
+
+// grouped returns how many rows a second the bare driver inserts in grouped transactions.
+func grouped(tb testing.TB, v *venue, round int) float64 {
+	tb.Helper()
+	const groups = 80
+	start := time.Now()
+	for n := range groups {
+		if err := v.group(tb.Context(), (round*groups+n)*groupSize); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return groups * groupSize / time.Since(start).Seconds()
 }
 
 // talker is a graph that appends a message of 200 bytes a step.

@@ -31,10 +31,14 @@ import (
 // bytes and a header.
 const rowSize = 240
 
+// groupSize is the number of bare writes in a transaction, the largest of the SQLite saver.
+const groupSize = 256
+
 // venue is the setup to measure one saver.
 type venue struct {
 	saver  checkpoint.Saver
 	write  func(ctx context.Context, n int) error // one durable bare write; nil for none
+	group  func(ctx context.Context, n int) error // groupSize bare writes in one transaction, from number n on; nil for none
 	read   func(ctx context.Context) (int, error) // reads all writes; returns how many
 	stored func() (int64, error)                  // bytes that everything takes
 }
@@ -205,6 +209,22 @@ func openSQLite(tb testing.TB, synchronous string, opts ...sqlite.Option) *venue
 	bare.SetMaxOpenConns(1)
 	v.viaSQL(tb, bare, "CREATE TABLE bare (thread INTEGER, seq INTEGER, id BLOB, body BLOB, PRIMARY KEY (thread, seq)) WITHOUT ROWID",
 		"CREATE UNIQUE INDEX bare_id ON bare (thread, id)")
+	insert := closes(tb, must(bare.Prepare("INSERT INTO bare (thread, seq, id, body) VALUES (?, ?, ?, ?)"))(tb))
+	row := make([]byte, rowSize)
+	v.group = func(ctx context.Context, n int) error {
+		tx, err := bare.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }()
+		in := tx.StmtContext(ctx, insert)
+		for i := n; i < n+groupSize; i++ { // a row for each of 1,000 threads in turn
+			if _, err := in.ExecContext(ctx, 2+i%1000, i, fmt.Appendf(nil, "%016d", i), row); err != nil {
+				return err
+			}
+		}
+		return tx.Commit()
+	}
 	return v
 }
 
