@@ -228,7 +228,7 @@ type Query struct {
 	Node    string    // only records that make this node due or edit the state as this node; empty is all
 	Since   time.Time // only records created at or after this time; zero is all
 	Until   time.Time // only records created before this time; zero is all
-	Headers bool      // the records have no Payload
+	Headers bool      // the records have no Payload; the snapshots of a graph.Thread have no State
 }
 
 // Thread describes the open version of a thread.

@@ -204,15 +204,16 @@ func TestCheckpointsAreTheHistoryWithoutStates(t *testing.T) {
 		for i := range want {
 			want[i].State = teststate.Work{}
 		}
-		same(t, name, collect(t, th.Checkpoints(t.Context(), q)), want)
+		q.Headers = true
+		same(t, name, collect(t, th.History(t.Context(), q)), want)
 	}
 }
 
-func TestCheckpointsReadHardlyMoreThanTheyYield(t *testing.T) {
+func TestHeadersReadHardlyMoreRecordsThanTheyYield(t *testing.T) {
 	s := &reading{Saver: memory.New()}
 	th := factual(t, s, 500)
 	s.records, s.loads = 0, 0
-	same(t, "checkpoints", len(collect(t, th.Checkpoints(t.Context(), checkpoint.Query{Limit: 50}))), 50)
+	same(t, "checkpoints", len(collect(t, th.History(t.Context(), checkpoint.Query{Limit: 50, Headers: true}))), 50)
 	if s.records > 51 || s.loads > 0 {
 		t.Errorf("got %d records read and %d loads, want 50 and none", s.records, s.loads)
 	}

@@ -234,7 +234,7 @@ func TestAPageOfALongHistoryReadsThePageAndOneState(t *testing.T) {
 	first := collect(t, th.History(t.Context(), checkpoint.Query{Limit: page}))
 	for name, q := range map[string]checkpoint.Query{
 		"the head":   {Limit: page},
-		"the middle": {Limit: page, Before: collect(t, th.Checkpoints(t.Context(), checkpoint.Query{Limit: n / 2}))[n/2-1].Checkpoint},
+		"the middle": {Limit: page, Before: collect(t, th.History(t.Context(), checkpoint.Query{Limit: n / 2, Headers: true}))[n/2-1].Checkpoint},
 		"no limit":   {},
 	} {
 		s.listed, s.loads = 0, 0
@@ -274,9 +274,13 @@ func TestAWholeHistoryRestoresFewStates(t *testing.T) {
 func TestHeadersOfAHistoryHaveNoStates(t *testing.T) {
 	s := &reading{Saver: memory.New()}
 	th := factual(t, s, 100)
+	want := collect(t, th.History(t.Context(), checkpoint.Query{Limit: 9}))
+	for i := range want {
+		want[i].State = work{}
+	}
 	s.payloads, s.loads = 0, 0
 	got := collect(t, th.History(t.Context(), checkpoint.Query{Limit: 9, Headers: true}))
-	same(t, "headers", got, collect(t, th.Checkpoints(t.Context(), checkpoint.Query{Limit: 9})))
+	same(t, "headers", got, want)
 	same(t, "how many", len(got), 9)
 	if s.payloads != 0 || s.loads != 0 {
 		t.Errorf("got %d payloads read and %d loads, want none", s.payloads, s.loads)

@@ -2,8 +2,6 @@ package graph
 
 import (
 	"context"
-	"errors"
-	"iter"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
@@ -26,17 +24,6 @@ func (t Thread[S, U]) Describe(ctx context.Context) (checkpoint.Thread, error) {
 
 // noNamespace is a namespace without records. Namespaces of subgraphs consist of keys of tasks.
 const noNamespace = "-"
-
-// Checkpoints yields the same snapshots as History, without their states: State is zero. It reads
-// few more records than it yields.
-func (t Thread[S, U]) Checkpoints(ctx context.Context, q checkpoint.Query) iter.Seq2[Snapshot[S], error] {
-	return func(yield func(Snapshot[S], error) bool) {
-		err := t.past(ctx, q, func(t Thread[S, U], q checkpoint.Query) error { return t.headers(ctx, q, yield) })
-		if err != nil && !errors.Is(err, errLeft) {
-			yield(Snapshot[S]{}, err)
-		}
-	}
-}
 
 // headers yields the checkpoints of one version without their states.
 func (t Thread[S, U]) headers(ctx context.Context, q checkpoint.Query, yield func(Snapshot[S], error) bool) error {

@@ -150,8 +150,10 @@ func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c
 //
 // The loop reads records on demand. A page costs as much as State at its oldest checkpoint. The
 // changes in the page, and a copy of each map of the state for each checkpoint, add to that.
-// Without a Limit the loop reads pages of growing size. With q.Headers, and in Checkpoints, the
-// snapshots have no states.
+// Without a Limit the loop reads pages of growing size.
+//
+// With q.Headers the snapshots have no State. History then decodes no state, and reads hardly more
+// records than it yields.
 //
 // An error ends the sequence; errors are those of State. It is checkpoint.ErrConflict if unread
 // records were pruned or released in the meantime. A thread that does not exist yields no

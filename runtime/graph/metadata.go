@@ -7,7 +7,7 @@ const maxMetadata = 2048
 
 // Metadata describes a run or an edit, for example by the user who started it. Every checkpoint
 // that the call stores contains it, also those of its subgraphs. Snapshot.Metadata returns it, so
-// State, History and Checkpoints show which run stored a checkpoint.
+// State and History show which run stored a checkpoint.
 //
 // Metadata belongs to one call. A Resume has its own, or none. Nodes do not see it: pass them
 // values by the context, or by the state.

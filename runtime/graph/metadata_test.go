@@ -30,7 +30,7 @@ func users(t *testing.T, th thread) []string {
 		return all
 	}
 	all := name(collect(t, th.History(t.Context(), checkpoint.Query{})))
-	same(t, "users by Checkpoints", name(collect(t, th.Checkpoints(t.Context(), checkpoint.Query{}))), all)
+	same(t, "users by headers", name(collect(t, th.History(t.Context(), checkpoint.Query{Headers: true}))), all)
 	return all
 }
 
@@ -67,7 +67,7 @@ func TestHistoryShowsTheMetadataOfTheCallThatStoredACheckpoint(t *testing.T) {
 func TestAForkAndAReplayHaveTheMetadataOfTheirCalls(t *testing.T) {
 	th, _ := newThread(t, chain("a", "b"))
 	done(t, graph.Done)(th.Invoke(t.Context(), input, by("ada")))
-	at := collect(t, th.Checkpoints(t.Context(), checkpoint.Query{Node: "b"}))[0].Checkpoint
+	at := collect(t, th.History(t.Context(), checkpoint.Query{Node: "b", Headers: true}))[0].Checkpoint
 	done(t, graph.Done)(th.At(at).Resume(t.Context(), by("bob")))
 	if _, err := th.At(at).UpdateState(t.Context(), logged("fork"), graph.AsNode("a"), by("eve")); err != nil {
 		t.Fatal(err)

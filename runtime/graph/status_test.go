@@ -397,7 +397,7 @@ func TestASnapshotNamesTheStopsThatHoldTheThread(t *testing.T) {
 		same(t, "result at the end", len(res.Stops), 0)
 		check("snapshot at the end", "[]")
 		var past []string
-		for snap, err := range other.Checkpoints(t.Context(), checkpoint.Query{Sources: []checkpoint.Source{checkpoint.Loop}}) {
+		for snap, err := range other.History(t.Context(), checkpoint.Query{Sources: []checkpoint.Source{checkpoint.Loop}, Headers: true}) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,7 +9,7 @@ import (
 
 // BeforeNode returns the newest checkpoint at which a node was due.
 func BeforeNode(ctx context.Context, t graph.Thread[State, StateUpdate], node graph.ID) (checkpoint.ID, error) {
-	for snap, err := range t.Checkpoints(ctx, checkpoint.Query{Node: string(node), Limit: 1}) {
+	for snap, err := range t.History(ctx, checkpoint.Query{Node: string(node), Limit: 1, Headers: true}) {
 		return snap.Checkpoint, err
 	}
 	return checkpoint.ID{}, checkpoint.ErrNotFound
@@ -36,7 +36,7 @@ func Approve(ctx context.Context, t graph.Thread[State, StateUpdate], user strin
 // Users returns the users in whose names the checkpoints of a thread were stored, newest first.
 func Users(ctx context.Context, t graph.Thread[State, StateUpdate]) ([]string, error) {
 	var users []string
-	for snap, err := range t.Checkpoints(ctx, checkpoint.Query{}) {
+	for snap, err := range t.History(ctx, checkpoint.Query{Headers: true}) {
 		if err != nil {
 			return nil, err
 		}

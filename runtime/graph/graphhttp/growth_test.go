@@ -110,7 +110,7 @@ func walked(t *testing.T, s checkpoint.Saver, n int) *app {
 func behind(t *testing.T, a *app, n int) checkpoint.ID {
 	t.Helper()
 	var id checkpoint.ID
-	for snap, err := range a.Thread("t").Checkpoints(t.Context(), checkpoint.Query{Limit: n + 1}) {
+	for snap, err := range a.Thread("t").History(t.Context(), checkpoint.Query{Limit: n + 1, Headers: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -242,7 +242,7 @@ func (h *Hub[S, U]) post(ctx context.Context, c Call[U], f *follower) error {
 
 // newest returns the newest checkpoint of the thread.
 func (h *Hub[S, U]) newest(ctx context.Context, thread string) (checkpoint.ID, error) {
-	for snap, err := range h.app.Thread(thread).Checkpoints(ctx, checkpoint.Query{Limit: 1}) {
+	for snap, err := range h.app.Thread(thread).History(ctx, checkpoint.Query{Limit: 1, Headers: true}) {
 		return snap.Checkpoint, err
 	}
 	return checkpoint.ID{}, fmt.Errorf("graphhttp: thread %q: %w", thread, checkpoint.ErrNotFound)
