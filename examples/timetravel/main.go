@@ -142,8 +142,8 @@ func history(ctx context.Context, t thread, _ []string, out io.Writer) error {
 			from = fmt.Sprint(n)
 		}
 		by := snap.Source.String()
-		if snap.Node != "" {
-			by += " as " + snap.Node.String()
+		if snap.Source == checkpoint.Fork && len(snap.Ran) > 0 {
+			by += " as " + names(snap.Ran)
 		}
 		fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%s\t%d\t%s\n", number[snap.Checkpoint], from, snap.Step, by, names(snap.Next), snap.State.total(), snap.Checkpoint)
 	}

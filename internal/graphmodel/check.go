@@ -88,12 +88,12 @@ func (s *Storm) Check(ctx context.Context, want []Point, whole bool) error {
 		if snap.Source == checkpoint.Update {
 			continue // an edit that changed nothing
 		}
-		got = append(got, fmt.Sprintln(snap.Step, Text(snap.State), snap.Next))
+		got = append(got, fmt.Sprintln(snap.Step, Text(snap.State), snap.Next, snap.Ran))
 	}
 	slices.Reverse(got)
 	var lines []string
 	for i, pt := range want {
-		line := fmt.Sprintln(pt.Step, Text(pt.State), pt.Next)
+		line := fmt.Sprintln(pt.Step, Text(pt.State), pt.Next, pt.Ran)
 		if !whole && i > 0 && i < len(want)-1 && (len(lines) >= len(got) || got[len(lines)] != line) {
 			continue
 		}

@@ -18,7 +18,7 @@ type machine struct {
 	status  string           // of the newest run; "" while one is in progress
 	editing bool             // the superstep is an edit as nodes
 	goes    []target         // what is due after that edit; nil for what follows its nodes
-	commit  func()           // called when a superstep is committed
+	commit  func([]string)   // called when a superstep is committed, with the nodes that ran
 	done    bool
 
 	changes   [][]change // of a call over the same state: those of its tasks, in the order in which they merged
@@ -199,8 +199,18 @@ func (m *machine) finish(tasks []*task) (stop bool, out *Outcome) {
 		m.pending = []int{End} // rules 13.2 and 13.7
 	}
 	m.tasks, m.cleared = nil, nil // rule 13.4
-	m.commit()
+	m.commit(m.ran(tasks))
 	return next.stop, nil
+}
+
+// ran are the nodes of the tasks of a superstep (rule 1.8).
+func (m *machine) ran(tasks []*task) (nodes []string) {
+	for _, t := range tasks {
+		if !t.lost && (t.node != Start || m.editing) {
+			nodes = append(nodes, m.spec.name(t.node))
+		}
+	}
+	return slices.Compact(nodes)
 }
 
 // remember keeps what a superstep leaves for others: the changes of a call over the same state,

@@ -22,6 +22,7 @@ type Point struct {
 	Step  int
 	State State
 	Next  []string
+	Ran   []string
 	at    position
 	base  int // the Point that is the base of what is due here
 }
@@ -44,7 +45,11 @@ func NewModel(s *Spec) *Model {
 	m := &Model{machine: &machine{spec: s, fate: &fate{fails: map[string]int{}, strays: map[uint64]int{}}}}
 	m.step = -1
 	m.committed = map[int]bool{}
-	m.commit = func() { m.committed[m.base] = true; m.checkpoint() }
+	m.commit = func(ran []string) {
+		m.committed[m.base] = true
+		m.checkpoint()
+		m.Trace[m.base].Ran = ran
+	}
 	return m
 }
 

@@ -69,7 +69,7 @@ func (p *Pair) begin(ctx context.Context) error {
 
 // described prints what never changes of a snapshot.
 func described(s graph.Snapshot[State]) string {
-	return fmt.Sprint(s.Checkpoint, s.Parent, s.Step, s.Source, s.Node, s.Next, Text(s.State), s.Created)
+	return fmt.Sprint(s.Checkpoint, s.Parent, s.Step, s.Source, s.Ran, s.Next, Text(s.State), s.Created)
 }
 
 // history returns the checkpoints, oldest first, if they are those of the model.
@@ -84,11 +84,11 @@ func (p *Pair) history(ctx context.Context) ([]graph.Snapshot[State], error) {
 		if i--; i >= 0 {
 			snaps[i] = snap
 		}
-		fmt.Fprintln(&got, snap.Step, Text(snap.State), snap.Next)
+		fmt.Fprintln(&got, snap.Step, Text(snap.State), snap.Next, snap.Ran)
 	}
 	for i := range p.Model.Trace {
 		pt := p.Model.Trace[len(snaps)-1-i]
-		fmt.Fprintln(&want, pt.Step, Text(pt.State), pt.Next)
+		fmt.Fprintln(&want, pt.Step, Text(pt.State), pt.Next, pt.Ran)
 	}
 	return snaps, differ("history", got.String(), want.String())
 }

@@ -2,7 +2,7 @@ package checkpoint
 
 import "slices"
 
-// Match reports whether q selects r by its sources, step, node and times. Savers apply Limit and
+// Match reports whether q selects r by its sources, step, nodes and times. Savers apply Limit and
 // Before, which depend on the position of the record.
 func (q *Query) Match(r *Record) bool {
 	if len(q.Sources) == 0 {
@@ -18,8 +18,10 @@ func (q *Query) Match(r *Record) bool {
 		!q.Until.IsZero() && !r.Created.Before(q.Until):
 		return false
 	}
-	return q.Node == "" || r.Node == q.Node ||
-		slices.ContainsFunc(r.Due, func(t Task) bool { return t.Node == q.Node })
+	if q.Ran != "" && !slices.Contains(r.Ran, q.Ran) {
+		return false
+	}
+	return q.Next == "" || slices.ContainsFunc(r.Due, func(t Task) bool { return t.Node == q.Next })
 }
 
 // OpenQuestions returns the questions among writes that have no answer, in the same order. An

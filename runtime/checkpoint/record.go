@@ -23,7 +23,11 @@ type Record struct {
 
 	Step   int // the number of the superstep, from 0 for the empty checkpoint; a resume record has that of its parent
 	Source Source
-	Node   string // for Update and Fork: the node on whose behalf the state was edited, else empty
+
+	// Ran are the nodes whose tasks the superstep of this record ran, each once, in the order in
+	// which they merged. Of a Fork they are the nodes on whose behalf the state was edited. Start
+	// is left out of an Input.
+	Ran []string
 
 	Due           []Task   // tasks of the next superstep, in the order in which they merge; stored only if Base == ID
 	PendingRoutes []string // nodes whose routes are not yet evaluated; "__end__" for a stop at the end

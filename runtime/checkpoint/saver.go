@@ -225,7 +225,8 @@ type Query struct {
 	Sources []Source  // nil is every source except Resume
 	Step    int       // with HasStep: only this step
 	HasStep bool      // Step counts
-	Node    string    // only records that make this node due or edit the state as this node; empty is all
+	Next    string    // only records that make this node due; empty is all
+	Ran     string    // only records whose superstep ran this node, or that edit the state as this node; empty is all
 	Since   time.Time // only records created at or after this time; zero is all
 	Until   time.Time // only records created before this time; zero is all
 	Headers bool      // the records have no Payload; the snapshots of a graph.Thread have no State

@@ -25,6 +25,7 @@ func (r recorder) commit(source checkpoint.Source, writes []checkpoint.Write, o 
 	if err := r.describe(rec, source); err != nil {
 		return err
 	}
+	rec.Ran = r.ran()
 	r.noteStops(rec, o)
 	parts, err := r.parts()
 	if err != nil {

@@ -90,7 +90,7 @@ func (r *opening) openUpdate(at checkpoint.ID, e edit) (err error) {
 		return err
 	}
 	if !at.IsZero() && at != c.Head {
-		return r.fork(&c, "")
+		return r.fork(&c, nil)
 	}
 	rec, err := r.editRecord(&c)
 	if err != nil {
@@ -158,12 +158,12 @@ func (r *opening) seed() error {
 }
 
 // fork stores the position of the run on a new run line, after c's checkpoint.
-func (r *opening) fork(c *checkpoint.Chain, node string) error {
+func (r *opening) fork(c *checkpoint.Chain, as []string) error {
 	rec, err := r.forkRecord(c)
 	if err != nil {
 		return err
 	}
-	rec.Node = node
+	rec.Ran = as
 	return r.opened([]checkpoint.Record{rec}, nil, r.forkOutcome())
 }
 
@@ -204,10 +204,7 @@ func (r *opening) updateAs(c *checkpoint.Chain, e edit) error {
 		return err
 	}
 	r.exec.Over()
-	if len(names) == 1 {
-		return r.fork(c, names[0])
-	}
-	return r.fork(c, "")
+	return r.fork(c, slices.Compact(names))
 }
 
 // settleEdit merges the updates of nodes and makes next due, or the successors of the nodes if
@@ -239,7 +236,7 @@ func (r *opening) updateGoto(c *checkpoint.Chain, next *Next) error {
 	if err := r.jump(next); err != nil {
 		return err
 	}
-	return r.fork(c, "")
+	return r.fork(c, nil)
 }
 
 // jump makes exactly the tasks of next due. Goto has checked them.

@@ -197,7 +197,7 @@ func TestCheckpointsAreTheHistoryWithoutStates(t *testing.T) {
 		"edits":     {Sources: []checkpoint.Source{checkpoint.Update}},
 		"an edit":   {Sources: []checkpoint.Source{checkpoint.Update}, Limit: 1},
 		"resumes":   {Sources: []checkpoint.Source{checkpoint.Resume, checkpoint.Fork}},
-		"a node":    {Node: "b"},
+		"a node":    {Next: "b"},
 		"no source": {Sources: []checkpoint.Source{checkpoint.Loop}, HasStep: true, Step: 1 << 20},
 	} {
 		want := collect(t, th.History(t.Context(), q))

@@ -73,8 +73,8 @@ func (t Thread[S, U]) State(ctx context.Context) (Snapshot[S], error) {
 // snapshot returns the Snapshot of a record, without its state.
 func (t Thread[S, U]) snapshot(rec *checkpoint.Record, due []checkpoint.Task) Snapshot[S] {
 	s := Snapshot[S]{
-		Checkpoint: rec.ID, Parent: rec.Parent, Step: rec.Step, Source: rec.Source, Node: ID(rec.Node), Created: rec.Created,
-		Metadata: journal.Metadata(rec.Meta),
+		Thread: t.id, Version: t.version, Checkpoint: rec.ID, Parent: rec.Parent, Step: rec.Step, Source: rec.Source,
+		Ran: ids(rec.Ran), Created: rec.Created, Metadata: journal.Metadata(rec.Meta),
 	}
 	for i, task := range due {
 		if i > 0 && task.Node == due[i-1].Node {

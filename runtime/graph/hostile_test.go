@@ -95,7 +95,7 @@ func TestARequestIsNotMergedTwiceAcrossForks(t *testing.T) {
 	}
 	same(t, "after an edit as a node", invoke().State.Log, []string{"in", "a", "b", "as a", "b"})
 	var at checkpoint.ID
-	for _, snap := range collect(t, th.History(t.Context(), checkpoint.Query{Node: "a"})) {
+	for _, snap := range collect(t, th.History(t.Context(), checkpoint.Query{Next: "a"})) {
 		if snap.Source == checkpoint.Input {
 			at = snap.Checkpoint
 		}

@@ -67,7 +67,7 @@ func TestHistoryShowsTheMetadataOfTheCallThatStoredACheckpoint(t *testing.T) {
 func TestAForkAndAReplayHaveTheMetadataOfTheirCalls(t *testing.T) {
 	th, _ := newThread(t, chain("a", "b"))
 	done(t, graph.Done)(th.Invoke(t.Context(), input, by("ada")))
-	at := collect(t, th.History(t.Context(), checkpoint.Query{Node: "b", Headers: true}))[0].Checkpoint
+	at := collect(t, th.History(t.Context(), checkpoint.Query{Next: "b", Headers: true}))[0].Checkpoint
 	done(t, graph.Done)(th.At(at).Resume(t.Context(), by("bob")))
 	if _, err := th.At(at).UpdateState(t.Context(), logged("fork"), graph.AsNode("a"), by("eve")); err != nil {
 		t.Fatal(err)

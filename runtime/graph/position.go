@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
@@ -17,6 +18,33 @@ func (r recorder) dueTasks() []checkpoint.Task {
 		tasks[i] = checkpoint.Task{Node: string(r.g.nodes[d.Node].id), Index: uint32(d.Index), Payload: d.Raw}
 	}
 	return tasks
+}
+
+// ran returns the stored names of the nodes that ran in this superstep (rule 1.8).
+func (r recorder) ran() []string {
+	n := 0
+	for range r.ranNodes {
+		n++
+	}
+	names := r.log.Names(n)[:0]
+	for node := range r.ranNodes {
+		names = append(names, string(r.g.nodes[node].id))
+	}
+	return names
+}
+
+// ranNodes calls yield with each of these nodes.
+func (r recorder) ranNodes(yield func(node int) bool) {
+	last := start
+	for i := range r.exec.Tasks {
+		t := &r.exec.Tasks[i]
+		if t.Node == last || t.Progress == exec.Beaten {
+			continue
+		}
+		if last = t.Node; !yield(last) {
+			return
+		}
+	}
 }
 
 // names returns the ids of nodes in their stored form; nil for none.

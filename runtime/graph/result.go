@@ -32,14 +32,19 @@ type Result[S any] struct {
 
 // Snapshot is a thread at one checkpoint. Thread.State and Thread.History return it. History
 // leaves out Tasks, Questions and Status, because they are not part of the checkpoint.
+//
+// Ran omits Start, and nodes whose tasks all lost a race. After UpdateState with AsNode, Ran has
+// the nodes of the edit.
 type Snapshot[S any] struct {
 	// State is shared as in Result.
 	State      S
+	Thread     string // the id of the thread
+	Version    int    // of the thread, if it was released; 0 for the open one
 	Checkpoint checkpoint.ID
 	Parent     checkpoint.ID     // the record before it, which may be that of a resume; zero for the first
 	Step       int               // number of the superstep in the thread, from 0, the empty checkpoint
 	Source     checkpoint.Source // the kind of call or commit that wrote it
-	Node       ID                // the node of AsNode, if UpdateState wrote it; else empty
+	Ran        []ID              // the nodes that ran in the superstep, each once, in task order
 	Next       []ID              // the due nodes, as in Result; nil for none
 	Calls      []SubgraphCall    // the subgraphs among Next
 	Created    time.Time         // by the clock of the process that wrote it, in UTC

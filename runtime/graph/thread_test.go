@@ -118,7 +118,7 @@ func TestUpdateStateGoesThroughTheReducers(t *testing.T) {
 		t.Fatal(err)
 	}
 	var middle checkpoint.ID
-	for p, err := range th.History(t.Context(), checkpoint.Query{Node: "node_b"}) {
+	for p, err := range th.History(t.Context(), checkpoint.Query{Next: "node_b"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestUpdateStateGoesThroughTheReducers(t *testing.T) {
 	same(t, "edited as node_a", snap.State, teststate.Pair{Foo: "2", Bar: []string{"a", "b", "b"}})
 	same(t, "due", snap.Next, []graph.ID{"node_b"})
 	same(t, "source", snap.Source, checkpoint.Fork)
-	same(t, "node", snap.Node, graph.ID("node_a"))
+	same(t, "ran", snap.Ran, []graph.ID{"node_a"})
 	res, err := th.Resume(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func TestHistoryIsFilteredAndPaged(t *testing.T) {
 	same(t, "limit", logs(checkpoint.Query{Limit: 2}), []string{"abc", "ab"})
 	same(t, "before", logs(checkpoint.Query{Before: all[1].Checkpoint}), []string{"a", "", ""})
 	same(t, "step", logs(checkpoint.Query{Step: 2, HasStep: true}), []string{"a"})
-	same(t, "node", logs(checkpoint.Query{Node: "b"}), []string{"a"})
+	same(t, "node", logs(checkpoint.Query{Next: "b"}), []string{"a"})
 	n := 0
 	for _, err := range th.History(t.Context(), checkpoint.Query{}) {
 		if err != nil {
@@ -691,7 +691,7 @@ func TestReplayRunsWhatCameAfterAgain(t *testing.T) {
 	th, _ := newThread(t, b)
 	first := done(t, graph.Done)(th.Invoke(t.Context(), input))
 	var at checkpoint.ID
-	for _, p := range collect(t, th.History(t.Context(), checkpoint.Query{Node: "b"})) {
+	for _, p := range collect(t, th.History(t.Context(), checkpoint.Query{Next: "b"})) {
 		at = p.Checkpoint
 	}
 	res := done(t, graph.Done)(th.At(at).Resume(t.Context()))

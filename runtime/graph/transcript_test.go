@@ -117,8 +117,8 @@ func (tr *transcript) record(r *checkpoint.Record) string {
 			fmt.Fprintf(&b, ", %s %s", link.name, tr.id(link.id))
 		}
 	}
-	if r.Node != "" {
-		fmt.Fprintf(&b, ", as %s", r.Node)
+	if len(r.Ran) > 0 {
+		fmt.Fprintf(&b, ", ran %s", strings.Join(r.Ran, " "))
 	}
 	if r.Request != "" {
 		fmt.Fprintf(&b, ", request %q", r.Request)

@@ -28,7 +28,7 @@ import (
 // not form a frame. A frame of another file or another offset is not valid either. The first
 // frame is the header; every other frame is one event.
 const (
-	magic     = "ggsaver2" // the last digit is the number of the format
+	magic     = "ggsaver3" // the last digit is the number of the format
 	frameHead = 16
 	maxFrame  = math.MaxUint32
 )

@@ -13,10 +13,11 @@ type slab struct {
 	bytes   []byte // its capacity is free
 }
 
-// entry is an entry with room for a due task, as most records have one.
+// entry is an entry with room for a due task and a node that ran, as most records have one of each.
 type entry struct {
 	ledger.Entry
 	due [1]checkpoint.Task
+	ran [1]string
 }
 
 const (
@@ -41,7 +42,7 @@ func (s *slab) entry(rec *checkpoint.Record, seq uint64) *ledger.Entry {
 	e.Record = *rec
 	e.Seq = seq
 	e.Payload = nil
-	ledger.Detach(&e.Record, e.due[:])
+	ledger.Detach(&e.Record, ledger.Room{Due: e.due[:], Ran: e.ran[:]})
 	e.Payload = s.copy(rec.Payload, seq)
 	return &e.Entry
 }

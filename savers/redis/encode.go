@@ -16,8 +16,8 @@ import (
 var errMalformed = errors.New("malformed")
 
 // format is the number of the format of threads. It is the first byte of each record. Format 3
-// has packs.
-const format = 3
+// has packs, and format 4 the nodes that ran.
+const format = 4
 
 // place is a log: what a record is bound to.
 type place struct{ thread, namespace string }

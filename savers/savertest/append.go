@@ -60,7 +60,7 @@ func testAbsent(tb testing.TB, place Storage) {
 func full(tb testing.TB) checkpoint.Record {
 	id := newID(tb)
 	return checkpoint.Record{
-		ID: id, Parent: newID(tb), Base: id, Line: newID(tb), Commits: newID(tb), Step: 7, Source: checkpoint.Input, Node: "as",
+		ID: id, Parent: newID(tb), Base: id, Line: newID(tb), Commits: newID(tb), Step: 7, Source: checkpoint.Input, Ran: []string{"ran", ""},
 		Due: []checkpoint.Task{
 			{Node: "plain"}, {Node: "send", Index: 1, Payload: []byte("payload")}, {Node: "send", Index: 4e9, Payload: []byte{}},
 		},
@@ -128,10 +128,10 @@ func testCopies(tb testing.TB, place Storage) {
 	for _, b := range [][]byte{rec.Payload, rec.Due[1].Payload, a.Writes[0].Payload, put.Payload} {
 		clear(b)
 	}
-	rec.Due[0].Node, rec.PendingRoutes[0], rec.ClearedStops[0], rec.Joins[0].Fired[0], rec.Meta["user"] = "x", "x", "x", "x", "x"
+	rec.Ran[0], rec.Due[0].Node, rec.PendingRoutes[0], rec.ClearedStops[0], rec.Joins[0].Fired[0], rec.Meta["user"] = "x", "x", "x", "x", "x", "x"
 	chain := load(tb, s, checkpoint.Ref{Thread: "t"})
 	got := last(tb, chain)
-	if string(got.Payload) != "state\x00\xff" || got.Due[0].Node != "plain" || string(got.Due[1].Payload) != "payload" ||
+	if string(got.Payload) != "state\x00\xff" || got.Ran[0] != "ran" || got.Due[0].Node != "plain" || string(got.Due[1].Payload) != "payload" ||
 		got.PendingRoutes[0] != "route one" || got.ClearedStops[0] != "stop" || got.Joins[0].Fired[0] != "a" || got.Meta["user"] != "someone" {
 		tb.Errorf("the record changed with the argument of the caller: %+v", got)
 	}
@@ -187,11 +187,11 @@ func testByID(tb testing.TB, place Storage) {
 	// A fork: its parent is not the previous record.
 	a := r.next("")
 	a.Records[0].Parent, a.Records[0].Source, a.Records[0].Snapshot = first, checkpoint.Fork, true
-	a.Records[0].Node = "as"
+	a.Records[0].Ran = []string{"as", "also"}
 	r.append(a)
 	got := last(tb, load(tb, s, checkpoint.Ref{Thread: "t"}))
-	if got.Parent != first || got.Seq != 3 || got.Node != "as" {
-		tb.Errorf("fork: got parent %s, seq %d, node %q; want %s, 3, \"as\"", got.Parent, got.Seq, got.Node, first)
+	if want := []string{"as", "also"}; got.Parent != first || got.Seq != 3 || !slices.Equal(got.Ran, want) {
+		tb.Errorf("fork: got parent %s, seq %d, ran %q; want %s, 3, %q", got.Parent, got.Seq, got.Ran, first, want)
 	}
 	if got := last(tb, load(tb, s, checkpoint.Ref{Thread: "t", At: second})); got.ID != second || got.Parent != first {
 		tb.Errorf("at %s: got %s with parent %s, want parent %s", second, got.ID, got.Parent, first)

@@ -23,6 +23,7 @@ func past(tb testing.TB, s checkpoint.Saver, n int) []checkpoint.Record {
 		rec.Due = []checkpoint.Task{{Node: "even"}, {Node: fmt.Sprint("n", i)}}
 		if i%2 == 1 {
 			rec.Due[0].Node = "odd"
+			rec.Ran = []string{"first", "even"}
 		}
 		r.append(next)
 		all = append(all, *rec)
@@ -94,10 +95,12 @@ func testHistoryFilters(tb testing.TB, place Storage) {
 			checkpoint.Query{Sources: []checkpoint.Source{checkpoint.Resume, checkpoint.Input}},
 			func(r checkpoint.Record) bool { return r.Source != checkpoint.Loop },
 		},
-		"a step":  {checkpoint.Query{Step: 3, HasStep: true}, func(r checkpoint.Record) bool { return r.Step == 3 }},
-		"step 0":  {checkpoint.Query{HasStep: true}, func(r checkpoint.Record) bool { return r.Step == 0 }},
-		"a node":  {checkpoint.Query{Node: "odd"}, func(r checkpoint.Record) bool { return len(r.Due) > 0 && r.Due[0].Node == "odd" }},
-		"no node": {checkpoint.Query{Node: "none"}, func(r checkpoint.Record) bool { return false }},
+		"a step":          {checkpoint.Query{Step: 3, HasStep: true}, func(r checkpoint.Record) bool { return r.Step == 3 }},
+		"step 0":          {checkpoint.Query{HasStep: true}, func(r checkpoint.Record) bool { return r.Step == 0 }},
+		"a node":          {checkpoint.Query{Next: "odd"}, func(r checkpoint.Record) bool { return len(r.Due) > 0 && r.Due[0].Node == "odd" }},
+		"a node that ran": {checkpoint.Query{Ran: "even"}, func(r checkpoint.Record) bool { return slices.Contains(r.Ran, "even") }},
+		"a node that ran and another that is due": {checkpoint.Query{Ran: "even", Next: "even"}, func(r checkpoint.Record) bool { return false }},
+		"no node": {checkpoint.Query{Next: "none"}, func(r checkpoint.Record) bool { return false }},
 		"since":   {checkpoint.Query{Since: from}, func(r checkpoint.Record) bool { return isCheckpoint(r) && !r.Created.Before(from) }},
 		"until":   {checkpoint.Query{Until: to}, func(r checkpoint.Record) bool { return isCheckpoint(r) && r.Created.Before(to) }},
 		"between": {checkpoint.Query{Since: from, Until: to}, func(r checkpoint.Record) bool {

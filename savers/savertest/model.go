@@ -190,7 +190,10 @@ func (m *modeller) reading(thread string) func(s checkpoint.Saver) string {
 		q.Sources = []checkpoint.Source{checkpoint.Source(1 + m.random.IntN(5)), checkpoint.Loop}
 	}
 	if !m.often() {
-		q.Node = oneOf(m, m.tasks)
+		q.Next = oneOf(m, m.tasks)
+	}
+	if m.rare() {
+		q.Ran = oneOf(m, m.tasks)
 	}
 	if m.rare() {
 		q.Since = m.created(m.random.IntN(m.step + 1))

@@ -9,7 +9,7 @@ import (
 
 // BeforeNode returns the newest checkpoint at which a node was due.
 func BeforeNode(ctx context.Context, t graph.Thread[State, StateUpdate], node graph.ID) (checkpoint.ID, error) {
-	for snap, err := range t.History(ctx, checkpoint.Query{Node: string(node), Limit: 1, Headers: true}) {
+	for snap, err := range t.History(ctx, checkpoint.Query{Next: string(node), Limit: 1, Headers: true}) {
 		return snap.Checkpoint, err
 	}
 	return checkpoint.ID{}, checkpoint.ErrNotFound

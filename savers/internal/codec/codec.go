@@ -37,7 +37,7 @@ const (
 
 var none checkpoint.Record
 
-// AppendHeader appends the header of r: all fields except Node, Due, PendingRoutes, Joins,
+// AppendHeader appends the header of r: all fields except Ran, Due, PendingRoutes, Joins,
 // ClearedStops, Request, Meta and Payload. before is the record before r in its log, or nil for
 // the first. AppendHeader uses only the header of before.
 func AppendHeader(b []byte, r, before *checkpoint.Record) []byte {
@@ -171,7 +171,7 @@ func (r *Reader) pick(flags byte, a checkpoint.ID, aBit byte, b checkpoint.ID, b
 
 // Flags in the first byte of a body.
 const (
-	hasNode = 1 << iota
+	hasRan = 1 << iota
 	hasDue
 	hasOwed
 	hasJoins
@@ -191,8 +191,8 @@ func AppendBody(b []byte, r *checkpoint.Record) []byte {
 		}
 		return is
 	}
-	if put(hasNode, r.Node != "") {
-		b = AppendString(b, r.Node)
+	if put(hasRan, len(r.Ran) > 0) {
+		b = appendNames(b, r.Ran)
 	}
 	if put(hasDue, len(r.Due) > 0) {
 		b = appendDue(b, r.Due)
@@ -235,8 +235,8 @@ func appendDue(b []byte, due []checkpoint.Task) []byte {
 // payload shares memory with what the Reader reads; nothing else does.
 func (r *Reader) Body(h *checkpoint.Record) {
 	has := r.Byte()
-	if has&hasNode != 0 {
-		h.Node = r.String()
+	if has&hasRan != 0 {
+		h.Ran = r.names()
 	}
 	if has&hasDue != 0 {
 		h.Due = make([]checkpoint.Task, r.count(3))
@@ -276,8 +276,8 @@ func (r *Reader) Body(h *checkpoint.Record) {
 // rest. It shares memory with what the Reader reads.
 func (r *Reader) Payload() []byte {
 	has := r.Byte()
-	if has&hasNode != 0 {
-		r.skipString()
+	if has&hasRan != 0 {
+		r.skipNames()
 	}
 	if has&hasDue != 0 {
 		for range r.count(3) {

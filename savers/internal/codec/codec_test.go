@@ -43,7 +43,7 @@ func random(rng *rand.Rand, before *checkpoint.Record) checkpoint.Record {
 	}
 	r := checkpoint.Record{
 		Source: checkpoint.Source(1 + rng.IntN(5)), Snapshot: some(), Seq: before.Seq + rng.Uint64N(3), Step: rng.IntN(1 << 30),
-		Node: text(), PendingRoutes: list(), ClearedStops: list(), Request: text(), Fingerprint: before.Fingerprint, Graph: before.Graph,
+		Ran: list(), PendingRoutes: list(), ClearedStops: list(), Request: text(), Fingerprint: before.Fingerprint, Graph: before.Graph,
 		Created: time.UnixMicro(rng.Int64N(1 << 52)).UTC(), Payload: []byte(text()),
 	}
 	r.ID = id(before.ID)

@@ -19,6 +19,9 @@ func makeNormal(r *checkpoint.Record) {
 	if r.Base != r.ID || len(r.Due) == 0 {
 		r.Due = nil
 	}
+	if len(r.Ran) == 0 {
+		r.Ran = nil
+	}
 	if len(r.PendingRoutes) == 0 {
 		r.PendingRoutes = nil
 	}
@@ -45,19 +48,28 @@ func Micro(t time.Time) time.Time {
 
 // Clone returns r, normal, sharing no memory with it.
 func Clone(r checkpoint.Record) checkpoint.Record {
-	Detach(&r, nil)
+	Detach(&r, Room{})
 	return r
 }
 
-// Detach makes r normal, and gives it memory that it shares with no other. Its due tasks go to
-// room, which must be zero, if they fit in there.
-func Detach(r *checkpoint.Record, room []checkpoint.Task) {
+// Room is memory for parts of one record. All of it must be zero.
+type Room struct {
+	Due []checkpoint.Task
+	Ran []string
+}
+
+// Detach makes r normal, and gives it memory that it shares with no other. Parts that fit go to
+// room.
+func Detach(r *checkpoint.Record, room Room) {
 	makeNormal(r)
 	r.Payload = CloneBytes(r.Payload)
+	if r.Ran != nil {
+		r.Ran = slices.Clip(append(room.Ran[:0], r.Ran...))
+	}
 	r.PendingRoutes = cloneNames(r.PendingRoutes)
 	r.ClearedStops = cloneNames(r.ClearedStops)
 	if r.Due != nil {
-		r.Due = slices.Clip(append(room[:0], r.Due...))
+		r.Due = slices.Clip(append(room.Due[:0], r.Due...))
 		for i := range r.Due {
 			r.Due[i].Payload = CloneBytes(r.Due[i].Payload)
 		}

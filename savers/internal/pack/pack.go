@@ -35,7 +35,7 @@ import (
 
 // Format is the number of the format that Encode writes. Open and Decode return an error for any
 // other format.
-const Format = 3
+const Format = 4
 
 // MaxBytes is the largest size of a pack that Fill allows.
 const MaxBytes = 64 << 10

@@ -49,6 +49,7 @@ type Branch struct {
 type scratch struct {
 	record  [1]checkpoint.Record
 	due     []checkpoint.Task
+	ran     []string
 	payload []byte
 }
 
@@ -115,7 +116,20 @@ func (b *Branch) Due(n int) []checkpoint.Task {
 	return b.next.due
 }
 
-// Keep makes what Fill and Due returned last the caller's: the next record gets memory of its own.
+// Names returns memory for the names of n nodes that ran, in the next record. Its contents are
+// undefined.
+func (b *Branch) Names(n int) []string {
+	if n == 0 {
+		return nil
+	}
+	if b.Keeps() {
+		return make([]string, n)
+	}
+	b.next.ran = slices.Grow(b.next.ran[:0], n)[:n]
+	return b.next.ran
+}
+
+// Keep makes what Fill, Due and Names returned last the caller's: the next record gets memory of its own.
 func (b *Branch) Keep() { b.next = scratch{} }
 
 // Open opens the run with records after the head, and returns the pending writes of the thread.
