@@ -153,3 +153,29 @@ func ExampleThread_Stream() {
 	// two TicketUpdate{Log: append [two]}
 	// done
 }
+
+// A program reads the state that a released version of a thread ended with.
+func ExampleThread_Version() {
+	b := graph.New("tickets", TicketSchema)
+	b.Node("close", func(context.Context, Ticket) (TicketUpdate, error) {
+		return TicketUpdate{Status: state.Set("closed")}, nil
+	})
+	b.Edge(graph.Start, "close")
+	b.Edge("close", graph.End)
+	app, err := b.Compile(graph.Saver(memory.New()), graph.ReleaseOnDone())
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, t := context.Background(), app.Thread("ticket-17")
+	for range 2 { // each run is a version
+		if _, err := t.Invoke(ctx, TicketUpdate{Count: state.Add(1)}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	snap, err := t.Version(1).State(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(snap.Version, snap.State.Count, snap.State.Status)
+	// Output: 1 1 closed
+}

@@ -11,7 +11,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// ranGraph is (a and b) -> join c -> two sends to each -> the subgraph sub -> a race that quick wins.
+// ranGraph is (a and b) -> join c -> two sends to each -> the subgraph sub -> a race that quick
+// wins.
 func ranGraph(tb testing.TB) *graph.Builder[work, update] {
 	tb.Helper()
 	b := newWork()
@@ -41,7 +42,8 @@ func ranGraph(tb testing.TB) *graph.Builder[work, update] {
 	return b
 }
 
-// ranOf lists the nodes that ran, by checkpoint, oldest first. It checks that each snapshot names the thread.
+// ranOf lists the nodes that ran, by checkpoint, oldest first. It checks that each snapshot names
+// the thread.
 func ranOf(t *testing.T, th thread, q checkpoint.Query) (all []string) {
 	t.Helper()
 	for _, snap := range collect(t, th.History(t.Context(), q)) {

@@ -34,8 +34,8 @@ func (g *Graph[S, U]) Thread(id string) Thread[S, U] { return Thread[S, U]{g: g,
 // nothing that is stored changes.
 //
 // State and History also read a checkpoint of a released version, such as the Head of a
-// checkpoint.Version. They search one version after another. Resume and UpdateState return
-// ErrReleased for it.
+// checkpoint.Version. They search one version after another, and Version reads one by its number.
+// Resume and UpdateState return ErrReleased for such a checkpoint.
 func (t Thread[S, U]) At(id checkpoint.ID) Thread[S, U] {
 	t.at = id
 	return t

@@ -13,7 +13,7 @@ type slab struct {
 	bytes   []byte // its capacity is free
 }
 
-// entry is an entry with room for a due task and a node that ran, as most records have one of each.
+// entry is an entry with room for a due task and a node that ran: most records have one of each.
 type entry struct {
 	ledger.Entry
 	due [1]checkpoint.Task

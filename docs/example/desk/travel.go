@@ -57,3 +57,23 @@ func Between(ctx context.Context, t graph.Thread[State, StateUpdate], from, to c
 	}
 	return StateDiffOf(before.State, after.State), nil
 }
+
+// Final returns the final state of each released version of a thread, oldest first.
+func Final(ctx context.Context, saver checkpoint.Saver, app *graph.Graph[State, StateUpdate], id string) ([]State, error) {
+	versions, err := saver.Versions(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var states []State
+	for _, v := range versions {
+		if v.Released.IsZero() {
+			continue // the open version
+		}
+		snap, err := app.Thread(id).Version(v.Number).State(ctx)
+		if err != nil {
+			return nil, err
+		}
+		states = append(states, snap.State)
+	}
+	return states, nil
+}

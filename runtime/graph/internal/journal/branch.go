@@ -129,7 +129,8 @@ func (b *Branch) Names(n int) []string {
 	return b.next.ran
 }
 
-// Keep makes what Fill, Due and Names returned last the caller's: the next record gets memory of its own.
+// Keep makes what Fill, Due and Names returned last the caller's: the next record gets memory of
+// its own.
 func (b *Branch) Keep() { b.next = scratch{} }
 
 // Open opens the run with records after the head, and returns the pending writes of the thread.
