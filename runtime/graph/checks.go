@@ -74,13 +74,21 @@ func (c *compiler[S, U]) checkNodeOptions(n *nodeDecl[S, U]) {
 	}
 	c.checkQuestions(n.id, o.questions)
 	c.checkSubgraph(n)
-	switch b := &o.retry; {
-	case b.Attempts < 0:
-		c.fault("node %q: its Retry has %d attempts; want at least 1", id, b.Attempts)
-	case b.Base < 0:
-		c.fault("node %q: its Retry has a Base of %s; want more than 0, or 0 for the default", id, b.Base)
-	case b.Max < 0:
-		c.fault("node %q: its Retry has a Max of %s; want more than 0, or 0 for the default", id, b.Max)
+	c.checkRetry(id, o.retry)
+}
+
+func (c *compiler[S, U]) checkRetry(id string, policies []RetryPolicy) {
+	for i := range policies {
+		switch b := &policies[i]; {
+		case b.Attempts < 0:
+			c.fault("node %q: its Retry has %d attempts; want at least 1", id, b.Attempts)
+		case b.Base < 0:
+			c.fault("node %q: its Retry has a Base of %s; want more than 0, or 0 for the default", id, b.Base)
+		case b.Max < 0:
+			c.fault("node %q: its Retry has a Max of %s; want more than 0, or 0 for the default", id, b.Max)
+		case b.If == nil && i < len(policies)-1:
+			c.fault("node %q: its Retry has a policy for every error, and others after it, which never apply; put it last", id)
+		}
 	}
 }
 

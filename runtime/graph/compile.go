@@ -58,7 +58,7 @@ const (
 type node struct {
 	kind
 	id      ID
-	retry   RetryPolicy
+	retry   []RetryPolicy
 	timeout time.Duration
 	targets []ID       // of its route, or of its choice
 	to      []int      // targets, by number
@@ -68,6 +68,14 @@ type node struct {
 	remembers bool // the subgraph continues from its last call
 	questions []askable
 	writes    []string // declared fields; nil if not declared
+}
+
+// policies returns the retry policies of the node.
+func (n *node) policies() (policies []exec.Retry) {
+	for _, p := range n.retry {
+		policies = append(policies, exec.Retry(p))
+	}
+	return policies
 }
 
 // Compile checks the graph and returns it in runnable form. The error is a *CompileError that
@@ -106,7 +114,7 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	g.heads.most = g.opt.hot
 	for i := range g.nodes {
 		g.exec = append(g.exec, exec.Node{
-			ID: string(g.nodes[i].id), Retry: exec.Retry(g.nodes[i].retry), Timeout: g.nodes[i].timeout, Race: g.plan.Nodes[i].Race,
+			ID: string(g.nodes[i].id), Retry: g.nodes[i].policies(), Timeout: g.nodes[i].timeout, Race: g.plan.Nodes[i].Race,
 			Fallback: g.funcs[i].fallback != nil, Continues: g.nodes[i].continues,
 		})
 	}

@@ -77,7 +77,7 @@ func TestAContextBelongsToOneAttempt(t *testing.T) {
 			return update{}, errBroken
 		}
 		return update{}, nil
-	}, refund, graph.Retry(graph.RetryPolicy{Attempts: 2, Base: 1, Unless: func(err error) bool { return !errors.Is(err, errBroken) }}))
+	}, refund, graph.Retry(graph.RetryPolicy{Attempts: 2, Base: 1, If: func(err error) bool { return errors.Is(err, errBroken) }}))
 	b.Route(graph.Start, sendAll(each, 100), "each")
 	b.Edge("each", graph.End)
 	th, _ := newThread(t, b, graph.Concurrency(1)) // what ran before has returned

@@ -163,7 +163,7 @@ func (e *UnjoinedError) Error() string {
 }
 
 // PanicError is a panic of code that the run called: a node, a route, a reducer, a codec, an
-// Observer, an Unless. The error that wraps it names the place. Its text is one line, without the
+// Observer, a RetryPolicy. The error that wraps it names the place. Its text is one line, without the
 // stack.
 type PanicError struct {
 	Value any

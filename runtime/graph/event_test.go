@@ -34,7 +34,7 @@ func TestAStreamShowsFailedAttempts(t *testing.T) {
 				return update{}, errBroken
 			}
 			return logged("a"), nil
-		}, graph.Retry(graph.RetryPolicy{Attempts: 3, Base: 100}))
+		}, graph.Retry(graph.RetryPolicy{Attempts: 3, Base: 100, Jitter: whole}))
 		b.Edge(graph.Start, "a")
 		b.Edge("a", graph.End)
 		var observed, streamed []string

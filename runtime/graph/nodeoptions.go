@@ -38,7 +38,7 @@ type TargetsOption interface {
 
 type nodeOptions struct {
 	given     given
-	retry     RetryPolicy
+	retry     []RetryPolicy
 	timeout   time.Duration
 	defers    bool
 	questions []askable
@@ -101,13 +101,22 @@ func ContinueOnError() AnyNodeOption {
 	return singleNodeOption("ContinueOnError", func(o *nodeOptions) { o.continues = true })
 }
 
-// Retry runs a failed node again. It does not retry a panic, nor a node whose run was cancelled.
-func Retry(b RetryPolicy) AnyNodeOption {
-	return singleNodeOption("Retry", func(o *nodeOptions) { o.retry = b })
+// Retry runs a failed node again. It does not retry a panic, nor a node whose run was cancelled. With
+// several policies, the first whose If reports true for the error applies: it has the maximum number
+// of attempts and the pause. An error that no policy is for is not retried.
+//
+// An error that has a method RetryAfter() time.Duration, found by errors.As, carries the pause: its
+// delay is waited for exactly, and not bounded by Max. The function RetryAfter makes such an error.
+// A delay of 0 or less is ignored.
+func Retry(policies ...RetryPolicy) AnyNodeOption {
+	return singleNodeOption("Retry", func(o *nodeOptions) { o.retry = policies })
 }
 
-// RetryPolicy configures how often, and after which pause, a failed node runs again.
+// RetryPolicy configures how often, and after which pause, a failed node runs again. Its functions
+// are called concurrently.
 type RetryPolicy struct {
+	// If reports whether the policy is for an error. nil means that it is for every error.
+	If func(error) bool
 	// Attempts is the maximum number of attempts, including the first. 0 and 1 mean no retry.
 	Attempts int
 	// Base is the pause before the second attempt. Each later pause is twice the one before. The
@@ -115,7 +124,23 @@ type RetryPolicy struct {
 	Base time.Duration
 	// Max bounds a pause. The default is 30 s.
 	Max time.Duration
-	// Unless reports whether a retry cannot help against an error. nil means that every error is
-	// retried.
-	Unless func(error) bool
+	// Jitter shortens pauses, so that tasks that failed together do not retry together. Of a pause d
+	// the run waits for d/2 + Jitter()*d/2. nil is a random number from 0 to 1: the equal jitter of
+	// https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/. A function that
+	// always returns 1 turns it off.
+	Jitter func() float64
 }
+
+// RetryAfter returns err with a delay after which Retry runs the node again, for example that of a
+// Retry-After header. The text is that of err, and errors.Is and errors.As find err.
+func RetryAfter(err error, delay time.Duration) error { return &delayedError{err, delay} }
+
+type delayedError struct {
+	error
+	delay time.Duration
+}
+
+func (e *delayedError) Unwrap() error { return e.error }
+
+// RetryAfter returns the delay.
+func (e *delayedError) RetryAfter() time.Duration { return e.delay }

@@ -68,16 +68,16 @@ var bangs = map[string]struct {
 		})
 		b.Edge("n", graph.End)
 	}, place: `node "n": panic: the reducer broke`},
-	"Unless": {build: func(b *fragileGraph) {
+	"RetryPolicy": {build: func(b *fragileGraph) {
 		b.Node("n", func(context.Context, fragile) (fragileUpdate, error) { return fragileUpdate{}, errBroken },
-			graph.Retry(graph.RetryPolicy{Attempts: 2, Unless: func(error) bool { panic("bang") }}))
+			graph.Retry(graph.RetryPolicy{Attempts: 2, If: func(error) bool { panic("bang") }}))
 		b.Edge("n", graph.End)
-	}, place: `node "n": it broke; the Unless of its Retry: panic: bang`},
-	"Unless beside another node": {build: func(b *fragileGraph) {
+	}, place: `node "n": it broke; its Retry: panic: bang`},
+	"RetryPolicy beside another node": {build: func(b *fragileGraph) {
 		b.Node("n", func(context.Context, fragile) (fragileUpdate, error) { return fragileUpdate{}, errBroken },
-			graph.Retry(graph.RetryPolicy{Attempts: 2, Unless: func(error) bool { panic("bang") }}))
+			graph.Retry(graph.RetryPolicy{Attempts: 2, If: func(error) bool { panic("bang") }}))
 		withSibling(b)
-	}, place: `node "n": it broke; the Unless of its Retry: panic: bang`},
+	}, place: `node "n": it broke; its Retry: panic: bang`},
 	"what encodes the state": {build: func(b *fragileGraph) {
 		b.Node("n", burn("encode"))
 		b.Edge("n", graph.End)
@@ -379,8 +379,8 @@ var exits = map[string]struct {
 	watch observer
 	want  string
 }{
-	"Unless": {
-		retry: graph.RetryPolicy{Attempts: 2, Unless: func(error) bool { runtime.Goexit(); return false }},
+	"RetryPolicy": {
+		retry: graph.RetryPolicy{Attempts: 2, If: func(error) bool { runtime.Goexit(); return false }},
 		watch: func(graph.RunEvent) {},
 		want:  `node "n": it broke`,
 	},

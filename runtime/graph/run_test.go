@@ -336,6 +336,9 @@ func TestPanicsAndGoexitAreErrorsOfTheNode(t *testing.T) {
 	})
 }
 
+// whole is a Jitter that keeps pauses whole.
+func whole() float64 { return 1 }
+
 func TestRetry(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -346,10 +349,10 @@ func TestRetry(t *testing.T) {
 		took     time.Duration
 	}{
 		{"none", graph.RetryPolicy{}, 1, 1, false, 0},
-		{"mended", graph.RetryPolicy{Attempts: 3, Base: time.Second}, 2, 3, true, 3 * time.Second},
-		{"not mended", graph.RetryPolicy{Attempts: 4, Base: time.Second, Max: 2 * time.Second}, 9, 4, false, 5 * time.Second},
-		{"not worth it", graph.RetryPolicy{Attempts: 4, Unless: func(err error) bool { return errors.Is(err, errBroken) }}, 9, 1, false, 0},
-		{"default pause", graph.RetryPolicy{Attempts: 2}, 1, 2, true, 100 * time.Millisecond},
+		{"mended", graph.RetryPolicy{Attempts: 3, Base: time.Second, Jitter: whole}, 2, 3, true, 3 * time.Second},
+		{"not mended", graph.RetryPolicy{Attempts: 4, Base: time.Second, Max: 2 * time.Second, Jitter: whole}, 9, 4, false, 5 * time.Second},
+		{"not worth it", graph.RetryPolicy{Attempts: 4, If: func(err error) bool { return !errors.Is(err, errBroken) }}, 9, 1, false, 0},
+		{"default pause", graph.RetryPolicy{Attempts: 2, Jitter: whole}, 1, 2, true, 100 * time.Millisecond},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -411,7 +414,7 @@ func TestTimeoutCancelsTheAttemptAndWaitsForIt(t *testing.T) {
 			<-ctx.Done()
 			time.Sleep(time.Minute) // it takes its time to notice
 			return update{}, ctx.Err()
-		}, graph.Timeout(time.Second), graph.Retry(graph.RetryPolicy{Attempts: 2, Base: time.Second}))
+		}, graph.Timeout(time.Second), graph.Retry(graph.RetryPolicy{Attempts: 2, Base: time.Second, Jitter: whole}))
 		b.Edge(graph.Start, "a")
 		b.Edge("a", graph.End)
 		began := time.Now()

@@ -35,9 +35,10 @@ func (s *Superstep) perform(w *task.Worker, i, step int, seen *attempts) {
 		case outcome != OutcomeFailed:
 			return // stopped or drained as its subgraph says, or cancelled: neither a result nor a failure
 		}
+		var delay time.Duration
 		switch retry, fallBack := s.host.May(i); {
-		case retry && t.Failure == nil && s.retries(&n.Retry, t):
-			if !s.pause(ctx, n.Retry.Pause(t.Attempt+1), i, seen) {
+		case retry && t.Failure == nil && s.retries(n.Retry, t, &delay):
+			if !s.pause(ctx, delay, i, seen) {
 				return
 			}
 		case fallBack && t.Failure == nil && n.Fallback:
@@ -147,46 +148,6 @@ func timedOut(timeout time.Duration, err error) error {
 		return fmt.Errorf("its Timeout of %s has passed: %w", timeout, err)
 	}
 	return fmt.Errorf("its Timeout of %s has passed (%w): %w", timeout, context.DeadlineExceeded, err)
-}
-
-// retries reports whether the node of a task that failed runs again. A panic of Unless joins the
-// task's error.
-func (s *Superstep) retries(r *Retry, t *Task) (again bool) {
-	if t.Attempt >= r.Attempts {
-		return false
-	}
-	if r.Unless == nil {
-		return true
-	}
-	t.Progress = Failed // as it stays if Unless ends the goroutine
-	defer func() {
-		if v := recover(); v != nil {
-			t.Err = fmt.Errorf("%w; the Unless of its Retry: %w", t.Err, s.host.Panicked(v))
-		}
-	}()
-	if again = !r.Unless(t.Err); again {
-		t.Progress = Waiting
-	}
-	return again
-}
-
-// Pause returns how long to wait before the given attempt, counted from 1.
-func (r *Retry) Pause(attempt int) time.Duration {
-	base, limit := r.Base, r.Max
-	if base <= 0 {
-		base = 100 * time.Millisecond
-	}
-	if limit <= 0 {
-		limit = 30 * time.Second
-	}
-	d := base
-	for range attempt - 2 {
-		if d >= limit/2 {
-			return limit
-		}
-		d *= 2
-	}
-	return min(d, limit)
 }
 
 // Rest waits for d, and reports whether ctx let it.

@@ -36,20 +36,12 @@ var (
 // Node is what exec knows of a node.
 type Node struct {
 	ID      string
-	Retry   Retry
+	Retry   []Retry       // the first one that is for an error counts
 	Timeout time.Duration // of one attempt; 0 for none
 	Race    int           // the any-of join that it leads to, from 1; 0 for none
 
 	Fallback  bool // the Host has a function that handles the last failure
 	Continues bool // a task that failed finally does not cancel its siblings
-}
-
-// Retry says when a failed task runs again.
-type Retry struct {
-	Attempts int              // at most, the first one included
-	Base     time.Duration    // the pause before the second attempt; 0 is 100 ms. It doubles with each attempt
-	Max      time.Duration    // of a pause; 0 is 30 s
-	Unless   func(error) bool // errors that are not retried; nil for none
 }
 
 // Task is one task of a superstep.

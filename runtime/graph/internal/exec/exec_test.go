@@ -86,6 +86,8 @@ func run(t *testing.T, s *exec.Superstep, o exec.Options) error {
 	return s.Run(t.Context(), 1)
 }
 
+func whole() float64 { return 1 }
+
 var several = exec.Options{Workers: 8, Eager: true}
 
 // after returns a node that takes some time, or ends with its context.
@@ -171,7 +173,7 @@ func TestAConsumerThatLeavesIsNoFailure(t *testing.T) {
 func TestRetriesPauseLongerEachTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var attempts atomic.Int32
-		node := exec.Node{Retry: exec.Retry{Attempts: 4, Base: time.Second, Max: 3 * time.Second}}
+		node := exec.Node{Retry: []exec.Retry{{Attempts: 4, Base: time.Second, Max: 3 * time.Second, Jitter: whole}}}
 		s, _ := superstep([]exec.Node{node}, 0, func(context.Context) error { attempts.Add(1); return errNode })
 		start := time.Now()
 		if err := run(t, s, several); err != nil {
@@ -291,7 +293,7 @@ func TestAFailureThatContinuesCancelsNoSibling(t *testing.T) { // rule 11.11
 func TestAFallbackIsTheAttemptAfterTheLast(t *testing.T) { // rule 11.9
 	calls := 0
 	var s *exec.Superstep
-	s, _ = superstep([]exec.Node{{Retry: exec.Retry{Attempts: 2, Base: 1}, Fallback: true}}, 0, func(context.Context) error {
+	s, _ = superstep([]exec.Node{{Retry: []exec.Retry{{Attempts: 2, Base: 1}}, Fallback: true}}, 0, func(context.Context) error {
 		if calls++; s.Tasks[0].Failure == nil {
 			return errNode
 		}
