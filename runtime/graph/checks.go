@@ -75,6 +75,7 @@ func (c *compiler[S, U]) checkNodeOptions(n *nodeDecl[S, U]) {
 	c.checkQuestions(n.id, o.questions)
 	c.checkSubgraph(n)
 	c.checkRetry(id, o.retry)
+	c.checkLimits(id, o.limits)
 }
 
 func (c *compiler[S, U]) checkRetry(id string, policies []RetryPolicy) {

@@ -65,17 +65,10 @@ type node struct {
 	places  map[ID]int // indexes in targets, for many targets; else nil
 
 	continues bool // its failure does not cancel its siblings
+	limits    []Limiter
 	remembers bool // the subgraph continues from its last call
 	questions []askable
 	writes    []string // declared fields; nil if not declared
-}
-
-// policies returns the retry policies of the node.
-func (n *node) policies() (policies []exec.Retry) {
-	for _, p := range n.retry {
-		policies = append(policies, exec.Retry(p))
-	}
-	return policies
 }
 
 // Compile checks the graph and returns it in runnable form. The error is a *CompileError that
@@ -115,7 +108,7 @@ func (b *Builder[S, U]) Compile(opts ...Option) (*Graph[S, U], error) {
 	for i := range g.nodes {
 		g.exec = append(g.exec, exec.Node{
 			ID: string(g.nodes[i].id), Retry: g.nodes[i].policies(), Timeout: g.nodes[i].timeout, Race: g.plan.Nodes[i].Race,
-			Fallback: g.funcs[i].fallback != nil, Continues: g.nodes[i].continues,
+			Fallback: g.funcs[i].fallback != nil, Continues: g.nodes[i].continues, Limits: g.nodes[i].limiters(),
 		})
 	}
 	g.newState = func() typedState { return newAdapter(g, false) }
@@ -162,7 +155,7 @@ func (c *compiler[S, U]) addNodes() {
 		c.g.index[d.id] = len(c.g.nodes)
 		c.addNode(node{
 			kind: d.kind, id: d.id, retry: d.opts.retry, timeout: d.opts.timeout, remembers: d.opts.remembers,
-			continues: d.opts.continues,
+			continues: d.opts.continues, limits: d.opts.limits,
 			questions: d.opts.questions, writes: d.opts.writes,
 		}, d.funcs, plan.Node{Defers: d.opts.defers})
 		c.g.plan.Defers = c.g.plan.Defers || d.opts.defers

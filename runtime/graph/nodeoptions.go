@@ -1,6 +1,10 @@
 package graph
 
-import "time"
+import (
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
+)
 
 // NodeOption is an option of Node and TaskNode. Every NodeOption is a RoutingNodeOption, too.
 //
@@ -46,6 +50,7 @@ type nodeOptions struct {
 	targets   []ID
 	remembers bool
 	continues bool
+	limits    []Limiter
 	writes    []string // nil if not declared
 }
 
@@ -101,13 +106,13 @@ func ContinueOnError() AnyNodeOption {
 	return singleNodeOption("ContinueOnError", func(o *nodeOptions) { o.continues = true })
 }
 
-// Retry runs a failed node again. It does not retry a panic, nor a node whose run was cancelled. With
-// several policies, the first whose If reports true for the error applies: it has the maximum number
-// of attempts and the pause. An error that no policy is for is not retried.
+// Retry runs a failed node again. It does not retry a panic, nor a node whose run was cancelled.
+// With several policies, the first whose If reports true for the error applies: it has the maximum
+// number of attempts and the pause. An error that no policy is for is not retried.
 //
-// An error that has a method RetryAfter() time.Duration, found by errors.As, carries the pause: its
-// delay is waited for exactly, and not bounded by Max. The function RetryAfter makes such an error.
-// A delay of 0 or less is ignored.
+// An error that has a method RetryAfter() time.Duration, found by errors.As, carries the pause:
+// its delay is waited for exactly, and not bounded by Max. The function RetryAfter makes such an
+// error. A delay of 0 or less is ignored.
 func Retry(policies ...RetryPolicy) AnyNodeOption {
 	return singleNodeOption("Retry", func(o *nodeOptions) { o.retry = policies })
 }
@@ -124,10 +129,10 @@ type RetryPolicy struct {
 	Base time.Duration
 	// Max bounds a pause. The default is 30 s.
 	Max time.Duration
-	// Jitter shortens pauses, so that tasks that failed together do not retry together. Of a pause d
-	// the run waits for d/2 + Jitter()*d/2. nil is a random number from 0 to 1: the equal jitter of
-	// https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/. A function that
-	// always returns 1 turns it off.
+	// Jitter shortens pauses, so that tasks that failed together do not retry together. Of a pause
+	// d the run waits for d/2 + Jitter()*d/2. nil is a random number from 0 to 1: the equal jitter
+	// of https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/. A function
+	// that always returns 1 turns it off.
 	Jitter func() float64
 }
 
@@ -144,3 +149,11 @@ func (e *delayedError) Unwrap() error { return e.error }
 
 // RetryAfter returns the delay.
 func (e *delayedError) RetryAfter() time.Duration { return e.delay }
+
+// policies returns the retry policies of the node.
+func (n *node) policies() (policies []exec.Retry) {
+	for _, p := range n.retry {
+		policies = append(policies, exec.Retry(p))
+	}
+	return policies
+}

@@ -56,6 +56,7 @@ var optionsOfCalls = map[string]struct {
 	calls  string
 }{
 	"ContinueOnError": {graph.ContinueOnError, anyNode},
+	"Limit":           {graph.Limit, anyNode},
 	"Timeout":         {graph.Timeout, anyNode},
 	"Retry":           {graph.Retry, anyNode},
 	"Deferred":        {graph.Deferred, anyNode},

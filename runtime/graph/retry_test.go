@@ -14,8 +14,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// pauses runs a node that fails with each of the errors in turn, and returns the delays of the retries as an observer sees
-// them, how long the run took, and its error.
+// pauses runs a node that fails with each of the errors in turn, and returns the delays of the
+// retries as an observer sees them, how long the run took, and its error.
 func pauses(t *testing.T, retry graph.NodeOption, failures ...error) (delays []time.Duration, took time.Duration, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -105,7 +105,8 @@ func TestAnErrorCanCarryThePause(t *testing.T) {
 	}
 }
 
-// The first policy that is for the error counts, and an error that no policy is for is not retried.
+// The first policy that is for the error counts, and an error that no policy is for is not
+// retried.
 func TestPoliciesAreForKindsOfErrors(t *testing.T) {
 	errInvalid, errLimit := errors.New("invalid"), errors.New("limit")
 	is := func(target error) func(error) bool { return func(err error) bool { return errors.Is(err, target) } }

@@ -19,8 +19,12 @@ func (s *Superstep) perform(w *task.Worker, i, step int, seen *attempts) {
 		if t.Asks != nil && t.Failure == nil {
 			t.Asks.Restart() // a Fallback asks after what the node has asked
 		}
-		seen.begin()
-		s.attempt(w, n, i, step)
+		if n.Limits == nil || t.Failure != nil {
+			seen.begin()
+			s.attempt(w, n, i, step)
+		} else if !s.admit(w, n, i, step, seen) {
+			return
+		}
 		if t.Err == nil && t.Progress == Waiting && t.Asks == nil {
 			t.Progress = Succeeded // as most do: Outcome would say so
 			return

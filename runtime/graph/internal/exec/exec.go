@@ -40,8 +40,9 @@ type Node struct {
 	Timeout time.Duration // of one attempt; 0 for none
 	Race    int           // the any-of join that it leads to, from 1; 0 for none
 
-	Fallback  bool // the Host has a function that handles the last failure
-	Continues bool // a task that failed finally does not cancel its siblings
+	Limits    []Limiter // which each attempt waits for
+	Fallback  bool      // the Host has a function that handles the last failure
+	Continues bool      // a task that failed finally does not cancel its siblings
 }
 
 // Task is one task of a superstep.
