@@ -25,6 +25,7 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/store"
 	"github.com/graphgen-go/graphgen/savers/internal/pack"
 	"github.com/graphgen-go/graphgen/savers/internal/sqlsaver"
 )
@@ -33,6 +34,10 @@ import (
 type Saver struct{ *sqlsaver.Saver }
 
 var _ checkpoint.Saver = (*Saver)(nil)
+
+// Store returns the store in the file: typed memory across threads, for package store. It uses the
+// connections of the saver, and its Close leaves them open.
+func (s *Saver) Store() store.Backend { return sqlsaver.NewStore(s.Saver) }
 
 // Option changes how Open opens a file.
 type Option func(*options)

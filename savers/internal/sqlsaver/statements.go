@@ -50,6 +50,9 @@ const (
 	stPlace
 	stChain
 	stReadByIndex
+	stStoreGet
+	stStoreFind
+	stStoreNamespace
 	reads // their number
 )
 
@@ -104,6 +107,19 @@ const (
 	stDeleteState
 	stDeleteVersions
 	stDeleteThread
+	stStoreNow
+	stStoreLock
+	stStoreInsert
+	stStoreUpdate
+	stStoreTouch
+	stStoreReindex
+	stStoreRemove
+	stStoreInsertEntry
+	stStoreRemoveEntry
+	stStoreUsed
+	stStoreUse
+	stStoreExpired
+	stStoreForget
 	prepared // the number of statements that are prepared when a saver is opened
 )
 
@@ -258,6 +274,23 @@ func signatures() [statements]signature {
 		stDeleteState:          {name: "delete_state", parameters: "thread_no"},
 		stDeleteVersions:       {name: "delete_versions", parameters: "thread_no"},
 		stDeleteThread:         {name: "delete_thread", parameters: "thread_no"},
+
+		stStoreGet:         {name: "store_get", parameters: "namespace, item_key"},
+		stStoreFind:        {name: "store_find", parameters: "first_namespace, end_namespace, after_namespace, after_key, limit"},
+		stStoreNamespace:   {name: "store_namespace", parameters: "first_namespace, end_namespace"},
+		stStoreNow:         {name: "store_now", optional: true},
+		stStoreLock:        {name: "store_lock", parameters: "namespace, item_key"},
+		stStoreInsert:      {name: "store_insert", parameters: "namespace, item_key, version, created, updated, expires, ttl, entries, value"},
+		stStoreUpdate:      {name: "store_update", parameters: "version, created, updated, expires, ttl, entries, value, namespace, item_key"},
+		stStoreTouch:       {name: "store_touch", parameters: "expires, namespace, item_key"},
+		stStoreReindex:     {name: "store_reindex", parameters: "entries, namespace, item_key"},
+		stStoreRemove:      {name: "store_remove", parameters: "namespace, item_key"},
+		stStoreInsertEntry: {name: "store_insert_entry", parameters: "name, namespace, value, item_key"},
+		stStoreRemoveEntry: {name: "store_remove_entry", parameters: "name, namespace, value, item_key"},
+		stStoreUsed:        {name: "store_used", parameters: "namespace, item_key, once_key"},
+		stStoreUse:         {name: "store_use", parameters: "namespace, item_key, once_key, version, used"},
+		stStoreExpired:     {name: "store_expired", parameters: "limit"},
+		stStoreForget:      {name: "store_forget", parameters: "age, limit"},
 
 		stHasSchema:           {name: "has_schema"},
 		stSchemaVersion:       {name: "schema_version"},

@@ -1,0 +1,224 @@
+package sqlsaver
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/graphgen-go/graphgen/runtime/checkpoint"
+	"github.com/graphgen-go/graphgen/runtime/store"
+)
+
+// Store is a store.Backend in the tables and on the connections of a saver.
+type Store struct {
+	s      *Saver
+	closed atomic.Bool
+}
+
+var _ store.Backend = (*Store)(nil)
+
+// NewStore returns the store in the database of a saver. Its Close leaves the saver open. It cannot
+// be used after the saver was closed.
+func NewStore(s *Saver) *Store { return &Store{s: s} }
+
+// Close ends the use of the store.
+func (t *Store) Close() error {
+	t.closed.Store(true)
+	return nil
+}
+
+// begin starts a call, as Saver.begin does.
+func (t *Store) begin(ctx context.Context) error {
+	if t.closed.Load() {
+		return fmt.Errorf("%s: %w", t.s.d.Name, store.ErrClosed)
+	}
+	err := t.s.begin(ctx)
+	if errors.Is(err, checkpoint.ErrClosed) {
+		return fmt.Errorf("%s: %w", t.s.d.Name, store.ErrClosed)
+	}
+	return err
+}
+
+// wrap names the saver and the call in an error, as Saver.wrap does.
+func (t *Store) wrap(ctx context.Context, what string, err error) error {
+	if errors.Is(err, store.ErrConflict) || errors.As(err, new(*store.InvalidError)) {
+		return err
+	}
+	err = t.s.wrap(ctx, what, err)
+	if errors.Is(err, checkpoint.ErrUnavailable) {
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	return err
+}
+
+// storeRow is a row of graph_store_item.
+type storeRow struct {
+	found   bool
+	value   []byte
+	version int64
+	created int64
+	updated int64
+	expires int64
+	ttl     int64
+	entries []byte
+}
+
+// live reports whether the item exists at a time.
+func (r *storeRow) live(now int64) bool { return r.found && (r.expires == 0 || r.expires > now) }
+
+// Do runs operations as one.
+func (t *Store) Do(ctx context.Context, ops []store.Op) (results []store.Result, err error) {
+	if err := store.CheckOps(ops); err != nil {
+		return nil, err
+	}
+	if err := t.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer t.s.end()
+	if len(ops) == 0 {
+		return nil, nil
+	}
+	writes := slices.ContainsFunc(ops, func(op store.Op) bool { return op.Kind != store.OpGet || op.Refresh })
+	switch {
+	case writes:
+		err = t.s.share(ctx, RolledBack, func(tx Tx) error {
+			results, err = t.write(ctx, tx, ops)
+			if err != nil && t.s.fault(err) == Duplicate { // another call has inserted the row
+				return &againError{err}
+			}
+			return err
+		})
+	case len(ops) == 1:
+		err = t.s.try(ctx, Lost, func() error {
+			results, err = t.reads(ctx, t.s.db, ops)
+			return err
+		})
+	default:
+		err = t.s.read(ctx, func(tx Tx) error {
+			results, err = t.reads(ctx, tx, ops)
+			return err
+		})
+	}
+	if err != nil {
+		return nil, t.wrap(ctx, "do", err)
+	}
+	return results, nil
+}
+
+// reads runs operations that only read.
+func (t *Store) reads(ctx context.Context, db Runner, ops []store.Op) ([]store.Result, error) {
+	results := make([]store.Result, len(ops))
+	for i := range ops {
+		r, now, err := t.get(ctx, db, &ops[i])
+		if err == nil {
+			results[i], err = r.result(&ops[i], now)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// get reads an item with its value.
+func (t *Store) get(ctx context.Context, db Runner, op *store.Op) (r storeRow, now int64, err error) {
+	args := []any{op.Namespace.Append(nil), []byte(op.Key)}
+	r.found, err = t.s.one(ctx, db, stStoreGet, args, &r.value, &r.version, &r.created, &r.updated, &r.expires, &r.ttl, &r.entries, &now)
+	return r, now, err
+}
+
+// result is the result of a get.
+func (r *storeRow) result(op *store.Op, now int64) (store.Result, error) {
+	result := store.Result{Record: store.Record{Namespace: slices.Clone(op.Namespace), Key: op.Key}}
+	if !r.live(now) {
+		return result, nil
+	}
+	value, err := cutValue(r.value, op.Namespace.Append(nil), []byte(op.Key))
+	if err != nil {
+		return result, err
+	}
+	result.Found = true
+	result.Record = r.record(op)
+	result.Record.Value = value
+	return result, nil
+}
+
+// record returns the row without its value.
+func (r *storeRow) record(op *store.Op) store.Record {
+	return store.Record{
+		Namespace: slices.Clone(op.Namespace), Key: op.Key, Version: r.version,
+		Created: microTime(r.created), Updated: microTime(r.updated), Expires: microTime(r.expires),
+	}
+}
+
+// microTime returns the time for a column, whose 0 is none.
+func microTime(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(us).UTC()
+}
+
+// appendSum appends the checksum of a value and its place.
+func appendSum(value, namespace, key []byte) []byte {
+	return binary.LittleEndian.AppendUint32(slices.Clone(value), valueSum(value, namespace, key))
+}
+
+func valueSum(value, namespace, key []byte) uint32 {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	sum := crc32.Checksum(binary.AppendUvarint(nil, uint64(len(namespace))), table)
+	for _, b := range [...][]byte{namespace, key, value} {
+		sum = crc32.Update(sum, table, b)
+	}
+	return sum
+}
+
+// cutValue returns the value that appendSum got.
+func cutValue(b, namespace, key []byte) ([]byte, error) {
+	n := len(b) - 4
+	if n < 0 || binary.LittleEndian.Uint32(b[n:]) != valueSum(b[:n], namespace, key) {
+		return nil, fmt.Errorf("the item with the key %q: %w: its checksum is wrong; write or delete it", key, store.ErrDamaged)
+	}
+	return b[:n:n], nil
+}
+
+// appendEntries appends the list of an item's index entries.
+func appendEntries(b []byte, entries []store.Entry) []byte {
+	for _, e := range entries {
+		b = append(binary.AppendUvarint(b, uint64(len(e.Index))), e.Index...)
+		b = append(binary.AppendUvarint(b, uint64(len(e.Value))), e.Value...)
+	}
+	return b
+}
+
+// parseEntries returns the entries that appendEntries wrote.
+func parseEntries(b []byte) (entries []store.Entry, err error) {
+	cut := func() (part []byte) {
+		n, size := binary.Uvarint(b)
+		if size <= 0 || n > uint64(len(b)-size) {
+			err = fmt.Errorf("index entries of an item: %w: a length of %d", store.ErrDamaged, n)
+			b = nil
+			return nil
+		}
+		part, b = b[size:size+int(n)], b[size+int(n):]
+		return part
+	}
+	for len(b) > 0 && err == nil {
+		name := string(cut())
+		if err == nil {
+			entries = append(entries, store.Entry{Index: name, Value: cut()})
+		}
+	}
+	return entries, err
+}
+
+// among reports whether an entry is one of others.
+func among(e store.Entry, others []store.Entry) bool {
+	return slices.ContainsFunc(others, func(o store.Entry) bool { return o.Index == e.Index && bytes.Equal(o.Value, e.Value) })
+}

@@ -1,0 +1,211 @@
+package sqlsaver
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graphgen-go/graphgen/runtime/store"
+)
+
+// endOfNamespaces sorts after all namespaces, and after all values of indexes.
+func endOfNamespaces() []byte { return bytes.Repeat([]byte{0xff}, store.MaxNamespace+1) }
+
+// endOf returns the least bytes that sort after a namespace and those below it.
+func endOf(n store.Namespace) []byte {
+	if len(n) == 0 {
+		return endOfNamespaces()
+	}
+	b := n.Append(nil)
+	b[len(b)-1]++ // 00 01 ends the last part
+	return b
+}
+
+// Find returns the items that q selects.
+func (t *Store) Find(ctx context.Context, q store.Query) (found []store.Record, err error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	if err := t.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer t.s.end()
+	if slices.ContainsFunc(q.Where, func(c store.Condition) bool { return len(c.Ranges) == 0 }) {
+		return nil, nil // no value is in no range
+	}
+	text, args := t.find(&q)
+	err = t.s.try(ctx, Lost, func() error {
+		found = nil
+		rows, err := t.s.db.Query(ctx, text, args...)
+		if err != nil {
+			return err
+		}
+		return each(rows, func(rows Rows) error {
+			record, err := scanItem(rows)
+			found = append(found, record)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, t.wrap(ctx, "find", err)
+	}
+	return found, nil
+}
+
+func scanItem(rows Rows) (store.Record, error) {
+	var r storeRow
+	var ns, key []byte
+	if err := rows.Scan(&ns, &key, &r.value, &r.version, &r.created, &r.updated, &r.expires); err != nil {
+		return store.Record{}, err
+	}
+	n, err := store.ParseNamespace(ns)
+	if err != nil {
+		return store.Record{}, err
+	}
+	record := r.record(&store.Op{Namespace: n, Key: string(key)})
+	record.Value, err = cutValue(r.value, ns, key)
+	return record, err
+}
+
+// find returns the statement for a query and its arguments.
+func (t *Store) find(q *store.Query) (text string, args []any) {
+	first, end := q.Namespace.Append([]byte{}), endOf(q.Namespace)
+	if q.Exact {
+		end = append(slices.Clone(first), 0)
+	}
+	afterNamespace, afterKey := []byte{}, []byte{}
+	if q.After != nil {
+		afterNamespace, afterKey = q.After.Namespace.Append(afterNamespace), []byte(q.After.Key)
+	}
+	query := &t.s.queries[stStoreFind]
+	args = query.bind([]any{first, end, afterNamespace, afterKey, int64(q.Limit)})
+	head, tail, _ := strings.Cut(query.text, "/* conditions */")
+	c := conditions{first: first, end: end, exact: q.Exact, next: len(args)}
+	switch {
+	case strings.Contains(head, "$1"):
+		c.mark = "$"
+	case strings.Contains(head, "?1"):
+		c.mark = "?"
+	}
+	for i := range q.Where {
+		c.add(&q.Where[i])
+	}
+	text = head + c.text.String() + tail
+	if c.mark != "" {
+		return text, append(args, c.args...)
+	}
+	return text, slices.Insert(args, strings.Count(head, "?"), c.args...)
+}
+
+// conditions is the text of conditions on indexes, with the values that it binds.
+type conditions struct {
+	first, end []byte
+	exact      bool
+	mark       string // of numbered placeholders; empty if they have no numbers
+	next       int    // how many values the text binds
+	text       strings.Builder
+	args       []any
+}
+
+// bind returns the placeholder of a value.
+func (c *conditions) bind(v []byte) string {
+	c.args = append(c.args, notNil(v))
+	if c.next++; c.mark == "" {
+		return "?"
+	}
+	return fmt.Sprintf("%s%d", c.mark, c.next)
+}
+
+// add adds a condition, which selects rows of graph_store_index.
+func (c *conditions) add(where *store.Condition) {
+	c.text.WriteString("\nAND (i.namespace, i.item_key) IN (SELECT x.namespace, x.item_key FROM graph_store_index x WHERE x.name = " +
+		c.bind([]byte(where.Index)))
+	if c.exact {
+		c.text.WriteString(" AND x.namespace = " + c.bind(c.first))
+	} else {
+		c.text.WriteString(" AND x.namespace >= " + c.bind(c.first) + " AND x.namespace < " + c.bind(c.end))
+	}
+	for i, r := range where.Ranges {
+		if i == 0 {
+			c.text.WriteString(" AND (")
+		} else {
+			c.text.WriteString(" OR ")
+		}
+		c.inRange(r)
+	}
+	c.text.WriteString("))")
+}
+
+// inRange adds the condition that a value is in a range.
+func (c *conditions) inRange(r store.Range) {
+	if len(r.To) == len(r.From)+1 && r.To[len(r.From)] == 0 && bytes.HasPrefix(r.To, r.From) {
+		c.text.WriteString("x.value = " + c.bind(r.From))
+		return
+	}
+	c.text.WriteString("x.value >= " + c.bind(r.From))
+	if r.To != nil {
+		c.text.WriteString(" AND x.value < " + c.bind(r.To))
+	}
+}
+
+// Namespaces returns the namespaces that q selects, with one seek for each.
+func (t *Store) Namespaces(ctx context.Context, q store.NamespaceQuery) (found []store.Namespace, err error) {
+	if err := q.Check(); err != nil {
+		return nil, err
+	}
+	if err := t.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer t.s.end()
+	err = t.s.read(ctx, func(tx Tx) error {
+		found, err = t.namespaces(ctx, tx, &q)
+		return err
+	})
+	if err != nil {
+		return nil, t.wrap(ctx, "namespaces", err)
+	}
+	return found, nil
+}
+
+func (t *Store) namespaces(ctx context.Context, tx Tx, q *store.NamespaceQuery) (found []store.Namespace, err error) {
+	limit := store.MaxPage
+	if q.Limit > 0 {
+		limit = min(limit, q.Limit)
+	}
+	literal := q.Literal()
+	first, end := literal.Append([]byte{}), endOf(literal)
+	if len(q.After) > 0 {
+		if after := past(q, q.After); bytes.Compare(after, first) > 0 {
+			first = after
+		}
+	}
+	for len(found) < limit {
+		var ns []byte
+		more, err := t.s.one(ctx, tx, stStoreNamespace, []any{first, end}, &ns)
+		if err != nil || !more {
+			return found, err
+		}
+		n, err := store.ParseNamespace(ns)
+		if err != nil {
+			return nil, err
+		}
+		if !q.Matches(n) {
+			first = append(slices.Clone(ns), 0)
+			continue
+		}
+		n = q.Cut(n)
+		found = append(found, n)
+		first = past(q, n)
+	}
+	return found, nil
+}
+
+// past returns the least bytes that sort after all namespaces that q cuts to n.
+func past(q *store.NamespaceQuery, n store.Namespace) []byte {
+	if q.Depth > 0 && len(n) >= q.Depth {
+		return endOf(n[:q.Depth])
+	}
+	return append(n.Append(nil), 0)
+}

@@ -1,0 +1,125 @@
+-- The store: items, their index entries, and the writes that run once.
+
+-- name: store_now
+-- Reads the clock of the server.
+-- returns: now
+SELECT CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now;
+
+-- name: store_get
+-- Reads an item.
+-- parameters: namespace, item_key
+-- returns: value, version, created, updated, expires, ttl, entries, now
+SELECT value, version, created, updated, expires, ttl, entries,
+	CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) AS now
+FROM graph_store_item
+WHERE namespace = $1 AND item_key = $2;
+
+-- name: store_lock
+-- Reads an item and locks its row until the transaction ends.
+-- parameters: namespace, item_key
+-- returns: version, created, updated, expires, ttl, entries
+SELECT version, created, updated, expires, ttl, entries
+FROM graph_store_item
+WHERE namespace = $1 AND item_key = $2
+FOR UPDATE;
+
+-- name: store_insert
+-- Inserts an item.
+-- parameters: namespace, item_key, version, created, updated, expires, ttl, entries, value
+INSERT INTO graph_store_item (namespace, item_key, version, created, updated, expires, ttl, entries, value)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9);
+
+-- name: store_update
+-- Replaces the value of an item.
+-- parameters: version, created, updated, expires, ttl, entries, value, namespace, item_key
+UPDATE graph_store_item
+SET version = $1, created = $2, updated = $3, expires = $4, ttl = $5, entries = $6, value = $7
+WHERE namespace = $8 AND item_key = $9;
+
+-- name: store_touch
+-- Moves the end of an item's life.
+-- parameters: expires, namespace, item_key
+UPDATE graph_store_item
+SET expires = $1
+WHERE namespace = $2 AND item_key = $3;
+
+-- name: store_reindex
+-- Replaces the list of an item's index entries.
+-- parameters: entries, namespace, item_key
+UPDATE graph_store_item
+SET entries = $1
+WHERE namespace = $2 AND item_key = $3;
+
+-- name: store_remove
+-- Removes an item.
+-- parameters: namespace, item_key
+DELETE FROM graph_store_item
+WHERE namespace = $1 AND item_key = $2;
+
+-- name: store_insert_entry
+-- Inserts an index entry.
+-- parameters: name, namespace, value, item_key
+INSERT INTO graph_store_index (name, namespace, value, item_key)
+VALUES ($1, $2, $3, $4);
+
+-- name: store_remove_entry
+-- Removes an index entry.
+-- parameters: name, namespace, value, item_key
+DELETE FROM graph_store_index
+WHERE name = $1 AND namespace = $2 AND value = $3 AND item_key = $4;
+
+-- name: store_used
+-- Reads what a write that runs once has stored.
+-- parameters: namespace, item_key, once_key
+-- returns: version
+SELECT version
+FROM graph_store_once
+WHERE namespace = $1 AND item_key = $2 AND once_key = $3;
+
+-- name: store_use
+-- Remembers a write that runs once.
+-- parameters: namespace, item_key, once_key, version, used
+INSERT INTO graph_store_once (namespace, item_key, once_key, version, used)
+VALUES ($1, $2, $3, $4, $5);
+
+-- name: store_find
+-- Reads a page of live items, by namespace and key. The program inserts conditions on indexes.
+-- parameters: first_namespace, end_namespace, after_namespace, after_key, limit
+-- returns: namespace, item_key, value, version, created, updated, expires
+SELECT i.namespace, i.item_key, i.value, i.version, i.created, i.updated, i.expires
+FROM graph_store_item i
+WHERE i.namespace >= $1 AND i.namespace < $2 AND (i.namespace, i.item_key) > ($3, $4)
+AND (i.expires = 0 OR i.expires > CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint)) /* conditions */
+ORDER BY i.namespace, i.item_key
+LIMIT $5;
+
+-- name: store_namespace
+-- Reads the first namespace with a live item.
+-- parameters: first_namespace, end_namespace
+-- returns: namespace
+SELECT namespace
+FROM graph_store_item
+WHERE namespace >= $1 AND namespace < $2
+AND (expires = 0 OR expires > CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint))
+ORDER BY namespace
+LIMIT 1;
+
+-- name: store_expired
+-- Reads the keys of items that have expired.
+-- parameters: limit
+-- returns: namespace, item_key
+SELECT namespace, item_key
+FROM graph_store_item
+WHERE expires > 0 AND expires <= CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint)
+ORDER BY expires
+LIMIT $1;
+
+-- name: store_forget
+-- Forgets writes that ran once, long ago.
+-- parameters: age, limit
+DELETE FROM graph_store_once
+WHERE (namespace, item_key, once_key) IN (
+	SELECT namespace, item_key, once_key FROM graph_store_once
+	WHERE used < CAST(extract(epoch from clock_timestamp()) * 1000000 AS bigint) - $1
+	ORDER BY used
+	LIMIT $2);
