@@ -2,10 +2,10 @@
 //
 //	go -C bench run ./peers [-rounds 3]
 //
-// Each framework has a folder with its own program and its own module, so that no other code
-// needs its libraries. Programs in Python, JavaScript and Java run if their interpreters and
-// libraries are there: see README.md. A figure is the least of all rounds. The programs take turns. A program omits
-// each measurement that its framework cannot make, and says why.
+// Each framework has a folder with its own program and its own module, so that no other code needs
+// its libraries. Programs in Python, JavaScript and Java run if their interpreters and libraries
+// are there: see README.md. A figure is the least of all rounds. The programs take turns. A
+// program omits each measurement that its framework cannot make, and says why.
 package main
 
 import (

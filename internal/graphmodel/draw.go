@@ -273,7 +273,7 @@ func (d *drawing) fallBack(n *Node, steady bool) {
 	n.Falls, d.Exact = true, true
 }
 
-// fails reports whether a node, at any depth, can fail for good.
+// fails reports whether a node, at any depth, can fail permanently.
 func (s *Spec) fails() bool {
 	return slices.ContainsFunc(s.Nodes, func(n Node) bool {
 		return n.Fails > 0 && !n.Falls || n.Child != nil && !n.Falls && n.Child.fails()

@@ -19,8 +19,8 @@ import (
 // errCrash is what a run sees of a process that died.
 var errCrash = errors.New("the process died")
 
-// crashing passes calls on until its budget is spent; the call that spends it is made or not, and
-// from then on every call fails, as if the process had died at that point.
+// crashing passes calls on until its budget is spent. The last call is made or not, and from then
+// on every call fails, as if the process had died there.
 type crashing struct {
 	checkpoint.Saver
 	mu    sync.Mutex
@@ -139,8 +139,7 @@ func travel(t *testing.T, s checkpoint.Saver, l *ledger, opts ...graph.Option) (
 	return res, err
 }
 
-// arrive goes on until the thread is finished, and returns how often the run stopped for people on
-// the way.
+// arrive resumes until the thread is finished. It returns how often the run stopped for people.
 func arrive(t *testing.T, s checkpoint.Saver, l *ledger, opts ...graph.Option) (res result, stops int) {
 	t.Helper()
 	for range 4 {
@@ -206,7 +205,7 @@ func TestEveryCrashPointOnTheMemorySaver(t *testing.T) {
 	})
 }
 
-// crashOnce runs the journey with one crash, and reports whether the run came to it.
+// crashOnce runs the journey with one crash, and reports whether the run reached the crash.
 func crashOnce(t *testing.T, want result, d graph.Durability, left int, after bool) bool {
 	t.Helper()
 	what := fmt.Sprintf("crash at call %d, after it was made: %t", left, after)
@@ -256,9 +255,9 @@ func checkRecovery(t *testing.T, what string, s checkpoint.Saver, l *ledger, wan
 	}
 }
 
-// everyCrashPoint makes a journey once for each call of the saver that it makes, and crashes
-// there, before the call and after it. The journey is then made again, on what is stored, to its
-// end; check sees what it came to. No task may run more than twice for one crash.
+// everyCrashPoint repeats a journey with a crash at each of its saver calls, before the call and
+// after it. Then it makes the journey again, to its end, on the stored data. check gets the
+// result. One crash may make a task run twice, not more.
 func everyCrashPoint(t *testing.T, travel func(s checkpoint.Saver, l *ledger) (result, error), check func(what string, res result)) {
 	t.Helper()
 	points := 0
@@ -294,9 +293,8 @@ func everyCrashPoint(t *testing.T, travel func(s checkpoint.Saver, l *ledger) (r
 	}
 }
 
-// TestEveryTornWriteOnTheFileSaver cuts the thread's file short in every write that a run makes,
-// at several places of the write: at its start, where nothing of it was written, and up to just
-// before its end.
+// TestEveryTornWriteOnTheFileSaver cuts the thread's file short in every write of a run. It cuts
+// at several places of the write, from its start to just before its end.
 func TestEveryTornWriteOnTheFileSaver(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		t.Parallel()
@@ -311,7 +309,7 @@ func TestEveryTornWriteOnTheFileSaver(t *testing.T) {
 	})
 }
 
-// tearAll crashes at one call with each of several cuts, and reports whether the run came to that
+// tearAll crashes at one call with each of several cuts, and reports whether the run reached that
 // call.
 func tearAll(t *testing.T, want result, d graph.Durability, left int, points *int) bool {
 	t.Helper()

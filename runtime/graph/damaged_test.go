@@ -85,8 +85,8 @@ func (s *rewriting) rewrite(payload *[]byte) {
 	s.met++
 }
 
-// halfDone is a graph with a superstep that does not end, and leaves something of all that is
-// stored: results of a node and of one that routes, sends, a question and its answer.
+// halfDone is a graph with a superstep that does not end. It stores data of every kind: results of
+// a node and of a routing node, sends, a question and its answer.
 func halfDone(tb testing.TB, s checkpoint.Saver) *app {
 	tb.Helper()
 	b := newWork()

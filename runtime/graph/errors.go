@@ -163,8 +163,8 @@ func (e *UnjoinedError) Error() string {
 }
 
 // PanicError is a panic of code that the run called: a node, a route, a reducer, a codec, an
-// Observer, a RetryPolicy. The error that wraps it names the place. Its text is one line, without the
-// stack.
+// Observer, a RetryPolicy. The error that wraps it names the place. Its text is one line, without
+// the stack.
 type PanicError struct {
 	Value any
 	Stack []byte // of the goroutine that panicked, as debug.Stack prints it

@@ -50,7 +50,7 @@ func Example() {
 	// Output: done [hello, world HELLO, WORLD]
 }
 
-// A run stops for a person, who edits the state, and goes on.
+// A run stops for a person, who edits the state, and then continues.
 func ExampleInterruptBefore() {
 	b := graph.New("refunds", TicketSchema)
 	b.Node("propose", func(context.Context, Ticket) (TicketUpdate, error) {
@@ -122,7 +122,7 @@ func ExampleThread_History() {
 	// 2 loop 1 [add]
 }
 
-// What a run does can be watched while it does it.
+// A stream yields the events of a run while it runs.
 func ExampleThread_Stream() {
 	b := graph.New("stream", TicketSchema)
 	for _, id := range []graph.ID{"one", "two"} {

@@ -8,15 +8,17 @@ import (
 )
 
 // Fallback calls f if the last attempt of the node failed. The update of f is the result of the
-// task, as if the node had returned it: the run continues, and edges and routes of the node fire.
-// err is the error of the last attempt; a panic is a *PanicError, and the error of a subgraph is
-// the one that its run returned. A Fallback can store the error in the state, where a route reads
-// it, or return the result of another provider.
+// task, as if the node had returned it. The run continues, and edges and routes of the node fire.
+// err is the error of the last attempt. A panic is a *PanicError, and the error of a subgraph is
+// that of its run. A Fallback can store the error in the state, where a route reads it, or return
+// the result of another provider.
 //
 // f runs as one more attempt of the task: with the same key, the next number in CurrentTask, and
 // the Timeout of the node. It can ask the questions of the node. If f fails, the task fails with
-// both errors. f is not called if the run was cancelled or lost its thread, if a subgraph could
-// not be stored or read, or for what a Strict run finds.
+// both errors.
+//
+// f is not called if the run was cancelled or lost its thread, or if a subgraph could not be
+// stored or read. It is not called for an error of Strict either.
 //
 // The node is one of Node, Subgraph or MapSubgraph. Use RoutingFallback, TaskFallback or
 // RoutingTaskFallback for the other kinds. A node has at most one Fallback, and a Stateful

@@ -57,8 +57,8 @@ func (f *thousand) build(fallback bool, opts ...graph.NodeOption) *graph.Builder
 	return b
 }
 
-// A send that fails does not stop the others: 999 of 1,000 count, and the state has the payload
-// and the error of the other one, also for the process after this one.
+// A send that fails does not stop the others: 999 of 1,000 count. The state has the payload and
+// the error of the other one, also for the next process.
 func TestAFallbackIsolatesTheFailureOfASend(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		f := &thousand{}

@@ -46,9 +46,9 @@ func TestAnEditAsOneOfSeveralSendsDropsNothing(t *testing.T) {
 	}
 }
 
-// TestAnEditAsANodeWithAPutOffRouteDropsNothing: a node whose route is put off is due like one
-// that has yet to run.
-func TestAnEditAsANodeWithAPutOffRouteDropsNothing(t *testing.T) {
+// TestAnEditAsANodeWithAPendingRouteDropsNothing: a node whose route is pending is due like one
+// that has not run yet.
+func TestAnEditAsANodeWithAPendingRouteDropsNothing(t *testing.T) {
 	b := newWork()
 	for _, id := range []graph.ID{"a", "b"} {
 		b.Node(id, say(string(id)))

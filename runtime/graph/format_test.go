@@ -13,7 +13,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// reader is a saver that reads records as older code has stored them: the namespaces of calls were
+// reader is a saver that reads records as older code has stored them. The namespaces of calls were
 // the keys of their tasks, and no record had a format.
 type reader struct {
 	checkpoint.Saver

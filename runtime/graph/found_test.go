@@ -18,7 +18,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// What random graphs found, and hostile readers: one small graph each.
+// Faults that random graphs and hostile readers found: one small graph each.
 
 // failing is a node that fails while broken says so.
 func failing(name string, broken *atomic.Bool) func(context.Context, work) (update, error) {
@@ -143,8 +143,7 @@ func (s *tripping) see(writes []checkpoint.Write) {
 	}
 }
 
-// What a run has to say in the end is said again, the very same, when it could not be stored at
-// first.
+// A run that could not store its last write tries the same write again.
 func TestTheLastWriteIsTriedAgainAsItWas(t *testing.T) {
 	b := newWork()
 	b.Node("first", say("first"))
@@ -183,9 +182,9 @@ func TestTheLastWriteIsTriedAgainAsItWas(t *testing.T) {
 	})
 }
 
-// An OnExit run dies when its subgraph has stored something, and the run itself nothing. What the
-// subgraph stored belongs to a step that is lost, so a Sync run begins it again, under the same
-// keys.
+// An OnExit run dies after its subgraph has stored a checkpoint, and before the run itself has.
+// The checkpoint belongs to a lost superstep. So a Sync run starts the subgraph again, under the
+// same keys.
 func TestASubgraphIsAheadOfARunThatWasLost(t *testing.T) {
 	l := new(ledger)
 	build := func() *graph.Builder[work, update] {
@@ -403,9 +402,9 @@ func TestWhereARememberingSubgraphSendsItsParentOutlivesACrash(t *testing.T) {
 	}
 }
 
-// What an owed route chose is stored in a record that History does not show. A line that was left
-// behind it is taken up there; at the checkpoint before it, it is replayed, and the route asked
-// again.
+// The choice of a pending route is stored in a record that History does not show. A line that was
+// left after that record continues there. At the checkpoint before it, the line is replayed, and
+// the route called again.
 func TestALineIsTakenUpAtTheCheckpointOfItsResult(t *testing.T) {
 	asked := 0
 	b := newWork()

@@ -15,8 +15,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// What a call does must grow as what is stored does. These tests count the work at some size and
-// at twice that.
+// The work of a call must grow like the stored data. These tests count the work at some size and
+// at twice that size.
 
 // doubled fails unless the work for twice as much is about twice as much.
 func doubled(t *testing.T, what string, work func(n int) uint64, n int) {

@@ -78,8 +78,8 @@ type everyWorld struct {
 	failing   bool
 }
 
-// newEveryWorld returns a world of so many processes. What its nodes do depends on the seed and
-// the step alone.
+// newEveryWorld returns a world of so many processes. The behaviour of its nodes depends only on
+// the seed and the step.
 func newEveryWorld(t *testing.T, seed uint64, processes int, opts ...graph.Option) *everyWorld {
 	t.Helper()
 	w := &everyWorld{t: t, s: memory.New()}
@@ -279,10 +279,10 @@ func (w *everyWorld) copied(t *testing.T, to *memory.Saver, change func(*checkpo
 	})
 }
 
-// TestHotThreadsAreWhatStorageSays does the same in three worlds: one process that keeps nothing
-// in memory, one that keeps heads, and three that keep heads and take turns. After everything that
-// happens, the histories are the same, and so is every byte that is stored, unless a Prune has
-// shortened the chain that a process remembers.
+// TestHotThreadsAreWhatStorageSays compares three worlds. One process keeps nothing in memory, one
+// keeps heads, and three processes keep heads and take turns. After all calls the histories are
+// the same. The stored bytes are the same too, unless a Prune has shortened the chain that a
+// process remembers.
 func TestHotThreadsAreWhatStorageSays(t *testing.T) {
 	rounds := uint64(60)
 	if testing.Short() {
@@ -335,8 +335,8 @@ func TestHotThreadsAreWhatStorageSays(t *testing.T) {
 	}
 }
 
-// begin gives the thread a few turns of a process that is gone, and fields that the code does not
-// have: Lox, and with nested also one of messages.
+// begin adds a few turns of another process to the thread, and fields that the code does not have.
+// One is Lox, and with nested another one is in messages.
 func (w *everyWorld) begin(t *testing.T, seed uint64, nested bool) {
 	t.Helper()
 	before := newEveryWorld(t, seed, 1, graph.HotThreads(0))

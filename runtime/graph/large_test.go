@@ -10,8 +10,9 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// TestLargeGraphs compiles, runs, stops and resumes graphs of many nodes. What Compile may look at
-// is counted by the tests of internal/flow; here whatever takes the square of 10,000 shows.
+// TestLargeGraphs compiles, runs, stops and resumes graphs of many nodes. The tests of
+// internal/flow count the work of Compile. This test shows work that grows with the square of
+// 10,000.
 func TestLargeGraphs(t *testing.T) {
 	n := 10_000
 	if testing.Short() {

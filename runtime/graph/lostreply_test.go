@@ -47,9 +47,9 @@ func TestALastCommitWhoseAnswerIsLostKeepsItsStatus(t *testing.T) {
 	}
 }
 
-// What an owed route chose is the run's last commit here. Its answer is lost: the thread is done,
-// and stays so.
-func TestAnOwedRouteWhoseLastCommitIsLostLeavesTheThreadDone(t *testing.T) {
+// The choice of a pending route is the run's last commit here, and its reply is lost. The thread
+// is done, and stays so.
+func TestAPendingRouteWhoseLastCommitLosesItsReplyLeavesTheThreadDone(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		b := newWork()
 		b.Node("a", say("a"))
@@ -90,9 +90,9 @@ func slow(name string, seconds int) func(context.Context, work) (update, error) 
 	}
 }
 
-// A subgraph that loses a race is the one that is told that an Async run's queue broke. What the
-// run ends on cannot be stored all the same, and the run says so.
-func TestABrokenQueueIsToldByTheRunThoughItsSubgraphWasTold(t *testing.T) {
+// A subgraph that loses a race gets the error that the queue of an Async run broke. The final
+// status cannot be stored either, and the run returns that error.
+func TestABrokenQueueIsAnErrorOfTheRunAlthoughItsSubgraphGotTheError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		child := newWork()
 		for _, id := range []graph.ID{"x", "y", "z"} {

@@ -202,8 +202,9 @@ type byValue struct {
 	_ []int
 }
 
-// TestANodeMayCallOnOtherThreads: of its own graph, and on one of the same name in another saver;
-// and on its own one, by a goroutine that continues after the run.
+// TestANodeMayCallOnOtherThreads: a node may call on another thread of its graph, and on a thread
+// of the same name in another saver. A goroutine that continues after the run may also call on the
+// node's own thread.
 func TestANodeMayCallOnOtherThreads(t *testing.T) {
 	var self *app
 	after := make(chan error, 1)

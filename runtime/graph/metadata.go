@@ -12,8 +12,8 @@ const maxMetadata = 2048
 // Metadata belongs to one call. A Resume has its own, or none. Nodes do not see it: pass them
 // values by the context, or by the state.
 //
-// The keys and values may have at most 2,048 bytes together, and no key may be empty; else the
-// call returns an error before it stores anything. Metadata copies kv. An empty map stores
+// The keys and values may have at most 2,048 bytes together, and no key may be empty. Otherwise
+// the call returns an error before it stores anything. Metadata copies kv. An empty map stores
 // nothing.
 func Metadata(kv map[string]string) WriteOption {
 	return singleRunOption("Metadata", func(o *runOptions) {

@@ -83,8 +83,8 @@ func third(d graph.Durability, fits func(*graphmodel.Spec) bool) func(*graphmode
 
 func always(*graphmodel.Spec) bool { return true }
 
-// told adds to an error what was done before it.
-func told(err error, said string) error {
+// withCalls adds to an error the calls that were made before it.
+func withCalls(err error, said string) error {
 	if err == nil {
 		return nil
 	}
@@ -99,7 +99,7 @@ func TestRandomGraphsRunByTheRules(t *testing.T) {
 			return err
 		}
 		err = p.Run(t.Context())
-		return told(errors.Join(err, ranAgain(p.World)), p.Said())
+		return withCalls(errors.Join(err, ranAgain(p.World)), p.Said())
 	})
 }
 
@@ -111,7 +111,7 @@ func TestRandomGraphsTravelInTime(t *testing.T) {
 			return err
 		}
 		err = p.Travel(t.Context(), 5)
-		return told(errors.Join(err, ranAgain(p.World)), p.Said())
+		return withCalls(errors.Join(err, ranAgain(p.World)), p.Said())
 	})
 }
 
@@ -131,7 +131,7 @@ func storm(t *testing.T, s graphmodel.Storm, want []graphmodel.Point) (died bool
 			err = s.Check(t.Context(), want, s.Durability == graph.Sync || s.Durability == graph.Async)
 		}
 	})
-	return s.Died, told(err, s.Said())
+	return s.Died, withCalls(err, s.Said())
 }
 
 // anyDurability is the Durability of a storm in which each run draws its own.
@@ -144,7 +144,7 @@ func eachStorm(t *testing.T, test func(t *testing.T, d graph.Durability)) {
 	eachDurability(t, test)
 }
 
-// stormy reports whether a graph comes to the same under every durability, whatever goes wrong.
+// stormy reports whether a graph has the same result under every durability, whatever fails.
 func stormy(spec *graphmodel.Spec) bool { return spec.Stormy(true) }
 
 func TestRandomGraphsComeToTheSameInAStorm(t *testing.T) {
@@ -189,9 +189,9 @@ func diesEverywhere(t *testing.T, spec *graphmodel.Spec, d graph.Durability, poi
 	return nil
 }
 
-// TestRandomGraphsComeToTheSameWhicheverCallFails: a call or two of the saver fail, or lose their
-// answers, and the run has to say what it came to all the same.
-func TestRandomGraphsComeToTheSameWhicheverCallFails(t *testing.T) {
+// TestRandomGraphsHaveTheSameResultWhicheverCallFails: one or two calls of the saver fail or lose
+// their replies, and the run must still return its outcome.
+func TestRandomGraphsHaveTheSameResultWhicheverCallFails(t *testing.T) {
 	t.Parallel()
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		t.Parallel()

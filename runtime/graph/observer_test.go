@@ -13,7 +13,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// notebook is an Observer that writes down what it is told.
+// notebook is an Observer that keeps its events.
 type notebook struct {
 	mu    sync.Mutex
 	lines []string

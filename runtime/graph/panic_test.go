@@ -41,8 +41,8 @@ type observer func(graph.RunEvent)
 
 func (f observer) Observe(_ context.Context, o graph.RunEvent) { f(o) }
 
-// bangs are the places where the code of a user panics while a graph runs: what is added to a
-// graph whose node is "n", and how the error names the place.
+// bangs are the places where the code of a user panics while a graph runs. Each adds something to
+// a graph whose node is "n", and says how the error names the place.
 var bangs = map[string]struct {
 	build func(b *fragileGraph)
 	opts  []graph.Option
@@ -372,8 +372,7 @@ func TestAStateThatCannotBeEncodedLeavesTheCheckpointBefore(t *testing.T) {
 	})
 }
 
-// exits are the places where user code ends a goroutine of the run by Goexit, beside those in
-// nodes.
+// exits are the places, except nodes, where user code ends a goroutine of the run by Goexit.
 var exits = map[string]struct {
 	retry graph.RetryPolicy
 	watch observer

@@ -45,7 +45,7 @@ func (g *gated) graph(tb testing.TB, name string, opts ...graph.Option) *app {
 	return compile(tb, b, append(opts, graph.Identity(name))...)
 }
 
-// outcome is what a run in the background came to.
+// outcome is the outcome of a run in the background.
 type outcome struct {
 	res result
 	err error

@@ -20,7 +20,7 @@ const (
 	slowTakes = 4 * time.Second
 )
 
-// slowly is a graph of two nodes that run at once: one asks soon, the other is slow.
+// slowly is a graph of two concurrent nodes: one asks soon, the other is slow.
 func slowly() *graph.Builder[work, update] {
 	b := newWork()
 	b.Node("ask", func(ctx context.Context, _ work) (update, error) {
@@ -39,7 +39,7 @@ func slowly() *graph.Builder[work, update] {
 	return b
 }
 
-// slowlyWithin is that as a subgraph, which runs at once with another slow node.
+// slowlyWithin has that graph as a subgraph, which runs concurrently with another slow node.
 func slowlyWithin(tb testing.TB) *graph.Builder[work, update] {
 	tb.Helper()
 	b := newWork()

@@ -21,7 +21,7 @@ var (
 	amount = graph.NewQuestion[wire.String, wire.Int]("amount")
 )
 
-// asker is a graph whose node asks for a refund beside one that does not ask.
+// asker is a graph whose node asks for a refund, alongside one that does not ask.
 func asker(ran *counter) *graph.Builder[work, update] {
 	b := newWork()
 	b.Node("ask", func(ctx context.Context, s work) (update, error) {
@@ -148,7 +148,7 @@ func TestWrongAnswersAreRefusedBeforeAnythingRuns(t *testing.T) {
 	}
 }
 
-// twice asks two questions of each kind, one after the other, and two at once.
+// twice asks two questions of each kind, one after the other, and two concurrently.
 func twice(ran *counter) *graph.Builder[work, update] {
 	b := newWork()
 	b.Node("ask", func(ctx context.Context, _ work) (update, error) {
@@ -348,7 +348,7 @@ func TestAnAnswerSurvivesEveryCrash(t *testing.T) {
 				more = true
 				th := compile(t, asker(&ran), graph.Saver(s), d, graph.Strict()).Thread("t")
 				res, err := th.Resume(t.Context(), graph.TakeOver())
-				if err == nil && res.Status == graph.Waiting { // the answer was lost with the process, and nobody was told otherwise
+				if err == nil && res.Status == graph.Waiting { // the answer was lost with the process
 					res, err = th.Resume(t.Context(), refund.Answer(res.Questions[0], true))
 				}
 				if err != nil || res.Status != graph.Done {

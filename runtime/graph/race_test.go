@@ -13,7 +13,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// racing is an any-of join of runners, with a node beside them. Each runner runs as run says.
+// racing is an any-of join of runners, alongside another node. Each runner runs as run says.
 func racing(run func(ctx context.Context, name string) (update, error), names ...graph.ID) *graph.Builder[work, update] {
 	b := newWork()
 	for _, id := range names {

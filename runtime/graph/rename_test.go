@@ -81,9 +81,9 @@ func randomUpdate(rnd *rand.Rand) teststate.BeforeUpdate {
 	return u
 }
 
-// TestReleasesWithOtherNamesOfAFieldNeverDisagree alternates between programs in which fields have
-// different names, on one thread: each sees what all have done, as one program would, or is
-// refused.
+// TestReleasesWithOtherNamesOfAFieldNeverDisagree alternates, on one thread, between programs in
+// which fields have different names. Each program sees the work of all, as one program would, or
+// gets an error.
 func TestReleasesWithOtherNamesOfAFieldNeverDisagree(t *testing.T) {
 	refused, agreed := 0, 0
 	for seed := range uint64(150) {

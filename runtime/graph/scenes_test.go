@@ -199,7 +199,7 @@ func (sc *scene) parallel(err error) *graph.Builder[work, update] {
 	return b
 }
 
-// asking has a node that asks beside one that takes longer.
+// asking has a node that asks, alongside one that takes longer.
 func (sc *scene) asking() *graph.Builder[work, update] {
 	b := newWork()
 	b.Node("ask", func(ctx context.Context, _ work) (update, error) {

@@ -54,7 +54,7 @@ func TestSendsRunOncePerSendAndMergeInSendOrder(t *testing.T) {
 	started.Add(3)
 	l.run = func(ctx context.Context, s work, d doc) (update, error) {
 		started.Done()
-		started.Wait() // all at once
+		started.Wait() // all run concurrently
 		task := graph.CurrentTask(ctx)
 		return logged(fmt.Sprint(d.Name, d.Pages, task.Node, task.Index)), nil
 	}

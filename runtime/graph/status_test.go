@@ -29,8 +29,8 @@ func threeNodes(b func(context.Context, work) (update, error), opts ...graph.Nod
 	return g
 }
 
-// endings are ways to end a run of three nodes while the one in the middle runs, by the name of
-// the thread, with the status of that thread and why it has it.
+// endings are ways to end a run of three nodes while the second one runs. The key is the name of
+// the thread. Each has the status of that thread, and the reason.
 var endings = map[string]struct {
 	want graph.Status
 	why  string // a part of the reason, or the stop

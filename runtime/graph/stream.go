@@ -245,7 +245,8 @@ func (w watcher) event(kind EventKind, i int) event {
 	return e
 }
 
-// place returns an event of a task without what its attempts change. Goroutines that a node left behind call it, too.
+// place returns an event of a task without what its attempts change. Goroutines that a node left
+// behind call it, too.
 func (w watcher) place(kind EventKind, i int) event {
 	t := &w.r.exec.Tasks[i]
 	e := w.r.telling().event(kind, w.r.plan.Step+1)

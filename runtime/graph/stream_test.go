@@ -145,7 +145,7 @@ func TestEachRangeIsARunOfItsOwn(t *testing.T) {
 	same(t, "log", snap.State.Log, []string{"a", "a"})
 }
 
-// tokens is a graph of two nodes at once that emit what they are told to.
+// tokens is a graph of two concurrent nodes that emit values.
 func tokens(emit func(ctx context.Context, name string)) *graph.Builder[work, update] {
 	b := newWork()
 	for _, id := range []graph.ID{"a", "b"} {

@@ -172,8 +172,8 @@ func (f *faulty) Append(ctx context.Context, a checkpoint.Append) (checkpoint.Ap
 	return checkpoint.AppendResult{}, errFaulty
 }
 
-// TestAnAppendOfASubgraphThatFails has one call of the saver fail that a subgraph makes. What it
-// stores later is what counts, not what it would have stored.
+// TestAnAppendOfASubgraphThatFails makes one saver call of a subgraph fail. The later writes of
+// the subgraph count, not those that failed.
 func TestAnAppendOfASubgraphThatFails(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for left := range int32(6) {
@@ -250,8 +250,8 @@ func TestWhatASubgraphDidIsKeptWhenOutFails(t *testing.T) {
 	})
 }
 
-// TestARunThatDiedIsResumedWithAnotherDurability has runs die that store nothing until they end,
-// and others go on.
+// TestARunThatDiedIsResumedWithAnotherDurability kills runs that store nothing until they end, and
+// resumes them.
 func TestARunThatDiedIsResumedWithAnotherDurability(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		eachDurability(t, func(t *testing.T, d2 graph.Durability) {
@@ -277,8 +277,8 @@ func TestARunThatDiedIsResumedWithAnotherDurability(t *testing.T) {
 
 const mixedLog = "begin, given 1: 3 1 a+b, x, y, in, begin, given 6: 3 6 a+b, x, y, in in, end"
 
-// mixed is a loop with subgraphs of each kind: one over a state of its own, one over the same
-// state that asks and sends its parent on, and one that remembers.
+// mixed is a loop with subgraphs of each kind. One has a state of its own. One, over the same
+// state, asks and chooses for its parent. One is Stateful.
 func mixed(t *testing.T, y *tally) *graph.Builder[work, update] {
 	t.Helper()
 	if y == nil {
@@ -472,9 +472,9 @@ func TestARunThatLostItsThreadDoesNotRetryASubgraph(t *testing.T) {
 	}
 }
 
-// TestWhatASubgraphThatBeganAnewAskedBefore: the questions of what a subgraph began before it
-// began anew are not the thread's any more, at any depth.
-func TestWhatASubgraphThatBeganAnewAskedBefore(t *testing.T) {
+// TestTheOldQuestionsOfASubgraphThatStartedAgain: the questions that a subgraph asked before it
+// started again are no longer open, at any depth.
+func TestTheOldQuestionsOfASubgraphThatStartedAgain(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for depth := range 3 {
 			what := fmt.Sprint("depth ", depth)
@@ -503,8 +503,8 @@ func TestWhatASubgraphThatBeganAnewAskedBefore(t *testing.T) {
 	})
 }
 
-// TestASubgraphBeginsWhileItsSiblingsAreStored, in a subgraph whose own beginning is stored with
-// the first of them. What there is to see, the race detector sees.
+// TestASubgraphBeginsWhileItsSiblingsAreStored, in a subgraph whose own first checkpoint is stored
+// with the first of them. The race detector finds the faults.
 func TestASubgraphBeginsWhileItsSiblingsAreStored(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		middle := newWork()
@@ -521,10 +521,10 @@ func TestASubgraphBeginsWhileItsSiblingsAreStored(t *testing.T) {
 	})
 }
 
-// TestASubgraphThatBeganAnewInVainAsksTheSame: a run has a subgraph begin anew and dies, when what
-// is deeper in it has asked already. The next run has it begin anew again, and that question is
-// its own.
-func TestASubgraphThatBeganAnewInVainAsksTheSame(t *testing.T) {
+// TestASubgraphThatStartedAgainBeforeACrashAsksTheSame: a run starts a subgraph again and dies
+// after a node deeper in it has asked. The next run starts the subgraph again, and the question is
+// that of the new call.
+func TestASubgraphThatStartedAgainBeforeACrashAsksTheSame(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for depth := range 3 {
 			for left, more := 1, true; more; left++ {
@@ -606,8 +606,8 @@ func TestWhatASubgraphAskedThatLostARace(t *testing.T) {
 	})
 }
 
-// TestSubgraphsOfEachKindOnEverySaver has a run die at many places, and another go on, and looks
-// who is asked.
+// TestSubgraphsOfEachKindOnEverySaver kills a run at many places, resumes it, and checks the open
+// questions.
 func TestSubgraphsOfEachKindOnEverySaver(t *testing.T) {
 	savers := map[string]func(testing.TB) string{
 		"memory": func(testing.TB) string { return "memory:" },
@@ -646,7 +646,7 @@ func kindsOn(t *testing.T, s checkpoint.Saver) {
 	done(t, graph.Done)(th.Resume(t.Context(), amount.Answer(res.Questions[0], 1)))
 }
 
-// mixedTravel goes on until the thread is finished, answering what it asks.
+// mixedTravel resumes until the thread is finished, and answers its questions.
 func mixedTravel(t *testing.T, s checkpoint.Saver, id string, d graph.Durability) (res result, err error) {
 	t.Helper()
 	th := compile(t, mixed(t, nil), graph.Saver(s), d).Thread(id)
@@ -743,7 +743,7 @@ func TestWhatAStreamShowedOfASubgraphStays(t *testing.T) {
 	}
 }
 
-// TestTwoNodesThatRememberedBecomeOne: the one that kept its id goes on with its own memory.
+// TestTwoNodesThatRememberedBecomeOne: the node that kept its id continues with its own state.
 func TestTwoNodesThatRememberedBecomeOne(t *testing.T) {
 	sub := func(b *graph.Builder[work, update], id graph.ID, opts ...graph.MapSubgraphOption) {
 		graph.MapSubgraph(b, id, compilePair(t, pairs(nil, "a")),

@@ -27,7 +27,7 @@ func escalating(t *testing.T, l *ledger, next func() graph.Next) *app {
 	return compile(t, b, graph.SubgraphOnly())
 }
 
-// escalatingFrom is escalating within so many graphs, each of which sends its parent on.
+// escalatingFrom is escalating within so many graphs. Each of them chooses for its parent.
 func escalatingFrom(t *testing.T, l *ledger, depth int, next func() graph.Next) *app {
 	t.Helper()
 	child := escalating(t, l, func() graph.Next {
@@ -189,10 +189,9 @@ func TestParentInCompile(t *testing.T) {
 	})
 }
 
-// busy is a graph of which much is under way when the node sub chooses what runs next: a deferred
-// node, a race that sub is in, a join that waits for that, and a longer branch. What sub chooses
-// leads to another race, and to the deferred node. The rival of sub is declared before it, and
-// wins, or after it.
+// busy is a graph with much in progress when the node sub chooses. It has a deferred node, a race
+// that sub is in, a join after that race, and a longer branch. The choice of sub leads to another
+// race, and to the deferred node. The rival of sub is declared before it, and wins, or after it.
 func busy(l *ledger, rivalFirst bool, sub func(b *graph.Builder[work, update], next func() graph.Next)) *graph.Builder[work, update] {
 	b := newWork()
 	worker := graph.TaskNode(b, "worker", func(ctx context.Context, s work, d teststate.Doc) (update, error) {

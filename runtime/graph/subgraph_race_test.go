@@ -13,8 +13,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// raceOf is a race of a graph as the node "slow" with the given one, "fast"; the result of the
-// faster one is followed by "won".
+// raceOf is a race of a graph as the node "slow" with the given node "fast". "won" follows the
+// result of the faster one.
 func raceOf(slow *app, fast func(context.Context, work) (update, error), opts ...graph.SubgraphOption) *graph.Builder[work, update] {
 	b := newWork()
 	b.Subgraph("slow", slow, opts...)
@@ -67,8 +67,8 @@ func TestNothingIsLeftOfARaceInASubgraph(t *testing.T) {
 	})
 }
 
-// TestNothingIsLeftOfARaceInASubgraphWhoseResultIsStored: the node beside the subgraph fails, so
-// that its result is stored before the superstep commits.
+// TestNothingIsLeftOfARaceInASubgraphWhoseResultIsStored: another node of the superstep fails, so
+// that the result of the subgraph is stored before the superstep commits.
 func TestNothingIsLeftOfARaceInASubgraphWhoseResultIsStored(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		broken := true
@@ -110,9 +110,9 @@ func (l *loading) Load(ctx context.Context, p checkpoint.Ref) (checkpoint.Chain,
 	return l.Saver.Load(ctx, p)
 }
 
-// TestWhatASubgraphAskedInAnAttemptThatFailedIsWithdrawn: it loses the race in its second attempt,
-// before that has come to what asks.
-func TestWhatASubgraphAskedInAnAttemptThatFailedIsWithdrawn(t *testing.T) {
+// TestTheQuestionOfASubgraphAttemptThatFailedIsWithdrawn: the subgraph loses the race in its
+// second attempt, before it reaches the node that asks.
+func TestTheQuestionOfASubgraphAttemptThatFailedIsWithdrawn(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newWork()
@@ -142,7 +142,7 @@ func TestWhatASubgraphAskedInAnAttemptThatFailedIsWithdrawn(t *testing.T) {
 	})
 }
 
-// TestRerunOfASubgraphThatHasStopped: the stop is both let pass and withdrawn, and made anew.
+// TestRerunOfASubgraphThatHasStopped: the stop is both passed and withdrawn, and then set again.
 func TestRerunOfASubgraphThatHasStopped(t *testing.T) {
 	eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
 		for name, opts := range stops {

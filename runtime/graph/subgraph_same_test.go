@@ -40,8 +40,9 @@ func step(l *ledger, name string) func(context.Context, work) (update, error) {
 	}
 }
 
-// beside is before -> sub -> after, with a node beside sub; sub is a graph over the same state.
-func beside(l *ledger, child *app, opts ...graph.SubgraphOption) *graph.Builder[work, update] {
+// alongside is before -> sub -> after, with another node alongside sub; sub is a graph over the
+// same state.
+func alongside(l *ledger, child *app, opts ...graph.SubgraphOption) *graph.Builder[work, update] {
 	b := newWork()
 	for _, id := range []graph.ID{"before", "beside", "after"} {
 		b.Node(id, step(l, string(id)))
@@ -75,14 +76,14 @@ func ranOnce(t *testing.T, what string, l *ledger) {
 
 func TestASubgraphOverTheSameStateGivesBackChanges(t *testing.T) {
 	child := compile(t, steps(nil, "a", "b"), graph.SubgraphOnly())
-	res := done(t, graph.Done)(compile(t, beside(nil, child), graph.Strict()).Run(t.Context(), input))
+	res := done(t, graph.Done)(compile(t, alongside(nil, child), graph.Strict()).Run(t.Context(), input))
 	wantLog(t, "run", res.State, "before, beside, a, b, after")
 	same(t, "steps", res.Steps, 3)
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
-		th, s := newThread(t, beside(nil, child), d, graph.Strict())
+		th, s := newThread(t, alongside(nil, child), d, graph.Strict())
 		res := done(t, graph.Done)(th.Invoke(t.Context(), input))
 		wantLog(t, "log", res.State, "before, beside, a, b, after")
-		snap, err := compile(t, beside(nil, child), graph.Saver(s)).Thread("t").State(t.Context())
+		snap, err := compile(t, alongside(nil, child), graph.Saver(s)).Thread("t").State(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +195,7 @@ func TestAFailureInASubgraphOverTheSameState(t *testing.T) {
 			if retry {
 				opts = append(opts, graph.Retry(graph.RetryPolicy{Attempts: 3, Base: 1}))
 			}
-			th, _ := newThread(t, beside(l, compile(t, inner, graph.SubgraphOnly()), opts...), d, graph.Concurrency(1))
+			th, _ := newThread(t, alongside(l, compile(t, inner, graph.SubgraphOnly()), opts...), d, graph.Concurrency(1))
 			res, err := th.Invoke(t.Context(), input)
 			for !retry && err != nil {
 				var e *graph.NodeError
@@ -239,14 +240,14 @@ func deepSame(t *testing.T, l *ledger, depth int, prefix string) *app {
 	return compile(t, b, graph.SubgraphOnly(), graph.InterruptBefore("joined"))
 }
 
-// deepSameLog is what a journey around two of them comes to.
+// deepSameLog is the log of a journey around two of them.
 const deepSameLog = "before, beside, a, left, d.a, d.left, d.ask7, d.joined, d.end, ask7, joined, end, after"
 
 func TestEveryCrashPointWithSubgraphsOverTheSameState(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		t.Parallel()
 		everyCrashPoint(t, func(s checkpoint.Saver, l *ledger) (result, error) {
-			return travelOf(t, beside(l, deepSame(t, l, 1, "")), s, d)
+			return travelOf(t, alongside(l, deepSame(t, l, 1, "")), s, d)
 		},
 			func(what string, res result) { wantLog(t, what, res.State, deepSameLog) })
 	})
@@ -258,7 +259,7 @@ func TestNothingFinishedRunsAgainInASubgraphOverTheSameState(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		l, s := new(ledger), memory.New()
 		for range 20 {
-			th := compile(t, beside(l, deepSame(t, l, 1, "")), graph.Saver(s), d).Thread("t")
+			th := compile(t, alongside(l, deepSame(t, l, 1, "")), graph.Saver(s), d).Thread("t")
 			res, err := th.Resume(t.Context())
 			if errors.Is(err, checkpoint.ErrNotFound) {
 				res, err = th.Invoke(t.Context(), input)
@@ -279,7 +280,7 @@ func TestNothingFinishedRunsAgainInASubgraphOverTheSameState(t *testing.T) {
 }
 
 func TestAStreamShowsEachUpdateOfASubgraphOverTheSameState(t *testing.T) {
-	th, _ := newThread(t, beside(nil, compile(t, steps(nil, "a", "b"), graph.SubgraphOnly())))
+	th, _ := newThread(t, alongside(nil, compile(t, steps(nil, "a", "b"), graph.SubgraphOnly())))
 	var got []string
 	for e, err := range th.Stream(t.Context(), input) {
 		if err != nil {
@@ -355,8 +356,8 @@ func TestWhatASubgraphStoresBelongsToStoredRecords(t *testing.T) {
 	})
 }
 
-// clash is a graph whose subgraph, over the same state or one of its own, asks and then sets what
-// another node sets, until mend is called.
+// clash is a graph whose subgraph asks and then sets a field that another node sets, until mend is
+// called. The subgraph is over the same state, or over its own.
 func clash(t *testing.T, own bool) (b *graph.Builder[work, update], mend func()) {
 	t.Helper()
 	mended := false
@@ -472,7 +473,7 @@ func TestACrashDoesNotForgetThatASubgraphRunsAgain(t *testing.T) {
 					func(s checkpoint.Saver) error { _, err := on(s).Resume(t.Context(), graph.Rerun("sub")); return err },
 					func(what string, s checkpoint.Saver) {
 						if threadOf(t, s).Head == before {
-							return // the Rerun came to nothing
+							return // the Rerun had no effect
 						}
 						snap, err := on(s).State(t.Context())
 						if err != nil {

@@ -76,9 +76,8 @@ func threadOf(t *testing.T, s checkpoint.Saver) checkpoint.Thread {
 	return c.Thread
 }
 
-// crashes makes a call once for each call of the saver that it makes, on a thread of its own that
-// prepare made, and crashes there, before the call of the saver and after it. check sees what is
-// stored then.
+// crashes repeats a call once for each saver call that it makes, each time on a new thread that
+// prepare made. It crashes there, before the saver call and after it. check gets the stored data.
 func crashes(t *testing.T, what string, least int,
 	prepare func(s checkpoint.Saver), call func(s checkpoint.Saver) error, check func(what string, s checkpoint.Saver),
 ) {
@@ -175,7 +174,7 @@ func TestTheStopAfterOneThatWasLetPass(t *testing.T) {
 			func(s checkpoint.Saver) error { _, err := on(s).Resume(t.Context()); return err },
 			func(what string, s checkpoint.Saver) {
 				th, want, got := on(s), 1, 0
-				if threadOf(t, s).Head == before { // the Resume came to nothing: the first stop holds the thread
+				if threadOf(t, s).Head == before { // the Resume had no effect: the first stop holds the thread
 					want = 2
 				}
 				if threadOf(t, s).Status == checkpoint.Paused {
@@ -282,7 +281,8 @@ func answerOnce(t *testing.T, what string, answered int, on func(checkpoint.Save
 		})
 }
 
-// TestResumingWithoutAnAnswerStoresNothing: whatever asks, wherever it is, and beside what.
+// TestResumingWithoutAnAnswerStoresNothing: whichever node asks, at any depth, and whichever nodes
+// are due with it.
 func TestResumingWithoutAnAnswerStoresNothing(t *testing.T) {
 	eachDepth(t, func(t *testing.T, what string, depth int, own bool, d graph.Durability) {
 		b := newWork()

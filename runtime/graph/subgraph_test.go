@@ -60,7 +60,7 @@ func pairs(l *ledger, names ...graph.ID) *graph.Builder[pair, pairUpdate] {
 	return b
 }
 
-// around is before -> sub -> after, with a node beside sub.
+// around is before -> sub -> after, with another node alongside sub.
 func around(t *testing.T, l *ledger, child *graph.Graph[pair, pairUpdate], opts ...graph.MapSubgraphOption) *graph.Builder[work, update] {
 	t.Helper()
 	b := newWork()
@@ -265,7 +265,7 @@ func deepJourney(t *testing.T, l *ledger) *graph.Builder[work, update] {
 	return around(t, l, nest(t, compilePair(t, inner, graph.InterruptBefore("joined"))))
 }
 
-// deepTravel goes on until the thread is finished, answering what it asks.
+// deepTravel resumes until the thread is finished, and answers its questions.
 func deepTravel(t *testing.T, s checkpoint.Saver, l *ledger, d graph.Durability) (result, error) {
 	t.Helper()
 	th := compile(t, deepJourney(t, l), graph.Saver(s), d, graph.Concurrency(1), graph.Strict()).Thread("t")

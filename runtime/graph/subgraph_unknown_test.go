@@ -134,8 +134,8 @@ func TestSubgraphsOverTheSameStateDropWhatTheirParentDrops(t *testing.T) {
 }
 
 // release is a graph as two releases of the code have it: over Pair, and over WiderPair, which has
-// a field more. A subgraph of a, b and c over the same state is between begin and end, and stops
-// before b and before c. What a node changes says does.
+// one more field. A subgraph of a, b and c over the same state is between begin and end, and stops
+// before b and before c. The function does returns the update of each node.
 func release[S, U any](t *testing.T, schema *state.Schema[S, U], does func(node graph.ID, s S) U, s checkpoint.Saver, opts ...graph.Option) graph.Thread[S, U] {
 	t.Helper()
 	chain := func(b *graph.Builder[S, U], ids ...graph.ID) *graph.Builder[S, U] {
@@ -163,8 +163,9 @@ func release[S, U any](t *testing.T, schema *state.Schema[S, U], does func(node 
 	return app.Thread("t")
 }
 
-// older and wider are the thread t of the two releases. With more the later one's node of that
-// name writes the field that the earlier one does not have; c says what it sees of it.
+// older and wider are the thread t of the two releases. With more, the later release's node of
+// that name writes the field that the earlier release does not have. c reports the value that it
+// sees.
 func older(t *testing.T, s checkpoint.Saver, opts ...graph.Option) graph.Thread[pair, pairUpdate] {
 	t.Helper()
 	return release(t, teststate.PairSchema, func(node graph.ID, _ pair) pairUpdate { return pairUpdate{Bar: state.Append(string(node))} }, s, opts...)
@@ -232,9 +233,9 @@ func TestASubgraphCarriesFieldsThatTheCodeDoesNotHave(t *testing.T) {
 	})
 }
 
-// TestWhatASubgraphChangedThatTheCodeDoesNotHave: a change of such a field cannot be merged, so
-// the code that has it goes on, or the subgraph begins anew.
-func TestWhatASubgraphChangedThatTheCodeDoesNotHave(t *testing.T) {
+// TestASubgraphChangeOfAFieldThatTheCodeDoesNotHave: a change of such a field cannot be merged.
+// The code that has the field continues, or the subgraph starts again.
+func TestASubgraphChangeOfAFieldThatTheCodeDoesNotHave(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		s := memory.New()
 		if _, err := wider(t, s, "a", d).Invoke(t.Context(), teststate.WiderPairUpdate{}); err != nil {
@@ -248,7 +249,7 @@ func TestWhatASubgraphChangedThatTheCodeDoesNotHave(t *testing.T) {
 			t.Fatal(err)
 		}
 		var last graph.Result[teststate.WiderPair]
-		for _, want := range []graph.Status{graph.Paused, graph.Done} { // the stop before b was let pass, though in vain
+		for _, want := range []graph.Status{graph.Paused, graph.Done} { // the stop before b was passed, without effect
 			if last, err = wider(t, s, "a", d).Resume(t.Context()); err != nil || last.Status != want {
 				t.Fatalf("got %s, %v; want it %s", last.Status, err, want)
 			}

@@ -13,9 +13,9 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// language has something of everything that a graph can have: sends that send, a routing node, a
-// join over branches of different length, an any-of join, a deferred node, a loop, a question
-// asked by each of several tasks.
+// language has every element of a graph: sends that send, a routing node, a join over branches of
+// different length, and an any-of join. It also has a deferred node and a loop, and several tasks
+// ask a question.
 func language(l *ledger) *graph.Builder[work, update] {
 	b := newWork()
 	asking := func(ctx context.Context, s work, d teststate.Doc) (update, error) {
@@ -63,7 +63,7 @@ func language(l *ledger) *graph.Builder[work, update] {
 	return b
 }
 
-// travelOf goes on until a graph is finished, answering what it asks, one question at a time.
+// travelOf resumes until a graph is finished, and answers its questions one at a time.
 func travelOf(t *testing.T, b *graph.Builder[work, update], s checkpoint.Saver, opts ...graph.Option) (result, error) {
 	t.Helper()
 	th := compile(t, b, append(opts, graph.Saver(s), graph.Concurrency(1), graph.Strict())...).Thread("t")
@@ -135,7 +135,7 @@ func TestMaxStepsOfASubgraphIsAnErrorOfItsNode(t *testing.T) {
 		for _, own := range []bool{false, true} {
 			what := fmt.Sprint("state of its own ", own)
 			l := new(ledger)
-			b := beside(l, compile(t, steps(l, "a", "b", "c"), graph.SubgraphOnly(), graph.MaxSteps(1)))
+			b := alongside(l, compile(t, steps(l, "a", "b", "c"), graph.SubgraphOnly(), graph.MaxSteps(1)))
 			if own {
 				b = around(t, l, compilePair(t, pairs(l, "a", "b", "c"), graph.MaxSteps(1)))
 			}

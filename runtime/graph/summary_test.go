@@ -18,8 +18,8 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// customers sends a doc to a task node for each customer. The node names the customer as its summary. For bob it asks, and for
-// eve it fails while broken is set.
+// customers sends a doc to a task node for each customer. The node names the customer as its
+// summary. For bob it asks, and for eve it fails while broken is set.
 func customers(tb testing.TB, broken *atomic.Bool, opts ...graph.Option) *app {
 	tb.Helper()
 	b := newWork()
@@ -253,7 +253,8 @@ func TestASummaryIsCutBetweenTwoCharacters(t *testing.T) {
 	}
 }
 
-// TestSummaryOutsideOfATask: it does nothing in a route, after the node has returned, and under any other context.
+// TestSummaryOutsideOfATask: it does nothing in a route, after the node has returned, and under
+// any other context.
 func TestSummaryOutsideOfATask(t *testing.T) {
 	graph.Summary(t.Context(), "nobody")
 	var left sync.WaitGroup

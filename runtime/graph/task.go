@@ -17,13 +17,14 @@ type Task = task.Task
 // maxSummary is how many bytes a summary may have.
 const maxSummary = 200
 
-// Summary describes the task whose node runs under ctx in a few words, for example by the customer that it works on.
-// It distinguishes a thousand sends to one node. Events, errors, open questions and the tasks of a Snapshot show the
-// text. It is stored with the task's question or failure, and not with its update.
+// Summary describes the task whose node runs under ctx in a few words, for example by the customer
+// that it works on. It distinguishes a thousand sends to one node. Events, errors, open questions
+// and the tasks of a Snapshot show the text. It is stored with the task's question or failure, and
+// not with its update.
 //
-// The last call of a task counts. A later attempt keeps the text until it sets another one. A text of more than 200
-// bytes is cut between two characters. Under the context of a route, and after the node has returned, Summary does
-// nothing.
+// The last call of a task counts. A later attempt keeps the text until it sets another one. A text
+// of more than 200 bytes is cut between two characters. Under the context of a route, and after
+// the node has returned, Summary does nothing.
 func Summary(ctx context.Context, text string) { task.Summarise(ctx, cut(text, maxSummary)) }
 
 // CurrentTask returns the task whose node runs under ctx.

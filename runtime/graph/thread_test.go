@@ -42,7 +42,8 @@ func collect[S any](tb testing.TB, seq func(func(graph.Snapshot[S], error) bool)
 	return all
 }
 
-// pairGraph is the two-node example: node_a sets foo a and adds a to bar, node_b likewise.
+// pairGraph is the two-node example: node_a sets foo to a and adds a to bar, and node_b does the
+// same with b.
 func pairGraph(t *testing.T, s checkpoint.Saver) *graph.Graph[teststate.Pair, teststate.PairUpdate] {
 	t.Helper()
 	b := graph.New("pair", teststate.PairSchema)
@@ -324,7 +325,7 @@ func TestBeforeRouteDecidesAfterTheEdit(t *testing.T) {
 	same(t, "log", res.State.Log, []string{"a", "y", "beside"})
 	same(t, "times asked", asked.Load(), int32(1))
 
-	// What the route chose was stored before what it chose ran.
+	// The choice of the route was stored before the chosen node ran.
 	chain, err := s.Load(t.Context(), checkpoint.Ref{Thread: "t"})
 	if err != nil {
 		t.Fatal(err)
@@ -407,8 +408,8 @@ func TestAJoinIsKeptOverARestart(t *testing.T) {
 	same(t, "log", res.State.Log, []string{"short", "long1", "long2", "joined"})
 }
 
-// flaky is a graph of three parallel nodes of which bad fails as long as broken is set; it counts
-// what ran.
+// flaky is a graph of three parallel nodes. The node bad fails as long as broken is set. ran
+// counts the nodes.
 func flaky(broken *atomic.Bool, ran *counter) *graph.Builder[work, update] {
 	b := newWork()
 	for _, id := range []graph.ID{"a", "bad", "c"} {
@@ -987,7 +988,7 @@ func TestDurabilitiesPrintAsTheirNames(t *testing.T) {
 	same(t, "names", got, []string{"no durability", "sync", "async", "on exit"})
 }
 
-// TestAnEditOfAForkLeavesItsStop: nobody has come to the stop on the new line, however often it
+// TestAnEditOfAForkLeavesItsStop: no run has reached the stop on the new line, however often it
 // was edited.
 func TestAnEditOfAForkLeavesItsStop(t *testing.T) {
 	for _, edits := range []int{1, 2, 3} {

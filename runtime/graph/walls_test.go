@@ -49,9 +49,9 @@ func structs(t *testing.T, dir string) map[string]*ast.StructType {
 	return all
 }
 
-// TestARunIsSmall keeps run at what one can hold in mind. A field of a struct type of this package
-// counts with the fields of that type, unless the type has methods: then it has a purpose of its
-// own.
+// TestARunIsSmall keeps run small enough to understand. A field of a struct type of this package
+// counts with the fields of that type, unless the type has methods. A type with methods has a
+// purpose of its own.
 func TestARunIsSmall(t *testing.T) {
 	all := structs(t, ".")
 	withMethods := make(map[string]bool)

@@ -206,10 +206,9 @@ func choosesEnd(context.Context, work) (update, graph.Next, error) {
 	return update{}, graph.To(graph.End), nil
 }
 
-// TestCompileProvesWhatRunsComeTo makes random graphs of edges, in which all is certain: a run of
-// the nodes, each of which sets the field, comes to a conflict if and only if Compile says so when
-// they declare it.
-func TestCompileProvesWhatRunsComeTo(t *testing.T) {
+// TestCompileFindsExactlyTheConflictsOfRuns makes random graphs of edges only. Each node sets and
+// declares one field. Compile reports a conflict if and only if a run has one.
+func TestCompileFindsExactlyTheConflictsOfRuns(t *testing.T) {
 	refused := 0
 	const graphs = 300
 	for seed := range uint64(graphs) {

@@ -9,13 +9,13 @@ import (
 // the storage is shared. Programs use a [Collection]; authors of backends implement this interface
 // and test it with package storetest.
 //
-// Keys are opaque bytes, ordered bytewise. Byte slices that a backend returns never change, and the
-// caller must not modify them. A backend keeps no slice of its arguments. Times are those of the
-// server, in microseconds.
+// Keys are opaque bytes, ordered bytewise. Byte slices that a backend returns never change, and
+// the caller must not modify them. A backend keeps no slice of its arguments. Times are those of
+// the server, in microseconds.
 //
-// A version is larger than all earlier versions of the key, also of an item that was deleted or has
-// expired. Backends take it from the server's clock, in microseconds, if there is no live item, and
-// add 1 otherwise.
+// A version is larger than all earlier versions of the key, also of an item that was deleted or
+// has expired. Backends take it from the server's clock, in microseconds, if there is no live
+// item, and add 1 otherwise.
 //
 // If ctx ends during a write, the outcome is unknown. After Close every method fails with
 // [ErrClosed].
@@ -26,21 +26,22 @@ type Backend interface {
 	// Do fails with a *ConflictError if the condition of an operation does not hold.
 	//
 	// If Op.Once was used before for the same namespace and key, in an earlier call or batch, the
-	// operation changes nothing, whatever its condition is. Its result has the version of the first
-	// use, and Repeated. Backends remember a use for at least [OnceFor]. A use whose batch failed
-	// does not count.
+	// operation changes nothing, whatever its condition is. Its result has the version of the
+	// first use, and Repeated. Backends remember a use for at least [OnceFor]. A use whose batch
+	// failed does not count.
 	Do(ctx context.Context, ops []Op) ([]Result, error)
 
 	// Find returns the items that q selects, by namespace and then by key. A page with fewer items
 	// than q.Limit is the last.
 	Find(ctx context.Context, q Query) ([]Record, error)
 
-	// Namespaces returns the namespaces of live items that q selects, in order, without repetition.
-	// A page with fewer namespaces than q.Limit is the last.
+	// Namespaces returns the namespaces of live items that q selects, in order, without
+	// repetition. A page with fewer namespaces than q.Limit is the last.
 	Namespaces(ctx context.Context, q NamespaceQuery) ([]Namespace, error)
 
 	// Sweep removes expired items, and uses of Once that are older than OnceFor: at most limit of
-	// each. It returns the number of removed items. A result of limit means that there may be more.
+	// each. It returns the number of removed items. A result of limit means that there may be
+	// more.
 	Sweep(ctx context.Context, limit int) (int, error)
 
 	// Close frees the resources of the backend. It waits for calls in progress.
@@ -70,8 +71,9 @@ type Op struct {
 	Value []byte  // OpPut: empty is a value
 	Index []Entry // OpPut, OpIndex: without repetition
 
-	// TTL is the life of the item from now; 0 is no limit. ExpireAt is the end of its life; zero is
-	// no limit. At most one is set. KeepExpiry keeps the limit of a live item. All are for OpPut.
+	// TTL is the life of the item from now; 0 is no limit. ExpireAt is the end of its life; zero
+	// is no limit. At most one is set. KeepExpiry keeps the limit of a live item. All are for
+	// OpPut.
 	TTL        time.Duration
 	ExpireAt   time.Time
 	KeepExpiry bool

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Batch is a list of operations, maybe on several collections of one backend, which run in order in
-// one atomic call. Add operations with [Collection.QueueGet], [Collection.QueuePut] and
+// Batch is a list of operations, maybe on several collections of one backend, which run in order
+// in one atomic call. Add operations with [Collection.QueueGet], [Collection.QueuePut] and
 // [Collection.QueueDelete], then call Do. The zero Batch is empty and ready to use. It must not be
 // used concurrently.
 type Batch struct {
@@ -40,8 +40,8 @@ func (b *Batch) add(backend Backend, op Op, err error) int {
 	return len(b.ops) - 1
 }
 
-// Do runs the operations in order. All of them take effect at one moment, or none does. Each sees the
-// effects of those before it. It returns the error of the first operation that fails: after a
+// Do runs the operations in order. All of them take effect at one moment, or none does. Each sees
+// the effects of those before it. It returns the error of the first operation that fails: after a
 // [*ConflictError] nothing is stored.
 func (b *Batch) Do(ctx context.Context) error {
 	switch {
@@ -72,7 +72,8 @@ type BatchGet[T any] struct {
 	core *core[T]
 }
 
-// Item returns what [Collection.Get] would return. Before the batch has run it returns [ErrNotRun].
+// Item returns what [Collection.Get] would return. Before the batch has run it returns
+// [ErrNotRun].
 func (g *BatchGet[T]) Item() (Item[T], error) {
 	if g.b.results == nil {
 		return Item[T]{}, ErrNotRun

@@ -15,16 +15,16 @@
 // # Namespaces
 //
 // A namespace is a list of parts, never a joined string. Two different lists are two different
-// namespaces, whatever bytes the parts contain. A collection that [Collection.In] returns sees only
-// its namespace and those below it. [Scoped] confines all collections to a namespace that depends
-// on the context, such as the user of a request or the thread of a node.
+// namespaces, whatever bytes the parts contain. A collection that [Collection.In] returns sees
+// only its namespace and those below it. [Scoped] confines all collections to a namespace that
+// depends on the context, such as the user of a request or the thread of a node.
 //
 // # Versions
 //
 // Every write of an item gives it a larger version. [IfVersion] and [IfAbsent] make a write
 // conditional. If the condition does not hold, the call returns a [*ConflictError] and stores
-// nothing. [Once] makes a write idempotent: a node that runs again after a crash repeats its calls,
-// but not their effects.
+// nothing. [Once] makes a write idempotent: a node that runs again after a crash repeats its
+// calls, but not their effects.
 //
 // # Lifetime
 //
@@ -34,9 +34,9 @@
 // # Changes of the value type
 //
 // Fields can be added, renamed (was=) and removed as in states. A stored top-level field that the
-// code does not have is ignored by reads, and [Collection.Update] keeps it, so that programs of two
-// releases can share a collection. An unknown nested field and a changed type are a [*ValueError]
-// that names the item and the field.
+// code does not have is ignored by reads, and [Collection.Update] keeps it, so that programs of
+// two releases can share a collection. An unknown nested field and a changed type are a
+// [*ValueError] that names the item and the field.
 //
 // # Backends
 //

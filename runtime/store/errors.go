@@ -14,7 +14,8 @@ var (
 	ErrConflict = errors.New("the item has another version")
 	// ErrClosed is the error of a call after Close.
 	ErrClosed = errors.New("the store is closed")
-	// ErrDamaged is the error of a call that found stored bytes other than those that were written.
+	// ErrDamaged is the error of a call that found stored bytes other than those that were
+	// written.
 	ErrDamaged = errors.New("stored data is damaged")
 	// ErrUnavailable is the error of a server that could not serve the call, because of a lock, a
 	// deadlock or a lost connection. It is unknown whether a write was stored.

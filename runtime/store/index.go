@@ -15,15 +15,15 @@ type Indexable interface {
 		~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64 | time.Time
 }
 
-// Index is a field of T by which [Collection.Filter] finds items. NewIndex and NewListIndex make it.
-// Its name is stored, so renaming an index needs [Collection.Reindex].
+// Index is a field of T by which [Collection.Filter] finds items. NewIndex and NewListIndex make
+// it. Its name is stored, so renaming an index needs [Collection.Reindex].
 type Index[T any, V Indexable] struct {
 	name   string
 	values func(*T) []V
 }
 
-// NewIndex returns an index with one value for each item: the result of value. The form of a string
-// may have at most [MaxIndexValue] bytes. value must not change its argument.
+// NewIndex returns an index with one value for each item: the result of value. The form of a
+// string may have at most [MaxIndexValue] bytes. value must not change its argument.
 func NewIndex[T any, V Indexable](name string, value func(*T) V) *Index[T, V] {
 	return &Index[T, V]{name, func(t *T) []V { return []V{value(t)} }}
 }

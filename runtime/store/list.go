@@ -74,9 +74,9 @@ func (exact) list(l *listing) { l.query.Exact = true }
 // Exact leaves out the namespaces below that of the collection.
 func Exact() ListOption { return exact{} }
 
-// List yields the items of c and of the namespaces below it, by namespace and then by key. It reads
-// lazily, in pages of 100: an item that changes during the loop may be yielded as it was before. An
-// error ends the sequence, except a [*ValueError], which stands for one item.
+// List yields the items of c and of the namespaces below it, by namespace and then by key. It
+// reads lazily, in pages of 100: an item that changes during the loop may be yielded as it was
+// before. An error ends the sequence, except a [*ValueError], which stands for one item.
 func (c *Collection[T]) List(ctx context.Context, opts ...ListOption) iter.Seq2[Item[T], error] {
 	return c.Filter().List(ctx, opts...)
 }
@@ -139,9 +139,9 @@ func (l *listing) records(ctx context.Context, b Backend) iter.Seq2[Record, erro
 	}
 }
 
-// Namespaces yields the namespaces with items in c, and in the namespaces below it. q.Prefix begins
-// after the parts of c. The namespaces are whole, with the parts of c, and q.Depth counts all parts.
-// Namespaces reads lazily, in pages.
+// Namespaces yields the namespaces with items in c, and in the namespaces below it. q.Prefix
+// begins after the parts of c. The namespaces are whole, with the parts of c, and q.Depth counts
+// all parts. Namespaces reads lazily, in pages.
 func (c *Collection[T]) Namespaces(ctx context.Context, q NamespaceQuery) iter.Seq2[Namespace, error] {
 	prefix := make([]Part, 0, len(c.ns)+len(q.Prefix))
 	for _, name := range c.ns {
@@ -174,10 +174,10 @@ func (c *Collection[T]) Namespaces(ctx context.Context, q NamespaceQuery) iter.S
 	}
 }
 
-// Reindex writes the index entries of all items of c and of the namespaces below it again, after an
-// index was added or changed. It returns the number of items. Versions and times stay. Programs can
-// read and write meanwhile. An item that cannot be read keeps its entries; Reindex continues, and
-// returns the [*ValueError].
+// Reindex writes the index entries of all items of c and of the namespaces below it again, after
+// an index was added or changed. It returns the number of items. Versions and times stay. Programs
+// can read and write meanwhile. An item that cannot be read keeps its entries; Reindex continues,
+// and returns the [*ValueError].
 func (c *Collection[T]) Reindex(ctx context.Context) (int, error) {
 	var done int
 	var faults []error

@@ -8,7 +8,8 @@ import (
 // GetOption is an option of reads: [Refresh].
 type GetOption interface{ get(op *Op) }
 
-// PutOption is an option of puts: [TTL], [ExpireAt], [KeepExpiry], [IfAbsent], [IfVersion] and [Once].
+// PutOption is an option of puts: [TTL], [ExpireAt], [KeepExpiry], [IfAbsent], [IfVersion] and
+// [Once].
 type PutOption interface{ put(op *Op, faults *fault) }
 
 // DeleteOption is an option of deletes: [IfVersion] and [Once].

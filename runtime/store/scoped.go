@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Scoped returns a backend that confines every call to a namespace that depends on its context: the
-// user of a request, say, or the thread of a node. All namespaces of arguments and results are
+// Scoped returns a backend that confines every call to a namespace that depends on its context:
+// the user of a request, say, or the thread of a node. All namespaces of arguments and results are
 // relative to it. So no namespace, key, filter or pattern reaches the items of another scope.
 //
 //	mine := store.Scoped(backend, func(ctx context.Context) (store.Namespace, error) {
@@ -18,8 +18,8 @@ import (
 //		return store.Namespace{"threads", task.Thread}, nil
 //	})
 //
-// An error of scope, and a namespace without parts, fail the call. Sweep removes expired items of all
-// scopes. Close does nothing: the caller closes the inner backend.
+// An error of scope, and a namespace without parts, fail the call. Sweep removes expired items of
+// all scopes. Close does nothing: the caller closes the inner backend.
 func Scoped(b Backend, scope func(ctx context.Context) (Namespace, error)) Backend {
 	return &scoped{b, scope}
 }

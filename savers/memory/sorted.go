@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// sorted is a map whose keys are in order, in chunks of at most 2*half keys. The zero sorted is empty.
+// sorted is a map whose keys are in order, in chunks of at most 2*half keys. The zero sorted is
+// empty.
 type sorted[V any] struct{ chunks [][]pair[V] }
 
 type pair[V any] struct {
@@ -15,8 +16,8 @@ type pair[V any] struct {
 
 const half = 256
 
-// place returns the place of the first key that is at least key, and whether it is key. The chunk may
-// be one past the last.
+// place returns the place of the first key that is at least key, and whether it is key. The chunk
+// may be one past the last.
 func (s *sorted[V]) place(key string) (chunk, i int, found bool) {
 	chunk, _ = slices.BinarySearchFunc(s.chunks, key, func(c []pair[V], key string) int {
 		return strings.Compare(c[len(c)-1].key, key)

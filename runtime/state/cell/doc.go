@@ -19,10 +19,10 @@
 //     updates and compare lists and maps.
 //
 //   - The type graphgenS, which is the [Live]: a [Core], the state, and the cells ([ListCell] and
-//     similar types). Core has most methods of Live. New calls bind, which calls Init, OnMigrate
-//     for each method Migrate of S and of the structs that it embeds, and Bind of every cell in
-//     bytewise order of the wire names. View clips slices, Load ends with Adopt, and Fork with
-//     Follow. Merge calls Begin, Merge of each cell with a nonzero update, and End.
+//     similar types). Core has most methods of Live. New calls bind. The method bind calls Init,
+//     OnMigrate for each method Migrate of S and its structs, and Bind of every cell. The cells
+//     are in bytewise order of the wire names. View clips slices, Load ends with Adopt, and Fork
+//     with Follow. Merge calls Begin, Merge of each cell with a nonzero update, and End.
 //
 //   - A [Codec] for each type that is not a basic one: a type without fields. It has a method
 //     Clone if an assignment does not copy the whole value. Codecs of recursive types count the

@@ -29,8 +29,8 @@ func (m *migration) migrates(h *head) bool {
 	return m.wires == nil || slices.Contains(m.wires, h.field.Wire)
 }
 
-// migratable reports whether r failed at a value of the field of h that is not of the type that
-// the code wants, and there is a method Migrate for the field.
+// migratable reports whether r failed at a value of the field of h, because the value has another
+// type than the code wants. It returns false if the field has no method Migrate.
 func (c *Core) migratable(r *wire.Reader, h *head) bool {
 	var err *wire.Error
 	if !errors.As(r.Err(), &err) || !slices.ContainsFunc(c.moves, func(m migration) bool { return m.migrates(h) }) {

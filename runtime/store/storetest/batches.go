@@ -77,7 +77,8 @@ func rounds(n int) int {
 	return n
 }
 
-// testBatchWriters lets 50 writers give all items of a batch one value, while readers look for a mix.
+// testBatchWriters lets 50 writers give all items of a batch one value, while readers look for a
+// mix.
 func testBatchWriters(tb testing.TB, place Storage) {
 	tb.Helper()
 	b := open(tb, place)

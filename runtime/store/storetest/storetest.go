@@ -18,8 +18,8 @@ import (
 
 // Storage describes an empty place for items, and how to open a backend on it.
 type Storage struct {
-	// Open opens a backend. The suite closes it. If Shared is true, the suite may call Open while an
-	// earlier backend is still open. Otherwise it calls Open once.
+	// Open opens a backend. The suite closes it. If Shared is true, the suite may call Open while
+	// an earlier backend is still open. Otherwise it calls Open once.
 	Open func() (store.Backend, error)
 
 	// Shared reports whether all backends that Open returns use the same items, including backends
@@ -27,11 +27,11 @@ type Storage struct {
 	Shared bool
 }
 
-// Run tests a backend, with one subtest for each promise. Each subtest calls open, which must return
-// a new Storage; use tb.Cleanup to remove it. Under -short, Run uses fewer rounds.
+// Run tests a backend, with one subtest for each promise. Each subtest calls open, which must
+// return a new Storage; use tb.Cleanup to remove it. Under -short, Run uses fewer rounds.
 //
-// Tests wait for items that expire after some milliseconds on the clock of the server, so that clock
-// must run.
+// Tests wait for items that expire after some milliseconds on the clock of the server, so that
+// clock must run.
 func Run(t *testing.T, open func(tb testing.TB) Storage) {
 	t.Helper()
 	for _, c := range Cases() {

@@ -148,8 +148,8 @@ func onEach(ctx context.Context, b store.Backend, ops []store.Op) (all []store.R
 	return all, nil
 }
 
-// forgets returns a Do that acknowledges every fifth call with puts, but stores only the first n of
-// its operations.
+// forgets returns a Do that acknowledges every fifth call with puts, but stores only the first n
+// of its operations.
 func forgets(n int) func(ctx context.Context, b store.Backend, ops []store.Op) ([]store.Result, error) {
 	var calls atomic.Int64
 	return func(ctx context.Context, b store.Backend, ops []store.Op) ([]store.Result, error) {

@@ -23,13 +23,13 @@ type own struct{}
 func (*own) Lock()   {}
 func (*own) Unlock() {}
 
-// Guarded has a lock beside its data.
+// Guarded has a lock next to its data.
 type Guarded struct {
 	mu sync.Mutex // want `Guarded.mu: type sync.Mutex is a lock`
 	n  int
 }
 
-// Cache has a lock beside its data.
+// Cache has a lock next to its data.
 type Cache struct {
 	mu sync.Mutex
 	n  int

@@ -81,8 +81,8 @@ type Half struct {
 // AddTopic appends a topic.
 func AddTopic(old []string, in string) []string { return chat.AddTopic(old, in) }
 
-// Migrate reads the calls of version 1, of which only the number is known. Those of chat are read
-// by chat.
+// Migrate reads the calls of version 1, which stored only their number. The Migrate of chat reads
+// the calls of chat.
 func (s *State) Migrate(from *state.Old) error {
 	n, ok := from.Int("Calls")
 	if !ok || len(from.Names()) != 1 {

@@ -73,8 +73,8 @@ func (s *Superstep) fallBack(ctx context.Context, i int, seen *attempts) {
 	seen.fallBack(t.Failure)
 }
 
-// fail makes the failure of the last attempt that of the task. The error of a Fallback is joined
-// to the failure that it was to handle.
+// fail makes the error of the last attempt the error of the task. It joins the error of a Fallback
+// to the error that the Fallback got.
 func (t *Task) fail() {
 	t.Progress = Failed
 	if t.Failure != nil && !errors.Is(t.Err, t.Failure) {

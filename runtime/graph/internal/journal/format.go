@@ -14,8 +14,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/wire"
 )
 
-// This file, questions.go and stops.go are everything that the runtime stores under a name or in a form of its
-// own. They are a format: changing it makes stored threads unreadable.
+// This file, questions.go and stops.go are everything that the runtime stores under a name or in a
+// form of its own. They are a format: changing it makes stored threads unreadable.
 //
 //	task key        hex of 16 bytes of SHA-256 of: run line, scope, step, node, index. Strings follow
 //	                their length, numbers are uvarints.
