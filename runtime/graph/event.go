@@ -85,7 +85,7 @@ type RunEvent struct {
 	Node    ID            // node, for the events of a task, and EventUpdate, EventCustom and EventQuestion
 	Index   int           // with Node: number of the send that the task runs, else 0
 	Attempt int           // for the events of a task, and EventCustom: from 1
-	Summary string        // likewise: the text that the task gave Summary so far; empty for none
+	Summary string        // with Node: the text that the task gave Summary so far; empty for none
 	Outcome Outcome       // EventTaskEnded
 	Took    time.Duration // Observer only: EventTaskEnded, EventRunEnded; EventTaskStuck: since its context ended
 	Delay   time.Duration // EventTaskRetry: until the next attempt

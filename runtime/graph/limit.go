@@ -22,7 +22,7 @@ type Limiter interface {
 //
 // The wait precedes the attempt: neither Timeout nor the number of attempts includes it, and
 // EventTaskStarted follows it. A task that waits takes one place of Concurrency. A cancelled run
-// leaves the queue. The limiters are released after each attempt, so a task that pauses before a
+// leaves the queue. The limiters are released after each attempt. So a task that pauses before a
 // retry does not hold them, and a fallback does not need them. An error of a Limiter fails the
 // task without a retry or fallback.
 //

@@ -54,7 +54,7 @@ func TestALimitIsSharedByGraphsAndRuns(t *testing.T) {
 	})
 }
 
-// Who waits first runs first, and a run that is cancelled leaves the queue.
+// The task that waits longest runs first, and a cancelled run leaves the queue.
 func TestALimitIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limit := graph.Concurrent(1)

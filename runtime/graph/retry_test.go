@@ -14,8 +14,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// pauses runs a node that fails with each of the errors in turn, and returns the delays of the
-// retries as an observer sees them, how long the run took, and its error.
+// pauses runs a node that fails with each of the errors in turn. It returns the delays of the
+// retries as an observer sees them, the duration of the run, and its error.
 func pauses(t *testing.T, retry graph.NodeOption, failures ...error) (delays []time.Duration, took time.Duration, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

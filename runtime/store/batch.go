@@ -101,7 +101,7 @@ func (c *Collection[T]) QueueGet(b *Batch, key string, opts ...GetOption) *Batch
 	return &BatchGet[T]{b, b.add(c.core.backend, c.get(key, opts), nil), c.core}
 }
 
-// QueuePut adds a put to a batch. It encodes the value at once.
+// QueuePut adds a put to a batch. It encodes the value immediately.
 func (c *Collection[T]) QueuePut(b *Batch, key string, value T, opts ...PutOption) *BatchPut {
 	op, err := c.put(key, &value, opts)
 	return &BatchPut{b, b.add(c.core.backend, op, err)}

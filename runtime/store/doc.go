@@ -33,10 +33,10 @@
 //
 // # Changes of the value type
 //
-// Fields can be added, renamed (was=) and removed as in states. A stored top-level field that the
-// code does not have is ignored by reads, and [Collection.Update] keeps it, so that programs of
-// two releases can share a collection. An unknown nested field and a changed type are a
-// [*ValueError] that names the item and the field.
+// Fields can be added, renamed (was=) and removed as in states. Reads ignore a stored top-level
+// field that the code does not have, and [Collection.Update] keeps it. So programs of two releases
+// can share a collection. An unknown nested field and a changed type are a [*ValueError] that
+// names the item and the field.
 //
 // # Backends
 //

@@ -58,9 +58,9 @@ func (n Namespace) Contains(other Namespace) bool {
 	return len(other) >= len(n) && slices.Equal(n, other[:len(n)])
 }
 
-// Append appends a form of n for backends to b. The bytes sort as namespaces do, no two namespaces
-// have the same bytes, and n contains another namespace if its bytes begin with those of n. The
-// form of a part is the part with 00 written as 00 ff, and 00 01 at the end.
+// Append appends a form of n for backends to b. The bytes sort as namespaces do, and no two
+// namespaces have the same bytes. n contains another namespace if its bytes begin with those of n.
+// The form of a part is the part with 00 written as 00 ff, and 00 01 at the end.
 func (n Namespace) Append(b []byte) []byte {
 	for _, part := range n {
 		b = AppendPart(b, part)

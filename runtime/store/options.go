@@ -97,7 +97,7 @@ func (o once) delete(op *Op, faults *fault) {
 	op.Once = string(o)
 }
 
-// Once makes a write idempotent: a second write of the same item with the same key changes nothing
+// Once makes a write idempotent. A second write of the same item with the same key changes nothing
 // and succeeds, even if the item has changed since. Use the key of the task in a node:
 //
 //	facts.Put(ctx, "city", fact, store.Once(graph.CurrentTask(ctx).Key))

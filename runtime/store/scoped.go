@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// Scoped returns a backend that confines every call to a namespace that depends on its context:
-// the user of a request, say, or the thread of a node. All namespaces of arguments and results are
-// relative to it. So no namespace, key, filter or pattern reaches the items of another scope.
+// Scoped returns a backend that confines every call to a namespace. The namespace depends on the
+// context: for example the user of a request, or the thread of a node. All namespaces of arguments
+// and results are relative to it. So no namespace, key, filter or pattern reaches the items of
+// another scope.
 //
 //	mine := store.Scoped(backend, func(ctx context.Context) (store.Namespace, error) {
 //		task := graph.CurrentTask(ctx)

@@ -63,7 +63,7 @@ func failuresOf(t *testing.T, name string, b store.Backend) []string {
 	return r.failures
 }
 
-// broken is a backend that breaks one rule: each function that is not nil replaces the method of
+// broken is a backend that breaks one rule. Each function that is not nil replaces the method of
 // that name, or changes the arguments of each operation.
 type broken struct {
 	store.Backend

@@ -32,7 +32,7 @@ func (s *Saver) packJob(ctx context.Context, j job) error {
 }
 
 // pack packs the old records of a log, a window at a time. Its row in graph_log says where the
-// first window begins: scatter, which moves records from a pack back into rows, sets that seq back.
+// first window begins. scatter moves records from a pack back into rows, and sets that seq back.
 // So pack looks at a record again only if it left a pack.
 func (s *Saver) pack(ctx context.Context, j job) error {
 	for more := true; more; {

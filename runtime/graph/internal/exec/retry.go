@@ -16,9 +16,8 @@ type Retry struct {
 	Jitter   func() float64   // how much of the second half of a pause is waited for, from 0 to 1; nil is random
 }
 
-// retries reports whether the node of a task that failed runs again, and after which delay: the
-// first of the policies that is for the error says so. A panic of their functions joins the task's
-// error.
+// retries reports whether the node of a failed task runs again, and sets the delay. The first
+// policy that applies to the error decides. A panic of its functions joins the task's error.
 func (s *Superstep) retries(policies []Retry, t *Task, delay *time.Duration) (again bool) {
 	if len(policies) == 0 {
 		return false
