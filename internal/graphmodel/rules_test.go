@@ -34,7 +34,7 @@ var elsewhere = map[string]struct{ why, test string }{
 	"12.9":  {"only writes would show it", "TestResumingWithoutAnAnswerStoresAndRunsNothing"},
 	"12.10": {"all questions are declared", "TestQuestionsThatCannotBeAsked"},
 	"13.12": {"random graphs stop by options of Compile; the tables of plan prove both in one way", "TestStopsOfOneRun"},
-	"13.13": {"random graphs stop by options of Compile", "TestAStopOfOneCallDoesNotHoldASubgraph"},
+	"13.13": {"random graphs stop by options of Compile", "TestStopsOfOneCallInSubgraphs"},
 	"13.14": {"all stops are at nodes", "TestStopsThatCannotHoldAreRefused"},
 	"14.7":  {"a call that is cancelled in a storm can also fail for another reason", "TestAStatusSaysWhatAThreadNeeds"},
 	"18.10": {"nodes that are run again are not subgraphs", "TestRerunBeginsASubgraphAnew"},

@@ -6,6 +6,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/exec"
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/journal"
+	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
 // A static stop in a subgraph is stored as a question of the subgraph itself, in the same act as
@@ -48,17 +49,22 @@ func (r callee) resume() error {
 // have them.
 func (r callee) restAt(halt *journal.Asked) error {
 	var after []int
+	own := plan.Stops{} // can be of an earlier call, or of an earlier release of the graph
 	for _, payload := range halt.Questions {
 		stops, err := journal.ReadStops(payload)
 		if err != nil {
 			return fmt.Errorf("%s: the stop of the call: %w", where(r.g.name, r.thread, r.plan.Step), err)
 		}
 		for _, s := range stops {
-			if n, ok := r.g.find(s.Node); ok && s.After {
+			switch n, ok := r.g.find(s.Node); {
+			case ok && s.After:
 				after = append(after, n)
+			case ok:
+				own.Before = append(own.Before, n)
 			}
 		}
 	}
+	r.plan.StopAt(&own) // the call rests here until the end of the run
 	r.plan.RestAfter(after)
 	return nil
 }

@@ -70,6 +70,7 @@ var optionsOfCalls = map[string]struct {
 	"InterruptBefore":   {graph.InterruptBefore, "Compile " + inputs + resumes},
 	"InterruptAfter":    {graph.InterruptAfter, "Compile " + inputs + resumes},
 	"BeforeRoute":       {graph.BeforeRoute, "Compile " + inputs + resumes},
+	"InSubgraph":        {graph.InSubgraph, inputs + resumes},
 	"Strict":            {graph.Strict, "Compile"},
 	"DropUnknownFields": {graph.DropUnknownFields, "Compile"},
 	"FormerNames":       {graph.FormerNames, "Compile"},

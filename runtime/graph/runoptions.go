@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
-	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
 )
 
 // Every call has a type of options. An option compiles only for the calls that it affects. An
@@ -93,8 +92,8 @@ type runOptions struct {
 	abandon  bool
 	as       []ID
 	jump     *Next
-	stops    *stops      // of this run alone; nil for none
-	stopAt   *plan.Stops // the same stops by node number
+	stops    *stops         // of this run alone; nil for none
+	stopAt   *numberedStops // the same stops by node number
 	request  string
 	rerun    []ID
 	answers  []answer

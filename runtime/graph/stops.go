@@ -3,6 +3,8 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/graphgen-go/graphgen/runtime/graph/internal/plan"
@@ -13,17 +15,25 @@ import (
 //
 // The stops of one run are in addition to those of Compile. They are not stored, so they do not
 // apply to another call, such as the Resume after a crash. They apply to nodes of the graph
-// itself, not to nodes of its subgraphs.
+// itself; InSubgraph applies them to nodes of a subgraph.
 type InterruptOption interface {
 	Option
+	RunInterruptOption
+}
+
+// RunInterruptOption is an option of Invoke, Stream, Resume and ResumeStream that stops one run:
+// every InterruptOption, and InSubgraph.
+type RunInterruptOption interface {
 	InvokeOption
 	ResumeOption
+	interrupt() *stops
 }
 
 // stops are places where a run stops for people. It is an InterruptOption.
 type stops struct {
 	before, after []ID
 	beforeRoute   bool
+	inside        map[ID][]RunInterruptOption // by subgraph node
 }
 
 // InterruptBefore pauses a run before a superstep in which one of nodes would run. Nothing of that
@@ -40,6 +50,16 @@ func InterruptAfter(nodes ...ID) InterruptOption { return &stops{after: nodes} }
 // route on the state at that time, which a person may have edited.
 func BeforeRoute() InterruptOption { return &stops{beforeRoute: true} }
 
+// InSubgraph applies stops to the nodes of a subgraph, in every call of it that the run makes.
+// node is the node of the subgraph. For a subgraph in a subgraph, nest InSubgraph.
+//
+// If a crash follows a stop in a subgraph before the thread is Paused, the stop holds the next
+// Resume, too.
+func InSubgraph(node ID, opts ...RunInterruptOption) RunInterruptOption {
+	return &stops{inside: map[ID][]RunInterruptOption{node: opts}}
+}
+
+func (s *stops) interrupt() *stops          { return s }
 func (s *stops) compile(o *options)         { o.stops.add(s, &o.given) }
 func (s *stops) invoke(o *runOptions)       { s.once(o) }
 func (s *stops) stream(o *runOptions)       { s.once(o) }
@@ -59,6 +79,12 @@ func (s *stops) add(more *stops, given *given) {
 	if more.beforeRoute {
 		s.beforeRoute = true
 		given.set("BeforeRoute")
+	}
+	for node, opts := range more.inside {
+		if s.inside == nil {
+			s.inside = make(map[ID][]RunInterruptOption)
+		}
+		s.inside[node] = append(slices.Clip(s.inside[node]), opts...)
 	}
 }
 
@@ -98,18 +124,78 @@ func (c *compiler[S, U]) addStops() {
 	c.g.plan.BeforeRoute = s.BeforeRoute
 }
 
+// numberedStops are the stops of one run in a graph and in its subgraphs, by the numbers of nodes.
+// Nil is none.
+type numberedStops struct {
+	plan.Stops
+	inside map[int]*numberedStops // by subgraph node
+}
+
+// in returns the stops in the calls of a subgraph node.
+func (s *numberedStops) in(node int) *numberedStops {
+	if s == nil {
+		return nil
+	}
+	return s.inside[node]
+}
+
+// addTo adds the stops of one call to those of the graph.
+func (s *numberedStops) addTo(p *plan.Planner) {
+	if s != nil {
+		p.StopAt(&s.Stops)
+	}
+}
+
 // numberStops sets the stops of one run by the numbers of the nodes.
 func (g *core) numberStops(o *runOptions) error {
 	if o.stops == nil {
 		return nil
 	}
-	s, faults := o.stops.byNumber(g.index)
-	if s.BeforeRoute && len(o.stops.after)+len(g.opt.stops.after) == 0 {
-		faults = append(faults, "BeforeRoute without InterruptAfter has nothing to stop")
-	}
+	s, faults := g.numbered(o.stops)
 	if len(faults) > 0 {
 		return errors.New(strings.Join(faults, "; "))
 	}
-	o.stopAt = &s
+	o.stopAt = s
 	return nil
+}
+
+// numbered returns stops by the numbers of the nodes, and faults.
+func (g *core) numbered(s *stops) (_ *numberedStops, faults []string) {
+	numbered := &numberedStops{inside: make(map[int]*numberedStops, len(s.inside))}
+	numbered.Stops, faults = s.byNumber(g.index)
+	if s.beforeRoute && len(s.after)+len(g.opt.stops.after) == 0 {
+		faults = append(faults, "BeforeRoute without InterruptAfter has nothing to stop")
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.inside)) {
+		n, ok := g.index[id]
+		if !ok || n <= start || g.nodes[n].sub == nil {
+			faults = append(faults, fmt.Sprintf("InSubgraph: no subgraph %q", string(id)))
+			continue
+		}
+		inner, wrong := g.nodes[n].sub.insideOf(s.inside[id])
+		for _, fault := range wrong {
+			faults = append(faults, fmt.Sprintf("InSubgraph %q: %s", string(id), fault))
+		}
+		numbered.inside[n] = inner
+	}
+	return numbered, faults
+}
+
+// insideOf returns the stops of a subgraph by the numbers of its nodes, and faults.
+func (g *core) insideOf(opts []RunInterruptOption) (*numberedStops, []string) {
+	var sum stops
+	var given given
+	for _, o := range opts {
+		if o != nil {
+			sum.add(o.interrupt(), &given)
+		}
+	}
+	numbered, faults := g.numbered(&sum)
+	if sum.none() && !sum.beforeRoute && len(sum.inside) == 0 {
+		faults = append(faults, "it has no stops; add InterruptBefore or InterruptAfter")
+	}
+	for _, name := range given.twice {
+		faults = append(faults, name+" is given twice; give it once")
+	}
+	return numbered, faults
 }

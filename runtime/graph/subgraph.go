@@ -196,6 +196,8 @@ func (r caller) newChild(ctx context.Context, i int, child *core, state typedSta
 		},
 	}
 	c.watchers = r.watchers.in(child, c.call.Path)
+	c.opt.stopAt = r.opt.stopAt.in(sl.Node)
+	c.opt.stopAt.addTo(&c.plan)
 	c.init()
 	c.opt.durability = r.opt.durability
 	if r.log == nil {

@@ -161,7 +161,7 @@ func (t Thread[S, U]) opening(ctx context.Context, o runOptions, out *stream[S, 
 	r := &opening{edited: out.state.edits != nil, run: &run{
 		g: &t.g.core, thread: t.id, plan: plan.New(&t.g.plan, true), state: out.state, ctx: ctx, opt: o, stopping: t.g.runs.stopping,
 	}}
-	r.plan.StopAt(o.stopAt)
+	o.stopAt.addTo(&r.plan)
 	r.init()
 	if out.yield != nil {
 		r.sink = out
