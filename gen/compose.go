@@ -45,7 +45,7 @@ func reducerIn(t types.Type, seen []types.Type) bool {
 	}
 	for i := range st.NumFields() {
 		tag, _ := parseTag(st.Tag(i))
-		if tag.reducer != "" {
+		if tag.merges() {
 			return true
 		}
 		part, ok := types.Unalias(st.Field(i).Type()).(*types.Named)

@@ -64,6 +64,9 @@ func commented(declaration *jen.Statement, f *field) []jen.Code {
 	if f.key != nil {
 		text += " by " + f.key.selector
 	}
+	if f.run {
+		text += ", run"
+	}
 	if f.comment != "" {
 		text += ": " + f.comment
 	}

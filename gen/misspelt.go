@@ -39,7 +39,7 @@ func meantGraph(key, value string) bool {
 	if len(faults) > 0 || t.reducer == "" {
 		return false
 	}
-	return key == "graphgen" || edits(key, want) == 2 || t.hasKey || t.fn != "" || t.name != "" || t.was != nil
+	return key == "graphgen" || edits(key, want) == 2 || t.hasKey || t.run || t.fn != "" || t.name != "" || t.was != nil
 }
 
 // edits returns the number of letters to insert, delete or replace to turn a into b.

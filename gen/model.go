@@ -59,6 +59,7 @@ type field struct {
 	in      *typ  // reduce: its second parameter
 	elem    *typ  // append, upsert, union: the element type
 	at      place // the tag
+	run     bool  // the next input clears it
 }
 
 // keyPath is the expression for the key of an upserted element.
@@ -190,7 +191,7 @@ func (r *resolver) stateField(in scope, f *types.Var, raw string, names *claims)
 	}
 	res := &field{
 		name: f.Name(), path: in.path + f.Name(), comment: comment(r.syntax[f.Pos()]), wire: t.name, was: t.was,
-		reducer: t.reducer, fn: t.fn, fnPkg: in.pkg, at: tagAt,
+		reducer: t.reducer, run: t.run, fn: t.fn, fnPkg: in.pkg, at: tagAt,
 	}
 	if res.wire == "" {
 		res.wire = f.Name()

@@ -347,9 +347,13 @@ func (r *resolver) fillStruct(res *typ, u *types.Struct, t types.Type, at place)
 			in.path = "." + r.show(t) + "." + f.Name()
 		}
 		res.fields = append(res.fields, r.member(f, u.Tag(i), in, names))
-		if tag, _ := parseTag(u.Tag(i)); tag.reducer != "" && !isState && !res.foreign {
-			r.fault(r.tagPlace(f, in), f.Type(), "reducer %q does nothing here, since %s is not a state: only the fields of a state are merged one by one; "+
-				"remove it, or name %s with -type", tag.reducer, r.show(t), r.show(t))
+		if tag, _ := parseTag(u.Tag(i)); tag.merges() && !isState && !res.foreign {
+			what := fmt.Sprintf("reducer %q", tag.reducer)
+			if tag.reducer == "" {
+				what = `option "run"`
+			}
+			r.fault(r.tagPlace(f, in), f.Type(), "%s does nothing here, since %s is not a state: only the fields of a state are merged one by one; "+
+				"remove it, or name %s with -type", what, r.show(t), r.show(t))
 		}
 	}
 }

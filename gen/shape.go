@@ -28,7 +28,7 @@ func describe(pkg *types.Package, t *target) shape.State {
 	s := newShapes(pkg)
 	d := shape.State{Name: t.name}
 	for _, f := range t.fields {
-		field := shape.Field{Name: f.name, Wire: f.wire, Was: f.was, Reducer: f.tag(), Type: s.text(f.typ)}
+		field := shape.Field{Name: f.name, Wire: f.wire, Was: f.was, Reducer: f.tag(), Type: s.text(f.typ), Run: f.run}
 		if f.key != nil {
 			field.Key = f.key.selector
 		}
@@ -189,6 +189,9 @@ func fieldShape(f shape.Field) []jen.Code {
 	}
 	for _, part := range [][2]string{{"Reducer", f.Reducer}, {"Type", f.Type}, {"Key", f.Key}, {"Input", f.Input}} {
 		parts = append(parts, keyed(part[0], part[1])...)
+	}
+	if f.Run {
+		parts = append(parts, jen.Id("Run").Op(":").True())
 	}
 	return parts
 }

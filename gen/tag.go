@@ -19,7 +19,12 @@ type tag struct {
 	name    string   // the value of name=
 	was     []string // the values of was=, in order
 	hasKey  bool
+	run     bool // the option run
 }
+
+// merges reports whether the tag says something about the merging of a field. Such a tag is for
+// fields of states.
+func (t *tag) merges() bool { return t.reducer != "" || t.run }
 
 // reducers lists the words for reducers in a tag, in the order for messages.
 var reducers = []string{
@@ -71,6 +76,12 @@ func (t *tag) set(part string) string {
 		}
 		t.name = value
 		return needWire(part, value)
+	case "run":
+		if t.run || hasValue {
+			return fmt.Sprintf(`option %q: "run" takes no value and stands once`, part)
+		}
+		t.run = true
+		return ""
 	case "was":
 		t.was = append(t.was, value)
 		return needWire(part, value)
@@ -112,14 +123,14 @@ func isReducer(word string) bool {
 
 // suggest returns the remedy for an unknown word: the most similar word, or all words.
 func suggest(word string) string {
-	words := append(append([]string(nil), reducers...), "key", "name", "was")
+	words := append(append([]string(nil), reducers...), "key", "name", "was", "run")
 	for _, w := range words {
 		if strings.EqualFold(w, word) || distance(w, strings.ToLower(word)) == 1 {
 			return fmt.Sprintf("did you mean %q?", w)
 		}
 	}
 	return "the reducers are " + strings.Join(reducers[:len(reducers)-3], ", ") +
-		", reduce=func, ephemeral and untracked, the options key=, name= and was="
+		", reduce=func, ephemeral and untracked, the options key=, name=, was= and run"
 }
 
 // distance returns 1 if one edit turns a into b, and another number otherwise. An edit inserts,

@@ -8,7 +8,7 @@ import (
 )
 
 // Format is the number of the encoding that this package writes and reads.
-const Format = 1
+const Format = 2
 
 // MaxDecode is the greatest number of bytes that DecodeWire accepts, far more than real types
 // need.
@@ -107,7 +107,7 @@ func readFormat(r *wire.Reader, n int) error {
 func appendFields(b []byte, fields []Field) []byte {
 	b = wire.AppendArrayLen(b, len(fields))
 	for _, f := range fields {
-		b = wire.AppendString(wire.AppendString(wire.AppendArrayLen(b, 7), f.Name), f.Wire)
+		b = wire.AppendString(wire.AppendString(wire.AppendArrayLen(b, 8), f.Name), f.Wire)
 		b = wire.AppendArrayLen(b, len(f.Was))
 		for _, was := range f.Was {
 			b = wire.AppendString(b, was)
@@ -115,6 +115,7 @@ func appendFields(b []byte, fields []Field) []byte {
 		for _, s := range []string{f.Reducer, f.Type, f.Key, f.Input} {
 			b = wire.AppendString(b, s)
 		}
+		b = wire.AppendBool(b, f.Run)
 	}
 	return b
 }
@@ -134,10 +135,10 @@ func appendTypes(b []byte, types Types) []byte {
 
 func readFields(r *wire.Reader) []Field {
 	return list(r, func(f *Field) {
-		r.FixedArray(7)
+		r.FixedArray(8)
 		f.Name, f.Wire = r.Str(), r.Str()
 		f.Was = list(r, func(was *string) { *was = r.Str() })
-		f.Reducer, f.Type, f.Key, f.Input = r.Str(), r.Str(), r.Str(), r.Str()
+		f.Reducer, f.Type, f.Key, f.Input, f.Run = r.Str(), r.Str(), r.Str(), r.Str(), r.Bool()
 	})
 }
 

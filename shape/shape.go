@@ -35,10 +35,10 @@
 //
 // A description is a MessagePack array. Its first element is the number of this format:
 //
-//	state:   [1, name, [field ...], [type ...]]
-//	payload: [1, type, [type ...]]
-//	graph:   [1, state, [[name, payload, payload] ...]]
-//	field:   [name, wire, [was ...], reducer, type, key, input]
+//	state:   [2, name, [field ...], [type ...]]
+//	payload: [2, type, [type ...]]
+//	graph:   [2, state, [[name, payload, payload] ...]]
+//	field:   [name, wire, [was ...], reducer, type, key, input, run]
 //	type:    [name, kind, of, [field ...], [[tag, type] ...]]
 //
 // Equal descriptions have equal bytes. Types are sorted by name.
@@ -64,6 +64,7 @@ type Field struct {
 	Was     []string // former wire names, which are also read
 	Reducer string   // as in the tag, or "replace" without one; empty for a field of a struct
 	Type    string
+	Run     bool   // the next input clears the field: the option run
 	Key     string // upsert: the field that identifies an element, or the method with its parentheses
 	Input   string // reduce: the type of the values in updates
 }

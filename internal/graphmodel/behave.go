@@ -23,6 +23,8 @@ const (
 	offerBest
 	offerLow
 	clearLow
+	offerPeak
+	addTurn
 	setAny
 	putFact
 	dropFact
@@ -78,7 +80,7 @@ func (s *Spec) does(d doing, view State) []change {
 func anyChange(r *rand.Rand) change {
 	kinds := []what{
 		addLog, setLast, setFirst, offerBest, setAny, putFact, putFact, dropFact,
-		addTag, addTag, dropTag, putItem, putItem, dropItem, pushStack,
+		addTag, addTag, dropTag, putItem, putItem, dropItem, pushStack, addTurn, offerPeak,
 	}
 	kind, key := kinds[r.IntN(len(kinds))], string(rune('a'+r.IntN(4)))
 	return change{kind, key, fmt.Sprint("v", r.IntN(50)), r.Int64N(100) - 50}
@@ -249,6 +251,10 @@ func (c change) add(u *StateUpdate) {
 
 func (c change) addOther(u *StateUpdate) {
 	switch c.what {
+	case offerPeak:
+		u.Peak.Offer(c.number)
+	case addTurn:
+		u.Turn.Append(c.text)
 	case setDraft:
 		u.Draft.Set(c.text)
 	case setText:

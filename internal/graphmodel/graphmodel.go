@@ -45,6 +45,8 @@ type State struct {
 	Text  string
 	Notes []string `graph:"append"`
 	Stack []string `graph:"reduce=push"`
+	Turn  []string `graph:"append,run"`
+	Peak  int64    `graph:"max,run"`
 }
 
 // Item is an element of a keyed list.

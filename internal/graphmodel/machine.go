@@ -170,8 +170,12 @@ func (m *machine) finish(tasks []*task) (stop bool, out *Outcome) {
 		o.rerun = rerun
 		return false, &o
 	}
-	state, merging := m.state, new(merging) // a failure leaves the state of the machine as it is (rule 3.8)
-	for i, t := range tasks {               // rule 2.3
+	state, merging := m.state, new(merging)                      // a failure leaves the state of the machine as it is (rule 3.8)
+	input := m.due[0].node == Start && len(tasks[0].changes) > 0 // not in a call over the same state (rule 18.3)
+	if input {
+		state.newInput()
+	}
+	for i, t := range tasks { // rule 2.3
 		if t.lost {
 			continue // rules 6.4 and 6.5
 		}
@@ -184,7 +188,7 @@ func (m *machine) finish(tasks []*task) (stop bool, out *Outcome) {
 			return fail(fmt.Sprintf("conflict %s %s", a, b), a, b)
 		}
 	}
-	if m.due[0].node != Start || len(tasks[0].changes) > 0 { // no input: a call over the same state (rule 18.3)
+	if m.due[0].node != Start || input {
 		state.endSuperstep(merging)
 	}
 	next, ok := m.follow(tasks, &state)

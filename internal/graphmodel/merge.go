@@ -9,7 +9,7 @@ import (
 // written once another merged may have it.
 type merged struct {
 	State
-	first, best, low bool // were ever written (rule 3.5)
+	first, best, low, peak bool // were ever written (rule 3.5)
 }
 
 // merging is the merge of one superstep.
@@ -64,6 +64,9 @@ func (m *merged) merge(step *merging, task int, changes []change) *conflict {
 	return nil
 }
 
+// newInput clears the fields that last until the next input (rule 4.4).
+func (m *merged) newInput() { m.Turn, m.Peak, m.peak = nil, 0, false }
+
 // endSuperstep clears the ephemeral field, unless the superstep set it (rule 4.1).
 func (m *merged) endSuperstep(step *merging) {
 	if !step.drafted {
@@ -87,6 +90,12 @@ func (m *merged) apply(c change) {
 		if !m.low || c.number < m.Low {
 			m.Low, m.low = c.number, true
 		}
+	case offerPeak:
+		if !m.peak || c.number > m.Peak {
+			m.Peak, m.peak = c.number, true
+		}
+	case addTurn:
+		m.Turn = with(m.Turn, c.text)
 	case clearLow:
 		m.Low, m.low = 0, false
 	case setAny:

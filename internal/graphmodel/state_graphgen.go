@@ -35,6 +35,8 @@ type StateUpdate struct {
 	Text  graphstate.Value[string]       // replace
 	Notes graphstate.List[string]        // append
 	Stack graphstate.Reduce[string]      // reduce=push
+	Turn  graphstate.List[string]        // append, run
+	Peak  graphstate.Max[int64]          // max, run
 }
 
 // String returns the operations in u as text, by field.
@@ -64,6 +66,8 @@ type StateDiff struct {
 	Text  graphstate.Change[string]
 	Notes graphstate.ListChange[string]
 	Stack graphstate.Change[[]string]
+	Turn  graphstate.ListChange[string]
+	Peak  graphstate.Change[int64]
 }
 
 // StateDiffOf returns the difference between before and after. It shares memory with both.
@@ -111,6 +115,12 @@ func StateDiffOf(before, after State) StateDiff {
 	if !graphwire.SameSlice(before.Stack, after.Stack) {
 		d.Stack = graphcell.Changed(before.Stack, after.Stack)
 	}
+	if !graphwire.SameSlice(before.Turn, after.Turn) {
+		d.Turn = graphgenStateFields.Turn.Diff(before.Turn, after.Turn)
+	}
+	if before.Peak != after.Peak {
+		d.Peak = graphcell.Changed(before.Peak, after.Peak)
+	}
 	return d
 }
 
@@ -146,13 +156,15 @@ func graphgenStateChanges(d *StateDiff) []graphstate.FieldChange {
 		graphstate.FieldChange{Field: "Text", Change: &d.Text},
 		graphstate.FieldChange{Field: "Notes", Change: &d.Notes},
 		graphstate.FieldChange{Field: "Stack", Change: &d.Stack},
+		graphstate.FieldChange{Field: "Turn", Change: &d.Turn},
+		graphstate.FieldChange{Field: "Peak", Change: &d.Peak},
 	)
 }
 
 // StateSchema describes State to a graph: graph.New(name, StateSchema). It must not be modified.
 var StateSchema = &graphstate.Schema[State, StateUpdate]{
 	Name:        "State",
-	Fingerprint: 0xebdadd14f02320c1,
+	Fingerprint: 0xceca7eb78b501c84,
 	Fields: []graphshape.Field{
 		graphgenStateFields.Log.Field,
 		graphgenStateFields.Count.Field,
@@ -168,6 +180,8 @@ var StateSchema = &graphstate.Schema[State, StateUpdate]{
 		graphgenStateFields.Text.Field,
 		graphgenStateFields.Notes.Field,
 		graphgenStateFields.Stack.Field,
+		graphgenStateFields.Turn.Field,
+		graphgenStateFields.Peak.Field,
 	},
 	Types:        graphgenStateTypes,
 	New:          graphgenStateNew,
@@ -194,6 +208,8 @@ var _ struct {
 	Text  string
 	Notes []string `graph:"append"`
 	Stack []string `graph:"reduce=push"`
+	Turn  []string `graph:"append,run"`
+	Peak  int64    `graph:"max,run"`
 } = State{}
 
 // graphgenStateFields describes how each field of State is merged and stored. It must not be modified.
@@ -212,6 +228,8 @@ var graphgenStateFields = struct {
 	Text  graphcell.ValueField[string]
 	Notes graphcell.ListField[string]
 	Stack graphcell.ReduceField[[]string, string]
+	Turn  graphcell.ListField[string]
+	Peak  graphcell.MaxField[int64]
 }{
 	Log: graphcell.ListField[string]{
 		Field: graphshape.Field{Name: "Log", Wire: "Log", Reducer: "append", Type: "[]string"},
@@ -274,6 +292,14 @@ var graphgenStateFields = struct {
 		Input:  graphcell.Str[string]{},
 		Reduce: push,
 	},
+	Turn: graphcell.ListField[string]{
+		Field: graphshape.Field{Name: "Turn", Wire: "Turn", Reducer: "append", Type: "[]string", Run: true},
+		Elem:  graphcell.Str[string]{},
+	},
+	Peak: graphcell.MaxField[int64]{
+		Field: graphshape.Field{Name: "Peak", Wire: "Peak", Reducer: "max", Type: "int64", Run: true},
+		Codec: graphcell.Int[int64]{},
+	},
 }
 
 // graphgenStateTypes describes the types in State. It must not be modified.
@@ -303,6 +329,8 @@ type graphgenState struct {
 		Text  graphcell.ValueCell[string]
 		Notes graphcell.ListCell[string]
 		Stack graphcell.ReduceCell[[]string, string]
+		Turn  graphcell.ListCell[string]
+		Peak  graphcell.MaxCell[int64]
 	}
 }
 
@@ -314,7 +342,7 @@ func graphgenStateNew(opts graphcell.Options) graphcell.Live[State, StateUpdate]
 // bind connects the cells to the fields, in the order of their wire names.
 func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	f := &graphgenStateFields
-	l.Init("State", opts, 14)
+	l.Init("State", opts, 16)
 	l.f.Any.Bind(&l.Core, &f.Any, &l.s.Any)
 	l.f.Best.Bind(&l.Core, &f.Best, &l.s.Best)
 	l.f.Count.Bind(&l.Core, &f.Count, &l.s.Count)
@@ -326,9 +354,11 @@ func (l *graphgenState) bind(opts graphcell.Options) *graphgenState {
 	l.f.Log.Bind(&l.Core, &f.Log, &l.s.Log)
 	l.f.Low.Bind(&l.Core, &f.Low, &l.s.Low)
 	l.f.Notes.Bind(&l.Core, &f.Notes, &l.s.Notes)
+	l.f.Peak.Bind(&l.Core, &f.Peak, &l.s.Peak)
 	l.f.Stack.Bind(&l.Core, &f.Stack, &l.s.Stack)
 	l.f.Tags.Bind(&l.Core, &f.Tags, &l.s.Tags)
 	l.f.Text.Bind(&l.Core, &f.Text, &l.s.Text)
+	l.f.Turn.Bind(&l.Core, &f.Turn, &l.s.Turn)
 	return l
 }
 
@@ -356,6 +386,7 @@ func (l *graphgenState) View() State {
 	s.Items = slices.Clip(s.Items)
 	s.Notes = slices.Clip(s.Notes)
 	s.Stack = slices.Clip(s.Stack)
+	s.Turn = slices.Clip(s.Turn)
 	return s
 }
 
@@ -410,6 +441,12 @@ func (l *graphgenState) Merge(task2 int, u *StateUpdate) error {
 	if !u.Stack.IsZero() {
 		l.f.Stack.Merge(&u.Stack)
 	}
+	if !u.Turn.IsZero() {
+		l.f.Turn.Merge(&u.Turn)
+	}
+	if !u.Peak.IsZero() {
+		l.f.Peak.Merge(&u.Peak)
+	}
 	return l.End()
 }
 
@@ -421,6 +458,7 @@ func graphgenStateClone(s State) State {
 	s.Items = slices.Clone(s.Items)
 	s.Notes = slices.Clone(s.Notes)
 	s.Stack = slices.Clone(s.Stack)
+	s.Turn = slices.Clone(s.Turn)
 	return s
 }
 
@@ -447,6 +485,8 @@ func graphgenStateWrites(u *StateUpdate) []graphstate.FieldChange {
 		graphstate.FieldChange{Field: "Text", Change: &u.Text},
 		graphstate.FieldChange{Field: "Notes", Change: &u.Notes},
 		graphstate.FieldChange{Field: "Stack", Change: &u.Stack},
+		graphstate.FieldChange{Field: "Turn", Change: &u.Turn},
+		graphstate.FieldChange{Field: "Peak", Change: &u.Peak},
 	)
 }
 
@@ -468,6 +508,8 @@ func graphgenStateAppendUpdate(b []byte, u *StateUpdate) ([]byte, error) {
 	f.Text.AppendUpdate(&w, &u.Text)
 	f.Notes.AppendUpdate(&w, &u.Notes)
 	f.Stack.AppendUpdate(&w, &u.Stack)
+	f.Turn.AppendUpdate(&w, &u.Turn)
+	f.Peak.AppendUpdate(&w, &u.Peak)
 	return w.End()
 }
 
@@ -506,6 +548,10 @@ func graphgenStateDecodeUpdate(b []byte, u *StateUpdate) error {
 			f.Notes.ReadUpdate(&r, &u.Notes)
 		case "Stack":
 			f.Stack.ReadUpdate(&r, &u.Stack)
+		case "Turn":
+			f.Turn.ReadUpdate(&r, &u.Turn)
+		case "Peak":
+			f.Peak.ReadUpdate(&r, &u.Peak)
 		default:
 			r.Unknown(key)
 		}

@@ -54,6 +54,8 @@ type typedState interface {
 	// merge merges the update of a node in slot i. After an error the state must not be used any
 	// more.
 	merge(i int, n *node) error
+	// newInput clears the fields that last until the next input.
+	newInput()
 	// endStep ends a superstep after all its updates are merged.
 	endStep()
 	// route calls the route of a node.
@@ -260,6 +262,8 @@ func (a *adapter[S, U]) merge(i int, n *node) error {
 	}
 	return nil
 }
+
+func (a *adapter[S, U]) newInput() { a.live.NewInput() }
 
 func (a *adapter[S, U]) endStep() { a.live.EndStep() }
 

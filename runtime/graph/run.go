@@ -203,6 +203,9 @@ func (r *run) fill() {
 // After an error the state must not be used any more.
 func (r *run) settle() (plan.Decision, error) {
 	r.health = spoiled
+	if r.plan.Input() && (r.call == nil || !r.call.Same) {
+		r.state.newInput()
+	}
 	if err := r.merge(); err != nil {
 		return 0, err
 	}

@@ -39,6 +39,10 @@ type Live[S, U any] interface {
 	// but shares the memory of its values.
 	Merge(task int, u *U) error
 
+	// NewInput clears the fields with the option run. A run calls it before it merges its input, in
+	// the same superstep. The next AppendDelta includes the clearing.
+	NewInput()
+
 	// Inner sets whether the next updates come from a subgraph, which has merged them before.
 	// Merge then leaves out their effects on ephemeral fields, because the subgraph has cleared
 	// these.

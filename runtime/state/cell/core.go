@@ -15,6 +15,7 @@ type Core struct {
 	opts    Options
 	cells   []*head   // in order of wire name
 	fading  []fader   // ephemeral fields
+	runs    []*head   // fields that the next input clears
 	unknown []unknown // in order of wire name
 	marks   []mark    // of renamed fields, in order of wire name
 	moves   []migration
@@ -46,6 +47,7 @@ type cell interface {
 	apply(r *wire.Reader, op delta.Op) bool // reads an operand and applies it; false, having read nothing, for an operation of another shape
 	reset()                                 // to what was never written
 	adopt()                                 // takes note of a value that was put from outside
+	clear()                                 // makes the field unset, and logs that
 	mark()                                  // notes that the value was written, though it is what no value is
 	share()
 	cloned(from cell) // notes that the value is a deep copy, made for this cell, of the one of from
@@ -95,6 +97,15 @@ func (c *Core) forget() {
 func (c *Core) Share() {
 	for _, h := range c.cells {
 		h.do.share()
+	}
+}
+
+// NewInput implements [Live].
+func (c *Core) NewInput() {
+	for _, h := range c.runs {
+		if h.written {
+			h.do.clear()
+		}
 	}
 }
 

@@ -29,6 +29,9 @@ type head struct {
 func (h *head) bind(core *Core, f *shape.Field, x cell) {
 	h.core, h.index, h.field, h.do = core, len(core.cells), f, x
 	core.cells = append(core.cells, h)
+	if f.Run {
+		core.runs = append(core.runs, h)
+	}
 	for _, was := range f.Was {
 		core.addMark(was, h)
 	}

@@ -172,6 +172,11 @@ func (c *indexed[K, T]) keys() map[K]int {
 	return c.index
 }
 
+func (c *indexed[K, T]) clear() {
+	c.index = nil
+	c.ListCell.clear()
+}
+
 func (c *indexed[K, T]) reset() {
 	c.index = nil
 	c.ListCell.reset()
@@ -217,7 +222,6 @@ func (c *KeyedCell[K, T]) merge(run *rep.Run[rep.Elems[K, T]]) {
 	case rep.Replace:
 		c.replaceAll(run.Arg.Vals)
 	case rep.Clear:
-		c.index = nil
 		c.clear()
 	}
 }
@@ -288,7 +292,6 @@ func (c *UniqueCell[T]) merge(run *rep.Run[[]T]) {
 	case rep.Replace:
 		c.replaceAll(run.Arg)
 	case rep.Clear:
-		c.index = nil
 		c.clear()
 	}
 }

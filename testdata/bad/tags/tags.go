@@ -30,6 +30,13 @@ type State struct {
 	Case      string            `graph:"Last"`                 // want `did you mean "last"\?`
 	Spaced    map[string]string `graph:"merge, name=x"`        // want `unknown option`
 
+	RunTwice []string `graph:"append,run,run"`    // want `option "run": "run" takes no value and stands once`
+	RunValue string   `graph:"run=3"`             // want `option "run=3": "run" takes no value and stands once`
+	RunDraft string   `graph:"ephemeral,run"`     // want `run: a field with "ephemeral" does not last until the next input; remove one of the two`
+	RunCache string   `graph:"untracked,run"`     // want `run: a field with "untracked" does not last until the next input`
+	RunWord  string   `graph:"runs"`              // want `unknown reducer "runs"; did you mean "run"\?`
+	RunFine  []string `graph:"run,append,name=r"` // in any order
+
 	KeySwap   []string `grpah:"append"`                          // want `State.KeySwap: unknown tag key "grpah"; did you mean .graph:"append".\?`
 	KeyCase   []string `Graph:"append"`                          // want `unknown tag key "Graph"`
 	KeyShort  []string `json:"x" grap:"nonsense"`                // want `unknown tag key "grap"`
