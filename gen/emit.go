@@ -150,7 +150,7 @@ func (e *emitter) payloadAppend(t *typ, b, v expr) []jen.Code {
 // hasCodec reports whether an emitted codec writes values of t.
 func (t *typ) hasCodec() bool {
 	switch t.kind {
-	case kindBasic, kindBytes, kindByteArray, kindTime, kindWire, kindBinary, kindText:
+	case kindBasic, kindBytes, kindByteArray, kindTime, kindWire, kindBinary, kindText, kindJSON:
 		return false
 	}
 	return true

@@ -56,6 +56,8 @@ func (e *emitter) appendCall(t *typ, x expr) *jen.Statement {
 		return wireCall("AppendBinary", b, x.dot("MarshalBinary").code())
 	case kindText:
 		return wireCall("AppendText", b, x.dot("MarshalText").code())
+	case kindJSON:
+		return wireCall("AppendJSON", b, x.dot("MarshalJSON").code())
 	}
 	return e.call(t, "Append", b, x.addr())
 }

@@ -19,7 +19,7 @@ func (e *emitter) cloneExpr(t *typ, x expr) jen.Code {
 		if t.elem.pointless {
 			return jen.Qual("maps", "Clone").Call(x.code())
 		}
-	case kindWire, kindBinary, kindText:
+	case kindWire, kindBinary, kindText, kindJSON:
 		if t.clones {
 			return x.call("Clone")
 		}
@@ -119,7 +119,7 @@ func (e *emitter) cloneParts(t *typ) []jen.Code {
 		return append([]jen.Code{jen.If(v.code().Op("==").Nil()).Block(e.returnClone(jen.Nil(), true))}, e.returnAddress(t.elem, v.deref())...)
 	case kindUnion:
 		body = append(body, e.cloneUnion(t)...)
-	case kindWire, kindBinary, kindText:
+	case kindWire, kindBinary, kindText, kindJSON:
 		return e.cloneByCodec(t)
 	}
 	return append(body, e.returnClone(v.code(), true))
@@ -175,6 +175,8 @@ func marshalOf(t *typ, x expr) jen.Code {
 		return x.dot("MarshalBinary").code()
 	case kindText:
 		return x.dot("MarshalText").code()
+	case kindJSON:
+		return x.dot("MarshalJSON").code()
 	}
 	return wireCall("Marshal", x.dot("AppendWire").code())
 }
@@ -186,6 +188,8 @@ func unmarshalOf(t *typ, x expr) jen.Code {
 		return x.dot("UnmarshalBinary").code()
 	case kindText:
 		return x.dot("UnmarshalText").code()
+	case kindJSON:
+		return x.dot("UnmarshalJSON").code()
 	}
 	return x.dot("DecodeWire").code()
 }

@@ -29,7 +29,7 @@ func (e *emitter) differExpr(t *typ, x, y expr) *jen.Statement {
 // isOperator reports whether values are compared by ==.
 func (t *typ) isOperator() bool {
 	switch t.kind {
-	case kindWire, kindBinary, kindText:
+	case kindWire, kindBinary, kindText, kindJSON:
 		return !t.equals && t.pointless && types.Comparable(t.typ)
 	}
 	return t.comparable()
@@ -51,7 +51,7 @@ func (e *emitter) equalCall(t *typ, x, y expr) *jen.Statement {
 		if t.elem.comparable() {
 			return wireCall("SameMap", x.code(), y.code())
 		}
-	case kindWire, kindBinary, kindText:
+	case kindWire, kindBinary, kindText, kindJSON:
 		if t.equals {
 			return x.call("Equal", y.code())
 		}

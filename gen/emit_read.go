@@ -21,6 +21,8 @@ func (e *emitter) readValue(t *typ, x expr) jen.Code {
 		return r.call("Binary", x.dot("UnmarshalBinary").code())
 	case kindText:
 		return r.call("Text", x.dot("UnmarshalText").code())
+	case kindJSON:
+		return r.call("JSON", x.dot("UnmarshalJSON").code())
 	}
 	return e.call(t, "Read", r.code(), x.addr())
 }

@@ -37,6 +37,16 @@ func marshalKind(t types.Type) kind {
 	return kindInvalid
 }
 
+// hasForm reports whether the methods of a form, kindJSON or kindText, store values of t.
+func hasForm(t *types.Named, form kind) bool {
+	name := "JSON"
+	if form == kindText {
+		name = "Text"
+	}
+	return !types.IsInterface(t) && isMethod(t, "Marshal"+name, nil, bytesType, errorType) &&
+		isMethod(t, "Unmarshal"+name, bytesType, errorType)
+}
+
 // methodOf returns the signature of the exported method name of *t, or nil.
 func methodOf(t *types.Named, name string) *types.Signature {
 	sel := types.NewMethodSet(types.NewPointer(t)).Lookup(nil, name)

@@ -7,6 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/tools/go/types/typeutil"
+
 	"github.com/graphgen-go/graphgen/shape"
 )
 
@@ -75,7 +77,7 @@ func (f *field) stored() bool { return f.reducer != "untracked" }
 // buildModel checks the types of a unit and returns the model to emit. If it adds faults to diags,
 // the model may be incomplete.
 func buildModel(src *source, u *unit, units []*unit, marked map[string]bool, diags *diagnostics) *model {
-	r := &resolver{src: src, diags: diags, marked: marked, syntax: fieldSyntax(src.pkg.Syntax), bad: make(map[*typ]bool)}
+	r := &resolver{src: src, diags: diags, marked: marked, syntax: fieldSyntax(src.pkg.Syntax), bad: make(map[*typ]bool), known: make(map[kind]*typeutil.Map)}
 	r.states = src.stateNames(units)
 	r.readUnions()
 	m := &model{pkg: src.pkg.Types, pkgPath: src.pkg.PkgPath, build: u.origin.build, sources: u.sources()}
@@ -209,7 +211,7 @@ func (r *resolver) stateField(in scope, f *types.Var, raw string, names *claims)
 		return res
 	}
 	before := len(r.diags.list)
-	res.typ = r.resolve(f.Type(), at)
+	res.typ = r.resolveField(f.Type(), t, at, tagAt)
 	if len(r.diags.list) == before && res.typ.kind != kindInvalid {
 		r.checkReducer(res, t, f.Type(), tagAt)
 	}

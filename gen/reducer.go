@@ -17,6 +17,9 @@ func (r *resolver) checkOptions(f *field, t tag, at place, typ types.Type) {
 	if t.run && (f.reducer == "untracked" || f.reducer == "ephemeral") {
 		r.fault(at, typ, `run: a field with %q does not last until the next input; remove one of the two`, f.reducer)
 	}
+	if f.reducer == "untracked" && t.form != kindInvalid {
+		r.fault(at, typ, "an untracked field is not stored, so it has no form there; remove json or text")
+	}
 	if f.reducer == "untracked" && (t.name != "" || len(t.was) > 0) {
 		r.fault(at, typ, "an untracked field is not stored, so it has no name there; remove name= and was=")
 	}

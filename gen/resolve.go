@@ -19,7 +19,7 @@ type resolver struct {
 	marked map[string]bool          // payload types of all loaded packages, as path.Name
 	syntax map[token.Pos]*ast.Field // of struct fields, by the position of the name
 	states map[string]bool          // names of this package's states
-	known  typeutil.Map             // types.Type -> *typ
+	known  map[kind]*typeutil.Map   // by form: types.Type -> *typ
 	all    []*typ
 	bad    map[*typ]bool
 
@@ -33,6 +33,7 @@ type place struct {
 	subject string // State.Messages
 	path    string // the path from the subject to the type, for types of other packages: .Transport[]
 	nested  bool   // a field of a struct that is not a state
+	form    kind   // kindJSON or kindText: the tag of the field asks for this form
 }
 
 func (at place) into(step string) place {
@@ -65,7 +66,12 @@ func (r *resolver) show(t types.Type) string {
 // resolve returns the typ of t. If t cannot be stored, it reports the reason and returns a typ of
 // kindInvalid.
 func (r *resolver) resolve(t types.Type, at place) *typ {
-	if known, ok := r.known.At(t).(*typ); ok {
+	cache := r.known[at.form]
+	if cache == nil {
+		cache = new(typeutil.Map)
+		r.known[at.form] = cache
+	}
+	if known, ok := cache.At(t).(*typ); ok {
 		if r.bad[known] {
 			r.again(known, t, at)
 		}
@@ -79,7 +85,7 @@ func (r *resolver) resolve(t types.Type, at place) *typ {
 	if r.endless(t, at) {
 		return res
 	}
-	r.known.Set(t, res) // set before the parts are resolved, because t may contain itself
+	cache.Set(t, res) // set before the parts are resolved, because t may contain itself
 	faults := len(r.diags.list)
 	r.fill(res, t, at)
 	if len(r.diags.list) > faults {
@@ -110,6 +116,9 @@ func (r *resolver) fill(res *typ, t types.Type, at place) {
 		res.named = true
 		res.foreign = obj.Pkg() != r.src.pkg.Types
 		switch {
+		case at.form != kindInvalid && hasForm(named, at.form):
+			r.fillOpaque(res, at.form, named, at)
+			return
 		case r.fillKnown(res, named, at):
 			return
 		case r.hasWire(named):
@@ -320,6 +329,7 @@ func (r *resolver) fillInterface(res *typ, u *types.Interface, t types.Type, at 
 // field.
 func (r *resolver) fillStruct(res *typ, u *types.Struct, t types.Type, at place) {
 	res.kind = kindStruct
+	at.form = kindInvalid // tags of its fields decide
 	named, _ := t.(*types.Named)
 	if named != nil && res.foreign {
 		for i := range u.NumFields() {
@@ -388,8 +398,30 @@ func (r *resolver) member(f *types.Var, raw string, at place, names map[string]s
 		return m
 	}
 	r.claim(names, m.name, m.wire, m.was, tagAt, f.Type())
-	m.typ = r.resolve(f.Type(), at)
+	m.typ = r.resolveField(f.Type(), t, at, tagAt)
 	return m
+}
+
+// resolveField resolves the type of a field. With the option json or text, the types in it that
+// have such methods are stored by them: that of the field, or those that it reaches by pointers,
+// lists and maps.
+func (r *resolver) resolveField(t types.Type, tag tag, at, tagAt place) *typ {
+	at.form = tag.form
+	faults := len(r.diags.list)
+	res := r.resolve(t, at)
+	if tag.form == kindInvalid || len(r.diags.list) > faults {
+		return res
+	}
+	part := res
+	for part.elem != nil {
+		part = part.elem
+	}
+	if part.kind != tag.form {
+		name := map[kind]string{kindJSON: "JSON", kindText: "Text"}[tag.form]
+		r.fault(tagAt, t, "type %s has no methods Marshal%s and Unmarshal%s to store it by; remove the option %s",
+			r.show(part.typ), name, name, strings.ToLower(name))
+	}
+	return res
 }
 
 // claim records the wire names of a field. It reports names that an earlier field of the struct

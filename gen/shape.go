@@ -87,6 +87,8 @@ func (s *shapes) text(t *typ) string {
 		entry.Kind = shape.Binary
 	case kindText:
 		entry.Kind = shape.Text
+	case kindJSON:
+		entry.Kind = shape.JSON
 	default:
 		entry.Of = s.layer(t)
 	}
@@ -158,7 +160,11 @@ func typesShape(list shape.Types) *jen.Statement {
 // shapeOf writes the parts of a type's description.
 func shapeOf(t shape.Type) []jen.Code {
 	parts := keyed("Name", t.Name)
-	parts = append(parts, jen.Id("Kind").Op(":").Add(shapeType(upperFirst(string(t.Kind)))))
+	kind := upperFirst(string(t.Kind))
+	if t.Kind == shape.JSON {
+		kind = "JSON"
+	}
+	parts = append(parts, jen.Id("Kind").Op(":").Add(shapeType(kind)))
 	parts = append(parts, keyed("Of", t.Of)...)
 	if len(t.Fields) > 0 {
 		var fields []jen.Code

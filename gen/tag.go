@@ -20,7 +20,11 @@ type tag struct {
 	was     []string // the values of was=, in order
 	hasKey  bool
 	run     bool // the option run
+	form    kind // kindJSON or kindText: the option json or text
 }
+
+// forms are the options that say how the types of a field store themselves.
+var forms = map[string]kind{"json": kindJSON, "text": kindText}
 
 // merges reports whether the tag says something about the merging of a field. Such a tag is for
 // fields of states.
@@ -82,6 +86,12 @@ func (t *tag) set(part string) string {
 		}
 		t.run = true
 		return ""
+	case "json", "text":
+		if t.form != kindInvalid || hasValue {
+			return fmt.Sprintf(`option %q: "json" and "text" take no value, and only one of them stands, once`, part)
+		}
+		t.form = forms[word]
+		return ""
 	case "was":
 		t.was = append(t.was, value)
 		return needWire(part, value)
@@ -123,14 +133,14 @@ func isReducer(word string) bool {
 
 // suggest returns the remedy for an unknown word: the most similar word, or all words.
 func suggest(word string) string {
-	words := append(append([]string(nil), reducers...), "key", "name", "was", "run")
+	words := append(append([]string(nil), reducers...), "key", "name", "was", "run", "json", "text")
 	for _, w := range words {
 		if strings.EqualFold(w, word) || distance(w, strings.ToLower(word)) == 1 {
 			return fmt.Sprintf("did you mean %q?", w)
 		}
 	}
 	return "the reducers are " + strings.Join(reducers[:len(reducers)-3], ", ") +
-		", reduce=func, ephemeral and untracked, the options key=, name=, was= and run"
+		", reduce=func, ephemeral and untracked, the options key=, name=, was=, run, json and text"
 }
 
 // distance returns 1 if one edit turns a into b, and another number otherwise. An edit inserts,

@@ -22,8 +22,14 @@ const (
 	kindWire   // AppendWire and DecodeWire
 	kindBinary // encoding.BinaryMarshaler and BinaryUnmarshaler
 	kindText   // encoding.TextMarshaler and TextUnmarshaler
+	kindJSON   // json.Marshaler and json.Unmarshaler, where the tag of a field asks for it
 	kindOpaque // the type of an untracked field, which is never inspected
 )
+
+// own reports whether values are stored by methods of their type.
+func (k kind) own() bool {
+	return k == kindWire || k == kindBinary || k == kindText || k == kindJSON
+}
 
 // typ is the emitters' view of a type. Identical types share one typ.
 type typ struct {
@@ -42,8 +48,8 @@ type typ struct {
 	traits
 	foreign   bool // declared in another package
 	recursive bool // may contain itself
-	clones    bool // kindWire, kindBinary, kindText: has a method Clone with a result of its own type
-	equals    bool // the same kinds: has a method Equal
+	clones    bool // types that store themselves: has a method Clone with a result of its own type
+	equals    bool // the same types: has a method Equal
 }
 
 // traits are the properties that a type inherits from its parts.
@@ -95,7 +101,7 @@ func settle(all []*typ) {
 	markRecursive(all)
 	for _, t := range all {
 		t.strict, t.byValue = true, true
-		if t.kind != kindWire && t.kind != kindBinary && t.kind != kindText {
+		if !t.kind.own() {
 			t.pointless = true // assumed at first
 		}
 	}
@@ -127,7 +133,7 @@ func (t *typ) judge() traits {
 		now = traits{fallible: true}
 	case kindPointer, kindSlice, kindMap:
 		now = traits{fallible: now.fallible}
-	case kindWire, kindBinary, kindText:
+	case kindWire, kindBinary, kindText, kindJSON:
 		return traits{pointless: t.pointless, fallible: true}
 	case kindOpaque:
 		return traits{pointless: true}

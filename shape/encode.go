@@ -166,7 +166,7 @@ func readTypes(r *wire.Reader) Types {
 
 func (k Kind) known() bool {
 	switch k {
-	case Defined, Struct, Union, Wire, Binary, Text:
+	case Defined, Struct, Union, Wire, Binary, Text, JSON:
 		return true
 	}
 	return false

@@ -84,7 +84,7 @@ func (p *printer) entry(t *Type) {
 	p.seen[t.Name] = len(p.seen)
 	p.text(string(t.Kind))
 	switch t.Kind {
-	case Wire, Binary, Text:
+	case Wire, Binary, Text, JSON:
 		p.text(t.Name)
 	}
 	for _, f := range byWire(t.Fields) {

@@ -24,8 +24,8 @@
 //   - A slice or array is an array; one of bytes is binary. A complex number is an array of two.
 //   - A time is a timestamp. A pointer is stored as the value that it points to.
 //   - A nil slice, map, pointer or union is nil.
-//   - A type with its own codec is stored as the codec writes it. Binary is binary, Text is a
-//     string, and Wire can be any value.
+//   - A type with its own codec is stored as the codec writes it. Binary is binary, Text and JSON
+//     are strings, and Wire can be any value.
 //
 // A snapshot also marks each field that it stores under a new name although the field had a former
 // one. The mark is "was," followed by the former name; its value is the new name. Any other
@@ -98,4 +98,5 @@ const (
 	Wire    Kind = "wire"    // by its methods AppendWire and DecodeWire
 	Binary  Kind = "binary"  // by its methods MarshalBinary and UnmarshalBinary
 	Text    Kind = "text"    // by its methods MarshalText and UnmarshalText
+	JSON    Kind = "json"    // by its methods MarshalJSON and UnmarshalJSON
 )

@@ -45,6 +45,7 @@
 //	Tokens   int64             `graph:"sum"`            // also min, max; and, or for bools
 //	Plan     *Plan             `graph:"reduce=edit"`    // func edit(old *Plan, in PlanEdit) *Plan
 //	Draft    string            `graph:"ephemeral"`      // visible in the next superstep only
+//	Page     vendor.Page       `graph:"json"`           // by its MarshalJSON and UnmarshalJSON; or text
 //	Steps    []string          `graph:"append,run"`     // with any reducer: cleared by the next input
 //	Cache    *Cache            `graph:"untracked"`      // in memory for the run, never stored
 //	History  []Message         `graph:"append,name=hist,was=old_hist"` // name in stored data, and former names

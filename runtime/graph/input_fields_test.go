@@ -46,8 +46,8 @@ func question(text string) graphmodel.StateUpdate {
 // shownTurn returns the fields of the current input, and the length of the log of all inputs.
 func shownTurn(s graphmodel.State) string { return fmt.Sprint(s.Turn, s.Peak, len(s.Log)) }
 
-// TestAFieldOfARunLastsUntilTheNextInput (rule 4.4): it survives a failure and the resume by another
-// process. The next input clears it and merges after that, whether the state is kept in memory or
+// TestAFieldOfARunLastsUntilTheNextInput (rule 4.4): it survives a failure and the resume by
+// another process. The next input clears it and merges after that, whether the state is kept in memory or
 // read. An edit, a replay and a fork keep it.
 func TestAFieldOfARunLastsUntilTheNextInput(t *testing.T) {
 	for _, name := range []string{"kept in memory", "read"} {

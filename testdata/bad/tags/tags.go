@@ -37,6 +37,15 @@ type State struct {
 	RunWord  string   `graph:"runs"`              // want `unknown reducer "runs"; did you mean "run"\?`
 	RunFine  []string `graph:"run,append,name=r"` // in any order
 
+	JSONTwice  []string      `graph:"append,json,text"` // want `option "text": "json" and "text" take no value, and only one of them stands, once`
+	JSONValue  string        `graph:"json=x"`           // want `option "json=x": "json" and "text" take no value`
+	JSONCache  *Item         `graph:"untracked,json"`   // want `an untracked field is not stored, so it has no form there; remove json or text`
+	JSONPlain  []Item        `graph:"append,json"`      // want `State.JSONPlain: type Item has no methods MarshalJSON and UnmarshalJSON to store it by; remove the option json`
+	TextPlain  map[int]*Item `graph:"merge,text"`       // want `type Item has no methods MarshalText and UnmarshalText to store it by; remove the option text`
+	JSONString string        `graph:"json"`             // want `type string has no methods MarshalJSON`
+	JSONUnion  []Doc         `graph:"union,json"`       // want `reducer "union" needs elements that == compares by value, got Doc`
+	JSONFine   []Doc         `graph:"json,append"`      // in any order
+
 	KeySwap   []string `grpah:"append"`                          // want `State.KeySwap: unknown tag key "grpah"; did you mean .graph:"append".\?`
 	KeyCase   []string `Graph:"append"`                          // want `unknown tag key "Graph"`
 	KeyShort  []string `json:"x" grap:"nonsense"`                // want `unknown tag key "grap"`
@@ -54,6 +63,12 @@ type State struct {
 type Inner struct {
 	A string `grahp:"name=a"` // want `Inner.A: unknown tag key "grahp"; did you mean`
 }
+
+// Doc stores itself as JSON.
+type Doc struct{ text []byte }
+
+func (d Doc) MarshalJSON() ([]byte, error)     { return d.text, nil }
+func (d *Doc) UnmarshalJSON(text []byte) error { d.text = text; return nil }
 
 // Item is an element with an id.
 type Item struct{ ID, ID2 string }

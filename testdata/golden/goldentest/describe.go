@@ -117,7 +117,7 @@ func conforms(t *testing.T, types shape.Types, text, path string, v any) {
 	case string(shape.Binary):
 		_, isBytes := v.([]byte)
 		ok = isBytes || v == nil
-	case string(shape.Text):
+	case string(shape.Text), string(shape.JSON):
 		_, ok = v.(string)
 	default:
 		ok = isBasic(layer.Kind, v)
