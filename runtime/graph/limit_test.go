@@ -163,7 +163,7 @@ type limiting func(context.Context) (func(), error)
 
 func (l limiting) Acquire(ctx context.Context) (func(), error) { return l(ctx) }
 
-// A limiter that fails fails the task, and gives back what others gave.
+// The error of a limiter fails the task. The limiters before it are released.
 func TestALimiterThatFailsFailsTheTask(t *testing.T) {
 	for name, l := range map[string]limiting{
 		"it broke":             func(context.Context) (func(), error) { return nil, errBroken },
