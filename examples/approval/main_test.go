@@ -34,7 +34,7 @@ func process(t *testing.T, args ...string) (*service, *exec.Cmd) {
 	return &service{t: t, url: strings.TrimSpace(strings.TrimPrefix(first, "approval: "))}, cmd
 }
 
-func TestAServiceThatWasKilledGoesOn(t *testing.T) {
+func TestAServiceThatWasKilledContinues(t *testing.T) {
 	dir := t.TempDir()
 	s, cmd := process(t, "-addr", "127.0.0.1:0", "-dir", dir, "-latency", "1h")
 	waits := s.ask("A chair", "300", "Ada")

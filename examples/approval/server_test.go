@@ -378,7 +378,7 @@ func TestProgressIsShownWhileItHappens(t *testing.T) {
 	})
 }
 
-func TestAStreamGoesOnAfterARestart(t *testing.T) {
+func TestAStreamContinuesAfterARestart(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, dir, "", office{})
 	path := s.ask("A chair", "300", "Ada")

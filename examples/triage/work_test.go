@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestAStoppedRunGoesOnWhereItWas(t *testing.T) {
+func TestAStoppedRunContinuesWhereItStopped(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	lines := builtIn(t)[:8]
 	synctest.Test(t, func(t *testing.T) {

@@ -269,7 +269,7 @@ func echo(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func TestProxyCutsWhereItIsTold(t *testing.T) {
+func TestProxyCutsAtTheGivenPlace(t *testing.T) {
 	p := testenv.NewProxy(t, echo(t))
 	for _, c := range []struct {
 		name string

@@ -43,7 +43,7 @@ func (n *notebook) read() []string {
 	return slices.Clone(n.lines)
 }
 
-func TestAnObserverIsToldWhatARunDoes(t *testing.T) {
+func TestAnObserverGetsTheEventsOfARun(t *testing.T) {
 	var n notebook
 	runs := 0
 	b := newWork()
@@ -88,7 +88,7 @@ func TestAnObserverIsToldWhatARunDoes(t *testing.T) {
 	same(t, "lines of a run with two observers", len(n.read()), 2*4)
 }
 
-func TestAnObserverIsToldOfANodeThatDoesNotReturn(t *testing.T) {
+func TestAnObserverGetsAStuckNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n notebook
 		b := newWork()

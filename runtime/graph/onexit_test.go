@@ -66,7 +66,7 @@ func lostParent(t *testing.T, d graph.Durability, mapped bool) (thread, *rootles
 	return compile(t, b, graph.Saver(s), d).Thread("t"), s
 }
 
-func TestASubgraphBeginsAnewWhenItsParentStepIsLost(t *testing.T) {
+func TestASubgraphStartsAgainWhenItsParentStepIsLost(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for kind, mapped := range map[string]bool{"mapped": true, "same state": false} {
 			t.Run(kind, func(t *testing.T) {

@@ -40,7 +40,7 @@ func asker(ran *counter) *graph.Builder[work, update] {
 	return b
 }
 
-func TestANodeAsksAndGoesOnWithTheAnswer(t *testing.T) {
+func TestANodeAsksAndContinuesWithTheAnswer(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for _, ok := range []wire.Bool{true, false} {
 			var ran counter
@@ -265,7 +265,7 @@ func TestQuestionsThatCannotBeAsked(t *testing.T) {
 	})
 }
 
-func TestAQuestionBesideAFailure(t *testing.T) {
+func TestAQuestionAlongsideAFailure(t *testing.T) {
 	var broken = true
 	b := asker(new(counter))
 	b.Node("bad", func(context.Context, work) (update, error) {
@@ -373,7 +373,7 @@ func TestAnEditKeepsTheQuestion(t *testing.T) {
 	same(t, "runs", ran.counts(), map[string]int{"ask": 2, "beside": 1})
 }
 
-func TestAReplayAsksAnew(t *testing.T) {
+func TestAReplayAsksAgain(t *testing.T) {
 	var ran counter
 	th, _ := newThread(t, asker(&ran))
 	first := done(t, graph.Waiting)(th.Invoke(t.Context(), input))

@@ -103,7 +103,7 @@ func twoFaults(t *testing.T, y *tally) *app {
 	return compile(t, line(b, "a", "b", "c", "d", "e"), graph.SubgraphOnly())
 }
 
-func TestEachAttemptOfASubgraphGoesOnWhereTheLastOneFailed(t *testing.T) {
+func TestEachAttemptOfASubgraphContinuesWhereTheLastOneFailed(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for attempts := 1; attempts <= 3; attempts++ {
 			what := fmt.Sprint("attempts ", attempts)
@@ -357,7 +357,7 @@ func TestARenamedNodeIsWhatASubgraphSentItsParentTo(t *testing.T) {
 	}
 }
 
-func TestASubgraphThatOwesARouteEndsBeforeItsParentGoesOn(t *testing.T) {
+func TestASubgraphWithAPendingRouteEndsBeforeItsParentContinues(t *testing.T) {
 	inner := newWork()
 	inner.Node("a", say("a"))
 	inner.Node("b", say("b"))
@@ -403,7 +403,7 @@ func TestASubgraphThatRemembersInOneThatDoes(t *testing.T) {
 	})
 }
 
-func TestRerunBeginsASubgraphAnewWhenItsInputFailsAtFirst(t *testing.T) {
+func TestRerunStartsASubgraphAgainWhenItsInputFailsAtFirst(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		calls, broken := 0, true
 		b := newWork()
@@ -674,7 +674,7 @@ func changedWork() *graph.Builder[work, update] {
 	return graph.New("g", &changed)
 }
 
-func TestASubgraphThatAskedFirstGoesOnAfterItsSchemaChanged(t *testing.T) {
+func TestASubgraphThatAskedFirstContinuesAfterItsSchemaChanged(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		y := new(tally)
 		build := func(newWork func() *graph.Builder[work, update]) *graph.Builder[work, update] {

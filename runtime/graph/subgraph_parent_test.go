@@ -146,7 +146,7 @@ func TestWhatASubgraphMayNotHaveItsParentDo(t *testing.T) {
 	}
 }
 
-func TestASubgraphEndsBeforeItsParentGoesOn(t *testing.T) {
+func TestASubgraphEndsBeforeItsParentContinues(t *testing.T) {
 	inner := newWork()
 	inner.Node("a", say("a"))
 	inner.Node("b", say("b"))

@@ -406,7 +406,7 @@ func clash(t *testing.T, own bool) (b *graph.Builder[work, update], mend func())
 	return b, func() { mended = true }
 }
 
-func TestRerunBeginsASubgraphAnew(t *testing.T) {
+func TestRerunStartsASubgraphAgain(t *testing.T) {
 	eachDurability(t, func(t *testing.T, d graph.Durability) {
 		for _, own := range []bool{false, true} {
 			what := fmt.Sprint("state of its own ", own)

@@ -135,7 +135,7 @@ func TestAFailureInASubgraphIsOneOfItsNode(t *testing.T) {
 	})
 }
 
-func TestARetryGoesOnInTheSubgraph(t *testing.T) {
+func TestARetryContinuesTheSubgraph(t *testing.T) {
 	l := new(ledger)
 	runs := 0
 	inner := pairs(l, "a")

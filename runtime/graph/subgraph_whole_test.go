@@ -96,7 +96,7 @@ func wrapped(t *testing.T, b *graph.Builder[work, update], depth int, opts ...gr
 	return b
 }
 
-func TestASubgraphOverTheSameStateComesToWhatTheGraphComesToAlone(t *testing.T) {
+func TestASubgraphOverTheSameStateHasTheResultOfTheGraphAlone(t *testing.T) {
 	stops := []graph.Option{
 		graph.InterruptBefore("find", "joined"), graph.InterruptAfter("read", "again"), graph.BeforeRoute(),
 	}

@@ -157,7 +157,7 @@ func TestUpdateStateGoesThroughTheReducers(t *testing.T) {
 	same(t, "resumed", res.State, teststate.Pair{Foo: "b", Bar: []string{"a", "b", "b", "b"}})
 }
 
-func TestASecondInputGoesOnFromTheLastState(t *testing.T) {
+func TestASecondInputContinuesFromTheLastState(t *testing.T) {
 	th, _ := newThread(t, chain("a"))
 	done(t, graph.Done)(th.Invoke(t.Context(), logged("one")))
 	res := done(t, graph.Done)(th.Invoke(t.Context(), logged("two")))

@@ -92,7 +92,7 @@ func (s *Saver) path(base string, number int) string {
 }
 
 // `beside` returns the path of another file of a thread.
-func (s *Saver) beside(base, kind string) string { return filepath.Join(s.dir, base+kind) }
+func (s *Saver) siblingPath(base, kind string) string { return filepath.Join(s.dir, base+kind) }
 
 // parseVersion returns the number of a thread's released version from the name of its file.
 func parseVersion(name, base string) (int, bool) {

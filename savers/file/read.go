@@ -64,7 +64,7 @@ func (v *volume) span(ctx context.Context, found bool) (span, error) {
 // next returns the number of the next version if a release is half-way. It returns 1 if a
 // deletion is half-way, and 0 otherwise.
 func (v *volume) next(ctx context.Context) (int, error) {
-	gone, err := exists(v.s.beside(v.base, goneName))
+	gone, err := exists(v.s.siblingPath(v.base, goneName))
 	if err != nil {
 		return 0, err
 	}
@@ -72,7 +72,7 @@ func (v *volume) next(ctx context.Context) (int, error) {
 		return 1, nil
 	}
 	next := v.s.newVolume(v.id, v.base, 0)
-	next.path = v.s.beside(v.base, nextName)
+	next.path = v.s.siblingPath(v.base, nextName)
 	err = next.look(ctx)
 	defer next.drop()
 	if errors.Is(err, errAbsent) || err == nil && next.v == nil {

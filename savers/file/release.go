@@ -69,11 +69,11 @@ func (v *volume) settleLocked(ctx context.Context) error {
 // reappear finishes a deletion, or the last step of a release. The earlier steps might not be
 // durable yet.
 func (v *volume) reappear(ctx context.Context) error {
-	gone, err := exists(v.s.beside(v.base, goneName))
+	gone, err := exists(v.s.siblingPath(v.base, goneName))
 	if err != nil {
 		return err
 	}
-	next := v.s.beside(v.base, nextName)
+	next := v.s.siblingPath(v.base, nextName)
 	there, err := exists(next)
 	if err != nil || !there && !gone {
 		return err
@@ -102,7 +102,7 @@ func (v *volume) move(from, to string) error {
 // retire gives the file of a released version the version's name. An empty file for the next
 // version replaces it.
 func (v *volume) retire() error {
-	next, number := v.s.beside(v.base, nextName), v.v.Number
+	next, number := v.s.siblingPath(v.base, nextName), v.v.Number
 	header, err := appendHeader(nil, v.id, number+1, newSalt())
 	if err != nil {
 		return err
@@ -251,9 +251,9 @@ func (s *Saver) Delete(ctx context.Context, thread string) error {
 		return err
 	}
 	defer v.unlock()
-	err = errors.Join(v.lease.end(v), v.s.remove(s.beside(v.base, nextName)))
+	err = errors.Join(v.lease.end(v), v.s.remove(s.siblingPath(v.base, nextName)))
 	if err == nil {
-		err = v.move(v.path, s.beside(v.base, goneName))
+		err = v.move(v.path, s.siblingPath(v.base, goneName))
 	}
 	if err != nil {
 		return err
@@ -278,7 +278,7 @@ func (v *volume) lockDamaged(ctx context.Context) error {
 // erase removes the files of a deleted thread, under the folder's lock. The oldest version goes
 // first, so that the remaining ones can be found at any moment by their number.
 func (v *volume) erase(ctx context.Context) error {
-	path := v.s.beside(v.base, goneName)
+	path := v.s.siblingPath(v.base, goneName)
 	numbers, err := v.numbers(ctx, path)
 	if err != nil {
 		return err

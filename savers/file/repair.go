@@ -143,7 +143,7 @@ func (v *volume) restart(r Repaired) (Repaired, error) {
 		return r, err
 	}
 	r.At = int64(len(header))
-	next := v.s.beside(v.base, nextName)
+	next := v.s.siblingPath(v.base, nextName)
 	if err := v.s.writeFile(next, header); err != nil {
 		return r, err
 	}

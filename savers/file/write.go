@@ -46,7 +46,7 @@ func (v *volume) enter(ctx context.Context, create bool) error {
 // file. again reports whether the caller must look again.
 func (v *volume) appear(ctx context.Context, create bool) (again bool, err error) {
 	for _, kind := range [...]string{nextName, goneName} {
-		left, err := exists(v.s.beside(v.base, kind))
+		left, err := exists(v.s.siblingPath(v.base, kind))
 		if err != nil {
 			return false, err
 		}

@@ -242,7 +242,7 @@ func TestNothingAcknowledgedIsLostWhenTheServerIsKilled(t *testing.T) {
 	t.Logf("%d kills, %d appends acknowledged, 0 lost, %d unknown of which %d had happened", kills, len(want), unknown, happened)
 }
 
-func TestARunGoesOnAfterAFailover(t *testing.T) {
+func TestARunContinuesAfterAFailover(t *testing.T) {
 	place := testenv.StartRedisSentinel(t)
 	client := goredis.NewFailoverClient(&goredis.FailoverOptions{MasterName: place.Name, SentinelAddrs: []string{place.Addr}})
 	s, err := redis.New(client, redis.CloseClient())

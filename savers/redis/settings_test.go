@@ -55,7 +55,7 @@ func TestNewRefusesAServerThatMayLoseCheckpoints(t *testing.T) {
 	}
 }
 
-func TestSettingsThatAreNotToldAreReported(t *testing.T) {
+func TestSettingsThatTheServerHidesAreReported(t *testing.T) {
 	server := testenv.StartRedis(t, true)
 	client := goredis.NewClient(&goredis.Options{Addr: server.Addr})
 	defer client.Close()

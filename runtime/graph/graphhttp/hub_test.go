@@ -52,7 +52,7 @@ func TestGetBeginsWithTheNewestCheckpoint(t *testing.T) {
 		[]string{"checkpoint 2 x+a next [b]", "question consent", "end waiting"})
 }
 
-func TestAnAnswerByPostGoesOnWithTheRun(t *testing.T) {
+func TestAnAnswerByPostResumesTheRun(t *testing.T) {
 	a := chain(t, memory.New(), asking("b"))
 	url := serve(t, a, newHub(a))
 	open(t, http.MethodPost, url+"/t?in=x", "").until("end", "waiting")
@@ -69,7 +69,7 @@ func TestAnAnswerByPostGoesOnWithTheRun(t *testing.T) {
 }
 
 // From any checkpoint, a client gets the later checkpoints exactly as the run sent them.
-func TestReplayTellsWhatTheRunTold(t *testing.T) {
+func TestReplayYieldsTheMessagesOfTheRun(t *testing.T) {
 	var nodes []node
 	for i := range 40 { // more than one read returns
 		nodes = append(nodes, say(graph.ID(fmt.Sprint("n", i))))
@@ -245,7 +245,7 @@ func TestManyClientsFollowOneRun(t *testing.T) {
 	}
 }
 
-func TestAFailedRunIsToldToThoseWhoMissedIt(t *testing.T) {
+func TestAFollowerThatMissedTheEndGetsTheErrorOfTheRun(t *testing.T) {
 	a := chain(t, memory.New(), say("a"), failing("b"))
 	url := serve(t, a, newHub(a))
 	live := open(t, http.MethodPost, url+"/t?in=x", "").rest()
@@ -573,7 +573,7 @@ func (m *meddling) History(ctx context.Context, p checkpoint.Ref, q checkpoint.Q
 	return m.Saver.History(ctx, p, q)
 }
 
-func TestWhatIsToldWhileTheHistoryIsReadComesOnce(t *testing.T) {
+func TestAMessageDuringTheReadOfTheHistoryIsSentOnce(t *testing.T) {
 	entered, pass := make(chan struct{}), make(chan struct{})
 	saver := &meddling{Saver: memory.New()}
 	saver.before = func() { // b is published and stored after the client joined and before it reads

@@ -27,7 +27,7 @@ func askBeside(tb testing.TB, s *memory.Saver, entered chan<- struct{}, pass <-c
 	return a
 }
 
-func TestAFollowerGetsAQuestionOnceWhileTheRunGoesOn(t *testing.T) {
+func TestAFollowerGetsAQuestionOnceDuringTheRun(t *testing.T) {
 	entered, pass := make(chan struct{}), make(chan struct{})
 	s := memory.New()
 	a := askBeside(t, s, entered, pass)

@@ -552,7 +552,7 @@ func (r *replicas) finish() {
 	}
 }
 
-func TestEveryWayToAStateComesToTheSame(t *testing.T) {
+func TestEveryWayToAStateHasTheSameResult(t *testing.T) {
 	// The seed has fields that the code does not have, before, between and after those that it
 	// has.
 	seed := wire.AppendMapLen(nil, 4)

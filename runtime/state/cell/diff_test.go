@@ -97,7 +97,7 @@ func TestNilAndEmptyDifferAndNothingMoreIsSaid(t *testing.T) {
 	}
 }
 
-func TestElementsWithKeysAreToldApartByThem(t *testing.T) {
+func TestElementsAreDistinguishedByTheirKeys(t *testing.T) {
 	list := func(ids string) []ref.Message {
 		var list []ref.Message
 		for _, id := range ids {

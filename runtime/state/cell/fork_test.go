@@ -22,9 +22,9 @@ func written(t *testing.T, l live) []byte {
 	return b
 }
 
-// TestAForkGoesOnAsTheWholeWould compares forks, with and without records, with a Live that read
+// TestAForkMergesLikeTheWhole compares forks, with and without records, with a Live that read
 // the snapshot.
-func TestAForkGoesOnAsTheWholeWould(t *testing.T) {
+func TestAForkMergesLikeTheWhole(t *testing.T) {
 	seed := wire.AppendMapLen(nil, 2)
 	seed = wire.AppendInt(wire.AppendString(seed, "Aardvark"), 1)
 	seed = wire.AppendString(wire.AppendArrayLen(wire.AppendString(seed, "Log"), 1), "seed")
