@@ -59,7 +59,7 @@ const (
 	OpGet    OpKind = iota + 1 // reads an item
 	OpPut                      // creates an item, or replaces its value
 	OpDelete                   // removes an item; succeeds if there is none
-	OpIndex                    // replaces the index entries of an item, but not its version or times; does nothing if there is none
+	OpIndex                    // replaces the index entries of an item, not its version or times; ignores a missing item
 )
 
 // Op is one operation on one item.

@@ -44,7 +44,9 @@ type Item[T any] struct {
 //
 // A namespace should hold values of one type. Values that another collection wrote are read as T,
 // or are a [*ValueError].
-func NewCollection[T any, P wire.Generated[T]](b Backend, root Namespace, opts ...CollectionOption[T]) (*Collection[T], error) {
+func NewCollection[T any, P wire.Generated[T]](
+	b Backend, root Namespace, opts ...CollectionOption[T],
+) (*Collection[T], error) {
 	if b == nil {
 		return nil, &InvalidError{"backend", "nil", "a backend, such as memory.NewStore()"}
 	}
@@ -246,7 +248,9 @@ func (c *Collection[T]) replace(ctx context.Context, key string, it *Item[T]) (I
 	if err != nil {
 		return Item[T]{}, err
 	}
-	return Item[T]{Namespace: c.Namespace(), Key: key, Value: it.Value, Version: result.Record.Version, unknown: it.unknown}, nil
+	return Item[T]{
+		Namespace: c.Namespace(), Key: key, Value: it.Value, Version: result.Record.Version, unknown: it.unknown,
+	}, nil
 }
 
 // pause waits after a conflict, for longer after more of them.

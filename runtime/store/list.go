@@ -22,7 +22,8 @@ func (c *Collection[T]) Filter(filters ...Filter[T]) *Selection[T] {
 	for _, f := range filters {
 		if !c.core.has(f.index) {
 			s.err = &InvalidError{
-				"filter", fmt.Sprintf("the index %q, which is not one of the collection", f.where.Index), "an index that NewCollection got",
+				"filter", fmt.Sprintf("the index %q, which is not one of the collection", f.where.Index),
+				"an index that NewCollection got",
 			}
 		}
 		s.where = append(s.where, f.where)

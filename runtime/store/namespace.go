@@ -119,7 +119,10 @@ func (n Namespace) check(field string, root bool) error {
 			return &InvalidError{fmt.Sprintf("%s[%d]", field, i), "an empty part", "at least one byte"}
 		}
 		if size += len(part) + 2 + strings.Count(part, "\x00"); size > MaxNamespace {
-			return &InvalidError{field, fmt.Sprintf("%d bytes up to part %d", size, i), fmt.Sprintf("at most %d, with 2 for each part", MaxNamespace)}
+			return &InvalidError{
+				field, fmt.Sprintf("%d bytes up to part %d", size, i),
+				fmt.Sprintf("at most %d, with 2 for each part", MaxNamespace),
+			}
 		}
 	}
 	return nil

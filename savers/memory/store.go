@@ -158,7 +158,8 @@ func (b *batch) do(op *store.Op) (store.Result, error) {
 	if op.Once != "" {
 		use = fmt.Sprintf("%d %s%s", len(at), at, op.Once)
 		if used, ok := b.s.uses[use]; ok {
-			return store.Result{Record: store.Record{Namespace: op.Namespace, Key: op.Key, Version: used.version}, Repeated: true}, nil
+			r := store.Record{Namespace: slices.Clone(op.Namespace), Key: op.Key, Version: used.version}
+			return store.Result{Record: r, Repeated: true}, nil
 		}
 	}
 	if err := conflict(op, it); err != nil {

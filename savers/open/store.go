@@ -9,10 +9,10 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// Store opens the store for a URL: typed memory across threads, for package store. The URLs and their
-// settings are those of URL. There is a store for memory:, sqlite:, mysql: and postgres:; the others
-// are a *URLError. A store and a saver may use the same database. The caller must close the store.
-// ctx applies only to the opening.
+// Store opens the store for a URL: typed memory across threads, for package store. The URLs and
+// their settings are those of URL. There is a store for memory:, sqlite:, mysql: and postgres:;
+// the others are a *URLError. A store and a saver may use the same database. The caller must
+// close the store. ctx applies only to the opening.
 func Store(ctx context.Context, rawURL string) (store.Backend, error) {
 	s, err := parse(rawURL)
 	if err != nil {

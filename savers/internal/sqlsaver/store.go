@@ -23,8 +23,8 @@ type Store struct {
 
 var _ store.Backend = (*Store)(nil)
 
-// NewStore returns the store in the database of a saver. Its Close leaves the saver open. It cannot
-// be used after the saver was closed.
+// NewStore returns the store in the database of a saver. Its Close leaves the saver open. It
+// cannot be used after the saver was closed.
 func NewStore(s *Saver) *Store { return &Store{s: s} }
 
 // Close ends the use of the store.
@@ -129,7 +129,8 @@ func (t *Store) reads(ctx context.Context, db Runner, ops []store.Op) ([]store.R
 // get reads an item with its value.
 func (t *Store) get(ctx context.Context, db Runner, op *store.Op) (r storeRow, now int64, err error) {
 	args := []any{op.Namespace.Append(nil), []byte(op.Key)}
-	r.found, err = t.s.one(ctx, db, stStoreGet, args, &r.value, &r.version, &r.created, &r.updated, &r.expires, &r.ttl, &r.entries, &now)
+	r.found, err = t.s.one(ctx, db, stStoreGet, args,
+		&r.value, &r.version, &r.created, &r.updated, &r.expires, &r.ttl, &r.entries, &now)
 	return r, now, err
 }
 
@@ -183,7 +184,8 @@ func valueSum(value, namespace, key []byte) uint32 {
 func cutValue(b, namespace, key []byte) ([]byte, error) {
 	n := len(b) - 4
 	if n < 0 || binary.LittleEndian.Uint32(b[n:]) != valueSum(b[:n], namespace, key) {
-		return nil, fmt.Errorf("the item with the key %q: %w: its checksum is wrong; write or delete it", key, store.ErrDamaged)
+		return nil, fmt.Errorf("the item with the key %q: %w: its checksum is wrong; write or delete it",
+			key, store.ErrDamaged)
 	}
 	return b[:n:n], nil
 }
@@ -220,5 +222,7 @@ func parseEntries(b []byte) (entries []store.Entry, err error) {
 
 // among reports whether an entry is one of others.
 func among(e store.Entry, others []store.Entry) bool {
-	return slices.ContainsFunc(others, func(o store.Entry) bool { return o.Index == e.Index && bytes.Equal(o.Value, e.Value) })
+	return slices.ContainsFunc(others, func(o store.Entry) bool {
+		return o.Index == e.Index && bytes.Equal(o.Value, e.Value)
+	})
 }

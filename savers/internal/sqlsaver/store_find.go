@@ -120,8 +120,8 @@ func (c *conditions) bind(v []byte) string {
 
 // add adds a condition, which selects rows of graph_store_index.
 func (c *conditions) add(where *store.Condition) {
-	c.text.WriteString("\nAND (i.namespace, i.item_key) IN (SELECT x.namespace, x.item_key FROM graph_store_index x WHERE x.name = " +
-		c.bind([]byte(where.Index)))
+	c.text.WriteString("\nAND (i.namespace, i.item_key) IN (SELECT x.namespace, x.item_key" +
+		" FROM graph_store_index x WHERE x.name = " + c.bind([]byte(where.Index)))
 	if c.exact {
 		c.text.WriteString(" AND x.namespace = " + c.bind(c.first))
 	} else {

@@ -56,7 +56,8 @@ func (b *storeBatch) do(ctx context.Context, op *store.Op) (store.Result, error)
 		var version int64
 		used, err := s.one(ctx, b.tx, stStoreUsed, []any{ns, key, []byte(op.Once)}, &version)
 		if err != nil || used {
-			return store.Result{Record: store.Record{Namespace: slices.Clone(op.Namespace), Key: op.Key, Version: version}, Repeated: true}, err
+			r := store.Record{Namespace: slices.Clone(op.Namespace), Key: op.Key, Version: version}
+			return store.Result{Record: r, Repeated: true}, err
 		}
 	}
 	old, err := b.lock(ctx, ns, key)
@@ -94,7 +95,8 @@ func (b *storeBatch) do(ctx context.Context, op *store.Op) (store.Result, error)
 
 // lock reads an item without its value, and locks its row.
 func (b *storeBatch) lock(ctx context.Context, ns, key []byte) (r storeRow, err error) {
-	r.found, err = b.t.s.one(ctx, b.tx, stStoreLock, []any{ns, key}, &r.version, &r.created, &r.updated, &r.expires, &r.ttl, &r.entries)
+	r.found, err = b.t.s.one(ctx, b.tx, stStoreLock, []any{ns, key},
+		&r.version, &r.created, &r.updated, &r.expires, &r.ttl, &r.entries)
 	b.last = max(b.last, r.version)
 	return r, err
 }
@@ -154,9 +156,11 @@ func (b *storeBatch) put(ctx context.Context, op *store.Op, ns, key []byte, old 
 	value := appendSum(op.Value, ns, key)
 	var err error
 	if old.found {
-		err = b.t.s.later(ctx, b.tx, stStoreUpdate, made.version, made.created, made.updated, made.expires, made.ttl, made.entries, value, ns, key)
+		err = b.t.s.later(ctx, b.tx, stStoreUpdate,
+			made.version, made.created, made.updated, made.expires, made.ttl, made.entries, value, ns, key)
 	} else {
-		_, err = b.t.s.exec(ctx, b.tx, stStoreInsert, ns, key, made.version, made.created, made.updated, made.expires, made.ttl, made.entries, value)
+		_, err = b.t.s.exec(ctx, b.tx, stStoreInsert,
+			ns, key, made.version, made.created, made.updated, made.expires, made.ttl, made.entries, value)
 	}
 	if err != nil {
 		return made, err
