@@ -95,7 +95,7 @@ func stoppedBy(ctx context.Context, place string) error {
 		return lost
 	}
 	err := fmt.Errorf("%s: stopped: %w", place, cmp.Or(ctx.Err(), context.Canceled))
-	if ctx.Err() != nil && cause != ctx.Err() { // the very same error
+	if ctx.Err() != nil && cause != ctx.Err() { //nolint:errorlint // the very same error
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
 	return err
