@@ -32,6 +32,6 @@ func Example() {
 	after, err := state.Apply(TicketSchema, Ticket{Tokens: 100}, u)
 	fmt.Println(after, err)
 	// Output:
-	// TicketUpdate{Status: set open, Log: append [Where is my order?], Counts: put
-	// map[questions:1], Tokens: add 42} {open [Where is my order?] map[questions:1] 142} <nil>
+	// TicketUpdate{Status: set open, Log: append [Where is my order?], Counts: put map[questions:1], Tokens: add 42}
+	// {open [Where is my order?] map[questions:1] 142} <nil>
 }
