@@ -12,7 +12,7 @@ import (
 	"github.com/graphgen-go/graphgen/savers/memory"
 )
 
-// asked is a graph of three nodes that write fields with the option run. The second one fails while
+// asked is a graph of two nodes that write fields with the option run. The second one fails while
 // broken is true.
 func asked(t *testing.T, s checkpoint.Saver, broken *bool, opts ...graph.Option) graph.Thread[graphmodel.State, graphmodel.StateUpdate] {
 	t.Helper()
@@ -47,8 +47,8 @@ func question(text string) graphmodel.StateUpdate {
 func shownTurn(s graphmodel.State) string { return fmt.Sprint(s.Turn, s.Peak, len(s.Log)) }
 
 // TestAFieldOfARunLastsUntilTheNextInput (rule 4.4): it survives a failure and the resume by
-// another process. The next input clears it and merges after that, whether the state is kept in memory or
-// read. An edit, a replay and a fork keep it.
+// another process. The next input clears it and merges after that, whether the state is kept in
+// memory or read. An edit, a replay and a fork keep it.
 func TestAFieldOfARunLastsUntilTheNextInput(t *testing.T) {
 	for _, name := range []string{"kept in memory", "read"} {
 		t.Run(name, func(t *testing.T) {

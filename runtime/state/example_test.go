@@ -23,15 +23,15 @@ type Status string
 // test applies the update without a graph.
 func Example() {
 	var u TicketUpdate
-	u.Status.Set("open") // an untyped constant for a field of a named type
-	u.Log.Append("Where is my order?")
-	u.Counts.Put("questions", 1)
+	u.Status.Set("new") // an untyped constant for a field of a named type
+	u.Log.Append("Hello")
+	u.Counts.Put("asked", 1)
 	u.Tokens.Add(42)
 	fmt.Println(u)
 
 	after, err := state.Apply(TicketSchema, Ticket{Tokens: 100}, u)
 	fmt.Println(after, err)
 	// Output:
-	// TicketUpdate{Status: set open, Log: append [Where is my order?], Counts: put map[questions:1], Tokens: add 42}
-	// {open [Where is my order?] map[questions:1] 142} <nil>
+	// TicketUpdate{Status: set new, Log: append [Hello], Counts: put map[asked:1], Tokens: add 42}
+	// {new [Hello] map[asked:1] 142} <nil>
 }

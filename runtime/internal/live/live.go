@@ -39,8 +39,8 @@ type Live[S, U any] interface {
 	// but shares the memory of its values.
 	Merge(task int, u *U) error
 
-	// NewInput clears the fields with the option run. A run calls it before it merges its input, in
-	// the same superstep. The next AppendDelta includes the clearing.
+	// NewInput clears the fields with the option run. A run calls it before it merges its input,
+	// in the same superstep. The next AppendDelta includes the clearing.
 	NewInput()
 
 	// Inner sets whether the next updates come from a subgraph, which has merged them before.

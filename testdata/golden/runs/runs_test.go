@@ -34,8 +34,8 @@ func written(name string) StateUpdate {
 	})
 }
 
-// TestAnInputClearsEveryKindOfField writes all fields, begins an input and writes other values. The
-// state is then as one without the first values, also where it is rebuilt from the deltas.
+// TestAnInputClearsEveryKindOfField writes all fields, begins an input and writes other values.
+// The state is then as one without the first values, also where it is rebuilt from the deltas.
 func TestAnInputClearsEveryKindOfField(t *testing.T) {
 	live, replica := StateSchema.New(cell.Options{Record: true}), StateSchema.New(cell.Options{Record: true})
 	want := StateSchema.New(cell.Options{Record: true})
