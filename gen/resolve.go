@@ -402,9 +402,9 @@ func (r *resolver) member(f *types.Var, raw string, at place, names map[string]s
 	return m
 }
 
-// resolveField resolves the type of a field. With the option json or text, the types in it that
-// have such methods are stored by them: that of the field, or those that it reaches by pointers,
-// lists and maps.
+// resolveField resolves the type of a field. The option json or text applies to the field's own
+// type, or to the types that it reaches by pointers, lists and maps. Those that have such methods
+// are then stored by them.
 func (r *resolver) resolveField(t types.Type, tag tag, at, tagAt place) *typ {
 	at.form = tag.form
 	faults := len(r.diags.list)

@@ -91,7 +91,7 @@ func (s *Saver) path(base string, number int) string {
 	return filepath.Join(s.dir, base+suffix)
 }
 
-// `beside` returns the path of another file of a thread.
+// siblingPath returns the path of another file of a thread.
 func (s *Saver) siblingPath(base, kind string) string { return filepath.Join(s.dir, base+kind) }
 
 // parseVersion returns the number of a thread's released version from the name of its file.
