@@ -38,8 +38,8 @@ const (
 	EventRunStarted
 	// EventTaskRetry: an attempt has failed, and another one starts after Delay.
 	EventTaskRetry
-	// EventTaskStuck: a node has not returned although its context ended a while ago. The run
-	// waits for it. Reported once, and only to Observers.
+	// EventTaskStuck: a node has not returned although its context ended ten seconds ago. The run
+	// waits for it. Reported once for an attempt.
 	EventTaskStuck
 	// EventTaskUpdate: the update of a task that has ended. Its superstep is not committed: other
 	// tasks may still run, and if one of them fails, the update is stored with the thread but not
@@ -87,7 +87,7 @@ type RunEvent struct {
 	Attempt int           // for the events of a task, and EventCustom: from 1
 	Summary string        // with Node: the text that the task gave Summary so far; empty for none
 	Outcome Outcome       // EventTaskEnded
-	Took    time.Duration // Observer only: EventTaskEnded, EventRunEnded; EventTaskStuck: since its context ended
+	Took    time.Duration // EventTaskStuck: since its context ended; only for an Observer: EventTaskEnded, EventRunEnded
 	Delay   time.Duration // EventTaskRetry: until the next attempt
 
 	Checkpoint checkpoint.ID // checkpoint of the superstep: EventCheckpoint, EventUpdate, EventState

@@ -56,8 +56,10 @@ type host struct{ *run }
 // options returns how the run executes its supersteps.
 func (r host) options() exec.Options {
 	o := exec.Options{Workers: r.opt.concurrency, Eager: r.log != nil && r.log.Eager(), Observe: r.watchers.any()}
+	o.Stuck = o.Observe
 	if r.sink != nil && r.telling().watched() {
 		o.Watcher = watcher{r.run}
+		o.Stuck = o.Stuck || r.sink.wants(EventTaskStuck)
 	}
 	return o
 }
@@ -94,6 +96,15 @@ func (r host) Observe(ctx, parent context.Context, i int) func() {
 		Step: r.plan.Step + 1, Node: r.g.nodes[t.Node].id, Index: t.Index, Attempt: t.Attempt, Summary: t.Summary,
 	})
 	return func() { ended(Outcome(t.Outcome(parent)), t.Err) }
+}
+
+// Stuck implements exec.Host.
+func (r host) Stuck(ctx context.Context, i int, since time.Duration, summary string) {
+	t := &r.exec.Tasks[i]
+	r.watchers.notify(ctx, RunEvent{
+		Kind: EventTaskStuck, Step: r.plan.Step + 1, Node: r.g.nodes[t.Node].id, Index: t.Index, Attempt: t.Attempt,
+		Summary: summary, Took: since,
+	})
 }
 
 // Retrying implements exec.Host.

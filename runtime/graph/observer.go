@@ -17,7 +17,7 @@ import (
 //
 // An Observer receives EventRunStarted, EventRunEnded, EventTaskStarted, EventTaskEnded,
 // EventTaskRetry, EventTaskFallback, EventTaskStuck and EventCheckpoint. A stream yields the same
-// events except EventTaskStuck, and also the events with data of the run.
+// events, and also the events with data of the run.
 //
 // If an Observer panics, the run ends with an error at the next checkpoint. The results of its
 // nodes are stored.
@@ -30,10 +30,6 @@ type Observer interface {
 func Observe(o Observer) Option {
 	return compileOption(func(opt *options) { opt.observers = append(opt.observers, o) })
 }
-
-// stuckAfter is the time after the end of its context at which a node that has not returned is
-// reported as stuck.
-const stuckAfter = 10 * time.Second
 
 // watchers are the observers of a run, or of a subgraph in one.
 type watchers struct {
@@ -133,18 +129,13 @@ func (w *watchers) attempt(ctx context.Context, o RunEvent) func(Outcome, error)
 	o.Kind = EventTaskStarted
 	w.notify(ctx, o)
 	start := time.Now()
-	returned := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { w.unreturned(ctx, o, returned) })
 	return func(outcome Outcome, err error) {
-		stop()
-		close(returned)
-		ended := o // unreturned may still read o
-		ended.Summary = task.Summary(ctx)
-		ended.Kind, ended.Took, ended.Outcome = EventTaskEnded, time.Since(start), outcome
+		o.Summary = task.Summary(ctx)
+		o.Kind, o.Took, o.Outcome = EventTaskEnded, time.Since(start), outcome
 		if outcome.failed() {
-			ended.Err = err
+			o.Err = err
 		}
-		w.notify(ctx, ended)
+		w.notify(ctx, o)
 	}
 }
 
@@ -158,16 +149,4 @@ func (w *watchers) retrying(ctx context.Context, o RunEvent) {
 func (w *watchers) fallingBack(ctx context.Context, o RunEvent) {
 	o.Kind = EventTaskFallback
 	w.notify(ctx, o)
-}
-
-// unreturned notifies of a node that does not return.
-func (w *watchers) unreturned(ctx context.Context, o RunEvent, returned <-chan struct{}) {
-	t := time.NewTimer(stuckAfter)
-	defer t.Stop()
-	select {
-	case <-returned:
-	case <-t.C:
-		o.Kind, o.Took, o.Summary = EventTaskStuck, stuckAfter, task.Summary(ctx)
-		w.notify(ctx, o)
-	}
 }

@@ -186,7 +186,8 @@ func (r publisher) event(kind EventKind, step int) event {
 
 // watched reports whether the consumer wants events of tasks during a superstep.
 func (r publisher) watched() bool {
-	return r.g.nests || r.sink.wants(EventTaskStarted|EventTaskEnded|EventTaskRetry|EventTaskFallback|EventTaskUpdate|EventCustom)
+	return r.g.nests || r.sink.wants(EventTaskStarted|EventTaskEnded|EventTaskRetry|EventTaskFallback|EventTaskStuck|
+		EventTaskUpdate|EventCustom)
 }
 
 // watcher turns the progress of tasks into events.
@@ -227,6 +228,13 @@ func (w watcher) Stopped(i int, o exec.Outcome, post func(func() bool)) {
 func (w watcher) Retrying(i int, delay time.Duration, post func(func() bool)) {
 	e := w.event(EventTaskRetry, i)
 	e.Delay, e.Err = delay, w.r.exec.Tasks[i].Err
+	post(func() bool { return w.r.telling().show(e) })
+}
+
+// Stuck implements exec.Watcher.
+func (w watcher) Stuck(i int, since time.Duration, summary string, post func(func() bool)) {
+	e := w.place(EventTaskStuck, i)
+	e.Attempt, e.Summary, e.Took = w.r.exec.Tasks[i].Attempt, summary, since
 	post(func() bool { return w.r.telling().show(e) })
 }
 

@@ -21,7 +21,7 @@ func (s *Superstep) perform(w *task.Worker, i, step int, seen *attempts) {
 		}
 		if n.Limits == nil || t.Failure != nil {
 			seen.begin()
-			s.attempt(w, n, i, step)
+			s.attempt(w, n, i, step, seen)
 		} else if !s.admit(w, n, i, step, seen) {
 			return
 		}
@@ -83,12 +83,12 @@ func (t *Task) fail() {
 }
 
 // attempt calls the node once, under a context of its own.
-func (s *Superstep) attempt(w *task.Worker, n *Node, i, step int) {
+func (s *Superstep) attempt(w *task.Worker, n *Node, i, step int, seen *attempts) {
 	t := &s.Tasks[i]
 	ctx := w.Begin(n.ID, t.Index, step, t.Attempt, t.Summary, t.Asks)
-	if n.Timeout > 0 || s.Observe {
+	if n.Timeout > 0 || s.Observe || s.Stuck {
 		defer func() { t.Summary = w.End() }()
-		s.attended(ctx, w.Parent(), n.Timeout, i)
+		s.attended(ctx, w.Parent(), n.Timeout, i, seen)
 		return
 	}
 	t.Err = ErrGoexit
@@ -96,7 +96,7 @@ func (s *Superstep) attempt(w *task.Worker, n *Node, i, step int) {
 	t.Err = s.host.Call(ctx, i)
 }
 
-// alone ends an attempt that neither a timeout nor an observer attends. It is deferred.
+// alone ends an attempt without a timeout that nobody observes. It is deferred.
 func (s *Superstep) alone(w *task.Worker, t *Task) {
 	if t.Err == ErrGoexit { //nolint:errorlint // as attempt sets it, and nothing that a node returns
 		s.unreturned(t, recover())
@@ -104,8 +104,8 @@ func (s *Superstep) alone(w *task.Worker, t *Task) {
 	t.Summary = w.End()
 }
 
-// attended calls the node once, with a timeout, with observers, or both.
-func (s *Superstep) attended(ctx, parent context.Context, timeout time.Duration, i int) {
+// attended calls the node once, with a timeout, observers, or a report if it does not return.
+func (s *Superstep) attended(ctx, parent context.Context, timeout time.Duration, i int, seen *attempts) {
 	t := &s.Tasks[i]
 	if timeout > 0 {
 		c, cancel := context.WithTimeout(ctx, timeout)
@@ -115,9 +115,48 @@ func (s *Superstep) attended(ctx, parent context.Context, timeout time.Duration,
 	if s.Observe {
 		defer s.host.Observe(ctx, parent, i)()
 	}
+	if s.Stuck {
+		defer s.guard(ctx, i, seen)()
+	}
 	if s.call(ctx, t, i) && timeout > 0 && t.Err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && parent.Err() == nil {
 		t.Err = timedOut(timeout, t.Err)
 	}
+}
+
+// stuckAfter is the time after the end of its context at which a node that has not returned is
+// reported as stuck.
+const stuckAfter = 10 * time.Second
+
+// guard reports task i as stuck if its node does not return when ctx, the context of the attempt,
+// has ended. The returned function must be called when the node has returned. It waits for a
+// report in progress, so that the report precedes the end of the attempt.
+func (s *Superstep) guard(ctx context.Context, i int, seen *attempts) (returned func()) {
+	back, over := make(chan struct{}), make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(over)
+		timer := time.NewTimer(stuckAfter)
+		defer timer.Stop()
+		select {
+		case <-back:
+		case <-timer.C:
+			s.stuck(ctx, i, seen)
+		}
+	})
+	return func() {
+		close(back)
+		if !stop() {
+			<-over
+		}
+	}
+}
+
+// stuck reports task i, whose attempt runs under ctx, as stuck.
+func (s *Superstep) stuck(ctx context.Context, i int, seen *attempts) {
+	summary := task.Summary(ctx)
+	if s.Observe {
+		s.host.Stuck(ctx, i, stuckAfter, summary)
+	}
+	seen.stuck(stuckAfter, summary)
 }
 
 // call calls the node, and reports whether the node returned. A panic or Goexit becomes the
@@ -160,7 +199,7 @@ func Rest(ctx context.Context, d time.Duration) bool {
 	defer t.Stop()
 	select {
 	case <-t.C:
-		return true
+		return ctx.Err() == nil
 	case <-ctx.Done():
 		return false
 	}

@@ -109,8 +109,8 @@ func (t *Task) Outcome(ctx context.Context) Outcome {
 	return OutcomeCancelled
 }
 
-// Host is the run that a superstep belongs to. Call, Observe, Retrying and Final are called
-// concurrently, for different tasks; the other methods on the goroutine of Run.
+// Host is the run that a superstep belongs to. Key, Panicked, Call, Observe, Stuck, Retrying,
+// FallingBack and May are called concurrently, for different tasks; Ended on the goroutine of Run.
 type Host interface {
 	// Key makes the key of a task.
 	task.Keys
@@ -120,6 +120,9 @@ type Host interface {
 	// Observe says that an attempt of task i begins under ctx, the task itself running under
 	// parent. The returned function is called when the attempt has ended.
 	Observe(ctx, parent context.Context, i int) func()
+	// Stuck says that the node of task i has not returned, for so long after the end of ctx, the
+	// context of its attempt. It is called at most once for an attempt, before the attempt ends.
+	Stuck(ctx context.Context, i int, since time.Duration, summary string)
 	// Retrying says that the attempt of task i that ended last failed, and that another one
 	// begins after delay.
 	Retrying(ctx context.Context, i int, delay time.Duration)
@@ -144,6 +147,9 @@ type Watcher interface {
 	Started(i int, w *task.Worker, post func(func() bool))
 	Stopped(i int, o Outcome, post func(func() bool))
 	Retrying(i int, delay time.Duration, post func(func() bool))
+	// Stuck says that the node of task i has not returned, for so long after the end of its
+	// context.
+	Stuck(i int, since time.Duration, summary string, post func(func() bool))
 	// FallingBack says that the Fallback of task i begins, because of err.
 	FallingBack(i int, err error, post func(func() bool))
 }

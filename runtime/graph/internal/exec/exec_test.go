@@ -36,6 +36,8 @@ func (h *host) Key(*task.Task) string { return "key" }
 
 func (h *host) Observe(context.Context, context.Context, int) func() { return nil }
 
+func (h *host) Stuck(context.Context, int, time.Duration, string) {}
+
 func (h *host) Retrying(context.Context, int, time.Duration) {}
 
 func (h *host) FallingBack(context.Context, int) {}
@@ -305,5 +307,15 @@ func TestAFallbackIsTheAttemptAfterTheLast(t *testing.T) { // rule 11.9
 	want(t, s, exec.Succeeded)
 	if got := s.Tasks[0]; got.Attempt != 3 || calls != 3 || !errors.Is(got.Failure, errNode) {
 		t.Errorf("got attempt %d after %d calls, because of %v; want 3, 3 and the node's error", got.Attempt, calls, got.Failure)
+	}
+}
+
+func TestNoRestEndsWellUnderACancelledContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		if exec.Rest(ctx, 0) {
+			t.Fatal("got true, want false: the context has ended")
+		}
 	}
 }

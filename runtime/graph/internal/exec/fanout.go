@@ -191,6 +191,14 @@ func (a *attempts) fallBack(err error) {
 	}
 }
 
+// stuck shows that the node of the attempt has not returned, for so long after the end of its
+// context.
+func (a *attempts) stuck(since time.Duration, summary string) {
+	if a != nil {
+		a.fan.s.Watcher.Stuck(a.task, since, summary, a.fan.post)
+	}
+}
+
 // post hands a function to the goroutine of Run, which calls it when it can; not after the
 // superstep is over.
 func (f *fanOut) post(call func() bool) {

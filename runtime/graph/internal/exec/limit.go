@@ -41,7 +41,7 @@ func (s *Superstep) admit(w *task.Worker, n *Node, i, step int, seen *attempts) 
 		}
 	}
 	seen.begin()
-	s.attempt(w, n, i, step)
+	s.attempt(w, n, i, step, seen)
 	return true
 }
 

@@ -106,6 +106,7 @@ type Options struct {
 	Eager   bool    // the Host stores results while other tasks run
 	Watcher Watcher // nil for none
 	Observe bool    // call the Host's Observe for each attempt
+	Stuck   bool    // report nodes that do not return, to the Watcher and, with Observe, to the Host
 }
 
 // Run runs the tasks that Left noted, in the superstep of the given number. The error is that of
