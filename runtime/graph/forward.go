@@ -9,7 +9,7 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/checkpoint"
 )
 
-// Forward yields the checkpoints from the one that At names up to the newest, oldest first.
+// HistoryForward yields the checkpoints from the one that At names up to the newest, oldest first.
 // Without At it starts at the oldest. It reads each record at most twice and keeps one state,
 // however many checkpoints there are.
 //
@@ -18,7 +18,7 @@ import (
 //
 // If most is greater than 0, only the newest most checkpoints are searched for that of At. If it
 // is not among them, the error is checkpoint.ErrNotFound. Other errors are those of History.
-func (t Thread[S, U]) Forward(ctx context.Context, most int) iter.Seq2[Snapshot[S], error] {
+func (t Thread[S, U]) HistoryForward(ctx context.Context, most int) iter.Seq2[Snapshot[S], error] {
 	return func(yield func(Snapshot[S], error) bool) {
 		if err := t.forward(ctx, most, yield); err != nil {
 			yield(Snapshot[S]{}, err)

@@ -62,7 +62,7 @@ func TestForwardIsTheHistoryFromOldToNew(t *testing.T) {
 				from = th
 			}
 			n := first
-			for snap, err := range from.Forward(t.Context(), 0) {
+			for snap, err := range from.HistoryForward(t.Context(), 0) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -76,7 +76,7 @@ func TestForwardIsTheHistoryFromOldToNew(t *testing.T) {
 		}
 		for most, ok := range map[int]bool{3: true, 2: false} {
 			n, last := 0, error(nil)
-			for _, err := range th.At(want[len(want)-3].Checkpoint).Forward(t.Context(), most) {
+			for _, err := range th.At(want[len(want)-3].Checkpoint).HistoryForward(t.Context(), most) {
 				n, last = n+1, err
 			}
 			if ok && (n != 3 || last != nil) || !ok && !errors.Is(last, checkpoint.ErrNotFound) {
@@ -87,7 +87,7 @@ func TestForwardIsTheHistoryFromOldToNew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, err := range th.At(unknown).Forward(t.Context(), 0) {
+		for _, err := range th.At(unknown).HistoryForward(t.Context(), 0) {
 			if !errors.Is(err, checkpoint.ErrNotFound) {
 				t.Errorf("from an unknown checkpoint: got %v, want ErrNotFound", err)
 			}
@@ -103,7 +103,7 @@ func TestForwardReadsAReleasedVersion(t *testing.T) {
 	}
 	done(t, graph.Paused)(th.Invoke(t.Context(), input))
 	var got []checkpoint.ID
-	for snap, err := range th.At(want[4].Checkpoint).Forward(t.Context(), 0) {
+	for snap, err := range th.At(want[4].Checkpoint).HistoryForward(t.Context(), 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestForwardAllocatesOneStateAndTheChanges(t *testing.T) {
 		th := factual(t, memory.New(), n)
 		_, bytes := allocations(func() {
 			steps := 0
-			for snap, err := range th.Forward(t.Context(), 0) {
+			for snap, err := range th.HistoryForward(t.Context(), 0) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -177,7 +177,7 @@ func TestForwardReadsEachRecordTwiceAtMost(t *testing.T) {
 			log++
 		}
 		s.records = 0
-		for _, err := range th.Forward(t.Context(), 0) {
+		for _, err := range th.HistoryForward(t.Context(), 0) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -146,7 +146,7 @@ func taskStates(ctx context.Context, namespace string, rec *checkpoint.Record, c
 }
 
 // History yields the thread's checkpoints that q selects, newest first. With At it yields only
-// older ones. Forward yields checkpoints from old to new.
+// older ones. HistoryForward yields checkpoints from old to new.
 //
 // The loop reads records on demand. A page costs as much as State at its oldest checkpoint. The
 // changes in the page, and a copy of each map of the state for each checkpoint, add to that.

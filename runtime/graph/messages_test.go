@@ -74,8 +74,8 @@ func TestAContextThatHadEndedIsNotTheSaversFault(t *testing.T) {
 	for _, err := range th.History(ctx, checkpoint.Query{Headers: true}) {
 		errs["History of headers"] = err
 	}
-	for _, err := range th.Forward(ctx, 1) {
-		errs["Forward"] = err
+	for _, err := range th.HistoryForward(ctx, 1) {
+		errs["HistoryForward"] = err
 	}
 	for name, err := range errs {
 		var saver *graph.SaverError

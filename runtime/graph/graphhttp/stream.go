@@ -204,14 +204,14 @@ func (s *stream[S, U]) missed(ctx context.Context) (*replay[S], error) {
 	case first.IsZero() || first == r.newest:
 		s.newest(ctx, r)
 	default:
-		r.next, r.stop = iter.Pull2(t.At(first).Forward(ctx, s.hub.opt.replay+1))
+		r.next, r.stop = iter.Pull2(t.At(first).HistoryForward(ctx, s.hub.opt.replay+1))
 	}
 	return r, nil
 }
 
 // newest begins the replay of the newest checkpoint and all later ones.
 func (s *stream[S, U]) newest(ctx context.Context, r *replay[S]) {
-	r.next, r.stop = iter.Pull2(s.hub.app.Thread(s.thread).At(r.newest).Forward(ctx, 0))
+	r.next, r.stop = iter.Pull2(s.hub.app.Thread(s.thread).At(r.newest).HistoryForward(ctx, 0))
 	r.newest = checkpoint.ID{}
 }
 
