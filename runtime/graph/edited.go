@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// Edited is a thread with an update that its next run merges first. Thread.Edit returns it.
-type Edited[S, U any] struct{ thread Thread[S, U] }
+// ThreadEdit is an edit of a thread that its Resume stores first. Thread.Edit returns it.
+type ThreadEdit[S, U any] struct{ thread Thread[S, U] }
 
 // Edit returns the thread with an update for Resume. One act stores the update, the answers and
 // the opening of the run: a crash stores all of them or none.
@@ -16,18 +16,18 @@ type Edited[S, U any] struct{ thread Thread[S, U] }
 // Otherwise it has the effect of UpdateState followed by Resume. At the head it is an edit: due
 // tasks stay due, and see the new state. At an older checkpoint it is a fork. On a finished thread
 // it only stores the update.
-func (t Thread[S, U]) Edit(u U) Edited[S, U] {
+func (t Thread[S, U]) Edit(u U) ThreadEdit[S, U] {
 	t.edit = &u
-	return Edited[S, U]{t}
+	return ThreadEdit[S, U]{t}
 }
 
 // Resume merges the update and then works like Thread.Resume. It stores nothing if the update
 // cannot be merged or an answer is wrong.
-func (e Edited[S, U]) Resume(ctx context.Context, opts ...ResumeOption) (Result[S], error) {
+func (e ThreadEdit[S, U]) Resume(ctx context.Context, opts ...ResumeOption) (Result[S], error) {
 	return e.thread.Resume(ctx, opts...)
 }
 
 // ResumeStream merges the update and then works like Thread.ResumeStream. See Resume.
-func (e Edited[S, U]) ResumeStream(ctx context.Context, opts ...ResumeStreamOption) iter.Seq2[Event[S, U], error] {
+func (e ThreadEdit[S, U]) ResumeStream(ctx context.Context, opts ...ResumeStreamOption) iter.Seq2[Event[S, U], error] {
 	return e.thread.ResumeStream(ctx, opts...)
 }
