@@ -85,7 +85,7 @@ func list(ctx context.Context, saver checkpoint.Saver) ([]open, error) {
 			return nil, err
 		}
 		for _, q := range questions {
-			asked, err := approve.Of(q)
+			asked, err := approve.Decode(q)
 			if err != nil {
 				return nil, err
 			}

@@ -112,7 +112,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		for _, q := range questions {
-			p, err := approve.Of(q)
+			p, err := approve.Decode(q)
 			if err != nil {
 				s.fail(w, r, err)
 				return
@@ -190,7 +190,7 @@ func (s *server) page(w http.ResponseWriter, r *http.Request, status int, notice
 		Open       []open
 	}{ID: id, Notice: notice, State: snap.State, Checkpoint: snap.Checkpoint, Status: snap.Status.String()}
 	for _, q := range snap.Questions {
-		p, err := approve.Of(q)
+		p, err := approve.Decode(q)
 		if err != nil {
 			s.fail(w, r, err)
 			return

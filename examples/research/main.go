@@ -187,7 +187,7 @@ func writeMessages(out io.Writer, messages []Message) {
 // writeEnd writes the result of a run: questions, pending nodes, or the report.
 func writeEnd(out io.Writer, s State, waiting []graph.OpenQuestion, next []graph.ID) error {
 	for _, w := range waiting {
-		plan, err := approve.Of(w)
+		plan, err := approve.Decode(w)
 		if err != nil {
 			return err
 		}

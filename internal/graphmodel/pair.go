@@ -258,7 +258,7 @@ func failure(err error) string {
 // questionOf returns the text of a question, and the number of its kind.
 func questionOf(w graph.OpenQuestion) (text string, q int, err error) {
 	for q := range questions {
-		if v, err := questions[q].Of(w); err == nil {
+		if v, err := questions[q].Decode(w); err == nil {
 			return string(v), q, nil
 		}
 	}

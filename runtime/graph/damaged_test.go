@@ -155,7 +155,7 @@ func readHostile(tb testing.TB, spot string, payload []byte) (met int, errs []er
 	snap, err := th.State(tb.Context())
 	errs = append(errs, err)
 	for _, w := range snap.Questions {
-		_, err := refund.Of(w)
+		_, err := refund.Decode(w)
 		errs = append(errs, err)
 	}
 	errs = append(errs, s.readAsked())
@@ -180,7 +180,7 @@ func (s *rewriting) readAsked() error {
 	if err != nil {
 		return err
 	}
-	if _, err := refund.Of(waiting[0]); !errors.Is(err, graph.ErrNotAsked) {
+	if _, err := refund.Decode(waiting[0]); !errors.Is(err, graph.ErrNotAsked) {
 		return err
 	}
 	return nil // another question

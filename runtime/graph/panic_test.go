@@ -313,8 +313,8 @@ func TestAPanicOfADecoderOfWhatIsDueIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = permit.Of(res.Questions[0])
-	panicked(t, "Of", err, "the decoder broke")
+	_, err = permit.Decode(res.Questions[0])
+	panicked(t, "Decode", err, "the decoder broke")
 	_, err = th.Resume(t.Context(), permit.Answer(res.Questions[0], mine{Fuse: fuse.New("encode")}))
 	panicked(t, "an answer that cannot be encoded", err, "the answer cannot be stored: panic: the encoder broke")
 	_, err = th.Resume(t.Context(), permit.Answer(res.Questions[0], mine{Fuse: fuse.New("decode")}))

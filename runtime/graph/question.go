@@ -128,9 +128,10 @@ func (q Question[Q, A]) AskNamed(ctx context.Context, as string, v Q) (A, error)
 	return a, nil
 }
 
-// Of returns the payload of w. It returns ErrNotAsked if w is another question, ErrGraphChanged if
-// w was stored as another type, and checkpoint.ErrDamaged if the stored bytes have changed.
-func (q Question[Q, A]) Of(w OpenQuestion) (Q, error) {
+// Decode returns the payload of w. It returns ErrNotAsked if w is another question,
+// ErrGraphChanged if w was stored as another type, and checkpoint.ErrDamaged if the stored bytes
+// have changed.
+func (q Question[Q, A]) Decode(w OpenQuestion) (Q, error) {
 	var v Q
 	if w.Question != q.name {
 		return v, fmt.Errorf("graph: %w: %q is asked, not %q", ErrNotAsked, w.Question, q.name)
@@ -178,7 +179,7 @@ type OpenQuestion struct {
 	Node     ID     // the node that asked
 	Index    int    // number of the send that the task runs, else 0
 	Summary  string // that the task gave Summary; empty for none
-	Payload  []byte // the encoded question; Question.Of decodes it
+	Payload  []byte // the encoded question; see Question.Decode
 }
 
 // OpenQuestions returns the open questions of a thread that Threads of a saver lists. It reads no

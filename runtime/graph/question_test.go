@@ -52,7 +52,7 @@ func TestANodeAsksAndContinuesWithTheAnswer(t *testing.T) {
 			w := res.Questions[0]
 			same(t, "question", w.Question, "refund")
 			same(t, "node", w.Node, graph.ID("ask"))
-			q, err := refund.Of(w)
+			q, err := refund.Decode(w)
 			if err != nil {
 				t.Fatal(err)
 			}

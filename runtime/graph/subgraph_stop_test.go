@@ -247,7 +247,7 @@ func answerOnce(t *testing.T, what string, answered int, on func(checkpoint.Save
 		if len(res.Questions) != 1 {
 			t.Fatalf("%s: got %d questions, want 1", what, len(res.Questions))
 		}
-		q, err := amount.Of(res.Questions[0])
+		q, err := amount.Decode(res.Questions[0])
 		if err != nil {
 			t.Fatal(err)
 		}

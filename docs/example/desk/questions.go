@@ -40,7 +40,7 @@ func Decide(ctx context.Context, t graph.Thread[State, StateUpdate], by string) 
 	}
 	var answers []graph.ResumeOption
 	for _, w := range snap.Questions {
-		asked, err := refund.Of(w)
+		asked, err := refund.Decode(w)
 		if err != nil {
 			return graph.Result[State]{}, err
 		}

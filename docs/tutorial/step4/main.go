@@ -59,7 +59,7 @@ func answer(ctx context.Context, thread graph.Thread[State, StateUpdate], a Appr
 
 func show(res graph.Result[State]) error {
 	for _, q := range res.Questions {
-		asked, err := approve.Of(q)
+		asked, err := approve.Decode(q)
 		if err != nil {
 			return err
 		}
