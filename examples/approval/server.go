@@ -40,7 +40,7 @@ func newServer(app *flow, saver checkpoint.Saver, log *slog.Logger) (*server, er
 	s := &server{app: app, saver: saver, pages: pages, log: log}
 	s.hub = graphhttp.New(app, encode,
 		graphhttp.Events(graph.EventState|graph.EventCustom|graph.EventQuestion|graph.EventRunEnded),
-		graphhttp.Report(func(thread string, err error) { log.Error("stream", "request", thread, "err", err) }))
+		graphhttp.OnError(func(thread string, err error) { log.Error("stream", "request", thread, "err", err) }))
 	return s, nil
 }
 
@@ -230,8 +230,8 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 // readCall returns the thread of a page's event stream.
-func readCall(r *http.Request) (graphhttp.Call[StateUpdate], error) {
-	c := graphhttp.Call[StateUpdate]{Thread: r.PathValue("id")}
+func readCall(r *http.Request) (graphhttp.Request[StateUpdate], error) {
+	c := graphhttp.Request[StateUpdate]{Thread: r.PathValue("id")}
 	if after := r.URL.Query().Get("after"); after != "" {
 		id, err := checkpoint.ParseID(after)
 		if err != nil {

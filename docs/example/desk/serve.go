@@ -14,10 +14,10 @@ import (
 // NewServer serves runs at /runs/{id}: POST starts or resumes a run, GET follows it. Drain the
 // graph before Shutdown.
 func NewServer(app *graph.Graph[State, StateUpdate], report func(thread string, err error)) *http.Server {
-	hub := graphhttp.New(app, encode, graphhttp.Report(report))
+	hub := graphhttp.New(app, encode, graphhttp.OnError(report))
 	mux := http.NewServeMux()
-	mux.Handle("/runs/{id}", hub.Handler(func(r *http.Request) (graphhttp.Call[StateUpdate], error) {
-		c := graphhttp.Call[StateUpdate]{Thread: r.PathValue("id")}
+	mux.Handle("/runs/{id}", hub.Handler(func(r *http.Request) (graphhttp.Request[StateUpdate], error) {
+		c := graphhttp.Request[StateUpdate]{Thread: r.PathValue("id")}
 		if order := r.FormValue("order"); order != "" {
 			c.Input = &StateUpdate{Order: state.Set(order)}
 		}

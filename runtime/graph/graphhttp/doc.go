@@ -26,16 +26,17 @@
 //
 // A run never waits for clients. A phone in a tunnel must not hold the lease of a thread, and a
 // thread may have many clients. Each client has a bounded queue. If the queue is full, the Hub
-// drops it, and the client gets the missed checkpoints from the history, as after a reconnect. A
-// client that disconnects does not cancel the run, unless the Hub has EndWithClient.
+// discards the queue. The client then gets the missed checkpoints from the history, as after a
+// reconnect. A client that disconnects does not cancel the run, unless the Hub has
+// CancelOnDisconnect.
 //
 // The Hub reads missed checkpoints in one pass, from old to new, with one state in memory.
-// ReplaysAtOnce limits how many clients do so concurrently. If another process runs a thread, the
-// Hub polls the thread once for all its followers, at the interval of Poll. It does not poll a
+// CatchUpConcurrency limits how many clients do so concurrently. If another process runs a thread,
+// the Hub polls the thread once for all its followers, at the PollInterval. It does not poll a
 // thread without followers.
 //
 // Clients can continue only from stored checkpoints. With graph.Async or graph.OnExit, a crash can
 // lose a checkpoint that a client has seen. The client then gets the newest checkpoint. The same
-// applies after a Prune, and if the client missed more checkpoints than Replay allows. A thread
+// applies after a Prune, and if the client missed more checkpoints than the CatchUpLimit. A thread
 // whose version was released (graph.ReleaseOnDone) is not found.
 package graphhttp

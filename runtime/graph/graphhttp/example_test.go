@@ -48,8 +48,8 @@ func ExampleNew() {
 	}
 	hub := graphhttp.New(app, encode)
 	mux := http.NewServeMux()
-	mux.Handle("/letters/{id}", hub.Handler(func(r *http.Request) (graphhttp.Call[LetterUpdate], error) {
-		return graphhttp.Call[LetterUpdate]{
+	mux.Handle("/letters/{id}", hub.Handler(func(r *http.Request) (graphhttp.Request[LetterUpdate], error) {
+		return graphhttp.Request[LetterUpdate]{
 			Thread: r.PathValue("id"),
 			Input:  &LetterUpdate{To: state.Set(r.FormValue("to"))},
 		}, nil

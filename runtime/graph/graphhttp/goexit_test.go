@@ -66,7 +66,7 @@ func TestAReportThatPanicsIsDropped(t *testing.T) {
 	a := chain(t, memory.New(), say("a"))
 	h := graphhttp.New(a, func(graph.Event[work, update], error) (graphhttp.Message, error) {
 		return graphhttp.Message{}, errBroken
-	}, graphhttp.Report(func(string, error) { panic("bang") }))
+	}, graphhttp.OnError(func(string, error) { panic("bang") }))
 	base := serve(t, a, h)
 	open(t, "POST", base+"/t?in=x", "").rest()
 	res, err := a.Thread("t").Resume(t.Context(), graph.Wait()) // once the run has ended, including a run started elsewhere

@@ -137,7 +137,7 @@ func TestAClientFarBehindIsGivenTheHistoryInOnePass(t *testing.T) {
 		s := &metered{Saver: memory.New()}
 		a := walked(t, s, steps)
 		work := func(missed int) (records int, bytes uint64) {
-			h, after := newHub(a, graphhttp.Buffer(buffer)), behind(t, a, missed)
+			h, after := newHub(a, graphhttp.BufferSize(buffer)), behind(t, a, missed)
 			s.read()
 			var before, now runtime.MemStats
 			runtime.ReadMemStats(&before)
@@ -184,7 +184,7 @@ func TestClientsAreGivenStatesAFewAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &metered{Saver: memory.New()}
 		a := walked(t, s, 10)
-		h := newHub(a, graphhttp.ReplaysAtOnce(3), graphhttp.Heartbeat(time.Hour))
+		h := newHub(a, graphhttp.CatchUpConcurrency(3), graphhttp.Heartbeat(time.Hour))
 		s.hold = make(chan struct{})
 		var clients []*pipe
 		var ended []<-chan struct{}
@@ -210,7 +210,7 @@ func TestClientsAreGivenStatesAFewAtATime(t *testing.T) {
 func TestASlowClientKeepsNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := walked(t, memory.New(), 10)
-		h := newHub(a, graphhttp.ReplaysAtOnce(1), graphhttp.Buffer(1))
+		h := newHub(a, graphhttp.CatchUpConcurrency(1), graphhttp.BufferSize(1))
 		after := behind(t, a, 5).String()
 		late := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.Header.Set("Last-Event-ID", after)
@@ -237,7 +237,7 @@ func TestOnePollServesAllFollowersOfAThread(t *testing.T) {
 		}()
 		<-entered
 		a := chain(t, s, say("a"), say("b"), say("c"))
-		h := newHub(a, graphhttp.Poll(time.Second), graphhttp.Heartbeat(time.Hour))
+		h := newHub(a, graphhttp.PollInterval(time.Second), graphhttp.Heartbeat(time.Hour))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var clients []*pipe

@@ -10,8 +10,8 @@ import (
 	"github.com/graphgen-go/graphgen/runtime/graph"
 )
 
-// Call describes a request.
-type Call[U any] struct {
+// Request is the part of an HTTP request that the Hub needs: the thread and the operation.
+type Request[U any] struct {
 	// Thread is the ID of the thread. The read function must have checked that the client may
 	// access it.
 	Thread string
@@ -111,11 +111,11 @@ func text(err error) string {
 // Streams outlive the ReadTimeout and WriteTimeout of the server. The ResponseWriter must be able
 // to flush: middleware that wraps it must have the method Unwrap, as for http.ResponseController.
 // http.TimeoutHandler does not work. If the ResponseWriter cannot flush, the response is 500, no
-// run starts, and Report receives the reason.
+// run starts, and OnError receives the reason.
 //
 // The end of the request does not cancel the run. The run keeps the values of the request's
 // context.
-func (h *Hub[S, U]) Handler(read func(r *http.Request) (Call[U], error)) http.Handler {
+func (h *Hub[S, U]) Handler(read func(r *http.Request) (Request[U], error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodPost && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD, POST")
@@ -200,7 +200,7 @@ func badRequest(err error) error {
 func refuse(w http.ResponseWriter, err error) { http.Error(w, text(err), Status(err)) }
 
 // serve answers one request. If it returns an error, it has written nothing.
-func (h *Hub[S, U]) serve(w http.ResponseWriter, r *http.Request, c Call[U]) error {
+func (h *Hub[S, U]) serve(w http.ResponseWriter, r *http.Request, c Request[U]) error {
 	if !canFlush(w) {
 		return errCannotFlush
 	}
@@ -230,7 +230,7 @@ func (h *Hub[S, U]) serve(w http.ResponseWriter, r *http.Request, c Call[U]) err
 }
 
 // post starts or resumes a run. f follows the run.
-func (h *Hub[S, U]) post(ctx context.Context, c Call[U], f *follower) error {
+func (h *Hub[S, U]) post(ctx context.Context, c Request[U], f *follower) error {
 	if !h.opt.withClient {
 		ctx = context.WithoutCancel(ctx)
 	}

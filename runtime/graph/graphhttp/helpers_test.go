@@ -25,7 +25,7 @@ type (
 	update = teststate.WorkUpdate
 	app    = graph.Graph[work, update]
 	hub    = graphhttp.Hub[work, update]
-	call   = graphhttp.Call[update]
+	call   = graphhttp.Request[update]
 )
 
 var consent = graph.NewQuestion[wire.String, wire.Bool]("consent")

@@ -182,7 +182,7 @@ func TestAClientThatMissedTooMuchGetsTheNewest(t *testing.T) {
 		nodes = append(nodes, say(graph.ID(fmt.Sprint("n", i))))
 	}
 	a := chain(t, memory.New(), nodes...)
-	url := serve(t, a, newHub(a, graphhttp.Replay(3), graphhttp.Events(graph.EventRunEnded)))
+	url := serve(t, a, newHub(a, graphhttp.CatchUpLimit(3), graphhttp.Events(graph.EventRunEnded)))
 	c := open(t, http.MethodPost, url+"/t?in=x", "")
 	e, _ := c.next()
 	c.rest()
@@ -201,7 +201,7 @@ func TestFollowARunOfAnotherProcess(t *testing.T) {
 	saver := memory.New()
 	nodes := []node{say("a"), gated("b", entered, pass), say("c")}
 	theirs, ours := chain(t, saver, nodes...), chain(t, saver, nodes...)
-	url := serve(t, ours, newHub(ours, graphhttp.Poll(time.Millisecond)))
+	url := serve(t, ours, newHub(ours, graphhttp.PollInterval(time.Millisecond)))
 	done := make(chan error)
 	go func() {
 		_, err := theirs.Thread("t").Invoke(t.Context(), logged("x"))
@@ -348,7 +348,7 @@ func TestWhatCannotBeEncodedEndsTheStreamAndNotTheRun(t *testing.T) {
 					return bad(e)
 				}
 				return encode(e, err)
-			}, graphhttp.Events(told), graphhttp.Report(func(_ string, err error) { reports <- err }))
+			}, graphhttp.Events(told), graphhttp.OnError(func(_ string, err error) { reports <- err }))
 			url := serve(t, a, h)
 			got := open(t, http.MethodPost, url+"/t?in=x", "").rest()
 			if e := got[len(got)-1]; !strings.HasPrefix(e, "broken ") {
@@ -392,7 +392,7 @@ func TestASaverThatFailsIsNotTheEndOfAPage(t *testing.T) {
 	saver := &failingSaver{Saver: memory.New()}
 	a := chain(t, saver, asking("a"))
 	reports := make(chan error, 10)
-	h := newHub(a, graphhttp.Report(func(_ string, err error) { reports <- err }))
+	h := newHub(a, graphhttp.OnError(func(_ string, err error) { reports <- err }))
 	looks := h.Handler(func(r *http.Request) (call, error) { // its read function reads the thread
 		c, err := read(a)(r)
 		if err == nil {
@@ -451,7 +451,7 @@ func TestAThreadThatReadDoesNotFind(t *testing.T) {
 func TestAClientThatLeftIsNotReported(t *testing.T) {
 	saver := memory.New()
 	a := chain(t, saver, asking("a"))
-	h := newHub(a, graphhttp.Report(func(_ string, err error) { t.Errorf("got report %v", err) }))
+	h := newHub(a, graphhttp.OnError(func(_ string, err error) { t.Errorf("got report %v", err) }))
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
 	r := httptest.NewRequest(http.MethodGet, "/t", nil).WithContext(ctx)
@@ -469,7 +469,7 @@ func (w unwrapping) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func TestAResponseThatCannotBeFlushedIsRefusedBeforeAnythingRuns(t *testing.T) {
 	a := chain(t, memory.New(), say("a"))
 	reports := make(chan error, 10)
-	stream := newHub(a, graphhttp.Report(func(_ string, err error) { reports <- err })).Handler(read(a))
+	stream := newHub(a, graphhttp.OnError(func(_ string, err error) { reports <- err })).Handler(read(a))
 	for name, tc := range map[string]struct {
 		handler http.Handler
 		want    int
@@ -503,7 +503,7 @@ func TestAStreamOutlivesTheServersTimeouts(t *testing.T) {
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		entered, pass := make(chan struct{}), make(chan struct{})
 		a := chain(t, memory.New(), gated("a", entered, pass))
-		h := newHub(a, graphhttp.Heartbeat(20*time.Millisecond), graphhttp.EndWithClient())
+		h := newHub(a, graphhttp.Heartbeat(20*time.Millisecond), graphhttp.CancelOnDisconnect())
 		s := httptest.NewUnstartedServer(h.Handler(read(a)))
 		s.Config.ReadHeaderTimeout = time.Minute // allow for a slow machine
 		s.Config.ReadTimeout, s.Config.WriteTimeout = 100*time.Millisecond, 100*time.Millisecond

@@ -36,9 +36,9 @@ func Heartbeat(d time.Duration) Option {
 	return option(func(o *options) { o.heartbeat = max(d, time.Millisecond) })
 }
 
-// Poll sets the interval at which the Hub polls a followed thread that another process runs. All
-// followers of a thread share one poll. The default is one second.
-func Poll(d time.Duration) Option {
+// PollInterval sets the interval at which the Hub polls a followed thread that another process
+// runs. All followers of a thread share one poll. The default is one second.
+func PollInterval(d time.Duration) Option {
 	return option(func(o *options) { o.poll = max(d, time.Millisecond) })
 }
 
@@ -48,26 +48,26 @@ func WriteTimeout(d time.Duration) Option {
 	return option(func(o *options) { o.writeTimeout = max(d, time.Millisecond) })
 }
 
-// Buffer sets the size of a client's queue in bytes. A client that exceeds it has fallen behind.
-// One event may be larger than the queue. The default is 1 MiB.
-func Buffer(n int) Option { return option(func(o *options) { o.buffer = max(n, 1) }) }
+// BufferSize sets the size of a client's queue in bytes. A client that exceeds it has fallen
+// behind. One event may be larger than the queue. The default is 1 MiB.
+func BufferSize(n int) Option { return option(func(o *options) { o.buffer = max(n, 1) }) }
 
-// Replay sets the maximum number of missed checkpoints that a client gets. A client that missed
-// more gets only the newest checkpoint. The default is 1000; values less than 1 count as 1.
-func Replay(n int) Option { return option(func(o *options) { o.replay = max(n, 1) }) }
+// CatchUpLimit sets the maximum number of missed checkpoints that a client gets. A client that
+// missed more gets only the newest checkpoint. The default is 1000; values less than 1 count as 1.
+func CatchUpLimit(n int) Option { return option(func(o *options) { o.replay = max(n, 1) }) }
 
-// ReplaysAtOnce sets how many clients may read stored checkpoints concurrently. Other clients
+// CatchUpConcurrency sets how many clients may read stored checkpoints concurrently. Other clients
 // wait. Each of these clients takes as much memory as the state of its thread. A slow client does
 // not block the others. The default is 4; values less than 1 count as 1.
-func ReplaysAtOnce(n int) Option { return option(func(o *options) { o.atOnce = max(n, 1) }) }
+func CatchUpConcurrency(n int) Option { return option(func(o *options) { o.atOnce = max(n, 1) }) }
 
-// EndWithClient cancels a run when the client that started it by POST disconnects. The run stops
-// like any cancelled run and can be resumed.
-func EndWithClient() Option { return option(func(o *options) { o.withClient = true }) }
+// CancelOnDisconnect cancels a run when the client that started it by POST disconnects. The run
+// stops like any cancelled run and can be resumed.
+func CancelOnDisconnect() Option { return option(func(o *options) { o.withClient = true }) }
 
-// Report sets a function that receives internal errors. Examples are a history that cannot be
+// OnError sets a function that receives internal errors. Examples are a history that cannot be
 // read, an event that cannot be encoded, and a run that cannot be opened because of the server.
 // Clients get no details of these errors. f is called concurrently, and panics of f are discarded.
-func Report(f func(thread string, err error)) Option {
+func OnError(f func(thread string, err error)) Option {
 	return option(func(o *options) { o.report = f })
 }

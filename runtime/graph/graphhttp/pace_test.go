@@ -98,7 +98,7 @@ func TestARunDoesNotWaitForASlowClient(t *testing.T) {
 				}})
 				a := chain(t, memory.New(), nodes...)
 				p := &pipe{hold: make(chan struct{})}
-				done := p.request(t.Context(), newHub(a, graphhttp.Buffer(buffer)).Handler(read(a)), http.MethodPost, "/t?in=x")
+				done := p.request(t.Context(), newHub(a, graphhttp.BufferSize(buffer)).Handler(read(a)), http.MethodPost, "/t?in=x")
 				<-finished
 				synctest.Wait() // the run has ended; the client has read no byte
 				if got := p.String(); got != "" {
@@ -127,7 +127,7 @@ func TestASlowClientMissesNoCheckpoint(t *testing.T) {
 		}
 		a := chain(t, memory.New(), nodes...)
 		p := &pipe{}
-		done := p.request(t.Context(), newHub(a, graphhttp.Buffer(300)).Handler(read(a)), http.MethodPost, "/t?in=x")
+		done := p.request(t.Context(), newHub(a, graphhttp.BufferSize(300)).Handler(read(a)), http.MethodPost, "/t?in=x")
 		<-entered
 		synctest.Wait()
 		same(t, "checkpoints so far", p.data("checkpoint"), []string{"1 x next [first]"})
@@ -158,7 +158,7 @@ func TestAClientThatLeavesDoesNotEndTheRun(t *testing.T) {
 		want checkpoint.Status
 	}{
 		{"left to itself", nil, checkpoint.Done},
-		{"ended with the client", []graphhttp.Option{graphhttp.EndWithClient()}, checkpoint.Ready},
+		{"ended with the client", []graphhttp.Option{graphhttp.CancelOnDisconnect()}, checkpoint.Ready},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -232,7 +232,7 @@ func (*deaf) Write([]byte) (int, error) { return 0, errBroken }
 func TestAConnectionThatBreaksEndsTheStreamOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := chain(t, memory.New(), say("a"))
-		h := newHub(a, graphhttp.Report(func(_ string, err error) { t.Errorf("got report %v; a client that left is not an error", err) }))
+		h := newHub(a, graphhttp.OnError(func(_ string, err error) { t.Errorf("got report %v; a client that left is not an error", err) }))
 		p := &deaf{pipe{header: http.Header{}}}
 		h.Handler(read(a)).ServeHTTP(p, httptest.NewRequest(http.MethodPost, "/t?in=x", nil).WithContext(t.Context()))
 		synctest.Wait()
@@ -302,7 +302,7 @@ func TestALargeEventIsWrittenInPieces(t *testing.T) {
 		var writes, most int
 		p := &pipe{header: http.Header{}}
 		r := httptest.NewRequest(http.MethodPost, "/t?in=x", nil).WithContext(t.Context())
-		newHub(a, graphhttp.Buffer(4*size)).Handler(read(a)).ServeHTTP(measured{timed{p, t, 30 * time.Second, &writes}, &most}, r)
+		newHub(a, graphhttp.BufferSize(4*size)).Handler(read(a)).ServeHTTP(measured{timed{p, t, 30 * time.Second, &writes}, &most}, r)
 		if got := p.data("checkpoint"); len(got) != 2 || len(got[1]) < size {
 			t.Errorf("got %d checkpoints, want 2, the second with the large state", len(got))
 		}

@@ -33,7 +33,7 @@ func TestAFollowerGetsAQuestionOnceDuringTheRun(t *testing.T) {
 	a := askBeside(t, s, entered, pass)
 	url := serve(t, a, newHub(a))
 	other := askBeside(t, s, entered, pass) // as in another process
-	elsewhere := serve(t, other, newHub(other, graphhttp.Poll(time.Millisecond)))
+	elsewhere := serve(t, other, newHub(other, graphhttp.PollInterval(time.Millisecond)))
 
 	first := open(t, http.MethodPost, url+"/t?in=x", "")
 	<-entered
