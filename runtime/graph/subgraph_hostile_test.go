@@ -617,7 +617,7 @@ func TestSubgraphsOfEachKindOnEverySaver(t *testing.T) {
 	for name, url := range savers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := open.URL(t.Context(), url(t))
+			s, err := open.Saver(t.Context(), url(t))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,7 +13,7 @@ func Example() {
 	ctx := context.Background()
 	savers := make(open.Savers)
 	for name, url := range map[string]string{"chats": "memory:", "drafts": "memory:"} {
-		saver, err := open.URL(ctx, url)
+		saver, err := open.Saver(ctx, url)
 		if err != nil {
 			log.Fatal(err)
 		}

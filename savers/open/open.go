@@ -59,10 +59,10 @@ func (e *URLError) Error() string {
 	return fmt.Sprintf("open: %s: %s", e.URL, e.Reason)
 }
 
-// URL opens the saver for a URL; the package comment describes the URLs. The caller must close the
-// saver. URL returns a *URLError if the URL is not valid for any saver, and otherwise the errors
-// of the saver's package. ctx applies only to the opening.
-func URL(ctx context.Context, rawURL string) (checkpoint.Saver, error) {
+// Saver opens the saver for a URL; the package comment describes the URLs. The caller must close
+// the saver. Saver returns a *URLError if the URL is not valid for any saver, and otherwise the
+// errors of the saver's package. ctx applies only to the opening.
+func Saver(ctx context.Context, rawURL string) (checkpoint.Saver, error) {
 	s, err := parse(rawURL)
 	if err != nil {
 		return nil, err

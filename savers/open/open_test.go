@@ -50,7 +50,7 @@ func remembers(t *testing.T, rawURL string, kept bool) {
 
 func opened(t *testing.T, rawURL string) checkpoint.Saver {
 	t.Helper()
-	s, err := open.URL(t.Context(), rawURL)
+	s, err := open.Saver(t.Context(), rawURL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestWrongURLs(t *testing.T) {
 		"redis://user:secret@h:1/?nonsense=1":        "nonsense",
 		"redis://user:secret@h:1/?prefix=a&prefix=b": "want one value",
 	} {
-		s, err := open.URL(context.Background(), rawURL)
+		s, err := open.Saver(context.Background(), rawURL)
 		if err == nil {
 			t.Errorf("%q was opened", rawURL)
 			_ = s.Close() // the test has failed
@@ -149,7 +149,7 @@ func TestWrongURLs(t *testing.T) {
 		}
 	}
 	var wrong *open.URLError
-	if _, err := open.URL(t.Context(), "memory:x"); !errors.As(err, &wrong) || wrong.URL != "memory:x" {
+	if _, err := open.Saver(t.Context(), "memory:x"); !errors.As(err, &wrong) || wrong.URL != "memory:x" {
 		t.Errorf("got %v, want a *URLError with the URL", err)
 	}
 }

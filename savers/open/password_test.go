@@ -38,7 +38,7 @@ func placesOfPasswords() map[string]func(ctx context.Context, place string) (che
 		"mongo://u:%s@127.0.0.1:1/db", "u:%s@127.0.0.1:1", "//u:%s@127.0.0.1:1/db", ":%s@127.0.0.1:1", "memory:u:%s@127.0.0.1",
 		"memory://u:%s@127.0.0.1", "sqlite://u:%s@127.0.0.1/x.db", "file://u:%s@127.0.0.1/x",
 	} {
-		places[place] = open.URL
+		places[place] = open.Saver
 	}
 	for _, place := range []string{
 		"u:%s@tcp(127.0.0.1:1)/db", "u:%s@tcp(127.0.0.1:1)", "u:%s@tcp(127.0.0.1:1/db", "u:%s@127.0.0.1:1/db", "u:%s", "u:%s/db",
@@ -173,7 +173,7 @@ func TestAPasswordThatIsNotEncodedIsExplained(t *testing.T) {
 		"redis://u:a/b@127.0.0.1:1/0", "redis://u:1/b@127.0.0.1:1/0", "redis://u:1?b@127.0.0.1:1/0", "redis://u:1#b@127.0.0.1:1/0",
 		"mysql://u:a%b@127.0.0.1:1/db", "mysql://u:1#b@127.0.0.1:1/db", "postgres://u:a?b@127.0.0.1:1/db", "postgres://u:1/b@127.0.0.1:1/db",
 	} {
-		_, err := open.URL(t.Context(), rawURL)
+		_, err := open.Saver(t.Context(), rawURL)
 		if err == nil || !strings.Contains(err.Error(), "a password has to be percent-encoded") {
 			t.Errorf("%s: got %v, want an error that tells how to write a password", rawURL, err)
 		}

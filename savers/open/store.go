@@ -10,7 +10,7 @@ import (
 )
 
 // Store opens the store for a URL: typed memory across threads, for package store. The URLs and
-// their settings are those of URL. There is a store for memory:, sqlite:, mysql: and postgres:;
+// their settings are those of Saver. There is a store for memory:, sqlite:, mysql: and postgres:;
 // the others are a *URLError. A store and a saver may use the same database. The caller must
 // close the store. ctx applies only to the opening.
 func Store(ctx context.Context, rawURL string) (store.Backend, error) {
@@ -27,7 +27,7 @@ func Store(ctx context.Context, rawURL string) (store.Backend, error) {
 	case "file", "redis", "rediss":
 		return nil, s.bad("this saver has no store; want memory:, sqlite:, mysql: or postgres:")
 	}
-	saver, err := URL(ctx, rawURL)
+	saver, err := Saver(ctx, rawURL)
 	if err != nil {
 		return nil, err
 	}

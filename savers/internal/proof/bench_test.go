@@ -85,7 +85,7 @@ func openURL(tb testing.TB, url string) checkpoint.Saver {
 	var s checkpoint.Saver = memory.New()
 	if url != "" {
 		var err error
-		if s, err = open.URL(tb.Context(), url); err != nil {
+		if s, err = open.Saver(tb.Context(), url); err != nil {
 			tb.Fatal(err)
 		}
 	}

@@ -62,7 +62,7 @@ func (j *job) run() error {
 			return err
 		}
 	}
-	saver, err := open.URL(context.Background(), j.URL)
+	saver, err := open.Saver(context.Background(), j.URL)
 	if err != nil {
 		return err
 	}
