@@ -3,6 +3,7 @@ package example_test
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/graphgen-go/graphgen/docs/example"
 	"github.com/graphgen-go/graphgen/runtime/state"
@@ -28,9 +29,13 @@ func Example() {
 
 func ExampleNewDouble() {
 	_, err := example.NewDouble()
-	fmt.Println(err)
+	fmt.Println(strings.NewReplacer(", ", ",\n", "; ", ";\n").Replace(err.Error()))
 	// Output:
-	// graph: double does not compile: nodes "classify" and "answer" both write Status, which only
-	// one task may set, and always run in one superstep after Start (Start -> classify, Start ->
-	// answer); let one of them write it, or give the field a reducer such as last
+	// graph: double does not compile:
+	// nodes "classify" and "answer" both write Status,
+	// which only one task may set,
+	// and always run in one superstep after Start (Start -> classify,
+	// Start -> answer);
+	// let one of them write it,
+	// or give the field a reducer such as last
 }
