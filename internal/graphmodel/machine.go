@@ -211,7 +211,7 @@ func (m *machine) finish(tasks []*task) (stop bool, out *Outcome) {
 func (m *machine) ran(tasks []*task) (nodes []string) {
 	for _, t := range tasks {
 		if !t.lost && (t.node != Start || m.editing) {
-			nodes = append(nodes, m.spec.name(t.node))
+			nodes = append(nodes, m.spec.shown(t.node))
 		}
 	}
 	return slices.Compact(nodes)
